@@ -1,0 +1,31 @@
+# Language level, warnings and sanitizers, applied to every target of ours through demarc_compile_options().
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+find_program(DEMARC_CCACHE ccache)
+if(DEMARC_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # base_dir lets a fresh clone elsewhere reuse what another clone compiled.
+  set(launcher ${CMAKE_COMMAND} -E env "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=1 ${DEMARC_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+endif()
+
+function(demarc_compile_options target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion
+                                           -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
+  if(DEMARC_WARNINGS_AS_ERRORS)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  # Floating point must not depend on the machine: no fused multiply-add behind our back.
+  target_compile_options(${target} PRIVATE -ffp-contract=off)
+  if(DEMARC_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${DEMARC_SANITIZE} -fno-sanitize-recover=all
+                                             -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=${DEMARC_SANITIZE})
+  endif()
+  if(DEMARC_FUZZ)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
+endfunction()

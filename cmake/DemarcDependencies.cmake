@@ -1,0 +1,25 @@
+# Third-party libraries, all from the distribution's packages (see tools/install-packages.sh).
+# They are wrapped in interface targets so that a room names what it needs and nothing leaks further.
+if(DEMARC_STATIC)
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
+endif()
+
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(tl-expected QUIET)
+if(NOT TARGET tl::expected)
+  add_library(tl::expected INTERFACE IMPORTED GLOBAL)
+endif()
+find_package(CLI11 REQUIRED)
+find_library(DEMARC_M4RI_LIBRARY m4ri REQUIRED)
+find_library(DEMARC_ZSTD_LIBRARY zstd REQUIRED)
+find_package(TBB QUIET)
+
+# Libraries without a CMake package of their own, exported with ours.
+foreach(name M4RI ZSTD)
+  string(TOLOWER ${name} lower)
+  add_library(demarc_${lower} INTERFACE)
+  target_link_libraries(demarc_${lower} INTERFACE "${DEMARC_${name}_LIBRARY}")
+  set_target_properties(demarc_${lower} PROPERTIES EXPORT_NAME third_party_${lower})
+endforeach()

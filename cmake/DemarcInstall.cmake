@@ -1,0 +1,12 @@
+# Install and export: find_package(demarc) gives demarc::<room>.
+include(CMakePackageConfigHelpers)
+get_property(rooms GLOBAL PROPERTY DEMARC_ROOM_TARGETS)
+install(TARGETS ${rooms} demarc_m4ri demarc_zstd EXPORT demarc-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/demarc" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT demarc-targets NAMESPACE demarc:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/demarc)
+export(EXPORT demarc-targets NAMESPACE demarc:: FILE "${PROJECT_BINARY_DIR}/demarc-targets.cmake")
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/demarc-config.cmake.in"
+  "${PROJECT_BINARY_DIR}/demarc-config.cmake" INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/demarc)
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/demarc-config-version.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/demarc-config.cmake" "${PROJECT_BINARY_DIR}/demarc-config-version.cmake"
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/demarc)

@@ -1,0 +1,44 @@
+# demarc_add_room_tests(ROOM [LINK target...]): tests/<room>/*_test.cpp become one program whose every TEST is a
+# ctest test. Tests see the private headers of their room.
+function(demarc_add_room_tests room)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${room}/*_test.cpp")
+  if(NOT sources)
+    message(FATAL_ERROR "demarc: tests/${room} holds no *_test.cpp")
+  endif()
+  add_executable(demarc_${room}_tests ${sources})
+  demarc_compile_options(demarc_${room}_tests)
+  target_include_directories(demarc_${room}_tests PRIVATE "${PROJECT_SOURCE_DIR}/src/${room}"
+                                                          "${PROJECT_SOURCE_DIR}/tests/${room}")
+  target_link_libraries(demarc_${room}_tests PRIVATE demarc::${room} ${ARG_LINK} demarc_test_support
+                                                     GTest::gmock GTest::gtest_main demarc_rapidcheck)
+  # Tests may run the program.
+  add_dependencies(demarc_${room}_tests demarc_program)
+  gtest_discover_tests(demarc_${room}_tests TEST_PREFIX "${room}." DISCOVERY_MODE PRE_TEST
+                       PROPERTIES TIMEOUT 300)
+endfunction()
+
+# demarc_add_bench(ROOM NAME [LINK target...]): bench/<room>/<name>_bench.cpp, run by `make bench`.
+function(demarc_add_bench room name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_executable(demarc_${name}_bench "${PROJECT_SOURCE_DIR}/bench/${room}/${name}_bench.cpp")
+  demarc_compile_options(demarc_${name}_bench)
+  target_include_directories(demarc_${name}_bench PRIVATE "${PROJECT_SOURCE_DIR}/src/${room}")
+  target_link_libraries(demarc_${name}_bench PRIVATE demarc::${room} ${ARG_LINK} demarc_test_support
+                                                     benchmark::benchmark)
+  set_property(GLOBAL APPEND PROPERTY DEMARC_BENCHES demarc_${name}_bench)
+endfunction()
+
+# Paths and process helpers shared by tests and benchmarks. Only this small library knows absolute paths, so that
+# compiler caches serve every other file of a fresh clone.
+function(demarc_add_test_support)
+  set(folder "${PROJECT_SOURCE_DIR}/tests/support")
+  file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
+  add_library(demarc_test_support STATIC ${sources})
+  demarc_compile_options(demarc_test_support)
+  target_include_directories(demarc_test_support PUBLIC "${folder}")
+  set_property(SOURCE "${folder}/paths.cpp" DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" APPEND PROPERTY
+    COMPILE_DEFINITIONS DEMARC_SOURCE_DIR="${PROJECT_SOURCE_DIR}" DEMARC_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  set_property(SOURCE "${folder}/paths.cpp" DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" PROPERTY
+    SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()

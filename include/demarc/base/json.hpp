@@ -1,0 +1,55 @@
+// Checked reading of JSON: every error names the file and the path of the key ("devices/x.json:
+// caches.l2.ways"). Header for implementation files only; public headers of other rooms do not
+// include it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+
+namespace demarc {
+
+using Json = nlohmann::ordered_json;
+
+[[nodiscard]] Result<Json> parse_json(std::string_view text, std::string_view source);
+[[nodiscard]] Result<Json> read_json(const std::filesystem::path& path);
+
+// A view of one object that remembers where it stands. Unknown keys are refused by finish().
+class JsonObject {
+ public:
+  static Result<JsonObject> of(const Json& value, std::string where);
+
+  [[nodiscard]] const std::string& where() const { return where_; }
+  [[nodiscard]] bool has(std::string_view key) const;
+
+  [[nodiscard]] Result<JsonObject> object(std::string_view key);
+  [[nodiscard]] Result<const Json*> array(std::string_view key);
+  [[nodiscard]] Result<const Json*> any(std::string_view key);
+  [[nodiscard]] Result<std::string> string(std::string_view key);
+  [[nodiscard]] Result<std::string> string_or(std::string_view key, std::string_view fallback);
+  [[nodiscard]] Result<bool> boolean_or(std::string_view key, bool fallback);
+  [[nodiscard]] Result<double> number(std::string_view key);
+  [[nodiscard]] Result<double> number_or(std::string_view key, double fallback);
+  [[nodiscard]] Result<std::int64_t> integer(std::string_view key, std::int64_t low,
+                                             std::int64_t high);
+  [[nodiscard]] Result<std::int64_t> integer_or(std::string_view key, std::int64_t low,
+                                                std::int64_t high, std::int64_t fallback);
+
+  // An error when the object holds a key that none of the calls above asked for.
+  [[nodiscard]] Result<void> finish() const;
+
+ private:
+  JsonObject(const Json& value, std::string where) : value_(&value), where_(std::move(where)) {}
+  const Json* find(std::string_view key);
+
+  const Json* value_;
+  std::string where_;
+  std::vector<std::string> seen_;
+};
+
+}  // namespace demarc

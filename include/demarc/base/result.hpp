@@ -1,0 +1,70 @@
+// Errors a user can cause are values. A function that can fail on its input returns Result<T>; the
+// message names the file, line, option or address at fault and says what would be right. Only cli/
+// turns them into exit codes.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <tl/expected.hpp>
+#include <utility>
+
+namespace demarc {
+
+// The value of an enumerator is the exit code of the program.
+enum class ErrorKind {
+  invalid_input = 1,       // the input is wrong
+  missing_capability = 2,  // the machine lacks what is asked
+  check_failed = 3,        // a check did not hold
+};
+
+struct Error {
+  ErrorKind kind = ErrorKind::invalid_input;
+  std::string message;
+
+  friend bool operator==(const Error&, const Error&) = default;
+};
+
+template <class T>
+using Result = tl::expected<T, Error>;
+
+template <class... Args>
+[[nodiscard]] tl::unexpected<Error> invalid_input(fmt::format_string<Args...> format,
+                                                  Args&&... args) {
+  return tl::unexpected(
+      Error{ErrorKind::invalid_input, fmt::format(format, std::forward<Args>(args)...)});
+}
+
+template <class... Args>
+[[nodiscard]] tl::unexpected<Error> missing_capability(fmt::format_string<Args...> format,
+                                                       Args&&... args) {
+  return tl::unexpected(
+      Error{ErrorKind::missing_capability, fmt::format(format, std::forward<Args>(args)...)});
+}
+
+template <class... Args>
+[[nodiscard]] tl::unexpected<Error> check_failed(fmt::format_string<Args...> format,
+                                                 Args&&... args) {
+  return tl::unexpected(
+      Error{ErrorKind::check_failed, fmt::format(format, std::forward<Args>(args)...)});
+}
+
+}  // namespace demarc
+
+#define DEMARC_CONCAT_DETAIL(a, b) a##b
+#define DEMARC_CONCAT(a, b) DEMARC_CONCAT_DETAIL(a, b)
+
+// DEMARC_TRY(declaration, expression): returns the error of `expression` from the enclosing
+// function, or initialises `declaration` with its value.   DEMARC_TRY(auto text, read_file(path));
+#define DEMARC_TRY(declaration, expression)                                            \
+  auto DEMARC_CONCAT(demarc_result_, __LINE__) = (expression);                         \
+  if (!DEMARC_CONCAT(demarc_result_, __LINE__))                                        \
+    return tl::unexpected(std::move(DEMARC_CONCAT(demarc_result_, __LINE__)).error()); \
+  declaration = std::move(*DEMARC_CONCAT(demarc_result_, __LINE__))
+
+// DEMARC_CHECK(expression): the same for Result<void>.
+#define DEMARC_CHECK(expression)                              \
+  do {                                                        \
+    if (auto demarc_check = (expression); !demarc_check)      \
+      return tl::unexpected(std::move(demarc_check).error()); \
+  } while (false)

@@ -1,0 +1,73 @@
+#include "demarc/base/numbers.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace demarc {
+namespace {
+
+template <class Integer>
+Result<Integer> parse_integer(std::string_view text, std::string_view what) {
+  std::string_view digits = text;
+  int base = 10;
+  if (digits.starts_with("0x") || digits.starts_with("0X")) {
+    digits.remove_prefix(2);
+    base = 16;
+  }
+  Integer value{};
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
+  if (error == std::errc::result_out_of_range)
+    return invalid_input("{}: '{}' is out of range", what, text);
+  if (error != std::errc{} || end != digits.data() + digits.size()) {
+    return invalid_input("{}: '{}' is not a whole number", what, text);
+  }
+  return value;
+}
+
+}  // namespace
+
+Result<std::uint64_t> parse_u64(std::string_view text, std::string_view what) {
+  return parse_integer<std::uint64_t>(text, what);
+}
+
+Result<std::int64_t> parse_i64(std::string_view text, std::string_view what) {
+  return parse_integer<std::int64_t>(text, what);
+}
+
+Result<double> parse_double(std::string_view text, std::string_view what) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) {
+    return invalid_input("{}: '{}' is not a finite number", what, text);
+  }
+  return value;
+}
+
+Result<std::vector<std::uint32_t>> parse_index_list(std::string_view text, std::uint32_t limit,
+                                                    std::string_view what) {
+  std::vector<std::uint32_t> indices;
+  std::string_view rest = text;
+  while (true) {
+    const auto comma = rest.find(',');
+    const std::string_view item = rest.substr(0, comma);
+    const auto dash = item.find('-');
+    DEMARC_TRY(const std::uint64_t first, parse_u64(item.substr(0, dash), what));
+    std::uint64_t last = first;
+    if (dash != std::string_view::npos) {
+      DEMARC_TRY(last, parse_u64(item.substr(dash + 1), what));
+    }
+    if (last < first) return invalid_input("{}: '{}' runs backwards", what, item);
+    if (last > limit)
+      return invalid_input("{}: {} is above the highest index, {}", what, last, limit);
+    for (auto i = first; i <= last; ++i) indices.push_back(static_cast<std::uint32_t>(i));
+    if (comma == std::string_view::npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  std::sort(indices.begin(), indices.end());
+  indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
+  return indices;
+}
+
+}  // namespace demarc

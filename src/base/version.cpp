@@ -1,0 +1,12 @@
+#include "demarc/base/version.hpp"
+
+namespace demarc {
+
+const char* version() {
+  return DEMARC_VERSION;
+}
+const char* revision() {
+  return DEMARC_REVISION;
+}
+
+}  // namespace demarc

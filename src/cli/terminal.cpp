@@ -1,0 +1,31 @@
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "demarc/base/files.hpp"
+#include "verb.hpp"
+
+namespace demarc::cli {
+
+std::function<void(double, std::string_view)> terminal_progress() {
+  if (::isatty(STDERR_FILENO) == 0) return {};
+  return [](double share, std::string_view what) {
+    constexpr int width = 30;
+    const int filled = static_cast<int>(share * width);
+    fmt::print(stderr, "\r\x1b[K[{:{}}] {:3.0f}% {}",
+               std::string(static_cast<std::size_t>(filled), '#'), width, share * 100, what);
+    if (share >= 1.0) fmt::print(stderr, "\r\x1b[K");
+    std::fflush(stderr);
+  };
+}
+
+Result<void> emit(const std::string& path, std::string_view content) {
+  if (!path.empty() && path != "-") return write_file(path, content);
+  if (std::fwrite(content.data(), 1, content.size(), stdout) != content.size() ||
+      std::fflush(stdout) != 0) {
+    return invalid_input("standard output: cannot be written");
+  }
+  return {};
+}
+
+}  // namespace demarc::cli

@@ -1,0 +1,35 @@
+// A verb of the program: one file declares its options and hands them to the library. To add one,
+// write src/cli/<verb>.cpp with a Verb and register it with a RegisterVerb at namespace scope;
+// nothing else changes.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "demarc/base/result.hpp"
+
+namespace demarc::cli {
+
+struct Verb {
+  int order = 0;        // position in the list of verbs of --help
+  std::string name;     // demarc <name>
+  std::string summary;  // one line
+  std::string example;  // shown at the end of its --help
+
+  // Declares the options on `app` and returns what to run once they are parsed.
+  std::function<std::function<Result<void>()>(CLI::App& app)> declare;
+};
+
+class RegisterVerb {
+ public:
+  explicit RegisterVerb(Verb verb);
+};
+
+// Progress bar on standard error when that is a terminal; an empty Progress otherwise.
+[[nodiscard]] std::function<void(double, std::string_view)> terminal_progress();
+
+// Writes to standard output, or atomically to `path` unless it is empty or "-".
+[[nodiscard]] Result<void> emit(const std::string& path, std::string_view content);
+
+}  // namespace demarc::cli

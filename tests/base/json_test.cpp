@@ -1,0 +1,33 @@
+#include "demarc/base/json.hpp"
+
+#include <gtest/gtest.h>
+
+namespace demarc {
+namespace {
+
+TEST(Json, errors_name_the_place_and_what_was_expected) {
+  const Json value = Json::parse(R"({"l2": {"ways": "many"}, "sms": 4.5})");
+  auto object = JsonObject::of(value, "x.json");
+  ASSERT_TRUE(object);
+  auto l2 = object->object("l2");
+  ASSERT_TRUE(l2);
+  EXPECT_EQ(l2->integer("ways", 1, 64).error().message,
+            "x.json.l2.ways: a whole number was expected, found \"many\"");
+  EXPECT_EQ(object->integer("sms", 1, 64).error().message,
+            "x.json.sms: a whole number was expected, found 4.5");
+  EXPECT_EQ(object->string("name").error().message, "x.json: the key 'name' is missing");
+}
+
+TEST(Json, unknown_keys_are_loud) {
+  const Json value = Json::parse(R"({"sms": 4, "smz": 5})");
+  auto object = JsonObject::of(value, "x.json");
+  ASSERT_EQ(*object->integer("sms", 1, 64), 4);
+  EXPECT_EQ(object->finish().error().message, "x.json: unknown key 'smz'");
+}
+
+TEST(Json, malformed_text_names_its_source) {
+  EXPECT_TRUE(parse_json("{", "x.json").error().message.starts_with("x.json: not valid JSON"));
+}
+
+}  // namespace
+}  // namespace demarc

@@ -1,0 +1,17 @@
+// Where tests and benchmarks find the source tree, the build tree and a fresh folder to write in.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace demarc::test {
+
+[[nodiscard]] std::filesystem::path source_dir();
+[[nodiscard]] std::filesystem::path
+build_dir();  // of the preset being tested; holds the program `demarc`
+[[nodiscard]] std::filesystem::path shared_dir();  // reference data beside the checkout
+
+// An empty folder of that name, unique to this process.
+[[nodiscard]] std::filesystem::path fresh_folder(const std::string& name);
+
+}  // namespace demarc::test
