@@ -1,0 +1,79 @@
+# Thin front to the CMake presets. `make demo` and `make test` do all the set-up on a fresh Debian 12 or Ubuntu 24.04.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := build
+jobs := $(shell nproc)
+
+.PHONY: build demo test bench gpu-test docs format packages test-packages clean
+.PHONY: test-release test-asan test-tsan test-gates test-fuzz
+
+packages:
+	@tools/install-packages.sh build
+test-packages:
+	@tools/install-packages.sh test
+
+# The program: build/release/demarc
+build: packages
+	cmake --preset release -DDEMARC_BUILD_TESTS=OFF -DDEMARC_BUILD_BENCH=OFF >/dev/null
+	cmake --build --preset release --target demarc_program
+
+# The main job on bundled real kernels; writes build/demo/index.html
+demo: build
+	build/release/demarc demo --html build/demo/index.html
+
+test: test-packages
+	@start=$$SECONDS; \
+	$(MAKE) --no-print-directory test-release; \
+	$(MAKE) --no-print-directory test-asan; \
+	$(MAKE) --no-print-directory test-tsan; \
+	$(MAKE) --no-print-directory test-gates; \
+	$(MAKE) --no-print-directory test-fuzz; \
+	echo "make test: everything passed in $$((SECONDS - start)) s"
+
+test-release:
+	cmake --preset release -DDEMARC_BUILD_TESTS=ON -DDEMARC_BUILD_BENCH=ON >/dev/null
+	cmake --build --preset release
+	ctest --preset release -j $(jobs) --schedule-random
+
+test-asan:
+	cmake --preset asan >/dev/null
+	cmake --build --preset asan
+	ctest --preset asan -j $(jobs) -LE 'oracle|architecture'
+
+# Only what runs threads of ours.
+test-tsan:
+	cmake --preset tsan >/dev/null
+	cmake --build --preset tsan --target demarc_threaded_tests
+	ctest --preset tsan -j $(jobs) -L threaded
+
+test-gates:
+	tools/check-format.sh
+	tools/check-tidy.sh build/release
+
+test-fuzz:
+	cmake --preset fuzz >/dev/null
+	cmake --build --preset fuzz --target demarc_fuzzers
+	tools/run-fuzzers.sh build/fuzz 60
+
+# Figures of every part that has a target, one program after the other.
+bench: packages
+	cmake --preset release -DDEMARC_BUILD_TESTS=OFF -DDEMARC_BUILD_BENCH=ON >/dev/null
+	cmake --build --preset release --target demarc_benches
+	@while read -r bench; do echo "== $$(basename $$bench)"; "$$bench"; done < build/release/benches.txt
+
+# What needs a GPU. Without one it says so and succeeds.
+gpu-test: packages
+	@if ! ls /dev/nvidia[0-9]* >/dev/null 2>&1; then echo "gpu-test: skipped, no NVIDIA GPU on this machine"; exit 0; fi; \
+	cmake --preset release -DDEMARC_BUILD_TESTS=ON >/dev/null; \
+	cmake --build --preset release --target demarc_gpu_tests; \
+	build/release/tests/demarc_gpu_tests
+
+# The pages of docs/ are plain Markdown; this checks that their links and file references hold.
+docs:
+	tools/check-docs.sh
+
+format:
+	git ls-files '*.cpp' '*.hpp' '*.h' '*.cu' '*.cuh' | xargs clang-format-14 -i
+
+clean:
+	rm -rf build

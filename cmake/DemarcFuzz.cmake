@@ -1,0 +1,20 @@
+# demarc_add_fuzzer(NAME SOURCE CORPUS LINK target...): a libFuzzer program, built in the `fuzz` preset only.
+# `demarc_fuzzers` builds them all; build/fuzz/fuzzers.txt lists program and corpus for tools/run-fuzzers.sh.
+add_custom_target(demarc_fuzzers)
+function(demarc_add_fuzzer name source corpus)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  if(NOT DEMARC_FUZZ)
+    return()
+  endif()
+  add_executable(${name} EXCLUDE_FROM_ALL "${source}")
+  demarc_compile_options(${name})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  add_dependencies(demarc_fuzzers ${name})
+  set_property(GLOBAL APPEND_STRING PROPERTY DEMARC_FUZZER_LIST "$<TARGET_FILE:${name}> ${corpus}\n")
+endfunction()
+
+function(demarc_write_fuzzer_list)
+  get_property(list GLOBAL PROPERTY DEMARC_FUZZER_LIST)
+  file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/fuzzers.txt" CONTENT "${list}")
+endfunction()

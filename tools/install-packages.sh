@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Installs what building and testing needs (Debian 12, Ubuntu 24.04), or prints the command to run.
+# usage: install-packages.sh build|test
+set -euo pipefail
+
+build_packages=(g++ cmake ninja-build ccache git ca-certificates
+  libfmt-dev nlohmann-json3-dev libexpected-dev libcli11-dev libm4ri-dev libzstd-dev libboost-dev libbenchmark-dev
+  libgtest-dev libgmock-dev librapidcheck-dev)
+test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev)
+
+packages=("${build_packages[@]}")
+[ "${1:-build}" = test ] && packages+=("${test_packages[@]}")
+# A node that is already there, from wherever, is good enough.
+command -v npm >/dev/null || packages+=(nodejs npm)
+# The browser that opens the reports in the tests. Ubuntu ships it as a snap only.
+. /etc/os-release
+if [ "${1:-build}" = test ] && [ "${ID:-}" = debian ]; then packages+=(chromium); fi
+
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+if [ "$(id -u)" = 0 ]; then as_root=(); else as_root=(sudo -n); fi
+if [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; then
+  echo "installing: ${missing[*]}"
+  "${as_root[@]}" apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}"
+else
+  echo "Packages are missing. Run this, then call make again:" >&2
+  echo "  sudo apt-get update && sudo apt-get install --no-install-recommends ${missing[*]}" >&2
+  exit 2
+fi
