@@ -1,7 +1,7 @@
-# demarc_add_room_tests(ROOM [LINK target...]): tests/<room>/*_test.cpp become one program whose every TEST is a
-# ctest test. Tests see the private headers of their room.
+# demarc_add_room_tests(ROOM [THREADED] [LINK target...]): tests/<room>/*_test.cpp become one program whose every TEST
+# is a ctest test. Tests see the private headers of their room. THREADED: run under the thread sanitizer too.
 function(demarc_add_room_tests room)
-  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "THREADED" "" "LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${room}/*_test.cpp")
   if(NOT sources)
     message(FATAL_ERROR "demarc: tests/${room} holds no *_test.cpp")
@@ -14,8 +14,13 @@ function(demarc_add_room_tests room)
                                                      GTest::gmock GTest::gtest_main demarc_rapidcheck)
   # Tests may run the program.
   add_dependencies(demarc_${room}_tests demarc_program)
+  set(label unthreaded)
+  if(ARG_THREADED)
+    set(label threaded)
+    add_dependencies(demarc_threaded_tests demarc_${room}_tests)
+  endif()
   gtest_discover_tests(demarc_${room}_tests TEST_PREFIX "${room}." DISCOVERY_MODE PRE_TEST
-                       PROPERTIES TIMEOUT 300)
+                       PROPERTIES TIMEOUT 300 LABELS ${label})
 endfunction()
 
 # demarc_add_bench(ROOM NAME [LINK target...]): bench/<room>/<name>_bench.cpp, run by `make bench`.

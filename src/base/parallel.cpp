@@ -14,7 +14,8 @@ unsigned thread_count(unsigned requested) {
   return std::max(1U, std::thread::hardware_concurrency());
 }
 
-void parallel_for(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work) {
+void parallel_for(std::size_t count, unsigned threads,
+                  const std::function<void(std::size_t)>& work) {
   const auto workers = static_cast<unsigned>(std::min<std::size_t>(thread_count(threads), count));
   if (workers <= 1) {
     for (std::size_t i = 0; i < count; ++i) work(i);

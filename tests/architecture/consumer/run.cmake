@@ -1,0 +1,16 @@
+# Configures, builds and runs the consumer against the build tree or an install tree.
+set(work "${BINARY}/consumer/${TREE}")
+file(REMOVE_RECURSE "${work}")
+file(MAKE_DIRECTORY "${work}")
+set(prefix "${BINARY}")
+if(TREE STREQUAL install)
+  set(prefix "${work}/prefix")
+  execute_process(COMMAND ${CMAKE_COMMAND} --install "${BINARY}" --prefix "${prefix}" OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+endif()
+execute_process(COMMAND ${CMAKE_COMMAND} -S "${CMAKE_CURRENT_LIST_DIR}" -B "${work}/build" -G Ninja
+  -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${COMPILER} COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${CMAKE_COMMAND} --build "${work}/build" COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND "${work}/build/consumer" OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+if(NOT text MATCHES "^demarc [0-9.]+ rank 2\n$")
+  message(FATAL_ERROR "the consumer printed: ${text}")
+endif()
