@@ -1,0 +1,52 @@
+// GPC, TPC and SM of a GPU: who shares what.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+
+namespace demarc::gpu {
+
+// One texture processing cluster: the unit that hardware masks switch.
+struct Tpc {
+  std::uint32_t gpc = 0;              // index of its graphics processing cluster
+  std::vector<std::uint32_t> sms;     // %smid of its multiprocessors, ascending
+  std::optional<std::uint32_t> bit;   // its bit in the hardware's task descriptor, when known
+  std::optional<std::uint32_t> side;  // which half of the L2 it is near to, when known
+
+  friend bool operator==(const Tpc&, const Tpc&) = default;
+};
+
+// TPCs in logical order: index t is bit t of a stream mask and, with two SMs a TPC, owns %smid 2t
+// and 2t + 1.
+struct Topology {
+  std::vector<Tpc> tpcs;
+
+  [[nodiscard]] std::uint32_t tpc_count() const { return static_cast<std::uint32_t>(tpcs.size()); }
+  [[nodiscard]] std::uint32_t sm_count() const;
+  [[nodiscard]] std::uint32_t gpc_count() const;
+  // The TPCs of GPC `gpc`, ascending.
+  [[nodiscard]] std::vector<std::uint32_t> tpcs_of_gpc(std::uint32_t gpc) const;
+  // The TPC that owns %smid `sm`, or nothing when there is no such SM.
+  [[nodiscard]] std::optional<std::uint32_t> tpc_of_sm(std::uint32_t sm) const;
+  [[nodiscard]] bool sides_known() const;
+
+  // An error names the TPC at fault: an SM owned twice or missing, a hardware bit used twice, a
+  // TPC without SMs, a GPC index with no TPC below the highest.
+  [[nodiscard]] Result<void> check() const;
+
+  friend bool operator==(const Topology&, const Topology&) = default;
+};
+
+// SMs a TPC has on a compute capability: two on 6.0 and from 7.0 on, one before and on 6.1, 6.2
+// (libsmctrl, RTAS 2023).
+[[nodiscard]] std::uint32_t sms_per_tpc(std::uint32_t major, std::uint32_t minor);
+
+// `gpcs` equal GPCs of `tpcs_per_gpc` TPCs of `sms` SMs, numbered GPC by GPC, no sides: for
+// simulated GPUs and tests.
+[[nodiscard]] Topology regular_topology(std::uint32_t gpcs, std::uint32_t tpcs_per_gpc,
+                                        std::uint32_t sms);
+
+}  // namespace demarc::gpu
