@@ -1,0 +1,169 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <tuple>
+
+#include "demarc/partition/partition.hpp"
+
+namespace demarc::partition {
+namespace {
+
+using Order = std::vector<std::uint32_t>;
+
+Order packed_order(const gpu::Topology& topology) {
+  Order order(topology.tpc_count());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return topology.tpcs[a].gpc < topology.tpcs[b].gpc;
+  });
+  return order;
+}
+
+Order side_order(const gpu::Topology& topology) {
+  Order order = packed_order(topology);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return topology.tpcs[a].side < topology.tpcs[b].side;
+  });
+  return order;
+}
+
+// Equal consecutive pieces; the first ones are one longer when the division leaves a rest.
+std::vector<TpcSet> cut(const Order& order, std::uint32_t parts) {
+  std::vector<TpcSet> sets(parts);
+  std::size_t at = 0;
+  for (std::uint32_t p = 0; p < parts; ++p) {
+    const std::size_t take = order.size() / parts + (p < order.size() % parts ? 1 : 0);
+    for (std::size_t i = 0; i < take; ++i) sets[p].insert(order[at++]);
+  }
+  return sets;
+}
+
+std::vector<TpcSet> deal(const Order& order, std::uint32_t parts) {
+  std::vector<TpcSet> sets(parts);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    sets[i % parts].insert(order[i]);
+  }
+  return sets;
+}
+
+// Largest GPC first, always to the part that has the fewest TPCs.
+std::vector<TpcSet> whole_gpcs(const gpu::Topology& topology, std::uint32_t parts) {
+  std::vector<Order> gpcs;
+  for (std::uint32_t gpc = 0; gpc < topology.gpc_count(); ++gpc) {
+    gpcs.push_back(topology.tpcs_of_gpc(gpc));
+  }
+  std::stable_sort(gpcs.begin(), gpcs.end(),
+                   [](const Order& a, const Order& b) { return a.size() > b.size(); });
+  std::vector<TpcSet> sets(parts);
+  for (const Order& gpc : gpcs) {
+    const auto smallest =
+        std::min_element(sets.begin(), sets.end(),
+                         [](const TpcSet& a, const TpcSet& b) { return a.size() < b.size(); });
+    for (const std::uint32_t tpc : gpc) smallest->insert(tpc);
+  }
+  return sets;
+}
+
+std::uint64_t color_run(std::uint32_t first, std::uint32_t count) {
+  const std::uint64_t run = count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+  return run << first;
+}
+
+}  // namespace
+
+std::string_view to_string(SplitStrategy strategy) {
+  switch (strategy) {
+    case SplitStrategy::packed:
+      return "packed";
+    case SplitStrategy::distributed:
+      return "distributed";
+    case SplitStrategy::gpc_aligned:
+      return "gpc-aligned";
+    case SplitStrategy::side_aware:
+      return "side-aware";
+  }
+  return "unknown";
+}
+
+Result<SplitStrategy> parse_split_strategy(std::string_view text) {
+  for (const SplitStrategy strategy : {SplitStrategy::packed, SplitStrategy::distributed,
+                                       SplitStrategy::gpc_aligned, SplitStrategy::side_aware}) {
+    if (text == to_string(strategy)) return strategy;
+  }
+  return invalid_input(
+      "split '{}': the strategies are packed, distributed, gpc-aligned and side-aware", text);
+}
+
+Result<std::vector<Partition>> split(const gpu::Topology& topology, std::uint32_t parts,
+                                     SplitStrategy strategy, std::uint32_t colors) {
+  const std::uint32_t tpcs = topology.tpc_count();
+  if (tpcs > TpcSet::capacity) {
+    return invalid_input("the GPU has {} TPCs, masks hold {}", tpcs, TpcSet::capacity);
+  }
+  if (parts == 0 || parts > tpcs) {
+    return invalid_input("a GPU of {} TPCs cannot be split into {} parts; give 1 to {}", tpcs,
+                         parts, tpcs);
+  }
+  if (colors % parts != 0 || colors > 64) {
+    return invalid_input("{} colours cannot be shared out equally to {} parts", colors, parts);
+  }
+  std::vector<TpcSet> sets;
+  switch (strategy) {
+    case SplitStrategy::packed:
+      sets = cut(packed_order(topology), parts);
+      break;
+    case SplitStrategy::distributed:
+      sets = deal(packed_order(topology), parts);
+      break;
+    case SplitStrategy::gpc_aligned:
+      if (parts > topology.gpc_count()) {
+        return invalid_input("{} parts cannot be gpc-aligned on a GPU of {} GPCs", parts,
+                             topology.gpc_count());
+      }
+      sets = whole_gpcs(topology, parts);
+      break;
+    case SplitStrategy::side_aware:
+      if (!topology.sides_known()) {
+        return missing_capability(
+            "side-aware split: the L2 side of each TPC is not known on this device; run demarc "
+            "topo, or split packed");
+      }
+      sets = cut(side_order(topology), parts);
+      break;
+  }
+  std::vector<Partition> partitions;
+  const std::uint32_t run = colors / parts;
+  for (std::uint32_t p = 0; p < parts; ++p) {
+    Partition part;
+    part.name = fmt::format("{}/{}", p + 1, parts);
+    part.tpcs = sets[p];
+    part.colors = run == 0 ? 0 : color_run(p * run, run);
+    partitions.push_back(std::move(part));
+  }
+  return partitions;
+}
+
+Result<TpcSet> take_sms(const gpu::Topology& topology, std::uint32_t sms) {
+  if (sms == 0 || sms > topology.sm_count()) {
+    return invalid_input("{} SMs were asked for; this GPU has {}", sms, topology.sm_count());
+  }
+  TpcSet set;
+  std::uint32_t have = 0;
+  for (const std::uint32_t tpc : packed_order(topology)) {
+    if (have >= sms) break;
+    set.insert(tpc);
+    have += static_cast<std::uint32_t>(topology.tpcs[tpc].sms.size());
+  }
+  return set;
+}
+
+Result<TpcSet> take_share(const gpu::Topology& topology, double percent) {
+  if (!(percent > 0 && percent <= 100)) {
+    return invalid_input("a share of {} % was asked for; give more than 0 and at most 100",
+                         percent);
+  }
+  const double sms = std::ceil(percent * topology.sm_count() / 100.0 - 1e-9);
+  return take_sms(topology, static_cast<std::uint32_t>(sms));
+}
+
+}  // namespace demarc::partition
