@@ -1,19 +1,141 @@
-// How addresses are spread over the memory system: which module, bank and cache set a byte lies in.
+// Where an address lies in the memory system. A hash bit is the XOR of some address bits
+// (Fractional GPUs, RTAS 2019, section V; solved over GF(2)), so an index is a list of rows: bit i
+// of the index is the parity of (address & rows[i]). A count that is no power of two adds a modulo
+// stage. Where physical addresses are unknown, rows cover the bits inside a page and every page
+// adds a constant.
+//
+// A label that a probe finds is one of many equivalent ones: only the space that the rows span is a
+// property of the hardware.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
 #include <vector>
+
+#include "demarc/base/result.hpp"
 
 namespace demarc::gpu {
 
-// Each index bit is the parity of (address & mask), bit 0 of the index first; the published
-// functions of Fractional GPUs (RTAS 2019, section 5) have this form.
+// At most 32 rows.
+struct LinearHash {
+  std::vector<std::uint64_t> rows;
+
+  [[nodiscard]] std::uint32_t operator()(std::uint64_t address) const;
+  [[nodiscard]] std::uint32_t count() const { return std::uint32_t{1} << rows.size(); }
+  [[nodiscard]] bool empty() const { return rows.empty(); }
+
+  friend bool operator==(const LinearHash&, const LinearHash&) = default;
+};
+
+// The number that `number` reads from the address, plus the page's constant, modulo `modulus`.
+struct ModuloStage {
+  std::uint32_t modulus = 1;
+  LinearHash number;
+
+  [[nodiscard]] std::uint32_t operator()(std::uint64_t address,
+                                         std::uint32_t page_constant = 0) const;
+
+  friend bool operator==(const ModuloStage&, const ModuloStage&) = default;
+};
+
+// What no closed form describes: the place of every chunk of a page, one list per kind of page.
+struct ChunkTable {
+  std::uint64_t chunk_bytes = 0;
+  std::vector<std::vector<std::uint16_t>> page_kinds;  // [kind][chunk in page]
+
+  friend bool operator==(const ChunkTable&, const ChunkTable&) = default;
+};
+
+// What was measured when two streams were kept apart by the parity of (offset & mask): time next to
+// an aggressor of the other colour over time alone. 1.0 is perfect; not measured is 0.
+struct MaskIsolation {
+  std::uint64_t mask = 0;
+  double dram_read = 0;
+  double dram_write = 0;
+  double l2_read = 0;
+  double l2_write = 0;
+
+  friend bool operator==(const MaskIsolation&, const MaskIsolation&) = default;
+};
+
 struct AddressMap {
-  std::vector<std::uint64_t> module_masks;
-  std::vector<std::uint64_t> bank_masks;
-  std::vector<std::uint64_t> set_masks;
+  std::uint32_t address_bits = 0;      // rows use address bits [0, address_bits)
+  std::uint64_t page_bytes = 0;        // 0: rows take physical addresses, no page constants
+  std::uint64_t interleave_bytes = 0;  // longest aligned run that always lies in one slice
+  std::uint32_t slices = 0;            // L2 slices
+  std::uint32_t cache_ways = 0;        // 0: not known
+  std::uint32_t miss_registers = 0;    // outstanding misses of a module; 0: not known
+  LinearHash module;                   // own L2 sets, DRAM banks, controller and bus
+  LinearHash bank;
+  LinearHash set;
+  std::optional<ModuloStage> stack;
+  std::optional<ChunkTable> table;
+  std::vector<MaskIsolation> isolation;
 
   friend bool operator==(const AddressMap&, const AddressMap&) = default;
+};
+
+// Every row within address_bits, at most 32 rows, powers of two where they must be. `where` names
+// the map in errors.
+[[nodiscard]] Result<void> check_address_map(const AddressMap& map, const std::string& where);
+
+// A basis whose lowest set bits (pivots) differ and occur in no other row, lowest pivot first.
+[[nodiscard]] std::vector<std::uint64_t> low_pivot_basis(std::span<const std::uint64_t> rows);
+
+// The part of the span of `rows` that is constant over aligned blocks of `granularity` bytes (a
+// power of two), as a low-pivot basis of n masks: memory given out in such blocks has 2^n colours.
+[[nodiscard]] std::vector<std::uint64_t> masks_at_granularity(std::span<const std::uint64_t> rows,
+                                                              std::uint64_t granularity);
+
+// The space that two hashes have in common: bits of a bank hash and of a set hash together select a
+// module.
+[[nodiscard]] std::vector<std::uint64_t> common_masks(std::span<const std::uint64_t> a,
+                                                      std::span<const std::uint64_t> b);
+
+// Colours of a run of memory. Offsets count from the start of an arena: pages of equal constant,
+// one after the other in virtual addresses. Memory of one colour is a sequence of chunks.
+//
+// Example: one mask 0xc4000, lowest bit 14: two colours in chunks of 16 KiB; chunk k of colour w
+// starts at v + (parity(v & mask) ^ constant ^ w) << 14, where v is k << 14 with a 0 inserted at
+// bit 14.
+class Coloring {
+ public:
+  // `masks` are independent, at most 8, and lie below `page_bytes` (a power of two; 0: no limit).
+  static Result<Coloring> make(std::span<const std::uint64_t> masks, std::uint64_t page_bytes);
+
+  [[nodiscard]] std::span<const std::uint64_t> masks() const { return masks_; }
+  [[nodiscard]] std::uint32_t colors() const { return std::uint32_t{1} << masks_.size(); }
+  [[nodiscard]] std::uint64_t chunk_bytes() const;
+  [[nodiscard]] std::uint64_t page_bytes() const { return page_bytes_; }
+
+  // Bit i is parity(offset & masks()[i]) ^ bit i of the constant.
+  [[nodiscard]] std::uint32_t color(std::uint64_t offset, std::uint32_t page_constant = 0) const;
+
+  // Position in the arena of byte `linear` of the memory of one colour, and back. Bijective between
+  // [0, n) and the bytes of that colour in [0, n * colors()) for n a multiple of linear_period().
+  [[nodiscard]] std::uint64_t position(std::uint64_t linear, std::uint32_t color,
+                                       std::uint32_t page_constant = 0) const;
+  [[nodiscard]] std::uint64_t linear(std::uint64_t position) const;
+
+  // Start of the k-th chunk of a colour.
+  [[nodiscard]] std::uint64_t chunk(std::uint64_t k, std::uint32_t color,
+                                    std::uint32_t page_constant = 0) const;
+
+  // Bytes of one colour in the smallest aligned block that holds every colour in equal parts.
+  [[nodiscard]] std::uint64_t linear_period() const;
+
+  // The constant of these masks, out of the constant of the rows that span them: bit i is the
+  // parity of the row constants that make up masks()[i]. An error when a mask is outside the span.
+  [[nodiscard]] Result<std::uint32_t> constant_from_rows(std::span<const std::uint64_t> rows,
+                                                         std::uint32_t row_constant) const;
+
+  friend bool operator==(const Coloring&, const Coloring&) = default;
+
+ private:
+  std::vector<std::uint64_t> masks_;  // low-pivot basis
+  std::uint64_t page_bytes_ = 0;
 };
 
 }  // namespace demarc::gpu

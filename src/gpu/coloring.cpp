@@ -1,0 +1,122 @@
+#include <algorithm>
+#include <bit>
+
+#include "demarc/base/gf2.hpp"
+#include "demarc/gpu/address_map.hpp"
+
+namespace demarc::gpu {
+namespace {
+
+std::uint64_t insert_zero(std::uint64_t value, int bit) {
+  return value + (value & ~((std::uint64_t{1} << bit) - 1));
+}
+
+std::uint64_t remove_bit(std::uint64_t value, int bit) {
+  const std::uint64_t low = (std::uint64_t{1} << bit) - 1;
+  return (value & low) | ((value >> 1) & ~low);
+}
+
+}  // namespace
+
+Result<Coloring> Coloring::make(std::span<const std::uint64_t> masks, std::uint64_t page_bytes) {
+  constexpr std::size_t most = 8;
+  if (masks.size() > most) {
+    return invalid_input("colouring: {} masks; at most {} are supported", masks.size(), most);
+  }
+  if (page_bytes != 0 && !std::has_single_bit(page_bytes)) {
+    return invalid_input("colouring: the page size must be a power of two, not {}", page_bytes);
+  }
+  for (const auto mask : masks) {
+    if (page_bytes != 0 && mask >= page_bytes) {
+      return invalid_input("colouring: mask {:#x} reaches beyond a page of {} bytes", mask,
+                           page_bytes);
+    }
+  }
+  Coloring coloring;
+  coloring.masks_ = low_pivot_basis(masks);
+  coloring.page_bytes_ = page_bytes;
+  if (coloring.masks_.size() != masks.size()) {
+    return invalid_input("colouring: the {} masks span only {} bits; each must add one",
+                         masks.size(), coloring.masks_.size());
+  }
+  return coloring;
+}
+
+std::uint64_t Coloring::chunk_bytes() const {
+  if (masks_.empty()) return page_bytes_ == 0 ? 1 : page_bytes_;
+  return std::uint64_t{1} << std::countr_zero(masks_.front());
+}
+
+std::uint32_t Coloring::color(std::uint64_t offset, std::uint32_t page_constant) const {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < masks_.size(); ++i) value |= parity(offset, masks_[i]) << i;
+  return value ^ page_constant;
+}
+
+std::uint64_t Coloring::position(std::uint64_t linear, std::uint32_t color,
+                                 std::uint32_t page_constant) const {
+  std::uint64_t v = linear;
+  for (const auto mask : masks_) v = insert_zero(v, std::countr_zero(mask));
+  // A pivot occurs in its own mask only, so every bit can be settled by itself.
+  const std::uint32_t wanted = color ^ page_constant;
+  std::uint64_t pivots = 0;
+  for (std::size_t i = 0; i < masks_.size(); ++i) {
+    const std::uint64_t bit = parity(v, masks_[i]) ^ ((wanted >> i) & 1U);
+    pivots |= bit << std::countr_zero(masks_[i]);
+  }
+  return v | pivots;
+}
+
+std::uint64_t Coloring::linear(std::uint64_t position) const {
+  std::uint64_t value = position;
+  for (auto mask = masks_.rbegin(); mask != masks_.rend(); ++mask) {
+    value = remove_bit(value, std::countr_zero(*mask));
+  }
+  return value;
+}
+
+std::uint64_t Coloring::chunk(std::uint64_t k, std::uint32_t color,
+                              std::uint32_t page_constant) const {
+  return position(k * chunk_bytes(), color, page_constant);
+}
+
+std::uint64_t Coloring::linear_period() const {
+  if (masks_.empty()) return chunk_bytes();
+  const int highest_pivot = std::countr_zero(masks_.back());
+  return std::uint64_t{1} << (highest_pivot + 1 - static_cast<int>(masks_.size()));
+}
+
+Result<std::uint32_t> Coloring::constant_from_rows(std::span<const std::uint64_t> rows,
+                                                   std::uint32_t row_constant) const {
+  // Rows carry their own index in the upper half of a word of twice the width; with at most 32 rows
+  // an elimination by hand is shorter than a wide matrix.
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> basis;
+  const auto reduce = [&](std::uint64_t& row, std::uint32_t& bit) {
+    for (const auto& [pivot_row, pivot_bit] : basis) {
+      if ((row & std::bit_floor(pivot_row)) != 0) {
+        row ^= pivot_row;
+        bit ^= pivot_bit;
+      }
+    }
+  };
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::uint64_t row = rows[i];
+    std::uint32_t bit = (row_constant >> i) & 1U;
+    reduce(row, bit);
+    if (row != 0) basis.emplace_back(row, bit);
+  }
+  std::uint32_t constant = 0;
+  for (std::size_t i = 0; i < masks_.size(); ++i) {
+    std::uint64_t rest = masks_[i];
+    std::uint32_t bit = 0;
+    reduce(rest, bit);
+    if (rest != 0) {
+      return invalid_input("colouring: mask {:#x} is not a sum of the {} known rows", masks_[i],
+                           rows.size());
+    }
+    constant |= bit << i;
+  }
+  return constant;
+}
+
+}  // namespace demarc::gpu
