@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "demarc/base/files.hpp"
@@ -17,6 +18,13 @@ std::function<void(double, std::string_view)> terminal_progress() {
     if (share >= 1.0) fmt::print(stderr, "\r\x1b[K");
     std::fflush(stderr);
   };
+}
+
+std::string command_line() {
+  std::string text = read_file("/proc/self/cmdline").value_or("");
+  while (!text.empty() && text.back() == 0) text.pop_back();
+  std::replace(text.begin(), text.end(), char{0}, ' ');
+  return text;
 }
 
 Result<void> emit(const std::string& path, std::string_view content) {

@@ -29,6 +29,9 @@ class RegisterVerb {
 // Progress bar on standard error when that is a terminal; an empty Progress otherwise.
 [[nodiscard]] std::function<void(double, std::string_view)> terminal_progress();
 
+// This program's command line, arguments divided by blanks: part of every result's context.
+[[nodiscard]] std::string command_line();
+
 // Writes to standard output, or atomically to `path` unless it is empty or "-".
 [[nodiscard]] Result<void> emit(const std::string& path, std::string_view content);
 

@@ -1,0 +1,78 @@
+// What a study asks of a device. A real GPU and a planted model implement it; the runner in
+// study.hpp knows nothing else. All calls come from one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+#include "demarc/study/mode.hpp"
+#include "demarc/study/plan.hpp"
+
+namespace demarc::study {
+
+// Facts of the device that go into the result beside the figures.
+struct DeviceContext {
+  std::string device;  // "cuda:0", "planted:h100"
+  std::string name;    // "NVIDIA H100 80GB HBM3"
+  std::string driver;  // "580.159.04", empty for a model
+  std::uint32_t sms = 0;
+  bool measured = true;  // false: a model answered, these are not measurements
+  std::vector<std::string> notes;
+};
+
+// What a victim computed. `digest` is over all output bytes after a run from fresh inputs.
+struct Outputs {
+  std::uint64_t digest = 0;
+  bool exact = true;     // false: the order of its sums varies, so digests of two runs may differ
+  std::string mismatch;  // empty: the outputs equal the reference; else where they first differ
+};
+
+// One part of the GPU under a mode, with at most one workload at a time.
+class Lane {
+ public:
+  virtual ~Lane() = default;
+
+  // Makes the workload resident. Loading the one that is loaded already costs nothing.
+  [[nodiscard]] virtual Result<void> load(const Workload& workload) = 0;
+
+  // Runs the loaded workload `count` times, one after the other; kernel time of each in
+  // nanoseconds, in order. May return fewer after `longest_seconds`, but at least one.
+  [[nodiscard]] virtual Result<std::vector<double>> sample(std::uint32_t count,
+                                                           double longest_seconds) = 0;
+
+  // Runs it once from fresh inputs and looks at what it computed.
+  [[nodiscard]] virtual Result<Outputs> outputs() = 0;
+
+  // Runs it over and over until stop(); returns once the first run has begun. stop() waits for
+  // the run in hand and returns finished runs a second; 0 for a command, whose runs cannot be
+  // counted.
+  [[nodiscard]] virtual Result<void> start() = 0;
+  [[nodiscard]] virtual Result<double> stop() = 0;
+};
+
+// A mode made active on the device: lane(0) is the victim's part.
+class Stage {
+ public:
+  virtual ~Stage() = default;
+  [[nodiscard]] virtual std::uint32_t lanes() const = 0;
+  [[nodiscard]] virtual Lane& lane(std::uint32_t index) = 0;
+  // What the stage wants said beside its figures ("part 0: SMs 0-65, colours 0").
+  [[nodiscard]] virtual std::string account() const = 0;
+};
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  [[nodiscard]] virtual DeviceContext context() const = 0;
+  // The whole GPU as one lane: what T_baseline is measured on.
+  [[nodiscard]] virtual Result<std::unique_ptr<Stage>> whole() = 0;
+  // `parts` equal lanes under `mode`. missing_capability when the machine cannot do it.
+  [[nodiscard]] virtual Result<std::unique_ptr<Stage>> divide(const Mode& mode,
+                                                              std::uint32_t parts) = 0;
+};
+
+}  // namespace demarc::study

@@ -1,0 +1,65 @@
+// What an interference study runs, and in which order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+#include "demarc/study/mode.hpp"
+
+namespace demarc::study {
+
+// How many times a victim is timed in one visit to a cell.
+struct StoppingRule {
+  std::uint32_t warm_up = 5;   // launches run and thrown away, counted in the result
+  std::uint32_t least = 100;   // samples always taken: p99 needs them
+  std::uint32_t most = 400;    // samples never exceeded
+  double precision = 0.005;    // stop when the 95 % half width of the mean is within this share
+  double longest_seconds = 2;  // a visit ends after this long, with what it has
+};
+
+// One thing that runs. `spec` is what the executor resolves: the name of a bundled kernel
+// ("cfd", "dram_write"), "launch:FILE.json", or "cmd:COMMAND LINE".
+struct Workload {
+  std::string name;  // shown in tables; unique within the victims and within the aggressors
+  std::string spec;
+  friend bool operator==(const Workload&, const Workload&) = default;
+};
+
+// T(A, B): victim A in part 0, the aggressor B in a loop in each of the other parts; no B = idle.
+struct Visit {
+  std::size_t victim = 0;
+  std::optional<std::size_t> aggressor;
+  friend bool operator==(const Visit&, const Visit&) = default;
+};
+
+struct Plan {
+  std::uint32_t parts = 2;  // equal shares of the GPU; 2, 3 or 4
+  std::vector<Mode> modes;
+  std::vector<Workload> victims;
+  std::vector<Workload> aggressors;
+  StoppingRule rule;
+  std::uint32_t rounds = 2;  // how often the whole matrix of a mode is gone through
+  std::uint64_t seed = 1;
+};
+
+// An error names what is missing, doubled or out of range.
+[[nodiscard]] Result<void> check_plan(const Plan& plan);
+
+// The order of the modes, a permutation of plan.modes drawn from plan.seed.
+[[nodiscard]] std::vector<std::size_t> mode_order(const Plan& plan);
+
+// One round within a mode: every victim with an idle neighbour and with every aggressor, each once.
+// Victims come in random order and stay together (loading one costs); their neighbours, idle among
+// them, come in random order, so that drift of the card does not fall on one aggressor.
+[[nodiscard]] std::vector<Visit> visit_order(const Plan& plan, std::size_t mode,
+                                             std::uint32_t round);
+
+// "MM,VA,cmd:python3 train.py": names from a comma list; "cmd:" and "launch:" entries are kept
+// whole and named by their last path component. An empty list or a repeated name is an error.
+[[nodiscard]] Result<std::vector<Workload>> parse_workloads(std::string_view text,
+                                                            std::string_view option);
+
+}  // namespace demarc::study

@@ -1,0 +1,92 @@
+#include <memory>
+
+#include "demarc/study/planted.hpp"
+#include "demarc/study/study.hpp"
+#include "verb.hpp"
+
+namespace demarc::cli {
+namespace {
+
+struct IsolateOptions {
+  std::string device = "cuda:0";
+  std::uint32_t parts = 2;
+  std::string modes = "none,mps,green,mask,affinity,mask+color";
+  std::string victims = "mm,fwt,va,sp,sn,cfd,gaussian,nn";
+  std::string aggressors = "mm,fwt,va";
+  std::vector<std::string> aggressor_commands;
+  study::StoppingRule rule;
+  std::uint32_t rounds = 2;
+  std::uint64_t seed = 1;
+  std::string json;
+};
+
+Result<std::unique_ptr<study::Executor>> open_device(const IsolateOptions& options) {
+  if (options.device.starts_with("planted:")) {
+    DEMARC_TRY(auto model, study::planted_model(options.device.substr(8)));
+    return study::make_planted_executor(std::move(model), options.seed);
+  }
+  return missing_capability(
+      "--device {}: no GPU driver is present; planted:h100 shows the verb "
+      "with a model",
+      options.device);
+}
+
+Result<study::Plan> plan_of(const IsolateOptions& options) {
+  study::Plan plan;
+  plan.parts = options.parts;
+  plan.rule = options.rule;
+  plan.rounds = options.rounds;
+  plan.seed = options.seed;
+  DEMARC_TRY(plan.modes, study::parse_modes(options.modes));
+  DEMARC_TRY(plan.victims, study::parse_workloads(options.victims, "--victims"));
+  DEMARC_TRY(plan.aggressors, study::parse_workloads(options.aggressors, "--aggressors"));
+  for (const std::string& command : options.aggressor_commands) {
+    plan.aggressors.push_back({command, "cmd:" + command});
+  }
+  DEMARC_CHECK(study::check_plan(plan));
+  return plan;
+}
+
+Result<void> isolate(const IsolateOptions& options) {
+  DEMARC_TRY(const auto plan, plan_of(options));
+  DEMARC_TRY(const auto executor, open_device(options));
+  DEMARC_TRY(const auto result, study::run_study(plan, *executor, terminal_progress()));
+  if (!options.json.empty()) {
+    DEMARC_CHECK(emit(options.json, study::study_json(result, command_line())));
+  }
+  if (options.json != "-") DEMARC_CHECK(emit("-", study::study_text(result)));
+  if (!result.errors.empty()) {
+    return check_failed("{} runs of victims computed a wrong result", result.errors.size());
+  }
+  return {};
+}
+
+const RegisterVerb registration{
+    {10, "isolate", "who slows whom under each partitioning mode, and which partition stops it",
+     "demarc isolate --device cuda:0 --parts 2 --modes none,mps,mask,mask+color --html out.html",
+     [](CLI::App& app) -> std::function<Result<void>()> {
+       auto options = std::make_shared<IsolateOptions>();
+       app.add_option("--device", options->device, "cuda:N, or planted:h100 (a model)");
+       app.add_option("--parts", options->parts, "equal parts of the GPU: 2, 3 or 4");
+       app.add_option(
+           "--modes", options->modes,
+           "comma list of none, timeslice, mps, green, mask, affinity; each also +color");
+       app.add_option("--victims", options->victims,
+                      "comma list of bundled kernels or launch:FILE.json");
+       app.add_option("--aggressors", options->aggressors, "the same, for the other parts");
+       app.add_option("--aggressor-cmd", options->aggressor_commands,
+                      "a command line as one more aggressor; may be repeated");
+       app.add_option("--warm-up", options->rule.warm_up, "launches thrown away before each visit");
+       app.add_option("--samples", options->rule.least, "launches timed in each visit at least");
+       app.add_option("--most-samples", options->rule.most, "and at most");
+       app.add_option("--precision", options->rule.precision,
+                      "stop when the 95 % half width of the mean is within this share");
+       app.add_option("--longest", options->rule.longest_seconds, "seconds a visit may take");
+       app.add_option("--rounds", options->rounds, "times each pair is visited");
+       app.add_option("--seed", options->seed, "order of the runs");
+       app.add_option("--json", options->json, "result with raw samples; - is standard output");
+       return [options] { return isolate(*options); };
+     }}};
+
+}  // namespace
+}  // namespace demarc::cli

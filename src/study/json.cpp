@@ -1,0 +1,124 @@
+#include "demarc/base/json.hpp"
+
+#include <cmath>
+
+#include "demarc/base/version.hpp"
+#include "demarc/study/study.hpp"
+
+namespace demarc::study {
+namespace {
+
+Json estimate_json(const Estimate& e) {
+  return {{"value", e.value}, {"low", e.low}, {"high", e.high}};
+}
+
+Json distribution_json(const Distribution& d) {
+  return {{"count", d.count},
+          {"mean", d.mean},
+          {"deviation", d.deviation},
+          {"best", d.best},
+          {"p50", d.p50},
+          {"p90", d.p90},
+          {"p99", d.p99},
+          {"worst", d.worst},
+          {"mean_95", {d.mean_interval.low, d.mean_interval.high}},
+          {"p99_95", {d.p99_interval.low, d.p99_interval.high}}};
+}
+
+// Whole nanoseconds: no timer of a GPU resolves less.
+Json samples_json(const std::vector<double>& samples) {
+  Json list = Json::array();
+  for (const double ns : samples) list.push_back(std::llround(ns));
+  return list;
+}
+
+Json workloads_json(const std::vector<Workload>& workloads) {
+  Json list = Json::array();
+  for (const Workload& w : workloads) list.push_back({{"name", w.name}, {"spec", w.spec}});
+  return list;
+}
+
+Json plan_json(const Plan& plan) {
+  Json modes = Json::array();
+  for (const Mode& mode : plan.modes) modes.push_back(mode.name());
+  return {{"parts", plan.parts},
+          {"modes", modes},
+          {"victims", workloads_json(plan.victims)},
+          {"aggressors", workloads_json(plan.aggressors)},
+          {"rounds", plan.rounds},
+          {"seed", plan.seed},
+          {"stopping_rule",
+           {{"warm_up", plan.rule.warm_up},
+            {"least", plan.rule.least},
+            {"most", plan.rule.most},
+            {"precision", plan.rule.precision},
+            {"longest_seconds", plan.rule.longest_seconds}}}};
+}
+
+Json context_json(const DeviceContext& device, const std::string& command) {
+  return {{"program", fmt::format("demarc {}", version())},
+          {"revision", revision()},
+          {"command", command},
+          {"device", device.device},
+          {"device_name", device.name},
+          {"driver", device.driver},
+          {"sms", device.sms},
+          {"measured", device.measured},
+          {"notes", device.notes}};
+}
+
+Json cell_json(const Plan& plan, const Cell& cell) {
+  Json out{{"mode", plan.modes[cell.mode].name()}, {"victim", plan.victims[cell.victim].name}};
+  out["aggressor"] = cell.aggressor ? Json(plan.aggressors[*cell.aggressor].name) : Json(nullptr);
+  if (!cell.error.empty()) out["error"] = cell.error;
+  out["discarded"] = cell.discarded;
+  out["aggressor_runs_per_second"] = cell.aggressor_rate;
+  out["times_ns"] = distribution_json(cell.times);
+  out["samples_ns"] = samples_json(cell.samples_ns);
+  return out;
+}
+
+Json mode_json(const Plan& plan, const ModeSummary& mode) {
+  Json out{{"mode", plan.modes[mode.mode].name()}};
+  if (!mode.unavailable.empty()) {
+    out["unavailable"] = mode.unavailable;
+    return out;
+  }
+  Json rows = Json::array();
+  for (const Variation& row : mode.victims) {
+    rows.push_back({{"victim", plan.victims[row.victim].name},
+                    {"mean_percent", estimate_json(row.mean_percent)},
+                    {"worst_for_mean", plan.aggressors[row.worst_for_mean].name},
+                    {"p99_percent", estimate_json(row.p99_percent)},
+                    {"worst_for_p99", plan.aggressors[row.worst_for_p99].name},
+                    {"normalized_idle", row.normalized_idle},
+                    {"normalized_worst", row.normalized_worst}});
+  }
+  out["account"] = mode.account;
+  out["average_percent"] = mode.average_percent;
+  out["maximum_percent"] = mode.maximum_percent;
+  out["average_p99_percent"] = mode.average_p99_percent;
+  out["maximum_p99_percent"] = mode.maximum_p99_percent;
+  out["victims"] = std::move(rows);
+  return out;
+}
+
+}  // namespace
+
+std::string study_json(const StudyResult& result, const std::string& command) {
+  Json out{{"schema", "demarc.isolate"}, {"version", 1}};
+  out["context"] = context_json(result.device, command);
+  out["plan"] = plan_json(result.plan);
+  out["recommendation"] = result.recommendation;
+  out["errors"] = result.errors;
+  for (const ModeSummary& mode : result.modes) out["modes"].push_back(mode_json(result.plan, mode));
+  for (const Baseline& b : result.baselines) {
+    out["baselines"].push_back({{"victim", result.plan.victims[b.victim].name},
+                                {"times_ns", distribution_json(b.times)},
+                                {"samples_ns", samples_json(b.samples_ns)}});
+  }
+  for (const Cell& cell : result.cells) out["cells"].push_back(cell_json(result.plan, cell));
+  return out.dump() + "\n";
+}
+
+}  // namespace demarc::study

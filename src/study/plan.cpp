@@ -1,0 +1,146 @@
+#include "demarc/study/plan.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "demarc/base/random.hpp"
+
+namespace demarc::study {
+namespace {
+
+template <class T>
+void shuffle_with(Random& random, std::vector<T>& items) {
+  for (std::size_t i = items.size(); i > 1; --i) {
+    std::swap(items[i - 1], items[random.below(i)]);
+  }
+}
+
+std::vector<std::size_t> indices_to(std::size_t count) {
+  std::vector<std::size_t> all(count);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
+std::vector<std::string> split_commas(std::string_view text) {
+  std::vector<std::string> items;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    items.emplace_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) return items;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+Result<void> check_unique(const std::vector<Workload>& workloads, std::string_view what) {
+  if (workloads.empty()) return invalid_input("the study has no {}: name at least one", what);
+  std::set<std::string> seen;
+  for (const Workload& w : workloads) {
+    if (!seen.insert(w.name).second) {
+      return invalid_input("{} '{}' is named twice: give each once", what, w.name);
+    }
+  }
+  return {};
+}
+
+// "launch:dir/mm.json" -> "mm", "cmd:python3 train.py" -> "python3 train.py".
+std::string display_name(std::string_view spec) {
+  if (spec.starts_with("cmd:")) return std::string(spec.substr(4));
+  if (!spec.starts_with("launch:")) return std::string(spec);
+  spec.remove_prefix(7);
+  if (const auto slash = spec.rfind('/'); slash != std::string_view::npos) {
+    spec.remove_prefix(slash + 1);
+  }
+  if (spec.ends_with(".json")) spec.remove_suffix(5);
+  return std::string(spec);
+}
+
+}  // namespace
+
+const std::vector<std::string>& back_end_names() {
+  static const std::vector<std::string> names{"none",  "timeslice", "mps",
+                                              "green", "mask",      "affinity"};
+  return names;
+}
+
+Result<std::vector<Mode>> parse_modes(std::string_view text) {
+  std::vector<Mode> modes;
+  for (const std::string& item : split_commas(text)) {
+    Mode mode{item, false};
+    if (mode.back_end.ends_with("+color")) {
+      mode.color = true;
+      mode.back_end.resize(mode.back_end.size() - 6);
+    }
+    const auto& names = back_end_names();
+    if (std::find(names.begin(), names.end(), mode.back_end) == names.end()) {
+      return invalid_input("--modes: '{}' is no mode; there are {}, each also with +color", item,
+                           fmt::join(names, ", "));
+    }
+    if (std::find(modes.begin(), modes.end(), mode) != modes.end()) {
+      return invalid_input("--modes: '{}' is named twice", item);
+    }
+    modes.push_back(std::move(mode));
+  }
+  return modes;
+}
+
+Result<std::vector<Workload>> parse_workloads(std::string_view text, std::string_view option) {
+  std::vector<Workload> workloads;
+  for (const std::string& item : split_commas(text)) {
+    const std::string name = display_name(item);
+    if (name.empty()) {
+      return invalid_input("{}: an entry of '{}' is empty; write names divided by commas", option,
+                           text);
+    }
+    for (const Workload& w : workloads) {
+      if (w.name == name) return invalid_input("{}: '{}' is named twice", option, name);
+    }
+    workloads.push_back({name, item});
+  }
+  return workloads;
+}
+
+Result<void> check_plan(const Plan& plan) {
+  if (plan.parts < 2 || plan.parts > 4) {
+    return invalid_input("--parts: {} is out of range; a GPU is divided into 2, 3 or 4 parts",
+                         plan.parts);
+  }
+  if (plan.modes.empty()) return invalid_input("--modes: no mode is named");
+  if (plan.rounds == 0) return invalid_input("--rounds: at least one round is needed");
+  const StoppingRule& rule = plan.rule;
+  if (rule.least == 0 || rule.least > rule.most) {
+    return invalid_input(
+        "--samples: between {} and {} samples a visit make no sense; the first "
+        "must be at least 1 and not above the second",
+        rule.least, rule.most);
+  }
+  DEMARC_CHECK(check_unique(plan.victims, "victim"));
+  return check_unique(plan.aggressors, "aggressor");
+}
+
+std::vector<std::size_t> mode_order(const Plan& plan) {
+  Random random(plan.seed);
+  auto order = indices_to(plan.modes.size());
+  shuffle_with(random, order);
+  return order;
+}
+
+std::vector<Visit> visit_order(const Plan& plan, std::size_t mode, std::uint32_t round) {
+  // One stream of random numbers a (seed, mode, round), so that leaving out a mode moves no other.
+  Random random(plan.seed * 0x9e3779b97f4a7c15U + mode * 0x10001U + round + 1);
+  auto victims = indices_to(plan.victims.size());
+  shuffle_with(random, victims);
+  std::vector<Visit> visits;
+  for (const std::size_t victim : victims) {
+    auto neighbours = indices_to(plan.aggressors.size() + 1);  // the last one stands for idle
+    shuffle_with(random, neighbours);
+    for (const std::size_t neighbour : neighbours) {
+      visits.push_back({victim, neighbour == plan.aggressors.size()
+                                    ? std::nullopt
+                                    : std::optional<std::size_t>(neighbour)});
+    }
+  }
+  return visits;
+}
+
+}  // namespace demarc::study

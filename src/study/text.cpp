@@ -1,0 +1,48 @@
+#include "demarc/study/study.hpp"
+
+namespace demarc::study {
+namespace {
+
+std::string table_of_mode(const StudyResult& result, const ModeSummary& mode) {
+  const Plan& plan = result.plan;
+  std::string out = fmt::format("\n{}", plan.modes[mode.mode].name());
+  if (!mode.unavailable.empty()) return out + fmt::format(": not run: {}\n", mode.unavailable);
+  out += mode.account.empty() ? "\n" : fmt::format(" ({})\n", mode.account);
+  out += fmt::format("  {:<14} {:>9} {:>9} {:<14} {:>9} {:<14} {:>7} {:>7}\n", "victim", "idle us",
+                     "mean +%", " worst beside", "p99 +%", " worst beside", "T/nT0", "worst");
+  for (const Variation& row : mode.victims) {
+    double idle_us = 0;
+    for (const Cell& cell : result.cells) {
+      if (cell.mode == mode.mode && cell.victim == row.victim && !cell.aggressor) {
+        idle_us = cell.times.mean / 1e3;
+      }
+    }
+    out += fmt::format("  {:<14} {:>9.1f} {:>9.1f}  {:<13} {:>9.1f}  {:<13} {:>7.2f} {:>7.2f}\n",
+                       plan.victims[row.victim].name, idle_us, row.mean_percent.value,
+                       plan.aggressors[row.worst_for_mean].name, row.p99_percent.value,
+                       plan.aggressors[row.worst_for_p99].name, row.normalized_idle,
+                       row.normalized_worst);
+  }
+  out += fmt::format(
+      "  variation over {} victims: average {:.1f} %, maximum {:.1f} %; p99 average "
+      "{:.1f} %, maximum {:.1f} %\n",
+      mode.victims.size(), mode.average_percent, mode.maximum_percent, mode.average_p99_percent,
+      mode.maximum_p99_percent);
+  return out;
+}
+
+}  // namespace
+
+std::string study_text(const StudyResult& result) {
+  std::string out = fmt::format(
+      "{} ({}{}), {} parts, seed {}\n", result.device.name, result.device.device,
+      result.device.driver.empty() ? "" : fmt::format(", driver {}", result.device.driver),
+      result.plan.parts, result.plan.seed);
+  if (!result.device.measured) out += "A MODEL ANSWERED: these figures are not measurements.\n";
+  for (const std::string& note : result.device.notes) out += fmt::format("note: {}\n", note);
+  for (const ModeSummary& mode : result.modes) out += table_of_mode(result, mode);
+  for (const std::string& error : result.errors) out += fmt::format("WRONG OUTPUT: {}\n", error);
+  return out + fmt::format("\n{}\n", result.recommendation);
+}
+
+}  // namespace demarc::study

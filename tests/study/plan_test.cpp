@@ -1,0 +1,103 @@
+#include "demarc/study/plan.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace demarc::study {
+namespace {
+
+Plan plan_of(std::size_t victims, std::size_t aggressors) {
+  Plan plan;
+  plan.modes = {{"none", false}, {"mask", false}, {"mask", true}};
+  for (std::size_t i = 0; i < victims; ++i) {
+    plan.victims.push_back({"v" + std::to_string(i), "v" + std::to_string(i)});
+  }
+  for (std::size_t i = 0; i < aggressors; ++i) {
+    plan.aggressors.push_back({"a" + std::to_string(i), "a" + std::to_string(i)});
+  }
+  return plan;
+}
+
+RC_GTEST_PROP(Plan, a_round_visits_every_pair_and_idle_exactly_once, (std::uint64_t seed)) {
+  Plan plan = plan_of(*rc::gen::inRange<std::size_t>(1, 9), *rc::gen::inRange<std::size_t>(1, 6));
+  plan.seed = seed;
+  const auto visits = visit_order(plan, 1, 0);
+  std::set<std::pair<std::size_t, std::size_t>> seen;
+  for (const Visit& v : visits) seen.emplace(v.victim, v.aggressor ? *v.aggressor + 1 : 0);
+  RC_ASSERT(visits.size() == plan.victims.size() * (plan.aggressors.size() + 1));
+  RC_ASSERT(seen.size() == visits.size());
+}
+
+RC_GTEST_PROP(Plan, visits_of_one_victim_stay_together, (std::uint64_t seed)) {
+  Plan plan = plan_of(5, 3);
+  plan.seed = seed;
+  const auto visits = visit_order(plan, 0, 2);
+  for (std::size_t i = 0; i < visits.size(); ++i) {
+    RC_ASSERT(visits[i].victim == visits[i - i % 4].victim);
+  }
+}
+
+TEST(Plan, the_seed_decides_the_order_and_rounds_differ) {
+  Plan plan = plan_of(6, 4);
+  plan.seed = 11;
+  EXPECT_EQ(visit_order(plan, 0, 0), visit_order(plan, 0, 0));
+  EXPECT_NE(visit_order(plan, 0, 0), visit_order(plan, 0, 1));
+  const auto before = visit_order(plan, 0, 0);
+  plan.seed = 12;
+  EXPECT_NE(visit_order(plan, 0, 0), before);
+}
+
+TEST(Plan, idle_does_not_always_come_first) {
+  Plan plan = plan_of(8, 4);
+  const auto visits = visit_order(plan, 0, 0);
+  std::set<std::size_t> positions;
+  for (std::size_t i = 0; i < visits.size(); ++i) {
+    if (!visits[i].aggressor) positions.insert(i % 5);
+  }
+  EXPECT_GT(positions.size(), 1U);
+}
+
+TEST(Plan, modes_are_read_with_and_without_colours) {
+  const auto modes = parse_modes("none,mps,mask+color");
+  ASSERT_TRUE(modes);
+  EXPECT_EQ((*modes)[2], (Mode{"mask", true}));
+  EXPECT_EQ((*modes)[2].name(), "mask+color");
+}
+
+TEST(Plan, an_unknown_or_doubled_mode_is_refused_with_the_list) {
+  EXPECT_EQ(parse_modes("none,masc").error().message,
+            "--modes: 'masc' is no mode; there are none, timeslice, mps, green, mask, affinity, "
+            "each also with +color");
+  EXPECT_EQ(parse_modes("mask,mask").error().message, "--modes: 'mask' is named twice");
+  EXPECT_FALSE(parse_modes(""));
+}
+
+TEST(Plan, workloads_are_named_by_what_they_are) {
+  const auto list = parse_workloads("mm,launch:dir/lstm.json,cmd:python3 train.py", "--victims");
+  ASSERT_TRUE(list);
+  EXPECT_EQ((*list)[0], (Workload{"mm", "mm"}));
+  EXPECT_EQ((*list)[1], (Workload{"lstm", "launch:dir/lstm.json"}));
+  EXPECT_EQ((*list)[2], (Workload{"python3 train.py", "cmd:python3 train.py"}));
+  EXPECT_FALSE(parse_workloads("mm,,va", "--victims"));
+  EXPECT_FALSE(parse_workloads("mm,mm", "--victims"));
+}
+
+TEST(Plan, impossible_plans_are_refused_by_name) {
+  Plan plan = plan_of(1, 1);
+  plan.parts = 5;
+  EXPECT_EQ(check_plan(plan).error().message,
+            "--parts: 5 is out of range; a GPU is divided into 2, 3 or 4 parts");
+  plan.parts = 4;
+  EXPECT_TRUE(check_plan(plan));
+  plan.aggressors.clear();
+  EXPECT_EQ(check_plan(plan).error().message, "the study has no aggressor: name at least one");
+  plan = plan_of(1, 1);
+  plan.rule.least = 500;
+  EXPECT_FALSE(check_plan(plan));
+}
+
+}  // namespace
+}  // namespace demarc::study
