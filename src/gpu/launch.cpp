@@ -1,0 +1,121 @@
+#include "demarc/gpu/launch.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace demarc::gpu {
+namespace {
+
+constexpr std::uint64_t buffer_alignment = 256;     // bytes
+constexpr std::size_t most_argument_bytes = 32764;  // of one kernel, CUDA 12.1 and later
+constexpr std::uint32_t most_block_threads = 1024;
+constexpr std::uint32_t most_block_z = 64;
+constexpr std::uint32_t most_grid_yz = 65535;
+constexpr std::uint32_t most_grid_x = 0x7fffffff;
+
+std::size_t size_of_argument(const Argument& argument) {
+  if (const auto* scalar = std::get_if<Scalar>(&argument)) return size_of(scalar->type);
+  if (const auto* bytes = std::get_if<ByteArgument>(&argument)) return bytes->bytes.size();
+  return sizeof(std::uint64_t);
+}
+
+Result<void> validate_shape(const KernelLaunch& kernel, const std::string& where) {
+  const Dim3& block = kernel.block;
+  const Dim3& grid = kernel.grid;
+  if (block.count() == 0 || grid.count() == 0)
+    return invalid_input("{}: grid and block must not be empty", where);
+  if (block.count() > most_block_threads || block.z > most_block_z) {
+    return invalid_input(
+        "{}: a block of {}x{}x{} threads; a GPU takes at most {} threads, and 64 in z", where,
+        block.x, block.y, block.z, most_block_threads);
+  }
+  if (grid.x > most_grid_x || grid.y > most_grid_yz || grid.z > most_grid_yz) {
+    return invalid_input("{}: a grid of {}x{}x{} blocks; a GPU takes at most {}x{}x{}", where,
+                         grid.x, grid.y, grid.z, most_grid_x, most_grid_yz, most_grid_yz);
+  }
+  return {};
+}
+
+Result<void> validate_arguments(const Launch& launch, const KernelLaunch& kernel,
+                                const std::string& where) {
+  std::size_t bytes = 0;
+  for (const Argument& argument : kernel.arguments) {
+    bytes += size_of_argument(argument);
+    const auto* use = std::get_if<BufferUse>(&argument);
+    if (use == nullptr) continue;
+    if (use->buffer >= launch.buffers.size()) {
+      return invalid_input("{}: buffer {} of {}", where, use->buffer, launch.buffers.size());
+    }
+    const Buffer& buffer = launch.buffers[use->buffer];
+    if (use->offset > buffer.bytes) {
+      return invalid_input("{}: offset {} into buffer '{}' of {} bytes", where, use->offset,
+                           buffer.name, buffer.bytes);
+    }
+  }
+  if (bytes > most_argument_bytes) {
+    return invalid_input("{}: {} bytes of arguments; a kernel takes at most {}", where, bytes,
+                         most_argument_bytes);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> validate(const Launch& launch) {
+  for (const Buffer& buffer : launch.buffers) {
+    if (buffer.bytes == 0)
+      return invalid_input("buffer '{}': at least one byte was expected", buffer.name);
+    if (buffer.bytes > std::uint64_t{1} << 46) {
+      return invalid_input("buffer '{}': {} bytes are above 2^46", buffer.name, buffer.bytes);
+    }
+    if (buffer.fill.kind == FillKind::pointers && buffer.fill.target >= launch.buffers.size()) {
+      return invalid_input("buffer '{}': it points into buffer {} of {}", buffer.name,
+                           buffer.fill.target, launch.buffers.size());
+    }
+  }
+  for (std::size_t i = 0; i < launch.kernels.size(); ++i) {
+    const KernelLaunch& kernel = launch.kernels[i];
+    const std::string where = fmt::format("kernel {} ('{}')", i, kernel.kernel);
+    DEMARC_CHECK(validate_shape(kernel, where));
+    DEMARC_CHECK(validate_arguments(launch, kernel, where));
+  }
+  return {};
+}
+
+std::vector<std::uint64_t> default_addresses(const Launch& launch, std::uint64_t base) {
+  std::vector<std::uint64_t> addresses;
+  std::uint64_t next = (base + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
+  for (const Buffer& buffer : launch.buffers) {
+    addresses.push_back(next);
+    // One more unit keeps a short overrun from landing in the next buffer.
+    next += (buffer.bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment +
+            buffer_alignment;
+  }
+  return addresses;
+}
+
+std::vector<std::byte> pack_argument(const Argument& argument,
+                                     std::span<const std::uint64_t> addresses) {
+  if (const auto* structure = std::get_if<ByteArgument>(&argument)) return structure->bytes;
+  std::uint64_t bits = 0;
+  if (const auto* scalar = std::get_if<Scalar>(&argument)) {
+    bits = scalar->bits;
+  } else {
+    const auto& use = std::get<BufferUse>(argument);
+    bits = addresses[use.buffer] + use.offset;
+  }
+  std::vector<std::byte> bytes(size_of_argument(argument));
+  std::memcpy(bytes.data(), &bits, bytes.size());
+  return bytes;
+}
+
+Result<Memory> initial_memory(const Launch& launch, std::span<const std::uint64_t> addresses) {
+  Memory memory(launch.buffers.size());
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    memory[i].resize(launch.buffers[i].bytes);
+    DEMARC_CHECK(fill_buffer(launch, i, addresses, memory[i]));
+  }
+  return memory;
+}
+
+}  // namespace demarc::gpu

@@ -1,0 +1,398 @@
+// Launch files. docs/gpu.md describes the format; every error names the file and the key.
+#include <algorithm>
+
+#include "demarc/base/files.hpp"
+#include "demarc/base/json.hpp"
+#include "demarc/base/numbers.hpp"
+#include "demarc/gpu/launch.hpp"
+#include "expression.hpp"
+#include "launch_scalar.hpp"
+
+namespace demarc::gpu {
+namespace {
+
+constexpr std::string_view launch_schema = "demarc.launch/1";
+constexpr std::size_t most_kernels = 1'000'000;  // after repeats
+constexpr std::int64_t most_bytes = std::int64_t{1} << 46;
+
+Result<std::int64_t> number_of(const Json& value, const Variables& variables,
+                               const std::string& where) {
+  if (value.is_number_integer()) return value.get<std::int64_t>();
+  if (value.is_string()) return evaluate(value.get<std::string>(), variables, where);
+  return invalid_input("{}: a whole number or an expression such as \"4*n\" was expected, found {}",
+                       where, value.dump());
+}
+
+Result<std::int64_t> number_within(const Json& value, const Variables& variables, std::int64_t low,
+                                   std::int64_t high, const std::string& where) {
+  DEMARC_TRY(const std::int64_t number, number_of(value, variables, where));
+  if (number < low || number > high)
+    return invalid_input("{}: {} is not within {} .. {}", where, number, low, high);
+  return number;
+}
+
+Result<Dim3> read_dim3(const Json& value, const Variables& variables, const std::string& where) {
+  if (!value.is_array()) {
+    DEMARC_TRY(const std::int64_t x, number_within(value, variables, 1, UINT32_MAX, where));
+    return Dim3{static_cast<std::uint32_t>(x), 1, 1};
+  }
+  if (value.empty() || value.size() > 3)
+    return invalid_input("{}: one to three numbers were expected", where);
+  std::uint32_t sizes[3] = {1, 1, 1};
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    DEMARC_TRY(const std::int64_t size,
+               number_within(value[i], variables, 1, UINT32_MAX, fmt::format("{}[{}]", where, i)));
+    sizes[i] = static_cast<std::uint32_t>(size);
+  }
+  return Dim3{sizes[0], sizes[1], sizes[2]};
+}
+
+class LaunchReader {
+ public:
+  LaunchReader(std::string_view where, std::filesystem::path folder,
+               const LaunchFileOptions& options)
+      : where_(where), folder_(std::move(folder)), options_(options) {}
+
+  Result<Launch> read(const Json& json) {
+    DEMARC_TRY(auto file, JsonObject::of(json, where_));
+    DEMARC_TRY(const std::string schema, file.string("schema"));
+    if (schema != launch_schema) {
+      return invalid_input("{}.schema: '{}' was expected, found '{}'", where_, launch_schema,
+                           schema);
+    }
+    DEMARC_CHECK(read_heading(file));
+    DEMARC_CHECK(read_parameters(file));
+    DEMARC_TRY(const Json* buffers, file.array("buffers"));
+    DEMARC_CHECK(read_buffers(*buffers));
+    DEMARC_TRY(const Json* kernels, file.array("launches"));
+    DEMARC_CHECK(read_steps(*kernels, launch_.parameters, where_ + ".launches"));
+    if (launch_.kernels.empty())
+      return invalid_input("{}.launches: at least one kernel was expected", where_);
+    if (file.has("check")) {
+      DEMARC_TRY(auto check, file.object("check"));
+      DEMARC_TRY(launch_.check.reference, check.string("reference"));
+      DEMARC_TRY(launch_.check.absolute, check.number_or("absolute", 0));
+      DEMARC_TRY(launch_.check.relative, check.number_or("relative", 0));
+      DEMARC_CHECK(check.finish());
+    }
+    DEMARC_CHECK(file.finish());
+    if (auto valid = validate(launch_); !valid)
+      return invalid_input("{}: {}", where_, valid.error().message);
+    return std::move(launch_);
+  }
+
+ private:
+  Result<void> read_heading(JsonObject& file) {
+    DEMARC_TRY(launch_.name, file.string_or("name", ""));
+    DEMARC_TRY(launch_.summary, file.string_or("summary", ""));
+    DEMARC_TRY(launch_.source, file.string_or("source", ""));
+    DEMARC_TRY(launch_.ptx, file.string("ptx"));
+    if (!launch_.ptx.starts_with("bundled:")) launch_.ptx = beside(launch_.ptx);
+    DEMARC_TRY(const std::int64_t seed, file.integer_or("seed", 0, INT64_MAX, 1));
+    launch_.seed = static_cast<std::uint64_t>(seed);
+    if (!file.has("groups")) return {};
+    DEMARC_TRY(const Json* groups, file.array("groups"));
+    for (const Json& group : *groups) {
+      if (!group.is_string()) return invalid_input("{}.groups: names were expected", where_);
+      launch_.groups.push_back(group.get<std::string>());
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::string beside(const std::string& path) const {
+    return (folder_ / path).string();
+  }
+
+  // Defaults, then the scale, then the caller's own values. A parameter may use those before it.
+  Result<void> read_parameters(JsonObject& file) {
+    std::map<std::string, Json> scaled;
+    if (file.has("scales")) {
+      DEMARC_TRY(const Json* scales, file.any("scales"));
+      DEMARC_CHECK(JsonObject::of(*scales, where_ + ".scales"));
+      if (!options_.scale.empty()) DEMARC_CHECK(choose_scale(*scales, scaled));
+    } else if (!options_.scale.empty()) {
+      return invalid_input("{}: it has no scales, so none named '{}'", where_, options_.scale);
+    }
+    if (file.has("parameters")) {
+      DEMARC_TRY(const Json* parameters, file.any("parameters"));
+      DEMARC_CHECK(JsonObject::of(*parameters, where_ + ".parameters"));
+      for (const auto& [name, value] : parameters->items()) {
+        const auto chosen = options_.parameters.find(name);
+        if (chosen != options_.parameters.end()) {
+          launch_.parameters[name] = chosen->second;
+          continue;
+        }
+        const auto scale = scaled.find(name);
+        const Json& text = scale == scaled.end() ? value : scale->second;
+        DEMARC_TRY(
+            launch_.parameters[name],
+            number_of(text, launch_.parameters, fmt::format("{}.parameters.{}", where_, name)));
+      }
+    }
+    for (const auto& [name, value] : scaled) {
+      if (!launch_.parameters.contains(name)) {
+        return invalid_input("{}.scales.{}: the file has no parameter '{}'", where_, options_.scale,
+                             name);
+      }
+    }
+    for (const auto& [name, value] : options_.parameters) {
+      if (launch_.parameters.contains(name)) continue;
+      std::string known;
+      for (const auto& [other, ignored] : launch_.parameters)
+        known += (known.empty() ? "" : ", ") + other;
+      return invalid_input("{}: the file has no parameter '{}'; it has: {}", where_, name, known);
+    }
+    return {};
+  }
+
+  Result<void> choose_scale(const Json& scales, std::map<std::string, Json>& scaled) {
+    const auto row = scales.find(options_.scale);
+    if (row == scales.end()) {
+      std::string known;
+      for (const auto& [name, value] : scales.items()) known += (known.empty() ? "" : ", ") + name;
+      return invalid_input("{}.scales: there is no scale '{}'; known are: {}", where_,
+                           options_.scale, known);
+    }
+    DEMARC_CHECK(JsonObject::of(*row, fmt::format("{}.scales.{}", where_, options_.scale)));
+    for (const auto& [name, value] : row->items()) scaled[name] = value;
+    return {};
+  }
+
+  Result<void> read_buffers(const Json& buffers) {
+    // Names first: pointers may look forward.
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      DEMARC_TRY(auto object, JsonObject::of(buffers[i], fmt::format("{}.buffers[{}]", where_, i)));
+      DEMARC_TRY(std::string name, object.string("name"));
+      if (find_buffer(name) != launch_.buffers.size()) {
+        return invalid_input("{}: a second buffer of the name '{}'", object.where(), name);
+      }
+      launch_.buffers.emplace_back().name = std::move(name);
+    }
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      DEMARC_TRY(auto object, JsonObject::of(buffers[i], fmt::format("{}.buffers[{}]", where_, i)));
+      DEMARC_CHECK(read_buffer(object, launch_.buffers[i]));
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::size_t find_buffer(std::string_view name) const {
+    const auto& all = launch_.buffers;
+    const auto it = std::find_if(all.begin(), all.end(),
+                                 [&](const Buffer& buffer) { return buffer.name == name; });
+    return static_cast<std::size_t>(it - all.begin());
+  }
+
+  Result<std::size_t> buffer_index(std::string_view name, const std::string& where) const {
+    const std::size_t index = find_buffer(name);
+    if (index < launch_.buffers.size()) return index;
+    std::string known;
+    for (const Buffer& buffer : launch_.buffers) known += (known.empty() ? "" : ", ") + buffer.name;
+    return invalid_input("{}: there is no buffer '{}'; known are: {}", where, name, known);
+  }
+
+  Result<void> read_buffer(JsonObject& object, Buffer& buffer) {
+    DEMARC_CHECK(object.string("name"));
+    DEMARC_TRY(const Json* bytes, object.any("bytes"));
+    DEMARC_TRY(const std::int64_t size,
+               number_within(*bytes, launch_.parameters, 1, most_bytes, object.where() + ".bytes"));
+    buffer.bytes = static_cast<std::uint64_t>(size);
+    DEMARC_TRY(const std::string element, object.string_or("element", "u32"));
+    DEMARC_TRY(buffer.element, parse_scalar_type(element, object.where() + ".element"));
+    DEMARC_TRY(buffer.output, object.boolean_or("output", false));
+    DEMARC_TRY(buffer.fill.low, object.number_or("low", 0));
+    DEMARC_TRY(buffer.fill.high, object.number_or("high", 0));
+    if (buffer.fill.high < buffer.fill.low)
+      return invalid_input("{}: 'high' is below 'low'", object.where());
+    if (object.has("fill")) {
+      DEMARC_TRY(const Json* fill, object.any("fill"));
+      DEMARC_CHECK(read_fill(*fill, buffer, object.where() + ".fill"));
+    }
+    return object.finish();
+  }
+
+  Result<void> read_fill(const Json& value, Buffer& buffer, const std::string& where) {
+    Fill& fill = buffer.fill;
+    if (value.is_array()) return read_values(value, fill, where);
+    if (value.is_object()) return read_structured(value, buffer, where);
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    if (text == "zero") {
+      fill.kind = FillKind::zero;
+    } else if (text == "iota") {
+      fill.kind = FillKind::iota;
+    } else if (text == "random") {
+      fill.kind = FillKind::random;
+    } else if (text.starts_with('@') && text.size() > 1) {
+      fill.kind = FillKind::file;
+      fill.file = beside(text.substr(1));
+    } else {
+      return invalid_input(
+          "{}: '{}' is no content; expected zero, iota, random, @file, a list of values, "
+          "{{\"pointers\": BUFFER, …}} or "
+          "{{\"generator\": NAME, …}}",
+          where, text);
+    }
+    return {};
+  }
+
+  Result<void> read_values(const Json& list, Fill& fill, const std::string& where) {
+    fill.kind = FillKind::values;
+    for (const Json& item : list) {
+      if (item.is_number_float()) {
+        fill.values.push_back(item.get<double>());
+        continue;
+      }
+      DEMARC_TRY(const std::int64_t number, number_of(item, launch_.parameters, where));
+      fill.values.push_back(static_cast<double>(number));
+    }
+    if (fill.values.empty()) return invalid_input("{}: at least one value was expected", where);
+    return {};
+  }
+
+  Result<void> read_structured(const Json& value, Buffer& buffer, const std::string& where) {
+    DEMARC_TRY(auto object, JsonObject::of(value, where));
+    Fill& fill = buffer.fill;
+    if (object.has("pointers")) {
+      fill.kind = FillKind::pointers;
+      buffer.element = ScalarType::u64;
+      DEMARC_TRY(const std::string target, object.string("pointers"));
+      DEMARC_TRY(fill.target, buffer_index(target, where));
+      DEMARC_TRY(const Json* stride, object.any("stride"));
+      DEMARC_TRY(const std::int64_t bytes,
+                 number_within(*stride, launch_.parameters, 0, most_bytes, where + ".stride"));
+      fill.stride = static_cast<std::uint64_t>(bytes);
+      return object.finish();
+    }
+    fill.kind = FillKind::generated;
+    DEMARC_TRY(fill.generator, object.string("generator"));
+    for (const auto& [name, text] : value.items()) {
+      if (name == "generator") continue;
+      DEMARC_TRY(fill.parameters[name], number_of(text, launch_.parameters, where + "." + name));
+    }
+    return {};
+  }
+
+  Result<void> read_steps(const Json& steps, const Variables& variables, const std::string& where) {
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      DEMARC_TRY(auto step, JsonObject::of(steps[i], fmt::format("{}[{}]", where, i)));
+      DEMARC_CHECK(step.has("repeat") ? read_repeat(step, variables)
+                                      : read_kernel(step, variables));
+    }
+    return {};
+  }
+
+  // {"repeat": "i", "times": EXPR, "launches": […]}: i counts from 0 within the launches below.
+  Result<void> read_repeat(JsonObject& step, const Variables& outer) {
+    DEMARC_TRY(const std::string variable, step.string("repeat"));
+    if (outer.contains(variable)) {
+      return invalid_input("{}.repeat: '{}' is already a parameter", step.where(), variable);
+    }
+    DEMARC_TRY(const Json* times, step.any("times"));
+    DEMARC_TRY(const std::int64_t count,
+               number_within(*times, outer, 0, static_cast<std::int64_t>(most_kernels),
+                             step.where() + ".times"));
+    DEMARC_TRY(const Json* inner, step.array("launches"));
+    DEMARC_CHECK(step.finish());
+    Variables variables = outer;
+    for (std::int64_t i = 0; i < count; ++i) {
+      variables[variable] = i;
+      DEMARC_CHECK(read_steps(*inner, variables, step.where() + ".launches"));
+    }
+    return {};
+  }
+
+  Result<void> read_kernel(JsonObject& step, const Variables& variables) {
+    if (launch_.kernels.size() >= most_kernels) {
+      return invalid_input("{}: more than {} kernels in one launch", step.where(), most_kernels);
+    }
+    KernelLaunch kernel;
+    DEMARC_TRY(kernel.kernel, step.string("kernel"));
+    DEMARC_TRY(const Json* grid, step.any("grid"));
+    DEMARC_TRY(kernel.grid, read_dim3(*grid, variables, step.where() + ".grid"));
+    DEMARC_TRY(const Json* block, step.any("block"));
+    DEMARC_TRY(kernel.block, read_dim3(*block, variables, step.where() + ".block"));
+    if (step.has("shared")) {
+      DEMARC_TRY(const Json* shared, step.any("shared"));
+      DEMARC_TRY(
+          const std::int64_t bytes,
+          number_within(*shared, variables, 0, std::int64_t{1} << 20, step.where() + ".shared"));
+      kernel.dynamic_shared_bytes = static_cast<std::uint32_t>(bytes);
+    }
+    DEMARC_TRY(const Json* arguments, step.array("args"));
+    for (std::size_t i = 0; i < arguments->size(); ++i) {
+      const Json& text = (*arguments)[i];
+      const std::string place = fmt::format("{}.args[{}]", step.where(), i);
+      if (!text.is_string()) return invalid_input("{}: text such as \"i32:n\" was expected", place);
+      DEMARC_TRY(Argument argument, read_argument(text.get<std::string>(), variables, place));
+      kernel.arguments.push_back(std::move(argument));
+    }
+    DEMARC_CHECK(step.finish());
+    launch_.kernels.push_back(std::move(kernel));
+    return {};
+  }
+
+  Result<Argument> read_argument(std::string_view text, const Variables& variables,
+                                 const std::string& place) {
+    const auto colon = text.find(':');
+    if (colon == std::string_view::npos) {
+      return invalid_input("{}: '{}': expected TYPE:VALUE, as in i32:n, f32:1.5 or buf:NAME", place,
+                           text);
+    }
+    const std::string_view type = text.substr(0, colon);
+    const std::string_view value = text.substr(colon + 1);
+    if (type == "buf") return read_buffer_use(value, variables, place);
+    DEMARC_TRY(const ScalarType scalar_type, parse_scalar_type(type, place + " (or buf)"));
+    if (is_floating(scalar_type)) {
+      if (auto number = parse_double(value, place))
+        return Argument{make_scalar(scalar_type, *number)};
+    }
+    DEMARC_TRY(const std::int64_t number, evaluate(value, variables, place));
+    if (is_floating(scalar_type)) return Argument{make_scalar(scalar_type, number)};
+    DEMARC_TRY(const Scalar scalar, parse_scalar(scalar_type, std::to_string(number), place));
+    return Argument{scalar};
+  }
+
+  // NAME, NAME+BYTES, or A|B@EXPR: the (EXPR mod count)-th of the names.
+  Result<Argument> read_buffer_use(std::string_view text, const Variables& variables,
+                                   const std::string& place) {
+    std::string_view names = text;
+    BufferUse use;
+    if (const auto plus = text.find('+');
+        plus != std::string_view::npos && text.find('@') == std::string_view::npos) {
+      names = text.substr(0, plus);
+      DEMARC_TRY(const std::int64_t offset, evaluate(text.substr(plus + 1), variables, place));
+      if (offset < 0) return invalid_input("{}: the offset {} is below 0", place, offset);
+      use.offset = static_cast<std::uint64_t>(offset);
+    }
+    if (const auto at = text.find('@'); at != std::string_view::npos) {
+      DEMARC_TRY(const std::int64_t turn, evaluate(text.substr(at + 1), variables, place));
+      if (turn < 0) return invalid_input("{}: the choice {} is below 0", place, turn);
+      names = text.substr(0, at);
+      const auto count = 1 + std::count(names.begin(), names.end(), '|');
+      for (auto skip = turn % count; skip > 0; --skip) names.remove_prefix(names.find('|') + 1);
+      names = names.substr(0, names.find('|'));
+    }
+    DEMARC_TRY(use.buffer, buffer_index(names, place));
+    return Argument{use};
+  }
+
+  std::string where_;
+  std::filesystem::path folder_;
+  const LaunchFileOptions& options_;
+  Launch launch_;
+};
+
+}  // namespace
+
+Result<Launch> parse_launch_json(std::string_view text, std::string_view where,
+                                 const std::filesystem::path& folder,
+                                 const LaunchFileOptions& options) {
+  DEMARC_TRY(const Json json, parse_json(text, where));
+  return LaunchReader(where, folder, options).read(json);
+}
+
+Result<Launch> read_launch(const std::filesystem::path& path, const LaunchFileOptions& options) {
+  DEMARC_TRY(const std::string text, read_file(path));
+  return parse_launch_json(text, path.string(), path.parent_path(), options);
+}
+
+}  // namespace demarc::gpu

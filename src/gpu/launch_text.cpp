@@ -1,0 +1,154 @@
+// The command-line form of a launch.
+#include <charconv>
+
+#include "demarc/base/numbers.hpp"
+#include "demarc/gpu/launch.hpp"
+#include "launch_scalar.hpp"
+
+namespace demarc::gpu {
+namespace {
+
+// Splits at `separator`; an empty text gives nothing.
+std::vector<std::string_view> split_launch_text(std::string_view text, char separator) {
+  std::vector<std::string_view> items;
+  while (!text.empty()) {
+    const auto end = text.find(separator);
+    items.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return items;
+    text.remove_prefix(end + 1);
+    if (text.empty()) items.emplace_back();
+  }
+  return items;
+}
+
+Result<ByteArgument> parse_hex(std::string_view digits, const std::string& where) {
+  ByteArgument argument;
+  for (std::size_t i = 0; i < digits.size(); i += 2) {
+    unsigned value = 0;
+    const char* begin = digits.data() + i;
+    const char* end = begin + std::min<std::size_t>(2, digits.size() - i);
+    const auto [stop, error] = std::from_chars(begin, end, value, 16);
+    if (error != std::errc{} || stop != begin + 2) {
+      return invalid_input("{}: 'hex:' takes pairs of hexadecimal digits, as in hex:00ff", where);
+    }
+    argument.bytes.push_back(static_cast<std::byte>(value));
+  }
+  if (argument.bytes.empty())
+    return invalid_input("{}: 'hex:' takes at least one pair of digits", where);
+  return argument;
+}
+
+Result<void> parse_fill(std::string_view text, Buffer& buffer, const std::string& where) {
+  if (text == "zero") {
+    buffer.fill.kind = FillKind::zero;
+  } else if (text == "iota") {
+    buffer.fill.kind = FillKind::iota;
+  } else if (text == "random") {
+    buffer.fill.kind = FillKind::random;
+  } else if (text.starts_with('@') && text.size() > 1) {
+    buffer.fill.kind = FillKind::file;
+    buffer.fill.file = text.substr(1);
+  } else {
+    return invalid_input("{}: '{}' is no content; expected zero, iota, random or @file", where,
+                         text);
+  }
+  return {};
+}
+
+Result<Buffer> parse_buffer(std::string_view text, const std::string& where) {
+  const auto parts = split_launch_text(text, ':');
+  if (parts.empty() || parts.size() > 3) {
+    return invalid_input("{}: expected buf:BYTES[:zero|iota|random|@file[:ELEMENT]]", where);
+  }
+  Buffer buffer;
+  DEMARC_TRY(buffer.bytes, parse_u64(parts[0], where));
+  if (parts.size() > 1) DEMARC_CHECK(parse_fill(parts[1], buffer, where));
+  if (parts.size() > 2) {
+    DEMARC_TRY(buffer.element, parse_scalar_type(parts[2], where));
+  }
+  // A launch typed by hand has no reference; whatever it wrote is of interest.
+  buffer.output = true;
+  return buffer;
+}
+
+Result<Argument> parse_launch_argument(std::string_view text, const std::string& where,
+                                       std::vector<Buffer>& buffers) {
+  const auto colon = text.find(':');
+  if (colon == std::string_view::npos) {
+    return invalid_input("{}: expected TYPE:VALUE, as in i32:7, f32:1.5 or buf:65536:iota", where);
+  }
+  const std::string_view type = text.substr(0, colon);
+  const std::string_view value = text.substr(colon + 1);
+  if (type == "hex") {
+    DEMARC_TRY(ByteArgument bytes, parse_hex(value, where));
+    return Argument{std::move(bytes)};
+  }
+  if (type == "buf") {
+    DEMARC_TRY(Buffer buffer, parse_buffer(value, where));
+    buffer.name = fmt::format("arg{}", buffers.size());
+    buffers.push_back(std::move(buffer));
+    return Argument{BufferUse{buffers.size() - 1, 0}};
+  }
+  DEMARC_TRY(const ScalarType scalar_type, parse_scalar_type(type, where + " (or buf, hex)"));
+  DEMARC_TRY(const Scalar scalar, parse_scalar(scalar_type, value, where));
+  return Argument{scalar};
+}
+
+}  // namespace
+
+Result<Scalar> parse_scalar(ScalarType type, std::string_view text, std::string_view where) {
+  if (is_floating(type)) {
+    DEMARC_TRY(const double value, parse_double(text, where));
+    return make_scalar(type, value);
+  }
+  const unsigned bits = 8 * size_of(type);
+  const bool is_signed = name_of(type).front() == 'i';
+  if (is_signed) {
+    DEMARC_TRY(const std::int64_t value, parse_i64(text, where));
+    const std::int64_t high = static_cast<std::int64_t>((std::uint64_t{1} << (bits - 1)) - 1);
+    if (value < -high - 1 || value > high)
+      return invalid_input("{}: {} does not fit {}", where, text, name_of(type));
+    return make_scalar(type, value);
+  }
+  DEMARC_TRY(const std::uint64_t value, parse_u64(text, where));
+  if (bits < 64 && (value >> bits) != 0)
+    return invalid_input("{}: {} does not fit {}", where, text, name_of(type));
+  return Scalar{type, value};
+}
+
+Result<Dim3> parse_dim3(std::string_view text, std::string_view what) {
+  const auto parts = split_launch_text(text, ',');
+  if (parts.empty() || parts.size() > 3) {
+    return invalid_input("{}: '{}': expected X, X,Y or X,Y,Z", what, text);
+  }
+  std::uint32_t values[3] = {1, 1, 1};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    DEMARC_TRY(const std::uint64_t value, parse_u64(parts[i], what));
+    if (value == 0 || value > UINT32_MAX)
+      return invalid_input("{}: '{}' is not within 1 .. 2^32-1", what, parts[i]);
+    values[i] = static_cast<std::uint32_t>(value);
+  }
+  return Dim3{values[0], values[1], values[2]};
+}
+
+Result<Launch> parse_launch(const LaunchText& text) {
+  Launch launch;
+  launch.ptx = text.ptx;
+  launch.seed = text.seed;
+  KernelLaunch kernel;
+  kernel.kernel = text.kernel;
+  kernel.dynamic_shared_bytes = text.dynamic_shared_bytes;
+  DEMARC_TRY(kernel.grid, parse_dim3(text.grid, "--grid"));
+  DEMARC_TRY(kernel.block, parse_dim3(text.block, "--block"));
+  const auto items = split_launch_text(text.arguments, ',');
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::string where = fmt::format("--args, argument {} ('{}')", i + 1, items[i]);
+    DEMARC_TRY(Argument argument, parse_launch_argument(items[i], where, launch.buffers));
+    kernel.arguments.push_back(std::move(argument));
+  }
+  launch.kernels.push_back(std::move(kernel));
+  DEMARC_CHECK(validate(launch));
+  return launch;
+}
+
+}  // namespace demarc::gpu
