@@ -1,0 +1,75 @@
+// The syntax tree of an address (KNOM Review 2022, Figure 4): the address register of a memory
+// instruction traced back through the instructions that define it to its leaves: parameters, %tid,
+// %ctaid, %ntid, %nctaid, other special registers, immediates, and what cannot be traced.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "demarc/ptx/cfg.hpp"
+#include "demarc/ptx/def_use.hpp"
+#include "demarc/ptx/ir.hpp"
+
+namespace demarc::ptx {
+
+enum class NodeKind : std::uint8_t {
+  operation,   // `instruction` computes it from the children, in operand order
+  parameter,   // ld.param of Function::parameters[index], `value`: byte offset in it
+  special,     // index: SpecialRegister, selector
+  immediate,   // value, immediate_kind
+  variable,    // address of Module::variables[index] or (base variable) Body::variables[index]
+  loaded,      // result of a load from memory: `instruction`; its address is the only child
+  several,     // more than one definition reaches: one child each (a merge or a loop)
+  recurrence,  // a definition that depends on itself through a loop: `node` index in `value`
+  unknown      // an instruction that cannot be traced (a call, an atomic ...), or no definition
+};
+
+struct TreeNode {
+  NodeKind kind = NodeKind::unknown;
+  std::uint32_t parent = no_index;       // no_index for the root; parents stand before children
+  std::uint32_t reg = no_index;          // the register it is the value of
+  std::uint32_t instruction = no_index;  // that defines the register
+  std::uint32_t index = 0;
+  Base base = Base::none;
+  Selector selector = Selector::none;
+  ImmediateKind immediate = ImmediateKind::s64;
+  std::uint64_t value = 0;
+  std::vector<std::uint32_t> children;  // in operand order
+};
+
+struct AddressTree {
+  std::uint32_t instruction = 0;  // the load, store or atomic
+  std::int64_t offset = 0;        // [reg+offset]
+  std::vector<TreeNode> nodes;    // nodes[0] is the address (without the offset)
+  bool truncated = false;         // it grew over the limit; the cut nodes are `unknown`
+};
+
+struct TreeOptions {
+  std::uint32_t most_nodes = 100'000;
+};
+
+// The tree of the value in `reg` just before `instruction`.
+[[nodiscard]] AddressTree trace_register(const Module& module, const Function& function,
+                                         const Cfg& cfg, const DefUse& def_use,
+                                         std::uint32_t instruction, std::uint32_t reg,
+                                         const TreeOptions& options = {});
+
+// The tree of the address operand of a memory instruction (its first operand of kind address).
+[[nodiscard]] AddressTree trace_address(const Module& module, const Function& function,
+                                        const Cfg& cfg, const DefUse& def_use,
+                                        std::uint32_t instruction, const TreeOptions& options = {});
+
+// The global loads (ld.global of any form, ldu.global; and ld without a space when
+// `generic` is set) of a function, in order.
+[[nodiscard]] std::vector<std::uint32_t> global_loads(const Module& module,
+                                                      const Function& function,
+                                                      bool generic = false);
+
+// The paper's Figure 4 for every ld.global of a kernel:
+// {"schema": "demarc.ptx.tree/1", "kernel": ..., "loads": [{"line", "instruction", "offset",
+//   "tree": [{"reg", "opcode", "parent"}, ...]}]}; `parent` is an index in the array, -1 for the
+//   root.
+[[nodiscard]] std::string trees_to_json(const Module& module, const Function& function);
+
+}  // namespace demarc::ptx

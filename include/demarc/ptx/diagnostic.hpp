@@ -1,0 +1,37 @@
+// What the front end has to say about a module. Three different answers: malformed (the text is not
+// PTX), unsupported (it may be valid, but this program does not know it; it is kept verbatim), and
+// approximated (a pass understood it only in part).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace demarc::ptx {
+
+enum class Severity : std::uint8_t { malformed, unsupported, approximated };
+
+struct Diagnostic {
+  Severity severity = Severity::malformed;
+  std::uint32_t line = 0;    // of the PTX text, from 1
+  std::uint32_t column = 0;  // from 1
+  std::string message;       // what was found and what would be right
+  std::string text;          // the source line, cut where it is very long
+};
+
+[[nodiscard]] std::string_view name(Severity severity);
+
+// "file:line:column: malformed: message" and, on a second line, the text.
+[[nodiscard]] std::string format(const Diagnostic& diagnostic, std::string_view source_name);
+
+struct Diagnostics {
+  std::vector<Diagnostic> list;  // in order of the text; at most ParseOptions::most_diagnostics
+  std::uint64_t malformed = 0;   // how many there were, listed or not
+  std::uint64_t unsupported = 0;
+  std::uint64_t approximated = 0;
+
+  [[nodiscard]] bool ok() const { return malformed == 0; }
+};
+
+}  // namespace demarc::ptx

@@ -1,0 +1,31 @@
+// PTX text -> IR. Recovers at the next statement: one run reports every error.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+#include "demarc/base/result.hpp"
+#include "demarc/ptx/diagnostic.hpp"
+#include "demarc/ptx/ir.hpp"
+
+namespace demarc::ptx {
+
+struct ParseOptions {
+  std::size_t most_diagnostics = 10'000;  // listed; all are counted
+  std::size_t deepest_scope = 1'000;      // nested { }; more is an error
+};
+
+struct ParseResult {
+  Module module;  // what could be read; complete when diagnostics.ok()
+  Diagnostics diagnostics;
+};
+
+// `source_name` stands in the messages. Texts of 4 GiB and more are refused (one diagnostic).
+[[nodiscard]] ParseResult parse(std::string text, std::string source_name,
+                                const ParseOptions& options = {});
+
+// Reads and parses a file; malformed text is an error that lists what is wrong with it.
+[[nodiscard]] Result<Module> load_module(const std::filesystem::path& path);
+
+}  // namespace demarc::ptx
