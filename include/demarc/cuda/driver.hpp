@@ -1,0 +1,43 @@
+// The CUDA driver, loaded at run time: a program that uses this runs, and says so, where there is
+// none.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "demarc/base/result.hpp"
+#include "demarc/cuda/driver_api.hpp"
+
+namespace demarc::cuda {
+
+class Driver {
+ public:
+  // Opens `path`, or when it is empty the library that the environment variable DEMARC_LIBCUDA
+  // names, or else libcuda.so.1 from its usual places; checks the required functions and calls
+  // cuInit. missing_capability when there is no driver or no GPU. The library stays loaded for the
+  // life of the process.
+  static Result<std::shared_ptr<const Driver>> load(const std::string& path = {});
+  // A table filled by the caller; `origin` stands for the library's path in messages.
+  static Result<std::shared_ptr<const Driver>> from_table(const DriverApi& api, std::string origin);
+
+  [[nodiscard]] const DriverApi& api() const { return api_; }
+  [[nodiscard]] int cuda_version() const { return cuda_version_; }  // 13000 is CUDA 13.0
+  // "580.159.04", or "cuda-13.0" where the kernel driver does not tell.
+  [[nodiscard]] const std::string& driver_version() const { return driver_version_; }
+  [[nodiscard]] const std::string& origin() const { return origin_; }
+  [[nodiscard]] Result<std::uint32_t> device_count() const;
+
+  // `what` says what was tried: "cannot launch probe: CUDA_ERROR_... (...)". Errors of the driver
+  // are missing_capability.
+  [[nodiscard]] Result<void> check(CuResult code, std::string_view what) const;
+
+ private:
+  Driver() = default;
+  DriverApi api_;
+  int cuda_version_ = 0;
+  std::string driver_version_;
+  std::string origin_;
+};
+
+}  // namespace demarc::cuda

@@ -1,0 +1,71 @@
+// One card with its primary context. Every other object of this room keeps its Gpu alive.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "demarc/cuda/driver.hpp"
+#include "demarc/gpu/device.hpp"
+
+namespace demarc::cuda {
+
+// How long anything waits for a GPU unless told otherwise. A mask can stop a launch from ever
+// starting, so nothing waits without a limit.
+inline constexpr std::chrono::milliseconds default_timeout{30000};
+
+class Gpu {
+ public:
+  // Retains the primary context of card `index` and makes it current in the calling thread.
+  static Result<std::shared_ptr<Gpu>> open(std::shared_ptr<const Driver> driver,
+                                           std::uint32_t index);
+  ~Gpu();
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+
+  [[nodiscard]] const Driver& driver() const { return *driver_; }
+  [[nodiscard]] const DriverApi& api() const { return driver_->api(); }
+  [[nodiscard]] std::uint32_t index() const { return index_; }
+  [[nodiscard]] CuDevice handle() const { return device_; }
+  [[nodiscard]] CuContext context() const { return context_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::string& uuid() const { return uuid_; }  // "GPU-xxxxxxxx-..."
+  [[nodiscard]] gpu::ComputeCapability compute_capability() const { return capability_; }
+  [[nodiscard]] std::uint32_t sm_count() const { return sm_count_; }
+  [[nodiscard]] std::uint64_t total_bytes() const { return total_bytes_; }
+  [[nodiscard]] Result<int> attribute(CuDeviceAttribute attribute) const;
+  [[nodiscard]] Result<std::uint64_t> free_bytes() const;
+
+  // Each thread that calls the driver needs the context current.
+  [[nodiscard]] Result<void> make_current() const;
+  [[nodiscard]] Result<void> check(CuResult code, std::string_view what) const {
+    return driver_->check(code, what);
+  }
+
+  // Set when work did not finish within its time: destructors then leave the driver alone, because
+  // its calls would wait for ever. The process should end.
+  [[nodiscard]] bool stuck() const { return stuck_; }
+  void set_stuck() const { stuck_ = true; }
+
+ private:
+  Gpu() = default;
+  std::shared_ptr<const Driver> driver_;
+  std::uint32_t index_ = 0;
+  CuDevice device_ = 0;
+  CuContext context_ = nullptr;
+  std::string name_;
+  std::string uuid_;
+  gpu::ComputeCapability capability_;
+  std::uint32_t sm_count_ = 0;
+  std::uint64_t total_bytes_ = 0;
+  mutable std::atomic<bool> stuck_{false};
+};
+
+using GpuPointer = std::shared_ptr<const Gpu>;
+
+// The description of a card as far as the driver tells it: no topology beyond SMs and TPCs in one
+// GPC; find_topology() fills that in.
+[[nodiscard]] Result<gpu::Device> describe(const Gpu& gpu);
+
+}  // namespace demarc::cuda

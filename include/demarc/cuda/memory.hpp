@@ -1,0 +1,93 @@
+// Device memory: plain buffers, and the physical pages and address ranges that coloured memory is
+// built from.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "demarc/cuda/stream.hpp"
+
+namespace demarc::cuda {
+
+class DeviceBuffer {
+ public:
+  static Result<DeviceBuffer> allocate(GpuPointer gpu, std::size_t bytes);
+  ~DeviceBuffer();
+  DeviceBuffer(DeviceBuffer&& other) noexcept;
+  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept;
+
+  [[nodiscard]] DevicePointer address() const { return address_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  [[nodiscard]] Result<void> fill(std::uint8_t value) const;
+  // Copies that wait until they are done. The span must fit into the buffer.
+  [[nodiscard]] Result<void> upload(const void* source, std::size_t bytes,
+                                    std::size_t offset = 0) const;
+  [[nodiscard]] Result<void> download(void* target, std::size_t bytes,
+                                      std::size_t offset = 0) const;
+  template <class T>
+  [[nodiscard]] Result<std::vector<T>> read(std::size_t count, std::size_t offset = 0) const {
+    std::vector<T> values(count);
+    DEMARC_CHECK(download(values.data(), count * sizeof(T), offset));
+    return values;
+  }
+
+ private:
+  DeviceBuffer(GpuPointer gpu, DevicePointer address, std::size_t bytes)
+      : gpu_(std::move(gpu)), address_(address), bytes_(bytes) {}
+  GpuPointer gpu_;
+  DevicePointer address_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+// A piece of physical device memory (cuMemCreate); it has no address until it is mapped.
+class PhysicalMemory {
+ public:
+  // `bytes` is a multiple of granularity().
+  static Result<PhysicalMemory> create(GpuPointer gpu, std::size_t bytes);
+  static Result<std::size_t> granularity(const Gpu& gpu);  // 2 MiB on the cards seen
+  ~PhysicalMemory();
+  PhysicalMemory(PhysicalMemory&& other) noexcept;
+  PhysicalMemory& operator=(PhysicalMemory&& other) noexcept;
+
+  [[nodiscard]] AllocationHandle handle() const { return handle_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  PhysicalMemory(GpuPointer gpu, AllocationHandle handle, std::size_t bytes)
+      : gpu_(std::move(gpu)), handle_(handle), bytes_(bytes) {}
+  GpuPointer gpu_;
+  AllocationHandle handle_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+// A range of virtual addresses that physical memory is mapped into. Unmaps and frees on
+// destruction; the PhysicalMemory may go first.
+class AddressRange {
+ public:
+  static Result<AddressRange> reserve(GpuPointer gpu, std::size_t bytes, std::size_t alignment = 0);
+  ~AddressRange();
+  AddressRange(AddressRange&& other) noexcept;
+  AddressRange& operator=(AddressRange&& other) noexcept;
+
+  [[nodiscard]] DevicePointer address() const { return address_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  // Maps all of `memory` at `offset`, without access.
+  [[nodiscard]] Result<void> map(std::size_t offset, const PhysicalMemory& memory);
+  [[nodiscard]] Result<void> unmap(std::size_t offset, std::size_t bytes);
+  // Read and write access for this card to a mapped part.
+  [[nodiscard]] Result<void> allow(std::size_t offset, std::size_t bytes) const;
+
+ private:
+  struct Piece {
+    std::size_t offset, bytes;
+  };
+  AddressRange(GpuPointer gpu, DevicePointer address, std::size_t bytes)
+      : gpu_(std::move(gpu)), address_(address), bytes_(bytes) {}
+  void release();
+  GpuPointer gpu_;
+  DevicePointer address_ = 0;
+  std::size_t bytes_ = 0;
+  std::vector<Piece> mapped_;
+};
+
+}  // namespace demarc::cuda

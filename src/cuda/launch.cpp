@@ -1,0 +1,95 @@
+#include "demarc/cuda/launch.hpp"
+
+#include <utility>
+
+namespace demarc::cuda {
+
+Result<Module> Module::load(GpuPointer gpu, const std::string& image, std::string source) {
+  CuModule handle = nullptr;
+  DEMARC_CHECK(gpu->check(gpu->api().cuModuleLoadData(&handle, image.c_str()),
+                          fmt::format("{}: the driver refuses the module", source)));
+  return Module(std::move(gpu), handle, std::move(source));
+}
+
+Module::~Module() {
+  if (handle_ != nullptr && !gpu_->stuck()) gpu_->api().cuModuleUnload(handle_);
+}
+
+Module::Module(Module&& other) noexcept
+    : gpu_(std::move(other.gpu_)),
+      handle_(std::exchange(other.handle_, nullptr)),
+      source_(std::move(other.source_)) {}
+
+Module& Module::operator=(Module&& other) noexcept {
+  std::swap(gpu_, other.gpu_);
+  std::swap(handle_, other.handle_);
+  std::swap(source_, other.source_);
+  return *this;
+}
+
+Result<Function> Module::function(const std::string& name) const {
+  CuFunction handle = nullptr;
+  DEMARC_CHECK(gpu_->check(gpu_->api().cuModuleGetFunction(&handle, handle_, name.c_str()),
+                           fmt::format("{}: no kernel '{}'", source_, name)));
+  return Function(gpu_, handle, name);
+}
+
+Result<std::pair<DevicePointer, std::size_t>> Module::global(const std::string& name) const {
+  DevicePointer address = 0;
+  std::size_t bytes = 0;
+  DEMARC_CHECK(
+      gpu_->check(gpu_->api().cuModuleGetGlobal_v2(&address, &bytes, handle_, name.c_str()),
+                  fmt::format("{}: no variable '{}'", source_, name)));
+  return std::pair(address, bytes);
+}
+
+Result<int> Function::attribute(CuFunctionAttribute attribute) const {
+  int value = 0;
+  DEMARC_CHECK(gpu_->check(gpu_->api().cuFuncGetAttribute(&value, attribute, handle_),
+                           fmt::format("cannot read an attribute of kernel '{}'", name_)));
+  return value;
+}
+
+Result<void> Function::set(CuFunctionAttribute attribute, int value) const {
+  return gpu_->check(gpu_->api().cuFuncSetAttribute(handle_, attribute, value),
+                     fmt::format("cannot set an attribute of kernel '{}'", name_));
+}
+
+Result<std::uint32_t> Function::blocks_per_sm(std::uint32_t threads,
+                                              std::size_t shared_bytes) const {
+  int blocks = 0;
+  DEMARC_CHECK(gpu_->check(gpu_->api().cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                               &blocks, handle_, static_cast<int>(threads), shared_bytes),
+                           fmt::format("cannot find how many blocks of '{}' an SM holds", name_)));
+  return static_cast<std::uint32_t>(blocks);
+}
+
+Result<void> launch_raw(const Stream& stream, const Function& function, const LaunchShape& shape,
+                        void** arguments) {
+  const DriverApi& api = stream.gpu()->api();
+  CuResult code = cu_success;
+  if (shape.cluster_blocks == 0) {
+    code = api.cuLaunchKernel(function.handle(), shape.grid[0], shape.grid[1], shape.grid[2],
+                              shape.block[0], shape.block[1], shape.block[2], shape.shared_bytes,
+                              stream.handle(), arguments, nullptr);
+  } else {
+    if (api.cuLaunchKernelEx == nullptr) {
+      return missing_capability("{}: the driver has no cluster launches", stream.gpu()->name());
+    }
+    CuLaunchAttribute cluster{};
+    cluster.id = CuLaunchAttribute::cluster_dimension;
+    cluster.value.cluster[0] = shape.cluster_blocks;
+    cluster.value.cluster[1] = 1;
+    cluster.value.cluster[2] = 1;
+    const CuLaunchConfig config{{shape.grid[0], shape.grid[1], shape.grid[2]},
+                                {shape.block[0], shape.block[1], shape.block[2]},
+                                shape.shared_bytes,
+                                stream.handle(),
+                                &cluster,
+                                1};
+    code = api.cuLaunchKernelEx(&config, function.handle(), arguments, nullptr);
+  }
+  return stream.gpu()->check(code, fmt::format("cannot launch kernel '{}'", function.name()));
+}
+
+}  // namespace demarc::cuda

@@ -1,0 +1,171 @@
+#include "demarc/cuda/memory.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace demarc::cuda {
+namespace {
+
+CuAllocationProperties pinned_on(const Gpu& gpu) {
+  CuAllocationProperties properties{};
+  properties.type = CuAllocationProperties::pinned;
+  properties.location = {CuMemoryLocation::device, gpu.handle()};
+  return properties;
+}
+
+Result<void> needs_virtual_memory(const Gpu& gpu) {
+  const DriverApi& api = gpu.api();
+  if (api.cuMemCreate != nullptr && api.cuMemMap != nullptr && api.cuMemAddressReserve != nullptr &&
+      api.cuMemSetAccess != nullptr && api.cuMemGetAllocationGranularity != nullptr) {
+    return {};
+  }
+  return missing_capability("{}: the driver has no virtual memory management", gpu.name());
+}
+
+}  // namespace
+
+Result<DeviceBuffer> DeviceBuffer::allocate(GpuPointer gpu, std::size_t bytes) {
+  DevicePointer address = 0;
+  DEMARC_CHECK(gpu->check(gpu->api().cuMemAlloc_v2(&address, bytes),
+                          fmt::format("cannot allocate {} bytes on {}", bytes, gpu->name())));
+  return DeviceBuffer(std::move(gpu), address, bytes);
+}
+
+DeviceBuffer::~DeviceBuffer() {
+  if (address_ != 0 && !gpu_->stuck()) gpu_->api().cuMemFree_v2(address_);
+}
+
+DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept
+    : gpu_(std::move(other.gpu_)),
+      address_(std::exchange(other.address_, 0)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&& other) noexcept {
+  std::swap(gpu_, other.gpu_);
+  std::swap(address_, other.address_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Result<void> DeviceBuffer::fill(std::uint8_t value) const {
+  DEMARC_CHECK(
+      gpu_->check(gpu_->api().cuMemsetD8_v2(address_, value, bytes_), "cannot fill a buffer"));
+  return gpu_->check(gpu_->api().cuStreamSynchronize(nullptr), "cannot fill a buffer");
+}
+
+Result<void> DeviceBuffer::upload(const void* source, std::size_t bytes, std::size_t offset) const {
+  if (offset > bytes_ || bytes > bytes_ - offset) {
+    return invalid_input("{} bytes at {} do not fit into a buffer of {}", bytes, offset, bytes_);
+  }
+  return gpu_->check(gpu_->api().cuMemcpyHtoD_v2(address_ + offset, source, bytes),
+                     "cannot copy to the GPU");
+}
+
+Result<void> DeviceBuffer::download(void* target, std::size_t bytes, std::size_t offset) const {
+  if (offset > bytes_ || bytes > bytes_ - offset) {
+    return invalid_input("{} bytes at {} are beyond a buffer of {}", bytes, offset, bytes_);
+  }
+  return gpu_->check(gpu_->api().cuMemcpyDtoH_v2(target, address_ + offset, bytes),
+                     "cannot copy from the GPU");
+}
+
+Result<std::size_t> PhysicalMemory::granularity(const Gpu& gpu) {
+  DEMARC_CHECK(needs_virtual_memory(gpu));
+  const CuAllocationProperties properties = pinned_on(gpu);
+  std::size_t bytes = 0;
+  DEMARC_CHECK(gpu.check(gpu.api().cuMemGetAllocationGranularity(&bytes, &properties, 0),
+                         "cannot read the page size"));
+  return bytes;
+}
+
+Result<PhysicalMemory> PhysicalMemory::create(GpuPointer gpu, std::size_t bytes) {
+  DEMARC_CHECK(needs_virtual_memory(*gpu));
+  const CuAllocationProperties properties = pinned_on(*gpu);
+  AllocationHandle handle = 0;
+  DEMARC_CHECK(gpu->check(
+      gpu->api().cuMemCreate(&handle, bytes, &properties, 0),
+      fmt::format("cannot allocate {} bytes of physical memory on {}", bytes, gpu->name())));
+  return PhysicalMemory(std::move(gpu), handle, bytes);
+}
+
+PhysicalMemory::~PhysicalMemory() {
+  if (handle_ != 0 && !gpu_->stuck()) gpu_->api().cuMemRelease(handle_);
+}
+
+PhysicalMemory::PhysicalMemory(PhysicalMemory&& other) noexcept
+    : gpu_(std::move(other.gpu_)),
+      handle_(std::exchange(other.handle_, 0)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+PhysicalMemory& PhysicalMemory::operator=(PhysicalMemory&& other) noexcept {
+  std::swap(gpu_, other.gpu_);
+  std::swap(handle_, other.handle_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Result<AddressRange> AddressRange::reserve(GpuPointer gpu, std::size_t bytes,
+                                           std::size_t alignment) {
+  DEMARC_CHECK(needs_virtual_memory(*gpu));
+  DevicePointer address = 0;
+  DEMARC_CHECK(gpu->check(gpu->api().cuMemAddressReserve(&address, bytes, alignment, 0, 0),
+                          fmt::format("cannot reserve {} bytes of addresses", bytes)));
+  return AddressRange(std::move(gpu), address, bytes);
+}
+
+void AddressRange::release() {
+  if (address_ == 0 || gpu_->stuck()) return;
+  for (const Piece& piece : mapped_) gpu_->api().cuMemUnmap(address_ + piece.offset, piece.bytes);
+  gpu_->api().cuMemAddressFree(address_, bytes_);
+}
+
+AddressRange::~AddressRange() {
+  release();
+}
+
+AddressRange::AddressRange(AddressRange&& other) noexcept
+    : gpu_(std::move(other.gpu_)),
+      address_(std::exchange(other.address_, 0)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      mapped_(std::move(other.mapped_)) {}
+
+AddressRange& AddressRange::operator=(AddressRange&& other) noexcept {
+  std::swap(gpu_, other.gpu_);
+  std::swap(address_, other.address_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(mapped_, other.mapped_);
+  return *this;
+}
+
+Result<void> AddressRange::map(std::size_t offset, const PhysicalMemory& memory) {
+  if (offset > bytes_ || memory.bytes() > bytes_ - offset) {
+    return invalid_input("{} bytes at {} do not fit into a range of {}", memory.bytes(), offset,
+                         bytes_);
+  }
+  DEMARC_CHECK(
+      gpu_->check(gpu_->api().cuMemMap(address_ + offset, memory.bytes(), 0, memory.handle(), 0),
+                  "cannot map physical memory"));
+  mapped_.push_back({offset, memory.bytes()});
+  return {};
+}
+
+Result<void> AddressRange::unmap(std::size_t offset, std::size_t bytes) {
+  const auto piece = std::find_if(mapped_.begin(), mapped_.end(), [&](const Piece& candidate) {
+    return candidate.offset == offset && candidate.bytes == bytes;
+  });
+  if (piece == mapped_.end()) {
+    return invalid_input("nothing of {} bytes is mapped at offset {}", bytes, offset);
+  }
+  DEMARC_CHECK(
+      gpu_->check(gpu_->api().cuMemUnmap(address_ + offset, bytes), "cannot unmap memory"));
+  mapped_.erase(piece);
+  return {};
+}
+
+Result<void> AddressRange::allow(std::size_t offset, std::size_t bytes) const {
+  const CuAccess access{{CuMemoryLocation::device, gpu_->handle()}, CuAccess::read_write};
+  return gpu_->check(gpu_->api().cuMemSetAccess(address_ + offset, bytes, &access, 1),
+                     "cannot give access to mapped memory");
+}
+
+}  // namespace demarc::cuda

@@ -1,0 +1,88 @@
+#include "demarc/cuda/stream.hpp"
+
+#include <thread>
+#include <utility>
+
+namespace demarc::cuda {
+
+Result<Stream> Stream::create(GpuPointer gpu, int priority) {
+  CuStream handle = nullptr;
+  DEMARC_CHECK(
+      gpu->check(gpu->api().cuStreamCreateWithPriority(&handle, cu_stream_non_blocking, priority),
+                 "cannot create a stream"));
+  return Stream(std::move(gpu), handle);
+}
+
+Stream Stream::adopt(GpuPointer gpu, CuStream handle) {
+  return Stream(std::move(gpu), handle);
+}
+
+Stream::~Stream() {
+  if (handle_ != nullptr && !gpu_->stuck()) gpu_->api().cuStreamDestroy_v2(handle_);
+}
+
+Stream::Stream(Stream&& other) noexcept
+    : gpu_(std::move(other.gpu_)), handle_(std::exchange(other.handle_, nullptr)) {}
+
+Stream& Stream::operator=(Stream&& other) noexcept {
+  std::swap(gpu_, other.gpu_);
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+
+Result<bool> Stream::done() const {
+  const CuResult code = gpu_->api().cuStreamQuery(handle_);
+  if (code == cu_error_not_ready) return false;
+  DEMARC_CHECK(gpu_->check(code, "work on the GPU failed"));
+  return true;
+}
+
+Result<void> Stream::wait(std::chrono::milliseconds limit) const {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  while (true) {
+    DEMARC_TRY(const bool finished, done());
+    if (finished) return {};
+    const auto waited = Clock::now() - begin;
+    if (waited > limit) {
+      gpu_->set_stuck();
+      return check_failed("{}: work did not finish within {} ms", gpu_->name(), limit.count());
+    }
+    // Short work is polled for, long work is slept for.
+    if (waited > std::chrono::milliseconds(2)) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+}
+
+Result<Event> Event::create(GpuPointer gpu) {
+  CuEvent handle = nullptr;
+  DEMARC_CHECK(gpu->check(gpu->api().cuEventCreate(&handle, 0), "cannot create an event"));
+  return Event(std::move(gpu), handle);
+}
+
+Event::~Event() {
+  if (handle_ != nullptr && !gpu_->stuck()) gpu_->api().cuEventDestroy_v2(handle_);
+}
+
+Event::Event(Event&& other) noexcept
+    : gpu_(std::move(other.gpu_)), handle_(std::exchange(other.handle_, nullptr)) {}
+
+Event& Event::operator=(Event&& other) noexcept {
+  std::swap(gpu_, other.gpu_);
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+
+Result<void> Event::record(const Stream& stream) const {
+  return gpu_->check(gpu_->api().cuEventRecord(handle_, stream.handle()), "cannot record an event");
+}
+
+Result<double> Event::milliseconds_since(const Event& begin) const {
+  float milliseconds = 0;
+  DEMARC_CHECK(gpu_->check(gpu_->api().cuEventElapsedTime(&milliseconds, begin.handle_, handle_),
+                           "cannot read the time between two events"));
+  return static_cast<double>(milliseconds);
+}
+
+}  // namespace demarc::cuda
