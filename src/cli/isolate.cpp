@@ -1,6 +1,9 @@
+#include <unistd.h>
+
 #include <memory>
 
 #include "demarc/study/planted.hpp"
+#include "demarc/study/remote_lane.hpp"
 #include "demarc/study/study.hpp"
 #include "verb.hpp"
 
@@ -18,6 +21,7 @@ struct IsolateOptions {
   std::uint32_t rounds = 2;
   std::uint64_t seed = 1;
   std::string json;
+  bool worker = false;
 };
 
 Result<std::unique_ptr<study::Executor>> open_device(const IsolateOptions& options) {
@@ -47,7 +51,15 @@ Result<study::Plan> plan_of(const IsolateOptions& options) {
   return plan;
 }
 
+// One lane over the whole device for another process; see demarc/study/remote_lane.hpp.
+Result<void> serve(const IsolateOptions& options) {
+  DEMARC_TRY(const auto executor, open_device(options));
+  DEMARC_TRY(const auto stage, executor->whole());
+  return study::serve_lane(stage->lane(0), STDIN_FILENO, STDOUT_FILENO);
+}
+
 Result<void> isolate(const IsolateOptions& options) {
+  if (options.worker) return serve(options);
   DEMARC_TRY(const auto plan, plan_of(options));
   DEMARC_TRY(const auto executor, open_device(options));
   DEMARC_TRY(const auto result, study::run_study(plan, *executor, terminal_progress()));
@@ -85,6 +97,7 @@ const RegisterVerb registration{
        app.add_option("--rounds", options->rounds, "times each pair is visited");
        app.add_option("--seed", options->seed, "order of the runs");
        app.add_option("--json", options->json, "result with raw samples; - is standard output");
+       app.add_flag("--worker", options->worker)->group("");  // hidden: a lane for another process
        return [options] { return isolate(*options); };
      }}};
 

@@ -1,0 +1,232 @@
+#include "demarc/ptx/colored.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace demarc::ptx {
+namespace {
+
+// Up to this many further bits, shifts and XORs beat a population count, which runs at a quarter
+// of their rate.
+constexpr int most_shifted_bits = 4;
+
+Result<void> check_addressing(const ColoredAddressing& addressing) {
+  if (addressing.masks.empty()) {
+    return invalid_input("coloured addressing: at least one mask is needed");
+  }
+  int last = -1;
+  for (const std::uint64_t mask : addressing.masks) {
+    const int pivot = std::countr_zero(mask);
+    if (mask == 0 || mask >> 32 != 0 || pivot <= last || pivot < 4) {
+      return invalid_input(
+          "coloured addressing: mask {:#x} does not fit; masks use bits 4-31 and "
+          "come with their lowest bits ascending",
+          mask);
+    }
+    last = pivot;
+    for (const std::uint64_t other : addressing.masks) {
+      if (other != mask && (other >> pivot & 1) != 0) {
+        return invalid_input(
+            "coloured addressing: the lowest bit of mask {:#x} is also in mask "
+            "{:#x}",
+            mask, other);
+      }
+    }
+  }
+  return {};
+}
+
+// Instructions that turn the linear address in %demarc_a into a position. Registers are those
+// declared by access_block().
+std::string address_arithmetic(const ColoredAddressing& addressing) {
+  std::string out;
+  for (const std::uint64_t mask : addressing.masks) {
+    const std::uint64_t pivot = mask & -mask;
+    out +=
+        fmt::format("\tand.b64 \t%demarc_h, %demarc_a, {};\n", -static_cast<std::int64_t>(pivot));
+    out += "\tadd.s64 \t%demarc_a, %demarc_a, %demarc_h;\n";
+  }
+  out += "\tmov.b64 \t{%demarc_l, %demarc_u}, %demarc_a;\n";
+  out += "\tmov.b32 \t%demarc_o, %demarc_l;\n";
+  for (std::size_t i = 0; i < addressing.masks.size(); ++i) {
+    const auto mask = static_cast<std::uint32_t>(addressing.masks[i]);
+    const int pivot = std::countr_zero(mask);
+    std::uint32_t others = mask & (mask - 1);
+    const std::uint32_t color = addressing.color >> i & 1U;
+    out += fmt::format("\tmov.b32 \t%demarc_x, {};\n",
+                       color << (std::popcount(others) > most_shifted_bits ? 0 : pivot));
+    if (std::popcount(others) > most_shifted_bits) {
+      out += fmt::format(
+          "\tand.b32 \t%demarc_s, %demarc_l, {};\n\tpopc.b32 \t%demarc_s, "
+          "%demarc_s;\n\txor.b32 \t%demarc_x, %demarc_x, %demarc_s;\n\tshl.b32 "
+          "\t%demarc_x, %demarc_x, {};\n",
+          others, pivot);
+    } else {
+      for (; others != 0; others &= others - 1) {
+        out += fmt::format(
+            "\tshr.u32 \t%demarc_s, %demarc_l, {};\n\txor.b32 \t%demarc_x, "
+            "%demarc_x, %demarc_s;\n",
+            std::countr_zero(others) - pivot);
+      }
+    }
+    out += fmt::format(
+        "\tand.b32 \t%demarc_x, %demarc_x, {};\n\tor.b32 \t%demarc_o, %demarc_o, "
+        "%demarc_x;\n",
+        1U << pivot);
+  }
+  return out + "\tmov.b64 \t%demarc_a, {%demarc_o, %demarc_u};\n";
+}
+
+// Where an instruction addresses memory by an operand we must translate.
+enum class AccessKind { none, first_bracket, second_bracket, refused };
+
+AccessKind classify_access(const Mnemonic& mnemonic) {
+  const bool here = mnemonic.space == StateSpace::global || mnemonic.space == StateSpace::none;
+  switch (mnemonic.opcode) {
+    case Opcode::ld:
+    case Opcode::ldu:
+    case Opcode::st:
+    case Opcode::atom:
+    case Opcode::red:
+    case Opcode::prefetch:
+      return here ? AccessKind::first_bracket : AccessKind::none;
+    case Opcode::cp_async:
+      return AccessKind::second_bracket;  // [shared], [global]
+    default:
+      break;
+  }
+  const OpcodeInfo& row = info(mnemonic.opcode);
+  const bool moves_memory = row.group == OpcodeGroup::load || row.group == OpcodeGroup::store ||
+                            row.group == OpcodeGroup::atomic || row.group == OpcodeGroup::texture;
+  const bool bulk = row.name.starts_with("cp.async.bulk.") || row.name == "cp.async.bulk" ||
+                    row.name.starts_with("cp.reduce") || row.name == "prefetchu";
+  const bool only_waits = row.name.ends_with("_group");
+  const bool elsewhere =
+      mnemonic.space == StateSpace::shared || mnemonic.space == StateSpace::local ||
+      mnemonic.space == StateSpace::param || mnemonic.space == StateSpace::constant;
+  if ((moves_memory && !elsewhere) || (bulk && !only_waits)) return AccessKind::refused;
+  return AccessKind::none;
+}
+
+// Refuses what would hide an address of other memory in a register.
+Result<void> check_addresses(const Module& module) {
+  bool generic_access = false;
+  for (const Function& function : module.functions) {
+    for (const Instruction& instruction : function.body.instructions) {
+      const Mnemonic& mnemonic = module.mnemonic(instruction);
+      if (classify_access(mnemonic) == AccessKind::first_bracket &&
+          mnemonic.space == StateSpace::none) {
+        generic_access = true;
+      }
+    }
+  }
+  for (const Function& function : module.functions) {
+    for (const Instruction& instruction : function.body.instructions) {
+      const Mnemonic& mnemonic = module.mnemonic(instruction);
+      const bool makes_generic = instruction.opcode == Opcode::cvta &&
+                                 mnemonic.text.find(".to.") == std::string_view::npos &&
+                                 mnemonic.space != StateSpace::global;
+      if (makes_generic && generic_access) {
+        return invalid_input(
+            "{}:{}: '{}' makes a generic address of memory that is not coloured, "
+            "and the module has generic accesses that may use it",
+            module.source_name, instruction.line, module.text_of(instruction));
+      }
+      for (const Operand& operand : function.body.operands_of(instruction)) {
+        if (operand.kind == OperandKind::symbol && operand.base == Base::global &&
+            module.variables[operand.index].space == StateSpace::global) {
+          return invalid_input(
+              "{}:{}: '{}' takes the address of the global variable '{}', which "
+              "does not lie in coloured memory",
+              module.source_name, instruction.line, module.text_of(instruction),
+              module.variables[operand.index].name);
+        }
+      }
+    }
+  }
+  return {};
+}
+
+// The bracketed address at `operand`, or nothing when it names a variable and stays as it is.
+const Operand* register_address(const Body& body, const Instruction& instruction, bool second) {
+  bool skipped = !second;
+  for (const Operand& operand : body.operands_of(instruction)) {
+    if (operand.kind != OperandKind::address) continue;
+    if (!skipped) {
+      skipped = true;
+      continue;
+    }
+    return operand.base == Base::reg ? &operand : nullptr;
+  }
+  return nullptr;
+}
+
+// { translate; access } in a scope of its own, so that its registers clash with nothing.
+std::string access_block(const Module& module, const Function& function,
+                         const Instruction& instruction, const Operand& address, bool second,
+                         const std::string& arithmetic) {
+  std::string access(module.text_of(instruction));
+  std::size_t open = access.find('[');
+  if (second) open = access.find('[', open + 1);
+  const std::size_t close = access.find(']', open);
+  access.replace(open, close - open + 1, "[%demarc_a]");
+  return fmt::format(
+      "{{\n\t.reg .b64 %demarc_a, %demarc_h;\n\t.reg .b32 %demarc_l, %demarc_u, "
+      "%demarc_o, %demarc_x, %demarc_s;\n\tadd.s64 \t%demarc_a, {}, {};\n{}\t{}\n\t}}",
+      function.body.register_name(address.index), address.offset(), arithmetic, access);
+}
+
+struct Splice {
+  std::size_t at = 0;
+  std::size_t length = 0;
+  std::string text;
+};
+
+}  // namespace
+
+Result<std::string> rewrite_colored(const Module& module, const ColoredAddressing& addressing) {
+  DEMARC_CHECK(check_addressing(addressing));
+  if (module.address_size != 64) {
+    return invalid_input("{}: coloured addressing needs 64-bit addresses (.address_size 64)",
+                         module.source_name);
+  }
+  DEMARC_CHECK(check_addresses(module));
+  const std::string arithmetic = address_arithmetic(addressing);
+  std::vector<Splice> splices;
+  for (const Function& function : module.functions) {
+    for (const Instruction& instruction : function.body.instructions) {
+      const AccessKind kind = classify_access(module.mnemonic(instruction));
+      if (kind == AccessKind::none) continue;
+      const std::string_view text = module.text_of(instruction);
+      if (kind == AccessKind::refused) {
+        return invalid_input(
+            "{}:{}: '{}' addresses memory in a way that cannot be coloured; plain "
+            "loads, stores, atomics and cp.async can",
+            module.source_name, instruction.line, text);
+      }
+      const bool second = kind == AccessKind::second_bracket;
+      const Operand* address = register_address(function.body, instruction, second);
+      if (address == nullptr) continue;
+      splices.push_back(
+          {instruction.text_offset, text.size(),
+           access_block(module, function, instruction, *address, second, arithmetic)});
+    }
+  }
+  std::sort(splices.begin(), splices.end(),
+            [](const Splice& a, const Splice& b) { return a.at < b.at; });
+  std::string out;
+  std::size_t at = 0;
+  for (const Splice& splice : splices) {
+    out.append(*module.text, at, splice.at - at);
+    out += splice.text;
+    at = splice.at + splice.length;
+  }
+  return out.append(*module.text, at);
+}
+
+std::uint64_t colored_pointer(std::uint64_t arena_address, std::uint64_t linear,
+                              const ColoredAddressing& addressing) {
+  return (arena_address >> addressing.masks.size()) + linear;
+}
+
+}  // namespace demarc::ptx
