@@ -1,0 +1,65 @@
+// The bundled workloads: kernels of our own (kernels/*.cu), each with a launch file
+// (kernels/launch/*.json) and a reference on the CPU that says what the outputs must be. All of it
+// lies inside the program.
+//
+//   DEMARC_TRY(const gpu::Launch launch, workload::instance("vecadd"));              // or {.scale
+//   = "large"} DEMARC_TRY(const std::string ptx, workload::ptx_text(launch, 90)); … run
+//   launch.kernels on the launch's buffers, giving gpu::Memory result …
+//   DEMARC_CHECK(workload::check(launch, addresses, result));
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+#include "demarc/gpu/launch.hpp"
+
+namespace demarc::workload {
+
+struct Workload {
+  std::string name;
+  std::string summary;              // one line
+  std::string source;               // where the idea comes from
+  std::vector<std::string> groups;  // table2, study, stress, translation, basic, …
+  std::vector<std::string>
+      scales;  // "large": fills a real GPU for a while; the default is small enough to emulate
+  std::string_view launch_text;  // its launch file
+};
+
+// All bundled workloads, sorted by name.
+[[nodiscard]] std::span<const Workload> all();
+// An error lists the known names.
+[[nodiscard]] Result<const Workload*> find(std::string_view name);
+// Names of the workloads of a group, in the order of all().
+[[nodiscard]] std::vector<std::string> names_in_group(std::string_view group);
+
+// The launch of a bundled workload, at its default size unless `options` names a scale or
+// parameters.
+[[nodiscard]] Result<gpu::Launch> instance(std::string_view name,
+                                           const gpu::LaunchFileOptions& options = {});
+
+// The module of a launch: of a bundled one the PTX for the highest target not above `target` (90
+// for sm_90); otherwise the text of the file.
+[[nodiscard]] Result<std::string> ptx_text(const gpu::Launch& launch, std::uint32_t target);
+
+// Targets for which the bundled module has PTX in this build, ascending.
+[[nodiscard]] std::vector<std::uint32_t> targets_of(std::string_view module);
+
+// Turns the first content of the buffers (gpu::initial_memory) into what it must be after the
+// launch. Buffers that are no outputs may be left in any state.
+[[nodiscard]] Result<void> run_reference(const gpu::Launch& launch, gpu::Memory& memory);
+
+// Compares the outputs of a run with the reference; the error (check_failed) names the buffer, the
+// element, what was expected and what was found. A launch without a reference passes.
+[[nodiscard]] Result<void> check(const gpu::Launch& launch,
+                                 std::span<const std::uint64_t> addresses,
+                                 const gpu::Memory& result);
+
+// The same against an expectation made before (by run_reference), for repeated checks.
+[[nodiscard]] Result<void> compare_outputs(const gpu::Launch& launch, const gpu::Memory& expected,
+                                           const gpu::Memory& result);
+
+}  // namespace demarc::workload

@@ -1,0 +1,89 @@
+#include "demarc/workload/workload.hpp"
+
+#include <algorithm>
+
+#include "bundled.hpp"
+#include "demarc/base/files.hpp"
+#include "demarc/base/json.hpp"
+#include "workload_kernels_ptx.hpp"
+
+namespace demarc::workload {
+namespace {
+
+constexpr std::string_view bundled_prefix = "bundled:";
+
+// Only what lists of workloads show: the launch file is read in full, with all its checks, by
+// instance().
+Workload describe(const BundledLaunch& bundled) {
+  Workload workload;
+  workload.name = bundled.name;
+  workload.launch_text = bundled.text;
+  const Json json = Json::parse(bundled.text, nullptr, false);
+  if (!json.is_object()) return workload;
+  workload.summary = json.value("summary", "");
+  workload.source = json.value("source", "");
+  workload.groups = json.value("groups", std::vector<std::string>{});
+  if (json.contains("scales")) {
+    for (const auto& [name, ignored] : json["scales"].items()) workload.scales.push_back(name);
+  }
+  return workload;
+}
+
+}  // namespace
+
+std::span<const Workload> all() {
+  static const std::vector<Workload> workloads = [] {
+    std::vector<Workload> list;
+    for (const BundledLaunch& bundled : bundled_launches()) list.push_back(describe(bundled));
+    return list;
+  }();
+  return workloads;
+}
+
+Result<const Workload*> find(std::string_view name) {
+  std::string known;
+  for (const Workload& workload : all()) {
+    if (workload.name == name) return &workload;
+    known += (known.empty() ? "" : ", ") + workload.name;
+  }
+  return invalid_input("there is no bundled workload '{}'; known are: {}", name, known);
+}
+
+std::vector<std::string> names_in_group(std::string_view group) {
+  std::vector<std::string> names;
+  for (const Workload& workload : all()) {
+    const auto& groups = workload.groups;
+    if (std::find(groups.begin(), groups.end(), group) != groups.end())
+      names.push_back(workload.name);
+  }
+  return names;
+}
+
+Result<gpu::Launch> instance(std::string_view name, const gpu::LaunchFileOptions& options) {
+  DEMARC_TRY(const Workload* workload, find(name));
+  return gpu::parse_launch_json(workload->launch_text, fmt::format("bundled:{}", name), {},
+                                options);
+}
+
+Result<std::string> ptx_text(const gpu::Launch& launch, std::uint32_t target) {
+  const std::string_view ptx = launch.ptx;
+  if (!ptx.starts_with(bundled_prefix)) return read_file(launch.ptx);
+  const std::string_view name = ptx.substr(bundled_prefix.size());
+  const auto* module = gpu::find_ptx(embedded::workload_kernels(), name, target);
+  if (module != nullptr) return std::string(module->text);
+  const auto targets = targets_of(name);
+  if (targets.empty()) return invalid_input("{}: there is no bundled module of that name", ptx);
+  return invalid_input("{}: there is no PTX for sm_{} or below; the lowest is sm_{}", ptx, target,
+                       targets.front());
+}
+
+std::vector<std::uint32_t> targets_of(std::string_view module) {
+  std::vector<std::uint32_t> targets;
+  for (const auto& embedded : embedded::workload_kernels()) {
+    if (embedded.name == module) targets.push_back(embedded.target);
+  }
+  std::sort(targets.begin(), targets.end());
+  return targets;
+}
+
+}  // namespace demarc::workload
