@@ -1,0 +1,81 @@
+// A card made ready for partitioning: its topology known, its masks proved, its probe kernels
+// loaded. The one object that everything above the driver layer starts from.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "demarc/cuda/launch_hook.hpp"
+#include "demarc/cuda/probe_kernels.hpp"
+#include "demarc/cuda/stream_mask.hpp"
+#include "demarc/gpu/device.hpp"
+
+namespace demarc::cuda {
+
+// What finding the topology took and gave; kept in a file for each GPU UUID and driver version.
+struct CardFacts {
+  gpu::Device device;
+  bool by_descriptor = false;              // GPCs found from task descriptors
+  bool by_cluster = false;                 // and from cluster co-location; with both, they agreed
+  std::vector<std::uint32_t> unconfirmed;  // TPCs whose GPC only one way could tell
+  std::vector<std::string> notes;
+  std::optional<StreamField> stream_field;  // where the driver keeps a stream's mask
+  bool from_cache = false;
+};
+
+struct CardOptions {
+  bool refresh = false;   // measure again even when a file exists, and write it
+  bool use_masks = true;  // false: never subscribe to the launch callback. Green contexts need
+                          // that: the driver refuses to create one afterwards (seen on CUDA 13.0)
+  std::string cache_folder;  // empty: $DEMARC_CACHE, $XDG_CACHE_HOME/demarc or ~/.cache/demarc
+};
+
+class Card {
+ public:
+  static Result<std::shared_ptr<Card>> open(const GpuPointer& gpu, const CardOptions& options = {});
+
+  [[nodiscard]] const GpuPointer& gpu() const { return gpu_; }
+  [[nodiscard]] const CardFacts& facts() const { return facts_; }
+  [[nodiscard]] const gpu::Device& device() const { return facts_.device; }
+  [[nodiscard]] const gpu::Topology& topology() const { return facts_.device.topology; }
+  [[nodiscard]] const ProbeKernels& kernels() const { return *kernels_; }
+  // A stream of the card's own, without a mask, for probes.
+  [[nodiscard]] const Stream& stream() const { return *stream_; }
+
+  // The launch hook, its descriptor layout proved; an error says why masks are refused here.
+  [[nodiscard]] Result<LaunchHook*> hook() const;
+  [[nodiscard]] Result<const StreamMasks*> stream_masks() const;
+  [[nodiscard]] Result<HardwareMask> hardware_mask(const partition::TpcSet& enabled) const;
+  // True when the SMs that kernels see are renumbered, as inside MPS: %smid then counts the SMs a
+  // launch may use and does not name them.
+  [[nodiscard]] bool virtual_sms() const { return virtual_sms_; }
+
+ private:
+  Card() = default;
+  Result<void> prepare_masks();
+  Result<void> find_facts();
+  Result<void> look_for_renumbering();
+
+  GpuPointer gpu_;
+  CardFacts facts_;
+  std::optional<ProbeKernels> kernels_;
+  std::optional<Stream> stream_;
+  LaunchHook* hook_ = nullptr;
+  std::optional<StreamMasks> stream_masks_;
+  Error mask_refusal_;
+  bool virtual_sms_ = false;
+};
+
+using CardPointer = std::shared_ptr<Card>;
+
+// The driver, card `index` and its facts in one step.
+[[nodiscard]] Result<CardPointer> open_card(std::uint32_t index, const CardOptions& options = {});
+
+// The file of a card's facts. A file that cannot be understood is an error that names it.
+[[nodiscard]] std::string facts_path(const Gpu& gpu, const std::string& cache_folder);
+[[nodiscard]] std::string facts_to_json(const CardFacts& facts);
+[[nodiscard]] Result<CardFacts> parse_facts(std::string_view text, std::string_view source);
+
+}  // namespace demarc::cuda

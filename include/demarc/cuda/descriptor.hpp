@@ -1,0 +1,65 @@
+// The TPC mask in the hardware's task descriptor (QMD, also TMD), as bytes: no GPU is touched here.
+//
+// Undocumented. Positions and versions: compute.md's record of libsmctrl (RTAS 2023) and of its
+// later versions; V04_00 measured on an H100, driver 580.159.04. Any version not in the table is
+// refused, because a mask written to the wrong place is silently ignored or worse.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "demarc/base/result.hpp"
+#include "demarc/gpu/device.hpp"
+#include "demarc/partition/tpc_set.hpp"
+
+namespace demarc::cuda {
+
+// Hardware bit b (see gpu::Tpc::bit) is bit b % 32 of word b / 32; a set bit DISABLES the unit.
+// Kept inside this room: everyone else speaks of enabled TPCs.
+struct HardwareMask {
+  std::array<std::uint32_t, 4> disabled{};
+
+  [[nodiscard]] bool any() const {
+    return (disabled[0] | disabled[1] | disabled[2] | disabled[3]) != 0;
+  }
+  [[nodiscard]] bool disables(std::uint32_t bit) const {
+    return bit < 128 && ((disabled[bit / 32] >> (bit % 32)) & 1U) != 0;
+  }
+  friend bool operator==(const HardwareMask&, const HardwareMask&) = default;
+};
+
+struct DescriptorLayout {
+  const char* name;            // "V04_00"
+  std::uint8_t first_version;  // inclusive range of the version byte
+  std::uint8_t last_version;
+  std::uint16_t version_offset;  // bytes from the start of the descriptor
+  std::uint16_t word_offset;     // of the first mask word; the others follow
+  std::uint8_t words;            // 2 or 4
+  std::int16_t enable_offset;    // of the word that holds the enable bit 31; -1: there is none
+};
+
+// The layout for descriptors of a compute capability whose version byte says so. `descriptor` must
+// be readable for 80 bytes.
+[[nodiscard]] Result<const DescriptorLayout*> find_layout(const void* descriptor,
+                                                          gpu::ComputeCapability capability);
+[[nodiscard]] bool version_matches(const DescriptorLayout& layout, const void* descriptor);
+
+// True when the descriptor already carries a mask that the hardware will obey.
+[[nodiscard]] bool mask_enabled(const DescriptorLayout& layout, const void* descriptor);
+[[nodiscard]] HardwareMask read_mask(const DescriptorLayout& layout, const void* descriptor);
+// Writes the mask and its enable bit. Bits from 32 * words on have no place: check with fits().
+void write_mask(const DescriptorLayout& layout, void* descriptor, const HardwareMask& mask);
+// True when every TPC of the topology has its bit within the layout's words.
+[[nodiscard]] bool fits(const DescriptorLayout& layout, const gpu::Topology& topology);
+
+// Disables everything but the TPCs in `enabled`. Errors: a hardware bit is not known;
+// no existing TPC would be left, so that launches would hang.
+[[nodiscard]] Result<HardwareMask> to_hardware(const gpu::Topology& topology,
+                                               const partition::TpcSet& enabled);
+// The TPCs of the topology that the mask leaves enabled.
+[[nodiscard]] partition::TpcSet enabled_tpcs(const gpu::Topology& topology,
+                                             const HardwareMask& mask);
+
+}  // namespace demarc::cuda

@@ -1,0 +1,59 @@
+// Topology from evidence. The pure half of it: what bits, cluster placements and latencies say.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+#include "demarc/gpu/topology.hpp"
+
+namespace demarc::cuda {
+
+// What was measured. Anything but the SM count may be missing.
+struct TopologyEvidence {
+  std::uint32_t sms = 0;
+  std::uint32_t sms_per_tpc = 2;
+  // First way: hardware bit of each logical TPC; empty when descriptors cannot be seen.
+  std::vector<std::uint32_t> bits;
+  // Second way: SMs whose blocks belonged to one cluster, so that they share a GPC.
+  std::vector<std::vector<std::uint32_t>> clusters;
+  // latency[sm][line] of L2 hits, cycles; empty rows for SMs that were not reached.
+  std::vector<std::vector<double>> latency;
+  // Hardware bits a GPC takes, where that is known of the architecture; 0: find it.
+  std::uint32_t bits_per_gpc = 0;
+};
+
+struct TopologyFinding {
+  gpu::Topology topology;
+  bool by_descriptor = false;
+  bool by_cluster = false;
+  // TPCs whose GPC only one of the two ways could tell.
+  std::vector<std::uint32_t> unconfirmed;
+  std::vector<std::string> notes;  // sentences for a person
+};
+
+// check_failed when the two ways contradict each other; the message names the SMs. A TPC that never
+// shared a cluster and whose descriptor group holds no TPC that did is a GPC of its own: on Hopper
+// the hardware lists such TPCs apart.
+[[nodiscard]] Result<TopologyFinding> conclude_topology(const TopologyEvidence& evidence);
+
+// The two L2 sides: 0 or 1 for each row, 0 for the first one. SMs of one side see the same lines
+// near; so rows, centred by line and by SM, fall along one axis. Nothing when the two groups do not
+// stand apart;
+// `separation` is the distance of their middles over their spread, and 4 is the least accepted.
+struct Sides {
+  std::vector<std::uint32_t> side;
+  double separation = 0;
+};
+[[nodiscard]] std::optional<Sides> find_sides(const std::vector<std::vector<double>>& latency);
+
+// Which physical SM each virtual one is: the row of `reference` nearest to each row of `observed`,
+// both measured on the same memory. Nothing when a row has two candidates within `margin` cycles of
+// root-mean-square distance, or two rows choose the same one.
+[[nodiscard]] std::optional<std::vector<std::uint32_t>> match_fingerprints(
+    const std::vector<std::vector<double>>& reference,
+    const std::vector<std::vector<double>>& observed, double margin);
+
+}  // namespace demarc::cuda

@@ -1,0 +1,64 @@
+#include <memory>
+
+#include "demarc/cuda/card.hpp"
+#include "demarc/gpu/tree.hpp"
+#include "verb.hpp"
+
+namespace demarc::cli {
+namespace {
+
+struct TopoOptions {
+  std::string device = "cuda:0";
+  std::string output;
+  bool json = false;
+  bool refresh = false;
+};
+
+std::string how_found(const cuda::CardFacts& facts) {
+  std::string text;
+  if (facts.by_descriptor && facts.by_cluster) {
+    text = "GPCs found from task descriptors and from cluster co-location, which agree";
+  } else if (facts.by_descriptor) {
+    text = "GPCs found from task descriptors alone";
+  } else if (facts.by_cluster) {
+    text = "GPCs found from cluster co-location alone";
+  }
+  if (facts.from_cache) text += text.empty() ? "remembered" : " (remembered; --refresh measures)";
+  if (!text.empty()) text += "\n";
+  for (const std::string& note : facts.notes) text += "note: " + note + "\n";
+  return text;
+}
+
+Result<void> show_topology(const TopoOptions& options) {
+  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
+  if (ref.kind == gpu::DeviceRef::Kind::simulated) {
+    DEMARC_TRY(const gpu::Device device, gpu::find_device(ref.name));
+    if (!options.output.empty()) return gpu::write_device(options.output, device);
+    return emit("", options.json ? gpu::device_to_json(device) : gpu::to_tree(device));
+  }
+  cuda::CardOptions card_options;
+  card_options.refresh = options.refresh;
+  DEMARC_TRY(const auto card, cuda::open_card(ref.index, card_options));
+  if (!options.output.empty()) return gpu::write_device(options.output, card->device());
+  return emit("", options.json ? cuda::facts_to_json(card->facts())
+                               : gpu::to_tree(card->device()) + how_found(card->facts()));
+}
+
+const RegisterVerb registered_topo({
+    20,
+    "topo",
+    "show the GPCs, TPCs, SMs, L2 sides and mask bits of a GPU",
+    "demarc topo --device cuda:0 --json",
+    [](CLI::App& app) -> std::function<Result<void>()> {
+      auto options = std::make_shared<TopoOptions>();
+      app.add_option("--device", options->device, "cuda:N, sim:NAME or sim:FILE.json")
+          ->capture_default_str();
+      app.add_option("-o,--output", options->output, "write the device description to this file");
+      app.add_flag("--json", options->json, "print JSON instead of a tree");
+      app.add_flag("--refresh", options->refresh, "measure again what was remembered");
+      return [options] { return show_topology(*options); };
+    },
+});
+
+}  // namespace
+}  // namespace demarc::cli

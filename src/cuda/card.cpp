@@ -1,0 +1,153 @@
+#include "demarc/cuda/card.hpp"
+
+#include <filesystem>
+
+#include "demarc/base/files.hpp"
+#include "demarc/cuda/topology_probe.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+// Lines far enough apart to fall on all slices, and odd in units of 256 bytes so that no power of
+// two of the address hash is favoured.
+constexpr std::uint64_t latency_stride = 256 * 17;
+constexpr std::uint32_t latency_lines = 96;
+constexpr std::uint32_t latency_repeats = 6;
+constexpr std::uint64_t renumbering_spin = 20000;
+
+// Bits a GPC takes in the descriptor: 9 on Hopper, measured on H100 and H200.
+std::uint32_t bits_per_gpc(gpu::ComputeCapability capability) {
+  return capability == gpu::ComputeCapability{9, 0} ? 9 : 0;
+}
+
+std::uint32_t count_tpcs(const Gpu& gpu) {
+  const auto capability = gpu.compute_capability();
+  const std::uint32_t per_tpc = gpu::sms_per_tpc(capability.major, capability.minor);
+  return (gpu.sm_count() + per_tpc - 1) / per_tpc;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Card>> Card::open(const GpuPointer& gpu, const CardOptions& options) {
+  std::shared_ptr<Card> card(new Card);
+  card->gpu_ = gpu;
+  DEMARC_TRY(card->kernels_, ProbeKernels::load(gpu));
+  DEMARC_TRY(card->stream_, Stream::create(gpu));
+  const std::string path = facts_path(*gpu, options.cache_folder);
+  if (!options.refresh && std::filesystem::exists(path)) {
+    DEMARC_TRY(const std::string text, read_file(path));
+    DEMARC_TRY(card->facts_, parse_facts(text, path));
+    card->facts_.from_cache = true;
+  }
+  if (options.use_masks) {
+    if (const auto ready = card->prepare_masks(); !ready) card->mask_refusal_ = ready.error();
+    if (gpu->stuck()) return tl::unexpected(card->mask_refusal_);
+  } else {
+    card->mask_refusal_ = {ErrorKind::missing_capability, "this card was opened without masks"};
+  }
+  if (!card->facts_.from_cache) {
+    DEMARC_CHECK(card->find_facts());
+    // Inside an MPS partition the card shows less than it is: nothing to remember.
+    if (options.use_masks && !card->virtual_sms_) {
+      std::error_code ignored;
+      std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+      if (const auto written = write_file(path, facts_to_json(card->facts_)); !written) {
+        card->facts_.notes.push_back("not remembered: " + written.error().message);
+      }
+    }
+  } else if (card->stream_masks_) {
+    DEMARC_CHECK(card->look_for_renumbering());
+  }
+  return card;
+}
+
+Result<void> Card::prepare_masks() {
+  DEMARC_TRY(LaunchHook * hook, LaunchHook::install(gpu_->driver()));
+  hook->begin_probe(gpu_->compute_capability());
+  DEMARC_CHECK(launch(*stream_, kernels_->idle(), LaunchShape::line(1, 1)));
+  DEMARC_CHECK(stream_->wait());
+  DEMARC_CHECK(hook->end_probe());
+  DEMARC_TRY(stream_masks_, StreamMasks::open(gpu_, *hook, kernels_->idle(), facts_.stream_field));
+  hook_ = hook;
+  return {};
+}
+
+Result<void> Card::look_for_renumbering() {
+  // Only TPC 1 enabled: its SMs are not called 0 and 1 unless the names are relative.
+  DEMARC_CHECK(stream_masks_->set(stream_->handle(), partition::TpcSet{1}));
+  const auto placement =
+      probe_placement(*stream_, *kernels_, LaunchShape::line(32, 32), renumbering_spin);
+  DEMARC_CHECK(stream_masks_->clear(stream_->handle()));
+  if (!placement) return tl::unexpected(placement.error());
+  virtual_sms_ = placement->blocks[0] != 0;
+  return {};
+}
+
+Result<void> Card::find_facts() {
+  TopologyEvidence evidence;
+  const auto capability = gpu_->compute_capability();
+  evidence.sms = gpu_->sm_count();
+  evidence.sms_per_tpc = gpu::sms_per_tpc(capability.major, capability.minor);
+  evidence.bits_per_gpc = bits_per_gpc(capability);
+  if (stream_masks_) {
+    for (std::uint32_t tpc = 0; tpc < count_tpcs(*gpu_); ++tpc) {
+      DEMARC_TRY(const std::uint32_t bit,
+                 hardware_bit_of(*stream_, stream_masks_->field(), *hook_, kernels_->idle(), tpc));
+      evidence.bits.push_back(bit);
+    }
+    DEMARC_CHECK(look_for_renumbering());
+  }
+  // Renumbered SMs cannot be compared from launch to launch.
+  if (!virtual_sms_) {
+    DEMARC_TRY(evidence.clusters, probe_clusters(*stream_, *kernels_));
+    DEMARC_TRY(const DeviceBuffer buffer,
+               DeviceBuffer::allocate(gpu_, latency_stride * latency_lines));
+    DEMARC_TRY(evidence.latency, probe_latencies(*stream_, *kernels_, buffer, latency_stride,
+                                                 latency_lines, latency_repeats));
+  }
+  DEMARC_TRY(TopologyFinding finding, conclude_topology(evidence));
+  DEMARC_TRY(facts_.device, describe(*gpu_));
+  facts_.device.topology = std::move(finding.topology);
+  facts_.by_descriptor = finding.by_descriptor;
+  facts_.by_cluster = finding.by_cluster;
+  facts_.unconfirmed = std::move(finding.unconfirmed);
+  facts_.notes = std::move(finding.notes);
+  if (virtual_sms_) {
+    facts_.notes.emplace_back(
+        "SMs are renumbered here (MPS): clusters and L2 sides were not looked at");
+  }
+  if (stream_masks_) {
+    facts_.stream_field = stream_masks_->field();
+  } else {
+    facts_.notes.push_back("masks: " + mask_refusal_.message);
+  }
+  return {};
+}
+
+Result<LaunchHook*> Card::hook() const {
+  if (hook_ == nullptr) return tl::unexpected(mask_refusal_);
+  return hook_;
+}
+
+Result<const StreamMasks*> Card::stream_masks() const {
+  if (!stream_masks_) return tl::unexpected(mask_refusal_);
+  return &*stream_masks_;
+}
+
+Result<HardwareMask> Card::hardware_mask(const partition::TpcSet& enabled) const {
+  DEMARC_TRY(LaunchHook * ready, hook());
+  DEMARC_TRY(HardwareMask mask, to_hardware(topology(), enabled));
+  if (!fits(*ready->layout(), topology())) {
+    return missing_capability("descriptors of version {} cannot name all TPCs of this GPU",
+                              ready->layout()->name);
+  }
+  return mask;
+}
+
+Result<CardPointer> open_card(std::uint32_t index, const CardOptions& options) {
+  DEMARC_TRY(const auto driver, Driver::load());
+  DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, index));
+  return Card::open(gpu, options);
+}
+
+}  // namespace demarc::cuda

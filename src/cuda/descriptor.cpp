@@ -1,0 +1,114 @@
+#include "demarc/cuda/descriptor.hpp"
+
+#include <cstring>
+
+namespace demarc::cuda {
+namespace {
+
+constexpr std::uint32_t enable_bit = std::uint32_t{1} << 31;
+
+// first, last: the version byte as read from descriptors, high digit = major.
+constexpr DescriptorLayout known_layouts[] = {
+    {"V01_06 to V03", 0x16, 0x3f, 72, 84, 2, -1},
+    {"V04_00", 0x40, 0x40, 72, 304, 4, 0},
+    {"V05_00", 0x50, 0x50, 58, 280, 4, 16},
+};
+
+std::uint8_t byte_at(const void* descriptor, std::size_t offset) {
+  return static_cast<const std::uint8_t*>(descriptor)[offset];
+}
+
+std::uint32_t word_at(const void* descriptor, std::size_t offset) {
+  std::uint32_t word = 0;
+  std::memcpy(&word, static_cast<const char*>(descriptor) + offset, sizeof word);
+  return word;
+}
+
+void set_word(void* descriptor, std::size_t offset, std::uint32_t word) {
+  std::memcpy(static_cast<char*>(descriptor) + offset, &word, sizeof word);
+}
+
+// Blackwell (10.x, 12.x) is the first whose version byte moved, so the position to look at follows
+// from the compute capability and a stray byte cannot be taken for a version.
+bool applies_to(const DescriptorLayout& layout, gpu::ComputeCapability capability) {
+  if (capability.major >= 10) return layout.first_version >= 0x50;
+  if (capability.major == 9) return layout.first_version == 0x40;
+  return layout.first_version < 0x40;
+}
+
+}  // namespace
+
+bool version_matches(const DescriptorLayout& layout, const void* descriptor) {
+  const std::uint8_t version = byte_at(descriptor, layout.version_offset);
+  return version >= layout.first_version && version <= layout.last_version;
+}
+
+Result<const DescriptorLayout*> find_layout(const void* descriptor,
+                                            gpu::ComputeCapability capability) {
+  for (const DescriptorLayout& layout : known_layouts) {
+    if (applies_to(layout, capability) && version_matches(layout, descriptor)) return &layout;
+  }
+  return missing_capability(
+      "the task descriptors of this GPU (compute capability {}.{}, version bytes {:#04x} and "
+      "{:#04x}) are not known to this version of Demarc; masks are refused. Use --mode green",
+      capability.major, capability.minor, byte_at(descriptor, 72), byte_at(descriptor, 58));
+}
+
+bool mask_enabled(const DescriptorLayout& layout, const void* descriptor) {
+  if (layout.enable_offset < 0) return read_mask(layout, descriptor).any();
+  return (word_at(descriptor, static_cast<std::size_t>(layout.enable_offset)) & enable_bit) != 0;
+}
+
+HardwareMask read_mask(const DescriptorLayout& layout, const void* descriptor) {
+  HardwareMask mask;
+  for (std::size_t i = 0; i < layout.words; ++i) {
+    mask.disabled[i] = word_at(descriptor, layout.word_offset + 4 * i);
+  }
+  return mask;
+}
+
+void write_mask(const DescriptorLayout& layout, void* descriptor, const HardwareMask& mask) {
+  for (std::size_t i = 0; i < layout.words; ++i) {
+    set_word(descriptor, layout.word_offset + 4 * i, mask.disabled[i]);
+  }
+  if (layout.enable_offset < 0) return;
+  const auto offset = static_cast<std::size_t>(layout.enable_offset);
+  set_word(descriptor, offset, word_at(descriptor, offset) | enable_bit);
+}
+
+bool fits(const DescriptorLayout& layout, const gpu::Topology& topology) {
+  for (const gpu::Tpc& tpc : topology.tpcs) {
+    if (tpc.bit.value_or(0) >= 32U * layout.words) return false;
+  }
+  return true;
+}
+
+Result<HardwareMask> to_hardware(const gpu::Topology& topology, const partition::TpcSet& enabled) {
+  if ((enabled & partition::all_tpcs(topology)).empty()) {
+    return invalid_input("a mask without any of the GPU's {} TPCs would hang every launch",
+                         topology.tpc_count());
+  }
+  // Everything else is disabled over the full width: inside an MPS partition the driver shows fewer
+  // TPCs than a launch can reach (seen on an H100), and bits that stand for nothing do no harm.
+  HardwareMask mask;
+  mask.disabled.fill(~std::uint32_t{0});
+  for (std::uint32_t t = 0; t < topology.tpc_count(); ++t) {
+    const auto bit = topology.tpcs[t].bit;
+    if (!bit || *bit >= 128) {
+      return missing_capability("the hardware bit of TPC {} is not known; run demarc topo", t);
+    }
+    if (enabled.contains(t)) mask.disabled[*bit / 32] &= ~(std::uint32_t{1} << (*bit % 32));
+  }
+  return mask;
+}
+
+partition::TpcSet enabled_tpcs(const gpu::Topology& topology, const HardwareMask& mask) {
+  partition::TpcSet set;
+  for (std::uint32_t t = 0; t < topology.tpc_count(); ++t) {
+    const auto bit = topology.tpcs[t].bit;
+    if (bit && !mask.disables(*bit)) set.insert(t);
+  }
+  return set;
+}
+
+}  // namespace demarc::cuda

@@ -1,0 +1,227 @@
+#include "demarc/cuda/stream_mask.hpp"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace demarc::cuda {
+namespace {
+
+struct KnownOffset {
+  int cuda_version;
+  std::uint32_t offset;
+};
+
+#if defined(__x86_64__)
+constexpr KnownOffset known_offsets[] = {
+    {8000, 0xec},   {9000, 0x130},  {9010, 0x130},  {9020, 0x140},  {10000, 0x244}, {10010, 0x244},
+    {10020, 0x244}, {11000, 0x274}, {11010, 0x2c4}, {11020, 0x37c}, {11030, 0x37c}, {11040, 0x37c},
+    {11050, 0x37c}, {11060, 0x38c}, {11070, 0x3c4}, {11080, 0x47c}, {12000, 0x4cc}, {12010, 0x4cc},
+    {12020, 0x4e4}, {12030, 0x49c}, {12040, 0x4ac}, {12050, 0x4ec}, {12060, 0x4ec}, {12070, 0x4fc},
+    {12080, 0x4fc}, {13000, 0x51c}, {13030, 0x5fc}};
+#elif defined(__aarch64__)
+// Jetson drivers; server drivers of the same version on aarch64 may differ and fail
+// verify_offset().
+constexpr KnownOffset known_offsets[] = {{9000, 0x128},  {10020, 0x24c}, {11040, 0x394},
+                                         {12020, 0x50c}, {12040, 0x4c4}, {12050, 0x50c},
+                                         {12060, 0x514}, {13000, 0x53c}};
+#else
+constexpr std::array<KnownOffset, 0> known_offsets = {};
+#endif
+
+constexpr std::size_t wide_words = 5;
+
+char* stream_object(CuStream stream) {
+  return *reinterpret_cast<char**>(stream);
+}
+
+// Reads that may lie outside the object: the kernel copies, so a bad address is an error and not a
+// crash.
+bool read_safely(const void* from, void* to, std::size_t bytes) {
+  iovec local{to, bytes};
+  iovec remote{const_cast<void*>(from), bytes};
+  return ::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
+}
+
+using LogicalMask = std::array<std::uint32_t, 4>;  // a set bit disables
+
+// Over the full width, whatever number of TPCs the driver shows: inside an MPS partition it shows
+// fewer than a launch can reach (seen on an H100).
+LogicalMask disable_all_but(const partition::TpcSet& enabled) {
+  const auto& words = enabled.words();
+  return {static_cast<std::uint32_t>(~words[0]), static_cast<std::uint32_t>(~words[0] >> 32),
+          static_cast<std::uint32_t>(~words[1]), static_cast<std::uint32_t>(~words[1] >> 32)};
+}
+
+void write_field(CuStream stream, const StreamField& field, bool on, const LogicalMask& mask) {
+  char* at = stream_object(stream) + field.offset;
+  if (field.wide) {
+    const std::array<std::uint32_t, wide_words> words = {on ? 1U : 0U, mask[0], mask[1], mask[2],
+                                                         mask[3]};
+    std::memcpy(at, words.data(), sizeof words);
+  } else {
+    const std::array<std::uint32_t, 2> words = {mask[1], mask[0]};
+    std::memcpy(at, words.data(), sizeof words);
+  }
+}
+
+Result<HardwareMask> mask_of_launch(const Stream& stream, LaunchHook& hook, const Function& idle) {
+  hook.clear_last();
+  DEMARC_CHECK(launch(stream, idle, LaunchShape::line(1, 1)));
+  DEMARC_CHECK(stream.wait());
+  const auto seen = hook.last();
+  if (!seen) return missing_capability("a launch did not pass the driver's callback");
+  return seen->enabled ? seen->mask : HardwareMask{};
+}
+
+std::uint32_t bit_count(const HardwareMask& mask) {
+  int bits = 0;
+  for (const std::uint32_t word : mask.disabled) bits += std::popcount(word);
+  return static_cast<std::uint32_t>(bits);
+}
+
+std::uint32_t tpcs_of(const Gpu& gpu) {
+  const auto capability = gpu.compute_capability();
+  const std::uint32_t per_tpc = gpu::sms_per_tpc(capability.major, capability.minor);
+  return (gpu.sm_count() + per_tpc - 1) / per_tpc;
+}
+
+}  // namespace
+
+std::optional<StreamField> known_stream_field(int cuda_version) {
+  // 13010 is CUDA 13.1; the last digit counts patches that never moved the field.
+  const int version = cuda_version / 10 * 10;
+  for (const KnownOffset& known : known_offsets) {
+    if (known.cuda_version == version) return StreamField{known.offset, version >= 12000};
+  }
+  return std::nullopt;
+}
+
+Result<std::uint32_t> hardware_bit_of(const Stream& stream, const StreamField& field,
+                                      LaunchHook& hook, const Function& idle, std::uint32_t tpc) {
+  LogicalMask one{};
+  one[tpc / 32] = std::uint32_t{1} << (tpc % 32);
+  write_field(stream.handle(), field, true, one);
+  const auto seen = mask_of_launch(stream, hook, idle);
+  write_field(stream.handle(), field, false, LogicalMask{});
+  if (!seen) return tl::unexpected(seen.error());
+  if (bit_count(*seen) != 1) {
+    return missing_capability(
+        "a stream mask without TPC {} turned into a descriptor mask of {} bits instead of one", tpc,
+        bit_count(*seen));
+  }
+  for (std::uint32_t bit = 0; bit < 128; ++bit) {
+    if (seen->disables(bit)) return bit;
+  }
+  return missing_capability("TPC {} has no bit in the descriptor", tpc);
+}
+
+Result<void> verify_offset(const GpuPointer& gpu, LaunchHook& hook, const Function& idle,
+                           const StreamField& field) {
+  DEMARC_TRY(const Stream stream, Stream::create(gpu));
+  const std::uint32_t last = tpcs_of(*gpu) - 1;
+  if (last == 0) return missing_capability("{} has a single TPC: nothing to divide", gpu->name());
+  DEMARC_TRY(const std::uint32_t first_bit, hardware_bit_of(stream, field, hook, idle, 0));
+  DEMARC_TRY(const std::uint32_t last_bit, hardware_bit_of(stream, field, hook, idle, last));
+  if (first_bit == last_bit) {
+    return missing_capability("TPC 0 and TPC {} turned into the same descriptor bit {}", last,
+                              first_bit);
+  }
+  DEMARC_TRY(const HardwareMask cleared, mask_of_launch(stream, hook, idle));
+  if (cleared.any()) {
+    return missing_capability("a cleared stream mask still disables TPCs");
+  }
+  return {};
+}
+
+Result<StreamMasks> StreamMasks::open(GpuPointer gpu, LaunchHook& hook, const Function& idle,
+                                      std::optional<StreamField> remembered) {
+  const int version = gpu->driver().cuda_version();
+  std::optional<StreamField> field = known_stream_field(version);
+  if (!field) field = remembered;
+  if (!field) {
+    return missing_capability(
+        "CUDA {}.{}: where this driver keeps a stream's mask is not known; run demarc topo "
+        "--refresh once to find it, or use --mode green",
+        version / 1000, version % 1000 / 10);
+  }
+  if (const auto sound = verify_offset(gpu, hook, idle, *field); !sound) {
+    return missing_capability(
+        "CUDA {}.{}: offset {:#x} does not hold a stream's mask on this driver ({}); use --mode "
+        "green",
+        version / 1000, version % 1000 / 10, field->offset, sound.error().message);
+  }
+  const std::uint32_t tpcs = tpcs_of(*gpu);
+  if (!field->wide && tpcs > 64) {
+    return missing_capability("{} has {} TPCs; stream masks of CUDA {}.{} hold 64", gpu->name(),
+                              tpcs, version / 1000, version % 1000 / 10);
+  }
+  return StreamMasks(*field, tpcs);
+}
+
+Result<void> StreamMasks::set(CuStream stream, const partition::TpcSet& enabled) const {
+  if (stream == nullptr || reinterpret_cast<std::uintptr_t>(stream) <= 2) {
+    return invalid_input("the default stream has no mask of its own; set the process mask");
+  }
+  if ((enabled & partition::TpcSet::first(tpcs_)).empty()) {
+    return invalid_input("a mask without any of the GPU's {} TPCs would hang every launch", tpcs_);
+  }
+  write_field(stream, field_, true, disable_all_but(enabled));
+  return {};
+}
+
+Result<void> StreamMasks::clear(CuStream stream) const {
+  if (stream == nullptr || reinterpret_cast<std::uintptr_t>(stream) <= 2) return {};
+  write_field(stream, field_, false, LogicalMask{});
+  return {};
+}
+
+std::optional<partition::TpcSet> StreamMasks::get(CuStream stream) const {
+  if (stream == nullptr || reinterpret_cast<std::uintptr_t>(stream) <= 2) return std::nullopt;
+  std::array<std::uint32_t, wide_words> words{};
+  const char* at = stream_object(stream) + field_.offset;
+  LogicalMask mask{};
+  if (field_.wide) {
+    std::memcpy(words.data(), at, sizeof words);
+    if (words[0] == 0) return std::nullopt;
+    std::copy(words.begin() + 1, words.end(), mask.begin());
+  } else {
+    std::memcpy(words.data(), at, 2 * sizeof words[0]);
+    mask = {words[1], words[0], 0, 0};
+    if ((mask[0] | mask[1]) == 0) return std::nullopt;
+  }
+  partition::TpcSet enabled;
+  for (std::uint32_t t = 0; t < tpcs_; ++t) {
+    if (((mask[t / 32] >> (t % 32)) & 1U) == 0) enabled.insert(t);
+  }
+  return enabled;
+}
+
+Result<StreamField> calibrate(const GpuPointer& gpu, LaunchHook& hook, const Function& idle,
+                              std::uint32_t limit, std::span<const std::uint32_t> skip,
+                              const std::function<void(std::uint32_t)>& trying) {
+  for (std::uint32_t offset = 0; offset < limit; offset += 4) {
+    if (std::find(skip.begin(), skip.end(), offset) != skip.end()) continue;
+    // A fresh stream for each candidate: a wrong write harms nobody else.
+    DEMARC_TRY(const Stream stream, Stream::create(gpu));
+    std::array<std::uint32_t, wide_words> words{};
+    if (!read_safely(stream_object(stream.handle()) + offset, words.data(), sizeof words)) continue;
+    const bool unused =
+        std::all_of(words.begin(), words.end(), [](std::uint32_t word) { return word == 0; });
+    if (!unused) continue;
+    trying(offset);
+    const StreamField field{offset, true};
+    const auto bit = hardware_bit_of(stream, field, hook, idle, 0);
+    if (bit && verify_offset(gpu, hook, idle, field)) return field;
+    if (gpu->stuck()) break;
+  }
+  return missing_capability(
+      "CUDA {}.{}: no place in the driver's stream object below {:#x} acts as a TPC mask; masks "
+      "are refused, use --mode green",
+      gpu->driver().cuda_version() / 1000, gpu->driver().cuda_version() % 1000 / 10, limit);
+}
+
+}  // namespace demarc::cuda
