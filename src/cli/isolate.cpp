@@ -2,6 +2,10 @@
 
 #include <memory>
 
+#include "demarc/base/files.hpp"
+#include "demarc/base/numbers.hpp"
+#include "demarc/report/isolate_page.hpp"
+#include "demarc/study/gpu_executor.hpp"
 #include "demarc/study/planted.hpp"
 #include "demarc/study/remote_lane.hpp"
 #include "demarc/study/study.hpp"
@@ -21,6 +25,7 @@ struct IsolateOptions {
   std::uint32_t rounds = 2;
   std::uint64_t seed = 1;
   std::string json;
+  std::string html;
   bool worker = false;
 };
 
@@ -29,10 +34,15 @@ Result<std::unique_ptr<study::Executor>> open_device(const IsolateOptions& optio
     DEMARC_TRY(auto model, study::planted_model(options.device.substr(8)));
     return study::make_planted_executor(std::move(model), options.seed);
   }
-  return missing_capability(
-      "--device {}: no GPU driver is present; planted:h100 shows the verb "
-      "with a model",
-      options.device);
+  if (!options.device.starts_with("cuda:")) {
+    return invalid_input("--device {}: write cuda:N, or planted:h100 for a model", options.device);
+  }
+  study::GpuExecutorOptions gpu;
+  DEMARC_TRY(const auto index, parse_u64(options.device.substr(5), "--device cuda:N"));
+  gpu.device = static_cast<std::uint32_t>(index);
+  gpu.program = "/proc/self/exe";
+  gpu.progress = terminal_progress();
+  return study::make_gpu_executor(gpu);
 }
 
 Result<study::Plan> plan_of(const IsolateOptions& options) {
@@ -66,6 +76,9 @@ Result<void> isolate(const IsolateOptions& options) {
   if (!options.json.empty()) {
     DEMARC_CHECK(emit(options.json, study::study_json(result, command_line())));
   }
+  if (!options.html.empty()) {
+    DEMARC_CHECK(write_file(options.html, report::isolate_page(result, command_line())));
+  }
   if (options.json != "-") DEMARC_CHECK(emit("-", study::study_text(result)));
   if (!result.errors.empty()) {
     return check_failed("{} runs of victims computed a wrong result", result.errors.size());
@@ -97,6 +110,7 @@ const RegisterVerb registration{
        app.add_option("--rounds", options->rounds, "times each pair is visited");
        app.add_option("--seed", options->seed, "order of the runs");
        app.add_option("--json", options->json, "result with raw samples; - is standard output");
+       app.add_option("--html", options->html, "one self-contained page with the figures");
        app.add_flag("--worker", options->worker)->group("");  // hidden: a lane for another process
        return [options] { return isolate(*options); };
      }}};

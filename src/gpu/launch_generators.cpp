@@ -119,6 +119,12 @@ std::vector<std::uint32_t> counting(std::uint64_t count) {
   return values;
 }
 
+Result<void> first_marked(const GeneratorCall& call) {
+  std::vector<std::uint8_t> marks(call.parameter("elements"));
+  marks[0] = 1;
+  return call.store(marks);
+}
+
 Result<void> permutation(const GeneratorCall& call) {
   Random random = call.random(5);
   auto values = counting(call.parameter("elements"));
@@ -207,6 +213,7 @@ constexpr std::array generators{
                "u32 sorted column of every entry, rows*per_row of them; rows, columns, per_row"},
               {"rows", "columns", "per_row"},
               csr_columns},
+    Generator{{"first_marked", "u8 one, then zeros; elements"}, {"elements"}, first_marked},
     Generator{{"permutation", "u32 random permutation of 0 .. elements-1; elements"},
               {"elements"},
               permutation},

@@ -104,28 +104,29 @@ bool Child::running() {
   if (pid_ <= 0) return false;
   int status = 0;
   if (::waitpid(pid_, &status, WNOHANG) == 0) return true;
+  exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   pid_ = -1;
   return false;
+}
+
+std::optional<int> Child::wait(double seconds) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (running()) {
+    if (std::chrono::steady_clock::now() >= until) return std::nullopt;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return exit_code_;
 }
 
 void Child::end(double grace_seconds) {
   close_descriptor(input_);
   close_descriptor(output_);
-  const auto wait_for = [this](double seconds) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-    while (running() && std::chrono::steady_clock::now() < until) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-  };
   const pid_t group = pid_;
-  if (group <= 0) return;
-  wait_for(grace_seconds);
-  if (!running()) return;
+  if (group <= 0 || wait(grace_seconds)) return;
   ::kill(-group, SIGTERM);
-  wait_for(2);
-  if (!running()) return;
+  if (wait(2)) return;
   ::kill(-group, SIGKILL);
-  wait_for(2);
+  (void)wait(2);
 }
 
 }  // namespace demarc::study

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ class Child {
   [[nodiscard]] int input() const { return input_; }
   [[nodiscard]] int output() const { return output_; }
   [[nodiscard]] bool running();
+  // Its exit code once it has ended (128 + signal when one ended it); nothing after `seconds`.
+  std::optional<int> wait(double seconds);
   // Closes the pipes, waits `grace_seconds` for it to leave, then ends its process group.
   void end(double grace_seconds);
 
@@ -31,6 +34,7 @@ class Child {
   pid_t pid_ = -1;
   int input_ = -1;
   int output_ = -1;
+  int exit_code_ = -1;
 };
 
 }  // namespace demarc::study

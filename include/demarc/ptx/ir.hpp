@@ -97,7 +97,21 @@ enum class ImmediateKind : std::uint8_t {
   f64   // 0d........ or a decimal number: the bits
 };
 
-enum class Selector : std::uint8_t { none, x, y, z, w, b0, b1, b2, b3, h0, h1 };
+enum class Selector : std::uint8_t {
+  none,
+  x,
+  y,
+  z,
+  w,
+  b0,
+  b1,
+  b2,
+  b3,
+  h0,
+  h1,
+  unified,  // [a].unified
+  other     // of SIMD video instructions (.h10, .b3210): its letters in `value`, first one lowest
+};
 
 struct Operand {
   OperandKind kind = OperandKind::sink;
@@ -168,18 +182,19 @@ struct TargetSet {
 
 // ---- variables --------------------------------------------------------------------------------
 
+enum class Linkage : std::uint8_t { none, visible, external, weak, common };
+
 struct Variable {
   StateSpace space = StateSpace::none;
   std::string_view name;
   Type type = Type::none;
   std::uint8_t vector_width = 1;
-  std::uint8_t linkage = 0;  // Linkage
-  bool is_pointer = false;   // kernel parameter with .ptr
+  Linkage linkage = Linkage::none;
+  bool is_pointer = false;  // kernel parameter with .ptr
   bool is_array = false;
   StateSpace pointee = StateSpace::none;  // .ptr .global
   std::uint32_t pointee_align = 0;        // .ptr ... .align N; 0: not given
   std::uint32_t align = 0;                // bytes; 0: not given (then that of the type)
-  std::uint32_t range_count = 0;  // `.param .b32 p<8>;`: how many names p0 .. p7; 0: no range
   std::vector<std::uint64_t> dimensions;  // 0: not given ([]), as in extern arrays
   std::string_view attributes;            // all `.attribute(...)` of it, verbatim
   std::string_view initialiser;           // verbatim, braces included; see initialiser.hpp
@@ -195,8 +210,6 @@ struct Variable {
 };
 
 // ---- functions --------------------------------------------------------------------------------
-
-enum class Linkage : std::uint8_t { none, visible, external, weak, common };
 
 enum class StatementKind : std::uint8_t {
   instruction,  // Body::instructions

@@ -1,7 +1,8 @@
 #include "demarc/ptx/colored.hpp"
 
-#include <algorithm>
 #include <bit>
+
+#include "rewrite/splice.hpp"
 
 namespace demarc::ptx {
 namespace {
@@ -176,12 +177,6 @@ std::string access_block(const Module& module, const Function& function,
       function.body.register_name(address.index), address.offset(), arithmetic, access);
 }
 
-struct Splice {
-  std::size_t at = 0;
-  std::size_t length = 0;
-  std::string text;
-};
-
 }  // namespace
 
 Result<std::string> rewrite_colored(const Module& module, const ColoredAddressing& addressing) {
@@ -212,16 +207,7 @@ Result<std::string> rewrite_colored(const Module& module, const ColoredAddressin
            access_block(module, function, instruction, *address, second, arithmetic)});
     }
   }
-  std::sort(splices.begin(), splices.end(),
-            [](const Splice& a, const Splice& b) { return a.at < b.at; });
-  std::string out;
-  std::size_t at = 0;
-  for (const Splice& splice : splices) {
-    out.append(*module.text, at, splice.at - at);
-    out += splice.text;
-    at = splice.at + splice.length;
-  }
-  return out.append(*module.text, at);
+  return apply_splices(*module.text, std::move(splices));
 }
 
 std::uint64_t colored_pointer(std::uint64_t arena_address, std::uint64_t linear,

@@ -1,0 +1,116 @@
+// Runs PTX kernels on the CPU, warp by warp: 32 lanes as vectors, reconvergence at the immediate
+// post-dominator, blocks in parallel over cores with results that do not depend on the number of
+// threads.
+//
+//   DEMARC_TRY(auto outcome, emulate::run(module, launch, {}, nullptr));
+//   if (!outcome.findings.empty()) … emulate::describe(outcome.findings.front()) …
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "demarc/base/progress.hpp"
+#include "demarc/base/result.hpp"
+#include "demarc/emulate/trace.hpp"
+#include "demarc/gpu/launch.hpp"
+
+namespace demarc::ptx {
+struct Module;
+}
+
+namespace demarc::emulate {
+
+enum class InstructionSet { automatic, baseline, avx2, avx512 };
+
+struct Options {
+  // Checks that cost time. Out-of-bounds and misaligned accesses are always found.
+  bool check_uninitialised =
+      true;                 // reads of shared, local and uninitialised global bytes never written
+  bool check_races = true;  // shared memory, between barriers
+  // Buffers whose index is listed hold no data at the start: reading a byte before writing it is a
+  // finding.
+  std::vector<std::size_t> uninitialised_buffers;
+  unsigned threads = 0;  // 0: all cores
+  // Ends a block that executes more warp instructions than this (a hang).
+  std::uint64_t instruction_limit = std::uint64_t{1} << 36;
+  // Findings kept; one place in the code is one finding however often it occurs.
+  std::size_t finding_limit = 64;
+  InstructionSet instruction_set = InstructionSet::automatic;  // the widest this CPU has
+  std::string source = "ptx";                                  // names the PTX text in messages
+  Progress progress;
+};
+
+enum class FindingKind {
+  out_of_bounds,
+  misaligned,
+  uninitialised_read,
+  shared_race,
+  barrier_divergence,
+  assertion,
+  trap,
+  hang,
+  limit,  // something the emulator bounds was exceeded, e.g. the call depth
+};
+
+[[nodiscard]] const char* to_string(FindingKind kind);
+
+// What a check found, where it was seen first (lowest block, then execution order within the
+// block).
+struct Finding {
+  FindingKind kind = FindingKind::out_of_bounds;
+  std::string kernel;
+  std::array<std::uint32_t, 3> block{};
+  std::array<std::uint32_t, 3> thread{};
+  std::uint32_t line = 0;   // of the PTX text
+  std::string source;       // "file:line" of the CUDA source where the PTX has .loc, else empty
+  std::string instruction;  // as written
+  std::string detail;       // the address and what is there, the other thread of a race, …
+  std::uint64_t count = 1;  // occurrences of this kind at this instruction
+};
+
+// "out-of-bounds access: k.ptx:12: ld.global.u32 %r1, [%rd1]; kernel halo, block (1,0,0), thread
+// (3,0,0): …"
+[[nodiscard]] std::string describe(const Finding& finding, const std::string& ptx_name);
+
+struct KernelStatistics {
+  std::string kernel;
+  std::uint64_t blocks = 0;
+  std::uint64_t warps = 0;
+  std::uint64_t thread_instructions = 0;  // PTX instructions times executing lanes
+  std::uint64_t warp_instructions = 0;
+  std::uint64_t divergent_branches = 0;
+  std::uint64_t barriers = 0;         // warps arriving at one
+  std::uint64_t memory_accesses = 0;  // warp instructions that touched memory
+  double seconds = 0;
+};
+
+struct Outcome {
+  gpu::Memory buffers;                   // after the last kernel, in the order of Launch::buffers
+  std::vector<std::uint64_t> addresses;  // device addresses of the buffers
+  std::vector<Finding> findings;
+  std::string printed;  // what the kernels' printf said, in block order
+  std::vector<KernelStatistics> kernels;
+  // Kernels whose blocks ran one after the other because a global atomic's result is used or does
+  // not commute.
+  std::vector<std::string> ordered_kernels;
+  InstructionSet instruction_set = InstructionSet::baseline;
+  unsigned threads = 1;
+};
+
+// Runs every kernel of the launch in sequence. `sink` may be null. A finding is not an error of
+// run(): the outcome carries it. Errors: a kernel that the module does not define, arguments that
+// do not fit its parameters, an instruction that is not covered and reachable (named with line and
+// text), and errors of the sink.
+[[nodiscard]] Result<Outcome> run(const ptx::Module& module, const gpu::Launch& launch,
+                                  const Options& options = {}, TraceSink* sink = nullptr);
+
+// The same on given buffer contents instead of the launch's own.
+[[nodiscard]] Result<Outcome> run_on(const ptx::Module& module, const gpu::Launch& launch,
+                                     gpu::Memory memory, const Options& options = {},
+                                     TraceSink* sink = nullptr);
+
+[[nodiscard]] const char* to_string(InstructionSet set);
+[[nodiscard]] InstructionSet widest_instruction_set();  // of this CPU
+
+}  // namespace demarc::emulate

@@ -1,0 +1,81 @@
+// Algorithms 1 and 2 of Fractional GPUs (RTAS 2019, section V): pairs of addresses that share a
+// DRAM bank or a cache set, found by timing, and the hash functions that explain them. Where the
+// paper tries every function, the pairs are solved over GF(2): a mask is a hash bit when it
+// annihilates the difference of every pair. Wrong pairs are survived; too many of them are
+// reported.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "demarc/base/progress.hpp"
+#include "demarc/base/random.hpp"
+#include "demarc/base/result.hpp"
+#include "demarc/gpu/address_map.hpp"
+#include "demarc/probe/timed_memory.hpp"
+
+namespace demarc::probe {
+
+// Counts of cycles in equal bins.
+struct Histogram {
+  double low = 0;        // lower edge of the first bin, cycles
+  double bin_width = 1;  // cycles
+  std::vector<std::uint32_t> counts;
+};
+[[nodiscard]] Histogram make_histogram(std::span<const float> values, std::size_t bins);
+
+// What a prediction said against what was measured, on addresses that were not used to find it.
+struct Confusion {
+  std::uint32_t same_same = 0;  // predicted the same bank or set, measured a conflict
+  std::uint32_t same_other = 0;
+  std::uint32_t other_same = 0;
+  std::uint32_t other_other = 0;
+  [[nodiscard]] double agreement() const;  // share of correct predictions, [0, 1]
+};
+
+struct HashFinding {
+  std::string what;      // "bank" or "set"
+  gpu::LinearHash hash;  // low-pivot basis
+  bool decided = false;
+  std::string reason;             // why not decided, or what makes it certain
+  std::uint32_t measured = 0;     // timed pairs
+  std::uint32_t pairs = 0;        // pairs taken as conflicts
+  std::uint32_t wrong_pairs = 0;  // of these, contradicted by the hash
+  double threshold = 0;           // cycles
+  Histogram times;
+  Confusion confusion;
+  std::uint32_t ways = 0;  // of a set
+};
+
+struct HashOptions {
+  std::uint32_t pairs = 0;        // 0: four times the address bits
+  double least_agreement = 0.75;  // share of pairs and of predictions that must agree
+};
+
+// Algorithm 1. Errors are those of the memory; a hash that cannot be found is a finding with
+// decided = false.
+[[nodiscard]] Result<HashFinding> find_bank_hash(TimedMemory& memory, const HashOptions& options,
+                                                 Random& random, const Progress& progress);
+
+// Algorithm 2: grows a chase until the start is evicted, collects as many lines of the set as it
+// has ways, and then finds further lines of the same set with these.
+[[nodiscard]] Result<HashFinding> find_set_hash(TimedMemory& memory, const HashOptions& options,
+                                                Random& random, const Progress& progress);
+
+// Figure 8: cycles of a read under n other threads, by where these read.
+struct CrowdCurve {
+  std::string name;           // SCSB, DCSB, SCDB, DCDB, DM
+  std::vector<float> cycles;  // [n], n = 0 ...
+};
+struct ModuleFinding {
+  std::vector<CrowdCurve> curves;
+  std::uint32_t miss_registers = 0;  // knee of DCDB; 0 when there is none
+  bool isolated = false;             // DM stays at the level of no other thread
+};
+[[nodiscard]] Result<ModuleFinding> measure_module(TimedMemory& memory, const gpu::LinearHash& bank,
+                                                   const gpu::LinearHash& set,
+                                                   const gpu::LinearHash& module, Random& random,
+                                                   const Progress& progress);
+
+}  // namespace demarc::probe

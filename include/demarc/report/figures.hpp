@@ -1,0 +1,135 @@
+// The figures a Page can show, as plain data. Titles, names and labels are plain text; the page
+// escapes them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace demarc::report {
+
+struct Axis {
+  std::string name = {};
+  std::string unit = {};
+  bool logarithmic = false;
+  std::optional<double> low = {};
+  std::optional<double> high = {};
+  std::vector<std::string> categories = {};  // not empty: x is an index into them
+};
+
+// A cell of a sparse matrix; cells that are not listed are empty (zero).
+struct HeatCell {
+  std::uint32_t row = 0;
+  std::uint32_t column = 0;
+  double value = 0;
+};
+
+// Zoomable. Sparse or dense input; a million cells are drawn without delay.
+struct HeatMap {
+  std::string title = {};
+  std::string caption = {};
+  std::string row_name = "row";
+  std::string column_name = "column";
+  std::string value_name = "value";
+  std::uint32_t rows = 0;
+  std::uint32_t columns = 0;
+  std::vector<HeatCell> cells = {};
+  bool symmetric = false;  // (r, c) also stands for (c, r)
+  bool logarithmic = false;
+  std::optional<double> low = {};  // ends of the colour scale; from the values when absent
+  std::optional<double> high = {};
+  std::vector<std::string> row_labels = {};  // empty: the index
+  std::vector<std::string> column_labels = {};
+  std::optional<int> decimals =
+      {};  // writes the values into the cells while these are large enough
+};
+
+enum class SeriesKind { line, scatter, bar };
+
+struct Point {
+  double x = 0;
+  double y = 0;
+  std::optional<double> low = {};  // ends of the error bar
+  std::optional<double> high = {};
+  std::string label = {};  // shown when pointed at
+};
+
+struct Series {
+  std::string name = {};
+  SeriesKind kind = SeriesKind::line;
+  std::vector<Point> points = {};
+};
+
+struct ReferenceLine {
+  std::string name = {};
+  double value = 0;
+  bool vertical = false;  // at x = value instead of y = value
+};
+
+struct Chart {
+  std::string title = {};
+  std::string caption = {};
+  Axis x = {};
+  Axis y = {};
+  std::vector<Series> series = {};
+  std::vector<ReferenceLine> lines = {};
+  bool diagonal = false;  // draws y = x
+};
+
+struct Sample {
+  std::string name = {};
+  std::vector<double> values = {};
+};
+
+enum class DistributionView { box, histogram };
+
+// Box: p1, p25, median, p75, p99, with the extremes as points. Histogram: equal bins.
+struct Distribution {
+  std::string title = {};
+  std::string caption = {};
+  Axis value = {};
+  std::vector<Sample> samples = {};
+  DistributionView view = DistributionView::box;
+  std::uint32_t bins = 40;
+};
+
+struct GraphNode {
+  std::string label = {};   // newlines separate lines
+  std::string detail = {};  // shown when pointed at
+  std::uint32_t group = 0;  // colour
+};
+
+struct GraphEdge {
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  std::string label = {};
+};
+
+// A tree or any directed graph, laid out in layers from the nodes without predecessors downwards;
+// cycles are allowed (an edge that closes one is drawn dashed).
+struct Graph {
+  std::string title = {};
+  std::string caption = {};
+  std::vector<GraphNode> nodes = {};
+  std::vector<GraphEdge> edges = {};
+};
+
+struct Interval {
+  std::uint32_t track = 0;
+  double start = 0;
+  double end = 0;
+  std::string label = {};
+  std::uint32_t group = 0;  // index into Timeline::groups: its colour
+};
+
+struct Timeline {
+  std::string title = {};
+  std::string caption = {};
+  std::string unit = {};  // of start and end
+  std::vector<std::string> tracks = {};
+  std::vector<std::string> groups = {};
+  std::vector<Interval> intervals = {};
+};
+
+}  // namespace demarc::report

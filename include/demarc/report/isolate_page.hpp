@@ -1,0 +1,17 @@
+// The page of an interference study: who slows whom under each mode, what each partition costs,
+// the distribution of every run, and a recommendation in words.
+#pragma once
+
+#include <string>
+
+namespace demarc::study {
+struct StudyResult;
+}
+
+namespace demarc::report {
+
+// One self-contained HTML page.
+[[nodiscard]] std::string isolate_page(const study::StudyResult& result,
+                                       const std::string& command);
+
+}  // namespace demarc::report

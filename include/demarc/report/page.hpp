@@ -1,0 +1,74 @@
+// One self-contained HTML page: no network access, light and dark, wide and phone-sized windows.
+// Blocks appear in the order they are added; figures below the fold are drawn when they come into
+// view.
+//
+//   Page page("Locality of hotspot", "43x43 blocks of 16x16 threads");
+//   page.context({.command = "demarc locality ..."});
+//   page.heading("Between blocks");
+//   page.heat_map({.title = "Inter-block map", .rows = 3, .columns = 3, .cells = {{0, 1, 4.0}}});
+//   DEMARC_CHECK(write_file("index.html", page.html()));
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "demarc/report/figures.hpp"
+#include "demarc/report/table.hpp"
+
+namespace demarc::report {
+
+struct KeyFigure {
+  std::string name = {};
+  std::string value = {};
+  std::string note = {};
+  Tone tone = Tone::plain;
+};
+
+// Where the results come from. Empty members are left out; `version` and `revision` of the program
+// are always shown.
+struct Context {
+  std::string command = {};
+  std::string device = {};
+  std::string driver = {};
+  std::string build = {};
+  std::string seed = {};
+  std::vector<std::pair<std::string, std::string>> more = {};
+};
+
+class Page {
+ public:
+  explicit Page(std::string title, std::string subtitle = {});
+
+  // Level 2 headings and sections appear in the page's contents; level 3 and 4 structure the text.
+  void heading(const std::string& text, int level = 2);
+  // Plain text: blank lines separate paragraphs, `backticks` mark code, lines that start with "- "
+  // are list items.
+  void prose(const std::string& text);
+  void key_figures(const std::vector<KeyFigure>& figures);
+  void table(const Table& table);
+  void heat_map(const HeatMap& map);
+  void chart(const Chart& chart);
+  void distribution(const Distribution& distribution);
+  void graph(const Graph& graph);
+  void timeline(const Timeline& timeline);
+  void svg(const std::string& svg, const std::string& caption = {});  // shown as an image
+  void code(const std::string& text, const std::string& caption = {});
+  void context(const Context& context);
+
+  // What is added until end_section() lies in a part that can be folded. Sections nest.
+  void begin_section(const std::string& title, bool folded = false);
+  void end_section();
+
+  // The page. Sections still open are closed.
+  [[nodiscard]] std::string html() const;
+
+ private:
+  void add(std::string block);
+
+  std::string title_;
+  std::string subtitle_;
+  std::vector<std::string> blocks_;  // JSON
+};
+
+}  // namespace demarc::report

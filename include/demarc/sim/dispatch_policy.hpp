@@ -1,0 +1,128 @@
+// What a thread-block dispatch policy is: it picks the SM for the next thread block. The same
+// policies drive the SimTBS model and any other machine that keeps its occupancy in a Machine.
+// docs/policies.md shows how to add one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+#include "demarc/sim/tb_config.hpp"
+
+namespace demarc::sim {
+
+inline constexpr std::uint32_t no_sm = ~std::uint32_t{0};
+
+// The thread block to place. Blocks of a kernel are alike and placed in index order.
+struct BlockRequest {
+  std::span<const std::uint32_t> sm;  // request of each SM resource
+  std::uint32_t kernel = 0;           // position in the workload
+  std::uint32_t block = 0;            // index of the first block asked for
+};
+
+// How much of every SM is in use. Arithmetic is unsigned 32-bit, as in the published program.
+class Machine {
+ public:
+  explicit Machine(SmSpec spec);
+
+  [[nodiscard]] const SmSpec& spec() const { return spec_; }
+  [[nodiscard]] std::uint32_t sms() const { return spec_.n_sms; }
+  [[nodiscard]] std::size_t resources() const { return resources_; }
+  [[nodiscard]] std::uint32_t max(std::size_t resource) const { return spec_.max[resource]; }
+  [[nodiscard]] std::uint32_t used(std::uint32_t sm, std::size_t resource) const {
+    return used_[sm * resources_ + resource];
+  }
+  // The uses of one SM, one a resource.
+  [[nodiscard]] const std::uint32_t* usage(std::uint32_t sm) const {
+    return used_.data() + sm * resources_;
+  }
+  // Units in use over all SMs.
+  [[nodiscard]] std::uint64_t total(std::size_t resource) const { return total_[resource]; }
+  [[nodiscard]] std::uint64_t capacity(std::size_t resource) const {
+    return std::uint64_t{spec_.n_sms} * spec_.max[resource];
+  }
+  // Some scheduling resource is in use to the last unit on every SM.
+  [[nodiscard]] bool full() const;
+
+  // Scheduling resources decide; the others may pass their capacity.
+  [[nodiscard]] bool fits(std::uint32_t sm, const BlockRequest& block) const {
+    const std::uint32_t* used = used_.data() + sm * resources_;
+    for (std::size_t r = 0; r < spec_.n_sched; ++r) {
+      if (used[r] + block.sm[r] > spec_.max[r]) return false;
+    }
+    return true;
+  }
+
+  void place(std::uint32_t sm, const BlockRequest& block) {
+    occupy(sm, block);
+    count_placed(block, 1);
+  }
+  // place() in two halves, for loops that place many blocks of one kernel: occupy() each, then
+  // count_placed() once.
+  void occupy(std::uint32_t sm, const BlockRequest& block) {
+    std::uint32_t* used = used_.data() + sm * resources_;
+    for (std::size_t r = 0; r < resources_; ++r) used[r] += block.sm[r];
+  }
+  void count_placed(const BlockRequest& block, std::uint64_t blocks) {
+    for (std::size_t r = 0; r < resources_; ++r) total_[r] += blocks * block.sm[r];
+  }
+  void release(std::uint32_t sm, std::span<const std::uint32_t> request, std::uint32_t blocks) {
+    std::uint32_t* used = used_.data() + sm * resources_;
+    for (std::size_t r = 0; r < resources_; ++r) {
+      used[r] -= blocks * request[r];
+      total_[r] -= std::uint64_t{blocks} * request[r];
+    }
+  }
+
+ private:
+  SmSpec spec_;
+  std::size_t resources_;
+  std::vector<std::uint32_t> used_;  // [sm][resource]
+  std::vector<std::uint64_t> total_;
+};
+
+// The contract: choose() looks, it does not place; it returns no_sm when the block must wait, which
+// ends dispatch for this tick, and asked again on an unchanged machine it says so again. It may
+// keep state (a rotation pointer); the caller places the block at once on the SM it returned.
+// Deterministic: ties go to the lowest SM number unless the policy's rule says otherwise.
+class DispatchPolicy {
+ public:
+  DispatchPolicy() = default;
+  DispatchPolicy(const DispatchPolicy&) = delete;
+  DispatchPolicy& operator=(const DispatchPolicy&) = delete;
+  virtual ~DispatchPolicy() = default;
+
+  [[nodiscard]] virtual std::uint32_t choose(const Machine& machine, const BlockRequest& block) = 0;
+
+  // Places up to out.size() blocks alike and writes where; fewer when one must wait. Override it
+  // only for speed: the result must be that of choose() and place() in turn.
+  [[nodiscard]] virtual std::size_t choose_many(Machine& machine, BlockRequest block,
+                                                std::span<std::uint32_t> out);
+  // Dispatch of another tick begins.
+  virtual void begin_tick() {}
+};
+
+// What a policy may want to know besides the machine.
+struct PolicySettings {
+  TbModel model = TbModel::simtbs;
+  SmSpec spec;
+  // `locality`: blocks i with equal i / blocks_per_group share data. 0: as many as fit one SM.
+  std::uint32_t blocks_per_group = 0;
+  std::uint32_t sms_per_tpc = 2;  // `hw`
+  std::uint32_t tpcs_per_gpc = 8;
+};
+
+struct PolicyInfo {
+  std::string_view name;
+  std::string_view summary;
+  std::unique_ptr<DispatchPolicy> (*make)(const PolicySettings& settings);
+};
+
+[[nodiscard]] std::span<const PolicyInfo> dispatch_policies();
+[[nodiscard]] Result<const PolicyInfo*> find_policy(std::string_view name);
+
+}  // namespace demarc::sim

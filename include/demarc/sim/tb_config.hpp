@@ -1,0 +1,102 @@
+// The configuration of the SimTBS thread-block model: SMs, memories, overhead tables and kernels,
+// in the line grammar of the program its authors published (Cho and Bahn, JIIBC 20(4), 2020).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+
+namespace demarc::sim {
+
+// Whose rules hold. `simtbs` copies the program as last published (2021), `simtbs_2020` as of the
+// paper, `corrected` reads memory requests from the fields the grammar names, waits for memory
+// instead of ending, and accepts kernels in any order.
+enum class TbModel { simtbs, simtbs_2020, corrected };
+
+[[nodiscard]] std::string_view to_string(TbModel model);
+[[nodiscard]] Result<TbModel> parse_tb_model(std::string_view name);
+
+// Piecewise-linear cost over a usage ratio, one column a resource, in IEEE single precision.
+class OverheadTable {
+ public:
+  struct Row {
+    float ratio = 0;
+    std::vector<float> cost;  // one a column
+    std::uint32_t line = 0;   // of the configuration file
+  };
+  // The first row whose ratio is at least `ratio` ends the segment; beyond the last row the last
+  // segment goes on. An empty table costs nothing. NaN where the first row is at ratio 0 and so is
+  // `ratio`.
+  [[nodiscard]] float cost(std::size_t column, float ratio) const;
+
+  std::vector<Row> rows;
+};
+
+// Indices below n_sched are scheduling resources, from there to n_boundary compute units, the rest
+// other units. `n_boundary` is an index bound.
+struct SmSpec {
+  std::uint32_t n_sms = 0;
+  std::uint32_t n_sched = 0;
+  std::uint32_t n_boundary = 0;
+  std::vector<std::uint32_t> max;  // capacity of one SM, a resource each
+};
+
+struct TbKernel {
+  std::uint32_t type = 0;
+  std::uint32_t start = 0;     // tick of arrival
+  std::uint32_t n_tb = 0;      // thread blocks
+  std::uint32_t duration = 0;  // ticks of one block without overhead
+  std::uint32_t line = 0;      // of the configuration file
+};
+
+struct IntRange {
+  std::uint32_t low = 0;
+  std::uint32_t high = 0;
+};
+
+// What the generator draws from. Only `level` is set in the short form.
+struct TbWorkload {
+  bool present = false;
+  bool from_kernels = false;  // short form: pick from the kernel section
+  std::uint32_t level = 0;    // per cent
+  IntRange n_tb, duration;
+  std::vector<std::vector<std::uint32_t>> requests;  // choices of each SM resource
+  std::vector<IntRange> memory;
+  std::uint32_t line = 0;
+};
+
+struct TbConfig {
+  std::string source;             // file name, for messages
+  std::uint32_t max_simtime = 0;  // 0: until all kernels are complete
+  SmSpec sm;
+  std::vector<std::uint32_t> memory;  // capacity of each global memory
+  OverheadTable sm_overhead, memory_overhead;
+  std::vector<TbKernel> kernels;
+  std::vector<std::uint32_t> fields;  // of each kernel: requests of SM resources, then of memories
+  TbWorkload workload;
+
+  [[nodiscard]] std::size_t resources() const { return sm.max.size(); }
+  [[nodiscard]] std::size_t fields_per_kernel() const { return sm.max.size() + memory.size(); }
+  [[nodiscard]] std::span<const std::uint32_t> kernel_fields(std::size_t kernel) const {
+    return {fields.data() + kernel * fields_per_kernel(), fields_per_kernel()};
+  }
+  void add_kernel(const TbKernel& kernel, std::span<const std::uint32_t> kernel_fields);
+};
+
+// For each memory, the field of a kernel that its request is read from. The published program reads
+// the wrong ones in most layouts. An error where it reads memory it never wrote (one SM resource
+// with two memories).
+[[nodiscard]] Result<std::vector<std::uint32_t>> memory_fields(const TbConfig& config,
+                                                               TbModel model);
+
+// Errors name `source` and the line.
+[[nodiscard]] Result<TbConfig> parse_tb_config(std::string_view text, std::string source);
+
+// The same grammar back: general, sm, mem, overhead_mem, overhead_sm (six decimals), kernel.
+[[nodiscard]] std::string print_tb_config(const TbConfig& config);
+
+}  // namespace demarc::sim

@@ -1,0 +1,39 @@
+// From what a user names to a launch with its PTX: a launch file, a bundled workload, or a PTX file
+// with grid, block and arguments.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+#include "demarc/gpu/launch.hpp"
+
+namespace demarc::workload {
+
+struct LaunchRequest {
+  std::string launch_file;  // path, or "bundled:NAME"; or
+  gpu::LaunchText text;     // a PTX file (or "bundled:NAME") with its launch; one of the two
+  bool text_given =
+      false;  // any of --kernel, --grid, --block, --args, --shared stood on the command line
+  bool seed_given = false;         // text.seed replaces the seed of the launch file
+  gpu::LaunchFileOptions options;  // scale and parameters, for launch files
+  std::uint32_t target = 90;       // of bundled modules: sm_90
+};
+
+struct LoadedLaunch {
+  gpu::Launch launch;
+  std::string ptx;       // the module's text
+  std::string ptx_name;  // its file, for messages
+};
+
+// A positional "bundled:NAME" without any launch option means the bundled workload's own launch. A
+// kernel left out is the only entry of the module; an error lists the entries when there are
+// several.
+[[nodiscard]] Result<LoadedLaunch> load_launch(const LaunchRequest& request);
+
+// Names of the entries of a PTX text, in order.
+[[nodiscard]] std::vector<std::string> entry_names(std::string_view ptx);
+
+}  // namespace demarc::workload

@@ -1,0 +1,50 @@
+#include "launch_options.hpp"
+
+#include <algorithm>
+
+#include "demarc/base/numbers.hpp"
+
+namespace demarc::cli {
+
+void LaunchOptions::declare(CLI::App& app) {
+  gpu::LaunchText& text = request_.text;
+  app.add_option("ptx", text.ptx, "PTX file, or bundled:NAME")->option_text("FILE.ptx");
+  app.add_option("--launch", request_.launch_file, "launch file (JSON), or bundled:NAME")
+      ->option_text("FILE.json");
+  text_options_ = {
+      app.add_option("--kernel", text.kernel,
+                     "entry of the module; may be left out when it has one only"),
+      app.add_option("--grid", text.grid, "blocks")->option_text("X[,Y[,Z]]"),
+      app.add_option("--block", text.block, "threads a block")->option_text("X[,Y[,Z]]"),
+      app.add_option("--args", text.arguments,
+                     "comma list, one an argument: i32:7, u64:0x10, f32:1.5, hex:00ff, "
+                     "buf:BYTES[:zero|iota|random|@file[:ELEMENT]]")
+          ->option_text("SPEC"),
+      app.add_option("--shared", text.dynamic_shared_bytes, "bytes of dynamic shared memory")
+          ->option_text("BYTES"),
+  };
+  seed_ = app.add_option("--seed", text.seed, "seed of random buffer contents");
+  app.add_option("--scale", request_.options.scale,
+                 "size named in the launch file, such as 'large'");
+  app.add_option("--set", settings_, "parameter of the launch file, as in --set n=4096")
+      ->option_text("NAME=VALUE");
+  app.add_option("--sm", request_.target, "target of bundled modules: 75, 80, 90, 100")
+      ->option_text("TARGET");
+}
+
+Result<workload::LoadedLaunch> LaunchOptions::load() const {
+  workload::LaunchRequest request = request_;
+  request.text_given = std::any_of(text_options_.begin(), text_options_.end(),
+                                   [](const CLI::Option* option) { return option->count() > 0; });
+  request.seed_given = seed_->count() > 0;
+  for (const std::string& setting : settings_) {
+    const auto equals = setting.find('=');
+    if (equals == std::string::npos)
+      return invalid_input("--set {}: NAME=VALUE was expected", setting);
+    DEMARC_TRY(request.options.parameters[setting.substr(0, equals)],
+               parse_i64(setting.substr(equals + 1), "--set " + setting));
+  }
+  return workload::load_launch(request);
+}
+
+}  // namespace demarc::cli

@@ -1,0 +1,29 @@
+// The options by which emulate, locality, translate and isolate name a launch.
+//
+//   auto options = std::make_shared<LaunchOptions>();
+//   options->declare(app);
+//   return [options]() -> Result<void> { DEMARC_TRY(const auto loaded, options->load()); … };
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "demarc/workload/load.hpp"
+
+namespace demarc::cli {
+
+class LaunchOptions {
+ public:
+  void declare(CLI::App& app);
+  // After parsing.
+  [[nodiscard]] Result<workload::LoadedLaunch> load() const;
+
+ private:
+  workload::LaunchRequest request_;
+  std::vector<std::string> settings_;  // NAME=VALUE
+  std::vector<CLI::Option*> text_options_;
+  CLI::Option* seed_ = nullptr;
+};
+
+}  // namespace demarc::cli

@@ -1,0 +1,60 @@
+#include "demarc/gpu/device.hpp"
+#include "demarc/probe/planted_memory.hpp"
+
+namespace demarc::probe {
+namespace {
+
+// The published functions come from the device description; where it does not know the number of
+// ways, the size of the cache does.
+Result<PlantedTruth> from_description(std::string_view name) {
+  DEMARC_TRY(const gpu::Device device, gpu::find_device(name));
+  PlantedTruth truth;
+  const auto& map = device.address_map.value();
+  truth.facts.name = fmt::format("planted:{}", name);
+  truth.facts.physical_addresses = true;
+  truth.facts.address_bits = map.address_bits;
+  truth.facts.sms = device.topology.sm_count();
+  truth.facts.l2_bytes = device.l2.size_bytes;
+  truth.facts.line_bytes = device.l2.line_bytes;
+  truth.module = map.module;
+  truth.bank = map.bank;
+  truth.set = map.set;
+  truth.cache_module = map.module;
+  truth.ways = map.cache_ways != 0
+                   ? map.cache_ways
+                   : static_cast<std::uint32_t>(device.l2.size_bytes / device.l2.line_bytes /
+                                                map.set.count());
+  truth.miss_registers = map.miss_registers != 0 ? map.miss_registers : 16;
+  return truth;
+}
+
+PlantedTruth hopper() {
+  PlantedTruth truth;
+  truth.facts.name = "planted:h100";
+  truth.facts.page_bytes = std::uint64_t{1} << 21U;
+  truth.facts.pages = 4096;
+  truth.facts.sms = 132;
+  truth.facts.l2_bytes = 50U << 20U;
+  truth.module.rows = {0x77000, 0xb3000, 0x11b800, 0x22800};
+  truth.cache_module.rows = {0xc4000, 0x11b800, 0x55800};
+  truth.stack.modulus = 5;
+  for (unsigned bit = 13; bit < 21; ++bit) {
+    truth.stack.number.rows.push_back(std::uint64_t{1} << bit);
+  }
+  return truth;
+}
+
+}  // namespace
+
+Result<PlantedTruth> planted_truth(std::string_view name) {
+  if (name == "gtx1080" || name == "v100") return from_description(name);
+  if (name == "h100") return hopper();
+  return invalid_input("planted memory '{}' is not known; there are gtx1080, v100 and h100", name);
+}
+
+Result<std::unique_ptr<PlantedMemory>> planted_memory(std::string_view name, std::uint64_t seed) {
+  DEMARC_TRY(PlantedTruth truth, planted_truth(name));
+  return std::make_unique<PlantedMemory>(std::move(truth), seed);
+}
+
+}  // namespace demarc::probe

@@ -1,0 +1,71 @@
+#include "demarc/ptx/ir.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace demarc::ptx {
+
+std::uint64_t Variable::element_count() const {
+  std::uint64_t count = 1;
+  for (const std::uint64_t size : dimensions) count *= size;
+  return count;
+}
+
+std::uint64_t Variable::byte_size() const {
+  return element_count() * ptx::byte_size(type) * vector_width;
+}
+
+std::uint32_t Variable::alignment() const {
+  if (align != 0) return align;
+  return std::max<std::uint32_t>(1, ptx::byte_size(type) * vector_width);
+}
+
+const RegisterRange& Body::range_of(std::uint32_t reg) const {
+  const auto next = std::upper_bound(
+      registers.begin(), registers.end(), reg,
+      [](std::uint32_t value, const RegisterRange& range) { return value < range.first; });
+  // Ranges without registers (`%r<0>`) share their `first` with the one that follows.
+  return *std::prev(next);
+}
+
+std::string Body::register_name(std::uint32_t reg) const {
+  const RegisterRange& range = range_of(reg);
+  if (!range.is_range) return std::string(range.name);
+  return fmt::format("{}{}", range.name, reg - range.first);
+}
+
+const PerformanceDirective* Function::directive(std::string_view wanted) const {
+  for (const PerformanceDirective& directive : directives) {
+    if (directive.name == wanted) return &directive;
+  }
+  return nullptr;
+}
+
+const Function* Module::find_function(std::string_view name) const {
+  for (const Function& function : functions) {
+    if (function.has_body && function.name == name) return &function;
+  }
+  return nullptr;
+}
+
+std::vector<const Function*> Module::kernels() const {
+  std::vector<const Function*> found;
+  for (const Function& function : functions) {
+    if (function.is_entry && function.has_body) found.push_back(&function);
+  }
+  return found;
+}
+
+std::string_view Module::text_of(const Instruction& instruction) const {
+  const std::string_view rest = std::string_view(*text).substr(instruction.text_offset);
+  const std::size_t end = rest.find(';');
+  return rest.substr(0, end == std::string_view::npos ? rest.size() : end + 1);
+}
+
+std::string_view Module::keep(std::string made) {
+  if (!made_text) made_text = std::make_shared<std::deque<std::string>>();
+  return made_text->emplace_back(std::move(made));
+}
+
+}  // namespace demarc::ptx

@@ -1,0 +1,248 @@
+#include <fmt/format.h>
+
+#include <limits>
+#include <unordered_map>
+
+#include "parse_state.hpp"
+
+namespace demarc::ptx {
+namespace {
+
+Linkage linkage_of(std::string_view word) {
+  if (word == "visible") return Linkage::visible;
+  if (word == "extern") return Linkage::external;
+  if (word == "weak") return Linkage::weak;
+  if (word == "common") return Linkage::common;
+  return Linkage::none;
+}
+
+constexpr std::uint64_t most_u32 = std::numeric_limits<std::uint32_t>::max();
+
+}  // namespace
+
+void Parser::parse_module() {
+  while (true) {
+    cursor_.skip();
+    if (cursor_.done()) break;
+    parse_item();
+  }
+  finish_module();
+}
+
+void Parser::parse_item() {
+  const char* start = cursor_.at;
+  if (cursor_.is_next(';')) {
+    ++cursor_.at;
+    return;
+  }
+  if (cursor_.is_next('@') &&
+      start[1] == '@') {  // @@DWARF: debug data of old compilers, a line each
+    const void* newline = std::memchr(start, '\n', static_cast<std::size_t>(cursor_.end - start));
+    cursor_.at = newline != nullptr ? static_cast<const char*>(newline) : cursor_.end;
+    module_.items.push_back(
+        {ItemKind::verbatim, static_cast<std::uint32_t>(module_.verbatim.size())});
+    module_.verbatim.push_back(text_since(start));
+    return;
+  }
+  const std::string_view word = word_after_dot();
+  if (word.empty()) {
+    fail("a directive was expected at module scope, " + found());
+  } else {
+    check_preamble(word, start);
+    if (parse_directive(word, start)) return;
+  }
+  recover();
+  if (cursor_.is_next('{')) {  // what belongs to the broken directive
+    ++cursor_.at;
+    skip_block();
+  } else if (cursor_.is_next('}')) {
+    ++cursor_.at;
+  } else if (cursor_.at == start && !cursor_.done()) {
+    ++cursor_.at;
+  }
+}
+
+// The first directives of a module are .version and .target.
+void Parser::check_preamble(std::string_view word, const char* start) {
+  if (word == "version" || word == "target" || word == "address_size" || word == "file" ||
+      reported_preamble_ || (saw_version_ && saw_target_)) {
+    return;
+  }
+  reported_preamble_ = true;
+  fail_at(cursor_.offset_of(start),
+          saw_version_ ? "'.target' is missing: it must stand before this, as in '.target sm_80'"
+                       : "'.version' is missing: a module begins with it, as in '.version 8.0'");
+}
+
+bool Parser::parse_directive(std::string_view word, const char* start) {
+  if (word == "version") return parse_version();
+  if (word == "target") return parse_target();
+  if (word == "address_size") return parse_address_size();
+  if (word == "file") return parse_file();
+  if (word == "section") return parse_section(start);
+  Declarator declarator;
+  declarator.start = start;
+  while (linkage_of(word) != Linkage::none) {
+    if (declarator.linkage != Linkage::none) return fail("more than one linkage directive");
+    declarator.linkage = linkage_of(word);
+    cursor_.skip();
+    word = word_after_dot();
+    if (word.empty()) return fail("a declaration was expected after the linkage, " + found());
+  }
+  return parse_declaration(word, declarator);
+}
+
+bool Parser::parse_declaration(std::string_view word, Declarator declarator) {
+  if (word == "entry" || word == "func") return parse_function(word == "entry", declarator);
+  if (word == "reg") {
+    const std::size_t before = module_.registers.size();
+    if (!parse_registers(module_.registers, false)) return false;
+    for (std::size_t i = before; i < module_.registers.size(); ++i) {
+      module_.items.push_back({ItemKind::registers, static_cast<std::uint32_t>(i)});
+    }
+    return true;
+  }
+  const StateSpace space = find_state_space(word);
+  if (space != StateSpace::none) return parse_variables(space, declarator, false);
+  if (declarator.linkage != Linkage::none) {
+    return fail(fmt::format("'.{}' cannot follow a linkage directive", excerpt(word, 40)));
+  }
+  if (word == "pragma" || word == "alias") return parse_verbatim(declarator.start);
+  if (find_type(word) != Type::none || word == "align") {
+    return fail_at(cursor_.offset_of(declarator.start),
+                   "a declaration begins with its state space, as in '.global .b32 x;'");
+  }
+  if (!parse_verbatim(declarator.start)) return false;
+  unsupported(cursor_.offset_of(declarator.start),
+              fmt::format("directive '.{}' is not known; kept as it was", excerpt(word, 40)));
+  return true;
+}
+
+bool Parser::parse_version() {
+  cursor_.skip();
+  std::uint32_t numbers[2] = {0, 0};
+  for (int i = 0; i < 2; ++i) {
+    if (i == 1 && cursor_.is_next('.')) ++cursor_.at;
+    const char* first = cursor_.at;
+    while (Cursor::is(cursor_.peek(), char_digit) && cursor_.at - first < 4) {
+      numbers[i] = numbers[i] * 10 + static_cast<std::uint32_t>(*cursor_.at++ - '0');
+    }
+    if (cursor_.at == first) return fail("'.version' takes major.minor, as in '.version 8.0'");
+  }
+  if (saw_version_) return fail("a module has one '.version'");
+  saw_version_ = true;
+  module_.version = {numbers[0], numbers[1]};
+  return true;
+}
+
+bool Parser::parse_target() {
+  do {
+    cursor_.skip();
+    const std::string_view target = cursor_.name();
+    if (target.empty()) return fail("'.target' takes names, as in '.target sm_80', " + found());
+    module_.targets.push_back(target);
+  } while (cursor_.take(','));
+  saw_target_ = true;
+  return true;
+}
+
+bool Parser::parse_address_size() {
+  std::uint64_t size = 0;
+  if (!read_uint(64, "'.address_size'", size)) return false;
+  if (size != 32 && size != 64) return fail("'.address_size' is 32 or 64");
+  module_.address_size = static_cast<std::uint32_t>(size);
+  module_.states_address_size = true;
+  return true;
+}
+
+bool Parser::parse_file() {
+  SourceFile file;
+  std::uint64_t number = 0;
+  if (!read_uint(most_u32, "the number of a '.file'", number)) return false;
+  file.number = static_cast<std::uint32_t>(number);
+  if (!read_string(file.path)) return false;
+  const char* behind = cursor_.at;
+  const std::uint32_t line_behind = cursor_.line;
+  if (cursor_.take(',')) {
+    const char* first = cursor_.at;
+    std::uint64_t ignored = 0;
+    if (!read_uint(std::numeric_limits<std::uint64_t>::max(), "a timestamp", ignored)) return false;
+    if (!expect(',', "the timestamp")) return false;
+    if (!read_uint(std::numeric_limits<std::uint64_t>::max(), "a file size", ignored)) return false;
+    file.tail = text_since(first);
+  } else {
+    cursor_.at = behind;
+    cursor_.line = line_behind;
+  }
+  module_.items.push_back({ItemKind::file, static_cast<std::uint32_t>(module_.files.size())});
+  module_.files.push_back(file);
+  return true;
+}
+
+// Debug data: `.section .debug_info { .b8 1,2  .b32 label ... }`, kept as it is.
+bool Parser::parse_section(const char* start) {
+  cursor_.skip();
+  if (word_after_dot().empty() && cursor_.name().empty()) {
+    return fail("'.section' takes a name, as in '.section .debug_info', " + found());
+  }
+  if (!expect('{', "the name of a section")) return false;
+  const std::string_view rest(cursor_.at, static_cast<std::size_t>(cursor_.end - cursor_.at));
+  const std::size_t stop = rest.find_first_of("{}\"");
+  if (stop == std::string_view::npos || rest[stop] != '}') {
+    cursor_.advance(stop == std::string_view::npos ? cursor_.end : rest.data() + stop);
+    return fail("'}' was expected at the end of a section, " + found());
+  }
+  cursor_.advance(rest.data() + stop + 1);
+  module_.items.push_back({ItemKind::section, static_cast<std::uint32_t>(module_.verbatim.size())});
+  module_.verbatim.push_back(text_since(start));
+  return true;
+}
+
+// A directive that ends in a semicolon, kept as it is.
+bool Parser::parse_verbatim(const char* start) {
+  while (true) {
+    cursor_.skip();
+    if (cursor_.done()) return fail("';' was expected at the end of a directive");
+    const char c = cursor_.peek();
+    if (c == '{' || c == '}') return fail("';' was expected at the end of a directive, " + found());
+    if (c == '"') {
+      std::string_view ignored;
+      if (!read_string(ignored)) return false;
+      continue;
+    }
+    ++cursor_.at;
+    if (c == ';') break;
+  }
+  const auto index =
+      static_cast<std::uint32_t>(in_function_ ? body_.verbatim.size() : module_.verbatim.size());
+  if (in_function_) {
+    body_.statements.push_back({StatementKind::verbatim, index});
+    body_.verbatim.push_back(text_since(start));
+  } else {
+    module_.items.push_back({ItemKind::verbatim, index});
+    module_.verbatim.push_back(text_since(start));
+  }
+  return true;
+}
+
+void Parser::finish_module() {
+  if (!reported_preamble_ && !(saw_version_ && saw_target_)) {
+    fail_at(0, saw_version_
+                   ? "'.target' is missing, as in '.target sm_80'"
+                   : "'.version' is missing: a module begins with it, as in '.version 8.0'");
+  }
+  std::unordered_map<std::string_view, std::uint32_t> definitions;
+  for (std::uint32_t i = 0; i < module_.functions.size(); ++i) {
+    if (!module_.functions[i].has_body) continue;
+    if (!definitions.emplace(module_.functions[i].name, i).second) {
+      fail_at(cursor_.offset_of(module_.functions[i].name.data()),
+              fmt::format("'{}' is defined twice", excerpt(module_.functions[i].name, 60)));
+    }
+  }
+  for (Function& function : module_.functions) {
+    const auto found = definitions.find(function.name);
+    if (found != definitions.end()) function.definition = found->second;
+  }
+}
+
+}  // namespace demarc::ptx

@@ -1,0 +1,147 @@
+// The parser, a class whose members are spread over parse_*.cpp by what they read. Functions that
+// read something return false after they have reported what is wrong; the caller that owns a
+// statement then calls recover().
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "constant_expression.hpp"
+#include "cursor.hpp"
+#include "demarc/ptx/parser.hpp"
+#include "mnemonic_table.hpp"
+#include "name_table.hpp"
+#include "reporter.hpp"
+
+namespace demarc::ptx {
+
+// A name used before anything of that name was seen: a label further down, as a rule. Those of one
+// name form a chain from the newest (NameTable::pending).
+struct PendingReference {
+  enum class Kind : std::uint8_t { operand, target };
+  Kind kind = Kind::operand;
+  std::uint32_t a = 0;  // operand: Body::operands; target: Body::targets
+  std::uint32_t b = 0;  // target: which of them
+  std::uint32_t name = 0;
+  std::uint32_t offset = 0;  // in the text
+  std::uint32_t older = no_index;
+  bool settled = false;  // resolved, or of a statement that was given up
+};
+
+class Parser {
+ public:
+  Parser(Module& module, std::string_view text, const ParseOptions& options);
+
+  void parse_module();
+  [[nodiscard]] Diagnostics take_diagnostics() { return reporter_.take(); }
+
+ private:
+  // What stands before a declaration: .visible, .extern, ...
+  struct Declarator {
+    Linkage linkage = Linkage::none;
+    const char* start = nullptr;
+  };
+
+  // parse_state.cpp
+  bool fail(std::string message);  // at the cursor
+  bool fail_at(std::uint32_t offset, std::string message);
+  void unsupported(std::uint32_t offset, std::string message);
+  bool expect(char c, std::string_view after);
+  void recover();
+  void skip_block();                        // from behind a '{' to behind its '}'
+  [[nodiscard]] std::string found() const;  // "found 'x'" for messages
+  std::string_view word_after_dot();        // ".reg" -> "reg", cursor behind it; empty when none
+  bool read_uint(std::uint64_t most, std::string_view what, std::uint64_t& value);
+  bool read_string(std::string_view& text);
+  [[nodiscard]] std::string_view text_since(const char* first) const;
+
+  // parse_module.cpp
+  void parse_item();
+  bool parse_directive(std::string_view word, const char* start);
+  bool parse_version();
+  bool parse_target();
+  bool parse_address_size();
+  bool parse_file();
+  bool parse_section(const char* start);
+  bool parse_verbatim(const char* start);
+  bool parse_declaration(std::string_view word, Declarator declarator);
+  void finish_module();
+  void check_preamble(std::string_view word, const char* start);
+
+  // parse_function.cpp
+  bool parse_function(bool is_entry, Declarator declarator);
+  bool parse_parameters(std::vector<Variable>& parameters, Base base);
+  bool parse_parameter(std::vector<Variable>& parameters, Base base);
+  bool parse_performance_directives(Function& function);
+  void parse_body();
+  bool parse_statement();
+  void open_scope();
+  void close_scope();
+  void finish_body(Function& function);
+  void resolve_pending(std::uint32_t name, const Binding& binding);
+  void report_unresolved();
+
+  // parse_statement.cpp
+  bool parse_body_directive();
+  bool parse_label(std::string_view name, std::uint32_t line);
+  bool parse_targets(TargetSet::Kind kind, std::string_view name, const char* start);
+  bool parse_location();
+  bool parse_instruction();
+  bool parse_guard(Instruction& instruction);
+  bool read_mnemonic(std::string_view& text);
+  std::string_view join_mnemonic(std::string_view text);
+  bool parse_operands(Instruction& instruction, const Mnemonic& mnemonic);
+  bool parse_operand_list(Instruction& instruction, const Mnemonic& mnemonic);
+  bool check_operands(const Instruction& instruction, const Mnemonic& mnemonic);
+  bool keep_verbatim(Instruction& instruction, const char* first);
+
+  // parse_operand.cpp
+  bool parse_operand(Operand& operand, int depth);
+  bool parse_named(Operand& operand, int depth);
+  bool parse_immediate(Operand& operand);
+  bool parse_group(Operand& operand, OperandKind kind, char close, int depth);
+  bool parse_bracket(Operand& operand, int depth);
+  bool parse_address(Operand& operand);
+  bool parse_offset(Operand& operand);
+  bool parse_selector(Operand& operand);
+  bool parse_element(Operand& operand, int depth);
+  bool parse_pair(Operand& operand);
+  bool find_numbered_register(std::string_view name, std::uint32_t& reg);
+  void resolve_name(std::string_view name, Operand& operand);
+  std::uint32_t flush(std::size_t first);  // scratch_ from `first` on -> body_.operands
+
+  // parse_variable.cpp
+  bool parse_registers(std::vector<RegisterRange>& ranges, bool in_body);
+  bool parse_variables(StateSpace space, Declarator declarator, bool in_body);
+  bool parse_variable_type(Variable& variable);
+  bool parse_declarator(Variable& variable);
+  bool parse_initialiser(Variable& variable);
+  bool add_variable(const Variable& variable, bool in_body);
+  bool parse_range_count(std::uint64_t& count);
+  bool declare(std::string_view name, Base base, std::uint32_t index);
+  bool declare_register(RegisterRange range, std::vector<RegisterRange>& ranges,
+                        std::uint32_t& total);
+  void bind_registers(const std::vector<RegisterRange>& ranges, std::uint32_t index);
+
+  Module& module_;
+  Cursor cursor_;
+  ParseOptions options_;
+  Reporter reporter_;
+  NameTable names_;
+  MnemonicTable mnemonics_;
+  Body body_;                     // of the function being read; its storage is used again
+  std::vector<Operand> scratch_;  // operands whose place in body_ is not known yet
+  std::vector<PendingReference> pending_;
+  std::vector<std::uint32_t> pending_marks_;  // where pending_ stood when each scope opened
+  std::uint32_t module_register_count_ = 0;
+  std::size_t nested_ = 0;  // scopes open within the body
+  bool in_function_ = false;
+  bool in_call_ = false;             // the operands of a call are being read
+  std::uint32_t unresolved_at_ = 0;  // where the last name that is not known yet stands
+  bool saw_version_ = false;
+  bool saw_target_ = false;
+  bool reported_preamble_ = false;
+};
+
+}  // namespace demarc::ptx

@@ -1,0 +1,239 @@
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "initialiser_reader.hpp"
+#include "parse_state.hpp"
+
+namespace demarc::ptx {
+namespace {
+
+constexpr std::uint64_t most_registers = std::numeric_limits<std::int32_t>::max();
+constexpr std::uint64_t most_variable_range = 65'536;
+
+struct NothingKept {
+  void open() {}
+  void close() {}
+  void number(const Constant&) {}
+  void address(const InitialAddress&) {}
+  void setting(std::string_view, std::string_view) {}
+};
+
+}  // namespace
+
+bool Parser::declare(std::string_view name, Base base, std::uint32_t index) {
+  if (names_.bind(names_.intern(name), base, index)) return true;
+  return fail_at(cursor_.offset_of(name.data()),
+                 fmt::format("'{}' is declared twice in this scope", excerpt(name, 60)));
+}
+
+bool Parser::parse_range_count(std::uint64_t& count) {
+  ++cursor_.at;
+  // No expressions here: '>' ends the number.
+  cursor_.skip();
+  Constant constant;
+  const std::uint32_t offset = cursor_.offset();
+  if (ConstantError error = read_literal(cursor_, constant)) return fail(error);
+  if (constant.kind == ImmediateKind::f32 || constant.kind == ImmediateKind::f64 ||
+      constant.bits > most_registers) {
+    return fail_at(offset, fmt::format("a count of names must be at most {}", most_registers));
+  }
+  count = constant.bits;
+  return expect('>', "a count of names");
+}
+
+// .reg [.v2|.v4] .type name, name<count> ... ;
+bool Parser::parse_registers(std::vector<RegisterRange>& ranges, bool in_body) {
+  RegisterRange range;
+  cursor_.skip();
+  while (cursor_.is_next('.')) {
+    const char* dot = cursor_.at;
+    const std::string_view word = word_after_dot();
+    if (word == "v2" || word == "v4" || word == "v8") {
+      range.vector_width = static_cast<std::uint8_t>(word[1] - '0');
+    } else if (word == "align") {
+      std::uint64_t ignored = 0;
+      if (!read_uint(most_registers, "an alignment", ignored)) return false;
+    } else if (range.type = find_type(word); range.type == Type::none) {
+      return fail_at(cursor_.offset_of(dot),
+                     fmt::format("'.{}' is no type of a register", excerpt(word, 40)));
+    }
+    cursor_.skip();
+  }
+  if (range.type == Type::none) return fail("'.reg' needs a type, as in '.reg .b32 %r<4>;'");
+  do {
+    cursor_.skip();
+    range.name = cursor_.name();
+    range.count = 1;
+    range.is_range = false;
+    if (range.name.empty()) return fail("a register name was expected, " + found());
+    cursor_.skip();
+    if (cursor_.is_next('<')) {
+      std::uint64_t count = 0;
+      if (!parse_range_count(count)) return false;
+      range.count = static_cast<std::uint32_t>(count);
+      range.is_range = true;
+    }
+    std::uint32_t& total = in_body ? body_.register_count : module_register_count_;
+    if (!declare_register(range, ranges, total)) return false;
+    bind_registers(ranges, static_cast<std::uint32_t>(ranges.size()) - 1);
+  } while (cursor_.take(','));
+  return expect(';', "a register declaration");
+}
+
+bool Parser::declare_register(RegisterRange range, std::vector<RegisterRange>& ranges,
+                              std::uint32_t& total) {
+  if (total + static_cast<std::uint64_t>(range.count) > most_registers) {
+    return fail(fmt::format("a function has at most {} registers", most_registers));
+  }
+  range.first = total;
+  total += range.count;
+  ranges.push_back(range);
+  return true;
+}
+
+void Parser::bind_registers(const std::vector<RegisterRange>& ranges, std::uint32_t index) {
+  const RegisterRange& range = ranges[index];
+  const std::uint32_t name = names_.intern(range.name);
+  bool fresh = true;
+  if (range.is_range) {
+    fresh = names_.bind_stem(name, index);
+  } else {
+    fresh = names_.bind(name, Base::reg, range.first);
+    const std::size_t stem = range.name.find_last_not_of("0123456789") + 1;
+    if (stem < range.name.size()) {
+      names_.shadow_stem(names_.intern(range.name.substr(0, stem)));
+    }
+  }
+  if (fresh) return;
+  fail_at(cursor_.offset_of(range.name.data()),
+          fmt::format("'{}' is declared twice in this scope", excerpt(range.name, 60)));
+}
+
+// .space qualifiers name [dimensions] [= initialiser], ... ;
+bool Parser::parse_variables(StateSpace space, Declarator declarator, bool in_body) {
+  Variable prototype;
+  prototype.space = space;
+  prototype.linkage = declarator.linkage;
+  prototype.line = cursor_.line;
+  if (!parse_variable_type(prototype)) return false;
+  do {
+    Variable variable = prototype;
+    if (!parse_declarator(variable)) return false;
+    cursor_.skip();
+    if (cursor_.is_next('<')) {  // .param .b32 p<4>;
+      std::uint64_t count = 0;
+      if (!parse_range_count(count)) return false;
+      if (count > most_variable_range) return fail("too many variables in one declaration");
+      const std::string_view stem = variable.name;
+      for (std::uint64_t i = 0; i < count; ++i) {
+        variable.name = module_.keep(fmt::format("{}{}", stem, i));
+        variable.text_offset = cursor_.offset();
+        if (!add_variable(variable, in_body)) return false;
+      }
+      continue;
+    }
+    if (cursor_.take('=') && !parse_initialiser(variable)) return false;
+    if (!add_variable(variable, in_body)) return false;
+  } while (cursor_.take(','));
+  return expect(';', "a declaration");
+}
+
+bool Parser::add_variable(const Variable& variable, bool in_body) {
+  std::vector<Variable>& variables = in_body ? body_.variables : module_.variables;
+  const auto index = static_cast<std::uint32_t>(variables.size());
+  variables.push_back(variable);
+  const std::uint32_t name = names_.intern(variable.name);
+  const Base base = in_body ? Base::variable : Base::global;
+  // At module scope a declaration may come before the definition.
+  const Binding& old = names_.binding(name);
+  const bool again =
+      !in_body && old.base == Base::global && module_.variables[old.index].linkage != Linkage::none;
+  if (in_body) {
+    body_.statements.push_back({StatementKind::variable, index});
+  } else {
+    module_.items.push_back({ItemKind::variable, index});
+  }
+  if (names_.bind(name, base, index) || again) return true;
+  fail_at(variable.text_offset,
+          fmt::format("'{}' is declared twice in this scope", excerpt(variable.name, 60)));
+  return true;
+}
+
+bool Parser::parse_variable_type(Variable& variable) {
+  cursor_.skip();
+  while (cursor_.is_next('.')) {
+    const char* dot = cursor_.at;
+    const std::string_view word = word_after_dot();
+    const Type type = find_type(word);
+    if (type != Type::none) {
+      variable.type = type;
+    } else if (word == "v2" || word == "v4" || word == "v8") {
+      variable.vector_width = static_cast<std::uint8_t>(word[1] - '0');
+    } else if (word == "align") {
+      std::uint64_t align = 0;
+      const std::uint32_t offset = cursor_.offset();
+      if (!read_uint(1U << 30U, "an alignment", align)) return false;
+      if ((align & (align - 1)) != 0 || align == 0) {
+        return fail_at(offset, "an alignment must be a power of two");
+      }
+      (variable.is_pointer ? variable.pointee_align : variable.align) =
+          static_cast<std::uint32_t>(align);
+    } else if (word == "ptr") {
+      variable.is_pointer = true;
+    } else if (word == "attribute") {
+      if (!expect('(', "'.attribute'")) return false;
+      for (int depth = 1; depth > 0 && !cursor_.done() && !cursor_.is_next(';'); ++cursor_.at) {
+        depth += cursor_.is_next('(') ? 1 : (cursor_.is_next(')') ? -1 : 0);
+      }
+      variable.attributes =
+          variable.attributes.empty()
+              ? text_since(dot)
+              : module_.keep(fmt::format("{} {}", variable.attributes, text_since(dot)));
+    } else if (variable.is_pointer && find_state_space(word) != StateSpace::none) {
+      variable.pointee = find_state_space(word);
+    } else {
+      return fail_at(cursor_.offset_of(dot),
+                     fmt::format("'.{}' is no type or qualifier of a variable", excerpt(word, 40)));
+    }
+    cursor_.skip();
+  }
+  if (variable.type == Type::none) return fail("a type was expected, " + found());
+  return true;
+}
+
+bool Parser::parse_declarator(Variable& variable) {
+  cursor_.skip();
+  variable.text_offset = cursor_.offset();
+  variable.name = cursor_.name();
+  if (variable.name.empty()) return fail("a variable name was expected, " + found());
+  while (cursor_.take('[')) {
+    variable.is_array = true;
+    std::uint64_t size = 0;
+    cursor_.skip();
+    if (!cursor_.is_next(']') &&
+        !read_uint(std::numeric_limits<std::int64_t>::max(), "the size of an array", size)) {
+      return false;
+    }
+    variable.dimensions.push_back(size);
+    if (!expect(']', "the size of an array")) return false;
+  }
+  return true;
+}
+
+bool Parser::parse_initialiser(Variable& variable) {
+  cursor_.skip();
+  const char* first = cursor_.at;
+  NothingKept nothing;
+  InitialiserReader reader(cursor_, nothing);
+  if (const char* error = reader.read()) {
+    return fail(
+        fmt::format("initialiser of '{}': {}, {}", excerpt(variable.name, 60), error, found()));
+  }
+  const char* last = cursor_.at;
+  while (last > first && (Cursor::is(last[-1], char_blank) || last[-1] == '\n')) --last;
+  variable.initialiser = {first, static_cast<std::size_t>(last - first)};
+  return true;
+}
+
+}  // namespace demarc::ptx

@@ -1,0 +1,48 @@
+#include "demarc/ptx/parser.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "demarc/base/files.hpp"
+#include "parse_state.hpp"
+
+namespace demarc::ptx {
+
+ParseResult parse(std::string text, std::string source_name, const ParseOptions& options) {
+  ParseResult result;
+  Module& module = result.module;
+  module.source_name = std::move(source_name);
+  module.text = std::make_shared<const std::string>(std::move(text));
+  module.made_text = std::make_shared<std::deque<std::string>>();
+  if (module.text->size() >= std::numeric_limits<std::uint32_t>::max()) {
+    result.diagnostics.list.push_back(
+        {Severity::malformed, 1, 1, "the text is larger than 4 GiB", ""});
+    result.diagnostics.malformed = 1;
+    return result;
+  }
+  Parser parser(module, *module.text, options);
+  parser.parse_module();
+  result.diagnostics = parser.take_diagnostics();
+  return result;
+}
+
+Result<Module> load_module(const std::filesystem::path& path) {
+  DEMARC_TRY(std::string text, read_file(path));
+  ParseResult result = parse(std::move(text), path.string());
+  if (result.diagnostics.ok()) return std::move(result.module);
+  std::string message;
+  constexpr std::size_t shown_at_most = 20;
+  std::size_t shown = 0;
+  for (const Diagnostic& diagnostic : result.diagnostics.list) {
+    if (diagnostic.severity != Severity::malformed || shown == shown_at_most) continue;
+    if (shown++ > 0) message += "\n";
+    message += format(diagnostic, path.string());
+  }
+  if (result.diagnostics.malformed > shown) {
+    message += fmt::format("\n... and {} more", result.diagnostics.malformed - shown);
+  }
+  return invalid_input("{}", message);
+}
+
+}  // namespace demarc::ptx

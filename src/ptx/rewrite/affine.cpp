@@ -1,0 +1,174 @@
+#include "demarc/ptx/affine.hpp"
+
+#include <string_view>
+
+#include "rewrite/splice.hpp"
+
+namespace demarc::ptx {
+namespace {
+
+// The barrier that keeps the threads of a persistent block together. Kernels number theirs from 0.
+constexpr int affine_barrier = 15;
+
+constexpr std::string_view affine_parameters = R"(,
+	.param .u64 demarc_queue,
+	.param .u32 demarc_grid_x,
+	.param .u32 demarc_grid_y,
+	.param .u32 demarc_grid_z
+)";
+
+// Runs before the kernel's own code. Its names carry the prefix demarc_ and are local to the body.
+std::string affine_prologue() {
+  return fmt::format(R"(
+	.reg .pred %demarc_p<4>;
+	.reg .b32 %demarc_r<16>;
+	.reg .b32 %demarc_ctaid_x, %demarc_ctaid_y, %demarc_ctaid_z;
+	.reg .b32 %demarc_nctaid_x, %demarc_nctaid_y, %demarc_nctaid_z;
+	.reg .b64 %demarc_q<4>;
+	.shared .align 4 .b32 demarc_block;
+	ld.param.u64 	%demarc_q0, [demarc_queue];
+	cvta.to.global.u64 	%demarc_q0, %demarc_q0;
+	ld.param.u32 	%demarc_nctaid_x, [demarc_grid_x];
+	ld.param.u32 	%demarc_nctaid_y, [demarc_grid_y];
+	ld.param.u32 	%demarc_nctaid_z, [demarc_grid_z];
+	mov.u32 	%demarc_r0, %tid.x;
+	mov.u32 	%demarc_r1, %tid.y;
+	mov.u32 	%demarc_r2, %tid.z;
+	or.b32 	%demarc_r0, %demarc_r0, %demarc_r1;
+	or.b32 	%demarc_r0, %demarc_r0, %demarc_r2;
+	setp.ne.u32 	%demarc_p0, %demarc_r0, 0;
+	mul.lo.u32 	%demarc_r3, %demarc_nctaid_x, %demarc_nctaid_y;
+	mul.lo.u32 	%demarc_r4, %demarc_r3, %demarc_nctaid_z;
+	mov.u32 	%demarc_r5, %smid;
+	shr.u32 	%demarc_r6, %demarc_r5, 5;
+	mul.wide.u32 	%demarc_q1, %demarc_r6, 4;
+	add.u64 	%demarc_q1, %demarc_q0, %demarc_q1;
+	ld.global.u32 	%demarc_r6, [%demarc_q1+8];
+	and.b32 	%demarc_r5, %demarc_r5, 31;
+	shr.u32 	%demarc_r6, %demarc_r6, %demarc_r5;
+	and.b32 	%demarc_r6, %demarc_r6, 1;
+	setp.ne.u32 	%demarc_p1, %demarc_r6, 0;
+	@%demarc_p1 bra 	$demarc_next;
+$demarc_leave:
+	@%demarc_p0 bra 	$demarc_gone;
+	mov.u32 	%demarc_r7, %nctaid.x;
+	sub.u32 	%demarc_r8, %demarc_r7, 1;
+	membar.gl;
+	atom.global.inc.u32 	%demarc_r9, [%demarc_q0+4], %demarc_r8;
+	setp.ne.u32 	%demarc_p2, %demarc_r9, %demarc_r8;
+	@%demarc_p2 bra 	$demarc_gone;
+	mov.u32 	%demarc_r10, 0;
+	st.global.u32 	[%demarc_q0], %demarc_r10;
+$demarc_gone:
+	ret;
+$demarc_next:
+	barrier.sync 	{0};
+	@%demarc_p0 bra 	$demarc_taken;
+	atom.global.add.u32 	%demarc_r11, [%demarc_q0], 1;
+	st.shared.u32 	[demarc_block], %demarc_r11;
+$demarc_taken:
+	barrier.sync 	{0};
+	ld.shared.u32 	%demarc_r11, [demarc_block];
+	setp.ge.u32 	%demarc_p3, %demarc_r11, %demarc_r4;
+	@%demarc_p3 bra 	$demarc_leave;
+	div.u32 	%demarc_ctaid_z, %demarc_r11, %demarc_r3;
+	rem.u32 	%demarc_r12, %demarc_r11, %demarc_r3;
+	div.u32 	%demarc_ctaid_y, %demarc_r12, %demarc_nctaid_x;
+	rem.u32 	%demarc_ctaid_x, %demarc_r12, %demarc_nctaid_x;
+)",
+                     affine_barrier);
+}
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
+    text.replace(at, from.size(), to);
+    at += to.size();
+  }
+}
+
+bool reads_block_index(const Body& body, const Instruction& instruction) {
+  for (const Operand& operand : body.operands_of(instruction)) {
+    if (operand.kind != OperandKind::special) continue;
+    const auto name = info(static_cast<SpecialRegister>(operand.index)).name;
+    if (name.find("ctaid") != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+Result<void> splice_kernel(const Module& module, const Function& kernel,
+                           std::vector<Splice>& splices) {
+  const std::string& text = *module.text;
+  if (kernel.parameters.empty()) {
+    return invalid_input(
+        "{}:{}: kernel '{}' has no parameters; the affine rewriting adds its own "
+        "after at least one",
+        module.source_name, kernel.line, kernel.name);
+  }
+  for (const PerformanceDirective& directive : kernel.directives) {
+    if (directive.name.find("cluster") != std::string_view::npos) {
+      return invalid_input(
+          "{}:{}: kernel '{}' uses clusters (.{}), which persistent blocks cannot "
+          "keep",
+          module.source_name, kernel.line, kernel.name, directive.name);
+    }
+  }
+  const std::size_t close = text.find(')', kernel.parameters.back().text_offset);
+  const std::size_t open = text.find('{', close);
+  if (close == std::string::npos || open == std::string::npos) {
+    return invalid_input("{}:{}: the body of kernel '{}' cannot be found", module.source_name,
+                         kernel.line, kernel.name);
+  }
+  splices.push_back({close, 0, std::string(affine_parameters)});
+  splices.push_back({open + 1, 0, affine_prologue()});
+  for (const Instruction& instruction : kernel.body.instructions) {
+    const std::string_view written = module.text_of(instruction);
+    std::string changed(written);
+    if (instruction.opcode == Opcode::ret || instruction.opcode == Opcode::exit) {
+      replace_all(changed, instruction.opcode == Opcode::ret ? "ret" : "exit",
+                  "bra \t$demarc_next");
+      if (changed.find("bra \t$demarc_next.uni") != std::string::npos) {
+        replace_all(changed, "bra \t$demarc_next.uni", "bra.uni \t$demarc_next");
+      }
+    } else if (reads_block_index(kernel.body, instruction)) {
+      for (const char axis : {'x', 'y', 'z'}) {
+        replace_all(changed, fmt::format("%ctaid.{}", axis), fmt::format("%demarc_ctaid_{}", axis));
+        replace_all(changed, fmt::format("%nctaid.{}", axis),
+                    fmt::format("%demarc_nctaid_{}", axis));
+      }
+    } else {
+      continue;
+    }
+    splices.push_back({instruction.text_offset, written.size(), std::move(changed)});
+  }
+  return {};
+}
+
+Result<void> check_device_function(const Module& module, const Function& function) {
+  for (const Instruction& instruction : function.body.instructions) {
+    const bool leaves = instruction.opcode == Opcode::exit;
+    if (leaves || reads_block_index(function.body, instruction)) {
+      return invalid_input(
+          "{}:{}: '{}' in the device function '{}' cannot be made SM-affine; "
+          "inline the function",
+          module.source_name, instruction.line, module.text_of(instruction), function.name);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> rewrite_affine(const Module& module) {
+  std::vector<Splice> splices;
+  for (const Function& function : module.functions) {
+    if (!function.has_body) continue;
+    if (function.is_entry) {
+      DEMARC_CHECK(splice_kernel(module, function, splices));
+    } else {
+      DEMARC_CHECK(check_device_function(module, function));
+    }
+  }
+  return apply_splices(*module.text, std::move(splices));
+}
+
+}  // namespace demarc::ptx

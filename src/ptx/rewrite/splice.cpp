@@ -1,0 +1,20 @@
+#include "rewrite/splice.hpp"
+
+#include <algorithm>
+
+namespace demarc::ptx {
+
+std::string apply_splices(const std::string& text, std::vector<Splice> splices) {
+  std::stable_sort(splices.begin(), splices.end(),
+                   [](const Splice& a, const Splice& b) { return a.at < b.at; });
+  std::string out;
+  std::size_t at = 0;
+  for (const Splice& splice : splices) {
+    out.append(text, at, splice.at - at);
+    out += splice.text;
+    at = splice.at + splice.length;
+  }
+  return out.append(text, at);
+}
+
+}  // namespace demarc::ptx

@@ -1,0 +1,19 @@
+// Figures as the JSON that the page's scripts draw. Bulk numbers travel as base64 of little-endian
+// arrays.
+#pragma once
+
+#include "demarc/base/json.hpp"
+#include "demarc/report/figures.hpp"
+
+namespace demarc::report {
+
+[[nodiscard]] Json heat_map_json(const HeatMap& map);
+[[nodiscard]] Json chart_json(const Chart& chart);
+[[nodiscard]] Json distribution_json(const Distribution& distribution);
+[[nodiscard]] Json graph_json(const Graph& graph);
+[[nodiscard]] Json timeline_json(const Timeline& timeline);
+
+// The value below which the share `q` of the sorted values lies, interpolated between neighbours.
+[[nodiscard]] double quantile_of_sorted(const std::vector<double>& sorted, double q);
+
+}  // namespace demarc::report

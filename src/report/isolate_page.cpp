@@ -1,0 +1,232 @@
+#include "demarc/report/isolate_page.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "demarc/report/page.hpp"
+#include "demarc/study/study.hpp"
+
+namespace demarc::report {
+namespace {
+
+using study::Cell;
+using study::ModeSummary;
+using study::StudyResult;
+using study::Variation;
+
+Tone tone_of(double percent) {
+  if (percent < 5) return Tone::good;
+  return percent < 20 ? Tone::warning : Tone::bad;
+}
+
+std::string mode_name(const StudyResult& result, const ModeSummary& mode) {
+  return result.plan.modes[mode.mode].name();
+}
+
+std::vector<std::string> names_of(const std::vector<study::Workload>& workloads) {
+  std::vector<std::string> names;
+  for (const auto& w : workloads) names.push_back(w.name);
+  return names;
+}
+
+std::string neighbour_name(const StudyResult& result, const Cell& cell) {
+  return cell.aggressor ? result.plan.aggressors[*cell.aggressor].name : "idle";
+}
+
+std::vector<const ModeSummary*> modes_that_ran(const StudyResult& result) {
+  std::vector<const ModeSummary*> out;
+  for (const ModeSummary& mode : result.modes) {
+    if (mode.unavailable.empty() && !mode.victims.empty()) out.push_back(&mode);
+  }
+  return out;
+}
+
+void add_summary(Page& page, const StudyResult& result) {
+  std::vector<KeyFigure> figures;
+  for (const ModeSummary* mode : modes_that_ran(result)) {
+    figures.push_back({.name = mode_name(result, *mode),
+                       .value = fmt::format("{:.1f} %", mode->maximum_percent),
+                       .note = fmt::format("worst victim; average {:.1f} %, worst p99 {:.1f} %",
+                                           mode->average_percent, mode->maximum_p99_percent),
+                       .tone = tone_of(mode->maximum_percent)});
+  }
+  page.key_figures(figures);
+  page.prose(result.recommendation);
+  page.prose(
+      "T(A, B) is the mean kernel time of victim A in one part while aggressor B loops in the "
+      "others. The variation of A is the largest (T(A, B) - T(A, idle)) / T(A, idle) over all B.");
+  for (const ModeSummary& mode : result.modes) {
+    if (mode.unavailable.empty()) continue;
+    page.prose(fmt::format("`{}` was not run: {}", mode_name(result, mode), mode.unavailable));
+  }
+  for (const std::string& error : result.errors) {
+    page.prose(fmt::format("Wrong output, times not counted: {}", error));
+  }
+}
+
+void add_variation_table(Page& page, const StudyResult& result) {
+  const auto modes = modes_that_ran(result);
+  for (const bool tail : {false, true}) {
+    Table table;
+    table.caption = tail ? "Variation of p99, per cent" : "Variation of the mean time, per cent";
+    table.columns.push_back({"victim", Align::left});
+    for (const ModeSummary* mode : modes) {
+      table.columns.push_back({mode_name(result, *mode), Align::right});
+    }
+    for (std::size_t victim = 0; victim < result.plan.victims.size(); ++victim) {
+      std::vector<report::Cell> row{report::Cell(result.plan.victims[victim].name)};
+      for (const ModeSummary* mode : modes) {
+        const auto found =
+            std::find_if(mode->victims.begin(), mode->victims.end(),
+                         [victim](const Variation& v) { return v.victim == victim; });
+        if (found == mode->victims.end()) {
+          row.emplace_back("wrong output");
+          continue;
+        }
+        const auto& estimate = tail ? found->p99_percent : found->mean_percent;
+        row.push_back(number_cell(estimate.value, 1, tone_of(estimate.value)));
+      }
+      table.rows.push_back(std::move(row));
+    }
+    std::vector<report::Cell> average{report::Cell("average")};
+    std::vector<report::Cell> maximum{report::Cell("maximum")};
+    for (const ModeSummary* mode : modes) {
+      const double mean = tail ? mode->average_p99_percent : mode->average_percent;
+      const double most = tail ? mode->maximum_p99_percent : mode->maximum_percent;
+      average.push_back(number_cell(mean, 1, tone_of(mean)));
+      maximum.push_back(number_cell(most, 1, tone_of(most)));
+    }
+    table.rows.push_back(std::move(average));
+    table.rows.push_back(std::move(maximum));
+    page.table(table);
+  }
+}
+
+void add_heat_map(Page& page, const StudyResult& result, const ModeSummary& mode) {
+  HeatMap map;
+  map.title = fmt::format("Slowdown under {}", mode_name(result, mode));
+  map.caption =
+      "Mean time beside the aggressor over mean time beside an idle neighbour. All modes "
+      "share one colour scale.";
+  map.row_name = "victim";
+  map.column_name = "aggressor";
+  map.value_name = "times";
+  map.rows = static_cast<std::uint32_t>(result.plan.victims.size());
+  map.columns = static_cast<std::uint32_t>(result.plan.aggressors.size());
+  map.row_labels = names_of(result.plan.victims);
+  map.column_labels = names_of(result.plan.aggressors);
+  map.low = 1;
+  map.high = 4;
+  map.decimals = 2;
+  double idle = 0;
+  for (const Cell& cell : result.cells) {  // idle stands before its victim's aggressors
+    if (cell.mode != mode.mode) continue;
+    if (!cell.aggressor) {
+      idle = cell.times.mean;
+    } else if (idle > 0 && cell.times.count > 0) {
+      map.cells.push_back({static_cast<std::uint32_t>(cell.victim),
+                           static_cast<std::uint32_t>(*cell.aggressor), cell.times.mean / idle});
+    }
+  }
+  page.heat_map(map);
+}
+
+void add_costs(Page& page, const StudyResult& result) {
+  Chart chart;
+  chart.title = "What a partition costs";
+  chart.caption = fmt::format(
+      "Time over {0} x the time alone on the whole GPU: 1 is a fair share of one {0}th. Bars: idle "
+      "neighbours; error bars reach to the worst neighbour.",
+      result.plan.parts);
+  chart.x.categories = names_of(result.plan.victims);
+  chart.y.name = fmt::format("T / ({} T alone)", result.plan.parts);
+  for (const ModeSummary* mode : modes_that_ran(result)) {
+    Series series{.name = mode_name(result, *mode), .kind = SeriesKind::bar, .points = {}};
+    for (const Variation& row : mode->victims) {
+      series.points.push_back({.x = static_cast<double>(row.victim),
+                               .y = row.normalized_idle,
+                               .low = row.normalized_idle,
+                               .high = row.normalized_worst});
+    }
+    chart.series.push_back(std::move(series));
+  }
+  chart.lines.push_back({.name = "fair share", .value = 1});
+  page.chart(chart);
+}
+
+void add_distributions(Page& page, const StudyResult& result, const ModeSummary& mode) {
+  page.begin_section(fmt::format("Distributions under {}", mode_name(result, mode)), true);
+  if (!mode.account.empty()) page.prose(mode.account);
+  for (std::size_t victim = 0; victim < result.plan.victims.size(); ++victim) {
+    Distribution plot;
+    plot.title =
+        fmt::format("{} under {}", result.plan.victims[victim].name, mode_name(result, mode));
+    plot.value.name = "kernel time";
+    plot.value.unit = "us";
+    for (const Cell& cell : result.cells) {
+      if (cell.mode != mode.mode || cell.victim != victim || !cell.error.empty()) continue;
+      Sample sample{.name = neighbour_name(result, cell), .values = {}};
+      for (const double ns : cell.samples_ns) sample.values.push_back(ns / 1e3);
+      plot.samples.push_back(std::move(sample));
+    }
+    page.distribution(plot);
+  }
+  Table table;
+  table.caption = "Every run, microseconds";
+  for (const char* name :
+       {"victim", "beside", "runs", "mean", "p50", "p99", "worst", "aggressor runs/s"}) {
+    table.columns.push_back({name, table.columns.size() < 2 ? Align::left : Align::right});
+  }
+  for (const Cell& cell : result.cells) {
+    if (cell.mode != mode.mode) continue;
+    const auto& t = cell.times;
+    table.rows.push_back({report::Cell(result.plan.victims[cell.victim].name),
+                          report::Cell(neighbour_name(result, cell)),
+                          count_cell(static_cast<std::int64_t>(t.count)), number_cell(t.mean / 1e3),
+                          number_cell(t.p50 / 1e3), number_cell(t.p99 / 1e3),
+                          number_cell(t.worst / 1e3), number_cell(cell.aggressor_rate, 1)});
+  }
+  page.table(table);
+  page.end_section();
+}
+
+void add_context(Page& page, const StudyResult& result, const std::string& command) {
+  Context context;
+  context.command = command;
+  context.device = fmt::format("{} ({})", result.device.name, result.device.device);
+  context.driver = result.device.driver;
+  context.seed = std::to_string(result.plan.seed);
+  const auto& rule = result.plan.rule;
+  context.more = {
+      {"parts", std::to_string(result.plan.parts)},
+      {"rounds", std::to_string(result.plan.rounds)},
+      {"samples", fmt::format("{} to {} a visit, until the mean is known to {} %, at most {} s; {} "
+                              "warm-up launches thrown away",
+                              rule.least, rule.most, rule.precision * 100, rule.longest_seconds,
+                              rule.warm_up)}};
+  for (const std::string& note : result.device.notes) context.more.emplace_back("note", note);
+  page.context(context);
+}
+
+}  // namespace
+
+std::string isolate_page(const StudyResult& result, const std::string& command) {
+  Page page("Who disturbs whom",
+            fmt::format("{} in {} parts{}", result.device.name, result.plan.parts,
+                        result.device.measured ? "" : ": answers of a model, not measurements"));
+  add_context(page, result, command);
+  page.heading("In short");
+  add_summary(page, result);
+  page.heading("Variation");
+  add_variation_table(page, result);
+  page.heading("Victims and aggressors");
+  for (const ModeSummary* mode : modes_that_ran(result)) add_heat_map(page, result, *mode);
+  page.heading("What each partition costs");
+  add_costs(page, result);
+  page.heading("Every run");
+  for (const ModeSummary* mode : modes_that_ran(result)) add_distributions(page, result, *mode);
+  return page.html();
+}
+
+}  // namespace demarc::report

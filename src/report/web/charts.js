@@ -1,0 +1,157 @@
+"use strict";
+// Line, scatter and bar charts, distributions and timelines, drawn by Apache ECharts.
+demarc.plot = (block, options, height) => {
+  const holder = demarc.element("div", {class: "plot"});
+  if (height) holder.style.height = height + "px";
+  demarc.when_visible(holder, () => {
+    let chart = null;
+    const draw = () => {
+      if (chart) chart.dispose();
+      chart = echarts.init(holder, demarc.is_dark() ? "dark" : null, {renderer: "canvas"});
+      chart.setOption({backgroundColor: "transparent", color: demarc.palette, animation: false, textStyle: {fontFamily: "system-ui, sans-serif"},
+        ...options(holder.clientWidth < 520)});
+      holder.dataset.drawn = "yes";
+    };
+    draw();
+    let narrow = holder.clientWidth < 520;
+    new ResizeObserver(() => {
+      if (narrow !== (holder.clientWidth < 520)) { narrow = !narrow; draw(); } else chart.resize();
+    }).observe(holder);
+    demarc.on_theme(draw);
+  });
+  return demarc.figure(block, holder);
+};
+
+demarc.axis_name = (axis) => axis.unit ? `${axis.name} (${axis.unit})` : axis.name;
+
+demarc.axis = (axis, extra = {}) => {
+  const category = axis.categories.length > 0;
+  return {
+    type: category ? "category" : axis.log ? "log" : "value",
+    data: category ? axis.categories : undefined,
+    name: demarc.axis_name(axis), nameLocation: "middle", scale: true,
+    min: axis.low === null ? undefined : axis.low, max: axis.high === null ? undefined : axis.high,
+    axisLabel: category ? {hideOverlap: true} : {formatter: (value) => demarc.number(value), hideOverlap: true},
+    splitLine: {lineStyle: {color: demarc.color("line")}},
+    ...extra,
+  };
+};
+
+demarc.grid = (narrow, legend) => ({left: narrow ? 56 : 72, right: narrow ? 14 : 26, top: legend ? 40 : 18, bottom: 52});
+
+demarc.makers.chart = (block) => demarc.plot(block, (narrow) => {
+  const category = block.x.categories.length > 0;
+  const bars = block.series.filter((one) => one.kind === "bar").length;
+  const legend = block.series.length > 1;
+  const series = [];
+  let bar = 0;
+  block.series.forEach((one, i) => {
+    const color = demarc.palette[i % demarc.palette.length];
+    const offset = one.kind === "bar" ? bar++ - (bars - 1) / 2 : 0;
+    series.push({name: one.name, type: one.kind, data: one.points, color, encode: {x: 0, y: 1}, barGap: "10%", barCategoryGap: "30%",
+      showSymbol: one.points.length <= 60, symbolSize: one.kind === "scatter" ? 8 : 5, large: one.points.length > 4000,
+      markLine: i === 0 ? reference_lines(block) : undefined});
+    if (!one.points.some((point) => point.length > 2 && point[2] !== point[3])) return;
+    series.push({name: one.name, type: "custom", data: one.points, color, encode: {x: 0, y: [1, 2, 3]}, z: 5, silent: true,
+      renderItem: (params, api) => {
+        if (Number.isNaN(api.value(2)) || api.value(2) === undefined) return null;
+        const step = category && one.kind === "bar" ? api.size([1, 0])[0] * 0.7 / bars : 0;
+        const low = api.coord([api.value(0), api.value(2)]), high = api.coord([api.value(0), api.value(3)]);
+        const x = low[0] + offset * step * 1.02, cap = 4, style = {stroke: demarc.color("ink"), lineWidth: 1.2, fill: "none"};
+        const line = (x1, y1, x2, y2) => ({type: "line", shape: {x1, y1, x2, y2}, style});
+        return {type: "group", children: [line(x, low[1], x, high[1]), line(x - cap, low[1], x + cap, low[1]), line(x - cap, high[1], x + cap, high[1])]};
+      }});
+  });
+  return {
+    grid: demarc.grid(narrow, legend),
+    legend: legend ? {type: "scroll", top: 0} : undefined,
+    tooltip: {trigger: bars ? "axis" : "item", confine: true, renderMode: "richText", formatter: (hit) => (Array.isArray(hit) ? hit : [hit])
+      .filter((entry) => entry.seriesType !== "custom" && Array.isArray(entry.value)).map((entry) => tooltip_text(block, entry)).join("\n")},
+    xAxis: demarc.axis(block.x, {nameGap: 30}),
+    yAxis: demarc.axis(block.y, {nameGap: narrow ? 42 : 54}),
+    dataZoom: category ? undefined : [{type: "inside", zoomOnMouseWheel: "ctrl", moveOnMouseMove: true, filterMode: "none"}],
+    series,
+  };
+
+  function tooltip_text(chart, entry) {
+    const [x, y, low, high, label] = entry.value;
+    const place = category ? chart.x.categories[x] : demarc.number(x);
+    const range = low !== undefined && low !== high ? ` [${demarc.number(low)}, ${demarc.number(high)}]` : "";
+    return `${label ? label + ": " : ""}${entry.seriesName ? entry.seriesName + ", " : ""}${place}: ${demarc.number(y)}${range} ${chart.y.unit}`.trim();
+  }
+
+  function reference_lines(chart) {
+    const data = chart.lines.map((line) => ({name: line.name, label: {formatter: line.name, position: line.vertical ? "end" : "insideEndTop"},
+      [line.vertical ? "xAxis" : "yAxis"]: line.value}));
+    if (chart.diagonal) {
+      const values = chart.series.flatMap((one) => one.points.flatMap((point) => [point[0], point[1]])).filter((value) => value !== null);
+      const low = Math.min(...values), high = Math.max(...values);
+      data.push([{coord: [low, low]}, {coord: [high, high], label: {show: false}}]);
+    }
+    return data.length ? {silent: true, symbol: "none", lineStyle: {type: "dashed", color: demarc.color("soft")}, label: {color: demarc.color("soft")}, data} : undefined;
+  }
+});
+
+demarc.makers.box = (block) => demarc.plot(block, (narrow) => {
+  const names = block.samples.map((sample) => sample.name);
+  const boxes = [], extremes = [];
+  block.samples.forEach((sample, i) => {
+    if (!sample.box.length) return;
+    boxes.push([i, ...sample.box.slice(1, 6)]);
+    extremes.push([i, sample.box[0]], [i, sample.box[6]]);
+  });
+  return {
+    grid: demarc.grid(narrow, false),
+    tooltip: {confine: true, renderMode: "richText", formatter: (hit) => {
+      const sample = block.samples[hit.value[0]], names_of = ["min", "p1", "p25", "median", "p75", "p99", "max"];
+      return `${sample.name} (${sample.count} values)\n` + sample.box.map((value, k) => `${names_of[k]} ${demarc.number(value)}`).join("\n");
+    }},
+    xAxis: {type: "category", data: names, axisLabel: {hideOverlap: true, rotate: narrow && names.length > 4 ? 40 : 0}},
+    yAxis: demarc.axis(block.value, {nameGap: narrow ? 42 : 54}),
+    series: [{type: "boxplot", data: boxes, encode: {x: 0, y: [1, 2, 3, 4, 5]}, itemStyle: {borderColor: demarc.palette[0]}},
+      {type: "scatter", data: extremes, symbolSize: 5, color: demarc.palette[1]}],
+  };
+});
+
+demarc.makers.histogram = (block) => demarc.plot(block, (narrow) => ({
+  grid: demarc.grid(narrow, block.samples.length > 1),
+  legend: block.samples.length > 1 ? {type: "scroll", top: 0} : undefined,
+  tooltip: {trigger: "item", confine: true, renderMode: "richText", formatter: (hit) =>
+    `${hit.seriesName}\n${demarc.number(hit.value[0])} to ${demarc.number(hit.value[1])}: ${demarc.number(hit.value[2])}`},
+  xAxis: demarc.axis(block.value, {nameGap: 30}),
+  yAxis: {type: "value", name: "values", nameLocation: "middle", nameGap: narrow ? 42 : 54, splitLine: {lineStyle: {color: demarc.color("line")}}},
+  series: block.samples.map((sample) => ({name: sample.name, type: "custom", encode: {x: [0, 1], y: 2},
+    data: sample.counts.map((count, i) => [block.start + i * block.width, block.start + (i + 1) * block.width, count]),
+    renderItem: (params, api) => {
+      const a = api.coord([api.value(0), api.value(2)]), b = api.coord([api.value(1), 0]);
+      return {type: "rect", shape: {x: a[0], y: a[1], width: Math.max(1, b[0] - a[0] - 1), height: b[1] - a[1]},
+        style: {fill: api.visual("color"), opacity: block.samples.length > 1 ? 0.55 : 0.9}};
+    }})),
+}));
+
+demarc.makers.timeline = (block) => {
+  const height = Math.min(900, Math.max(180, 26 * block.tracks.length + 110));
+  return demarc.plot(block, (narrow) => {
+    const track = demarc.unpack(block.t), group = demarc.unpack(block.g), start = demarc.unpack(block.s), end = demarc.unpack(block.e);
+    const series = (block.groups.length ? block.groups : [""]).map((name, g) => ({name, type: "custom", encode: {x: [1, 2], y: 0}, data: [], clip: true,
+      progressive: 4000, renderItem: (params, api) => {
+        const from = api.coord([api.value(1), api.value(0)]), to = api.coord([api.value(2), api.value(0)]);
+        const tall = Math.max(2, api.size([0, 1])[1] * 0.72);
+        const clipped = echarts.graphic.clipRectByRect({x: from[0], y: from[1] - tall / 2, width: Math.max(1, to[0] - from[0]), height: tall}, params.coordSys);
+        return clipped && {type: "rect", shape: clipped, style: {fill: demarc.palette[g % demarc.palette.length], stroke: demarc.color("card"), lineWidth: clipped.width > 6 ? 0.8 : 0}};
+      }}));
+    for (let i = 0; i < track.length; ++i) series[Math.min(group[i], series.length - 1)].data.push([track[i], start[i], end[i], i]);
+    return {
+      grid: {left: narrow ? 62 : 96, right: 18, top: block.groups.length > 1 ? 36 : 14, bottom: 84},
+      legend: block.groups.length > 1 ? {type: "scroll", top: 0, data: block.groups.map((name, g) => ({name, itemStyle: {color: demarc.palette[g % demarc.palette.length]}}))} : undefined,
+      tooltip: {confine: true, renderMode: "richText", formatter: (hit) => {
+        const [row, from, to, i] = hit.value;
+        return `${block.labels[i] || hit.seriesName}\n${block.tracks[row]}\n${demarc.number(from)} to ${demarc.number(to)} ${block.unit}`;
+      }},
+      xAxis: {type: "value", name: block.unit, nameLocation: "middle", nameGap: 26, scale: true, min: "dataMin", max: "dataMax", axisLabel: {formatter: (value) => demarc.number(value), hideOverlap: true}},
+      yAxis: {type: "category", data: block.tracks, inverse: true},
+      dataZoom: [{type: "slider", filterMode: "weakFilter", bottom: 8, height: 22, showDataShadow: false, labelFormatter: ""}, {type: "inside", filterMode: "weakFilter", zoomOnMouseWheel: "ctrl"}],
+      series,
+    };
+  }, height);
+};

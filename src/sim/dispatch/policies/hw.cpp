@@ -1,0 +1,65 @@
+// What the hardware's load balancer does with the blocks of one kernel, as far as experiments show:
+// GPCs take turns; within a GPC the TPC with the most room gets the block, within the TPC its
+// emptier SM. The TPC grid is SM numbers in order: sms_per_tpc SMs a TPC, tpcs_per_gpc TPCs a GPC.
+#include <algorithm>
+
+#include "dispatch/policies/usage_levels.hpp"
+
+namespace demarc::sim {
+namespace {
+
+class Hardware final : public DispatchPolicy {
+ public:
+  Hardware(std::uint32_t sms_per_tpc, std::uint32_t tpcs_per_gpc)
+      : sms_per_tpc_(std::max(sms_per_tpc, 1U)),
+        sms_per_gpc_(sms_per_tpc_ * std::max(tpcs_per_gpc, 1U)) {}
+
+  std::uint32_t choose(const Machine& machine, const BlockRequest& block) override {
+    const std::uint32_t gpcs = (machine.sms() + sms_per_gpc_ - 1) / sms_per_gpc_;
+    for (std::uint32_t tried = 0; tried < gpcs; ++tried) {
+      const std::uint32_t gpc = (next_gpc_ + tried) % gpcs;
+      const std::uint32_t sm = emptiest(machine, block, gpc * sms_per_gpc_);
+      if (sm == no_sm) continue;
+      next_gpc_ = (gpc + 1) % gpcs;
+      return sm;
+    }
+    return no_sm;
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t emptiest(const Machine& machine, const BlockRequest& block,
+                                       std::uint32_t first) const {
+    std::uint32_t best = no_sm;
+    float best_tpc = 0;
+    const std::uint32_t end = std::min(first + sms_per_gpc_, machine.sms());
+    for (std::uint32_t tpc = first; tpc < end; tpc += sms_per_tpc_) {
+      std::uint32_t best_here = no_sm;
+      float lowest = 0;
+      float sum = 0;
+      for (std::uint32_t sm = tpc; sm < std::min(tpc + sms_per_tpc_, end); ++sm) {
+        const float share = fullest_share(machine, sm, block);
+        sum += share;
+        if (!machine.fits(sm, block)) continue;
+        if (best_here == no_sm || share < lowest) {
+          best_here = sm;
+          lowest = share;
+        }
+      }
+      if (best_here == no_sm || (best != no_sm && sum >= best_tpc)) continue;
+      best = best_here;
+      best_tpc = sum;
+    }
+    return best;
+  }
+
+  std::uint32_t sms_per_tpc_, sms_per_gpc_;
+  std::uint32_t next_gpc_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<DispatchPolicy> make_hw(const PolicySettings& settings) {
+  return std::make_unique<Hardware>(settings.sms_per_tpc, settings.tpcs_per_gpc);
+}
+
+}  // namespace demarc::sim

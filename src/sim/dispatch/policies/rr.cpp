@@ -1,0 +1,50 @@
+// Round robin as published: the only candidate is the SM after the last one used. The pointer moves
+// on success only, so a full SM stops dispatch although others are free; as of 2020, passing the
+// last SM ended the tick as well.
+#include "demarc/sim/dispatch_policy.hpp"
+
+namespace demarc::sim {
+namespace {
+
+class RoundRobin final : public DispatchPolicy {
+ public:
+  explicit RoundRobin(bool wrap_ends_tick) : wrap_ends_tick_(wrap_ends_tick) {}
+
+  std::uint32_t choose(const Machine& machine, const BlockRequest& block) override {
+    if (wrapped_ || !machine.fits(next_, block)) return no_sm;
+    const std::uint32_t sm = next_++;
+    if (next_ == machine.sms()) {
+      next_ = 0;
+      wrapped_ = wrap_ends_tick_;
+    }
+    return sm;
+  }
+
+  std::size_t choose_many(Machine& machine, BlockRequest block,
+                          std::span<std::uint32_t> out) override {
+    std::size_t count = 0;
+    for (; count < out.size(); ++count) {
+      const std::uint32_t sm = RoundRobin::choose(machine, block);
+      if (sm == no_sm) break;
+      machine.occupy(sm, block);
+      out[count] = sm;
+    }
+    machine.count_placed(block, count);
+    return count;
+  }
+
+  void begin_tick() override { wrapped_ = false; }
+
+ private:
+  bool wrap_ends_tick_;
+  bool wrapped_ = false;
+  std::uint32_t next_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<DispatchPolicy> make_rr(const PolicySettings& settings) {
+  return std::make_unique<RoundRobin>(settings.model == TbModel::simtbs_2020);
+}
+
+}  // namespace demarc::sim

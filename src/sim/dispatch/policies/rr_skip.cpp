@@ -1,0 +1,30 @@
+// Round robin that moves past SMs without room: what the literature calls round robin.
+#include "demarc/sim/dispatch_policy.hpp"
+
+namespace demarc::sim {
+namespace {
+
+class SkippingRoundRobin final : public DispatchPolicy {
+ public:
+  std::uint32_t choose(const Machine& machine, const BlockRequest& block) override {
+    for (std::uint32_t tried = 0; tried < machine.sms(); ++tried) {
+      std::uint32_t sm = next_ + tried;
+      if (sm >= machine.sms()) sm -= machine.sms();
+      if (!machine.fits(sm, block)) continue;
+      next_ = sm + 1 == machine.sms() ? 0 : sm + 1;
+      return sm;
+    }
+    return no_sm;
+  }
+
+ private:
+  std::uint32_t next_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<DispatchPolicy> make_rr_skip(const PolicySettings& /*settings*/) {
+  return std::make_unique<SkippingRoundRobin>();
+}
+
+}  // namespace demarc::sim

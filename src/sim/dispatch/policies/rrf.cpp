@@ -1,0 +1,38 @@
+// Fill one SM, then move on cyclically; the pointer keeps its place. As of 2020, passing the last
+// SM ended the tick.
+#include "demarc/sim/dispatch_policy.hpp"
+
+namespace demarc::sim {
+namespace {
+
+class FillingRoundRobin final : public DispatchPolicy {
+ public:
+  explicit FillingRoundRobin(bool wrap_ends_tick) : wrap_ends_tick_(wrap_ends_tick) {}
+
+  std::uint32_t choose(const Machine& machine, const BlockRequest& block) override {
+    if (wrapped_) return no_sm;
+    for (std::uint32_t tried = 0; tried < machine.sms(); ++tried) {
+      if (machine.fits(current_, block)) return current_;
+      if (++current_ < machine.sms()) continue;
+      current_ = 0;
+      wrapped_ = wrap_ends_tick_;
+      if (wrapped_) return no_sm;
+    }
+    return no_sm;
+  }
+
+  void begin_tick() override { wrapped_ = false; }
+
+ private:
+  bool wrap_ends_tick_;
+  bool wrapped_ = false;
+  std::uint32_t current_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<DispatchPolicy> make_rrf(const PolicySettings& settings) {
+  return std::make_unique<FillingRoundRobin>(settings.model == TbModel::simtbs_2020);
+}
+
+}  // namespace demarc::sim

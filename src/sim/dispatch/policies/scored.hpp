@@ -1,0 +1,34 @@
+// Base of policies that rank SMs by a number: the SM that fits and has the smallest score, the
+// lowest SM number among equals.
+#pragma once
+
+#include "demarc/sim/dispatch_policy.hpp"
+
+namespace demarc::sim {
+
+class ScoredPolicy : public DispatchPolicy {
+ public:
+  std::uint32_t choose(const Machine& machine, const BlockRequest& block) override;
+  // Scores every SM once, then only the one just placed on: score() may depend on the state of its
+  // own SM alone.
+  std::size_t choose_many(Machine& machine, BlockRequest block,
+                          std::span<std::uint32_t> out) override;
+
+ protected:
+  // Called only for an SM that the block fits.
+  [[nodiscard]] virtual float score(const Machine& machine, std::uint32_t sm,
+                                    const BlockRequest& block) const = 0;
+
+ private:
+  struct Candidate {
+    float score;
+    std::uint32_t sm;
+    // Order of a heap whose front is the best.
+    friend bool operator<(const Candidate& a, const Candidate& b) {
+      return a.score > b.score || (a.score == b.score && a.sm > b.sm);
+    }
+  };
+  std::vector<Candidate> heap_;
+};
+
+}  // namespace demarc::sim

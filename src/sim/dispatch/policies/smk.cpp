@@ -1,0 +1,33 @@
+// As rr, and for the indices below n_boundary as well as for the rest: the largest use plus the
+// largest request, each as a share of its capacity, is at most 1.5.
+#include "dispatch/policies/bounded_rr.hpp"
+
+namespace demarc::sim {
+namespace {
+
+struct MaximaTogether {
+  static bool holds(const Machine& machine, std::uint32_t sm, const BlockRequest& block) {
+    const std::size_t boundary = machine.spec().n_boundary;
+    return within(machine, sm, block, 0, boundary) &&
+           within(machine, sm, block, boundary, machine.resources());
+  }
+  static bool within(const Machine& machine, std::uint32_t sm, const BlockRequest& block,
+                     std::size_t from, std::size_t to) {
+    float used = 0;
+    float asked = 0;
+    for (std::size_t r = from; r < to; ++r) {
+      const auto max = static_cast<float>(machine.max(r));
+      used = std::max(used, static_cast<float>(machine.used(sm, r)) / max);
+      asked = std::max(asked, static_cast<float>(block.sm[r]) / max);
+    }
+    return used + asked <= 1.5F;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<DispatchPolicy> make_smk(const PolicySettings& /*settings*/) {
+  return std::make_unique<BoundedRoundRobin<MaximaTogether>>();
+}
+
+}  // namespace demarc::sim

@@ -1,0 +1,47 @@
+#include "dispatch/sm_overhead.hpp"
+
+#include <algorithm>
+
+namespace demarc::sim {
+
+OverheadModel::OverheadModel(const TbConfig& config)
+    : config_(&config), known_(config.resources()) {
+  constexpr std::uint32_t most_known = 2048;
+  for (std::size_t r = 0; r < known_.size(); ++r) {
+    known_[r].resize(std::min(config.sm.max[r], most_known) + std::size_t{1});
+    for (std::uint32_t used = 1; used < known_[r].size(); ++used) {
+      known_[r][used] = compute(r, used);
+    }
+  }
+}
+
+float OverheadModel::compute(std::size_t resource, std::uint32_t used) const {
+  return config_->sm_overhead.cost(
+      resource, static_cast<float>(used) / static_cast<float>(config_->sm.max[resource]));
+}
+
+float OverheadModel::sm_cost(const std::uint32_t* used) const {
+  float sum = 0;
+  for (std::size_t r = 0; r < config_->sm.n_sched; ++r) sum += one(r, used[r]);
+  float compute_units = 0;
+  for (std::size_t r = config_->sm.n_sched; r < config_->sm.n_boundary; ++r) {
+    compute_units = std::max(compute_units, one(r, used[r]));
+  }
+  sum += compute_units;
+  float others = 0;
+  for (std::size_t r = config_->sm.n_boundary; r < config_->resources(); ++r) {
+    others = std::max(others, one(r, used[r]));
+  }
+  return sum + others;
+}
+
+float OverheadModel::memory_cost(std::span<const std::uint32_t> used) const {
+  float sum = 0;
+  for (std::size_t m = 0; m < used.size(); ++m) {
+    sum += config_->memory_overhead.cost(
+        m, static_cast<float>(used[m]) / static_cast<float>(config_->memory[m]));
+  }
+  return sum;
+}
+
+}  // namespace demarc::sim

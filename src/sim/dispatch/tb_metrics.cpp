@@ -1,0 +1,145 @@
+#include <algorithm>
+#include <cmath>
+
+#include "demarc/sim/tb_report.hpp"
+#include "dispatch/sm_overhead.hpp"
+
+namespace demarc::sim {
+namespace {
+
+class StandAlone {
+ public:
+  StandAlone(const TbConfig& config, TbModel model, std::vector<std::uint32_t> memory_map)
+      : config_(config),
+        model_(model),
+        memory_map_(std::move(memory_map)),
+        overhead_(config),
+        used_(config.resources()),
+        memory_(config.memory.size()) {}
+
+  Result<std::uint32_t> time(std::size_t k) {
+    const TbKernel& kernel = config_.kernels[k];
+    const auto fields = config_.kernel_fields(k);
+    std::uint32_t per_sm = ~std::uint32_t{0};
+    for (std::size_t r = 0; r < config_.sm.n_sched; ++r) {
+      if (fields[r] == 0) {
+        if (model_ == TbModel::corrected) continue;
+        return invalid_input(
+            "{}:{}: request 0 of scheduling resource {}: the published program divides by it and "
+            "crashes; use --model corrected",
+            config_.source, kernel.line, r);
+      }
+      per_sm = std::min(per_sm, config_.sm.max[r] / fields[r]);
+    }
+    const std::uint64_t batch =
+        std::min<std::uint64_t>(std::uint64_t{per_sm} * config_.sm.n_sms, kernel.n_tb);
+    if (batch == 0) {
+      return invalid_input(
+          "{}:{}: a block of this kernel is larger than an SM: it has no "
+          "stand-alone time",
+          config_.source, kernel.line);
+    }
+    // Batches of one size take the same single-precision time, and the product of such a time and a
+    // count below 2^29 is the exact sum.
+    double sum = static_cast<double>(kernel.n_tb / batch) * double{batch_time(k, batch)};
+    const std::uint64_t rest = kernel.n_tb % batch;
+    if (rest != 0) sum += double{batch_time(k, rest)};
+    if (!(sum >= 1) || sum > double{~std::uint32_t{0}}) {
+      return invalid_input("{}:{}: the stand-alone time of this kernel comes to {}", config_.source,
+                           kernel.line, sum);
+    }
+    return static_cast<std::uint32_t>(sum);
+  }
+
+ private:
+  [[nodiscard]] float batch_time(std::size_t k, std::uint64_t blocks) {
+    const auto fields = config_.kernel_fields(k);
+    const auto per_sm =
+        static_cast<std::uint32_t>((blocks + config_.sm.n_sms - 1) / config_.sm.n_sms);
+    for (std::size_t r = 0; r < used_.size(); ++r) used_[r] = per_sm * fields[r];
+    for (std::size_t m = 0; m < memory_.size(); ++m) {
+      memory_[m] = static_cast<std::uint32_t>(blocks) * fields[memory_map_[m]];
+    }
+    const float overhead = overhead_.sm_cost(used_.data()) + overhead_.memory_cost(memory_);
+    return static_cast<float>(config_.kernels[k].duration) * (1.0F + overhead);
+  }
+
+  const TbConfig& config_;
+  TbModel model_;
+  std::vector<std::uint32_t> memory_map_;
+  OverheadModel overhead_;
+  std::vector<std::uint32_t> used_, memory_;
+};
+
+}  // namespace
+
+Result<std::uint32_t> stand_alone_time(const TbConfig& config, TbModel model, std::size_t k) {
+  DEMARC_TRY(auto map, memory_fields(config, model));
+  return StandAlone(config, model, std::move(map)).time(k);
+}
+
+Result<std::vector<std::optional<KernelFigures>>> kernel_figures(const TbConfig& config,
+                                                                 TbModel model, const TbRun& run) {
+  DEMARC_TRY(auto map, memory_fields(config, model));
+  StandAlone alone(config, model, std::move(map));
+  std::vector<std::optional<KernelFigures>> figures(run.kernels.size());
+  for (std::size_t k = 0; k < figures.size(); ++k) {
+    const KernelOutcome& outcome = run.kernels[k];
+    if (outcome.end == KernelOutcome::never) continue;
+    DEMARC_TRY(const std::uint32_t time, alone.time(k));
+    figures[k] = KernelFigures{time, outcome.end - outcome.first_run + 1,
+                               outcome.end - config.kernels[k].start + 1};
+  }
+  return figures;
+}
+
+Result<TbMetrics> tb_metrics(const TbConfig& config, TbModel model, const TbRun& run) {
+  DEMARC_TRY(const auto figures, kernel_figures(config, model, run));
+  TbMetrics metrics;
+  metrics.ticks = run.ticks;
+  metrics.kernels = figures.size();
+  double alone = 0;
+  double speed = 0;
+  double speed_squared = 0;
+  for (const auto& kernel : figures) {
+    if (!kernel) continue;
+    ++metrics.finished;
+    metrics.antt += kernel->slowdown();
+    metrics.antt_queue += kernel->queue_slowdown();
+    metrics.worst_slowdown = std::max(metrics.worst_slowdown, kernel->queue_slowdown());
+    alone += kernel->alone;
+    const double s = 1.0 / kernel->queue_slowdown();
+    speed += s;
+    speed_squared += s * s;
+  }
+  const double ticks = std::max(run.ticks, 1U);
+  if (metrics.finished > 0) {
+    const auto count = static_cast<double>(metrics.finished);
+    metrics.antt /= count;
+    metrics.antt_queue /= count;
+    metrics.fairness = speed * speed / (count * speed_squared);
+  }
+  const auto arrived = std::count_if(config.kernels.begin(), config.kernels.end(),
+                                     [&](const TbKernel& k) { return k.start < run.ticks; });
+  metrics.finished_share =
+      arrived == 0 ? 1.0 : static_cast<double>(metrics.finished) / static_cast<double>(arrived);
+  metrics.kernels_per_tick = static_cast<double>(metrics.finished) / ticks;
+  metrics.stp = alone / ticks;
+  metrics.blocks_per_tick = static_cast<double>(run.finished_blocks) / ticks;
+  const auto pairs = static_cast<double>(run.placed_blocks) - static_cast<double>(metrics.finished);
+  metrics.neighbours_together =
+      pairs > 0 ? static_cast<double>(run.neighbours_together) / pairs : 0;
+  for (std::size_t r = 0; r < config.resources(); ++r) {
+    const double capacity = double{1.0} * config.sm.n_sms * config.sm.max[r];
+    metrics.utilization.push_back(100.0 * static_cast<double>(run.sm_use[r]) / ticks / capacity);
+    metrics.utilization_full.push_back(100.0 * static_cast<double>(run.sm_use_full[r]) / ticks /
+                                       capacity);
+  }
+  for (std::size_t m = 0; m < config.memory.size(); ++m) {
+    metrics.memory.push_back(static_cast<double>(run.memory_use[m]) / ticks);
+    metrics.memory_full.push_back(static_cast<double>(run.memory_use_full[m]) / ticks);
+  }
+  return metrics;
+}
+
+}  // namespace demarc::sim

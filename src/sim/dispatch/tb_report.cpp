@@ -1,0 +1,133 @@
+// Reports for people and for programs.
+#include <iterator>
+
+#include "demarc/base/json.hpp"
+#include "demarc/base/version.hpp"
+#include "demarc/sim/tb_report.hpp"
+#include "dispatch/metrics_json.hpp"
+
+namespace demarc::sim {
+namespace {
+
+struct PolicyReport {
+  std::string policy;
+  TbRun run;
+  TbMetrics metrics;
+  std::vector<std::optional<KernelFigures>> kernels;
+};
+
+Result<std::vector<PolicyReport>> run_policies(const TbConfig& config,
+                                               const TbStudyRequest& request) {
+  std::vector<std::string> names = request.policies;
+  if (names.empty()) {
+    for (const PolicyInfo& info : dispatch_policies()) names.emplace_back(info.name);
+  }
+  std::vector<PolicyReport> reports;
+  for (const std::string& name : names) {
+    TbOptions options;
+    options.model = request.model;
+    options.policy = name;
+    PolicyReport report;
+    report.policy = name;
+    DEMARC_TRY(report.run, simulate(config, options));
+    DEMARC_TRY(report.metrics, tb_metrics(config, request.model, report.run));
+    DEMARC_TRY(report.kernels, kernel_figures(config, request.model, report.run));
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+Json kernel_json(const TbConfig& config, const PolicyReport& report, std::size_t k) {
+  const TbKernel& kernel = config.kernels[k];
+  const KernelOutcome& outcome = report.run.kernels[k];
+  Json value{{"kernel", k + 1},
+             {"line", kernel.line},
+             {"type", kernel.type},
+             {"start", kernel.start},
+             {"blocks", kernel.n_tb}};
+  if (outcome.first_run != KernelOutcome::never) value["first_run"] = outcome.first_run;
+  if (const auto& figures = report.kernels[k]) {
+    value["end"] = outcome.end;
+    value["alone"] = figures->alone;
+    value["slowdown"] = figures->slowdown();
+    value["queue_slowdown"] = figures->queue_slowdown();
+  }
+  return value;
+}
+
+std::string schedule_json(const TbConfig& config, const TbStudyRequest& request,
+                          const std::vector<PolicyReport>& reports) {
+  Json root{{"schema", "demarc.schedule/1"}, {"version", version()},
+            {"config", config.source},       {"model", to_string(request.model)},
+            {"sms", config.sm.n_sms},        {"policies", Json::array()}};
+  for (const PolicyReport& report : reports) {
+    Json entry{{"policy", report.policy}};
+    entry.update(metrics_json(report.metrics));
+    if (report.run.out_of_memory) entry["out_of_memory"] = *report.run.out_of_memory;
+    if (request.kernels) {
+      entry["kernel"] = Json::array();
+      for (std::size_t k = 0; k < config.kernels.size(); ++k) {
+        entry["kernel"].push_back(kernel_json(config, report, k));
+      }
+    }
+    root["policies"].push_back(std::move(entry));
+  }
+  return root.dump(2) + "\n";
+}
+
+std::string schedule_table(const TbConfig& config, const TbStudyRequest& request,
+                           const std::vector<PolicyReport>& reports) {
+  fmt::memory_buffer out;
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "{}: {} SMs, {} kernels, model {}\n", config.source, config.sm.n_sms,
+                 config.kernels.size(), to_string(request.model));
+  fmt::format_to(to, "{:<13} {:>9} {:>8} {:>8} {:>9} {:>7} {:>8} {:>8} {:>8} {:>8}\n", "policy",
+                 "ticks", "finished", "ANTT", "ANTT+wait", "STP", "fairness", "SM use", "+last",
+                 "blocks/t");
+  for (const PolicyReport& report : reports) {
+    const TbMetrics& m = report.metrics;
+    fmt::format_to(to,
+                   "{:<13} {:>9} {:>7.1f}% {:>8.3f} {:>9.3f} {:>7.3f} {:>8.3f} {:>7.2f}% "
+                   "{:>7.2f}% {:>8.2f}{}\n",
+                   report.policy, m.ticks, 100 * m.finished_share, m.antt, m.antt_queue, m.stp,
+                   m.fairness, m.utilization[0], m.utilization_full[0], m.blocks_per_tick,
+                   report.run.out_of_memory ? "  ended: out of memory" : "");
+    if (!request.kernels) continue;
+    for (std::size_t k = 0; k < report.kernels.size(); ++k) {
+      const auto& figures = report.kernels[k];
+      if (!figures) continue;
+      fmt::format_to(to, "  kernel {:>4} (line {}): alone {}, took {}, with waiting {}\n", k + 1,
+                     config.kernels[k].line, figures->alone, figures->time, figures->queue_time);
+    }
+  }
+  return fmt::to_string(out);
+}
+
+}  // namespace
+
+Json metrics_json(const TbMetrics& m) {
+  return Json{{"ticks", m.ticks},
+              {"kernels", m.kernels},
+              {"finished", m.finished},
+              {"finished_share", m.finished_share},
+              {"antt", m.antt},
+              {"antt_with_queueing", m.antt_queue},
+              {"stp", m.stp},
+              {"kernels_per_tick", m.kernels_per_tick},
+              {"fairness", m.fairness},
+              {"worst_slowdown", m.worst_slowdown},
+              {"blocks_per_tick", m.blocks_per_tick},
+              {"neighbours_together", m.neighbours_together},
+              {"utilization_percent", m.utilization},
+              {"utilization_with_last_tick_percent", m.utilization_full},
+              {"memory_use", m.memory},
+              {"memory_use_with_last_tick", m.memory_full}};
+}
+
+Result<std::string> report_schedule(const TbConfig& config, const TbStudyRequest& request) {
+  DEMARC_TRY(const auto reports, run_policies(config, request));
+  return request.json ? schedule_json(config, request, reports)
+                      : schedule_table(config, request, reports);
+}
+
+}  // namespace demarc::sim

@@ -1,0 +1,331 @@
+// The tick loop. Ticks without blocks are jumped over, steps are computed anew only when occupancy
+// changed, and a policy that found no room is not asked again before something was freed.
+#include "demarc/sim/tb_simulation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+#include "dispatch/residents.hpp"
+#include "dispatch/sm_overhead.hpp"
+
+namespace demarc::sim {
+namespace {
+
+class TbSimulation {
+ public:
+  TbSimulation(const TbConfig& config, const TbOptions& options)
+      : config_(config),
+        options_(options),
+        machine_(config.sm),
+        overhead_(config),
+        residents_(config.sm.n_sms),
+        memory_used_(config.memory.size()),
+        memory_request_(config.memory.size()),
+        sm_cost_(config.sm.n_sms),
+        step_(config.sm.n_sms),
+        stale_(config.sm.n_sms, true) {}
+
+  Result<TbRun> run() {
+    DEMARC_TRY(memory_map_, memory_fields(config_, options_.model));
+    DEMARC_TRY(const PolicyInfo* info, find_policy(options_.policy));
+    PolicySettings settings;
+    settings.model = options_.model;
+    settings.spec = config_.sm;
+    settings.blocks_per_group = options_.blocks_per_group;
+    policy_ = info->make(settings);
+    DEMARC_CHECK(prepare());
+    while (finished_ < config_.kernels.size() && (limit_ == 0 || tick_ < limit_)) {
+      if (residents_.groups() == 0 && head_ == arrived_) {
+        const std::uint32_t start = config_.kernels[order_of(arrived_)].start;
+        if (start > tick_) {
+          skip_to(limit_ == 0 ? start : std::min(start, limit_));
+          continue;
+        }
+      }
+      DEMARC_CHECK(one_tick());
+      if (run_.out_of_memory) break;
+      if (tick_ == ~std::uint32_t{0}) {
+        return invalid_input("{}: the tick counter is exhausted", config_.source);
+      }
+      ++tick_;
+    }
+    run_.ticks = tick_;
+    return std::move(run_);
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t order_of(std::size_t position) const {
+    return order_.empty() ? static_cast<std::uint32_t>(position) : order_[position];
+  }
+
+  Result<void> prepare() {
+    const auto& kernels = config_.kernels;
+    const auto later = [](const TbKernel& a, const TbKernel& b) { return a.start < b.start; };
+    if (const auto at = std::is_sorted_until(kernels.begin(), kernels.end(), later);
+        at != kernels.end()) {
+      if (options_.model != TbModel::corrected) {
+        return invalid_input(
+            "{}:{}: this kernel starts at {}, before the one above it: the published program hangs "
+            "on that; sort the kernels by start or use --model corrected",
+            config_.source, at->line, at->start);
+      }
+      order_.resize(kernels.size());
+      std::iota(order_.begin(), order_.end(), 0U);
+      std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return later(kernels[a], kernels[b]);
+      });
+    }
+    for (const TbKernel& kernel : kernels) {
+      may_stand_still_ = may_stand_still_ || kernel.duration >= (1U << 24);
+    }
+    for (const OverheadTable* table : {&config_.sm_overhead, &config_.memory_overhead}) {
+      for (const float cost : table->rows.empty() ? std::vector<float>{} : table->rows[0].cost) {
+        may_stand_still_ = may_stand_still_ || cost < 0;
+      }
+    }
+    limit_ = config_.max_simtime;
+    run_.kernels.resize(kernels.size());
+    blocks_left_.resize(kernels.size());
+    for (std::size_t k = 0; k < kernels.size(); ++k) blocks_left_[k] = kernels[k].n_tb;
+    run_.sm_use.resize(config_.resources());
+    run_.sm_use_full.resize(config_.resources());
+    run_.memory_use.resize(config_.memory.size());
+    run_.memory_use_full.resize(config_.memory.size());
+    return {};
+  }
+
+  void skip_to(std::uint32_t tick) {
+    if (options_.observer != nullptr) options_.observer->ended(tick_, tick - tick_, machine_);
+    tick_ = tick;
+  }
+
+  Result<void> one_tick() {
+    while (arrived_ < config_.kernels.size() &&
+           config_.kernels[order_of(arrived_)].start == tick_) {
+      ++arrived_;
+    }
+    if (head_ < arrived_ && !machine_.full() &&
+        (!waiting_ || options_.model == TbModel::simtbs_2020)) {
+      dispatch();
+      if (run_.out_of_memory) return {};
+    }
+    add_use(run_.sm_use_full, run_.memory_use_full);
+    if (residents_.groups() > 0) {
+      idle_failures_ = 0;
+      DEMARC_CHECK(execute());
+    } else if (head_ < arrived_ && ++idle_failures_ > config_.sm.n_sms) {
+      // Nothing runs and the head of the queue found no room on the whole machine, wherever the
+      // policy's pointer stood: nothing will ever change.
+      return stuck();
+    }
+    add_use(run_.sm_use, run_.memory_use);
+    if (options_.observer != nullptr) options_.observer->ended(tick_, 1, machine_);
+    return {};
+  }
+
+  Result<void> stuck() {
+    if (limit_ != 0) {
+      add_use(run_.sm_use, run_.memory_use);
+      if (options_.observer != nullptr) {
+        options_.observer->ended(tick_, limit_ - tick_, machine_);
+      }
+      tick_ = limit_ - 1;
+      return {};
+    }
+    const TbKernel& kernel = config_.kernels[order_of(head_)];
+    return invalid_input(
+        "{}:{}: a block of this kernel never finds an SM under policy {} and blocks the queue for "
+        "ever; lower its requests or set max_simtime",
+        config_.source, kernel.line, options_.policy);
+  }
+
+  [[nodiscard]] std::uint32_t memory_request(std::uint32_t kernel, std::size_t memory) const {
+    return config_.kernel_fields(kernel)[memory_map_[memory]];
+  }
+
+  // Blocks of the head kernel that the memories have room for.
+  [[nodiscard]] std::uint64_t memory_room() const {
+    std::uint64_t room = ~std::uint64_t{0};
+    for (std::size_t m = 0; m < memory_used_.size(); ++m) {
+      if (memory_request_[m] == 0) continue;
+      const std::uint64_t free = std::uint64_t{config_.memory[m]} - memory_used_[m];
+      room = std::min(room, free / memory_request_[m]);
+    }
+    return room;
+  }
+
+  void dispatch() {
+    policy_->begin_tick();
+    while (head_ < arrived_) {
+      const std::uint32_t k = order_of(head_);
+      const TbKernel& kernel = config_.kernels[k];
+      for (std::size_t m = 0; m < memory_used_.size(); ++m)
+        memory_request_[m] = memory_request(k, m);
+      const std::uint64_t room = memory_room();
+      const std::uint64_t wanted = kernel.n_tb - head_placed_;
+      const std::uint64_t asked = std::min({wanted, room, std::uint64_t{places_.size()}});
+      const BlockRequest block{config_.kernel_fields(k).first(config_.resources()), k,
+                               head_placed_};
+      if (asked == 0) {  // no memory for one more
+        exceed_memory(block);
+        return;
+      }
+      const std::size_t placed =
+          policy_->choose_many(machine_, block, std::span(places_).first(asked));
+      take_in(k, placed);
+      head_placed_ += static_cast<std::uint32_t>(placed);
+      if (head_placed_ == kernel.n_tb) {
+        ++head_;
+        head_placed_ = 0;
+      }
+      if (placed < asked) {
+        waiting_ = true;
+        return;
+      }
+    }
+  }
+
+  // The next block finds no memory: the published program ends if the policy has an SM for it.
+  void exceed_memory(const BlockRequest& block) {
+    if (options_.model == TbModel::corrected || policy_->choose(machine_, block) == no_sm) {
+      waiting_ = true;
+      return;
+    }
+    for (std::size_t m = 0; m < memory_used_.size(); ++m) {
+      const std::uint64_t use = std::uint64_t{memory_used_[m]} + memory_request_[m];
+      if (use <= config_.memory[m]) continue;
+      run_.out_of_memory = static_cast<std::uint32_t>(use);
+      return;
+    }
+  }
+
+  void take_in(std::uint32_t k, std::size_t placed) {
+    if (placed == 0) return;
+    if (run_.kernels[k].first_run == KernelOutcome::never) run_.kernels[k].first_run = tick_;
+    const auto work = static_cast<float>(config_.kernels[k].duration);
+    const bool watched = options_.observer != nullptr;
+    std::uint32_t previous = head_placed_ == 0 ? no_sm : last_place_;
+    for (std::size_t i = 0; i < placed; ++i) {
+      const std::uint32_t sm = places_[i];
+      residents_.add(sm, k, tick_, work);
+      stale_[sm] = true;
+      run_.neighbours_together += sm == previous ? 1U : 0U;
+      previous = sm;
+      if (watched) options_.observer->placed(tick_, sm, k, 1);
+    }
+    last_place_ = previous;
+    for (std::size_t m = 0; m < memory_used_.size(); ++m) {
+      memory_used_[m] += static_cast<std::uint32_t>(placed) * memory_request_[m];
+    }
+    run_.placed_blocks += placed;
+    changed_ = true;
+  }
+
+  Result<void> execute() {
+    if (changed_) {
+      const float memory_cost = overhead_.memory_cost(memory_used_);
+      if (std::isnan(memory_cost)) {
+        return invalid_input(
+            "{}:{}: this first row at ratio 0 divides by zero when no memory is in use (tick {}): "
+            "the published program crashes on that; start the table above 0",
+            config_.source, config_.memory_overhead.rows.front().line, tick_);
+      }
+      for (std::uint32_t sm = 0; sm < config_.sm.n_sms; ++sm) {
+        if (!stale_[sm]) continue;
+        sm_cost_[sm] = overhead_.sm_cost(machine_.usage(sm));
+        stale_[sm] = false;
+      }
+      compute_steps(sm_cost_.data(), memory_cost, step_.data(), step_.size());
+      changed_ = false;
+    }
+    if (may_stand_still_) before_ = residents_.work();
+    std::size_t count = 0;
+    const std::vector<CompletionHit>& hits = residents_.advance(step_.data(), count);
+    while (count > 0) complete(hits[--count]);
+    if (may_stand_still_ && !changed_ && before_ == residents_.work()) return stand_still();
+    return {};
+  }
+
+  // No block made progress: the subtraction is below half a unit in the last place.
+  Result<void> stand_still() {
+    if (limit_ != 0) return {};
+    for (std::uint32_t sm = 0; sm < config_.sm.n_sms; ++sm) {
+      if (residents_.empty(sm)) continue;
+      return invalid_input(
+          "{}:{}: a block of this kernel never ends: in single precision its remaining work is too "
+          "large for one tick to lessen it; shorten it or set max_simtime",
+          config_.source, config_.kernels[residents_.group(sm, 0).kernel].line);
+    }
+    return {};
+  }
+
+  void complete(const CompletionHit& hit) {
+    std::uint32_t mask = hit.mask;
+    while (mask != 0) {
+      const std::uint32_t bit = 31U - static_cast<std::uint32_t>(std::countl_zero(mask));
+      mask ^= 1U << bit;
+      const std::uint32_t lane = hit.lane + bit;
+      const Residents::Group group = residents_.group(hit.sm, lane);
+      residents_.remove(hit.sm, lane);
+      const auto fields = config_.kernel_fields(group.kernel);
+      machine_.release(hit.sm, fields.first(config_.resources()), group.blocks);
+      for (std::size_t m = 0; m < memory_used_.size(); ++m) {
+        memory_used_[m] -= group.blocks * fields[memory_map_[m]];
+      }
+      run_.finished_blocks += group.blocks;
+      if ((blocks_left_[group.kernel] -= group.blocks) == 0) {
+        run_.kernels[group.kernel].end = tick_;
+        ++finished_;
+      }
+      if (options_.observer != nullptr) {
+        options_.observer->finished(tick_, hit.sm, group.kernel, group.placed_tick, group.blocks);
+      }
+    }
+    stale_[hit.sm] = true;
+    changed_ = true;
+    waiting_ = false;
+  }
+
+  void add_use(std::vector<std::uint64_t>& sm, std::vector<std::uint64_t>& memory) const {
+    for (std::size_t r = 0; r < sm.size(); ++r) sm[r] += machine_.total(r);
+    for (std::size_t m = 0; m < memory.size(); ++m) memory[m] += memory_used_[m];
+  }
+
+  const TbConfig& config_;
+  const TbOptions& options_;
+  std::vector<std::uint32_t> memory_map_;
+  std::unique_ptr<DispatchPolicy> policy_;
+  Machine machine_;
+  OverheadModel overhead_;
+  Residents residents_;
+  std::vector<std::uint32_t> memory_used_, memory_request_;
+  std::vector<float> sm_cost_, step_;
+  std::vector<std::uint8_t> stale_;   // the SM's use changed since sm_cost_ was computed
+  std::vector<std::uint32_t> order_;  // kernels by start; empty: file order
+  std::vector<std::uint32_t> blocks_left_;
+  std::vector<float> before_;
+  std::array<std::uint32_t, 1024> places_{};
+  TbRun run_;
+  std::uint32_t limit_ = 0;
+  std::uint32_t tick_ = 0;
+  std::size_t head_ = 0;     // oldest kernel with an unplaced block
+  std::size_t arrived_ = 0;  // kernels before this one have arrived
+  std::uint32_t head_placed_ = 0;
+  std::uint32_t last_place_ = no_sm;
+  std::size_t finished_ = 0;
+  std::uint32_t idle_failures_ = 0;
+  bool waiting_ = false;  // no room, and nothing freed since
+  bool changed_ = true;   // occupancy changed since step_ was computed
+  bool may_stand_still_ = false;
+};
+
+}  // namespace
+
+Result<TbRun> simulate(const TbConfig& config, const TbOptions& options) {
+  return TbSimulation(config, options).run();
+}
+
+}  // namespace demarc::sim

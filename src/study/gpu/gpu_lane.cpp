@@ -1,0 +1,190 @@
+#include "gpu/gpu_lane.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+namespace demarc::study {
+namespace {
+
+using LaneClock = std::chrono::steady_clock;
+
+double elapsed_seconds(LaneClock::time_point start) {
+  return std::chrono::duration<double>(LaneClock::now() - start).count();
+}
+
+// Runs a launch again and again in a thread until told to stop, a few runs ahead of the GPU.
+class LaunchLoop {
+ public:
+  LaunchLoop(const cuda::Gpu& gpu, const cuda::Stream& stream, const ResidentLaunch& launch,
+             std::vector<cuda::Event> marks)
+      : gpu_(gpu), stream_(stream), launch_(launch), marks_(std::move(marks)) {
+    thread_ = std::thread([this] { loop(); });
+  }
+  ~LaunchLoop() { finish(); }
+  LaunchLoop(const LaunchLoop&) = delete;
+  LaunchLoop& operator=(const LaunchLoop&) = delete;
+
+  // Waits until the first run has ended: from then on the part is busy.
+  Result<void> wait_for_first() {
+    const auto begun = LaneClock::now();
+    while (finished_ == 0 && !failed_) {
+      if (elapsed_seconds(begun) > 60) {
+        return check_failed("an aggressor's first run did not end within 60 s");
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    return failed_ ? tl::unexpected(error_) : Result<void>{};
+  }
+
+  Result<double> finish() {
+    stopping_ = true;
+    if (thread_.joinable()) thread_.join();
+    if (failed_) return tl::unexpected(error_);
+    return rate_;
+  }
+
+ private:
+  void loop() {
+    const auto outcome = run();
+    if (outcome) return;
+    error_ = outcome.error();
+    failed_ = true;
+  }
+
+  Result<void> wait_mark(std::size_t i) {
+    while (true) {
+      const cuda::CuResult code = gpu_.api().cuEventQuery(marks_[i].handle());
+      if (code == cuda::cu_success) return {};
+      if (code != cuda::cu_error_not_ready) return gpu_.check(code, "an aggressor's run");
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  }
+
+  Result<void> run() {
+    DEMARC_CHECK(gpu_.make_current());
+    const auto begun = LaneClock::now();
+    std::uint64_t enqueued = 0;
+    while (!stopping_) {
+      const std::size_t mark = enqueued % marks_.size();
+      if (enqueued >= marks_.size()) {
+        DEMARC_CHECK(wait_mark(mark));
+        ++finished_;
+      }
+      DEMARC_CHECK(launch_.enqueue(stream_));
+      DEMARC_CHECK(marks_[mark].record(stream_));
+      ++enqueued;
+    }
+    rate_ = static_cast<double>(finished_) / std::max(elapsed_seconds(begun), 1e-9);
+    return stream_.wait();
+  }
+
+  const cuda::Gpu& gpu_;
+  const cuda::Stream& stream_;
+  const ResidentLaunch& launch_;
+  std::vector<cuda::Event> marks_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> failed_{false};
+  std::atomic<std::uint64_t> finished_{0};
+  double rate_ = 0;
+  Error error_;
+  std::thread thread_;
+};
+
+class GpuLane : public Lane {
+ public:
+  GpuLane(std::shared_ptr<ResidentSet> set, std::shared_ptr<const cuda::Stream> stream)
+      : set_(std::move(set)), stream_(std::move(stream)) {}
+
+  Result<void> load(const Workload& workload) override {
+    DEMARC_TRY(current_, set_->get(workload, *stream_));
+    return {};
+  }
+
+  // Runs are enqueued in batches, so that the GPU always has the next one waiting and the host's
+  // part of a launch stays out of the times; one more run in front of each batch takes the delay
+  // until the queue has filled and is not counted.
+  Result<std::vector<double>> sample(std::uint32_t count, double longest_seconds) override {
+    constexpr std::uint32_t batch = 25;
+    const auto begun = LaneClock::now();
+    DEMARC_CHECK(make_events(std::min(count, batch) + 1));
+    std::vector<double> times;
+    while (times.size() < count && (times.empty() || elapsed_seconds(begun) < longest_seconds)) {
+      const auto runs =
+          std::min<std::uint32_t>(batch, count - static_cast<std::uint32_t>(times.size()));
+      DEMARC_CHECK(current_->enqueue(*stream_));
+      DEMARC_CHECK(events_[0].record(*stream_));
+      for (std::uint32_t i = 0; i < runs; ++i) {
+        DEMARC_CHECK(current_->enqueue(*stream_));
+        DEMARC_CHECK(events_[i + 1].record(*stream_));
+      }
+      DEMARC_CHECK(stream_->wait());
+      for (std::uint32_t i = 0; i < runs; ++i) {
+        DEMARC_TRY(const double ms, events_[i + 1].milliseconds_since(events_[i]));
+        times.push_back(ms * 1e6);
+      }
+    }
+    return times;
+  }
+
+  Result<Outputs> outputs() override { return current_->checked_run(*stream_); }
+
+  Result<void> start() override {
+    std::vector<cuda::Event> marks;
+    for (int i = 0; i < runs_ahead; ++i) {
+      DEMARC_TRY(auto event, cuda::Event::create(set_->gpu()));
+      marks.push_back(std::move(event));
+    }
+    loop_ = std::make_unique<LaunchLoop>(*set_->gpu(), *stream_, *current_, std::move(marks));
+    return loop_->wait_for_first();
+  }
+
+  Result<double> stop() override {
+    if (!loop_) return 0.0;
+    const auto rate = loop_->finish();
+    loop_.reset();
+    return rate;
+  }
+
+ private:
+  static constexpr int runs_ahead = 8;
+
+  Result<void> make_events(std::size_t count) {
+    while (events_.size() < count) {
+      DEMARC_TRY(auto event, cuda::Event::create(set_->gpu()));
+      events_.push_back(std::move(event));
+    }
+    return {};
+  }
+
+  std::shared_ptr<ResidentSet> set_;
+  std::shared_ptr<const cuda::Stream> stream_;
+  ResidentLaunch* current_ = nullptr;
+  std::vector<cuda::Event> events_;
+  std::unique_ptr<LaunchLoop> loop_;
+};
+
+}  // namespace
+
+Result<ResidentLaunch*> ResidentSet::get(const Workload& workload, const cuda::Stream& stream) {
+  const auto found = resident_.find(workload.spec);
+  if (found != resident_.end()) return found->second.get();
+  DEMARC_TRY(const auto loaded, reader_(workload));
+  auto made = ResidentLaunch::make(gpu_, *memory_, loaded, stream);
+  if (!made && made.error().kind == ErrorKind::missing_capability && !resident_.empty()) {
+    resident_.clear();  // perhaps the memory is full of workloads used earlier
+    made = ResidentLaunch::make(gpu_, *memory_, loaded, stream);
+  }
+  if (!made) {
+    return tl::unexpected(Error{
+        made.error().kind, fmt::format("workload '{}': {}", workload.name, made.error().message)});
+  }
+  return resident_.emplace(workload.spec, std::move(*made)).first->second.get();
+}
+
+std::unique_ptr<Lane> make_gpu_lane(std::shared_ptr<ResidentSet> set,
+                                    std::shared_ptr<const cuda::Stream> stream) {
+  return std::make_unique<GpuLane>(std::move(set), std::move(stream));
+}
+
+}  // namespace demarc::study

@@ -1,0 +1,43 @@
+#include "gpu/memory_source.hpp"
+
+namespace demarc::study {
+namespace {
+
+class PlainBuffer : public PlacedBuffer {
+ public:
+  explicit PlainBuffer(cuda::DeviceBuffer buffer) : buffer_(std::move(buffer)) {}
+  std::uint64_t address() const override { return buffer_.address(); }
+  Result<void> upload(const void* source, std::size_t bytes) override {
+    return buffer_.upload(source, bytes);
+  }
+  Result<void> download(void* target, std::size_t bytes) override {
+    return buffer_.download(target, bytes);
+  }
+
+ private:
+  cuda::DeviceBuffer buffer_;
+};
+
+class PlainMemory : public MemorySource {
+ public:
+  explicit PlainMemory(cuda::GpuPointer gpu) : gpu_(std::move(gpu)) {}
+  Result<std::unique_ptr<PlacedBuffer>> place(std::size_t bytes) override {
+    DEMARC_TRY(auto buffer, cuda::DeviceBuffer::allocate(gpu_, bytes));
+    return std::make_unique<PlainBuffer>(std::move(buffer));
+  }
+  Result<std::string> adapt(const std::string& ptx, const std::string&) const override {
+    return ptx;
+  }
+  std::string account() const override { return "memory not divided"; }
+
+ private:
+  cuda::GpuPointer gpu_;
+};
+
+}  // namespace
+
+std::shared_ptr<MemorySource> make_plain_memory(cuda::GpuPointer gpu) {
+  return std::make_shared<PlainMemory>(std::move(gpu));
+}
+
+}  // namespace demarc::study

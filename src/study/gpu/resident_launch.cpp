@@ -1,0 +1,223 @@
+#include "gpu/resident_launch.hpp"
+
+#include <cmath>
+#include <cstring>
+
+#include "gpu/support_kernels.hpp"
+
+namespace demarc::study {
+namespace {
+
+constexpr std::uint32_t support_blocks = 512;
+constexpr std::uint32_t support_threads = 256;
+
+double element_of(gpu::ScalarType type, const std::byte* at) {
+  gpu::Scalar scalar{type, 0};
+  std::memcpy(&scalar.bits, at, gpu::size_of(type));
+  return gpu::to_double(scalar);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ResidentLaunch>> ResidentLaunch::make(const cuda::GpuPointer& gpu,
+                                                             MemorySource& memory,
+                                                             LoadedLaunch loaded,
+                                                             const cuda::Stream& stream) {
+  auto self = std::unique_ptr<ResidentLaunch>(new ResidentLaunch());
+  self->loaded_ = std::move(loaded);
+  DEMARC_CHECK(self->place_buffers(memory));
+  DEMARC_CHECK(self->load_kernels(gpu, memory));
+  DEMARC_CHECK(self->find_written(memory, stream));
+  return self;
+}
+
+Result<void> ResidentLaunch::place_buffers(MemorySource& memory) {
+  std::vector<std::uint64_t> addresses;
+  for (const gpu::Buffer& buffer : loaded_.launch.buffers) {
+    Buffer placed;
+    placed.words = (buffer.bytes + 3) / 4;
+    DEMARC_TRY(placed.placed, memory.place(placed.words * 4));
+    addresses.push_back(placed.placed->address());
+    buffers_.push_back(std::move(placed));
+  }
+  DEMARC_TRY(result_, memory.place(256));
+  initial_ = loaded_.contents;
+  if (!initial_) {
+    DEMARC_TRY(auto contents, gpu::initial_memory(loaded_.launch, addresses));
+    initial_ = std::make_shared<const gpu::Memory>(std::move(contents));
+  }
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    DEMARC_CHECK(fill(*buffers_[i].placed, i));
+  }
+  return {};
+}
+
+// The buffer's first content, and zeros up to the next whole word.
+Result<void> ResidentLaunch::fill(PlacedBuffer& to, std::size_t buffer) const {
+  std::vector<std::byte> bytes = initial_->at(buffer);
+  bytes.resize(buffers_[buffer].words * 4);
+  return to.upload(bytes.data(), bytes.size());
+}
+
+Result<void> ResidentLaunch::load_kernels(const cuda::GpuPointer& gpu, const MemorySource& memory) {
+  const gpu::Launch& launch = loaded_.launch;
+  std::vector<std::uint64_t> addresses;
+  for (const Buffer& buffer : buffers_) addresses.push_back(buffer.placed->address());
+  DEMARC_TRY(const auto text, memory.adapt(loaded_.ptx, launch.ptx));
+  DEMARC_TRY(auto module, cuda::Module::load(gpu, text, launch.ptx));
+  for (const gpu::KernelLaunch& kernel : launch.kernels) {
+    DEMARC_TRY(auto function, module.function(kernel.kernel));
+    cuda::LaunchShape shape;
+    const auto set = [](std::uint32_t* to, const gpu::Dim3& from) {
+      to[0] = from.x;
+      to[1] = from.y;
+      to[2] = from.z;
+    };
+    set(shape.grid, kernel.grid);
+    set(shape.block, kernel.block);
+    shape.shared_bytes = kernel.dynamic_shared_bytes;
+    if (shape.shared_bytes > 48 * 1024) {
+      DEMARC_CHECK(function.set(cuda::function_max_dynamic_shared_bytes,
+                                static_cast<int>(shape.shared_bytes)));
+    }
+    std::vector<std::vector<std::byte>> arguments;
+    for (const gpu::Argument& argument : kernel.arguments) {
+      arguments.push_back(gpu::pack_argument(argument, addresses));
+    }
+    kernels_.push_back({std::move(function), shape, std::move(arguments)});
+  }
+  DEMARC_TRY(const auto support, memory.adapt(support_kernels_ptx(), "support kernels"));
+  DEMARC_TRY(auto support_module, cuda::Module::load(gpu, support, "support kernels"));
+  DEMARC_TRY(auto copy, support_module.function("demarc_copy"));
+  DEMARC_TRY(auto digest, support_module.function("demarc_digest"));
+  copy_ = std::make_unique<cuda::Function>(std::move(copy));
+  digest_ = std::make_unique<cuda::Function>(std::move(digest));
+  modules_.push_back(std::move(module));
+  modules_.push_back(std::move(support_module));
+  return {};
+}
+
+// Buffers whose digest a run changes get a copy to be restored from. Two runs from fresh inputs
+// tell whether the outputs repeat to the bit.
+Result<void> ResidentLaunch::find_written(MemorySource& memory, const cuda::Stream& stream) {
+  std::vector<std::uint64_t> before;
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    DEMARC_TRY(const std::uint64_t d, digest(stream, i));
+    std::vector<std::uint32_t> words(buffers_[i].words);
+    std::memcpy(words.data(), initial_->at(i).data(), initial_->at(i).size());
+    if (d != digest_of(words, static_cast<std::uint32_t>(i))) {
+      return check_failed("buffer '{}' of '{}' does not read back as it was written",
+                          loaded_.launch.buffers[i].name, loaded_.launch.name);
+    }
+    before.push_back(d);
+  }
+  DEMARC_CHECK(enqueue(stream));
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    DEMARC_TRY(const std::uint64_t after, digest(stream, i));
+    if (after == before[i] && !loaded_.launch.buffers[i].output) continue;
+    DEMARC_TRY(buffers_[i].pristine, memory.place(buffers_[i].words * 4));
+    DEMARC_CHECK(fill(*buffers_[i].pristine, i));
+  }
+  initial_.reset();
+  loaded_.contents.reset();
+  DEMARC_TRY(const std::uint64_t first, output_digest(stream));
+  DEMARC_CHECK(restore(stream));
+  DEMARC_CHECK(enqueue(stream));
+  DEMARC_TRY(const std::uint64_t second, output_digest(stream));
+  exact_ = first == second;
+  if (!exact_) {
+    DEMARC_TRY(expected_, read_outputs());
+  }
+  return {};
+}
+
+Result<void> ResidentLaunch::enqueue(const cuda::Stream& stream) const {
+  for (const Kernel& kernel : kernels_) {
+    void* pointers[1024];
+    for (std::size_t i = 0; i < kernel.arguments.size() && i < std::size(pointers); ++i) {
+      pointers[i] = const_cast<std::byte*>(kernel.arguments[i].data());
+    }
+    DEMARC_CHECK(cuda::launch_raw(stream, kernel.function, kernel.shape, pointers));
+  }
+  return {};
+}
+
+Result<void> ResidentLaunch::restore(const cuda::Stream& stream) const {
+  for (const Buffer& buffer : buffers_) {
+    if (!buffer.pristine) continue;
+    DEMARC_CHECK(cuda::launch(stream, *copy_,
+                              cuda::LaunchShape::line(support_blocks, support_threads),
+                              buffer.placed->address(), buffer.pristine->address(), buffer.words));
+  }
+  return {};
+}
+
+Result<std::uint64_t> ResidentLaunch::digest(const cuda::Stream& stream, std::size_t buffer) {
+  DEMARC_CHECK(stream.wait());
+  std::uint64_t sum = 0;
+  DEMARC_CHECK(result_->upload(&sum, sizeof sum));
+  DEMARC_CHECK(cuda::launch(stream, *digest_,
+                            cuda::LaunchShape::line(support_blocks, support_threads),
+                            buffers_[buffer].placed->address(), buffers_[buffer].words,
+                            result_->address(), static_cast<std::uint32_t>(buffer)));
+  DEMARC_CHECK(stream.wait());
+  DEMARC_CHECK(result_->download(&sum, sizeof sum));
+  return sum;
+}
+
+Result<std::uint64_t> ResidentLaunch::output_digest(const cuda::Stream& stream) {
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    if (!buffers_[i].pristine) continue;
+    DEMARC_TRY(const std::uint64_t one, digest(stream, i));
+    all = all * 0x100000001b3U + one;
+  }
+  return all;
+}
+
+Result<std::vector<std::vector<std::byte>>> ResidentLaunch::read_outputs() const {
+  std::vector<std::vector<std::byte>> all;
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    std::vector<std::byte> bytes;
+    if (loaded_.launch.buffers[i].output) {
+      bytes.resize(buffers_[i].words * 4);
+      DEMARC_CHECK(buffers_[i].placed->download(bytes.data(), bytes.size()));
+    }
+    all.push_back(std::move(bytes));
+  }
+  return all;
+}
+
+// Where the outputs differ from `expected` by more than the launch's check allows.
+Result<std::string> ResidentLaunch::difference(
+    const std::vector<std::vector<std::byte>>& expected) {
+  DEMARC_TRY(const auto seen, read_outputs());
+  const gpu::Check& check = loaded_.launch.check;
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    const gpu::Buffer& buffer = loaded_.launch.buffers[i];
+    const std::size_t size = gpu::size_of(buffer.element);
+    for (std::size_t at = 0; at + size <= expected[i].size(); at += size) {
+      const double x = element_of(buffer.element, seen[i].data() + at);
+      const double y = element_of(buffer.element, expected[i].data() + at);
+      if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+      if (std::abs(x - y) <= check.absolute + check.relative * std::abs(y)) continue;
+      return fmt::format("element {} of '{}' is {}, its first run gave {}", at / size, buffer.name,
+                         x, y);
+    }
+  }
+  return std::string();
+}
+
+Result<Outputs> ResidentLaunch::checked_run(const cuda::Stream& stream) {
+  DEMARC_CHECK(restore(stream));
+  DEMARC_CHECK(enqueue(stream));
+  Outputs out;
+  out.exact = exact_;
+  DEMARC_TRY(out.digest, output_digest(stream));
+  if (!exact_) {
+    DEMARC_TRY(out.mismatch, difference(expected_));
+  }
+  return out;
+}
+
+}  // namespace demarc::study

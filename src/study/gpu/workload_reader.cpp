@@ -1,0 +1,63 @@
+#include "gpu/workload_reader.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "demarc/workload/workload.hpp"
+
+namespace demarc::study {
+namespace {
+
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+Result<gpu::Launch> launch_of(const std::string& spec) {
+  if (spec.starts_with("launch:")) return gpu::read_launch(spec.substr(7));
+  if (spec.starts_with("cmd:")) {
+    return invalid_input("'{}' is a command: it can be an aggressor, not a victim", spec.substr(4));
+  }
+  const std::size_t at = spec.find('@');
+  const std::string name = lower_case(spec.substr(0, at));
+  DEMARC_TRY(const workload::Workload* bundled, workload::find(name));
+  gpu::LaunchFileOptions options;
+  if (at != std::string::npos) {
+    options.scale = spec.substr(at + 1);
+  } else if (std::find(bundled->scales.begin(), bundled->scales.end(), "large") !=
+             bundled->scales.end()) {
+    options.scale = "large";
+  }
+  return workload::instance(name, options);
+}
+
+Result<LoadedLaunch> read_workload(const std::string& spec, std::uint32_t target) {
+  LoadedLaunch loaded;
+  DEMARC_TRY(loaded.launch, launch_of(spec));
+  DEMARC_TRY(loaded.ptx, workload::ptx_text(loaded.launch, target));
+  const auto& buffers = loaded.launch.buffers;
+  if (std::none_of(buffers.begin(), buffers.end(),
+                   [](const gpu::Buffer& b) { return b.fill.kind == gpu::FillKind::pointers; })) {
+    DEMARC_TRY(auto contents,
+               gpu::initial_memory(loaded.launch, gpu::default_addresses(loaded.launch)));
+    loaded.contents = std::make_shared<const gpu::Memory>(std::move(contents));
+  }
+  return loaded;
+}
+
+}  // namespace
+
+WorkloadReader make_workload_reader(std::uint32_t target) {
+  const auto known = std::make_shared<std::map<std::string, LoadedLaunch, std::less<>>>();
+  return [target, known](const Workload& workload) -> Result<LoadedLaunch> {
+    const auto found = known->find(workload.spec);
+    if (found != known->end()) return found->second;
+    DEMARC_TRY(auto loaded, read_workload(workload.spec, target));
+    return known->emplace(workload.spec, std::move(loaded)).first->second;
+  };
+}
+
+}  // namespace demarc::study

@@ -1,0 +1,79 @@
+#include "demarc/report/page.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "demarc/base/json.hpp"
+#include "figure_json.hpp"
+
+namespace demarc::report {
+namespace {
+
+// The JSON a page carries.
+Json data_of(const Page& page) {
+  const std::string html = page.html();
+  const std::string open = "id=\"demarc-data\">";
+  const auto start = html.find(open) + open.size();
+  return Json::parse(html.substr(start, html.find("</script>", start) - start));
+}
+
+TEST(Page, carries_text_unchanged_whatever_it_holds) {
+  const std::string hostile = "</script><!-- <script> \xe2\x80\xa8 \" \\ & 'x'";
+  Page page(hostile);
+  page.prose(hostile);
+  const Json data = data_of(page);
+  EXPECT_EQ(data["title"], hostile);
+  EXPECT_EQ(data["blocks"][0]["text"], hostile);
+}
+
+TEST(Page, replaces_bytes_that_are_no_utf8_instead_of_failing) {
+  Page page("bad \xff byte");
+  EXPECT_EQ(data_of(page)["title"], "bad \xef\xbf\xbd byte");
+}
+
+TEST(Page, names_no_address_outside_itself_in_its_own_markup) {
+  const std::string html = Page("t").html();
+  EXPECT_THAT(html, ::testing::HasSubstr("default-src 'none'"));
+  EXPECT_EQ(html.find("src=\"http"), std::string::npos);
+  EXPECT_EQ(html.find("href=\"http"), std::string::npos);
+}
+
+TEST(Page, shows_version_and_revision_even_with_an_empty_context) {
+  Page page("t");
+  page.context({});
+  const Json data = data_of(page);
+  const Json& rows = data["blocks"][0]["rows"];
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0][0], "demarc");
+}
+
+TEST(FigureJson, packs_values_as_narrow_floats_only_when_nothing_is_lost) {
+  HeatMap map{.rows = 1, .columns = 2, .cells = {{0, 0, 1}, {0, 1, 0.5}}};
+  EXPECT_EQ(heat_map_json(map)["v"], (Json{{"f32", "AACAPwAAAD8="}}));
+  map.cells[1].value = 16777217;
+  EXPECT_TRUE(heat_map_json(map)["v"].contains("f64"));
+}
+
+TEST(FigureJson, box_gives_minimum_p1_quartiles_p99_and_maximum) {
+  Sample sample{"s", {}};
+  for (int i = 100; i >= 0; --i) sample.values.push_back(i);
+  const Json json = distribution_json({.samples = {sample}});
+  EXPECT_EQ(json["samples"][0]["box"], Json::array({0.0, 1.0, 25.0, 50.0, 75.0, 99.0, 100.0}));
+}
+
+TEST(FigureJson, histogram_counts_every_finite_value_once) {
+  Distribution distribution{
+      .samples = {{"s", {0, 1, 2, 3, 4, 4, std::numeric_limits<double>::quiet_NaN()}}},
+      .view = DistributionView::histogram,
+      .bins = 4};
+  const Json json = distribution_json(distribution);
+  EXPECT_EQ(json["samples"][0]["counts"], Json::array({1, 1, 1, 3}));
+}
+
+TEST(FigureJson, drops_edges_to_nodes_that_do_not_exist) {
+  const Json json = graph_json({"", "", {{"a", "", 0}}, {{0, 0, ""}, {0, 1, ""}}});
+  EXPECT_EQ(json["edges"].size(), 1U);
+}
+
+}  // namespace
+}  // namespace demarc::report

@@ -1,0 +1,40 @@
+#include "demarc/report/table.hpp"
+
+#include <gtest/gtest.h>
+
+namespace demarc::report {
+namespace {
+
+TEST(Table, pads_columns_to_their_widest_cell_counting_code_points) {
+  const Table table{"Indices",
+                    {{"kernel"}, {"Σ", Align::right}},
+                    {{"bfs", count_cell(473344)}, {"größe", "–"}, {"x"}}};
+  EXPECT_EQ(plain_text(table),
+            "Indices\n"
+            "kernel        Σ\n"
+            "------  -------\n"
+            "bfs     473 344\n"
+            "größe         –\n"
+            "x\n");
+}
+
+TEST(Table, markdown_escapes_bars) {
+  const Table table{"", {{"a|b"}, {"n", Align::right}}, {{"x|y", number_cell(1.25, 1)}}};
+  EXPECT_EQ(markdown(table), "| a\\|b | n |\n|---|---:|\n| x\\|y | 1.2 |\n");
+}
+
+TEST(Table, groups_digits_by_three) {
+  EXPECT_EQ(grouped(0), "0");
+  EXPECT_EQ(grouped(999), "999");
+  EXPECT_EQ(grouped(-1234567), "-1 234 567");
+  EXPECT_EQ(grouped(100000), "100 000");
+}
+
+TEST(Table, percent_cells_sort_by_their_share) {
+  const Cell cell = percent_cell(0.1234);
+  EXPECT_EQ(cell.text, "12.3 %");
+  EXPECT_EQ(cell.number, 0.1234);
+}
+
+}  // namespace
+}  // namespace demarc::report

@@ -1,0 +1,127 @@
+#include <gtest/gtest.h>
+
+#include "demarc/ptx/affine.hpp"
+#include "demarc/ptx/colored.hpp"
+#include "demarc/ptx/parser.hpp"
+
+namespace demarc::ptx {
+namespace {
+
+constexpr const char* small_kernel = R"(.version 8.0
+.target sm_90
+.address_size 64
+
+.visible .entry twice(.param .u64 p, .param .u32 n)
+{
+	.reg .pred %p<2>;
+	.reg .b32 %r<6>;
+	.reg .b64 %rd<4>;
+	ld.param.u64 	%rd1, [p];
+	ld.param.u32 	%r1, [n];
+	mov.u32 	%r2, %ctaid.x;
+	mov.u32 	%r3, %nctaid.x;
+	setp.ge.u32 	%p1, %r2, %r1;
+	@%p1 bra 	$done;
+	mul.wide.u32 	%rd2, %r2, 4;
+	add.s64 	%rd3, %rd1, %rd2;
+	@!%p1 ld.global.nc.u32 	%r4, [%rd3+8];
+	st.global.u32 	[%rd3+8], %r4;
+$done:
+	ret;
+}
+)";
+
+Module parsed(const std::string& text) {
+  ParseResult result = parse(text, "small.ptx");
+  EXPECT_TRUE(result.diagnostics.ok());
+  return std::move(result.module);
+}
+
+std::string with_body(const std::string& body) {
+  return ".version 8.0\n.target sm_90\n.address_size 64\n.global .align 4 .b32 counter;\n"
+         ".visible .entry k(.param .u64 p)\n{\n\t.reg .b32 %r<6>;\n\t.reg .b64 %rd<6>;\n\t.shared "
+         ".align 4 .b32 s[8];\n\tld.param.u64 %rd1, [p];\n" +
+         body + "\tret;\n}\n";
+}
+
+TEST(RewriteColored, translates_only_global_accesses_and_keeps_predicates) {
+  const auto out = rewrite_colored(parsed(small_kernel), {{0xc4000}, 1});
+  ASSERT_TRUE(out) << out.error().message;
+  EXPECT_NE(out->find(R"({
+	.reg .b64 %demarc_a, %demarc_h;
+	.reg .b32 %demarc_l, %demarc_u, %demarc_o, %demarc_x, %demarc_s;
+	add.s64 	%demarc_a, %rd3, 8;
+	and.b64 	%demarc_h, %demarc_a, -16384;
+	add.s64 	%demarc_a, %demarc_a, %demarc_h;
+	mov.b64 	{%demarc_l, %demarc_u}, %demarc_a;
+	mov.b32 	%demarc_o, %demarc_l;
+	mov.b32 	%demarc_x, 16384;
+	shr.u32 	%demarc_s, %demarc_l, 4;
+	xor.b32 	%demarc_x, %demarc_x, %demarc_s;
+	shr.u32 	%demarc_s, %demarc_l, 5;
+	xor.b32 	%demarc_x, %demarc_x, %demarc_s;
+	and.b32 	%demarc_x, %demarc_x, 16384;
+	or.b32 	%demarc_o, %demarc_o, %demarc_x;
+	mov.b64 	%demarc_a, {%demarc_o, %demarc_u};
+	@!%p1 ld.global.nc.u32 	%r4, [%demarc_a];
+	})"),
+            std::string::npos)
+      << *out;
+  EXPECT_NE(out->find("ld.param.u64 	%rd1, [p];"), std::string::npos);
+  EXPECT_EQ(parsed(*out).kernels().size(), 1U);
+}
+
+TEST(RewriteColored, what_cannot_be_coloured_is_refused_by_line) {
+  const auto refusal = [](const std::string& body) {
+    const auto out = rewrite_colored(parsed(with_body(body)), {{0xc4000}, 0});
+    return out ? std::string("accepted") : out.error().message;
+  };
+  EXPECT_EQ(refusal("\tmov.u64 %rd2, counter;\n\tst.global.u32 [%rd2], 1;\n"),
+            "small.ptx:11: 'mov.u64 %rd2, counter;' takes the address of the global variable "
+            "'counter', which does not lie in coloured memory");
+  EXPECT_EQ(refusal("\tmov.u64 %rd2, s;\n\tcvta.shared.u64 %rd3, %rd2;\n\tst.u32 [%rd3], 1;\n"),
+            "small.ptx:12: 'cvta.shared.u64 %rd3, %rd2;' makes a generic address of memory that is "
+            "not coloured, and the module has generic accesses that may use it");
+  EXPECT_NE(refusal("\tmultimem.red.global.add.u32 [%rd1], 1;\n").find("cannot be coloured"),
+            std::string::npos);
+  EXPECT_EQ(refusal("\tst.u32 [%rd1], 1;\n"), "accepted");
+  EXPECT_EQ(refusal("\tst.global.u32 [counter], 1;\n"), "accepted");
+}
+
+TEST(RewriteColored, masks_that_do_not_fit_are_refused) {
+  const Module module = parsed(small_kernel);
+  EXPECT_FALSE(rewrite_colored(module, {{}, 0}));
+  EXPECT_FALSE(rewrite_colored(module, {{0xc4000, 0x38a000}, 0}));  // lowest bits descend
+  EXPECT_FALSE(rewrite_colored(module, {{0x6000, 0xc000}, 0}));     // 0x4000 also in the second
+  EXPECT_TRUE(rewrite_colored(module, {{0x38a000, 0xc4000}, 3}));
+}
+
+TEST(RewriteColored, pointers_are_divided_so_that_inserting_bits_restores_the_arena) {
+  const ColoredAddressing two{{0x38a000, 0xc4000}, 0};
+  const std::uint64_t arena = 0x7f00'0020'0000;
+  std::uint64_t a = colored_pointer(arena, 0x1fff, two);
+  for (const std::uint64_t mask : two.masks) a += a & ~((mask & -mask) - 1);
+  EXPECT_EQ(a, arena + 0x1fff);
+}
+
+TEST(RewriteAffine, adds_parameters_and_takes_block_indices_from_the_queue) {
+  const auto out = rewrite_affine(parsed(small_kernel));
+  ASSERT_TRUE(out) << out.error().message;
+  EXPECT_NE(out->find("mov.u32 	%r2, %demarc_ctaid_x;"), std::string::npos);
+  EXPECT_NE(out->find("mov.u32 	%r3, %demarc_nctaid_x;"), std::string::npos);
+  EXPECT_NE(out->find("$done:\n	bra 	$demarc_next;"), std::string::npos);
+  const Module again = parsed(*out);
+  ASSERT_EQ(again.kernels().size(), 1U);
+  EXPECT_EQ(again.kernels()[0]->parameters.size(), 6U);
+  EXPECT_EQ(again.kernels()[0]->parameters[2].name, "demarc_queue");
+}
+
+TEST(RewriteAffine, keeps_predicates_on_early_returns) {
+  const auto out = rewrite_affine(parsed(with_body("\t.reg .pred %p1;\n\t@%p1 ret;\n\texit;\n")));
+  ASSERT_TRUE(out);
+  EXPECT_NE(out->find("@%p1 bra \t$demarc_next;"), std::string::npos);
+  EXPECT_EQ(out->find("exit"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace demarc::ptx

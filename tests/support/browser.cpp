@@ -1,0 +1,95 @@
+#include "browser.hpp"
+
+#include <unistd.h>
+
+#include <fstream>
+#include <regex>
+#include <sstream>
+#include <stdexcept>
+
+#include "paths.hpp"
+#include "program.hpp"
+
+namespace demarc::test {
+namespace {
+
+std::string file_text(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::string browser_program() {
+  for (const char* name : {"chromium", "chromium-browser", "google-chrome"})
+    for (const char* folder : {"/usr/bin/", "/usr/local/bin/", "/snap/bin/"})
+      if (access((std::string(folder) + name).c_str(), X_OK) == 0)
+        return std::string(folder) + name;
+  throw std::runtime_error("no chromium in /usr/bin, /usr/local/bin or /snap/bin");
+}
+
+}  // namespace
+
+Opened open_page(const std::filesystem::path& page, int width, int height,
+                 const std::string& script, bool dark, const std::filesystem::path& picture) {
+  static int counter = 0;
+  const auto folder = fresh_folder("browser" + std::to_string(counter++));
+  std::string html = file_text(page);
+  if (!script.empty()) {
+    const auto end = html.rfind("</body>");
+    if (end == std::string::npos) throw std::runtime_error(page.string() + " has no </body>");
+    html.insert(end, "<script>" + script + "</script>\n");
+  }
+  std::ofstream(folder / "page.html", std::ios::binary) << html;
+  const auto requests_log = folder / "net.json";
+  std::vector<std::string> argv = {
+      browser_program(),
+      "--headless",
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-dev-shm-usage",
+      "--disable-background-networking",
+      "--host-resolver-rules=MAP * ~NOTFOUND",
+      "--disable-component-update",
+      "--disable-sync",
+      "--disable-extensions",
+      "--disable-default-apps",
+      "--no-first-run",
+      "--hide-scrollbars",
+      "--enable-logging=stderr",
+      "--v=0",
+      "--virtual-time-budget=2000",
+      "--user-data-dir=" + (folder / "profile").string(),
+      "--log-net-log=" + requests_log.string(),
+      "--window-size=" + std::to_string(width) + "," + std::to_string(height)};
+  if (dark) argv.push_back("--blink-settings=preferredColorScheme=0");
+  argv.push_back(picture.empty() ? "--dump-dom" : "--screenshot=" + picture.string());
+  argv.push_back("file://" + (folder / "page.html").string());
+  const Outcome outcome = run_program(argv);
+  if (outcome.exit_code != 0) throw std::runtime_error("the browser failed: " + outcome.err);
+
+  Opened opened;
+  opened.dom = outcome.out;
+  if (const auto body = opened.dom.find("\n<body"); body != std::string::npos)
+    opened.said = opened.dom.substr(body + 1, opened.dom.find(">\n", body) - body);
+  opened.log = outcome.err;
+  // "[pid:tid:time:LEVEL:CONSOLE(line)] "text", source: ..."
+  static const std::regex console("^\\[[^\\]]*CONSOLE[^\\]]*\\].*");
+  std::istringstream lines(outcome.err);
+  for (std::string line; std::getline(lines, line);)
+    if (std::regex_match(line, console)) opened.console_errors.push_back(line);
+  const std::string log = file_text(requests_log);
+  if (log.empty()) throw std::runtime_error("the browser wrote no network log");
+  // One event a line. What the browser asks for on its own account has no origin as initiator.
+  static const std::regex address(
+      "\"initiator\":\"([^\"]*)\".*\"url\":\"((https?|wss?|ftp)://[^\"]*)\"");
+  std::istringstream events(log);
+  std::smatch found;
+  for (std::string line; std::getline(events, line);)
+    if (std::regex_search(line, found, address) && found[1] != "not an origin")
+      opened.requests.push_back(found[2].str());
+  std::filesystem::remove_all(folder);
+  return opened;
+}
+
+}  // namespace demarc::test
