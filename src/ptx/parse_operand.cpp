@@ -305,6 +305,7 @@ bool Parser::parse_address(Operand& operand) {
 bool Parser::parse_offset(Operand& operand) {
   while (cursor_.is_next('+') || cursor_.is_next('-')) {
     const char sign = *cursor_.at++;
+    operand.has_offset = true;
     Constant constant;
     if (ConstantError error = read_constant_term(cursor_, constant)) {
       return fail(fmt::format("an offset: {}, {}", error, found()));

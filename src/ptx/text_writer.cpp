@@ -101,7 +101,7 @@ void TextWriter::base(const Operand& operand) {
 }
 
 void TextWriter::offset(const Operand& operand) {
-  if (operand.value == 0) return;
+  if (operand.value == 0 && !operand.has_offset) return;
   const std::int64_t offset = operand.offset();
   out_ += offset < 0 ? "+-" : "+";
   number(offset < 0 ? 0 - operand.value : operand.value);

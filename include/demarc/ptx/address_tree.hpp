@@ -14,15 +14,15 @@
 namespace demarc::ptx {
 
 enum class NodeKind : std::uint8_t {
-  operation,   // `instruction` computes it from the children, in operand order
-  parameter,   // ld.param of Function::parameters[index], `value`: byte offset in it
-  special,     // index: SpecialRegister, selector
-  immediate,   // value, immediate_kind
-  variable,    // address of Module::variables[index] or (base variable) Body::variables[index]
-  loaded,      // result of a load from memory: `instruction`; its address is the only child
-  several,     // more than one definition reaches: one child each (a merge or a loop)
-  recurrence,  // a definition that depends on itself through a loop: `node` index in `value`
-  unknown      // an instruction that cannot be traced (a call, an atomic ...), or no definition
+  operation,  // `instruction` computes it from the children: its source operands in order
+  parameter,  // leaf: Function::parameters[index], `value` bytes into it; child of an ld.param
+  special,    // leaf: index: SpecialRegister, and its selector
+  immediate,  // leaf: value, read as `immediate` says
+  variable,   // leaf: address of the variable that base and index name, plus `value` bytes
+  loaded,     // `instruction` loads it; the only child is the address, to which `value` is added
+  several,    // more than one definition reaches (a merge, a loop, a guarded write): one child each
+  recurrence,  // leaf: the same definition as node number `value`, which is above this one
+  unknown      // leaf: no definition, or an instruction that is not traced (a call, an atomic ...)
 };
 
 struct TreeNode {
@@ -50,14 +50,12 @@ struct TreeOptions {
 };
 
 // The tree of the value in `reg` just before `instruction`.
-[[nodiscard]] AddressTree trace_register(const Module& module, const Function& function,
-                                         const Cfg& cfg, const DefUse& def_use,
+[[nodiscard]] AddressTree trace_register(const Function& function, const DefUse& def_use,
                                          std::uint32_t instruction, std::uint32_t reg,
                                          const TreeOptions& options = {});
 
 // The tree of the address operand of a memory instruction (its first operand of kind address).
-[[nodiscard]] AddressTree trace_address(const Module& module, const Function& function,
-                                        const Cfg& cfg, const DefUse& def_use,
+[[nodiscard]] AddressTree trace_address(const Function& function, const DefUse& def_use,
                                         std::uint32_t instruction, const TreeOptions& options = {});
 
 // The global loads (ld.global of any form, ldu.global; and ld without a space when
@@ -67,9 +65,11 @@ struct TreeOptions {
                                                       bool generic = false);
 
 // The paper's Figure 4 for every ld.global of a kernel:
-// {"schema": "demarc.ptx.tree/1", "kernel": ..., "loads": [{"line", "instruction", "offset",
-//   "tree": [{"reg", "opcode", "parent"}, ...]}]}; `parent` is an index in the array, -1 for the
-//   root.
+// {"schema": "demarc.ptx.tree/1", "kernel", "loads": [{"instruction", "line", "offset",
+//  "truncated", "tree": [{"reg", "opcode", "parent"}, ...]}]}
+// `parent` is an index in the array, -1 for the root; the opcode of a leaf is empty. A register
+// with several definitions has the opcode "several"; one that depends on itself has "recurrence",
+// and `of` is the index of its definition.
 [[nodiscard]] std::string trees_to_json(const Module& module, const Function& function);
 
 }  // namespace demarc::ptx

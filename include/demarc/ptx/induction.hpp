@@ -29,7 +29,7 @@ struct TripTest {
   std::uint32_t loop = 0;
   std::uint32_t compare = 0;      // the setp instruction
   std::uint32_t branch = 0;       // the branch it decides
-  bool leaves_when_true = false;  // the branch's taken edge, after its negation, leaves the loop
+  bool leaves_when_true = false;  // the loop ends when the compare's predicate is true
   std::uint32_t variable_operand =
       0;                             // which operand of the setp is the induction variable (1 or 2)
   std::uint32_t variable = 0;        // index in LoopFacts::variables

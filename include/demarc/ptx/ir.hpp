@@ -117,10 +117,12 @@ struct Operand {
   OperandKind kind = OperandKind::sink;
   Base base = Base::none;                        // of symbol and address
   ImmediateKind immediate = ImmediateKind::s64;  // of immediate
-  Selector selector : 6 = Selector::none;        // of reg and special
+  Selector selector : 5 = Selector::none;        // of reg and special
   bool negated : 1 = false;                      // !p
   bool minus : 1 = false;                        // -a (video instructions)
-  std::uint32_t index = 0;                       // see OperandKind; number of children
+  // of symbol and address: [p+0] rather than [p] (with -g, ptxas tells them apart)
+  bool has_offset : 1 = false;
+  std::uint32_t index = 0;  // see OperandKind; number of children
   std::uint64_t value = 0;  // immediate bits; byte offset (two's complement); index of first child
 
   [[nodiscard]] std::int64_t offset() const { return static_cast<std::int64_t>(value); }
