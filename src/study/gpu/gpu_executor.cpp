@@ -72,7 +72,7 @@ class GpuExecutor : public Executor {
 
   std::shared_ptr<ResidentSet> plain_set(std::uint32_t part) {
     while (plain_sets_.size() <= part) {
-      plain_sets_.push_back(std::make_shared<ResidentSet>(gpu_, plain_, reader_));
+      plain_sets_.push_back(std::make_shared<ResidentSet>(gpu_, plain_, reader_, LaunchForm{}));
     }
     return plain_sets_[part];
   }

@@ -170,10 +170,10 @@ Result<ResidentLaunch*> ResidentSet::get(const Workload& workload, const cuda::S
   const auto found = resident_.find(workload.spec);
   if (found != resident_.end()) return found->second.get();
   DEMARC_TRY(const auto loaded, reader_(workload));
-  auto made = ResidentLaunch::make(gpu_, *memory_, loaded, stream);
+  auto made = ResidentLaunch::make(gpu_, *memory_, loaded, form_, stream);
   if (!made && made.error().kind == ErrorKind::missing_capability && !resident_.empty()) {
     resident_.clear();  // perhaps the memory is full of workloads used earlier
-    made = ResidentLaunch::make(gpu_, *memory_, loaded, stream);
+    made = ResidentLaunch::make(gpu_, *memory_, loaded, form_, stream);
   }
   if (!made) {
     return tl::unexpected(Error{

@@ -18,8 +18,9 @@ using WorkloadReader = std::function<Result<LoadedLaunch>(const Workload& worklo
 // them costs nothing. One lane uses a set at a time; lanes of different modes may take turns.
 class ResidentSet {
  public:
-  ResidentSet(cuda::GpuPointer gpu, std::shared_ptr<MemorySource> memory, WorkloadReader reader)
-      : gpu_(std::move(gpu)), memory_(std::move(memory)), reader_(std::move(reader)) {}
+  ResidentSet(cuda::GpuPointer gpu, std::shared_ptr<MemorySource> memory, WorkloadReader reader,
+              LaunchForm form)
+      : gpu_(std::move(gpu)), memory_(std::move(memory)), reader_(std::move(reader)), form_(form) {}
 
   // Valid until the next call.
   Result<ResidentLaunch*> get(const Workload& workload, const cuda::Stream& stream);
@@ -30,6 +31,7 @@ class ResidentSet {
   cuda::GpuPointer gpu_;
   std::shared_ptr<MemorySource> memory_;
   WorkloadReader reader_;
+  LaunchForm form_;
   std::map<std::string, std::unique_ptr<ResidentLaunch>, std::less<>> resident_;
 };
 

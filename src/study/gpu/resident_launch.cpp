@@ -1,8 +1,11 @@
 #include "gpu/resident_launch.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
+#include "demarc/ptx/affine.hpp"
+#include "demarc/ptx/parser.hpp"
 #include "gpu/support_kernels.hpp"
 
 namespace demarc::study {
@@ -17,16 +20,26 @@ double element_of(gpu::ScalarType type, const std::byte* at) {
   return gpu::to_double(scalar);
 }
 
+Result<ptx::Module> parse_complete(const std::string& text, const std::string& name) {
+  auto parsed = ptx::parse(text, name);
+  if (!parsed.diagnostics.ok()) {
+    return invalid_input("{}", ptx::format(parsed.diagnostics.list.front(), name));
+  }
+  return std::move(parsed.module);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ResidentLaunch>> ResidentLaunch::make(const cuda::GpuPointer& gpu,
                                                              MemorySource& memory,
                                                              LoadedLaunch loaded,
+                                                             const LaunchForm& form,
                                                              const cuda::Stream& stream) {
   auto self = std::unique_ptr<ResidentLaunch>(new ResidentLaunch());
   self->loaded_ = std::move(loaded);
   DEMARC_CHECK(self->place_buffers(memory));
-  DEMARC_CHECK(self->load_kernels(gpu, memory));
+  DEMARC_CHECK(self->load_kernels(gpu, memory, form));
+  DEMARC_CHECK(self->load_support(gpu, memory));
   DEMARC_CHECK(self->find_written(memory, stream));
   return self;
 }
@@ -59,11 +72,17 @@ Result<void> ResidentLaunch::fill(PlacedBuffer& to, std::size_t buffer) const {
   return to.upload(bytes.data(), bytes.size());
 }
 
-Result<void> ResidentLaunch::load_kernels(const cuda::GpuPointer& gpu, const MemorySource& memory) {
+Result<void> ResidentLaunch::load_kernels(const cuda::GpuPointer& gpu, MemorySource& memory,
+                                          const LaunchForm& form) {
   const gpu::Launch& launch = loaded_.launch;
   std::vector<std::uint64_t> addresses;
   for (const Buffer& buffer : buffers_) addresses.push_back(buffer.placed->address());
-  DEMARC_TRY(const auto text, memory.adapt(loaded_.ptx, launch.ptx));
+  std::string text = loaded_.ptx;
+  if (form.affine_sms) {
+    DEMARC_TRY(const auto module, parse_complete(text, launch.ptx));
+    DEMARC_TRY(text, ptx::rewrite_affine(module));
+  }
+  DEMARC_TRY(text, memory.adapt(text, launch.ptx));
   DEMARC_TRY(auto module, cuda::Module::load(gpu, text, launch.ptx));
   for (const gpu::KernelLaunch& kernel : launch.kernels) {
     DEMARC_TRY(auto function, module.function(kernel.kernel));
@@ -85,14 +104,44 @@ Result<void> ResidentLaunch::load_kernels(const cuda::GpuPointer& gpu, const Mem
       arguments.push_back(gpu::pack_argument(argument, addresses));
     }
     kernels_.push_back({std::move(function), shape, std::move(arguments)});
+    if (form.affine_sms) {
+      DEMARC_CHECK(make_affine(memory, form, gpu->sm_count(), kernels_.back()));
+    }
   }
+  modules_.push_back(std::move(module));
+  return {};
+}
+
+// The persistent grid and the parameters that rewrite_affine() added.
+Result<void> ResidentLaunch::make_affine(MemorySource& memory, const LaunchForm& form,
+                                         std::uint32_t sms, Kernel& kernel) {
+  ptx::AffineQueue queue;
+  queue.sms = *form.affine_sms;
+  DEMARC_TRY(auto placed, memory.place(sizeof queue));
+  DEMARC_CHECK(placed->upload(&queue, sizeof queue));
+  const auto push = [&kernel](const auto& value) {
+    std::vector<std::byte> bytes(sizeof value);
+    std::memcpy(bytes.data(), &value, sizeof value);
+    kernel.arguments.push_back(std::move(bytes));
+  };
+  push(placed->address());
+  for (const std::uint32_t extent : kernel.shape.grid) push(extent);
+  queues_.push_back(std::move(placed));
+  const auto& block = kernel.shape.block;
+  DEMARC_TRY(const auto resident, kernel.function.blocks_per_sm(block[0] * block[1] * block[2],
+                                                                kernel.shape.shared_bytes));
+  kernel.shape.grid[0] = std::max(resident, 1U) * sms;
+  kernel.shape.grid[1] = kernel.shape.grid[2] = 1;
+  return {};
+}
+
+Result<void> ResidentLaunch::load_support(const cuda::GpuPointer& gpu, const MemorySource& memory) {
   DEMARC_TRY(const auto support, memory.adapt(support_kernels_ptx(), "support kernels"));
   DEMARC_TRY(auto support_module, cuda::Module::load(gpu, support, "support kernels"));
   DEMARC_TRY(auto copy, support_module.function("demarc_copy"));
   DEMARC_TRY(auto digest, support_module.function("demarc_digest"));
   copy_ = std::make_unique<cuda::Function>(std::move(copy));
   digest_ = std::make_unique<cuda::Function>(std::move(digest));
-  modules_.push_back(std::move(module));
   modules_.push_back(std::move(support_module));
   return {};
 }

@@ -1,7 +1,9 @@
 // A launch made ready on a GPU: modules loaded, buffers placed and filled, arguments packed.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,12 +22,19 @@ struct LoadedLaunch {
   std::shared_ptr<const gpu::Memory> contents;
 };
 
+// How kernels are changed before they run.
+struct LaunchForm {
+  // SMs that SM-affine kernels keep to, bit s of word s / 32; nothing: kernels stay as they are.
+  std::optional<std::array<std::uint32_t, 8>> affine_sms;
+};
+
 class ResidentLaunch {
  public:
   // `stream` is used for the filling and for finding out which buffers the kernels write; it must
   // outlive the object.
   static Result<std::unique_ptr<ResidentLaunch>> make(const cuda::GpuPointer& gpu,
                                                       MemorySource& memory, LoadedLaunch loaded,
+                                                      const LaunchForm& form,
                                                       const cuda::Stream& stream);
 
   // All kernels once, in order; does not wait. Leaves the buffers as the kernels leave them.
@@ -51,7 +60,11 @@ class ResidentLaunch {
   ResidentLaunch() = default;
   Result<void> place_buffers(MemorySource& memory);
   Result<void> fill(PlacedBuffer& to, std::size_t buffer) const;
-  Result<void> load_kernels(const cuda::GpuPointer& gpu, const MemorySource& memory);
+  Result<void> load_kernels(const cuda::GpuPointer& gpu, MemorySource& memory,
+                            const LaunchForm& form);
+  Result<void> load_support(const cuda::GpuPointer& gpu, const MemorySource& memory);
+  Result<void> make_affine(MemorySource& memory, const LaunchForm& form, std::uint32_t sms,
+                           Kernel& kernel);
   Result<void> find_written(MemorySource& memory, const cuda::Stream& stream);
   Result<void> restore(const cuda::Stream& stream) const;
   Result<std::uint64_t> digest(const cuda::Stream& stream, std::size_t buffer);
@@ -63,8 +76,9 @@ class ResidentLaunch {
   std::vector<cuda::Module> modules_;
   std::vector<Kernel> kernels_;
   std::vector<Buffer> buffers_;
-  std::shared_ptr<const gpu::Memory> initial_;    // released once written buffers are known
-  std::vector<std::vector<std::byte>> expected_;  // outputs of the first run, when inexact
+  std::shared_ptr<const gpu::Memory> initial_;         // released once written buffers are known
+  std::vector<std::vector<std::byte>> expected_;       // outputs of the first run, when inexact
+  std::vector<std::unique_ptr<PlacedBuffer>> queues_;  // of affine kernels, one each
   std::unique_ptr<PlacedBuffer> result_;
   std::unique_ptr<cuda::Function> copy_;
   std::unique_ptr<cuda::Function> digest_;
