@@ -23,6 +23,7 @@ struct IsolateOptions {
   std::vector<std::string> aggressor_commands;
   study::StoppingRule rule;
   std::uint32_t rounds = 2;
+  std::string split = "packed";
   std::uint64_t seed = 1;
   std::string json;
   std::string html;
@@ -41,7 +42,7 @@ Result<std::unique_ptr<study::Executor>> open_device(const IsolateOptions& optio
   DEMARC_TRY(const auto index, parse_u64(options.device.substr(5), "--device cuda:N"));
   gpu.device = static_cast<std::uint32_t>(index);
   gpu.program = "/proc/self/exe";
-  gpu.progress = terminal_progress();
+  DEMARC_TRY(gpu.split, partition::parse_split_strategy(options.split));
   return study::make_gpu_executor(gpu);
 }
 
@@ -107,6 +108,8 @@ const RegisterVerb registration{
        app.add_option("--precision", options->rule.precision,
                       "stop when the 95 % half width of the mean is within this share");
        app.add_option("--longest", options->rule.longest_seconds, "seconds a visit may take");
+       app.add_option("--split", options->split,
+                      "which TPCs a part gets: packed, distributed, gpc-aligned, side-aware");
        app.add_option("--rounds", options->rounds, "times each pair is visited");
        app.add_option("--seed", options->seed, "order of the runs");
        app.add_option("--json", options->json, "result with raw samples; - is standard output");

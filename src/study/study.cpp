@@ -227,7 +227,11 @@ Result<StudyResult> run_study(const Plan& plan, Executor& executor, const Progre
 
   std::string refusals;
   std::vector<std::size_t> missing;
-  for (const std::size_t mode : mode_order(plan)) {
+  auto order = mode_order(plan);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return executor.rank(plan.modes[a]) < executor.rank(plan.modes[b]);
+  });
+  for (const std::size_t mode : order) {
     ModeSummary& summary = result.modes[mode];
     auto stage = executor.divide(plan.modes[mode], plan.parts);
     Result<void> ran;

@@ -68,6 +68,8 @@ class Executor {
  public:
   virtual ~Executor() = default;
   [[nodiscard]] virtual DeviceContext context() const = 0;
+  // Modes of a lower rank are run before those of a higher one; among equals the seed decides.
+  [[nodiscard]] virtual int rank(const Mode& /*mode*/) const { return 0; }
   // The whole GPU as one lane: what T_baseline is measured on.
   [[nodiscard]] virtual Result<std::unique_ptr<Stage>> whole() = 0;
   // `parts` equal lanes under `mode`. missing_capability when the machine cannot do it.

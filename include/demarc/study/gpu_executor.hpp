@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "demarc/base/progress.hpp"
+#include "demarc/partition/partition.hpp"
 #include "demarc/study/executor.hpp"
 
 namespace demarc::study {
@@ -17,7 +17,8 @@ struct GpuExecutorOptions {
   std::string program;
   // How long a command that is an aggressor gets until it is taken to be busy.
   double command_settle_seconds = 8;
-  Progress progress;
+  // Which TPCs go to which part under mask and affinity.
+  partition::SplitStrategy split = partition::SplitStrategy::packed;
 };
 
 // missing_capability without a driver or a GPU.

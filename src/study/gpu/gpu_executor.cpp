@@ -1,10 +1,7 @@
 #include "demarc/study/gpu_executor.hpp"
 
-#include <unistd.h>
-
-#include <filesystem>
-
 #include "gpu/gpu_lane.hpp"
+#include "gpu/part_streams.hpp"
 #include "gpu/process_stage.hpp"
 #include "gpu/workload_reader.hpp"
 
@@ -49,22 +46,51 @@ class GpuExecutor : public Executor {
     return std::make_unique<LaneStage>(std::move(lanes), "the whole GPU");
   }
 
+  // Green contexts come first: see open_green_streams().
+  int rank(const Mode& mode) const override { return mode.back_end == "green" ? 0 : 1; }
+
   Result<std::unique_ptr<Stage>> divide(const Mode& mode, std::uint32_t parts) override {
     if (mode.back_end == "mps" || mode.back_end == "timeslice") return processes(mode, parts);
-    if (mode.back_end != "none" || mode.color) {
-      return missing_capability("'{}' is not available on {}", mode.name(), gpu_->name());
+    std::vector<LaunchForm> forms(parts);
+    PartStreams confined;
+    if (mode.back_end == "green") {
+      if (card_) return missing_capability("green contexts cannot follow masks in one process");
+      DEMARC_TRY(confined, open_green_streams(gpu_, parts));
+    } else if (mode.back_end == "none") {
+      DEMARC_TRY(confined, open_free_streams(gpu_, parts));
+    } else {
+      DEMARC_TRY(confined, divide_sms(mode, parts, forms));
     }
     std::vector<std::unique_ptr<Lane>> lanes;
     for (std::uint32_t part = 0; part < parts; ++part) {
-      DEMARC_TRY(auto stream, new_stream());
+      DEMARC_TRY(auto set, set_for(mode, part, parts, forms[part]));
       lanes.push_back(
-          make_choosing_lane(make_gpu_lane(plain_set(part), std::move(stream)),
+          make_choosing_lane(make_gpu_lane(std::move(set), confined.streams[part]),
                              make_command_lane({}, {}, options_.command_settle_seconds)));
     }
-    return std::make_unique<LaneStage>(std::move(lanes), "streams of one process");
+    return std::make_unique<LaneStage>(std::move(lanes), std::move(confined.account));
   }
 
  private:
+  // mask and affinity.
+  Result<PartStreams> divide_sms(const Mode& mode, std::uint32_t parts,
+                                 std::vector<LaunchForm>& forms) {
+    if (!card_) {
+      DEMARC_TRY(card_, cuda::Card::open(gpu_));
+    }
+    DEMARC_TRY(const auto partitions, partition::split(card_->topology(), parts, options_.split));
+    if (mode.back_end == "mask") return open_masked_streams(*card_, partitions);
+    DEMARC_TRY(auto confined, open_free_streams(gpu_, parts));
+    confined.account.clear();
+    for (std::uint32_t part = 0; part < parts; ++part) {
+      forms[part].affine_sms = sm_bits(card_->topology(), partitions[part].tpcs);
+      confined.account +=
+          fmt::format("{}part {}: {} TPCs, persistent blocks", part == 0 ? "" : "; ",
+                      partitions[part].name, partitions[part].tpcs.size());
+    }
+    return confined;
+  }
+
   Result<std::shared_ptr<const cuda::Stream>> new_stream() {
     DEMARC_TRY(auto stream, cuda::Stream::create(gpu_));
     return std::make_shared<const cuda::Stream>(std::move(stream));
@@ -75,6 +101,18 @@ class GpuExecutor : public Executor {
       plain_sets_.push_back(std::make_shared<ResidentSet>(gpu_, plain_, reader_, LaunchForm{}));
     }
     return plain_sets_[part];
+  }
+
+  // Plain, unchanged workloads are shared by all modes; others belong to their stage.
+  Result<std::shared_ptr<ResidentSet>> set_for(const Mode& mode, std::uint32_t part,
+                                               std::uint32_t parts, const LaunchForm& form) {
+    if (!mode.color && !form.affine_sms) return plain_set(part);
+    std::shared_ptr<MemorySource> memory = plain_;
+    if (mode.color) {
+      return missing_capability("coloured memory is not available on {} ({} parts)", gpu_->name(),
+                                parts);
+    }
+    return std::make_shared<ResidentSet>(gpu_, std::move(memory), reader_, form);
   }
 
   Result<std::unique_ptr<Stage>> processes(const Mode& mode, std::uint32_t parts) {
@@ -100,6 +138,7 @@ class GpuExecutor : public Executor {
   std::shared_ptr<MemorySource> plain_;
   WorkloadReader reader_;
   std::vector<std::shared_ptr<ResidentSet>> plain_sets_;
+  cuda::CardPointer card_;  // opened when a mode needs masks or the topology
 };
 
 }  // namespace
