@@ -17,6 +17,10 @@
 # A source that clang cannot build (it uses CUDA's own headers) falls back to the kept PTX when it contains the line
 # "// demarc: needs nvcc".
 #
+# Drivers refuse PTX of a newer instruction-set version than their own, and nvcc writes its newest whatever the code
+# needs; the embedded text says 7.8 (8.6 for sm_100 and above: CUDA 12.8), so that drivers from CUDA 11.8 on take it.
+# A source that needs a newer version says so in a line "// demarc: isa 8.3".
+#
 # After editing a .cu run `ninja demarc_update_ptx` (needs nvcc): it renews the kept files. A test compares them.
 # Options: DEMARC_PTX_COMPILER (auto, nvcc, clang, kept), DEMARC_NVCC (path of nvcc).
 
@@ -64,9 +68,9 @@ function(demarc_find_ptx_targets)
 endfunction()
 
 function(demarc_clang_ptx_command result target source output)
-  # From sm_80 on clang must be told of an instruction set that knows the target's instructions.
+  # Clang must be told of an instruction set that has shuffles, mma and sm_80.
   set(isa "")
-  if(target GREATER_EQUAL 80)
+  if(target LESS 90)
     set(isa -Xclang -target-feature -Xclang +ptx70)
   endif()
   set(${result} "${DEMARC_PTX_CLANG}" -x cuda --cuda-device-only -nocudainc -nocudalib -Wno-unknown-cuda-version
@@ -128,10 +132,12 @@ function(demarc_embed_ptx target)
     get_filename_component(source "${source}" ABSOLUTE)
     get_filename_component(stem "${source}" NAME_WE)
     demarc_ptx_of_source(made "${source}" "${folder}")
+    file(STRINGS "${source}" isa REGEX "^// demarc: isa [0-9]+\\.[0-9]+" LIMIT_COUNT 1)
+    string(REGEX REPLACE "^// demarc: isa ([0-9]+\\.[0-9]+).*" "\\1" isa "${isa}")
     foreach(item IN LISTS made)
       string(REPLACE "=" ";" parts "${item}")
       list(GET parts 1 file)
-      list(APPEND entries "${stem}=${item}")
+      list(APPEND entries "${stem}=${item}=${isa}")
       list(APPEND files "${file}")
     endforeach()
   endforeach()

@@ -168,6 +168,20 @@ Result<void> mesh_neighbours(const GeneratorCall& call) {
   return call.store(neighbours);
 }
 
+// Air at rest or in slow motion: pressure stays positive. Density, momenta, energy, each over the
+// elements.
+Result<void> flow_state(const GeneratorCall& call) {
+  Random random = call.random(10);
+  std::vector<float> state;
+  for (int variable = 0; variable < 5; ++variable) {
+    for (std::uint64_t i = 0; i < call.parameter("elements"); ++i) {
+      const double base = variable == 0 ? 1.4 : variable == 4 ? 2.5 : 0.0;
+      state.push_back(static_cast<float>(base + 0.4 * (random.uniform() - 0.5)));
+    }
+  }
+  return call.store(state);
+}
+
 Result<void> dominant_matrix(const GeneratorCall& call) {
   Random random = call.random(8);
   const std::uint64_t n = call.parameter("n");
@@ -229,6 +243,10 @@ constexpr std::array generators{
               mesh_neighbours},
     Generator{
         {"dominant_matrix", "f32 n x n matrix, diagonally dominant; n"}, {"n"}, dominant_matrix},
+    Generator{{"flow_state",
+               "f32 five variables of a compressible flow, each over the elements; elements"},
+              {"elements"},
+              flow_state},
     Generator{{"aes_sbox", "u8 the 256 entries of the AES S-box"}, {}, aes_sbox_bytes},
     Generator{{"aes_round_keys", "u8 the 240 bytes of the AES-256 key schedule of a random key"},
               {},

@@ -22,6 +22,18 @@ void multiply(const ReferenceCall& call, Value value) {
   }
 }
 
+void multiply_sparse(const ReferenceCall& call, std::span<const float> x, std::span<float> y) {
+  const auto offsets = call.words("offsets");
+  const auto columns = call.words("columns");
+  const auto values = call.floats("values");
+  for (std::size_t row = 0; row < y.size(); ++row) {
+    double sum = 0;
+    for (std::size_t i = offsets[row]; i < offsets[row + 1]; ++i)
+      sum += double{values[i]} * x[columns[i]];
+    y[row] = static_cast<float>(sum);
+  }
+}
+
 }  // namespace
 
 void vecadd_reference(const ReferenceCall& call) {
@@ -73,6 +85,29 @@ void scan_reference(const ReferenceCall& call) {
     if (i % call.parameter("length") == 0) sum = 0;
     totals[i] = sum;
     sum += scanned[stretch - 1 + stretch * i] + source[stretch - 1 + stretch * i];
+  }
+}
+
+void scalarprod_reference(const ReferenceCall& call) {
+  const std::size_t elements = call.parameter("elements");
+  const auto a = call.floats("a");
+  const auto b = call.floats("b");
+  const auto products = call.floats("products");
+  for (std::size_t pair = 0; pair < products.size(); ++pair) {
+    double sum = 0;
+    for (std::size_t i = pair * elements; i < (pair + 1) * elements; ++i)
+      sum += double{a[i]} * b[i];
+    products[pair] = static_cast<float>(sum);
+  }
+}
+
+void spmv_reference(const ReferenceCall& call) {
+  multiply_sparse(call, call.floats("x"), call.floats("y"));
+}
+
+void pagerank_reference(const ReferenceCall& call) {
+  for (std::size_t i = 0; i < call.parameter("iterations"); ++i) {
+    multiply_sparse(call, call.floats(i % 2 == 0 ? "x" : "y"), call.floats(i % 2 == 0 ? "y" : "x"));
   }
 }
 
