@@ -1,0 +1,65 @@
+// demarc ptx: parse, check and print PTX; control-flow graphs, syntax trees, opcode counts.
+#include "demarc/base/files.hpp"
+#include "demarc/ptx/address_tree.hpp"
+#include "demarc/ptx/parser.hpp"
+#include "demarc/ptx/printer.hpp"
+#include "demarc/ptx/report.hpp"
+#include "verb.hpp"
+
+namespace demarc::cli {
+namespace {
+
+struct PtxOptions {
+  std::string file, cfg, tree, out;
+  bool check = false, print = false, stats = false, json = false;
+};
+
+Result<void> check_ptx(const PtxOptions& options) {
+  DEMARC_TRY(std::string text, read_file(options.file));
+  const ptx::ParseResult result = ptx::parse(std::move(text), options.file);
+  DEMARC_CHECK(emit(options.out, check_report(result.module, result.diagnostics, options.json)));
+  if (result.diagnostics.ok()) return {};
+  return invalid_input("{}: {} errors", options.file, result.diagnostics.malformed);
+}
+
+Result<void> run_ptx(const PtxOptions& options) {
+  if (!options.print && !options.stats && options.cfg.empty() && options.tree.empty()) {
+    return check_ptx(options);
+  }
+  DEMARC_TRY(const ptx::Module module, ptx::load_module(options.file));
+  if (options.print) return emit(options.out, ptx::print(module));
+  if (options.stats) return emit(options.out, statistics_report(module, options.json));
+  const bool wants_cfg = !options.cfg.empty();
+  DEMARC_TRY(const ptx::Function* function,
+             ptx::require_function(module, wants_cfg ? options.cfg : options.tree));
+  return emit(options.out, wants_cfg ? cfg_report(module, *function, options.json)
+                                     : trees_to_json(module, *function));
+}
+
+const RegisterVerb ptx_verb({
+    .order = 60,
+    .name = "ptx",
+    .summary = "parse, check and print PTX; control-flow graphs, syntax trees, opcode counts",
+    .example = "demarc ptx kernel.ptx --stats",
+    .declare =
+        [](CLI::App& app) {
+          auto options = std::make_shared<PtxOptions>();
+          app.add_option("file", options->file, "PTX file")->required();
+          auto* what = app.add_option_group("what to do");
+          what->add_flag("--check", options->check, "report everything wrong with it (default)");
+          what->add_flag("--print", options->print, "the module, printed from what was understood");
+          what->add_option("--cfg", options->cfg, "control-flow graph of this kernel, as DOT")
+              ->type_name("KERNEL");
+          what->add_option("--tree", options->tree,
+                           "syntax tree of the address of every ld.global of this kernel, as JSON")
+              ->type_name("KERNEL");
+          what->add_flag("--stats", options->stats, "functions, registers, opcode counts");
+          what->require_option(0, 1);
+          app.add_flag("--json", options->json, "JSON instead of text");
+          app.add_option("--out", options->out, "write to this file instead of standard output");
+          return [options] { return run_ptx(*options); };
+        },
+});
+
+}  // namespace
+}  // namespace demarc::cli

@@ -1,0 +1,127 @@
+#include "demarc/ptx/initialiser.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "initialiser_reader.hpp"
+#include "reporter.hpp"
+
+namespace demarc::ptx {
+namespace {
+
+constexpr std::uint64_t largest_image = 1ULL << 32U;
+
+// Writes elements one after another; a closing brace moves on to the end of its array.
+class ImageSink {
+ public:
+  ImageSink(const Variable& variable, InitialImage& image)
+      : variable_(variable), image_(image), element_(ptx::byte_size(variable.type)) {
+    // Elements in one sub-array at each depth; a vector is the innermost array.
+    for (const std::uint64_t size : variable.dimensions) shape_.push_back(size);
+    if (variable.vector_width > 1) shape_.push_back(variable.vector_width);
+  }
+
+  void open() { starts_.push_back(at_); }
+  void close() {
+    const std::size_t depth = starts_.size() - 1;
+    std::uint64_t length = element_;
+    for (std::size_t i = depth; i < shape_.size(); ++i) length *= shape_[i];
+    const std::uint64_t end = starts_.back() + length;
+    starts_.pop_back();
+    if (depth > 0) at_ = std::max(at_, end);
+  }
+  void number(const Constant& value) { put(converted(value)); }
+  void address(const InitialAddress& address) {
+    Relocation relocation;
+    relocation.offset = at_;
+    relocation.bytes = element_;
+    relocation.is_generic = address.is_generic;
+    relocation.symbol = address.symbol;
+    relocation.addend = address.addend;
+    if (address.is_masked && address.mask != 0) {
+      relocation.shift = static_cast<std::uint32_t>(std::countr_zero(address.mask));
+    }
+    image_.relocations.push_back(relocation);
+    put(0);
+  }
+
+  void setting(std::string_view, std::string_view) {}  // of samplers; no bytes
+
+  [[nodiscard]] bool overflows() const { return overflows_; }
+
+ private:
+  // The bits of a literal as an element of the variable's type.
+  [[nodiscard]] std::uint64_t converted(const Constant& value) const {
+    const bool wants_f32 = variable_.type == Type::f32;
+    const bool wants_f64 = variable_.type == Type::f64;
+    double number = 0;
+    if (value.kind == ImmediateKind::f64) {
+      number = std::bit_cast<double>(value.bits);
+    } else if (value.kind == ImmediateKind::f32) {
+      if (!wants_f64) return value.bits;
+      number = std::bit_cast<float>(static_cast<std::uint32_t>(value.bits));
+    } else if (wants_f32 || wants_f64) {
+      number = value.kind == ImmediateKind::u64
+                   ? static_cast<double>(value.bits)
+                   : static_cast<double>(static_cast<std::int64_t>(value.bits));
+    } else {
+      return value.bits;
+    }
+    if (wants_f32) return std::bit_cast<std::uint32_t>(static_cast<float>(number));
+    return std::bit_cast<std::uint64_t>(number);
+  }
+
+  void put(std::uint64_t bits) {
+    const std::uint64_t end = at_ + element_;
+    if (end > image_.bytes.size()) {
+      // An array without size takes what it is given; any other is full.
+      const bool open_ended = !shape_.empty() && shape_[0] == 0;
+      if (!open_ended || end > largest_image) {
+        overflows_ = true;
+        return;
+      }
+      image_.bytes.resize(end);
+    }
+    std::memcpy(image_.bytes.data() + at_, &bits, std::min<std::size_t>(element_, sizeof bits));
+    at_ = end;
+  }
+
+  const Variable& variable_;
+  InitialImage& image_;
+  std::uint32_t element_;
+  std::vector<std::uint64_t> shape_;
+  std::vector<std::uint64_t> starts_;
+  std::uint64_t at_ = 0;
+  bool overflows_ = false;
+};
+
+}  // namespace
+
+Result<InitialImage> initial_image(const Module& module, const Variable& variable) {
+  InitialImage image;
+  if (variable.initialiser.empty()) return image;
+  const std::uint64_t size = variable.byte_size();
+  if (size > largest_image) {
+    return invalid_input("{}:{}: '{}' is larger than 4 GiB", module.source_name, variable.line,
+                         excerpt(variable.name, 60));
+  }
+  image.bytes.resize(size);
+  // The reader looks one character beyond the text it is given; the initialiser is part of a text
+  // that goes on.
+  Cursor cursor(variable.initialiser);
+  ImageSink sink(variable, image);
+  InitialiserReader reader(cursor, sink);
+  if (const char* error = reader.read()) {
+    return invalid_input("{}:{}: initialiser of '{}': {}\n  {}", module.source_name, variable.line,
+                         excerpt(variable.name, 60), error, excerpt(variable.initialiser));
+  }
+  if (sink.overflows()) {
+    return invalid_input("{}:{}: initialiser of '{}' has more values than the variable\n  {}",
+                         module.source_name, variable.line, excerpt(variable.name, 60),
+                         excerpt(variable.initialiser));
+  }
+  return image;
+}
+
+}  // namespace demarc::ptx
