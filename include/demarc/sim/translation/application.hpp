@@ -1,0 +1,89 @@
+// An application as access streams: kernels of work-groups of waves, each wave a list of memory
+// instructions that is a pure function of (kernel, work-group, wave, index), so that nothing is
+// stored. To add one: write src/sim/translation/apps/<name>.cpp with a class and a function that
+// makes it, and name that function in the table of apps/registry.cpp.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+#include "demarc/sim/translation/settings.hpp"
+
+namespace demarc::sim::translation {
+
+inline constexpr std::uint32_t line_bytes = 64;
+inline constexpr std::uint32_t wave_lanes = 64;
+
+// One memory instruction of a wave: the distinct lines it touches, in lane order. An address is a
+// line number (byte address / 64) in the application's own space, which starts at 0.
+struct MemoryInstruction {
+  bool store = false;
+  bool wait = false;      // earlier loads of the wave must have returned before this one is issued
+  bool barrier = false;   // all waves of the work-group must have come this far
+  std::uint32_t alu = 0;  // vector instructions before it
+  std::uint32_t lines = 0;
+  std::array<std::uint32_t, wave_lanes> line{};
+
+  // Ready for the next instruction; what `line` holds does not matter.
+  void clear() {
+    store = wait = barrier = false;
+    alu = lines = 0;
+  }
+  // Adds the line of a byte address unless it is the one added last.
+  void touch(std::uint64_t byte_address) {
+    const auto number = static_cast<std::uint32_t>(byte_address / line_bytes);
+    if (lines > 0 && line[lines - 1] == number) return;
+    line[lines++] = number;
+  }
+  // All lines of [first, first + bytes).
+  void touch_range(std::uint64_t first, std::uint64_t bytes) {
+    for (std::uint64_t at = first / line_bytes; at <= (first + bytes - 1) / line_bytes; ++at) {
+      touch(at * line_bytes);
+    }
+  }
+};
+
+struct KernelShape {
+  std::uint32_t groups_x = 1;  // dimension 0, fastest in the flattened id
+  std::uint32_t groups_y = 1;
+  std::uint32_t waves_per_group = 1;
+  std::uint32_t vgprs = 8;      // per lane
+  std::uint32_t sgprs = 16;     // per wave
+  std::uint32_t lds_bytes = 0;  // dynamic, per work-group
+  [[nodiscard]] std::uint32_t groups() const { return groups_x * groups_y; }
+};
+
+// A place in the stream.
+struct WavePosition {
+  std::uint32_t kernel = 0;
+  std::uint32_t group = 0;  // flattened
+  std::uint32_t wave = 0;   // within the group
+  std::uint32_t index = 0;  // of the instruction
+};
+
+class Application {
+ public:
+  virtual ~Application() = default;
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  [[nodiscard]] virtual std::uint64_t bytes() const = 0;  // of all arrays; the address space used
+  [[nodiscard]] virtual Split native_split() const = 0;
+  [[nodiscard]] virtual std::span<const KernelShape> kernels() const = 0;
+  // False past the last instruction of the wave.
+  [[nodiscard]] virtual bool instruction(const WavePosition& at, MemoryInstruction& out) const = 0;
+};
+
+struct ApplicationInfo {
+  std::string_view name;     // "KM"
+  std::string_view meaning;  // "KMeans (Hetero-Mark)"
+  std::unique_ptr<Application> (*make)(const Settings& settings);
+};
+[[nodiscard]] std::span<const ApplicationInfo> application_table();
+[[nodiscard]] Result<std::unique_ptr<Application>> make_application(std::string_view name,
+                                                                    const Settings& settings);
+
+}  // namespace demarc::sim::translation

@@ -1,0 +1,37 @@
+// Runs applications under several architectures and says what came out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "demarc/sim/translation/simulate.hpp"
+
+namespace demarc::sim::translation {
+
+// One application under the architectures asked for; summaries[i] belongs to architectures[i].
+struct ApplicationResult {
+  std::string name;
+  std::vector<Summary> summaries;
+};
+
+struct Comparison {
+  Settings settings;
+  std::vector<Architecture> architectures;
+  std::vector<ApplicationResult> apps;
+
+  // Cycles of the first architecture over those of architecture i.
+  [[nodiscard]] static double speedup(const ApplicationResult& app, std::size_t i);
+  [[nodiscard]] double mean_speedup(std::size_t i) const;  // arithmetic, over the applications
+};
+
+// Every (application, architecture) pair is a run of its own, over `threads` threads (0: all
+// cores); the result does not depend on their number. `names` holds names of application_table().
+[[nodiscard]] Result<Comparison> compare(const Settings& settings,
+                                         const std::vector<std::string>& names,
+                                         const std::vector<Architecture>& architectures,
+                                         unsigned threads = 0, const Progress& progress = {});
+
+[[nodiscard]] std::string to_json(const Comparison& comparison);  // schema "demarc.translate/1"
+[[nodiscard]] std::string to_text(const Comparison& comparison);  // a table for a terminal
+
+}  // namespace demarc::sim::translation

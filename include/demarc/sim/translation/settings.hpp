@@ -1,0 +1,116 @@
+// Every number and switch of the multi-GPU address-translation model. What the paper (Wei, Li, Lu
+// 2021) does not state is a switch here; all values are echoed in every result. Times are in cycles
+// of the 1 GHz GPU clock.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+
+namespace demarc::sim::translation {
+
+enum class Architecture { centralised, distributed, bypass };
+
+// How work-groups are dealt out to GPUs. `native`: what each application's own multi-GPU path does.
+enum class Split { native, roundrobin, contiguous, dim0 };
+
+// What the first access to a page, which then moves from CPU memory to the toucher, costs.
+enum class FirstTouch {
+  free,      // nothing
+  copy,      // the page crosses the links
+  protocol,  // drain, flush, shootdown and copy: one page at a time in the whole system
+};
+
+// What the GMMU's table learns from an answer of the IOMMU.
+enum class GmmuFill {
+  local,  // the entry when the page lies in this GPU's memory (the paper)
+  eager,  // every GPU's table knows its pages as soon as they are placed there
+  any,    // every entry that comes back
+};
+
+enum class Topology { star, chain };
+
+// Who decides that a request skips the GMMU (Architecture::bypass).
+enum class BypassPolicy {
+  residency,  // a filter of the pages in the local table: a sure miss skips the walk
+  epoch,   // per GPU: skip while the share of GMMU hits of the last epoch was low, sampling now and
+           // then
+  oracle,  // exact knowledge of the table: the upper bound
+};
+
+struct Settings {
+  std::uint32_t gpus = 4;
+  std::uint32_t cus = 36;           // per GPU
+  std::uint32_t waves_per_cu = 40;  // wavefront slots
+  std::uint32_t vgprs = 256;        // per lane and SIMD, of four SIMDs
+  std::uint32_t sgprs = 3200;       // per CU
+  std::uint32_t lds_bytes = 65536;  // per CU
+  std::uint32_t dynamic_lds = 0;    // 1: dynamic LDS counts for occupancy
+  std::uint32_t memory_pipeline = 66;
+  std::uint32_t outstanding_lines = 512;  // per CU
+
+  std::uint32_t page_bytes = 4096;
+  std::uint32_t l1_tlb_sets = 1;
+  std::uint32_t l1_tlb_ways = 32;
+  std::uint32_t l1_tlb_mshrs = 4;
+  std::uint32_t l1_tlb_ports = 4;  // look-ups a cycle
+  std::uint32_t l2_tlb_sets = 32;
+  std::uint32_t l2_tlb_ways = 16;
+  std::uint32_t l2_tlb_mshrs = 64;
+  std::uint32_t l2_tlb_ports = 4;
+  std::uint32_t l2_tlb_latency = 10;
+
+  std::uint32_t gmmu_walkers = 64;
+  std::uint32_t gmmu_latency = 100;
+  std::uint32_t iommu_walkers = 8;
+  std::uint32_t iommu_latency = 100;
+  GmmuFill gmmu_fill = GmmuFill::local;
+  BypassPolicy bypass_policy = BypassPolicy::residency;
+  std::uint32_t bypass_epoch = 256;     // walks
+  std::uint32_t bypass_threshold = 25;  // per cent of GMMU hits below which an epoch is skipped
+
+  Topology topology = Topology::star;
+  std::uint32_t flit_bytes = 17;  // PCIe 3 x16 at 1 GHz
+  std::uint32_t switch_latency = 140;
+  FirstTouch first_touch = FirstTouch::free;
+  std::uint32_t protocol_cycles = 4800;  // of one page under FirstTouch::protocol
+
+  std::uint32_t l1_bytes = 16384;  // 4 ways, 64-byte lines
+  std::uint32_t remote_in_l1 = 0;  // 1: lines of other GPUs may be kept in the L1
+  std::uint32_t l2_banks = 8;
+  std::uint32_t l2_bank_bytes = 262144;  // 16 ways
+  std::uint32_t l2_latency = 10;
+  std::uint32_t l2_mshrs = 64;  // per bank
+  std::uint32_t dram_latency = 100;
+
+  std::uint32_t kernel_overhead = 1600;
+  std::uint32_t dispatch_cycles = 3;  // per work-group of up to four waves, +1 per further wave
+  Split split = Split::native;
+  std::uint32_t megabytes = 64;  // size of the application's data
+  std::uint32_t iterations = 0;  // of iterative applications; 0: the application's default
+};
+
+// One row of the table that parses, documents and prints the settings.
+struct SettingInfo {
+  std::string_view name;
+  std::string_view meaning;
+  std::string_view range;  // "1..64" or "star|chain"
+  std::function<std::string(const Settings&)> get;
+  std::function<Result<void>(Settings&, std::string_view)> set;
+};
+[[nodiscard]] std::span<const SettingInfo> setting_table();
+
+// "name=value"; an unknown name or a value out of range is an error that says what would be right.
+[[nodiscard]] Result<void> apply_setting(Settings& settings, std::string_view assignment);
+// Relations between settings (powers of two, at least one way, ...).
+[[nodiscard]] Result<void> validate(const Settings& settings);
+
+[[nodiscard]] std::string_view to_string(Architecture architecture);
+[[nodiscard]] std::string_view to_string(Split split);
+
+}  // namespace demarc::sim::translation

@@ -1,0 +1,55 @@
+// Simulates one application on several GPUs under one translation architecture (Wei, Li, Lu 2021,
+// sections 2 and 3).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "demarc/base/progress.hpp"
+#include "demarc/base/result.hpp"
+#include "demarc/sim/event_queue.hpp"
+#include "demarc/sim/translation/application.hpp"
+#include "demarc/sim/translation/settings.hpp"
+
+namespace demarc::sim::translation {
+
+struct TlbCounts {
+  std::uint64_t hits = 0;
+  std::uint64_t joined = 0;  // the page was already being fetched (an MSHR hit)
+  std::uint64_t misses = 0;
+  [[nodiscard]] std::uint64_t lookups() const { return hits + joined + misses; }
+};
+
+struct Summary {
+  Cycles cycles = 0;
+  std::uint64_t lines = 0;  // line accesses of all waves
+  TlbCounts l1_tlb;
+  TlbCounts l2_tlb;
+  std::uint64_t gmmu_walks = 0;
+  std::uint64_t gmmu_hits = 0;
+  std::uint64_t gmmu_bypassed = 0;
+  std::uint64_t iommu_accesses = 0;
+  std::uint64_t first_touches = 0;     // IOMMU accesses that placed the page
+  std::uint64_t remote_owned = 0;      // IOMMU accesses to a page of another GPU
+  std::uint64_t remote_lines = 0;      // line accesses served by another GPU
+  std::uint64_t link_bytes = 0;        // payload and headers on all links, both directions
+  std::uint64_t iommu_queue_wait = 0;  // cycles, summed over requests
+  std::uint64_t gmmu_queue_wait = 0;
+  double iommu_utilisation = 0;  // of the walkers, in [0, 1]
+  double gmmu_utilisation = 0;
+
+  // Page walks of the whole system.
+  [[nodiscard]] std::uint64_t walks() const { return gmmu_walks + iommu_accesses; }
+  // Share of line accesses whose translation either TLB level held or was already fetching.
+  [[nodiscard]] double tlb_hit_share() const;
+  // Share of L2-TLB misses that the GMMU answered.
+  [[nodiscard]] double gmmu_hit_share() const;
+};
+
+// A pure function of its arguments. An error when the settings do not fit together or the
+// simulation gets stuck; the latter prints every queue.
+[[nodiscard]] Result<Summary> simulate(const Settings& settings, Architecture architecture,
+                                       const Application& application,
+                                       const Progress& progress = {});
+
+}  // namespace demarc::sim::translation

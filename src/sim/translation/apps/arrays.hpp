@@ -1,0 +1,45 @@
+// Lays an application's arrays out one after the other, each on pages of its own.
+#pragma once
+
+#include <cstdint>
+
+#include "demarc/sim/translation/application.hpp"
+
+namespace demarc::sim::translation {
+
+class ArrayLayout {
+ public:
+  explicit ArrayLayout(const Settings& settings) : page_(settings.page_bytes) {}
+  // Byte address of an array of `bytes`.
+  std::uint64_t add(std::uint64_t bytes) {
+    const std::uint64_t start = next_;
+    next_ += (bytes + page_ - 1) / page_ * page_;
+    return start;
+  }
+  [[nodiscard]] std::uint64_t bytes() const { return next_; }
+
+ private:
+  std::uint64_t page_;
+  std::uint64_t next_ = 0;
+};
+
+// 64 lanes reading `width` bytes each, contiguous from `first`.
+inline void touch_wave(MemoryInstruction& out, std::uint64_t first, std::uint32_t width) {
+  out.touch_range(first, std::uint64_t{wave_lanes} * width);
+}
+
+inline std::uint64_t data_bytes(const Settings& settings) {
+  return std::uint64_t{settings.megabytes} << 20;
+}
+
+std::unique_ptr<Application> make_relu(const Settings& settings);
+std::unique_ptr<Application> make_fir(const Settings& settings);
+std::unique_ptr<Application> make_max_pooling(const Settings& settings);
+std::unique_ptr<Application> make_page_rank(const Settings& settings);
+std::unique_ptr<Application> make_matrix_transpose(const Settings& settings);
+std::unique_ptr<Application> make_kmeans(const Settings& settings);
+std::unique_ptr<Application> make_fft(const Settings& settings);
+std::unique_ptr<Application> make_stencil(const Settings& settings);
+std::unique_ptr<Application> make_aes(const Settings& settings);
+
+}  // namespace demarc::sim::translation

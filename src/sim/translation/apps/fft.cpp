@@ -1,0 +1,47 @@
+#include "arrays.hpp"
+
+namespace demarc::sim::translation {
+namespace {
+
+// A work-group transforms 512 complex numbers, 4096 bytes, in place; every pass does so once.
+class Fft final : public Application {
+ public:
+  explicit Fft(const Settings& settings) : layout_(settings) {
+    data_ = layout_.add(data_bytes(settings));
+    KernelShape shape;
+    shape.groups_x = static_cast<std::uint32_t>(data_bytes(settings) / block_bytes);
+    shape.vgprs = 87;
+    shape.sgprs = 35;
+    shape.lds_bytes = 4608;
+    kernels_.assign(settings.iterations == 0 ? default_passes : settings.iterations, shape);
+  }
+  [[nodiscard]] std::string_view name() const override { return "FFT"; }
+  [[nodiscard]] std::uint64_t bytes() const override { return layout_.bytes(); }
+  [[nodiscard]] Split native_split() const override { return Split::roundrobin; }
+  [[nodiscard]] std::span<const KernelShape> kernels() const override { return kernels_; }
+
+  [[nodiscard]] bool instruction(const WavePosition& at, MemoryInstruction& out) const override {
+    if (at.index >= 16) return false;
+    out.clear();
+    out.store = at.index >= 8;
+    out.wait = at.index == 8;
+    out.alu = at.index == 8 ? 400 : 2;
+    touch_wave(out, data_ + std::uint64_t{at.group} * block_bytes + at.index % 8 * 512, 8);
+    return true;
+  }
+
+ private:
+  static constexpr std::uint32_t block_bytes = 4096;
+  static constexpr std::uint32_t default_passes = 2;
+  ArrayLayout layout_;
+  std::uint64_t data_ = 0;
+  std::vector<KernelShape> kernels_;
+};
+
+}  // namespace
+
+std::unique_ptr<Application> make_fft(const Settings& settings) {
+  return std::make_unique<Fft>(settings);
+}
+
+}  // namespace demarc::sim::translation

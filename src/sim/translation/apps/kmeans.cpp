@@ -1,0 +1,79 @@
+#include "arrays.hpp"
+
+namespace demarc::sim::translation {
+namespace {
+
+// Kernel 0 transposes feature[P][F] to swap[F][P]; each further kernel assigns points to clusters.
+class KMeans final : public Application {
+ public:
+  explicit KMeans(const Settings& settings) : layout_(settings) {
+    points_ = data_bytes(settings) / (2 * features * 4);
+    feature_ = layout_.add(points_ * features * 4);
+    swap_ = layout_.add(points_ * features * 4);
+    membership_ = layout_.add(points_ * 4);
+    KernelShape shape;
+    shape.groups_x = static_cast<std::uint32_t>(points_ / wave_lanes);
+    shape.vgprs = 8;
+    shape.sgprs = 11;
+    kernels_.push_back(shape);
+    shape.vgprs = 15;
+    shape.sgprs = 18;
+    const std::uint32_t iterations =
+        settings.iterations == 0 ? default_iterations : settings.iterations;
+    kernels_.insert(kernels_.end(), iterations, shape);
+  }
+  [[nodiscard]] std::string_view name() const override { return "KM"; }
+  [[nodiscard]] std::uint64_t bytes() const override { return layout_.bytes(); }
+  [[nodiscard]] Split native_split() const override { return Split::contiguous; }
+  [[nodiscard]] std::span<const KernelShape> kernels() const override { return kernels_; }
+
+  [[nodiscard]] bool instruction(const WavePosition& at, MemoryInstruction& out) const override {
+    const std::uint64_t first = std::uint64_t{at.group} * wave_lanes;
+    if (at.kernel == 0) {
+      if (at.index >= 2 * features) return false;
+      const std::uint64_t f = at.index / 2;
+      out.clear();
+      out.store = at.index % 2 == 1;
+      out.wait = true;
+      out.alu = 3;
+      if (out.store) {
+        touch_wave(out, swap_ + (f * points_ + first) * 4, 4);
+      } else {
+        for (std::uint64_t lane = 0; lane < wave_lanes; ++lane) {
+          out.touch(feature_ + ((first + lane) * features + f) * 4);
+        }
+      }
+      return true;
+    }
+    if (at.index > clusters * features) return false;
+    out.clear();
+    out.wait = true;
+    out.alu = 5;
+    if (at.index == clusters * features) {
+      out.store = true;
+      touch_wave(out, membership_ + first * 4, 4);
+    } else {
+      touch_wave(out, swap_ + (at.index % features * points_ + first) * 4, 4);
+    }
+    return true;
+  }
+
+ private:
+  static constexpr std::uint32_t features = 32;
+  static constexpr std::uint32_t clusters = 5;
+  static constexpr std::uint32_t default_iterations = 5;
+  ArrayLayout layout_;
+  std::uint64_t points_ = 0;
+  std::uint64_t feature_ = 0;
+  std::uint64_t swap_ = 0;
+  std::uint64_t membership_ = 0;
+  std::vector<KernelShape> kernels_;
+};
+
+}  // namespace
+
+std::unique_ptr<Application> make_kmeans(const Settings& settings) {
+  return std::make_unique<KMeans>(settings);
+}
+
+}  // namespace demarc::sim::translation

@@ -1,0 +1,65 @@
+#include <cmath>
+
+#include "arrays.hpp"
+
+namespace demarc::sim::translation {
+namespace {
+
+// Each work-item moves 4x4 elements; a work-group of 16x16 items a 64x64 tile. Group (gx, gy) reads
+// block row gx, block column (gx + gy) mod n, and writes it transposed.
+class MatrixTranspose final : public Application {
+ public:
+  explicit MatrixTranspose(const Settings& settings) : layout_(settings) {
+    width_ =
+        static_cast<std::uint64_t>(std::sqrt(static_cast<double>(data_bytes(settings)) / 8.0)) /
+        256 * 256;
+    width_ = std::max<std::uint64_t>(width_, 64);
+    in_ = layout_.add(width_ * width_ * 4);
+    out_ = layout_.add(width_ * width_ * 4);
+    kernel_.groups_x = kernel_.groups_y = static_cast<std::uint32_t>(width_ / 64);
+    kernel_.waves_per_group = 4;
+    kernel_.vgprs = 23;
+    kernel_.sgprs = 18;
+    kernel_.lds_bytes = 16384;
+  }
+  [[nodiscard]] std::string_view name() const override { return "MT"; }
+  [[nodiscard]] std::uint64_t bytes() const override { return layout_.bytes(); }
+  [[nodiscard]] Split native_split() const override { return Split::contiguous; }
+  [[nodiscard]] std::span<const KernelShape> kernels() const override { return {&kernel_, 1}; }
+
+  [[nodiscard]] bool instruction(const WavePosition& at, MemoryInstruction& out) const override {
+    if (at.index >= 8) return false;
+    out.clear();
+    out.store = at.index >= 4;
+    out.barrier = at.index == 4;
+    out.wait = true;
+    out.alu = 8;
+    const std::uint64_t blocks = width_ / 64;
+    const std::uint64_t gx = at.group % blocks;
+    const std::uint64_t diagonal = (gx + at.group / blocks) % blocks;
+    const std::uint64_t block_row = out.store ? diagonal : gx;
+    const std::uint64_t block_column = out.store ? gx : diagonal;
+    // Item row r of the group holds rows 4r .. 4r+3; a wave is four item rows, and step i their
+    // i-th element row.
+    for (std::uint64_t r = 0; r < 4; ++r) {
+      const std::uint64_t row = block_row * 64 + at.wave * 16 + r * 4 + at.index % 4;
+      out.touch_range((out.store ? out_ : in_) + (row * width_ + block_column * 64) * 4, 256);
+    }
+    return true;
+  }
+
+ private:
+  ArrayLayout layout_;
+  std::uint64_t width_ = 0;
+  std::uint64_t in_ = 0;
+  std::uint64_t out_ = 0;
+  KernelShape kernel_;
+};
+
+}  // namespace
+
+std::unique_ptr<Application> make_matrix_transpose(const Settings& settings) {
+  return std::make_unique<MatrixTranspose>(settings);
+}
+
+}  // namespace demarc::sim::translation

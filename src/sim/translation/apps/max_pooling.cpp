@@ -1,0 +1,71 @@
+#include <cmath>
+
+#include "arrays.hpp"
+
+namespace demarc::sim::translation {
+namespace {
+
+// Forward pass on one square image: output (y, x) is the maximum of a 3x3 window, its position goes
+// to a mask.
+class MaxPooling final : public Application {
+ public:
+  explicit MaxPooling(const Settings& settings) : layout_(settings) {
+    // Input, output and mask of side s and s - 2 fill the data size.
+    side_ =
+        static_cast<std::uint64_t>(std::sqrt(static_cast<double>(data_bytes(settings)) / 12.0)) /
+        64 * 64;
+    out_side_ = side_ - 2;
+    in_ = layout_.add(side_ * side_ * 4);
+    top_ = layout_.add(out_side_ * out_side_ * 4);
+    mask_ = layout_.add(out_side_ * out_side_ * 4);
+    kernel_.groups_x =
+        static_cast<std::uint32_t>((out_side_ * out_side_ + wave_lanes - 1) / wave_lanes);
+    kernel_.vgprs = 17;
+    kernel_.sgprs = 38;
+  }
+  [[nodiscard]] std::string_view name() const override { return "MP"; }
+  [[nodiscard]] std::uint64_t bytes() const override { return layout_.bytes(); }
+  // Its tensors were not in unified memory, so that every GPU had its own part of the image.
+  [[nodiscard]] Split native_split() const override { return Split::contiguous; }
+  [[nodiscard]] std::span<const KernelShape> kernels() const override { return {&kernel_, 1}; }
+
+  [[nodiscard]] bool instruction(const WavePosition& at, MemoryInstruction& out) const override {
+    if (at.index >= 11) return false;
+    out.clear();
+    out.wait = at.index > 0;
+    out.alu = 6;
+    const std::uint64_t first = std::uint64_t{at.group} * wave_lanes;
+    const std::uint64_t last = std::min(first + wave_lanes, out_side_ * out_side_) - 1;
+    if (at.index >= 9) {
+      out.store = true;
+      out.touch_range((at.index == 9 ? top_ : mask_) + first * 4, (last - first + 1) * 4);
+      return true;
+    }
+    const std::uint64_t down = at.index / 3;
+    const std::uint64_t right = at.index % 3;
+    // A wave may run over the end of an output row.
+    for (std::uint64_t row = first / out_side_; row <= last / out_side_; ++row) {
+      const std::uint64_t from = std::max(first, row * out_side_) - row * out_side_;
+      const std::uint64_t to = std::min(last, (row + 1) * out_side_ - 1) - row * out_side_;
+      out.touch_range(in_ + ((row + down) * side_ + from + right) * 4, (to - from + 1) * 4);
+    }
+    return true;
+  }
+
+ private:
+  ArrayLayout layout_;
+  std::uint64_t side_ = 0;
+  std::uint64_t out_side_ = 0;
+  std::uint64_t in_ = 0;
+  std::uint64_t top_ = 0;
+  std::uint64_t mask_ = 0;
+  KernelShape kernel_;
+};
+
+}  // namespace
+
+std::unique_ptr<Application> make_max_pooling(const Settings& settings) {
+  return std::make_unique<MaxPooling>(settings);
+}
+
+}  // namespace demarc::sim::translation

@@ -1,0 +1,99 @@
+#include <cmath>
+
+#include "arrays.hpp"
+
+namespace demarc::sim::translation {
+namespace {
+
+std::uint64_t mix(std::uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+// CSR with a fixed number of non-zeros per row at sparsity 0.001; the columns of a row are
+// ascending and spread uniformly at random, one in each of as many equal stretches of the row, so
+// that nothing needs to be stored.
+class PageRank final : public Application {
+ public:
+  explicit PageRank(const Settings& settings) : layout_(settings) {
+    // n * (n * 0.001) non-zeros of 8 bytes fill the data size.
+    nodes_ = static_cast<std::uint64_t>(
+        std::sqrt(static_cast<double>(data_bytes(settings)) / 8.0 * 1000.0));
+    degree_ = std::max<std::uint64_t>(1, nodes_ / 1000);
+    offsets_ = layout_.add((nodes_ + 1) * 4);
+    columns_ = layout_.add(nodes_ * degree_ * 4);
+    values_ = layout_.add(nodes_ * degree_ * 4);
+    ranks_[0] = layout_.add(nodes_ * 4);
+    ranks_[1] = layout_.add(nodes_ * 4);
+    KernelShape kernel;
+    kernel.groups_x = static_cast<std::uint32_t>(nodes_);
+    kernel.vgprs = 15;
+    kernel.sgprs = 18;
+    kernel.lds_bytes = 256;
+    kernels_.assign(settings.iterations == 0 ? default_iterations : settings.iterations, kernel);
+  }
+  [[nodiscard]] std::string_view name() const override { return "PR"; }
+  [[nodiscard]] std::uint64_t bytes() const override { return layout_.bytes(); }
+  [[nodiscard]] Split native_split() const override { return Split::roundrobin; }
+  [[nodiscard]] std::span<const KernelShape> kernels() const override { return kernels_; }
+
+  [[nodiscard]] bool instruction(const WavePosition& at, MemoryInstruction& out) const override {
+    const std::uint64_t row = at.group;
+    const std::uint64_t x = ranks_[at.kernel % 2];
+    const std::uint64_t y = ranks_[1 - at.kernel % 2];
+    const auto chunks = static_cast<std::uint32_t>((degree_ + wave_lanes - 1) / wave_lanes);
+    const std::uint32_t last = 2 + 3 * chunks;
+    if (at.index > last) return false;
+    out.clear();
+    out.alu = 6;
+    if (at.index == 0 || at.index == last) {
+      out.store = true;
+      out.wait = at.index == last;
+      out.touch(y + row * 4);
+      return true;
+    }
+    if (at.index == 1) {
+      out.touch_range(offsets_ + row * 4, 8);
+      return true;
+    }
+    const std::uint64_t chunk = (at.index - 2) / 3;
+    const std::uint64_t first = chunk * wave_lanes;
+    const std::uint64_t count = std::min<std::uint64_t>(wave_lanes, degree_ - first);
+    const std::uint32_t step = (at.index - 2) % 3;
+    out.wait = step != 2;  // the gather follows the load of the values at once
+    if (step == 0) {
+      out.touch_range(columns_ + (row * degree_ + first) * 4, count * 4);
+    } else if (step == 1) {
+      out.touch_range(values_ + (row * degree_ + first) * 4, count * 4);
+    } else {
+      for (std::uint64_t j = first; j < first + count; ++j) out.touch(x + column(row, j) * 4);
+    }
+    return true;
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t column(std::uint64_t row, std::uint64_t j) const {
+    const std::uint64_t low = j * nodes_ / degree_;
+    const std::uint64_t high = (j + 1) * nodes_ / degree_;
+    return low + mix(row * 0x9e3779b97f4a7c15ULL + j) % (high - low);
+  }
+
+  static constexpr std::uint32_t default_iterations = 1;
+  ArrayLayout layout_;
+  std::uint64_t nodes_ = 0;
+  std::uint64_t degree_ = 0;
+  std::uint64_t offsets_ = 0;
+  std::uint64_t columns_ = 0;
+  std::uint64_t values_ = 0;
+  std::uint64_t ranks_[2] = {};
+  std::vector<KernelShape> kernels_;
+};
+
+}  // namespace
+
+std::unique_ptr<Application> make_page_rank(const Settings& settings) {
+  return std::make_unique<PageRank>(settings);
+}
+
+}  // namespace demarc::sim::translation

@@ -1,0 +1,44 @@
+#include "arrays.hpp"
+
+namespace demarc::sim::translation {
+namespace {
+
+class Relu final : public Application {
+ public:
+  explicit Relu(const Settings& settings) : layout_(settings) {
+    const std::uint64_t elements = data_bytes(settings) / 8;
+    in_ = layout_.add(elements * 4);
+    out_ = layout_.add(elements * 4);
+    kernel_.groups_x = static_cast<std::uint32_t>(elements / wave_lanes);
+    kernel_.vgprs = 5;
+    kernel_.sgprs = 11;
+  }
+  [[nodiscard]] std::string_view name() const override { return "RL"; }
+  [[nodiscard]] std::uint64_t bytes() const override { return layout_.bytes(); }
+  [[nodiscard]] Split native_split() const override { return Split::contiguous; }
+  [[nodiscard]] std::span<const KernelShape> kernels() const override { return {&kernel_, 1}; }
+
+  [[nodiscard]] bool instruction(const WavePosition& at, MemoryInstruction& out) const override {
+    if (at.index >= 2) return false;
+    out.clear();
+    out.store = at.index == 1;
+    out.wait = out.store;
+    out.alu = 4;
+    touch_wave(out, (out.store ? out_ : in_) + std::uint64_t{at.group} * wave_lanes * 4, 4);
+    return true;
+  }
+
+ private:
+  ArrayLayout layout_;
+  std::uint64_t in_ = 0;
+  std::uint64_t out_ = 0;
+  KernelShape kernel_;
+};
+
+}  // namespace
+
+std::unique_ptr<Application> make_relu(const Settings& settings) {
+  return std::make_unique<Relu>(settings);
+}
+
+}  // namespace demarc::sim::translation

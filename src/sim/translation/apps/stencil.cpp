@@ -1,0 +1,70 @@
+#include <cmath>
+
+#include "arrays.hpp"
+
+namespace demarc::sim::translation {
+namespace {
+
+// A work-group of one wave covers 16 rows x 64 columns; dimension 0 of the grid runs down the rows.
+class Stencil final : public Application {
+ public:
+  explicit Stencil(const Settings& settings) : layout_(settings) {
+    side_ = static_cast<std::uint64_t>(std::sqrt(static_cast<double>(data_bytes(settings)) / 8.0)) /
+            256 * 256;
+    side_ = std::max<std::uint64_t>(side_, 64);
+    pitch_ = (side_ + 2 + 15) / 16 * 16;
+    for (auto& array : arrays_) array = layout_.add((side_ + 2) * pitch_ * 4);
+    KernelShape shape;
+    shape.groups_x = static_cast<std::uint32_t>(side_ / rows);
+    shape.groups_y = static_cast<std::uint32_t>(side_ / wave_lanes);
+    shape.vgprs = 79;
+    shape.sgprs = 22;
+    shape.lds_bytes = 4864;
+    kernels_.assign(settings.iterations == 0 ? default_iterations : settings.iterations, shape);
+  }
+  [[nodiscard]] std::string_view name() const override { return "ST"; }
+  [[nodiscard]] std::uint64_t bytes() const override { return layout_.bytes(); }
+  [[nodiscard]] Split native_split() const override { return Split::roundrobin; }
+  [[nodiscard]] std::span<const KernelShape> kernels() const override { return kernels_; }
+
+  [[nodiscard]] bool instruction(const WavePosition& at, MemoryInstruction& out) const override {
+    constexpr std::uint32_t read_rows = rows + 2;
+    const std::uint64_t top = std::uint64_t{at.group % (side_ / rows)} * rows;
+    const std::uint64_t left = std::uint64_t{at.group / (side_ / rows)} * wave_lanes;
+    if (at.index >= 3 * read_rows + rows) return false;
+    out.clear();
+    out.wait = true;
+    out.alu = 4;
+    const std::uint64_t source = arrays_[at.kernel % 2];
+    if (at.index < read_rows) {  // 64 columns of every row, one column in from the halo
+      touch_wave(out, source + ((top + at.index) * pitch_ + left + 1) * 4, 4);
+    } else if (at.index < 3 * read_rows) {  // lane 0 the left halo, then lane 63 the right one
+      const std::uint32_t i = at.index - read_rows;
+      const std::uint64_t column = i < read_rows ? left : left + wave_lanes + 1;
+      out.touch(source + ((top + i % read_rows) * pitch_ + column) * 4);
+    } else {
+      const std::uint32_t i = at.index - 3 * read_rows;
+      out.store = true;
+      out.alu = 12;
+      touch_wave(out, arrays_[1 - at.kernel % 2] + ((top + 1 + i) * pitch_ + left + 1) * 4, 4);
+    }
+    return true;
+  }
+
+ private:
+  static constexpr std::uint32_t rows = 16;
+  static constexpr std::uint32_t default_iterations = 5;
+  ArrayLayout layout_;
+  std::uint64_t side_ = 0;
+  std::uint64_t pitch_ = 0;
+  std::uint64_t arrays_[2] = {};
+  std::vector<KernelShape> kernels_;
+};
+
+}  // namespace
+
+std::unique_ptr<Application> make_stencil(const Settings& settings) {
+  return std::make_unique<Stencil>(settings);
+}
+
+}  // namespace demarc::sim::translation

@@ -1,0 +1,79 @@
+#include "bypass.hpp"
+
+#include <bitset>
+
+namespace demarc::sim::translation {
+namespace {
+
+class Oracle final : public BypassDecision {
+ public:
+  bool skip_gmmu(std::uint32_t, bool resident) override { return !resident; }
+  void on_table_insert(std::uint32_t) override {}
+  void on_walk(bool) override {}
+};
+
+// A Bloom filter of 8 KiB with two hashes over the pages entered into the local table. It never
+// misses a page that is there; a false positive costs one useless walk.
+class ResidencyFilter final : public BypassDecision {
+ public:
+  bool skip_gmmu(std::uint32_t page, bool) override {
+    return !(bits_[first_hash(page)] && bits_[second_hash(page)]);
+  }
+  void on_table_insert(std::uint32_t page) override {
+    bits_[first_hash(page)] = true;
+    bits_[second_hash(page)] = true;
+  }
+  void on_walk(bool) override {}
+
+ private:
+  static constexpr std::size_t size = std::size_t{1} << 16;
+  static std::size_t first_hash(std::uint32_t page) { return (page * 0x9e3779b1U) >> 16; }
+  static std::size_t second_hash(std::uint32_t page) { return (page * 0x85ebca6bU) >> 16; }
+  std::bitset<size> bits_;
+};
+
+// Walks on while the share of hits of the last epoch was worth it; otherwise skips, but for one
+// request in sixteen, which keeps the estimate fresh.
+class EpochHitRate final : public BypassDecision {
+ public:
+  EpochHitRate(std::uint32_t epoch, std::uint32_t threshold)
+      : epoch_(epoch), threshold_(threshold) {}
+  bool skip_gmmu(std::uint32_t, bool) override {
+    if (!skipping_) return false;
+    return ++requests_ % sampling != 0;
+  }
+  void on_table_insert(std::uint32_t) override {}
+  void on_walk(bool hit) override {
+    ++walks_;
+    hits_ += hit ? 1 : 0;
+    const std::uint32_t length = skipping_ ? epoch_ / sampling + 1 : epoch_;
+    if (walks_ < length) return;
+    skipping_ = hits_ * 100 < threshold_ * walks_;
+    walks_ = hits_ = 0;
+  }
+
+ private:
+  static constexpr std::uint32_t sampling = 16;
+  std::uint32_t epoch_;
+  std::uint32_t threshold_;
+  bool skipping_ = false;
+  std::uint32_t walks_ = 0;
+  std::uint32_t hits_ = 0;
+  std::uint32_t requests_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<BypassDecision> make_bypass_decision(const Settings& settings) {
+  switch (settings.bypass_policy) {
+    case BypassPolicy::residency:
+      return std::make_unique<ResidencyFilter>();
+    case BypassPolicy::epoch:
+      return std::make_unique<EpochHitRate>(settings.bypass_epoch, settings.bypass_threshold);
+    case BypassPolicy::oracle:
+      return std::make_unique<Oracle>();
+  }
+  return nullptr;
+}
+
+}  // namespace demarc::sim::translation

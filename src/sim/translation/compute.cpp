@@ -1,0 +1,194 @@
+// Work-groups to compute units, waves through their instructions.
+#include <algorithm>
+
+#include "system.hpp"
+
+namespace demarc::sim::translation {
+
+void System::start_kernel(std::uint32_t kernel) {
+  kernel_ = kernel;
+  const KernelShape& shape = application_.kernels()[kernel];
+  groups_left_ = shape.groups();
+  const auto granules = [](std::uint32_t value, std::uint32_t granule) {
+    return (std::max(value, 1U) + granule - 1) / granule * granule;
+  };
+  constexpr std::uint32_t simds = 4;
+  const std::uint32_t by_vgprs = settings_.vgprs / granules(shape.vgprs, 4) * simds;
+  const std::uint32_t by_sgprs = settings_.sgprs / granules(shape.sgprs, 16);
+  max_waves_ = std::min({settings_.waves_per_cu, by_vgprs, by_sgprs});
+  max_groups_ = settings_.dynamic_lds != 0 && shape.lds_bytes > 0
+                    ? settings_.lds_bytes / granules(shape.lds_bytes, 256)
+                    : settings_.waves_per_cu;
+  for (Cu& cu : cus_) cu.l1.clear();
+  for (std::uint32_t gpu = 0; gpu < gpus_.size(); ++gpu) {
+    gpus_[gpu].next_group = 0;
+    at(now(), EventKind::dispatch, gpu);
+  }
+}
+
+std::uint32_t System::gpu_of_group(std::uint32_t group) const {
+  const KernelShape& shape = application_.kernels()[kernel_];
+  switch (split_) {
+    case Split::native:
+    case Split::roundrobin:
+      return group % settings_.gpus;
+    case Split::contiguous:
+      return static_cast<std::uint32_t>(std::uint64_t{group} * settings_.gpus / shape.groups());
+    case Split::dim0:
+      return static_cast<std::uint32_t>(std::uint64_t{group % shape.groups_x} * settings_.gpus /
+                                        shape.groups_x);
+  }
+  return 0;
+}
+
+void System::dispatch(std::uint32_t gpu) {
+  const KernelShape& shape = application_.kernels()[kernel_];
+  Gpu& g = gpus_[gpu];
+  g.dispatch_stalled = false;
+  while (g.next_group < shape.groups() && gpu_of_group(g.next_group) != gpu) ++g.next_group;
+  if (g.next_group == shape.groups()) return;
+  if (!place_group(gpu, g.next_group)) {
+    g.dispatch_stalled = true;
+    return;
+  }
+  ++g.next_group;
+  const std::uint32_t further = shape.waves_per_group > 4 ? shape.waves_per_group - 4 : 0;
+  at(now() + settings_.dispatch_cycles + further, EventKind::dispatch, gpu);
+}
+
+bool System::place_group(std::uint32_t gpu, std::uint32_t group) {
+  const KernelShape& shape = application_.kernels()[kernel_];
+  Gpu& g = gpus_[gpu];
+  for (std::uint32_t tried = 0; tried < settings_.cus; ++tried) {
+    const std::uint32_t index = gpu * settings_.cus + g.next_cu;
+    g.next_cu = (g.next_cu + 1) % settings_.cus;
+    Cu& cu = cus_[index];
+    if (cu.waves + shape.waves_per_group > max_waves_ || cu.groups >= max_groups_) continue;
+    cu.waves += shape.waves_per_group;
+    ++cu.groups;
+    const std::uint32_t slot = take_slot(groups_, free_groups_);
+    groups_[slot].waves = groups_[slot].waves_left = shape.waves_per_group;
+    for (std::uint32_t w = 0; w < shape.waves_per_group; ++w) {
+      const std::uint32_t wave = take_slot(waves_, free_waves_);
+      waves_[wave] = Wave{};
+      waves_[wave].cu = index;
+      waves_[wave].simd = (cu.waves - w) % 4;
+      waves_[wave].group_slot = slot;
+      waves_[wave].at = {kernel_, group, w, 0};
+      at(now() + 1, EventKind::wave_next, wave);
+    }
+    return true;
+  }
+  return false;
+}
+
+void System::wave_next(std::uint32_t index) {
+  Wave& wave = waves_[index];
+  if (!wave.fetched) {
+    if (!application_.instruction(wave.at, wave.next)) {
+      wave.ended = true;
+      if (wave.accesses == 0) end_wave(index);
+      return;
+    }
+    ++wave.at.index;
+    wave.fetched = true;
+    wave.past_barrier = false;
+  }
+  if (wave.next.wait && wave.loads > 0) {
+    wave.waits_for_loads = true;
+    return;
+  }
+  if (wave.next.barrier && !wave.past_barrier) {
+    Group& group = groups_[wave.group_slot];
+    wave.past_barrier = true;
+    group.at_barrier.push_back(index);
+    if (group.at_barrier.size() < group.waves) return;
+    for (const std::uint32_t other : group.at_barrier) {
+      if (other != index) at(now(), EventKind::wave_next, other);
+    }
+    group.at_barrier.clear();
+  }
+  // A SIMD works on one wave's vector instruction for four cycles.
+  Cycles& simd = cus_[wave.cu].simd_free[wave.simd];
+  simd = std::max(simd, now()) + Cycles{4} * wave.next.alu;
+  at(simd, EventKind::wave_issue, index);
+}
+
+void System::wave_issue(std::uint32_t index) {
+  Wave& wave = waves_[index];
+  Cu& cu = cus_[wave.cu];
+  if (cu.lines_in_flight + wave.next.lines > settings_.outstanding_lines) {
+    cu.waiting_waves.push_back(index);
+    return;
+  }
+  const std::uint32_t slot = take_slot(accesses_, free_accesses_);
+  Access& access = accesses_[slot];
+  access.wave = index;
+  access.next = 0;
+  access.instruction = wave.next;
+  access.pending = wave.next.lines;
+  access.done = 0;
+  access.start = std::max(now() + settings_.memory_pipeline, cu.port_free);
+  cu.port_free = access.start + access.pending;
+  cu.lines_in_flight += access.pending;
+  lines_ += access.pending;
+  ++wave.accesses;
+  if (!access.instruction.store) ++wave.loads;
+  wave.fetched = false;
+  cu.queue.push_back(slot);
+  if (!cu.tlb_blocked && !cu.tlb_scheduled) {
+    cu.tlb_scheduled = true;
+    at(access.start, EventKind::l1_run, wave.cu);
+  }
+  at(now() + 1, EventKind::wave_next, index);
+}
+
+void System::access_done(std::uint32_t slot) {
+  Access& access = accesses_[slot];
+  const std::uint32_t index = access.wave;
+  Wave& wave = waves_[index];
+  Cu& cu = cus_[wave.cu];
+  cu.lines_in_flight -= access.instruction.lines;
+  --wave.accesses;
+  if (!access.instruction.store) --wave.loads;
+  free_accesses_.push_back(slot);
+  while (!cu.waiting_waves.empty() &&
+         cu.lines_in_flight + waves_[cu.waiting_waves.front()].next.lines <=
+             settings_.outstanding_lines) {
+    const std::uint32_t waiting = cu.waiting_waves.front();
+    cu.waiting_waves.pop_front();
+    wave_issue(waiting);
+  }
+  Wave& same = waves_[index];
+  if (same.waits_for_loads && same.loads == 0) {
+    same.waits_for_loads = false;
+    at(now(), EventKind::wave_next, index);
+  } else if (same.ended && same.accesses == 0) {
+    end_wave(index);
+  }
+}
+
+void System::end_wave(std::uint32_t index) {
+  const Wave& wave = waves_[index];
+  const std::uint32_t cu_index = wave.cu;
+  const std::uint32_t slot = wave.group_slot;
+  free_waves_.push_back(index);
+  Group& group = groups_[slot];
+  if (--group.waves_left > 0) return;
+  Cu& cu = cus_[cu_index];
+  cu.waves -= group.waves;
+  --cu.groups;
+  free_groups_.push_back(slot);
+  if (gpus_[cu.gpu].dispatch_stalled) {
+    gpus_[cu.gpu].dispatch_stalled = false;
+    at(now(), EventKind::dispatch, cu.gpu);
+  }
+  if (--groups_left_ > 0) return;
+  if (kernel_ + 1 < application_.kernels().size()) {
+    at(now() + settings_.kernel_overhead, EventKind::kernel_start, kernel_ + 1);
+  } else {
+    finished_ = true;
+  }
+}
+
+}  // namespace demarc::sim::translation

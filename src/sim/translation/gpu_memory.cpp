@@ -1,0 +1,61 @@
+#include "gpu_memory.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "demarc/sim/translation/application.hpp"
+
+namespace demarc::sim::translation {
+namespace {
+
+constexpr std::uint32_t l2_ways = 16;
+constexpr std::uint32_t interleave_bits = 6;  // 4 KiB of 64-byte lines lie in one bank
+
+}  // namespace
+
+GpuMemory::GpuMemory(const Settings& settings)
+    : latency_(settings.l2_latency),
+      dram_latency_(settings.dram_latency),
+      bank_bits_(static_cast<std::uint32_t>(std::countr_zero(settings.l2_banks))) {
+  const std::uint32_t sets = settings.l2_bank_bytes / line_bytes / l2_ways;
+  banks_.assign(settings.l2_banks,
+                Bank{LruSets(sets, l2_ways), 0, 0, std::vector<Cycles>(settings.l2_mshrs, 0), 0});
+}
+
+GpuMemory::Bank& GpuMemory::bank_of(std::uint32_t line, std::uint32_t& local) {
+  const std::uint32_t page = line >> interleave_bits;
+  local = ((page >> bank_bits_) << interleave_bits) | (line & ((1U << interleave_bits) - 1));
+  return banks_[page & ((1U << bank_bits_) - 1)];
+}
+
+Cycles GpuMemory::read(std::uint32_t line, Cycles at) {
+  std::uint32_t local = 0;
+  Bank& bank = bank_of(line, local);
+  Cycles start = std::max(at, bank.free);
+  const bool hit = bank.tags.touch(local);
+  if (!hit) start = std::max(start, bank.misses[bank.oldest]);
+  bank.free = start + 1;
+  if (hit) return start + latency_;
+  const Cycles dram = std::max(start + latency_, bank.dram_free);
+  bank.dram_free = dram + 1;
+  const Cycles done = dram + dram_latency_;
+  bank.misses[bank.oldest] = done;
+  bank.oldest = (bank.oldest + 1) % bank.misses.size();
+  bank.tags.insert(local);
+  return done;
+}
+
+Cycles GpuMemory::write(std::uint32_t line, Cycles at) {
+  std::uint32_t local = 0;
+  Bank& bank = bank_of(line, local);
+  const Cycles start = std::max(at, bank.free);
+  bank.free = start + 1;
+  if (!bank.tags.touch(local)) {
+    bank.tags.insert(local);
+    // The line it replaces is written back in time; that costs the channel one slot.
+    bank.dram_free = std::max(bank.dram_free, start) + 1;
+  }
+  return start + latency_;
+}
+
+}  // namespace demarc::sim::translation

@@ -1,0 +1,127 @@
+#include "demarc/sim/translation/report.hpp"
+
+#include <mutex>
+#include <optional>
+
+#include "demarc/base/json.hpp"
+#include "demarc/base/parallel.hpp"
+#include "demarc/base/version.hpp"
+
+namespace demarc::sim::translation {
+namespace {
+
+Json tlb_json(const TlbCounts& counts) {
+  return {{"hits", counts.hits}, {"joined", counts.joined}, {"misses", counts.misses}};
+}
+
+Json summary_json(const Summary& s) {
+  return {{"cycles", s.cycles},
+          {"line_accesses", s.lines},
+          {"walks", s.walks()},
+          {"iommu_accesses", s.iommu_accesses},
+          {"gmmu_walks", s.gmmu_walks},
+          {"gmmu_bypassed", s.gmmu_bypassed},
+          {"tlb_hit_share", s.tlb_hit_share()},
+          {"gmmu_hit_share", s.gmmu_hit_share()},
+          {"l1_tlb", tlb_json(s.l1_tlb)},
+          {"l2_tlb", tlb_json(s.l2_tlb)},
+          {"first_touches", s.first_touches},
+          {"remote_owned", s.remote_owned},
+          {"remote_lines", s.remote_lines},
+          {"link_bytes", s.link_bytes},
+          {"iommu_utilisation", s.iommu_utilisation},
+          {"gmmu_utilisation", s.gmmu_utilisation},
+          {"iommu_queue_wait_cycles", s.iommu_queue_wait},
+          {"gmmu_queue_wait_cycles", s.gmmu_queue_wait}};
+}
+
+}  // namespace
+
+double Comparison::speedup(const ApplicationResult& app, std::size_t i) {
+  return static_cast<double>(app.summaries[0].cycles) /
+         static_cast<double>(app.summaries[i].cycles);
+}
+
+double Comparison::mean_speedup(std::size_t i) const {
+  double sum = 0;
+  for (const auto& app : apps) sum += speedup(app, i);
+  return apps.empty() ? 0.0 : sum / static_cast<double>(apps.size());
+}
+
+Result<Comparison> compare(const Settings& settings, const std::vector<std::string>& names,
+                           const std::vector<Architecture>& architectures, unsigned threads,
+                           const Progress& progress) {
+  DEMARC_CHECK(validate(settings));
+  Comparison comparison{settings, architectures, {}};
+  std::vector<std::unique_ptr<Application>> applications;
+  for (const std::string& name : names) {
+    DEMARC_TRY(auto application, make_application(name, settings));
+    applications.push_back(std::move(application));
+    comparison.apps.push_back({name, std::vector<Summary>(architectures.size())});
+  }
+  const std::size_t runs = names.size() * architectures.size();
+  std::mutex mutex;
+  std::size_t done = 0;
+  std::optional<Error> failure;
+  parallel_for(runs, threads, [&](std::size_t run) {
+    const std::size_t app = run / architectures.size();
+    const std::size_t architecture = run % architectures.size();
+    auto result = simulate(settings, architectures[architecture], *applications[app]);
+    const std::lock_guard lock(mutex);
+    report_progress(progress, static_cast<double>(++done) / static_cast<double>(runs), names[app]);
+    if (result) {
+      comparison.apps[app].summaries[architecture] = *result;
+    } else if (!failure) {
+      failure = result.error();
+    }
+  });
+  if (failure) return tl::unexpected(*failure);
+  return comparison;
+}
+
+std::string to_json(const Comparison& comparison) {
+  Json settings;
+  for (const SettingInfo& info : setting_table())
+    settings[std::string(info.name)] = info.get(comparison.settings);
+  Json apps = Json::array();
+  for (const auto& app : comparison.apps) {
+    Json entry{{"name", app.name}};
+    for (std::size_t i = 0; i < comparison.architectures.size(); ++i) {
+      entry[std::string(to_string(comparison.architectures[i]))] = summary_json(app.summaries[i]);
+    }
+    if (comparison.architectures.size() > 1) entry["speedup"] = Comparison::speedup(app, 1);
+    apps.push_back(std::move(entry));
+  }
+  Json result{{"schema", "demarc.translate/1"},
+              {"version", version()},
+              {"revision", revision()},
+              {"settings", std::move(settings)},
+              {"apps", std::move(apps)}};
+  if (comparison.architectures.size() > 1) result["mean_speedup"] = comparison.mean_speedup(1);
+  return result.dump(2) + "\n";
+}
+
+std::string to_text(const Comparison& comparison) {
+  std::string text = fmt::format("{:<4} {:<12} {:>12} {:>8} {:>9} {:>9} {:>10} {:>10} {:>8}\n",
+                                 "app", "architecture", "cycles", "speed-up", "TLB hits",
+                                 "GMMU hits", "IOMMU acc.", "walks", "remote");
+  for (const auto& app : comparison.apps) {
+    for (std::size_t i = 0; i < comparison.architectures.size(); ++i) {
+      const Summary& s = app.summaries[i];
+      text +=
+          fmt::format("{:<4} {:<12} {:>12} {:>8.2f} {:>8.2f}% {:>8.1f}% {:>10} {:>10} {:>7.1f}%\n",
+                      i == 0 ? app.name : "", to_string(comparison.architectures[i]), s.cycles,
+                      Comparison::speedup(app, i), 100 * s.tlb_hit_share(),
+                      100 * s.gmmu_hit_share(), s.iommu_accesses, s.walks(),
+                      100.0 * static_cast<double>(s.remote_lines) / static_cast<double>(s.lines));
+    }
+  }
+  for (std::size_t i = 1; i < comparison.architectures.size(); ++i) {
+    text +=
+        fmt::format("mean speed-up of {} over {}: {:.2f}\n", to_string(comparison.architectures[i]),
+                    to_string(comparison.architectures[0]), comparison.mean_speedup(i));
+  }
+  return text;
+}
+
+}  // namespace demarc::sim::translation

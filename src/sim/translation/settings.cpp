@@ -1,0 +1,173 @@
+#include "demarc/sim/translation/settings.hpp"
+
+#include <array>
+#include <bit>
+
+#include "demarc/base/numbers.hpp"
+
+namespace demarc::sim::translation {
+namespace {
+
+SettingInfo number(std::string_view name, std::string_view meaning, std::string_view range,
+                   std::uint32_t Settings::*field) {
+  const auto dots = range.find("..");
+  const std::uint64_t low = *parse_u64(range.substr(0, dots), name);
+  const std::uint64_t high = *parse_u64(range.substr(dots + 2), name);
+  return {name, meaning, range, [field](const Settings& s) { return std::to_string(s.*field); },
+          [=](Settings& s, std::string_view text) -> Result<void> {
+            DEMARC_TRY(const std::uint64_t value, parse_u64(text, name));
+            if (value < low || value > high) {
+              return invalid_input("{}: {} is not within {}", name, value, range);
+            }
+            s.*field = static_cast<std::uint32_t>(value);
+            return {};
+          }};
+}
+
+template <class Enum>
+SettingInfo choice(std::string_view name, std::string_view meaning, std::string_view range,
+                   Enum Settings::*field) {
+  // The names in `range` stand in the order of the enumerators.
+  const auto nth = [range](int wanted) {
+    std::string_view rest = range;
+    for (int i = 0; i < wanted; ++i) rest.remove_prefix(rest.find('|') + 1);
+    return rest.substr(0, rest.find('|'));
+  };
+  return {name, meaning, range,
+          [=](const Settings& s) { return std::string(nth(static_cast<int>(s.*field))); },
+          [=](Settings& s, std::string_view text) -> Result<void> {
+            int count = 1;
+            for (const char c : range) count += c == '|' ? 1 : 0;
+            for (int i = 0; i < count; ++i) {
+              if (nth(i) == text) {
+                s.*field = static_cast<Enum>(i);
+                return {};
+              }
+            }
+            return invalid_input("{}: '{}' is not one of {}", name, text, range);
+          }};
+}
+
+std::vector<SettingInfo> make_setting_table() {
+  using S = Settings;
+  return {
+      number("gpus", "GPUs in the system", "1..64", &S::gpus),
+      number("cus", "compute units per GPU", "1..256", &S::cus),
+      number("waves_per_cu", "wavefront slots per CU", "4..64", &S::waves_per_cu),
+      number("vgprs", "vector registers per lane and SIMD", "16..1024", &S::vgprs),
+      number("sgprs", "scalar registers per CU", "64..65536", &S::sgprs),
+      number("lds_bytes", "local data share per CU, bytes", "256..1048576", &S::lds_bytes),
+      number("dynamic_lds", "1: dynamic LDS limits occupancy", "0..1", &S::dynamic_lds),
+      number("memory_pipeline", "cycles from issue to the first line", "0..1000",
+             &S::memory_pipeline),
+      number("outstanding_lines", "line transactions in flight per CU", "64..65536",
+             &S::outstanding_lines),
+      number("page_bytes", "page size, a power of two", "4096..2097152", &S::page_bytes),
+      number("l1_tlb_sets", "sets of the TLB of a CU, a power of two", "1..1024", &S::l1_tlb_sets),
+      number("l1_tlb_ways", "ways of the TLB of a CU", "1..1024", &S::l1_tlb_ways),
+      number("l1_tlb_mshrs", "pages a CU's TLB may wait for", "1..64", &S::l1_tlb_mshrs),
+      number("l1_tlb_ports", "look-ups a cycle in a CU's TLB", "1..64", &S::l1_tlb_ports),
+      number("l2_tlb_sets", "sets of the TLB of a GPU, a power of two", "1..4096", &S::l2_tlb_sets),
+      number("l2_tlb_ways", "ways of the TLB of a GPU", "1..4096", &S::l2_tlb_ways),
+      number("l2_tlb_mshrs", "pages a GPU's TLB may wait for", "1..4096", &S::l2_tlb_mshrs),
+      number("l2_tlb_ports", "look-ups a cycle in a GPU's TLB", "1..64", &S::l2_tlb_ports),
+      number("l2_tlb_latency", "cycles of a look-up in a GPU's TLB", "0..1000", &S::l2_tlb_latency),
+      number("gmmu_walkers", "page-table walkers of a GPU", "1..4096", &S::gmmu_walkers),
+      number("gmmu_latency", "cycles of a walk on the GPU", "1..100000", &S::gmmu_latency),
+      number("iommu_walkers", "page-table walkers of the IOMMU", "1..4096", &S::iommu_walkers),
+      number("iommu_latency", "cycles of a walk in the IOMMU", "1..100000", &S::iommu_latency),
+      choice("gmmu_fill", "what a GMMU learns", "local|eager|any", &S::gmmu_fill),
+      choice("bypass_policy", "who decides to skip the GMMU", "residency|epoch|oracle",
+             &S::bypass_policy),
+      number("bypass_epoch", "walks of an epoch of the epoch policy", "16..1000000",
+             &S::bypass_epoch),
+      number("bypass_threshold", "per cent of GMMU hits that is worth walking for", "0..100",
+             &S::bypass_threshold),
+      choice("topology", "how the switches hang on the root complex", "star|chain", &S::topology),
+      number("flit_bytes", "bytes a link moves in a cycle", "1..1024", &S::flit_bytes),
+      number("switch_latency", "cycles in a switch", "0..10000", &S::switch_latency),
+      choice("first_touch", "what moving a page at first touch costs", "free|copy|protocol",
+             &S::first_touch),
+      number("protocol_cycles", "cycles of one page under first_touch=protocol", "0..1000000",
+             &S::protocol_cycles),
+      number("l1_bytes", "L1 data cache of a CU, bytes", "4096..1048576", &S::l1_bytes),
+      number("remote_in_l1", "1: lines of other GPUs are kept in the L1", "0..1", &S::remote_in_l1),
+      number("l2_banks", "L2 banks (and DRAM channels) of a GPU, a power of two", "1..256",
+             &S::l2_banks),
+      number("l2_bank_bytes", "bytes of an L2 bank", "16384..16777216", &S::l2_bank_bytes),
+      number("l2_latency", "cycles of an L2 bank", "1..1000", &S::l2_latency),
+      number("l2_mshrs", "misses an L2 bank may wait for", "1..4096", &S::l2_mshrs),
+      number("dram_latency", "cycles of a DRAM access", "1..10000", &S::dram_latency),
+      number("kernel_overhead", "cycles at the end of a kernel", "0..1000000", &S::kernel_overhead),
+      number("dispatch_cycles", "cycles to dispatch a work-group", "1..1000", &S::dispatch_cycles),
+      choice("split", "how work-groups are dealt out to GPUs", "native|roundrobin|contiguous|dim0",
+             &S::split),
+      number("megabytes", "size of the application's data, MiB", "1..1024", &S::megabytes),
+      number("iterations", "of iterative applications; 0: their default", "0..1000",
+             &S::iterations),
+  };
+}
+
+}  // namespace
+
+std::span<const SettingInfo> setting_table() {
+  static const std::vector<SettingInfo> table = make_setting_table();
+  return table;
+}
+
+Result<void> apply_setting(Settings& settings, std::string_view assignment) {
+  const auto equals = assignment.find('=');
+  if (equals == std::string_view::npos) {
+    return invalid_input("--set: '{}' is not of the form NAME=VALUE", assignment);
+  }
+  const std::string_view name = assignment.substr(0, equals);
+  for (const SettingInfo& info : setting_table()) {
+    if (info.name == name) return info.set(settings, assignment.substr(equals + 1));
+  }
+  std::string known;
+  for (const SettingInfo& info : setting_table()) known += fmt::format(" {}", info.name);
+  return invalid_input("--set: there is no setting '{}'; there are{}", name, known);
+}
+
+Result<void> validate(const Settings& settings) {
+  const std::array<std::pair<std::string_view, std::uint32_t>, 6> powers{
+      {{"page_bytes", settings.page_bytes},
+       {"l1_bytes", settings.l1_bytes},
+       {"l2_bank_bytes", settings.l2_bank_bytes},
+       {"l1_tlb_sets", settings.l1_tlb_sets},
+       {"l2_tlb_sets", settings.l2_tlb_sets},
+       {"l2_banks", settings.l2_banks}}};
+  for (const auto& [name, value] : powers) {
+    if (!std::has_single_bit(value))
+      return invalid_input("{}: {} is not a power of two", name, value);
+  }
+  return {};
+}
+
+std::string_view to_string(Architecture architecture) {
+  switch (architecture) {
+    case Architecture::centralised:
+      return "centralised";
+    case Architecture::distributed:
+      return "distributed";
+    case Architecture::bypass:
+      return "bypass";
+  }
+  return "?";
+}
+
+std::string_view to_string(Split split) {
+  switch (split) {
+    case Split::native:
+      return "native";
+    case Split::roundrobin:
+      return "roundrobin";
+    case Split::contiguous:
+      return "contiguous";
+    case Split::dim0:
+      return "dim0";
+  }
+  return "?";
+}
+
+}  // namespace demarc::sim::translation

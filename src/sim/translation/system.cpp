@@ -1,0 +1,188 @@
+#include "system.hpp"
+
+#include <bit>
+
+namespace demarc::sim::translation {
+namespace {
+
+constexpr std::uint32_t l1_cache_ways = 4;
+
+}  // namespace
+
+System::Cu::Cu(const Settings& settings, std::uint32_t gpu_index)
+    : gpu(gpu_index),
+      tlb(settings.l1_tlb_sets, settings.l1_tlb_ways, settings.l1_tlb_mshrs),
+      l1(settings.l1_bytes / line_bytes / l1_cache_ways, l1_cache_ways) {}
+
+System::Gpu::Gpu(const Settings& settings, std::uint32_t pages)
+    : tlb(settings.l2_tlb_sets, settings.l2_tlb_ways, settings.l2_tlb_mshrs),
+      gmmu(settings.gmmu_walkers, settings.gmmu_latency),
+      table(pages, 0),
+      memory(settings) {}
+
+System::System(const Settings& settings, Architecture architecture, const Application& application)
+    : settings_(settings),
+      architecture_(architecture),
+      application_(application),
+      split_(settings.split == Split::native ? application.native_split() : settings.split),
+      network_(settings),
+      iommu_(settings.iommu_walkers, settings.iommu_latency),
+      page_shift_(static_cast<std::uint32_t>(std::countr_zero(settings.page_bytes / line_bytes))) {
+  const auto pages = static_cast<std::uint32_t>((application.bytes() + settings.page_bytes - 1) /
+                                                settings.page_bytes);
+  page_owner_.assign(pages, in_cpu_memory);
+  page_frame_.assign(pages, 0);
+  frames_used_.assign(settings.gpus, 0);
+  page_moving_.assign(pages, 0);
+  for (std::uint32_t gpu = 0; gpu < settings.gpus; ++gpu) {
+    gpus_.emplace_back(settings, pages);
+    if (architecture == Architecture::bypass) gpus_.back().bypass = make_bypass_decision(settings);
+    for (std::uint32_t cu = 0; cu < settings.cus; ++cu) cus_.emplace_back(settings, gpu);
+  }
+}
+
+void System::handle(const Event& event) {
+  switch (event.kind) {
+    case EventKind::kernel_start:
+      start_kernel(event.a);
+      return;
+    case EventKind::dispatch:
+      dispatch(event.a);
+      return;
+    case EventKind::wave_next:
+      wave_next(event.a);
+      return;
+    case EventKind::wave_issue:
+      wave_issue(event.a);
+      return;
+    case EventKind::l1_run:
+      run_l1_tlb(event.a);
+      return;
+    case EventKind::l1_fill:
+      fill_l1_tlb(event.a, event.b);
+      return;
+    case EventKind::l2_arrive: {
+      Gpu& gpu = gpus_[cus_[event.a].gpu];
+      gpu.queue.push_back({event.a, event.b});
+      if (!gpu.tlb_blocked && !gpu.tlb_scheduled) run_l2_tlb(cus_[event.a].gpu);
+      return;
+    }
+    case EventKind::l2_run:
+      run_l2_tlb(event.a);
+      return;
+    case EventKind::gmmu_arrive:
+      gpus_[event.a].gmmu.arrive({event.a, event.b}, now());
+      run_gmmu(event.a);
+      return;
+    case EventKind::gmmu_done:
+      gmmu_done(event.a, event.b);
+      return;
+    case EventKind::iommu_done:
+      iommu_done(event.a, event.b);
+      return;
+    case EventKind::page_moved:
+      page_arrived(event.a, event.b);
+      answer(event.a, event.b);
+      return;
+    case EventKind::hop:
+      hop(event.a);
+      return;
+    case EventKind::access_done:
+      access_done(event.a);
+      return;
+  }
+}
+
+Result<Summary> System::run(const Progress& progress) {
+  at(0, EventKind::kernel_start, 0);
+  std::uint64_t handled = 0;
+  const auto kernels = static_cast<double>(application_.kernels().size());
+  while (!events_.empty() && !finished_) {
+    handle(events_.pop());
+    if ((++handled & 0xfffff) == 0) {
+      const double groups = application_.kernels()[kernel_].groups();
+      report_progress(progress, (kernel_ + 1 - groups_left_ / groups) / kernels,
+                      application_.name());
+    }
+  }
+  if (!finished_) {
+    return check_failed("{} ({}): the simulation is stuck at cycle {} in kernel {}:\n{}",
+                        application_.name(), to_string(architecture_), now(), kernel_,
+                        describe_queues());
+  }
+  return summarise();
+}
+
+std::string System::describe_queues() const {
+  std::string text = fmt::format("IOMMU: {} queued, {} walking\n", iommu_.queued(), iommu_.busy());
+  for (std::size_t g = 0; g < gpus_.size(); ++g) {
+    const Gpu& gpu = gpus_[g];
+    text += fmt::format("GPU[{}].L2TLB: {} queued, {} pages pending, blocked {}\n", g,
+                        gpu.queue.size(), gpu.tlb.pending(), gpu.tlb_blocked);
+    text +=
+        fmt::format("GPU[{}].GMMU: {} queued, {} walking\n", g, gpu.gmmu.queued(), gpu.gmmu.busy());
+    text += fmt::format("GPU[{}].dispatcher: group {}, stalled {}\n", g, gpu.next_group,
+                        gpu.dispatch_stalled);
+  }
+  for (std::size_t c = 0; c < cus_.size(); ++c) {
+    const Cu& cu = cus_[c];
+    if (cu.waves == 0 && cu.queue.empty()) continue;
+    text += fmt::format(
+        "GPU[{}].CU[{}]: {} waves, {} lines in flight, {} accesses before the TLB, {} pages "
+        "pending, "
+        "{} waves waiting to issue\n",
+        cu.gpu, c % settings_.cus, cu.waves, cu.lines_in_flight, cu.queue.size(), cu.tlb.pending(),
+        cu.waiting_waves.size());
+  }
+  return text;
+}
+
+Summary System::summarise() const {
+  Summary summary;
+  const auto add = [](TlbCounts& sum, const TlbCounts& counts) {
+    sum.hits += counts.hits;
+    sum.joined += counts.joined;
+    sum.misses += counts.misses;
+  };
+  summary.cycles = now();
+  summary.lines = lines_;
+  for (const Cu& cu : cus_) add(summary.l1_tlb, cu.tlb.counts());
+  for (const Gpu& gpu : gpus_) {
+    add(summary.l2_tlb, gpu.tlb.counts());
+    summary.gmmu_walks += gpu.gmmu.walks();
+    summary.gmmu_queue_wait += gpu.gmmu.queue_wait();
+    summary.gmmu_utilisation += gpu.gmmu.utilisation(now()) / static_cast<double>(gpus_.size());
+  }
+  summary.gmmu_hits = gmmu_hits_;
+  summary.gmmu_bypassed = gmmu_bypassed_;
+  summary.iommu_accesses = iommu_accesses_;
+  summary.first_touches = first_touches_;
+  summary.remote_owned = remote_owned_;
+  summary.remote_lines = remote_lines_;
+  summary.link_bytes = network_.link_bytes();
+  summary.iommu_queue_wait = iommu_.queue_wait();
+  summary.iommu_utilisation = iommu_.utilisation(now());
+  return summary;
+}
+
+double Summary::tlb_hit_share() const {
+  if (l1_tlb.lookups() == 0) return 0;
+  return 1.0 - static_cast<double>(l2_tlb.misses) / static_cast<double>(l1_tlb.lookups());
+}
+
+double Summary::gmmu_hit_share() const {
+  return gmmu_walks == 0 ? 0.0 : static_cast<double>(gmmu_hits) / static_cast<double>(gmmu_walks);
+}
+
+Result<Summary> simulate(const Settings& settings, Architecture architecture,
+                         const Application& application, const Progress& progress) {
+  DEMARC_CHECK(validate(settings));
+  for (const KernelShape& kernel : application.kernels()) {
+    if (kernel.groups() == 0)
+      return invalid_input("{}: a kernel without work-groups", application.name());
+  }
+  System system(settings, architecture, application);
+  return system.run(progress);
+}
+
+}  // namespace demarc::sim::translation

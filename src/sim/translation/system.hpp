@@ -1,0 +1,233 @@
+// The simulated machine: state and wiring. One event loop; each part of the way of a request has
+// its own file: compute.cpp (work-groups, waves), translation_path.cpp (TLBs, GMMU, IOMMU),
+// data_path.cpp (caches, remote lines).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "bypass.hpp"
+#include "demarc/sim/translation/simulate.hpp"
+#include "gpu_memory.hpp"
+#include "network.hpp"
+#include "tlb.hpp"
+#include "walker_pool.hpp"
+
+namespace demarc::sim::translation {
+
+class System {
+ public:
+  System(const Settings& settings, Architecture architecture, const Application& application);
+  Result<Summary> run(const Progress& progress);
+
+ private:
+  enum class EventKind : std::uint32_t {
+    kernel_start,  // a: kernel
+    dispatch,      // a: GPU
+    wave_next,     // a: wave; looks at its next instruction
+    wave_issue,    // a: wave; its vector instructions are done, the memory instruction leaves
+    l1_run,        // a: CU
+    l1_fill,       // a: CU, b: page
+    l2_arrive,     // a: CU, b: page
+    l2_run,        // a: GPU
+    gmmu_arrive,   // a: GPU, b: page
+    gmmu_done,     // a: GPU, b: page
+    iommu_done,    // a: GPU, b: page
+    page_moved,    // a: GPU, b: page (first_touch=protocol)
+    hop,           // a: message; it stands before its next link
+    access_done,   // a: access
+  };
+  struct Event {
+    EventKind kind;
+    std::uint32_t a;
+    std::uint32_t b;
+  };
+
+  // A memory instruction in flight.
+  struct Access {
+    std::uint32_t wave = 0;
+    std::uint32_t next = 0;     // line that the TLB looks at next
+    std::uint32_t pending = 0;  // lines whose completion time is not known yet
+    Cycles start = 0;           // line i reaches the TLB at start + i
+    Cycles done = 0;
+    MemoryInstruction instruction;
+  };
+  struct Wave {
+    std::uint32_t cu = 0;
+    std::uint32_t simd = 0;
+    std::uint32_t group_slot = 0;
+    WavePosition at;
+    MemoryInstruction next;  // valid while fetched
+    bool fetched = false;
+    bool past_barrier = false;
+    bool ended = false;
+    bool waits_for_loads = false;
+    std::uint32_t loads = 0;     // in flight
+    std::uint32_t accesses = 0;  // in flight, stores too
+  };
+  struct Group {
+    std::uint32_t waves_left = 0;
+    std::uint32_t waves = 0;
+    std::vector<std::uint32_t> at_barrier;
+  };
+  struct LineWaiter {
+    std::uint32_t access;
+    std::uint32_t line;
+  };
+  struct Cu {
+    Cu(const Settings& settings, std::uint32_t gpu_index);
+    std::uint32_t gpu;
+    std::uint32_t waves = 0;
+    std::uint32_t groups = 0;
+    Cycles simd_free[4] = {};
+    Cycles port_free = 0;  // the line port behind the memory pipeline
+    std::uint32_t lines_in_flight = 0;
+    std::deque<std::uint32_t> waiting_waves;  // for room in flight
+    std::deque<std::uint32_t> queue;          // accesses before the TLB
+    Tlb<LineWaiter> tlb;
+    std::uint64_t tlb_slot = 0;  // next look-up, in cycles x ports
+    bool tlb_blocked = false;
+    bool tlb_scheduled = false;
+    LruSets l1;
+  };
+  struct PageWaiter {
+    std::uint32_t cu;
+  };
+  struct L2Request {
+    std::uint32_t cu;
+    std::uint32_t page;
+  };
+  struct Gpu {
+    Gpu(const Settings& settings, std::uint32_t pages);
+    Tlb<PageWaiter> tlb;
+    std::deque<L2Request> queue;
+    std::uint64_t tlb_slot = 0;
+    bool tlb_blocked = false;
+    bool tlb_scheduled = false;
+    WalkerPool gmmu;
+    std::vector<std::uint8_t> table;  // per page: the GMMU knows it
+    std::unique_ptr<BypassDecision> bypass;
+    GpuMemory memory;
+    std::uint32_t next_group = 0;  // first group not yet looked at
+    std::uint32_t next_cu = 0;
+    bool dispatch_stalled = false;
+  };
+  enum class MessageKind : std::uint32_t {
+    translate,   // GPU -> CPU: a = page
+    translated,  // CPU -> GPU: a = page
+    page_data,   // CPU -> GPU: a = page, with the translation
+    read_line,   // GPU -> owner: a = access, b = line
+    write_line,  // GPU -> owner
+    line_data,   // owner -> GPU
+    write_done,  // owner -> GPU
+  };
+  struct Message {
+    MessageKind kind = MessageKind::translate;
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+    std::uint32_t hop = 0;
+    std::uint32_t flits = 1;
+    std::uint32_t a = 0;
+    std::uint32_t b = 0;
+  };
+
+  static constexpr std::uint32_t in_cpu_memory = ~std::uint32_t{0};
+
+  void handle(const Event& event);
+  void at(Cycles when, EventKind kind, std::uint32_t a, std::uint32_t b = 0) {
+    events_.schedule(when, {kind, a, b});
+  }
+  [[nodiscard]] Cycles now() const { return events_.now(); }
+  [[nodiscard]] std::string describe_queues() const;
+  [[nodiscard]] Summary summarise() const;
+
+  // compute.cpp
+  void start_kernel(std::uint32_t kernel);
+  [[nodiscard]] std::uint32_t gpu_of_group(std::uint32_t group) const;
+  void dispatch(std::uint32_t gpu);
+  [[nodiscard]] bool place_group(std::uint32_t gpu, std::uint32_t group);
+  void wave_next(std::uint32_t wave);
+  void wave_issue(std::uint32_t wave);
+  void end_wave(std::uint32_t wave);
+  void access_done(std::uint32_t access);
+
+  // translation_path.cpp
+  void run_l1_tlb(std::uint32_t cu);
+  void fill_l1_tlb(std::uint32_t cu, std::uint32_t page);
+  void run_l2_tlb(std::uint32_t gpu);
+  void fill_l2_tlb(std::uint32_t gpu, std::uint32_t page);
+  void miss_l2_tlb(std::uint32_t gpu, std::uint32_t page, Cycles when);
+  void run_gmmu(std::uint32_t gpu);
+  void gmmu_done(std::uint32_t gpu, std::uint32_t page);
+  void learn(std::uint32_t gpu, std::uint32_t page);
+  void run_iommu();
+  void iommu_done(std::uint32_t gpu, std::uint32_t page);
+  void page_arrived(std::uint32_t gpu, std::uint32_t page);
+  void answer(std::uint32_t gpu, std::uint32_t page);
+
+  // data_path.cpp
+  void access_line(std::uint32_t access, std::uint32_t line, Cycles when);
+  void complete_line(std::uint32_t access, Cycles when);
+  void send(const Message& message, Cycles when);
+  void hop(std::uint32_t message);
+  void receive(const Message& message);
+
+  const Settings& settings_;
+  Architecture architecture_;
+  const Application& application_;
+  Split split_;
+
+  EventQueue<Event> events_;
+  std::vector<Cu> cus_;  // of all GPUs, in order
+  std::vector<Gpu> gpus_;
+  Network network_;
+  WalkerPool iommu_;
+
+  std::uint32_t page_shift_;               // line number -> page number
+  std::vector<std::uint32_t> page_owner_;  // GPU, or in_cpu_memory
+  std::vector<std::uint32_t> page_frame_;  // in its owner's memory: frames are given out in order of first touch
+  std::vector<std::uint32_t> frames_used_;  // per GPU
+  std::vector<std::uint8_t> page_moving_;
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> waiting_for_move_;  // page -> GPUs
+  Cycles protocol_free_ = 0;
+
+  std::uint32_t kernel_ = 0;
+  std::uint32_t groups_left_ = 0;
+  std::uint32_t max_waves_ = 0;   // per CU, by registers and slots
+  std::uint32_t max_groups_ = 0;  // per CU, by LDS
+
+  std::vector<Wave> waves_;
+  std::vector<std::uint32_t> free_waves_;
+  std::vector<Group> groups_;
+  std::vector<std::uint32_t> free_groups_;
+  std::vector<Access> accesses_;
+  std::vector<std::uint32_t> free_accesses_;
+  std::vector<Message> messages_;
+  std::vector<std::uint32_t> free_messages_;
+
+  std::uint64_t lines_ = 0;
+  std::uint64_t gmmu_hits_ = 0;
+  std::uint64_t gmmu_bypassed_ = 0;
+  std::uint64_t iommu_accesses_ = 0;
+  std::uint64_t first_touches_ = 0;
+  std::uint64_t remote_owned_ = 0;
+  std::uint64_t remote_lines_ = 0;
+  bool finished_ = false;
+};
+
+// Takes an entry from a pool with a free list.
+template <class T>
+std::uint32_t take_slot(std::vector<T>& pool, std::vector<std::uint32_t>& free) {
+  if (!free.empty()) {
+    const std::uint32_t slot = free.back();
+    free.pop_back();
+    return slot;
+  }
+  pool.emplace_back();
+  return static_cast<std::uint32_t>(pool.size() - 1);
+}
+
+}  // namespace demarc::sim::translation

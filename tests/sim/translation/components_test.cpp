@@ -1,0 +1,133 @@
+// Exact cycles of every component: the cycle before is not ready.
+#include <gtest/gtest.h>
+
+#include "translation/bypass.hpp"
+#include "translation/gpu_memory.hpp"
+#include "translation/network.hpp"
+#include "translation/tlb.hpp"
+#include "translation/walker_pool.hpp"
+
+namespace demarc::sim::translation {
+namespace {
+
+TEST(TranslationNetwork, a_translation_request_reaches_the_iommu_over_two_switches_in_283_cycles) {
+  const Settings settings;
+  Network network(settings);
+  ASSERT_EQ(network.hops(0, network.cpu()), 3U);
+  Cycles at = 0;
+  for (std::uint32_t hop = 0; hop < 3; ++hop) at = network.cross(0, network.cpu(), hop, 1, at);
+  EXPECT_EQ(at, 3 * 1 + 2 * 140U);
+}
+
+TEST(TranslationNetwork, a_chain_puts_gpus_3_and_4_one_switch_further_away) {
+  Settings settings;
+  settings.topology = Topology::chain;
+  const Network network(settings);
+  EXPECT_EQ(network.hops(0, network.cpu()), 3U);
+  EXPECT_EQ(network.hops(3, network.cpu()), 4U);
+  EXPECT_EQ(network.hops(0, 1), 2U);
+  EXPECT_EQ(network.hops(0, 2), 3U);
+}
+
+TEST(TranslationNetwork, a_cross_pair_of_the_star_passes_three_switches) {
+  const Network network(Settings{});
+  EXPECT_EQ(network.hops(0, 1), 2U);
+  EXPECT_EQ(network.hops(0, 2), 4U);
+}
+
+TEST(TranslationNetwork, a_link_serialises_messages_in_order) {
+  Network network(Settings{});
+  EXPECT_EQ(network.cross(0, 1, 0, 20, 100), 100U + 20 + 140);
+  EXPECT_EQ(network.cross(0, 1, 0, 5, 100), 120U + 5 + 140);
+  EXPECT_EQ(network.cross(1, 0, 0, 5, 100), 100U + 5 + 140) << "the other direction is free";
+}
+
+TEST(TranslationNetwork, messages_have_the_flits_of_pcie_3_x16) {
+  const Network network(Settings{});
+  EXPECT_EQ(network.flits(0), 1U);
+  EXPECT_EQ(network.flits(12), 1U);
+  EXPECT_EQ(network.flits(64 + 4), 5U);
+  EXPECT_EQ(network.flits(64 + 12), 6U);
+  EXPECT_EQ(network.flits(256 + 12), 20U);
+}
+
+TEST(TranslationWalkers, a_full_pool_makes_the_next_request_wait_for_a_walker) {
+  WalkerPool pool(2, 100);
+  WalkRequest request;
+  Cycles end = 0;
+  for (std::uint32_t page = 0; page < 3; ++page) pool.arrive({0, page}, 10);
+  ASSERT_TRUE(pool.start(10, request, end));
+  EXPECT_EQ(end, 110U);
+  ASSERT_TRUE(pool.start(10, request, end));
+  EXPECT_EQ(end, 111U) << "one walk starts a cycle";
+  EXPECT_FALSE(pool.start(109, request, end));
+  pool.finish();
+  ASSERT_TRUE(pool.start(110, request, end));
+  EXPECT_EQ(request.page, 2U);
+  EXPECT_EQ(end, 210U);
+  EXPECT_EQ(pool.queue_wait(), 0U + 1 + 100);
+}
+
+TEST(TranslationTlb, a_miss_under_full_mshrs_blocks_and_a_pending_page_is_joined) {
+  using Outcome = Tlb<int>::Outcome;
+  Tlb<int> tlb(1, 2, 1);
+  EXPECT_EQ(tlb.look_up(7, 1), Outcome::missed);
+  EXPECT_EQ(tlb.look_up(7, 2), Outcome::joined);
+  EXPECT_EQ(tlb.look_up(8, 3), Outcome::blocked);
+  std::vector<int> answered;
+  tlb.fill(7, [&](int waiter) { answered.push_back(waiter); });
+  EXPECT_EQ(answered, (std::vector<int>{1, 2}));
+  EXPECT_EQ(tlb.look_up(7, 4), Outcome::hit);
+  EXPECT_EQ(tlb.look_up(8, 5), Outcome::missed);
+}
+
+TEST(TranslationTlb, the_least_recently_used_entry_makes_room) {
+  LruSets sets(1, 2);
+  sets.insert(1);
+  sets.insert(2);
+  EXPECT_TRUE(sets.touch(1));
+  sets.insert(3);
+  EXPECT_FALSE(sets.touch(2));
+  EXPECT_TRUE(sets.touch(1));
+  EXPECT_TRUE(sets.touch(3));
+}
+
+TEST(TranslationMemory, a_miss_takes_the_bank_and_the_dram_a_hit_only_the_bank) {
+  Settings settings;
+  GpuMemory memory(settings);
+  EXPECT_EQ(memory.read(0, 50), 50U + 10 + 100);
+  EXPECT_EQ(memory.read(0, 200), 200U + 10);
+  EXPECT_EQ(memory.read(0, 200), 201U + 10) << "the bank takes one request a cycle";
+  EXPECT_EQ(memory.read(64, 200), 200U + 110) << "the next page lies in another bank";
+}
+
+TEST(TranslationMemory, with_all_miss_registers_taken_the_next_miss_waits_for_the_oldest) {
+  Settings settings;
+  settings.l2_mshrs = 1;
+  GpuMemory memory(settings);
+  EXPECT_EQ(memory.read(0, 0), 110U);
+  EXPECT_EQ(memory.read(1, 1), 110U + 110);
+}
+
+TEST(TranslationBypass, the_residency_filter_never_skips_a_page_that_is_there) {
+  const auto filter = make_bypass_decision(Settings{});
+  for (std::uint32_t page = 0; page < 20000; page += 3) filter->on_table_insert(page);
+  for (std::uint32_t page = 0; page < 20000; page += 3) ASSERT_FALSE(filter->skip_gmmu(page, true));
+}
+
+TEST(TranslationBypass, the_epoch_policy_skips_after_an_epoch_of_misses_and_keeps_sampling) {
+  Settings settings;
+  settings.bypass_policy = BypassPolicy::epoch;
+  settings.bypass_epoch = 16;
+  const auto policy = make_bypass_decision(settings);
+  for (int i = 0; i < 16; ++i) {
+    EXPECT_FALSE(policy->skip_gmmu(0, false));
+    policy->on_walk(false);
+  }
+  int skipped = 0;
+  for (int i = 0; i < 160; ++i) skipped += policy->skip_gmmu(0, false) ? 1 : 0;
+  EXPECT_EQ(skipped, 150);
+}
+
+}  // namespace
+}  // namespace demarc::sim::translation
