@@ -1,0 +1,131 @@
+#include <memory>
+
+#include "demarc/base/json.hpp"
+#include "demarc/emulate/emulate.hpp"
+#include "demarc/ptx/parser.hpp"
+#include "demarc/workload/workload.hpp"
+#include "launch_options.hpp"
+#include "verb.hpp"
+
+namespace demarc::cli {
+namespace {
+
+struct EmulateOptions {
+  LaunchOptions launch;
+  std::string trace;
+  std::string instruction_set = "automatic";
+  unsigned threads = 0;
+  bool checks = true;
+  bool json = false;
+};
+
+std::string emulate_text(const emulate::Outcome& outcome, bool has_check) {
+  std::string text = outcome.printed;
+  for (const emulate::KernelStatistics& kernel : outcome.kernels) {
+    const double rate = kernel.seconds > 0 ? static_cast<double>(kernel.thread_instructions) / kernel.seconds * 1e-6 : 0;
+    text += fmt::format(
+        "{}: {} blocks, {} warps, {} thread instructions, {} warp instructions, {} memory accesses, {} divergent "
+        "branches; {:.3f} s, {:.0f} million thread instructions/s\n",
+        kernel.kernel, kernel.blocks, kernel.warps, kernel.thread_instructions, kernel.warp_instructions,
+        kernel.memory_accesses, kernel.divergent_branches, kernel.seconds, rate);
+  }
+  for (const std::string& kernel : outcome.ordered_kernels) {
+    text += fmt::format("{}: blocks ran in order, because an atomic's result is used or does not commute\n", kernel);
+  }
+  text += has_check ? "the outputs meet the reference\n" : "";
+  return text;
+}
+
+Json emulate_json(const emulate::Outcome& outcome, const std::string& check) {
+  Json json;
+  json["schema"] = "demarc-emulate-1";
+  json["instruction_set"] = emulate::to_string(outcome.instruction_set);
+  json["threads"] = outcome.threads;
+  json["check"] = check;
+  json["printed"] = outcome.printed;
+  json["ordered_kernels"] = outcome.ordered_kernels;
+  json["kernels"] = Json::array();
+  for (const emulate::KernelStatistics& kernel : outcome.kernels) {
+    json["kernels"].push_back({{"kernel", kernel.kernel},
+                               {"blocks", kernel.blocks},
+                               {"warps", kernel.warps},
+                               {"thread_instructions", kernel.thread_instructions},
+                               {"warp_instructions", kernel.warp_instructions},
+                               {"memory_accesses", kernel.memory_accesses},
+                               {"divergent_branches", kernel.divergent_branches},
+                               {"barriers", kernel.barriers},
+                               {"seconds", kernel.seconds}});
+  }
+  json["findings"] = Json::array();
+  for (const emulate::Finding& finding : outcome.findings) {
+    json["findings"].push_back({{"kind", emulate::to_string(finding.kind)},
+                                {"kernel", finding.kernel},
+                                {"block", finding.block},
+                                {"thread", finding.thread},
+                                {"line", finding.line},
+                                {"source", finding.source},
+                                {"instruction", finding.instruction},
+                                {"detail", finding.detail},
+                                {"count", finding.count}});
+  }
+  return json;
+}
+
+Result<void> run_emulate(const EmulateOptions& given) {
+  DEMARC_TRY(const workload::LoadedLaunch loaded, given.launch.load());
+  ptx::ParseResult parsed = ptx::parse(loaded.ptx, loaded.ptx_name);
+  if (!parsed.diagnostics.ok()) {
+    return invalid_input("{}", ptx::format(parsed.diagnostics.list.front(), loaded.ptx_name));
+  }
+  emulate::Options options;
+  options.threads = given.threads;
+  options.check_races = given.checks;
+  options.check_uninitialised = given.checks;
+  options.source = loaded.ptx_name;
+  options.progress = terminal_progress();
+  for (const auto set : {emulate::InstructionSet::baseline, emulate::InstructionSet::avx2, emulate::InstructionSet::avx512}) {
+    if (given.instruction_set == emulate::to_string(set)) options.instruction_set = set;
+  }
+  std::unique_ptr<emulate::TraceFileWriter> writer;
+  if (!given.trace.empty()) writer = std::make_unique<emulate::TraceFileWriter>(given.trace);
+  DEMARC_TRY(const emulate::Outcome outcome, emulate::run(parsed.module, loaded.launch, options, writer.get()));
+  const bool has_check = !loaded.launch.check.reference.empty();
+  Result<void> checked;
+  if (outcome.findings.empty()) checked = workload::check(loaded.launch, outcome.addresses, outcome.buffers);
+  if (given.json) {
+    const char* verdict = !outcome.findings.empty() || !has_check ? "none" : (checked ? "passed" : "failed");
+    DEMARC_CHECK(emit({}, emulate_json(outcome, verdict).dump(2) + "\n"));
+  } else {
+    DEMARC_CHECK(emit({}, emulate_text(outcome, has_check && checked && outcome.findings.empty())));
+  }
+  if (!outcome.findings.empty()) {
+    std::string text;
+    for (const emulate::Finding& finding : outcome.findings) {
+      text += (text.empty() ? "" : "\n") + emulate::describe(finding, loaded.ptx_name);
+    }
+    return check_failed("{}", text);
+  }
+  return checked;
+}
+
+const RegisterVerb emulate_verb({
+    .order = 80,
+    .name = "emulate",
+    .summary = "Runs PTX kernels on the CPU, checks their memory accesses, writes traces",
+    .example = "demarc emulate bundled:vecadd --trace vecadd.trace",
+    .declare = [](CLI::App& app) -> std::function<Result<void>()> {
+      auto options = std::make_shared<EmulateOptions>();
+      options->launch.declare(app);
+      app.add_option("--trace", options->trace, "Write the trace of all warps to this file (docs/trace-format.md)");
+      app.add_option("--threads", options->threads, "Threads that run blocks; 0: one a core");
+      app.add_option("--instruction-set", options->instruction_set, "Of this CPU, for the lane loops")
+          ->check(CLI::IsMember({"automatic", "baseline", "avx2", "avx512"}));
+      app.add_flag("--checks,!--no-checks", options->checks,
+                   "Uninitialised reads and shared-memory races (on by default; bounds and alignment are always checked)");
+      app.add_flag("--json", options->json, "Statistics and findings as JSON (schema demarc-emulate-1)");
+      return [options] { return run_emulate(*options); };
+    },
+});
+
+}  // namespace
+}  // namespace demarc::cli

@@ -1,0 +1,357 @@
+#include <algorithm>
+#include <cstring>
+
+#include "machine.hpp"
+
+namespace demarc::emulate {
+
+const Region* Program::find_region(std::uint64_t low, std::uint64_t high) const {
+  auto at = std::upper_bound(regions.begin(), regions.end(), low,
+                             [](std::uint64_t address, const Region& region) { return address < region.low; });
+  if (at == regions.begin()) return nullptr;
+  --at;
+  return low < high && high <= at->high ? &*at : nullptr;
+}
+
+std::byte* FramePool::take(const CodeFunction& function) {
+  auto& free = free_[&function];
+  if (!free.empty()) {
+    std::byte* frame = free.back();
+    free.pop_back();
+    return frame;
+  }
+  constexpr std::size_t alignment = 64;
+  owned_.push_back(std::make_unique<std::byte[]>(function.frame_bytes + alignment));
+  auto address = reinterpret_cast<std::uintptr_t>(owned_.back().get());
+  address = (address + alignment - 1) / alignment * alignment;
+  auto* frame = reinterpret_cast<std::byte*>(address);
+  for (const Constant& constant : function.constants) {
+    std::memcpy(frame + constant.offset, &constant.value, sizeof constant.value);
+  }
+  return frame;
+}
+
+void FramePool::give_back(const CodeFunction& function, std::byte* frame) {
+  free_[&function].push_back(frame);
+}
+
+Block::Block(const Program& code, FramePool& frames) : program(&code), pool(&frames) {
+  hints.assign(code.memory_sites, nullptr);
+  shared.resize(std::size_t{code.shared_bytes} + 64);
+  shared_region.high = code.shared_bytes;
+  shared_region.delta = reinterpret_cast<std::uint64_t>(shared.data());
+  if (code.check_uninitialised) {
+    shared_shadow.resize(shared.size());
+    shared_region.shadow = shared_shadow.data();
+  }
+  if (code.check_races) {
+    races.writes.resize(code.shared_bytes / code.shared_granule + 1);
+    races.reads.resize(races.writes.size());
+  }
+  warps.resize(code.warps());
+  barriers.resize(16);
+  for (std::uint32_t i = 0; i < warps.size(); ++i) {
+    Warp& warp = warps[i];
+    warp.block = this;
+    warp.program = program;
+    warp.index = i;
+    warp.check_races = code.check_races;
+    for (std::uint32_t d = 0; d < 3; ++d) warp.tid[d] = code.tids.data() + (std::size_t{i} * 3 + d) * warp_size;
+  }
+}
+
+void Block::start(std::uint32_t linear_index, bool tracing, bool trace_runs) {
+  linear = linear_index;
+  index = {linear % program->grid[0], linear / program->grid[0] % program->grid[1],
+           linear / program->grid[0] / program->grid[1]};
+  trace_used = 0;
+  trace_warp = ~0U;
+  findings.clear();
+  printed.clear();
+  stopped = false;
+  executed = 0;
+  next_epoch();
+  std::fill(shared_shadow.begin(), shared_shadow.end(), std::uint8_t{0});
+  if (program->shared_bytes > 0) std::fill(shared.begin(), shared.end(), std::byte{0});
+  grow_local(program->functions[0].local_bytes);
+  std::fill(local_shadow.begin(), local_shadow.end(), std::uint8_t{0});
+  for (BarrierState& barrier : barriers) barrier = {};
+  const std::uint32_t threads = program->block[0] * program->block[1] * program->block[2];
+  for (Warp& warp : warps) {
+    const std::uint32_t left = threads - warp.index * warp_size;
+    warp.live = left >= warp_size ? full_mask : (Mask{1} << left) - 1;
+    warp.mask = warp.live;
+    warp.state = WarpState::ready;
+    warp.frame = nullptr;
+    warp.resume = program->functions[0].entry;
+    warp.stack.clear();
+    warp.top_join = no_join;
+    warp.local_base = 0;
+    warp.function = 0;
+    warp.carry = 0;
+    warp.tracing = tracing;
+    warp.trace_runs = trace_runs;
+    warp.thread_instructions = 0;
+    warp.warp_instructions = 0;
+    warp.memory_accesses = 0;
+    warp.divergent_branches = 0;
+    warp.barriers = 0;
+  }
+}
+
+void Block::grow_local(std::uint32_t bytes) {
+  if (bytes <= local_bytes) return;
+  const std::uint32_t old_bytes = local_bytes;
+  local_bytes = (bytes + 63) / 64 * 64;
+  const std::size_t threads = warps.size() * warp_size;
+  std::vector<std::byte> grown(threads * local_bytes + 64);
+  std::vector<std::uint8_t> shadow(program->check_uninitialised ? grown.size() : 0);
+  for (std::size_t t = 0; t < threads && old_bytes > 0; ++t) {
+    std::memcpy(grown.data() + t * local_bytes, local.data() + t * old_bytes, old_bytes);
+    if (!shadow.empty()) {
+      std::memcpy(shadow.data() + t * local_bytes, local_shadow.data() + t * old_bytes, old_bytes);
+    }
+  }
+  local.swap(grown);
+  local_shadow.swap(shadow);
+}
+
+Region Block::local_region(const Warp& warp) {
+  Region region;
+  const std::size_t start = std::size_t{warp.index} * warp_size * local_bytes;
+  region.high = local_bytes;
+  region.delta = reinterpret_cast<std::uint64_t>(local.data() + start);
+  if (program->check_uninitialised) region.shadow = local_shadow.data() + start;
+  return region;
+}
+
+void Block::make_trace_room(std::size_t words) {
+  if (flush) flush(*this);
+  if (trace_used + words > trace.size()) trace.resize(std::max<std::size_t>(trace.size() * 2, 16384 + words));
+}
+
+void Block::run_warp(Warp& warp) {
+  constexpr std::int64_t turn = 1 << 20;  // warp instructions
+  const CodeFunction& kernel = program->functions[0];
+  if (warp.frame == nullptr) {
+    warp.frame = pool->take(kernel);
+    for (const FrameVariable& zeroed : kernel.zeroed) std::memset(warp.frame + zeroed.offset, 0, zeroed.bytes);
+  }
+  if (warp.tracing && trace_warp != warp.index) {
+    *trace_room(1) = trace_detail::head(trace_detail::kind_warp, warp.index, warp.live);
+    trace_warp = warp.index;
+  }
+  warp.budget = turn;
+  const std::uint64_t before = warp.warp_instructions;
+  const MicroOp* const code = program->code.data();
+  const MicroOp* op = code + warp.resume;
+  while (op != nullptr) op = op->run(warp, op);
+  executed += warp.warp_instructions - before;
+  if (warp.state == WarpState::done || stopped) {
+    if (warp.stack.empty()) pool->give_back(kernel, warp.frame);
+    warp.frame = nullptr;
+  }
+}
+
+void Block::run() {
+  while (!stopped) {
+    bool ran = false;
+    bool waiting = false;
+    for (Warp& warp : warps) {
+      if (warp.state == WarpState::ready && !stopped) {
+        run_warp(warp);
+        ran = true;
+      }
+      waiting |= warp.state == WarpState::barrier;
+    }
+    if (stopped) break;
+    if (!ran) {
+      if (!waiting) break;
+      // Nobody can run and somebody waits: warps stand at barriers that the rest will never reach.
+      for (Warp& warp : warps) {
+        if (warp.state != WarpState::barrier) continue;
+        const MicroOp* op = program->code.data() + warp.resume - 1;
+        std::string others;
+        for (const Warp& other : warps) {
+          if (other.index == warp.index) continue;
+          if (other.state == WarpState::barrier && other.resume == warp.resume) continue;
+          if (others.size() > 160) {
+            others += ", …";
+            break;
+          }
+          others += fmt::format("{}warp {} {}", others.empty() ? "" : ", ", other.index,
+                                other.state == WarpState::done
+                                    ? std::string("has ended")
+                                    : fmt::format("waits at line {}",
+                                                  program->instructions[program->code[other.resume - 1].instruction].trace.line));
+        }
+        report(warp, op, static_cast<unsigned>(std::countr_zero(warp.live)), FindingKind::barrier_divergence,
+               fmt::format("the barrier is never completed: {}", others.empty() ? "too few threads take part" : others));
+        stopped = true;
+        break;
+      }
+      break;
+    }
+    if (executed > program->instruction_limit) {
+      for (Warp& warp : warps) {
+        if (warp.state != WarpState::ready) continue;
+        report(warp, program->code.data() + warp.resume, static_cast<unsigned>(std::countr_zero(warp.live)), FindingKind::hang,
+               fmt::format("the block executed {} warp instructions without ending", executed));
+        break;
+      }
+      stopped = true;
+    }
+  }
+  for (Warp& warp : warps) warp.frame = nullptr;
+}
+
+void Block::report(const Warp& warp, const MicroOp* op, unsigned lane, FindingKind kind, std::string detail) {
+  for (PendingFinding& known : findings) {
+    if (known.instruction == op->instruction && known.finding.kind == kind) {
+      ++known.finding.count;
+      return;
+    }
+  }
+  const CodeInstruction& instruction = program->instructions[op->instruction];
+  PendingFinding pending;
+  pending.instruction = op->instruction;
+  Finding& finding = pending.finding;
+  finding.kind = kind;
+  finding.kernel = program->kernel;
+  finding.block = index;
+  for (unsigned d = 0; d < 3; ++d) finding.thread[d] = warp.tid[d][lane];
+  finding.line = instruction.trace.line;
+  finding.source = instruction.source;
+  finding.instruction = instruction.trace.text;
+  finding.detail = std::move(detail);
+  findings.push_back(std::move(pending));
+}
+
+namespace {
+
+const char* block_mode_name(AccessMode mode) {
+  switch (mode) {
+    case AccessMode::load: return "read";
+    case AccessMode::store: return "write";
+    case AccessMode::atomic: return "atomic";
+  }
+  return "";
+}
+
+const char* block_place_name(AddressKind kind) {
+  switch (kind) {
+    case AddressKind::shared: return "shared memory";
+    case AddressKind::local: return "local memory";
+    case AddressKind::constant: return "constant memory";
+    case AddressKind::param: return "kernel parameters";
+    default: return "global memory";
+  }
+}
+
+std::string describe_global_neighbourhood(const Program& program, std::uint64_t address) {
+  const Region* below = nullptr;
+  const Region* above = nullptr;
+  for (const Region& region : program.regions) {
+    if (region.low <= address) below = &region;
+    if (region.low > address && above == nullptr) above = &region;
+  }
+  if (address < 4096) return "it is a null pointer";
+  if (below != nullptr && address - below->high < (std::uint64_t{1} << 30)) {
+    return fmt::format("it lies {} bytes behind the end of the {} bytes at 0x{:x}", address - below->high,
+                       below->high - below->low, below->low);
+  }
+  if (above != nullptr && above->low - address < (std::uint64_t{1} << 30)) {
+    return fmt::format("it lies {} bytes before the {} bytes at 0x{:x}", above->low - address,
+                       above->high - above->low, above->low);
+  }
+  return "no buffer is near it";
+}
+
+}  // namespace
+
+void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKind kind, std::uint32_t bytes,
+                        AccessMode mode) {
+  Region local_area;
+  if (kind == AddressKind::local) local_area = local_region(warp);
+  Mask good = 0;
+  for (Mask rest = access.mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    std::uint64_t address = access.addresses[lane];
+    AddressKind place = kind;
+    if (kind == AddressKind::global && op->kind == static_cast<std::uint8_t>(AddressKind::generic)) {
+      // The lanes of a generic access may lead to different spaces.
+      if (address - shared_window < window_bytes) {
+        place = AddressKind::shared;
+        address -= shared_window;
+      } else if (address - local_window < window_bytes) {
+        place = AddressKind::local;
+        address -= local_window;
+        local_area = local_region(warp);
+      }
+    }
+    const Region* region = nullptr;
+    std::uint64_t pitch = 0;
+    switch (place) {
+      case AddressKind::shared: region = &shared_region; break;
+      case AddressKind::local:
+        region = &local_area;
+        pitch = local_bytes;
+        break;
+      case AddressKind::constant: region = &program->constant_region; break;
+      case AddressKind::param: region = &program->parameter_region; break;
+      default: region = program->find_region(address, address + bytes); break;
+    }
+    const bool writes = mode != AccessMode::load;
+    const bool read_only = place == AddressKind::constant || place == AddressKind::param ||
+                           (region != nullptr && !region->writable);
+    if (region == nullptr || address < region->low || address > region->high || region->high - address < bytes ||
+        (writes && read_only)) {
+      const bool global = place != AddressKind::shared && place != AddressKind::local &&
+                          place != AddressKind::constant && place != AddressKind::param;
+      report(warp, op, lane, FindingKind::out_of_bounds,
+             fmt::format("{} of {} bytes at 0x{:x} in {}: {}", block_mode_name(mode), bytes, address,
+                         block_place_name(place),
+                         writes && read_only && region != nullptr ? std::string("it is read-only")
+                         : global ? describe_global_neighbourhood(*program, address)
+                                  : fmt::format("it has {} bytes", region->high)));
+      continue;
+    }
+    if ((address & (bytes - 1)) != 0) {
+      report(warp, op, lane, FindingKind::misaligned,
+             fmt::format("{} of {} bytes at 0x{:x} in {}: the address must be a multiple of {}", block_mode_name(mode),
+                         bytes, address, block_place_name(place), bytes));
+      continue;
+    }
+    const std::uint64_t host = address + region->delta + lane * pitch;
+    if (region->shadow != nullptr) {
+      std::uint8_t* shadow = region->shadow + (address - region->low) + lane * pitch;
+      if (mode != AccessMode::store &&
+          std::any_of(shadow, shadow + bytes, [](std::uint8_t byte) { return byte == 0; })) {
+        report(warp, op, lane, FindingKind::uninitialised_read,
+               fmt::format("{} bytes at 0x{:x} in {} were not written before", bytes, address, block_place_name(place)));
+      }
+      if (writes) std::fill(shadow, shadow + bytes, std::uint8_t{1});
+    }
+    access.addresses[lane] = host;
+    good |= Mask{1} << lane;
+  }
+  access.mask = good;
+  access.affine = false;
+  access.delta = 0;
+  access.pitch = 0;
+  access.shadow = nullptr;
+}
+
+void Block::report_uninitialised(Warp& warp, const MicroOp* op, const Access& access, std::uint32_t bytes) {
+  for (Mask rest = access.mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const auto* shadow = reinterpret_cast<const std::uint8_t*>(access.addresses[lane] + access.delta +
+                                                               lane * access.pitch + access.shadow_delta);
+    if (std::all_of(shadow, shadow + bytes, [](std::uint8_t byte) { return byte != 0; })) continue;
+    report(warp, op, lane, FindingKind::uninitialised_read,
+           fmt::format("{} bytes at 0x{:x} in {} memory were not written before", bytes, access.addresses[lane],
+                       to_string(access.space)));
+  }
+}
+
+}  // namespace demarc::emulate

@@ -1,0 +1,464 @@
+// Loads and stores, compiled once for each instruction set. An access has a front, chosen by state space, which
+// computes the addresses, finds their shape (all lanes base + stride * lane, or scattered), checks them and records
+// the trace; and a tail, chosen by element size, which moves the data.
+#include <cstring>
+
+#include "machine.hpp"
+
+#if defined(__clang__)
+#define DEMARC_LANES _Pragma("clang loop vectorize(assume_safety)") for (unsigned l = 0; l < warp_size; ++l)
+#else
+#define DEMARC_LANES _Pragma("GCC ivdep") for (unsigned l = 0; l < warp_size; ++l)
+#endif
+#define DEMARC_INLINE [[gnu::always_inline]] inline
+
+namespace demarc::emulate::DEMARC_ISA {
+namespace {
+
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using s8 = std::int8_t;
+using s16 = std::int16_t;
+using s32 = std::int32_t;
+using s64 = std::int64_t;
+
+template <class T>
+DEMARC_INLINE T* slot(Warp& w, u32 offset) {
+  return reinterpret_cast<T*>(w.frame + offset);
+}
+
+DEMARC_INLINE void compute_addresses(Warp& w, const MicroOp* op, u64* out) {
+  const u64 imm = op->imm;
+  const bool narrow = (op->flags & memory_narrow_address) != 0;
+  if ((op->uniform & uniform_a) != 0) {
+    const u64 a = (narrow ? u64{*slot<u32>(w, op->a)} : *slot<u64>(w, op->a)) + imm;
+    DEMARC_LANES out[l] = a;
+  } else if (narrow) {
+    const u32* a = slot<u32>(w, op->a);
+    DEMARC_LANES out[l] = u64{a[l]} + imm;
+  } else {
+    const u64* a = slot<u64>(w, op->a);
+    DEMARC_LANES out[l] = a[l] + imm;
+  }
+}
+
+DEMARC_INLINE void find_shape(Access& x) {
+  const u64* a = x.addresses;
+  if (x.mask == full_mask) {
+    const u64 base = a[0];
+    const u64 stride = a[1] - base;
+    u64 off = 0;
+    DEMARC_LANES off |= a[l] ^ (base + stride * l);
+    x.base = base;
+    x.stride = static_cast<s64>(stride);
+    x.affine = off == 0;
+  } else {
+    const Mask m = x.mask;
+    const auto first = static_cast<unsigned>(__builtin_ctz(m));
+    const Mask rest = m & (m - 1);
+    u64 stride = 0;
+    if (rest != 0) {
+      const auto second = static_cast<unsigned>(__builtin_ctz(rest));
+      const auto step = static_cast<s64>(a[second] - a[first]);
+      stride = second == first + 1 ? static_cast<u64>(step) : static_cast<u64>(step / static_cast<s64>(second - first));
+    }
+    const u64 base = a[first] - stride * first;
+    u64 off = 0;
+    DEMARC_LANES off |= ((m >> l) & 1U) != 0 ? a[l] ^ (base + stride * l) : 0;
+    x.base = base;
+    x.stride = static_cast<s64>(stride);
+    x.affine = off == 0;
+  }
+  // A stride must fit the trace's 56 bits.
+  if (x.stride != (static_cast<s64>(static_cast<u64>(x.stride) << 8) >> 8)) x.affine = false;
+}
+
+DEMARC_INLINE void find_extent(const Access& x, u32 bytes, u64& low, u64& high, u64& bits) {
+  const u64* a = x.addresses;
+  const Mask m = x.mask;
+  if (x.affine) {
+    const u64 first = a[__builtin_ctz(m)];
+    const u64 last = a[31 - __builtin_clz(m)];
+    low = first < last ? first : last;
+    high = (first < last ? last : first) + bytes;
+    bits = first | static_cast<u64>(x.stride);
+    return;
+  }
+  u64 least = ~u64{0};
+  u64 most = 0;
+  u64 any = 0;
+  if (m == full_mask) {
+    DEMARC_LANES {
+      least = a[l] < least ? a[l] : least;
+      most = a[l] > most ? a[l] : most;
+      any |= a[l];
+    }
+  } else {
+    DEMARC_LANES {
+      const bool on = ((m >> l) & 1U) != 0;
+      const u64 lower = on ? a[l] : ~u64{0};
+      const u64 upper = on ? a[l] : 0;
+      least = lower < least ? lower : least;
+      most = upper > most ? upper : most;
+      any |= upper;
+    }
+  }
+  low = least;
+  high = most + bytes;
+  bits = any;
+}
+
+DEMARC_INLINE void record_access(Warp& w, const MicroOp* op, const Access& x) {
+  Block& block = *w.block;
+  if (x.affine) {
+    u64* out = block.trace_room(3);
+    out[0] = trace_detail::head(trace_detail::kind_affine, op->instruction, x.mask);
+    out[1] = x.base;
+    out[2] = (static_cast<u64>(x.stride) & 0x00ffffffffffffffU) | (static_cast<u64>(x.space) << 56);
+    return;
+  }
+  u64* out = block.trace_room(2 + static_cast<unsigned>(__builtin_popcount(x.mask)));
+  *out++ = trace_detail::head(trace_detail::kind_scattered, op->instruction, x.mask);
+  *out++ = static_cast<u64>(x.space);
+  if (x.mask == full_mask) {
+    std::memcpy(out, x.addresses, sizeof x.addresses);
+  } else {
+    for (Mask rest = x.mask; rest != 0; rest &= rest - 1) *out++ = x.addresses[__builtin_ctz(rest)];
+  }
+}
+
+// Shadow bytes of the access: all set (load), or to be set (store).
+DEMARC_INLINE bool shadow_is_set(const Access& x, u32 bytes) {
+  const auto at = [&](unsigned lane) {
+    return reinterpret_cast<const u8*>(x.addresses[lane] + x.delta + lane * x.pitch + x.shadow_delta);
+  };
+  if (x.affine && x.mask == full_mask) {
+    const s64 stride = x.stride + static_cast<s64>(x.pitch);
+    if (stride == 0 || stride == static_cast<s64>(bytes)) {
+      const u8* p = at(0);
+      const u32 n = stride == 0 ? bytes : bytes * warp_size;
+      u32 unset = 0;
+      for (u32 i = 0; i < n; ++i) unset |= p[i] == 0 ? 1U : 0U;
+      return unset == 0;
+    }
+  }
+  bool set = true;
+  for (Mask rest = x.mask; rest != 0; rest &= rest - 1) {
+    const u8* p = at(static_cast<unsigned>(__builtin_ctz(rest)));
+    if (bytes == 4) {
+      u32 word;
+      std::memcpy(&word, p, 4);
+      set &= word == 0x01010101U;
+    } else {
+      for (u32 i = 0; i < bytes; ++i) set &= p[i] != 0;
+    }
+  }
+  return set;
+}
+DEMARC_INLINE void set_shadow(const Access& x, u32 bytes) {
+  const auto at = [&](unsigned lane) {
+    return reinterpret_cast<u8*>(x.addresses[lane] + x.delta + lane * x.pitch + x.shadow_delta);
+  };
+  if (x.affine && x.mask == full_mask && x.stride + static_cast<s64>(x.pitch) == static_cast<s64>(bytes)) {
+    std::memset(at(0), 1, std::size_t{bytes} * warp_size);
+    return;
+  }
+  for (Mask rest = x.mask; rest != 0; rest &= rest - 1) {
+    u8* p = at(static_cast<unsigned>(__builtin_ctz(rest)));
+    if (bytes == 4) {
+      const u32 word = 0x01010101U;
+      std::memcpy(p, &word, 4);
+    } else {
+      std::memset(p, 1, bytes);
+    }
+  }
+}
+
+DEMARC_INLINE void use_region(Access& x, const Region& region) {
+  x.delta = region.delta;
+  x.pitch = 0;
+  x.shadow = region.shadow;
+  x.shadow_delta = reinterpret_cast<u64>(region.shadow) - (region.low + region.delta);
+}
+
+[[gnu::noinline]] void leave_fast_path(Warp& w, const MicroOp* op, Access& x, AddressKind kind, u32 bytes,
+                                       AccessMode mode) {
+  w.block->slow_access(w, op, x, kind, bytes, mode);
+}
+
+// Addresses, shape, place, checks, trace. False: no lane is left to do anything.
+template <AddressKind kind>
+[[gnu::noinline]] bool front(Warp& w, const MicroOp* op, Access& x, AccessMode mode) {
+  Block& block = *w.block;
+  const u32 bytes = u32{op->bytes} * op->count;
+  x.mask = w.mask;
+  if (x.mask == 0) return false;
+  compute_addresses(w, op, x.addresses);
+  find_shape(x);
+  ++w.memory_accesses;
+
+  AddressKind place = kind;
+  if constexpr (kind == AddressKind::generic) {
+    const u64 any = x.addresses[__builtin_ctz(x.mask)];
+    u64 base = 0;
+    place = AddressKind::global;
+    if (any - shared_window < window_bytes) {
+      place = AddressKind::shared;
+      base = shared_window;
+    } else if (any - local_window < window_bytes) {
+      place = AddressKind::local;
+      base = local_window;
+    } else if (any - constant_window < window_bytes) {
+      place = AddressKind::constant;
+      base = constant_window;
+    } else if (any - param_window < window_bytes) {
+      place = AddressKind::param;
+      base = param_window;
+    }
+    if (base != 0) {
+      DEMARC_LANES x.addresses[l] -= base;
+      x.base -= base;
+    }
+  }
+  switch (place) {
+    case AddressKind::shared: x.space = MemorySpace::shared; break;
+    case AddressKind::local: x.space = MemorySpace::local; break;
+    case AddressKind::constant: x.space = MemorySpace::constant; break;
+    case AddressKind::param: x.space = MemorySpace::param; break;
+    default: x.space = MemorySpace::global; break;
+  }
+  if (w.tracing && place != AddressKind::param) record_access(w, op, x);
+
+  u64 low = 0;
+  u64 high = 0;
+  u64 bits = 0;
+  find_extent(x, bytes, low, high, bits);
+  const bool aligned = (bits & (bytes - 1)) == 0;
+  bool found = false;
+  switch (place) {
+    case AddressKind::shared:
+      found = aligned && low < high && high <= block.shared_region.high;
+      if (found) {
+        use_region(x, block.shared_region);
+        if (w.check_races && (op->flags & memory_volatile) == 0) block.check_race(w, op, x, bytes, mode);
+      }
+      break;
+    case AddressKind::local: {
+      const Region region = block.local_region(w);
+      found = aligned && low < high && high <= region.high;
+      if (found) {
+        use_region(x, region);
+        x.pitch = block.local_bytes;
+      }
+      break;
+    }
+    case AddressKind::constant:
+      found = aligned && low < high && high <= block.program->constant_region.high && mode == AccessMode::load;
+      if (found) use_region(x, block.program->constant_region);
+      break;
+    case AddressKind::param:
+      found = aligned && low < high && high <= block.program->parameter_region.high && mode == AccessMode::load;
+      if (found) use_region(x, block.program->parameter_region);
+      break;
+    default: {
+      const Region* region = block.hints[op->join];
+      if (region == nullptr || low < region->low || high > region->high) {
+        region = block.program->find_region(low, high);
+        if (region != nullptr) block.hints[op->join] = region;
+      }
+      found = aligned && region != nullptr && low < high && (region->writable || mode == AccessMode::load);
+      if (found) use_region(x, *region);
+      break;
+    }
+  }
+  if (!found) {
+    leave_fast_path(w, op, x, place, bytes, mode);
+    return x.mask != 0;
+  }
+  if (x.shadow != nullptr) {
+    if (mode != AccessMode::store && !shadow_is_set(x, bytes)) block.report_uninitialised(w, op, x, bytes);
+    if (mode != AccessMode::load) set_shadow(x, bytes);
+  }
+  return true;
+}
+
+// Variables of a call (.param in functions): lane by lane in the frame.
+template <>
+[[gnu::noinline]] bool front<AddressKind::frame>(Warp& w, const MicroOp* op, Access& x, AccessMode) {
+  x.mask = w.mask;
+  if (x.mask == 0) return false;
+  compute_addresses(w, op, x.addresses);
+  x.delta = reinterpret_cast<u64>(w.frame) + op->c;
+  x.pitch = op->join;
+  find_shape(x);
+  x.shadow = nullptr;
+  return true;
+}
+
+
+constexpr AccessFront fronts[] = {front<AddressKind::global>,   front<AddressKind::shared>, front<AddressKind::local>,
+                            front<AddressKind::constant>, front<AddressKind::param>,  front<AddressKind::generic>,
+                            front<AddressKind::frame>};
+
+template <class M>
+DEMARC_INLINE M read_host(u64 address) {
+  M value;
+  std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof value);
+  return value;
+}
+template <class M>
+DEMARC_INLINE void write_host(u64 address, M value) {
+  std::memcpy(reinterpret_cast<void*>(address), &value, sizeof value);
+}
+
+template <class M, class R>
+DEMARC_INLINE void load_element(const Access& x, u64 distance, R* d) {
+  const s64 stride = x.stride + static_cast<s64>(x.pitch);
+  const u64 delta = x.delta + distance;
+  if (x.affine && stride == 0) {
+    const R v = static_cast<R>(read_host<M>(x.addresses[__builtin_ctz(x.mask)] + x.delta +
+                                            static_cast<u64>(__builtin_ctz(x.mask)) * x.pitch + distance));
+    if (x.mask == full_mask) {
+      DEMARC_LANES d[l] = v;
+    } else {
+      DEMARC_LANES d[l] = ((x.mask >> l) & 1U) != 0 ? v : d[l];
+    }
+    return;
+  }
+  if (x.mask == full_mask) {
+    if (x.affine && stride == static_cast<s64>(sizeof(M))) {
+      struct [[gnu::packed]] Packed {
+        M value;
+      };
+      const auto* p = reinterpret_cast<const Packed*>(x.addresses[0] + delta);
+      DEMARC_LANES d[l] = static_cast<R>(p[l].value);
+      return;
+    }
+    for (unsigned l = 0; l < warp_size; ++l) {
+      d[l] = static_cast<R>(read_host<M>(x.addresses[l] + delta + l * x.pitch));
+    }
+    return;
+  }
+  for (Mask rest = x.mask; rest != 0; rest &= rest - 1) {
+    const auto l = static_cast<unsigned>(__builtin_ctz(rest));
+    d[l] = static_cast<R>(read_host<M>(x.addresses[l] + delta + l * x.pitch));
+  }
+}
+
+template <class M, class R>
+const MicroOp* run_load(Warp& w, const MicroOp* op) {
+  Access x;
+  if (!fronts[op->kind](w, op, x, AccessMode::load)) return op + 1;
+  if (op->aux == nullptr) [[likely]] {
+    if ((op->uniform & uniform_d) != 0) {
+      const auto l = static_cast<unsigned>(__builtin_ctz(x.mask));
+      *slot<R>(w, op->d) = static_cast<R>(read_host<M>(x.addresses[l] + x.delta + l * x.pitch));
+    } else {
+      load_element<M>(x, 0, slot<R>(w, op->d));
+    }
+    return op + 1;
+  }
+  const auto* details = static_cast<const VectorDetails*>(op->aux);
+  for (unsigned i = 0; i < op->count; ++i) {
+    if (details->slots[i] == VectorDetails::sink) continue;
+    load_element<M>(x, i * sizeof(M), slot<R>(w, details->slots[i]));
+  }
+  return op + 1;
+}
+
+template <class M>
+DEMARC_INLINE void store_element(const Access& x, u64 distance, const M* v, bool uniform) {
+  const u64 delta = x.delta + distance;
+  const s64 stride = x.stride + static_cast<s64>(x.pitch);
+  if (x.mask == full_mask) {
+    if (x.affine && stride == static_cast<s64>(sizeof(M)) && !uniform) {
+      std::memcpy(reinterpret_cast<void*>(x.addresses[0] + delta), v, sizeof(M) * warp_size);
+      return;
+    }
+    if (uniform) {
+      const M value = *v;
+      for (unsigned l = 0; l < warp_size; ++l) write_host<M>(x.addresses[l] + delta + l * x.pitch, value);
+      return;
+    }
+    for (unsigned l = 0; l < warp_size; ++l) write_host<M>(x.addresses[l] + delta + l * x.pitch, v[l]);
+    return;
+  }
+  for (Mask rest = x.mask; rest != 0; rest &= rest - 1) {
+    const auto l = static_cast<unsigned>(__builtin_ctz(rest));
+    write_host<M>(x.addresses[l] + delta + l * x.pitch, v[uniform ? 0 : l]);
+  }
+}
+
+// The register may be wider than the element; registers are little endian, so a narrowing store needs its stride.
+template <class M, class R>
+DEMARC_INLINE void store_narrowed(const Access& x, u64 distance, const R* v, bool uniform) {
+  for (Mask rest = x.mask; rest != 0; rest &= rest - 1) {
+    const auto l = static_cast<unsigned>(__builtin_ctz(rest));
+    write_host<M>(x.addresses[l] + x.delta + distance + l * x.pitch, static_cast<M>(v[uniform ? 0 : l]));
+  }
+}
+
+template <class M>
+DEMARC_INLINE void store_from(Warp& w, const MicroOp* op, const Access& x, u64 distance, u32 offset, bool uniform) {
+  const unsigned width = uniform ? sizeof(M) : op->width;
+  if (width == sizeof(M)) {
+    store_element<M>(x, distance, slot<M>(w, offset), uniform);
+  } else if (width == 2) {
+    store_narrowed<M>(x, distance, slot<u16>(w, offset), uniform);
+  } else if (width == 4) {
+    store_narrowed<M>(x, distance, slot<u32>(w, offset), uniform);
+  } else {
+    store_narrowed<M>(x, distance, slot<u64>(w, offset), uniform);
+  }
+}
+
+template <class M>
+const MicroOp* run_store(Warp& w, const MicroOp* op) {
+  Access x;
+  if (!fronts[op->kind](w, op, x, AccessMode::store)) return op + 1;
+  if (op->aux == nullptr) [[likely]] {
+    store_from<M>(w, op, x, 0, op->b, (op->uniform & uniform_b) != 0);
+    return op + 1;
+  }
+  const auto* details = static_cast<const VectorDetails*>(op->aux);
+  for (unsigned i = 0; i < op->count; ++i) {
+    store_from<M>(w, op, x, i * sizeof(M), details->slots[i], details->uniform[i] != 0);
+  }
+  return op + 1;
+}
+
+constexpr MemoryHandlers memory_handlers = {
+    {run_load<u8, u16>, run_load<u8, u32>, run_load<u8, u64>, run_load<s8, s16>, run_load<s8, s32>, run_load<s8, s64>,
+     run_load<u16, u16>, run_load<u16, u32>, run_load<u16, u64>, run_load<s16, s32>, run_load<s16, s64>,
+     run_load<u32, u32>, run_load<u32, u64>, run_load<s32, s64>, run_load<u64, u64>, run_load<u8, u8>},
+    {run_store<u8>, run_store<u16>, run_store<u32>, run_store<u64>}};
+
+// Start of a straight run of imm instructions: the accounts, the turn, the trace.
+const MicroOp* run_header(Warp& w, const MicroOp* op) {
+  const u64 count = op->imm;
+  w.budget -= static_cast<s64>(count);
+  if (w.budget < 0) [[unlikely]] {
+    w.resume = static_cast<u32>(op - w.program->code.data());
+    return nullptr;
+  }
+  w.warp_instructions += count;
+  w.thread_instructions += count * static_cast<unsigned>(__builtin_popcount(w.mask));
+  if (w.trace_runs) {
+    u64* out = w.block->trace_room(2);
+    out[0] = trace_detail::head(trace_detail::kind_run, op->instruction, w.mask);
+    out[1] = count;
+  }
+  return op + 1;
+}
+
+}  // namespace
+
+const AluHandlers* alu_table();
+
+HandlerTables tables() {
+  return {alu_table(), &memory_handlers, fronts, run_header};
+}
+
+}  // namespace demarc::emulate::DEMARC_ISA

@@ -1,0 +1,168 @@
+// From the IR of a kernel and everything it calls to a Program: register slots resolved, immediates in uniform
+// slots, branches with their reconvergence points. Instructions that are not covered are collected as errors.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "demarc/ptx/cfg.hpp"
+#include "demarc/ptx/ir.hpp"
+#include "lane_functions.hpp"
+#include "machine.hpp"
+#include "uniform.hpp"
+
+namespace demarc::emulate {
+
+// What a symbol of the module means, the same for all kernels of a launch.
+struct ModuleMemory {
+  std::map<const ptx::Variable*, std::uint64_t> global_address;
+  std::map<const ptx::Variable*, std::uint64_t> constant_offset;
+  std::vector<std::vector<std::byte>> storage;  // of the global variables
+  std::vector<Region> regions;
+  std::vector<std::byte> constants;
+};
+
+[[nodiscard]] Result<ModuleMemory> place_module_memory(const ptx::Module& module, const std::string& source);
+
+struct LowerRequest {
+  const ptx::Module* module = nullptr;
+  const ptx::Function* kernel = nullptr;
+  const ModuleMemory* memory = nullptr;
+  std::vector<std::byte> parameters;  // as in memory, in declaration order with their alignment
+  std::vector<std::uint32_t> parameter_offsets;
+  std::array<std::uint32_t, 3> grid{1, 1, 1};
+  std::array<std::uint32_t, 3> block{1, 1, 1};
+  std::uint32_t dynamic_shared_bytes = 0;
+  std::string source;  // for messages
+  HandlerTables tables;
+};
+
+[[nodiscard]] Result<std::unique_ptr<Program>> lower(const LowerRequest& request);
+
+// A resolved operand.
+struct Source {
+  std::uint32_t slot = 0;
+  bool uniform = false;
+  std::uint8_t width = 0;  // bytes of the register; 0: predicate
+  bool negated = false;
+};
+
+class Lowering {
+ public:
+  explicit Lowering(const LowerRequest& request);
+  [[nodiscard]] Result<std::unique_ptr<Program>> run();
+
+ private:
+  struct Register {
+    std::uint32_t slot = 0;
+    std::uint8_t width = 0;  // bytes; 0: predicate
+    bool uniform = false;
+  };
+  struct Unsupported {
+    std::uint32_t line = 0;
+    std::string text;
+    std::string reason;
+  };
+
+  // flow (lower_flow.cpp)
+  void lower_function(std::uint32_t index);
+  void allocate_registers();
+  void lower_block(std::uint32_t block);
+  void lower_instruction(std::uint32_t index);
+  void begin_run(std::uint32_t instruction);
+  void close_run();
+  bool lower_control(const ptx::Instruction& instruction);
+  void lower_branch(const ptx::Instruction& instruction);
+  void lower_call(const ptx::Instruction& instruction);
+  void lower_barrier(const ptx::Instruction& instruction);
+  bool lower_device_call(const ptx::Instruction& instruction, std::string_view name,
+                         const std::vector<std::uint32_t>& arguments, const std::vector<std::uint32_t>& results);
+  std::uint32_t function_index(const ptx::Function& function);
+  void finish_function();
+  void resolve_targets();
+  void place_shared();
+
+  // values (lower_values.cpp)
+  std::uint32_t take_slot(std::uint32_t bytes, std::uint32_t alignment);
+  std::uint32_t constant_slot(std::uint64_t value);
+  Source source(const ptx::Operand& operand, ptx::Type type);
+  Source special_source(const ptx::Operand& operand);
+  Source symbol_source(const ptx::Operand& operand);
+  Register destination(const ptx::Operand& operand);
+  Source vector_copy(const Source& from, unsigned width);
+  MicroOp& emit(Handler handler);
+  void emit_alu(Alu alu, const Register& d, std::initializer_list<Source> sources);
+  LaneDetails& emit_lanes(LaneFunction function, const Register& d, std::initializer_list<Source> sources);
+  template <class T>
+  T& details() {
+    auto made = std::make_shared<T>();
+    T& reference = *made;
+    program_->details.push_back(std::move(made));
+    return reference;
+  }
+  void unsupported(const ptx::Instruction& instruction, std::string reason);
+
+  // instructions (lower_arithmetic.cpp, lower_data.cpp, lower_memory.cpp, lower_warp.cpp)
+  bool lower_arithmetic(const ptx::Instruction& instruction);
+  bool lower_integer(const ptx::Instruction& instruction);
+  bool lower_float(const ptx::Instruction& instruction);
+  bool lower_bits(const ptx::Instruction& instruction);
+  bool lower_compare(const ptx::Instruction& instruction);
+  bool lower_move(const ptx::Instruction& instruction);
+  bool lower_convert(const ptx::Instruction& instruction);
+  bool lower_logic(const ptx::Instruction& instruction);
+  bool lower_memory(const ptx::Instruction& instruction);
+  bool lower_load(const ptx::Instruction& instruction);
+  bool lower_store(const ptx::Instruction& instruction);
+  bool lower_atomic(const ptx::Instruction& instruction);
+  bool lower_async(const ptx::Instruction& instruction);
+  bool lower_warp(const ptx::Instruction& instruction);
+  bool lower_matrix(const ptx::Instruction& instruction);
+  bool address(const ptx::Operand& operand, ptx::StateSpace space, MicroOp& op);
+  void note_access(AccessKind kind, std::uint32_t bytes, AddressKind place);
+
+  [[nodiscard]] const ptx::Mnemonic& mnemonic(const ptx::Instruction& instruction) const {
+    return request_.module->mnemonic(instruction);
+  }
+  [[nodiscard]] bool has(const ptx::Instruction& instruction, std::string_view modifier) const;
+  [[nodiscard]] std::span<const ptx::Operand> operands(const ptx::Instruction& instruction) const {
+    return body_->operands_of(instruction);
+  }
+
+  const LowerRequest& request_;
+  std::unique_ptr<Program> program_;
+  std::vector<Unsupported> unsupported_;
+  std::map<const ptx::Variable*, std::uint32_t> shared_offset_;
+  std::vector<const ptx::Function*> queue_;  // by function index
+
+  // Of the function being lowered.
+  const ptx::Function* function_ = nullptr;
+  std::uint32_t function_index_ = 0;
+  const ptx::Body* body_ = nullptr;
+  const ptx::Cfg* cfg_ = nullptr;
+  std::vector<Register> registers_;
+  std::map<std::uint64_t, std::uint32_t> constants_;
+  std::map<const ptx::Variable*, FrameVariable> frame_variables_;
+  std::map<const ptx::Variable*, std::uint32_t> local_offset_;
+  std::uint32_t frame_used_ = 0;
+  std::uint32_t instruction_ = 0;  // program-wide index of the one being lowered
+  std::uint32_t first_instruction_ = 0;
+  std::size_t header_ = 0;  // micro-op of the open run; 0: none
+  std::uint32_t run_count_ = 0;
+  bool failed_ = false;
+  std::vector<std::uint32_t> block_start_;  // micro-op index by basic block
+  std::vector<bool> joins_;                 // basic blocks where lanes reconverge
+  struct Fixup {
+    std::size_t op = 0;
+    std::uint32_t target_block = ptx::no_index;  // sets target
+    std::uint32_t join_block = ptx::no_index;    // sets join
+  };
+  std::vector<Fixup> fixups_;
+  std::vector<std::pair<std::vector<std::uint32_t>*, std::vector<std::uint32_t>>> lists_;  // of block numbers
+};
+
+[[nodiscard]] LaneType lane_type(ptx::Type type);
+
+}  // namespace demarc::emulate

@@ -1,0 +1,208 @@
+// A lowered kernel (Program), the memory it runs on, and one block of it in execution.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "alu.hpp"
+#include "demarc/emulate/emulate.hpp"
+#include "warp.hpp"
+
+namespace demarc::emulate {
+
+// Generic addresses: these windows lead to shared and local memory, everything else to global memory.
+inline constexpr std::uint64_t shared_window = 0x0000'1000'0000'0000;
+inline constexpr std::uint64_t local_window = 0x0000'2000'0000'0000;
+inline constexpr std::uint64_t constant_window = 0x0000'3000'0000'0000;
+inline constexpr std::uint64_t param_window = 0x0000'4000'0000'0000;
+inline constexpr std::uint64_t window_bytes = 0x0000'0100'0000'0000;
+inline constexpr std::uint64_t global_variables_base = 0x0000'6000'0000'0000;
+inline constexpr std::uint64_t function_base = 0x0000'5000'0000'0000;  // + 16 * function index
+
+struct CodeInstruction {
+  TraceInstruction trace;
+  std::string source;  // file:line of the CUDA source, may be empty
+};
+
+// Part of a frame that a function's parameter or result occupies: 32 lanes of `bytes`, lane by lane.
+struct FrameVariable {
+  std::uint32_t offset = 0;
+  std::uint32_t bytes = 0;  // of one lane
+};
+
+struct Constant {
+  std::uint32_t offset = 0;  // of a uniform slot
+  std::uint64_t value = 0;
+};
+
+struct CodeFunction {
+  std::string name;
+  std::uint32_t entry = 0;
+  std::uint32_t frame_bytes = 0;
+  std::uint32_t local_bytes = 0;  // of one thread
+  std::vector<Constant> constants;
+  std::vector<FrameVariable> zeroed;  // registers that may be read before they are written; bytes in all
+  std::vector<FrameVariable> parameters;
+  std::vector<FrameVariable> results;
+};
+
+// Payload of a micro-op that needs more than fits in it.
+struct CallDetails {
+  std::uint32_t function = 0;
+  std::vector<std::uint32_t> arguments;  // frame offsets in the caller
+  std::vector<std::uint32_t> results;
+};
+struct VectorDetails {
+  static constexpr std::uint32_t sink = ~std::uint32_t{0};
+  std::uint32_t slots[8] = {};    // of the elements; sink: thrown away
+  std::uint8_t uniform[8] = {};   // stores: the element is a uniform slot
+};
+
+struct Program {
+  HandlerTables tables;
+  std::string kernel;
+  std::vector<MicroOp> code;
+  std::vector<CodeInstruction> instructions;
+  std::vector<CodeFunction> functions;  // [0] is the kernel
+  std::vector<std::shared_ptr<void>> details;
+  std::uint32_t shared_bytes = 0;  // static and dynamic
+  std::uint32_t shared_granule = 4;  // bytes: the narrowest shared access of the kernel, for races
+  std::uint32_t memory_sites = 0;
+  bool ordered = false;     // see Outcome::ordered_kernels
+  bool suspends = false;    // a warp may have to wait for another
+  bool calls = false;
+  std::array<std::uint32_t, 3> grid{1, 1, 1};
+  std::array<std::uint32_t, 3> block{1, 1, 1};
+  std::uint32_t dynamic_shared_bytes = 0;
+  std::vector<std::byte> parameters;       // kernel parameters as in memory
+  std::vector<std::byte> constants;        // the constant bank
+  std::vector<std::uint32_t> tids;         // [warp][dimension][lane]
+  std::vector<Region> regions;             // global memory, ascending
+  Region constant_region;
+  Region parameter_region;
+  std::uint64_t instruction_limit = 0;
+  bool check_uninitialised = true;
+  bool check_races = true;
+  std::map<std::uint64_t, std::uint32_t> function_of_address;
+
+  [[nodiscard]] const Region* find_region(std::uint64_t low, std::uint64_t high) const;
+  [[nodiscard]] std::uint32_t warps() const {
+    return (block[0] * block[1] * block[2] + warp_size - 1) / warp_size;
+  }
+};
+
+// One memory instruction of one warp while it is carried out. The lanes of `mask` access
+// addresses[lane] + delta + lane * pitch on the host.
+struct Access {
+  alignas(64) std::uint64_t addresses[warp_size];
+  std::uint64_t delta;
+  std::uint64_t pitch;
+  std::uint64_t base;    // when affine: addresses[lane] = base + stride * lane on mask
+  std::int64_t stride;
+  std::uint8_t* shadow;  // null: nothing to track. Shadow byte of a host byte: host address + shadow_delta
+  std::uint64_t shadow_delta;
+  Mask mask;
+  MemorySpace space;
+  bool affine;
+};
+
+// Who touched a granule of shared memory last, for race checks. 0: nobody since the last barrier.
+// bits 0-23 instruction, 24-28 lane, 29-34 warp, 35 atomic or volatile, 36 several readers, 37-63 epoch.
+struct RaceShadow {
+  std::vector<std::uint64_t> writes;
+  std::vector<std::uint64_t> reads;
+};
+
+struct BarrierState {
+  std::uint32_t arrived = 0;   // threads
+  std::uint32_t expected = 0;  // threads; 0: all of the block
+  std::uint32_t arrivers = 0;  // warps that arrived without waiting
+  std::vector<std::uint32_t> waiters;
+  std::uint32_t reduction_count = 0;
+  bool reduction_and = true;
+  bool reduction_or = false;
+};
+
+struct PendingFinding {
+  Finding finding;
+  std::uint32_t instruction = 0;
+};
+
+// Where a worker keeps frames; the most recently freed is handed out first, because it is in the cache.
+class FramePool {
+ public:
+  std::byte* take(const CodeFunction& function);
+  void give_back(const CodeFunction& function, std::byte* frame);
+
+ private:
+  std::map<const CodeFunction*, std::vector<std::byte*>> free_;
+  std::vector<std::unique_ptr<std::byte[]>> owned_;
+};
+
+// One block being executed by one worker; reused for the next block.
+class Block {
+ public:
+  Block(const Program& program, FramePool& pool);
+
+  // What handlers use.
+  const Program* program;
+  FramePool* pool;
+  std::uint32_t linear = 0;
+  std::array<std::uint32_t, 3> index{};
+  std::vector<std::uint64_t> trace;  // see TraceChunk
+  std::size_t trace_used = 0;
+  std::uint32_t trace_warp = 0;
+  std::vector<const Region*> hints;  // by memory site: where it went last
+  std::vector<std::byte> shared;
+  std::vector<std::uint8_t> shared_shadow;
+  Region shared_region;
+  std::vector<std::byte> local;  // [warp][lane][local_bytes]
+  std::vector<std::uint8_t> local_shadow;
+  std::uint32_t local_bytes = 0;  // of one thread
+  RaceShadow races;
+  std::uint64_t epoch = 1;
+  std::vector<Warp> warps;
+  std::vector<BarrierState> barriers;
+  std::vector<PendingFinding> findings;
+  std::string printed;
+  bool stopped = false;  // by a trap, an assertion or a hang
+  std::function<void(Block&)> flush;  // called when the trace buffer is full; may empty it
+  std::uint64_t executed = 0;  // warp instructions of warps that are not running
+
+  void start(std::uint32_t linear_index, bool tracing, bool trace_runs);
+  // Runs all warps to the end (or to a stop).
+  void run();
+
+  [[nodiscard]] std::uint64_t* trace_room(std::size_t words) {
+    if (trace_used + words > trace.size()) make_trace_room(words);
+    std::uint64_t* at = trace.data() + trace_used;
+    trace_used += words;
+    return at;
+  }
+  void grow_local(std::uint32_t bytes);
+  [[nodiscard]] Region local_region(const Warp& warp);
+
+  void report(const Warp& warp, const MicroOp* op, unsigned lane, FindingKind kind, std::string detail);
+  // Lane by lane: finds each lane's memory, reports the lanes that may not do what they want and takes them out of
+  // the mask, checks and updates the shadow. Afterwards addresses are host addresses.
+  void slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKind kind, std::uint32_t bytes,
+                   AccessMode mode);
+  void check_race(Warp& warp, const MicroOp* op, const Access& access, std::uint32_t bytes, AccessMode mode);
+  void report_uninitialised(Warp& warp, const MicroOp* op, const Access& access, std::uint32_t bytes);
+  // A warp arrives at a barrier for `threads` (0: all). True: it may go on.
+  bool arrive(Warp& warp, const MicroOp* op, std::uint32_t id, std::uint32_t threads);
+  void warp_ended();
+
+ private:
+  void make_trace_room(std::size_t words);
+  void complete(std::uint32_t barrier_id);
+  void next_epoch();
+  void run_warp(Warp& warp);
+};
+
+}  // namespace demarc::emulate

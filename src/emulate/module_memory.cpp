@@ -1,0 +1,80 @@
+#include <algorithm>
+#include <cstring>
+
+#include "demarc/ptx/initialiser.hpp"
+#include "lower.hpp"
+
+namespace demarc::emulate {
+
+namespace {
+
+std::uint64_t align_to(std::uint64_t value, std::uint64_t alignment) {
+  return (value + alignment - 1) / alignment * alignment;
+}
+
+}  // namespace
+
+Result<ModuleMemory> place_module_memory(const ptx::Module& module, const std::string& source) {
+  ModuleMemory memory;
+  std::uint64_t next = global_variables_base;
+  std::uint64_t constant_bytes = 0;
+  struct Placed {
+    const ptx::Variable* variable;
+    std::size_t storage;  // of globals
+  };
+  std::vector<Placed> placed;
+  for (const ptx::Variable& variable : module.variables) {
+    if (variable.space == ptx::StateSpace::global) {
+      const std::uint64_t bytes = std::max<std::uint64_t>(variable.byte_size(), 1);
+      memory.global_address[&variable] = next;
+      memory.storage.emplace_back(bytes);
+      Region region;
+      region.low = next;
+      region.high = next + bytes;
+      region.delta = reinterpret_cast<std::uint64_t>(memory.storage.back().data()) - next;
+      memory.regions.push_back(region);
+      placed.push_back({&variable, memory.storage.size() - 1});
+      next = align_to(next + bytes + 256, 256);
+    } else if (variable.space == ptx::StateSpace::constant) {
+      constant_bytes = align_to(constant_bytes, std::max(variable.alignment(), 1U));
+      memory.constant_offset[&variable] = constant_bytes;
+      constant_bytes += variable.byte_size();
+      placed.push_back({&variable, 0});
+    }
+  }
+  memory.constants.resize(constant_bytes);
+  const auto address_of = [&](std::string_view name, bool generic, std::uint64_t& out) {
+    for (const ptx::Variable& variable : module.variables) {
+      if (variable.name != name) continue;
+      if (const auto at = memory.global_address.find(&variable); at != memory.global_address.end()) {
+        out = at->second;
+        return true;
+      }
+      if (const auto at = memory.constant_offset.find(&variable); at != memory.constant_offset.end()) {
+        out = at->second + (generic ? constant_window : 0);
+        return true;
+      }
+    }
+    return false;
+  };
+  for (const Placed& entry : placed) {
+    const ptx::Variable& variable = *entry.variable;
+    if (variable.initialiser.empty()) continue;
+    DEMARC_TRY(const ptx::InitialImage image, ptx::initial_image(module, variable));
+    const bool constant = variable.space == ptx::StateSpace::constant;
+    std::byte* to = constant ? memory.constants.data() + memory.constant_offset[&variable] : memory.storage[entry.storage].data();
+    std::memcpy(to, image.bytes.data(), std::min<std::size_t>(image.bytes.size(), variable.byte_size()));
+    for (const ptx::Relocation& relocation : image.relocations) {
+      std::uint64_t value = 0;
+      if (!address_of(relocation.symbol, relocation.is_generic, value)) {
+        return invalid_input("{}:{}: the initialiser of '{}' names '{}', whose address is not known before the launch", source,
+                             variable.line, variable.name, relocation.symbol);
+      }
+      value = (value + static_cast<std::uint64_t>(relocation.addend)) >> relocation.shift;
+      std::memcpy(to + relocation.offset, &value, std::min<std::size_t>(relocation.bytes, 8));
+    }
+  }
+  return memory;
+}
+
+}  // namespace demarc::emulate

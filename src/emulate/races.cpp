@@ -1,0 +1,102 @@
+// Shared-memory races: two warps touch the same granule between barriers, one of them writes, and not both accesses
+// are atomic. Exact for barriers of the whole block; a barrier of part of the block counts as ordering everything.
+#include "machine.hpp"
+
+namespace demarc::emulate {
+
+namespace {
+
+constexpr unsigned race_warp_shift = 29;
+constexpr std::uint64_t race_warp_mask = std::uint64_t{63} << race_warp_shift;
+constexpr std::uint64_t race_strong = std::uint64_t{1} << 35;
+constexpr std::uint64_t race_several = std::uint64_t{1} << 36;
+constexpr unsigned race_epoch_shift = 37;
+
+struct RaceView {
+  std::uint64_t record;
+  [[nodiscard]] std::uint32_t instruction() const { return static_cast<std::uint32_t>(record & 0xffffff); }
+  [[nodiscard]] unsigned lane() const { return static_cast<unsigned>(record >> 24) & 31U; }
+  [[nodiscard]] unsigned warp() const { return static_cast<unsigned>(record >> race_warp_shift) & 63U; }
+};
+
+}  // namespace
+
+void Block::check_race(Warp& warp, const MicroOp* op, const Access& access, std::uint32_t bytes, AccessMode mode) {
+  const std::uint32_t granule = program->shared_granule;
+  const std::uint32_t granules = bytes / granule;
+  const std::uint64_t warp_bits = std::uint64_t{warp.index} << race_warp_shift;
+  const std::uint64_t mine = (epoch << race_epoch_shift) | warp_bits | op->instruction |
+                             (mode == AccessMode::atomic ? race_strong : 0);
+  const std::uint64_t epoch_start = epoch << race_epoch_shift;
+  std::uint64_t* const writes = races.writes.data();
+  std::uint64_t* const reads = races.reads.data();
+  // A record of this epoch by another warp (or by several) that is not atomic where we are.
+  const auto conflicts = [&](std::uint64_t record) {
+    return record >= epoch_start && ((record ^ mine) & (race_warp_mask | race_several)) != 0 &&
+           !(mode == AccessMode::atomic && (record & race_strong) != 0);
+  };
+  std::uint64_t found = 0;
+  unsigned found_lane = 0;
+  const bool full = access.mask == full_mask && access.affine;
+  if (full && access.stride == static_cast<std::int64_t>(granule) && granules == 1 && mode != AccessMode::atomic) {
+    std::uint64_t* const w = writes + access.addresses[0] / granule;
+    std::uint64_t* const r = reads + access.addresses[0] / granule;
+    const auto other = [&](std::uint64_t record) {
+      return static_cast<std::uint64_t>(record >= epoch_start) &
+             static_cast<std::uint64_t>(((record ^ mine) & (race_warp_mask | race_several)) != 0);
+    };
+    std::uint64_t any = 0;
+    if (mode == AccessMode::load) {
+      for (unsigned l = 0; l < warp_size; ++l) any |= other(w[l]);
+      if (any == 0) {
+        for (unsigned l = 0; l < warp_size; ++l) {
+          r[l] = (mine | (std::uint64_t{l} << 24)) | (other(r[l]) * race_several);
+        }
+        return;
+      }
+    } else {
+      for (unsigned l = 0; l < warp_size; ++l) any |= other(w[l]) | other(r[l]);
+      if (any == 0) {
+        for (unsigned l = 0; l < warp_size; ++l) w[l] = mine | (std::uint64_t{l} << 24);
+        return;
+      }
+    }
+  }
+  const bool same_address = full && access.stride == 0;
+  const Mask lanes = same_address ? 1 : access.mask;
+  for (Mask rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const std::uint64_t first = access.addresses[lane] / granule;
+    for (std::uint64_t g = first; g < first + granules; ++g) {
+      if (conflicts(writes[g])) {
+        found = writes[g];
+        found_lane = lane;
+      }
+      if (mode != AccessMode::load && conflicts(reads[g])) {
+        found = reads[g];
+        found_lane = lane;
+      }
+      const std::uint64_t record = mine | (std::uint64_t{lane} << 24);
+      if (mode == AccessMode::load) {
+        const bool several = reads[g] >= epoch_start && ((reads[g] ^ mine) & (race_warp_mask | race_several)) != 0;
+        reads[g] = record | (several ? race_several : 0);
+      } else {
+        writes[g] = record;
+      }
+    }
+  }
+  if (found == 0) return;
+  const RaceView other{found};
+  std::string who = "several threads";
+  if ((found & race_several) == 0) {
+    const Warp& other_warp = warps[other.warp()];
+    who = fmt::format("thread ({},{},{})", other_warp.tid[0][other.lane()], other_warp.tid[1][other.lane()],
+                      other_warp.tid[2][other.lane()]);
+  }
+  report(warp, op, found_lane, FindingKind::shared_race,
+         fmt::format("shared memory at 0x{:x}: {} touched it since the last barrier at line {}: {}",
+                     access.addresses[found_lane], who, program->instructions[other.instruction()].trace.line,
+                     program->instructions[other.instruction()].trace.text));
+}
+
+}  // namespace demarc::emulate

@@ -1,0 +1,285 @@
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "demarc/emulate/emulate.hpp"
+#include "demarc/ptx/ir.hpp"
+#include "lower.hpp"
+
+namespace demarc::emulate {
+
+namespace {
+
+std::uint64_t run_align(std::uint64_t value, std::uint64_t alignment) {
+  return (value + alignment - 1) / alignment * alignment;
+}
+
+// Blocks are handed out in ascending order; what they leave behind is collected in that order, too: trace chunks,
+// findings, printed text. A worker may run ahead of the collection by a bounded number of blocks.
+class Collector {
+ public:
+  Collector(TraceSink* sink, Outcome& outcome, std::size_t finding_limit)
+      : sink_(sink), outcome_(outcome), finding_limit_(finding_limit) {}
+
+  // Trace words of a block that is still running: passed on at once when it is this block's turn.
+  bool flush(Block& block, std::uint32_t number) {
+    if (turn_.load(std::memory_order_acquire) != number) return false;
+    pass_on(block, number, false);
+    return true;
+  }
+
+  void finish(Block& block, std::uint32_t number) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return turn_.load() == number; });
+    if (sink_ != nullptr) pass_on(block, number, true);
+    add_findings(block);
+    outcome_.printed += block.printed;
+    KernelStatistics& statistics = outcome_.kernels.back();
+    for (const Warp& warp : block.warps) {
+      statistics.thread_instructions += warp.thread_instructions;
+      statistics.warp_instructions += warp.warp_instructions;
+      statistics.divergent_branches += warp.divergent_branches;
+      statistics.barriers += warp.barriers;
+      statistics.memory_accesses += warp.memory_accesses;
+    }
+    turn_.store(number + 1, std::memory_order_release);
+    changed_.notify_all();
+  }
+
+  [[nodiscard]] bool failed() const { return failed_.load(); }
+  [[nodiscard]] const Error& error() const { return error_; }
+  [[nodiscard]] std::uint32_t turn() const { return turn_.load(); }
+
+ private:
+  void pass_on(Block& block, std::uint32_t number, bool last) {
+    TraceChunk chunk;
+    chunk.block = number;
+    chunk.last = last;
+    chunk.words = std::span(block.trace.data(), block.trace_used);
+    if (!failed_.load()) {
+      if (auto consumed = sink_->consume(chunk); !consumed) {
+        error_ = consumed.error();
+        failed_.store(true);
+      }
+    }
+    block.trace_used = 0;
+  }
+
+  void add_findings(Block& block) {
+    for (PendingFinding& pending : block.findings) {
+      const auto known = std::find_if(outcome_.findings.begin(), outcome_.findings.end(), [&](const Finding& finding) {
+        return finding.kind == pending.finding.kind && finding.line == pending.finding.line &&
+               finding.kernel == pending.finding.kernel;
+      });
+      if (known != outcome_.findings.end()) {
+        known->count += pending.finding.count;
+      } else if (outcome_.findings.size() < finding_limit_) {
+        outcome_.findings.push_back(std::move(pending.finding));
+      }
+    }
+  }
+
+  TraceSink* sink_;
+  Outcome& outcome_;
+  std::size_t finding_limit_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::atomic<std::uint32_t> turn_{0};
+  std::atomic<bool> failed_{false};
+  Error error_;
+};
+
+void work(const Program& program, Collector& collector, std::atomic<std::uint32_t>& next, std::uint32_t blocks, TraceSink* sink,
+          bool plain_atomics, const Progress& progress, bool reports) {
+  FramePool pool;
+  Block block(program, pool);
+  const bool tracing = sink != nullptr;
+  const bool runs = tracing && sink->wants_instructions();
+  std::uint32_t number = 0;
+  block.flush = [&](Block& running) { collector.flush(running, number); };
+  for (Warp& warp : block.warps) warp.plain_atomics = plain_atomics;
+  for (;;) {
+    number = next.fetch_add(1);
+    if (number >= blocks || collector.failed()) break;
+    block.start(number, tracing, runs);
+    block.run();
+    collector.finish(block, number);
+    if (reports) report_progress(progress, static_cast<double>(number + 1) / blocks, program.kernel);
+  }
+}
+
+Result<std::vector<std::byte>> pack_parameters(const ptx::Function& kernel, const gpu::KernelLaunch& launch,
+                                               const std::vector<std::uint64_t>& addresses,
+                                               std::vector<std::uint32_t>& offsets) {
+  if (kernel.parameters.size() != launch.arguments.size()) {
+    return invalid_input("kernel '{}' takes {} arguments, the launch gives {}", kernel.name, kernel.parameters.size(),
+                         launch.arguments.size());
+  }
+  std::vector<std::byte> packed;
+  for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+    const ptx::Variable& parameter = kernel.parameters[i];
+    const std::vector<std::byte> bytes = gpu::pack_argument(launch.arguments[i], addresses);
+    if (bytes.size() != parameter.byte_size()) {
+      return invalid_input("argument {} of kernel '{}' has {} bytes, the parameter '{}' has {}", i + 1, kernel.name, bytes.size(),
+                           parameter.name, parameter.byte_size());
+    }
+    packed.resize(run_align(packed.size(), std::max(parameter.alignment(), 1U)));
+    offsets.push_back(static_cast<std::uint32_t>(packed.size()));
+    packed.insert(packed.end(), bytes.begin(), bytes.end());
+  }
+  return packed;
+}
+
+std::array<std::uint32_t, 3> to_array(const gpu::Dim3& dim) {
+  return {dim.x, dim.y, dim.z};
+}
+
+void fill_thread_ids(Program& program) {
+  const std::uint32_t warps = program.warps();
+  program.tids.resize(std::size_t{warps} * 3 * warp_size);
+  for (std::uint32_t thread = 0; thread < warps * warp_size; ++thread) {
+    std::uint32_t* at = program.tids.data() + std::size_t{thread / warp_size} * 3 * warp_size + thread % warp_size;
+    at[0] = thread % program.block[0];
+    at[warp_size] = thread / program.block[0] % program.block[1];
+    at[2 * warp_size] = thread / program.block[0] / program.block[1];
+  }
+}
+
+TraceHeader header_of(const Program& program, const gpu::Launch& launch, const gpu::KernelLaunch& kernel,
+                      const std::vector<std::uint64_t>& addresses) {
+  TraceHeader header;
+  header.kernel = program.kernel;
+  header.grid = program.grid;
+  header.block = program.block;
+  header.shared_bytes = program.shared_bytes;
+  header.instructions.reserve(program.instructions.size());
+  for (const CodeInstruction& instruction : program.instructions) header.instructions.push_back(instruction.trace);
+  for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
+    const auto* use = std::get_if<gpu::BufferUse>(&kernel.arguments[i]);
+    if (use == nullptr) continue;
+    header.buffers.push_back({addresses[use->buffer], launch.buffers[use->buffer].bytes, static_cast<std::uint32_t>(i)});
+  }
+  return header;
+}
+
+Result<void> run_kernel(const ptx::Module& module, const gpu::Launch& launch, const gpu::KernelLaunch& kernel_launch,
+                        ModuleMemory& module_memory, std::vector<Region>& buffer_regions, const Options& options,
+                        TraceSink* sink, Outcome& outcome) {
+  const ptx::Function* kernel = module.find_function(kernel_launch.kernel);
+  if (kernel == nullptr || !kernel->is_entry) {
+    return invalid_input("{}: there is no kernel '{}'", options.source, kernel_launch.kernel);
+  }
+  LowerRequest request;
+  request.module = &module;
+  request.kernel = kernel;
+  request.memory = &module_memory;
+  request.grid = to_array(kernel_launch.grid);
+  request.block = to_array(kernel_launch.block);
+  request.dynamic_shared_bytes = kernel_launch.dynamic_shared_bytes;
+  request.source = options.source;
+  request.tables = handler_tables(outcome.instruction_set);
+  DEMARC_TRY(request.parameters, pack_parameters(*kernel, kernel_launch, outcome.addresses, request.parameter_offsets));
+  DEMARC_TRY(const std::unique_ptr<Program> program, lower(request));
+  program->check_races = options.check_races && program->shared_bytes > 0;
+  program->check_uninitialised = options.check_uninitialised;
+  program->instruction_limit = options.instruction_limit;
+  fill_thread_ids(*program);
+  program->regions = module_memory.regions;
+  program->regions.insert(program->regions.end(), buffer_regions.begin(), buffer_regions.end());
+  std::sort(program->regions.begin(), program->regions.end(), [](const Region& a, const Region& b) { return a.low < b.low; });
+  program->constant_region.high = program->constants.size();
+  program->constant_region.delta = reinterpret_cast<std::uint64_t>(program->constants.data());
+  program->constant_region.writable = false;
+  program->parameter_region.high = program->parameters.size();
+  program->parameter_region.delta = reinterpret_cast<std::uint64_t>(program->parameters.data());
+  program->parameter_region.writable = false;
+
+  const std::uint64_t blocks = kernel_launch.grid.count();
+  if (blocks > 0xffffffffU) return invalid_input("kernel '{}': a grid of {} blocks; the limit is 2^32 - 1", kernel->name, blocks);
+  if (sink != nullptr) {
+    DEMARC_CHECK(sink->begin_kernel(header_of(*program, launch, kernel_launch, outcome.addresses)));
+  }
+  KernelStatistics statistics;
+  statistics.kernel = program->kernel;
+  statistics.blocks = blocks;
+  statistics.warps = blocks * program->warps();
+  outcome.kernels.push_back(statistics);
+  unsigned threads = options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+  threads = static_cast<unsigned>(std::min<std::uint64_t>(threads, blocks));
+  if (program->ordered) {
+    outcome.ordered_kernels.push_back(program->kernel);
+    threads = 1;
+  }
+  outcome.threads = std::max(outcome.threads, threads);
+  const auto start = std::chrono::steady_clock::now();
+  Collector collector(sink, outcome, options.finding_limit);
+  std::atomic<std::uint32_t> next{0};
+  const auto worker = [&](bool reports) {
+    work(*program, collector, next, static_cast<std::uint32_t>(blocks), sink, threads == 1, options.progress, reports);
+  };
+  std::vector<std::thread> others;
+  for (unsigned i = 1; i < threads; ++i) others.emplace_back(worker, false);
+  worker(true);
+  for (std::thread& other : others) other.join();
+  outcome.kernels.back().seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (collector.failed()) return tl::unexpected(collector.error());
+  if (sink != nullptr) DEMARC_CHECK(sink->end_kernel());
+  return {};
+}
+
+}  // namespace
+
+Result<Outcome> run_on(const ptx::Module& module, const gpu::Launch& launch, gpu::Memory memory, const Options& options,
+                       TraceSink* sink) {
+  DEMARC_CHECK(gpu::validate(launch));
+  Outcome outcome;
+  outcome.addresses = gpu::default_addresses(launch);
+  outcome.buffers = std::move(memory);
+  outcome.instruction_set =
+      options.instruction_set == InstructionSet::automatic ? widest_instruction_set() : options.instruction_set;
+  if (outcome.instruction_set > widest_instruction_set()) {
+    return missing_capability("this CPU has no {}; the widest is {}", to_string(outcome.instruction_set),
+                              to_string(widest_instruction_set()));
+  }
+  if (outcome.buffers.size() != launch.buffers.size()) {
+    return invalid_input("the launch has {} buffers, {} contents were given", launch.buffers.size(), outcome.buffers.size());
+  }
+  std::vector<Region> regions;
+  std::deque<std::vector<std::uint8_t>> shadows;
+  for (std::size_t i = 0; i < outcome.buffers.size(); ++i) {
+    if (outcome.buffers[i].size() != launch.buffers[i].bytes) {
+      return invalid_input("buffer {} has {} bytes, its content {}", i, launch.buffers[i].bytes, outcome.buffers[i].size());
+    }
+    Region region;
+    region.low = outcome.addresses[i];
+    region.high = region.low + outcome.buffers[i].size();
+    region.delta = reinterpret_cast<std::uint64_t>(outcome.buffers[i].data()) - region.low;
+    const bool blank = std::find(options.uninitialised_buffers.begin(), options.uninitialised_buffers.end(), i) !=
+                       options.uninitialised_buffers.end();
+    if (blank && options.check_uninitialised) {
+      shadows.emplace_back(outcome.buffers[i].size());
+      region.shadow = shadows.back().data();
+    }
+    if (!outcome.buffers[i].empty()) regions.push_back(region);
+  }
+  DEMARC_TRY(ModuleMemory module_memory, place_module_memory(module, options.source));
+  for (const gpu::KernelLaunch& kernel : launch.kernels) {
+    DEMARC_CHECK(run_kernel(module, launch, kernel, module_memory, regions, options, sink, outcome));
+  }
+  if (sink != nullptr) DEMARC_CHECK(sink->end());
+  return outcome;
+}
+
+Result<Outcome> run(const ptx::Module& module, const gpu::Launch& launch, const Options& options, TraceSink* sink) {
+  DEMARC_CHECK(gpu::validate(launch));
+  const auto addresses = gpu::default_addresses(launch);
+  DEMARC_TRY(gpu::Memory memory, gpu::initial_memory(launch, addresses));
+  return run_on(module, launch, std::move(memory), options, sink);
+}
+
+}  // namespace demarc::emulate

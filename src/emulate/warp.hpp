@@ -1,0 +1,113 @@
+// The machine that micro-ops run on. A register is 32 lanes side by side (a vector slot, 32 * size bytes) or, where
+// all lanes provably hold the same value, one 8-byte uniform slot. Predicates are 32-bit masks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "demarc/emulate/trace.hpp"
+
+namespace demarc::emulate {
+
+inline constexpr unsigned warp_size = 32;
+using Mask = std::uint32_t;
+inline constexpr Mask full_mask = ~Mask{0};
+
+struct Warp;
+struct MicroOp;
+class Block;
+struct Program;
+
+// Executes one micro-op and returns the next, or null when the warp stops for now (Warp::state says why).
+using Handler = const MicroOp* (*)(Warp&, const MicroOp*);
+
+// Operand bits of MicroOp::uniform: operand i is a uniform slot. Bit 7: the destination is.
+inline constexpr std::uint8_t uniform_a = 1;
+inline constexpr std::uint8_t uniform_b = 2;
+inline constexpr std::uint8_t uniform_c = 4;
+inline constexpr std::uint8_t uniform_d = 128;
+
+// Bits of MicroOp::flags of memory micro-ops.
+inline constexpr std::uint8_t memory_narrow_address = 1;  // the address register has 32 bits
+inline constexpr std::uint8_t memory_volatile = 2;        // volatile, relaxed and stronger: no race
+
+struct alignas(64) MicroOp {
+  Handler run = nullptr;
+  std::uint32_t d = 0;  // byte offsets into the frame
+  std::uint32_t a = 0;
+  std::uint32_t b = 0;
+  std::uint32_t c = 0;
+  std::uint64_t imm = 0;
+  const void* aux = nullptr;  // details of rare micro-ops; owned by the Program
+  std::uint32_t target = 0;   // micro-op index
+  std::uint32_t join = 0;     // micro-op index of the reconvergence point, no_join when there is none
+  std::uint32_t instruction = 0;
+  std::uint8_t uniform = 0;
+  std::uint8_t bytes = 0;  // of one element in memory
+  std::uint8_t count = 1;  // elements of a vector access
+  std::uint8_t flags = 0;  // MemoryFlag, or the micro-op's own
+  std::uint8_t kind = 0;   // AddressKind of a memory micro-op
+  std::uint8_t width = 0;  // bytes of the register behind `b` of a store
+};
+static_assert(sizeof(MicroOp) == 64);
+
+inline constexpr std::uint32_t no_join = ~std::uint32_t{0};
+
+// Contiguous device memory. Addresses [low, high); host = address + delta.
+struct Region {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  std::uint64_t delta = 0;        // added modulo 2^64
+  std::uint8_t* shadow = nullptr;  // one byte per byte, non-zero when written; null: all initialised
+  bool writable = true;
+};
+
+struct StackEntry {
+  std::uint32_t pc = 0;    // micro-op index to go on at
+  std::uint32_t join = no_join;
+  Mask mask = 0;
+  bool call = false;  // a return point: `frame` and `local_top` are restored when it is reached
+  std::byte* frame = nullptr;
+  std::uint32_t function = 0;
+  std::uint32_t local_base = 0;
+};
+
+enum class WarpState : std::uint8_t { ready, barrier, done };
+
+struct alignas(64) Warp {
+  // What handlers touch all the time.
+  std::byte* frame = nullptr;
+  Mask mask = 0;        // lanes that execute the current micro-op
+  Mask saved_mask = 0;  // while a guard narrows `mask`
+  Block* block = nullptr;
+  const Program* program = nullptr;
+  std::uint64_t thread_instructions = 0;
+  std::uint64_t warp_instructions = 0;
+  std::int64_t budget = 0;  // warp instructions until the next warp gets its turn
+  bool tracing = false;
+  bool trace_runs = false;
+  bool check_races = false;
+  bool plain_atomics = true;  // no other thread touches global memory
+  WarpState state = WarpState::ready;
+
+  Mask live = 0;  // lanes that have not exited
+  std::uint32_t index = 0;  // in the block
+  std::uint32_t resume = 0;
+  std::uint32_t local_base = 0;   // offset of the current function's locals in the thread's local memory
+  std::uint32_t function = 0;     // whose frame it is
+  std::uint32_t carry = 0;  // condition code of add.cc and its kin, a mask
+  const std::uint32_t* tid[3] = {};  // 32 values each
+  std::vector<StackEntry> stack;     // below the top; the top itself is (mask, top_join)
+  std::uint32_t top_join = no_join;
+  std::uint64_t memory_accesses = 0;
+  std::uint64_t divergent_branches = 0;
+  std::uint64_t barriers = 0;
+
+  template <class T>
+  T* at(std::uint32_t offset) {
+    return reinterpret_cast<T*>(frame + offset);
+  }
+};
+
+}  // namespace demarc::emulate
