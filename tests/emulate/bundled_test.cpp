@@ -1,0 +1,43 @@
+// Every bundled kernel runs, finds nothing wrong, and gives what its reference says.
+#include <gtest/gtest.h>
+
+#include "demarc/emulate/emulate.hpp"
+#include "demarc/ptx/parser.hpp"
+#include "demarc/workload/workload.hpp"
+
+namespace demarc::emulate {
+namespace {
+
+class BundledKernels : public testing::TestWithParam<std::string> {};
+
+TEST_P(BundledKernels, run_without_findings_and_pass_their_check) {
+  const auto launch = workload::instance(GetParam());
+  ASSERT_TRUE(launch) << launch.error().message;
+  const auto text = workload::ptx_text(*launch, 90);
+  ASSERT_TRUE(text) << text.error().message;
+  const ptx::ParseResult parsed = ptx::parse(*text, GetParam() + ".ptx");
+  ASSERT_TRUE(parsed.diagnostics.ok());
+  Options options;
+  options.source = GetParam() + ".ptx";
+  const auto outcome = run(parsed.module, *launch, options);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  for (const Finding& finding : outcome->findings) ADD_FAILURE() << describe(finding, options.source);
+  const auto checked = workload::check(*launch, outcome->addresses, outcome->buffers);
+  EXPECT_TRUE(checked) << checked.error().message;
+}
+
+std::vector<std::string> bundled_names() {
+  std::vector<std::string> names;
+  for (const workload::Workload& workload : workload::all()) names.push_back(workload.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BundledKernels, testing::ValuesIn(bundled_names()),
+                         [](const testing::TestParamInfo<std::string>& info) {
+                           std::string name = info.param;
+                           for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace demarc::emulate
