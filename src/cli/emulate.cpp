@@ -22,15 +22,21 @@ struct EmulateOptions {
 std::string emulate_text(const emulate::Outcome& outcome, bool has_check) {
   std::string text = outcome.printed;
   for (const emulate::KernelStatistics& kernel : outcome.kernels) {
-    const double rate = kernel.seconds > 0 ? static_cast<double>(kernel.thread_instructions) / kernel.seconds * 1e-6 : 0;
+    const double rate =
+        kernel.seconds > 0 ? static_cast<double>(kernel.thread_instructions) / kernel.seconds * 1e-6
+                           : 0;
     text += fmt::format(
-        "{}: {} blocks, {} warps, {} thread instructions, {} warp instructions, {} memory accesses, {} divergent "
+        "{}: {} blocks, {} warps, {} thread instructions, {} warp instructions, {} memory "
+        "accesses, {} divergent "
         "branches; {:.3f} s, {:.0f} million thread instructions/s\n",
-        kernel.kernel, kernel.blocks, kernel.warps, kernel.thread_instructions, kernel.warp_instructions,
-        kernel.memory_accesses, kernel.divergent_branches, kernel.seconds, rate);
+        kernel.kernel, kernel.blocks, kernel.warps, kernel.thread_instructions,
+        kernel.warp_instructions, kernel.memory_accesses, kernel.divergent_branches, kernel.seconds,
+        rate);
   }
   for (const std::string& kernel : outcome.ordered_kernels) {
-    text += fmt::format("{}: blocks ran in order, because an atomic's result is used or does not commute\n", kernel);
+    text += fmt::format(
+        "{}: blocks ran in order, because an atomic's result is used or does not commute\n",
+        kernel);
   }
   text += has_check ? "the outputs meet the reference\n" : "";
   return text;
@@ -83,17 +89,21 @@ Result<void> run_emulate(const EmulateOptions& given) {
   options.check_uninitialised = given.checks;
   options.source = loaded.ptx_name;
   options.progress = terminal_progress();
-  for (const auto set : {emulate::InstructionSet::baseline, emulate::InstructionSet::avx2, emulate::InstructionSet::avx512}) {
+  for (const auto set : {emulate::InstructionSet::baseline, emulate::InstructionSet::avx2,
+                         emulate::InstructionSet::avx512}) {
     if (given.instruction_set == emulate::to_string(set)) options.instruction_set = set;
   }
   std::unique_ptr<emulate::TraceFileWriter> writer;
   if (!given.trace.empty()) writer = std::make_unique<emulate::TraceFileWriter>(given.trace);
-  DEMARC_TRY(const emulate::Outcome outcome, emulate::run(parsed.module, loaded.launch, options, writer.get()));
+  DEMARC_TRY(const emulate::Outcome outcome,
+             emulate::run(parsed.module, loaded.launch, options, writer.get()));
   const bool has_check = !loaded.launch.check.reference.empty();
   Result<void> checked;
-  if (outcome.findings.empty()) checked = workload::check(loaded.launch, outcome.addresses, outcome.buffers);
+  if (outcome.findings.empty())
+    checked = workload::check(loaded.launch, outcome.addresses, outcome.buffers);
   if (given.json) {
-    const char* verdict = !outcome.findings.empty() || !has_check ? "none" : (checked ? "passed" : "failed");
+    const char* verdict =
+        !outcome.findings.empty() || !has_check ? "none" : (checked ? "passed" : "failed");
     DEMARC_CHECK(emit({}, emulate_json(outcome, verdict).dump(2) + "\n"));
   } else {
     DEMARC_CHECK(emit({}, emulate_text(outcome, has_check && checked && outcome.findings.empty())));
@@ -116,13 +126,17 @@ const RegisterVerb emulate_verb({
     .declare = [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<EmulateOptions>();
       options->launch.declare(app);
-      app.add_option("--trace", options->trace, "Write the trace of all warps to this file (docs/trace-format.md)");
+      app.add_option("--trace", options->trace,
+                     "Write the trace of all warps to this file (docs/trace-format.md)");
       app.add_option("--threads", options->threads, "Threads that run blocks; 0: one a core");
-      app.add_option("--instruction-set", options->instruction_set, "Of this CPU, for the lane loops")
+      app.add_option("--instruction-set", options->instruction_set,
+                     "Of this CPU, for the lane loops")
           ->check(CLI::IsMember({"automatic", "baseline", "avx2", "avx512"}));
       app.add_flag("--checks,!--no-checks", options->checks,
-                   "Uninitialised reads and shared-memory races (on by default; bounds and alignment are always checked)");
-      app.add_flag("--json", options->json, "Statistics and findings as JSON (schema demarc-emulate-1)");
+                   "Uninitialised reads and shared-memory races (on by default; bounds and "
+                   "alignment are always checked)");
+      app.add_flag("--json", options->json,
+                   "Statistics and findings as JSON (schema demarc-emulate-1)");
       return [options] { return run_emulate(*options); };
     },
 });

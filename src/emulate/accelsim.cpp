@@ -1,8 +1,10 @@
-// Accel-Sim's trace text. A kernel file has lines "-key = value" (kernel name, grid dim, block dim, shmem), then, for
-// every block, "#BEGIN_TB", "thread block = x,y,z", and for every warp "warp = w", "insts = n" and n lines
+// Accel-Sim's trace text. A kernel file has lines "-key = value" (kernel name, grid dim, block dim,
+// shmem), then, for every block, "#BEGIN_TB", "thread block = x,y,z", and for every warp "warp =
+// w", "insts = n" and n lines
 //   PC mask ndest [dest…] OPCODE nsrc [src…] width [mode address…]
-// where width 0 means no address; mode 0 lists one address per active lane, 1 gives base and stride, 2 gives a base
-// and the distances between neighbouring active lanes. Numbers are hexadecimal where the tracer writes them so.
+// where width 0 means no address; mode 0 lists one address per active lane, 1 gives base and
+// stride, 2 gives a base and the distances between neighbouring active lanes. Numbers are
+// hexadecimal where the tracer writes them so.
 #include <bit>
 #include <charconv>
 #include <map>
@@ -31,7 +33,9 @@ struct AccelsimReader {
     }
     return false;
   }
-  [[nodiscard]] tl::unexpected<Error> fail(const std::string& what) const { return invalid_input("{}:{}: {}", name, line, what); }
+  [[nodiscard]] tl::unexpected<Error> fail(const std::string& what) const {
+    return invalid_input("{}:{}: {}", name, line, what);
+  }
 };
 
 struct AccelsimWords {
@@ -87,15 +91,21 @@ void classify_machine_opcode(std::string_view opcode, TraceInstruction& out) {
     MemorySpace space;
     AccessKind kind;
   };
-  static constexpr Row rows[] = {
-      {"LDG", MemorySpace::global, AccessKind::load},     {"STG", MemorySpace::global, AccessKind::store},
-      {"LD", MemorySpace::global, AccessKind::load},      {"ST", MemorySpace::global, AccessKind::store},
-      {"LDS", MemorySpace::shared, AccessKind::load},     {"STS", MemorySpace::shared, AccessKind::store},
-      {"LDSM", MemorySpace::shared, AccessKind::load},    {"LDL", MemorySpace::local, AccessKind::load},
-      {"STL", MemorySpace::local, AccessKind::store},     {"LDC", MemorySpace::constant, AccessKind::load},
-      {"ATOM", MemorySpace::global, AccessKind::atomic},  {"ATOMG", MemorySpace::global, AccessKind::atomic},
-      {"RED", MemorySpace::global, AccessKind::atomic},   {"ATOMS", MemorySpace::shared, AccessKind::atomic},
-      {"LDGSTS", MemorySpace::global, AccessKind::load}};
+  static constexpr Row rows[] = {{"LDG", MemorySpace::global, AccessKind::load},
+                                 {"STG", MemorySpace::global, AccessKind::store},
+                                 {"LD", MemorySpace::global, AccessKind::load},
+                                 {"ST", MemorySpace::global, AccessKind::store},
+                                 {"LDS", MemorySpace::shared, AccessKind::load},
+                                 {"STS", MemorySpace::shared, AccessKind::store},
+                                 {"LDSM", MemorySpace::shared, AccessKind::load},
+                                 {"LDL", MemorySpace::local, AccessKind::load},
+                                 {"STL", MemorySpace::local, AccessKind::store},
+                                 {"LDC", MemorySpace::constant, AccessKind::load},
+                                 {"ATOM", MemorySpace::global, AccessKind::atomic},
+                                 {"ATOMG", MemorySpace::global, AccessKind::atomic},
+                                 {"RED", MemorySpace::global, AccessKind::atomic},
+                                 {"ATOMS", MemorySpace::shared, AccessKind::atomic},
+                                 {"LDGSTS", MemorySpace::global, AccessKind::load}};
   for (const Row& row : rows) {
     if (row.stem != stem) continue;
     out.space = row.space;
@@ -115,7 +125,9 @@ bool parse_instruction(std::string_view line, AccelsimInstruction& out) {
   AccelsimWords words{line};
   std::uint64_t mask = 0;
   std::uint64_t count = 0;
-  if (!words.number(out.pc, 16) || !words.number(mask, 16) || mask > 0xffffffffU || !words.number(count, 10) || count > 64) return false;
+  if (!words.number(out.pc, 16) || !words.number(mask, 16) || mask > 0xffffffffU ||
+      !words.number(count, 10) || count > 64)
+    return false;
   out.mask = static_cast<std::uint32_t>(mask);
   for (std::uint64_t i = 0; i < count; ++i) words.next();
   const std::string_view opcode = words.next();
@@ -142,7 +154,8 @@ bool parse_instruction(std::string_view line, AccelsimInstruction& out) {
     case 1: {
       std::int64_t stride = 0;
       if (!words.number(base, 16) || !words.signed_number(stride)) return false;
-      for (unsigned i = 0; i < lanes; ++i) out.addresses.push_back(base + static_cast<std::uint64_t>(stride) * i);
+      for (unsigned i = 0; i < lanes; ++i)
+        out.addresses.push_back(base + static_cast<std::uint64_t>(stride) * i);
       return true;
     }
     case 2:
@@ -154,13 +167,15 @@ bool parse_instruction(std::string_view line, AccelsimInstruction& out) {
         out.addresses.push_back(out.addresses.back() + static_cast<std::uint64_t>(delta));
       }
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
 class AccelsimImport {
  public:
-  AccelsimImport(AccelsimReader reader, TraceSink& sink) : reader_(std::move(reader)), sink_(sink) {}
+  AccelsimImport(AccelsimReader reader, TraceSink& sink)
+      : reader_(std::move(reader)), sink_(sink) {}
 
   // First pass: the header and the static instructions. Second: the events.
   Result<void> run() {
@@ -199,7 +214,8 @@ class AccelsimImport {
         continue;
       } else if (line.rfind("thread block", 0) == 0) {
         std::array<std::uint32_t, 3> at{};
-        if (!read_triple(after_equals(line), at)) return reader_.fail("'thread block' must be followed by x,y,z");
+        if (!read_triple(after_equals(line), at))
+          return reader_.fail("'thread block' must be followed by x,y,z");
         block = at[0] + header_.grid[0] * (at[1] + header_.grid[1] * at[2]);
       } else if (line.rfind("warp", 0) == 0) {
         std::uint64_t number = 0;
@@ -212,8 +228,11 @@ class AccelsimImport {
       } else {
         if (!in_block) return reader_.fail("an instruction outside of #BEGIN_TB … #END_TB");
         AccelsimInstruction instruction;
-        if (!parse_instruction(line, instruction)) return reader_.fail("not an instruction line: PC, mask, destinations, opcode, sources, width, addresses");
-        const auto [known, added] = ids_.emplace(instruction.pc, static_cast<std::uint32_t>(header_.instructions.size()));
+        if (!parse_instruction(line, instruction))
+          return reader_.fail(
+              "not an instruction line: PC, mask, destinations, opcode, sources, width, addresses");
+        const auto [known, added] =
+            ids_.emplace(instruction.pc, static_cast<std::uint32_t>(header_.instructions.size()));
         if (added) {
           instruction.description.function = header_.kernel;
           header_.instructions.push_back(instruction.description);
@@ -228,8 +247,10 @@ class AccelsimImport {
   Result<void> read_key(std::string_view line) {
     const std::string_view value = after_equals(line);
     if (line.rfind("-kernel name", 0) == 0) header_.kernel = std::string(value);
-    if (line.rfind("-grid dim", 0) == 0 && !read_triple(value, header_.grid)) return reader_.fail("'-grid dim' must be (x,y,z)");
-    if (line.rfind("-block dim", 0) == 0 && !read_triple(value, header_.block)) return reader_.fail("'-block dim' must be (x,y,z)");
+    if (line.rfind("-grid dim", 0) == 0 && !read_triple(value, header_.grid))
+      return reader_.fail("'-grid dim' must be (x,y,z)");
+    if (line.rfind("-block dim", 0) == 0 && !read_triple(value, header_.block))
+      return reader_.fail("'-block dim' must be (x,y,z)");
     if (line.rfind("-shmem =", 0) == 0) {
       std::uint64_t bytes = 0;
       AccelsimWords words{value};
@@ -239,7 +260,8 @@ class AccelsimImport {
     return {};
   }
 
-  void append(std::vector<std::uint64_t>& words, std::uint32_t id, const AccelsimInstruction& instruction) const {
+  void append(std::vector<std::uint64_t>& words, std::uint32_t id,
+              const AccelsimInstruction& instruction) const {
     words.push_back(trace_detail::head(trace_detail::kind_run, id, instruction.mask));
     words.push_back(1);
     if (!instruction.has_addresses || instruction.mask == 0) return;

@@ -24,8 +24,9 @@ enum class Alu : std::uint16_t {
   count
 };
 
-// vector[bits]: bits as in MicroOp::uniform (a, b, c are uniform slots), destination a vector slot (a predicate for
-// comparisons). uniform: sources and destination are uniform slots; null for comparisons and selections.
+// vector[bits]: bits as in MicroOp::uniform (a, b, c are uniform slots), destination a vector slot
+// (a predicate for comparisons). uniform: sources and destination are uniform slots; null for
+// comparisons and selections.
 struct AluHandlers {
   std::array<Handler, 8> vector{};
   Handler uniform = nullptr;
@@ -33,15 +34,40 @@ struct AluHandlers {
 
 struct Access;
 enum class AccessMode : std::uint8_t { load, store, atomic };
-// Addresses, checks and trace of one memory micro-op of AddressKind MicroOp::kind. False: no lane has work left.
+// Addresses, checks and trace of one memory micro-op of AddressKind MicroOp::kind. False: no lane
+// has work left.
 using AccessFront = bool (*)(Warp&, const MicroOp*, Access&, AccessMode);
 
 // Loads and stores of one element size and register size; see memory.inl.
 enum class MemoryForm : std::uint8_t {
-  u8_r16, u8_r32, u8_r64, s8_r16, s8_r32, s8_r64, u16_r16, u16_r32, u16_r64, s16_r32, s16_r64,
-  u32_r32, u32_r64, s32_r64, u64_r64, u8_r8, count
+  u8_r16,
+  u8_r32,
+  u8_r64,
+  s8_r16,
+  s8_r32,
+  s8_r64,
+  u16_r16,
+  u16_r32,
+  u16_r64,
+  s16_r32,
+  s16_r64,
+  u32_r32,
+  u32_r64,
+  s32_r64,
+  u64_r64,
+  u8_r8,
+  count
 };
-enum class AddressKind : std::uint8_t { global, shared, local, constant, param, generic, frame, count };
+enum class AddressKind : std::uint8_t {
+  global,
+  shared,
+  local,
+  constant,
+  param,
+  generic,
+  frame,
+  count
+};
 
 struct MemoryHandlers {
   Handler load[static_cast<std::size_t>(MemoryForm::count)] = {};
@@ -49,7 +75,7 @@ struct MemoryHandlers {
 };
 
 struct HandlerTables {
-  const AluHandlers* alu = nullptr;        // by Alu
+  const AluHandlers* alu = nullptr;  // by Alu
   const MemoryHandlers* memory = nullptr;
   const AccessFront* fronts = nullptr;  // by AddressKind, for everything else that touches memory
   Handler header = nullptr;

@@ -6,8 +6,9 @@
 namespace demarc::emulate {
 
 const Region* Program::find_region(std::uint64_t low, std::uint64_t high) const {
-  auto at = std::upper_bound(regions.begin(), regions.end(), low,
-                             [](std::uint64_t address, const Region& region) { return address < region.low; });
+  auto at = std::upper_bound(
+      regions.begin(), regions.end(), low,
+      [](std::uint64_t address, const Region& region) { return address < region.low; });
   if (at == regions.begin()) return nullptr;
   --at;
   return low < high && high <= at->high ? &*at : nullptr;
@@ -56,7 +57,8 @@ Block::Block(const Program& code, FramePool& frames) : program(&code), pool(&fra
     warp.program = program;
     warp.index = i;
     warp.check_races = code.check_races;
-    for (std::uint32_t d = 0; d < 3; ++d) warp.tid[d] = code.tids.data() + (std::size_t{i} * 3 + d) * warp_size;
+    for (std::uint32_t d = 0; d < 3; ++d)
+      warp.tid[d] = code.tids.data() + (std::size_t{i} * 3 + d) * warp_size;
   }
 }
 
@@ -127,7 +129,8 @@ Region Block::local_region(const Warp& warp) {
 
 void Block::make_trace_room(std::size_t words) {
   if (flush) flush(*this);
-  if (trace_used + words > trace.size()) trace.resize(std::max<std::size_t>(trace.size() * 2, 16384 + words));
+  if (trace_used + words > trace.size())
+    trace.resize(std::max<std::size_t>(trace.size() * 2, 16384 + words));
 }
 
 void Block::run_warp(Warp& warp) {
@@ -135,7 +138,8 @@ void Block::run_warp(Warp& warp) {
   const CodeFunction& kernel = program->functions[0];
   if (warp.frame == nullptr) {
     warp.frame = pool->take(kernel);
-    for (const FrameVariable& zeroed : kernel.zeroed) std::memset(warp.frame + zeroed.offset, 0, zeroed.bytes);
+    for (const FrameVariable& zeroed : kernel.zeroed)
+      std::memset(warp.frame + zeroed.offset, 0, zeroed.bytes);
   }
   if (warp.tracing && trace_warp != warp.index) {
     *trace_room(1) = trace_detail::head(trace_detail::kind_warp, warp.index, warp.live);
@@ -179,14 +183,18 @@ void Block::run() {
             others += ", …";
             break;
           }
-          others += fmt::format("{}warp {} {}", others.empty() ? "" : ", ", other.index,
-                                other.state == WarpState::done
-                                    ? std::string("has ended")
-                                    : fmt::format("waits at line {}",
-                                                  program->instructions[program->code[other.resume - 1].instruction].trace.line));
+          others += fmt::format(
+              "{}warp {} {}", others.empty() ? "" : ", ", other.index,
+              other.state == WarpState::done
+                  ? std::string("has ended")
+                  : fmt::format("waits at line {}",
+                                program->instructions[program->code[other.resume - 1].instruction]
+                                    .trace.line));
         }
-        report(warp, op, static_cast<unsigned>(std::countr_zero(warp.live)), FindingKind::barrier_divergence,
-               fmt::format("the barrier is never completed: {}", others.empty() ? "too few threads take part" : others));
+        report(warp, op, static_cast<unsigned>(std::countr_zero(warp.live)),
+               FindingKind::barrier_divergence,
+               fmt::format("the barrier is never completed: {}",
+                           others.empty() ? "too few threads take part" : others));
         stopped = true;
         break;
       }
@@ -195,7 +203,8 @@ void Block::run() {
     if (executed > program->instruction_limit) {
       for (Warp& warp : warps) {
         if (warp.state != WarpState::ready) continue;
-        report(warp, program->code.data() + warp.resume, static_cast<unsigned>(std::countr_zero(warp.live)), FindingKind::hang,
+        report(warp, program->code.data() + warp.resume,
+               static_cast<unsigned>(std::countr_zero(warp.live)), FindingKind::hang,
                fmt::format("the block executed {} warp instructions without ending", executed));
         break;
       }
@@ -205,7 +214,8 @@ void Block::run() {
   for (Warp& warp : warps) warp.frame = nullptr;
 }
 
-void Block::report(const Warp& warp, const MicroOp* op, unsigned lane, FindingKind kind, std::string detail) {
+void Block::report(const Warp& warp, const MicroOp* op, unsigned lane, FindingKind kind,
+                   std::string detail) {
   for (PendingFinding& known : findings) {
     if (known.instruction == op->instruction && known.finding.kind == kind) {
       ++known.finding.count;
@@ -231,20 +241,28 @@ namespace {
 
 const char* block_mode_name(AccessMode mode) {
   switch (mode) {
-    case AccessMode::load: return "read";
-    case AccessMode::store: return "write";
-    case AccessMode::atomic: return "atomic";
+    case AccessMode::load:
+      return "read";
+    case AccessMode::store:
+      return "write";
+    case AccessMode::atomic:
+      return "atomic";
   }
   return "";
 }
 
 const char* block_place_name(AddressKind kind) {
   switch (kind) {
-    case AddressKind::shared: return "shared memory";
-    case AddressKind::local: return "local memory";
-    case AddressKind::constant: return "constant memory";
-    case AddressKind::param: return "kernel parameters";
-    default: return "global memory";
+    case AddressKind::shared:
+      return "shared memory";
+    case AddressKind::local:
+      return "local memory";
+    case AddressKind::constant:
+      return "constant memory";
+    case AddressKind::param:
+      return "kernel parameters";
+    default:
+      return "global memory";
   }
 }
 
@@ -257,8 +275,8 @@ std::string describe_global_neighbourhood(const Program& program, std::uint64_t 
   }
   if (address < 4096) return "it is a null pointer";
   if (below != nullptr && address - below->high < (std::uint64_t{1} << 30)) {
-    return fmt::format("it lies {} bytes behind the end of the {} bytes at 0x{:x}", address - below->high,
-                       below->high - below->low, below->low);
+    return fmt::format("it lies {} bytes behind the end of the {} bytes at 0x{:x}",
+                       address - below->high, below->high - below->low, below->low);
   }
   if (above != nullptr && above->low - address < (std::uint64_t{1} << 30)) {
     return fmt::format("it lies {} bytes before the {} bytes at 0x{:x}", above->low - address,
@@ -269,8 +287,8 @@ std::string describe_global_neighbourhood(const Program& program, std::uint64_t 
 
 }  // namespace
 
-void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKind kind, std::uint32_t bytes,
-                        AccessMode mode) {
+void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKind kind,
+                        std::uint32_t bytes, AccessMode mode) {
   Region local_area;
   if (kind == AddressKind::local) local_area = local_region(warp);
   Mask good = 0;
@@ -278,7 +296,8 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     std::uint64_t address = access.addresses[lane];
     AddressKind place = kind;
-    if (kind == AddressKind::global && op->kind == static_cast<std::uint8_t>(AddressKind::generic)) {
+    if (kind == AddressKind::global &&
+        op->kind == static_cast<std::uint8_t>(AddressKind::generic)) {
       // The lanes of a generic access may lead to different spaces.
       if (address - shared_window < window_bytes) {
         place = AddressKind::shared;
@@ -292,25 +311,33 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
     const Region* region = nullptr;
     std::uint64_t pitch = 0;
     switch (place) {
-      case AddressKind::shared: region = &shared_region; break;
+      case AddressKind::shared:
+        region = &shared_region;
+        break;
       case AddressKind::local:
         region = &local_area;
         pitch = local_bytes;
         break;
-      case AddressKind::constant: region = &program->constant_region; break;
-      case AddressKind::param: region = &program->parameter_region; break;
-      default: region = program->find_region(address, address + bytes); break;
+      case AddressKind::constant:
+        region = &program->constant_region;
+        break;
+      case AddressKind::param:
+        region = &program->parameter_region;
+        break;
+      default:
+        region = program->find_region(address, address + bytes);
+        break;
     }
     const bool writes = mode != AccessMode::load;
     const bool read_only = place == AddressKind::constant || place == AddressKind::param ||
                            (region != nullptr && !region->writable);
-    if (region == nullptr || address < region->low || address > region->high || region->high - address < bytes ||
-        (writes && read_only)) {
+    if (region == nullptr || address < region->low || address > region->high ||
+        region->high - address < bytes || (writes && read_only)) {
       const bool global = place != AddressKind::shared && place != AddressKind::local &&
                           place != AddressKind::constant && place != AddressKind::param;
       report(warp, op, lane, FindingKind::out_of_bounds,
-             fmt::format("{} of {} bytes at 0x{:x} in {}: {}", block_mode_name(mode), bytes, address,
-                         block_place_name(place),
+             fmt::format("{} of {} bytes at 0x{:x} in {}: {}", block_mode_name(mode), bytes,
+                         address, block_place_name(place),
                          writes && read_only && region != nullptr ? std::string("it is read-only")
                          : global ? describe_global_neighbourhood(*program, address)
                                   : fmt::format("it has {} bytes", region->high)));
@@ -318,8 +345,8 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
     }
     if ((address & (bytes - 1)) != 0) {
       report(warp, op, lane, FindingKind::misaligned,
-             fmt::format("{} of {} bytes at 0x{:x} in {}: the address must be a multiple of {}", block_mode_name(mode),
-                         bytes, address, block_place_name(place), bytes));
+             fmt::format("{} of {} bytes at 0x{:x} in {}: the address must be a multiple of {}",
+                         block_mode_name(mode), bytes, address, block_place_name(place), bytes));
       continue;
     }
     const std::uint64_t host = address + region->delta + lane * pitch;
@@ -328,7 +355,8 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
       if (mode != AccessMode::store &&
           std::any_of(shadow, shadow + bytes, [](std::uint8_t byte) { return byte == 0; })) {
         report(warp, op, lane, FindingKind::uninitialised_read,
-               fmt::format("{} bytes at 0x{:x} in {} were not written before", bytes, address, block_place_name(place)));
+               fmt::format("{} bytes at 0x{:x} in {} were not written before", bytes, address,
+                           block_place_name(place)));
       }
       if (writes) std::fill(shadow, shadow + bytes, std::uint8_t{1});
     }
@@ -342,15 +370,16 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
   access.shadow = nullptr;
 }
 
-void Block::report_uninitialised(Warp& warp, const MicroOp* op, const Access& access, std::uint32_t bytes) {
+void Block::report_uninitialised(Warp& warp, const MicroOp* op, const Access& access,
+                                 std::uint32_t bytes) {
   for (Mask rest = access.mask; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    const auto* shadow = reinterpret_cast<const std::uint8_t*>(access.addresses[lane] + access.delta +
-                                                               lane * access.pitch + access.shadow_delta);
+    const auto* shadow = reinterpret_cast<const std::uint8_t*>(
+        access.addresses[lane] + access.delta + lane * access.pitch + access.shadow_delta);
     if (std::all_of(shadow, shadow + bytes, [](std::uint8_t byte) { return byte != 0; })) continue;
     report(warp, op, lane, FindingKind::uninitialised_read,
-           fmt::format("{} bytes at 0x{:x} in {} memory were not written before", bytes, access.addresses[lane],
-                       to_string(access.space)));
+           fmt::format("{} bytes at 0x{:x} in {} memory were not written before", bytes,
+                       access.addresses[lane], to_string(access.space)));
   }
 }
 

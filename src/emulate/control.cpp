@@ -26,7 +26,8 @@ void copy_results(Warp& w, const StackEntry& entry) {
     const std::size_t bytes = callee.results[i].bytes;
     for (Mask rest = entry.mask; rest != 0; rest &= rest - 1) {
       const std::size_t at = static_cast<std::size_t>(std::countr_zero(rest)) * bytes;
-      std::memcpy(entry.frame + details.results[i] + at, w.frame + callee.results[i].offset + at, bytes);
+      std::memcpy(entry.frame + details.results[i] + at, w.frame + callee.results[i].offset + at,
+                  bytes);
     }
   }
 }
@@ -190,15 +191,18 @@ const MicroOp* enter(Warp& w, const MicroOp* op, const CallDetails& details, std
   for (const StackEntry& entry : w.stack) depth += entry.call ? 1U : 0U;
   const std::uint32_t local_base = w.local_base + (caller.local_bytes + 15) / 16 * 16;
   if (depth >= deepest || local_base + callee.local_bytes > (512U << 10)) {
-    w.block->report(w, op, static_cast<unsigned>(std::countr_zero(w.mask)), FindingKind::limit,
-                    fmt::format("calls nested {} deep with {} bytes of local memory; the limits are {} and 524288", depth,
-                                local_base + callee.local_bytes, deepest));
+    w.block->report(
+        w, op, static_cast<unsigned>(std::countr_zero(w.mask)), FindingKind::limit,
+        fmt::format(
+            "calls nested {} deep with {} bytes of local memory; the limits are {} and 524288",
+            depth, local_base + callee.local_bytes, deepest));
     w.block->stopped = true;
     return nullptr;
   }
   w.block->grow_local(local_base + callee.local_bytes);
   std::byte* frame = w.block->pool->take(callee);
-  for (const FrameVariable& zeroed : callee.zeroed) std::memset(frame + zeroed.offset, 0, zeroed.bytes);
+  for (const FrameVariable& zeroed : callee.zeroed)
+    std::memset(frame + zeroed.offset, 0, zeroed.bytes);
   for (std::size_t i = 0; i < details.arguments.size() && i < callee.parameters.size(); ++i) {
     std::memcpy(frame + callee.parameters[i].offset, w.frame + details.arguments[i],
                 std::size_t{callee.parameters[i].bytes} * warp_size);
@@ -235,7 +239,8 @@ const MicroOp* call_indirect(Warp& w, const MicroOp* op) {
   const std::uint64_t address = value(first);
   const auto found = w.program->function_of_address.find(address);
   if (found == w.program->function_of_address.end()) {
-    w.block->report(w, op, first, FindingKind::trap, fmt::format("call of 0x{:x}, which is no function", address));
+    w.block->report(w, op, first, FindingKind::trap,
+                    fmt::format("call of 0x{:x}, which is no function", address));
     w.block->stopped = true;
     return nullptr;
   }
@@ -266,7 +271,8 @@ const MicroOp* call_indirect(Warp& w, const MicroOp* op) {
 }
 
 const MicroOp* trap(Warp& w, const MicroOp* op) {
-  w.block->report(w, op, static_cast<unsigned>(std::countr_zero(w.mask)), FindingKind::trap, "the kernel executed a trap");
+  w.block->report(w, op, static_cast<unsigned>(std::countr_zero(w.mask)), FindingKind::trap,
+                  "the kernel executed a trap");
   w.block->stopped = true;
   return nullptr;
 }
@@ -276,9 +282,10 @@ const MicroOp* barrier(Warp& w, const MicroOp* op) {
   if (w.mask != w.live) {
     const Mask missing = w.live & ~w.mask;
     const auto other = static_cast<unsigned>(std::countr_zero(missing));
-    block.report(w, op, static_cast<unsigned>(std::countr_zero(w.mask)), FindingKind::barrier_divergence,
-                 fmt::format("{} threads of the warp do not arrive, thread ({},{},{}) among them", std::popcount(missing),
-                             w.tid[0][other], w.tid[1][other], w.tid[2][other]));
+    block.report(
+        w, op, static_cast<unsigned>(std::countr_zero(w.mask)), FindingKind::barrier_divergence,
+        fmt::format("{} threads of the warp do not arrive, thread ({},{},{}) among them",
+                    std::popcount(missing), w.tid[0][other], w.tid[1][other], w.tid[2][other]));
     block.stopped = true;
     return nullptr;
   }
@@ -286,10 +293,13 @@ const MicroOp* barrier(Warp& w, const MicroOp* op) {
   const auto first = static_cast<unsigned>(std::countr_zero(w.mask));
   const std::uint32_t id = w.at<std::uint32_t>(op->a)[(op->uniform & uniform_a) != 0 ? 0 : first];
   std::uint32_t threads = 0;
-  if ((op->flags & barrier_has_count) != 0) threads = w.at<std::uint32_t>(op->b)[(op->uniform & uniform_b) != 0 ? 0 : first];
+  if ((op->flags & barrier_has_count) != 0)
+    threads = w.at<std::uint32_t>(op->b)[(op->uniform & uniform_b) != 0 ? 0 : first];
   if (id >= block.barriers.size() || threads % warp_size != 0) {
-    block.report(w, op, first, FindingKind::limit,
-                 fmt::format("barrier {} with {} threads: there are 16 barriers, counts are multiples of 32", id, threads));
+    block.report(
+        w, op, first, FindingKind::limit,
+        fmt::format("barrier {} with {} threads: there are 16 barriers, counts are multiples of 32",
+                    id, threads));
     block.stopped = true;
     return nullptr;
   }
@@ -314,17 +324,37 @@ const MicroOp* read_special(Warp& w, const MicroOp* op) {
     const Mask bit = Mask{1} << lane;
     std::uint64_t value = 0;
     switch (which) {
-      case SpecialRegister::laneid: value = lane; break;
-      case SpecialRegister::warpid: value = w.index; break;
-      case SpecialRegister::smid: value = 0; break;
-      case SpecialRegister::lanemask_eq: value = bit; break;
-      case SpecialRegister::lanemask_lt: value = bit - 1; break;
-      case SpecialRegister::lanemask_le: value = (bit - 1) | bit; break;
-      case SpecialRegister::lanemask_gt: value = ~((bit - 1) | bit); break;
-      case SpecialRegister::lanemask_ge: value = ~(bit - 1); break;
+      case SpecialRegister::laneid:
+        value = lane;
+        break;
+      case SpecialRegister::warpid:
+        value = w.index;
+        break;
+      case SpecialRegister::smid:
+        value = 0;
+        break;
+      case SpecialRegister::lanemask_eq:
+        value = bit;
+        break;
+      case SpecialRegister::lanemask_lt:
+        value = bit - 1;
+        break;
+      case SpecialRegister::lanemask_le:
+        value = (bit - 1) | bit;
+        break;
+      case SpecialRegister::lanemask_gt:
+        value = ~((bit - 1) | bit);
+        break;
+      case SpecialRegister::lanemask_ge:
+        value = ~(bit - 1);
+        break;
       case SpecialRegister::clock_hi:
-      case SpecialRegister::globaltimer_hi: value = w.warp_instructions >> 32; break;
-      default: value = w.warp_instructions; break;  // clock, clock64, globaltimer: warp instructions so far
+      case SpecialRegister::globaltimer_hi:
+        value = w.warp_instructions >> 32;
+        break;
+      default:
+        value = w.warp_instructions;
+        break;  // clock, clock64, globaltimer: warp instructions so far
     }
     if (op->bytes == 8) {
       w.at<std::uint64_t>(op->d)[lane] = value;
@@ -381,7 +411,8 @@ bool Block::arrive(Warp& warp, const MicroOp* op, std::uint32_t id, std::uint32_
   barrier.expected = threads;
   barrier.arrived += warp_size;
   if ((op->flags & control::barrier_reduces) != 0) {
-    const Mask p = *warp.at<Mask>(op->c) ^ ((op->flags & control::barrier_negated) != 0 ? full_mask : 0);
+    const Mask p =
+        *warp.at<Mask>(op->c) ^ ((op->flags & control::barrier_negated) != 0 ? full_mask : 0);
     barrier.reduction_count += static_cast<std::uint32_t>(std::popcount(p & warp.mask));
     barrier.reduction_and = barrier.reduction_and && (p & warp.mask) == warp.mask;
     barrier.reduction_or = barrier.reduction_or || (p & warp.mask) != 0;
@@ -413,7 +444,8 @@ void Block::complete(std::uint32_t id) {
     if ((op->flags & control::barrier_reduces) != 0) {
       if (op->width == 0) {
         for (unsigned lane = 0; lane < warp_size; ++lane) {
-          if (((warp.mask >> lane) & 1U) != 0) warp.at<std::uint32_t>(op->d)[lane] = barrier.reduction_count;
+          if (((warp.mask >> lane) & 1U) != 0)
+            warp.at<std::uint32_t>(op->d)[lane] = barrier.reduction_count;
         }
       } else {
         const bool value = op->width == 1 ? barrier.reduction_and : barrier.reduction_or;

@@ -27,7 +27,8 @@ std::pair<const std::byte*, std::size_t> host_bytes(Warp& w, unsigned lane, std:
     region = *found;
   }
   if (address < region.low || address >= region.high) return {nullptr, 0};
-  return {reinterpret_cast<const std::byte*>(address + region.delta + lane * pitch), region.high - address};
+  return {reinterpret_cast<const std::byte*>(address + region.delta + lane * pitch),
+          region.high - address};
 }
 
 std::string device_string(Warp& w, unsigned lane, std::uint64_t address) {
@@ -51,7 +52,8 @@ void append_formatted(std::string& out, const std::string& specification, T valu
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
   const int length = std::snprintf(buffer, sizeof buffer, specification.c_str(), value);
 #pragma GCC diagnostic pop
-  if (length > 0) out.append(buffer, std::min<std::size_t>(static_cast<std::size_t>(length), sizeof buffer - 1));
+  if (length > 0)
+    out.append(buffer, std::min<std::size_t>(static_cast<std::size_t>(length), sizeof buffer - 1));
 }
 
 }  // namespace
@@ -84,14 +86,17 @@ std::string format_print(const std::string& format, const std::vector<std::byte>
     }
     unsigned longs = 0;
     while (j < format.size() && std::strchr("lhzjtL", format[j]) != nullptr) {
-      longs += format[j] == 'l' || format[j] == 'z' || format[j] == 'j' || format[j] == 't' ? 1U : 0U;
+      longs +=
+          format[j] == 'l' || format[j] == 'z' || format[j] == 'j' || format[j] == 't' ? 1U : 0U;
       ++j;
     }
     if (j >= format.size()) break;
     const char kind = format[j];
     i = j;
     switch (kind) {
-      case '%': out += '%'; break;
+      case '%':
+        out += '%';
+        break;
       case 'd':
       case 'i':
         if (longs > 0) {
@@ -105,14 +110,21 @@ std::string format_print(const std::string& format, const std::vector<std::byte>
       case 'X':
       case 'o':
         if (longs > 0) {
-          append_formatted(out, specification + "ll" + kind, static_cast<unsigned long long>(next(8)));
+          append_formatted(out, specification + "ll" + kind,
+                           static_cast<unsigned long long>(next(8)));
         } else {
           append_formatted(out, specification + kind, static_cast<unsigned>(next(4)));
         }
         break;
-      case 'c': append_formatted(out, specification + "c", static_cast<int>(next(4))); break;
-      case 'p': append_formatted(out, specification + "p", reinterpret_cast<void*>(next(8))); break;
-      case 's': append_formatted(out, specification + "s", text(next(8)).c_str()); break;
+      case 'c':
+        append_formatted(out, specification + "c", static_cast<int>(next(4)));
+        break;
+      case 'p':
+        append_formatted(out, specification + "p", reinterpret_cast<void*>(next(8)));
+        break;
+      case 's':
+        append_formatted(out, specification + "s", text(next(8)).c_str());
+        break;
       case 'f':
       case 'F':
       case 'e':
@@ -120,8 +132,12 @@ std::string format_print(const std::string& format, const std::vector<std::byte>
       case 'g':
       case 'G':
       case 'a':
-      case 'A': append_formatted(out, specification + kind, std::bit_cast<double>(next(8))); break;
-      default: out += specification + kind; break;
+      case 'A':
+        append_formatted(out, specification + kind, std::bit_cast<double>(next(8)));
+        break;
+      default:
+        out += specification + kind;
+        break;
     }
   }
   return out;
@@ -135,8 +151,8 @@ const MicroOp* print(Warp& w, const MicroOp* op) {
     std::vector<std::byte> arguments;
     const auto [at, room] = host_bytes(w, lane, argument_of(w, details, 1, lane));
     if (at != nullptr) arguments.assign(at, at + std::min<std::size_t>(room, 1024));
-    w.block->printed +=
-        format_print(format, arguments, [&](std::uint64_t address) { return device_string(w, lane, address); });
+    w.block->printed += format_print(
+        format, arguments, [&](std::uint64_t address) { return device_string(w, lane, address); });
     if (!details.results.empty()) {
       const std::uint32_t count = 0;
       std::memcpy(w.frame + details.results[0] + std::size_t{lane} * 16, &count, sizeof count);

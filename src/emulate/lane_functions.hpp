@@ -1,4 +1,5 @@
-// Instructions without a vector loop of their own: a function of one lane, called for every executing lane.
+// Instructions without a vector loop of their own: a function of one lane, called for every
+// executing lane.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,31 @@ namespace demarc::emulate {
 
 // Types of values as lane functions see them.
 enum class LaneType : std::uint8_t {
-  none, pred, b8, b16, b32, b64, u8, u16, u32, u64, s8, s16, s32, s64, f16, bf16, tf32, f32, f64,
-  f16x2, bf16x2, u16x2, s16x2, e4m3x2, e5m2x2
+  none,
+  pred,
+  b8,
+  b16,
+  b32,
+  b64,
+  u8,
+  u16,
+  u32,
+  u64,
+  s8,
+  s16,
+  s32,
+  s64,
+  f16,
+  bf16,
+  tf32,
+  f32,
+  f64,
+  f16x2,
+  bf16x2,
+  u16x2,
+  s16x2,
+  e4m3x2,
+  e5m2x2
 };
 enum class Rounding : std::uint8_t { none, rn, rna, rz, rm, rp, rni, rzi, rmi, rpi };
 
@@ -25,11 +49,11 @@ using LaneFunction = std::uint64_t (*)(LaneInput&, const LaneDetails&);
 struct LaneDetails {
   LaneFunction function = nullptr;
   std::uint8_t sources = 0;
-  std::uint8_t width[5] = {};      // bytes of each source register; 0: predicate
-  std::uint8_t uniform[5] = {};    // the source is a uniform slot
-  std::uint32_t slot[5] = {};      // frame offsets
-  bool negated[5] = {};            // predicate sources
-  std::uint8_t result_width = 0;   // 0: predicate
+  std::uint8_t width[5] = {};     // bytes of each source register; 0: predicate
+  std::uint8_t uniform[5] = {};   // the source is a uniform slot
+  std::uint32_t slot[5] = {};     // frame offsets
+  bool negated[5] = {};           // predicate sources
+  std::uint8_t result_width = 0;  // 0: predicate
   bool has_result = true;
   bool has_second = false;
   std::uint8_t second_width = 0;
@@ -51,19 +75,37 @@ struct LaneDetails {
 // Runs MicroOp::aux, a LaneDetails.
 const MicroOp* run_lanes(Warp& warp, const MicroOp* op);
 
-enum class Compare : std::uint8_t { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan };
+enum class Compare : std::uint8_t {
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,
+  equ,
+  neu,
+  ltu,
+  leu,
+  gtu,
+  geu,
+  num,
+  nan
+};
 
-// Bits of `type` to a double (exact for every type up to f64 and 53-bit integers) and back with rounding.
+// Bits of `type` to a double (exact for every type up to f64 and 53-bit integers) and back with
+// rounding.
 [[nodiscard]] double lane_to_double(std::uint64_t bits, LaneType type);
 [[nodiscard]] std::uint64_t lane_from_double(double value, LaneType type, Rounding rounding);
-[[nodiscard]] std::uint64_t convert_lane(std::uint64_t bits, LaneType from, LaneType to, Rounding rounding,
-                                         bool saturate, bool ftz, bool relu);
-[[nodiscard]] bool compare_lanes(std::uint64_t a, std::uint64_t b, LaneType type, Compare how, bool ftz);
+[[nodiscard]] std::uint64_t convert_lane(std::uint64_t bits, LaneType from, LaneType to,
+                                         Rounding rounding, bool saturate, bool ftz, bool relu);
+[[nodiscard]] bool compare_lanes(std::uint64_t a, std::uint64_t b, LaneType type, Compare how,
+                                 bool ftz);
 [[nodiscard]] unsigned lane_bytes(LaneType type);
 
 namespace lane {
 #define DEMARC_LANE_FUNCTION(name) std::uint64_t name(LaneInput& lane, const LaneDetails& details)
-DEMARC_LANE_FUNCTION(add);  // floating point with rounding modes, saturation, f16, packed; integer .sat, .cc
+DEMARC_LANE_FUNCTION(
+    add);  // floating point with rounding modes, saturation, f16, packed; integer .sat, .cc
 DEMARC_LANE_FUNCTION(sub);
 DEMARC_LANE_FUNCTION(mul);
 DEMARC_LANE_FUNCTION(fma);
@@ -83,7 +125,7 @@ DEMARC_LANE_FUNCTION(max);
 DEMARC_LANE_FUNCTION(copysign);
 DEMARC_LANE_FUNCTION(testp);
 DEMARC_LANE_FUNCTION(cvt);
-DEMARC_LANE_FUNCTION(cvt_two);   // d = {convert(a), convert(b)}
+DEMARC_LANE_FUNCTION(cvt_two);     // d = {convert(a), convert(b)}
 DEMARC_LANE_FUNCTION(cvt_unpack);  // packed narrow floats to f16x2
 DEMARC_LANE_FUNCTION(cvt_pack);
 DEMARC_LANE_FUNCTION(setp);
@@ -113,8 +155,8 @@ DEMARC_LANE_FUNCTION(shf_left);
 DEMARC_LANE_FUNCTION(shf_right);
 DEMARC_LANE_FUNCTION(prmt);
 DEMARC_LANE_FUNCTION(isspacep);
-DEMARC_LANE_FUNCTION(join_parts);   // mov.b64 d, {a, b}: parts of combine bits
-DEMARC_LANE_FUNCTION(split_part);   // part `table` of combine bits
+DEMARC_LANE_FUNCTION(join_parts);  // mov.b64 d, {a, b}: parts of combine bits
+DEMARC_LANE_FUNCTION(split_part);  // part `table` of combine bits
 DEMARC_LANE_FUNCTION(pred_logic);
 DEMARC_LANE_FUNCTION(copy);
 #undef DEMARC_LANE_FUNCTION

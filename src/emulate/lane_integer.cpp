@@ -13,13 +13,15 @@ __extension__ using Wide = __int128;
 __extension__ using UnsignedWide = unsigned __int128;
 
 bool signed_lane(LaneType type) {
-  return type == LaneType::s8 || type == LaneType::s16 || type == LaneType::s32 || type == LaneType::s64;
+  return type == LaneType::s8 || type == LaneType::s16 || type == LaneType::s32 ||
+         type == LaneType::s64;
 }
 
 std::int64_t extend_lane(std::uint64_t bits, LaneType type) {
   const unsigned width = lane_bytes(type) * 8;
   if (width == 64) return static_cast<std::int64_t>(bits);
-  if (!signed_lane(type)) return static_cast<std::int64_t>(bits & ((std::uint64_t{1} << width) - 1));
+  if (!signed_lane(type))
+    return static_cast<std::int64_t>(bits & ((std::uint64_t{1} << width) - 1));
   return static_cast<std::int64_t>(bits << (64 - width)) >> (64 - width);
 }
 
@@ -32,8 +34,8 @@ std::uint64_t saturate_s32(std::int64_t value) {
 }
 
 // a + b + carry_in; carry out of the type's width goes to lane.carry where `sets_carry`.
-std::uint64_t add_with_carry(LaneInput& lane, std::uint64_t a, std::uint64_t b, std::uint64_t carry, unsigned bytes,
-                             bool sets_carry) {
+std::uint64_t add_with_carry(LaneInput& lane, std::uint64_t a, std::uint64_t b, std::uint64_t carry,
+                             unsigned bytes, bool sets_carry) {
   const UnsignedWide sum = UnsignedWide{cut_lane(a, bytes)} + cut_lane(b, bytes) + carry;
   if (sets_carry) lane.carry = static_cast<std::uint32_t>(sum >> (bytes * 8)) & 1U;
   return cut_lane(static_cast<std::uint64_t>(sum), bytes);
@@ -46,24 +48,29 @@ constexpr std::uint32_t carry_in = 2;
 
 namespace lane {
 
-#define DEMARC_LANE_FUNCTION(name) std::uint64_t name([[maybe_unused]] LaneInput& lane, [[maybe_unused]] const LaneDetails& details)
+#define DEMARC_LANE_FUNCTION(name) \
+  std::uint64_t name([[maybe_unused]] LaneInput& lane, [[maybe_unused]] const LaneDetails& details)
 
 // table: bit 0 sets the carry, bit 1 uses it.
 DEMARC_LANE_FUNCTION(add_integer) {
   if (details.type == LaneType::u16x2 || details.type == LaneType::s16x2) {
-    return (((lane.in[0] & 0xffff) + (lane.in[1] & 0xffff)) & 0xffff) | (((lane.in[0] >> 16) + (lane.in[1] >> 16)) << 16 & 0xffff0000U);
+    return (((lane.in[0] & 0xffff) + (lane.in[1] & 0xffff)) & 0xffff) |
+           (((lane.in[0] >> 16) + (lane.in[1] >> 16)) << 16 & 0xffff0000U);
   }
   if (details.saturate) {
-    return saturate_s32(extend_lane(lane.in[0], LaneType::s32) + extend_lane(lane.in[1], LaneType::s32));
+    return saturate_s32(extend_lane(lane.in[0], LaneType::s32) +
+                        extend_lane(lane.in[1], LaneType::s32));
   }
-  return add_with_carry(lane, lane.in[0], lane.in[1], (details.table & carry_in) != 0 ? lane.carry : 0,
-                        lane_bytes(details.type), (details.table & carry_out) != 0);
+  return add_with_carry(lane, lane.in[0], lane.in[1],
+                        (details.table & carry_in) != 0 ? lane.carry : 0, lane_bytes(details.type),
+                        (details.table & carry_out) != 0);
 }
 
 // The condition code of a subtraction is a borrow.
 DEMARC_LANE_FUNCTION(sub_integer) {
   if (details.saturate) {
-    return saturate_s32(extend_lane(lane.in[0], LaneType::s32) - extend_lane(lane.in[1], LaneType::s32));
+    return saturate_s32(extend_lane(lane.in[0], LaneType::s32) -
+                        extend_lane(lane.in[1], LaneType::s32));
   }
   const unsigned bytes = lane_bytes(details.type);
   const std::uint64_t borrow = (details.table & carry_in) != 0 ? lane.carry : 0;
@@ -77,23 +84,27 @@ DEMARC_LANE_FUNCTION(sub_integer) {
 DEMARC_LANE_FUNCTION(mad_integer) {
   const unsigned bytes = lane_bytes(details.type);
   const Wide product = signed_lane(details.type)
-                           ? Wide{extend_lane(lane.in[0], details.type)} * Wide{extend_lane(lane.in[1], details.type)}
-                           : static_cast<Wide>(UnsignedWide{cut_lane(lane.in[0], bytes)} * UnsignedWide{cut_lane(lane.in[1], bytes)});
-  const auto part = static_cast<std::uint64_t>(details.combine == 1 ? product >> (bytes * 8) : product);
+                           ? Wide{extend_lane(lane.in[0], details.type)} *
+                                 Wide{extend_lane(lane.in[1], details.type)}
+                           : static_cast<Wide>(UnsignedWide{cut_lane(lane.in[0], bytes)} *
+                                               UnsignedWide{cut_lane(lane.in[1], bytes)});
+  const auto part =
+      static_cast<std::uint64_t>(details.combine == 1 ? product >> (bytes * 8) : product);
   const unsigned out = details.combine == 2 ? bytes * 2 : bytes;
   if (details.saturate) {
     return saturate_s32(static_cast<std::int64_t>(static_cast<std::int32_t>(part)) +
                         extend_lane(lane.in[2], LaneType::s32));
   }
-  return add_with_carry(lane, part, lane.in[2], (details.table & carry_in) != 0 ? lane.carry : 0, out,
-                        (details.table & carry_out) != 0);
+  return add_with_carry(lane, part, lane.in[2], (details.table & carry_in) != 0 ? lane.carry : 0,
+                        out, (details.table & carry_out) != 0);
 }
 
 DEMARC_LANE_FUNCTION(mul24) {
   const bool is_signed = details.type == LaneType::s32;
   const auto low24 = [&](std::uint64_t bits) {
     const auto shifted = static_cast<std::uint32_t>(bits) << 8;
-    return is_signed ? std::int64_t{static_cast<std::int32_t>(shifted) >> 8} : std::int64_t{shifted >> 8};
+    return is_signed ? std::int64_t{static_cast<std::int32_t>(shifted) >> 8}
+                     : std::int64_t{shifted >> 8};
   };
   const std::int64_t product = low24(lane.in[0]) * low24(lane.in[1]);
   return static_cast<std::uint32_t>(details.combine == 1 ? product >> 16 : product);
@@ -102,7 +113,8 @@ DEMARC_LANE_FUNCTION(mul24) {
 DEMARC_LANE_FUNCTION(mad24) {
   const std::uint64_t product = mul24(lane, details);
   if (details.saturate) {
-    return saturate_s32(extend_lane(product, LaneType::s32) + extend_lane(lane.in[2], LaneType::s32));
+    return saturate_s32(extend_lane(product, LaneType::s32) +
+                        extend_lane(lane.in[2], LaneType::s32));
   }
   return static_cast<std::uint32_t>(product + lane.in[2]);
 }
@@ -110,17 +122,23 @@ DEMARC_LANE_FUNCTION(mad24) {
 DEMARC_LANE_FUNCTION(sad) {
   const std::int64_t a = extend_lane(lane.in[0], details.type);
   const std::int64_t b = extend_lane(lane.in[1], details.type);
-  const bool less = signed_lane(details.type) ? a < b : static_cast<std::uint64_t>(a) < static_cast<std::uint64_t>(b);
-  const std::uint64_t distance = less ? static_cast<std::uint64_t>(b) - static_cast<std::uint64_t>(a)
-                                      : static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b);
+  const bool less = signed_lane(details.type)
+                        ? a < b
+                        : static_cast<std::uint64_t>(a) < static_cast<std::uint64_t>(b);
+  const std::uint64_t distance =
+      less ? static_cast<std::uint64_t>(b) - static_cast<std::uint64_t>(a)
+           : static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b);
   return cut_lane(lane.in[2] + distance, lane_bytes(details.type));
 }
 
-DEMARC_LANE_FUNCTION(popc) { return static_cast<std::uint64_t>(std::popcount(lane.in[0])); }
+DEMARC_LANE_FUNCTION(popc) {
+  return static_cast<std::uint64_t>(std::popcount(lane.in[0]));
+}
 
 DEMARC_LANE_FUNCTION(clz) {
-  return details.width[0] == 8 ? static_cast<std::uint64_t>(std::countl_zero(lane.in[0]))
-                               : static_cast<std::uint64_t>(std::countl_zero(static_cast<std::uint32_t>(lane.in[0])));
+  return details.width[0] == 8
+             ? static_cast<std::uint64_t>(std::countl_zero(lane.in[0]))
+             : static_cast<std::uint64_t>(std::countl_zero(static_cast<std::uint32_t>(lane.in[0])));
 }
 
 // combine: .shiftamt
@@ -162,7 +180,8 @@ DEMARC_LANE_FUNCTION(bfe) {
   const auto length = static_cast<unsigned>(lane.in[2] & 0xff);
   const std::uint64_t a = lane.in[0];
   std::uint64_t sign = 0;
-  if (signed_lane(details.type) && length != 0) sign = (a >> std::min(position + length - 1, top)) & 1U;
+  if (signed_lane(details.type) && length != 0)
+    sign = (a >> std::min(position + length - 1, top)) & 1U;
   std::uint64_t result = 0;
   for (unsigned i = 0; i < width; ++i) {
     const std::uint64_t bit = i < length && position + i <= top ? (a >> (position + i)) & 1U : sign;
@@ -191,7 +210,9 @@ DEMARC_LANE_FUNCTION(szext) {
   const auto a = static_cast<std::uint32_t>(lane.in[0]);
   if (length >= 32) return a;
   if (length == 0) return 0;
-  if (details.type == LaneType::s32) return static_cast<std::uint32_t>(static_cast<std::int32_t>(a << (32 - length)) >> (32 - length));
+  if (details.type == LaneType::s32)
+    return static_cast<std::uint32_t>(static_cast<std::int32_t>(a << (32 - length)) >>
+                                      (32 - length));
   return a & ((1U << length) - 1);
 }
 
@@ -211,8 +232,10 @@ DEMARC_LANE_FUNCTION(bmsk) {
 DEMARC_LANE_FUNCTION(dp4a) {
   std::uint64_t sum = lane.in[2];
   for (unsigned shift = 0; shift < 32; shift += 8) {
-    const std::int64_t a = extend_lane(lane.in[0] >> shift, (details.table & 1U) != 0 ? LaneType::s8 : LaneType::u8);
-    const std::int64_t b = extend_lane(lane.in[1] >> shift, (details.table & 2U) != 0 ? LaneType::s8 : LaneType::u8);
+    const std::int64_t a =
+        extend_lane(lane.in[0] >> shift, (details.table & 1U) != 0 ? LaneType::s8 : LaneType::u8);
+    const std::int64_t b =
+        extend_lane(lane.in[1] >> shift, (details.table & 2U) != 0 ? LaneType::s8 : LaneType::u8);
     sum += static_cast<std::uint64_t>(a * b);
   }
   return static_cast<std::uint32_t>(sum);
@@ -222,14 +245,18 @@ DEMARC_LANE_FUNCTION(dp4a) {
 DEMARC_LANE_FUNCTION(dp2a) {
   std::uint64_t sum = lane.in[2];
   for (unsigned i = 0; i < 2; ++i) {
-    const std::int64_t a = extend_lane(lane.in[0] >> (16 * i), (details.table & 1U) != 0 ? LaneType::s16 : LaneType::u16);
-    const std::int64_t b = extend_lane(lane.in[1] >> (8 * i + 16 * details.combine), (details.table & 2U) != 0 ? LaneType::s8 : LaneType::u8);
+    const std::int64_t a = extend_lane(lane.in[0] >> (16 * i),
+                                       (details.table & 1U) != 0 ? LaneType::s16 : LaneType::u16);
+    const std::int64_t b = extend_lane(lane.in[1] >> (8 * i + 16 * details.combine),
+                                       (details.table & 2U) != 0 ? LaneType::s8 : LaneType::u8);
     sum += static_cast<std::uint64_t>(a * b);
   }
   return static_cast<std::uint32_t>(sum);
 }
 
-DEMARC_LANE_FUNCTION(cnot) { return lane.in[0] == 0 ? 1 : 0; }
+DEMARC_LANE_FUNCTION(cnot) {
+  return lane.in[0] == 0 ? 1 : 0;
+}
 
 // The second result of lop3.BoolOp: combine 1 or, 2 and.
 DEMARC_LANE_FUNCTION(lop3) {
@@ -275,12 +302,24 @@ DEMARC_LANE_FUNCTION(prmt) {
         from = (selector >> (4 * i)) & 7U;
         sign = ((selector >> (4 * i)) & 8U) != 0;
         break;
-      case 1: from = s + i; break;
-      case 2: from = (s + 8 - i) & 7U; break;
-      case 3: from = s; break;
-      case 4: from = std::max(i, s); break;
-      case 5: from = std::min(i, s); break;
-      default: from = (i & 1U) + 2 * (s & 1U); break;
+      case 1:
+        from = s + i;
+        break;
+      case 2:
+        from = (s + 8 - i) & 7U;
+        break;
+      case 3:
+        from = s;
+        break;
+      case 4:
+        from = std::max(i, s);
+        break;
+      case 5:
+        from = std::min(i, s);
+        break;
+      default:
+        from = (i & 1U) + 2 * (s & 1U);
+        break;
     }
     auto byte = static_cast<std::uint8_t>(pair >> (8 * from));
     if (sign) byte = (byte & 0x80U) != 0 ? 0xff : 0;
@@ -297,11 +336,16 @@ DEMARC_LANE_FUNCTION(isspacep) {
   const bool constant = a - constant_window < window_bytes;
   const bool param = a - param_window < window_bytes;
   switch (details.table) {
-    case 1: return shared ? 1 : 0;
-    case 2: return local ? 1 : 0;
-    case 3: return constant ? 1 : 0;
-    case 4: return param ? 1 : 0;
-    default: return shared || local || constant || param ? 0 : 1;
+    case 1:
+      return shared ? 1 : 0;
+    case 2:
+      return local ? 1 : 0;
+    case 3:
+      return constant ? 1 : 0;
+    case 4:
+      return param ? 1 : 0;
+    default:
+      return shared || local || constant || param ? 0 : 1;
   }
 }
 
@@ -312,25 +356,36 @@ DEMARC_LANE_FUNCTION(join_parts) {
 }
 
 DEMARC_LANE_FUNCTION(split_part) {
-  return (lane.in[0] >> (details.table * details.combine)) & ((std::uint64_t{1} << details.combine) - 1);
+  return (lane.in[0] >> (details.table * details.combine)) &
+         ((std::uint64_t{1} << details.combine) - 1);
 }
 
 DEMARC_LANE_FUNCTION(setp) {
-  const bool result = compare_lanes(lane.in[0], lane.in[1], details.type, static_cast<Compare>(details.table), details.ftz);
+  const bool result = compare_lanes(lane.in[0], lane.in[1], details.type,
+                                    static_cast<Compare>(details.table), details.ftz);
   const bool c = lane.in[2] != 0;
   const auto combined = [&](bool value) {
     switch (details.combine) {
-      case 1: return value && c;
-      case 2: return value || c;
-      case 3: return value != c;
-      default: return value;
+      case 1:
+        return value && c;
+      case 2:
+        return value || c;
+      case 3:
+        return value != c;
+      default:
+        return value;
     }
   };
   if (details.type == LaneType::f16x2 || details.type == LaneType::bf16x2) {
     const LaneType half = details.type == LaneType::f16x2 ? LaneType::f16 : LaneType::bf16;
     const auto how = static_cast<Compare>(details.table);
-    lane.second = combined(compare_lanes(lane.in[0] >> 16 & 0xffff, lane.in[1] >> 16 & 0xffff, half, how, details.ftz)) ? 1 : 0;
-    return combined(compare_lanes(lane.in[0] & 0xffff, lane.in[1] & 0xffff, half, how, details.ftz)) ? 1 : 0;
+    lane.second = combined(compare_lanes(lane.in[0] >> 16 & 0xffff, lane.in[1] >> 16 & 0xffff, half,
+                                         how, details.ftz))
+                      ? 1
+                      : 0;
+    return combined(compare_lanes(lane.in[0] & 0xffff, lane.in[1] & 0xffff, half, how, details.ftz))
+               ? 1
+               : 0;
   }
   lane.second = combined(!result) ? 1 : 0;
   return combined(result) ? 1 : 0;
@@ -342,10 +397,14 @@ DEMARC_LANE_FUNCTION(set) {
   const auto value = [&](bool result) {
     const bool c = lane.in[2] != 0;
     switch (details.combine) {
-      case 1: return result && c;
-      case 2: return result || c;
-      case 3: return result != c;
-      default: return result;
+      case 1:
+        return result && c;
+      case 2:
+        return result || c;
+      case 3:
+        return result != c;
+      default:
+        return result;
     }
   };
   if (details.from == LaneType::f16x2 || details.from == LaneType::bf16x2) {
@@ -353,19 +412,26 @@ DEMARC_LANE_FUNCTION(set) {
     const LaneType half = is_half ? LaneType::f16 : LaneType::bf16;
     const bool floating = details.type == LaneType::f16x2 || details.type == LaneType::bf16x2;
     const std::uint64_t yes = !floating ? 0xffffU : (is_half ? 0x3c00U : 0x3f80U);
-    const bool low = value(compare_lanes(lane.in[0] & 0xffff, lane.in[1] & 0xffff, half, how, details.ftz));
-    const bool high = value(compare_lanes(lane.in[0] >> 16 & 0xffff, lane.in[1] >> 16 & 0xffff, half, how, details.ftz));
+    const bool low =
+        value(compare_lanes(lane.in[0] & 0xffff, lane.in[1] & 0xffff, half, how, details.ftz));
+    const bool high = value(compare_lanes(lane.in[0] >> 16 & 0xffff, lane.in[1] >> 16 & 0xffff,
+                                          half, how, details.ftz));
     return (low ? yes : 0) | (high ? yes << 16 : 0);
   }
   const bool result = value(compare_lanes(lane.in[0], lane.in[1], details.from, how, details.ftz));
   if (!result) return 0;
   switch (details.type) {
-    case LaneType::f32: return 0x3f800000U;
-    case LaneType::f16: return 0x3c00U;
-    case LaneType::bf16: return 0x3f80U;
+    case LaneType::f32:
+      return 0x3f800000U;
+    case LaneType::f16:
+      return 0x3c00U;
+    case LaneType::bf16:
+      return 0x3f80U;
     case LaneType::u16:
-    case LaneType::s16: return 0xffffU;
-    default: return 0xffffffffU;
+    case LaneType::s16:
+      return 0xffffU;
+    default:
+      return 0xffffffffU;
   }
 }
 
@@ -380,26 +446,37 @@ DEMARC_LANE_FUNCTION(slct) {
   return first ? lane.in[0] : lane.in[1];
 }
 
-DEMARC_LANE_FUNCTION(selp_pred) { return lane.in[2] != 0 ? lane.in[0] : lane.in[1]; }
+DEMARC_LANE_FUNCTION(selp_pred) {
+  return lane.in[2] != 0 ? lane.in[0] : lane.in[1];
+}
 
 // table: 0 and, 1 or, 2 xor, 3 not, 4 copy
 DEMARC_LANE_FUNCTION(pred_logic) {
   switch (details.table) {
-    case 0: return lane.in[0] & lane.in[1];
-    case 1: return lane.in[0] | lane.in[1];
-    case 2: return lane.in[0] ^ lane.in[1];
-    case 3: return lane.in[0] ^ 1U;
-    default: return lane.in[0];
+    case 0:
+      return lane.in[0] & lane.in[1];
+    case 1:
+      return lane.in[0] | lane.in[1];
+    case 2:
+      return lane.in[0] ^ lane.in[1];
+    case 3:
+      return lane.in[0] ^ 1U;
+    default:
+      return lane.in[0];
   }
 }
 
-DEMARC_LANE_FUNCTION(copy) { return lane.in[0]; }
+DEMARC_LANE_FUNCTION(copy) {
+  return lane.in[0];
+}
 
 // Saturating pack: d = {a, b} in `type` elements, above them the low part of c.
 DEMARC_LANE_FUNCTION(cvt_pack) {
   const unsigned bits = lane_bytes(details.type) * 8;
-  const std::uint64_t a = convert_lane(lane.in[0], LaneType::s32, details.type, Rounding::none, true, false, false);
-  const std::uint64_t b = convert_lane(lane.in[1], LaneType::s32, details.type, Rounding::none, true, false, false);
+  const std::uint64_t a =
+      convert_lane(lane.in[0], LaneType::s32, details.type, Rounding::none, true, false, false);
+  const std::uint64_t b =
+      convert_lane(lane.in[1], LaneType::s32, details.type, Rounding::none, true, false, false);
   const std::uint64_t pair = b | (a << bits);
   return bits == 16 ? pair : (pair | (lane.in[2] << (2 * bits))) & 0xffffffffU;
 }
@@ -408,7 +485,8 @@ DEMARC_LANE_FUNCTION(cvt_pack) {
 }  // namespace lane
 
 bool compare_lanes(std::uint64_t a, std::uint64_t b, LaneType type, Compare how, bool ftz) {
-  const bool floating = type == LaneType::f16 || type == LaneType::bf16 || type == LaneType::f32 || type == LaneType::f64;
+  const bool floating = type == LaneType::f16 || type == LaneType::bf16 || type == LaneType::f32 ||
+                        type == LaneType::f64;
   if (floating) {
     if (ftz && type == LaneType::f32) {
       if ((a & 0x7f800000U) == 0) a &= 0x80000000U;
@@ -418,56 +496,87 @@ bool compare_lanes(std::uint64_t a, std::uint64_t b, LaneType type, Compare how,
     const double y = lane_to_double(b, type);
     const bool unordered = x != x || y != y;
     switch (how) {
-      case Compare::eq: return !unordered && x == y;
-      case Compare::ne: return !unordered && x != y;
-      case Compare::lt: return x < y;
-      case Compare::le: return x <= y;
-      case Compare::gt: return x > y;
-      case Compare::ge: return x >= y;
-      case Compare::equ: return unordered || x == y;
-      case Compare::neu: return unordered || x != y;
-      case Compare::ltu: return unordered || x < y;
-      case Compare::leu: return unordered || x <= y;
-      case Compare::gtu: return unordered || x > y;
-      case Compare::geu: return unordered || x >= y;
-      case Compare::num: return !unordered;
-      case Compare::nan: return unordered;
+      case Compare::eq:
+        return !unordered && x == y;
+      case Compare::ne:
+        return !unordered && x != y;
+      case Compare::lt:
+        return x < y;
+      case Compare::le:
+        return x <= y;
+      case Compare::gt:
+        return x > y;
+      case Compare::ge:
+        return x >= y;
+      case Compare::equ:
+        return unordered || x == y;
+      case Compare::neu:
+        return unordered || x != y;
+      case Compare::ltu:
+        return unordered || x < y;
+      case Compare::leu:
+        return unordered || x <= y;
+      case Compare::gtu:
+        return unordered || x > y;
+      case Compare::geu:
+        return unordered || x >= y;
+      case Compare::num:
+        return !unordered;
+      case Compare::nan:
+        return unordered;
     }
     return false;
   }
   const std::int64_t x = extend_lane(a, type);
   const std::int64_t y = extend_lane(b, type);
-  const bool less = signed_lane(type) ? x < y : static_cast<std::uint64_t>(x) < static_cast<std::uint64_t>(y);
+  const bool less =
+      signed_lane(type) ? x < y : static_cast<std::uint64_t>(x) < static_cast<std::uint64_t>(y);
   switch (how) {
-    case Compare::eq: return x == y;
-    case Compare::ne: return x != y;
+    case Compare::eq:
+      return x == y;
+    case Compare::ne:
+      return x != y;
     case Compare::lt:
-    case Compare::ltu: return less;
+    case Compare::ltu:
+      return less;
     case Compare::le:
-    case Compare::leu: return less || x == y;
+    case Compare::leu:
+      return less || x == y;
     case Compare::gt:
-    case Compare::gtu: return !less && x != y;
-    default: return !less;
+    case Compare::gtu:
+      return !less && x != y;
+    default:
+      return !less;
   }
 }
 
 namespace {
 
-std::uint64_t read_lane(const Warp& warp, std::uint32_t slot, unsigned width, bool is_uniform, unsigned lane) {
+std::uint64_t read_lane(const Warp& warp, std::uint32_t slot, unsigned width, bool is_uniform,
+                        unsigned lane) {
   const std::byte* at = warp.frame + slot;
   if (width == 0) return (*reinterpret_cast<const Mask*>(at) >> lane) & 1U;
   std::uint64_t value = 0;
   const std::byte* from = at + (is_uniform ? 0 : std::size_t{lane} * width);
   switch (width) {
-    case 1: value = *reinterpret_cast<const std::uint8_t*>(from); break;
-    case 2: value = *reinterpret_cast<const std::uint16_t*>(from); break;
-    case 4: value = *reinterpret_cast<const std::uint32_t*>(from); break;
-    default: value = *reinterpret_cast<const std::uint64_t*>(from); break;
+    case 1:
+      value = *reinterpret_cast<const std::uint8_t*>(from);
+      break;
+    case 2:
+      value = *reinterpret_cast<const std::uint16_t*>(from);
+      break;
+    case 4:
+      value = *reinterpret_cast<const std::uint32_t*>(from);
+      break;
+    default:
+      value = *reinterpret_cast<const std::uint64_t*>(from);
+      break;
   }
   return value;
 }
 
-void write_lane(const Warp& warp, std::uint32_t slot, unsigned width, unsigned lane, std::uint64_t value) {
+void write_lane(const Warp& warp, std::uint32_t slot, unsigned width, unsigned lane,
+                std::uint64_t value) {
   std::byte* at = warp.frame + slot;
   if (width == 0) {
     Mask& mask = *reinterpret_cast<Mask*>(at);
@@ -476,10 +585,18 @@ void write_lane(const Warp& warp, std::uint32_t slot, unsigned width, unsigned l
   }
   std::byte* to = at + std::size_t{lane} * width;
   switch (width) {
-    case 1: *reinterpret_cast<std::uint8_t*>(to) = static_cast<std::uint8_t>(value); break;
-    case 2: *reinterpret_cast<std::uint16_t*>(to) = static_cast<std::uint16_t>(value); break;
-    case 4: *reinterpret_cast<std::uint32_t*>(to) = static_cast<std::uint32_t>(value); break;
-    default: *reinterpret_cast<std::uint64_t*>(to) = value; break;
+    case 1:
+      *reinterpret_cast<std::uint8_t*>(to) = static_cast<std::uint8_t>(value);
+      break;
+    case 2:
+      *reinterpret_cast<std::uint16_t*>(to) = static_cast<std::uint16_t>(value);
+      break;
+    case 4:
+      *reinterpret_cast<std::uint32_t*>(to) = static_cast<std::uint32_t>(value);
+      break;
+    default:
+      *reinterpret_cast<std::uint64_t*>(to) = value;
+      break;
   }
 }
 
@@ -492,13 +609,15 @@ const MicroOp* run_lanes(Warp& warp, const MicroOp* op) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     LaneInput input;
     for (unsigned i = 0; i < details.sources; ++i) {
-      input.in[i] = read_lane(warp, details.slot[i], details.width[i], details.uniform[i] != 0, lane);
+      input.in[i] =
+          read_lane(warp, details.slot[i], details.width[i], details.uniform[i] != 0, lane);
       if (details.negated[i]) input.in[i] ^= 1U;
     }
     input.carry = (warp.carry >> lane) & 1U;
     const std::uint64_t value = details.function(input, details);
     if (details.has_result) write_lane(warp, op->d, details.result_width, one ? 0 : lane, value);
-    if (details.has_second) write_lane(warp, details.second_slot, details.second_width, lane, input.second);
+    if (details.has_second)
+      write_lane(warp, details.second_slot, details.second_width, lane, input.second);
     if (details.uses_carry) warp.carry = (warp.carry & ~(Mask{1} << lane)) | (input.carry << lane);
   }
   return op + 1;

@@ -1,5 +1,6 @@
-// From the IR of a kernel and everything it calls to a Program: register slots resolved, immediates in uniform
-// slots, branches with their reconvergence points. Instructions that are not covered are collected as errors.
+// From the IR of a kernel and everything it calls to a Program: register slots resolved, immediates
+// in uniform slots, branches with their reconvergence points. Instructions that are not covered are
+// collected as errors.
 #pragma once
 
 #include <map>
@@ -24,7 +25,8 @@ struct ModuleMemory {
   std::vector<std::byte> constants;
 };
 
-[[nodiscard]] Result<ModuleMemory> place_module_memory(const ptx::Module& module, const std::string& source);
+[[nodiscard]] Result<ModuleMemory> place_module_memory(const ptx::Module& module,
+                                                       const std::string& source);
 
 struct LowerRequest {
   const ptx::Module* module = nullptr;
@@ -78,7 +80,8 @@ class Lowering {
   void lower_call(const ptx::Instruction& instruction);
   void lower_barrier(const ptx::Instruction& instruction);
   bool lower_device_call(const ptx::Instruction& instruction, std::string_view name,
-                         const std::vector<std::uint32_t>& arguments, const std::vector<std::uint32_t>& results);
+                         const std::vector<std::uint32_t>& arguments,
+                         const std::vector<std::uint32_t>& results);
   std::uint32_t function_index(const ptx::Function& function);
   void finish_function();
   void resolve_targets();
@@ -94,7 +97,8 @@ class Lowering {
   Source vector_copy(const Source& from, unsigned width);
   MicroOp& emit(Handler handler);
   void emit_alu(Alu alu, const Register& d, std::initializer_list<Source> sources);
-  LaneDetails& emit_lanes(LaneFunction function, const Register& d, std::initializer_list<Source> sources);
+  LaneDetails& emit_lanes(LaneFunction function, const Register& d,
+                          std::initializer_list<Source> sources);
   template <class T>
   T& details() {
     auto made = std::make_shared<T>();
@@ -160,7 +164,8 @@ class Lowering {
     std::uint32_t join_block = ptx::no_index;    // sets join
   };
   std::vector<Fixup> fixups_;
-  std::vector<std::pair<std::vector<std::uint32_t>*, std::vector<std::uint32_t>>> lists_;  // of block numbers
+  std::vector<std::pair<std::vector<std::uint32_t>*, std::vector<std::uint32_t>>>
+      lists_;  // of block numbers
 };
 
 [[nodiscard]] LaneType lane_type(ptx::Type type);

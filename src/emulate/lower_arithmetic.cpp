@@ -27,16 +27,21 @@ bool type_is_signed(Type type) {
 
 }  // namespace
 
-#define DEMARC_BY_WIDTH(name, suffix) alu_of_width(Alu::name##suffix##16, Alu::name##suffix##32, Alu::name##suffix##64, bytes)
+#define DEMARC_BY_WIDTH(name, suffix) \
+  alu_of_width(Alu::name##suffix##16, Alu::name##suffix##32, Alu::name##suffix##64, bytes)
 
 bool Lowering::lower_arithmetic(const ptx::Instruction& instruction) {
   switch (ptx::info(instruction.opcode).group) {
     case ptx::OpcodeGroup::arithmetic:
       return lower_integer(instruction) || lower_float(instruction) || lower_bits(instruction);
-    case ptx::OpcodeGroup::compare: return lower_compare(instruction);
-    case ptx::OpcodeGroup::logic: return lower_logic(instruction);
-    case ptx::OpcodeGroup::move: return lower_move(instruction);
-    case ptx::OpcodeGroup::convert: return lower_convert(instruction);
+    case ptx::OpcodeGroup::compare:
+      return lower_compare(instruction);
+    case ptx::OpcodeGroup::logic:
+      return lower_logic(instruction);
+    case ptx::OpcodeGroup::move:
+      return lower_move(instruction);
+    case ptx::OpcodeGroup::convert:
+      return lower_convert(instruction);
     case ptx::OpcodeGroup::cache:
     case ptx::OpcodeGroup::fence:
       // Hints and orderings: memory is coherent and accesses happen in order here.
@@ -46,12 +51,14 @@ bool Lowering::lower_arithmetic(const ptx::Instruction& instruction) {
         return true;
       }
       emit(control::nothing);
-      return instruction.opcode != Opcode::discard && instruction.opcode != Opcode::tensormap_cp_fenceproxy;
+      return instruction.opcode != Opcode::discard &&
+             instruction.opcode != Opcode::tensormap_cp_fenceproxy;
     case ptx::OpcodeGroup::misc:
       emit(control::nothing);
       return instruction.opcode == Opcode::nanosleep || instruction.opcode == Opcode::pmevent ||
              instruction.opcode == Opcode::setmaxnreg;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -66,7 +73,8 @@ bool Lowering::lower_integer(const ptx::Instruction& instruction) {
   const Register d = destination(list[0]);
   const auto in = [&](std::size_t i) { return source(list[i], type); };
   const auto carry_form = [&](LaneFunction function, std::uint32_t table) -> LaneDetails& {
-    LaneDetails& made = list.size() > 3 ? emit_lanes(function, d, {in(1), in(2), in(3)}) : emit_lanes(function, d, {in(1), in(2)});
+    LaneDetails& made = list.size() > 3 ? emit_lanes(function, d, {in(1), in(2), in(3)})
+                                        : emit_lanes(function, d, {in(1), in(2)});
     made.type = lane_type(type);
     made.table = table | (sets_carry ? 1U : 0U);
     made.uses_carry = sets_carry;
@@ -88,8 +96,12 @@ bool Lowering::lower_integer(const ptx::Instruction& instruction) {
         emit_alu(DEMARC_BY_WIDTH(sub_b, ), d, {in(1), in(2)});
       }
       return true;
-    case Opcode::addc: carry_form(lane::add_integer, 2); return true;
-    case Opcode::subc: carry_form(lane::sub_integer, 2); return true;
+    case Opcode::addc:
+      carry_form(lane::add_integer, 2);
+      return true;
+    case Opcode::subc:
+      carry_form(lane::sub_integer, 2);
+      return true;
     case Opcode::mul:
       if (has(instruction, "wide")) {
         if (bytes == 2) {
@@ -98,7 +110,8 @@ bool Lowering::lower_integer(const ptx::Instruction& instruction) {
           emit_alu(is_signed ? Alu::mulwide_s32 : Alu::mulwide_u32, d, {in(1), in(2)});
         }
       } else if (has(instruction, "hi")) {
-        emit_alu(is_signed ? DEMARC_BY_WIDTH(mulhi_s, ) : DEMARC_BY_WIDTH(mulhi_u, ), d, {in(1), in(2)});
+        emit_alu(is_signed ? DEMARC_BY_WIDTH(mulhi_s, ) : DEMARC_BY_WIDTH(mulhi_u, ), d,
+                 {in(1), in(2)});
       } else {
         emit_alu(DEMARC_BY_WIDTH(mul_b, ), d, {in(1), in(2)});
       }
@@ -106,16 +119,20 @@ bool Lowering::lower_integer(const ptx::Instruction& instruction) {
     case Opcode::mad:
     case Opcode::madc:
       if (saturate || sets_carry || instruction.opcode == Opcode::madc) {
-        LaneDetails& made = carry_form(lane::mad_integer, instruction.opcode == Opcode::madc ? 2 : 0);
+        LaneDetails& made =
+            carry_form(lane::mad_integer, instruction.opcode == Opcode::madc ? 2 : 0);
         made.combine = has(instruction, "wide") ? 2 : (has(instruction, "hi") ? 1 : 0);
       } else if (has(instruction, "wide")) {
         if (bytes == 2) {
-          emit_alu(is_signed ? Alu::madwide_s16 : Alu::madwide_u16, d, {in(1), in(2), source(list[3], Type::b32)});
+          emit_alu(is_signed ? Alu::madwide_s16 : Alu::madwide_u16, d,
+                   {in(1), in(2), source(list[3], Type::b32)});
         } else {
-          emit_alu(is_signed ? Alu::madwide_s32 : Alu::madwide_u32, d, {in(1), in(2), source(list[3], Type::b64)});
+          emit_alu(is_signed ? Alu::madwide_s32 : Alu::madwide_u32, d,
+                   {in(1), in(2), source(list[3], Type::b64)});
         }
       } else if (has(instruction, "hi")) {
-        emit_alu(is_signed ? DEMARC_BY_WIDTH(madhi_s, ) : DEMARC_BY_WIDTH(madhi_u, ), d, {in(1), in(2), in(3)});
+        emit_alu(is_signed ? DEMARC_BY_WIDTH(madhi_s, ) : DEMARC_BY_WIDTH(madhi_u, ), d,
+                 {in(1), in(2), in(3)});
       } else {
         emit_alu(DEMARC_BY_WIDTH(mad_b, ), d, {in(1), in(2), in(3)});
       }
@@ -136,15 +153,22 @@ bool Lowering::lower_integer(const ptx::Instruction& instruction) {
         return true;
       }
       if (most) {
-        emit_alu(is_signed ? DEMARC_BY_WIDTH(max_s, ) : DEMARC_BY_WIDTH(max_u, ), d, {in(1), in(2)});
+        emit_alu(is_signed ? DEMARC_BY_WIDTH(max_s, ) : DEMARC_BY_WIDTH(max_u, ), d,
+                 {in(1), in(2)});
       } else {
-        emit_alu(is_signed ? DEMARC_BY_WIDTH(min_s, ) : DEMARC_BY_WIDTH(min_u, ), d, {in(1), in(2)});
+        emit_alu(is_signed ? DEMARC_BY_WIDTH(min_s, ) : DEMARC_BY_WIDTH(min_u, ), d,
+                 {in(1), in(2)});
       }
       return true;
     }
-    case Opcode::abs: emit_alu(DEMARC_BY_WIDTH(abs_s, ), d, {in(1)}); return true;
-    case Opcode::neg: emit_alu(DEMARC_BY_WIDTH(neg_s, ), d, {in(1)}); return true;
-    default: return false;
+    case Opcode::abs:
+      emit_alu(DEMARC_BY_WIDTH(abs_s, ), d, {in(1)});
+      return true;
+    case Opcode::neg:
+      emit_alu(DEMARC_BY_WIDTH(neg_s, ), d, {in(1)});
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -166,9 +190,10 @@ bool Lowering::lower_float(const ptx::Instruction& instruction) {
   const bool saturate = has(instruction, "sat");
   const bool f32 = type == Type::f32;
   const bool f64 = type == Type::f64;
-  const bool plain = (f32 || f64) && rounding == Rounding::rn && !ftz && !saturate && !has(instruction, "relu") &&
-                     !has(instruction, "oob");
-  const bool plain_ftz = f32 && rounding == Rounding::rn && ftz && !saturate && !has(instruction, "relu");
+  const bool plain = (f32 || f64) && rounding == Rounding::rn && !ftz && !saturate &&
+                     !has(instruction, "relu") && !has(instruction, "oob");
+  const bool plain_ftz =
+      f32 && rounding == Rounding::rn && ftz && !saturate && !has(instruction, "relu");
   const bool approximate = has(instruction, "approx") || has(instruction, "full");
 
   struct Row {
@@ -176,47 +201,54 @@ bool Lowering::lower_float(const ptx::Instruction& instruction) {
     LaneFunction function;
     int sources;
   };
-  static constexpr std::array<Row, 20> rows{{{Opcode::add, lane::add, 2},      {Opcode::sub, lane::sub, 2},
-                                             {Opcode::mul, lane::mul, 2},      {Opcode::div, lane::div, 2},
-                                             {Opcode::fma, lane::fma, 3},      {Opcode::mad, lane::fma, 3},
-                                             {Opcode::sqrt, lane::sqrt, 1},    {Opcode::rcp, lane::rcp, 1},
-                                             {Opcode::rsqrt, lane::rsqrt, 1},  {Opcode::sin, lane::sin, 1},
-                                             {Opcode::cos, lane::cos, 1},      {Opcode::lg2, lane::lg2, 1},
-                                             {Opcode::ex2, lane::ex2, 1},      {Opcode::tanh, lane::tanh, 1},
-                                             {Opcode::neg, lane::neg, 1},      {Opcode::abs, lane::abs, 1},
-                                             {Opcode::min, lane::min, 2},      {Opcode::max, lane::max, 2},
-                                             {Opcode::copysign, lane::copysign, 2}, {Opcode::testp, lane::testp, 1}}};
+  static constexpr std::array<Row, 20> rows{
+      {{Opcode::add, lane::add, 2},           {Opcode::sub, lane::sub, 2},
+       {Opcode::mul, lane::mul, 2},           {Opcode::div, lane::div, 2},
+       {Opcode::fma, lane::fma, 3},           {Opcode::mad, lane::fma, 3},
+       {Opcode::sqrt, lane::sqrt, 1},         {Opcode::rcp, lane::rcp, 1},
+       {Opcode::rsqrt, lane::rsqrt, 1},       {Opcode::sin, lane::sin, 1},
+       {Opcode::cos, lane::cos, 1},           {Opcode::lg2, lane::lg2, 1},
+       {Opcode::ex2, lane::ex2, 1},           {Opcode::tanh, lane::tanh, 1},
+       {Opcode::neg, lane::neg, 1},           {Opcode::abs, lane::abs, 1},
+       {Opcode::min, lane::min, 2},           {Opcode::max, lane::max, 2},
+       {Opcode::copysign, lane::copysign, 2}, {Opcode::testp, lane::testp, 1}}};
   const auto pick = [&](Alu of32, Alu of64) { return f32 ? of32 : of64; };
-  const bool simple_pick = plain && list.size() == 3 && !has(instruction, "NaN") && !has(instruction, "xorsign");
+  const bool simple_pick =
+      plain && list.size() == 3 && !has(instruction, "NaN") && !has(instruction, "xorsign");
   switch (instruction.opcode) {
     case Opcode::add:
       if (plain || plain_ftz) {
-        emit_alu(plain_ftz ? Alu::add_ftz_f32 : pick(Alu::add_f32, Alu::add_f64), d, {in(1), in(2)});
+        emit_alu(plain_ftz ? Alu::add_ftz_f32 : pick(Alu::add_f32, Alu::add_f64), d,
+                 {in(1), in(2)});
         return true;
       }
       break;
     case Opcode::sub:
       if (plain || plain_ftz) {
-        emit_alu(plain_ftz ? Alu::sub_ftz_f32 : pick(Alu::sub_f32, Alu::sub_f64), d, {in(1), in(2)});
+        emit_alu(plain_ftz ? Alu::sub_ftz_f32 : pick(Alu::sub_f32, Alu::sub_f64), d,
+                 {in(1), in(2)});
         return true;
       }
       break;
     case Opcode::mul:
       if (plain || plain_ftz) {
-        emit_alu(plain_ftz ? Alu::mul_ftz_f32 : pick(Alu::mul_f32, Alu::mul_f64), d, {in(1), in(2)});
+        emit_alu(plain_ftz ? Alu::mul_ftz_f32 : pick(Alu::mul_f32, Alu::mul_f64), d,
+                 {in(1), in(2)});
         return true;
       }
       break;
     case Opcode::div:
       if (plain || plain_ftz) {
-        emit_alu(plain_ftz ? Alu::div_ftz_f32 : pick(Alu::div_f32, Alu::div_f64), d, {in(1), in(2)});
+        emit_alu(plain_ftz ? Alu::div_ftz_f32 : pick(Alu::div_f32, Alu::div_f64), d,
+                 {in(1), in(2)});
         return true;
       }
       break;
     case Opcode::fma:
     case Opcode::mad:
       if (plain || plain_ftz) {
-        emit_alu(plain_ftz ? Alu::fma_ftz_f32 : pick(Alu::fma_f32, Alu::fma_f64), d, {in(1), in(2), in(3)});
+        emit_alu(plain_ftz ? Alu::fma_ftz_f32 : pick(Alu::fma_f32, Alu::fma_f64), d,
+                 {in(1), in(2), in(3)});
         return true;
       }
       break;
@@ -262,13 +294,15 @@ bool Lowering::lower_float(const ptx::Instruction& instruction) {
         return true;
       }
       break;
-    default: break;
+    default:
+      break;
   }
   for (const Row& row : rows) {
     if (row.opcode != instruction.opcode) continue;
     const auto given = static_cast<int>(list.size()) - 1;
     if (given < row.sources) return false;
-    const bool three = row.sources == 3 || (given == 3 && (row.opcode == Opcode::min || row.opcode == Opcode::max));
+    const bool three = row.sources == 3 ||
+                       (given == 3 && (row.opcode == Opcode::min || row.opcode == Opcode::max));
     if (given > (three ? 3 : row.sources)) return false;
     LaneDetails& made = three              ? emit_lanes(row.function, d, {in(1), in(2), in(3)})
                         : row.sources == 2 ? emit_lanes(row.function, d, {in(1), in(2)})
@@ -281,8 +315,12 @@ bool Lowering::lower_float(const ptx::Instruction& instruction) {
     made.nan = has(instruction, "NaN");
     made.abs = has(instruction, "xorsign");
     if (row.opcode == Opcode::testp) {
-      made.table = has(instruction, "finite") ? 0U : has(instruction, "infinite") ? 1U : has(instruction, "number") ? 2U
-                   : has(instruction, "notanumber") ? 3U : has(instruction, "normal") ? 4U : 5U;
+      made.table = has(instruction, "finite")       ? 0U
+                   : has(instruction, "infinite")   ? 1U
+                   : has(instruction, "number")     ? 2U
+                   : has(instruction, "notanumber") ? 3U
+                   : has(instruction, "normal")     ? 4U
+                                                    : 5U;
     }
     const bool oob = has(instruction, "oob");
     return !oob;
@@ -302,17 +340,28 @@ bool Lowering::lower_bits(const ptx::Instruction& instruction) {
   const auto in = [&](std::size_t i, Type as) { return source(list[i], as); };
   LaneDetails* made = nullptr;
   switch (instruction.opcode) {
-    case Opcode::popc: made = &emit_lanes(lane::popc, d, {in(1, type)}); break;
-    case Opcode::clz: made = &emit_lanes(lane::clz, d, {in(1, type)}); break;
-    case Opcode::brev: made = &emit_lanes(lane::brev, d, {in(1, type)}); break;
+    case Opcode::popc:
+      made = &emit_lanes(lane::popc, d, {in(1, type)});
+      break;
+    case Opcode::clz:
+      made = &emit_lanes(lane::clz, d, {in(1, type)});
+      break;
+    case Opcode::brev:
+      made = &emit_lanes(lane::brev, d, {in(1, type)});
+      break;
     case Opcode::bfind:
       made = &emit_lanes(lane::bfind, d, {in(1, type)});
       made->combine = has(instruction, "shiftamt") ? 1 : 0;
       break;
-    case Opcode::fns: made = &emit_lanes(lane::fns, d, {in(1, Type::b32), in(2, Type::b32), in(3, Type::s32)}); break;
-    case Opcode::bfe: made = &emit_lanes(lane::bfe, d, {in(1, type), in(2, Type::u32), in(3, Type::u32)}); break;
+    case Opcode::fns:
+      made = &emit_lanes(lane::fns, d, {in(1, Type::b32), in(2, Type::b32), in(3, Type::s32)});
+      break;
+    case Opcode::bfe:
+      made = &emit_lanes(lane::bfe, d, {in(1, type), in(2, Type::u32), in(3, Type::u32)});
+      break;
     case Opcode::bfi:
-      made = &emit_lanes(lane::bfi, d, {in(1, type), in(2, type), in(3, Type::u32), in(4, Type::u32)});
+      made =
+          &emit_lanes(lane::bfi, d, {in(1, type), in(2, type), in(3, Type::u32), in(4, Type::u32)});
       break;
     case Opcode::szext:
       made = &emit_lanes(lane::szext, d, {in(1, type), in(2, Type::u32)});
@@ -322,7 +371,9 @@ bool Lowering::lower_bits(const ptx::Instruction& instruction) {
       made = &emit_lanes(lane::bmsk, d, {in(1, Type::u32), in(2, Type::u32)});
       made->combine = has(instruction, "wrap") ? 1 : 0;
       break;
-    case Opcode::sad: made = &emit_lanes(lane::sad, d, {in(1, type), in(2, type), in(3, type)}); break;
+    case Opcode::sad:
+      made = &emit_lanes(lane::sad, d, {in(1, type), in(2, type), in(3, type)});
+      break;
     case Opcode::mul24:
       made = &emit_lanes(lane::mul24, d, {in(1, type), in(2, type)});
       made->combine = has(instruction, "hi") ? 1 : 0;
@@ -341,7 +392,8 @@ bool Lowering::lower_bits(const ptx::Instruction& instruction) {
       made->combine = has(instruction, "hi") ? 1 : 0;
       break;
     }
-    default: return false;
+    default:
+      return false;
   }
   made->type = lane_type(type);
   return true;
@@ -358,20 +410,28 @@ bool Lowering::lower_logic(const ptx::Instruction& instruction) {
     Handler handler = nullptr;
     bool inverts = false;
     switch (instruction.opcode) {
-      case Opcode::and_: handler = control::pred_and; break;
-      case Opcode::or_: handler = control::pred_or; break;
-      case Opcode::xor_: handler = control::pred_xor; break;
+      case Opcode::and_:
+        handler = control::pred_and;
+        break;
+      case Opcode::or_:
+        handler = control::pred_or;
+        break;
+      case Opcode::xor_:
+        handler = control::pred_xor;
+        break;
       case Opcode::not_:
         handler = control::pred_and;
         inverts = true;
         break;
-      default: return false;
+      default:
+        return false;
     }
     MicroOp& op = emit(handler);
     op.d = d.slot;
     op.a = a.slot;
     op.b = b.slot;
-    op.flags = static_cast<std::uint8_t>((a.negated != inverts ? 1 : 0) | (b.negated != inverts ? 2 : 0));
+    op.flags =
+        static_cast<std::uint8_t>((a.negated != inverts ? 1 : 0) | (b.negated != inverts ? 2 : 0));
     return d.width == 0 && a.width == 0 && b.width == 0;
   }
   if (instruction.opcode == Opcode::lop3) {
@@ -380,9 +440,12 @@ bool Lowering::lower_logic(const ptx::Instruction& instruction) {
     const Register d = destination(results[0]);
     const bool combined = pair;
     LaneDetails& made =
-        combined ? emit_lanes(lane::lop3, d,
-                              {source(list[1], type), source(list[2], type), source(list[3], type), source(list[5], Type::pred)})
-                 : emit_lanes(lane::lop3, d, {source(list[1], type), source(list[2], type), source(list[3], type)});
+        combined
+            ? emit_lanes(lane::lop3, d,
+                         {source(list[1], type), source(list[2], type), source(list[3], type),
+                          source(list[5], Type::pred)})
+            : emit_lanes(lane::lop3, d,
+                         {source(list[1], type), source(list[2], type), source(list[3], type)});
     if (list[4].kind != ptx::OperandKind::immediate) return false;
     made.table = static_cast<std::uint32_t>(list[4].value) & 0xffU;
     if (combined) {
@@ -409,15 +472,27 @@ bool Lowering::lower_logic(const ptx::Instruction& instruction) {
   if (bytes < 2 || bytes > 8) return false;
   const bool is_signed = type_is_signed(type);
   switch (instruction.opcode) {
-    case Opcode::and_: emit_alu(DEMARC_BY_WIDTH(and_b, ), d, {in(1), in(2)}); return true;
-    case Opcode::or_: emit_alu(DEMARC_BY_WIDTH(or_b, ), d, {in(1), in(2)}); return true;
-    case Opcode::xor_: emit_alu(DEMARC_BY_WIDTH(xor_b, ), d, {in(1), in(2)}); return true;
-    case Opcode::not_: emit_alu(DEMARC_BY_WIDTH(not_b, ), d, {in(1)}); return true;
-    case Opcode::shl: emit_alu(DEMARC_BY_WIDTH(shl_b, ), d, {in(1), source(list[2], Type::u32)}); return true;
-    case Opcode::shr:
-      emit_alu(is_signed ? DEMARC_BY_WIDTH(shr_s, ) : DEMARC_BY_WIDTH(shr_u, ), d, {in(1), source(list[2], Type::u32)});
+    case Opcode::and_:
+      emit_alu(DEMARC_BY_WIDTH(and_b, ), d, {in(1), in(2)});
       return true;
-    default: return false;
+    case Opcode::or_:
+      emit_alu(DEMARC_BY_WIDTH(or_b, ), d, {in(1), in(2)});
+      return true;
+    case Opcode::xor_:
+      emit_alu(DEMARC_BY_WIDTH(xor_b, ), d, {in(1), in(2)});
+      return true;
+    case Opcode::not_:
+      emit_alu(DEMARC_BY_WIDTH(not_b, ), d, {in(1)});
+      return true;
+    case Opcode::shl:
+      emit_alu(DEMARC_BY_WIDTH(shl_b, ), d, {in(1), source(list[2], Type::u32)});
+      return true;
+    case Opcode::shr:
+      emit_alu(is_signed ? DEMARC_BY_WIDTH(shr_s, ) : DEMARC_BY_WIDTH(shr_u, ), d,
+               {in(1), source(list[2], Type::u32)});
+      return true;
+    default:
+      return false;
   }
 }
 

@@ -9,16 +9,20 @@ using ptx::OperandKind;
 
 bool Lowering::lower_control(const ptx::Instruction& instruction) {
   const bool conditional = instruction.predicate != ptx::no_index;
-  const std::uint8_t negated = instruction.predicate_negated ? control::flag_negated : std::uint8_t{0};
+  const std::uint8_t negated =
+      instruction.predicate_negated ? control::flag_negated : std::uint8_t{0};
   const std::uint32_t predicate = conditional ? registers_[instruction.predicate].slot : 0;
   switch (instruction.opcode) {
-    case Opcode::bra: lower_branch(instruction); return true;
+    case Opcode::bra:
+      lower_branch(instruction);
+      return true;
     case Opcode::ret:
     case Opcode::exit: {
       const bool leaves_kernel = function_->is_entry || instruction.opcode == Opcode::exit;
       MicroOp& op = emit(leaves_kernel ? control::exit_lanes : control::return_lanes);
       op.a = predicate;
-      op.flags = conditional ? static_cast<std::uint8_t>(negated | control::flag_conditional) : std::uint8_t{0};
+      op.flags = conditional ? static_cast<std::uint8_t>(negated | control::flag_conditional)
+                             : std::uint8_t{0};
       return true;
     }
     case Opcode::brx_idx: {
@@ -34,14 +38,16 @@ bool Lowering::lower_control(const ptx::Instruction& instruction) {
       }
       lists_.emplace_back(&targets, std::move(blocks));
       const std::uint32_t block = cfg_->block_of(instruction_ - first_instruction_);
-      fixups_.push_back({program_->code.size(), ptx::no_index, cfg_->immediate_post_dominator(block)});
+      fixups_.push_back(
+          {program_->code.size(), ptx::no_index, cfg_->immediate_post_dominator(block)});
       MicroOp& op = emit(control::branch_index);
       op.a = index.slot;
       op.uniform = index.uniform ? uniform_a : std::uint8_t{0};
       op.aux = &targets;
       return true;
     }
-    default: break;
+    default:
+      break;
   }
   // Calls, barriers and traps that are guarded become branches around them.
   std::size_t around = 0;
@@ -54,9 +60,15 @@ bool Lowering::lower_control(const ptx::Instruction& instruction) {
   bool covered = true;
   switch (instruction.opcode) {
     case Opcode::trap:
-    case Opcode::brkpt: emit(control::trap); break;
-    case Opcode::call: lower_call(instruction); break;
-    default: lower_barrier(instruction); break;
+    case Opcode::brkpt:
+      emit(control::trap);
+      break;
+    case Opcode::call:
+      lower_call(instruction);
+      break;
+    default:
+      lower_barrier(instruction);
+      break;
   }
   covered = !failed_;
   if (conditional) {
@@ -102,12 +114,17 @@ void Lowering::lower_barrier(const ptx::Instruction& instruction) {
     case Opcode::bar_arrive:
     case Opcode::bar_cta_arrive:
     case Opcode::barrier_arrive:
-    case Opcode::barrier_cta_arrive: kind = Kind::arrive; break;
+    case Opcode::barrier_cta_arrive:
+      kind = Kind::arrive;
+      break;
     case Opcode::bar_red:
     case Opcode::bar_cta_red:
     case Opcode::barrier_red:
-    case Opcode::barrier_cta_red: kind = Kind::reduce; break;
-    default: break;
+    case Opcode::barrier_cta_red:
+      kind = Kind::reduce;
+      break;
+    default:
+      break;
   }
   const std::size_t skip = kind == Kind::reduce ? 1 : 0;
   const std::size_t inputs = list.size() - skip - (kind == Kind::reduce ? 1 : 0);
@@ -126,7 +143,8 @@ void Lowering::lower_barrier(const ptx::Instruction& instruction) {
   op.b = count.slot;
   op.c = predicate.slot;
   op.d = d.slot;
-  op.uniform = static_cast<std::uint8_t>((id.uniform ? uniform_a : 0) | (count.uniform ? uniform_b : 0));
+  op.uniform =
+      static_cast<std::uint8_t>((id.uniform ? uniform_a : 0) | (count.uniform ? uniform_b : 0));
   op.flags = static_cast<std::uint8_t>((inputs > 1 ? control::barrier_has_count : 0) |
                                        (kind == Kind::arrive ? control::barrier_arrive_only : 0) |
                                        (kind == Kind::reduce ? control::barrier_reduces : 0) |
@@ -156,7 +174,8 @@ void Lowering::lower_call(const ptx::Instruction& instruction) {
     collect(list[0], results);
     target = 1;
   }
-  if (target + 1 < list.size() && list[target + 1].kind == OperandKind::list) collect(list[target + 1], arguments);
+  if (target + 1 < list.size() && list[target + 1].kind == OperandKind::list)
+    collect(list[target + 1], arguments);
   if (failed_ || target >= list.size()) {
     failed_ = true;
     return;
@@ -185,7 +204,8 @@ void Lowering::lower_call(const ptx::Instruction& instruction) {
   const std::uint32_t definition = named.has_body ? callee.index : named.definition;
   if (definition == ptx::no_index) {
     if (!lower_device_call(instruction, named.name, arguments, results)) {
-      unsupported(instruction, fmt::format("function '{}' is declared but has no body", named.name));
+      unsupported(instruction,
+                  fmt::format("function '{}' is declared but has no body", named.name));
     }
     return;
   }
@@ -199,7 +219,8 @@ void Lowering::lower_call(const ptx::Instruction& instruction) {
 
 // Functions that the driver provides.
 bool Lowering::lower_device_call(const ptx::Instruction&, std::string_view name,
-                                 const std::vector<std::uint32_t>& arguments, const std::vector<std::uint32_t>& results) {
+                                 const std::vector<std::uint32_t>& arguments,
+                                 const std::vector<std::uint32_t>& results) {
   Handler handler = nullptr;
   if (name == "vprintf" && arguments.size() == 2) handler = device_calls::print;
   if (name == "__assertfail" && arguments.size() == 5) handler = device_calls::assertion;

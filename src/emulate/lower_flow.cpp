@@ -14,7 +14,8 @@ std::uint32_t flow_round_up(std::uint32_t value, std::uint32_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
 
-std::string source_position(const ptx::Module& module, const ptx::Body& body, const ptx::Instruction& instruction) {
+std::string source_position(const ptx::Module& module, const ptx::Body& body,
+                            const ptx::Instruction& instruction) {
   if (instruction.location == ptx::no_index) return {};
   const ptx::Location& location = body.locations[instruction.location];
   for (const ptx::SourceFile& file : module.files) {
@@ -25,7 +26,8 @@ std::string source_position(const ptx::Module& module, const ptx::Body& body, co
 
 }  // namespace
 
-Lowering::Lowering(const LowerRequest& request) : request_(request), program_(std::make_unique<Program>()) {}
+Lowering::Lowering(const LowerRequest& request)
+    : request_(request), program_(std::make_unique<Program>()) {}
 
 Result<std::unique_ptr<Program>> Lowering::run() {
   Program& program = *program_;
@@ -47,7 +49,8 @@ Result<std::unique_ptr<Program>> Lowering::run() {
         message += "\n…";
         break;
       }
-      message += fmt::format("{}{}:{}: {}: {}", message.empty() ? "" : "\n", request_.source, entry.line, entry.reason, entry.text);
+      message += fmt::format("{}{}:{}: {}: {}", message.empty() ? "" : "\n", request_.source,
+                             entry.line, entry.reason, entry.text);
     }
     return invalid_input("{}", message);
   }
@@ -70,7 +73,8 @@ std::uint32_t Lowering::function_index(const ptx::Function& function) {
   if (!function.is_entry) {
     for (const auto* list : {&function.parameters, &function.results}) {
       for (const ptx::Variable& variable : *list) {
-        FrameVariable place{used, flow_round_up(static_cast<std::uint32_t>(variable.byte_size()), 16)};
+        FrameVariable place{used,
+                            flow_round_up(static_cast<std::uint32_t>(variable.byte_size()), 16)};
         used += place.bytes * warp_size;
         (list == &function.parameters ? code.parameters : code.results).push_back(place);
       }
@@ -81,8 +85,8 @@ std::uint32_t Lowering::function_index(const ptx::Function& function) {
   return static_cast<std::uint32_t>(queue_.size() - 1);
 }
 
-// Shared variables of the kernel and of everything it may call, then the arrays without a size: all of these are the
-// dynamic shared memory behind the rest.
+// Shared variables of the kernel and of everything it may call, then the arrays without a size: all
+// of these are the dynamic shared memory behind the rest.
 void Lowering::place_shared() {
   std::vector<const ptx::Function*> reachable{request_.kernel};
   std::vector<const ptx::Variable*> dynamic;
@@ -92,7 +96,8 @@ void Lowering::place_shared() {
       dynamic.push_back(&variable);
       return;
     }
-    program_->shared_bytes = flow_round_up(program_->shared_bytes, std::max(variable.alignment(), 1U));
+    program_->shared_bytes =
+        flow_round_up(program_->shared_bytes, std::max(variable.alignment(), 1U));
     shared_offset_[&variable] = program_->shared_bytes;
     program_->shared_bytes += static_cast<std::uint32_t>(variable.byte_size());
   };
@@ -104,8 +109,11 @@ void Lowering::place_shared() {
       if (operand.base == ptx::Base::global) place(request_.module->variables[operand.index]);
       if (operand.base != ptx::Base::function) continue;
       const ptx::Function* named = &request_.module->functions[operand.index];
-      if (!named->has_body && named->definition != ptx::no_index) named = &request_.module->functions[named->definition];
-      if (named->has_body && std::find(reachable.begin(), reachable.end(), named) == reachable.end()) reachable.push_back(named);
+      if (!named->has_body && named->definition != ptx::no_index)
+        named = &request_.module->functions[named->definition];
+      if (named->has_body &&
+          std::find(reachable.begin(), reachable.end(), named) == reachable.end())
+        reachable.push_back(named);
     }
   }
   if (dynamic.empty() && request_.dynamic_shared_bytes == 0) return;
@@ -150,8 +158,8 @@ void Lowering::lower_function(std::uint32_t index) {
   fixups_.clear();
   lists_.clear();
   frame_used_ = program_->functions[index].frame_bytes;
-  // Uniform slots and predicates first: they stay together in the cache. Registers are allocated in order, the
-  // vector slots aligned; constants follow as they come.
+  // Uniform slots and predicates first: they stay together in the cache. Registers are allocated in
+  // order, the vector slots aligned; constants follow as they come.
   allocate_registers();
 
   std::uint32_t local = 0;
@@ -168,7 +176,8 @@ void Lowering::lower_function(std::uint32_t index) {
         frame_variables_[&variable] = {take_slot(size * warp_size, 64), size};
         break;
       }
-      default: break;
+      default:
+        break;
     }
   }
   program_->functions[index].local_bytes = local;
@@ -214,9 +223,10 @@ void Lowering::lower_block(std::uint32_t block) {
   // What follows in the text is what follows here, unless that block was left out.
   if (basic.count > 0) {
     const ptx::Instruction& last = body_->instructions[basic.first + basic.count - 1];
-    const bool leaves = (last.opcode == Opcode::bra || last.opcode == Opcode::ret || last.opcode == Opcode::exit ||
-                         last.opcode == Opcode::brx_idx || last.opcode == Opcode::trap) &&
-                        last.predicate == ptx::no_index;
+    const bool leaves =
+        (last.opcode == Opcode::bra || last.opcode == Opcode::ret || last.opcode == Opcode::exit ||
+         last.opcode == Opcode::brx_idx || last.opcode == Opcode::trap) &&
+        last.predicate == ptx::no_index;
     if (leaves) return;
   }
   std::uint32_t next = block + 1;
@@ -257,7 +267,8 @@ void Lowering::lower_instruction(std::uint32_t index) {
                     group == ptx::OpcodeGroup::call || group == ptx::OpcodeGroup::barrier;
   if (flow) {
     begin_run(instruction_);
-    if (!lower_control(instruction) || failed_) unsupported(instruction, "a form of this instruction the emulator does not cover");
+    if (!lower_control(instruction) || failed_)
+      unsupported(instruction, "a form of this instruction the emulator does not cover");
     close_run();
     return;
   }
@@ -272,8 +283,10 @@ void Lowering::lower_instruction(std::uint32_t index) {
   } else {
     begin_run(instruction_);
   }
-  const bool covered = lower_arithmetic(instruction) || lower_memory(instruction) || lower_warp(instruction);
-  if (!covered || failed_) unsupported(instruction, "a form of this instruction the emulator does not cover");
+  const bool covered =
+      lower_arithmetic(instruction) || lower_memory(instruction) || lower_warp(instruction);
+  if (!covered || failed_)
+    unsupported(instruction, "a form of this instruction the emulator does not cover");
   if (guarded) {
     emit(control::unguard);
     program_->code[guard].target = static_cast<std::uint32_t>(program_->code.size());

@@ -14,23 +14,34 @@ namespace {
 
 AddressKind address_kind_of(ptx::StateSpace space) {
   switch (space) {
-    case ptx::StateSpace::global: return AddressKind::global;
-    case ptx::StateSpace::shared: return AddressKind::shared;
-    case ptx::StateSpace::local: return AddressKind::local;
-    case ptx::StateSpace::constant: return AddressKind::constant;
-    case ptx::StateSpace::param: return AddressKind::param;
-    default: return AddressKind::generic;
+    case ptx::StateSpace::global:
+      return AddressKind::global;
+    case ptx::StateSpace::shared:
+      return AddressKind::shared;
+    case ptx::StateSpace::local:
+      return AddressKind::local;
+    case ptx::StateSpace::constant:
+      return AddressKind::constant;
+    case ptx::StateSpace::param:
+      return AddressKind::param;
+    default:
+      return AddressKind::generic;
   }
 }
 
 MemorySpace memory_space_of(AddressKind kind) {
   switch (kind) {
-    case AddressKind::shared: return MemorySpace::shared;
-    case AddressKind::local: return MemorySpace::local;
-    case AddressKind::constant: return MemorySpace::constant;
+    case AddressKind::shared:
+      return MemorySpace::shared;
+    case AddressKind::local:
+      return MemorySpace::local;
+    case AddressKind::constant:
+      return MemorySpace::constant;
     case AddressKind::param:
-    case AddressKind::frame: return MemorySpace::param;
-    default: return MemorySpace::global;
+    case AddressKind::frame:
+      return MemorySpace::param;
+    default:
+      return MemorySpace::global;
   }
 }
 
@@ -38,17 +49,38 @@ MemorySpace memory_space_of(AddressKind kind) {
 bool memory_form(std::uint32_t bytes, bool is_signed, std::uint32_t width, MemoryForm& form) {
   if (width < bytes) return false;
   switch (bytes * 16 + width) {
-    case 1 * 16 + 1: form = MemoryForm::u8_r8; return true;
-    case 1 * 16 + 2: form = is_signed ? MemoryForm::s8_r16 : MemoryForm::u8_r16; return true;
-    case 1 * 16 + 4: form = is_signed ? MemoryForm::s8_r32 : MemoryForm::u8_r32; return true;
-    case 1 * 16 + 8: form = is_signed ? MemoryForm::s8_r64 : MemoryForm::u8_r64; return true;
-    case 2 * 16 + 2: form = MemoryForm::u16_r16; return true;
-    case 2 * 16 + 4: form = is_signed ? MemoryForm::s16_r32 : MemoryForm::u16_r32; return true;
-    case 2 * 16 + 8: form = is_signed ? MemoryForm::s16_r64 : MemoryForm::u16_r64; return true;
-    case 4 * 16 + 4: form = MemoryForm::u32_r32; return true;
-    case 4 * 16 + 8: form = is_signed ? MemoryForm::s32_r64 : MemoryForm::u32_r64; return true;
-    case 8 * 16 + 8: form = MemoryForm::u64_r64; return true;
-    default: return false;
+    case 1 * 16 + 1:
+      form = MemoryForm::u8_r8;
+      return true;
+    case 1 * 16 + 2:
+      form = is_signed ? MemoryForm::s8_r16 : MemoryForm::u8_r16;
+      return true;
+    case 1 * 16 + 4:
+      form = is_signed ? MemoryForm::s8_r32 : MemoryForm::u8_r32;
+      return true;
+    case 1 * 16 + 8:
+      form = is_signed ? MemoryForm::s8_r64 : MemoryForm::u8_r64;
+      return true;
+    case 2 * 16 + 2:
+      form = MemoryForm::u16_r16;
+      return true;
+    case 2 * 16 + 4:
+      form = is_signed ? MemoryForm::s16_r32 : MemoryForm::u16_r32;
+      return true;
+    case 2 * 16 + 8:
+      form = is_signed ? MemoryForm::s16_r64 : MemoryForm::u16_r64;
+      return true;
+    case 4 * 16 + 4:
+      form = MemoryForm::u32_r32;
+      return true;
+    case 4 * 16 + 8:
+      form = is_signed ? MemoryForm::s32_r64 : MemoryForm::u32_r64;
+      return true;
+    case 8 * 16 + 8:
+      form = MemoryForm::u64_r64;
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -68,7 +100,9 @@ void Lowering::note_access(AccessKind kind, std::uint32_t bytes, AddressKind pla
 bool Lowering::address(const ptx::Operand& operand, ptx::StateSpace space, MicroOp& op) {
   AddressKind kind = address_kind_of(space);
   if (operand.kind != OperandKind::address) return false;
-  const bool variable_base = operand.base == ptx::Base::variable || operand.base == ptx::Base::parameter || operand.base == ptx::Base::result;
+  const bool variable_base = operand.base == ptx::Base::variable ||
+                             operand.base == ptx::Base::parameter ||
+                             operand.base == ptx::Base::result;
   if (space == ptx::StateSpace::param && variable_base) {
     FrameVariable place;
     bool in_frame = true;
@@ -113,8 +147,9 @@ bool Lowering::address(const ptx::Operand& operand, ptx::StateSpace space, Micro
     op.uniform = uniform_a;
     if (kind == AddressKind::generic && operand.base != ptx::Base::parameter) {
       // A named variable without a space is in its own.
-      const ptx::Variable& variable =
-          operand.base == ptx::Base::global ? request_.module->variables[operand.index] : body_->variables[operand.index];
+      const ptx::Variable& variable = operand.base == ptx::Base::global
+                                          ? request_.module->variables[operand.index]
+                                          : body_->variables[operand.index];
       kind = address_kind_of(variable.space);
     }
   }
@@ -125,11 +160,16 @@ bool Lowering::address(const ptx::Operand& operand, ptx::StateSpace space, Micro
 
 bool Lowering::lower_memory(const ptx::Instruction& instruction) {
   switch (ptx::info(instruction.opcode).group) {
-    case ptx::OpcodeGroup::load: return lower_load(instruction);
-    case ptx::OpcodeGroup::store: return lower_store(instruction);
-    case ptx::OpcodeGroup::atomic: return lower_atomic(instruction);
-    case ptx::OpcodeGroup::async: return lower_async(instruction);
-    default: return false;
+    case ptx::OpcodeGroup::load:
+      return lower_load(instruction);
+    case ptx::OpcodeGroup::store:
+      return lower_store(instruction);
+    case ptx::OpcodeGroup::atomic:
+      return lower_atomic(instruction);
+    case ptx::OpcodeGroup::async:
+      return lower_async(instruction);
+    default:
+      return false;
   }
 }
 
@@ -147,7 +187,8 @@ bool Lowering::lower_load(const ptx::Instruction& instruction) {
   op.instruction = instruction_;
   op.bytes = static_cast<std::uint8_t>(bytes);
   op.count = words.vector_width;
-  if (has(instruction, "volatile") || has(instruction, "relaxed") || has(instruction, "acquire") || has(instruction, "mmio")) {
+  if (has(instruction, "volatile") || has(instruction, "relaxed") || has(instruction, "acquire") ||
+      has(instruction, "mmio")) {
     op.flags |= memory_volatile;
   }
   MemoryForm form{};
@@ -196,7 +237,8 @@ bool Lowering::lower_store(const ptx::Instruction& instruction) {
   op.bytes = static_cast<std::uint8_t>(bytes);
   op.count = words.vector_width;
   op.width = static_cast<std::uint8_t>(bytes);
-  if (has(instruction, "volatile") || has(instruction, "relaxed") || has(instruction, "release") || has(instruction, "mmio")) {
+  if (has(instruction, "volatile") || has(instruction, "relaxed") || has(instruction, "release") ||
+      has(instruction, "mmio")) {
     op.flags |= memory_volatile;
   }
   if (words.vector_width > 1) {
@@ -234,9 +276,16 @@ bool Lowering::lower_atomic(const ptx::Instruction& instruction) {
   if (words.vector_width > 1) return false;
   auto& made = details<AtomicDetails>();
   static constexpr std::array<std::pair<std::string_view, AtomicKind>, 10> kinds{
-      {{"add", AtomicKind::add}, {"min", AtomicKind::min}, {"max", AtomicKind::max}, {"inc", AtomicKind::inc},
-       {"dec", AtomicKind::dec}, {"exch", AtomicKind::exch}, {"cas", AtomicKind::cas}, {"and", AtomicKind::and_},
-       {"or", AtomicKind::or_}, {"xor", AtomicKind::xor_}}};
+      {{"add", AtomicKind::add},
+       {"min", AtomicKind::min},
+       {"max", AtomicKind::max},
+       {"inc", AtomicKind::inc},
+       {"dec", AtomicKind::dec},
+       {"exch", AtomicKind::exch},
+       {"cas", AtomicKind::cas},
+       {"and", AtomicKind::and_},
+       {"or", AtomicKind::or_},
+       {"xor", AtomicKind::xor_}}};
   bool found = false;
   for (const auto& [name, kind] : kinds) {
     if (!has(instruction, name)) continue;
@@ -244,10 +293,19 @@ bool Lowering::lower_atomic(const ptx::Instruction& instruction) {
     found = true;
   }
   static constexpr std::array<std::pair<Type, AtomicType>, 13> types{
-      {{Type::b32, AtomicType::b32}, {Type::b64, AtomicType::b64}, {Type::u32, AtomicType::u32}, {Type::u64, AtomicType::u64},
-       {Type::s32, AtomicType::s32}, {Type::s64, AtomicType::s64}, {Type::f16, AtomicType::f16}, {Type::bf16, AtomicType::bf16},
-       {Type::f16x2, AtomicType::f16x2}, {Type::bf16x2, AtomicType::bf16x2}, {Type::f32, AtomicType::f32},
-       {Type::f64, AtomicType::f64}, {Type::b16, AtomicType::b16}}};
+      {{Type::b32, AtomicType::b32},
+       {Type::b64, AtomicType::b64},
+       {Type::u32, AtomicType::u32},
+       {Type::u64, AtomicType::u64},
+       {Type::s32, AtomicType::s32},
+       {Type::s64, AtomicType::s64},
+       {Type::f16, AtomicType::f16},
+       {Type::bf16, AtomicType::bf16},
+       {Type::f16x2, AtomicType::f16x2},
+       {Type::bf16x2, AtomicType::bf16x2},
+       {Type::f32, AtomicType::f32},
+       {Type::f64, AtomicType::f64},
+       {Type::b16, AtomicType::b16}}};
   const Type type = words.type();
   bool known_type = false;
   for (const auto& [ours, theirs] : types) {
@@ -283,9 +341,11 @@ bool Lowering::lower_atomic(const ptx::Instruction& instruction) {
   note_access(AccessKind::atomic, bytes, place);
   program_->code.push_back(op);
   if (place != AddressKind::shared) {
-    const bool floating = ptx::info(type).kind == ptx::TypeKind::floating || ptx::info(type).kind == ptx::TypeKind::packed;
-    const bool commutes = made.kind != AtomicKind::exch && made.kind != AtomicKind::cas && made.kind != AtomicKind::inc &&
-                          made.kind != AtomicKind::dec && !(floating && made.kind == AtomicKind::add);
+    const bool floating = ptx::info(type).kind == ptx::TypeKind::floating ||
+                          ptx::info(type).kind == ptx::TypeKind::packed;
+    const bool commutes = made.kind != AtomicKind::exch && made.kind != AtomicKind::cas &&
+                          made.kind != AtomicKind::inc && made.kind != AtomicKind::dec &&
+                          !(floating && made.kind == AtomicKind::add);
     if (made.has_result || !commutes) program_->ordered = true;
   }
   return true;
@@ -300,12 +360,16 @@ bool Lowering::lower_async(const ptx::Instruction& instruction) {
       // Copies are done when they are issued.
       emit(control::nothing);
       return true;
-    case Opcode::cp_async: break;
-    default: return false;
+    case Opcode::cp_async:
+      break;
+    default:
+      return false;
   }
   auto& made = details<AsyncDetails>();
   MicroOp from;
-  if (!address(list[0], ptx::StateSpace::shared, made.destination) || !address(list[1], ptx::StateSpace::global, from)) return false;
+  if (!address(list[0], ptx::StateSpace::shared, made.destination) ||
+      !address(list[1], ptx::StateSpace::global, from))
+    return false;
   if (list[2].kind != OperandKind::immediate) return false;
   made.bytes = static_cast<std::uint32_t>(list[2].value);
   if (made.bytes != 4 && made.bytes != 8 && made.bytes != 16) return false;

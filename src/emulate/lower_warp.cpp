@@ -16,15 +16,32 @@ namespace {
 
 bool matrix_type(Type type, MatrixType& out) {
   switch (type) {
-    case Type::f16: out = MatrixType::f16; return true;
-    case Type::bf16: out = MatrixType::bf16; return true;
-    case Type::tf32: out = MatrixType::tf32; return true;
-    case Type::f32: out = MatrixType::f32; return true;
-    case Type::f64: out = MatrixType::f64; return true;
-    case Type::s8: out = MatrixType::s8; return true;
-    case Type::u8: out = MatrixType::u8; return true;
-    case Type::s32: out = MatrixType::s32; return true;
-    default: return false;
+    case Type::f16:
+      out = MatrixType::f16;
+      return true;
+    case Type::bf16:
+      out = MatrixType::bf16;
+      return true;
+    case Type::tf32:
+      out = MatrixType::tf32;
+      return true;
+    case Type::f32:
+      out = MatrixType::f32;
+      return true;
+    case Type::f64:
+      out = MatrixType::f64;
+      return true;
+    case Type::s8:
+      out = MatrixType::s8;
+      return true;
+    case Type::u8:
+      out = MatrixType::u8;
+      return true;
+    case Type::s32:
+      out = MatrixType::s32;
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -32,15 +49,18 @@ bool matrix_type(Type type, MatrixType& out) {
 bool matrix_shape(std::string_view text, MatrixDetails& out) {
   const auto number = [&](std::size_t at, unsigned& value) {
     return at != std::string_view::npos &&
-           std::from_chars(text.data() + at + 1, text.data() + text.size(), value).ec == std::errc{};
+           std::from_chars(text.data() + at + 1, text.data() + text.size(), value).ec ==
+               std::errc{};
   };
-  return number(text.find('m'), out.m) && number(text.find('n'), out.n) && number(text.find('k'), out.k);
+  return number(text.find('m'), out.m) && number(text.find('n'), out.n) &&
+         number(text.find('k'), out.k);
 }
 
 }  // namespace
 
 bool Lowering::lower_warp(const ptx::Instruction& instruction) {
-  if (ptx::info(instruction.opcode).group == ptx::OpcodeGroup::matrix) return lower_matrix(instruction);
+  if (ptx::info(instruction.opcode).group == ptx::OpcodeGroup::matrix)
+    return lower_matrix(instruction);
   if (ptx::info(instruction.opcode).group != ptx::OpcodeGroup::warp) return false;
   const auto list = operands(instruction);
   const Type type = mnemonic(instruction).type();
@@ -89,17 +109,26 @@ bool Lowering::lower_warp(const ptx::Instruction& instruction) {
       operand(0, 1, Type::pred);
       break;
     case Opcode::match:
-      made.operation = has(instruction, "all") ? WarpOperation::match_all : WarpOperation::match_any;
+      made.operation =
+          has(instruction, "all") ? WarpOperation::match_all : WarpOperation::match_any;
       made.width = static_cast<std::uint8_t>(ptx::byte_size(type));
       operand(0, 1, type);
       operand(1, 2, Type::b32);
       break;
-    case Opcode::activemask: made.operation = WarpOperation::active_mask; break;
-    case Opcode::elect: made.operation = WarpOperation::elect; break;
+    case Opcode::activemask:
+      made.operation = WarpOperation::active_mask;
+      break;
+    case Opcode::elect:
+      made.operation = WarpOperation::elect;
+      break;
     case Opcode::redux: {
       static constexpr std::array<std::pair<std::string_view, WarpOperation>, 6> kinds{
-          {{"add", WarpOperation::reduce_add}, {"min", WarpOperation::reduce_min}, {"max", WarpOperation::reduce_max},
-           {"and", WarpOperation::reduce_and}, {"or", WarpOperation::reduce_or}, {"xor", WarpOperation::reduce_xor}}};
+          {{"add", WarpOperation::reduce_add},
+           {"min", WarpOperation::reduce_min},
+           {"max", WarpOperation::reduce_max},
+           {"and", WarpOperation::reduce_and},
+           {"or", WarpOperation::reduce_or},
+           {"xor", WarpOperation::reduce_xor}}};
       if (type == Type::f32) return false;
       for (const auto& [name, kind] : kinds) {
         if (has(instruction, name)) made.operation = kind;
@@ -109,7 +138,8 @@ bool Lowering::lower_warp(const ptx::Instruction& instruction) {
       operand(1, 2, Type::b32);
       break;
     }
-    default: return false;
+    default:
+      return false;
   }
   static_cast<void>(sync);
   MicroOp& op = emit(warp_ops::exchange);
@@ -144,7 +174,8 @@ bool Lowering::lower_matrix(const ptx::Instruction& instruction) {
       op.instruction = instruction_;
       op.bytes = 16;
       op.aux = &made;
-      note_access(loads ? AccessKind::load : AccessKind::store, 16, static_cast<AddressKind>(op.kind));
+      note_access(loads ? AccessKind::load : AccessKind::store, 16,
+                  static_cast<AddressKind>(op.kind));
       program_->code.push_back(op);
       return true;
     }
@@ -157,8 +188,10 @@ bool Lowering::lower_matrix(const ptx::Instruction& instruction) {
       op.a = a.slot;
       return true;
     }
-    case Opcode::mma: break;
-    default: return false;
+    case Opcode::mma:
+      break;
+    default:
+      return false;
   }
   auto& made = details<MatrixDetails>();
   bool shaped = false;
@@ -177,7 +210,8 @@ bool Lowering::lower_matrix(const ptx::Instruction& instruction) {
   const auto registers_for = [](unsigned elements, MatrixType type) {
     return type == MatrixType::f64 ? elements : elements * matrix_bits(type) / 32;
   };
-  const auto fill = [&](const ptx::Operand& operand, std::uint32_t* slots, bool* uniform, unsigned expected, Type type) {
+  const auto fill = [&](const ptx::Operand& operand, std::uint32_t* slots, bool* uniform,
+                        unsigned expected, Type type) {
     const auto parts = parts_of(operand);
     if (parts.size() != expected || expected > 8) return false;
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -192,7 +226,8 @@ bool Lowering::lower_matrix(const ptx::Instruction& instruction) {
   const Type register_type = made.a_type == MatrixType::f64 ? Type::f64 : Type::b32;
   return fill(list[0], made.d, nullptr, registers_for(in_c, made.d_type), register_type) &&
          fill(list[1], made.a, nullptr, registers_for(in_a, made.a_type), register_type) &&
-         fill(list[2], made.b, nullptr, registers_for(elements_of_b(made), made.b_type), register_type) &&
+         fill(list[2], made.b, nullptr, registers_for(elements_of_b(made), made.b_type),
+              register_type) &&
          fill(list[3], made.c, made.c_uniform, registers_for(in_c, made.c_type),
               made.c_type == MatrixType::f32 ? Type::f32 : register_type) &&
          [&] {

@@ -15,7 +15,8 @@
 
 namespace demarc::emulate {
 
-// Generic addresses: these windows lead to shared and local memory, everything else to global memory.
+// Generic addresses: these windows lead to shared and local memory, everything else to global
+// memory.
 inline constexpr std::uint64_t shared_window = 0x0000'1000'0000'0000;
 inline constexpr std::uint64_t local_window = 0x0000'2000'0000'0000;
 inline constexpr std::uint64_t constant_window = 0x0000'3000'0000'0000;
@@ -29,7 +30,8 @@ struct CodeInstruction {
   std::string source;  // file:line of the CUDA source, may be empty
 };
 
-// Part of a frame that a function's parameter or result occupies: 32 lanes of `bytes`, lane by lane.
+// Part of a frame that a function's parameter or result occupies: 32 lanes of `bytes`, lane by
+// lane.
 struct FrameVariable {
   std::uint32_t offset = 0;
   std::uint32_t bytes = 0;  // of one lane
@@ -46,7 +48,8 @@ struct CodeFunction {
   std::uint32_t frame_bytes = 0;
   std::uint32_t local_bytes = 0;  // of one thread
   std::vector<Constant> constants;
-  std::vector<FrameVariable> zeroed;  // registers that may be read before they are written; bytes in all
+  std::vector<FrameVariable>
+      zeroed;  // registers that may be read before they are written; bytes in all
   std::vector<FrameVariable> parameters;
   std::vector<FrameVariable> results;
 };
@@ -59,8 +62,8 @@ struct CallDetails {
 };
 struct VectorDetails {
   static constexpr std::uint32_t sink = ~std::uint32_t{0};
-  std::uint32_t slots[8] = {};    // of the elements; sink: thrown away
-  std::uint8_t uniform[8] = {};   // stores: the element is a uniform slot
+  std::uint32_t slots[8] = {};   // of the elements; sink: thrown away
+  std::uint8_t uniform[8] = {};  // stores: the element is a uniform slot
 };
 
 struct Program {
@@ -70,19 +73,19 @@ struct Program {
   std::vector<CodeInstruction> instructions;
   std::vector<CodeFunction> functions;  // [0] is the kernel
   std::vector<std::shared_ptr<void>> details;
-  std::uint32_t shared_bytes = 0;  // static and dynamic
+  std::uint32_t shared_bytes = 0;    // static and dynamic
   std::uint32_t shared_granule = 4;  // bytes: the narrowest shared access of the kernel, for races
   std::uint32_t memory_sites = 0;
-  bool ordered = false;     // see Outcome::ordered_kernels
-  bool suspends = false;    // a warp may have to wait for another
+  bool ordered = false;   // see Outcome::ordered_kernels
+  bool suspends = false;  // a warp may have to wait for another
   bool calls = false;
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{1, 1, 1};
   std::uint32_t dynamic_shared_bytes = 0;
-  std::vector<std::byte> parameters;       // kernel parameters as in memory
-  std::vector<std::byte> constants;        // the constant bank
-  std::vector<std::uint32_t> tids;         // [warp][dimension][lane]
-  std::vector<Region> regions;             // global memory, ascending
+  std::vector<std::byte> parameters;  // kernel parameters as in memory
+  std::vector<std::byte> constants;   // the constant bank
+  std::vector<std::uint32_t> tids;    // [warp][dimension][lane]
+  std::vector<Region> regions;        // global memory, ascending
   Region constant_region;
   Region parameter_region;
   std::uint64_t instruction_limit = 0;
@@ -102,9 +105,10 @@ struct Access {
   alignas(64) std::uint64_t addresses[warp_size];
   std::uint64_t delta;
   std::uint64_t pitch;
-  std::uint64_t base;    // when affine: addresses[lane] = base + stride * lane on mask
+  std::uint64_t base;  // when affine: addresses[lane] = base + stride * lane on mask
   std::int64_t stride;
-  std::uint8_t* shadow;  // null: nothing to track. Shadow byte of a host byte: host address + shadow_delta
+  std::uint8_t*
+      shadow;  // null: nothing to track. Shadow byte of a host byte: host address + shadow_delta
   std::uint64_t shadow_delta;
   Mask mask;
   MemorySpace space;
@@ -112,7 +116,8 @@ struct Access {
 };
 
 // Who touched a granule of shared memory last, for race checks. 0: nobody since the last barrier.
-// bits 0-23 instruction, 24-28 lane, 29-34 warp, 35 atomic or volatile, 36 several readers, 37-63 epoch.
+// bits 0-23 instruction, 24-28 lane, 29-34 warp, 35 atomic or volatile, 36 several readers, 37-63
+// epoch.
 struct RaceShadow {
   std::vector<std::uint64_t> writes;
   std::vector<std::uint64_t> reads;
@@ -133,7 +138,8 @@ struct PendingFinding {
   std::uint32_t instruction = 0;
 };
 
-// Where a worker keeps frames; the most recently freed is handed out first, because it is in the cache.
+// Where a worker keeps frames; the most recently freed is handed out first, because it is in the
+// cache.
 class FramePool {
  public:
   std::byte* take(const CodeFunction& function);
@@ -170,9 +176,9 @@ class Block {
   std::vector<BarrierState> barriers;
   std::vector<PendingFinding> findings;
   std::string printed;
-  bool stopped = false;  // by a trap, an assertion or a hang
+  bool stopped = false;               // by a trap, an assertion or a hang
   std::function<void(Block&)> flush;  // called when the trace buffer is full; may empty it
-  std::uint64_t executed = 0;  // warp instructions of warps that are not running
+  std::uint64_t executed = 0;         // warp instructions of warps that are not running
 
   void start(std::uint32_t linear_index, bool tracing, bool trace_runs);
   // Runs all warps to the end (or to a stop).
@@ -187,13 +193,17 @@ class Block {
   void grow_local(std::uint32_t bytes);
   [[nodiscard]] Region local_region(const Warp& warp);
 
-  void report(const Warp& warp, const MicroOp* op, unsigned lane, FindingKind kind, std::string detail);
-  // Lane by lane: finds each lane's memory, reports the lanes that may not do what they want and takes them out of
-  // the mask, checks and updates the shadow. Afterwards addresses are host addresses.
-  void slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKind kind, std::uint32_t bytes,
-                   AccessMode mode);
-  void check_race(Warp& warp, const MicroOp* op, const Access& access, std::uint32_t bytes, AccessMode mode);
-  void report_uninitialised(Warp& warp, const MicroOp* op, const Access& access, std::uint32_t bytes);
+  void report(const Warp& warp, const MicroOp* op, unsigned lane, FindingKind kind,
+              std::string detail);
+  // Lane by lane: finds each lane's memory, reports the lanes that may not do what they want and
+  // takes them out of the mask, checks and updates the shadow. Afterwards addresses are host
+  // addresses.
+  void slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKind kind,
+                   std::uint32_t bytes, AccessMode mode);
+  void check_race(Warp& warp, const MicroOp* op, const Access& access, std::uint32_t bytes,
+                  AccessMode mode);
+  void report_uninitialised(Warp& warp, const MicroOp* op, const Access& access,
+                            std::uint32_t bytes);
   // A warp arrives at a barrier for `threads` (0: all). True: it may go on.
   bool arrive(Warp& warp, const MicroOp* op, std::uint32_t id, std::uint32_t threads);
   void warp_ended();

@@ -34,17 +34,24 @@ std::uint64_t add_f32(std::uint64_t a, std::uint64_t b, bool flush) {
 
 LaneType lane_of(AtomicType type) {
   switch (type) {
-    case AtomicType::f16: return LaneType::f16;
-    case AtomicType::bf16: return LaneType::bf16;
-    case AtomicType::f16x2: return LaneType::f16x2;
-    case AtomicType::bf16x2: return LaneType::bf16x2;
-    case AtomicType::f64: return LaneType::f64;
-    default: return LaneType::f32;
+    case AtomicType::f16:
+      return LaneType::f16;
+    case AtomicType::bf16:
+      return LaneType::bf16;
+    case AtomicType::f16x2:
+      return LaneType::f16x2;
+    case AtomicType::bf16x2:
+      return LaneType::bf16x2;
+    case AtomicType::f64:
+      return LaneType::f64;
+    default:
+      return LaneType::f32;
   }
 }
 
 template <class Word>
-std::uint64_t exchange_with(std::uint64_t host, bool plain, const AtomicDetails& details, std::uint64_t b, std::uint64_t c) {
+std::uint64_t exchange_with(std::uint64_t host, bool plain, const AtomicDetails& details,
+                            std::uint64_t b, std::uint64_t c) {
   auto* word = reinterpret_cast<Word*>(host);
   if (plain) {
     const Word old = *word;
@@ -53,8 +60,10 @@ std::uint64_t exchange_with(std::uint64_t host, bool plain, const AtomicDetails&
   }
   Word old = __atomic_load_n(word, __ATOMIC_RELAXED);
   for (;;) {
-    const auto wanted = static_cast<Word>(atomic_value(details.kind, details.type, old, b, c, details.flush));
-    if (__atomic_compare_exchange_n(word, &old, wanted, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return old;
+    const auto wanted =
+        static_cast<Word>(atomic_value(details.kind, details.type, old, b, c, details.flush));
+    if (__atomic_compare_exchange_n(word, &old, wanted, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+      return old;
   }
 }
 
@@ -66,28 +75,37 @@ std::uint64_t operand_of(Warp& w, std::uint32_t slot, bool uniform, unsigned byt
 
 }  // namespace
 
-std::uint64_t atomic_value(AtomicKind kind, AtomicType type, std::uint64_t old, std::uint64_t b, std::uint64_t c, bool flush) {
+std::uint64_t atomic_value(AtomicKind kind, AtomicType type, std::uint64_t old, std::uint64_t b,
+                           std::uint64_t c, bool flush) {
   const bool is_signed = type == AtomicType::s32 || type == AtomicType::s64;
-  const bool wide = type == AtomicType::b64 || type == AtomicType::u64 || type == AtomicType::s64 || type == AtomicType::f64;
+  const bool wide = type == AtomicType::b64 || type == AtomicType::u64 || type == AtomicType::s64 ||
+                    type == AtomicType::f64;
   const auto extend = [&](std::uint64_t bits) {
-    return type == AtomicType::s32 ? std::int64_t{static_cast<std::int32_t>(bits)} : static_cast<std::int64_t>(bits);
+    return type == AtomicType::s32 ? std::int64_t{static_cast<std::int32_t>(bits)}
+                                   : static_cast<std::int64_t>(bits);
   };
   const std::uint64_t low = wide ? ~std::uint64_t{0} : 0xffffffffU;
   switch (kind) {
     case AtomicKind::add:
       switch (type) {
-        case AtomicType::f32: return add_f32(old, b, flush);
-        case AtomicType::f64: return std::bit_cast<std::uint64_t>(std::bit_cast<double>(old) + std::bit_cast<double>(b));
+        case AtomicType::f32:
+          return add_f32(old, b, flush);
+        case AtomicType::f64:
+          return std::bit_cast<std::uint64_t>(std::bit_cast<double>(old) +
+                                              std::bit_cast<double>(b));
         case AtomicType::f16:
         case AtomicType::bf16:
         case AtomicType::f16x2:
-        case AtomicType::bf16x2: return add_small(old, b, lane_of(type));
-        default: return (old + b) & low;
+        case AtomicType::bf16x2:
+          return add_small(old, b, lane_of(type));
+        default:
+          return (old + b) & low;
       }
     case AtomicKind::min:
     case AtomicKind::max: {
       const bool most = kind == AtomicKind::max;
-      if (type == AtomicType::f16 || type == AtomicType::bf16 || type == AtomicType::f16x2 || type == AtomicType::bf16x2) {
+      if (type == AtomicType::f16 || type == AtomicType::bf16 || type == AtomicType::f16x2 ||
+          type == AtomicType::bf16x2) {
         LaneInput input;
         input.in[0] = old;
         input.in[1] = b;
@@ -99,13 +117,20 @@ std::uint64_t atomic_value(AtomicKind kind, AtomicType type, std::uint64_t old, 
       const bool less = is_signed ? extend(b) < extend(old) : b < old;
       return less != most ? b : old;
     }
-    case AtomicKind::inc: return old >= b ? 0 : old + 1;
-    case AtomicKind::dec: return old == 0 || old > b ? b : old - 1;
-    case AtomicKind::exch: return b;
-    case AtomicKind::cas: return old == b ? c : old;
-    case AtomicKind::and_: return old & b;
-    case AtomicKind::or_: return old | b;
-    case AtomicKind::xor_: return old ^ b;
+    case AtomicKind::inc:
+      return old >= b ? 0 : old + 1;
+    case AtomicKind::dec:
+      return old == 0 || old > b ? b : old - 1;
+    case AtomicKind::exch:
+      return b;
+    case AtomicKind::cas:
+      return old == b ? c : old;
+    case AtomicKind::and_:
+      return old & b;
+    case AtomicKind::or_:
+      return old | b;
+    case AtomicKind::xor_:
+      return old ^ b;
   }
   return old;
 }
@@ -122,7 +147,9 @@ const MicroOp* atomic(Warp& w, const MicroOp* op) {
   for (Mask rest = x.mask; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const std::uint64_t b = operand_of(w, details.b, details.b_uniform, bytes, lane);
-    const std::uint64_t c = details.kind == AtomicKind::cas ? operand_of(w, details.c, details.c_uniform, bytes, lane) : 0;
+    const std::uint64_t c = details.kind == AtomicKind::cas
+                                ? operand_of(w, details.c, details.c_uniform, bytes, lane)
+                                : 0;
     const std::uint64_t host = x.addresses[lane] + x.delta + lane * x.pitch;
     std::uint64_t old = 0;
     if (bytes == 2) {
@@ -140,13 +167,15 @@ const MicroOp* atomic(Warp& w, const MicroOp* op) {
 const MicroOp* copy_async(Warp& w, const MicroOp* op) {
   const auto& details = *static_cast<const AsyncDetails*>(op->aux);
   const Mask all = w.mask;
-  // Bytes that are read: the rest of what is written are zeros. A lane that reads nothing does not touch its source.
+  // Bytes that are read: the rest of what is written are zeros. A lane that reads nothing does not
+  // touch its source.
   std::uint32_t size[warp_size];
   Mask reading = 0;
   for (unsigned lane = 0; lane < warp_size; ++lane) {
     size[lane] = details.bytes;
     if (details.has_source_bytes) {
-      const auto given = static_cast<std::uint32_t>(operand_of(w, details.source_bytes, details.source_bytes_uniform, 4, lane));
+      const auto given = static_cast<std::uint32_t>(
+          operand_of(w, details.source_bytes, details.source_bytes_uniform, 4, lane));
       size[lane] = std::min(given, details.bytes);
     }
     if (size[lane] > 0) reading |= Mask{1} << lane;
@@ -157,15 +186,20 @@ const MicroOp* copy_async(Warp& w, const MicroOp* op) {
   if (w.program->tables.fronts[op->kind](w, op, from, AccessMode::load)) {
     for (Mask rest = from.mask; rest != 0; rest &= rest - 1) {
       const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-      std::memcpy(data[lane], reinterpret_cast<const void*>(from.addresses[lane] + from.delta + lane * from.pitch), size[lane]);
+      std::memcpy(
+          data[lane],
+          reinterpret_cast<const void*>(from.addresses[lane] + from.delta + lane * from.pitch),
+          size[lane]);
     }
   }
   w.mask = all;
   Access to;
-  if (w.program->tables.fronts[details.destination.kind](w, &details.destination, to, AccessMode::store)) {
+  if (w.program->tables.fronts[details.destination.kind](w, &details.destination, to,
+                                                         AccessMode::store)) {
     for (Mask rest = to.mask; rest != 0; rest &= rest - 1) {
       const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-      std::memcpy(reinterpret_cast<void*>(to.addresses[lane] + to.delta + lane * to.pitch), data[lane], details.bytes);
+      std::memcpy(reinterpret_cast<void*>(to.addresses[lane] + to.delta + lane * to.pitch),
+                  data[lane], details.bytes);
     }
   }
   return op + 1;
@@ -173,7 +207,8 @@ const MicroOp* copy_async(Warp& w, const MicroOp* op) {
 
 namespace {
 
-// Lanes 8i .. 8i+7 give the row addresses of matrix i; lanes beyond them take no part in the access.
+// Lanes 8i .. 8i+7 give the row addresses of matrix i; lanes beyond them take no part in the
+// access.
 bool matrix_rows(Warp& w, const MicroOp* op, Access& x, unsigned matrices, AccessMode mode) {
   const Mask all = w.mask;
   w.mask = all & (matrices == 4 ? full_mask : (Mask{1} << (8 * matrices)) - 1);
@@ -193,7 +228,8 @@ const MicroOp* load_matrix(Warp& w, const MicroOp* op) {
     for (unsigned r = 0; r < 8; ++r) {
       const unsigned lane = 8 * m + r;
       if (((x.mask >> lane) & 1U) == 0) continue;
-      std::memcpy(rows[r], reinterpret_cast<const void*>(x.addresses[lane] + x.delta + lane * x.pitch), 16);
+      std::memcpy(rows[r],
+                  reinterpret_cast<const void*>(x.addresses[lane] + x.delta + lane * x.pitch), 16);
     }
     auto* d = w.at<std::uint32_t>(details.slots[m]);
     for (unsigned lane = 0; lane < warp_size; ++lane) {
@@ -226,7 +262,8 @@ const MicroOp* store_matrix(Warp& w, const MicroOp* op) {
     for (unsigned r = 0; r < 8; ++r) {
       const unsigned lane = 8 * m + r;
       if (((x.mask >> lane) & 1U) == 0) continue;
-      std::memcpy(reinterpret_cast<void*>(x.addresses[lane] + x.delta + lane * x.pitch), rows[r], 16);
+      std::memcpy(reinterpret_cast<void*>(x.addresses[lane] + x.delta + lane * x.pitch), rows[r],
+                  16);
     }
   }
   return op + 1;

@@ -6,7 +6,21 @@
 namespace demarc::emulate {
 
 enum class AtomicKind : std::uint8_t { add, min, max, inc, dec, exch, cas, and_, or_, xor_ };
-enum class AtomicType : std::uint8_t { b32, b64, u32, u64, s32, s64, f16, bf16, f16x2, bf16x2, f32, f64, b16 };
+enum class AtomicType : std::uint8_t {
+  b32,
+  b64,
+  u32,
+  u64,
+  s32,
+  s64,
+  f16,
+  bf16,
+  f16x2,
+  bf16x2,
+  f32,
+  f64,
+  b16
+};
 
 struct AtomicDetails {
   AtomicKind kind = AtomicKind::add;
@@ -35,13 +49,13 @@ struct MatrixAccessDetails {
 };
 
 namespace memory_ops {
-const MicroOp* atomic(Warp& w, const MicroOp* op);  // d: result; aux: AtomicDetails
-const MicroOp* copy_async(Warp& w, const MicroOp* op);  // aux: AsyncDetails
+const MicroOp* atomic(Warp& w, const MicroOp* op);       // d: result; aux: AtomicDetails
+const MicroOp* copy_async(Warp& w, const MicroOp* op);   // aux: AsyncDetails
 const MicroOp* load_matrix(Warp& w, const MicroOp* op);  // aux: MatrixAccessDetails
 const MicroOp* store_matrix(Warp& w, const MicroOp* op);
 }  // namespace memory_ops
 
-[[nodiscard]] std::uint64_t atomic_value(AtomicKind kind, AtomicType type, std::uint64_t old, std::uint64_t b, std::uint64_t c,
-                                         bool flush);
+[[nodiscard]] std::uint64_t atomic_value(AtomicKind kind, AtomicType type, std::uint64_t old,
+                                         std::uint64_t b, std::uint64_t c, bool flush);
 
 }  // namespace demarc::emulate

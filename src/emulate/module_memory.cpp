@@ -46,11 +46,13 @@ Result<ModuleMemory> place_module_memory(const ptx::Module& module, const std::s
   const auto address_of = [&](std::string_view name, bool generic, std::uint64_t& out) {
     for (const ptx::Variable& variable : module.variables) {
       if (variable.name != name) continue;
-      if (const auto at = memory.global_address.find(&variable); at != memory.global_address.end()) {
+      if (const auto at = memory.global_address.find(&variable);
+          at != memory.global_address.end()) {
         out = at->second;
         return true;
       }
-      if (const auto at = memory.constant_offset.find(&variable); at != memory.constant_offset.end()) {
+      if (const auto at = memory.constant_offset.find(&variable);
+          at != memory.constant_offset.end()) {
         out = at->second + (generic ? constant_window : 0);
         return true;
       }
@@ -62,13 +64,17 @@ Result<ModuleMemory> place_module_memory(const ptx::Module& module, const std::s
     if (variable.initialiser.empty()) continue;
     DEMARC_TRY(const ptx::InitialImage image, ptx::initial_image(module, variable));
     const bool constant = variable.space == ptx::StateSpace::constant;
-    std::byte* to = constant ? memory.constants.data() + memory.constant_offset[&variable] : memory.storage[entry.storage].data();
-    std::memcpy(to, image.bytes.data(), std::min<std::size_t>(image.bytes.size(), variable.byte_size()));
+    std::byte* to = constant ? memory.constants.data() + memory.constant_offset[&variable]
+                             : memory.storage[entry.storage].data();
+    std::memcpy(to, image.bytes.data(),
+                std::min<std::size_t>(image.bytes.size(), variable.byte_size()));
     for (const ptx::Relocation& relocation : image.relocations) {
       std::uint64_t value = 0;
       if (!address_of(relocation.symbol, relocation.is_generic, value)) {
-        return invalid_input("{}:{}: the initialiser of '{}' names '{}', whose address is not known before the launch", source,
-                             variable.line, variable.name, relocation.symbol);
+        return invalid_input(
+            "{}:{}: the initialiser of '{}' names '{}', whose address is not known before the "
+            "launch",
+            source, variable.line, variable.name, relocation.symbol);
       }
       value = (value + static_cast<std::uint64_t>(relocation.addend)) >> relocation.shift;
       std::memcpy(to + relocation.offset, &value, std::min<std::size_t>(relocation.bytes, 8));

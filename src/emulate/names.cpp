@@ -5,56 +5,80 @@ namespace demarc::emulate {
 
 const char* to_string(MemorySpace space) {
   switch (space) {
-    case MemorySpace::none: return "none";
-    case MemorySpace::global: return "global";
-    case MemorySpace::shared: return "shared";
-    case MemorySpace::local: return "local";
-    case MemorySpace::constant: return "constant";
-    case MemorySpace::param: return "param";
+    case MemorySpace::none:
+      return "none";
+    case MemorySpace::global:
+      return "global";
+    case MemorySpace::shared:
+      return "shared";
+    case MemorySpace::local:
+      return "local";
+    case MemorySpace::constant:
+      return "constant";
+    case MemorySpace::param:
+      return "param";
   }
   return "";
 }
 
 const char* to_string(AccessKind kind) {
   switch (kind) {
-    case AccessKind::none: return "none";
-    case AccessKind::load: return "load";
-    case AccessKind::store: return "store";
-    case AccessKind::atomic: return "atomic";
+    case AccessKind::none:
+      return "none";
+    case AccessKind::load:
+      return "load";
+    case AccessKind::store:
+      return "store";
+    case AccessKind::atomic:
+      return "atomic";
   }
   return "";
 }
 
 const char* to_string(InstructionSet set) {
   switch (set) {
-    case InstructionSet::automatic: return "automatic";
-    case InstructionSet::baseline: return "baseline";
-    case InstructionSet::avx2: return "avx2";
-    case InstructionSet::avx512: return "avx512";
+    case InstructionSet::automatic:
+      return "automatic";
+    case InstructionSet::baseline:
+      return "baseline";
+    case InstructionSet::avx2:
+      return "avx2";
+    case InstructionSet::avx512:
+      return "avx512";
   }
   return "";
 }
 
 const char* to_string(FindingKind kind) {
   switch (kind) {
-    case FindingKind::out_of_bounds: return "out-of-bounds access";
-    case FindingKind::misaligned: return "misaligned access";
-    case FindingKind::uninitialised_read: return "uninitialised read";
-    case FindingKind::shared_race: return "shared-memory race";
-    case FindingKind::barrier_divergence: return "barrier divergence";
-    case FindingKind::assertion: return "assertion";
-    case FindingKind::trap: return "trap";
-    case FindingKind::hang: return "hang";
-    case FindingKind::limit: return "limit exceeded";
+    case FindingKind::out_of_bounds:
+      return "out-of-bounds access";
+    case FindingKind::misaligned:
+      return "misaligned access";
+    case FindingKind::uninitialised_read:
+      return "uninitialised read";
+    case FindingKind::shared_race:
+      return "shared-memory race";
+    case FindingKind::barrier_divergence:
+      return "barrier divergence";
+    case FindingKind::assertion:
+      return "assertion";
+    case FindingKind::trap:
+      return "trap";
+    case FindingKind::hang:
+      return "hang";
+    case FindingKind::limit:
+      return "limit exceeded";
   }
   return "";
 }
 
 std::string describe(const Finding& finding, const std::string& ptx_name) {
-  std::string text = fmt::format("{}: {}:{}: {}; kernel {}, block ({},{},{}), thread ({},{},{}): {}", to_string(finding.kind),
-                                 ptx_name, finding.line, finding.instruction, finding.kernel, finding.block[0],
-                                 finding.block[1], finding.block[2], finding.thread[0], finding.thread[1], finding.thread[2],
-                                 finding.detail);
+  std::string text =
+      fmt::format("{}: {}:{}: {}; kernel {}, block ({},{},{}), thread ({},{},{}): {}",
+                  to_string(finding.kind), ptx_name, finding.line, finding.instruction,
+                  finding.kernel, finding.block[0], finding.block[1], finding.block[2],
+                  finding.thread[0], finding.thread[1], finding.thread[2], finding.detail);
   if (!finding.source.empty()) text += fmt::format(" [{}]", finding.source);
   if (finding.count > 1) text += fmt::format(" ({} times)", finding.count);
   return text;
@@ -63,20 +87,25 @@ std::string describe(const Finding& finding, const std::string& ptx_name) {
 InstructionSet widest_instruction_set() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl")) {
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
     return InstructionSet::avx512;
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) return InstructionSet::avx2;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("f16c"))
+    return InstructionSet::avx2;
 #endif
   return InstructionSet::baseline;
 }
 
 HandlerTables handler_tables(InstructionSet set) {
   switch (set) {
-    case InstructionSet::avx512: return avx512::tables();
-    case InstructionSet::avx2: return avx2::tables();
-    default: return baseline::tables();
+    case InstructionSet::avx512:
+      return avx512::tables();
+    case InstructionSet::avx2:
+      return avx2::tables();
+    default:
+      return baseline::tables();
   }
 }
 

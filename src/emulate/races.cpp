@@ -1,5 +1,6 @@
-// Shared-memory races: two warps touch the same granule between barriers, one of them writes, and not both accesses
-// are atomic. Exact for barriers of the whole block; a barrier of part of the block counts as ordering everything.
+// Shared-memory races: two warps touch the same granule between barriers, one of them writes, and
+// not both accesses are atomic. Exact for barriers of the whole block; a barrier of part of the
+// block counts as ordering everything.
 #include "machine.hpp"
 
 namespace demarc::emulate {
@@ -14,14 +15,19 @@ constexpr unsigned race_epoch_shift = 37;
 
 struct RaceView {
   std::uint64_t record;
-  [[nodiscard]] std::uint32_t instruction() const { return static_cast<std::uint32_t>(record & 0xffffff); }
+  [[nodiscard]] std::uint32_t instruction() const {
+    return static_cast<std::uint32_t>(record & 0xffffff);
+  }
   [[nodiscard]] unsigned lane() const { return static_cast<unsigned>(record >> 24) & 31U; }
-  [[nodiscard]] unsigned warp() const { return static_cast<unsigned>(record >> race_warp_shift) & 63U; }
+  [[nodiscard]] unsigned warp() const {
+    return static_cast<unsigned>(record >> race_warp_shift) & 63U;
+  }
 };
 
 }  // namespace
 
-void Block::check_race(Warp& warp, const MicroOp* op, const Access& access, std::uint32_t bytes, AccessMode mode) {
+void Block::check_race(Warp& warp, const MicroOp* op, const Access& access, std::uint32_t bytes,
+                       AccessMode mode) {
   const std::uint32_t granule = program->shared_granule;
   const std::uint32_t granules = bytes / granule;
   const std::uint64_t warp_bits = std::uint64_t{warp.index} << race_warp_shift;
@@ -38,7 +44,8 @@ void Block::check_race(Warp& warp, const MicroOp* op, const Access& access, std:
   std::uint64_t found = 0;
   unsigned found_lane = 0;
   const bool full = access.mask == full_mask && access.affine;
-  if (full && access.stride == static_cast<std::int64_t>(granule) && granules == 1 && mode != AccessMode::atomic) {
+  if (full && access.stride == static_cast<std::int64_t>(granule) && granules == 1 &&
+      mode != AccessMode::atomic) {
     std::uint64_t* const w = writes + access.addresses[0] / granule;
     std::uint64_t* const r = reads + access.addresses[0] / granule;
     const auto other = [&](std::uint64_t record) {
@@ -78,7 +85,8 @@ void Block::check_race(Warp& warp, const MicroOp* op, const Access& access, std:
       }
       const std::uint64_t record = mine | (std::uint64_t{lane} << 24);
       if (mode == AccessMode::load) {
-        const bool several = reads[g] >= epoch_start && ((reads[g] ^ mine) & (race_warp_mask | race_several)) != 0;
+        const bool several =
+            reads[g] >= epoch_start && ((reads[g] ^ mine) & (race_warp_mask | race_several)) != 0;
         reads[g] = record | (several ? race_several : 0);
       } else {
         writes[g] = record;
@@ -90,12 +98,13 @@ void Block::check_race(Warp& warp, const MicroOp* op, const Access& access, std:
   std::string who = "several threads";
   if ((found & race_several) == 0) {
     const Warp& other_warp = warps[other.warp()];
-    who = fmt::format("thread ({},{},{})", other_warp.tid[0][other.lane()], other_warp.tid[1][other.lane()],
-                      other_warp.tid[2][other.lane()]);
+    who = fmt::format("thread ({},{},{})", other_warp.tid[0][other.lane()],
+                      other_warp.tid[1][other.lane()], other_warp.tid[2][other.lane()]);
   }
   report(warp, op, found_lane, FindingKind::shared_race,
          fmt::format("shared memory at 0x{:x}: {} touched it since the last barrier at line {}: {}",
-                     access.addresses[found_lane], who, program->instructions[other.instruction()].trace.line,
+                     access.addresses[found_lane], who,
+                     program->instructions[other.instruction()].trace.line,
                      program->instructions[other.instruction()].trace.text));
 }
 

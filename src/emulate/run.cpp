@@ -19,8 +19,9 @@ std::uint64_t run_align(std::uint64_t value, std::uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
 
-// Blocks are handed out in ascending order; what they leave behind is collected in that order, too: trace chunks,
-// findings, printed text. A worker may run ahead of the collection by a bounded number of blocks.
+// Blocks are handed out in ascending order; what they leave behind is collected in that order, too:
+// trace chunks, findings, printed text. A worker may run ahead of the collection by a bounded
+// number of blocks.
 class Collector {
  public:
   Collector(TraceSink* sink, Outcome& outcome, std::size_t finding_limit)
@@ -72,10 +73,11 @@ class Collector {
 
   void add_findings(Block& block) {
     for (PendingFinding& pending : block.findings) {
-      const auto known = std::find_if(outcome_.findings.begin(), outcome_.findings.end(), [&](const Finding& finding) {
-        return finding.kind == pending.finding.kind && finding.line == pending.finding.line &&
-               finding.kernel == pending.finding.kernel;
-      });
+      const auto known = std::find_if(
+          outcome_.findings.begin(), outcome_.findings.end(), [&](const Finding& finding) {
+            return finding.kind == pending.finding.kind && finding.line == pending.finding.line &&
+                   finding.kernel == pending.finding.kernel;
+          });
       if (known != outcome_.findings.end()) {
         known->count += pending.finding.count;
       } else if (outcome_.findings.size() < finding_limit_) {
@@ -94,8 +96,9 @@ class Collector {
   Error error_;
 };
 
-void work(const Program& program, Collector& collector, std::atomic<std::uint32_t>& next, std::uint32_t blocks, TraceSink* sink,
-          bool plain_atomics, const Progress& progress, bool reports) {
+void work(const Program& program, Collector& collector, std::atomic<std::uint32_t>& next,
+          std::uint32_t blocks, TraceSink* sink, bool plain_atomics, const Progress& progress,
+          bool reports) {
   FramePool pool;
   Block block(program, pool);
   const bool tracing = sink != nullptr;
@@ -109,24 +112,26 @@ void work(const Program& program, Collector& collector, std::atomic<std::uint32_
     block.start(number, tracing, runs);
     block.run();
     collector.finish(block, number);
-    if (reports) report_progress(progress, static_cast<double>(number + 1) / blocks, program.kernel);
+    if (reports)
+      report_progress(progress, static_cast<double>(number + 1) / blocks, program.kernel);
   }
 }
 
-Result<std::vector<std::byte>> pack_parameters(const ptx::Function& kernel, const gpu::KernelLaunch& launch,
+Result<std::vector<std::byte>> pack_parameters(const ptx::Function& kernel,
+                                               const gpu::KernelLaunch& launch,
                                                const std::vector<std::uint64_t>& addresses,
                                                std::vector<std::uint32_t>& offsets) {
   if (kernel.parameters.size() != launch.arguments.size()) {
-    return invalid_input("kernel '{}' takes {} arguments, the launch gives {}", kernel.name, kernel.parameters.size(),
-                         launch.arguments.size());
+    return invalid_input("kernel '{}' takes {} arguments, the launch gives {}", kernel.name,
+                         kernel.parameters.size(), launch.arguments.size());
   }
   std::vector<std::byte> packed;
   for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
     const ptx::Variable& parameter = kernel.parameters[i];
     const std::vector<std::byte> bytes = gpu::pack_argument(launch.arguments[i], addresses);
     if (bytes.size() != parameter.byte_size()) {
-      return invalid_input("argument {} of kernel '{}' has {} bytes, the parameter '{}' has {}", i + 1, kernel.name, bytes.size(),
-                           parameter.name, parameter.byte_size());
+      return invalid_input("argument {} of kernel '{}' has {} bytes, the parameter '{}' has {}",
+                           i + 1, kernel.name, bytes.size(), parameter.name, parameter.byte_size());
     }
     packed.resize(run_align(packed.size(), std::max(parameter.alignment(), 1U)));
     offsets.push_back(static_cast<std::uint32_t>(packed.size()));
@@ -143,14 +148,16 @@ void fill_thread_ids(Program& program) {
   const std::uint32_t warps = program.warps();
   program.tids.resize(std::size_t{warps} * 3 * warp_size);
   for (std::uint32_t thread = 0; thread < warps * warp_size; ++thread) {
-    std::uint32_t* at = program.tids.data() + std::size_t{thread / warp_size} * 3 * warp_size + thread % warp_size;
+    std::uint32_t* at =
+        program.tids.data() + std::size_t{thread / warp_size} * 3 * warp_size + thread % warp_size;
     at[0] = thread % program.block[0];
     at[warp_size] = thread / program.block[0] % program.block[1];
     at[2 * warp_size] = thread / program.block[0] / program.block[1];
   }
 }
 
-TraceHeader header_of(const Program& program, const gpu::Launch& launch, const gpu::KernelLaunch& kernel,
+TraceHeader header_of(const Program& program, const gpu::Launch& launch,
+                      const gpu::KernelLaunch& kernel,
                       const std::vector<std::uint64_t>& addresses) {
   TraceHeader header;
   header.kernel = program.kernel;
@@ -158,17 +165,20 @@ TraceHeader header_of(const Program& program, const gpu::Launch& launch, const g
   header.block = program.block;
   header.shared_bytes = program.shared_bytes;
   header.instructions.reserve(program.instructions.size());
-  for (const CodeInstruction& instruction : program.instructions) header.instructions.push_back(instruction.trace);
+  for (const CodeInstruction& instruction : program.instructions)
+    header.instructions.push_back(instruction.trace);
   for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
     const auto* use = std::get_if<gpu::BufferUse>(&kernel.arguments[i]);
     if (use == nullptr) continue;
-    header.buffers.push_back({addresses[use->buffer], launch.buffers[use->buffer].bytes, static_cast<std::uint32_t>(i)});
+    header.buffers.push_back(
+        {addresses[use->buffer], launch.buffers[use->buffer].bytes, static_cast<std::uint32_t>(i)});
   }
   return header;
 }
 
-Result<void> run_kernel(const ptx::Module& module, const gpu::Launch& launch, const gpu::KernelLaunch& kernel_launch,
-                        ModuleMemory& module_memory, std::vector<Region>& buffer_regions, const Options& options,
+Result<void> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
+                        const gpu::KernelLaunch& kernel_launch, ModuleMemory& module_memory,
+                        std::vector<Region>& buffer_regions, const Options& options,
                         TraceSink* sink, Outcome& outcome) {
   const ptx::Function* kernel = module.find_function(kernel_launch.kernel);
   if (kernel == nullptr || !kernel->is_entry) {
@@ -183,7 +193,8 @@ Result<void> run_kernel(const ptx::Module& module, const gpu::Launch& launch, co
   request.dynamic_shared_bytes = kernel_launch.dynamic_shared_bytes;
   request.source = options.source;
   request.tables = handler_tables(outcome.instruction_set);
-  DEMARC_TRY(request.parameters, pack_parameters(*kernel, kernel_launch, outcome.addresses, request.parameter_offsets));
+  DEMARC_TRY(request.parameters,
+             pack_parameters(*kernel, kernel_launch, outcome.addresses, request.parameter_offsets));
   DEMARC_TRY(const std::unique_ptr<Program> program, lower(request));
   program->check_races = options.check_races && program->shared_bytes > 0;
   program->check_uninitialised = options.check_uninitialised;
@@ -191,7 +202,8 @@ Result<void> run_kernel(const ptx::Module& module, const gpu::Launch& launch, co
   fill_thread_ids(*program);
   program->regions = module_memory.regions;
   program->regions.insert(program->regions.end(), buffer_regions.begin(), buffer_regions.end());
-  std::sort(program->regions.begin(), program->regions.end(), [](const Region& a, const Region& b) { return a.low < b.low; });
+  std::sort(program->regions.begin(), program->regions.end(),
+            [](const Region& a, const Region& b) { return a.low < b.low; });
   program->constant_region.high = program->constants.size();
   program->constant_region.delta = reinterpret_cast<std::uint64_t>(program->constants.data());
   program->constant_region.writable = false;
@@ -200,7 +212,9 @@ Result<void> run_kernel(const ptx::Module& module, const gpu::Launch& launch, co
   program->parameter_region.writable = false;
 
   const std::uint64_t blocks = kernel_launch.grid.count();
-  if (blocks > 0xffffffffU) return invalid_input("kernel '{}': a grid of {} blocks; the limit is 2^32 - 1", kernel->name, blocks);
+  if (blocks > 0xffffffffU)
+    return invalid_input("kernel '{}': a grid of {} blocks; the limit is 2^32 - 1", kernel->name,
+                         blocks);
   if (sink != nullptr) {
     DEMARC_CHECK(sink->begin_kernel(header_of(*program, launch, kernel_launch, outcome.addresses)));
   }
@@ -209,7 +223,8 @@ Result<void> run_kernel(const ptx::Module& module, const gpu::Launch& launch, co
   statistics.blocks = blocks;
   statistics.warps = blocks * program->warps();
   outcome.kernels.push_back(statistics);
-  unsigned threads = options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+  unsigned threads =
+      options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
   threads = static_cast<unsigned>(std::min<std::uint64_t>(threads, blocks));
   if (program->ordered) {
     outcome.ordered_kernels.push_back(program->kernel);
@@ -220,13 +235,15 @@ Result<void> run_kernel(const ptx::Module& module, const gpu::Launch& launch, co
   Collector collector(sink, outcome, options.finding_limit);
   std::atomic<std::uint32_t> next{0};
   const auto worker = [&](bool reports) {
-    work(*program, collector, next, static_cast<std::uint32_t>(blocks), sink, threads == 1, options.progress, reports);
+    work(*program, collector, next, static_cast<std::uint32_t>(blocks), sink, threads == 1,
+         options.progress, reports);
   };
   std::vector<std::thread> others;
   for (unsigned i = 1; i < threads; ++i) others.emplace_back(worker, false);
   worker(true);
   for (std::thread& other : others) other.join();
-  outcome.kernels.back().seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  outcome.kernels.back().seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (collector.failed()) return tl::unexpected(collector.error());
   if (sink != nullptr) DEMARC_CHECK(sink->end_kernel());
   return {};
@@ -234,33 +251,38 @@ Result<void> run_kernel(const ptx::Module& module, const gpu::Launch& launch, co
 
 }  // namespace
 
-Result<Outcome> run_on(const ptx::Module& module, const gpu::Launch& launch, gpu::Memory memory, const Options& options,
-                       TraceSink* sink) {
+Result<Outcome> run_on(const ptx::Module& module, const gpu::Launch& launch, gpu::Memory memory,
+                       const Options& options, TraceSink* sink) {
   DEMARC_CHECK(gpu::validate(launch));
   Outcome outcome;
   outcome.addresses = gpu::default_addresses(launch);
   outcome.buffers = std::move(memory);
-  outcome.instruction_set =
-      options.instruction_set == InstructionSet::automatic ? widest_instruction_set() : options.instruction_set;
+  outcome.instruction_set = options.instruction_set == InstructionSet::automatic
+                                ? widest_instruction_set()
+                                : options.instruction_set;
   if (outcome.instruction_set > widest_instruction_set()) {
-    return missing_capability("this CPU has no {}; the widest is {}", to_string(outcome.instruction_set),
+    return missing_capability("this CPU has no {}; the widest is {}",
+                              to_string(outcome.instruction_set),
                               to_string(widest_instruction_set()));
   }
   if (outcome.buffers.size() != launch.buffers.size()) {
-    return invalid_input("the launch has {} buffers, {} contents were given", launch.buffers.size(), outcome.buffers.size());
+    return invalid_input("the launch has {} buffers, {} contents were given", launch.buffers.size(),
+                         outcome.buffers.size());
   }
   std::vector<Region> regions;
   std::deque<std::vector<std::uint8_t>> shadows;
   for (std::size_t i = 0; i < outcome.buffers.size(); ++i) {
     if (outcome.buffers[i].size() != launch.buffers[i].bytes) {
-      return invalid_input("buffer {} has {} bytes, its content {}", i, launch.buffers[i].bytes, outcome.buffers[i].size());
+      return invalid_input("buffer {} has {} bytes, its content {}", i, launch.buffers[i].bytes,
+                           outcome.buffers[i].size());
     }
     Region region;
     region.low = outcome.addresses[i];
     region.high = region.low + outcome.buffers[i].size();
     region.delta = reinterpret_cast<std::uint64_t>(outcome.buffers[i].data()) - region.low;
-    const bool blank = std::find(options.uninitialised_buffers.begin(), options.uninitialised_buffers.end(), i) !=
-                       options.uninitialised_buffers.end();
+    const bool blank =
+        std::find(options.uninitialised_buffers.begin(), options.uninitialised_buffers.end(), i) !=
+        options.uninitialised_buffers.end();
     if (blank && options.check_uninitialised) {
       shadows.emplace_back(outcome.buffers[i].size());
       region.shadow = shadows.back().data();
@@ -269,13 +291,15 @@ Result<Outcome> run_on(const ptx::Module& module, const gpu::Launch& launch, gpu
   }
   DEMARC_TRY(ModuleMemory module_memory, place_module_memory(module, options.source));
   for (const gpu::KernelLaunch& kernel : launch.kernels) {
-    DEMARC_CHECK(run_kernel(module, launch, kernel, module_memory, regions, options, sink, outcome));
+    DEMARC_CHECK(
+        run_kernel(module, launch, kernel, module_memory, regions, options, sink, outcome));
   }
   if (sink != nullptr) DEMARC_CHECK(sink->end());
   return outcome;
 }
 
-Result<Outcome> run(const ptx::Module& module, const gpu::Launch& launch, const Options& options, TraceSink* sink) {
+Result<Outcome> run(const ptx::Module& module, const gpu::Launch& launch, const Options& options,
+                    TraceSink* sink) {
   DEMARC_CHECK(gpu::validate(launch));
   const auto addresses = gpu::default_addresses(launch);
   DEMARC_TRY(gpu::Memory memory, gpu::initial_memory(launch, addresses));

@@ -60,12 +60,15 @@ void TraceCoder::encode(std::span<const std::uint64_t> words, std::string& out) 
     if (mask != 0) put_integer(out, mask);
     std::uint64_t& last = last_[std::min<std::size_t>(id, last_.size() - 1)];
     switch (kind) {
-      case trace_detail::kind_run: put_integer(out, words[at++]); break;
+      case trace_detail::kind_run:
+        put_integer(out, words[at++]);
+        break;
       case trace_detail::kind_affine:
         put_signed(out, words[at] - last);
         last = words[at++];
         put_integer(out, words[at] >> 56);
-        put_signed(out, static_cast<std::uint64_t>(static_cast<std::int64_t>(words[at++] << 8) >> 8));
+        put_signed(out,
+                   static_cast<std::uint64_t>(static_cast<std::int64_t>(words[at++] << 8) >> 8));
         break;
       case trace_detail::kind_scattered: {
         put_integer(out, words[at++]);
@@ -78,7 +81,8 @@ void TraceCoder::encode(std::span<const std::uint64_t> words, std::string& out) 
         }
         break;
       }
-      default: break;
+      default:
+        break;
     }
   }
 }
@@ -94,10 +98,13 @@ Result<void> TraceCoder::decode(std::string_view bytes, std::vector<std::uint64_
     if (kind != trace_detail::kind_warp && id >= last_.size()) {
       return invalid_input("byte {}: instruction {} of {}", in.at, id, last_.size() - 1);
     }
-    words.push_back(trace_detail::head(kind, static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(mask)));
+    words.push_back(
+        trace_detail::head(kind, static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(mask)));
     std::uint64_t& last = last_[std::min<std::size_t>(id, last_.size() - 1)];
     switch (kind) {
-      case trace_detail::kind_run: words.push_back(in.integer()); break;
+      case trace_detail::kind_run:
+        words.push_back(in.integer());
+        break;
       case trace_detail::kind_affine: {
         last += in.signed_integer();
         words.push_back(last);
@@ -116,7 +123,8 @@ Result<void> TraceCoder::decode(std::string_view bytes, std::vector<std::uint64_
         }
         break;
       }
-      default: break;
+      default:
+        break;
     }
   }
   if (in.failed) return invalid_input("it ends in the middle of a record");

@@ -1,5 +1,5 @@
-// The bytes of a trace file's chunks: variable-length integers, addresses as distances from the last access of the
-// same instruction. docs/trace-format.md describes them.
+// The bytes of a trace file's chunks: variable-length integers, addresses as distances from the
+// last access of the same instruction. docs/trace-format.md describes them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace demarc::emulate {
 
-// One chunk each way. A coder lives as long as a kernel's chunks; encoder and decoder must see the same chunks.
+// One chunk each way. A coder lives as long as a kernel's chunks; encoder and decoder must see the
+// same chunks.
 class TraceCoder {
  public:
   explicit TraceCoder(std::size_t instructions) : last_(instructions + 1, 0) {}

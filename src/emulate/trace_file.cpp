@@ -15,7 +15,13 @@ namespace {
 constexpr char trace_magic[8] = {'D', 'M', 'R', 'C', 'T', 'R', 'C', '1'};
 
 // Records of the compressed stream: a tag, a length, that many bytes.
-enum class TraceTag : std::uint8_t { kernel = 1, chunk = 2, last_chunk = 3, kernel_end = 4, end = 5 };
+enum class TraceTag : std::uint8_t {
+  kernel = 1,
+  chunk = 2,
+  last_chunk = 3,
+  kernel_end = 4,
+  end = 5
+};
 
 void put_u32(std::string& out, std::uint32_t value) {
   for (unsigned shift = 0; shift < 32; shift += 8) out += static_cast<char>(value >> shift);
@@ -23,7 +29,8 @@ void put_u32(std::string& out, std::uint32_t value) {
 
 std::uint32_t get_u32(const char* bytes) {
   std::uint32_t value = 0;
-  for (unsigned i = 0; i < 4; ++i) value |= std::uint32_t{static_cast<std::uint8_t>(bytes[i])} << (8 * i);
+  for (unsigned i = 0; i < 4; ++i)
+    value |= std::uint32_t{static_cast<std::uint8_t>(bytes[i])} << (8 * i);
   return value;
 }
 
@@ -46,7 +53,8 @@ std::string header_json(const TraceHeader& header) {
   json["instructions"] = std::move(instructions);
   Json buffers = Json::array();
   for (const TraceBuffer& buffer : header.buffers) {
-    buffers.push_back({{"address", buffer.address}, {"bytes", buffer.bytes}, {"argument", buffer.argument}});
+    buffers.push_back(
+        {{"address", buffer.address}, {"bytes", buffer.bytes}, {"argument", buffer.argument}});
   }
   json["buffers"] = std::move(buffers);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -54,7 +62,8 @@ std::string header_json(const TraceHeader& header) {
 
 Result<std::array<std::uint32_t, 3>> read_dimensions(const Json& value, const std::string& where) {
   std::array<std::uint32_t, 3> out{};
-  if (!value.is_array() || value.size() != 3) return invalid_input("{}: must be three numbers", where);
+  if (!value.is_array() || value.size() != 3)
+    return invalid_input("{}: must be three numbers", where);
   for (std::size_t i = 0; i < 3; ++i) {
     if (!value[i].is_number_unsigned()) return invalid_input("{}: must be three numbers", where);
     out[i] = value[i].get<std::uint32_t>();
@@ -67,7 +76,8 @@ Result<TraceHeader> read_header(std::string_view text, const std::string& where)
   DEMARC_TRY(JsonObject root, JsonObject::of(json, where));
   TraceHeader header;
   DEMARC_TRY(const std::string schema, root.string("schema"));
-  if (schema != "demarc-trace-1") return invalid_input("{}: schema '{}'; this version reads 'demarc-trace-1'", where, schema);
+  if (schema != "demarc-trace-1")
+    return invalid_input("{}: schema '{}'; this version reads 'demarc-trace-1'", where, schema);
   DEMARC_TRY(header.kernel, root.string("kernel"));
   DEMARC_TRY(const Json* grid, root.array("grid"));
   DEMARC_TRY(header.grid, read_dimensions(*grid, where + ": grid"));
@@ -85,11 +95,13 @@ Result<TraceHeader> read_header(std::string_view text, const std::string& where)
     DEMARC_TRY(instruction.text, object.string("text"));
     DEMARC_TRY(const std::string space, object.string("space"));
     for (unsigned i = 0; i <= static_cast<unsigned>(MemorySpace::param); ++i) {
-      if (space == to_string(static_cast<MemorySpace>(i))) instruction.space = static_cast<MemorySpace>(i);
+      if (space == to_string(static_cast<MemorySpace>(i)))
+        instruction.space = static_cast<MemorySpace>(i);
     }
     DEMARC_TRY(const std::string kind, object.string("kind"));
     for (unsigned i = 0; i <= static_cast<unsigned>(AccessKind::atomic); ++i) {
-      if (kind == to_string(static_cast<AccessKind>(i))) instruction.kind = static_cast<AccessKind>(i);
+      if (kind == to_string(static_cast<AccessKind>(i)))
+        instruction.kind = static_cast<AccessKind>(i);
     }
     DEMARC_TRY(const std::int64_t bytes, object.integer("bytes", 0, 4096));
     instruction.bytes = static_cast<std::uint32_t>(bytes);
@@ -139,8 +151,10 @@ struct TraceFileWriter::State {
     temporary = path;
     temporary += fmt::format(".{}.part", ::getpid());
     file.reset(std::fopen(temporary.c_str(), "wb"));
-    if (!file) return invalid_input("{}: cannot be written: {}", temporary.string(), std::strerror(errno));
-    if (std::fwrite(trace_magic, 1, sizeof trace_magic, file.get()) != sizeof trace_magic) return write_error();
+    if (!file)
+      return invalid_input("{}: cannot be written: {}", temporary.string(), std::strerror(errno));
+    if (std::fwrite(trace_magic, 1, sizeof trace_magic, file.get()) != sizeof trace_magic)
+      return write_error();
     out.resize(ZSTD_CStreamOutSize());
     return {};
   }
@@ -154,8 +168,10 @@ struct TraceFileWriter::State {
     for (;;) {
       ZSTD_outBuffer output{out.data(), out.size(), 0};
       const std::size_t left = ZSTD_compressStream2(context, &output, &input, mode);
-      if (ZSTD_isError(left) != 0) return invalid_input("{}: compression: {}", path.string(), ZSTD_getErrorName(left));
-      if (output.pos > 0 && std::fwrite(out.data(), 1, output.pos, file.get()) != output.pos) return write_error();
+      if (ZSTD_isError(left) != 0)
+        return invalid_input("{}: compression: {}", path.string(), ZSTD_getErrorName(left));
+      if (output.pos > 0 && std::fwrite(out.data(), 1, output.pos, file.get()) != output.pos)
+        return write_error();
       if (mode == ZSTD_e_end ? left == 0 : input.pos == input.size) return {};
     }
   }
@@ -169,7 +185,8 @@ struct TraceFileWriter::State {
   }
 };
 
-TraceFileWriter::TraceFileWriter(std::filesystem::path path, int compression_level) : state_(std::make_unique<State>()) {
+TraceFileWriter::TraceFileWriter(std::filesystem::path path, int compression_level)
+    : state_(std::make_unique<State>()) {
   state_->path = std::move(path);
   ZSTD_CCtx_setParameter(state_->context, ZSTD_c_compressionLevel, compression_level);
   ZSTD_CCtx_setParameter(state_->context, ZSTD_c_checksumFlag, 1);
@@ -203,7 +220,9 @@ Result<void> TraceFileWriter::end() {
   state_->file.reset();
   std::error_code failure;
   std::filesystem::rename(state_->temporary, state_->path, failure);
-  if (failure) return invalid_input("{}: cannot be put in place: {}", state_->path.string(), failure.message());
+  if (failure)
+    return invalid_input("{}: cannot be put in place: {}", state_->path.string(),
+                         failure.message());
   state_->complete = true;
   return {};
 }
@@ -213,7 +232,8 @@ namespace {
 // The compressed part of a trace file, read piece by piece.
 class TraceStream {
  public:
-  TraceStream(std::FILE* file, std::string name) : file_(file), name_(std::move(name)), input_(ZSTD_DStreamInSize()) {}
+  TraceStream(std::FILE* file, std::string name)
+      : file_(file), name_(std::move(name)), input_(ZSTD_DStreamInSize()) {}
   ~TraceStream() { ZSTD_freeDCtx(context_); }
   TraceStream(const TraceStream&) = delete;
   TraceStream& operator=(const TraceStream&) = delete;
@@ -233,8 +253,10 @@ class TraceStream {
         const std::size_t before = output.pos;
         const bool exhausted = buffer_.size == 0;
         const std::size_t result = ZSTD_decompressStream(context_, &output, &buffer_);
-        if (ZSTD_isError(result) != 0) return invalid_input("{}: damaged: {}", name_, ZSTD_getErrorName(result));
-        if (exhausted && output.pos == before) return invalid_input("{}: truncated: the trace ends too early", name_);
+        if (ZSTD_isError(result) != 0)
+          return invalid_input("{}: damaged: {}", name_, ZSTD_getErrorName(result));
+        if (exhausted && output.pos == before)
+          return invalid_input("{}: truncated: the trace ends too early", name_);
       }
     }
     return {};
@@ -254,8 +276,10 @@ Result<void> read_trace(const std::filesystem::path& path, TraceSink& sink) {
   const OwnedFile file(std::fopen(path.c_str(), "rb"));
   if (!file) return invalid_input("{}: cannot be read: {}", path.string(), std::strerror(errno));
   char magic[sizeof trace_magic] = {};
-  if (std::fread(magic, 1, sizeof magic, file.get()) != sizeof magic || std::memcmp(magic, trace_magic, sizeof magic) != 0) {
-    return invalid_input("{}: no trace of this program (it does not start with DMRCTRC1)", path.string());
+  if (std::fread(magic, 1, sizeof magic, file.get()) != sizeof magic ||
+      std::memcmp(magic, trace_magic, sizeof magic) != 0) {
+    return invalid_input("{}: no trace of this program (it does not start with DMRCTRC1)",
+                         path.string());
   }
   TraceStream stream(file.get(), path.string());
   std::unique_ptr<TraceCoder> coder;
@@ -274,7 +298,8 @@ Result<void> read_trace(const std::filesystem::path& path, TraceSink& sink) {
       }
       case TraceTag::chunk:
       case TraceTag::last_chunk: {
-        if (record.size() < 4 || !coder) return invalid_input("{}: damaged: a chunk without its kernel", path.string());
+        if (record.size() < 4 || !coder)
+          return invalid_input("{}: damaged: a chunk without its kernel", path.string());
         words.clear();
         if (auto decoded = coder->decode(std::string_view(record).substr(4), words); !decoded) {
           return invalid_input("{}: damaged chunk: {}", path.string(), decoded.error().message);
@@ -286,9 +311,14 @@ Result<void> read_trace(const std::filesystem::path& path, TraceSink& sink) {
         DEMARC_CHECK(sink.consume(chunk));
         break;
       }
-      case TraceTag::kernel_end: DEMARC_CHECK(sink.end_kernel()); break;
-      case TraceTag::end: return sink.end();
-      default: return invalid_input("{}: damaged: record of kind {}", path.string(), static_cast<unsigned>(tag));
+      case TraceTag::kernel_end:
+        DEMARC_CHECK(sink.end_kernel());
+        break;
+      case TraceTag::end:
+        return sink.end();
+      default:
+        return invalid_input("{}: damaged: record of kind {}", path.string(),
+                             static_cast<unsigned>(tag));
     }
   }
 }

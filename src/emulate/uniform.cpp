@@ -11,8 +11,10 @@ using ptx::OperandKind;
 
 namespace {
 
-// Instructions whose result is a function of their operands alone and that can write a uniform slot.
-bool uniform_opcode(const ptx::Module& module, const ptx::Function& function, const ptx::Instruction& instruction) {
+// Instructions whose result is a function of their operands alone and that can write a uniform
+// slot.
+bool uniform_opcode(const ptx::Module& module, const ptx::Function& function,
+                    const ptx::Instruction& instruction) {
   const ptx::Mnemonic& words = module.mnemonic(instruction);
   if (!words.understood) return false;
   switch (instruction.opcode) {
@@ -34,19 +36,24 @@ bool uniform_opcode(const ptx::Module& module, const ptx::Function& function, co
     case Opcode::shl:
     case Opcode::shr:
     case Opcode::cvt:
-    case Opcode::cvta: return !words.has(ptx::Modifier::cc);
+    case Opcode::cvta:
+      return !words.has(ptx::Modifier::cc);
     case Opcode::mov: {
       const auto operands = function.body.operands_of(instruction);
-      return operands[0].kind == OperandKind::reg && operands[1].kind != OperandKind::vector && words.type() != ptx::Type::b128;
+      return operands[0].kind == OperandKind::reg && operands[1].kind != OperandKind::vector &&
+             words.type() != ptx::Type::b128;
     }
-    case Opcode::setp: return true;
+    case Opcode::setp:
+      return true;
     case Opcode::ld: {
       if (words.vector_width > 1 || ptx::byte_size(words.type()) > 8) return false;
       const ptx::Operand& address = function.body.operands_of(instruction)[1];
-      const bool parameter = words.space == ptx::StateSpace::param && function.is_entry && address.base == ptx::Base::parameter;
+      const bool parameter = words.space == ptx::StateSpace::param && function.is_entry &&
+                             address.base == ptx::Base::parameter;
       return parameter || words.space == ptx::StateSpace::constant;
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -66,8 +73,10 @@ bool uniform_special(ptx::SpecialRegister which) {
     case SpecialRegister::nsmid:
     case SpecialRegister::gridid:
     case SpecialRegister::warp_sz:
-    case SpecialRegister::dynamic_smem_size: return true;
-    default: return false;
+    case SpecialRegister::dynamic_smem_size:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -76,7 +85,7 @@ struct Influence {
   std::uint32_t block = 0;
   std::vector<bool> region;  // by basic block
   bool one_sided = false;    // the other side leads straight to the meeting point
-  bool repeats = false;      // the branch lies in its own region: lanes may stay for different times
+  bool repeats = false;  // the branch lies in its own region: lanes may stay for different times
 };
 
 class Analysis {
@@ -98,7 +107,7 @@ class Analysis {
   const ptx::Body& body_;
   const ptx::Cfg& cfg_;
   std::vector<std::vector<std::uint32_t>> definitions_;  // by register: instructions
-  std::vector<std::vector<std::uint32_t>> uses_;         // by register: instructions, guards included
+  std::vector<std::vector<std::uint32_t>> uses_;  // by register: instructions, guards included
   std::vector<bool> uniform_;
   std::vector<Influence> divergent_;
 };
@@ -109,7 +118,8 @@ void Analysis::collect() {
   for (std::uint32_t i = 0; i < body_.instructions.size(); ++i) {
     const ptx::Instruction& instruction = body_.instructions[i];
     if (!cfg_.reachable(cfg_.block_of(i))) continue;
-    ptx::for_each_written(body_, instruction, [&](std::uint32_t reg) { definitions_[reg].push_back(i); });
+    ptx::for_each_written(body_, instruction,
+                          [&](std::uint32_t reg) { definitions_[reg].push_back(i); });
     ptx::for_each_read(body_, instruction, [&](std::uint32_t reg) { uses_[reg].push_back(i); });
   }
 }
@@ -144,9 +154,11 @@ Influence Analysis::influence_of(std::uint32_t block) const {
 
 bool Analysis::sources_uniform(const ptx::Instruction& instruction) const {
   bool uniform = true;
-  ptx::for_each_read(body_, instruction, [&](std::uint32_t reg) { uniform = uniform && uniform_[reg]; });
+  ptx::for_each_read(body_, instruction,
+                     [&](std::uint32_t reg) { uniform = uniform && uniform_[reg]; });
   for (const ptx::Operand& operand : body_.operands_of(instruction)) {
-    if (operand.kind == OperandKind::special) uniform = uniform && uniform_special(static_cast<ptx::SpecialRegister>(operand.index));
+    if (operand.kind == OperandKind::special)
+      uniform = uniform && uniform_special(static_cast<ptx::SpecialRegister>(operand.index));
     // Local variables and parameters of functions are per thread.
     if (operand.kind == OperandKind::symbol && operand.base == ptx::Base::variable &&
         body_.variables[operand.index].space == ptx::StateSpace::param) {
@@ -219,7 +231,8 @@ void Analysis::find_zeroed(UniformRegisters& out) const {
       const std::uint32_t b = order[n];
       for (std::size_t w = 0; w < words; ++w) {
         std::uint64_t leaving = 0;
-        for (const std::uint32_t successor : blocks[b].successors) leaving |= live[successor * words + w];
+        for (const std::uint32_t successor : blocks[b].successors)
+          leaving |= live[successor * words + w];
         const std::uint64_t entering = used[b * words + w] | (leaving & ~killed[b * words + w]);
         if (entering != live[b * words + w]) {
           live[b * words + w] = entering;
@@ -229,7 +242,8 @@ void Analysis::find_zeroed(UniformRegisters& out) const {
     }
   }
   out.zeroed.resize(count);
-  for (std::size_t reg = 0; reg < count; ++reg) out.zeroed[reg] = ((live[reg / 64] >> (reg % 64)) & 1U) != 0;
+  for (std::size_t reg = 0; reg < count; ++reg)
+    out.zeroed[reg] = ((live[reg / 64] >> (reg % 64)) & 1U) != 0;
 }
 
 UniformRegisters Analysis::run() {
@@ -247,7 +261,8 @@ UniformRegisters Analysis::run() {
     bool possible = true;
     for (const std::uint32_t definition : definitions_[reg]) {
       const ptx::Instruction& instruction = body_.instructions[definition];
-      possible = possible && instruction.predicate == ptx::no_index && uniform_opcode(module_, function_, instruction);
+      possible = possible && instruction.predicate == ptx::no_index &&
+                 uniform_opcode(module_, function_, instruction);
     }
     if (!possible) continue;
     uniform_[reg] = true;
@@ -260,10 +275,12 @@ UniformRegisters Analysis::run() {
     changed = false;
     for (std::uint32_t b = 0; b < cfg_.blocks().size(); ++b) {
       const ptx::BasicBlock& block = cfg_.blocks()[b];
-      if (is_divergent[b] || block.count == 0 || block.successors.size() < 2 || !cfg_.reachable(b)) continue;
+      if (is_divergent[b] || block.count == 0 || block.successors.size() < 2 || !cfg_.reachable(b))
+        continue;
       const ptx::Instruction& last = body_.instructions[block.first + block.count - 1];
       bool uniform = last.predicate == ptx::no_index || uniform_[last.predicate];
-      ptx::for_each_read(body_, last, [&](std::uint32_t reg) { uniform = uniform && uniform_[reg]; });
+      ptx::for_each_read(body_, last,
+                         [&](std::uint32_t reg) { uniform = uniform && uniform_[reg]; });
       if (uniform) continue;
       is_divergent[b] = true;
       divergent_.push_back(influence_of(b));
@@ -286,7 +303,8 @@ UniformRegisters Analysis::run() {
 
 }  // namespace
 
-UniformRegisters find_uniform_registers(const ptx::Module& module, const ptx::Function& function, const ptx::Cfg& cfg) {
+UniformRegisters find_uniform_registers(const ptx::Module& module, const ptx::Function& function,
+                                        const ptx::Cfg& cfg) {
   return Analysis(module, function, cfg).run();
 }
 

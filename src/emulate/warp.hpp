@@ -1,5 +1,6 @@
-// The machine that micro-ops run on. A register is 32 lanes side by side (a vector slot, 32 * size bytes) or, where
-// all lanes provably hold the same value, one 8-byte uniform slot. Predicates are 32-bit masks.
+// The machine that micro-ops run on. A register is 32 lanes side by side (a vector slot, 32 * size
+// bytes) or, where all lanes provably hold the same value, one 8-byte uniform slot. Predicates are
+// 32-bit masks.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,8 @@ struct MicroOp;
 class Block;
 struct Program;
 
-// Executes one micro-op and returns the next, or null when the warp stops for now (Warp::state says why).
+// Executes one micro-op and returns the next, or null when the warp stops for now (Warp::state says
+// why).
 using Handler = const MicroOp* (*)(Warp&, const MicroOp*);
 
 // Operand bits of MicroOp::uniform: operand i is a uniform slot. Bit 7: the destination is.
@@ -41,7 +43,7 @@ struct alignas(64) MicroOp {
   std::uint64_t imm = 0;
   const void* aux = nullptr;  // details of rare micro-ops; owned by the Program
   std::uint32_t target = 0;   // micro-op index
-  std::uint32_t join = 0;     // micro-op index of the reconvergence point, no_join when there is none
+  std::uint32_t join = 0;  // micro-op index of the reconvergence point, no_join when there is none
   std::uint32_t instruction = 0;
   std::uint8_t uniform = 0;
   std::uint8_t bytes = 0;  // of one element in memory
@@ -58,13 +60,14 @@ inline constexpr std::uint32_t no_join = ~std::uint32_t{0};
 struct Region {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
-  std::uint64_t delta = 0;        // added modulo 2^64
-  std::uint8_t* shadow = nullptr;  // one byte per byte, non-zero when written; null: all initialised
+  std::uint64_t delta = 0;  // added modulo 2^64
+  std::uint8_t* shadow =
+      nullptr;  // one byte per byte, non-zero when written; null: all initialised
   bool writable = true;
 };
 
 struct StackEntry {
-  std::uint32_t pc = 0;    // micro-op index to go on at
+  std::uint32_t pc = 0;  // micro-op index to go on at
   std::uint32_t join = no_join;
   Mask mask = 0;
   bool call = false;  // a return point: `frame` and `local_top` are restored when it is reached
@@ -91,12 +94,13 @@ struct alignas(64) Warp {
   bool plain_atomics = true;  // no other thread touches global memory
   WarpState state = WarpState::ready;
 
-  Mask live = 0;  // lanes that have not exited
+  Mask live = 0;            // lanes that have not exited
   std::uint32_t index = 0;  // in the block
   std::uint32_t resume = 0;
-  std::uint32_t local_base = 0;   // offset of the current function's locals in the thread's local memory
-  std::uint32_t function = 0;     // whose frame it is
-  std::uint32_t carry = 0;  // condition code of add.cc and its kin, a mask
+  std::uint32_t local_base =
+      0;  // offset of the current function's locals in the thread's local memory
+  std::uint32_t function = 0;        // whose frame it is
+  std::uint32_t carry = 0;           // condition code of add.cc and its kin, a mask
   const std::uint32_t* tid[3] = {};  // 32 values each
   std::vector<StackEntry> stack;     // below the top; the top itself is (mask, top_join)
   std::uint32_t top_join = no_join;

@@ -12,11 +12,15 @@ namespace demarc::emulate {
 unsigned matrix_bits(MatrixType type) {
   switch (type) {
     case MatrixType::f16:
-    case MatrixType::bf16: return 16;
+    case MatrixType::bf16:
+      return 16;
     case MatrixType::s8:
-    case MatrixType::u8: return 8;
-    case MatrixType::f64: return 64;
-    default: return 32;
+    case MatrixType::u8:
+      return 8;
+    case MatrixType::f64:
+      return 64;
+    default:
+      return 32;
   }
 }
 
@@ -24,11 +28,14 @@ unsigned elements_of_a(const MatrixDetails& shape) {
   const unsigned elements = shape.m * shape.k / warp_size;
   switch (shape.a_type) {
     case MatrixType::f16:
-    case MatrixType::bf16: return shape.m == 16 && shape.n == 8 && (shape.k == 8 || shape.k == 16) ? elements : 0;
-    case MatrixType::tf32: return shape.m == 16 && shape.n == 8 && (shape.k == 4 || shape.k == 8) ? elements : 0;
+    case MatrixType::bf16:
+      return shape.m == 16 && shape.n == 8 && (shape.k == 8 || shape.k == 16) ? elements : 0;
+    case MatrixType::tf32:
+      return shape.m == 16 && shape.n == 8 && (shape.k == 4 || shape.k == 8) ? elements : 0;
     case MatrixType::f64:
       return (shape.m == 8 && shape.n == 8 && shape.k == 4) ||
-                     (shape.m == 16 && shape.n == 8 && (shape.k == 4 || shape.k == 8 || shape.k == 16))
+                     (shape.m == 16 && shape.n == 8 &&
+                      (shape.k == 4 || shape.k == 8 || shape.k == 16))
                  ? elements
                  : 0;
     case MatrixType::s8:
@@ -37,7 +44,8 @@ unsigned elements_of_a(const MatrixDetails& shape) {
                      (shape.m == 16 && shape.n == 8 && (shape.k == 16 || shape.k == 32))
                  ? elements
                  : 0;
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
@@ -45,8 +53,8 @@ unsigned elements_of_b(const MatrixDetails& shape) {
   return shape.k * shape.n / warp_size;
 }
 
-// One lane's elements lie side by side in a 32-bit register; consecutive groups alternate between the upper and the
-// lower eight rows (where there are 16), then move on along k.
+// One lane's elements lie side by side in a 32-bit register; consecutive groups alternate between
+// the upper and the lower eight rows (where there are 16), then move on along k.
 FragmentPlace place_in_a(const MatrixDetails& shape, unsigned lane, unsigned i) {
   const unsigned together = std::max(32 / matrix_bits(shape.a_type), 1U);
   const unsigned group = lane / 4;
@@ -72,9 +80,13 @@ namespace warp_ops {
 
 namespace {
 
-std::uint64_t get(Warp& w, const WarpDetails& details, unsigned operand, unsigned width, unsigned lane) {
+std::uint64_t get(Warp& w, const WarpDetails& details, unsigned operand, unsigned width,
+                  unsigned lane) {
   std::uint64_t value = 0;
-  std::memcpy(&value, w.frame + details.slot[operand] + (details.uniform[operand] ? 0 : std::size_t{lane} * width), width);
+  std::memcpy(
+      &value,
+      w.frame + details.slot[operand] + (details.uniform[operand] ? 0 : std::size_t{lane} * width),
+      width);
   return value;
 }
 
@@ -141,9 +153,15 @@ const MicroOp* vote(Warp& w, const MicroOp* op, const WarpDetails& details) {
   }
   bool value = false;
   switch (details.operation) {
-    case WarpOperation::vote_all: value = p == w.mask; break;
-    case WarpOperation::vote_any: value = p != 0; break;
-    default: value = p == 0 || p == w.mask; break;
+    case WarpOperation::vote_all:
+      value = p == w.mask;
+      break;
+    case WarpOperation::vote_any:
+      value = p != 0;
+      break;
+    default:
+      value = p == 0 || p == w.mask;
+      break;
   }
   Mask& d = *w.at<Mask>(op->d);
   d = (d & ~w.mask) | (value ? w.mask : 0);
@@ -187,20 +205,35 @@ const MicroOp* reduce(Warp& w, const MicroOp* op, const WarpDetails& details) {
     bool first = true;
     std::uint32_t sum = 0;
     for (Mask others = members; others != 0; others &= others - 1) {
-      const auto value = static_cast<std::uint32_t>(get(w, details, 0, 4, static_cast<unsigned>(std::countr_zero(others))));
+      const auto value = static_cast<std::uint32_t>(
+          get(w, details, 0, 4, static_cast<unsigned>(std::countr_zero(others))));
       if (first) {
         sum = value;
         first = false;
         continue;
       }
-      const bool less = details.is_signed ? static_cast<std::int32_t>(value) < static_cast<std::int32_t>(sum) : value < sum;
+      const bool less = details.is_signed
+                            ? static_cast<std::int32_t>(value) < static_cast<std::int32_t>(sum)
+                            : value < sum;
       switch (details.operation) {
-        case WarpOperation::reduce_add: sum += value; break;
-        case WarpOperation::reduce_min: sum = less ? value : sum; break;
-        case WarpOperation::reduce_max: sum = less ? sum : value; break;
-        case WarpOperation::reduce_and: sum &= value; break;
-        case WarpOperation::reduce_or: sum |= value; break;
-        default: sum ^= value; break;
+        case WarpOperation::reduce_add:
+          sum += value;
+          break;
+        case WarpOperation::reduce_min:
+          sum = less ? value : sum;
+          break;
+        case WarpOperation::reduce_max:
+          sum = less ? sum : value;
+          break;
+        case WarpOperation::reduce_and:
+          sum &= value;
+          break;
+        case WarpOperation::reduce_or:
+          sum |= value;
+          break;
+        default:
+          sum ^= value;
+          break;
       }
     }
     result[lane] = sum;
@@ -221,13 +254,16 @@ const MicroOp* exchange(Warp& w, const MicroOp* op) {
     case WarpOperation::shuffle_up:
     case WarpOperation::shuffle_down:
     case WarpOperation::shuffle_butterfly:
-    case WarpOperation::shuffle_index: return shuffle(w, op, details);
+    case WarpOperation::shuffle_index:
+      return shuffle(w, op, details);
     case WarpOperation::vote_all:
     case WarpOperation::vote_any:
     case WarpOperation::vote_uniform:
-    case WarpOperation::vote_ballot: return vote(w, op, details);
+    case WarpOperation::vote_ballot:
+      return vote(w, op, details);
     case WarpOperation::match_any:
-    case WarpOperation::match_all: return match(w, op, details);
+    case WarpOperation::match_all:
+      return match(w, op, details);
     case WarpOperation::active_mask:
     case WarpOperation::elect: {
       const auto leader = static_cast<unsigned>(std::countr_zero(w.mask));
@@ -241,7 +277,8 @@ const MicroOp* exchange(Warp& w, const MicroOp* op) {
       }
       return op + 1;
     }
-    default: return reduce(w, op, details);
+    default:
+      return reduce(w, op, details);
   }
 }
 
@@ -249,20 +286,29 @@ namespace {
 
 double matrix_value(std::uint64_t bits, MatrixType type) {
   switch (type) {
-    case MatrixType::f16: return lane_to_double(bits & 0xffff, LaneType::f16);
-    case MatrixType::bf16: return lane_to_double(bits & 0xffff, LaneType::bf16);
-    case MatrixType::tf32: return lane_to_double(bits & 0xffffffffU, LaneType::tf32);
-    case MatrixType::f32: return lane_to_double(bits & 0xffffffffU, LaneType::f32);
-    case MatrixType::f64: return std::bit_cast<double>(bits);
-    case MatrixType::s8: return static_cast<double>(static_cast<std::int8_t>(bits));
-    case MatrixType::u8: return static_cast<double>(static_cast<std::uint8_t>(bits));
-    case MatrixType::s32: return static_cast<double>(static_cast<std::int32_t>(bits));
+    case MatrixType::f16:
+      return lane_to_double(bits & 0xffff, LaneType::f16);
+    case MatrixType::bf16:
+      return lane_to_double(bits & 0xffff, LaneType::bf16);
+    case MatrixType::tf32:
+      return lane_to_double(bits & 0xffffffffU, LaneType::tf32);
+    case MatrixType::f32:
+      return lane_to_double(bits & 0xffffffffU, LaneType::f32);
+    case MatrixType::f64:
+      return std::bit_cast<double>(bits);
+    case MatrixType::s8:
+      return static_cast<double>(static_cast<std::int8_t>(bits));
+    case MatrixType::u8:
+      return static_cast<double>(static_cast<std::uint8_t>(bits));
+    case MatrixType::s32:
+      return static_cast<double>(static_cast<std::int32_t>(bits));
   }
   return 0;
 }
 
 // Element i of a fragment whose 32-bit (f64: 64-bit) registers stand in `slots`.
-std::uint64_t fragment_bits(Warp& w, const std::uint32_t* slots, MatrixType type, unsigned lane, unsigned i) {
+std::uint64_t fragment_bits(Warp& w, const std::uint32_t* slots, MatrixType type, unsigned lane,
+                            unsigned i) {
   const unsigned bits = matrix_bits(type);
   if (bits == 64) return w.at<std::uint64_t>(slots[i])[lane];
   const unsigned together = 32 / bits;
@@ -272,8 +318,9 @@ std::uint64_t fragment_bits(Warp& w, const std::uint32_t* slots, MatrixType type
 
 }  // namespace
 
-// Products are exact; the sum over k is taken in double precision (integers: exactly) and rounded once to the type of
-// d. Hardware sums f16, bf16 and tf32 products in f32 with truncation, so its results may differ in the last bits.
+// Products are exact; the sum over k is taken in double precision (integers: exactly) and rounded
+// once to the type of d. Hardware sums f16, bf16 and tf32 products in f32 with truncation, so its
+// results may differ in the last bits.
 const MicroOp* multiply(Warp& w, const MicroOp* op) {
   const auto& s = *static_cast<const MatrixDetails*>(op->aux);
   double a[16][32];
@@ -313,12 +360,17 @@ const MicroOp* multiply(Warp& w, const MicroOp* op) {
       switch (s.d_type) {
         case MatrixType::s32: {
           const auto whole = static_cast<std::int64_t>(sum);
-          out[i] = s.saturate ? static_cast<std::uint32_t>(std::clamp<std::int64_t>(whole, -2147483648LL, 2147483647LL))
+          out[i] = s.saturate ? static_cast<std::uint32_t>(
+                                    std::clamp<std::int64_t>(whole, -2147483648LL, 2147483647LL))
                               : static_cast<std::uint32_t>(whole);
           break;
         }
-        case MatrixType::f16: out[i] = lane_from_double(sum, LaneType::f16, Rounding::rn); break;
-        default: out[i] = lane_from_double(sum, LaneType::f32, Rounding::rn); break;
+        case MatrixType::f16:
+          out[i] = lane_from_double(sum, LaneType::f16, Rounding::rn);
+          break;
+        default:
+          out[i] = lane_from_double(sum, LaneType::f32, Rounding::rn);
+          break;
       }
     }
     // Every lane's a and b were read already; c is read by its own lane only.
@@ -327,7 +379,9 @@ const MicroOp* multiply(Warp& w, const MicroOp* op) {
       if (s.d_type == MatrixType::f64) {
         w.at<std::uint64_t>(s.d[i])[lane] = out[i];
       } else if (s.d_type == MatrixType::f16) {
-        if (i % 2 == 0) w.at<std::uint32_t>(s.d[i / 2])[lane] = static_cast<std::uint32_t>(out[i] | (out[i + 1] << 16));
+        if (i % 2 == 0)
+          w.at<std::uint32_t>(s.d[i / 2])[lane] =
+              static_cast<std::uint32_t>(out[i] | (out[i + 1] << 16));
       } else {
         w.at<std::uint32_t>(s.d[i])[lane] = static_cast<std::uint32_t>(out[i]);
       }

@@ -6,18 +6,32 @@
 namespace demarc::emulate {
 
 enum class WarpOperation : std::uint8_t {
-  shuffle_up, shuffle_down, shuffle_butterfly, shuffle_index,
-  vote_all, vote_any, vote_uniform, vote_ballot,
-  match_any, match_all, active_mask, elect,
-  reduce_add, reduce_min, reduce_max, reduce_and, reduce_or, reduce_xor
+  shuffle_up,
+  shuffle_down,
+  shuffle_butterfly,
+  shuffle_index,
+  vote_all,
+  vote_any,
+  vote_uniform,
+  vote_ballot,
+  match_any,
+  match_all,
+  active_mask,
+  elect,
+  reduce_add,
+  reduce_min,
+  reduce_max,
+  reduce_and,
+  reduce_or,
+  reduce_xor
 };
 
 struct WarpDetails {
   WarpOperation operation = WarpOperation::active_mask;
   std::uint32_t slot[4] = {};
   bool uniform[4] = {};
-  std::uint8_t width = 4;      // of the data
-  bool negated = false;        // predicate source of a vote
+  std::uint8_t width = 4;  // of the data
+  bool negated = false;    // predicate source of a vote
   bool is_signed = false;
   bool has_predicate = false;  // second destination, a predicate
   std::uint32_t predicate = 0;
@@ -43,18 +57,20 @@ struct MatrixDetails {
 };
 
 namespace warp_ops {
-const MicroOp* exchange(Warp& w, const MicroOp* op);  // aux: WarpDetails
-const MicroOp* multiply(Warp& w, const MicroOp* op);  // aux: MatrixDetails
+const MicroOp* exchange(Warp& w, const MicroOp* op);     // aux: WarpDetails
+const MicroOp* multiply(Warp& w, const MicroOp* op);     // aux: MatrixDetails
 const MicroOp* move_matrix(Warp& w, const MicroOp* op);  // movmatrix .trans: d, a
 }  // namespace warp_ops
 
-// Row and column of element `i` that `lane` holds of a fragment; see the figures of PTX ISA 9.7.14.5.
+// Row and column of element `i` that `lane` holds of a fragment; see the figures of PTX
+// ISA 9.7.14.5.
 struct FragmentPlace {
   unsigned row;
   unsigned column;
 };
 [[nodiscard]] FragmentPlace place_in_a(const MatrixDetails& shape, unsigned lane, unsigned i);
-[[nodiscard]] FragmentPlace place_in_b(const MatrixDetails& shape, unsigned lane, unsigned i);  // row: k, column: n
+[[nodiscard]] FragmentPlace place_in_b(const MatrixDetails& shape, unsigned lane,
+                                       unsigned i);  // row: k, column: n
 [[nodiscard]] FragmentPlace place_in_c(unsigned lane, unsigned i);
 // Elements a lane holds; 0 when the shape is not covered.
 [[nodiscard]] unsigned elements_of_a(const MatrixDetails& shape);

@@ -21,7 +21,8 @@ TEST_P(BundledKernels, run_without_findings_and_pass_their_check) {
   options.source = GetParam() + ".ptx";
   const auto outcome = run(parsed.module, *launch, options);
   ASSERT_TRUE(outcome) << outcome.error().message;
-  for (const Finding& finding : outcome->findings) ADD_FAILURE() << describe(finding, options.source);
+  for (const Finding& finding : outcome->findings)
+    ADD_FAILURE() << describe(finding, options.source);
   const auto checked = workload::check(*launch, outcome->addresses, outcome->buffers);
   EXPECT_TRUE(checked) << checked.error().message;
 }
@@ -33,9 +34,10 @@ std::vector<std::string> bundled_names() {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BundledKernels, testing::ValuesIn(bundled_names()),
-                         [](const testing::TestParamInfo<std::string>& info) {
-                           std::string name = info.param;
-                           for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+                         [](const testing::TestParamInfo<std::string>& given) {
+                           std::string name = given.param;
+                           for (char& c : name)
+                             c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
                            return name;
                          });
 

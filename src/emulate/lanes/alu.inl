@@ -1,13 +1,14 @@
-// Handlers of the lane-wise micro-ops, compiled once for each instruction set: the including file defines
-// DEMARC_ISA, the namespace. Nothing here may be shared between instruction sets, so everything lives in that
-// namespace and no function of the standard library is called out of line.
+// Handlers of the lane-wise micro-ops, compiled once for each instruction set: the including file
+// defines DEMARC_ISA, the namespace. Nothing here may be shared between instruction sets, so
+// everything lives in that namespace and no function of the standard library is called out of line.
 #include <bit>
 #include <cstdint>
 
 #include "alu.hpp"
 
 #if defined(__clang__)
-#define DEMARC_LANES _Pragma("clang loop vectorize(assume_safety)") for (unsigned l = 0; l < warp_size; ++l)
+#define DEMARC_LANES \
+  _Pragma("clang loop vectorize(assume_safety)") for (unsigned l = 0; l < warp_size; ++l)
 #else
 #define DEMARC_LANES _Pragma("GCC ivdep") for (unsigned l = 0; l < warp_size; ++l)
 #endif
@@ -29,7 +30,8 @@ using f64 = double;
 __extension__ using s128 = __int128;
 __extension__ using u128 = unsigned __int128;
 
-// f32 results that are NaN are this one pattern on the GPU; f64 results keep what the operation gives.
+// f32 results that are NaN are this one pattern on the GPU; f64 results keep what the operation
+// gives.
 DEMARC_INLINE f32 canonical(f32 x) {
   return x == x ? x : __builtin_bit_cast(f32, 0x7fffffffU);
 }
@@ -54,22 +56,26 @@ DEMARC_INLINE f64 fused(f64 a, f64 b, f64 c) {
 }
 // The other operand for one NaN; -0 below +0.
 DEMARC_INLINE f32 minimum(f32 a, f32 b) {
-  const f32 equal = __builtin_bit_cast(f32, __builtin_bit_cast(u32, a) | __builtin_bit_cast(u32, b));
+  const f32 equal =
+      __builtin_bit_cast(f32, __builtin_bit_cast(u32, a) | __builtin_bit_cast(u32, b));
   const f32 less = a == b ? equal : (a < b ? a : b);
   return canonical(a != a ? b : (b != b ? a : less));
 }
 DEMARC_INLINE f32 maximum(f32 a, f32 b) {
-  const f32 equal = __builtin_bit_cast(f32, __builtin_bit_cast(u32, a) & __builtin_bit_cast(u32, b));
+  const f32 equal =
+      __builtin_bit_cast(f32, __builtin_bit_cast(u32, a) & __builtin_bit_cast(u32, b));
   const f32 more = a == b ? equal : (a > b ? a : b);
   return canonical(a != a ? b : (b != b ? a : more));
 }
 DEMARC_INLINE f64 minimum(f64 a, f64 b) {
-  const f64 equal = __builtin_bit_cast(f64, __builtin_bit_cast(u64, a) | __builtin_bit_cast(u64, b));
+  const f64 equal =
+      __builtin_bit_cast(f64, __builtin_bit_cast(u64, a) | __builtin_bit_cast(u64, b));
   const f64 less = a == b ? equal : (a < b ? a : b);
   return a != a ? b : (b != b ? a : less);
 }
 DEMARC_INLINE f64 maximum(f64 a, f64 b) {
-  const f64 equal = __builtin_bit_cast(f64, __builtin_bit_cast(u64, a) & __builtin_bit_cast(u64, b));
+  const f64 equal =
+      __builtin_bit_cast(f64, __builtin_bit_cast(u64, a) & __builtin_bit_cast(u64, b));
   const f64 more = a == b ? equal : (a > b ? a : b);
   return a != a ? b : (b != b ? a : more);
 }
@@ -107,7 +113,8 @@ DEMARC_INLINE s64 multiply_high(s64 a, s64 b) {
 DEMARC_INLINE u64 multiply_high(u64 a, u64 b) {
   return static_cast<u64>((u128{a} * u128{b}) >> 64);
 }
-// Division by zero is unspecified in PTX: all ones here, as the hardware's sequence gives for unsigned.
+// Division by zero is unspecified in PTX: all ones here, as the hardware's sequence gives for
+// unsigned.
 template <class S>
 DEMARC_INLINE S divide_signed(S a, S b) {
   if (b == 0) return static_cast<S>(-1);
@@ -200,8 +207,8 @@ const MicroOp* run_ternary(Warp& w, const MicroOp* op) {
 }
 template <class F>
 const MicroOp* run_ternary_uniform(Warp& w, const MicroOp* op) {
-  *w.at<typename F::D>(op->d) =
-      F::value(*w.at<typename F::A>(op->a), *w.at<typename F::B>(op->b), *w.at<typename F::C>(op->c));
+  *w.at<typename F::D>(op->d) = F::value(*w.at<typename F::A>(op->a), *w.at<typename F::B>(op->b),
+                                         *w.at<typename F::C>(op->c));
   return op + 1;
 }
 
@@ -215,8 +222,10 @@ const MicroOp* run_compare(Warp& w, const MicroOp* op) {
   if constexpr (uniform == 3) {
     r = F::value(a0, b0) ? full_mask : 0;
   } else {
-    DEMARC_LANES r |= static_cast<Mask>(F::value((uniform & 1U) != 0 ? a0 : a[l], (uniform & 2U) != 0 ? b0 : b[l]) ? 1 : 0)
-                      << l;
+    DEMARC_LANES r |=
+        static_cast<Mask>(
+            F::value((uniform & 1U) != 0 ? a0 : a[l], (uniform & 2U) != 0 ? b0 : b[l]) ? 1 : 0)
+        << l;
   }
   Mask* d = w.at<Mask>(op->d);
   *d = (*d & ~w.mask) | (r & w.mask);
@@ -249,25 +258,25 @@ const MicroOp* run_select(Warp& w, const MicroOp* op) {
   return op + 1;
 }
 
-#define DEMARC_UNARY(name, D_, A_, expression)                        \
-  struct name##_op {                                                  \
-    using D = D_;                                                     \
-    using A = A_;                                                     \
+#define DEMARC_UNARY(name, D_, A_, expression)                 \
+  struct name##_op {                                           \
+    using D = D_;                                              \
+    using A = A_;                                              \
     DEMARC_INLINE static D value(A a) { return (expression); } \
   };
-#define DEMARC_BINARY(name, D_, A_, B_, expression)                        \
-  struct name##_op {                                                       \
-    using D = D_;                                                          \
-    using A = A_;                                                          \
-    using B = B_;                                                          \
+#define DEMARC_BINARY(name, D_, A_, B_, expression)                 \
+  struct name##_op {                                                \
+    using D = D_;                                                   \
+    using A = A_;                                                   \
+    using B = B_;                                                   \
     DEMARC_INLINE static D value(A a, B b) { return (expression); } \
   };
-#define DEMARC_TERNARY(name, D_, A_, B_, C_, expression)                        \
-  struct name##_op {                                                            \
-    using D = D_;                                                               \
-    using A = A_;                                                               \
-    using B = B_;                                                               \
-    using C = C_;                                                               \
+#define DEMARC_TERNARY(name, D_, A_, B_, C_, expression)                 \
+  struct name##_op {                                                     \
+    using D = D_;                                                        \
+    using A = A_;                                                        \
+    using B = B_;                                                        \
+    using C = C_;                                                        \
     DEMARC_INLINE static D value(A a, B b, C c) { return (expression); } \
   };
 #define DEMARC_COMPARE(name, A_, expression)                           \
@@ -284,23 +293,27 @@ const MicroOp* run_select(Warp& w, const MicroOp* op) {
 #undef DEMARC_SELECT
 
 constexpr AluHandlers alu_handlers[] = {
-#define DEMARC_UNARY(name, D, A, expression)                                                   \
-  {{run_unary<name##_op, 0>, run_unary<name##_op, 1>, run_unary<name##_op, 0>, run_unary<name##_op, 1>, \
-    run_unary<name##_op, 0>, run_unary<name##_op, 1>, run_unary<name##_op, 0>, run_unary<name##_op, 1>}, \
+#define DEMARC_UNARY(name, D, A, expression)                                   \
+  {{run_unary<name##_op, 0>, run_unary<name##_op, 1>, run_unary<name##_op, 0>, \
+    run_unary<name##_op, 1>, run_unary<name##_op, 0>, run_unary<name##_op, 1>, \
+    run_unary<name##_op, 0>, run_unary<name##_op, 1>},                         \
    run_unary_uniform<name##_op>},
-#define DEMARC_BINARY(name, D, A, B, expression)                                                     \
-  {{run_binary<name##_op, 0>, run_binary<name##_op, 1>, run_binary<name##_op, 2>, run_binary<name##_op, 3>, \
-    run_binary<name##_op, 0>, run_binary<name##_op, 1>, run_binary<name##_op, 2>, run_binary<name##_op, 3>}, \
+#define DEMARC_BINARY(name, D, A, B, expression)                                  \
+  {{run_binary<name##_op, 0>, run_binary<name##_op, 1>, run_binary<name##_op, 2>, \
+    run_binary<name##_op, 3>, run_binary<name##_op, 0>, run_binary<name##_op, 1>, \
+    run_binary<name##_op, 2>, run_binary<name##_op, 3>},                          \
    run_binary_uniform<name##_op>},
-#define DEMARC_TERNARY(name, D, A, B, C, expression)                                                     \
-  {{run_ternary<name##_op, 0>, run_ternary<name##_op, 1>, run_ternary<name##_op, 2>, run_ternary<name##_op, 3>, \
-    run_ternary<name##_op, 4>, run_ternary<name##_op, 5>, run_ternary<name##_op, 6>, run_ternary<name##_op, 7>}, \
+#define DEMARC_TERNARY(name, D, A, B, C, expression)                                 \
+  {{run_ternary<name##_op, 0>, run_ternary<name##_op, 1>, run_ternary<name##_op, 2>, \
+    run_ternary<name##_op, 3>, run_ternary<name##_op, 4>, run_ternary<name##_op, 5>, \
+    run_ternary<name##_op, 6>, run_ternary<name##_op, 7>},                           \
    run_ternary_uniform<name##_op>},
-#define DEMARC_COMPARE(name, A, expression)                                                              \
-  {{run_compare<name##_op, 0>, run_compare<name##_op, 1>, run_compare<name##_op, 2>, run_compare<name##_op, 3>, \
-    run_compare<name##_op, 0>, run_compare<name##_op, 1>, run_compare<name##_op, 2>, run_compare<name##_op, 3>}, \
+#define DEMARC_COMPARE(name, A, expression)                                          \
+  {{run_compare<name##_op, 0>, run_compare<name##_op, 1>, run_compare<name##_op, 2>, \
+    run_compare<name##_op, 3>, run_compare<name##_op, 0>, run_compare<name##_op, 1>, \
+    run_compare<name##_op, 2>, run_compare<name##_op, 3>},                           \
    nullptr},
-#define DEMARC_SELECT(name, D)                                                               \
+#define DEMARC_SELECT(name, D)                                                                \
   {{run_select<D, 0>, run_select<D, 1>, run_select<D, 2>, run_select<D, 3>, run_select<D, 0>, \
     run_select<D, 1>, run_select<D, 2>, run_select<D, 3>},                                    \
    nullptr},

@@ -1,12 +1,14 @@
-// Loads and stores, compiled once for each instruction set. An access has a front, chosen by state space, which
-// computes the addresses, finds their shape (all lanes base + stride * lane, or scattered), checks them and records
-// the trace; and a tail, chosen by element size, which moves the data.
+// Loads and stores, compiled once for each instruction set. An access has a front, chosen by state
+// space, which computes the addresses, finds their shape (all lanes base + stride * lane, or
+// scattered), checks them and records the trace; and a tail, chosen by element size, which moves
+// the data.
 #include <cstring>
 
 #include "machine.hpp"
 
 #if defined(__clang__)
-#define DEMARC_LANES _Pragma("clang loop vectorize(assume_safety)") for (unsigned l = 0; l < warp_size; ++l)
+#define DEMARC_LANES \
+  _Pragma("clang loop vectorize(assume_safety)") for (unsigned l = 0; l < warp_size; ++l)
 #else
 #define DEMARC_LANES _Pragma("GCC ivdep") for (unsigned l = 0; l < warp_size; ++l)
 #endif
@@ -62,7 +64,8 @@ DEMARC_INLINE void find_shape(Access& x) {
     if (rest != 0) {
       const auto second = static_cast<unsigned>(__builtin_ctz(rest));
       const auto step = static_cast<s64>(a[second] - a[first]);
-      stride = second == first + 1 ? static_cast<u64>(step) : static_cast<u64>(step / static_cast<s64>(second - first));
+      stride = second == first + 1 ? static_cast<u64>(step)
+                                   : static_cast<u64>(step / static_cast<s64>(second - first));
     }
     const u64 base = a[first] - stride * first;
     u64 off = 0;
@@ -132,7 +135,8 @@ DEMARC_INLINE void record_access(Warp& w, const MicroOp* op, const Access& x) {
 // Shadow bytes of the access: all set (load), or to be set (store).
 DEMARC_INLINE bool shadow_is_set(const Access& x, u32 bytes) {
   const auto at = [&](unsigned lane) {
-    return reinterpret_cast<const u8*>(x.addresses[lane] + x.delta + lane * x.pitch + x.shadow_delta);
+    return reinterpret_cast<const u8*>(x.addresses[lane] + x.delta + lane * x.pitch +
+                                       x.shadow_delta);
   };
   if (x.affine && x.mask == full_mask) {
     const s64 stride = x.stride + static_cast<s64>(x.pitch);
@@ -161,7 +165,8 @@ DEMARC_INLINE void set_shadow(const Access& x, u32 bytes) {
   const auto at = [&](unsigned lane) {
     return reinterpret_cast<u8*>(x.addresses[lane] + x.delta + lane * x.pitch + x.shadow_delta);
   };
-  if (x.affine && x.mask == full_mask && x.stride + static_cast<s64>(x.pitch) == static_cast<s64>(bytes)) {
+  if (x.affine && x.mask == full_mask &&
+      x.stride + static_cast<s64>(x.pitch) == static_cast<s64>(bytes)) {
     std::memset(at(0), 1, std::size_t{bytes} * warp_size);
     return;
   }
@@ -183,8 +188,8 @@ DEMARC_INLINE void use_region(Access& x, const Region& region) {
   x.shadow_delta = reinterpret_cast<u64>(region.shadow) - (region.low + region.delta);
 }
 
-[[gnu::noinline]] void leave_fast_path(Warp& w, const MicroOp* op, Access& x, AddressKind kind, u32 bytes,
-                                       AccessMode mode) {
+[[gnu::noinline]] void leave_fast_path(Warp& w, const MicroOp* op, Access& x, AddressKind kind,
+                                       u32 bytes, AccessMode mode) {
   w.block->slow_access(w, op, x, kind, bytes, mode);
 }
 
@@ -223,11 +228,21 @@ template <AddressKind kind>
     }
   }
   switch (place) {
-    case AddressKind::shared: x.space = MemorySpace::shared; break;
-    case AddressKind::local: x.space = MemorySpace::local; break;
-    case AddressKind::constant: x.space = MemorySpace::constant; break;
-    case AddressKind::param: x.space = MemorySpace::param; break;
-    default: x.space = MemorySpace::global; break;
+    case AddressKind::shared:
+      x.space = MemorySpace::shared;
+      break;
+    case AddressKind::local:
+      x.space = MemorySpace::local;
+      break;
+    case AddressKind::constant:
+      x.space = MemorySpace::constant;
+      break;
+    case AddressKind::param:
+      x.space = MemorySpace::param;
+      break;
+    default:
+      x.space = MemorySpace::global;
+      break;
   }
   if (w.tracing && place != AddressKind::param) record_access(w, op, x);
 
@@ -242,7 +257,8 @@ template <AddressKind kind>
       found = aligned && low < high && high <= block.shared_region.high;
       if (found) {
         use_region(x, block.shared_region);
-        if (w.check_races && (op->flags & memory_volatile) == 0) block.check_race(w, op, x, bytes, mode);
+        if (w.check_races && (op->flags & memory_volatile) == 0)
+          block.check_race(w, op, x, bytes, mode);
       }
       break;
     case AddressKind::local: {
@@ -255,11 +271,13 @@ template <AddressKind kind>
       break;
     }
     case AddressKind::constant:
-      found = aligned && low < high && high <= block.program->constant_region.high && mode == AccessMode::load;
+      found = aligned && low < high && high <= block.program->constant_region.high &&
+              mode == AccessMode::load;
       if (found) use_region(x, block.program->constant_region);
       break;
     case AddressKind::param:
-      found = aligned && low < high && high <= block.program->parameter_region.high && mode == AccessMode::load;
+      found = aligned && low < high && high <= block.program->parameter_region.high &&
+              mode == AccessMode::load;
       if (found) use_region(x, block.program->parameter_region);
       break;
     default: {
@@ -268,7 +286,8 @@ template <AddressKind kind>
         region = block.program->find_region(low, high);
         if (region != nullptr) block.hints[op->join] = region;
       }
-      found = aligned && region != nullptr && low < high && (region->writable || mode == AccessMode::load);
+      found = aligned && region != nullptr && low < high &&
+              (region->writable || mode == AccessMode::load);
       if (found) use_region(x, *region);
       break;
     }
@@ -278,7 +297,8 @@ template <AddressKind kind>
     return x.mask != 0;
   }
   if (x.shadow != nullptr) {
-    if (mode != AccessMode::store && !shadow_is_set(x, bytes)) block.report_uninitialised(w, op, x, bytes);
+    if (mode != AccessMode::store && !shadow_is_set(x, bytes))
+      block.report_uninitialised(w, op, x, bytes);
     if (mode != AccessMode::load) set_shadow(x, bytes);
   }
   return true;
@@ -286,7 +306,8 @@ template <AddressKind kind>
 
 // Variables of a call (.param in functions): lane by lane in the frame.
 template <>
-[[gnu::noinline]] bool front<AddressKind::frame>(Warp& w, const MicroOp* op, Access& x, AccessMode) {
+[[gnu::noinline]] bool front<AddressKind::frame>(Warp& w, const MicroOp* op, Access& x,
+                                                 AccessMode) {
   x.mask = w.mask;
   if (x.mask == 0) return false;
   compute_addresses(w, op, x.addresses);
@@ -297,10 +318,10 @@ template <>
   return true;
 }
 
-
-constexpr AccessFront fronts[] = {front<AddressKind::global>,   front<AddressKind::shared>, front<AddressKind::local>,
-                            front<AddressKind::constant>, front<AddressKind::param>,  front<AddressKind::generic>,
-                            front<AddressKind::frame>};
+constexpr AccessFront fronts[] = {front<AddressKind::global>, front<AddressKind::shared>,
+                                  front<AddressKind::local>,  front<AddressKind::constant>,
+                                  front<AddressKind::param>,  front<AddressKind::generic>,
+                                  front<AddressKind::frame>};
 
 template <class M>
 DEMARC_INLINE M read_host(u64 address) {
@@ -318,8 +339,9 @@ DEMARC_INLINE void load_element(const Access& x, u64 distance, R* d) {
   const s64 stride = x.stride + static_cast<s64>(x.pitch);
   const u64 delta = x.delta + distance;
   if (x.affine && stride == 0) {
-    const R v = static_cast<R>(read_host<M>(x.addresses[__builtin_ctz(x.mask)] + x.delta +
-                                            static_cast<u64>(__builtin_ctz(x.mask)) * x.pitch + distance));
+    const R v =
+        static_cast<R>(read_host<M>(x.addresses[__builtin_ctz(x.mask)] + x.delta +
+                                    static_cast<u64>(__builtin_ctz(x.mask)) * x.pitch + distance));
     if (x.mask == full_mask) {
       DEMARC_LANES d[l] = v;
     } else {
@@ -379,10 +401,12 @@ DEMARC_INLINE void store_element(const Access& x, u64 distance, const M* v, bool
     }
     if (uniform) {
       const M value = *v;
-      for (unsigned l = 0; l < warp_size; ++l) write_host<M>(x.addresses[l] + delta + l * x.pitch, value);
+      for (unsigned l = 0; l < warp_size; ++l)
+        write_host<M>(x.addresses[l] + delta + l * x.pitch, value);
       return;
     }
-    for (unsigned l = 0; l < warp_size; ++l) write_host<M>(x.addresses[l] + delta + l * x.pitch, v[l]);
+    for (unsigned l = 0; l < warp_size; ++l)
+      write_host<M>(x.addresses[l] + delta + l * x.pitch, v[l]);
     return;
   }
   for (Mask rest = x.mask; rest != 0; rest &= rest - 1) {
@@ -391,17 +415,20 @@ DEMARC_INLINE void store_element(const Access& x, u64 distance, const M* v, bool
   }
 }
 
-// The register may be wider than the element; registers are little endian, so a narrowing store needs its stride.
+// The register may be wider than the element; registers are little endian, so a narrowing store
+// needs its stride.
 template <class M, class R>
 DEMARC_INLINE void store_narrowed(const Access& x, u64 distance, const R* v, bool uniform) {
   for (Mask rest = x.mask; rest != 0; rest &= rest - 1) {
     const auto l = static_cast<unsigned>(__builtin_ctz(rest));
-    write_host<M>(x.addresses[l] + x.delta + distance + l * x.pitch, static_cast<M>(v[uniform ? 0 : l]));
+    write_host<M>(x.addresses[l] + x.delta + distance + l * x.pitch,
+                  static_cast<M>(v[uniform ? 0 : l]));
   }
 }
 
 template <class M>
-DEMARC_INLINE void store_from(Warp& w, const MicroOp* op, const Access& x, u64 distance, u32 offset, bool uniform) {
+DEMARC_INLINE void store_from(Warp& w, const MicroOp* op, const Access& x, u64 distance, u32 offset,
+                              bool uniform) {
   const unsigned width = uniform ? sizeof(M) : op->width;
   if (width == sizeof(M)) {
     store_element<M>(x, distance, slot<M>(w, offset), uniform);
@@ -430,9 +457,10 @@ const MicroOp* run_store(Warp& w, const MicroOp* op) {
 }
 
 constexpr MemoryHandlers memory_handlers = {
-    {run_load<u8, u16>, run_load<u8, u32>, run_load<u8, u64>, run_load<s8, s16>, run_load<s8, s32>, run_load<s8, s64>,
-     run_load<u16, u16>, run_load<u16, u32>, run_load<u16, u64>, run_load<s16, s32>, run_load<s16, s64>,
-     run_load<u32, u32>, run_load<u32, u64>, run_load<s32, s64>, run_load<u64, u64>, run_load<u8, u8>},
+    {run_load<u8, u16>, run_load<u8, u32>, run_load<u8, u64>, run_load<s8, s16>, run_load<s8, s32>,
+     run_load<s8, s64>, run_load<u16, u16>, run_load<u16, u32>, run_load<u16, u64>,
+     run_load<s16, s32>, run_load<s16, s64>, run_load<u32, u32>, run_load<u32, u64>,
+     run_load<s32, s64>, run_load<u64, u64>, run_load<u8, u8>},
     {run_store<u8>, run_store<u16>, run_store<u32>, run_store<u64>}};
 
 // Start of a straight run of imm instructions: the accounts, the turn, the trace.
