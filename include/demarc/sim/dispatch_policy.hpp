@@ -70,9 +70,11 @@ class Machine {
   void count_placed(const BlockRequest& block, std::uint64_t blocks) {
     for (std::size_t r = 0; r < resources_; ++r) total_[r] += blocks * block.sm[r];
   }
-  void release(std::uint32_t sm, std::span<const std::uint32_t> request, std::uint32_t blocks) {
+  // `one`: the machine has a single resource.
+  template <bool one = false>
+  void release(std::uint32_t sm, const std::uint32_t* request, std::uint32_t blocks) {
     std::uint32_t* used = used_.data() + sm * resources_;
-    for (std::size_t r = 0; r < resources_; ++r) {
+    for (std::size_t r = 0; r < (one ? 1 : resources_); ++r) {
       used[r] -= blocks * request[r];
       total_[r] -= std::uint64_t{blocks} * request[r];
     }

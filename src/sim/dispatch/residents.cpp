@@ -7,27 +7,28 @@
 namespace demarc::sim {
 namespace {
 
+constexpr std::uint32_t tile = Residents::tile;
+
 struct AdvanceArgs {
   float* work;
-  const std::uint32_t* count;
   const float* step;
-  std::uint32_t n_sms;
-  std::uint32_t stride;
-  CompletionHit* hits;
+  const std::uint32_t* height;
+  std::uint32_t tiles, rows;
+  Residents::Hit* hits;
 };
 
 std::size_t advance_plain(const AdvanceArgs& a) {
   std::size_t hits = 0;
-  for (std::uint32_t sm = 0; sm < a.n_sms; ++sm) {
-    const float step = a.step[sm];
-    for (std::uint32_t lane = 0; lane < a.count[sm]; lane += Residents::lanes) {
-      float* work = a.work + std::size_t{sm} * a.stride + lane;
+  for (std::uint32_t t = 0; t < a.tiles; ++t) {
+    const float* step = a.step + std::size_t{t} * tile;
+    for (std::uint32_t row = 0; row < a.height[t]; ++row) {
+      float* work = a.work + (std::size_t{t} * a.rows + row) * tile;
       std::uint32_t mask = 0;
-      for (std::uint32_t i = 0; i < Residents::lanes; ++i) {
-        work[i] -= step;
+      for (std::uint32_t i = 0; i < tile; ++i) {
+        work[i] -= step[i];
         mask |= static_cast<std::uint32_t>(work[i] <= 0.0F) << i;
       }
-      a.hits[hits] = {sm, lane, mask};
+      a.hits[hits] = {t, row, mask};
       hits += mask != 0 ? 1U : 0U;
     }
   }
@@ -38,15 +39,19 @@ std::size_t advance_plain(const AdvanceArgs& a) {
 __attribute__((target("avx2"))) std::size_t advance_avx2(const AdvanceArgs& a) {
   std::size_t hits = 0;
   const __m256 zero = _mm256_setzero_ps();
-  for (std::uint32_t sm = 0; sm < a.n_sms; ++sm) {
-    const __m256 step = _mm256_broadcast_ss(a.step + sm);
-    float* work = a.work + std::size_t{sm} * a.stride;
-    for (std::uint32_t lane = 0; lane < a.count[sm]; lane += Residents::lanes) {
-      const __m256 left = _mm256_sub_ps(_mm256_loadu_ps(work + lane), step);
-      _mm256_storeu_ps(work + lane, left);
-      const auto mask =
-          static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_cmp_ps(left, zero, _CMP_LE_OQ)));
-      a.hits[hits] = {sm, lane, mask};
+  for (std::uint32_t t = 0; t < a.tiles; ++t) {
+    const __m256 low_step = _mm256_loadu_ps(a.step + std::size_t{t} * tile);
+    const __m256 high_step = _mm256_loadu_ps(a.step + std::size_t{t} * tile + 8);
+    float* work = a.work + std::size_t{t} * a.rows * tile;
+    for (std::uint32_t row = 0; row < a.height[t]; ++row, work += tile) {
+      const __m256 low = _mm256_sub_ps(_mm256_loadu_ps(work), low_step);
+      const __m256 high = _mm256_sub_ps(_mm256_loadu_ps(work + 8), high_step);
+      _mm256_storeu_ps(work, low);
+      _mm256_storeu_ps(work + 8, high);
+      const int low_mask = _mm256_movemask_ps(_mm256_cmp_ps(low, zero, _CMP_LE_OQ));
+      const int high_mask = _mm256_movemask_ps(_mm256_cmp_ps(high, zero, _CMP_LE_OQ));
+      const auto mask = static_cast<std::uint32_t>(low_mask | (high_mask << 8));
+      a.hits[hits] = {t, row, mask};
       hits += mask != 0 ? 1U : 0U;
     }
   }
@@ -57,12 +62,10 @@ __attribute__((target("avx2"))) void steps_avx2(const float* sm_cost, float memo
                                                 float* step, std::size_t count) {
   const __m256 one = _mm256_set1_ps(1.0F);
   const __m256 memory = _mm256_set1_ps(memory_cost);
-  std::size_t i = 0;
-  for (; i + 8 <= count; i += 8) {
+  for (std::size_t i = 0; i < count; i += 8) {
     const __m256 cost = _mm256_add_ps(_mm256_loadu_ps(sm_cost + i), memory);
     _mm256_storeu_ps(step + i, _mm256_div_ps(one, _mm256_add_ps(one, cost)));
   }
-  for (; i < count; ++i) step[i] = 1.0F / (1.0F + (sm_cost[i] + memory_cost));
 }
 
 bool has_avx2() {
@@ -74,36 +77,43 @@ bool has_avx2() {
 }  // namespace
 
 Residents::Residents(std::uint32_t n_sms)
-    : n_sms_(n_sms),
-      work_(std::size_t{n_sms} * stride_, nothing),
-      group_(std::size_t{n_sms} * stride_),
-      count_(n_sms),
-      hits_(std::size_t{n_sms} + 1) {}
+    : tiles_(static_cast<std::uint32_t>(padded(n_sms) / tile)),
+      work_(padded(n_sms) * rows_, nothing),
+      group_(work_.size()),
+      count_(padded(n_sms)),
+      height_(tiles_),
+      in_row_(std::size_t{tiles_} * rows_),
+      hits_(std::size_t{tiles_} * rows_ + 1) {}
 
 void Residents::widen() {
-  const std::uint32_t wider = stride_ * 2;
-  std::vector<float> work(std::size_t{n_sms_} * wider, nothing);
-  std::vector<Group> group(std::size_t{n_sms_} * wider);
-  for (std::size_t sm = 0; sm < n_sms_; ++sm) {
-    for (std::size_t i = 0; i < count_[sm]; ++i) {
-      work[sm * wider + i] = work_[sm * stride_ + i];
-      group[sm * wider + i] = group_[sm * stride_ + i];
+  const std::uint32_t wider = rows_ * 2;
+  std::vector<float> work(std::size_t{tiles_} * wider * tile, nothing);
+  std::vector<Group> group(work.size());
+  std::vector<std::uint32_t> in_row(std::size_t{tiles_} * wider);
+  for (std::size_t t = 0; t < tiles_; ++t) {
+    for (std::size_t row = 0; row < rows_; ++row) {
+      in_row[t * wider + row] = in_row_[t * rows_ + row];
+    }
+    for (std::size_t i = 0; i < std::size_t{rows_} * tile; ++i) {
+      work[t * wider * tile + i] = work_[t * rows_ * tile + i];
+      group[t * wider * tile + i] = group_[t * rows_ * tile + i];
     }
   }
   work_ = std::move(work);
   group_ = std::move(group);
-  stride_ = wider;
-  hits_.resize(std::size_t{n_sms_} * (wider / lanes) + 1);
+  in_row_ = std::move(in_row);
+  rows_ = wider;
+  hits_.resize(std::size_t{tiles_} * rows_ + 1);
 }
 
-const std::vector<CompletionHit>& Residents::advance(const float* step, std::size_t& hit_count) {
-  const AdvanceArgs args{work_.data(), count_.data(), step, n_sms_, stride_, hits_.data()};
+const Residents::Hit* Residents::advance(const float* step, std::size_t& hits) {
+  const AdvanceArgs args{work_.data(), step, height_.data(), tiles_, rows_, hits_.data()};
 #if defined(__x86_64__)
-  hit_count = has_avx2() ? advance_avx2(args) : advance_plain(args);
+  hits = has_avx2() ? advance_avx2(args) : advance_plain(args);
 #else
-  hit_count = advance_plain(args);
+  hits = advance_plain(args);
 #endif
-  return hits_;
+  return hits_.data();
 }
 
 void compute_steps(const float* sm_cost, float memory_cost, float* step, std::size_t count) {

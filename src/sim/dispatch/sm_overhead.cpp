@@ -20,17 +20,17 @@ float OverheadModel::compute(std::size_t resource, std::uint32_t used) const {
       resource, static_cast<float>(used) / static_cast<float>(config_->sm.max[resource]));
 }
 
-float OverheadModel::sm_cost(const std::uint32_t* used) const {
+float OverheadModel::full_sm_cost(const std::uint32_t* used) const {
   float sum = 0;
-  for (std::size_t r = 0; r < config_->sm.n_sched; ++r) sum += one(r, used[r]);
+  for (std::size_t r = 0; r < config_->sm.n_sched; ++r) sum += unit_cost(r, used[r]);
   float compute_units = 0;
   for (std::size_t r = config_->sm.n_sched; r < config_->sm.n_boundary; ++r) {
-    compute_units = std::max(compute_units, one(r, used[r]));
+    compute_units = std::max(compute_units, unit_cost(r, used[r]));
   }
   sum += compute_units;
   float others = 0;
   for (std::size_t r = config_->sm.n_boundary; r < config_->resources(); ++r) {
-    others = std::max(others, one(r, used[r]));
+    others = std::max(others, unit_cost(r, used[r]));
   }
   return sum + others;
 }

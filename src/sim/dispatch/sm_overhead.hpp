@@ -13,13 +13,18 @@ class OverheadModel {
   explicit OverheadModel(const TbConfig& config);
 
   // Sum over scheduling resources, plus the maximum over compute units, plus the maximum over other
-  // units; a resource not in use costs nothing.
-  [[nodiscard]] float sm_cost(const std::uint32_t* used) const;
+  // units; a resource not in use costs nothing. `one`: there is a single resource.
+  template <bool one = false>
+  [[nodiscard]] float sm_cost(const std::uint32_t* used) const {
+    if (one) return unit_cost(0, used[0]);
+    return full_sm_cost(used);
+  }
   // Sum over memories. NaN where the table divides by zero.
   [[nodiscard]] float memory_cost(std::span<const std::uint32_t> used) const;
 
  private:
-  [[nodiscard]] float one(std::size_t resource, std::uint32_t used) const {
+  [[nodiscard]] float full_sm_cost(const std::uint32_t* used) const;
+  [[nodiscard]] float unit_cost(std::size_t resource, std::uint32_t used) const {
     if (used == 0) return 0.0F;
     const std::vector<float>& known = known_[resource];
     if (used < known.size()) return known[used];

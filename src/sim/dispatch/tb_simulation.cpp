@@ -14,6 +14,8 @@
 namespace demarc::sim {
 namespace {
 
+// `one` machines, with one SM resource and one memory, have loops of known length.
+template <bool one>
 class TbSimulation {
  public:
   TbSimulation(const TbConfig& config, const TbOptions& options)
@@ -24,9 +26,8 @@ class TbSimulation {
         residents_(config.sm.n_sms),
         memory_used_(config.memory.size()),
         memory_request_(config.memory.size()),
-        sm_cost_(config.sm.n_sms),
-        step_(config.sm.n_sms),
-        stale_(config.sm.n_sms, true) {}
+        sm_cost_(Residents::padded(config.sm.n_sms)),
+        step_(sm_cost_.size()) {}
 
   Result<TbRun> run() {
     DEMARC_TRY(memory_map_, memory_fields(config_, options_.model));
@@ -149,7 +150,7 @@ class TbSimulation {
   // Blocks of the head kernel that the memories have room for.
   [[nodiscard]] std::uint64_t memory_room() const {
     std::uint64_t room = ~std::uint64_t{0};
-    for (std::size_t m = 0; m < memory_used_.size(); ++m) {
+    for (std::size_t m = 0; m < memories(); ++m) {
       if (memory_request_[m] == 0) continue;
       const std::uint64_t free = std::uint64_t{config_.memory[m]} - memory_used_[m];
       room = std::min(room, free / memory_request_[m]);
@@ -162,8 +163,7 @@ class TbSimulation {
     while (head_ < arrived_) {
       const std::uint32_t k = order_of(head_);
       const TbKernel& kernel = config_.kernels[k];
-      for (std::size_t m = 0; m < memory_used_.size(); ++m)
-        memory_request_[m] = memory_request(k, m);
+      for (std::size_t m = 0; m < memories(); ++m) memory_request_[m] = memory_request(k, m);
       const std::uint64_t room = memory_room();
       const std::uint64_t wanted = kernel.n_tb - head_placed_;
       const std::uint64_t asked = std::min({wanted, room, std::uint64_t{places_.size()}});
@@ -194,7 +194,7 @@ class TbSimulation {
       waiting_ = true;
       return;
     }
-    for (std::size_t m = 0; m < memory_used_.size(); ++m) {
+    for (std::size_t m = 0; m < memories(); ++m) {
       const std::uint64_t use = std::uint64_t{memory_used_[m]} + memory_request_[m];
       if (use <= config_.memory[m]) continue;
       run_.out_of_memory = static_cast<std::uint32_t>(use);
@@ -211,13 +211,13 @@ class TbSimulation {
     for (std::size_t i = 0; i < placed; ++i) {
       const std::uint32_t sm = places_[i];
       residents_.add(sm, k, tick_, work);
-      stale_[sm] = true;
+      price(sm);
       run_.neighbours_together += sm == previous ? 1U : 0U;
       previous = sm;
       if (watched) options_.observer->placed(tick_, sm, k, 1);
     }
     last_place_ = previous;
-    for (std::size_t m = 0; m < memory_used_.size(); ++m) {
+    for (std::size_t m = 0; m < memories(); ++m) {
       memory_used_[m] += static_cast<std::uint32_t>(placed) * memory_request_[m];
     }
     run_.placed_blocks += placed;
@@ -233,17 +233,12 @@ class TbSimulation {
             "the published program crashes on that; start the table above 0",
             config_.source, config_.memory_overhead.rows.front().line, tick_);
       }
-      for (std::uint32_t sm = 0; sm < config_.sm.n_sms; ++sm) {
-        if (!stale_[sm]) continue;
-        sm_cost_[sm] = overhead_.sm_cost(machine_.usage(sm));
-        stale_[sm] = false;
-      }
       compute_steps(sm_cost_.data(), memory_cost, step_.data(), step_.size());
       changed_ = false;
     }
     if (may_stand_still_) before_ = residents_.work();
     std::size_t count = 0;
-    const std::vector<CompletionHit>& hits = residents_.advance(step_.data(), count);
+    const Residents::Hit* hits = residents_.advance(step_.data(), count);
     while (count > 0) complete(hits[--count]);
     if (may_stand_still_ && !changed_ && before_ == residents_.work()) return stand_still();
     return {};
@@ -262,17 +257,15 @@ class TbSimulation {
     return {};
   }
 
-  void complete(const CompletionHit& hit) {
-    std::uint32_t mask = hit.mask;
-    while (mask != 0) {
-      const std::uint32_t bit = 31U - static_cast<std::uint32_t>(std::countl_zero(mask));
-      mask ^= 1U << bit;
-      const std::uint32_t lane = hit.lane + bit;
-      const Residents::Group group = residents_.group(hit.sm, lane);
-      residents_.remove(hit.sm, lane);
-      const auto fields = config_.kernel_fields(group.kernel);
-      machine_.release(hit.sm, fields.first(config_.resources()), group.blocks);
-      for (std::size_t m = 0; m < memory_used_.size(); ++m) {
+  void complete(const Residents::Hit& hit) {
+    for (std::uint32_t mask = hit.mask; mask != 0; mask &= mask - 1) {
+      const std::uint32_t sm =
+          hit.tile * Residents::tile + static_cast<std::uint32_t>(std::countr_zero(mask));
+      const Residents::Group group = residents_.group(sm, hit.row);
+      residents_.remove(sm, hit.row);
+      const std::uint32_t* fields = config_.fields.data() + group.kernel * fields_;
+      machine_.template release<one>(sm, fields, group.blocks);
+      for (std::size_t m = 0; m < memories(); ++m) {
         memory_used_[m] -= group.blocks * fields[memory_map_[m]];
       }
       run_.finished_blocks += group.blocks;
@@ -280,14 +273,19 @@ class TbSimulation {
         run_.kernels[group.kernel].end = tick_;
         ++finished_;
       }
+      price(sm);
       if (options_.observer != nullptr) {
-        options_.observer->finished(tick_, hit.sm, group.kernel, group.placed_tick, group.blocks);
+        options_.observer->finished(tick_, sm, group.kernel, group.placed_tick, group.blocks);
       }
     }
-    stale_[hit.sm] = true;
     changed_ = true;
     waiting_ = false;
   }
+
+  // The cost of the SM's use, for the ticks to come.
+  void price(std::uint32_t sm) { sm_cost_[sm] = overhead_.sm_cost<one>(machine_.usage(sm)); }
+
+  [[nodiscard]] std::size_t memories() const { return one ? 1 : memory_used_.size(); }
 
   void add_use(std::vector<std::uint64_t>& sm, std::vector<std::uint64_t>& memory) const {
     for (std::size_t r = 0; r < sm.size(); ++r) sm[r] += machine_.total(r);
@@ -303,12 +301,12 @@ class TbSimulation {
   Residents residents_;
   std::vector<std::uint32_t> memory_used_, memory_request_;
   std::vector<float> sm_cost_, step_;
-  std::vector<std::uint8_t> stale_;   // the SM's use changed since sm_cost_ was computed
   std::vector<std::uint32_t> order_;  // kernels by start; empty: file order
   std::vector<std::uint32_t> blocks_left_;
   std::vector<float> before_;
   std::array<std::uint32_t, 1024> places_{};
   TbRun run_;
+  std::size_t fields_ = config_.fields_per_kernel();
   std::uint32_t limit_ = 0;
   std::uint32_t tick_ = 0;
   std::size_t head_ = 0;     // oldest kernel with an unplaced block
@@ -325,7 +323,10 @@ class TbSimulation {
 }  // namespace
 
 Result<TbRun> simulate(const TbConfig& config, const TbOptions& options) {
-  return TbSimulation(config, options).run();
+  if (config.resources() == 1 && config.memory.size() == 1) {
+    return TbSimulation<true>(config, options).run();
+  }
+  return TbSimulation<false>(config, options).run();
 }
 
 }  // namespace demarc::sim

@@ -1,0 +1,238 @@
+#include "demarc/sim/tb_generate.hpp"
+
+#include <cmath>
+#include <numeric>
+#include <queue>
+
+#include "demarc/base/random.hpp"
+#include "dispatch/sm_overhead.hpp"
+
+namespace demarc::sim {
+namespace {
+
+constexpr std::size_t most_choices_of_kernels = 32;
+
+class WorkloadGenerator {
+ public:
+  WorkloadGenerator(TbConfig config, TbGeneration generation, std::uint64_t seed)
+      : config_(std::move(config)),
+        generation_(generation),
+        random_(seed),
+        overhead_(config_),
+        pool_(config_.kernels),
+        pool_fields_(config_.fields) {
+    config_.kernels.clear();
+    config_.fields.clear();
+  }
+
+  Result<TbConfig> generate() {
+    DEMARC_CHECK(check());
+    use_.resize(config_.sm.n_sched);
+    const double level = config_.workload.level;
+    const bool instantaneous = generation_ == TbGeneration::published_2020;
+    double sum = 0;
+    for (std::uint32_t t = 0; t < config_.max_simtime; ++t) {
+      sum += nominal_use();
+      draw();
+      // At t = 0 the published program divides 0 by 0 and accepts nothing.
+      const bool accepted =
+          instantaneous ? nominal_use_with_candidate() <= level : t > 0 && sum / t <= level;
+      if (accepted) accept(t);
+      while (!running_.empty() && running_.top().end == t) {
+        add_use(running_.top().kernel, -1);
+        running_.pop();
+      }
+    }
+    return std::move(config_);
+  }
+
+ private:
+  struct Running {
+    std::uint64_t end;
+    std::uint32_t kernel;
+    friend bool operator<(const Running& a, const Running& b) { return a.end > b.end; }
+  };
+
+  template <class... Args>
+  [[nodiscard]] tl::unexpected<Error> fail(fmt::format_string<Args...> format, Args&&... args) {
+    return invalid_input("{}:{}: {}", config_.source, config_.workload.line,
+                         fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  Result<void> check() {
+    const TbWorkload& workload = config_.workload;
+    if (!workload.present) {
+      return invalid_input("{}: a *workload section is needed to generate kernels", config_.source);
+    }
+    if (config_.max_simtime == 0) {
+      return invalid_input("{}: max_simtime must be above 0 to generate kernels", config_.source);
+    }
+    if (workload.from_kernels) {
+      if (pool_.empty()) return fail("a level alone picks from *kernel, and that holds none");
+      return {};
+    }
+    if (workload.requests.size() != config_.resources() ||
+        workload.memory.size() != config_.memory.size()) {
+      return fail("{} requests and {} memory ranges for {} SM resources and {} memories",
+                  workload.requests.size(), workload.memory.size(), config_.resources(),
+                  config_.memory.size());
+    }
+    const std::uint32_t gap = generation_ == TbGeneration::corrected ? 0 : 2;
+    for (const IntRange& range : {workload.n_tb, workload.duration}) {
+      if (range.high < range.low || range.high - range.low < gap || (gap == 0 && range.low == 0)) {
+        return fail("range {}-{} holds nothing to draw: these rules need b >= a + {}", range.low,
+                    range.high, gap);
+      }
+    }
+    for (const IntRange& range : workload.memory) {
+      if (range.high < range.low || (gap > 0 && range.high == range.low)) {
+        return fail("memory range {}-{} holds nothing to draw", range.low, range.high);
+      }
+    }
+    return {};
+  }
+
+  std::uint32_t below(std::uint64_t bound) {
+    return static_cast<std::uint32_t>(random_.below(bound));
+  }
+
+  std::uint32_t draw_range(const IntRange& range) {
+    if (generation_ == TbGeneration::corrected) {
+      return range.low + below(std::uint64_t{range.high} - range.low + 1);
+    }
+    return below(range.high - range.low - 1) + 1;
+  }
+
+  std::uint32_t draw_memory(const IntRange& range) {
+    if (generation_ == TbGeneration::published_2020) return below(100) + 1;
+    if (generation_ == TbGeneration::corrected) {
+      return range.low + below(std::uint64_t{range.high} - range.low + 1);
+    }
+    return range.low + below(range.high - range.low) + 1;
+  }
+
+  void draw() {
+    const TbWorkload& workload = config_.workload;
+    if (workload.from_kernels) {
+      const std::size_t k = below(std::min(pool_.size(), most_choices_of_kernels));
+      candidate_ = pool_[k];
+      const auto first =
+          pool_fields_.begin() + static_cast<std::ptrdiff_t>(k * config_.fields_per_kernel());
+      fields_.assign(first, first + static_cast<std::ptrdiff_t>(config_.fields_per_kernel()));
+      return;
+    }
+    candidate_ = TbKernel{};
+    fields_.clear();
+    candidate_.n_tb = draw_range(workload.n_tb);
+    candidate_.duration = draw_range(workload.duration);
+    for (const auto& choices : workload.requests) fields_.push_back(choices[below(choices.size())]);
+    for (const IntRange& range : workload.memory) fields_.push_back(draw_memory(range));
+  }
+
+  [[nodiscard]] double mean_percent(const TbKernel* extra) const {
+    double sum = 0;
+    for (std::size_t r = 0; r < use_.size(); ++r) {
+      double units = use_[r];
+      if (extra != nullptr) units += double{1.0} * extra->n_tb * fields_[r];
+      sum += 100.0 * units / (double{1.0} * config_.sm.n_sms * config_.sm.max[r]);
+    }
+    return sum / static_cast<double>(use_.size());
+  }
+  [[nodiscard]] double nominal_use() const { return mean_percent(nullptr); }
+  [[nodiscard]] double nominal_use_with_candidate() const { return mean_percent(&candidate_); }
+
+  void add_use(std::uint32_t kernel, double sign) {
+    const auto fields = config_.kernel_fields(kernel);
+    for (std::size_t r = 0; r < use_.size(); ++r) {
+      use_[r] += sign * config_.kernels[kernel].n_tb * fields[r];
+    }
+  }
+
+  // Of one block alone on the machine.
+  [[nodiscard]] float lone_overhead() const {
+    if (generation_ == TbGeneration::published_2020) return 0.0F;
+    const std::span<const std::uint32_t> memory = std::span(fields_).subspan(config_.resources());
+    const float sm = overhead_.sm_cost(fields_.data());
+    if (generation_ == TbGeneration::corrected) return sm + overhead_.memory_cost(memory);
+    // The published program looks the memory request up in the SM table.
+    std::vector<std::uint32_t> as_units(config_.resources());
+    for (std::size_t m = 0; m < std::min(memory.size(), as_units.size()); ++m) {
+      as_units[m] = memory[m];
+    }
+    return sm + overhead_.sm_cost(as_units.data());
+  }
+
+  void accept(std::uint32_t t) {
+    const float length = static_cast<float>(candidate_.duration) * (1.0F + lone_overhead());
+    candidate_.start = t + 1;
+    const auto kernel = static_cast<std::uint32_t>(config_.kernels.size());
+    config_.add_kernel(candidate_, fields_);
+    add_use(kernel, 1);
+    running_.push({static_cast<std::uint64_t>(static_cast<float>(t) + length), kernel});
+  }
+
+  TbConfig config_;
+  TbGeneration generation_;
+  Random random_;
+  OverheadModel overhead_;
+  std::vector<TbKernel> pool_;
+  std::vector<std::uint32_t> pool_fields_;
+  TbKernel candidate_;
+  std::vector<std::uint32_t> fields_;
+  std::vector<double> use_;  // nominal units in use, a scheduling resource each
+  std::priority_queue<Running> running_;
+};
+
+}  // namespace
+
+Result<TbGeneration> parse_tb_generation(std::string_view name) {
+  if (name == "2021") return TbGeneration::published_2021;
+  if (name == "2020") return TbGeneration::published_2020;
+  if (name == "corrected") return TbGeneration::corrected;
+  return invalid_input("unknown generation '{}': use 2021, 2020 or corrected", name);
+}
+
+Result<TbMix> parse_tb_mix(std::string_view name) {
+  if (name == "uniform") return TbMix::uniform;
+  if (name == "extreme") return TbMix::extreme;
+  return invalid_input("unknown mix '{}': use uniform or extreme", name);
+}
+
+TbConfig paper_config(const TbMachine& machine, TbMix mix, std::uint32_t level,
+                      std::uint32_t ticks) {
+  TbConfig config;
+  config.source = "generated";
+  config.max_simtime = ticks;
+  config.sm = SmSpec{machine.sms, 1, 1, {machine.units}};
+  const std::uint64_t memory = std::uint64_t{15000} * machine.sms * machine.units / 128;
+  config.memory = {static_cast<std::uint32_t>(std::max<std::uint64_t>(memory, 1))};
+  const auto row = [](OverheadTable& table, float ratio, float cost) {
+    table.rows.push_back({ratio, {cost}, 0});
+  };
+  const float memory_rows[][2] = {{0.1F, 1.2F},  {0.2F, 2.4F},   {0.3F, 3.6F},  {0.4F, 4.8F},
+                                  {0.5F, 6.0F},  {0.6F, 7.2F},   {0.7F, 8.4F},  {0.75F, 9.6F},
+                                  {0.8F, 10.8F}, {0.85F, 12.0F}, {0.9F, 13.2F}, {1.0F, 14.0F}};
+  for (const auto& [ratio, cost] : memory_rows) row(config.memory_overhead, ratio, cost);
+  const float sm_rows[][2] = {{0.25F, 0.1F},  {0.375F, 0.11F}, {0.5F, 0.12F}, {0.625F, 0.13F},
+                              {0.75F, 0.14F}, {0.875F, 0.15F}, {1.0F, 0.16F}};
+  for (const auto& [ratio, cost] : sm_rows) row(config.sm_overhead, ratio, cost);
+  TbWorkload& workload = config.workload;
+  workload.present = true;
+  workload.level = level;
+  workload.n_tb = {12, 128};
+  workload.duration = {5, 20};
+  workload.memory = {{20, 30}};
+  std::vector<std::uint32_t> requests{1, machine.units};
+  if (mix == TbMix::uniform) {
+    requests.resize(machine.units);
+    std::iota(requests.begin(), requests.end(), 1U);
+  }
+  workload.requests = {requests};
+  return config;
+}
+
+Result<TbConfig> generate_workload(TbConfig config, TbGeneration generation, std::uint64_t seed) {
+  return WorkloadGenerator(std::move(config), generation, seed).generate();
+}
+
+}  // namespace demarc::sim
