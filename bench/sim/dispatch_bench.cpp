@@ -39,6 +39,7 @@ T must(Result<T> result) {
 
 sim::TbConfig workload(const Case& c, std::uint32_t ticks) {
   sim::TbConfig config = sim::paper_config({132, c.units}, sim::TbMix::uniform, 100, ticks);
+  config.memory = {1000000};  // ample, so that the generated load is carried
   config.workload.requests[0].resize(c.requests);
   config.workload.n_tb = {c.blocks.low, c.blocks.high};
   return must(sim::generate_workload(std::move(config), sim::TbGeneration::published_2021, 1));
