@@ -1,0 +1,86 @@
+// The hardware path of a kernel launch on NVIDIA GPUs, from stream to SM (Bakita and Anderson, RTAS
+// 2023, section 4): hardware queues, task management unit (TMU), work distribution unit (WDU) with
+// its task slots, priorities, TPC masks. Event-driven; times are in nanoseconds.
+//
+//   stream -> hardware queue -> TMU: a FIFO list a priority -> WDU: task slots, sorted task table
+//          -> load balancer -> SM
+//
+// Assumed where the sources are silent: a TPC serves the first task of the sorted table whose mask
+// allows it, and waits for that one if its blocks do not fit yet; blocks go to the allowed TPC with
+// the fewest threads in use, there to the SM with the fewest, ties to the lowest number; launching
+// and completing take no time of their own.
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+#include "demarc/gpu/device.hpp"
+
+namespace demarc::sim {
+
+inline constexpr std::size_t most_tpcs = 512;
+// Bit t set: TPC t is enabled.
+using TpcMask = std::bitset<most_tpcs>;
+
+struct PipelineSpec {
+  gpu::Topology topology;
+  gpu::SmLimits sm;
+  std::uint32_t task_slots = 32;  // of the WDU; 32 on a GTX 1060 3GB
+  std::uint32_t hardware_queues =
+      32;  // CUDA_DEVICE_MAX_CONNECTIONS; stream s uses queue s mod this
+};
+
+// One kernel launch. Launches of a stream run one after another, in the order given.
+struct PipelineKernel {
+  std::string name;
+  std::uint32_t stream = 0;
+  std::uint64_t arrival_ns = 0;  // when the host hands it over
+  std::uint64_t blocks = 1;
+  std::uint32_t threads = 32;  // of a block
+  std::uint32_t registers_per_thread = 0;
+  std::uint32_t shared_bytes = 0;
+  std::uint64_t block_ns = 1;  // how long one block runs
+  int priority = 0;            // larger goes first
+  TpcMask tpcs = TpcMask().set();
+};
+
+struct PipelineOutcome {
+  std::uint64_t queued_ns = 0;  // entered the TMU
+  std::uint64_t first_ns = 0;   // first block launched
+  std::uint64_t end_ns = 0;     // last block completed
+  std::uint32_t evictions = 0;  // how often it lost its task slot
+};
+
+// Blocks of one kernel that ran on one SM over the same time.
+struct BlockRun {
+  std::uint32_t kernel = 0;
+  std::uint32_t sm = 0;
+  std::uint64_t start_ns = 0;
+  std::uint64_t end_ns = 0;
+  std::uint32_t blocks = 0;
+};
+
+struct PipelineRun {
+  std::vector<PipelineOutcome> kernels;
+  std::vector<BlockRun> runs;  // by completion; empty unless asked for
+  std::uint64_t launched_blocks = 0;
+  std::uint64_t end_ns = 0;
+  std::uint32_t most_slots_used = 0;
+};
+
+// Errors name the kernel: a block larger than an SM, a mask without a TPC of the device, arrivals
+// of a stream that go backwards.
+[[nodiscard]] Result<PipelineRun> run_pipeline(const PipelineSpec& spec,
+                                               const std::vector<PipelineKernel>& kernels,
+                                               bool record_runs);
+
+// Kernels whose blocks ran on `sm`, ascending.
+[[nodiscard]] std::vector<std::uint32_t> kernels_on_sm(const PipelineRun& run, std::uint32_t sm);
+// SMs that ran blocks of `kernel`, ascending.
+[[nodiscard]] std::vector<std::uint32_t> sms_of_kernel(const PipelineRun& run,
+                                                       std::uint32_t kernel);
+
+}  // namespace demarc::sim

@@ -1,0 +1,24 @@
+#include "pipeline/sm_room.hpp"
+
+namespace demarc::sim {
+
+BlockNeed block_need(const PipelineKernel& kernel, const gpu::SmLimits& limits) {
+  constexpr std::uint32_t warp = 32;
+  const std::uint32_t threads = (std::max(kernel.threads, 1U) + warp - 1) / warp * warp;
+  return {threads, threads * kernel.registers_per_thread,
+          kernel.shared_bytes + (kernel.shared_bytes > 0 ? limits.shared_reserved_bytes : 0)};
+}
+
+SmRoom::SmRoom(const PipelineSpec& spec)
+    : limits_(spec.sm),
+      shared_(spec.sm.shared_bytes),
+      tpc_of_(spec.topology.sm_count()),
+      tpc_threads_(spec.topology.tpcs.size()),
+      use_(spec.topology.sm_count()) {
+  for (const gpu::Tpc& tpc : spec.topology.tpcs) {
+    for (const std::uint32_t sm : tpc.sms) tpc_of_[sm] = static_cast<std::uint32_t>(tpcs_.size());
+    tpcs_.push_back(tpc.sms);
+  }
+}
+
+}  // namespace demarc::sim
