@@ -143,8 +143,9 @@ Result<Launch> parse_launch(const LaunchText& text) {
   const auto items = split_launch_text(text.arguments, ',');
   for (std::size_t i = 0; i < items.size(); ++i) {
     const std::string where = fmt::format("--args, argument {} ('{}')", i + 1, items[i]);
-    DEMARC_TRY(Argument argument, parse_launch_argument(items[i], where, launch.buffers));
-    kernel.arguments.push_back(std::move(argument));
+    auto argument = parse_launch_argument(items[i], where, launch.buffers);
+    if (!argument) return tl::unexpected(std::move(argument).error());
+    kernel.arguments.push_back(*std::move(argument));
   }
   launch.kernels.push_back(std::move(kernel));
   DEMARC_CHECK(validate(launch));

@@ -323,7 +323,8 @@ class TbSimulation {
 }  // namespace
 
 Result<TbRun> simulate(const TbConfig& config, const TbOptions& options) {
-  if (config.resources() == 1 && config.memory.size() == 1) {
+  // With n_boundary 0 the only resource counts twice: the general loops know.
+  if (config.resources() == 1 && config.memory.size() == 1 && config.sm.n_boundary == 1) {
     return TbSimulation<true>(config, options).run();
   }
   return TbSimulation<false>(config, options).run();

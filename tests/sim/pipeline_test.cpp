@@ -1,0 +1,169 @@
+#include "demarc/sim/pipeline.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <map>
+
+#include "demarc/sim/pipeline_scenario.hpp"
+
+namespace demarc::sim {
+namespace {
+
+PipelineSpec small_card() {
+  PipelineSpec spec;
+  spec.topology = gpu::regular_topology(2, 2, 2);
+  spec.sm.threads = 2048;
+  spec.sm.blocks = 4;
+  spec.sm.shared_bytes = 65536;
+  return spec;
+}
+
+PipelineKernel kernel(std::string name, std::uint32_t stream, std::uint64_t blocks,
+                      std::uint64_t block_ns) {
+  PipelineKernel k;
+  k.name = std::move(name);
+  k.stream = stream;
+  k.blocks = blocks;
+  k.threads = 1024;
+  k.block_ns = block_ns;
+  return k;
+}
+
+TEST(Pipeline, blocks_spread_over_tpcs_before_they_share_one) {
+  const auto run = run_pipeline(small_card(), {kernel("a", 0, 4, 10)}, true).value();
+  EXPECT_EQ(sms_of_kernel(run, 0), (std::vector<std::uint32_t>{0, 2, 4, 6}));
+}
+
+TEST(Pipeline, a_higher_priority_goes_first_from_the_next_free_room_on) {
+  auto low = kernel("low", 0, 32, 10);
+  auto high = kernel("high", 1, 16, 10);
+  high.arrival_ns = 1;
+  high.priority = 5;
+  const auto run = run_pipeline(small_card(), {low, high}, false).value();
+  EXPECT_EQ(run.kernels[1].first_ns, 10U);
+  EXPECT_EQ(run.kernels[1].end_ns, 20U);
+  EXPECT_EQ(run.kernels[0].end_ns, 30U);
+}
+
+TEST(Pipeline, a_block_that_does_not_fit_holds_its_tpcs_for_itself) {
+  auto small = kernel("small", 0, 8, 10);  // one block of 1024 threads on every SM
+  auto large = kernel("large", 1, 1, 10);
+  large.shared_bytes = 65536;
+  small.shared_bytes = 1024;
+  auto late = kernel("late", 2, 1, 10);
+  const auto run = run_pipeline(small_card(), {small, large, late}, false).value();
+  EXPECT_EQ(run.kernels[1].first_ns, 10U);
+  EXPECT_EQ(run.kernels[2].first_ns, 10U) << "overtook the large block on a TPC it may use";
+}
+
+TEST(Pipeline, a_task_further_down_runs_where_the_head_may_not) {
+  auto head = kernel("head", 0, 100, 10);
+  head.tpcs = TpcMask(0b0011);
+  auto other = kernel("other", 1, 8, 10);
+  const auto run = run_pipeline(small_card(), {head, other}, true).value();
+  EXPECT_EQ(run.kernels[1].first_ns, 0U);
+  EXPECT_EQ(sms_of_kernel(run, 1), (std::vector<std::uint32_t>{4, 5, 6, 7}));
+}
+
+TEST(Pipeline, a_shared_hardware_queue_makes_streams_wait_for_each_other) {
+  PipelineSpec spec = small_card();
+  spec.hardware_queues = 1;
+  // a2 waits for a1 and blocks the queue for b1, which could run.
+  const std::vector<PipelineKernel> kernels = {kernel("a1", 0, 1, 50), kernel("a2", 0, 1, 50),
+                                               kernel("b1", 1, 1, 50)};
+  EXPECT_EQ(run_pipeline(spec, kernels, false)->kernels[2].first_ns, 50U);
+  spec.hardware_queues = 2;
+  EXPECT_EQ(run_pipeline(spec, kernels, false)->kernels[2].first_ns, 0U);
+}
+
+TEST(Pipeline, a_launched_task_keeps_its_slot_until_its_last_block_completes) {
+  PipelineSpec spec = small_card();
+  spec.task_slots = 1;
+  const auto run =
+      run_pipeline(spec, {kernel("a", 0, 1, 50), kernel("b", 1, 1, 50)}, false).value();
+  EXPECT_EQ(run.kernels[1].first_ns, 50U);
+}
+
+TEST(Pipeline, errors_name_the_kernel_that_would_hang_the_card) {
+  auto k = kernel("k7", 0, 1, 1);
+  k.tpcs = TpcMask(0b10000);
+  const auto run = run_pipeline(small_card(), {k}, false);
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().message,
+            "kernel 'k7': its mask enables none of the 4 TPCs: the launch would hang for ever");
+  k = kernel("k8", 0, 1, 1);
+  k.shared_bytes = 65537;
+  EXPECT_NE(run_pipeline(small_card(), {k}, false).error().message.find("kernel 'k8': a block"),
+            std::string::npos);
+}
+
+TEST(Scenario, errors_name_file_and_key) {
+  const auto wrong = parse_scenario(R"({"schema": "demarc.scenario/1", "device": "gtx1060-3gb",
+      "streams": [{"name": "A", "tpcs": "0-9"}], "kernels": []})",
+                                    "s.json");
+  ASSERT_FALSE(wrong);
+  EXPECT_NE(wrong.error().message.find("s.json: streams[0].tpcs"), std::string::npos)
+      << wrong.error().message;
+  const auto unknown = parse_scenario(R"({"schema": "demarc.scenario/1", "device": "gtx1060-3gb",
+      "streams": [{"name": "A"}], "kernels": [{"name": "k", "stream": "B", "blocks": 1,
+      "threads": 32, "block_us": 1}]})",
+                                      "s.json");
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().message, "s.json: kernels[0].stream: 'B' is not one of the streams");
+}
+
+// Any launches: nothing outside its mask, no SM beyond its limits at any time, all blocks run, and
+// streams keep their order.
+RC_GTEST_PROP(Pipeline, random_launches_respect_masks_limits_and_streams, ()) {
+  PipelineSpec spec = small_card();
+  spec.task_slots = *rc::gen::inRange(1U, 5U);
+  spec.hardware_queues = *rc::gen::inRange(1U, 4U);
+  const auto count = *rc::gen::inRange<std::size_t>(1, 20);
+  std::vector<PipelineKernel> kernels;
+  std::uint64_t arrival = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    PipelineKernel k = kernel("k", *rc::gen::inRange(0U, 6U), *rc::gen::inRange(1ULL, 40ULL),
+                              *rc::gen::inRange(1ULL, 50ULL));
+    arrival += *rc::gen::inRange(0ULL, 30ULL);
+    k.arrival_ns = arrival;
+    k.threads = *rc::gen::inRange(1U, 1025U);
+    k.shared_bytes = *rc::gen::inRange(0U, 65537U);
+    k.priority = *rc::gen::inRange(0, 3);
+    k.tpcs = TpcMask(*rc::gen::inRange(1ULL, 16ULL));
+    kernels.push_back(k);
+  }
+  const auto result = run_pipeline(spec, kernels, true);
+  RC_ASSERT(static_cast<bool>(result));
+  std::vector<std::uint64_t> ran(count);
+  std::map<std::uint32_t, std::map<std::uint64_t, std::int64_t>> threads, shared;
+  for (const BlockRun& run : result->runs) {
+    ran[run.kernel] += run.blocks;
+    RC_ASSERT(kernels[run.kernel].tpcs.test(run.sm / 2));
+    const std::int64_t warps = (kernels[run.kernel].threads + 31) / 32 * std::int64_t{run.blocks};
+    const std::int64_t bytes = std::int64_t{kernels[run.kernel].shared_bytes} * run.blocks;
+    threads[run.sm][run.start_ns] += warps;
+    threads[run.sm][run.end_ns] -= warps;
+    shared[run.sm][run.start_ns] += bytes;
+    shared[run.sm][run.end_ns] -= bytes;
+  }
+  for (std::size_t k = 0; k < count; ++k) {
+    RC_ASSERT(ran[k] == kernels[k].blocks);
+    RC_ASSERT(result->kernels[k].first_ns >= kernels[k].arrival_ns);
+    for (std::size_t j = 0; j < k; ++j) {
+      if (kernels[j].stream != kernels[k].stream) continue;
+      RC_ASSERT(result->kernels[k].first_ns >= result->kernels[j].end_ns);
+    }
+  }
+  for (const auto& [sm, changes] : threads) {
+    std::int64_t in_use = 0;
+    for (const auto& [time, change] : changes) RC_ASSERT((in_use += change) <= 64);
+  }
+  for (const auto& [sm, changes] : shared) {
+    std::int64_t in_use = 0;
+    for (const auto& [time, change] : changes) RC_ASSERT((in_use += change) <= 65536);
+  }
+}
+
+}  // namespace
+}  // namespace demarc::sim
