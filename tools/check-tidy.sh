@@ -1,31 +1,34 @@
 #!/usr/bin/env bash
-# Refuses what clang-tidy 14 finds in src/ (and the headers it includes). Tests are left out: the macros of
-# GoogleTest and RapidCheck trip checks that are not about our code.
-# A file whose preprocessed text was clean before, on this machine, is not looked at again.
-# usage: check-tidy.sh BUILD_DIR [FILE...]
+# Refuses what clang-tidy 14 finds in src/ and the headers it includes. Tests are left out: the macros of GoogleTest
+# and RapidCheck trip checks that are not about our code. It looks at the translation units of a build: with a unity
+# build that is a few dozen instead of a few hundred.
+# A unit whose preprocessed text was clean before, on this machine, is not looked at again.
+# usage: check-tidy.sh BUILD_DIR
 set -euo pipefail
-build=$(realpath "$1"); shift
+build=$(realpath "$1")
 cd "$(git -C "$(dirname "$0")" rev-parse --show-toplevel)"
-export tidy=$(command -v clang-tidy-14 || command -v clang-tidy)
+tidy=$(command -v clang-tidy-14 || command -v clang-tidy)
 "$tidy" --version | grep -q 'version 14\.' || { echo "check-tidy: clang-tidy 14 is needed" >&2; exit 2; }
-export build cache="${XDG_CACHE_HOME:-$HOME/.cache}/demarc-tidy"
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/demarc-tidy"
 mkdir -p "$cache"
+export tidy build cache
 
-check_one() {
+check_unit() {
   local file=$1 command key
-  # The compile command of this file, turned into one that only preprocesses.
-  command=$(awk -v want="\"file\": \"$PWD/$file\"" '/"command":/ {c=$0} index($0, want) {print c; exit}' \
-            "$build/compile_commands.json" | sed -e 's/^ *"command": "//' -e 's/",$//' -e 's/\\"/"/g')
-  [ -n "$command" ] || { echo "check-tidy: $file is not compiled in $build" >&2; return 1; }
-  command=$(sed -E 's/^.*(ccache|env [^ ]+) ([^ ]*(g\+\+|c\+\+|clang\+\+)[^ ]*) /\2 /; s/ -o [^ ]+ / /; s/ -c / -E -P /' <<<"$command")
+  # The compile command of this unit, turned into one that only preprocesses.
+  command=$(grep -B 1 -F "\"file\": \"$file\"" "$build/compile_commands.json" | grep -m 1 '"command":' |
+            sed -E -e 's/^ *"command": "//' -e 's/",$//' -e 's/\\"/"/g' \
+                   -e 's/^.*ccache +//' -e 's/ -o [^ ]+ / /' -e 's/ -c / -E -P /')
+  [ -n "$command" ] || { echo "check-tidy: $file has no compile command" >&2; return 1; }
   key=$( (cd "$build" && eval "$command") | cat - .clang-tidy | sha256sum | cut -d' ' -f1)
   [ -e "$cache/$key" ] && return 0
   if "$tidy" --quiet -p "$build" "$file" 2>/dev/null; then touch "$cache/$key"; else echo "check-tidy: $file" >&2; return 1; fi
 }
-export -f check_one
+export -f check_unit
 
-if [ $# -gt 0 ]; then files=("$@"); else mapfile -t files < <(git ls-files 'src/*.cpp'); fi
-[ ${#files[@]} -gt 0 ] || { echo "check-tidy: no source files found" >&2; exit 1; }
-printf '%s\0' "${files[@]}" | xargs -0 -P "$(nproc)" -n 1 bash -c 'check_one "$0"' ||
+mapfile -t units < <(sed -nE 's/^ *"file": "(.*)",?$/\1/p' "$build/compile_commands.json" |
+                     grep -E "^($PWD|$build)/src/" | sort -u)
+[ ${#units[@]} -gt 0 ] || { echo "check-tidy: $build compiles nothing of src/" >&2; exit 1; }
+printf '%s\0' "${units[@]}" | xargs -0 -P "$(nproc)" -n 1 bash -c 'check_unit "$0"' ||
   { echo "check-tidy: findings above" >&2; exit 1; }
-echo "check-tidy: ${#files[@]} files are clean"
+echo "check-tidy: ${#units[@]} translation units are clean"
