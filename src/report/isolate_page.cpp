@@ -10,7 +10,6 @@
 namespace demarc::report {
 namespace {
 
-using study::Cell;
 using study::ModeSummary;
 using study::StudyResult;
 using study::Variation;
@@ -30,7 +29,7 @@ std::vector<std::string> names_of(const std::vector<study::Workload>& workloads)
   return names;
 }
 
-std::string neighbour_name(const StudyResult& result, const Cell& cell) {
+std::string neighbour_name(const StudyResult& result, const study::Cell& cell) {
   return cell.aggressor ? result.plan.aggressors[*cell.aggressor].name : "idle";
 }
 
@@ -120,7 +119,7 @@ void add_heat_map(Page& page, const StudyResult& result, const ModeSummary& mode
   map.high = 4;
   map.decimals = 2;
   double idle = 0;
-  for (const Cell& cell : result.cells) {  // idle stands before its victim's aggressors
+  for (const study::Cell& cell : result.cells) {  // idle stands before its victim's aggressors
     if (cell.mode != mode.mode) continue;
     if (!cell.aggressor) {
       idle = cell.times.mean;
@@ -164,7 +163,7 @@ void add_distributions(Page& page, const StudyResult& result, const ModeSummary&
         fmt::format("{} under {}", result.plan.victims[victim].name, mode_name(result, mode));
     plot.value.name = "kernel time";
     plot.value.unit = "us";
-    for (const Cell& cell : result.cells) {
+    for (const study::Cell& cell : result.cells) {
       if (cell.mode != mode.mode || cell.victim != victim || !cell.error.empty()) continue;
       Sample sample{.name = neighbour_name(result, cell), .values = {}};
       for (const double ns : cell.samples_ns) sample.values.push_back(ns / 1e3);
@@ -178,7 +177,7 @@ void add_distributions(Page& page, const StudyResult& result, const ModeSummary&
        {"victim", "beside", "runs", "mean", "p50", "p99", "worst", "aggressor runs/s"}) {
     table.columns.push_back({name, table.columns.size() < 2 ? Align::left : Align::right});
   }
-  for (const Cell& cell : result.cells) {
+  for (const study::Cell& cell : result.cells) {
     if (cell.mode != mode.mode) continue;
     const auto& t = cell.times;
     table.rows.push_back({report::Cell(result.plan.victims[cell.victim].name),
