@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 namespace demarc::gpu {
 namespace {
@@ -112,7 +113,13 @@ std::vector<std::byte> pack_argument(const Argument& argument,
 Result<Memory> initial_memory(const Launch& launch, std::span<const std::uint64_t> addresses) {
   Memory memory(launch.buffers.size());
   for (std::size_t i = 0; i < memory.size(); ++i) {
-    memory[i].resize(launch.buffers[i].bytes);
+    const Buffer& buffer = launch.buffers[i];
+    try {
+      memory[i].resize(buffer.bytes);
+    } catch (const std::bad_alloc&) {
+      return missing_capability("buffer '{}': {} bytes do not fit into this machine's memory",
+                                buffer.name, buffer.bytes);
+    }
     DEMARC_CHECK(fill_buffer(launch, i, addresses, memory[i]));
   }
   return memory;

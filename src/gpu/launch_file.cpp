@@ -293,6 +293,10 @@ class LaunchReader {
     DEMARC_TRY(const Json* inner, step.array("launches"));
     DEMARC_CHECK(step.finish());
     Variables variables = outer;
+    if ((repeats_ += static_cast<std::size_t>(count)) > most_kernels) {
+      return invalid_input("{}: more than {} repetitions in one launch", step.where(),
+                           most_kernels);
+    }
     for (std::int64_t i = 0; i < count; ++i) {
       variables[variable] = i;
       DEMARC_CHECK(read_steps(*inner, variables, step.where() + ".launches"));
@@ -379,6 +383,7 @@ class LaunchReader {
   std::filesystem::path folder_;
   const LaunchFileOptions& options_;
   Launch launch_;
+  std::size_t repeats_ = 0;
 };
 
 }  // namespace

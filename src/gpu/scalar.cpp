@@ -31,6 +31,7 @@ std::uint64_t to_half(double value) {
   const std::uint64_t sign = std::signbit(value) ? 0x8000U : 0U;
   const double magnitude = std::abs(value);
   if (std::isnan(value)) return sign | 0x7e00U;
+  if (magnitude == 0) return sign;
   if (magnitude >= 65520.0) return sign | 0x7c00U;
   int exponent = 0;
   (void)std::frexp(magnitude, &exponent);         // magnitude in [2^(exponent-1), 2^exponent)

@@ -1,0 +1,141 @@
+#include <gtest/gtest.h>
+
+#include "demarc/gpu/launch.hpp"
+
+namespace demarc::gpu {
+namespace {
+
+constexpr std::string_view complete_file = R"json({
+  "schema": "demarc.launch/1",
+  "name": "sample",
+  "summary": "one of everything",
+  "source": "this test",
+  "groups": ["a", "b"],
+  "ptx": "k.ptx",
+  "seed": 9,
+  "parameters": { "n": 1000, "steps": 3, "bytes": "4*n" },
+  "scales": { "large": { "n": 4000 } },
+  "buffers": [
+    { "name": "in", "bytes": "bytes", "element": "f32", "fill": "random", "low": -1, "high": 2 },
+    { "name": "out", "bytes": "bytes", "element": "f32", "output": true },
+    { "name": "places", "bytes": 16, "fill": { "pointers": "out", "stride": "2*n" } },
+    { "name": "graph", "bytes": "8*n", "fill": { "generator": "graph_nodes", "nodes": "n", "degree": 2 } },
+    { "name": "pattern", "bytes": 64, "element": "f32", "fill": [1.5, "n", -2] },
+    { "name": "table", "bytes": 64, "fill": "@table.bin" }
+  ],
+  "launches": [
+    { "repeat": "i", "times": "steps", "launches": [
+      { "kernel": "step", "grid": ["ceil_div(n, 256)", 2], "block": 256, "shared": "4*256",
+        "args": ["buf:in|out@i", "buf:out|in@i", "i32:n >> i"]
+} ]
+},
+    { "kernel": "last", "grid": 1, "block": [8, 8], "args": ["buf:out+4*n-4", "f32:0.5", "f64:n"] }
+  ],
+  "check": {
+  "reference" : "sample", "absolute" : 0.5, "relative" : 0.25
+}
+})json";
+
+// `from` replaced by `to` in the complete file, which must then be refused with this message.
+std::string refusal(std::string_view from, std::string_view to) {
+  std::string text(complete_file);
+  const auto at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  text.replace(at, from.size(), to);
+  const auto launch = parse_launch_json(text, "x.json");
+  return launch ? "accepted" : launch.error().message;
+}
+
+TEST(LaunchFile, every_part_arrives) {
+  const auto launch = parse_launch_json(complete_file, "x.json", "folder");
+  ASSERT_TRUE(launch) << launch.error().message;
+  EXPECT_EQ(launch->ptx, "folder/k.ptx");
+  EXPECT_EQ(launch->seed, 9U);
+  EXPECT_EQ(launch->groups, (std::vector<std::string>{"a", "b"}));
+  ASSERT_EQ(launch->buffers.size(), 6U);
+  EXPECT_EQ(launch->buffers[0].bytes, 4000U);
+  EXPECT_EQ(launch->buffers[0].fill.low, -1);
+  EXPECT_TRUE(launch->buffers[1].output);
+  EXPECT_EQ(launch->buffers[2].fill.target, 1U);
+  EXPECT_EQ(launch->buffers[2].fill.stride, 2000U);
+  EXPECT_EQ(launch->buffers[3].fill.parameters.at("nodes"), 1000);
+  EXPECT_EQ(launch->buffers[4].fill.values, (std::vector<double>{1.5, 1000, -2}));
+  EXPECT_EQ(launch->buffers[5].fill.file, "folder/table.bin");
+  EXPECT_EQ(launch->check, (Check{"sample", 0.5, 0.25}));
+}
+
+TEST(LaunchFile, repeats_unroll_in_order_with_their_counter) {
+  const auto launch = parse_launch_json(complete_file, "x.json");
+  ASSERT_TRUE(launch) << launch.error().message;
+  ASSERT_EQ(launch->kernels.size(), 4U);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    const KernelLaunch& kernel = launch->kernels[i];
+    EXPECT_EQ(kernel.grid, (Dim3{4, 2, 1}));
+    EXPECT_EQ(kernel.dynamic_shared_bytes, 1024U);
+    const std::vector<Argument> expected{BufferUse{i % 2, 0}, BufferUse{(i + 1) % 2, 0},
+                                         Scalar{ScalarType::i32, 1000U >> i}};
+    EXPECT_EQ(kernel.arguments, expected) << i;
+  }
+  const std::vector<Argument> last{BufferUse{1, 3996}, make_scalar(ScalarType::f32, 0.5),
+                                   make_scalar(ScalarType::f64, 1000.0)};
+  EXPECT_EQ(launch->kernels[3].arguments, last);
+}
+
+TEST(LaunchFile, a_scale_and_the_callers_parameters_replace_the_defaults) {
+  const auto large =
+      parse_launch_json(complete_file, "x.json", {}, {.scale = "large", .parameters = {}});
+  ASSERT_TRUE(large) << large.error().message;
+  EXPECT_EQ(large->buffers[0].bytes, 16000U);
+  const auto own = parse_launch_json(complete_file, "x.json", {},
+                                     {.scale = "large", .parameters = {{"n", 500}}});
+  ASSERT_TRUE(own) << own.error().message;
+  EXPECT_EQ(own->buffers[0].bytes, 2000U);
+  EXPECT_EQ(parse_launch_json(complete_file, "x.json", {}, {.scale = "huge", .parameters = {}})
+                .error()
+                .message,
+            "x.json.scales: there is no scale 'huge'; known are: large");
+  EXPECT_EQ(parse_launch_json(complete_file, "x.json", {}, {.scale = "", .parameters = {{"m", 1}}})
+                .error()
+                .message,
+            "x.json: the file has no parameter 'm'; it has: bytes, n, steps");
+}
+
+TEST(LaunchFile, errors_name_the_key_and_the_remedy) {
+  EXPECT_EQ(refusal("demarc.launch/1", "demarc.launch/2"),
+            "x.json.schema: 'demarc.launch/1' was expected, found 'demarc.launch/2'");
+  EXPECT_EQ(refusal(R"("block": 256)", R"("block": 2048)"),
+            "x.json: kernel 0 ('step'): a block of 2048x1x1 threads; a GPU takes at most 1024 "
+            "threads, and 64 in z");
+  EXPECT_EQ(refusal("buf:in|out@i", "buf:inn|out@i"),
+            "x.json.launches[0].launches[0].args[0]: there is no buffer 'inn'; known are: in, out, "
+            "places, graph, "
+            "pattern, table");
+  EXPECT_EQ(refusal(R"("repeat": "i")", R"("repeat": "n")"),
+            "x.json.launches[0].repeat: 'n' is already a parameter");
+  EXPECT_EQ(refusal("i32:n >> i", "n"),
+            "x.json.launches[0].launches[0].args[2]: 'n': expected TYPE:VALUE, as in i32:n, "
+            "f32:1.5 or buf:NAME");
+  EXPECT_EQ(refusal("i32:n >> i", "i8:n"),
+            "x.json.launches[0].launches[0].args[2]: 1000 does not fit i8");
+  EXPECT_EQ(refusal("+4*n-4", "+5*n"),
+            "x.json: kernel 3 ('last'): offset 5000 into buffer 'out' of 4000 bytes");
+  EXPECT_EQ(refusal(R"("bytes": 16)", R"("bytes": 0)"),
+            "x.json.buffers[2].bytes: 0 is not within 1 .. 70368744177664");
+  EXPECT_EQ(refusal(R"("name": "out")", R"("name": "in")"),
+            "x.json.buffers[1]: a second buffer of the name 'in'");
+  EXPECT_EQ(refusal(R"("output": true)", R"("outputs": true)"),
+            "x.json.buffers[1]: unknown key 'outputs'");
+  EXPECT_EQ(refusal(R"("times": "steps")", R"("times": "1000000*steps")"),
+            "x.json.launches[0].times: 3000000 is not within 0 .. 1000000");
+}
+
+TEST(LaunchFile, nested_empty_repeats_end_in_an_error_and_not_in_a_hang) {
+  constexpr std::string_view text =
+      R"json({"schema": "demarc.launch/1", "ptx": "k.ptx", "buffers": [], "launches": [
+    {"repeat": "a", "times": 1000000, "launches": [{"repeat": "b", "times": 1000000, "launches": []}]}]})json";
+  EXPECT_EQ(parse_launch_json(text, "x.json").error().message,
+            "x.json.launches[0].launches[0]: more than 1000000 repetitions in one launch");
+}
+
+}  // namespace
+}  // namespace demarc::gpu

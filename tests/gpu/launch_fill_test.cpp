@@ -1,0 +1,226 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "aes_tables.hpp"
+#include "demarc/base/files.hpp"
+#include "demarc/gpu/launch.hpp"
+#include "paths.hpp"
+
+namespace demarc::gpu {
+namespace {
+
+Launch launch_with(Buffer buffer, std::uint64_t seed = 1) {
+  Launch launch;
+  launch.seed = seed;
+  launch.buffers.push_back(std::move(buffer));
+  return launch;
+}
+
+Buffer buffer_of(std::uint64_t bytes, ScalarType element, Fill fill) {
+  return {
+      .name = "b", .bytes = bytes, .element = element, .fill = std::move(fill), .output = false};
+}
+
+Fill fill_of(FillKind kind) {
+  Fill fill;
+  fill.kind = kind;
+  return fill;
+}
+
+Fill generated_by(std::string name, std::map<std::string, std::int64_t> parameters) {
+  Fill fill = fill_of(FillKind::generated);
+  fill.generator = std::move(name);
+  fill.parameters = std::move(parameters);
+  return fill;
+}
+
+template <class T>
+std::vector<T> content(const Launch& launch) {
+  const auto memory = initial_memory(launch, default_addresses(launch));
+  EXPECT_TRUE(memory) << memory.error().message;
+  std::vector<T> values(launch.buffers[0].bytes / sizeof(T));
+  std::memcpy(values.data(), memory->at(0).data(), values.size() * sizeof(T));
+  return values;
+}
+
+template <class T>
+std::vector<T> generated(std::uint64_t bytes, std::string name,
+                         std::map<std::string, std::int64_t> parameters) {
+  return content<T>(launch_with(
+      buffer_of(bytes, ScalarType::u32, generated_by(std::move(name), std::move(parameters)))));
+}
+
+TEST(Fill, iota_counts_in_the_element_type_and_leaves_a_partial_element_zero) {
+  const auto halves =
+      content<std::uint16_t>(launch_with(buffer_of(8, ScalarType::f16, fill_of(FillKind::iota))));
+  EXPECT_EQ(halves, (std::vector<std::uint16_t>{0, 0x3c00, 0x4000, 0x4200}));
+  const auto bytes =
+      content<std::uint8_t>(launch_with(buffer_of(6, ScalarType::u32, fill_of(FillKind::iota))));
+  EXPECT_EQ(bytes, (std::vector<std::uint8_t>{0, 0, 0, 0, 0, 0}));
+}
+
+TEST(Fill, random_content_is_a_function_of_seed_and_position_and_keeps_its_range) {
+  Fill fill = fill_of(FillKind::random);
+  fill.low = -3;
+  fill.high = 3;
+  const Buffer integers = buffer_of(4000, ScalarType::i32, fill);
+  const auto first = content<std::int32_t>(launch_with(integers, 5));
+  EXPECT_EQ(first, content<std::int32_t>(launch_with(integers, 5)));
+  EXPECT_NE(first, content<std::int32_t>(launch_with(integers, 6)));
+  EXPECT_EQ(std::set<std::int32_t>(first.begin(), first.end()),
+            (std::set<std::int32_t>{-3, -2, -1, 0, 1, 2, 3}));
+  for (const float value : content<float>(launch_with(buffer_of(4000, ScalarType::f32, fill)))) {
+    ASSERT_TRUE(value >= -3 && value <= 3) << value;
+  }
+  for (const double value :
+       content<double>(launch_with(buffer_of(800, ScalarType::f64, fill_of(FillKind::random))))) {
+    ASSERT_TRUE(value >= 0 && value < 1) << value;
+  }
+}
+
+TEST(Fill, pointers_are_addresses_within_their_target) {
+  Fill fill = fill_of(FillKind::pointers);
+  fill.target = 1;
+  fill.stride = 40;
+  Launch launch = launch_with(buffer_of(16, ScalarType::u64, fill));
+  launch.buffers.push_back(buffer_of(100, ScalarType::u32, {}));
+  const auto addresses = default_addresses(launch);
+  EXPECT_EQ(content<std::uint64_t>(launch),
+            (std::vector<std::uint64_t>{addresses[1], addresses[1] + 40}));
+}
+
+TEST(Fill, a_file_fills_from_the_start_and_must_fit) {
+  const auto path = test::fresh_folder("fill") / "data.bin";
+  ASSERT_TRUE(write_file(path, "abc"));
+  Fill fill = fill_of(FillKind::file);
+  fill.file = path.string();
+  EXPECT_EQ(content<char>(launch_with(buffer_of(4, ScalarType::u8, fill))),
+            (std::vector<char>{'a', 'b', 'c', 0}));
+  const Launch small = launch_with(buffer_of(2, ScalarType::u8, fill));
+  EXPECT_EQ(initial_memory(small, default_addresses(small)).error().message,
+            fmt::format("buffer 'b': {} holds 3 bytes, more than the buffer's 2", path.string()));
+}
+
+TEST(Generators, graph_records_tile_the_edges) {
+  const auto nodes =
+      generated<std::uint32_t>(8 * 101, "graph_nodes", {{"nodes", 101}, {"degree", 6}});
+  std::uint32_t next = 0;
+  for (std::size_t i = 0; i < 101; ++i) {
+    EXPECT_EQ(nodes[2 * i], next);
+    EXPECT_GE(nodes[2 * i + 1], 1U);
+    EXPECT_LE(nodes[2 * i + 1], 11U);
+    next += nodes[2 * i + 1];
+  }
+  EXPECT_EQ(next, 606U);
+  for (const std::uint32_t edge :
+       generated<std::uint32_t>(4 * 606, "graph_edges", {{"nodes", 101}, {"degree", 6}})) {
+    ASSERT_LT(edge, 101U);
+  }
+}
+
+TEST(Generators, columns_of_a_row_rise_and_stay_inside) {
+  const std::map<std::string, std::int64_t> shape{{"rows", 50}, {"columns", 40}, {"per_row", 8}};
+  const auto offsets = generated<std::uint32_t>(4 * 51, "csr_offsets", shape);
+  const auto columns = generated<std::uint32_t>(4 * 400, "csr_columns", shape);
+  ASSERT_EQ(offsets.back(), 400U);
+  for (std::size_t row = 0; row < 50; ++row) {
+    for (std::size_t i = offsets[row]; i < offsets[row + 1]; ++i) {
+      EXPECT_LT(columns[i], 40U);
+      if (i > offsets[row]) {
+        EXPECT_LT(columns[i - 1], columns[i]);
+      }
+    }
+  }
+}
+
+TEST(Generators, the_chase_is_one_cycle_through_all_elements) {
+  const auto links =
+      generated<std::uint32_t>(4 * 4 * 1000, "pointer_chase", {{"elements", 1000}, {"stride", 4}});
+  std::uint32_t at = 0;
+  std::size_t length = 0;
+  do {
+    ASSERT_EQ(at % 4, 0U);
+    at = links.at(at);
+    ++length;
+  } while (at != 0 && length <= 1000);
+  EXPECT_EQ(length, 1000U);
+}
+
+TEST(Generators, mesh_neighbours_see_each_other) {
+  const auto mesh =
+      generated<std::int32_t>(16 * 30 * 20, "mesh_neighbours", {{"width", 30}, {"height", 20}});
+  constexpr std::int32_t elements = 600;
+  constexpr std::int32_t opposite[] = {1, 0, 3, 2};
+  int borders = 0;
+  for (std::int32_t face = 0; face < 4; ++face) {
+    for (std::int32_t element = 0; element < elements; ++element) {
+      const std::int32_t other = mesh[static_cast<std::size_t>(face * elements + element)];
+      borders += other < 0 ? 1 : 0;
+      if (other < 0) continue;
+      ASSERT_EQ(mesh[static_cast<std::size_t>(opposite[face] * elements + other)], element);
+    }
+  }
+  EXPECT_EQ(borders, 2 * (30 + 20));
+}
+
+TEST(Generators, errors_name_the_buffer_and_what_is_known) {
+  const auto message = [](Fill fill) {
+    const Launch launch = launch_with(buffer_of(16, ScalarType::u32, std::move(fill)));
+    return initial_memory(launch, default_addresses(launch)).error().message;
+  };
+  EXPECT_TRUE(message(generated_by("grid", {}))
+                  .starts_with("buffer 'b': there is no generator 'grid'; known are graph_nodes"));
+  EXPECT_EQ(message(generated_by("permutation", {})),
+            "buffer 'b': generator 'permutation' needs the parameter 'elements'");
+  EXPECT_EQ(message(generated_by("permutation", {{"elements", 5}})),
+            "buffer 'b': generator 'permutation' makes 20 bytes, the buffer has 16");
+  EXPECT_EQ(message(generated_by("permutation", {{"elements", 0}})),
+            "buffer 'b': generator 'permutation': elements = 0 is not within 1 .. 2^31");
+}
+
+TEST(AesTables, agree_with_fips_197) {
+  const auto box = aes_sbox();
+  EXPECT_EQ(box[0x00], 0x63);
+  EXPECT_EQ(box[0x53], 0xed);  // 5.1.1
+  std::set<std::uint8_t> values(box.begin(), box.end());
+  EXPECT_EQ(values.size(), 256U);
+  // A.3: w[8] and w[59] of the key 603deb10 15ca71be 2b73aef0 857d7781 1f352c07 3b6108d7 2d9810a3
+  // 0914dff4.
+  const std::array<std::uint8_t, 32> key{0x60, 0x3d, 0xeb, 0x10, 0x15, 0xca, 0x71, 0xbe,
+                                         0x2b, 0x73, 0xae, 0xf0, 0x85, 0x7d, 0x77, 0x81,
+                                         0x1f, 0x35, 0x2c, 0x07, 0x3b, 0x61, 0x08, 0xd7,
+                                         0x2d, 0x98, 0x10, 0xa3, 0x09, 0x14, 0xdf, 0xf4};
+  const auto keys = aes256_round_keys(key);
+  const auto word = [&](std::size_t i) {
+    return std::vector<std::uint8_t>(&keys[4 * i], &keys[4 * i] + 4);
+  };
+  EXPECT_EQ(word(8), (std::vector<std::uint8_t>{0x9b, 0xa3, 0x54, 0x11}));
+  EXPECT_EQ(word(59), (std::vector<std::uint8_t>{0x70, 0x6c, 0x63, 0x1e}));
+}
+
+TEST(Scalars, every_half_survives_the_way_through_double) {
+  for (std::uint64_t bits = 0; bits < 0x10000; ++bits) {
+    const Scalar half{ScalarType::f16, bits};
+    const double value = to_double(half);
+    if (std::isnan(value)) continue;
+    ASSERT_EQ(make_scalar(ScalarType::f16, value), half) << bits;
+  }
+}
+
+TEST(Scalars, halves_round_to_nearest_even) {
+  const auto half = [](double value) { return make_scalar(ScalarType::f16, value).bits; };
+  EXPECT_EQ(half(1.0 + 0x1p-11), 0x3c00U);            // tie, down to even
+  EXPECT_EQ(half(1.0 + 3 * 0x1p-11), 0x3c02U);        // tie, up to even
+  EXPECT_EQ(half(1.0 + 0x1p-11 + 0x1p-40), 0x3c01U);  // just above a tie
+  EXPECT_EQ(half(65519.999), 0x7bffU);
+  EXPECT_EQ(half(65520.0), 0x7c00U);
+  EXPECT_EQ(half(0x1p-25), 0U);
+  EXPECT_EQ(half(-0x1p-24), 0x8001U);
+}
+
+}  // namespace
+}  // namespace demarc::gpu
