@@ -73,18 +73,17 @@ class ImageSink {
   }
 
   void put(std::uint64_t bits) {
-    const std::uint64_t end = at_ + element_;
-    if (end > image_.bytes.size()) {
+    if (at_ > image_.bytes.size() || image_.bytes.size() - at_ < element_) {
       // An array without size takes what it is given; any other is full.
       const bool open_ended = !shape_.empty() && shape_[0] == 0;
-      if (!open_ended || end > largest_image) {
+      if (!open_ended || at_ > largest_image) {
         overflows_ = true;
         return;
       }
-      image_.bytes.resize(end);
+      image_.bytes.resize(at_ + element_);
     }
     std::memcpy(image_.bytes.data() + at_, &bits, std::min<std::size_t>(element_, sizeof bits));
-    at_ = end;
+    at_ += element_;
   }
 
   const Variable& variable_;

@@ -6,14 +6,25 @@
 
 namespace demarc::ptx {
 
+namespace {
+
+// The largest number where the product does not fit.
+std::uint64_t saturating_product(std::uint64_t a, std::uint64_t b) {
+  return b != 0 && a > std::numeric_limits<std::uint64_t>::max() / b
+             ? std::numeric_limits<std::uint64_t>::max()
+             : a * b;
+}
+
+}  // namespace
+
 std::uint64_t Variable::element_count() const {
   std::uint64_t count = 1;
-  for (const std::uint64_t size : dimensions) count *= size;
+  for (const std::uint64_t size : dimensions) count = saturating_product(count, size);
   return count;
 }
 
 std::uint64_t Variable::byte_size() const {
-  return element_count() * ptx::byte_size(type) * vector_width;
+  return saturating_product(element_count(), std::uint64_t{ptx::byte_size(type)} * vector_width);
 }
 
 std::uint32_t Variable::alignment() const {

@@ -8,7 +8,7 @@
 namespace demarc::ptx {
 namespace {
 
-constexpr std::uint64_t most_registers = std::numeric_limits<std::int32_t>::max();
+constexpr std::uint64_t most_registers = 1U << 24U;
 constexpr std::uint64_t most_variable_range = 65'536;
 
 struct NothingKept {
@@ -53,7 +53,7 @@ bool Parser::parse_registers(std::vector<RegisterRange>& ranges, bool in_body) {
       range.vector_width = static_cast<std::uint8_t>(word[1] - '0');
     } else if (word == "align") {
       std::uint64_t ignored = 0;
-      if (!read_uint(most_registers, "an alignment", ignored)) return false;
+      if (!read_uint(1U << 30U, "an alignment", ignored)) return false;
     } else if (range.type = find_type(word); range.type == Type::none) {
       return fail_at(cursor_.offset_of(dot),
                      fmt::format("'.{}' is no type of a register", excerpt(word, 40)));

@@ -195,10 +195,12 @@ class ModulePrinter {
     }
     const bool labels = set.kind == TargetSet::Kind::branch_targets;
     out_ += labels ? ".branchtargets" : ".calltargets";
-    for (std::size_t i = 0; i < set.targets.size(); ++i) {
-      const std::uint32_t target = set.targets[i];
-      append("{} {}", i == 0 ? "" : ",",
-             labels ? body.labels[target].name : module_.functions[target].name);
+    std::string_view separator = " ";
+    for (const std::uint32_t target : set.targets) {
+      if (target == no_index) continue;  // not declared; an error has been reported
+      out_ += separator;
+      out_ += labels ? body.labels[target].name : module_.functions[target].name;
+      separator = ", ";
     }
     out_ += ";\n";
   }

@@ -1,0 +1,88 @@
+// Golden tests: a text and everything that is said about it.
+#include <gtest/gtest.h>
+
+#include "text.hpp"
+
+namespace demarc::ptx {
+namespace {
+
+std::string said_of(const std::string& text) {
+  return test::all_of(parse(text, "t.ptx").diagnostics);
+}
+
+TEST(Diagnostics, one_run_reports_every_error_with_line_column_and_text) {
+  EXPECT_EQ(said_of(test::kernel("add.s32 %r1, %r2;\n"
+                                 "add.s32 %r1, %r99, %r3;\n"
+                                 "  @%r1 bra NOWHERE;\n"
+                                 "mov.u32 %r1, 0f12;\n"
+                                 "mov.u32 %r1, 5\n"
+                                 "add.s32 %r1, %r1, %r1;\n"
+                                 ".reg .wide %x;\n"
+                                 "ld.global.u32 %r1, [%rd1;\n"
+                                 "bra NOWHERE;")),
+            "t.ptx:11:1: malformed: 'add.s32' takes 3 operands, found 2 (PTX ISA 9.7.1.1)\n"
+            "  add.s32 %r1, %r2;\n"
+            "t.ptx:12:14: malformed: '%r99' is not declared\n"
+            "  add.s32 %r1, %r99, %r3;\n"
+            "t.ptx:13:4: malformed: '%r1' guards an instruction, but is not a .pred register\n"
+            "  @%r1 bra NOWHERE;\n"
+            "t.ptx:14:16: malformed: a floating-point literal 0f has 8 hexadecimal digits, 0d has "
+            "16, found '12'\n"
+            "  mov.u32 %r1, 0f12;\n"
+            "t.ptx:16:1: malformed: ';' was expected after 'mov.u32', found 'add'\n"
+            "  add.s32 %r1, %r1, %r1;\n"
+            "t.ptx:17:6: malformed: '.wide' is no type of a register\n"
+            "  .reg .wide %x;\n"
+            "t.ptx:18:25: malformed: ']' was expected after an address, found ';'\n"
+            "  ld.global.u32 %r1, [%rd1;\n"
+            "t.ptx:19:5: malformed: 'NOWHERE' is not declared\n"
+            "  bra NOWHERE;\n");
+}
+
+TEST(Diagnostics, missing_directives_are_named_once) {
+  EXPECT_EQ(said_of(".entry k { ret; }\n.entry l { ret; }\n"),
+            "t.ptx:1:1: malformed: '.version' is missing: a module begins with it, as in "
+            "'.version 8.0'\n  .entry k { ret; }\n");
+  EXPECT_EQ(said_of(".version 8.0\n.entry k { ret; }\n"),
+            "t.ptx:2:1: malformed: '.target' is missing: it must stand before this, as in "
+            "'.target sm_80'\n  .entry k { ret; }\n");
+  EXPECT_EQ(said_of(""),
+            "t.ptx:1:1: malformed: '.version' is missing: a module begins with it, as "
+            "in '.version 8.0'\n  \n");
+}
+
+TEST(Diagnostics, a_body_that_is_not_closed_does_not_swallow_the_next_kernel) {
+  const std::string text =
+      test::preamble + ".entry a {\nadd.s32 %r1;\n.visible .entry b {\nret;\n}\n";
+  EXPECT_EQ(said_of(text),
+            "t.ptx:5:1: malformed: 'add.s32' takes 3 operands, found 1 (PTX ISA 9.7.1.1)\n"
+            "  add.s32 %r1;\n"
+            "t.ptx:6:1: malformed: '}' is missing at the end of 'a'\n"
+            "  .visible .entry b {\n");
+  EXPECT_NE(parse(text, "t.ptx").module.find_function("b"), nullptr);
+}
+
+TEST(Diagnostics, names_declared_twice_in_a_scope_are_errors) {
+  EXPECT_EQ(said_of(test::kernel("L: ret;\nL: ret;\n.reg .b32 %r<3>;\n.shared .b32 tile;")),
+            "t.ptx:12:1: malformed: 'L' is declared twice in this scope\n  L: ret;\n"
+            "t.ptx:13:11: malformed: '%r' is declared twice in this scope\n  .reg .b32 %r<3>;\n"
+            "t.ptx:14:14: malformed: 'tile' is declared twice in this scope\n"
+            "  .shared .b32 tile;\n");
+}
+
+TEST(Diagnostics, only_so_many_are_listed_but_all_are_counted) {
+  std::string lines;
+  for (int i = 0; i < 100; ++i) lines += "add.s32 %r1, %r2;\n";
+  const ParseResult result = parse(test::kernel(lines), "t.ptx", {.most_diagnostics = 7});
+  EXPECT_EQ(result.diagnostics.list.size(), 7U);
+  EXPECT_EQ(result.diagnostics.malformed, 100U);
+}
+
+TEST(Diagnostics, a_file_with_errors_cannot_be_loaded_and_the_error_lists_them) {
+  const auto result = load_module("/nowhere/x.ptx");
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find("/nowhere/x.ptx"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace demarc::ptx

@@ -1,0 +1,35 @@
+#include <gtest/gtest.h>
+
+#include "compilers.hpp"
+#include "paths.hpp"
+#include "round_trip.hpp"
+
+namespace demarc::ptx::test {
+namespace {
+
+TEST(Clang, its_nvptx_output_keeps_its_machine_code_at_every_level_and_with_debug_data) {
+  const auto source = demarc::test::source_dir() / "tests" / "ptx" / "corpus" / "clang.c";
+  std::vector<RoundTrip> trips;
+  for (const std::string level : {"-O0", "-O1", "-O3"}) {
+    for (const std::string debug : {"", "-g", "-gline-tables-only"}) {
+      std::vector<std::string> flags = {"-target", "nvptx64-nvidia-cuda",
+                                        "-x",      "c",
+                                        "-S",      level,
+                                        "-Xclang", "-target-cpu",
+                                        "-Xclang", "sm_75",
+                                        "-Xclang", "-target-feature",
+                                        "-Xclang", "+ptx63"};
+      if (!debug.empty()) flags.push_back(debug);
+      // clang -g writes `.target sm_75, debug`, which ptxas compiles without optimisation.
+      std::vector<std::string> ptxas;
+      if (debug == "-g") ptxas = {"-g"};
+      if (debug == "-gline-tables-only") ptxas = {"-lineinfo"};
+      trips.push_back({"clang.c " + level + " " + debug,
+                       [source, flags] { return clang_ptx(source, flags); }, ptxas});
+    }
+  }
+  EXPECT_EQ(failures_of(trips), "");
+}
+
+}  // namespace
+}  // namespace demarc::ptx::test

@@ -1,0 +1,142 @@
+#include "compilers.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "elf_text.hpp"
+#include "paths.hpp"
+
+namespace demarc::ptx::test {
+namespace {
+
+std::string slurp_file(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw std::runtime_error("cannot read " + path.string());
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// FNV-1a, twice with different seeds.
+std::string hash_of(const std::string& content) {
+  std::uint64_t a = 0xCBF29CE484222325ULL;
+  std::uint64_t b = 0x6C62272E07BB0142ULL;
+  for (const char c : content) {
+    a = (a ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+    b = (b ^ static_cast<unsigned char>(c)) * 0x100000001B5ULL;
+  }
+  return fmt::format("{:016x}{:016x}", a, b);
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += " '" + word + "'";
+  return out;
+}
+
+std::filesystem::path scratch_file(const std::string& suffix) {
+  static std::atomic<int> counter{0};
+  const auto folder = std::filesystem::temp_directory_path();
+  return folder / fmt::format("demarc_oracle_{}_{}{}", ::getpid(), counter++, suffix);
+}
+
+// Runs a shell command; its messages become the exception when it fails.
+void run_compiler(const std::string& command) {
+  const auto log = scratch_file(".log");
+  const int status = std::system((command + " > '" + log.string() + "' 2>&1").c_str());
+  const std::string said = slurp_file(log);
+  std::filesystem::remove(log);
+  if (status != 0) throw std::runtime_error(command + "\n" + said.substr(0, 4000));
+}
+
+// Size and time of the program stand for its version.
+std::string stamp_of(const std::string& program) {
+  const std::filesystem::path path(program);
+  return fmt::format("{} {} {}", program, std::filesystem::file_size(path),
+                     std::filesystem::last_write_time(path).time_since_epoch().count());
+}
+
+template <class Make>
+std::string cached(const std::string& key, Make&& make) {
+  const auto folder = demarc::test::build_dir() / "ptx_oracle_cache";
+  std::filesystem::create_directories(folder);
+  const auto path = folder / hash_of(key);
+  if (std::filesystem::exists(path)) return slurp_file(path);
+  const std::string content = make();
+  const auto temporary = folder / scratch_file(".part").filename();
+  std::ofstream(temporary, std::ios::binary) << content;
+  std::filesystem::rename(temporary, path);
+  return content;
+}
+
+// What the source may include from this tree.
+std::string headers_of_kernels() {
+  std::string all;
+  const auto folder = demarc::test::source_dir() / "kernels" / "include";
+  if (!std::filesystem::exists(folder)) return all;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    all += entry.path().filename().string() + slurp_file(entry.path());
+  }
+  return all;
+}
+
+std::string compile_ptx(const std::string& program, const std::filesystem::path& source,
+                        const std::vector<std::string>& flags) {
+  const std::string key = stamp_of(program) + joined(flags) + source.filename().string() +
+                          slurp_file(source) + headers_of_kernels();
+  return cached(key, [&] {
+    const auto out = scratch_file(".ptx");
+    run_compiler("'" + program + "'" + joined(flags) + " -o '" + out.string() + "' '" +
+                 source.string() + "'");
+    const std::string ptx = slurp_file(out);
+    std::filesystem::remove(out);
+    return ptx;
+  });
+}
+
+std::string target_of(const std::string& ptx) {
+  const std::size_t at = ptx.find(".target");
+  if (at == std::string::npos) throw std::runtime_error("the module names no target");
+  const std::size_t first = ptx.find("sm_", at);
+  return ptx.substr(first, ptx.find_first_of(" ,\n\r\t/", first) - first);
+}
+
+}  // namespace
+
+std::string nvcc_ptx(const std::filesystem::path& source, const std::vector<std::string>& flags) {
+  std::vector<std::string> all = {
+      "-ptx", "-std=c++17", "-Wno-deprecated-gpu-targets",
+      "-w",   "-I",         (demarc::test::source_dir() / "kernels" / "include").string()};
+  all.insert(all.end(), flags.begin(), flags.end());
+  return compile_ptx(DEMARC_NVCC, source, all);
+}
+
+std::string clang_ptx(const std::filesystem::path& source, const std::vector<std::string>& flags) {
+  return compile_ptx(DEMARC_PTX_CLANG, source, flags);
+}
+
+std::string machine_code_digest(const std::string& ptx, const std::vector<std::string>& flags) {
+  const std::string target = target_of(ptx);
+  return cached(stamp_of(DEMARC_PTXAS) + joined(flags) + ptx, [&] {
+    const auto in = scratch_file(".ptx");
+    const auto out = scratch_file(".o");
+    std::ofstream(in, std::ios::binary) << ptx;
+    run_compiler(std::string("'") + DEMARC_PTXAS + "' -w -arch=" + target + joined(flags) +
+                 " -o '" + out.string() + "' '" + in.string() + "'");
+    std::string digest;
+    for (const auto& [name, content] : text_sections(slurp_file(out))) {
+      digest += fmt::format("{} {} {}\n", name, content.size(), hash_of(content));
+    }
+    std::filesystem::remove(in);
+    std::filesystem::remove(out);
+    return digest;
+  });
+}
+
+}  // namespace demarc::ptx::test

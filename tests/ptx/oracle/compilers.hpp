@@ -1,0 +1,24 @@
+// nvcc, clang and ptxas, with a cache in the build tree: the key is the content of everything that
+// goes in, so a second run of the tests compiles nothing.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace demarc::ptx::test {
+
+// PTX of a CUDA source. `flags` as for nvcc, -arch included. Throws with the compiler's messages.
+[[nodiscard]] std::string nvcc_ptx(const std::filesystem::path& source,
+                                   const std::vector<std::string>& flags);
+
+// PTX of a C, CUDA or LLVM source by clang.
+[[nodiscard]] std::string clang_ptx(const std::filesystem::path& source,
+                                    const std::vector<std::string>& flags);
+
+// One line a .text section of what ptxas makes of the module: name, size, hash of the content.
+// ptxas is told the target that the module names. Throws with its messages.
+[[nodiscard]] std::string machine_code_digest(const std::string& ptx,
+                                              const std::vector<std::string>& flags);
+
+}  // namespace demarc::ptx::test

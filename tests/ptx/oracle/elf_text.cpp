@@ -1,0 +1,42 @@
+#include "elf_text.hpp"
+
+#include <elf.h>
+
+#include <cstring>
+#include <stdexcept>
+
+namespace demarc::ptx::test {
+namespace {
+
+template <class T>
+T read_at(const std::string& file, std::uint64_t offset) {
+  if (offset > file.size() || file.size() - offset < sizeof(T)) {
+    throw std::runtime_error("an ELF structure lies outside of the file");
+  }
+  T value;
+  std::memcpy(&value, file.data() + offset, sizeof(T));
+  return value;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> text_sections(const std::string& elf) {
+  const auto header = read_at<Elf64_Ehdr>(elf, 0);
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) {
+    throw std::runtime_error("not a 64-bit ELF file");
+  }
+  const auto section = [&](std::uint64_t number) {
+    return read_at<Elf64_Shdr>(elf, header.e_shoff + number * header.e_shentsize);
+  };
+  const Elf64_Shdr names = section(header.e_shstrndx);
+  std::map<std::string, std::string> found;
+  for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
+    const Elf64_Shdr row = section(i);
+    const std::string name = elf.c_str() + names.sh_offset + row.sh_name;
+    if (name.rfind(".text", 0) != 0) continue;
+    found[name] = elf.substr(row.sh_offset, row.sh_size);
+  }
+  return found;
+}
+
+}  // namespace demarc::ptx::test

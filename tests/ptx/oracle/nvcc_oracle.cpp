@@ -1,0 +1,82 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "compilers.hpp"
+#include "paths.hpp"
+#include "round_trip.hpp"
+
+namespace demarc::ptx::test {
+namespace {
+
+std::vector<std::filesystem::path> cuda_sources(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".cu") found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::filesystem::path corpus() {
+  return demarc::test::source_dir() / "tests" / "ptx" / "corpus";
+}
+
+// `debug` is "", "-lineinfo" or "-G"; ptxas gets what nvcc would give it.
+RoundTrip nvcc_trip(const std::filesystem::path& source, int target, const std::string& debug) {
+  std::vector<std::string> flags = {"-arch=compute_" + std::to_string(target)};
+  std::vector<std::string> ptxas;
+  if (!debug.empty()) flags.push_back(debug);
+  if (debug == "-lineinfo") ptxas.emplace_back("-lineinfo");
+  if (debug == "-G") ptxas.emplace_back("-g");
+  return {source.filename().string() + " sm_" + std::to_string(target) + " " + debug,
+          [source, flags] { return nvcc_ptx(source, flags); }, ptxas};
+}
+
+constexpr int all_targets[] = {75, 80, 90, 100};
+
+void expect_kernels_keep_their_code(const std::string& debug) {
+  std::vector<RoundTrip> trips;
+  const auto sources = cuda_sources(demarc::test::source_dir() / "kernels");
+  ASSERT_GE(sources.size(), 8U);
+  for (const auto& source : sources) {
+    for (const int target : all_targets) trips.push_back(nvcc_trip(source, target, debug));
+  }
+  EXPECT_EQ(failures_of(trips), "");
+}
+
+TEST(Nvcc, bundled_kernels_keep_their_machine_code_on_every_target) {
+  expect_kernels_keep_their_code("");
+}
+TEST(Nvcc, bundled_kernels_with_line_numbers_keep_their_machine_code_on_every_target) {
+  expect_kernels_keep_their_code("-lineinfo");
+}
+TEST(Nvcc, bundled_kernels_for_the_debugger_keep_their_machine_code_on_every_target) {
+  expect_kernels_keep_their_code("-G");
+}
+
+TEST(Nvcc, cub_thrust_libcupp_and_curand_keep_their_machine_code) {
+  std::vector<RoundTrip> trips;
+  for (const char* name : {"cub.cu", "thrust.cu", "libcupp.cu", "curand.cu"}) {
+    trips.push_back(nvcc_trip(corpus() / name, 75, ""));
+    trips.push_back(nvcc_trip(corpus() / name, 90, "-lineinfo"));
+    trips.push_back(nvcc_trip(corpus() / name, 100, ""));
+  }
+  trips.push_back(nvcc_trip(corpus() / "libcupp.cu", 80, "-G"));
+  trips.push_back(nvcc_trip(corpus() / "curand.cu", 80, "-G"));
+  EXPECT_EQ(failures_of(trips), "");
+}
+
+TEST(Nvcc, language_features_keep_their_machine_code_on_every_target_and_with_debug_data) {
+  std::vector<RoundTrip> trips;
+  for (const int target : all_targets) {
+    for (const char* debug : {"", "-lineinfo", "-G"}) {
+      trips.push_back(nvcc_trip(corpus() / "features.cu", target, debug));
+    }
+  }
+  EXPECT_EQ(failures_of(trips), "");
+}
+
+}  // namespace
+}  // namespace demarc::ptx::test

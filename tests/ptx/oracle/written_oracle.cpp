@@ -1,0 +1,44 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "paths.hpp"
+#include "round_trip.hpp"
+
+namespace demarc::ptx::test {
+namespace {
+
+std::vector<RoundTrip> modules_in(const std::filesystem::path& folder) {
+  std::vector<RoundTrip> trips;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".ptx") continue;
+    trips.push_back({entry.path().filename().string(),
+                     [path = entry.path()] {
+                       std::ostringstream text;
+                       text << std::ifstream(path).rdbuf();
+                       return text.str();
+                     },
+                     {}});
+  }
+  std::sort(trips.begin(), trips.end(),
+            [](const RoundTrip& a, const RoundTrip& b) { return a.name < b.name; });
+  return trips;
+}
+
+TEST(Written, modules_of_rare_instructions_keep_their_machine_code) {
+  const auto trips = modules_in(demarc::test::source_dir() / "tests" / "ptx" / "corpus");
+  ASSERT_GE(trips.size(), 8U);
+  EXPECT_EQ(failures_of(trips), "");
+}
+
+TEST(Written, the_ptx_kept_in_the_tree_keeps_its_machine_code) {
+  const auto trips = modules_in(demarc::test::source_dir() / "kernels" / "ptx");
+  ASSERT_GE(trips.size(), 8U);
+  EXPECT_EQ(failures_of(trips), "");
+}
+
+}  // namespace
+}  // namespace demarc::ptx::test

@@ -1,0 +1,57 @@
+// demarc ptx, as a user calls it.
+#include <gtest/gtest.h>
+
+#include "demarc/base/files.hpp"
+#include "paths.hpp"
+#include "program.hpp"
+#include "text.hpp"
+
+namespace demarc::ptx {
+namespace {
+
+std::string file_with(const std::string& text) {
+  const auto path = demarc::test::fresh_folder("ptx_verb") / "k.ptx";
+  EXPECT_TRUE(write_file(path, text));
+  return path.string();
+}
+
+TEST(PtxVerb, a_good_module_passes_the_check) {
+  const auto file = file_with(test::kernel("exit;"));
+  const auto outcome = demarc::test::run_demarc({"ptx", file});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.out, file + ": 0 malformed, 0 unsupported, 1 functions\n");
+}
+
+TEST(PtxVerb, a_malformed_module_exits_with_1_and_every_error) {
+  const auto file = file_with(test::kernel("add.s32 %r1;\nbra L;"));
+  const auto outcome = demarc::test::run_demarc({"ptx", file, "--check"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.out.find(file + ":11:1: malformed: 'add.s32' takes 3 operands"),
+            std::string::npos);
+  EXPECT_NE(outcome.out.find(file + ":12:5: malformed: 'L' is not declared"), std::string::npos);
+}
+
+TEST(PtxVerb, the_graph_of_a_kernel_that_is_not_there_lists_those_that_are) {
+  const auto outcome =
+      demarc::test::run_demarc({"ptx", file_with(test::kernel("exit;")), "--cfg", "nobody"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.err.find("no kernel or function 'nobody'; there is: k"), std::string::npos);
+}
+
+TEST(PtxVerb, print_stats_cfg_and_tree_give_their_forms) {
+  const auto file = file_with(test::kernel("ld.global.u32 %r1, [%rd1]; exit;"));
+  EXPECT_NE(
+      demarc::test::run_demarc({"ptx", file, "--print"}).out.find("ld.global.u32 %r1, [%rd1];"),
+      std::string::npos);
+  EXPECT_NE(demarc::test::run_demarc({"ptx", file, "--stats", "--json"})
+                .out.find("\"schema\": \"demarc.ptx.stats/1\""),
+            std::string::npos);
+  EXPECT_EQ(demarc::test::run_demarc({"ptx", file, "--cfg", "k"}).out.rfind("digraph \"k\"", 0),
+            0U);
+  EXPECT_NE(demarc::test::run_demarc({"ptx", file, "--tree", "k"})
+                .out.find("\"schema\": \"demarc.ptx.tree/1\""),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace demarc::ptx
