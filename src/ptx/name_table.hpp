@@ -1,6 +1,7 @@
 // Names as small numbers, and what they mean in the scope being read.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -39,6 +40,20 @@ inline std::uint64_t hash_text(std::string_view text) {
   return hash ^ (hash >> 32);
 }
 
+// Equality of two texts of the same length, without a call for the short ones that names are.
+inline bool same_bytes(const char* a, const char* b, std::size_t size) {
+  if (size < 8) {
+    for (std::size_t i = 0; i < size; ++i) {
+      if (a[i] != b[i]) return false;
+    }
+    return true;
+  }
+  for (std::size_t i = 0; i + 8 < size; i += 8) {
+    if (load_bytes(a + i, 8) != load_bytes(b + i, 8)) return false;
+  }
+  return load_bytes(a + size - 8, 8) == load_bytes(b + size - 8, 8);
+}
+
 // Text -> number, dense from 0. Open addressing, at most half full.
 class InternTable {
  public:
@@ -50,7 +65,11 @@ class InternTable {
     for (std::size_t i = hash & (slots_.size() - 1);; i = (i + 1) & (slots_.size() - 1)) {
       Slot& slot = slots_[i];
       if (slot.number == no_index) return insert(slot, text, tag);
-      if (slot.tag == tag && texts_[slot.number] == text) return slot.number;
+      if (slot.tag != tag) continue;
+      const std::string_view known = texts_[slot.number];
+      if (known.size() == text.size() && same_bytes(known.data(), text.data(), text.size())) {
+        return slot.number;
+      }
     }
   }
   [[nodiscard]] std::string_view text(std::uint32_t number) const { return texts_[number]; }
@@ -98,6 +117,15 @@ class NameTable {
     const std::uint32_t number = names_.intern(text);
     if (number >= entries_.size()) entries_.resize(number + 1);
     return number;
+  }
+  // The same for a short name that comes often, such as the stem of registers: a cache comes first.
+  std::uint32_t intern_short(std::string_view text) {
+    if (text.size() > 8 || text.empty()) return intern(text);
+    std::uint64_t key = 0;
+    for (const char c : text) key = key << 8U | static_cast<unsigned char>(c);
+    ShortName& entry = short_names_[key * 0x9E3779B97F4A7C15ULL >> 56U];
+    if (entry.key != key) entry = {key, intern(text)};
+    return entry.name;
   }
   [[nodiscard]] std::string_view text(std::uint32_t name) const { return names_.text(name); }
   [[nodiscard]] const Binding& binding(std::uint32_t name) const { return entries_[name].exact; }
@@ -155,6 +183,10 @@ class NameTable {
     std::uint32_t pending = no_index;  // newest forward reference, see PendingReference
     bool shadowed = false;  // some register declared by itself looks like one of this stem's range
   };
+  struct ShortName {
+    std::uint64_t key = 0;
+    std::uint32_t name = 0;
+  };
   struct Undo {
     std::uint32_t name;
     bool is_stem;
@@ -169,6 +201,7 @@ class NameTable {
   }
 
   InternTable names_;
+  std::array<ShortName, 256> short_names_;
   std::vector<Entry> entries_;
   std::vector<Undo> undo_;
   std::vector<std::size_t> marks_;

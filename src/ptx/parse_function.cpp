@@ -208,9 +208,13 @@ void Parser::resolve_pending(std::uint32_t name, const Binding& binding) {
   while (newest != no_index && newest >= mark) {
     PendingReference& reference = pending_[newest];
     newest = reference.older;
-    if (reference.settled) continue;
+    const bool is_operand = reference.kind == PendingReference::Kind::operand;
+    const bool fits =
+        is_operand || (binding.base == Base::label &&
+                       body_.targets[reference.a].kind == TargetSet::Kind::branch_targets);
+    if (reference.settled || !fits) continue;
     reference.settled = true;
-    if (reference.kind == PendingReference::Kind::operand) {
+    if (is_operand) {
       body_.operands[reference.a].base = binding.base;
       body_.operands[reference.a].index = binding.index;
     } else {

@@ -45,7 +45,7 @@ bool Parser::find_numbered_register(std::string_view name, std::uint32_t& reg) {
   const std::size_t digits = name.size() - stem_length;
   if (digits == 0 || digits > 9 || stem_length == 0) return false;
   if (name[stem_length] == '0' && digits > 1) return false;
-  const std::uint32_t stem = names_.intern(name.substr(0, stem_length));
+  const std::uint32_t stem = names_.intern_short(name.substr(0, stem_length));
   const Binding& binding = names_.stem(stem);
   if (binding.base == Base::none) return false;
   std::uint32_t number = 0;
@@ -319,18 +319,22 @@ bool Parser::parse_offset(Operand& operand) {
   return true;
 }
 
+// The operand just added names something that is not known yet.
+void Parser::refer_later(std::uint32_t name) {
+  pending_.push_back({PendingReference::Kind::operand,
+                      static_cast<std::uint32_t>(body_.operands.size()) - 1, 0, name,
+                      unresolved_at_, names_.pending(name), false});
+  names_.pending(name) = static_cast<std::uint32_t>(pending_.size() - 1);
+}
+
 std::uint32_t Parser::flush(std::size_t first) {
   const auto start = static_cast<std::uint32_t>(body_.operands.size());
-  body_.operands.insert(body_.operands.end(), scratch_.begin() + static_cast<std::ptrdiff_t>(first),
-                        scratch_.end());
-  scratch_.resize(first);
-  for (std::uint32_t i = start; i < body_.operands.size(); ++i) {
-    const Operand& operand = body_.operands[i];
-    if (operand.base != Base::unresolved) continue;
-    pending_.push_back({PendingReference::Kind::operand, i, 0, operand.index, unresolved_at_,
-                        names_.pending(operand.index), false});
-    names_.pending(operand.index) = static_cast<std::uint32_t>(pending_.size() - 1);
+  for (std::size_t i = first; i < scratch_.size(); ++i) {
+    const Operand& operand = scratch_[i];
+    body_.operands.push_back(operand);
+    if (operand.base == Base::unresolved) refer_later(operand.index);
   }
+  scratch_.resize(first);
   return start;
 }
 

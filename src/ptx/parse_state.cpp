@@ -40,8 +40,13 @@ bool Parser::expect(char c, std::string_view after) {
   return fail(fmt::format("'{}' was expected after {}, {}", c, after, found()));
 }
 
+// Without white space at either end: what was read may have looked ahead over some.
 std::string_view Parser::text_since(const char* first) const {
-  return {first, static_cast<std::size_t>(cursor_.at - first)};
+  const char* last = cursor_.at;
+  const auto is_space = [](char c) { return c == '\n' || Cursor::is(c, char_blank); };
+  while (last > first && is_space(last[-1])) --last;
+  while (first < last && is_space(*first)) ++first;
+  return {first, static_cast<std::size_t>(last - first)};
 }
 
 std::string_view Parser::word_after_dot() {

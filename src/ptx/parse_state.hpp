@@ -109,6 +109,7 @@ class Parser {
   bool parse_pair(Operand& operand);
   bool find_numbered_register(std::string_view name, std::uint32_t& reg);
   void resolve_name(std::string_view name, Operand& operand);
+  void refer_later(std::uint32_t name);
   std::uint32_t flush(std::size_t first);  // scratch_ from `first` on -> body_.operands
 
   // parse_variable.cpp

@@ -137,10 +137,9 @@ bool Parser::parse_label(std::string_view name, std::uint32_t line) {
 
 bool Parser::parse_targets(TargetSet::Kind kind, std::string_view name, const char* start) {
   const auto index = static_cast<std::uint32_t>(body_.targets.size());
-  TargetSet set;
-  set.kind = kind;
-  set.name = name;
   body_.statements.push_back({StatementKind::targets, index});
+  body_.targets.push_back({kind, name, {}, {}});
+  declare(name, Base::targets, index);
   if (kind == TargetSet::Kind::call_prototype) {
     while (!cursor_.done() && cursor_.peek() != ';' && cursor_.peek() != '{' &&
            cursor_.peek() != '}') {
@@ -148,13 +147,9 @@ bool Parser::parse_targets(TargetSet::Kind kind, std::string_view name, const ch
       cursor_.skip();
     }
     if (!expect(';', "a call prototype")) return false;
-    set.text = text_since(start);
-    body_.targets.push_back(std::move(set));
-    declare(name, Base::targets, index);
+    body_.targets[index].text = text_since(start);
     return true;
   }
-  body_.targets.push_back(std::move(set));
-  declare(name, Base::targets, index);
   do {
     cursor_.skip();
     const std::uint32_t offset = cursor_.offset();

@@ -230,9 +230,7 @@ bool Parser::parse_initialiser(Variable& variable) {
     return fail(
         fmt::format("initialiser of '{}': {}, {}", excerpt(variable.name, 60), error, found()));
   }
-  const char* last = cursor_.at;
-  while (last > first && (Cursor::is(last[-1], char_blank) || last[-1] == '\n')) --last;
-  variable.initialiser = {first, static_cast<std::size_t>(last - first)};
+  variable.initialiser = text_since(first);
   return true;
 }
 

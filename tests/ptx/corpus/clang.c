@@ -29,7 +29,7 @@ float work(global_float* in, global_float* out, int n) {
   const int thread = __nvvm_read_ptx_sreg_tid_x() +
                      __nvvm_read_ptx_sreg_ctaid_x() * __nvvm_read_ptx_sreg_ntid_x();
   tile[thread & 127] = in[thread];
-  __nvvm_bar0();
+  __syncthreads();
   float sum = tile[(thread + 1) & 127];
   switch (n) {
     case 1: sum += mix(n, thread); break;
