@@ -87,7 +87,7 @@ Result<void> isolate(const IsolateOptions& options) {
   return {};
 }
 
-const RegisterVerb registration{
+const RegisterVerb isolate_verb{
     {10, "isolate", "who slows whom under each partitioning mode, and which partition stops it",
      "demarc isolate --device cuda:0 --parts 2 --modes none,mps,mask,mask+color --html out.html",
      [](CLI::App& app) -> std::function<Result<void>()> {

@@ -41,7 +41,7 @@ Result<void> rewrite(const RewriteOptions& options) {
   return emit(options.output, text);
 }
 
-const RegisterVerb registration{
+const RegisterVerb rewrite_verb{
     {90, "rewrite", "PTX in, PTX out: coloured addressing and SM affinity added",
      "demarc rewrite kernel.ptx --color-mask 0xc4000 --color 1 -o colored.ptx",
      [](CLI::App& app) -> std::function<Result<void>()> {
