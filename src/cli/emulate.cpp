@@ -60,7 +60,8 @@ Json emulate_json(const emulate::Outcome& outcome, const std::string& check) {
                                {"memory_accesses", kernel.memory_accesses},
                                {"divergent_branches", kernel.divergent_branches},
                                {"barriers", kernel.barriers},
-                               {"seconds", kernel.seconds}});
+                               {"seconds", kernel.seconds},
+                               {"cpu_seconds", kernel.cpu_seconds}});
   }
   json["findings"] = Json::array();
   for (const emulate::Finding& finding : outcome.findings) {

@@ -365,6 +365,7 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
   }
   access.mask = good;
   access.affine = false;
+  access.halves = false;
   access.delta = 0;
   access.pitch = 0;
   access.shadow = nullptr;

@@ -113,6 +113,8 @@ struct Access {
   Mask mask;
   MemorySpace space;
   bool affine;
+  bool halves;  // all lanes: 0-15 are base + stride * lane, 16-31 second + stride * (lane - 16)
+  std::uint64_t second;
 };
 
 // Who touched a granule of shared memory last, for race checks. 0: nobody since the last barrier.

@@ -44,42 +44,17 @@ void Block::check_race(Warp& warp, const MicroOp* op, const Access& access, std:
   std::uint64_t found = 0;
   unsigned found_lane = 0;
   const bool full = access.mask == full_mask && access.affine;
-  if (full && access.stride == static_cast<std::int64_t>(granule) && granules == 1 &&
-      mode != AccessMode::atomic) {
-    std::uint64_t* const w = writes + access.addresses[0] / granule;
-    std::uint64_t* const r = reads + access.addresses[0] / granule;
-    const auto other = [&](std::uint64_t record) {
-      return static_cast<std::uint64_t>(record >= epoch_start) &
-             static_cast<std::uint64_t>(((record ^ mine) & (race_warp_mask | race_several)) != 0);
-    };
-    std::uint64_t any = 0;
-    if (mode == AccessMode::load) {
-      for (unsigned l = 0; l < warp_size; ++l) any |= other(w[l]);
-      if (any == 0) {
-        for (unsigned l = 0; l < warp_size; ++l) {
-          r[l] = (mine | (std::uint64_t{l} << 24)) | (other(r[l]) * race_several);
-        }
-        return;
-      }
-    } else {
-      for (unsigned l = 0; l < warp_size; ++l) any |= other(w[l]) | other(r[l]);
-      if (any == 0) {
-        for (unsigned l = 0; l < warp_size; ++l) w[l] = mine | (std::uint64_t{l} << 24);
-        return;
-      }
-    }
-  }
   const bool same_address = full && access.stride == 0;
   const Mask lanes = same_address ? 1 : access.mask;
   for (Mask rest = lanes; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const std::uint64_t first = access.addresses[lane] / granule;
     for (std::uint64_t g = first; g < first + granules; ++g) {
-      if (conflicts(writes[g])) {
+      if (found == 0 && conflicts(writes[g])) {
         found = writes[g];
         found_lane = lane;
       }
-      if (mode != AccessMode::load && conflicts(reads[g])) {
+      if (found == 0 && mode != AccessMode::load && conflicts(reads[g])) {
         found = reads[g];
         found_lane = lane;
       }

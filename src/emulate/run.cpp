@@ -1,3 +1,5 @@
+#include <time.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -95,6 +97,12 @@ class Collector {
   std::atomic<bool> failed_{false};
   Error error_;
 };
+
+double thread_cpu_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
 
 void work(const Program& program, Collector& collector, std::atomic<std::uint32_t>& next,
           std::uint32_t blocks, TraceSink* sink, bool plain_atomics, const Progress& progress,
@@ -234,9 +242,12 @@ Result<void> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   const auto start = std::chrono::steady_clock::now();
   Collector collector(sink, outcome, options.finding_limit);
   std::atomic<std::uint32_t> next{0};
+  std::atomic<double> cpu_seconds{0};
   const auto worker = [&](bool reports) {
+    const double began = thread_cpu_seconds();
     work(*program, collector, next, static_cast<std::uint32_t>(blocks), sink, threads == 1,
          options.progress, reports);
+    cpu_seconds.fetch_add(thread_cpu_seconds() - began);
   };
   std::vector<std::thread> others;
   for (unsigned i = 1; i < threads; ++i) others.emplace_back(worker, false);
@@ -244,6 +255,7 @@ Result<void> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   for (std::thread& other : others) other.join();
   outcome.kernels.back().seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  outcome.kernels.back().cpu_seconds = cpu_seconds.load();
   if (collector.failed()) return tl::unexpected(collector.error());
   if (sink != nullptr) DEMARC_CHECK(sink->end_kernel());
   return {};

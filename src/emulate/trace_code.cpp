@@ -56,7 +56,7 @@ void TraceCoder::encode(std::span<const std::uint64_t> words, std::string& out) 
     const std::uint64_t id = (head >> 3) & 0x1fffffffU;
     const std::uint64_t kind = head & 7U;
     const std::uint64_t mask = mask_code(head);
-    put_integer(out, (id << 3) | (kind << 1) | (mask != 0 ? 1U : 0U));
+    put_integer(out, (id << 4) | (kind << 1) | (mask != 0 ? 1U : 0U));
     if (mask != 0) put_integer(out, mask);
     std::uint64_t& last = last_[std::min<std::size_t>(id, last_.size() - 1)];
     switch (kind) {
@@ -64,12 +64,16 @@ void TraceCoder::encode(std::span<const std::uint64_t> words, std::string& out) 
         put_integer(out, words[at++]);
         break;
       case trace_detail::kind_affine:
+      case trace_detail::kind_halves: {
+        const std::uint64_t base = words[at];
         put_signed(out, words[at] - last);
         last = words[at++];
         put_integer(out, words[at] >> 56);
         put_signed(out,
                    static_cast<std::uint64_t>(static_cast<std::int64_t>(words[at++] << 8) >> 8));
+        if (kind == trace_detail::kind_halves) put_signed(out, words[at++] - base);
         break;
+      }
       case trace_detail::kind_scattered: {
         put_integer(out, words[at++]);
         std::uint64_t before = last;
@@ -91,10 +95,11 @@ Result<void> TraceCoder::decode(std::string_view bytes, std::vector<std::uint64_
   ByteReader in{bytes};
   while (in.at < bytes.size() && !in.failed) {
     const std::uint64_t code = in.integer();
-    const std::uint64_t kind = (code >> 1) & 3U;
-    const std::uint64_t id = code >> 3;
+    const std::uint64_t kind = (code >> 1) & 7U;
+    const std::uint64_t id = code >> 4;
     const std::uint64_t mask = ((code & 1U) != 0 ? in.integer() : 0) ^ 0xffffffffU;
-    if (mask > 0xffffffffU || id > 0x1fffffffU) return invalid_input("byte {}: no record", in.at);
+    if (mask > 0xffffffffU || id > 0x1fffffffU || kind > trace_detail::kind_halves)
+      return invalid_input("byte {}: no record", in.at);
     if (kind != trace_detail::kind_warp && id >= last_.size()) {
       return invalid_input("byte {}: instruction {} of {}", in.at, id, last_.size() - 1);
     }
@@ -105,11 +110,13 @@ Result<void> TraceCoder::decode(std::string_view bytes, std::vector<std::uint64_
       case trace_detail::kind_run:
         words.push_back(in.integer());
         break;
-      case trace_detail::kind_affine: {
+      case trace_detail::kind_affine:
+      case trace_detail::kind_halves: {
         last += in.signed_integer();
         words.push_back(last);
         const std::uint64_t space = in.integer();
         words.push_back((in.signed_integer() & 0x00ffffffffffffffU) | (space << 56));
+        if (kind == trace_detail::kind_halves) words.push_back(last + in.signed_integer());
         break;
       }
       case trace_detail::kind_scattered: {

@@ -82,7 +82,8 @@ struct KernelStatistics {
   std::uint64_t divergent_branches = 0;
   std::uint64_t barriers = 0;         // warps arriving at one
   std::uint64_t memory_accesses = 0;  // warp instructions that touched memory
-  double seconds = 0;
+  double seconds = 0;                 // of the wall clock
+  double cpu_seconds = 0;             // of all threads together
 };
 
 struct Outcome {

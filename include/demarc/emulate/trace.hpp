@@ -106,6 +106,7 @@ constexpr std::uint64_t kind_warp = 0;
 constexpr std::uint64_t kind_run = 1;
 constexpr std::uint64_t kind_affine = 2;
 constexpr std::uint64_t kind_scattered = 3;
+constexpr std::uint64_t kind_halves = 4;
 constexpr std::uint64_t head(std::uint64_t kind, std::uint32_t id, std::uint32_t mask) {
   return kind | (std::uint64_t{id} << 3) | (std::uint64_t{mask} << 32);
 }
@@ -129,14 +130,18 @@ void visit_events(const TraceChunk& chunk, std::uint32_t& warp, Visitor&& visito
       case trace_detail::kind_run:
         visitor.run(RunEvent{warp, id, static_cast<std::uint32_t>(*at++), mask});
         break;
-      case trace_detail::kind_affine: {
-        access.affine = true;
+      case trace_detail::kind_affine:
+      case trace_detail::kind_halves: {
+        access.affine = (head & 7U) == trace_detail::kind_affine;
         access.base = at[0];
         access.space = static_cast<MemorySpace>(at[1] >> 56);
         access.stride = static_cast<std::int64_t>(at[1] << 8) >> 8;
-        at += 2;
-        for (std::uint32_t lane = 0; lane < 32; ++lane) {
-          access.addresses[lane] = access.base + static_cast<std::uint64_t>(access.stride) * lane;
+        const auto stride = static_cast<std::uint64_t>(access.stride);
+        const std::uint64_t second = access.affine ? access.base + stride * 16 : at[2];
+        at += access.affine ? 2 : 3;
+        for (std::uint32_t lane = 0; lane < 16; ++lane) {
+          access.addresses[lane] = access.base + stride * lane;
+          access.addresses[lane + 16] = second + stride * lane;
         }
         access.warp = warp;
         access.instruction = id;

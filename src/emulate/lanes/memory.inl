@@ -56,7 +56,19 @@ DEMARC_INLINE void find_shape(Access& x) {
     x.base = base;
     x.stride = static_cast<s64>(stride);
     x.affine = off == 0;
+    x.halves = false;
+    x.second = 0;
+    if (off != 0) {
+      // Blocks 16 threads wide: two rows of the block in one warp.
+      const u64 second = a[16];
+      u64 apart = 0;
+      DEMARC_LANES apart |= a[l] ^ ((l < 16 ? base : second - stride * 16) + stride * l);
+      x.halves = apart == 0;
+      x.second = second;
+    }
   } else {
+    x.halves = false;
+    x.second = 0;
     const Mask m = x.mask;
     const auto first = static_cast<unsigned>(__builtin_ctz(m));
     const Mask rest = m & (m - 1);
@@ -75,7 +87,10 @@ DEMARC_INLINE void find_shape(Access& x) {
     x.affine = off == 0;
   }
   // A stride must fit the trace's 56 bits.
-  if (x.stride != (static_cast<s64>(static_cast<u64>(x.stride) << 8) >> 8)) x.affine = false;
+  if (x.stride != (static_cast<s64>(static_cast<u64>(x.stride) << 8) >> 8)) {
+    x.affine = false;
+    x.halves = false;
+  }
 }
 
 DEMARC_INLINE void find_extent(const Access& x, u32 bytes, u64& low, u64& high, u64& bits) {
@@ -87,6 +102,19 @@ DEMARC_INLINE void find_extent(const Access& x, u32 bytes, u64& low, u64& high, 
     low = first < last ? first : last;
     high = (first < last ? last : first) + bytes;
     bits = first | static_cast<u64>(x.stride);
+    return;
+  }
+  if (x.halves) {
+    const u64 across = static_cast<u64>(x.stride) * 15;
+    const u64 ends[4] = {x.base, x.base + across, x.second, x.second + across};
+    low = ends[0];
+    high = ends[0];
+    for (unsigned i = 1; i < 4; ++i) {
+      low = ends[i] < low ? ends[i] : low;
+      high = ends[i] > high ? ends[i] : high;
+    }
+    high += bytes;
+    bits = x.base | x.second | static_cast<u64>(x.stride);
     return;
   }
   u64 least = ~u64{0};
@@ -122,6 +150,14 @@ DEMARC_INLINE void record_access(Warp& w, const MicroOp* op, const Access& x) {
     out[2] = (static_cast<u64>(x.stride) & 0x00ffffffffffffffU) | (static_cast<u64>(x.space) << 56);
     return;
   }
+  if (x.halves) {
+    u64* out = block.trace_room(4);
+    out[0] = trace_detail::head(trace_detail::kind_halves, op->instruction, x.mask);
+    out[1] = x.base;
+    out[2] = (static_cast<u64>(x.stride) & 0x00ffffffffffffffU) | (static_cast<u64>(x.space) << 56);
+    out[3] = x.second;
+    return;
+  }
   u64* out = block.trace_room(2 + static_cast<unsigned>(__builtin_popcount(x.mask)));
   *out++ = trace_detail::head(trace_detail::kind_scattered, op->instruction, x.mask);
   *out++ = static_cast<u64>(x.space);
@@ -132,25 +168,34 @@ DEMARC_INLINE void record_access(Warp& w, const MicroOp* op, const Access& x) {
   }
 }
 
+// Runs of an access of all lanes that share one base and stride: 32 or 16 lanes; 0: scattered.
+DEMARC_INLINE unsigned run_length(const Access& x) {
+  return x.mask != full_mask ? 0U : (x.affine ? 32U : (x.halves ? 16U : 0U));
+}
+
+DEMARC_INLINE bool bytes_are_set(const u8* p, u32 n) {
+  u32 unset = 0;
+  for (u32 i = 0; i < n; ++i) unset |= p[i] == 0 ? 1U : 0U;
+  return unset == 0;
+}
+
+DEMARC_INLINE u8* shadow_at(const Access& x, unsigned lane) {
+  return reinterpret_cast<u8*>(x.addresses[lane] + x.delta + lane * x.pitch + x.shadow_delta);
+}
+
 // Shadow bytes of the access: all set (load), or to be set (store).
 DEMARC_INLINE bool shadow_is_set(const Access& x, u32 bytes) {
-  const auto at = [&](unsigned lane) {
-    return reinterpret_cast<const u8*>(x.addresses[lane] + x.delta + lane * x.pitch +
-                                       x.shadow_delta);
-  };
-  if (x.affine && x.mask == full_mask) {
-    const s64 stride = x.stride + static_cast<s64>(x.pitch);
-    if (stride == 0 || stride == static_cast<s64>(bytes)) {
-      const u8* p = at(0);
-      const u32 n = stride == 0 ? bytes : bytes * warp_size;
-      u32 unset = 0;
-      for (u32 i = 0; i < n; ++i) unset |= p[i] == 0 ? 1U : 0U;
-      return unset == 0;
-    }
-  }
+  const s64 stride = x.stride + static_cast<s64>(x.pitch);
   bool set = true;
+  if (const unsigned run = run_length(x);
+      run != 0 && (stride == 0 || stride == static_cast<s64>(bytes))) {
+    for (unsigned lane = 0; lane < warp_size; lane += run) {
+      set &= bytes_are_set(shadow_at(x, lane), stride == 0 ? bytes : bytes * run);
+    }
+    return set;
+  }
   for (Mask rest = x.mask; rest != 0; rest &= rest - 1) {
-    const u8* p = at(static_cast<unsigned>(__builtin_ctz(rest)));
+    const u8* p = shadow_at(x, static_cast<unsigned>(__builtin_ctz(rest)));
     if (bytes == 4) {
       u32 word;
       std::memcpy(&word, p, 4);
@@ -162,16 +207,15 @@ DEMARC_INLINE bool shadow_is_set(const Access& x, u32 bytes) {
   return set;
 }
 DEMARC_INLINE void set_shadow(const Access& x, u32 bytes) {
-  const auto at = [&](unsigned lane) {
-    return reinterpret_cast<u8*>(x.addresses[lane] + x.delta + lane * x.pitch + x.shadow_delta);
-  };
-  if (x.affine && x.mask == full_mask &&
-      x.stride + static_cast<s64>(x.pitch) == static_cast<s64>(bytes)) {
-    std::memset(at(0), 1, std::size_t{bytes} * warp_size);
+  if (const unsigned run = run_length(x);
+      run != 0 && x.stride + static_cast<s64>(x.pitch) == static_cast<s64>(bytes)) {
+    for (unsigned lane = 0; lane < warp_size; lane += run) {
+      std::memset(shadow_at(x, lane), 1, std::size_t{bytes} * run);
+    }
     return;
   }
   for (Mask rest = x.mask; rest != 0; rest &= rest - 1) {
-    u8* p = at(static_cast<unsigned>(__builtin_ctz(rest)));
+    u8* p = shadow_at(x, static_cast<unsigned>(__builtin_ctz(rest)));
     if (bytes == 4) {
       const u32 word = 0x01010101U;
       std::memcpy(p, &word, 4);
@@ -179,6 +223,64 @@ DEMARC_INLINE void set_shadow(const Access& x, u32 bytes) {
       std::memset(p, 1, bytes);
     }
   }
+}
+
+template <unsigned run>
+DEMARC_INLINE bool check_run(u64* writes, u64* reads, u64 mine, u64 start, unsigned first_lane,
+                             bool loads) {
+  constexpr u64 others = (u64{63} << 29) | (u64{1} << 36);
+  constexpr u64 several = u64{1} << 36;
+  u64 any = 0;
+  for (unsigned l = 0; l < run; ++l) {
+    any |= (writes[l] >= start && ((writes[l] ^ mine) & others) != 0) ? u64{1} : u64{0};
+  }
+  if (!loads) {
+    for (unsigned l = 0; l < run; ++l) {
+      any |= (reads[l] >= start && ((reads[l] ^ mine) & others) != 0) ? u64{1} : u64{0};
+    }
+  }
+  if (any != 0) return false;
+  if (loads) {
+    for (unsigned l = 0; l < run; ++l) {
+      const bool shared = reads[l] >= start && ((reads[l] ^ mine) & others) != 0;
+      reads[l] = (mine | (u64{first_lane + l} << 24)) | (shared ? several : 0);
+    }
+  } else {
+    for (unsigned l = 0; l < run; ++l) writes[l] = mine | (u64{first_lane + l} << 24);
+  }
+  return true;
+}
+
+// The common shapes of race checks (see races.cpp for the records): accesses as wide as the
+// granule, side by side or all to one place. False: not such a shape, or a conflict was seen; then
+// Block::check_race goes lane by lane.
+DEMARC_INLINE bool check_race_fast(Warp& w, const MicroOp* op, const Access& x, u32 bytes,
+                                   AccessMode mode) {
+  Block& block = *w.block;
+  const u32 granule = block.program->shared_granule;
+  const unsigned run = run_length(x);
+  if (run == 0 || bytes != granule || mode == AccessMode::atomic) return false;
+  const bool loads = mode == AccessMode::load;
+  const u64 start = block.epoch << 37;
+  const u64 mine = start | (u64{w.index} << 29) | op->instruction;
+  const auto shift = static_cast<unsigned>(__builtin_ctz(granule));
+  u64* const writes = block.races.writes.data();
+  u64* const reads = block.races.reads.data();
+  if (x.stride != 0 && x.stride != static_cast<s64>(granule)) return false;
+  for (unsigned lane = 0; lane < warp_size; lane += run) {
+    if (lane == 16 && x.second == x.base) break;
+    const u64 at = x.addresses[lane] >> shift;
+    bool fine = false;
+    if (x.stride == 0) {
+      fine = check_run<1>(writes + at, reads + at, mine, start, lane, loads);
+    } else if (run == 32) {
+      fine = check_run<32>(writes + at, reads + at, mine, start, lane, loads);
+    } else {
+      fine = check_run<16>(writes + at, reads + at, mine, start, lane, loads);
+    }
+    if (!fine) return false;
+  }
+  return true;
 }
 
 DEMARC_INLINE void use_region(Access& x, const Region& region) {
@@ -225,6 +327,7 @@ template <AddressKind kind>
     if (base != 0) {
       DEMARC_LANES x.addresses[l] -= base;
       x.base -= base;
+      x.second -= base;
     }
   }
   switch (place) {
@@ -257,8 +360,10 @@ template <AddressKind kind>
       found = aligned && low < high && high <= block.shared_region.high;
       if (found) {
         use_region(x, block.shared_region);
-        if (w.check_races && (op->flags & memory_volatile) == 0)
+        if (w.check_races && (op->flags & memory_volatile) == 0 &&
+            !check_race_fast(w, op, x, bytes, mode)) {
           block.check_race(w, op, x, bytes, mode);
+        }
       }
       break;
     case AddressKind::local: {
@@ -358,6 +463,19 @@ DEMARC_INLINE void load_element(const Access& x, u64 distance, R* d) {
       DEMARC_LANES d[l] = static_cast<R>(p[l].value);
       return;
     }
+    if (x.halves && x.pitch == 0 && stride == 0) {
+      const R low = static_cast<R>(read_host<M>(x.base + delta));
+      const R high = static_cast<R>(read_host<M>(x.second + delta));
+      DEMARC_LANES d[l] = l < 16 ? low : high;
+      return;
+    }
+    if (x.halves && x.pitch == 0 && stride == static_cast<s64>(sizeof(M))) {
+      M both[warp_size];
+      std::memcpy(both, reinterpret_cast<const void*>(x.base + delta), sizeof(M) * 16);
+      std::memcpy(both + 16, reinterpret_cast<const void*>(x.second + delta), sizeof(M) * 16);
+      DEMARC_LANES d[l] = static_cast<R>(both[l]);
+      return;
+    }
     for (unsigned l = 0; l < warp_size; ++l) {
       d[l] = static_cast<R>(read_host<M>(x.addresses[l] + delta + l * x.pitch));
     }
@@ -397,6 +515,11 @@ DEMARC_INLINE void store_element(const Access& x, u64 distance, const M* v, bool
   if (x.mask == full_mask) {
     if (x.affine && stride == static_cast<s64>(sizeof(M)) && !uniform) {
       std::memcpy(reinterpret_cast<void*>(x.addresses[0] + delta), v, sizeof(M) * warp_size);
+      return;
+    }
+    if (x.halves && x.pitch == 0 && stride == static_cast<s64>(sizeof(M)) && !uniform) {
+      std::memcpy(reinterpret_cast<void*>(x.base + delta), v, sizeof(M) * 16);
+      std::memcpy(reinterpret_cast<void*>(x.second + delta), v + 16, sizeof(M) * 16);
       return;
     }
     if (uniform) {

@@ -1,0 +1,199 @@
+// Thread instructions per second of the emulator on one core, with and without the address trace
+// and the checks, and its slowdown against the same loop nest compiled for this machine. Outputs
+// are compared with the reference first.
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "demarc/emulate/emulate.hpp"
+#include "demarc/ptx/parser.hpp"
+#include "demarc/workload/workload.hpp"
+#include "native_loops.hpp"
+
+namespace demarc::bench {
+namespace {
+
+constexpr double target_traced = 1000;  // million thread instructions a second, addresses traced
+constexpr double target_checked = 400;  // the same with all checks
+constexpr double limit_low = 6000;      // a warp-vectorised loop without divergence and checks
+constexpr double limit_high = 9000;
+
+// Looks at every record of the trace, as a consumer must: counts accesses and adds up addresses.
+class AddressSink final : public emulate::TraceSink {
+ public:
+  explicit AddressSink(bool instructions) : instructions_(instructions) {}
+  [[nodiscard]] bool wants_instructions() const override { return instructions_; }
+  Result<void> consume(const emulate::TraceChunk& chunk) override {
+    words += chunk.words.size();
+    if (!chunk.words.empty()) sum += chunk.words.front() ^ chunk.words.back();
+    return {};
+  }
+  std::uint64_t words = 0;
+  std::uint64_t sum = 0;
+
+ private:
+  bool instructions_;
+};
+
+double cpu_now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+// CPU time, as for the emulator: other programs on the machine do not count.
+double seconds_of(const std::function<void()>& body) {
+  const double start = cpu_now();
+  body();
+  return cpu_now() - start;
+}
+
+struct Case {
+  std::string workload;
+  std::map<std::string, std::int64_t> parameters;
+  std::function<double(const gpu::Launch&)> native;  // seconds for the work of all kernels
+};
+
+std::vector<float> floats(std::size_t n) {
+  std::vector<float> out(n);
+  for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<float>(i % 1000) * 0.001F;
+  return out;
+}
+
+double best_of(int times, const std::function<double()>& measure) {
+  double best = 1e300;
+  for (int i = 0; i < times; ++i) best = std::min(best, measure());
+  return best;
+}
+
+std::vector<Case> cases() {
+  return {
+      {"vecadd",
+       {{"n", 1 << 22}},
+       [](const gpu::Launch&) {
+         const auto a = floats(1 << 22);
+         const auto b = floats(1 << 22);
+         std::vector<float> c(a.size());
+         return best_of(5, [&] {
+           return seconds_of([&] { native_vecadd(a.data(), b.data(), c.data(), a.size()); });
+         });
+       }},
+      {"matmul_naive",
+       {{"n", 256}},
+       [](const gpu::Launch&) {
+         const auto a = floats(256 * 256);
+         std::vector<float> c(a.size());
+         return best_of(5, [&] {
+           return seconds_of([&] { native_matmul(a.data(), a.data(), c.data(), 256); });
+         });
+       }},
+      {"matmul_tiled",
+       {{"n", 256}},
+       [](const gpu::Launch&) {
+         const auto a = floats(256 * 256);
+         std::vector<float> c(a.size());
+         return best_of(5, [&] {
+           return seconds_of([&] { native_matmul(a.data(), a.data(), c.data(), 256); });
+         });
+       }},
+      {"stencil2d",
+       {{"width", 2048}, {"height", 2048}, {"steps", 2}},
+       [](const gpu::Launch&) {
+         const auto in = floats(2048 * 2048);
+         std::vector<float> out(in.size());
+         return 2 * best_of(5, [&] {
+                  return seconds_of([&] { native_stencil(in.data(), out.data(), 2048, 2048); });
+                });
+       }},
+      {"reduction",
+       {{"n", 1 << 24}, {"blocks", 64}},
+       [](const gpu::Launch&) {
+         const auto in = floats(1 << 24);
+         volatile float sink = 0;
+         return best_of(
+             5, [&] { return seconds_of([&] { sink = native_reduction(in.data(), in.size()); }); });
+       }},
+  };
+}
+
+struct Rate {
+  double millions = 0;
+  double seconds = 0;
+};
+
+Result<Rate> measure(const ptx::Module& module, const gpu::Launch& launch,
+                     const emulate::Options& options, bool traced, bool instructions,
+                     bool compare) {
+  Rate best;
+  for (int i = 0; i < 3; ++i) {
+    AddressSink sink(instructions);
+    DEMARC_TRY(const emulate::Outcome outcome,
+               emulate::run(module, launch, options, traced ? &sink : nullptr));
+    double seconds = 0;
+    double count = 0;
+    for (const emulate::KernelStatistics& kernel : outcome.kernels) {
+      seconds += kernel.cpu_seconds;
+      count += static_cast<double>(kernel.thread_instructions);
+    }
+    if (count / seconds * 1e-6 > best.millions) best = {count / seconds * 1e-6, seconds};
+    if (!outcome.findings.empty())
+      return check_failed("{}", emulate::describe(outcome.findings.front(), launch.ptx));
+    if (compare && i == 0)
+      DEMARC_CHECK(workload::check(launch, outcome.addresses, outcome.buffers));
+  }
+  return best;
+}
+
+Result<void> run_case(const Case& which) {
+  gpu::LaunchFileOptions size;
+  size.parameters = which.parameters;
+  DEMARC_TRY(const gpu::Launch launch, workload::instance(which.workload, size));
+  DEMARC_TRY(const std::string text, workload::ptx_text(launch, 90));
+  const ptx::ParseResult parsed = ptx::parse(text, which.workload);
+  emulate::Options fast;
+  fast.threads = 1;
+  fast.check_races = false;
+  fast.check_uninitialised = false;
+  emulate::Options checked = fast;
+  checked.check_races = true;
+  checked.check_uninitialised = true;
+  DEMARC_TRY(const Rate plain, measure(parsed.module, launch, fast, false, false, true));
+  DEMARC_TRY(const Rate addresses, measure(parsed.module, launch, fast, true, false, false));
+  DEMARC_TRY(const Rate everything, measure(parsed.module, launch, fast, true, true, false));
+  DEMARC_TRY(const Rate careful, measure(parsed.module, launch, checked, true, false, true));
+  const double native = which.native(launch);
+  fmt::print("{:<14} {:>9.0f} {:>9.0f} {:>9.0f} {:>9.0f}   {:>8.2f} ms {:>8.2f} ms {:>7.1f}x  {}\n",
+             which.workload, plain.millions, addresses.millions, everything.millions,
+             careful.millions, native * 1e3, addresses.seconds * 1e3, addresses.seconds / native,
+             addresses.millions >= target_traced && careful.millions >= target_checked
+                 ? "met"
+                 : "below target");
+  return {};
+}
+
+int run_all() {
+  fmt::print(
+      "million thread instructions/s, one core, {}; targets: {:.0f} with the address trace, {:.0f} "
+      "with trace and "
+      "checks; limit: {:.0f}-{:.0f}\n",
+      emulate::to_string(emulate::widest_instruction_set()), target_traced, target_checked,
+      limit_low, limit_high);
+  fmt::print("{:<14} {:>9} {:>9} {:>9} {:>9}   {:>11} {:>11} {:>8}\n", "kernel", "no trace",
+             "addresses", "full trace", "checks", "native", "emulated", "slowdown");
+  for (const Case& which : cases()) {
+    if (const auto done = run_case(which); !done) {
+      fmt::print(stderr, "{}: {}\n", which.workload, done.error().message);
+      return 1;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace demarc::bench
+
+int main() {
+  return demarc::bench::run_all();
+}

@@ -1,0 +1,14 @@
+// The loop nests of the benchmarked kernels, compiled for this machine: what emulation is compared
+// with.
+#pragma once
+
+#include <cstddef>
+
+namespace demarc::bench {
+
+void native_vecadd(const float* a, const float* b, float* c, std::size_t n);
+void native_matmul(const float* a, const float* b, float* c, std::size_t n);
+void native_stencil(const float* in, float* out, std::size_t width, std::size_t height);
+float native_reduction(const float* in, std::size_t n);
+
+}  // namespace demarc::bench
