@@ -1,16 +1,17 @@
-// demarc schedule: thread-block dispatch, the SimTBS model.
+// demarc schedule: thread-block dispatch, the SimTBS model and the hardware pipeline.
 #include <cstdio>
 #include <cstdlib>
 
 #include "demarc/base/files.hpp"
+#include "demarc/report/schedule_page.hpp"
 #include "demarc/sim/tb_report.hpp"
-#include "verb.hpp"
+#include "schedule_commands.hpp"
 
 namespace demarc::cli {
 namespace {
 
 struct ScheduleOptions {
-  std::string config, policy = "all", model = "simtbs", out;
+  std::string config, policy = "all", model = "simtbs", out, timeline, svg;
   bool classic = false, json = false, verbose = false;
 };
 
@@ -26,6 +27,22 @@ Result<void> schedule_classic(const ScheduleOptions& options, sim::TbModel model
   std::exit(output.exit_status);
 }
 
+Result<void> write_timeline(const ScheduleOptions& options, const sim::DispatchTimeline& timeline) {
+  if (!options.timeline.empty()) {
+    DEMARC_CHECK(write_file(options.timeline, report::schedule_trace(timeline)));
+  }
+  if (!options.svg.empty()) DEMARC_CHECK(write_file(options.svg, report::schedule_svg(timeline)));
+  return {};
+}
+
+// A scenario of the hardware pipeline.
+Result<void> run_scenario(const ScheduleOptions& options, const std::string& text) {
+  DEMARC_TRY(const auto scenario, sim::parse_scenario(text, options.config));
+  DEMARC_TRY(const auto run, sim::run_pipeline(scenario.spec, scenario.kernels, true));
+  DEMARC_CHECK(write_timeline(options, sim::pipeline_timeline(scenario, run)));
+  return emit(options.out, sim::report_scenario(scenario, run, options.json));
+}
+
 Result<void> run_schedule(const ScheduleOptions& options) {
   if (options.config.empty()) {
     return invalid_input("no configuration: give CONF, or a subcommand (see --help)");
@@ -33,12 +50,20 @@ Result<void> run_schedule(const ScheduleOptions& options) {
   DEMARC_TRY(const sim::TbModel model, sim::parse_tb_model(options.model));
   if (options.classic) return schedule_classic(options, model);
   DEMARC_TRY(const std::string text, read_file(options.config));
+  if (options.config.ends_with(".json")) return run_scenario(options, text);
   DEMARC_TRY(const sim::TbConfig config, sim::parse_tb_config(text, options.config));
   sim::TbStudyRequest request;
   if (options.policy != "all") request.policies = {options.policy};
   request.model = model;
   request.json = options.json;
   request.kernels = options.verbose;
+  if (!options.timeline.empty() || !options.svg.empty()) {
+    sim::TbOptions run;
+    run.model = model;
+    run.policy = options.policy == "all" ? "rr" : options.policy;
+    DEMARC_TRY(const auto timeline, sim::tb_timeline(config, run));
+    DEMARC_CHECK(write_timeline(options, timeline));
+  }
   DEMARC_TRY(const std::string report, sim::report_schedule(config, request));
   return emit(options.out, report);
 }
@@ -46,12 +71,13 @@ Result<void> run_schedule(const ScheduleOptions& options) {
 const RegisterVerb schedule_verb({
     .order = 100,
     .name = "schedule",
-    .summary = "thread-block scheduling simulation (SimTBS model)",
-    .example = "demarc schedule examples/dispatch/uniform.conf --policy all",
+    .summary = "thread-block scheduling simulation (SimTBS model, hardware pipeline model)",
+    .example = "demarc schedule examples/dispatch/fig12_slots_full.json --svg fig12.svg",
     .declare =
         [](CLI::App& app) {
           auto options = std::make_shared<ScheduleOptions>();
-          app.add_option("config", options->config, "SimTBS configuration file");
+          app.add_option("config", options->config,
+                         "SimTBS configuration, or scenario of the hardware pipeline (.json)");
           app.add_option("--policy,-p", options->policy,
                          "dispatch policy, or all (--classic: rr when not given)");
           app.add_option("--model", options->model, "simtbs, simtbs-2020 or corrected");
@@ -60,8 +86,15 @@ const RegisterVerb schedule_verb({
           app.add_flag("-v,--verbose", options->verbose, "per tick (--classic) and per kernel");
           app.add_flag("--json", options->json, "JSON (schema demarc.schedule/1)");
           app.add_option("--out", options->out, "write to this file instead of standard output");
-          return [options, command = &app]() -> Result<void> {
-            if (!command->get_subcommands().empty()) return {};
+          app.add_option("--timeline", options->timeline, "write a Perfetto trace here");
+          app.add_option("--svg", options->svg, "write a picture of the timeline here");
+          const std::vector<ScheduleCommand> commands = {
+              declare_schedule_generate(app), declare_schedule_study(app),
+              declare_schedule_compare(app), declare_schedule_plan(app)};
+          return [options, commands]() -> Result<void> {
+            for (const ScheduleCommand& command : commands) {
+              if (command.app->parsed()) return command.run();
+            }
             return run_schedule(*options);
           };
         },

@@ -29,8 +29,9 @@ struct TbMachine {
 };
 
 // `uniform`: requests 1..units; `extreme`: 1 or all units. 12-128 blocks, durations 5-20, memory
-// 20-30, as in the reference configuration.
-enum class TbMix { uniform, extreme };
+// 20-30, as in the reference configuration. `multi`: three scheduling resources of `units`, 2 units
+// and 2 units, requests uniform up to half of each.
+enum class TbMix { uniform, extreme, multi };
 
 [[nodiscard]] Result<TbMix> parse_tb_mix(std::string_view name);
 [[nodiscard]] TbConfig paper_config(const TbMachine& machine, TbMix mix, std::uint32_t level,

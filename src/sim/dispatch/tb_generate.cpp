@@ -183,6 +183,19 @@ class WorkloadGenerator {
   std::priority_queue<Running> running_;
 };
 
+// Three scheduling resources; a third of the overhead each.
+void make_multi(TbConfig& config) {
+  const std::uint32_t units = config.sm.max[0];
+  config.sm = SmSpec{config.sm.n_sms, 3, 3, {units, 2 * units, 2 * units}};
+  for (OverheadTable::Row& row : config.sm_overhead.rows) row.cost.assign(3, row.cost[0] / 3);
+  config.workload.requests.clear();
+  for (const std::uint32_t max : config.sm.max) {
+    std::vector<std::uint32_t> choices(std::max(max / 2, 1U));
+    std::iota(choices.begin(), choices.end(), 1U);
+    config.workload.requests.push_back(std::move(choices));
+  }
+}
+
 }  // namespace
 
 Result<TbGeneration> parse_tb_generation(std::string_view name) {
@@ -195,7 +208,8 @@ Result<TbGeneration> parse_tb_generation(std::string_view name) {
 Result<TbMix> parse_tb_mix(std::string_view name) {
   if (name == "uniform") return TbMix::uniform;
   if (name == "extreme") return TbMix::extreme;
-  return invalid_input("unknown mix '{}': use uniform or extreme", name);
+  if (name == "multi") return TbMix::multi;
+  return invalid_input("unknown mix '{}': use uniform, extreme or multi", name);
 }
 
 TbConfig paper_config(const TbMachine& machine, TbMix mix, std::uint32_t level,
@@ -228,6 +242,7 @@ TbConfig paper_config(const TbMachine& machine, TbMix mix, std::uint32_t level,
     std::iota(requests.begin(), requests.end(), 1U);
   }
   workload.requests = {requests};
+  if (mix == TbMix::multi) make_multi(config);
   return config;
 }
 

@@ -1,0 +1,23 @@
+// Pages and pictures of thread-block dispatch.
+#pragma once
+
+#include <string>
+
+#include "demarc/sim/dispatch_timeline.hpp"
+#include "demarc/sim/tb_study.hpp"
+
+namespace demarc::report {
+
+// Figures 6-9 of the SimTBS paper beside the corrected curves, and what its round robin does.
+[[nodiscard]] std::string schedule_study_page(const sim::TbStudy& study,
+                                              const std::string& command);
+// Every policy over loads, mixes and machine sizes.
+[[nodiscard]] std::string schedule_compare_page(const sim::TbStudy& study,
+                                                const std::string& command);
+
+// A Perfetto trace with one track an SM. A tick is written as a microsecond.
+[[nodiscard]] std::string schedule_trace(const sim::DispatchTimeline& timeline);
+// The same as a static picture: SMs down, time across, one colour a kernel.
+[[nodiscard]] std::string schedule_svg(const sim::DispatchTimeline& timeline);
+
+}  // namespace demarc::report

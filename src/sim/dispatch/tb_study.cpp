@@ -1,0 +1,237 @@
+#include "demarc/sim/tb_study.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <mutex>
+#include <optional>
+
+#include "demarc/base/json.hpp"
+#include "demarc/base/parallel.hpp"
+#include "demarc/base/version.hpp"
+
+namespace demarc::sim {
+namespace {
+
+std::string_view mix_name(TbMix mix) {
+  switch (mix) {
+    case TbMix::uniform:
+      return "uniform";
+    case TbMix::extreme:
+      return "extreme";
+    case TbMix::multi:
+      return "multi";
+  }
+  return "";
+}
+
+template <class Value>
+Estimate estimate_of(const std::vector<TbMetrics>& runs, Value value) {
+  std::vector<double> samples;
+  for (const TbMetrics& run : runs) samples.push_back(value(run));
+  return estimate(samples);
+}
+
+// Runs every cell with every seed; the result does not depend on the number of threads.
+Result<TbStudy> run_cells(const TbStudyOptions& options, std::vector<TbCell> cells,
+                          const Progress& progress) {
+  struct Slot {
+    std::optional<TbMetrics> metrics;
+    std::optional<Error> error;
+  };
+  std::vector<Slot> slots(cells.size() * options.seeds);
+  std::mutex mutex;
+  std::size_t done = 0;
+  parallel_for(slots.size(), options.threads, [&](std::size_t i) {
+    const TbCell& cell = cells[i / options.seeds];
+    const auto work = [&]() -> Result<std::optional<TbMetrics>> {
+      TbConfig config = paper_config({cell.sms, 8}, cell.mix, cell.level, options.ticks);
+      // The paper does not state its memory. With this one Figure 6 comes out; with the reference
+      // configuration's 15000 units the memory overhead of requests 1..100 overloads the machine.
+      if (cell.generation == TbGeneration::published_2020) config.memory = {250000};
+      // One kernel a tick at most: larger machines need larger kernels to reach the load.
+      config.workload.n_tb.high = 128 * std::max(cell.sms, 132U) / 132;
+      DEMARC_TRY(config, generate_workload(std::move(config), cell.generation,
+                                           options.first_seed + i % options.seeds));
+      TbOptions run_options;
+      run_options.model = cell.model;
+      run_options.policy = cell.policy;
+      DEMARC_TRY(const TbRun run, simulate(config, run_options));
+      if (run.out_of_memory) return std::nullopt;
+      DEMARC_TRY(TbMetrics metrics, tb_metrics(config, cell.model, run));
+      return metrics;
+    };
+    auto result = work();
+    if (result) {
+      slots[i].metrics = std::move(*result);
+    } else {
+      slots[i].error = std::move(result).error();
+    }
+    const std::scoped_lock lock(mutex);
+    report_progress(progress, static_cast<double>(++done) / static_cast<double>(slots.size()),
+                    cell.policy);
+  });
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].error) return tl::unexpected(std::move(*slots[i].error));
+    if (slots[i].metrics) cells[i / options.seeds].runs.push_back(std::move(*slots[i].metrics));
+  }
+  return TbStudy{options, std::move(cells)};
+}
+
+}  // namespace
+
+Estimate estimate(const std::vector<double>& samples) {
+  if (samples.empty()) return {};
+  const auto n = static_cast<double>(samples.size());
+  double sum = 0;
+  for (const double s : samples) sum += s;
+  const double mean = sum / n;
+  if (samples.size() < 2) return {mean, mean, mean};
+  double squares = 0;
+  for (const double s : samples) squares += (s - mean) * (s - mean);
+  // Two-sided 95 % quantiles of Student's t by degrees of freedom; beyond them the normal's.
+  static constexpr std::array<double, 30> quantiles = {
+      12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+      2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+      2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
+  const std::size_t freedom = samples.size() - 1;
+  const double t = freedom <= quantiles.size() ? quantiles[freedom - 1] : 1.960;
+  const double half = t * std::sqrt(squares / (n - 1) / n);
+  return {mean, mean - half, mean + half};
+}
+
+Estimate TbCell::antt() const {
+  return estimate_of(runs, [](const TbMetrics& m) { return m.antt; });
+}
+Estimate TbCell::antt_queue() const {
+  return estimate_of(runs, [](const TbMetrics& m) { return m.antt_queue; });
+}
+Estimate TbCell::stp() const {
+  return estimate_of(runs, [](const TbMetrics& m) { return m.stp; });
+}
+Estimate TbCell::utilization() const {
+  return estimate_of(runs, [](const TbMetrics& m) { return m.utilization[0]; });
+}
+Estimate TbCell::utilization_full() const {
+  return estimate_of(runs, [](const TbMetrics& m) { return m.utilization_full[0]; });
+}
+Estimate TbCell::finished_share() const {
+  return estimate_of(runs, [](const TbMetrics& m) { return m.finished_share; });
+}
+Estimate TbCell::fairness() const {
+  return estimate_of(runs, [](const TbMetrics& m) { return m.fairness; });
+}
+Estimate TbCell::neighbours_together() const {
+  return estimate_of(runs, [](const TbMetrics& m) { return m.neighbours_together; });
+}
+
+const TbCell* TbStudy::find(TbModel model, TbMix mix, std::string_view policy, std::uint32_t level,
+                            std::uint32_t sms) const {
+  const auto at = std::find_if(cells.begin(), cells.end(), [&](const TbCell& cell) {
+    return cell.model == model && cell.mix == mix && cell.policy == policy && cell.level == level &&
+           cell.sms == sms;
+  });
+  return at == cells.end() ? nullptr : &*at;
+}
+
+Result<TbStudy> reproduce_paper(const TbStudyOptions& options, const Progress& progress) {
+  struct Line {
+    TbModel model;
+    const char* policy;
+  };
+  static constexpr Line lines[] = {{TbModel::simtbs_2020, "rr"},    {TbModel::simtbs_2020, "bfa"},
+                                   {TbModel::simtbs_2020, "dfa"},   {TbModel::simtbs, "rr"},
+                                   {TbModel::corrected, "rr-skip"}, {TbModel::corrected, "bfa"},
+                                   {TbModel::corrected, "dfa"}};
+  std::vector<TbCell> cells;
+  for (const TbMix mix : {TbMix::uniform, TbMix::extreme}) {
+    for (const std::uint32_t level : {10U, 20U, 40U, 60U, 80U, 90U, 100U, 110U, 120U, 125U}) {
+      for (const Line& line : lines) {
+        cells.push_back(
+            {line.model, TbGeneration::published_2020, mix, line.policy, level, 16, {}});
+      }
+    }
+  }
+  return run_cells(options, std::move(cells), progress);
+}
+
+Result<TbStudy> compare_policies(const TbStudyOptions& options, const Progress& progress) {
+  std::vector<std::uint32_t> sizes = options.sizes;
+  std::vector<std::uint32_t> levels = options.levels;
+  if (sizes.empty()) sizes = {16, 66, 132, 264, 528};
+  if (levels.empty()) levels = {40, 80, 100};
+  std::vector<TbCell> cells;
+  for (const std::uint32_t sms : sizes) {
+    for (const TbMix mix : {TbMix::uniform, TbMix::extreme, TbMix::multi}) {
+      for (const std::uint32_t level : levels) {
+        for (const PolicyInfo& info : dispatch_policies()) {
+          cells.push_back({TbModel::corrected,
+                           TbGeneration::corrected,
+                           mix,
+                           std::string(info.name),
+                           level,
+                           sms,
+                           {}});
+        }
+      }
+    }
+  }
+  return run_cells(options, std::move(cells), progress);
+}
+
+std::string study_json(const TbStudy& study) {
+  Json root{{"schema", "demarc.schedule.study/1"},
+            {"version", version()},
+            {"revision", revision()},
+            {"seeds", study.options.seeds},
+            {"first_seed", study.options.first_seed},
+            {"ticks", study.options.ticks},
+            {"cells", Json::array()}};
+  const auto value = [](const Estimate& e) {
+    return Json{{"mean", e.mean}, {"low", e.low}, {"high", e.high}};
+  };
+  for (const TbCell& cell : study.cells) {
+    root["cells"].push_back({{"model", to_string(cell.model)},
+                             {"mix", mix_name(cell.mix)},
+                             {"policy", cell.policy},
+                             {"level", cell.level},
+                             {"sms", cell.sms},
+                             {"runs", cell.runs.size()},
+                             {"antt", value(cell.antt())},
+                             {"antt_with_queueing", value(cell.antt_queue())},
+                             {"stp", value(cell.stp())},
+                             {"utilization_percent", value(cell.utilization())},
+                             {"utilization_with_last_tick_percent", value(cell.utilization_full())},
+                             {"finished_share", value(cell.finished_share())},
+                             {"fairness", value(cell.fairness())},
+                             {"neighbours_together", value(cell.neighbours_together())}});
+  }
+  return root.dump(2) + "\n";
+}
+
+std::string study_table(const TbStudy& study) {
+  fmt::memory_buffer out;
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "{} seeds, {} ticks; means with 95 % confidence half-widths\n",
+                 study.options.seeds, study.options.ticks);
+  fmt::format_to(to,
+                 "{:<12} {:<8} {:>4} {:>5} {:<13} {:>15} {:>16} {:>7} {:>7} {:>7} {:>9} {:>8}\n",
+                 "model", "mix", "SMs", "level", "policy", "ANTT", "ANTT+wait", "STP", "SM use",
+                 "+last", "finished", "fairness");
+  for (const TbCell& cell : study.cells) {
+    const Estimate antt = cell.antt();
+    const Estimate wait = cell.antt_queue();
+    fmt::format_to(
+        to,
+        "{:<12} {:<8} {:>4} {:>4}% {:<13} {:>7.3f} ±{:>6.3f} {:>8.3f} ±{:>6.2f} {:>7.3f} "
+        "{:>6.1f}% {:>6.1f}% {:>8.1f}% {:>8.3f}\n",
+        to_string(cell.model), mix_name(cell.mix), cell.sms, cell.level, cell.policy, antt.mean,
+        antt.high - antt.mean, wait.mean, wait.high - wait.mean, cell.stp().mean,
+        cell.utilization().mean, cell.utilization_full().mean, 100 * cell.finished_share().mean,
+        cell.fairness().mean);
+  }
+  return fmt::to_string(out);
+}
+
+}  // namespace demarc::sim

@@ -1,0 +1,130 @@
+#include <cmath>
+#include <iterator>
+
+#include "demarc/base/json.hpp"
+#include "demarc/base/numbers.hpp"
+#include "demarc/base/version.hpp"
+#include "demarc/sim/schedulability.hpp"
+
+namespace demarc::sim {
+namespace {
+
+Result<std::uint64_t> task_time(double us, const std::string& where) {
+  if (!(us > 0) || us > 1e9)
+    return invalid_input("{}: {} is not a time in microseconds", where, us);
+  return static_cast<std::uint64_t>(std::llround(us * 1000));
+}
+
+Result<RealTimeTask> parse_task(const Json& json, const std::string& where) {
+  DEMARC_TRY(JsonObject object, JsonObject::of(json, where));
+  RealTimeTask task;
+  DEMARC_TRY(task.name, object.string("name"));
+  DEMARC_TRY(const double period, object.number("period_us"));
+  DEMARC_TRY(task.period_ns, task_time(period, where + ".period_us"));
+  DEMARC_TRY(const double deadline, object.number_or("deadline_us", period));
+  DEMARC_TRY(task.deadline_ns, task_time(deadline, where + ".deadline_us"));
+  DEMARC_TRY(const auto blocks, object.integer("blocks", 1, 1 << 24));
+  DEMARC_TRY(const auto threads, object.integer("threads", 1, 1024));
+  DEMARC_TRY(const auto registers, object.integer_or("registers_per_thread", 0, 255, 0));
+  DEMARC_TRY(const auto shared, object.integer_or("shared_bytes", 0, 1 << 24, 0));
+  task.blocks = static_cast<std::uint64_t>(blocks);
+  task.threads = static_cast<std::uint32_t>(threads);
+  task.registers_per_thread = static_cast<std::uint32_t>(registers);
+  task.shared_bytes = static_cast<std::uint32_t>(shared);
+  DEMARC_TRY(const Json* durations, object.any("block_us"));
+  if (durations->is_number()) {
+    DEMARC_TRY(task.block_ns[1], task_time(durations->get<double>(), where + ".block_us"));
+  } else if (durations->is_object() && !durations->empty()) {
+    for (const auto& [tpcs, us] : durations->items()) {
+      const std::string key = fmt::format("{}.block_us.{}", where, tpcs);
+      DEMARC_TRY(const std::uint64_t count, parse_u64(tpcs, key));
+      if (!us.is_number() || count == 0 || count > most_tpcs) {
+        return invalid_input("{}: expected a number of TPCs and a time", key);
+      }
+      DEMARC_TRY(task.block_ns[static_cast<std::uint32_t>(count)],
+                 task_time(us.get<double>(), key));
+    }
+  } else {
+    return invalid_input("{}.block_us: expected a time, or times by number of TPCs", where);
+  }
+  DEMARC_CHECK(object.finish());
+  return task;
+}
+
+double us_of(std::uint64_t ns) {
+  return static_cast<double>(ns) / 1000;
+}
+
+}  // namespace
+
+Result<TaskSet> parse_tasks(std::string_view text, std::string_view source) {
+  DEMARC_TRY(const Json json, parse_json(text, source));
+  DEMARC_TRY(JsonObject root, JsonObject::of(json, std::string(source)));
+  DEMARC_TRY(const std::string schema, root.string("schema"));
+  if (schema != "demarc.tasks/1") {
+    return invalid_input("{}: schema '{}': expected demarc.tasks/1", source, schema);
+  }
+  TaskSet set;
+  DEMARC_TRY(set.device_name, root.string("device"));
+  DEMARC_TRY(const gpu::Device device, gpu::find_device(set.device_name));
+  set.spec.topology = device.topology;
+  set.spec.sm = device.sm;
+  DEMARC_TRY(const Json* tasks, root.array("tasks"));
+  DEMARC_CHECK(root.finish());
+  if (tasks->empty()) return invalid_input("{}: tasks: none given", source);
+  for (const Json& task : *tasks) {
+    DEMARC_TRY(RealTimeTask parsed,
+               parse_task(task, fmt::format("{}: tasks[{}]", source, set.tasks.size())));
+    set.tasks.push_back(std::move(parsed));
+  }
+  return set;
+}
+
+std::string plan_text(const TaskSet& set, const SchedulePlan& plan) {
+  fmt::memory_buffer out;
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "{}: {} TPCs\n", set.device_name, set.spec.topology.tpc_count());
+  for (const TaskPartition& partition : plan.partitions) {
+    fmt::format_to(to, "partition of {} TPCs {}: bound {:.1f} us\n", partition.tpcs.size(),
+                   fmt::join(partition.tpcs, ","), us_of(partition.bound_ns));
+    for (const std::size_t t : partition.tasks) {
+      fmt::format_to(to,
+                     "  {:<16} period {:.1f} us, deadline {:.1f} us, simulated worst {:.1f} us\n",
+                     set.tasks[t].name, us_of(set.tasks[t].period_ns),
+                     us_of(set.tasks[t].deadline_ns), us_of(plan.worst_ns[t]));
+    }
+  }
+  for (const std::size_t t : plan.impossible) {
+    fmt::format_to(
+        to, "cannot hold: {} takes {:.1f} us on all TPCs, deadline {:.1f} us, period {:.1f} us\n",
+        set.tasks[t].name, us_of(job_time_ns(set, t, set.spec.topology.tpc_count())),
+        us_of(set.tasks[t].deadline_ns), us_of(set.tasks[t].period_ns));
+  }
+  for (const std::size_t t : plan.left_out) {
+    fmt::format_to(to, "no TPCs left for: {}\n", set.tasks[t].name);
+  }
+  return fmt::to_string(out);
+}
+
+std::string plan_json(const TaskSet& set, const SchedulePlan& plan) {
+  Json root{{"schema", "demarc.schedule.plan/1"}, {"version", version()},
+            {"device", set.device_name},          {"feasible", plan.feasible()},
+            {"partitions", Json::array()},        {"impossible", Json::array()},
+            {"left_out", Json::array()}};
+  for (const TaskPartition& partition : plan.partitions) {
+    Json tasks = Json::array();
+    for (const std::size_t t : partition.tasks) {
+      tasks.push_back({{"name", set.tasks[t].name},
+                       {"deadline_us", us_of(set.tasks[t].deadline_ns)},
+                       {"simulated_worst_us", us_of(plan.worst_ns[t])}});
+    }
+    root["partitions"].push_back({{"tpcs", partition.tpcs},
+                                  {"bound_us", us_of(partition.bound_ns)},
+                                  {"tasks", std::move(tasks)}});
+  }
+  for (const std::size_t t : plan.impossible) root["impossible"].push_back(set.tasks[t].name);
+  for (const std::size_t t : plan.left_out) root["left_out"].push_back(set.tasks[t].name);
+  return root.dump(2) + "\n";
+}
+
+}  // namespace demarc::sim
