@@ -266,7 +266,8 @@ class LaunchReader {
     DEMARC_TRY(fill.generator, object.string("generator"));
     for (const auto& [name, text] : value.items()) {
       if (name == "generator") continue;
-      DEMARC_TRY(fill.parameters[name], number_of(text, launch_.parameters, where + "." + name));
+      DEMARC_TRY(fill.parameters[name],
+                 number_of(text, launch_.parameters, fmt::format("{}.{}", where, name)));
     }
     return {};
   }
