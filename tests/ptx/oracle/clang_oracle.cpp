@@ -22,9 +22,10 @@ TEST(Clang, its_nvptx_output_keeps_its_machine_code_at_every_level_and_with_debu
       // clang 14 breaks down over the call sites of newer DWARF when it optimises.
       if (!debug.empty()) flags.insert(flags.end(), {debug, "-gdwarf-2"});
       // clang -g writes `.target sm_75, debug`, which ptxas compiles without optimisation.
-      std::vector<std::string> ptxas;
-      if (debug == "-g") ptxas = {"-g"};
-      if (debug == "-gline-tables-only") ptxas = {"-lineinfo"};
+      // Its functions are no kernels: without -c ptxas would drop them.
+      std::vector<std::string> ptxas = {"-c"};
+      if (debug == "-g") ptxas.emplace_back("-g");
+      if (debug == "-gline-tables-only") ptxas.emplace_back("-lineinfo");
       trips.push_back({"clang.c " + level + " " + debug,
                        [source, flags] { return clang_ptx(source, flags); }, ptxas});
     }
