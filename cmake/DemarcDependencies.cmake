@@ -6,6 +6,11 @@ endif()
 
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
+# The distribution has fmt as a shared library only.
+set(DEMARC_FMT fmt::fmt)
+if(DEMARC_STATIC)
+  set(DEMARC_FMT fmt::fmt-header-only)
+endif()
 find_package(nlohmann_json REQUIRED)
 find_package(tl-expected QUIET)
 if(NOT TARGET tl::expected)

@@ -9,9 +9,9 @@ constexpr std::uint32_t enable_bit = std::uint32_t{1} << 31;
 
 // first, last: the version byte as read from descriptors, high digit = major.
 constexpr DescriptorLayout known_layouts[] = {
-    {"V01_06 to V03", 0x16, 0x3f, 72, 84, 2, -1},
-    {"V04_00", 0x40, 0x40, 72, 304, 4, 0},
-    {"V05_00", 0x50, 0x50, 58, 280, 4, 16},
+    {"V01_06 to V03", 0x16, 0x3f, 72, 84, 2, -1, -1, -1},
+    {"V04_00", 0x40, 0x40, 72, 304, 4, 0, 192, 268},
+    {"V05_00", 0x50, 0x50, 58, 280, 4, 16, -1, -1},
 };
 
 std::uint8_t byte_at(const void* descriptor, std::size_t offset) {
@@ -74,6 +74,26 @@ void write_mask(const DescriptorLayout& layout, void* descriptor, const Hardware
   if (layout.enable_offset < 0) return;
   const auto offset = static_cast<std::size_t>(layout.enable_offset);
   set_word(descriptor, offset, word_at(descriptor, offset) | enable_bit);
+}
+
+void clear_mask(const DescriptorLayout& layout, void* descriptor) {
+  for (std::size_t i = 0; i < layout.words; ++i) {
+    set_word(descriptor, layout.word_offset + 4 * i, 0);
+  }
+}
+
+LaunchSize launch_size(const DescriptorLayout& layout, const void* descriptor) {
+  LaunchSize size;
+  if (layout.grid_offset < 0) return size;
+  const auto grid = static_cast<std::size_t>(layout.grid_offset);
+  size.blocks = std::uint64_t{word_at(descriptor, grid)} * word_at(descriptor, grid + 4) *
+                word_at(descriptor, grid + 8);
+  if (layout.cluster_offset < 0) return size;
+  const auto cluster = static_cast<std::size_t>(layout.cluster_offset);
+  size.cluster_blocks = std::uint32_t{byte_at(descriptor, cluster)} *
+                        byte_at(descriptor, cluster + 1) * byte_at(descriptor, cluster + 2);
+  if (size.cluster_blocks != 0) size.blocks *= size.cluster_blocks;
+  return size;
 }
 
 bool fits(const DescriptorLayout& layout, const gpu::Topology& topology) {

@@ -4,6 +4,34 @@
 #include <utility>
 
 namespace demarc::cuda {
+namespace {
+
+Result<bool> stream_done(const Gpu& gpu, CuStream handle) {
+  const CuResult code = gpu.api().cuStreamQuery(handle);
+  if (code == cu_error_not_ready) return false;
+  DEMARC_CHECK(gpu.check(code, "work on the GPU failed"));
+  return true;
+}
+
+Result<void> wait_for(const Gpu& gpu, CuStream handle, std::chrono::milliseconds limit) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  while (true) {
+    DEMARC_TRY(const bool finished, stream_done(gpu, handle));
+    if (finished) return {};
+    const auto waited = Clock::now() - begin;
+    if (waited > limit) {
+      gpu.set_stuck();
+      return check_failed("{}: work did not finish within {} ms", gpu.name(), limit.count());
+    }
+    // Short work is polled for, long work is slept for.
+    if (waited > std::chrono::milliseconds(2)) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+}
+
+}  // namespace
 
 Result<Stream> Stream::create(GpuPointer gpu, int priority) {
   CuStream handle = nullptr;
@@ -31,28 +59,15 @@ Stream& Stream::operator=(Stream&& other) noexcept {
 }
 
 Result<bool> Stream::done() const {
-  const CuResult code = gpu_->api().cuStreamQuery(handle_);
-  if (code == cu_error_not_ready) return false;
-  DEMARC_CHECK(gpu_->check(code, "work on the GPU failed"));
-  return true;
+  return stream_done(*gpu_, handle_);
 }
 
 Result<void> Stream::wait(std::chrono::milliseconds limit) const {
-  using Clock = std::chrono::steady_clock;
-  const auto begin = Clock::now();
-  while (true) {
-    DEMARC_TRY(const bool finished, done());
-    if (finished) return {};
-    const auto waited = Clock::now() - begin;
-    if (waited > limit) {
-      gpu_->set_stuck();
-      return check_failed("{}: work did not finish within {} ms", gpu_->name(), limit.count());
-    }
-    // Short work is polled for, long work is slept for.
-    if (waited > std::chrono::milliseconds(2)) {
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
-  }
+  return wait_for(*gpu_, handle_, limit);
+}
+
+Result<void> wait_for_default_stream(const GpuPointer& gpu, std::chrono::milliseconds limit) {
+  return wait_for(*gpu, nullptr, limit);
 }
 
 Result<Event> Event::create(GpuPointer gpu) {

@@ -24,6 +24,10 @@ struct HardwareMask {
   [[nodiscard]] bool any() const {
     return (disabled[0] | disabled[1] | disabled[2] | disabled[3]) != 0;
   }
+  // True for masks made by to_hardware(): they disable the highest bit, which no TPC of any card
+  // seen has and which the driver, translating a stream mask, leaves alone. So a kept descriptor of
+  // a graph tells whose mask it carries.
+  [[nodiscard]] bool ours() const { return (disabled[3] >> 31) != 0; }
   [[nodiscard]] bool disables(std::uint32_t bit) const {
     return bit < 128 && ((disabled[bit / 32] >> (bit % 32)) & 1U) != 0;
   }
@@ -38,7 +42,15 @@ struct DescriptorLayout {
   std::uint16_t word_offset;     // of the first mask word; the others follow
   std::uint8_t words;            // 2 or 4
   std::int16_t enable_offset;    // of the word that holds the enable bit 31; -1: there is none
+  std::int16_t grid_offset;      // of three words: blocks, or clusters where there are clusters
+  std::int16_t cluster_offset;   // of three bytes: blocks of a cluster along x, y, z; -1: not known
 };
+
+struct LaunchSize {
+  std::uint64_t blocks = 0;
+  std::uint32_t cluster_blocks = 0;  // 0: no clusters, or not known
+};
+[[nodiscard]] LaunchSize launch_size(const DescriptorLayout& layout, const void* descriptor);
 
 // The layout for descriptors of a compute capability whose version byte says so. `descriptor` must
 // be readable for 80 bytes.
@@ -51,6 +63,8 @@ struct DescriptorLayout {
 [[nodiscard]] HardwareMask read_mask(const DescriptorLayout& layout, const void* descriptor);
 // Writes the mask and its enable bit. Bits from 32 * words on have no place: check with fits().
 void write_mask(const DescriptorLayout& layout, void* descriptor, const HardwareMask& mask);
+// Takes a mask of ours out again: nothing is disabled, the enable bit stays (harmless, seen).
+void clear_mask(const DescriptorLayout& layout, void* descriptor);
 // True when every TPC of the topology has its bit within the layout's words.
 [[nodiscard]] bool fits(const DescriptorLayout& layout, const gpu::Topology& topology);
 

@@ -6,7 +6,11 @@
 // with locks of the driver held: it must not call the driver. A mask that leaves only units that do
 // not exist hangs the launch; masks come from to_hardware(), which refuses that.
 // Seen to work: driver 580.159.04 (CUDA 13.0) on H100. install() checks the table and a first
-// launch and refuses anything it does not recognise.
+// launch and refuses anything it does not recognise. While a hook is installed that driver refuses
+// to create green contexts (error 801), and a second hook in the process (error 210).
+//
+// Graphs: their descriptors are built at the first launch of the executable graph and kept; each
+// later launch shows every kept descriptor again (id 3), so the mask follows changes there too.
 #pragma once
 
 #include <array>
@@ -16,42 +20,37 @@
 
 #include "demarc/cuda/descriptor.hpp"
 #include "demarc/cuda/driver.hpp"
+#include "demarc/cuda/shared_mask.hpp"
 
 namespace demarc::cuda {
 
-// A mask that other threads, or other processes through shared memory, may replace while launches
-// read it. Plain data: lives in shared memory as it is. A reader that meets a write in progress
-// tries again.
-class SharedMask {
- public:
-  void store(const HardwareMask& mask, bool active);
-  // False when no mask is active.
-  bool load(HardwareMask& mask) const;
+// How a descriptor came to the hardware.
+enum class LaunchPath : std::uint32_t { default_stream, stream, graph, unknown };
+inline constexpr std::size_t launch_paths = 4;
+[[nodiscard]] const char* to_string(LaunchPath path);
 
- private:
-  std::atomic<std::uint32_t> version_{0};  // odd while being written
-  std::atomic<std::uint32_t> active_{0};
-  std::array<std::atomic<std::uint32_t>, 4> words_{};
-};
-
-// What the callback saw: each descriptor counts once. Plain data, may live in shared memory.
+// What the callback saw: launches, each node of a graph at each launch of it. Plain data, may live
+// in shared memory. By path only while count_paths() is on; else all is `unknown`, and a graph's
+// nodes count twice at its first launch.
 struct LaunchCounters {
-  std::atomic<std::uint64_t> unmasked{0};        // passed with no mask wanted
-  std::atomic<std::uint64_t> process_masked{0};  // got the process mask
-  std::atomic<std::uint64_t> next_masked{0};     // got a next-launch mask
-  std::atomic<std::uint64_t> stream_masked{0};   // came with a mask of their stream
-  std::atomic<std::uint64_t> refused{0};         // of an unknown version: left as they were
+  std::array<std::atomic<std::uint64_t>, launch_paths> unmasked{};  // passed with no mask wanted
+  std::array<std::atomic<std::uint64_t>, launch_paths> masked{};    // left with a mask of any level
+  std::array<std::atomic<std::uint64_t>, launch_paths> refused{};   // unknown version: not confined
+  std::array<std::atomic<std::uint64_t>, launch_paths> masked_blocks{};
+  std::atomic<std::uint64_t> unsafe_clusters{0};  // clusters that the mask could not have hosted
 
-  [[nodiscard]] std::uint64_t seen() const {
-    return unmasked + process_masked + next_masked + stream_masked + refused;
-  }
+  [[nodiscard]] std::uint64_t seen() const;
 };
+
+using GetExportTable = CuResult (*)(const void** table, const CuUuid* id);
 
 class LaunchHook {
  public:
   // The hook of this process; subscribes on first use. missing_capability when the driver does not
   // offer the callback.
   static Result<LaunchHook*> install(const Driver& driver);
+  // The same where only the driver's cuGetExportTable may be called, as during its start.
+  static Result<LaunchHook*> install(GetExportTable get_table, const std::string& version);
   // Where the process mask and the counters live; by default inside the hook. Both must outlive
   // the process's launches.
   void use_storage(SharedMask* mask, LaunchCounters* counters);
@@ -67,7 +66,8 @@ class LaunchHook {
   // Applies to launches whose stream brings no mask of its own.
   void set_process_mask(const std::optional<HardwareMask>& mask);
   [[nodiscard]] std::optional<HardwareMask> process_mask() const;
-  // Applies to the next launch of the calling thread, whatever its stream says.
+  // Applies to the next launch of the calling thread, whatever its stream says; if that is a graph,
+  // to all its nodes.
   void set_next_mask(const std::optional<HardwareMask>& mask);
   [[nodiscard]] bool next_mask_pending() const;
 
@@ -82,18 +82,30 @@ class LaunchHook {
   [[nodiscard]] std::optional<Seen> last() const;
 
   [[nodiscard]] const LaunchCounters& counters() const { return *counters_.load(); }
-  // Called, inside the callback, when a descriptor of unknown version passes while a mask is
-  // wanted.
+  // Also tells launches of the default stream, of other streams and of graphs apart, at the cost of
+  // two more callbacks a launch.
+  Result<void> count_paths();
+  // Clusters of more blocks than this are reported to the refusal handler before they hang under
+  // the process mask; 0: not looked at. Only where the descriptor's cluster field is known
+  // (V04_00).
+  void set_largest_cluster(std::uint32_t blocks) { own_largest_cluster_.store(blocks); }
+  // Reads that number from elsewhere, for as long as the process lives.
+  void share_largest_cluster(std::atomic<std::uint32_t>* blocks) { largest_cluster_.store(blocks); }
+  // Learns the layout from the first descriptor that passes, of a card of this capability.
+  void expect(gpu::ComputeCapability capability);
+  // Called, inside the callback, when a launch cannot be confined though a mask is wanted.
   void set_refusal_handler(void (*handler)(const char* message)) { refusal_.store(handler); }
 
  private:
+  using EnableFunction = CuResult (*)(std::uint32_t on, std::uint32_t handle, int domain, int id);
   LaunchHook() = default;
   static LaunchHook& instance();
   static void callback(void* user, int domain, int id, const void* params);
   void on_launch(void* descriptor);
-  static void learn_layout(const void* descriptor);
-  void refuse(LaunchCounters& counters, bool process_mask_wanted);
-  Result<void> subscribe(const Driver& driver);
+  void put_mask(const DescriptorLayout& layout, void* descriptor, LaunchCounters& counters);
+  const DescriptorLayout* layout_for(const void* descriptor);
+  void report(const char* message);
+  Result<void> subscribe(GetExportTable get_table, const std::string& version);
 
   SharedMask own_mask_;
   LaunchCounters own_counters_;
@@ -101,6 +113,11 @@ class LaunchHook {
   std::atomic<LaunchCounters*> counters_{&own_counters_};
   std::atomic<const DescriptorLayout*> layout_{nullptr};
   std::atomic<void (*)(const char*)> refusal_{nullptr};
+  std::atomic<std::uint32_t> own_largest_cluster_{0};
+  std::atomic<std::atomic<std::uint32_t>*> largest_cluster_{&own_largest_cluster_};
+  std::atomic<bool> learning_{false};
+  gpu::ComputeCapability expected_;
+  EnableFunction enable_ = nullptr;
   std::uint32_t handle_ = 0;
   bool subscribed_ = false;
 };

@@ -28,6 +28,10 @@ class Stream {
   CuStream handle_ = nullptr;
 };
 
+// The same for the default stream of the current context.
+[[nodiscard]] Result<void> wait_for_default_stream(
+    const GpuPointer& gpu, std::chrono::milliseconds limit = default_timeout);
+
 class Event {
  public:
   static Result<Event> create(GpuPointer gpu);

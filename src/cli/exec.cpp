@@ -1,0 +1,75 @@
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "demarc/cuda/confine.hpp"
+#include "demarc/gpu/device.hpp"
+#include "verb.hpp"
+
+namespace demarc::cli {
+namespace {
+
+struct ExecOptions {
+  std::string device = "cuda:0";
+  cuda::ConfinePlan plan;
+  std::int64_t pid = 0;
+  bool json = false;
+};
+
+Result<void> run_exec(ExecOptions& options) {
+  if (options.pid != 0) {
+    if (!options.plan.command.empty()) {
+      return invalid_input("--pid moves a running program; give no command with it");
+    }
+    DEMARC_TRY(const auto tpcs, cuda::confine_again(options.pid, options.plan.choice));
+    return emit("", fmt::format("process {}: TPCs {}\n", options.pid, to_string(tpcs)));
+  }
+  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
+  if (ref.kind != gpu::DeviceRef::Kind::cuda) {
+    return invalid_input("--device {}: programs run on real GPUs only; give cuda:N",
+                         options.device);
+  }
+  options.plan.device = ref.index;
+  DEMARC_TRY(const auto outcome, cuda::run_confined(options.plan));
+  if (options.plan.audit) {
+    fmt::print(stderr, "{}", options.json ? audit_to_json(outcome) : audit_to_text(outcome));
+  }
+  if (outcome.processes_unhooked != 0 || outcome.processes_stopped != 0) {
+    return check_failed("{} process(es) used the GPU unconfined, {} were stopped",
+                        outcome.processes_unhooked, outcome.processes_stopped);
+  }
+  // The program's own exit code, as `nice` and `taskset` pass it on.
+  if (outcome.exit_code != 0) {
+    std::fflush(nullptr);
+    std::exit(outcome.exit_code);
+  }
+  return {};
+}
+
+const RegisterVerb registered_exec({
+    40,
+    "exec",
+    "run an unmodified program inside a partition",
+    "demarc exec --tpcs 0-15 --audit -- python3 infer.py",
+    [](CLI::App& app) -> std::function<Result<void>()> {
+      auto options = std::make_shared<ExecOptions>();
+      auto& choice = options->plan.choice;
+      app.add_option("--device", options->device, "cuda:N")->capture_default_str();
+      app.add_option("--tpcs", choice.tpcs, "TPCs, such as 0-15,20");
+      app.add_option("--gpcs", choice.gpcs, "all TPCs of these GPCs, such as 0-2");
+      app.add_option("--sms", choice.sms, "at least this many SMs");
+      app.add_option("--share", choice.share_percent, "at least this share of the SMs, per cent");
+      app.add_option("--pid", options->pid, "give a running program other TPCs");
+      app.add_flag("--audit", options->plan.audit, "count the launches by path, report at exit");
+      app.add_flag("--json", options->json, "report as JSON");
+      app.add_option("--preload", options->plan.preload, "path of libdemarc_preload.so");
+      app.add_option("command", options->plan.command, "the program and its arguments, after --");
+      app.positionals_at_end();
+      return [options] { return run_exec(*options); };
+    },
+});
+
+}  // namespace
+}  // namespace demarc::cli

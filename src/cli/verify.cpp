@@ -1,0 +1,56 @@
+#include "demarc/cuda/verify.hpp"
+
+#include <memory>
+
+#include "demarc/gpu/device.hpp"
+#include "verb.hpp"
+
+namespace demarc::cli {
+namespace {
+
+struct VerifyOptions {
+  std::string device = "cuda:0";
+  std::string mode = "none";
+  cuda::VerifyPlan plan;
+  bool json = false;
+};
+
+Result<void> run_verify(VerifyOptions& options) {
+  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
+  if (ref.kind != gpu::DeviceRef::Kind::cuda) {
+    return invalid_input("--device {}: only a real GPU can be verified; give cuda:N",
+                         options.device);
+  }
+  options.plan.device = ref.index;
+  DEMARC_TRY(options.plan.mode, cuda::parse_mode(options.mode));
+  DEMARC_TRY(const auto report, cuda::verify(options.plan));
+  DEMARC_CHECK(emit("", options.json ? report_to_json(report) : report_to_text(report)));
+  if (report.holds) return {};
+  return check_failed("blocks ran outside the TPCs {}", to_string(report.expected));
+}
+
+const RegisterVerb registered_verify({
+    50,
+    "verify",
+    "prove from inside the GPU that a partition holds",
+    "demarc exec --tpcs 0-15 -- demarc verify --tpcs 0-15",
+    [](CLI::App& app) -> std::function<Result<void>()> {
+      auto options = std::make_shared<VerifyOptions>();
+      auto& choice = options->plan.choice;
+      app.add_option("--device", options->device, "cuda:N")->capture_default_str();
+      app.add_option("--tpcs", choice.tpcs, "the TPCs that blocks may use, such as 0-15,20");
+      app.add_option("--gpcs", choice.gpcs, "all TPCs of these GPCs");
+      app.add_option("--sms", choice.sms, "the first TPCs with at least this many SMs");
+      app.add_option("--share", choice.share_percent, "the same by share of the SMs, per cent");
+      app.add_option("--mode", options->mode,
+                     "none: this process as it is; green, mask, affinity: a partition made for it")
+          ->capture_default_str();
+      app.add_option("--blocks-per-sm", options->plan.blocks_per_sm, "probe blocks a path and SM")
+          ->capture_default_str();
+      app.add_flag("--json", options->json, "print JSON");
+      return [options] { return run_verify(*options); };
+    },
+});
+
+}  // namespace
+}  // namespace demarc::cli

@@ -1,0 +1,48 @@
+#include "demarc/base/json.hpp"
+#include "demarc/cuda/confine.hpp"
+
+namespace demarc::cuda {
+
+std::string audit_to_text(const ConfineOutcome& outcome) {
+  std::string text =
+      fmt::format("partition: TPCs {} ({} SMs); {} process{} confined", to_string(outcome.tpcs),
+                  outcome.sms, outcome.processes_hooked, outcome.processes_hooked == 1 ? "" : "es");
+  if (outcome.processes_unhooked != 0) {
+    text += fmt::format(", {} used the GPU UNCONFINED", outcome.processes_unhooked);
+  }
+  if (outcome.processes_stopped != 0) {
+    text += fmt::format(", {} stopped because a launch could not be confined",
+                        outcome.processes_stopped);
+  }
+  text += fmt::format("\n{:<16}{:>14}{:>16}{:>14}{:>10}\n", "launch path", "in partition", "blocks",
+                      "outside", "refused");
+  for (std::size_t p = 0; p < launch_paths; ++p) {
+    if (outcome.masked[p] + outcome.unmasked[p] + outcome.refused[p] == 0) continue;
+    text += fmt::format("{:<16}{:>14}{:>16}{:>14}{:>10}\n", to_string(static_cast<LaunchPath>(p)),
+                        outcome.masked[p], outcome.masked_blocks[p], outcome.unmasked[p],
+                        outcome.refused[p]);
+  }
+  return text;
+}
+
+std::string audit_to_json(const ConfineOutcome& outcome) {
+  Json paths = Json::array();
+  for (std::size_t p = 0; p < launch_paths; ++p) {
+    paths.push_back(Json{{"path", to_string(static_cast<LaunchPath>(p))},
+                         {"masked", outcome.masked[p]},
+                         {"masked_blocks", outcome.masked_blocks[p]},
+                         {"unmasked", outcome.unmasked[p]},
+                         {"refused", outcome.refused[p]}});
+  }
+  const Json json{{"schema", "demarc.exec/1"},
+                  {"exit_code", outcome.exit_code},
+                  {"tpcs", to_string(outcome.tpcs)},
+                  {"sms", outcome.sms},
+                  {"processes_hooked", outcome.processes_hooked},
+                  {"processes_unhooked", outcome.processes_unhooked},
+                  {"processes_stopped", outcome.processes_stopped},
+                  {"paths", paths}};
+  return json.dump(2) + "\n";
+}
+
+}  // namespace demarc::cuda

@@ -1,0 +1,56 @@
+// Stream masks, for any set of TPCs, changed at run time.
+#include "backends.hpp"
+#include "demarc/cuda/masks.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+class MaskLane : public Lane {
+ public:
+  MaskLane(CardPointer card, Stream stream, StreamMask mask, const partition::TpcSet& tpcs)
+      : Lane(std::move(card)), stream_(std::move(stream)), mask_(std::move(mask)), tpcs_(tpcs) {}
+  const Stream& stream() const override { return stream_; }
+  partition::TpcSet tpcs() const override { return tpcs_; }
+  Result<void> change(const partition::TpcSet& enabled) override {
+    DEMARC_CHECK(mask_.change(enabled));
+    tpcs_ = enabled & partition::all_tpcs(card_->topology());
+    return {};
+  }
+  Result<Placement> probe(std::uint32_t blocks, std::uint64_t spin_cycles) const override {
+    return probe_placement(stream_, card_->kernels(), LaunchShape::line(blocks, 64), spin_cycles);
+  }
+
+ private:
+  Stream stream_;
+  StreamMask mask_;  // goes before its stream
+  partition::TpcSet tpcs_;
+};
+
+class MaskBackend : public Backend {
+ public:
+  explicit MaskBackend(CardPointer card) : card_(std::move(card)) {}
+  Mode mode() const override { return Mode::mask; }
+  Traits traits() const override { return {true, true, false, true, true}; }
+
+ protected:
+  const Card& card() const override { return *card_; }
+  Result<std::unique_ptr<Lane>> make_lane(const partition::Partition& partition) override {
+    const partition::TpcSet tpcs = partition.tpcs & partition::all_tpcs(card_->topology());
+    DEMARC_TRY(Stream stream, Stream::create(card_->gpu()));
+    DEMARC_TRY(StreamMask mask, StreamMask::set(card_, stream.handle(), tpcs));
+    return std::unique_ptr<Lane>(
+        std::make_unique<MaskLane>(card_, std::move(stream), std::move(mask), tpcs));
+  }
+
+ private:
+  CardPointer card_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> make_mask_backend(const CardPointer& card) {
+  DEMARC_CHECK(card->stream_masks());
+  return std::unique_ptr<Backend>(std::make_unique<MaskBackend>(card));
+}
+
+}  // namespace demarc::cuda

@@ -1,0 +1,199 @@
+#include "demarc/cuda/confine.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "demarc/cuda/card.hpp"
+#include "demarc/cuda/masks.hpp"
+#include "demarc/partition/partition.hpp"
+#include "in_child.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+constexpr std::uint64_t proof_spin = 2000;
+constexpr const char* preload_name = "libdemarc_preload.so";
+
+// What the child process that uses the GPU hands back. Plain data: goes through a pipe.
+struct Prepared {
+  HardwareMask mask;
+  gpu::ComputeCapability capability;
+  std::uint64_t tpc_words[2] = {};
+  std::uint32_t sms = 0;
+  std::uint32_t largest_cluster = 0;
+  std::uint32_t device_count = 0;
+  char uuid[48] = {};
+};
+
+Result<std::uint32_t> index_of_uuid(const std::shared_ptr<const Driver>& driver,
+                                    const std::string& uuid) {
+  DEMARC_TRY(const std::uint32_t count, driver->device_count());
+  for (std::uint32_t index = 0; index < count; ++index) {
+    DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, index));
+    if (gpu->uuid() == uuid) return index;
+  }
+  return missing_capability("the program's GPU {} is not visible here", uuid);
+}
+
+// Runs in the child. `uuid`, when not empty, names the card instead of `device`.
+Result<Prepared> prepare(std::uint32_t device, const std::string& uuid, const TpcChoice& choice) {
+  // Called from inside a confined program, this process would be hooked itself.
+  if (std::getenv(control_variable) != nullptr) ::unsetenv("CUDA_INJECTION64_PATH");
+  DEMARC_TRY(const auto driver, Driver::load());
+  std::uint32_t index = device;
+  if (!uuid.empty()) {
+    DEMARC_TRY(index, index_of_uuid(driver, uuid));
+  }
+  DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, index));
+  DEMARC_TRY(const CardPointer card, Card::open(gpu));
+  DEMARC_TRY(const partition::TpcSet tpcs, choose_tpcs(card->topology(), choice));
+  Prepared prepared;
+  DEMARC_TRY(prepared.mask, card->hardware_mask(tpcs));
+  // The proof: blocks over the whole card, counted where they ran.
+  DEMARC_TRY(const ProcessMask mask, ProcessMask::set(card, tpcs));
+  DEMARC_TRY(const Placement placement,
+             probe_placement(card->stream(), card->kernels(),
+                             LaunchShape::line(4 * gpu->sm_count(), 64), proof_spin));
+  const auto sms = partition::sms_of(card->topology(), tpcs);
+  const bool holds =
+      card->virtual_sms() ? placement.used_sms().size() <= sms.size() : placement.outside(sms) == 0;
+  if (!holds) {
+    return check_failed(
+        "the partition does not hold on this card: {} of {} probe blocks ran outside the TPCs {}",
+        placement.outside(sms), placement.total(), partition::to_string(tpcs));
+  }
+  prepared.capability = gpu->compute_capability();
+  prepared.tpc_words[0] = tpcs.words()[0];
+  prepared.tpc_words[1] = tpcs.words()[1];
+  prepared.sms = static_cast<std::uint32_t>(sms.size());
+  // Half-full SMs take clusters too, but how full they are the descriptor does not say: one block
+  // an SM is what is certain.
+  prepared.largest_cluster = partition::largest_cluster(card->topology(), tpcs, 1);
+  DEMARC_TRY(prepared.device_count, driver->device_count());
+  std::strncpy(prepared.uuid, gpu->uuid().c_str(), sizeof prepared.uuid - 1);
+  return prepared;
+}
+
+Result<std::string> find_preload(const std::string& wanted) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (!wanted.empty()) {
+    if (fs::exists(wanted, ignored)) return fs::absolute(wanted).string();
+    return invalid_input("{}: there is no such library", wanted);
+  }
+  const fs::path folder = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  for (const fs::path& candidate : {folder / preload_name, folder / ".." / "lib" / preload_name,
+                                    folder / ".." / "lib" / "x86_64-linux-gnu" / preload_name}) {
+    if (fs::exists(candidate, ignored)) return fs::canonical(candidate, ignored).string();
+  }
+  return missing_capability("{} was not found beside {}; build it, or name it with --preload",
+                            preload_name, folder.string());
+}
+
+void prepend_variable(const char* name, const std::string& value) {
+  const char* before = std::getenv(name);
+  const std::string joined = before == nullptr || *before == '\0' ? value : value + ":" + before;
+  ::setenv(name, joined.c_str(), 1);
+}
+
+void set_environment(const Prepared& prepared, const std::string& preload,
+                     const std::string& control) {
+  prepend_variable("LD_PRELOAD", preload);
+  if (const char* other = std::getenv("CUDA_INJECTION64_PATH")) {
+    if (preload != other) ::setenv(chained_injection_variable, other, 1);
+  }
+  ::setenv("CUDA_INJECTION64_PATH", preload.c_str(), 1);
+  ::setenv(control_variable, control.c_str(), 1);
+  // The mask is of one card: the program sees that one only.
+  if (prepared.device_count > 1) ::setenv("CUDA_VISIBLE_DEVICES", prepared.uuid, 1);
+}
+
+Result<int> run_command(const std::vector<std::string>& command) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : command)
+    arguments.push_back(const_cast<char*>(argument.data()));
+  arguments.push_back(nullptr);
+  const pid_t child = ::fork();
+  if (child < 0) return missing_capability("cannot start a process: {}", std::strerror(errno));
+  if (child == 0) {
+    ::execvp(arguments[0], arguments.data());
+    ::_exit(errno == ENOENT ? 127 : 126);
+  }
+  // The terminal sends its interrupts to both; the program decides what to do with them.
+  const auto interrupt = ::signal(SIGINT, SIG_IGN);
+  const auto quit = ::signal(SIGQUIT, SIG_IGN);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  ::signal(SIGINT, interrupt);
+  ::signal(SIGQUIT, quit);
+  if (WIFSIGNALED(status)) return 128 + WTERMSIG(status);
+  return WEXITSTATUS(status);
+}
+
+ConfineOutcome read_counters(const ControlBlock& block) {
+  ConfineOutcome outcome;
+  for (std::size_t p = 0; p < launch_paths; ++p) {
+    outcome.masked[p] = block.counters.masked[p];
+    outcome.unmasked[p] = block.counters.unmasked[p];
+    outcome.refused[p] = block.counters.refused[p];
+    outcome.masked_blocks[p] = block.counters.masked_blocks[p];
+  }
+  outcome.processes_hooked = block.hooked;
+  outcome.processes_unhooked = block.unhooked;
+  outcome.processes_stopped = block.stopped;
+  return outcome;
+}
+
+}  // namespace
+
+Result<partition::TpcSet> choose_tpcs(const gpu::Topology& topology, const TpcChoice& choice) {
+  const int given = (choice.tpcs.empty() ? 0 : 1) + (choice.gpcs.empty() ? 0 : 1) +
+                    (choice.sms == 0 ? 0 : 1) + (choice.share_percent == 0 ? 0 : 1);
+  if (given != 1) return invalid_input("give exactly one of --tpcs, --gpcs, --sms and --share");
+  if (!choice.tpcs.empty()) {
+    return partition::parse_tpc_set(choice.tpcs, topology.tpc_count(), "--tpcs");
+  }
+  if (!choice.gpcs.empty()) return partition::tpcs_of_gpcs(topology, choice.gpcs, "--gpcs");
+  if (choice.sms != 0) return partition::take_sms(topology, choice.sms);
+  return partition::take_share(topology, choice.share_percent);
+}
+
+Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
+  if (plan.command.empty()) return invalid_input("no command was given: demarc exec ... -- CMD");
+  DEMARC_TRY(const std::string preload, find_preload(plan.preload));
+  DEMARC_TRY(const Prepared prepared,
+             in_child<Prepared>([&plan] { return prepare(plan.device, "", plan.choice); }));
+  DEMARC_TRY(const Control control, Control::create(new_control_path()));
+  ControlBlock& block = control.block();
+  block.capability = prepared.capability;
+  block.largest_cluster = prepared.largest_cluster;
+  block.count_paths = plan.audit ? 1 : 0;
+  std::memcpy(block.uuid, prepared.uuid, sizeof block.uuid);
+  block.mask.store(prepared.mask, true);
+  set_environment(prepared, preload, control.path());
+  DEMARC_TRY(const int exit_code, run_command(plan.command));
+  ConfineOutcome outcome = read_counters(block);
+  outcome.exit_code = exit_code;
+  outcome.tpcs = partition::TpcSet::from_words(prepared.tpc_words[0], prepared.tpc_words[1]);
+  outcome.sms = prepared.sms;
+  return outcome;
+}
+
+Result<partition::TpcSet> confine_again(std::int64_t pid, const TpcChoice& choice) {
+  DEMARC_TRY(const std::string path, control_path_of(pid));
+  DEMARC_TRY(const Control control, Control::open(path));
+  const std::string uuid = control.block().uuid;
+  DEMARC_TRY(const Prepared prepared,
+             in_child<Prepared>([&uuid, &choice] { return prepare(0, uuid, choice); }));
+  control.block().largest_cluster = prepared.largest_cluster;
+  control.block().mask.store(prepared.mask, true);
+  return partition::TpcSet::from_words(prepared.tpc_words[0], prepared.tpc_words[1]);
+}
+
+}  // namespace demarc::cuda

@@ -1,0 +1,175 @@
+// libdemarc.so: the C interface.
+#include <map>
+#include <string>
+
+#include "demarc/base/version.hpp"
+#include "demarc/cuda/masks.hpp"
+#include "demarc/demarc.h"
+#include "demarc/partition/partition.hpp"
+
+struct demarc_card {
+  demarc::cuda::CardPointer card;
+  std::optional<demarc::cuda::ProcessMask> process;
+};
+
+namespace {
+
+using demarc::Result;
+using demarc::partition::TpcSet;
+
+thread_local std::string last_error;
+
+int report_result(const Result<void>& result) {
+  last_error = result ? "" : result.error().message;
+  return result ? 0 : static_cast<int>(result.error().kind);
+}
+
+TpcSet set_of(const demarc_tpcs& tpcs) {
+  return TpcSet::from_words(tpcs.enabled[0], tpcs.enabled[1]);
+}
+
+// Nothing thrown may cross into C.
+template <class Work>
+int guarded(Work&& work) {
+  try {
+    return report_result(work());
+  } catch (const std::exception& error) {
+    last_error = error.what();
+    return 2;
+  }
+}
+
+Result<demarc::gpu::Tpc> tpc_of(const demarc_card* card, std::uint32_t tpc) {
+  const auto& tpcs = card->card->topology().tpcs;
+  if (tpc >= tpcs.size()) {
+    return demarc::invalid_input("there is no TPC {}; the card has {}", tpc, tpcs.size());
+  }
+  return tpcs[tpc];
+}
+
+Result<void> count_outside(demarc_card* card, void* stream, const demarc_tpcs* tpcs,
+                           std::uint64_t* outside) {
+  using namespace demarc::cuda;  // NOLINT
+  const CardPointer& opened = card->card;
+  const GpuPointer& gpu = opened->gpu();
+  DEMARC_TRY(const DeviceBuffer counts, DeviceBuffer::allocate(gpu, gpu->sm_count() * 4ULL));
+  DEMARC_CHECK(counts.fill(0));
+  DevicePointer address = counts.address();
+  DevicePointer none = 0;
+  std::uint64_t spin = 2000;
+  void* arguments[] = {&address, &none, &spin};
+  const auto handle = static_cast<CuStream>(stream);
+  DEMARC_CHECK(
+      gpu->check(gpu->api().cuLaunchKernel(opened->kernels().where().handle(), 4 * gpu->sm_count(),
+                                           1, 1, 64, 1, 1, 0, handle, arguments, nullptr),
+                 "cannot launch the probe"));
+  DEMARC_CHECK(gpu->check(gpu->api().cuStreamSynchronize(handle), "the probe failed"));
+  Placement placement;
+  DEMARC_TRY(placement.blocks, counts.read<std::uint32_t>(gpu->sm_count()));
+  *outside = placement.outside(demarc::partition::sms_of(opened->topology(), set_of(*tpcs)));
+  return {};
+}
+
+}  // namespace
+
+#define DEMARC_EXPORT extern "C" __attribute__((visibility("default")))
+
+DEMARC_EXPORT const char* demarc_version(void) {
+  return demarc::version();
+}
+
+DEMARC_EXPORT const char* demarc_error(void) {
+  return last_error.c_str();
+}
+
+DEMARC_EXPORT int demarc_open(uint32_t device, demarc_card** card) {
+  *card = nullptr;
+  return guarded([&]() -> Result<void> {
+    DEMARC_TRY(auto opened, demarc::cuda::open_card(device));
+    DEMARC_CHECK(opened->hook());
+    *card = new demarc_card{std::move(opened), std::nullopt};
+    return {};
+  });
+}
+
+DEMARC_EXPORT void demarc_close(demarc_card* card) {
+  delete card;
+}
+
+DEMARC_EXPORT uint32_t demarc_tpc_count(const demarc_card* card) {
+  return card->card->topology().tpc_count();
+}
+
+DEMARC_EXPORT uint32_t demarc_sm_count(const demarc_card* card) {
+  return card->card->topology().sm_count();
+}
+
+DEMARC_EXPORT uint32_t demarc_gpc_count(const demarc_card* card) {
+  return card->card->topology().gpc_count();
+}
+
+DEMARC_EXPORT int demarc_gpc_of_tpc(const demarc_card* card, uint32_t tpc, uint32_t* gpc) {
+  return guarded([&]() -> Result<void> {
+    DEMARC_TRY(const demarc::gpu::Tpc found, tpc_of(card, tpc));
+    *gpc = found.gpc;
+    return {};
+  });
+}
+
+DEMARC_EXPORT int demarc_side_of_tpc(const demarc_card* card, uint32_t tpc, int32_t* side) {
+  return guarded([&]() -> Result<void> {
+    DEMARC_TRY(const demarc::gpu::Tpc found, tpc_of(card, tpc));
+    *side = found.side ? static_cast<int32_t>(*found.side) : -1;
+    return {};
+  });
+}
+
+DEMARC_EXPORT int demarc_set_process_mask(demarc_card* card, const demarc_tpcs* tpcs) {
+  return guarded([&]() -> Result<void> {
+    if (tpcs == nullptr) {
+      card->process.reset();
+    } else if (card->process) {
+      return card->process->change(set_of(*tpcs));
+    } else {
+      DEMARC_TRY(auto mask, demarc::cuda::ProcessMask::set(card->card, set_of(*tpcs)));
+      card->process.emplace(std::move(mask));
+    }
+    return {};
+  });
+}
+
+DEMARC_EXPORT int demarc_set_stream_mask(demarc_card* card, void* stream, const demarc_tpcs* tpcs) {
+  return guarded([&]() -> Result<void> {
+    DEMARC_TRY(const auto* masks, card->card->stream_masks());
+    const auto handle = static_cast<demarc::cuda::CuStream>(stream);
+    return tpcs == nullptr ? masks->clear(handle) : masks->set(handle, set_of(*tpcs));
+  });
+}
+
+DEMARC_EXPORT int demarc_set_next_mask(demarc_card* card, const demarc_tpcs* tpcs) {
+  return guarded([&]() -> Result<void> {
+    DEMARC_TRY(auto* hook, card->card->hook());
+    if (tpcs == nullptr) {
+      hook->set_next_mask(std::nullopt);
+      return {};
+    }
+    DEMARC_TRY(const auto mask, card->card->hardware_mask(set_of(*tpcs)));
+    hook->set_next_mask(mask);
+    return {};
+  });
+}
+
+DEMARC_EXPORT int demarc_check_cluster(const demarc_card* card, const demarc_tpcs* tpcs,
+                                       uint32_t cluster_blocks, uint32_t blocks_per_sm) {
+  return guarded([&]() -> Result<void> {
+    const auto fits = demarc::partition::check_cluster(card->card->topology(), set_of(*tpcs),
+                                                       cluster_blocks, blocks_per_sm);
+    if (!fits) return demarc::check_failed("{}", fits.error().message);
+    return {};
+  });
+}
+
+DEMARC_EXPORT int demarc_count_outside(demarc_card* card, void* stream, const demarc_tpcs* tpcs,
+                                       uint64_t* blocks_outside) {
+  return guarded([&] { return count_outside(card, stream, tpcs, blocks_outside); });
+}

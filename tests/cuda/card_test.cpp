@@ -1,0 +1,227 @@
+// Topology, cache, calibration and verification on the stand-in, and the program against it.
+#include "demarc/cuda/card.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "demarc/base/files.hpp"
+#include "fake_card.hpp"
+#include "program.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using test::fake_card;
+using test::run_demarc;
+using testing::HasSubstr;
+
+TEST(Card, TheTopologyOfThePlantedGpuIsFoundByBothWays) {
+  const fake::FakeConfig config = fake::small_gpu();
+  const auto card = fake_card(config);
+  ASSERT_TRUE(card) << card.error().message;
+  const auto& facts = (*card)->facts();
+  EXPECT_TRUE(facts.by_descriptor);
+  EXPECT_TRUE(facts.by_cluster);
+  EXPECT_FALSE((*card)->virtual_sms());
+  for (std::uint32_t t = 0; t < config.tpcs; ++t) {
+    const gpu::Tpc& tpc = (*card)->topology().tpcs[t];
+    EXPECT_EQ(tpc.gpc, config.gpc[t]) << t;
+    EXPECT_EQ(tpc.bit, config.bit[t]) << t;
+    EXPECT_EQ(tpc.side, config.side[t] ^ config.side[0]) << t;
+    EXPECT_EQ(tpc.sms, (std::vector<std::uint32_t>{2 * t, 2 * t + 1}));
+  }
+}
+
+TEST(Card, WithoutMasksClustersAloneTellTheGpcs) {
+  const auto card = fake_card(fake::small_gpu(), false);
+  ASSERT_TRUE(card) << card.error().message;
+  EXPECT_FALSE((*card)->facts().by_descriptor);
+  EXPECT_TRUE((*card)->facts().by_cluster);
+  EXPECT_EQ((*card)->topology().gpc_count(), 4U);
+  EXPECT_FALSE((*card)->topology().tpcs[0].bit);
+}
+
+TEST(Card, DisagreeingWaysAreAnErrorThatNamesTheTpcs) {
+  fake::FakeConfig config = fake::small_gpu();
+  std::swap(config.bit[0], config.bit[1]);  // descriptors and clusters tell different GPCs
+  const auto card = fake_card(config);
+  ASSERT_FALSE(card);
+  EXPECT_EQ(card.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(card.error().message, HasSubstr("disagree: TPCs 0 and"));
+}
+
+TEST(Card, RenumberedSmsAreNoticed) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.virtual_sms = true;
+  const auto card = fake_card(config);
+  ASSERT_TRUE(card) << card.error().message;
+  EXPECT_TRUE((*card)->virtual_sms());
+  EXPECT_FALSE(std::filesystem::exists(facts_path(*(*card)->gpu(), "facts")));
+}
+
+TEST(Card, WhatWasFoundIsRememberedForTheSameCardAndDriver) {
+  CardOptions options;
+  options.cache_folder = test::fresh_folder("cache").string();
+  const GpuPointer gpu = test::fake_gpu();
+  const auto first = Card::open(gpu, options);
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_FALSE((*first)->facts().from_cache);
+  const auto second = Card::open(gpu, options);
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_TRUE((*second)->facts().from_cache);
+  EXPECT_EQ((*second)->device(), (*first)->device());
+  options.refresh = true;
+  EXPECT_FALSE((*Card::open(gpu, options))->facts().from_cache);
+}
+
+TEST(Card, ADamagedFactsFileIsAnErrorThatNamesIt) {
+  CardOptions options;
+  options.cache_folder = test::fresh_folder("damaged").string();
+  const GpuPointer gpu = test::fake_gpu();
+  ASSERT_TRUE(write_file(facts_path(*gpu, options.cache_folder), R"({"schema": "demarc.topo/9"})"));
+  const auto card = Card::open(gpu, options);
+  ASSERT_FALSE(card);
+  EXPECT_THAT(card.error().message, HasSubstr("demarc.topo/9"));
+  EXPECT_THAT(card.error().message, HasSubstr("GPU-fafafafa"));
+}
+
+TEST(Calibration, FindsTheFieldAnywhereInTheStreamObject) {
+  for (const std::uint32_t offset : {0x18U, 0x25cU, 0x6d8U}) {
+    fake::FakeConfig config = fake::small_gpu();
+    config.cuda_version = 14020;
+    config.stream_offset = offset;
+    const GpuPointer gpu = test::fake_gpu(config);
+    const auto kernels = ProbeKernels::load(gpu).value();
+    LaunchHook* hook = LaunchHook::install(gpu->driver()).value();
+    const Stream stream = Stream::create(gpu).value();
+    hook->begin_probe(gpu->compute_capability());
+    ASSERT_TRUE(launch(stream, kernels.idle(), LaunchShape::line(1, 1)));
+    ASSERT_TRUE(hook->end_probe());
+    std::vector<std::uint32_t> tried;
+    const auto field = calibrate(gpu, *hook, kernels.idle(), 0x800, {},
+                                 [&tried](std::uint32_t at) { tried.push_back(at); });
+    ASSERT_TRUE(field) << field.error().message;
+    EXPECT_EQ(field->offset, offset);
+    EXPECT_EQ(tried.back(), offset);
+    const std::vector<std::uint32_t> skip = {offset};
+    EXPECT_FALSE(calibrate(gpu, *hook, kernels.idle(), 0x800, skip, [](std::uint32_t) {}));
+    EXPECT_TRUE(StreamMasks::open(gpu, *hook, kernels.idle(), field.value()));
+  }
+}
+
+TEST(Calibration, RefusesWhenNoPlaceActsAsAMask) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.cuda_version = 14020;
+  config.stream_field_works = false;
+  const GpuPointer gpu = test::fake_gpu(config);
+  const auto kernels = ProbeKernels::load(gpu).value();
+  LaunchHook* hook = LaunchHook::install(gpu->driver()).value();
+  const auto field = calibrate(gpu, *hook, kernels.idle(), 0x800, {}, [](std::uint32_t) {});
+  ASSERT_FALSE(field);
+  EXPECT_THAT(field.error().message, HasSubstr("masks are refused"));
+}
+
+TEST(Watchdog, ALaunchThatNeverStartsIsGivenUpAndTheGpuMarked) {
+  const auto card = fake_card();
+  ASSERT_TRUE(card) << card.error().message;
+  const GpuPointer& gpu = (*card)->gpu();
+  const Stream stream = Stream::create(gpu).value();
+  ASSERT_TRUE((*(*card)->stream_masks())->set(stream.handle(), {0, 1}));
+  LaunchShape shape = LaunchShape::line(64, 32);
+  shape.cluster_blocks = 4;  // TPCs 0 and 1 lie in different GPCs
+  ASSERT_TRUE(launch(stream, (*card)->kernels().idle(), shape));
+  const auto waited = stream.wait(std::chrono::milliseconds(20));
+  ASSERT_FALSE(waited);
+  EXPECT_EQ(waited.error().kind, ErrorKind::check_failed);
+  EXPECT_TRUE(gpu->stuck());
+}
+
+class Program : public testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_CACHE", test::fresh_folder("program").c_str(), 1);
+  }
+  void TearDown() override {
+    ::unsetenv("DEMARC_LIBCUDA");
+    ::unsetenv("DEMARC_CACHE");
+  }
+  std::string demarc = (test::build_dir() / "demarc").string();
+};
+
+TEST_F(Program, TopoShowsTheTreeAndRemembersIt) {
+  const auto first = run_demarc({"topo"});
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_THAT(first.out, HasSubstr("|- GPC 0: 4 TPCs, 8 SMs, L2 side 0\n"
+                                   "|    TPC 0 (SM 0-1, bit 0)  TPC 3 (SM 6-7, bit 1)"));
+  EXPECT_THAT(first.out, HasSubstr("which agree"));
+  EXPECT_THAT(run_demarc({"topo"}).out, HasSubstr("(remembered; --refresh measures)"));
+  EXPECT_THAT(run_demarc({"topo", "--refresh"}).out, Not(HasSubstr("remembered")));
+}
+
+TEST_F(Program, VerifySaysPlainlyThatNothingIsConfined) {
+  const auto outcome = run_demarc({"verify", "--tpcs", "1,3"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.out, HasSubstr("DOES NOT HOLD"));
+}
+
+TEST_F(Program, VerifyProvesAPartitionOfItsOwn) {
+  for (const char* mode : {"mask", "green", "affinity"}) {
+    const auto outcome = run_demarc({"verify", "--tpcs", "1,3", "--mode", mode});
+    EXPECT_EQ(outcome.exit_code, 0) << mode << ": " << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("the partition HOLDS"));
+  }
+}
+
+TEST_F(Program, ExecConfinesAProgramThatKnowsNothingOfIt) {
+  const auto outcome =
+      run_demarc({"exec", "--tpcs", "1,3", "--audit", "--", demarc, "verify", "--tpcs", "1,3"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
+  EXPECT_THAT(outcome.out, HasSubstr("the partition HOLDS"));
+  EXPECT_THAT(outcome.err, HasSubstr("TPCs 1,3 (4 SMs); 1 process confined"));
+  EXPECT_THAT(outcome.err, HasSubstr("graph"));
+}
+
+TEST_F(Program, ExecPassesTheExitCodeOn) {
+  EXPECT_EQ(run_demarc({"exec", "--sms", "2", "--", "sh", "-c", "exit 7"}).exit_code, 7);
+  EXPECT_EQ(run_demarc({"exec", "--sms", "2", "--", "/no/such/program"}).exit_code, 127);
+}
+
+TEST_F(Program, ExecKeepsAnExistingPreload) {
+  ::setenv("LD_PRELOAD", "libm.so.6", 1);
+  const auto outcome = run_demarc({"exec", "--sms", "2", "--", "sh", "-c", "echo $LD_PRELOAD"});
+  ::unsetenv("LD_PRELOAD");
+  EXPECT_THAT(outcome.out, testing::MatchesRegex(".*libdemarc_preload\\.so:libm\\.so\\.6\n"));
+}
+
+TEST_F(Program, ExecNeedsExactlyOneChoice) {
+  EXPECT_EQ(run_demarc({"exec", "--", "true"}).exit_code, 1);
+  EXPECT_EQ(run_demarc({"exec", "--sms", "2", "--tpcs", "1", "--", "true"}).exit_code, 1);
+  EXPECT_EQ(run_demarc({"exec", "--tpcs", "99", "--", "true"}).exit_code, 1);
+}
+
+TEST_F(Program, ARunningProgramCanBeGivenOtherTpcs) {
+  const auto outcome =
+      run_demarc({"exec", "--tpcs", "1", "--", "sh", "-c",
+                  demarc + " exec --pid $$ --tpcs 4,5 && " + demarc + " verify --tpcs 4,5"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
+  EXPECT_THAT(outcome.out, HasSubstr("TPCs 4-5"));
+  EXPECT_THAT(outcome.out, HasSubstr("the partition HOLDS"));
+  EXPECT_EQ(run_demarc({"exec", "--pid", "1", "--tpcs", "0"}).exit_code, 1);
+}
+
+TEST(NoDriver, TheVerbsSaySoAndExitWithTwo) {
+  ::setenv("DEMARC_LIBCUDA", "/no/such/libcuda.so.1", 1);
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {"topo"}, {"verify", "--sms", "2"}, {"exec", "--sms", "2", "--", "true"}}) {
+    const auto outcome = run_demarc(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments[0];
+    EXPECT_THAT(outcome.err, HasSubstr("no NVIDIA driver")) << arguments[0];
+  }
+  ::unsetenv("DEMARC_LIBCUDA");
+}
+
+}  // namespace
+}  // namespace demarc::cuda

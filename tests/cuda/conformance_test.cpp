@@ -1,0 +1,77 @@
+// Every back end against the stand-in. Green contexts come first: like the real driver, the
+// stand-in refuses them once the launch callback is subscribed in the process.
+#include "conformance.hpp"
+
+#include "fake_card.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using test::fake_card;
+
+void run_mode(Mode mode) {
+  const auto card = fake_card(fake::small_gpu(), mode == Mode::mask);
+  ASSERT_TRUE(card) << card.error().message;
+  const auto backend = make_backend(*card, mode);
+  ASSERT_TRUE(backend) << backend.error().message;
+  EXPECT_EQ((*backend)->mode(), mode);
+  test::conforms(*card, **backend, 30);
+}
+
+TEST(Conformance, NoneMeetsTheContract) {
+  run_mode(Mode::none);
+}
+TEST(Conformance, TimesliceMeetsTheContract) {
+  run_mode(Mode::timeslice);
+}
+TEST(Conformance, AffinityMeetsTheContract) {
+  run_mode(Mode::affinity);
+}
+TEST(Conformance, MaskMeetsTheContract) {
+  run_mode(Mode::mask);
+}
+
+// ctest runs each test in a process of its own; run all together, the masks may come first.
+TEST(Conformance, GreenMeetsTheContractOrRefusesAfterMasks) {
+  const auto card = fake_card(fake::small_gpu(), false);
+  ASSERT_TRUE(card) << card.error().message;
+  const auto backend = make_backend(*card, Mode::green);
+  if (!backend) {
+    EXPECT_THAT(backend.error().message, testing::HasSubstr("once masks were used"));
+    return;
+  }
+  test::conforms(*card, **backend, 30);
+}
+
+TEST(Conformance, GreenIsRefusedOnceMasksWereUsed) {
+  const auto card = fake_card();
+  ASSERT_TRUE(card) << card.error().message;
+  const auto backend = make_backend(*card, Mode::green);
+  ASSERT_FALSE(backend);
+  EXPECT_EQ(backend.error().kind, ErrorKind::missing_capability);
+}
+
+TEST(Conformance, MpsNeedsAProcessStartedForIt) {
+  ::unsetenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+  ::unsetenv("CUDA_MPS_PIPE_DIRECTORY");
+  const auto card = fake_card(fake::small_gpu(), false);
+  const auto refused = make_backend(*card, Mode::mps);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, testing::HasSubstr("nvidia-cuda-mps-control"));
+  ::setenv("CUDA_MPS_PIPE_DIRECTORY", "/tmp", 1);
+  const auto backend = make_backend(*card, Mode::mps);
+  ::unsetenv("CUDA_MPS_PIPE_DIRECTORY");
+  ASSERT_TRUE(backend);
+  const auto variables = (*backend)->environment(test::part_of({0, 1, 2}));
+  ASSERT_EQ(variables.size(), 1U);
+  EXPECT_EQ(variables[0].second, "25");
+}
+
+TEST(Conformance, AMillionRandomMasksLeakNoBlock) {
+  const auto card = fake_card();
+  ASSERT_TRUE(card) << card.error().message;
+  test::random_masks_never_leak(*card, 1000000, 11);
+}
+
+}  // namespace
+}  // namespace demarc::cuda

@@ -1,0 +1,122 @@
+#include "demarc/cuda/descriptor.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <array>
+#include <cstring>
+
+namespace demarc::cuda {
+namespace {
+
+using testing::HasSubstr;
+using Bytes = std::array<unsigned char, 384>;
+
+Bytes descriptor_of(std::size_t version_offset, std::uint8_t version) {
+  Bytes bytes{};
+  bytes[version_offset] = version;
+  return bytes;
+}
+
+std::uint32_t word(const Bytes& bytes, std::size_t offset) {
+  std::uint32_t value = 0;
+  std::memcpy(&value, bytes.data() + offset, 4);
+  return value;
+}
+
+TEST(Descriptor, EachGenerationHasItsLayout) {
+  const Bytes volta = descriptor_of(72, 0x22);
+  const Bytes hopper = descriptor_of(72, 0x40);
+  const Bytes blackwell = descriptor_of(58, 0x50);
+  EXPECT_STREQ((*find_layout(volta.data(), {7, 0}))->name, "V01_06 to V03");
+  EXPECT_STREQ((*find_layout(hopper.data(), {9, 0}))->name, "V04_00");
+  EXPECT_STREQ((*find_layout(blackwell.data(), {12, 0}))->name, "V05_00");
+}
+
+TEST(Descriptor, AnUnknownVersionIsRefusedWithWhatWasSeen) {
+  const Bytes next = descriptor_of(72, 0x41);
+  const auto layout = find_layout(next.data(), {9, 0});
+  ASSERT_FALSE(layout);
+  EXPECT_EQ(layout.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(layout.error().message, HasSubstr("compute capability 9.0"));
+  EXPECT_THAT(layout.error().message, HasSubstr("0x41"));
+}
+
+TEST(Descriptor, AHopperVersionByteOnABlackwellCardIsNotAHopperDescriptor) {
+  const Bytes stray = descriptor_of(72, 0x40);
+  EXPECT_FALSE(find_layout(stray.data(), {10, 0}));
+}
+
+TEST(Descriptor, HopperMasksAreFourWordsAt304WithTheEnableBit) {
+  Bytes bytes = descriptor_of(72, 0x40);
+  bytes[0] = 0x3f;
+  const auto* layout = *find_layout(bytes.data(), {9, 0});
+  EXPECT_FALSE(mask_enabled(*layout, bytes.data()));
+  write_mask(*layout, bytes.data(), {{1, 2, 3, 0x80000004}});
+  EXPECT_EQ(word(bytes, 304), 1U);
+  EXPECT_EQ(word(bytes, 308), 2U);
+  EXPECT_EQ(word(bytes, 312), 3U);
+  EXPECT_EQ(word(bytes, 316), 0x80000004U);
+  EXPECT_EQ(word(bytes, 0), 0x8000003fU);
+  EXPECT_TRUE(mask_enabled(*layout, bytes.data()));
+  clear_mask(*layout, bytes.data());
+  EXPECT_FALSE(read_mask(*layout, bytes.data()).any());
+}
+
+TEST(Descriptor, OlderMasksAreTwoWordsAt84) {
+  Bytes bytes = descriptor_of(72, 0x30);
+  const auto* layout = *find_layout(bytes.data(), {8, 0});
+  write_mask(*layout, bytes.data(), {{5, 6, 0, 0}});
+  EXPECT_EQ(word(bytes, 84), 5U);
+  EXPECT_EQ(word(bytes, 88), 6U);
+  EXPECT_EQ(word(bytes, 92), 0U);
+  EXPECT_FALSE(fits(*layout, gpu::regular_topology(9, 8, 2)));
+  EXPECT_TRUE(fits(*layout, gpu::regular_topology(8, 8, 2)));
+}
+
+TEST(Descriptor, GridsOfClustersAreCountedInBlocks) {
+  Bytes bytes = descriptor_of(72, 0x40);
+  const auto* layout = *find_layout(bytes.data(), {9, 0});
+  bytes[192] = 3;
+  bytes[196] = 2;
+  bytes[200] = 1;
+  EXPECT_EQ(launch_size(*layout, bytes.data()).blocks, 6U);
+  bytes[268] = 4;
+  bytes[269] = 2;
+  bytes[270] = 1;
+  EXPECT_EQ(launch_size(*layout, bytes.data()).blocks, 48U);
+  EXPECT_EQ(launch_size(*layout, bytes.data()).cluster_blocks, 8U);
+}
+
+TEST(Descriptor, AMaskWithoutAnExistingTpcIsRefused) {
+  const gpu::Topology topology = gpu::regular_topology(2, 2, 2);
+  const auto mask = to_hardware(topology, {100});
+  ASSERT_FALSE(mask);
+  EXPECT_THAT(mask.error().message, HasSubstr("would hang every launch"));
+  EXPECT_FALSE(to_hardware(topology, {}));
+}
+
+TEST(Descriptor, AnUnknownHardwareBitIsRefused) {
+  gpu::Topology topology = gpu::regular_topology(2, 2, 2);
+  topology.tpcs[3].bit.reset();
+  const auto mask = to_hardware(topology, {0});
+  ASSERT_FALSE(mask);
+  EXPECT_THAT(mask.error().message, HasSubstr("bit of TPC 3 is not known"));
+}
+
+RC_GTEST_PROP(Descriptor, MasksDisableEverythingButTheirTpcs, (std::uint64_t low)) {
+  gpu::Topology topology = gpu::regular_topology(5, 8, 2);
+  for (gpu::Tpc& tpc : topology.tpcs) tpc.bit = (*tpc.bit * 7 + 3) % 120;
+  const auto set = partition::TpcSet::from_words(low, 0) & partition::all_tpcs(topology);
+  RC_PRE(!set.empty());
+  const HardwareMask mask = to_hardware(topology, set).value();
+  RC_ASSERT(mask.ours());
+  RC_ASSERT(enabled_tpcs(topology, mask) == set);
+  std::uint32_t enabled = 0;
+  for (std::uint32_t bit = 0; bit < 128; ++bit) enabled += mask.disables(bit) ? 0U : 1U;
+  RC_ASSERT(enabled == set.size());
+}
+
+}  // namespace
+}  // namespace demarc::cuda

@@ -1,0 +1,43 @@
+// A stand-in for libcuda: a shared library with the driver's symbols that behaves like a small GPU,
+// down to the undocumented parts that masks use. Built as its own library; a test opens it with
+// Driver::load() and sets it up through fake_configure(), a program run by a test through the
+// environment variable DEMARC_FAKE_GPU.
+#pragma once
+
+#include <cstdint>
+
+namespace demarc::fake {
+
+inline constexpr std::uint32_t most_tpcs = 128;
+
+// Plain data: crosses a library boundary.
+struct FakeConfig {
+  int cuda_version = 13000;
+  int capability_major = 9;
+  int capability_minor = 0;
+  std::uint32_t tpcs = 12;
+  std::uint32_t sms_per_tpc = 2;
+  std::uint32_t bit[most_tpcs] = {};   // hardware bit of each logical TPC
+  std::uint32_t gpc[most_tpcs] = {};   // GPC that clusters see
+  std::uint32_t side[most_tpcs] = {};  // L2 side
+  std::uint32_t stream_offset = 0x51c;
+  bool stream_field_works = true;  // false: the field is ignored, as on a driver that moved it
+  bool callback = true;            // the export table exists
+  bool descriptors_pass = true;    // launches reach the callback
+  std::uint8_t descriptor_version = 0x40;
+  bool virtual_sms = false;    // %smid counts the SMs of a launch, as under MPS
+  bool obey_masks = true;      // false: the hardware ignores masks (a lie to be found out)
+  double latency_noise = 0.1;  // cycles, standard deviation
+};
+
+// 12 TPCs: GPCs of 4, 4 and 3 TPCs and a single one; bits 9 apart, dealt out round robin.
+FakeConfig small_gpu();
+
+}  // namespace demarc::fake
+
+extern "C" {
+void fake_configure(const demarc::fake::FakeConfig* config);  // also forgets all state
+std::uint64_t fake_launch_count();
+std::uint64_t fake_hanging_launches();
+void fake_fail_next_launch();  // the next launch returns an error
+}

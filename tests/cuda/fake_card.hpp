@@ -1,0 +1,45 @@
+// The stand-in driver for tests of room `cuda`.
+#pragma once
+
+#include <dlfcn.h>
+
+#include "demarc/cuda/card.hpp"
+#include "fake/fake_gpu.hpp"
+#include "paths.hpp"
+
+namespace demarc::test {
+
+// Opened once in a process: the hook's subscription belongs to one driver.
+inline std::shared_ptr<const cuda::Driver> fake_driver() {
+  static const auto driver =
+      cuda::Driver::load((build_dir() / "libdemarc_fake_libcuda.so").string()).value();
+  return driver;
+}
+
+template <class Function>
+Function* fake_symbol(const char* name) {
+  const std::string path = fake_driver()->origin();
+  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  return reinterpret_cast<Function*>(::dlsym(library, name));
+}
+
+inline void configure(const fake::FakeConfig& config) {
+  fake_symbol<void(const fake::FakeConfig*)>("fake_configure")(&config);
+}
+
+// A card of the stand-in, as `config` says, with nothing remembered.
+inline cuda::GpuPointer fake_gpu(const fake::FakeConfig& config = fake::small_gpu()) {
+  configure(config);
+  return cuda::Gpu::open(fake_driver(), 0).value();
+}
+
+inline Result<cuda::CardPointer> fake_card(const fake::FakeConfig& config = fake::small_gpu(),
+                                           bool use_masks = true) {
+  cuda::CardOptions options;
+  options.cache_folder = fresh_folder("facts").string();
+  options.refresh = true;
+  options.use_masks = use_masks;
+  return cuda::Card::open(fake_gpu(config), options);
+}
+
+}  // namespace demarc::test

@@ -1,0 +1,219 @@
+// Masks on the stand-in: levels, release, refusal.
+#include "demarc/cuda/masks.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "conformance.hpp"
+#include "fake_card.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using partition::TpcSet;
+using test::fake_card;
+using testing::HasSubstr;
+
+std::vector<std::uint32_t> tpcs_used(const CardPointer& card, const Stream& stream) {
+  const auto placement =
+      probe_placement(stream, card->kernels(), LaunchShape::line(96, 32), 0).value();
+  TpcSet set;
+  for (const std::uint32_t sm : placement.used_sms()) set.insert(sm / 2);
+  return set.members();
+}
+
+class Masks : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto opened = fake_card();
+    ASSERT_TRUE(opened) << opened.error().message;
+    card = *opened;
+  }
+  CardPointer card;
+  TpcSet all = TpcSet::first(12);
+};
+
+TEST_F(Masks, TheFinerLevelOverridesTheCoarser) {
+  const Stream stream = Stream::create(card->gpu()).value();
+  const auto process = ProcessMask::set(card, {1});
+  ASSERT_TRUE(process) << process.error().message;
+  EXPECT_EQ(tpcs_used(card, stream), std::vector<std::uint32_t>{1});
+  {
+    const auto of_stream = StreamMask::set(card, stream.handle(), {2, 3});
+    ASSERT_TRUE(of_stream);
+    EXPECT_EQ(tpcs_used(card, stream), (std::vector<std::uint32_t>{2, 3}));
+    const auto next = NextMask::set(card, {4});
+    ASSERT_TRUE(next);
+    EXPECT_EQ(tpcs_used(card, stream), std::vector<std::uint32_t>{4});
+    EXPECT_EQ(tpcs_used(card, stream), (std::vector<std::uint32_t>{2, 3}));
+  }
+  EXPECT_EQ(tpcs_used(card, stream), std::vector<std::uint32_t>{1});
+}
+
+TEST_F(Masks, AMaskGoesWithItsObjectAlsoByAnException) {
+  const Stream stream = Stream::create(card->gpu()).value();
+  try {
+    const auto process = ProcessMask::set(card, {5});
+    const auto of_stream = StreamMask::set(card, stream.handle(), {6});
+    const auto next = NextMask::set(card, {7});
+    throw std::runtime_error("in the middle");
+  } catch (const std::runtime_error&) {
+  }
+  EXPECT_EQ(tpcs_used(card, stream), all.members());
+}
+
+TEST_F(Masks, NestedProcessMasksComeBackInOrder) {
+  const Stream stream = Stream::create(card->gpu()).value();
+  const auto outer = ProcessMask::set(card, {1, 2});
+  {
+    const auto inner = ProcessMask::set(card, {3});
+    EXPECT_EQ(tpcs_used(card, stream), std::vector<std::uint32_t>{3});
+  }
+  EXPECT_EQ(tpcs_used(card, stream), (std::vector<std::uint32_t>{1, 2}));
+}
+
+TEST_F(Masks, AMaskWithoutAnyTpcIsRefusedAtEveryLevel) {
+  const Stream stream = Stream::create(card->gpu()).value();
+  for (const TpcSet& none : {TpcSet{}, TpcSet{100}}) {
+    EXPECT_THAT(ProcessMask::set(card, none).error().message, HasSubstr("would hang"));
+    EXPECT_THAT(StreamMask::set(card, stream.handle(), none).error().message,
+                HasSubstr("would hang"));
+    EXPECT_THAT(NextMask::set(card, none).error().message, HasSubstr("would hang"));
+  }
+  EXPECT_EQ(tpcs_used(card, stream), all.members());
+}
+
+TEST_F(Masks, TheDefaultStreamIsRefusedAStreamMask) {
+  EXPECT_THAT(StreamMask::set(card, nullptr, {0}).error().message, HasSubstr("default stream"));
+}
+
+TEST_F(Masks, GraphsFollowTheProcessMaskAtEveryLaunch) {
+  const auto& gpu = card->gpu();
+  const auto& api = gpu->api();
+  const Stream stream = Stream::create(gpu).value();
+  const DeviceBuffer counts = DeviceBuffer::allocate(gpu, 4 * 24).value();
+  CuGraph graph = nullptr;
+  CuGraphExec executable = nullptr;
+  api.cuStreamBeginCapture_v2(stream.handle(), 1);
+  for (int node = 0; node < 2; ++node) {
+    ASSERT_TRUE(launch(stream, card->kernels().where(), LaunchShape::line(48, 32), counts.address(),
+                       DevicePointer{0}, std::uint64_t{0}));
+  }
+  api.cuStreamEndCapture(stream.handle(), &graph);
+  api.cuGraphInstantiateWithFlags(&executable, graph, 0);
+  const auto run = [&] {
+    EXPECT_TRUE(counts.fill(0));
+    EXPECT_EQ(api.cuGraphLaunch(executable, stream.handle()), 0);
+    Placement placement;
+    placement.blocks = counts.read<std::uint32_t>(24).value();
+    EXPECT_EQ(placement.total(), 96U);
+    return placement.used_sms();
+  };
+  EXPECT_EQ(run().size(), 24U);
+  {
+    auto process = ProcessMask::set(card, {3});
+    EXPECT_EQ(run(), (std::vector<std::uint32_t>{6, 7}));
+    ASSERT_TRUE(process->change({4}));
+    EXPECT_EQ(run(), (std::vector<std::uint32_t>{8, 9}));
+    const auto next = NextMask::set(card, {0});
+    EXPECT_EQ(run(), (std::vector<std::uint32_t>{0, 1})) << "a node of the graph missed the mask";
+    EXPECT_EQ(run(), (std::vector<std::uint32_t>{8, 9}));
+  }
+  EXPECT_EQ(run().size(), 24U) << "a kept descriptor kept a mask that was taken back";
+  api.cuGraphExecDestroy(executable);
+  api.cuGraphDestroy(graph);
+}
+
+TEST_F(Masks, LaunchesAreCountedByPath) {
+  LaunchHook* hook = card->hook().value();
+  ASSERT_TRUE(hook->count_paths());
+  LaunchCounters counters;
+  SharedMask mask;
+  hook->use_storage(&mask, &counters);
+  const auto process = ProcessMask::set(card, {0, 1});
+  const Stream stream = Stream::create(card->gpu()).value();
+  static_cast<void>(tpcs_used(card, stream));
+  ASSERT_EQ(card->gpu()->api().cuLaunchKernel(card->kernels().idle().handle(), 5, 1, 1, 1, 1, 1, 0,
+                                              nullptr, nullptr, nullptr),
+            0);
+  const auto at = [](LaunchPath path) { return static_cast<std::size_t>(path); };
+  EXPECT_EQ(counters.masked[at(LaunchPath::stream)], 1U);
+  EXPECT_EQ(counters.masked_blocks[at(LaunchPath::stream)], 96U);
+  EXPECT_EQ(counters.masked[at(LaunchPath::default_stream)], 1U);
+  EXPECT_EQ(counters.masked_blocks[at(LaunchPath::default_stream)], 5U);
+  EXPECT_EQ(counters.unmasked[at(LaunchPath::stream)], 0U);
+  static SharedMask lasting_mask;
+  static LaunchCounters lasting_counters;
+  hook->use_storage(&lasting_mask, &lasting_counters);
+}
+
+TEST_F(Masks, AClusterThatCannotBeHostedIsReportedBeforeItHangs) {
+  LaunchHook* hook = card->hook().value();
+  static std::string reported;
+  hook->set_refusal_handler([](const char* message) { reported = message; });
+  hook->set_largest_cluster(2);
+  {
+    const auto process = ProcessMask::set(card, {11});
+    LaunchShape shape = LaunchShape::line(8, 32);
+    shape.cluster_blocks = 4;
+    const Stream stream = Stream::create(card->gpu()).value();
+    ASSERT_TRUE(launch(stream, card->kernels().idle(), shape));
+  }
+  EXPECT_THAT(reported, HasSubstr("clusters that no GPC of the partition can host"));
+  hook->set_largest_cluster(0);
+  hook->set_refusal_handler(nullptr);
+}
+
+TEST(MaskRefusal, ADriverWithoutTheCallbackIsRefused) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.descriptors_pass = false;
+  const auto card = fake_card(config);
+  ASSERT_TRUE(card) << card.error().message;
+  const auto mask = ProcessMask::set(*card, {0});
+  ASSERT_FALSE(mask);
+  EXPECT_EQ(mask.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(mask.error().message, HasSubstr("do not pass the driver's callback"));
+}
+
+TEST(MaskRefusal, AnUnknownDescriptorVersionIsRefused) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.descriptor_version = 0x4f;
+  const auto card = fake_card(config);
+  ASSERT_TRUE(card) << card.error().message;
+  EXPECT_THAT((*card)->hook().error().message, HasSubstr("0x4f"));
+}
+
+TEST(MaskRefusal, AnUnknownDriverIsRefusedAndPointsToGreenContexts) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.cuda_version = 14020;
+  const auto card = fake_card(config);
+  ASSERT_TRUE(card) << card.error().message;
+  const auto refused = (*card)->stream_masks();
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("CUDA 14.2"));
+  EXPECT_THAT(refused.error().message, HasSubstr("--mode green"));
+}
+
+TEST(MaskRefusal, AMovedStreamFieldIsFoundOutBeforeItIsUsed) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.stream_offset = 0x53c;  // the table says 0x51c for CUDA 13.0
+  const auto card = fake_card(config);
+  ASSERT_TRUE(card) << card.error().message;
+  EXPECT_THAT((*card)->stream_masks().error().message, HasSubstr("0x51c"));
+}
+
+TEST(MaskRefusal, HardwareThatIgnoresMasksIsFoundOut) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.obey_masks = false;
+  const auto card = fake_card(config);
+  ASSERT_TRUE(card) << card.error().message;
+  const auto backend = make_backend(*card, Mode::mask);
+  ASSERT_TRUE(backend) << backend.error().message;
+  const auto lane = (*backend)->open(test::part_of({3}));
+  ASSERT_FALSE(lane);
+  EXPECT_EQ(lane.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(lane.error().message, HasSubstr("does not hold"));
+}
+
+}  // namespace
+}  // namespace demarc::cuda

@@ -1,0 +1,200 @@
+#include "demarc/cuda/topology_probe.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "demarc/base/random.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// A planted GPU: GPC of each TPC in logical order, bits `stride` apart.
+struct Planted {
+  std::vector<std::uint32_t> gpc;
+  TopologyEvidence evidence;
+};
+
+// Clusters as the hardware gives them: at random, within a GPC, so that after a few all TPCs of a
+// GPC are joined.
+void add_clusters(Planted& planted, Random& random, std::uint32_t count) {
+  for (std::uint32_t c = 0; c < count; ++c) {
+    const auto tpc = static_cast<std::uint32_t>(random.below(planted.gpc.size()));
+    std::vector<std::uint32_t> cluster = {2 * tpc, 2 * tpc + 1};
+    for (std::uint32_t t = 0; t < planted.gpc.size(); ++t) {
+      if (t != tpc && planted.gpc[t] == planted.gpc[tpc] && random.below(2) == 0) {
+        cluster.push_back(2 * t);
+      }
+    }
+    planted.evidence.clusters.push_back(std::move(cluster));
+  }
+}
+
+Planted planted_gpu(std::uint64_t seed) {
+  Random random(seed);
+  Planted planted;
+  const auto gpcs = static_cast<std::uint32_t>(2 + random.below(7));
+  const auto stride = static_cast<std::uint32_t>(8 + random.below(3));
+  std::vector<std::uint32_t> used(gpcs, 0);
+  for (std::uint32_t g = 0; g < gpcs; ++g) {
+    for (std::uint32_t i = 0; i < 4 + random.below(4); ++i) planted.gpc.push_back(g);
+  }
+  for (std::size_t i = planted.gpc.size(); i > 1; --i) {
+    std::swap(planted.gpc[i - 1], planted.gpc[random.below(i)]);
+  }
+  for (const std::uint32_t g : planted.gpc) {
+    planted.evidence.bits.push_back(g * stride + used[g]++);
+  }
+  planted.evidence.sms = static_cast<std::uint32_t>(2 * planted.gpc.size());
+  planted.evidence.bits_per_gpc = stride;
+  add_clusters(planted, random, 600);
+  return planted;
+}
+
+bool same_groups(const gpu::Topology& topology, const std::vector<std::uint32_t>& gpc) {
+  for (std::uint32_t a = 0; a < gpc.size(); ++a) {
+    for (std::uint32_t b = 0; b < gpc.size(); ++b) {
+      if ((topology.tpcs[a].gpc == topology.tpcs[b].gpc) != (gpc[a] == gpc[b])) return false;
+    }
+  }
+  return true;
+}
+
+RC_GTEST_PROP(Topology, PlantedGpcsAreFoundByBothWaysAndByEither, (std::uint64_t seed)) {
+  const Planted planted = planted_gpu(seed);
+  const auto both = conclude_topology(planted.evidence);
+  RC_ASSERT(both.has_value());
+  RC_ASSERT(same_groups(both->topology, planted.gpc));
+  RC_ASSERT(both->unconfirmed.empty());
+  TopologyEvidence clusters = planted.evidence;
+  clusters.bits.clear();
+  RC_ASSERT(same_groups(conclude_topology(clusters)->topology, planted.gpc));
+  TopologyEvidence descriptors = planted.evidence;
+  descriptors.clusters.clear();
+  RC_ASSERT(same_groups(conclude_topology(descriptors)->topology, planted.gpc));
+}
+
+RC_GTEST_PROP(Topology, AClusterAcrossTwoGpcsIsAContradiction, (std::uint64_t seed)) {
+  Planted planted = planted_gpu(seed);
+  std::uint32_t other = 1;
+  while (planted.gpc[other] == planted.gpc[0]) ++other;
+  planted.evidence.clusters.push_back({0, 2 * other});
+  const auto finding = conclude_topology(planted.evidence);
+  RC_ASSERT(!finding.has_value());
+  RC_ASSERT(finding.error().kind == ErrorKind::check_failed);
+}
+
+TEST(Topology, OfTheMeasuredH100HasEightGpcsAndFourSingles) {
+  // Logical order goes round the GPCs; four TPCs lie apart and never share a cluster.
+  Planted planted;
+  const std::uint32_t sizes[] = {4, 8, 8, 8, 8, 8, 9, 9};
+  for (std::uint32_t slot = 0; slot < 9; ++slot) {
+    for (std::uint32_t g = 0; g < 8; ++g) {
+      if (slot >= sizes[g]) continue;
+      planted.gpc.push_back(g);
+      planted.evidence.bits.push_back(9 * g + slot);
+    }
+  }
+  std::uint32_t single = 8;
+  for (const std::uint32_t bit : {75U, 78U, 81U, 83U}) {
+    planted.gpc.push_back(single++);
+    planted.evidence.bits.push_back(bit);
+  }
+  planted.evidence.sms = 132;
+  planted.evidence.bits_per_gpc = 9;
+  Random random(5);
+  add_clusters(planted, random, 2000);
+  const auto finding = conclude_topology(planted.evidence);
+  ASSERT_TRUE(finding) << finding.error().message;
+  EXPECT_EQ(finding->topology.gpc_count(), 12U);
+  EXPECT_TRUE(same_groups(finding->topology, planted.gpc));
+}
+
+TEST(Topology, ATpcThatNeverJoinedALargeClusterKeepsItsDescriptorsGpc) {
+  TopologyEvidence evidence;
+  evidence.sms = 12;
+  evidence.bits = {0, 1, 2, 9, 10, 11};
+  evidence.bits_per_gpc = 9;
+  evidence.clusters = {{0, 2}, {6, 8, 10}};  // TPC 2 in none
+  const auto finding = conclude_topology(evidence);
+  ASSERT_TRUE(finding) << finding.error().message;
+  EXPECT_EQ(finding->topology.tpcs[2].gpc, 0U);
+  EXPECT_THAT(finding->unconfirmed, ElementsAre(2U));
+}
+
+TEST(Topology, WithoutAnyEvidenceItSaysSo) {
+  TopologyEvidence evidence;
+  evidence.sms = 8;
+  const auto finding = conclude_topology(evidence);
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->topology.gpc_count(), 1U);
+  ASSERT_FALSE(finding->notes.empty());
+  EXPECT_THAT(finding->notes[0], HasSubstr("neither descriptors nor clusters"));
+}
+
+// Latencies of `sms` SMs, sides at random, with noise of 0.5 cycles.
+std::vector<std::vector<double>> planted_latency(Random& random,
+                                                 const std::vector<std::uint32_t>& side) {
+  constexpr std::size_t lines = 48;
+  std::vector<double> near(lines);
+  for (double& value : near) value = random.below(2) == 0 ? -12 : 12;
+  std::vector<std::vector<double>> latency;
+  for (const std::uint32_t s : side) {
+    const double own = 3 * random.normal();
+    std::vector<double> row;
+    for (std::size_t l = 0; l < lines; ++l) {
+      row.push_back(280 + own + (s == 0 ? near[l] : -near[l]) + 3 * random.normal());
+    }
+    latency.push_back(std::move(row));
+  }
+  return latency;
+}
+
+RC_GTEST_PROP(Sides, PlantedSidesAreFound, (std::uint64_t seed)) {
+  Random random(seed);
+  std::vector<std::uint32_t> side(40);
+  for (std::size_t i = 0; i < side.size(); ++i) side[i] = random.below(3) == 0 ? 1 : 0;
+  side[0] = 0;
+  side[1] = side[2] = 1;
+  side[3] = 0;
+  const auto found = find_sides(planted_latency(random, side));
+  RC_ASSERT(found.has_value());
+  RC_ASSERT(found->side == side);
+}
+
+TEST(Sides, NoiseAloneIsNotTwoSides) {
+  Random random(3);
+  std::vector<std::vector<double>> latency(60, std::vector<double>(40));
+  for (auto& row : latency) {
+    for (double& value : row) value = 280 + 5 * random.normal();
+  }
+  EXPECT_FALSE(find_sides(latency));
+}
+
+RC_GTEST_PROP(Fingerprints, RenumberedSmsAreIdentified, (std::uint64_t seed)) {
+  Random random(seed);
+  std::vector<std::vector<double>> reference(20, std::vector<double>(32));
+  for (auto& row : reference) {
+    for (double& value : row) value = 280 + 6 * random.normal();
+  }
+  std::vector<std::vector<double>> observed;
+  std::vector<std::uint32_t> truth;
+  for (std::uint32_t sm = 3; sm < 20; sm += 2) {
+    truth.push_back(sm);
+    observed.push_back(reference[sm]);
+    for (double& value : observed.back()) value += 0.3 * random.normal();
+  }
+  RC_ASSERT(match_fingerprints(reference, observed, 0.5) == truth);
+}
+
+TEST(Fingerprints, AmbiguousRowsAreNotGuessed) {
+  const std::vector<std::vector<double>> reference = {{1, 2}, {1, 2.1}, {9, 9}};
+  EXPECT_FALSE(match_fingerprints(reference, {{1, 2}}, 0.5));
+  EXPECT_TRUE(match_fingerprints(reference, {{9, 9}}, 0.5));
+}
+
+}  // namespace
+}  // namespace demarc::cuda
