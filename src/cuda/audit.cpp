@@ -18,9 +18,9 @@ std::string audit_to_text(const ConfineOutcome& outcome) {
                       "outside", "refused");
   for (std::size_t p = 0; p < launch_paths; ++p) {
     if (outcome.masked[p] + outcome.unmasked[p] + outcome.refused[p] == 0) continue;
-    text += fmt::format("{:<16}{:>14}{:>16}{:>14}{:>10}\n", to_string(static_cast<LaunchPath>(p)),
-                        outcome.masked[p], outcome.masked_blocks[p], outcome.unmasked[p],
-                        outcome.refused[p]);
+    text += fmt::format("{:<16} {:>13} {:>17} {:>13} {:>9}\n",
+                        to_string(static_cast<LaunchPath>(p)), outcome.masked[p],
+                        outcome.masked_blocks[p], outcome.unmasked[p], outcome.refused[p]);
   }
   return text;
 }

@@ -6,11 +6,12 @@ namespace demarc::cuda {
 namespace {
 
 constexpr std::uint32_t enable_bit = std::uint32_t{1} << 31;
+constexpr std::uint32_t cluster_bit = std::uint32_t{1} << 23;  // of word 0: launched in clusters
 
 // first, last: the version byte as read from descriptors, high digit = major.
 constexpr DescriptorLayout known_layouts[] = {
     {"V01_06 to V03", 0x16, 0x3f, 72, 84, 2, -1, -1, -1},
-    {"V04_00", 0x40, 0x40, 72, 304, 4, 0, 192, 268},
+    {"V04_00", 0x40, 0x40, 72, 304, 4, 0, 128, 268},
     {"V05_00", 0x50, 0x50, 58, 280, 4, 16, -1, -1},
 };
 
@@ -88,7 +89,7 @@ LaunchSize launch_size(const DescriptorLayout& layout, const void* descriptor) {
   const auto grid = static_cast<std::size_t>(layout.grid_offset);
   size.blocks = std::uint64_t{word_at(descriptor, grid)} * word_at(descriptor, grid + 4) *
                 word_at(descriptor, grid + 8);
-  if (layout.cluster_offset < 0) return size;
+  if (layout.cluster_offset < 0 || (word_at(descriptor, 0) & cluster_bit) == 0) return size;
   const auto cluster = static_cast<std::size_t>(layout.cluster_offset);
   size.cluster_blocks = std::uint32_t{byte_at(descriptor, cluster)} *
                         byte_at(descriptor, cluster + 1) * byte_at(descriptor, cluster + 2);

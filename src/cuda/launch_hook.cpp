@@ -198,9 +198,14 @@ void LaunchHook::callback(void* user, int domain, int id, const void* params) {
   if (*static_cast<const std::uint32_t*>(params) < least_params_bytes) return;
   void* descriptor = static_cast<void* const*>(params)[descriptor_index];
   if (descriptor == nullptr) return;
+  auto* hook = static_cast<LaunchHook*>(user);
+  if (id == graph_node) {
+    hook->on_graph_node(descriptor);
+    return;
+  }
   // A graph's descriptor passes when it is built and again before it is used: counted then.
-  thread_state.counts = id == graph_node || thread_state.path != LaunchPath::graph;
-  static_cast<LaunchHook*>(user)->on_launch(descriptor);
+  thread_state.counts = thread_state.path != LaunchPath::graph;
+  hook->on_launch(descriptor);
 }
 
 const DescriptorLayout* LaunchHook::layout_for(const void* descriptor) {
@@ -266,6 +271,21 @@ void LaunchHook::put_mask(const DescriptorLayout& layout, void* descriptor,
   }
   add_to(counters.masked);
   add_to(counters.masked_blocks, launch_size(layout, descriptor).blocks);
+}
+
+// The hardware has its copy already: nothing can be changed here, only looked at.
+void LaunchHook::on_graph_node(const void* descriptor) {
+  thread_state.counts = thread_state.path == LaunchPath::graph;
+  const DescriptorLayout* layout = layout_for(descriptor);
+  if (layout == nullptr) return;
+  LaunchCounters& counters = *counters_.load(std::memory_order_relaxed);
+  const HardwareMask kept = read_mask(*layout, descriptor);
+  HardwareMask process;
+  const bool wanted = mask_.load(std::memory_order_relaxed)->load(process);
+  const bool inside =
+      kept.any() && (!kept.ours() || thread_state.next_set || (wanted && kept == process));
+  add_to(inside ? counters.masked : counters.unmasked);
+  if (inside) add_to(counters.masked_blocks, launch_size(*layout, descriptor).blocks);
 }
 
 void LaunchHook::report(const char* message) {

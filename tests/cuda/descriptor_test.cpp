@@ -78,11 +78,13 @@ TEST(Descriptor, OlderMasksAreTwoWordsAt84) {
 TEST(Descriptor, GridsOfClustersAreCountedInBlocks) {
   Bytes bytes = descriptor_of(72, 0x40);
   const auto* layout = *find_layout(bytes.data(), {9, 0});
-  bytes[192] = 3;
-  bytes[196] = 2;
-  bytes[200] = 1;
+  bytes[128] = 3;
+  bytes[132] = 2;
+  bytes[136] = 1;
   EXPECT_EQ(launch_size(*layout, bytes.data()).blocks, 6U);
   bytes[268] = 4;
+  EXPECT_EQ(launch_size(*layout, bytes.data()).cluster_blocks, 0U) << "not launched in clusters";
+  bytes[2] = 0x80;
   bytes[269] = 2;
   bytes[270] = 1;
   EXPECT_EQ(launch_size(*layout, bytes.data()).blocks, 48U);

@@ -9,11 +9,9 @@
 
 namespace demarc::test {
 
-// Opened once in a process: the hook's subscription belongs to one driver.
+// Loaded afresh for each test: the driver's version is read then, and a test may have changed it.
 inline std::shared_ptr<const cuda::Driver> fake_driver() {
-  static const auto driver =
-      cuda::Driver::load((build_dir() / "libdemarc_fake_libcuda.so").string()).value();
-  return driver;
+  return cuda::Driver::load((build_dir() / "libdemarc_fake_libcuda.so").string()).value();
 }
 
 template <class Function>

@@ -49,8 +49,8 @@ struct ConfineOutcome {
 // CUDA. check_failed when the proof fails.
 [[nodiscard]] Result<ConfineOutcome> run_confined(const ConfinePlan& plan);
 
-// Gives a running program, started by run_confined(), other TPCs: launches from now on, also of
-// graphs, use them.
+// Gives a running program, started by run_confined(), other TPCs: launches from now on use
+// them, but graphs launched before keep their first mask and are counted as outside.
 [[nodiscard]] Result<partition::TpcSet> confine_again(std::int64_t pid, const TpcChoice& choice);
 
 // The outcome as sentences and as JSON (schema demarc.exec/1).

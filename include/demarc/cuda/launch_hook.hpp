@@ -9,8 +9,10 @@
 // launch and refuses anything it does not recognise. While a hook is installed that driver refuses
 // to create green contexts (error 801), and a second hook in the process (error 210).
 //
-// Graphs: their descriptors are built at the first launch of the executable graph and kept; each
-// later launch shows every kept descriptor again (id 3), so the mask follows changes there too.
+// Graphs: their descriptors are built, masked and uploaded at the first launch of the executable
+// graph; later launches show them again (id 3) but edits come too late (seen). So a graph keeps the
+// mask of its first launch; launches of a graph whose kept mask is not the wanted one are counted
+// as unmasked. Launches by kernels (dynamic parallelism) pass no callback and ignore masks (seen).
 #pragma once
 
 #include <array>
@@ -29,9 +31,9 @@ enum class LaunchPath : std::uint32_t { default_stream, stream, graph, unknown }
 inline constexpr std::size_t launch_paths = 4;
 [[nodiscard]] const char* to_string(LaunchPath path);
 
-// What the callback saw: launches, each node of a graph at each launch of it. Plain data, may live
-// in shared memory. By path only while count_paths() is on; else all is `unknown`, and a graph's
-// nodes count twice at its first launch.
+// What the callback saw: launches, and each node of a graph at each launch of it. Plain data, may
+// live in shared memory. By path, graphs included, only while count_paths() is on; else all is
+// `unknown` and graphs count once, when they are built.
 struct LaunchCounters {
   std::array<std::atomic<std::uint64_t>, launch_paths> unmasked{};  // passed with no mask wanted
   std::array<std::atomic<std::uint64_t>, launch_paths> masked{};    // left with a mask of any level
@@ -66,8 +68,8 @@ class LaunchHook {
   // Applies to launches whose stream brings no mask of its own.
   void set_process_mask(const std::optional<HardwareMask>& mask);
   [[nodiscard]] std::optional<HardwareMask> process_mask() const;
-  // Applies to the next launch of the calling thread, whatever its stream says; if that is a graph,
-  // to all its nodes.
+  // Applies to the next launch of the calling thread, whatever its stream says; if that is
+  // the first launch of a graph, to all its nodes and for good.
   void set_next_mask(const std::optional<HardwareMask>& mask);
   [[nodiscard]] bool next_mask_pending() const;
 
@@ -102,6 +104,7 @@ class LaunchHook {
   static LaunchHook& instance();
   static void callback(void* user, int domain, int id, const void* params);
   void on_launch(void* descriptor);
+  void on_graph_node(const void* descriptor);
   void put_mask(const DescriptorLayout& layout, void* descriptor, LaunchCounters& counters);
   const DescriptorLayout* layout_for(const void* descriptor);
   void report(const char* message);

@@ -8,8 +8,8 @@
 
 namespace demarc::cuda {
 
-// Every launch of the process whose stream has no mask of its own, whoever makes it, also launches
-// of graphs. One at a time: a second one replaces the first until it goes.
+// Every launch of the process whose stream has no mask of its own, whoever makes it; a graph keeps
+// the mask of its first launch. One at a time: a second one replaces the first until it goes.
 class ProcessMask {
  public:
   static Result<ProcessMask> set(const CardPointer& card, const partition::TpcSet& enabled);

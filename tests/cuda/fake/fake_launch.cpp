@@ -34,17 +34,20 @@ Descriptor build(const FakeConfig& config, const FakeLaunch& launch) {
   const Layout layout = layout_of(config);
   descriptor[layout.version] = config.descriptor_version;
   const std::uint32_t divisor = std::max(launch.cluster, 1U);
-  set_word(descriptor, 192, launch.grid[0] / divisor);
-  set_word(descriptor, 196, launch.grid[1]);
-  set_word(descriptor, 200, launch.grid[2]);
+  set_word(descriptor, 128, launch.grid[0] / divisor);
+  set_word(descriptor, 132, launch.grid[1]);
+  set_word(descriptor, 136, launch.grid[2]);
   if (launch.cluster != 0 && config.descriptor_version == 0x40) {
     set_word(descriptor, 268, 0x10100 | launch.cluster);
+    set_word(descriptor, 0, 0x00800000);
   }
   if (launch.stream_masked) {
     for (std::size_t i = 0; i < layout.count; ++i) {
       set_word(descriptor, layout.words + 4 * i, launch.stream_mask[i]);
     }
-    if (layout.enable < 384) set_word(descriptor, layout.enable, 0x80000000U);
+    if (layout.enable < 384) {
+      set_word(descriptor, layout.enable, word_at(descriptor, layout.enable) | 0x80000000U);
+    }
   }
   return descriptor;
 }
@@ -242,13 +245,14 @@ CuResult launch_graph(FakeStream* stream, FakeGraphExec& graph) {
           descriptor_params(stream, graph.nodes[n], graph.descriptors[n].data(), 88);
       if (gpu.config.descriptors_pass) gpu.call_back(0xb, 1, params.words);
     }
+    graph.uploaded = graph.descriptors;
   }
   CuResult result = cuda::cu_success;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Params params =
         descriptor_params(stream, graph.nodes[n], graph.descriptors[n].data(), 168);
     if (gpu.config.descriptors_pass) gpu.call_back(0xb, 3, params.words);
-    result = finish(gpu, stream, graph.nodes[n], graph.descriptors[n]);
+    result = finish(gpu, stream, graph.nodes[n], graph.uploaded[n]);
   }
   const Params done{};
   gpu.call_back(0xb, 2, done.words);

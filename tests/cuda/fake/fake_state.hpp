@@ -66,7 +66,8 @@ struct FakeGraph {
 
 struct FakeGraphExec {
   std::vector<FakeLaunch> nodes;
-  std::vector<Descriptor> descriptors;  // kept between launches
+  std::vector<Descriptor> descriptors;  // kept between launches and shown again
+  std::vector<Descriptor> uploaded;     // what the hardware uses: later edits come too late
 };
 
 struct FakeGpu {
