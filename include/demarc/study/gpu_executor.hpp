@@ -19,6 +19,8 @@ struct GpuExecutorOptions {
   double command_settle_seconds = 8;
   // Which TPCs go to which part under mask and affinity.
   partition::SplitStrategy split = partition::SplitStrategy::packed;
+  // Pages of 2 MiB taken, times the parts, to find enough of one kind for coloured memory.
+  std::uint32_t arena_pages_a_part = 6144;
 };
 
 // missing_capability without a driver or a GPU.

@@ -1,5 +1,6 @@
 #include "demarc/study/gpu_executor.hpp"
 
+#include "gpu/colored_memory.hpp"
 #include "gpu/gpu_lane.hpp"
 #include "gpu/part_streams.hpp"
 #include "gpu/process_stage.hpp"
@@ -50,7 +51,12 @@ class GpuExecutor : public Executor {
   int rank(const Mode& mode) const override { return mode.back_end == "green" ? 0 : 1; }
 
   Result<std::unique_ptr<Stage>> divide(const Mode& mode, std::uint32_t parts) override {
-    if (mode.back_end == "mps" || mode.back_end == "timeslice") return processes(mode, parts);
+    if (mode.back_end == "mps" || mode.back_end == "timeslice") {
+      if (mode.color) {
+        return missing_capability("'{}': colours across processes are not supported", mode.name());
+      }
+      return processes(mode, parts);
+    }
     std::vector<LaunchForm> forms(parts);
     PartStreams confined;
     if (mode.back_end == "green") {
@@ -68,6 +74,7 @@ class GpuExecutor : public Executor {
           make_choosing_lane(make_gpu_lane(std::move(set), confined.streams[part]),
                              make_command_lane({}, {}, options_.command_settle_seconds)));
     }
+    if (mode.color) confined.account += "; " + arena_->account();
     return std::make_unique<LaneStage>(std::move(lanes), std::move(confined.account));
   }
 
@@ -79,7 +86,7 @@ class GpuExecutor : public Executor {
       DEMARC_TRY(card_, cuda::Card::open(gpu_));
     }
     DEMARC_TRY(const auto partitions, partition::split(card_->topology(), parts, options_.split));
-    if (mode.back_end == "mask") return open_masked_streams(*card_, partitions);
+    if (mode.back_end == "mask") return open_masked_streams(card_, partitions);
     DEMARC_TRY(auto confined, open_free_streams(gpu_, parts));
     confined.account.clear();
     for (std::uint32_t part = 0; part < parts; ++part) {
@@ -109,10 +116,20 @@ class GpuExecutor : public Executor {
     if (!mode.color && !form.affine_sms) return plain_set(part);
     std::shared_ptr<MemorySource> memory = plain_;
     if (mode.color) {
-      return missing_capability("coloured memory is not available on {} ({} parts)", gpu_->name(),
-                                parts);
+      DEMARC_TRY(auto arena, arena_for(parts));
+      memory = make_colored_memory(std::move(arena), part);
     }
     return std::make_shared<ResidentSet>(gpu_, std::move(memory), reader_, form);
+  }
+
+  // One arena serves all modes of a study; it is measured once.
+  Result<std::shared_ptr<ColoredArena>> arena_for(std::uint32_t parts) {
+    if (arena_) return arena_;
+    DEMARC_TRY(const auto masks, isolating_masks(gpu_->name(), parts));
+    DEMARC_TRY(const auto kernels, cuda::ProbeKernels::load(gpu_));
+    DEMARC_TRY(arena_,
+               ColoredArena::make(gpu_, kernels, masks, options_.arena_pages_a_part * parts));
+    return arena_;
   }
 
   Result<std::unique_ptr<Stage>> processes(const Mode& mode, std::uint32_t parts) {
@@ -138,6 +155,7 @@ class GpuExecutor : public Executor {
   std::shared_ptr<MemorySource> plain_;
   WorkloadReader reader_;
   std::vector<std::shared_ptr<ResidentSet>> plain_sets_;
+  std::shared_ptr<ColoredArena> arena_;
   cuda::CardPointer card_;  // opened when a mode needs masks or the topology
 };
 

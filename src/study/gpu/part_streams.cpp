@@ -16,6 +16,19 @@ Result<cuda::Placement> where_it_runs(const cuda::GpuPointer& gpu, const cuda::S
                                probe_spin_cycles);
 }
 
+// The stream's mask is taken away before the stream is: the driver uses the objects of destroyed
+// streams again and leaves the mask in them, so that a later stream would be confined unasked (seen
+// on an H100, driver 580.159.04).
+std::shared_ptr<const cuda::Stream> unmasked_at_the_end(cuda::CardPointer card,
+                                                        const cuda::StreamMasks& masks,
+                                                        cuda::Stream created) {
+  auto* stream = new cuda::Stream(std::move(created));
+  return {stream, [card = std::move(card), &masks](const cuda::Stream* ending) {
+            (void)masks.clear(ending->handle());
+            delete ending;
+          }};
+}
+
 // A green context, destroyed after the stream that was made in it.
 class GreenContext {
  public:
@@ -105,22 +118,29 @@ std::array<std::uint32_t, 8> sm_bits(const gpu::Topology& topology, const partit
 }
 
 Result<PartStreams> open_free_streams(const cuda::GpuPointer& gpu, std::uint32_t parts) {
+  DEMARC_TRY(const auto kernels, cuda::ProbeKernels::load(gpu));
   PartStreams out;
   for (std::uint32_t part = 0; part < parts; ++part) {
     DEMARC_TRY(auto stream, cuda::Stream::create(gpu));
+    DEMARC_TRY(const auto placement, where_it_runs(gpu, stream, kernels));
+    if (const auto used = placement.used_sms().size(); used != gpu->sm_count()) {
+      return check_failed("a stream without a mask ran on {} of {} SMs only", used,
+                          gpu->sm_count());
+    }
     out.streams.push_back(std::make_shared<const cuda::Stream>(std::move(stream)));
   }
   out.account = fmt::format("{} streams of one process", parts);
   return out;
 }
 
-Result<PartStreams> open_masked_streams(const cuda::Card& card,
+Result<PartStreams> open_masked_streams(const cuda::CardPointer& opened,
                                         const std::vector<partition::Partition>& partitions) {
+  const cuda::Card& card = *opened;
   DEMARC_TRY(const cuda::StreamMasks* masks, card.stream_masks());
   PartStreams out;
   for (const partition::Partition& part : partitions) {
     DEMARC_TRY(auto created, cuda::Stream::create(card.gpu()));
-    auto stream = std::make_shared<const cuda::Stream>(std::move(created));
+    auto stream = unmasked_at_the_end(opened, *masks, std::move(created));
     DEMARC_CHECK(masks->set(stream->handle(), part.tpcs));
     std::vector<std::uint32_t> allowed;
     for (const std::uint32_t tpc : part.tpcs.members()) {

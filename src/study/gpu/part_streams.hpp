@@ -17,13 +17,13 @@ struct PartStreams {
   std::string account;                                       // where they run, in words
 };
 
-// No confinement at all.
+// No confinement at all; check_failed when a stream does not reach every SM.
 [[nodiscard]] Result<PartStreams> open_free_streams(const cuda::GpuPointer& gpu,
                                                     std::uint32_t parts);
 
 // Stream masks. Each lives as long as its stream.
 [[nodiscard]] Result<PartStreams> open_masked_streams(
-    const cuda::Card& card, const std::vector<partition::Partition>& partitions);
+    const cuda::CardPointer& card, const std::vector<partition::Partition>& partitions);
 
 // Green contexts over equal runs of SMs in the driver's order. Must come before a Card with masks
 // is opened: the driver creates no green context once its launch callback is in use (CUDA 13.0).

@@ -1,0 +1,247 @@
+#include "gpu/colored_memory.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "demarc/ptx/colored.hpp"
+#include "demarc/ptx/parser.hpp"
+#include "gpu/page_colors.hpp"
+
+namespace demarc::study {
+namespace {
+
+constexpr std::uint64_t page_size = std::uint64_t{2} << 20U;
+constexpr std::uint32_t sampling_sms = 12;
+constexpr std::uint32_t sampling_repeats = 4;
+constexpr std::uint64_t sample_stride = 343 * 256;   // about 24 samples a page
+constexpr std::uint64_t reference_stride = 7 * 256;  // about 1170 on the first page
+constexpr std::uint32_t sms_together = 4;  // more at a time disturb each other's latencies
+constexpr float least_agreement = 0.75F;
+
+// Latencies of `lines` lines, `stride` bytes apart from `base`, seen from several SMs.
+Result<LatencySamples> sample_latencies(const cuda::GpuPointer& gpu,
+                                        const cuda::ProbeKernels& kernels, std::uint64_t base,
+                                        std::uint64_t stride, std::uint32_t lines) {
+  const std::uint32_t step = gpu->sm_count() / sampling_sms;
+  DEMARC_TRY(const auto taken, cuda::DeviceBuffer::allocate(gpu, sampling_sms * 4ULL));
+  DEMARC_TRY(const auto cycles, cuda::DeviceBuffer::allocate(gpu, 4ULL * sampling_sms * lines));
+  DEMARC_CHECK(taken.fill(0));
+  DEMARC_CHECK(cycles.fill(0));
+  DEMARC_TRY(const std::uint32_t shared, cuda::whole_sm_shared_bytes(kernels.latency()));
+  std::vector<cuda::Stream> streams;
+  for (std::uint32_t i = 0; i < sms_together; ++i) {
+    DEMARC_TRY(auto stream, cuda::Stream::create(gpu));
+    streams.push_back(std::move(stream));
+  }
+  DEMARC_CHECK(cuda::launch(streams[0], kernels.self_lines(),
+                            cuda::LaunchShape::line((lines + 255) / 256, 256), base, stride,
+                            lines));
+  DEMARC_CHECK(streams[0].wait());
+  cuda::LaunchShape shape = cuda::LaunchShape::line(2 * gpu->sm_count(), 32);
+  shape.shared_bytes = shared;
+  for (std::uint32_t i = 0; i < sampling_sms; ++i) {
+    DEMARC_CHECK(cuda::launch(streams[i % sms_together], kernels.latency(), shape, base, stride,
+                              lines, sampling_repeats, i * step, std::uint32_t{0},
+                              taken.address() + 4ULL * i, cycles.address() + 4ULL * i * lines));
+  }
+  for (const cuda::Stream& stream : streams) {
+    DEMARC_CHECK(stream.wait(std::chrono::minutes(2)));
+  }
+  DEMARC_TRY(const auto raw, cycles.read<std::uint32_t>(std::size_t{sampling_sms} * lines));
+  LatencySamples out;
+  for (std::uint32_t line = 0; line < lines; ++line) {
+    out.offsets.push_back(line * stride);
+    std::vector<float> one;
+    for (std::uint32_t i = 0; i < sampling_sms; ++i) {
+      one.push_back(static_cast<float>(raw[std::size_t{i} * lines + line]) / 8.0F);
+    }
+    out.latencies.push_back(std::move(one));
+  }
+  return out;
+}
+
+class ColoredBuffer : public PlacedBuffer {
+ public:
+  ColoredBuffer(std::shared_ptr<ColoredArena> arena, ptx::ColoredAddressing addressing,
+                std::uint32_t color, std::uint64_t linear, std::function<void()> release)
+      : arena_(std::move(arena)),
+        addressing_(std::move(addressing)),
+        color_(color),
+        linear_(linear),
+        release_(std::move(release)) {}
+  ~ColoredBuffer() override { release_(); }
+  ColoredBuffer(const ColoredBuffer&) = delete;
+  ColoredBuffer& operator=(const ColoredBuffer&) = delete;
+
+  std::uint64_t address() const override {
+    return ptx::colored_pointer(arena_->address(), linear_, addressing_);
+  }
+  Result<void> upload(const void* source, std::size_t bytes) override {
+    const auto* from = static_cast<const std::byte*>(source);
+    return each_run(bytes, [&](std::uint64_t place, std::size_t at, std::size_t n) {
+      return arena_->gpu()->api().cuMemcpyHtoDAsync_v2(place, from + at, n, nullptr);
+    });
+  }
+  Result<void> download(void* target, std::size_t bytes) override {
+    auto* to = static_cast<std::byte*>(target);
+    return each_run(bytes, [&](std::uint64_t place, std::size_t at, std::size_t n) {
+      return arena_->gpu()->api().cuMemcpyDtoHAsync_v2(to + at, place, n, nullptr);
+    });
+  }
+
+ private:
+  // Calls copy(device address, offset in the buffer, bytes) for every run of one chunk.
+  template <class Copy>
+  Result<void> each_run(std::size_t bytes, Copy copy) {
+    const std::uint64_t chunk = arena_->coloring().chunk_bytes();
+    for (std::size_t at = 0; at < bytes;) {
+      const std::uint64_t linear = linear_ + at;
+      const std::size_t n = std::min<std::size_t>(chunk - linear % chunk, bytes - at);
+      const std::uint64_t place =
+          arena_->address() + arena_->coloring().position(linear, color_, arena_->constant());
+      DEMARC_CHECK(arena_->gpu()->check(copy(place, at, n), "cannot copy to coloured memory"));
+      at += n;
+    }
+    return arena_->gpu()->check(arena_->gpu()->api().cuStreamSynchronize(nullptr),
+                                "cannot copy to coloured memory");
+  }
+
+  std::shared_ptr<ColoredArena> arena_;
+  ptx::ColoredAddressing addressing_;
+  std::uint32_t color_;
+  std::uint64_t linear_;
+  std::function<void()> release_;
+};
+
+class ColoredMemory : public MemorySource {
+ public:
+  ColoredMemory(std::shared_ptr<ColoredArena> arena, std::uint32_t color)
+      : arena_(std::move(arena)),
+        color_(color),
+        used_(std::make_shared<std::map<std::uint64_t, std::uint64_t>>()) {
+    const auto masks = arena_->coloring().masks();
+    addressing_.masks.assign(masks.begin(), masks.end());
+    addressing_.color = color ^ arena_->constant();
+  }
+
+  Result<std::unique_ptr<PlacedBuffer>> place(std::size_t bytes) override {
+    constexpr std::uint64_t alignment = 256;
+    const std::uint64_t wanted = (bytes + alignment - 1) / alignment * alignment;
+    std::uint64_t at = 0;  // the first gap that is large enough
+    for (const auto& [start, length] : *used_) {
+      if (start - at >= wanted) break;
+      at = start + length;
+    }
+    if (at + wanted > arena_->color_bytes()) {
+      return missing_capability("{} bytes do not fit into the {} bytes of colour {}", bytes,
+                                arena_->color_bytes(), color_);
+    }
+    used_->emplace(at, wanted);
+    return std::make_unique<ColoredBuffer>(arena_, addressing_, color_, at,
+                                           [used = used_, at] { used->erase(at); });
+  }
+
+  Result<std::string> adapt(const std::string& ptx, const std::string& name) const override {
+    auto parsed = ptx::parse(ptx, name);
+    if (!parsed.diagnostics.ok()) {
+      return invalid_input("{}", ptx::format(parsed.diagnostics.list.front(), name));
+    }
+    return ptx::rewrite_colored(parsed.module, addressing_);
+  }
+
+  std::string account() const override {
+    return fmt::format("colour {} of {}; {}", color_, arena_->coloring().colors(),
+                       arena_->account());
+  }
+
+ private:
+  std::shared_ptr<ColoredArena> arena_;
+  std::uint32_t color_;
+  ptx::ColoredAddressing addressing_;
+  std::shared_ptr<std::map<std::uint64_t, std::uint64_t>> used_;  // start -> length, linear
+};
+
+}  // namespace
+
+Result<void> ColoredArena::map_pages(const std::vector<std::size_t>& chosen) {
+  range_.reset();
+  DEMARC_TRY(auto range, cuda::AddressRange::reserve(gpu_, chosen.size() * page_size, page_size));
+  range_ = std::make_unique<cuda::AddressRange>(std::move(range));
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    DEMARC_CHECK(range_->map(i * page_size, pages_[chosen[i]]));
+  }
+  return range_->allow(0, chosen.size() * page_size);
+}
+
+Result<std::shared_ptr<ColoredArena>> ColoredArena::make(const cuda::GpuPointer& gpu,
+                                                         const cuda::ProbeKernels& kernels,
+                                                         const std::vector<std::uint64_t>& masks,
+                                                         std::uint32_t pages) {
+  std::shared_ptr<ColoredArena> arena(new ColoredArena());
+  arena->gpu_ = gpu;
+  DEMARC_TRY(auto coloring, gpu::Coloring::make(masks, page_size));
+  arena->coloring_ = std::make_unique<gpu::Coloring>(std::move(coloring));
+  std::vector<std::size_t> all;
+  for (std::uint32_t i = 0; i < pages; ++i) {
+    DEMARC_TRY(auto page, cuda::PhysicalMemory::create(gpu, page_size));
+    arena->pages_.push_back(std::move(page));
+    all.push_back(i);
+  }
+  DEMARC_CHECK(arena->map_pages(all));
+  DEMARC_TRY(const auto reference,
+             sample_latencies(gpu, kernels, arena->address(), reference_stride,
+                              static_cast<std::uint32_t>(page_size / reference_stride)));
+  DEMARC_TRY(const auto samples,
+             sample_latencies(gpu, kernels, arena->address(), sample_stride,
+                              static_cast<std::uint32_t>(pages * page_size / sample_stride)));
+  DEMARC_TRY(const auto found,
+             find_page_colors(reference, samples, arena->coloring_->masks(), page_size, pages));
+  std::map<std::uint32_t, std::vector<std::size_t>> by_constant;
+  std::size_t doubtful = 0;
+  for (std::uint32_t i = 0; i < pages; ++i) {
+    if (found.agreement[i] < least_agreement) {
+      ++doubtful;
+    } else {
+      by_constant[found.constants[i]].push_back(i);
+    }
+  }
+  if (doubtful * 10 > pages) {
+    return check_failed("colours: the constants of {} of {} pages are in doubt", doubtful, pages);
+  }
+  const auto best = std::max_element(
+      by_constant.begin(), by_constant.end(),
+      [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  arena->constant_ = best->first;
+  arena->account_ = fmt::format("{} pages sampled, {} in doubt, {} of one constant kept", pages,
+                                doubtful, best->second.size());
+  DEMARC_CHECK(arena->map_pages(best->second));
+  std::vector<cuda::PhysicalMemory> kept;
+  for (const std::size_t i : best->second) kept.push_back(std::move(arena->pages_[i]));
+  arena->pages_ = std::move(kept);  // the others go back to the driver
+  return arena;
+}
+
+std::uint64_t ColoredArena::color_bytes() const {
+  const std::uint64_t bytes = range_->bytes() / coloring_->colors();
+  return bytes / coloring_->linear_period() * coloring_->linear_period();
+}
+
+std::shared_ptr<MemorySource> make_colored_memory(std::shared_ptr<ColoredArena> arena,
+                                                  std::uint32_t color) {
+  return std::make_shared<ColoredMemory>(std::move(arena), color);
+}
+
+Result<std::vector<std::uint64_t>> isolating_masks(const std::string& card, std::uint32_t parts) {
+  // Offsets within 2 MiB pages; what bits above contribute is in the page constants. H100: these
+  // part L2 slices and channels alike. H200: parts DRAM reads well, writes in part.
+  if (card.find("H100") != std::string::npos) {
+    if (parts == 2) return std::vector<std::uint64_t>{0xc4000};
+    return std::vector<std::uint64_t>{0x18a000, 0xc4000};
+  }
+  if (card.find("H200") != std::string::npos && parts == 2)
+    return std::vector<std::uint64_t>{0xab000};
+  return missing_capability("no masks are known that part the memory of '{}' into {}", card, parts);
+}
+
+}  // namespace demarc::study
