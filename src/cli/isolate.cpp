@@ -23,7 +23,7 @@ struct IsolateOptions {
   std::vector<std::string> aggressor_commands;
   study::StoppingRule rule;
   std::uint32_t rounds = 2;
-  std::string split = "packed";
+  std::string split = "gpc-aligned";
   std::uint64_t seed = 1;
   std::string json;
   std::string html;

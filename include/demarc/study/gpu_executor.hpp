@@ -18,7 +18,7 @@ struct GpuExecutorOptions {
   // How long a command that is an aggressor gets until it is taken to be busy.
   double command_settle_seconds = 8;
   // Which TPCs go to which part under mask and affinity.
-  partition::SplitStrategy split = partition::SplitStrategy::packed;
+  partition::SplitStrategy split = partition::SplitStrategy::gpc_aligned;
   // Pages of 2 MiB taken, times the parts, to find enough of one kind for coloured memory.
   std::uint32_t arena_pages_a_part = 6144;
 };
