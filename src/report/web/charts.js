@@ -62,6 +62,12 @@ demarc.makers.chart = (block) => demarc.plot(block, (narrow) => {
         return {type: "group", children: [line(x, low[1], x, high[1]), line(x - cap, low[1], x + cap, low[1]), line(x - cap, high[1], x + cap, high[1])]};
       }});
   });
+  if (block.diagonal) {
+    const values = block.series.flatMap((one) => one.points.flatMap((point) => [point[0], point[1]])).filter((value) => value !== null);
+    const low = Math.min(...values), high = Math.max(...values);
+    series.push({name: "", type: "line", data: [[low, low], [high, high]], showSymbol: false, silent: true, tooltip: {show: false},
+      lineStyle: {type: "dashed", width: 1, color: demarc.color("soft")}});
+  }
   return {
     grid: demarc.grid(narrow, legend),
     legend: legend ? {type: "scroll", top: 0} : undefined,
@@ -83,11 +89,6 @@ demarc.makers.chart = (block) => demarc.plot(block, (narrow) => {
   function reference_lines(chart) {
     const data = chart.lines.map((line) => ({name: line.name, label: {formatter: line.name, position: line.vertical ? "end" : "insideEndTop"},
       [line.vertical ? "xAxis" : "yAxis"]: line.value}));
-    if (chart.diagonal) {
-      const values = chart.series.flatMap((one) => one.points.flatMap((point) => [point[0], point[1]])).filter((value) => value !== null);
-      const low = Math.min(...values), high = Math.max(...values);
-      data.push([{coord: [low, low]}, {coord: [high, high], label: {show: false}}]);
-    }
     return data.length ? {silent: true, symbol: "none", lineStyle: {type: "dashed", color: demarc.color("soft")}, label: {color: demarc.color("soft")}, data} : undefined;
   }
 });

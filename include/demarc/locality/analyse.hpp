@@ -1,0 +1,77 @@
+// The locality of one kernel launch: what every global access touches, by closed forms where the
+// addresses follow from parameters and indices, by the emulator where they depend on data
+// (KNOM Review 2022, section III).
+//
+//   DEMARC_TRY(const auto analysis, locality::analyse(module, launch, {}));
+//   analysis.inter.degree_of_sharing …
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "demarc/base/progress.hpp"
+#include "demarc/base/result.hpp"
+#include "demarc/gpu/launch.hpp"
+#include "demarc/locality/maps.hpp"
+#include "demarc/locality/runs.hpp"
+
+namespace demarc::ptx {
+struct Module;
+}
+
+namespace demarc::locality {
+
+enum class Method : std::uint8_t { symbolic, emulated, mixed };
+[[nodiscard]] const char* to_string(Method method);
+
+enum class Force : std::uint8_t { automatic, symbolic, emulated };
+
+struct Options {
+  std::string kernel;  // empty: the only kernel of the launch, else the one that loads most
+  // Which of the kernel's launches, from 0; absent (-1): the one that loads most.
+  std::int64_t instance = -1;
+  Granularity granularity = Granularity::element;
+  Count count = Count::accesses;
+  AccessKind kind = AccessKind::load;  // what the maps are drawn from
+  // symbolic: an error where something depends on data; emulated: everything from the emulator.
+  Force force = Force::automatic;
+  unsigned threads = 0;  // of the emulator; 0: all cores
+  Progress progress;
+};
+
+struct Analysis {
+  std::string kernel;
+  gpu::Dim3 grid;
+  gpu::Dim3 block;
+  std::uint32_t instance = 0;
+  Granularity granularity = Granularity::element;
+  Count count = Count::accesses;
+  AccessKind kind = AccessKind::load;
+  Method method = Method::symbolic;
+  AccessRuns all;  // every global access
+  InterResult inter;
+  IntraResult intra;
+  std::string trees_json;          // the syntax trees of the kernel's ld.global (Figure 4)
+  std::vector<std::string> notes;  // what was left out or approximated, in words
+};
+
+// Errors: a kernel the launch does not name or the module does not define, more than 1024 threads
+// or 65535 accesses, and what the emulator refuses.
+[[nodiscard]] Result<Analysis> analyse(const ptx::Module& module, const gpu::Launch& launch,
+                                       const Options& options);
+
+// The access runs alone: `kernels` is the index of the kernel launch in Launch::kernels.
+struct Collected {
+  AccessRuns runs;
+  Method method = Method::symbolic;
+};
+[[nodiscard]] Result<Collected> collect_runs(const ptx::Module& module, const gpu::Launch& launch,
+                                             std::size_t kernel_launch, Force force,
+                                             unsigned threads = 0, const Progress& progress = {});
+
+// {"schema": "demarc.locality/1", "kernel", "grid", "block", "accesses": [...], "inter", "intra",
+//  "method", ...}; docs/locality.md lists the keys.
+[[nodiscard]] std::string analysis_json(const Analysis& analysis, bool with_maps);
+
+}  // namespace demarc::locality

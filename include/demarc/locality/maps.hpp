@@ -1,0 +1,78 @@
+// Locality maps between thread blocks and between the threads of a block, and the indices drawn
+// from them (KNOM Review 2022, section III; PAVER, TACO 2021). Time and memory grow with the number
+// of runs and of non-empty cells, not with threads or their pairs.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+#include "demarc/locality/runs.hpp"
+
+namespace demarc::locality {
+
+// What counts as the same place. element: equal addresses.
+enum class Granularity : std::uint32_t {
+  element = 0,
+  sector = 32,
+  line = 128,
+  page_4k = 4096,
+  page_64k = 65536,
+  page_2m = 2097152
+};
+
+// What a cell (i, j), i < j, counts.
+enum class Count : std::uint8_t {
+  // The (thread, load) accesses of the lower-numbered block (thread) one of whose addresses occurs
+  // in the other's list. At most threads x loads: a load in a loop counts once a thread.
+  accesses,
+  multiset,  // sum over addresses of min(count_i, count_j), every execution counted
+  distinct   // number of common addresses (LocalityGuru)
+};
+
+[[nodiscard]] Result<Granularity> parse_granularity(std::string_view text);
+[[nodiscard]] Result<Count> parse_count(std::string_view text);
+[[nodiscard]] const char* to_string(Granularity granularity);
+[[nodiscard]] const char* to_string(Count count);
+
+struct MapCell {
+  std::uint32_t row = 0;  // < column
+  std::uint32_t column = 0;
+  std::uint64_t value = 0;
+  friend bool operator==(const MapCell&, const MapCell&) = default;
+};
+
+// Upper triangle of a symmetric map with an empty diagonal; cells sorted by (row, column), all
+// values > 0.
+struct LocalityMap {
+  std::uint32_t size = 0;
+  std::vector<MapCell> cells;
+
+  friend bool operator==(const LocalityMap&, const LocalityMap&) = default;
+};
+
+struct InterResult {
+  LocalityMap map;                     // between blocks
+  std::uint64_t shared_places = 0;     // places touched by two blocks or more
+  std::uint64_t places = 0;            // places touched
+  std::uint32_t sharing_blocks = 0;    // TB_l
+  double degree_of_sharing = 0;        // sum of cells / (C(TB_l, 2) n_ld TH)
+  double appearance_frequency = 0;     // TB_l / blocks
+  double spscore = 1;                  // 1 - non-zero elements / elements, both triangles
+  double paver_degree_of_sharing = 0;  // shared_places / TB_l
+};
+
+struct IntraResult {
+  LocalityMap map;                    // between the threads of block `map_block`
+  std::uint32_t map_block = 0;        // the first of the blocks with the most accesses
+  std::uint32_t distinct_blocks = 0;  // blocks that are no translated copies of another
+  double degree_of_sharing = 0;       // over all blocks: sum of cells / sum of (C(TH_l, 2) n_ld)
+  double appearance_frequency = 0;    // over all blocks: threads that share / threads
+};
+
+// Every access of `runs` counts as one of the n_ld instructions.
+[[nodiscard]] InterResult inter_map(const AccessRuns& runs, Granularity granularity, Count count);
+[[nodiscard]] IntraResult intra_map(const AccessRuns& runs, Granularity granularity, Count count);
+
+}  // namespace demarc::locality

@@ -1,0 +1,78 @@
+// What a kernel touches in global memory, as runs: consecutive threads of a block whose addresses
+// are an arithmetic progression. Closed forms and the emulator both yield runs; maps, coalescing
+// and hit rates are computed from them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace demarc::locality {
+
+enum class AccessKind : std::uint8_t { load, store, atomic };
+
+// How an address is known without running the kernel.
+enum class AccessClass : std::uint8_t {
+  affine,          // every thread executes it; an affine function of the thread and block indices
+  guarded_affine,  // the same under conditions on these indices
+  loop_affine,     // inside a loop whose trips are known
+  data_dependent   // its address, a condition or a trip count depends on loaded data
+};
+
+enum class Source : std::uint8_t { symbolic, emulated };
+
+[[nodiscard]] const char* to_string(AccessKind kind);
+[[nodiscard]] const char* to_string(AccessClass access_class);  // "affine under a guard" ...
+[[nodiscard]] const char* to_string(Source source);
+
+// One static memory instruction.
+struct Access {
+  std::string instruction;  // as written in PTX
+  std::uint32_t index = 0;  // in the body of the kernel
+  std::uint32_t line = 0;   // of the PTX text, from 1
+  std::string space = "global";
+  AccessKind kind = AccessKind::load;
+  std::uint32_t bytes = 4;  // per thread
+  std::string expression;   // "param5 + 4*(tid.y + 4*ctaid.y)"
+  AccessClass access_class = AccessClass::affine;
+  Source source = Source::symbolic;
+  std::uint64_t executed = 0;      // thread accesses
+  std::uint64_t requests = 0;      // warp instructions with at least one active lane
+  double sectors_per_request = 0;  // distinct 32-byte sectors a warp instruction touches, mean
+};
+
+// Threads thread .. thread+count-1 of `block` execute `access`, at addresses address + k * stride.
+// Runs of one warp with equal access and request belong to one warp instruction; `step` orders the
+// requests of a warp.
+struct Run {
+  std::uint64_t address = 0;
+  std::int64_t stride = 0;  // bytes
+  std::uint32_t block = 0;
+  std::uint32_t count = 1;
+  std::uint32_t request = 0;  // how often the threads executed the access before
+  std::uint32_t step = 0;
+  std::uint16_t thread = 0;
+  std::uint16_t access = 0;  // index into AccessRuns::accesses
+};
+
+struct AccessRuns {
+  std::array<std::uint32_t, 3> grid{1, 1, 1};   // blocks
+  std::array<std::uint32_t, 3> block{1, 1, 1};  // threads
+  std::vector<Access> accesses;
+  std::vector<Run> runs;  // blocks ascending
+
+  [[nodiscard]] std::uint32_t blocks() const { return grid[0] * grid[1] * grid[2]; }
+  [[nodiscard]] std::uint32_t threads() const { return block[0] * block[1] * block[2]; }
+};
+
+// Fills executed, requests and sectors_per_request of every access.
+void count_requests(AccessRuns& runs);
+
+// The runs of the accesses of one kind only; `access` is renumbered.
+[[nodiscard]] AccessRuns only(const AccessRuns& runs, AccessKind kind);
+
+// Index of the first run of every block, and one past the last: blocks() + 1 values.
+[[nodiscard]] std::vector<std::size_t> block_starts(const AccessRuns& runs);
+
+}  // namespace demarc::locality

@@ -1,0 +1,46 @@
+// A locality study of one launch: analysis, predicted hit rates, page maps; as text, JSON and a
+// page. And the demonstration: the locality paper's seven workloads on one page.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "demarc/gpu/device.hpp"
+#include "demarc/locality/analyse.hpp"
+#include "demarc/locality/predict.hpp"
+#include "demarc/report/page.hpp"
+
+namespace demarc::report {
+
+struct LocalityStudy {
+  std::string name;  // of the launch or the file
+  locality::Analysis analysis;
+  std::string device;
+  locality::Sensitivity sensitivity;
+  std::vector<locality::PageSplit> pages;  // for 4 KiB, 64 KiB and 2 MiB; empty for one GPU
+};
+
+// `ptx` is the module's text, `device` as in --device (simulated ones only).
+[[nodiscard]] Result<LocalityStudy> study_locality(
+    const std::string& ptx, const std::string& ptx_name, const gpu::Launch& launch,
+    const locality::Options& options, const std::string& device, std::uint32_t gpus = 1);
+
+[[nodiscard]] std::string locality_text(const LocalityStudy& study);
+// The keys of locality::analysis_json and "prediction", "pages".
+[[nodiscard]] std::string locality_json(const LocalityStudy& study, bool with_maps);
+[[nodiscard]] std::string locality_page(const LocalityStudy& study, const std::string& command);
+
+// Tables, maps, trees and prediction of a study as blocks of a page.
+void add_locality_summary(Page& page, const LocalityStudy& study);
+void add_locality_maps(Page& page, const LocalityStudy& study);
+void add_syntax_trees(Page& page, const LocalityStudy& study);
+
+struct Demo {
+  std::string page;
+  std::string summary;  // a plain-text table
+};
+// The seven workloads of the paper's Table 2 with its grids (KNOM Review 2022).
+[[nodiscard]] Result<Demo> run_demo(const std::string& device, const std::string& command,
+                                    const Progress& progress);
+
+}  // namespace demarc::report

@@ -1,0 +1,93 @@
+#include <memory>
+
+#include "demarc/locality/analyse.hpp"
+#include "demarc/report/locality_page.hpp"
+#include "launch_options.hpp"
+#include "verb.hpp"
+
+namespace demarc::cli {
+namespace {
+
+struct LocalityOptions {
+  LaunchOptions launch;
+  std::string granularity = "element";
+  std::string count = "accesses";
+  std::string method = "automatic";
+  std::string device = "sim:h100-sxm";
+  bool loads = false;
+  bool stores = false;
+  bool atomics = false;
+  bool json = false;
+  bool maps = false;
+  std::string out;
+  std::string html;
+  std::uint32_t gpus = 1;
+  locality::Options analysis;
+};
+
+Result<void> run_locality(LocalityOptions& options) {
+  if (int{options.loads} + int{options.stores} + int{options.atomics} > 1)
+    return invalid_input("--loads, --stores and --atomics exclude each other");
+  options.analysis.kind = options.stores    ? locality::AccessKind::store
+                          : options.atomics ? locality::AccessKind::atomic
+                                            : locality::AccessKind::load;
+  DEMARC_TRY(options.analysis.granularity, locality::parse_granularity(options.granularity));
+  DEMARC_TRY(options.analysis.count, locality::parse_count(options.count));
+  if (options.method == "symbolic")
+    options.analysis.force = locality::Force::symbolic;
+  else if (options.method == "emulated")
+    options.analysis.force = locality::Force::emulated;
+  else if (options.method != "automatic")
+    return invalid_input("--method: '{}' is none of automatic, symbolic, emulated", options.method);
+  options.analysis.progress = terminal_progress();
+
+  DEMARC_TRY(const workload::LoadedLaunch loaded, options.launch.load());
+  DEMARC_TRY(const report::LocalityStudy study,
+             report::study_locality(loaded.ptx, loaded.ptx_name, loaded.launch, options.analysis,
+                                    options.device, options.gpus));
+  if (!options.html.empty())
+    DEMARC_CHECK(
+        emit(options.html, report::locality_page(study, "demarc locality " + loaded.ptx_name)));
+  if (options.json) return emit(options.out, report::locality_json(study, options.maps));
+  if (options.html.empty() || options.out.empty())
+    return emit(options.out, report::locality_text(study));
+  return {};
+}
+
+const RegisterVerb registered_locality({
+    70,
+    "locality",
+    "locality maps, indices and predicted hit rates of a PTX kernel",
+    "demarc locality k.ptx --kernel halo --grid 8 --block 64 --args buf:65536,buf:65536 --json",
+    [](CLI::App& app) -> std::function<Result<void>()> {
+      auto options = std::make_shared<LocalityOptions>();
+      options->launch.declare(app);
+      app.add_option(
+             "--granularity", options->granularity,
+             "what counts as the same place: element, 32, 128, 4096, 65536 or 2097152 bytes")
+          ->capture_default_str();
+      app.add_option("--count", options->count, "accesses, multiset or distinct")
+          ->capture_default_str();
+      app.add_flag("--loads", options->loads, "maps of global loads (the default)");
+      app.add_flag("--stores", options->stores, "maps of global stores");
+      app.add_flag("--atomics", options->atomics, "maps of global atomics");
+      app.add_option("--instance", options->analysis.instance,
+                     "which launch of the kernel, from 0 (default: the one that loads most)");
+      app.add_option("--method", options->method,
+                     "automatic, symbolic (closed forms or an error) or emulated")
+          ->capture_default_str();
+      app.add_option("--device", options->device, "whose caches are predicted: sim:NAME")
+          ->capture_default_str();
+      app.add_option("--gpus", options->gpus, "GPUs the blocks are split over, for the page maps")
+          ->check(CLI::Range(1, 64))
+          ->capture_default_str();
+      app.add_flag("--json", options->json, "JSON instead of text");
+      app.add_flag("--maps", options->maps, "with the cells of the maps in the JSON");
+      app.add_option("--out", options->out, "file for the text or JSON (default: standard output)");
+      app.add_option("--html", options->html, "write one self-contained page");
+      return [options] { return run_locality(*options); };
+    },
+});
+
+}  // namespace
+}  // namespace demarc::cli

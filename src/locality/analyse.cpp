@@ -1,0 +1,309 @@
+#include "demarc/locality/analyse.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "demarc/base/json.hpp"
+#include "demarc/ptx/address_tree.hpp"
+#include "demarc/ptx/def_use.hpp"
+#include "demarc/ptx/ir.hpp"
+#include "emulated.hpp"
+#include "expression.hpp"
+#include "row_executor.hpp"
+#include "slice.hpp"
+
+namespace demarc::locality {
+namespace {
+
+// Enough for a thousand operations for each of two million rows; more is the emulator's job.
+constexpr std::uint64_t most_row_operations = 2'000'000'000;
+
+Result<const ptx::Function*> kernel_function(const ptx::Module& module, const std::string& name) {
+  for (const ptx::Function* kernel : module.kernels())
+    if (kernel->name == name) return kernel;
+  std::string known;
+  for (const ptx::Function* kernel : module.kernels())
+    known += (known.empty() ? "" : ", ") + std::string(kernel->name);
+  return invalid_input("{} has no kernel '{}'; it has: {}", module.source_name, name, known);
+}
+
+struct Symbolic {
+  ClosedForm form;
+  bool calls_functions = false;
+};
+
+Result<Symbolic> follow_kernel(const ptx::Module& module, const gpu::Launch& launch,
+                               const gpu::KernelLaunch& kernel) {
+  DEMARC_TRY(const ptx::Function* function, kernel_function(module, kernel.kernel));
+  if (kernel.block.count() > 1024)
+    return invalid_input("kernel '{}': {} threads a block, at most 1024 are possible",
+                         kernel.kernel, kernel.block.count());
+  if (kernel.grid.count() > 0xffffffffU)
+    return invalid_input("kernel '{}': a grid of {} blocks is too large", kernel.kernel,
+                         kernel.grid.count());
+  if (kernel.arguments.size() != function->parameters.size())
+    return invalid_input("kernel '{}' takes {} arguments, the launch gives {}", kernel.kernel,
+                         function->parameters.size(), kernel.arguments.size());
+  const std::vector<std::uint64_t> addresses = gpu::default_addresses(launch);
+  std::vector<std::vector<std::byte>> parameters;
+  for (const gpu::Argument& argument : kernel.arguments)
+    parameters.push_back(gpu::pack_argument(argument, addresses));
+
+  const ptx::Cfg cfg(function->body);
+  const Slice slice = slice_kernel(module, *function, cfg, parameters);
+  if (slice.accesses.size() >= 0xffff)
+    return invalid_input("kernel '{}' has {} memory instructions, more than 65534", kernel.kernel,
+                         slice.accesses.size());
+  Symbolic result;
+  result.calls_functions = slice.calls_functions;
+  result.form = follow_rows(slice, kernel.grid, kernel.block, most_row_operations);
+
+  const ptx::DefUse def_use(function->body, cfg);
+  for (std::size_t a = 0; a < slice.accesses.size(); ++a) {
+    Access& access = result.form.runs.accesses[a];
+    access.expression = address_expression(
+        module, *function, ptx::trace_address(*function, def_use, access.index, {20'000}));
+    access.access_class = !result.form.closed[a] ? AccessClass::data_dependent
+                          : slice.in_loop[a]     ? AccessClass::loop_affine
+                          : slice.guarded[a]     ? AccessClass::guarded_affine
+                                                 : AccessClass::affine;
+  }
+  return result;
+}
+
+// Accesses through generic addresses that never led to global memory are none of ours.
+void drop_silent_generic(AccessRuns& runs) {
+  std::vector<bool> seen(runs.accesses.size(), false);
+  for (const Run& run : runs.runs) seen[run.access] = true;
+  std::vector<std::uint16_t> number(runs.accesses.size(), 0);
+  std::vector<Access> kept;
+  for (std::size_t a = 0; a < runs.accesses.size(); ++a) {
+    if (runs.accesses[a].space == "generic" && !seen[a]) continue;
+    number[a] = static_cast<std::uint16_t>(kept.size());
+    kept.push_back(runs.accesses[a]);
+  }
+  runs.accesses = std::move(kept);
+  for (Run& run : runs.runs) run.access = number[run.access];
+}
+
+// Closed accesses keep their closed forms; the others come from the emulator.
+AccessRuns merged_runs(AccessRuns symbolic, const std::vector<bool>& closed, AccessRuns emulated) {
+  AccessRuns result;
+  result.grid = symbolic.grid;
+  result.block = symbolic.block;
+  result.accesses = std::move(emulated.accesses);
+  std::erase_if(emulated.runs, [&closed](const Run& run) {
+    return run.access < closed.size() && closed[run.access];
+  });
+  result.runs.resize(symbolic.runs.size() + emulated.runs.size());
+  std::merge(symbolic.runs.begin(), symbolic.runs.end(), emulated.runs.begin(), emulated.runs.end(),
+             result.runs.begin(), [](const Run& a, const Run& b) { return a.block < b.block; });
+  // The two count steps differently: trips first, then the order of the text.
+  for (Run& run : result.runs)
+    run.step = run.request * static_cast<std::uint32_t>(result.accesses.size()) + run.access;
+  return result;
+}
+
+struct Gathered {
+  Collected collected;
+  std::size_t kernel_launch = 0;
+};
+
+// `candidates`: launches of one kernel, largest first where none was asked for.
+Result<Gathered> gather_runs(const ptx::Module& module, const gpu::Launch& launch,
+                             std::vector<std::size_t> candidates, Force force, unsigned threads,
+                             const Progress& progress) {
+  DEMARC_TRY(Symbolic symbolic, follow_kernel(module, launch, launch.kernels[candidates.front()]));
+  Gathered result;
+  result.kernel_launch = candidates.front();
+  const std::vector<bool>& closed = symbolic.form.closed;
+  const bool all_closed =
+      !symbolic.calls_functions && std::find(closed.begin(), closed.end(), false) == closed.end();
+  if (force != Force::emulated && all_closed) {
+    result.collected.runs = std::move(symbolic.form.runs);
+    return result;
+  }
+  if (force == Force::symbolic) {
+    for (std::size_t a = 0; a < closed.size(); ++a) {
+      const Access& access = symbolic.form.runs.accesses[a];
+      if (!closed[a])
+        return invalid_input(
+            "{}:{}: {}: depends on loaded data, there is no closed form; leave "
+            "out --method symbolic to have the kernel emulated",
+            module.source_name, access.line, access.instruction);
+    }
+    return invalid_input("kernel '{}' calls functions; leave out --method symbolic",
+                         launch.kernels[candidates.front()].kernel);
+  }
+  std::vector<Access> accesses = symbolic.form.runs.accesses;
+  for (std::size_t a = 0; a < accesses.size(); ++a)
+    accesses[a].source =
+        force == Force::automatic && closed[a] ? Source::symbolic : Source::emulated;
+  std::sort(candidates.begin(), candidates.end());
+  DEMARC_TRY(EmulatedRuns emulated,
+             emulate_runs(module, launch, candidates, accesses, threads, progress));
+  const bool any_closed = std::find(closed.begin(), closed.end(), true) != closed.end();
+  if (force == Force::automatic && any_closed) {
+    if (emulated.kernel_launch != result.kernel_launch) {
+      DEMARC_TRY(symbolic, follow_kernel(module, launch, launch.kernels[emulated.kernel_launch]));
+    }
+    result.collected.method = Method::mixed;
+    result.collected.runs =
+        merged_runs(std::move(symbolic.form.runs), symbolic.form.closed, std::move(emulated.runs));
+  } else {
+    result.collected.method = Method::emulated;
+    result.collected.runs = std::move(emulated.runs);
+  }
+  result.kernel_launch = emulated.kernel_launch;
+  drop_silent_generic(result.collected.runs);
+  return result;
+}
+
+// The launches of the kernel to analyse: the one asked for, else all, the largest first.
+Result<std::vector<std::size_t>> candidate_launches(const gpu::Launch& launch,
+                                                    const Options& options) {
+  std::string kernel = options.kernel;
+  if (kernel.empty()) {
+    // The kernel with the most threads in one launch; the first of equals.
+    std::uint64_t most = 0;
+    for (const gpu::KernelLaunch& one : launch.kernels) {
+      const std::uint64_t threads = one.grid.count() * one.block.count();
+      if (threads > most) {
+        most = threads;
+        kernel = one.kernel;
+      }
+    }
+  }
+  std::vector<std::size_t> found;
+  for (std::size_t k = 0; k < launch.kernels.size(); ++k)
+    if (launch.kernels[k].kernel == kernel) found.push_back(k);
+  if (found.empty()) return invalid_input("the launch runs no kernel '{}'", kernel);
+  if (options.instance >= 0) {
+    if (static_cast<std::size_t>(options.instance) >= found.size())
+      return invalid_input("--instance {}: kernel '{}' is launched {} times, counted from 0",
+                           options.instance, kernel, found.size());
+    return std::vector<std::size_t>{found[static_cast<std::size_t>(options.instance)]};
+  }
+  std::stable_sort(found.begin(), found.end(), [&launch](std::size_t a, std::size_t b) {
+    const auto threads = [&launch](std::size_t k) {
+      return launch.kernels[k].grid.count() * launch.kernels[k].block.count();
+    };
+    return threads(a) > threads(b);
+  });
+  return found;
+}
+
+}  // namespace
+
+const char* to_string(Method method) {
+  switch (method) {
+    case Method::symbolic:
+      return "symbolic";
+    case Method::emulated:
+      return "emulated";
+    case Method::mixed:
+      return "mixed";
+  }
+  return "symbolic";
+}
+
+Result<Collected> collect_runs(const ptx::Module& module, const gpu::Launch& launch,
+                               std::size_t kernel_launch, Force force, unsigned threads,
+                               const Progress& progress) {
+  if (kernel_launch >= launch.kernels.size())
+    return invalid_input("the launch has {} kernels, none with index {}", launch.kernels.size(),
+                         kernel_launch);
+  DEMARC_TRY(Gathered gathered,
+             gather_runs(module, launch, {kernel_launch}, force, threads, progress));
+  return std::move(gathered.collected);
+}
+
+Result<Analysis> analyse(const ptx::Module& module, const gpu::Launch& launch,
+                         const Options& options) {
+  DEMARC_TRY(const std::vector<std::size_t> candidates, candidate_launches(launch, options));
+  DEMARC_TRY(Gathered gathered, gather_runs(module, launch, candidates, options.force,
+                                            options.threads, options.progress));
+  const gpu::KernelLaunch& kernel = launch.kernels[gathered.kernel_launch];
+  Analysis analysis;
+  analysis.kernel = kernel.kernel;
+  analysis.grid = kernel.grid;
+  analysis.block = kernel.block;
+  analysis.granularity = options.granularity;
+  analysis.count = options.count;
+  analysis.kind = options.kind;
+  analysis.method = gathered.collected.method;
+  for (std::size_t k = 0; k < gathered.kernel_launch; ++k)
+    if (launch.kernels[k].kernel == kernel.kernel) ++analysis.instance;
+  analysis.all = std::move(gathered.collected.runs);
+  count_requests(analysis.all);
+  const AccessRuns chosen = only(analysis.all, options.kind);
+  analysis.inter = inter_map(chosen, options.granularity, options.count);
+  analysis.intra = intra_map(chosen, options.granularity, options.count);
+  DEMARC_TRY(const ptx::Function* function, kernel_function(module, kernel.kernel));
+  analysis.trees_json = ptx::trees_to_json(module, *function);
+  for (const Access& access : analysis.all.accesses)
+    if (access.executed == 0)
+      analysis.notes.push_back(fmt::format("line {}: never executed by this launch: {}",
+                                           access.line, access.instruction));
+  return analysis;
+}
+
+std::string analysis_json(const Analysis& analysis, bool with_maps) {
+  Json accesses = Json::array();
+  for (const Access& access : analysis.all.accesses) {
+    accesses.push_back({{"instruction", access.instruction},
+                        {"line", access.line},
+                        {"space", access.space},
+                        {"kind", to_string(access.kind)},
+                        {"bytes", access.bytes},
+                        {"expression", access.expression},
+                        {"class", to_string(access.access_class)},
+                        {"method", to_string(access.source)},
+                        {"executed", access.executed},
+                        {"requests", access.requests},
+                        {"sectors_per_request", access.sectors_per_request}});
+  }
+  const auto map_json = [](const LocalityMap& map) {
+    Json cells = Json::array();
+    for (const MapCell& cell : map.cells) cells.push_back({cell.row, cell.column, cell.value});
+    return Json{{"size", map.size}, {"cells", std::move(cells)}};
+  };
+  Json inter = {{"degree_of_sharing", analysis.inter.degree_of_sharing},
+                {"appearance_frequency", analysis.inter.appearance_frequency},
+                {"spscore", analysis.inter.spscore},
+                {"paver_degree_of_sharing", analysis.inter.paver_degree_of_sharing},
+                {"sharing_blocks", analysis.inter.sharing_blocks},
+                {"places", analysis.inter.places},
+                {"shared_places", analysis.inter.shared_places}};
+  Json intra = {{"degree_of_sharing", analysis.intra.degree_of_sharing},
+                {"appearance_frequency", analysis.intra.appearance_frequency},
+                {"map_block", analysis.intra.map_block},
+                {"distinct_blocks", analysis.intra.distinct_blocks}};
+  if (with_maps) {
+    inter["map"] = map_json(analysis.inter.map);
+    intra["map"] = map_json(analysis.intra.map);
+  }
+  const auto dim = [](const gpu::Dim3& d) { return Json::array({d.x, d.y, d.z}); };
+  const auto counted =
+      std::count_if(analysis.all.accesses.begin(), analysis.all.accesses.end(),
+                    [&](const Access& access) { return access.kind == analysis.kind; });
+  const Json json = {{"schema", "demarc.locality/1"},
+                     {"kernel", analysis.kernel},
+                     {"instance", analysis.instance},
+                     {"grid", dim(analysis.grid)},
+                     {"block", dim(analysis.block)},
+                     {"threads", analysis.grid.count() * analysis.block.count()},
+                     {"granularity", to_string(analysis.granularity)},
+                     {"count", to_string(analysis.count)},
+                     {"kind", to_string(analysis.kind)},
+                     {"counted_instructions", counted},
+                     {"method", to_string(analysis.method)},
+                     {"accesses", std::move(accesses)},
+                     {"inter", std::move(inter)},
+                     {"intra", std::move(intra)},
+                     {"trees", Json::parse(analysis.trees_json, nullptr, false)},
+                     {"notes", analysis.notes}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace demarc::locality

@@ -1,0 +1,59 @@
+#include "places.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <numeric>
+
+namespace demarc::locality {
+
+std::vector<Places> places_of(const AccessRuns& runs, Granularity granularity) {
+  const std::size_t count = runs.accesses.size();
+  if (granularity != Granularity::element)
+    return std::vector<Places>(count, {static_cast<std::uint64_t>(granularity), 0});
+
+  struct Extent {
+    std::uint64_t low = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t high = 0;
+    std::uint64_t bits = 0;  // set in some address or stride
+    std::size_t access = 0;
+  };
+  std::vector<Extent> extents(count);
+  for (std::size_t a = 0; a < count; ++a) extents[a].access = a;
+  for (const Run& run : runs.runs) {
+    Extent& extent = extents[run.access];
+    const std::uint64_t last =
+        run.address + static_cast<std::uint64_t>(run.stride) * (run.count - 1);
+    extent.low = std::min({extent.low, run.address, last});
+    extent.high = std::max({extent.high, run.address, last});
+    extent.bits |= run.address | last;
+    if (run.count > 1) extent.bits |= static_cast<std::uint64_t>(run.stride);
+  }
+  std::sort(extents.begin(), extents.end(),
+            [](const Extent& a, const Extent& b) { return a.low < b.low; });
+  std::vector<Places> result(count);
+  std::uint64_t cluster = 0;
+  for (std::size_t first = 0; first < count;) {
+    std::uint64_t high = extents[first].high;
+    std::uint64_t bits = extents[first].bits;
+    std::size_t last = first + 1;
+    while (last < count && extents[last].low <= high) {
+      high = std::max(high, extents[last].high);
+      bits |= extents[last].bits;
+      ++last;
+    }
+    const std::uint64_t unit = bits == 0 ? 1 : std::uint64_t{1} << std::countr_zero(bits);
+    for (; first < last; ++first) result[extents[first].access] = {unit, cluster << 50U};
+    ++cluster;
+  }
+  return result;
+}
+
+std::vector<bool> repeated_accesses(const AccessRuns& runs) {
+  std::vector<bool> repeated(runs.accesses.size(), false);
+  for (const Run& run : runs.runs)
+    if (run.request > 0) repeated[run.access] = true;
+  return repeated;
+}
+
+}  // namespace demarc::locality

@@ -1,0 +1,125 @@
+// The value of a register for a row of threads: those that differ in %tid.x alone. x counts from 0;
+// a path of the kernel is followed for the threads begin <= x < end of a row.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace demarc::locality {
+
+struct Row {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+};
+
+struct Value {
+  enum class Kind : std::uint8_t {
+    unknown,  // depends on loaded data, or was not followed
+    uniform,  // base
+    affine,   // base + stride * x, modulo 2^bits of the register
+    window,   // a predicate: true for base <= x < end, the other way round when `inverted`
+    lanes     // vectors[base][x]
+  };
+  Kind kind = Kind::unknown;
+  bool inverted = false;
+  std::uint64_t base = 0;
+  std::int64_t stride = 0;
+  [[nodiscard]] std::uint32_t window_end() const { return static_cast<std::uint32_t>(stride); }
+};
+
+[[nodiscard]] inline Value unknown_value() {
+  return {};
+}
+[[nodiscard]] inline Value uniform_value(std::uint64_t value) {
+  return {Value::Kind::uniform, false, value, 0};
+}
+
+[[nodiscard]] inline std::uint64_t truncated(std::uint64_t value, unsigned bits) {
+  return bits >= 64 ? value : value & ((std::uint64_t{1} << bits) - 1);
+}
+[[nodiscard]] inline std::int64_t sign_extended(std::uint64_t value, unsigned bits) {
+  if (bits >= 64) return static_cast<std::int64_t>(value);
+  const std::uint64_t sign = std::uint64_t{1} << (bits - 1);
+  return static_cast<std::int64_t>((truncated(value, bits) ^ sign) - sign);
+}
+
+// Integer operations that a value can be followed through. The comparisons yield predicates.
+enum class Operation : std::uint8_t {
+  copy,
+  add,
+  subtract,
+  multiply,  // low half
+  multiply_high,
+  multiply_wide,  // result twice as wide
+  multiply_add,
+  multiply_add_wide,
+  shift_left,
+  shift_right,
+  divide,
+  remainder,
+  bit_and,
+  bit_or,
+  bit_xor,
+  bit_not,
+  negate,
+  absolute,
+  minimum,
+  maximum,
+  extract,  // bfe
+  funnel_left,
+  funnel_right,
+  logic3,   // lop3 with the table in `table`
+  convert,  // from `bits`/`is_signed` to `result_bits`
+  select,
+  equal,
+  not_equal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  poison  // the result is unknown
+};
+
+struct OperationShape {
+  Operation operation = Operation::poison;
+  std::uint8_t bits = 32;  // of the operands
+  std::uint8_t result_bits = 32;
+  bool is_signed = false;
+  std::uint8_t table = 0;
+};
+
+// Evaluates operations on rows. Vectors live until clear().
+class RowArithmetic {
+ public:
+  explicit RowArithmetic(std::uint32_t width) : width_(width) {}
+
+  void clear() { used_ = 0; }
+  [[nodiscard]] Value evaluate(const OperationShape& shape, const Value& a, const Value& b,
+                               const Value& c, Row row);
+  // Of a value that is not unknown.
+  [[nodiscard]] std::uint64_t at(const Value& value, std::uint32_t x, unsigned bits) const;
+  // A value given lane by lane; becomes uniform, affine or a window where it is one.
+  template <class F>
+  [[nodiscard]] Value from_lanes(Row row, unsigned bits, F&& f) {
+    const std::size_t index = new_vector();
+    std::vector<std::uint64_t>& lanes = vectors_[index];
+    for (std::uint32_t x = row.begin; x < row.end; ++x) lanes[x] = f(x);
+    return simplified(index, row, bits);
+  }
+
+ private:
+  std::size_t new_vector();
+  Value simplified(std::size_t index, Row row, unsigned bits);
+  Value lane_by_lane(const OperationShape& shape, const Value& a, const Value& b, const Value& c,
+                     Row row);
+  Value linear(const OperationShape& shape, const Value& a, const Value& b, const Value& c, Row row,
+               bool& done);
+  Value compare(const OperationShape& shape, const Value& a, const Value& b, Row row, bool& done);
+  Value combine_windows(Operation operation, const Value& a, const Value& b, Row row, bool& done);
+
+  std::uint32_t width_;
+  std::vector<std::vector<std::uint64_t>> vectors_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace demarc::locality

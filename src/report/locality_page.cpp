@@ -1,0 +1,156 @@
+#include "demarc/report/locality_page.hpp"
+
+#include <fmt/format.h>
+
+#include "demarc/base/json.hpp"
+
+namespace demarc::report {
+namespace {
+
+HeatMap heat_map_of(const locality::LocalityMap& map, const std::string& what) {
+  HeatMap result;
+  result.rows = result.columns = map.size;
+  result.symmetric = true;
+  result.row_name = what + " i";
+  result.column_name = what + " j";
+  result.cells.reserve(map.cells.size());
+  for (const locality::MapCell& cell : map.cells)
+    result.cells.push_back({cell.row, cell.column, static_cast<double>(cell.value)});
+  return result;
+}
+
+// Operations, parameters, indices and constants in colours of their own.
+std::uint32_t group_of(const std::string& reg, const std::string& opcode) {
+  if (!opcode.empty()) return 0;
+  if (!reg.empty() && reg.front() == '[') return 2;
+  return !reg.empty() && reg.front() == '%' ? 3 : 5;
+}
+
+std::string trees_of(const locality::Analysis& analysis, std::vector<Graph>& graphs,
+                     std::size_t most_nodes) {
+  const Json json = Json::parse(analysis.trees_json, nullptr, false);
+  if (!json.is_object() || !json.contains("loads")) return "";
+  std::string left_out;
+  for (const Json& load : json["loads"]) {
+    const Json& tree = load["tree"];
+    const std::string title = load.value("instruction", std::string());
+    if (tree.size() > most_nodes) {
+      left_out += fmt::format("{}line {} ({} nodes)", left_out.empty() ? "" : ", ",
+                              load.value("line", 0), tree.size());
+      continue;
+    }
+    Graph graph;
+    graph.title = title;
+    graph.caption = fmt::format("Line {} of the PTX.", load.value("line", 0));
+    for (const locality::Access& access : analysis.all.accesses)
+      if (access.line == load.value("line", 0U))
+        graph.caption += fmt::format(" Address: {}; {}.", access.expression,
+                                     locality::to_string(access.access_class));
+    for (const Json& node : tree) {
+      const std::string reg = node.value("reg", std::string());
+      const std::string opcode = node.value("opcode", std::string());
+      graph.nodes.push_back(
+          {opcode.empty() ? reg : opcode + "\n" + reg, "", group_of(reg, opcode)});
+      const auto parent = node.value("parent", std::int64_t{-1});
+      if (parent >= 0)
+        graph.edges.push_back({static_cast<std::uint32_t>(parent),
+                               static_cast<std::uint32_t>(graph.nodes.size() - 1), ""});
+    }
+    graphs.push_back(std::move(graph));
+  }
+  return left_out;
+}
+
+}  // namespace
+
+void add_locality_summary(Page& page, const LocalityStudy& study) {
+  const locality::Analysis& a = study.analysis;
+  const locality::Sensitivity& s = study.sensitivity;
+  page.key_figures(
+      {{"Inter degree of sharing", fmt::format("{:.4f}", a.inter.degree_of_sharing),
+        fmt::format("{} of {} blocks share", a.inter.sharing_blocks, a.all.blocks())},
+       {"Intra degree of sharing", fmt::format("{:.4f}", a.intra.degree_of_sharing),
+        fmt::format("appearance {:.3f}", a.intra.appearance_frequency)},
+       {"L1 hit rate, predicted", fmt::format("{:.1f} %", 100 * s.whole.l1_hit_rate), study.device},
+       {"L2 hit rate, predicted", fmt::format("{:.1f} %", 100 * s.whole.l2_hit_rate),
+        fmt::format("{:.1f} % with half the L2", 100 * s.half.l2_hit_rate)}});
+  Table table{fmt::format("Global accesses of {} ({}x{}x{} blocks of {}x{}x{} threads); method: {}",
+                          a.kernel, a.grid.x, a.grid.y, a.grid.z, a.block.x, a.block.y, a.block.z,
+                          locality::to_string(a.method)),
+              {{"line", Align::right},
+               {"instruction"},
+               {"address"},
+               {"class"},
+               {"executed", Align::right},
+               {"sectors per request", Align::right},
+               {"from"}},
+              {}};
+  for (const locality::Access& access : a.all.accesses)
+    table.rows.push_back({count_cell(access.line), "`" + access.instruction + "`",
+                          "`" + access.expression + "`", locality::to_string(access.access_class),
+                          count_cell(static_cast<std::int64_t>(access.executed)),
+                          number_cell(access.sectors_per_request, 2),
+                          locality::to_string(access.source)});
+  page.table(table);
+}
+
+void add_locality_maps(Page& page, const LocalityStudy& study) {
+  const locality::Analysis& a = study.analysis;
+  const std::string unit = fmt::format("{}, granularity {}", locality::to_string(a.count),
+                                       locality::to_string(a.granularity));
+  HeatMap inter = heat_map_of(a.inter.map, "block");
+  inter.title = study.name + ": inter-block map";
+  inter.value_name = unit;
+  inter.caption = fmt::format("SpScore {:.4f}, PAVER degree of sharing {:.2f}.", a.inter.spscore,
+                              a.inter.paver_degree_of_sharing);
+  page.heat_map(inter);
+  HeatMap intra = heat_map_of(a.intra.map, "thread");
+  intra.title = fmt::format("{}: intra-block map of block {}", study.name, a.intra.map_block);
+  intra.value_name = unit;
+  intra.caption = fmt::format("{} of the {} blocks differ in more than their place.",
+                              a.intra.distinct_blocks, a.all.blocks());
+  page.heat_map(intra);
+}
+
+void add_syntax_trees(Page& page, const LocalityStudy& study) {
+  std::vector<Graph> graphs;
+  const std::string left_out = trees_of(study.analysis, graphs, 400);
+  for (const Graph& graph : graphs) page.graph(graph);
+  if (!left_out.empty()) page.prose("Too large to draw: " + left_out + ".");
+}
+
+std::string locality_page(const LocalityStudy& study, const std::string& command) {
+  const locality::Analysis& a = study.analysis;
+  Page page(
+      "Data locality of " + study.name,
+      fmt::format("kernel {}, {} blocks of {} threads", a.kernel, a.all.blocks(), a.all.threads()));
+  page.context({.command = command, .device = study.device});
+  page.heading("Summary");
+  add_locality_summary(page, study);
+  page.heading("Maps");
+  add_locality_maps(page, study);
+  if (!study.pages.empty()) page.heading("Pages");
+  for (const locality::PageSplit& split : study.pages) {
+    HeatMap map;
+    map.title = fmt::format("Pages of {} bytes by GPU", split.page_bytes);
+    map.row_name = "GPU";
+    map.column_name = "page";
+    map.value_name = "accesses";
+    map.rows = split.gpus;
+    map.columns = static_cast<std::uint32_t>(split.first_pages.size());
+    map.caption = fmt::format(
+        "{} pages; {:.1f} % of the accesses go to pages of several GPUs; {:.1f} % are "
+        "remote when every page lies where it is touched most.",
+        split.pages, 100 * split.shared_access_share, 100 * split.remote_access_share);
+    for (std::uint32_t g = 0; g < split.gpus; ++g)
+      for (std::uint32_t p = 0; p < map.columns; ++p)
+        if (split.accesses[g][p] > 0)
+          map.cells.push_back({g, p, static_cast<double>(split.accesses[g][p])});
+    page.heat_map(map);
+  }
+  page.heading("Syntax trees");
+  add_syntax_trees(page, study);
+  return page.html();
+}
+
+}  // namespace demarc::report

@@ -1,0 +1,144 @@
+#include <fmt/format.h>
+
+#include "demarc/base/json.hpp"
+#include "demarc/ptx/parser.hpp"
+#include "demarc/report/locality_page.hpp"
+
+namespace demarc::report {
+namespace {
+
+Result<ptx::Module> parsed_module(const std::string& ptx, const std::string& name) {
+  ptx::ParseResult result = ptx::parse(ptx, name);
+  if (result.diagnostics.ok()) return std::move(result.module);
+  std::string message;
+  std::size_t shown = 0;
+  for (const ptx::Diagnostic& diagnostic : result.diagnostics.list) {
+    if (diagnostic.severity != ptx::Severity::malformed || ++shown > 20) continue;
+    message += (message.empty() ? "" : "\n") + ptx::format(diagnostic, name);
+  }
+  return invalid_input("{}", message);
+}
+
+std::uint32_t shared_bytes_of(const ptx::Module& module, const std::string& kernel,
+                              const gpu::Launch& launch) {
+  std::uint64_t bytes = 0;
+  if (const ptx::Function* function = module.find_function(kernel))
+    for (const ptx::Variable& variable : function->body.variables)
+      if (variable.space == ptx::StateSpace::shared) bytes += variable.byte_size();
+  for (const ptx::Variable& variable : module.variables)
+    if (variable.space == ptx::StateSpace::shared) bytes += variable.byte_size();
+  for (const gpu::KernelLaunch& one : launch.kernels)
+    if (one.kernel == kernel) {
+      bytes += one.dynamic_shared_bytes;
+      break;
+    }
+  return static_cast<std::uint32_t>(bytes);
+}
+
+Json prediction_json(const locality::CachePrediction& one) {
+  return {{"l1_hit_rate", one.l1_hit_rate},     {"l2_hit_rate", one.l2_hit_rate},
+          {"l1_sectors", one.l1_sectors},       {"l2_sectors", one.l2_sectors},
+          {"dram_bytes", one.dram_bytes},       {"sms", one.sms},
+          {"blocks_per_sm", one.blocks_per_sm}, {"complete", one.complete}};
+}
+
+}  // namespace
+
+Result<LocalityStudy> study_locality(const std::string& ptx, const std::string& ptx_name,
+                                     const gpu::Launch& launch, const locality::Options& options,
+                                     const std::string& device, std::uint32_t gpus) {
+  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(device));
+  if (ref.kind != gpu::DeviceRef::Kind::simulated)
+    return invalid_input(
+        "--device {}: predictions are made for a description of a device; use sim:NAME", device);
+  DEMARC_TRY(const gpu::Device described, gpu::find_device(ref.name));
+  DEMARC_TRY(const ptx::Module module, parsed_module(ptx, ptx_name));
+  LocalityStudy study;
+  study.name = launch.name.empty() ? ptx_name : launch.name;
+  study.device = described.name;
+  DEMARC_TRY(study.analysis, locality::analyse(module, launch, options));
+  locality::PredictOptions predict;
+  predict.shared_bytes_per_block = shared_bytes_of(module, study.analysis.kernel, launch);
+  study.sensitivity = locality::predict_sensitivity(study.analysis.all, described, predict);
+  if (gpus > 1)
+    for (const std::uint64_t page :
+         {std::uint64_t{4096}, std::uint64_t{65536}, std::uint64_t{2097152}})
+      study.pages.push_back(locality::split_pages(study.analysis.all, gpus, page));
+  return study;
+}
+
+std::string locality_json(const LocalityStudy& study, bool with_maps) {
+  Json json = Json::parse(locality::analysis_json(study.analysis, with_maps));
+  const locality::Sensitivity& s = study.sensitivity;
+  json["prediction"] = {{"device", study.device},
+                        {"whole_l2", prediction_json(s.whole)},
+                        {"half_l2", prediction_json(s.half)},
+                        {"least_time_s", s.time_s},
+                        {"half_l2_slowdown", s.half_l2_slowdown},
+                        {"dram_demand_bytes_per_s", s.dram_demand_bytes_s},
+                        {"dram_demand_share", s.dram_demand_share}};
+  Json pages = Json::array();
+  for (const locality::PageSplit& split : study.pages)
+    pages.push_back({{"page_bytes", split.page_bytes},
+                     {"gpus", split.gpus},
+                     {"pages", split.pages},
+                     {"pages_by_sharers", split.pages_by_sharers},
+                     {"shared_access_share", split.shared_access_share},
+                     {"remote_access_share", split.remote_access_share}});
+  if (!study.pages.empty()) json["pages"] = std::move(pages);
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string locality_text(const LocalityStudy& study) {
+  const locality::Analysis& a = study.analysis;
+  std::string out = fmt::format(
+      "{}: kernel {}, {}x{}x{} blocks of {}x{}x{} threads, method {}, granularity {}, count {}\n\n",
+      study.name, a.kernel, a.grid.x, a.grid.y, a.grid.z, a.block.x, a.block.y, a.block.z,
+      locality::to_string(a.method), locality::to_string(a.granularity),
+      locality::to_string(a.count));
+  Table accesses{"Global accesses",
+                 {{"line", Align::right},
+                  {"kind"},
+                  {"address"},
+                  {"class"},
+                  {"executed", Align::right},
+                  {"sectors/request", Align::right},
+                  {"from"}},
+                 {}};
+  for (const locality::Access& access : a.all.accesses)
+    accesses.rows.push_back({count_cell(access.line), locality::to_string(access.kind),
+                             access.expression, locality::to_string(access.access_class),
+                             count_cell(static_cast<std::int64_t>(access.executed)),
+                             number_cell(access.sectors_per_request, 2),
+                             locality::to_string(access.source)});
+  out += plain_text(accesses) + "\n";
+  Table indices{fmt::format("Indices ({}s)", locality::to_string(a.kind)),
+                {{"index"}, {"between blocks", Align::right}, {"between threads", Align::right}},
+                {}};
+  indices.rows.push_back({"degree of sharing", number_cell(a.inter.degree_of_sharing, 6),
+                          number_cell(a.intra.degree_of_sharing, 6)});
+  indices.rows.push_back({"appearance frequency", number_cell(a.inter.appearance_frequency, 6),
+                          number_cell(a.intra.appearance_frequency, 6)});
+  indices.rows.push_back({"SpScore", number_cell(a.inter.spscore, 6)});
+  indices.rows.push_back(
+      {"PAVER degree of sharing", number_cell(a.inter.paver_degree_of_sharing, 4)});
+  out += plain_text(indices) + "\n";
+  const locality::Sensitivity& s = study.sensitivity;
+  out += fmt::format(
+      "Predicted for {}: L1 hit rate {:.1f} %, L2 hit rate {:.1f} % ({:.1f} % with "
+      "half the L2)\nDRAM traffic {} bytes; with half the L2 at least {:.2f} times "
+      "as long; asks for at most {:.0f} % of the DRAM bandwidth\n",
+      study.device, 100 * s.whole.l1_hit_rate, 100 * s.whole.l2_hit_rate, 100 * s.half.l2_hit_rate,
+      grouped(static_cast<std::int64_t>(s.whole.dram_bytes)), s.half_l2_slowdown,
+      100 * s.dram_demand_share);
+  for (const locality::PageSplit& split : study.pages)
+    out += fmt::format(
+        "{} GPUs, pages of {} bytes: {} pages, {:.1f} % of accesses to shared pages, "
+        "{:.1f} % remote at best\n",
+        split.gpus, split.page_bytes, split.pages, 100 * split.shared_access_share,
+        100 * split.remote_access_share);
+  for (const std::string& note : a.notes) out += "note: " + note + "\n";
+  return out;
+}
+
+}  // namespace demarc::report
