@@ -200,6 +200,38 @@ bool merge_once(const LatencyMatrix& matrix, std::vector<Rows>& groups, std::uin
   return false;
 }
 
+// Median distance of the rows to their mean.
+double spread_of(const LatencyMatrix& matrix, const Rows& rows) {
+  const auto mean = mean_of(matrix, rows);
+  std::vector<double> distances;
+  distances.reserve(rows.size());
+  for (const auto r : rows) distances.push_back(squared_distance(matrix.row(r), mean));
+  const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2);
+  std::nth_element(distances.begin(), middle, distances.end());
+  return std::sqrt(*middle);
+}
+
+// Three and more clusters in one group need not show a gap in any projection, but they make it
+// wider than the others: cuts such groups in two. True when there was one.
+bool split_wide(const LatencyMatrix& matrix, std::vector<Rows>& groups, std::uint32_t least_size) {
+  std::vector<double> spreads;
+  for (const auto& rows : groups) spreads.push_back(spread_of(matrix, rows));
+  auto sorted = spreads;
+  const auto quarter = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 4);
+  std::nth_element(sorted.begin(), quarter, sorted.end());
+  const double wide = 1.5 * *quarter;
+  bool any = false;
+  for (std::size_t g = spreads.size(); g-- > 0;) {
+    if (spreads[g] <= wide) continue;
+    Split split = best_split(matrix, groups[g], least_size);
+    if (split.low.empty()) continue;
+    groups[g] = std::move(split.low);
+    groups.push_back(std::move(split.high));
+    any = true;
+  }
+  return any;
+}
+
 void describe(const LatencyMatrix& matrix, const std::vector<Rows>& groups,
               LatencyClusters& clusters) {
   clusters.cluster.assign(matrix.count(), 0);
@@ -258,6 +290,10 @@ LatencyClusters cluster_latencies(const LatencyMatrix& latencies, std::uint32_t 
   least_size = std::max(least_size, 2U);
   auto groups = split_all(latencies, least_size);
   for (int round = 0; round < 6; ++round) {
+    set_centers(latencies, groups, clusters);
+    groups = assign(latencies, clusters, least_size);
+  }
+  for (int round = 0; round < 8 && split_wide(latencies, groups, least_size); ++round) {
     set_centers(latencies, groups, clusters);
     groups = assign(latencies, clusters, least_size);
   }

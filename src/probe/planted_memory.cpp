@@ -180,7 +180,7 @@ Result<double> PlantedMemory::stream_seconds(const Stream& victim, const Stream&
   // the modules, and the L2 behind the cache modules.
   const auto shares = [&](const Stream& stream, const gpu::LinearHash& hash) {
     std::vector<double> share(hash.count(), 0);
-    const std::size_t step = std::max<std::size_t>(1, stream.chunks.size() / 4096);
+    const std::size_t step = std::max<std::size_t>(1, stream.chunks.size() / 512);
     double total = 0;
     for (std::size_t i = 0; i < stream.chunks.size(); i += step) {
       const auto start = static_cast<std::uint64_t>(stream.chunks[i]) << stream.chunk_shift;

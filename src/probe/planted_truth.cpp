@@ -4,30 +4,6 @@
 namespace demarc::probe {
 namespace {
 
-// The published functions come from the device description; where it does not know the number of
-// ways, the size of the cache does.
-Result<PlantedTruth> from_description(std::string_view name) {
-  DEMARC_TRY(const gpu::Device device, gpu::find_device(name));
-  PlantedTruth truth;
-  const auto& map = device.address_map.value();
-  truth.facts.name = fmt::format("planted:{}", name);
-  truth.facts.physical_addresses = true;
-  truth.facts.address_bits = map.address_bits;
-  truth.facts.sms = device.topology.sm_count();
-  truth.facts.l2_bytes = device.l2.size_bytes;
-  truth.facts.line_bytes = device.l2.line_bytes;
-  truth.module = map.module;
-  truth.bank = map.bank;
-  truth.set = map.set;
-  truth.cache_module = map.module;
-  truth.ways = map.cache_ways != 0
-                   ? map.cache_ways
-                   : static_cast<std::uint32_t>(device.l2.size_bytes / device.l2.line_bytes /
-                                                map.set.count());
-  truth.miss_registers = map.miss_registers != 0 ? map.miss_registers : 16;
-  return truth;
-}
-
 PlantedTruth hopper() {
   PlantedTruth truth;
   truth.facts.name = "planted:h100";
@@ -46,9 +22,41 @@ PlantedTruth hopper() {
 
 }  // namespace
 
+// Where the description does not know the number of ways, the size of the cache does.
+Result<PlantedTruth> planted_truth(const gpu::Device& device) {
+  if (!device.address_map || device.address_map->page_bytes != 0 ||
+      device.address_map->bank.empty() || device.address_map->set.empty()) {
+    return missing_capability(
+        "{}: the description has no bank and set functions of physical "
+        "addresses to simulate",
+        device.name);
+  }
+  PlantedTruth truth;
+  const auto& map = *device.address_map;
+  truth.facts.name = device.name;
+  truth.facts.physical_addresses = true;
+  truth.facts.address_bits = map.address_bits;
+  truth.facts.sms = device.topology.sm_count();
+  truth.facts.l2_bytes = device.l2.size_bytes;
+  truth.facts.line_bytes = device.l2.line_bytes;
+  truth.module = map.module;
+  truth.bank = map.bank;
+  truth.set = map.set;
+  truth.cache_module = map.module;
+  truth.ways = map.cache_ways != 0
+                   ? map.cache_ways
+                   : static_cast<std::uint32_t>(device.l2.size_bytes / device.l2.line_bytes /
+                                                map.set.count());
+  truth.miss_registers = map.miss_registers != 0 ? map.miss_registers : 16;
+  return truth;
+}
+
 Result<PlantedTruth> planted_truth(std::string_view name) {
-  if (name == "gtx1080" || name == "v100") return from_description(name);
   if (name == "h100") return hopper();
+  if (name == "gtx1080" || name == "v100") {
+    DEMARC_TRY(const gpu::Device device, gpu::find_device(name));
+    return planted_truth(device);
+  }
   return invalid_input("planted memory '{}' is not known; there are gtx1080, v100 and h100", name);
 }
 

@@ -1,0 +1,108 @@
+// Coloured memory in device code: the addresses of a buffer that lies in some colours of the memory
+// only. For nvcc and for host compilers; needs no other header.
+//
+//   __global__ void scale(demarc::colored_span<float, 1> x, float a) {
+//     for (unsigned i = threadIdx.x + blockIdx.x * blockDim.x; i < x.size(); i += gridDim.x * blockDim.x)
+//       x[i] *= a;
+//   }
+//
+// An element access costs about five integer instructions a mask. Elements must not be wider than 16
+// bytes; x.vector(i) reads and writes 16 aligned bytes at a time.
+#pragma once
+
+#if defined(__CUDACC__)
+#define DEMARC_COLORED_FUNCTION __host__ __device__ __forceinline__
+#else
+#define DEMARC_COLORED_FUNCTION inline
+#endif
+
+namespace demarc {
+
+// Where byte `linear` of the colours lies: after zeros are inserted at the pivots, each pivot bit is
+// chosen so that the parity under its mask is that of the colour. Masks lie below bit 32; each
+// pivot, the lowest bit of its mask, occurs in no other mask (gpu::Coloring).
+template <unsigned Masks>
+struct colored_layout {
+  unsigned long long base = 0;   // address of the arena
+  unsigned long long first = 0;  // linear position of the buffer
+  unsigned mask[Masks > 0 ? Masks : 1] = {};
+  unsigned pivot[Masks > 0 ? Masks : 1] = {};   // bit number, ascending
+  unsigned wanted[Masks > 0 ? Masks : 1] = {};  // 0 or 1
+
+  DEMARC_COLORED_FUNCTION unsigned long long address(unsigned long long byte) const {
+    unsigned long long v = first + byte;
+#if defined(__CUDACC__)
+#pragma unroll
+#endif
+    for (unsigned i = 0; i < Masks; ++i) v += v & (~0ULL << pivot[i]);
+    unsigned pivots = 0;
+#if defined(__CUDACC__)
+#pragma unroll
+#endif
+    for (unsigned i = 0; i < Masks; ++i) {
+      pivots |= ((ones(static_cast<unsigned>(v) & mask[i]) ^ wanted[i]) & 1U) << pivot[i];
+    }
+    return base + (v | pivots);
+  }
+
+ private:
+  DEMARC_COLORED_FUNCTION static unsigned ones(unsigned word) {
+#if defined(__CUDA_ARCH__)
+    return static_cast<unsigned>(__popc(word));
+#else
+    return static_cast<unsigned>(__builtin_popcount(word));
+#endif
+  }
+};
+
+// A pointer to elements of T in the colours of its layout. Advancing it is an addition.
+template <class T, unsigned Masks>
+class colored_ptr {
+  static_assert(sizeof(T) <= 16 && (sizeof(T) & (sizeof(T) - 1)) == 0,
+                "an element must not straddle two chunks");
+
+ public:
+  colored_ptr() = default;
+  DEMARC_COLORED_FUNCTION explicit colored_ptr(const colored_layout<Masks>& layout)
+      : layout_(layout) {}
+
+  DEMARC_COLORED_FUNCTION T* get(unsigned long long i = 0) const {
+    return reinterpret_cast<T*>(layout_.address(i * sizeof(T)));
+  }
+  DEMARC_COLORED_FUNCTION T& operator[](unsigned long long i) const { return *get(i); }
+  DEMARC_COLORED_FUNCTION T& operator*() const { return *get(); }
+  DEMARC_COLORED_FUNCTION colored_ptr operator+(long long elements) const {
+    colored_ptr moved = *this;
+    moved.layout_.first += static_cast<unsigned long long>(elements) * sizeof(T);
+    return moved;
+  }
+  DEMARC_COLORED_FUNCTION const colored_layout<Masks>& layout() const { return layout_; }
+
+ private:
+  colored_layout<Masks> layout_;
+};
+
+template <class T, unsigned Masks>
+class colored_span {
+ public:
+  colored_span() = default;
+  DEMARC_COLORED_FUNCTION colored_span(const colored_layout<Masks>& layout, unsigned long long size)
+      : data_(layout), size_(size) {}
+
+  DEMARC_COLORED_FUNCTION T& operator[](unsigned long long i) const { return data_[i]; }
+  DEMARC_COLORED_FUNCTION unsigned long long size() const { return size_; }
+  DEMARC_COLORED_FUNCTION colored_ptr<T, Masks> data() const { return data_; }
+
+  // The i-th 16 bytes, for V = uint4, float4 and the like.
+  template <class V>
+  DEMARC_COLORED_FUNCTION V& vector(unsigned long long i) const {
+    static_assert(sizeof(V) == 16, "a vector has 16 bytes");
+    return *reinterpret_cast<V*>(data_.layout().address(i * 16));
+  }
+
+ private:
+  colored_ptr<T, Masks> data_;
+  unsigned long long size_ = 0;
+};
+
+}  // namespace demarc

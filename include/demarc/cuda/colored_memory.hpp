@@ -1,0 +1,162 @@
+// Coloured memory: buffers that lie entirely in some colours of a card's memory, so that traffic to
+// them stays away from what lies in other colours (docs/probe.md). Pages are sorted by their
+// constant, so that device code needs no table (colored.cuh).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "demarc/cuda/colored.cuh"
+#include "demarc/cuda/memory_timer.hpp"
+#include "demarc/cuda/page_arena.hpp"
+#include "demarc/gpu/address_map.hpp"
+#include "demarc/gpu/slice_model.hpp"
+
+namespace demarc::cuda {
+
+// Latencies of the first page of an arena and the hash bits they show. Measured once a process,
+// because SM numbers and floorsweeping differ between cards.
+[[nodiscard]] Result<gpu::SliceModel> measure_slices(const MemoryTimer& timer,
+                                                     const PageArena& arena);
+
+// The constants of all pages of an arena, bit i for masks[i] of the model. check_failed when more
+// than one page in a hundred is not certain. The arena must hold zeros.
+[[nodiscard]] Result<std::vector<std::uint32_t>> measure_page_constants(
+    const MemoryTimer& timer, const PageArena& arena, const gpu::SliceModel& model,
+    std::uint32_t samples = 24);
+
+// What one part of the colours looks like: the masks that decide whether a byte belongs to it and
+// the value they must have.
+struct ColorShare {
+  gpu::Coloring coloring;
+  std::uint32_t color = 0;
+};
+
+// `colors` is a set of colours of `coloring` (bit c: colour c). It must be a power of two of them
+// that differ by a linear space, as halves, quarters and single colours do; other sets have no
+// closed form and are refused with the sets that would be right.
+[[nodiscard]] Result<ColorShare> share_of_colors(const gpu::Coloring& coloring,
+                                                 std::uint64_t colors);
+
+struct ColoredUsage {
+  std::uint64_t capacity_bytes = 0;  // of the share
+  std::uint64_t used_bytes = 0;      // asked for
+  std::uint64_t wasted_bytes = 0;    // lost to rounding
+};
+
+class ColoredPool;
+
+// Freed when the last reference goes. Keeps its pool alive.
+class ColoredBuffer {
+ public:
+  ~ColoredBuffer();
+  ColoredBuffer(ColoredBuffer&& other) noexcept;
+  ColoredBuffer& operator=(ColoredBuffer&&) = delete;
+
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  // Bytes that follow each other at consecutive addresses: 16 KiB for the mask 0xc4000.
+  [[nodiscard]] std::uint64_t run_bytes() const { return share_.coloring.chunk_bytes(); }
+  [[nodiscard]] std::uint32_t mask_count() const {
+    return static_cast<std::uint32_t>(share_.coloring.masks().size());
+  }
+  // Address of a byte.
+  [[nodiscard]] DevicePointer address(std::uint64_t byte) const;
+  // For device code. Masks must be mask_count().
+  template <unsigned Masks>
+  [[nodiscard]] colored_layout<Masks> layout() const;
+  template <class T, unsigned Masks>
+  [[nodiscard]] colored_span<T, Masks> span() const {
+    return {layout<Masks>(), bytes_ / sizeof(T)};
+  }
+
+  // Copies that wait until they are done; [offset, offset + bytes) must lie in the buffer.
+  [[nodiscard]] Result<void> upload(const void* source, std::uint64_t bytes,
+                                    std::uint64_t offset = 0) const;
+  [[nodiscard]] Result<void> download(void* target, std::uint64_t bytes,
+                                      std::uint64_t offset = 0) const;
+
+ private:
+  friend class ColoredPool;
+  ColoredBuffer(std::shared_ptr<ColoredPool> pool, std::size_t share_index, ColorShare share,
+                DevicePointer base, std::uint64_t first, std::uint64_t bytes, std::uint32_t region);
+  std::shared_ptr<ColoredPool> pool_;
+  std::size_t share_index_;
+  ColorShare share_;  // with the page constant of the region already in the colour
+  DevicePointer base_;
+  std::uint64_t first_;  // linear position in the region
+  std::uint64_t bytes_;
+  std::uint32_t region_;
+};
+
+// All colours of a piece of device memory, dealt out to shares. Not thread-safe.
+class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
+ public:
+  // Takes `bytes` of device memory, finds the constants of its pages and sorts them. `masks` are
+  // those of the colouring (a sum of the card's linear masks); shares[i] is a set of colours, and
+  // no two shares overlap.
+  static Result<std::shared_ptr<ColoredPool>> create(GpuPointer gpu,
+                                                     std::span<const std::uint64_t> masks,
+                                                     std::uint64_t bytes,
+                                                     std::span<const std::uint64_t> shares);
+  // The same on an arena whose constants (of the colouring) are known; it is rearranged.
+  static Result<std::shared_ptr<ColoredPool>> adopt(PageArena arena, gpu::Coloring coloring,
+                                                    std::span<const std::uint32_t> constants,
+                                                    std::span<const std::uint64_t> shares);
+
+  // missing_capability, with what is left, when the share has no run of that size.
+  [[nodiscard]] Result<ColoredBuffer> allocate(std::size_t share, std::uint64_t bytes);
+  template <class T>
+  [[nodiscard]] Result<ColoredBuffer> allocate(std::size_t share, std::uint64_t count) {
+    return allocate(share, count * sizeof(T));
+  }
+
+  [[nodiscard]] ColoredUsage usage(std::size_t share) const;
+  [[nodiscard]] const gpu::Coloring& coloring() const { return coloring_; }
+  [[nodiscard]] const PageArena& arena() const { return arena_; }
+  // The page constant, as a colour, of each page of the arena after sorting: ascending.
+  [[nodiscard]] std::span<const std::uint32_t> constants() const { return constants_; }
+
+ private:
+  friend class ColoredBuffer;
+  struct Range {
+    std::uint64_t begin, end;
+  };
+  struct Region {  // pages of one constant
+    std::uint32_t constant;
+    std::uint64_t offset;  // in the arena
+    std::uint64_t bytes;
+  };
+  struct Share {
+    ColorShare colors;
+    std::vector<std::vector<Range>> free;  // [region], linear positions, ascending
+    ColoredUsage usage;
+  };
+  ColoredPool(PageArena arena, gpu::Coloring coloring, std::vector<std::uint32_t> constants)
+      : arena_(std::move(arena)),
+        coloring_(std::move(coloring)),
+        constants_(std::move(constants)) {}
+  void release(std::size_t share, std::uint32_t region, std::uint64_t first, std::uint64_t bytes);
+
+  PageArena arena_;
+  gpu::Coloring coloring_;
+  std::vector<std::uint32_t> constants_;
+  std::vector<Region> regions_;
+  std::vector<Share> shares_;
+};
+
+template <unsigned Masks>
+colored_layout<Masks> ColoredBuffer::layout() const {
+  colored_layout<Masks> layout;
+  layout.base = base_;
+  layout.first = first_;
+  const auto masks = share_.coloring.masks();
+  for (unsigned i = 0; i < Masks; ++i) {
+    const auto mask = static_cast<unsigned>(masks[i]);
+    layout.mask[i] = mask;
+    layout.pivot[i] = static_cast<unsigned>(__builtin_ctz(mask));
+    layout.wanted[i] = (share_.color >> i) & 1U;
+  }
+  return layout;
+}
+
+}  // namespace demarc::cuda

@@ -1,0 +1,55 @@
+// How long reads take on a card: the measurements that the memory probe, the page constants of
+// coloured memory and its audit are made of.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "demarc/cuda/launch.hpp"
+#include "demarc/cuda/memory.hpp"
+#include "demarc/gpu/latency_clusters.hpp"
+
+namespace demarc::cuda {
+
+// A walk over chunks of 1 << chunk_shift bytes (at least 512) from an address on.
+struct TimedStream {
+  std::span<const std::uint32_t> chunks;
+  std::uint32_t chunk_shift = 12;
+  bool writes = false;   // overwrites the chunks with zeros
+  bool latency = false;  // dependent loads, one at a time, on every SM
+};
+
+class MemoryTimer {
+ public:
+  static Result<MemoryTimer> create(GpuPointer gpu);
+
+  // Cycles of an L2 hit at base + offsets[i] (row; multiples of 128, below 512 GiB) from each SM
+  // (column). The memory must hold zeros. At most `together` SMs measure at the same time: eight do
+  // not disturb each other, a hundred do.
+  [[nodiscard]] Result<gpu::LatencyMatrix> hit_latencies(DevicePointer base,
+                                                         std::span<const std::uint64_t> offsets,
+                                                         std::span<const std::uint32_t> sms,
+                                                         std::uint32_t together,
+                                                         std::uint32_t repeats) const;
+
+  // Seconds that the SMs of role 1 take for one round of `victim` (for one load, when it is a
+  // latency stream), while those of role 2 run `aggressor` without end. roles[%smid] is 0, 1 or 2.
+  // Warmed up by one round. An aggressor without chunks is none.
+  [[nodiscard]] Result<double> stream_seconds(DevicePointer base, const TimedStream& victim,
+                                              const TimedStream& aggressor,
+                                              std::span<const std::uint8_t> roles) const;
+
+ private:
+  MemoryTimer(Module module, Function latency, Function streams, Stream stream)
+      : module_(std::move(module)),
+        latency_(std::move(latency)),
+        streams_(std::move(streams)),
+        stream_(std::move(stream)) {}
+
+  Module module_;
+  Function latency_;
+  Function streams_;
+  Stream stream_;
+};
+
+}  // namespace demarc::cuda

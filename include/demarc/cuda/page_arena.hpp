@@ -1,0 +1,39 @@
+// Physical pages under one range of virtual addresses, in an order that can be changed.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "demarc/cuda/memory.hpp"
+
+namespace demarc::cuda {
+
+class PageArena {
+ public:
+  // `pages` pages of the driver's granularity (2 MiB on the cards seen), mapped one after the
+  // other, filled with zeros.
+  static Result<PageArena> create(GpuPointer gpu, std::uint64_t pages);
+
+  [[nodiscard]] DevicePointer address() const { return range_.address(); }
+  [[nodiscard]] std::uint64_t page_bytes() const { return page_bytes_; }
+  [[nodiscard]] std::uint64_t pages() const { return memory_.size(); }
+  [[nodiscard]] const GpuPointer& gpu() const { return gpu_; }
+
+  // Page order[i] comes to place i; pages that `order` leaves out go back to the driver. Contents
+  // stay with the pages. The address of the arena changes.
+  [[nodiscard]] Result<void> arrange(std::span<const std::uint32_t> order);
+
+ private:
+  PageArena(GpuPointer gpu, std::vector<PhysicalMemory> memory, AddressRange range,
+            std::uint64_t page_bytes)
+      : gpu_(std::move(gpu)),
+        memory_(std::move(memory)),
+        range_(std::move(range)),
+        page_bytes_(page_bytes) {}
+  GpuPointer gpu_;
+  std::vector<PhysicalMemory> memory_;
+  AddressRange range_;
+  std::uint64_t page_bytes_ = 0;
+};
+
+}  // namespace demarc::cuda

@@ -1,0 +1,52 @@
+// `demarc probe memory`: the whole chain on one timed memory, its evidence and its verdict.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "demarc/probe/hash_finding.hpp"
+#include "demarc/probe/slices.hpp"
+
+namespace demarc::probe {
+
+struct ProbeOptions {
+  std::uint64_t seed = 1;
+  HashOptions hash;
+  SliceOptions slices;
+  ConflictOptions conflicts;
+  std::uint64_t pages = 0;     // whose constants are found; 0: all that the memory offers
+  std::uint32_t samples = 24;  // chunks measured of a page
+};
+
+struct ColorCount {
+  std::uint64_t granularity = 0;  // bytes of the blocks memory is given out in
+  std::uint32_t dram = 0;         // colours that keep DRAM reads apart
+  std::uint32_t all = 0;          // colours that keep writes and L2 hits apart too
+};
+
+struct MemoryReport {
+  MemoryFacts facts;
+  bool decided = false;
+  std::vector<std::string> verdict;  // sentences, the most important first
+  gpu::AddressMap map;
+  std::vector<ColorCount> colors;
+  double seconds = 0;  // wall time of the whole probe
+
+  // Evidence: the first three where physical addresses are known, the others where not.
+  std::optional<HashFinding> bank;
+  std::optional<HashFinding> set;
+  std::optional<ModuleFinding> module;
+  std::optional<SliceFinding> slices;
+  std::optional<PageFinding> pages;
+  std::optional<ConflictFinding> conflicts;
+};
+
+// Errors are those of the memory. What cannot be decided is said in the verdict.
+[[nodiscard]] Result<MemoryReport> probe_memory(TimedMemory& memory, const ProbeOptions& options,
+                                                const Progress& progress);
+
+inline constexpr std::string_view report_schema = "demarc.probe.memory/1";
+[[nodiscard]] std::string report_to_json(const MemoryReport& report);
+[[nodiscard]] std::string report_to_text(const MemoryReport& report);
+
+}  // namespace demarc::probe

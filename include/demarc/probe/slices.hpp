@@ -1,0 +1,85 @@
+// The method for cards whose physical addresses are hidden: slices by latency, hash bits constant
+// on every slice, a modulo stage if one explains the rest, and the constant of every page
+// (docs/probe.md).
+#pragma once
+
+#include <optional>
+
+#include "demarc/base/progress.hpp"
+#include "demarc/gpu/address_map.hpp"
+#include "demarc/gpu/slice_model.hpp"
+#include "demarc/probe/hash_finding.hpp"
+#include "demarc/probe/timed_memory.hpp"
+
+namespace demarc::probe {
+
+struct ModuloTest {
+  std::uint32_t shift = 0;  // the number is the page offset >> shift
+  std::uint32_t modulus = 1;
+  double purity = 0;  // share of chunks whose slice follows from module and remainder
+  double chance = 0;  // purity of the best modulus 1
+};
+
+struct SliceFinding {
+  gpu::SliceModel model;
+  ModuloTest modulo;  // the best one tried
+  bool modulo_found = false;
+  bool decided = false;  // at least one mask, clear clusters
+  std::string reason;
+};
+
+struct SliceOptions {
+  std::uint32_t sms = 24;      // measured from
+  std::uint32_t together = 8;  // SMs that measure at the same time
+  std::uint64_t chunk_bytes = 256;
+};
+
+[[nodiscard]] Result<SliceFinding> find_slices(TimedMemory& memory, const SliceOptions& options,
+                                               const Progress& progress);
+
+// The parts of find_slices() that need no memory.
+[[nodiscard]] ModuloTest find_modulo_stage(const gpu::SliceModel& model);
+
+struct PageFinding {
+  std::vector<std::uint32_t> constants;  // of every page, bit i for masks[i]
+  std::uint32_t uncertain = 0;           // pages whose samples agreed less than 9 in 10
+  std::vector<std::uint32_t> pages_per_constant;
+  double seconds = 0;  // wall time
+};
+
+// `pages` pages from the first one, each from `samples` chunks.
+[[nodiscard]] Result<PageFinding> find_page_constants(TimedMemory& memory,
+                                                      const SliceFinding& slices,
+                                                      const SliceOptions& options,
+                                                      std::uint64_t pages, std::uint32_t samples,
+                                                      const Progress& progress);
+
+// One mask taken as a colour of its own: time of a victim over its time alone, next to an aggressor
+// of the other colour and of the same one.
+struct MaskConflict {
+  gpu::MaskIsolation other;
+  gpu::MaskIsolation same;
+  bool isolates_dram = false;  // reads of the other colour are not felt
+  bool isolates = false;       // nor its writes, nor in the L2
+};
+
+struct ConflictFinding {
+  std::vector<MaskConflict> masks;       // every sum of the linear masks, at most 31
+  std::vector<std::uint64_t> isolating;  // low-pivot basis: all its sums isolate
+  std::vector<std::uint64_t> isolating_dram;
+  // modules[i][j]: slowdown of DRAM reads in module i next to reads in module j; for at most 16.
+  std::vector<std::vector<double>> modules;
+};
+
+struct ConflictOptions {
+  std::uint64_t dram_bytes = std::uint64_t{256} << 20U;  // of a stream that misses the L2
+  double most_isolated = 1.2;  // slowdown up to which the other colour counts as not felt
+};
+
+[[nodiscard]] Result<ConflictFinding> measure_conflicts(TimedMemory& memory,
+                                                        const SliceFinding& slices,
+                                                        const PageFinding& pages,
+                                                        const ConflictOptions& options,
+                                                        const Progress& progress);
+
+}  // namespace demarc::probe

@@ -1,0 +1,67 @@
+#include "demarc/probe/probe.hpp"
+
+#include <memory>
+
+#include "demarc/probe/open_memory.hpp"
+#include "verb.hpp"
+
+namespace demarc::cli {
+namespace {
+
+struct ProbeMemoryOptions {
+  std::string device = "cuda:0";
+  std::string output;
+  std::string json_file;
+  double gib = 8;
+  std::uint64_t seed = 1;
+  bool json = false;
+};
+
+Result<void> run_probe_memory(const ProbeMemoryOptions& options) {
+  const auto bytes = static_cast<std::uint64_t>(options.gib * (std::uint64_t{1} << 30U));
+  DEMARC_TRY(probe::OpenedMemory opened, probe::open_memory(options.device, bytes, options.seed));
+  probe::ProbeOptions probe_options;
+  probe_options.seed = options.seed;
+  DEMARC_TRY(const probe::MemoryReport report,
+             probe::probe_memory(*opened.memory, probe_options, terminal_progress()));
+  if (!options.json_file.empty()) {
+    DEMARC_CHECK(emit(options.json_file, probe::report_to_json(report)));
+  }
+  DEMARC_CHECK(
+      emit("", options.json ? probe::report_to_json(report) : probe::report_to_text(report)));
+  if (!report.decided) {
+    return check_failed("{}: the structure of the memory could not be decided", report.facts.name);
+  }
+  if (options.output.empty()) return {};
+  opened.device.address_map = report.map;
+  return gpu::write_device(options.output, opened.device);
+}
+
+const RegisterVerb registered_probe({
+    30,
+    "probe",
+    "find out how a GPU's memory is built: slices, sets, banks, hash functions, colours",
+    "demarc probe memory --device cuda:0 -o mycard.json",
+    [](CLI::App& app) -> std::function<Result<void>()> {
+      auto options = std::make_shared<ProbeMemoryOptions>();
+      app.require_subcommand(1);
+      CLI::App* memory = app.add_subcommand("memory", "slices, modules, hash functions, colours");
+      memory->add_option("--device", options->device, "cuda:N, sim:NAME or planted:NAME")
+          ->capture_default_str();
+      memory->add_option("-o,--output", options->output,
+                         "write the device description, with the address map, to this file");
+      memory->add_option("--report", options->json_file,
+                         "write the JSON report to this file beside the text");
+      memory
+          ->add_option("--memory-gib", options->gib, "device memory to take from a real card, GiB")
+          ->capture_default_str()
+          ->check(CLI::Range(0.25, 4096.0));
+      memory->add_option("--seed", options->seed, "seed of the random choices")
+          ->capture_default_str();
+      memory->add_flag("--json", options->json, "print JSON instead of text");
+      return [options] { return run_probe_memory(*options); };
+    },
+});
+
+}  // namespace
+}  // namespace demarc::cli

@@ -1,0 +1,173 @@
+#include "demarc/cuda/memory_timer.hpp"
+
+#include <algorithm>
+
+#include "demarc/cuda/probe_kernels.hpp"
+#include "demarc/gpu/embedded_ptx.hpp"
+#include "memory_kernels_ptx.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+// The kernels' argument of the same name, field by field.
+struct DeviceStream {
+  std::uint64_t base;
+  DevicePointer chunks;
+  std::uint32_t count;
+  std::uint32_t chunk_shift;
+  std::uint32_t rounds;
+  std::uint32_t writes;
+  std::uint32_t latency;
+  std::uint32_t workers;
+};
+
+constexpr std::uint64_t stream_limit_ns = 3'000'000'000;
+constexpr float chained_loads = 8;
+
+Result<DeviceBuffer> upload_words(const GpuPointer& gpu, std::span<const std::uint32_t> words) {
+  DEMARC_TRY(DeviceBuffer buffer,
+             DeviceBuffer::allocate(gpu, std::max<std::size_t>(words.size(), 1) * 4));
+  if (!words.empty()) DEMARC_CHECK(buffer.upload(words.data(), words.size() * 4));
+  return buffer;
+}
+
+// About 2 GB for a stream and 20000 loads for a chase: a few milliseconds.
+std::uint32_t rounds_of(const TimedStream& stream) {
+  if (stream.latency) return 20000;
+  const std::uint64_t bytes = static_cast<std::uint64_t>(stream.chunks.size())
+                              << stream.chunk_shift;
+  constexpr std::uint64_t wanted = 2'000'000'000;
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted / bytes, 2, 4096));
+}
+
+}  // namespace
+
+Result<MemoryTimer> MemoryTimer::create(GpuPointer gpu) {
+  const auto capability = gpu->compute_capability();
+  const gpu::EmbeddedPtx* image = gpu::find_ptx(embedded::memory_kernels(), "timed_memory",
+                                                capability.major * 10 + capability.minor);
+  if (image == nullptr) {
+    return missing_capability("{}: no memory kernels for compute capability {}.{}", gpu->name(),
+                              capability.major, capability.minor);
+  }
+  DEMARC_TRY(Module module, Module::load(gpu, std::string(image->text), "timed_memory.ptx"));
+  DEMARC_TRY(Function latency, module.function("demarc_hit_latency"));
+  DEMARC_TRY(Function streams, module.function("demarc_streams"));
+  DEMARC_TRY(Stream stream, Stream::create(gpu));
+  return MemoryTimer(std::move(module), std::move(latency), std::move(streams), std::move(stream));
+}
+
+Result<gpu::LatencyMatrix> MemoryTimer::hit_latencies(DevicePointer base,
+                                                      std::span<const std::uint64_t> offsets,
+                                                      std::span<const std::uint32_t> sms,
+                                                      std::uint32_t together,
+                                                      std::uint32_t repeats) const {
+  const GpuPointer& gpu = stream_.gpu();
+  std::vector<std::uint32_t> lines;
+  lines.reserve(offsets.size());
+  for (const auto offset : offsets) lines.push_back(static_cast<std::uint32_t>(offset / 128));
+  const auto count = static_cast<std::uint32_t>(lines.size());
+  together = std::max(together, 1U);
+  DEMARC_TRY(const DeviceBuffer list, upload_words(gpu, lines));
+  DEMARC_TRY(const DeviceBuffer slots, DeviceBuffer::allocate(gpu, 4ULL * gpu->sm_count()));
+  DEMARC_TRY(const DeviceBuffer taken,
+             DeviceBuffer::allocate(gpu, 2ULL * std::max(count, 1U) * together));
+  DEMARC_TRY(const std::uint32_t shared, whole_sm_shared_bytes(latency_));
+  LaunchShape shape = LaunchShape::line(gpu->sm_count(), 32);
+  shape.shared_bytes = shared;
+  gpu::LatencyMatrix matrix;
+  matrix.dimensions = static_cast<std::uint32_t>(sms.size());
+  matrix.values.assign(offsets.size() * sms.size(), 0);
+  for (std::size_t first = 0; first < sms.size(); first += together) {
+    const auto group = sms.subspan(first, std::min<std::size_t>(together, sms.size() - first));
+    std::vector<std::int32_t> slot_of_sm(gpu->sm_count(), -1);
+    for (std::size_t k = 0; k < group.size(); ++k) {
+      slot_of_sm.at(group[k]) = static_cast<std::int32_t>(k);
+    }
+    DEMARC_CHECK(slots.upload(slot_of_sm.data(), slot_of_sm.size() * 4));
+    DEMARC_CHECK(taken.fill(0));
+    DEMARC_CHECK(launch(stream_, latency_, shape, base, list.address(), count, slots.address(),
+                        static_cast<std::uint32_t>(group.size()), repeats, taken.address()));
+    DEMARC_CHECK(stream_.wait());
+    DEMARC_TRY(const auto raw, taken.read<std::uint16_t>(count * group.size()));
+    for (std::size_t k = 0; k < group.size(); ++k) {
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::uint16_t cycles = raw[k * count + i];
+        if (cycles == 0) {
+          return missing_capability(
+              "no block of the latency kernel reached SM {}: is the card shared or partitioned?",
+              group[k]);
+        }
+        matrix.values[i * sms.size() + first + k] = static_cast<float>(cycles) / chained_loads;
+      }
+    }
+  }
+  return matrix;
+}
+
+Result<double> MemoryTimer::stream_seconds(DevicePointer base, const TimedStream& victim,
+                                           const TimedStream& aggressor,
+                                           std::span<const std::uint8_t> roles) const {
+  const GpuPointer& gpu = stream_.gpu();
+  if (victim.chunks.empty()) return invalid_input("a stream without chunks cannot be timed");
+  const std::uint32_t sms = gpu->sm_count();
+  std::vector<std::uint8_t> role(sms, 0);
+  std::vector<std::uint16_t> rank(sms, 0);
+  std::uint32_t workers[3] = {0, 0, 0};
+  for (std::uint32_t sm = 0; sm < sms && sm < roles.size(); ++sm) {
+    if (roles[sm] == 2 && aggressor.chunks.empty()) continue;
+    role[sm] = roles[sm];
+    rank[sm] = static_cast<std::uint16_t>(workers[role[sm]]++);
+  }
+  if (workers[1] == 0) return invalid_input("no SM has the role of the victim");
+  DEMARC_TRY(const DeviceBuffer victim_list, upload_words(gpu, victim.chunks));
+  DEMARC_TRY(const DeviceBuffer aggressor_list, upload_words(gpu, aggressor.chunks));
+  DEMARC_TRY(const DeviceBuffer state, DeviceBuffer::allocate(gpu, 16 + sms * 11ULL + 64));
+  const std::uint64_t times = state.address() + 16;
+  const std::uint64_t ranks = times + sms * 8ULL;
+  const std::uint64_t role_list = ranks + sms * 2ULL;
+  DEMARC_TRY(const std::uint32_t shared, whole_sm_shared_bytes(streams_));
+  LaunchShape shape = LaunchShape::line(sms, 1024);
+  shape.shared_bytes = shared;
+  const std::uint32_t rounds = rounds_of(victim);
+  double seconds = 0;
+  for (const bool warm_up : {true, false}) {
+    DEMARC_CHECK(state.fill(0));
+    DEMARC_CHECK(state.upload(rank.data(), sms * 2ULL, 16 + sms * 8ULL));
+    DEMARC_CHECK(state.upload(role.data(), sms, 16 + sms * 10ULL));
+    DeviceStream first{base,
+                       victim_list.address(),
+                       static_cast<std::uint32_t>(victim.chunks.size()),
+                       victim.chunk_shift,
+                       warm_up ? 1 : rounds,
+                       victim.writes ? 1U : 0U,
+                       victim.latency ? 1U : 0U,
+                       workers[1]};
+    DeviceStream second{base,
+                        aggressor_list.address(),
+                        static_cast<std::uint32_t>(aggressor.chunks.size()),
+                        aggressor.chunk_shift,
+                        0,
+                        aggressor.writes ? 1U : 0U,
+                        0,
+                        workers[2]};
+    DEMARC_CHECK(launch(stream_, streams_, shape, first, second, role_list, ranks, state.address(),
+                        stream_limit_ns, times, state.address() + 8));
+    DEMARC_CHECK(stream_.wait());
+    if (warm_up) continue;
+    DEMARC_TRY(const auto taken, state.read<std::uint64_t>(sms, 16));
+    std::uint64_t slowest = 0;
+    for (std::uint32_t sm = 0; sm < sms; ++sm) {
+      if (role[sm] != 1) continue;
+      if (taken[sm] == 0) {
+        return missing_capability(
+            "the stream kernel did not run on SM {}: is the card shared or partitioned?", sm);
+      }
+      slowest = std::max(slowest, taken[sm]);
+    }
+    seconds = static_cast<double>(slowest) * 1e-9 / rounds;
+  }
+  return seconds;
+}
+
+}  // namespace demarc::cuda

@@ -1,0 +1,52 @@
+#include "demarc/cuda/page_arena.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+Result<AddressRange> map_pages(const GpuPointer& gpu, const std::vector<PhysicalMemory>& memory,
+                               std::uint64_t page_bytes) {
+  const std::uint64_t bytes = page_bytes * memory.size();
+  // Aligned to a page, so that offsets in the arena and in a page agree.
+  DEMARC_TRY(AddressRange range, AddressRange::reserve(gpu, bytes, page_bytes));
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    DEMARC_CHECK(range.map(i * page_bytes, memory[i]));
+  }
+  DEMARC_CHECK(range.allow(0, bytes));
+  return range;
+}
+
+}  // namespace
+
+Result<PageArena> PageArena::create(GpuPointer gpu, std::uint64_t pages) {
+  if (pages == 0) return invalid_input("an arena needs at least one page");
+  DEMARC_TRY(const std::size_t page_bytes, PhysicalMemory::granularity(*gpu));
+  std::vector<PhysicalMemory> memory;
+  memory.reserve(pages);
+  for (std::uint64_t i = 0; i < pages; ++i) {
+    DEMARC_TRY(PhysicalMemory page, PhysicalMemory::create(gpu, page_bytes));
+    memory.push_back(std::move(page));
+  }
+  DEMARC_TRY(AddressRange range, map_pages(gpu, memory, page_bytes));
+  DEMARC_CHECK(gpu->check(gpu->api().cuMemsetD8_v2(range.address(), 0, page_bytes * pages),
+                          "clear an arena"));
+  return PageArena(std::move(gpu), std::move(memory), std::move(range), page_bytes);
+}
+
+Result<void> PageArena::arrange(std::span<const std::uint32_t> order) {
+  std::vector<bool> taken(memory_.size(), false);
+  for (const auto page : order) {
+    if (page >= memory_.size() || taken[page]) {
+      return invalid_input("arranging an arena: page {} is {}", page,
+                           page >= memory_.size() ? "not there" : "named twice");
+    }
+    taken[page] = true;
+  }
+  std::vector<PhysicalMemory> arranged;
+  arranged.reserve(order.size());
+  for (const auto page : order) arranged.push_back(std::move(memory_[page]));
+  memory_ = std::move(arranged);
+  DEMARC_TRY(range_, map_pages(gpu_, memory_, page_bytes_));
+  return {};
+}
+
+}  // namespace demarc::cuda

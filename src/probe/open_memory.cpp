@@ -1,0 +1,31 @@
+#include "demarc/probe/open_memory.hpp"
+
+#include "demarc/cuda/card.hpp"
+#include "demarc/probe/gpu_memory.hpp"
+#include "demarc/probe/planted_memory.hpp"
+
+namespace demarc::probe {
+
+Result<OpenedMemory> open_memory(std::string_view device, std::uint64_t bytes, std::uint64_t seed) {
+  OpenedMemory opened;
+  constexpr std::string_view planted = "planted:";
+  if (device.substr(0, planted.size()) == planted) {
+    const std::string_view name = device.substr(planted.size());
+    DEMARC_TRY(opened.memory, planted_memory(name, seed));
+    DEMARC_TRY(opened.device, gpu::find_device(name == "h100" ? "h100-sxm" : name));
+    return opened;
+  }
+  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(device));
+  if (ref.kind == gpu::DeviceRef::Kind::simulated) {
+    DEMARC_TRY(opened.device, gpu::find_device(ref.name));
+    DEMARC_TRY(PlantedTruth truth, planted_truth(opened.device));
+    opened.memory = std::make_unique<PlantedMemory>(std::move(truth), seed);
+    return opened;
+  }
+  DEMARC_TRY(const auto card, cuda::open_card(ref.index, {}));
+  opened.device = card->device();
+  DEMARC_TRY(opened.memory, GpuMemory::open(card->gpu(), bytes));
+  return opened;
+}
+
+}  // namespace demarc::probe

@@ -1,0 +1,179 @@
+#include "demarc/probe/probe.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+
+namespace demarc::probe {
+namespace {
+
+// A part of the whole progress.
+Progress part_of(const Progress& progress, double from, double to) {
+  if (!progress) return {};
+  return [progress, from, to](double share, std::string_view what) {
+    progress(from + (to - from) * share, what);
+  };
+}
+
+void count_colors(std::span<const std::uint64_t> dram, std::span<const std::uint64_t> all,
+                  MemoryReport& report) {
+  for (std::uint64_t granularity = 1024; granularity <= std::uint64_t{1} << 21U; granularity *= 2) {
+    const auto colors = [&](std::span<const std::uint64_t> masks) {
+      return std::uint32_t{1} << gpu::masks_at_granularity(masks, granularity).size();
+    };
+    report.colors.push_back({granularity, colors(dram), colors(all)});
+    if (report.colors.back().dram == 1 && report.colors.back().all == 1) break;
+  }
+}
+
+std::string color_sentence(const MemoryReport& report) {
+  std::string text = "colours:";
+  for (const auto& entry : report.colors) {
+    if (entry.dram == 1 && entry.all == 1) continue;
+    text += fmt::format(" {} at {} KiB", entry.all, entry.granularity / 1024);
+    if (entry.dram != entry.all) text += fmt::format(" ({} for DRAM reads alone)", entry.dram);
+    text += ",";
+  }
+  if (text.back() == ',') {
+    text.pop_back();
+  } else {
+    text += " none";
+  }
+  return text;
+}
+
+Result<void> probe_physical(TimedMemory& memory, const ProbeOptions& options, Random& random,
+                            const Progress& progress, MemoryReport& report) {
+  DEMARC_TRY(report.bank, find_bank_hash(memory, options.hash, random, part_of(progress, 0, 0.3)));
+  DEMARC_TRY(report.set, find_set_hash(memory, options.hash, random, part_of(progress, 0.3, 0.9)));
+  const HashFinding& bank = *report.bank;
+  const HashFinding& set = *report.set;
+  gpu::AddressMap& map = report.map;
+  map.address_bits = memory.facts().address_bits;
+  map.bank = bank.hash;
+  map.set = set.hash;
+  map.cache_ways = set.ways;
+  report.decided = bank.decided && set.decided;
+  for (const HashFinding* finding : {&bank, &set}) {
+    if (!finding->decided) {
+      report.verdict.push_back(
+          fmt::format("the {} hash could not be decided: {}", finding->what, finding->reason));
+    }
+  }
+  if (!report.decided) return {};
+  map.module.rows = gpu::common_masks(bank.hash.rows, set.hash.rows);
+  map.slices = map.module.count();
+  map.interleave_bytes =
+      map.module.empty() ? 0 : std::uint64_t{1} << std::countr_zero(map.module.rows.front());
+  DEMARC_TRY(report.module, measure_module(memory, bank.hash, set.hash, map.module, random,
+                                           part_of(progress, 0.9, 1)));
+  map.miss_registers = report.module->miss_registers;
+  const bool isolated = report.module->isolated;
+  report.verdict.push_back(fmt::format("{} modules, {} banks, {} sets of {} lines of {} bytes",
+                                       map.module.count(), map.bank.count(), map.set.count(),
+                                       map.cache_ways, memory.facts().line_bytes));
+  report.verdict.push_back(
+      isolated ? "traffic to other modules is not felt: colours made of modules isolate"
+               : "traffic to other modules is felt: colours do not isolate");
+  if (map.miss_registers != 0) {
+    report.verdict.push_back(
+        fmt::format("a module has {} miss-status registers", map.miss_registers));
+  }
+  count_colors(
+      map.module.rows,
+      isolated ? std::span<const std::uint64_t>(map.module.rows) : std::span<const std::uint64_t>(),
+      report);
+  report.verdict.push_back(color_sentence(report));
+  return {};
+}
+
+std::string mask_list(std::span<const std::uint64_t> masks) {
+  std::string text;
+  for (const auto mask : masks) text += fmt::format("{}{:#x}", text.empty() ? "" : ", ", mask);
+  return text.empty() ? "none" : text;
+}
+
+void judge_conflicts(const ConflictFinding& conflicts, MemoryReport& report) {
+  for (const auto& entry : conflicts.masks) report.map.isolation.push_back(entry.other);
+  count_colors(conflicts.isolating_dram, conflicts.isolating, report);
+  if (conflicts.isolating.empty()) {
+    report.verdict.push_back(
+        "no linear mask keeps DRAM reads, writes and L2 hits apart at the same time");
+  } else {
+    report.verdict.push_back(
+        fmt::format("masks that keep reads, writes and L2 hits of two colours apart: {} (and their "
+                    "sums)",
+                    mask_list(conflicts.isolating)));
+  }
+  report.verdict.push_back(fmt::format("masks that keep at least DRAM reads apart: {}",
+                                       mask_list(conflicts.isolating_dram)));
+  report.verdict.push_back(color_sentence(report));
+}
+
+Result<void> probe_hidden(TimedMemory& memory, const ProbeOptions& options,
+                          const Progress& progress, MemoryReport& report) {
+  const MemoryFacts& facts = memory.facts();
+  DEMARC_TRY(report.slices, find_slices(memory, options.slices, part_of(progress, 0, 0.15)));
+  const SliceFinding& slices = *report.slices;
+  gpu::AddressMap& map = report.map;
+  map.page_bytes = facts.page_bytes;
+  map.address_bits = static_cast<std::uint32_t>(std::countr_zero(facts.page_bytes));
+  map.slices = static_cast<std::uint32_t>(slices.model.clusters.sizes.size());
+  map.module.rows = slices.model.masks;
+  if (slices.modulo_found) {
+    gpu::ModuloStage stage;
+    stage.modulus = slices.modulo.modulus;
+    for (auto bit = slices.modulo.shift; bit < map.address_bits; ++bit) {
+      stage.number.rows.push_back(std::uint64_t{1} << bit);
+    }
+    map.stack = stage;
+  }
+  report.verdict.push_back(slices.reason);
+  if (!slices.decided) {
+    report.verdict.push_back("memory colours could not be decided on this memory");
+    return {};
+  }
+  map.interleave_bytes = slices.model.chunk_bytes;
+  report.verdict.push_back(fmt::format(
+      "linear masks: {}: {} modules, constant over {} bytes", mask_list(slices.model.masks),
+      map.module.count(), slices.model.masks.front() & (~slices.model.masks.front() + 1)));
+  report.verdict.push_back(
+      slices.modulo_found
+          ? fmt::format("the rest is the page offset >> {} modulo {}", slices.modulo.shift,
+                        slices.modulo.modulus)
+          : fmt::format("no closed form for what differs inside a module (best: >> {} modulo {} "
+                        "explains {:.0f} %)",
+                        slices.modulo.shift, slices.modulo.modulus, slices.modulo.purity * 100));
+  const std::uint64_t pages =
+      options.pages == 0 ? facts.pages : std::min(options.pages, facts.pages);
+  DEMARC_TRY(report.pages, find_page_constants(memory, slices, options.slices, pages,
+                                               options.samples, part_of(progress, 0.15, 0.4)));
+  report.verdict.push_back(fmt::format("constants of {} pages in {:.1f} s, {} uncertain", pages,
+                                       report.pages->seconds, report.pages->uncertain));
+  DEMARC_TRY(report.conflicts, measure_conflicts(memory, slices, *report.pages, options.conflicts,
+                                                 part_of(progress, 0.4, 1)));
+  judge_conflicts(*report.conflicts, report);
+  report.decided = report.pages->uncertain * 100 <= pages && !report.conflicts->masks.empty();
+  if (!report.decided) report.verdict.push_back("too many page constants are uncertain");
+  return {};
+}
+
+}  // namespace
+
+Result<MemoryReport> probe_memory(TimedMemory& memory, const ProbeOptions& options,
+                                  const Progress& progress) {
+  const auto begin = std::chrono::steady_clock::now();
+  MemoryReport report;
+  report.facts = memory.facts();
+  Random random(options.seed);
+  if (report.facts.physical_addresses) {
+    DEMARC_CHECK(probe_physical(memory, options, random, progress, report));
+  } else {
+    DEMARC_CHECK(probe_hidden(memory, options, progress, report));
+  }
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  report_progress(progress, 1, "done");
+  return report;
+}
+
+}  // namespace demarc::probe
