@@ -7,9 +7,9 @@ namespace {
 
 // As in the probe: eight SMs at a time do not disturb each other.
 constexpr std::uint32_t measured_sms = 24;
-constexpr std::uint32_t together = 8;
-constexpr std::uint32_t repeats = 4;
-constexpr std::uint64_t chunk_bytes = 256;
+constexpr std::uint32_t slice_sms_together = 8;
+constexpr std::uint32_t slice_repeats = 4;
+constexpr std::uint64_t slice_chunk_bytes = 256;
 
 }  // namespace
 
@@ -19,9 +19,10 @@ Result<gpu::SliceModel> measure_slices(const MemoryTimer& timer, const PageArena
   std::vector<std::uint32_t> sms;
   for (std::uint32_t i = 0; i < wanted; ++i) sms.push_back(i * available / wanted);
   std::vector<std::uint64_t> offsets;
-  for (std::uint64_t at = 0; at < arena.page_bytes(); at += chunk_bytes) offsets.push_back(at);
+  for (std::uint64_t at = 0; at < arena.page_bytes(); at += slice_chunk_bytes)
+    offsets.push_back(at);
   DEMARC_TRY(const auto latencies,
-             timer.hit_latencies(arena.address(), offsets, sms, together, repeats));
+             timer.hit_latencies(arena.address(), offsets, sms, slice_sms_together, slice_repeats));
   return gpu::make_slice_model(latencies, arena.page_bytes(), sms);
 }
 
@@ -42,8 +43,8 @@ Result<std::vector<std::uint32_t>> measure_page_constants(const MemoryTimer& tim
         addresses.push_back((first + page) * arena.page_bytes() + offset);
       }
     }
-    DEMARC_TRY(const auto latencies,
-               timer.hit_latencies(arena.address(), addresses, model.sms, together, repeats));
+    DEMARC_TRY(const auto latencies, timer.hit_latencies(arena.address(), addresses, model.sms,
+                                                         slice_sms_together, slice_repeats));
     for (std::uint64_t page = 0; page < count; ++page) {
       const auto found = model.page_constant(offsets, latencies, page * samples);
       constants.push_back(found.constant);

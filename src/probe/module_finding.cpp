@@ -7,7 +7,7 @@ namespace demarc::probe {
 namespace {
 
 constexpr std::size_t most_threads = 40;
-constexpr int repeats = 15;
+constexpr int crowd_repeats = 15;
 
 // Least squares of a line through y[first .. last).
 double line_error(std::span<const float> y) {
@@ -89,12 +89,12 @@ Result<ModuleFinding> measure_module(TimedMemory& memory, const gpu::LinearHash&
     curve.name = wanted.name;
     for (std::size_t n = 0; n <= most_threads; ++n) {
       std::vector<float> times;
-      for (int r = 0; r < repeats; ++r) {
+      for (int r = 0; r < crowd_repeats; ++r) {
         DEMARC_TRY(const float cycles, memory.crowded_read(primary, std::span(others).first(n)));
         times.push_back(cycles);
       }
-      std::nth_element(times.begin(), times.begin() + repeats / 2, times.end());
-      curve.cycles.push_back(times[repeats / 2]);
+      std::nth_element(times.begin(), times.begin() + crowd_repeats / 2, times.end());
+      curve.cycles.push_back(times[crowd_repeats / 2]);
     }
     finding.curves.push_back(std::move(curve));
     report_progress(progress, static_cast<double>(finding.curves.size()) / 5,

@@ -12,7 +12,7 @@ namespace demarc::probe {
 namespace {
 
 // The same for the reference page and for every other one: the least of more repetitions is less.
-constexpr std::uint32_t repeats = 4;
+constexpr std::uint32_t hit_repeats = 4;
 
 // Evenly spread over the numbering, which follows the GPCs, alternating the two SMs of a TPC.
 std::vector<std::uint32_t> spread_sms(std::uint32_t available, std::uint32_t wanted) {
@@ -69,7 +69,7 @@ Result<SliceFinding> find_slices(TimedMemory& memory, const SliceOptions& option
   for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] = i * options.chunk_bytes;
   report_progress(progress, 0, "slices: latencies of one page");
   DEMARC_TRY(const gpu::LatencyMatrix latencies,
-             memory.hit_latencies(offsets, sms, options.together, repeats));
+             memory.hit_latencies(offsets, sms, options.together, hit_repeats));
   report_progress(progress, 0.5, "slices: clustering");
   SliceFinding finding;
   finding.model = gpu::make_slice_model(latencies, facts.page_bytes, sms);
@@ -105,7 +105,7 @@ Result<PageFinding> find_page_constants(TimedMemory& memory, const SliceFinding&
       for (const auto offset : offsets) addresses.push_back(page * facts.page_bytes + offset);
     }
     DEMARC_TRY(const gpu::LatencyMatrix latencies,
-               memory.hit_latencies(addresses, model.sms, options.together, repeats));
+               memory.hit_latencies(addresses, model.sms, options.together, hit_repeats));
     for (std::uint64_t page = 0; page < count; ++page) {
       const auto found = model.page_constant(offsets, latencies, page * samples);
       finding.constants.push_back(found.constant);
