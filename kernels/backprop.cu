@@ -1,5 +1,6 @@
-// One layer of a neural network: the forward pass, a partial sum per block, and the update of its weights.
-// Units are numbered from 1; index 0 is the bias. Weights lie row by row, hidden + 1 a row.
+// One layer of a neural network: the forward pass, a partial sum per block, and the update of its
+// weights. Units are numbered from 1; index 0 is the bias. Weights lie row by row, hidden + 1 a
+// row.
 #include "demarc_kernel.cuh"
 
 constexpr int side = 16;  // a block is side x side threads
@@ -27,8 +28,8 @@ DEMARC_KERNEL layer_forward(const float* input, float* weights, float* partial_s
   if (tx == 0) partial_sums[by * hidden + ty] = products[tx][ty];
 }
 
-DEMARC_KERNEL adjust_weights(const float* delta, int hidden, const float* layer, int inputs, float* weights,
-                             float* old_weights) {
+DEMARC_KERNEL adjust_weights(const float* delta, int hidden, const float* layer, int inputs,
+                             float* weights, float* old_weights) {
   constexpr double momentum = 0.3;
   constexpr double rate = 0.3;
   const int by = blockIdx.y;

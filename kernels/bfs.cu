@@ -1,5 +1,6 @@
-// Breadth-first search by levels. bfs_expand: every node of the frontier gives its unvisited neighbours their cost and
-// marks them; bfs_advance: marked nodes become the next frontier, and `more` is raised.
+// Breadth-first search by levels. bfs_expand: every node of the frontier gives its unvisited
+// neighbours their cost and marks them; bfs_advance: marked nodes become the next frontier, and
+// `more` is raised.
 #include "demarc_kernel.cuh"
 
 struct Node {
@@ -7,8 +8,9 @@ struct Node {
   int count;
 };
 
-DEMARC_KERNEL bfs_expand(const Node* nodes, const int* edges, unsigned char* frontier, unsigned char* updating,
-                         const unsigned char* visited, int* cost, int count) {
+DEMARC_KERNEL bfs_expand(const Node* nodes, const int* edges, unsigned char* frontier,
+                         unsigned char* updating, const unsigned char* visited, int* cost,
+                         int count) {
   const int node = blockIdx.x * blockDim.x + threadIdx.x;
   if (node >= count || frontier[node] == 0) return;
   frontier[node] = 0;
@@ -21,8 +23,8 @@ DEMARC_KERNEL bfs_expand(const Node* nodes, const int* edges, unsigned char* fro
   }
 }
 
-DEMARC_KERNEL bfs_advance(unsigned char* frontier, unsigned char* updating, unsigned char* visited, unsigned char* more,
-                          int count) {
+DEMARC_KERNEL bfs_advance(unsigned char* frontier, unsigned char* updating, unsigned char* visited,
+                          unsigned char* more, int count) {
   const int node = blockIdx.x * blockDim.x + threadIdx.x;
   if (node >= count || updating[node] == 0) return;
   frontier[node] = 1;

@@ -1,4 +1,5 @@
-// Bitonic sorting network, ascending: stretches of 1024 in shared memory, wider merges step by step.
+// Bitonic sorting network, ascending: stretches of 1024 in shared memory, wider merges step by
+// step.
 #include "demarc_kernel.cuh"
 
 constexpr int stretch = 1024;
@@ -28,7 +29,8 @@ DEMARC_KERNEL bitonic_sort_shared(unsigned* keys) {
   unsigned* at = keys + blockIdx.x * stretch + threadIdx.x;
   work[threadIdx.x] = at[0];
   work[threadIdx.x + block_threads] = at[block_threads];
-  for (int size = 2; size < stretch; size *= 2) merge(work, size / 2, (threadIdx.x & (size / 2)) == 0);
+  for (int size = 2; size < stretch; size *= 2)
+    merge(work, size / 2, (threadIdx.x & (size / 2)) == 0);
   merge(work, stretch / 2, (blockIdx.x & 1) == 0);
   __syncthreads();
   at[0] = work[threadIdx.x];

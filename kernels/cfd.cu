@@ -1,6 +1,7 @@
-// Flux over the faces of an unstructured mesh (compressible Euler equations, finite volumes): every element has four
-// neighbours; -1 is a solid wall, -2 the undisturbed flow. State: five variables, each an array over the elements
-// (density, three momenta, energy). Normals: [component][face][element].
+// Flux over the faces of an unstructured mesh (compressible Euler equations, finite volumes): every
+// element has four neighbours; -1 is a solid wall, -2 the undisturbed flow. State: five variables,
+// each an array over the elements (density, three momenta, energy). Normals:
+// [component][face][element].
 #include "demarc_kernel.cuh"
 
 constexpr float gamma_air = 1.4f;
@@ -17,8 +18,8 @@ struct Flow {
 };
 
 static __device__ __forceinline__ State load_state(const float* state, int element, int elements) {
-  return {state[element], state[element + elements], state[element + 2 * elements], state[element + 3 * elements],
-          state[element + 4 * elements]};
+  return {state[element], state[element + elements], state[element + 2 * elements],
+          state[element + 3 * elements], state[element + 4 * elements]};
 }
 
 static __device__ __forceinline__ Flow flow_of(const State& s) {
@@ -34,14 +35,16 @@ static __device__ __forceinline__ Flow flow_of(const State& s) {
 }
 
 // Adds the mean of the two fluxes through a face, and the damping of their difference.
-static __device__ __forceinline__ void add_face(float* flux, const State& a, const Flow& fa, const State& b,
-                                                const Flow& fb, float nx, float ny, float nz) {
+static __device__ __forceinline__ void add_face(float* flux, const State& a, const Flow& fa,
+                                                const State& b, const Flow& fb, float nx, float ny,
+                                                float nz) {
   const float length = sqrtf(nx * nx + ny * ny + nz * nz);
   const float damping = -0.5f * viscosity * length * (fa.speed + fb.speed + fa.sound + fb.sound);
   const float through_a = nx * fa.vx + ny * fa.vy + nz * fa.vz;
   const float through_b = nx * fb.vx + ny * fb.vy + nz * fb.vz;
   const float pressure = fa.pressure + fb.pressure;
-  flux[0] += damping * (a.density - b.density) + 0.5f * (a.density * through_a + b.density * through_b);
+  flux[0] +=
+      damping * (a.density - b.density) + 0.5f * (a.density * through_a + b.density * through_b);
   flux[1] += damping * (a.mx - b.mx) + 0.5f * (a.mx * through_a + b.mx * through_b + nx * pressure);
   flux[2] += damping * (a.my - b.my) + 0.5f * (a.my * through_a + b.my * through_b + ny * pressure);
   flux[3] += damping * (a.mz - b.mz) + 0.5f * (a.mz * through_a + b.mz * through_b + nz * pressure);
@@ -50,7 +53,8 @@ static __device__ __forceinline__ void add_face(float* flux, const State& a, con
 }
 
 DEMARC_KERNEL cfd_flux(const float* __restrict__ state, const int* __restrict__ neighbours,
-                       const float* __restrict__ normals, float* __restrict__ fluxes, int elements) {
+                       const float* __restrict__ normals, float* __restrict__ fluxes,
+                       int elements) {
   const int element = blockIdx.x * blockDim.x + threadIdx.x;
   if (element >= elements) return;
   const State here = load_state(state, element, elements);

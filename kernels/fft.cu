@@ -1,5 +1,5 @@
-// Complex 512-point transforms in place, one a block of 64 threads: three radix-8 stages with two exchanges through
-// shared memory (Stockham's order: the result comes out in natural order).
+// Complex 512-point transforms in place, one a block of 64 threads: three radix-8 stages with two
+// exchanges through shared memory (Stockham's order: the result comes out in natural order).
 #include "demarc_kernel.cuh"
 
 constexpr int points = 512;
@@ -14,7 +14,9 @@ static __device__ __forceinline__ void butterfly(float2& a, float2& b) {
   a = make_float2(old.x + b.x, old.y + b.y);
   b = make_float2(old.x - b.x, old.y - b.y);
 }
-static __device__ __forceinline__ float2 times_minus_i(float2 a) { return make_float2(a.y, -a.x); }
+static __device__ __forceinline__ float2 times_minus_i(float2 a) {
+  return make_float2(a.y, -a.x);
+}
 
 static __device__ __forceinline__ void transform4(float2& a, float2& b, float2& c, float2& d) {
   butterfly(a, c);
@@ -35,7 +37,9 @@ static __device__ __forceinline__ void transform8(float2* v) {
   transform4(v[4], v[5], v[6], v[7]);
 }
 
-static __device__ __forceinline__ int reversed(int i) { return ((i & 1) << 2) | (i & 2) | ((i >> 2) & 1); }
+static __device__ __forceinline__ int reversed(int i) {
+  return ((i & 1) << 2) | (i & 2) | ((i >> 2) & 1);
+}
 
 // Multiplies v[r] by the r-th power of exp(-2 pi i * within / (8 * group)).
 static __device__ __forceinline__ void twiddle(float2* v, int within, int group) {

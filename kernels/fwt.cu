@@ -1,5 +1,5 @@
-// Fast Walsh transform (Hadamard order), in place: radix-4 passes over global memory down to stretches of 2048, which
-// are finished in shared memory.
+// Fast Walsh transform (Hadamard order), in place: radix-4 passes over global memory down to
+// stretches of 2048, which are finished in shared memory.
 #include "demarc_kernel.cuh"
 
 constexpr int stretch = 2048;

@@ -1,4 +1,5 @@
-// Gaussian elimination without pivoting, column t: the multipliers of the rows below, then their update.
+// Gaussian elimination without pivoting, column t: the multipliers of the rows below, then their
+// update.
 #include "demarc_kernel.cuh"
 
 DEMARC_KERNEL gaussian_multipliers(float* multipliers, const float* a, int n, int t) {

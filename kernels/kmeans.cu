@@ -1,5 +1,6 @@
-// k-means in two kernels. invert_mapping turns the points from feature-minor to feature-major; kmeans_assign gives every
-// point the nearest centre (squared Euclidean distance; the lowest index among equals).
+// k-means in two kernels. invert_mapping turns the points from feature-minor to feature-major;
+// kmeans_assign gives every point the nearest centre (squared Euclidean distance; the lowest index
+// among equals).
 #include "demarc_kernel.cuh"
 
 DEMARC_KERNEL invert_mapping(const float* in, float* out, int points, int features) {
@@ -9,8 +10,8 @@ DEMARC_KERNEL invert_mapping(const float* in, float* out, int points, int featur
   }
 }
 
-DEMARC_KERNEL kmeans_assign(const float* feature_major, const float* centres, int* membership, int points, int clusters,
-                            int features) {
+DEMARC_KERNEL kmeans_assign(const float* feature_major, const float* centres, int* membership,
+                            int points, int clusters, int features) {
   const int point = blockIdx.x * blockDim.x + threadIdx.x;
   if (point >= points) return;
   int nearest = 0;

@@ -1,14 +1,14 @@
-// Tracking of cells by diffusion: one block a cell. A matrix of at most 41 x 81 words is copied to shared memory and
-// relaxed there until the mean change is small enough; each step moves an element towards its eight neighbours and
-// back towards the image gradient I.
+// Tracking of cells by diffusion: one block a cell. A matrix of at most 41 x 81 words is copied to
+// shared memory and relaxed there until the mean change is small enough; each step moves an element
+// towards its eight neighbours and back towards the image gradient I.
 #include "demarc_kernel.cuh"
 
 constexpr int threads = 320;
 constexpr int most_rows = 41;
 constexpr int most_columns = 81;
 
-DEMARC_KERNEL imgvf(float** matrices, float** images, const int* rows_of, const int* columns_of, float weight,
-                    float rate, int most_steps, float cutoff) {
+DEMARC_KERNEL imgvf(float** matrices, float** images, const int* rows_of, const int* columns_of,
+                    float weight, float rate, int most_steps, float cutoff) {
   __shared__ float current[most_rows * most_columns];
   __shared__ float changes[threads];
   __shared__ int done;
@@ -42,15 +42,16 @@ DEMARC_KERNEL imgvf(float** matrices, float** images, const int* rows_of, const 
         const int left = column == 0 ? 0 : 1;
         const int right = column == columns - 1 ? 0 : 1;
         const float old = current[at];
-        const float pull = (current[at - up - left] - old) + (current[at - up] - old) + (current[at - up + right] - old) +
-                           (current[at - left] - old) + (current[at + right] - old) +
-                           (current[at + down - left] - old) + (current[at + down] - old) +
-                           (current[at + down + right] - old);
+        const float pull = (current[at - up - left] - old) + (current[at - up] - old) +
+                           (current[at - up + right] - old) + (current[at - left] - old) +
+                           (current[at + right] - old) + (current[at + down - left] - old) +
+                           (current[at + down] - old) + (current[at + down + right] - old);
         const float gradient = image[at];
         updated = old + weight * pull - rate * gradient * (old - gradient);
         change += fabsf(updated - old);
       }
-      // The pass's elements change together; those of later passes still see them old or new by their position.
+      // The pass's elements change together; those of later passes still see them old or new by
+      // their position.
       __syncthreads();
       if (row < rows) current[at] = updated;
       __syncthreads();

@@ -1,10 +1,11 @@
-// C = A B for square row-major matrices: one element a thread from global memory, through shared-memory tiles, and on
-// tensor cores (f16 inputs, f32 sums).
+// C = A B for square row-major matrices: one element a thread from global memory, through
+// shared-memory tiles, and on tensor cores (f16 inputs, f32 sums).
 #include "demarc_kernel.cuh"
 
 constexpr int tile = 16;
 
-DEMARC_KERNEL matmul_naive(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, int n) {
+DEMARC_KERNEL matmul_naive(const float* __restrict__ a, const float* __restrict__ b,
+                           float* __restrict__ c, int n) {
   const int column = blockIdx.x * blockDim.x + threadIdx.x;
   const int row = blockIdx.y * blockDim.y + threadIdx.y;
   if (row >= n || column >= n) return;
@@ -14,7 +15,8 @@ DEMARC_KERNEL matmul_naive(const float* __restrict__ a, const float* __restrict_
 }
 
 // n must be a multiple of 16.
-DEMARC_KERNEL matmul_tiled(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, int n) {
+DEMARC_KERNEL matmul_tiled(const float* __restrict__ a, const float* __restrict__ b,
+                           float* __restrict__ c, int n) {
   __shared__ float tile_a[tile][tile];
   __shared__ float tile_b[tile][tile];
   const int tx = threadIdx.x;
@@ -33,8 +35,8 @@ DEMARC_KERNEL matmul_tiled(const float* __restrict__ a, const float* __restrict_
   c[row * n + column] = sum;
 }
 
-// One warp makes a 16 x 8 piece of C with mma.m16n8k8; n must be a multiple of 16. `a` and `b` hold f16 bit patterns.
-// Fragments as the PTX manual lays them out: lane = 4 * group + member.
+// One warp makes a 16 x 8 piece of C with mma.m16n8k8; n must be a multiple of 16. `a` and `b` hold
+// f16 bit patterns. Fragments as the PTX manual lays them out: lane = 4 * group + member.
 DEMARC_KERNEL matmul_mma(const unsigned short* __restrict__ a, const unsigned short* __restrict__ b,
                          float* __restrict__ c, int n) {
   const int lane = threadIdx.x;
@@ -51,7 +53,8 @@ DEMARC_KERNEL matmul_mma(const unsigned short* __restrict__ a, const unsigned sh
     const unsigned high = b[(k + 2 * member + 1) * n + column + group];
     const unsigned b0 = low | (high << 16);
     asm volatile(
-        "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+        "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, "
+        "%1, %2, %3};"
         : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
         : "r"(a0), "r"(a1), "r"(b0));
   }

@@ -1,8 +1,8 @@
 // Max pooling of images: the largest value of every window, and where in its plane it stood.
 #include "demarc_kernel.cuh"
 
-DEMARC_KERNEL maxpool(const float* bottom, float* top, int* mask, int outputs, int height, int width, int pooled_height,
-                      int pooled_width, int window, int stride) {
+DEMARC_KERNEL maxpool(const float* bottom, float* top, int* mask, int outputs, int height,
+                      int width, int pooled_height, int pooled_width, int window, int stride) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= outputs) return;
   const int pooled_x = i % pooled_width;

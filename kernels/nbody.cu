@@ -4,7 +4,8 @@
 constexpr int block_threads = 128;
 constexpr float softening = 0.01f;  // added to squared distances
 
-DEMARC_KERNEL nbody(const float4* __restrict__ bodies, float4* __restrict__ accelerations, int count) {
+DEMARC_KERNEL nbody(const float4* __restrict__ bodies, float4* __restrict__ accelerations,
+                    int count) {
   __shared__ float4 tile[block_threads];
   const int i = blockIdx.x * block_threads + threadIdx.x;
   const float4 me = bodies[i];

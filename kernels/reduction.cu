@@ -1,10 +1,11 @@
-// Sum of an array: every block adds its stretch (a grid-stride loop, shuffles, one word of shared memory a warp) and
-// writes one partial sum. A second launch with one block adds the partial sums.
+// Sum of an array: every block adds its stretch (a grid-stride loop, shuffles, one word of shared
+// memory a warp) and writes one partial sum. A second launch with one block adds the partial sums.
 #include "demarc_kernel.cuh"
 
 static __device__ __forceinline__ float warp_sum(float value) {
 #pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2) value += __shfl_down_sync(0xffffffffu, value, distance);
+  for (int distance = 16; distance > 0; distance /= 2)
+    value += __shfl_down_sync(0xffffffffu, value, distance);
   return value;
 }
 

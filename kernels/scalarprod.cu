@@ -3,8 +3,8 @@
 
 constexpr int block_threads = 256;
 
-DEMARC_KERNEL scalar_product(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ products,
-                             int elements) {
+DEMARC_KERNEL scalar_product(const float* __restrict__ a, const float* __restrict__ b,
+                             float* __restrict__ products, int elements) {
   __shared__ float sums[block_threads];
   const int thread = threadIdx.x;
   const float* x = a + static_cast<long long>(blockIdx.x) * elements;

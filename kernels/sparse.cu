@@ -1,8 +1,10 @@
-// y = A x for a sparse matrix by rows (CSR): one row a thread, and one row a block of 64 threads (a PageRank step).
+// y = A x for a sparse matrix by rows (CSR): one row a thread, and one row a block of 64 threads (a
+// PageRank step).
 #include "demarc_kernel.cuh"
 
 DEMARC_KERNEL spmv_csr(const unsigned* __restrict__ offsets, const unsigned* __restrict__ columns,
-                       const float* __restrict__ values, const float* __restrict__ x, float* __restrict__ y, int rows) {
+                       const float* __restrict__ values, const float* __restrict__ x,
+                       float* __restrict__ y, int rows) {
   const int row = blockIdx.x * blockDim.x + threadIdx.x;
   if (row >= rows) return;
   float sum = 0.0f;
@@ -10,8 +12,8 @@ DEMARC_KERNEL spmv_csr(const unsigned* __restrict__ offsets, const unsigned* __r
   y[row] = sum;
 }
 
-DEMARC_KERNEL pagerank_step(const unsigned* offsets, const unsigned* columns, const float* values, const float* x,
-                            float* y) {
+DEMARC_KERNEL pagerank_step(const unsigned* offsets, const unsigned* columns, const float* values,
+                            const float* x, float* y) {
   __shared__ float sums[64];
   const int row = blockIdx.x;
   const int thread = threadIdx.x;

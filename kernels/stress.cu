@@ -1,4 +1,5 @@
-// Aggressors that load one resource each. Outputs are exact, so that disturbance never hides an error.
+// Aggressors that load one resource each. Outputs are exact, so that disturbance never hides an
+// error.
 #include "demarc_kernel.cuh"
 
 // Loads past L1, so that a buffer of the right size is served by L2 or by DRAM.
@@ -14,7 +15,8 @@ static __device__ __forceinline__ void store_past_l1(uint4* address, unsigned va
   asm volatile("st.global.cg.v4.u32 [%0], {%1, %1, %1, %1};" ::"l"(address), "r"(value) : "memory");
 }
 
-// Each thread reads every threads-th 16-byte word, `rounds` times over the buffer, and writes the sum.
+// Each thread reads every threads-th 16-byte word, `rounds` times over the buffer, and writes the
+// sum.
 DEMARC_KERNEL stress_read(const uint4* buffer, unsigned* sums, unsigned words, unsigned rounds) {
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
   const unsigned threads = gridDim.x * blockDim.x;
@@ -38,7 +40,8 @@ DEMARC_KERNEL stress_write(uint4* buffer, unsigned words, unsigned rounds) {
 }
 
 // One dependent load after the other: chain c starts at word c*stride and follows `steps` links.
-DEMARC_KERNEL stress_chase(const unsigned* links, unsigned* ends, unsigned chains, unsigned stride, unsigned steps) {
+DEMARC_KERNEL stress_chase(const unsigned* links, unsigned* ends, unsigned chains, unsigned stride,
+                           unsigned steps) {
   const unsigned chain = blockIdx.x * blockDim.x + threadIdx.x;
   if (chain >= chains) return;
   unsigned at = chain * stride;

@@ -1,7 +1,9 @@
-// Matrix transposition through shared memory: 32 x 32 tiles of words, and 64 x 64 tiles with 4 x 4 words a thread.
+// Matrix transposition through shared memory: 32 x 32 tiles of words, and 64 x 64 tiles with 4 x 4
+// words a thread.
 #include "demarc_kernel.cuh"
 
-DEMARC_KERNEL transpose_tiled(const unsigned* __restrict__ in, unsigned* __restrict__ out, int width, int height) {
+DEMARC_KERNEL transpose_tiled(const unsigned* __restrict__ in, unsigned* __restrict__ out,
+                              int width, int height) {
   __shared__ unsigned tile[32][33];  // the odd pitch keeps columns off one bank
   const int x = blockIdx.x * 32 + threadIdx.x;
   const int y = blockIdx.y * 32 + threadIdx.y;
@@ -12,12 +14,13 @@ DEMARC_KERNEL transpose_tiled(const unsigned* __restrict__ in, unsigned* __restr
   const int row = blockIdx.x * 32 + threadIdx.y;
   const int column = blockIdx.y * 32 + threadIdx.x;
   for (int i = 0; i < 32; i += 8) {
-    if (column < height && row + i < width) out[(row + i) * height + column] = tile[threadIdx.x][threadIdx.y + i];
+    if (column < height && row + i < width)
+      out[(row + i) * height + column] = tile[threadIdx.x][threadIdx.y + i];
   }
 }
 
-// Blocks of a column of the grid take their tiles along a diagonal, so that they do not write to one stretch of memory.
-// `width` is a multiple of 64.
+// Blocks of a column of the grid take their tiles along a diagonal, so that they do not write to
+// one stretch of memory. `width` is a multiple of 64.
 DEMARC_KERNEL transpose_4x4(const uint4* __restrict__ in, uint4* __restrict__ out, int width) {
   __shared__ unsigned tile[64][64];
   const int blocks = width / 64;
@@ -36,7 +39,7 @@ DEMARC_KERNEL transpose_4x4(const uint4* __restrict__ in, uint4* __restrict__ ou
   __syncthreads();
   for (int i = 0; i < 4; ++i) {
     const int row = ty * 4 + i;
-    out[(column_of_tiles * 64 + row) * quads + row_of_tiles * 16 + tx] =
-        make_uint4(tile[tx * 4][row], tile[tx * 4 + 1][row], tile[tx * 4 + 2][row], tile[tx * 4 + 3][row]);
+    out[(column_of_tiles * 64 + row) * quads + row_of_tiles * 16 + tx] = make_uint4(
+        tile[tx * 4][row], tile[tx * 4 + 1][row], tile[tx * 4 + 2][row], tile[tx * 4 + 3][row]);
   }
 }

@@ -54,8 +54,7 @@ __device__ inline bool take_block(const Launch& launch, uint3& block) {
   if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) drawn = atomicAdd(launch.next, 1u);
   __syncthreads();
   const unsigned number = drawn;
-  const unsigned long long count =
-      1ull * launch.blocks.x * launch.blocks.y * launch.blocks.z;
+  const unsigned long long count = 1ull * launch.blocks.x * launch.blocks.y * launch.blocks.z;
   if (number >= count) return false;
   block.x = number % launch.blocks.x;
   block.y = number / launch.blocks.x % launch.blocks.y;
@@ -145,7 +144,7 @@ inline cudaError_t fgpu_init(int index, int parts) {
 // The body becomes a function of its own, so that `return` in it ends one block's turn and not the
 // kernel; a semicolon follows its closing brace.
 #define FGPU_FOR_EACH_BLOCK(block_name) \
-  demarc::fgpu::Turns{fgpu_launch} * [&](const uint3 block_name)
+  demarc::fgpu::Turns{fgpu_launch}* [&](const uint3 block_name)
 #define FGPU_GRID_DIM (fgpu_launch.blocks)
 #define FGPU_LAUNCH_KERNEL(name, blocks, threads, ...) \
   demarc::fgpu::launch(name, dim3(blocks), dim3(threads), 0, nullptr, __VA_ARGS__)

@@ -2,12 +2,13 @@
 // only. For nvcc and for host compilers; needs no other header.
 //
 //   __global__ void scale(demarc::colored_span<float, 1> x, float a) {
-//     for (unsigned i = threadIdx.x + blockIdx.x * blockDim.x; i < x.size(); i += gridDim.x * blockDim.x)
+//     for (unsigned i = threadIdx.x + blockIdx.x * blockDim.x; i < x.size(); i += gridDim.x *
+//     blockDim.x)
 //       x[i] *= a;
 //   }
 //
-// An element access costs about five integer instructions a mask. Elements must not be wider than 16
-// bytes; x.vector(i) reads and writes 16 aligned bytes at a time.
+// An element access costs about five integer instructions a mask. Elements must not be wider than
+// 16 bytes; x.vector(i) reads and writes 16 aligned bytes at a time.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -18,8 +19,8 @@
 
 namespace demarc {
 
-// Where byte `linear` of the colours lies: after zeros are inserted at the pivots, each pivot bit is
-// chosen so that the parity under its mask is that of the colour. Masks lie below bit 32; each
+// Where byte `linear` of the colours lies: after zeros are inserted at the pivots, each pivot bit
+// is chosen so that the parity under its mask is that of the colour. Masks lie below bit 32; each
 // pivot, the lowest bit of its mask, occurs in no other mask (gpu::Coloring).
 template <unsigned Masks>
 struct colored_layout {

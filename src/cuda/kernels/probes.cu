@@ -38,14 +38,14 @@ extern "C" __global__ void demarc_where(unsigned* counts, unsigned* sm_of_block,
   spin(cycles);
 }
 
-// Latency of an L2 hit from SM `target` to each of `lines` lines, `stride` bytes apart: the least of
-// `repeats` walks of 8 dependent loads, in cycles for all 8. The first 8 bytes of each line hold the
-// line's own address. Blocks elsewhere leave; the first block on the target takes the work. `zero` is
-// 0, which the compiler does not know: the first address depends on the first reading of the clock
-// through it, and the second reading waits for a branch on the last value loaded.
-extern "C" __global__ void demarc_latency(unsigned long long base, unsigned long long stride, unsigned lines,
-                                          unsigned repeats, unsigned target, unsigned zero, unsigned* taken,
-                                          unsigned* cycles) {
+// Latency of an L2 hit from SM `target` to each of `lines` lines, `stride` bytes apart: the least
+// of `repeats` walks of 8 dependent loads, in cycles for all 8. The first 8 bytes of each line hold
+// the line's own address. Blocks elsewhere leave; the first block on the target takes the work.
+// `zero` is 0, which the compiler does not know: the first address depends on the first reading of
+// the clock through it, and the second reading waits for a branch on the last value loaded.
+extern "C" __global__ void demarc_latency(unsigned long long base, unsigned long long stride,
+                                          unsigned lines, unsigned repeats, unsigned target,
+                                          unsigned zero, unsigned* taken, unsigned* cycles) {
   if (threadIdx.x != 0 || smid() != target || atomicAdd(taken, 1U) != 0) return;
   for (unsigned line = 0; line < lines; ++line) {
     const unsigned long long start = base + line * stride;
@@ -72,12 +72,13 @@ extern "C" __global__ void demarc_latency(unsigned long long base, unsigned long
 extern "C" __global__ void demarc_self_lines(unsigned long long base, unsigned long long stride,
                                              unsigned lines) {
   const unsigned line = blockIdx.x * blockDim.x + threadIdx.x;
-  if (line < lines) *reinterpret_cast<unsigned long long*>(base + line * stride) = base + line * stride;
+  if (line < lines)
+    *reinterpret_cast<unsigned long long*>(base + line * stride) = base + line * stride;
 }
 
 // A persistent, SM-affine kernel: blocks whose SM is not in `allowed` (bit %smid % 64 of word
-// %smid / 64) leave; the others take block numbers below `blocks` from `next` and record their SM in
-// `sm_of_block`.
+// %smid / 64) leave; the others take block numbers below `blocks` from `next` and record their SM
+// in `sm_of_block`.
 extern "C" __global__ void demarc_affine(const unsigned long long* allowed, unsigned* next,
                                          unsigned blocks, unsigned* sm_of_block,
                                          unsigned long long cycles) {

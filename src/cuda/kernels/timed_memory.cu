@@ -1,6 +1,7 @@
-// Device code of the memory probe and of the audit of coloured memory: latencies seen by one SM, and
-// streams that disturb each other. Launched with one block an SM (a block asks for the whole shared
-// memory); a block finds out where it runs and takes the role of its SM. See memory_timer.hpp.
+// Device code of the memory probe and of the audit of coloured memory: latencies seen by one SM,
+// and streams that disturb each other. Launched with one block an SM (a block asks for the whole
+// shared memory); a block finds out where it runs and takes the role of its SM. See
+// memory_timer.hpp.
 #include "demarc_kernel.cuh"
 
 namespace {
@@ -55,12 +56,13 @@ __device__ __forceinline__ u32 load_list(const u32* list, u64 index) {
 
 }  // namespace
 
-// Latency of an L2 hit, in cycles of 8 dependent loads, the least of `repeats`. The memory must hold
-// zeros. latencies[slot * count + i] for offsets[i] (in units of 128 bytes), seen from the SM whose
-// slot_of_sm is `slot`; SMs with slot -1 stay idle. The `slots` measure at the same time, each at
-// another part of the list, so that two rarely meet in one slice.
-extern "C" __global__ void demarc_hit_latency(u64 base, const u32* offsets, u32 count, const int* slot_of_sm,
-                                              u32 slots, u32 repeats, unsigned short* latencies) {
+// Latency of an L2 hit, in cycles of 8 dependent loads, the least of `repeats`. The memory must
+// hold zeros. latencies[slot * count + i] for offsets[i] (in units of 128 bytes), seen from the SM
+// whose slot_of_sm is `slot`; SMs with slot -1 stay idle. The `slots` measure at the same time,
+// each at another part of the list, so that two rarely meet in one slice.
+extern "C" __global__ void demarc_hit_latency(u64 base, const u32* offsets, u32 count,
+                                              const int* slot_of_sm, u32 slots, u32 repeats,
+                                              unsigned short* latencies) {
   const int slot = slot_of_sm[own_sm()];
   if (slot < 0 || threadIdx.x != 0) return;
   unsigned short* out = latencies + static_cast<u64>(slot) * count;
@@ -91,8 +93,8 @@ extern "C" __global__ void demarc_hit_latency(u64 base, const u32* offsets, u32 
   }
 }
 
-// Goes `rounds` times (0: until every victim is done) over `count` chunks of 1 << chunk_shift bytes,
-// at least 512; chunk i lies at base + (chunks[i] << chunk_shift).
+// Goes `rounds` times (0: until every victim is done) over `count` chunks of 1 << chunk_shift
+// bytes, at least 512; chunk i lies at base + (chunks[i] << chunk_shift).
 struct DemarcStream {
   u64 base;
   const u32* chunks;
@@ -107,9 +109,10 @@ struct DemarcStream {
 // roles[%smid]: 0 idle, 1 victim, 2 aggressor; ranks[%smid]: position among those of the role.
 // counters[0]: blocks that have started, counters[1]: victims that are done; both 0 at launch.
 // nanoseconds_of[%smid]: what a victim took. Gives up after `limit_ns`: 0 stays there then.
-extern "C" __global__ void demarc_streams(DemarcStream victim, DemarcStream aggressor, const unsigned char* roles,
-                                          const unsigned short* ranks, u32* counters, u64 limit_ns,
-                                          u64* nanoseconds_of, u32* sink) {
+extern "C" __global__ void demarc_streams(DemarcStream victim, DemarcStream aggressor,
+                                          const unsigned char* roles, const unsigned short* ranks,
+                                          u32* counters, u64 limit_ns, u64* nanoseconds_of,
+                                          u32* sink) {
   __shared__ u32 late;
   const u32 sm = own_sm();
   const u32 role = roles[sm];
@@ -154,7 +157,8 @@ extern "C" __global__ void demarc_streams(DemarcStream victim, DemarcStream aggr
     for (u32 round = 0; stream.rounds == 0 || round < stream.rounds; ++round) {
       bool stop = false;
       u32 batch = 0;
-      for (u64 at = static_cast<u64>(rank) * blockDim.x + threadIdx.x; at < vectors; at += 4 * step) {
+      for (u64 at = static_cast<u64>(rank) * blockDim.x + threadIdx.x; at < vectors;
+           at += 4 * step) {
         u64 address[4];
 #pragma unroll
         for (int u = 0; u < 4; ++u) {
@@ -179,7 +183,9 @@ extern "C" __global__ void demarc_streams(DemarcStream victim, DemarcStream aggr
           break;
         }
       }
-      if (stop || (stream.rounds == 0 && (watched[1] >= victim.workers || nanoseconds() - begin > limit_ns))) break;
+      if (stop || (stream.rounds == 0 &&
+                   (watched[1] >= victim.workers || nanoseconds() - begin > limit_ns)))
+        break;
     }
   }
   if (sum == 0x12345678U) *sink = sum;

@@ -16,7 +16,8 @@ void System::access_line(std::uint32_t slot, std::uint32_t line, Cycles when) {
   Cu& cu = cus_[waves_[accesses_[slot].wave].cu];
   const std::uint32_t page = line >> page_shift_;
   const std::uint32_t owner = page_owner_[page];
-  const std::uint32_t physical = (page_frame_[page] << page_shift_) | (line & ((1U << page_shift_) - 1));
+  const std::uint32_t physical =
+      (page_frame_[page] << page_shift_) | (line & ((1U << page_shift_) - 1));
   const bool local = owner == cu.gpu;
   const bool cached = local || settings_.remote_in_l1 != 0;
   if (!store && cached) {
@@ -34,8 +35,7 @@ void System::access_line(std::uint32_t slot, std::uint32_t line, Cycles when) {
   ++remote_lines_;
   const std::uint32_t bytes = store ? request_bytes + line_bytes : request_bytes;
   send({store ? MessageKind::write_line : MessageKind::read_line, cu.gpu, owner, 0,
-        network_.flits(bytes), slot,
-        physical},
+        network_.flits(bytes), slot, physical},
        when + 1);
 }
 

@@ -188,7 +188,8 @@ class System {
 
   std::uint32_t page_shift_;               // line number -> page number
   std::vector<std::uint32_t> page_owner_;  // GPU, or in_cpu_memory
-  std::vector<std::uint32_t> page_frame_;  // in its owner's memory: frames are given out in order of first touch
+  std::vector<std::uint32_t>
+      page_frame_;  // in its owner's memory: frames are given out in order of first touch
   std::vector<std::uint32_t> frames_used_;  // per GPU
   std::vector<std::uint8_t> page_moving_;
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> waiting_for_move_;  // page -> GPUs

@@ -15,7 +15,8 @@ template __global__ void draw(curandStateXORWOW*, float*, double*, unsigned*);
 template __global__ void draw(curandStatePhilox4_32_10*, float*, double*, unsigned*);
 template __global__ void draw(curandStateMRG32k3a*, float*, double*, unsigned*);
 
-__global__ void sobol(curandStateSobol64* states, curandDirectionVectors64_t* vectors, double* out) {
+__global__ void sobol(curandStateSobol64* states, curandDirectionVectors64_t* vectors,
+                      double* out) {
   curandStateSobol64 state;
   curand_init(vectors[threadIdx.x], threadIdx.x, &state);
   out[threadIdx.x] = curand_log_normal_double(&state, 0.5, 1.5);

@@ -1,12 +1,12 @@
 // What compilers make of the language: calls of every kind, switches, initialised data, inline PTX,
 // textures, half precision, tensor cores, cooperative groups, launches from the device's side.
-#include <cassert>
 #include <cooperative_groups.h>
-#include <cstdio>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 #include <mma.h>
+#include <cassert>
+#include <cstdio>
 
 namespace cg = cooperative_groups;
 
@@ -69,16 +69,35 @@ __global__ void calls(float* out, int which, Record by_value) {
 __global__ void choices(int* data, int n) {
   for (int i = threadIdx.x; i < n; i += blockDim.x) {
     switch (data[i]) {
-      case 0: data[i] = 7; break;
-      case 1: data[i] *= 3; break;
-      case 2: data[i] += i; break;
-      case 3: data[i] = __popc(i); break;
-      case 4: data[i] = __clz(i); break;
-      case 5: data[i] = __ffs(i) ^ n; break;
-      case 6: data[i] = i % 7; break;
-      case 7: data[i] = i / n; break;
-      case 9: data[i] = __brev(i); break;
-      default: data[i] -= records[i & 1].number;
+      case 0:
+        data[i] = 7;
+        break;
+      case 1:
+        data[i] *= 3;
+        break;
+      case 2:
+        data[i] += i;
+        break;
+      case 3:
+        data[i] = __popc(i);
+        break;
+      case 4:
+        data[i] = __clz(i);
+        break;
+      case 5:
+        data[i] = __ffs(i) ^ n;
+        break;
+      case 6:
+        data[i] = i % 7;
+        break;
+      case 7:
+        data[i] = i / n;
+        break;
+      case 9:
+        data[i] = __brev(i);
+        break;
+      default:
+        data[i] -= records[i & 1].number;
     }
     if (data[i] == 12345) continue;
     if (data[i] == -5) break;
@@ -136,9 +155,10 @@ __global__ void inlined(unsigned* p, unsigned n) {
       "LOOP: @!p bra DONE;\n"
       "  ld.global.u32 t, [%0]; add.u32 t, t, %1; st.global.u32 [%0], t;\n"
       "  setp.lt.u32 p, t, 100; bra LOOP;\n"
-      "DONE: }" ::"l"(p), "r"(n) : "memory");
-  asm volatile(
-      "{ .reg .pred p;\nLOOP: setp.eq.u32 p, %0, 0;\n @p bra DONE;\n DONE: \n}" ::"r"(n));
+      "DONE: }" ::"l"(p),
+      "r"(n)
+      : "memory");
+  asm volatile("{ .reg .pred p;\nLOOP: setp.eq.u32 p, %0, 0;\n @p bra DONE;\n DONE: \n}" ::"r"(n));
   unsigned lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
   p[lane] = __umulhi(lane, n) + __funnelshift_l(lane, n, 5) + __usad(lane, n, 1);
