@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#if __has_include("demarc/emulate/emulate.hpp") && __has_include("demarc/emulate/trace.hpp")
 #include "demarc/emulate/emulate.hpp"
 
 namespace demarc::locality {
@@ -217,13 +216,3 @@ Result<EmulatedRuns> emulate_runs(const ptx::Module& module, const gpu::Launch& 
 }
 
 }  // namespace demarc::locality
-#else
-namespace demarc::locality {
-Result<EmulatedRuns> emulate_runs(const ptx::Module& module, const gpu::Launch&,
-                                  const std::vector<std::size_t>&, const std::vector<Access>&,
-                                  unsigned, const Progress&) {
-  return missing_capability("{}: its addresses depend on data and this build has no emulator",
-                            module.source_name);
-}
-}  // namespace demarc::locality
-#endif

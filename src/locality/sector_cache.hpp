@@ -1,5 +1,5 @@
-// A cache of lines with sectors, for predictions: set-associative with sixteen ways and hashed
-// sets, least recently used line replaced.
+// A cache of lines with sectors, for predictions: set-associative with sixteen ways and sets
+// that neighbouring lines take in turn, least recently used line replaced.
 #pragma once
 
 #include <algorithm>
@@ -61,9 +61,8 @@ class SectorCache {
     std::uint64_t used = 0;
   };
   [[nodiscard]] std::uint64_t set_of(std::uint64_t line) const {
-    std::uint64_t hash = line * 0x9e3779b97f4a7c15U;
-    hash ^= hash >> 29U;
-    return hash % sets_;
+    // Neighbouring lines take all sets in turn; every round starts elsewhere.
+    return (line + line / sets_ * 0x9e37U) % sets_;
   }
 
   std::uint64_t sectors_per_line_;

@@ -1,0 +1,250 @@
+#include "demarc/locality/analyse.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "demarc/base/json.hpp"
+#include "demarc/ptx/parser.hpp"
+#include "demarc/workload/workload.hpp"
+#include "naive_maps.hpp"
+
+namespace demarc::locality {
+namespace {
+
+using ::testing::HasSubstr;
+
+ptx::Module module_of(const std::string& body, const std::string& parameters) {
+  const std::string text =
+      ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(" + parameters +
+      ")\n{\n.reg .pred %p<9>;\n.reg .b32 %r<40>;\n.reg .b64 %rd<40>;\n.reg .f32 %f<20>;\n" + body +
+      "ret;\n}\n";
+  ptx::ParseResult result = ptx::parse(text, "k.ptx");
+  EXPECT_TRUE(result.diagnostics.ok());
+  return std::move(result.module);
+}
+
+gpu::Launch launch_of(const std::string& grid, const std::string& block,
+                      const std::string& arguments) {
+  auto launch = gpu::parse_launch(
+      {.ptx = "k.ptx", .kernel = "k", .grid = grid, .block = block, .arguments = arguments});
+  EXPECT_TRUE(launch) << launch.error().message;
+  return *launch;
+}
+
+Analysis analysed(const ptx::Module& module, const gpu::Launch& launch,
+                  const Options& options = {}) {
+  auto analysis = analyse(module, launch, options);
+  EXPECT_TRUE(analysis) << (analysis ? "" : analysis.error().message);
+  return analysis ? std::move(*analysis) : Analysis{};
+}
+
+const char* const one_pointer = ".param .u64 p0, .param .u32 p1";
+
+// in[i] under a guard i < n.
+const char* const guarded_load = R"(
+ld.param.u64 %rd1, [p0];
+ld.param.u32 %r1, [p1];
+mov.u32 %r2, %ctaid.x;
+mov.u32 %r3, %ntid.x;
+mov.u32 %r4, %tid.x;
+mad.lo.s32 %r5, %r2, %r3, %r4;
+setp.ge.s32 %p1, %r5, %r1;
+@%p1 bra done;
+cvta.to.global.u64 %rd2, %rd1;
+mul.wide.s32 %rd3, %r5, 4;
+add.s64 %rd4, %rd2, %rd3;
+ld.global.f32 %f1, [%rd4];
+done:
+)";
+
+TEST(Analyse, writes_the_address_of_the_papers_example_as_the_paper_does) {
+  const ptx::Module module =
+      module_of(R"(
+ld.param.u64 %rd1, [p5];
+cvta.to.global.u64 %rd2, %rd1;
+mov.u32 %r1, %ctaid.y;
+shl.b32 %r2, %r1, 2;
+mov.u32 %r3, %tid.y;
+add.s32 %r4, %r2, %r3;
+mul.wide.s32 %rd3, %r4, 4;
+add.s64 %rd4, %rd2, %rd3;
+ld.global.f32 %f1, [%rd4];
+)",
+                ".param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 "
+                "p3, .param .u64 p4, .param .u64 p5");
+  const Analysis analysis =
+      analysed(module, launch_of("1,4", "8,4", "buf:64,buf:64,buf:64,buf:64,buf:64,buf:4096"));
+  ASSERT_EQ(analysis.all.accesses.size(), 1U);
+  EXPECT_EQ(analysis.all.accesses[0].expression, "param5 + 4*(tid.y + 4*ctaid.y)");
+  EXPECT_EQ(analysis.all.accesses[0].access_class, AccessClass::affine);
+  EXPECT_EQ(analysis.method, Method::symbolic);
+}
+
+TEST(Analyse, counts_only_the_lanes_that_pass_the_guard) {
+  const Analysis analysis =
+      analysed(module_of(guarded_load, one_pointer), launch_of("4", "64", "buf:4096,i32:150"));
+  const Access& access = analysis.all.accesses.at(0);
+  EXPECT_EQ(access.executed, 150U);
+  EXPECT_EQ(access.requests, 5U);
+  EXPECT_EQ(access.access_class, AccessClass::guarded_affine);
+  EXPECT_EQ(access.expression, "param0 + 4*(tid.x + ctaid.x*ntid.x)");
+  // 128 lanes in full warps: 4 sectors a request; 22 lanes: 3 sectors.
+  EXPECT_DOUBLE_EQ(access.sectors_per_request, (4 * 4 + 3) / 5.0);
+}
+
+TEST(Analyse, honours_the_trips_of_a_loop) {
+  const ptx::Module module = module_of(R"(
+ld.param.u64 %rd1, [p0];
+ld.param.u32 %r1, [p1];
+mov.u32 %r2, %tid.x;
+mov.u32 %r3, 0;
+loop:
+mad.lo.s32 %r4, %r3, 32, %r2;
+mul.wide.s32 %rd3, %r4, 4;
+add.s64 %rd4, %rd1, %rd3;
+ld.global.f32 %f1, [%rd4];
+add.s32 %r3, %r3, 1;
+setp.lt.s32 %p1, %r3, %r1;
+@%p1 bra loop;
+)",
+                                       one_pointer);
+  const Analysis analysis = analysed(module, launch_of("2", "32", "buf:4096,i32:10"));
+  const Access& access = analysis.all.accesses.at(0);
+  EXPECT_EQ(access.executed, 640U);
+  EXPECT_EQ(access.access_class, AccessClass::loop_affine);
+  EXPECT_EQ(analysis.inter.map.cells.at(0).value, 32U);
+  EXPECT_EQ(analysis.inter.degree_of_sharing, 1.0);
+}
+
+TEST(Analyse, trips_that_differ_between_threads_are_followed_apart) {
+  // Thread t reads t + 1 words.
+  const ptx::Module module = module_of(R"(
+ld.param.u64 %rd1, [p0];
+mov.u32 %r2, %tid.x;
+mov.u32 %r3, 0;
+loop:
+mul.wide.s32 %rd3, %r3, 4;
+add.s64 %rd4, %rd1, %rd3;
+ld.global.f32 %f1, [%rd4];
+add.s32 %r3, %r3, 1;
+setp.le.s32 %p1, %r3, %r2;
+@%p1 bra loop;
+)",
+                                       one_pointer);
+  const Analysis analysis = analysed(module, launch_of("1", "32", "buf:4096,i32:0"));
+  EXPECT_EQ(analysis.all.accesses.at(0).executed, 33U * 32 / 2);
+  EXPECT_EQ(analysis.all.accesses.at(0).requests, 32U);
+}
+
+TEST(Analyse, names_the_line_when_only_closed_forms_are_allowed_and_there_is_none) {
+  const ptx::Module module = module_of(R"(
+ld.param.u64 %rd1, [p0];
+ld.global.u64 %rd2, [%rd1];
+ld.global.u32 %r1, [%rd2];
+)",
+                                       one_pointer);
+  Options closed_only;
+  closed_only.force = Force::symbolic;
+  const auto analysis = analyse(module, launch_of("1", "32", "buf:4096,i32:0"), closed_only);
+  ASSERT_FALSE(analysis);
+  EXPECT_THAT(analysis.error().message, HasSubstr("k.ptx:"));
+  EXPECT_THAT(analysis.error().message, HasSubstr("ld.global.u32"));
+}
+
+TEST(Analyse, refuses_a_kernel_that_is_not_there_and_names_those_that_are) {
+  gpu::Launch launch = launch_of("1", "32", "buf:64,i32:1");
+  launch.kernels[0].kernel = "other";
+  const auto analysis = analyse(module_of(guarded_load, one_pointer), launch, {});
+  ASSERT_FALSE(analysis);
+  EXPECT_THAT(analysis.error().message, HasSubstr("it has: k"));
+}
+
+TEST(Analyse, json_has_the_promised_keys) {
+  const Analysis analysis =
+      analysed(module_of(guarded_load, one_pointer), launch_of("4", "64", "buf:4096,i32:256"));
+  const Json json = Json::parse(analysis_json(analysis, false));
+  for (const char* key :
+       {"schema", "kernel", "grid", "block", "accesses", "inter", "intra", "method"})
+    EXPECT_TRUE(json.contains(key)) << key;
+  for (const char* key :
+       {"instruction", "line", "space", "kind", "expression", "class", "sectors_per_request"})
+    EXPECT_TRUE(json["accesses"][0].contains(key)) << key;
+  for (const char* key : {"degree_of_sharing", "appearance_frequency"}) {
+    EXPECT_TRUE(json["inter"].contains(key)) << key;
+    EXPECT_TRUE(json["intra"].contains(key)) << key;
+  }
+  EXPECT_TRUE(json["inter"].contains("spscore"));
+  EXPECT_TRUE(json["inter"].contains("paver_degree_of_sharing"));
+}
+
+// Every place a thread touches, in a form that does not depend on how runs were cut.
+std::vector<std::array<std::uint64_t, 4>> flattened(const AccessRuns& runs,
+                                                    const std::vector<bool>& kept) {
+  std::vector<std::array<std::uint64_t, 4>> all;
+  for (const locality::Run& run : runs.runs) {
+    if (!kept[run.access]) continue;
+    for (std::uint32_t k = 0; k < run.count; ++k)
+      all.push_back({run.block, run.thread + k, run.access,
+                     run.address + static_cast<std::uint64_t>(run.stride) * k});
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+class BundledKernels : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(BundledKernels, closed_forms_and_the_emulator_agree_address_by_address_and_cell_by_cell) {
+  auto launch = workload::instance(GetParam());
+  ASSERT_TRUE(launch) << launch.error().message;
+  auto text = workload::ptx_text(*launch, 90);
+  ASSERT_TRUE(text) << text.error().message;
+  const ptx::ParseResult parsed = ptx::parse(*text, GetParam());
+  ASSERT_TRUE(parsed.diagnostics.ok());
+  // The first launch of every kernel.
+  std::vector<std::string> seen;
+  for (std::size_t k = 0; k < launch->kernels.size(); ++k) {
+    const std::string& kernel = launch->kernels[k].kernel;
+    if (std::find(seen.begin(), seen.end(), kernel) != seen.end()) continue;
+    seen.push_back(kernel);
+    auto mixed = collect_runs(parsed.module, *launch, k, Force::automatic);
+    ASSERT_TRUE(mixed) << kernel << ": " << mixed.error().message;
+    auto emulated = collect_runs(parsed.module, *launch, k, Force::emulated);
+    ASSERT_TRUE(emulated) << kernel << ": " << emulated.error().message;
+    ASSERT_EQ(mixed->runs.accesses.size(), emulated->runs.accesses.size()) << kernel;
+    std::vector<bool> closed;
+    bool any = false;
+    for (const Access& access : mixed->runs.accesses) {
+      closed.push_back(access.source == Source::symbolic);
+      any = any || closed.back();
+    }
+    if (!any) continue;
+    EXPECT_EQ(flattened(mixed->runs, closed), flattened(emulated->runs, closed)) << kernel;
+    if (mixed->method != Method::symbolic) continue;
+    const AccessRuns a = only(mixed->runs, AccessKind::load);
+    const AccessRuns b = only(emulated->runs, AccessKind::load);
+    for (const Granularity granularity : {Granularity::element, Granularity::line}) {
+      EXPECT_EQ(inter_map(a, granularity, Count::accesses).map,
+                inter_map(b, granularity, Count::accesses).map)
+          << kernel;
+      const IntraResult x = intra_map(a, granularity, Count::accesses);
+      const IntraResult y = intra_map(b, granularity, Count::accesses);
+      EXPECT_EQ(x.map, y.map) << kernel;
+      EXPECT_DOUBLE_EQ(x.degree_of_sharing, y.degree_of_sharing) << kernel;
+    }
+  }
+}
+
+std::vector<std::string> bundled_names() {
+  std::vector<std::string> names;
+  for (const workload::Workload& one : workload::all()) names.push_back(one.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BundledKernels, ::testing::ValuesIn(bundled_names()),
+                         [](const auto& one) { return one.param; });
+
+}  // namespace
+}  // namespace demarc::locality
