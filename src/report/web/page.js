@@ -119,7 +119,7 @@ demarc.makers.key_figures = (block) => demarc.element("div", {class: "figures"},
 demarc.makers.table = (block) => {
   const body = demarc.element("tbody");
   const lines = block.rows.map((row) => ({row, line: demarc.element("tr", {}, ...row.map((cell, c) =>
-    demarc.element("td", {class: [block.columns[c].right ? "right" : "", cell.c || ""].join(" ").trim()}, ...demarc.inline(cell.t))))}));
+    demarc.element("td", {class: [block.columns[c].right ? "right" : "", cell.t.length > 60 ? "long" : "", cell.c || ""].join(" ").trim()}, ...demarc.inline(cell.t))))}));
   body.append(...lines.map((entry) => entry.line));
   const heads = block.columns.map((column, c) => {
     const head = demarc.element("th", {scope: "col", class: column.right ? "right" : ""});
