@@ -125,8 +125,10 @@ Table published_against_ours(const sim::TbStudy& study) {
       {"Figure 9: ANTT of BFA at 120 %, extreme mix", "10.4", TbMix::extreme, "bfa", 120, antt}};
   Table table;
   table.caption =
-      "Published figures and ours, model simtbs-2020. The paper's ANTT agrees with ANTT including "
-      "queueing; its memory capacity is not stated, ours is 250000 units.";
+      "Published figures and ours, model simtbs-2020. The paper does not state its memory "
+      "capacity: "
+      "of seven values tried, 250000 units is where Figure 6 comes out, and only when its ANTT is "
+      "read with queueing. That is a fit, not a confirmation.";
   table.columns = {{"figure"}, {"published", Align::right}, {"ours", Align::right}};
   for (const Row& row : rows) {
     const TbCell* cell = study.find(TbModel::simtbs_2020, row.mix, row.policy, row.level);
