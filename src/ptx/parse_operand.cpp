@@ -105,7 +105,11 @@ bool Parser::parse_operand(Operand& operand, int depth) {
       cursor_.skip();
       if (Cursor::is(cursor_.peek(), char_start)) {
         if (!parse_named(operand, depth)) return false;
-        (c == '!' ? operand.negated : operand.minus) = true;
+        if (c == '!') {
+          operand.negated = true;
+        } else {
+          operand.minus = true;
+        }
         return true;
       }
       cursor_.at = sign;
