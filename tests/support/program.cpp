@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -22,6 +23,15 @@ std::string slurp(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+bool program_exists(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (::access((std::filesystem::path(folder) / name).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
 
 Outcome run_program(const std::vector<std::string>& argv) {
   static int counter = 0;

@@ -12,6 +12,9 @@ struct Outcome {
   std::string err;
 };
 
+// Whether a program of that name is in PATH.
+[[nodiscard]] bool program_exists(const std::string& name);
+
 // argv[0] is looked up in PATH unless it has a slash. Standard input is empty.
 [[nodiscard]] Outcome run_program(const std::vector<std::string>& argv);
 
