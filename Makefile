@@ -63,12 +63,14 @@ bench: packages
 	cmake --build --preset release --target demarc_benches
 	@while read -r bench; do echo "== $$(basename $$bench)"; "$$bench"; done < build/release/benches.txt
 
-# What needs a GPU. Without one it says so and succeeds.
+# What needs a GPU: the topology by its two ways, and a partition proved from inside the card for each mechanism that
+# needs no other process. Without a GPU it says so and succeeds.
 gpu-test: packages
 	@if ! ls /dev/nvidia[0-9]* >/dev/null 2>&1; then echo "gpu-test: skipped, no NVIDIA GPU on this machine"; exit 0; fi; \
-	cmake --preset release -DDEMARC_BUILD_TESTS=ON >/dev/null; \
-	cmake --build --preset release --target demarc_gpu_tests; \
-	build/release/tests/demarc_gpu_tests
+	$(MAKE) --no-print-directory build; \
+	cmake --build --preset release; \
+	build/release/demarc topo --refresh; \
+	for mode in green mask affinity; do build/release/demarc verify --tpcs 0-3 --mode $$mode; done
 
 # The pages of docs/ are plain Markdown; this checks that their links and file references hold.
 docs:
