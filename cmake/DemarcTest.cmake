@@ -2,18 +2,10 @@
 # is a ctest test. Tests see the private headers of their room. THREADED: run under the thread sanitizer too.
 function(demarc_add_room_tests room)
   cmake_parse_arguments(ARG "THREADED" "" "LINK" ${ARGN})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${room}/*_test.cpp")
-  if(NOT sources)
-    message(FATAL_ERROR "demarc: tests/${room} holds no *_test.cpp")
-  endif()
-  add_executable(demarc_${room}_tests ${sources})
-  demarc_compile_options(demarc_${room}_tests)
+  demarc_add_test_program(${room})
   target_include_directories(demarc_${room}_tests PRIVATE "${PROJECT_SOURCE_DIR}/src/${room}"
                                                           "${PROJECT_SOURCE_DIR}/tests/${room}")
-  target_link_libraries(demarc_${room}_tests PRIVATE demarc::${room} ${ARG_LINK} demarc_test_support
-                                                     GTest::gmock GTest::gtest_main demarc_rapidcheck)
-  # Tests may run the program.
-  add_dependencies(demarc_${room}_tests demarc_program)
+  target_link_libraries(demarc_${room}_tests PRIVATE demarc::${room} ${ARG_LINK})
   set(label unthreaded)
   if(ARG_THREADED)
     set(label threaded)
@@ -21,6 +13,29 @@ function(demarc_add_room_tests room)
   endif()
   gtest_discover_tests(demarc_${room}_tests TEST_PREFIX "${room}." DISCOVERY_MODE PRE_TEST
                        PROPERTIES TIMEOUT 300 LABELS ${label})
+endfunction()
+
+# demarc_add_verb_tests([LINK target...]): tests/cli/*_test.cpp, which run the program as a user does.
+function(demarc_add_verb_tests)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  demarc_add_test_program(cli)
+  target_include_directories(demarc_cli_tests PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  target_link_libraries(demarc_cli_tests PRIVATE ${ARG_LINK})
+  add_dependencies(demarc_cli_tests demarc_program)
+  gtest_discover_tests(demarc_cli_tests TEST_PREFIX "cli." DISCOVERY_MODE PRE_TEST
+                       PROPERTIES TIMEOUT 300 LABELS unthreaded)
+endfunction()
+
+# demarc_<name>_tests from tests/<name>/*_test.cpp, with what every test program links.
+function(demarc_add_test_program name)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${name}/*_test.cpp")
+  if(NOT sources)
+    message(FATAL_ERROR "demarc: tests/${name} holds no *_test.cpp")
+  endif()
+  add_executable(demarc_${name}_tests ${sources})
+  demarc_compile_options(demarc_${name}_tests)
+  target_link_libraries(demarc_${name}_tests PRIVATE demarc_test_support GTest::gmock GTest::gtest_main
+                                                     demarc_rapidcheck)
 endfunction()
 
 # demarc_add_bench(ROOM NAME [LINK target...]): bench/<room>/<name>_bench.cpp, run by `make bench`.

@@ -4,7 +4,7 @@
 #include "demarc/base/files.hpp"
 #include "paths.hpp"
 #include "program.hpp"
-#include "text.hpp"
+#include "ptx/text.hpp"
 
 namespace demarc::ptx {
 namespace {

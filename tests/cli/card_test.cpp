@@ -1,0 +1,101 @@
+// The verbs that need a card, run against the stand-in for libcuda.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "paths.hpp"
+#include "program.hpp"
+
+namespace demarc {
+namespace {
+
+using test::run_demarc;
+using testing::HasSubstr;
+using testing::Not;
+
+class Program : public testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_CACHE", test::fresh_folder("program").c_str(), 1);
+  }
+  void TearDown() override {
+    ::unsetenv("DEMARC_LIBCUDA");
+    ::unsetenv("DEMARC_CACHE");
+  }
+  std::string demarc = (test::build_dir() / "demarc").string();
+};
+
+TEST_F(Program, TopoShowsTheTreeAndRemembersIt) {
+  const auto first = run_demarc({"topo"});
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_THAT(first.out, HasSubstr("|- GPC 0: 4 TPCs, 8 SMs, L2 side 0\n"
+                                   "|    TPC 0 (SM 0-1, bit 0)  TPC 3 (SM 6-7, bit 1)"));
+  EXPECT_THAT(first.out, HasSubstr("which agree"));
+  EXPECT_THAT(run_demarc({"topo"}).out, HasSubstr("(remembered; --refresh measures)"));
+  EXPECT_THAT(run_demarc({"topo", "--refresh"}).out, Not(HasSubstr("remembered")));
+}
+
+TEST_F(Program, VerifySaysPlainlyThatNothingIsConfined) {
+  const auto outcome = run_demarc({"verify", "--tpcs", "1,3"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.out, HasSubstr("DOES NOT HOLD"));
+}
+
+TEST_F(Program, VerifyProvesAPartitionOfItsOwn) {
+  for (const char* mode : {"mask", "green", "affinity"}) {
+    const auto outcome = run_demarc({"verify", "--tpcs", "1,3", "--mode", mode});
+    EXPECT_EQ(outcome.exit_code, 0) << mode << ": " << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("the partition HOLDS"));
+  }
+}
+
+TEST_F(Program, ExecConfinesAProgramThatKnowsNothingOfIt) {
+  const auto outcome =
+      run_demarc({"exec", "--tpcs", "1,3", "--audit", "--", demarc, "verify", "--tpcs", "1,3"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
+  EXPECT_THAT(outcome.out, HasSubstr("the partition HOLDS"));
+  EXPECT_THAT(outcome.err, HasSubstr("TPCs 1,3 (4 SMs); 1 process confined"));
+  EXPECT_THAT(outcome.err, HasSubstr("graph"));
+}
+
+TEST_F(Program, ExecPassesTheExitCodeOn) {
+  EXPECT_EQ(run_demarc({"exec", "--sms", "2", "--", "sh", "-c", "exit 7"}).exit_code, 7);
+  EXPECT_EQ(run_demarc({"exec", "--sms", "2", "--", "/no/such/program"}).exit_code, 127);
+}
+
+TEST_F(Program, ExecKeepsAnExistingPreload) {
+  ::setenv("LD_PRELOAD", "libm.so.6", 1);
+  const auto outcome = run_demarc({"exec", "--sms", "2", "--", "sh", "-c", "echo $LD_PRELOAD"});
+  ::unsetenv("LD_PRELOAD");
+  EXPECT_THAT(outcome.out, testing::MatchesRegex(".*libdemarc_preload\\.so:libm\\.so\\.6\n"));
+}
+
+TEST_F(Program, ExecNeedsExactlyOneChoice) {
+  EXPECT_EQ(run_demarc({"exec", "--", "true"}).exit_code, 1);
+  EXPECT_EQ(run_demarc({"exec", "--sms", "2", "--tpcs", "1", "--", "true"}).exit_code, 1);
+  EXPECT_EQ(run_demarc({"exec", "--tpcs", "99", "--", "true"}).exit_code, 1);
+}
+
+TEST_F(Program, ARunningProgramCanBeGivenOtherTpcs) {
+  const auto outcome =
+      run_demarc({"exec", "--tpcs", "1", "--", "sh", "-c",
+                  demarc + " exec --pid $$ --tpcs 4,5 && " + demarc + " verify --tpcs 4,5"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
+  EXPECT_THAT(outcome.out, HasSubstr("TPCs 4-5"));
+  EXPECT_THAT(outcome.out, HasSubstr("the partition HOLDS"));
+  EXPECT_EQ(run_demarc({"exec", "--pid", "1", "--tpcs", "0"}).exit_code, 1);
+}
+
+TEST(NoDriver, TheVerbsSaySoAndExitWithTwo) {
+  ::setenv("DEMARC_LIBCUDA", "/no/such/libcuda.so.1", 1);
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {"topo"}, {"verify", "--sms", "2"}, {"exec", "--sms", "2", "--", "true"}}) {
+    const auto outcome = run_demarc(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments[0];
+    EXPECT_THAT(outcome.err, HasSubstr("no NVIDIA driver")) << arguments[0];
+  }
+  ::unsetenv("DEMARC_LIBCUDA");
+}
+
+}  // namespace
+}  // namespace demarc
