@@ -86,10 +86,22 @@ TEST_F(Program, ARunningProgramCanBeGivenOtherTpcs) {
   EXPECT_EQ(run_demarc({"exec", "--pid", "1", "--tpcs", "0"}).exit_code, 1);
 }
 
+TEST_F(Program, RunReportsTheTimesAndRefusesOutputsThatMissTheReference) {
+  // The stand-in carries out no bundled kernel: the outputs stay zero.
+  const auto outcome = run_demarc({"run", "bundled:vecadd"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.out, HasSubstr("vecadd: 1.000 ms"));
+  EXPECT_THAT(outcome.err, HasSubstr("output 'c' (f32): 65536 of 65536 elements differ"));
+  EXPECT_EQ(run_demarc({"run", "bundled:vecadd", "--device", "sim:h100-sxm"}).exit_code, 1);
+}
+
 TEST(NoDriver, TheVerbsSaySoAndExitWithTwo) {
   ::setenv("DEMARC_LIBCUDA", "/no/such/libcuda.so.1", 1);
-  for (const auto& arguments : std::vector<std::vector<std::string>>{
-           {"topo"}, {"verify", "--sms", "2"}, {"exec", "--sms", "2", "--", "true"}}) {
+  for (const auto& arguments :
+       std::vector<std::vector<std::string>>{{"topo"},
+                                             {"verify", "--sms", "2"},
+                                             {"exec", "--sms", "2", "--", "true"},
+                                             {"run", "bundled:vecadd"}}) {
     const auto outcome = run_demarc(arguments);
     EXPECT_EQ(outcome.exit_code, 2) << arguments[0];
     EXPECT_THAT(outcome.err, HasSubstr("no NVIDIA driver")) << arguments[0];

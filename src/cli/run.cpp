@@ -1,0 +1,81 @@
+#include "demarc/cuda/run_launch.hpp"
+
+#include <memory>
+
+#include "demarc/base/json.hpp"
+#include "demarc/workload/workload.hpp"
+#include "launch_options.hpp"
+#include "verb.hpp"
+
+namespace demarc::cli {
+namespace {
+
+struct RunOptions {
+  LaunchOptions launch;
+  std::string device = "cuda:0";
+  double limit_s = 60;
+  bool json = false;
+};
+
+std::string run_text(const cuda::LaunchRun& run, const std::string& check) {
+  std::string text;
+  for (const cuda::KernelRun& kernel : run.kernels)
+    text += fmt::format("{}: {:.3f} ms, {} registers a thread, {} blocks an SM\n", kernel.kernel,
+                        kernel.milliseconds, kernel.registers, kernel.blocks_per_sm);
+  return text + (check == "passed" ? "the outputs meet the reference\n" : "");
+}
+
+std::string run_json(const cuda::LaunchRun& run, const std::string& device,
+                     const std::string& check) {
+  Json kernels = Json::array();
+  for (const cuda::KernelRun& kernel : run.kernels)
+    kernels.push_back({{"kernel", kernel.kernel},
+                       {"milliseconds", kernel.milliseconds},
+                       {"registers", kernel.registers},
+                       {"blocks_per_sm", kernel.blocks_per_sm}});
+  const Json json = {{"schema", "demarc.run/1"},
+                     {"device", device},
+                     {"check", check},
+                     {"kernels", std::move(kernels)}};
+  return json.dump(2) + "\n";
+}
+
+Result<void> run_on_card(const RunOptions& options) {
+  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
+  if (ref.kind != gpu::DeviceRef::Kind::cuda)
+    return invalid_input(
+        "--device {}: run needs a real GPU, cuda:N; demarc emulate runs on the CPU",
+        options.device);
+  DEMARC_TRY(const workload::LoadedLaunch loaded, options.launch.load());
+  DEMARC_TRY(const auto driver, cuda::Driver::load());
+  DEMARC_TRY(const auto gpu, cuda::Gpu::open(driver, ref.index));
+  const std::chrono::milliseconds limit{static_cast<std::int64_t>(options.limit_s * 1000)};
+  DEMARC_TRY(const cuda::LaunchRun run,
+             cuda::run_launch(gpu, loaded.launch, loaded.ptx, loaded.ptx_name, limit));
+  const Result<void> checked = workload::check(loaded.launch, run.addresses, run.buffers);
+  const char* verdict =
+      loaded.launch.check.reference.empty() ? "none" : (checked ? "passed" : "failed");
+  DEMARC_CHECK(
+      emit({}, options.json ? run_json(run, gpu->name(), verdict) : run_text(run, verdict)));
+  return checked;
+}
+
+const RegisterVerb run_verb({
+    .order = 85,
+    .name = "run",
+    .summary = "runs a launch on a real GPU and checks its outputs",
+    .example = "demarc run bundled:hotspot",
+    .declare = [](CLI::App& app) -> std::function<Result<void>()> {
+      auto options = std::make_shared<RunOptions>();
+      options->launch.declare(app);
+      app.add_option("--device", options->device, "cuda:N")->capture_default_str();
+      app.add_option("--limit", options->limit_s, "seconds that a kernel may take")
+          ->check(CLI::Range(0.001, 86400.0))
+          ->capture_default_str();
+      app.add_flag("--json", options->json, "times and verdict as JSON (schema demarc.run/1)");
+      return [options] { return run_on_card(*options); };
+    },
+});
+
+}  // namespace
+}  // namespace demarc::cli

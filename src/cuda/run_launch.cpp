@@ -1,0 +1,86 @@
+#include "demarc/cuda/run_launch.hpp"
+
+#include <algorithm>
+
+#include "demarc/cuda/launch.hpp"
+#include "demarc/cuda/memory.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+constexpr std::uint32_t shared_without_opt_in = 48 * 1024;
+
+LaunchShape shape_of(const gpu::KernelLaunch& kernel) {
+  LaunchShape shape;
+  const auto set = [](std::uint32_t* to, const gpu::Dim3& from) {
+    to[0] = from.x;
+    to[1] = from.y;
+    to[2] = from.z;
+  };
+  set(shape.grid, kernel.grid);
+  set(shape.block, kernel.block);
+  shape.shared_bytes = kernel.dynamic_shared_bytes;
+  return shape;
+}
+
+Result<KernelRun> run_kernel(const Stream& stream, const Module& module,
+                             const gpu::KernelLaunch& kernel,
+                             const std::vector<std::uint64_t>& addresses,
+                             std::chrono::milliseconds limit) {
+  DEMARC_TRY(const Function function, module.function(kernel.kernel));
+  if (kernel.dynamic_shared_bytes > shared_without_opt_in)
+    DEMARC_CHECK(function.set(function_max_dynamic_shared_bytes,
+                              static_cast<int>(kernel.dynamic_shared_bytes)));
+  std::vector<std::vector<std::byte>> arguments;
+  for (const gpu::Argument& argument : kernel.arguments)
+    arguments.push_back(gpu::pack_argument(argument, addresses));
+  std::vector<void*> pointers;
+  for (std::vector<std::byte>& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+
+  KernelRun run;
+  run.kernel = kernel.kernel;
+  DEMARC_TRY(const int registers, function.attribute(function_registers));
+  run.registers = static_cast<std::uint32_t>(registers);
+  DEMARC_TRY(run.blocks_per_sm,
+             function.blocks_per_sm(static_cast<std::uint32_t>(kernel.block.count()),
+                                    kernel.dynamic_shared_bytes));
+  DEMARC_TRY(const Event begin, Event::create(stream.gpu()));
+  DEMARC_TRY(const Event end, Event::create(stream.gpu()));
+  DEMARC_CHECK(begin.record(stream));
+  DEMARC_CHECK(launch_raw(stream, function, shape_of(kernel), pointers.data()));
+  DEMARC_CHECK(end.record(stream));
+  DEMARC_CHECK(stream.wait(limit));
+  DEMARC_TRY(run.milliseconds, end.milliseconds_since(begin));
+  return run;
+}
+
+}  // namespace
+
+Result<LaunchRun> run_launch(const GpuPointer& gpu, const gpu::Launch& launch,
+                             const std::string& image, const std::string& source,
+                             std::chrono::milliseconds limit) {
+  LaunchRun run;
+  std::vector<DeviceBuffer> buffers;
+  for (const gpu::Buffer& buffer : launch.buffers) {
+    DEMARC_TRY(DeviceBuffer placed,
+               DeviceBuffer::allocate(gpu, std::max<std::size_t>(buffer.bytes, 4)));
+    run.addresses.push_back(placed.address());
+    buffers.push_back(std::move(placed));
+  }
+  DEMARC_TRY(run.buffers, gpu::initial_memory(launch, run.addresses));
+  for (std::size_t i = 0; i < buffers.size(); ++i)
+    DEMARC_CHECK(buffers[i].upload(run.buffers[i].data(), run.buffers[i].size()));
+
+  DEMARC_TRY(const Module module, Module::load(gpu, image, source));
+  DEMARC_TRY(const Stream stream, Stream::create(gpu));
+  for (const gpu::KernelLaunch& kernel : launch.kernels) {
+    DEMARC_TRY(KernelRun one, run_kernel(stream, module, kernel, run.addresses, limit));
+    run.kernels.push_back(std::move(one));
+  }
+  for (std::size_t i = 0; i < buffers.size(); ++i)
+    DEMARC_CHECK(buffers[i].download(run.buffers[i].data(), run.buffers[i].size()));
+  return run;
+}
+
+}  // namespace demarc::cuda
