@@ -16,6 +16,8 @@ Result<std::uint64_t> mask_from_json(const Json& item, const std::string& place)
   return parse_u64(item.get<std::string>(), place);
 }
 
+}  // namespace
+
 Result<LinearHash> hash_from_json(JsonObject& object, std::string_view key) {
   LinearHash hash;
   if (!object.has(key)) return hash;
@@ -33,6 +35,8 @@ Json hash_to_json(const LinearHash& hash) {
   for (const std::uint64_t mask : hash.rows) list.push_back(fmt::format("{:#x}", mask));
   return list;
 }
+
+namespace {
 
 Result<ModuloStage> stage_from_json(JsonObject object) {
   ModuloStage stage;

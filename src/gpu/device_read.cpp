@@ -5,6 +5,7 @@
 #include "demarc/base/files.hpp"
 #include "demarc/base/numbers.hpp"
 #include "demarc/gpu/device.hpp"
+#include "memory_system_json.hpp"
 
 namespace demarc::gpu {
 namespace {
@@ -149,6 +150,10 @@ Result<Device> parse_device(std::string_view text, std::string_view source) {
   if (object.has("address_map")) {
     DEMARC_TRY(JsonObject map, object.object("address_map"));
     DEMARC_TRY(device.address_map, address_map_from_json(std::move(map)));
+  }
+  if (object.has("memory_system")) {
+    DEMARC_TRY(JsonObject system, object.object("memory_system"));
+    DEMARC_TRY(device.memory_system, memory_system_from_json(std::move(system)));
   }
   DEMARC_CHECK(object.finish());
   return device;

@@ -1,6 +1,7 @@
 #include "address_map_json.hpp"
 #include "demarc/base/files.hpp"
 #include "demarc/gpu/device.hpp"
+#include "memory_system_json.hpp"
 
 namespace demarc::gpu {
 namespace {
@@ -65,6 +66,9 @@ std::string device_to_json(const Device& device) {
   add("l2", cache_to_json(device.l2).dump());
   add("dram", dram_to_json(device.dram).dump());
   if (device.address_map) add("address_map", address_map_to_json(*device.address_map).dump());
+  if (device.memory_system) {
+    add("memory_system", memory_system_to_json(*device.memory_system).dump());
+  }
   return text + "  \"topology\": " + topology_to_text(device.topology) + "\n}\n";
 }
 

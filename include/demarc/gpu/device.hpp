@@ -11,6 +11,7 @@
 
 #include "demarc/base/result.hpp"
 #include "demarc/gpu/address_map.hpp"
+#include "demarc/gpu/memory_system.hpp"
 #include "demarc/gpu/topology.hpp"
 
 namespace demarc::gpu {
@@ -70,6 +71,7 @@ struct Device {
   Cache l2;
   Dram dram;
   std::optional<AddressMap> address_map;
+  std::optional<MemorySystem> memory_system;
 
   friend bool operator==(const Device&, const Device&) = default;
 };

@@ -1,0 +1,52 @@
+// What a simulator needs of a memory system beside sizes and the address map: link widths, miss
+// registers, row timing. In a description it is the section "memory_system", whose own "source"
+// says where each number comes from, and which are assumed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "demarc/gpu/address_map.hpp"
+
+namespace demarc::gpu {
+
+// Bytes a link takes a cycle count in SM cycles; 0: the link is never the limit. Row timing is in
+// nanoseconds, as memory data sheets have it.
+struct MemorySystem {
+  std::string source;
+
+  // One SM: warp instructions issued a cycle by all of its schedulers, and cycles between two
+  // dependent instructions of one warp.
+  double issue_per_cycle = 4;
+  double instruction_latency_cycles = 4;
+  std::uint32_t l1_miss_registers = 256;  // lines asked of the L2 and not yet there, one SM
+  std::uint32_t store_registers = 256;    // lines written and not yet acknowledged, one SM
+
+  // The crossbar: SM, GPC, L2 side. Slices that agree in the parities `port` takes of the module
+  // index share a port; empty: each slice has one of its own.
+  double sm_link_bytes = 32;
+  double gpc_link_bytes = 0;
+  double port_bytes = 32;
+  LinearHash port;
+  double latency_spread_cycles = 0;  // nearest to farthest slice, of an L2 hit
+
+  // One L2 slice. Used where the address map knows no miss registers or no sets.
+  std::uint32_t miss_registers = 64;
+
+  // One channel of DRAM. `bank` tells apart the banks of a channel where the address map does not;
+  // addresses of one bank that differ from bit `row_shift` on lie in different rows.
+  LinearHash bank;
+  std::uint32_t row_shift = 18;
+  std::uint32_t burst_bytes = 32;
+  std::uint32_t write_queue = 32;  // writes a channel holds before it must drain
+  double precharge_ns = 15;
+  double activate_ns = 15;  // until the first column access
+  double column_ns = 15;    // from column access to data
+  double row_cycle_ns = 46;
+  double turnaround_ns = 8;  // of the bus between reads and writes
+  double row_idle_ns = 200;  // an open row not used for so long is closed
+
+  friend bool operator==(const MemorySystem&, const MemorySystem&) = default;
+};
+
+}  // namespace demarc::gpu

@@ -1,0 +1,49 @@
+// Steps of real kernels: the emulator runs the PTX and says what each warp did; instructions are
+// counted, lanes coalesced, and a warp waits for a load where the PTX first uses its register.
+#pragma once
+
+#include "demarc/emulate/emulate.hpp"
+#include "demarc/sim/memory/work.hpp"
+
+namespace demarc::ptx {
+struct Module;
+}
+
+namespace demarc::sim::memory {
+
+// Turns a trace into blocks, in order. The callbacks get each kernel before its blocks; what they
+// return as an error ends the trace.
+class StepSink final : public emulate::TraceSink {
+ public:
+  using OnKernel = std::function<Result<void>(const KernelShape&)>;
+  using OnBlock = std::function<Result<void>(std::shared_ptr<const PackedBlock>)>;
+  StepSink(OnKernel on_kernel, OnBlock on_block);
+  ~StepSink() override;
+
+  [[nodiscard]] Result<void> begin_kernel(const emulate::TraceHeader& header) override;
+  [[nodiscard]] Result<void> consume(const emulate::TraceChunk& chunk) override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+struct RecordedLaunch {
+  std::shared_ptr<const PackedLaunch> launch;
+  emulate::Outcome outcome;  // what the kernels computed
+};
+// Emulates once and keeps all steps: for launches small enough, run many times.
+[[nodiscard]] Result<RecordedLaunch> record_launch(const ptx::Module& module,
+                                                   const gpu::Launch& launch, unsigned threads = 0);
+
+// Emulates again on every run, in a thread of its own that is at most `blocks_ahead` blocks ahead:
+// no more of the trace is in memory than the blocks that run.
+[[nodiscard]] std::unique_ptr<Source> emulate_on_the_fly(std::shared_ptr<const ptx::Module> module,
+                                                         gpu::Launch launch,
+                                                         std::uint32_t blocks_ahead = 64);
+
+// From a trace file (docs/trace-format.md), kept in memory.
+[[nodiscard]] Result<std::shared_ptr<const PackedLaunch>> read_traced_launch(
+    const std::filesystem::path& path);
+
+}  // namespace demarc::sim::memory

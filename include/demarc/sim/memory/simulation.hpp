@@ -1,0 +1,122 @@
+// The simulated GPU at work: clients run launches on sets of SMs through L1s, crossbar, L2 slices
+// and DRAM channels. A run is a pure function of spec, clients and the calls made.
+//
+//   Simulation gpu(spec);
+//   const auto a = gpu.add_client({.name = "victim", .sms = …, .source = replay_launch(launch)});
+//   const auto b = gpu.add_client({.name = "aggressor", …});
+//   DEMARC_CHECK(gpu.run_launches(a, 3));
+//   gpu.statistics(a).run_cycles   // how long each of the three took beside the aggressor
+//
+// Clients of no end run as long as anything else is waited for.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "demarc/sim/memory/address.hpp"
+#include "demarc/sim/memory/spec.hpp"
+#include "demarc/sim/memory/work.hpp"
+
+namespace demarc::sim::memory {
+
+// Where a client's addresses lie: chunk i, of 1 << chunk_shift bytes from `base` on, at physical
+// address chunks[i]. No chunks: addresses are physical.
+struct Translation {
+  std::uint64_t base = 0;
+  std::uint32_t chunk_shift = 0;
+  std::vector<std::uint64_t> chunks;
+};
+
+struct ClientSpec {
+  std::string name;
+  std::vector<std::uint32_t> sms;  // where its blocks may run
+  std::shared_ptr<Source> source;
+  Translation translation;
+  std::uint32_t threads_per_sm = 0;  // the most it may have on one SM; 0: what the SM has
+};
+
+struct ClientStatistics {
+  std::uint64_t instructions = 0;  // of warps
+  std::uint64_t blocks = 0;
+  std::uint64_t load_sectors = 0;
+  std::uint64_t store_sectors = 0;
+  std::uint64_t atomic_sectors = 0;
+  std::uint64_t l1_hit_sectors = 0;
+  std::uint64_t l2_hit_sectors = 0;   // of loads and atomics
+  std::uint64_t l2_miss_sectors = 0;  // the same, with those that wait for a miss under way
+  std::vector<Cycles> run_cycles;     // of each finished launch
+  [[nodiscard]] std::uint64_t sectors() const {
+    return load_sectors + store_sectors + atomic_sectors;
+  }
+};
+
+struct DramStatistics {
+  std::uint64_t read_sectors = 0;
+  std::uint64_t write_sectors = 0;
+  std::uint64_t row_hits = 0;
+  std::uint64_t activations = 0;
+  std::uint64_t turnarounds = 0;
+};
+
+// One access made for itself, past the L1: for probes and tests.
+struct Request {
+  Cycles at = 0;  // from the call on
+  std::uint32_t sm = 0;
+  std::uint64_t address = 0;  // physical
+  StepKind kind = StepKind::load;
+  bool cached = true;         // false: a load that misses the L2 and leaves nothing in it
+  std::uint64_t repeats = 1;  // the next one leaves when the one before has arrived
+};
+struct Completion {
+  Cycles first = 0;  // arrival of the first, from the call on
+  Cycles last = 0;
+  std::uint64_t count = 0;
+};
+
+class Engine;
+
+class Simulation {
+ public:
+  // `spec` has passed check_spec().
+  explicit Simulation(const Spec& spec);
+  ~Simulation();
+  Simulation(Simulation&&) noexcept;
+  Simulation& operator=(Simulation&&) = delete;
+
+  [[nodiscard]] const Spec& spec() const;
+  [[nodiscard]] const AddressDecoder& decoder() const;
+  [[nodiscard]] Cycles now() const;
+
+  // The client starts at once. Among clients that wait for the same SM, the one whose kernel was
+  // launched first is served first.
+  std::uint32_t add_client(ClientSpec client);
+
+  // Runs until `client` has finished `launches` launches in all. Errors: those of a source, an
+  // address outside a translation, and a simulation that is stuck or takes more than `limit`
+  // cycles, with all that is waiting.
+  [[nodiscard]] Result<void> run_launches(std::uint32_t client, std::uint64_t launches,
+                                          Cycles limit = Cycles{1} << 40);
+  // Runs for `cycles` cycles, or until nothing is left to do.
+  [[nodiscard]] Result<void> run_for(Cycles cycles);
+
+  // Makes the requests and runs until those with an end have been answered. At least one must have
+  // an end; repeats = 0 has none and stops with the others.
+  [[nodiscard]] Result<std::vector<Completion>> timed(std::span<const Request> requests);
+
+  // Reads a line into the L2 in no time, as an access would: for long walks whose times do not
+  // matter.
+  void touch(std::uint64_t address);
+
+  [[nodiscard]] const ClientStatistics& statistics(std::uint32_t client) const;
+  [[nodiscard]] const DramStatistics& dram() const;
+  // Every queue that is not empty and every register in use, one a line.
+  [[nodiscard]] std::string waiting() const;
+
+ private:
+  std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace demarc::sim::memory

@@ -1,0 +1,113 @@
+// What a simulated memory system is: sizes, widths and latencies, all in SM cycles and all fixed
+// before the first access. Built from a device description; tests build small ones by hand.
+//
+// The way of a load that misses the L1, and what each part adds when nothing else is under way:
+//   SM link | request_cycles | GPC link | port | L2 lookup: hit: l2_cycles | port | reply_cycles |
+//   GPC link | SM link.   A miss adds dram_cycles, the row (precharge, activate), the column and
+//   the burst.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+#include "demarc/gpu/device.hpp"
+
+namespace demarc::sim::memory {
+
+using Cycles = std::uint64_t;
+
+// Widths are kept in ticks, so that a link of 23 bytes a cycle is not rounded to 32.
+inline constexpr std::uint64_t ticks_per_cycle = 256;
+
+inline constexpr std::uint32_t line_shift = 7;  // lines of 128 bytes
+inline constexpr std::uint32_t line_bytes = 1U << line_shift;
+inline constexpr std::uint32_t sector_bytes = 32;
+
+// sets = 0: there is no such cache.
+struct CacheSpec {
+  std::uint32_t sets = 0;
+  std::uint32_t ways = 0;
+  [[nodiscard]] std::size_t lines() const { return std::size_t{sets} * ways; }
+};
+
+// Where an address lies. Masks are over byte addresses; the pieces a hash does not give are empty.
+struct AddressSpec {
+  gpu::LinearHash module;        // slice = module * modulus + stack
+  gpu::ModuloStage stack;        // modulus 1: a module is one slice
+  gpu::LinearHash set;           // inside a slice
+  gpu::LinearHash bank;          // inside a channel
+  std::uint32_t row_shift = 18;  // addresses of one bank that differ from here on: other rows
+  std::uint64_t page_bytes = 0;  // not 0: each page adds a constant to module and stack
+  std::uint64_t seed = 1;        // of the page constants
+};
+
+struct Spec {
+  std::string name;
+  double clock_hz = 1e9;
+  AddressSpec address;
+
+  // One SM.
+  std::vector<std::uint32_t> gpc_of_sm;  // its size is the number of SMs
+  std::uint32_t gpcs = 1;
+  std::uint32_t threads = 2048;
+  std::uint32_t blocks = 32;
+  std::uint32_t shared_bytes = 0;  // 0: never the limit
+  std::uint32_t issue_ticks = 64;  // a warp instruction
+  Cycles instruction_cycles = 4;   // between dependent instructions of a warp
+  CacheSpec l1;
+  Cycles l1_hit_cycles = 30;
+  std::uint32_t l1_miss_registers = 256;
+  std::uint32_t store_registers = 256;
+
+  // Crossbar: ticks a sector of 32 bytes; a load request takes as long as one sector.
+  std::uint32_t sm_ticks = 256;
+  std::uint32_t gpc_ticks = 0;  // 0: no GPC link
+  std::uint32_t port_ticks = 256;
+  Cycles request_cycles = 80;
+  Cycles reply_cycles = 80;
+  std::vector<std::uint8_t> distance;  // [slice * sms + sm], added to the request; may be empty
+
+  // L2. One channel of DRAM behind each slice.
+  std::uint32_t slices = 1;
+  std::uint32_t ports = 1;
+  std::vector<std::uint32_t> port_of_slice;
+  CacheSpec l2;  // of one slice
+  Cycles l2_cycles = 20;
+  std::uint32_t miss_registers = 16;  // lines of one slice asked of DRAM and not yet there
+
+  // DRAM.
+  std::uint32_t banks = 16;         // of a channel
+  std::uint32_t burst_ticks = 256;  // of the bus, a sector
+  std::uint32_t burst_sectors = 1;  // least transfer
+  Cycles dram_cycles = 100;         // controller, there and back
+  Cycles precharge_cycles = 20;
+  Cycles activate_cycles = 20;
+  Cycles column_cycles = 20;
+  Cycles row_cycles = 60;  // between two activations of a bank
+  Cycles row_idle_cycles = 400;
+  Cycles turnaround_cycles = 10;
+  std::uint32_t write_high = 32;  // writes waiting in a channel: start draining
+  std::uint32_t write_low = 8;    // and stop
+  std::uint32_t row_streak = 16;  // row hits served in front of an older row miss
+
+  Cycles launch_cycles = 1500;  // between two kernels of one stream
+
+  [[nodiscard]] std::uint32_t sms() const { return static_cast<std::uint32_t>(gpc_of_sm.size()); }
+  // Cycles of a load of one sector that hits the L2, or misses it and finds its bank closed, with
+  // nothing else under way.
+  [[nodiscard]] Cycles l2_hit_latency() const;
+  [[nodiscard]] Cycles dram_latency() const;
+};
+
+// An error names what the description lacks for a simulation, or what does not fit together.
+[[nodiscard]] Result<Spec> make_spec(const gpu::Device& device, std::uint64_t seed = 1);
+
+// Sizes are powers of two where they must be, vectors have the sizes they need.
+[[nodiscard]] Result<void> check_spec(const Spec& spec);
+
+// Every setting with its value, one a line: what a run prints of itself.
+[[nodiscard]] std::string spec_text(const Spec& spec);
+
+}  // namespace demarc::sim::memory

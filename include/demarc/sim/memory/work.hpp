@@ -1,0 +1,98 @@
+// What SMs run: a launch is kernels one after the other, a kernel is thread blocks, a block is
+// warps, a warp is a sequence of steps. Steps are asked for one at a time, so a source may make
+// them as they are needed: from a trace, from the emulator, from a loop.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+
+namespace demarc::sim::memory {
+
+enum class StepKind : std::uint8_t { load, store, atomic, reduce, barrier, work, end };
+
+// `instructions` are issued first; then the access, with `count` lines. A line entry is the byte
+// address of a line of 128 bytes, plus the mask of its four sectors in bits 0-3. An atomic returns
+// a value that the warp waits for like a load; a reduction does not. `wait`: before the
+// instructions, all loads of the warp must have arrived.
+struct Step {
+  StepKind kind = StepKind::end;
+  bool wait = false;
+  std::uint8_t count = 0;  // at most 32
+  std::uint32_t instructions = 0;
+  std::array<std::uint64_t, 32> lines{};
+};
+
+struct KernelShape {
+  std::uint32_t blocks = 0;
+  std::uint32_t threads = 32;  // of a block
+  std::uint32_t shared_bytes = 0;
+  [[nodiscard]] std::uint32_t warps() const { return (threads + 31) / 32; }
+  friend bool operator==(const KernelShape&, const KernelShape&) = default;
+};
+
+// The steps of one thread block.
+class BlockWork {
+ public:
+  BlockWork() = default;
+  BlockWork(const BlockWork&) = delete;
+  BlockWork& operator=(const BlockWork&) = delete;
+  virtual ~BlockWork() = default;
+  // The next step of `warp`; StepKind::end when there is none.
+  virtual void next(std::uint32_t warp, Step& step) = 0;
+};
+
+// A launch that can be run again and again. Blocks are asked for in order.
+class Source {
+ public:
+  Source() = default;
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  virtual ~Source() = default;
+  [[nodiscard]] virtual Result<void> restart() = 0;
+  // False: the launch has no further kernel.
+  [[nodiscard]] virtual Result<bool> next_kernel(KernelShape& shape) = 0;
+  [[nodiscard]] virtual Result<std::unique_ptr<BlockWork>> next_block() = 0;
+};
+
+// Steps packed into words: a head (kind in bits 0-2, wait in bit 3, count in bits 8-15,
+// instructions in bits 16-47), then `count` line entries.
+class PackedSteps {
+ public:
+  void add(const Step& step);
+  // Reads the step at `at` and moves `at` behind it; at the end of the words, StepKind::end.
+  void read(std::size_t& at, Step& step) const;
+  [[nodiscard]] std::size_t bytes() const { return words_.size() * sizeof(std::uint64_t); }
+  [[nodiscard]] bool empty() const { return words_.empty(); }
+
+ private:
+  std::vector<std::uint64_t> words_;
+};
+
+struct PackedBlock {
+  std::vector<PackedSteps> warps;
+  [[nodiscard]] std::size_t bytes() const;
+};
+[[nodiscard]] std::unique_ptr<BlockWork> replay_block(std::shared_ptr<const PackedBlock> block);
+
+struct PackedKernel {
+  KernelShape shape;
+  std::vector<std::shared_ptr<const PackedBlock>> blocks;
+};
+// A whole launch in memory, shared by any number of sources.
+struct PackedLaunch {
+  std::vector<PackedKernel> kernels;
+  [[nodiscard]] std::size_t bytes() const;
+};
+[[nodiscard]] std::unique_ptr<Source> replay_launch(std::shared_ptr<const PackedLaunch> launch);
+
+// Byte addresses of the active lanes, `bytes` each, as line entries in ascending order; returns
+// how many. Lanes are the bits of `mask`.
+[[nodiscard]] std::uint8_t coalesce(const std::array<std::uint64_t, 32>& addresses,
+                                    std::uint32_t mask, std::uint32_t bytes,
+                                    std::array<std::uint64_t, 32>& lines);
+
+}  // namespace demarc::sim::memory

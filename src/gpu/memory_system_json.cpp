@@ -1,0 +1,77 @@
+#include "memory_system_json.hpp"
+
+#include <array>
+
+#include "address_map_json.hpp"
+
+namespace demarc::gpu {
+namespace {
+
+// Name, member and least value: parses, checks and prints every number of the section.
+struct RealField {
+  const char* key;
+  double MemorySystem::*member;
+  bool positive;
+};
+struct CountField {
+  const char* key;
+  std::uint32_t MemorySystem::*member;
+  std::int64_t low, high;
+};
+
+constexpr std::array<RealField, 12> real_fields{
+    {{"issue_per_cycle", &MemorySystem::issue_per_cycle, true},
+     {"instruction_latency_cycles", &MemorySystem::instruction_latency_cycles, true},
+     {"sm_link_bytes", &MemorySystem::sm_link_bytes, false},
+     {"gpc_link_bytes", &MemorySystem::gpc_link_bytes, false},
+     {"port_bytes", &MemorySystem::port_bytes, false},
+     {"latency_spread_cycles", &MemorySystem::latency_spread_cycles, false},
+     {"precharge_ns", &MemorySystem::precharge_ns, false},
+     {"activate_ns", &MemorySystem::activate_ns, false},
+     {"column_ns", &MemorySystem::column_ns, false},
+     {"row_cycle_ns", &MemorySystem::row_cycle_ns, false},
+     {"turnaround_ns", &MemorySystem::turnaround_ns, false},
+     {"row_idle_ns", &MemorySystem::row_idle_ns, false}}};
+
+constexpr std::array<CountField, 6> count_fields{
+    {{"l1_miss_registers", &MemorySystem::l1_miss_registers, 1, 65535},
+     {"store_registers", &MemorySystem::store_registers, 1, 65535},
+     {"miss_registers", &MemorySystem::miss_registers, 1, 65535},
+     {"row_shift", &MemorySystem::row_shift, 7, 40},
+     {"burst_bytes", &MemorySystem::burst_bytes, 1, 4096},
+     {"write_queue", &MemorySystem::write_queue, 2, 65535}}};
+
+}  // namespace
+
+Result<MemorySystem> memory_system_from_json(JsonObject object) {
+  MemorySystem system;
+  DEMARC_TRY(system.source, object.string("source"));
+  for (const RealField& field : real_fields) {
+    DEMARC_TRY(const double value, object.number_or(field.key, system.*field.member));
+    if (value < 0 || (field.positive && value == 0)) {
+      return invalid_input("{}.{}: {} must be {}", object.where(), field.key, value,
+                           field.positive ? "above 0" : "0 or more");
+    }
+    system.*field.member = value;
+  }
+  for (const CountField& field : count_fields) {
+    DEMARC_TRY(const std::int64_t value,
+               object.integer_or(field.key, field.low, field.high, system.*field.member));
+    system.*field.member = static_cast<std::uint32_t>(value);
+  }
+  DEMARC_TRY(system.port, hash_from_json(object, "port_masks"));
+  DEMARC_TRY(system.bank, hash_from_json(object, "bank_masks"));
+  DEMARC_CHECK(object.finish());
+  return system;
+}
+
+Json memory_system_to_json(const MemorySystem& system) {
+  Json json{{"source", system.source}};
+  for (const RealField& field : real_fields) json[field.key] = system.*field.member;
+  for (const CountField& field : count_fields) json[field.key] = system.*field.member;
+  json["port_masks"] = hash_to_json(system.port);
+  json["bank_masks"] = hash_to_json(system.bank);
+  return json;
+}
+
+}  // namespace demarc::gpu

@@ -1,0 +1,43 @@
+#include "demarc/sim/memory/address.hpp"
+
+#include <bit>
+
+namespace demarc::sim::memory {
+
+AddressDecoder::AddressDecoder(const AddressSpec& spec)
+    : row_shift_(spec.row_shift - line_shift),
+      module_mask_(spec.module.count() - 1),
+      modulus_(spec.stack.modulus),
+      seed_(spec.seed) {
+  if (spec.page_bytes != 0) {
+    page_shift_ = static_cast<std::uint32_t>(std::countr_zero(spec.page_bytes)) - line_shift;
+  }
+  for (std::size_t table = 0; table < tables_.size(); ++table) {
+    tables_[table].resize(2048);
+    for (std::uint64_t i = 0; i < 2048; ++i) {
+      const std::uint64_t address = (i << (11 * table)) << line_shift;
+      tables_[table][i] = std::uint64_t{spec.module(address)} |
+                          (std::uint64_t{spec.set(address)} << 16U) |
+                          (std::uint64_t{spec.bank(address)} << 32U) |
+                          (std::uint64_t{spec.stack.number(address)} << 40U);
+    }
+  }
+}
+
+std::uint64_t AddressDecoder::constant_of(std::uint64_t page) const {
+  std::uint64_t x = page + seed_ * 0x9e3779b97f4a7c15ULL;
+  x ^= x >> 30U;
+  x *= 0xbf58476d1ce4e5b9ULL;
+  x ^= x >> 27U;
+  x *= 0x94d049bb133111ebULL;
+  x ^= x >> 31U;
+  // The upper half becomes the shift of the modulo stage: small, so that sums do not wrap.
+  return (x & 0xffffffffU) | (((x >> 32U) % 1021U) << 32U);
+}
+
+std::uint32_t AddressDecoder::page_constant(std::uint64_t page) const {
+  if (page_shift_ == 0) return 0;
+  return static_cast<std::uint32_t>(constant_of(page)) & module_mask_;
+}
+
+}  // namespace demarc::sim::memory

@@ -1,0 +1,135 @@
+#include "engine.hpp"
+
+namespace demarc::sim::memory {
+
+void TagArray::resize(std::size_t lines, std::uint32_t new_ways) {
+  ways = new_ways;
+  line.assign(lines, none);
+  stamp.assign(lines, 0);
+  valid.assign(lines, 0);
+  dirty.assign(lines, 0);
+  pending.assign(lines, 0);
+  waiters.assign(lines, none);
+}
+
+std::uint32_t TagArray::victim(std::size_t first) const {
+  std::uint32_t best = none;
+  std::uint32_t oldest = none;
+  for (std::uint32_t way = 0; way < ways; ++way) {
+    const auto index = static_cast<std::uint32_t>(first) + way;
+    if (line[index] == none) return index;
+    if (pending[index] == 0 && (best == none || stamp[index] < oldest)) {
+      best = index;
+      oldest = stamp[index];
+    }
+  }
+  return best;
+}
+
+void TagArray::install(std::uint32_t index, std::uint32_t new_line) {
+  line[index] = new_line;
+  valid[index] = 0;
+  dirty[index] = 0;
+  pending[index] = 0;
+  waiters[index] = none;
+  use(index);
+}
+
+Engine::Engine(const Spec& given) : spec(given), decoder(given.address) {
+  state.sms.resize(spec.sms());
+  state.gpc_request.resize(spec.gpcs);
+  state.gpc_reply.resize(spec.gpcs);
+  state.port_request.resize(spec.ports);
+  state.port_reply.resize(spec.ports);
+  state.l1.resize(spec.l1.lines() * spec.sms(), spec.l1.ways);
+  state.l2.resize(spec.l2.lines() * spec.slices, spec.l2.ways);
+  state.slices.resize(spec.slices);
+  state.channels.resize(spec.slices);
+  state.banks.resize(std::size_t{spec.slices} * spec.banks);
+}
+
+std::uint32_t Engine::add_client(ClientSpec client) {
+  const auto index = static_cast<std::uint32_t>(clients.size());
+  ClientState added;
+  added.allowed.assign(spec.sms(), 0);
+  added.threads.assign(spec.sms(), 0);
+  for (const std::uint32_t sm : client.sms) added.allowed.at(sm) = 1;
+  clients.push_back(std::move(client));
+  state.clients.push_back(std::move(added));
+  if (auto begun = clients.back().source->restart(); !begun) {
+    fail(begun.error().kind, begun.error().message);
+  }
+  state.clients.back().run_start = now();
+  schedule(now(), EventKind::kernel_start, index);
+  return index;
+}
+
+void Engine::fail(ErrorKind kind, std::string message) {
+  if (!state.error) state.error = Error{kind, std::move(message)};
+}
+
+std::uint32_t Engine::take_packet(const Packet& packet) {
+  if (state.free_packet == none) {
+    state.packets.push_back(packet);
+    return static_cast<std::uint32_t>(state.packets.size() - 1);
+  }
+  const std::uint32_t index = state.free_packet;
+  state.free_packet = state.packets[index].next;
+  state.packets[index] = packet;
+  return index;
+}
+
+void Engine::drop_packet(std::uint32_t index) {
+  state.packets[index].next = state.free_packet;
+  state.free_packet = index;
+}
+
+void Engine::step() {
+  const Event event = state.events.pop();
+  switch (event.kind) {
+    case EventKind::kernel_start:
+      kernel_start(event.index);
+      break;
+    case EventKind::warp:
+      advance(event.index);
+      break;
+    case EventKind::lsu:
+      state.sms[event.index].lsu_scheduled = false;
+      run_lsu(event.index);
+      break;
+    case EventKind::l1_hit:
+      load_done(event.index);
+      break;
+    case EventKind::inject:
+      inject(event.index);
+      break;
+    case EventKind::gpc_request:
+      gpc_request(event.index);
+      break;
+    case EventKind::arrive:
+      arrive(event.index);
+      break;
+    case EventKind::lookup:
+      lookup(event.index);
+      break;
+    case EventKind::bank:
+      state.banks[event.index].scheduled = false;
+      serve_bank(event.index);
+      break;
+    case EventKind::fill:
+      fill(event.index);
+      break;
+    case EventKind::retry:
+      state.slices[event.index].retry_scheduled = false;
+      retry(event.index);
+      break;
+    case EventKind::gpc_reply:
+      gpc_reply(event.index);
+      break;
+    case EventKind::done:
+      packet_done(event.index);
+      break;
+  }
+}
+
+}  // namespace demarc::sim::memory

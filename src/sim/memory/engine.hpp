@@ -1,0 +1,278 @@
+// The engine of a simulation. Spec: settings, fixed. State: plain data in flat arrays that says
+// where everything is. Resources: what the outside lent (sources). Events carry an index.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "demarc/sim/event_queue.hpp"
+#include "demarc/sim/memory/simulation.hpp"
+
+namespace demarc::sim::memory {
+
+inline constexpr std::uint32_t none = ~std::uint32_t{0};
+
+enum class EventKind : std::uint32_t {
+  kernel_start,  // of a client
+  warp,          // has issued its instructions, or is free again
+  lsu,           // of an SM takes its next instruction
+  l1_hit,        // of a warp
+  inject,        // a request of timed()
+  gpc_request,   // a packet reaches the request link of its GPC
+  arrive,        // a packet reaches the port of its slice
+  lookup,        // and the tags
+  bank,          // of DRAM can do something again
+  fill,          // data from DRAM
+  retry,         // of what waits in a slice
+  gpc_reply,     // a packet reaches the reply link of its GPC
+  done,          // and its SM
+};
+struct Event {
+  EventKind kind;
+  std::uint32_t index;
+};
+
+// A link or bus: busy until free_at (ticks). Users come in order of time.
+struct Server {
+  std::uint64_t free_at = 0;
+  // The cycle in which `ticks` of service, asked for at `now`, have ended.
+  Cycles take(Cycles now, std::uint64_t ticks) {
+    const std::uint64_t begin = now * ticks_per_cycle;
+    free_at = (free_at > begin ? free_at : begin) + ticks;
+    return (free_at + ticks_per_cycle - 1) / ticks_per_cycle;
+  }
+};
+
+struct Fifo {
+  std::uint32_t head = none;
+  std::uint32_t tail = none;
+  std::uint32_t size = 0;
+};
+
+// A line asked for, on its way out or back.
+struct Packet {
+  std::uint32_t line = 0;
+  std::uint32_t next = none;     // in a wait queue or a list of waiters
+  std::uint32_t owner = none;    // warp, or request of timed()
+  std::uint32_t l1_line = none;  // to be filled; none: the owner waits for it alone
+  std::uint16_t sm = 0;
+  std::uint16_t slice = 0;
+  std::uint16_t client = 0;
+  StepKind kind = StepKind::load;
+  std::uint8_t sectors = 0;
+  bool injected = false;
+  bool cached = true;
+};
+
+// Tags of all sets of all caches of one level, side by side.
+struct TagArray {
+  std::uint32_t ways = 0;
+  std::vector<std::uint32_t> line;   // none: empty
+  std::vector<std::uint32_t> stamp;  // of the last use
+  std::vector<std::uint8_t> valid;   // sectors
+  std::vector<std::uint8_t> dirty;
+  std::vector<std::uint8_t> pending;   // sectors asked for and not yet there
+  std::vector<std::uint32_t> waiters;  // list: packets in the L2, L1 waiters in the L1
+  std::uint32_t clock = 0;
+
+  void resize(std::size_t lines, std::uint32_t new_ways);
+  // Index of `wanted` in the set that starts at `first`, or none.
+  [[nodiscard]] std::uint32_t find(std::size_t first, std::uint32_t wanted) const {
+    const std::uint32_t* tags = line.data() + first;
+    for (std::uint32_t way = 0; way < ways; ++way) {
+      if (tags[way] == wanted) return static_cast<std::uint32_t>(first) + way;
+    }
+    return none;
+  }
+  // An empty way, else the least recently used one with nothing under way; none when all wait.
+  [[nodiscard]] std::uint32_t victim(std::size_t first) const;
+  void install(std::uint32_t index, std::uint32_t new_line);
+  void use(std::uint32_t index) { stamp[index] = ++clock; }
+};
+
+struct L1Waiter {
+  std::uint32_t warp = none;
+  std::uint32_t next = none;
+  std::uint8_t needed = 0;
+};
+
+// A transfer between a slice and its channel.
+struct Fetch {
+  std::uint32_t l2_line = none;  // none: for `packet` alone, past the tags
+  std::uint32_t packet = none;
+  std::uint32_t next = none;
+  std::uint32_t row = 0;
+  std::uint32_t bank = 0;  // over all channels
+  std::uint16_t slice = 0;
+  std::uint8_t sectors = 0;
+  bool write = false;
+};
+
+enum class WarpState : std::uint8_t { free, ready, loads, barrier, lsu };
+struct WarpSlot {
+  Step step;
+  std::uint32_t block = none;
+  std::uint32_t index = 0;        // in the block
+  std::uint32_t outstanding = 0;  // loads, L1 hits and atomics under way
+  std::uint32_t next = none;      // in the LSU queue
+  std::uint8_t lines_done = 0;
+  bool has_step = false;
+  WarpState state = WarpState::free;
+};
+
+struct BlockSlot {
+  std::unique_ptr<BlockWork> work;
+  std::vector<std::uint32_t> warps;
+  std::uint32_t client = 0;
+  std::uint32_t sm = 0;
+  std::uint32_t live = 0;
+  std::uint32_t arrived = 0;  // at the barrier
+};
+
+struct SmState {
+  Server issue, request, reply;
+  Fifo lsu;  // of warps
+  Cycles lsu_free = 0;
+  bool lsu_scheduled = false;
+  bool lsu_stalled = false;
+  std::uint32_t misses = 0;
+  std::uint32_t stores = 0;
+  std::uint32_t threads = 0, blocks = 0, shared_bytes = 0;
+};
+
+struct SliceState {
+  Fifo waiting;  // packets that need a miss register, a way or room for a write
+  std::uint32_t misses = 0;
+  bool retry_scheduled = false;
+};
+
+struct ChannelState {
+  Server bus;
+  std::uint32_t reads = 0;
+  std::uint32_t writes = 0;
+  bool writing = false;
+};
+
+struct BankState {
+  Fifo queue[2];  // reads, writes
+  Cycles free_at = 0;
+  Cycles activate_from = 0;
+  Cycles last_use = 0;
+  std::uint32_t row = none;
+  std::uint32_t streak = 0;
+  bool scheduled = false;
+};
+
+struct ClientState {
+  KernelShape shape;
+  std::uint32_t blocks_left = 0;
+  std::uint32_t blocks_running = 0;
+  std::uint64_t launched = 0;  // place in the order of kernel launches
+  Cycles run_start = 0;
+  bool active = false;                 // a kernel has started and not ended
+  bool known = false;                  // `shape` is that of the kernel to start next
+  std::vector<std::uint8_t> allowed;   // by SM
+  std::vector<std::uint32_t> threads;  // resident, by SM
+  ClientStatistics statistics;
+};
+
+struct InjectedState {
+  Request request;
+  Completion completion;
+};
+
+struct State {
+  EventQueue<Event> events;
+  std::vector<SmState> sms;
+  std::vector<Server> gpc_request, gpc_reply, port_request, port_reply;
+  TagArray l1, l2;
+  std::vector<SliceState> slices;
+  std::vector<ChannelState> channels;
+  std::vector<BankState> banks;
+  std::vector<Packet> packets;
+  std::vector<Fetch> fetches;
+  std::vector<L1Waiter> l1_waiters;
+  std::uint32_t free_packet = none, free_fetch = none, free_waiter = none;
+  std::vector<WarpSlot> warps;
+  std::vector<std::uint32_t> free_warps;
+  std::vector<BlockSlot> blocks;
+  std::vector<std::uint32_t> free_blocks;
+  std::vector<ClientState> clients;
+  std::uint64_t launches = 0;
+  std::vector<InjectedState> injected;
+  std::size_t injected_open = 0;
+  DramStatistics dram;
+  std::optional<Error> error;
+};
+
+class Engine {
+ public:
+  explicit Engine(const Spec& spec);
+
+  const Spec spec;
+  const AddressDecoder decoder;
+  State state;
+  std::vector<ClientSpec> clients;  // Resources
+
+  void step();  // one event
+  std::uint32_t add_client(ClientSpec client);
+  void schedule(Cycles at, EventKind kind, std::uint32_t index) {
+    state.events.schedule(at, {kind, index});
+  }
+  [[nodiscard]] Cycles now() const { return state.events.now(); }
+  [[nodiscard]] std::string waiting() const;
+  void inject(std::uint32_t index);
+  void touch(std::uint32_t line);
+  void fail(ErrorKind kind, std::string message);
+
+ private:
+  // SMs (engine_sm.cpp)
+  void advance(std::uint32_t warp);
+  void barrier(std::uint32_t warp);
+  void end_warp(std::uint32_t warp);
+  void load_done(std::uint32_t warp);
+  void queue_access(std::uint32_t warp);
+  void run_lsu(std::uint32_t sm);
+  bool issue_line(std::uint32_t sm, std::uint32_t warp, std::uint64_t entry, Cycles at,
+                  bool& l1_hit);
+  bool load_line(std::uint32_t sm, std::uint32_t warp, const Packet& packet, Cycles at,
+                 bool& l1_hit);
+  void packet_done(std::uint32_t index);
+  void resume_lsu(std::uint32_t sm);
+  [[nodiscard]] std::optional<std::uint32_t> translate(std::uint32_t client, std::uint64_t address);
+
+  // Blocks (engine_blocks.cpp)
+  void kernel_start(std::uint32_t client);
+  void kernel_end(std::uint32_t client);
+  void place_all(std::uint32_t client);
+  void refill(std::uint32_t sm);
+  [[nodiscard]] bool fits(std::uint32_t client, std::uint32_t sm) const;
+  bool place(std::uint32_t client, std::uint32_t sm);
+  void end_block(std::uint32_t block);
+
+  // Crossbar and L2 (engine_l2.cpp)
+  void send(const Packet& packet, Cycles at);
+  void gpc_request(std::uint32_t packet);
+  void arrive(std::uint32_t packet);
+  void gpc_reply(std::uint32_t packet);
+  void reply(std::uint32_t packet);
+  void lookup(std::uint32_t packet);
+  bool attempt(std::uint32_t packet, bool may_allocate);
+  bool attempt_past_tags(std::uint32_t packet, const Place& place, bool may_allocate);
+  [[nodiscard]] std::uint32_t make_room(std::size_t first, std::uint16_t slice);
+  void retry(std::uint32_t slice);
+  void fill(std::uint32_t fetch);
+
+  // DRAM (engine_dram.cpp)
+  void start_fetch(Fetch fetch);
+  void serve_bank(std::uint32_t bank);
+  void activate(BankState& bank, std::uint32_t index, std::uint32_t row);
+  void column_access(BankState& bank, std::uint32_t index, std::uint32_t fetch,
+                     std::uint32_t before);
+  void choose_direction(std::uint32_t slice);
+
+  [[nodiscard]] std::uint32_t take_packet(const Packet& packet);
+  void drop_packet(std::uint32_t index);
+};
+
+}  // namespace demarc::sim::memory

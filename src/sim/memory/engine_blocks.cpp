@@ -1,0 +1,146 @@
+// Kernels and thread blocks: which block runs where.
+#include "engine.hpp"
+
+namespace demarc::sim::memory {
+
+void Engine::kernel_start(std::uint32_t number) {
+  ClientState& client = state.clients[number];
+  if (!client.known) {
+    const auto more = clients[number].source->next_kernel(client.shape);
+    if (!more) return fail(more.error().kind, more.error().message);
+    if (!*more) {
+      return fail(ErrorKind::invalid_input,
+                  fmt::format("{}: the launch has no kernel", clients[number].name));
+    }
+  }
+  client.known = false;
+  client.blocks_left = client.shape.blocks;
+  client.launched = ++state.launches;
+  client.active = true;
+  place_all(number);
+  if (client.shape.blocks == 0) kernel_end(number);
+}
+
+// The next kernel of a launch starts after a pause, and so does the next launch.
+void Engine::kernel_end(std::uint32_t number) {
+  ClientState& client = state.clients[number];
+  client.active = false;
+  const auto more = clients[number].source->next_kernel(client.shape);
+  if (!more) return fail(more.error().kind, more.error().message);
+  client.known = *more;
+  schedule(now() + spec.launch_cycles, EventKind::kernel_start, number);
+  if (*more) return;
+  client.statistics.run_cycles.push_back(now() - client.run_start);
+  client.run_start = now() + spec.launch_cycles;
+  if (auto begun = clients[number].source->restart(); !begun) {
+    fail(begun.error().kind, begun.error().message);
+  }
+}
+
+bool Engine::fits(std::uint32_t client, std::uint32_t number) const {
+  const SmState& sm = state.sms[number];
+  const KernelShape& shape = state.clients[client].shape;
+  const std::uint32_t most = clients[client].threads_per_sm;
+  if (most != 0 && state.clients[client].threads[number] + shape.warps() * 32 > most) return false;
+  return sm.blocks < spec.blocks && sm.threads + shape.warps() * 32 <= spec.threads &&
+         (spec.shared_bytes == 0 || sm.shared_bytes + shape.shared_bytes <= spec.shared_bytes);
+}
+
+// Breadth first: each block goes to the SM with the fewest threads.
+void Engine::place_all(std::uint32_t number) {
+  while (state.clients[number].blocks_left > 0 && !state.error) {
+    std::uint32_t best = none;
+    for (const std::uint32_t sm : clients[number].sms) {
+      if (!fits(number, sm)) continue;
+      if (best == none || state.sms[sm].threads < state.sms[best].threads) best = sm;
+    }
+    if (best == none || !place(number, best)) return;
+  }
+}
+
+bool Engine::place(std::uint32_t number, std::uint32_t sm_number) {
+  auto work = clients[number].source->next_block();
+  if (!work) {
+    fail(work.error().kind, work.error().message);
+    return false;
+  }
+  ClientState& client = state.clients[number];
+  --client.blocks_left;
+  ++client.blocks_running;
+  ++client.statistics.blocks;
+  const KernelShape& shape = client.shape;
+  SmState& sm = state.sms[sm_number];
+  ++sm.blocks;
+  sm.threads += shape.warps() * 32;
+  client.threads[sm_number] += shape.warps() * 32;
+  sm.shared_bytes += shape.shared_bytes;
+  std::uint32_t slot = none;
+  if (state.free_blocks.empty()) {
+    slot = static_cast<std::uint32_t>(state.blocks.size());
+    state.blocks.emplace_back();
+  } else {
+    slot = state.free_blocks.back();
+    state.free_blocks.pop_back();
+  }
+  BlockSlot& block = state.blocks[slot];
+  block.work = std::move(*work);
+  block.warps.clear();
+  block.client = number;
+  block.sm = sm_number;
+  block.live = shape.warps();
+  block.arrived = 0;
+  for (std::uint32_t i = 0; i < shape.warps(); ++i) {
+    std::uint32_t warp = none;
+    if (state.free_warps.empty()) {
+      warp = static_cast<std::uint32_t>(state.warps.size());
+      state.warps.emplace_back();
+    } else {
+      warp = state.free_warps.back();
+      state.free_warps.pop_back();
+    }
+    WarpSlot& added = state.warps[warp];
+    added.block = slot;
+    added.index = i;
+    added.outstanding = 0;
+    added.has_step = false;
+    added.state = WarpState::ready;
+    block.warps.push_back(warp);
+    schedule(now(), EventKind::warp, warp);
+  }
+  return true;
+}
+
+void Engine::end_block(std::uint32_t slot) {
+  BlockSlot& block = state.blocks[slot];
+  const std::uint32_t number = block.client;
+  const std::uint32_t sm_number = block.sm;
+  ClientState& client = state.clients[number];
+  const KernelShape shape = client.shape;
+  SmState& sm = state.sms[sm_number];
+  --sm.blocks;
+  sm.threads -= shape.warps() * 32;
+  client.threads[sm_number] -= shape.warps() * 32;
+  sm.shared_bytes -= shape.shared_bytes;
+  state.free_warps.insert(state.free_warps.end(), block.warps.rbegin(), block.warps.rend());
+  block.work.reset();
+  state.free_blocks.push_back(slot);
+  --client.blocks_running;
+  if (client.blocks_left == 0 && client.blocks_running == 0) kernel_end(number);
+  refill(sm_number);
+}
+
+// Room on one SM: kernels that have waited longest come first.
+void Engine::refill(std::uint32_t sm) {
+  for (;;) {
+    std::uint32_t chosen = none;
+    for (std::uint32_t i = 0; i < state.clients.size(); ++i) {
+      const ClientState& client = state.clients[i];
+      if (!client.active || client.blocks_left == 0 || client.allowed[sm] == 0) continue;
+      if (!fits(i, sm)) continue;
+      if (chosen == none || client.launched < state.clients[chosen].launched) chosen = i;
+    }
+    if (chosen == none || state.error || !place(chosen, sm)) return;
+  }
+}
+
+}  // namespace demarc::sim::memory

@@ -1,0 +1,137 @@
+// DRAM: a channel behind each slice, with banks of one open row. First ready, first come, first
+// served: the oldest access to the open row goes before older ones to other rows, up to a limit.
+// Reads go before writes until many writes wait; the bus pays for each change of direction.
+#include <algorithm>
+#include <bit>
+
+#include "engine.hpp"
+#include "fifo.hpp"
+
+namespace demarc::sim::memory {
+namespace {
+
+constexpr std::uint32_t row_window = 32;  // accesses of a bank that are looked through
+
+}  // namespace
+
+void Engine::start_fetch(Fetch fetch) {
+  std::uint32_t index = state.free_fetch;
+  if (index == none) {
+    index = static_cast<std::uint32_t>(state.fetches.size());
+    state.fetches.push_back(fetch);
+  } else {
+    state.free_fetch = state.fetches[index].next;
+    state.fetches[index] = fetch;
+  }
+  ChannelState& channel = state.channels[fetch.slice];
+  ++(fetch.write ? channel.writes : channel.reads);
+  push_back(state.banks[fetch.bank].queue[fetch.write ? 1 : 0], state.fetches, index);
+  choose_direction(fetch.slice);
+  serve_bank(fetch.bank);
+}
+
+void Engine::choose_direction(std::uint32_t slice) {
+  ChannelState& channel = state.channels[slice];
+  const bool writing =
+      channel.writing
+          ? channel.writes > 0 && (channel.reads == 0 || channel.writes > spec.write_low)
+          : channel.writes >= spec.write_high ||
+                (channel.reads == 0 && channel.writes > spec.write_low);
+  if (writing == channel.writing) return;
+  channel.writing = writing;
+  ++state.dram.turnarounds;
+  channel.bus.free_at = std::max(channel.bus.free_at, now() * ticks_per_cycle) +
+                        spec.turnaround_cycles * ticks_per_cycle;
+  for (std::uint32_t bank = slice * spec.banks; bank < (slice + 1) * spec.banks; ++bank) {
+    serve_bank(bank);
+  }
+}
+
+void Engine::activate(BankState& bank, std::uint32_t index, std::uint32_t row) {
+  Cycles start = now() + (bank.row == none ? 0 : spec.precharge_cycles);
+  start = std::max(start, bank.activate_from);
+  bank.activate_from = start + spec.row_cycles;
+  bank.row = row;
+  bank.streak = 0;
+  bank.free_at = start + spec.activate_cycles;
+  bank.last_use = bank.free_at;
+  bank.scheduled = true;
+  ++state.dram.activations;
+  schedule(bank.free_at, EventKind::bank, index);
+}
+
+void Engine::column_access(BankState& bank, std::uint32_t index, std::uint32_t number,
+                           std::uint32_t before) {
+  const Fetch fetch = state.fetches[number];
+  ChannelState& channel = state.channels[fetch.slice];
+  Fifo& queue = bank.queue[fetch.write ? 1 : 0];
+  remove_after(queue, state.fetches, before);
+  bank.streak = before == none ? 0 : bank.streak + 1;
+  const auto sectors = static_cast<std::uint64_t>(std::popcount(fetch.sectors));
+  const std::uint64_t bursts =
+      (sectors + spec.burst_sectors - 1) / spec.burst_sectors * spec.burst_sectors;
+  const std::uint64_t ticks = bursts * spec.burst_ticks;
+  const Cycles end = channel.bus.take(now() + spec.column_cycles, ticks);
+  const Cycles begin = (channel.bus.free_at - ticks) / ticks_per_cycle;
+  // The next column access of the bank leaves so that its data follows on the bus.
+  bank.free_at = std::max(
+      begin - spec.column_cycles + (ticks + ticks_per_cycle - 1) / ticks_per_cycle, now() + 1);
+  bank.last_use = bank.free_at;
+  ++state.dram.row_hits;
+  if (fetch.write) {
+    state.dram.write_sectors += sectors;
+    --channel.writes;
+    state.fetches[number].next = state.free_fetch;
+    state.free_fetch = number;
+  } else {
+    state.dram.read_sectors += sectors;
+    --channel.reads;
+    schedule(end + spec.dram_cycles, EventKind::fill, number);
+  }
+  if (!bank.scheduled && (bank.queue[0].size + bank.queue[1].size) > 0) {
+    bank.scheduled = true;
+    schedule(bank.free_at, EventKind::bank, index);
+  }
+  choose_direction(fetch.slice);
+  SliceState& slice = state.slices[fetch.slice];
+  if (fetch.write && slice.waiting.size > 0 && !slice.retry_scheduled) {
+    slice.retry_scheduled = true;  // not now: a lookup may be under way
+    schedule(now(), EventKind::retry, fetch.slice);
+  }
+}
+
+void Engine::serve_bank(std::uint32_t index) {
+  BankState& bank = state.banks[index];
+  if (bank.scheduled) return;
+  const ChannelState& channel = state.channels[index / spec.banks];
+  const Fifo& queue = bank.queue[channel.writing ? 1 : 0];
+  if (queue.head == none) return;
+  if (now() < bank.free_at) {
+    bank.scheduled = true;
+    schedule(bank.free_at, EventKind::bank, index);
+    return;
+  }
+  if (bank.row != none && now() > bank.last_use + spec.row_idle_cycles) bank.row = none;
+  std::uint32_t before = none;
+  std::uint32_t chosen = queue.head;
+  if (state.fetches[chosen].row != bank.row && bank.streak < spec.row_streak && bank.row != none) {
+    std::uint32_t previous = chosen;
+    std::uint32_t at = state.fetches[chosen].next;
+    for (std::uint32_t seen = 1; at != none && seen < row_window; ++seen) {
+      if (state.fetches[at].row == bank.row) {
+        before = previous;
+        chosen = at;
+        break;
+      }
+      previous = at;
+      at = state.fetches[at].next;
+    }
+  }
+  if (state.fetches[chosen].row != bank.row) {
+    activate(bank, index, state.fetches[chosen].row);
+  } else {
+    column_access(bank, index, chosen, before);
+  }
+}
+
+}  // namespace demarc::sim::memory

@@ -1,0 +1,332 @@
+// Warps, load-store units and L1 caches.
+#include <algorithm>
+#include <bit>
+
+#include "engine.hpp"
+#include "fifo.hpp"
+
+namespace demarc::sim::memory {
+namespace {
+
+// A long stretch of arithmetic is issued in slices, so that warps of one SM take turns.
+constexpr std::uint32_t issue_slice = 128;
+
+std::uint32_t sector_count(std::uint8_t sectors) {
+  return static_cast<std::uint32_t>(std::popcount(sectors));
+}
+
+bool answers(StepKind kind) {
+  return kind == StepKind::load || kind == StepKind::atomic;
+}
+
+}  // namespace
+
+void Engine::advance(std::uint32_t index) {
+  WarpSlot& warp = state.warps[index];
+  warp.state = WarpState::ready;
+  BlockSlot& block = state.blocks[warp.block];
+  for (;;) {
+    if (!warp.has_step) {
+      block.work->next(warp.index, warp.step);
+      warp.has_step = true;
+      warp.lines_done = 0;
+      state.clients[block.client].statistics.instructions += warp.step.instructions;
+    }
+    Step& step = warp.step;
+    if ((step.wait || step.kind == StepKind::end) && warp.outstanding > 0) {
+      warp.state = WarpState::loads;
+      return;
+    }
+    if (step.instructions > 0) {
+      const std::uint32_t count = std::min(step.instructions, issue_slice);
+      step.instructions -= count;
+      const Cycles issued =
+          state.sms[block.sm].issue.take(now(), std::uint64_t{count} * spec.issue_ticks);
+      schedule(std::max(issued, now() + count * spec.instruction_cycles), EventKind::warp, index);
+      return;
+    }
+    switch (step.kind) {
+      case StepKind::work:
+        warp.has_step = false;
+        break;
+      case StepKind::barrier:
+        warp.has_step = false;
+        barrier(index);
+        return;
+      case StepKind::end:
+        end_warp(index);
+        return;
+      default:
+        queue_access(index);
+        return;
+    }
+  }
+}
+
+void Engine::barrier(std::uint32_t index) {
+  WarpSlot& warp = state.warps[index];
+  BlockSlot& block = state.blocks[warp.block];
+  warp.state = WarpState::barrier;
+  if (++block.arrived < block.live) return;
+  block.arrived = 0;
+  for (const std::uint32_t other : block.warps) {
+    if (state.warps[other].state != WarpState::barrier) continue;
+    state.warps[other].state = WarpState::ready;
+    schedule(now() + 1, EventKind::warp, other);
+  }
+}
+
+void Engine::end_warp(std::uint32_t index) {
+  WarpSlot& warp = state.warps[index];
+  const std::uint32_t number = warp.block;
+  BlockSlot& block = state.blocks[number];
+  warp.state = WarpState::free;
+  --block.live;
+  if (block.live == 0) {
+    end_block(number);
+  } else if (block.arrived == block.live) {  // the others wait at a barrier for nobody else
+    block.arrived = 0;
+    for (const std::uint32_t other : block.warps) {
+      if (state.warps[other].state != WarpState::barrier) continue;
+      state.warps[other].state = WarpState::ready;
+      schedule(now() + 1, EventKind::warp, other);
+    }
+  }
+}
+
+void Engine::load_done(std::uint32_t index) {
+  WarpSlot& warp = state.warps[index];
+  if (--warp.outstanding == 0 && warp.state == WarpState::loads) advance(index);
+}
+
+void Engine::queue_access(std::uint32_t index) {
+  WarpSlot& warp = state.warps[index];
+  const std::uint32_t number = state.blocks[warp.block].sm;
+  SmState& sm = state.sms[number];
+  warp.state = WarpState::lsu;
+  push_back(sm.lsu, state.warps, index);
+  if (sm.lsu_scheduled || sm.lsu_stalled || sm.lsu.size > 1) return;
+  if (sm.lsu_free <= now()) {
+    run_lsu(number);
+  } else {
+    sm.lsu_scheduled = true;
+    schedule(sm.lsu_free, EventKind::lsu, number);
+  }
+}
+
+// Takes the instruction at the head of the queue, one line a cycle, until registers run out.
+void Engine::run_lsu(std::uint32_t number) {
+  SmState& sm = state.sms[number];
+  sm.lsu_stalled = false;
+  if (sm.lsu.head == none) return;
+  const std::uint32_t index = sm.lsu.head;
+  WarpSlot& warp = state.warps[index];
+  Cycles at = now();
+  bool l1_hit = false;
+  bool stalled = false;
+  while (warp.lines_done < warp.step.count) {
+    if (!issue_line(number, index, warp.step.lines[warp.lines_done], at, l1_hit)) {
+      stalled = true;
+      break;
+    }
+    ++warp.lines_done;
+    ++at;
+  }
+  if (l1_hit) {
+    ++warp.outstanding;
+    schedule(at - 1 + spec.l1_hit_cycles, EventKind::l1_hit, index);
+  }
+  sm.lsu_free = std::max(at, now() + 1);
+  if (stalled) {
+    sm.lsu_stalled = true;
+    return;
+  }
+  remove_after(sm.lsu, state.warps, none);
+  warp.has_step = false;
+  warp.state = WarpState::ready;
+  schedule(sm.lsu_free, EventKind::warp, index);
+  if (sm.lsu.head != none) {
+    sm.lsu_scheduled = true;
+    schedule(sm.lsu_free, EventKind::lsu, number);
+  }
+}
+
+void Engine::resume_lsu(std::uint32_t number) {
+  SmState& sm = state.sms[number];
+  if (!sm.lsu_stalled || sm.lsu_scheduled) return;
+  sm.lsu_stalled = false;
+  sm.lsu_scheduled = true;
+  schedule(std::max(now(), sm.lsu_free), EventKind::lsu, number);
+}
+
+std::optional<std::uint32_t> Engine::translate(std::uint32_t client, std::uint64_t address) {
+  const Translation& translation = clients[client].translation;
+  std::uint64_t physical = address;
+  if (!translation.chunks.empty()) {
+    const std::uint64_t offset = address - translation.base;
+    const std::uint64_t chunk = offset >> translation.chunk_shift;
+    if (chunk >= translation.chunks.size()) {
+      fail(ErrorKind::invalid_input,
+           fmt::format("{}: address {:#x} lies outside its memory, [{:#x}, {:#x})",
+                       clients[client].name, address, translation.base,
+                       translation.base + (translation.chunks.size() << translation.chunk_shift)));
+      return std::nullopt;
+    }
+    physical =
+        translation.chunks[chunk] + (offset & ((std::uint64_t{1} << translation.chunk_shift) - 1));
+  }
+  return static_cast<std::uint32_t>(physical >> line_shift);
+}
+
+// False: a register is missing and the line must wait.
+bool Engine::issue_line(std::uint32_t number, std::uint32_t index, std::uint64_t entry, Cycles at,
+                        bool& l1_hit) {
+  SmState& sm = state.sms[number];
+  WarpSlot& warp = state.warps[index];
+  const StepKind kind = warp.step.kind;
+  const std::uint32_t client = state.blocks[warp.block].client;
+  if (answers(kind) ? sm.misses >= spec.l1_miss_registers : sm.stores >= spec.store_registers) {
+    return false;
+  }
+  const auto line = translate(client, entry & ~std::uint64_t{line_bytes - 1});
+  if (!line) return true;  // the run ends with the error
+  ClientStatistics& statistics = state.clients[client].statistics;
+  Packet packet;
+  packet.line = *line;
+  packet.owner = index;
+  packet.sm = static_cast<std::uint16_t>(number);
+  packet.client = static_cast<std::uint16_t>(client);
+  packet.kind = kind;
+  packet.sectors = static_cast<std::uint8_t>(entry & 15U);
+  const std::uint32_t sectors = sector_count(packet.sectors);
+  if (kind == StepKind::load) {
+    statistics.load_sectors += sectors;
+    return load_line(number, index, packet, at, l1_hit);
+  }
+  if (kind == StepKind::store) {
+    statistics.store_sectors += sectors;
+    ++sm.stores;
+  } else {
+    statistics.atomic_sectors += sectors;
+    if (kind == StepKind::atomic) {
+      ++sm.misses;
+      ++warp.outstanding;
+    } else {
+      ++sm.stores;
+    }
+  }
+  send(packet, at);
+  return true;
+}
+
+bool Engine::load_line(std::uint32_t number, std::uint32_t index, const Packet& wanted, Cycles at,
+                       bool& l1_hit) {
+  SmState& sm = state.sms[number];
+  WarpSlot& warp = state.warps[index];
+  Packet packet = wanted;
+  if (spec.l1.sets == 0) {
+    ++sm.misses;
+    ++warp.outstanding;
+    send(packet, at);
+    return true;
+  }
+  TagArray& l1 = state.l1;
+  const std::uint32_t set = (packet.line ^ (packet.line / spec.l1.sets)) & (spec.l1.sets - 1);
+  const std::size_t first = (std::size_t{number} * spec.l1.sets + set) * spec.l1.ways;
+  std::uint32_t found = l1.find(first, packet.line);
+  if (found != none && (l1.valid[found] & packet.sectors) == packet.sectors) {
+    l1.use(found);
+    l1_hit = true;
+    state.clients[wanted.client].statistics.l1_hit_sectors += sector_count(packet.sectors);
+    return true;
+  }
+  if (found == none) {
+    found = l1.victim(first);
+    if (found != none) l1.install(found, packet.line);
+  }
+  ++warp.outstanding;
+  if (found == none) {  // every way waits: the load goes past the L1
+    ++sm.misses;
+    send(packet, at);
+    return true;
+  }
+  std::uint32_t waiter = state.free_waiter;
+  if (waiter == none) {
+    waiter = static_cast<std::uint32_t>(state.l1_waiters.size());
+    state.l1_waiters.emplace_back();
+  } else {
+    state.free_waiter = state.l1_waiters[waiter].next;
+  }
+  state.l1_waiters[waiter] = {index, l1.waiters[found], packet.sectors};
+  l1.waiters[found] = waiter;
+  l1.use(found);
+  const auto missing =
+      static_cast<std::uint8_t>(packet.sectors & ~(l1.valid[found] | l1.pending[found]));
+  if (missing == 0) return true;
+  l1.pending[found] |= missing;
+  packet.sectors = missing;
+  packet.l1_line = found;
+  ++sm.misses;
+  send(packet, at);
+  return true;
+}
+
+void Engine::packet_done(std::uint32_t index) {
+  const Packet packet = state.packets[index];
+  drop_packet(index);
+  if (packet.injected) {
+    InjectedState& injected = state.injected[packet.owner];
+    if (injected.completion.count++ == 0) injected.completion.first = now();
+    injected.completion.last = now();
+    if (injected.completion.count == injected.request.repeats) {
+      --state.injected_open;
+    } else {
+      schedule(now(), EventKind::inject, packet.owner);
+    }
+    return;
+  }
+  SmState& sm = state.sms[packet.sm];
+  if (!answers(packet.kind)) {
+    --sm.stores;
+    resume_lsu(packet.sm);
+    return;
+  }
+  --sm.misses;
+  if (packet.l1_line == none) {
+    load_done(packet.owner);
+  } else {
+    TagArray& l1 = state.l1;
+    l1.valid[packet.l1_line] |= packet.sectors;
+    l1.pending[packet.l1_line] &= static_cast<std::uint8_t>(~packet.sectors);
+    // The list is newest first; warps are woken in the order in which they asked.
+    std::uint32_t still = none;
+    std::uint32_t ready = none;
+    std::uint32_t at = l1.waiters[packet.l1_line];
+    std::uint32_t last_still = none;
+    while (at != none) {
+      L1Waiter& waiter = state.l1_waiters[at];
+      const std::uint32_t next = waiter.next;
+      if ((waiter.needed & ~l1.valid[packet.l1_line]) == 0) {
+        waiter.next = ready;
+        ready = at;
+      } else {
+        waiter.next = none;
+        (last_still == none ? still : state.l1_waiters[last_still].next) = at;
+        last_still = at;
+      }
+      at = next;
+    }
+    l1.waiters[packet.l1_line] = still;
+    while (ready != none) {
+      const std::uint32_t next = state.l1_waiters[ready].next;
+      const std::uint32_t warp = state.l1_waiters[ready].warp;
+      state.l1_waiters[ready].next = state.free_waiter;
+      state.free_waiter = ready;
+      load_done(warp);
+      ready = next;
+    }
+  }
+  resume_lsu(packet.sm);
+}
+
+}  // namespace demarc::sim::memory

@@ -1,0 +1,129 @@
+#include "demarc/sim/memory/simulation.hpp"
+
+#include <algorithm>
+
+#include "engine.hpp"
+
+namespace demarc::sim::memory {
+
+void Engine::inject(std::uint32_t index) {
+  const Request& request = state.injected[index].request;
+  Packet packet;
+  packet.line = static_cast<std::uint32_t>(request.address >> line_shift);
+  packet.sectors = static_cast<std::uint8_t>(1U << ((request.address % line_bytes) / sector_bytes));
+  packet.owner = index;
+  packet.sm = static_cast<std::uint16_t>(request.sm);
+  packet.kind = request.kind;
+  packet.injected = true;
+  packet.cached = request.cached || request.kind != StepKind::load;
+  send(packet, now());
+}
+
+namespace {
+
+Error stuck_error(const Engine& engine, std::string_view what) {
+  return Error{ErrorKind::check_failed, fmt::format("the simulation is stuck at cycle {}: {}\n{}",
+                                                    engine.now(), what, engine.waiting())};
+}
+
+}  // namespace
+
+Simulation::Simulation(const Spec& spec) : engine_(std::make_unique<Engine>(spec)) {}
+Simulation::~Simulation() = default;
+Simulation::Simulation(Simulation&&) noexcept = default;
+
+const Spec& Simulation::spec() const {
+  return engine_->spec;
+}
+const AddressDecoder& Simulation::decoder() const {
+  return engine_->decoder;
+}
+Cycles Simulation::now() const {
+  return engine_->now();
+}
+std::uint32_t Simulation::add_client(ClientSpec client) {
+  return engine_->add_client(std::move(client));
+}
+const ClientStatistics& Simulation::statistics(std::uint32_t client) const {
+  return engine_->state.clients.at(client).statistics;
+}
+const DramStatistics& Simulation::dram() const {
+  return engine_->state.dram;
+}
+std::string Simulation::waiting() const {
+  return engine_->waiting();
+}
+void Simulation::touch(std::uint64_t address) {
+  engine_->touch(static_cast<std::uint32_t>(address >> line_shift));
+}
+
+Result<void> Simulation::run_launches(std::uint32_t client, std::uint64_t launches, Cycles limit) {
+  Engine& engine = *engine_;
+  const Cycles end = engine.now() + limit;
+  while (engine.state.clients.at(client).statistics.run_cycles.size() < launches) {
+    if (engine.state.error) return tl::unexpected(*engine.state.error);
+    if (engine.state.events.empty()) {
+      return tl::unexpected(
+          stuck_error(engine, fmt::format("nothing can happen any more and {} has not finished",
+                                          engine.clients[client].name)));
+    }
+    if (engine.now() > end) {
+      return tl::unexpected(stuck_error(engine, fmt::format("{} has not finished after {} cycles",
+                                                            engine.clients[client].name, limit)));
+    }
+    engine.step();
+  }
+  if (engine.state.error) return tl::unexpected(*engine.state.error);
+  return {};
+}
+
+Result<void> Simulation::run_for(Cycles cycles) {
+  Engine& engine = *engine_;
+  const Cycles end = engine.now() + cycles;
+  while (!engine.state.error && engine.state.events.next_time() <= end) engine.step();
+  if (engine.state.error) return tl::unexpected(*engine.state.error);
+  return {};
+}
+
+Result<std::vector<Completion>> Simulation::timed(std::span<const Request> requests) {
+  Engine& engine = *engine_;
+  State& state = engine.state;
+  const Cycles start = engine.now();
+  state.injected.clear();
+  state.injected_open = 0;
+  for (const Request& request : requests) {
+    if (request.sm >= engine.spec.sms()) {
+      return invalid_input("an access from SM {}: there are {}", request.sm, engine.spec.sms());
+    }
+    state.injected_open += request.repeats != 0 ? 1 : 0;
+    state.injected.push_back({request, {}});
+  }
+  if (state.injected_open == 0) return invalid_input("no access of those to be timed has an end");
+  for (std::uint32_t i = 0; i < requests.size(); ++i) {
+    engine.schedule(start + requests[i].at, EventKind::inject, i);
+  }
+  while (state.injected_open > 0) {
+    if (state.error) return tl::unexpected(*state.error);
+    if (state.events.empty())
+      return tl::unexpected(stuck_error(engine, "accesses are not answered"));
+    engine.step();
+  }
+  std::vector<Completion> completions;
+  for (InjectedState& injected : state.injected) {
+    Completion completion = injected.completion;
+    if (completion.count > 0) {
+      completion.first -= start;
+      completion.last -= start;
+    }
+    completions.push_back(completion);
+    if (injected.request.repeats == 0) injected.request.repeats = completion.count + 1;
+  }
+  // Those without an end have one more access under way: it is waited for and not counted.
+  state.injected_open = static_cast<std::size_t>(
+      std::count_if(requests.begin(), requests.end(),
+                    [](const Request& request) { return request.repeats == 0; }));
+  while (state.injected_open > 0 && !state.events.empty() && !state.error) engine.step();
+  return completions;
+}
+
+}  // namespace demarc::sim::memory

@@ -1,0 +1,294 @@
+#include "demarc/sim/memory/spec.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "demarc/base/gf2.hpp"
+#include "demarc/base/random.hpp"
+
+namespace demarc::sim::memory {
+namespace {
+
+Cycles whole_cycles(std::uint64_t ticks) {
+  return (ticks + ticks_per_cycle - 1) / ticks_per_cycle;
+}
+
+// Ticks a sector takes on a link of `bytes` a cycle; 0: never the limit.
+std::uint32_t sector_ticks(double bytes) {
+  if (bytes <= 0) return 0;
+  return static_cast<std::uint32_t>(
+      std::lround(static_cast<double>(sector_bytes * ticks_per_cycle) / bytes));
+}
+
+// The rows of `hash` that the module does not already fix: what is left to tell apart inside one.
+gpu::LinearHash inside_module(const gpu::LinearHash& hash, const gpu::LinearHash& module) {
+  gpu::LinearHash left;
+  auto known = module.rows;
+  for (const std::uint64_t row : hash.rows) {
+    const std::size_t before = gf2_rank(known);
+    known.push_back(row);
+    if (gf2_rank(known) > before) {
+      left.rows.push_back(row);
+    } else {
+      known.pop_back();
+    }
+  }
+  return left;
+}
+
+// Folds the line address onto `bits` set bits, for caches whose hash is not known.
+gpu::LinearHash folded_sets(std::uint32_t bits) {
+  gpu::LinearHash hash;
+  for (std::uint32_t i = 0; i < bits; ++i) {
+    std::uint64_t mask = 0;
+    for (std::uint32_t bit = line_shift + i; bit < 39; bit += bits) mask |= std::uint64_t{1} << bit;
+    hash.rows.push_back(mask);
+  }
+  return hash;
+}
+
+// As many sets as a power of two allows with at least `least` ways.
+CacheSpec shape_cache(std::uint64_t lines, std::uint32_t least) {
+  CacheSpec cache;
+  if (lines == 0) return cache;
+  std::uint64_t sets = lines & (~lines + 1);
+  while (sets > 1 && lines / sets < least) sets /= 2;
+  cache.sets = static_cast<std::uint32_t>(sets);
+  cache.ways = static_cast<std::uint32_t>(lines / sets);
+  return cache;
+}
+
+// SMs and slices lie on a plane, drawn from the seed; latency grows with the distance.
+std::vector<std::uint8_t> plane_distances(const Spec& spec, double spread, std::uint64_t seed) {
+  std::vector<std::uint8_t> table;
+  if (spread <= 0) return table;
+  Random random(seed);
+  struct Spot {
+    double x, y;
+  };
+  std::vector<Spot> sms(spec.sms());
+  for (Spot& spot : sms) spot = {random.uniform(), random.uniform()};
+  for (std::uint32_t slice = 0; slice < spec.slices; ++slice) {
+    const Spot here{random.uniform(), random.uniform()};
+    for (const Spot& sm : sms) {
+      const double share = std::hypot(here.x - sm.x, here.y - sm.y) / std::sqrt(2.0);
+      table.push_back(static_cast<std::uint8_t>(std::min(255.0, std::round(share * spread))));
+    }
+  }
+  return table;
+}
+
+Result<void> fill_address(const gpu::Device& device, std::uint64_t seed, Spec& spec) {
+  const gpu::AddressMap& map = *device.address_map;
+  AddressSpec& address = spec.address;
+  address.module = map.module;
+  if (map.stack) address.stack = *map.stack;
+  address.page_bytes = map.page_bytes;
+  address.row_shift = device.memory_system->row_shift;
+  address.seed = seed;
+  spec.slices = address.module.count() * address.stack.modulus;
+  const std::uint64_t lines = device.l2.size_bytes / line_bytes / spec.slices;
+  if (map.set.empty()) {
+    spec.l2 = shape_cache(lines, device.l2.ways != 0 ? device.l2.ways : 16);
+    address.set = folded_sets(static_cast<std::uint32_t>(std::countr_zero(spec.l2.sets)));
+  } else {
+    address.set = inside_module(map.set, map.module);
+    if (address.set.rows.size() + map.module.rows.size() != map.set.rows.size()) {
+      return invalid_input("{}: address_map.set_masks must contain what module_masks select",
+                           device.name);
+    }
+    spec.l2 = {address.set.count(), static_cast<std::uint32_t>(lines / address.set.count())};
+  }
+  if (spec.l2.ways == 0) {
+    return invalid_input("{}: an L2 of {} bytes has no line for each of its {} sets a slice",
+                         device.name, device.l2.size_bytes, spec.l2.sets);
+  }
+  address.bank =
+      map.bank.empty() ? device.memory_system->bank : inside_module(map.bank, map.module);
+  spec.banks = address.bank.count();
+  spec.miss_registers =
+      map.miss_registers != 0 ? map.miss_registers : device.memory_system->miss_registers;
+  return {};
+}
+
+void fill_ports(const gpu::LinearHash& port, Spec& spec) {
+  const std::uint32_t stacks = spec.address.stack.modulus;
+  for (std::uint32_t slice = 0; slice < spec.slices; ++slice) {
+    spec.port_of_slice.push_back(port.empty() ? slice
+                                              : port(slice / stacks) * stacks + slice % stacks);
+  }
+  spec.ports = 1 + *std::max_element(spec.port_of_slice.begin(), spec.port_of_slice.end());
+}
+
+Result<void> fill_timing(const gpu::Device& device, Spec& spec) {
+  const gpu::MemorySystem& system = *device.memory_system;
+  const auto cycles = [&](double ns) {
+    return static_cast<Cycles>(std::lround(ns * 1e-9 * spec.clock_hz));
+  };
+  spec.sm_ticks = std::max(sector_ticks(system.sm_link_bytes), 1U);
+  spec.gpc_ticks = sector_ticks(system.gpc_link_bytes);
+  spec.port_ticks = std::max(sector_ticks(system.port_bytes), 1U);
+  spec.issue_ticks =
+      static_cast<std::uint32_t>(std::lround(ticks_per_cycle / system.issue_per_cycle));
+  spec.instruction_cycles =
+      static_cast<Cycles>(std::max(1.0, std::round(system.instruction_latency_cycles)));
+  spec.l1_hit_cycles = device.l1.latency_cycles > 0 ? static_cast<Cycles>(device.l1.latency_cycles)
+                                                    : spec.l1_hit_cycles;
+  spec.burst_ticks =
+      std::max(sector_ticks(device.dram.bandwidth_bytes_per_s / spec.clock_hz / spec.slices), 1U);
+  spec.burst_sectors = std::max(system.burst_bytes / sector_bytes, 1U);
+  spec.precharge_cycles = cycles(system.precharge_ns);
+  spec.activate_cycles = cycles(system.activate_ns);
+  spec.column_cycles = cycles(system.column_ns);
+  spec.row_cycles = cycles(system.row_cycle_ns);
+  spec.row_idle_cycles = cycles(system.row_idle_ns);
+  spec.turnaround_cycles = cycles(system.turnaround_ns);
+  spec.write_high = system.write_queue;
+  spec.write_low = system.write_queue / 4;
+  spec.launch_cycles = cycles(1000);
+  // What is left of the latencies measured from outside is the way there and back.
+  spec.request_cycles = 0;
+  spec.reply_cycles = 0;
+  spec.l2_cycles = 0;
+  spec.dram_cycles = 0;
+  const auto hit = static_cast<Cycles>(device.l2.latency_cycles);
+  const auto spread = static_cast<Cycles>(system.latency_spread_cycles / 2);
+  if (hit < spec.l2_hit_latency() + spread + 8) {
+    return invalid_input("{}: l2.latency_cycles: {} cycles are less than the links alone take ({})",
+                         device.name, hit, spec.l2_hit_latency() + spread);
+  }
+  const Cycles rest = hit - spread - spec.l2_hit_latency();
+  spec.l2_cycles = rest / 4;
+  spec.request_cycles = (rest - spec.l2_cycles) / 2;
+  spec.reply_cycles = rest - spec.l2_cycles - spec.request_cycles;
+  const auto miss = static_cast<Cycles>(device.dram.latency_cycles);
+  if (miss < spec.dram_latency() + spread) {
+    return invalid_input(
+        "{}: dram.latency_cycles: {} cycles are less than an L2 hit and a row activation take ({})",
+        device.name, miss, spec.dram_latency() + spread);
+  }
+  spec.dram_cycles = miss - spread - spec.dram_latency();
+  return {};
+}
+
+}  // namespace
+
+Cycles Spec::l2_hit_latency() const {
+  return 2 * (whole_cycles(sm_ticks) + whole_cycles(gpc_ticks) + whole_cycles(port_ticks)) +
+         request_cycles + l2_cycles + reply_cycles;
+}
+
+Cycles Spec::dram_latency() const {
+  return l2_hit_latency() + dram_cycles + activate_cycles + column_cycles +
+         whole_cycles(std::uint64_t{burst_ticks} * burst_sectors);
+}
+
+Result<Spec> make_spec(const gpu::Device& device, std::uint64_t seed) {
+  const auto lacks = [&](std::string_view what) {
+    return missing_capability("{}: the description has no {}, so its memory cannot be simulated",
+                              device.name, what);
+  };
+  if (!device.address_map || device.address_map->module.empty()) return lacks("address_map");
+  if (!device.memory_system) return lacks("memory_system");
+  if (device.l2.size_bytes == 0 || device.l2.latency_cycles == 0)
+    return lacks("l2 size or latency");
+  if (device.dram.bandwidth_bytes_per_s == 0 || device.dram.latency_cycles == 0) {
+    return lacks("dram bandwidth or latency");
+  }
+  if (device.sm_clock_hz == 0) return lacks("sm_clock_hz");
+  Spec spec;
+  spec.name = device.name;
+  spec.clock_hz = device.sm_clock_hz;
+  spec.gpc_of_sm.assign(device.topology.sm_count(), 0);
+  for (const gpu::Tpc& tpc : device.topology.tpcs) {
+    for (const std::uint32_t sm : tpc.sms) spec.gpc_of_sm[sm] = tpc.gpc;
+  }
+  spec.gpcs = device.topology.gpc_count();
+  spec.threads = device.sm.threads;
+  spec.blocks = device.sm.blocks;
+  spec.shared_bytes = device.sm.shared_bytes;
+  spec.l1_miss_registers = device.memory_system->l1_miss_registers;
+  spec.store_registers = device.memory_system->store_registers;
+  spec.l1 = shape_cache(device.l1.size_bytes / line_bytes, 4);
+  DEMARC_CHECK(fill_address(device, seed, spec));
+  fill_ports(device.memory_system->port, spec);
+  DEMARC_CHECK(fill_timing(device, spec));
+  spec.distance =
+      plane_distances(spec, device.memory_system->latency_spread_cycles, seed ^ 0x6d61ULL);
+  DEMARC_CHECK(check_spec(spec));
+  return spec;
+}
+
+Result<void> check_spec(const Spec& spec) {
+  const auto wrong = [&](std::string_view what) {
+    return invalid_input("{}: {}", spec.name.empty() ? "memory system" : spec.name, what);
+  };
+  if (spec.gpc_of_sm.empty()) return wrong("there is no SM");
+  for (const std::uint32_t gpc : spec.gpc_of_sm) {
+    if (gpc >= spec.gpcs) return wrong("an SM lies in a GPC that does not exist");
+  }
+  if (spec.slices != spec.address.module.count() * spec.address.stack.modulus) {
+    return wrong("the address map leads to another number of slices than there are");
+  }
+  if (spec.slices > 65535 || spec.sms() > 65535) return wrong("more SMs or slices than 65535");
+  if (spec.port_of_slice.size() != spec.slices) return wrong("not every slice has a port");
+  for (const std::uint32_t port : spec.port_of_slice) {
+    if (port >= spec.ports) return wrong("a slice has a port that does not exist");
+  }
+  if (spec.l2.ways == 0 || spec.l2.sets != spec.address.set.count()) {
+    return wrong("the set function leads to another number of L2 sets than there are");
+  }
+  if (spec.banks != spec.address.bank.count()) {
+    return wrong("the bank function leads to another number of banks than there are");
+  }
+  if (spec.address.module.rows.size() > 16 || spec.address.set.rows.size() > 16 ||
+      spec.address.bank.rows.size() > 8 || spec.address.stack.number.rows.size() > 24) {
+    return wrong("more than 16 module or set bits, 8 bank bits or 24 bits of the modulo stage");
+  }
+  if (spec.l1.sets != 0 && !std::has_single_bit(spec.l1.sets)) {
+    return wrong("the number of L1 sets is no power of two");
+  }
+  if (!spec.distance.empty() && spec.distance.size() != std::size_t{spec.slices} * spec.sms()) {
+    return wrong("distances are given for some pairs of slice and SM only");
+  }
+  if (spec.miss_registers == 0 || spec.l1_miss_registers == 0 || spec.store_registers == 0 ||
+      spec.write_high == 0 || spec.write_low >= spec.write_high) {
+    return wrong("registers and write queue must hold something, write_low less than write_high");
+  }
+  if (spec.address.row_shift < line_shift) return wrong("a row is smaller than a line");
+  return {};
+}
+
+std::string spec_text(const Spec& spec) {
+  const auto bytes = [](std::uint32_t ticks) {
+    return ticks == 0 ? std::string("no limit")
+                      : fmt::format("{:.1f} B a cycle",
+                                    static_cast<double>(sector_bytes * ticks_per_cycle) / ticks);
+  };
+  std::string text = fmt::format("{}: {} SMs in {} GPCs at {:.0f} MHz\n", spec.name, spec.sms(),
+                                 spec.gpcs, spec.clock_hz / 1e6);
+  text +=
+      fmt::format("SM: {:.1f} instructions a cycle, {} cycles between dependent ones\n",
+                  static_cast<double>(ticks_per_cycle) / spec.issue_ticks, spec.instruction_cycles);
+  text += fmt::format("L1: {} sets of {} ways, hit {} cycles, {} miss and {} store registers\n",
+                      spec.l1.sets, spec.l1.ways, spec.l1_hit_cycles, spec.l1_miss_registers,
+                      spec.store_registers);
+  text += fmt::format("crossbar: SM {}, GPC {}, {} ports of {}, {} cycles there, {} back\n",
+                      bytes(spec.sm_ticks), bytes(spec.gpc_ticks), spec.ports,
+                      bytes(spec.port_ticks), spec.request_cycles, spec.reply_cycles);
+  text += fmt::format("L2: {} slices of {} sets of {} ways, {} cycles, {} miss registers a slice\n",
+                      spec.slices, spec.l2.sets, spec.l2.ways, spec.l2_cycles, spec.miss_registers);
+  text += fmt::format(
+      "DRAM: a channel a slice, {} banks, bus {}, bursts of {} sectors; precharge {}, activate {}, "
+      "column {}, row {}, turnaround {}, controller {} cycles; rows close after {}; writes drain "
+      "from {} to {}\n",
+      spec.banks, bytes(spec.burst_ticks), spec.burst_sectors, spec.precharge_cycles,
+      spec.activate_cycles, spec.column_cycles, spec.row_cycles, spec.turnaround_cycles,
+      spec.dram_cycles, spec.row_idle_cycles, spec.write_high, spec.write_low);
+  text += fmt::format("unloaded: L2 hit {} cycles, DRAM {} cycles\n", spec.l2_hit_latency(),
+                      spec.dram_latency());
+  return text;
+}
+
+}  // namespace demarc::sim::memory

@@ -1,0 +1,98 @@
+#include "demarc/sim/memory/synthetic.hpp"
+
+namespace demarc::sim::memory {
+namespace {
+
+// Lines of a walk by number.
+struct WalkPlan {
+  Walk walk;
+  std::uint64_t lines = 0;
+
+  explicit WalkPlan(const Walk& given) : walk(given) {
+    const std::uint64_t bytes =
+        walk.chunks ? std::uint64_t{walk.chunks->size()} << walk.chunk_shift : walk.bytes;
+    lines = bytes >> line_shift;
+  }
+  [[nodiscard]] std::uint64_t address(std::uint64_t number) const {
+    if (!walk.chunks) return walk.base + (number << line_shift);
+    const std::uint32_t shift = walk.chunk_shift - line_shift;
+    const std::uint64_t chunk = (*walk.chunks)[number >> shift];
+    return (chunk << walk.chunk_shift) +
+           ((number & ((std::uint64_t{1} << shift) - 1)) << line_shift);
+  }
+};
+
+class WalkBlock final : public BlockWork {
+ public:
+  WalkBlock(std::shared_ptr<const WalkPlan> plan, std::uint32_t block)
+      : plan_(std::move(plan)), warps_((plan_->walk.threads + 31) / 32), at_(warps_, 0) {
+    first_ = std::uint64_t{block} * warps_;
+    all_ = std::uint64_t{plan_->walk.blocks} * warps_;
+  }
+
+  void next(std::uint32_t warp, Step& step) override {
+    const Walk& walk = plan_->walk;
+    const std::uint64_t taken = at_[warp];
+    const std::uint64_t number = first_ + warp + taken * all_;
+    step.count = 0;
+    step.wait = false;
+    step.instructions = 0;
+    step.kind = StepKind::end;
+    if (number >= plan_->lines * walk.rounds) return;
+    ++at_[warp];
+    std::uint64_t line = number % plan_->lines;
+    if (walk.order == WalkOrder::random) line = shuffled(number) % plan_->lines;
+    step.kind = walk.kind;
+    step.wait = walk.ahead != 0 && taken % walk.ahead == 0;
+    step.instructions = walk.instructions;
+    step.count = 1;
+    const auto mask = (std::uint64_t{1} << walk.sectors) - 1;
+    step.lines[0] = plan_->address(line) | (walk.sectors == 1 ? 1ULL << (line & 3U) : mask);
+  }
+
+ private:
+  static std::uint64_t shuffled(std::uint64_t x) {
+    x += 0x9e3779b97f4a7c15ULL;
+    x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+    x = (x ^ (x >> 27U)) * 0x94d049bb133111ebULL;
+    return x ^ (x >> 31U);
+  }
+
+  std::shared_ptr<const WalkPlan> plan_;
+  std::uint32_t warps_;
+  std::vector<std::uint64_t> at_;
+  std::uint64_t first_ = 0;
+  std::uint64_t all_ = 1;
+};
+
+class WalkSource final : public Source {
+ public:
+  explicit WalkSource(const Walk& walk) : plan_(std::make_shared<const WalkPlan>(walk)) {}
+  Result<void> restart() override {
+    started_ = false;
+    return {};
+  }
+  Result<bool> next_kernel(KernelShape& shape) override {
+    if (started_) return false;
+    started_ = true;
+    block_ = 0;
+    shape = {plan_->walk.blocks, plan_->walk.threads, 0};
+    return true;
+  }
+  Result<std::unique_ptr<BlockWork>> next_block() override {
+    return std::make_unique<WalkBlock>(plan_, block_++);
+  }
+
+ private:
+  std::shared_ptr<const WalkPlan> plan_;
+  bool started_ = false;
+  std::uint32_t block_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Source> walk_source(const Walk& walk) {
+  return std::make_unique<WalkSource>(walk);
+}
+
+}  // namespace demarc::sim::memory

@@ -1,0 +1,71 @@
+// What is said of a simulation that is stuck: every queue that holds something.
+#include "engine.hpp"
+
+namespace demarc::sim::memory {
+namespace {
+
+std::string client_line(const ClientSpec& spec, const ClientState& client) {
+  if (!client.active) {
+    return fmt::format("client {}: no kernel runs, {} launches finished\n", spec.name,
+                       client.statistics.run_cycles.size());
+  }
+  return fmt::format(
+      "client {}: kernel of {} blocks of {} threads, {} bytes of shared memory: {} "
+      "not placed, {} running\n",
+      spec.name, client.shape.blocks, client.shape.threads, client.shape.shared_bytes,
+      client.blocks_left, client.blocks_running);
+}
+
+struct WarpCount {
+  std::uint32_t loads = 0, barrier = 0, lsu = 0, ready = 0;
+};
+
+}  // namespace
+
+std::string Engine::waiting() const {
+  std::string text;
+  for (std::size_t i = 0; i < clients.size(); ++i)
+    text += client_line(clients[i], state.clients[i]);
+  std::vector<WarpCount> counts(spec.sms());
+  for (const WarpSlot& warp : state.warps) {
+    if (warp.state == WarpState::free) continue;
+    WarpCount& count = counts[state.blocks[warp.block].sm];
+    count.loads += warp.state == WarpState::loads ? 1 : 0;
+    count.barrier += warp.state == WarpState::barrier ? 1 : 0;
+    count.lsu += warp.state == WarpState::lsu ? 1 : 0;
+    count.ready += warp.state == WarpState::ready ? 1 : 0;
+  }
+  for (std::size_t i = 0; i < state.sms.size(); ++i) {
+    const SmState& sm = state.sms[i];
+    if (sm.blocks == 0 && sm.misses == 0 && sm.stores == 0) continue;
+    const WarpCount& count = counts[i];
+    text += fmt::format(
+        "SM {}: {} blocks; warps: {} wait for loads, {} at a barrier, {} for the load-store "
+        "unit{}, "
+        "{} others; {} of {} miss registers, {} of {} store registers\n",
+        i, sm.blocks, count.loads, count.barrier, count.lsu, sm.lsu_stalled ? " (stalled)" : "",
+        count.ready, sm.misses, spec.l1_miss_registers, sm.stores, spec.store_registers);
+  }
+  for (std::size_t i = 0; i < state.slices.size(); ++i) {
+    const SliceState& slice = state.slices[i];
+    const ChannelState& channel = state.channels[i];
+    if (slice.misses == 0 && slice.waiting.size == 0 && channel.reads + channel.writes == 0) {
+      continue;
+    }
+    text += fmt::format(
+        "slice {}: {} of {} miss registers, {} packets wait; channel: {} reads, {} "
+        "writes wait, {}\n",
+        i, slice.misses, spec.miss_registers, slice.waiting.size, channel.reads, channel.writes,
+        channel.writing ? "writing" : "reading");
+    for (std::size_t b = 0; b < spec.banks; ++b) {
+      const BankState& bank = state.banks[i * spec.banks + b];
+      if (bank.queue[0].size + bank.queue[1].size == 0) continue;
+      text += fmt::format(
+          "  bank {}: {} reads, {} writes, row {}\n", b, bank.queue[0].size, bank.queue[1].size,
+          bank.row == none ? std::string("closed") : fmt::format("{:#x}", bank.row));
+    }
+  }
+  return text;
+}
+
+}  // namespace demarc::sim::memory

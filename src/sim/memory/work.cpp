@@ -1,0 +1,121 @@
+#include "demarc/sim/memory/work.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "demarc/sim/memory/spec.hpp"
+
+namespace demarc::sim::memory {
+
+void PackedSteps::add(const Step& step) {
+  words_.push_back(static_cast<std::uint64_t>(step.kind) | (std::uint64_t{step.wait} << 3U) |
+                   (std::uint64_t{step.count} << 8U) | (std::uint64_t{step.instructions} << 16U));
+  words_.insert(words_.end(), step.lines.begin(), step.lines.begin() + step.count);
+}
+
+void PackedSteps::read(std::size_t& at, Step& step) const {
+  if (at >= words_.size()) {
+    step.kind = StepKind::end;
+    step.wait = false;
+    step.count = 0;
+    step.instructions = 0;
+    return;
+  }
+  const std::uint64_t head = words_[at++];
+  step.kind = static_cast<StepKind>(head & 7U);
+  step.wait = (head & 8U) != 0;
+  step.count = static_cast<std::uint8_t>(head >> 8U);
+  step.instructions = static_cast<std::uint32_t>(head >> 16U);
+  std::copy_n(words_.begin() + static_cast<std::ptrdiff_t>(at), step.count, step.lines.begin());
+  at += step.count;
+}
+
+std::size_t PackedBlock::bytes() const {
+  std::size_t sum = 0;
+  for (const PackedSteps& warp : warps) sum += warp.bytes();
+  return sum;
+}
+
+std::size_t PackedLaunch::bytes() const {
+  std::size_t sum = 0;
+  for (const PackedKernel& kernel : kernels) {
+    for (const auto& block : kernel.blocks) sum += block->bytes();
+  }
+  return sum;
+}
+
+namespace {
+
+class ReplayedBlock final : public BlockWork {
+ public:
+  explicit ReplayedBlock(std::shared_ptr<const PackedBlock> block)
+      : block_(std::move(block)), at_(block_->warps.size(), 0) {}
+  void next(std::uint32_t warp, Step& step) override { block_->warps[warp].read(at_[warp], step); }
+
+ private:
+  std::shared_ptr<const PackedBlock> block_;
+  std::vector<std::size_t> at_;
+};
+
+class ReplayedLaunch final : public Source {
+ public:
+  explicit ReplayedLaunch(std::shared_ptr<const PackedLaunch> launch)
+      : launch_(std::move(launch)) {}
+  Result<void> restart() override {
+    kernel_ = 0;
+    return {};
+  }
+  Result<bool> next_kernel(KernelShape& shape) override {
+    if (kernel_ >= launch_->kernels.size()) return false;
+    shape = launch_->kernels[kernel_++].shape;
+    block_ = 0;
+    return true;
+  }
+  Result<std::unique_ptr<BlockWork>> next_block() override {
+    return replay_block(launch_->kernels[kernel_ - 1].blocks.at(block_++));
+  }
+
+ private:
+  std::shared_ptr<const PackedLaunch> launch_;
+  std::size_t kernel_ = 0;
+  std::size_t block_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<BlockWork> replay_block(std::shared_ptr<const PackedBlock> block) {
+  return std::make_unique<ReplayedBlock>(std::move(block));
+}
+
+std::unique_ptr<Source> replay_launch(std::shared_ptr<const PackedLaunch> launch) {
+  return std::make_unique<ReplayedLaunch>(std::move(launch));
+}
+
+std::uint8_t coalesce(const std::array<std::uint64_t, 32>& addresses, std::uint32_t mask,
+                      std::uint32_t bytes, std::array<std::uint64_t, 32>& lines) {
+  std::uint8_t count = 0;
+  const auto add = [&](std::uint64_t address) {
+    const std::uint64_t line = address & ~std::uint64_t{line_bytes - 1};
+    const std::uint64_t sector = std::uint64_t{1} << ((address % line_bytes) / sector_bytes);
+    // Lanes mostly go upwards: the last entry is the likely one.
+    for (std::size_t i = count; i-- > 0;) {
+      if ((lines[i] & ~std::uint64_t{15}) == line) {
+        lines[i] |= sector;
+        return;
+      }
+    }
+    if (count < lines.size()) lines[count++] = line | sector;
+  };
+  for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    const std::uint64_t first = addresses[static_cast<unsigned>(std::countr_zero(rest))];
+    const std::uint64_t last = first + std::max(bytes, 1U) - 1;
+    for (std::uint64_t at = first & ~std::uint64_t{sector_bytes - 1}; at <= last;
+         at += sector_bytes) {
+      add(at);
+    }
+  }
+  std::sort(lines.begin(), lines.begin() + count);
+  return count;
+}
+
+}  // namespace demarc::sim::memory

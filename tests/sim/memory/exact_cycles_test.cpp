@@ -1,0 +1,250 @@
+#include <gtest/gtest.h>
+
+#include "small_memory.hpp"
+
+namespace demarc::sim::memory::test {
+namespace {
+
+// Cycles at which the requests arrive, each alone in its list position.
+std::vector<Cycles> arrivals(Simulation& gpu, std::vector<Request> requests) {
+  const auto completions = gpu.timed(requests);
+  EXPECT_TRUE(completions) << completions.error().message;
+  std::vector<Cycles> cycles;
+  for (const Completion& completion : *completions) cycles.push_back(completion.first);
+  return cycles;
+}
+using Times = std::vector<Cycles>;
+
+// A launch that is not finished after `cycles - 1` cycles and is after `cycles`.
+void expect_takes(const Spec& spec, std::shared_ptr<Source> source, Cycles cycles) {
+  Simulation gpu(spec);
+  const auto client = gpu.add_client({"test", {0}, std::move(source), {}});
+  ASSERT_TRUE(gpu.run_for(cycles - 1));
+  EXPECT_TRUE(gpu.statistics(client).run_cycles.empty()) << gpu.statistics(client).run_cycles[0];
+  ASSERT_TRUE(gpu.run_for(cycles - gpu.now()));
+  ASSERT_EQ(gpu.statistics(client).run_cycles.size(), 1U);
+  EXPECT_EQ(gpu.statistics(client).run_cycles[0], cycles);
+}
+
+TEST(ExactCycles, AnL2HitTakesTheSumOfItsWay) {
+  const Spec spec = small_memory();
+  EXPECT_EQ(spec.l2_hit_latency(), hit);
+  Simulation gpu(spec);
+  gpu.touch(0);
+  EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}}), Times{hit});
+}
+
+TEST(ExactCycles, AnL2MissAddsControllerRowColumnAndBurst) {
+  const Spec spec = small_memory();
+  EXPECT_EQ(spec.dram_latency(), miss);
+  Simulation gpu(spec);
+  EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}}), Times{miss});
+}
+
+TEST(ExactCycles, TheCycleBeforeALoadIsNotReady) {
+  expect_takes(small_memory(), launch_of({{{access(StepKind::load, {0x1})}}}), miss);
+}
+
+TEST(ExactCycles, AnotherSectorOfALineUnderWayUsesTheSameRegisterAndItsRow) {
+  Spec spec = small_memory();
+  spec.miss_registers = 1;
+  Simulation gpu(spec);
+  // The second burst follows the first on the bus.
+  EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}, {.at = 5, .sm = 1, .address = 32}}),
+            (Times{miss, miss + 2}));
+}
+
+TEST(ExactCycles, AMissUnderAMissWaitsForTheSameData) {
+  Simulation gpu(small_memory());
+  // Both are answered by one fill; the port sends one sector a cycle.
+  EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}, {.at = 5, .sm = 1, .address = 4}}),
+            (Times{miss, miss + 1}));
+  EXPECT_EQ(gpu.dram().read_sectors, 1U);
+}
+
+TEST(ExactCycles, AHitPassesAMissThatIsUnderWay) {
+  Simulation gpu(small_memory());
+  gpu.touch(other_set);
+  EXPECT_EQ(
+      arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}, {.at = 5, .sm = 1, .address = other_set}}),
+      (Times{miss, 5 + hit}));
+}
+
+TEST(ExactCycles, WithAllRegistersTakenAMissStartsWhenOneIsFree) {
+  for (const std::uint32_t registers : {1U, 2U}) {
+    Spec spec = small_memory();
+    spec.miss_registers = registers;
+    Simulation gpu(spec);
+    const auto times = arrivals(gpu, {{.at = 0, .sm = 0, .address = 0},
+                                      {.at = 0, .sm = 1, .address = other_bank | other_set}});
+    // Lookups at 12 and 13. Free register: the second burst ends two cycles after the first.
+    // None: it starts its row when the data of the first is there, at cycle 54.
+    EXPECT_EQ(times[0], miss);
+    EXPECT_EQ(times[1], registers == 1 ? 54 + 9 + 11 + 2 + 20 + 17 : miss + 2) << registers;
+  }
+}
+
+TEST(ExactCycles, WithAllRegistersTakenAHitIsNotHeldUp) {
+  Spec spec = small_memory();
+  spec.miss_registers = 1;
+  Simulation gpu(spec);
+  gpu.touch(other_set);
+  EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0},
+                           {.at = 0, .sm = 1, .address = other_bank},
+                           {.at = 9, .sm = 2, .address = other_set}})[2],
+            9 + hit);
+}
+
+TEST(ExactCycles, AnOpenRowSavesTheActivation) {
+  Simulation gpu(small_memory());
+  EXPECT_EQ(
+      arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}, {.at = 200, .sm = 0, .address = 0x200}}),
+      (Times{miss, 200 + miss - 9}));
+  EXPECT_EQ(gpu.dram().activations, 1U);
+}
+
+TEST(ExactCycles, AnotherRowOfTheBankAddsThePrecharge) {
+  Simulation gpu(small_memory());
+  EXPECT_EQ(
+      arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}, {.at = 200, .sm = 0, .address = other_row}}),
+      (Times{miss, 200 + miss + 7}));
+}
+
+TEST(ExactCycles, TwoRowsOfABankAreARowCycleApart) {
+  Simulation gpu(small_memory());
+  // Activations at 12 and 12 + 40.
+  EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0},
+                           {.at = 0, .sm = 1, .address = other_row | other_set}}),
+            (Times{miss, miss + 40}));
+}
+
+TEST(ExactCycles, ARowLeftAloneIsClosed) {
+  Spec spec = small_memory();
+  spec.row_idle_cycles = 100;
+  Simulation gpu(spec);
+  EXPECT_EQ(
+      arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}, {.at = 500, .sm = 0, .address = other_row}}),
+      (Times{miss, 500 + miss}));
+}
+
+TEST(ExactCycles, OneSmSendsOneRequestACycle) {
+  Simulation gpu(small_memory());
+  gpu.touch(0);
+  EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}, {.at = 0, .sm = 0, .address = 0}}),
+            (Times{hit, hit + 1}));
+}
+
+TEST(ExactCycles, APortServesOneSmAfterTheOther) {
+  Simulation gpu(small_memory());
+  gpu.touch(0);
+  EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}, {.at = 0, .sm = 2, .address = 0}}),
+            (Times{hit, hit + 1}));
+}
+
+TEST(ExactCycles, PortsOfTwoSlicesServeAtTheSameTimeUnlessTheyAreOne) {
+  for (const bool shared : {false, true}) {
+    Spec spec = small_memory();
+    spec.address.module.rows = {0x4000};
+    spec.slices = 2;
+    spec.ports = 2;
+    spec.port_of_slice = {0, shared ? 0U : 1U};
+    Simulation gpu(spec);
+    gpu.touch(0);
+    gpu.touch(0x4000);
+    EXPECT_EQ(
+        arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}, {.at = 0, .sm = 1, .address = 0x4000}}),
+        (Times{hit, shared ? hit + 1 : hit}));
+  }
+}
+
+TEST(ExactCycles, SmsOfOneGpcShareItsLink) {
+  Spec spec = small_memory();
+  spec.gpc_ticks = 512;  // two cycles a sector
+  spec.address.module.rows = {0x4000};
+  spec.slices = 2;
+  spec.ports = 2;
+  spec.port_of_slice = {0, 1};
+  Simulation gpu(spec);
+  gpu.touch(0);
+  gpu.touch(0x4000);
+  for (const std::uint32_t other : {1U, 2U}) {  // 1: the same GPC, 2: another
+    EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0},
+                             {.at = 0, .sm = other, .address = 0x4000}}),
+              (Times{hit + 4, other == 1 ? hit + 6 : hit + 4}));
+  }
+}
+
+TEST(ExactCycles, DistanceIsAddedOnTheWay) {
+  Spec spec = small_memory();
+  spec.distance = {0, 13, 0, 0};
+  Simulation gpu(spec);
+  gpu.touch(0);
+  EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 1, .address = 0}}), Times{hit + 13});
+}
+
+TEST(ExactCycles, AnL1HitTakesItsOwnTime) {
+  // The second load waits for the first, starts one cycle after nothing, and hits.
+  expect_takes(small_memory(),
+               launch_of({{{access(StepKind::load, {0x1}), access(StepKind::load, {0x1}, true)}}}),
+               miss + 6);
+}
+
+TEST(ExactCycles, ALoadOfTwoLinesTakesTwoCyclesOfTheUnit) {
+  // Lines of two banks: the second leaves a cycle later and its burst follows the first.
+  expect_takes(small_memory(), launch_of({{{access(StepKind::load, {0x1, other_bank | 1})}}}),
+               miss + 2);
+}
+
+TEST(ExactCycles, InstructionsOfAWarpAreDependent) {
+  Step work;
+  work.kind = StepKind::work;
+  work.instructions = 5;
+  expect_takes(small_memory(), launch_of({{{work}}}), 20);
+}
+
+TEST(ExactCycles, WarpsOfAnSmShareItsIssueSlots) {
+  Step work;
+  work.kind = StepKind::work;
+  work.instructions = 100;
+  // Four warps of 100 instructions, one a cycle: 400 cycles; two: bound by dependence, 400 too.
+  expect_takes(small_memory(), launch_of({{{work}, {work}, {work}, {work}}}), 400);
+  expect_takes(small_memory(), launch_of({{{work}, {work}}}), 400);
+}
+
+TEST(ExactCycles, ABarrierHoldsUntilTheLastWarp) {
+  Step work;
+  work.kind = StepKind::work;
+  work.instructions = 10;
+  const Step barrier = access(StepKind::barrier, {});
+  // The second warp arrives at 40; both go on one cycle later.
+  expect_takes(small_memory(), launch_of({{{barrier, work}, {work, barrier}}}), 41 + 40);
+}
+
+TEST(ExactCycles, AFullL1HoldsTheNextLoadUntilDataIsThere) {
+  Spec spec = small_memory();
+  spec.l1_miss_registers = 1;
+  // The second line leaves when the first has arrived, at 71, finds its bank closed and its
+  // register free.
+  expect_takes(spec, launch_of({{{access(StepKind::load, {0x1, other_bank | 1})}}}), 2 * miss);
+}
+
+TEST(ExactCycles, WritesWaitingAreDrainedAfterOneTurnOfTheBus) {
+  Spec spec = small_memory();
+  spec.write_high = 2;
+  spec.write_low = 0;
+  Simulation gpu(spec);
+  // Two dirty lines of set 0, evicted by two loads: two writes wait, so the bus turns.
+  const auto store = [](std::uint64_t address) {
+    return Request{.at = 0, .sm = 0, .address = address, .kind = StepKind::store};
+  };
+  arrivals(gpu, {store(0)});
+  arrivals(gpu, {store(0x100)});
+  EXPECT_EQ(gpu.dram().write_sectors, 0U);
+  arrivals(gpu, {{.at = 0, .sm = 0, .address = 0x200}, {.at = 0, .sm = 0, .address = 0x300}});
+  ASSERT_TRUE(gpu.run_for(1000));
+  EXPECT_EQ(gpu.dram().write_sectors, 2U);
+  EXPECT_EQ(gpu.dram().turnarounds, 2U);  // there and back
+}
+
+}  // namespace
+}  // namespace demarc::sim::memory::test

@@ -1,0 +1,169 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "small_memory.hpp"
+
+namespace demarc::sim::memory::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Random launches: every kind of step, addresses that collide in sets, banks and rows.
+std::vector<std::vector<std::vector<Step>>> random_steps() {
+  const auto blocks = *rc::gen::inRange(1, 7);
+  const auto warps = *rc::gen::inRange(1, 5);
+  std::vector<std::vector<std::vector<Step>>> steps;
+  for (int b = 0; b < blocks; ++b) {
+    auto& block = steps.emplace_back();
+    for (int w = 0; w < warps; ++w) {
+      auto& warp = block.emplace_back();
+      const auto count = *rc::gen::inRange(0, 12);
+      for (int s = 0; s < count; ++s) {
+        Step step;
+        step.kind = static_cast<StepKind>(*rc::gen::inRange(0, 4));
+        step.wait = *rc::gen::arbitrary<bool>();
+        step.instructions = static_cast<std::uint32_t>(*rc::gen::inRange(0, 9));
+        step.count = static_cast<std::uint8_t>(*rc::gen::inRange(1, 5));
+        for (std::size_t i = 0; i < step.count; ++i) {
+          const auto line = static_cast<std::uint64_t>(*rc::gen::inRange(0, 4096));
+          step.lines[i] =
+              (line << line_shift) | static_cast<std::uint64_t>(*rc::gen::inRange(1, 16));
+        }
+        warp.push_back(step);
+      }
+    }
+  }
+  return steps;
+}
+
+RC_GTEST_PROP(MemorySimulation, EveryLaunchEndsAndItsSectorsAddUp, ()) {
+  const auto steps = random_steps();
+  Spec spec = small_memory();
+  spec.miss_registers = static_cast<std::uint32_t>(*rc::gen::inRange(1, 4));
+  spec.l1_miss_registers = static_cast<std::uint32_t>(*rc::gen::inRange(1, 4));
+  spec.store_registers = static_cast<std::uint32_t>(*rc::gen::inRange(1, 4));
+  spec.gpc_ticks = *rc::gen::element(0U, 300U);
+  std::uint64_t loads = 0;
+  std::uint64_t others = 0;
+  for (const auto& block : steps) {
+    for (const auto& warp : block) {
+      for (const Step& step : warp) {
+        for (std::size_t i = 0; i < step.count; ++i) {
+          const auto sectors = std::popcount(step.lines[i] & 15U);
+          (step.kind == StepKind::load ? loads : others) += static_cast<std::uint64_t>(sectors);
+        }
+      }
+    }
+  }
+  std::vector<Cycles> first;
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    Simulation gpu(spec);
+    const auto a = gpu.add_client({"a", {0, 1, 2}, launch_of(steps), {}});
+    const auto b = gpu.add_client({"b", {2, 3}, launch_of(steps), {}});
+    const auto ran = gpu.run_launches(a, 2, 1'000'000);
+    RC_ASSERT(ran.has_value());
+    RC_ASSERT(gpu.run_launches(b, 1, 1'000'000).has_value());
+    const ClientStatistics& s = gpu.statistics(a);
+    RC_ASSERT(s.run_cycles.size() >= 2U);
+    if (s.run_cycles.size() == 2) {
+      RC_ASSERT(s.load_sectors >= 2 * loads);
+      RC_ASSERT(s.store_sectors + s.atomic_sectors >= 2 * others);
+    }
+    RC_ASSERT(s.l1_hit_sectors <= s.load_sectors);
+    if (repeat == 0) {
+      first = s.run_cycles;
+    } else {
+      RC_ASSERT(first == s.run_cycles);  // the same input, the same cycles
+    }
+  }
+}
+
+TEST(MemorySimulation, ABlockThatFitsNoSmIsSaidToBeStuckWithWhatWaits) {
+  Spec spec = small_memory();
+  Simulation gpu(spec);
+  const std::vector<std::vector<Step>> wide(8, {access(StepKind::load, {1})});
+  const auto client = gpu.add_client({"victim", {0}, launch_of({wide}), {}});
+  const auto ran = gpu.run_launches(client, 1);
+  ASSERT_FALSE(ran);
+  EXPECT_EQ(ran.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(ran.error().message, HasSubstr("stuck"));
+  EXPECT_THAT(ran.error().message, HasSubstr("client victim: kernel of 1 blocks of 256 threads"));
+}
+
+TEST(MemorySimulation, WhatTakesTooLongIsShownWithEveryQueue) {
+  Spec spec = small_memory();
+  spec.miss_registers = 1;
+  Simulation gpu(spec);
+  std::vector<Step> loads;
+  for (std::uint64_t i = 0; i < 64; ++i) {
+    loads.push_back(access(StepKind::load, {(i * other_row) | 1}));
+  }
+  const auto client = gpu.add_client({"victim", {0}, launch_of({{loads}}), {}});
+  const auto ran = gpu.run_launches(client, 1, 100);
+  ASSERT_FALSE(ran);
+  EXPECT_THAT(ran.error().message, HasSubstr("SM 0: 1 blocks"));
+  EXPECT_THAT(ran.error().message, HasSubstr("8 of 8 miss registers"));
+  EXPECT_THAT(ran.error().message, HasSubstr("slice 0: 1 of 1 miss registers, 6 packets wait"));
+}
+
+TEST(MemorySimulation, AnAddressOutsideTheClientsMemoryIsAnError) {
+  Simulation gpu(small_memory());
+  Translation translation{0x1000, 12, {0}};
+  const auto client = gpu.add_client(
+      {"victim", {0}, launch_of({{{access(StepKind::load, {0x2001})}}}), translation});
+  const auto ran = gpu.run_launches(client, 1);
+  ASSERT_FALSE(ran);
+  EXPECT_THAT(ran.error().message, HasSubstr("victim: address 0x2000 lies outside"));
+}
+
+TEST(MemorySimulation, ClientsStayOnTheirSms) {
+  Simulation gpu(small_memory());
+  Step work;
+  work.kind = StepKind::work;
+  work.instructions = 100;
+  const std::vector<std::vector<std::vector<Step>>> blocks(8, {{work}, {work}, {work}, {work}});
+  const auto alone = gpu.add_client({"a", {0, 1}, launch_of(blocks), {}});
+  ASSERT_TRUE(gpu.run_launches(alone, 1));
+  const auto other = gpu.add_client({"b", {2, 3}, launch_of(blocks), {}});
+  ASSERT_TRUE(gpu.run_launches(other, 2));
+  ASSERT_TRUE(gpu.run_launches(alone, 3));
+  // Arithmetic on SMs of one's own is not disturbed at all.
+  for (const Cycles cycles : gpu.statistics(alone).run_cycles) EXPECT_EQ(cycles, 1600U);
+  EXPECT_EQ(gpu.statistics(other).run_cycles[0], 1600U);
+}
+
+TEST(MemorySimulation, TwoClientsOnOneSmShareIt) {
+  Simulation gpu(small_memory());
+  Step work;
+  work.kind = StepKind::work;
+  work.instructions = 100;
+  const std::vector<std::vector<std::vector<Step>>> blocks(8, {{work}, {work}, {work}, {work}});
+  const auto a = gpu.add_client({"a", {0}, launch_of(blocks), {}});
+  const auto b = gpu.add_client({"b", {0}, launch_of(blocks), {}});
+  ASSERT_TRUE(gpu.run_launches(b, 1));
+  EXPECT_EQ(gpu.statistics(a).run_cycles[0], 3200U);  // its kernel came first
+  EXPECT_EQ(gpu.statistics(b).run_cycles[0], 6400U);
+}
+
+TEST(MemorySimulation, CoalescingGivesEachLineOnce) {
+  std::array<std::uint64_t, 32> addresses{};
+  std::array<std::uint64_t, 32> lines{};
+  for (std::uint64_t lane = 0; lane < 32; ++lane) addresses[lane] = 0x1040 + 4 * lane;
+  ASSERT_EQ(coalesce(addresses, ~0U, 4, lines), 2);
+  EXPECT_EQ(lines[0], 0x1000U | 0xcU);
+  EXPECT_EQ(lines[1], 0x1080U | 0x3U);
+  EXPECT_EQ(coalesce(addresses, 1, 16, lines), 1);
+  EXPECT_EQ(lines[0], 0x1000U | 0x4U);
+}
+
+TEST(MemorySimulation, ASpecWhoseHashesDoNotFitItsSizesIsRefused) {
+  Spec spec = small_memory();
+  spec.banks = 4;
+  const auto checked = check_spec(spec);
+  ASSERT_FALSE(checked);
+  EXPECT_THAT(checked.error().message, HasSubstr("banks"));
+}
+
+}  // namespace
+}  // namespace demarc::sim::memory::test

@@ -1,0 +1,79 @@
+// A memory system small enough to follow by hand: 4 SMs, one slice, two L2 sets of two ways, two
+// banks. An L2 hit takes 29 cycles (SM link 1, way 10, port 1, L2 5, port 1, way back 10, SM link
+// 1), a miss 71 (controller 20, activate 9, column 11, burst 2 more).
+#pragma once
+
+#include "demarc/sim/memory/simulation.hpp"
+
+namespace demarc::sim::memory::test {
+
+inline constexpr Cycles hit = 29;
+inline constexpr Cycles miss = 71;
+inline constexpr std::uint64_t other_set = 0x80;
+inline constexpr std::uint64_t other_bank = 0x1000;
+inline constexpr std::uint64_t other_row = 0x10000;
+
+inline Spec small_memory() {
+  Spec spec;
+  spec.name = "small";
+  spec.gpc_of_sm = {0, 0, 1, 1};
+  spec.gpcs = 2;
+  spec.threads = 128;
+  spec.blocks = 4;
+  spec.issue_ticks = 256;
+  spec.instruction_cycles = 4;
+  spec.l1 = {2, 2};
+  spec.l1_hit_cycles = 6;
+  spec.l1_miss_registers = 8;
+  spec.store_registers = 8;
+  spec.request_cycles = 10;
+  spec.reply_cycles = 10;
+  spec.l2_cycles = 5;
+  spec.address.set.rows = {0x80};
+  spec.address.bank.rows = {other_bank};
+  spec.address.row_shift = 16;
+  spec.port_of_slice = {0};
+  spec.l2 = {2, 2};
+  spec.banks = 2;
+  spec.burst_ticks = 512;
+  spec.dram_cycles = 20;
+  spec.precharge_cycles = 7;
+  spec.activate_cycles = 9;
+  spec.column_cycles = 11;
+  spec.row_cycles = 40;
+  spec.row_idle_cycles = 1000;
+  spec.turnaround_cycles = 6;
+  spec.write_high = 4;
+  spec.write_low = 1;
+  spec.launch_cycles = 3;
+  return spec;
+}
+
+// A launch of one kernel whose warp w of block b runs steps[b][w].
+inline std::unique_ptr<Source> launch_of(const std::vector<std::vector<std::vector<Step>>>& steps) {
+  auto launch = std::make_shared<PackedLaunch>();
+  PackedKernel kernel;
+  kernel.shape.blocks = static_cast<std::uint32_t>(steps.size());
+  kernel.shape.threads = static_cast<std::uint32_t>(steps.at(0).size() * 32);
+  for (const auto& warps : steps) {
+    auto block = std::make_shared<PackedBlock>();
+    for (const auto& warp : warps) {
+      PackedSteps packed;
+      for (const Step& step : warp) packed.add(step);
+      block->warps.push_back(std::move(packed));
+    }
+    kernel.blocks.push_back(std::move(block));
+  }
+  launch->kernels.push_back(std::move(kernel));
+  return replay_launch(launch);
+}
+
+inline Step access(StepKind kind, std::initializer_list<std::uint64_t> lines, bool wait = false) {
+  Step step;
+  step.kind = kind;
+  step.wait = wait;
+  for (const std::uint64_t line : lines) step.lines[step.count++] = line;
+  return step;
+}
+
+}  // namespace demarc::sim::memory::test
