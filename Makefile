@@ -19,6 +19,7 @@ build: packages
 
 # The main job on bundled real kernels; writes build/demo/index.html
 demo: build
+	@mkdir -p build/demo
 	build/release/demarc demo --html build/demo/index.html
 
 # What has to pass before a change lands. The sanitizer builds take longer and have targets of their own.

@@ -59,10 +59,12 @@ ConstantError read_decimal_float(Cursor& cursor, Constant& value) {
 ConstantError read_integer(Cursor& cursor, std::uint64_t base, Constant& value) {
   const char* first = cursor.at;
   std::uint64_t bits = 0;
+  constexpr std::uint64_t never_overflows = std::numeric_limits<std::uint64_t>::max() / 16 - 16;
   for (;; ++cursor.at) {
     const auto digit = static_cast<std::uint64_t>(digit_value(*cursor.at));
     if (digit >= base) break;
-    if (bits > (std::numeric_limits<std::uint64_t>::max() - digit) / base) {
+    if (bits > never_overflows &&
+        bits > (std::numeric_limits<std::uint64_t>::max() - digit) / base) {
       return "an integer literal does not fit into 64 bits";
     }
     bits = bits * base + digit;
@@ -90,6 +92,8 @@ constexpr BinaryOperator binary_operators[] = {
 constexpr int tightest_additive = 10;
 
 const BinaryOperator* peek_operator(const Cursor& cursor) {
+  constexpr std::string_view begins_operator = "|&=!<>^+-*/%";
+  if (begins_operator.find(cursor.peek()) == std::string_view::npos) return nullptr;
   for (const BinaryOperator& row : binary_operators) {
     const std::size_t length = row.text[1] == '\0' ? 1 : 2;
     if (static_cast<std::size_t>(cursor.end - cursor.at) >= length &&

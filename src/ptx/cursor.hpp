@@ -12,7 +12,8 @@ enum CharacterBits : std::uint8_t {
   char_blank = 1,  // white space but the newline
   char_name = 2,   // inside a name: letters, digits, _ $
   char_start = 4,  // begins a name: letters, _ $ %
-  char_digit = 8
+  char_digit = 8,
+  char_after_plain = 16  // what may follow a register at once: , ; ] + and a blank
 };
 
 constexpr std::array<std::uint8_t, 256> make_character_table() {
@@ -24,9 +25,17 @@ constexpr std::array<std::uint8_t, 256> make_character_table() {
   for (unsigned c = '0'; c <= '9'; ++c) table[c] = char_name | char_digit;
   table['_'] = table['$'] = char_name | char_start;
   table['%'] = char_start;
+  for (const char c : {',', ';', ']', '+', ' '}) {
+    std::uint8_t& bits = table[static_cast<unsigned char>(c)];
+    bits = static_cast<std::uint8_t>(bits | char_after_plain);
+  }
   return table;
 }
 inline constexpr std::array<std::uint8_t, 256> character_table = make_character_table();
+
+// White space, a bit for each character up to ' '.
+inline constexpr std::uint64_t white_space =
+    1ULL << ' ' | 1ULL << '\t' | 1ULL << '\r' | 1ULL << '\v' | 1ULL << '\f' | 1ULL << '\n';
 
 struct Cursor {
   const char* begin = nullptr;
@@ -52,16 +61,14 @@ struct Cursor {
   // Over white space and comments. An unterminated comment runs to the end.
   void skip() {
     while (true) {
-      const char c = *at;
-      if (c == '\n') {
-        ++line;
-        ++at;
-      } else if (is(c, char_blank)) {
-        ++at;
-      } else if (c == '/' && (at[1] == '/' || at[1] == '*')) {
+      const auto c = static_cast<unsigned char>(*at);
+      if (c > ' ') {
+        if (c != '/' || (at[1] != '/' && at[1] != '*')) return;
         skip_comment();
       } else {
-        return;
+        if ((white_space >> c & 1U) == 0) return;
+        line += c == '\n' ? 1 : 0;
+        ++at;
       }
     }
   }

@@ -50,4 +50,20 @@ Mnemonic decode_mnemonic(std::string_view text) {
   return mnemonic;
 }
 
+void MnemonicTable::remember(std::string_view text, std::uint32_t number, const char* end) {
+  Word word;
+  if (static_cast<std::size_t>(end - text.data()) < Word::longest || !word.read(text.data()) ||
+      word.length != text.size()) {
+    return;
+  }
+  const Mnemonic& mnemonic = (*mnemonics_)[number];
+  const OpcodeInfo& row = info(mnemonic.opcode);
+  known_[slot_of(word)] = {word,
+                           number,
+                           mnemonic.opcode,
+                           row.fewest_operands,
+                           row.most_operands,
+                           mnemonic.understood && mnemonic.opcode != Opcode::call};
+}
+
 }  // namespace demarc::ptx

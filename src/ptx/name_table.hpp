@@ -131,7 +131,12 @@ class NameTable {
   [[nodiscard]] const Binding& binding(std::uint32_t name) const { return entries_[name].exact; }
   [[nodiscard]] const Binding& stem(std::uint32_t name) const { return entries_[name].stem; }
   [[nodiscard]] bool stem_is_shadowed(std::uint32_t name) const { return entries_[name].shadowed; }
-  void shadow_stem(std::uint32_t name) { entries_[name].shadowed = true; }
+  void shadow_stem(std::uint32_t name) {
+    entries_[name].shadowed = true;
+    ++stem_version_;
+  }
+  // Another number whenever the meaning of a stem may have changed.
+  [[nodiscard]] std::uint32_t stem_version() const { return stem_version_; }
   [[nodiscard]] std::uint32_t& pending(std::uint32_t name) { return entries_[name].pending; }
 
   [[nodiscard]] std::uint16_t depth() const { return depth_; }
@@ -151,6 +156,7 @@ class NameTable {
       Entry& entry = entries_[undo.name];
       if (undo.is_stem) {
         entry.stem = undo.old;
+        ++stem_version_;
       } else {
         leaving(undo.name, entry.exact);
         entry.exact = undo.old;
@@ -173,6 +179,7 @@ class NameTable {
     *slot = {base, 0, index};
   }
   bool bind_stem(std::uint32_t name, std::uint32_t index) {
+    ++stem_version_;
     return set(entries_[name].stem, name, true, Base::reg, index);
   }
 
@@ -205,6 +212,7 @@ class NameTable {
   std::vector<Entry> entries_;
   std::vector<Undo> undo_;
   std::vector<std::size_t> marks_;
+  std::uint32_t stem_version_ = 0;
   std::uint16_t depth_ = 0;
 };
 

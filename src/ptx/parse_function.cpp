@@ -237,11 +237,25 @@ void Parser::report_unresolved() {
   pending_.clear();
 }
 
-// Copies what was read, in vectors of just the size needed; body_ keeps its storage.
+// Moves what was read into the module's pool, in vectors of just the size needed; body_ keeps its
+// storage.
 void Parser::finish_body(Function& function) {
   report_unresolved();
   function.has_body = true;
-  function.body = body_;
+  Body& kept = function.body;
+  const auto keep = [this]<class T>(const PooledVector<T>& read) {
+    return PooledVector<T>(read.begin(), read.end(), PoolAllocator<T>(pool_));
+  };
+  kept.statements = keep(body_.statements);
+  kept.instructions = keep(body_.instructions);
+  kept.operands = keep(body_.operands);
+  kept.labels = keep(body_.labels);
+  kept.locations = keep(body_.locations);
+  kept.registers = body_.registers;
+  kept.variables = body_.variables;
+  kept.targets = body_.targets;
+  kept.verbatim = body_.verbatim;
+  kept.register_count = body_.register_count;
   body_.statements.clear();
   body_.instructions.clear();
   body_.operands.clear();

@@ -27,6 +27,7 @@ void Parser::parse_module() {
     parse_item();
   }
   finish_module();
+  pool_->seal();
 }
 
 void Parser::parse_item() {

@@ -32,6 +32,11 @@ std::uint64_t pack_selector(std::string_view text) {
   return packed;
 }
 
+// Labels and variables, which come often, need not be looked up among the special registers.
+bool may_be_special(std::string_view name) {
+  return name[0] == '%' || name == "WARP_SZ";
+}
+
 bool ends_operand(char c) {
   return c == ',' || c == ';' || c == '}' || c == ']' || c == ')';
 }
@@ -78,7 +83,8 @@ void Parser::resolve_name(std::string_view name, Operand& operand) {
     operand.index = binding.index;
     return;
   }
-  if (const auto special = find_special_register(name)) {
+  const auto special = may_be_special(name) ? find_special_register(name) : std::nullopt;
+  if (special) {
     operand.kind = OperandKind::special;
     operand.index = static_cast<std::uint32_t>(*special);
     return;

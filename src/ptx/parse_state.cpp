@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 namespace demarc::ptx {
@@ -11,7 +12,8 @@ Parser::Parser(Module& module, std::string_view text, const ParseOptions& option
       cursor_(text),
       options_(options),
       reporter_(text, options.most_diagnostics),
-      mnemonics_(module.mnemonics) {}
+      mnemonics_(module.mnemonics),
+      pool_(std::make_shared<Pool>(std::max<std::size_t>(4096, 2 * text.size()))) {}
 
 bool Parser::fail_at(std::uint32_t offset, std::string message) {
   reporter_.report(Severity::malformed, offset, std::move(message));

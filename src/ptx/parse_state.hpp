@@ -3,6 +3,9 @@
 // statement then calls recover().
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +30,14 @@ struct PendingReference {
   std::uint32_t offset = 0;  // in the text
   std::uint32_t older = no_index;
   bool settled = false;  // resolved, or of a statement that was given up
+};
+
+// Registers of a stem with one or two letters (%r<100>), as long as no stem changes its meaning.
+struct PlainStem {
+  std::uint32_t version = no_index;  // NameTable::stem_version() it was looked up at
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;  // 0: there is none, or only the general reader can tell
+  Type type = Type::none;
 };
 
 class Parser {
@@ -88,6 +99,7 @@ class Parser {
   bool parse_targets(TargetSet::Kind kind, std::string_view name, const char* start);
   bool parse_location();
   bool parse_instruction();
+  void add_instruction(const Instruction& instruction);
   bool parse_guard(Instruction& instruction);
   bool read_mnemonic(std::string_view& text);
   std::string_view join_mnemonic(std::string_view text);
@@ -95,6 +107,15 @@ class Parser {
   bool parse_operand_list(Instruction& instruction, const Mnemonic& mnemonic);
   bool check_operands(const Instruction& instruction, const Mnemonic& mnemonic);
   bool keep_verbatim(Instruction& instruction, const char* first);
+
+  // parse_plain.cpp
+  bool parse_plain_guard(Instruction& instruction);
+  bool parse_plain_operands(Instruction& instruction, const KnownMnemonic& mnemonic);
+  bool read_plain_operand(const char*& at, Operand& operand);
+  bool read_plain_address(const char*& at, Operand& operand);
+  bool read_plain_literal(const char*& at, Operand& operand);
+  const PlainStem* read_plain_register(const char*& at, std::uint32_t& reg);
+  void renew(PlainStem& stem, std::string_view name);
 
   // parse_operand.cpp
   bool parse_operand(Operand& operand, int depth);
@@ -131,6 +152,8 @@ class Parser {
   Reporter reporter_;
   NameTable names_;
   MnemonicTable mnemonics_;
+  std::shared_ptr<Pool> pool_;  // what function bodies end up in
+  std::array<PlainStem, 1024> plain_stems_;
   Body body_;                     // of the function being read; its storage is used again
   std::vector<Operand> scratch_;  // operands whose place in body_ is not known yet
   std::vector<PendingReference> pending_;

@@ -174,27 +174,45 @@ bool Parser::parse_instruction() {
   instruction.text_offset = cursor_.offset();
   instruction.line = cursor_.line;
   if (cursor_.is_next('@')) {
-    if (!parse_guard(instruction)) return false;
+    if (!parse_plain_guard(instruction) && !parse_guard(instruction)) return false;
     cursor_.skip();
   }
   const std::uint32_t line = cursor_.line;
   std::string_view text;
-  if (!read_mnemonic(text)) return false;
+  const KnownMnemonic* known = mnemonics_.recall(cursor_.at, cursor_.end);
+  if (known != nullptr) {
+    text = {cursor_.at, known->word.length};
+    cursor_.at += known->word.length;
+  } else if (!read_mnemonic(text)) {
+    return false;
+  }
   cursor_.skip();
   if (cursor_.is_next(':') && instruction.predicate == no_index) return parse_label(text, line);
-  if (cursor_.is_next('.')) text = join_mnemonic(text);
-
-  instruction.mnemonic = mnemonics_.find(text);
-  const Mnemonic& mnemonic = module_.mnemonics[instruction.mnemonic];
-  instruction.opcode = mnemonic.opcode;
   if (!body_.locations.empty()) {
     instruction.location = static_cast<std::uint32_t>(body_.locations.size()) - 1;
   }
+  const bool is_joined = cursor_.is_next('.');
+  if (is_joined) {
+    text = join_mnemonic(text);
+  } else if (known != nullptr && parse_plain_operands(instruction, *known)) {
+    add_instruction(instruction);
+    return true;
+  }
+  instruction.mnemonic = mnemonics_.find(text);
+  if (known == nullptr && !is_joined) {
+    mnemonics_.remember(text, instruction.mnemonic, cursor_.end);
+  }
+  const Mnemonic& mnemonic = module_.mnemonics[instruction.mnemonic];
+  instruction.opcode = mnemonic.opcode;
   if (!parse_operands(instruction, mnemonic)) return false;
+  add_instruction(instruction);
+  return true;
+}
+
+void Parser::add_instruction(const Instruction& instruction) {
   body_.statements.push_back(
       {StatementKind::instruction, static_cast<std::uint32_t>(body_.instructions.size())});
   body_.instructions.push_back(instruction);
-  return true;
 }
 
 bool Parser::parse_guard(Instruction& instruction) {

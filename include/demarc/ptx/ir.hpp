@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "demarc/ptx/pool.hpp"
 #include "demarc/ptx/vocabulary.hpp"
 
 namespace demarc::ptx {
@@ -234,13 +235,13 @@ static_assert(sizeof(Statement) == 8);
 // All instructions of a function in program order, and in `statements` everything in the order of
 // the text. Whoever inserts instructions keeps both in step (labels, too).
 struct Body {
-  std::vector<Statement> statements;
-  std::vector<Instruction> instructions;
-  std::vector<Operand> operands;  // top-level operands of an instruction stand side by side
-  std::vector<Label> labels;
+  PooledVector<Statement> statements;
+  PooledVector<Instruction> instructions;
+  PooledVector<Operand> operands;  // top-level operands of an instruction stand side by side
+  PooledVector<Label> labels;
   std::vector<RegisterRange> registers;  // ascending `first`, without gaps
   std::vector<Variable> variables;
-  std::vector<Location> locations;
+  PooledVector<Location> locations;
   std::vector<TargetSet> targets;
   std::vector<std::string_view> verbatim;
   std::uint32_t register_count = 0;
