@@ -14,6 +14,17 @@ function(demarc_check_use room used)
   endif()
 endfunction()
 
+# A room that is linked by its target's name counts as used.
+function(demarc_check_links room)
+  foreach(target IN LISTS ARGN)
+    if(target MATCHES "^demarc(::|_)(.+)$")
+      if(CMAKE_MATCH_2 IN_LIST DEMARC_ROOMS)
+        demarc_check_use(${room} ${CMAKE_MATCH_2})
+      endif()
+    endif()
+  endforeach()
+endfunction()
+
 # demarc_add_room(NAME [USES room...] [LINK target...] [PRIVATE_LINK target...])
 # Sources: every .cpp below the room's folder. Headers: include/demarc/<room>/ (public), src/<room>/ (private).
 function(demarc_add_room room)
@@ -21,6 +32,7 @@ function(demarc_add_room room)
   foreach(used IN LISTS ARG_USES)
     demarc_check_use(${room} ${used})
   endforeach()
+  demarc_check_links(${room} ${ARG_LINK} ${ARG_PRIVATE_LINK})
 
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   add_library(demarc_${room} STATIC ${sources})
