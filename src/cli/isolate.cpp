@@ -24,6 +24,10 @@ struct IsolateOptions {
   study::StoppingRule rule;
   std::uint32_t rounds = 2;
   std::string split = "gpc-aligned";
+  std::vector<std::string> masks;
+  std::vector<std::uint32_t> colors;
+  std::string clock = "gpu";
+  int victim_priority = 0;
   std::uint64_t seed = 1;
   std::string json;
   std::string html;
@@ -43,6 +47,13 @@ Result<std::unique_ptr<study::Executor>> open_device(const IsolateOptions& optio
   gpu.device = static_cast<std::uint32_t>(index);
   gpu.program = "/proc/self/exe";
   DEMARC_TRY(gpu.split, partition::parse_split_strategy(options.split));
+  for (const std::string& mask : options.masks) {
+    DEMARC_TRY(const auto value, parse_u64(mask, "--masks"));
+    gpu.masks.push_back(value);
+  }
+  gpu.colors = options.colors;
+  DEMARC_TRY(gpu.clock, study::parse_clock(options.clock));
+  gpu.victim_priority = options.victim_priority;
   return study::make_gpu_executor(gpu);
 }
 
@@ -96,7 +107,8 @@ const RegisterVerb isolate_verb{
        app.add_option("--parts", options->parts, "equal parts of the GPU: 2, 3 or 4");
        app.add_option(
            "--modes", options->modes,
-           "comma list of none, timeslice, mps, green, mask, affinity; each also +color");
+           "comma list of none, timeslice, mps, green, mask, affinity; each also +color, then "
+           "+graph, +overlapped or +fused for a victim's launches");
        app.add_option("--victims", options->victims,
                       "comma list of bundled kernels or launch:FILE.json");
        app.add_option("--aggressors", options->aggressors, "the same, for the other parts");
@@ -108,8 +120,21 @@ const RegisterVerb isolate_verb{
        app.add_option("--precision", options->rule.precision,
                       "stop when the 95 % half width of the mean is within this share");
        app.add_option("--longest", options->rule.longest_seconds, "seconds a visit may take");
-       app.add_option("--split", options->split,
-                      "which TPCs a part gets: packed, distributed, gpc-aligned, side-aware");
+       app.add_option(
+           "--split", options->split,
+           "which TPCs a part gets: packed, distributed, gpc-aligned, side-aware, side-aligned");
+       app.add_option(
+              "--masks", options->masks,
+              "colour masks, offsets in 2 MiB pages: 0xc4000,0x18a000 (default: those known "
+              "for the card)")
+           ->delimiter(',');
+       app.add_option("--colors", options->colors, "colour of each part: 1,0 (default: 0,1,...)")
+           ->delimiter(',');
+       app.add_option("--clock", options->clock,
+                      "what a time is: gpu, the kernels of a run by the GPU's clock; events, "
+                      "between events, with the launch");
+       app.add_option("--victim-priority", options->victim_priority,
+                      "priority of the victim's stream under mask; lower comes first");
        app.add_option("--rounds", options->rounds, "times each pair is visited");
        app.add_option("--seed", options->seed, "order of the runs");
        app.add_option("--json", options->json, "result with raw samples; - is standard output");

@@ -68,25 +68,34 @@ Result<void> launch_raw(const Stream& stream, const Function& function, const La
                         void** arguments) {
   const DriverApi& api = stream.gpu()->api();
   CuResult code = cu_success;
-  if (shape.cluster_blocks == 0) {
+  if (shape.cluster_blocks == 0 && !shape.overlapped) {
     code = api.cuLaunchKernel(function.handle(), shape.grid[0], shape.grid[1], shape.grid[2],
                               shape.block[0], shape.block[1], shape.block[2], shape.shared_bytes,
                               stream.handle(), arguments, nullptr);
   } else {
     if (api.cuLaunchKernelEx == nullptr) {
-      return missing_capability("{}: the driver has no cluster launches", stream.gpu()->name());
+      return missing_capability("{}: the driver has no launches with attributes",
+                                stream.gpu()->name());
     }
-    CuLaunchAttribute cluster{};
-    cluster.id = CuLaunchAttribute::cluster_dimension;
-    cluster.value.cluster[0] = shape.cluster_blocks;
-    cluster.value.cluster[1] = 1;
-    cluster.value.cluster[2] = 1;
+    CuLaunchAttribute attributes[2] = {};
+    unsigned count = 0;
+    if (shape.cluster_blocks != 0) {
+      CuLaunchAttribute& cluster = attributes[count++];
+      cluster.id = CuLaunchAttribute::cluster_dimension;
+      cluster.value.cluster[0] = shape.cluster_blocks;
+      cluster.value.cluster[1] = 1;
+      cluster.value.cluster[2] = 1;
+    }
+    if (shape.overlapped) {
+      attributes[count].id = CuLaunchAttribute::programmatic_serialization;
+      attributes[count++].value.flag = 1;
+    }
     const CuLaunchConfig config{{shape.grid[0], shape.grid[1], shape.grid[2]},
                                 {shape.block[0], shape.block[1], shape.block[2]},
                                 shape.shared_bytes,
                                 stream.handle(),
-                                &cluster,
-                                1};
+                                attributes,
+                                count};
     code = api.cuLaunchKernelEx(&config, function.handle(), arguments, nullptr);
   }
   return stream.gpu()->check(code, fmt::format("cannot launch kernel '{}'", function.name()));

@@ -46,12 +46,16 @@ std::vector<TpcSet> deal(const Order& order, std::uint32_t parts) {
   return sets;
 }
 
-// Largest GPC first, always to the part that has the fewest TPCs.
-std::vector<TpcSet> whole_gpcs(const gpu::Topology& topology, std::uint32_t parts) {
+std::vector<Order> gpcs_of(const gpu::Topology& topology) {
   std::vector<Order> gpcs;
   for (std::uint32_t gpc = 0; gpc < topology.gpc_count(); ++gpc) {
     gpcs.push_back(topology.tpcs_of_gpc(gpc));
   }
+  return gpcs;
+}
+
+// Largest GPC first, always to the part that has the fewest TPCs.
+std::vector<TpcSet> whole_gpcs(std::vector<Order> gpcs, std::uint32_t parts) {
   std::stable_sort(gpcs.begin(), gpcs.end(),
                    [](const Order& a, const Order& b) { return a.size() > b.size(); });
   std::vector<TpcSet> sets(parts);
@@ -60,6 +64,28 @@ std::vector<TpcSet> whole_gpcs(const gpu::Topology& topology, std::uint32_t part
         std::min_element(sets.begin(), sets.end(),
                          [](const TpcSet& a, const TpcSet& b) { return a.size() < b.size(); });
     for (const std::uint32_t tpc : gpc) smallest->insert(tpc);
+  }
+  return sets;
+}
+
+// Half of the parts on either L2 side, whole GPCs within it.
+Result<std::vector<TpcSet>> one_side_each(const gpu::Topology& topology, std::uint32_t parts) {
+  if (parts % 2 != 0) {
+    return invalid_input("{} parts cannot be side-aligned: an even number can", parts);
+  }
+  std::vector<TpcSet> sets;
+  for (std::uint32_t side = 0; side < 2; ++side) {
+    std::vector<Order> gpcs = gpcs_of(topology);
+    for (Order& gpc : gpcs) {
+      std::erase_if(gpc, [&](std::uint32_t tpc) { return topology.tpcs[tpc].side != side; });
+    }
+    std::erase_if(gpcs, [](const Order& gpc) { return gpc.empty(); });
+    if (gpcs.size() < parts / 2) {
+      return invalid_input("{} parts cannot be side-aligned: L2 side {} has {} GPCs", parts, side,
+                           gpcs.size());
+    }
+    const auto of_side = whole_gpcs(std::move(gpcs), parts / 2);
+    sets.insert(sets.end(), of_side.begin(), of_side.end());
   }
   return sets;
 }
@@ -81,17 +107,22 @@ std::string_view to_string(SplitStrategy strategy) {
       return "gpc-aligned";
     case SplitStrategy::side_aware:
       return "side-aware";
+    case SplitStrategy::side_aligned:
+      return "side-aligned";
   }
   return "unknown";
 }
 
 Result<SplitStrategy> parse_split_strategy(std::string_view text) {
-  for (const SplitStrategy strategy : {SplitStrategy::packed, SplitStrategy::distributed,
-                                       SplitStrategy::gpc_aligned, SplitStrategy::side_aware}) {
+  for (const SplitStrategy strategy :
+       {SplitStrategy::packed, SplitStrategy::distributed, SplitStrategy::gpc_aligned,
+        SplitStrategy::side_aware, SplitStrategy::side_aligned}) {
     if (text == to_string(strategy)) return strategy;
   }
   return invalid_input(
-      "split '{}': the strategies are packed, distributed, gpc-aligned and side-aware", text);
+      "split '{}': the strategies are packed, distributed, gpc-aligned, side-aware and "
+      "side-aligned",
+      text);
 }
 
 Result<std::vector<Partition>> split(const gpu::Topology& topology, std::uint32_t parts,
@@ -120,13 +151,19 @@ Result<std::vector<Partition>> split(const gpu::Topology& topology, std::uint32_
         return invalid_input("{} parts cannot be gpc-aligned on a GPU of {} GPCs", parts,
                              topology.gpc_count());
       }
-      sets = whole_gpcs(topology, parts);
+      sets = whole_gpcs(gpcs_of(topology), parts);
       break;
     case SplitStrategy::side_aware:
+    case SplitStrategy::side_aligned:
       if (!topology.sides_known()) {
         return missing_capability(
-            "side-aware split: the L2 side of each TPC is not known on this device; run demarc "
-            "topo, or split packed");
+            "{} split: the L2 side of each TPC is not known on this device; run demarc "
+            "topo, or split packed",
+            to_string(strategy));
+      }
+      if (strategy == SplitStrategy::side_aligned) {
+        DEMARC_TRY(sets, one_side_each(topology, parts));
+        break;
       }
       sets = cut(side_order(topology), parts);
       break;

@@ -75,6 +75,8 @@ Json cell_json(const Plan& plan, const Cell& cell) {
   out["aggressor_runs_per_second"] = cell.aggressor_rate;
   out["times_ns"] = distribution_json(cell.times);
   out["samples_ns"] = samples_json(cell.samples_ns);
+  out["run_times_ns"] = distribution_json(cell.runs);
+  out["run_samples_ns"] = samples_json(cell.runs_ns);
   return out;
 }
 
@@ -91,6 +93,9 @@ Json mode_json(const Plan& plan, const ModeSummary& mode) {
                     {"worst_for_mean", plan.aggressors[row.worst_for_mean].name},
                     {"p99_percent", estimate_json(row.p99_percent)},
                     {"worst_for_p99", plan.aggressors[row.worst_for_p99].name},
+                    {"run_percent", estimate_json(row.run_percent)},
+                    {"worst_for_run", plan.aggressors[row.worst_for_run].name},
+                    {"run_p99_percent", estimate_json(row.run_p99_percent)},
                     {"normalized_idle", row.normalized_idle},
                     {"normalized_worst", row.normalized_worst}});
   }
@@ -99,6 +104,10 @@ Json mode_json(const Plan& plan, const ModeSummary& mode) {
   out["maximum_percent"] = mode.maximum_percent;
   out["average_p99_percent"] = mode.average_p99_percent;
   out["maximum_p99_percent"] = mode.maximum_p99_percent;
+  out["average_run_percent"] = mode.average_run_percent;
+  out["maximum_run_percent"] = mode.maximum_run_percent;
+  out["average_run_p99_percent"] = mode.average_run_p99_percent;
+  out["maximum_run_p99_percent"] = mode.maximum_run_p99_percent;
   out["victims"] = std::move(rows);
   return out;
 }

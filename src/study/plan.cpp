@@ -43,6 +43,21 @@ Result<void> check_unique(const std::vector<Workload>& workloads, std::string_vi
   return {};
 }
 
+struct LaunchesName {
+  Launches launches;
+  std::string_view suffix;
+};
+constexpr LaunchesName launches_names[] = {{Launches::graph, "+graph"},
+                                           {Launches::overlapped, "+overlapped"},
+                                           {Launches::fused, "+fused"}};
+
+// Cuts `suffix` off the end of `text`; whether it was there.
+bool take_suffix(std::string& text, std::string_view suffix) {
+  if (!text.ends_with(suffix)) return false;
+  text.resize(text.size() - suffix.size());
+  return true;
+}
+
 // "launch:dir/mm.json" -> "mm", "cmd:python3 train.py" -> "python3 train.py".
 std::string display_name(std::string_view spec) {
   if (spec.starts_with("cmd:")) return std::string(spec.substr(4));
@@ -63,18 +78,28 @@ const std::vector<std::string>& back_end_names() {
   return names;
 }
 
+std::string Mode::name() const {
+  std::string out = color ? back_end + "+color" : back_end;
+  for (const LaunchesName& known : launches_names) {
+    if (known.launches == launches) out += known.suffix;
+  }
+  return out;
+}
+
 Result<std::vector<Mode>> parse_modes(std::string_view text) {
   std::vector<Mode> modes;
   for (const std::string& item : split_commas(text)) {
-    Mode mode{item, false};
-    if (mode.back_end.ends_with("+color")) {
-      mode.color = true;
-      mode.back_end.resize(mode.back_end.size() - 6);
+    Mode mode{item, false, Launches::separate};
+    for (const LaunchesName& known : launches_names) {
+      if (take_suffix(mode.back_end, known.suffix)) mode.launches = known.launches;
     }
+    mode.color = take_suffix(mode.back_end, "+color");
     const auto& names = back_end_names();
     if (std::find(names.begin(), names.end(), mode.back_end) == names.end()) {
-      return invalid_input("--modes: '{}' is no mode; there are {}, each also with +color", item,
-                           fmt::join(names, ", "));
+      return invalid_input(
+          "--modes: '{}' is no mode; there are {}, each also with +color, then with one of "
+          "+graph, +overlapped, +fused",
+          item, fmt::join(names, ", "));
     }
     if (std::find(modes.begin(), modes.end(), mode) != modes.end()) {
       return invalid_input("--modes: '{}' is named twice", item);

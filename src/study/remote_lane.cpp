@@ -94,6 +94,7 @@ Result<std::string> answer_to(Lane& lane, const std::vector<std::string>& reques
     DEMARC_TRY(const auto times, lane.sample(static_cast<std::uint32_t>(count), seconds));
     std::string out = "ok";
     for (const double ns : times) out += fmt::format("\t{:.3f}", ns);
+    for (const double ns : lane.last_runs()) out += fmt::format("\tr{:.3f}", ns);
     return out + "\n";
   }
   if (request[0] == "outputs") {
@@ -129,12 +130,16 @@ class RemoteLane : public Lane {
     DEMARC_TRY(const auto fields,
                ask(fmt::format("sample\t{}\t{}\n", count, longest_seconds), longest_seconds));
     std::vector<double> times;
+    runs_.clear();
     for (std::size_t i = 1; i < fields.size(); ++i) {
-      DEMARC_TRY(const double ns, parse_double(fields[i], "a worker's sample"));
-      times.push_back(ns);
+      const bool run = fields[i].starts_with('r');
+      DEMARC_TRY(const double ns, parse_double(std::string_view(fields[i]).substr(run ? 1 : 0),
+                                               "a worker's sample"));
+      (run ? runs_ : times).push_back(ns);
     }
     return times;
   }
+  std::vector<double> last_runs() const override { return runs_; }
 
   Result<Outputs> outputs() override {
     DEMARC_TRY(const auto fields, ask("outputs\n", 0));
@@ -181,6 +186,7 @@ class RemoteLane : public Lane {
   LineReader reader_;
   std::string name_;
   double patience_;
+  std::vector<double> runs_;
 };
 
 }  // namespace

@@ -36,8 +36,8 @@ std::vector<Cell> empty_cells(const Plan& plan) {
 }
 
 // Warm-up, then batches until the rule is satisfied. Appends to `into`; returns launches discarded.
-Result<std::uint32_t> take_samples(Lane& lane, const StoppingRule& rule,
-                                   std::vector<double>& into) {
+Result<std::uint32_t> take_samples(Lane& lane, const StoppingRule& rule, std::vector<double>& into,
+                                   std::vector<double>& runs) {
   std::uint32_t discarded = 0;
   if (rule.warm_up > 0) {
     DEMARC_TRY(const auto thrown_away, lane.sample(rule.warm_up, rule.longest_seconds / 4));
@@ -54,6 +54,8 @@ Result<std::uint32_t> take_samples(Lane& lane, const StoppingRule& rule,
     DEMARC_TRY(const auto batch,
                lane.sample(static_cast<std::uint32_t>(wanted), std::max(left, 0.001)));
     visit.insert(visit.end(), batch.begin(), batch.end());
+    const auto with_gaps = lane.last_runs();
+    runs.insert(runs.end(), with_gaps.begin(), with_gaps.end());
     if (visit.size() >= rule.least && relative_precision(describe(visit)) <= rule.precision) break;
   }
   into.insert(into.end(), visit.begin(), visit.end());
@@ -119,7 +121,8 @@ Result<void> visit_cell(const Plan& plan, Stage& stage, const Outputs& solo, Cel
     DEMARC_TRY(auto begun, AggressorsRunning::begin(stage, plan.aggressors[*cell.aggressor]));
     running.emplace(std::move(begun));
   }
-  DEMARC_TRY(const std::uint32_t discarded, take_samples(victim, plan.rule, cell.samples_ns));
+  DEMARC_TRY(const std::uint32_t discarded,
+             take_samples(victim, plan.rule, cell.samples_ns, cell.runs_ns));
   cell.discarded += discarded;
   DEMARC_TRY(const Outputs seen, victim.outputs());  // while the aggressor still runs
   if (cell.error.empty()) cell.error = output_fault(seen, solo);
@@ -167,7 +170,8 @@ Result<std::vector<SoloRun>> run_baselines(const Plan& plan, Executor& executor,
       return check_failed("victim '{}' alone on the whole GPU already computes a wrong result: {}",
                           workload.name, run.outputs.mismatch);
     }
-    DEMARC_CHECK(take_samples(stage->lane(0), plan.rule, run.baseline.samples_ns));
+    std::vector<double> with_gaps;
+    DEMARC_CHECK(take_samples(stage->lane(0), plan.rule, run.baseline.samples_ns, with_gaps));
     run.baseline.times = describe(run.baseline.samples_ns);
     runs.push_back(std::move(run));
   }
@@ -203,6 +207,7 @@ void collect_errors(StudyResult& result) {
   for (Cell& cell : result.cells) {
     if (cell.error.empty()) {
       cell.times = describe(cell.samples_ns);
+      cell.runs = describe(cell.runs_ns.empty() ? cell.samples_ns : cell.runs_ns);
       continue;
     }
     result.errors.push_back(fmt::format(

@@ -36,6 +36,13 @@ std::optional<Variation> variation_of(const StudyResult& result, std::size_t mod
       row.p99_percent = p99;
       row.worst_for_p99 = b;
     }
+    const Estimate run = variation_percent(loaded->runs, idle->runs);
+    const Estimate run_p99 = p99_variation_percent(loaded->runs, idle->runs);
+    if (b == 0 || run.value > row.run_percent.value) {
+      row.run_percent = run;
+      row.worst_for_run = b;
+    }
+    if (b == 0 || run_p99.value > row.run_p99_percent.value) row.run_p99_percent = run_p99;
     row.normalized_worst = std::max(row.normalized_worst, loaded->times.mean / norm);
   }
   return row;
@@ -106,6 +113,12 @@ void summarize(StudyResult& result) {
     mode.maximum_percent = mean.maximum;
     mode.average_p99_percent = p99.mean;
     mode.maximum_p99_percent = p99.maximum;
+    const auto run = over_victims(mode.victims, &Variation::run_percent);
+    const auto run_p99 = over_victims(mode.victims, &Variation::run_p99_percent);
+    mode.average_run_percent = run.mean;
+    mode.maximum_run_percent = run.maximum;
+    mode.average_run_p99_percent = run_p99.mean;
+    mode.maximum_run_p99_percent = run_p99.maximum;
   }
 }
 

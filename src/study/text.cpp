@@ -8,8 +8,9 @@ std::string table_of_mode(const StudyResult& result, const ModeSummary& mode) {
   std::string out = fmt::format("\n{}", plan.modes[mode.mode].name());
   if (!mode.unavailable.empty()) return out + fmt::format(": not run: {}\n", mode.unavailable);
   out += mode.account.empty() ? "\n" : fmt::format(" ({})\n", mode.account);
-  out += fmt::format("  {:<14} {:>9} {:>9} {:<14} {:>9} {:<14} {:>7} {:>7}\n", "victim", "idle us",
-                     "mean +%", " worst beside", "p99 +%", " worst beside", "T/nT0", "worst");
+  out += fmt::format("  {:<12} {:>9} {:>8} {:<11} {:>8} {:<11} {:>8} {:<11} {:>8} {:>6} {:>6}\n",
+                     "victim", "idle us", "mean +%", " beside", "p99 +%", " beside", "run +%",
+                     " beside", "run p99", "T/nT0", "worst");
   for (const Variation& row : mode.victims) {
     double idle_us = 0;
     for (const Cell& cell : result.cells) {
@@ -17,17 +18,23 @@ std::string table_of_mode(const StudyResult& result, const ModeSummary& mode) {
         idle_us = cell.times.mean / 1e3;
       }
     }
-    out += fmt::format("  {:<14} {:>9.1f} {:>9.1f}  {:<13} {:>9.1f}  {:<13} {:>7.2f} {:>7.2f}\n",
-                       plan.victims[row.victim].name, idle_us, row.mean_percent.value,
-                       plan.aggressors[row.worst_for_mean].name, row.p99_percent.value,
-                       plan.aggressors[row.worst_for_p99].name, row.normalized_idle,
-                       row.normalized_worst);
+    out += fmt::format(
+        "  {:<12} {:>9.1f} {:>8.1f}  {:<10} {:>8.1f}  {:<10} {:>8.1f}  {:<10} {:>8.1f} {:>6.2f} "
+        "{:>6.2f}\n",
+        plan.victims[row.victim].name, idle_us, row.mean_percent.value,
+        plan.aggressors[row.worst_for_mean].name, row.p99_percent.value,
+        plan.aggressors[row.worst_for_p99].name, row.run_percent.value,
+        plan.aggressors[row.worst_for_run].name, row.run_p99_percent.value, row.normalized_idle,
+        row.normalized_worst);
   }
   out += fmt::format(
       "  variation over {} victims: average {:.1f} %, maximum {:.1f} %; p99 average "
-      "{:.1f} %, maximum {:.1f} %\n",
+      "{:.1f} %, maximum {:.1f} %\n"
+      "  of whole runs, gaps between launches with them: average {:.1f} %, maximum {:.1f} %; p99 "
+      "average {:.1f} %, maximum {:.1f} %\n",
       mode.victims.size(), mode.average_percent, mode.maximum_percent, mode.average_p99_percent,
-      mode.maximum_p99_percent);
+      mode.maximum_p99_percent, mode.average_run_percent, mode.maximum_run_percent,
+      mode.average_run_p99_percent, mode.maximum_run_p99_percent);
   return out;
 }
 

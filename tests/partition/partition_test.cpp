@@ -107,6 +107,31 @@ RC_GTEST_PROP(Split, SideAwarePartsCrossTheMiddleAtMostOnce, ()) {
   RC_ASSERT(on_both <= 1U);
 }
 
+RC_GTEST_PROP(Split, SideAlignedPartsLieOnOneSideAndShareNoGpcOfIt, ()) {
+  const gpu::Topology topology = any_topology();
+  const auto parts = *rc::gen::inRange<std::uint32_t>(1, topology.tpc_count() + 1);
+  const auto result = split(topology, parts, SplitStrategy::side_aligned);
+  if (parts % 2 != 0) {
+    RC_ASSERT(!result);
+    return;
+  }
+  RC_PRE(result.has_value());
+  std::uint32_t covered = 0;
+  for (std::uint32_t p = 0; p < parts; ++p) {
+    const TpcSet& tpcs = (*result)[p].tpcs;
+    covered += tpcs.size();
+    for (const std::uint32_t tpc : tpcs.members()) {
+      RC_ASSERT(*topology.tpcs[tpc].side == (p < parts / 2 ? 0U : 1U));
+      for (std::uint32_t other = 0; other < parts; ++other) {
+        if (other == p || (other < parts / 2) != (p < parts / 2)) continue;
+        const TpcSet same_gpc = TpcSet::of(topology.tpcs_of_gpc(topology.tpcs[tpc].gpc));
+        RC_ASSERT(((*result)[other].tpcs & same_gpc).empty());
+      }
+    }
+  }
+  RC_ASSERT(covered == topology.tpc_count());
+}
+
 TEST(Split, HalvesOfTheH100Have33TpcsEach) {
   const auto parts = split(h100(), 2, SplitStrategy::packed, 2).value();
   EXPECT_EQ(parts[0].tpcs.size(), 33U);

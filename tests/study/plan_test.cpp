@@ -65,12 +65,17 @@ TEST(Plan, modes_are_read_with_and_without_colours) {
   ASSERT_TRUE(modes);
   EXPECT_EQ((*modes)[2], (Mode{"mask", true}));
   EXPECT_EQ((*modes)[2].name(), "mask+color");
+  const auto launches = parse_modes("mask+fused,mask+color+overlapped,none+graph");
+  ASSERT_TRUE(launches);
+  EXPECT_EQ((*launches)[0], (Mode{"mask", false, Launches::fused}));
+  EXPECT_EQ((*launches)[1].name(), "mask+color+overlapped");
+  EXPECT_FALSE(parse_modes("mask+fused+color"));
 }
 
 TEST(Plan, an_unknown_or_doubled_mode_is_refused_with_the_list) {
   EXPECT_EQ(parse_modes("none,masc").error().message,
             "--modes: 'masc' is no mode; there are none, timeslice, mps, green, mask, affinity, "
-            "each also with +color");
+            "each also with +color, then with one of +graph, +overlapped, +fused");
   EXPECT_EQ(parse_modes("mask,mask").error().message, "--modes: 'mask' is named twice");
   EXPECT_FALSE(parse_modes(""));
 }

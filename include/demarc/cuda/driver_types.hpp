@@ -80,6 +80,7 @@ inline constexpr unsigned cu_memory_device = 2;
 struct CuLaunchAttribute {
   static constexpr int cooperative = 2;
   static constexpr int cluster_dimension = 4;
+  static constexpr int programmatic_serialization = 6;
   int id;
   char pad[4];
   union {

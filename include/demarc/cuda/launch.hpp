@@ -56,6 +56,8 @@ struct LaunchShape {
   std::uint32_t block[3] = {1, 1, 1};
   std::uint32_t shared_bytes = 0;    // dynamic shared memory
   std::uint32_t cluster_blocks = 0;  // blocks of a cluster along x; 0: no clusters
+  bool overlapped = false;  // may be launched before the one in front of it in the stream has
+                            // ended; the kernel waits itself (griddepcontrol.wait)
 
   static LaunchShape line(std::uint32_t blocks, std::uint32_t threads) {
     LaunchShape shape;

@@ -24,19 +24,23 @@ struct Partition {
 
 // How TPCs are dealt out to the parts of a split.
 enum class SplitStrategy {
-  packed,       // neighbours in GPC order: a part touches as few GPCs as possible
-  distributed,  // each GPC is dealt out to all parts in turn
-  gpc_aligned,  // no GPC is shared by two parts; sizes are as equal as whole GPCs allow
-  side_aware,   // ordered by L2 side, then GPC: as few parts as possible lie on both sides
+  packed,        // neighbours in GPC order: a part touches as few GPCs as possible
+  distributed,   // each GPC is dealt out to all parts in turn
+  gpc_aligned,   // no GPC is shared by two parts; sizes are as equal as whole GPCs allow
+  side_aware,    // ordered by L2 side, then GPC: as few parts as possible lie on both sides
+  side_aligned,  // no part lies on both L2 sides and none shares a GPC; the first half of the parts
+                 // lies on side 0
 };
 
 [[nodiscard]] std::string_view to_string(SplitStrategy strategy);
 [[nodiscard]] Result<SplitStrategy> parse_split_strategy(std::string_view text);
 
 // `parts` disjoint partitions that cover the GPU, named "1/n" ... "n/n", in [1, number of TPCs].
-// Sizes differ by at most one TPC, except with gpc_aligned. Errors: too many parts (more than GPCs
-// with gpc_aligned), or side_aware on a topology whose sides are not known. When colors > 0 the
-// colours 0 .. colors-1 are shared out too, in equal runs; colors must be a multiple of parts.
+// Sizes differ by at most one TPC, except with gpc_aligned and side_aligned. Errors: too many parts
+// (more than GPCs with gpc_aligned, than twice those of a side with side_aligned), an odd number of
+// them with side_aligned, or a topology whose sides are not known where they matter. When colors >
+// 0 the colours 0 .. colors-1 are shared out too, in equal runs; colors must be a multiple of
+// parts.
 [[nodiscard]] Result<std::vector<Partition>> split(const gpu::Topology& topology,
                                                    std::uint32_t parts, SplitStrategy strategy,
                                                    std::uint32_t colors = 0);

@@ -44,6 +44,11 @@ class Lane {
   [[nodiscard]] virtual Result<std::vector<double>> sample(std::uint32_t count,
                                                            double longest_seconds) = 0;
 
+  // Of the runs of the last sample(), in order: nanoseconds from the beginning of the first kernel
+  // to the end of the last one, the gaps between launches with them. Empty where a run is one
+  // kernel or where the lane cannot tell.
+  [[nodiscard]] virtual std::vector<double> last_runs() const { return {}; }
+
   // Runs it once from fresh inputs and looks at what it computed.
   [[nodiscard]] virtual Result<Outputs> outputs() = 0;
 

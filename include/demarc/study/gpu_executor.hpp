@@ -4,11 +4,22 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "demarc/partition/partition.hpp"
 #include "demarc/study/executor.hpp"
 
 namespace demarc::study {
+
+// What a sample is: by the GPU's own clock, the time that the kernels of a run take together, with
+// the whole run beside it (Lane::last_runs); or the time between two events around the run, which
+// also holds what launching its first kernel needs.
+enum class Clock { gpu, events };
+
+// "gpu", "events"; an error lists them.
+[[nodiscard]] Result<Clock> parse_clock(std::string_view text);
+[[nodiscard]] std::string_view clock_name(Clock clock);
 
 struct GpuExecutorOptions {
   std::uint32_t device = 0;
@@ -21,6 +32,11 @@ struct GpuExecutorOptions {
   partition::SplitStrategy split = partition::SplitStrategy::gpc_aligned;
   // Pages of 2 MiB taken, times the parts, to find enough of one kind for coloured memory.
   std::uint32_t arena_pages_a_part = 6144;
+  // Offsets within 2 MiB pages whose parities are the colour; none: those known for the card.
+  std::vector<std::uint64_t> masks;
+  std::vector<std::uint32_t> colors;  // of each part; none: part p has colour p
+  Clock clock = Clock::gpu;
+  int victim_priority = 0;  // of the victim's stream; lower numbers come first
 };
 
 // missing_capability without a driver or a GPU.

@@ -11,11 +11,19 @@ namespace demarc::study {
 
 // "mask+color" is {mask, true}. With colours a mode is what the paper calls CMP (compute and memory
 // partition), without them CP (compute partition) [Fractional GPUs, section VI].
+//
+// A victim that is a sequence of launches can be given to the GPU in four ways: one launch after
+// the other; replayed as a CUDA graph; each launched while the one before still runs (programmatic
+// dependent launch, compute capability 9.0); all fused into one persistent launch (ptx/fused.hpp).
+enum class Launches { separate, graph, overlapped, fused };
+
 struct Mode {
   std::string back_end;  // one of back_end_names()
   bool color = false;
+  Launches launches = Launches::separate;  // the victim's
 
-  [[nodiscard]] std::string name() const { return color ? back_end + "+color" : back_end; }
+  // "mask", "mask+color", "mask+color+fused"
+  [[nodiscard]] std::string name() const;
   friend bool operator==(const Mode&, const Mode&) = default;
 };
 

@@ -2,7 +2,8 @@
 //
 //   T(A, B)      mean kernel time of victim A in part 0 while aggressor B loops in the other parts
 //   variation(A) = max over B of (T(A, B) - T(A, -)) / T(A, -), "-" being idle neighbours
-// [Fractional GPUs, section VI]. The same is formed for p99, which a mean can hide.
+// [Fractional GPUs, section VI]. The same is formed for p99, which a mean can hide, and for the run
+// as a whole: a victim of many launches also waits between its kernels.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,10 @@ struct Cell {
   std::vector<double> samples_ns;  // raw, in the order taken, all rounds
   std::uint32_t discarded = 0;     // warm-up launches
   double aggressor_rate = 0;       // finished aggressor runs a second, all lanes; 0 for commands
+  std::vector<double> runs_ns;     // the same runs with their gaps (Lane::last_runs), or empty
   std::string error;               // not empty: the outputs were wrong; the times do not count
   Distribution times;              // of samples_ns; all zeros where error is set
+  Distribution runs;               // of runs_ns, of samples_ns where there are none
 };
 
 struct Baseline {  // victim alone on the whole GPU
@@ -43,6 +46,9 @@ struct Variation {
   Estimate p99_percent;            // of p99
   std::size_t worst_for_mean = 0;  // aggressor index
   std::size_t worst_for_p99 = 0;
+  Estimate run_percent;  // of the mean run with the gaps between its launches
+  Estimate run_p99_percent;
+  std::size_t worst_for_run = 0;
   double normalized_idle = 0;   // T(A,-) / (parts x T_baseline): what the partition itself costs
   double normalized_worst = 0;  // max T(A,B) / (parts x T_baseline)
 };
@@ -56,6 +62,10 @@ struct ModeSummary {
   double maximum_percent = 0;
   double average_p99_percent = 0;
   double maximum_p99_percent = 0;
+  double average_run_percent = 0;  // of run_percent
+  double maximum_run_percent = 0;
+  double average_run_p99_percent = 0;
+  double maximum_run_p99_percent = 0;
 };
 
 struct StudyResult {

@@ -1,6 +1,7 @@
 // An arena whose chunks all have known colours, and the memory of one colour in it.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,6 +33,8 @@ class ColoredArena {
  private:
   ColoredArena() = default;
   Result<void> map_pages(const std::vector<std::size_t>& chosen);
+  Result<std::map<std::uint32_t, std::vector<std::size_t>>> pages_by_constant(
+      const cuda::ProbeKernels& kernels, std::uint32_t pages) const;
 
   cuda::GpuPointer gpu_;
   std::vector<cuda::PhysicalMemory> pages_;

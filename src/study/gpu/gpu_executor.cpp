@@ -1,5 +1,6 @@
 #include "demarc/study/gpu_executor.hpp"
 
+#include "demarc/cuda/masks.hpp"
 #include "gpu/colored_memory.hpp"
 #include "gpu/gpu_lane.hpp"
 #include "gpu/part_streams.hpp"
@@ -11,13 +12,15 @@ namespace {
 
 class LaneStage : public Stage {
  public:
-  LaneStage(std::vector<std::unique_ptr<Lane>> lanes, std::string account)
-      : lanes_(std::move(lanes)), account_(std::move(account)) {}
+  LaneStage(std::vector<std::unique_ptr<Lane>> lanes, std::string account,
+            std::optional<cuda::ProcessMask> mask = std::nullopt)
+      : mask_(std::move(mask)), lanes_(std::move(lanes)), account_(std::move(account)) {}
   std::uint32_t lanes() const override { return static_cast<std::uint32_t>(lanes_.size()); }
   Lane& lane(std::uint32_t index) override { return *lanes_.at(index); }
   std::string account() const override { return account_; }
 
  private:
+  std::optional<cuda::ProcessMask> mask_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::string account_;
 };
@@ -43,7 +46,7 @@ class GpuExecutor : public Executor {
   Result<std::unique_ptr<Stage>> whole() override {
     DEMARC_TRY(auto stream, new_stream());
     std::vector<std::unique_ptr<Lane>> lanes;
-    lanes.push_back(make_gpu_lane(plain_set(0), std::move(stream)));
+    lanes.push_back(make_gpu_lane(plain_set(0), std::move(stream), options_.clock));
     return std::make_unique<LaneStage>(std::move(lanes), "the whole GPU");
   }
 
@@ -52,41 +55,62 @@ class GpuExecutor : public Executor {
 
   Result<std::unique_ptr<Stage>> divide(const Mode& mode, std::uint32_t parts) override {
     if (mode.back_end == "mps" || mode.back_end == "timeslice") {
-      if (mode.color) {
-        return missing_capability("'{}': colours across processes are not supported", mode.name());
+      if (mode.color || mode.launches != Launches::separate) {
+        return missing_capability(
+            "'{}': across processes there are neither colours nor changed launches", mode.name());
       }
       return processes(mode, parts);
     }
     std::vector<LaunchForm> forms(parts);
+    forms[0] = victim_form(mode);
     PartStreams confined;
+    std::optional<cuda::ProcessMask> process_mask;
     if (mode.back_end == "green") {
       if (card_) return missing_capability("green contexts cannot follow masks in one process");
       DEMARC_TRY(confined, open_green_streams(gpu_, parts));
     } else if (mode.back_end == "none") {
       DEMARC_TRY(confined, open_free_streams(gpu_, parts));
     } else {
-      DEMARC_TRY(confined, divide_sms(mode, parts, forms));
+      DEMARC_TRY(confined, divide_sms(mode, parts, forms, process_mask));
     }
+    if (!confined.sms.empty()) forms[0].own_sms = confined.sms[0];
     std::vector<std::unique_ptr<Lane>> lanes;
     for (std::uint32_t part = 0; part < parts; ++part) {
       DEMARC_TRY(auto set, set_for(mode, part, parts, forms[part]));
       lanes.push_back(
-          make_choosing_lane(make_gpu_lane(std::move(set), confined.streams[part]),
+          make_choosing_lane(make_gpu_lane(std::move(set), confined.streams[part], options_.clock),
                              make_command_lane({}, {}, options_.command_settle_seconds)));
     }
     if (mode.color) confined.account += "; " + arena_->account();
-    return std::make_unique<LaneStage>(std::move(lanes), std::move(confined.account));
+    return std::make_unique<LaneStage>(std::move(lanes), std::move(confined.account),
+                                       std::move(process_mask));
   }
 
  private:
+  LaunchForm victim_form(const Mode& mode) const {
+    LaunchForm form;
+    form.launches = mode.launches;
+    form.stamps = options_.clock != Clock::events;
+    return form;
+  }
+
   // mask and affinity.
   Result<PartStreams> divide_sms(const Mode& mode, std::uint32_t parts,
-                                 std::vector<LaunchForm>& forms) {
+                                 std::vector<LaunchForm>& forms,
+                                 std::optional<cuda::ProcessMask>& process_mask) {
     if (!card_) {
       DEMARC_TRY(card_, cuda::Card::open(gpu_));
     }
     DEMARC_TRY(const auto partitions, partition::split(card_->topology(), parts, options_.split));
-    if (mode.back_end == "mask") return open_masked_streams(card_, partitions);
+    if (mode.back_end == "mask") {
+      DEMARC_TRY(auto masked, open_masked_streams(card_, partitions, options_.victim_priority));
+      if (mode.launches != Launches::graph) return masked;
+      // A graph obeys the process mask, not that of the stream it is launched into.
+      DEMARC_TRY(auto mask, cuda::ProcessMask::set(card_, partitions[0].tpcs));
+      process_mask.emplace(std::move(mask));
+      DEMARC_TRY(masked.streams[0], new_stream());
+      return masked;
+    }
     DEMARC_TRY(auto confined, open_free_streams(gpu_, parts));
     confined.account.clear();
     for (std::uint32_t part = 0; part < parts; ++part) {
@@ -105,7 +129,9 @@ class GpuExecutor : public Executor {
 
   std::shared_ptr<ResidentSet> plain_set(std::uint32_t part) {
     while (plain_sets_.size() <= part) {
-      plain_sets_.push_back(std::make_shared<ResidentSet>(gpu_, plain_, reader_, LaunchForm{}));
+      LaunchForm form;
+      form.stamps = plain_sets_.empty() && options_.clock != Clock::events;
+      plain_sets_.push_back(std::make_shared<ResidentSet>(gpu_, plain_, reader_, form));
     }
     return plain_sets_[part];
   }
@@ -113,19 +139,33 @@ class GpuExecutor : public Executor {
   // Plain, unchanged workloads are shared by all modes; others belong to their stage.
   Result<std::shared_ptr<ResidentSet>> set_for(const Mode& mode, std::uint32_t part,
                                                std::uint32_t parts, const LaunchForm& form) {
-    if (!mode.color && !form.affine_sms) return plain_set(part);
+    if (!mode.color && !form.affine_sms && form.launches == Launches::separate) {
+      return plain_set(part);
+    }
     std::shared_ptr<MemorySource> memory = plain_;
     if (mode.color) {
       DEMARC_TRY(auto arena, arena_for(parts));
-      memory = make_colored_memory(std::move(arena), part);
+      DEMARC_TRY(const std::uint32_t color, color_of(part, arena->coloring().colors()));
+      memory = make_colored_memory(std::move(arena), color);
     }
     return std::make_shared<ResidentSet>(gpu_, std::move(memory), reader_, form);
+  }
+
+  Result<std::uint32_t> color_of(std::uint32_t part, std::uint32_t colors) const {
+    const std::uint32_t color = part < options_.colors.size() ? options_.colors[part] : part;
+    if (color >= colors) {
+      return invalid_input("colour {} of part {}: the masks make {} colours", color, part, colors);
+    }
+    return color;
   }
 
   // One arena serves all modes of a study; it is measured once.
   Result<std::shared_ptr<ColoredArena>> arena_for(std::uint32_t parts) {
     if (arena_) return arena_;
-    DEMARC_TRY(const auto masks, isolating_masks(gpu_->name(), parts));
+    std::vector<std::uint64_t> masks = options_.masks;
+    if (masks.empty()) {
+      DEMARC_TRY(masks, isolating_masks(gpu_->name(), parts));
+    }
     DEMARC_TRY(const auto kernels, cuda::ProbeKernels::load(gpu_));
     DEMARC_TRY(arena_,
                ColoredArena::make(gpu_, kernels, masks, options_.arena_pages_a_part * parts));
@@ -143,8 +183,13 @@ class GpuExecutor : public Executor {
       environment.emplace_back("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", std::to_string(share));
       account = fmt::format("{} MPS clients with {} % of the threads each", parts, share);
     }
-    const std::vector<std::string> argv{options_.program, "isolate", "--device",
-                                        fmt::format("cuda:{}", options_.device), "--worker"};
+    const std::vector<std::string> argv{options_.program,
+                                        "isolate",
+                                        "--device",
+                                        fmt::format("cuda:{}", options_.device),
+                                        "--worker",
+                                        "--clock",
+                                        std::string(clock_name(options_.clock))};
     return make_process_stage(argv, std::vector<Environment>(parts, environment),
                               options_.command_settle_seconds, std::move(daemon),
                               std::move(account));
@@ -160,6 +205,17 @@ class GpuExecutor : public Executor {
 };
 
 }  // namespace
+
+Result<Clock> parse_clock(std::string_view text) {
+  for (const Clock clock : {Clock::gpu, Clock::events}) {
+    if (text == clock_name(clock)) return clock;
+  }
+  return invalid_input("--clock: '{}' is neither gpu nor events", text);
+}
+
+std::string_view clock_name(Clock clock) {
+  return clock == Clock::gpu ? "gpu" : "events";
+}
 
 Result<std::unique_ptr<Executor>> make_gpu_executor(const GpuExecutorOptions& options) {
   DEMARC_TRY(auto driver, cuda::Driver::load());

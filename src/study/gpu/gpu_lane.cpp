@@ -93,8 +93,8 @@ class LaunchLoop {
 
 class GpuLane : public Lane {
  public:
-  GpuLane(std::shared_ptr<ResidentSet> set, std::shared_ptr<const cuda::Stream> stream)
-      : set_(std::move(set)), stream_(std::move(stream)) {}
+  GpuLane(std::shared_ptr<ResidentSet> set, std::shared_ptr<const cuda::Stream> stream, Clock clock)
+      : set_(std::move(set)), stream_(std::move(stream)), clock_(clock) {}
 
   Result<void> load(const Workload& workload) override {
     DEMARC_TRY(current_, set_->get(workload, *stream_));
@@ -105,28 +105,29 @@ class GpuLane : public Lane {
   // part of a launch stays out of the times; one more run in front of each batch takes the delay
   // until the queue has filled and is not counted.
   Result<std::vector<double>> sample(std::uint32_t count, double longest_seconds) override {
-    constexpr std::uint32_t batch = 25;
+    constexpr std::uint32_t batch = ResidentLaunch::stamped_runs - 1;
     const auto begun = LaneClock::now();
+    runs_.clear();
+    by_events_ = clock_ == Clock::events || !current_->stamped();
     DEMARC_CHECK(make_events(std::min(count, batch) + 1));
     std::vector<double> times;
     while (times.size() < count && (times.empty() || elapsed_seconds(begun) < longest_seconds)) {
       const auto runs =
           std::min<std::uint32_t>(batch, count - static_cast<std::uint32_t>(times.size()));
       DEMARC_CHECK(current_->enqueue(*stream_));
-      DEMARC_CHECK(events_[0].record(*stream_));
+      if (by_events_) DEMARC_CHECK(events_[0].record(*stream_));
       for (std::uint32_t i = 0; i < runs; ++i) {
-        DEMARC_CHECK(current_->enqueue(*stream_));
-        DEMARC_CHECK(events_[i + 1].record(*stream_));
+        DEMARC_CHECK(current_->enqueue(*stream_, i + 1));
+        // An event between two runs would keep the second from being launched early.
+        if (by_events_) DEMARC_CHECK(events_[i + 1].record(*stream_));
       }
       DEMARC_CHECK(stream_->wait());
-      for (std::uint32_t i = 0; i < runs; ++i) {
-        DEMARC_TRY(const double ms, events_[i + 1].milliseconds_since(events_[i]));
-        times.push_back(ms * 1e6);
-      }
+      DEMARC_CHECK(add_times(runs, times));
     }
     return times;
   }
 
+  std::vector<double> last_runs() const override { return runs_; }
   Result<Outputs> outputs() override { return current_->checked_run(*stream_); }
 
   Result<void> start() override {
@@ -149,6 +150,23 @@ class GpuLane : public Lane {
  private:
   static constexpr int runs_ahead = 8;
 
+  // Of the `runs` runs enqueued last, behind the one in front of them.
+  Result<void> add_times(std::uint32_t runs, std::vector<double>& times) {
+    if (by_events_) {
+      for (std::uint32_t i = 0; i < runs; ++i) {
+        DEMARC_TRY(const double ms, events_[i + 1].milliseconds_since(events_[i]));
+        times.push_back(ms * 1e6);
+      }
+      return {};
+    }
+    DEMARC_TRY(const auto seen, current_->run_times(runs + 1));
+    for (std::uint32_t i = 0; i < runs; ++i) {
+      times.push_back(seen[i + 1].kernels_ns);
+      if (current_->launches() > 1) runs_.push_back(seen[i + 1].span_ns);
+    }
+    return {};
+  }
+
   Result<void> make_events(std::size_t count) {
     while (events_.size() < count) {
       DEMARC_TRY(auto event, cuda::Event::create(set_->gpu()));
@@ -159,6 +177,9 @@ class GpuLane : public Lane {
 
   std::shared_ptr<ResidentSet> set_;
   std::shared_ptr<const cuda::Stream> stream_;
+  Clock clock_;
+  bool by_events_ = false;  // of the sample in hand
+  std::vector<double> runs_;
   ResidentLaunch* current_ = nullptr;
   std::vector<cuda::Event> events_;
   std::unique_ptr<LaunchLoop> loop_;
@@ -183,8 +204,8 @@ Result<ResidentLaunch*> ResidentSet::get(const Workload& workload, const cuda::S
 }
 
 std::unique_ptr<Lane> make_gpu_lane(std::shared_ptr<ResidentSet> set,
-                                    std::shared_ptr<const cuda::Stream> stream) {
-  return std::make_unique<GpuLane>(std::move(set), std::move(stream));
+                                    std::shared_ptr<const cuda::Stream> stream, Clock clock) {
+  return std::make_unique<GpuLane>(std::move(set), std::move(stream), clock);
 }
 
 }  // namespace demarc::study

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "demarc/study/executor.hpp"
+#include "demarc/study/gpu_executor.hpp"
 #include "gpu/resident_launch.hpp"
 
 namespace demarc::study {
@@ -38,6 +38,7 @@ class ResidentSet {
 // The looping runs in a thread of its own. `stream` stays the caller's when it is a view (its
 // deleter decides).
 [[nodiscard]] std::unique_ptr<Lane> make_gpu_lane(std::shared_ptr<ResidentSet> set,
-                                                  std::shared_ptr<const cuda::Stream> stream);
+                                                  std::shared_ptr<const cuda::Stream> stream,
+                                                  Clock clock);
 
 }  // namespace demarc::study

@@ -134,12 +134,14 @@ Result<PartStreams> open_free_streams(const cuda::GpuPointer& gpu, std::uint32_t
 }
 
 Result<PartStreams> open_masked_streams(const cuda::CardPointer& opened,
-                                        const std::vector<partition::Partition>& partitions) {
+                                        const std::vector<partition::Partition>& partitions,
+                                        int first_priority) {
   const cuda::Card& card = *opened;
   DEMARC_TRY(const cuda::StreamMasks* masks, card.stream_masks());
   PartStreams out;
   for (const partition::Partition& part : partitions) {
-    DEMARC_TRY(auto created, cuda::Stream::create(card.gpu()));
+    DEMARC_TRY(auto created,
+               cuda::Stream::create(card.gpu(), out.streams.empty() ? first_priority : 0));
     auto stream = unmasked_at_the_end(opened, *masks, std::move(created));
     DEMARC_CHECK(masks->set(stream->handle(), part.tpcs));
     std::vector<std::uint32_t> allowed;
@@ -155,6 +157,7 @@ Result<PartStreams> open_masked_streams(const cuda::CardPointer& opened,
     }
     out.account += fmt::format("{}part {}: SMs {}", out.account.empty() ? "" : "; ", part.name,
                                ranges_text(placement.used_sms()));
+    out.sms.push_back(static_cast<std::uint32_t>(placement.used_sms().size()));
     out.streams.push_back(std::move(stream));
   }
   return out;
@@ -179,6 +182,7 @@ Result<PartStreams> open_green_streams(const cuda::GpuPointer& gpu, std::uint32_
     taken.insert(taken.end(), used.begin(), used.end());
     out.account += fmt::format("{}part {}/{}: SMs {}", out.account.empty() ? "" : "; ", part + 1,
                                parts, ranges_text(used));
+    out.sms.push_back(static_cast<std::uint32_t>(used.size()));
     // Shares ownership of the context, points at its stream.
     out.streams.push_back(std::shared_ptr<const cuda::Stream>(context, context->stream.get()));
   }

@@ -30,6 +30,9 @@ class ChoosingLane : public Lane {
   Result<std::vector<double>> sample(std::uint32_t count, double longest) override {
     return current_->sample(count, longest);
   }
+  std::vector<double> last_runs() const override {
+    return current_ == nullptr ? std::vector<double>() : current_->last_runs();
+  }
   Result<Outputs> outputs() override { return current_->outputs(); }
   Result<void> start() override { return current_->start(); }
   Result<double> stop() override { return current_->stop(); }

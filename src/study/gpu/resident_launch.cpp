@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "demarc/ptx/affine.hpp"
+#include "demarc/ptx/fused.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "gpu/support_kernels.hpp"
 
@@ -20,6 +21,38 @@ double element_of(gpu::ScalarType type, const std::byte* at) {
   return gpu::to_double(scalar);
 }
 
+// One step for each launch, in the form that a fused kernel reads.
+Result<std::vector<ptx::FusedStep>> fused_steps(const gpu::Launch& launch,
+                                                const ptx::Module& module,
+                                                std::span<const std::uint64_t> addresses) {
+  const auto kernels = module.kernels();
+  std::vector<ptx::FusedStep> steps;
+  for (const gpu::KernelLaunch& kernel : launch.kernels) {
+    const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const ptx::Function* f) {
+      return f->name == kernel.kernel;
+    });
+    if (found == kernels.end()) {
+      return invalid_input("{}: no kernel '{}'", launch.ptx, kernel.kernel);
+    }
+    if (kernel.block.count() % 32 != 0) {
+      return missing_capability("{}: blocks of {} threads cannot be fused, only multiples of 32",
+                                kernel.kernel, kernel.block.count());
+    }
+    DEMARC_TRY(const auto offsets, ptx::fused_offsets(**found));
+    ptx::FusedStep step;
+    step.kernel = static_cast<std::uint32_t>(found - kernels.begin());
+    step.grid = {kernel.grid.x, kernel.grid.y, kernel.grid.z};
+    step.block = {kernel.block.x, kernel.block.y, kernel.block.z};
+    step.blocks = static_cast<std::uint32_t>(kernel.grid.count());
+    for (std::size_t i = 0; i < kernel.arguments.size() && i < offsets.size(); ++i) {
+      const auto bytes = gpu::pack_argument(kernel.arguments[i], addresses);
+      std::memcpy(step.arguments.data() + offsets[i], bytes.data(), bytes.size());
+    }
+    steps.push_back(step);
+  }
+  return steps;
+}
+
 Result<ptx::Module> parse_complete(const std::string& text, const std::string& name) {
   auto parsed = ptx::parse(text, name);
   if (!parsed.diagnostics.ok()) {
@@ -30,16 +63,20 @@ Result<ptx::Module> parse_complete(const std::string& text, const std::string& n
 
 }  // namespace
 
+ResidentLaunch::~ResidentLaunch() {
+  if (graph_ != nullptr && !gpu_->stuck()) (void)gpu_->api().cuGraphExecDestroy(graph_);
+}
+
 Result<std::unique_ptr<ResidentLaunch>> ResidentLaunch::make(const cuda::GpuPointer& gpu,
                                                              MemorySource& memory,
                                                              LoadedLaunch loaded,
                                                              const LaunchForm& form,
                                                              const cuda::Stream& stream) {
-  auto self = std::unique_ptr<ResidentLaunch>(new ResidentLaunch());
+  auto self = std::unique_ptr<ResidentLaunch>(new ResidentLaunch(gpu));
   self->loaded_ = std::move(loaded);
   DEMARC_CHECK(self->place_buffers(memory));
-  DEMARC_CHECK(self->load_kernels(gpu, memory, form));
-  DEMARC_CHECK(self->load_support(gpu, memory));
+  DEMARC_CHECK(self->load_kernels(memory, form));
+  DEMARC_CHECK(self->load_support(memory));
   DEMARC_CHECK(self->find_written(memory, stream));
   return self;
 }
@@ -72,43 +109,109 @@ Result<void> ResidentLaunch::fill(PlacedBuffer& to, std::size_t buffer) const {
   return to.upload(bytes.data(), bytes.size());
 }
 
-Result<void> ResidentLaunch::load_kernels(const cuda::GpuPointer& gpu, MemorySource& memory,
-                                          const LaunchForm& form) {
+Result<void> ResidentLaunch::load_kernels(MemorySource& memory, const LaunchForm& form) {
   const gpu::Launch& launch = loaded_.launch;
-  std::vector<std::uint64_t> addresses;
-  for (const Buffer& buffer : buffers_) addresses.push_back(buffer.placed->address());
+  const bool fused =
+      form.launches == Launches::fused && launch.kernels.size() > 1 && !form.affine_sms;
+  const bool overlapped = form.launches == Launches::overlapped;
+  as_graph_ = form.launches == Launches::graph;
+  const bool stamped = form.stamps && !as_graph_;
+  if (overlapped && gpu_->compute_capability().major < 9) {
+    return missing_capability("{}: overlapped launches need compute capability 9.0", gpu_->name());
+  }
   std::string text = loaded_.ptx;
+  DEMARC_TRY(const auto original, parse_complete(text, launch.ptx));
   if (form.affine_sms) {
+    DEMARC_TRY(text, ptx::rewrite_affine(original));
+  } else if (fused) {
+    DEMARC_TRY(text, ptx::rewrite_fused(original));
+  }
+  if (stamped || overlapped) {
     DEMARC_TRY(const auto module, parse_complete(text, launch.ptx));
-    DEMARC_TRY(text, ptx::rewrite_affine(module));
+    DEMARC_TRY(text, ptx::rewrite_timed(module, {stamped, overlapped}));
   }
   DEMARC_TRY(text, memory.adapt(text, launch.ptx));
-  DEMARC_TRY(auto module, cuda::Module::load(gpu, text, launch.ptx));
-  for (const gpu::KernelLaunch& kernel : launch.kernels) {
-    DEMARC_TRY(auto function, module.function(kernel.kernel));
-    cuda::LaunchShape shape;
-    const auto set = [](std::uint32_t* to, const gpu::Dim3& from) {
-      to[0] = from.x;
-      to[1] = from.y;
-      to[2] = from.z;
-    };
-    set(shape.grid, kernel.grid);
-    set(shape.block, kernel.block);
-    shape.shared_bytes = kernel.dynamic_shared_bytes;
-    if (shape.shared_bytes > 48 * 1024) {
-      DEMARC_CHECK(function.set(cuda::function_max_dynamic_shared_bytes,
-                                static_cast<int>(shape.shared_bytes)));
-    }
-    std::vector<std::vector<std::byte>> arguments;
-    for (const gpu::Argument& argument : kernel.arguments) {
-      arguments.push_back(gpu::pack_argument(argument, addresses));
-    }
-    kernels_.push_back({std::move(function), shape, std::move(arguments)});
-    if (form.affine_sms) {
-      DEMARC_CHECK(make_affine(memory, form, gpu->sm_count(), kernels_.back()));
+  DEMARC_TRY(auto module, cuda::Module::load(gpu_, text, launch.ptx));
+  if (fused) {
+    DEMARC_CHECK(add_fused(memory, form, module, original));
+  } else {
+    for (const gpu::KernelLaunch& kernel : launch.kernels) {
+      DEMARC_CHECK(add_kernel(memory, form, module, kernel));
     }
   }
   modules_.push_back(std::move(module));
+  if (!stamped) return {};
+  const std::size_t bytes = stamped_runs * kernels_.size() * ptx::stamp_bytes;
+  DEMARC_TRY(stamps_, memory.place(bytes));
+  const std::vector<std::byte> zeros(bytes);
+  return stamps_->upload(zeros.data(), bytes);
+}
+
+Result<void> ResidentLaunch::add_kernel(MemorySource& memory, const LaunchForm& form,
+                                        const cuda::Module& module,
+                                        const gpu::KernelLaunch& kernel) {
+  DEMARC_TRY(auto function, module.function(kernel.kernel));
+  cuda::LaunchShape shape;
+  const auto set = [](std::uint32_t* to, const gpu::Dim3& from) {
+    to[0] = from.x;
+    to[1] = from.y;
+    to[2] = from.z;
+  };
+  set(shape.grid, kernel.grid);
+  set(shape.block, kernel.block);
+  shape.shared_bytes = kernel.dynamic_shared_bytes;
+  shape.overlapped = form.launches == Launches::overlapped;
+  if (shape.shared_bytes > 48 * 1024) {
+    DEMARC_CHECK(function.set(cuda::function_max_dynamic_shared_bytes,
+                              static_cast<int>(shape.shared_bytes)));
+  }
+  std::vector<std::uint64_t> addresses;
+  for (const Buffer& buffer : buffers_) addresses.push_back(buffer.placed->address());
+  std::vector<std::vector<std::byte>> arguments;
+  for (const gpu::Argument& argument : kernel.arguments) {
+    arguments.push_back(gpu::pack_argument(argument, addresses));
+  }
+  kernels_.push_back({std::move(function), shape, std::move(arguments)});
+  if (!form.affine_sms) return {};
+  return make_affine(memory, form, gpu_->sm_count(), kernels_.back());
+}
+
+// The steps, and one launch of as many blocks as the part's SMs hold.
+Result<void> ResidentLaunch::add_fused(MemorySource& memory, const LaunchForm& form,
+                                       const cuda::Module& module, const ptx::Module& original) {
+  if (form.own_sms == 0) {
+    return missing_capability(
+        "fused launches wait for each other's blocks and need a part with SMs of its own");
+  }
+  const gpu::Launch& launch = loaded_.launch;
+  std::vector<std::uint64_t> addresses;
+  for (const Buffer& buffer : buffers_) addresses.push_back(buffer.placed->address());
+  DEMARC_TRY(const auto steps, fused_steps(launch, original, addresses));
+  DEMARC_TRY(auto function, module.function("demarc_fused"));
+  cuda::LaunchShape shape;
+  for (const gpu::KernelLaunch& kernel : launch.kernels) {
+    shape.block[0] = std::max(shape.block[0], static_cast<std::uint32_t>(kernel.block.count()));
+    shape.shared_bytes = std::max(shape.shared_bytes, kernel.dynamic_shared_bytes);
+  }
+  DEMARC_TRY(const auto resident, function.blocks_per_sm(shape.block[0], shape.shared_bytes));
+  shape.grid[0] = std::max(resident, 1U) * form.own_sms;
+  DEMARC_TRY(auto table, memory.place(steps.size() * sizeof steps[0]));
+  DEMARC_CHECK(table->upload(steps.data(), steps.size() * sizeof steps[0]));
+  DEMARC_TRY(auto state, memory.place(ptx::fused_state_bytes));
+  const std::array<std::byte, ptx::fused_state_bytes> zeros{};
+  DEMARC_CHECK(state->upload(zeros.data(), zeros.size()));
+  const auto bytes_of = [](const auto& value) {
+    std::vector<std::byte> bytes(sizeof value);
+    std::memcpy(bytes.data(), &value, sizeof value);
+    return bytes;
+  };
+  kernels_.push_back(
+      {std::move(function),
+       shape,
+       {bytes_of(table->address()), bytes_of(static_cast<std::uint32_t>(steps.size())),
+        bytes_of(state->address())}});
+  queues_.push_back(std::move(table));
+  queues_.push_back(std::move(state));
   return {};
 }
 
@@ -135,9 +238,9 @@ Result<void> ResidentLaunch::make_affine(MemorySource& memory, const LaunchForm&
   return {};
 }
 
-Result<void> ResidentLaunch::load_support(const cuda::GpuPointer& gpu, const MemorySource& memory) {
+Result<void> ResidentLaunch::load_support(const MemorySource& memory) {
   DEMARC_TRY(const auto support, memory.adapt(support_kernels_ptx(), "support kernels"));
-  DEMARC_TRY(auto support_module, cuda::Module::load(gpu, support, "support kernels"));
+  DEMARC_TRY(auto support_module, cuda::Module::load(gpu_, support, "support kernels"));
   DEMARC_TRY(auto copy, support_module.function("demarc_copy"));
   DEMARC_TRY(auto digest, support_module.function("demarc_digest"));
   copy_ = std::make_unique<cuda::Function>(std::move(copy));
@@ -180,15 +283,69 @@ Result<void> ResidentLaunch::find_written(MemorySource& memory, const cuda::Stre
   return {};
 }
 
-Result<void> ResidentLaunch::enqueue(const cuda::Stream& stream) const {
+Result<void> ResidentLaunch::enqueue(const cuda::Stream& stream, std::uint32_t run) const {
+  if (!as_graph_) return enqueue_kernels(stream, run);
+  if (graph_ == nullptr) {
+    DEMARC_CHECK(capture(stream));
+  }
+  return gpu_->check(gpu_->api().cuGraphLaunch(graph_, stream.handle()), "cannot launch a graph");
+}
+
+Result<void> ResidentLaunch::capture(const cuda::Stream& stream) const {
+  const cuda::DriverApi& api = gpu_->api();
+  if (api.cuStreamBeginCapture_v2 == nullptr || api.cuGraphInstantiateWithFlags == nullptr) {
+    return missing_capability("{}: the driver has no graphs", gpu_->name());
+  }
+  DEMARC_CHECK(
+      gpu_->check(api.cuStreamBeginCapture_v2(stream.handle(), cuda::cu_capture_thread_local),
+                  "cannot capture a graph"));
+  const auto enqueued = enqueue_kernels(stream, 0);
+  cuda::CuGraph graph = nullptr;
+  DEMARC_CHECK(gpu_->check(api.cuStreamEndCapture(stream.handle(), &graph), "capturing a graph"));
+  DEMARC_CHECK(enqueued);
+  const auto made =
+      gpu_->check(api.cuGraphInstantiateWithFlags(&graph_, graph, 0), "cannot make a graph ready");
+  (void)api.cuGraphDestroy(graph);
+  return made;
+}
+
+Result<void> ResidentLaunch::enqueue_kernels(const cuda::Stream& stream, std::uint32_t run) const {
+  std::size_t place = std::size_t{run} * kernels_.size();
   for (const Kernel& kernel : kernels_) {
     void* pointers[1024];
-    for (std::size_t i = 0; i < kernel.arguments.size() && i < std::size(pointers); ++i) {
-      pointers[i] = const_cast<std::byte*>(kernel.arguments[i].data());
+    std::size_t count = 0;
+    for (; count < kernel.arguments.size() && count + 1 < std::size(pointers); ++count) {
+      pointers[count] = const_cast<std::byte*>(kernel.arguments[count].data());
     }
+    std::uint64_t stamp = stamps_ ? stamps_->address() + place * ptx::stamp_bytes : 0;
+    pointers[count] = &stamp;  // read only by kernels that take stamps
+    ++place;
     DEMARC_CHECK(cuda::launch_raw(stream, kernel.function, kernel.shape, pointers));
   }
   return {};
+}
+
+Result<std::vector<RunTime>> ResidentLaunch::run_times(std::uint32_t runs) const {
+  std::vector<RunTime> out;
+  if (!stamps_) return out;
+  constexpr std::size_t words = ptx::stamp_bytes / 8;
+  std::vector<std::uint64_t> all(runs * kernels_.size() * words);
+  DEMARC_CHECK(stamps_->download(all.data(), all.size() * 8));
+  for (std::uint32_t run = 0; run < runs; ++run) {
+    RunTime time;
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    for (std::size_t k = 0; k < kernels_.size(); ++k) {
+      const auto one =
+          ptx::stamped_time(std::span(all).subspan((run * kernels_.size() + k) * words, words));
+      if (k == 0) begin = one.begin_ns;
+      end = std::max(end, one.end_ns);
+      time.kernels_ns += static_cast<double>(one.end_ns) - static_cast<double>(one.begin_ns);
+    }
+    time.span_ns = static_cast<double>(end) - static_cast<double>(begin);
+    out.push_back(time);
+  }
+  return out;
 }
 
 Result<void> ResidentLaunch::restore(const cuda::Stream& stream) const {

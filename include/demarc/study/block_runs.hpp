@@ -1,0 +1,70 @@
+// Where and when blocks run on a real GPU, one experiment each [Hardware Compute Partitioning on
+// NVIDIA GPUs, figures 3, 4 and 10 to 13]: kernels that hold their SM for a given time note where
+// they ran, from when to when.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+
+namespace demarc::study {
+
+struct BlockTime {
+  std::uint32_t kernel = 0;  // index into BlockRun::kernels
+  std::uint32_t block = 0;
+  std::uint32_t sm = 0;
+  double begin_us = 0;  // since the first block of the run began
+  double end_us = 0;
+};
+
+// One launch of a run.
+struct RunKernel {
+  std::string name;
+  std::uint32_t stream = 0;
+  int priority = 0;                // of its stream; lower comes first
+  std::vector<std::uint32_t> sms;  // it may use, ascending; empty: all
+  std::uint32_t blocks = 1;        // of 1024 threads
+  double hold_us = 100;            // of one block
+};
+
+// A point of an experiment whose answer is a curve.
+struct RunPoint {
+  std::string series;
+  double x = 0;
+  double y = 0;
+};
+
+struct BlockRun {
+  std::string name;     // "figure-3-partitioned"
+  std::string finding;  // what it shows, in words with its figures
+  std::string x_name;   // of points
+  std::string y_name;
+  bool holds = true;  // no block outside its kernel's SMs, stream order kept
+  std::vector<RunKernel> kernels;
+  std::vector<BlockTime> blocks;
+  std::vector<RunPoint> points;
+};
+
+// "figure-3 figure-4 figure-10 figure-11 figure-12 figure-13"
+[[nodiscard]] const std::vector<std::string>& block_experiments();
+
+// Runs the experiments of those names on card `device`, each one or more runs. missing_capability
+// where masks are refused.
+[[nodiscard]] Result<std::vector<BlockRun>> run_block_experiments(
+    std::uint32_t device, const std::vector<std::string>& names);
+
+// What is wrong with a run: blocks outside their kernel's SMs, kernels of one stream that overlap.
+// Empty: nothing.
+[[nodiscard]] std::vector<std::string> faults_of(const BlockRun& run);
+
+// Schema "demarc.blocks", version 1.
+[[nodiscard]] std::string block_runs_json(const std::vector<BlockRun>& runs,
+                                          const std::string& command);
+
+// SMs downwards, time to the right, a colour for each kernel: for a page of text.
+[[nodiscard]] std::string block_run_svg(const BlockRun& run);
+
+}  // namespace demarc::study

@@ -1,0 +1,81 @@
+#include <filesystem>
+#include <memory>
+
+#include "demarc/base/files.hpp"
+#include "demarc/base/numbers.hpp"
+#include "demarc/report/perfetto.hpp"
+#include "demarc/study/block_runs.hpp"
+#include "verb.hpp"
+
+namespace demarc::cli {
+namespace {
+
+struct BlocksOptions {
+  std::string device = "cuda:0";
+  std::vector<std::string> experiments = study::block_experiments();
+  std::string json;
+  std::string folder;
+};
+
+// One process a run, one thread an SM, one slice a block.
+std::string trace_of(const std::vector<study::BlockRun>& runs) {
+  report::TraceWriter trace;
+  for (std::uint32_t i = 0; i < runs.size(); ++i) {
+    trace.process(i, runs[i].name);
+    for (const study::BlockTime& block : runs[i].blocks) {
+      trace.slice(i, block.sm, runs[i].kernels[block.kernel].name, block.begin_us,
+                  block.end_us - block.begin_us);
+    }
+  }
+  return trace.json();
+}
+
+Result<void> blocks(const BlocksOptions& options) {
+  if (!options.device.starts_with("cuda:")) {
+    return invalid_input("--device {}: write cuda:N", options.device);
+  }
+  DEMARC_TRY(const auto index, parse_u64(options.device.substr(5), "--device cuda:N"));
+  DEMARC_TRY(const auto runs,
+             study::run_block_experiments(static_cast<std::uint32_t>(index), options.experiments));
+  std::string text;
+  std::size_t faults = 0;
+  for (const study::BlockRun& run : runs) {
+    text += fmt::format("{:<24} {}\n", run.name, run.finding);
+    for (const std::string& fault : study::faults_of(run))
+      text += fmt::format("  FAULT: {}\n", fault);
+    faults += study::faults_of(run).size();
+    if (options.folder.empty() || run.blocks.empty()) continue;
+    DEMARC_CHECK(write_file(std::filesystem::path(options.folder) / (run.name + ".svg"),
+                            study::block_run_svg(run)));
+  }
+  if (!options.folder.empty()) {
+    DEMARC_CHECK(
+        write_file(std::filesystem::path(options.folder) / "blocks.trace.json", trace_of(runs)));
+  }
+  if (!options.json.empty()) {
+    DEMARC_CHECK(emit(options.json, study::block_runs_json(runs, command_line())));
+  }
+  if (options.json != "-") DEMARC_CHECK(emit("-", text));
+  if (faults != 0)
+    return check_failed("{} faults: a partition or a stream was not kept to", faults);
+  return {};
+}
+
+const RegisterVerb blocks_verb{
+    {11, "blocks", "where and when blocks run under masks, as traces and pictures",
+     "demarc blocks --experiments figure-3,figure-12 --out figures",
+     [](CLI::App& app) -> std::function<Result<void>()> {
+       auto options = std::make_shared<BlocksOptions>();
+       app.add_option("--device", options->device, "cuda:N");
+       app.add_option("--experiments", options->experiments,
+                      "comma list of figure-3, figure-4, figure-10 ... figure-13 [Hardware Compute "
+                      "Partitioning on NVIDIA GPUs]")
+           ->delimiter(',');
+       app.add_option("--out", options->folder,
+                      "existing folder for pictures and a Perfetto trace");
+       app.add_option("--json", options->json, "every block and point; - is standard output");
+       return [options] { return blocks(*options); };
+     }}};
+
+}  // namespace
+}  // namespace demarc::cli
