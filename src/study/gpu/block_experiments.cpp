@@ -71,10 +71,10 @@ Result<Runs> two_kernels(const BlockTimer& timer) {
     // K2 comes 50 us after K1.
     const auto delay = kernel_on("delay", 1, 1, 50, TpcSet{tpcs - 1});
     DEMARC_TRY(auto run, timer.run(divided ? "figure-3-partitioned" : "figure-3-unpartitioned",
-                                   {kernel_on("K1", 0, 3 * slots, 200, first),
+                                   {kernel_on("K1", 0, 3 * slots, 200, first), delay,
                                     kernel_on("K2", 1, slots / 2, 100, second)}));
     run.finding = fmt::format("K2 begins at {:.0f} us and ends at {:.0f} us; K1 ends at {:.0f} us",
-                              begin_of(run, 1), end_of(run, 1), end_of(run, 0));
+                              begin_of(run, 2), end_of(run, 2), end_of(run, 0));
     runs.push_back(std::move(run));
   }
   return runs;
