@@ -1,4 +1,4 @@
-/* The C interface of Demarc: masks on a real GPU. Stable: functions are added, never changed.
+/* The C interface of Demarc: masks and coloured memory on a real GPU. Stable: functions are added, never changed.
  *
  * Every function that returns int returns 0 when it worked, else 1 (wrong input), 2 (the machine or
  * driver lacks it) or 3 (a check did not hold); demarc_error() then says why. In masks a set bit
@@ -25,6 +25,10 @@ const char* demarc_error(void);
 
 /* Opens card `device`: finds or remembers its topology and proves that masks work. */
 int demarc_open(uint32_t device, demarc_card** card);
+/* The same without masks: for programs that set up their partition by other means, such as green
+ * contexts, which the driver refuses once masks are in use. Functions that set masks return 2;
+ * demarc_count_outside() works. */
+int demarc_open_observer(uint32_t device, demarc_card** card);
 /* Masks set through the card are taken back. */
 void demarc_close(demarc_card* card);
 
@@ -47,6 +51,58 @@ int demarc_check_cluster(const demarc_card* card, const demarc_tpcs* tpcs, uint3
 /* Runs a probe kernel in `stream` and counts its blocks outside `tpcs`. */
 int demarc_count_outside(demarc_card* card, void* stream, const demarc_tpcs* tpcs,
                          uint64_t* blocks_outside);
+
+/* ---- Coloured memory: buffers that lie entirely in some colours of a card's memory. ---- */
+
+typedef struct demarc_pool demarc_pool;
+typedef struct demarc_buffer demarc_buffer;
+
+typedef struct demarc_share {
+  uint64_t colors;   /* bit c: colour c */
+  uint64_t byte_cap; /* the most that may be in use at a time; 0: no cap */
+} demarc_share;
+
+typedef struct demarc_usage {
+  uint64_t capacity_bytes, used_bytes, wasted_bytes, largest_free_bytes;
+} demarc_usage;
+
+/* Where byte i of a buffer lies: insert 0 bits at the pivots of `first` + i, ascending; then set
+ * each pivot bit so that the parity under its mask is `wanted`; add `base`. See colored.cuh. */
+typedef struct demarc_layout {
+  uint64_t base, first;
+  uint32_t masks; /* how many of the following are used */
+  uint32_t mask[8], pivot[8], wanted[8];
+} demarc_layout;
+
+typedef struct demarc_audit {
+  uint64_t chunks;  /* of the buffer */
+  uint64_t outside; /* whose colour, found by timing, is not of the buffer's share */
+  uint64_t unclear; /* that timing could not decide */
+} demarc_audit;
+
+/* Takes `bytes` of device memory and finds the colours of its pages by timing. `masks`: the
+ * colouring, from demarc probe; share s of the pool takes shares[s]. */
+int demarc_pool_create(demarc_card* card, const uint64_t* masks, uint32_t mask_count,
+                       uint64_t bytes, const demarc_share* shares, uint32_t share_count,
+                       demarc_pool** pool);
+/* Buffers keep what they need of their pool. */
+void demarc_pool_destroy(demarc_pool* pool);
+int demarc_pool_usage(const demarc_pool* pool, uint32_t share, demarc_usage* usage);
+
+int demarc_buffer_create(demarc_pool* pool, uint32_t share, uint64_t bytes,
+                         demarc_buffer** buffer);
+void demarc_buffer_destroy(demarc_buffer* buffer);
+/* Copies that wait until they are done. */
+int demarc_buffer_upload(demarc_buffer* buffer, const void* source, uint64_t bytes,
+                         uint64_t offset);
+int demarc_buffer_download(demarc_buffer* buffer, void* target, uint64_t bytes, uint64_t offset);
+/* Device address of a byte; `run_bytes`, when given, is how many bytes follow each other there. */
+int demarc_buffer_address(const demarc_buffer* buffer, uint64_t byte, uint64_t* address,
+                          uint64_t* run_bytes);
+int demarc_buffer_layout(const demarc_buffer* buffer, demarc_layout* layout);
+/* 3 when a chunk lies in a foreign colour or more than one in a hundred stay unclear. Nothing else
+ * may run on the card meanwhile. */
+int demarc_buffer_audit(demarc_buffer* buffer, demarc_audit* audit);
 
 #ifdef __cplusplus
 }

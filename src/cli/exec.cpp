@@ -23,8 +23,14 @@ Result<void> run_exec(ExecOptions& options) {
     if (!options.plan.command.empty()) {
       return invalid_input("--pid moves a running program; give no command with it");
     }
-    DEMARC_TRY(const auto tpcs, cuda::confine_again(options.pid, options.plan.choice));
-    return emit("", fmt::format("process {}: TPCs {}\n", options.pid, to_string(tpcs)));
+    DEMARC_TRY(const auto moved, cuda::confine_again(options.pid, options.plan.choice));
+    std::string text = fmt::format("process {}: TPCs {}\n", options.pid, to_string(moved.tpcs));
+    if (moved.graphs_before != 0) {
+      text +=
+          "the program has launched CUDA graphs: those graphs keep the TPCs of their first launch "
+          "until the program instantiates them anew\n";
+    }
+    return emit("", text);
   }
   DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
   if (ref.kind != gpu::DeviceRef::Kind::cuda) {
@@ -35,6 +41,10 @@ Result<void> run_exec(ExecOptions& options) {
   DEMARC_TRY(const auto outcome, cuda::run_confined(options.plan));
   if (options.plan.audit) {
     fmt::print(stderr, "{}", options.json ? audit_to_json(outcome) : audit_to_text(outcome));
+  }
+  if (outcome.stale_graphs != 0 && !options.plan.audit) {
+    fmt::print(stderr, "demarc exec: {} launches of CUDA graphs ran under an earlier mask\n",
+               outcome.stale_graphs);
   }
   if (outcome.processes_unhooked != 0 || outcome.processes_stopped != 0) {
     return check_failed("{} process(es) used the GPU unconfined, {} were stopped",

@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "demarc/base/numbers.hpp"
+#include "demarc/cuda/verify_colors.hpp"
 #include "demarc/gpu/device.hpp"
 #include "verb.hpp"
 
@@ -12,8 +14,37 @@ struct VerifyOptions {
   std::string device = "cuda:0";
   std::string mode = "none";
   cuda::VerifyPlan plan;
+  std::string colors;
+  std::vector<std::string> color_masks;
+  double most_slowdown = 1.15;
   bool json = false;
 };
+
+Result<void> run_verify_colors(const VerifyOptions& options, std::uint32_t device) {
+  const auto& choice = options.plan.choice;
+  if (!choice.tpcs.empty() || !choice.gpcs.empty() || choice.sms != 0 ||
+      choice.share_percent != 0) {
+    return invalid_input("--colors proves memory; prove TPCs in a run of their own");
+  }
+  cuda::VerifyColorsPlan plan;
+  plan.device = device;
+  plan.most_slowdown = options.most_slowdown;
+  for (const std::string& text : options.color_masks) {
+    DEMARC_TRY(const std::uint64_t mask, parse_u64(text, "--color-masks"));
+    plan.masks.push_back(mask);
+  }
+  if (plan.masks.empty()) {
+    return invalid_input("--colors needs --color-masks, such as 0xc4000; demarc probe finds them");
+  }
+  constexpr std::uint32_t last_color = 63;
+  DEMARC_TRY(const auto colors, parse_index_list(options.colors, last_color, "--colors"));
+  plan.colors = 0;
+  for (const std::uint32_t color : colors) plan.colors |= std::uint64_t{1} << color;
+  DEMARC_TRY(const auto report, cuda::verify_colors(plan));
+  DEMARC_CHECK(emit("", options.json ? report_to_json(report) : report_to_text(report)));
+  if (report.holds) return {};
+  return check_failed("the colours {} are not kept apart", options.colors);
+}
 
 Result<void> run_verify(VerifyOptions& options) {
   DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
@@ -21,6 +52,7 @@ Result<void> run_verify(VerifyOptions& options) {
     return invalid_input("--device {}: only a real GPU can be verified; give cuda:N",
                          options.device);
   }
+  if (!options.colors.empty()) return run_verify_colors(options, ref.index);
   options.plan.device = ref.index;
   DEMARC_TRY(options.plan.mode, cuda::parse_mode(options.mode));
   DEMARC_TRY(const auto report, cuda::verify(options.plan));
@@ -46,6 +78,13 @@ const RegisterVerb registered_verify({
                      "none: this process as it is; green, mask, affinity: a partition made for it")
           ->capture_default_str();
       app.add_option("--blocks-per-sm", options->plan.blocks_per_sm, "probe blocks a path and SM")
+          ->capture_default_str();
+      app.add_option("--colors", options->colors,
+                     "instead: prove that these memory colours are kept apart, such as 0 or 0,3");
+      app.add_option("--color-masks", options->color_masks, "of the colouring, such as 0xc4000")
+          ->delimiter(',');
+      app.add_option("--most-slowdown", options->most_slowdown,
+                     "that neighbours in other colours may cause")
           ->capture_default_str();
       app.add_flag("--json", options->json, "print JSON");
       return [options] { return run_verify(*options); };

@@ -22,6 +22,8 @@ std::string audit_to_text(const ConfineOutcome& outcome) {
                         to_string(static_cast<LaunchPath>(p)), outcome.masked[p],
                         outcome.masked_blocks[p], outcome.unmasked[p], outcome.refused[p]);
   }
+  text += fmt::format("{} launches of CUDA graphs, {} of them under an earlier mask\n",
+                      outcome.graphs, outcome.stale_graphs);
   return text;
 }
 
@@ -41,6 +43,8 @@ std::string audit_to_json(const ConfineOutcome& outcome) {
                   {"processes_hooked", outcome.processes_hooked},
                   {"processes_unhooked", outcome.processes_unhooked},
                   {"processes_stopped", outcome.processes_stopped},
+                  {"graphs", outcome.graphs},
+                  {"stale_graphs", outcome.stale_graphs},
                   {"paths", paths}};
   return json.dump(2) + "\n";
 }

@@ -39,6 +39,7 @@ Result<std::shared_ptr<Card>> Card::open(const GpuPointer& gpu, const CardOption
     DEMARC_TRY(card->facts_, parse_facts(text, path));
     card->facts_.from_cache = true;
   }
+  if (options.stream_field) card->facts_.stream_field = options.stream_field;
   if (options.use_masks) {
     if (const auto ready = card->prepare_masks(); !ready) card->mask_refusal_ = ready.error();
     if (gpu->stuck()) return tl::unexpected(card->mask_refusal_);
@@ -47,6 +48,8 @@ Result<std::shared_ptr<Card>> Card::open(const GpuPointer& gpu, const CardOption
   }
   if (!card->facts_.from_cache) {
     DEMARC_CHECK(card->find_facts());
+    auto& notes = card->facts_.notes;
+    notes.insert(notes.end(), options.notes.begin(), options.notes.end());
     // Inside an MPS partition the card shows less than it is: nothing to remember.
     if (options.use_masks && !card->virtual_sms_) {
       std::error_code ignored;
@@ -58,6 +61,7 @@ Result<std::shared_ptr<Card>> Card::open(const GpuPointer& gpu, const CardOption
   } else if (card->stream_masks_) {
     DEMARC_CHECK(card->look_for_renumbering());
   }
+  if (card->stream_masks_) card->stream_masks_->use_hook(*card->hook_, card->topology());
   return card;
 }
 
@@ -145,9 +149,23 @@ Result<HardwareMask> Card::hardware_mask(const partition::TpcSet& enabled) const
 }
 
 Result<CardPointer> open_card(std::uint32_t index, const CardOptions& options) {
+  CardOptions own = options;
+  if (own.refresh && own.use_masks && !own.stream_field) {
+    DEMARC_TRY(const int version, Driver::peek_version());
+    if (!known_stream_field(version)) {
+      const auto found = calibrate_isolated(index);
+      if (found) own.stream_field = *found;
+      own.notes.push_back(
+          found
+              ? fmt::format("CUDA {}.{} is not in the table of drivers: a stream's mask was found "
+                            "at offset {:#x} and proved",
+                            version / 1000, version % 1000 / 10, found->offset)
+              : "a stream's mask was looked for: " + found.error().message);
+    }
+  }
   DEMARC_TRY(const auto driver, Driver::load());
   DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, index));
-  return Card::open(gpu, options);
+  return Card::open(gpu, own);
 }
 
 }  // namespace demarc::cuda

@@ -8,6 +8,7 @@ namespace {
 
 // Buffers begin at multiples of this, so that 16-byte vectors and whole sectors stay together.
 constexpr std::uint64_t alignment = 256;
+constexpr std::uint64_t most_pitch = std::uint64_t{1} << 24;  // of a two-dimensional copy, bytes
 
 std::uint64_t rounded(std::uint64_t bytes) {
   return (std::max<std::uint64_t>(bytes, 1) + alignment - 1) / alignment * alignment;
@@ -36,54 +37,91 @@ DevicePointer ColoredBuffer::address(std::uint64_t byte) const {
   return base_ + share_.coloring.position(first_ + byte, share_.color);
 }
 
-// Run by run: a run of one colour is contiguous, and copies of 16 KiB and more reach the speed of
-// the bus; smaller runs cost a call each.
-Result<void> ColoredBuffer::upload(const void* source, std::uint64_t bytes,
-                                   std::uint64_t offset) const {
-  if (offset > bytes_ || bytes > bytes_ - offset) {
-    return invalid_input("{} bytes at {} do not fit into a coloured buffer of {}", bytes, offset,
-                         bytes_);
-  }
-  const GpuPointer& gpu = pool_->arena().gpu();
-  const auto* from = static_cast<const char*>(source);
-  for (std::uint64_t done = 0; done < bytes;) {
-    const std::uint64_t at = first_ + offset + done;
-    const std::uint64_t run = std::min(bytes - done, run_bytes() - at % run_bytes());
-    DEMARC_CHECK(gpu->check(gpu->api().cuMemcpyHtoD_v2(address(offset + done), from + done, run),
-                            "copy to the card"));
-    done += run;
-  }
-  return {};
-}
-
-Result<void> ColoredBuffer::download(void* target, std::uint64_t bytes,
-                                     std::uint64_t offset) const {
+Result<std::vector<ColoredBuffer::Rows>> ColoredBuffer::rows(std::uint64_t bytes,
+                                                             std::uint64_t offset) const {
   if (offset > bytes_ || bytes > bytes_ - offset) {
     return invalid_input("{} bytes at {} do not lie in a coloured buffer of {}", bytes, offset,
                          bytes_);
   }
-  const GpuPointer& gpu = pool_->arena().gpu();
-  auto* to = static_cast<char*>(target);
+  std::vector<Rows> all;
   for (std::uint64_t done = 0; done < bytes;) {
     const std::uint64_t at = first_ + offset + done;
     const std::uint64_t run = std::min(bytes - done, run_bytes() - at % run_bytes());
-    DEMARC_CHECK(gpu->check(gpu->api().cuMemcpyDtoH_v2(to + done, address(offset + done), run),
-                            "copy from the card"));
+    const DevicePointer where = address(offset + done);
+    Rows* last = all.empty() ? nullptr : &all.back();
+    if (last != nullptr && last->width == run && last->count == 1 && where > last->address &&
+        where - last->address < most_pitch) {
+      last->pitch = where - last->address;
+      ++last->count;
+    } else if (last != nullptr && last->width == run && last->count > 1 &&
+               where == last->address + last->count * last->pitch) {
+      ++last->count;
+    } else {
+      all.push_back({where, run, run, 1, done});
+    }
     done += run;
   }
-  return {};
+  return all;
+}
+
+Result<void> ColoredBuffer::upload(const void* source, std::uint64_t bytes,
+                                   std::uint64_t offset) const {
+  const GpuPointer& gpu = pool_->arena().gpu();
+  DEMARC_TRY(const auto pieces, rows(bytes, offset));
+  for (const Rows& piece : pieces) {
+    CuCopy2d copy{};
+    copy.source_type = cu_memory_host;
+    copy.source_host = static_cast<const char*>(source) + piece.done;
+    copy.source_pitch = piece.width;
+    copy.target_type = cu_memory_device;
+    copy.target_device = piece.address;
+    copy.target_pitch = piece.pitch;
+    copy.width_bytes = piece.width;
+    copy.height = piece.count;
+    DEMARC_CHECK(gpu->check(gpu->api().cuMemcpy2DAsync_v2(&copy, nullptr),
+                            "cannot copy to coloured memory"));
+  }
+  return gpu->check(gpu->api().cuStreamSynchronize(nullptr), "cannot copy to coloured memory");
+}
+
+Result<void> ColoredBuffer::download(void* target, std::uint64_t bytes,
+                                     std::uint64_t offset) const {
+  const GpuPointer& gpu = pool_->arena().gpu();
+  DEMARC_TRY(const auto pieces, rows(bytes, offset));
+  for (const Rows& piece : pieces) {
+    CuCopy2d copy{};
+    copy.source_type = cu_memory_device;
+    copy.source_device = piece.address;
+    copy.source_pitch = piece.pitch;
+    copy.target_type = cu_memory_host;
+    copy.target_host = static_cast<char*>(target) + piece.done;
+    copy.target_pitch = piece.width;
+    copy.width_bytes = piece.width;
+    copy.height = piece.count;
+    DEMARC_CHECK(gpu->check(gpu->api().cuMemcpy2DAsync_v2(&copy, nullptr),
+                            "cannot copy from coloured memory"));
+  }
+  return gpu->check(gpu->api().cuStreamSynchronize(nullptr), "cannot copy from coloured memory");
+}
+
+Result<ShareRequest> share_request(const partition::Partition& partition) {
+  if (partition.colors == 0) {
+    return invalid_input("partition '{}' has no colours: its memory is not divided",
+                         partition.name);
+  }
+  return ShareRequest{partition.colors, partition.byte_cap};
 }
 
 Result<std::shared_ptr<ColoredPool>> ColoredPool::create(GpuPointer gpu,
                                                          std::span<const std::uint64_t> masks,
                                                          std::uint64_t bytes,
-                                                         std::span<const std::uint64_t> shares) {
+                                                         std::span<const ShareRequest> shares) {
   DEMARC_TRY(const std::size_t page_bytes, PhysicalMemory::granularity(*gpu));
   DEMARC_TRY(gpu::Coloring coloring, gpu::Coloring::make(masks, page_bytes));
-  DEMARC_TRY(const MemoryTimer timer, MemoryTimer::create(gpu));
+  DEMARC_TRY(MemoryTimer timer, MemoryTimer::create(gpu));
   DEMARC_TRY(PageArena arena,
              PageArena::create(gpu, std::max<std::uint64_t>(bytes / page_bytes, 1)));
-  DEMARC_TRY(const gpu::SliceModel model, measure_slices(timer, arena));
+  DEMARC_TRY(gpu::SliceModel model, measure_slices(timer, arena));
   DEMARC_TRY(const auto row_constants, measure_page_constants(timer, arena, model));
   std::vector<std::uint32_t> constants;
   constants.reserve(row_constants.size());
@@ -91,22 +129,25 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::create(GpuPointer gpu,
     DEMARC_TRY(const std::uint32_t own, coloring.constant_from_rows(model.masks, constant));
     constants.push_back(own);
   }
-  return adopt(std::move(arena), std::move(coloring), constants, shares);
+  DEMARC_TRY(auto pool, adopt(std::move(arena), std::move(coloring), constants, shares));
+  pool->timer_.emplace(std::move(timer));
+  pool->model_.emplace(std::move(model));
+  return pool;
 }
 
 Result<std::shared_ptr<ColoredPool>> ColoredPool::adopt(PageArena arena, gpu::Coloring coloring,
                                                         std::span<const std::uint32_t> constants,
-                                                        std::span<const std::uint64_t> shares) {
+                                                        std::span<const ShareRequest> shares) {
   if (constants.size() != arena.pages()) {
     return invalid_input("{} page constants for an arena of {} pages", constants.size(),
                          arena.pages());
   }
   std::uint64_t taken = 0;
-  for (const auto share : shares) {
-    if ((taken & share) != 0) {
-      return invalid_input("colours {:#x} are in two shares", taken & share);
+  for (const auto& share : shares) {
+    if ((taken & share.colors) != 0) {
+      return invalid_input("colours {:#x} are in two shares", taken & share.colors);
     }
-    taken |= share;
+    taken |= share.colors;
   }
   std::vector<std::uint32_t> order(constants.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -126,13 +167,18 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::adopt(PageArena arena, gpu::Co
     }
     pool->regions_.back().bytes += page_bytes;
   }
-  for (const auto colors : shares) {
+  for (const auto& request : shares) {
     Share share;
-    DEMARC_TRY(share.colors, share_of_colors(pool->coloring_, colors));
+    share.byte_cap = request.byte_cap;
+    share.color_set = request.colors;
+    DEMARC_TRY(share.colors, share_of_colors(pool->coloring_, request.colors));
     for (const auto& region : pool->regions_) {
       const std::uint64_t linear = region.bytes / share.colors.coloring.colors();
       share.free.push_back({Range{0, linear}});
       share.usage.capacity_bytes += linear;
+    }
+    if (share.byte_cap != 0) {
+      share.usage.capacity_bytes = std::min(share.usage.capacity_bytes, share.byte_cap);
     }
     pool->shares_.push_back(std::move(share));
   }
@@ -145,10 +191,14 @@ Result<ColoredBuffer> ColoredPool::allocate(std::size_t share_index, std::uint64
   }
   Share& share = shares_[share_index];
   const std::uint64_t wanted = rounded(bytes);
-  std::uint64_t largest = 0;
+  const std::uint64_t in_use = share.usage.used_bytes + share.usage.wasted_bytes;
+  if (share.byte_cap != 0 && wanted > share.byte_cap - std::min(in_use, share.byte_cap)) {
+    return missing_capability(
+        "{} bytes of coloured memory: the partition may use {} bytes and uses {}", bytes,
+        share.byte_cap, in_use);
+  }
   for (std::uint32_t r = 0; r < regions_.size(); ++r) {
     for (auto range = share.free[r].begin(); range != share.free[r].end(); ++range) {
-      largest = std::max(largest, range->end - range->begin);
       if (range->end - range->begin < wanted) continue;
       const std::uint64_t first = range->begin;
       range->begin += wanted;
@@ -165,11 +215,22 @@ Result<ColoredBuffer> ColoredPool::allocate(std::size_t share_index, std::uint64
     }
   }
   return missing_capability("{} bytes of coloured memory: the largest free run of this share is {}",
-                            bytes, largest);
+                            bytes, share.largest_free());
+}
+
+std::uint64_t ColoredPool::Share::largest_free() const {
+  std::uint64_t largest = 0;
+  for (const auto& ranges : free) {
+    for (const Range& range : ranges) largest = std::max(largest, range.end - range.begin);
+  }
+  if (byte_cap == 0) return largest;
+  return std::min(largest, byte_cap - std::min(byte_cap, usage.used_bytes + usage.wasted_bytes));
 }
 
 ColoredUsage ColoredPool::usage(std::size_t share) const {
-  return shares_.at(share).usage;
+  ColoredUsage usage = shares_.at(share).usage;
+  usage.largest_free_bytes = shares_[share].largest_free();
+  return usage;
 }
 
 void ColoredPool::release(std::size_t share_index, std::uint32_t region, std::uint64_t first,

@@ -144,6 +144,8 @@ ConfineOutcome read_counters(const ControlBlock& block) {
     outcome.refused[p] = block.counters.refused[p];
     outcome.masked_blocks[p] = block.counters.masked_blocks[p];
   }
+  outcome.graphs = block.counters.graphs;
+  outcome.stale_graphs = block.counters.stale_graphs;
   outcome.processes_hooked = block.hooked;
   outcome.processes_unhooked = block.unhooked;
   outcome.processes_stopped = block.stopped;
@@ -185,7 +187,7 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   return outcome;
 }
 
-Result<partition::TpcSet> confine_again(std::int64_t pid, const TpcChoice& choice) {
+Result<Moved> confine_again(std::int64_t pid, const TpcChoice& choice) {
   DEMARC_TRY(const std::string path, control_path_of(pid));
   DEMARC_TRY(const Control control, Control::open(path));
   const std::string uuid = control.block().uuid;
@@ -193,7 +195,8 @@ Result<partition::TpcSet> confine_again(std::int64_t pid, const TpcChoice& choic
              in_child<Prepared>([&uuid, &choice] { return prepare(0, uuid, choice); }));
   control.block().largest_cluster = prepared.largest_cluster;
   control.block().mask.store(prepared.mask, true);
-  return partition::TpcSet::from_words(prepared.tpc_words[0], prepared.tpc_words[1]);
+  return Moved{partition::TpcSet::from_words(prepared.tpc_words[0], prepared.tpc_words[1]),
+               control.block().counters.graphs};
 }
 
 }  // namespace demarc::cuda

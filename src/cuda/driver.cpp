@@ -72,6 +72,18 @@ Result<std::shared_ptr<const Driver>> Driver::load(const std::string& path) {
   return from_table(api, origin);
 }
 
+Result<int> Driver::peek_version() {
+  std::string origin;
+  DEMARC_TRY(void* library, open_library({}, origin));
+  const auto get_version =
+      reinterpret_cast<CuResult (*)(int*)>(::dlsym(library, "cuDriverGetVersion"));
+  int version = 0;
+  if (get_version == nullptr || get_version(&version) != cu_success) {
+    return missing_capability("{}: the driver does not tell its version", origin);
+  }
+  return version;
+}
+
 Result<std::shared_ptr<const Driver>> Driver::from_table(const DriverApi& api, std::string origin) {
   std::shared_ptr<Driver> driver(new Driver);
   driver->api_ = api;

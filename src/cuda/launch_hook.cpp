@@ -1,7 +1,9 @@
 #include "demarc/cuda/launch_hook.hpp"
 
-#include <iterator>
+#include <algorithm>
 #include <mutex>
+
+#include "function_calls.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -14,21 +16,10 @@ constexpr int launch_domain = 0xb;
 constexpr int descriptor_built = 1;
 constexpr int launch_complete = 2;
 constexpr int graph_node = 3;
-constexpr std::size_t descriptor_index = 4;  // in 8-byte elements of the parameters
+// In 8-byte elements of the parameters. Where the stream stands is learned, see learn_stream().
+constexpr std::size_t descriptor_index = 4;
 constexpr std::uint32_t least_params_bytes = 40;
-
-// Domain 6: entry to and exit from the driver's functions, numbered as in CUPTI's
-// cupti_driver_cbid.h. Element 7 of the parameters points to the function's arguments, element 10
-// holds the number and, above, 0 on entry and 1 on exit (seen on CUDA 13.0).
-constexpr int function_domain = 6;
-constexpr std::size_t arguments_index = 7;
-constexpr std::size_t site_index = 10;
-constexpr std::uint32_t least_function_params_bytes = 88;
-constexpr int plain_launches[] = {307, 442, 477, 478};  // cuLaunchKernel, cooperative, and _ptsz
-constexpr int extended_launches[] = {652, 653};         // cuLaunchKernelEx
-constexpr int graph_launches[] = {514, 515};            // cuGraphLaunch
-constexpr std::size_t stream_of_plain_launch = 40;      // bytes into the arguments
-constexpr std::size_t stream_of_config = 32;            // bytes into CUlaunchConfig
+constexpr std::uint32_t most_params_bytes = 256;
 
 constexpr std::size_t subscribe_entry = 3;
 constexpr std::size_t enable_entry = 6;
@@ -50,39 +41,42 @@ struct ThreadState {
   bool probing = false;
   bool probe_unknown = false;
   const DescriptorLayout* probed = nullptr;
+  const void* graph_stream = nullptr;  // of the graph launch under way
+  CuStream wanted_stream = nullptr;    // whose place in the parameters is looked for
+  LaunchHook::StreamPlace found_place;
 };
-constinit thread_local ThreadState thread_state;
+// Read in every launch: at a fixed place of the thread's own block, without a call. Such blocks
+// have room to spare for libraries that are loaded late.
+constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
 thread_local std::string thread_probe_error;
 
-bool is_one_of(int id, const int* begin, const int* end) {
-  for (; begin != end; ++begin) {
-    if (*begin == id) return true;
-  }
-  return false;
+const void* object_of(CuStream stream) {
+  return *reinterpret_cast<void* const*>(stream);
 }
 
-LaunchPath path_of_stream(const char* at) {
+bool is_default(CuStream stream) {
   // 0, 1 and 2 stand for the default streams.
-  const auto stream = reinterpret_cast<std::uintptr_t>(*reinterpret_cast<void* const*>(at));
-  return stream <= 2 ? LaunchPath::default_stream : LaunchPath::stream;
+  return reinterpret_cast<std::uintptr_t>(stream) <= 2;
 }
 
-void note_function(int id, const void* params) {
-  if (*static_cast<const std::uint32_t*>(params) < least_function_params_bytes) return;
-  const bool leaving = (static_cast<const std::uint64_t*>(params)[site_index] >> 32) != 0;
-  if (leaving) {
-    thread_state.path = LaunchPath::unknown;
-    return;
+// A descriptor farther than this from the start of the stream's object is not a part of it.
+constexpr std::ptrdiff_t largest_object = 16384;
+
+LaunchHook::StreamPlace find_stream(const void* params, const char* descriptor, CuStream stream) {
+  using Kind = LaunchHook::StreamPlace::Kind;
+  const auto* words = static_cast<const void* const*>(params);
+  const std::size_t count =
+      std::min(*static_cast<const std::uint32_t*>(params), most_params_bytes) / sizeof(void*);
+  for (std::size_t i = 1; i < count; ++i) {
+    if (i != descriptor_index && words[i] == stream) {
+      return {Kind::element, static_cast<std::uint32_t>(i)};
+    }
   }
-  const auto* arguments = static_cast<const char* const*>(params)[arguments_index];
-  if (arguments == nullptr) return;
-  if (is_one_of(id, std::begin(graph_launches), std::end(graph_launches))) {
-    thread_state.path = LaunchPath::graph;
-  } else if (is_one_of(id, std::begin(plain_launches), std::end(plain_launches))) {
-    thread_state.path = path_of_stream(arguments + stream_of_plain_launch);
-  } else if (const char* config = *reinterpret_cast<const char* const*>(arguments)) {
-    thread_state.path = path_of_stream(config + stream_of_config);
+  const std::ptrdiff_t distance = descriptor - static_cast<const char*>(object_of(stream));
+  if (distance > 0 && distance < largest_object) {
+    return {Kind::in_object, static_cast<std::uint32_t>(distance)};
   }
+  return {};
 }
 
 void add_to(std::array<std::atomic<std::uint64_t>, launch_paths>& counters,
@@ -154,29 +148,33 @@ Result<void> LaunchHook::subscribe(GetExportTable get_table, const std::string& 
         "hold it",
         version, code);
   }
-  for (const int id : {descriptor_built, launch_complete, graph_node}) {
+  for (const int id : {descriptor_built, launch_complete}) {
     if (const CuResult code = enable_(1, handle_, launch_domain, id); code != cu_success) {
       return missing_capability("driver {} refuses to enable the launch callback {} (error {})",
                                 version, id, code);
     }
   }
+  DEMARC_CHECK(watch_functions(stream_and_graph_functions()));
   subscribed_ = true;
   return {};
 }
 
-Result<void> LaunchHook::count_paths() {
-  const auto enable_all = [this](const int* begin, const int* end) -> Result<void> {
-    for (; begin != end; ++begin) {
-      if (const CuResult code = enable_(1, handle_, function_domain, *begin); code != cu_success) {
-        return missing_capability("the driver refuses the callback of function {} (error {})",
-                                  *begin, code);
-      }
+Result<void> LaunchHook::watch_functions(std::span<const int> ids) {
+  for (const int id : ids) {
+    if (const CuResult code = enable_(1, handle_, function_domain, id); code != cu_success) {
+      return missing_capability("the driver refuses the callback of function {} (error {})", id,
+                                code);
     }
-    return {};
-  };
-  DEMARC_CHECK(enable_all(std::begin(plain_launches), std::end(plain_launches)));
-  DEMARC_CHECK(enable_all(std::begin(extended_launches), std::end(extended_launches)));
-  return enable_all(std::begin(graph_launches), std::end(graph_launches));
+  }
+  return {};
+}
+
+Result<void> LaunchHook::count_paths() {
+  if (const CuResult code = enable_(1, handle_, launch_domain, graph_node); code != cu_success) {
+    return missing_capability("the driver refuses the callback of graph nodes (error {})", code);
+  }
+  counts_nodes_.store(true);
+  return watch_functions(launch_functions());
 }
 
 void LaunchHook::use_storage(SharedMask* mask, LaunchCounters* counters) {
@@ -186,8 +184,9 @@ void LaunchHook::use_storage(SharedMask* mask, LaunchCounters* counters) {
 
 void LaunchHook::callback(void* user, int domain, int id, const void* params) {
   if (params == nullptr) return;
+  auto* hook = static_cast<LaunchHook*>(user);
   if (domain == function_domain) {
-    note_function(id, params);
+    hook->on_function(id, params);
     return;
   }
   if (domain != launch_domain) return;
@@ -195,17 +194,119 @@ void LaunchHook::callback(void* user, int domain, int id, const void* params) {
     thread_state.next_set = false;
     return;
   }
-  if (*static_cast<const std::uint32_t*>(params) < least_params_bytes) return;
-  void* descriptor = static_cast<void* const*>(params)[descriptor_index];
+  const auto bytes = *static_cast<const std::uint32_t*>(params);
+  if (bytes < least_params_bytes) return;
+  const auto* words = static_cast<void* const*>(params);
+  void* descriptor = words[descriptor_index];
   if (descriptor == nullptr) return;
-  auto* hook = static_cast<LaunchHook*>(user);
   if (id == graph_node) {
     hook->on_graph_node(descriptor);
     return;
   }
-  // A graph's descriptor passes when it is built and again before it is used: counted then.
-  thread_state.counts = thread_state.path != LaunchPath::graph;
-  hook->on_launch(descriptor);
+  if (thread_state.wanted_stream != nullptr) {
+    thread_state.found_place =
+        find_stream(params, static_cast<const char*>(descriptor), thread_state.wanted_stream);
+    thread_state.wanted_stream = nullptr;
+  }
+  // A graph's descriptor passes when it is built and, where nodes are counted, again before it is
+  // used.
+  thread_state.counts = thread_state.path != LaunchPath::graph || !hook->counts_nodes_.load();
+  hook->on_launch(descriptor, thread_state.path == LaunchPath::graph
+                                  ? thread_state.graph_stream
+                                  : hook->stream_of(params, static_cast<char*>(descriptor)));
+}
+
+const void* LaunchHook::stream_of(const void* params, const char* descriptor) const {
+  const StreamPlace place = stream_place_.load(std::memory_order_relaxed);
+  switch (place.kind) {
+    case StreamPlace::Kind::in_object:
+      return descriptor - place.value;
+    case StreamPlace::Kind::element:
+      if (place.value < *static_cast<const std::uint32_t*>(params) / sizeof(void*)) {
+        return static_cast<const void* const*>(params)[place.value];
+      }
+      return nullptr;
+    case StreamPlace::Kind::unknown:
+      break;
+  }
+  return nullptr;
+}
+
+void LaunchHook::on_function(int id, const void* params) {
+  const FunctionCall call = read_function_call(id, params);
+  ThreadState& state = thread_state;
+  switch (call.kind) {
+    case FunctionCall::Kind::stream_gone:
+      // The driver gives the same object to a later stream, with what was written into it.
+      forget_stream(call.stream);
+      return;
+    case FunctionCall::Kind::graph_gone:
+      graphs_.erase(call.graph);
+      return;
+    case FunctionCall::Kind::launch:
+      state.path = is_default(call.stream) ? LaunchPath::default_stream : LaunchPath::stream;
+      if (call.leaving) state.path = LaunchPath::unknown;
+      return;
+    case FunctionCall::Kind::graph_launch:
+      state.path = call.leaving ? LaunchPath::unknown : LaunchPath::graph;
+      if (!call.leaving) on_graph_launch(call.graph, call.stream);
+      return;
+    case FunctionCall::Kind::other:
+      return;
+  }
+}
+
+// A graph that is launched for the first time is built now, under the mask wanted now.
+void LaunchHook::on_graph_launch(const void* graph, CuStream stream) {
+  thread_state.graph_stream = is_default(stream) ? nullptr : key_of(stream);
+  LaunchCounters& counters = *counters_.load(std::memory_order_relaxed);
+  counters.graphs.fetch_add(1, std::memory_order_relaxed);
+  HardwareMask wanted;
+  HardwareMask kept;
+  bool of_process = false;
+  if (!find_mask(thread_state.graph_stream, wanted, of_process)) wanted = HardwareMask{};
+  if (!graphs_.find(graph, kept)) {
+    graphs_.set(graph, wanted);
+  } else if (kept != wanted) {
+    counters.stale_graphs.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+const void* LaunchHook::key_of(CuStream stream) const {
+  const bool in_object =
+      stream_place_.load(std::memory_order_relaxed).kind == StreamPlace::Kind::in_object;
+  return in_object ? object_of(stream) : stream;
+}
+
+void LaunchHook::forget_stream(CuStream stream) {
+  if (is_default(stream)) return;
+  streams_.erase(key_of(stream));
+  if (auto* handler = stream_gone_.load(std::memory_order_acquire)) handler(stream);
+}
+
+void LaunchHook::begin_learning_streams(CuStream stream) {
+  thread_state.wanted_stream = stream;
+  thread_state.found_place = {};
+}
+
+LaunchHook::StreamPlace LaunchHook::end_learning_streams() {
+  thread_state.wanted_stream = nullptr;
+  return thread_state.found_place;
+}
+
+Result<void> LaunchHook::set_stream_mask(CuStream stream, const HardwareMask& mask) {
+  if (streams_.set(key_of(stream), mask)) return {};
+  return missing_capability("{} streams have a mask already", StreamTable::most_streams);
+}
+
+void LaunchHook::clear_stream_mask(CuStream stream) {
+  streams_.erase(key_of(stream));
+}
+
+std::optional<HardwareMask> LaunchHook::stream_mask(CuStream stream) const {
+  HardwareMask mask;
+  if (!streams_.find(key_of(stream), mask)) return std::nullopt;
+  return mask;
 }
 
 const DescriptorLayout* LaunchHook::layout_for(const void* descriptor) {
@@ -228,15 +329,28 @@ const DescriptorLayout* LaunchHook::layout_for(const void* descriptor) {
   return layout != nullptr && version_matches(*layout, descriptor) ? layout : nullptr;
 }
 
-void LaunchHook::on_launch(void* descriptor) {
+// The mask of the finest level that has one, the driver's own of streams aside.
+bool LaunchHook::find_mask(const void* stream, HardwareMask& mask, bool& of_process) const {
+  of_process = false;
+  if (thread_state.next_set) {
+    mask = thread_state.next;
+    return true;
+  }
+  if (stream != nullptr && streams_.find(stream, mask)) return true;
+  of_process = true;
+  return mask_.load(std::memory_order_relaxed)->load(mask);
+}
+
+void LaunchHook::on_launch(void* descriptor, const void* stream) {
   ++thread_state.launches;
   LaunchCounters& counters = *counters_.load(std::memory_order_relaxed);
   if (const DescriptorLayout* layout = layout_for(descriptor)) {
-    put_mask(*layout, descriptor, counters);
+    put_mask(*layout, descriptor, stream, counters);
     return;
   }
   HardwareMask ignored;
-  if (!thread_state.next_set && !mask_.load(std::memory_order_relaxed)->load(ignored)) {
+  bool of_process = false;
+  if (!find_mask(stream, ignored, of_process)) {
     add_to(counters.unmasked);
     return;
   }
@@ -244,33 +358,36 @@ void LaunchHook::on_launch(void* descriptor) {
   report("a launch with a task descriptor of an unknown version cannot be confined");
 }
 
-void LaunchHook::put_mask(const DescriptorLayout& layout, void* descriptor,
+void LaunchHook::put_mask(const DescriptorLayout& layout, void* descriptor, const void* stream,
                           LaunchCounters& counters) {
   ThreadState& state = thread_state;
   state.last = read_mask(layout, descriptor);
   state.last_enabled = mask_enabled(layout, descriptor);
-  HardwareMask process;
-  const bool of_stream = state.last.any() && !state.last.ours();
-  if (state.next_set) {
-    write_mask(layout, descriptor, state.next);
-  } else if (of_stream) {
-    // The stream's own mask is finer than the process's.
-  } else if (mask_.load(std::memory_order_relaxed)->load(process)) {
-    const std::uint32_t largest = largest_cluster_.load()->load(std::memory_order_relaxed);
-    if (largest != 0 && launch_size(layout, descriptor).cluster_blocks > largest) {
-      counters.unsafe_clusters.fetch_add(1, std::memory_order_relaxed);
-      report(
-          "a launch with thread-block clusters that no GPC of the partition can host would hang; "
-          "give the partition more TPCs of one GPC");
-    }
-    write_mask(layout, descriptor, process);
-  } else {
+  HardwareMask wanted;
+  bool of_process = false;
+  const bool found = find_mask(stream, wanted, of_process);
+  // The mask the driver knows of the stream is finer than the process's.
+  const bool of_driver = state.last.any() && !state.last.ours() && (!found || of_process);
+  if (found && !of_driver) {
+    if (of_process) check_clusters(layout, descriptor, counters);
+    write_mask(layout, descriptor, wanted);
+  } else if (!of_driver) {
     if (state.last.any()) clear_mask(layout, descriptor);
     add_to(counters.unmasked);
     return;
   }
   add_to(counters.masked);
   add_to(counters.masked_blocks, launch_size(layout, descriptor).blocks);
+}
+
+void LaunchHook::check_clusters(const DescriptorLayout& layout, const void* descriptor,
+                                LaunchCounters& counters) {
+  const std::uint32_t largest = largest_cluster_.load()->load(std::memory_order_relaxed);
+  if (largest == 0 || launch_size(layout, descriptor).cluster_blocks <= largest) return;
+  counters.unsafe_clusters.fetch_add(1, std::memory_order_relaxed);
+  report(
+      "a launch with thread-block clusters that no GPC of the partition can host would hang; "
+      "give the partition more TPCs of one GPC");
 }
 
 // The hardware has its copy already: nothing can be changed here, only looked at.
@@ -280,10 +397,11 @@ void LaunchHook::on_graph_node(const void* descriptor) {
   if (layout == nullptr) return;
   LaunchCounters& counters = *counters_.load(std::memory_order_relaxed);
   const HardwareMask kept = read_mask(*layout, descriptor);
-  HardwareMask process;
-  const bool wanted = mask_.load(std::memory_order_relaxed)->load(process);
-  const bool inside =
-      kept.any() && (!kept.ours() || thread_state.next_set || (wanted && kept == process));
+  HardwareMask wanted;
+  bool of_process = false;
+  const bool found = find_mask(thread_state.graph_stream, wanted, of_process);
+  const bool of_driver = kept.any() && !kept.ours();
+  const bool inside = of_driver ? !found || of_process : found && kept == wanted;
   add_to(inside ? counters.masked : counters.unmasked);
   if (inside) add_to(counters.masked_blocks, launch_size(*layout, descriptor).blocks);
 }

@@ -87,7 +87,8 @@ Result<gpu::LatencyMatrix> MemoryTimer::hit_latencies(DevicePointer base,
     DEMARC_CHECK(slots.upload(slot_of_sm.data(), slot_of_sm.size() * 4));
     DEMARC_CHECK(taken.fill(0));
     DEMARC_CHECK(launch(stream_, latency_, shape, base, list.address(), count, slots.address(),
-                        static_cast<std::uint32_t>(group.size()), repeats, taken.address()));
+                        static_cast<std::uint32_t>(group.size()), repeats, taken.address(),
+                        std::uint32_t{0}));
     DEMARC_CHECK(stream_.wait());
     DEMARC_TRY(const auto raw, taken.read<std::uint16_t>(count * group.size()));
     for (std::size_t k = 0; k < group.size(); ++k) {

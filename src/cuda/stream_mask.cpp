@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
+
+#include "demarc/cuda/memory.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -33,6 +36,8 @@ constexpr std::array<KnownOffset, 0> known_offsets = {};
 #endif
 
 constexpr std::size_t wide_words = 5;
+// The field in use; offset 0, where the object keeps something else: none.
+std::atomic<StreamField> field_in_use{StreamField{}};
 
 char* stream_object(CuStream stream) {
   return *reinterpret_cast<char**>(stream);
@@ -66,6 +71,38 @@ void write_field(CuStream stream, const StreamField& field, bool on, const Logic
     const std::array<std::uint32_t, 2> words = {mask[1], mask[0]};
     std::memcpy(at, words.data(), sizeof words);
   }
+}
+
+// The driver gives a destroyed stream's object to a later stream, mask included (seen).
+void clear_gone_stream(CuStream stream) {
+  const StreamField field = field_in_use.load();
+  if (field.offset != 0) write_field(stream, field, false, LogicalMask{});
+}
+
+// How launches show their stream: the same way for two streams, for a kernel and for a fill.
+Result<LaunchHook::StreamPlace> learn_stream_place(const GpuPointer& gpu, LaunchHook& hook,
+                                                   const Function& idle) {
+  DEMARC_TRY(const DeviceBuffer buffer, DeviceBuffer::allocate(gpu, 4096));
+  DEMARC_TRY(const Stream first, Stream::create(gpu));
+  DEMARC_TRY(const Stream second, Stream::create(gpu));
+  std::optional<LaunchHook::StreamPlace> same;
+  for (const Stream* stream : {&first, &second}) {
+    for (const bool fill : {false, true}) {
+      hook.clear_last();
+      hook.begin_learning_streams(stream->handle());
+      const auto launched = fill ? gpu->check(gpu->api().cuMemsetD8Async(buffer.address() + 1, 1,
+                                                                         999, stream->handle()),
+                                              "cannot fill a buffer")
+                                 : launch(*stream, idle, LaunchShape::line(1, 1));
+      const LaunchHook::StreamPlace place = hook.end_learning_streams();
+      DEMARC_CHECK(launched);
+      DEMARC_CHECK(stream->wait());
+      if (!hook.last()) continue;  // a fill need not be a launch
+      if (same && *same != place) return LaunchHook::StreamPlace{};
+      same = place;
+    }
+  }
+  return same.value_or(LaunchHook::StreamPlace{});
 }
 
 Result<HardwareMask> mask_of_launch(const Stream& stream, LaunchHook& hook, const Function& idle) {
@@ -159,7 +196,19 @@ Result<StreamMasks> StreamMasks::open(GpuPointer gpu, LaunchHook& hook, const Fu
     return missing_capability("{} has {} TPCs; stream masks of CUDA {}.{} hold 64", gpu->name(),
                               tpcs, version / 1000, version % 1000 / 10);
   }
+  field_in_use.store(*field);
+  hook.set_stream_gone_handler(&clear_gone_stream);
+  DEMARC_TRY(const LaunchHook::StreamPlace place, learn_stream_place(gpu, hook, idle));
+  hook.use_stream_place(place);
   return StreamMasks(*field, tpcs);
+}
+
+void StreamMasks::use_hook(LaunchHook& hook, const gpu::Topology& topology) {
+  const bool bits_known = std::all_of(topology.tpcs.begin(), topology.tpcs.end(),
+                                      [](const gpu::Tpc& tpc) { return tpc.bit.has_value(); });
+  if (!hook.knows_streams() || !bits_known || !fits(*hook.layout(), topology)) return;
+  hook_ = &hook;
+  topology_ = topology;
 }
 
 Result<void> StreamMasks::set(CuStream stream, const partition::TpcSet& enabled) const {
@@ -169,18 +218,31 @@ Result<void> StreamMasks::set(CuStream stream, const partition::TpcSet& enabled)
   if ((enabled & partition::TpcSet::first(tpcs_)).empty()) {
     return invalid_input("a mask without any of the GPU's {} TPCs would hang every launch", tpcs_);
   }
+  if (hook_ != nullptr) {
+    DEMARC_TRY(const HardwareMask mask, to_hardware(topology_, enabled));
+    return hook_->set_stream_mask(stream, mask);
+  }
   write_field(stream, field_, true, disable_all_but(enabled));
   return {};
 }
 
 Result<void> StreamMasks::clear(CuStream stream) const {
   if (stream == nullptr || reinterpret_cast<std::uintptr_t>(stream) <= 2) return {};
-  write_field(stream, field_, false, LogicalMask{});
+  if (hook_ != nullptr) {
+    hook_->clear_stream_mask(stream);
+  } else {
+    write_field(stream, field_, false, LogicalMask{});
+  }
   return {};
 }
 
 std::optional<partition::TpcSet> StreamMasks::get(CuStream stream) const {
   if (stream == nullptr || reinterpret_cast<std::uintptr_t>(stream) <= 2) return std::nullopt;
+  if (hook_ != nullptr) {
+    const auto kept = hook_->stream_mask(stream);
+    if (!kept) return std::nullopt;
+    return enabled_tpcs(topology_, *kept);
+  }
   std::array<std::uint32_t, wide_words> words{};
   const char* at = stream_object(stream) + field_.offset;
   LogicalMask mask{};

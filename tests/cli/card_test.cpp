@@ -21,6 +21,7 @@ class Program : public testing::Test {
   void TearDown() override {
     ::unsetenv("DEMARC_LIBCUDA");
     ::unsetenv("DEMARC_CACHE");
+    ::unsetenv("DEMARC_FAKE_GPU");
   }
   std::string demarc = (test::build_dir() / "demarc").string();
 };
@@ -33,6 +34,19 @@ TEST_F(Program, TopoShowsTheTreeAndRemembersIt) {
   EXPECT_THAT(first.out, HasSubstr("which agree"));
   EXPECT_THAT(run_demarc({"topo"}).out, HasSubstr("(remembered; --refresh measures)"));
   EXPECT_THAT(run_demarc({"topo", "--refresh"}).out, Not(HasSubstr("remembered")));
+}
+
+TEST_F(Program, AnUnknownDriverIsRefusedUntilTopoRefreshHasCalibratedIt) {
+  ::setenv("DEMARC_FAKE_GPU", "version=14020,offset=604", 1);
+  const auto refused = run_demarc({"exec", "--tpcs", "1", "--", "true"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("run demarc topo --refresh"));
+  EXPECT_THAT(run_demarc({"topo", "--refresh"}).out,
+              HasSubstr("CUDA 14.2 is not in the table of drivers: a stream's mask was found at "
+                        "offset 0x25c"));
+  const auto confined =
+      run_demarc({"exec", "--tpcs", "1,3", "--", demarc, "verify", "--tpcs", "1,3"});
+  EXPECT_EQ(confined.exit_code, 0) << confined.err;
 }
 
 TEST_F(Program, VerifySaysPlainlyThatNothingIsConfined) {

@@ -87,6 +87,76 @@ TEST_F(Masks, TheDefaultStreamIsRefusedAStreamMask) {
   EXPECT_THAT(StreamMask::set(card, nullptr, {0}).error().message, HasSubstr("default stream"));
 }
 
+// The driver gives a destroyed stream's object, with what was written into it, to a later stream.
+void a_later_stream_is_free(const CardPointer& card) {
+  const auto& api = card->gpu()->api();
+  const StreamMasks* masks = card->stream_masks().value();
+  CuStream library = nullptr;  // nobody's but a library's, which knows nothing of masks
+  ASSERT_EQ(api.cuStreamCreateWithPriority(&library, cu_stream_non_blocking, 0), 0);
+  ASSERT_TRUE(masks->set(library, {5}));
+  ASSERT_EQ(masks->get(library), TpcSet{5});
+  ASSERT_EQ(api.cuStreamDestroy_v2(library), 0);
+  const Stream later = Stream::create(card->gpu()).value();
+  ASSERT_EQ(later.handle(), library) << "the stand-in did not reuse the object";
+  EXPECT_FALSE(masks->get(later.handle()));
+  EXPECT_EQ(tpcs_used(card, later), TpcSet::first(12).members());
+}
+
+TEST_F(Masks, ADestroyedStreamsMaskIsNotTheNextStreams) {
+  ASSERT_TRUE((*card->stream_masks())->uses_hook());
+  a_later_stream_is_free(card);
+}
+
+TEST(MasksInTheDriversObjects, ConfineAndGoWithTheirStreamToo) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.streams = fake::Shows::nothing;  // so that the hook cannot keep masks by stream
+  const auto card = fake_card(config);
+  ASSERT_TRUE(card) << card.error().message;
+  ASSERT_FALSE((*(*card)->stream_masks())->uses_hook());
+  const Stream stream = Stream::create((*card)->gpu()).value();
+  {
+    const auto mask = StreamMask::set(*card, stream.handle(), {2, 7});
+    ASSERT_TRUE(mask);
+    EXPECT_EQ(tpcs_used(*card, stream), (std::vector<std::uint32_t>{2, 7}));
+  }
+  EXPECT_EQ(tpcs_used(*card, stream).size(), 12U);
+  a_later_stream_is_free(*card);
+}
+
+TEST(MasksByName, ConfineWhereTheCallbackNamesTheStream) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.streams = fake::Shows::by_name;
+  const auto card = fake_card(config);
+  ASSERT_TRUE(card) << card.error().message;
+  ASSERT_TRUE((*(*card)->stream_masks())->uses_hook());
+  const Stream stream = Stream::create((*card)->gpu()).value();
+  const auto mask = StreamMask::set(*card, stream.handle(), {2, 7});
+  EXPECT_EQ(tpcs_used(*card, stream), (std::vector<std::uint32_t>{2, 7}));
+  a_later_stream_is_free(*card);
+}
+
+TEST_F(Masks, TheStreamAGraphIsLaunchedIntoDecides) {
+  const auto& api = card->gpu()->api();
+  const Stream captured = Stream::create(card->gpu()).value();
+  const Stream launched = Stream::create(card->gpu()).value();
+  const DeviceBuffer counts = DeviceBuffer::allocate(card->gpu(), 4 * 24).value();
+  ASSERT_TRUE(counts.fill(0));
+  const auto mask = StreamMask::set(card, launched.handle(), {6});
+  CuGraph graph = nullptr;
+  CuGraphExec executable = nullptr;
+  api.cuStreamBeginCapture_v2(captured.handle(), 1);
+  ASSERT_TRUE(launch(captured, card->kernels().where(), LaunchShape::line(48, 32), counts.address(),
+                     DevicePointer{0}, std::uint64_t{0}));
+  api.cuStreamEndCapture(captured.handle(), &graph);
+  api.cuGraphInstantiateWithFlags(&executable, graph, 0);
+  ASSERT_EQ(api.cuGraphLaunch(executable, launched.handle()), 0);
+  Placement placement;
+  placement.blocks = counts.read<std::uint32_t>(24).value();
+  EXPECT_EQ(placement.used_sms(), (std::vector<std::uint32_t>{12, 13}));
+  api.cuGraphExecDestroy(executable);
+  api.cuGraphDestroy(graph);
+}
+
 TEST_F(Masks, AGraphKeepsTheMaskOfItsFirstLaunchAndStaleOnesAreCounted) {
   const auto& gpu = card->gpu();
   const auto& api = gpu->api();
@@ -122,6 +192,11 @@ TEST_F(Masks, AGraphKeepsTheMaskOfItsFirstLaunchAndStaleOnesAreCounted) {
   ASSERT_TRUE(process->change({4}));
   EXPECT_EQ(run(), (std::vector<std::uint32_t>{6, 7}));
   EXPECT_EQ(outside(), before + 2) << "stale nodes went unnoticed";
+  EXPECT_EQ(hook->counters().graphs, 3U);
+  EXPECT_EQ(hook->counters().stale_graphs, 1U);
+  ASSERT_TRUE(process->change({3}));
+  run();
+  EXPECT_EQ(hook->counters().stale_graphs, 1U) << "the mask is the graph's own again";
   api.cuGraphExecDestroy(executable);
   api.cuGraphDestroy(graph);
 }

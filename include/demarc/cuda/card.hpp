@@ -29,6 +29,9 @@ struct CardOptions {
   bool refresh = false;   // measure again even when a file exists, and write it
   bool use_masks = true;  // false: never subscribe to the launch callback. Green contexts need
                           // that: the driver refuses to create one afterwards (seen on CUDA 13.0)
+  std::optional<StreamField> stream_field;  // found by calibrate_isolated(); used where the CUDA
+                                            // version is not known
+  std::vector<std::string> notes;           // sentences to keep with what is found
   std::string cache_folder;  // empty: $DEMARC_CACHE, $XDG_CACHE_HOME/demarc or ~/.cache/demarc
 };
 
@@ -70,7 +73,9 @@ class Card {
 
 using CardPointer = std::shared_ptr<Card>;
 
-// The driver, card `index` and its facts in one step.
+// The driver, card `index` and its facts in one step. With options.refresh and a driver of an
+// unknown CUDA version, the place of the stream mask is looked for first, in processes of its own:
+// then this process must not have used CUDA yet.
 [[nodiscard]] Result<CardPointer> open_card(std::uint32_t index, const CardOptions& options = {});
 
 // The file of a card's facts. A file that cannot be understood is an error that names it.

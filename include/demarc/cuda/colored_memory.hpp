@@ -3,7 +3,9 @@
 // constant, so that device code needs no table (colored.cuh).
 #pragma once
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "demarc/cuda/colored.cuh"
@@ -11,6 +13,7 @@
 #include "demarc/cuda/page_arena.hpp"
 #include "demarc/gpu/address_map.hpp"
 #include "demarc/gpu/slice_model.hpp"
+#include "demarc/partition/partition.hpp"
 
 namespace demarc::cuda {
 
@@ -38,10 +41,30 @@ struct ColorShare {
 [[nodiscard]] Result<ColorShare> share_of_colors(const gpu::Coloring& coloring,
                                                  std::uint64_t colors);
 
+// What a part of a pool asks for.
+struct ShareRequest {
+  std::uint64_t colors = 0;  // bit c: colour c
+  std::uint64_t byte_cap =
+      0;  // the most that may be in use at a time, rounding included; 0: no cap
+};
+// The colours and the cap of a partition, which must name colours.
+[[nodiscard]] Result<ShareRequest> share_request(const partition::Partition& partition);
+
 struct ColoredUsage {
-  std::uint64_t capacity_bytes = 0;  // of the share
-  std::uint64_t used_bytes = 0;      // asked for
-  std::uint64_t wasted_bytes = 0;    // lost to rounding
+  std::uint64_t capacity_bytes = 0;      // of the share: what its colours hold, or its cap
+  std::uint64_t used_bytes = 0;          // asked for
+  std::uint64_t wasted_bytes = 0;        // lost to rounding
+  std::uint64_t largest_free_bytes = 0;  // the most that one buffer may have now
+};
+
+// What timing says about the chunks of a buffer.
+struct ColorAudit {
+  std::vector<std::uint64_t> chunks_of_color;  // by colour of the pool's colouring
+  std::uint64_t outside = 0;                   // chunks whose colour is not of the buffer's share
+  std::uint64_t unclear = 0;                   // chunks whose samples contradict each other
+  [[nodiscard]] std::uint64_t chunks() const;
+  // No chunk outside, at most one in a hundred unclear.
+  [[nodiscard]] bool holds() const { return outside == 0 && unclear * 100 <= chunks(); }
 };
 
 class ColoredPool;
@@ -61,7 +84,12 @@ class ColoredBuffer {
   }
   // Address of a byte.
   [[nodiscard]] DevicePointer address(std::uint64_t byte) const;
-  // For device code. Masks must be mask_count().
+  // Bytes of the buffer from `byte` on that follow each other at consecutive addresses.
+  [[nodiscard]] std::uint64_t run_left(std::uint64_t byte) const {
+    return std::min(run_bytes() - (first_ + byte) % run_bytes(), bytes_ - byte);
+  }
+  // For device code. Masks must be mask_count(); a layout with more only carries the numbers, its
+  // address() is wrong.
   template <unsigned Masks>
   [[nodiscard]] colored_layout<Masks> layout() const;
   template <class T, unsigned Masks>
@@ -69,14 +97,24 @@ class ColoredBuffer {
     return {layout<Masks>(), bytes_ / sizeof(T)};
   }
 
-  // Copies that wait until they are done; [offset, offset + bytes) must lie in the buffer.
+  // Copies that wait until they are done; [offset, offset + bytes) must lie in the buffer. Runs
+  // that lie at equal distances go in one two-dimensional copy.
   [[nodiscard]] Result<void> upload(const void* source, std::uint64_t bytes,
                                     std::uint64_t offset = 0) const;
   [[nodiscard]] Result<void> download(void* target, std::uint64_t bytes,
                                       std::uint64_t offset = 0) const;
+  // Finds the colour of each chunk by timing, from outside and whatever the buffer holds. Nothing
+  // else may run on the card meanwhile. missing_capability when the pool was not measured.
+  [[nodiscard]] Result<ColorAudit> audit() const;
 
  private:
   friend class ColoredPool;
+  // Runs of equal length at equal distances.
+  struct Rows {
+    DevicePointer address;
+    std::uint64_t pitch, width, count, done;  // `done`: bytes copied before these
+  };
+  [[nodiscard]] Result<std::vector<Rows>> rows(std::uint64_t bytes, std::uint64_t offset) const;
   ColoredBuffer(std::shared_ptr<ColoredPool> pool, std::size_t share_index, ColorShare share,
                 DevicePointer base, std::uint64_t first, std::uint64_t bytes, std::uint32_t region);
   std::shared_ptr<ColoredPool> pool_;
@@ -92,25 +130,27 @@ class ColoredBuffer {
 class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
  public:
   // Takes `bytes` of device memory, finds the constants of its pages and sorts them. `masks` are
-  // those of the colouring (a sum of the card's linear masks); shares[i] is a set of colours, and
-  // no two shares overlap.
+  // those of the colouring (a sum of the card's linear masks); no two shares overlap.
   static Result<std::shared_ptr<ColoredPool>> create(GpuPointer gpu,
                                                      std::span<const std::uint64_t> masks,
                                                      std::uint64_t bytes,
-                                                     std::span<const std::uint64_t> shares);
+                                                     std::span<const ShareRequest> shares);
   // The same on an arena whose constants (of the colouring) are known; it is rearranged.
   static Result<std::shared_ptr<ColoredPool>> adopt(PageArena arena, gpu::Coloring coloring,
                                                     std::span<const std::uint32_t> constants,
-                                                    std::span<const std::uint64_t> shares);
+                                                    std::span<const ShareRequest> shares);
 
-  // missing_capability, with what is left, when the share has no run of that size.
+  // missing_capability, with what is left, when the share has no run of that size or its cap would
+  // be passed.
   [[nodiscard]] Result<ColoredBuffer> allocate(std::size_t share, std::uint64_t bytes);
   template <class T>
   [[nodiscard]] Result<ColoredBuffer> allocate(std::size_t share, std::uint64_t count) {
     return allocate(share, count * sizeof(T));
   }
 
+  // Of a share that exists.
   [[nodiscard]] ColoredUsage usage(std::size_t share) const;
+  [[nodiscard]] std::uint32_t shares() const { return static_cast<std::uint32_t>(shares_.size()); }
   [[nodiscard]] const gpu::Coloring& coloring() const { return coloring_; }
   [[nodiscard]] const PageArena& arena() const { return arena_; }
   // The page constant, as a colour, of each page of the arena after sorting: ascending.
@@ -128,8 +168,11 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
   };
   struct Share {
     ColorShare colors;
+    std::uint64_t byte_cap = 0;
+    std::uint64_t color_set = 0;           // as asked for
     std::vector<std::vector<Range>> free;  // [region], linear positions, ascending
     ColoredUsage usage;
+    [[nodiscard]] std::uint64_t largest_free() const;
   };
   ColoredPool(PageArena arena, gpu::Coloring coloring, std::vector<std::uint32_t> constants)
       : arena_(std::move(arena)),
@@ -142,6 +185,9 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
   std::vector<std::uint32_t> constants_;
   std::vector<Region> regions_;
   std::vector<Share> shares_;
+  // What measured the pages, kept for audits.
+  std::optional<MemoryTimer> timer_;
+  std::optional<gpu::SliceModel> model_;
 };
 
 template <unsigned Masks>
@@ -150,7 +196,7 @@ colored_layout<Masks> ColoredBuffer::layout() const {
   layout.base = base_;
   layout.first = first_;
   const auto masks = share_.coloring.masks();
-  for (unsigned i = 0; i < Masks; ++i) {
+  for (unsigned i = 0; i < Masks && i < masks.size(); ++i) {
     const auto mask = static_cast<unsigned>(masks[i]);
     layout.mask[i] = mask;
     layout.pivot[i] = static_cast<unsigned>(__builtin_ctz(mask));

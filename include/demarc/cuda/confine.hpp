@@ -38,6 +38,8 @@ struct ConfineOutcome {
   std::uint64_t unmasked[launch_paths] = {};
   std::uint64_t refused[launch_paths] = {};
   std::uint64_t masked_blocks[launch_paths] = {};
+  std::uint64_t graphs = 0;        // launches of CUDA graphs
+  std::uint64_t stale_graphs = 0;  // of those, under an earlier mask: graphs keep their first one
   std::uint32_t processes_hooked = 0;
   std::uint32_t processes_unhooked = 0;
   std::uint32_t processes_stopped = 0;
@@ -49,9 +51,13 @@ struct ConfineOutcome {
 // CUDA. check_failed when the proof fails.
 [[nodiscard]] Result<ConfineOutcome> run_confined(const ConfinePlan& plan);
 
+struct Moved {
+  partition::TpcSet tpcs;
+  std::uint64_t graphs_before = 0;  // launches of CUDA graphs so far: those graphs stay behind
+};
 // Gives a running program, started by run_confined(), other TPCs: launches from now on use
-// them, but graphs launched before keep their first mask and are counted as outside.
-[[nodiscard]] Result<partition::TpcSet> confine_again(std::int64_t pid, const TpcChoice& choice);
+// them, but graphs launched before keep their first mask; their launches are counted as stale.
+[[nodiscard]] Result<Moved> confine_again(std::int64_t pid, const TpcChoice& choice);
 
 // The outcome as sentences and as JSON (schema demarc.exec/1).
 [[nodiscard]] std::string audit_to_text(const ConfineOutcome& outcome);

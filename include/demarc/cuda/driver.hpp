@@ -21,6 +21,9 @@ class Driver {
   // A table filled by the caller; `origin` stands for the library's path in messages.
   static Result<std::shared_ptr<const Driver>> from_table(const DriverApi& api, std::string origin);
 
+  // 13000 for CUDA 13.0, without starting the driver: a child process may still use it.
+  static Result<int> peek_version();
+
   [[nodiscard]] const DriverApi& api() const { return api_; }
   [[nodiscard]] int cuda_version() const { return cuda_version_; }  // 13000 is CUDA 13.0
   // "580.159.04", or "cuda-13.0" where the kernel driver does not tell.

@@ -10,19 +10,23 @@
 // to create green contexts (error 801), and a second hook in the process (error 210).
 //
 // Graphs: their descriptors are built, masked and uploaded at the first launch of the executable
-// graph; later launches show them again (id 3) but edits come too late (seen). So a graph keeps the
-// mask of its first launch; launches of a graph whose kept mask is not the wanted one are counted
-// as unmasked. Launches by kernels (dynamic parallelism) pass no callback and ignore masks (seen).
+// graph; later launches show them again (id 3) but edits come too late, and neither an update nor
+// an upload of the executable graph builds them anew (all seen). So a graph keeps the mask of its
+// first launch; launches of a graph whose kept mask is not the wanted one are counted as stale.
+// Launches by kernels (dynamic parallelism) pass no callback and ignore masks (seen).
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 
 #include "demarc/cuda/descriptor.hpp"
 #include "demarc/cuda/driver.hpp"
 #include "demarc/cuda/shared_mask.hpp"
+#include "demarc/cuda/stream_table.hpp"
 
 namespace demarc::cuda {
 
@@ -31,15 +35,17 @@ enum class LaunchPath : std::uint32_t { default_stream, stream, graph, unknown }
 inline constexpr std::size_t launch_paths = 4;
 [[nodiscard]] const char* to_string(LaunchPath path);
 
-// What the callback saw: launches, and each node of a graph at each launch of it. Plain data, may
-// live in shared memory. By path, graphs included, only while count_paths() is on; else all is
-// `unknown` and graphs count once, when they are built.
+// What the callback saw. Plain data, may live in shared memory. Launches are counted by path while
+// count_paths() is on, else as `unknown`; nodes of graphs at each launch while it is on, else once,
+// when they are built.
 struct LaunchCounters {
   std::array<std::atomic<std::uint64_t>, launch_paths> unmasked{};  // passed with no mask wanted
   std::array<std::atomic<std::uint64_t>, launch_paths> masked{};    // left with a mask of any level
   std::array<std::atomic<std::uint64_t>, launch_paths> refused{};   // unknown version: not confined
   std::array<std::atomic<std::uint64_t>, launch_paths> masked_blocks{};
   std::atomic<std::uint64_t> unsafe_clusters{0};  // clusters that the mask could not have hosted
+  std::atomic<std::uint64_t> graphs{0};           // launches of graphs
+  std::atomic<std::uint64_t> stale_graphs{0};     // of those, under another mask than is wanted now
 
   [[nodiscard]] std::uint64_t seen() const;
 };
@@ -65,6 +71,31 @@ class LaunchHook {
   [[nodiscard]] const DescriptorLayout* layout() const { return layout_.load(); }
   void set_layout(const DescriptorLayout* layout) { layout_.store(layout); }
 
+  // How a launch shows its stream: by an 8-byte element of the callback's parameters that is the
+  // stream's handle, or by the descriptor, which lies in the driver's stream object, so and so many
+  // bytes from its start (seen: 1728, for kernels of all kinds, fills and copies).
+  struct StreamPlace {
+    enum class Kind : std::uint32_t { unknown, element, in_object };
+    Kind kind = Kind::unknown;
+    std::uint32_t value = 0;  // number of the element, or bytes
+    friend bool operator==(const StreamPlace&, const StreamPlace&) = default;
+  };
+  // Looks for `stream` in this thread's next launch, which goes into it.
+  void begin_learning_streams(CuStream stream);
+  [[nodiscard]] StreamPlace end_learning_streams();
+  void use_stream_place(StreamPlace place) { stream_place_.store(place); }
+  [[nodiscard]] bool knows_streams() const {
+    return stream_place_.load().kind != StreamPlace::Kind::unknown;
+  }
+
+  // Applies to launches into the stream, and to graphs first launched into it. Needs
+  // knows_streams(). Forgotten when the stream is destroyed, whoever does that.
+  Result<void> set_stream_mask(CuStream stream, const HardwareMask& mask);
+  void clear_stream_mask(CuStream stream);
+  [[nodiscard]] std::optional<HardwareMask> stream_mask(CuStream stream) const;
+  // Called when a stream is about to be destroyed.
+  void set_stream_gone_handler(void (*handler)(CuStream stream)) { stream_gone_.store(handler); }
+
   // Applies to launches whose stream brings no mask of its own.
   void set_process_mask(const std::optional<HardwareMask>& mask);
   [[nodiscard]] std::optional<HardwareMask> process_mask() const;
@@ -85,7 +116,7 @@ class LaunchHook {
 
   [[nodiscard]] const LaunchCounters& counters() const { return *counters_.load(); }
   // Also tells launches of the default stream, of other streams and of graphs apart, at the cost of
-  // two more callbacks a launch.
+  // two more callbacks a launch and one more a graph's node (about 120 ns a node, seen).
   Result<void> count_paths();
   // Clusters of more blocks than this are reported to the refusal handler before they hang under
   // the process mask; 0: not looked at. Only where the descriptor's cluster field is known
@@ -103,15 +134,29 @@ class LaunchHook {
   LaunchHook() = default;
   static LaunchHook& instance();
   static void callback(void* user, int domain, int id, const void* params);
-  void on_launch(void* descriptor);
+  void on_function(int id, const void* params);
+  void on_launch(void* descriptor, const void* stream);
   void on_graph_node(const void* descriptor);
-  void put_mask(const DescriptorLayout& layout, void* descriptor, LaunchCounters& counters);
+  void put_mask(const DescriptorLayout& layout, void* descriptor, const void* stream,
+                LaunchCounters& counters);
+  void check_clusters(const DescriptorLayout& layout, const void* descriptor,
+                      LaunchCounters& counters);
+  bool find_mask(const void* stream, HardwareMask& mask, bool& of_process) const;
+  [[nodiscard]] const void* key_of(CuStream stream) const;
+  [[nodiscard]] const void* stream_of(const void* params, const char* descriptor) const;
+  void forget_stream(CuStream stream);
+  void on_graph_launch(const void* graph, CuStream stream);
+  Result<void> watch_functions(std::span<const int> ids);
   const DescriptorLayout* layout_for(const void* descriptor);
   void report(const char* message);
   Result<void> subscribe(GetExportTable get_table, const std::string& version);
 
   SharedMask own_mask_;
   LaunchCounters own_counters_;
+  StreamTable streams_;
+  StreamTable graphs_;  // executable graphs and the mask they were built with
+  std::atomic<StreamPlace> stream_place_{};
+  std::atomic<void (*)(CuStream)> stream_gone_{nullptr};
   std::atomic<SharedMask*> mask_{&own_mask_};
   std::atomic<LaunchCounters*> counters_{&own_counters_};
   std::atomic<const DescriptorLayout*> layout_{nullptr};
@@ -119,6 +164,7 @@ class LaunchHook {
   std::atomic<std::uint32_t> own_largest_cluster_{0};
   std::atomic<std::atomic<std::uint32_t>*> largest_cluster_{&own_largest_cluster_};
   std::atomic<bool> learning_{false};
+  std::atomic<bool> counts_nodes_{false};
   gpu::ComputeCapability expected_;
   EnableFunction enable_ = nullptr;
   std::uint32_t handle_ = 0;

@@ -24,7 +24,7 @@ class MemoryTimer {
   static Result<MemoryTimer> create(GpuPointer gpu);
 
   // Cycles of an L2 hit at base + offsets[i] (row; multiples of 128, below 512 GiB) from each SM
-  // (column). The memory must hold zeros. At most `together` SMs measure at the same time: eight do
+  // (column), whatever the memory holds. At most `together` SMs measure at the same time: eight do
   // not disturb each other, a hundred do.
   [[nodiscard]] Result<gpu::LatencyMatrix> hit_latencies(DevicePointer base,
                                                          std::span<const std::uint64_t> offsets,

@@ -1,5 +1,6 @@
-// The TPC mask in the driver's private stream object: every launch of the stream carries it, also
-// launches made by libraries.
+// Masks of streams: every launch of the stream carries it, also launches made by libraries. First
+// through a field of the driver's private stream object, which also shows the hardware bit of each
+// TPC; then, because that costs less at each launch, through the launch hook.
 //
 // HAZARDS. Undocumented; the field lies at a different offset in each driver. A wrong offset would
 // corrupt the driver's state, so an offset is only used when the table below names the driver's
@@ -27,7 +28,11 @@ struct StreamField {
 // What is known for this CUDA version on this kind of machine; nothing for an unknown one.
 [[nodiscard]] std::optional<StreamField> known_stream_field(int cuda_version);
 
-// Bits of a stream mask are in logical TPC order, unlike those of a descriptor.
+// Two ways to keep a stream's mask. At first it is written into the driver's stream object, in
+// logical TPC order, and the driver translates it at every launch (130 to 160 ns each, seen). Once
+// use_hook() has been called, the launch hook keeps it, in hardware order, and writes it into each
+// descriptor itself. A graph takes the mask of the stream it was captured from in the first case,
+// of the stream it is first launched into in the second.
 class StreamMasks {
  public:
   // `idle` is a kernel without arguments or side effects, used to see what a mask becomes.
@@ -36,8 +41,14 @@ class StreamMasks {
   static Result<StreamMasks> open(GpuPointer gpu, LaunchHook& hook, const Function& idle,
                                   std::optional<StreamField> remembered = std::nullopt);
 
+  // From now on masks are kept by the hook; those set before stay in the driver's objects. Does
+  // nothing when the callback does not name streams or the topology has no hardware bits.
+  void use_hook(LaunchHook& hook, const gpu::Topology& topology);
+  [[nodiscard]] bool uses_hook() const { return hook_ != nullptr; }
+
   // Launches already made keep their mask; later ones of the stream get this one. The default
-  // stream has no object of its own and is refused. Thread-safe against launches of other streams.
+  // stream has no object of its own and is refused. The mask goes with the stream, also when
+  // somebody else destroys it. Thread-safe against launches of other streams.
   [[nodiscard]] Result<void> set(CuStream stream, const partition::TpcSet& enabled) const;
   // As if no mask had ever been set.
   [[nodiscard]] Result<void> clear(CuStream stream) const;
@@ -50,6 +61,8 @@ class StreamMasks {
   StreamMasks(StreamField field, std::uint32_t tpcs) : field_(field), tpcs_(tpcs) {}
   StreamField field_;
   std::uint32_t tpcs_;
+  LaunchHook* hook_ = nullptr;
+  gpu::Topology topology_;
 };
 
 // The descriptor mask that a stream mask with only logical TPC `tpc` disabled turns into; an error
@@ -71,5 +84,9 @@ class StreamMasks {
                                             const Function& idle, std::uint32_t limit,
                                             std::span<const std::uint32_t> skip,
                                             const std::function<void(std::uint32_t)>& trying);
+
+// The same for card `index` in processes of its own, one more for each that dies of a wrong write.
+// Call before this process has used CUDA.
+[[nodiscard]] Result<StreamField> calibrate_isolated(std::uint32_t index);
 
 }  // namespace demarc::cuda

@@ -1,42 +1,31 @@
 // libdemarc.so: the C interface.
-#include <map>
-#include <string>
-
+#include "c_api_guard.hpp"
 #include "demarc/base/version.hpp"
-#include "demarc/cuda/masks.hpp"
 #include "demarc/demarc.h"
 #include "demarc/partition/partition.hpp"
 
-struct demarc_card {
-  demarc::cuda::CardPointer card;
-  std::optional<demarc::cuda::ProcessMask> process;
-};
+namespace demarc::c_api {
+
+std::string& last_error() {
+  thread_local std::string error;
+  return error;
+}
+
+int report(const Result<void>& result) {
+  last_error() = result ? "" : result.error().message;
+  return result ? 0 : static_cast<int>(result.error().kind);
+}
+
+}  // namespace demarc::c_api
 
 namespace {
 
 using demarc::Result;
+using demarc::c_api::guarded;
 using demarc::partition::TpcSet;
-
-thread_local std::string last_error;
-
-int report_result(const Result<void>& result) {
-  last_error = result ? "" : result.error().message;
-  return result ? 0 : static_cast<int>(result.error().kind);
-}
 
 TpcSet set_of(const demarc_tpcs& tpcs) {
   return TpcSet::from_words(tpcs.enabled[0], tpcs.enabled[1]);
-}
-
-// Nothing thrown may cross into C.
-template <class Work>
-int guarded(Work&& work) {
-  try {
-    return report_result(work());
-  } catch (const std::exception& error) {
-    last_error = error.what();
-    return 2;
-  }
 }
 
 Result<demarc::gpu::Tpc> tpc_of(const demarc_card* card, std::uint32_t tpc) {
@@ -72,14 +61,12 @@ Result<void> count_outside(demarc_card* card, void* stream, const demarc_tpcs* t
 
 }  // namespace
 
-#define DEMARC_EXPORT extern "C" __attribute__((visibility("default")))
-
 DEMARC_EXPORT const char* demarc_version(void) {
   return demarc::version();
 }
 
 DEMARC_EXPORT const char* demarc_error(void) {
-  return last_error.c_str();
+  return demarc::c_api::last_error().c_str();
 }
 
 DEMARC_EXPORT int demarc_open(uint32_t device, demarc_card** card) {
@@ -87,6 +74,17 @@ DEMARC_EXPORT int demarc_open(uint32_t device, demarc_card** card) {
   return guarded([&]() -> Result<void> {
     DEMARC_TRY(auto opened, demarc::cuda::open_card(device));
     DEMARC_CHECK(opened->hook());
+    *card = new demarc_card{std::move(opened), std::nullopt};
+    return {};
+  });
+}
+
+DEMARC_EXPORT int demarc_open_observer(uint32_t device, demarc_card** card) {
+  *card = nullptr;
+  return guarded([&]() -> Result<void> {
+    demarc::cuda::CardOptions options;
+    options.use_masks = false;
+    DEMARC_TRY(auto opened, demarc::cuda::open_card(device, options));
     *card = new demarc_card{std::move(opened), std::nullopt};
     return {};
   });

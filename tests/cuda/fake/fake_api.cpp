@@ -97,6 +97,13 @@ const void* callback_table() {
   return table;
 }
 
+// "version=14020,offset=604"
+void configure_from_environment(FakeConfig& config) {
+  const char* text = std::getenv("DEMARC_FAKE_GPU");
+  if (text == nullptr) return;
+  std::sscanf(text, "version=%d,offset=%u", &config.cuda_version, &config.stream_offset);
+}
+
 CuResult submit(FakeLaunch launch, CuStream handle, int function_id) {
   FakeGpu& gpu = FakeGpu::get();
   if (gpu.fail_next) {
@@ -130,7 +137,10 @@ FAKE void fake_configure(const FakeConfig* config) {
   const auto lock = locked();
   FakeGpu& gpu = FakeGpu::get();
   gpu.config = *config;
+  for (FakeStream* stream : gpu.destroyed) delete stream;
+  gpu.destroyed.clear();
   gpu.launches = 0;
+  gpu.copies = 0;
   gpu.hanging = 0;
   gpu.fail_next = false;
   gpu.default_stream.hangs = false;
@@ -142,6 +152,9 @@ FAKE std::uint64_t fake_launch_count() {
 FAKE std::uint64_t fake_hanging_launches() {
   return FakeGpu::get().hanging;
 }
+FAKE std::uint64_t fake_copy_count() {
+  return FakeGpu::get().copies;
+}
 FAKE void fake_fail_next_launch() {
   FakeGpu::get().fail_next = true;
 }
@@ -150,6 +163,7 @@ FAKE CuResult cuInit(unsigned) {
   FakeGpu& gpu = FakeGpu::get();
   if (gpu.initialised) return cu_success;
   gpu.initialised = true;
+  configure_from_environment(gpu.config);
   clear_stream_field(gpu.default_stream);
   // Tools are injected as the real driver does it.
   if (const char* path = std::getenv("CUDA_INJECTION64_PATH")) {
@@ -161,6 +175,7 @@ FAKE CuResult cuInit(unsigned) {
   return cu_success;
 }
 FAKE CuResult cuDriverGetVersion(int* version) {
+  if (!FakeGpu::get().initialised) configure_from_environment(FakeGpu::get().config);
   *version = FakeGpu::get().config.cuda_version;
   return cu_success;
 }
@@ -349,8 +364,19 @@ FAKE CuResult cuMemcpyDtoDAsync_v2(DevicePointer target, DevicePointer source, s
                                    CuStream) {
   return cuMemcpyDtoD_v2(target, source, bytes);
 }
-FAKE CuResult cuMemcpy2DAsync_v2(const CuCopy2d*, CuStream) {
-  return 801;
+FAKE CuResult cuMemcpy2DAsync_v2(const CuCopy2d* copy, CuStream) {
+  const char* from = copy->source_type == cu_memory_host
+                         ? static_cast<const char*>(copy->source_host)
+                         : reinterpret_cast<const char*>(copy->source_device);  // NOLINT
+  char* to = copy->target_type == cu_memory_host
+                 ? static_cast<char*>(copy->target_host)
+                 : reinterpret_cast<char*>(copy->target_device);  // NOLINT
+  if (copy->width_bytes > copy->source_pitch || copy->width_bytes > copy->target_pitch) return 1;
+  for (std::size_t row = 0; row < copy->height; ++row) {
+    std::memcpy(to + row * copy->target_pitch, from + row * copy->source_pitch, copy->width_bytes);
+  }
+  ++FakeGpu::get().copies;
+  return cu_success;
 }
 FAKE CuResult cuMemsetD8_v2(DevicePointer target, unsigned char value, std::size_t count) {
   std::memset(reinterpret_cast<void*>(target), value, count);
@@ -366,16 +392,30 @@ FAKE CuResult cuMemsetD32Async(DevicePointer target, unsigned value, std::size_t
 }
 FAKE CuResult cuStreamCreateWithPriority(CuStream* stream, unsigned, int) {
   const auto lock = locked();
-  auto* made = new FakeStream;
-  clear_stream_field(*made);
-  FakeGpu::get().streams.insert(made);
+  FakeGpu& gpu = FakeGpu::get();
+  FakeStream* made = nullptr;
+  if (gpu.destroyed.empty()) {
+    made = new FakeStream;
+    clear_stream_field(*made);
+  } else {
+    made = gpu.destroyed.back();
+    gpu.destroyed.pop_back();
+  }
+  gpu.streams.insert(made);
   *stream = reinterpret_cast<CuStream>(made);
   return cu_success;
 }
 FAKE CuResult cuStreamDestroy_v2(CuStream stream) {
   const auto lock = locked();
-  FakeGpu::get().streams.erase(stream_of(stream));
-  delete stream_of(stream);
+  FakeGpu& gpu = FakeGpu::get();
+  function_callback(gpu, 326, &stream, false);
+  FakeStream* gone = stream_of(stream);
+  gpu.streams.erase(gone);
+  gone->hangs = false;
+  gone->captured.clear();
+  gone->green = nullptr;
+  gpu.destroyed.push_back(gone);
+  function_callback(gpu, 326, &stream, true);
   return cu_success;
 }
 FAKE CuResult cuStreamQuery(CuStream stream) {
@@ -413,6 +453,7 @@ FAKE CuResult cuLaunchKernel(CuFunction function, unsigned grid_x, unsigned grid
                              unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                              CuStream stream, void** arguments, void**) {
   const auto lock = locked();
+  if (block_x * block_y * block_z > 1024) return error_invalid;
   FakeLaunch launch;
   launch.function = reinterpret_cast<FakeFunction*>(function);
   const unsigned grid[3] = {grid_x, grid_y, grid_z};

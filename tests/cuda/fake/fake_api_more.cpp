@@ -49,11 +49,15 @@ FAKE CuResult cuMemCreate(AllocationHandle* handle, std::size_t bytes,
 FAKE CuResult cuMemRelease(AllocationHandle) {
   return cu_success;
 }
-FAKE CuResult cuMemMap(DevicePointer, std::size_t, std::size_t, AllocationHandle,
+FAKE CuResult cuMemMap(DevicePointer address, std::size_t, std::size_t, AllocationHandle handle,
                        unsigned long long) {
+  const auto lock = lock_fake();
+  FakeGpu::get().mapped[address] = handle;
   return cu_success;
 }
 FAKE CuResult cuMemUnmap(DevicePointer address, std::size_t bytes) {
+  const auto lock = lock_fake();
+  FakeGpu::get().mapped.erase(address);
   ::mprotect(reinterpret_cast<void*>(address), bytes, PROT_NONE);  // NOLINT
   return cu_success;
 }
@@ -90,6 +94,8 @@ FAKE CuResult cuGraphLaunch(CuGraphExec executable, CuStream stream) {
   return launch_graph(stream_of(stream), *reinterpret_cast<FakeGraphExec*>(executable));
 }
 FAKE CuResult cuGraphExecDestroy(CuGraphExec executable) {
+  const auto lock = lock_fake();
+  function_callback(FakeGpu::get(), 516, &executable, false);
   delete reinterpret_cast<FakeGraphExec*>(executable);
   return cu_success;
 }

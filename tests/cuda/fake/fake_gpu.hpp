@@ -1,7 +1,8 @@
 // A stand-in for libcuda: a shared library with the driver's symbols that behaves like a small GPU,
 // down to the undocumented parts that masks use. Built as its own library; a test opens it with
 // Driver::load() and sets it up through fake_configure(), a program run by a test through the
-// environment variable DEMARC_FAKE_GPU.
+// environment variable DEMARC_FAKE_GPU: "version=14020,offset=604" (CUDA version and place of the
+// stream's mask).
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,13 @@
 namespace demarc::fake {
 
 inline constexpr std::uint32_t most_tpcs = 128;
+
+// How the launch callback shows the stream of a launch.
+enum class Shows : std::uint32_t {
+  by_place,  // the descriptor lies in the stream's object, as seen of the real driver
+  by_name,   // an element of the parameters is the stream
+  nothing,
+};
 
 // Plain data: crosses a library boundary.
 struct FakeConfig {
@@ -25,10 +33,16 @@ struct FakeConfig {
   bool callback = true;            // the export table exists
   bool descriptors_pass = true;    // launches reach the callback
   std::uint8_t descriptor_version = 0x40;
-  bool virtual_sms = false;    // %smid counts the SMs of a launch, as under MPS
-  bool obey_masks = true;      // false: the hardware ignores masks (a lie to be found out)
-  double latency_noise = 0.1;  // cycles, standard deviation
+  bool virtual_sms = false;  // %smid counts the SMs of a launch, as under MPS
+  Shows streams = Shows::by_place;
+  bool obey_masks = true;       // false: the hardware ignores masks (a lie to be found out)
+  double latency_noise = 0.1;   // cycles, standard deviation
+  std::uint64_t page_seed = 1;  // of what physical pages add to the hash of their chunks
 };
+
+// Masks over the offset in a page whose parities, with a constant of the page, select the module of
+// a 256-byte chunk; each module has five slices.
+inline constexpr std::uint64_t planted_masks[] = {0x1a8800, 0x139000, 0x18a000, 0xc4000};
 
 // 12 TPCs: GPCs of 4, 4 and 3 TPCs and a single one; bits 9 apart, dealt out round robin.
 FakeConfig small_gpu();
@@ -39,5 +53,6 @@ extern "C" {
 void fake_configure(const demarc::fake::FakeConfig* config);  // also forgets all state
 std::uint64_t fake_launch_count();
 std::uint64_t fake_hanging_launches();
-void fake_fail_next_launch();  // the next launch returns an error
+std::uint64_t fake_copy_count();  // two-dimensional ones
+void fake_fail_next_launch();     // the next launch returns an error
 }

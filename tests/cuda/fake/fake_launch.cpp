@@ -19,6 +19,8 @@ std::uint32_t word_at(const Descriptor& descriptor, std::size_t offset) {
   return word;
 }
 
+constexpr std::size_t descriptor_place = 2560;  // in a stream's object
+
 struct Layout {
   std::size_t version, words, count, enable;
 };
@@ -136,7 +138,88 @@ double planted_latency(FakeGpu& gpu, std::uint32_t sm, std::uint64_t line) {
   return 270 + own + (near ? 0 : 30) + noise(gpu.random);
 }
 
-// The probe kernels. Arguments as in src/cuda/kernels/probes.cu.
+std::uint64_t scrambled(std::uint64_t value) {
+  value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+  value = (value ^ (value >> 27U)) * 0x94d049bb133111ebULL;
+  return value ^ (value >> 31U);
+}
+
+struct PlantedChunk {
+  std::uint64_t module, slice;
+};
+
+PlantedChunk planted_chunk(FakeGpu& gpu, std::uint64_t address) {
+  constexpr std::uint64_t page_bytes = 2 << 20;
+  const std::uint64_t offset = address % page_bytes;
+  const auto page = gpu.mapped.find(address - offset);
+  const std::uint64_t physical = page == gpu.mapped.end() ? 0 : page->second;
+  std::uint64_t module = scrambled(physical * 7919 + gpu.config.page_seed) % 16;
+  for (std::size_t i = 0; i < 4; ++i) {
+    module ^= static_cast<std::uint64_t>(__builtin_parityll(offset & planted_masks[i])) << i;
+  }
+  return {module, module * 5 + scrambled(physical * 8192 + offset / 256) % 5};
+}
+
+// Cycles of one load of a mapped address: what its slice is to the SM.
+double slice_latency(FakeGpu& gpu, std::uint32_t sm, std::uint64_t address) {
+  const std::uint64_t slice = planted_chunk(gpu, address).slice;
+  std::normal_distribution<double> noise(0, gpu.config.latency_noise);
+  return 250 + static_cast<double>(scrambled(slice * 1024 + sm) % 64) + noise(gpu.random);
+}
+
+struct PlantedStream {
+  std::uint64_t base = 0;
+  const std::uint32_t* chunks = nullptr;
+  std::uint32_t count = 0, shift = 0, rounds = 0, writes = 0;
+};
+
+PlantedStream planted_stream(const std::uint64_t* words) {
+  PlantedStream stream;
+  stream.base = words[0];
+  stream.chunks = reinterpret_cast<const std::uint32_t*>(words[1]);  // NOLINT
+  stream.count = static_cast<std::uint32_t>(words[2]);
+  stream.shift = static_cast<std::uint32_t>(words[2] >> 32U);
+  stream.rounds = static_cast<std::uint32_t>(words[3]);
+  stream.writes = static_cast<std::uint32_t>(words[3] >> 32U);
+  return stream;
+}
+
+// A victim takes 100 ns a chunk, and longer where the other stream uses the chunk's module.
+void run_streams(FakeGpu& gpu, const std::vector<std::uint64_t>& a) {
+  const PlantedStream victim = planted_stream(a.data());
+  const PlantedStream other = planted_stream(a.data() + 5);
+  const auto* roles = reinterpret_cast<const unsigned char*>(a[10]);
+  auto* taken = reinterpret_cast<std::uint64_t*>(a[14]);
+  bool used[16] = {};
+  const auto module_of = [&gpu](const PlantedStream& stream, std::uint32_t i) {
+    return planted_chunk(gpu, stream.base + (std::uint64_t{stream.chunks[i]} << stream.shift))
+        .module;
+  };
+  for (std::uint32_t i = 0; i < other.count; ++i) used[module_of(other, i)] = true;
+  double nanoseconds = 0;
+  for (std::uint32_t i = 0; i < victim.count; ++i) {
+    nanoseconds += used[module_of(victim, i)] ? (other.writes != 0 ? 340 : 180) : 100;
+  }
+  for (std::uint32_t sm = 0; sm < gpu.sms(); ++sm) {
+    if (roles[sm] == 1) taken[sm] = static_cast<std::uint64_t>(nanoseconds * victim.rounds);
+  }
+}
+
+void run_hit_latency(FakeGpu& gpu, const std::vector<std::uint64_t>& a) {
+  const auto* offsets = reinterpret_cast<const std::uint32_t*>(a[1]);
+  const auto* slot_of_sm = reinterpret_cast<const std::int32_t*>(a[3]);
+  auto* out = reinterpret_cast<std::uint16_t*>(a[6]);
+  const auto count = static_cast<std::size_t>(a[2]);
+  for (std::uint32_t sm = 0; sm < gpu.sms(); ++sm) {
+    if (slot_of_sm[sm] < 0) continue;
+    for (std::size_t i = 0; i < count; ++i) {
+      out[static_cast<std::size_t>(slot_of_sm[sm]) * count + i] = static_cast<std::uint16_t>(
+          8 * slice_latency(gpu, sm, a[0] + std::uint64_t{offsets[i]} * 128) + 0.5);
+    }
+  }
+}
+
+// The probe kernels. Arguments as in src/cuda/kernels/probes.cu and timed_memory.cu.
 void run(FakeGpu& gpu, const FakeLaunch& launch, const std::vector<std::uint32_t>& where) {
   const auto& a = launch.arguments;
   const std::string& name = launch.function->name;
@@ -157,6 +240,10 @@ void run(FakeGpu& gpu, const FakeLaunch& launch, const std::vector<std::uint32_t
       at<std::uint32_t>(a[7])[line] =
           static_cast<std::uint32_t>(8 * planted_latency(gpu, target, line) + 0.5);
     }
+  } else if (name == "demarc_hit_latency") {
+    run_hit_latency(gpu, a);
+  } else if (name == "demarc_streams") {
+    run_streams(gpu, a);
   } else if (name == "demarc_affine") {
     std::vector<std::uint32_t> staying;
     for (const std::uint32_t sm : where) {
@@ -178,18 +265,12 @@ Params descriptor_params(FakeStream* stream, const FakeLaunch& launch, void* des
   Params params;
   params.words[0] = bytes;
   params.words[1] = 1;
-  params.words[2] = reinterpret_cast<std::uint64_t>(stream);
+  if (FakeGpu::get().config.streams == Shows::by_name) {
+    params.words[2] = reinterpret_cast<std::uint64_t>(stream);
+  }
   params.words[3] = reinterpret_cast<std::uint64_t>(launch.function);
   params.words[4] = reinterpret_cast<std::uint64_t>(descriptor);
   return params;
-}
-
-void function_callback(FakeGpu& gpu, int id, const void* arguments, bool leaving) {
-  Params params;
-  params.words[0] = 104;
-  params.words[7] = reinterpret_cast<std::uint64_t>(arguments);
-  params.words[10] = static_cast<std::uint64_t>(id) | (leaving ? std::uint64_t{1} << 32 : 0);
-  gpu.call_back(6, id, params.words);
 }
 
 CuResult finish(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch,
@@ -206,6 +287,14 @@ CuResult finish(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch,
 }
 
 }  // namespace
+
+void function_callback(FakeGpu& gpu, int id, const void* arguments, bool leaving) {
+  Params params;
+  params.words[0] = 104;
+  params.words[7] = reinterpret_cast<std::uint64_t>(arguments);
+  params.words[10] = static_cast<std::uint64_t>(id) | (leaving ? std::uint64_t{1} << 32 : 0);
+  gpu.call_back(6, id, params.words);
+}
 
 CuResult launch_now(FakeStream* stream, CuStream handle, const FakeLaunch& launch,
                     int function_id) {
@@ -225,8 +314,13 @@ CuResult launch_now(FakeStream* stream, CuStream handle, const FakeLaunch& launc
   if (function_id == 652) shown = &config_pointer;
   function_callback(gpu, function_id, shown, false);
   Descriptor descriptor = build(gpu.config, launch);
-  const Params params = descriptor_params(stream, launch, descriptor.data(), 88);
+  void* shown_at = gpu.config.streams == Shows::by_place
+                       ? static_cast<void*>(stream->object + descriptor_place)
+                       : descriptor.data();
+  std::memcpy(shown_at, descriptor.data(), descriptor.size());
+  const Params params = descriptor_params(stream, launch, shown_at, 88);
   if (gpu.config.descriptors_pass) gpu.call_back(0xb, 1, params.words);
+  std::memcpy(descriptor.data(), shown_at, descriptor.size());
   gpu.call_back(0xb, 2, params.words);
   function_callback(gpu, function_id, shown, true);
   return finish(gpu, stream, launch, descriptor);
@@ -234,7 +328,8 @@ CuResult launch_now(FakeStream* stream, CuStream handle, const FakeLaunch& launc
 
 CuResult launch_graph(FakeStream* stream, FakeGraphExec& graph) {
   FakeGpu& gpu = FakeGpu::get();
-  const std::uint64_t arguments[2] = {1, 1};
+  const std::uint64_t arguments[2] = {reinterpret_cast<std::uint64_t>(&graph),
+                                      reinterpret_cast<std::uint64_t>(stream)};
   function_callback(gpu, 514, arguments, false);
   if (graph.descriptors.empty()) {
     for (const FakeLaunch& node : graph.nodes) {
@@ -290,14 +385,19 @@ std::vector<std::uint64_t> copy_arguments(const FakeFunction& function, void** a
       {"demarc_where", {8, 8, 8}},
       {"demarc_latency", {8, 8, 4, 4, 4, 4, 8, 8}},
       {"demarc_self_lines", {8, 8, 4}},
-      {"demarc_affine", {8, 8, 4, 8, 8}}};
+      {"demarc_affine", {8, 8, 4, 8, 8}},
+      {"demarc_hit_latency", {8, 8, 4, 8, 4, 4, 8, 4}},
+      {"demarc_streams", {40, 40, 8, 8, 8, 8, 8, 8}}};
   std::vector<std::uint64_t> copied;
   const auto found = sizes.find(function.name);
   if (found == sizes.end()) return copied;
   for (std::size_t i = 0; i < found->second.size(); ++i) {
-    std::uint64_t value = 0;
-    std::memcpy(&value, arguments[i], found->second[i]);
-    copied.push_back(value);
+    for (std::size_t at = 0; at < found->second[i]; at += sizeof(std::uint64_t)) {
+      std::uint64_t value = 0;
+      std::memcpy(&value, static_cast<const char*>(arguments[i]) + at,
+                  std::min(found->second[i] - at, sizeof value));
+      copied.push_back(value);
+    }
   }
   return copied;
 }

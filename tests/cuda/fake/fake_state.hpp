@@ -77,14 +77,16 @@ struct FakeGpu {
   CuContext current = nullptr;
   FakeStream default_stream;
   std::set<FakeStream*> streams;
+  std::vector<FakeStream*> destroyed;  // given out again with what was written into them
   Callback callback = nullptr;
   void* callback_user = nullptr;
   std::set<std::pair<int, int>> enabled;
   std::uint64_t launches = 0;
+  std::uint64_t copies = 0;  // two-dimensional ones
   std::uint64_t hanging = 0;
   bool fail_next = false;
   std::mt19937_64 random{1};
-  std::map<DevicePointer, std::size_t> allocations;
+  std::map<DevicePointer, std::uint64_t> mapped;  // page -> physical page
 
   static FakeGpu& get();
   [[nodiscard]] std::uint32_t sms() const { return config.tpcs * config.sms_per_tpc; }
@@ -92,6 +94,8 @@ struct FakeGpu {
 };
 
 FakeStream* stream_of(CuStream stream);
+// Tells of entry to or exit from one of the driver's functions.
+void function_callback(FakeGpu& gpu, int id, const void* arguments, bool leaving);
 // Builds the descriptor of a launch, shows it to the callback, runs the kernel on the SMs the
 // descriptor leaves. Returns a CUresult.
 CuResult launch_now(FakeStream* stream, CuStream handle, const FakeLaunch& launch, int function_id);

@@ -1,0 +1,46 @@
+// Proof from inside the GPU that colours of memory keep traffic apart now: each chunk's colour is
+// found by timing, and a victim is timed next to neighbours.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "demarc/cuda/colored_memory.hpp"
+
+namespace demarc::cuda {
+
+struct VerifyColorsPlan {
+  std::uint32_t device = 0;
+  std::vector<std::uint64_t> masks;         // of the colouring
+  std::uint64_t colors = 1;                 // bit c: colour c is the victim's
+  std::uint64_t pool_bytes = 1ULL << 31U;   // taken from the card for the time of the proof
+  double most_slowdown = 1.15;              // that a neighbour in other colours may cause
+};
+
+// Time of the victim next to a neighbour over its time alone.
+struct NeighbourEffect {
+  std::string neighbour;  // "reads, other colours"
+  double slowdown = 0;
+  bool counts = false;  // false: shown for comparison, a neighbour in the victim's own colours
+};
+
+struct VerifyColorsReport {
+  std::string card;
+  std::uint64_t chunk_bytes = 0;
+  std::uint64_t expected = 0;  // colours, as in the plan
+  ColorAudit audit;
+  std::vector<NeighbourEffect> effects;
+  double most_slowdown = 0;
+  bool holds = false;
+};
+
+// The victim streams from DRAM on every other TPC, the neighbour runs on the others. An error only
+// when the proof could not run; colours that do not hold are a report.
+[[nodiscard]] Result<VerifyColorsReport> verify_colors(const VerifyColorsPlan& plan);
+
+[[nodiscard]] std::string report_to_text(const VerifyColorsReport& report);
+// Schema demarc.verify_colors/1.
+[[nodiscard]] std::string report_to_json(const VerifyColorsReport& report);
+
+}  // namespace demarc::cuda

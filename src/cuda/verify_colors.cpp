@@ -1,0 +1,142 @@
+#include "demarc/cuda/verify_colors.hpp"
+
+#include <bit>
+
+#include "demarc/base/json.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+constexpr std::uint64_t stream_bytes = std::uint64_t{256} << 20U;  // beyond any L2
+
+// Chunks of a buffer as numbers from the start of the arena.
+std::vector<std::uint32_t> chunks_of(const ColoredBuffer& buffer, DevicePointer arena) {
+  std::vector<std::uint32_t> chunks;
+  const std::uint64_t run = buffer.run_bytes();
+  for (std::uint64_t at = 0; at < buffer.bytes(); at += run) {
+    chunks.push_back(static_cast<std::uint32_t>((buffer.address(at) - arena) / run));
+  }
+  return chunks;
+}
+
+// Every other TPC is the victim's, the others are the neighbour's.
+std::vector<std::uint8_t> roles_of(const Gpu& gpu) {
+  const auto capability = gpu.compute_capability();
+  const std::uint32_t per_tpc = gpu::sms_per_tpc(capability.major, capability.minor);
+  std::vector<std::uint8_t> roles(gpu.sm_count());
+  for (std::uint32_t sm = 0; sm < roles.size(); ++sm) roles[sm] = sm / per_tpc % 2 == 0 ? 1 : 2;
+  return roles;
+}
+
+// Whole chunks, so that the next buffer begins with a chunk too.
+Result<ColoredBuffer> whole_chunks(ColoredPool& pool, std::size_t share) {
+  const std::uint64_t chunk = pool.coloring().chunk_bytes();
+  const std::uint64_t free = pool.usage(share).largest_free_bytes / 2 / chunk * chunk;
+  return pool.allocate(share, std::min(stream_bytes, std::max(free, chunk)));
+}
+
+// The colours moved by the least difference that leaves none in place: as many others.
+Result<std::uint64_t> other_colors(std::uint64_t colors, std::uint32_t count) {
+  for (std::uint32_t difference = 1; difference < count; ++difference) {
+    std::uint64_t moved = 0;
+    for (std::uint64_t rest = colors; rest != 0; rest &= rest - 1) {
+      moved |= std::uint64_t{1} << (static_cast<std::uint32_t>(std::countr_zero(rest)) ^ difference);
+    }
+    if ((moved & colors) == 0) return moved;
+  }
+  return invalid_input("some, not all, of the colours 0 to {} are expected", count - 1);
+}
+
+Result<void> measure_effects(ColoredPool& pool, const ColoredBuffer& own,
+                             VerifyColorsReport& report) {
+  DEMARC_TRY(const MemoryTimer timer, MemoryTimer::create(pool.arena().gpu()));
+  DEMARC_TRY(const ColoredBuffer other, whole_chunks(pool, 1));
+  DEMARC_TRY(const ColoredBuffer same, whole_chunks(pool, 0));
+  const DevicePointer base = pool.arena().address();
+  const auto own_chunks = chunks_of(own, base);
+  const auto other_chunks = chunks_of(other, base);
+  const auto same_chunks = chunks_of(same, base);
+  const auto shift = static_cast<std::uint32_t>(std::countr_zero(own.run_bytes()));
+  const auto roles = roles_of(*pool.arena().gpu());
+  const TimedStream victim{own_chunks, shift, false, false};
+  DEMARC_TRY(const double alone, timer.stream_seconds(base, victim, {}, roles));
+  const auto next_to = [&](const char* name, std::span<const std::uint32_t> chunks, bool writes,
+                           bool counts) -> Result<void> {
+    const TimedStream neighbour{chunks, shift, writes, false};
+    DEMARC_TRY(const double seconds, timer.stream_seconds(base, victim, neighbour, roles));
+    report.effects.push_back({name, seconds / alone, counts});
+    return {};
+  };
+  DEMARC_CHECK(next_to("reads, other colours", other_chunks, false, true));
+  DEMARC_CHECK(next_to("writes, other colours", other_chunks, true, true));
+  DEMARC_CHECK(next_to("reads, the same colours", same_chunks, false, false));
+  return next_to("writes, the same colours", same_chunks, true, false);
+}
+
+}  // namespace
+
+Result<VerifyColorsReport> verify_colors(const VerifyColorsPlan& plan) {
+  DEMARC_TRY(const auto driver, Driver::load());
+  DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, plan.device));
+  DEMARC_TRY(const std::size_t page, PhysicalMemory::granularity(*gpu));
+  DEMARC_TRY(const auto coloring, gpu::Coloring::make(plan.masks, page));
+  if (coloring.colors() > 64 || plan.colors == 0 ||
+      (coloring.colors() < 64 && plan.colors >> coloring.colors() != 0)) {
+    return invalid_input("some, not all, of the colours 0 to {} are expected",
+                         coloring.colors() - 1);
+  }
+  DEMARC_TRY(const std::uint64_t others, other_colors(plan.colors, coloring.colors()));
+  const ShareRequest shares[] = {{plan.colors, 0}, {others, 0}};
+  DEMARC_TRY(const auto pool, ColoredPool::create(gpu, plan.masks, plan.pool_bytes, shares));
+  DEMARC_TRY(const ColoredBuffer own, whole_chunks(*pool, 0));
+  VerifyColorsReport report;
+  report.card = gpu->name();
+  report.chunk_bytes = own.run_bytes();
+  report.expected = plan.colors;
+  report.most_slowdown = plan.most_slowdown;
+  DEMARC_TRY(report.audit, own.audit());
+  DEMARC_CHECK(measure_effects(*pool, own, report));
+  report.holds = report.audit.holds();
+  for (const NeighbourEffect& effect : report.effects) {
+    report.holds &= !effect.counts || effect.slowdown <= plan.most_slowdown;
+  }
+  return report;
+}
+
+std::string report_to_text(const VerifyColorsReport& report) {
+  std::string text = fmt::format("{}: chunks of {} bytes, by timing\n", report.card,
+                                 report.chunk_bytes);
+  for (std::size_t color = 0; color < report.audit.chunks_of_color.size(); ++color) {
+    text += fmt::format("colour {:<3}{:>10} chunks{}\n", color,
+                        report.audit.chunks_of_color[color],
+                        ((report.expected >> color) & 1U) != 0 ? ", expected here" : "");
+  }
+  text += fmt::format("{} outside, {} unclear\n", report.audit.outside, report.audit.unclear);
+  for (const NeighbourEffect& effect : report.effects) {
+    text += fmt::format("neighbour {:<28}{:>6.3f} times the time alone{}\n", effect.neighbour,
+                        effect.slowdown, effect.counts ? "" : ", for comparison");
+  }
+  return text + (report.holds ? "the colours HOLD\n" : "the colours DO NOT HOLD\n");
+}
+
+std::string report_to_json(const VerifyColorsReport& report) {
+  Json effects = Json::array();
+  for (const NeighbourEffect& effect : report.effects) {
+    effects.push_back(Json{{"neighbour", effect.neighbour},
+                           {"slowdown", effect.slowdown},
+                           {"counts", effect.counts}});
+  }
+  const Json json{{"schema", "demarc.verify_colors/1"},
+                  {"card", report.card},
+                  {"chunk_bytes", report.chunk_bytes},
+                  {"expected_colors", report.expected},
+                  {"chunks_of_color", report.audit.chunks_of_color},
+                  {"outside", report.audit.outside},
+                  {"unclear", report.audit.unclear},
+                  {"most_slowdown", report.most_slowdown},
+                  {"holds", report.holds},
+                  {"neighbours", effects}};
+  return json.dump(2) + "\n";
+}
+
+}  // namespace demarc::cuda

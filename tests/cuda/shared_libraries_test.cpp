@@ -1,0 +1,160 @@
+// libdemarc.so and libsmctrl.so as a C program meets them, on the stand-in. Each test runs in a
+// process of its own: the launch callback has one subscriber a process.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "demarc/demarc.h"
+#include "fake_card.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+// Ends the test's process with what went wrong.
+void demand(bool good, const std::string& what) {
+  if (good) return;
+  std::fprintf(stderr, "failed: %s\n", what.c_str());
+  std::_Exit(1);
+}
+#define DEMAND(condition) demand(condition, #condition)
+
+void* library(const char* name) {
+  void* opened = ::dlopen((test::build_dir() / name).c_str(), RTLD_NOW | RTLD_LOCAL);
+  demand(opened != nullptr, opened == nullptr ? ::dlerror() : "");
+  return opened;
+}
+
+template <class Function>
+Function* symbol(void* from, const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(from, name));
+}
+#define SYMBOL(from, name) symbol<decltype(name)>(from, #name)
+
+class SharedLibraries : public testing::Test {
+ protected:
+  void SetUp() override {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_CACHE", test::fresh_folder("shared").c_str(), 1);
+  }
+};
+
+void coloured_memory_through_c() {
+  void* lib = library("libdemarc.so");
+  demarc_card* card = nullptr;
+  DEMAND(SYMBOL(lib, demarc_open)(0, &card) == 0);
+  const std::uint64_t masks[] = {0xc4000};
+  const demarc_share shares[] = {{1, 1 << 20}, {2, 0}};
+  demarc_pool* pool = nullptr;
+  DEMAND(SYMBOL(lib, demarc_pool_create)(card, masks, 1, 16 << 20, shares, 2, &pool) == 0);
+  demarc_buffer* buffer = nullptr;
+  DEMAND(SYMBOL(lib, demarc_buffer_create)(pool, 0, 100000, &buffer) == 0);
+  demarc_buffer* too_large = nullptr;
+  DEMAND(SYMBOL(lib, demarc_buffer_create)(pool, 0, 1 << 20, &too_large) == 2);
+  DEMAND(std::string(SYMBOL(lib, demarc_error)()).find("may use 1048576") != std::string::npos);
+  std::vector<unsigned char> data(100000);
+  std::iota(data.begin(), data.end(), static_cast<unsigned char>(1));
+  std::vector<unsigned char> back(data.size());
+  DEMAND(SYMBOL(lib, demarc_buffer_upload)(buffer, data.data(), data.size(), 0) == 0);
+  DEMAND(SYMBOL(lib, demarc_buffer_download)(buffer, back.data(), back.size(), 0) == 0);
+  DEMAND(data == back);
+  demarc_layout layout;
+  DEMAND(SYMBOL(lib, demarc_buffer_layout)(buffer, &layout) == 0);
+  DEMAND(layout.masks == 1 && layout.mask[0] == 0xc4000 && layout.pivot[0] == 14);
+  for (std::uint64_t at = 0; at < data.size(); at += 1237) {
+    std::uint64_t address = 0;
+    std::uint64_t run = 0;
+    DEMAND(SYMBOL(lib, demarc_buffer_address)(buffer, at, &address, &run) == 0);
+    std::uint64_t v = layout.first + at;
+    v += v & (~std::uint64_t{0} << layout.pivot[0]);
+    const auto odd = static_cast<std::uint64_t>(__builtin_parityll(v & layout.mask[0]));
+    DEMAND(address == layout.base + (v | (odd ^ layout.wanted[0]) << layout.pivot[0]));
+    DEMAND(run > 0 && run <= 16384);
+  }
+  demarc_audit audit;
+  DEMAND(SYMBOL(lib, demarc_buffer_audit)(buffer, &audit) == 0);
+  DEMAND(audit.chunks == 7 && audit.outside == 0);
+  demarc_usage usage;
+  DEMAND(SYMBOL(lib, demarc_pool_usage)(pool, 0, &usage) == 0);
+  DEMAND(usage.used_bytes == 100000 && usage.wasted_bytes == 96);
+  DEMAND(SYMBOL(lib, demarc_pool_usage)(pool, 5, &usage) == 1);
+  SYMBOL(lib, demarc_pool_destroy)(pool);
+  DEMAND(SYMBOL(lib, demarc_buffer_download)(buffer, back.data(), 16, 0) == 0);
+  SYMBOL(lib, demarc_buffer_destroy)(buffer);
+  SYMBOL(lib, demarc_close)(card);
+}
+
+void observer_through_c() {
+  void* lib = library("libdemarc.so");
+  demarc_card* card = nullptr;
+  DEMAND(SYMBOL(lib, demarc_open_observer)(0, &card) == 0);
+  const demarc_tpcs some = {{0x3, 0}};
+  DEMAND(SYMBOL(lib, demarc_set_process_mask)(card, &some) == 2);
+  std::uint64_t outside = 0;
+  DEMAND(SYMBOL(lib, demarc_count_outside)(card, nullptr, &some, &outside) == 0);
+  DEMAND(outside > 0);
+  const demarc_tpcs all = {{0xfff, 0}};
+  DEMAND(SYMBOL(lib, demarc_count_outside)(card, nullptr, &all, &outside) == 0);
+  DEMAND(outside == 0);
+  SYMBOL(lib, demarc_close)(card);
+}
+
+// TPCs that a launch into the stream uses.
+partition::TpcSet tpcs_of_launch(const GpuPointer& gpu, CuStream stream) {
+  const auto kernels = ProbeKernels::load(gpu).value();
+  const auto counts = DeviceBuffer::allocate(gpu, 4 * 24).value();
+  DEMAND(counts.fill(0).has_value());
+  DevicePointer address = counts.address();
+  DevicePointer none = 0;
+  std::uint64_t spin = 0;
+  void* arguments[] = {&address, &none, &spin};
+  DEMAND(gpu->api().cuLaunchKernel(kernels.where().handle(), 48, 1, 1, 32, 1, 1, 0, stream,
+                                   arguments, nullptr) == 0);
+  Placement placement;
+  placement.blocks = counts.read<std::uint32_t>(24).value();
+  partition::TpcSet set;
+  for (const auto sm : placement.used_sms()) set.insert(sm / 2);
+  return set;
+}
+
+void masks_through_libsmctrl() {
+  void* lib = library("libsmctrl.so");
+  const auto set_global = symbol<void(std::uint64_t)>(lib, "libsmctrl_set_global_mask");
+  const auto set_next = symbol<void(std::uint64_t)>(lib, "libsmctrl_set_next_mask");
+  const auto set_stream = symbol<void(void*, std::uint64_t)>(lib, "libsmctrl_set_stream_mask");
+  const auto gpcs =
+      symbol<int(std::uint32_t*, std::uint64_t**, int)>(lib, "libsmctrl_get_gpc_info");
+  std::uint32_t count = 0;
+  std::uint64_t* of_gpc = nullptr;
+  DEMAND(gpcs(&count, &of_gpc, 0) == 0 && count == 4);
+  DEMAND(of_gpc[0] == 0x249 && of_gpc[3] == 0x800);
+  const GpuPointer gpu = Gpu::open(test::fake_driver(), 0).value();
+  const Stream stream = Stream::create(gpu).value();
+  using partition::TpcSet;
+  set_global(~std::uint64_t{0x30});
+  DEMAND(tpcs_of_launch(gpu, nullptr) == (TpcSet{4, 5}));
+  set_stream(stream.handle(), ~std::uint64_t{0x6});
+  DEMAND(tpcs_of_launch(gpu, stream.handle()) == (TpcSet{1, 2}));
+  set_next(~std::uint64_t{0x100});
+  DEMAND(tpcs_of_launch(gpu, stream.handle()) == TpcSet{8});
+  DEMAND(tpcs_of_launch(gpu, stream.handle()) == (TpcSet{1, 2}));
+}
+
+TEST_F(SharedLibraries, ColouredMemoryWorksThroughTheCInterface) {
+  EXPECT_EXIT((coloured_memory_through_c(), std::_Exit(0)), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(SharedLibraries, AnObserverCountsBlocksAndSetsNoMasks) {
+  EXPECT_EXIT((observer_through_c(), std::_Exit(0)), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(SharedLibraries, LibsmctrlMasksOverrideEachOtherAndDisable) {
+  EXPECT_EXIT((masks_through_libsmctrl(), std::_Exit(0)), testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace demarc::cuda

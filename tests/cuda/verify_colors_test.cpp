@@ -1,0 +1,65 @@
+#include "demarc/cuda/verify_colors.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fake_card.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using testing::HasSubstr;
+
+class VerifyColors : public testing::Test {
+ protected:
+  void SetUp() override {
+    test::configure(fake::small_gpu());
+    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    plan.masks = {0xc4000};
+    plan.pool_bytes = 16 << 20;
+  }
+  void TearDown() override { ::unsetenv("DEMARC_LIBCUDA"); }
+  VerifyColorsPlan plan;
+};
+
+TEST_F(VerifyColors, AHalfIsProvedByItsChunksAndByNeighboursThatAreNotFelt) {
+  const auto report = verify_colors(plan);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_TRUE(report->holds);
+  EXPECT_EQ(report->audit.chunks_of_color[1], 0U);
+  ASSERT_EQ(report->effects.size(), 4U);
+  EXPECT_NEAR(report->effects[0].slowdown, 1.0, 0.01);
+  EXPECT_NEAR(report->effects[1].slowdown, 1.0, 0.01);
+  EXPECT_NEAR(report->effects[3].slowdown, 3.4, 0.1) << "writes in the same colours are felt";
+  EXPECT_THAT(report_to_text(*report), HasSubstr("the colours HOLD"));
+}
+
+TEST_F(VerifyColors, AQuarterIsComparedWithAnotherQuarter) {
+  plan.masks = {0x18a000, 0xc4000};
+  plan.colors = 0x4;
+  const auto report = verify_colors(plan);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_TRUE(report->holds);
+  EXPECT_GT(report->audit.chunks_of_color[2], 0U);
+  EXPECT_THAT(report_to_json(*report), HasSubstr("demarc.verify_colors/1"));
+}
+
+TEST_F(VerifyColors, AllColoursOrNoneAreRefused) {
+  plan.colors = 0x3;
+  EXPECT_EQ(verify_colors(plan).error().kind, ErrorKind::invalid_input);
+  plan.colors = 0;
+  EXPECT_FALSE(verify_colors(plan));
+  plan.colors = 0x10;
+  EXPECT_FALSE(verify_colors(plan));
+}
+
+TEST_F(VerifyColors, ANeighbourThatIsFeltBreaksTheProof) {
+  plan.most_slowdown = 0.5;  // less than the victim alone
+  const auto report = verify_colors(plan);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_FALSE(report->holds);
+  EXPECT_THAT(report_to_text(*report), HasSubstr("DO NOT HOLD"));
+}
+
+}  // namespace
+}  // namespace demarc::cuda
