@@ -62,7 +62,11 @@ test-fuzz:
 bench: packages
 	cmake --preset release -DDEMARC_BUILD_TESTS=OFF -DDEMARC_BUILD_BENCH=ON >/dev/null
 	cmake --build --preset release --target demarc_benches
-	@while read -r bench; do echo "== $$(basename $$bench)"; "$$bench"; done < build/release/benches.txt
+	@missed=; \
+	while read -r bench; do \
+	  echo "== $$(basename $$bench)"; "$$bench" || missed="$$missed $$(basename $$bench)"; \
+	done < build/release/benches.txt; \
+	[ -z "$$missed" ] || { echo "make bench: not everything was reached by:$$missed"; exit 3; }
 
 # What needs a GPU: the topology by its two ways, and a partition proved from inside the card for each mechanism that
 # needs no other process. Without a GPU it says so and succeeds.
