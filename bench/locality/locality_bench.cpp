@@ -1,6 +1,7 @@
-// Locality maps against their targets, beside plain enumeration (a hash map of places) of the same
-// accesses in the same run: figure, target, baseline, ratio.
+// Locality maps against their targets, beside plain enumeration (a hash map of addresses) of the
+// same accesses in the same run: figure, target, baseline, ratio.
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <cstdio>
@@ -32,6 +33,13 @@ std::string synthetic_kernel() {
   for (int load = 0; load < 20; ++load)
     text += fmt::format("ld.global.f32 %f1, [%rd3+{}];\n", load * 4096);
   return text + "done:\nret;\n}\n";
+}
+
+// The most memory the process has held so far.
+double peak_mib() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
 struct Timed {
@@ -80,10 +88,12 @@ void measure(const char* name, const std::string& ptx, const gpu::Launch& launch
         best.naive_s, best.naive_s / best.analysis_s, best.equal ? "equal" : "DIFFERENT");
   }
   const bool reached = best.analysis_s <= target_s && best.equal;
-  fmt::print("{}: {} threads, {} accesses, method {}: {:.4f} s (target {} s: {}); {}\n", name,
-             best.analysis.all.blocks() * std::uint64_t{best.analysis.all.threads()}, best.accesses,
-             to_string(best.analysis.method), best.analysis_s, target_s,
-             reached ? "reached" : "MISSED", baseline);
+  fmt::print(
+      "{}: {} threads, {} accesses, method {}: {:.4f} s (target {} s: {}), {:.0f} MiB so "
+      "far; {}\n",
+      name, best.analysis.all.blocks() * std::uint64_t{best.analysis.all.threads()}, best.accesses,
+      to_string(best.analysis.method), best.analysis_s, target_s, reached ? "reached" : "MISSED",
+      peak_mib(), baseline);
   std::fflush(stdout);
 }
 
@@ -114,8 +124,8 @@ int main() {
                                          .grid = "1024",
                                          .block = "1024",
                                          .arguments = "buf:8388608,i32:1048576"});
-  measure("synthetic, 20 loads", synthetic_kernel(), *launch, {}, 1, false);
-  // Enumeration of all of it takes minutes: a sixteenth.
+  measure("synthetic, 20 loads", synthetic_kernel(), *launch, {}, 1, true);
+  // A sixteenth, to see how the two grow.
   const auto part = gpu::parse_launch({.ptx = "synthetic",
                                        .kernel = "synthetic",
                                        .grid = "64",
@@ -123,5 +133,15 @@ int main() {
                                        .arguments = "buf:8388608,i32:1048576"});
   measure("synthetic, a sixteenth", synthetic_kernel(), *part, {}, 1, true);
   measure_bundled("bfs", "bfs_expand", {.scale = "1m", .parameters = {}}, 30, false);
+  // Five times the synthetic launch, every address from the emulator: 10^8 accesses.
+  const auto large = gpu::parse_launch({.ptx = "synthetic",
+                                        .kernel = "synthetic",
+                                        .grid = "4883",
+                                        .block = "1024",
+                                        .arguments = "buf:20082688,i32:5000192"});
+  Options emulated;
+  emulated.force = Force::emulated;
+  emulated.threads = 1;
+  measure("synthetic, emulated", synthetic_kernel(), *large, emulated, 60, false);
   return failures == 0 ? 0 : 1;
 }

@@ -12,6 +12,7 @@ void LaunchOptions::declare(CLI::App& app) {
   app.add_option("--launch", request_.launch_file, "launch file (JSON), or bundled:NAME")
       ->option_text("FILE.json");
   text_options_ = {
+      // The first: chosen_kernel() counts on it.
       app.add_option("--kernel", text.kernel,
                      "entry of the module; may be left out when it has one only"),
       app.add_option("--grid", text.grid, "blocks")->option_text("X[,Y[,Z]]"),
@@ -32,10 +33,19 @@ void LaunchOptions::declare(CLI::App& app) {
       ->option_text("TARGET");
 }
 
+std::string LaunchOptions::chosen_kernel() const {
+  const bool own_launch =
+      !request_.launch_file.empty() || request_.text.ptx.starts_with("bundled:");
+  const bool others = std::any_of(text_options_.begin() + 1, text_options_.end(),
+                                  [](const CLI::Option* option) { return option->count() > 0; });
+  return kernel_chooses_ && own_launch && !others ? request_.text.kernel : std::string();
+}
+
 Result<workload::LoadedLaunch> LaunchOptions::load() const {
   workload::LaunchRequest request = request_;
   request.text_given = std::any_of(text_options_.begin(), text_options_.end(),
-                                   [](const CLI::Option* option) { return option->count() > 0; });
+                                   [](const CLI::Option* option) { return option->count() > 0; }) &&
+                       chosen_kernel().empty();
   request.seed_given = seed_->count() > 0;
   for (const std::string& setting : settings_) {
     const auto equals = setting.find('=');

@@ -19,11 +19,17 @@ class LaunchOptions {
   // After parsing.
   [[nodiscard]] Result<workload::LoadedLaunch> load() const;
 
+  // For verbs that look at one kernel: beside a launch file or a bundled launch --kernel alone then
+  // names one of its kernels, which chosen_kernel() gives; empty when none was named.
+  void let_kernel_choose() { kernel_chooses_ = true; }
+  [[nodiscard]] std::string chosen_kernel() const;
+
  private:
   workload::LaunchRequest request_;
   std::vector<std::string> settings_;  // NAME=VALUE
   std::vector<CLI::Option*> text_options_;
   CLI::Option* seed_ = nullptr;
+  bool kernel_chooses_ = false;
 };
 
 }  // namespace demarc::cli

@@ -42,6 +42,7 @@ Result<void> run_locality(LocalityOptions& options) {
   options.analysis.progress = terminal_progress();
 
   DEMARC_TRY(const workload::LoadedLaunch loaded, options.launch.load());
+  options.analysis.kernel = options.launch.chosen_kernel();
   DEMARC_TRY(const report::LocalityStudy study,
              report::study_locality(loaded.ptx, loaded.ptx_name, loaded.launch, options.analysis,
                                     options.device, options.gpus));
@@ -62,6 +63,7 @@ const RegisterVerb registered_locality({
     [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<LocalityOptions>();
       options->launch.declare(app);
+      options->launch.let_kernel_choose();
       app.add_option(
              "--granularity", options->granularity,
              "what counts as the same place: element, 32, 128, 4096, 65536 or 2097152 bytes")

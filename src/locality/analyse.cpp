@@ -248,6 +248,18 @@ Result<Analysis> analyse(const ptx::Module& module, const gpu::Launch& launch,
   return analysis;
 }
 
+std::uint32_t shared_bytes_of(const ptx::Module& module, const gpu::KernelLaunch& kernel) {
+  std::uint64_t bytes = kernel.dynamic_shared_bytes;
+  const auto add = [&bytes](const std::vector<ptx::Variable>& variables) {
+    for (const ptx::Variable& variable : variables)
+      if (variable.space == ptx::StateSpace::shared) bytes += variable.byte_size();
+  };
+  if (const ptx::Function* function = module.find_function(kernel.kernel))
+    add(function->body.variables);
+  add(module.variables);
+  return static_cast<std::uint32_t>(bytes);
+}
+
 std::string analysis_json(const Analysis& analysis, bool with_maps) {
   Json accesses = Json::array();
   for (const Access& access : analysis.all.accesses) {

@@ -2,100 +2,19 @@
 
 #include <algorithm>
 
-#include "sector_cache.hpp"
+#include "block_requests.hpp"
+#include "l2_model.hpp"
+#include "sm_order.hpp"
 
 namespace demarc::locality {
 namespace {
 
-// The requests of one block: those of warp w are [warp_next[w], warp_end[w]).
-struct BlockRequests {
-  struct Request {
-    std::uint32_t first_sector = 0;
-    std::uint32_t sectors = 0;
-    AccessKind kind = AccessKind::load;
-  };
-  std::vector<Request> requests;
-  std::vector<std::uint64_t> sectors;
-  std::vector<std::uint32_t> warp_next;
-  std::vector<std::uint32_t> warp_end;
-  std::size_t left = 0;
-};
-
-class RequestMaker {
- public:
-  RequestMaker(const AccessRuns& runs, std::uint32_t sector_bytes)
-      : runs_(runs), starts_(block_starts(runs)), sector_bytes_(sector_bytes) {}
-
-  void make(std::uint32_t block, BlockRequests& out) {
-    parts_.clear();
-    for (std::size_t r = starts_[block]; r < starts_[block + 1]; ++r) add_parts(runs_.runs[r]);
-    std::stable_sort(parts_.begin(), parts_.end(), [](const Part& a, const Part& b) {
-      return a.warp != b.warp ? a.warp < b.warp : a.order < b.order;
-    });
-    const std::uint32_t warps = (runs_.threads() + 31) / 32;
-    out.requests.clear();
-    out.sectors.clear();
-    out.warp_next.assign(warps, 0);
-    out.warp_end.assign(warps, 0);
-    std::size_t i = 0;
-    for (std::uint32_t warp = 0; warp < warps; ++warp) {
-      out.warp_next[warp] = static_cast<std::uint32_t>(out.requests.size());
-      while (i < parts_.size() && parts_[i].warp == warp) i = add_request(i, out);
-      out.warp_end[warp] = static_cast<std::uint32_t>(out.requests.size());
-    }
-    out.left = out.requests.size();
-  }
-
- private:
-  struct Part {
-    std::uint32_t warp = 0;
-    std::uint64_t order = 0;  // step, access, request
-    const Run* run = nullptr;
-    std::uint32_t first = 0;
-    std::uint32_t count = 0;
-  };
-
-  void add_parts(const Run& run) {
-    for (std::uint32_t done = 0; done < run.count;) {
-      const std::uint32_t warp = (run.thread + done) / 32;
-      const std::uint32_t count = std::min(run.count - done, (warp + 1) * 32 - run.thread - done);
-      parts_.push_back({warp,
-                        (std::uint64_t{run.step} << 32U) | (std::uint64_t{run.access} << 16U) |
-                            (run.request & 0xffffU),
-                        &run, done, count});
-      done += count;
-    }
-  }
-
-  // Parts of one instruction stand side by side; their distinct sectors make a request.
-  std::size_t add_request(std::size_t i, BlockRequests& out) {
-    const Part& head = parts_[i];
-    const Access& access = runs_.accesses[head.run->access];
-    lanes_.clear();
-    for (; i < parts_.size() && parts_[i].warp == head.warp && parts_[i].order == head.order; ++i) {
-      const Part& part = parts_[i];
-      for (std::uint32_t k = 0; k < part.count; ++k) {
-        const std::uint64_t address =
-            part.run->address + static_cast<std::uint64_t>(part.run->stride) * (part.first + k);
-        const std::uint64_t last = (address + access.bytes - 1) / sector_bytes_;
-        for (std::uint64_t sector = address / sector_bytes_; sector <= last; ++sector)
-          if (lanes_.empty() || lanes_.back() != sector) lanes_.push_back(sector);
-      }
-    }
-    std::sort(lanes_.begin(), lanes_.end());
-    lanes_.erase(std::unique(lanes_.begin(), lanes_.end()), lanes_.end());
-    out.requests.push_back({static_cast<std::uint32_t>(out.sectors.size()),
-                            static_cast<std::uint32_t>(lanes_.size()), access.kind});
-    out.sectors.insert(out.sectors.end(), lanes_.begin(), lanes_.end());
-    return i;
-  }
-
-  const AccessRuns& runs_;
-  std::vector<std::size_t> starts_;
-  std::uint64_t sector_bytes_;
-  std::vector<Part> parts_;
-  std::vector<std::uint64_t> lanes_;
-};
+// Cycles until an answer comes, where the description does not tell; requests of a warp that are on
+// their way at a time.
+constexpr double l1_latency = 35;
+constexpr double l2_latency = 270;
+constexpr double dram_latency = 650;
+constexpr double requests_in_flight = 4;
 
 std::uint32_t resident_blocks(const AccessRuns& runs, const gpu::Device& device,
                               std::uint32_t shared_bytes) {
@@ -107,27 +26,75 @@ std::uint32_t resident_blocks(const AccessRuns& runs, const gpu::Device& device,
   return std::max(count, 1U);
 }
 
+// Lines that the SMs of a TPC asked the L2 for in this turn.
+class MergeWindow {
+ public:
+  // Those of `asked` that are not on their way already.
+  SectorMask new_ones(std::uint64_t line, SectorMask asked, std::uint64_t turn) {
+    Entry& entry = entries_[line * 0x9e3779b97f4a7c15ULL >> 54U];
+    if (entry.line != line || entry.turn != turn) entry = {line, turn, 0};
+    const SectorMask missing = asked & ~entry.sectors;
+    entry.sectors |= asked;
+    return missing;
+  }
+
+ private:
+  struct Entry {
+    std::uint64_t line = ~std::uint64_t{0};
+    std::uint64_t turn = 0;
+    SectorMask sectors = 0;
+  };
+  std::vector<Entry> entries_ = std::vector<Entry>(1024);
+};
+
+// What an SM's L1 and shared memory have together where the description does not tell.
+std::uint64_t l1_bytes_of(const gpu::Device& device) {
+  if (device.l1.size_bytes > 0) return device.l1.size_bytes;
+  constexpr std::uint64_t kib = 1024;
+  switch (device.compute_capability.major * 10 + device.compute_capability.minor) {
+    case 75:
+      return 96 * kib;
+    case 80:
+      return 192 * kib;
+    case 90:
+    case 100:
+      return 256 * kib;
+    default:
+      return 128 * kib;
+  }
+}
+
+double or_default(double cycles, double otherwise) {
+  return cycles > 0 ? cycles : otherwise;
+}
+
 class CacheModel {
  public:
   CacheModel(const AccessRuns& runs, const gpu::Device& device, const PredictOptions& options)
       : runs_(runs),
+        device_(device),
         options_(options),
-        maker_(runs, device.l2.sector_bytes),
+        maker_(runs, device.l2.line_bytes, device.l2.sector_bytes),
         l2_(static_cast<std::uint64_t>(static_cast<double>(device.l2.size_bytes) *
                                        options.l2_share),
-            device.l2.line_bytes, device.l2.sector_bytes),
-        sector_bytes_(device.l2.sector_bytes) {
+            l2_halves(device), device.l2.line_bytes, device.l2.sector_bytes) {
     result_.blocks_per_sm = resident_blocks(runs, device, options.shared_bytes_per_block);
-    const std::uint32_t sms = std::max(device.topology.sm_count(), 1U);
-    result_.sms = std::min(sms, runs.blocks());
+    std::vector<SmPlace> order = sm_order(device);
+    result_.sms = std::min(static_cast<std::uint32_t>(order.size()), runs.blocks());
+    order.resize(result_.sms);
+    const std::uint64_t l1_size = l1_bytes_of(device);
     // What shared memory takes is not left for the L1 where the two are one memory.
     const std::uint64_t taken =
-        device.sm.shared_bytes < device.l1.size_bytes
+        device.sm.shared_bytes < l1_size
             ? std::uint64_t{result_.blocks_per_sm} * options.shared_bytes_per_block
             : 0;
-    const std::uint64_t l1_bytes = device.l1.size_bytes > taken ? device.l1.size_bytes - taken : 0;
-    for (std::uint32_t s = 0; s < result_.sms; ++s)
-      sms_.push_back({SectorCache(l1_bytes, device.l1.line_bytes, device.l1.sector_bytes), {}});
+    const std::uint64_t l1_bytes = l1_size > taken ? l1_size - taken : 0;
+    std::uint32_t tpcs = 0;
+    for (const SmPlace& place : order) {
+      tpcs = std::max(tpcs, place.tpc + 1);
+      sms_.push_back({SectorCache(l1_bytes, device.l1.line_bytes), place, {}, 0, 0});
+    }
+    windows_.resize(tpcs);
   }
 
   CachePrediction run() {
@@ -138,25 +105,28 @@ class CacheModel {
           sm.blocks.emplace_back();
           maker_.make(next_block_++, sm.blocks.back());
         }
+    for (Sm& sm : sms_) sm.warps = sm.blocks.size() * ((runs_.threads() + 31) / 32);
     bool busy = true;
     while (busy && requests_ < options_.most_requests) {
       busy = false;
-      for (Sm& sm : sms_)
-        for (BlockRequests& block : sm.blocks) busy = turn(sm, block) || busy;
+      ++turn_;
+      // Over the SMs first: blocks that end together are not all replaced on the same SM.
+      for (std::size_t slot = 0; slot < result_.blocks_per_sm; ++slot)
+        for (Sm& sm : sms_)
+          if (slot < sm.blocks.size()) busy = turn(sm, sm.blocks[slot]) || busy;
     }
     result_.complete = !busy;
-    result_.dram_bytes += l2_.dirty_sectors() * sector_bytes_;
-    if (result_.l1_sectors > 0)
-      result_.l1_hit_rate = static_cast<double>(l1_hits_) / static_cast<double>(result_.l1_sectors);
-    if (result_.l2_sectors > 0)
-      result_.l2_hit_rate = static_cast<double>(l2_hits_) / static_cast<double>(result_.l2_sectors);
+    finish();
     return result_;
   }
 
  private:
   struct Sm {
     SectorCache l1;
+    SmPlace place;
     std::vector<BlockRequests> blocks;
+    std::uint64_t warps = 0;  // resident
+    double waited_cycles = 0;
   };
 
   // One request of every warp; a block that is done makes room for the next.
@@ -173,47 +143,86 @@ class CacheModel {
   }
 
   void perform(Sm& sm, const BlockRequests& block, const BlockRequests::Request& request) {
-    for (std::uint32_t k = 0; k < request.sectors; ++k) {
-      const std::uint64_t sector = block.sectors[request.first_sector + k];
-      const bool load = request.kind == AccessKind::load;
-      if (load) {
-        ++result_.l1_sectors;
-        if (sm.l1.look_up(sector, true, false).hit) {
-          ++l1_hits_;
-          continue;
+    const Access& access = runs_.accesses[request.access];
+    const gpu::Device& d = device_;
+    double waited =
+        access.kind == AccessKind::store ? 0 : or_default(d.l1.latency_cycles, l1_latency);
+    for (std::uint32_t p = 0; p < request.parts; ++p) {
+      const BlockRequests::Part& part = block.parts[request.first_part + p];
+      SectorMask asked = part.sectors;
+      if (access.kind == AccessKind::load) {
+        result_.l1_sectors += sectors_in(asked);
+        if (!access.passes_l1) {
+          const SectorMask hits = sm.l1.look_up(part.line, asked, asked, false).hits;
+          l1_hits_ += sectors_in(hits);
+          asked &= ~hits;
         }
-      } else if (request.kind == AccessKind::store) {
-        sm.l1.look_up(sector, false, false);
+        if (asked == 0) continue;
+        waited = std::max(waited, or_default(d.l2.latency_cycles, l2_latency));
+        asked = windows_[sm.place.tpc].new_ones(part.line, asked, turn_);
+        if (asked == 0) continue;
       }
-      ++result_.l2_sectors;
-      const SectorCache::Looked looked = l2_.look_up(sector, true, !load);
-      // A store fills its sector without reading it: it counts as a hit, as the counters do.
-      if (looked.hit || request.kind == AccessKind::store)
-        ++l2_hits_;
-      else
-        result_.dram_bytes += sector_bytes_;
-      result_.dram_bytes += looked.written_back * sector_bytes_;
+      const L2Model::Traffic traffic = l2_.access(sm.place.side, part.line, asked, access.kind);
+      count(access.kind, sectors_in(asked), traffic);
+      if (traffic.dram_read > 0 && access.kind != AccessKind::store)
+        waited = std::max(waited, or_default(d.dram.latency_cycles, dram_latency));
+    }
+    sm.waited_cycles += waited;
+  }
+
+  void count(AccessKind kind, std::uint32_t sectors, const L2Model::Traffic& traffic) {
+    result_.l2_sectors += sectors;
+    l2_hits_ += traffic.hits;
+    if (kind == AccessKind::load) {
+      result_.l2_read_sectors += sectors;
+      l2_read_hits_ += traffic.hits;
+    }
+    dram_read_ += traffic.dram_read;
+    dram_written_ += traffic.dram_written;
+  }
+
+  void finish() {
+    const std::uint64_t sector = device_.l2.sector_bytes;
+    result_.dram_read_bytes = dram_read_ * sector;
+    result_.dram_bytes = (dram_read_ + dram_written_ + l2_.dirty_sectors()) * sector;
+    const auto share = [](std::uint64_t part, std::uint64_t whole) {
+      return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+    };
+    result_.l1_hit_rate = share(l1_hits_, result_.l1_sectors);
+    result_.l2_hit_rate = share(l2_hits_, result_.l2_sectors);
+    result_.l2_read_hit_rate = share(l2_read_hits_, result_.l2_read_sectors);
+    const double clock = device_.sm_clock_hz > 0 ? device_.sm_clock_hz : 1e9;
+    for (const Sm& sm : sms_) {
+      const double overlap =
+          requests_in_flight * static_cast<double>(std::max<std::uint64_t>(sm.warps, 1));
+      result_.busiest_sm_s = std::max(result_.busiest_sm_s, sm.waited_cycles / overlap / clock);
     }
   }
 
   const AccessRuns& runs_;
+  const gpu::Device& device_;
   PredictOptions options_;
   RequestMaker maker_;
-  SectorCache l2_;
-  std::uint64_t sector_bytes_;
+  L2Model l2_;
   std::vector<Sm> sms_;
+  std::vector<MergeWindow> windows_;
   std::uint32_t next_block_ = 0;
+  std::uint64_t turn_ = 0;
   std::uint64_t requests_ = 0;
   std::uint64_t l1_hits_ = 0;
   std::uint64_t l2_hits_ = 0;
+  std::uint64_t l2_read_hits_ = 0;
+  std::uint64_t dram_read_ = 0;
+  std::uint64_t dram_written_ = 0;
   CachePrediction result_;
 };
 
-// Bytes a cycle that an SM's L1 and a slice of the L2 deliver.
+// Bytes a cycle that an SM's L1 and a slice of the L2 deliver; the least time of a kernel.
 constexpr double l1_bytes_per_cycle = 128;
 constexpr double slice_bytes_per_cycle = 64;
+constexpr double shortest_kernel_s = 2e-6;
 
-double least_time_s(const CachePrediction& prediction, const gpu::Device& device) {
+double time_of(const CachePrediction& prediction, const gpu::Device& device) {
   const double clock = device.sm_clock_hz > 0 ? device.sm_clock_hz : 1e9;
   const double sector = device.l2.sector_bytes;
   const double l1 = static_cast<double>(prediction.l1_sectors) * sector /
@@ -224,7 +233,7 @@ double least_time_s(const CachePrediction& prediction, const gpu::Device& device
       device.dram.bandwidth_bytes_per_s > 0
           ? static_cast<double>(prediction.dram_bytes) / device.dram.bandwidth_bytes_per_s
           : 0;
-  return std::max({l1, l2, dram});
+  return shortest_kernel_s + std::max({l1, l2, dram, prediction.busiest_sm_s});
 }
 
 }  // namespace
@@ -241,9 +250,8 @@ Sensitivity predict_sensitivity(const AccessRuns& runs, const gpu::Device& devic
   PredictOptions halved = options;
   halved.l2_share = options.l2_share / 2;
   result.half = predict_caches(runs, device, halved);
-  result.time_s = least_time_s(result.whole, device);
-  if (result.time_s <= 0) return result;
-  result.half_l2_slowdown = least_time_s(result.half, device) / result.time_s;
+  result.time_s = time_of(result.whole, device);
+  result.half_l2_slowdown = time_of(result.half, device) / result.time_s;
   result.dram_demand_bytes_s = static_cast<double>(result.whole.dram_bytes) / result.time_s;
   if (device.dram.bandwidth_bytes_per_s > 0)
     result.dram_demand_share = result.dram_demand_bytes_s / device.dram.bandwidth_bytes_per_s;

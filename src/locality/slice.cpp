@@ -12,9 +12,38 @@ namespace {
 using ptx::OpcodeGroup;
 
 const ptx::Operand* address_operand(const ptx::Body& body, const ptx::Instruction& instruction) {
-  for (const ptx::Operand& operand : body.operands_of(instruction))
-    if (operand.kind == ptx::OperandKind::address) return &operand;
+  // cp.async [to], [from], bytes: the second is in global memory.
+  bool skip = instruction.opcode == ptx::Opcode::cp_async;
+  for (const ptx::Operand& operand : body.operands_of(instruction)) {
+    if (operand.kind != ptx::OperandKind::address) continue;
+    if (!skip) return &operand;
+    skip = false;
+  }
   return nullptr;
+}
+
+bool passes_l1(const ptx::Mnemonic& mnemonic) {
+  using ptx::Modifier;
+  constexpr Modifier passing[] = {Modifier::cg,      Modifier::cv,      Modifier::volatile_,
+                                  Modifier::relaxed, Modifier::acquire, Modifier::mmio};
+  return std::any_of(std::begin(passing), std::end(passing),
+                     [&mnemonic](Modifier modifier) { return mnemonic.has(modifier); });
+}
+
+// cp.async names the bytes it copies; how many of them it reads may depend on a register.
+struct CopySize {
+  std::uint32_t bytes = 0;
+  bool fixed = false;
+};
+CopySize copy_size(const ptx::Body& body, const ptx::Instruction& instruction,
+                   const ptx::Mnemonic& mnemonic) {
+  const auto operands = body.operands_of(instruction);
+  CopySize size;
+  if (operands.size() > 2 && operands[2].kind == ptx::OperandKind::immediate)
+    size.bytes = static_cast<std::uint32_t>(operands[2].value);
+  size.fixed =
+      operands.size() == 3 || (operands.size() == 4 && mnemonic.has(ptx::Modifier::L2_cache_hint));
+  return size;
 }
 
 // Everything that slicing one kernel needs.
@@ -49,12 +78,14 @@ class Slicer {
       const ptx::Instruction& instruction = body_.instructions[i];
       const OpcodeGroup group = ptx::info(instruction.opcode).group;
       if (group == OpcodeGroup::call) slice_.calls_functions = true;
-      if (group != OpcodeGroup::load && group != OpcodeGroup::store && group != OpcodeGroup::atomic)
+      const bool copy = instruction.opcode == ptx::Opcode::cp_async;
+      if (group != OpcodeGroup::load && group != OpcodeGroup::store &&
+          group != OpcodeGroup::atomic && !copy)
         continue;
       const ptx::Mnemonic& mnemonic = module_.mnemonic(instruction);
       // A generic address may lead to global memory: only the emulator knows.
-      const bool generic = mnemonic.space == ptx::StateSpace::none;
-      if (mnemonic.space != ptx::StateSpace::global && !generic) continue;
+      const bool generic = !copy && mnemonic.space == ptx::StateSpace::none;
+      if (mnemonic.space != ptx::StateSpace::global && !generic && !copy) continue;
       const ptx::Operand* address = address_operand(body_, instruction);
       if (address == nullptr || !cfg_.reachable(cfg_.block_of(i))) continue;
       Access access;
@@ -62,14 +93,16 @@ class Slicer {
       access.index = i;
       access.line = instruction.line;
       access.space = generic ? "generic" : "global";
-      access.kind = group == OpcodeGroup::load    ? AccessKind::load
-                    : group == OpcodeGroup::store ? AccessKind::store
-                                                  : AccessKind::atomic;
-      access.bytes = ptx::byte_size(mnemonic.type()) * mnemonic.vector_width;
+      access.kind = group == OpcodeGroup::load || copy ? AccessKind::load
+                    : group == OpcodeGroup::store      ? AccessKind::store
+                                                       : AccessKind::atomic;
+      const CopySize copied = copy_size(body_, instruction, mnemonic);
+      access.bytes = copy ? copied.bytes : ptx::byte_size(mnemonic.type()) * mnemonic.vector_width;
+      access.passes_l1 = passes_l1(mnemonic);
       access_of_[i] = static_cast<std::uint32_t>(slice_.accesses.size());
       slice_.accesses.push_back(access);
       slice_.closable.push_back(
-          !generic && mnemonic.understood &&
+          !generic && mnemonic.understood && (!copy || copied.fixed) &&
           (address->base == ptx::Base::reg || address->base == ptx::Base::none));
       const std::uint32_t block = cfg_.block_of(i);
       slice_.guarded.push_back(!cfg_.post_dominates(block, cfg_.entry()) ||

@@ -8,26 +8,29 @@
 namespace demarc::report {
 namespace {
 
-// Table 2 of the paper, and what its text says of the results.
+// Table 2 of the paper, and what its text says of the results. A workload of two kernels is two
+// rows here and one there: the paper adds their loads up.
 struct PaperRow {
   const char* workload;
   const char* kernel;
-  std::uint32_t grid_x, grid_y, block_x, block_y, threads, loads;
-  const char* remark;
+  std::uint32_t grid_x, grid_y, block_x, block_y, loads;
+  const char* remark;  // of a workload's first row
 };
-constexpr std::array<PaperRow, 7> paper_rows{{
-    {"kmeans", "invert_mapping", 49, 1, 256, 1, 12544, 5,
+constexpr std::array<PaperRow, 10> paper_rows{{
+    {"kmeans", "invert_mapping", 49, 1, 256, 1, 5,
      "both degrees of sharing above the hit rates; inter degree about 30 points off the L2 rate"},
-    {"convsep", "convolution_rows", 1, 32, 16, 4, 2048, 20,
+    {"convsep", "convolution_rows", 1, 32, 16, 4, 20,
      "L1 hit rate 0 %; inter degree above the L2 hit rate by about 30 points"},
-    {"backprop", "adjust_weights", 1, 64, 16, 16, 16384, 20,
+    {"convsep", "convolution_columns", 8, 2, 16, 8, 20, ""},
+    {"backprop", "adjust_weights", 1, 64, 16, 16, 20,
      "inter degree 5.65 points off the L2 hit rate"},
-    {"leukocyte", "imgvf", 36, 1, 320, 1, 11520, 10,
-     "inter degree about 30 points below the L2 hit rate"},
-    {"bfs", "bfs_expand", 128, 1, 512, 1, 65536, 14, "degree and hit rate unrelated"},
-    {"hotspot", "calculate_temp", 43, 43, 16, 16, 473344, 1,
+    {"backprop", "layer_forward", 1, 64, 16, 16, 20, ""},
+    {"leukocyte", "imgvf", 36, 1, 320, 1, 10, "inter degree about 30 points below the L2 hit rate"},
+    {"bfs", "bfs_expand", 128, 1, 512, 1, 14, "degree and hit rate unrelated"},
+    {"bfs", "bfs_advance", 128, 1, 512, 1, 14, ""},
+    {"hotspot", "calculate_temp", 43, 43, 16, 16, 1,
      "both degrees above the hit rates; about 30 points off the L2 rate"},
-    {"scan", "scan_exclusive_shared2", 26, 1, 256, 1, 6656, 2,
+    {"scan", "scan_exclusive_shared2", 26, 1, 256, 1, 2,
      "the only workload with an L2 hit rate below 60 %"},
 }};
 
@@ -38,16 +41,29 @@ std::int64_t loads_of(const LocalityStudy& study) {
   return count;
 }
 
-Table index_table(const std::vector<LocalityStudy>& studies, bool with_remarks) {
-  Table table{with_remarks
-                  ? "Indices of every workload, predicted hit rates, and the paper's Table 2 "
-                    "beside them"
-                  : "",
+std::string label_of(const LocalityStudy& study) {
+  return study.name + " / " + study.analysis.kernel;
+}
+
+// The loads of all kernels of a workload, as Table 2 counts them.
+std::int64_t workload_loads(const std::vector<LocalityStudy>& studies, const std::string& name) {
+  std::int64_t count = 0;
+  for (const LocalityStudy& study : studies)
+    if (study.name == name) count += loads_of(study);
+  return count;
+}
+
+Table index_table(const std::vector<LocalityStudy>& studies, bool with_title) {
+  Table table{with_title ? "Indices of every kernel, predicted hit rates, and beside ld.global the "
+                           "count of the paper's Table 2 for the whole workload"
+                         : "",
               {{"workload"},
+               {"kernel"},
                {"grid", Align::right},
                {"block", Align::right},
                {"threads", Align::right},
                {"ld.global", Align::right},
+               {"all", Align::right},
                {"paper", Align::right},
                {"inter dos", Align::right},
                {"inter freq.", Align::right},
@@ -61,13 +77,15 @@ Table index_table(const std::vector<LocalityStudy>& studies, bool with_remarks) 
   for (std::size_t i = 0; i < studies.size(); ++i) {
     const LocalityStudy& study = studies[i];
     const locality::Analysis& a = study.analysis;
-    const std::int64_t loads = loads_of(study);
+    const std::int64_t all_loads = workload_loads(studies, study.name);
     std::vector<Cell> row{
         study.name,
+        a.kernel,
         fmt::format("{}x{}", a.grid.x, a.grid.y),
         fmt::format("{}x{}", a.block.x, a.block.y),
         count_cell(static_cast<std::int64_t>(a.grid.count() * a.block.count())),
-        count_cell(loads, loads == paper_rows[i].loads ? Tone::good : Tone::plain),
+        count_cell(loads_of(study)),
+        count_cell(all_loads, all_loads == paper_rows[i].loads ? Tone::good : Tone::plain),
         count_cell(paper_rows[i].loads),
         number_cell(a.inter.degree_of_sharing, 4),
         number_cell(a.inter.appearance_frequency, 3),
@@ -94,7 +112,7 @@ Chart rate_chart(const std::vector<LocalityStudy>& studies, bool l2) {
   Series rate{l2 ? "L2 hit rate, predicted" : "L1 hit rate, predicted", SeriesKind::bar, {}};
   for (const LocalityStudy& study : studies) {
     const double x = static_cast<double>(chart.x.categories.size());
-    chart.x.categories.push_back(study.name);
+    chart.x.categories.push_back(study.analysis.kernel);
     const locality::Analysis& a = study.analysis;
     degree.points.push_back(
         {.x = x, .y = l2 ? a.inter.degree_of_sharing : a.intra.degree_of_sharing});
@@ -110,49 +128,100 @@ Chart rate_chart(const std::vector<LocalityStudy>& studies, bool l2) {
 
 Table sensitivity_table(const std::vector<LocalityStudy>& studies) {
   Table table{
-      "What each workload would lose with half the L2, and what it takes from a neighbour; "
-      "from bandwidths alone: times are lower bounds, demands upper bounds",
+      "What each kernel would lose with half the L2, and what it takes from a neighbour, by a "
+      "model of bandwidths and latencies; a kernel that computes much demands less",
       {{"workload"},
+       {"kernel"},
        {"L2 hit, half L2", Align::right},
        {"DRAM bytes", Align::right},
        {"DRAM bytes, half L2", Align::right},
+       {"time, us", Align::right},
        {"slowdown, half L2", Align::right},
        {"DRAM demand", Align::right}},
       {}};
   for (const LocalityStudy& study : studies) {
     const locality::Sensitivity& s = study.sensitivity;
-    table.rows.push_back({study.name, percent_cell(s.half.l2_hit_rate),
+    table.rows.push_back({study.name, study.analysis.kernel, percent_cell(s.half.l2_hit_rate),
                           count_cell(static_cast<std::int64_t>(s.whole.dram_bytes)),
                           count_cell(static_cast<std::int64_t>(s.half.dram_bytes)),
-                          number_cell(s.half_l2_slowdown, 2),
-                          percent_cell(s.dram_demand_share, 0)});
+                          number_cell(s.time_s * 1e6, 1), number_cell(s.half_l2_slowdown, 2),
+                          percent_cell(s.dram_demand_share, 1)});
   }
   return table;
+}
+
+constexpr std::uint32_t demo_gpus = 4;
+
+Table translation_table(const std::vector<LocalityStudy>& studies) {
+  Table table{fmt::format("Pages of 4 KiB when the blocks are split over {} GPUs in contiguous "
+                          "parts, and the translation architecture this speaks for",
+                          demo_gpus),
+              {{"workload"},
+               {"kernel"},
+               {"pages", Align::right},
+               {"shared accesses", Align::right},
+               {"pages come back to", Align::right},
+               {"prefers"}},
+              {}};
+  for (const LocalityStudy& study : studies) {
+    if (study.pages.empty()) continue;
+    const locality::PageSplit& split = study.pages.front();
+    const locality::TranslationVerdict verdict = locality::judge_translation(split);
+    table.rows.push_back(
+        {study.name, study.analysis.kernel, count_cell(static_cast<std::int64_t>(split.pages)),
+         percent_cell(split.shared_access_share, 1), percent_cell(verdict.local_return_share, 1),
+         locality::to_string(verdict.architecture)});
+  }
+  return table;
+}
+
+Result<std::vector<LocalityStudy>> study_all(const std::string& device, const Progress& progress) {
+  std::vector<LocalityStudy> studies;
+  for (std::size_t i = 0; i < paper_rows.size(); ++i) {
+    const PaperRow& row = paper_rows[i];
+    report_progress(progress, static_cast<double>(i) / paper_rows.size(), row.kernel);
+    DEMARC_TRY(const gpu::Launch launch, workload::instance(row.workload));
+    DEMARC_TRY(const std::string ptx, workload::ptx_text(launch, 90));
+    locality::Options options;
+    options.kernel = row.kernel;
+    DEMARC_TRY(LocalityStudy study,
+               study_locality(ptx, launch.ptx, launch, options, device, demo_gpus));
+    study.name = row.workload;
+    const locality::Analysis& a = study.analysis;
+    if (a.grid.x != row.grid_x || a.grid.y != row.grid_y || a.block.x != row.block_x ||
+        a.block.y != row.block_y)
+      return check_failed(
+          "{}: launched with {}x{} blocks of {}x{} threads, not with {}x{} of {}x{}",
+          label_of(study), a.grid.x, a.grid.y, a.block.x, a.block.y, row.grid_x, row.grid_y,
+          row.block_x, row.block_y);
+    studies.push_back(std::move(study));
+  }
+  return studies;
+}
+
+Table remark_table() {
+  Table remarks{"What the paper reports of its A30", {{"workload"}, {"remark"}}, {}};
+  for (const PaperRow& row : paper_rows)
+    if (*row.remark != 0) remarks.rows.push_back({row.workload, row.remark});
+  return remarks;
+}
+
+// The part of the page on one kernel.
+void add_study(Page& page, const LocalityStudy& study) {
+  page.begin_section(label_of(study));
+  add_locality_summary(page, study);
+  add_locality_maps(page, study);
+  page.begin_section("Syntax trees of " + label_of(study), true);
+  add_syntax_trees(page, study);
+  page.end_section();
+  page.end_section();
 }
 
 }  // namespace
 
 Result<Demo> run_demo(const std::string& device, const std::string& command,
                       const Progress& progress) {
-  std::vector<LocalityStudy> studies;
-  for (std::size_t i = 0; i < paper_rows.size(); ++i) {
-    const PaperRow& row = paper_rows[i];
-    report_progress(progress, static_cast<double>(i) / paper_rows.size(), row.workload);
-    DEMARC_TRY(gpu::Launch launch, workload::instance(row.workload));
-    DEMARC_TRY(const std::string ptx, workload::ptx_text(launch, 90));
-    locality::Options options;
-    options.kernel = row.kernel;
-    DEMARC_TRY(LocalityStudy study, study_locality(ptx, launch.ptx, launch, options, device));
-    study.name = row.workload;
-    if (study.analysis.grid.x != row.grid_x || study.analysis.grid.y != row.grid_y ||
-        study.analysis.block.x != row.block_x || study.analysis.block.y != row.block_y)
-      return check_failed(
-          "{}: launched with {}x{} blocks of {}x{} threads, Table 2 has {}x{} of "
-          "{}x{}",
-          row.workload, study.analysis.grid.x, study.analysis.grid.y, study.analysis.block.x,
-          study.analysis.block.y, row.grid_x, row.grid_y, row.block_x, row.block_y);
-    studies.push_back(std::move(study));
-  }
+  DEMARC_TRY(const std::vector<LocalityStudy> studies, study_all(device, progress));
   report_progress(progress, 1, "writing the page");
 
   Page page(
@@ -168,22 +237,15 @@ Result<Demo> run_demo(const std::string& device, const std::string& command,
       ", loads and stores together. The kernels are equivalents written for this project; "
       "`docs/locality.md` says where counts and indices differ from the paper and why.");
   page.table(index_table(studies, true));
-  Table remarks{"What the paper reports of its A30", {{"workload"}, {"remark"}}, {}};
-  for (const PaperRow& row : paper_rows) remarks.rows.push_back({row.workload, row.remark});
-  page.table(remarks);
+  page.table(remark_table());
   page.chart(rate_chart(studies, true));
   page.chart(rate_chart(studies, false));
   page.heading("Sensitivity");
   page.table(sensitivity_table(studies));
-  for (const LocalityStudy& study : studies) {
-    page.begin_section(study.name);
-    add_locality_summary(page, study);
-    add_locality_maps(page, study);
-    page.begin_section("Syntax trees of " + study.name, true);
-    add_syntax_trees(page, study);
-    page.end_section();
-    page.end_section();
-  }
+  page.heading("Several GPUs");
+  page.table(translation_table(studies));
+  page.heading("Kernel by kernel");
+  for (const LocalityStudy& study : studies) add_study(page, study);
   return Demo{page.html(), plain_text(index_table(studies, false))};
 }
 

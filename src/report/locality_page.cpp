@@ -140,8 +140,9 @@ std::string locality_page(const LocalityStudy& study, const std::string& command
     map.columns = static_cast<std::uint32_t>(split.first_pages.size());
     map.caption = fmt::format(
         "{} pages; {:.1f} % of the accesses go to pages of several GPUs; {:.1f} % are "
-        "remote when every page lies where it is touched most.",
-        split.pages, 100 * split.shared_access_share, 100 * split.remote_access_share);
+        "remote when every page lies where it is touched most. Prefers {} translation.",
+        split.pages, 100 * split.shared_access_share, 100 * split.remote_access_share,
+        locality::to_string(locality::judge_translation(split).architecture));
     for (std::uint32_t g = 0; g < split.gpus; ++g)
       for (std::uint32_t p = 0; p < map.columns; ++p)
         if (split.accesses[g][p] > 0)

@@ -19,27 +19,18 @@ Result<ptx::Module> parsed_module(const std::string& ptx, const std::string& nam
   return invalid_input("{}", message);
 }
 
-std::uint32_t shared_bytes_of(const ptx::Module& module, const std::string& kernel,
-                              const gpu::Launch& launch) {
-  std::uint64_t bytes = 0;
-  if (const ptx::Function* function = module.find_function(kernel))
-    for (const ptx::Variable& variable : function->body.variables)
-      if (variable.space == ptx::StateSpace::shared) bytes += variable.byte_size();
-  for (const ptx::Variable& variable : module.variables)
-    if (variable.space == ptx::StateSpace::shared) bytes += variable.byte_size();
-  for (const gpu::KernelLaunch& one : launch.kernels)
-    if (one.kernel == kernel) {
-      bytes += one.dynamic_shared_bytes;
-      break;
-    }
-  return static_cast<std::uint32_t>(bytes);
-}
-
 Json prediction_json(const locality::CachePrediction& one) {
-  return {{"l1_hit_rate", one.l1_hit_rate},     {"l2_hit_rate", one.l2_hit_rate},
-          {"l1_sectors", one.l1_sectors},       {"l2_sectors", one.l2_sectors},
-          {"dram_bytes", one.dram_bytes},       {"sms", one.sms},
-          {"blocks_per_sm", one.blocks_per_sm}, {"complete", one.complete}};
+  return {{"l1_hit_rate", one.l1_hit_rate},
+          {"l2_hit_rate", one.l2_hit_rate},
+          {"l2_read_hit_rate", one.l2_read_hit_rate},
+          {"l1_sectors", one.l1_sectors},
+          {"l2_sectors", one.l2_sectors},
+          {"l2_read_sectors", one.l2_read_sectors},
+          {"dram_bytes", one.dram_bytes},
+          {"dram_read_bytes", one.dram_read_bytes},
+          {"sms", one.sms},
+          {"blocks_per_sm", one.blocks_per_sm},
+          {"complete", one.complete}};
 }
 
 }  // namespace
@@ -58,7 +49,9 @@ Result<LocalityStudy> study_locality(const std::string& ptx, const std::string& 
   study.device = described.name;
   DEMARC_TRY(study.analysis, locality::analyse(module, launch, options));
   locality::PredictOptions predict;
-  predict.shared_bytes_per_block = shared_bytes_of(module, study.analysis.kernel, launch);
+  for (const gpu::KernelLaunch& kernel : launch.kernels)
+    if (kernel.kernel == study.analysis.kernel)
+      predict.shared_bytes_per_block = locality::shared_bytes_of(module, kernel);
   study.sensitivity = locality::predict_sensitivity(study.analysis.all, described, predict);
   if (gpus > 1)
     for (const std::uint64_t page :
@@ -79,12 +72,17 @@ std::string locality_json(const LocalityStudy& study, bool with_maps) {
                         {"dram_demand_share", s.dram_demand_share}};
   Json pages = Json::array();
   for (const locality::PageSplit& split : study.pages)
-    pages.push_back({{"page_bytes", split.page_bytes},
-                     {"gpus", split.gpus},
-                     {"pages", split.pages},
-                     {"pages_by_sharers", split.pages_by_sharers},
-                     {"shared_access_share", split.shared_access_share},
-                     {"remote_access_share", split.remote_access_share}});
+    pages.push_back(
+        {{"page_bytes", split.page_bytes},
+         {"gpus", split.gpus},
+         {"pages", split.pages},
+         {"pages_by_sharers", split.pages_by_sharers},
+         {"shared_access_share", split.shared_access_share},
+         {"remote_access_share", split.remote_access_share},
+         {"first_touches", split.first_touches},
+         {"returns", split.returns},
+         {"local_returns", split.local_returns},
+         {"prefers", locality::to_string(locality::judge_translation(split).architecture)}});
   if (!study.pages.empty()) json["pages"] = std::move(pages);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -126,17 +124,18 @@ std::string locality_text(const LocalityStudy& study) {
   const locality::Sensitivity& s = study.sensitivity;
   out += fmt::format(
       "Predicted for {}: L1 hit rate {:.1f} %, L2 hit rate {:.1f} % ({:.1f} % with "
-      "half the L2)\nDRAM traffic {} bytes; with half the L2 at least {:.2f} times "
-      "as long; asks for at most {:.0f} % of the DRAM bandwidth\n",
+      "half the L2)\nDRAM traffic {} bytes; with half the L2 {:.2f} times as long; "
+      "asks for {:.1f} % of the DRAM bandwidth\n",
       study.device, 100 * s.whole.l1_hit_rate, 100 * s.whole.l2_hit_rate, 100 * s.half.l2_hit_rate,
       grouped(static_cast<std::int64_t>(s.whole.dram_bytes)), s.half_l2_slowdown,
       100 * s.dram_demand_share);
   for (const locality::PageSplit& split : study.pages)
     out += fmt::format(
         "{} GPUs, pages of {} bytes: {} pages, {:.1f} % of accesses to shared pages, "
-        "{:.1f} % remote at best\n",
+        "{:.1f} % remote at best; prefers {} translation\n",
         split.gpus, split.page_bytes, split.pages, 100 * split.shared_access_share,
-        100 * split.remote_access_share);
+        100 * split.remote_access_share,
+        locality::to_string(locality::judge_translation(split).architecture));
   for (const std::string& note : a.notes) out += "note: " + note + "\n";
   return out;
 }

@@ -1,13 +1,12 @@
-// The maps by plain enumeration: every access of every thread goes into a hash map of places. The
-// definitions of the locality paper, word by word; the oracle of tests and the baseline of the
-// benchmark.
+// The maps by plain enumeration: every access of every thread goes into a hash map of addresses,
+// which holds who touched it and how often. The definitions of the locality paper, word by word;
+// the oracle of tests and the baseline of the benchmark.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
-#include <set>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "demarc/locality/maps.hpp"
@@ -33,31 +32,58 @@ struct Touch {
   return touches;
 }
 
-// `owner(touch)` is the row of the map, `member(touch)` tells its accesses apart within the row.
+// A place's owners, ascending, with the times each touched it.
+struct Owners {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> times;
+};
+
+// `owner(touch)` is the row of the map, `member(touch)` tells its accesses apart within the row;
+// touches come with owners ascending.
 template <class Owner, class Member>
-[[nodiscard]] LocalityMap map_of(const std::vector<Touch>& touches, std::uint32_t size, Count count,
+[[nodiscard]] LocalityMap map_of(std::vector<Touch> touches, std::uint32_t size, Count count,
                                  Owner owner, Member member) {
-  std::unordered_map<std::uint64_t, std::map<std::uint32_t, std::uint64_t>> by_place;
-  for (const Touch& touch : touches) ++by_place[touch.place][owner(touch)];
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> cells;
+  std::stable_sort(touches.begin(), touches.end(), [&](const Touch& a, const Touch& b) {
+    return owner(a) != owner(b) ? owner(a) < owner(b) : member(a) < member(b);
+  });
+  std::unordered_map<std::uint64_t, Owners> by_place;
+  by_place.reserve(touches.size());
+  for (const Touch& touch : touches) {
+    auto& times = by_place[touch.place].times;
+    if (times.empty() || times.back().first != owner(touch)) times.emplace_back(owner(touch), 0);
+    ++times.back().second;
+  }
+  std::unordered_map<std::uint64_t, std::uint64_t> cells;  // row << 32 | column
+  const auto cell = [&cells](std::uint32_t row, std::uint32_t column) -> std::uint64_t& {
+    return cells[std::uint64_t{row} << 32U | column];
+  };
   if (count == Count::accesses) {
-    // For every (owner, member): the later owners that touch one of its places.
-    std::map<std::pair<std::uint32_t, std::uint64_t>, std::set<std::uint32_t>> sharers;
-    for (const Touch& touch : touches)
-      for (const auto& [other, times] : by_place[touch.place])
-        if (other > owner(touch)) sharers[{owner(touch), member(touch)}].insert(other);
-    for (const auto& [key, others] : sharers)
-      for (const std::uint32_t other : others) ++cells[{key.first, other}];
+    // Touches of one member stand together: the later owners that touch one of its places.
+    std::vector<std::uint32_t> others;
+    for (std::size_t i = 0; i < touches.size(); ++i) {
+      for (const auto& [other, times] : by_place[touches[i].place].times)
+        if (other > owner(touches[i])) others.push_back(other);
+      if (i + 1 < touches.size() && owner(touches[i + 1]) == owner(touches[i]) &&
+          member(touches[i + 1]) == member(touches[i]))
+        continue;
+      std::sort(others.begin(), others.end());
+      others.erase(std::unique(others.begin(), others.end()), others.end());
+      for (const std::uint32_t other : others) ++cell(owner(touches[i]), other);
+      others.clear();
+    }
   } else {
     for (const auto& [place, owners] : by_place)
-      for (auto i = owners.begin(); i != owners.end(); ++i)
-        for (auto j = std::next(i); j != owners.end(); ++j)
-          cells[{i->first, j->first}] +=
-              count == Count::distinct ? 1 : std::min(i->second, j->second);
+      for (auto i = owners.times.begin(); i != owners.times.end(); ++i)
+        for (auto j = std::next(i); j != owners.times.end(); ++j)
+          cell(i->first, j->first) += count == Count::distinct ? 1 : std::min(i->second, j->second);
   }
   LocalityMap map;
   map.size = size;
-  for (const auto& [key, value] : cells) map.cells.push_back({key.first, key.second, value});
+  for (const auto& [key, value] : cells)
+    map.cells.push_back({static_cast<std::uint32_t>(key >> 32U),
+                         static_cast<std::uint32_t>(key & 0xffffffffU), value});
+  std::sort(map.cells.begin(), map.cells.end(), [](const MapCell& a, const MapCell& b) {
+    return a.row != b.row ? a.row < b.row : a.column < b.column;
+  });
   return map;
 }
 

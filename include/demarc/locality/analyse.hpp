@@ -70,6 +70,10 @@ struct Collected {
                                              std::size_t kernel_launch, Force force,
                                              unsigned threads = 0, const Progress& progress = {});
 
+// Shared memory of a block of `kernel`, static and dynamic, for PredictOptions.
+[[nodiscard]] std::uint32_t shared_bytes_of(const ptx::Module& module,
+                                            const gpu::KernelLaunch& kernel);
+
 // {"schema": "demarc.locality/1", "kernel", "grid", "block", "accesses": [...], "inter", "intra",
 //  "method", ...}; docs/locality.md lists the keys.
 [[nodiscard]] std::string analysis_json(const Analysis& analysis, bool with_maps);

@@ -37,6 +37,7 @@ struct Access {
   std::string expression;   // "param5 + 4*(tid.y + 4*ctaid.y)"
   AccessClass access_class = AccessClass::affine;
   Source source = Source::symbolic;
+  bool passes_l1 = false;          // .cg, .cv, .volatile ...: the L1 does not answer it
   std::uint64_t executed = 0;      // thread accesses
   std::uint64_t requests = 0;      // warp instructions with at least one active lane
   double sectors_per_request = 0;  // distinct 32-byte sectors a warp instruction touches, mean

@@ -7,6 +7,7 @@
 
 #include "demarc/gpu/device.hpp"
 #include "demarc/locality/analyse.hpp"
+#include "demarc/locality/pages.hpp"
 #include "demarc/locality/predict.hpp"
 #include "demarc/report/page.hpp"
 

@@ -1,0 +1,141 @@
+// demarc locality as a user meets it: the launch on the command line, its JSON, and its errors.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "demarc/base/json.hpp"
+#include "paths.hpp"
+#include "program.hpp"
+
+namespace demarc {
+namespace {
+
+using test::run_demarc;
+using testing::HasSubstr;
+
+// out[i] = in[i] + in[i + 1]
+std::string halo_file() {
+  static const std::string path = [] {
+    const auto file = test::fresh_folder("locality") / "k.ptx";
+    std::ofstream(file) << R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry halo(.param .u64 from, .param .u64 to)
+{
+.reg .b32 %r<8>;
+.reg .b64 %rd<8>;
+.reg .f32 %f<4>;
+ld.param.u64 %rd1, [from];
+ld.param.u64 %rd2, [to];
+mov.u32 %r1, %ctaid.x;
+mov.u32 %r2, %ntid.x;
+mov.u32 %r3, %tid.x;
+mad.lo.s32 %r4, %r1, %r2, %r3;
+mul.wide.s32 %rd3, %r4, 4;
+add.s64 %rd4, %rd1, %rd3;
+ld.global.f32 %f1, [%rd4];
+ld.global.f32 %f2, [%rd4+4];
+add.f32 %f3, %f1, %f2;
+add.s64 %rd5, %rd2, %rd3;
+st.global.f32 [%rd5], %f3;
+ret;
+}
+)";
+    return file.string();
+  }();
+  return path;
+}
+
+std::vector<std::string> halo(const std::vector<std::string>& more) {
+  std::vector<std::string> all{"locality", halo_file()};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+TEST(LocalityVerb, gives_every_promised_key_of_the_example) {
+  const auto outcome = run_demarc(halo({"--kernel", "halo", "--grid", "8", "--block", "64",
+                                        "--args", "buf:65536,buf:65536", "--json"}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(json["schema"], "demarc.locality/1");
+  EXPECT_EQ(json["kernel"], "halo");
+  EXPECT_EQ(json["grid"], Json::array({8, 1, 1}));
+  EXPECT_EQ(json["block"], Json::array({64, 1, 1}));
+  EXPECT_EQ(json["method"], "symbolic");
+  ASSERT_EQ(json["accesses"].size(), 3U);
+  const Json& second = json["accesses"][1];
+  EXPECT_EQ(second["instruction"], "ld.global.f32 %f2, [%rd4+4];");
+  EXPECT_EQ(second["line"], 18);
+  EXPECT_EQ(second["space"], "global");
+  EXPECT_EQ(second["kind"], "load");
+  EXPECT_EQ(second["expression"], "4 + param0 + 4*(tid.x + ctaid.x*ntid.x)");
+  EXPECT_EQ(second["class"], "affine");
+  EXPECT_EQ(second["sectors_per_request"], 5.0);
+  // Neighbours share one word: 7 cells of one over C(8, 2) * 2 loads * 64 threads.
+  EXPECT_DOUBLE_EQ(json["inter"]["degree_of_sharing"], 7.0 / (28 * 2 * 64));
+  EXPECT_EQ(json["inter"]["appearance_frequency"], 1.0);
+  EXPECT_DOUBLE_EQ(json["inter"]["spscore"], 1 - 14.0 / 64);
+  EXPECT_DOUBLE_EQ(json["inter"]["paver_degree_of_sharing"], 7.0 / 8);
+  EXPECT_DOUBLE_EQ(json["intra"]["degree_of_sharing"], 63.0 / (2016 * 2));
+  EXPECT_EQ(json["intra"]["appearance_frequency"], 1.0);
+}
+
+TEST(LocalityVerb, says_which_translation_architecture_the_pages_speak_for) {
+  const auto outcome = run_demarc(halo(
+      {"--grid", "8", "--block", "64", "--args", "buf:65536,buf:65536", "--gpus", "4", "--json"}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json pages = Json::parse(outcome.out)["pages"];
+  ASSERT_EQ(pages.size(), 3U);
+  EXPECT_EQ(pages[0]["page_bytes"], 4096);
+  EXPECT_EQ(pages[0]["prefers"], "centralised");
+}
+
+TEST(LocalityVerb, writes_a_page) {
+  const auto page = test::fresh_folder("page") / "out.html";
+  const auto outcome = run_demarc(halo(
+      {"--grid", "8", "--block", "64", "--args", "buf:65536,buf:65536", "--html", page.string()}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_GT(std::filesystem::file_size(page), 100'000U);
+}
+
+TEST(LocalityVerb, picks_a_kernel_of_a_bundled_launch) {
+  const auto outcome = run_demarc({"locality", "bundled:backprop", "--kernel", "layer_forward"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("kernel layer_forward, 1x64x1 blocks of 16x16x1 threads"));
+  const auto unknown = run_demarc({"locality", "bundled:backprop", "--kernel", "other"});
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("the launch runs no kernel 'other'"));
+}
+
+TEST(LocalityVerb, refuses_what_is_wrong_and_says_what_would_be_right) {
+  const struct {
+    std::vector<std::string> arguments;
+    const char* message;
+  } cases[] = {
+      {halo({"--grid", "8x", "--block", "64", "--args", "buf:64,buf:64"}), "--grid"},
+      {halo({"--grid", "0", "--block", "64", "--args", "buf:64,buf:64"}), "grid"},
+      {halo({"--grid", "8", "--block", "2048", "--args", "buf:64,buf:64"}), "1024"},
+      {halo({"--kernel", "hallo", "--grid", "8", "--block", "64", "--args", "buf:64,buf:64"}),
+       "its entries are: halo"},
+      {halo({"--grid", "8", "--block", "64", "--args", "buf:65536"}),
+       "takes 2 arguments, the launch gives 1"},
+      {halo({"--grid", "8", "--block", "64", "--args", "buf:65536,puf:1"}), "puf"},
+      {halo({"--grid", "8", "--block", "64", "--args", "buf:64,buf:64", "--granularity", "33"}),
+       "element, 32, 128"},
+      {halo({"--grid", "8", "--block", "64", "--args", "buf:64,buf:64", "--count", "all"}),
+       "accesses, multiset, distinct"},
+      {halo({"--grid", "8", "--block", "64", "--args", "buf:64,buf:64", "--loads", "--stores"}),
+       "exclude each other"},
+      {{"locality", "/no/such/file.ptx", "--grid", "1"}, "/no/such/file.ptx"},
+  };
+  for (const auto& one : cases) {
+    const auto outcome = run_demarc(one.arguments);
+    EXPECT_EQ(outcome.exit_code, 1) << one.message;
+    EXPECT_THAT(outcome.err, HasSubstr(one.message));
+  }
+}
+
+}  // namespace
+}  // namespace demarc

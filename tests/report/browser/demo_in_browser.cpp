@@ -1,0 +1,80 @@
+// The whole page of `demarc demo` in a real browser.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "browser.hpp"
+#include "demarc/report/locality_page.hpp"
+#include "paths.hpp"
+
+namespace demarc::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+std::filesystem::path demo_page() {
+  static const std::filesystem::path path = [] {
+    auto file = test::fresh_folder("demo") / "index.html";
+    const auto demo = run_demo("sim:h100-sxm", "demarc demo --html index.html", {});
+    EXPECT_TRUE(demo) << demo.error().message;
+    if (demo) std::ofstream(file, std::ios::binary) << demo->page;
+    return file;
+  }();
+  return path;
+}
+
+// Opens every part, draws every figure as before printing, then runs `then`.
+std::string with_all_drawn(const std::string& then) {
+  return "addEventListener('load', () => {"
+         "for (const part of document.querySelectorAll('details')) part.open = true;"
+         "dispatchEvent(new Event('beforeprint'));"
+         "const say = (name, value) => document.body.setAttribute('data-' + name, value);" +
+         then + "say('finished', 'yes'); });";
+}
+
+TEST(DemoInBrowser, opens_on_a_desktop_with_every_map_and_tree_and_asks_for_nothing) {
+  const auto opened = test::open_page(
+      demo_page(), 1280, 900,
+      with_all_drawn(
+          "const maps = [...document.querySelectorAll('.heat canvas')];"
+          "say('maps', maps.length);"
+          "say('drawn', maps.filter((c) => c.dataset.cells !== undefined).length);"
+          "const trees = [...document.querySelectorAll('.graph svg')];"
+          "say('trees', trees.length > 40 ? 'many' : trees.length);"
+          "say('blank', trees.filter((s) => s.querySelectorAll('rect').length === 0 ||"
+          " s.getBoundingClientRect().width === 0).length);"
+          "const map = document.querySelector('.heat canvas'),"
+          " tools = map.closest('figure').querySelectorAll('button');"
+          "say('before', map.dataset.zoom); tools[0].click(); say('after', map.dataset.zoom);"));
+  EXPECT_THAT(opened.console_errors, IsEmpty()) << opened.log;
+  EXPECT_THAT(opened.requests, IsEmpty());
+  EXPECT_THAT(opened.said, HasSubstr("data-finished=\"yes\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-maps=\"20\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-drawn=\"20\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-trees=\"many\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-blank=\"0\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-before=\"1.000\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-after=\"2.000\""));
+  EXPECT_THAT(opened.dom, Not(HasSubstr("class=\"fault\"")));
+}
+
+TEST(DemoInBrowser, fits_a_phone_without_sideways_scrolling_or_tiny_letters) {
+  const auto opened = test::open_page(
+      demo_page(), 390, 844,
+      with_all_drawn(
+          "say('wide', document.documentElement.scrollWidth <= innerWidth ? 'fits' :"
+          " document.documentElement.scrollWidth + '>' + innerWidth);"
+          "const small = [...document.querySelectorAll('p, td, th, h1, h2, summary, figcaption')]"
+          ".filter((e) => e.textContent.trim() && parseFloat(getComputedStyle(e).fontSize) < 11);"
+          "say('tiny', small.length);"));
+  EXPECT_THAT(opened.console_errors, IsEmpty()) << opened.log;
+  EXPECT_THAT(opened.requests, IsEmpty());
+  EXPECT_THAT(opened.said, HasSubstr("data-wide=\"fits\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-tiny=\"0\""));
+}
+
+}  // namespace
+}  // namespace demarc::report
