@@ -70,7 +70,7 @@ TEST(LocalityVerb, gives_every_promised_key_of_the_example) {
   EXPECT_EQ(second["line"], 18);
   EXPECT_EQ(second["space"], "global");
   EXPECT_EQ(second["kind"], "load");
-  EXPECT_EQ(second["expression"], "4 + param0 + 4*(tid.x + ctaid.x*ntid.x)");
+  EXPECT_EQ(second["expression"], "param0 + 4*(tid.x + ctaid.x*ntid.x + 1)");
   EXPECT_EQ(second["class"], "affine");
   EXPECT_EQ(second["sectors_per_request"], 5.0);
   // Neighbours share one word: 7 cells of one over C(8, 2) * 2 loads * 64 threads.

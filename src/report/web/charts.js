@@ -24,6 +24,9 @@ demarc.plot = (block, options, height) => {
 
 demarc.axis_name = (axis) => axis.unit ? `${axis.name} (${axis.unit})` : axis.name;
 
+// More categories than fit side by side: their names stand slanted.
+demarc.crowded = (axis) => axis.categories.length > 7;
+
 demarc.axis = (axis, extra = {}) => {
   const category = axis.categories.length > 0;
   return {
@@ -31,7 +34,7 @@ demarc.axis = (axis, extra = {}) => {
     data: category ? axis.categories : undefined,
     name: demarc.axis_name(axis), nameLocation: "middle", scale: true,
     min: axis.low === null ? undefined : axis.low, max: axis.high === null ? undefined : axis.high,
-    axisLabel: category ? {hideOverlap: true} : {formatter: (value) => demarc.number(value), hideOverlap: true},
+    axisLabel: demarc.crowded(axis) ? {interval: 0, rotate: 40} : category ? {hideOverlap: true} : {formatter: (value) => demarc.number(value), hideOverlap: true},
     splitLine: {lineStyle: {color: demarc.color("line")}},
     ...extra,
   };
@@ -69,11 +72,11 @@ demarc.makers.chart = (block) => demarc.plot(block, (narrow) => {
       lineStyle: {type: "dashed", width: 1, color: demarc.color("soft")}});
   }
   return {
-    grid: demarc.grid(narrow, legend),
+    grid: {...demarc.grid(narrow, legend), ...(demarc.crowded(block.x) ? {bottom: 112} : {})},
     legend: legend ? {type: "scroll", top: 0} : undefined,
     tooltip: {trigger: bars ? "axis" : "item", confine: true, renderMode: "richText", formatter: (hit) => (Array.isArray(hit) ? hit : [hit])
       .filter((entry) => entry.seriesType !== "custom" && Array.isArray(entry.value)).map((entry) => tooltip_text(block, entry)).join("\n")},
-    xAxis: demarc.axis(block.x, {nameGap: 30}),
+    xAxis: demarc.axis(block.x, {nameGap: demarc.crowded(block.x) ? 100 : 30}),
     yAxis: demarc.axis(block.y, {nameGap: narrow ? 42 : 54}),
     dataZoom: category ? undefined : [{type: "inside", zoomOnMouseWheel: "ctrl", moveOnMouseMove: true, filterMode: "none"}],
     series,
