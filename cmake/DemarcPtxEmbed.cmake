@@ -18,6 +18,8 @@ file(WRITE "${output}" "${header}#include \"${NAME}_ptx.hpp\"
 
 namespace demarc::embedded {
 namespace {
+using std::string_view_literals::operator\"\"sv;  // knows the length of a text; counting would exceed constexpr limits
+
 constexpr gpu::EmbeddedPtx modules[] = {
 ")
 foreach(line IN LISTS lines)
@@ -36,7 +38,7 @@ foreach(line IN LISTS lines)
   if(text MATCHES "\n\\.version ([0-9]+\\.[0-9]+)" AND CMAKE_MATCH_1 VERSION_GREATER isa)
     string(REPLACE "\n.version ${CMAKE_MATCH_1}" "\n.version ${isa}" text "${text}")
   endif()
-  file(APPEND "${output}" "{\"${name}\", ${target}, R\"ptx(${text})ptx\"},\n")
+  file(APPEND "${output}" "{\"${name}\", ${target}, R\"ptx(${text})ptx\"sv},\n")
 endforeach()
 file(APPEND "${output}" "};
 }  // namespace

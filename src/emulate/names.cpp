@@ -1,3 +1,7 @@
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include "alu.hpp"
 #include "demarc/emulate/emulate.hpp"
 
@@ -84,6 +88,17 @@ std::string describe(const Finding& finding, const std::string& ptx_name) {
   return text;
 }
 
+#if defined(__x86_64__)
+// F16C: bit 29 of ECX of CPUID leaf 1 (Clang 14's __builtin_cpu_supports does not know the name).
+static bool has_half_conversions() {
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && ((ecx >> 29) & 1U) != 0;
+}
+#endif
+
 InstructionSet widest_instruction_set() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -91,8 +106,7 @@ InstructionSet widest_instruction_set() {
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
     return InstructionSet::avx512;
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("f16c"))
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_half_conversions())
     return InstructionSet::avx2;
 #endif
   return InstructionSet::baseline;

@@ -173,11 +173,8 @@ bool Analysis::place_allows(std::uint32_t reg) const {
   const auto& definitions = definitions_[reg];
   for (const Influence& branch : divergent_) {
     bool any = false;
-    bool all = true;
     for (const std::uint32_t definition : definitions) {
-      const bool inside = branch.region[cfg_.block_of(definition)];
-      any |= inside;
-      all &= inside;
+      any |= static_cast<bool>(branch.region[cfg_.block_of(definition)]);
     }
     if (!any) continue;
     if (branch.repeats) return false;

@@ -145,14 +145,15 @@ struct CuCopy2d {
 // CUdevResource, version 1 (CUDA 12.4 to 13.0).
 struct CuDeviceResource {
   static constexpr int sm_type = 1;
+  struct Sms {
+    unsigned sm_count;
+    unsigned min_partition;
+    unsigned coscheduled_alignment;
+  };
   int type;
   unsigned char internal[92];
   union {
-    struct {
-      unsigned sm_count;
-      unsigned min_partition;
-      unsigned coscheduled_alignment;
-    } sm;
+    Sms sm;
     unsigned char oversize[48];
   };
 };

@@ -5,28 +5,28 @@
 namespace demarc::workload {
 namespace {
 
-constexpr std::size_t side = 16;
+constexpr std::size_t tile_side = 16;
 
 void forward_block(const ReferenceCall& call, std::size_t block) {
   const std::size_t hidden = call.parameter("hidden");
   const auto input = call.floats("input");
   const auto weights = call.floats("forward_weights");
-  std::array<std::array<float, side>, side> products{};
+  std::array<std::array<float, tile_side>, tile_side> products{};
   const auto index = [&](std::size_t ty, std::size_t tx) {
-    return (hidden + 1) * side * block + (hidden + 1) * ty + tx + hidden + 2;
+    return (hidden + 1) * tile_side * block + (hidden + 1) * ty + tx + hidden + 2;
   };
-  for (std::size_t ty = 0; ty < side; ++ty) {
-    for (std::size_t tx = 0; tx < side; ++tx) {
-      products[ty][tx] = weights[index(ty, tx)] * input[side * block + ty + 1];
+  for (std::size_t ty = 0; ty < tile_side; ++ty) {
+    for (std::size_t tx = 0; tx < tile_side; ++tx) {
+      products[ty][tx] = weights[index(ty, tx)] * input[tile_side * block + ty + 1];
     }
   }
-  for (std::size_t stride = 1; stride < side; stride *= 2) {
-    for (std::size_t ty = 0; ty < side; ty += 2 * stride) {
-      for (std::size_t tx = 0; tx < side; ++tx) products[ty][tx] += products[ty + stride][tx];
+  for (std::size_t stride = 1; stride < tile_side; stride *= 2) {
+    for (std::size_t ty = 0; ty < tile_side; ty += 2 * stride) {
+      for (std::size_t tx = 0; tx < tile_side; ++tx) products[ty][tx] += products[ty + stride][tx];
     }
   }
-  for (std::size_t ty = 0; ty < side; ++ty) {
-    for (std::size_t tx = 0; tx < side; ++tx) weights[index(ty, tx)] = products[ty][tx];
+  for (std::size_t ty = 0; ty < tile_side; ++ty) {
+    for (std::size_t tx = 0; tx < tile_side; ++tx) weights[index(ty, tx)] = products[ty][tx];
     call.floats("partial_sums")[block * hidden + ty] = products[0][ty];
   }
 }
@@ -36,7 +36,7 @@ void forward_block(const ReferenceCall& call, std::size_t block) {
 void backprop_reference(const ReferenceCall& call) {
   const std::size_t hidden = call.parameter("hidden");
   const std::size_t inputs = call.parameter("inputs");
-  for (std::size_t block = 0; block < inputs / side; ++block) forward_block(call, block);
+  for (std::size_t block = 0; block < inputs / tile_side; ++block) forward_block(call, block);
 
   const auto delta = call.floats("delta");
   const auto layer = call.floats("input");
