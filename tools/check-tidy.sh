@@ -29,6 +29,6 @@ export -f check_unit
 mapfile -t units < <(sed -nE 's/^ *"file": "(.*)",?$/\1/p' "$build/compile_commands.json" |
                      grep -E "^($PWD|$build)/src/" | sort -u)
 [ ${#units[@]} -gt 0 ] || { echo "check-tidy: $build compiles nothing of src/" >&2; exit 1; }
-printf '%s\0' "${units[@]}" | xargs -0 -P "$(nproc)" -n 1 bash -c 'check_unit "$0"' ||
+printf '%s\0' "${units[@]}" | xargs -0 -P "${DEMARC_JOBS:-$(nproc)}" -n 1 bash -c 'check_unit "$0"' ||
   { echo "check-tidy: findings above" >&2; exit 1; }
 echo "check-tidy: ${#units[@]} translation units are clean"

@@ -49,10 +49,8 @@ using cuda::CuModule;
 using cuda::CuResourceDesc;
 using cuda::CuUuid;
 
-constexpr CuResult error_invalid = 1;
 constexpr CuResult error_not_found = 500;
 constexpr CuResult error_launch_failed = 719;
-constexpr std::size_t page = 2 << 20;
 
 std::scoped_lock<std::recursive_mutex> locked() {
   return std::scoped_lock(FakeGpu::get().mutex);

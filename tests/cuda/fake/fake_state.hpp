@@ -88,6 +88,13 @@ struct FakeGpu {
   std::mt19937_64 random{1};
   std::map<DevicePointer, std::uint64_t> mapped;  // page -> physical page
 
+  FakeGpu() = default;
+  FakeGpu(const FakeGpu&) = delete;
+  FakeGpu& operator=(const FakeGpu&) = delete;
+  // A program may leave streams behind, as it must when they hang.
+  ~FakeGpu() {
+    for (FakeStream* stream : streams) delete stream;
+  }
   static FakeGpu& get();
   [[nodiscard]] std::uint32_t sms() const { return config.tpcs * config.sms_per_tpc; }
   void call_back(int domain, int id, const void* params);
