@@ -18,7 +18,7 @@ file(WRITE "${output}" "${header}#include \"${NAME}_ptx.hpp\"
 
 namespace demarc::embedded {
 namespace {
-using std::string_view_literals::operator\"\"sv;  // knows the length of a text; counting would exceed constexpr limits
+using namespace std::string_view_literals;  // knows the length of a text; counting would exceed constexpr limits
 
 constexpr gpu::EmbeddedPtx modules[] = {
 ")

@@ -52,7 +52,7 @@ Result<void> run_on_card(const RunOptions& options) {
   const std::chrono::milliseconds limit{static_cast<std::int64_t>(options.limit_s * 1000)};
   DEMARC_TRY(const cuda::LaunchRun run,
              cuda::run_launch(gpu, loaded.launch, loaded.ptx, loaded.ptx_name, limit));
-  const Result<void> checked = workload::check(loaded.launch, run.addresses, run.buffers);
+  Result<void> checked = workload::check(loaded.launch, run.addresses, run.buffers);
   const char* verdict =
       loaded.launch.check.reference.empty() ? "none" : (checked ? "passed" : "failed");
   DEMARC_CHECK(

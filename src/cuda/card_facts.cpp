@@ -14,7 +14,7 @@ std::string default_folder() {
     const char* value = std::getenv(name);
     return std::string(value == nullptr ? "" : value);
   };
-  if (const std::string own = variable("DEMARC_CACHE"); !own.empty()) return own;
+  if (std::string own = variable("DEMARC_CACHE"); !own.empty()) return own;
   if (const std::string xdg = variable("XDG_CACHE_HOME"); !xdg.empty()) return xdg + "/demarc";
   return variable("HOME") + "/.cache/demarc";
 }

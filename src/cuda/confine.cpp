@@ -115,6 +115,7 @@ void set_environment(const Prepared& prepared, const std::string& preload,
 
 Result<int> run_command(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& argument : command)
     arguments.push_back(const_cast<char*>(argument.data()));
   arguments.push_back(nullptr);

@@ -32,6 +32,7 @@ Result<KernelRun> run_kernel(const Stream& stream, const Module& module,
     DEMARC_CHECK(function.set(function_max_dynamic_shared_bytes,
                               static_cast<int>(kernel.dynamic_shared_bytes)));
   std::vector<std::vector<std::byte>> arguments;
+  arguments.reserve(kernel.arguments.size());
   for (const gpu::Argument& argument : kernel.arguments)
     arguments.push_back(gpu::pack_argument(argument, addresses));
   std::vector<void*> pointers;

@@ -215,6 +215,7 @@ double spread_of(const LatencyMatrix& matrix, const Rows& rows) {
 // wider than the others: cuts such groups in two. True when there was one.
 bool split_wide(const LatencyMatrix& matrix, std::vector<Rows>& groups, std::uint32_t least_size) {
   std::vector<double> spreads;
+  spreads.reserve(groups.size());
   for (const auto& rows : groups) spreads.push_back(spread_of(matrix, rows));
   auto sorted = spreads;
   const auto quarter = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 4);

@@ -56,9 +56,7 @@ void Parser::parse_item() {
   if (cursor_.is_next('{')) {  // what belongs to the broken directive
     ++cursor_.at;
     skip_block();
-  } else if (cursor_.is_next('}')) {
-    ++cursor_.at;
-  } else if (cursor_.at == start && !cursor_.done()) {
+  } else if (cursor_.is_next('}') || (cursor_.at == start && !cursor_.done())) {
     ++cursor_.at;
   }
 }

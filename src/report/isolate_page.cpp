@@ -25,6 +25,7 @@ std::string mode_name(const StudyResult& result, const ModeSummary& mode) {
 
 std::vector<std::string> names_of(const std::vector<study::Workload>& workloads) {
   std::vector<std::string> names;
+  names.reserve(workloads.size());
   for (const auto& w : workloads) names.push_back(w.name);
   return names;
 }

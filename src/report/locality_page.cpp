@@ -50,7 +50,7 @@ std::string trees_of(const locality::Analysis& analysis, std::vector<Graph>& gra
       const std::string reg = node.value("reg", std::string());
       const std::string opcode = node.value("opcode", std::string());
       graph.nodes.push_back(
-          {opcode.empty() ? reg : opcode + "\n" + reg, "", group_of(reg, opcode)});
+          {opcode.empty() ? reg : fmt::format("{}\n{}", opcode, reg), "", group_of(reg, opcode)});
       const auto parent = node.value("parent", std::int64_t{-1});
       if (parent >= 0)
         graph.edges.push_back({static_cast<std::uint32_t>(parent),

@@ -41,7 +41,8 @@ class StandAlone {
     }
     // Batches of one size take the same single-precision time, and the product of such a time and a
     // count below 2^29 is the exact sum.
-    double sum = static_cast<double>(kernel.n_tb / batch) * double{batch_time(k, batch)};
+    const std::uint64_t full_batches = kernel.n_tb / batch;
+    double sum = static_cast<double>(full_batches) * double{batch_time(k, batch)};
     const std::uint64_t rest = kernel.n_tb % batch;
     if (rest != 0) sum += double{batch_time(k, rest)};
     if (!(sum >= 1) || sum > double{~std::uint32_t{0}}) {
