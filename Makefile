@@ -42,12 +42,13 @@ test-release:
 	ctest --preset release -j $(jobs) --schedule-random
 
 # The tests again with Clang and the address and undefined-behaviour sanitizers. Left to the release build: the oracles,
-# which run compilers and not our code; and what preloads our library into a program that is not sanitized.
+# which run compilers and not our code; what preloads our library into a program that is not sanitized; and a million
+# repetitions of what other tests do a thousand times.
 test-asan:
 	cmake --preset asan >/dev/null
 	cmake --build --preset asan
 	ctest --preset asan -j $(jobs) --schedule-random -LE browser \
-	  -E 'oracle|architecture|is_accepted_by_ptxas|cli.Program.(Exec|ARunningProgram)'
+	  -E 'oracle|architecture|is_accepted_by_ptxas|cli.Program.(Exec|ARunningProgram)|AMillion'
 
 # A minute of libFuzzer, from the kept corpora.
 test-fuzz:
