@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "demarc/sim/tb_simulation.hpp"
-#include "plain_reference.hpp"
+#include "demarc/sim/tb_report.hpp"
+#include "plain_report.hpp"
 
 namespace demarc::sim {
 namespace {
@@ -32,10 +32,28 @@ OverheadTable random_table(std::size_t columns, bool wide) {
   return table;
 }
 
+// Every block shares something with the next one and with the one eight on.
+plain::Shares neighbour_shares(const TbConfig& config) {
+  plain::Shares shares;
+  for (std::uint64_t i = 0; i < 120 && !config.kernels.empty(); ++i) {
+    shares.push_back({i, i + 1, 2 + i % 3});
+    shares.push_back({i, i + 8, 3});
+  }
+  return shares;
+}
+
+BlockSharing neighbour_sharing(const TbConfig& config) {
+  std::vector<SharedCell> cells;
+  for (const auto& [low, high, amount] : neighbour_shares(config)) {
+    cells.push_back({static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high), amount});
+  }
+  return BlockSharing(128, cells);
+}
+
 TbConfig random_config(std::size_t resources, std::size_t memories) {
   TbConfig config;
   config.source = "random";
-  config.max_simtime = *rc::gen::inRange(1U, 400U);
+  config.max_simtime = *rc::gen::inRange(1U, 250U);
   config.sm.n_sms = *rc::gen::inRange(1U, 40U);
   const auto n = static_cast<std::uint32_t>(resources);
   config.sm.n_sched = *rc::gen::inRange(1U, n + 1);
@@ -48,7 +66,7 @@ TbConfig random_config(std::size_t resources, std::size_t memories) {
   }
   config.sm_overhead = random_table(resources, true);
   config.memory_overhead = random_table(memories, false);
-  const int kernels = *rc::gen::inRange(0, 40);
+  const int kernels = *rc::gen::inRange(0, 25);
   std::uint32_t start = 1;
   for (int k = 0; k < kernels; ++k) {
     start += *rc::gen::inRange(0U, 12U);
@@ -65,24 +83,19 @@ TbConfig random_config(std::size_t resources, std::size_t memories) {
   return config;
 }
 
-void expect_equal_to_rules(std::size_t resources, std::size_t memories, TbModel model) {
-  const TbConfig config = random_config(resources, memories);
-  // The rules' own table of which field a memory request is read from.
-  std::vector<std::size_t> fields;
-  for (std::size_t m = 0; m < memories; ++m) fields.push_back(resources + m);
-  if (memories == 1 && resources >= 2 && resources <= 11) fields[0] = 1;
-  if (memories == 2 && resources >= 3 && resources <= 10) fields = {2, 3};
-  if (memories == 2 && resources == 11) fields[0] = 1;
-  for (const char* policy : {"rr", "rrf", "bfa", "dfa", "smk", "fua", "rr-skip"}) {
-    const auto want = plain::Reference(config, policy, model == TbModel::simtbs_2020, fields).run();
+void expect_equal_to_rules(const TbConfig& config, TbModel model) {
+  for (const PolicyInfo& info : dispatch_policies()) {
+    const std::string policy(info.name);
+    RC_LOG(policy);
+    const auto want = plain::Reference(config, policy, model, neighbour_shares(config)).run();
     UseRecorder recorder;
     TbOptions options;
     options.model = model;
     options.policy = policy;
     options.observer = &recorder;
+    options.sharing[0] = neighbour_sharing(config);
     const auto got = simulate(config, options);
     RC_ASSERT(static_cast<bool>(got));
-    RC_LOG(policy);
     RC_ASSERT(got->out_of_memory == want.out_of_memory);
     RC_ASSERT(recorder.use == want.use);
     RC_ASSERT(got->ticks == want.ticks);
@@ -95,18 +108,58 @@ void expect_equal_to_rules(std::size_t resources, std::size_t memories, TbModel 
   }
 }
 
+// What is printed and read back, so that both sides start from the same text.
+void expect_printed_as_by_rules(TbConfig config, TbModel model) {
+  const std::string text = print_tb_config(config);
+  config = parse_tb_config(text, "random").value();
+  for (const std::string policy : {"rr", "rrf", "bfa", "dfa", "smk", "fua", "rr-skip", "hw"}) {
+    RC_LOG(policy);
+    const auto want = plain::Reference(config, policy, model).run();
+    for (const bool verbose : {false, true}) {
+      const auto got = run_classic(text, "random", policy, model, verbose);
+      if (want.out_of_memory) {
+        RC_ASSERT(got.exit_status == 4);
+        RC_ASSERT(got.err == plain::printed("ERROR: out of memory: %u\n\n", *want.out_of_memory));
+        continue;
+      }
+      RC_ASSERT(got.err == "");
+      RC_ASSERT(got.exit_status == 0);
+      RC_ASSERT(got.out == plain::report(config, policy, model, want, verbose));
+    }
+  }
+}
+
+TbConfig random_layout() {
+  const auto memories = *rc::gen::inRange<std::size_t>(1, 3);
+  return random_config(*rc::gen::inRange<std::size_t>(memories, 13), memories);
+}
+
 RC_GTEST_PROP(EngineEqualsRules, with_one_resource_and_one_memory, ()) {
-  expect_equal_to_rules(1, 1, TbModel::simtbs);
+  expect_equal_to_rules(random_config(1, 1), TbModel::simtbs);
 }
 
 RC_GTEST_PROP(EngineEqualsRules, as_of_2020, ()) {
-  expect_equal_to_rules(1, 1, TbModel::simtbs_2020);
+  expect_equal_to_rules(random_config(1, 1), TbModel::simtbs_2020);
 }
 
 RC_GTEST_PROP(EngineEqualsRules, with_several_resources_and_memories, ()) {
-  const auto memories = *rc::gen::inRange<std::size_t>(1, 3);
-  const auto resources = *rc::gen::inRange<std::size_t>(2, 13);
-  expect_equal_to_rules(resources, memories, TbModel::simtbs);
+  expect_equal_to_rules(random_layout(), TbModel::simtbs);
+}
+
+RC_GTEST_PROP(EngineEqualsRules, corrected_with_kernels_in_any_order, ()) {
+  TbConfig config = random_layout();
+  for (TbKernel& kernel : config.kernels) kernel.start = *rc::gen::inRange(1U, 200U);
+  expect_equal_to_rules(config, TbModel::corrected);
+}
+
+RC_GTEST_PROP(PrintedReport, is_that_of_the_rules_plain_and_verbose, ()) {
+  expect_printed_as_by_rules(random_layout(), TbModel::simtbs);
+}
+
+RC_GTEST_PROP(PrintedReport, is_that_of_the_rules_as_of_2020_and_corrected, ()) {
+  const TbConfig config = random_layout();
+  expect_printed_as_by_rules(config, TbModel::simtbs_2020);
+  expect_printed_as_by_rules(config, TbModel::corrected);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -31,11 +32,30 @@ struct Sm {
   std::vector<Block> blocks;
 };
 
+// Whose fields memory requests are read from: the rules' own table.
+inline std::vector<std::size_t> memory_field(const TbConfig& c, TbModel model) {
+  const std::size_t n = c.sm.max.size();
+  std::vector<std::size_t> field;
+  for (std::size_t m = 0; m < c.memory.size(); ++m) field.push_back(n + m);
+  if (model == TbModel::corrected) return field;
+  if (c.memory.size() == 1 && n >= 2 && n <= 11) field[0] = 1;
+  if (c.memory.size() == 2 && n >= 3 && n <= 10) field = {2, 3};
+  if (c.memory.size() == 2 && n == 11) field[0] = 1;
+  return field;
+}
+
+// Blocks that share data and how much, as (lower, higher, amount); used by `locality`.
+using Shares = std::vector<std::array<std::uint64_t, 3>>;
+
 class Reference {
  public:
-  Reference(const TbConfig& config, std::string policy, bool of_2020,
-            std::vector<std::size_t> memory_field)
-      : c_(config), policy_(std::move(policy)), of_2020_(of_2020), field_(std::move(memory_field)) {
+  Reference(const TbConfig& config, std::string policy, TbModel model, Shares shares = {})
+      : c_(config),
+        policy_(std::move(policy)),
+        of_2020_(model == TbModel::simtbs_2020),
+        waits_for_memory_(model == TbModel::corrected),
+        field_(memory_field(config, model)),
+        shares_(std::move(shares)) {
     sms_.resize(c_.sm.n_sms);
     for (Sm& sm : sms_) sm.used.assign(c_.sm.max.size(), 0);
     memory_.assign(c_.memory.size(), 0);
@@ -65,6 +85,24 @@ class Reference {
     }
     out_.ticks = t;
     return out_;
+  }
+
+  static float lookup(const OverheadTable& table, std::size_t column, float x) {
+    if (table.rows.empty()) return 0;
+    float x0 = 0;
+    float y0 = 0;
+    float slope = 0;
+    for (std::size_t i = 0; i < table.rows.size(); ++i) {
+      const float x1 = table.rows[i].ratio;
+      const float y1 = table.rows[i].cost[column];
+      if (i > 0) {
+        x0 = table.rows[i - 1].ratio;
+        y0 = table.rows[i - 1].cost[column];
+      }
+      slope = (y1 - y0) / (x1 - x0);
+      if (x <= x1) break;
+    }
+    return slope * (x - x0) + y0;
   }
 
  private:
@@ -132,17 +170,94 @@ class Reference {
       }
       return -1;
     }
+    if (policy_ == "hw") return choose_as_hardware(k);
+    if (policy_ == "locality") return choose_beside_shares(k);
+    return smallest(k, [&](const Sm& sm) { return score(sm, k); });
+  }
+
+  // The SM that fits with the smallest score, the lowest number among equals.
+  template <class Score>
+  int smallest(std::size_t k, Score score) {
     int best = -1;
-    float best_share = 0;
-    for (int i = 0; i < n; ++i) {
-      const Sm& sm = sms_[static_cast<std::size_t>(i)];
-      if (!fits(sm, k)) continue;
-      const float f = fullest(sm, k, c_.sm.n_sched);
-      if (best < 0 || (policy_ == "bfa" ? f < best_share : f > best_share)) {
-        best = i;
-        best_share = f;
+    float least = 0;
+    for (std::size_t i = 0; i < sms_.size(); ++i) {
+      if (!fits(sms_[i], k)) continue;
+      const float s = score(sms_[i]);
+      if (best >= 0 && !(s < least)) continue;
+      best = static_cast<int>(i);
+      least = s;
+    }
+    return best;
+  }
+
+  float score(const Sm& sm, std::size_t k) const {
+    if (policy_ == "bfa") return fullest(sm, k, c_.sm.n_sched);
+    if (policy_ == "dfa") return -fullest(sm, k, c_.sm.n_sched);
+    float sum = 0;
+    for (std::size_t r = 0; r < sm.used.size(); ++r) {
+      if (policy_ == "least-loaded") {
+        sum += share(sm.used[r], r);
+        continue;
+      }
+      const auto max = static_cast<float>(c_.sm.max[r]);
+      const float left =
+          1.0F - (static_cast<float>(sm.used[r]) + static_cast<float>(request(k, r))) / max;
+      sum += left < 0 ? 4.0F * left * left : left * left;  // best-fit
+    }
+    return sum;
+  }
+
+  // GPCs of 8 TPCs of 2 SMs take turns; the TPC with the lowest sum of shares, there the emptier
+  // SM.
+  int choose_as_hardware(std::size_t k) {
+    const std::size_t gpcs = (sms_.size() + 15) / 16;
+    for (std::size_t tried = 0; tried < gpcs; ++tried) {
+      const std::size_t gpc = (gpc_ + tried) % gpcs;
+      int best = -1;
+      float least = 0;
+      for (std::size_t tpc = gpc * 8; tpc < gpc * 8 + 8; ++tpc) {
+        int here = -1;
+        float sum = 0;
+        for (std::size_t sm = tpc * 2; sm < tpc * 2 + 2 && sm < sms_.size(); ++sm) {
+          const float f = fullest(sms_[sm], k, c_.sm.n_sched);
+          sum += f;
+          if (!fits(sms_[sm], k)) continue;
+          const auto chosen = static_cast<std::size_t>(here);
+          if (here < 0 || f < fullest(sms_[chosen], k, c_.sm.n_sched)) here = static_cast<int>(sm);
+        }
+        if (here < 0 || (best >= 0 && sum >= least)) continue;
+        best = here;
+        least = sum;
+      }
+      if (best < 0) continue;
+      gpc_ = (gpc + 1) % gpcs;
+      return best;
+    }
+    return -1;
+  }
+
+  // The SM whose blocks of this kernel share most with this one, or the emptiest.
+  int choose_beside_shares(std::size_t k) {
+    std::vector<std::uint64_t> shared(sms_.size());
+    for (const auto& [low, high, amount] : shares_) {
+      if (high != placed_[k]) continue;
+      for (const auto& [kernel, block, sm] : homes_) {
+        if (kernel == k && block == low) shared[sm] += amount;
       }
     }
+    std::uint64_t most = 0;
+    for (std::size_t i = 0; i < sms_.size(); ++i) {
+      if (fits(sms_[i], k)) most = std::max(most, shared[i]);
+    }
+    int best = -1;
+    for (std::size_t i = 0; i < sms_.size(); ++i) {
+      if (!fits(sms_[i], k) || shared[i] < most) continue;
+      const auto now = static_cast<std::size_t>(best);
+      if (best < 0 || fullest(sms_[i], k, c_.sm.n_sched) < fullest(sms_[now], k, c_.sm.n_sched)) {
+        best = static_cast<int>(i);
+      }
+    }
+    if (best >= 0) homes_.push_back({k, placed_[k], static_cast<std::size_t>(best)});
     return best;
   }
 
@@ -158,6 +273,9 @@ class Reference {
                                    [&](std::size_t k) { return placed_[k] < c_.kernels[k].n_tb; });
       if (at == active_.end()) return;
       const std::size_t k = *at;
+      for (std::size_t m = 0; waits_for_memory_ && m < memory_.size(); ++m) {
+        if (memory_[m] + c_.kernel_fields(k)[field_[m]] > c_.memory[m]) return;
+      }
       const int chosen = choose(k);
       if (chosen < 0) return;
       Sm& sm = sms_[static_cast<std::size_t>(chosen)];
@@ -172,24 +290,6 @@ class Reference {
       if (placed_[k]++ == 0) out_.first[k] = t;
       sm.blocks.push_back({k, static_cast<float>(c_.kernels[k].duration)});
     }
-  }
-
-  static float lookup(const OverheadTable& table, std::size_t column, float x) {
-    if (table.rows.empty()) return 0;
-    float x0 = 0;
-    float y0 = 0;
-    float slope = 0;
-    for (std::size_t i = 0; i < table.rows.size(); ++i) {
-      const float x1 = table.rows[i].ratio;
-      const float y1 = table.rows[i].cost[column];
-      if (i > 0) {
-        x0 = table.rows[i - 1].ratio;
-        y0 = table.rows[i - 1].cost[column];
-      }
-      slope = (y1 - y0) / (x1 - x0);
-      if (x <= x1) break;
-    }
-    return slope * (x - x0) + y0;
   }
 
   void execute(std::uint32_t t) {
@@ -241,7 +341,11 @@ class Reference {
   const TbConfig& c_;
   std::string policy_;
   bool of_2020_;
+  bool waits_for_memory_;
   std::vector<std::size_t> field_;
+  Shares shares_;
+  std::vector<std::array<std::size_t, 3>> homes_;  // kernel, block, SM
+  std::size_t gpc_ = 0;
   std::vector<Sm> sms_;
   std::vector<std::uint32_t> memory_, placed_, completed_;
   std::vector<std::size_t> active_, done_;

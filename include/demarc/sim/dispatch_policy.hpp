@@ -5,13 +5,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/sim/block_sharing.hpp"
 #include "demarc/sim/tb_config.hpp"
+#include "demarc/sim/usage_levels.hpp"
 
 namespace demarc::sim {
 
@@ -46,7 +49,12 @@ class Machine {
     return std::uint64_t{spec_.n_sms} * spec_.max[resource];
   }
   // Some scheduling resource is in use to the last unit on every SM.
-  [[nodiscard]] bool full() const;
+  [[nodiscard]] bool full() const {
+    for (std::size_t r = 0; r < spec_.n_sched; ++r) {
+      if (total_[r] >= capacity(r)) return true;
+    }
+    return false;
+  }
 
   // Scheduling resources decide; the others may pass their capacity.
   [[nodiscard]] bool fits(std::uint32_t sm, const BlockRequest& block) const {
@@ -58,33 +66,66 @@ class Machine {
   }
 
   void place(std::uint32_t sm, const BlockRequest& block) {
-    occupy(sm, block);
-    count_placed(block, 1);
-  }
-  // place() in two halves, for loops that place many blocks of one kernel: occupy() each, then
-  // count_placed() once.
-  void occupy(std::uint32_t sm, const BlockRequest& block) {
     std::uint32_t* used = used_.data() + sm * resources_;
-    for (std::size_t r = 0; r < resources_; ++r) used[r] += block.sm[r];
-  }
-  void count_placed(const BlockRequest& block, std::uint64_t blocks) {
-    for (std::size_t r = 0; r < resources_; ++r) total_[r] += blocks * block.sm[r];
-  }
-  // `one`: the machine has a single resource.
-  template <bool one = false>
-  void release(std::uint32_t sm, const std::uint32_t* request, std::uint32_t blocks) {
-    std::uint32_t* used = used_.data() + sm * resources_;
-    for (std::size_t r = 0; r < (one ? 1 : resources_); ++r) {
-      used[r] -= blocks * request[r];
-      total_[r] -= std::uint64_t{blocks} * request[r];
+    const std::uint32_t before = used[0];
+    for (std::size_t r = 0; r < resources_; ++r) {
+      used[r] += block.sm[r];
+      total_[r] += block.sm[r];
     }
+    if (levels_) levels_->move(sm, before, used[0]);
   }
+  // Places one block on each SM from `first` on, up to out.size() blocks and the last SM, until one
+  // does not fit; writes the SMs and returns how many.
+  std::uint32_t place_run(std::uint32_t first, const BlockRequest& block,
+                          std::span<std::uint32_t> out);
+  // Places blocks on SMs of the lowest use, the lowest SM first, as many as `out` holds and fit.
+  // Only with levels().
+  std::size_t place_breadth_first(const BlockRequest& block, std::span<std::uint32_t> out);
+  // The same on SMs of the highest use with room.
+  std::size_t place_depth_first(const BlockRequest& block, std::span<std::uint32_t> out);
+
+  // Gives back what blocks took: release(sm, request, blocks), then totals are right when it goes
+  // out of scope. `one`: the machine has a single resource.
+  template <bool one>
+  class Release {
+   public:
+    explicit Release(Machine& machine)
+        : machine_(machine),
+          used_(machine.used_.data()),
+          levels_(machine.levels_ ? &*machine.levels_ : nullptr) {}
+    Release(const Release&) = delete;
+    Release& operator=(const Release&) = delete;
+    ~Release() { machine_.total_[0] -= units_; }
+    void operator()(std::uint32_t sm, const std::uint32_t* request, std::uint32_t blocks) {
+      std::uint32_t* used = used_ + sm * (one ? 1 : machine_.resources_);
+      const std::uint32_t before = used[0];
+      used[0] -= blocks * request[0];
+      units_ += std::uint64_t{blocks} * request[0];
+      for (std::size_t r = 1; !one && r < machine_.resources_; ++r) {
+        used[r] -= blocks * request[r];
+        machine_.total_[r] -= std::uint64_t{blocks} * request[r];
+      }
+      if (levels_ != nullptr) levels_->move(sm, before, used[0]);
+    }
+
+   private:
+    Machine& machine_;
+    std::uint32_t* used_;
+    UsageLevels* levels_;
+    std::uint64_t units_ = 0;
+  };
+
+  // Starts keeping the SMs sorted by use of the only scheduling resource, where that is possible
+  // and nothing is in use yet; says whether place_breadth_first() and place_depth_first() serve
+  // `block`.
+  bool levels_serve(const BlockRequest& block);
 
  private:
   SmSpec spec_;
   std::size_t resources_;
   std::vector<std::uint32_t> used_;  // [sm][resource]
   std::vector<std::uint64_t> total_;
+  std::optional<UsageLevels> levels_;
 };
 
 // The contract: choose() looks, it does not place; it returns no_sm when the block must wait, which
@@ -114,6 +155,9 @@ struct PolicySettings {
   SmSpec spec;
   // `locality`: blocks i with equal i / blocks_per_group share data. 0: as many as fit one SM.
   std::uint32_t blocks_per_group = 0;
+  // `locality`: what the blocks of each kernel of the workload share; null or missing: not known.
+  // Must outlive the policy.
+  std::vector<const BlockSharing*> sharing;
   std::uint32_t sms_per_tpc = 2;  // `hw`
   std::uint32_t tpcs_per_gpc = 8;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -66,6 +67,8 @@ struct TbStudyRequest {
   TbModel model = TbModel::simtbs;
   bool json = false;
   bool kernels = false;  // one line or object a kernel as well
+  // See TbOptions. With it the report says what share of the sharing stayed on one SM.
+  std::map<std::uint32_t, BlockSharing> sharing;
 };
 [[nodiscard]] Result<std::string> report_schedule(const TbConfig& config,
                                                   const TbStudyRequest& request);

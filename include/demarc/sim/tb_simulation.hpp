@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ struct TbOptions {
   TbModel model = TbModel::simtbs;
   std::string policy = "rr";
   std::uint32_t blocks_per_group = 0;  // see PolicySettings
+  // `locality`: what blocks share, by kernel type; under 0 what holds for every other type.
+  std::map<std::uint32_t, BlockSharing> sharing;
   TbObserver* observer = nullptr;
 };
 

@@ -1,18 +1,88 @@
 #include "demarc/sim/dispatch_policy.hpp"
 
+#include <algorithm>
+
 namespace demarc::sim {
 
 Machine::Machine(SmSpec spec)
     : spec_(std::move(spec)),
       resources_(spec_.max.size()),
-      used_(std::size_t{spec_.n_sms} * resources_),
+      // Room for the engine to read whole tiles of SMs.
+      used_(std::size_t{spec_.n_sms} * resources_ + 16),
       total_(resources_) {}
 
-bool Machine::full() const {
-  for (std::size_t r = 0; r < spec_.n_sched; ++r) {
-    if (total_[r] >= capacity(r)) return true;
+std::uint32_t Machine::place_run(std::uint32_t first, const BlockRequest& block,
+                                 std::span<std::uint32_t> out) {
+  const auto most = static_cast<std::uint32_t>(
+      std::min<std::size_t>(out.size(), std::size_t{spec_.n_sms} - first));
+  std::uint32_t count = 0;
+  if (resources_ == 1) {
+    std::uint32_t* used = used_.data() + first;
+    const std::uint32_t request = block.sm[0];
+    const std::uint32_t max = spec_.max[0];
+    for (; count < most && used[count] + request <= max; ++count) {
+      used[count] += request;
+      out[count] = first + count;
+    }
+    for (std::uint32_t i = 0; levels_ && i < count; ++i) {
+      levels_->move(first + i, used[i] - request, used[i]);
+    }
+    total_[0] += std::uint64_t{count} * request;
+    return count;
   }
-  return false;
+  for (; count < most && fits(first + count, block); ++count) {
+    place(first + count, block);
+    out[count] = first + count;
+  }
+  return count;
+}
+
+bool Machine::levels_serve(const BlockRequest& block) {
+  if (!levels_) {
+    if (!UsageLevels::apply_to(spec_)) return false;
+    levels_.emplace(spec_);
+    for (std::uint32_t sm = 0; sm < spec_.n_sms; ++sm) {
+      if (used(sm, 0) != 0) levels_->move(sm, 0, used(sm, 0));
+    }
+  }
+  return block.sm[0] != 0 && block.sm[0] <= spec_.max[0] && levels_->complete();
+}
+
+std::size_t Machine::place_breadth_first(const BlockRequest& block, std::span<std::uint32_t> out) {
+  const std::uint32_t request = block.sm[0];
+  const std::uint32_t highest = spec_.max[0] - request;
+  std::size_t count = 0;
+  for (std::uint32_t level = 0; count < out.size(); ++level) {
+    level = levels_->lowest_from(level);
+    if (level > highest) break;
+    levels_->move_lowest(level, level + request, out.size() - count, [&](std::uint32_t sm) {
+      out[count++] = sm;
+      for (std::size_t r = 0; r < resources_; ++r) used_[sm * resources_ + r] += block.sm[r];
+    });
+  }
+  for (std::size_t r = 0; r < resources_; ++r) total_[r] += count * block.sm[r];
+  return count;
+}
+
+std::size_t Machine::place_depth_first(const BlockRequest& block, std::span<std::uint32_t> out) {
+  const std::uint32_t request = block.sm[0];
+  const std::uint32_t highest = spec_.max[0] - request;
+  std::size_t count = 0;
+  while (count < out.size()) {
+    const std::uint32_t level = levels_->highest_to(highest);
+    if (level == UsageLevels::none) break;
+    const std::uint32_t sm = levels_->first(level);
+    // It stays the fullest with room until it has none.
+    const auto blocks = static_cast<std::uint32_t>(
+        std::min<std::size_t>(out.size() - count, (highest - level) / request + 1));
+    for (std::uint32_t i = 0; i < blocks; ++i) out[count++] = sm;
+    for (std::size_t r = 0; r < resources_; ++r) {
+      used_[sm * resources_ + r] += blocks * block.sm[r];
+    }
+    levels_->move(sm, level, level + blocks * request);
+  }
+  for (std::size_t r = 0; r < resources_; ++r) total_[r] += count * block.sm[r];
+  return count;
 }
 
 std::size_t DispatchPolicy::choose_many(Machine& machine, BlockRequest block,

@@ -1,26 +1,33 @@
 #include "dispatch/residents.hpp"
 
+#include <algorithm>
+#include <bit>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
 namespace demarc::sim {
-namespace {
 
-constexpr std::uint32_t tile = Residents::tile;
-
-struct AdvanceArgs {
+struct Residents::Advance {
   float* work;
-  const float* step;
+  Steps steps;
   const std::uint32_t* height;
   std::uint32_t tiles, rows;
-  Residents::Hit* hits;
+  Hit* hits;
 };
 
-std::size_t advance_plain(const AdvanceArgs& a) {
+std::size_t Residents::subtract_plain(const Advance& a) {
+  const Steps& s = a.steps;
   std::size_t hits = 0;
   for (std::uint32_t t = 0; t < a.tiles; ++t) {
-    const float* step = a.step + std::size_t{t} * tile;
+    float step[tile];
+    for (std::uint32_t i = 0; i < tile; ++i) {
+      const std::uint32_t sm = t * tile + i;
+      const float cost =
+          s.level_cost != nullptr ? s.level_cost[(s.used[sm] - 1) % levels] : s.sm_cost[sm];
+      step[i] = 1.0F / (1.0F + (cost + s.memory_cost));
+    }
     for (std::uint32_t row = 0; row < a.height[t]; ++row) {
       float* work = a.work + (std::size_t{t} * a.rows + row) * tile;
       std::uint32_t mask = 0;
@@ -28,7 +35,7 @@ std::size_t advance_plain(const AdvanceArgs& a) {
         work[i] -= step[i];
         mask |= static_cast<std::uint32_t>(work[i] <= 0.0F) << i;
       }
-      a.hits[hits] = {t, row, mask};
+      a.hits[hits] = {t * tile, row, mask};
       hits += mask != 0 ? 1U : 0U;
     }
   }
@@ -36,14 +43,50 @@ std::size_t advance_plain(const AdvanceArgs& a) {
 }
 
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) std::size_t advance_avx2(const AdvanceArgs& a) {
-  std::size_t hits = 0;
+namespace {
+
+__attribute__((target("avx2"))) inline __m256 avx2_step(const float* cost, __m256 memory_cost) {
+  const __m256 one = _mm256_set1_ps(1.0F);
+  const __m256 sum = _mm256_add_ps(_mm256_loadu_ps(cost), memory_cost);
+  return _mm256_div_ps(one, _mm256_add_ps(one, sum));
+}
+
+// Of the eight steps the one of each SM's use.
+__attribute__((target("avx2"))) inline __m256 avx2_pick(__m256 steps, const std::uint32_t* used) {
+  const __m256i uses = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(used));
+  return _mm256_permutevar8x32_ps(steps, _mm256_sub_epi32(uses, _mm256_set1_epi32(1)));
+}
+
+bool has_avx2() {
+  static const bool has = __builtin_cpu_supports("avx2") != 0;
+  return has;
+}
+
+}  // namespace
+
+template <bool by_level>
+__attribute__((target("avx2"))) std::size_t Residents::subtract_avx2(const Advance& a) {
   const __m256 zero = _mm256_setzero_ps();
-  for (std::uint32_t t = 0; t < a.tiles; ++t) {
-    const __m256 low_step = _mm256_loadu_ps(a.step + std::size_t{t} * tile);
-    const __m256 high_step = _mm256_loadu_ps(a.step + std::size_t{t} * tile + 8);
-    float* work = a.work + std::size_t{t} * a.rows * tile;
-    for (std::uint32_t row = 0; row < a.height[t]; ++row, work += tile) {
+  const __m256 memory_cost = _mm256_set1_ps(a.steps.memory_cost);
+  const __m256 level_steps = by_level ? avx2_step(a.steps.level_cost, memory_cost) : zero;
+  const std::uint32_t* const heights = a.height;
+  const std::uint32_t tiles = a.tiles;
+  const std::size_t stride = std::size_t{a.rows} * tile;
+  Hit* hit = a.hits;
+  for (std::uint32_t t = 0; t < tiles; ++t) {
+    __m256 low_step;
+    __m256 high_step;
+    if (by_level) {
+      const std::uint32_t* used = a.steps.used + std::size_t{t} * tile;
+      low_step = avx2_pick(level_steps, used);
+      high_step = avx2_pick(level_steps, used + 8);
+    } else {
+      const float* cost = a.steps.sm_cost + std::size_t{t} * tile;
+      low_step = avx2_step(cost, memory_cost);
+      high_step = avx2_step(cost + 8, memory_cost);
+    }
+    float* work = a.work + t * stride;
+    for (std::uint32_t row = 0; row < heights[t]; ++row, work += tile) {
       const __m256 low = _mm256_sub_ps(_mm256_loadu_ps(work), low_step);
       const __m256 high = _mm256_sub_ps(_mm256_loadu_ps(work + 8), high_step);
       _mm256_storeu_ps(work, low);
@@ -51,49 +94,28 @@ __attribute__((target("avx2"))) std::size_t advance_avx2(const AdvanceArgs& a) {
       const int low_mask = _mm256_movemask_ps(_mm256_cmp_ps(low, zero, _CMP_LE_OQ));
       const int high_mask = _mm256_movemask_ps(_mm256_cmp_ps(high, zero, _CMP_LE_OQ));
       const auto mask = static_cast<std::uint32_t>(low_mask | (high_mask << 8));
-      a.hits[hits] = {t, row, mask};
-      hits += mask != 0 ? 1U : 0U;
+      *hit = {t * tile, row, mask};
+      hit += mask != 0 ? 1 : 0;
     }
   }
-  return hits;
-}
-
-__attribute__((target("avx2"))) void steps_avx2(const float* sm_cost, float memory_cost,
-                                                float* step, std::size_t count) {
-  const __m256 one = _mm256_set1_ps(1.0F);
-  const __m256 memory = _mm256_set1_ps(memory_cost);
-  for (std::size_t i = 0; i < count; i += 8) {
-    const __m256 cost = _mm256_add_ps(_mm256_loadu_ps(sm_cost + i), memory);
-    _mm256_storeu_ps(step + i, _mm256_div_ps(one, _mm256_add_ps(one, cost)));
-  }
-}
-
-bool has_avx2() {
-  static const bool has = __builtin_cpu_supports("avx2") != 0;
-  return has;
+  return static_cast<std::size_t>(hit - a.hits);
 }
 #endif
-
-}  // namespace
 
 Residents::Residents(std::uint32_t n_sms)
     : tiles_(static_cast<std::uint32_t>(padded(n_sms) / tile)),
       work_(padded(n_sms) * rows_, nothing),
       group_(work_.size()),
-      count_(padded(n_sms)),
+      tops_(padded(n_sms)),
       height_(tiles_),
-      in_row_(std::size_t{tiles_} * rows_),
-      hits_(std::size_t{tiles_} * rows_ + 1) {}
+      hits_(std::size_t{tiles_} * rows_ + 1),
+      done_(work_.size()) {}
 
 void Residents::widen() {
   const std::uint32_t wider = rows_ * 2;
   std::vector<float> work(std::size_t{tiles_} * wider * tile, nothing);
   std::vector<Group> group(work.size());
-  std::vector<std::uint32_t> in_row(std::size_t{tiles_} * wider);
   for (std::size_t t = 0; t < tiles_; ++t) {
-    for (std::size_t row = 0; row < rows_; ++row) {
-      in_row[t * wider + row] = in_row_[t * rows_ + row];
-    }
     for (std::size_t i = 0; i < std::size_t{rows_} * tile; ++i) {
       work[t * wider * tile + i] = work_[t * rows_ * tile + i];
       group[t * wider * tile + i] = group_[t * rows_ * tile + i];
@@ -101,29 +123,104 @@ void Residents::widen() {
   }
   work_ = std::move(work);
   group_ = std::move(group);
-  in_row_ = std::move(in_row);
   rows_ = wider;
   hits_.resize(std::size_t{tiles_} * rows_ + 1);
+  done_.resize(work_.size());
 }
 
-const Residents::Hit* Residents::advance(const float* step, std::size_t& hits) {
-  const AdvanceArgs args{work_.data(), step, height_.data(), tiles_, rows_, hits_.data()};
-#if defined(__x86_64__)
-  hits = has_avx2() ? advance_avx2(args) : advance_plain(args);
-#else
-  hits = advance_plain(args);
-#endif
-  return hits_.data();
-}
-
-void compute_steps(const float* sm_cost, float memory_cost, float* step, std::size_t count) {
-#if defined(__x86_64__)
-  if (has_avx2()) {
-    steps_avx2(sm_cost, memory_cost, step, count);
-    return;
+// Heights only grow as groups come; here they fall to what the counts say.
+void Residents::trim() {
+  for (std::uint32_t t = 0; t < tiles_; ++t) {
+    height_[t] = 0;
+    for (std::uint32_t i = 0; i < tile; ++i) {
+      height_[t] = std::max(height_[t], tops_[t * tile + i].count);
+    }
   }
+}
+
+// The loops below keep members in locals: after a store through a pointer the compiler would read
+// them again for every block. Kept out of line, they keep them in registers.
+[[gnu::noinline]] std::uint64_t Residents::add(std::span<const std::uint32_t> sms,
+                                               std::uint32_t kernel, std::uint32_t tick,
+                                               std::uint64_t batch, float work) {
+  Top* const tops = tops_.data();
+  std::uint32_t* const height = height_.data();
+  float* works = work_.data();
+  Group* groups = group_.data();
+  std::size_t rows = rows_;
+  std::uint64_t joined = 0;
+  std::uint64_t together = 0;
+  const std::uint32_t* const first = sms.data();
+  const std::uint32_t* const last = first + sms.size();
+  for (const std::uint32_t* place = first; place != last; ++place) {
+    const std::uint32_t sm = *place;
+    Top& top = tops[sm];
+    const std::uint32_t row = top.count;
+    const std::uint32_t lane = sm % tile;
+    std::size_t i = (sm - lane) * rows + std::size_t{row} * tile + lane;
+    if (top.batch == batch) {
+      ++groups[i - tile].blocks;
+      ++joined;
+      together += place != first && place[-1] == sm ? 1U : 0U;
+      continue;
+    }
+    if (row == rows) {
+      widen();
+      works = work_.data();
+      groups = group_.data();
+      rows = rows_;
+      i = at(sm, row);
+    }
+    top = {batch, row + 1};
+    works[i] = work;
+    groups[i] = {kernel, 1, tick, sm};
+    if (row >= height[sm / tile]) height[sm / tile] = row + 1;
+  }
+  groups_ += sms.size() - joined;
+  return together;
+}
+
+// Takes out the groups of the hits into done_. The last group of an SM moves into the place of the
+// one taken, which is why the hits are gone through backwards: rows fall.
+[[gnu::noinline]] std::size_t Residents::remove(std::size_t hits) {
+  Top* const tops = tops_.data();
+  float* const works = work_.data();
+  Group* const groups = group_.data();
+  Group* done = done_.data();
+  const std::size_t rows = rows_;
+  for (const Hit* hit = hits_.data() + hits; hit-- != hits_.data();) {
+    float* const tile_works = works + hit->first_sm * rows;
+    Group* const tile_groups = groups + hit->first_sm * rows;
+    Top* const tile_tops = tops + hit->first_sm;
+    const std::uint32_t row = hit->row * tile;
+    for (std::uint32_t mask = hit->mask; mask != 0; mask &= mask - 1) {
+      const auto lane = static_cast<std::uint32_t>(std::countr_zero(mask));
+      const std::uint32_t i = row + lane;
+      const std::uint32_t last = --tile_tops[lane].count * tile + lane;
+      *done++ = tile_groups[i];
+      tile_works[i] = tile_works[last];
+      tile_groups[i] = tile_groups[last];
+      tile_works[last] = nothing;
+    }
+  }
+  return static_cast<std::size_t>(done - done_.data());
+}
+
+std::span<const Residents::Group> Residents::advance(const Steps& steps) {
+  constexpr std::uint32_t trim_every = 16;
+  if (++calls_ % trim_every == 0) trim();
+  const Advance args{work_.data(), steps, height_.data(), tiles_, rows_, hits_.data()};
+#if defined(__x86_64__)
+  const std::size_t hits = !has_avx2()                   ? subtract_plain(args)
+                           : steps.level_cost != nullptr ? subtract_avx2<true>(args)
+                                                         : subtract_avx2<false>(args);
+#else
+  const std::size_t hits = subtract_plain(args);
 #endif
-  for (std::size_t i = 0; i < count; ++i) step[i] = 1.0F / (1.0F + (sm_cost[i] + memory_cost));
+  if (hits == 0) return {};
+  const std::size_t completed = remove(hits);
+  groups_ -= completed;
+  return std::span(done_).first(completed);
 }
 
 }  // namespace demarc::sim

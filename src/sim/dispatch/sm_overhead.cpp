@@ -4,6 +4,19 @@
 
 namespace demarc::sim {
 
+CostCurve::CostCurve(const OverheadTable& table, std::size_t column) {
+  float x0 = 0;
+  float y0 = 0;
+  for (const OverheadTable::Row& row : table.rows) {
+    const float x1 = row.ratio;
+    const float y1 = row.cost[column];
+    ends_.push_back(x1);
+    segments_.push_back({x0, y0, (y1 - y0) / (x1 - x0)});
+    x0 = x1;
+    y0 = y1;
+  }
+}
+
 OverheadModel::OverheadModel(const TbConfig& config)
     : config_(&config), known_(config.resources()) {
   constexpr std::uint32_t most_known = 2048;
@@ -13,6 +26,9 @@ OverheadModel::OverheadModel(const TbConfig& config)
       known_[r][used] = compute(r, used);
     }
   }
+  for (std::size_t m = 0; m < config.memory.size(); ++m) {
+    memory_curves_.emplace_back(config.memory_overhead, m);
+  }
 }
 
 float OverheadModel::compute(std::size_t resource, std::uint32_t used) const {
@@ -20,7 +36,7 @@ float OverheadModel::compute(std::size_t resource, std::uint32_t used) const {
       resource, static_cast<float>(used) / static_cast<float>(config_->sm.max[resource]));
 }
 
-float OverheadModel::full_sm_cost(const std::uint32_t* used) const {
+float OverheadModel::sm_cost(const std::uint32_t* used) const {
   float sum = 0;
   for (std::size_t r = 0; r < config_->sm.n_sched; ++r) sum += unit_cost(r, used[r]);
   float compute_units = 0;
@@ -33,15 +49,6 @@ float OverheadModel::full_sm_cost(const std::uint32_t* used) const {
     others = std::max(others, unit_cost(r, used[r]));
   }
   return sum + others;
-}
-
-float OverheadModel::memory_cost(std::span<const std::uint32_t> used) const {
-  float sum = 0;
-  for (std::size_t m = 0; m < used.size(); ++m) {
-    sum += config_->memory_overhead.cost(
-        m, static_cast<float>(used[m]) / static_cast<float>(config_->memory[m]));
-  }
-  return sum;
 }
 
 }  // namespace demarc::sim

@@ -9,8 +9,40 @@
 namespace demarc::sim {
 namespace {
 
+// How much of what blocks share is between blocks placed on one SM.
+class SharingKept final : public TbObserver {
+ public:
+  SharingKept(const TbConfig& config, const std::map<std::uint32_t, BlockSharing>& sharing)
+      : config_(config), sharing_(sharing) {}
+
+  void placed(std::uint32_t /*tick*/, std::uint32_t sm, std::uint32_t kernel,
+              std::uint32_t blocks) override {
+    if (kernel != kernel_) homes_.clear();
+    kernel_ = kernel;
+    auto found = sharing_.find(config_.kernels[kernel].type);
+    if (found == sharing_.end()) found = sharing_.find(0);
+    for (; found != sharing_.end() && blocks > 0; --blocks) {
+      const auto block = static_cast<std::uint32_t>(homes_.size());
+      homes_.push_back(sm);
+      for (const BlockSharing::Earlier& earlier : found->second.earlier(block)) {
+        all_ += static_cast<double>(earlier.amount);
+        if (homes_[earlier.block] == sm) kept_ += static_cast<double>(earlier.amount);
+      }
+    }
+  }
+  [[nodiscard]] double share() const { return all_ > 0 ? kept_ / all_ : 0; }
+
+ private:
+  const TbConfig& config_;
+  const std::map<std::uint32_t, BlockSharing>& sharing_;
+  std::uint32_t kernel_ = ~std::uint32_t{0};
+  std::vector<std::uint32_t> homes_;
+  double all_ = 0, kept_ = 0;
+};
+
 struct PolicyReport {
   std::string policy;
+  double sharing_kept = 0;
   TbRun run;
   TbMetrics metrics;
   std::vector<std::optional<KernelFigures>> kernels;
@@ -27,9 +59,13 @@ Result<std::vector<PolicyReport>> run_policies(const TbConfig& config,
     TbOptions options;
     options.model = request.model;
     options.policy = name;
+    options.sharing = request.sharing;
+    SharingKept kept(config, request.sharing);
+    if (!request.sharing.empty()) options.observer = &kept;
     PolicyReport report;
     report.policy = name;
     DEMARC_TRY(report.run, simulate(config, options));
+    report.sharing_kept = kept.share();
     DEMARC_TRY(report.metrics, tb_metrics(config, request.model, report.run));
     DEMARC_TRY(report.kernels, kernel_figures(config, request.model, report.run));
     reports.push_back(std::move(report));
@@ -63,6 +99,7 @@ std::string schedule_json(const TbConfig& config, const TbStudyRequest& request,
   for (const PolicyReport& report : reports) {
     Json entry{{"policy", report.policy}};
     entry.update(metrics_json(report.metrics));
+    if (!request.sharing.empty()) entry["sharing_kept"] = report.sharing_kept;
     if (report.run.out_of_memory) entry["out_of_memory"] = *report.run.out_of_memory;
     if (request.kernels) {
       entry["kernel"] = Json::array();
@@ -81,16 +118,18 @@ std::string schedule_table(const TbConfig& config, const TbStudyRequest& request
   auto to = std::back_inserter(out);
   fmt::format_to(to, "{}: {} SMs, {} kernels, model {}\n", config.source, config.sm.n_sms,
                  config.kernels.size(), to_string(request.model));
-  fmt::format_to(to, "{:<13} {:>9} {:>8} {:>8} {:>9} {:>7} {:>8} {:>8} {:>8} {:>8}\n", "policy",
+  fmt::format_to(to, "{:<13} {:>9} {:>8} {:>8} {:>9} {:>7} {:>8} {:>8} {:>8} {:>8}{}\n", "policy",
                  "ticks", "finished", "ANTT", "ANTT+wait", "STP", "fairness", "SM use", "+last",
-                 "blocks/t");
+                 "blocks/t", request.sharing.empty() ? "" : "     kept");
   for (const PolicyReport& report : reports) {
     const TbMetrics& m = report.metrics;
     fmt::format_to(to,
                    "{:<13} {:>9} {:>7.1f}% {:>8.3f} {:>9.3f} {:>7.3f} {:>8.3f} {:>7.2f}% "
-                   "{:>7.2f}% {:>8.2f}{}\n",
+                   "{:>7.2f}% {:>8.2f}{}{}\n",
                    report.policy, m.ticks, 100 * m.finished_share, m.antt, m.antt_queue, m.stp,
                    m.fairness, m.utilization[0], m.utilization_full[0], m.blocks_per_tick,
+                   request.sharing.empty() ? std::string()
+                                           : fmt::format(" {:>7.1f}%", 100 * report.sharing_kept),
                    report.run.out_of_memory ? "  ended: out of memory" : "");
     if (!request.kernels) continue;
     for (std::size_t k = 0; k < report.kernels.size(); ++k) {

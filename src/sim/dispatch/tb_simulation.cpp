@@ -26,8 +26,7 @@ class TbSimulation {
         residents_(config.sm.n_sms),
         memory_used_(config.memory.size()),
         memory_request_(config.memory.size()),
-        sm_cost_(Residents::padded(config.sm.n_sms)),
-        step_(sm_cost_.size()) {}
+        sm_cost_(Residents::padded(config.sm.n_sms)) {}
 
   Result<TbRun> run() {
     DEMARC_TRY(memory_map_, memory_fields(config_, options_.model));
@@ -36,6 +35,7 @@ class TbSimulation {
     settings.model = options_.model;
     settings.spec = config_.sm;
     settings.blocks_per_group = options_.blocks_per_group;
+    settings.sharing = sharing_by_kernel();
     policy_ = info->make(settings);
     DEMARC_CHECK(prepare());
     while (finished_ < config_.kernels.size() && (limit_ == 0 || tick_ < limit_)) {
@@ -62,6 +62,17 @@ class TbSimulation {
     return order_.empty() ? static_cast<std::uint32_t>(position) : order_[position];
   }
 
+  [[nodiscard]] std::vector<const BlockSharing*> sharing_by_kernel() const {
+    std::vector<const BlockSharing*> by_kernel;
+    if (options_.sharing.empty()) return by_kernel;
+    for (const TbKernel& kernel : config_.kernels) {
+      auto found = options_.sharing.find(kernel.type);
+      if (found == options_.sharing.end()) found = options_.sharing.find(0);
+      by_kernel.push_back(found == options_.sharing.end() ? nullptr : &found->second);
+    }
+    return by_kernel;
+  }
+
   Result<void> prepare() {
     const auto& kernels = config_.kernels;
     const auto later = [](const TbKernel& a, const TbKernel& b) { return a.start < b.start; };
@@ -79,18 +90,27 @@ class TbSimulation {
         return later(kernels[a], kernels[b]);
       });
     }
-    for (const TbKernel& kernel : kernels) {
-      may_stand_still_ = may_stand_still_ || kernel.duration >= (1U << 24);
+    bool wraps = false;  // a request that wraps around can leave a use above the capacity
+    for (std::size_t k = 0; k < kernels.size(); ++k) {
+      may_stand_still_ = may_stand_still_ || kernels[k].duration >= (1U << 24);
+      wraps = wraps || config_.kernel_fields(k)[0] > config_.sm.max[0];
     }
     for (const OverheadTable* table : {&config_.sm_overhead, &config_.memory_overhead}) {
       for (const float cost : table->rows.empty() ? std::vector<float>{} : table->rows[0].cost) {
         may_stand_still_ = may_stand_still_ || cost < 0;
       }
     }
+    by_level_ = one && !wraps && config_.sm.max[0] <= Residents::levels;
+    for (std::uint32_t use = 1; by_level_ && use <= config_.sm.max[0]; ++use) {
+      level_cost_[use - 1] = overhead_.sm_cost(&use);
+    }
     limit_ = config_.max_simtime;
     run_.kernels.resize(kernels.size());
-    blocks_left_.resize(kernels.size());
-    for (std::size_t k = 0; k < kernels.size(); ++k) blocks_left_[k] = kernels[k].n_tb;
+    left_.reserve(kernels.size());
+    for (std::size_t k = 0; k < kernels.size(); ++k) {
+      left_.push_back({kernels[k].n_tb, config_.kernel_fields(k)[0],
+                       memory_map_.empty() ? 0 : memory_request(static_cast<std::uint32_t>(k), 0)});
+    }
     run_.sm_use.resize(config_.resources());
     run_.sm_use_full.resize(config_.resources());
     run_.memory_use.resize(config_.memory.size());
@@ -147,15 +167,13 @@ class TbSimulation {
     return config_.kernel_fields(kernel)[memory_map_[memory]];
   }
 
-  // Blocks of the head kernel that the memories have room for.
-  [[nodiscard]] std::uint64_t memory_room() const {
-    std::uint64_t room = ~std::uint64_t{0};
+  // As many of `blocks` blocks of the head kernel as the memories have room for.
+  [[nodiscard]] std::uint64_t within_memory(std::uint64_t blocks) const {
     for (std::size_t m = 0; m < memories(); ++m) {
-      if (memory_request_[m] == 0) continue;
       const std::uint64_t free = std::uint64_t{config_.memory[m]} - memory_used_[m];
-      room = std::min(room, free / memory_request_[m]);
+      if (blocks * memory_request_[m] > free) blocks = free / memory_request_[m];
     }
-    return room;
+    return blocks;
   }
 
   void dispatch() {
@@ -164,9 +182,8 @@ class TbSimulation {
       const std::uint32_t k = order_of(head_);
       const TbKernel& kernel = config_.kernels[k];
       for (std::size_t m = 0; m < memories(); ++m) memory_request_[m] = memory_request(k, m);
-      const std::uint64_t room = memory_room();
-      const std::uint64_t wanted = kernel.n_tb - head_placed_;
-      const std::uint64_t asked = std::min({wanted, room, std::uint64_t{places_.size()}});
+      const std::uint64_t asked =
+          within_memory(std::min<std::uint64_t>(kernel.n_tb - head_placed_, places_.size()));
       const BlockRequest block{config_.kernel_fields(k).first(config_.resources()), k,
                                head_placed_};
       if (asked == 0) {  // no memory for one more
@@ -205,18 +222,21 @@ class TbSimulation {
   void take_in(std::uint32_t k, std::size_t placed) {
     if (placed == 0) return;
     if (run_.kernels[k].first_run == KernelOutcome::never) run_.kernels[k].first_run = tick_;
-    const auto work = static_cast<float>(config_.kernels[k].duration);
-    const bool watched = options_.observer != nullptr;
-    std::uint32_t previous = head_placed_ == 0 ? no_sm : last_place_;
-    for (std::size_t i = 0; i < placed; ++i) {
-      const std::uint32_t sm = places_[i];
-      residents_.add(sm, k, tick_, work);
-      price(sm);
-      run_.neighbours_together += sm == previous ? 1U : 0U;
-      previous = sm;
-      if (watched) options_.observer->placed(tick_, sm, k, 1);
+    // The same kernel may be taken in twice in a tick, the second time on SMs of the first.
+    if (batch_kernel_ != k || batch_tick_ != tick_) {
+      ++batch_;
+      batch_kernel_ = k;
+      batch_tick_ = tick_;
     }
-    last_place_ = previous;
+    const std::span<const std::uint32_t> places = std::span(places_).first(placed);
+    if (head_placed_ > 0 && places[0] == last_place_) ++run_.neighbours_together;
+    run_.neighbours_together +=
+        residents_.add(places, k, tick_, batch_, static_cast<float>(config_.kernels[k].duration));
+    price(places);
+    last_place_ = places.back();
+    if (options_.observer != nullptr) {
+      for (std::size_t i = 0; i < placed; ++i) options_.observer->placed(tick_, places[i], k, 1);
+    }
     for (std::size_t m = 0; m < memories(); ++m) {
       memory_used_[m] += static_cast<std::uint32_t>(placed) * memory_request_[m];
     }
@@ -226,20 +246,22 @@ class TbSimulation {
 
   Result<void> execute() {
     if (changed_) {
-      const float memory_cost = overhead_.memory_cost(memory_used_);
-      if (std::isnan(memory_cost)) {
+      memory_cost_ = overhead_.memory_cost(memory_used_);
+      if (std::isnan(memory_cost_)) {
         return invalid_input(
             "{}:{}: this first row at ratio 0 divides by zero when no memory is in use (tick {}): "
             "the published program crashes on that; start the table above 0",
             config_.source, config_.memory_overhead.rows.front().line, tick_);
       }
-      compute_steps(sm_cost_.data(), memory_cost, step_.data(), step_.size());
       changed_ = false;
     }
     if (may_stand_still_) before_ = residents_.work();
-    std::size_t count = 0;
-    const Residents::Hit* hits = residents_.advance(step_.data(), count);
-    while (count > 0) complete(hits[--count]);
+    const std::span<const Residents::Group> done =
+        residents_.advance({.sm_cost = sm_cost_.data(),
+                            .memory_cost = memory_cost_,
+                            .level_cost = by_level_ ? level_cost_.data() : nullptr,
+                            .used = machine_.usage(0)});
+    if (!done.empty()) complete(done);
     if (may_stand_still_ && !changed_ && before_ == residents_.work()) return stand_still();
     return {};
   }
@@ -257,39 +279,63 @@ class TbSimulation {
     return {};
   }
 
-  void complete(const Residents::Hit& hit) {
-    for (std::uint32_t mask = hit.mask; mask != 0; mask &= mask - 1) {
-      const std::uint32_t sm =
-          hit.tile * Residents::tile + static_cast<std::uint32_t>(std::countr_zero(mask));
-      const Residents::Group group = residents_.group(sm, hit.row);
-      residents_.remove(sm, hit.row);
-      const std::uint32_t* fields = config_.fields.data() + group.kernel * fields_;
-      machine_.template release<one>(sm, fields, group.blocks);
-      for (std::size_t m = 0; m < memories(); ++m) {
-        memory_used_[m] -= group.blocks * fields[memory_map_[m]];
+  [[gnu::noinline]] void complete(std::span<const Residents::Group> done) {
+    std::uint64_t blocks = 0;
+    std::uint32_t memory = 0;
+    Machine::Release<one> release(machine_);
+    Left* const left = left_.data();
+    for (const Residents::Group& group : done) {
+      Left& kernel = left[group.kernel];
+      if (one) {
+        release(group.sm, &kernel.request, group.blocks);
+        memory += group.blocks * kernel.memory;
+      } else {
+        const std::uint32_t* fields = config_.fields.data() + group.kernel * fields_;
+        release(group.sm, fields, group.blocks);
+        for (std::size_t m = 0; m < memory_used_.size(); ++m) {
+          memory_used_[m] -= group.blocks * fields[memory_map_[m]];
+        }
       }
-      run_.finished_blocks += group.blocks;
-      if ((blocks_left_[group.kernel] -= group.blocks) == 0) {
+      blocks += group.blocks;
+      if ((kernel.blocks -= group.blocks) == 0) {
         run_.kernels[group.kernel].end = tick_;
         ++finished_;
       }
-      price(sm);
-      if (options_.observer != nullptr) {
-        options_.observer->finished(tick_, sm, group.kernel, group.placed_tick, group.blocks);
+    }
+    price(done);
+    if (options_.observer != nullptr) {
+      for (const Residents::Group& g : done) {
+        options_.observer->finished(tick_, g.sm, g.kernel, g.placed_tick, g.blocks);
       }
     }
+    if (one) memory_used_[0] -= memory;
+    run_.finished_blocks += blocks;
     changed_ = true;
     waiting_ = false;
   }
 
-  // The cost of the SM's use, for the ticks to come.
-  void price(std::uint32_t sm) { sm_cost_[sm] = overhead_.sm_cost<one>(machine_.usage(sm)); }
+  // Works out the cost of the use of the SMs at which something changed, for the ticks to come.
+  template <class Changes>
+  [[gnu::noinline]] void price(const Changes& changes) {
+    if (by_level_) return;
+    const std::uint32_t* const used = machine_.usage(0);
+    const std::size_t resources = one ? 1 : machine_.resources();
+    float* const cost = sm_cost_.data();
+    const auto cost_of = overhead_.pricer<one>();
+    for (const auto& change : changes) {
+      const std::uint32_t sm = sm_of(change);
+      cost[sm] = cost_of(used + sm * resources);
+    }
+  }
+  static std::uint32_t sm_of(std::uint32_t sm) { return sm; }
+  static std::uint32_t sm_of(const Residents::Group& group) { return group.sm; }
 
   [[nodiscard]] std::size_t memories() const { return one ? 1 : memory_used_.size(); }
 
   void add_use(std::vector<std::uint64_t>& sm, std::vector<std::uint64_t>& memory) const {
-    for (std::size_t r = 0; r < sm.size(); ++r) sm[r] += machine_.total(r);
-    for (std::size_t m = 0; m < memory.size(); ++m) memory[m] += memory_used_[m];
+    sm[0] += machine_.total(0);
+    for (std::size_t r = 1; !one && r < sm.size(); ++r) sm[r] += machine_.total(r);
+    for (std::size_t m = 0; m < memories(); ++m) memory[m] += memory_used_[m];
   }
 
   const TbConfig& config_;
@@ -300,11 +346,21 @@ class TbSimulation {
   OverheadModel overhead_;
   Residents residents_;
   std::vector<std::uint32_t> memory_used_, memory_request_;
-  std::vector<float> sm_cost_, step_;
+  std::vector<float> sm_cost_;
+  bool by_level_ = false;  // few levels of use: costs by level instead of by SM
+  std::array<float, Residents::levels> level_cost_{};
   std::vector<std::uint32_t> order_;  // kernels by start; empty: file order
-  std::vector<std::uint32_t> blocks_left_;
+  // Of each kernel: blocks not completed, and its first requests, beside each other for speed.
+  struct Left {
+    std::uint32_t blocks, request, memory;
+  };
+  std::vector<Left> left_;
   std::vector<float> before_;
   std::array<std::uint32_t, 1024> places_{};
+  std::uint64_t batch_ = 0;
+  std::uint32_t batch_kernel_ = ~std::uint32_t{0};
+  std::uint32_t batch_tick_ = 0;
+  float memory_cost_ = 0;  // of the use at the last execute()
   TbRun run_;
   std::size_t fields_ = config_.fields_per_kernel();
   std::uint32_t limit_ = 0;
@@ -316,7 +372,7 @@ class TbSimulation {
   std::size_t finished_ = 0;
   std::uint32_t idle_failures_ = 0;
   bool waiting_ = false;  // no room, and nothing freed since
-  bool changed_ = true;   // occupancy changed since step_ was computed
+  bool changed_ = true;   // occupancy changed since memory_cost_ was computed
   bool may_stand_still_ = false;
 };
 

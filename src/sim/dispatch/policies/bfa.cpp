@@ -1,6 +1,6 @@
 // Breadth-first allocation: the SM whose fullest scheduling resource stays emptiest.
+#include "dispatch/policies/fullest_share.hpp"
 #include "dispatch/policies/scored.hpp"
-#include "dispatch/policies/usage_levels.hpp"
 
 namespace demarc::sim {
 namespace {
@@ -9,33 +9,14 @@ class BreadthFirst final : public ScoredPolicy {
  public:
   std::size_t choose_many(Machine& machine, BlockRequest block,
                           std::span<std::uint32_t> out) override {
-    const std::uint32_t request = block.sm[0];
-    if (!UsageLevels::apply_to(machine) || request > machine.max(0) || request == 0) {
-      return ScoredPolicy::choose_many(machine, block, out);
-    }
-    const std::uint32_t highest = machine.max(0) - request;
-    levels_.build(machine, highest);
-    std::size_t count = 0;
-    for (std::uint32_t level = 0; level <= highest && count < out.size(); ++level) {
-      for (std::uint32_t sm = levels_.first(level); sm != no_sm && count < out.size();
-           sm = levels_.first(level)) {
-        levels_.remove(level, sm);
-        levels_.add(level + request, sm);
-        machine.occupy(sm, block);
-        out[count++] = sm;
-      }
-    }
-    machine.count_placed(block, count);
-    return count;
+    if (machine.levels_serve(block)) return machine.place_breadth_first(block, out);
+    return ScoredPolicy::choose_many(machine, block, out);
   }
 
  protected:
   float score(const Machine& machine, std::uint32_t sm, const BlockRequest& block) const override {
     return fullest_share(machine, sm, block);
   }
-
- private:
-  UsageLevels levels_;
 };
 
 }  // namespace

@@ -1,11 +1,18 @@
 // Depth-first allocation: the SM whose fullest scheduling resource becomes fullest.
+#include "dispatch/policies/fullest_share.hpp"
 #include "dispatch/policies/scored.hpp"
-#include "dispatch/policies/usage_levels.hpp"
 
 namespace demarc::sim {
 namespace {
 
 class DepthFirst final : public ScoredPolicy {
+ public:
+  std::size_t choose_many(Machine& machine, BlockRequest block,
+                          std::span<std::uint32_t> out) override {
+    if (machine.levels_serve(block)) return machine.place_depth_first(block, out);
+    return ScoredPolicy::choose_many(machine, block, out);
+  }
+
  protected:
   float score(const Machine& machine, std::uint32_t sm, const BlockRequest& block) const override {
     return -fullest_share(machine, sm, block);

@@ -3,7 +3,7 @@
 // emptier SM. The TPC grid is SM numbers in order: sms_per_tpc SMs a TPC, tpcs_per_gpc TPCs a GPC.
 #include <algorithm>
 
-#include "dispatch/policies/usage_levels.hpp"
+#include "dispatch/policies/fullest_share.hpp"
 
 namespace demarc::sim {
 namespace {

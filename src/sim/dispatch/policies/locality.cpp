@@ -1,19 +1,25 @@
-// Blocks that share data go to one SM (the idea of PAVER, Tripathy et al. 2021): block i belongs to
-// group i / blocks_per_group, a group starts on the emptiest SM and stays there while its blocks
-// fit; when one does not, the group moves to the emptiest SM.
+// Blocks that share data go to one SM (the idea of PAVER, Tripathy et al. 2021). With a locality
+// map: the SM on which the blocks placed so far share most with this one, the emptiest among
+// equals. Without: block i belongs to group i / blocks_per_group, a group starts on the emptiest SM
+// and stays there while its blocks fit; when one does not, the group moves to the emptiest SM.
 #include <algorithm>
+#include <map>
 
+#include "dispatch/policies/fullest_share.hpp"
 #include "dispatch/policies/scored.hpp"
-#include "dispatch/policies/usage_levels.hpp"
 
 namespace demarc::sim {
 namespace {
 
 class Locality final : public ScoredPolicy {
  public:
-  explicit Locality(std::uint32_t blocks_per_group) : blocks_per_group_(blocks_per_group) {}
+  explicit Locality(const PolicySettings& settings)
+      : blocks_per_group_(settings.blocks_per_group), sharing_(settings.sharing) {}
 
   std::uint32_t choose(const Machine& machine, const BlockRequest& block) override {
+    if (const BlockSharing* sharing = sharing_of(block.kernel)) {
+      return beside_shares(machine, block, *sharing);
+    }
     const std::uint32_t group = block.block / group_size(machine, block);
     const bool same = block.kernel == kernel_ && group == group_ && home_ != no_sm;
     if (same && machine.fits(home_, block)) return home_;
@@ -38,6 +44,35 @@ class Locality final : public ScoredPolicy {
   }
 
  private:
+  [[nodiscard]] const BlockSharing* sharing_of(std::uint32_t kernel) const {
+    return kernel < sharing_.size() ? sharing_[kernel] : nullptr;
+  }
+
+  std::uint32_t beside_shares(const Machine& machine, const BlockRequest& block,
+                              const BlockSharing& sharing) {
+    // Blocks of one kernel at a time are placed, in index order.
+    if (kernel_ != block.kernel || homes_.size() > block.block) homes_.clear();
+    kernel_ = block.kernel;
+    shared_.clear();
+    for (const BlockSharing::Earlier& earlier : sharing.earlier(block.block)) {
+      if (earlier.block < homes_.size()) shared_[homes_[earlier.block]] += earlier.amount;
+    }
+    std::uint32_t best = no_sm;
+    std::uint64_t most = 0;
+    float lowest = 0;
+    for (const auto& [sm, amount] : shared_) {
+      if (amount < std::max<std::uint64_t>(most, 1) || !machine.fits(sm, block)) continue;
+      const float share = fullest_share(machine, sm, block);
+      if (amount == most && share >= lowest) continue;
+      best = sm;
+      most = amount;
+      lowest = share;
+    }
+    if (best == no_sm) best = ScoredPolicy::choose(machine, block);
+    if (best != no_sm) homes_.push_back(best);
+    return best;
+  }
+
   [[nodiscard]] std::uint32_t group_size(const Machine& machine, const BlockRequest& block) const {
     if (blocks_per_group_ != 0) return blocks_per_group_;
     std::uint32_t fit = ~std::uint32_t{0};
@@ -48,15 +83,18 @@ class Locality final : public ScoredPolicy {
   }
 
   std::uint32_t blocks_per_group_;
+  std::vector<const BlockSharing*> sharing_;
   std::uint32_t kernel_ = ~std::uint32_t{0};
   std::uint32_t group_ = 0;
   std::uint32_t home_ = no_sm;
+  std::vector<std::uint32_t> homes_;               // SM of each block of kernel_ so far
+  std::map<std::uint32_t, std::uint64_t> shared_;  // with the block to place, by SM
 };
 
 }  // namespace
 
 std::unique_ptr<DispatchPolicy> make_locality(const PolicySettings& settings) {
-  return std::make_unique<Locality>(settings.blocks_per_group);
+  return std::make_unique<Locality>(settings);
 }
 
 }  // namespace demarc::sim

@@ -23,13 +23,14 @@ class RoundRobin final : public DispatchPolicy {
   std::size_t choose_many(Machine& machine, BlockRequest block,
                           std::span<std::uint32_t> out) override {
     std::size_t count = 0;
-    for (; count < out.size(); ++count) {
-      const std::uint32_t sm = RoundRobin::choose(machine, block);
-      if (sm == no_sm) break;
-      machine.occupy(sm, block);
-      out[count] = sm;
+    while (count < out.size() && !wrapped_) {
+      const std::uint32_t placed = machine.place_run(next_, block, out.subspan(count));
+      count += placed;
+      next_ += placed;
+      if (next_ < machine.sms()) break;
+      next_ = 0;
+      wrapped_ = wrap_ends_tick_;
     }
-    machine.count_placed(block, count);
     return count;
   }
 

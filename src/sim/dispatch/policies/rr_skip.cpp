@@ -17,6 +17,19 @@ class SkippingRoundRobin final : public DispatchPolicy {
     return no_sm;
   }
 
+  std::size_t choose_many(Machine& machine, BlockRequest block,
+                          std::span<std::uint32_t> out) override {
+    std::size_t count = 0;
+    while (count < out.size()) {
+      const std::uint32_t first = SkippingRoundRobin::choose(machine, block);
+      if (first == no_sm) break;
+      const std::uint32_t placed = machine.place_run(first, block, out.subspan(count));
+      count += placed;
+      next_ = first + placed == machine.sms() ? 0 : first + placed;
+    }
+    return count;
+  }
+
  private:
   std::uint32_t next_ = 0;
 };
