@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "demarc/base/files.hpp"
+#include "demarc/base/numbers.hpp"
 #include "demarc/report/schedule_page.hpp"
 #include "demarc/sim/tb_report.hpp"
 #include "schedule_commands.hpp"
@@ -12,6 +13,7 @@ namespace {
 
 struct ScheduleOptions {
   std::string config, policy = "all", model = "simtbs", out, timeline, svg;
+  std::vector<std::string> locality;
   bool classic = false, json = false, verbose = false;
 };
 
@@ -33,6 +35,24 @@ Result<void> write_timeline(const ScheduleOptions& options, const sim::DispatchT
   }
   if (!options.svg.empty()) DEMARC_CHECK(write_file(options.svg, report::schedule_svg(timeline)));
   return {};
+}
+
+// "[TYPE=]FILE" of each --locality.
+Result<std::map<std::uint32_t, sim::BlockSharing>> read_sharing(
+    const std::vector<std::string>& options) {
+  std::map<std::uint32_t, sim::BlockSharing> sharing;
+  for (const std::string& option : options) {
+    const std::size_t equals = option.find('=');
+    std::uint64_t type = 0;
+    std::string file = option;
+    if (equals != std::string::npos) {
+      DEMARC_TRY(type, parse_u64(option.substr(0, equals), "--locality TYPE=FILE"));
+      file = option.substr(equals + 1);
+    }
+    DEMARC_TRY(const std::string text, read_file(file));
+    DEMARC_TRY(sharing[static_cast<std::uint32_t>(type)], sim::parse_block_sharing(text, file));
+  }
+  return sharing;
 }
 
 // A scenario of the hardware pipeline.
@@ -57,10 +77,12 @@ Result<void> run_schedule(const ScheduleOptions& options) {
   request.model = model;
   request.json = options.json;
   request.kernels = options.verbose;
+  DEMARC_TRY(request.sharing, read_sharing(options.locality));
   if (!options.timeline.empty() || !options.svg.empty()) {
     sim::TbOptions run;
     run.model = model;
     run.policy = options.policy == "all" ? "rr" : options.policy;
+    run.sharing = request.sharing;
     DEMARC_TRY(const auto timeline, sim::tb_timeline(config, run));
     DEMARC_CHECK(write_timeline(options, timeline));
   }
@@ -81,6 +103,9 @@ const RegisterVerb schedule_verb({
           app.add_option("--policy,-p", options->policy,
                          "dispatch policy, or all (--classic: rr when not given)");
           app.add_option("--model", options->model, "simtbs, simtbs-2020 or corrected");
+          app.add_option("--locality", options->locality,
+                         "[TYPE=]FILE: what the blocks of kernels (of that type) share, for the "
+                         "locality policy: JSON of demarc locality --json --maps");
           app.add_flag("--classic", options->classic,
                        "print what the published program prints, with its exit status");
           app.add_flag("-v,--verbose", options->verbose, "per tick (--classic) and per kernel");
