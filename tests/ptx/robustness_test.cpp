@@ -22,7 +22,7 @@ std::string corpus_text(const std::string& name) {
 const std::vector<std::string>& corpus_texts() {
   static const std::vector<std::string> texts = [] {
     std::vector<std::string> all;
-    for (const char* name : {"bulk_copies", "control_flow", "debug_sections", "memory",
+    for (const char* name : {"bulk_copies", "control_flow", "debug_sections", "memory", "multicast",
                              "tensor_memory", "textures", "video", "wgmma"}) {
       all.push_back(corpus_text(std::string(name) + ".ptx"));
     }
