@@ -20,7 +20,8 @@ constexpr double target_checked = 400;  // the same with all checks
 constexpr double limit_low = 6000;      // a warp-vectorised loop without divergence and checks
 constexpr double limit_high = 9000;
 
-// Looks at every record of the trace, as a consumer must: counts accesses and adds up addresses.
+// Takes the encoded chunks as they come and looks at their ends only: the figures are those of
+// making the trace. What a consumer spends on decoding (visit_events) comes on top.
 class AddressSink final : public emulate::TraceSink {
  public:
   explicit AddressSink(bool instructions) : instructions_(instructions) {}

@@ -161,6 +161,29 @@ const MicroOp* print(Warp& w, const MicroOp* op) {
   return op + 1;
 }
 
+const MicroOp* allocate(Warp& w, const MicroOp* op) {
+  const auto& details = *static_cast<const CallDetails*>(op->aux);
+  for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const std::uint64_t address = w.program->heap->allocate(argument_of(w, details, 0, lane));
+    std::memcpy(w.frame + details.results[0] + std::size_t{lane} * 16, &address, sizeof address);
+  }
+  return op + 1;
+}
+
+const MicroOp* release(Warp& w, const MicroOp* op) {
+  const auto& details = *static_cast<const CallDetails*>(op->aux);
+  for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const std::uint64_t address = argument_of(w, details, 0, lane);
+    if (address != 0 && !w.program->heap->release(address)) {
+      w.block->report(w, op, lane, FindingKind::out_of_bounds,
+                      fmt::format("free of 0x{:x}, which malloc did not return", address));
+    }
+  }
+  return op + 1;
+}
+
 const MicroOp* assertion(Warp& w, const MicroOp* op) {
   const auto& details = *static_cast<const CallDetails*>(op->aux);
   const auto lane = static_cast<unsigned>(std::countr_zero(w.mask));

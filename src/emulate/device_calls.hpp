@@ -6,6 +6,8 @@
 namespace demarc::emulate::device_calls {
 
 const MicroOp* print(Warp& w, const MicroOp* op);  // vprintf(format, arguments); aux: CallDetails
+const MicroOp* allocate(Warp& w, const MicroOp* op);  // malloc
+const MicroOp* release(Warp& w, const MicroOp* op);   // free
 const MicroOp* assertion(
     Warp& w, const MicroOp* op);  // __assertfail(message, file, line, function, character size)
 

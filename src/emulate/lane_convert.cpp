@@ -263,6 +263,7 @@ unsigned lane_bytes(LaneType type) {
     case LaneType::u64:
     case LaneType::s64:
     case LaneType::f64:
+    case LaneType::f32x2:
       return 8;
     default:
       return 4;
@@ -297,7 +298,7 @@ std::uint64_t lane_from_double(double value, LaneType type, Rounding rounding) {
       return std::bit_cast<std::uint32_t>(narrow_to_float(value, rounding));
     }
     case LaneType::tf32:
-      if (std::isnan(value)) return 0x7fffffffU;
+      if (std::isnan(value)) return 0x7fffe000U;
       return double_to_small(value, small_format(type), rounding, false) << 13;
     default:
       return double_to_small(value, small_format(type), rounding, false);
@@ -337,7 +338,10 @@ std::uint64_t convert_lane(std::uint64_t bits, LaneType from, LaneType to, Round
     return result;
   }
   double value = lane_to_double(bits, from);
-  if (ftz) value = lane_flush(value, from);
+  // A card keeps denormal inputs of conversions to f16, .ftz or not.
+  if (ftz && to != LaneType::f16) value = lane_flush(value, from);
+  if (from == LaneType::bf16 && to == LaneType::f32 && std::isnan(value) && !saturate)
+    return (bits & 0xffff) << 16;
   if (!lane_is_float(to)) return float_to_integer(value, from, to, rounding);
   if (rounding == Rounding::rni || rounding == Rounding::rzi || rounding == Rounding::rmi ||
       rounding == Rounding::rpi) {

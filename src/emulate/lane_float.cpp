@@ -81,6 +81,17 @@ std::uint64_t flush_bits(std::uint64_t bits) {
   return (bits & 0x7f800000U) == 0 ? bits & 0x80000000U : bits;
 }
 
+std::uint64_t flush_half(std::uint64_t bits) {
+  return (bits & 0x7c00U) == 0 ? bits & 0x8000U : bits;
+}
+
+// Both halves of an f16x2, or the one of an f16.
+std::uint64_t flush_halves(std::uint64_t bits, LaneType type) {
+  if (type == LaneType::f16) return flush_half(bits & 0xffff);
+  if (type != LaneType::f16x2) return bits;
+  return flush_half(bits & 0xffff) | (flush_half((bits >> 16) & 0xffff) << 16);
+}
+
 std::uint64_t finish_f32(float value, const LaneDetails& details) {
   std::uint64_t bits = std::isnan(value) ? 0x7fffffffU : std::bit_cast<std::uint32_t>(value);
   if (details.ftz) bits = flush_bits(bits);
@@ -164,6 +175,17 @@ std::uint64_t float_operation(FloatOperation operation, const LaneInput& lane,
                           half, details)
               << 16);
     }
+    case LaneType::f32x2: {
+      LaneDetails half = details;
+      half.type = LaneType::f32;
+      LaneInput low;
+      LaneInput high;
+      for (unsigned i = 0; i < 3; ++i) {
+        low.in[i] = lane.in[i] & 0xffffffffU;
+        high.in[i] = lane.in[i] >> 32;
+      }
+      return float_operation(operation, low, half) | (float_operation(operation, high, half) << 32);
+    }
     default: {
       const auto in = [&](std::uint64_t bits) {
         return float_of(details.ftz ? flush_bits(bits) : bits);
@@ -215,6 +237,10 @@ std::uint64_t pick_float(std::uint64_t a, std::uint64_t b, LaneType type, bool m
   if (details.ftz && type == LaneType::f32) {
     a = flush_bits(a);
     b = flush_bits(b);
+  }
+  if (details.ftz && type == LaneType::f16) {
+    a = flush_half(a);
+    b = flush_half(b);
   }
   const double x = lane_to_double(a, type);
   const double y = lane_to_double(b, type);
@@ -320,32 +346,34 @@ DEMARC_LANE_FUNCTION(tanh) {
 }
 
 DEMARC_LANE_FUNCTION(neg) {
+  const std::uint64_t bits = details.ftz ? flush_halves(lane.in[0], details.type) : lane.in[0];
   switch (details.type) {
     case LaneType::f16x2:
     case LaneType::bf16x2:
-      return lane.in[0] ^ 0x80008000U;
+      return bits ^ 0x80008000U;
     case LaneType::f16:
     case LaneType::bf16:
-      return lane.in[0] ^ 0x8000U;
+      return bits ^ 0x8000U;
     case LaneType::f64:
-      return lane.in[0] ^ 0x8000000000000000U;
+      return bits ^ 0x8000000000000000U;
     default:
-      return (details.ftz ? flush_bits(lane.in[0]) : lane.in[0]) ^ 0x80000000U;
+      return (details.ftz ? flush_bits(bits) : bits) ^ 0x80000000U;
   }
 }
 
 DEMARC_LANE_FUNCTION(abs) {
+  const std::uint64_t bits = details.ftz ? flush_halves(lane.in[0], details.type) : lane.in[0];
   switch (details.type) {
     case LaneType::f16x2:
     case LaneType::bf16x2:
-      return lane.in[0] & 0x7fff7fffU;
+      return bits & 0x7fff7fffU;
     case LaneType::f16:
     case LaneType::bf16:
-      return lane.in[0] & 0x7fffU;
+      return bits & 0x7fffU;
     case LaneType::f64:
-      return lane.in[0] & 0x7fffffffffffffffU;
+      return bits & 0x7fffffffffffffffU;
     default:
-      return (details.ftz ? flush_bits(lane.in[0]) : lane.in[0]) & 0x7fffffffU;
+      return (details.ftz ? flush_bits(bits) : bits) & 0x7fffffffU;
   }
 }
 
@@ -377,20 +405,32 @@ DEMARC_LANE_FUNCTION(testp) {
                                      ? (lane.in[0] & 0x7ff0000000000000U) == 0
                                      : (lane.in[0] & 0x7f800000U) == 0;
       if (details.table == 5) return zero_exponent && x != 0 ? 1 : 0;
-      return !zero_exponent && std::isfinite(x) ? 1 : 0;
+      // The manual counts zeros as normal.
+      return (!zero_exponent || x == 0) && std::isfinite(x) ? 1 : 0;
     }
   }
 }
 
+// A register wider than the result holds it with its sign.
 DEMARC_LANE_FUNCTION(cvt) {
-  return convert_lane(lane.in[0], details.from, details.type, details.rounding, details.saturate,
-                      details.ftz, details.relu);
+  const std::uint64_t bits = convert_lane(lane.in[0], details.from, details.type, details.rounding,
+                                          details.saturate, details.ftz, details.relu);
+  switch (details.type) {
+    case LaneType::s8:
+      return static_cast<std::uint64_t>(std::int64_t{static_cast<std::int8_t>(bits)});
+    case LaneType::s16:
+      return static_cast<std::uint64_t>(std::int64_t{static_cast<std::int16_t>(bits)});
+    case LaneType::s32:
+      return static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(bits)});
+    default:
+      return bits;
+  }
 }
 
 // d = {a in the high half, b in the low half}
 DEMARC_LANE_FUNCTION(cvt_two) {
   const auto narrow = [&](std::uint64_t bits, LaneType to) {
-    return convert_lane(bits, LaneType::f32, to, details.rounding, details.saturate, false,
+    return convert_lane(bits, details.from, to, details.rounding, details.saturate, false,
                         details.relu);
   };
   switch (details.type) {
@@ -403,10 +443,19 @@ DEMARC_LANE_FUNCTION(cvt_two) {
   }
 }
 
+// Two halves of an f16x2 to two narrow floats.
+DEMARC_LANE_FUNCTION(cvt_halves) {
+  const auto part = [&](unsigned shift) {
+    return convert_lane((lane.in[0] >> shift) & 0xffff, LaneType::f16, details.type,
+                        details.rounding, true, false, details.relu);
+  };
+  return part(0) | (part(16) << 8);
+}
+
 DEMARC_LANE_FUNCTION(cvt_unpack) {
   const auto part = [&](unsigned shift) {
-    return lane_from_double(lane_to_double((lane.in[0] >> shift) & 0xff, details.from),
-                            LaneType::f16, Rounding::rn);
+    const double value = lane_to_double((lane.in[0] >> shift) & 0xff, details.from);
+    return lane_from_double(details.relu && value <= 0 ? 0.0 : value, LaneType::f16, Rounding::rn);
   };
   return part(0) | (part(8) << 16);
 }

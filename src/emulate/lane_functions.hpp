@@ -34,7 +34,8 @@ enum class LaneType : std::uint8_t {
   u16x2,
   s16x2,
   e4m3x2,
-  e5m2x2
+  e5m2x2,
+  f32x2
 };
 enum class Rounding : std::uint8_t { none, rn, rna, rz, rm, rp, rni, rzi, rmi, rpi };
 
@@ -70,6 +71,9 @@ struct LaneDetails {
   bool abs = false;         // min.xorsign.abs
   std::uint32_t table = 0;  // lop3's truth table, prmt's mode, a comparison, …
   std::uint32_t combine = 0;
+  // Video instructions: type of b, and which parts of d, a and b (see lane_video.cpp).
+  LaneType other = LaneType::none;
+  std::uint32_t select[3] = {};
 };
 
 // Runs MicroOp::aux, a LaneDetails.
@@ -127,11 +131,11 @@ DEMARC_LANE_FUNCTION(testp);
 DEMARC_LANE_FUNCTION(cvt);
 DEMARC_LANE_FUNCTION(cvt_two);     // d = {convert(a), convert(b)}
 DEMARC_LANE_FUNCTION(cvt_unpack);  // packed narrow floats to f16x2
+DEMARC_LANE_FUNCTION(cvt_halves);  // f16x2 to packed narrow floats
 DEMARC_LANE_FUNCTION(cvt_pack);
 DEMARC_LANE_FUNCTION(setp);
 DEMARC_LANE_FUNCTION(set);
 DEMARC_LANE_FUNCTION(slct);
-DEMARC_LANE_FUNCTION(selp_pred);
 DEMARC_LANE_FUNCTION(add_integer);  // .cc, c, .sat
 DEMARC_LANE_FUNCTION(sub_integer);
 DEMARC_LANE_FUNCTION(mad_integer);  // hi/lo/wide with carry, .sat
@@ -157,8 +161,9 @@ DEMARC_LANE_FUNCTION(prmt);
 DEMARC_LANE_FUNCTION(isspacep);
 DEMARC_LANE_FUNCTION(join_parts);  // mov.b64 d, {a, b}: parts of combine bits
 DEMARC_LANE_FUNCTION(split_part);  // part `table` of combine bits
-DEMARC_LANE_FUNCTION(pred_logic);
-DEMARC_LANE_FUNCTION(copy);
+DEMARC_LANE_FUNCTION(video);       // vadd and its kin, on one part of a word
+DEMARC_LANE_FUNCTION(video_mad);
+DEMARC_LANE_FUNCTION(video_parts);  // vadd2, vadd4 and their kin
 #undef DEMARC_LANE_FUNCTION
 }  // namespace lane
 

@@ -446,30 +446,6 @@ DEMARC_LANE_FUNCTION(slct) {
   return first ? lane.in[0] : lane.in[1];
 }
 
-DEMARC_LANE_FUNCTION(selp_pred) {
-  return lane.in[2] != 0 ? lane.in[0] : lane.in[1];
-}
-
-// table: 0 and, 1 or, 2 xor, 3 not, 4 copy
-DEMARC_LANE_FUNCTION(pred_logic) {
-  switch (details.table) {
-    case 0:
-      return lane.in[0] & lane.in[1];
-    case 1:
-      return lane.in[0] | lane.in[1];
-    case 2:
-      return lane.in[0] ^ lane.in[1];
-    case 3:
-      return lane.in[0] ^ 1U;
-    default:
-      return lane.in[0];
-  }
-}
-
-DEMARC_LANE_FUNCTION(copy) {
-  return lane.in[0];
-}
-
 // Saturating pack: d = {a, b} in `type` elements, above them the low part of c.
 DEMARC_LANE_FUNCTION(cvt_pack) {
   const unsigned bits = lane_bytes(details.type) * 8;

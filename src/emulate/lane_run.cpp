@@ -30,6 +30,10 @@ bool compare_lanes(std::uint64_t a, std::uint64_t b, LaneType type, Compare how,
       if ((a & 0x7f800000U) == 0) a &= 0x80000000U;
       if ((b & 0x7f800000U) == 0) b &= 0x80000000U;
     }
+    if (ftz && type == LaneType::f16) {
+      if ((a & 0x7c00U) == 0) a &= 0x8000U;
+      if ((b & 0x7c00U) == 0) b &= 0x8000U;
+    }
     const double x = lane_to_double(a, type);
     const double y = lane_to_double(b, type);
     const bool unordered = x != x || y != y;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,9 @@
 
 namespace demarc::emulate {
 
+struct BulkDetails;
+enum class AtomicType : std::uint8_t;
+
 // What a symbol of the module means, the same for all kernels of a launch.
 struct ModuleMemory {
   std::map<const ptx::Variable*, std::uint64_t> global_address;
@@ -23,6 +27,7 @@ struct ModuleMemory {
   std::vector<std::vector<std::byte>> storage;  // of the global variables
   std::vector<Region> regions;
   std::vector<std::byte> constants;
+  std::unique_ptr<DeviceHeap> heap;  // made when a kernel first needs it, kept for the launch
 };
 
 [[nodiscard]] Result<ModuleMemory> place_module_memory(const ptx::Module& module,
@@ -51,6 +56,9 @@ struct Source {
   bool negated = false;
 };
 
+// Bytes of a lane that a scalar parameter of a call occupies in a frame.
+inline constexpr std::uint32_t call_pitch = 16;
+
 class Lowering {
  public:
   explicit Lowering(const LowerRequest& request);
@@ -78,6 +86,13 @@ class Lowering {
   bool lower_control(const ptx::Instruction& instruction);
   void lower_branch(const ptx::Instruction& instruction);
   void lower_call(const ptx::Instruction& instruction);
+  void emit_call(const ptx::Instruction& instruction, const ptx::Operand& callee,
+                 std::vector<std::uint32_t> arguments, std::vector<std::uint32_t> results);
+  void copy_lanes(std::pair<std::uint32_t, std::uint32_t> d, std::uint32_t from,
+                  std::uint32_t pitch, bool uniform, std::uint32_t bytes);
+  const Register* register_parameter(const ptx::Variable& variable) const;
+  void copy_register_parameters();
+  void copy_register_results();
   void lower_barrier(const ptx::Instruction& instruction);
   bool lower_device_call(const ptx::Instruction& instruction, std::string_view name,
                          const std::vector<std::uint32_t>& arguments,
@@ -113,17 +128,29 @@ class Lowering {
   bool lower_integer(const ptx::Instruction& instruction);
   bool lower_float(const ptx::Instruction& instruction);
   bool lower_bits(const ptx::Instruction& instruction);
+  bool lower_video(const ptx::Instruction& instruction);
+  bool lower_video_parts(const ptx::Instruction& instruction);
   bool lower_compare(const ptx::Instruction& instruction);
   bool lower_move(const ptx::Instruction& instruction);
+  bool lower_wide_move(const ptx::Instruction& instruction);
   bool lower_convert(const ptx::Instruction& instruction);
   bool lower_logic(const ptx::Instruction& instruction);
   bool lower_memory(const ptx::Instruction& instruction);
   bool lower_load(const ptx::Instruction& instruction);
   bool lower_store(const ptx::Instruction& instruction);
   bool lower_atomic(const ptx::Instruction& instruction);
+  bool lower_wide_access(const ptx::Instruction& instruction, const ptx::Operand& place,
+                         const ptx::Operand& value, bool loads);
   bool lower_async(const ptx::Instruction& instruction);
+  bool lower_bulk_copy(const ptx::Instruction& instruction);
+  static bool bulk_reduction(const ptx::Mnemonic& words, BulkDetails& made);
+  bool lower_mbarrier(const ptx::Instruction& instruction);
   bool lower_warp(const ptx::Instruction& instruction);
   bool lower_matrix(const ptx::Instruction& instruction);
+  bool lower_product(const ptx::Instruction& instruction);
+  bool lower_fragment(const ptx::Instruction& instruction);
+  bool fragment_registers(const ptx::Operand& operand, std::uint32_t* slots, bool* uniform,
+                          unsigned expected, ptx::Type type);
   bool address(const ptx::Operand& operand, ptx::StateSpace space, MicroOp& op);
   void note_access(AccessKind kind, std::uint32_t bytes, AddressKind place);
 
@@ -169,5 +196,6 @@ class Lowering {
 };
 
 [[nodiscard]] LaneType lane_type(ptx::Type type);
+[[nodiscard]] std::optional<AtomicType> atomic_type(ptx::Type type);
 
 }  // namespace demarc::emulate

@@ -57,6 +57,8 @@ bool Lowering::lower_arithmetic(const ptx::Instruction& instruction) {
       emit(control::nothing);
       return instruction.opcode == Opcode::nanosleep || instruction.opcode == Opcode::pmevent ||
              instruction.opcode == Opcode::setmaxnreg;
+    case ptx::OpcodeGroup::video:
+      return lower_video(instruction);
     default:
       return false;
   }
@@ -176,11 +178,27 @@ bool Lowering::lower_float(const ptx::Instruction& instruction) {
   const Type type = mnemonic(instruction).type();
   const TypeKind kind = ptx::info(type).kind;
   if (kind != TypeKind::floating && kind != TypeKind::packed) return false;
-  if (type == Type::f32x2 || lane_type(type) == LaneType::none) return false;
+  if (lane_type(type) == LaneType::none) return false;
   const auto list = operands(instruction);
   if (list.size() < 2) return false;
   const Register d = destination(list[0]);
   const auto in = [&](std::size_t i) { return source(list[i], type); };
+
+  if (type == Type::u16x2 || type == Type::s16x2) {
+    const bool sum = instruction.opcode == Opcode::add;
+    const bool least = instruction.opcode == Opcode::min;
+    if (!sum && !least && instruction.opcode != Opcode::max) return false;
+    LaneDetails& made =
+        emit_lanes(sum ? lane::add_integer : (least ? lane::min : lane::max), d, {in(1), in(2)});
+    made.type = lane_type(type);
+    made.relu = has(instruction, "relu");
+    return true;
+  }
+  if (type == Type::f32x2 && instruction.opcode != Opcode::add &&
+      instruction.opcode != Opcode::sub && instruction.opcode != Opcode::mul &&
+      instruction.opcode != Opcode::fma) {
+    return false;
+  }
 
   Rounding rounding = Rounding::rn;
   if (has(instruction, "rz")) rounding = Rounding::rz;
@@ -324,11 +342,6 @@ bool Lowering::lower_float(const ptx::Instruction& instruction) {
     }
     const bool oob = has(instruction, "oob");
     return !oob;
-  }
-  if (type == Type::u16x2 || type == Type::s16x2) {
-    if (instruction.opcode != Opcode::add) return false;
-    emit_lanes(lane::add_integer, d, {in(1), in(2)}).type = lane_type(type);
-    return true;
   }
   return false;
 }

@@ -1,6 +1,7 @@
 #include "control.hpp"
 #include "device_calls.hpp"
 #include "lower.hpp"
+#include "memory_ops.hpp"
 
 namespace demarc::emulate {
 
@@ -18,6 +19,7 @@ bool Lowering::lower_control(const ptx::Instruction& instruction) {
       return true;
     case Opcode::ret:
     case Opcode::exit: {
+      if (instruction.opcode == Opcode::ret) copy_register_results();
       const bool leaves_kernel = function_->is_entry || instruction.opcode == Opcode::exit;
       MicroOp& op = emit(leaves_kernel ? control::exit_lanes : control::return_lanes);
       op.a = predicate;
@@ -158,7 +160,10 @@ void Lowering::lower_call(const ptx::Instruction& instruction) {
   std::vector<std::uint32_t> arguments;
   std::vector<std::uint32_t> results;
   std::size_t target = 0;
-  const auto collect = [&](const ptx::Operand& group, std::vector<std::uint32_t>& into) {
+  // Registers and immediates (of functions with .reg parameters) pass through the frame, too.
+  std::vector<std::pair<std::uint32_t, Register>> taken;  // from the frame, after the call
+  const auto collect = [&](const ptx::Operand& group, std::vector<std::uint32_t>& into,
+                           bool is_result) {
     for (const ptx::Operand& operand : body_->children(group)) {
       if (operand.kind == OperandKind::symbol && operand.base == ptx::Base::variable) {
         const auto at = frame_variables_.find(&body_->variables[operand.index]);
@@ -167,20 +172,39 @@ void Lowering::lower_call(const ptx::Instruction& instruction) {
           continue;
         }
       }
-      failed_ = true;
+      if (operand.kind != OperandKind::reg && operand.kind != OperandKind::immediate) {
+        failed_ = true;
+        return;
+      }
+      const std::uint32_t slot = take_slot(call_pitch * warp_size, 64);
+      into.push_back(slot);
+      if (is_result) {
+        taken.emplace_back(slot, destination(operand));
+      } else {
+        const Source value = source(operand, ptx::Type::b64);
+        copy_lanes({slot, call_pitch}, value.slot, value.width, value.uniform, value.width);
+      }
     }
   };
   if (list[0].kind == OperandKind::list) {
-    collect(list[0], results);
+    collect(list[0], results, true);
     target = 1;
   }
   if (target + 1 < list.size() && list[target + 1].kind == OperandKind::list)
-    collect(list[target + 1], arguments);
+    collect(list[target + 1], arguments, false);
   if (failed_ || target >= list.size()) {
     failed_ = true;
     return;
   }
-  const ptx::Operand& callee = list[target];
+  emit_call(instruction, list[target], std::move(arguments), std::move(results));
+  for (const auto& [slot, reg] : taken) {
+    if (reg.uniform || reg.width == 0 || reg.width > 8) failed_ = true;
+    copy_lanes({reg.slot, reg.width}, slot, call_pitch, false, reg.width);
+  }
+}
+
+void Lowering::emit_call(const ptx::Instruction& instruction, const ptx::Operand& callee,
+                         std::vector<std::uint32_t> arguments, std::vector<std::uint32_t> results) {
   program_->calls = true;
   if (callee.kind == OperandKind::reg) {
     auto& made = details<CallDetails>();
@@ -217,12 +241,63 @@ void Lowering::lower_call(const ptx::Instruction& instruction) {
   op.aux = &made;
 }
 
+// d: frame offset and bytes a lane.
+void Lowering::copy_lanes(std::pair<std::uint32_t, std::uint32_t> d, std::uint32_t from,
+                          std::uint32_t pitch, bool uniform, std::uint32_t bytes) {
+  MicroOp& op = emit(memory_ops::copy_lanes);
+  op.d = d.first;
+  op.b = d.second;
+  op.a = from;
+  op.c = pitch;
+  op.uniform = uniform ? uniform_a : std::uint8_t{0};
+  op.bytes = static_cast<std::uint8_t>(bytes);
+  if (bytes == 0 || bytes > 8) failed_ = true;
+}
+
+// The register that a .reg parameter or result of the function is.
+const Lowering::Register* Lowering::register_parameter(const ptx::Variable& variable) const {
+  if (variable.space != ptx::StateSpace::reg) return nullptr;
+  for (const ptx::RegisterRange& range : body_->registers) {
+    if (range.name == variable.name && !range.is_range) return &registers_[range.first];
+  }
+  return nullptr;
+}
+
+void Lowering::copy_register_parameters() {
+  const CodeFunction& code = program_->functions[function_index_];
+  for (std::size_t i = 0; i < function_->parameters.size(); ++i) {
+    const Register* reg = register_parameter(function_->parameters[i]);
+    if (reg == nullptr) continue;
+    const FrameVariable place = code.parameters[i];
+    copy_lanes({reg->slot, reg->width}, place.offset, place.bytes, false, reg->width);
+  }
+}
+
+void Lowering::copy_register_results() {
+  for (std::size_t i = 0; i < function_->results.size(); ++i) {
+    const Register* reg = register_parameter(function_->results[i]);
+    if (reg == nullptr) continue;
+    const FrameVariable place = program_->functions[function_index_].results[i];
+    copy_lanes({place.offset, place.bytes}, reg->slot, reg->width, reg->uniform, reg->width);
+  }
+}
+
 // Functions that the driver provides.
 bool Lowering::lower_device_call(const ptx::Instruction&, std::string_view name,
                                  const std::vector<std::uint32_t>& arguments,
                                  const std::vector<std::uint32_t>& results) {
   Handler handler = nullptr;
   if (name == "vprintf" && arguments.size() == 2) handler = device_calls::print;
+  if (name == "malloc" && arguments.size() == 1 && results.size() == 1) {
+    handler = device_calls::allocate;
+    program_->allocates = true;
+    program_->ordered = true;  // which block gets which address depends on the order
+  }
+  if (name == "free" && arguments.size() == 1) {
+    handler = device_calls::release;
+    program_->allocates = true;
+    program_->ordered = true;
+  }
   if (name == "__assertfail" && arguments.size() == 5) handler = device_calls::assertion;
   if (handler == nullptr) return false;
   auto& made = details<CallDetails>();

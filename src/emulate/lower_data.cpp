@@ -355,6 +355,7 @@ bool Lowering::lower_move(const ptx::Instruction& instruction) {
     return d.width == 0 && a.width == 0;
   }
   const std::uint32_t bytes = ptx::byte_size(type);
+  if (type == Type::b128) return lower_wide_move(instruction);
   if (bytes > 8) return false;
   if (list[0].kind == OperandKind::vector) {
     const auto parts = body_->children(list[0]);
@@ -436,15 +437,25 @@ bool Lowering::lower_convert(const ptx::Instruction& instruction) {
       to == Type::f16x2 || to == Type::bf16x2 || to == Type::e4m3x2 || to == Type::e5m2x2;
   const bool packed_from = from == Type::e4m3x2 || from == Type::e5m2x2;
   if (packed_from) {
-    if (to != Type::f16x2 || relu) return false;
-    emit_lanes(lane::cvt_unpack, d, {source(list[1], Type::b16)}).from = from_lane;
+    if (to != Type::f16x2) return false;
+    LaneDetails& made = emit_lanes(lane::cvt_unpack, d, {source(list[1], Type::b16)});
+    made.from = from_lane;
+    made.relu = relu;
     return true;
   }
   if (packed_to) {
+    if (from == Type::f16x2 && (to == Type::e4m3x2 || to == Type::e5m2x2)) {
+      LaneDetails& halves = emit_lanes(lane::cvt_halves, d, {source(list[1], Type::b32)});
+      halves.type = to_lane;
+      halves.rounding = rounding;
+      halves.relu = relu;
+      return true;
+    }
     if (list.size() != 3 || from != Type::f32) return false;
     LaneDetails& made =
         emit_lanes(lane::cvt_two, d, {source(list[1], from), source(list[2], from)});
     made.type = to_lane;
+    made.from = from_lane;
     made.rounding = rounding;
     made.saturate = saturate;
     made.relu = relu;

@@ -201,6 +201,9 @@ void Lowering::lower_function(std::uint32_t index) {
   }
   block_start_.assign(blocks.size(), 0);
   program_->functions[index].entry = static_cast<std::uint32_t>(program_->code.size());
+  failed_ = false;
+  instruction_ = first_instruction_;
+  if (!function_->is_entry) copy_register_parameters();
   for (std::uint32_t block = 0; block < blocks.size(); ++block) {
     if (cfg.reachable(block)) lower_block(block);
   }
@@ -217,6 +220,7 @@ void Lowering::lower_block(std::uint32_t block) {
   for (std::uint32_t i = 0; i < basic.count; ++i) lower_instruction(basic.first + i);
   close_run();
   if (block == cfg_->exit()) {
+    if (!function_->is_entry) copy_register_results();
     emit(function_->is_entry ? control::exit_lanes : control::return_lanes);
     return;
   }
@@ -264,7 +268,8 @@ void Lowering::lower_instruction(std::uint32_t index) {
   }
   const ptx::OpcodeGroup group = ptx::info(instruction.opcode).group;
   const bool flow = group == ptx::OpcodeGroup::branch || group == ptx::OpcodeGroup::exit ||
-                    group == ptx::OpcodeGroup::call || group == ptx::OpcodeGroup::barrier;
+                    group == ptx::OpcodeGroup::call || group == ptx::OpcodeGroup::barrier ||
+                    instruction.opcode == Opcode::brkpt;
   if (flow) {
     begin_run(instruction_);
     if (!lower_control(instruction) || failed_)

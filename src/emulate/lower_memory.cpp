@@ -168,6 +168,8 @@ bool Lowering::lower_memory(const ptx::Instruction& instruction) {
       return lower_atomic(instruction);
     case ptx::OpcodeGroup::async:
       return lower_async(instruction);
+    case ptx::OpcodeGroup::mbarrier:
+      return lower_mbarrier(instruction);
     default:
       return false;
   }
@@ -179,6 +181,7 @@ bool Lowering::lower_load(const ptx::Instruction& instruction) {
   const auto list = operands(instruction);
   const Type type = words.type();
   const std::uint32_t bytes = ptx::byte_size(type);
+  if (type == Type::b128) return lower_wide_access(instruction, list[1], list[0], true);
   if (bytes == 0 || bytes > 8 || type == Type::pred) return false;
   const bool is_signed = ptx::info(type).kind == ptx::TypeKind::signed_;
   // Parameters of a kernel are known.
@@ -230,6 +233,7 @@ bool Lowering::lower_store(const ptx::Instruction& instruction) {
   const auto list = operands(instruction);
   const Type type = words.type();
   const std::uint32_t bytes = ptx::byte_size(type);
+  if (type == Type::b128) return lower_wide_access(instruction, list[0], list[1], false);
   if (bytes == 0 || bytes > 8 || type == Type::pred) return false;
   MicroOp op;
   if (!address(list[0], words.space, op)) return false;
@@ -268,12 +272,32 @@ bool Lowering::lower_store(const ptx::Instruction& instruction) {
   return true;
 }
 
+std::optional<AtomicType> atomic_type(Type type) {
+  static constexpr std::array<std::pair<Type, AtomicType>, 13> types{
+      {{Type::b32, AtomicType::b32},
+       {Type::b64, AtomicType::b64},
+       {Type::u32, AtomicType::u32},
+       {Type::u64, AtomicType::u64},
+       {Type::s32, AtomicType::s32},
+       {Type::s64, AtomicType::s64},
+       {Type::f16, AtomicType::f16},
+       {Type::bf16, AtomicType::bf16},
+       {Type::f16x2, AtomicType::f16x2},
+       {Type::bf16x2, AtomicType::bf16x2},
+       {Type::f32, AtomicType::f32},
+       {Type::f64, AtomicType::f64},
+       {Type::b16, AtomicType::b16}}};
+  for (const auto& [ours, theirs] : types) {
+    if (ours == type) return theirs;
+  }
+  return std::nullopt;
+}
+
 bool Lowering::lower_atomic(const ptx::Instruction& instruction) {
   const bool reduction = instruction.opcode == Opcode::red;
   if (!reduction && instruction.opcode != Opcode::atom) return false;
   const ptx::Mnemonic& words = mnemonic(instruction);
   const auto list = operands(instruction);
-  if (words.vector_width > 1) return false;
   auto& made = details<AtomicDetails>();
   static constexpr std::array<std::pair<std::string_view, AtomicKind>, 10> kinds{
       {{"add", AtomicKind::add},
@@ -292,53 +316,49 @@ bool Lowering::lower_atomic(const ptx::Instruction& instruction) {
     made.kind = kind;
     found = true;
   }
-  static constexpr std::array<std::pair<Type, AtomicType>, 13> types{
-      {{Type::b32, AtomicType::b32},
-       {Type::b64, AtomicType::b64},
-       {Type::u32, AtomicType::u32},
-       {Type::u64, AtomicType::u64},
-       {Type::s32, AtomicType::s32},
-       {Type::s64, AtomicType::s64},
-       {Type::f16, AtomicType::f16},
-       {Type::bf16, AtomicType::bf16},
-       {Type::f16x2, AtomicType::f16x2},
-       {Type::bf16x2, AtomicType::bf16x2},
-       {Type::f32, AtomicType::f32},
-       {Type::f64, AtomicType::f64},
-       {Type::b16, AtomicType::b16}}};
   const Type type = words.type();
-  bool known_type = false;
-  for (const auto& [ours, theirs] : types) {
-    if (ours != type) continue;
-    made.type = theirs;
-    known_type = true;
-  }
+  const auto known_type = atomic_type(type);
   if (!found || !known_type) return false;
+  made.type = *known_type;
   const std::size_t at = reduction ? 0 : 1;
   MicroOp op;
   if (!address(list[at], words.space, op)) return false;
-  const Source b = source(list[at + 1], type);
-  made.b = b.slot;
-  made.b_uniform = b.uniform;
+  const auto parts_of = [&](const ptx::Operand& operand) {
+    return operand.kind == OperandKind::vector ? body_->children(operand) : std::span(&operand, 1);
+  };
+  const std::uint32_t bytes = ptx::byte_size(type);
+  const auto values = parts_of(list[at + 1]);
+  if (values.size() != words.vector_width || bytes == 0 || bytes > 8) return false;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Source b = source(values[i], type);
+    if (!b.uniform && b.width != bytes) return false;
+    made.b[i] = b.slot;
+    made.b_uniform[i] = b.uniform;
+  }
   if (made.kind == AtomicKind::cas) {
     const Source c = source(list[at + 2], type);
     made.c = c.slot;
     made.c_uniform = c.uniform;
   }
-  const std::uint32_t bytes = ptx::byte_size(type);
-  if (!b.uniform && b.width != bytes) return false;
-  if (!reduction && list[0].kind != OperandKind::sink) {
-    const Register d = destination(list[0]);
-    if (d.uniform || d.width != bytes) return false;
-    op.d = d.slot;
-    made.has_result = true;
+  bool has_result = false;
+  if (!reduction) {
+    const auto results = parts_of(list[0]);
+    if (list[0].kind != OperandKind::sink && results.size() != values.size()) return false;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (results[i].kind == OperandKind::sink) continue;
+      const Register d = destination(results[i]);
+      if (d.uniform || d.width != bytes) return false;
+      made.d[i] = d.slot;
+      has_result = true;
+    }
   }
   op.run = memory_ops::atomic;
   op.instruction = instruction_;
   op.bytes = static_cast<std::uint8_t>(bytes);
+  op.count = words.vector_width;
   op.aux = &made;
   const auto place = static_cast<AddressKind>(op.kind);
-  note_access(AccessKind::atomic, bytes, place);
+  note_access(AccessKind::atomic, bytes * op.count, place);
   program_->code.push_back(op);
   if (place != AddressKind::shared) {
     const bool floating = ptx::info(type).kind == ptx::TypeKind::floating ||
@@ -346,48 +366,8 @@ bool Lowering::lower_atomic(const ptx::Instruction& instruction) {
     const bool commutes = made.kind != AtomicKind::exch && made.kind != AtomicKind::cas &&
                           made.kind != AtomicKind::inc && made.kind != AtomicKind::dec &&
                           !(floating && made.kind == AtomicKind::add);
-    if (made.has_result || !commutes) program_->ordered = true;
+    if (has_result || !commutes) program_->ordered = true;
   }
-  return true;
-}
-
-bool Lowering::lower_async(const ptx::Instruction& instruction) {
-  const auto list = operands(instruction);
-  switch (instruction.opcode) {
-    case Opcode::cp_async_commit_group:
-    case Opcode::cp_async_wait_group:
-    case Opcode::cp_async_wait_all:
-      // Copies are done when they are issued.
-      emit(control::nothing);
-      return true;
-    case Opcode::cp_async:
-      break;
-    default:
-      return false;
-  }
-  auto& made = details<AsyncDetails>();
-  MicroOp from;
-  if (!address(list[0], ptx::StateSpace::shared, made.destination) ||
-      !address(list[1], ptx::StateSpace::global, from))
-    return false;
-  if (list[2].kind != OperandKind::immediate) return false;
-  made.bytes = static_cast<std::uint32_t>(list[2].value);
-  if (made.bytes != 4 && made.bytes != 8 && made.bytes != 16) return false;
-  if (list.size() > 3 && !has(instruction, "L2::cache_hint")) {
-    if (list[3].kind == OperandKind::reg && registers_[list[3].index].width == 0) return false;
-    const Source size = source(list[3], Type::u32);
-    made.has_source_bytes = true;
-    made.source_bytes = size.slot;
-    made.source_bytes_uniform = size.uniform;
-  }
-  made.destination.bytes = static_cast<std::uint8_t>(made.bytes);
-  made.destination.instruction = instruction_;
-  from.bytes = static_cast<std::uint8_t>(made.bytes);
-  from.instruction = instruction_;
-  from.run = memory_ops::copy_async;
-  from.aux = &made;
-  note_access(AccessKind::load, made.bytes, AddressKind::global);
-  program_->code.push_back(from);
   return true;
 }
 

@@ -60,6 +60,8 @@ LaneType lane_type(ptx::Type type) {
       return LaneType::e4m3x2;
     case ptx::Type::e5m2x2:
       return LaneType::e5m2x2;
+    case ptx::Type::f32x2:
+      return LaneType::f32x2;
     default:
       return LaneType::none;
   }

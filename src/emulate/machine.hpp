@@ -66,6 +66,18 @@ struct VectorDetails {
   std::uint8_t uniform[8] = {};  // stores: the element is a uniform slot
 };
 
+// Device-side malloc: the first free place that is large enough, in the order of the calls.
+struct DeviceHeap {
+  static constexpr std::uint64_t base = 0x0000'6800'0000'0000;
+  static constexpr std::uint64_t bytes = 8 << 20;  // CUDA's default
+  std::vector<std::byte> memory = std::vector<std::byte>(bytes);
+  std::vector<std::uint8_t> shadow = std::vector<std::uint8_t>(bytes);
+  std::map<std::uint64_t, std::uint64_t> used;  // offset, size
+
+  [[nodiscard]] std::uint64_t allocate(std::uint64_t size);  // address, 0 when there is no room
+  bool release(std::uint64_t address);                       // false: nothing begins there
+};
+
 struct Program {
   HandlerTables tables;
   std::string kernel;
@@ -79,6 +91,8 @@ struct Program {
   bool ordered = false;   // see Outcome::ordered_kernels
   bool suspends = false;  // a warp may have to wait for another
   bool calls = false;
+  bool allocates = false;      // device-side malloc and free
+  DeviceHeap* heap = nullptr;  // where they do
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{1, 1, 1};
   std::uint32_t dynamic_shared_bytes = 0;
@@ -209,11 +223,11 @@ class Block {
   // A warp arrives at a barrier for `threads` (0: all). True: it may go on.
   bool arrive(Warp& warp, const MicroOp* op, std::uint32_t id, std::uint32_t threads);
   void warp_ended();
+  void next_epoch();  // everything before is ordered before everything after
 
  private:
   void make_trace_room(std::size_t words);
   void complete(std::uint32_t barrier_id);
-  void next_epoch();
   void run_warp(Warp& warp);
 };
 

@@ -50,18 +50,18 @@ LaneType lane_of(AtomicType type) {
 }
 
 template <class Word>
-std::uint64_t exchange_with(std::uint64_t host, bool plain, const AtomicDetails& details,
-                            std::uint64_t b, std::uint64_t c) {
+std::uint64_t exchange_with(std::uint64_t host, bool plain, bool flush,
+                            const AtomicDetails& details, std::uint64_t b, std::uint64_t c) {
   auto* word = reinterpret_cast<Word*>(host);
   if (plain) {
     const Word old = *word;
-    *word = static_cast<Word>(atomic_value(details.kind, details.type, old, b, c, details.flush));
+    *word = static_cast<Word>(atomic_value(details.kind, details.type, old, b, c, flush));
     return old;
   }
   Word old = __atomic_load_n(word, __ATOMIC_RELAXED);
   for (;;) {
     const auto wanted =
-        static_cast<Word>(atomic_value(details.kind, details.type, old, b, c, details.flush));
+        static_cast<Word>(atomic_value(details.kind, details.type, old, b, c, flush));
     if (__atomic_compare_exchange_n(word, &old, wanted, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
       return old;
   }
@@ -143,23 +143,99 @@ const MicroOp* atomic(Warp& w, const MicroOp* op) {
   Access x;
   if (!w.program->tables.fronts[op->kind](w, op, x, AccessMode::atomic)) return op + 1;
   const bool plain = w.plain_atomics || x.space != MemorySpace::global;
+  // f32 sums flush denormals in global memory and keep them in shared memory (PTX ISA 9.7.13.5).
+  const bool flush = x.space == MemorySpace::global;
   const unsigned bytes = op->bytes;
   for (Mask rest = x.mask; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    const std::uint64_t b = operand_of(w, details.b, details.b_uniform, bytes, lane);
     const std::uint64_t c = details.kind == AtomicKind::cas
                                 ? operand_of(w, details.c, details.c_uniform, bytes, lane)
                                 : 0;
-    const std::uint64_t host = x.addresses[lane] + x.delta + lane * x.pitch;
-    std::uint64_t old = 0;
-    if (bytes == 2) {
-      old = exchange_with<std::uint16_t>(host, plain, details, b, c);
-    } else if (bytes == 4) {
-      old = exchange_with<std::uint32_t>(host, plain, details, b, c);
-    } else {
-      old = exchange_with<std::uint64_t>(host, plain, details, b, c);
+    for (unsigned i = 0; i < op->count; ++i) {
+      const std::uint64_t b = operand_of(w, details.b[i], details.b_uniform[i], bytes, lane);
+      const std::uint64_t host = x.addresses[lane] + x.delta + lane * x.pitch + i * bytes;
+      std::uint64_t old = 0;
+      if (bytes == 2) {
+        old = exchange_with<std::uint16_t>(host, plain, flush, details, b, c);
+      } else if (bytes == 4) {
+        old = exchange_with<std::uint32_t>(host, plain, flush, details, b, c);
+      } else {
+        old = exchange_with<std::uint64_t>(host, plain, flush, details, b, c);
+      }
+      if (details.d[i] != AtomicDetails::sink)
+        std::memcpy(w.frame + details.d[i] + std::size_t{lane} * bytes, &old, bytes);
     }
-    if (details.has_result) std::memcpy(w.frame + op->d + std::size_t{lane} * bytes, &old, bytes);
+  }
+  return op + 1;
+}
+
+namespace {
+
+constexpr std::size_t wide_bytes = 16;
+
+std::byte* wide_lane(Warp& w, std::uint32_t slot, unsigned lane) {
+  return w.frame + slot + wide_bytes * lane;
+}
+std::byte* wide_host(const Access& x, unsigned lane) {
+  return reinterpret_cast<std::byte*>(x.addresses[lane] + x.delta + lane * x.pitch);
+}
+
+}  // namespace
+
+const MicroOp* load_wide(Warp& w, const MicroOp* op) {
+  Access x;
+  if (!w.program->tables.fronts[op->kind](w, op, x, AccessMode::load)) return op + 1;
+  for (Mask rest = x.mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    std::memcpy(wide_lane(w, op->d, lane), wide_host(x, lane), wide_bytes);
+  }
+  return op + 1;
+}
+
+const MicroOp* store_wide(Warp& w, const MicroOp* op) {
+  Access x;
+  if (!w.program->tables.fronts[op->kind](w, op, x, AccessMode::store)) return op + 1;
+  for (Mask rest = x.mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    std::memcpy(wide_host(x, lane), wide_lane(w, op->b, lane), wide_bytes);
+  }
+  return op + 1;
+}
+
+const MicroOp* copy_lanes(Warp& w, const MicroOp* op) {
+  for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(rest));
+    const std::size_t from = (op->uniform & uniform_a) != 0 ? 0 : lane * op->c;
+    std::memcpy(w.frame + op->d + lane * op->b, w.frame + op->a + from, op->bytes);
+  }
+  return op + 1;
+}
+
+const MicroOp* move_wide(Warp& w, const MicroOp* op) {
+  for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    std::memcpy(wide_lane(w, op->d, lane), wide_lane(w, op->a, lane), wide_bytes);
+  }
+  return op + 1;
+}
+
+const MicroOp* join_wide(Warp& w, const MicroOp* op) {
+  for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const std::uint64_t parts[2] = {operand_of(w, op->a, (op->uniform & uniform_a) != 0, 8, lane),
+                                    operand_of(w, op->b, (op->uniform & uniform_b) != 0, 8, lane)};
+    std::memcpy(wide_lane(w, op->d, lane), parts, sizeof parts);
+  }
+  return op + 1;
+}
+
+const MicroOp* split_wide(Warp& w, const MicroOp* op) {
+  for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    std::uint64_t parts[2];
+    std::memcpy(parts, wide_lane(w, op->a, lane), sizeof parts);
+    if ((op->flags & 1U) == 0) w.at<std::uint64_t>(op->b)[lane] = parts[0];
+    if ((op->flags & 2U) == 0) w.at<std::uint64_t>(op->c)[lane] = parts[1];
   }
   return op + 1;
 }

@@ -25,12 +25,13 @@ enum class AtomicType : std::uint8_t {
 struct AtomicDetails {
   AtomicKind kind = AtomicKind::add;
   AtomicType type = AtomicType::u32;
-  bool has_result = false;
-  std::uint32_t b = 0;  // operand slots of the element
-  std::uint32_t c = 0;
-  bool b_uniform = false;
+  static constexpr std::uint32_t sink = ~std::uint32_t{0};
+  // Of each element (MicroOp::count of them): the operand and the result, or sink.
+  std::uint32_t b[8] = {};
+  std::uint32_t d[8] = {sink, sink, sink, sink, sink, sink, sink, sink};
+  bool b_uniform[8] = {};
+  std::uint32_t c = 0;  // of a compare-and-swap
   bool c_uniform = false;
-  bool flush = false;
 };
 
 struct AsyncDetails {
@@ -49,8 +50,17 @@ struct MatrixAccessDetails {
 };
 
 namespace memory_ops {
-const MicroOp* atomic(Warp& w, const MicroOp* op);       // d: result; aux: AtomicDetails
-const MicroOp* copy_async(Warp& w, const MicroOp* op);   // aux: AsyncDetails
+const MicroOp* atomic(Warp& w, const MicroOp* op);  // aux: AtomicDetails
+// 16-byte registers: d or b is the register's slot.
+const MicroOp* load_wide(Warp& w, const MicroOp* op);
+const MicroOp* store_wide(Warp& w, const MicroOp* op);
+const MicroOp* move_wide(Warp& w, const MicroOp* op);  // d = a
+const MicroOp* join_wide(Warp& w, const MicroOp* op);  // d = {a, b}; uniform bits for a, b
+const MicroOp* split_wide(Warp& w,
+                          const MicroOp* op);  // {b, c} = a; flags bits 0, 1: b, c is thrown away
+const MicroOp* copy_async(Warp& w, const MicroOp* op);  // aux: AsyncDetails
+// `bytes` of every lane from a (c bytes a lane; uniform: one for all) to d (b bytes a lane).
+const MicroOp* copy_lanes(Warp& w, const MicroOp* op);
 const MicroOp* load_matrix(Warp& w, const MicroOp* op);  // aux: MatrixAccessDetails
 const MicroOp* store_matrix(Warp& w, const MicroOp* op);
 }  // namespace memory_ops

@@ -14,6 +14,24 @@ std::uint64_t align_to(std::uint64_t value, std::uint64_t alignment) {
 
 }  // namespace
 
+std::uint64_t DeviceHeap::allocate(std::uint64_t size) {
+  if (size == 0 || size > bytes) return 0;
+  const std::uint64_t rounded = align_to(size, 16);
+  std::uint64_t at = 0;
+  for (const auto& [offset, taken] : used) {
+    if (offset - at >= rounded) break;
+    at = offset + align_to(taken, 16);
+  }
+  if (at + rounded > bytes) return 0;
+  used.emplace(at, size);
+  std::fill_n(shadow.begin() + static_cast<std::ptrdiff_t>(at), rounded, std::uint8_t{0});
+  return base + at;
+}
+
+bool DeviceHeap::release(std::uint64_t address) {
+  return address >= base && used.erase(address - base) == 1;
+}
+
 Result<ModuleMemory> place_module_memory(const ptx::Module& module, const std::string& source) {
   ModuleMemory memory;
   std::uint64_t next = global_variables_base;

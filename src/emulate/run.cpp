@@ -210,6 +210,16 @@ Result<void> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   fill_thread_ids(*program);
   program->regions = module_memory.regions;
   program->regions.insert(program->regions.end(), buffer_regions.begin(), buffer_regions.end());
+  if (program->allocates) {
+    if (!module_memory.heap) module_memory.heap = std::make_unique<DeviceHeap>();
+    program->heap = module_memory.heap.get();
+    Region region;
+    region.low = DeviceHeap::base;
+    region.high = region.low + DeviceHeap::bytes;
+    region.delta = reinterpret_cast<std::uint64_t>(program->heap->memory.data()) - region.low;
+    if (options.check_uninitialised) region.shadow = program->heap->shadow.data();
+    program->regions.push_back(region);
+  }
   std::sort(program->regions.begin(), program->regions.end(),
             [](const Region& a, const Region& b) { return a.low < b.low; });
   program->constant_region.high = program->constants.size();

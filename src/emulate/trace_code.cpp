@@ -92,6 +92,7 @@ void TraceCoder::encode(std::span<const std::uint64_t> words, std::string& out) 
 }
 
 Result<void> TraceCoder::decode(std::string_view bytes, std::vector<std::uint64_t>& words) {
+  constexpr auto most_space = static_cast<std::uint64_t>(MemorySpace::param);
   ByteReader in{bytes};
   while (in.at < bytes.size() && !in.failed) {
     const std::uint64_t code = in.integer();
@@ -107,20 +108,29 @@ Result<void> TraceCoder::decode(std::string_view bytes, std::vector<std::uint64_
         trace_detail::head(kind, static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(mask)));
     std::uint64_t& last = last_[std::min<std::size_t>(id, last_.size() - 1)];
     switch (kind) {
-      case trace_detail::kind_run:
-        words.push_back(in.integer());
+      case trace_detail::kind_run: {
+        const std::uint64_t count = in.integer();
+        if (count > last_.size() - 1 - id) {
+          return invalid_input("byte {}: a run of {} instructions from {} on, of {}", in.at, count,
+                               id, last_.size() - 1);
+        }
+        words.push_back(count);
         break;
+      }
       case trace_detail::kind_affine:
       case trace_detail::kind_halves: {
         last += in.signed_integer();
         words.push_back(last);
         const std::uint64_t space = in.integer();
+        if (space > most_space) return invalid_input("byte {}: state space {}", in.at, space);
         words.push_back((in.signed_integer() & 0x00ffffffffffffffU) | (space << 56));
         if (kind == trace_detail::kind_halves) words.push_back(last + in.signed_integer());
         break;
       }
       case trace_detail::kind_scattered: {
-        words.push_back(in.integer());
+        const std::uint64_t space = in.integer();
+        if (space > most_space) return invalid_input("byte {}: state space {}", in.at, space);
+        words.push_back(space);
         std::uint64_t before = last;
         const auto lanes = static_cast<unsigned>(std::popcount(mask));
         for (unsigned i = 0; i < lanes; ++i) {

@@ -101,6 +101,7 @@ class Analysis {
   bool sources_uniform(const ptx::Instruction& instruction) const;
   bool place_allows(std::uint32_t reg) const;
   void find_zeroed(UniformRegisters& out) const;
+  bool is_result(std::uint32_t reg) const;
 
   const ptx::Module& module_;
   const ptx::Function& function_;
@@ -243,6 +244,14 @@ void Analysis::find_zeroed(UniformRegisters& out) const {
     out.zeroed[reg] = ((live[reg / 64] >> (reg % 64)) & 1U) != 0;
 }
 
+// A .reg result is read by every lane that returns, wherever it does.
+bool Analysis::is_result(std::uint32_t reg) const {
+  return std::any_of(
+      function_.results.begin(), function_.results.end(), [&](const ptx::Variable& variable) {
+        return variable.space == ptx::StateSpace::reg && body_.range_of(reg).name == variable.name;
+      });
+}
+
 UniformRegisters Analysis::run() {
   collect();
   UniformRegisters out;
@@ -254,7 +263,7 @@ UniformRegisters Analysis::run() {
   }
   std::vector<std::uint32_t> candidates;
   for (std::uint32_t reg = 0; reg < body_.register_count; ++reg) {
-    if (definitions_[reg].empty() || out.zeroed[reg]) continue;
+    if (definitions_[reg].empty() || out.zeroed[reg] || is_result(reg)) continue;
     bool possible = true;
     for (const std::uint32_t definition : definitions_[reg]) {
       const ptx::Instruction& instruction = body_.instructions[definition];

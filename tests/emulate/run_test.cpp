@@ -92,65 +92,6 @@ TEST(Warps, a_shuffle_down_takes_the_value_of_a_higher_lane) {
   for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(words[i], i + 4 < 32 ? i + 4 : 99);
 }
 
-void expect_finding(const std::string& text, std::uint32_t grid, std::uint32_t block,
-                    FindingKind kind, const std::string& instruction, std::uint32_t thread) {
-  const auto outcome = run_text(text, launch_of(grid, block, 256));
-  ASSERT_TRUE(outcome) << outcome.error().message;
-  ASSERT_EQ(outcome->findings.size(), 1U);
-  const Finding& finding = outcome->findings[0];
-  EXPECT_EQ(finding.kind, kind) << describe(finding, "t.ptx");
-  EXPECT_NE(finding.instruction.find(instruction), std::string::npos) << finding.instruction;
-  EXPECT_EQ(finding.thread[0], thread) << describe(finding, "t.ptx");
-  // The line is the one on which the instruction stands.
-  std::size_t at = 0;
-  for (std::uint32_t line = 1; line < finding.line; ++line) at = text.find('\n', at) + 1;
-  EXPECT_EQ(text.compare(at, instruction.size(), instruction), 0) << finding.line;
-}
-
-TEST(Checks, a_store_behind_the_buffer_names_the_first_thread_that_does_it) {
-  expect_finding(kernel_of("", "st.global.u64 [%rd2], %rd1;"), 1, 40, FindingKind::out_of_bounds,
-                 "st.global.u64 [%rd2], %rd1;", 32);
-}
-TEST(Checks, an_odd_address_is_misaligned) {
-  expect_finding(kernel_of("", "add.s64 %rd3, %rd1, 2;\nld.global.u32 %r2, [%rd3];"), 1, 1,
-                 FindingKind::misaligned, "ld.global.u32", 0);
-}
-TEST(Checks, shared_memory_read_before_it_is_written_is_found) {
-  expect_finding(kernel_of(".shared .align 4 .b8 s[256];\n", "ld.shared.u32 %r2, [s+8];"), 1, 1,
-                 FindingKind::uninitialised_read, "ld.shared.u32", 0);
-}
-TEST(Checks, two_warps_without_a_barrier_race) {
-  expect_finding(
-      kernel_of(
-          ".shared .align 4 .b8 s[256];\n",
-          "mov.u32 %r3, s;\nshl.b32 %r4, %r1, 2;\nadd.u32 %r3, %r3, %r4;\nand.b32 %r3, %r3, 127;\n"
-          "st.shared.u32 [%r3], %r1;"),
-      1, 64, FindingKind::shared_race, "st.shared.u32", 32);
-}
-TEST(Checks, the_same_with_a_barrier_between_is_no_race) {
-  const auto outcome = run_text(
-      kernel_of(".shared .align 4 .b8 s[256];\n",
-                "mov.u32 %r4, s;\nshl.b32 %r3, %r1, 2;\nadd.u32 %r3, %r3, %r4;\nst.shared.u32 "
-                "[%r3], %r1;\nbar.sync 0;\nxor.b32 %r3, %r3, 128;\nld.shared.u32 %r2, [%r3];\n" +
-                    std::string(store_r2)),
-      launch_of(1, 64, 512));
-  ASSERT_TRUE(outcome) << outcome.error().message;
-  for (const Finding& finding : outcome->findings) ADD_FAILURE() << describe(finding, "t.ptx");
-  EXPECT_EQ(words_of(*outcome)[3], 35U);
-}
-TEST(Checks, a_barrier_that_half_a_warp_reaches_is_divergence) {
-  expect_finding(kernel_of("", "setp.lt.u32 %p1, %r1, 16;\n@%p1 bra OVER;\nbar.sync 0;\nOVER:"), 1,
-                 32, FindingKind::barrier_divergence, "bar.sync 0;", 16);
-}
-
-TEST(Coverage, an_instruction_that_is_not_covered_is_named_with_its_line) {
-  const auto outcome = run_text(kernel_of("", "wgmma.fence.sync.aligned;"), launch_of(1, 32, 256));
-  ASSERT_FALSE(outcome);
-  EXPECT_NE(outcome.error().message.find("wgmma.fence.sync.aligned"), std::string::npos)
-      << outcome.error().message;
-  EXPECT_NE(outcome.error().message.find("ptx:15:"), std::string::npos) << outcome.error().message;
-}
-
 struct Events {
   std::vector<RunEvent> runs;
   std::vector<AccessEvent> accesses;

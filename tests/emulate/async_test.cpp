@@ -1,0 +1,220 @@
+// Asynchronous copies and the barriers in shared memory.
+#include <algorithm>
+
+#include "harness.hpp"
+
+namespace demarc::emulate {
+namespace {
+
+using test::kernel_of;
+using test::launch_of;
+using test::run_text;
+using test::words_of;
+
+Result<Outcome> run_async(const std::string& body, std::uint32_t threads, std::uint64_t bytes) {
+  auto outcome =
+      run_text(kernel_of(".shared .align 16 .b8 area[1024];\n.shared .align 8 .b64 bar;\n", body),
+               launch_of(1, threads, bytes));
+  EXPECT_TRUE(outcome) << outcome.error().message;
+  return outcome;
+}
+
+std::vector<std::uint64_t> async_words(const std::string& body, std::uint32_t threads = 32) {
+  const auto outcome = run_async(body + "\ncvt.u64.u32 %rd3, %r9;\nst.global.u64 [%rd2], %rd3;",
+                                 threads, 8 * threads);
+  if (!outcome) return std::vector<std::uint64_t>(threads, ~0ULL);
+  for (const Finding& finding : outcome->findings) ADD_FAILURE() << describe(finding, "t.ptx");
+  return words_of(*outcome);
+}
+
+TEST(AsyncCopies, bytes_that_are_not_read_become_zeros) {
+  // Each thread fills its word of the buffer, then copies 4 bytes of which it reads %r3.
+  const auto words = async_words(R"(
+mul.wide.u32 %rd5, %r1, 4;
+add.s64 %rd6, %rd1, %rd5;
+mov.u32 %r4, 0x01020304;
+st.global.u32 [%rd6], %r4;
+mov.u64 %rd7, area;
+add.s64 %rd7, %rd7, %rd5;
+cvt.u32.u64 %r7, %rd7;
+and.b32 %r3, %r1, 3;
+cp.async.ca.shared.global [%r7], [%rd6], 4, %r3;
+cp.async.commit_group;
+cp.async.wait_group 0;
+ld.shared.u32 %r9, [%rd7];
+bar.sync 0;)");
+  const std::uint64_t expected[4] = {0, 0x04, 0x0304, 0x020304};
+  for (unsigned i = 0; i < 32; ++i) EXPECT_EQ(words[i], expected[i % 4]);
+}
+
+const std::string async_init = "mov.u64 %rd10, bar;\nsetp.eq.u32 %p1, %r1, 0;\n";
+
+TEST(MemoryBarriers, the_phase_ends_when_all_have_arrived) {
+  // Thread 0 sees the phase unfinished until the other 63 have arrived.
+  const auto words = async_words(async_init + R"(
+@%p1 mbarrier.init.shared::cta.b64 [%rd10], 64;
+bar.sync 0;
+mbarrier.arrive.shared::cta.b64 %rd11, [%rd10];
+WAIT:
+mbarrier.try_wait.shared::cta.b64 %p2, [%rd10], %rd11;
+@!%p2 bra WAIT;
+mbarrier.test_wait.parity.shared::cta.b64 %p3, [%rd10], 0;
+selp.u32 %r9, 1, 0, %p3;
+mbarrier.test_wait.parity.shared::cta.b64 %p4, [%rd10], 1;
+@%p4 add.u32 %r9, %r9, 10;)",
+                                 64);
+  for (const std::uint64_t word : words) EXPECT_EQ(word, 1U);
+}
+
+TEST(MemoryBarriers, pending_counts_drops_and_bytes_hold_the_phase_open) {
+  const auto words = async_words(async_init + R"(
+mov.u32 %r9, 0;
+@!%p1 bra END;
+mbarrier.init.shared.b64 [%rd10], 3;
+mbarrier.arrive.shared.b64 %rd11, [%rd10];
+mbarrier.pending_count.b64 %r3, %rd11;
+mbarrier.arrive_drop.shared.b64 %rd12, [%rd10];
+mbarrier.pending_count.b64 %r4, %rd12;
+mbarrier.arrive.expect_tx.shared.b64 %rd13, [%rd10], 48;
+mbarrier.test_wait.shared.b64 %p2, [%rd10], %rd13;
+mbarrier.complete_tx.shared.b64 [%rd10], 40;
+mbarrier.test_wait.shared.b64 %p3, [%rd10], %rd13;
+mbarrier.complete_tx.shared.b64 [%rd10], 8;
+mbarrier.test_wait.shared.b64 %p4, [%rd10], %rd13;
+mbarrier.arrive.shared.b64 _, [%rd10], 2;
+mbarrier.test_wait.parity.shared.b64 %p5, [%rd10], 1;
+mad.lo.u32 %r9, %r3, 10, %r4;
+@%p2 add.u32 %r9, %r9, 1000;
+@%p3 add.u32 %r9, %r9, 2000;
+@%p4 add.u32 %r9, %r9, 4000;
+@%p5 add.u32 %r9, %r9, 8000;
+mbarrier.inval.shared.b64 [%rd10];
+END:)");
+  // 3 and 2 arrivals were to come; bytes held the first phase open until the last 8 of 48; the
+  // second phase expects 2, for one thread has dropped out.
+  EXPECT_EQ(words[0], 12032U);
+}
+
+TEST(MemoryBarriers, what_was_written_before_an_arrival_may_be_read_after_the_wait) {
+  const std::string body = async_init + R"(
+@%p1 mbarrier.init.shared.b64 [%rd10], 64;
+bar.sync 0;
+mov.u64 %rd7, area;
+mad.wide.u32 %rd8, %r1, 4, %rd7;
+st.shared.u32 [%rd8], %r1;
+mbarrier.arrive.shared.b64 %rd11, [%rd10];
+WAIT:
+mbarrier.try_wait.shared.b64 %p2, [%rd10], %rd11;
+@!%p2 bra WAIT;
+xor.b32 %r3, %r1, 32;
+mad.wide.u32 %rd8, %r3, 4, %rd7;
+ld.shared.u32 %r9, [%rd8];)";
+  const auto words = async_words(body, 64);
+  for (std::uint64_t i = 0; i < 64; ++i) EXPECT_EQ(words[i], i ^ 32U);
+  // Without the wait the read races.
+  std::string hasty = body;
+  const std::size_t at = hasty.find("@!%p2 bra WAIT;");
+  hasty.erase(at, 15);
+  const auto outcome = run_async(hasty, 64, 512);
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(
+      std::any_of(outcome->findings.begin(), outcome->findings.end(),
+                  [](const Finding& finding) { return finding.kind == FindingKind::shared_race; }));
+}
+
+TEST(MemoryBarriers, a_generic_address_leads_to_the_same_object) {
+  const auto words = async_words(async_init + R"(
+mov.u32 %r9, 0;
+@!%p1 bra END;
+cvta.shared.u64 %rd12, %rd10;
+mbarrier.init.b64 [%rd12], 1;
+mbarrier.arrive.shared.b64 _, [%rd10];
+mbarrier.try_wait.parity.b64 %p2, [%rd12], 0;
+selp.u32 %r9, 1, 0, %p2;
+END:)");
+  EXPECT_EQ(words[0], 1U);
+}
+
+TEST(MemoryBarriers, an_operation_on_none_is_a_finding) {
+  const auto outcome = run_async(
+      async_init + "@%p1 st.shared.b64 [%rd10], 0;\n@%p1 mbarrier.arrive.shared.b64 _, [%rd10];",
+      32, 256);
+  ASSERT_TRUE(outcome);
+  ASSERT_EQ(outcome->findings.size(), 1U);
+  EXPECT_NE(outcome->findings[0].detail.find("no initialised mbarrier"), std::string::npos);
+}
+
+TEST(BulkCopies, bytes_come_in_through_a_barrier_and_go_out_again) {
+  // The buffer holds 64 words; thread 0 brings 256 bytes in, all add 1, thread 0 brings them out.
+  const std::string body = async_init + R"(
+mov.u64 %rd7, area;
+mad.wide.u32 %rd2, %r1, 4, %rd1;
+st.global.u32 [%rd2], %r1;
+@%p1 mbarrier.init.shared.b64 [%rd10], 1;
+bar.sync 0;
+@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%rd10], 256;
+@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%rd7], [%rd1], 256, [%rd10];
+WAIT:
+mbarrier.try_wait.parity.shared.b64 %p2, [%rd10], 0;
+@!%p2 bra WAIT;
+mad.wide.u32 %rd8, %r1, 4, %rd7;
+ld.shared.u32 %r3, [%rd8];
+add.u32 %r3, %r3, 1;
+st.shared.u32 [%rd8], %r3;
+fence.proxy.async;
+bar.sync 0;
+@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%rd7], 256;
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group 0;)";
+  const auto outcome = run_async(body, 64, 256);
+  ASSERT_TRUE(outcome);
+  for (const Finding& finding : outcome->findings) ADD_FAILURE() << describe(finding, "t.ptx");
+  for (unsigned i = 0; i < 64; ++i) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, outcome->buffers[0].data() + 4 * i, 4);
+    EXPECT_EQ(word, i + 1);
+  }
+}
+
+TEST(BulkCopies, a_reduction_adds_to_what_is_there) {
+  const auto outcome = run_async(async_init + R"(
+mov.u64 %rd7, area;
+mad.wide.u32 %rd2, %r1, 4, %rd1;
+st.global.u32 [%rd2], %r1;
+mad.wide.u32 %rd8, %r1, 4, %rd7;
+mov.u32 %r3, 1000;
+st.shared.u32 [%rd8], %r3;
+bar.sync 0;
+@%p1 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [%rd7], 128;)",
+                                 32, 256);
+  ASSERT_TRUE(outcome);
+  for (const Finding& finding : outcome->findings) ADD_FAILURE() << describe(finding, "t.ptx");
+  for (unsigned i = 0; i < 32; ++i) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, outcome->buffers[0].data() + 4 * i, 4);
+    EXPECT_EQ(word, 1000 + i);
+  }
+}
+
+TEST(BulkCopies, bytes_behind_a_buffer_or_not_a_multiple_of_16_are_findings) {
+  const std::string head =
+      async_init + "mov.u64 %rd7, area;\n@%p1 mbarrier.init.shared.b64 [%rd10], 1;\n";
+  const auto copy = [&](const char* bytes) {
+    return run_async(head +
+                         "@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                         "[%rd7], [%rd1], " +
+                         bytes + ", [%rd10];",
+                     32, 256);
+  };
+  const auto behind = copy("272");
+  ASSERT_TRUE(behind);
+  ASSERT_EQ(behind->findings.size(), 1U);
+  EXPECT_EQ(behind->findings[0].kind, FindingKind::out_of_bounds);
+  const auto odd = copy("40");
+  ASSERT_TRUE(odd);
+  ASSERT_EQ(odd->findings.size(), 1U);
+  EXPECT_EQ(odd->findings[0].kind, FindingKind::misaligned);
+}
+
+}  // namespace
+}  // namespace demarc::emulate

@@ -1,0 +1,33 @@
+// The outside oracle of the instruction cases: the assembler of the CUDA toolkit takes every one of
+// them, so they are PTX and not only what our parser takes.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "demarc/base/files.hpp"
+#include "instructions/instruction_case.hpp"
+#include "paths.hpp"
+#include "program.hpp"
+
+namespace demarc::emulate {
+namespace {
+
+constexpr std::size_t kernels_in_a_module = 400;
+
+TEST(Assembler, takes_every_instruction_case) {
+  const auto& cases = test::all_cases();
+  const auto folder = demarc::test::fresh_folder("ptxas_cases");
+  std::size_t module = 0;
+  for (std::size_t first = 0; first < cases.size(); first += kernels_in_a_module) {
+    std::string text = test::module_header(100);
+    for (std::size_t i = first; i < std::min(cases.size(), first + kernels_in_a_module); ++i)
+      text += test::kernel_body(cases[i], 0, false, fmt::format("k{}", i));
+    const auto path = folder / fmt::format("cases{}.ptx", module++);
+    ASSERT_TRUE(write_file(path, text));
+    const auto outcome = demarc::test::run_program(
+        {DEMARC_PTXAS, "-O0", "-arch=sm_100", "-o", "/dev/null", path.string()});
+    EXPECT_EQ(outcome.exit_code, 0) << path << "\n" << (outcome.err + outcome.out).substr(0, 4000);
+  }
+}
+
+}  // namespace
+}  // namespace demarc::emulate
