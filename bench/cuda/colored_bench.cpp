@@ -107,6 +107,8 @@ Result<void> compare(const Kernels& kernels, const Stream& stream, const Case& w
                  return launch(stream, functions[1 + Masks], shape, span, what.writes, what.rounds,
                                sink.address());
                }));
+    DEMARC_TRY(const auto still, list.read<DevicePointer>(addresses.size()));
+    if (still != addresses) return check_failed("a stream wrote outside its own buffer");
     if (sample < 0) continue;
     rates[0].push_back(rate(what, of_plain));
     rates[1].push_back(rate(what, of_runs));

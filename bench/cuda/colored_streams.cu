@@ -58,10 +58,9 @@ __device__ __forceinline__ unsigned stream(unsigned long long vectors, unsigned 
 }  // namespace
 
 // Contiguous memory.
-extern "C" __global__ void __launch_bounds__(1024) bench_plain(unsigned long long base,
-                                                               unsigned long long vectors,
-                                                               unsigned writes, unsigned rounds,
-                                                               unsigned* sink) {
+extern "C" __global__ void __launch_bounds__(1024)
+    bench_plain(unsigned long long base, unsigned long long vectors, unsigned writes,
+                unsigned rounds, unsigned* sink) {
   auto* data = reinterpret_cast<uint4*>(base);
   const unsigned sum =
       stream(vectors, writes, rounds, [data](unsigned long long i) { return data + i; });
@@ -80,14 +79,16 @@ extern "C" __global__ void __launch_bounds__(1024)
 }
 
 extern "C" __global__ void __launch_bounds__(1024)
-    bench_span1(demarc::colored_span<uint4, 1> data, unsigned writes, unsigned rounds, unsigned* sink) {
+    bench_span1(demarc::colored_span<uint4, 1> data, unsigned writes, unsigned rounds,
+                unsigned* sink) {
   const unsigned sum =
       stream(data.size(), writes, rounds, [&data](unsigned long long i) { return &data[i]; });
   if (sum == 0x12345678U) *sink = sum;
 }
 
 extern "C" __global__ void __launch_bounds__(1024)
-    bench_span2(demarc::colored_span<uint4, 2> data, unsigned writes, unsigned rounds, unsigned* sink) {
+    bench_span2(demarc::colored_span<uint4, 2> data, unsigned writes, unsigned rounds,
+                unsigned* sink) {
   const unsigned sum =
       stream(data.size(), writes, rounds, [&data](unsigned long long i) { return &data[i]; });
   if (sum == 0x12345678U) *sink = sum;

@@ -1,4 +1,5 @@
-/* The C interface of Demarc: masks and coloured memory on a real GPU. Stable: functions are added, never changed.
+/* The C interface of Demarc: masks and coloured memory on a real GPU. Stable: functions are added,
+ * never changed.
  *
  * Every function that returns int returns 0 when it worked, else 1 (wrong input), 2 (the machine or
  * driver lacks it) or 3 (a check did not hold); demarc_error() then says why. In masks a set bit
@@ -89,8 +90,7 @@ int demarc_pool_create(demarc_card* card, const uint64_t* masks, uint32_t mask_c
 void demarc_pool_destroy(demarc_pool* pool);
 int demarc_pool_usage(const demarc_pool* pool, uint32_t share, demarc_usage* usage);
 
-int demarc_buffer_create(demarc_pool* pool, uint32_t share, uint64_t bytes,
-                         demarc_buffer** buffer);
+int demarc_buffer_create(demarc_pool* pool, uint32_t share, uint64_t bytes, demarc_buffer** buffer);
 void demarc_buffer_destroy(demarc_buffer* buffer);
 /* Copies that wait until they are done. */
 int demarc_buffer_upload(demarc_buffer* buffer, const void* source, uint64_t bytes,

@@ -42,10 +42,7 @@ Result<void> run_exec(ExecOptions& options) {
   if (options.plan.audit) {
     fmt::print(stderr, "{}", options.json ? audit_to_json(outcome) : audit_to_text(outcome));
   }
-  if (outcome.stale_graphs != 0 && !options.plan.audit) {
-    fmt::print(stderr, "demarc exec: {} launches of CUDA graphs ran under an earlier mask\n",
-               outcome.stale_graphs);
-  }
+  if (!options.plan.audit) fmt::print(stderr, "{}", warnings(outcome));
   if (outcome.processes_unhooked != 0 || outcome.processes_stopped != 0) {
     return check_failed("{} process(es) used the GPU unconfined, {} were stopped",
                         outcome.processes_unhooked, outcome.processes_stopped);

@@ -24,6 +24,21 @@ std::string audit_to_text(const ConfineOutcome& outcome) {
   }
   text += fmt::format("{} launches of CUDA graphs, {} of them under an earlier mask\n",
                       outcome.graphs, outcome.stale_graphs);
+  return text + warnings(outcome);
+}
+
+std::string warnings(const ConfineOutcome& outcome) {
+  std::string text;
+  if (outcome.stale_graphs != 0) {
+    text += fmt::format("demarc exec: {} launches of CUDA graphs ran under an earlier mask\n",
+                        outcome.stale_graphs);
+  }
+  if (outcome.launchers != 0) {
+    text += fmt::format(
+        "demarc exec: {} launches were of kernels that may launch kernels themselves: what those "
+        "launched was NEITHER CONFINED NOR COUNTED\n",
+        outcome.launchers);
+  }
   return text;
 }
 
@@ -43,6 +58,7 @@ std::string audit_to_json(const ConfineOutcome& outcome) {
                   {"processes_hooked", outcome.processes_hooked},
                   {"processes_unhooked", outcome.processes_unhooked},
                   {"processes_stopped", outcome.processes_stopped},
+                  {"may_launch_kernels", outcome.launchers},
                   {"graphs", outcome.graphs},
                   {"stale_graphs", outcome.stale_graphs},
                   {"paths", paths}};

@@ -145,6 +145,7 @@ ConfineOutcome read_counters(const ControlBlock& block) {
     outcome.refused[p] = block.counters.refused[p];
     outcome.masked_blocks[p] = block.counters.masked_blocks[p];
   }
+  outcome.launchers = block.counters.launchers;
   outcome.graphs = block.counters.graphs;
   outcome.stale_graphs = block.counters.stale_graphs;
   outcome.processes_hooked = block.hooked;

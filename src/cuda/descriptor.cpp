@@ -6,13 +6,14 @@ namespace demarc::cuda {
 namespace {
 
 constexpr std::uint32_t enable_bit = std::uint32_t{1} << 31;
+constexpr std::uint32_t launcher_bit = std::uint32_t{1} << 4;
 constexpr std::uint32_t cluster_bit = std::uint32_t{1} << 23;  // of word 0: launched in clusters
 
 // first, last: the version byte as read from descriptors, high digit = major.
 constexpr DescriptorLayout known_layouts[] = {
-    {"V01_06 to V03", 0x16, 0x3f, 72, 84, 2, -1, -1, -1},
-    {"V04_00", 0x40, 0x40, 72, 304, 4, 0, 128, 268},
-    {"V05_00", 0x50, 0x50, 58, 280, 4, 16, -1, -1},
+    {"V01_06 to V03", 0x16, 0x3f, 72, 84, 2, -1, -1, -1, -1},
+    {"V04_00", 0x40, 0x40, 72, 304, 4, 0, 128, 268, 40},
+    {"V05_00", 0x50, 0x50, 58, 280, 4, 16, -1, -1, -1},
 };
 
 std::uint8_t byte_at(const void* descriptor, std::size_t offset) {
@@ -95,6 +96,12 @@ LaunchSize launch_size(const DescriptorLayout& layout, const void* descriptor) {
                         byte_at(descriptor, cluster + 1) * byte_at(descriptor, cluster + 2);
   if (size.cluster_blocks != 0) size.blocks *= size.cluster_blocks;
   return size;
+}
+
+bool may_launch(const DescriptorLayout& layout, const void* descriptor) {
+  if (layout.launcher_offset < 0) return false;
+  const std::uint32_t word = word_at(descriptor, static_cast<std::size_t>(layout.launcher_offset));
+  return (word & launcher_bit) != 0;
 }
 
 bool fits(const DescriptorLayout& layout, const gpu::Topology& topology) {

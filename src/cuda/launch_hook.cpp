@@ -361,6 +361,7 @@ void LaunchHook::on_launch(void* descriptor, const void* stream) {
 void LaunchHook::put_mask(const DescriptorLayout& layout, void* descriptor, const void* stream,
                           LaunchCounters& counters) {
   ThreadState& state = thread_state;
+  if (may_launch(layout, descriptor)) counters.launchers.fetch_add(1, std::memory_order_relaxed);
   state.last = read_mask(layout, descriptor);
   state.last_enabled = mask_enabled(layout, descriptor);
   HardwareMask wanted;

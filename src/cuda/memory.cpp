@@ -57,8 +57,11 @@ Result<void> DeviceBuffer::upload(const void* source, std::size_t bytes, std::si
   if (offset > bytes_ || bytes > bytes_ - offset) {
     return invalid_input("{} bytes at {} do not fit into a buffer of {}", bytes, offset, bytes_);
   }
-  return gpu_->check(gpu_->api().cuMemcpyHtoD_v2(address_ + offset, source, bytes),
-                     "cannot copy to the GPU");
+  DEMARC_CHECK(gpu_->check(gpu_->api().cuMemcpyHtoD_v2(address_ + offset, source, bytes),
+                           "cannot copy to the GPU"));
+  // The call may return when the driver holds a copy of its own, and our streams do not wait for
+  // the default stream.
+  return gpu_->check(gpu_->api().cuStreamSynchronize(nullptr), "cannot copy to the GPU");
 }
 
 Result<void> DeviceBuffer::download(void* target, std::size_t bytes, std::size_t offset) const {

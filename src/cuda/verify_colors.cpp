@@ -40,7 +40,8 @@ Result<std::uint64_t> other_colors(std::uint64_t colors, std::uint32_t count) {
   for (std::uint32_t difference = 1; difference < count; ++difference) {
     std::uint64_t moved = 0;
     for (std::uint64_t rest = colors; rest != 0; rest &= rest - 1) {
-      moved |= std::uint64_t{1} << (static_cast<std::uint32_t>(std::countr_zero(rest)) ^ difference);
+      moved |=
+          std::uint64_t{1} << (static_cast<std::uint32_t>(std::countr_zero(rest)) ^ difference);
     }
     if ((moved & colors) == 0) return moved;
   }
@@ -104,11 +105,10 @@ Result<VerifyColorsReport> verify_colors(const VerifyColorsPlan& plan) {
 }
 
 std::string report_to_text(const VerifyColorsReport& report) {
-  std::string text = fmt::format("{}: chunks of {} bytes, by timing\n", report.card,
-                                 report.chunk_bytes);
+  std::string text =
+      fmt::format("{}: chunks of {} bytes, by timing\n", report.card, report.chunk_bytes);
   for (std::size_t color = 0; color < report.audit.chunks_of_color.size(); ++color) {
-    text += fmt::format("colour {:<3}{:>10} chunks{}\n", color,
-                        report.audit.chunks_of_color[color],
+    text += fmt::format("colour {:<3}{:>10} chunks{}\n", color, report.audit.chunks_of_color[color],
                         ((report.expected >> color) & 1U) != 0 ? ", expected here" : "");
   }
   text += fmt::format("{} outside, {} unclear\n", report.audit.outside, report.audit.unclear);
@@ -122,9 +122,8 @@ std::string report_to_text(const VerifyColorsReport& report) {
 std::string report_to_json(const VerifyColorsReport& report) {
   Json effects = Json::array();
   for (const NeighbourEffect& effect : report.effects) {
-    effects.push_back(Json{{"neighbour", effect.neighbour},
-                           {"slowdown", effect.slowdown},
-                           {"counts", effect.counts}});
+    effects.push_back(Json{
+        {"neighbour", effect.neighbour}, {"slowdown", effect.slowdown}, {"counts", effect.counts}});
   }
   const Json json{{"schema", "demarc.verify_colors/1"},
                   {"card", report.card},

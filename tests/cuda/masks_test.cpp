@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "conformance.hpp"
+#include "demarc/cuda/confine.hpp"
 #include "fake_card.hpp"
 
 namespace demarc::cuda {
@@ -186,17 +187,19 @@ TEST_F(Masks, AGraphKeepsTheMaskOfItsFirstLaunchAndStaleOnesAreCounted) {
   };
   auto process = ProcessMask::set(card, {3});
   const std::uint64_t before = outside();
+  const std::uint64_t graphs_before = hook->counters().graphs;
+  const std::uint64_t stale_before = hook->counters().stale_graphs;
   EXPECT_EQ(run(), (std::vector<std::uint32_t>{6, 7}));
   EXPECT_EQ(run(), (std::vector<std::uint32_t>{6, 7}));
   EXPECT_EQ(outside(), before) << "nodes inside the partition were counted as outside";
   ASSERT_TRUE(process->change({4}));
   EXPECT_EQ(run(), (std::vector<std::uint32_t>{6, 7}));
   EXPECT_EQ(outside(), before + 2) << "stale nodes went unnoticed";
-  EXPECT_EQ(hook->counters().graphs, 3U);
-  EXPECT_EQ(hook->counters().stale_graphs, 1U);
+  EXPECT_EQ(hook->counters().graphs, graphs_before + 3);
+  EXPECT_EQ(hook->counters().stale_graphs, stale_before + 1);
   ASSERT_TRUE(process->change({3}));
   run();
-  EXPECT_EQ(hook->counters().stale_graphs, 1U) << "the mask is the graph's own again";
+  EXPECT_EQ(hook->counters().stale_graphs, stale_before + 1) << "the mask is its own again";
   api.cuGraphExecDestroy(executable);
   api.cuGraphDestroy(graph);
 }
@@ -239,6 +242,31 @@ TEST_F(Masks, AClusterThatCannotBeHostedIsReportedBeforeItHangs) {
   EXPECT_THAT(reported, HasSubstr("clusters that no GPC of the partition can host"));
   hook->set_largest_cluster(0);
   hook->set_refusal_handler(nullptr);
+}
+
+TEST(MaskCounters, KernelsThatMayLaunchKernelsAreCounted) {
+  fake::FakeConfig config = fake::small_gpu();
+  const auto card = fake_card(config);
+  ASSERT_TRUE(card) << card.error().message;
+  const auto& counters = (*(*card)->hook())->counters();
+  const std::uint64_t before = counters.launchers;
+  const Stream stream = Stream::create((*card)->gpu()).value();
+  ASSERT_TRUE(launch(stream, (*card)->kernels().idle(), LaunchShape::line(1, 1)));
+  EXPECT_EQ(counters.launchers, before);
+  config.kernels_launch = true;
+  test::configure(config);
+  ASSERT_TRUE(launch(stream, (*card)->kernels().idle(), LaunchShape::line(1, 1)));
+  EXPECT_EQ(counters.launchers, before + 1);
+}
+
+TEST(ExecWarnings, TellOfStaleGraphsAndOfKernelsThatLaunchKernels) {
+  ConfineOutcome outcome;
+  EXPECT_EQ(warnings(outcome), "");
+  outcome.launchers = 3;
+  outcome.stale_graphs = 2;
+  EXPECT_THAT(warnings(outcome), HasSubstr("2 launches of CUDA graphs ran under an earlier mask"));
+  EXPECT_THAT(warnings(outcome), HasSubstr("NEITHER CONFINED NOR COUNTED"));
+  EXPECT_THAT(audit_to_text(outcome), HasSubstr("NEITHER CONFINED NOR COUNTED"));
 }
 
 TEST(MaskRefusal, ADriverWithoutTheCallbackIsRefused) {

@@ -38,6 +38,8 @@ struct ConfineOutcome {
   std::uint64_t unmasked[launch_paths] = {};
   std::uint64_t refused[launch_paths] = {};
   std::uint64_t masked_blocks[launch_paths] = {};
+  // Launches of kernels that may launch kernels themselves; those escape the partition unseen.
+  std::uint64_t launchers = 0;
   std::uint64_t graphs = 0;        // launches of CUDA graphs
   std::uint64_t stale_graphs = 0;  // of those, under an earlier mask: graphs keep their first one
   std::uint32_t processes_hooked = 0;
@@ -59,6 +61,9 @@ struct Moved {
 // them, but graphs launched before keep their first mask; their launches are counted as stale.
 [[nodiscard]] Result<Moved> confine_again(std::int64_t pid, const TpcChoice& choice);
 
+// What the user has to know though he did not ask for an audit, a line each; empty when all is
+// well.
+[[nodiscard]] std::string warnings(const ConfineOutcome& outcome);
 // The outcome as sentences and as JSON (schema demarc.exec/1).
 [[nodiscard]] std::string audit_to_text(const ConfineOutcome& outcome);
 [[nodiscard]] std::string audit_to_json(const ConfineOutcome& outcome);

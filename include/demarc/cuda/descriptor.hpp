@@ -44,6 +44,8 @@ struct DescriptorLayout {
   std::int16_t enable_offset;    // of the word that holds the enable bit 31; -1: there is none
   std::int16_t grid_offset;      // of three words: blocks, or clusters where there are clusters
   std::int16_t cluster_offset;   // of three bytes: blocks of a cluster along x, y, z; -1: not known
+  std::int16_t launcher_offset;  // of the word whose bit 4 marks kernels that contain launches of
+                                 // kernels (dynamic parallelism); -1: not known
 };
 
 struct LaunchSize {
@@ -51,6 +53,11 @@ struct LaunchSize {
   std::uint32_t cluster_blocks = 0;  // 0: no clusters, or not known
 };
 [[nodiscard]] LaunchSize launch_size(const DescriptorLayout& layout, const void* descriptor);
+
+// True when the kernel could launch kernels itself, which no mask would reach. Seen on an H100: set
+// for every kernel with a launch in it, taken or not; clear for kernels with local memory, printf,
+// malloc, clusters, cooperative or indirect calls.
+[[nodiscard]] bool may_launch(const DescriptorLayout& layout, const void* descriptor);
 
 // The layout for descriptors of a compute capability whose version byte says so. `descriptor` must
 // be readable for 80 bytes.

@@ -44,8 +44,9 @@ struct LaunchCounters {
   std::array<std::atomic<std::uint64_t>, launch_paths> refused{};   // unknown version: not confined
   std::array<std::atomic<std::uint64_t>, launch_paths> masked_blocks{};
   std::atomic<std::uint64_t> unsafe_clusters{0};  // clusters that the mask could not have hosted
-  std::atomic<std::uint64_t> graphs{0};           // launches of graphs
-  std::atomic<std::uint64_t> stale_graphs{0};     // of those, under another mask than is wanted now
+  std::atomic<std::uint64_t> launchers{0};     // kernels that may launch kernels, unconfined ones
+  std::atomic<std::uint64_t> graphs{0};        // launches of graphs
+  std::atomic<std::uint64_t> stale_graphs{0};  // of those, under another mask than is wanted now
 
   [[nodiscard]] std::uint64_t seen() const;
 };

@@ -12,10 +12,10 @@ namespace demarc::cuda {
 
 struct VerifyColorsPlan {
   std::uint32_t device = 0;
-  std::vector<std::uint64_t> masks;         // of the colouring
-  std::uint64_t colors = 1;                 // bit c: colour c is the victim's
-  std::uint64_t pool_bytes = 1ULL << 31U;   // taken from the card for the time of the proof
-  double most_slowdown = 1.15;              // that a neighbour in other colours may cause
+  std::vector<std::uint64_t> masks;        // of the colouring
+  std::uint64_t colors = 1;                // bit c: colour c is the victim's
+  std::uint64_t pool_bytes = 1ULL << 31U;  // taken from the card for the time of the proof
+  double most_slowdown = 1.15;             // that a neighbour in other colours may cause
 };
 
 // Time of the victim next to a neighbour over its time alone.

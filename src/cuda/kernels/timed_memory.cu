@@ -57,9 +57,10 @@ __device__ __forceinline__ u32 load_list(const u32* list, u64 index) {
 }  // namespace
 
 // Latency of an L2 hit, in cycles of 8 dependent loads, the least of `repeats`. What the memory
-// holds does not matter: `never` is 0, which the compiler does not know. latencies[slot * count + i] for offsets[i] (in units of 128 bytes), seen from the SM
-// whose slot_of_sm is `slot`; SMs with slot -1 stay idle. The `slots` measure at the same time,
-// each at another part of the list, so that two rarely meet in one slice.
+// holds does not matter: `never` is 0, which the compiler does not know. latencies[slot * count +
+// i] for offsets[i] (in units of 128 bytes), seen from the SM whose slot_of_sm is `slot`; SMs with
+// slot -1 stay idle. The `slots` measure at the same time, each at another part of the list, so
+// that two rarely meet in one slice.
 extern "C" __global__ void demarc_hit_latency(u64 base, const u32* offsets, u32 count,
                                               const int* slot_of_sm, u32 slots, u32 repeats,
                                               unsigned short* latencies, u32 never) {

@@ -36,6 +36,7 @@ struct FakeConfig {
   bool virtual_sms = false;  // %smid counts the SMs of a launch, as under MPS
   Shows streams = Shows::by_place;
   bool obey_masks = true;       // false: the hardware ignores masks (a lie to be found out)
+  bool kernels_launch = false;  // kernels contain launches of kernels
   double latency_noise = 0.1;   // cycles, standard deviation
   std::uint64_t page_seed = 1;  // of what physical pages add to the hash of their chunks
 };

@@ -35,6 +35,7 @@ Descriptor build(const FakeConfig& config, const FakeLaunch& launch) {
   Descriptor descriptor{};
   const Layout layout = layout_of(config);
   descriptor[layout.version] = config.descriptor_version;
+  if (config.kernels_launch && config.descriptor_version == 0x40) set_word(descriptor, 40, 0x13);
   const std::uint32_t divisor = std::max(launch.cluster, 1U);
   set_word(descriptor, 128, launch.grid[0] / divisor);
   set_word(descriptor, 132, launch.grid[1]);
