@@ -25,7 +25,8 @@ Result<void> run_demo_verb(const DemoOptions& options) {
 const RegisterVerb demo_verb({
     .order = 5,
     .name = "demo",
-    .summary = "data locality of the seven workloads of the locality paper, as one page",
+    .summary =
+        "who disturbs whom on a simulated GPU, and the locality of seven workloads, as one page",
     .example = "demarc demo --html demo.html",
     .declare =
         [](CLI::App& app) {

@@ -8,6 +8,7 @@
 #include "demarc/study/gpu_executor.hpp"
 #include "demarc/study/planted.hpp"
 #include "demarc/study/remote_lane.hpp"
+#include "demarc/study/sim_executor.hpp"
 #include "demarc/study/study.hpp"
 #include "verb.hpp"
 
@@ -31,7 +32,10 @@ struct IsolateOptions {
   std::uint64_t seed = 1;
   std::string json;
   std::string html;
+  unsigned threads = 0;
   bool worker = false;
+  bool modes_given = false;    // on the command line
+  bool samples_given = false;  // any of the options on how often
 };
 
 Result<std::unique_ptr<study::Executor>> open_device(const IsolateOptions& options) {
@@ -39,8 +43,17 @@ Result<std::unique_ptr<study::Executor>> open_device(const IsolateOptions& optio
     DEMARC_TRY(auto model, study::planted_model(options.device.substr(8)));
     return study::make_planted_executor(std::move(model), options.seed);
   }
+  if (options.device.starts_with("sim:")) {
+    study::SimExecutorOptions sim;
+    sim.device = options.device.substr(4);
+    sim.seed = options.seed;
+    sim.threads = options.threads;
+    DEMARC_TRY(sim.split, partition::parse_split_strategy(options.split));
+    return study::make_sim_executor(sim);
+  }
   if (!options.device.starts_with("cuda:")) {
-    return invalid_input("--device {}: write cuda:N, or planted:h100 for a model", options.device);
+    return invalid_input("--device {}: write cuda:N, sim:NAME, or planted:h100 for a model",
+                         options.device);
   }
   study::GpuExecutorOptions gpu;
   DEMARC_TRY(const auto index, parse_u64(options.device.substr(5), "--device cuda:N"));
@@ -80,7 +93,20 @@ Result<void> serve(const IsolateOptions& options) {
   return study::serve_lane(stage->lane(0), STDIN_FILENO, STDOUT_FILENO);
 }
 
-Result<void> isolate(const IsolateOptions& options) {
+// A simulation repeats exactly: a few launches say it all. Modes are those a simulated GPU has.
+IsolateOptions for_device(IsolateOptions options) {
+  if (!options.device.starts_with("sim:")) return options;
+  if (!options.samples_given) {
+    options.rule.warm_up = 1;
+    options.rule.least = options.rule.most = 3;
+    options.rounds = 1;
+  }
+  if (!options.modes_given) options.modes = "none,mps,mask,mask+color";
+  return options;
+}
+
+Result<void> isolate(const IsolateOptions& given) {
+  const IsolateOptions options = for_device(given);
   if (options.worker) return serve(options);
   DEMARC_TRY(const auto plan, plan_of(options));
   DEMARC_TRY(const auto executor, open_device(options));
@@ -103,9 +129,10 @@ const RegisterVerb isolate_verb{
      "demarc isolate --device cuda:0 --parts 2 --modes none,mps,mask,mask+color --html out.html",
      [](CLI::App& app) -> std::function<Result<void>()> {
        auto options = std::make_shared<IsolateOptions>();
-       app.add_option("--device", options->device, "cuda:N, or planted:h100 (a model)");
+       app.add_option("--device", options->device,
+                      "cuda:N, sim:NAME (simulated), or planted:h100 (a model)");
        app.add_option("--parts", options->parts, "equal parts of the GPU: 2, 3 or 4");
-       app.add_option(
+       const CLI::Option* modes = app.add_option(
            "--modes", options->modes,
            "comma list of none, timeslice, mps, green, mask, affinity; each also +color, then "
            "+graph, +overlapped or +fused for a victim's launches");
@@ -114,9 +141,12 @@ const RegisterVerb isolate_verb{
        app.add_option("--aggressors", options->aggressors, "the same, for the other parts");
        app.add_option("--aggressor-cmd", options->aggressor_commands,
                       "a command line as one more aggressor; may be repeated");
-       app.add_option("--warm-up", options->rule.warm_up, "launches thrown away before each visit");
-       app.add_option("--samples", options->rule.least, "launches timed in each visit at least");
-       app.add_option("--most-samples", options->rule.most, "and at most");
+       const CLI::Option* warm_up = app.add_option("--warm-up", options->rule.warm_up,
+                                                   "launches thrown away before each visit");
+       const CLI::Option* samples = app.add_option("--samples", options->rule.least,
+                                                   "launches timed in each visit at least");
+       const CLI::Option* most =
+           app.add_option("--most-samples", options->rule.most, "and at most");
        app.add_option("--precision", options->rule.precision,
                       "stop when the 95 % half width of the mean is within this share");
        app.add_option("--longest", options->rule.longest_seconds, "seconds a visit may take");
@@ -135,12 +165,20 @@ const RegisterVerb isolate_verb{
                       "between events, with the launch");
        app.add_option("--victim-priority", options->victim_priority,
                       "priority of the victim's stream under mask; lower comes first");
-       app.add_option("--rounds", options->rounds, "times each pair is visited");
+       const CLI::Option* rounds =
+           app.add_option("--rounds", options->rounds, "times each pair is visited");
        app.add_option("--seed", options->seed, "order of the runs");
        app.add_option("--json", options->json, "result with raw samples; - is standard output");
        app.add_option("--html", options->html, "one self-contained page with the figures");
        app.add_flag("--worker", options->worker)->group("");  // hidden: a lane for another process
-       return [options] { return isolate(*options); };
+       app.add_option("--threads", options->threads,
+                      "simulated cells side by side; 0: all cores; results do not depend on it");
+       return [=] {
+         options->modes_given = modes->count() > 0;
+         options->samples_given =
+             warm_up->count() + samples->count() + most->count() + rounds->count() > 0;
+         return isolate(*options);
+       };
      }}};
 
 }  // namespace

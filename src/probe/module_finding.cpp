@@ -6,7 +6,7 @@
 namespace demarc::probe {
 namespace {
 
-constexpr std::size_t most_threads = 40;
+constexpr std::size_t most_threads = 64;
 constexpr int crowd_repeats = 15;
 
 // Least squares of a line through y[first .. last).

@@ -3,6 +3,7 @@
 #include "demarc/cuda/card.hpp"
 #include "demarc/probe/gpu_memory.hpp"
 #include "demarc/probe/planted_memory.hpp"
+#include "demarc/probe/simulated_memory.hpp"
 
 namespace demarc::probe {
 
@@ -18,8 +19,7 @@ Result<OpenedMemory> open_memory(std::string_view device, std::uint64_t bytes, s
   DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(device));
   if (ref.kind == gpu::DeviceRef::Kind::simulated) {
     DEMARC_TRY(opened.device, gpu::find_device(ref.name));
-    DEMARC_TRY(PlantedTruth truth, planted_truth(opened.device));
-    opened.memory = std::make_unique<PlantedMemory>(std::move(truth), seed);
+    DEMARC_TRY(opened.memory, SimulatedMemory::open(opened.device, seed));
     return opened;
   }
   DEMARC_TRY(const auto card, cuda::open_card(ref.index, {}));

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "demarc/report/isolate_demo.hpp"
+#include "demarc/report/isolate_page.hpp"
 #include "demarc/report/locality_page.hpp"
 #include "demarc/workload/workload.hpp"
 
@@ -229,14 +231,24 @@ void add_study(Page& page, const LocalityStudy& study) {
 
 Result<Demo> run_demo(const std::string& device, const std::string& command,
                       const Progress& progress) {
-  DEMARC_TRY(const std::vector<LocalityStudy> studies, study_all(device, progress));
+  const Progress first = [&](double share, std::string_view what) {
+    report_progress(progress, 0.6 * share, what);
+  };
+  const Progress second = [&](double share, std::string_view what) {
+    report_progress(progress, 0.6 + 0.4 * share, what);
+  };
+  DEMARC_TRY(const study::StudyResult isolate, run_isolate_demo(first));
+  DEMARC_TRY(const std::vector<LocalityStudy> studies, study_all(device, second));
   report_progress(progress, 1, "writing the page");
 
-  Page page(
-      "Data locality of seven GPU workloads",
-      "Closed forms and emulation of real PTX, with the grids of the locality paper's Table 2");
+  Page page("Who disturbs whom, and why",
+            "Kernels in two halves of a simulated GPU, and the data locality of seven workloads");
   page.context({.command = command, .device = studies.front().device});
-  page.heading("Indices");
+  page.prose("First the main job: " + isolate.device.name +
+             " in two halves, every kernel emulated from its PTX, its memory accesses timed by the "
+             "simulated memory system. These are answers of a model, not measurements.");
+  add_isolate_study(page, isolate);
+  page.heading("Data locality: indices");
   page.prose(
       "Degree of sharing (dos) and appearance frequency after KNOM Review 2022, section III: "
       "between thread blocks (inter) and between the threads of a block (intra), for global "
@@ -255,8 +267,8 @@ Result<Demo> run_demo(const std::string& device, const std::string& command,
   page.table(translation_table(studies));
   page.heading("Kernel by kernel");
   for (const LocalityStudy& study : studies) add_study(page, study);
-  return Demo{page.html(),
-              plain_text(launch_table(studies)) + "\n" + plain_text(index_table(studies))};
+  return Demo{page.html(), study::study_text(isolate) + "\n" + plain_text(launch_table(studies)) +
+                               "\n" + plain_text(index_table(studies))};
 }
 
 }  // namespace demarc::report

@@ -211,11 +211,7 @@ void add_context(Page& page, const StudyResult& result, const std::string& comma
 
 }  // namespace
 
-std::string isolate_page(const StudyResult& result, const std::string& command) {
-  Page page("Who disturbs whom",
-            fmt::format("{} in {} parts{}", result.device.name, result.plan.parts,
-                        result.device.measured ? "" : ": answers of a model, not measurements"));
-  add_context(page, result, command);
+void add_isolate_study(Page& page, const StudyResult& result) {
   page.heading("In short");
   add_summary(page, result);
   page.heading("Variation");
@@ -226,6 +222,14 @@ std::string isolate_page(const StudyResult& result, const std::string& command) 
   add_costs(page, result);
   page.heading("Every run");
   for (const ModeSummary* mode : modes_that_ran(result)) add_distributions(page, result, *mode);
+}
+
+std::string isolate_page(const StudyResult& result, const std::string& command) {
+  Page page("Who disturbs whom",
+            fmt::format("{} in {} parts{}", result.device.name, result.plan.parts,
+                        result.device.measured ? "" : ": answers of a model, not measurements"));
+  add_context(page, result, command);
+  add_isolate_study(page, result);
   return page.html();
 }
 

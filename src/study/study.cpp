@@ -226,6 +226,7 @@ Result<StudyResult> run_study(const Plan& plan, Executor& executor, const Progre
   result.device = executor.context();
   result.cells = empty_cells(plan);
   result.modes.resize(plan.modes.size());
+  DEMARC_CHECK(executor.prepare(plan, progress));
   StudyProgress steps(plan, progress);
   DEMARC_TRY(const auto solo, run_baselines(plan, executor, steps));
   for (const SoloRun& run : solo) result.baselines.push_back(run.baseline);

@@ -10,6 +10,11 @@ struct StudyResult;
 
 namespace demarc::report {
 
+class Page;
+
+// Summary, variation table, heat maps, costs and distributions of a study, as blocks of a page.
+void add_isolate_study(Page& page, const study::StudyResult& result);
+
 // One self-contained HTML page.
 [[nodiscard]] std::string isolate_page(const study::StudyResult& result,
                                        const std::string& command);

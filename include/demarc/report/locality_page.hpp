@@ -40,7 +40,8 @@ struct Demo {
   std::string page;
   std::string summary;  // a plain-text table
 };
-// The seven workloads of the paper's Table 2 with its grids (KNOM Review 2022).
+// The interference study of a simulated card, then the seven workloads of the locality paper's
+// Table 2 with its grids (KNOM Review 2022).
 [[nodiscard]] Result<Demo> run_demo(const std::string& device, const std::string& command,
                                     const Progress& progress);
 

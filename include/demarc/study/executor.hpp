@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "demarc/base/progress.hpp"
 #include "demarc/base/result.hpp"
 #include "demarc/study/mode.hpp"
 #include "demarc/study/plan.hpp"
@@ -73,6 +74,10 @@ class Executor {
  public:
   virtual ~Executor() = default;
   [[nodiscard]] virtual DeviceContext context() const = 0;
+  // Called once before anything is run: a chance to do work of the whole plan at one go.
+  [[nodiscard]] virtual Result<void> prepare(const Plan& /*plan*/, const Progress& /*progress*/) {
+    return {};
+  }
   // Modes of a lower rank are run before those of a higher one; among equals the seed decides.
   [[nodiscard]] virtual int rank(const Mode& /*mode*/) const { return 0; }
   // The whole GPU as one lane: what T_baseline is measured on.

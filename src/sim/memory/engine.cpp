@@ -4,34 +4,26 @@ namespace demarc::sim::memory {
 
 void TagArray::resize(std::size_t lines, std::uint32_t new_ways) {
   ways = new_ways;
-  line.assign(lines, none);
-  stamp.assign(lines, 0);
-  valid.assign(lines, 0);
-  dirty.assign(lines, 0);
-  pending.assign(lines, 0);
-  waiters.assign(lines, none);
+  at.assign(lines, {});
 }
 
 std::uint32_t TagArray::victim(std::size_t first) const {
   std::uint32_t best = none;
   std::uint32_t oldest = none;
   for (std::uint32_t way = 0; way < ways; ++way) {
-    const auto index = static_cast<std::uint32_t>(first) + way;
-    if (line[index] == none) return index;
-    if (pending[index] == 0 && (best == none || stamp[index] < oldest)) {
-      best = index;
-      oldest = stamp[index];
+    const TagLine& candidate = at[first + way];
+    if (candidate.line == none) return static_cast<std::uint32_t>(first) + way;
+    if (candidate.pending == 0 && candidate.stamp < oldest) {
+      best = static_cast<std::uint32_t>(first) + way;
+      oldest = candidate.stamp;
     }
   }
   return best;
 }
 
 void TagArray::install(std::uint32_t index, std::uint32_t new_line) {
-  line[index] = new_line;
-  valid[index] = 0;
-  dirty[index] = 0;
-  pending[index] = 0;
-  waiters[index] = none;
+  at[index] = {};
+  at[index].line = new_line;
   use(index);
 }
 

@@ -43,6 +43,11 @@ struct Server {
   }
 };
 
+// Sectors in a mask of four; the baseline instruction set has no instruction for it.
+inline std::uint32_t sector_count(std::uint8_t mask) {
+  return static_cast<std::uint32_t>((0x4332322132212110ULL >> (4U * mask)) & 15U);
+}
+
 struct Fifo {
   std::uint32_t head = none;
   std::uint32_t tail = none;
@@ -58,36 +63,43 @@ struct Packet {
   std::uint16_t sm = 0;
   std::uint16_t slice = 0;
   std::uint16_t client = 0;
+  std::uint16_t set = 0;  // place in the slice and its channel
+  std::uint32_t row = 0;
+  std::uint8_t bank = 0;
   StepKind kind = StepKind::load;
   std::uint8_t sectors = 0;
   bool injected = false;
   bool cached = true;
 };
 
+struct TagLine {
+  std::uint32_t line = none;     // none: empty
+  std::uint32_t stamp = 0;       // of the last use
+  std::uint32_t waiters = none;  // list: packets in the L2, L1 waiters in the L1
+  std::uint8_t valid = 0;        // sectors
+  std::uint8_t dirty = 0;
+  std::uint8_t pending = 0;  // sectors asked for and not yet there
+};
+
 // Tags of all sets of all caches of one level, side by side.
 struct TagArray {
   std::uint32_t ways = 0;
-  std::vector<std::uint32_t> line;   // none: empty
-  std::vector<std::uint32_t> stamp;  // of the last use
-  std::vector<std::uint8_t> valid;   // sectors
-  std::vector<std::uint8_t> dirty;
-  std::vector<std::uint8_t> pending;   // sectors asked for and not yet there
-  std::vector<std::uint32_t> waiters;  // list: packets in the L2, L1 waiters in the L1
   std::uint32_t clock = 0;
+  std::vector<TagLine> at;
 
   void resize(std::size_t lines, std::uint32_t new_ways);
   // Index of `wanted` in the set that starts at `first`, or none.
   [[nodiscard]] std::uint32_t find(std::size_t first, std::uint32_t wanted) const {
-    const std::uint32_t* tags = line.data() + first;
+    const TagLine* tags = at.data() + first;
     for (std::uint32_t way = 0; way < ways; ++way) {
-      if (tags[way] == wanted) return static_cast<std::uint32_t>(first) + way;
+      if (tags[way].line == wanted) return static_cast<std::uint32_t>(first) + way;
     }
     return none;
   }
   // An empty way, else the least recently used one with nothing under way; none when all wait.
   [[nodiscard]] std::uint32_t victim(std::size_t first) const;
   void install(std::uint32_t index, std::uint32_t new_line);
-  void use(std::uint32_t index) { stamp[index] = ++clock; }
+  void use(std::uint32_t index) { at[index].stamp = ++clock; }
 };
 
 struct L1Waiter {
@@ -179,6 +191,8 @@ struct ClientState {
 struct InjectedState {
   Request request;
   Completion completion;
+  std::uint32_t under_way = 0;
+  bool late = false;  // the next one waits for an arrival
 };
 
 struct State {
@@ -200,7 +214,9 @@ struct State {
   std::vector<ClientState> clients;
   std::uint64_t launches = 0;
   std::vector<InjectedState> injected;
-  std::size_t injected_open = 0;
+  std::size_t injected_open = 0;     // requests with an end that have not reached it
+  std::size_t injected_pending = 0;  // accesses under way or about to leave
+  bool injected_closing = false;     // those without end stop
   DramStatistics dram;
   std::optional<Error> error;
 };
@@ -222,6 +238,11 @@ class Engine {
   [[nodiscard]] Cycles now() const { return state.events.now(); }
   [[nodiscard]] std::string waiting() const;
   void inject(std::uint32_t index);
+  void injected_done(std::uint32_t index);
+  void schedule_inject(Cycles at, std::uint32_t index) {
+    ++state.injected_pending;
+    schedule(at, EventKind::inject, index);
+  }
   void touch(std::uint32_t line);
   void fail(ErrorKind kind, std::string message);
 
@@ -258,7 +279,10 @@ class Engine {
   void reply(std::uint32_t packet);
   void lookup(std::uint32_t packet);
   bool attempt(std::uint32_t packet, bool may_allocate);
-  bool attempt_past_tags(std::uint32_t packet, const Place& place, bool may_allocate);
+  bool attempt_past_tags(std::uint32_t packet, bool may_allocate);
+  [[nodiscard]] std::size_t set_of(const Packet& packet) const {
+    return (std::size_t{packet.slice} * spec.l2.sets + packet.set) * spec.l2.ways;
+  }
   [[nodiscard]] std::uint32_t make_room(std::size_t first, std::uint16_t slice);
   void retry(std::uint32_t slice);
   void fill(std::uint32_t fetch);

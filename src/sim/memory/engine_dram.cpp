@@ -2,7 +2,6 @@
 // served: the oldest access to the open row goes before older ones to other rows, up to a limit.
 // Reads go before writes until many writes wait; the bus pays for each change of direction.
 #include <algorithm>
-#include <bit>
 
 #include "engine.hpp"
 #include "fifo.hpp"
@@ -10,7 +9,7 @@
 namespace demarc::sim::memory {
 namespace {
 
-constexpr std::uint32_t row_window = 32;  // accesses of a bank that are looked through
+constexpr std::uint32_t row_window = 12;  // accesses of a bank that are looked through
 
 }  // namespace
 
@@ -67,7 +66,7 @@ void Engine::column_access(BankState& bank, std::uint32_t index, std::uint32_t n
   Fifo& queue = bank.queue[fetch.write ? 1 : 0];
   remove_after(queue, state.fetches, before);
   bank.streak = before == none ? 0 : bank.streak + 1;
-  const auto sectors = static_cast<std::uint64_t>(std::popcount(fetch.sectors));
+  const std::uint64_t sectors = sector_count(fetch.sectors);
   const std::uint64_t bursts =
       (sectors + spec.burst_sectors - 1) / spec.burst_sectors * spec.burst_sectors;
   const std::uint64_t ticks = bursts * spec.burst_ticks;

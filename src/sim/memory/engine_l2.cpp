@@ -1,6 +1,4 @@
 // Crossbar and L2: links, tags, miss registers, what waits for them.
-#include <bit>
-
 #include "engine.hpp"
 #include "fifo.hpp"
 
@@ -8,7 +6,7 @@ namespace demarc::sim::memory {
 namespace {
 
 std::uint64_t sectors_of(const Packet& packet) {
-  return static_cast<std::uint64_t>(std::popcount(packet.sectors));
+  return sector_count(packet.sectors);
 }
 
 // A store carries its data, a load only its address.
@@ -25,7 +23,11 @@ bool carries_reply(const Packet& packet) {
 void Engine::send(const Packet& packet, Cycles at) {
   const std::uint32_t index = take_packet(packet);
   Packet& sent = state.packets[index];
-  sent.slice = static_cast<std::uint16_t>(decoder(sent.line).slice);
+  const Place place = decoder(sent.line);
+  sent.slice = static_cast<std::uint16_t>(place.slice);
+  sent.set = static_cast<std::uint16_t>(place.set);
+  sent.bank = static_cast<std::uint8_t>(place.bank);
+  sent.row = place.row;
   Cycles leaves = state.sms[sent.sm].request.take(at, request_sectors(sent) * spec.sm_ticks);
   leaves += spec.request_cycles;
   if (!spec.distance.empty()) {
@@ -43,6 +45,9 @@ void Engine::gpc_request(std::uint32_t index) {
 void Engine::arrive(std::uint32_t index) {
   const Packet& packet = state.packets[index];
   Server& port = state.port_request[spec.port_of_slice[packet.slice]];
+  // The tags are looked at some events later: by then they are near.
+  const TagLine* tags = state.l2.at.data() + set_of(packet);
+  for (std::uint32_t way = 0; way < spec.l2.ways; way += 4) __builtin_prefetch(tags + way);
   schedule(port.take(now(), request_sectors(packet) * spec.port_ticks), EventKind::lookup, index);
 }
 
@@ -80,13 +85,13 @@ void Engine::gpc_reply(std::uint32_t index) {
 std::uint32_t Engine::make_room(std::size_t first, std::uint16_t slice) {
   TagArray& l2 = state.l2;
   const std::uint32_t way = l2.victim(first);
-  if (way == none || l2.line[way] == none || l2.dirty[way] == 0) return way;
+  if (way == none || l2.at[way].line == none || l2.at[way].dirty == 0) return way;
   if (state.channels[slice].writes >= 2 * spec.write_high) return none;
-  const Place place = decoder(l2.line[way]);
+  const Place place = decoder(l2.at[way].line);
   Fetch write;
   write.write = true;
   write.slice = slice;
-  write.sectors = l2.dirty[way];
+  write.sectors = l2.at[way].dirty;
   write.row = place.row;
   write.bank = slice * spec.banks + place.bank;
   start_fetch(write);
@@ -97,18 +102,17 @@ std::uint32_t Engine::make_room(std::size_t first, std::uint16_t slice) {
 // neither a way nor a miss register is handled.
 bool Engine::attempt(std::uint32_t index, bool may_allocate) {
   Packet& packet = state.packets[index];
-  const Place place = decoder(packet.line);
-  if (!packet.cached) return attempt_past_tags(index, place, may_allocate);
+  if (!packet.cached) return attempt_past_tags(index, may_allocate);
   TagArray& l2 = state.l2;
   SliceState& slice = state.slices[packet.slice];
-  const std::size_t first = (std::size_t{packet.slice} * spec.l2.sets + place.set) * spec.l2.ways;
+  const std::size_t first = set_of(packet);
   std::uint32_t way = l2.find(first, packet.line);
   const bool store = packet.kind == StepKind::store;
-  if (way != none && (store || (l2.valid[way] & packet.sectors) == packet.sectors)) {
+  if (way != none && (store || (l2.at[way].valid & packet.sectors) == packet.sectors)) {
     l2.use(way);
     if (packet.kind != StepKind::load) {
-      l2.valid[way] |= packet.sectors;
-      l2.dirty[way] |= packet.sectors;
+      l2.at[way].valid |= packet.sectors;
+      l2.at[way].dirty |= packet.sectors;
     }
     if (!store && !packet.injected) {
       state.clients[packet.client].statistics.l2_hit_sectors += sectors_of(packet);
@@ -121,8 +125,8 @@ bool Engine::attempt(std::uint32_t index, bool may_allocate) {
     way = make_room(first, packet.slice);
     if (way == none) return false;
     l2.install(way, packet.line);
-    l2.valid[way] = packet.sectors;
-    l2.dirty[way] = packet.sectors;
+    l2.at[way].valid = packet.sectors;
+    l2.at[way].dirty = packet.sectors;
     reply(index);
     return true;
   }
@@ -132,7 +136,7 @@ bool Engine::attempt(std::uint32_t index, bool may_allocate) {
     if (way == none) return false;
     l2.install(way, packet.line);
     ++slice.misses;
-  } else if (l2.pending[way] == 0) {
+  } else if (l2.at[way].pending == 0) {
     if (!may_allocate || slice.misses >= spec.miss_registers) return false;
     ++slice.misses;
   }
@@ -141,23 +145,23 @@ bool Engine::attempt(std::uint32_t index, bool may_allocate) {
   }
   l2.use(way);
   const auto missing =
-      static_cast<std::uint8_t>(packet.sectors & ~(l2.valid[way] | l2.pending[way]));
-  l2.pending[way] |= missing;
-  packet.next = l2.waiters[way];
-  l2.waiters[way] = index;
+      static_cast<std::uint8_t>(packet.sectors & ~(l2.at[way].valid | l2.at[way].pending));
+  l2.at[way].pending |= missing;
+  packet.next = l2.at[way].waiters;
+  l2.at[way].waiters = index;
   if (missing != 0) {
     Fetch read;
     read.l2_line = way;
     read.slice = packet.slice;
     read.sectors = missing;
-    read.row = place.row;
-    read.bank = packet.slice * spec.banks + place.bank;
+    read.row = packet.row;
+    read.bank = packet.slice * spec.banks + packet.bank;
     start_fetch(read);
   }
   return true;
 }
 
-bool Engine::attempt_past_tags(std::uint32_t index, const Place& place, bool may_allocate) {
+bool Engine::attempt_past_tags(std::uint32_t index, bool may_allocate) {
   const Packet& packet = state.packets[index];
   SliceState& slice = state.slices[packet.slice];
   if (!may_allocate || slice.misses >= spec.miss_registers) return false;
@@ -166,8 +170,8 @@ bool Engine::attempt_past_tags(std::uint32_t index, const Place& place, bool may
   read.packet = index;
   read.slice = packet.slice;
   read.sectors = packet.sectors;
-  read.row = place.row;
-  read.bank = packet.slice * spec.banks + place.bank;
+  read.row = packet.row;
+  read.bank = packet.slice * spec.banks + packet.bank;
   start_fetch(read);
   return true;
 }
@@ -198,16 +202,16 @@ void Engine::fill(std::uint32_t index) {
   }
   TagArray& l2 = state.l2;
   const std::uint32_t way = fetch.l2_line;
-  l2.valid[way] |= fetch.sectors;
-  l2.pending[way] &= static_cast<std::uint8_t>(~fetch.sectors);
+  l2.at[way].valid |= fetch.sectors;
+  l2.at[way].pending &= static_cast<std::uint8_t>(~fetch.sectors);
   // Newest first in the list; answers leave in the order of the requests.
   std::uint32_t ready = none;
   std::uint32_t still = none;
   std::uint32_t last_still = none;
-  for (std::uint32_t at = l2.waiters[way]; at != none;) {
+  for (std::uint32_t at = l2.at[way].waiters; at != none;) {
     Packet& packet = state.packets[at];
     const std::uint32_t next = packet.next;
-    if ((packet.sectors & ~l2.valid[way]) == 0) {
+    if ((packet.sectors & ~l2.at[way].valid) == 0) {
       packet.next = ready;
       ready = at;
     } else {
@@ -217,16 +221,16 @@ void Engine::fill(std::uint32_t index) {
     }
     at = next;
   }
-  l2.waiters[way] = still;
+  l2.at[way].waiters = still;
   while (ready != none) {
     const std::uint32_t next = state.packets[ready].next;
     if (state.packets[ready].kind != StepKind::load) {
-      l2.dirty[way] |= state.packets[ready].sectors;
+      l2.at[way].dirty |= state.packets[ready].sectors;
     }
     reply(ready);
     ready = next;
   }
-  if (l2.pending[way] == 0) --slice.misses;
+  if (l2.at[way].pending == 0) --slice.misses;
   retry(fetch.slice);
 }
 
@@ -240,7 +244,7 @@ void Engine::touch(std::uint32_t line) {
     if (way == none) return;
     l2.install(way, line);
   }
-  l2.valid[way] = 15;
+  l2.at[way].valid = 15;
   l2.use(way);
 }
 

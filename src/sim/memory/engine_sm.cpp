@@ -1,6 +1,5 @@
 // Warps, load-store units and L1 caches.
 #include <algorithm>
-#include <bit>
 
 #include "engine.hpp"
 #include "fifo.hpp"
@@ -10,10 +9,6 @@ namespace {
 
 // A long stretch of arithmetic is issued in slices, so that warps of one SM take turns.
 constexpr std::uint32_t issue_slice = 128;
-
-std::uint32_t sector_count(std::uint8_t sectors) {
-  return static_cast<std::uint32_t>(std::popcount(sectors));
-}
 
 bool answers(StepKind kind) {
   return kind == StepKind::load || kind == StepKind::atomic;
@@ -234,7 +229,7 @@ bool Engine::load_line(std::uint32_t number, std::uint32_t index, const Packet& 
   const std::uint32_t set = (packet.line ^ (packet.line / spec.l1.sets)) & (spec.l1.sets - 1);
   const std::size_t first = (std::size_t{number} * spec.l1.sets + set) * spec.l1.ways;
   std::uint32_t found = l1.find(first, packet.line);
-  if (found != none && (l1.valid[found] & packet.sectors) == packet.sectors) {
+  if (found != none && (l1.at[found].valid & packet.sectors) == packet.sectors) {
     l1.use(found);
     l1_hit = true;
     state.clients[wanted.client].statistics.l1_hit_sectors += sector_count(packet.sectors);
@@ -257,13 +252,13 @@ bool Engine::load_line(std::uint32_t number, std::uint32_t index, const Packet& 
   } else {
     state.free_waiter = state.l1_waiters[waiter].next;
   }
-  state.l1_waiters[waiter] = {index, l1.waiters[found], packet.sectors};
-  l1.waiters[found] = waiter;
+  state.l1_waiters[waiter] = {index, l1.at[found].waiters, packet.sectors};
+  l1.at[found].waiters = waiter;
   l1.use(found);
   const auto missing =
-      static_cast<std::uint8_t>(packet.sectors & ~(l1.valid[found] | l1.pending[found]));
+      static_cast<std::uint8_t>(packet.sectors & ~(l1.at[found].valid | l1.at[found].pending));
   if (missing == 0) return true;
-  l1.pending[found] |= missing;
+  l1.at[found].pending |= missing;
   packet.sectors = missing;
   packet.l1_line = found;
   ++sm.misses;
@@ -275,14 +270,7 @@ void Engine::packet_done(std::uint32_t index) {
   const Packet packet = state.packets[index];
   drop_packet(index);
   if (packet.injected) {
-    InjectedState& injected = state.injected[packet.owner];
-    if (injected.completion.count++ == 0) injected.completion.first = now();
-    injected.completion.last = now();
-    if (injected.completion.count == injected.request.repeats) {
-      --state.injected_open;
-    } else {
-      schedule(now(), EventKind::inject, packet.owner);
-    }
+    injected_done(packet.owner);
     return;
   }
   SmState& sm = state.sms[packet.sm];
@@ -296,17 +284,17 @@ void Engine::packet_done(std::uint32_t index) {
     load_done(packet.owner);
   } else {
     TagArray& l1 = state.l1;
-    l1.valid[packet.l1_line] |= packet.sectors;
-    l1.pending[packet.l1_line] &= static_cast<std::uint8_t>(~packet.sectors);
+    l1.at[packet.l1_line].valid |= packet.sectors;
+    l1.at[packet.l1_line].pending &= static_cast<std::uint8_t>(~packet.sectors);
     // The list is newest first; warps are woken in the order in which they asked.
     std::uint32_t still = none;
     std::uint32_t ready = none;
-    std::uint32_t at = l1.waiters[packet.l1_line];
+    std::uint32_t at = l1.at[packet.l1_line].waiters;
     std::uint32_t last_still = none;
     while (at != none) {
       L1Waiter& waiter = state.l1_waiters[at];
       const std::uint32_t next = waiter.next;
-      if ((waiter.needed & ~l1.valid[packet.l1_line]) == 0) {
+      if ((waiter.needed & ~l1.at[packet.l1_line].valid) == 0) {
         waiter.next = ready;
         ready = at;
       } else {
@@ -316,7 +304,7 @@ void Engine::packet_done(std::uint32_t index) {
       }
       at = next;
     }
-    l1.waiters[packet.l1_line] = still;
+    l1.at[packet.l1_line].waiters = still;
     while (ready != none) {
       const std::uint32_t next = state.l1_waiters[ready].next;
       const std::uint32_t warp = state.l1_waiters[ready].warp;

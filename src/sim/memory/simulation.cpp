@@ -6,8 +6,22 @@
 
 namespace demarc::sim::memory {
 
+// One access of a request leaves. An access counts as pending from its event until its arrival.
 void Engine::inject(std::uint32_t index) {
-  const Request& request = state.injected[index].request;
+  InjectedState& injected = state.injected[index];
+  const Request& request = injected.request;
+  if (request.repeats == 0 && state.injected_closing) {
+    --state.injected_pending;
+    return;
+  }
+  constexpr std::uint32_t most_under_way = 2;
+  if (request.interval != 0 && injected.under_way == most_under_way) {
+    --state.injected_pending;
+    injected.late = true;
+    return;
+  }
+  ++injected.under_way;
+  if (request.interval != 0) schedule_inject(now() + request.interval, index);
   Packet packet;
   packet.line = static_cast<std::uint32_t>(request.address >> line_shift);
   packet.sectors = static_cast<std::uint8_t>(1U << ((request.address % line_bytes) / sector_bytes));
@@ -17,6 +31,20 @@ void Engine::inject(std::uint32_t index) {
   packet.injected = true;
   packet.cached = request.cached || request.kind != StepKind::load;
   send(packet, now());
+}
+
+void Engine::injected_done(std::uint32_t index) {
+  InjectedState& injected = state.injected[index];
+  --state.injected_pending;
+  --injected.under_way;
+  if (injected.completion.count++ == 0) injected.completion.first = now();
+  injected.completion.last = now();
+  if (injected.completion.count == injected.request.repeats) {
+    --state.injected_open;
+  } else if (injected.request.interval == 0 || injected.late) {
+    injected.late = false;
+    schedule_inject(now(), index);
+  }
 }
 
 namespace {
@@ -91,16 +119,18 @@ Result<std::vector<Completion>> Simulation::timed(std::span<const Request> reque
   const Cycles start = engine.now();
   state.injected.clear();
   state.injected_open = 0;
+  state.injected_pending = 0;
+  state.injected_closing = false;
   for (const Request& request : requests) {
     if (request.sm >= engine.spec.sms()) {
       return invalid_input("an access from SM {}: there are {}", request.sm, engine.spec.sms());
     }
     state.injected_open += request.repeats != 0 ? 1 : 0;
-    state.injected.push_back({request, {}});
+    state.injected.push_back({request, {}, 0, false});
   }
   if (state.injected_open == 0) return invalid_input("no access of those to be timed has an end");
   for (std::uint32_t i = 0; i < requests.size(); ++i) {
-    engine.schedule(start + requests[i].at, EventKind::inject, i);
+    engine.schedule_inject(start + requests[i].at, i);
   }
   while (state.injected_open > 0) {
     if (state.error) return tl::unexpected(*state.error);
@@ -109,20 +139,17 @@ Result<std::vector<Completion>> Simulation::timed(std::span<const Request> reque
     engine.step();
   }
   std::vector<Completion> completions;
-  for (InjectedState& injected : state.injected) {
+  for (const InjectedState& injected : state.injected) {
     Completion completion = injected.completion;
     if (completion.count > 0) {
       completion.first -= start;
       completion.last -= start;
     }
     completions.push_back(completion);
-    if (injected.request.repeats == 0) injected.request.repeats = completion.count + 1;
   }
-  // Those without an end have one more access under way: it is waited for and not counted.
-  state.injected_open = static_cast<std::size_t>(
-      std::count_if(requests.begin(), requests.end(),
-                    [](const Request& request) { return request.repeats == 0; }));
-  while (state.injected_open > 0 && !state.events.empty() && !state.error) engine.step();
+  // What those without an end still have under way is waited for and not counted.
+  state.injected_closing = true;
+  while (state.injected_pending > 0 && !state.error) engine.step();
   return completions;
 }
 

@@ -1,38 +1,13 @@
 #include "gpu/workload_reader.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 
 #include "demarc/workload/workload.hpp"
+#include "workload_names.hpp"
 
 namespace demarc::study {
 namespace {
-
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
-// The abbreviations of the paper (Fractional GPUs, section VI), and the stress kernels in short.
-std::string full_name(const std::string& name) {
-  static const std::map<std::string, std::string, std::less<>> known{
-      {"mm", "matmul_tiled"},
-      {"va", "vecadd"},
-      {"sp", "scalarprod"},
-      {"sn", "bitonic"},
-      {"chase", "stress_chase"},
-      {"atomics", "stress_atomics"},
-      {"compute", "stress_arithmetic"},
-      {"dram_read", "stress_dram_read"},
-      {"dram_write", "stress_dram_write"},
-      {"l2_read", "stress_l2_read"},
-      {"l2_write", "stress_l2_write"}};
-  const auto found = known.find(name);
-  return found == known.end() ? name : found->second;
-}
 
 Result<gpu::Launch> launch_of(const std::string& spec) {
   if (spec.starts_with("launch:")) return gpu::read_launch(spec.substr(7));
@@ -40,7 +15,7 @@ Result<gpu::Launch> launch_of(const std::string& spec) {
     return invalid_input("'{}' is a command: it can be an aggressor, not a victim", spec.substr(4));
   }
   const std::size_t at = spec.find('@');
-  const std::string name = full_name(lower_case(spec.substr(0, at)));
+  const std::string name = full_workload_name(spec.substr(0, at));
   DEMARC_TRY(const workload::Workload* bundled, workload::find(name));
   gpu::LaunchFileOptions options;
   if (at != std::string::npos) {

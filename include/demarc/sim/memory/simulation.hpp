@@ -68,7 +68,9 @@ struct Request {
   std::uint64_t address = 0;  // physical
   StepKind kind = StepKind::load;
   bool cached = true;         // false: a load that misses the L2 and leaves nothing in it
-  std::uint64_t repeats = 1;  // the next one leaves when the one before has arrived
+  std::uint64_t repeats = 1;  // the next leaves when the one before has arrived; 0: without end
+  Cycles interval = 0;  // without end: not 0: the next leaves so long after the one before, with
+                        // two under way at most
 };
 struct Completion {
   Cycles first = 0;  // arrival of the first, from the call on

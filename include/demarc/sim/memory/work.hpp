@@ -67,6 +67,7 @@ class PackedSteps {
   void read(std::size_t& at, Step& step) const;
   [[nodiscard]] std::size_t bytes() const { return words_.size() * sizeof(std::uint64_t); }
   [[nodiscard]] bool empty() const { return words_.empty(); }
+  [[nodiscard]] const std::vector<std::uint64_t>& words() const { return words_; }
 
  private:
   std::vector<std::uint64_t> words_;

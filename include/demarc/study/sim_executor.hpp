@@ -1,0 +1,27 @@
+// A simulated GPU as the device of a study: victims and aggressors are kernels whose PTX the
+// emulator runs, their times come from the simulated memory system. Times repeat exactly; what
+// varies from sample to sample is how a launch meets the aggressor's.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "demarc/partition/partition.hpp"
+#include "demarc/study/executor.hpp"
+
+namespace demarc::study {
+
+struct SimExecutorOptions {
+  std::string device = "gtx1080";  // for gpu::find_device()
+  partition::SplitStrategy split = partition::SplitStrategy::gpc_aligned;
+  std::uint64_t seed = 1;  // of page places and constants
+  unsigned threads = 0;    // cells side by side; 0: all cores. The results do not depend on it
+};
+
+// Modes: none, mps (every client on all SMs, with its share of each SM's threads), green and mask
+// (SMs of one's own), each with +color. The others are missing_capability. Bundled workloads come
+// in sizes made for simulation (sim_parameters()); "va@large" names a scale of the launch file.
+[[nodiscard]] Result<std::unique_ptr<Executor>> make_sim_executor(
+    const SimExecutorOptions& options);
+
+}  // namespace demarc::study

@@ -1,0 +1,192 @@
+#include "demarc/probe/simulated_memory.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "demarc/sim/memory/synthetic.hpp"
+
+namespace demarc::probe {
+namespace {
+
+using sim::memory::Cycles;
+using sim::memory::Request;
+
+constexpr std::uint64_t hidden_pages = 4096;
+
+Request uncached_read(Cycles at, std::uint32_t sm, std::uint64_t address, std::uint64_t repeats) {
+  return {.at = at, .sm = sm, .address = address, .cached = false, .repeats = repeats};
+}
+
+sim::memory::Walk walk_of(const Stream& stream, std::size_t sms) {
+  sim::memory::Walk walk;
+  walk.chunks = std::make_shared<const std::vector<std::uint32_t>>(stream.chunks);
+  walk.chunk_shift = stream.chunk_shift;
+  walk.kind = stream.writes ? sim::memory::StepKind::store : sim::memory::StepKind::load;
+  walk.blocks = stream.latency ? 1 : static_cast<std::uint32_t>(4 * sms);
+  walk.threads = stream.latency ? 32 : 512;
+  walk.ahead = stream.latency ? 1 : 4;
+  return walk;
+}
+
+std::uint64_t key_of(const Stream& victim, const Stream& aggressor) {
+  std::uint64_t h = 0xcbf29ce484222325U;
+  const auto add = [&h](std::uint64_t value) { h = (h ^ value) * 0x100000001b3U; };
+  for (const Stream* stream : {&victim, &aggressor}) {
+    add(stream->chunk_shift);
+    add((stream->writes ? 2U : 0U) + (stream->latency ? 1U : 0U));
+    add(stream->chunks.size());
+    for (const std::uint32_t chunk : stream->chunks) add(chunk);
+  }
+  return h;
+}
+
+}  // namespace
+
+SimulatedMemory::SimulatedMemory(const sim::memory::Spec& spec, std::uint64_t seed,
+                                 const ClockNoise& noise)
+    : spec_(spec), gpu_(spec), noise_(noise), random_(seed) {}
+
+Result<std::unique_ptr<SimulatedMemory>> SimulatedMemory::open(const gpu::Device& device,
+                                                               std::uint64_t seed,
+                                                               const ClockNoise& noise) {
+  DEMARC_TRY(sim::memory::Spec spec, sim::memory::make_spec(device, seed));
+  spec.l1 = {};  // the probe reads past the L1
+  std::unique_ptr<SimulatedMemory> memory(new SimulatedMemory(spec, seed, noise));
+  MemoryFacts& facts = memory->facts_;
+  facts.name = device.name + " (simulated)";
+  facts.physical_addresses = spec.address.page_bytes == 0;
+  facts.address_bits = device.address_map->address_bits;
+  facts.page_bytes = spec.address.page_bytes;
+  facts.pages = facts.physical_addresses ? 0 : hidden_pages;
+  facts.sms = spec.sms();
+  facts.l2_bytes = device.l2.size_bytes;
+  facts.line_bytes = sim::memory::line_bytes;
+  const auto& tpcs = device.topology.tpcs;
+  for (std::size_t t = 0; t < tpcs.size(); ++t) {
+    auto& side = t % 2 == 0 ? memory->victim_sms_ : memory->aggressor_sms_;
+    side.insert(side.end(), tpcs[t].sms.begin(), tpcs[t].sms.end());
+  }
+  return memory;
+}
+
+float SimulatedMemory::with_jitter(double cycles) {
+  cycles += noise_.jitter_cycles * random_.normal();
+  if (random_.uniform() < noise_.spikes) cycles += noise_.spike_cycles * random_.uniform();
+  return static_cast<float>(cycles);
+}
+
+Result<std::vector<float>> SimulatedMemory::uncached_pairs(
+    std::uint64_t primary, std::span<const std::uint64_t> secondaries) {
+  const Cycles rest = spec_.row_idle_cycles + 100;  // rows of the pair before close
+  const std::uint32_t other = spec_.sms() > 1 ? 1 : 0;
+  std::vector<float> cycles;
+  cycles.reserve(secondaries.size());
+  for (const std::uint64_t secondary : secondaries) {
+    const std::array<Request, 2> pair{uncached_read(rest, 0, primary, 1),
+                                      uncached_read(rest, other, secondary, 1)};
+    DEMARC_TRY(const auto done, gpu_.timed(pair));
+    cycles.push_back(
+        with_jitter(static_cast<double>(std::max(done[0].first, done[1].first) - rest)));
+  }
+  return cycles;
+}
+
+Result<std::vector<float>> SimulatedMemory::reread(std::uint64_t first,
+                                                   std::span<const std::uint64_t> then,
+                                                   std::span<const std::uint64_t> candidates) {
+  std::vector<float> cycles;
+  cycles.reserve(candidates.size());
+  for (const std::uint64_t candidate : candidates) {
+    gpu_.touch(first);
+    for (const std::uint64_t address : then) gpu_.touch(address);
+    gpu_.touch(candidate);
+    const std::array<Request, 1> again{Request{.sm = 0, .address = first}};
+    DEMARC_TRY(const auto done, gpu_.timed(again));
+    cycles.push_back(with_jitter(static_cast<double>(done[0].first)));
+  }
+  return cycles;
+}
+
+Result<float> SimulatedMemory::crowded_read(std::uint64_t primary,
+                                            std::span<const std::uint64_t> secondaries) {
+  constexpr Cycles settle = 6000;  // until the others have found their rhythm
+  constexpr std::uint64_t reads = 6;
+  // Each of the others keeps one miss register busy: its next read arrives as the last is served.
+  const Cycles held = spec_.dram_latency() - spec_.l2_hit_latency() - spec_.activate_cycles;
+  std::vector<Request> requests{uncached_read(settle, 0, primary, reads)};
+  for (std::size_t i = 0; i < secondaries.size(); ++i) {
+    const auto sm = static_cast<std::uint32_t>(i % std::max(spec_.sms() - 1, 1U) + 1) % spec_.sms();
+    requests.push_back(uncached_read(i, sm, secondaries[i], 0));
+    requests.back().interval = held;
+  }
+  DEMARC_TRY(const auto done, gpu_.timed(requests));
+  return with_jitter(static_cast<double>(done[0].last - settle) / static_cast<double>(reads));
+}
+
+Result<gpu::LatencyMatrix> SimulatedMemory::hit_latencies(std::span<const std::uint64_t> addresses,
+                                                          std::span<const std::uint32_t> sms,
+                                                          std::uint32_t together,
+                                                          std::uint32_t repeats) {
+  gpu::LatencyMatrix matrix;
+  matrix.dimensions = static_cast<std::uint32_t>(sms.size());
+  matrix.values.reserve(addresses.size() * sms.size());
+  const double noise = noise_.hit_jitter * (together > 16 ? 4 : 1);
+  for (const std::uint64_t address : addresses) {
+    gpu_.touch(address);
+    for (const std::uint32_t sm : sms) {
+      const std::array<Request, 1> read{Request{.sm = sm, .address = address}};
+      DEMARC_TRY(const auto done, gpu_.timed(read));
+      double least = noise * random_.normal();
+      for (std::uint32_t r = 1; r < repeats; ++r) least = std::min(least, noise * random_.normal());
+      if (random_.uniform() < noise_.spikes / 10) least += 40 * random_.uniform();
+      matrix.values.push_back(static_cast<float>(static_cast<double>(done[0].first) + least));
+    }
+  }
+  return matrix;
+}
+
+Result<double> SimulatedMemory::stream_seconds(const Stream& victim, const Stream& aggressor) {
+  constexpr Cycles settle = 4000;
+  constexpr Cycles window = 8000;
+  const double noise = 1 + 0.003 * random_.normal();
+  const std::uint64_t key = key_of(victim, aggressor);
+  if (const auto known = known_streams_.find(key); known != known_streams_.end()) {
+    return known->second * noise;
+  }
+  sim::memory::Simulation gpu(spec_);
+  const std::uint64_t bytes = std::uint64_t{victim.chunks.size()} << victim.chunk_shift;
+  if (bytes <= facts_.l2_bytes / 2) {
+    for (const std::uint32_t chunk : victim.chunks) {
+      const std::uint64_t start = std::uint64_t{chunk} << victim.chunk_shift;
+      for (std::uint64_t at = 0; at >> victim.chunk_shift == 0; at += sim::memory::line_bytes) {
+        gpu.touch(start + at);
+      }
+    }
+  }
+  const auto client = gpu.add_client({"victim",
+                                      victim_sms_,
+                                      sim::memory::walk_source(walk_of(victim, victim_sms_.size())),
+                                      {},
+                                      0});
+  if (!aggressor.chunks.empty()) {
+    gpu.add_client({"aggressor",
+                    aggressor_sms_,
+                    sim::memory::walk_source(walk_of(aggressor, aggressor_sms_.size())),
+                    {},
+                    0});
+  }
+  DEMARC_CHECK(gpu.run_for(settle));
+  const std::uint64_t before = gpu.statistics(client).sectors();
+  DEMARC_CHECK(gpu.run_for(window));
+  const std::uint64_t moved =
+      (gpu.statistics(client).sectors() - before) * sim::memory::sector_bytes;
+  if (moved == 0) {
+    return check_failed("{}: a stream stands still\n{}", facts_.name, gpu.waiting());
+  }
+  const double seconds = static_cast<double>(bytes) / static_cast<double>(moved) *
+                         static_cast<double>(window) / spec_.clock_hz;
+  known_streams_.emplace(key, seconds);
+  return seconds * noise;
+}
+
+}  // namespace demarc::probe

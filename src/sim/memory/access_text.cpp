@@ -1,0 +1,218 @@
+#include <algorithm>
+#include <array>
+
+#include "demarc/base/numbers.hpp"
+#include "demarc/sim/memory/access_stream.hpp"
+#include "demarc/sim/memory/spec.hpp"
+
+namespace demarc::sim::memory {
+namespace {
+
+struct Verb {
+  std::string_view name;
+  StepKind kind;
+};
+constexpr std::array<Verb, 6> verbs{{{"load", StepKind::load},
+                                     {"store", StepKind::store},
+                                     {"atomic", StepKind::atomic},
+                                     {"reduce", StepKind::reduce},
+                                     {"barrier", StepKind::barrier},
+                                     {"work", StepKind::work}}};
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  line = line.substr(0, line.find('#'));
+  for (std::size_t at = 0; at < line.size();) {
+    if (line[at] == ' ' || line[at] == '\t' || line[at] == '\r') {
+      ++at;
+      continue;
+    }
+    const std::size_t end = std::min(line.find_first_of(" \t\r", at), line.size());
+    words.push_back(line.substr(at, end - at));
+    at = end;
+  }
+  return words;
+}
+
+class AccessReader {
+ public:
+  explicit AccessReader(std::string_view source) : source_(source) {}
+
+  Result<void> line(std::string_view text, std::size_t number) {
+    const auto words = words_of(text);
+    if (words.empty()) return {};
+    where_ = fmt::format("{}:{}", source_, number);
+    if (words[0] == "kernel") return kernel(words);
+    if (words[0] == "block") return block();
+    if (words[0] == "warp") return warp();
+    return step(words);
+  }
+
+  Result<std::shared_ptr<const PackedLaunch>> finish() {
+    DEMARC_CHECK(end_kernel());
+    if (launch_->kernels.empty()) return invalid_input("{}: no kernel", source_);
+    return std::shared_ptr<const PackedLaunch>(launch_);
+  }
+
+ private:
+  Result<void> kernel(const std::vector<std::string_view>& words) {
+    DEMARC_CHECK(end_kernel());
+    PackedKernel kernel;
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      const auto equals = words[i].find('=');
+      const std::string_view key = words[i].substr(0, equals);
+      if (equals == std::string_view::npos || (key != "threads" && key != "shared")) {
+        return invalid_input("{}: '{}' is neither threads=N nor shared=BYTES", where_, words[i]);
+      }
+      DEMARC_TRY(const std::uint64_t value,
+                 parse_u64(words[i].substr(equals + 1), where_ + ": " + std::string(key)));
+      if (value > (key == "threads" ? 1024U : 1U << 20U) || (key == "threads" && value == 0)) {
+        return invalid_input("{}: {}={} is out of range", where_, key, value);
+      }
+      (key == "threads" ? kernel.shape.threads : kernel.shape.shared_bytes) =
+          static_cast<std::uint32_t>(value);
+    }
+    launch_->kernels.push_back(std::move(kernel));
+    return {};
+  }
+
+  Result<void> block() {
+    if (launch_->kernels.empty()) return invalid_input("{}: a block before any kernel", where_);
+    end_block();
+    block_ = std::make_shared<PackedBlock>();
+    block_->warps.resize(launch_->kernels.back().shape.warps());
+    warp_ = 0;
+    return {};
+  }
+
+  Result<void> warp() {
+    if (!block_) return invalid_input("{}: a warp before any block", where_);
+    if (warp_ == block_->warps.size()) {
+      return invalid_input("{}: more than the {} warps of {} threads", where_, block_->warps.size(),
+                           launch_->kernels.back().shape.threads);
+    }
+    ++warp_;
+    return {};
+  }
+
+  Result<void> step(const std::vector<std::string_view>& words) {
+    if (!block_ || warp_ == 0) return invalid_input("{}: a step before any warp", where_);
+    Step step;
+    std::size_t at = 0;
+    if (words[0] == "wait") {
+      step.wait = true;
+      if (++at == words.size()) return invalid_input("{}: what is done after the wait?", where_);
+    }
+    const auto verb = std::find_if(verbs.begin(), verbs.end(),
+                                   [&](const Verb& v) { return v.name == words[at]; });
+    if (verb == verbs.end()) {
+      return invalid_input(
+          "{}: '{}' is none of kernel, block, warp, load, store, atomic, reduce, barrier, work",
+          where_, words[at]);
+    }
+    step.kind = verb->kind;
+    for (++at; at < words.size(); ++at) {
+      if (words[at].front() == '+') {
+        DEMARC_TRY(const std::uint64_t count, parse_u64(words[at].substr(1), where_));
+        if (count > 0xffffffffU) return invalid_input("{}: {} instructions", where_, count);
+        step.instructions = static_cast<std::uint32_t>(count);
+        continue;
+      }
+      DEMARC_CHECK(add_line(words[at], step));
+    }
+    const bool access = step.kind != StepKind::barrier && step.kind != StepKind::work;
+    if (access != (step.count > 0)) {
+      return invalid_input("{}: {} {}", where_, verb->name,
+                           access ? "needs an address" : "takes no address");
+    }
+    block_->warps[warp_ - 1].add(step);
+    return {};
+  }
+
+  // ADDRESS or ADDRESS/SECTORS, the mask of the sectors of its line.
+  Result<void> add_line(std::string_view word, Step& step) {
+    const auto slash = word.find('/');
+    DEMARC_TRY(const std::uint64_t address, parse_u64(word.substr(0, slash), where_));
+    std::uint64_t mask = std::uint64_t{1} << (address % line_bytes / sector_bytes);
+    if (slash != std::string_view::npos) {
+      DEMARC_TRY(mask, parse_u64(word.substr(slash + 1), where_));
+    }
+    if (mask == 0 || mask > 15) {
+      return invalid_input("{}: '{}': a mask of sectors is 1 to 15", where_, word);
+    }
+    if (step.count == step.lines.size()) {
+      return invalid_input("{}: a warp has 32 lanes, so at most 32 lines", where_);
+    }
+    step.lines[step.count++] = (address & ~std::uint64_t{line_bytes - 1}) | mask;
+    return {};
+  }
+
+  void end_block() {
+    if (!block_) return;
+    launch_->kernels.back().blocks.push_back(std::move(block_));
+    block_.reset();
+  }
+  Result<void> end_kernel() {
+    if (launch_->kernels.empty()) return {};
+    end_block();
+    PackedKernel& kernel = launch_->kernels.back();
+    if (kernel.blocks.empty()) return invalid_input("{}: a kernel without blocks", where_);
+    kernel.shape.blocks = static_cast<std::uint32_t>(kernel.blocks.size());
+    return {};
+  }
+
+  std::string source_;
+  std::string where_;
+  std::shared_ptr<PackedLaunch> launch_ = std::make_shared<PackedLaunch>();
+  std::shared_ptr<PackedBlock> block_;
+  std::size_t warp_ = 0;  // 1: the first
+};
+
+std::string_view verb_of(StepKind kind) {
+  for (const Verb& verb : verbs) {
+    if (verb.kind == kind) return verb.name;
+  }
+  return "end";
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const PackedLaunch>> parse_access_text(std::string_view text,
+                                                              std::string_view source) {
+  AccessReader reader(source);
+  std::size_t number = 1;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    DEMARC_CHECK(reader.line(text.substr(0, end), number++));
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  }
+  return reader.finish();
+}
+
+std::string access_text(const PackedLaunch& launch) {
+  std::string text;
+  Step step;
+  for (const PackedKernel& kernel : launch.kernels) {
+    text += fmt::format("kernel threads={} shared={}\n", kernel.shape.threads,
+                        kernel.shape.shared_bytes);
+    for (const auto& block : kernel.blocks) {
+      text += "block\n";
+      for (const PackedSteps& warp : block->warps) {
+        text += "warp\n";
+        std::size_t at = 0;
+        for (warp.read(at, step); step.kind != StepKind::end; warp.read(at, step)) {
+          text += fmt::format("{}{}", step.wait ? "wait " : "", verb_of(step.kind));
+          if (step.instructions != 0) text += fmt::format(" +{}", step.instructions);
+          for (std::size_t i = 0; i < step.count; ++i) {
+            text += fmt::format(" {:#x}/{}", step.lines[i] & ~std::uint64_t{line_bytes - 1},
+                                step.lines[i] & 15U);
+          }
+          text += '\n';
+        }
+      }
+    }
+  }
+  return text;
+}
+
+}  // namespace demarc::sim::memory

@@ -1,0 +1,277 @@
+#include "demarc/study/sim_executor.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "demarc/base/parallel.hpp"
+#include "sim/sim_memory.hpp"
+#include "sim/sim_workload.hpp"
+
+namespace demarc::study {
+namespace {
+
+constexpr std::uint32_t ptx_target = 90;
+constexpr std::uint32_t least_samples = 3;
+
+// One run of T(A, B), or of A alone on the whole GPU (parts = 1).
+struct CellKey {
+  std::string mode;
+  std::uint32_t parts = 1;
+  std::string victim;
+  std::string aggressor;  // empty: idle
+  friend auto operator<=>(const CellKey&, const CellKey&) = default;
+};
+
+struct CellTimes {
+  std::vector<double> ns;
+  double aggressor_rate = 0;  // launches a second, all lanes
+};
+
+class SimStudy {
+ public:
+  SimStudy(gpu::Device device, sim::memory::Spec spec, const SimExecutorOptions& options)
+      : device_(std::move(device)), spec_(std::move(spec)), options_(options) {}
+
+  [[nodiscard]] const gpu::Device& device() const { return device_; }
+  [[nodiscard]] const sim::memory::Spec& spec() const { return spec_; }
+
+  Result<const SimWorkload*> workload(const std::string& spec) {
+    if (const auto known = workloads_.find(spec); known != workloads_.end()) return &known->second;
+    DEMARC_TRY(SimWorkload loaded, load_sim_workload(spec, ptx_target));
+    return &workloads_.emplace(spec, std::move(loaded)).first->second;
+  }
+
+  // The SMs of each part and, with colours, the colouring.
+  struct Division {
+    std::vector<partition::Partition> parts;
+    std::vector<std::vector<std::uint32_t>> sms;
+    std::optional<gpu::Coloring> coloring;
+    std::uint32_t threads_per_sm = 0;
+  };
+  [[nodiscard]] Result<Division> divide(const Mode& mode, std::uint32_t parts) const {
+    Division division;
+    if (mode.back_end != "none" && mode.back_end != "mask" && mode.back_end != "green" &&
+        mode.back_end != "mps") {
+      return missing_capability("the simulated GPU has no {}; it knows none, mps, green and mask",
+                                mode.back_end);
+    }
+    const bool split = mode.back_end == "mask" || mode.back_end == "green";
+    if (split && parts > 1) {
+      DEMARC_TRY(division.parts, partition::split(device_.topology, parts, options_.split));
+    } else {
+      division.parts.assign(parts, {"all", partition::all_tpcs(device_.topology), 0, 0});
+    }
+    for (const auto& part : division.parts) {
+      division.sms.push_back(partition::sms_of(device_.topology, part.tpcs));
+    }
+    if (mode.back_end == "mps") division.threads_per_sm = spec_.threads / parts;
+    if (mode.color) {
+      DEMARC_TRY(division.coloring, choose_coloring(device_, parts));
+    }
+    return division;
+  }
+
+  Result<CellTimes> run(const CellKey& key, const Mode& mode, std::uint32_t warm_up,
+                        std::uint32_t samples) {
+    DEMARC_TRY(const Division division, divide(mode, key.parts));
+    sim::memory::Simulation gpu(spec_);
+    SimMemory memory(device_, spec_, options_.seed);
+    const auto join = [&](std::uint32_t part, const SimWorkload& workload, std::string name) {
+      auto translation = division.coloring ? memory.colored(workload.base, workload.bytes,
+                                                            *division.coloring, part)
+                                           : memory.plain(workload.base, workload.bytes);
+      return gpu.add_client({std::move(name), division.sms[part], workload.source(),
+                             std::move(translation), division.threads_per_sm});
+    };
+    const std::uint32_t victim = join(0, workloads_.at(key.victim), key.victim);
+    std::vector<std::uint32_t> others;
+    for (std::uint32_t part = 1; part < key.parts && !key.aggressor.empty(); ++part) {
+      others.push_back(join(part, workloads_.at(key.aggressor), key.aggressor));
+    }
+    DEMARC_CHECK(gpu.run_launches(victim, warm_up + samples));
+    CellTimes times;
+    const auto& cycles = gpu.statistics(victim).run_cycles;
+    for (std::size_t i = warm_up; i < cycles.size(); ++i) {
+      times.ns.push_back(static_cast<double>(cycles[i]) / spec_.clock_hz * 1e9);
+    }
+    for (const std::uint32_t other : others) {
+      times.aggressor_rate += static_cast<double>(gpu.statistics(other).run_cycles.size()) /
+                              (static_cast<double>(gpu.now()) / spec_.clock_hz);
+    }
+    return times;
+  }
+
+  // The cell, simulated now unless prepare() has done so.
+  Result<const CellTimes*> times(const CellKey& key, const Mode& mode) {
+    if (const auto known = cells_.find(key); known != cells_.end()) return &known->second;
+    DEMARC_TRY(CellTimes fresh, run(key, mode, 1, least_samples));
+    return &cells_.emplace(key, std::move(fresh)).first->second;
+  }
+
+  // All cells of a plan, side by side. Each is a simulation of its own, so the order in which they
+  // are done does not matter.
+  Result<void> prepare(const Plan& plan, const Progress& progress) {
+    for (const auto* list : {&plan.victims, &plan.aggressors}) {
+      for (const Workload& workload : *list) {
+        report_progress(progress, 0, "emulating " + workload.name);
+        DEMARC_TRY(const SimWorkload* loaded, this->workload(workload.spec));
+        (void)loaded;
+      }
+    }
+    std::vector<std::tuple<CellKey, Mode>> jobs;
+    const Mode whole{"none", false};
+    for (const Workload& victim : plan.victims) jobs.push_back({{"", 1, victim.spec, ""}, whole});
+    for (const Mode& mode : plan.modes) {
+      if (!divide(mode, plan.parts)) continue;  // said when the mode's turn comes
+      for (const Workload& victim : plan.victims) {
+        jobs.push_back({{mode.name(), plan.parts, victim.spec, ""}, mode});
+        for (const Workload& aggressor : plan.aggressors) {
+          jobs.push_back({{mode.name(), plan.parts, victim.spec, aggressor.spec}, mode});
+        }
+      }
+    }
+    std::vector<Result<CellTimes>> done(jobs.size());
+    std::mutex mutex;
+    std::size_t finished = 0;
+    parallel_for(jobs.size(), options_.threads, [&](std::size_t i) {
+      done[i] = run(std::get<0>(jobs[i]), std::get<1>(jobs[i]), plan.rule.warm_up, plan.rule.most);
+      const std::lock_guard lock(mutex);
+      ++finished;
+      report_progress(progress, static_cast<double>(finished) / static_cast<double>(jobs.size()),
+                      fmt::format("{}: {} beside {}", std::get<0>(jobs[i]).mode,
+                                  std::get<0>(jobs[i]).victim, std::get<0>(jobs[i]).aggressor));
+    });
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      if (!done[i]) return tl::unexpected(done[i].error());
+      cells_.insert_or_assign(std::get<0>(jobs[i]), std::move(*done[i]));
+    }
+    return {};
+  }
+
+ private:
+  gpu::Device device_;
+  sim::memory::Spec spec_;
+  SimExecutorOptions options_;
+  std::map<std::string, SimWorkload> workloads_;
+  std::map<CellKey, CellTimes> cells_;
+};
+
+struct SimStageState {
+  SimStudy* study = nullptr;
+  Mode mode;
+  CellKey key;  // victim and aggressor as the lanes stand now
+};
+
+class SimLane final : public Lane {
+ public:
+  SimLane(std::shared_ptr<SimStageState> state, bool victim)
+      : state_(std::move(state)), victim_(victim) {}
+
+  Result<void> load(const Workload& workload) override {
+    DEMARC_TRY(const SimWorkload* loaded, state_->study->workload(workload.spec));
+    loaded_ = loaded;
+    spec_ = workload.spec;
+    if (victim_) state_->key.victim = workload.spec;
+    return {};
+  }
+  Result<std::vector<double>> sample(std::uint32_t count, double) override {
+    DEMARC_TRY(const CellTimes* times, state_->study->times(state_->key, state_->mode));
+    const std::size_t taken = std::min<std::size_t>(count, times->ns.size());
+    return std::vector<double>(times->ns.begin(),
+                               times->ns.begin() + static_cast<std::ptrdiff_t>(taken));
+  }
+  Result<Outputs> outputs() override { return loaded_->outputs; }
+  Result<void> start() override {
+    state_->key.aggressor = spec_;
+    return {};
+  }
+  // The rate of all lanes is that of the first one asked: the others add nothing.
+  Result<double> stop() override {
+    if (state_->key.aggressor.empty()) return 0.0;
+    DEMARC_TRY(const CellTimes* times, state_->study->times(state_->key, state_->mode));
+    const double rate = times->aggressor_rate;
+    state_->key.aggressor.clear();
+    return rate;
+  }
+
+ private:
+  std::shared_ptr<SimStageState> state_;
+  bool victim_;
+  const SimWorkload* loaded_ = nullptr;
+  std::string spec_;
+};
+
+class SimStage final : public Stage {
+ public:
+  SimStage(SimStudy& study, const Mode& mode, std::uint32_t parts, std::string account)
+      : account_(std::move(account)) {
+    auto state = std::make_shared<SimStageState>();
+    state->study = &study;
+    state->mode = mode;
+    state->key.mode = parts == 1 ? "" : mode.name();
+    state->key.parts = parts;
+    for (std::uint32_t i = 0; i < parts; ++i) lanes_.emplace_back(state, i == 0);
+  }
+  std::uint32_t lanes() const override { return static_cast<std::uint32_t>(lanes_.size()); }
+  Lane& lane(std::uint32_t index) override { return lanes_.at(index); }
+  std::string account() const override { return account_; }
+
+ private:
+  std::vector<SimLane> lanes_;
+  std::string account_;
+};
+
+class SimExecutor final : public Executor {
+ public:
+  SimExecutor(SimStudy study, std::string name)
+      : study_(std::move(study)), name_(std::move(name)) {}
+
+  DeviceContext context() const override {
+    DeviceContext context;
+    context.device = "sim:" + name_;
+    context.name = study_.device().name + " (simulated)";
+    context.sms = study_.spec().sms();
+    context.measured = false;
+    context.notes.push_back(sim::memory::spec_text(study_.spec()));
+    return context;
+  }
+  Result<void> prepare(const Plan& plan, const Progress& progress) override {
+    return study_.prepare(plan, progress);
+  }
+  Result<std::unique_ptr<Stage>> whole() override {
+    return std::make_unique<SimStage>(study_, Mode{"none", false}, 1, "the whole GPU");
+  }
+  Result<std::unique_ptr<Stage>> divide(const Mode& mode, std::uint32_t parts) override {
+    DEMARC_TRY(const auto division, study_.divide(mode, parts));
+    std::string account;
+    for (std::uint32_t i = 0; i < parts; ++i) {
+      account += fmt::format("{}part {}: {} SMs, TPCs {}", i == 0 ? "" : "; ", i,
+                             division.sms[i].size(), to_string(division.parts[i].tpcs));
+      if (division.coloring) account += fmt::format(", colour {}", i);
+    }
+    if (division.coloring) {
+      account += "; colour masks";
+      for (const std::uint64_t mask : division.coloring->masks()) {
+        account += fmt::format(" {:#x}", mask);
+      }
+    }
+    return std::make_unique<SimStage>(study_, mode, parts, account);
+  }
+
+ private:
+  SimStudy study_;
+  std::string name_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Executor>> make_sim_executor(const SimExecutorOptions& options) {
+  DEMARC_TRY(gpu::Device device, gpu::find_device(options.device));
+  DEMARC_TRY(sim::memory::Spec spec, sim::memory::make_spec(device, options.seed));
+  return std::make_unique<SimExecutor>(SimStudy(std::move(device), std::move(spec), options),
+                                       options.device);
+}
+
+}  // namespace demarc::study

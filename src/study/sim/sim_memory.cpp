@@ -1,0 +1,115 @@
+#include "sim/sim_memory.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "demarc/base/gf2.hpp"
+
+namespace demarc::study {
+namespace {
+
+constexpr std::uint64_t page_bytes = std::uint64_t{1} << 21U;
+constexpr std::uint32_t page_shift = 21;
+constexpr std::uint64_t usual_granularity = 4096;
+
+std::vector<std::uint64_t> isolating_masks(const gpu::AddressMap& map) {
+  auto measured = map.isolation;
+  const auto worst = [](const gpu::MaskIsolation& m) {
+    return std::max({m.dram_read, m.dram_write, m.l2_read, m.l2_write});
+  };
+  std::stable_sort(measured.begin(), measured.end(),
+                   [&](const auto& a, const auto& b) { return worst(a) < worst(b); });
+  std::vector<std::uint64_t> masks;
+  for (const gpu::MaskIsolation& entry : measured) masks.push_back(entry.mask);
+  return masks;
+}
+
+}  // namespace
+
+Result<gpu::Coloring> choose_coloring(const gpu::Device& device, std::uint32_t parts) {
+  const gpu::AddressMap& map = *device.address_map;
+  const auto wanted = static_cast<std::size_t>(std::countr_zero(std::bit_ceil(parts)));
+  std::vector<std::uint64_t> candidates = isolating_masks(map);
+  if (candidates.empty()) {
+    std::uint64_t granularity = usual_granularity;
+    do {
+      candidates = gpu::masks_at_granularity(map.module.rows, granularity);
+      granularity /= 2;
+    } while (candidates.size() < wanted && granularity >= sim::memory::line_bytes);
+    std::reverse(candidates.begin(), candidates.end());  // the longest runs first
+  }
+  std::vector<std::uint64_t> masks;
+  for (const std::uint64_t candidate : candidates) {
+    if (masks.size() == wanted) break;
+    masks.push_back(candidate);
+    std::vector<std::uint64_t> in_page;
+    for (const std::uint64_t mask : masks) in_page.push_back(mask & (page_bytes - 1));
+    if (gf2_rank(in_page) < masks.size()) masks.pop_back();
+  }
+  if (masks.size() < wanted) {
+    return missing_capability("{}: {} parts need {} colours, its modules give {} in a page",
+                              device.name, parts, std::uint32_t{1} << wanted,
+                              std::uint32_t{1} << masks.size());
+  }
+  return gpu::Coloring::make(masks, map.page_bytes);
+}
+
+SimMemory::SimMemory(const gpu::Device& device, const sim::memory::Spec& spec, std::uint64_t seed)
+    : decoder_(spec.address),
+      module_rows_(spec.address.module.rows),
+      hidden_(spec.address.page_bytes != 0),
+      seed_(seed),
+      pages_(std::bit_floor(device.dram.size_bytes / page_bytes)) {}
+
+// An affine walk with an odd step meets every page once.
+std::uint64_t SimMemory::next_page() {
+  return (taken_++ * 0x9e3779b1ULL + seed_ * 77777) & (pages_ - 1);
+}
+
+sim::memory::Translation SimMemory::plain(std::uint64_t base, std::uint64_t bytes) {
+  sim::memory::Translation translation{base, page_shift, {}};
+  for (std::uint64_t at = 0; at < bytes; at += page_bytes) {
+    translation.chunks.push_back(next_page() << page_shift);
+  }
+  return translation;
+}
+
+sim::memory::Translation SimMemory::colored(std::uint64_t base, std::uint64_t bytes,
+                                            const gpu::Coloring& coloring, std::uint32_t color) {
+  std::vector<std::uint64_t> in_page;
+  for (const std::uint64_t mask : coloring.masks()) in_page.push_back(mask & (page_bytes - 1));
+  const auto inside = gpu::Coloring::make(in_page, page_bytes).value();
+  const auto shift = static_cast<std::uint32_t>(std::countr_zero(inside.chunk_bytes()));
+  sim::memory::Translation translation{base, shift, {}};
+  const std::uint64_t chunks_a_page = (page_bytes / inside.colors()) >> shift;
+  while ((translation.chunks.size() << shift) < bytes) {
+    const std::uint64_t page = next_page();
+    // What the bits above the page add to each mask.
+    std::uint32_t constant = 0;
+    if (hidden_) {
+      constant = inside.constant_from_rows(module_rows_, decoder_.page_constant(page)).value();
+    } else {
+      // low_pivot_basis may have summed masks: the constant is found for each sum by itself.
+      for (std::size_t i = 0; i < inside.masks().size(); ++i) {
+        std::uint32_t part = 0;
+        for (std::uint32_t choice = 1; choice < inside.colors(); ++choice) {
+          std::uint64_t low = 0;
+          std::uint64_t whole = 0;
+          for (std::size_t m = 0; m < in_page.size(); ++m) {
+            if (((choice >> m) & 1U) == 0) continue;
+            low ^= in_page[m];
+            whole ^= coloring.masks()[m];
+          }
+          if (low == inside.masks()[i]) part = parity(page << page_shift, whole);
+        }
+        constant |= part << i;
+      }
+    }
+    for (std::uint64_t k = 0; k < chunks_a_page; ++k) {
+      translation.chunks.push_back((page << page_shift) + inside.chunk(k, color, constant));
+    }
+  }
+  return translation;
+}
+
+}  // namespace demarc::study

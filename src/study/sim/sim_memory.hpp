@@ -1,0 +1,36 @@
+// Where the lanes of a simulated stage have their memory: pages of 2 MiB scattered over the card,
+// whole or, with colours, the part of each that has the lane's colour.
+#pragma once
+
+#include "demarc/gpu/device.hpp"
+#include "demarc/sim/memory/simulation.hpp"
+
+namespace demarc::study {
+
+// Masks for `parts` colours, low-pivot, within one page. Where the description has measured which
+// masks isolate, the best of those; else masks of modules, constant over 4 KiB if possible.
+// missing_capability when there are too few.
+[[nodiscard]] Result<gpu::Coloring> choose_coloring(const gpu::Device& device, std::uint32_t parts);
+
+class SimMemory {
+ public:
+  SimMemory(const gpu::Device& device, const sim::memory::Spec& spec, std::uint64_t seed);
+
+  // Memory for `bytes` from `base` on; no two calls share a page.
+  [[nodiscard]] sim::memory::Translation plain(std::uint64_t base, std::uint64_t bytes);
+  [[nodiscard]] sim::memory::Translation colored(std::uint64_t base, std::uint64_t bytes,
+                                                 const gpu::Coloring& coloring,
+                                                 std::uint32_t color);
+
+ private:
+  [[nodiscard]] std::uint64_t next_page();
+
+  sim::memory::AddressDecoder decoder_;
+  std::vector<std::uint64_t> module_rows_;
+  bool hidden_;  // page constants rather than address bits
+  std::uint64_t seed_;
+  std::uint64_t pages_;
+  std::uint64_t taken_ = 0;
+};
+
+}  // namespace demarc::study

@@ -1,0 +1,102 @@
+#include "sim/sim_workload.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "demarc/ptx/ir.hpp"
+#include "demarc/ptx/parser.hpp"
+#include "demarc/sim/memory/emulated.hpp"
+#include "demarc/workload/workload.hpp"
+#include "workload_names.hpp"
+
+namespace demarc::study {
+namespace {
+
+// Steps of a launch kept in memory at most; above, each run is emulated again.
+constexpr std::uint64_t most_recorded_bytes = std::uint64_t{192} << 20U;
+
+using Parameters = std::map<std::string, std::int64_t>;
+
+// Sizes at which a launch takes some ten to some hundred microseconds of simulated time and, where
+// the kernel streams, more memory than the L2 of the smaller cards holds.
+const std::map<std::string, Parameters, std::less<>>& sim_parameters() {
+  static const std::map<std::string, Parameters, std::less<>> sizes{
+      {"vecadd", {{"n", 524288}}},
+      {"scalarprod", {{"pairs", 256}, {"elements", 4096}}},
+      {"fwt", {{"passes", 4}}},
+      {"matmul_tiled", {{"n", 192}}},
+      {"cfd", {{"width", 256}, {"height", 128}}},
+      {"nn", {{"records", 524288}}},
+      {"bitonic", {{"n", 65536}}},
+      {"gaussian", {{"n", 96}}},
+      {"stress_dram_read", {{"words", 524288}, {"blocks", 128}}},
+      {"stress_dram_write", {{"words", 524288}, {"blocks", 128}}},
+      {"stress_l2_read", {{"blocks", 64}}},
+      {"stress_l2_write", {{"blocks", 64}}},
+      {"stress_chase", {{"elements", 65536}, {"chains", 1024}, {"steps", 48}}}};
+  return sizes;
+}
+
+Result<gpu::Launch> sim_launch_of(const std::string& spec) {
+  if (spec.starts_with("launch:")) return gpu::read_launch(spec.substr(7));
+  if (spec.starts_with("cmd:")) {
+    return missing_capability("'{}': a simulated device runs kernels, not commands",
+                              spec.substr(4));
+  }
+  const std::size_t at = spec.find('@');
+  const std::string name = full_workload_name(spec.substr(0, at));
+  DEMARC_TRY(const workload::Workload* bundled, workload::find(name));
+  gpu::LaunchFileOptions options;
+  if (at != std::string::npos && spec.substr(at + 1) != "small") {
+    options.scale = spec.substr(at + 1);
+  } else if (const auto known = sim_parameters().find(bundled->name);
+             at == std::string::npos && known != sim_parameters().end()) {
+    options.parameters = known->second;
+  }
+  return workload::instance(name, options);
+}
+
+std::uint64_t digest_of(const gpu::Launch& launch, const gpu::Memory& memory) {
+  std::uint64_t h = 0xcbf29ce484222325U;
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    if (!launch.buffers[i].output) continue;
+    for (const std::byte byte : memory[i]) {
+      h = (h ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3U;
+    }
+  }
+  return h;
+}
+
+}  // namespace
+
+Result<SimWorkload> load_sim_workload(const std::string& spec, std::uint32_t target) {
+  DEMARC_TRY(gpu::Launch launch, sim_launch_of(spec));
+  DEMARC_TRY(const std::string ptx, workload::ptx_text(launch, target));
+  ptx::ParseResult parsed = ptx::parse(ptx, launch.ptx);
+  if (!parsed.diagnostics.ok()) {
+    return invalid_input("{}: {} holds PTX that cannot be read; demarc ptx says where", spec,
+                         launch.ptx);
+  }
+  auto module = std::make_shared<const ptx::Module>(std::move(parsed.module));
+  SimWorkload loaded;
+  const auto addresses = gpu::default_addresses(launch);
+  loaded.base = addresses.empty() ? gpu::default_base_address : addresses.front();
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    loaded.bytes = std::max(loaded.bytes, addresses[i] + launch.buffers[i].bytes - loaded.base);
+  }
+  DEMARC_TRY(sim::memory::RecordedLaunch recorded, sim::memory::record_launch(*module, launch));
+  loaded.outputs.digest = digest_of(launch, recorded.outcome.buffers);
+  if (const auto checked =
+          workload::check(launch, recorded.outcome.addresses, recorded.outcome.buffers);
+      !checked) {
+    loaded.outputs.mismatch = checked.error().message;
+  }
+  if (recorded.launch->bytes() <= most_recorded_bytes) {
+    loaded.source = [steps = recorded.launch] { return sim::memory::replay_launch(steps); };
+  } else {
+    loaded.source = [module, launch] { return sim::memory::emulate_on_the_fly(module, launch); };
+  }
+  return loaded;
+}
+
+}  // namespace demarc::study

@@ -1,0 +1,24 @@
+// A workload as a simulated lane runs it: steps recorded once and shared by all cells, or emulated
+// on the fly when there are too many.
+#pragma once
+
+#include <functional>
+
+#include "demarc/gpu/launch.hpp"
+#include "demarc/sim/memory/work.hpp"
+#include "demarc/study/executor.hpp"
+
+namespace demarc::study {
+
+struct SimWorkload {
+  std::function<std::unique_ptr<sim::memory::Source>()> source;
+  std::uint64_t base = 0;   // address of the first buffer
+  std::uint64_t bytes = 0;  // up to the end of the last
+  Outputs outputs;
+};
+
+// Emulates the workload once, with its outputs checked against the reference. `target`: 90 for
+// sm_90. Errors name a workload that does not exist or cannot be emulated.
+[[nodiscard]] Result<SimWorkload> load_sim_workload(const std::string& spec, std::uint32_t target);
+
+}  // namespace demarc::study

@@ -1,0 +1,29 @@
+#include "workload_names.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+namespace demarc::study {
+
+std::string full_workload_name(std::string_view name) {
+  static const std::map<std::string, std::string, std::less<>> known{
+      {"mm", "matmul_tiled"},
+      {"va", "vecadd"},
+      {"sp", "scalarprod"},
+      {"sn", "bitonic"},
+      {"chase", "stress_chase"},
+      {"atomics", "stress_atomics"},
+      {"compute", "stress_arithmetic"},
+      {"dram_read", "stress_dram_read"},
+      {"dram_write", "stress_dram_write"},
+      {"l2_read", "stress_l2_read"},
+      {"l2_write", "stress_l2_write"}};
+  std::string lower(name);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto found = known.find(lower);
+  return found == known.end() ? lower : found->second;
+}
+
+}  // namespace demarc::study

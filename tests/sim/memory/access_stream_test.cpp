@@ -1,0 +1,93 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "demarc/sim/memory/access_stream.hpp"
+#include "small_memory.hpp"
+
+namespace demarc::sim::memory::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::string_view example = R"(# two warps, the second waits for its load
+kernel threads=64 shared=1024
+block
+warp
+load +3 0x1000/15 0x2080/1
+barrier +1
+warp
+load 0x3020
+wait store +2 0x4000/3
+barrier
+kernel threads=32
+block
+warp
+work +10
+)";
+
+TEST(AccessStream, TextSaysWhatEachWarpDoes) {
+  const auto launch = parse_access_text(example, "x.txt");
+  ASSERT_TRUE(launch) << launch.error().message;
+  ASSERT_EQ((*launch)->kernels.size(), 2U);
+  EXPECT_EQ((*launch)->kernels[0].shape, (KernelShape{1, 64, 1024}));
+  Step step;
+  std::size_t at = 0;
+  const PackedSteps& second = (*launch)->kernels[0].blocks[0]->warps[1];
+  second.read(at, step);
+  EXPECT_EQ(step.lines[0], 0x3000U | 2U);  // the sector of the address itself
+  second.read(at, step);
+  EXPECT_TRUE(step.wait);
+  EXPECT_EQ(step.kind, StepKind::store);
+  EXPECT_EQ(step.instructions, 2U);
+}
+
+TEST(AccessStream, TextAndBinaryComeBackAsTheyWere) {
+  const auto launch = parse_access_text(example, "x.txt").value();
+  const std::string text = access_text(*launch);
+  EXPECT_EQ(access_text(*parse_access_text(text, "y.txt").value()), text);
+  const std::string binary = access_binary(*launch);
+  EXPECT_EQ(access_text(*parse_access_binary(binary, "y.bin").value()), text);
+}
+
+TEST(AccessStream, AStreamRunsOnASimulation) {
+  Simulation gpu(small_memory());
+  const auto client =
+      gpu.add_client({"mine", {0, 1}, replay_launch(parse_access_text(example, "x").value()), {}});
+  ASSERT_TRUE(gpu.run_launches(client, 1));
+  EXPECT_EQ(gpu.statistics(client).load_sectors, 6U);
+  EXPECT_EQ(gpu.statistics(client).store_sectors, 2U);
+}
+
+TEST(AccessStream, ErrorsNameTheLine) {
+  const auto error = [](std::string_view text) {
+    const auto launch = parse_access_text(text, "x.txt");
+    return launch ? std::string() : launch.error().message;
+  };
+  EXPECT_THAT(error("kernel\nblock\nwarp\nlod 0x80\n"), HasSubstr("x.txt:4: 'lod' is none of"));
+  EXPECT_THAT(error("kernel\nblock\nwarp\nload\n"), HasSubstr("x.txt:4: load needs an address"));
+  EXPECT_THAT(error("kernel\nblock\nwarp\nload 0x80/16\n"), HasSubstr("1 to 15"));
+  EXPECT_THAT(error("block\n"), HasSubstr("x.txt:1: a block before any kernel"));
+  EXPECT_THAT(error("kernel threads=32\nblock\nwarp\nwarp\n"), HasSubstr("more than the 1 warps"));
+  EXPECT_THAT(error("kernel threads=0\n"), HasSubstr("out of range"));
+  EXPECT_THAT(error(""), HasSubstr("no kernel"));
+}
+
+RC_GTEST_PROP(AccessStream, DamagedBinaryIsAnErrorOrAnotherStreamButNeverMore,
+              (std::vector<std::uint8_t> noise)) {
+  std::string binary = access_binary(*parse_access_text(example, "x.txt").value());
+  for (std::size_t i = 0; i + 1 < noise.size(); i += 2) {
+    const std::size_t at = 8 + noise[i] % (binary.size() - 8);
+    binary[at] = static_cast<char>(noise[i + 1]);
+  }
+  const auto launch = parse_access_binary(binary, "x.bin");
+  if (launch) {
+    RC_ASSERT(access_binary(**launch).size() == binary.size());
+  } else {
+    RC_ASSERT(launch.error().message.find("x.bin: ") == 0);
+  }
+  RC_ASSERT(!parse_access_binary(binary.substr(0, binary.size() - 3), "x.bin"));
+}
+
+}  // namespace
+}  // namespace demarc::sim::memory::test

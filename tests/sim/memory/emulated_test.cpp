@@ -1,0 +1,92 @@
+#include <gtest/gtest.h>
+
+#include "demarc/ptx/parser.hpp"
+#include "demarc/sim/memory/access_stream.hpp"
+#include "demarc/sim/memory/emulated.hpp"
+#include "small_memory.hpp"
+
+namespace demarc::sim::memory::test {
+namespace {
+
+// c[i] = a[i] + 1 with the load's register used two instructions later.
+constexpr const char* add_one = R"(.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry add_one(.param .u64 a, .param .u64 c)
+{
+  .reg .b32 %r<6>;
+  .reg .b64 %rd<8>;
+  ld.param.u64 %rd1, [a];
+  ld.param.u64 %rd2, [c];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd3, %r1, 4;
+  add.s64 %rd4, %rd1, %rd3;
+  add.s64 %rd5, %rd2, %rd3;
+  ld.global.u32 %r2, [%rd4];
+  mov.u32 %r3, 1;
+  bar.sync 0;
+  add.u32 %r4, %r2, %r3;
+  st.global.u32 [%rd5], %r4;
+  ret;
+}
+)";
+
+gpu::Launch add_one_launch() {
+  gpu::LaunchText text;
+  text.ptx = "add_one.ptx";
+  text.kernel = "add_one";
+  text.grid = "3";
+  text.block = "64";
+  text.arguments = "buf:256,buf:256";
+  return gpu::parse_launch(text).value();
+}
+
+// The loads, a barrier, a wait where the register is first used, the store.
+constexpr const char* expected_block = R"(block
+warp
+load +7 {0:#x}/15
+barrier +2
+wait store +2 {1:#x}/15
+work +1
+warp
+load +7 {2:#x}/15
+barrier +2
+wait store +2 {3:#x}/15
+work +1
+)";
+
+TEST(EmulatedSteps, AWarpWaitsWhereALoadedRegisterIsFirstUsed) {
+  const auto parsed = ptx::parse(add_one, "add_one.ptx");
+  ASSERT_TRUE(parsed.diagnostics.ok());
+  const auto recorded = record_launch(parsed.module, add_one_launch(), 1);
+  ASSERT_TRUE(recorded) << recorded.error().message;
+  const auto addresses = recorded->outcome.addresses;
+  std::string expected = "kernel threads=64 shared=0\n";
+  for (int block = 0; block < 3; ++block) {
+    expected += fmt::format(fmt::runtime(expected_block), addresses[0], addresses[1],
+                            addresses[0] + 128, addresses[1] + 128);
+  }
+  EXPECT_EQ(access_text(*recorded->launch), expected);
+}
+
+TEST(EmulatedSteps, EmulatedOnTheFlyTakesAsLongAsRecorded) {
+  const auto parsed = ptx::parse(add_one, "add_one.ptx");
+  const auto module = std::make_shared<const ptx::Module>(parsed.module);
+  const auto recorded = record_launch(*module, add_one_launch(), 2);
+  ASSERT_TRUE(recorded);
+  std::vector<Cycles> times[2];
+  for (const bool fly : {false, true}) {
+    Simulation gpu(small_memory());
+    std::shared_ptr<Source> source =
+        fly ? emulate_on_the_fly(module, add_one_launch(), 1) : replay_launch(recorded->launch);
+    const auto client = gpu.add_client(
+        {"add", {0, 1, 2}, source, Translation{gpu::default_base_address, 12, {0x3000, 0x1000}}});
+    const auto ran = gpu.run_launches(client, 3);
+    ASSERT_TRUE(ran) << ran.error().message;
+    times[fly ? 1 : 0] = gpu.statistics(client).run_cycles;
+  }
+  EXPECT_EQ(times[0], times[1]);
+}
+
+}  // namespace
+}  // namespace demarc::sim::memory::test

@@ -1,0 +1,67 @@
+#include "demarc/study/sim_executor.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "demarc/study/study.hpp"
+
+namespace demarc::study {
+namespace {
+
+using ::testing::HasSubstr;
+
+Plan small_plan(std::string_view modes, std::string_view victims) {
+  Plan plan;
+  plan.modes = parse_modes(modes).value();
+  plan.victims = parse_workloads(victims, "victims").value();
+  plan.aggressors = parse_workloads("va", "aggressors").value();
+  plan.rule.warm_up = 1;
+  plan.rule.least = plan.rule.most = 2;
+  plan.rounds = 1;
+  return plan;
+}
+
+StudyResult run(const Plan& plan, unsigned threads) {
+  SimExecutorOptions options;
+  options.threads = threads;
+  const auto executor = make_sim_executor(options).value();
+  auto result = run_study(plan, *executor, {});
+  EXPECT_TRUE(result) << result.error().message;
+  return std::move(*result);
+}
+
+TEST(SimExecutor, ColoursHoldAMemoryBoundVictimThatDividedSmsDoNot) {
+  const StudyResult result = run(small_plan("mask,mask+color", "va"), 2);
+  ASSERT_EQ(result.modes.size(), 2U);
+  EXPECT_GT(result.modes[0].maximum_percent, 50);
+  EXPECT_LT(result.modes[1].maximum_percent, 15);
+  EXPECT_TRUE(result.errors.empty());
+  EXPECT_FALSE(result.device.measured);
+}
+
+TEST(SimExecutor, SideBySideGivesTheSameSamplesAsOneAfterTheOther) {
+  const Plan plan = small_plan("none,mps,mask", "sp");
+  const StudyResult serial = run(plan, 1);
+  const StudyResult parallel = run(plan, 2);
+  ASSERT_EQ(serial.cells.size(), parallel.cells.size());
+  for (std::size_t i = 0; i < serial.cells.size(); ++i) {
+    EXPECT_EQ(serial.cells[i].samples_ns, parallel.cells[i].samples_ns) << i;
+    EXPECT_EQ(serial.cells[i].aggressor_rate, parallel.cells[i].aggressor_rate) << i;
+  }
+}
+
+TEST(SimExecutor, WhatItCannotModelIsSaid) {
+  const auto executor = make_sim_executor({}).value();
+  const auto stage = executor->divide(Mode{"timeslice", false}, 2);
+  ASSERT_FALSE(stage);
+  EXPECT_EQ(stage.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(stage.error().message, HasSubstr("timeslice"));
+  const auto eight = executor->divide(Mode{"mask", true}, 4);
+  EXPECT_TRUE(eight) << eight.error().message;
+  SimExecutorOptions unknown;
+  unknown.device = "h200";
+  EXPECT_FALSE(make_sim_executor(unknown));
+}
+
+}  // namespace
+}  // namespace demarc::study
