@@ -111,8 +111,9 @@ Result<float> SimulatedMemory::crowded_read(std::uint64_t primary,
                                             std::span<const std::uint64_t> secondaries) {
   constexpr Cycles settle = 6000;  // until the others have found their rhythm
   constexpr std::uint64_t reads = 6;
-  // Each of the others keeps one miss register busy: its next read arrives as the last is served.
-  const Cycles held = spec_.dram_latency() - spec_.l2_hit_latency() - spec_.activate_cycles;
+  // Each of the others keeps one miss register busy: its next read arrives when the last, which had
+  // to close a row, has been served.
+  const Cycles held = spec_.dram_latency() - spec_.l2_hit_latency() + spec_.precharge_cycles;
   std::vector<Request> requests{uncached_read(settle, 0, primary, reads)};
   for (std::size_t i = 0; i < secondaries.size(); ++i) {
     const auto sm = static_cast<std::uint32_t>(i % std::max(spec_.sms() - 1, 1U) + 1) % spec_.sms();
