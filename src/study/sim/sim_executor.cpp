@@ -57,6 +57,10 @@ class SimStudy {
       return missing_capability("the simulated GPU has no {}; it knows none, mps, green and mask",
                                 mode.back_end);
     }
+    if (mode.launches != Launches::separate) {
+      return missing_capability("{}: the simulated GPU runs launches one after the other only",
+                                mode.name());
+    }
     const bool split = mode.back_end == "mask" || mode.back_end == "green";
     if (split && parts > 1) {
       DEMARC_TRY(division.parts, partition::split(device_.topology, parts, options_.split));
