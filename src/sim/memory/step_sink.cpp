@@ -43,6 +43,10 @@ std::vector<std::string_view> written_by(std::string_view text) {
 
 constexpr std::uint32_t no_use = ~std::uint32_t{0};
 
+}  // namespace
+
+namespace step_detail {
+
 // What of an instruction matters here.
 struct Code {
   std::vector<std::uint32_t> first_use;  // of a load: where a register it writes is used
@@ -50,6 +54,20 @@ struct Code {
   std::vector<std::uint8_t> reduces;
   std::vector<std::uint32_t> special;  // barriers and first uses before index i
 };
+
+struct WarpBuilder {
+  PackedSteps steps;
+  std::uint32_t at = 0;  // instructions of the run in hand not yet counted: [at, end)
+  std::uint32_t end = 0;
+  std::uint32_t instructions = 0;
+  bool wait = false;
+  std::vector<std::uint32_t> uses;  // of loads under way
+};
+}  // namespace step_detail
+
+namespace {
+
+using step_detail::Code;
 
 Code study_code(const std::vector<TraceInstruction>& instructions) {
   std::map<std::string_view, std::vector<std::uint32_t>> uses;
@@ -88,23 +106,16 @@ Code study_code(const std::vector<TraceInstruction>& instructions) {
   return code;
 }
 
-struct WarpBuilder {
-  PackedSteps steps;
-  std::uint32_t at = 0;  // instructions of the run in hand not yet counted: [at, end)
-  std::uint32_t end = 0;
-  std::uint32_t instructions = 0;
-  bool wait = false;
-  std::vector<std::uint32_t> uses;  // of loads under way
-};
-
 }  // namespace
+
+using step_detail::WarpBuilder;
 
 struct StepSink::State {
   OnKernel on_kernel;
   OnBlock on_block;
   emulate::TraceHeader header;
-  Code code;
-  std::vector<WarpBuilder> warps;
+  step_detail::Code code;
+  std::vector<step_detail::WarpBuilder> warps;
   std::uint32_t warp = 0;  // carried from chunk to chunk
   Step step;
 

@@ -8,11 +8,11 @@
 namespace demarc::study {
 namespace {
 
-constexpr std::uint64_t page_bytes = std::uint64_t{1} << 21U;
-constexpr std::uint32_t page_shift = 21;
+constexpr std::uint64_t sim_page_bytes = std::uint64_t{1} << 21U;
+constexpr std::uint32_t sim_page_shift = 21;
 constexpr std::uint64_t usual_granularity = 4096;
 
-std::vector<std::uint64_t> isolating_masks(const gpu::AddressMap& map) {
+std::vector<std::uint64_t> measured_masks(const gpu::AddressMap& map) {
   auto measured = map.isolation;
   const auto worst = [](const gpu::MaskIsolation& m) {
     return std::max({m.dram_read, m.dram_write, m.l2_read, m.l2_write});
@@ -29,7 +29,7 @@ std::vector<std::uint64_t> isolating_masks(const gpu::AddressMap& map) {
 Result<gpu::Coloring> choose_coloring(const gpu::Device& device, std::uint32_t parts) {
   const gpu::AddressMap& map = *device.address_map;
   const auto wanted = static_cast<std::size_t>(std::countr_zero(std::bit_ceil(parts)));
-  std::vector<std::uint64_t> candidates = isolating_masks(map);
+  std::vector<std::uint64_t> candidates = measured_masks(map);
   if (candidates.empty()) {
     std::uint64_t granularity = usual_granularity;
     do {
@@ -43,7 +43,7 @@ Result<gpu::Coloring> choose_coloring(const gpu::Device& device, std::uint32_t p
     if (masks.size() == wanted) break;
     masks.push_back(candidate);
     std::vector<std::uint64_t> in_page;
-    for (const std::uint64_t mask : masks) in_page.push_back(mask & (page_bytes - 1));
+    for (const std::uint64_t mask : masks) in_page.push_back(mask & (sim_page_bytes - 1));
     if (gf2_rank(in_page) < masks.size()) masks.pop_back();
   }
   if (masks.size() < wanted) {
@@ -59,7 +59,7 @@ SimMemory::SimMemory(const gpu::Device& device, const sim::memory::Spec& spec, s
       module_rows_(spec.address.module.rows),
       hidden_(spec.address.page_bytes != 0),
       seed_(seed),
-      pages_(std::bit_floor(device.dram.size_bytes / page_bytes)) {}
+      pages_(std::bit_floor(device.dram.size_bytes / sim_page_bytes)) {}
 
 // An affine walk with an odd step meets every page once.
 std::uint64_t SimMemory::next_page() {
@@ -67,9 +67,9 @@ std::uint64_t SimMemory::next_page() {
 }
 
 sim::memory::Translation SimMemory::plain(std::uint64_t base, std::uint64_t bytes) {
-  sim::memory::Translation translation{base, page_shift, {}};
-  for (std::uint64_t at = 0; at < bytes; at += page_bytes) {
-    translation.chunks.push_back(next_page() << page_shift);
+  sim::memory::Translation translation{base, sim_page_shift, {}};
+  for (std::uint64_t at = 0; at < bytes; at += sim_page_bytes) {
+    translation.chunks.push_back(next_page() << sim_page_shift);
   }
   return translation;
 }
@@ -77,11 +77,11 @@ sim::memory::Translation SimMemory::plain(std::uint64_t base, std::uint64_t byte
 sim::memory::Translation SimMemory::colored(std::uint64_t base, std::uint64_t bytes,
                                             const gpu::Coloring& coloring, std::uint32_t color) {
   std::vector<std::uint64_t> in_page;
-  for (const std::uint64_t mask : coloring.masks()) in_page.push_back(mask & (page_bytes - 1));
-  const auto inside = gpu::Coloring::make(in_page, page_bytes).value();
+  for (const std::uint64_t mask : coloring.masks()) in_page.push_back(mask & (sim_page_bytes - 1));
+  const auto inside = gpu::Coloring::make(in_page, sim_page_bytes).value();
   const auto shift = static_cast<std::uint32_t>(std::countr_zero(inside.chunk_bytes()));
   sim::memory::Translation translation{base, shift, {}};
-  const std::uint64_t chunks_a_page = (page_bytes / inside.colors()) >> shift;
+  const std::uint64_t chunks_a_page = (sim_page_bytes / inside.colors()) >> shift;
   while ((translation.chunks.size() << shift) < bytes) {
     const std::uint64_t page = next_page();
     // What the bits above the page add to each mask.
@@ -100,13 +100,13 @@ sim::memory::Translation SimMemory::colored(std::uint64_t base, std::uint64_t by
             low ^= in_page[m];
             whole ^= coloring.masks()[m];
           }
-          if (low == inside.masks()[i]) part = parity(page << page_shift, whole);
+          if (low == inside.masks()[i]) part = parity(page << sim_page_shift, whole);
         }
         constant |= part << i;
       }
     }
     for (std::uint64_t k = 0; k < chunks_a_page; ++k) {
-      translation.chunks.push_back((page << page_shift) + inside.chunk(k, color, constant));
+      translation.chunks.push_back((page << sim_page_shift) + inside.chunk(k, color, constant));
     }
   }
   return translation;

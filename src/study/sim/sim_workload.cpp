@@ -56,7 +56,7 @@ Result<gpu::Launch> sim_launch_of(const std::string& spec) {
   return workload::instance(name, options);
 }
 
-std::uint64_t digest_of(const gpu::Launch& launch, const gpu::Memory& memory) {
+std::uint64_t sim_digest(const gpu::Launch& launch, const gpu::Memory& memory) {
   std::uint64_t h = 0xcbf29ce484222325U;
   for (std::size_t i = 0; i < memory.size(); ++i) {
     if (!launch.buffers[i].output) continue;
@@ -85,7 +85,7 @@ Result<SimWorkload> load_sim_workload(const std::string& spec, std::uint32_t tar
     loaded.bytes = std::max(loaded.bytes, addresses[i] + launch.buffers[i].bytes - loaded.base);
   }
   DEMARC_TRY(sim::memory::RecordedLaunch recorded, sim::memory::record_launch(*module, launch));
-  loaded.outputs.digest = digest_of(launch, recorded.outcome.buffers);
+  loaded.outputs.digest = sim_digest(launch, recorded.outcome.buffers);
   if (const auto checked =
           workload::check(launch, recorded.outcome.addresses, recorded.outcome.buffers);
       !checked) {
