@@ -49,6 +49,7 @@ using cuda::CuModule;
 using cuda::CuResourceDesc;
 using cuda::CuUuid;
 
+constexpr CuResult error_invalid = 1;
 constexpr CuResult error_not_found = 500;
 constexpr CuResult error_launch_failed = 719;
 
