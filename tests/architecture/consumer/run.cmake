@@ -11,6 +11,6 @@ execute_process(COMMAND ${CMAKE_COMMAND} -S "${CMAKE_CURRENT_LIST_DIR}" -B "${wo
   -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${COMPILER} COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${CMAKE_COMMAND} --build "${work}/build" COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND "${work}/build/consumer" OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
-if(NOT text MATCHES "^demarc [0-9.]+ rank 2\n$")
+if(NOT text MATCHES "^demarc [0-9.]+ rank 2 kernels 1\n$")
   message(FATAL_ERROR "the consumer printed: ${text}")
 endif()
