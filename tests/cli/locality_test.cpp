@@ -22,7 +22,7 @@ std::string halo_file() {
     std::ofstream(file) << R"(.version 8.0
 .target sm_80
 .address_size 64
-.visible .entry halo(.param .u64 from, .param .u64 to)
+.visible .entry locality_of_halo(.param .u64 from, .param .u64 to)
 {
 .reg .b32 %r<8>;
 .reg .b64 %rd<8>;
@@ -48,15 +48,16 @@ ret;
   return path;
 }
 
-std::vector<std::string> halo(const std::vector<std::string>& more) {
+std::vector<std::string> locality_of_halo(const std::vector<std::string>& more) {
   std::vector<std::string> all{"locality", halo_file()};
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
 
 TEST(LocalityVerb, gives_every_promised_key_of_the_example) {
-  const auto outcome = run_demarc(halo({"--kernel", "halo", "--grid", "8", "--block", "64",
-                                        "--args", "buf:65536,buf:65536", "--json"}));
+  const auto outcome =
+      run_demarc(locality_of_halo({"--kernel", "halo", "--grid", "8", "--block", "64", "--args",
+                                   "buf:65536,buf:65536", "--json"}));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json json = Json::parse(outcome.out);
   EXPECT_EQ(json["schema"], "demarc.locality/1");
@@ -83,7 +84,7 @@ TEST(LocalityVerb, gives_every_promised_key_of_the_example) {
 }
 
 TEST(LocalityVerb, says_which_translation_architecture_the_pages_speak_for) {
-  const auto outcome = run_demarc(halo(
+  const auto outcome = run_demarc(locality_of_halo(
       {"--grid", "8", "--block", "64", "--args", "buf:65536,buf:65536", "--gpus", "4", "--json"}));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json pages = Json::parse(outcome.out)["pages"];
@@ -94,7 +95,7 @@ TEST(LocalityVerb, says_which_translation_architecture_the_pages_speak_for) {
 
 TEST(LocalityVerb, writes_a_page) {
   const auto page = test::fresh_folder("page") / "out.html";
-  const auto outcome = run_demarc(halo(
+  const auto outcome = run_demarc(locality_of_halo(
       {"--grid", "8", "--block", "64", "--args", "buf:65536,buf:65536", "--html", page.string()}));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_GT(std::filesystem::file_size(page), 100'000U);
@@ -114,19 +115,23 @@ TEST(LocalityVerb, refuses_what_is_wrong_and_says_what_would_be_right) {
     std::vector<std::string> arguments;
     const char* message;
   } cases[] = {
-      {halo({"--grid", "8x", "--block", "64", "--args", "buf:64,buf:64"}), "--grid"},
-      {halo({"--grid", "0", "--block", "64", "--args", "buf:64,buf:64"}), "grid"},
-      {halo({"--grid", "8", "--block", "2048", "--args", "buf:64,buf:64"}), "1024"},
-      {halo({"--kernel", "hallo", "--grid", "8", "--block", "64", "--args", "buf:64,buf:64"}),
+      {locality_of_halo({"--grid", "8x", "--block", "64", "--args", "buf:64,buf:64"}), "--grid"},
+      {locality_of_halo({"--grid", "0", "--block", "64", "--args", "buf:64,buf:64"}), "grid"},
+      {locality_of_halo({"--grid", "8", "--block", "2048", "--args", "buf:64,buf:64"}), "1024"},
+      {locality_of_halo(
+           {"--kernel", "hallo", "--grid", "8", "--block", "64", "--args", "buf:64,buf:64"}),
        "its entries are: halo"},
-      {halo({"--grid", "8", "--block", "64", "--args", "buf:65536"}),
+      {locality_of_halo({"--grid", "8", "--block", "64", "--args", "buf:65536"}),
        "takes 2 arguments, the launch gives 1"},
-      {halo({"--grid", "8", "--block", "64", "--args", "buf:65536,puf:1"}), "puf"},
-      {halo({"--grid", "8", "--block", "64", "--args", "buf:64,buf:64", "--granularity", "33"}),
+      {locality_of_halo({"--grid", "8", "--block", "64", "--args", "buf:65536,puf:1"}), "puf"},
+      {locality_of_halo(
+           {"--grid", "8", "--block", "64", "--args", "buf:64,buf:64", "--granularity", "33"}),
        "element, 32, 128"},
-      {halo({"--grid", "8", "--block", "64", "--args", "buf:64,buf:64", "--count", "all"}),
+      {locality_of_halo(
+           {"--grid", "8", "--block", "64", "--args", "buf:64,buf:64", "--count", "all"}),
        "accesses, multiset, distinct"},
-      {halo({"--grid", "8", "--block", "64", "--args", "buf:64,buf:64", "--loads", "--stores"}),
+      {locality_of_halo(
+           {"--grid", "8", "--block", "64", "--args", "buf:64,buf:64", "--loads", "--stores"}),
        "exclude each other"},
       {{"locality", "/no/such/file.ptx", "--grid", "1"}, "/no/such/file.ptx"},
   };
