@@ -147,8 +147,10 @@ Result<gpu::LatencyMatrix> SimulatedMemory::hit_latencies(std::span<const std::u
 }
 
 Result<double> SimulatedMemory::stream_seconds(const Stream& victim, const Stream& aggressor) {
-  constexpr Cycles settle = 4000;
-  constexpr Cycles window = 8000;
+  // Sectors count when they are asked for, and a stream in one module asks for some 8000 cycles of
+  // work at once.
+  constexpr Cycles settle = 60'000;
+  constexpr Cycles window = 120'000;
   const double noise = 1 + 0.003 * random_.normal();
   const std::uint64_t key = key_of(victim, aggressor);
   if (const auto known = known_streams_.find(key); known != known_streams_.end()) {

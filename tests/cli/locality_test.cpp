@@ -22,7 +22,7 @@ std::string halo_file() {
     std::ofstream(file) << R"(.version 8.0
 .target sm_80
 .address_size 64
-.visible .entry locality_of_halo(.param .u64 from, .param .u64 to)
+.visible .entry halo(.param .u64 from, .param .u64 to)
 {
 .reg .b32 %r<8>;
 .reg .b64 %rd<8>;

@@ -53,8 +53,8 @@ TEST(DemoInBrowser, opens_on_a_desktop_with_every_map_and_tree_and_asks_for_noth
   EXPECT_THAT(opened.console_errors, IsEmpty()) << opened.log;
   EXPECT_THAT(opened.requests, IsEmpty());
   EXPECT_THAT(opened.said, HasSubstr("data-finished=\"yes\""));
-  EXPECT_THAT(opened.said, HasSubstr("data-maps=\"20\""));
-  EXPECT_THAT(opened.said, HasSubstr("data-drawn=\"20\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-maps=\"23\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-drawn=\"23\""));
   EXPECT_THAT(opened.said, HasSubstr("data-trees=\"many\""));
   EXPECT_THAT(opened.said, HasSubstr("data-blank=\"0\""));
   EXPECT_THAT(opened.said, HasSubstr("data-before=\"1.000\""));
