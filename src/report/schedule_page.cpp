@@ -127,7 +127,8 @@ Table published_against_ours(const sim::TbStudy& study) {
   table.caption =
       "Published figures and ours, model simtbs-2020. The paper does not state its memory "
       "capacity: "
-      "of seven values tried, 250000 units is where Figure 6 comes out, and only when its ANTT is "
+      "of the capacities tried, 250000 units is where Figure 6 comes out, and only when its ANTT "
+      "is "
       "read with queueing. That is a fit, not a confirmation.";
   table.columns = {{"figure"}, {"published", Align::right}, {"ours", Align::right}};
   for (const Row& row : rows) {
