@@ -77,14 +77,15 @@ bench: packages
 	done < build/release/benches.txt; \
 	[ -z "$$missed" ] || { echo "make bench: not everything was reached by:$$missed"; exit 3; }
 
-# What needs a GPU: the topology by its two ways, and a partition proved from inside the card for each mechanism that
-# needs no other process. Without a GPU it says so and succeeds.
+# What needs a GPU: the topology by its two ways, a partition proved from inside the card for each mechanism that needs no
+# other process, and the conformance suite of all mechanisms. Without a GPU it says so and succeeds.
 gpu-test: packages
 	@if ! ls /dev/nvidia[0-9]* >/dev/null 2>&1; then echo "gpu-test: skipped, no NVIDIA GPU on this machine"; exit 0; fi; \
-	$(MAKE) --no-print-directory build; \
-	cmake --build --preset release; \
+	cmake --preset release -DDEMARC_BUILD_TESTS=ON >/dev/null; \
+	cmake --build --preset release --target demarc_program demarc_conformance; \
 	build/release/demarc topo --refresh; \
-	for mode in green mask affinity; do build/release/demarc verify --tpcs 0-3 --mode $$mode; done
+	for mode in green mask affinity; do build/release/demarc verify --tpcs 0-3 --mode $$mode; done; \
+	build/release/tests/cuda/demarc_conformance
 
 # The pages of docs/ are plain Markdown; this checks that their links and file references hold.
 docs:
