@@ -61,7 +61,7 @@ test-fuzz:
 test-tsan:
 	cmake --preset tsan >/dev/null
 	cmake --build --preset tsan --target demarc_threaded_tests
-	ctest --preset tsan -j $(jobs) -L threaded
+	ctest --preset tsan -j $(jobs) -L '^threaded$$'
 
 test-tidy:
 	cmake --preset asan >/dev/null
