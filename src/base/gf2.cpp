@@ -3,9 +3,17 @@
 #include <m4ri/m4ri.h>
 
 #include <memory>
+#include <mutex>
 
 namespace demarc {
 namespace {
+
+// M4RI keeps freed matrices and blocks in tables of its own, which Debian builds without locks: one
+// thread at a time may make, use or free a matrix.
+std::mutex& m4ri_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
 
 struct FreeMatrix {
   void operator()(mzd_t* matrix) const { mzd_free(matrix); }
@@ -42,6 +50,7 @@ std::uint64_t row_word(const mzd_t* matrix, rci_t row) {
 std::vector<std::uint64_t> gf2_row_basis(std::span<const std::uint64_t> rows) {
   std::vector<std::uint64_t> basis;
   if (rows.empty()) return basis;
+  const std::lock_guard lock(m4ri_mutex());
   const Matrix matrix = to_matrix(rows);
   const rci_t rank = mzd_echelonize(matrix.get(), 1);
   for (rci_t r = 0; r < rank; ++r) basis.push_back(row_word(matrix.get(), r));
@@ -83,6 +92,7 @@ std::optional<std::uint64_t> gf2_solve(std::span<const std::uint64_t> rows,
   if (rows.empty()) return 0;
   std::vector<std::uint64_t> restricted(rows.begin(), rows.end());
   for (auto& row : restricted) row &= columns;
+  const std::lock_guard lock(m4ri_mutex());
   const Matrix matrix = to_matrix(restricted, 1);
   for (std::size_t r = 0; r < rows.size(); ++r) {
     mzd_write_bit(matrix.get(), static_cast<rci_t>(r), word_bits, right[r] & 1);

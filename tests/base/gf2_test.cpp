@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <atomic>
+
+#include "demarc/base/parallel.hpp"
+
 namespace demarc {
 namespace {
 
@@ -20,6 +24,20 @@ TEST(Gf2, null_space_stays_within_the_given_columns) {
 TEST(Gf2, solve_says_when_there_is_no_solution) {
   const std::vector<std::uint64_t> rows{0b1, 0b1};
   EXPECT_FALSE(gf2_solve(rows, std::vector<std::uint8_t>{0, 1}, ~0ULL).has_value());
+}
+
+// The library below keeps freed matrices in a table without a lock.
+TEST(Gf2, threads_that_reduce_matrices_at_once_do_not_disturb_each_other) {
+  std::atomic<int> wrong{0};
+  parallel_for(8, 8, [&](std::size_t thread) {
+    for (std::uint64_t round = 0; round < 20000; ++round) {
+      const std::uint64_t bit = std::uint64_t{1} << ((thread + round) % 64);
+      const std::vector<std::uint64_t> rows{bit, bit, bit};
+      if (gf2_rank(rows) != 1) ++wrong;
+      if (gf2_solve(rows, std::vector<std::uint8_t>{1, 1, 1}, ~0ULL) != bit) ++wrong;
+    }
+  });
+  EXPECT_EQ(wrong, 0);
 }
 
 RC_GTEST_PROP(Gf2, rank_and_nullity_add_up_and_null_vectors_annihilate_rows,
