@@ -15,6 +15,25 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
+// Where the content of `path` goes first: a pipe or device (/dev/stdout) cannot be replaced by a
+// rename, it is written directly.
+struct WriteTarget {
+  std::string file;
+  bool direct = false;
+
+  explicit WriteTarget(const std::filesystem::path& path) {
+    std::error_code ignored;
+    const auto status = std::filesystem::status(path, ignored);
+    direct = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
+    file = direct ? path.string()
+                  : fmt::format("{}.{}.tmp", path.string(), static_cast<long>(::getpid()));
+  }
+};
+
+tl::unexpected<Error> unwritable(const std::filesystem::path& path, int cause) {
+  return invalid_input("{}: cannot be written: {}", path.string(), std::strerror(cause));
+}
+
 }  // namespace
 
 Result<std::string> read_file(const std::filesystem::path& path) {
@@ -37,23 +56,31 @@ Result<std::string> read_file(const std::filesystem::path& path) {
 }
 
 Result<void> write_file(const std::filesystem::path& path, std::string_view content) {
-  // A pipe or device (/dev/stdout) cannot be replaced by a rename; it is written directly.
-  std::error_code ignored;
-  const auto status = std::filesystem::status(path, ignored);
-  const bool direct = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
-  const std::string target =
-      direct ? path.string()
-             : fmt::format("{}.{}.tmp", path.string(), static_cast<long>(::getpid()));
-  const auto fail = [&]() -> Result<void> {
+  const WriteTarget target(path);
+  const auto fail = [&] {
     const int cause = errno;
-    if (!direct) std::remove(target.c_str());
-    return invalid_input("{}: cannot be written: {}", path.string(), std::strerror(cause));
+    if (!target.direct) std::remove(target.file.c_str());
+    return unwritable(path, cause);
   };
-  File file(std::fopen(target.c_str(), "wb"));
-  if (!file) return invalid_input("{}: cannot be written: {}", path.string(), std::strerror(errno));
+  File file(std::fopen(target.file.c_str(), "wb"));
+  if (!file) return unwritable(path, errno);
   if (std::fwrite(content.data(), 1, content.size(), file.get()) != content.size()) return fail();
   if (std::fclose(file.release()) != 0) return fail();
-  if (!direct && std::rename(target.c_str(), path.c_str()) != 0) return fail();
+  if (!target.direct && std::rename(target.file.c_str(), path.c_str()) != 0) return fail();
+  return {};
+}
+
+Result<void> check_writable(const std::filesystem::path& path) {
+  const WriteTarget target(path);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return unwritable(path, EISDIR);
+  if (target.direct) {
+    if (::access(path.c_str(), W_OK) != 0) return unwritable(path, errno);
+    return {};
+  }
+  const File file(std::fopen(target.file.c_str(), "wb"));
+  if (!file) return unwritable(path, errno);
+  std::remove(target.file.c_str());
   return {};
 }
 

@@ -32,6 +32,10 @@ std::string trace_of(const std::vector<study::BlockRun>& runs) {
   return trace.json();
 }
 
+std::filesystem::path blocks_trace(const std::string& folder) {
+  return std::filesystem::path(folder) / "blocks.trace.json";
+}
+
 Result<void> blocks(const BlocksOptions& options) {
   if (!options.device.starts_with("cuda:")) {
     return invalid_input("--device {}: write cuda:N", options.device);
@@ -51,8 +55,7 @@ Result<void> blocks(const BlocksOptions& options) {
                             study::block_run_svg(run)));
   }
   if (!options.folder.empty()) {
-    DEMARC_CHECK(
-        write_file(std::filesystem::path(options.folder) / "blocks.trace.json", trace_of(runs)));
+    DEMARC_CHECK(write_file(blocks_trace(options.folder), trace_of(runs)));
   }
   if (!options.json.empty()) {
     DEMARC_CHECK(emit(options.json, study::block_runs_json(runs, command_line())));
@@ -73,9 +76,12 @@ const RegisterVerb blocks_verb{
                       "comma list of figure-3, figure-4, figure-10 ... figure-13 [Hardware Compute "
                       "Partitioning on NVIDIA GPUs]")
            ->delimiter(',');
-       app.add_option("--out", options->folder,
-                      "existing folder for pictures and a Perfetto trace");
-       app.add_option("--json", options->json, "every block and point; - is standard output");
+       app.add_option("--out", options->folder, "existing folder for pictures and a Perfetto trace")
+           ->check([](const std::string& folder) {
+             const auto writable = check_writable(blocks_trace(folder));
+             return writable ? std::string() : writable.error().message;
+           });
+       add_output(app, "--json", options->json, "every block and point; - is standard output");
        return [options] { return blocks(*options); };
      }}};
 

@@ -31,7 +31,7 @@ const RegisterVerb demo_verb({
     .declare =
         [](CLI::App& app) {
           auto options = std::make_shared<DemoOptions>();
-          app.add_option("--html", options->html, "the page to write")->required();
+          add_output(app, "--html", options->html, "the page to write")->required();
           app.add_option("--device", options->device, "whose caches are predicted: sim:NAME")
               ->capture_default_str();
           return [options] { return run_demo_verb(*options); };

@@ -127,8 +127,8 @@ const RegisterVerb emulate_verb({
     .declare = [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<EmulateOptions>();
       options->launch.declare(app);
-      app.add_option("--trace", options->trace,
-                     "Write the trace of all warps to this file (docs/trace-format.md)");
+      add_output(app, "--trace", options->trace,
+                 "Write the trace of all warps to this file (docs/trace-format.md)");
       app.add_option("--threads", options->threads, "Threads that run blocks; 0: one a core");
       app.add_option("--instruction-set", options->instruction_set,
                      "Of this CPU, for the lane loops")

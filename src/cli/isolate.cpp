@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "demarc/base/files.hpp"
@@ -34,41 +35,35 @@ struct IsolateOptions {
   std::string html;
   unsigned threads = 0;
   bool worker = false;
-  bool modes_given = false;    // on the command line
-  bool samples_given = false;  // any of the options on how often
+  bool modes_given = false;        // on the command line
+  bool samples_given = false;      // any of the options on how often
+  std::vector<std::string> given;  // of device_options
 };
 
-Result<std::unique_ptr<study::Executor>> open_device(const IsolateOptions& options) {
-  if (options.device.starts_with("planted:")) {
-    DEMARC_TRY(auto model, study::planted_model(options.device.substr(8)));
-    return study::make_planted_executor(std::move(model), options.seed);
-  }
-  if (options.device.starts_with("sim:")) {
-    study::SimExecutorOptions sim;
-    sim.device = options.device.substr(4);
-    sim.seed = options.seed;
-    sim.threads = options.threads;
-    DEMARC_TRY(sim.split, partition::parse_split_strategy(options.split));
-    return study::make_sim_executor(sim);
-  }
-  if (!options.device.starts_with("cuda:")) {
-    return invalid_input("--device {}: write cuda:N, sim:NAME, or planted:h100 for a model",
-                         options.device);
-  }
-  study::GpuExecutorOptions gpu;
-  DEMARC_TRY(const auto index, parse_u64(options.device.substr(5), "--device cuda:N"));
-  gpu.device = static_cast<std::uint32_t>(index);
-  gpu.program = "/proc/self/exe";
-  DEMARC_TRY(gpu.split, partition::parse_split_strategy(options.split));
-  for (const std::string& mask : options.masks) {
-    DEMARC_TRY(const auto value, parse_u64(mask, "--masks"));
-    gpu.masks.push_back(value);
-  }
-  gpu.colors = options.colors;
-  DEMARC_TRY(gpu.clock, study::parse_clock(options.clock));
-  gpu.victim_priority = options.victim_priority;
-  return study::make_gpu_executor(gpu);
-}
+// Options that not every device can follow; the planted model follows none of them.
+struct DeviceOption {
+  std::string_view name;
+  bool real;  // cuda:N follows it
+  bool simulated;
+  std::string_view instead;
+};
+constexpr DeviceOption device_options[] = {
+    {"--masks", true, true, "it has no memory to colour; use cuda:N or sim:NAME"},
+    {"--colors", true, true, "it has no memory to colour; use cuda:N or sim:NAME"},
+    {"--split", true, true, "it has no TPCs to deal out; use cuda:N or sim:NAME"},
+    {"--clock", true, false, "it has one way to take a time; leave it out or use cuda:N"},
+    {"--victim-priority", true, false, "its streams have no priorities; use cuda:N"},
+    {"--aggressor-cmd", true, false, "it runs kernels, not commands; use cuda:N"},
+    {"--threads", false, true, "only simulated cells run side by side; use sim:NAME"},
+};
+
+// What the options mean apart from any device.
+struct ParsedOptions {
+  study::Plan plan;
+  partition::SplitStrategy split{};
+  std::vector<std::uint64_t> masks;
+  study::Clock clock{};
+};
 
 Result<study::Plan> plan_of(const IsolateOptions& options) {
   study::Plan plan;
@@ -86,9 +81,79 @@ Result<study::Plan> plan_of(const IsolateOptions& options) {
   return plan;
 }
 
+Result<ParsedOptions> parse_options(const IsolateOptions& options) {
+  ParsedOptions parsed;
+  DEMARC_TRY(parsed.plan, plan_of(options));
+  DEMARC_TRY(parsed.split, partition::parse_split_strategy(options.split));
+  for (const std::string& mask : options.masks) {
+    DEMARC_TRY(const auto value, parse_u64(mask, "--masks"));
+    parsed.masks.push_back(value);
+  }
+  if (options.colors.size() > options.parts) {
+    return invalid_input("--colors: {} colours for {} parts; give one a part at most",
+                         options.colors.size(), options.parts);
+  }
+  DEMARC_TRY(parsed.clock, study::parse_clock(options.clock));
+  const auto& modes = parsed.plan.modes;
+  if ((!options.masks.empty() || !options.colors.empty()) &&
+      std::none_of(modes.begin(), modes.end(), [](const study::Mode& m) { return m.color; })) {
+    return invalid_input("{}: no mode of --modes has colours; add one such as mask+color",
+                         options.masks.empty() ? "--colors" : "--masks");
+  }
+  return parsed;
+}
+
+Result<void> check_device(const IsolateOptions& options) {
+  const bool real = options.device.starts_with("cuda:");
+  const bool simulated = options.device.starts_with("sim:");
+  if (!real && !simulated && !options.device.starts_with("planted:")) {
+    return invalid_input("--device {}: write cuda:N, sim:NAME, or planted:h100 for a model",
+                         options.device);
+  }
+  for (const DeviceOption& option : device_options) {
+    if ((real && option.real) || (simulated && option.simulated)) continue;
+    if (std::find(options.given.begin(), options.given.end(), option.name) == options.given.end()) {
+      continue;
+    }
+    return invalid_input("{} cannot be followed by --device {}: {}", option.name, options.device,
+                         option.instead);
+  }
+  return {};
+}
+
+Result<std::unique_ptr<study::Executor>> open_device(const IsolateOptions& options,
+                                                     const ParsedOptions& parsed) {
+  DEMARC_CHECK(check_device(options));
+  if (options.device.starts_with("planted:")) {
+    DEMARC_TRY(auto model, study::planted_model(options.device.substr(8)));
+    return study::make_planted_executor(std::move(model), options.seed);
+  }
+  if (options.device.starts_with("sim:")) {
+    study::SimExecutorOptions sim;
+    sim.device = options.device.substr(4);
+    sim.seed = options.seed;
+    sim.threads = options.threads;
+    sim.split = parsed.split;
+    sim.masks = parsed.masks;
+    sim.colors = options.colors;
+    return study::make_sim_executor(sim);
+  }
+  study::GpuExecutorOptions gpu;
+  DEMARC_TRY(const auto index, parse_u64(options.device.substr(5), "--device cuda:N"));
+  gpu.device = static_cast<std::uint32_t>(index);
+  gpu.program = "/proc/self/exe";
+  gpu.split = parsed.split;
+  gpu.masks = parsed.masks;
+  gpu.colors = options.colors;
+  gpu.clock = parsed.clock;
+  gpu.victim_priority = options.victim_priority;
+  return study::make_gpu_executor(gpu);
+}
+
 // One lane over the whole device for another process; see demarc/study/remote_lane.hpp.
 Result<void> serve(const IsolateOptions& options) {
-  DEMARC_TRY(const auto executor, open_device(options));
+  DEMARC_TRY(const auto parsed, parse_options(options));
+  DEMARC_TRY(const auto executor, open_device(options, parsed));
   DEMARC_TRY(const auto stage, executor->whole());
   return study::serve_lane(stage->lane(0), STDIN_FILENO, STDOUT_FILENO);
 }
@@ -108,9 +173,9 @@ IsolateOptions for_device(IsolateOptions options) {
 Result<void> isolate(const IsolateOptions& given) {
   const IsolateOptions options = for_device(given);
   if (options.worker) return serve(options);
-  DEMARC_TRY(const auto plan, plan_of(options));
-  DEMARC_TRY(const auto executor, open_device(options));
-  DEMARC_TRY(const auto result, study::run_study(plan, *executor, terminal_progress()));
+  DEMARC_TRY(const auto parsed, parse_options(options));
+  DEMARC_TRY(const auto executor, open_device(options, parsed));
+  DEMARC_TRY(const auto result, study::run_study(parsed.plan, *executor, terminal_progress()));
   if (!options.json.empty()) {
     DEMARC_CHECK(emit(options.json, study::study_json(result, command_line())));
   }
@@ -136,8 +201,10 @@ const RegisterVerb isolate_verb{
            "--modes", options->modes,
            "comma list of none, timeslice, mps, green, mask, affinity; each also +color, then "
            "+graph, +overlapped or +fused for a victim's launches");
-       app.add_option("--victims", options->victims,
-                      "comma list of bundled kernels or launch:FILE.json");
+       app.add_option(
+           "--victims", options->victims,
+           "comma list of bundled kernels, launch:FILE.json or, on sim:NAME, stream:FILE (an "
+           "access stream, docs/simulate.md)");
        app.add_option("--aggressors", options->aggressors, "the same, for the other parts");
        app.add_option("--aggressor-cmd", options->aggressor_commands,
                       "a command line as one more aggressor; may be repeated");
@@ -168,12 +235,16 @@ const RegisterVerb isolate_verb{
        const CLI::Option* rounds =
            app.add_option("--rounds", options->rounds, "times each pair is visited");
        app.add_option("--seed", options->seed, "order of the runs");
-       app.add_option("--json", options->json, "result with raw samples; - is standard output");
-       app.add_option("--html", options->html, "one self-contained page with the figures");
+       add_output(app, "--json", options->json, "result with raw samples; - is standard output");
+       add_output(app, "--html", options->html, "one self-contained page with the figures");
        app.add_flag("--worker", options->worker)->group("");  // hidden: a lane for another process
        app.add_option("--threads", options->threads,
                       "simulated cells side by side; 0: all cores; results do not depend on it");
-       return [=] {
+       return [=, &app] {
+         for (const DeviceOption& option : device_options) {
+           const std::string name(option.name);
+           if (app.count(name) > 0) options->given.push_back(name);
+         }
          options->modes_given = modes->count() > 0;
          options->samples_given =
              warm_up->count() + samples->count() + most->count() + rounds->count() > 0;

@@ -85,8 +85,9 @@ const RegisterVerb registered_locality({
           ->capture_default_str();
       app.add_flag("--json", options->json, "JSON instead of text");
       app.add_flag("--maps", options->maps, "with the cells of the maps in the JSON");
-      app.add_option("--out", options->out, "file for the text or JSON (default: standard output)");
-      app.add_option("--html", options->html, "write one self-contained page");
+      add_output(app, "--out", options->out,
+                 "file for the text or JSON (default: standard output)");
+      add_output(app, "--html", options->html, "write one self-contained page");
       return [options] { return run_locality(*options); };
     },
 });

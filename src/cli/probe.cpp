@@ -48,10 +48,10 @@ const RegisterVerb registered_probe({
       CLI::App* memory = app.add_subcommand("memory", "slices, modules, hash functions, colours");
       memory->add_option("--device", options->device, "cuda:N, sim:NAME or planted:NAME")
           ->capture_default_str();
-      memory->add_option("-o,--output", options->output,
-                         "write the device description, with the address map, to this file");
-      memory->add_option("--report", options->json_file,
-                         "write the JSON report to this file beside the text");
+      add_output(*memory, "-o,--output", options->output,
+                 "write the device description, with the address map, to this file");
+      add_output(*memory, "--report", options->json_file,
+                 "write the JSON report to this file beside the text");
       memory
           ->add_option("--memory-gib", options->gib, "device memory to take from a real card, GiB")
           ->capture_default_str()

@@ -56,7 +56,7 @@ const RegisterVerb ptx_verb({
           what->add_flag("--stats", options->stats, "functions, registers, opcode counts");
           what->require_option(0, 1);
           app.add_flag("--json", options->json, "JSON instead of text");
-          app.add_option("--out", options->out, "write to this file instead of standard output");
+          add_output(app, "--out", options->out, "write to this file instead of standard output");
           return [options] { return run_ptx(*options); };
         },
 });

@@ -110,9 +110,9 @@ const RegisterVerb schedule_verb({
                        "print what the published program prints, with its exit status");
           app.add_flag("-v,--verbose", options->verbose, "per tick (--classic) and per kernel");
           app.add_flag("--json", options->json, "JSON (schema demarc.schedule/1)");
-          app.add_option("--out", options->out, "write to this file instead of standard output");
-          app.add_option("--timeline", options->timeline, "write a Perfetto trace here");
-          app.add_option("--svg", options->svg, "write a picture of the timeline here");
+          add_output(app, "--out", options->out, "write to this file instead of standard output");
+          add_output(app, "--timeline", options->timeline, "write a Perfetto trace here");
+          add_output(app, "--svg", options->svg, "write a picture of the timeline here");
           const std::vector<ScheduleCommand> commands = {
               declare_schedule_generate(app), declare_schedule_study(app),
               declare_schedule_compare(app), declare_schedule_plan(app)};

@@ -43,7 +43,7 @@ ScheduleCommand declare_schedule_generate(CLI::App& verb) {
   app->add_option("--ticks", options->ticks, "length, without --config");
   app->add_option("--generation", options->generation, "whose rules: 2021, 2020 or corrected");
   app->add_option("--seed", options->seed, "the same seed gives the same workload");
-  app->add_option("--out", options->out, "write here instead of standard output");
+  add_output(*app, "--out", options->out, "write here instead of standard output");
   return {app, [options] { return run_generate(*options); }};
 }
 

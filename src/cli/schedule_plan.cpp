@@ -29,7 +29,7 @@ ScheduleCommand declare_schedule_plan(CLI::App& verb) {
   app->footer("Example: demarc schedule plan examples/dispatch/tasks.json");
   auto options = std::make_shared<PlanOptions>();
   app->add_option("tasks", options->tasks, "task set (JSON, schema demarc.tasks/1)")->required();
-  app->add_option("--out", options->out, "write here instead of standard output");
+  add_output(*app, "--out", options->out, "write here instead of standard output");
   app->add_flag("--json", options->json, "JSON (schema demarc.schedule.plan/1)");
   return {app, [options] { return run_plan(*options); }};
 }

@@ -20,8 +20,8 @@ std::shared_ptr<StudyCommandOptions> declare_study_options(CLI::App& app) {
   app.add_option("--ticks", options->study.ticks, "length of each run")
       ->check(CLI::Range(1U, 1000000000U));
   app.add_option("--threads", options->study.threads, "0: all cores");
-  app.add_option("--html", options->html, "write a page here");
-  app.add_option("--out", options->out, "write the table here instead of standard output");
+  add_output(app, "--html", options->html, "write a page here");
+  add_output(app, "--out", options->out, "write the table here instead of standard output");
   app.add_flag("--json", options->json, "JSON (schema demarc.schedule.study/1)");
   return options;
 }

@@ -27,6 +27,15 @@ std::string command_line() {
   return text;
 }
 
+CLI::Option* add_output(CLI::App& app, const std::string& name, std::string& path,
+                        const std::string& help) {
+  return app.add_option(name, path, help)->check([](const std::string& given) {
+    if (given.empty() || given == "-") return std::string();
+    const auto writable = check_writable(given);
+    return writable ? std::string() : writable.error().message;
+  });
+}
+
 Result<void> emit(const std::string& path, std::string_view content) {
   if (!path.empty() && path != "-") return write_file(path, content);
   if (std::fwrite(content.data(), 1, content.size(), stdout) != content.size() ||

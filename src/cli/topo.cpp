@@ -53,7 +53,7 @@ const RegisterVerb registered_topo({
       auto options = std::make_shared<TopoOptions>();
       app.add_option("--device", options->device, "cuda:N, sim:NAME or sim:FILE.json")
           ->capture_default_str();
-      app.add_option("-o,--output", options->output, "write the device description to this file");
+      add_output(app, "-o,--output", options->output, "write the device description to this file");
       app.add_flag("--json", options->json, "print JSON instead of a tree");
       app.add_flag("--refresh", options->refresh, "measure again what was remembered");
       return [options] { return show_topology(*options); };

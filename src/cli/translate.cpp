@@ -88,7 +88,7 @@ const RegisterVerb translate_verb(
                     "JSON (schema demarc.translate/1) instead of the table");
        app.add_flag("--list-settings", options->list_settings,
                     "prints every setting, its default, meaning and range");
-       app.add_option("-o,--output", options->output, "file to write instead of standard output");
+       add_output(app, "-o,--output", options->output, "file to write instead of standard output");
        return [options] { return translate(*options); };
      }});
 

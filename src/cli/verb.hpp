@@ -32,6 +32,11 @@ class RegisterVerb {
 // This program's command line, arguments divided by blanks: part of every result's context.
 [[nodiscard]] std::string command_line();
 
+// Declares an option that names a file to write. That it can be written is found out while the
+// options are read, before any work; "-" is standard output.
+CLI::Option* add_output(CLI::App& app, const std::string& name, std::string& path,
+                        const std::string& help);
+
 // Writes to standard output, or atomically to `path` unless it is empty or "-".
 [[nodiscard]] Result<void> emit(const std::string& path, std::string_view content);
 

@@ -120,7 +120,7 @@ Result<SplitStrategy> parse_split_strategy(std::string_view text) {
     if (text == to_string(strategy)) return strategy;
   }
   return invalid_input(
-      "split '{}': the strategies are packed, distributed, gpc-aligned, side-aware and "
+      "--split {}: the strategies are packed, distributed, gpc-aligned, side-aware and "
       "side-aligned",
       text);
 }

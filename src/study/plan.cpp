@@ -58,10 +58,11 @@ bool take_suffix(std::string& text, std::string_view suffix) {
   return true;
 }
 
-// "launch:dir/mm.json" -> "mm", "cmd:python3 train.py" -> "python3 train.py".
+// "launch:dir/mm.json" -> "mm", "stream:dir/x.txt" -> "x.txt", "cmd:python3 train.py" -> "python3
+// train.py".
 std::string display_name(std::string_view spec) {
   if (spec.starts_with("cmd:")) return std::string(spec.substr(4));
-  if (!spec.starts_with("launch:")) return std::string(spec);
+  if (!spec.starts_with("launch:") && !spec.starts_with("stream:")) return std::string(spec);
   spec.remove_prefix(7);
   if (const auto slash = spec.rfind('/'); slash != std::string_view::npos) {
     spec.remove_prefix(slash + 1);

@@ -41,6 +41,80 @@ TEST(IsolateVerb, wrong_options_end_with_1_and_name_the_option) {
   }
 }
 
+TEST(IsolateVerb, malformed_values_end_with_1_on_every_device_before_it_is_looked_for) {
+  for (const std::string device : {"planted:h100", "sim:gtx1080", "sim:zzz", "cuda:99"}) {
+    for (const std::vector<std::string>& wrong : {std::vector<std::string>{"--masks", "0x1000,zz"},
+                                                  {"--clock", "sun"},
+                                                  {"--colors", "0,blue"},
+                                                  {"--colors", "0,1,0"},
+                                                  {"--victim-priority", "high"},
+                                                  {"--split", "fair"}}) {
+      std::vector<std::string> arguments{"isolate", "--device", device};
+      arguments.insert(arguments.end(), wrong.begin(), wrong.end());
+      const Outcome outcome = run_demarc(arguments);
+      EXPECT_EQ(outcome.exit_code, 1) << device << " " << wrong[0];
+      EXPECT_NE(outcome.err.find(wrong[0]), std::string::npos) << outcome.err;
+    }
+  }
+}
+
+TEST(IsolateVerb, what_a_device_cannot_follow_ends_with_1_and_names_option_and_device) {
+  const auto refused = [](const std::string& device, const std::string& option,
+                          const std::string& value) {
+    const Outcome outcome = run_demarc({"isolate", "--device", device, option, value});
+    EXPECT_EQ(outcome.exit_code, 1) << device << " " << option;
+    EXPECT_NE(outcome.err.find(option), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("--device " + device), std::string::npos) << outcome.err;
+  };
+  for (const auto& [option, value] :
+       {std::pair{"--clock", "events"}, std::pair{"--victim-priority", "-1"},
+        std::pair{"--aggressor-cmd", "true"}}) {
+    refused("sim:gtx1080", option, value);
+    refused("planted:h100", option, value);
+  }
+  for (const auto& [option, value] :
+       {std::pair{"--split", "packed"}, std::pair{"--threads", "2"}}) {
+    refused("planted:h100", option, value);
+  }
+  refused("cuda:0", "--threads", "2");
+}
+
+TEST(IsolateVerb, colours_of_a_simulated_device_can_be_chosen_and_wrong_ones_are_refused) {
+  const auto run = [](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"isolate",
+                                       "--device",
+                                       "sim:h100-sxm",
+                                       "--modes",
+                                       "mask+color",
+                                       "--victims",
+                                       "va",
+                                       "--aggressors",
+                                       "va",
+                                       "--samples",
+                                       "1",
+                                       "--most-samples",
+                                       "1",
+                                       "--warm-up",
+                                       "0"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_demarc(arguments);
+  };
+  const Outcome chosen = run({"--masks", "0x18a000", "--colors", "1,0", "--json", "-"});
+  ASSERT_EQ(chosen.exit_code, 0) << chosen.err;
+  EXPECT_NE(chosen.out.find("colour 1; part 1"), std::string::npos) << chosen.out;
+  EXPECT_NE(chosen.out.find("colour masks 0x18a000"), std::string::npos);
+  for (const auto& [option, value, why] :
+       {std::tuple{"--masks", "0x77000,0x77000", "0x77000 adds no colour"},
+        std::tuple{"--masks", "0x77001", "within a line of 128 bytes"},
+        std::tuple{"--masks", "0x1000", "no sum of the module masks"},
+        std::tuple{"--colors", "0,4", "--colors: part 1 has colour 4"}}) {
+    const Outcome outcome = run({option, value});
+    EXPECT_EQ(outcome.exit_code, 1) << value;
+    EXPECT_NE(outcome.err.find(option), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find(why), std::string::npos) << outcome.err;
+  }
+}
+
 TEST(RewriteVerb, colours_a_bundled_kernel_so_that_it_still_parses) {
   const auto folder = fresh_folder("rewrite_verb");
   const std::string out = (folder / "colored.ptx").string();

@@ -30,6 +30,14 @@ std::string browser_program() {
 
 }  // namespace
 
+std::string after_drawing(const std::string& then) {
+  return "addEventListener('load', () => {"
+         "for (const part of document.querySelectorAll('details')) part.open = true;"
+         "dispatchEvent(new Event('beforeprint'));"
+         "const say = (name, value) => document.body.setAttribute('data-' + name, value);" +
+         then + "say('finished', 'yes'); });";
+}
+
 Opened open_page(const std::filesystem::path& page, int width, int height,
                  const std::string& script, bool dark, const std::filesystem::path& picture) {
   static int counter = 0;

@@ -23,4 +23,8 @@ struct Opened {
                                const std::string& script = {}, bool dark = false,
                                const std::filesystem::path& picture = {});
 
+// A script for open_page(): opens every part of the page, draws every figure as before printing,
+// runs `then`, in which say(name, value) leaves data-name in Opened::said, and says finished "yes".
+[[nodiscard]] std::string after_drawing(const std::string& then = {});
+
 }  // namespace demarc::test

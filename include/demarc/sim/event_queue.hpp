@@ -46,6 +46,14 @@ class EventQueue {
     return now_ + ((found - start) & (wheel_size - 1));
   }
 
+  // The event that comes `count` events after the next one, where it lies at the time of the last
+  // pop(); none else. For looking ahead at what will be needed.
+  [[nodiscard]] const Event* ahead(std::size_t count) const {
+    const Bucket& bucket = wheel_[slot(now_)];
+    return bucket.read + count < bucket.events.size() ? &bucket.events[bucket.read + count]
+                                                      : nullptr;
+  }
+
   // Advances the clock to the next event and removes it. The queue must not be empty.
   Event pop() {
     const Cycles at = next_time();

@@ -21,7 +21,8 @@ struct StoppingRule {
 };
 
 // One thing that runs. `spec` is what the executor resolves: the name of a bundled kernel
-// ("cfd", "dram_write"), "launch:FILE.json", or "cmd:COMMAND LINE".
+// ("cfd", "dram_write"), "launch:FILE.json", "stream:FILE" (accesses for a simulated GPU), or
+// "cmd:COMMAND LINE".
 struct Workload {
   std::string name;  // shown in tables; unique within the victims and within the aggressors
   std::string spec;
@@ -57,8 +58,9 @@ struct Plan {
 [[nodiscard]] std::vector<Visit> visit_order(const Plan& plan, std::size_t mode,
                                              std::uint32_t round);
 
-// "MM,VA,cmd:python3 train.py": names from a comma list; "cmd:" and "launch:" entries are kept
-// whole and named by their last path component. An empty list or a repeated name is an error.
+// "MM,VA,cmd:python3 train.py": names from a comma list; "cmd:", "launch:" and "stream:" entries
+// are kept whole and named by their last path component. An empty list or a repeated name is an
+// error.
 [[nodiscard]] Result<std::vector<Workload>> parse_workloads(std::string_view text,
                                                             std::string_view option);
 

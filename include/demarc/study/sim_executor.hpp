@@ -3,8 +3,10 @@
 // varies from sample to sample is how a launch meets the aggressor's.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "demarc/partition/partition.hpp"
 #include "demarc/study/executor.hpp"
@@ -14,8 +16,10 @@ namespace demarc::study {
 struct SimExecutorOptions {
   std::string device = "gtx1080";  // for gpu::find_device()
   partition::SplitStrategy split = partition::SplitStrategy::gpc_aligned;
-  std::uint64_t seed = 1;  // of page places and constants
-  unsigned threads = 0;    // cells side by side; 0: all cores. The results do not depend on it
+  std::uint64_t seed = 1;             // of page places and constants
+  std::vector<std::uint64_t> masks;   // colours are their parities; none: those of the description
+  std::vector<std::uint32_t> colors;  // of each part; none: part p has colour p
+  unsigned threads = 0;  // cells side by side; 0: all cores. The results do not depend on it
 };
 
 // Modes: none, mps (every client on all SMs, with its share of each SM's threads), green and mask

@@ -105,6 +105,9 @@ Result<std::shared_ptr<const PackedLaunch>> parse_access_binary(std::string_view
     if (kernel.shape.threads == 0 || kernel.shape.threads > 1024) {
       return reader.wrong("a block has 1 to 1024 threads");
     }
+    if (kernel.shape.shared_bytes > 1U << 20U) {
+      return reader.wrong("a block has at most 1 MiB of shared memory");
+    }
     DEMARC_TRY(const std::uint64_t blocks, reader.word());
     if (blocks == 0 || blocks > reader.words_left())
       return reader.wrong("no such number of blocks");

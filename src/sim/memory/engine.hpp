@@ -54,23 +54,24 @@ struct Fifo {
   std::uint32_t size = 0;
 };
 
-// A line asked for, on its way out or back.
-struct Packet {
+// A line asked for, on its way out or back. Half a line of the host's cache.
+struct alignas(32) Packet {
   std::uint32_t line = 0;
   std::uint32_t next = none;     // in a wait queue or a list of waiters
   std::uint32_t owner = none;    // warp, or request of timed()
   std::uint32_t l1_line = none;  // to be filled; none: the owner waits for it alone
+  std::uint32_t row = 0;
   std::uint16_t sm = 0;
   std::uint16_t slice = 0;
   std::uint16_t client = 0;
   std::uint16_t set = 0;  // place in the slice and its channel
-  std::uint32_t row = 0;
   std::uint8_t bank = 0;
   StepKind kind = StepKind::load;
   std::uint8_t sectors = 0;
-  bool injected = false;
-  bool cached = true;
+  bool injected : 1 = false;
+  bool cached : 1 = true;
 };
+static_assert(sizeof(Packet) == 32);
 
 struct TagLine {
   std::uint32_t line = none;     // none: empty
@@ -109,7 +110,7 @@ struct L1Waiter {
 };
 
 // A transfer between a slice and its channel.
-struct Fetch {
+struct alignas(32) Fetch {
   std::uint32_t l2_line = none;  // none: for `packet` alone, past the tags
   std::uint32_t packet = none;
   std::uint32_t next = none;
@@ -121,8 +122,8 @@ struct Fetch {
 };
 
 enum class WarpState : std::uint8_t { free, ready, loads, barrier, lsu };
-struct WarpSlot {
-  Step step;
+// What every event needs comes first, with the first lines of the step behind it.
+struct alignas(64) WarpSlot {
   std::uint32_t block = none;
   std::uint32_t index = 0;        // in the block
   std::uint32_t outstanding = 0;  // loads, L1 hits and atomics under way
@@ -130,6 +131,7 @@ struct WarpSlot {
   std::uint8_t lines_done = 0;
   bool has_step = false;
   WarpState state = WarpState::free;
+  Step step;
 };
 
 struct BlockSlot {
@@ -165,7 +167,7 @@ struct ChannelState {
   bool writing = false;
 };
 
-struct BankState {
+struct alignas(64) BankState {
   Fifo queue[2];  // reads, writes
   Cycles free_at = 0;
   Cycles activate_from = 0;

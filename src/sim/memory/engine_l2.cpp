@@ -45,9 +45,6 @@ void Engine::gpc_request(std::uint32_t index) {
 void Engine::arrive(std::uint32_t index) {
   const Packet& packet = state.packets[index];
   Server& port = state.port_request[spec.port_of_slice[packet.slice]];
-  // The tags are looked at some events later: by then they are near.
-  const TagLine* tags = state.l2.at.data() + set_of(packet);
-  for (std::uint32_t way = 0; way < spec.l2.ways; way += 4) __builtin_prefetch(tags + way);
   schedule(port.take(now(), request_sectors(packet) * spec.port_ticks), EventKind::lookup, index);
 }
 

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint32_t ptx_target = 90;
 constexpr std::uint32_t least_samples = 3;
+constexpr std::uint64_t most_parts = 4;  // each with as much memory
 
 // One run of T(A, B), or of A alone on the whole GPU (parts = 1).
 struct CellKey {
@@ -40,6 +41,10 @@ class SimStudy {
   Result<const SimWorkload*> workload(const std::string& spec) {
     if (const auto known = workloads_.find(spec); known != workloads_.end()) return &known->second;
     DEMARC_TRY(SimWorkload loaded, load_sim_workload(spec, ptx_target));
+    if (loaded.bytes > device_.dram.size_bytes / most_parts) {
+      return invalid_input("{}: its addresses span {} bytes; a workload on {} may span {}", spec,
+                           loaded.bytes, device_.name, device_.dram.size_bytes / most_parts);
+    }
     return &workloads_.emplace(spec, std::move(loaded)).first->second;
   }
 
@@ -48,6 +53,7 @@ class SimStudy {
     std::vector<partition::Partition> parts;
     std::vector<std::vector<std::uint32_t>> sms;
     std::optional<gpu::Coloring> coloring;
+    std::vector<std::uint32_t> colors;  // of each part
     std::uint32_t threads_per_sm = 0;
   };
   [[nodiscard]] Result<Division> divide(const Mode& mode, std::uint32_t parts) const {
@@ -72,7 +78,8 @@ class SimStudy {
     }
     if (mode.back_end == "mps") division.threads_per_sm = spec_.threads / parts;
     if (mode.color) {
-      DEMARC_TRY(division.coloring, choose_coloring(device_, parts));
+      DEMARC_TRY(division.coloring, choose_coloring(device_, parts, options_.masks));
+      DEMARC_TRY(division.colors, colors_of_parts(*division.coloring, parts));
     }
     return division;
   }
@@ -83,9 +90,10 @@ class SimStudy {
     sim::memory::Simulation gpu(spec_);
     SimMemory memory(device_, spec_, options_.seed);
     const auto join = [&](std::uint32_t part, const SimWorkload& workload, std::string name) {
-      auto translation = division.coloring ? memory.colored(workload.base, workload.bytes,
-                                                            *division.coloring, part)
-                                           : memory.plain(workload.base, workload.bytes);
+      auto translation = division.coloring
+                             ? memory.colored(workload.base, workload.bytes, *division.coloring,
+                                              division.colors[part])
+                             : memory.plain(workload.base, workload.bytes);
       return gpu.add_client({std::move(name), division.sms[part], workload.source(),
                              std::move(translation), division.threads_per_sm});
     };
@@ -128,7 +136,12 @@ class SimStudy {
     const Mode whole{"none", false};
     for (const Workload& victim : plan.victims) jobs.push_back({{"", 1, victim.spec, ""}, whole});
     for (const Mode& mode : plan.modes) {
-      if (!divide(mode, plan.parts)) continue;  // said when the mode's turn comes
+      if (const auto division = divide(mode, plan.parts); !division) {
+        if (division.error().kind != ErrorKind::missing_capability) {
+          return tl::unexpected(division.error());
+        }
+        continue;  // said when the mode's turn comes
+      }
       for (const Workload& victim : plan.victims) {
         jobs.push_back({{mode.name(), plan.parts, victim.spec, ""}, mode});
         for (const Workload& aggressor : plan.aggressors) {
@@ -155,6 +168,19 @@ class SimStudy {
   }
 
  private:
+  [[nodiscard]] Result<std::vector<std::uint32_t>> colors_of_parts(const gpu::Coloring& coloring,
+                                                                   std::uint32_t parts) const {
+    std::vector<std::uint32_t> colors;
+    for (std::uint32_t part = 0; part < parts; ++part) {
+      colors.push_back(part < options_.colors.size() ? options_.colors[part] : part);
+      if (colors.back() >= coloring.colors()) {
+        return invalid_input("--colors: part {} has colour {}, the masks make colours 0 to {}",
+                             part, colors.back(), coloring.colors() - 1);
+      }
+    }
+    return colors;
+  }
+
   gpu::Device device_;
   sim::memory::Spec spec_;
   SimExecutorOptions options_;
@@ -253,7 +279,7 @@ class SimExecutor final : public Executor {
     for (std::uint32_t i = 0; i < parts; ++i) {
       account += fmt::format("{}part {}: {} SMs, TPCs {}", i == 0 ? "" : "; ", i,
                              division.sms[i].size(), to_string(division.parts[i].tpcs));
-      if (division.coloring) account += fmt::format(", colour {}", i);
+      if (division.coloring) account += fmt::format(", colour {}", division.colors[i]);
     }
     if (division.coloring) {
       account += "; colour masks";
@@ -274,6 +300,7 @@ class SimExecutor final : public Executor {
 Result<std::unique_ptr<Executor>> make_sim_executor(const SimExecutorOptions& options) {
   DEMARC_TRY(gpu::Device device, gpu::find_device(options.device));
   DEMARC_TRY(sim::memory::Spec spec, sim::memory::make_spec(device, options.seed));
+  if (!options.masks.empty()) DEMARC_CHECK(choose_coloring(device, 2, options.masks));
   return std::make_unique<SimExecutor>(SimStudy(std::move(device), std::move(spec), options),
                                        options.device);
 }

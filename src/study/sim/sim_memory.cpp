@@ -24,10 +24,44 @@ std::vector<std::uint64_t> measured_masks(const gpu::AddressMap& map) {
   return masks;
 }
 
+std::size_t rank_in_page(const std::vector<std::uint64_t>& masks) {
+  std::vector<std::uint64_t> in_page;
+  for (const std::uint64_t mask : masks) in_page.push_back(mask & (sim_page_bytes - 1));
+  return gf2_rank(in_page);
+}
+
+Result<gpu::Coloring> given_coloring(const gpu::AddressMap& map,
+                                     const std::vector<std::uint64_t>& masks) {
+  for (std::size_t i = 0; i < masks.size(); ++i) {
+    if ((masks[i] & (sim::memory::line_bytes - 1)) != 0) {
+      return invalid_input(
+          "--masks: {:#x} has bits within a line of {} bytes, which has one colour", masks[i],
+          sim::memory::line_bytes);
+    }
+    if (rank_in_page({masks.begin(), masks.begin() + static_cast<std::ptrdiff_t>(i) + 1}) <= i) {
+      return invalid_input(
+          "--masks: {:#x} adds no colour within a page of 2 MiB; each mask must differ from the "
+          "others and their sums below bit 21",
+          masks[i]);
+    }
+    std::vector<std::uint64_t> with = map.module.rows;
+    with.push_back(masks[i]);
+    if (map.page_bytes != 0 && gf2_rank(with) > gf2_rank(map.module.rows)) {
+      return invalid_input(
+          "--masks: {:#x} is no sum of the module masks of the description ({:#x}), so what a page "
+          "adds to it is not known",
+          masks[i], fmt::join(map.module.rows, ", "));
+    }
+  }
+  return gpu::Coloring::make(masks, map.page_bytes);
+}
+
 }  // namespace
 
-Result<gpu::Coloring> choose_coloring(const gpu::Device& device, std::uint32_t parts) {
+Result<gpu::Coloring> choose_coloring(const gpu::Device& device, std::uint32_t parts,
+                                      const std::vector<std::uint64_t>& asked) {
   const gpu::AddressMap& map = *device.address_map;
+  if (!asked.empty()) return given_coloring(map, asked);
   const auto wanted = static_cast<std::size_t>(std::countr_zero(std::bit_ceil(parts)));
   std::vector<std::uint64_t> candidates = measured_masks(map);
   if (candidates.empty()) {
@@ -42,9 +76,7 @@ Result<gpu::Coloring> choose_coloring(const gpu::Device& device, std::uint32_t p
   for (const std::uint64_t candidate : candidates) {
     if (masks.size() == wanted) break;
     masks.push_back(candidate);
-    std::vector<std::uint64_t> in_page;
-    for (const std::uint64_t mask : masks) in_page.push_back(mask & (sim_page_bytes - 1));
-    if (gf2_rank(in_page) < masks.size()) masks.pop_back();
+    if (rank_in_page(masks) < masks.size()) masks.pop_back();
   }
   if (masks.size() < wanted) {
     return missing_capability("{}: {} parts need {} colours, its modules give {} in a page",

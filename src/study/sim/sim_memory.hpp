@@ -9,8 +9,11 @@ namespace demarc::study {
 
 // Masks for `parts` colours, low-pivot, within one page. Where the description has measured which
 // masks isolate, the best of those; else masks of modules, constant over 4 KiB if possible.
-// missing_capability when there are too few.
-[[nodiscard]] Result<gpu::Coloring> choose_coloring(const gpu::Device& device, std::uint32_t parts);
+// missing_capability when there are too few. `asked`, where not empty, is taken instead, once it is
+// clear that the colours of a page are known: the masks must differ below 2 MiB and, where pages
+// add constants to the modules, be sums of module masks.
+[[nodiscard]] Result<gpu::Coloring> choose_coloring(const gpu::Device& device, std::uint32_t parts,
+                                                    const std::vector<std::uint64_t>& asked = {});
 
 class SimMemory {
  public:

@@ -5,7 +5,9 @@
 
 #include "demarc/ptx/ir.hpp"
 #include "demarc/ptx/parser.hpp"
+#include "demarc/sim/memory/access_stream.hpp"
 #include "demarc/sim/memory/emulated.hpp"
+#include "demarc/sim/memory/spec.hpp"
 #include "demarc/workload/workload.hpp"
 #include "workload_names.hpp"
 
@@ -67,9 +69,40 @@ std::uint64_t sim_digest(const gpu::Launch& launch, const gpu::Memory& memory) {
   return h;
 }
 
+// Accesses from outside. They compute nothing, so every run has the same outputs; their addresses
+// keep their places within pages of 2 MiB.
+Result<SimWorkload> load_access_stream(const std::string& path) {
+  constexpr std::uint64_t page = std::uint64_t{1} << 21U;
+  DEMARC_TRY(const auto launch, sim::memory::read_access_stream(path));
+  std::uint64_t first = ~std::uint64_t{0};
+  std::uint64_t last = 0;
+  sim::memory::Step step;
+  for (const auto& kernel : launch->kernels) {
+    for (const auto& block : kernel.blocks) {
+      for (const auto& warp : block->warps) {
+        std::size_t at = 0;
+        for (warp.read(at, step); step.kind != sim::memory::StepKind::end; warp.read(at, step)) {
+          for (std::size_t i = 0; i < step.count; ++i) {
+            first = std::min(first, step.lines[i]);
+            last = std::max(last, step.lines[i]);
+          }
+        }
+      }
+    }
+  }
+  if (first > last) return invalid_input("{}: the stream has no access to memory", path);
+  SimWorkload loaded;
+  loaded.base = first & ~(page - 1);
+  loaded.bytes =
+      (last & ~std::uint64_t{sim::memory::line_bytes - 1}) - loaded.base + sim::memory::line_bytes;
+  loaded.source = [launch] { return sim::memory::replay_launch(launch); };
+  return loaded;
+}
+
 }  // namespace
 
 Result<SimWorkload> load_sim_workload(const std::string& spec, std::uint32_t target) {
+  if (spec.starts_with("stream:")) return load_access_stream(spec.substr(7));
   DEMARC_TRY(gpu::Launch launch, sim_launch_of(spec));
   DEMARC_TRY(const std::string ptx, workload::ptx_text(launch, target));
   ptx::ParseResult parsed = ptx::parse(ptx, launch.ptx);

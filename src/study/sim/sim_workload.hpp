@@ -17,6 +17,7 @@ struct SimWorkload {
   Outputs outputs;
 };
 
+// "stream:FILE" is an access stream (demarc/sim/memory/access_stream.hpp), the rest are kernels.
 // Emulates the workload once, with its outputs checked against the reference. `target`: 90 for
 // sm_90. Errors name a workload that does not exist or cannot be emulated.
 [[nodiscard]] Result<SimWorkload> load_sim_workload(const std::string& spec, std::uint32_t target);

@@ -27,19 +27,10 @@ std::filesystem::path demo_page() {
   return path;
 }
 
-// Opens every part, draws every figure as before printing, then runs `then`.
-std::string with_all_drawn(const std::string& then) {
-  return "addEventListener('load', () => {"
-         "for (const part of document.querySelectorAll('details')) part.open = true;"
-         "dispatchEvent(new Event('beforeprint'));"
-         "const say = (name, value) => document.body.setAttribute('data-' + name, value);" +
-         then + "say('finished', 'yes'); });";
-}
-
 TEST(DemoInBrowser, opens_on_a_desktop_with_every_map_and_tree_and_asks_for_nothing) {
   const auto opened = test::open_page(
       demo_page(), 1280, 900,
-      with_all_drawn(
+      test::after_drawing(
           "const maps = [...document.querySelectorAll('.heat canvas')];"
           "say('maps', maps.length);"
           "say('drawn', maps.filter((c) => c.dataset.cells !== undefined).length);"

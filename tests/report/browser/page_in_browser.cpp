@@ -124,17 +124,8 @@ std::filesystem::path written_page() {
   return path;
 }
 
-// Opens every part, draws every figure as before printing, then runs `then`.
-std::string after_drawing(const std::string& then) {
-  return "addEventListener('load', () => {"
-         "for (const part of document.querySelectorAll('details')) part.open = true;"
-         "dispatchEvent(new Event('beforeprint'));"
-         "const say = (name, value) => document.body.setAttribute('data-' + name, value);" +
-         then + "say('finished', 'yes'); });";
-}
-
 TEST(PageInBrowser, opens_on_a_desktop_without_console_message_or_request) {
-  const auto opened = test::open_page(written_page(), 1280, 900, after_drawing(""));
+  const auto opened = test::open_page(written_page(), 1280, 900, test::after_drawing());
   EXPECT_THAT(opened.console_errors, IsEmpty()) << opened.log;
   EXPECT_THAT(opened.requests, IsEmpty());
   EXPECT_THAT(opened.said, HasSubstr("data-finished=\"yes\""));
@@ -144,8 +135,9 @@ TEST(PageInBrowser, opens_on_a_desktop_without_console_message_or_request) {
 TEST(PageInBrowser, opens_dark_and_narrow_without_console_message_or_sideways_scrolling) {
   const auto opened = test::open_page(
       written_page(), 390, 844,
-      after_drawing("say('wide', document.documentElement.scrollWidth <= innerWidth ? 'fits' : "
-                    "document.documentElement.scrollWidth + '>' + innerWidth);"),
+      test::after_drawing(
+          "say('wide', document.documentElement.scrollWidth <= innerWidth ? 'fits' : "
+          "document.documentElement.scrollWidth + '>' + innerWidth);"),
       true);
   EXPECT_THAT(opened.console_errors, IsEmpty()) << opened.log;
   EXPECT_THAT(opened.requests, IsEmpty());
@@ -155,12 +147,12 @@ TEST(PageInBrowser, opens_dark_and_narrow_without_console_message_or_sideways_sc
 TEST(PageInBrowser, draws_every_figure) {
   const auto opened = test::open_page(
       written_page(), 1280, 900,
-      after_drawing("say('plots', document.querySelectorAll('.plot').length + '/' + "
-                    "document.querySelectorAll('.plot[data-drawn]').length);"
-                    "say('heats', [...document.querySelectorAll('.heat canvas')].map((c) => "
-                    "c.dataset.cells).join());"
-                    "say('graphs', [...document.querySelectorAll('.graph svg')].map((s) => "
-                    "s.querySelectorAll('rect').length).join());"));
+      test::after_drawing("say('plots', document.querySelectorAll('.plot').length + '/' + "
+                          "document.querySelectorAll('.plot[data-drawn]').length);"
+                          "say('heats', [...document.querySelectorAll('.heat canvas')].map((c) => "
+                          "c.dataset.cells).join());"
+                          "say('graphs', [...document.querySelectorAll('.graph svg')].map((s) => "
+                          "s.querySelectorAll('rect').length).join());"));
   EXPECT_THAT(opened.said, HasSubstr("data-plots=\"6/6\""));
   EXPECT_THAT(opened.said, HasSubstr("data-heats=\"3840,1000000,3\""));
   EXPECT_THAT(opened.said, HasSubstr("data-graphs=\"5,3\""));
@@ -169,7 +161,7 @@ TEST(PageInBrowser, draws_every_figure) {
 TEST(PageInBrowser, sorts_a_table_by_the_clicked_column_and_turns_it_round) {
   const auto opened = test::open_page(
       written_page(), 1280, 900,
-      after_drawing(
+      test::after_drawing(
           "const firsts = () => [...document.querySelectorAll('tbody td:first-child')].map((d) => "
           "d.textContent).join('|');"
           "const head = document.querySelectorAll('thead button')[1];"
@@ -181,7 +173,7 @@ TEST(PageInBrowser, sorts_a_table_by_the_clicked_column_and_turns_it_round) {
 TEST(PageInBrowser, zooms_a_heat_map_with_buttons_wheel_and_keys_and_reads_a_cell) {
   const auto opened = test::open_page(
       written_page(), 1280, 900,
-      after_drawing(
+      test::after_drawing(
           "const map = document.querySelector('.heat canvas'), tools = "
           "map.closest('figure').querySelectorAll('button');"
           "say('start', map.dataset.zoom); tools[0].click(); say('plus', map.dataset.zoom);"
@@ -209,8 +201,8 @@ TEST(PageInBrowser, zooms_a_heat_map_with_buttons_wheel_and_keys_and_reads_a_cel
 TEST(PageInBrowser, keeps_hostile_text_as_text) {
   const auto opened =
       test::open_page(written_page(), 1280, 900,
-                      after_drawing("say('title', document.title); say('scripts', "
-                                    "document.querySelectorAll('script').length);"));
+                      test::after_drawing("say('title', document.title); say('scripts', "
+                                          "document.querySelectorAll('script').length);"));
   EXPECT_THAT(
       opened.dom,
       HasSubstr("data-title=\"Every block &lt;/title&gt;&lt;script&gt;boom()&lt;/script&gt;\""));

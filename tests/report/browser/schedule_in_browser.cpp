@@ -30,17 +30,13 @@ sim::TbStudyOptions quick() {
   return options;
 }
 
-// Opens every part, draws all, and says whether the page fits and how much it shows.
-const std::string look_at_page =
-    "addEventListener('load', () => {"
-    "for (const part of document.querySelectorAll('details')) part.open = true;"
-    "dispatchEvent(new Event('beforeprint'));"
-    "const say = (name, value) => document.body.setAttribute('data-' + name, value);"
+// Says whether the page fits and how much it shows.
+const std::string look_at_page = test::after_drawing(
     "say('wide', document.documentElement.scrollWidth <= innerWidth ? 'fits' : "
     "document.documentElement.scrollWidth + '>' + innerWidth);"
     "say('plots', document.querySelectorAll('.plot').length + '/' + "
     "document.querySelectorAll('.plot[data-drawn]').length);"
-    "say('rows', document.querySelectorAll('tbody tr').length); });";
+    "say('rows', document.querySelectorAll('tbody tr').length);");
 
 TEST(ScheduleInBrowser, the_study_opens_on_a_phone_without_message_request_or_sideways_scrolling) {
   const auto study = sim::reproduce_paper(quick()).value();

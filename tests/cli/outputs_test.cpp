@@ -1,0 +1,58 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "program.hpp"
+
+namespace demarc::test {
+namespace {
+
+// Every option that names a file to write, after what else its verb needs. Nothing of this may be
+// begun when the file cannot be written, so devices and inputs that do not exist do no harm.
+const std::vector<std::vector<std::string>>& writing_options() {
+  static const std::vector<std::vector<std::string>> options{
+      {"blocks", "--json"},
+      {"blocks", "--out"},
+      {"demo", "--html"},
+      {"emulate", "bundled:vecadd", "--trace"},
+      {"isolate", "--device", "sim:gtx1080", "--json"},
+      {"isolate", "--device", "sim:gtx1080", "--html"},
+      {"locality", "bundled:hotspot", "--out"},
+      {"locality", "bundled:hotspot", "--html"},
+      {"probe", "memory", "--device", "sim:gtx1080", "-o"},
+      {"probe", "memory", "--device", "sim:gtx1080", "--report"},
+      {"ptx", "x.ptx", "--out"},
+      {"rewrite", "x.ptx", "-o"},
+      {"schedule", "x.txt", "--out"},
+      {"schedule", "x.txt", "--timeline"},
+      {"schedule", "x.txt", "--svg"},
+      {"schedule", "generate", "--out"},
+      {"schedule", "plan", "x.json", "--out"},
+      {"schedule", "study", "--html"},
+      {"schedule", "study", "--out"},
+      {"schedule", "compare", "--html"},
+      {"schedule", "compare", "--out"},
+      {"topo", "--device", "sim:gtx1080", "-o"},
+      {"translate", "-o"},
+  };
+  return options;
+}
+
+TEST(Outputs, a_file_that_cannot_be_written_is_refused_before_the_work_and_named) {
+  for (std::vector<std::string> arguments : writing_options()) {
+    const std::string option = arguments.back();
+    arguments.push_back("/no/dir/x");
+    const Outcome outcome = run_demarc(arguments);
+    EXPECT_EQ(outcome.exit_code, 1) << arguments[0] << " " << option;
+    EXPECT_NE(outcome.err.find(option + (option == "-o" ? "" : ":")), std::string::npos)
+        << outcome.err;
+    EXPECT_NE(outcome.err.find("/no/dir/x"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("cannot be written: No such file or directory"), std::string::npos)
+        << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+  }
+}
+
+}  // namespace
+}  // namespace demarc::test
