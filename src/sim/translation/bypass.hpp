@@ -15,6 +15,7 @@ class BypassDecision {
   // Called for each miss of the GPU's L2 TLB. `resident`: the exact answer, for the oracle alone.
   [[nodiscard]] virtual bool skip_gmmu(std::uint32_t page, bool resident) = 0;
   virtual void on_table_insert(std::uint32_t page) = 0;
+  virtual void on_table_remove(std::uint32_t page) = 0;
   virtual void on_walk(bool hit) = 0;
 };
 

@@ -152,6 +152,7 @@ void System::access_done(std::uint32_t slot) {
   --wave.accesses;
   if (!access.instruction.store) --wave.loads;
   free_accesses_.push_back(slot);
+  tell(Moment::access_ended, cu.gpu, index);
   while (!cu.waiting_waves.empty() &&
          cu.lines_in_flight + waves_[cu.waiting_waves.front()].next.lines <=
              settings_.outstanding_lines) {

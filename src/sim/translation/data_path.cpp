@@ -21,22 +21,50 @@ void System::access_line(std::uint32_t slot, std::uint32_t line, Cycles when) {
   const bool local = owner == cu.gpu;
   const bool cached = local || settings_.remote_in_l1 != 0;
   if (!store && cached) {
-    if (cu.l1.touch(line)) {
-      complete_line(slot, when + 1);
+    const std::size_t tag = cu.l1.find(line);
+    if (tag != LruSets::absent) {
+      complete_line(slot, std::max(when + settings_.l1_latency, cu.l1_ready[tag]));
       return;
     }
-    cu.l1.insert(line);
   }
   GpuMemory& memory = gpus_[owner].memory;
+  if (local && store) {
+    complete_line(slot, memory.write(physical, when + 1));
+    return;
+  }
   if (local) {
-    complete_line(slot, store ? memory.write(physical, when + 1) : memory.read(physical, when + 1));
+    Cycles& oldest = cu.l1_misses[cu.l1_oldest];
+    cu.l1_oldest = (cu.l1_oldest + 1) % cu.l1_misses.size();
+    oldest = memory.read(physical, std::max(when + 1, oldest));
+    cu.l1_ready[cu.l1.insert(line)] = oldest;
+    complete_line(slot, oldest);
     return;
   }
   ++remote_lines_;
   const std::uint32_t bytes = store ? request_bytes + line_bytes : request_bytes;
-  send({store ? MessageKind::write_line : MessageKind::read_line, cu.gpu, owner, 0,
-        network_.flits(bytes), slot, physical},
-       when + 1);
+  send_line({store ? MessageKind::write_line : MessageKind::read_line, cu.gpu, owner, 0,
+             network_.flits(bytes), slot, physical, line},
+            when + 1);
+}
+
+// A remote access leaves its GPU, unless a migration wants the links quiet.
+void System::send_line(const Message& message, Cycles when) {
+  Gpu& gpu = gpus_[message.from];
+  if (gpu.rdma_held) {
+    const std::uint32_t slot = take_slot(messages_, free_messages_);
+    messages_[slot] = message;
+    gpu.held.push_back(slot);
+    return;
+  }
+  ++gpu.remote_in_flight;
+  send(message, when);
+}
+
+void System::line_returned(std::uint32_t index) {
+  Gpu& gpu = gpus_[index];
+  if (--gpu.remote_in_flight > 0 || !gpu.drain_asked) return;
+  gpu.drain_asked = false;
+  send({MessageKind::drained, index, network_.cpu(), 0, 1, 0, 0}, now());
 }
 
 void System::complete_line(std::uint32_t slot, Cycles when) {
@@ -54,6 +82,14 @@ void System::send(const Message& message, Cycles when) {
 void System::hop(std::uint32_t slot) {
   Message& message = messages_[slot];
   if (message.hop == network_.hops(message.from, message.to)) {
+    const bool for_gpu = message.to != network_.cpu() && gpus_[message.to].paused;
+    const bool waits = message.kind == MessageKind::translated ||
+                       message.kind == MessageKind::page_data ||
+                       message.kind == MessageKind::line_data;
+    if (for_gpu && waits) {
+      gpus_[message.to].deferred.push_back({EventKind::hop, slot, 0});
+      return;
+    }
     const Message arrived = message;
     free_messages_.push_back(slot);
     receive(arrived);
@@ -69,13 +105,20 @@ void System::receive(const Message& message) {
   switch (message.kind) {
     case MessageKind::translate:
       ++iommu_accesses_;
+      tell(Moment::iommu_asked, message.from, page);
+      if (settings_.placement == Placement::first_touch && page_owner_[page] == in_cpu_memory)
+        contenders_[page] |= std::uint64_t{1} << message.from;
       iommu_.arrive({message.from, page}, now());
       run_iommu();
       return;
     case MessageKind::page_data:
-      page_arrived(message.to, page);
-      [[fallthrough]];
+      page_arrived(page, message.to);
+      return;
     case MessageKind::translated:
+      if (message.b != 0 && architecture_ != Architecture::centralised) {
+        at(now() + settings_.gmmu_latency, EventKind::entered, message.to, page);
+        return;
+      }
       if (settings_.gmmu_fill == GmmuFill::any || page_owner_[page] == message.to)
         learn(message.to, page);
       fill_l2_tlb(message.to, page);
@@ -83,7 +126,7 @@ void System::receive(const Message& message) {
     case MessageKind::read_line: {
       const Cycles ready = gpus_[message.to].memory.read(message.b, now());
       send({MessageKind::line_data, message.to, message.from, 0,
-            network_.flits(line_bytes + reply_header_bytes), message.a, message.b},
+            network_.flits(line_bytes + reply_header_bytes), message.a, message.b, message.line},
            ready);
       return;
     }
@@ -92,9 +135,19 @@ void System::receive(const Message& message) {
       send({MessageKind::write_done, message.to, message.from, 0, 1, message.a, message.b}, ready);
       return;
     }
-    case MessageKind::line_data:
+    case MessageKind::line_data: {
+      Cu& cu = cus_[waves_[accesses_[message.a].wave].cu];
+      if (settings_.remote_in_l1 != 0) cu.l1_ready[cu.l1.insert(message.line)] = now();
+      complete_line(message.a, now());
+      line_returned(message.to);
+      return;
+    }
     case MessageKind::write_done:
       complete_line(message.a, now());
+      line_returned(message.to);
+      return;
+    default:
+      receive_move(message);
       return;
   }
 }

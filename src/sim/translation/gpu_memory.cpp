@@ -19,7 +19,8 @@ GpuMemory::GpuMemory(const Settings& settings)
       bank_bits_(static_cast<std::uint32_t>(std::countr_zero(settings.l2_banks))) {
   const std::uint32_t sets = settings.l2_bank_bytes / line_bytes / l2_ways;
   banks_.assign(settings.l2_banks,
-                Bank{LruSets(sets, l2_ways), 0, 0, std::vector<Cycles>(settings.l2_mshrs, 0), 0});
+                Bank{LruSets(sets, l2_ways), std::vector<Cycles>(std::size_t{sets} * l2_ways, 0), 0,
+                     0, std::vector<Cycles>(settings.l2_mshrs, 0), 0});
 }
 
 GpuMemory::Bank& GpuMemory::bank_of(std::uint32_t line, std::uint32_t& local) {
@@ -32,16 +33,17 @@ Cycles GpuMemory::read(std::uint32_t line, Cycles at) {
   std::uint32_t local = 0;
   Bank& bank = bank_of(line, local);
   Cycles start = std::max(at, bank.free);
-  const bool hit = bank.tags.touch(local);
+  const std::size_t slot = bank.tags.find(local);
+  const bool hit = slot != LruSets::absent;
   if (!hit) start = std::max(start, bank.misses[bank.oldest]);
   bank.free = start + 1;
-  if (hit) return start + latency_;
+  if (hit) return std::max(start + latency_, bank.ready[slot]);
   const Cycles dram = std::max(start + latency_, bank.dram_free);
   bank.dram_free = dram + 1;
   const Cycles done = dram + dram_latency_;
   bank.misses[bank.oldest] = done;
   bank.oldest = (bank.oldest + 1) % bank.misses.size();
-  bank.tags.insert(local);
+  bank.ready[bank.tags.insert(local)] = done;
   return done;
 }
 
@@ -51,11 +53,23 @@ Cycles GpuMemory::write(std::uint32_t line, Cycles at) {
   const Cycles start = std::max(at, bank.free);
   bank.free = start + 1;
   if (!bank.tags.touch(local)) {
-    bank.tags.insert(local);
+    bank.ready[bank.tags.insert(local)] = start + latency_;
     // The line it replaces is written back in time; that costs the channel one slot.
     bank.dram_free = std::max(bank.dram_free, start) + 1;
   }
   return start + latency_;
+}
+
+void GpuMemory::flush() {
+  for (Bank& bank : banks_) bank.tags.clear();
+}
+
+std::uint32_t GpuMemory::misses_under_way(Cycles now) const {
+  std::uint32_t count = 0;
+  for (const Bank& bank : banks_) {
+    for (const Cycles done : bank.misses) count += done > now ? 1 : 0;
+  }
+  return count;
 }
 
 }  // namespace demarc::sim::translation

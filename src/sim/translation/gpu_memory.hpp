@@ -18,10 +18,17 @@ class GpuMemory {
   // When a read of `line` arriving at `at` has its data, or a write has been taken.
   Cycles read(std::uint32_t line, Cycles at);
   Cycles write(std::uint32_t line, Cycles at);
+  // Past the L2: when a controller of migrations has read or written a piece of a page.
+  [[nodiscard]] Cycles bypass_l2(Cycles at) const { return at + dram_latency_; }
+  // Forgets what the L2 holds.
+  void flush();
+  // Requests that the banks have booked beyond `now`, for a look at a simulation that is stuck.
+  [[nodiscard]] std::uint32_t misses_under_way(Cycles now) const;
 
  private:
   struct Bank {
     LruSets tags;
+    std::vector<Cycles> ready;   // per tag: when its data is there
     Cycles free = 0;             // next cycle it takes a request
     Cycles dram_free = 0;        // its DRAM channel
     std::vector<Cycles> misses;  // ring: when each of the last so many misses was over

@@ -15,20 +15,23 @@ class LruSets {
         keys_(std::size_t{sets} * ways, empty),
         stamps_(keys_.size()) {}
 
-  // True and most recently used when present.
-  bool touch(std::uint32_t key) {
+  static constexpr std::size_t absent = ~std::size_t{0};
+
+  // The slot of the key, which becomes the most recently used; or `absent`.
+  std::size_t find(std::uint32_t key) {
     const std::size_t first = (key & set_mask_) * std::size_t{ways_};
     for (std::size_t i = first; i < first + ways_; ++i) {
       if (keys_[i] == key) {
         stamps_[i] = ++clock_;
-        return true;
+        return i;
       }
     }
-    return false;
+    return absent;
   }
+  bool touch(std::uint32_t key) { return find(key) != absent; }
 
-  // Replaces the least recently used key of the set.
-  void insert(std::uint32_t key) {
+  // Replaces the least recently used key of the set; the slot.
+  std::size_t insert(std::uint32_t key) {
     const std::size_t first = (key & set_mask_) * std::size_t{ways_};
     std::size_t victim = first;
     for (std::size_t i = first; i < first + ways_; ++i) {
@@ -36,8 +39,17 @@ class LruSets {
     }
     keys_[victim] = key;
     stamps_[victim] = ++clock_;
+    return victim;
   }
 
+  void erase(std::uint32_t key) {
+    const std::size_t slot = find(key);
+    if (slot == absent) return;
+    keys_[slot] = empty;
+    stamps_[slot] = 0;
+  }
+
+  [[nodiscard]] std::size_t size() const { return keys_.size(); }
   void clear() {
     keys_.assign(keys_.size(), empty);
     stamps_.assign(stamps_.size(), 0);

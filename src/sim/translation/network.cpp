@@ -64,6 +64,11 @@ Cycles Network::cross(std::uint32_t from, std::uint32_t to, std::uint32_t hop, s
   return start + flits + (hop + 1 < way.size() ? switch_latency_ : 0);
 }
 
+Cycles Network::backlog(Cycles now) const {
+  const Cycles last = *std::max_element(free_.begin(), free_.end());
+  return last > now ? last - now : 0;
+}
+
 std::uint32_t Network::flits(std::uint32_t bytes) const {
   const std::uint32_t encoded = bytes + (bytes + 3) / 4;
   return std::max(1U, (encoded + flit_bytes_ - 1) / flit_bytes_);

@@ -28,6 +28,8 @@ class Network {
 
   // Payload of `bytes` in flits: 25 % encoding on top, at least one.
   [[nodiscard]] std::uint32_t flits(std::uint32_t bytes) const;
+  // Cycles until every link has moved what it was given.
+  [[nodiscard]] Cycles backlog(Cycles now) const;
   [[nodiscard]] std::uint64_t link_bytes() const { return flits_moved_ * flit_bytes_; }
 
  private:

@@ -28,6 +28,8 @@ Json summary_json(const Summary& s) {
           {"first_touches", s.first_touches},
           {"remote_owned", s.remote_owned},
           {"remote_lines", s.remote_lines},
+          {"migrations", s.migrations},
+          {"pages_owned", s.pages_owned},
           {"link_bytes", s.link_bytes},
           {"iommu_utilisation", s.iommu_utilisation},
           {"gmmu_utilisation", s.gmmu_utilisation},

@@ -12,7 +12,9 @@ constexpr std::uint32_t l1_cache_ways = 4;
 System::Cu::Cu(const Settings& settings, std::uint32_t gpu_index)
     : gpu(gpu_index),
       tlb(settings.l1_tlb_sets, settings.l1_tlb_ways, settings.l1_tlb_mshrs),
-      l1(settings.l1_bytes / line_bytes / l1_cache_ways, l1_cache_ways) {}
+      l1(settings.l1_bytes / line_bytes / l1_cache_ways, l1_cache_ways),
+      l1_ready(l1.size(), 0),
+      l1_misses(settings.l1_mshrs, 0) {}
 
 System::Gpu::Gpu(const Settings& settings, std::uint32_t pages)
     : tlb(settings.l2_tlb_sets, settings.l2_tlb_ways, settings.l2_tlb_mshrs),
@@ -20,28 +22,49 @@ System::Gpu::Gpu(const Settings& settings, std::uint32_t pages)
       table(pages, 0),
       memory(settings) {}
 
-System::System(const Settings& settings, Architecture architecture, const Application& application)
+System::System(const Settings& settings, Architecture architecture, const Application& application,
+               Watch watch)
     : settings_(settings),
       architecture_(architecture),
       application_(application),
       split_(settings.split == Split::native ? application.native_split() : settings.split),
       network_(settings),
       iommu_(settings.iommu_walkers, settings.iommu_latency),
-      page_shift_(static_cast<std::uint32_t>(std::countr_zero(settings.page_bytes / line_bytes))) {
+      page_shift_(static_cast<std::uint32_t>(std::countr_zero(settings.page_bytes / line_bytes))),
+      watch_(std::move(watch)) {
   const auto pages = static_cast<std::uint32_t>((application.bytes() + settings.page_bytes - 1) /
                                                 settings.page_bytes);
   page_owner_.assign(pages, in_cpu_memory);
   page_frame_.assign(pages, 0);
   frames_used_.assign(settings.gpus, 0);
   page_moving_.assign(pages, 0);
+  page_moves_.assign(settings.remote == Remote::migration ? pages : 0, 0);
   for (std::uint32_t gpu = 0; gpu < settings.gpus; ++gpu) {
     gpus_.emplace_back(settings, pages);
     if (architecture == Architecture::bypass) gpus_.back().bypass = make_bypass_decision(settings);
     for (std::uint32_t cu = 0; cu < settings.cus; ++cu) cus_.emplace_back(settings, gpu);
   }
+  place_pages();
+}
+
+// Pages that lie somewhere before the first kernel.
+void System::place_pages() {
+  if (settings_.placement != Placement::interleaved && settings_.placement != Placement::contiguous)
+    return;
+  const std::size_t pages = page_owner_.size();
+  for (std::uint32_t page = 0; page < pages; ++page) {
+    const std::uint32_t gpu =
+        settings_.placement == Placement::interleaved
+            ? page % settings_.gpus
+            : static_cast<std::uint32_t>(std::uint64_t{page} * settings_.gpus / pages);
+    page_owner_[page] = gpu;
+    page_frame_[page] = frames_used_[gpu]++;
+    if (settings_.gmmu_fill == GmmuFill::eager) learn(gpu, page);
+  }
 }
 
 void System::handle(const Event& event) {
+  if (move_.active && defer(event)) return;
   switch (event.kind) {
     case EventKind::kernel_start:
       start_kernel(event.a);
@@ -81,8 +104,14 @@ void System::handle(const Event& event) {
       iommu_done(event.a, event.b);
       return;
     case EventKind::page_moved:
-      page_arrived(event.a, event.b);
-      answer(event.a, event.b);
+      page_arrived(event.b);
+      return;
+    case EventKind::flushed:
+      send({MessageKind::shot_down, event.a, network_.cpu(), 0, 1, move_.page, 0}, now());
+      return;
+    case EventKind::entered:
+      learn(event.a, event.b);
+      fill_l2_tlb(event.a, event.b);
       return;
     case EventKind::hop:
       hop(event.a);
@@ -113,30 +142,6 @@ Result<Summary> System::run(const Progress& progress) {
   return summarise();
 }
 
-std::string System::describe_queues() const {
-  std::string text = fmt::format("IOMMU: {} queued, {} walking\n", iommu_.queued(), iommu_.busy());
-  for (std::size_t g = 0; g < gpus_.size(); ++g) {
-    const Gpu& gpu = gpus_[g];
-    text += fmt::format("GPU[{}].L2TLB: {} queued, {} pages pending, blocked {}\n", g,
-                        gpu.queue.size(), gpu.tlb.pending(), gpu.tlb_blocked);
-    text +=
-        fmt::format("GPU[{}].GMMU: {} queued, {} walking\n", g, gpu.gmmu.queued(), gpu.gmmu.busy());
-    text += fmt::format("GPU[{}].dispatcher: group {}, stalled {}\n", g, gpu.next_group,
-                        gpu.dispatch_stalled);
-  }
-  for (std::size_t c = 0; c < cus_.size(); ++c) {
-    const Cu& cu = cus_[c];
-    if (cu.waves == 0 && cu.queue.empty()) continue;
-    text += fmt::format(
-        "GPU[{}].CU[{}]: {} waves, {} lines in flight, {} accesses before the TLB, {} pages "
-        "pending, "
-        "{} waves waiting to issue\n",
-        cu.gpu, c % settings_.cus, cu.waves, cu.lines_in_flight, cu.queue.size(), cu.tlb.pending(),
-        cu.waiting_waves.size());
-  }
-  return text;
-}
-
 Summary System::summarise() const {
   Summary summary;
   const auto add = [](TlbCounts& sum, const TlbCounts& counts) {
@@ -159,6 +164,8 @@ Summary System::summarise() const {
   summary.first_touches = first_touches_;
   summary.remote_owned = remote_owned_;
   summary.remote_lines = remote_lines_;
+  summary.migrations = migrations_;
+  summary.pages_owned = frames_used_;
   summary.link_bytes = network_.link_bytes();
   summary.iommu_queue_wait = iommu_.queue_wait();
   summary.iommu_utilisation = iommu_.utilisation(now());

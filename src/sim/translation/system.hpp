@@ -1,10 +1,11 @@
 // The simulated machine: state and wiring. One event loop; each part of the way of a request has
 // its own file: compute.cpp (work-groups, waves), translation_path.cpp (TLBs, GMMU, IOMMU),
-// data_path.cpp (caches, remote lines).
+// data_path.cpp (caches, remote lines), migration.cpp (pages that move).
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -18,9 +19,29 @@
 
 namespace demarc::sim::translation {
 
+// What a watcher of a simulation is told, with the cycle, the GPU and the page (or the wave).
+enum class Moment : std::uint8_t {
+  l2_missed,      // a page is neither in the GPU's L2 TLB nor asked for
+  gmmu_began,     // a walk
+  gmmu_ended,     //
+  iommu_asked,    // a request has arrived at the IOMMU
+  iommu_ended,    // a walk
+  placed,         // a page has come from CPU memory (or been assigned) to this GPU
+  l2_filled,      // an answer has reached the GPU's L2 TLB
+  l1_filled,      // and the TLB of one of its CUs
+  access_ended,   // all lines of a memory instruction are there (page: the wave)
+  move_began,     // this GPU gets the page: all GPUs are told to drain
+  drained,        // all GPUs have ended their remote accesses; the owner is told to shoot it down
+  shot_down,      // the owner has; the page belongs to the new GPU
+  page_copied,    // the last piece is written
+  owner_resumed,  // the former owner runs again, the answer leaves the IOMMU
+};
+using Watch = std::function<void(Moment, Cycles, std::uint32_t gpu, std::uint32_t page)>;
+
 class System {
  public:
-  System(const Settings& settings, Architecture architecture, const Application& application);
+  System(const Settings& settings, Architecture architecture, const Application& application,
+         Watch watch = {});
   Result<Summary> run(const Progress& progress);
 
  private:
@@ -37,6 +58,8 @@ class System {
     gmmu_done,     // a: GPU, b: page
     iommu_done,    // a: GPU, b: page
     page_moved,    // a: GPU, b: page (first_touch=protocol)
+    flushed,       // a: GPU that gives a page away
+    entered,       // a: GPU, b: page; its GMMU has entered a page that moved here
     hop,           // a: message; it stands before its next link
     access_done,   // a: access
   };
@@ -92,6 +115,9 @@ class System {
     bool tlb_blocked = false;
     bool tlb_scheduled = false;
     LruSets l1;
+    std::vector<Cycles> l1_ready;   // per tag: when its data is there
+    std::vector<Cycles> l1_misses;  // ring: when each of the last so many misses was over
+    std::size_t l1_oldest = 0;
   };
   struct PageWaiter {
     std::uint32_t cu;
@@ -114,15 +140,34 @@ class System {
     std::uint32_t next_group = 0;  // first group not yet looked at
     std::uint32_t next_cu = 0;
     bool dispatch_stalled = false;
+    // Migration: a GPU that gives a page away stands still; all hold new remote accesses back.
+    bool paused = false;
+    bool rdma_held = false;
+    bool drain_asked = false;
+    std::uint32_t remote_in_flight = 0;
+    std::vector<Event> deferred;      // while paused
+    std::vector<std::uint32_t> held;  // messages, while rdma_held
   };
   enum class MessageKind : std::uint32_t {
     translate,   // GPU -> CPU: a = page
-    translated,  // CPU -> GPU: a = page
+    translated,  // CPU -> GPU: a = page, b = 1 when it has just moved there
     page_data,   // CPU -> GPU: a = page, with the translation
     read_line,   // GPU -> owner: a = access, b = line
     write_line,  // GPU -> owner
     line_data,   // owner -> GPU
     write_done,  // owner -> GPU
+    // Of the one migration under way, in order.
+    drain,          // CPU -> every GPU
+    drained,        // GPU -> CPU
+    shoot_down,     // CPU -> owner
+    shot_down,      // owner -> CPU
+    fetch_page,     // CPU -> new owner
+    fetch_piece,    // new owner -> owner
+    piece,          // owner -> new owner
+    page_fetched,   // new owner -> CPU
+    resume,         // CPU -> owner
+    resumed,        // owner -> CPU
+    release_lines,  // CPU -> every GPU
   };
   struct Message {
     MessageKind kind = MessageKind::translate;
@@ -132,16 +177,23 @@ class System {
     std::uint32_t flits = 1;
     std::uint32_t a = 0;
     std::uint32_t b = 0;
+    std::uint32_t line = 0;  // of the application's space, with read_line and line_data
   };
 
   static constexpr std::uint32_t in_cpu_memory = ~std::uint32_t{0};
+  static constexpr std::uint32_t no_gpu = ~std::uint32_t{0};
 
   void handle(const Event& event);
   void at(Cycles when, EventKind kind, std::uint32_t a, std::uint32_t b = 0) {
     events_.schedule(when, {kind, a, b});
   }
   [[nodiscard]] Cycles now() const { return events_.now(); }
+  void tell(Moment moment, std::uint32_t gpu, std::uint32_t page) const {
+    if (watch_) watch_(moment, now(), gpu, page);
+  }
   [[nodiscard]] std::string describe_queues() const;
+  [[nodiscard]] std::string describe_waves() const;
+  void place_pages();
   [[nodiscard]] Summary summarise() const;
 
   // compute.cpp
@@ -165,7 +217,10 @@ class System {
   void learn(std::uint32_t gpu, std::uint32_t page);
   void run_iommu();
   void iommu_done(std::uint32_t gpu, std::uint32_t page);
-  void page_arrived(std::uint32_t gpu, std::uint32_t page);
+  void resolve(std::uint32_t gpu, std::uint32_t page);
+  void place(std::uint32_t gpu, std::uint32_t page);
+  [[nodiscard]] std::uint32_t winner_of(std::uint32_t page, std::uint32_t gpu);
+  void page_arrived(std::uint32_t page, std::uint32_t with_data = no_gpu);
   void answer(std::uint32_t gpu, std::uint32_t page);
 
   // data_path.cpp
@@ -174,6 +229,19 @@ class System {
   void send(const Message& message, Cycles when);
   void hop(std::uint32_t message);
   void receive(const Message& message);
+  void send_line(const Message& message, Cycles when);
+  void line_returned(std::uint32_t gpu);
+
+  // migration.cpp
+  [[nodiscard]] bool moves(std::uint32_t page) const;
+  [[nodiscard]] bool stale(std::uint32_t gpu, std::uint32_t page) const;
+  [[nodiscard]] std::uint32_t gpu_of(const Event& event) const;
+  [[nodiscard]] bool defer(const Event& event);
+  void start_next_move();
+  void receive_move(const Message& message);
+  void shoot_down(std::uint32_t gpu);
+  void resume(std::uint32_t gpu);
+  void end_move();
 
   const Settings& settings_;
   Architecture architecture_;
@@ -194,6 +262,22 @@ class System {
   std::vector<std::uint8_t> page_moving_;
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> waiting_for_move_;  // page -> GPUs
   Cycles protocol_free_ = 0;
+  // Pages in CPU memory that several GPUs ask for: a bit a GPU.
+  std::unordered_map<std::uint32_t, std::uint64_t> contenders_;
+
+  std::deque<WalkRequest> move_queue_;
+  struct {
+    bool active = false;
+    std::uint32_t page = 0;
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+    std::uint32_t undrained = 0;  // GPUs
+    std::uint32_t pieces = 0;     // not yet here
+    std::string_view phase;
+  } move_;
+  std::vector<std::uint32_t> page_moves_;  // per page, under remote=migration
+  std::uint64_t migrations_ = 0;
+  Watch watch_;
 
   std::uint32_t kernel_ = 0;
   std::uint32_t groups_left_ = 0;

@@ -59,6 +59,9 @@ class Tlb {
     }
   }
 
+  // Takes the page out of the entries; who waits for it goes on waiting.
+  void invalidate(std::uint32_t page) { entries_.erase(page); }
+
   [[nodiscard]] const TlbCounts& counts() const { return counts_; }
   [[nodiscard]] std::uint32_t pending() const { return pending_; }
 

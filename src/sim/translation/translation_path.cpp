@@ -1,5 +1,6 @@
 // From a line's virtual page to its owner: L1 TLB of the CU, L2 TLB of the GPU, GMMU, IOMMU.
 #include <algorithm>
+#include <bit>
 
 #include "system.hpp"
 
@@ -42,6 +43,11 @@ void System::run_l1_tlb(std::uint32_t index) {
 
 void System::fill_l1_tlb(std::uint32_t index, std::uint32_t page) {
   Cu& cu = cus_[index];
+  if (stale(cu.gpu, page)) {  // the page has moved on: ask again
+    at(now() + 1, EventKind::l2_arrive, index, page);
+    return;
+  }
+  tell(Moment::l1_filled, cu.gpu, page);
   std::uint64_t answered = 0;
   cu.tlb.fill(page, [&](const LineWaiter& waiter) {
     access_line(waiter.access, waiter.line, now() + 1 + answered / settings_.l1_tlb_ports);
@@ -89,6 +95,11 @@ void System::run_l2_tlb(std::uint32_t index) {
 
 void System::fill_l2_tlb(std::uint32_t index, std::uint32_t page) {
   Gpu& gpu = gpus_[index];
+  if (stale(index, page)) {
+    miss_l2_tlb(index, page, now() + 1);
+    return;
+  }
+  tell(Moment::l2_filled, index, page);
   std::uint64_t answered = 0;
   gpu.tlb.fill(page, [&](const PageWaiter& waiter) {
     at(now() + 1 + answered / settings_.l2_tlb_ports, EventKind::l1_fill, waiter.cu, page);
@@ -110,6 +121,7 @@ void System::miss_l2_tlb(std::uint32_t index, std::uint32_t page, Cycles when) {
     walk_here = false;
     ++gmmu_bypassed_;
   }
+  tell(Moment::l2_missed, index, page);
   if (walk_here) {
     at(when, EventKind::gmmu_arrive, index, page);
   } else {
@@ -120,13 +132,16 @@ void System::miss_l2_tlb(std::uint32_t index, std::uint32_t page, Cycles when) {
 void System::run_gmmu(std::uint32_t index) {
   WalkRequest request;
   Cycles end = 0;
-  while (gpus_[index].gmmu.start(now(), request, end))
+  while (gpus_[index].gmmu.start(now(), request, end)) {
     at(end, EventKind::gmmu_done, index, request.page);
+    tell(Moment::gmmu_began, index, request.page);
+  }
 }
 
 void System::gmmu_done(std::uint32_t index, std::uint32_t page) {
   Gpu& gpu = gpus_[index];
   gpu.gmmu.finish();
+  tell(Moment::gmmu_ended, index, page);
   const bool hit = gpu.table[page] != 0;
   if (gpu.bypass) gpu.bypass->on_walk(hit);
   if (hit) {
@@ -152,27 +167,63 @@ void System::run_iommu() {
     at(end, EventKind::iommu_done, request.gpu, request.page);
 }
 
+// What the IOMMU does with a request whose walk is over.
 void System::iommu_done(std::uint32_t gpu, std::uint32_t page) {
   iommu_.finish();
+  tell(Moment::iommu_ended, gpu, page);
   run_iommu();
+  resolve(gpu, page);
+}
+
+void System::resolve(std::uint32_t gpu, std::uint32_t page) {
   if (page_moving_[page] != 0) {
-    ++remote_owned_;
+    if (page_owner_[page] != gpu) ++remote_owned_;
     waiting_for_move_[page].push_back(gpu);
     return;
   }
-  if (page_owner_[page] != in_cpu_memory) {
-    if (page_owner_[page] != gpu) ++remote_owned_;
+  if (page_owner_[page] == in_cpu_memory) {
+    place(winner_of(page, gpu), page);
+    if (page_moving_[page] != 0) {
+      waiting_for_move_[page].push_back(gpu);
+      return;
+    }
+  }
+  if (page_owner_[page] == gpu) {
     answer(gpu, page);
     return;
   }
-  // First touch: the page moves from CPU memory to this GPU and stays there.
+  ++remote_owned_;
+  if (!moves(page)) {
+    answer(gpu, page);
+    return;
+  }
+  page_moving_[page] = 1;
+  move_queue_.push_back({gpu, page});
+  start_next_move();
+}
+
+// Which of the GPUs that ask for a page in CPU memory gets it: requests that reach the IOMMU before
+// the first walk ends count alike, so that a lead of a cycle does not decide over an array.
+std::uint32_t System::winner_of(std::uint32_t page, std::uint32_t gpu) {
+  const auto found = contenders_.find(page);
+  if (found == contenders_.end()) return gpu;
+  const std::uint64_t mask = found->second;
+  contenders_.erase(found);
+  const auto count = static_cast<std::uint32_t>(std::popcount(mask));
+  std::uint64_t rest = mask;
+  for (std::uint32_t nth = ((page * 0x9e3779b1U) >> 16) % count; nth > 0; --nth) rest &= rest - 1;
+  return static_cast<std::uint32_t>(std::countr_zero(rest));
+}
+
+// First touch: the page comes from CPU memory to this GPU.
+void System::place(std::uint32_t gpu, std::uint32_t page) {
   ++first_touches_;
   page_owner_[page] = gpu;
   page_frame_[page] = frames_used_[gpu]++;
+  tell(Moment::placed, gpu, page);
   if (settings_.gmmu_fill == GmmuFill::eager) learn(gpu, page);
   switch (settings_.first_touch) {
     case FirstTouch::free:
-      answer(gpu, page);
       return;
     case FirstTouch::copy: {
       // Pieces of 256 bytes with a header of 12 each.
@@ -189,14 +240,21 @@ void System::iommu_done(std::uint32_t gpu, std::uint32_t page) {
   }
 }
 
-// The page is in its GPU's memory: whoever waited for that is answered.
-void System::page_arrived(std::uint32_t, std::uint32_t page) {
+// The page lies where it shall: whoever waited for that is looked at again, without another walk.
+// `with_data`: the GPU that got the translation together with the page.
+void System::page_arrived(std::uint32_t page, std::uint32_t with_data) {
   page_moving_[page] = 0;
   const auto waiting = waiting_for_move_.find(page);
   if (waiting == waiting_for_move_.end()) return;
   const std::vector<std::uint32_t> gpus = std::move(waiting->second);
   waiting_for_move_.erase(waiting);
-  for (const std::uint32_t gpu : gpus) answer(gpu, page);
+  for (const std::uint32_t gpu : gpus) {
+    if (gpu == with_data) {
+      receive({MessageKind::translated, network_.cpu(), gpu, 0, 1, page, 0});
+    } else {
+      resolve(gpu, page);
+    }
+  }
 }
 
 void System::answer(std::uint32_t gpu, std::uint32_t page) {

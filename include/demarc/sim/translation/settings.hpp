@@ -19,6 +19,21 @@ enum class Architecture { centralised, distributed, bypass };
 // How work-groups are dealt out to GPUs. `native`: what each application's own multi-GPU path does.
 enum class Split { native, roundrobin, contiguous, dim0 };
 
+// Where a page lies. With the two first-touch rules it comes from CPU memory.
+enum class Placement {
+  first_touch,  // on one of the GPUs that wait for it when its first walk ends, drawn by page
+                // number
+  first_walk,   // on the GPU whose walk ends first: a race that the link to the CPU decides
+  interleaved,  // page i on GPU i mod N, from the start
+  contiguous,   // equal runs of pages on each GPU, from the start
+};
+
+// How a GPU uses a page of another GPU.
+enum class Remote {
+  lines,      // line by line from the owner's L2; the page stays
+  migration,  // the page moves to whoever asks for it
+};
+
 // What the first access to a page, which then moves from CPU memory to the toucher, costs.
 enum class FirstTouch {
   free,      // nothing
@@ -77,10 +92,18 @@ struct Settings {
   Topology topology = Topology::star;
   std::uint32_t flit_bytes = 17;  // PCIe 3 x16 at 1 GHz
   std::uint32_t switch_latency = 140;
+  Placement placement = Placement::first_touch;
   FirstTouch first_touch = FirstTouch::free;
   std::uint32_t protocol_cycles = 4800;  // of one page under FirstTouch::protocol
 
+  Remote remote = Remote::lines;
+  std::uint32_t flush_cycles = 700;  // draining, flushing and invalidating a GPU that gives a page
+  std::uint32_t migration_limit =
+      0;  // moves after which a page stays and is used by lines; 0: none
+
   std::uint32_t l1_bytes = 16384;  // 4 ways, 64-byte lines
+  std::uint32_t l1_latency = 60;   // of a hit
+  std::uint32_t l1_mshrs = 16;     // misses to this GPU's memory that a CU's L1 may wait for
   std::uint32_t remote_in_l1 = 0;  // 1: lines of other GPUs may be kept in the L1
   std::uint32_t l2_banks = 8;
   std::uint32_t l2_bank_bytes = 262144;  // 16 ways

@@ -29,11 +29,13 @@ struct Summary {
   std::uint64_t gmmu_hits = 0;
   std::uint64_t gmmu_bypassed = 0;
   std::uint64_t iommu_accesses = 0;
-  std::uint64_t first_touches = 0;     // IOMMU accesses that placed the page
-  std::uint64_t remote_owned = 0;      // IOMMU accesses to a page of another GPU
-  std::uint64_t remote_lines = 0;      // line accesses served by another GPU
-  std::uint64_t link_bytes = 0;        // payload and headers on all links, both directions
-  std::uint64_t iommu_queue_wait = 0;  // cycles, summed over requests
+  std::uint64_t first_touches = 0;         // IOMMU accesses that placed the page
+  std::uint64_t remote_owned = 0;          // IOMMU accesses to a page of another GPU
+  std::uint64_t remote_lines = 0;          // line accesses served by another GPU
+  std::uint64_t migrations = 0;            // pages that went from GPU to GPU
+  std::vector<std::uint32_t> pages_owned;  // frames given out on each GPU
+  std::uint64_t link_bytes = 0;            // payload and headers on all links, both directions
+  std::uint64_t iommu_queue_wait = 0;      // cycles, summed over requests
   std::uint64_t gmmu_queue_wait = 0;
   double iommu_utilisation = 0;  // of the walkers, in [0, 1]
   double gmmu_utilisation = 0;
