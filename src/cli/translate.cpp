@@ -1,5 +1,12 @@
-#include "demarc/sim/translation/report.hpp"
-#include "verb.hpp"
+// demarc translate: address translation on several GPUs.
+#include "demarc/base/files.hpp"
+#include "demarc/base/numbers.hpp"
+#include "demarc/ptx/parser.hpp"
+#include "demarc/report/translation_page.hpp"
+#include "demarc/sim/memory/access_stream.hpp"
+#include "demarc/sim/translation/stream.hpp"
+#include "demarc/workload/load.hpp"
+#include "translate_commands.hpp"
 
 namespace demarc::cli {
 namespace {
@@ -7,12 +14,18 @@ namespace {
 namespace translation = sim::translation;
 
 struct TranslateOptions {
+  MachineOptions machine;
   std::string architecture = "both";
-  std::string apps = "all";
-  std::vector<std::string> settings;
+  std::string apps;
+  std::string launch;
+  std::string scale;
+  std::vector<std::string> parameters;
+  std::string stream;
   unsigned threads = 0;
   bool json = false;
   bool list_settings = false;
+  bool print_device = false;
+  std::string timeline;
   std::string output;
 };
 
@@ -30,41 +43,129 @@ Result<std::vector<translation::Architecture>> architectures_of(const std::strin
                        text);
 }
 
-std::vector<std::string> names_of(const std::string& text) {
-  std::vector<std::string> names;
-  if (text == "all") {
-    for (const auto& info : translation::application_table()) names.emplace_back(info.name);
-    return names;
+std::string settings_list() {
+  const translation::Settings defaults;
+  std::string text;
+  for (const auto& info : translation::setting_table()) {
+    text += fmt::format("{:<20} {:<12} {} ({})\n", info.name, info.get(defaults), info.meaning,
+                        info.range);
   }
-  std::size_t start = 0;
-  while (start <= text.size()) {
-    const auto comma = std::min(text.find(',', start), text.size());
-    names.push_back(text.substr(start, comma - start));
-    start = comma + 1;
+  return text;
+}
+
+// The application of --launch or --stream.
+Result<std::unique_ptr<translation::Application>> outside_application(
+    const TranslateOptions& options, const translation::Settings& settings) {
+  translation::StreamOptions stream;
+  stream.page_bytes = settings.page_bytes;
+  if (!options.stream.empty()) {
+    stream.name = options.stream;
+    DEMARC_TRY(const auto packed, sim::memory::read_access_stream(options.stream));
+    return translation::application_of_stream(*packed, stream);
   }
-  return names;
+  workload::LaunchRequest request;
+  request.launch_file = options.launch;
+  request.options.scale = options.scale;
+  for (const std::string& parameter : options.parameters) {
+    const auto equals = parameter.find('=');
+    if (equals == std::string::npos)
+      return invalid_input("--param {}: NAME=VALUE was expected", parameter);
+    DEMARC_TRY(request.options.parameters[parameter.substr(0, equals)],
+               parse_i64(parameter.substr(equals + 1), "--param " + parameter));
+  }
+  DEMARC_TRY(const workload::LoadedLaunch loaded, workload::load_launch(request));
+  const ptx::ParseResult parsed = ptx::parse(loaded.ptx, loaded.ptx_name);
+  if (!parsed.diagnostics.ok())
+    return invalid_input("{}", ptx::format(parsed.diagnostics.list.front(), loaded.ptx_name));
+  stream.name = loaded.launch.name.empty() ? options.launch : loaded.launch.name;
+  return translation::application_of_launch(parsed.module, loaded.launch, stream, options.threads);
+}
+
+Result<void> check_options(const TranslateOptions& options) {
+  const int sources =
+      int{!options.apps.empty()} + int{!options.launch.empty()} + int{!options.stream.empty()};
+  if (sources > 1) return invalid_input("--app, --launch and --stream exclude each other");
+  if (options.launch.empty() && (!options.scale.empty() || !options.parameters.empty()))
+    return invalid_input("--scale and --param belong to --launch");
+  if (!options.timeline.empty() && sources == 0) {
+    return invalid_input(
+        "--timeline shows one application: name it with --app, --launch or --stream");
+  }
+  return {};
+}
+
+// The one application that is no part of a comparison of several.
+Result<std::unique_ptr<translation::Application>> single_application(
+    const TranslateOptions& options, const translation::Settings& settings) {
+  if (options.apps.empty()) return outside_application(options, settings);
+  DEMARC_TRY(const auto names, application_names(options.apps));
+  if (names.size() > 1)
+    return invalid_input("--timeline shows one application; --app names {}", names.size());
+  return translation::make_application(names.front(), settings);
 }
 
 Result<void> translate(const TranslateOptions& options) {
-  if (options.list_settings) {
-    const translation::Settings defaults;
-    std::string text;
-    for (const auto& info : translation::setting_table()) {
-      text += fmt::format("{:<20} {:<12} {} ({})\n", info.name, info.get(defaults), info.meaning,
-                          info.range);
-    }
-    return emit("", text);
-  }
-  translation::Settings settings;
-  for (const std::string& assignment : options.settings) {
-    DEMARC_CHECK(translation::apply_setting(settings, assignment));
-  }
+  if (options.list_settings) return emit("", settings_list());
+  DEMARC_CHECK(check_options(options));
+  DEMARC_TRY(const auto settings, options.machine.settings());
+  if (options.print_device)
+    return emit(options.output, translation::machine_json(settings, "as printed by demarc"));
   DEMARC_TRY(const auto architectures, architectures_of(options.architecture));
-  DEMARC_TRY(const auto comparison,
-             translation::compare(settings, names_of(options.apps), architectures, options.threads,
-                                  terminal_progress()));
+  translation::Comparison comparison;
+  std::vector<translation::Timeline> timelines;
+  if (options.launch.empty() && options.stream.empty() && options.timeline.empty()) {
+    DEMARC_TRY(const auto names, application_names(options.apps.empty() ? "all" : options.apps));
+    DEMARC_TRY(comparison, translation::compare(settings, names, architectures, options.threads,
+                                                terminal_progress()));
+  } else {
+    DEMARC_TRY(const auto application, single_application(options, settings));
+    DEMARC_TRY(comparison,
+               translation::compare_application(settings, *application, architectures,
+                                                options.threads, terminal_progress(),
+                                                options.timeline.empty() ? nullptr : &timelines));
+  }
+  if (!options.timeline.empty()) {
+    DEMARC_CHECK(write_file(options.timeline, report::translation_trace(comparison, timelines)));
+  }
   return emit(options.output,
               options.json ? translation::to_json(comparison) : translation::to_text(comparison));
+}
+
+std::function<Result<void>()> declare_translate(CLI::App& app) {
+  auto options = std::make_shared<TranslateOptions>();
+  app.add_option("--arch", options->architecture,
+                 "centralised (one IOMMU), distributed (a GMMU on each GPU first), bypass (a "
+                 "dynamic choice), both (the first two) or all")
+      ->capture_default_str();
+  app.add_option("--app", options->apps,
+                 "applications: a comma list of RL,FIR,MP,PR,MT,KM,FFT,ST,AES, or all (default)");
+  app.add_option("--launch", options->launch,
+                 "instead: a real launch, run by the emulator (bundled:NAME or a launch file)")
+      ->option_text("FILE.json");
+  app.add_option("--scale", options->scale, "size named in the launch file, such as 64mb");
+  app.add_option("--param", options->parameters, "parameter of the launch file; may be repeated")
+      ->option_text("NAME=VALUE");
+  app.add_option("--stream", options->stream,
+                 "instead: an access stream, text or binary, or a trace of demarc emulate "
+                 "(docs/translation.md)")
+      ->option_text("FILE");
+  options->machine.declare(app);
+  app.add_option("--threads", options->threads,
+                 "runs at a time; 0: all cores; results do not depend on it")
+      ->capture_default_str();
+  app.add_flag("--json", options->json, "JSON (schema demarc.translate/1) instead of the table");
+  add_output(app, "--timeline", options->timeline,
+             "write a Perfetto trace of one application here (at most 1024 points a curve)");
+  add_output(app, "-o,--output", options->output, "file to write instead of standard output");
+  app.add_flag("--list-settings", options->list_settings,
+               "prints every setting, its default, meaning and range");
+  app.add_flag("--print-device", options->print_device,
+               "prints the machine description of these options, to be changed and given back "
+               "with --device");
+  const TranslateCommand study = declare_translate_study(app);
+  return [options, study]() -> Result<void> {
+    return study.app->parsed() ? study.run() : translate(*options);
+  };
 }
 
 const RegisterVerb translate_verb(
@@ -72,25 +173,8 @@ const RegisterVerb translate_verb(
      .name = "translate",
      .summary =
          "Simulates address translation on several GPUs: centralised, distributed, dynamic bypass",
-     .example = "demarc translate --arch both --app KM,ST --set gpus=4 --set megabytes=16",
-     .declare = [](CLI::App& app) -> std::function<Result<void>()> {
-       auto options = std::make_shared<TranslateOptions>();
-       app.add_option("--arch", options->architecture,
-                      "centralised, distributed, bypass, both or all")
-           ->capture_default_str();
-       app.add_option("--app", options->apps,
-                      "applications: a comma list of RL,FIR,MP,PR,MT,KM,FFT,ST,AES, or all")
-           ->capture_default_str();
-       app.add_option("--set", options->settings, "NAME=VALUE; see --list-settings");
-       app.add_option("--threads", options->threads, "runs at a time; 0: all cores")
-           ->capture_default_str();
-       app.add_flag("--json", options->json,
-                    "JSON (schema demarc.translate/1) instead of the table");
-       app.add_flag("--list-settings", options->list_settings,
-                    "prints every setting, its default, meaning and range");
-       add_output(app, "-o,--output", options->output, "file to write instead of standard output");
-       return [options] { return translate(*options); };
-     }});
+     .example = "demarc translate --app KM,ST --set megabytes=16",
+     .declare = declare_translate});
 
 }  // namespace
 }  // namespace demarc::cli

@@ -5,20 +5,26 @@
 
 namespace demarc::sim::translation {
 
-void System::start_kernel(std::uint32_t kernel) {
-  kernel_ = kernel;
-  const KernelShape& shape = application_.kernels()[kernel];
-  groups_left_ = shape.groups();
+Occupancy occupancy_of(const Settings& settings, const KernelShape& shape) {
   const auto granules = [](std::uint32_t value, std::uint32_t granule) {
     return (std::max(value, 1U) + granule - 1) / granule * granule;
   };
   constexpr std::uint32_t simds = 4;
-  const std::uint32_t by_vgprs = settings_.vgprs / granules(shape.vgprs, 4) * simds;
-  const std::uint32_t by_sgprs = settings_.sgprs / granules(shape.sgprs, 16);
-  max_waves_ = std::min({settings_.waves_per_cu, by_vgprs, by_sgprs});
-  max_groups_ = settings_.dynamic_lds != 0 && shape.lds_bytes > 0
-                    ? settings_.lds_bytes / granules(shape.lds_bytes, 256)
-                    : settings_.waves_per_cu;
+  const std::uint32_t by_vgprs = settings.vgprs / granules(shape.vgprs, 4) * simds;
+  const std::uint32_t by_sgprs = settings.sgprs / granules(shape.sgprs, 16);
+  Occupancy most;
+  most.waves = std::min({settings.waves_per_cu, by_vgprs, by_sgprs});
+  most.groups = settings.dynamic_lds != 0 && shape.lds_bytes > 0
+                    ? settings.lds_bytes / granules(shape.lds_bytes, 256)
+                    : settings.waves_per_cu;
+  return most;
+}
+
+void System::start_kernel(std::uint32_t kernel) {
+  kernel_ = kernel;
+  const KernelShape& shape = application_.kernels()[kernel];
+  groups_left_ = shape.groups();
+  most_ = occupancy_of(settings_, shape);
   for (Cu& cu : cus_) cu.l1.clear();
   for (std::uint32_t gpu = 0; gpu < gpus_.size(); ++gpu) {
     gpus_[gpu].next_group = 0;
@@ -26,16 +32,16 @@ void System::start_kernel(std::uint32_t kernel) {
   }
 }
 
-std::uint32_t System::gpu_of_group(std::uint32_t group) const {
-  const KernelShape& shape = application_.kernels()[kernel_];
-  switch (split_) {
+std::uint32_t gpu_of_group(const Settings& settings, Split split, const KernelShape& shape,
+                           std::uint32_t group) {
+  switch (split) {
     case Split::native:
     case Split::roundrobin:
-      return group % settings_.gpus;
+      return group % settings.gpus;
     case Split::contiguous:
-      return static_cast<std::uint32_t>(std::uint64_t{group} * settings_.gpus / shape.groups());
+      return static_cast<std::uint32_t>(std::uint64_t{group} * settings.gpus / shape.groups());
     case Split::dim0:
-      return static_cast<std::uint32_t>(std::uint64_t{group % shape.groups_x} * settings_.gpus /
+      return static_cast<std::uint32_t>(std::uint64_t{group % shape.groups_x} * settings.gpus /
                                         shape.groups_x);
   }
   return 0;
@@ -45,7 +51,10 @@ void System::dispatch(std::uint32_t gpu) {
   const KernelShape& shape = application_.kernels()[kernel_];
   Gpu& g = gpus_[gpu];
   g.dispatch_stalled = false;
-  while (g.next_group < shape.groups() && gpu_of_group(g.next_group) != gpu) ++g.next_group;
+  while (g.next_group < shape.groups() &&
+         gpu_of_group(settings_, split_, shape, g.next_group) != gpu) {
+    ++g.next_group;
+  }
   if (g.next_group == shape.groups()) return;
   if (!place_group(gpu, g.next_group)) {
     g.dispatch_stalled = true;
@@ -63,7 +72,7 @@ bool System::place_group(std::uint32_t gpu, std::uint32_t group) {
     const std::uint32_t index = gpu * settings_.cus + g.next_cu;
     g.next_cu = (g.next_cu + 1) % settings_.cus;
     Cu& cu = cus_[index];
-    if (cu.waves + shape.waves_per_group > max_waves_ || cu.groups >= max_groups_) continue;
+    if (cu.waves + shape.waves_per_group > most_.waves || cu.groups >= most_.groups) continue;
     cu.waves += shape.waves_per_group;
     ++cu.groups;
     const std::uint32_t slot = take_slot(groups_, free_groups_);
@@ -116,6 +125,11 @@ void System::wave_next(std::uint32_t index) {
 
 void System::wave_issue(std::uint32_t index) {
   Wave& wave = waves_[index];
+  if (wave.next.lines == 0) {  // a barrier or work alone
+    wave.fetched = false;
+    at(now() + 1, EventKind::wave_next, index);
+    return;
+  }
   Cu& cu = cus_[wave.cu];
   if (cu.lines_in_flight + wave.next.lines > settings_.outstanding_lines) {
     cu.waiting_waves.push_back(index);

@@ -33,11 +33,7 @@ void System::access_line(std::uint32_t slot, std::uint32_t line, Cycles when) {
     return;
   }
   if (local) {
-    Cycles& oldest = cu.l1_misses[cu.l1_oldest];
-    cu.l1_oldest = (cu.l1_oldest + 1) % cu.l1_misses.size();
-    oldest = memory.read(physical, std::max(when + 1, oldest));
-    cu.l1_ready[cu.l1.insert(line)] = oldest;
-    complete_line(slot, oldest);
+    miss_l1(cu, {slot, line}, when + 1);
     return;
   }
   ++remote_lines_;
@@ -65,6 +61,50 @@ void System::line_returned(std::uint32_t index) {
   if (--gpu.remote_in_flight > 0 || !gpu.drain_asked) return;
   gpu.drain_asked = false;
   send({MessageKind::drained, index, network_.cpu(), 0, 1, 0, 0}, now());
+}
+
+// A read of this GPU's memory takes a miss register; without a free one it waits in order, while
+// hits pass.
+void System::miss_l1(Cu& cu, const LineWaiter& miss, Cycles when) {
+  const auto free = std::min_element(cu.l1_misses.begin(), cu.l1_misses.end());
+  if (!cu.l1_waiting.empty() || *free > when) {
+    cu.l1_waiting.push_back(miss);
+    if (cu.l1_scheduled) return;
+    cu.l1_scheduled = true;
+    at(std::max(*free, now()), EventKind::l1_free, static_cast<std::uint32_t>(&cu - cus_.data()));
+    return;
+  }
+  const std::uint32_t page = miss.line >> page_shift_;
+  const std::uint32_t physical =
+      (page_frame_[page] << page_shift_) | (miss.line & ((1U << page_shift_) - 1));
+  *free = gpus_[cu.gpu].memory.read(physical, when);
+  cu.l1_ready[cu.l1.insert(miss.line)] = *free;
+  complete_line(miss.access, *free);
+}
+
+void System::run_l1_misses(std::uint32_t index) {
+  Cu& cu = cus_[index];
+  cu.l1_scheduled = false;
+  std::deque<LineWaiter> waiting;
+  waiting.swap(cu.l1_waiting);
+  while (!waiting.empty()) {
+    const LineWaiter miss = waiting.front();
+    const std::uint32_t owner = page_owner_[miss.line >> page_shift_];
+    const std::size_t tag = cu.l1.find(miss.line);
+    if (tag != LruSets::absent) {  // an earlier miss has brought the line
+      complete_line(miss.access, std::max(now() + settings_.l1_latency, cu.l1_ready[tag]));
+    } else if (owner != cu.gpu) {  // the page has moved meanwhile
+      access_line(miss.access, miss.line, now());
+    } else {
+      miss_l1(cu, miss, now());
+      if (!cu.l1_waiting.empty()) {  // no register any more: the rest keeps its order
+        waiting.pop_front();
+        cu.l1_waiting.insert(cu.l1_waiting.end(), waiting.begin(), waiting.end());
+        return;
+      }
+    }
+    waiting.pop_front();
+  }
 }
 
 void System::complete_line(std::uint32_t slot, Cycles when) {
@@ -106,8 +146,6 @@ void System::receive(const Message& message) {
     case MessageKind::translate:
       ++iommu_accesses_;
       tell(Moment::iommu_asked, message.from, page);
-      if (settings_.placement == Placement::first_touch && page_owner_[page] == in_cpu_memory)
-        contenders_[page] |= std::uint64_t{1} << message.from;
       iommu_.arrive({message.from, page}, now());
       run_iommu();
       return;

@@ -38,9 +38,9 @@ std::string System::describe_waves() const {
     if (cu.waves == 0 && cu.queue.empty()) continue;
     text += fmt::format(
         "GPU[{}].CU[{}]: {} waves, {} lines in flight, {} accesses before the TLB, {} pages "
-        "pending, {} waves waiting to issue\n",
+        "pending, {} waves waiting to issue, {} lines waiting for a miss register\n",
         cu.gpu, c % settings_.cus, cu.waves, cu.lines_in_flight, cu.queue.size(), cu.tlb.pending(),
-        cu.waiting_waves.size());
+        cu.waiting_waves.size(), cu.l1_waiting.size());
   }
   for (const Group& group : groups_) {
     if (group.at_barrier.empty()) continue;

@@ -31,6 +31,7 @@ std::uint32_t System::gpu_of(const Event& event) const {
       return cus_[waves_[event.a].cu].gpu;
     case EventKind::l1_run:
     case EventKind::l1_fill:
+    case EventKind::l1_free:
     case EventKind::l2_arrive:
       return cus_[event.a].gpu;
     case EventKind::dispatch:

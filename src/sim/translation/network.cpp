@@ -21,6 +21,7 @@ Network::Network(const Settings& settings)
   };
   const std::uint32_t cpu_link = 2 * (gpus_ + switches);
   free_.assign(cpu_link + 2, 0);
+  moved_.assign(cpu_link + 2, 0);
 
   // Switches from a GPU's up to the root.
   const auto climb = [&](std::uint32_t gpu) {
@@ -60,6 +61,7 @@ Cycles Network::cross(std::uint32_t from, std::uint32_t to, std::uint32_t hop, s
   Cycles& free = free_[way[hop]];
   const Cycles start = std::max(now, free);
   free = start + flits;
+  moved_[way[hop]] += flits;
   flits_moved_ += flits;
   return start + flits + (hop + 1 < way.size() ? switch_latency_ : 0);
 }
@@ -67,6 +69,11 @@ Cycles Network::cross(std::uint32_t from, std::uint32_t to, std::uint32_t hop, s
 Cycles Network::backlog(Cycles now) const {
   const Cycles last = *std::max_element(free_.begin(), free_.end());
   return last > now ? last - now : 0;
+}
+
+double Network::busiest_share(Cycles cycles) const {
+  const auto most = static_cast<double>(*std::max_element(moved_.begin(), moved_.end()));
+  return cycles == 0 ? 0.0 : most / static_cast<double>(cycles);
 }
 
 std::uint32_t Network::flits(std::uint32_t bytes) const {

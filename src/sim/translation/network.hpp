@@ -30,6 +30,8 @@ class Network {
   [[nodiscard]] std::uint32_t flits(std::uint32_t bytes) const;
   // Cycles until every link has moved what it was given.
   [[nodiscard]] Cycles backlog(Cycles now) const;
+  // Of the link that moved most, the share of `cycles` in which it did.
+  [[nodiscard]] double busiest_share(Cycles cycles) const;
   [[nodiscard]] std::uint64_t link_bytes() const { return flits_moved_ * flit_bytes_; }
 
  private:
@@ -43,6 +45,7 @@ class Network {
   std::uint32_t switch_latency_;
   std::vector<std::vector<std::uint32_t>> routes_;  // [from * nodes + to]: links in order
   std::vector<Cycles> free_;                        // per link: when it can take the next flit
+  std::vector<std::uint64_t> moved_;                // per link, flits
   std::uint64_t flits_moved_ = 0;
 };
 

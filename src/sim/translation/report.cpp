@@ -31,6 +31,7 @@ Json summary_json(const Summary& s) {
           {"migrations", s.migrations},
           {"pages_owned", s.pages_owned},
           {"link_bytes", s.link_bytes},
+          {"busiest_link", s.busiest_link},
           {"iommu_utilisation", s.iommu_utilisation},
           {"gmmu_utilisation", s.gmmu_utilisation},
           {"iommu_queue_wait_cycles", s.iommu_queue_wait},
@@ -50,34 +51,92 @@ double Comparison::mean_speedup(std::size_t i) const {
   return apps.empty() ? 0.0 : sum / static_cast<double>(apps.size());
 }
 
-Result<Comparison> compare(const Settings& settings, const std::vector<std::string>& names,
-                           const std::vector<Architecture>& architectures, unsigned threads,
-                           const Progress& progress) {
-  DEMARC_CHECK(validate(settings));
-  Comparison comparison{settings, architectures, {}};
-  std::vector<std::unique_ptr<Application>> applications;
-  for (const std::string& name : names) {
-    DEMARC_TRY(auto application, make_application(name, settings));
-    applications.push_back(std::move(application));
-    comparison.apps.push_back({name, std::vector<Summary>(architectures.size())});
-  }
-  const std::size_t runs = names.size() * architectures.size();
+namespace {
+
+struct Run {
+  const Settings* settings;
+  const Application* application;
+  Architecture architecture;
+  Summary* summary;
+  Timeline* timeline;
+};
+
+// The last ones first: the table of applications ends with the longest.
+Result<void> run_all(const std::vector<Run>& runs, unsigned threads, const Progress& progress) {
   std::mutex mutex;
   std::size_t done = 0;
   std::optional<Error> failure;
-  parallel_for(runs, threads, [&](std::size_t run) {
-    const std::size_t app = run / architectures.size();
-    const std::size_t architecture = run % architectures.size();
-    auto result = simulate(settings, architectures[architecture], *applications[app]);
+  std::size_t failed = 0;
+  parallel_for(runs.size(), threads, [&](std::size_t i) {
+    const std::size_t at = runs.size() - 1 - i;
+    const Run& run = runs[at];
+    // A single run reports its own progress, several report those that are over.
+    const Progress& inner = runs.size() == 1 ? progress : Progress();
+    auto result = simulate(*run.settings, run.architecture, *run.application, inner, run.timeline);
     const std::lock_guard lock(mutex);
-    report_progress(progress, static_cast<double>(++done) / static_cast<double>(runs), names[app]);
+    report_progress(progress, static_cast<double>(++done) / static_cast<double>(runs.size()),
+                    run.application->name());
     if (result) {
-      comparison.apps[app].summaries[architecture] = *result;
-    } else if (!failure) {
+      *run.summary = std::move(*result);
+    } else if (!failure || at < failed) {  // the same error on any number of threads
       failure = result.error();
+      failed = at;
     }
   });
   if (failure) return tl::unexpected(*failure);
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Comparison>> compare_all(const std::vector<ComparisonRequest>& requests,
+                                            unsigned threads, const Progress& progress) {
+  std::vector<Comparison> comparisons;
+  std::vector<std::unique_ptr<Application>> applications;
+  std::vector<Run> runs;
+  for (const ComparisonRequest& request : requests) {
+    DEMARC_CHECK(validate(request.settings));
+    Comparison comparison{request.settings, request.architectures, {}};
+    for (const std::string& name : request.apps)
+      comparison.apps.push_back({name, std::vector<Summary>(request.architectures.size())});
+    comparisons.push_back(std::move(comparison));
+  }
+  for (Comparison& comparison : comparisons) {
+    for (ApplicationResult& app : comparison.apps) {
+      DEMARC_TRY(auto application, make_application(app.name, comparison.settings));
+      applications.push_back(std::move(application));
+      for (std::size_t i = 0; i < comparison.architectures.size(); ++i) {
+        runs.push_back({&comparison.settings, applications.back().get(),
+                        comparison.architectures[i], &app.summaries[i], nullptr});
+      }
+    }
+  }
+  DEMARC_CHECK(run_all(runs, threads, progress));
+  return comparisons;
+}
+
+Result<Comparison> compare(const Settings& settings, const std::vector<std::string>& names,
+                           const std::vector<Architecture>& architectures, unsigned threads,
+                           const Progress& progress) {
+  DEMARC_TRY(auto comparisons, compare_all({{settings, names, architectures}}, threads, progress));
+  return std::move(comparisons.front());
+}
+
+Result<Comparison> compare_application(const Settings& settings, const Application& application,
+                                       const std::vector<Architecture>& architectures,
+                                       unsigned threads, const Progress& progress,
+                                       std::vector<Timeline>* timelines) {
+  DEMARC_CHECK(validate(settings));
+  Comparison comparison{settings, architectures, {}};
+  comparison.apps.push_back(
+      {std::string(application.name()), std::vector<Summary>(architectures.size())});
+  if (timelines != nullptr) timelines->assign(architectures.size(), {});
+  std::vector<Run> runs;
+  for (std::size_t i = 0; i < architectures.size(); ++i) {
+    runs.push_back({&settings, &application, architectures[i], &comparison.apps[0].summaries[i],
+                    timelines != nullptr ? &(*timelines)[i] : nullptr});
+  }
+  DEMARC_CHECK(run_all(runs, threads, progress));
   return comparison;
 }
 

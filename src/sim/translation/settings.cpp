@@ -127,7 +127,7 @@ std::span<const SettingInfo> setting_table() {
 Result<void> apply_setting(Settings& settings, std::string_view assignment) {
   const auto equals = assignment.find('=');
   if (equals == std::string_view::npos) {
-    return invalid_input("--set: '{}' is not of the form NAME=VALUE", assignment);
+    return invalid_input("'{}' is not of the form NAME=VALUE", assignment);
   }
   const std::string_view name = assignment.substr(0, equals);
   for (const SettingInfo& info : setting_table()) {
@@ -135,7 +135,7 @@ Result<void> apply_setting(Settings& settings, std::string_view assignment) {
   }
   std::string known;
   for (const SettingInfo& info : setting_table()) known += fmt::format(" {}", info.name);
-  return invalid_input("--set: there is no setting '{}'; there are{}", name, known);
+  return invalid_input("there is no setting '{}'; there are{}", name, known);
 }
 
 Result<void> validate(const Settings& settings) {

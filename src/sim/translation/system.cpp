@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "timeline.hpp"
+
 namespace demarc::sim::translation {
 namespace {
 
@@ -47,8 +49,10 @@ System::System(const Settings& settings, Architecture architecture, const Applic
   place_pages();
 }
 
-// Pages that lie somewhere before the first kernel.
+// Pages that lie somewhere before the first kernel, and the homes of those that will be touched.
 void System::place_pages() {
+  if (settings_.placement == Placement::first_touch)
+    page_home_ = first_touch_homes(settings_, split_, application_);
   if (settings_.placement != Placement::interleaved && settings_.placement != Placement::contiguous)
     return;
   const std::size_t pages = page_owner_.size();
@@ -116,6 +120,9 @@ void System::handle(const Event& event) {
     case EventKind::hop:
       hop(event.a);
       return;
+    case EventKind::l1_free:
+      run_l1_misses(event.a);
+      return;
     case EventKind::access_done:
       access_done(event.a);
       return;
@@ -167,6 +174,7 @@ Summary System::summarise() const {
   summary.migrations = migrations_;
   summary.pages_owned = frames_used_;
   summary.link_bytes = network_.link_bytes();
+  summary.busiest_link = network_.busiest_share(now());
   summary.iommu_queue_wait = iommu_.queue_wait();
   summary.iommu_utilisation = iommu_.utilisation(now());
   return summary;
@@ -182,13 +190,25 @@ double Summary::gmmu_hit_share() const {
 }
 
 Result<Summary> simulate(const Settings& settings, Architecture architecture,
-                         const Application& application, const Progress& progress) {
+                         const Application& application, const Progress& progress,
+                         Timeline* timeline) {
   DEMARC_CHECK(validate(settings));
-  for (const KernelShape& kernel : application.kernels()) {
+  for (std::size_t k = 0; k < application.kernels().size(); ++k) {
+    const KernelShape& kernel = application.kernels()[k];
     if (kernel.groups() == 0)
-      return invalid_input("{}: a kernel without work-groups", application.name());
+      return invalid_input("{}: kernel {} has no work-groups", application.name(), k);
+    const Occupancy most = occupancy_of(settings, kernel);
+    if (kernel.waves_per_group > most.waves || most.groups == 0) {
+      return invalid_input(
+          "{}: a work-group of kernel {} ({} waves of {} vector registers a lane, {} bytes of LDS) "
+          "does not fit a CU (waves_per_cu={}, vgprs={}, sgprs={}, lds_bytes={})",
+          application.name(), k, kernel.waves_per_group, kernel.vgprs, kernel.lds_bytes,
+          settings.waves_per_cu, settings.vgprs, settings.sgprs, settings.lds_bytes);
+    }
   }
-  System system(settings, architecture, application);
+  Watch watch;
+  if (timeline != nullptr) watch = timeline_watch(*timeline);
+  System system(settings, architecture, application, std::move(watch));
   return system.run(progress);
 }
 

@@ -38,6 +38,20 @@ enum class Moment : std::uint8_t {
 };
 using Watch = std::function<void(Moment, Cycles, std::uint32_t gpu, std::uint32_t page)>;
 
+// What a CU holds at a time: waves by registers and slots, work-groups by LDS.
+struct Occupancy {
+  std::uint32_t waves = 0;
+  std::uint32_t groups = 0;
+};
+[[nodiscard]] Occupancy occupancy_of(const Settings& settings, const KernelShape& shape);
+// The GPU that runs a work-group. `split` is not `native`.
+[[nodiscard]] std::uint32_t gpu_of_group(const Settings& settings, Split split,
+                                         const KernelShape& shape, std::uint32_t group);
+// Per page the GPU of Placement::first_touch; `untouched` where no line lies.
+inline constexpr std::uint32_t untouched = ~std::uint32_t{0};
+[[nodiscard]] std::vector<std::uint32_t> first_touch_homes(const Settings& settings, Split split,
+                                                           const Application& application);
+
 class System {
  public:
   System(const Settings& settings, Architecture architecture, const Application& application,
@@ -61,6 +75,7 @@ class System {
     flushed,       // a: GPU that gives a page away
     entered,       // a: GPU, b: page; its GMMU has entered a page that moved here
     hop,           // a: message; it stands before its next link
+    l1_free,       // a: CU; a miss register has become free for who waits
     access_done,   // a: access
   };
   struct Event {
@@ -115,9 +130,10 @@ class System {
     bool tlb_blocked = false;
     bool tlb_scheduled = false;
     LruSets l1;
-    std::vector<Cycles> l1_ready;   // per tag: when its data is there
-    std::vector<Cycles> l1_misses;  // ring: when each of the last so many misses was over
-    std::size_t l1_oldest = 0;
+    std::vector<Cycles> l1_ready;       // per tag: when its data is there
+    std::vector<Cycles> l1_misses;      // per miss register: when it is free
+    std::deque<LineWaiter> l1_waiting;  // for one
+    bool l1_scheduled = false;
   };
   struct PageWaiter {
     std::uint32_t cu;
@@ -198,7 +214,6 @@ class System {
 
   // compute.cpp
   void start_kernel(std::uint32_t kernel);
-  [[nodiscard]] std::uint32_t gpu_of_group(std::uint32_t group) const;
   void dispatch(std::uint32_t gpu);
   [[nodiscard]] bool place_group(std::uint32_t gpu, std::uint32_t group);
   void wave_next(std::uint32_t wave);
@@ -219,12 +234,13 @@ class System {
   void iommu_done(std::uint32_t gpu, std::uint32_t page);
   void resolve(std::uint32_t gpu, std::uint32_t page);
   void place(std::uint32_t gpu, std::uint32_t page);
-  [[nodiscard]] std::uint32_t winner_of(std::uint32_t page, std::uint32_t gpu);
   void page_arrived(std::uint32_t page, std::uint32_t with_data = no_gpu);
   void answer(std::uint32_t gpu, std::uint32_t page);
 
   // data_path.cpp
   void access_line(std::uint32_t access, std::uint32_t line, Cycles when);
+  void run_l1_misses(std::uint32_t cu);
+  void miss_l1(Cu& cu, const LineWaiter& miss, Cycles when);
   void complete_line(std::uint32_t access, Cycles when);
   void send(const Message& message, Cycles when);
   void hop(std::uint32_t message);
@@ -262,8 +278,7 @@ class System {
   std::vector<std::uint8_t> page_moving_;
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> waiting_for_move_;  // page -> GPUs
   Cycles protocol_free_ = 0;
-  // Pages in CPU memory that several GPUs ask for: a bit a GPU.
-  std::unordered_map<std::uint32_t, std::uint64_t> contenders_;
+  std::vector<std::uint32_t> page_home_;  // placement=first-touch: where each page will lie
 
   std::deque<WalkRequest> move_queue_;
   struct {
@@ -281,8 +296,7 @@ class System {
 
   std::uint32_t kernel_ = 0;
   std::uint32_t groups_left_ = 0;
-  std::uint32_t max_waves_ = 0;   // per CU, by registers and slots
-  std::uint32_t max_groups_ = 0;  // per CU, by LDS
+  Occupancy most_;
 
   std::vector<Wave> waves_;
   std::vector<std::uint32_t> free_waves_;

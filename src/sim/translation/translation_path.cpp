@@ -1,6 +1,5 @@
 // From a line's virtual page to its owner: L1 TLB of the CU, L2 TLB of the GPU, GMMU, IOMMU.
 #include <algorithm>
-#include <bit>
 
 #include "system.hpp"
 
@@ -182,7 +181,7 @@ void System::resolve(std::uint32_t gpu, std::uint32_t page) {
     return;
   }
   if (page_owner_[page] == in_cpu_memory) {
-    place(winner_of(page, gpu), page);
+    place(page_home_.empty() ? gpu : page_home_[page], page);
     if (page_moving_[page] != 0) {
       waiting_for_move_[page].push_back(gpu);
       return;
@@ -200,19 +199,6 @@ void System::resolve(std::uint32_t gpu, std::uint32_t page) {
   page_moving_[page] = 1;
   move_queue_.push_back({gpu, page});
   start_next_move();
-}
-
-// Which of the GPUs that ask for a page in CPU memory gets it: requests that reach the IOMMU before
-// the first walk ends count alike, so that a lead of a cycle does not decide over an array.
-std::uint32_t System::winner_of(std::uint32_t page, std::uint32_t gpu) {
-  const auto found = contenders_.find(page);
-  if (found == contenders_.end()) return gpu;
-  const std::uint64_t mask = found->second;
-  contenders_.erase(found);
-  const auto count = static_cast<std::uint32_t>(std::popcount(mask));
-  std::uint64_t rest = mask;
-  for (std::uint32_t nth = ((page * 0x9e3779b1U) >> 16) % count; nth > 0; --nth) rest &= rest - 1;
-  return static_cast<std::uint32_t>(std::countr_zero(rest));
 }
 
 // First touch: the page comes from CPU memory to this GPU.

@@ -24,12 +24,30 @@ struct Comparison {
   [[nodiscard]] double mean_speedup(std::size_t i) const;  // arithmetic, over the applications
 };
 
+struct ComparisonRequest {
+  Settings settings;
+  std::vector<std::string> apps;  // names of application_table()
+  std::vector<Architecture> architectures;
+};
+// Every (request, application, architecture) is a run of its own, over `threads` threads (0: all
+// cores); the results do not depend on their number.
+[[nodiscard]] Result<std::vector<Comparison>> compare_all(
+    const std::vector<ComparisonRequest>& requests, unsigned threads = 0,
+    const Progress& progress = {});
+
 // Every (application, architecture) pair is a run of its own, over `threads` threads (0: all
 // cores); the result does not depend on their number. `names` holds names of application_table().
 [[nodiscard]] Result<Comparison> compare(const Settings& settings,
                                          const std::vector<std::string>& names,
                                          const std::vector<Architecture>& architectures,
                                          unsigned threads = 0, const Progress& progress = {});
+// The same for one application of any kind. `timelines`, when not null, gets one an architecture.
+[[nodiscard]] Result<Comparison> compare_application(const Settings& settings,
+                                                     const Application& application,
+                                                     const std::vector<Architecture>& architectures,
+                                                     unsigned threads = 0,
+                                                     const Progress& progress = {},
+                                                     std::vector<Timeline>* timelines = nullptr);
 
 [[nodiscard]] std::string to_json(const Comparison& comparison);  // schema "demarc.translate/1"
 [[nodiscard]] std::string to_text(const Comparison& comparison);  // a table for a terminal

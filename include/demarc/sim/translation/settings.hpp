@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <span>
 #include <string>
@@ -21,9 +22,9 @@ enum class Split { native, roundrobin, contiguous, dim0 };
 
 // Where a page lies. With the two first-touch rules it comes from CPU memory.
 enum class Placement {
-  first_touch,  // on one of the GPUs that wait for it when its first walk ends, drawn by page
-                // number
-  first_walk,   // on the GPU whose walk ends first: a race that the link to the CPU decides
+  first_touch,  // on the GPU that touches it first when all run their work-groups in step; among
+                // several at the same step one is drawn. The same in every architecture
+  first_walk,   // on the GPU whose walk ends first: a race, in which a GPU that is ahead stays so
   interleaved,  // page i on GPU i mod N, from the start
   contiguous,   // equal runs of pages on each GPU, from the start
 };
@@ -74,7 +75,7 @@ struct Settings {
   std::uint32_t l1_tlb_ways = 32;
   std::uint32_t l1_tlb_mshrs = 4;
   std::uint32_t l1_tlb_ports = 4;  // look-ups a cycle
-  std::uint32_t l2_tlb_sets = 32;
+  std::uint32_t l2_tlb_sets = 64;
   std::uint32_t l2_tlb_ways = 16;
   std::uint32_t l2_tlb_mshrs = 64;
   std::uint32_t l2_tlb_ports = 4;
@@ -132,6 +133,12 @@ struct SettingInfo {
 [[nodiscard]] Result<void> apply_setting(Settings& settings, std::string_view assignment);
 // Relations between settings (powers of two, at least one way, ...).
 [[nodiscard]] Result<void> validate(const Settings& settings);
+
+// A machine description (docs/translation.md): settings by name in a JSON object. Names that are
+// not there keep their defaults; errors name the source and the key.
+[[nodiscard]] Result<Settings> parse_machine(std::string_view text, std::string_view source);
+[[nodiscard]] Result<Settings> read_machine(const std::filesystem::path& path);
+[[nodiscard]] std::string machine_json(const Settings& settings, std::string_view name);
 
 [[nodiscard]] std::string_view to_string(Architecture architecture);
 [[nodiscard]] std::string_view to_string(Split split);

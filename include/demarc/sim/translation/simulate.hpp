@@ -35,6 +35,7 @@ struct Summary {
   std::uint64_t migrations = 0;            // pages that went from GPU to GPU
   std::vector<std::uint32_t> pages_owned;  // frames given out on each GPU
   std::uint64_t link_bytes = 0;            // payload and headers on all links, both directions
+  double busiest_link = 0;                 // share of the time that the busiest link moved flits
   std::uint64_t iommu_queue_wait = 0;      // cycles, summed over requests
   std::uint64_t gmmu_queue_wait = 0;
   double iommu_utilisation = 0;  // of the walkers, in [0, 1]
@@ -48,10 +49,25 @@ struct Summary {
   [[nodiscard]] double gmmu_hit_share() const;
 };
 
+// What happened when, in equal stretches of time.
+struct TimelineBin {
+  std::uint64_t l2_misses = 0;
+  std::uint64_t gmmu_walks = 0;
+  std::uint64_t iommu_arrivals = 0;  // less iommu_walks, summed up: requests inside the IOMMU
+  std::uint64_t iommu_walks = 0;
+  std::uint64_t pages_placed = 0;
+  std::uint64_t pages_moved = 0;
+};
+struct Timeline {
+  static constexpr std::size_t most_bins = 1024;
+  Cycles bin_cycles = 16;  // doubles whenever there would be more bins
+  std::vector<TimelineBin> bins;
+};
+
 // A pure function of its arguments. An error when the settings do not fit together or the
 // simulation gets stuck; the latter prints every queue.
 [[nodiscard]] Result<Summary> simulate(const Settings& settings, Architecture architecture,
                                        const Application& application,
-                                       const Progress& progress = {});
+                                       const Progress& progress = {}, Timeline* timeline = nullptr);
 
 }  // namespace demarc::sim::translation

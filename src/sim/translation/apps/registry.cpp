@@ -26,7 +26,7 @@ Result<std::unique_ptr<Application>> make_application(std::string_view name,
     if (info.name == name) return info.make(settings);
     known += fmt::format(" {}", info.name);
   }
-  return invalid_input("--app: there is no application '{}'; there are{}", name, known);
+  return invalid_input("there is no application '{}'; there are{}", name, known);
 }
 
 }  // namespace demarc::sim::translation

@@ -1,0 +1,62 @@
+// Applications from outside: the access streams of real kernels, which the emulator makes block by
+// block, and those of files (docs/simulate.md gives the formats). Warps of 32 lanes run in pairs as
+// waves of 64.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "demarc/gpu/launch.hpp"
+#include "demarc/sim/memory/work.hpp"
+#include "demarc/sim/translation/application.hpp"
+
+namespace demarc::ptx {
+struct Module;
+}
+
+namespace demarc::sim::translation {
+
+struct StreamOptions {
+  std::string name = "stream";
+  std::uint32_t page_bytes = 4096;         // of the settings it will be run under
+  Split split = Split::contiguous;         // what `native` means for it
+  std::uint32_t vgprs = 32;                // per lane, and
+  std::uint32_t sgprs = 32;                // per wave: they bound the waves of a CU
+  std::uint64_t most_lines = 500'000'000;  // line accesses kept in memory (4 bytes each)
+  // Byte addresses [first, second) that do not take the way of vector accesses, such as
+  // coefficients that a GPU with scalar loads reads through its scalar cache.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> left_out = {};
+};
+
+// Takes the blocks of a launch in order and becomes an Application.
+class StreamBuilder {
+ public:
+  explicit StreamBuilder(StreamOptions options);
+  ~StreamBuilder();
+  StreamBuilder(const StreamBuilder&) = delete;
+  StreamBuilder& operator=(const StreamBuilder&) = delete;
+
+  // `blocks_x`: blocks of the grid's first dimension.
+  void begin_kernel(const memory::KernelShape& shape, std::uint32_t blocks_x);
+  // Errors: more blocks than the kernel has, more lines than the options allow.
+  [[nodiscard]] Result<void> add_block(const memory::PackedBlock& block);
+  // Pages are numbered in ascending order of their addresses; gaps between them are closed. Errors:
+  // a kernel that lacks blocks, a stream that touches no memory, more than 2^32 lines.
+  [[nodiscard]] Result<std::unique_ptr<Application>> finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+[[nodiscard]] Result<std::unique_ptr<Application>> application_of_stream(
+    const memory::PackedLaunch& launch, const StreamOptions& options);
+// Emulates the launch; nothing but its line accesses is kept. What the emulator finds wrong is an
+// error. `threads`: of the emulation, 0: all cores.
+[[nodiscard]] Result<std::unique_ptr<Application>> application_of_launch(
+    const ptx::Module& module, const gpu::Launch& launch, const StreamOptions& options,
+    unsigned threads = 0);
+
+}  // namespace demarc::sim::translation

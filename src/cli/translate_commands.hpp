@@ -1,0 +1,35 @@
+// Subcommands of `demarc translate`, and what they share with it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "demarc/sim/translation/settings.hpp"
+#include "verb.hpp"
+
+namespace demarc::cli {
+
+// The options by which a run names its machine: a description, then settings on top.
+class MachineOptions {
+ public:
+  void declare(CLI::App& app);
+  [[nodiscard]] Result<sim::translation::Settings> settings() const;
+
+ private:
+  std::string device_;
+  std::vector<std::string> assignments_;
+  std::vector<std::pair<std::string, std::string>> named_ = {
+      {"gpus", ""}, {"split", ""}, {"placement", ""}, {"remote", ""}};
+};
+
+// "KM,ST" or "all"; an unknown name is an error that lists them.
+[[nodiscard]] Result<std::vector<std::string>> application_names(const std::string& text);
+
+struct TranslateCommand {
+  CLI::App* app = nullptr;
+  std::function<Result<void>()> run;
+};
+[[nodiscard]] TranslateCommand declare_translate_study(CLI::App& verb);
+
+}  // namespace demarc::cli

@@ -1,0 +1,68 @@
+// Options of demarc translate and its study that name the simulated machine and the applications.
+#include <algorithm>
+
+#include "demarc/sim/translation/application.hpp"
+#include "translate_commands.hpp"
+
+namespace demarc::cli {
+
+namespace translation = sim::translation;
+
+void MachineOptions::declare(CLI::App& app) {
+  app.add_option("--device", device_,
+                 "machine description (JSON, docs/translation.md; --print-device writes one)")
+      ->option_text("sim:FILE.json");
+  const char* meanings[] = {
+      "GPUs, 1 to 64 (default 4)",
+      "how work-groups are dealt out: native (each application's own way), roundrobin, contiguous, "
+      "dim0",
+      "where a page lies: first-touch, first-walk, interleaved, contiguous",
+      "how a page of another GPU is used: lines (from the owner's L2) or migration"};
+  const char* values[] = {"N", "HOW", "WHERE", "HOW"};
+  for (std::size_t i = 0; i < named_.size(); ++i) {
+    app.add_option("--" + named_[i].first, named_[i].second, meanings[i])->option_text(values[i]);
+  }
+  app.add_option("--set", assignments_,
+                 "any other setting, may be repeated; --list-settings prints them all")
+      ->option_text("NAME=VALUE");
+}
+
+Result<translation::Settings> MachineOptions::settings() const {
+  translation::Settings settings;
+  if (!device_.empty()) {
+    if (!device_.starts_with("sim:")) {
+      return invalid_input("--device {}: sim:FILE.json was expected, a machine description",
+                           device_);
+    }
+    DEMARC_TRY(settings, translation::read_machine(device_.substr(4)));
+  }
+  for (const auto& [name, value] : named_) {
+    if (value.empty()) continue;
+    if (auto applied = translation::apply_setting(settings, name + "=" + value); !applied)
+      return invalid_input("--{}", applied.error().message);
+  }
+  for (const std::string& assignment : assignments_) {
+    if (auto applied = translation::apply_setting(settings, assignment); !applied)
+      return invalid_input("--set {}: {}", assignment, applied.error().message);
+  }
+  DEMARC_CHECK(translation::validate(settings));
+  return settings;
+}
+
+Result<std::vector<std::string>> application_names(const std::string& text) {
+  std::vector<std::string> names;
+  if (text == "all") {
+    for (const auto& info : translation::application_table()) names.emplace_back(info.name);
+    return names;
+  }
+  for (std::size_t start = 0; start <= text.size();) {
+    const auto comma = std::min(text.find(',', start), text.size());
+    names.push_back(text.substr(start, comma - start));
+    if (auto made = translation::make_application(names.back(), {}); !made)
+      return invalid_input("--app: {}", made.error().message);
+    start = comma + 1;
+  }
+  return names;
+}
+
+}  // namespace demarc::cli

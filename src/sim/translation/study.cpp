@@ -1,0 +1,107 @@
+#include "demarc/sim/translation/study.hpp"
+
+#include <algorithm>
+
+#include "demarc/base/json.hpp"
+
+namespace demarc::sim::translation {
+
+std::span<const StudyVariant> study_variants() {
+  static const std::vector<StudyVariant> variants = {
+      {"defaults",
+       "each application's own split of the work, first touch for free, 1024-entry L2 TLB"},
+      {"roundrobin", "work-groups dealt out in turn, in every application", {"split=roundrobin"}},
+      {"contiguous", "equal runs of work-groups, in every application", {"split=contiguous"}},
+      {"dim0", "split along the first dimension of the grid", {"split=dim0"}},
+      {"l2-tlb-512", "L2 TLB of 32 sets and 16 ways", {"l2_tlb_sets=32"}},
+      {"l2-tlb-4096", "L2 TLB of 64 sets and 64 ways", {"l2_tlb_ways=64"}},
+      {"l1-tlb-64", "L1 TLBs of 64 entries", {"l1_tlb_ways=64"}},
+      {"first-touch-copy", "the page crosses the links at first touch", {"first_touch=copy"}},
+      {"first-touch-protocol",
+       "4800 cycles a page at first touch, one at a time",
+       {"first_touch=protocol"}},
+      {"first-walk", "a page goes to the GPU whose walk ends first", {"placement=first-walk"}},
+      {"interleaved", "page i lies on GPU i mod 4 from the start", {"placement=interleaved"}},
+      {"eager", "a GMMU knows its pages as soon as they are placed", {"gmmu_fill=eager"}},
+      {"any", "a GMMU keeps every translation that comes back", {"gmmu_fill=any"}},
+      {"chain", "the second switch hangs on the first", {"topology=chain"}},
+      {"remote-in-l1", "lines of other GPUs are kept in the L1", {"remote_in_l1=1"}},
+      {"dynamic-lds", "dynamic LDS limits the waves of a CU", {"dynamic_lds=1"}},
+      {"bypass-epoch", "bypass by the hit share of the last epoch", {"bypass_policy=epoch"}, true},
+      {"bypass-oracle", "bypass by exact knowledge", {"bypass_policy=oracle"}, true},
+  };
+  return variants;
+}
+
+Result<Study> reproduce_paper(const StudyOptions& options, const Progress& progress) {
+  std::vector<std::string> apps = options.apps;
+  if (apps.empty()) {
+    for (const ApplicationInfo& info : application_table()) apps.emplace_back(info.name);
+  }
+  for (const std::string& name : options.variants) {
+    const auto known = study_variants();
+    if (std::none_of(known.begin(), known.end(),
+                     [&](const StudyVariant& variant) { return variant.name == name; })) {
+      std::string names;
+      for (const StudyVariant& variant : known) names += " " + variant.name;
+      return invalid_input("there is no variant '{}'; there are{}", name, names);
+    }
+  }
+  std::vector<ComparisonRequest> requests;
+  Study study;
+  for (const StudyVariant& variant : study_variants()) {
+    const bool first = study.runs.empty();
+    if (!first && !options.variants.empty() &&
+        std::find(options.variants.begin(), options.variants.end(), variant.name) ==
+            options.variants.end()) {
+      continue;
+    }
+    ComparisonRequest request{options.base, apps, {}};
+    for (const std::string& assignment : variant.assignments)
+      DEMARC_CHECK(apply_setting(request.settings, assignment));
+    if (!variant.bypass_only)
+      request.architectures = {Architecture::centralised, Architecture::distributed};
+    if (first || variant.bypass_only) request.architectures.push_back(Architecture::bypass);
+    requests.push_back(std::move(request));
+    study.runs.push_back({variant, {}});
+  }
+  DEMARC_TRY(auto comparisons, compare_all(requests, options.threads, progress));
+  for (std::size_t i = 0; i < comparisons.size(); ++i)
+    study.runs[i].comparison = std::move(comparisons[i]);
+  return study;
+}
+
+std::string study_json(const Study& study) {
+  Json variants = Json::array();
+  for (const StudyRun& run : study.runs) {
+    Json claims = Json::array();
+    for (const Claim& claim : claims_of(run.comparison)) {
+      claims.push_back({{"claim", claim.name},
+                        {"published", claim.published},
+                        {"ours", claim.ours},
+                        {"low", claim.low},
+                        {"high", claim.high},
+                        {"holds", claim.holds()}});
+    }
+    variants.push_back({{"name", run.variant.name},
+                        {"meaning", run.variant.meaning},
+                        {"claims", std::move(claims)},
+                        {"result", Json::parse(to_json(run.comparison))}});
+  }
+  return Json{{"schema", "demarc.translate.study/1"}, {"variants", std::move(variants)}}.dump(2) +
+         "\n";
+}
+
+std::string study_text(const Study& study) {
+  std::string text;
+  for (const StudyRun& run : study.runs) {
+    text += fmt::format("{}: {}\n", run.variant.name, run.variant.meaning);
+    for (const Claim& claim : claims_of(run.comparison)) {
+      text += fmt::format("  {:<62} {:>12}  {:>9.{}f}  {}\n", claim.name, claim.published,
+                          claim.ours, claim.decimals, claim.holds() ? "holds" : "does not hold");
+    }
+  }
+  return text;
+}
+
+}  // namespace demarc::sim::translation

@@ -1,0 +1,10 @@
+// Fills a Timeline from what a simulation tells its watcher.
+#pragma once
+
+#include "system.hpp"
+
+namespace demarc::sim::translation {
+
+[[nodiscard]] Watch timeline_watch(Timeline& timeline);
+
+}  // namespace demarc::sim::translation
