@@ -33,7 +33,8 @@ double line_error(std::span<const float> y) {
   return std::max(syy - slope * sxy - constant * sy, 0.0);
 }
 
-// Where two lines fit much better than one: the number of threads of the last point on the first.
+// Where two lines fit much better than one: the number of other threads of the last point on the
+// first; 0: nowhere.
 std::uint32_t knee_of(std::span<const float> y) {
   const double one = line_error(y);
   double best = one;
@@ -102,7 +103,9 @@ Result<ModuleFinding> measure_module(TimedMemory& memory, const gpu::LinearHash&
   }
   const auto& shared = finding.curves[3].cycles;
   const auto& apart = finding.curves[4].cycles;
-  finding.miss_registers = knee_of(shared);
+  // As in the paper, whose n counts all threads: the reader holds a register like the others.
+  const std::uint32_t knee = knee_of(shared);
+  finding.miss_registers = knee == 0 ? 0 : knee + 1;
   finding.isolated = static_cast<double>(apart.back()) < static_cast<double>(apart.front()) * 1.05;
   return finding;
 }

@@ -142,7 +142,7 @@ Result<float> PlantedMemory::crowded_read(std::uint64_t primary,
     return missing_capability("{}: physical addresses are not known", truth_.facts.name);
   }
   double cycles = pair_cycles;
-  std::uint32_t in_module = 0;
+  std::uint32_t in_module = 1;  // threads, the reader among them
   for (const auto secondary : secondaries) {
     if (truth_.module(secondary) != truth_.module(primary)) continue;
     ++in_module;

@@ -28,6 +28,28 @@ sim::memory::Walk walk_of(const Stream& stream, std::size_t sms) {
   return walk;
 }
 
+// The last lines of a stream, `lines` of them or all, as if it had just ended.
+void touch_end(sim::memory::Simulation& gpu, const Stream& stream, std::uint64_t lines) {
+  const std::uint64_t lines_a_chunk =
+      (std::uint64_t{1} << stream.chunk_shift) / sim::memory::line_bytes;
+  const std::uint64_t chunks = std::min<std::uint64_t>(stream.chunks.size(), lines / lines_a_chunk);
+  for (std::size_t i = stream.chunks.size() - chunks; i < stream.chunks.size(); ++i) {
+    const std::uint64_t start = std::uint64_t{stream.chunks[i]} << stream.chunk_shift;
+    for (std::uint64_t line = 0; line < lines_a_chunk; ++line) {
+      gpu.touch(start + line * sim::memory::line_bytes, stream.writes);
+    }
+  }
+}
+
+// What the L2 holds when both streams have run for long: their ends, and a victim that fits whole.
+void fill_l2(sim::memory::Simulation& gpu, const Stream& victim, const Stream& aggressor,
+             std::uint64_t l2_bytes) {
+  const std::uint64_t lines = l2_bytes / sim::memory::line_bytes;
+  touch_end(gpu, aggressor, lines);
+  const std::uint64_t victim_bytes = std::uint64_t{victim.chunks.size()} << victim.chunk_shift;
+  touch_end(gpu, victim, victim_bytes <= l2_bytes / 2 ? lines : lines / 2);
+}
+
 std::uint64_t key_of(const Stream& victim, const Stream& aggressor) {
   std::uint64_t h = 0xcbf29ce484222325U;
   const auto add = [&h](std::uint64_t value) { h = (h ^ value) * 0x100000001b3U; };
@@ -149,8 +171,10 @@ Result<gpu::LatencyMatrix> SimulatedMemory::hit_latencies(std::span<const std::u
 Result<double> SimulatedMemory::stream_seconds(const Stream& victim, const Stream& aggressor) {
   // Sectors count when they are asked for, and a stream in one module asks for some 8000 cycles of
   // work at once.
-  constexpr Cycles settle = 60'000;
-  constexpr Cycles window = 120'000;
+  constexpr Cycles settle = 16'000;
+  constexpr Cycles step = 8'000;
+  constexpr Cycles longest = 96'000;
+  constexpr std::uint64_t enough = 100'000;  // sectors that say how fast a stream is
   const double noise = 1 + 0.003 * random_.normal();
   const std::uint64_t key = key_of(victim, aggressor);
   if (const auto known = known_streams_.find(key); known != known_streams_.end()) {
@@ -158,14 +182,7 @@ Result<double> SimulatedMemory::stream_seconds(const Stream& victim, const Strea
   }
   sim::memory::Simulation gpu(spec_);
   const std::uint64_t bytes = std::uint64_t{victim.chunks.size()} << victim.chunk_shift;
-  if (bytes <= facts_.l2_bytes / 2) {
-    for (const std::uint32_t chunk : victim.chunks) {
-      const std::uint64_t start = std::uint64_t{chunk} << victim.chunk_shift;
-      for (std::uint64_t at = 0; at >> victim.chunk_shift == 0; at += sim::memory::line_bytes) {
-        gpu.touch(start + at);
-      }
-    }
-  }
+  fill_l2(gpu, victim, aggressor, facts_.l2_bytes);
   const auto client = gpu.add_client({"victim",
                                       victim_sms_,
                                       sim::memory::walk_source(walk_of(victim, victim_sms_.size())),
@@ -180,13 +197,18 @@ Result<double> SimulatedMemory::stream_seconds(const Stream& victim, const Strea
   }
   DEMARC_CHECK(gpu.run_for(settle));
   const std::uint64_t before = gpu.statistics(client).sectors();
-  DEMARC_CHECK(gpu.run_for(window));
-  const std::uint64_t moved =
-      (gpu.statistics(client).sectors() - before) * sim::memory::sector_bytes;
-  if (moved == 0) {
+  std::uint64_t sectors = 0;
+  Cycles window = 0;
+  while (window < 2 * step || (sectors < enough && window < longest)) {
+    DEMARC_CHECK(gpu.run_for(step));
+    window += step;
+    sectors = gpu.statistics(client).sectors() - before;
+  }
+  if (sectors == 0) {
     return check_failed("{}: a stream stands still\n{}", facts_.name, gpu.waiting());
   }
-  const double seconds = static_cast<double>(bytes) / static_cast<double>(moved) *
+  const double seconds = static_cast<double>(bytes) /
+                         static_cast<double>(sectors * sim::memory::sector_bytes) *
                          static_cast<double>(window) / spec_.clock_hz;
   known_streams_.emplace(key, seconds);
   return seconds * noise;

@@ -70,7 +70,7 @@ struct CrowdCurve {
 };
 struct ModuleFinding {
   std::vector<CrowdCurve> curves;
-  std::uint32_t miss_registers = 0;  // knee of DCDB; 0 when there is none
+  std::uint32_t miss_registers = 0;  // threads at the knee of DCDB, the reader among them; 0: none
   bool isolated = false;             // DM stays at the level of no other thread
 };
 [[nodiscard]] Result<ModuleFinding> measure_module(TimedMemory& memory, const gpu::LinearHash& bank,

@@ -164,6 +164,7 @@ struct ChannelState {
   Server bus;
   std::uint32_t reads = 0;
   std::uint32_t writes = 0;
+  std::uint32_t turn = 0;  // accesses until the other direction, if it waits, has its turn
   bool writing = false;
 };
 
@@ -245,7 +246,7 @@ class Engine {
     ++state.injected_pending;
     schedule(at, EventKind::inject, index);
   }
-  void touch(std::uint32_t line);
+  void touch(std::uint32_t line, bool written);
   void fail(ErrorKind kind, std::string message);
 
  private:

@@ -1,6 +1,7 @@
 // DRAM: a channel behind each slice, with banks of one open row. First ready, first come, first
 // served: the oldest access to the open row goes before older ones to other rows, up to a limit.
-// Reads go before writes until many writes wait; the bus pays for each change of direction.
+// Reads go before writes until many writes wait; the bus pays for each change of direction. Neither
+// direction starves the other: after a turn's worth of accesses the one that waits may go.
 #include <algorithm>
 
 #include "engine.hpp"
@@ -31,13 +32,16 @@ void Engine::start_fetch(Fetch fetch) {
 
 void Engine::choose_direction(std::uint32_t slice) {
   ChannelState& channel = state.channels[slice];
+  const bool turn_over = channel.turn == 0;
   const bool writing =
       channel.writing
-          ? channel.writes > 0 && (channel.reads == 0 || channel.writes > spec.write_low)
-          : channel.writes >= spec.write_high ||
+          ? channel.writes > 0 &&
+                (channel.reads == 0 || (channel.writes > spec.write_low && !turn_over))
+          : (channel.writes >= spec.write_high && turn_over) ||
                 (channel.reads == 0 && channel.writes > spec.write_low);
   if (writing == channel.writing) return;
   channel.writing = writing;
+  channel.turn = spec.write_high - spec.write_low;
   ++state.dram.turnarounds;
   channel.bus.free_at = std::max(channel.bus.free_at, now() * ticks_per_cycle) +
                         spec.turnaround_cycles * ticks_per_cycle;
@@ -77,6 +81,7 @@ void Engine::column_access(BankState& bank, std::uint32_t index, std::uint32_t n
       begin - spec.column_cycles + (ticks + ticks_per_cycle - 1) / ticks_per_cycle, now() + 1);
   bank.last_use = bank.free_at;
   ++state.dram.row_hits;
+  if (channel.turn > 0) --channel.turn;
   if (fetch.write) {
     state.dram.write_sectors += sectors;
     --channel.writes;

@@ -231,7 +231,7 @@ void Engine::fill(std::uint32_t index) {
   retry(fetch.slice);
 }
 
-void Engine::touch(std::uint32_t line) {
+void Engine::touch(std::uint32_t line, bool written) {
   const Place place = decoder(line);
   const std::size_t first = (std::size_t{place.slice} * spec.l2.sets + place.set) * spec.l2.ways;
   TagArray& l2 = state.l2;
@@ -242,6 +242,7 @@ void Engine::touch(std::uint32_t line) {
     l2.install(way, line);
   }
   l2.at[way].valid = 15;
+  if (written) l2.at[way].dirty = 15;
   l2.use(way);
 }
 

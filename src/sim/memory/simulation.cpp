@@ -81,8 +81,8 @@ const DramStatistics& Simulation::dram() const {
 std::string Simulation::waiting() const {
   return engine_->waiting();
 }
-void Simulation::touch(std::uint64_t address) {
-  engine_->touch(static_cast<std::uint32_t>(address >> line_shift));
+void Simulation::touch(std::uint64_t address, bool written) {
+  engine_->touch(static_cast<std::uint32_t>(address >> line_shift), written);
 }
 
 Result<void> Simulation::run_launches(std::uint32_t client, std::uint64_t launches, Cycles limit) {

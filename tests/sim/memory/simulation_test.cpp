@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "demarc/sim/memory/synthetic.hpp"
 #include "small_memory.hpp"
 
 namespace demarc::sim::memory::test {
@@ -77,6 +78,28 @@ RC_GTEST_PROP(MemorySimulation, EveryLaunchEndsAndItsSectorsAddUp, ()) {
       RC_ASSERT(first == s.run_cycles);  // the same input, the same cycles
     }
   }
+}
+
+TEST(MemorySimulation, AReaderBesideWritersWithoutEndGetsItsTurns) {
+  const Spec spec = small_memory();
+  Simulation gpu(spec);
+  std::vector<Step> loads;
+  for (std::uint64_t i = 0; i < 16; ++i) {
+    loads.push_back(access(StepKind::load, {0x400000 + ((i * other_row) | 1)}, true));
+  }
+  const auto reader = gpu.add_client({"reader", {0}, launch_of({{loads}}), {}});
+  Walk writes;
+  writes.kind = StepKind::store;
+  writes.blocks = 6;
+  writes.threads = 64;
+  writes.rounds = 1000;
+  writes.instructions = 0;
+  gpu.add_client({"writers", {1, 2, 3}, walk_source(writes), {}});
+  // A load waits for the turn of the writers in hand and for the requests in front of it in the
+  // slice.
+  const auto ran = gpu.run_launches(reader, 1, 40'000);
+  ASSERT_TRUE(ran) << ran.error().message;
+  EXPECT_GT(gpu.dram().write_sectors, 16U * (spec.write_high - spec.write_low));
 }
 
 TEST(MemorySimulation, ABlockThatFitsNoSmIsSaidToBeStuckWithWhatWaits) {

@@ -109,8 +109,8 @@ class Simulation {
   [[nodiscard]] Result<std::vector<Completion>> timed(std::span<const Request> requests);
 
   // Reads a line into the L2 in no time, as an access would: for long walks whose times do not
-  // matter.
-  void touch(std::uint64_t address);
+  // matter. Or, `written`, writes its sectors: they go to DRAM when the line is evicted.
+  void touch(std::uint64_t address, bool written = false);
 
   [[nodiscard]] const ClientStatistics& statistics(std::uint32_t client) const;
   [[nodiscard]] const DramStatistics& dram() const;

@@ -1,0 +1,140 @@
+// Every description that can be simulated, as a whole: what it says of itself must come out.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "demarc/base/random.hpp"
+#include "demarc/sim/memory/simulation.hpp"
+#include "demarc/sim/memory/synthetic.hpp"
+
+namespace demarc::sim::memory {
+namespace {
+
+class SimulatedDevice : public ::testing::TestWithParam<std::string> {
+ protected:
+  const gpu::Device device = gpu::find_device(GetParam()).value();
+  const Spec spec = make_spec(device, 3).value();
+
+  // Cycles of one load of `address` by `sm`, nothing else under way.
+  static Cycles load_cycles(Simulation& gpu, std::uint32_t sm, std::uint64_t address) {
+    const std::array<Request, 1> load{Request{.sm = sm, .address = address}};
+    return gpu.timed(load).value().front().first;
+  }
+  [[nodiscard]] Cycles distance(const Simulation& gpu, std::uint32_t sm,
+                                std::uint64_t address) const {
+    if (spec.distance.empty()) return 0;
+    const Place place = gpu.decoder()(static_cast<std::uint32_t>(address >> line_shift));
+    return spec.distance[std::size_t{place.slice} * spec.sms() + sm];
+  }
+};
+
+TEST_P(SimulatedDevice, SaysWhereItsNumbersAreFrom) {
+  EXPECT_FALSE(device.source.empty());
+  EXPECT_THAT(device.memory_system->source, ::testing::HasSubstr("assumed"));
+  EXPECT_THAT(device.memory_system->source, ::testing::HasSubstr("atency"));
+}
+
+TEST_P(SimulatedDevice, HasTheLatenciesOfItsDescription) {
+  Simulation gpu(spec);
+  double hits = 0;
+  double misses = 0;
+  constexpr std::uint64_t loads = 64;
+  for (std::uint64_t i = 0; i < loads; ++i) {
+    const std::uint64_t address = i * 0x4f1000;
+    const auto sm = static_cast<std::uint32_t>(i * 7) % spec.sms();
+    ASSERT_TRUE(gpu.run_for(2 * spec.row_idle_cycles));
+    const Cycles miss = load_cycles(gpu, sm, address);
+    EXPECT_EQ(miss, spec.dram_latency() + distance(gpu, sm, address));
+    const Cycles hit = load_cycles(gpu, sm, address);
+    EXPECT_EQ(hit, spec.l2_hit_latency() + distance(gpu, sm, address));
+    misses += static_cast<double>(miss) / loads;
+    hits += static_cast<double>(hit) / loads;
+  }
+  const double spread = device.memory_system->latency_spread_cycles;
+  EXPECT_NEAR(hits, device.l2.latency_cycles, 1 + spread / 4);
+  EXPECT_NEAR(misses, device.dram.latency_cycles, 1 + spread / 4);
+}
+
+TEST_P(SimulatedDevice, StreamsAsMuchAsItsRegistersAllowAndNeverMoreThanItsBus) {
+  std::vector<std::uint32_t> sms(spec.sms());
+  std::iota(sms.begin(), sms.end(), 0U);
+  Walk walk;
+  walk.bytes = std::uint64_t{256} << 20U;
+  walk.blocks = 4 * spec.sms();
+  walk.threads = 512;
+  Simulation gpu(spec);
+  const auto client = gpu.add_client({"stream", sms, walk_source(walk), {}});
+  ASSERT_TRUE(gpu.run_for(6'000));
+  const std::uint64_t before = gpu.dram().read_sectors;
+  ASSERT_TRUE(gpu.run_for(6'000));
+  const double seconds = 6'000 / spec.clock_hz;
+  const double moved = static_cast<double>((gpu.dram().read_sectors - before) * sector_bytes);
+  const double bus = device.dram.bandwidth_bytes_per_s;
+  // By Little's law: the lines that all registers hold, each for the time from lookup to data of an
+  // open row at least.
+  const double held =
+      static_cast<double>(spec.dram_latency() - spec.l2_hit_latency() - spec.activate_cycles) /
+      spec.clock_hz;
+  const double registers = static_cast<double>(spec.slices * spec.miss_registers * line_bytes);
+  EXPECT_LE(moved / seconds, 1.005 * bus);
+  EXPECT_LE(moved / seconds, 1.01 * registers / held);
+  EXPECT_GE(moved / seconds, 0.5 * std::min(bus, registers / held));
+  EXPECT_EQ(gpu.statistics(client).l1_hit_sectors, 0U);
+}
+
+TEST_P(SimulatedDevice, SpreadsItsMemoryEvenlyOverSlicesSetsAndBanks) {
+  const AddressDecoder decoder(spec.address);
+  std::vector<std::uint32_t> slices(spec.slices);
+  std::vector<std::uint32_t> banks(spec.banks);
+  std::vector<std::uint32_t> sets(spec.l2.sets);
+  constexpr std::uint32_t lines = 1U << 19U;
+  Random random(11);
+  for (std::uint32_t i = 0; i < lines; ++i) {
+    const Place place =
+        decoder(static_cast<std::uint32_t>(random.below(device.dram.size_bytes / line_bytes)));
+    ++slices.at(place.slice);
+    ++banks.at(place.bank);
+    ++sets.at(place.set);
+  }
+  for (const auto* counts : {&slices, &banks, &sets}) {
+    const double fair = lines / static_cast<double>(counts->size());
+    for (const std::uint32_t count : *counts) EXPECT_NEAR(count, fair, 0.25 * fair);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SimulatedDevice,
+                         ::testing::Values("gtx1060-3gb", "gtx1080", "titan-v", "v100", "a30",
+                                           "h100-sxm"),
+                         [](const auto& named) {
+                           std::string name = named.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+TEST(PageConstants, AreAddedToTheModulesOfTheirPageAndChangeWithTheSeed) {
+  const gpu::Device device = gpu::find_device("h100-sxm").value();
+  const Spec first = make_spec(device, 1).value();
+  const Spec second = make_spec(device, 2).value();
+  const AddressDecoder decoder(first.address);
+  const AddressDecoder other(second.address);
+  const gpu::AddressMap& map = *device.address_map;
+  const auto lines_a_page = static_cast<std::uint32_t>(map.page_bytes >> line_shift);
+  std::uint32_t differ = 0;
+  std::vector<std::uint32_t> seen(first.address.module.count());
+  for (std::uint32_t page = 0; page < 512; ++page) {
+    const std::uint32_t constant = decoder.page_constant(page);
+    ++seen.at(constant);
+    differ += constant != other.page_constant(page) ? 1U : 0U;
+    for (std::uint32_t i = 0; i < 64; ++i) {
+      const std::uint32_t line = page * lines_a_page + i * 251 % lines_a_page;
+      const std::uint64_t offset = (std::uint64_t{line} << line_shift) % map.page_bytes;
+      EXPECT_EQ(decoder(line).slice / first.address.stack.modulus, map.module(offset) ^ constant);
+    }
+  }
+  EXPECT_GT(differ, 400U);
+  for (const std::uint32_t pages : seen) EXPECT_NEAR(pages, 32, 24);
+}
+
+}  // namespace
+}  // namespace demarc::sim::memory

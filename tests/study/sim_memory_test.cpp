@@ -1,0 +1,75 @@
+#include "sim/sim_memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace demarc::study {
+namespace {
+
+// The slices in which memory of `bytes` lies, and its pages.
+struct Where {
+  std::set<std::uint32_t> slices;
+  std::set<std::uint64_t> pages;
+};
+Where where(const sim::memory::Spec& spec, const sim::memory::Translation& translation) {
+  const sim::memory::AddressDecoder decoder(spec.address);
+  Where found;
+  for (const std::uint64_t chunk : translation.chunks) {
+    found.pages.insert(chunk >> 21U);
+    for (std::uint64_t at = 0; at >> translation.chunk_shift == 0; at += 128) {
+      found.slices.insert(
+          decoder(static_cast<std::uint32_t>((chunk + at) >> sim::memory::line_shift)).slice);
+    }
+  }
+  return found;
+}
+
+TEST(SimMemory, ColoursLieInSlicesOfTheirOwnOnEveryCardAndPlainMemoryInAll) {
+  constexpr std::uint64_t bytes = std::uint64_t{24} << 20U;
+  for (const char* name : {"gtx1080", "v100", "titan-v", "a30", "h100-sxm"}) {
+    const gpu::Device device = gpu::find_device(name).value();
+    const sim::memory::Spec spec = sim::memory::make_spec(device, 5).value();
+    for (const std::uint32_t parts : {2U, 4U}) {
+      const auto coloring = choose_coloring(device, parts);
+      ASSERT_TRUE(coloring) << name << ": " << coloring.error().message;
+      SimMemory memory(device, spec, 5);
+      std::set<std::uint32_t> taken;
+      std::set<std::uint64_t> pages;
+      std::size_t page_count = 0;
+      for (std::uint32_t color = 0; color < parts; ++color) {
+        const auto translation = memory.colored(0x1000000, bytes, *coloring, color);
+        EXPECT_GE(translation.chunks.size() << translation.chunk_shift, bytes);
+        const Where found = where(spec, translation);
+        EXPECT_EQ(found.slices.size(), spec.slices / parts) << name;
+        for (const std::uint32_t slice : found.slices) {
+          EXPECT_TRUE(taken.insert(slice).second) << name << ": slice " << slice << " has two";
+        }
+        pages.insert(found.pages.begin(), found.pages.end());
+        page_count += found.pages.size();
+      }
+      const Where plain = where(spec, memory.plain(0x1000000, bytes));
+      EXPECT_EQ(plain.slices.size(), spec.slices) << name;
+      pages.insert(plain.pages.begin(), plain.pages.end());
+      EXPECT_EQ(pages.size(), page_count + plain.pages.size()) << name << ": a page is used twice";
+    }
+  }
+}
+
+TEST(SimMemory, ChunksOfAColourAreInOrderAndKeepTheirPlaceWithinALine) {
+  const gpu::Device device = gpu::find_device("h100-sxm").value();
+  const sim::memory::Spec spec = sim::memory::make_spec(device, 5).value();
+  const auto coloring = choose_coloring(device, 2, {0xc4000}).value();
+  SimMemory memory(device, spec, 5);
+  const auto translation = memory.colored(0, std::uint64_t{4} << 20U, coloring, 1);
+  EXPECT_EQ(translation.chunk_shift, 14U);  // 16 KiB runs
+  for (std::size_t i = 1; i < translation.chunks.size(); ++i) {
+    EXPECT_EQ(translation.chunks[i] % (1U << 14U), 0U);
+    if (translation.chunks[i] >> 21U == translation.chunks[i - 1] >> 21U) {
+      EXPECT_GT(translation.chunks[i], translation.chunks[i - 1]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace demarc::study
