@@ -60,6 +60,12 @@ int main() {
                 static_cast<unsigned long long>(own[p].enabled[0]),
                 static_cast<unsigned long long>(outside));
   }
+  // A claim that does not hold is told as plainly.
+  uint64_t elsewhere = 0;
+  if (demarc_count_outside(card, streams[0], &own[1], &elsewhere) != 0) return fail(demarc_error());
+  std::printf("context 0 claimed to be on the TPCs of context 1: %llu blocks outside, %s\n",
+              static_cast<unsigned long long>(elsewhere),
+              elsewhere == 0 ? "HOLDS" : "DOES NOT HOLD");
   shared =
       (own[0].enabled[0] & own[1].enabled[0]) != 0 || (own[0].enabled[1] & own[1].enabled[1]) != 0;
   std::printf("the contexts %s\n", shared ? "SHARE TPCs" : "are apart");

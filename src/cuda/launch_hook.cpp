@@ -1,6 +1,7 @@
 #include "demarc/cuda/launch_hook.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <mutex>
 
 #include "function_calls.hpp"
@@ -116,15 +117,17 @@ Result<LaunchHook*> LaunchHook::install(const Driver& driver) {
   return install(driver.api().cuGetExportTable, driver.driver_version());
 }
 
-Result<LaunchHook*> LaunchHook::install(GetExportTable get_table, const std::string& version) {
+Result<LaunchHook*> LaunchHook::install(GetExportTable get_table, const std::string& version,
+                                        Scope scope) {
   static std::mutex mutex;
   const std::scoped_lock lock(mutex);
   LaunchHook& hook = instance();
-  if (!hook.subscribed_) DEMARC_CHECK(hook.subscribe(get_table, version));
+  if (!hook.subscribed_) DEMARC_CHECK(hook.subscribe(get_table, version, scope));
   return &hook;
 }
 
-Result<void> LaunchHook::subscribe(GetExportTable get_table, const std::string& version) {
+Result<void> LaunchHook::subscribe(GetExportTable get_table, const std::string& version,
+                                   Scope scope) {
   const void* table = nullptr;
   if (get_table == nullptr || get_table(&table, &callback_table_id) != cu_success ||
       table == nullptr) {
@@ -149,6 +152,8 @@ Result<void> LaunchHook::subscribe(GetExportTable get_table, const std::string& 
         version, code);
   }
   for (const int id : {descriptor_built, launch_complete}) {
+    // Only masks of the next launch need to know when that launch is done.
+    if (id == launch_complete && scope == Scope::process) continue;
     if (const CuResult code = enable_(1, handle_, launch_domain, id); code != cu_success) {
       return missing_capability("driver {} refuses to enable the launch callback {} (error {})",
                                 version, id, code);
@@ -281,6 +286,10 @@ const void* LaunchHook::key_of(CuStream stream) const {
 void LaunchHook::forget_stream(CuStream stream) {
   if (is_default(stream)) return;
   streams_.erase(key_of(stream));
+  {
+    const std::scoped_lock lock(shown_mutex_);
+    shown_.erase(stream);
+  }
   if (auto* handler = stream_gone_.load(std::memory_order_acquire)) handler(stream);
 }
 
@@ -292,6 +301,18 @@ void LaunchHook::begin_learning_streams(CuStream stream) {
 LaunchHook::StreamPlace LaunchHook::end_learning_streams() {
   thread_state.wanted_stream = nullptr;
   return thread_state.found_place;
+}
+
+std::optional<bool> LaunchHook::shows(CuStream stream) const {
+  const std::scoped_lock lock(shown_mutex_);
+  const auto found = shown_.find(stream);
+  if (found == shown_.end()) return std::nullopt;
+  return found->second;
+}
+
+void LaunchHook::remember_shows(CuStream stream, bool shows) {
+  const std::scoped_lock lock(shown_mutex_);
+  shown_[stream] = shows;
 }
 
 Result<void> LaunchHook::set_stream_mask(CuStream stream, const HardwareMask& mask) {
@@ -377,6 +398,7 @@ void LaunchHook::put_mask(const DescriptorLayout& layout, void* descriptor, cons
     add_to(counters.unmasked);
     return;
   }
+  if (!counts_masked_.load(std::memory_order_relaxed)) return;
   add_to(counters.masked);
   add_to(counters.masked_blocks, launch_size(layout, descriptor).blocks);
 }
@@ -384,11 +406,16 @@ void LaunchHook::put_mask(const DescriptorLayout& layout, void* descriptor, cons
 void LaunchHook::check_clusters(const DescriptorLayout& layout, const void* descriptor,
                                 LaunchCounters& counters) {
   const std::uint32_t largest = largest_cluster_.load()->load(std::memory_order_relaxed);
-  if (largest == 0 || launch_size(layout, descriptor).cluster_blocks <= largest) return;
+  if (largest == 0) return;
+  const std::uint32_t blocks = launch_size(layout, descriptor).cluster_blocks;
+  if (blocks <= largest) return;
   counters.unsafe_clusters.fetch_add(1, std::memory_order_relaxed);
-  report(
-      "a launch with thread-block clusters that no GPC of the partition can host would hang; "
-      "give the partition more TPCs of one GPC");
+  char message[200];
+  std::snprintf(message, sizeof message,
+                "a launch with thread-block clusters of %u blocks would hang: no GPC of the "
+                "partition has more than %u SMs; take whole GPCs (--gpcs)",
+                blocks, largest);
+  report(message);
 }
 
 // The hardware has its copy already: nothing can be changed here, only looked at.

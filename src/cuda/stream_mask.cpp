@@ -200,7 +200,7 @@ Result<StreamMasks> StreamMasks::open(GpuPointer gpu, LaunchHook& hook, const Fu
   hook.set_stream_gone_handler(&clear_gone_stream);
   DEMARC_TRY(const LaunchHook::StreamPlace place, learn_stream_place(gpu, hook, idle));
   hook.use_stream_place(place);
-  return StreamMasks(*field, tpcs);
+  return StreamMasks(*field, tpcs, idle);
 }
 
 void StreamMasks::use_hook(LaunchHook& hook, const gpu::Topology& topology) {
@@ -218,7 +218,7 @@ Result<void> StreamMasks::set(CuStream stream, const partition::TpcSet& enabled)
   if ((enabled & partition::TpcSet::first(tpcs_)).empty()) {
     return invalid_input("a mask without any of the GPU's {} TPCs would hang every launch", tpcs_);
   }
-  if (hook_ != nullptr) {
+  if (hook_ != nullptr && hook_sees(stream)) {
     DEMARC_TRY(const HardwareMask mask, to_hardware(topology_, enabled));
     return hook_->set_stream_mask(stream, mask);
   }
@@ -226,22 +226,35 @@ Result<void> StreamMasks::set(CuStream stream, const partition::TpcSet& enabled)
   return {};
 }
 
+bool StreamMasks::hook_sees(CuStream stream) const {
+  if (const auto known = hook_->shows(stream)) return *known;
+  // The launch would use up a mask that waits for another one, or become a node of a graph.
+  const DriverApi& api = idle_.gpu()->api();
+  int capturing = 0;
+  if (api.cuStreamIsCapturing != nullptr &&
+      api.cuStreamIsCapturing(stream, &capturing) != cu_success) {
+    return false;
+  }
+  if (capturing != 0 || hook_->next_mask_pending()) return false;
+  hook_->begin_learning_streams(stream);
+  const CuResult code =
+      api.cuLaunchKernel(idle_.handle(), 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
+  const bool sees = hook_->end_learning_streams() == hook_->stream_place() && code == cu_success;
+  hook_->remember_shows(stream, sees);
+  return sees;
+}
+
 Result<void> StreamMasks::clear(CuStream stream) const {
   if (stream == nullptr || reinterpret_cast<std::uintptr_t>(stream) <= 2) return {};
-  if (hook_ != nullptr) {
-    hook_->clear_stream_mask(stream);
-  } else {
-    write_field(stream, field_, false, LogicalMask{});
-  }
+  if (hook_ != nullptr) hook_->clear_stream_mask(stream);
+  write_field(stream, field_, false, LogicalMask{});
   return {};
 }
 
 std::optional<partition::TpcSet> StreamMasks::get(CuStream stream) const {
   if (stream == nullptr || reinterpret_cast<std::uintptr_t>(stream) <= 2) return std::nullopt;
   if (hook_ != nullptr) {
-    const auto kept = hook_->stream_mask(stream);
-    if (!kept) return std::nullopt;
-    return enabled_tpcs(topology_, *kept);
+    if (const auto kept = hook_->stream_mask(stream)) return enabled_tpcs(topology_, *kept);
   }
   std::array<std::uint32_t, wide_words> words{};
   const char* at = stream_object(stream) + field_.offset;

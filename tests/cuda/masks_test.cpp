@@ -124,6 +124,30 @@ TEST(MasksInTheDriversObjects, ConfineAndGoWithTheirStreamToo) {
   a_later_stream_is_free(*card);
 }
 
+// Not every stream's launches show it at the place in use.
+TEST(MasksOfStrayStreams, ConfineToo) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.stray_streams = 12;
+  const auto card = fake_card(config);
+  ASSERT_TRUE(card) << card.error().message;
+  ASSERT_TRUE((*(*card)->stream_masks())->uses_hook());
+  LaunchHook* hook = (*card)->hook().value();
+  std::vector<Stream> streams;
+  std::size_t strays = 0;
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    streams.push_back(Stream::create((*card)->gpu()).value());
+    const CuStream handle = streams.back().handle();
+    const auto mask = StreamMask::set(*card, handle, {i % 12});
+    ASSERT_TRUE(mask);
+    EXPECT_EQ((*(*card)->stream_masks())->get(handle), TpcSet{i % 12});
+    EXPECT_EQ(tpcs_used(*card, streams.back()), std::vector<std::uint32_t>{i % 12});
+    strays += hook->shows(handle) == false ? 1U : 0U;
+  }
+  EXPECT_GT(strays, 0U);
+  EXPECT_LT(strays, 20U);
+  EXPECT_EQ(tpcs_used(*card, streams.back()).size(), 12U);
+}
+
 TEST(MasksByName, ConfineWhereTheCallbackNamesTheStream) {
   fake::FakeConfig config = fake::small_gpu();
   config.streams = fake::Shows::by_name;
@@ -239,7 +263,7 @@ TEST_F(Masks, AClusterThatCannotBeHostedIsReportedBeforeItHangs) {
     const Stream stream = Stream::create(card->gpu()).value();
     ASSERT_TRUE(launch(stream, card->kernels().idle(), shape));
   }
-  EXPECT_THAT(reported, HasSubstr("clusters that no GPC of the partition can host"));
+  EXPECT_THAT(reported, HasSubstr("clusters of 4 blocks would hang"));
   hook->set_largest_cluster(0);
   hook->set_refusal_handler(nullptr);
 }

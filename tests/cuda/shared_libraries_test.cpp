@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "demarc/base/files.hpp"
 #include "demarc/demarc.h"
 #include "fake_card.hpp"
 
@@ -42,6 +43,16 @@ class SharedLibraries : public testing::Test {
     ::setenv("DEMARC_CACHE", test::fresh_folder("shared").c_str(), 1);
   }
 };
+
+// They are loaded into programs on machines that need not have it.
+TEST_F(SharedLibraries, NeedNoFormattingLibrary) {
+  for (const char* name : {"libdemarc.so", "libsmctrl.so"}) {
+    const auto bytes = read_file(test::build_dir() / name);
+    ASSERT_TRUE(bytes) << bytes.error().message;
+    EXPECT_EQ(bytes->find("libfmt.so"), std::string::npos) << name;
+    EXPECT_NE(bytes->find("libc.so"), std::string::npos) << name;
+  }
+}
 
 void coloured_memory_through_c() {
   void* lib = library("libdemarc.so");

@@ -51,6 +51,7 @@
   X(1, cuStreamDestroy_v2, (CuStream stream))                                                        \
   X(1, cuStreamSynchronize, (CuStream stream))                                                       \
   X(1, cuStreamQuery, (CuStream stream))                                                             \
+  X(0, cuStreamIsCapturing, (CuStream stream, int* status))                                          \
   X(1, cuStreamWaitEvent, (CuStream stream, CuEvent event, unsigned flags))                          \
   X(1, cuEventCreate, (CuEvent* event, unsigned flags))                                              \
   X(1, cuEventDestroy_v2, (CuEvent event))                                                           \

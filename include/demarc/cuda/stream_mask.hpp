@@ -31,8 +31,9 @@ struct StreamField {
 // Two ways to keep a stream's mask. At first it is written into the driver's stream object, in
 // logical TPC order, and the driver translates it at every launch (130 to 160 ns each, seen). Once
 // use_hook() has been called, the launch hook keeps it, in hardware order, and writes it into each
-// descriptor itself. A graph takes the mask of the stream it was captured from in the first case,
-// of the stream it is first launched into in the second.
+// descriptor itself; for streams whose launches do not show them to the hook, found out by an empty
+// launch when their first mask is set, the driver keeps it. A graph takes the mask of the stream it
+// was captured from in the first case, of the stream it is first launched into in the second.
 class StreamMasks {
  public:
   // `idle` is a kernel without arguments or side effects, used to see what a mask becomes.
@@ -58,9 +59,12 @@ class StreamMasks {
   [[nodiscard]] std::uint32_t tpc_count() const { return tpcs_; }
 
  private:
-  StreamMasks(StreamField field, std::uint32_t tpcs) : field_(field), tpcs_(tpcs) {}
+  StreamMasks(StreamField field, std::uint32_t tpcs, Function idle)
+      : field_(field), tpcs_(tpcs), idle_(std::move(idle)) {}
+  [[nodiscard]] bool hook_sees(CuStream stream) const;
   StreamField field_;
   std::uint32_t tpcs_;
+  Function idle_;
   LaunchHook* hook_ = nullptr;
   gpu::Topology topology_;
 };

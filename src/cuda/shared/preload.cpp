@@ -64,12 +64,13 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   if (driver == nullptr) stop("the driver that called is not libcuda.so.1", 2);
   const auto get_table =
       reinterpret_cast<demarc::cuda::GetExportTable>(::dlsym(driver, "cuGetExportTable"));
-  auto hook = LaunchHook::install(get_table, "of this process");
+  auto hook = LaunchHook::install(get_table, "of this process", LaunchHook::Scope::process);
   if (!hook) stop(hook.error().message.c_str(), 2);
   (*hook)->use_storage(&block.mask, &block.counters);
   (*hook)->set_refusal_handler(&stop_unconfined);
   (*hook)->share_largest_cluster(&block.largest_cluster);
   (*hook)->expect(block.capability);
+  (*hook)->count_masked(block.count_paths != 0);
   if (block.count_paths != 0) {
     if (const auto counting = (*hook)->count_paths(); !counting) {
       stop(counting.error().message.c_str(), 2);

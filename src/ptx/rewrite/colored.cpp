@@ -78,6 +78,67 @@ std::string address_arithmetic(const ColoredAddressing& addressing) {
   return out + "\tmov.b64 \t%demarc_a, {%demarc_o, %demarc_u};\n";
 }
 
+Result<void> check_addressing(const RemainderAddressing& addressing) {
+  if (addressing.count == 0 || addressing.count >= 64 || addressing.count > addressing.modulus ||
+      addressing.first >= addressing.modulus || addressing.block_count == 0 ||
+      addressing.of_digit.size() + addressing.of_free_bit.size() !=
+          addressing.block_shift - addressing.chunk_shift) {
+    return invalid_input("coloured addressing: {} of {} remainders from {} on do not fit",
+                         addressing.count, addressing.modulus, addressing.first);
+  }
+  return {};
+}
+
+// XORs `pattern` into %demarc_x where bit `bit` of `word` is set.
+std::string add_pattern(const char* word, std::size_t bit, std::uint32_t pattern) {
+  return fmt::format(
+      "\tbfe.s32 \t%demarc_s, {}, {}, 1;\n\tand.b32 \t%demarc_s, %demarc_s, {};\n"
+      "\txor.b32 \t%demarc_x, %demarc_x, %demarc_s;\n",
+      word, bit, pattern);
+}
+
+// The same for remainders; RemainderColoring::position() in instructions. The division by `count`
+// is a multiplication, exact for the 26 bits that a linear address has above a unit. Addresses of
+// accesses that a predicate switches off may be anything, so the table's index is limited.
+std::string address_arithmetic(const RemainderAddressing& a) {
+  const auto digits = static_cast<std::uint32_t>(a.of_digit.size());
+  const std::uint32_t unit_shift = a.block_shift - digits;
+  std::string out = fmt::format(
+      "\tsub.s64 \t%demarc_a, %demarc_a, {};\n\tcvt.u32.u64 \t%demarc_o, %demarc_a;\n"
+      "\tshr.u64 \t%demarc_h, %demarc_a, {};\n\tcvt.u32.u64 \t%demarc_l, %demarc_h;\n",
+      a.arena, unit_shift);
+  if (a.count == 1) {
+    out += fmt::format("\tmul.lo.u32 \t%demarc_l, %demarc_l, {};\n", a.modulus);
+  } else if (a.count < a.modulus) {
+    const std::uint64_t magic = ((std::uint64_t{1} << 32U) + a.count - 1) / a.count;
+    out += fmt::format(
+        "\tmul.hi.u32 \t%demarc_u, %demarc_l, {};\n"
+        "\tmad.lo.u32 \t%demarc_l, %demarc_u, {}, %demarc_l;\n",
+        magic, a.modulus - a.count);
+  }
+  out += fmt::format(
+      "\tadd.u32 \t%demarc_l, %demarc_l, {};\n\tshr.u32 \t%demarc_u, %demarc_l, {};\n"
+      "\tmin.u32 \t%demarc_u, %demarc_u, {};\n\tmul.wide.u32 \t%demarc_h, %demarc_u, 2;\n"
+      "\tadd.s64 \t%demarc_h, %demarc_h, {};\n\tld.global.nc.u16 \t%demarc_t, [%demarc_h];\n"
+      "\tcvt.u32.u16 \t%demarc_x, %demarc_t;\n",
+      a.first, digits, a.block_count - 1, a.blocks);
+  for (std::size_t j = 0; j < a.of_digit.size(); ++j) {
+    out += add_pattern("%demarc_l", j, a.of_digit[j]);
+  }
+  for (std::size_t i = 0; i < a.of_free_bit.size(); ++i) {
+    out += add_pattern("%demarc_o", a.chunk_shift + i, a.of_free_bit[i]);
+  }
+  return out + fmt::format(
+                   "\tshl.b32 \t%demarc_x, %demarc_x, {};\n"
+                   "\tand.b32 \t%demarc_o, %demarc_o, {};\n"
+                   "\tor.b32 \t%demarc_x, %demarc_x, %demarc_o;\n"
+                   "\tcvt.u64.u32 \t%demarc_a, %demarc_x;\n"
+                   "\tmul.wide.u32 \t%demarc_h, %demarc_u, {};\n"
+                   "\tadd.s64 \t%demarc_a, %demarc_a, %demarc_h;\n"
+                   "\tadd.s64 \t%demarc_a, %demarc_a, {};\n",
+                   a.chunk_shift, (1U << a.chunk_shift) - 1, 1U << a.block_shift, a.arena);
+}
+
 // Where an instruction addresses memory by an operand we must translate.
 enum class AccessKind { none, first_bracket, second_bracket, refused };
 
@@ -171,27 +232,34 @@ std::string access_block(const Module& module, const Function& function,
   if (second) open = access.find('[', open + 1);
   const std::size_t close = access.find(']', open);
   access.replace(open, close - open + 1, "[%demarc_a]");
+  const bool table = arithmetic.find("%demarc_t") != std::string::npos;
   return fmt::format(
       "{{\n\t.reg .b64 %demarc_a, %demarc_h;\n\t.reg .b32 %demarc_l, %demarc_u, "
-      "%demarc_o, %demarc_x, %demarc_s;\n\tadd.s64 \t%demarc_a, {}, {};\n{}\t{}\n\t}}",
-      function.body.register_name(address.index), address.offset(), arithmetic, access);
+      "%demarc_o, %demarc_x, %demarc_s;\n{}\tadd.s64 \t%demarc_a, {}, {};\n{}\t{}\n\t}}",
+      table ? "\t.reg .b16 %demarc_t;\n" : "", function.body.register_name(address.index),
+      address.offset(), arithmetic, access);
 }
 
-}  // namespace
+bool is_concerned(const Mnemonic& mnemonic, ColoredAccesses accesses) {
+  if (accesses == ColoredAccesses::all) return true;
+  const bool loads = mnemonic.opcode == Opcode::ld || mnemonic.opcode == Opcode::ldu ||
+                     mnemonic.opcode == Opcode::cp_async || mnemonic.opcode == Opcode::prefetch;
+  return loads == (accesses == ColoredAccesses::loads);
+}
 
-Result<std::string> rewrite_colored(const Module& module, const ColoredAddressing& addressing) {
-  DEMARC_CHECK(check_addressing(addressing));
+Result<std::string> rewrite_accesses(const Module& module, const std::string& arithmetic,
+                                     ColoredAccesses accesses) {
   if (module.address_size != 64) {
     return invalid_input("{}: coloured addressing needs 64-bit addresses (.address_size 64)",
                          module.source_name);
   }
   DEMARC_CHECK(check_addresses(module));
-  const std::string arithmetic = address_arithmetic(addressing);
   std::vector<Splice> splices;
   for (const Function& function : module.functions) {
     for (const Instruction& instruction : function.body.instructions) {
       const AccessKind kind = classify_access(module.mnemonic(instruction));
       if (kind == AccessKind::none) continue;
+      if (!is_concerned(module.mnemonic(instruction), accesses)) continue;
       const std::string_view text = module.text_of(instruction);
       if (kind == AccessKind::refused) {
         return invalid_input(
@@ -208,6 +276,19 @@ Result<std::string> rewrite_colored(const Module& module, const ColoredAddressin
     }
   }
   return apply_splices(*module.text, std::move(splices));
+}
+
+}  // namespace
+
+Result<std::string> rewrite_colored(const Module& module, const ColoredAddressing& addressing) {
+  DEMARC_CHECK(check_addressing(addressing));
+  return rewrite_accesses(module, address_arithmetic(addressing), ColoredAccesses::all);
+}
+
+Result<std::string> rewrite_remainders(const Module& module, const RemainderAddressing& addressing,
+                                       ColoredAccesses accesses) {
+  DEMARC_CHECK(check_addressing(addressing));
+  return rewrite_accesses(module, address_arithmetic(addressing), accesses);
 }
 
 std::uint64_t colored_pointer(std::uint64_t arena_address, std::uint64_t linear,

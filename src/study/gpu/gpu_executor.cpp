@@ -5,6 +5,7 @@
 #include "gpu/gpu_lane.hpp"
 #include "gpu/part_streams.hpp"
 #include "gpu/process_stage.hpp"
+#include "gpu/remainder_memory.hpp"
 #include "gpu/workload_reader.hpp"
 
 namespace demarc::study {
@@ -81,7 +82,9 @@ class GpuExecutor : public Executor {
           make_choosing_lane(make_gpu_lane(std::move(set), confined.streams[part], options_.clock),
                              make_command_lane({}, {}, options_.command_settle_seconds)));
     }
-    if (mode.color) confined.account += "; " + arena_->account();
+    if (mode.color) {
+      confined.account += "; " + (arena_ ? arena_->account() : remainders_->account());
+    }
     return std::make_unique<LaneStage>(std::move(lanes), std::move(confined.account),
                                        std::move(process_mask));
   }
@@ -144,9 +147,7 @@ class GpuExecutor : public Executor {
     }
     std::shared_ptr<MemorySource> memory = plain_;
     if (mode.color) {
-      DEMARC_TRY(auto arena, arena_for(parts));
-      DEMARC_TRY(const std::uint32_t color, color_of(part, arena->coloring().colors()));
-      memory = make_colored_memory(std::move(arena), color);
+      DEMARC_TRY(memory, colored_memory(part, parts));
     }
     return std::make_shared<ResidentSet>(gpu_, std::move(memory), reader_, form);
   }
@@ -157,6 +158,28 @@ class GpuExecutor : public Executor {
       return invalid_input("colour {} of part {}: the masks make {} colours", color, part, colors);
     }
     return color;
+  }
+
+  Result<std::shared_ptr<MemorySource>> colored_memory(std::uint32_t part, std::uint32_t parts) {
+    if (options_.masks.empty() && gpu_->name().find("H200") != std::string::npos) {
+      DEMARC_CHECK(find_remainders(parts));
+      DEMARC_TRY(const std::uint32_t color, color_of(part, remainders_->coloring().colors()));
+      return make_remainder_memory(remainders_, color);
+    }
+    DEMARC_TRY(auto arena, arena_for(parts));
+    DEMARC_TRY(const std::uint32_t color, color_of(part, arena->coloring().colors()));
+    return make_colored_memory(std::move(arena), color);
+  }
+
+  // As arena_for(), for cards whose colours are remainders. Nearly every page can be used.
+  Result<void> find_remainders(std::uint32_t parts) {
+    if (remainders_) return {};
+    if (!card_) {
+      DEMARC_TRY(card_, cuda::Card::open(gpu_));
+    }
+    DEMARC_TRY(remainders_, RemainderArena::make(gpu_, card_->topology(),
+                                                 options_.arena_pages_a_part / 2 * parts, parts));
+    return {};
   }
 
   // One arena serves all modes of a study; it is measured once.
@@ -201,6 +224,7 @@ class GpuExecutor : public Executor {
   WorkloadReader reader_;
   std::vector<std::shared_ptr<ResidentSet>> plain_sets_;
   std::shared_ptr<ColoredArena> arena_;
+  std::shared_ptr<RemainderArena> remainders_;
   cuda::CardPointer card_;  // opened when a mode needs masks or the topology
 };
 

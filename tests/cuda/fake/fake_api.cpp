@@ -139,6 +139,7 @@ FAKE void fake_configure(const FakeConfig* config) {
   for (FakeStream* stream : gpu.destroyed) delete stream;
   gpu.destroyed.clear();
   gpu.launches = 0;
+  gpu.streams_made = 0;
   gpu.copies = 0;
   gpu.hanging = 0;
   gpu.fail_next = false;
@@ -395,6 +396,7 @@ FAKE CuResult cuStreamCreateWithPriority(CuStream* stream, unsigned, int) {
   FakeStream* made = nullptr;
   if (gpu.destroyed.empty()) {
     made = new FakeStream;
+    made->number = gpu.streams_made++;
     clear_stream_field(*made);
   } else {
     made = gpu.destroyed.back();

@@ -35,10 +35,11 @@ struct FakeConfig {
   std::uint8_t descriptor_version = 0x40;
   bool virtual_sms = false;  // %smid counts the SMs of a launch, as under MPS
   Shows streams = Shows::by_place;
-  bool obey_masks = true;       // false: the hardware ignores masks (a lie to be found out)
-  bool kernels_launch = false;  // kernels contain launches of kernels
-  double latency_noise = 0.1;   // cycles, standard deviation
-  std::uint64_t page_seed = 1;  // of what physical pages add to the hash of their chunks
+  std::uint32_t stray_streams = 0;  // from this one on descriptors lie elsewhere; 0: none do
+  bool obey_masks = true;           // false: the hardware ignores masks (a lie to be found out)
+  bool kernels_launch = false;      // kernels contain launches of kernels
+  double latency_noise = 0.1;       // cycles, standard deviation
+  std::uint64_t page_seed = 1;      // of what physical pages add to the hash of their chunks
 };
 
 // Masks over the offset in a page whose parities, with a constant of the page, select the module of

@@ -315,7 +315,8 @@ CuResult launch_now(FakeStream* stream, CuStream handle, const FakeLaunch& launc
   if (function_id == 652) shown = &config_pointer;
   function_callback(gpu, function_id, shown, false);
   Descriptor descriptor = build(gpu.config, launch);
-  void* shown_at = gpu.config.streams == Shows::by_place
+  const bool strays = gpu.config.stray_streams != 0 && stream->number >= gpu.config.stray_streams;
+  void* shown_at = gpu.config.streams == Shows::by_place && !strays
                        ? static_cast<void*>(stream->object + descriptor_place)
                        : descriptor.data();
   std::memcpy(shown_at, descriptor.data(), descriptor.size());

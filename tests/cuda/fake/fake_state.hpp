@@ -34,6 +34,7 @@ struct FakeStream {
   std::vector<char> storage;
   bool hangs = false;
   bool capturing = false;
+  std::uint32_t number = 0;  // in the order of their creation
   FakeGreen* green = nullptr;
   std::vector<struct FakeLaunch> captured;
   FakeStream();
@@ -81,6 +82,7 @@ struct FakeGpu {
   Callback callback = nullptr;
   void* callback_user = nullptr;
   std::set<std::pair<int, int>> enabled;
+  std::uint32_t streams_made = 0;
   std::uint64_t launches = 0;
   std::uint64_t copies = 0;  // two-dimensional ones
   std::uint64_t hanging = 0;

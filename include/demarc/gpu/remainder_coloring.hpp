@@ -1,0 +1,91 @@
+// Memory whose L2 slice is the remainder of a number, as on an H200: 94 slices of which 47 are one
+// half, so no parity of address bits names a slice. A colour is a run of remainders.
+//
+// The number of an address is address >> 11; the lowest digits of it are XORed with higher bits of
+// the address ("digits" below), the slice within a half is the number modulo 47, and the half is
+// one more parity. Address bits 8 to 16 hold six digits of the number, the half and two bits more,
+// so that each number has eight chunks of 256 bytes, all in the block of 128 KiB they came from.
+// Found by timing; docs/measurements/probe.md has the evidence.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+
+namespace demarc::gpu {
+
+// Offsets count from the start of a page; what higher address bits add to a digit is a constant of
+// the page, as is what the page itself adds to the number.
+struct RemainderHash {
+  std::uint32_t modulus = 0;
+  std::uint64_t page_bytes = 0;
+  std::uint32_t chunk_shift = 0;         // 8: chunks of 256 bytes
+  std::uint32_t block_shift = 0;         // 17: address bits from here on are digits as they are
+  std::vector<std::uint64_t> digits;     // masks of the digits below them, lowest first
+  std::uint64_t half = 0;                // mask of the half
+  std::vector<std::uint64_t> free_bits;  // one address bit each: with the digits they make up all
+                                         // bits between chunk_shift and block_shift
+
+  [[nodiscard]] std::uint32_t block_bytes() const { return std::uint32_t{1} << block_shift; }
+  // Bytes of one number.
+  [[nodiscard]] std::uint32_t unit_bytes() const {
+    return block_bytes() >> static_cast<std::uint32_t>(digits.size());
+  }
+  // Number of a byte of a page whose digits have the constants `constant` (bit j: digit j).
+  [[nodiscard]] std::uint32_t number(std::uint64_t offset, std::uint32_t constant) const;
+};
+
+// The one that was measured: NVIDIA H200, pages of 2 MiB.
+[[nodiscard]] RemainderHash h200_remainders();
+
+// Address bits that a digit, a free bit or a block brings: XORed together they are what an address
+// has between chunk_shift and block_shift.
+struct RemainderPatterns {
+  std::vector<std::uint32_t> of_digit;
+  std::vector<std::uint32_t> of_free_bit;
+};
+// An error when the masks do not determine those bits.
+[[nodiscard]] Result<RemainderPatterns> remainder_patterns(const RemainderHash& hash);
+
+// Colours of an arena: pages in an order in which numbers go on from one page to the next. Colour w
+// holds the numbers whose remainder lies in [first, first + count) of its window, modulo the
+// modulus.
+//
+// Byte `linear` of a colour lies at
+//   n = linear / unit;  n += n / count * (modulus - count) + first;      the number
+//   block = n / 64;     low = blocks[block] ^ digits of n ^ free bits of linear
+//   block << 17 | low << 8 | linear % 256
+class RemainderColoring {
+ public:
+  struct Window {
+    std::uint32_t first = 0;  // remainder, as seen from the start of the arena
+    std::uint32_t count = 0;
+  };
+
+  // `page_constants`: of the digits, one each page of the arena, in its order.
+  static Result<RemainderColoring> make(RemainderHash hash, std::vector<Window> windows,
+                                        std::span<const std::uint32_t> page_constants);
+
+  [[nodiscard]] const RemainderHash& hash() const { return hash_; }
+  [[nodiscard]] const RemainderPatterns& patterns() const { return patterns_; }
+  // What the rest of the page and its constant add to the low bits, one entry a block.
+  [[nodiscard]] std::span<const std::uint16_t> blocks() const { return blocks_; }
+  [[nodiscard]] std::uint32_t colors() const { return static_cast<std::uint32_t>(windows_.size()); }
+  [[nodiscard]] Window window(std::uint32_t color) const { return windows_.at(color); }
+
+  // Bytes of one colour.
+  [[nodiscard]] std::uint64_t color_bytes(std::uint32_t color) const;
+  [[nodiscard]] std::uint64_t position(std::uint64_t linear, std::uint32_t color) const;
+
+ private:
+  RemainderColoring() = default;
+  RemainderHash hash_;
+  RemainderPatterns patterns_;
+  std::vector<Window> windows_;
+  std::vector<std::uint16_t> blocks_;
+};
+
+}  // namespace demarc::gpu

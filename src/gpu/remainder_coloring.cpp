@@ -1,0 +1,114 @@
+#include "demarc/gpu/remainder_coloring.hpp"
+
+#include <bit>
+
+#include "demarc/base/gf2.hpp"
+
+namespace demarc::gpu {
+namespace {
+
+std::uint64_t bits_between(std::uint32_t from, std::uint32_t to) {
+  return (std::uint64_t{1} << to) - (std::uint64_t{1} << from);
+}
+
+}  // namespace
+
+std::uint32_t RemainderHash::number(std::uint64_t offset, std::uint32_t constant) const {
+  auto number =
+      static_cast<std::uint32_t>((offset & (page_bytes - 1)) >> block_shift << digits.size());
+  for (std::size_t j = 0; j < digits.size(); ++j) number |= parity(offset, digits[j]) << j;
+  return number ^ constant;
+}
+
+RemainderHash h200_remainders() {
+  RemainderHash hash;
+  hash.modulus = 47;
+  hash.page_bytes = std::uint64_t{2} << 20U;
+  hash.chunk_shift = 8;
+  hash.block_shift = 17;
+  hash.digits = {0x192800, 0xf4000, 0x1da400, 0x151100, 0xf2400, 0x64800};
+  hash.half = 0xab000;
+  hash.free_bits = {0x200, 0x800, 0x1000};
+  return hash;
+}
+
+Result<RemainderPatterns> remainder_patterns(const RemainderHash& hash) {
+  const std::uint64_t low = bits_between(hash.chunk_shift, hash.block_shift);
+  std::vector<std::uint64_t> rows;
+  for (const std::uint64_t digit : hash.digits) rows.push_back(digit & low);
+  rows.insert(rows.end(), hash.free_bits.begin(), hash.free_bits.end());
+  if (rows.size() != hash.block_shift - hash.chunk_shift || gf2_rank(rows) != rows.size()) {
+    return invalid_input(
+        "{} digits and {} free bits were given for the {} address bits from {} on; they must "
+        "determine each other",
+        hash.digits.size(), hash.free_bits.size(), hash.block_shift - hash.chunk_shift,
+        hash.chunk_shift);
+  }
+  RemainderPatterns patterns;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::vector<std::uint8_t> right(rows.size(), 0);
+    right[i] = 1;
+    const auto pattern =
+        static_cast<std::uint32_t>(gf2_solve(rows, right, low).value_or(0) >> hash.chunk_shift);
+    (i < hash.digits.size() ? patterns.of_digit : patterns.of_free_bit).push_back(pattern);
+  }
+  return patterns;
+}
+
+Result<RemainderColoring> RemainderColoring::make(RemainderHash hash, std::vector<Window> windows,
+                                                  std::span<const std::uint32_t> page_constants) {
+  RemainderColoring made;
+  DEMARC_TRY(made.patterns_, remainder_patterns(hash));
+  std::vector<bool> taken(hash.modulus, false);
+  for (const Window& window : windows) {
+    if (window.count == 0 || window.count > hash.modulus || window.first >= hash.modulus) {
+      return invalid_input("a colour of {} remainders from {} on: there are {} of them",
+                           window.count, window.first, hash.modulus);
+    }
+    for (std::uint32_t i = 0; i < window.count; ++i) {
+      const std::uint32_t remainder = (window.first + i) % hash.modulus;
+      if (taken[remainder]) return invalid_input("remainder {} is in two colours", remainder);
+      taken[remainder] = true;
+    }
+  }
+  const std::uint64_t page_blocks = hash.page_bytes >> hash.block_shift;
+  for (const std::uint32_t constant : page_constants) {
+    for (std::uint64_t block = 0; block < page_blocks; ++block) {
+      // Digits that are there when the low bits are zero have to be taken out again.
+      const std::uint32_t digits = hash.number(block << hash.block_shift, constant);
+      std::uint32_t pattern = 0;
+      for (std::size_t j = 0; j < hash.digits.size(); ++j) {
+        if (((digits >> j) & 1U) != 0) pattern ^= made.patterns_.of_digit[j];
+      }
+      made.blocks_.push_back(static_cast<std::uint16_t>(pattern));
+    }
+  }
+  made.hash_ = std::move(hash);
+  made.windows_ = std::move(windows);
+  return made;
+}
+
+std::uint64_t RemainderColoring::color_bytes(std::uint32_t color) const {
+  // Numbers of whole rounds of the modulus, after the one that a window may begin in.
+  const std::uint64_t numbers = (std::uint64_t{blocks_.size()} << hash_.digits.size());
+  const std::uint64_t rounds = numbers / hash_.modulus;
+  return rounds == 0 ? 0 : (rounds - 1) * windows_.at(color).count * hash_.unit_bytes();
+}
+
+std::uint64_t RemainderColoring::position(std::uint64_t linear, std::uint32_t color) const {
+  const Window window = windows_.at(color);
+  std::uint64_t n = linear / hash_.unit_bytes();
+  n += n / window.count * (hash_.modulus - window.count) + window.first;
+  const std::uint64_t block = n >> hash_.digits.size();
+  std::uint32_t low = blocks_.at(block);
+  for (std::size_t j = 0; j < hash_.digits.size(); ++j) {
+    if (((n >> j) & 1U) != 0) low ^= patterns_.of_digit[j];
+  }
+  for (std::size_t i = 0; i < hash_.free_bits.size(); ++i) {
+    if (((linear >> (hash_.chunk_shift + i)) & 1U) != 0) low ^= patterns_.of_free_bit[i];
+  }
+  const std::uint64_t chunk = (std::uint64_t{1} << hash_.chunk_shift) - 1;
+  return block << hash_.block_shift | std::uint64_t{low} << hash_.chunk_shift | (linear & chunk);
+}
+
+}  // namespace demarc::gpu

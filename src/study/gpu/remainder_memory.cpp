@@ -1,0 +1,262 @@
+#include "gpu/remainder_memory.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "demarc/base/parallel.hpp"
+#include "demarc/cuda/launch.hpp"
+#include "demarc/cuda/memory_timer.hpp"
+#include "demarc/gpu/slice_model.hpp"
+#include "demarc/ptx/colored.hpp"
+#include "demarc/ptx/parser.hpp"
+#include "gpu/page_remainders.hpp"
+#include "gpu/support_kernels.hpp"
+
+namespace demarc::study {
+namespace {
+
+constexpr std::uint32_t latency_sms = 24;
+constexpr std::uint32_t sms_at_a_time = 8;
+constexpr std::uint32_t latency_repeats = 4;
+constexpr std::uint32_t samples_a_page = 32;
+constexpr std::uint32_t pages_at_a_time = 1024;
+constexpr std::uint64_t placed_alignment = 2048;
+
+std::vector<std::uint32_t> spread_over(std::uint32_t sms) {
+  std::vector<std::uint32_t> chosen;
+  for (std::uint32_t i = 0; i < latency_sms; ++i) chosen.push_back(i * sms / latency_sms);
+  return chosen;
+}
+
+Result<std::vector<std::uint32_t>> sides_of(const gpu::Topology& topology,
+                                            const std::vector<std::uint32_t>& sms) {
+  if (!topology.sides_known()) {
+    return missing_capability("colours by L2 side: the side of each TPC is not known; demarc topo");
+  }
+  std::map<std::uint32_t, std::uint32_t> side_of_sm;
+  for (const gpu::Tpc& tpc : topology.tpcs) {
+    for (const std::uint32_t sm : tpc.sms) side_of_sm[sm] = tpc.side.value_or(0);
+  }
+  std::vector<std::uint32_t> sides;
+  for (const std::uint32_t sm : sms) sides.push_back(side_of_sm[sm]);
+  return sides;
+}
+
+Result<RemainderModel> measure_model(const cuda::MemoryTimer& timer, const cuda::PageArena& arena,
+                                     const std::vector<std::uint32_t>& sms) {
+  gpu::RemainderHash hash = gpu::h200_remainders();
+  std::vector<std::uint64_t> offsets;
+  for (std::uint64_t at = 0; at < hash.page_bytes; at += std::uint64_t{1} << hash.chunk_shift) {
+    offsets.push_back(at);
+  }
+  DEMARC_TRY(const auto latencies,
+             timer.hit_latencies(arena.address(), offsets, sms, sms_at_a_time, latency_repeats));
+  return make_remainder_model(std::move(hash), latencies);
+}
+
+Result<std::vector<PageRemainder>> measure_pages(const cuda::MemoryTimer& timer,
+                                                 const cuda::PageArena& arena,
+                                                 const std::vector<std::uint32_t>& sms,
+                                                 const RemainderModel& model) {
+  const auto samples = gpu::sample_offsets(
+      model.hash.page_bytes, std::uint64_t{1} << model.hash.chunk_shift, samples_a_page);
+  std::vector<PageRemainder> found(arena.pages());
+  for (std::uint64_t first = 0; first < arena.pages(); first += pages_at_a_time) {
+    const std::uint64_t count = std::min<std::uint64_t>(pages_at_a_time, arena.pages() - first);
+    std::vector<std::uint64_t> offsets;
+    for (std::uint64_t page = first; page < first + count; ++page) {
+      for (const std::uint64_t at : samples) offsets.push_back(page * model.hash.page_bytes + at);
+    }
+    DEMARC_TRY(const auto latencies,
+               timer.hit_latencies(arena.address(), offsets, sms, sms_at_a_time, latency_repeats));
+    parallel_for(count, 0, [&](std::size_t i) {
+      found[first + i] = find_page_remainder(model, samples, latencies, i * samples.size());
+    });
+  }
+  return found;
+}
+
+// The kernels that bring data into a colour and out of it.
+struct Carriers {
+  std::vector<cuda::Module> modules;
+  std::unique_ptr<cuda::Function> in;
+  std::unique_ptr<cuda::Function> out;
+  std::unique_ptr<cuda::Stream> stream;
+};
+
+Result<std::string> rewritten(const std::string& text, const std::string& name,
+                              const ptx::RemainderAddressing& addressing,
+                              ptx::ColoredAccesses accesses) {
+  auto parsed = ptx::parse(text, name);
+  if (!parsed.diagnostics.ok()) {
+    return invalid_input("{}", ptx::format(parsed.diagnostics.list.front(), name));
+  }
+  return ptx::rewrite_remainders(parsed.module, addressing, accesses);
+}
+
+Result<std::unique_ptr<cuda::Function>> carrier(const cuda::GpuPointer& gpu,
+                                                const ptx::RemainderAddressing& addressing,
+                                                ptx::ColoredAccesses accesses, Carriers& all) {
+  DEMARC_TRY(const auto text, rewritten(support_kernels_ptx(), "copies", addressing, accesses));
+  DEMARC_TRY(auto module, cuda::Module::load(gpu, text, "copies"));
+  DEMARC_TRY(auto function, module.function("demarc_copy"));
+  all.modules.push_back(std::move(module));
+  return std::make_unique<cuda::Function>(std::move(function));
+}
+
+class RemainderBuffer : public PlacedBuffer {
+ public:
+  RemainderBuffer(std::shared_ptr<RemainderArena> arena, std::shared_ptr<const Carriers> carriers,
+                  std::uint64_t linear, std::function<void()> release)
+      : arena_(std::move(arena)),
+        carriers_(std::move(carriers)),
+        linear_(linear),
+        release_(std::move(release)) {}
+  ~RemainderBuffer() override { release_(); }
+  RemainderBuffer(const RemainderBuffer&) = delete;
+  RemainderBuffer& operator=(const RemainderBuffer&) = delete;
+
+  std::uint64_t address() const override { return arena_->address() + linear_; }
+
+  Result<void> upload(const void* source, std::size_t bytes) override {
+    DEMARC_TRY(const auto staging, cuda::DeviceBuffer::allocate(arena_->gpu(), whole(bytes)));
+    DEMARC_CHECK(staging.upload(source, bytes));
+    return carry(*carriers_->in, address(), staging.address(), bytes);
+  }
+  Result<void> download(void* target, std::size_t bytes) override {
+    DEMARC_TRY(const auto staging, cuda::DeviceBuffer::allocate(arena_->gpu(), whole(bytes)));
+    DEMARC_CHECK(carry(*carriers_->out, staging.address(), address(), bytes));
+    return staging.download(target, bytes);
+  }
+
+ private:
+  static std::size_t whole(std::size_t bytes) { return (bytes + 3) / 4 * 4; }
+
+  Result<void> carry(const cuda::Function& function, std::uint64_t to, std::uint64_t from,
+                     std::size_t bytes) const {
+    constexpr std::uint32_t threads = 256;
+    const std::uint64_t words = whole(bytes) / 4;
+    const auto blocks =
+        static_cast<std::uint32_t>(std::clamp<std::uint64_t>(words / threads, 1, 1056));
+    DEMARC_CHECK(cuda::launch(*carriers_->stream, function,
+                              cuda::LaunchShape::line(blocks, threads), to, from, words));
+    return carriers_->stream->wait(std::chrono::minutes(1));
+  }
+
+  std::shared_ptr<RemainderArena> arena_;
+  std::shared_ptr<const Carriers> carriers_;
+  std::uint64_t linear_;
+  std::function<void()> release_;
+};
+
+class RemainderMemory : public MemorySource {
+ public:
+  RemainderMemory(std::shared_ptr<RemainderArena> arena, std::uint32_t color,
+                  ptx::RemainderAddressing addressing, std::shared_ptr<const Carriers> carriers)
+      : arena_(std::move(arena)),
+        color_(color),
+        addressing_(std::move(addressing)),
+        carriers_(std::move(carriers)),
+        used_(std::make_shared<std::map<std::uint64_t, std::uint64_t>>()) {}
+
+  Result<std::unique_ptr<PlacedBuffer>> place(std::size_t bytes) override {
+    const std::uint64_t wanted =
+        (bytes + placed_alignment - 1) / placed_alignment * placed_alignment;
+    std::uint64_t at = 0;  // the first gap that is large enough
+    for (const auto& [start, length] : *used_) {
+      if (start - at >= wanted) break;
+      at = start + length;
+    }
+    const std::uint64_t capacity = arena_->coloring().color_bytes(color_);
+    if (at + wanted > capacity) {
+      return missing_capability("{} bytes do not fit into the {} bytes of colour {}", bytes,
+                                capacity, color_);
+    }
+    used_->emplace(at, wanted);
+    return std::make_unique<RemainderBuffer>(arena_, carriers_, at,
+                                             [used = used_, at] { used->erase(at); });
+  }
+
+  Result<std::string> adapt(const std::string& ptx, const std::string& name) const override {
+    return rewritten(ptx, name, addressing_, ptx::ColoredAccesses::all);
+  }
+
+  std::string account() const override {
+    return fmt::format("colour {} of {}; {}", color_, arena_->coloring().colors(),
+                       arena_->account());
+  }
+
+ private:
+  std::shared_ptr<RemainderArena> arena_;
+  std::uint32_t color_;
+  ptx::RemainderAddressing addressing_;
+  std::shared_ptr<const Carriers> carriers_;
+  std::shared_ptr<std::map<std::uint64_t, std::uint64_t>> used_;  // start -> length, linear
+};
+
+}  // namespace
+
+Result<std::shared_ptr<RemainderArena>> RemainderArena::make(const cuda::GpuPointer& gpu,
+                                                             const gpu::Topology& topology,
+                                                             std::uint32_t pages,
+                                                             std::uint32_t parts) {
+  std::shared_ptr<RemainderArena> self(new RemainderArena());
+  self->gpu_ = gpu;
+  const auto sms = spread_over(gpu->sm_count());
+  DEMARC_TRY(const auto sides, sides_of(topology, sms));
+  DEMARC_TRY(const auto timer, cuda::MemoryTimer::create(gpu));
+  DEMARC_TRY(auto arena, cuda::PageArena::create(gpu, pages));
+  DEMARC_TRY(const auto model, measure_model(timer, arena, sms));
+  DEMARC_TRY(const auto found, measure_pages(timer, arena, sms, model));
+  const auto order = order_by_remainder(model, found);
+  if (order.size() * 2 < pages) {
+    return check_failed("colours: only {} of {} pages follow each other in their remainders",
+                        order.size(), pages);
+  }
+  std::vector<std::uint32_t> constants;
+  for (const std::uint32_t page : order) constants.push_back(found[page].constant);
+  DEMARC_CHECK(arena.arrange(order));
+  DEMARC_TRY(auto windows, windows_by_side(sides_of_remainders(model, sides), parts));
+  std::string text;
+  for (const auto& window : windows) text += fmt::format(" {}+{}", window.first, window.count);
+  DEMARC_TRY(auto coloring,
+             gpu::RemainderColoring::make(model.hash, std::move(windows), constants));
+  const auto blocks = coloring.blocks();
+  DEMARC_TRY(auto table, cuda::DeviceBuffer::allocate(gpu, blocks.size_bytes()));
+  DEMARC_CHECK(table.upload(blocks.data(), blocks.size_bytes()));
+  self->account_ = fmt::format(
+      "{} of {} pages in the order of their remainders (modulo {}, {:.1f} % of a page's latencies "
+      "explained), colours:{}",
+      order.size(), pages, model.hash.modulus, 100 * model.agreement, text);
+  self->arena_ = std::make_unique<cuda::PageArena>(std::move(arena));
+  self->coloring_ = std::make_unique<gpu::RemainderColoring>(std::move(coloring));
+  self->blocks_ = std::make_unique<cuda::DeviceBuffer>(std::move(table));
+  return self;
+}
+
+Result<std::shared_ptr<MemorySource>> make_remainder_memory(std::shared_ptr<RemainderArena> arena,
+                                                            std::uint32_t color) {
+  const gpu::RemainderColoring& coloring = arena->coloring();
+  ptx::RemainderAddressing addressing;
+  addressing.arena = arena->address();
+  addressing.blocks = arena->blocks_address();
+  addressing.block_count = static_cast<std::uint32_t>(coloring.blocks().size());
+  addressing.modulus = coloring.hash().modulus;
+  addressing.first = coloring.window(color).first;
+  addressing.count = coloring.window(color).count;
+  addressing.chunk_shift = coloring.hash().chunk_shift;
+  addressing.block_shift = coloring.hash().block_shift;
+  addressing.of_digit = coloring.patterns().of_digit;
+  addressing.of_free_bit = coloring.patterns().of_free_bit;
+  auto carriers = std::make_shared<Carriers>();
+  const cuda::GpuPointer& gpu = arena->gpu();
+  DEMARC_TRY(carriers->in, carrier(gpu, addressing, ptx::ColoredAccesses::stores, *carriers));
+  DEMARC_TRY(carriers->out, carrier(gpu, addressing, ptx::ColoredAccesses::loads, *carriers));
+  DEMARC_TRY(auto stream, cuda::Stream::create(gpu));
+  carriers->stream = std::make_unique<cuda::Stream>(std::move(stream));
+  return std::make_shared<RemainderMemory>(std::move(arena), color, std::move(addressing),
+                                           std::move(carriers));
+}
+
+}  // namespace demarc::study
