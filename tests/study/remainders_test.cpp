@@ -178,6 +178,23 @@ TEST(RewriteRemainders, instructions_compute_what_the_colouring_does) {
   }
 }
 
+TEST(RewriteRemainders, the_table_stays_in_the_l1_where_ptx_can_say_so) {
+  const ptx::RemainderAddressing addressing{
+      1U << 21U, 1U << 20U, 16, 47, 0, 24, 8, 17, {1, 2, 4, 8, 16, 32}, {64, 128, 256}};
+  const auto rewritten = [&](const std::string& head) {
+    const auto module = ptx::parse(head +
+                                       "\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n"
+                                       "\t.reg .b64 %rd<2>;\n\tld.param.u64 %rd1, [p];\n"
+                                       "\tst.global.u32 [%rd1], 1;\n\tret;\n}\n",
+                                   "k");
+    return ptx::rewrite_remainders(module.module, addressing).value_or("refused");
+  };
+  EXPECT_NE(rewritten(".version 7.4\n.target sm_90a").find("ld.global.nc.L1::evict_last.u16"),
+            std::string::npos);
+  EXPECT_NE(rewritten(".version 7.3\n.target sm_90").find("ld.global.nc.u16"), std::string::npos);
+  EXPECT_NE(rewritten(".version 7.4\n.target sm_60").find("ld.global.nc.u16"), std::string::npos);
+}
+
 TEST(RewriteRemainders, colours_that_do_not_fit_are_refused) {
   const auto plain = ptx::parse(support_kernels_ptx(), "copies");
   EXPECT_FALSE(ptx::rewrite_remainders(plain.module, {}));

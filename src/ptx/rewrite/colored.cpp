@@ -1,5 +1,6 @@
 #include "demarc/ptx/colored.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "rewrite/splice.hpp"
@@ -97,10 +98,26 @@ std::string add_pattern(const char* word, std::size_t bit, std::uint32_t pattern
       word, bit, pattern);
 }
 
+// The table is in memory that everybody shares: its lines should stay in the L1, whatever the
+// kernel streams through it.
+const char* table_policy(const Module& module) {
+  const bool knows = module.version.major * 10 + module.version.minor >= 74;
+  const auto newer = [](std::string_view target) {
+    std::uint32_t number = 0;
+    for (const char c : target) {
+      if (c >= '0' && c <= '9') number = number * 10 + static_cast<std::uint32_t>(c - '0');
+    }
+    return target.starts_with("sm_") && number >= 70;
+  };
+  return knows && std::any_of(module.targets.begin(), module.targets.end(), newer)
+             ? ".L1::evict_last"
+             : "";
+}
+
 // The same for remainders; RemainderColoring::position() in instructions. The division by `count`
 // is a multiplication, exact for the 26 bits that a linear address has above a unit. Addresses of
 // accesses that a predicate switches off may be anything, so the table's index is limited.
-std::string address_arithmetic(const RemainderAddressing& a) {
+std::string address_arithmetic(const RemainderAddressing& a, const Module& module) {
   const auto digits = static_cast<std::uint32_t>(a.of_digit.size());
   const std::uint32_t unit_shift = a.block_shift - digits;
   std::string out = fmt::format(
@@ -119,9 +136,9 @@ std::string address_arithmetic(const RemainderAddressing& a) {
   out += fmt::format(
       "\tadd.u32 \t%demarc_l, %demarc_l, {};\n\tshr.u32 \t%demarc_u, %demarc_l, {};\n"
       "\tmin.u32 \t%demarc_u, %demarc_u, {};\n\tmul.wide.u32 \t%demarc_h, %demarc_u, 2;\n"
-      "\tadd.s64 \t%demarc_h, %demarc_h, {};\n\tld.global.nc.u16 \t%demarc_t, [%demarc_h];\n"
+      "\tadd.s64 \t%demarc_h, %demarc_h, {};\n\tld.global.nc{}.u16 \t%demarc_t, [%demarc_h];\n"
       "\tcvt.u32.u16 \t%demarc_x, %demarc_t;\n",
-      a.first, digits, a.block_count - 1, a.blocks);
+      a.first, digits, a.block_count - 1, a.blocks, table_policy(module));
   for (std::size_t j = 0; j < a.of_digit.size(); ++j) {
     out += add_pattern("%demarc_l", j, a.of_digit[j]);
   }
@@ -288,7 +305,7 @@ Result<std::string> rewrite_colored(const Module& module, const ColoredAddressin
 Result<std::string> rewrite_remainders(const Module& module, const RemainderAddressing& addressing,
                                        ColoredAccesses accesses) {
   DEMARC_CHECK(check_addressing(addressing));
-  return rewrite_accesses(module, address_arithmetic(addressing), accesses);
+  return rewrite_accesses(module, address_arithmetic(addressing, module), accesses);
 }
 
 std::uint64_t colored_pointer(std::uint64_t arena_address, std::uint64_t linear,
