@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "demarc/gpu/device.hpp"
 #include "demarc/report/isolate_demo.hpp"
 #include "demarc/report/isolate_page.hpp"
 #include "demarc/report/locality_page.hpp"
@@ -237,6 +238,9 @@ Result<Demo> run_demo(const std::string& device, const std::string& command,
   const Progress second = [&](double share, std::string_view what) {
     report_progress(progress, 0.6 + 0.4 * share, what);
   };
+  DEMARC_TRY(const gpu::DeviceRef ref,
+             gpu::parse_device_ref(device));  // before half a minute's work
+  DEMARC_CHECK(gpu::find_device(ref.name));
   DEMARC_TRY(const study::StudyResult isolate, run_isolate_demo(first));
   DEMARC_TRY(const std::vector<LocalityStudy> studies, study_all(device, second));
   report_progress(progress, 1, "writing the page");

@@ -54,5 +54,11 @@ TEST(Outputs, a_file_that_cannot_be_written_is_refused_before_the_work_and_named
   }
 }
 
+TEST(DemoVerb, ADeviceThatDoesNotExistIsRefusedBeforeTheWork) {
+  const Outcome outcome = run_demarc({"demo", "--html", "/dev/null", "--device", "sim:zzz"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.err.find("there is no device 'zzz'"), std::string::npos) << outcome.err;
+}
+
 }  // namespace
 }  // namespace demarc::test
