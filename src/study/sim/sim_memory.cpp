@@ -20,12 +20,14 @@ std::vector<std::uint64_t> measured_masks(const gpu::AddressMap& map) {
   std::stable_sort(measured.begin(), measured.end(),
                    [&](const auto& a, const auto& b) { return worst(a) < worst(b); });
   std::vector<std::uint64_t> masks;
+  masks.reserve(measured.size());
   for (const gpu::MaskIsolation& entry : measured) masks.push_back(entry.mask);
   return masks;
 }
 
 std::size_t rank_in_page(const std::vector<std::uint64_t>& masks) {
   std::vector<std::uint64_t> in_page;
+  in_page.reserve(masks.size());
   for (const std::uint64_t mask : masks) in_page.push_back(mask & (sim_page_bytes - 1));
   return gf2_rank(in_page);
 }
