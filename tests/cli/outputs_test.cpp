@@ -35,6 +35,9 @@ const std::vector<std::vector<std::string>>& writing_options() {
       {"schedule", "compare", "--out"},
       {"topo", "--device", "sim:gtx1080", "-o"},
       {"translate", "-o"},
+      {"translate", "--timeline"},
+      {"translate", "study", "--html"},
+      {"translate", "study", "-o"},
   };
   return options;
 }

@@ -98,7 +98,8 @@ struct Settings {
   std::uint32_t protocol_cycles = 4800;  // of one page under FirstTouch::protocol
 
   Remote remote = Remote::lines;
-  std::uint32_t flush_cycles = 700;  // draining, flushing and invalidating a GPU that gives a page
+  std::uint32_t flush_cycles =
+      1400;  // flushing a GPU that gives a page away: with it a move takes 4800
   std::uint32_t migration_limit =
       0;  // moves after which a page stays and is used by lines; 0: none
 

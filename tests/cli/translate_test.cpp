@@ -1,0 +1,209 @@
+// demarc translate as a user meets it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "demarc/base/files.hpp"
+#include "demarc/base/json.hpp"
+#include "paths.hpp"
+#include "program.hpp"
+
+namespace demarc {
+namespace {
+
+using test::run_demarc;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Arguments of a run that takes no time, and more.
+std::vector<std::string> quick_translate(std::vector<std::string> more) {
+  more.insert(more.begin(), "translate");
+  more.insert(more.end(), {"--set", "megabytes=1", "--set", "cus=4"});
+  return more;
+}
+
+void expect_refused(const std::vector<std::string>& arguments, const std::string& message) {
+  const auto outcome = run_demarc(arguments);
+  EXPECT_EQ(outcome.exit_code, 1) << message;
+  EXPECT_THAT(outcome.err, HasSubstr(message));
+  EXPECT_EQ(outcome.out, "");
+}
+
+TEST(TranslateVerb, gives_every_promised_key_for_all_nine_applications) {
+  const auto outcome = run_demarc({"translate", "--arch", "both", "--app", "all", "--json", "--set",
+                                   "megabytes=1", "--set", "iterations=1"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(json["schema"], "demarc.translate/1");
+  std::vector<std::string> names;
+  for (const Json& app : json["apps"]) {
+    names.push_back(app["name"]);
+    for (const char* architecture : {"centralised", "distributed"}) {
+      for (const char* key : {"cycles", "walks", "iommu_accesses", "tlb_hit_share",
+                              "gmmu_hit_share", "first_touches", "remote_owned", "link_bytes",
+                              "iommu_utilisation", "iommu_queue_wait_cycles", "migrations"}) {
+        EXPECT_TRUE(app[architecture].contains(key)) << architecture << " " << key;
+      }
+    }
+    EXPECT_GT(app["speedup"].get<double>(), 0);
+  }
+  EXPECT_THAT(names, ElementsAre("RL", "FIR", "MP", "PR", "MT", "KM", "FFT", "ST", "AES"));
+  EXPECT_EQ(json["settings"]["l2_tlb_sets"], "64") << "every setting is echoed";
+  EXPECT_EQ(json["settings"]["placement"], "first-touch");
+}
+
+TEST(TranslateVerb, the_table_has_a_line_an_architecture_and_the_mean) {
+  const auto outcome = run_demarc(quick_translate({"--arch", "all", "--app", "RL,ST"}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const char* part : {"RL   centralised", "     distributed", "     bypass",
+                           "ST   centralised", "mean speed-up of bypass over centralised"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(part));
+  }
+}
+
+TEST(TranslateVerb, results_do_not_depend_on_threads) {
+  const auto one = run_demarc(quick_translate({"--app", "RL,MT,FFT", "--json", "--threads", "1"}));
+  const auto three =
+      run_demarc(quick_translate({"--app", "RL,MT,FFT", "--json", "--threads", "3"}));
+  EXPECT_EQ(one.out, three.out);
+}
+
+TEST(TranslateVerb, short_options_are_settings) {
+  const auto outcome = run_demarc(
+      quick_translate({"--app", "RL", "--gpus", "2", "--split", "roundrobin", "--placement",
+                       "interleaved", "--remote", "migration", "--json"}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json settings = Json::parse(outcome.out)["settings"];
+  EXPECT_EQ(settings["gpus"], "2");
+  EXPECT_EQ(settings["split"], "roundrobin");
+  EXPECT_EQ(settings["placement"], "interleaved");
+  EXPECT_EQ(settings["remote"], "migration");
+}
+
+TEST(TranslateVerb, wrong_options_end_with_1_and_say_what_would_be_right) {
+  expect_refused({"translate", "--arch", "central"},
+                 "--arch: 'central' is not one of centralised, distributed, bypass, both, all");
+  expect_refused({"translate", "--app", "KM,XX"},
+                 "--app: there is no application 'XX'; there are RL FIR MP PR MT KM FFT ST AES");
+  expect_refused({"translate", "--gpus", "65"}, "--gpus: 65 is not within 1..64");
+  expect_refused({"translate", "--split", "rows"},
+                 "--split: 'rows' is not one of native|roundrobin|contiguous|dim0");
+  expect_refused({"translate", "--placement", "here"}, "--placement: 'here' is not one of first-");
+  expect_refused({"translate", "--remote", "copy"},
+                 "--remote: 'copy' is not one of lines|migration");
+  expect_refused({"translate", "--set", "gpu=4"},
+                 "--set gpu=4: there is no setting 'gpu'; there are gpus");
+  expect_refused({"translate", "--set", "gpus"},
+                 "--set gpus: 'gpus' is not of the form NAME=VALUE");
+  expect_refused({"translate", "--set", "page_bytes=5000"},
+                 "page_bytes: 5000 is not a power of two");
+  expect_refused({"translate", "--app", "RL", "--launch", "bundled:relu"},
+                 "--app, --launch and --stream exclude each other");
+  expect_refused({"translate", "--app", "RL", "--scale", "64mb"},
+                 "--scale and --param belong to --launch");
+  expect_refused({"translate", "--timeline", "x.json"}, "--timeline shows one application");
+  expect_refused({"translate", "--timeline", "x.json", "--app", "RL,KM"},
+                 "--timeline shows one application; --app names 2");
+  expect_refused({"translate", "--threads", "many"}, "--threads");
+}
+
+TEST(TranslateVerb, a_bundled_launch_is_emulated_and_simulated) {
+  const auto outcome = run_demarc(
+      {"translate", "--launch", "bundled:relu", "--param", "n=16384", "--arch", "all", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json app = Json::parse(outcome.out)["apps"][0];
+  EXPECT_EQ(app["name"], "relu");
+  EXPECT_EQ(app["centralised"]["line_accesses"], 2 * 16384 / 16);
+  expect_refused({"translate", "--launch", "bundled:nobody"}, "nobody");
+  expect_refused({"translate", "--launch", "/no/such/launch.json"}, "/no/such/launch.json");
+  expect_refused({"translate", "--launch", "bundled:relu", "--param", "n"},
+                 "--param n: NAME=VALUE was expected");
+  expect_refused({"translate", "--launch", "bundled:relu", "--param", "m=4"}, "m");
+  expect_refused({"translate", "--launch", "bundled:relu", "--scale", "tiny"}, "tiny");
+}
+
+TEST(TranslateVerb, an_access_stream_is_read_and_its_errors_name_the_line) {
+  const auto file = (test::fresh_folder("translate_stream") / "a.txt").string();
+  ASSERT_TRUE(write_file(file, "kernel threads=64\nblock\nwarp\nload 0x1000 0x2000\n"));
+  const auto outcome = run_demarc({"translate", "--stream", file, "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(Json::parse(outcome.out)["apps"][0]["centralised"]["line_accesses"], 2);
+  ASSERT_TRUE(write_file(file, "kernel threads=64\nblock\nwarp\nlaod 0x1000\n"));
+  expect_refused({"translate", "--stream", file}, file + ":4");
+  expect_refused({"translate", "--stream", "/no/such.txt"}, "/no/such.txt");
+}
+
+TEST(TranslateVerb, a_machine_it_prints_is_one_it_reads) {
+  const auto file = (test::fresh_folder("translate_device") / "m.json").string();
+  const auto printed = run_demarc({"translate", "--gpus", "8", "--print-device", "-o", file});
+  ASSERT_EQ(printed.exit_code, 0) << printed.err;
+  const auto run =
+      run_demarc(quick_translate({"--device", "sim:" + file, "--app", "RL", "--json"}));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(Json::parse(run.out)["settings"]["gpus"], "8");
+  ASSERT_TRUE(
+      write_file(file, R"({"schema": "demarc.translate.machine/1", "settings": {"gpus": 0}})"));
+  expect_refused({"translate", "--device", "sim:" + file},
+                 file + ": settings.gpus: gpus: 0 is not within 1..64");
+  expect_refused({"translate", "--device", "h100"}, "--device h100: sim:FILE.json was expected");
+  expect_refused({"translate", "--device", "sim:/no/such.json"}, "/no/such.json");
+}
+
+TEST(TranslateVerb, the_list_of_settings_names_default_meaning_and_range) {
+  const auto outcome = run_demarc({"translate", "--list-settings"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("iommu_walkers        8            page-table walkers of the "
+                                     "IOMMU (1..4096)"));
+}
+
+TEST(TranslateVerb, a_timeline_is_a_trace_with_a_process_an_architecture) {
+  const auto file = test::fresh_folder("translate_timeline") / "t.json";
+  const auto outcome =
+      run_demarc(quick_translate({"--app", "RL", "--timeline", file.string(), "--arch", "all"}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json trace = Json::parse(read_file(file).value());
+  EXPECT_THAT(read_file(file).value(), HasSubstr("RL, bypass"));
+  EXPECT_GT(trace["traceEvents"].size(), 100U);
+}
+
+TEST(TranslateVerb, the_study_writes_a_page_and_judges_each_published_figure) {
+  const auto file = (test::fresh_folder("translate_study") / "s.html").string();
+  const auto outcome =
+      run_demarc({"translate", "study", "--app", "RL,KM", "--variants", "chain,bypass-epoch",
+                  "--set", "megabytes=1", "--set", "cus=4", "--html", file});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("chain: the second switch hangs on the first"));
+  EXPECT_THAT(outcome.out, HasSubstr("KM: D over C"));
+  EXPECT_THAT(outcome.out, HasSubstr("does not hold")) << "one megabyte is too small for KM";
+  EXPECT_THAT(read_file(file).value(), HasSubstr("Figure 7: page walks"));
+  expect_refused({"translate", "study", "--variants", "ring"},
+                 "there is no variant 'ring'; there are");
+  expect_refused({"translate", "study", "--app", "x"}, "--app: there is no application 'x'");
+  expect_refused({"translate", "study", "--gpus", "0"}, "--gpus: 0 is not within 1..64");
+  EXPECT_THAT(run_demarc({"translate", "study", "--list-variants"}).out,
+              HasSubstr("l2-tlb-512             L2 TLB of 32 sets and 16 ways"));
+}
+
+TEST(TranslateVerb, nothing_is_written_when_the_input_is_wrong) {
+  const auto folder = test::fresh_folder("translate_nothing");
+  const auto file = (folder / "x").string();
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {"translate", "--app", "RL", "--set", "gpus=0", "-o", file},
+           {"translate", "--app", "RL", "--set", "gpus=0", "--timeline", file},
+           {"translate", "study", "--set", "gpus=0", "--html", file},
+           {"translate", "--stream", "/no/such.txt", "-o", file}}) {
+    EXPECT_EQ(run_demarc(arguments).exit_code, 1);
+    EXPECT_TRUE(std::filesystem::is_empty(folder)) << arguments[1];
+  }
+}
+
+TEST(TranslateVerb, its_help_says_how_to_begin) {
+  const auto outcome = run_demarc({"translate", "--help"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("Example: demarc translate --app KM,ST --set megabytes=16"));
+  EXPECT_THAT(outcome.out, HasSubstr("study"));
+}
+
+}  // namespace
+}  // namespace demarc

@@ -1,0 +1,269 @@
+// Access streams from outside: real kernels against the written-out applications, files against
+// what they were written from.
+#include "demarc/sim/translation/stream.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "demarc/ptx/parser.hpp"
+#include "demarc/sim/memory/access_stream.hpp"
+#include "demarc/sim/translation/simulate.hpp"
+#include "demarc/workload/workload.hpp"
+
+namespace demarc::sim::translation {
+namespace {
+
+using testing::HasSubstr;
+
+struct StreamLines {
+  std::uint64_t reads = 0;
+  std::uint64_t writes = 0;
+  friend bool operator==(const StreamLines&, const StreamLines&) = default;
+};
+
+StreamLines lines_of(const Application& application) {
+  StreamLines lines;
+  MemoryInstruction instruction;
+  const auto kernels = application.kernels();
+  for (std::uint32_t k = 0; k < kernels.size(); ++k) {
+    for (std::uint32_t group = 0; group < kernels[k].groups(); ++group) {
+      for (std::uint32_t wave = 0; wave < kernels[k].waves_per_group; ++wave) {
+        for (std::uint32_t i = 0; application.instruction({k, group, wave, i}, instruction); ++i)
+          (instruction.store ? lines.writes : lines.reads) += instruction.lines;
+      }
+    }
+  }
+  return lines;
+}
+
+// `scalar`: buffers whose loads a GPU with scalar loads does not send through its vector memory.
+StreamLines emulated_lines(const std::string& workload,
+                           std::map<std::string, std::int64_t> parameters,
+                           const std::vector<std::string>& scalar = {}) {
+  gpu::LaunchFileOptions sizes;
+  sizes.parameters = std::move(parameters);
+  const auto launch = workload::instance(workload, sizes);
+  EXPECT_TRUE(launch) << launch.error().message;
+  const auto module = ptx::parse(*workload::ptx_text(*launch, 90), workload);
+  StreamOptions options;
+  const auto addresses = gpu::default_addresses(*launch);
+  for (std::size_t i = 0; i < launch->buffers.size(); ++i) {
+    if (std::find(scalar.begin(), scalar.end(), launch->buffers[i].name) == scalar.end()) continue;
+    options.left_out.emplace_back(addresses[i], addresses[i] + launch->buffers[i].bytes);
+  }
+  const auto application = application_of_launch(module.module, *launch, options);
+  EXPECT_TRUE(application) << application.error().message;
+  return lines_of(**application);
+}
+
+StreamLines written_lines(std::string_view name, std::uint32_t iterations = 0) {
+  Settings settings;
+  settings.megabytes = 1;
+  settings.iterations = iterations;
+  return lines_of(**make_application(name, settings));
+}
+
+TEST(TranslationLaunch, emulated_kernels_touch_the_lines_of_the_written_out_applications) {
+  EXPECT_EQ(emulated_lines("relu", {{"n", 131072}}), written_lines("RL"));
+  EXPECT_EQ(emulated_lines("transpose_4x4", {{"width", 256}}), written_lines("MT"));
+  EXPECT_EQ(emulated_lines("fft", {{"transforms", 256}}), written_lines("FFT"));
+  EXPECT_EQ(emulated_lines("stencil9", {{"rows", 256}, {"columns", 256}, {"iterations", 1}}),
+            written_lines("ST", 1));
+  EXPECT_EQ(emulated_lines("kmeans_full", {{"points", 4096}, {"iterations", 2}}, {"centres"}),
+            written_lines("KM", 2));
+}
+
+TEST(TranslationLaunch, the_filter_differs_in_its_first_wave_alone) {
+  const StreamLines emulated = emulated_lines("fir", {{"n", 131072}}, {"taps"});
+  const StreamLines written = written_lines("FIR");
+  EXPECT_EQ(emulated.writes, written.writes);
+  // The written-out stream has the history in front of the input; the kernel reads a buffer of its
+  // own, one more line for each of 15 taps and the line of the input beside it.
+  EXPECT_NEAR(static_cast<double>(emulated.reads), static_cast<double>(written.reads), 32);
+}
+
+TEST(TranslationLaunch, the_cipher_gathers_as_many_lines_from_its_box) {
+  // 65536 blocks of 16 bytes; the keys are scalar, and the written-out stream has one line a round.
+  const StreamLines emulated = emulated_lines("aes", {{"blocks", 65536}}, {"keys"});
+  const StreamLines written = written_lines("AES");
+  EXPECT_EQ(emulated.writes, written.writes);
+  const double keys = 14.0 * 65536 / 64;
+  EXPECT_NEAR(static_cast<double>(emulated.reads), static_cast<double>(written.reads) - keys,
+              0.02 * static_cast<double>(written.reads));
+}
+
+TEST(TranslationLaunch, a_launch_runs_under_both_architectures_and_walks_for_each_page) {
+  const auto launch = workload::instance("relu");
+  const auto module = ptx::parse(*workload::ptx_text(*launch, 90), "relu");
+  const auto application = application_of_launch(module.module, *launch, {});
+  ASSERT_TRUE(application);
+  EXPECT_EQ((*application)->kernels()[0].groups(), 2048U);
+  EXPECT_EQ((*application)->kernels()[0].waves_per_group, 1U);
+  const auto centralised = simulate({}, Architecture::centralised, **application);
+  ASSERT_TRUE(centralised);
+  const auto pages = (*application)->bytes() / 4096;
+  EXPECT_GE(centralised->iommu_accesses, pages);
+  EXPECT_EQ(centralised->first_touches, pages);
+}
+
+Result<std::unique_ptr<Application>> from_text(std::string_view text,
+                                               const StreamOptions& options = {}) {
+  const auto launch = memory::parse_access_text(text, "a.txt");
+  if (!launch) return tl::unexpected(launch.error());
+  return application_of_stream(**launch, options);
+}
+
+TEST(TranslationStream, warps_in_step_are_one_instruction_of_the_lines_of_both) {
+  const auto application = from_text(
+      "kernel threads=64\nblock\n"
+      "warp\nload +3 0x1000/15 0x2080/1\nwait store +2 0x4000\n"
+      "warp\nload +5 0x1080/12\nwait store +2 0x4000\n");
+  ASSERT_TRUE(application) << application.error().message;
+  MemoryInstruction out;
+  ASSERT_TRUE((*application)->instruction({0, 0, 0, 0}, out));
+  // Pages 1, 2 and 4 become 0, 1 and 2; a line of 128 bytes has two of 64.
+  EXPECT_EQ(std::vector<std::uint32_t>(out.line.begin(), out.line.begin() + out.lines),
+            (std::vector<std::uint32_t>{0, 1, 64 + 2, 3}));
+  EXPECT_EQ(out.alu, 5U);
+  EXPECT_FALSE(out.store);
+  ASSERT_TRUE((*application)->instruction({0, 0, 0, 1}, out));
+  EXPECT_EQ(out.lines, 1U) << "the same line twice is one access";
+  EXPECT_EQ(out.line[0], 128U);
+  EXPECT_TRUE(out.store && out.wait);
+  EXPECT_FALSE((*application)->instruction({0, 0, 0, 2}, out));
+  EXPECT_EQ((*application)->bytes(), 3U * 4096);
+}
+
+TEST(TranslationStream, a_warp_that_has_left_counts_as_arrived_at_the_barrier) {
+  const auto application = from_text(
+      "kernel threads=128\nblock\n"
+      "warp\nload 0x0\nbarrier\nload 0x1000\nwarp\nload 0x40\nwarp\nload 0x80\nwarp\nload 0xc0\n");
+  ASSERT_TRUE(application) << application.error().message;
+  const auto summary = simulate({}, Architecture::distributed, **application);
+  ASSERT_TRUE(summary) << summary.error().message;
+  EXPECT_EQ(summary->lines, 5U);
+}
+
+TEST(TranslationStream, what_cannot_be_run_is_refused_with_the_name_of_the_stream) {
+  StreamOptions options;
+  options.name = "mine";
+  const auto silent = from_text("kernel threads=32\nblock\nwarp\nwork +3\n", options);
+  ASSERT_FALSE(silent);
+  EXPECT_EQ(silent.error().message, "mine: no kernel touches global memory");
+  options.most_lines = 1;
+  const auto large =
+      from_text("kernel threads=32\nblock\nwarp\nload 0x0 0x1000\nload 0x2000\n", options);
+  ASSERT_FALSE(large);
+  EXPECT_THAT(large.error().message, HasSubstr("mine: more than 1 line accesses"));
+}
+
+bool same_application(const Application& a, const Application& b) {
+  if (a.bytes() != b.bytes() || a.kernels().size() != b.kernels().size()) return false;
+  MemoryInstruction one;
+  MemoryInstruction two;
+  for (std::uint32_t k = 0; k < a.kernels().size(); ++k) {
+    for (std::uint32_t group = 0; group < a.kernels()[k].groups(); ++group) {
+      for (std::uint32_t wave = 0; wave < a.kernels()[k].waves_per_group; ++wave) {
+        for (std::uint32_t i = 0;; ++i) {
+          const bool more = a.instruction({k, group, wave, i}, one);
+          if (more != b.instruction({k, group, wave, i}, two)) return false;
+          if (!more) break;
+          if (one.store != two.store || one.wait != two.wait || one.barrier != two.barrier ||
+              one.alu != two.alu || one.lines != two.lines ||
+              !std::equal(one.line.begin(), one.line.begin() + one.lines, two.line.begin())) {
+            return false;
+          }
+        }
+      }
+    }
+  }
+  return true;
+}
+
+memory::PackedLaunch any_launch() {
+  memory::PackedLaunch launch;
+  memory::PackedKernel kernel;
+  kernel.shape.threads = *rc::gen::inRange(1U, 129U);
+  const auto blocks = *rc::gen::inRange(1U, 4U);
+  for (std::uint32_t b = 0; b < blocks; ++b) {
+    auto block = std::make_shared<memory::PackedBlock>();
+    for (std::uint32_t w = 0; w < kernel.shape.warps(); ++w) {
+      memory::PackedSteps steps;
+      const auto count = *rc::gen::inRange(1, 5);
+      for (int s = 0; s < count; ++s) {
+        memory::Step step;
+        step.kind = *rc::gen::element(memory::StepKind::load, memory::StepKind::store,
+                                      memory::StepKind::barrier, memory::StepKind::work);
+        step.wait = *rc::gen::arbitrary<bool>();
+        step.instructions = *rc::gen::inRange(1U, 9U);
+        if (step.kind == memory::StepKind::load || step.kind == memory::StepKind::store) {
+          step.count = static_cast<std::uint8_t>(*rc::gen::inRange(1, 5));
+          for (std::uint32_t i = 0; i < step.count; ++i)
+            step.lines[i] =
+                std::uint64_t{*rc::gen::inRange(0U, 400U)} * 128 + *rc::gen::inRange(1U, 16U);
+        }
+        steps.add(step);
+      }
+      block->warps.push_back(std::move(steps));
+    }
+    kernel.blocks.push_back(std::move(block));
+  }
+  kernel.shape.blocks = blocks;
+  launch.kernels.push_back(std::move(kernel));
+  return launch;
+}
+
+RC_GTEST_PROP(TranslationStream, text_and_binary_give_the_application_they_were_written_from, ()) {
+  const memory::PackedLaunch launch = any_launch();
+  const auto direct = application_of_stream(launch, {});
+  const auto text = memory::parse_access_text(memory::access_text(launch), "text");
+  const auto binary = memory::parse_access_binary(memory::access_binary(launch), "binary");
+  RC_ASSERT(text.has_value());
+  RC_ASSERT(binary.has_value());
+  const auto of_text = application_of_stream(**text, {});
+  const auto of_binary = application_of_stream(**binary, {});
+  RC_ASSERT(direct.has_value() == of_text.has_value());
+  RC_ASSERT(direct.has_value() == of_binary.has_value());
+  if (!direct) return;
+  RC_ASSERT(same_application(**direct, **of_text));
+  RC_ASSERT(same_application(**direct, **of_binary));
+  const auto summary = simulate({}, Architecture::bypass, **direct);
+  RC_ASSERT(summary.has_value());
+}
+
+RC_GTEST_PROP(TranslationMachine, a_description_reads_back_as_it_was_written, ()) {
+  Settings settings;
+  settings.gpus = *rc::gen::inRange(1U, 65U);
+  settings.page_bytes = 4096U << *rc::gen::inRange(0, 10);
+  settings.l2_tlb_ways = *rc::gen::inRange(1U, 4097U);
+  settings.placement = *rc::gen::element(Placement::first_touch, Placement::first_walk,
+                                         Placement::interleaved, Placement::contiguous);
+  settings.remote = *rc::gen::element(Remote::lines, Remote::migration);
+  settings.topology = *rc::gen::element(Topology::star, Topology::chain);
+  const std::string text = machine_json(settings, "any");
+  const auto back = parse_machine(text, "any.json");
+  RC_ASSERT(back.has_value());
+  RC_ASSERT(machine_json(*back, "any") == text);
+}
+
+TEST(TranslationMachine, what_is_wrong_is_named_by_file_and_key) {
+  const auto message = [](std::string_view text) {
+    const auto settings = parse_machine(text, "m.json");
+    return settings ? std::string("accepted") : settings.error().message;
+  };
+  const std::string head = R"({"schema": "demarc.translate.machine/1", )";
+  EXPECT_EQ(message(head + R"("settings": {"gpus": 65}})"),
+            "m.json: settings.gpus: gpus: 65 is not within 1..64");
+  EXPECT_THAT(message(head + R"("settings": {"gpu": 4}})"),
+              HasSubstr("m.json: settings.gpu: there is no setting 'gpu'; there are gpus cus"));
+  EXPECT_EQ(message(head + R"("settings": {"gpus": 1.5}})"),
+            "m.json: settings.gpus: a whole number or a word was expected");
+  EXPECT_EQ(message(head + R"("settings": {"page_bytes": 5000}})"),
+            "m.json: page_bytes: 5000 is not a power of two");
+  EXPECT_THAT(message(R"({"schema": "x", "settings": {}})"), HasSubstr("m.json: schema: 'x'"));
+  EXPECT_THAT(message(head + R"("settings": {}, "setings": {}})"), HasSubstr("setings"));
+}
+
+}  // namespace
+}  // namespace demarc::sim::translation
