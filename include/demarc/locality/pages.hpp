@@ -26,7 +26,7 @@ struct PageSplit {
   std::vector<std::vector<std::uint64_t>> accesses;  // [gpu][page]; at most most_pages pages
 };
 
-// Entries of a GPU's L2 TLB (docs/translation.md: 32 sets of 16).
+// Entries that an L2 TLB of a GPU is taken to have (32 sets of 16).
 inline constexpr std::uint64_t tlb_entries = 512;
 
 [[nodiscard]] PageSplit split_pages(const AccessRuns& runs, std::uint32_t gpus,

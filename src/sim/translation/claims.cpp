@@ -117,7 +117,7 @@ std::vector<Claim> claims_of(const Comparison& comparison) {
   judge.claim("TLB-hit shares differ by at most, points", "the same", judge.of_all(tlb_points),
               most_of, 0, 2);
   judge.claim("walks D/C = 2 - GMMU hits, misses made equal: error", "follows",
-              judge.of_all(identity_error), most_of, 0, 1e-9, 9);
+              judge.of_all(identity_error), most_of, 0, 1e-9, 4);
   if (comparison.architectures.size() > 2) {
     judge.claim("bypass against the better of C and D, least", "(ours)",
                 judge.of_all([](const ApplicationResult& app) {
