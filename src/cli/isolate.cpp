@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "demarc/base/files.hpp"
@@ -29,6 +30,8 @@ struct IsolateOptions {
   std::vector<std::string> masks;
   std::vector<std::uint32_t> colors;
   std::string clock = "gpu";
+  std::string dispatch;
+  std::vector<std::string> locality;
   int victim_priority = 0;
   std::uint64_t seed = 1;
   std::string json;
@@ -54,6 +57,8 @@ constexpr DeviceOption device_options[] = {
     {"--clock", true, false, "it has one way to take a time; leave it out or use cuda:N"},
     {"--victim-priority", true, false, "its streams have no priorities; use cuda:N"},
     {"--aggressor-cmd", true, false, "it runs kernels, not commands; use cuda:N"},
+    {"--dispatch", false, true, "its hardware places the blocks; use sim:NAME"},
+    {"--locality", false, true, "its hardware places the blocks; use sim:NAME"},
     {"--threads", false, true, "only simulated cells run side by side; use sim:NAME"},
 };
 
@@ -63,6 +68,7 @@ struct ParsedOptions {
   partition::SplitStrategy split{};
   std::vector<std::uint64_t> masks;
   study::Clock clock{};
+  std::map<std::string, sim::BlockSharing> sharing;
 };
 
 Result<study::Plan> plan_of(const IsolateOptions& options) {
@@ -94,6 +100,16 @@ Result<ParsedOptions> parse_options(const IsolateOptions& options) {
                          options.colors.size(), options.parts);
   }
   DEMARC_TRY(parsed.clock, study::parse_clock(options.clock));
+  if (!options.locality.empty() && options.dispatch != "locality") {
+    return invalid_input("--locality is read by --dispatch locality only; add that");
+  }
+  for (const std::string& option : options.locality) {
+    const std::size_t equals = option.find('=');
+    const std::string file = equals == std::string::npos ? option : option.substr(equals + 1);
+    DEMARC_TRY(const std::string text, read_file(file));
+    DEMARC_TRY(parsed.sharing[equals == std::string::npos ? "" : option.substr(0, equals)],
+               sim::parse_block_sharing(text, file));
+  }
   const auto& modes = parsed.plan.modes;
   if ((!options.masks.empty() || !options.colors.empty()) &&
       std::none_of(modes.begin(), modes.end(), [](const study::Mode& m) { return m.color; })) {
@@ -136,6 +152,8 @@ Result<std::unique_ptr<study::Executor>> open_device(const IsolateOptions& optio
     sim.split = parsed.split;
     sim.masks = parsed.masks;
     sim.colors = options.colors;
+    sim.dispatch = options.dispatch;
+    sim.sharing = parsed.sharing;
     return study::make_sim_executor(sim);
   }
   study::GpuExecutorOptions gpu;
@@ -227,6 +245,12 @@ const RegisterVerb isolate_verb{
            ->delimiter(',');
        app.add_option("--colors", options->colors, "colour of each part: 1,0 (default: 0,1,...)")
            ->delimiter(',');
+       app.add_option("--dispatch", options->dispatch,
+                      "who picks the SM of each block on sim:NAME: a policy of demarc schedule "
+                      "(default: the SM with the fewest threads)");
+       app.add_option("--locality", options->locality,
+                      "[WORKLOAD=]FILE: what the blocks of that victim or aggressor share, for "
+                      "--dispatch locality: JSON of demarc locality --json --maps");
        app.add_option("--clock", options->clock,
                       "what a time is: gpu, the kernels of a run by the GPU's clock; events, "
                       "between events, with the launch");

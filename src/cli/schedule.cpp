@@ -1,4 +1,5 @@
 // demarc schedule: thread-block dispatch, the SimTBS model and the hardware pipeline.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -15,7 +16,35 @@ struct ScheduleOptions {
   std::string config, policy = "all", model = "simtbs", out, timeline, svg;
   std::vector<std::string> locality;
   bool classic = false, json = false, verbose = false;
+  std::vector<std::string> given;  // on the command line
 };
+
+// Options that would be without effect are refused.
+Result<void> check_given(const ScheduleOptions& options) {
+  const auto refuse = [&](std::initializer_list<std::string_view> names,
+                          std::string_view why) -> Result<void> {
+    for (const std::string_view name : names) {
+      if (std::find(options.given.begin(), options.given.end(), name) == options.given.end()) {
+        continue;
+      }
+      return invalid_input("{}: {}", name, why);
+    }
+    return {};
+  };
+  if (options.config.ends_with(".json")) {
+    DEMARC_CHECK(refuse({"--policy", "--model", "--locality", "--classic", "--verbose"},
+                        "a scenario of the hardware pipeline follows the hardware's rules; leave "
+                        "it out, or give a SimTBS configuration"));
+  }
+  if (options.classic) {
+    DEMARC_CHECK(refuse({"--json", "--timeline", "--svg", "--locality"},
+                        "--classic prints what the published program prints; leave one out"));
+  }
+  if (options.policy != "all" && options.policy != "locality") {
+    DEMARC_CHECK(refuse({"--locality"}, "only the policy locality reads it; add -p locality"));
+  }
+  return {};
+}
 
 // The published program's own output and exit status; 2 and 4 are among them.
 Result<void> schedule_classic(const ScheduleOptions& options, sim::TbModel model) {
@@ -67,6 +96,7 @@ Result<void> run_schedule(const ScheduleOptions& options) {
   if (options.config.empty()) {
     return invalid_input("no configuration: give CONF, or a subcommand (see --help)");
   }
+  DEMARC_CHECK(check_given(options));
   DEMARC_TRY(const sim::TbModel model, sim::parse_tb_model(options.model));
   if (options.classic) return schedule_classic(options, model);
   DEMARC_TRY(const std::string text, read_file(options.config));
@@ -116,9 +146,13 @@ const RegisterVerb schedule_verb({
           const std::vector<ScheduleCommand> commands = {
               declare_schedule_generate(app), declare_schedule_study(app),
               declare_schedule_compare(app), declare_schedule_plan(app)};
-          return [options, commands]() -> Result<void> {
+          return [options, commands, &app]() -> Result<void> {
             for (const ScheduleCommand& command : commands) {
               if (command.app->parsed()) return command.run();
+            }
+            for (const char* name : {"--policy", "--model", "--locality", "--classic", "--verbose",
+                                     "--json", "--timeline", "--svg"}) {
+              if (app.count(name) > 0) options->given.emplace_back(name);
             }
             return run_schedule(*options);
           };

@@ -44,7 +44,13 @@ ScheduleCommand declare_schedule_generate(CLI::App& verb) {
   app->add_option("--generation", options->generation, "whose rules: 2021, 2020 or corrected");
   app->add_option("--seed", options->seed, "the same seed gives the same workload");
   add_output(*app, "--out", options->out, "write here instead of standard output");
-  return {app, [options] { return run_generate(*options); }};
+  return {app, [options, app]() -> Result<void> {
+            for (const char* name : {"--mix", "--level", "--sms", "--units", "--ticks"}) {
+              if (options->base.empty() || app->count(name) == 0) continue;
+              return invalid_input("{}: --config {} says that; leave one out", name, options->base);
+            }
+            return run_generate(*options);
+          }};
 }
 
 }  // namespace demarc::cli

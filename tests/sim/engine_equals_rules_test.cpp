@@ -138,6 +138,19 @@ RC_GTEST_PROP(EngineEqualsRules, with_one_resource_and_one_memory, ()) {
   expect_equal_to_rules(random_config(1, 1), TbModel::simtbs);
 }
 
+// "-5" in a configuration is 2^32 - 5: adding it takes 5 away.
+void let_requests_wrap(TbConfig& config) {
+  for (std::uint32_t& field : config.fields) {
+    if (*rc::gen::inRange(0, 4) == 0) field = 0U - *rc::gen::inRange(1U, 9U);
+  }
+}
+
+RC_GTEST_PROP(EngineEqualsRules, with_requests_that_wrap_around, ()) {
+  TbConfig config = random_config(1, 1);
+  let_requests_wrap(config);
+  expect_equal_to_rules(config, TbModel::simtbs);
+}
+
 RC_GTEST_PROP(EngineEqualsRules, as_of_2020, ()) {
   expect_equal_to_rules(random_config(1, 1), TbModel::simtbs_2020);
 }

@@ -69,6 +69,35 @@ TEST(Classic, sections_match_by_prefix_and_carriage_returns_are_harmless) {
   EXPECT_EQ(run_classic(text, "c", "rr", TbModel::simtbs, false).exit_status, 0);
 }
 
+TEST(Grammar, a_number_with_a_sign_wraps_around_in_32_bits) {
+  const auto config = parse_tb_config(machine + "*kernel\n-1 +1 1 1 -5 -0\n", "c");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->kernels[0].type, 4294967295U);
+  EXPECT_EQ(config->kernels[0].start, 1U);
+  EXPECT_EQ(config->kernel_fields(0)[0], 4294967291U);
+  EXPECT_EQ(config->kernel_fields(0)[1], 0U);
+}
+
+TEST(Grammar, what_the_published_program_takes_or_refuses) {
+  const auto status = [](const std::string& text) {
+    return run_classic(text, "c", "rr", TbModel::simtbs, false).exit_status;
+  };
+  const std::string kernel = "*kernel\n1 1 1 1 1 1\n";
+  EXPECT_EQ(status(machine + "# between\n\n# again\n" + kernel + "# inside\n2 2 1 1 1 1\n"), 0);
+  EXPECT_EQ(status(machine + kernel + "\n*kernel\n2 2 1 1 1 1\n"), 0);  // may come again
+  EXPECT_EQ(status("*general\n7\n*general\n9 ticks\n" + machine + kernel), 0);
+  EXPECT_EQ(status(machine + "*sm\n2 1 1 4\n" + kernel), 2);    // exactly one
+  EXPECT_EQ(status(machine + "*overhead\n1 1\n" + kernel), 2);  // the README's name
+  EXPECT_EQ(status(machine + " *kernel\n1 1 1 1 1 1\n"), 2);    // not in column 0
+  EXPECT_EQ(status(machine + "\t#\n" + kernel), 2);
+  EXPECT_EQ(status(machine + "*kernel\n1\t1  1 1\t1 1\n"), 0);  // TABs and blanks
+  EXPECT_EQ(status(machine + "*kernel\n1 0 1 1 1 1\n"), 2);     // start above 0
+  EXPECT_EQ(status(machine + "*kernel\n1 1 1 1 1 1 1\n"), 2);   // exact count
+  EXPECT_EQ(status(machine + "*kernel\n1 1 1 1 1 x\n"), 2);
+  EXPECT_EQ(status(machine + kernel + "#" + std::string(1022, 'x') + "\n"), 0);
+  EXPECT_EQ(status(machine + kernel + "#" + std::string(1023, 'x') + "\n"), 2);  // 1023 at most
+}
+
 TEST(Corrected, kernels_in_any_order_and_waiting_for_memory) {
   const auto config = parse_tb_config(machine + "*kernel\n1 5 1 3 1 60\n1 1 2 3 1 60\n", "c");
   ASSERT_TRUE(config) << config.error().message;

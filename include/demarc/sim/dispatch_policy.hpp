@@ -51,7 +51,7 @@ class Machine {
   // Some scheduling resource is in use to the last unit on every SM.
   [[nodiscard]] bool full() const {
     for (std::size_t r = 0; r < spec_.n_sched; ++r) {
-      if (total_[r] >= capacity(r)) return true;
+      if (total_[r] == capacity(r)) return true;
     }
     return false;
   }
@@ -69,8 +69,10 @@ class Machine {
     std::uint32_t* used = used_.data() + sm * resources_;
     const std::uint32_t before = used[0];
     for (std::size_t r = 0; r < resources_; ++r) {
+      total_[r] -= used[r];
       used[r] += block.sm[r];
-      total_[r] += block.sm[r];
+      total_[r] += used[r];
+      wraps_ = wraps_ || block.sm[r] > spec_.max[r];
     }
     if (levels_) levels_->move(sm, before, used[0]);
   }
@@ -96,14 +98,22 @@ class Machine {
     Release(const Release&) = delete;
     Release& operator=(const Release&) = delete;
     ~Release() { machine_.total_[0] -= units_; }
+    // One block from each SM first_sm + i, i in the `count` bits of the 16 of `mask`. Only for a
+    // single resource and requests that do not wrap around.
+    void row(std::uint32_t first_sm, std::uint32_t mask, std::uint32_t count,
+             std::uint32_t request) {
+      machine_.release_row(first_sm, mask, request);
+      units_ += std::uint64_t{count} * request;
+    }
     void operator()(std::uint32_t sm, const std::uint32_t* request, std::uint32_t blocks) {
       std::uint32_t* used = used_ + sm * (one ? 1 : machine_.resources_);
       const std::uint32_t before = used[0];
       used[0] -= blocks * request[0];
-      units_ += std::uint64_t{blocks} * request[0];
+      units_ += std::uint64_t{before} - used[0];
       for (std::size_t r = 1; !one && r < machine_.resources_; ++r) {
+        machine_.total_[r] -= used[r];
         used[r] -= blocks * request[r];
-        machine_.total_[r] -= std::uint64_t{blocks} * request[r];
+        machine_.total_[r] += used[r];
       }
       if (levels_ != nullptr) levels_->move(sm, before, used[0]);
     }
@@ -121,10 +131,13 @@ class Machine {
   bool levels_serve(const BlockRequest& block);
 
  private:
+  void release_row(std::uint32_t first_sm, std::uint32_t mask, std::uint32_t request);
+
   SmSpec spec_;
   std::size_t resources_;
   std::vector<std::uint32_t> used_;  // [sm][resource]
   std::vector<std::uint64_t> total_;
+  bool wraps_ = false;  // a request above a capacity was placed: sums may have wrapped around
   std::optional<UsageLevels> levels_;
 };
 

@@ -50,6 +50,33 @@ class UsageLevels {
       ++outside_;
     }
   }
+  // The use of each SM first_sm + i, i in the bits of `mask`, falls from used[i] by `amount`. The
+  // 16 SMs of a mask lie in one word of a set.
+  void lower(std::uint32_t first_sm, std::uint32_t mask, const std::uint32_t* used,
+             std::uint32_t amount) {
+    std::uint64_t* const sets = sets_.data() + first_sm / 64;
+    const std::uint32_t shift = first_sm % 64;
+    const std::uint32_t words = words_;
+    std::uint64_t low_marks = 0;
+    for (; mask != 0; mask &= mask - 1) {
+      const auto i = static_cast<std::uint32_t>(std::countr_zero(mask));
+      const std::uint32_t from = used[i];
+      const std::uint32_t to = from - amount;
+      if (from >= levels_ || to >= levels_) [[unlikely]] {
+        move(first_sm + i, from, to);
+        continue;
+      }
+      const std::uint64_t bit = std::uint64_t{1} << (shift + i);
+      sets[std::size_t{from} * words] &= ~bit;
+      sets[std::size_t{to} * words] |= bit;
+      if (to < 64) {
+        low_marks |= std::uint64_t{1} << to;
+      } else {
+        mark(to);
+      }
+    }
+    filled_[0] |= low_marks;
+  }
   // The sets hold every SM.
   [[nodiscard]] bool complete() const { return outside_ == 0; }
 

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "demarc/partition/partition.hpp"
+#include "demarc/sim/block_sharing.hpp"
 #include "demarc/study/executor.hpp"
 
 namespace demarc::study {
@@ -19,6 +21,11 @@ struct SimExecutorOptions {
   std::uint64_t seed = 1;             // of page places and constants
   std::vector<std::uint64_t> masks;   // colours are their parities; none: those of the description
   std::vector<std::uint32_t> colors;  // of each part; none: part p has colour p
+  std::string
+      dispatch;  // policy that picks the SM of each block; empty: the SM with fewest threads
+  // What blocks share, for the policy `locality`: by workload as in Workload::spec, "" for the
+  // rest.
+  std::map<std::string, sim::BlockSharing> sharing;
   unsigned threads = 0;  // cells side by side; 0: all cores. The results do not depend on it
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "dispatch/lanes.hpp"
+
 namespace demarc::sim {
 
 Machine::Machine(SmSpec spec)
@@ -16,7 +18,7 @@ std::uint32_t Machine::place_run(std::uint32_t first, const BlockRequest& block,
   const auto most = static_cast<std::uint32_t>(
       std::min<std::size_t>(out.size(), std::size_t{spec_.n_sms} - first));
   std::uint32_t count = 0;
-  if (resources_ == 1) {
+  if (resources_ == 1 && !wraps_ && block.sm[0] <= spec_.max[0]) {
     std::uint32_t* used = used_.data() + first;
     const std::uint32_t request = block.sm[0];
     const std::uint32_t max = spec_.max[0];
@@ -35,6 +37,12 @@ std::uint32_t Machine::place_run(std::uint32_t first, const BlockRequest& block,
     out[count] = first + count;
   }
   return count;
+}
+
+void Machine::release_row(std::uint32_t first_sm, std::uint32_t mask, std::uint32_t request) {
+  std::uint32_t* const used = used_.data() + first_sm;
+  if (levels_) levels_->lower(first_sm, mask, used, request);
+  subtract_in(used, mask, request);
 }
 
 bool Machine::levels_serve(const BlockRequest& block) {

@@ -57,9 +57,9 @@ __attribute__((target("avx2"))) inline __m256 avx2_pick(__m256 steps, const std:
   return _mm256_permutevar8x32_ps(steps, _mm256_sub_epi32(uses, _mm256_set1_epi32(1)));
 }
 
-bool has_avx2() {
-  static const bool has = __builtin_cpu_supports("avx2") != 0;
-  return has;
+__attribute__((target("avx512f"))) inline __m512 avx512_step(__m512 cost, __m512 memory_cost) {
+  const __m512 one = _mm512_set1_ps(1.0F);
+  return _mm512_div_ps(one, _mm512_add_ps(one, _mm512_add_ps(cost, memory_cost)));
 }
 
 }  // namespace
@@ -100,9 +100,44 @@ __attribute__((target("avx2"))) std::size_t Residents::subtract_avx2(const Advan
   }
   return static_cast<std::size_t>(hit - a.hits);
 }
+
+template <bool by_level>
+__attribute__((target("avx512f"))) std::size_t Residents::subtract_avx512(const Advance& a) {
+  const __m512 zero = _mm512_setzero_ps();
+  const __m512 memory_cost = _mm512_set1_ps(a.steps.memory_cost);
+  const __m512 level_steps =
+      by_level
+          ? avx512_step(_mm512_castps256_ps512(_mm256_loadu_ps(a.steps.level_cost)), memory_cost)
+          : zero;
+  const std::uint32_t* const heights = a.height;
+  const std::uint32_t tiles = a.tiles;
+  const std::size_t stride = std::size_t{a.rows} * tile;
+  float* const works = a.work;
+  Hit* hit = a.hits;
+  for (std::uint32_t t = 0; t < tiles; ++t) {
+    __m512 step;
+    if (by_level) {
+      const __m512i uses = _mm512_loadu_si512(a.steps.used + std::size_t{t} * tile);
+      const __m512i level = _mm512_and_si512(_mm512_sub_epi32(uses, _mm512_set1_epi32(1)),
+                                             _mm512_set1_epi32(levels - 1));
+      step = _mm512_permutexvar_ps(level, level_steps);
+    } else {
+      step = avx512_step(_mm512_loadu_ps(a.steps.sm_cost + std::size_t{t} * tile), memory_cost);
+    }
+    float* work = works + t * stride;
+    for (std::uint32_t row = 0; row < heights[t]; ++row, work += tile) {
+      const __m512 left = _mm512_sub_ps(_mm512_loadu_ps(work), step);
+      _mm512_storeu_ps(work, left);
+      const std::uint32_t mask = _mm512_cmp_ps_mask(left, zero, _CMP_LE_OQ);
+      *hit = {t * tile, row, mask};
+      hit += mask != 0 ? 1 : 0;
+    }
+  }
+  return static_cast<std::size_t>(hit - a.hits);
+}
 #endif
 
-Residents::Residents(std::uint32_t n_sms)
+Residents::Residents(std::uint32_t n_sms, bool /*ticks*/)
     : tiles_(static_cast<std::uint32_t>(padded(n_sms) / tile)),
       work_(padded(n_sms) * rows_, nothing),
       group_(work_.size()),
@@ -142,7 +177,14 @@ void Residents::trim() {
 // them again for every block. Kept out of line, they keep them in registers.
 [[gnu::noinline]] std::uint64_t Residents::add(std::span<const std::uint32_t> sms,
                                                std::uint32_t kernel, std::uint32_t tick,
-                                               std::uint64_t batch, float work) {
+                                               float work) {
+  // The same kernel may be added twice in a tick, the second time on SMs of the first.
+  if (batch_kernel_ != kernel || batch_tick_ != tick) {
+    ++batch_;
+    batch_kernel_ = kernel;
+    batch_tick_ = tick;
+  }
+  const std::uint64_t batch = batch_;
   Top* const tops = tops_.data();
   std::uint32_t* const height = height_.data();
   float* works = work_.data();
@@ -206,21 +248,29 @@ void Residents::trim() {
   return static_cast<std::size_t>(done - done_.data());
 }
 
-std::span<const Residents::Group> Residents::advance(const Steps& steps) {
+void Residents::advance(const Steps& steps) {
   constexpr std::uint32_t trim_every = 16;
   if (++calls_ % trim_every == 0) trim();
   const Advance args{work_.data(), steps, height_.data(), tiles_, rows_, hits_.data()};
+  const bool by_level = steps.level_cost != nullptr;
 #if defined(__x86_64__)
-  const std::size_t hits = !has_avx2()                   ? subtract_plain(args)
-                           : steps.level_cost != nullptr ? subtract_avx2<true>(args)
-                                                         : subtract_avx2<false>(args);
+  static const bool has_avx512 = __builtin_cpu_supports("avx512f") != 0;
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
+  const auto subtract = has_avx512 ? (by_level ? &subtract_avx512<true> : &subtract_avx512<false>)
+                        : has_avx2 ? (by_level ? &subtract_avx2<true> : &subtract_avx2<false>)
+                                   : &subtract_plain;
 #else
-  const std::size_t hits = subtract_plain(args);
+  const auto subtract = &subtract_plain;
 #endif
-  if (hits == 0) return {};
-  const std::size_t completed = remove(hits);
-  groups_ -= completed;
-  return std::span(done_).first(completed);
+  const std::size_t hits = subtract(args);
+  done_count_ = hits == 0 ? 0 : remove(hits);
+  groups_ -= done_count_;
+}
+
+std::uint32_t Residents::some_kernel() const {
+  std::uint32_t sm = 0;
+  while (tops_[sm].count == 0) ++sm;
+  return group_[at(sm, 0)].kernel;
 }
 
 }  // namespace demarc::sim

@@ -16,28 +16,19 @@ class Residents {
  public:
   static constexpr std::uint32_t tile = 16;
 
-  explicit Residents(std::uint32_t n_sms);
+  // `ticks` is for RowResidents: here ticks of placement are remembered anyway.
+  explicit Residents(std::uint32_t n_sms, bool ticks = true);
 
-  struct Group {
-    std::uint32_t kernel;
-    std::uint32_t blocks;
-    std::uint32_t placed_tick;
-    std::uint32_t sm;
-  };
-
-  [[nodiscard]] std::uint64_t groups() const { return groups_; }
-  [[nodiscard]] bool empty(std::uint32_t sm) const { return tops_[sm].count == 0; }
-  [[nodiscard]] const Group& group(std::uint32_t sm, std::uint32_t row) const {
-    return group_[at(sm, row)];
-  }
+  [[nodiscard]] bool empty() const { return groups_ == 0; }
+  // The work left of every group; for a look whether anything moved.
   [[nodiscard]] const std::vector<float>& work() const { return work_; }
+  // The kernel of some block on the lowest SM that has one. Only when not empty().
+  [[nodiscard]] std::uint32_t some_kernel() const;
 
-  // One block of `kernel` with `work` left on each SM of `sms` in turn, placed in `tick`. `batch`
-  // is a number above 0 of its own for each pair of kernel and tick: later blocks of a batch join
-  // the group of the earlier one on their SM. Returns how many went to the SM of the block before
-  // them in `sms`.
+  // One block of `kernel` with `work` left on each SM of `sms` in turn, placed in `tick`. Returns
+  // how many went to the SM of the block before them in `sms`.
   std::uint64_t add(std::span<const std::uint32_t> sms, std::uint32_t kernel, std::uint32_t tick,
-                    std::uint64_t batch, float work);
+                    float work);
 
   // What one tick takes off the work of every block on an SM: 1 / (1 + (cost + memory_cost)) in
   // single precision, with the cost of each SM in sm_cost (padded to whole tiles), or, where
@@ -50,15 +41,31 @@ class Residents {
   };
   static constexpr std::uint32_t levels = 8;
 
-  // Takes the steps off; takes out the groups that have nothing left, and returns them, valid until
-  // the next call.
-  [[nodiscard]] std::span<const Group> advance(const Steps& steps);
+  // Takes the steps off. drain() must follow.
+  void advance(const Steps& steps);
+
+  // Takes out the blocks that have nothing left and tells visitor.state(kernel, sm, blocks, tick)
+  // of each group, `tick` of placement; says whether there were any. `one_by_one` is for
+  // RowResidents.
+  template <class Visitor>
+  bool drain(Visitor& visitor, bool /*one_by_one*/) {
+    for (const Group& group : done()) {
+      visitor.state(group.kernel, group.sm, group.blocks, group.placed_tick);
+    }
+    return done_count_ != 0;
+  }
 
   [[nodiscard]] static std::size_t padded(std::uint32_t n_sms) {
     return (std::size_t{n_sms} + tile - 1) / tile * tile;
   }
 
  private:
+  struct Group {
+    std::uint32_t kernel;
+    std::uint32_t blocks;
+    std::uint32_t placed_tick;
+    std::uint32_t sm;
+  };
   static constexpr float nothing = std::numeric_limits<float>::infinity();
 
   // The groups of one SM.
@@ -76,6 +83,8 @@ class Residents {
   static std::size_t subtract_plain(const Advance& a);
   template <bool by_level>
   static std::size_t subtract_avx2(const Advance& a);
+  template <bool by_level>
+  static std::size_t subtract_avx512(const Advance& a);
 
   [[nodiscard]] std::size_t at(std::uint32_t sm, std::uint32_t row) const {
     return (sm - sm % tile) * std::size_t{rows_} + std::size_t{row} * tile + sm % tile;
@@ -83,11 +92,18 @@ class Residents {
   void widen();
   void trim();
   std::size_t remove(std::size_t hits);
+  [[nodiscard]] std::span<const Group> done() const { return std::span(done_).first(done_count_); }
 
   std::uint32_t tiles_;
   std::uint32_t rows_ = 8;  // room in every tile; doubles
   std::uint32_t calls_ = 0;
   std::uint64_t groups_ = 0;
+  std::size_t done_count_ = 0;
+  // A number of its own for each pair of kernel and tick: later blocks of a batch join the group
+  // of the earlier one on their SM.
+  std::uint64_t batch_ = 0;
+  std::uint32_t batch_kernel_ = ~std::uint32_t{0};
+  std::uint32_t batch_tick_ = 0;
   std::vector<float> work_;  // [tile][row][SM], `nothing` where there is no group
   std::vector<Group> group_;
   std::vector<Top> tops_;

@@ -9,13 +9,15 @@
 #include <numeric>
 
 #include "dispatch/residents.hpp"
+#include "dispatch/row_residents.hpp"
 #include "dispatch/sm_overhead.hpp"
 
 namespace demarc::sim {
 namespace {
 
 // `one` machines, with one SM resource and one memory, have loops of known length.
-template <bool one>
+// `Store`: Residents or RowResidents.
+template <bool one, class Store>
 class TbSimulation {
  public:
   TbSimulation(const TbConfig& config, const TbOptions& options)
@@ -23,7 +25,7 @@ class TbSimulation {
         options_(options),
         machine_(config.sm),
         overhead_(config),
-        residents_(config.sm.n_sms),
+        residents_(config.sm.n_sms, options.observer != nullptr),
         memory_used_(config.memory.size()),
         memory_request_(config.memory.size()),
         sm_cost_(Residents::padded(config.sm.n_sms)) {}
@@ -39,14 +41,14 @@ class TbSimulation {
     policy_ = info->make(settings);
     DEMARC_CHECK(prepare());
     while (finished_ < config_.kernels.size() && (limit_ == 0 || tick_ < limit_)) {
-      if (residents_.groups() == 0 && head_ == arrived_) {
+      if (residents_.empty() && head_ == arrived_) {
         const std::uint32_t start = config_.kernels[order_of(arrived_)].start;
         if (start > tick_) {
           skip_to(limit_ == 0 ? start : std::min(start, limit_));
           continue;
         }
       }
-      DEMARC_CHECK(one_tick());
+      if (!one_tick()) return tl::unexpected(std::move(*error_));
       if (run_.out_of_memory) break;
       if (tick_ == ~std::uint32_t{0}) {
         return invalid_input("{}: the tick counter is exhausted", config_.source);
@@ -90,17 +92,22 @@ class TbSimulation {
         return later(kernels[a], kernels[b]);
       });
     }
-    bool wraps = false;  // a request that wraps around can leave a use above the capacity
     for (std::size_t k = 0; k < kernels.size(); ++k) {
       may_stand_still_ = may_stand_still_ || kernels[k].duration >= (1U << 24);
-      wraps = wraps || config_.kernel_fields(k)[0] > config_.sm.max[0];
+      for (std::size_t r = 0; r < config_.resources(); ++r) {
+        wraps_ = wraps_ || config_.kernel_fields(k)[r] > config_.sm.max[r];
+      }
+      for (std::size_t m = 0; m < config_.memory.size(); ++m) {
+        memory_wraps_ =
+            memory_wraps_ || config_.kernel_fields(k)[memory_map_[m]] > config_.memory[m];
+      }
     }
     for (const OverheadTable* table : {&config_.sm_overhead, &config_.memory_overhead}) {
       for (const float cost : table->rows.empty() ? std::vector<float>{} : table->rows[0].cost) {
         may_stand_still_ = may_stand_still_ || cost < 0;
       }
     }
-    by_level_ = one && !wraps && config_.sm.max[0] <= Residents::levels;
+    by_level_ = one && !wraps_ && config_.sm.max[0] <= Residents::levels;
     for (std::uint32_t use = 1; by_level_ && use <= config_.sm.max[0]; ++use) {
       level_cost_[use - 1] = overhead_.sm_cost(&use);
     }
@@ -118,12 +125,19 @@ class TbSimulation {
     return {};
   }
 
+  template <class... Args>
+  bool fail(fmt::format_string<Args...> format, Args&&... args) {
+    error_ = invalid_input(format, std::forward<Args>(args)...).value();
+    return false;
+  }
+
   void skip_to(std::uint32_t tick) {
     if (options_.observer != nullptr) options_.observer->ended(tick_, tick - tick_, machine_);
     tick_ = tick;
   }
 
-  Result<void> one_tick() {
+  // False: there is an error_. So are execute(), stuck() and stand_still().
+  bool one_tick() {
     while (arrived_ < config_.kernels.size() &&
            config_.kernels[order_of(arrived_)].start == tick_) {
       ++arrived_;
@@ -131,12 +145,12 @@ class TbSimulation {
     if (head_ < arrived_ && !machine_.full() &&
         (!waiting_ || options_.model == TbModel::simtbs_2020)) {
       dispatch();
-      if (run_.out_of_memory) return {};
+      if (run_.out_of_memory) return true;
     }
     add_use(run_.sm_use_full, run_.memory_use_full);
-    if (residents_.groups() > 0) {
+    if (!residents_.empty()) {
       idle_failures_ = 0;
-      DEMARC_CHECK(execute());
+      if (!execute()) return false;
     } else if (head_ < arrived_ && ++idle_failures_ > config_.sm.n_sms) {
       // Nothing runs and the head of the queue found no room on the whole machine, wherever the
       // policy's pointer stood: nothing will ever change.
@@ -144,20 +158,20 @@ class TbSimulation {
     }
     add_use(run_.sm_use, run_.memory_use);
     if (options_.observer != nullptr) options_.observer->ended(tick_, 1, machine_);
-    return {};
+    return true;
   }
 
-  Result<void> stuck() {
+  bool stuck() {
     if (limit_ != 0) {
       add_use(run_.sm_use, run_.memory_use);
       if (options_.observer != nullptr) {
         options_.observer->ended(tick_, limit_ - tick_, machine_);
       }
       tick_ = limit_ - 1;
-      return {};
+      return true;
     }
     const TbKernel& kernel = config_.kernels[order_of(head_)];
-    return invalid_input(
+    return fail(
         "{}:{}: a block of this kernel never finds an SM under policy {} and blocks the queue for "
         "ever; lower its requests or set max_simtime",
         config_.source, kernel.line, options_.policy);
@@ -169,6 +183,12 @@ class TbSimulation {
 
   // As many of `blocks` blocks of the head kernel as the memories have room for.
   [[nodiscard]] std::uint64_t within_memory(std::uint64_t blocks) const {
+    if (memory_wraps_) {
+      for (std::size_t m = 0; m < memories(); ++m) {
+        if (memory_used_[m] + memory_request_[m] > config_.memory[m]) return 0;
+      }
+      return std::min<std::uint64_t>(blocks, 1);
+    }
     for (std::size_t m = 0; m < memories(); ++m) {
       const std::uint64_t free = std::uint64_t{config_.memory[m]} - memory_used_[m];
       if (blocks * memory_request_[m] > free) blocks = free / memory_request_[m];
@@ -212,9 +232,9 @@ class TbSimulation {
       return;
     }
     for (std::size_t m = 0; m < memories(); ++m) {
-      const std::uint64_t use = std::uint64_t{memory_used_[m]} + memory_request_[m];
+      const std::uint32_t use = memory_used_[m] + memory_request_[m];
       if (use <= config_.memory[m]) continue;
-      run_.out_of_memory = static_cast<std::uint32_t>(use);
+      run_.out_of_memory = use;
       return;
     }
   }
@@ -222,16 +242,10 @@ class TbSimulation {
   void take_in(std::uint32_t k, std::size_t placed) {
     if (placed == 0) return;
     if (run_.kernels[k].first_run == KernelOutcome::never) run_.kernels[k].first_run = tick_;
-    // The same kernel may be taken in twice in a tick, the second time on SMs of the first.
-    if (batch_kernel_ != k || batch_tick_ != tick_) {
-      ++batch_;
-      batch_kernel_ = k;
-      batch_tick_ = tick_;
-    }
     const std::span<const std::uint32_t> places = std::span(places_).first(placed);
     if (head_placed_ > 0 && places[0] == last_place_) ++run_.neighbours_together;
     run_.neighbours_together +=
-        residents_.add(places, k, tick_, batch_, static_cast<float>(config_.kernels[k].duration));
+        residents_.add(places, k, tick_, static_cast<float>(config_.kernels[k].duration));
     price(places);
     last_place_ = places.back();
     if (options_.observer != nullptr) {
@@ -244,11 +258,11 @@ class TbSimulation {
     changed_ = true;
   }
 
-  Result<void> execute() {
+  bool execute() {
     if (changed_) {
       memory_cost_ = overhead_.memory_cost(memory_used_);
       if (std::isnan(memory_cost_)) {
-        return invalid_input(
+        return fail(
             "{}:{}: this first row at ratio 0 divides by zero when no memory is in use (tick {}): "
             "the published program crashes on that; start the table above 0",
             config_.source, config_.memory_overhead.rows.front().line, tick_);
@@ -256,79 +270,106 @@ class TbSimulation {
       changed_ = false;
     }
     if (may_stand_still_) before_ = residents_.work();
-    const std::span<const Residents::Group> done =
-        residents_.advance({.sm_cost = sm_cost_.data(),
-                            .memory_cost = memory_cost_,
-                            .level_cost = by_level_ ? level_cost_.data() : nullptr,
-                            .used = machine_.usage(0)});
-    if (!done.empty()) complete(done);
+    residents_.advance({.sm_cost = sm_cost_.data(),
+                        .memory_cost = memory_cost_,
+                        .level_cost = by_level_ ? level_cost_.data() : nullptr,
+                        .used = machine_.usage(0)});
+    complete();
     if (may_stand_still_ && !changed_ && before_ == residents_.work()) return stand_still();
-    return {};
+    return true;
   }
 
   // No block made progress: the subtraction is below half a unit in the last place.
-  Result<void> stand_still() {
-    if (limit_ != 0) return {};
-    for (std::uint32_t sm = 0; sm < config_.sm.n_sms; ++sm) {
-      if (residents_.empty(sm)) continue;
-      return invalid_input(
-          "{}:{}: a block of this kernel never ends: in single precision its remaining work is too "
-          "large for one tick to lessen it; shorten it or set max_simtime",
-          config_.source, config_.kernels[residents_.group(sm, 0).kernel].line);
-    }
-    return {};
+  bool stand_still() {
+    if (limit_ != 0) return true;
+    return fail(
+        "{}:{}: a block of this kernel never ends: in single precision its remaining work is too "
+        "large for one tick to lessen it; shorten it or set max_simtime",
+        config_.source, config_.kernels[residents_.some_kernel()].line);
   }
 
-  [[gnu::noinline]] void complete(std::span<const Residents::Group> done) {
-    std::uint64_t blocks = 0;
-    std::uint32_t memory = 0;
-    Machine::Release<one> release(machine_);
-    Left* const left = left_.data();
-    for (const Residents::Group& group : done) {
-      Left& kernel = left[group.kernel];
-      if (one) {
-        release(group.sm, &kernel.request, group.blocks);
-        memory += group.blocks * kernel.memory;
-      } else {
-        const std::uint32_t* fields = config_.fields.data() + group.kernel * fields_;
-        release(group.sm, fields, group.blocks);
-        for (std::size_t m = 0; m < memory_used_.size(); ++m) {
-          memory_used_[m] -= group.blocks * fields[memory_map_[m]];
-        }
+  // Of each kernel: blocks not completed, and its first requests, beside each other for speed.
+  struct Left {
+    std::uint32_t blocks, request, memory;
+  };
+  // Takes completed blocks out of the machine and off their kernels.
+  class Completion {
+   public:
+    explicit Completion(TbSimulation& simulation)
+        : s_(simulation),
+          release_(simulation.machine_),
+          left_(simulation.left_.data()),
+          used_(simulation.machine_.usage(0)),
+          cost_(simulation.by_level_ ? nullptr : simulation.sm_cost_.data()),
+          cost_of_(simulation.overhead_.template pricer<one>()) {}
+
+    // Only with `one`.
+    void row(std::uint32_t kernel, std::uint32_t first_sm, std::uint32_t mask) {
+      const auto count = static_cast<std::uint32_t>(std::popcount(mask));
+      release_.row(first_sm, mask, count, left_[kernel].request);
+      for (std::uint32_t left = cost_ != nullptr ? mask : 0; left != 0; left &= left - 1) {
+        const std::uint32_t sm = first_sm + static_cast<std::uint32_t>(std::countr_zero(left));
+        cost_[sm] = cost_of_(used_ + sm);
       }
-      blocks += group.blocks;
-      if ((kernel.blocks -= group.blocks) == 0) {
-        run_.kernels[group.kernel].end = tick_;
-        ++finished_;
+      take_off(kernel, count);
+    }
+    void state(std::uint32_t kernel, std::uint32_t sm, std::uint32_t count, std::uint32_t placed) {
+      const std::uint32_t* const request =
+          one ? &left_[kernel].request : s_.config_.fields.data() + kernel * s_.fields_;
+      release_(sm, request, count);
+      if (cost_ != nullptr) cost_[sm] = cost_of_(used_ + sm * (one ? 1 : s_.machine_.resources()));
+      for (std::size_t m = 0; !one && m < s_.memory_used_.size(); ++m) {
+        s_.memory_used_[m] -= count * request[s_.memory_map_[m]];
+      }
+      if (s_.options_.observer != nullptr) {
+        s_.options_.observer->finished(s_.tick_, sm, kernel, placed, count);
+      }
+      take_off(kernel, count);
+    }
+    void close() {
+      if (one) s_.memory_used_[0] -= memory_;
+      s_.run_.finished_blocks += blocks_;
+    }
+
+   private:
+    void take_off(std::uint32_t kernel, std::uint32_t count) {
+      Left& of = left_[kernel];
+      blocks_ += count;
+      if (one) memory_ += count * of.memory;
+      if ((of.blocks -= count) == 0) {
+        s_.run_.kernels[kernel].end = s_.tick_;
+        ++s_.finished_;
       }
     }
-    price(done);
-    if (options_.observer != nullptr) {
-      for (const Residents::Group& g : done) {
-        options_.observer->finished(tick_, g.sm, g.kernel, g.placed_tick, g.blocks);
-      }
-    }
-    if (one) memory_used_[0] -= memory;
-    run_.finished_blocks += blocks;
+
+    TbSimulation& s_;
+    Machine::Release<one> release_;
+    Left* left_;
+    const std::uint32_t* used_;
+    float* cost_;
+    decltype(std::declval<const OverheadModel&>().template pricer<one>()) cost_of_;
+    std::uint64_t blocks_ = 0;
+    std::uint32_t memory_ = 0;
+  };
+
+  [[gnu::noinline]] void complete() {
+    Completion completion(*this);
+    const bool any = residents_.drain(completion, !one || wraps_ || options_.observer != nullptr);
+    completion.close();
+    if (!any) return;
     changed_ = true;
     waiting_ = false;
   }
 
   // Works out the cost of the use of the SMs at which something changed, for the ticks to come.
-  template <class Changes>
-  [[gnu::noinline]] void price(const Changes& changes) {
+  [[gnu::noinline]] void price(std::span<const std::uint32_t> sms) {
     if (by_level_) return;
     const std::uint32_t* const used = machine_.usage(0);
     const std::size_t resources = one ? 1 : machine_.resources();
     float* const cost = sm_cost_.data();
     const auto cost_of = overhead_.pricer<one>();
-    for (const auto& change : changes) {
-      const std::uint32_t sm = sm_of(change);
-      cost[sm] = cost_of(used + sm * resources);
-    }
+    for (const std::uint32_t sm : sms) cost[sm] = cost_of(used + sm * resources);
   }
-  static std::uint32_t sm_of(std::uint32_t sm) { return sm; }
-  static std::uint32_t sm_of(const Residents::Group& group) { return group.sm; }
 
   [[nodiscard]] std::size_t memories() const { return one ? 1 : memory_used_.size(); }
 
@@ -344,24 +385,18 @@ class TbSimulation {
   std::unique_ptr<DispatchPolicy> policy_;
   Machine machine_;
   OverheadModel overhead_;
-  Residents residents_;
+  Store residents_;
   std::vector<std::uint32_t> memory_used_, memory_request_;
   std::vector<float> sm_cost_;
   bool by_level_ = false;  // few levels of use: costs by level instead of by SM
   std::array<float, Residents::levels> level_cost_{};
   std::vector<std::uint32_t> order_;  // kernels by start; empty: file order
-  // Of each kernel: blocks not completed, and its first requests, beside each other for speed.
-  struct Left {
-    std::uint32_t blocks, request, memory;
-  };
   std::vector<Left> left_;
   std::vector<float> before_;
   std::array<std::uint32_t, 1024> places_{};
-  std::uint64_t batch_ = 0;
-  std::uint32_t batch_kernel_ = ~std::uint32_t{0};
-  std::uint32_t batch_tick_ = 0;
   float memory_cost_ = 0;  // of the use at the last execute()
   TbRun run_;
+  std::optional<Error> error_;
   std::size_t fields_ = config_.fields_per_kernel();
   std::uint32_t limit_ = 0;
   std::uint32_t tick_ = 0;
@@ -374,6 +409,9 @@ class TbSimulation {
   bool waiting_ = false;  // no room, and nothing freed since
   bool changed_ = true;   // occupancy changed since memory_cost_ was computed
   bool may_stand_still_ = false;
+  // Requests above a capacity wrap around in 32 bits, as in the published program ("-5").
+  bool wraps_ = false;
+  bool memory_wraps_ = false;
 };
 
 }  // namespace
@@ -381,9 +419,10 @@ class TbSimulation {
 Result<TbRun> simulate(const TbConfig& config, const TbOptions& options) {
   // With n_boundary 0 the only resource counts twice: the general loops know.
   if (config.resources() == 1 && config.memory.size() == 1 && config.sm.n_boundary == 1) {
-    return TbSimulation<true>(config, options).run();
+    if (options.policy == "rr") return TbSimulation<true, RowResidents>(config, options).run();
+    return TbSimulation<true, Residents>(config, options).run();
   }
-  return TbSimulation<false>(config, options).run();
+  return TbSimulation<false, Residents>(config, options).run();
 }
 
 }  // namespace demarc::sim

@@ -47,9 +47,7 @@ Result<TbStudy> run_cells(const TbStudyOptions& options, std::vector<TbCell> cel
     const TbCell& cell = cells[i / options.seeds];
     const auto work = [&]() -> Result<std::optional<TbMetrics>> {
       TbConfig config = paper_config({cell.sms, 8}, cell.mix, cell.level, options.ticks);
-      // The paper does not state its memory. With this one Figure 6 comes out; with the reference
-      // configuration's 15000 units the memory overhead of requests 1..100 overloads the machine.
-      if (cell.generation == TbGeneration::published_2020) config.memory = {250000};
+      if (cell.memory != 0) config.memory = {cell.memory};
       // One kernel a tick at most: larger machines need larger kernels to reach the load.
       config.workload.n_tb.high = 128 * std::max(cell.sms, 132U) / 132;
       DEMARC_TRY(config, generate_workload(std::move(config), cell.generation,
@@ -127,10 +125,10 @@ Estimate TbCell::neighbours_together() const {
 }
 
 const TbCell* TbStudy::find(TbModel model, TbMix mix, std::string_view policy, std::uint32_t level,
-                            std::uint32_t sms) const {
+                            std::uint32_t sms, std::uint32_t memory) const {
   const auto at = std::find_if(cells.begin(), cells.end(), [&](const TbCell& cell) {
     return cell.model == model && cell.mix == mix && cell.policy == policy && cell.level == level &&
-           cell.sms == sms;
+           cell.sms == sms && (memory == 0 || cell.memory == memory);
   });
   return at == cells.end() ? nullptr : &*at;
 }
@@ -148,8 +146,38 @@ Result<TbStudy> reproduce_paper(const TbStudyOptions& options, const Progress& p
   for (const TbMix mix : {TbMix::uniform, TbMix::extreme}) {
     for (const std::uint32_t level : {10U, 20U, 40U, 60U, 80U, 90U, 100U, 110U, 120U, 125U}) {
       for (const Line& line : lines) {
-        cells.push_back(
-            {line.model, TbGeneration::published_2020, mix, line.policy, level, 16, {}});
+        cells.push_back({line.model,
+                         TbGeneration::published_2020,
+                         mix,
+                         line.policy,
+                         level,
+                         16,
+                         paper_memories[0],
+                         {}});
+      }
+    }
+  }
+  struct Point {
+    TbMix mix;
+    std::uint32_t level;
+    std::vector<Line> lines;
+  };
+  const std::vector<Line> published(std::begin(lines), std::begin(lines) + 3);
+  const Point points[] = {{TbMix::uniform, 10, published},
+                          {TbMix::uniform, 80, {std::begin(lines), std::end(lines)}},
+                          {TbMix::uniform, 125, published},
+                          {TbMix::extreme, 120, published}};
+  for (std::size_t m = 1; m < paper_memories.size(); ++m) {
+    for (const Point& point : points) {
+      for (const Line& line : point.lines) {
+        cells.push_back({line.model,
+                         TbGeneration::published_2020,
+                         point.mix,
+                         line.policy,
+                         point.level,
+                         16,
+                         paper_memories[m],
+                         {}});
       }
     }
   }
@@ -172,6 +200,7 @@ Result<TbStudy> compare_policies(const TbStudyOptions& options, const Progress& 
                            std::string(info.name),
                            level,
                            sms,
+                           0,
                            {}});
         }
       }
@@ -197,6 +226,7 @@ std::string study_json(const TbStudy& study) {
                              {"policy", cell.policy},
                              {"level", cell.level},
                              {"sms", cell.sms},
+                             {"memory", cell.memory == 0 ? Json(nullptr) : Json(cell.memory)},
                              {"runs", cell.runs.size()},
                              {"antt", value(cell.antt())},
                              {"antt_with_queueing", value(cell.antt_queue())},
@@ -215,21 +245,22 @@ std::string study_table(const TbStudy& study) {
   auto to = std::back_inserter(out);
   fmt::format_to(to, "{} seeds, {} ticks; means with 95 % confidence half-widths\n",
                  study.options.seeds, study.options.ticks);
-  fmt::format_to(to,
-                 "{:<12} {:<8} {:>4} {:>5} {:<13} {:>15} {:>16} {:>7} {:>7} {:>7} {:>9} {:>8}\n",
-                 "model", "mix", "SMs", "level", "policy", "ANTT", "ANTT+wait", "STP", "SM use",
-                 "+last", "finished", "fairness");
+  fmt::format_to(
+      to, "{:<12} {:<8} {:>4} {:>8} {:>5} {:<13} {:>15} {:>16} {:>7} {:>7} {:>7} {:>9} {:>8}\n",
+      "model", "mix", "SMs", "memory", "level", "policy", "ANTT", "ANTT+wait", "STP", "SM use",
+      "+last", "finished", "fairness");
   for (const TbCell& cell : study.cells) {
     const Estimate antt = cell.antt();
     const Estimate wait = cell.antt_queue();
     fmt::format_to(
         to,
-        "{:<12} {:<8} {:>4} {:>4}% {:<13} {:>7.3f} ±{:>6.3f} {:>8.3f} ±{:>6.2f} {:>7.3f} "
+        "{:<12} {:<8} {:>4} {:>8} {:>4}% {:<13} {:>7.3f} ±{:>6.3f} {:>8.3f} ±{:>6.2f} {:>7.3f} "
         "{:>6.1f}% {:>6.1f}% {:>8.1f}% {:>8.3f}\n",
-        to_string(cell.model), mix_name(cell.mix), cell.sms, cell.level, cell.policy, antt.mean,
-        antt.high - antt.mean, wait.mean, wait.high - wait.mean, cell.stp().mean,
-        cell.utilization().mean, cell.utilization_full().mean, 100 * cell.finished_share().mean,
-        cell.fairness().mean);
+        to_string(cell.model), mix_name(cell.mix), cell.sms,
+        cell.memory == 0 ? std::string("scaled") : fmt::format("{}", cell.memory), cell.level,
+        cell.policy, antt.mean, antt.high - antt.mean, wait.mean, wait.high - wait.mean,
+        cell.stp().mean, cell.utilization().mean, cell.utilization_full().mean,
+        100 * cell.finished_share().mean, cell.fairness().mean);
   }
   return fmt::to_string(out);
 }

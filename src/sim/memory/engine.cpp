@@ -46,6 +46,14 @@ std::uint32_t Engine::add_client(ClientSpec client) {
   added.allowed.assign(spec.sms(), 0);
   added.threads.assign(spec.sms(), 0);
   for (const std::uint32_t sm : client.sms) added.allowed.at(sm) = 1;
+  std::unique_ptr<BlockDispatch> policy;
+  if (client.dispatch != nullptr) {
+    policy = std::make_unique<BlockDispatch>(spec, client);
+    for (const BlockSlot& block : state.blocks) {  // what others have running already
+      if (block.work) policy->placed(block.sm, state.clients[block.client].shape, false);
+    }
+  }
+  dispatch.push_back(std::move(policy));
   clients.push_back(std::move(client));
   state.clients.push_back(std::move(added));
   if (auto begun = clients.back().source->restart(); !begun) {

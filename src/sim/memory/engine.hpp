@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "block_dispatch.hpp"
 #include "demarc/sim/event_queue.hpp"
 #include "demarc/sim/memory/simulation.hpp"
 
@@ -231,7 +232,8 @@ class Engine {
   const Spec spec;
   const AddressDecoder decoder;
   State state;
-  std::vector<ClientSpec> clients;  // Resources
+  std::vector<ClientSpec> clients;                       // Resources
+  std::vector<std::unique_ptr<BlockDispatch>> dispatch;  // of each client; null: no policy
 
   void step();  // one event
   std::uint32_t add_client(ClientSpec client);

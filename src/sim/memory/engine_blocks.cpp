@@ -46,12 +46,19 @@ bool Engine::fits(std::uint32_t client, std::uint32_t number) const {
          (spec.shared_bytes == 0 || sm.shared_bytes + shape.shared_bytes <= spec.shared_bytes);
 }
 
-// Breadth first: each block goes to the SM with the fewest threads.
+// Without a policy: breadth first, each block goes to the SM with the fewest threads.
 void Engine::place_all(std::uint32_t number) {
-  while (state.clients[number].blocks_left > 0 && !state.error) {
+  const ClientState& client = state.clients[number];
+  BlockDispatch* const policy = dispatch[number].get();
+  if (policy != nullptr) policy->begin();
+  while (client.blocks_left > 0 && !state.error) {
     std::uint32_t best = none;
+    if (policy != nullptr) {
+      best = policy->choose(client.shape, client.shape.blocks - client.blocks_left);
+      if (best == no_sm) return;
+    }
     for (const std::uint32_t sm : clients[number].sms) {
-      if (!fits(number, sm)) continue;
+      if (policy != nullptr || !fits(number, sm)) continue;
       if (best == none || state.sms[sm].threads < state.sms[best].threads) best = sm;
     }
     if (best == none || !place(number, best)) return;
@@ -74,6 +81,9 @@ bool Engine::place(std::uint32_t number, std::uint32_t sm_number) {
   sm.threads += shape.warps() * 32;
   client.threads[sm_number] += shape.warps() * 32;
   sm.shared_bytes += shape.shared_bytes;
+  for (std::uint32_t i = 0; i < dispatch.size(); ++i) {
+    if (dispatch[i]) dispatch[i]->placed(sm_number, shape, i == number);
+  }
   std::uint32_t slot = none;
   if (state.free_blocks.empty()) {
     slot = static_cast<std::uint32_t>(state.blocks.size());
@@ -121,6 +131,9 @@ void Engine::end_block(std::uint32_t slot) {
   sm.threads -= shape.warps() * 32;
   client.threads[sm_number] -= shape.warps() * 32;
   sm.shared_bytes -= shape.shared_bytes;
+  for (std::uint32_t i = 0; i < dispatch.size(); ++i) {
+    if (dispatch[i]) dispatch[i]->ended(sm_number, shape, i == number);
+  }
   state.free_warps.insert(state.free_warps.end(), block.warps.rbegin(), block.warps.rend());
   block.work.reset();
   state.free_blocks.push_back(slot);
@@ -129,17 +142,27 @@ void Engine::end_block(std::uint32_t slot) {
   refill(sm_number);
 }
 
-// Room on one SM: kernels that have waited longest come first.
+// Room on one SM: kernels that have waited longest come first. One that does not fit now will not
+// fit when more has been placed, so each is asked once.
 void Engine::refill(std::uint32_t sm) {
-  for (;;) {
+  for (std::uint64_t asked = 0;;) {
     std::uint32_t chosen = none;
     for (std::uint32_t i = 0; i < state.clients.size(); ++i) {
       const ClientState& client = state.clients[i];
       if (!client.active || client.blocks_left == 0 || client.allowed[sm] == 0) continue;
-      if (!fits(i, sm)) continue;
+      if (client.launched <= asked) continue;
       if (chosen == none || client.launched < state.clients[chosen].launched) chosen = i;
     }
-    if (chosen == none || state.error || !place(chosen, sm)) return;
+    if (chosen == none) return;
+    const ClientState& client = state.clients[chosen];
+    asked = client.launched;
+    if (dispatch[chosen]) {
+      place_all(chosen);
+    } else {
+      while (client.blocks_left > 0 && fits(chosen, sm) && place(chosen, sm)) {
+      }
+    }
+    if (state.error) return;
   }
 }
 

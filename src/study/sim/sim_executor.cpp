@@ -32,8 +32,9 @@ struct CellTimes {
 
 class SimStudy {
  public:
-  SimStudy(gpu::Device device, sim::memory::Spec spec, const SimExecutorOptions& options)
-      : device_(std::move(device)), spec_(std::move(spec)), options_(options) {}
+  SimStudy(gpu::Device device, sim::memory::Spec spec, const SimExecutorOptions& options,
+           const sim::PolicyInfo* policy)
+      : device_(std::move(device)), spec_(std::move(spec)), options_(options), policy_(policy) {}
 
   [[nodiscard]] const gpu::Device& device() const { return device_; }
   [[nodiscard]] const sim::memory::Spec& spec() const { return spec_; }
@@ -94,8 +95,9 @@ class SimStudy {
                              ? memory.colored(workload.base, workload.bytes, *division.coloring,
                                               division.colors[part])
                              : memory.plain(workload.base, workload.bytes);
+      const auto sharing = sharing_of(name);
       return gpu.add_client({std::move(name), division.sms[part], workload.source(),
-                             std::move(translation), division.threads_per_sm});
+                             std::move(translation), division.threads_per_sm, policy_, sharing});
     };
     const std::uint32_t victim = join(0, workloads_.at(key.victim), key.victim);
     std::vector<std::uint32_t> others;
@@ -120,6 +122,14 @@ class SimStudy {
     if (const auto known = cells_.find(key); known != cells_.end()) return &known->second;
     DEMARC_TRY(CellTimes fresh, run(key, mode, 1, least_samples));
     return &cells_.emplace(key, std::move(fresh)).first->second;
+  }
+
+  [[nodiscard]] std::shared_ptr<const sim::BlockSharing> sharing_of(const std::string& workload) {
+    auto found = options_.sharing.find(workload);
+    if (found == options_.sharing.end()) found = options_.sharing.find("");
+    if (found == options_.sharing.end()) return nullptr;
+    // Not owned: options_ outlives the simulation.
+    return {std::shared_ptr<void>(), &found->second};
   }
 
   // All cells of a plan, side by side. Each is a simulation of its own, so the order in which they
@@ -184,6 +194,7 @@ class SimStudy {
   gpu::Device device_;
   sim::memory::Spec spec_;
   SimExecutorOptions options_;
+  const sim::PolicyInfo* policy_;  // null: none
   std::map<std::string, SimWorkload> workloads_;
   std::map<CellKey, CellTimes> cells_;
 };
@@ -301,8 +312,12 @@ Result<std::unique_ptr<Executor>> make_sim_executor(const SimExecutorOptions& op
   DEMARC_TRY(gpu::Device device, gpu::find_device(options.device));
   DEMARC_TRY(sim::memory::Spec spec, sim::memory::make_spec(device, options.seed));
   if (!options.masks.empty()) DEMARC_CHECK(choose_coloring(device, 2, options.masks));
-  return std::make_unique<SimExecutor>(SimStudy(std::move(device), std::move(spec), options),
-                                       options.device);
+  const sim::PolicyInfo* policy = nullptr;
+  if (!options.dispatch.empty()) {
+    DEMARC_TRY(policy, sim::find_policy(options.dispatch));
+  }
+  return std::make_unique<SimExecutor>(
+      SimStudy(std::move(device), std::move(spec), options, policy), options.device);
 }
 
 }  // namespace demarc::study

@@ -48,8 +48,8 @@ TEST(ScheduleInBrowser, the_study_opens_on_a_phone_without_message_request_or_si
     EXPECT_THAT(opened.requests, IsEmpty());
     EXPECT_THAT(opened.said, HasSubstr("data-wide=\"fits\""));
     EXPECT_THAT(opened.said, HasSubstr("data-plots=\"6/6\""));
-    // 9 published figures, then 10 loads of 7 lines for each mix.
-    EXPECT_THAT(opened.said, HasSubstr("data-rows=\"149\""));
+    // 12 published figures, then 10 loads of 7 lines for each mix and 16 points twice.
+    EXPECT_THAT(opened.said, HasSubstr("data-rows=\"184\""));
     EXPECT_THAT(opened.dom, Not(HasSubstr("class=\"fault\"")));
   }
 }

@@ -7,6 +7,9 @@
 //   DEMARC_CHECK(gpu.run_launches(a, 3));
 //   gpu.statistics(a).run_cycles   // how long each of the three took beside the aggressor
 //
+// Each block goes to the SM that the client's dispatch policy picks, so contention for L1s, links,
+// slices and DRAM follows from placement.
+//
 // Clients of no end run as long as anything else is waited for.
 #pragma once
 
@@ -16,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "demarc/sim/dispatch_policy.hpp"
 #include "demarc/sim/memory/address.hpp"
 #include "demarc/sim/memory/spec.hpp"
 #include "demarc/sim/memory/work.hpp"
@@ -36,6 +40,10 @@ struct ClientSpec {
   std::shared_ptr<Source> source;
   Translation translation;
   std::uint32_t threads_per_sm = 0;  // the most it may have on one SM; 0: what the SM has
+  // Who picks the SM of each block (find_policy()); null: the SM with the fewest threads.
+  const PolicyInfo* dispatch = nullptr;
+  // What the blocks of its kernels share, for the `locality` policy; null: not known.
+  std::shared_ptr<const BlockSharing> sharing = nullptr;
 };
 
 struct ClientStatistics {
