@@ -22,11 +22,11 @@ demo: build
 	@mkdir -p build/demo
 	build/release/demarc demo --html build/demo/index.html
 
-# What has to pass before a change lands. The tests under the address sanitizer and the linter take as long again and have
-# targets of their own: test-asan, test-tidy.
+# What has to pass before a change lands. Every test runs once under the address and undefined-behaviour sanitizers, or,
+# where it runs the program or somebody else's compiler, against the optimised build.
 test: test-packages
 	@start=$$SECONDS; \
-	for part in format release fuzz tsan; do \
+	for part in format release asan tidy fuzz tsan; do \
 	  begin=$$SECONDS; \
 	  $(MAKE) --no-print-directory test-$$part; \
 	  echo "make test: $$part passed in $$((SECONDS - begin)) s"; \
@@ -36,20 +36,22 @@ test: test-packages
 test-format:
 	tools/check-format.sh
 
-# Everything, optimised, with GCC.
+# GCC, optimised: the program as users run it, the pages in a browser, the oracles, the rules of the house.
 test-release:
 	cmake --preset release -DDEMARC_BUILD_TESTS=ON -DDEMARC_BUILD_BENCH=ON >/dev/null
-	cmake --build --preset release
-	ctest --preset release -j $(jobs) --schedule-random
+	cmake --build --preset release --target demarc_program demarc_benches demarc_optimised_tests
+	ctest --preset release -j $(jobs) --schedule-random -L '^(optimised|verbs|browser|oracle|architecture)$$'
 
-# The tests again with Clang and the address and undefined-behaviour sanitizers. Left to the release build: the oracles,
-# which run compilers and not our code; what preloads our library into a program that is not sanitized; and a million
-# repetitions of what other tests do a thousand times.
+# Clang, address and undefined-behaviour sanitizers: the tests of all rooms.
 test-asan:
 	cmake --preset asan >/dev/null
-	cmake --build --preset asan
-	ctest --preset asan -j $(jobs) --schedule-random -LE browser \
-	  -E 'oracle|architecture|is_accepted_by_ptxas|cli.Program.(Exec|ARunningProgram)|AMillion'
+	cmake --build --preset asan --target demarc_room_tests
+	ctest --preset asan -j $(jobs) --schedule-random -L '^(room|threaded|optimised)$$'
+
+# clang-tidy 14 over src/ and include/.
+test-tidy:
+	cmake --preset asan >/dev/null
+	tools/check-tidy.sh build/asan
 
 # A minute of libFuzzer, from the kept corpora.
 test-fuzz:
@@ -62,10 +64,6 @@ test-tsan:
 	cmake --preset tsan >/dev/null
 	cmake --build --preset tsan --target demarc_threaded_tests
 	ctest --preset tsan -j $(jobs) -L '^threaded$$'
-
-test-tidy:
-	cmake --preset asan >/dev/null
-	tools/check-tidy.sh build/asan
 
 # Figures of every part that has a target, one program after the other.
 bench: packages

@@ -1,16 +1,20 @@
-# demarc_add_room_tests(ROOM [THREADED] [LINK target...]): tests/<room>/*_test.cpp become one program whose every TEST
-# is a ctest test. Tests see the private headers of their room. THREADED: run under the thread sanitizer too.
+# demarc_add_room_tests(ROOM [THREADED|OPTIMISED] [LINK target...]): tests/<room>/*_test.cpp become one program whose
+# every TEST is a ctest test. Tests see the private headers of their room. `make test` runs them under the address
+# sanitizer; THREADED: under the thread sanitizer too; OPTIMISED: as an optimised build too.
 function(demarc_add_room_tests room)
-  cmake_parse_arguments(ARG "THREADED" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "THREADED;OPTIMISED" "" "LINK" ${ARGN})
   demarc_add_test_program(${room})
   target_include_directories(demarc_${room}_tests PRIVATE "${PROJECT_SOURCE_DIR}/src/${room}"
                                                           "${PROJECT_SOURCE_DIR}/tests/${room}")
   target_link_libraries(demarc_${room}_tests PRIVATE demarc::${room} ${ARG_LINK})
-  set(label unthreaded)
-  if(ARG_THREADED)
-    set(label threaded)
-    add_dependencies(demarc_threaded_tests demarc_${room}_tests)
-  endif()
+  set(label room)
+  foreach(kind IN ITEMS THREADED OPTIMISED)
+    if(ARG_${kind})
+      string(TOLOWER ${kind} label)
+      add_dependencies(demarc_${label}_tests demarc_${room}_tests)
+    endif()
+  endforeach()
+  add_dependencies(demarc_room_tests demarc_${room}_tests)
   gtest_discover_tests(demarc_${room}_tests TEST_PREFIX "${room}." DISCOVERY_MODE PRE_TEST
                        PROPERTIES TIMEOUT 300 LABELS ${label})
 endfunction()
@@ -22,8 +26,9 @@ function(demarc_add_verb_tests)
   target_include_directories(demarc_cli_tests PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries(demarc_cli_tests PRIVATE ${ARG_LINK})
   add_dependencies(demarc_cli_tests demarc_program)
+  add_dependencies(demarc_optimised_tests demarc_cli_tests)
   gtest_discover_tests(demarc_cli_tests TEST_PREFIX "cli." DISCOVERY_MODE PRE_TEST
-                       PROPERTIES TIMEOUT 300 LABELS unthreaded)
+                       PROPERTIES TIMEOUT 300 LABELS verbs)
 endfunction()
 
 # demarc_<name>_tests from tests/<name>/*_test.cpp, with what every test program links.
@@ -34,6 +39,8 @@ function(demarc_add_test_program name)
   endif()
   add_executable(demarc_${name}_tests ${sources})
   demarc_compile_options(demarc_${name}_tests)
+  # Tests are compiled more often than they run long.
+  target_compile_options(demarc_${name}_tests PRIVATE $<$<CONFIG:Debug>:-O0> $<$<CONFIG:Release>:-O1>)
   target_link_libraries(demarc_${name}_tests PRIVATE demarc_test_support GTest::gmock GTest::gtest_main
                                                      demarc_rapidcheck)
 endfunction()

@@ -7,11 +7,12 @@ namespace demarc::cuda {
 namespace {
 
 // Buffers begin at multiples of this, so that 16-byte vectors and whole sectors stay together.
-constexpr std::uint64_t alignment = 256;
+constexpr std::uint64_t buffer_alignment = 256;
 constexpr std::uint64_t most_pitch = std::uint64_t{1} << 24;  // of a two-dimensional copy, bytes
 
 std::uint64_t rounded(std::uint64_t bytes) {
-  return (std::max<std::uint64_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+  return (std::max<std::uint64_t>(bytes, 1) + buffer_alignment - 1) / buffer_alignment *
+         buffer_alignment;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#if defined(__x86_64__)
+#if DEMARC_WIDE_LANES
 #include <cpuid.h>
 #endif
 
@@ -88,7 +88,7 @@ std::string describe(const Finding& finding, const std::string& ptx_name) {
   return text;
 }
 
-#if defined(__x86_64__)
+#if DEMARC_WIDE_LANES
 // F16C: bit 29 of ECX of CPUID leaf 1 (Clang 14's __builtin_cpu_supports does not know the name).
 static bool has_half_conversions() {
   unsigned eax = 0;
@@ -100,7 +100,7 @@ static bool has_half_conversions() {
 #endif
 
 InstructionSet widest_instruction_set() {
-#if defined(__x86_64__)
+#if DEMARC_WIDE_LANES
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
@@ -112,15 +112,12 @@ InstructionSet widest_instruction_set() {
   return InstructionSet::baseline;
 }
 
-HandlerTables handler_tables(InstructionSet set) {
-  switch (set) {
-    case InstructionSet::avx512:
-      return avx512::tables();
-    case InstructionSet::avx2:
-      return avx2::tables();
-    default:
-      return baseline::tables();
-  }
+HandlerTables handler_tables([[maybe_unused]] InstructionSet set) {
+#if DEMARC_WIDE_LANES
+  if (set == InstructionSet::avx512) return avx512::tables();
+  if (set == InstructionSet::avx2) return avx2::tables();
+#endif
+  return baseline::tables();
 }
 
 }  // namespace demarc::emulate

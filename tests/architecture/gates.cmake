@@ -21,6 +21,8 @@ endfunction()
 expect_refusal("code should be clang-formatted" tools/check-format.sh)
 expect_refusal("readability-identifier-naming" tools/check-tidy.sh .)
 expect_refusal("leads nowhere" tools/check-docs.sh)
+file(WRITE "${work}/page.md" "```cpp\nint nobody_compiles_me;\n```\n")
+expect_refusal("compiled nowhere" tools/check-docs.sh)
 
 # A program that prints one line stands for demarc.
 file(WRITE "${work}/demarc.sh" "#!/bin/sh\n[ \"$1\" = fail ] && exit 1\necho told\n")

@@ -27,6 +27,20 @@ TEST_P(BundledKernels, run_without_findings_and_pass_their_check) {
   EXPECT_TRUE(checked) << checked.error().message;
 }
 
+// The example of docs/workload.md.
+Result<void> run_as_the_page_says() {
+  DEMARC_TRY(const gpu::Launch launch, workload::instance("vecadd", {.scale = "large"}));
+  DEMARC_TRY(const std::string ptx, workload::ptx_text(launch, 90));  // for sm_90 or below
+  const ptx::ParseResult parsed = ptx::parse(ptx, "vecadd.ptx");
+  DEMARC_TRY(const emulate::Outcome ran, emulate::run(parsed.module, launch));
+  return workload::check(launch, ran.addresses, ran.buffers);
+}
+
+TEST(WorkloadPage, shows_an_example_that_passes_its_check) {
+  const auto done = run_as_the_page_says();
+  EXPECT_TRUE(done) << done.error().message;
+}
+
 std::vector<std::string> bundled_names() {
   std::vector<std::string> names;
   for (const workload::Workload& workload : workload::all()) names.push_back(workload.name);

@@ -80,7 +80,7 @@ class LaunchHook {
   // How a launch shows its stream: by an 8-byte element of the callback's parameters that is the
   // stream's handle, or by the descriptor, which lies in the driver's stream object, so and so many
   // bytes from its start (seen: 1728, for kernels of all kinds, fills and copies).
-  struct StreamPlace {
+  struct alignas(8) StreamPlace {  // atomic without locks
     enum class Kind : std::uint32_t { unknown, element, in_object };
     Kind kind = Kind::unknown;
     std::uint32_t value = 0;  // number of the element, or bytes

@@ -19,8 +19,8 @@
 
 namespace demarc::cuda {
 
-struct StreamField {
-  std::uint32_t offset = 0;  // bytes into the driver's stream object
+struct alignas(8) StreamField {  // atomic without locks
+  std::uint32_t offset = 0;      // bytes into the driver's stream object
   bool wide = true;  // an "enabled" word and four disable words; else two words, upper then lower
   friend bool operator==(const StreamField&, const StreamField&) = default;
 };

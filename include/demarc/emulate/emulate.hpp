@@ -112,6 +112,6 @@ struct Outcome {
                                      TraceSink* sink = nullptr);
 
 [[nodiscard]] const char* to_string(InstructionSet set);
-[[nodiscard]] InstructionSet widest_instruction_set();  // of this CPU
+[[nodiscard]] InstructionSet widest_instruction_set();  // of this CPU, as far as built
 
 }  // namespace demarc::emulate

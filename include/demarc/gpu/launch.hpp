@@ -5,10 +5,11 @@
 //   auto launch = read_launch("vecadd.json");                        // from a launch file, or
 //   launch = parse_launch({.ptx = "k.ptx", .kernel = "vecadd", .grid = "64", .block = "256",
 //                          .arguments = "buf:65536:iota:f32,buf:65536,i32:16384"});
-//   const auto addresses = default_addresses(*launch);               // or where a GPU put the
-//   buffers fill_buffer(*launch, 0, addresses, bytes);                       // the first content
-//   of buffer 0 for (const KernelLaunch& kernel : launch->kernels) { …
-//   pack_argument(kernel.arguments[i], addresses) … }
+//   const auto addresses = default_addresses(*launch);               // or where a GPU put them
+//   fill_buffer(*launch, 0, addresses, bytes);                       // content of buffer 0
+//   for (const KernelLaunch& kernel : launch->kernels) {
+//     pack_argument(kernel.arguments[i], addresses);                 // bytes of a parameter
+//   }
 #pragma once
 
 #include <cstddef>
