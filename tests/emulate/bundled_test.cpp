@@ -29,7 +29,7 @@ TEST_P(BundledKernels, run_without_findings_and_pass_their_check) {
 
 // The example of docs/workload.md.
 Result<void> run_as_the_page_says() {
-  DEMARC_TRY(const gpu::Launch launch, workload::instance("vecadd", {.scale = "large"}));
+  DEMARC_TRY(const gpu::Launch launch, workload::instance("vecadd"));
   DEMARC_TRY(const std::string ptx, workload::ptx_text(launch, 90));  // for sm_90 or below
   const ptx::ParseResult parsed = ptx::parse(ptx, "vecadd.ptx");
   DEMARC_TRY(const emulate::Outcome ran, emulate::run(parsed.module, launch));

@@ -2,7 +2,7 @@
 // (kernels/launch/*.json) and a reference on the CPU that says what the outputs must be. All of it
 // lies inside the program.
 //
-//   DEMARC_TRY(const gpu::Launch launch, workload::instance("vecadd", {.scale = "large"}));
+//   DEMARC_TRY(const gpu::Launch launch, workload::instance("vecadd"));
 //   DEMARC_TRY(const std::string ptx, workload::ptx_text(launch, 90));  // for sm_90 or below
 //   ...                                                                 // run it
 //   DEMARC_CHECK(workload::check(launch, addresses, buffers));
