@@ -25,10 +25,11 @@ function(demarc_check_links room)
   endforeach()
 endfunction()
 
-# demarc_add_room(NAME [USES room...] [LINK target...] [PRIVATE_LINK target...])
+# demarc_add_room(NAME [COMPUTES] [USES room...] [LINK target...] [PRIVATE_LINK target...])
+# COMPUTES: optimised in debug builds too, which would be too slow to test it with.
 # Sources: every .cpp below the room's folder. Headers: include/demarc/<room>/ (public), src/<room>/ (private).
 function(demarc_add_room room)
-  cmake_parse_arguments(ARG "" "" "USES;LINK;PRIVATE_LINK" ${ARGN})
+  cmake_parse_arguments(ARG "COMPUTES" "" "USES;LINK;PRIVATE_LINK" ${ARGN})
   foreach(used IN LISTS ARG_USES)
     demarc_check_use(${room} ${used})
   endforeach()
@@ -39,6 +40,9 @@ function(demarc_add_room room)
   add_library(demarc::${room} ALIAS demarc_${room})
   set_target_properties(demarc_${room} PROPERTIES EXPORT_NAME ${room})
   demarc_compile_options(demarc_${room})
+  if(ARG_COMPUTES)
+    target_compile_options(demarc_${room} PRIVATE $<$<CONFIG:Debug>:-O1>)
+  endif()
 
   set(root "${PROJECT_BINARY_DIR}/include/${room}")
   if(EXISTS "${PROJECT_SOURCE_DIR}/include/demarc/${room}")

@@ -161,8 +161,10 @@ float narrow_to_float(double value, Rounding rounding) {
   return result;
 }
 
+// Zero apart: compilers convert unsigned integers by subtractions that give -0 when rounding down.
 template <class Integer>
 float integer_to_float(Integer value, Rounding rounding) {
+  if (value == 0) return 0.0F;
   const int before = std::fegetround();
   std::fesetround(host_rounding(rounding));
   const volatile Integer input = value;
@@ -172,6 +174,7 @@ float integer_to_float(Integer value, Rounding rounding) {
 }
 template <class Integer>
 double integer_to_double(Integer value, Rounding rounding) {
+  if (value == 0) return 0.0;
   const int before = std::fegetround();
   std::fesetround(host_rounding(rounding));
   const volatile Integer input = value;

@@ -288,11 +288,14 @@ FAKE CuResult cuModuleLoadData(CuModule* module, const void* image) {
     function->name = text.substr(begin, end - begin);
     made->functions[function->name] = std::move(function);
   }
-  *module = reinterpret_cast<CuModule>(made.release());
+  *module = reinterpret_cast<CuModule>(made.get());
+  const auto lock = locked();
+  FakeGpu::get().modules[*module] = std::move(made);
   return cu_success;
 }
 FAKE CuResult cuModuleUnload(CuModule module) {
-  delete reinterpret_cast<FakeModule*>(module);
+  const auto lock = locked();
+  FakeGpu::get().modules.erase(module);
   return cu_success;
 }
 FAKE CuResult cuModuleGetFunction(CuFunction* function, CuModule module, const char* name) {

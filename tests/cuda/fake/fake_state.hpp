@@ -77,6 +77,7 @@ struct FakeGpu {
   bool initialised = false;
   CuContext current = nullptr;
   FakeStream default_stream;
+  std::map<cuda::CuModule, std::unique_ptr<FakeModule>> modules;
   std::set<FakeStream*> streams;
   std::vector<FakeStream*> destroyed;  // given out again with what was written into them
   Callback callback = nullptr;
@@ -93,9 +94,10 @@ struct FakeGpu {
   FakeGpu() = default;
   FakeGpu(const FakeGpu&) = delete;
   FakeGpu& operator=(const FakeGpu&) = delete;
-  // A program may leave streams behind, as it must when they hang.
+  // A program may leave streams and modules behind, as it must when a stream hangs.
   ~FakeGpu() {
     for (FakeStream* stream : streams) delete stream;
+    for (FakeStream* stream : destroyed) delete stream;
   }
   static FakeGpu& get();
   [[nodiscard]] std::uint32_t sms() const { return config.tpcs * config.sms_per_tpc; }
