@@ -94,11 +94,11 @@ PageRemainder find_page_remainder(const RemainderModel& model,
 
 std::vector<std::uint32_t> order_by_remainder(const RemainderModel& model,
                                               std::span<const PageRemainder> pages) {
-  constexpr double least_agreement = 0.75;
+  constexpr double needed_agreement = 0.75;
   const gpu::RemainderHash& hash = model.hash;
   std::vector<std::vector<std::uint32_t>> of_remainder(hash.modulus);
   for (std::uint32_t i = 0; i < pages.size(); ++i) {
-    if (pages[i].agreement >= least_agreement) of_remainder[pages[i].remainder].push_back(i);
+    if (pages[i].agreement >= needed_agreement) of_remainder[pages[i].remainder].push_back(i);
   }
   for (auto& list : of_remainder) std::reverse(list.begin(), list.end());
   const std::uint64_t step = hash.page_bytes / hash.unit_bytes() % hash.modulus;
