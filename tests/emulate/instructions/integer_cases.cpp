@@ -31,8 +31,8 @@ void arithmetic(Cases& out, Named<T> type) {
   out.push_back(
       {fmt::format("mad.lo.{} D, A, B, C;", type.name), {v}, {v, v, v}, [](const Inputs& x) {
          return wrapped<T>(static_cast<I128>(static_cast<U128>(whole<T>(x[0])) *
-                                             static_cast<U128>(whole<T>(x[1]))) +
-                           whole<T>(x[2]));
+                                                 static_cast<U128>(whole<T>(x[1])) +
+                                             static_cast<U128>(whole<T>(x[2]))));
        }});
   out.push_back(
       {fmt::format("mad.hi.{} D, A, B, C;", type.name),
