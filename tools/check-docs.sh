@@ -7,7 +7,7 @@ status=0; checked=0
 
 # Lines without indentation, trailing blanks and empty lines, joined by \x1f.
 joined() { sed -E 's/^[ \t]+//; s/[ \t]+$//; /^$/d' "$@" | tr '\n' '\037'; }
-compiled=$(git ls-files 'tests/*.cpp' 'examples/*.cpp' 'src/*.cpp' 'include/*.hpp' | while IFS= read -r file; do joined "$file"; done)
+compiled=$(git ls-files 'tests/*.cpp' 'tests/*.hpp' 'examples/*.cpp' 'src/*.cpp' 'include/*.hpp' | while IFS= read -r file; do joined "$file"; done)
 
 while IFS= read -r page; do
   folder=$(dirname "$page")

@@ -1,6 +1,6 @@
 // Linear algebra over GF(2) on 64-bit words: a hash bit of an address map is the parity of (address
-// & mask). Dense systems are handed to M4RI; vectors are masks whose bit i is coordinate i. Any number
-// of threads may call at once.
+// & mask). Dense systems are handed to M4RI; vectors are masks whose bit i is coordinate i. Any
+// number of threads may call at once.
 #pragma once
 
 #include <bit>

@@ -34,11 +34,10 @@ void Engine::choose_direction(std::uint32_t slice) {
   ChannelState& channel = state.channels[slice];
   const bool turn_over = channel.turn == 0;
   const bool writing =
-      channel.writing
-          ? channel.writes > 0 &&
-                (channel.reads == 0 || (channel.writes > spec.write_low && !turn_over))
-          : (channel.writes >= spec.write_high && turn_over) ||
-                (channel.reads == 0 && channel.writes > spec.write_low);
+      channel.writing ? channel.writes > 0 &&
+                            (channel.reads == 0 || (channel.writes > spec.write_low && !turn_over))
+                      : (channel.writes >= spec.write_high && turn_over) ||
+                            (channel.reads == 0 && channel.writes > spec.write_low);
   if (writing == channel.writing) return;
   channel.writing = writing;
   channel.turn = spec.write_high - spec.write_low;
