@@ -14,8 +14,7 @@ void MachineOptions::declare(CLI::App& app) {
       ->option_text("sim:FILE.json");
   const char* meanings[] = {
       "GPUs, 1 to 64 (default 4)",
-      "how work-groups are dealt out: native (each application's own way), roundrobin, contiguous, "
-      "dim0",
+      "how work-groups are dealt out: native (the application's own), roundrobin, contiguous, dim0",
       "where a page lies: first-touch, first-walk, interleaved, contiguous",
       "how a page of another GPU is used: lines (from the owner's L2) or migration"};
   const char* values[] = {"N", "HOW", "WHERE", "HOW"};
