@@ -50,7 +50,7 @@ test-asan:
 	RC_PARAMS="max_success=20" ctest --preset asan -j $(jobs) --schedule-random -L '^(room|threaded|optimised)$$' \
 	  -E 'AMillion|closed_forms_and_the_emulator_agree|HitRates|every_vector_width|the_bypass_is_within|the_study_is_the_same|TheProbeRecovers'
 
-# clang-tidy 14 over src/ and include/. It takes as long as all of `make test` and stands apart from it.
+# clang-tidy 14 over src/ and include/, which takes minutes: apart from `make test`.
 test-tidy:
 	cmake --preset asan >/dev/null
 	tools/check-tidy.sh build/asan
