@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "dispatch/vector_steps.hpp"
 
 namespace demarc::sim {
 
@@ -45,21 +43,10 @@ std::size_t Residents::subtract_plain(const Advance& a) {
 #if defined(__x86_64__)
 namespace {
 
-__attribute__((target("avx2"))) inline __m256 avx2_step(const float* cost, __m256 memory_cost) {
-  const __m256 one = _mm256_set1_ps(1.0F);
-  const __m256 sum = _mm256_add_ps(_mm256_loadu_ps(cost), memory_cost);
-  return _mm256_div_ps(one, _mm256_add_ps(one, sum));
-}
-
 // Of the eight steps the one of each SM's use.
 __attribute__((target("avx2"))) inline __m256 avx2_pick(__m256 steps, const std::uint32_t* used) {
   const __m256i uses = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(used));
   return _mm256_permutevar8x32_ps(steps, _mm256_sub_epi32(uses, _mm256_set1_epi32(1)));
-}
-
-__attribute__((target("avx512f"))) inline __m512 avx512_step(__m512 cost, __m512 memory_cost) {
-  const __m512 one = _mm512_set1_ps(1.0F);
-  return _mm512_div_ps(one, _mm512_add_ps(one, _mm512_add_ps(cost, memory_cost)));
 }
 
 }  // namespace

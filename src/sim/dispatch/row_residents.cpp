@@ -4,10 +4,7 @@
 #include <bit>
 
 #include "dispatch/lanes.hpp"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "dispatch/vector_steps.hpp"
 
 namespace demarc::sim {
 
@@ -45,28 +42,13 @@ std::size_t RowResidents::subtract_plain(const Advance& a) {
 }
 
 #if defined(__x86_64__)
-namespace {
-
-__attribute__((target("avx2"))) inline __m256 row_avx2_step(const float* cost, __m256 memory_cost) {
-  const __m256 one = _mm256_set1_ps(1.0F);
-  const __m256 sum = _mm256_add_ps(_mm256_loadu_ps(cost), memory_cost);
-  return _mm256_div_ps(one, _mm256_add_ps(one, sum));
-}
-
-__attribute__((target("avx512f"))) inline __m512 row_avx512_step(__m512 cost, __m512 memory_cost) {
-  const __m512 one = _mm512_set1_ps(1.0F);
-  return _mm512_div_ps(one, _mm512_add_ps(one, _mm512_add_ps(cost, memory_cost)));
-}
-
-}  // namespace
-
 __attribute__((target("avx2"))) std::size_t RowResidents::subtract_avx2(const Advance& a) {
   const __m256 zero = _mm256_setzero_ps();
   const __m256 memory_cost = _mm256_set1_ps(a.cost.memory_cost);
   float* const steps = a.step;
   const std::size_t sms = a.tiles * tile;
   if (a.cost.level_cost != nullptr) {
-    const __m256 by_level = row_avx2_step(a.cost.level_cost, memory_cost);
+    const __m256 by_level = avx2_step(a.cost.level_cost, memory_cost);
     const std::uint32_t* const used = a.cost.used;
     for (std::size_t sm = 0; sm < sms; sm += 8) {
       const __m256i uses = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(used + sm));
@@ -76,7 +58,7 @@ __attribute__((target("avx2"))) std::size_t RowResidents::subtract_avx2(const Ad
   } else {
     const float* const cost = a.cost.sm_cost;
     for (std::size_t sm = 0; sm < sms; sm += 8) {
-      _mm256_storeu_ps(steps + sm, row_avx2_step(cost + sm, memory_cost));
+      _mm256_storeu_ps(steps + sm, avx2_step(cost + sm, memory_cost));
     }
   }
   float* work = a.work;
@@ -106,7 +88,7 @@ __attribute__((target("avx512f"))) std::size_t RowResidents::subtract_avx512(con
   const std::size_t sms = a.tiles * tile;
   if (a.cost.level_cost != nullptr) {
     const __m512 by_level =
-        row_avx512_step(_mm512_castps256_ps512(_mm256_loadu_ps(a.cost.level_cost)), memory_cost);
+        avx512_step(_mm512_castps256_ps512(_mm256_loadu_ps(a.cost.level_cost)), memory_cost);
     const std::uint32_t* const used = a.cost.used;
     const __m512i one = _mm512_set1_epi32(1);
     const __m512i last = _mm512_set1_epi32(levels - 1);
@@ -118,7 +100,7 @@ __attribute__((target("avx512f"))) std::size_t RowResidents::subtract_avx512(con
   } else {
     const float* const cost = a.cost.sm_cost;
     for (std::size_t sm = 0; sm < sms; sm += tile) {
-      _mm512_storeu_ps(steps + sm, row_avx512_step(_mm512_loadu_ps(cost + sm), memory_cost));
+      _mm512_storeu_ps(steps + sm, avx512_step(_mm512_loadu_ps(cost + sm), memory_cost));
     }
   }
   float* work = a.work;
