@@ -103,6 +103,9 @@ Result<ParsedOptions> parse_options(const IsolateOptions& options) {
   if (!options.locality.empty() && options.dispatch != "locality") {
     return invalid_input("--locality is read by --dispatch locality only; add that");
   }
+  if (options.dispatch == "locality" && options.locality.empty()) {
+    return invalid_input("--dispatch locality reads who shares what: add --locality MAP.json");
+  }
   for (const std::string& option : options.locality) {
     const std::size_t equals = option.find('=');
     const std::string file = equals == std::string::npos ? option : option.substr(equals + 1);

@@ -48,7 +48,8 @@ TEST(IsolateVerb, malformed_values_end_with_1_on_every_device_before_it_is_looke
                                                   {"--colors", "0,blue"},
                                                   {"--colors", "0,1,0"},
                                                   {"--victim-priority", "high"},
-                                                  {"--split", "fair"}}) {
+                                                  {"--split", "fair"},
+                                                  {"--dispatch", "locality"}}) {
       std::vector<std::string> arguments{"isolate", "--device", device};
       arguments.insert(arguments.end(), wrong.begin(), wrong.end());
       const Outcome outcome = run_demarc(arguments);
