@@ -151,6 +151,13 @@ RC_GTEST_PROP(EngineEqualsRules, with_requests_that_wrap_around, ()) {
   expect_equal_to_rules(config, TbModel::simtbs);
 }
 
+RC_GTEST_PROP(EngineEqualsRules, with_requests_that_wrap_around_in_several_resources, ()) {
+  TbConfig config = random_layout();
+  let_requests_wrap(config);
+  expect_equal_to_rules(config, TbModel::simtbs);
+  expect_equal_to_rules(config, TbModel::simtbs_2020);
+}
+
 RC_GTEST_PROP(EngineEqualsRules, as_of_2020, ()) {
   expect_equal_to_rules(random_config(1, 1), TbModel::simtbs_2020);
 }

@@ -69,9 +69,7 @@ class Machine {
     std::uint32_t* used = used_.data() + sm * resources_;
     const std::uint32_t before = used[0];
     for (std::size_t r = 0; r < resources_; ++r) {
-      total_[r] -= used[r];
-      used[r] += block.sm[r];
-      total_[r] += used[r];
+      add_use(sm, r, block.sm[r]);
       wraps_ = wraps_ || block.sm[r] > spec_.max[r];
     }
     if (levels_) levels_->move(sm, before, used[0]);
@@ -111,9 +109,7 @@ class Machine {
       used[0] -= blocks * request[0];
       units_ += std::uint64_t{before} - used[0];
       for (std::size_t r = 1; !one && r < machine_.resources_; ++r) {
-        machine_.total_[r] -= used[r];
-        used[r] -= blocks * request[r];
-        machine_.total_[r] += used[r];
+        machine_.add_use(sm, r, 0U - blocks * request[r]);
       }
       if (levels_ != nullptr) levels_->move(sm, before, used[0]);
     }
@@ -131,6 +127,13 @@ class Machine {
   bool levels_serve(const BlockRequest& block);
 
  private:
+  // The use of an SM may wrap around; the total follows it.
+  void add_use(std::uint32_t sm, std::size_t resource, std::uint32_t amount) {
+    std::uint32_t& used = used_[sm * resources_ + resource];
+    total_[resource] -= used;
+    used += amount;
+    total_[resource] += used;
+  }
   void release_row(std::uint32_t first_sm, std::uint32_t mask, std::uint32_t request);
 
   SmSpec spec_;

@@ -65,10 +65,11 @@ std::size_t Machine::place_breadth_first(const BlockRequest& block, std::span<st
     if (level > highest) break;
     levels_->move_lowest(level, level + request, out.size() - count, [&](std::uint32_t sm) {
       out[count++] = sm;
-      for (std::size_t r = 0; r < resources_; ++r) used_[sm * resources_ + r] += block.sm[r];
+      used_[sm * resources_] += request;
+      for (std::size_t r = 1; r < resources_; ++r) add_use(sm, r, block.sm[r]);
     });
   }
-  for (std::size_t r = 0; r < resources_; ++r) total_[r] += count * block.sm[r];
+  total_[0] += count * request;
   return count;
 }
 
@@ -84,12 +85,11 @@ std::size_t Machine::place_depth_first(const BlockRequest& block, std::span<std:
     const auto blocks = static_cast<std::uint32_t>(
         std::min<std::size_t>(out.size() - count, (highest - level) / request + 1));
     for (std::uint32_t i = 0; i < blocks; ++i) out[count++] = sm;
-    for (std::size_t r = 0; r < resources_; ++r) {
-      used_[sm * resources_ + r] += blocks * block.sm[r];
-    }
+    used_[sm * resources_] += blocks * request;
+    for (std::size_t r = 1; r < resources_; ++r) add_use(sm, r, blocks * block.sm[r]);
     levels_->move(sm, level, level + blocks * request);
   }
-  for (std::size_t r = 0; r < resources_; ++r) total_[r] += count * block.sm[r];
+  total_[0] += count * request;
   return count;
 }
 
