@@ -38,6 +38,7 @@ class Residents {
     float memory_cost = 0;
     const float* level_cost = nullptr;
     const std::uint32_t* used = nullptr;
+    bool changed = true;  // any of them since the last tick
   };
   static constexpr std::uint32_t levels = 8;
 

@@ -10,8 +10,8 @@ namespace demarc::sim {
 
 struct RowResidents::Advance {
   Steps cost;
-  std::size_t tiles;
-  float* step;  // of each SM
+  std::size_t tiles;  // to work out the steps of
+  float* step;        // of each SM
   std::size_t rows;
   float* work;
   const Lanes* lanes;
@@ -120,8 +120,13 @@ __attribute__((target("avx512f"))) std::size_t RowResidents::subtract_avx512(con
 #endif
 
 void RowResidents::advance(const Steps& steps) {
-  const Advance args{steps,        open_.size(),  steps_.data(), rows_,
-                     work_.data(), lanes_.data(), hits_.data()};
+  constexpr std::uint32_t trim_every = 16;
+  if (++calls_ % trim_every == 0) trim();
+  // steps_ still holds what did not change.
+  const Advance args{steps,         steps.changed ? open_.size() : 0,
+                     steps_.data(), rows_,
+                     work_.data(),  lanes_.data(),
+                     hits_.data()};
   hit_count_ = subtract_(args);
 }
 
@@ -146,17 +151,34 @@ void RowResidents::resize(std::size_t rows) {
   row_.resize(rows);
   lanes_.resize(rows);
   hits_.resize(rows + 1);
+  free_.resize(rows / 64);
 }
 
 std::uint32_t RowResidents::take_row() {
+  ++live_rows_;
+  for (std::size_t w = 0; w * 64 < rows_; ++w) {
+    if (free_[w] == 0) continue;
+    const auto bit = static_cast<std::uint32_t>(std::countr_zero(free_[w]));
+    free_[w] &= free_[w] - 1;
+    return static_cast<std::uint32_t>(w * 64) + bit;
+  }
   if (rows_ == row_.size()) resize(row_.size() * 2);
   return static_cast<std::uint32_t>(rows_++);
+}
+
+// Free rows are taken from the front, so the last ones fall out of use when the load falls.
+void RowResidents::trim() {
+  for (; rows_ > 0 && (free_[(rows_ - 1) / 64] >> ((rows_ - 1) % 64) & 1U) != 0; --rows_) {
+    free_[(rows_ - 1) / 64] &= ~(std::uint64_t{1} << ((rows_ - 1) % 64));
+  }
 }
 
 void RowResidents::put(std::uint32_t t, std::uint32_t mask, std::uint32_t blocks,
                        const Batch& batch) {
   std::uint32_t at = open_[t];
-  bool open = at != none && row_[at].kernel == batch.kernel;
+  // The row may have been freed, and taken for another tile, since.
+  bool open =
+      at != none && row_[at].kernel == batch.kernel && lanes_[at].tile == t && lanes_[at].live != 0;
   if (open) {
     Row& row = row_[at];
     if (row.tick != batch.tick) {
@@ -251,31 +273,6 @@ void RowResidents::put_runs(std::span<const std::uint32_t> sms, const Batch& bat
     put(sms[i] / tile, 1U << (sms[i] % tile), static_cast<std::uint32_t>(end - i), batch);
     i = end;
   }
-}
-
-// From the last row on, so that the row that moves into a gap is one that stays.
-void RowResidents::remove_empty_rows() {
-  for (std::size_t h = hit_count_; h-- > 0;) {
-    const std::uint32_t to = hits_[h].row;
-    if (lanes_[to].live != 0) continue;
-    const auto from = static_cast<std::uint32_t>(--rows_);
-    if (open_[lanes_[to].tile] == to) open_[lanes_[to].tile] = none;
-    if (to == from) continue;
-    row_[to] = row_[from];
-    lanes_[to] = lanes_[from];
-    std::copy_n(work_.data() + from * std::size_t{tile}, tile,
-                work_.data() + to * std::size_t{tile});
-    if (row_[to].several != 0) {
-      std::copy_n(blocks_.data() + from * std::size_t{tile}, tile,
-                  blocks_.data() + to * std::size_t{tile});
-    }
-    if (!ticks_.empty()) {
-      std::copy_n(ticks_.data() + from * std::size_t{tile}, tile,
-                  ticks_.data() + to * std::size_t{tile});
-    }
-    if (open_[lanes_[to].tile] == from) open_[lanes_[to].tile] = to;
-  }
-  hit_count_ = 0;
 }
 
 std::vector<float> RowResidents::work() const {

@@ -19,7 +19,7 @@ class RowResidents {
   // `ticks`: remember in which tick each block was placed.
   RowResidents(std::uint32_t n_sms, bool ticks);
 
-  [[nodiscard]] bool empty() const { return rows_ == 0; }
+  [[nodiscard]] bool empty() const { return live_rows_ == 0; }
 
   // One block of `kernel` with `work` left on each SM of `sms` in turn, placed in `tick`. Returns
   // how many went to the SM of the block before them in `sms`.
@@ -58,8 +58,10 @@ class RowResidents {
                       ticks_.empty() ? 0 : ticks_[at]);
       }
       lanes.live = static_cast<std::uint16_t>(lanes.live & ~hit.mask);
+      const std::uint32_t dead = lanes.live == 0 ? 1 : 0;
+      live_rows_ -= dead;
+      free_[hit.row / 64] |= std::uint64_t{dead} << (hit.row % 64);
     }
-    remove_empty_rows();
     return hits != 0;
   }
 
@@ -102,12 +104,15 @@ class RowResidents {
   void put_runs(std::span<const std::uint32_t> sms, const Batch& batch);
   std::uint32_t take_row();
   void resize(std::size_t rows);
-  void remove_empty_rows();
+  void trim();
 
   bool remembers_ticks_;
   std::size_t (*subtract_)(const Advance& a) = &subtract_plain;
-  std::size_t rows_ = 0;
+  std::size_t rows_ = 0;  // all from here on are free
+  std::size_t live_rows_ = 0;
+  std::uint32_t calls_ = 0;
   std::size_t hit_count_ = 0;
+  std::vector<std::uint64_t> free_;    // bits of the rows below rows_ without a live lane
   std::vector<std::uint32_t> open_;    // of each tile: the row that took its last blocks
   std::vector<float> steps_;           // of each SM, this tick
   std::vector<float> work_;            // [row][lane]; anything in lanes that are not live

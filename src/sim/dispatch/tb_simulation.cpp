@@ -259,7 +259,8 @@ class TbSimulation {
   }
 
   bool execute() {
-    if (changed_) {
+    const bool changed = changed_;
+    if (changed) {
       memory_cost_ = overhead_.memory_cost(memory_used_);
       if (std::isnan(memory_cost_)) {
         return fail(
@@ -273,7 +274,8 @@ class TbSimulation {
     residents_.advance({.sm_cost = sm_cost_.data(),
                         .memory_cost = memory_cost_,
                         .level_cost = by_level_ ? level_cost_.data() : nullptr,
-                        .used = machine_.usage(0)});
+                        .used = machine_.usage(0),
+                        .changed = changed});
     complete();
     if (may_stand_still_ && !changed_ && before_ == residents_.work()) return stand_still();
     return true;
