@@ -22,8 +22,9 @@ std::size_t Residents::subtract_plain(const Advance& a) {
     float step[tile];
     for (std::uint32_t i = 0; i < tile; ++i) {
       const std::uint32_t sm = t * tile + i;
-      const float cost =
-          s.level_cost != nullptr ? s.level_cost[(s.used[sm] - 1) % levels] : s.sm_cost[sm];
+      const float cost = s.level_cost.empty()
+                             ? s.sm_cost[sm]
+                             : s.level_cost[(s.used[sm] - 1) % s.level_cost.size()];
       step[i] = 1.0F / (1.0F + (cost + s.memory_cost));
     }
     for (std::uint32_t row = 0; row < a.height[t]; ++row) {
@@ -55,7 +56,7 @@ template <bool by_level>
 __attribute__((target("avx2"))) std::size_t Residents::subtract_avx2(const Advance& a) {
   const __m256 zero = _mm256_setzero_ps();
   const __m256 memory_cost = _mm256_set1_ps(a.steps.memory_cost);
-  const __m256 level_steps = by_level ? avx2_step(a.steps.level_cost, memory_cost) : zero;
+  const __m256 level_steps = by_level ? avx2_step(a.steps.level_cost.data(), memory_cost) : zero;
   const std::uint32_t* const heights = a.height;
   const std::uint32_t tiles = a.tiles;
   const std::size_t stride = std::size_t{a.rows} * tile;
@@ -88,14 +89,12 @@ __attribute__((target("avx2"))) std::size_t Residents::subtract_avx2(const Advan
   return static_cast<std::size_t>(hit - a.hits);
 }
 
-template <bool by_level>
+// `level_tables`: sixteens of levels to look up, or 0.
+template <unsigned level_tables>
 __attribute__((target("avx512f"))) std::size_t Residents::subtract_avx512(const Advance& a) {
   const __m512 zero = _mm512_setzero_ps();
   const __m512 memory_cost = _mm512_set1_ps(a.steps.memory_cost);
-  const __m512 level_steps =
-      by_level
-          ? avx512_step(_mm512_castps256_ps512(_mm256_loadu_ps(a.steps.level_cost)), memory_cost)
-          : zero;
+  const Avx512LevelSteps<level_tables> level_steps(a.steps.level_cost.data(), memory_cost);
   const std::uint32_t* const heights = a.height;
   const std::uint32_t tiles = a.tiles;
   const std::size_t stride = std::size_t{a.rows} * tile;
@@ -103,11 +102,8 @@ __attribute__((target("avx512f"))) std::size_t Residents::subtract_avx512(const 
   Hit* hit = a.hits;
   for (std::uint32_t t = 0; t < tiles; ++t) {
     __m512 step;
-    if (by_level) {
-      const __m512i uses = _mm512_loadu_si512(a.steps.used + std::size_t{t} * tile);
-      const __m512i level = _mm512_and_si512(_mm512_sub_epi32(uses, _mm512_set1_epi32(1)),
-                                             _mm512_set1_epi32(levels - 1));
-      step = _mm512_permutexvar_ps(level, level_steps);
+    if constexpr (level_tables != 0) {
+      step = level_steps.of(a.steps.used + std::size_t{t} * tile);
     } else {
       step = avx512_step(_mm512_loadu_ps(a.steps.sm_cost + std::size_t{t} * tile), memory_cost);
     }
@@ -123,6 +119,13 @@ __attribute__((target("avx512f"))) std::size_t Residents::subtract_avx512(const 
   return static_cast<std::size_t>(hit - a.hits);
 }
 #endif
+
+std::uint32_t Residents::most_levels() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") != 0) return 64;
+#endif
+  return 8;
+}
 
 Residents::Residents(std::uint32_t n_sms, bool /*ticks*/)
     : tiles_(static_cast<std::uint32_t>(padded(n_sms) / tile)),
@@ -239,12 +242,14 @@ void Residents::advance(const Steps& steps) {
   constexpr std::uint32_t trim_every = 16;
   if (++calls_ % trim_every == 0) trim();
   const Advance args{work_.data(), steps, height_.data(), tiles_, rows_, hits_.data()};
-  const bool by_level = steps.level_cost != nullptr;
 #if defined(__x86_64__)
   static const bool has_avx512 = __builtin_cpu_supports("avx512f") != 0;
   static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
-  const auto subtract = has_avx512 ? (by_level ? &subtract_avx512<true> : &subtract_avx512<false>)
-                        : has_avx2 ? (by_level ? &subtract_avx2<true> : &subtract_avx2<false>)
+  const std::size_t levels = steps.level_cost.size();
+  const auto subtract = has_avx512 ? (levels == 0    ? &subtract_avx512<0>
+                                      : levels == 16 ? &subtract_avx512<1>
+                                                     : &subtract_avx512<4>)
+                        : has_avx2 ? (levels == 0 ? &subtract_avx2<false> : &subtract_avx2<true>)
                                    : &subtract_plain;
 #else
   const auto subtract = &subtract_plain;

@@ -32,15 +32,17 @@ class Residents {
 
   // What one tick takes off the work of every block on an SM: 1 / (1 + (cost + memory_cost)) in
   // single precision, with the cost of each SM in sm_cost (padded to whole tiles), or, where
-  // `level_cost` is given, level_cost[used[sm] - 1] for uses of 1 to `levels`.
+  // `level_cost` is given, level_cost[used[sm] - 1]; it has 16 or 64 entries, of which the first
+  // most_levels() are read at most.
   struct Steps {
     const float* sm_cost = nullptr;
     float memory_cost = 0;
-    const float* level_cost = nullptr;
+    std::span<const float> level_cost;
     const std::uint32_t* used = nullptr;
     bool changed = true;  // any of them since the last tick
   };
-  static constexpr std::uint32_t levels = 8;
+  // Levels of use that this machine looks up faster than it works out the step of each SM.
+  [[nodiscard]] static std::uint32_t most_levels();
 
   // Takes the steps off. drain() must follow.
   void advance(const Steps& steps);
@@ -84,7 +86,7 @@ class Residents {
   static std::size_t subtract_plain(const Advance& a);
   template <bool by_level>
   static std::size_t subtract_avx2(const Advance& a);
-  template <bool by_level>
+  template <unsigned level_tables>
   static std::size_t subtract_avx512(const Advance& a);
 
   [[nodiscard]] std::size_t at(std::uint32_t sm, std::uint32_t row) const {

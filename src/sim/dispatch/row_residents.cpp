@@ -22,7 +22,7 @@ std::size_t RowResidents::subtract_plain(const Advance& a) {
   const Steps& s = a.cost;
   for (std::size_t sm = 0; sm < a.tiles * tile; ++sm) {
     const float cost =
-        s.level_cost != nullptr ? s.level_cost[(s.used[sm] - 1) % levels] : s.sm_cost[sm];
+        s.level_cost.empty() ? s.sm_cost[sm] : s.level_cost[(s.used[sm] - 1) % s.level_cost.size()];
     a.step[sm] = 1.0F / (1.0F + (cost + s.memory_cost));
   }
   std::size_t hits = 0;
@@ -47,8 +47,8 @@ __attribute__((target("avx2"))) std::size_t RowResidents::subtract_avx2(const Ad
   const __m256 memory_cost = _mm256_set1_ps(a.cost.memory_cost);
   float* const steps = a.step;
   const std::size_t sms = a.tiles * tile;
-  if (a.cost.level_cost != nullptr) {
-    const __m256 by_level = avx2_step(a.cost.level_cost, memory_cost);
+  if (!a.cost.level_cost.empty()) {
+    const __m256 by_level = avx2_step(a.cost.level_cost.data(), memory_cost);
     const std::uint32_t* const used = a.cost.used;
     for (std::size_t sm = 0; sm < sms; sm += 8) {
       const __m256i uses = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(used + sm));
@@ -81,28 +81,29 @@ __attribute__((target("avx2"))) std::size_t RowResidents::subtract_avx2(const Ad
   return static_cast<std::size_t>(hit - a.hits);
 }
 
-__attribute__((target("avx512f"))) std::size_t RowResidents::subtract_avx512(const Advance& a) {
-  const __m512 zero = _mm512_setzero_ps();
+// `level_tables`: sixteens of levels to look up, or 0.
+template <unsigned level_tables>
+__attribute__((target("avx512f"))) void RowResidents::steps_avx512(const Advance& a) {
   const __m512 memory_cost = _mm512_set1_ps(a.cost.memory_cost);
-  float* const steps = a.step;
-  const std::size_t sms = a.tiles * tile;
-  if (a.cost.level_cost != nullptr) {
-    const __m512 by_level =
-        avx512_step(_mm512_castps256_ps512(_mm256_loadu_ps(a.cost.level_cost)), memory_cost);
-    const std::uint32_t* const used = a.cost.used;
-    const __m512i one = _mm512_set1_epi32(1);
-    const __m512i last = _mm512_set1_epi32(levels - 1);
-    for (std::size_t sm = 0; sm < sms; sm += tile) {
-      const __m512i level =
-          _mm512_and_si512(_mm512_sub_epi32(_mm512_loadu_si512(used + sm), one), last);
-      _mm512_storeu_ps(steps + sm, _mm512_permutexvar_ps(level, by_level));
+  const Avx512LevelSteps<level_tables> level_steps(a.cost.level_cost.data(), memory_cost);
+  for (std::size_t sm = 0; sm < a.tiles * tile; sm += tile) {
+    __m512 step;
+    if constexpr (level_tables != 0) {
+      step = level_steps.of(a.cost.used + sm);
+    } else {
+      step = avx512_step(_mm512_loadu_ps(a.cost.sm_cost + sm), memory_cost);
     }
-  } else {
-    const float* const cost = a.cost.sm_cost;
-    for (std::size_t sm = 0; sm < sms; sm += tile) {
-      _mm512_storeu_ps(steps + sm, avx512_step(_mm512_loadu_ps(cost + sm), memory_cost));
-    }
+    _mm512_storeu_ps(a.step + sm, step);
   }
+}
+
+__attribute__((target("avx512f"))) std::size_t RowResidents::subtract_avx512(const Advance& a) {
+  const std::size_t levels = a.cost.level_cost.size();
+  if (a.tiles != 0) {
+    levels == 0 ? steps_avx512<0>(a) : levels == 16 ? steps_avx512<1>(a) : steps_avx512<4>(a);
+  }
+  const __m512 zero = _mm512_setzero_ps();
+  const float* const steps = a.step;
   float* work = a.work;
   const Lanes* const lanes = a.lanes;
   const std::size_t rows = a.rows;

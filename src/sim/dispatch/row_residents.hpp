@@ -27,7 +27,6 @@ class RowResidents {
                     float work);
 
   using Steps = Residents::Steps;
-  static constexpr std::uint32_t levels = Residents::levels;
 
   // Takes the steps off. drain() must follow.
   void advance(const Steps& steps);
@@ -91,6 +90,8 @@ class RowResidents {
   struct Advance;
   static std::size_t subtract_plain(const Advance& a);
   static std::size_t subtract_avx2(const Advance& a);
+  template <unsigned level_tables>
+  static void steps_avx512(const Advance& a);
   static std::size_t subtract_avx512(const Advance& a);
 
   struct Batch {

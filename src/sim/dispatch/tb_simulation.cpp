@@ -107,7 +107,8 @@ class TbSimulation {
         may_stand_still_ = may_stand_still_ || cost < 0;
       }
     }
-    by_level_ = one && !wraps_ && config_.sm.max[0] <= Residents::levels;
+    by_level_ = one && !wraps_ && config_.sm.max[0] <= Residents::most_levels();
+    if (by_level_) level_cost_.resize(config_.sm.max[0] <= 16 ? 16 : 64);
     for (std::uint32_t use = 1; by_level_ && use <= config_.sm.max[0]; ++use) {
       level_cost_[use - 1] = overhead_.sm_cost(&use);
     }
@@ -273,7 +274,7 @@ class TbSimulation {
     if (may_stand_still_) before_ = residents_.work();
     residents_.advance({.sm_cost = sm_cost_.data(),
                         .memory_cost = memory_cost_,
-                        .level_cost = by_level_ ? level_cost_.data() : nullptr,
+                        .level_cost = level_cost_,
                         .used = machine_.usage(0),
                         .changed = changed});
     complete();
@@ -391,7 +392,7 @@ class TbSimulation {
   std::vector<std::uint32_t> memory_used_, memory_request_;
   std::vector<float> sm_cost_;
   bool by_level_ = false;  // few levels of use: costs by level instead of by SM
-  std::array<float, Residents::levels> level_cost_{};
+  std::vector<float> level_cost_;
   std::vector<std::uint32_t> order_;  // kernels by start; empty: file order
   std::vector<Left> left_;
   std::vector<float> before_;
