@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/numbers.hpp"
@@ -11,6 +12,15 @@
 
 namespace demarc::cli {
 namespace {
+
+std::string policy_names() {
+  std::string names;
+  for (const sim::PolicyInfo& info : sim::dispatch_policies()) {
+    names += names.empty() ? "" : ", ";
+    names += info.name;
+  }
+  return names;
+}
 
 struct ScheduleOptions {
   std::string config, policy = "all", model = "simtbs", out, timeline, svg;
@@ -37,6 +47,9 @@ Result<void> check_given(const ScheduleOptions& options) {
                         "it out, or give a SimTBS configuration"));
   }
   if (options.classic) {
+    if (options.policy == "all") {
+      DEMARC_CHECK(refuse({"--policy"}, "--classic prints one policy; name it"));
+    }
     DEMARC_CHECK(refuse({"--json", "--timeline", "--svg", "--locality"},
                         "--classic prints what the published program prints; leave one out"));
   }
@@ -52,7 +65,8 @@ Result<void> schedule_classic(const ScheduleOptions& options, sim::TbModel model
   const std::string policy = options.policy == "all" ? "rr" : options.policy;
   const sim::ClassicOutput output =
       sim::run_classic(text, options.config, policy, model, options.verbose);
-  DEMARC_CHECK(emit(options.out, output.out));
+  // A run that was refused has no output, and then no file is written either.
+  if (output.exit_status == 0 || !output.out.empty()) DEMARC_CHECK(emit(options.out, output.out));
   if (output.exit_status == 0) return {};
   std::fwrite(output.err.data(), 1, output.err.size(), stderr);
   std::exit(output.exit_status);
@@ -87,14 +101,26 @@ Result<std::map<std::uint32_t, sim::BlockSharing>> read_sharing(
 // A scenario of the hardware pipeline.
 Result<void> run_scenario(const ScheduleOptions& options, const std::string& text) {
   DEMARC_TRY(const auto scenario, sim::parse_scenario(text, options.config));
-  DEMARC_TRY(const auto run, sim::run_pipeline(scenario.spec, scenario.kernels, true));
+  // The pipeline knows kernels, not files.
+  DEMARC_TRY(const auto run,
+             sim::run_pipeline(scenario.spec, scenario.kernels, true).map_error([&](Error error) {
+               error.message = fmt::format("{}: {}", options.config, error.message);
+               return error;
+             }));
   DEMARC_CHECK(write_timeline(options, sim::pipeline_timeline(scenario, run)));
   return emit(options.out, sim::report_scenario(scenario, run, options.json));
 }
 
 Result<void> run_schedule(const ScheduleOptions& options) {
   if (options.config.empty()) {
-    return invalid_input("no configuration: give CONF, or a subcommand (see --help)");
+    return invalid_input(
+        "no configuration: give a file, or a subcommand (generate, study, compare, plan)");
+  }
+  if (options.config.find_first_of("./") == std::string::npos &&
+      !std::filesystem::exists(options.config)) {
+    return invalid_input(
+        "{}: neither a file nor a subcommand; subcommands are generate, study, compare, plan",
+        options.config);
   }
   DEMARC_CHECK(check_given(options));
   DEMARC_TRY(const sim::TbModel model, sim::parse_tb_model(options.model));
@@ -129,30 +155,44 @@ const RegisterVerb schedule_verb({
         [](CLI::App& app) {
           auto options = std::make_shared<ScheduleOptions>();
           app.add_option("config", options->config,
-                         "SimTBS configuration, or scenario of the hardware pipeline (.json)");
+                         "SimTBS configuration, or scenario of the hardware pipeline (.json)")
+              ->type_name("FILE");
           app.add_option("--policy,-p", options->policy,
-                         "dispatch policy, or all (--classic: rr when not given)");
-          app.add_option("--model", options->model, "simtbs, simtbs-2020 or corrected");
+                         fmt::format("dispatch policy: {}, or all (--classic: rr when not given)",
+                                     policy_names()))
+              ->type_name("NAME")
+              ->capture_default_str();
+          app.add_option("--model", options->model, "simtbs, simtbs-2020 or corrected")
+              ->type_name("NAME")
+              ->capture_default_str();
           app.add_option("--locality", options->locality,
-                         "[TYPE=]FILE: what the blocks of kernels (of that type) share, for the "
-                         "locality policy: JSON of demarc locality --json --maps");
+                         "what the blocks of kernels (of that type) share, for the locality "
+                         "policy: JSON of demarc locality --json --maps")
+              ->type_name("[TYPE=]FILE");
           app.add_flag("--classic", options->classic,
                        "print what the published program prints, with its exit status");
           app.add_flag("-v,--verbose", options->verbose, "per tick (--classic) and per kernel");
           app.add_flag("--json", options->json, "JSON (schema demarc.schedule/1)");
           add_output(app, "--out", options->out, "write to this file instead of standard output");
-          add_output(app, "--timeline", options->timeline, "write a Perfetto trace here");
-          add_output(app, "--svg", options->svg, "write a picture of the timeline here");
+          add_output(app, "--timeline", options->timeline,
+                     "write a Perfetto trace here, of rr unless -p names one");
+          add_output(app, "--svg", options->svg, "write a picture of it here");
           const std::vector<ScheduleCommand> commands = {
               declare_schedule_generate(app), declare_schedule_study(app),
               declare_schedule_compare(app), declare_schedule_plan(app)};
           return [options, commands, &app]() -> Result<void> {
-            for (const ScheduleCommand& command : commands) {
-              if (command.app->parsed()) return command.run();
-            }
-            for (const char* name : {"--policy", "--model", "--locality", "--classic", "--verbose",
-                                     "--json", "--timeline", "--svg"}) {
+            for (const char* name : {"config", "--policy", "--model", "--locality", "--classic",
+                                     "--verbose", "--json", "--out", "--timeline", "--svg"}) {
               if (app.count(name) > 0) options->given.emplace_back(name);
+            }
+            for (const ScheduleCommand& command : commands) {
+              if (!command.app->parsed()) continue;
+              if (options->given.empty()) return command.run();
+              const std::string& name = options->given.front();
+              return invalid_input("{} stands before {} and would have no effect; {}",
+                                   name == "config" ? options->config : name,
+                                   command.app->get_name(),
+                                   "leave it out, or put it behind where it is an option there");
             }
             return run_schedule(*options);
           };

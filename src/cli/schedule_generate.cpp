@@ -15,9 +15,6 @@ struct GenerateOptions {
 Result<void> run_generate(const GenerateOptions& options) {
   DEMARC_TRY(const auto generation, sim::parse_tb_generation(options.generation));
   DEMARC_TRY(const auto mix, sim::parse_tb_mix(options.mix));
-  if (options.sms == 0 || options.units == 0 || options.ticks == 0) {
-    return invalid_input("--sms, --units and --ticks must be above 0");
-  }
   sim::TbConfig config =
       sim::paper_config({options.sms, options.units}, mix, options.level, options.ticks);
   if (!options.base.empty()) {
@@ -35,14 +32,26 @@ ScheduleCommand declare_schedule_generate(CLI::App& verb) {
   app->footer("Example: demarc schedule generate --mix extreme --level 120 --seed 7 --out x.conf");
   auto options = std::make_shared<GenerateOptions>();
   app->add_option("--config", options->base,
-                  "take machine and *workload (or a kernel list to pick from) from this file");
-  app->add_option("--mix", options->mix, "uniform, extreme or multi, without --config");
-  app->add_option("--level", options->level, "nominal load in per cent, without --config");
-  app->add_option("--sms", options->sms, "SMs, without --config");
-  app->add_option("--units", options->units, "units of an SM, without --config");
-  app->add_option("--ticks", options->ticks, "length, without --config");
-  app->add_option("--generation", options->generation, "whose rules: 2021, 2020 or corrected");
-  app->add_option("--seed", options->seed, "the same seed gives the same workload");
+                  "take machine and *workload (or a kernel list to pick from) from this file")
+      ->type_name("FILE");
+  app->add_option("--mix", options->mix, "uniform, extreme or multi, without --config")
+      ->type_name("NAME")
+      ->capture_default_str();
+  const auto number = [&](const char* name, std::uint32_t& value, const char* help,
+                          std::uint32_t most) {
+    app->add_option(name, value, help)
+        ->check(CLI::Range(1U, most).description(""))
+        ->capture_default_str();
+  };
+  number("--level", options->level, "nominal load in per cent, without --config", 100000);
+  number("--sms", options->sms, "SMs, without --config", 4096);
+  number("--units", options->units, "units of an SM, without --config", 4096);
+  number("--ticks", options->ticks, "length, without --config", 1000000000);
+  app->add_option("--generation", options->generation, "whose rules: 2021, 2020 or corrected")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app->add_option("--seed", options->seed, "the same seed gives the same workload")
+      ->capture_default_str();
   add_output(*app, "--out", options->out, "write here instead of standard output");
   return {app, [options, app]() -> Result<void> {
             for (const char* name : {"--mix", "--level", "--sms", "--units", "--ticks"}) {

@@ -28,7 +28,9 @@ ScheduleCommand declare_schedule_plan(CLI::App& verb) {
       verb.add_subcommand("plan", "a TPC partition in which periodic tasks hold their deadlines");
   app->footer("Example: demarc schedule plan examples/dispatch/tasks.json");
   auto options = std::make_shared<PlanOptions>();
-  app->add_option("tasks", options->tasks, "task set (JSON, schema demarc.tasks/1)")->required();
+  app->add_option("tasks", options->tasks, "task set (JSON, schema demarc.tasks/1)")
+      ->type_name("FILE")
+      ->required();
   add_output(*app, "--out", options->out, "write here instead of standard output");
   app->add_flag("--json", options->json, "JSON (schema demarc.schedule.plan/1)");
   return {app, [options] { return run_plan(*options); }};

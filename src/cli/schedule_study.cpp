@@ -1,6 +1,7 @@
 // demarc schedule study and compare: policies over many generated workloads.
 #include "demarc/base/files.hpp"
 #include "demarc/report/schedule_page.hpp"
+#include "demarc/sim/tb_compare.hpp"
 #include "schedule_commands.hpp"
 
 namespace demarc::cli {
@@ -8,28 +9,37 @@ namespace {
 
 struct StudyCommandOptions {
   sim::TbStudyOptions study;
-  std::string html, out;
-  bool json = false;
+  std::string html, out, measure = "antt-queue";
+  bool json = false, verbose = false;
 };
 
-std::shared_ptr<StudyCommandOptions> declare_study_options(CLI::App& app) {
+std::shared_ptr<StudyCommandOptions> declare_study_options(CLI::App& app, std::uint32_t seeds,
+                                                           std::uint32_t ticks) {
   auto options = std::make_shared<StudyCommandOptions>();
-  app.add_option("--seeds", options->study.seeds, "workloads of each setting")
-      ->check(CLI::Range(1U, 100000U));
-  app.add_option("--seed", options->study.first_seed, "first seed");
-  app.add_option("--ticks", options->study.ticks, "length of each run")
-      ->check(CLI::Range(1U, 1000000000U));
-  app.add_option("--threads", options->study.threads, "0: all cores");
+  options->study.seeds = seeds;
+  options->study.ticks = ticks;
+  const auto number = [&](const char* name, auto& value, const char* help, std::uint32_t least,
+                          std::uint32_t most) {
+    app.add_option(name, value, help)
+        ->check(CLI::Range(least, most).description(""))
+        ->capture_default_str();
+  };
+  number("--seeds", options->study.seeds, "workloads of each setting", 1, 100000);
+  app.add_option("--seed", options->study.first_seed, "first seed")->capture_default_str();
+  number("--ticks", options->study.ticks, "length of each run", 1, 1000000000);
+  number("--threads", options->study.threads, "0: all cores", 0, 4096);
   add_output(app, "--html", options->html, "write a page here");
   add_output(app, "--out", options->out, "write the table here instead of standard output");
+  app.add_flag("-v,--verbose", options->verbose, "all figures of every setting as well");
   app.add_flag("--json", options->json, "JSON (schema demarc.schedule.study/1)");
   return options;
 }
 
 Result<void> emit_study(const StudyCommandOptions& options, const sim::TbStudy& study,
-                        const std::string& page) {
+                        const std::string& page, const std::string& table) {
   if (!options.html.empty()) DEMARC_CHECK(write_file(options.html, page));
-  return emit(options.out, options.json ? sim::study_json(study) : sim::study_table(study));
+  if (options.json) return emit(options.out, sim::study_json(study));
+  return emit(options.out, options.verbose ? table + "\n" + sim::study_table(study) : table);
 }
 
 }  // namespace
@@ -38,11 +48,11 @@ ScheduleCommand declare_schedule_study(CLI::App& verb) {
   CLI::App* app = verb.add_subcommand(
       "study", "Figures 6-9 of the SimTBS paper, as published and corrected, side by side");
   app->footer("Example: demarc schedule study --html study.html");
-  auto options = declare_study_options(*app);
+  auto options = declare_study_options(*app, 10, 10000);
   return {app, [options]() -> Result<void> {
             DEMARC_TRY(const auto study, sim::reproduce_paper(options->study, terminal_progress()));
-            return emit_study(*options, study,
-                              report::schedule_study_page(study, "demarc schedule study"));
+            return emit_study(*options, study, report::schedule_study_page(study, command_line()),
+                              report::plain_text(report::schedule_published_table(study)));
           }};
 }
 
@@ -50,18 +60,27 @@ ScheduleCommand declare_schedule_compare(CLI::App& verb) {
   CLI::App* app =
       verb.add_subcommand("compare", "every policy over loads, mixes and machine sizes");
   app->footer("Example: demarc schedule compare --sms 16,132 --levels 80 --html compare.html");
-  auto options = declare_study_options(*app);
-  options->study.seeds = 3;
-  options->study.ticks = 3000;
-  app->add_option("--sms", options->study.sizes, "machine sizes")
+  auto options = declare_study_options(*app, 10, 3000);
+  app->add_option("--sms", options->study.sizes, "machine sizes [16,32,66,132,264,528]")
       ->delimiter(',')
-      ->check(CLI::Range(1U, 4096U));
-  app->add_option("--levels", options->study.levels, "nominal loads in per cent")->delimiter(',');
+      ->check(CLI::Range(1U, 4096U).description(""));
+  app->add_option("--levels", options->study.levels, "nominal loads in per cent [40,80,100]")
+      ->delimiter(',')
+      ->check(CLI::Range(1U, 100000U).description(""));
+  std::string known;
+  for (const sim::TbMeasure& measure : sim::tb_measures()) {
+    known += known.empty() ? "" : ", ";
+    known += measure.name;
+  }
+  app->add_option("--measure", options->measure, "what the table shows by load and size: " + known)
+      ->type_name("NAME")
+      ->capture_default_str();
   return {app, [options]() -> Result<void> {
+            DEMARC_TRY(const sim::TbMeasure* measure, sim::find_tb_measure(options->measure));
             DEMARC_TRY(const auto study,
                        sim::compare_policies(options->study, terminal_progress()));
-            return emit_study(*options, study,
-                              report::schedule_compare_page(study, "demarc schedule compare"));
+            return emit_study(*options, study, report::schedule_compare_page(study, command_line()),
+                              sim::compare_table(study, *measure));
           }};
 }
 

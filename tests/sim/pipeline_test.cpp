@@ -110,7 +110,7 @@ TEST(Scenario, errors_name_file_and_key) {
       "threads": 32, "block_us": 1}]})",
                                       "s.json");
   ASSERT_FALSE(unknown);
-  EXPECT_EQ(unknown.error().message, "s.json: kernels[0].stream: 'B' is not one of the streams");
+  EXPECT_EQ(unknown.error().message, "s.json: kernels[0].stream: 'B' is not one of the streams: A");
 }
 
 // Any launches: nothing outside its mask, no SM beyond its limits at any time, all blocks run, and

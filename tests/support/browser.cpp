@@ -28,14 +28,39 @@ std::string browser_program() {
   throw std::runtime_error("no chromium in /usr/bin, /usr/local/bin or /snap/bin");
 }
 
+// Without a screen Chromium's window is at least this many pixels wide.
+constexpr int narrowest_window = 500;
+
+// The page in a frame of its own width and height.
+std::string framed(const std::string& html, int width, int height) {
+  std::string quoted;
+  for (const char c : html) {
+    if (c == '&') {
+      quoted += "&amp;";
+    } else if (c == '"') {
+      quoted += "&quot;";
+    } else {
+      quoted += c;
+    }
+  }
+  return "<!DOCTYPE html>\n<html><head><link rel=\"icon\" href=\"data:,\"></head>\n"
+         "<body style=\"margin:0\">\n<iframe style=\"border:0;width:" +
+         std::to_string(width) + "px;height:" + std::to_string(height) + "px\" srcdoc=\"" + quoted +
+         "\"></iframe></body></html>\n";
+}
+
 }  // namespace
 
 std::string after_drawing(const std::string& then) {
   return "addEventListener('load', () => {"
          "for (const part of document.querySelectorAll('details')) part.open = true;"
          "dispatchEvent(new Event('beforeprint'));"
-         "const say = (name, value) => document.body.setAttribute('data-' + name, value);" +
-         then + "say('finished', 'yes'); });";
+         "const said = (frameElement ? parent : window).document.body;"
+         "const say = (name, value) => said.setAttribute('data-' + name, value);" +
+         then +
+         // A page in a frame leaves its document where --dump-dom finds it.
+         "if (frameElement) said.append(document.body.cloneNode(true));"
+         "say('finished', 'yes'); });";
 }
 
 Opened open_page(const std::filesystem::path& page, int width, int height,
@@ -48,6 +73,7 @@ Opened open_page(const std::filesystem::path& page, int width, int height,
     if (end == std::string::npos) throw std::runtime_error(page.string() + " has no </body>");
     html.insert(end, "<script>" + script + "</script>\n");
   }
+  if (width < narrowest_window) html = framed(html, width, height);
   std::ofstream(folder / "page.html", std::ios::binary) << html;
   const auto requests_log = folder / "net.json";
   std::vector<std::string> argv = {

@@ -17,8 +17,9 @@ struct Opened {
 };
 
 // `script` is appended to the page and runs after the page's own; it may click, zoom and write into
-// the document. `dark` asks for the dark colour scheme. A picture of the window is written to
-// `picture` unless that is empty.
+// the document. A page narrower than Chromium's narrowest window (500) is shown in a frame of its
+// width, as on a phone: its innerWidth is `width`. `dark` asks for the dark colour scheme. A
+// picture of the window is written to `picture` unless that is empty.
 [[nodiscard]] Opened open_page(const std::filesystem::path& page, int width, int height,
                                const std::string& script = {}, bool dark = false,
                                const std::filesystem::path& picture = {});

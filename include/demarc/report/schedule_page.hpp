@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "demarc/report/table.hpp"
 #include "demarc/sim/dispatch_timeline.hpp"
 #include "demarc/sim/tb_study.hpp"
 
@@ -11,6 +12,8 @@ namespace demarc::report {
 // Figures 6-9 of the SimTBS paper beside the corrected curves, and what its round robin does.
 [[nodiscard]] std::string schedule_study_page(const sim::TbStudy& study,
                                               const std::string& command);
+// The numbers that the paper prints, beside ours for each of sim::paper_memories.
+[[nodiscard]] Table schedule_published_table(const sim::TbStudy& study);
 // Every policy over loads, mixes and machine sizes.
 [[nodiscard]] std::string schedule_compare_page(const sim::TbStudy& study,
                                                 const std::string& command);

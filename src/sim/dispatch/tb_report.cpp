@@ -134,7 +134,11 @@ std::string schedule_table(const TbConfig& config, const TbStudyRequest& request
     if (!request.kernels) continue;
     for (std::size_t k = 0; k < report.kernels.size(); ++k) {
       const auto& figures = report.kernels[k];
-      if (!figures) continue;
+      if (!figures) {
+        fmt::format_to(to, "  kernel {:>4} (line {}): not finished\n", k + 1,
+                       config.kernels[k].line);
+        continue;
+      }
       fmt::format_to(to, "  kernel {:>4} (line {}): alone {}, took {}, with waiting {}\n", k + 1,
                      config.kernels[k].line, figures->alone, figures->time, figures->queue_time);
     }

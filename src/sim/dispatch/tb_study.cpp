@@ -10,21 +10,10 @@
 #include "demarc/base/json.hpp"
 #include "demarc/base/parallel.hpp"
 #include "demarc/base/version.hpp"
+#include "demarc/sim/tb_compare.hpp"
 
 namespace demarc::sim {
 namespace {
-
-std::string_view mix_name(TbMix mix) {
-  switch (mix) {
-    case TbMix::uniform:
-      return "uniform";
-    case TbMix::extreme:
-      return "extreme";
-    case TbMix::multi:
-      return "multi";
-  }
-  return "";
-}
 
 template <class Value>
 Estimate estimate_of(const std::vector<TbMetrics>& runs, Value value) {
@@ -185,9 +174,15 @@ Result<TbStudy> reproduce_paper(const TbStudyOptions& options, const Progress& p
 }
 
 Result<TbStudy> compare_policies(const TbStudyOptions& options, const Progress& progress) {
-  std::vector<std::uint32_t> sizes = options.sizes;
-  std::vector<std::uint32_t> levels = options.levels;
-  if (sizes.empty()) sizes = {16, 66, 132, 264, 528};
+  // Each once, ascending.
+  const auto set_of = [](std::vector<std::uint32_t> values) {
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+    return values;
+  };
+  std::vector<std::uint32_t> sizes = set_of(options.sizes);
+  std::vector<std::uint32_t> levels = set_of(options.levels);
+  if (sizes.empty()) sizes = {16, 32, 66, 132, 264, 528};
   if (levels.empty()) levels = {40, 80, 100};
   std::vector<TbCell> cells;
   for (const std::uint32_t sms : sizes) {
@@ -222,7 +217,7 @@ std::string study_json(const TbStudy& study) {
   };
   for (const TbCell& cell : study.cells) {
     root["cells"].push_back({{"model", to_string(cell.model)},
-                             {"mix", mix_name(cell.mix)},
+                             {"mix", to_string(cell.mix)},
                              {"policy", cell.policy},
                              {"level", cell.level},
                              {"sms", cell.sms},
@@ -256,7 +251,7 @@ std::string study_table(const TbStudy& study) {
         to,
         "{:<12} {:<8} {:>4} {:>8} {:>4}% {:<13} {:>7.3f} ±{:>6.3f} {:>8.3f} ±{:>6.2f} {:>7.3f} "
         "{:>6.1f}% {:>6.1f}% {:>8.1f}% {:>8.3f}\n",
-        to_string(cell.model), mix_name(cell.mix), cell.sms,
+        to_string(cell.model), to_string(cell.mix), cell.sms,
         cell.memory == 0 ? std::string("scaled") : fmt::format("{}", cell.memory), cell.level,
         cell.policy, antt.mean, antt.high - antt.mean, wait.mean, wait.high - wait.mean,
         cell.stp().mean, cell.utilization().mean, cell.utilization_full().mean,

@@ -85,8 +85,10 @@ class Pipeline {
       DEMARC_CHECK(check(kernel));
       std::uint64_t& last = last_arrival[kernel.stream];
       if (kernel.arrival_ns < last) {
-        return invalid_input("kernel '{}': arrives before the one ahead of it in its stream",
-                             kernel.name);
+        return invalid_input(
+            "kernel '{}': arrives before the one ahead of it in its stream; put the kernels of a "
+            "stream in order of arrival",
+            kernel.name);
       }
       last = kernel.arrival_ns;
       tasks_[k].need = block_need(kernel, spec_.sm);

@@ -7,6 +7,7 @@
 #include "demarc/base/numbers.hpp"
 #include "demarc/base/version.hpp"
 #include "demarc/sim/pipeline_scenario.hpp"
+#include "pipeline/index_ranges.hpp"
 
 namespace demarc::sim {
 namespace {
@@ -25,7 +26,9 @@ class ScenarioParser {
     DEMARC_TRY(JsonObject root, JsonObject::of(json, source_));
     DEMARC_TRY(const std::string schema, root.string("schema"));
     if (schema != "demarc.scenario/1") {
-      return invalid_input("{}: schema '{}': expected demarc.scenario/1", source_, schema);
+      return invalid_input(
+          "{}: schema '{}': expected demarc.scenario/1{}", source_, schema,
+          schema == "demarc.tasks/1" ? "; a task set goes to demarc schedule plan" : "");
     }
     DEMARC_TRY(scenario_.title, root.string_or("title", ""));
     DEMARC_TRY(scenario_.device_name, root.string("device"));
@@ -41,6 +44,7 @@ class ScenarioParser {
     DEMARC_TRY(const Json* kernels, root.array("kernels"));
     for (const Json& kernel : *kernels) DEMARC_CHECK(take_kernel(kernel));
     DEMARC_CHECK(root.finish());
+    if (scenario_.kernels.empty()) return invalid_input("{}: kernels: none given", source_);
     return std::move(scenario_);
   }
 
@@ -48,6 +52,9 @@ class ScenarioParser {
   // "tpcs" or "gpcs" of an object, as a mask; nothing when it has neither.
   Result<bool> take_mask(JsonObject& object, TpcMask& mask) {
     const gpu::Topology& topology = scenario_.spec.topology;
+    if (object.has("tpcs") && object.has("gpcs")) {
+      return invalid_input("{}: gives both tpcs and gpcs; leave one out", object.where());
+    }
     if (object.has("tpcs")) {
       DEMARC_TRY(const std::string text, object.string("tpcs"));
       DEMARC_TRY(const auto tpcs,
@@ -105,7 +112,8 @@ class ScenarioParser {
     DEMARC_TRY(const std::string stream, object.string("stream"));
     const auto at = std::find(scenario_.streams.begin(), scenario_.streams.end(), stream);
     if (at == scenario_.streams.end()) {
-      return invalid_input("{}.stream: '{}' is not one of the streams", object.where(), stream);
+      return invalid_input("{}.stream: '{}' is not one of the streams: {}", object.where(), stream,
+                           fmt::join(scenario_.streams, ", "));
     }
     kernel.stream = static_cast<std::uint32_t>(at - scenario_.streams.begin());
     const StreamSettings& settings = settings_[kernel.stream];
@@ -134,19 +142,6 @@ class ScenarioParser {
   std::vector<StreamSettings> settings_;
   PipelineScenario scenario_;
 };
-
-// "0-3,8"
-std::string index_ranges(const std::vector<std::uint32_t>& indices) {
-  std::string text;
-  for (std::size_t i = 0; i < indices.size();) {
-    std::size_t j = i;
-    while (j + 1 < indices.size() && indices[j + 1] == indices[j] + 1) ++j;
-    text += text.empty() ? "" : ",";
-    text += j == i ? fmt::format("{}", indices[i]) : fmt::format("{}-{}", indices[i], indices[j]);
-    i = j + 1;
-  }
-  return text;
-}
 
 }  // namespace
 

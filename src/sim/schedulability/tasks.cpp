@@ -5,6 +5,7 @@
 #include "demarc/base/numbers.hpp"
 #include "demarc/base/version.hpp"
 #include "demarc/sim/schedulability.hpp"
+#include "pipeline/index_ranges.hpp"
 
 namespace demarc::sim {
 namespace {
@@ -62,7 +63,9 @@ Result<TaskSet> parse_tasks(std::string_view text, std::string_view source) {
   DEMARC_TRY(JsonObject root, JsonObject::of(json, std::string(source)));
   DEMARC_TRY(const std::string schema, root.string("schema"));
   if (schema != "demarc.tasks/1") {
-    return invalid_input("{}: schema '{}': expected demarc.tasks/1", source, schema);
+    return invalid_input(
+        "{}: schema '{}': expected demarc.tasks/1{}", source, schema,
+        schema == "demarc.scenario/1" ? "; a scenario goes to demarc schedule" : "");
   }
   TaskSet set;
   DEMARC_TRY(set.device_name, root.string("device"));
@@ -86,7 +89,7 @@ std::string plan_text(const TaskSet& set, const SchedulePlan& plan) {
   fmt::format_to(to, "{}: {} TPCs\n", set.device_name, set.spec.topology.tpc_count());
   for (const TaskPartition& partition : plan.partitions) {
     fmt::format_to(to, "partition of {} TPCs {}: bound {:.1f} us\n", partition.tpcs.size(),
-                   fmt::join(partition.tpcs, ","), us_of(partition.bound_ns));
+                   index_ranges(partition.tpcs), us_of(partition.bound_ns));
     for (const std::size_t t : partition.tasks) {
       fmt::format_to(to,
                      "  {:<16} period {:.1f} us, deadline {:.1f} us, simulated worst {:.1f} us\n",

@@ -1,4 +1,5 @@
 // The pages of demarc schedule study and compare in a real browser.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,6 +37,9 @@ const std::string look_at_page = test::after_drawing(
     "document.documentElement.scrollWidth + '>' + innerWidth);"
     "say('plots', document.querySelectorAll('.plot').length + '/' + "
     "document.querySelectorAll('.plot[data-drawn]').length);"
+    "say('view', innerWidth);"
+    "say('heats', [...document.querySelectorAll('.heat canvas')].filter((c) => "
+    "c.dataset.cells > 0).length);"
     "say('rows', document.querySelectorAll('tbody tr').length);");
 
 TEST(ScheduleInBrowser, the_study_opens_on_a_phone_without_message_request_or_sideways_scrolling) {
@@ -46,23 +50,30 @@ TEST(ScheduleInBrowser, the_study_opens_on_a_phone_without_message_request_or_si
     const auto opened = test::open_page(file, width, 844, look_at_page);
     EXPECT_THAT(opened.console_errors, IsEmpty()) << opened.log;
     EXPECT_THAT(opened.requests, IsEmpty());
+    EXPECT_THAT(opened.said, HasSubstr(fmt::format("data-view=\"{}\"", width)));
     EXPECT_THAT(opened.said, HasSubstr("data-wide=\"fits\""));
-    EXPECT_THAT(opened.said, HasSubstr("data-plots=\"6/6\""));
-    // 12 published figures, then 10 loads of 7 lines for each mix and 16 points twice.
-    EXPECT_THAT(opened.said, HasSubstr("data-rows=\"184\""));
+    EXPECT_THAT(opened.said, HasSubstr("data-plots=\"8/8\""));
+    // 13 published figures, then 10 loads of 7 lines for each mix and 16 points twice.
+    EXPECT_THAT(opened.said, HasSubstr("data-rows=\"185\""));
     EXPECT_THAT(opened.dom, Not(HasSubstr("class=\"fault\"")));
   }
 }
 
-TEST(ScheduleInBrowser, the_comparison_opens_and_draws_a_chart_for_each_mix_and_size) {
+TEST(ScheduleInBrowser, the_comparison_opens_with_three_maps_and_a_chart_for_each_mix) {
   const auto study = sim::compare_policies(quick()).value();
   const auto file = schedule_page_file("schedule_compare",
                                        schedule_compare_page(study, "demarc schedule compare"));
-  const auto opened = test::open_page(file, 390, 844, look_at_page);
-  EXPECT_THAT(opened.console_errors, IsEmpty()) << opened.log;
-  EXPECT_THAT(opened.requests, IsEmpty());
-  EXPECT_THAT(opened.said, HasSubstr("data-wide=\"fits\""));
-  EXPECT_THAT(opened.said, HasSubstr("data-plots=\"3/3\""));
+  for (const int width : {390, 1280}) {
+    const auto opened = test::open_page(file, width, 844, look_at_page);
+    EXPECT_THAT(opened.console_errors, IsEmpty()) << opened.log;
+    EXPECT_THAT(opened.requests, IsEmpty());
+    EXPECT_THAT(opened.said, HasSubstr(fmt::format("data-view=\"{}\"", width)));
+    EXPECT_THAT(opened.said, HasSubstr("data-wide=\"fits\""));
+    EXPECT_THAT(opened.said, HasSubstr("data-plots=\"3/3\""));
+    EXPECT_THAT(opened.said, HasSubstr("data-heats=\"9\""));
+    EXPECT_THAT(opened.dom, Not(HasSubstr("class=\"fault\"")));
+    EXPECT_THAT(opened.dom, HasSubstr("rr, smk, fua"));
+  }
 }
 
 }  // namespace

@@ -1,0 +1,59 @@
+#include "schedule_cells.hpp"
+
+namespace demarc::report {
+
+Cell estimate_cell(const sim::Estimate& e, int decimals) {
+  Cell cell(fmt::format("{:.{}f} ± {:.{}f}", e.mean, decimals, e.high - e.mean, decimals));
+  cell.number = e.mean;
+  return cell;
+}
+
+std::string_view mix_title(sim::TbMix mix) {
+  switch (mix) {
+    case sim::TbMix::uniform:
+      return "uniform mix";
+    case sim::TbMix::extreme:
+      return "extreme mix";
+    case sim::TbMix::multi:
+      return "three resources";
+  }
+  return "";
+}
+
+Table study_cells(const std::vector<const sim::TbCell*>& cells) {
+  Table table;
+  table.columns = {{"model"},
+                   {"policy"},
+                   {"SMs", Align::right},
+                   {"memory", Align::right},
+                   {"load %", Align::right},
+                   {"ANTT", Align::right},
+                   {"ANTT with queueing", Align::right},
+                   {"STP", Align::right},
+                   {"SM use %", Align::right},
+                   {"with last tick %", Align::right},
+                   {"finished", Align::right},
+                   {"fairness", Align::right},
+                   {"neighbours together", Align::right}};
+  for (const sim::TbCell* cell : cells) {
+    if (cell->runs.empty()) continue;
+    table.rows.push_back(
+        {std::string(to_string(cell->model)), cell->policy, count_cell(cell->sms),
+         cell->memory == 0 ? Cell("scaled") : count_cell(cell->memory), count_cell(cell->level),
+         estimate_cell(cell->antt(), 3), estimate_cell(cell->antt_queue(), 2),
+         estimate_cell(cell->stp(), 3), estimate_cell(cell->utilization(), 1),
+         estimate_cell(cell->utilization_full(), 1), percent_cell(cell->finished_share().mean),
+         estimate_cell(cell->fairness(), 3), percent_cell(cell->neighbours_together().mean)});
+  }
+  return table;
+}
+
+void add_study_context(Page& page, const sim::TbStudy& study, const std::string& command) {
+  page.context({.command = command,
+                .seed = fmt::format("{} to {}", study.options.first_seed,
+                                    study.options.first_seed + study.options.seeds - 1),
+                .more = {{"ticks of each run", fmt::format("{}", study.options.ticks)},
+                         {"confidence", "95 %, Student's t over seeds"}}});
+}
+
+}  // namespace demarc::report

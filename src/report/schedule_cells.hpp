@@ -1,0 +1,21 @@
+// What the pages of dispatch studies have in common.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "demarc/report/page.hpp"
+#include "demarc/sim/tb_study.hpp"
+
+namespace demarc::report {
+
+[[nodiscard]] Cell estimate_cell(const sim::Estimate& e, int decimals);  // "1.40 ± 0.02"
+[[nodiscard]] std::string_view mix_title(sim::TbMix mix);
+
+// A row a cell that has runs, with all its figures.
+[[nodiscard]] Table study_cells(const std::vector<const sim::TbCell*>& cells);
+
+void add_study_context(Page& page, const sim::TbStudy& study, const std::string& command);
+
+}  // namespace demarc::report

@@ -1,0 +1,149 @@
+#include <algorithm>
+
+#include "demarc/report/schedule_page.hpp"
+#include "demarc/sim/tb_compare.hpp"
+#include "schedule_cells.hpp"
+
+namespace demarc::report {
+namespace {
+
+using sim::TbMix;
+using Groups = std::vector<std::vector<std::string>>;
+
+std::string group_name(const std::vector<std::string>& group) {
+  return fmt::format("{}", fmt::join(group, ", "));
+}
+
+// Every measure over all loads and sizes.
+Table overall_table(const sim::TbStudy& study, TbMix mix, const Groups& groups) {
+  Table table;
+  table.caption = fmt::format(
+      "Over all loads and sizes, each policy against {} on the same workloads: 1.000 is the same, "
+      "1.100 is 10 % more. Less is better for both ANTT, more for the others.",
+      sim::compare_baseline);
+  table.columns = {{"policy"}};
+  for (const sim::TbMeasure& measure : sim::tb_measures()) {
+    table.columns.push_back({std::string(measure.title), Align::right});
+  }
+  for (const auto& group : groups) {
+    std::vector<Cell> row{Cell(group_name(group))};
+    for (const sim::TbMeasure& measure : sim::tb_measures()) {
+      const sim::Estimate ratio = ratio_to_baseline(study, {mix}, group.front(), measure);
+      Cell cell = estimate_cell(ratio, 3);
+      // Coloured where the whole interval lies on one side.
+      if (ratio.low > 1 || ratio.high < 1) {
+        cell.tone = (ratio.mean < 1) == measure.less_is_better ? Tone::good : Tone::bad;
+      }
+      row.push_back(std::move(cell));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+HeatMap ratio_map(const sim::TbStudy& study, TbMix mix, const Groups& groups,
+                  const sim::TbMeasure& measure) {
+  HeatMap map;
+  map.title =
+      fmt::format("{} against {}, {}", measure.title, sim::compare_baseline, mix_title(mix));
+  map.caption = fmt::format(
+      "Mean over seeds of the ratio, by number of SMs and load; {} is better. Policies "
+      "with the same figures are named once.",
+      measure.less_is_better ? "less" : "more");
+  map.row_name = "policy";
+  map.column_name = "SMs, load";
+  map.value_name = "ratio";
+  map.decimals = 2;
+  for (const auto& group : groups) map.row_labels.push_back(group.front());
+  for (const std::uint32_t sms : study_sizes(study)) {
+    for (const std::uint32_t level : study_levels(study)) {
+      const auto column = static_cast<std::uint32_t>(map.column_labels.size());
+      map.column_labels.push_back(fmt::format("{}, {} %", sms, level));
+      for (std::uint32_t row = 0; row < groups.size(); ++row) {
+        map.cells.push_back(
+            {row, column,
+             ratio_to_baseline(study, {mix, level, sms}, groups[row].front(), measure).mean});
+      }
+    }
+  }
+  for (const HeatCell& cell : map.cells) map.low = std::min(map.low.value_or(1), cell.value);
+  map.rows = static_cast<std::uint32_t>(map.row_labels.size());
+  map.columns = static_cast<std::uint32_t>(map.column_labels.size());
+  return map;
+}
+
+// Values of the policies side by side, by machine size, at the middle load.
+Chart size_chart(const sim::TbStudy& study, TbMix mix, const Groups& groups) {
+  const auto levels = study_levels(study);
+  const std::uint32_t level = levels[levels.size() / 2];
+  const auto sizes = study_sizes(study);
+  Chart chart;
+  chart.title = fmt::format("ANTT with queueing at a load of {} %, {}", level, mix_title(mix));
+  chart.caption =
+      "Mean and 95 % interval over seeds. The intervals hold the spread between workloads, which "
+      "all policies share; the ratios above do not.";
+  chart.x = {.name = "machine"};
+  chart.y = {.name = "ANTT with queueing"};
+  for (const std::uint32_t sms : sizes) chart.x.categories.push_back(fmt::format("{} SMs", sms));
+  for (const auto& group : groups) {
+    Series series{group_name(group), SeriesKind::bar, {}};
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const auto at =
+          std::find_if(study.cells.begin(), study.cells.end(), [&](const sim::TbCell& cell) {
+            return cell.mix == mix && cell.level == level && cell.sms == sizes[i] &&
+                   cell.policy == group.front();
+          });
+      if (at == study.cells.end() || at->runs.empty()) continue;
+      const sim::Estimate value = at->antt_queue();
+      series.points.push_back(
+          {static_cast<double>(i), value.mean, std::max(value.low, 0.0), value.high, {}});
+    }
+    chart.series.push_back(std::move(series));
+  }
+  return chart;
+}
+
+}  // namespace
+
+std::string schedule_compare_page(const sim::TbStudy& study, const std::string& command) {
+  Page page("Dispatch policies compared", "loads, mixes and machine sizes");
+  add_study_context(page, study, command);
+  page.heading("How to read it");
+  page.prose(fmt::format(
+      "All policies get the same workloads, seed by seed, by the corrected rules. Each is set "
+      "against `{}`, a round robin that skips full SMs, on the same workload, so that most of what "
+      "differs between workloads falls out. Policies whose figures are the same in every run share "
+      "a line.\n\n"
+      "- ANTT: mean slowdown of the finished kernels against a run alone; with queueing: from "
+      "arrival, not from the first block.\n"
+      "- STP: stand-alone time of the finished kernels per tick.\n"
+      "- SM use: of the first resource, with each block's last tick.\n"
+      "- finished: share of the arrived kernels that ended. Unfinished kernels are not in ANTT, "
+      "which flatters an overloaded policy: read both.\n"
+      "- fairness: Jain's index of the kernels' speed; 1 when all are slowed alike.\n\n"
+      "Under overload the queue grows until the run ends, so that there ANTT with queueing depends "
+      "on the length of the run.",
+      sim::compare_baseline));
+  for (const TbMix mix : {TbMix::uniform, TbMix::extreme, TbMix::multi}) {
+    const Groups groups = equal_policies(study, {mix});
+    if (groups.empty()) continue;
+    page.heading(std::string(mix_title(mix)));
+    page.table(overall_table(study, mix, groups));
+    for (const sim::TbMeasure& measure : sim::tb_measures()) {
+      if (measure.name == "antt-queue" || measure.name == "stp" || measure.name == "fairness") {
+        page.heat_map(ratio_map(study, mix, groups, measure));
+      }
+    }
+    page.chart(size_chart(study, mix, groups));
+    std::vector<const sim::TbCell*> cells;
+    for (const sim::TbCell& cell : study.cells) {
+      if (cell.mix == mix) cells.push_back(&cell);
+    }
+    page.begin_section(fmt::format("All numbers, {}", mix_title(mix)), true);
+    page.table(study_cells(cells));
+    page.end_section();
+  }
+  return page.html();
+}
+
+}  // namespace demarc::report
