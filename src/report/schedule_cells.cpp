@@ -2,7 +2,8 @@
 
 namespace demarc::report {
 
-Cell estimate_cell(const sim::Estimate& e, int decimals) {
+Cell estimate_cell(const sim::Estimate& e, int decimals, std::size_t runs) {
+  if (runs < 2) return number_cell(e.mean, decimals);
   Cell cell(fmt::format("{:.{}f} ± {:.{}f}", e.mean, decimals, e.high - e.mean, decimals));
   cell.number = e.mean;
   return cell;
@@ -37,13 +38,17 @@ Table study_cells(const std::vector<const sim::TbCell*>& cells) {
                    {"neighbours together", Align::right}};
   for (const sim::TbCell* cell : cells) {
     if (cell->runs.empty()) continue;
-    table.rows.push_back(
-        {std::string(to_string(cell->model)), cell->policy, count_cell(cell->sms),
-         cell->memory == 0 ? Cell("scaled") : count_cell(cell->memory), count_cell(cell->level),
-         estimate_cell(cell->antt(), 3), estimate_cell(cell->antt_queue(), 2),
-         estimate_cell(cell->stp(), 3), estimate_cell(cell->utilization(), 1),
-         estimate_cell(cell->utilization_full(), 1), percent_cell(cell->finished_share().mean),
-         estimate_cell(cell->fairness(), 3), percent_cell(cell->neighbours_together().mean)});
+    table.rows.push_back({std::string(to_string(cell->model)), cell->policy, count_cell(cell->sms),
+                          cell->memory == 0 ? Cell("scaled") : count_cell(cell->memory),
+                          count_cell(cell->level),
+                          estimate_cell(cell->antt(), 3, cell->runs.size()),
+                          estimate_cell(cell->antt_queue(), 2, cell->runs.size()),
+                          estimate_cell(cell->stp(), 3, cell->runs.size()),
+                          estimate_cell(cell->utilization(), 1, cell->runs.size()),
+                          estimate_cell(cell->utilization_full(), 1, cell->runs.size()),
+                          percent_cell(cell->finished_share().mean),
+                          estimate_cell(cell->fairness(), 3, cell->runs.size()),
+                          percent_cell(cell->neighbours_together().mean)});
   }
   return table;
 }

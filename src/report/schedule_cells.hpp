@@ -10,7 +10,8 @@
 
 namespace demarc::report {
 
-[[nodiscard]] Cell estimate_cell(const sim::Estimate& e, int decimals);  // "1.40 ± 0.02"
+// "1.40 ± 0.02"; one run gives no interval.
+[[nodiscard]] Cell estimate_cell(const sim::Estimate& e, int decimals, std::size_t runs);
 [[nodiscard]] std::string_view mix_title(sim::TbMix mix);
 
 // A row a cell that has runs, with all its figures.

@@ -29,9 +29,9 @@ Table overall_table(const sim::TbStudy& study, TbMix mix, const Groups& groups) 
     std::vector<Cell> row{Cell(group_name(group))};
     for (const sim::TbMeasure& measure : sim::tb_measures()) {
       const sim::Estimate ratio = ratio_to_baseline(study, {mix}, group.front(), measure);
-      Cell cell = estimate_cell(ratio, 3);
+      Cell cell = estimate_cell(ratio, 3, study.options.seeds);
       // Coloured where the whole interval lies on one side.
-      if (ratio.low > 1 || ratio.high < 1) {
+      if (study.options.seeds > 1 && (ratio.low > 1 || ratio.high < 1)) {
         cell.tone = (ratio.mean < 1) == measure.less_is_better ? Tone::good : Tone::bad;
       }
       row.push_back(std::move(cell));
@@ -83,7 +83,7 @@ Chart size_chart(const sim::TbStudy& study, TbMix mix, const Groups& groups) {
       "Mean and 95 % interval over seeds. The intervals hold the spread between workloads, which "
       "all policies share; the ratios above do not.";
   chart.x = {.name = "machine"};
-  chart.y = {.name = "ANTT with queueing"};
+  chart.y = {.name = "ANTT with queueing", .low = 0};
   for (const std::uint32_t sms : sizes) chart.x.categories.push_back(fmt::format("{} SMs", sms));
   for (const auto& group : groups) {
     Series series{group_name(group), SeriesKind::bar, {}};

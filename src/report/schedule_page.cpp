@@ -149,7 +149,7 @@ Table schedule_published_table(const sim::TbStudy& study) {
         continue;
       }
       const Estimate ours = figure.reading(*cell);
-      Cell shown = estimate_cell(ours, 2);
+      Cell shown = estimate_cell(ours, 2, cell->runs.size());
       if (figure.published) {
         const bool agrees = comes_out(ours, *figure.published);
         agreeing += agrees ? std::size_t{1} : std::size_t{0};

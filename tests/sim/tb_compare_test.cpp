@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TbCell compared_cell(const char* policy, std::uint32_t level, std::vector<double> antt_queue) {
   TbCell cell;
@@ -72,6 +73,17 @@ TEST(TbCompare, the_table_has_the_baseline_itself_and_a_line_a_group) {
                                "rr-skip itself       5.333 ±11.203\n"
                                "rr-skip               1.000 ±0.000\n"
                                "rr, smk               1.200 ±0.000\n"));
+}
+
+TEST(TbCompare, one_seed_gives_no_interval) {
+  TbStudy study = two_loads();
+  study.options.seeds = 1;
+  for (TbCell& cell : study.cells) cell.runs.resize(1);
+  const std::string table = compare_table(study, queueing());
+  EXPECT_THAT(table, StartsWith("1 seed, "));
+  EXPECT_THAT(table, HasSubstr("\nrr, smk                      1.200\n"));
+  EXPECT_THAT(table, HasSubstr("One seed gives no interval."));
+  EXPECT_EQ(table.find("±"), std::string::npos);
 }
 
 TEST(TbCompare, an_unknown_measure_is_refused_with_the_known_ones) {

@@ -46,7 +46,9 @@ bool equal_everywhere(const TbStudy& study, const TbSelection& selection, std::s
   return true;
 }
 
-std::string plus_minus(const Estimate& e) {
+// One seed gives no interval.
+std::string plus_minus(const Estimate& e, std::uint32_t seeds) {
+  if (seeds < 2) return fmt::format("{:.3f}", e.mean);
   return fmt::format("{:.3f} ±{:.3f}", e.mean, e.high - e.mean);
 }
 
@@ -162,12 +164,14 @@ std::string compare_table(const TbStudy& study, const TbMeasure& measure) {
   fmt::memory_buffer out;
   auto to = std::back_inserter(out);
   const auto sizes = study_sizes(study);
+  const bool one = study.options.seeds == 1;
   fmt::format_to(
       to,
-      "{} seeds, {} ticks. Each figure is the policy's over that of {} on the same "
-      "workload, seed by seed:\n1.000 is the same. Mean ± half of the 95 % interval over "
-      "seeds. Policies with equal figures share a line.\n\n",
-      study.options.seeds, study.options.ticks, compare_baseline);
+      "{} seed{}, {} ticks. Each figure is the policy's over that of {} on the same "
+      "workload, seed by seed:\n1.000 is the same. {} Policies with equal figures share "
+      "a line.\n\n",
+      study.options.seeds, one ? "" : "s", study.options.ticks, compare_baseline,
+      one ? "One seed gives no interval." : "Mean ± half of the 95 % interval over seeds.");
   for (const TbMix mix : {TbMix::uniform, TbMix::extreme, TbMix::multi}) {
     const auto groups = equal_policies(study, {mix});
     if (groups.empty()) continue;
@@ -176,7 +180,8 @@ std::string compare_table(const TbStudy& study, const TbMeasure& measure) {
     for (const auto& group : groups) {
       table.rows.push_back({fmt::format("{}", fmt::join(group, ", "))});
       for (const TbMeasure& m : all_measures) {
-        table.rows.back().push_back(plus_minus(ratio_to_baseline(study, {mix}, group.front(), m)));
+        table.rows.back().push_back(
+            plus_minus(ratio_to_baseline(study, {mix}, group.front(), m), study.options.seeds));
       }
     }
     fmt::format_to(to, "{} mix, all loads and sizes (ANTT: less is better)\n", to_string(mix));
@@ -196,13 +201,14 @@ std::string compare_table(const TbStudy& study, const TbMeasure& measure) {
         if (cell != nullptr) {
           for (const TbMetrics& run : cell->runs) values.push_back(measure.of(run));
         }
-        table.rows.back().push_back(plus_minus(estimate(values)));
+        table.rows.back().push_back(plus_minus(estimate(values), study.options.seeds));
       }
       for (const auto& group : groups) {
         table.rows.push_back({fmt::format("{}", fmt::join(group, ", "))});
         for (const std::uint32_t sms : sizes) {
           table.rows.back().push_back(
-              plus_minus(ratio_to_baseline(study, {mix, level, sms}, group.front(), measure)));
+              plus_minus(ratio_to_baseline(study, {mix, level, sms}, group.front(), measure),
+                         study.options.seeds));
         }
       }
       fmt::format_to(to, "{} mix, load {} %: {} ({})\n", to_string(mix), level, measure.title,

@@ -238,7 +238,7 @@ std::string study_json(const TbStudy& study) {
 std::string study_table(const TbStudy& study) {
   fmt::memory_buffer out;
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "{} seeds, {} ticks; means with 95 % confidence half-widths\n",
+  fmt::format_to(to, "seeds: {}, ticks: {}; means with 95 % confidence half-widths\n",
                  study.options.seeds, study.options.ticks);
   fmt::format_to(
       to, "{:<12} {:<8} {:>4} {:>8} {:>5} {:<13} {:>15} {:>16} {:>7} {:>7} {:>7} {:>9} {:>8}\n",
