@@ -20,6 +20,40 @@ std::uint32_t RemainderHash::number(std::uint64_t offset, std::uint32_t constant
   return number ^ constant;
 }
 
+Result<RemainderHash> remainder_hash(const ModuloStage& stage, std::uint64_t half,
+                                     std::uint64_t page_bytes, std::uint64_t chunk_bytes) {
+  RemainderHash hash;
+  hash.modulus = stage.modulus;
+  hash.page_bytes = page_bytes;
+  hash.chunk_shift = static_cast<std::uint32_t>(std::countr_zero(chunk_bytes));
+  hash.block_shift = static_cast<std::uint32_t>(std::countr_zero(page_bytes));
+  hash.digits = stage.number.rows;
+  hash.half = half;
+  while (!hash.digits.empty() && hash.digits.back() == std::uint64_t{1} << (hash.block_shift - 1)) {
+    hash.digits.pop_back();
+    --hash.block_shift;
+  }
+  std::vector<std::uint64_t> rows;
+  for (const std::uint64_t digit : hash.digits) {
+    rows.push_back(digit & bits_between(hash.chunk_shift, hash.block_shift));
+  }
+  for (std::uint32_t bit = hash.chunk_shift; bit < hash.block_shift; ++bit) {
+    rows.push_back(std::uint64_t{1} << bit);
+    if (gf2_rank(rows) == rows.size()) {
+      hash.free_bits.push_back(rows.back());
+    } else {
+      rows.pop_back();
+    }
+  }
+  DEMARC_CHECK(remainder_patterns(hash));
+  return hash;
+}
+
+std::uint32_t RemainderHash::number_bits() const {
+  return static_cast<std::uint32_t>(digits.size()) +
+         static_cast<std::uint32_t>(std::countr_zero(page_bytes)) - block_shift;
+}
+
 RemainderHash h200_remainders() {
   RemainderHash hash;
   hash.modulus = 47;
@@ -31,6 +65,20 @@ RemainderHash h200_remainders() {
   hash.free_bits = {0x200, 0x800, 0x1000};
   return hash;
 }
+
+namespace {
+
+// Of the digits of a number.
+std::uint32_t pattern_of(const RemainderPatterns& patterns, const RemainderHash& hash,
+                         std::uint32_t number) {
+  std::uint32_t pattern = 0;
+  for (std::size_t j = 0; j < hash.digits.size(); ++j) {
+    if (((number >> j) & 1U) != 0) pattern ^= patterns.of_number[j];
+  }
+  return pattern;
+}
+
+}  // namespace
 
 Result<RemainderPatterns> remainder_patterns(const RemainderHash& hash) {
   const std::uint64_t low = bits_between(hash.chunk_shift, hash.block_shift);
@@ -50,7 +98,11 @@ Result<RemainderPatterns> remainder_patterns(const RemainderHash& hash) {
     right[i] = 1;
     const auto pattern =
         static_cast<std::uint32_t>(gf2_solve(rows, right, low).value_or(0) >> hash.chunk_shift);
-    (i < hash.digits.size() ? patterns.of_digit : patterns.of_free_bit).push_back(pattern);
+    (i < hash.digits.size() ? patterns.of_number : patterns.of_free_bit).push_back(pattern);
+  }
+  // Digits that a higher address bit brings along have to be taken out again.
+  for (std::uint64_t bit = std::uint64_t{1} << hash.block_shift; bit < hash.page_bytes; bit *= 2) {
+    patterns.of_number.push_back(pattern_of(patterns, hash, hash.number(bit, 0)));
   }
   return patterns;
 }
@@ -71,17 +123,8 @@ Result<RemainderColoring> RemainderColoring::make(RemainderHash hash, std::vecto
       taken[remainder] = true;
     }
   }
-  const std::uint64_t page_blocks = hash.page_bytes >> hash.block_shift;
   for (const std::uint32_t constant : page_constants) {
-    for (std::uint64_t block = 0; block < page_blocks; ++block) {
-      // Digits that are there when the low bits are zero have to be taken out again.
-      const std::uint32_t digits = hash.number(block << hash.block_shift, constant);
-      std::uint32_t pattern = 0;
-      for (std::size_t j = 0; j < hash.digits.size(); ++j) {
-        if (((digits >> j) & 1U) != 0) pattern ^= made.patterns_.of_digit[j];
-      }
-      made.blocks_.push_back(static_cast<std::uint16_t>(pattern));
-    }
+    made.pages_.push_back(static_cast<std::uint16_t>(pattern_of(made.patterns_, hash, constant)));
   }
   made.hash_ = std::move(hash);
   made.windows_ = std::move(windows);
@@ -90,7 +133,7 @@ Result<RemainderColoring> RemainderColoring::make(RemainderHash hash, std::vecto
 
 std::uint64_t RemainderColoring::color_bytes(std::uint32_t color) const {
   // Numbers of whole rounds of the modulus, after the one that a window may begin in.
-  const std::uint64_t numbers = (std::uint64_t{blocks_.size()} << hash_.digits.size());
+  const std::uint64_t numbers = std::uint64_t{pages_.size()} << hash_.number_bits();
   const std::uint64_t rounds = numbers / hash_.modulus;
   return rounds == 0 ? 0 : (rounds - 1) * windows_.at(color).count * hash_.unit_bytes();
 }
@@ -100,9 +143,9 @@ std::uint64_t RemainderColoring::position(std::uint64_t linear, std::uint32_t co
   std::uint64_t n = linear / hash_.unit_bytes();
   n += n / window.count * (hash_.modulus - window.count) + window.first;
   const std::uint64_t block = n >> hash_.digits.size();
-  std::uint32_t low = blocks_.at(block);
-  for (std::size_t j = 0; j < hash_.digits.size(); ++j) {
-    if (((n >> j) & 1U) != 0) low ^= patterns_.of_digit[j];
+  std::uint32_t low = pages_.at(n >> hash_.number_bits());
+  for (std::size_t j = 0; j < patterns_.of_number.size(); ++j) {
+    if (((n >> j) & 1U) != 0) low ^= patterns_.of_number[j];
   }
   for (std::size_t i = 0; i < hash_.free_bits.size(); ++i) {
     if (((linear >> (hash_.chunk_shift + i)) & 1U) != 0) low ^= patterns_.of_free_bit[i];

@@ -30,7 +30,9 @@ std::uint64_t mix(std::uint64_t x) {
 
 PlantedMemory::PlantedMemory(PlantedTruth truth, std::uint64_t seed)
     : truth_(std::move(truth)), seed_(seed), random_(seed) {
-  const std::uint32_t slices = truth_.module.count() * truth_.stack.modulus;
+  const std::uint32_t slices =
+      truth_.module.count() *
+      (truth_.remainders ? truth_.remainders->modulus : truth_.stack.modulus);
   // Slices and SMs lie on a plane; latency grows with the distance between them.
   struct Place {
     double x, y;
@@ -75,7 +77,22 @@ std::uint32_t PlantedMemory::module_of(std::uint64_t address, const gpu::LinearH
   return hash(address % truth_.facts.page_bytes) ^ constant;
 }
 
+// A page complements some digits and adds to the number, in the order of pages in the card.
+std::uint32_t PlantedMemory::remainder_of(std::uint64_t address) const {
+  const gpu::RemainderHash& hash = *truth_.remainders;
+  const std::uint64_t page = address / truth_.facts.page_bytes;
+  const auto constant =
+      static_cast<std::uint32_t>(mix(seed_ ^ (page * 5 + 3))) & ((1U << hash.digits.size()) - 1);
+  const std::uint64_t place = mix(seed_ ^ (page * 7 + 1)) % 65536;
+  return static_cast<std::uint32_t>((place * (hash.page_bytes / hash.unit_bytes()) +
+                                     hash.number(address % truth_.facts.page_bytes, constant)) %
+                                    hash.modulus);
+}
+
 std::uint32_t PlantedMemory::slice_of(std::uint64_t address) const {
+  if (truth_.remainders) {
+    return module_of(address, truth_.module) * truth_.remainders->modulus + remainder_of(address);
+  }
   const std::uint64_t page =
       truth_.facts.physical_addresses ? 0 : address / truth_.facts.page_bytes;
   const std::uint64_t offset =
@@ -177,15 +194,19 @@ Result<gpu::LatencyMatrix> PlantedMemory::hit_latencies(std::span<const std::uin
 
 Result<double> PlantedMemory::stream_seconds(const Stream& victim, const Stream& aggressor) {
   // What two streams ask of each part of the memory system decides how they share it: DRAM behind
-  // the modules, and the L2 behind the cache modules.
+  // the modules or paths, and the L2 behind the cache modules.
+  const auto part_of = [&](std::uint64_t address, const gpu::LinearHash& hash) {
+    if (!truth_.remainders) return module_of(address, hash);
+    return remainder_of(address) * truth_.paths / truth_.remainders->modulus;
+  };
   const auto shares = [&](const Stream& stream, const gpu::LinearHash& hash) {
-    std::vector<double> share(hash.count(), 0);
+    std::vector<double> share(truth_.remainders ? truth_.paths : hash.count(), 0);
     const std::size_t step = std::max<std::size_t>(1, stream.chunks.size() / 512);
     double total = 0;
     for (std::size_t i = 0; i < stream.chunks.size(); i += step) {
       const auto start = static_cast<std::uint64_t>(stream.chunks[i]) << stream.chunk_shift;
       for (std::uint64_t at = 0; at < std::uint64_t{1} << stream.chunk_shift; at += 2048) {
-        share[module_of(start + at, hash)] += 1;
+        share[part_of(start + at, hash)] += 1;
         total += 1;
       }
     }

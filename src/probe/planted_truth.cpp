@@ -4,7 +4,7 @@
 namespace demarc::probe {
 namespace {
 
-PlantedTruth hopper() {
+PlantedTruth h100() {
   PlantedTruth truth;
   truth.facts.name = "planted:h100";
   truth.facts.page_bytes = std::uint64_t{1} << 21U;
@@ -14,9 +14,21 @@ PlantedTruth hopper() {
   truth.module.rows = {0x77000, 0xb3000, 0x11b800, 0x22800};
   truth.cache_module.rows = {0xc4000, 0x11b800, 0x55800};
   truth.stack.modulus = 5;
-  for (unsigned bit = 13; bit < 21; ++bit) {
-    truth.stack.number.rows.push_back(std::uint64_t{1} << bit);
-  }
+  truth.stack.number.rows = {0x1a1100, 0x62400, 0x1a4800, 0x20000, 0x40000, 0x80000, 0x100000};
+  return truth;
+}
+
+PlantedTruth h200() {
+  PlantedTruth truth;
+  truth.facts.name = "planted:h200";
+  truth.facts.page_bytes = std::uint64_t{1} << 21U;
+  truth.facts.pages = 4096;
+  truth.facts.sms = 132;
+  truth.facts.l2_bytes = 60U << 20U;
+  truth.module.rows = {0xab000};
+  truth.cache_module = truth.module;
+  truth.remainders = gpu::h200_remainders();
+  truth.paths = 6;
   return truth;
 }
 
@@ -52,12 +64,14 @@ Result<PlantedTruth> planted_truth(const gpu::Device& device) {
 }
 
 Result<PlantedTruth> planted_truth(std::string_view name) {
-  if (name == "h100") return hopper();
+  if (name == "h100") return h100();
+  if (name == "h200") return h200();
   if (name == "gtx1080" || name == "v100") {
     DEMARC_TRY(const gpu::Device device, gpu::find_device(name));
     return planted_truth(device);
   }
-  return invalid_input("planted memory '{}' is not known; there are gtx1080, v100 and h100", name);
+  return invalid_input("planted memory '{}' is not known; there are gtx1080, v100, h100 and h200",
+                       name);
 }
 
 Result<std::unique_ptr<PlantedMemory>> planted_memory(std::string_view name, std::uint64_t seed) {

@@ -110,6 +110,33 @@ void judge_conflicts(const ConflictFinding& conflicts, MemoryReport& report) {
   report.verdict.push_back(color_sentence(report));
 }
 
+// Lengths of the runs of remainders of one group, around the modulus.
+std::vector<std::uint32_t> runs_of(std::span<const std::uint32_t> group_of) {
+  const std::size_t n = group_of.size();
+  std::size_t begin = 0;
+  while (begin < n && group_of[begin] == group_of[(begin + n - 1) % n]) ++begin;
+  std::vector<std::uint32_t> runs;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t at = (begin + i) % n;
+    if (i == 0 || group_of[at] != group_of[(at + n - 1) % n]) runs.push_back(0);
+    ++runs.back();
+  }
+  return runs;
+}
+
+void judge_remainders(const RemainderConflicts& conflicts, MemoryReport& report) {
+  const auto runs = runs_of(conflicts.group_of);
+  report.verdict.push_back(fmt::format(
+      "remainders that share a path to memory, in runs of {}: {} groups; reads beside writes to "
+      "another group take at most {:.2f} times as long, beside the same group at least {:.2f} "
+      "times",
+      fmt::join(runs, ", "), conflicts.groups, conflicts.most_other, conflicts.least_same));
+  report.verdict.push_back(
+      runs.size() == conflicts.groups
+          ? "colours: runs of remainders, each of whole groups"
+          : "colours: none, since the remainders of a group do not follow each other");
+}
+
 Result<void> probe_hidden(TimedMemory& memory, const ProbeOptions& options,
                           const Progress& progress, MemoryReport& report) {
   const MemoryFacts& facts = memory.facts();
@@ -120,13 +147,9 @@ Result<void> probe_hidden(TimedMemory& memory, const ProbeOptions& options,
   map.address_bits = static_cast<std::uint32_t>(std::countr_zero(facts.page_bytes));
   map.slices = static_cast<std::uint32_t>(slices.model.clusters.sizes.size());
   map.module.rows = slices.model.masks;
-  if (slices.modulo_found) {
-    gpu::ModuloStage stage;
-    stage.modulus = slices.modulo.modulus;
-    for (auto bit = slices.modulo.shift; bit < map.address_bits; ++bit) {
-      stage.number.rows.push_back(std::uint64_t{1} << bit);
-    }
-    map.stack = stage;
+  if (slices.remainders) {
+    map.slices = slices.remainders->slices;
+    map.stack = slices.remainders->stage;
   }
   report.verdict.push_back(slices.reason);
   if (!slices.decided) {
@@ -138,12 +161,13 @@ Result<void> probe_hidden(TimedMemory& memory, const ProbeOptions& options,
       "linear masks: {}: {} modules, constant over {} bytes", mask_list(slices.model.masks),
       map.module.count(), slices.model.masks.front() & (~slices.model.masks.front() + 1)));
   report.verdict.push_back(
-      slices.modulo_found
-          ? fmt::format("the rest is the page offset >> {} modulo {}", slices.modulo.shift,
-                        slices.modulo.modulus)
-          : fmt::format("no closed form for what differs inside a module (best: >> {} modulo {} "
-                        "explains {:.0f} %)",
-                        slices.modulo.shift, slices.modulo.modulus, slices.modulo.purity * 100));
+      slices.remainders
+          ? fmt::format("{} slices: inside a module the remainder modulo {} of a number whose "
+                        "digits are {}, from the lowest ({:.1f} % of the chunks of a page)",
+                        slices.remainders->slices, slices.remainders->stage.modulus,
+                        mask_list(slices.remainders->stage.number.rows),
+                        slices.remainders->agreement * 100)
+          : "no closed form was found for what differs inside a module");
   const std::uint64_t pages =
       options.pages == 0 ? facts.pages : std::min(options.pages, facts.pages);
   DEMARC_TRY(report.pages, find_page_constants(memory, slices, options.slices, pages,
@@ -153,6 +177,11 @@ Result<void> probe_hidden(TimedMemory& memory, const ProbeOptions& options,
   DEMARC_TRY(report.conflicts, measure_conflicts(memory, slices, *report.pages, options.conflicts,
                                                  part_of(progress, 0.4, 1)));
   judge_conflicts(*report.conflicts, report);
+  if (report.conflicts->isolating.empty() && slices.remainder_model) {
+    DEMARC_TRY(report.remainder_conflicts,
+               measure_remainder_conflicts(memory, slices, options.slices, progress));
+    judge_remainders(*report.remainder_conflicts, report);
+  }
   report.decided = report.pages->uncertain * 100 <= pages && !report.conflicts->masks.empty();
   if (!report.decided) report.verdict.push_back("too many page constants are uncertain");
   return {};

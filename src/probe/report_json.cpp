@@ -48,6 +48,13 @@ Json slices_json(const SliceFinding& finding) {
   for (const auto& vote : model.votes) {
     votes.push_back({{"mask", fmt::format("{:#x}", vote.mask)}, {"share", vote.share}});
   }
+  Json remainders;  // null: none
+  if (finding.remainders) {
+    remainders = {{"modulus", finding.remainders->stage.modulus},
+                  {"number_masks", masks_json(finding.remainders->stage.number.rows)},
+                  {"slices", finding.remainders->slices},
+                  {"agreement", finding.remainders->agreement}};
+  }
   return {{"decided", finding.decided},
           {"sms", model.sms},
           {"chunk_bytes", model.chunk_bytes},
@@ -57,12 +64,7 @@ Json slices_json(const SliceFinding& finding) {
           {"residual_histogram", model.clusters.residual_histogram},
           {"masks", masks_json(model.masks)},
           {"mask_votes", std::move(votes)},
-          {"modulo",
-           {{"found", finding.modulo_found},
-            {"shift", finding.modulo.shift},
-            {"modulus", finding.modulo.modulus},
-            {"purity", finding.modulo.purity},
-            {"purity_by_chance", finding.modulo.chance}}},
+          {"remainders", std::move(remainders)},
           {"slice_of_chunk", model.clusters.cluster}};
 }
 
@@ -86,6 +88,15 @@ Json conflicts_json(const ConflictFinding& finding) {
           {"isolating", masks_json(finding.isolating)},
           {"isolating_dram_reads", masks_json(finding.isolating_dram)},
           {"modules", finding.modules}};
+}
+
+Json remainder_conflicts_json(const RemainderConflicts& conflicts) {
+  return {{"group_of_remainder", conflicts.group_of},
+          {"groups", conflicts.groups},
+          {"least_slowdown_in_a_group", conflicts.least_same},
+          {"most_slowdown_between_groups", conflicts.most_other},
+          {"pages", conflicts.pages},
+          {"uncertain_pages", conflicts.uncertain}};
 }
 
 }  // namespace
@@ -119,6 +130,9 @@ std::string report_to_json(const MemoryReport& report) {
                      {"pages_per_constant", report.pages->pages_per_constant}};
   }
   if (report.conflicts) json["conflicts"] = conflicts_json(*report.conflicts);
+  if (report.remainder_conflicts) {
+    json["remainder_conflicts"] = remainder_conflicts_json(*report.remainder_conflicts);
+  }
   return json.dump() + "\n";
 }
 

@@ -104,6 +104,14 @@ void add_conflicts(Text out, const ConflictFinding& finding) {
   }
 }
 
+void add_remainder_conflicts(Text out, const RemainderConflicts& conflicts) {
+  fmt::format_to(out,
+                 "\ngroup of each remainder by reads beside writes ({} pages, {} uncertain):\n ",
+                 conflicts.pages, conflicts.uncertain);
+  for (const std::uint32_t group : conflicts.group_of) fmt::format_to(out, " {}", group);
+  fmt::format_to(out, "\n");
+}
+
 }  // namespace
 
 std::string report_to_text(const MemoryReport& report) {
@@ -117,6 +125,7 @@ std::string report_to_text(const MemoryReport& report) {
   if (report.module) add_module(out, *report.module);
   if (report.slices) add_slices(out, *report.slices);
   if (report.conflicts) add_conflicts(out, *report.conflicts);
+  if (report.remainder_conflicts) add_remainder_conflicts(out, *report.remainder_conflicts);
   return text;
 }
 

@@ -1,9 +1,7 @@
 #include "demarc/probe/slices.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
-#include <map>
 #include <numeric>
 
 #include "demarc/base/gf2.hpp"
@@ -24,43 +22,6 @@ std::vector<std::uint32_t> spread_sms(std::uint32_t available, std::uint32_t wan
 
 }  // namespace
 
-ModuloTest find_modulo_stage(const gpu::SliceModel& model) {
-  const gpu::LinearHash module{model.masks};
-  const auto& cluster = model.clusters.cluster;
-  const auto clusters = static_cast<std::uint32_t>(model.clusters.sizes.size());
-  const auto purity = [&](unsigned shift, std::uint32_t modulus) {
-    // How often the most frequent slice of each (module, remainder) occurs.
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> counts;
-    for (std::size_t i = 0; i < cluster.size(); ++i) {
-      const std::uint64_t offset = i * model.chunk_bytes;
-      auto& count =
-          counts[{module(offset), static_cast<std::uint32_t>((offset >> shift) % modulus)}];
-      if (count.empty()) count.assign(clusters, 0);
-      ++count[cluster[i]];
-    }
-    std::uint64_t most = 0;
-    for (const auto& [key, count] : counts) most += *std::max_element(count.begin(), count.end());
-    return static_cast<double>(most) / static_cast<double>(cluster.size());
-  };
-  ModuloTest best;
-  if (cluster.empty()) return best;
-  best.chance = purity(0, 1);
-  best.purity = best.chance;
-  const auto first = static_cast<unsigned>(std::countr_zero(model.chunk_bytes));
-  const auto last = static_cast<unsigned>(std::countr_zero(model.page_bytes));
-  for (const std::uint32_t modulus : {3U, 5U, 6U, 7U, 9U, 10U, 11U, 12U, 13U, 15U}) {
-    for (unsigned shift = first; shift + 3 < last; ++shift) {
-      const double found = purity(shift, modulus);
-      if (found > best.purity) {
-        best.shift = shift;
-        best.modulus = modulus;
-        best.purity = found;
-      }
-    }
-  }
-  return best;
-}
-
 Result<SliceFinding> find_slices(TimedMemory& memory, const SliceOptions& options,
                                  const Progress& progress) {
   const MemoryFacts& facts = memory.facts();
@@ -73,16 +34,25 @@ Result<SliceFinding> find_slices(TimedMemory& memory, const SliceOptions& option
   report_progress(progress, 0.5, "slices: clustering");
   SliceFinding finding;
   finding.model = gpu::make_slice_model(latencies, facts.page_bytes, sms);
-  finding.modulo = find_modulo_stage(finding.model);
-  constexpr double clear_purity = 0.95;
-  finding.modulo_found = finding.modulo.purity >= clear_purity && finding.modulo.modulus > 1;
-  const auto& clusters = finding.model.clusters;
-  finding.decided = clusters.sizes.size() > 1 && !finding.model.masks.empty();
+  const auto& model = finding.model;
+  finding.remainders = find_remainders(model.clusters.cluster, model.masks, model.chunk_bytes);
+  if (finding.remainders && model.masks.size() <= 1) {
+    auto hash = gpu::remainder_hash(finding.remainders->stage,
+                                    model.masks.empty() ? 0 : model.masks.front(), model.page_bytes,
+                                    model.chunk_bytes);
+    if (hash) {
+      if (auto made = gpu::make_remainder_model(std::move(*hash), latencies)) {
+        finding.remainder_model = std::move(*made);
+      }
+    }
+  }
+  const auto& clusters = model.clusters;
+  finding.decided = clusters.sizes.size() > 1 && !model.masks.empty();
   finding.reason = fmt::format(
       "{} kinds of chunks by latency (noise {:.2f} cycles, nearest two {:.1f} times that apart), "
       "{} "
       "linear masks constant on them",
-      clusters.sizes.size(), clusters.noise, clusters.separation, finding.model.masks.size());
+      clusters.sizes.size(), clusters.noise, clusters.separation, model.masks.size());
   report_progress(progress, 1, "slices");
   return finding;
 }

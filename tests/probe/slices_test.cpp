@@ -16,15 +16,15 @@ SliceOptions few_sms() {
   return options;
 }
 
-TEST(Slices, linear_masks_slices_and_modulo_stage_of_a_planted_hopper_are_recovered) {
+TEST(Slices, linear_masks_slices_and_modulo_stage_of_a_planted_h100_are_recovered) {
   auto memory = planted_memory("h100", 1).value();
   const auto found = find_slices(*memory, {}, {}).value();
   EXPECT_TRUE(found.decided);
   EXPECT_EQ(found.model.clusters.sizes.size(), 80U);
   EXPECT_TRUE(gf2_same_space(found.model.masks, memory->truth().module.rows));
-  EXPECT_TRUE(found.modulo_found);
-  EXPECT_EQ(found.modulo.modulus, 5U);
-  EXPECT_EQ(found.modulo.shift, 13U);
+  ASSERT_TRUE(found.remainders);
+  EXPECT_EQ(found.remainders->slices, 80U);
+  EXPECT_EQ(found.remainders->stage, memory->truth().stack);
 }
 
 TEST(Slices, page_constants_agree_with_the_planted_ones_up_to_that_of_the_reference_page) {
@@ -67,6 +67,26 @@ TEST(Slices, the_verdict_tells_masks_that_isolate_everything_from_those_of_dram_
   }
   EXPECT_NE(report_to_text(report).find("0xc4000"), std::string::npos);
   EXPECT_NE(report_to_json(report).find("demarc.probe.memory/1"), std::string::npos);
+}
+
+TEST(Slices, the_paths_of_a_planted_h200_are_found_to_be_runs_of_its_remainders) {
+  auto truth = planted_truth("h200").value();
+  truth.facts.pages = 800;
+  PlantedMemory memory(truth, 5);
+  ProbeOptions options;
+  options.conflicts.dram_bytes = std::uint64_t{32} << 20U;
+  const auto report = probe_memory(memory, options, {}).value();
+  EXPECT_TRUE(report.decided);
+  EXPECT_EQ(report.map.slices, 94U);
+  ASSERT_TRUE(report.map.stack);
+  EXPECT_EQ(report.map.stack->modulus, 47U);
+  EXPECT_TRUE(report.conflicts->isolating.empty());
+  ASSERT_TRUE(report.remainder_conflicts);
+  EXPECT_EQ(report.remainder_conflicts->groups, 6U);
+  EXPECT_EQ(report.remainder_conflicts->uncertain, 0U);
+  const auto text = report_to_text(report);
+  EXPECT_NE(text.find("colours: runs of remainders, each of whole groups"), std::string::npos);
+  EXPECT_NE(report_to_json(report).find("group_of_remainder"), std::string::npos);
 }
 
 TEST(Slices, says_that_it_cannot_decide_when_all_slices_look_alike) {

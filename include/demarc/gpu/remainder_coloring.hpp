@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/gpu/address_map.hpp"
 
 namespace demarc::gpu {
 
@@ -30,6 +31,8 @@ struct RemainderHash {
                                          // bits between chunk_shift and block_shift
 
   [[nodiscard]] std::uint32_t block_bytes() const { return std::uint32_t{1} << block_shift; }
+  // Bits that a number has within a page.
+  [[nodiscard]] std::uint32_t number_bits() const;
   // Bytes of one number.
   [[nodiscard]] std::uint32_t unit_bytes() const {
     return block_bytes() >> static_cast<std::uint32_t>(digits.size());
@@ -38,13 +41,19 @@ struct RemainderHash {
   [[nodiscard]] std::uint32_t number(std::uint64_t offset, std::uint32_t constant) const;
 };
 
+// From a modulo stage whose last rows are address bits as they are, up to the top of the page, and
+// the mask of the half (0: there is one half). invalid_input when the stage is not of that form.
+[[nodiscard]] Result<RemainderHash> remainder_hash(const ModuloStage& stage, std::uint64_t half,
+                                                   std::uint64_t page_bytes,
+                                                   std::uint64_t chunk_bytes);
+
 // The one that was measured: NVIDIA H200, pages of 2 MiB.
 [[nodiscard]] RemainderHash h200_remainders();
 
-// Address bits that a digit, a free bit or a block brings: XORed together they are what an address
-// has between chunk_shift and block_shift.
+// Address bits that a bit of the number, a free bit or a page brings: XORed together they are what
+// an address has between chunk_shift and block_shift.
 struct RemainderPatterns {
-  std::vector<std::uint32_t> of_digit;
+  std::vector<std::uint32_t> of_number;  // of the bits that a number has within a page, lowest first
   std::vector<std::uint32_t> of_free_bit;
 };
 // An error when the masks do not determine those bits.
@@ -56,8 +65,8 @@ struct RemainderPatterns {
 //
 // Byte `linear` of a colour lies at
 //   n = linear / unit;  n += n / count * (modulus - count) + first;      the number
-//   block = n / 64;     low = blocks[block] ^ digits of n ^ free bits of linear
-//   block << 17 | low << 8 | linear % 256
+//   low = pages[n / 1024] ^ bits of n ^ free bits of linear
+//   n / 64 << 17 | low << 8 | linear % 256
 class RemainderColoring {
  public:
   struct Window {
@@ -71,8 +80,8 @@ class RemainderColoring {
 
   [[nodiscard]] const RemainderHash& hash() const { return hash_; }
   [[nodiscard]] const RemainderPatterns& patterns() const { return patterns_; }
-  // What the rest of the page and its constant add to the low bits, one entry a block.
-  [[nodiscard]] std::span<const std::uint16_t> blocks() const { return blocks_; }
+  // What the constant of each page adds to the low bits.
+  [[nodiscard]] std::span<const std::uint16_t> pages() const { return pages_; }
   [[nodiscard]] std::uint32_t colors() const { return static_cast<std::uint32_t>(windows_.size()); }
   [[nodiscard]] Window window(std::uint32_t color) const { return windows_.at(color); }
 
@@ -85,7 +94,7 @@ class RemainderColoring {
   RemainderHash hash_;
   RemainderPatterns patterns_;
   std::vector<Window> windows_;
-  std::vector<std::uint16_t> blocks_;
+  std::vector<std::uint16_t> pages_;
 };
 
 }  // namespace demarc::gpu

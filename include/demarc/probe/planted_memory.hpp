@@ -3,10 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "demarc/base/random.hpp"
 #include "demarc/gpu/device.hpp"
+#include "demarc/gpu/remainder_coloring.hpp"
 #include "demarc/probe/timed_memory.hpp"
 
 namespace demarc::probe {
@@ -27,6 +29,10 @@ struct PlantedTruth {
   std::uint32_t miss_registers = 16;
   gpu::ModuloStage stack;        // slices of one module; modulus 1: a module is one slice
   gpu::LinearHash cache_module;  // what L2 hits and writes share; bank conflicts use `module`
+  // Slices and paths to memory follow remainders instead of `stack`: so many paths, each of
+  // remainders that follow each other.
+  std::optional<gpu::RemainderHash> remainders;
+  std::uint32_t paths = 0;
   PlantedNoise noise;
 };
 
@@ -54,6 +60,7 @@ class PlantedMemory final : public TimedMemory {
   [[nodiscard]] double jitter();
   [[nodiscard]] bool always_false(std::uint64_t a, std::uint64_t b, double probability) const;
   [[nodiscard]] std::uint32_t module_of(std::uint64_t address, const gpu::LinearHash& hash) const;
+  [[nodiscard]] std::uint32_t remainder_of(std::uint64_t address) const;
   [[nodiscard]] std::uint32_t slice_of(std::uint64_t address) const;
 
   PlantedTruth truth_;
@@ -63,7 +70,7 @@ class PlantedMemory final : public TimedMemory {
 };
 
 // "gtx1080" and "v100" with the published functions, "h100" with 80 slices, 16 modules, pages of
-// unknown place and the masks that were measured on such a card.
+// unknown place and the masks that were measured on such a card, "h200" with the 94 slices of one.
 [[nodiscard]] Result<std::unique_ptr<PlantedMemory>> planted_memory(std::string_view name,
                                                                     std::uint64_t seed);
 [[nodiscard]] Result<PlantedTruth> planted_truth(std::string_view name);

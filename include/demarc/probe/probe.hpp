@@ -39,6 +39,7 @@ struct MemoryReport {
   std::optional<SliceFinding> slices;
   std::optional<PageFinding> pages;
   std::optional<ConflictFinding> conflicts;
+  std::optional<RemainderConflicts> remainder_conflicts;  // where no mask isolates
 };
 
 // Errors are those of the memory. What cannot be decided is said in the verdict.

@@ -1,5 +1,5 @@
 // The method for cards whose physical addresses are hidden: slices by latency, hash bits constant
-// on every slice, a modulo stage if one explains the rest, and the constant of every page
+// on every slice, remainders that explain the rest, and the constant of every page
 // (docs/probe.md).
 #pragma once
 
@@ -7,24 +7,19 @@
 
 #include "demarc/base/progress.hpp"
 #include "demarc/gpu/address_map.hpp"
+#include "demarc/gpu/remainder_model.hpp"
 #include "demarc/gpu/slice_model.hpp"
 #include "demarc/probe/hash_finding.hpp"
+#include "demarc/probe/remainders.hpp"
 #include "demarc/probe/timed_memory.hpp"
 
 namespace demarc::probe {
 
-struct ModuloTest {
-  std::uint32_t shift = 0;  // the number is the page offset >> shift
-  std::uint32_t modulus = 1;
-  double purity = 0;  // share of chunks whose slice follows from module and remainder
-  double chance = 0;  // purity of the best modulus 1
-};
-
 struct SliceFinding {
   gpu::SliceModel model;
-  ModuloTest modulo;  // the best one tried
-  bool modulo_found = false;
-  bool decided = false;  // at least one mask, clear clusters
+  std::optional<RemainderFinding> remainders;          // what tells slices apart beside the masks
+  std::optional<gpu::RemainderModel> remainder_model;  // where colours can be made of remainders
+  bool decided = false;                                // at least one mask, clear clusters
   std::string reason;
 };
 
@@ -36,9 +31,6 @@ struct SliceOptions {
 
 [[nodiscard]] Result<SliceFinding> find_slices(TimedMemory& memory, const SliceOptions& options,
                                                const Progress& progress);
-
-// The parts of find_slices() that need no memory.
-[[nodiscard]] ModuloTest find_modulo_stage(const gpu::SliceModel& model);
 
 struct PageFinding {
   std::vector<std::uint32_t> constants;  // of every page, bit i for masks[i]
@@ -81,5 +73,21 @@ struct ConflictOptions {
                                                         const PageFinding& pages,
                                                         const ConflictOptions& options,
                                                         const Progress& progress);
+
+// Which remainders share a path to memory: reads of one beside writes to another.
+struct RemainderConflicts {
+  std::vector<std::uint32_t> group_of;  // of each remainder, as seen from the first page
+  std::uint32_t groups = 0;
+  double least_same = 0;  // slowdown inside a group, between groups; 1 is none
+  double most_other = 0;
+  std::uint32_t pages = 0;      // whose remainder was measured
+  std::uint32_t uncertain = 0;  // of these, samples agree less than 9 in 10
+};
+
+// Needs slices.remainder_model.
+[[nodiscard]] Result<RemainderConflicts> measure_remainder_conflicts(TimedMemory& memory,
+                                                                     const SliceFinding& slices,
+                                                                     const SliceOptions& options,
+                                                                     const Progress& progress);
 
 }  // namespace demarc::probe

@@ -38,19 +38,20 @@ struct ColoredAddressing {
 [[nodiscard]] Result<std::string> rewrite_colored(const Module& module,
                                                   const ColoredAddressing& addressing);
 
-// The same for colours that are remainders (gpu/remainder_coloring.hpp), in about 35 instructions
+// The same for colours that are remainders (gpu/remainder_coloring.hpp), in about 45 instructions
 // and a load of 16 bits: address and arena are those of byte 0, linear addresses follow each other
 // from the arena's address on.
 struct RemainderAddressing {
-  std::uint64_t arena = 0;        // address, a multiple of its page size
-  std::uint64_t blocks = 0;       // address of the table: 16 bits a block
-  std::uint32_t block_count = 0;  // its entries
-  std::uint32_t modulus = 0;      // of these remainders the colour has `count` from `first` on
-  std::uint32_t first = 0;        // below modulus
-  std::uint32_t count = 0;        // below 64
+  std::uint64_t arena = 0;       // address, a multiple of its page size
+  std::uint64_t pages = 0;       // address of the table: 16 bits a page
+  std::uint32_t page_count = 0;  // its entries
+  std::uint32_t modulus = 0;     // of these remainders the colour has `count` from `first` on
+  std::uint32_t first = 0;       // below modulus
+  std::uint32_t count = 0;       // below 64
   std::uint32_t chunk_shift = 0;
   std::uint32_t block_shift = 0;
-  std::vector<std::uint32_t> of_digit;  // patterns of address bits, see RemainderPatterns
+  std::uint32_t digits = 0;              // bits of a number below a block
+  std::vector<std::uint32_t> of_number;  // patterns of address bits, see RemainderPatterns
   std::vector<std::uint32_t> of_free_bit;
 };
 

@@ -81,8 +81,9 @@ std::string address_arithmetic(const ColoredAddressing& addressing) {
 
 Result<void> check_addressing(const RemainderAddressing& addressing) {
   if (addressing.count == 0 || addressing.count >= 64 || addressing.count > addressing.modulus ||
-      addressing.first >= addressing.modulus || addressing.block_count == 0 ||
-      addressing.of_digit.size() + addressing.of_free_bit.size() !=
+      addressing.first >= addressing.modulus || addressing.page_count == 0 ||
+      addressing.of_number.size() < addressing.digits ||
+      addressing.digits + addressing.of_free_bit.size() !=
           addressing.block_shift - addressing.chunk_shift) {
     return invalid_input("coloured addressing: {} of {} remainders from {} on do not fit",
                          addressing.count, addressing.modulus, addressing.first);
@@ -118,8 +119,7 @@ const char* table_policy(const Module& module) {
 // is a multiplication, exact for the 26 bits that a linear address has above a unit. Addresses of
 // accesses that a predicate switches off may be anything, so the table's index is limited.
 std::string address_arithmetic(const RemainderAddressing& a, const Module& module) {
-  const auto digits = static_cast<std::uint32_t>(a.of_digit.size());
-  const std::uint32_t unit_shift = a.block_shift - digits;
+  const std::uint32_t unit_shift = a.block_shift - a.digits;
   std::string out = fmt::format(
       "\tsub.s64 \t%demarc_a, %demarc_a, {};\n\tcvt.u32.u64 \t%demarc_o, %demarc_a;\n"
       "\tshr.u64 \t%demarc_h, %demarc_a, {};\n\tcvt.u32.u64 \t%demarc_l, %demarc_h;\n",
@@ -137,10 +137,10 @@ std::string address_arithmetic(const RemainderAddressing& a, const Module& modul
       "\tadd.u32 \t%demarc_l, %demarc_l, {};\n\tshr.u32 \t%demarc_u, %demarc_l, {};\n"
       "\tmin.u32 \t%demarc_u, %demarc_u, {};\n\tmul.wide.u32 \t%demarc_h, %demarc_u, 2;\n"
       "\tadd.s64 \t%demarc_h, %demarc_h, {};\n\tld.global.nc{}.u16 \t%demarc_t, [%demarc_h];\n"
-      "\tcvt.u32.u16 \t%demarc_x, %demarc_t;\n",
-      a.first, digits, a.block_count - 1, a.blocks, table_policy(module));
-  for (std::size_t j = 0; j < a.of_digit.size(); ++j) {
-    out += add_pattern("%demarc_l", j, a.of_digit[j]);
+      "\tcvt.u32.u16 \t%demarc_x, %demarc_t;\n\tshr.u32 \t%demarc_u, %demarc_l, {};\n",
+      a.first, a.of_number.size(), a.page_count - 1, a.pages, table_policy(module), a.digits);
+  for (std::size_t j = 0; j < a.of_number.size(); ++j) {
+    out += add_pattern("%demarc_l", j, a.of_number[j]);
   }
   for (std::size_t i = 0; i < a.of_free_bit.size(); ++i) {
     out += add_pattern("%demarc_o", a.chunk_shift + i, a.of_free_bit[i]);

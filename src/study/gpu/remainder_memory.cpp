@@ -10,7 +10,7 @@
 #include "demarc/gpu/slice_model.hpp"
 #include "demarc/ptx/colored.hpp"
 #include "demarc/ptx/parser.hpp"
-#include "gpu/page_remainders.hpp"
+#include "gpu/page_order.hpp"
 #include "gpu/support_kernels.hpp"
 
 namespace demarc::study {
@@ -43,8 +43,9 @@ Result<std::vector<std::uint32_t>> sides_of(const gpu::Topology& topology,
   return sides;
 }
 
-Result<RemainderModel> measure_model(const cuda::MemoryTimer& timer, const cuda::PageArena& arena,
-                                     const std::vector<std::uint32_t>& sms) {
+Result<gpu::RemainderModel> measure_model(const cuda::MemoryTimer& timer,
+                                          const cuda::PageArena& arena,
+                                          const std::vector<std::uint32_t>& sms) {
   gpu::RemainderHash hash = gpu::h200_remainders();
   std::vector<std::uint64_t> offsets;
   for (std::uint64_t at = 0; at < hash.page_bytes; at += std::uint64_t{1} << hash.chunk_shift) {
@@ -52,16 +53,16 @@ Result<RemainderModel> measure_model(const cuda::MemoryTimer& timer, const cuda:
   }
   DEMARC_TRY(const auto latencies,
              timer.hit_latencies(arena.address(), offsets, sms, sms_at_a_time, latency_repeats));
-  return make_remainder_model(std::move(hash), latencies);
+  return gpu::make_remainder_model(std::move(hash), latencies);
 }
 
-Result<std::vector<PageRemainder>> measure_pages(const cuda::MemoryTimer& timer,
-                                                 const cuda::PageArena& arena,
-                                                 const std::vector<std::uint32_t>& sms,
-                                                 const RemainderModel& model) {
+Result<std::vector<gpu::PageRemainder>> measure_pages(const cuda::MemoryTimer& timer,
+                                                      const cuda::PageArena& arena,
+                                                      const std::vector<std::uint32_t>& sms,
+                                                      const gpu::RemainderModel& model) {
   const auto samples = gpu::sample_offsets(
       model.hash.page_bytes, std::uint64_t{1} << model.hash.chunk_shift, samples_a_page);
-  std::vector<PageRemainder> found(arena.pages());
+  std::vector<gpu::PageRemainder> found(arena.pages());
   for (std::uint64_t first = 0; first < arena.pages(); first += pages_at_a_time) {
     const std::uint64_t count = std::min<std::uint64_t>(pages_at_a_time, arena.pages() - first);
     std::vector<std::uint64_t> offsets;
@@ -71,7 +72,7 @@ Result<std::vector<PageRemainder>> measure_pages(const cuda::MemoryTimer& timer,
     DEMARC_TRY(const auto latencies,
                timer.hit_latencies(arena.address(), offsets, sms, sms_at_a_time, latency_repeats));
     parallel_for(count, 0, [&](std::size_t i) {
-      found[first + i] = find_page_remainder(model, samples, latencies, i * samples.size());
+      found[first + i] = gpu::find_page_remainder(model, samples, latencies, i * samples.size());
     });
   }
   return found;
@@ -222,16 +223,16 @@ Result<std::shared_ptr<RemainderArena>> RemainderArena::make(const cuda::GpuPoin
   for (const auto& window : windows) text += fmt::format(" {}+{}", window.first, window.count);
   DEMARC_TRY(auto coloring,
              gpu::RemainderColoring::make(model.hash, std::move(windows), constants));
-  const auto blocks = coloring.blocks();
-  DEMARC_TRY(auto table, cuda::DeviceBuffer::allocate(gpu, blocks.size_bytes()));
-  DEMARC_CHECK(table.upload(blocks.data(), blocks.size_bytes()));
+  const auto constants_of_pages = coloring.pages();
+  DEMARC_TRY(auto table, cuda::DeviceBuffer::allocate(gpu, constants_of_pages.size_bytes()));
+  DEMARC_CHECK(table.upload(constants_of_pages.data(), constants_of_pages.size_bytes()));
   self->account_ = fmt::format(
       "{} of {} pages in the order of their remainders (modulo {}, {:.1f} % of a page's latencies "
       "explained), colours:{}",
       order.size(), pages, model.hash.modulus, 100 * model.agreement, text);
   self->arena_ = std::make_unique<cuda::PageArena>(std::move(arena));
   self->coloring_ = std::make_unique<gpu::RemainderColoring>(std::move(coloring));
-  self->blocks_ = std::make_unique<cuda::DeviceBuffer>(std::move(table));
+  self->pages_ = std::make_unique<cuda::DeviceBuffer>(std::move(table));
   return self;
 }
 
@@ -240,14 +241,15 @@ Result<std::shared_ptr<MemorySource>> make_remainder_memory(std::shared_ptr<Rema
   const gpu::RemainderColoring& coloring = arena->coloring();
   ptx::RemainderAddressing addressing;
   addressing.arena = arena->address();
-  addressing.blocks = arena->blocks_address();
-  addressing.block_count = static_cast<std::uint32_t>(coloring.blocks().size());
+  addressing.pages = arena->pages_address();
+  addressing.page_count = static_cast<std::uint32_t>(coloring.pages().size());
   addressing.modulus = coloring.hash().modulus;
   addressing.first = coloring.window(color).first;
   addressing.count = coloring.window(color).count;
   addressing.chunk_shift = coloring.hash().chunk_shift;
   addressing.block_shift = coloring.hash().block_shift;
-  addressing.of_digit = coloring.patterns().of_digit;
+  addressing.digits = static_cast<std::uint32_t>(coloring.hash().digits.size());
+  addressing.of_number = coloring.patterns().of_number;
   addressing.of_free_bit = coloring.patterns().of_free_bit;
   auto carriers = std::make_shared<Carriers>();
   const cuda::GpuPointer& gpu = arena->gpu();

@@ -26,8 +26,8 @@ class RemainderArena {
   [[nodiscard]] std::uint64_t address() const { return arena_->address(); }
   [[nodiscard]] const gpu::RemainderColoring& coloring() const { return *coloring_; }
   [[nodiscard]] const cuda::GpuPointer& gpu() const { return gpu_; }
-  // On the card: RemainderColoring::blocks().
-  [[nodiscard]] std::uint64_t blocks_address() const { return blocks_->address(); }
+  // On the card: RemainderColoring::pages().
+  [[nodiscard]] std::uint64_t pages_address() const { return pages_->address(); }
   [[nodiscard]] const std::string& account() const { return account_; }
 
  private:
@@ -35,7 +35,7 @@ class RemainderArena {
   cuda::GpuPointer gpu_;
   std::unique_ptr<cuda::PageArena> arena_;
   std::unique_ptr<gpu::RemainderColoring> coloring_;
-  std::unique_ptr<cuda::DeviceBuffer> blocks_;
+  std::unique_ptr<cuda::DeviceBuffer> pages_;
   std::string account_;
 };
 

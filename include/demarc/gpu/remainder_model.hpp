@@ -1,0 +1,41 @@
+// What each page adds to the numbers of its chunks, where slices are remainders
+// (remainder_coloring.hpp), found by timing L2 hits.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+#include "demarc/gpu/latency_clusters.hpp"
+#include "demarc/gpu/remainder_coloring.hpp"
+
+namespace demarc::gpu {
+
+// Slices by the latencies of one page, whose own remainder is called 0.
+struct RemainderModel {
+  RemainderHash hash;
+  LatencyClusters kinds;
+  std::vector<std::uint32_t> kind_of;  // [half * modulus + remainder]: nearest kind of latencies
+  std::uint32_t constant = 0;          // of the digits of that page
+  double agreement = 0;                // share of its chunks that have the kind of their slice
+};
+
+// `latencies` has a row for each chunk of the page. check_failed when the remainders do not explain
+// nine in ten: another hash is at work.
+[[nodiscard]] Result<RemainderModel> make_remainder_model(RemainderHash hash,
+                                                          const LatencyMatrix& latencies);
+
+struct PageRemainder {
+  std::uint32_t constant = 0;   // of the digits
+  std::uint32_t remainder = 0;  // of the page's first number, compared with the model's page
+  double agreement = 0;         // share of the samples
+};
+
+// From samples of one page: row first_row + i of `latencies` was measured at offsets[i] of it.
+[[nodiscard]] PageRemainder find_page_remainder(const RemainderModel& model,
+                                                std::span<const std::uint64_t> offsets,
+                                                const LatencyMatrix& latencies,
+                                                std::size_t first_row);
+
+}  // namespace demarc::gpu

@@ -1,0 +1,194 @@
+#include "chunk_moves.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "demarc/base/gf2.hpp"
+
+namespace demarc::probe {
+namespace {
+
+constexpr double clear_share = 0.9;         // of a slice's chunks that go to the places named
+constexpr double least_single_share = 0.7;  // of the page, in slices that go to one place
+constexpr double least_pair_share = 0.5;    // and to two; twins go to four
+
+// Of the chunks of each slice, how many go to each other slice under a pattern.
+class Destinations {
+ public:
+  Destinations(const Labels& slice_of, std::uint32_t slices)
+      : slice_of_(slice_of), slices_(slices), sizes_(slices), count_(std::size_t{slices} * slices) {
+    for (const std::uint32_t slice : slice_of) ++sizes_[slice];
+    for (std::uint32_t i = 0; i < slice_of.size(); ++i) {
+      const std::uint32_t slice = slice_of[i];
+      if (slice % std::max(1U, slices / asked_slices) != 0) continue;
+      auto& asked = asked_[slice];
+      if (asked.size() < asked_chunks) asked.push_back(i);
+    }
+  }
+
+  // Quick: whether the chunks of half of a few slices may go to one or two places.
+  [[nodiscard]] bool may_be_few(std::uint32_t pattern) const {
+    std::size_t few = 0;
+    for (const auto& [slice, chunks] : asked_) {
+      std::array<std::uint32_t, asked_chunks> to{};
+      for (std::size_t i = 0; i < chunks.size(); ++i) to[i] = slice_of_[chunks[i] ^ pattern];
+      std::sort(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(chunks.size()));
+      std::uint32_t first = 0;
+      std::uint32_t second = 0;
+      for (std::size_t i = 0, begin = 0; i < chunks.size(); ++i) {
+        if (to[i] != to[begin]) begin = i;
+        if (i + 1 < chunks.size() && to[i + 1] == to[i]) continue;
+        const auto n = static_cast<std::uint32_t>(i + 1 - begin);
+        second = std::max(second, std::min(n, first));
+        first = std::max(n, first);
+      }
+      few += 4 * (first + second) >= 3 * chunks.size() ? 1U : 0U;
+    }
+    return 2 * few >= asked_.size();
+  }
+
+  void count(std::uint32_t pattern) {
+    std::fill(count_.begin(), count_.end(), 0);
+    for (std::uint32_t i = 0; i < slice_of_.size(); ++i) {
+      ++count_[std::size_t{slice_of_[i]} * slices_ + slice_of_[i ^ pattern]];
+    }
+  }
+  // Share of the page in slices whose chunks go to one place, and to two.
+  struct Shares {
+    double one = 0;
+    double two = 0;
+  };
+  [[nodiscard]] Shares shares() const {
+    Shares shares;
+    for (std::uint32_t slice = 0; slice < slices_; ++slice) {
+      const auto [first, second] = most_frequent(slice);
+      const double size = sizes_[slice];
+      if (first >= clear_share * size) {
+        shares.one += size;
+      } else if (first + second >= clear_share * size && second >= 0.2 * size) {
+        shares.two += size;
+      }
+    }
+    const auto page = static_cast<double>(slice_of_.size());
+    return {shares.one / page, shares.two / page};
+  }
+  // Where most chunks of a slice go.
+  [[nodiscard]] std::uint32_t main_destination(std::uint32_t slice) const {
+    const auto begin = count_.begin() + static_cast<std::ptrdiff_t>(std::size_t{slice} * slices_);
+    return static_cast<std::uint32_t>(std::max_element(begin, begin + slices_) - begin);
+  }
+
+ private:
+  [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> most_frequent(std::uint32_t slice) const {
+    std::uint32_t first = 0;
+    std::uint32_t second = 0;
+    for (std::uint32_t to = 0; to < slices_; ++to) {
+      const std::uint32_t n = count_[std::size_t{slice} * slices_ + to];
+      if (n > first) {
+        second = std::exchange(first, n);
+      } else {
+        second = std::max(second, n);
+      }
+    }
+    return {first, second};
+  }
+
+  static constexpr std::uint32_t asked_slices = 8;
+  static constexpr std::size_t asked_chunks = 24;
+
+  const Labels& slice_of_;
+  std::uint32_t slices_;
+  std::vector<std::uint32_t> sizes_, count_;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> asked_;  // some chunks of a few slices
+};
+
+// Walsh-Hadamard transform in place: entry m becomes the sum over i of (-1)^parity(i & m) v[i].
+void transform(std::vector<std::int32_t>& v) {
+  for (std::size_t step = 1; step < v.size(); step *= 2) {
+    for (std::size_t i = 0; i < v.size(); i += 2 * step) {
+      for (std::size_t j = i; j < i + step; ++j) {
+        std::tie(v[j], v[j + step]) = std::pair(v[j] + v[j + step], v[j] - v[j + step]);
+      }
+    }
+  }
+}
+
+// The mask whose parity best tells, slice by slice, which of two places a chunk goes to.
+std::uint32_t deciding_mask(const Labels& slice_of, const Destinations& destinations,
+                            std::uint32_t slices, std::uint32_t pattern) {
+  constexpr std::uint32_t slices_asked = 16;
+  std::vector<std::int64_t> votes(slice_of.size());
+  for (std::uint32_t slice = 0; slice < slices; slice += std::max(1U, slices / slices_asked)) {
+    const std::uint32_t main = destinations.main_destination(slice);
+    std::vector<std::int32_t> side(slice_of.size());
+    for (std::uint32_t i = 0; i < slice_of.size(); ++i) {
+      if (slice_of[i] == slice) side[i] = slice_of[i ^ pattern] == main ? 1 : -1;
+    }
+    transform(side);
+    for (std::size_t m = 0; m < votes.size(); ++m) votes[m] += std::abs(side[m]);
+  }
+  return static_cast<std::uint32_t>(std::max_element(votes.begin() + 1, votes.end()) -
+                                    votes.begin());
+}
+
+std::uint32_t reduced(std::uint32_t mask, std::span<const std::uint32_t> constants) {
+  std::uint32_t least = mask;
+  for (std::uint32_t choice = 0; choice < 1U << constants.size(); ++choice) {
+    std::uint32_t sum = mask;
+    for (std::size_t i = 0; i < constants.size(); ++i) {
+      if ((choice >> i & 1U) != 0) sum ^= constants[i];
+    }
+    least = std::min(least, sum);
+  }
+  return least;
+}
+
+std::uint32_t constants_flipped(std::uint32_t pattern, std::span<const std::uint32_t> constants) {
+  std::uint32_t flipped = 0;
+  for (std::size_t i = 0; i < constants.size(); ++i) flipped |= parity(pattern, constants[i]) << i;
+  return flipped;
+}
+
+}  // namespace
+
+std::uint32_t label_count(const Labels& labels) {
+  return labels.empty() ? 0 : *std::max_element(labels.begin(), labels.end()) + 1;
+}
+
+ChunkMoves find_moves(const Labels& slice_of, std::span<const std::uint32_t> constants) {
+  const std::uint32_t slices = label_count(slice_of);
+  Destinations destinations(slice_of, slices);
+  ChunkMoves moves;
+  moves.half_flips.assign(constants.size(), 0);
+  for (std::uint32_t pattern = 1; pattern < slice_of.size(); ++pattern) {
+    if (!destinations.may_be_few(pattern)) continue;
+    destinations.count(pattern);
+    const auto shares = destinations.shares();
+    const std::uint32_t flipped = constants_flipped(pattern, constants);
+    if (shares.one >= least_single_share && std::has_single_bit(flipped)) {
+      auto& flip = moves.half_flips[static_cast<std::size_t>(std::countr_zero(flipped))];
+      if (flip == 0) flip = pattern;
+    }
+    if (shares.two < least_pair_share || flipped != 0) continue;
+    const bool known =
+        std::any_of(moves.digits.begin(), moves.digits.end(),
+                    [&](const Digit& digit) { return parity(pattern, digit.mask) != 0; });
+    if (known) continue;
+    const std::uint32_t mask =
+        reduced(deciding_mask(slice_of, destinations, slices, pattern), constants);
+    if (parity(pattern, mask) != 0) moves.digits.push_back({pattern, mask});
+  }
+  for (Digit& digit : moves.digits) {
+    for (std::size_t i = 0; i < constants.size(); ++i) {
+      if (parity(moves.half_flips[i], digit.mask) != 0) digit.mask ^= constants[i];
+    }
+  }
+  return moves;
+}
+
+}  // namespace demarc::probe

@@ -1,0 +1,83 @@
+#include "gpu/page_order.hpp"
+
+#include <algorithm>
+
+namespace demarc::study {
+
+std::vector<std::uint32_t> order_by_remainder(const gpu::RemainderModel& model,
+                                              std::span<const gpu::PageRemainder> pages) {
+  constexpr double needed_agreement = 0.75;
+  const gpu::RemainderHash& hash = model.hash;
+  std::vector<std::vector<std::uint32_t>> of_remainder(hash.modulus);
+  for (std::uint32_t i = 0; i < pages.size(); ++i) {
+    if (pages[i].agreement >= needed_agreement) of_remainder[pages[i].remainder].push_back(i);
+  }
+  for (auto& list : of_remainder) std::reverse(list.begin(), list.end());
+  const std::uint64_t step = hash.page_bytes / hash.unit_bytes() % hash.modulus;
+  std::vector<std::uint32_t> order;
+  for (std::uint64_t next = 0; !of_remainder[next].empty(); next = (next + step) % hash.modulus) {
+    order.push_back(of_remainder[next].back());
+    of_remainder[next].pop_back();
+  }
+  return order;
+}
+
+std::vector<std::uint32_t> sides_of_remainders(const gpu::RemainderModel& model,
+                                               std::span<const std::uint32_t> sides) {
+  std::vector<std::uint32_t> out;
+  for (std::uint32_t remainder = 0; remainder < model.hash.modulus; ++remainder) {
+    double sum[2] = {0, 0};
+    std::size_t count[2] = {0, 0};
+    for (const std::uint32_t slice : {remainder, model.hash.modulus + remainder}) {
+      const auto center = model.kinds.centers.row(model.kind_of[slice]);
+      for (std::size_t i = 0; i < center.size(); ++i) {
+        sum[sides[i]] += static_cast<double>(center[i]);
+        ++count[sides[i]];
+      }
+    }
+    const double near0 = sum[0] / static_cast<double>(std::max<std::size_t>(count[0], 1));
+    const double near1 = sum[1] / static_cast<double>(std::max<std::size_t>(count[1], 1));
+    out.push_back(near0 < near1 ? 0 : 1);
+  }
+  return out;
+}
+
+Result<std::vector<gpu::RemainderColoring::Window>> windows_by_side(
+    std::span<const std::uint32_t> side_of_remainder, std::uint32_t parts) {
+  if (parts != 2 && parts != 4) {
+    return missing_capability("{} parts: the remainders of this card divide into 2 or 4", parts);
+  }
+  const auto modulus = static_cast<std::uint32_t>(side_of_remainder.size());
+  std::uint32_t begin = modulus;
+  std::uint32_t changes = 0;
+  for (std::uint32_t i = 0; i < modulus; ++i) {
+    const std::uint32_t before = side_of_remainder[(i + modulus - 1) % modulus];
+    if (before == side_of_remainder[i]) continue;
+    ++changes;
+    if (side_of_remainder[i] == 0) begin = i;
+  }
+  if (changes != 2) {
+    return check_failed("colours: the L2 sides of the remainders change {} times, not twice",
+                        changes);
+  }
+  const auto near =
+      static_cast<std::uint32_t>(std::count(side_of_remainder.begin(), side_of_remainder.end(), 0));
+  std::vector<gpu::RemainderColoring::Window> windows;
+  const auto add = [&](std::uint32_t first, std::uint32_t count) {
+    windows.push_back({(begin + first) % modulus, count});
+  };
+  // Slices of one memory stack follow each other, at most eight remainders of either half, and
+  // share a path: a quarter is one of the outer two of the three stacks of a side, and the middle
+  // one stays empty.
+  for (const auto& [first, count] : {std::pair{0U, near}, std::pair{near, modulus - near}}) {
+    if (parts == 2) {
+      add(first, count);
+    } else {
+      add(first, count / 3);
+      add(first + count - count / 3, count / 3);
+    }
+  }
+  return windows;
+}
+
+}  // namespace demarc::study
