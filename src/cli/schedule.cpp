@@ -155,7 +155,8 @@ const RegisterVerb schedule_verb({
         [](CLI::App& app) {
           auto options = std::make_shared<ScheduleOptions>();
           app.add_option("config", options->config,
-                         "SimTBS configuration, or scenario of the hardware pipeline (.json)")
+                         "SimTBS configuration (generate makes one), or scenario of the hardware "
+                         "pipeline (.json, as in examples/dispatch)")
               ->type_name("FILE");
           app.add_option("--policy,-p", options->policy,
                          fmt::format("dispatch policy: {}, or all (--classic: rr when not given)",

@@ -89,7 +89,7 @@ struct TbCellKey {
 };
 
 // Cells as a study makes them, one run a seed, with the ANTT given.
-sim::TbCell cell_with(TbCellKey key, std::vector<double> antt) {
+sim::TbCell cell_with(TbCellKey key, const std::vector<double>& antt) {
   sim::TbCell cell;
   cell.model = key.model;
   cell.mix = key.mix;

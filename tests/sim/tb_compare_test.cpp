@@ -13,7 +13,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TbCell compared_cell(const char* policy, std::uint32_t level, std::vector<double> antt_queue) {
+TbCell compared_cell(const char* policy, std::uint32_t level,
+                     const std::vector<double>& antt_queue) {
   TbCell cell;
   cell.model = TbModel::corrected;
   cell.policy = policy;

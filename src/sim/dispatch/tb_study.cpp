@@ -18,6 +18,7 @@ namespace {
 template <class Value>
 Estimate estimate_of(const std::vector<TbMetrics>& runs, Value value) {
   std::vector<double> samples;
+  samples.reserve(runs.size());
   for (const TbMetrics& run : runs) samples.push_back(value(run));
   return estimate(samples);
 }
