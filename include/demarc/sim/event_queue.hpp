@@ -1,6 +1,9 @@
 // The heart of the discrete-event simulators: events by time, equal times in the order they were
 // scheduled. A wheel of buckets serves the near future in constant time; a heap holds what lies
 // beyond it.
+//
+// Buckets are lists of small chunks from one pool, the chunk freed last taken first, so that the
+// queue touches no more memory than the events it holds need.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +11,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <type_traits>
 #include <vector>
 
 namespace demarc::sim {
@@ -16,69 +21,58 @@ using Cycles = std::uint64_t;
 
 template <class Event>
 class EventQueue {
+  static_assert(std::is_trivially_copyable_v<Event> && sizeof(Event) <= 128);
+
  public:
   static constexpr Cycles never = ~Cycles{0};
 
   [[nodiscard]] Cycles now() const { return now_; }
-  [[nodiscard]] bool empty() const { return near_ == 0 && far_.empty(); }
+  [[nodiscard]] bool empty() const { return count_ == 0; }
 
   // `at` must not lie in the past.
   void schedule(Cycles at, const Event& event) {
-    if (at - now_ < wheel_size) {
+    ++count_;
+    if (at - now_ - 1 < wheel_size - 1) {
       put(at, event);
     } else {
-      far_.push_back({at, sequence_++, event});
-      std::push_heap(far_.begin(), far_.end(), Later{});
+      put_elsewhere(at, event);
     }
   }
 
   // Time of the next event; `never` when there is none.
   [[nodiscard]] Cycles next_time() const {
-    if (near_ == 0) return far_.empty() ? never : far_.front().at;
-    const std::size_t start = slot(now_);
-    std::size_t word = start / 64;
-    std::uint64_t bits = occupied_[word] & (~std::uint64_t{0} << (start % 64));
-    while (bits == 0) {
-      word = (word + 1) % occupied_.size();
-      bits = occupied_[word];
-    }
-    const std::size_t found = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-    return now_ + ((found - start) & (wheel_size - 1));
+    if (read_ < current_.size()) return now_;
+    const Cycles near = next_in_wheel();
+    return near != never || far_.empty() ? near : far_.front().at;
   }
 
-  // The event that comes `count` events after the next one, where it lies at the time of the last
-  // pop(); none else. For looking ahead at what will be needed.
-  [[nodiscard]] const Event* ahead(std::size_t count) const {
-    const Bucket& bucket = wheel_[slot(now_)];
-    return bucket.read + count < bucket.events.size() ? &bucket.events[bucket.read + count]
-                                                      : nullptr;
+  // Some of the `count` events that come after the next `skip` ones, as far as they are known at
+  // the time of the last pop(). For looking ahead at what will be needed.
+  [[nodiscard]] std::span<const Event> ahead(std::size_t skip, std::size_t count) const {
+    const std::size_t at = read_ + skip;
+    if (at < current_.size()) return {&current_[at], std::min(count, current_.size() - at)};
+    const std::size_t beyond = at - current_.size();
+    if (beyond >= following_size_) return {};
+    return {&chunks_[following_][beyond], std::min(count, following_size_ - beyond)};
   }
 
   // Advances the clock to the next event and removes it. The queue must not be empty.
   Event pop() {
-    const Cycles at = next_time();
-    now_ = at;
-    while (!far_.empty() && far_.front().at - now_ < wheel_size) {
-      std::pop_heap(far_.begin(), far_.end(), Later{});
-      put(far_.back().at, far_.back().event);
-      far_.pop_back();
-    }
-    Bucket& bucket = wheel_[slot(at)];
-    const Event event = bucket.events[bucket.read++];
-    --near_;
-    if (bucket.read == bucket.events.size()) {
-      bucket.events.clear();
-      bucket.read = 0;
-      occupied_[slot(at) / 64] &= ~(std::uint64_t{1} << (slot(at) % 64));
-    }
-    return event;
+    if (read_ == current_.size()) open(next_time());
+    --count_;
+    return current_[read_++];
   }
 
  private:
   static constexpr std::size_t wheel_size = 4096;
+  static constexpr std::uint32_t no_chunk = ~std::uint32_t{0};
+  static constexpr auto chunk_events =
+      static_cast<std::uint32_t>(std::bit_floor(128 / sizeof(Event)));
+  using Chunk = std::array<Event, chunk_events>;
   struct Bucket {
-    std::vector<Event> events;
-    std::size_t read = 0;
+    std::uint32_t head = no_chunk;
+    std::uint32_t tail = no_chunk;
+    std::uint32_t size = 0;
   };
   struct Far {
     Cycles at;
@@ -92,18 +86,94 @@ class EventQueue {
   };
 
   static std::size_t slot(Cycles at) { return static_cast<std::size_t>(at & (wheel_size - 1)); }
+
+  // Time of the first bucket that holds something.
+  [[nodiscard]] Cycles next_in_wheel() const {
+    const std::size_t start = slot(now_);
+    std::size_t word = start / 64;
+    std::uint64_t bits = occupied_[word] & (~std::uint64_t{0} << (start % 64));
+    for (std::size_t looked = 0; bits == 0; ++looked) {
+      if (looked == occupied_.size()) return never;
+      word = (word + 1) % occupied_.size();
+      bits = occupied_[word];
+    }
+    const std::size_t found = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+    return now_ + ((found - start) & (wheel_size - 1));
+  }
+
   void put(Cycles at, const Event& event) {
-    wheel_[slot(at)].events.push_back(event);
+    Bucket& bucket = wheel_[slot(at)];
+    const std::uint32_t place = bucket.size++ % chunk_events;
+    if (place == 0) grow(bucket, at);
+    chunks_[bucket.tail][place] = event;
+  }
+
+  // Now, or beyond the wheel.
+  [[gnu::noinline]] void put_elsewhere(Cycles at, const Event& event) {
+    if (at == now_) return current_.push_back(event);
+    far_.push_back({at, sequence_++, event});
+    std::push_heap(far_.begin(), far_.end(), Later{});
+  }
+
+  [[gnu::noinline]] void grow(Bucket& bucket, Cycles at) {
+    std::uint32_t chunk = free_chunk_;
+    if (chunk == no_chunk) {
+      chunk = static_cast<std::uint32_t>(chunks_.size());
+      chunks_.emplace_back();
+      next_chunk_.push_back(no_chunk);
+    } else {
+      free_chunk_ = next_chunk_[chunk];
+    }
+    (bucket.size == 1 ? bucket.head : next_chunk_[bucket.tail]) = chunk;
+    bucket.tail = chunk;
     occupied_[slot(at) / 64] |= std::uint64_t{1} << (slot(at) % 64);
-    ++near_;
+  }
+
+  // Moves the clock to `at` and the events of that time to where pop() takes them.
+  void open(Cycles at) {
+    now_ = at;
+    while (!far_.empty() && far_.front().at - now_ < wheel_size) {
+      std::pop_heap(far_.begin(), far_.end(), Later{});
+      put(far_.back().at, far_.back().event);
+      far_.pop_back();
+    }
+    read_ = 0;
+    current_.clear();
+    Bucket& bucket = wheel_[slot(at)];
+    std::uint32_t chunk = bucket.head;
+    for (std::uint32_t left = bucket.size; left > 0;) {
+      const std::uint32_t count = std::min(left, chunk_events);
+      const Chunk& from = chunks_[chunk];
+      current_.insert(current_.end(), from.begin(), from.begin() + count);
+      left -= count;
+      const std::uint32_t next = next_chunk_[chunk];
+      next_chunk_[chunk] = free_chunk_;
+      free_chunk_ = chunk;
+      chunk = next;
+    }
+    bucket.size = 0;
+    occupied_[slot(at) / 64] &= ~(std::uint64_t{1} << (slot(at) % 64));
+    const Cycles then = next_in_wheel();
+    following_size_ = 0;
+    if (then != never) {
+      following_ = wheel_[slot(then)].head;
+      following_size_ = std::min(wheel_[slot(then)].size, chunk_events);
+    }
   }
 
   std::vector<Bucket> wheel_ = std::vector<Bucket>(wheel_size);
   std::array<std::uint64_t, wheel_size / 64> occupied_{};
+  std::vector<Chunk> chunks_;
+  std::vector<std::uint32_t> next_chunk_;  // in a bucket, or of those that are free
+  std::uint32_t free_chunk_ = no_chunk;
+  std::vector<Event> current_;          // events of the time now
+  std::size_t read_ = 0;                // of them are done
+  std::uint32_t following_ = no_chunk;  // first events of the time after, when `now` was reached
+  std::size_t following_size_ = 0;
   std::vector<Far> far_;
   Cycles now_ = 0;
   std::uint64_t sequence_ = 0;
-  std::size_t near_ = 0;
+  std::size_t count_ = 0;
 };
 
 }  // namespace demarc::sim

@@ -13,9 +13,8 @@ AddressDecoder::AddressDecoder(const AddressSpec& spec)
     page_shift_ = static_cast<std::uint32_t>(std::countr_zero(spec.page_bytes)) - line_shift;
   }
   for (std::size_t table = 0; table < tables_.size(); ++table) {
-    tables_[table].resize(2048);
-    for (std::uint64_t i = 0; i < 2048; ++i) {
-      const std::uint64_t address = (i << (11 * table)) << line_shift;
+    for (std::uint64_t i = 0; i < tables_[table].size(); ++i) {
+      const std::uint64_t address = (i << (8 * table)) << line_shift;
       tables_[table][i] = std::uint64_t{spec.module(address)} |
                           (std::uint64_t{spec.set(address)} << 16U) |
                           (std::uint64_t{spec.bank(address)} << 32U) |

@@ -1,41 +1,38 @@
 #include "engine.hpp"
 
+#include <bit>
+
 namespace demarc::sim::memory {
+namespace {
 
-void TagArray::resize(std::size_t lines, std::uint32_t new_ways) {
-  ways = new_ways;
-  at.assign(lines, {});
-}
+const char nothing_ahead = 0;  // what events need that need nothing
 
-std::uint32_t TagArray::victim(std::size_t first) const {
-  std::uint32_t best = none;
-  std::uint32_t oldest = none;
-  for (std::uint32_t way = 0; way < ways; ++way) {
-    const TagLine& candidate = at[first + way];
-    if (candidate.line == none) return static_cast<std::uint32_t>(first) + way;
-    if (candidate.pending == 0 && candidate.stamp < oldest) {
-      best = static_cast<std::uint32_t>(first) + way;
-      oldest = candidate.stamp;
-    }
-  }
-  return best;
-}
+template <class T>
+constexpr auto shift_of = static_cast<std::uint32_t>(std::countr_zero(sizeof(T)));
 
-void TagArray::install(std::uint32_t index, std::uint32_t new_line) {
-  at[index] = {};
-  at[index].line = new_line;
-  use(index);
-}
+}  // namespace
 
 Engine::Engine(const Spec& given) : spec(given), decoder(given.address) {
+  ahead_.fill({&nothing_ahead, 0, 0});
   state.sms.resize(spec.sms());
   state.gpc_request.resize(spec.gpcs);
   state.gpc_reply.resize(spec.gpcs);
   state.port_request.resize(spec.ports);
   state.port_reply.resize(spec.ports);
-  state.l1.resize(spec.l1.lines() * spec.sms(), spec.l1.ways);
-  state.l2.resize(spec.l2.lines() * spec.slices, spec.l2.ways);
+  if (spec.l1.sets != 0) {
+    l1_set_bits_ = static_cast<std::uint32_t>(std::countr_zero(spec.l1.sets));
+    state.l1.resize(spec.sms(), spec.l1.sets, spec.l1.ways);
+    state.l1_lists.assign(state.l1.indices(), none);
+  }
+  state.l2.resize(spec.slices, spec.l2.sets, spec.l2.ways);
   state.slices.resize(spec.slices);
+  state.registers.resize(std::size_t{spec.slices} * spec.miss_registers);
+  for (std::uint32_t i = 0; i < spec.slices; ++i) {
+    for (std::uint32_t k = (i + 1) * spec.miss_registers; k-- > i * spec.miss_registers;) {
+      state.registers[k].waiters = state.slices[i].free_register;
+      state.slices[i].free_register = k;
+    }
+  }
   state.channels.resize(spec.slices);
   state.banks.resize(std::size_t{spec.slices} * spec.banks);
 }
@@ -66,10 +63,19 @@ std::uint32_t Engine::add_client(ClientSpec client) {
 
 void Engine::fail(ErrorKind kind, std::string message) {
   if (!state.error) state.error = Error{kind, std::move(message)};
+  state.interrupted = true;
+}
+
+[[gnu::noinline]] void Engine::too_many_accesses() {
+  fail(ErrorKind::check_failed, fmt::format("more than {} accesses are under way", Event::indices));
 }
 
 std::uint32_t Engine::take_packet(const Packet& packet) {
   if (state.free_packet == none) {
+    if (state.packets.size() == Event::indices) {
+      too_many_accesses();
+      return 0;
+    }
     state.packets.push_back(packet);
     return static_cast<std::uint32_t>(state.packets.size() - 1);
   }
@@ -84,104 +90,116 @@ void Engine::drop_packet(std::uint32_t index) {
   state.free_packet = index;
 }
 
+// The state is larger than a core's caches, and events touch it all over: what the coming ones
+// touch is asked for in two steps, as the second place stands in the first. Both steps take some
+// events at a time and avoid branches on the kind of each, which the host cannot foretell.
+void Engine::look_ahead() {
+  const auto set_pool = [&](EventKind kind, const void* start, std::uint32_t shift) {
+    ahead_[static_cast<std::size_t>(kind)] = {static_cast<const char*>(start), shift, none};
+  };
+  set_pool(EventKind::lookup, state.packets.data(), shift_of<Packet>);
+  set_pool(EventKind::done, state.packets.data(), shift_of<Packet>);
+  set_pool(EventKind::warp, state.warps.data(), shift_of<WarpSlot>);
+  set_pool(EventKind::fill, state.fetches.data(), shift_of<Fetch>);
+  set_pool(EventKind::bank, state.banks.data(), shift_of<BankState>);
+  for (const Event& coming : state.events.ahead(2 * look_at_once, look_at_once)) {
+    const Ahead& pool = ahead_[coming.head & 15U];
+    prefetch(pool.start + (std::size_t{coming.index() & pool.mask} << pool.shift));
+  }
+  const auto events = state.events.ahead(look_at_once, look_at_once);
+  std::array<std::uint32_t, 16> kinds{};
+  for (std::size_t i = 0; i < events.size(); ++i) kinds[events[i].head & 15U] |= 1U << i;
+  const auto each = [&](EventKind kind, auto&& look) {
+    for (auto rest = kinds[static_cast<std::size_t>(kind)]; rest != 0; rest &= rest - 1) {
+      look(events[static_cast<std::size_t>(std::countr_zero(rest))].index());
+    }
+  };
+  each(EventKind::lookup,
+       [&](std::uint32_t index) { state.l2.prefetch_set(set_of(state.packets[index])); });
+  each(EventKind::done, [&](std::uint32_t index) {
+    const Packet& packet = state.packets[index];
+    if (packet.l1_line != none) state.l1.prefetch_state(packet.l1_line);
+    if (!packet.injected) prefetch(&state.warps[packet.owner]);
+  });
+  each(EventKind::fill, [&](std::uint32_t index) {
+    const Fetch& fetch = state.fetches[index];
+    if (fetch.l2_line == none) return;
+    state.l2.prefetch_state(fetch.l2_line);
+    const std::uint32_t waiter = state.registers[fetch.owner].waiters;
+    if (waiter != none) prefetch(&state.packets[waiter]);
+  });
+  each(EventKind::bank, [&](std::uint32_t index) {
+    const std::uint32_t head = state.banks[index].queue[0].head;
+    if (head != none) prefetch(&state.fetches[head]);
+  });
+  each(EventKind::lsu, [&](std::uint32_t index) {
+    const std::uint32_t head = state.sms[index].lsu.head;
+    if (head != none) prefetch_l1(state.blocks[state.warps[head].block], state.warps[head].line);
+  });
+  each(EventKind::warp, [&](std::uint32_t index) {
+    const WarpSlot& warp = state.warps[index];
+    const BlockSlot& block = state.blocks[warp.block];
+    if (!warp.has_step) {
+      prefetch(block.work.get());
+    } else if (warp.instructions == 0) {
+      prefetch_l1(block, warp.line);
+    }
+  });
+}
+
+void Engine::run_until(Cycles end) {
+  state.interrupted = false;
+  do {
+    step();
+  } while (!state.interrupted && !state.events.empty() && state.events.now() <= end);
+}
+
 void Engine::step() {
   const Event event = state.events.pop();
-  // The state is far larger than a core's caches, and events touch it all over: what the coming
-  // ones touch is asked for in two steps, as the second place stands in the first. Not a function
-  // of its own: GCC takes one for free of effects and drops its calls.
-  constexpr std::size_t first_step = 14;
-  constexpr std::size_t second_step = 7;
-  if (const Event* coming = state.events.ahead(first_step)) {
-    switch (coming->kind) {
-      case EventKind::gpc_request:
-      case EventKind::arrive:
-      case EventKind::lookup:
-      case EventKind::gpc_reply:
-      case EventKind::done:
-        __builtin_prefetch(&state.packets[coming->index], 1);
-        break;
-      case EventKind::warp:
-        __builtin_prefetch(&state.warps[coming->index], 1);
-        break;
-      case EventKind::fill:
-        __builtin_prefetch(&state.fetches[coming->index], 1);
-        break;
-      case EventKind::bank:
-        __builtin_prefetch(&state.banks[coming->index], 1);
-        break;
-      default:
-        break;
-    }
-  }
-  if (const Event* coming = state.events.ahead(second_step)) {
-    switch (coming->kind) {
-      case EventKind::lookup: {
-        const TagLine* tags = state.l2.at.data() + set_of(state.packets[coming->index]);
-        for (std::uint32_t way = 0; way < spec.l2.ways; way += 4) __builtin_prefetch(tags + way);
-        break;
-      }
-      case EventKind::done: {
-        const Packet& packet = state.packets[coming->index];
-        if (packet.l1_line != none) __builtin_prefetch(&state.l1.at[packet.l1_line], 1);
-        if (!packet.injected) __builtin_prefetch(&state.warps[packet.owner], 1);
-        break;
-      }
-      case EventKind::fill: {
-        const Fetch& fetch = state.fetches[coming->index];
-        if (fetch.l2_line != none) __builtin_prefetch(&state.l2.at[fetch.l2_line], 1);
-        break;
-      }
-      case EventKind::bank: {
-        const std::uint32_t head = state.banks[coming->index].queue[0].head;
-        if (head != none) __builtin_prefetch(&state.fetches[head], 1);
-        break;
-      }
-      default:
-        break;
-    }
-  }
-  switch (event.kind) {
+  if (++steps_ % look_at_once == 0) look_ahead();
+  const std::uint32_t index = event.index();
+  switch (event.kind()) {
     case EventKind::kernel_start:
-      kernel_start(event.index);
+      kernel_start(index);
       break;
     case EventKind::warp:
-      advance(event.index);
+      advance(index);
       break;
     case EventKind::lsu:
-      state.sms[event.index].lsu_scheduled = false;
-      run_lsu(event.index);
+      state.sms[index].lsu_scheduled = false;
+      run_lsu(index);
       break;
     case EventKind::l1_hit:
-      load_done(event.index);
+      load_done(index);
       break;
     case EventKind::inject:
-      inject(event.index);
+      inject(index);
       break;
     case EventKind::gpc_request:
-      gpc_request(event.index);
+      gpc_request(event);
       break;
     case EventKind::arrive:
-      arrive(event.index);
+      arrive(event);
       break;
     case EventKind::lookup:
-      lookup(event.index);
+      lookup(index);
       break;
     case EventKind::bank:
-      state.banks[event.index].scheduled = false;
-      serve_bank(event.index);
+      state.banks[index].scheduled = false;
+      serve_bank(index);
       break;
     case EventKind::fill:
-      fill(event.index);
+      fill(index);
       break;
     case EventKind::retry:
-      state.slices[event.index].retry_scheduled = false;
-      retry(event.index);
+      state.slices[index].retry_scheduled = false;
+      retry(index);
       break;
     case EventKind::gpc_reply:
-      gpc_reply(event.index);
+      gpc_reply(event);
       break;
     case EventKind::done:
-      packet_done(event.index);
+      packet_done(index);
       break;
   }
 }

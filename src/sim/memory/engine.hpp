@@ -8,10 +8,9 @@
 #include "block_dispatch.hpp"
 #include "demarc/sim/event_queue.hpp"
 #include "demarc/sim/memory/simulation.hpp"
+#include "tag_array.hpp"
 
 namespace demarc::sim::memory {
-
-inline constexpr std::uint32_t none = ~std::uint32_t{0};
 
 enum class EventKind : std::uint32_t {
   kernel_start,  // of a client
@@ -28,9 +27,20 @@ enum class EventKind : std::uint32_t {
   gpc_reply,     // a packet reaches the reply link of its GPC
   done,          // and its SM
 };
+
+// What a link needs to know of a packet travels in the event, so that packets, of which many are
+// under way, are looked at only where they end.
 struct Event {
-  EventKind kind;
-  std::uint32_t index;
+  static constexpr std::uint32_t indices = 1U << 25U;
+  std::uint32_t head = 0;   // kind in bits 0-3, sectors on the link in bits 4-6, then the index
+  std::uint16_t place = 0;  // SM of a packet
+  std::uint16_t port = 0;   // and port of its slice
+  [[nodiscard]] EventKind kind() const { return static_cast<EventKind>(head & 15U); }
+  [[nodiscard]] std::uint32_t sectors() const { return (head >> 4U) & 7U; }
+  [[nodiscard]] std::uint32_t index() const { return head >> 7U; }
+  [[nodiscard]] Event as(EventKind kind) const {
+    return {(head & ~15U) | static_cast<std::uint32_t>(kind), place, port};
+  }
 };
 
 // A link or bus: busy until free_at (ticks). Users come in order of time.
@@ -71,38 +81,9 @@ struct alignas(32) Packet {
   std::uint8_t sectors = 0;
   bool injected : 1 = false;
   bool cached : 1 = true;
+  bool listed : 1 = false;  // the owner is in the list of its L1 line
 };
 static_assert(sizeof(Packet) == 32);
-
-struct TagLine {
-  std::uint32_t line = none;     // none: empty
-  std::uint32_t stamp = 0;       // of the last use
-  std::uint32_t waiters = none;  // list: packets in the L2, L1 waiters in the L1
-  std::uint8_t valid = 0;        // sectors
-  std::uint8_t dirty = 0;
-  std::uint8_t pending = 0;  // sectors asked for and not yet there
-};
-
-// Tags of all sets of all caches of one level, side by side.
-struct TagArray {
-  std::uint32_t ways = 0;
-  std::uint32_t clock = 0;
-  std::vector<TagLine> at;
-
-  void resize(std::size_t lines, std::uint32_t new_ways);
-  // Index of `wanted` in the set that starts at `first`, or none.
-  [[nodiscard]] std::uint32_t find(std::size_t first, std::uint32_t wanted) const {
-    const TagLine* tags = at.data() + first;
-    for (std::uint32_t way = 0; way < ways; ++way) {
-      if (tags[way].line == wanted) return static_cast<std::uint32_t>(first) + way;
-    }
-    return none;
-  }
-  // An empty way, else the least recently used one with nothing under way; none when all wait.
-  [[nodiscard]] std::uint32_t victim(std::size_t first) const;
-  void install(std::uint32_t index, std::uint32_t new_line);
-  void use(std::uint32_t index) { at[index].stamp = ++clock; }
-};
 
 struct L1Waiter {
   std::uint32_t warp = none;
@@ -110,10 +91,16 @@ struct L1Waiter {
   std::uint8_t needed = 0;
 };
 
+// Of a slice: a line with sectors under way, and who waits for them.
+struct MissRegister {
+  std::uint32_t l2_line = none;
+  std::uint32_t waiters = none;  // list of packets; of a free register, the next one
+};
+
 // A transfer between a slice and its channel.
 struct alignas(32) Fetch {
-  std::uint32_t l2_line = none;  // none: for `packet` alone, past the tags
-  std::uint32_t packet = none;
+  std::uint32_t l2_line = none;  // none: for a packet alone, past the tags
+  std::uint32_t owner = none;    // that packet, or the miss register
   std::uint32_t next = none;
   std::uint32_t row = 0;
   std::uint32_t bank = 0;  // over all channels
@@ -123,17 +110,22 @@ struct alignas(32) Fetch {
 };
 
 enum class WarpState : std::uint8_t { free, ready, loads, barrier, lsu };
-// What every event needs comes first, with the first lines of the step behind it.
-struct alignas(64) WarpSlot {
+// With the step it is at, of which lines from the second on lie elsewhere.
+struct alignas(32) WarpSlot {
+  std::uint64_t line = 0;
   std::uint32_t block = none;
-  std::uint32_t index = 0;        // in the block
-  std::uint32_t outstanding = 0;  // loads, L1 hits and atomics under way
-  std::uint32_t next = none;      // in the LSU queue
+  std::uint32_t outstanding = 0;   // loads, L1 hits and atomics under way
+  std::uint32_t next = none;       // in the LSU queue
+  std::uint32_t instructions = 0;  // left to issue
+  std::uint16_t index = 0;         // in the block
+  std::uint8_t lines = 0;
   std::uint8_t lines_done = 0;
-  bool has_step = false;
+  StepKind kind = StepKind::end;
   WarpState state = WarpState::free;
-  Step step;
+  bool has_step = false;
+  bool wait = false;
 };
+static_assert(sizeof(WarpSlot) == 32);
 
 struct BlockSlot {
   std::unique_ptr<BlockWork> work;
@@ -158,6 +150,7 @@ struct SmState {
 struct SliceState {
   Fifo waiting;  // packets that need a miss register, a way or room for a write
   std::uint32_t misses = 0;
+  std::uint32_t free_register = none;
   bool retry_scheduled = false;
 };
 
@@ -173,7 +166,6 @@ struct alignas(64) BankState {
   Fifo queue[2];  // reads, writes
   Cycles free_at = 0;
   Cycles activate_from = 0;
-  Cycles last_use = 0;
   std::uint32_t row = none;
   std::uint32_t streak = 0;
   bool scheduled = false;
@@ -207,11 +199,15 @@ struct State {
   std::vector<SliceState> slices;
   std::vector<ChannelState> channels;
   std::vector<BankState> banks;
-  std::vector<Packet> packets;
-  std::vector<Fetch> fetches;
+  std::vector<MissRegister> registers;
+  LargeArray<Packet> packets;
+  LargeArray<Fetch> fetches;
+  std::vector<std::uint32_t> l1_lists;  // of waiters, by L1 line
   std::vector<L1Waiter> l1_waiters;
   std::uint32_t free_packet = none, free_fetch = none, free_waiter = none;
-  std::vector<WarpSlot> warps;
+  LargeArray<WarpSlot> warps;
+  std::vector<std::array<std::uint64_t, 32>> warp_lines;  // of steps with more than one
+  Step step;                                              // as it comes from a source
   std::vector<std::uint32_t> free_warps;
   std::vector<BlockSlot> blocks;
   std::vector<std::uint32_t> free_blocks;
@@ -223,7 +219,18 @@ struct State {
   bool injected_closing = false;     // those without end stop
   DramStatistics dram;
   std::optional<Error> error;
+  bool interrupted = false;  // a launch has ended, or there is an error
 };
+
+// The physical line of an address; nothing outside the translation.
+inline std::optional<std::uint32_t> line_at(const Translation& translation, std::uint64_t address) {
+  if (translation.chunks.empty()) return static_cast<std::uint32_t>(address >> line_shift);
+  const std::uint64_t offset = address - translation.base;
+  const std::uint64_t chunk = offset >> translation.chunk_shift;
+  if (chunk >= translation.chunks.size()) return std::nullopt;
+  const std::uint64_t within = offset & ((std::uint64_t{1} << translation.chunk_shift) - 1);
+  return static_cast<std::uint32_t>((translation.chunks[chunk] + within) >> line_shift);
+}
 
 class Engine {
  public:
@@ -238,8 +245,10 @@ class Engine {
   void step();  // one event
   std::uint32_t add_client(ClientSpec client);
   void schedule(Cycles at, EventKind kind, std::uint32_t index) {
-    state.events.schedule(at, {kind, index});
+    state.events.schedule(at, {static_cast<std::uint32_t>(kind) | (index << 7U)});
   }
+  // Events up to and including the next one that interrupts, or until `end` is passed.
+  void run_until(Cycles end);
   [[nodiscard]] Cycles now() const { return state.events.now(); }
   [[nodiscard]] std::string waiting() const;
   void inject(std::uint32_t index);
@@ -254,6 +263,7 @@ class Engine {
  private:
   // SMs (engine_sm.cpp)
   void advance(std::uint32_t warp);
+  void take_step(std::uint32_t warp, BlockSlot& block);
   void barrier(std::uint32_t warp);
   void end_warp(std::uint32_t warp);
   void load_done(std::uint32_t warp);
@@ -263,6 +273,8 @@ class Engine {
                   bool& l1_hit);
   bool load_line(std::uint32_t sm, std::uint32_t warp, const Packet& packet, Cycles at,
                  bool& l1_hit);
+  void wait_in_list(std::uint32_t warp, std::uint32_t l1_line, std::uint8_t needed);
+  [[nodiscard]] std::uint32_t ready_waiters(std::uint32_t l1_line);
   void packet_done(std::uint32_t index);
   void resume_lsu(std::uint32_t sm);
   [[nodiscard]] std::optional<std::uint32_t> translate(std::uint32_t client, std::uint64_t address);
@@ -278,17 +290,30 @@ class Engine {
 
   // Crossbar and L2 (engine_l2.cpp)
   void send(const Packet& packet, Cycles at);
-  void gpc_request(std::uint32_t packet);
-  void arrive(std::uint32_t packet);
-  void gpc_reply(std::uint32_t packet);
+  void schedule_packet(Cycles at, EventKind kind, std::uint32_t index, std::uint64_t sectors) {
+    const Packet& packet = state.packets[index];
+    const auto head =
+        static_cast<std::uint32_t>(kind) | (static_cast<std::uint32_t>(sectors) << 4U);
+    state.events.schedule(at, {head | (index << 7U), packet.sm,
+                               static_cast<std::uint16_t>(spec.port_of_slice[packet.slice])});
+  }
+  void gpc_request(Event event);
+  void arrive(Event event);
+  void gpc_reply(Event event);
   void reply(std::uint32_t packet);
   void lookup(std::uint32_t packet);
   bool attempt(std::uint32_t packet, bool may_allocate);
   bool attempt_past_tags(std::uint32_t packet, bool may_allocate);
-  [[nodiscard]] std::size_t set_of(const Packet& packet) const {
-    return (std::size_t{packet.slice} * spec.l2.sets + packet.set) * spec.l2.ways;
+  [[nodiscard]] std::uint32_t set_of(const Packet& packet) const {
+    return packet.slice * spec.l2.sets + packet.set;
   }
-  [[nodiscard]] std::uint32_t make_room(std::size_t first, std::uint16_t slice);
+  [[nodiscard]] std::uint32_t l1_set(std::uint32_t sm, std::uint32_t line) const {
+    return sm * spec.l1.sets + ((line ^ (line >> l1_set_bits_)) & (spec.l1.sets - 1));
+  }
+  [[nodiscard]] std::uint32_t make_room(std::uint32_t set, std::uint16_t slice);
+  [[nodiscard]] std::uint32_t open_register(std::uint16_t slice, std::uint32_t l2_line);
+  [[nodiscard]] std::uint32_t find_register(std::uint16_t slice, std::uint32_t l2_line) const;
+  void close_register(std::uint16_t slice, std::uint32_t number);
   void retry(std::uint32_t slice);
   void fill(std::uint32_t fetch);
 
@@ -302,6 +327,24 @@ class Engine {
 
   [[nodiscard]] std::uint32_t take_packet(const Packet& packet);
   void drop_packet(std::uint32_t index);
+  void look_ahead();
+  void too_many_accesses();
+  void prefetch_l1(const BlockSlot& block, std::uint64_t entry) const {
+    if (spec.l1.sets == 0 || block.client >= clients.size()) return;
+    const auto line = line_at(clients[block.client].translation, entry);
+    if (line) state.l1.prefetch_set(l1_set(block.sm, *line));
+  }
+
+  static constexpr std::uint32_t look_at_once = 8;
+  // Where the object of an event lies: start + ((index & mask) << shift).
+  struct Ahead {
+    const char* start;
+    std::uint32_t shift;
+    std::uint32_t mask;
+  };
+  std::array<Ahead, 16> ahead_{};  // by kind
+  std::uint32_t steps_ = 0;
+  std::uint32_t l1_set_bits_ = 0;
 };
 
 }  // namespace demarc::sim::memory

@@ -31,6 +31,7 @@ void Engine::kernel_end(std::uint32_t number) {
   schedule(now() + spec.launch_cycles, EventKind::kernel_start, number);
   if (*more) return;
   client.statistics.run_cycles.push_back(now() - client.run_start);
+  state.interrupted = true;
   client.run_start = now() + spec.launch_cycles;
   if (auto begun = clients[number].source->restart(); !begun) {
     fail(begun.error().kind, begun.error().message);
@@ -104,13 +105,14 @@ bool Engine::place(std::uint32_t number, std::uint32_t sm_number) {
     if (state.free_warps.empty()) {
       warp = static_cast<std::uint32_t>(state.warps.size());
       state.warps.emplace_back();
+      state.warp_lines.emplace_back();
     } else {
       warp = state.free_warps.back();
       state.free_warps.pop_back();
     }
     WarpSlot& added = state.warps[warp];
     added.block = slot;
-    added.index = i;
+    added.index = static_cast<std::uint16_t>(i);
     added.outstanding = 0;
     added.has_step = false;
     added.state = WarpState::ready;

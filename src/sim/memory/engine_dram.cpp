@@ -56,7 +56,6 @@ void Engine::activate(BankState& bank, std::uint32_t index, std::uint32_t row) {
   bank.row = row;
   bank.streak = 0;
   bank.free_at = start + spec.activate_cycles;
-  bank.last_use = bank.free_at;
   bank.scheduled = true;
   ++state.dram.activations;
   schedule(bank.free_at, EventKind::bank, index);
@@ -78,7 +77,6 @@ void Engine::column_access(BankState& bank, std::uint32_t index, std::uint32_t n
   // The next column access of the bank leaves so that its data follows on the bus.
   bank.free_at = std::max(
       begin - spec.column_cycles + (ticks + ticks_per_cycle - 1) / ticks_per_cycle, now() + 1);
-  bank.last_use = bank.free_at;
   ++state.dram.row_hits;
   if (channel.turn > 0) --channel.turn;
   if (fetch.write) {
@@ -114,7 +112,7 @@ void Engine::serve_bank(std::uint32_t index) {
     schedule(bank.free_at, EventKind::bank, index);
     return;
   }
-  if (bank.row != none && now() > bank.last_use + spec.row_idle_cycles) bank.row = none;
+  if (bank.row != none && now() > bank.free_at + spec.row_idle_cycles) bank.row = none;
   std::uint32_t before = none;
   std::uint32_t chosen = queue.head;
   if (state.fetches[chosen].row != bank.row && bank.streak < spec.row_streak && bank.row != none) {

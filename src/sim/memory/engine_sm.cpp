@@ -16,31 +16,43 @@ bool answers(StepKind kind) {
 
 }  // namespace
 
+void Engine::take_step(std::uint32_t index, BlockSlot& block) {
+  WarpSlot& warp = state.warps[index];
+  Step& step = state.step;
+  block.work->next(warp.index, step);
+  warp.kind = step.kind;
+  warp.wait = step.wait;
+  warp.instructions = step.instructions;
+  warp.lines = step.count;
+  warp.lines_done = 0;
+  warp.has_step = true;
+  state.clients[block.client].statistics.instructions += step.instructions;
+  if (step.count == 0) return;
+  warp.line = step.lines[0];
+  if (step.count > 1) {
+    std::copy_n(step.lines.begin(), step.count, state.warp_lines[index].begin());
+  }
+}
+
 void Engine::advance(std::uint32_t index) {
   WarpSlot& warp = state.warps[index];
   warp.state = WarpState::ready;
   BlockSlot& block = state.blocks[warp.block];
   for (;;) {
-    if (!warp.has_step) {
-      block.work->next(warp.index, warp.step);
-      warp.has_step = true;
-      warp.lines_done = 0;
-      state.clients[block.client].statistics.instructions += warp.step.instructions;
-    }
-    Step& step = warp.step;
-    if ((step.wait || step.kind == StepKind::end) && warp.outstanding > 0) {
+    if (!warp.has_step) take_step(index, block);
+    if ((warp.wait || warp.kind == StepKind::end) && warp.outstanding > 0) {
       warp.state = WarpState::loads;
       return;
     }
-    if (step.instructions > 0) {
-      const std::uint32_t count = std::min(step.instructions, issue_slice);
-      step.instructions -= count;
+    if (warp.instructions > 0) {
+      const std::uint32_t count = std::min(warp.instructions, issue_slice);
+      warp.instructions -= count;
       const Cycles issued =
           state.sms[block.sm].issue.take(now(), std::uint64_t{count} * spec.issue_ticks);
       schedule(std::max(issued, now() + count * spec.instruction_cycles), EventKind::warp, index);
       return;
     }
-    switch (step.kind) {
+    switch (warp.kind) {
       case StepKind::work:
         warp.has_step = false;
         break;
@@ -119,8 +131,10 @@ void Engine::run_lsu(std::uint32_t number) {
   Cycles at = now();
   bool l1_hit = false;
   bool stalled = false;
-  while (warp.lines_done < warp.step.count) {
-    if (!issue_line(number, index, warp.step.lines[warp.lines_done], at, l1_hit)) {
+  while (warp.lines_done < warp.lines) {
+    const std::uint64_t entry =
+        warp.lines == 1 ? warp.line : state.warp_lines[index][warp.lines_done];
+    if (!issue_line(number, index, entry, at, l1_hit)) {
       stalled = true;
       break;
     }
@@ -156,21 +170,14 @@ void Engine::resume_lsu(std::uint32_t number) {
 
 std::optional<std::uint32_t> Engine::translate(std::uint32_t client, std::uint64_t address) {
   const Translation& translation = clients[client].translation;
-  std::uint64_t physical = address;
-  if (!translation.chunks.empty()) {
-    const std::uint64_t offset = address - translation.base;
-    const std::uint64_t chunk = offset >> translation.chunk_shift;
-    if (chunk >= translation.chunks.size()) {
-      fail(ErrorKind::invalid_input,
-           fmt::format("{}: address {:#x} lies outside its memory, [{:#x}, {:#x})",
-                       clients[client].name, address, translation.base,
-                       translation.base + (translation.chunks.size() << translation.chunk_shift)));
-      return std::nullopt;
-    }
-    physical =
-        translation.chunks[chunk] + (offset & ((std::uint64_t{1} << translation.chunk_shift) - 1));
+  const auto line = line_at(translation, address);
+  if (!line) {
+    fail(ErrorKind::invalid_input,
+         fmt::format("{}: address {:#x} lies outside its memory, [{:#x}, {:#x})",
+                     clients[client].name, address, translation.base,
+                     translation.base + (translation.chunks.size() << translation.chunk_shift)));
   }
-  return static_cast<std::uint32_t>(physical >> line_shift);
+  return line;
 }
 
 // False: a register is missing and the line must wait.
@@ -178,7 +185,7 @@ bool Engine::issue_line(std::uint32_t number, std::uint32_t index, std::uint64_t
                         bool& l1_hit) {
   SmState& sm = state.sms[number];
   WarpSlot& warp = state.warps[index];
-  const StepKind kind = warp.step.kind;
+  const StepKind kind = warp.kind;
   const std::uint32_t client = state.blocks[warp.block].client;
   if (answers(kind) ? sm.misses >= spec.l1_miss_registers : sm.stores >= spec.store_registers) {
     return false;
@@ -226,25 +233,41 @@ bool Engine::load_line(std::uint32_t number, std::uint32_t index, const Packet& 
     return true;
   }
   TagArray& l1 = state.l1;
-  const std::uint32_t set = (packet.line ^ (packet.line / spec.l1.sets)) & (spec.l1.sets - 1);
-  const std::size_t first = (std::size_t{number} * spec.l1.sets + set) * spec.l1.ways;
-  std::uint32_t found = l1.find(first, packet.line);
-  if (found != none && (l1.at[found].valid & packet.sectors) == packet.sectors) {
-    l1.use(found);
+  const std::uint32_t set = l1_set(number, packet.line);
+  std::uint32_t found = l1.find(set, packet.line);
+  if (found != none && (l1.valid(found) & packet.sectors) == packet.sectors) {
+    l1.use(number, found);
     l1_hit = true;
     state.clients[wanted.client].statistics.l1_hit_sectors += sector_count(packet.sectors);
     return true;
   }
-  if (found == none) {
-    found = l1.victim(first);
-    if (found != none) l1.install(found, packet.line);
-  }
   ++warp.outstanding;
-  if (found == none) {  // every way waits: the load goes past the L1
-    ++sm.misses;
-    send(packet, at);
-    return true;
+  if (found == none) {
+    found = l1.victim(set);
+    if (found == none) {  // every way waits: the load goes past the L1
+      ++sm.misses;
+      send(packet, at);
+      return true;
+    }
+    l1.install(number, found, packet.line);
+  } else {
+    l1.use(number, found);
   }
+  const std::uint32_t pending = l1.pending(found);
+  if ((packet.sectors & pending) != 0) {  // others have asked for some of it
+    wait_in_list(index, found, packet.sectors);
+    packet.listed = true;
+  }
+  packet.sectors = static_cast<std::uint8_t>(packet.sectors & ~(l1.valid(found) | pending));
+  if (packet.sectors == 0) return true;
+  l1.state(found) |= std::uint32_t{packet.sectors} << TagArray::pending_shift;
+  packet.l1_line = found;
+  ++sm.misses;
+  send(packet, at);
+  return true;
+}
+
+void Engine::wait_in_list(std::uint32_t warp, std::uint32_t l1_line, std::uint8_t needed) {
   std::uint32_t waiter = state.free_waiter;
   if (waiter == none) {
     waiter = static_cast<std::uint32_t>(state.l1_waiters.size());
@@ -252,18 +275,33 @@ bool Engine::load_line(std::uint32_t number, std::uint32_t index, const Packet& 
   } else {
     state.free_waiter = state.l1_waiters[waiter].next;
   }
-  state.l1_waiters[waiter] = {index, l1.at[found].waiters, packet.sectors};
-  l1.at[found].waiters = waiter;
-  l1.use(found);
-  const auto missing =
-      static_cast<std::uint8_t>(packet.sectors & ~(l1.at[found].valid | l1.at[found].pending));
-  if (missing == 0) return true;
-  l1.at[found].pending |= missing;
-  packet.sectors = missing;
-  packet.l1_line = found;
-  ++sm.misses;
-  send(packet, at);
-  return true;
+  state.l1_waiters[waiter] = {warp, state.l1_lists[l1_line], needed};
+  state.l1_lists[l1_line] = waiter;
+  state.l1.state(l1_line) |= TagArray::waited_bit;
+}
+
+// Those in the list of a line whose sectors have all arrived, oldest first.
+std::uint32_t Engine::ready_waiters(std::uint32_t l1_line) {
+  const std::uint32_t valid = state.l1.valid(l1_line);
+  std::uint32_t still = none;
+  std::uint32_t ready = none;
+  std::uint32_t last_still = none;
+  for (std::uint32_t at = state.l1_lists[l1_line]; at != none;) {  // newest first
+    L1Waiter& waiter = state.l1_waiters[at];
+    const std::uint32_t next = waiter.next;
+    if ((waiter.needed & ~valid) == 0) {
+      waiter.next = ready;
+      ready = at;
+    } else {
+      waiter.next = none;
+      (last_still == none ? still : state.l1_waiters[last_still].next) = at;
+      last_still = at;
+    }
+    at = next;
+  }
+  state.l1_lists[l1_line] = still;
+  if (still == none) state.l1.state(l1_line) &= ~TagArray::waited_bit;
+  return ready;
 }
 
 void Engine::packet_done(std::uint32_t index) {
@@ -283,28 +321,14 @@ void Engine::packet_done(std::uint32_t index) {
   if (packet.l1_line == none) {
     load_done(packet.owner);
   } else {
-    TagArray& l1 = state.l1;
-    l1.at[packet.l1_line].valid |= packet.sectors;
-    l1.at[packet.l1_line].pending &= static_cast<std::uint8_t>(~packet.sectors);
-    // The list is newest first; warps are woken in the order in which they asked.
-    std::uint32_t still = none;
-    std::uint32_t ready = none;
-    std::uint32_t at = l1.at[packet.l1_line].waiters;
-    std::uint32_t last_still = none;
-    while (at != none) {
-      L1Waiter& waiter = state.l1_waiters[at];
-      const std::uint32_t next = waiter.next;
-      if ((waiter.needed & ~l1.at[packet.l1_line].valid) == 0) {
-        waiter.next = ready;
-        ready = at;
-      } else {
-        waiter.next = none;
-        (last_still == none ? still : state.l1_waiters[last_still].next) = at;
-        last_still = at;
-      }
-      at = next;
-    }
-    l1.at[packet.l1_line].waiters = still;
+    std::uint32_t& of_line = state.l1.state(packet.l1_line);
+    of_line |= packet.sectors;
+    of_line &= ~(std::uint32_t{packet.sectors} << TagArray::pending_shift);
+    // Warps are woken in the order in which they asked: nobody who asked for sectors of this packet
+    // did so before its owner.
+    std::uint32_t ready =
+        (of_line & TagArray::waited_bit) != 0 ? ready_waiters(packet.l1_line) : none;
+    if (!packet.listed) load_done(packet.owner);
     while (ready != none) {
       const std::uint32_t next = state.l1_waiters[ready].next;
       const std::uint32_t warp = state.l1_waiters[ready].warp;

@@ -5,8 +5,8 @@
 
 namespace demarc::sim::memory {
 
-template <class T>
-void push_back(Fifo& fifo, std::vector<T>& pool, std::uint32_t index) {
+template <class Pool>
+void push_back(Fifo& fifo, Pool& pool, std::uint32_t index) {
   pool[index].next = none;
   if (fifo.tail == none) {
     fifo.head = index;
@@ -18,8 +18,8 @@ void push_back(Fifo& fifo, std::vector<T>& pool, std::uint32_t index) {
 }
 
 // `before` is the element in front of the one removed; none: the head is removed.
-template <class T>
-void remove_after(Fifo& fifo, std::vector<T>& pool, std::uint32_t before) {
+template <class Pool>
+void remove_after(Fifo& fifo, Pool& pool, std::uint32_t before) {
   const std::uint32_t index = before == none ? fifo.head : pool[before].next;
   const std::uint32_t next = pool[index].next;
   (before == none ? fifo.head : pool[before].next) = next;

@@ -99,7 +99,7 @@ Result<void> Simulation::run_launches(std::uint32_t client, std::uint64_t launch
       return tl::unexpected(stuck_error(engine, fmt::format("{} has not finished after {} cycles",
                                                             engine.clients[client].name, limit)));
     }
-    engine.step();
+    engine.run_until(end);
   }
   if (engine.state.error) return tl::unexpected(*engine.state.error);
   return {};

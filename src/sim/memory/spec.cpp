@@ -6,6 +6,7 @@
 
 #include "demarc/base/gf2.hpp"
 #include "demarc/base/random.hpp"
+#include "engine.hpp"
 
 namespace demarc::sim::memory {
 namespace {
@@ -245,6 +246,13 @@ Result<void> check_spec(const Spec& spec) {
   if (spec.address.module.rows.size() > 16 || spec.address.set.rows.size() > 16 ||
       spec.address.bank.rows.size() > 8 || spec.address.stack.number.rows.size() > 24) {
     return wrong("more than 16 module or set bits, 8 bank bits or 24 bits of the modulo stage");
+  }
+  if (std::max(spec.l1.ways, spec.l2.ways) > TagArray::most_ways) {
+    return wrong(fmt::format("a cache has more than {} ways", TagArray::most_ways));
+  }
+  if (spec.threads > 65536 || std::uint64_t{spec.threads} * spec.sms() > Event::indices) {
+    return wrong(
+        fmt::format("an SM has more than 65536 threads, or all have more than {}", Event::indices));
   }
   if (spec.l1.sets != 0 && !std::has_single_bit(spec.l1.sets)) {
     return wrong("the number of L1 sets is no power of two");

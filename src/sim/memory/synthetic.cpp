@@ -1,5 +1,7 @@
 #include "demarc/sim/memory/synthetic.hpp"
 
+#include <bit>
+
 namespace demarc::sim::memory {
 namespace {
 
@@ -7,11 +9,17 @@ namespace {
 struct WalkPlan {
   Walk walk;
   std::uint64_t lines = 0;
+  std::uint64_t mask = 0;  // 0: the lines are no power of two
 
   explicit WalkPlan(const Walk& given) : walk(given) {
     const std::uint64_t bytes =
         walk.chunks ? std::uint64_t{walk.chunks->size()} << walk.chunk_shift : walk.bytes;
     lines = bytes >> line_shift;
+    mask = std::has_single_bit(lines) ? lines - 1 : 0;
+  }
+  // `number` modulo the lines; the host takes long to divide.
+  [[nodiscard]] std::uint64_t wrapped(std::uint64_t number) const {
+    return mask != 0 ? number & mask : number % lines;
   }
   [[nodiscard]] std::uint64_t address(std::uint64_t number) const {
     if (!walk.chunks) return walk.base + (number << line_shift);
@@ -40,8 +48,8 @@ class WalkBlock final : public BlockWork {
     step.kind = StepKind::end;
     if (number >= plan_->lines * walk.rounds) return;
     ++at_[warp];
-    std::uint64_t line = number % plan_->lines;
-    if (walk.order == WalkOrder::random) line = shuffled(number) % plan_->lines;
+    const std::uint64_t line =
+        plan_->wrapped(walk.order == WalkOrder::random ? shuffled(number) : number);
     step.kind = walk.kind;
     step.wait = walk.ahead != 0 && taken % walk.ahead == 0;
     step.instructions = walk.instructions;

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
 
 #include "demarc/sim/memory/spec.hpp"
 
@@ -23,8 +22,8 @@ class AddressDecoder {
   explicit AddressDecoder(const AddressSpec& spec);
 
   [[nodiscard]] Place operator()(std::uint32_t line) const {
-    const std::uint64_t all =
-        tables_[0][line & 2047U] ^ tables_[1][(line >> 11U) & 2047U] ^ tables_[2][line >> 22U];
+    const std::uint64_t all = tables_[0][line & 255U] ^ tables_[1][(line >> 8U) & 255U] ^
+                              tables_[2][(line >> 16U) & 255U] ^ tables_[3][line >> 24U];
     auto module = static_cast<std::uint32_t>(all & 0xffffU);
     Place place;
     place.set = static_cast<std::uint32_t>((all >> 16U) & 0xffffU);
@@ -49,7 +48,7 @@ class AddressDecoder {
  private:
   [[nodiscard]] std::uint64_t constant_of(std::uint64_t page) const;
 
-  std::array<std::vector<std::uint64_t>, 3> tables_;
+  std::array<std::array<std::uint64_t, 256>, 4> tables_{};  // small: they stay in a core's cache
   std::uint32_t row_shift_;
   std::uint32_t page_shift_ = 0;  // of lines
   std::uint32_t module_mask_ = 0;

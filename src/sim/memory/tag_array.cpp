@@ -1,0 +1,65 @@
+#include "tag_array.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+namespace demarc::sim::memory {
+
+void ask_large_pages([[maybe_unused]] void* start, [[maybe_unused]] std::size_t bytes) {
+#ifdef __linux__
+  (void)madvise(start, bytes, MADV_HUGEPAGE);  // a hint: without it all works as well
+#endif
+}
+
+void TagArray::resize(std::uint32_t caches, std::uint32_t sets, std::uint32_t ways) {
+  ways_ = ways;
+  padded_ways_ = (ways + 3) / 4 * 4;
+  way_bits_ = ways > 1 ? static_cast<std::uint32_t>(std::bit_width(ways - 1)) : 0;
+  sets_ = sets;
+  sets_all_ = caches * sets;
+  constexpr std::uint32_t step = 8;  // half a line of the host's cache
+  stride_ = (padded_ways_ + ways + step - 1) / step * step;
+  words_.assign(std::size_t{sets_all_} * stride_, none);
+  clocks_.assign(caches, 0);
+}
+
+std::uint32_t TagArray::victim(std::uint32_t set) const {
+  const std::uint32_t* const row = words_.data() + std::size_t{set} * stride_;
+  // Ways are taken in order and never become empty again.
+  if (row[ways_ - 1] == none) {
+    std::uint32_t way = 0;
+    while (row[way] != none) ++way;
+    return index(set, way);
+  }
+  std::uint32_t best = none;
+  std::uint32_t oldest = none;
+  for (std::uint32_t way = 0; way < ways_; ++way) {
+    const std::uint32_t of_way = row[padded_ways_ + way];
+    const std::uint32_t time = (of_way & pending_bits) != 0 ? none : of_way >> 16U;
+    best = time < oldest ? way : best;
+    oldest = time < oldest ? time : oldest;
+  }
+  return best == none ? none : index(set, best);
+}
+
+void TagArray::renumber(std::uint32_t cache) {
+  std::vector<std::uint32_t*> ages;
+  for (std::uint32_t set = cache * sets_; set < (cache + 1) * sets_; ++set) {
+    std::uint32_t* const row = words_.data() + std::size_t{set} * stride_;
+    ages.clear();
+    for (std::uint32_t way = 0; way < ways_; ++way) {
+      if (row[way] != none) ages.push_back(row + padded_ways_ + way);
+    }
+    std::sort(ages.begin(), ages.end(),
+              [](const auto* a, const auto* b) { return *a >> 16U < *b >> 16U; });
+    std::uint32_t rank = 0;
+    for (std::uint32_t* const age : ages) *age = (*age & 0xffffU) | (++rank << 16U);
+  }
+  clocks_[cache] = ways_;
+}
+
+}  // namespace demarc::sim::memory
