@@ -38,9 +38,9 @@ struct ColoredAddressing {
 [[nodiscard]] Result<std::string> rewrite_colored(const Module& module,
                                                   const ColoredAddressing& addressing);
 
-// The same for colours that are remainders (gpu/remainder_coloring.hpp), in about 45 instructions
-// and a load of 16 bits: address and arena are those of byte 0, linear addresses follow each other
-// from the arena's address on.
+// The same for colours that are remainders (gpu/remainder_coloring.hpp), in about 35 machine
+// instructions and a load of 16 bits: address and arena are those of byte 0, linear addresses
+// follow each other from the arena's address on.
 struct RemainderAddressing {
   std::uint64_t arena = 0;       // address, a multiple of its page size
   std::uint64_t pages = 0;       // address of the table: 16 bits a page

@@ -91,12 +91,13 @@ Result<void> check_addressing(const RemainderAddressing& addressing) {
   return {};
 }
 
-// XORs `pattern` into %demarc_x where bit `bit` of `word` is set.
+// XORs `pattern` into %demarc_x where bit `bit` of `word` is set: two machine instructions, where
+// the bit spread over a word and an AND take three.
 std::string add_pattern(const char* word, std::size_t bit, std::uint32_t pattern) {
   return fmt::format(
-      "\tbfe.s32 \t%demarc_s, {}, {}, 1;\n\tand.b32 \t%demarc_s, %demarc_s, {};\n"
-      "\txor.b32 \t%demarc_x, %demarc_x, %demarc_s;\n",
-      word, bit, pattern);
+      "\tand.b32 \t%demarc_s, {}, {};\n\tsetp.ne.u32 \t%demarc_p, %demarc_s, 0;\n"
+      "\t@%demarc_p xor.b32 \t%demarc_x, %demarc_x, {};\n",
+      word, std::uint32_t{1} << bit, pattern);
 }
 
 // The table is in memory that everybody shares: its lines should stay in the L1, whatever the
@@ -253,8 +254,8 @@ std::string access_block(const Module& module, const Function& function,
   return fmt::format(
       "{{\n\t.reg .b64 %demarc_a, %demarc_h;\n\t.reg .b32 %demarc_l, %demarc_u, "
       "%demarc_o, %demarc_x, %demarc_s;\n{}\tadd.s64 \t%demarc_a, {}, {};\n{}\t{}\n\t}}",
-      table ? "\t.reg .b16 %demarc_t;\n" : "", function.body.register_name(address.index),
-      address.offset(), arithmetic, access);
+      table ? "\t.reg .b16 %demarc_t;\n\t.reg .pred %demarc_p;\n" : "",
+      function.body.register_name(address.index), address.offset(), arithmetic, access);
 }
 
 bool is_concerned(const Mnemonic& mnemonic, ColoredAccesses accesses) {
