@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "demarc/base/files.hpp"
@@ -29,6 +30,48 @@ TEST(IsolateVerb, a_planted_device_gives_table_json_and_page_and_says_it_is_a_mo
   const std::string page = read_file(html).value();
   EXPECT_NE(page.find("not measurements"), std::string::npos);
   EXPECT_NE(page.find("Use mask+color"), std::string::npos);
+}
+
+TEST(IsolateVerb, an_access_stream_is_a_victim_and_an_aggressor_on_a_simulated_device) {
+  const auto folder = fresh_folder("isolate_streams");
+  const std::string mine = (folder / "mine.txt").string();
+  std::string text = "kernel threads=64\n";
+  for (int block = 0; block < 4; ++block) {
+    text +=
+        fmt::format("block\nwarp\nload +3 {:#x}/15\nwait store +2 {:#x}/1\nwarp\nload {:#x}/3\n",
+                    block * 4096, block * 4096 + 2048, block * 4096 + 1024);
+  }
+  ASSERT_TRUE(write_file(mine, text));
+  const std::string json = (folder / "x.json").string();
+  const Outcome outcome =
+      run_demarc({"isolate", "--device", "sim:gtx1080", "--modes", "mask,mask+color", "--victims",
+                  "stream:" + mine, "--aggressors", "va,stream:" + mine, "--json", json});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json result = Json::parse(read_file(json).value());
+  EXPECT_EQ(result["plan"]["victims"][0]["spec"], "stream:" + mine);
+  EXPECT_EQ(result["plan"]["aggressors"][1]["spec"], "stream:" + mine);
+  EXPECT_NE(outcome.out.find("mask+color holds the one victim measured"), std::string::npos)
+      << outcome.out;
+}
+
+TEST(IsolateVerb, a_malformed_access_stream_ends_with_1_and_names_file_and_line) {
+  const auto folder = fresh_folder("isolate_wrong_streams");
+  const auto refused = [&](const std::string& device, const std::string& victim) {
+    const Outcome outcome = run_demarc({"isolate", "--device", device, "--modes", "mask",
+                                        "--victims", victim, "--aggressors", "va"});
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.out << outcome.err;
+    return outcome.err;
+  };
+  const std::string jump = (folder / "jump.txt").string();
+  ASSERT_TRUE(write_file(jump, "kernel threads=32\nblock\nwarp\njump 0x80/1\n"));
+  const std::string said = refused("sim:gtx1080", "stream:" + jump);
+  EXPECT_NE(said.find(jump + ":4"), std::string::npos) << said;
+  EXPECT_NE(said.find("jump"), std::string::npos) << said;
+  const std::string cut = (folder / "cut.bin").string();
+  ASSERT_TRUE(write_file(cut, "DMRCACC1\x01"));
+  EXPECT_NE(refused("sim:gtx1080", "stream:" + cut).find(cut), std::string::npos);
+  const std::string absent = (folder / "absent.txt").string();
+  EXPECT_NE(refused("sim:gtx1080", "stream:" + absent).find(absent), std::string::npos);
 }
 
 TEST(IsolateVerb, wrong_options_end_with_1_and_name_the_option) {
