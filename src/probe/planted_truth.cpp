@@ -4,13 +4,18 @@
 namespace demarc::probe {
 namespace {
 
-PlantedTruth h100() {
+PlantedTruth hopper(const std::string& name, std::uint64_t l2_bytes) {
   PlantedTruth truth;
-  truth.facts.name = "planted:h100";
+  truth.facts.name = name;
   truth.facts.page_bytes = std::uint64_t{1} << 21U;
   truth.facts.pages = 4096;
   truth.facts.sms = 132;
-  truth.facts.l2_bytes = 50U << 20U;
+  truth.facts.l2_bytes = l2_bytes;
+  return truth;
+}
+
+PlantedTruth h100() {
+  PlantedTruth truth = hopper("planted:h100", 50U << 20U);
   truth.module.rows = {0x77000, 0xb3000, 0x11b800, 0x22800};
   truth.cache_module.rows = {0xc4000, 0x11b800, 0x55800};
   truth.stack.modulus = 5;
@@ -19,12 +24,7 @@ PlantedTruth h100() {
 }
 
 PlantedTruth h200() {
-  PlantedTruth truth;
-  truth.facts.name = "planted:h200";
-  truth.facts.page_bytes = std::uint64_t{1} << 21U;
-  truth.facts.pages = 4096;
-  truth.facts.sms = 132;
-  truth.facts.l2_bytes = 60U << 20U;
+  PlantedTruth truth = hopper("planted:h200", 60U << 20U);
   truth.module.rows = {0xab000};
   truth.cache_module = truth.module;
   truth.remainders = gpu::h200_remainders();

@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <compare>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "chunk_moves.hpp"
 #include "demarc/base/gf2.hpp"
@@ -15,7 +15,9 @@ struct Token {
   std::size_t digit;
   unsigned value;
   std::uint32_t to;
-  friend auto operator<=>(const Token&, const Token&) = default;
+  friend bool operator<(const Token& a, const Token& b) {
+    return std::tie(a.digit, a.value, a.to) < std::tie(b.digit, b.value, b.to);
+  }
 };
 
 // The twins among the chunks of one label: two tokens belong to the same one when many chunks have
@@ -86,6 +88,7 @@ Labels split_twins(const Labels& slice_of, std::span<const Digit> digits) {
   std::vector<std::vector<std::uint32_t>> members(slices);
   for (std::uint32_t i = 0; i < slice_of.size(); ++i) members[slice_of[i]].push_back(i);
   std::vector<std::size_t> sizes;
+  sizes.reserve(slices);
   for (const auto& list : members) sizes.push_back(list.size());
   std::nth_element(sizes.begin(), sizes.begin() + slices / 2, sizes.end());
   const double usual = static_cast<double>(sizes[slices / 2]);
