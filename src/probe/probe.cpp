@@ -27,7 +27,7 @@ void count_colors(std::span<const std::uint64_t> dram, std::span<const std::uint
 }
 
 std::string color_sentence(const MemoryReport& report) {
-  std::string text = "colours:";
+  std::string text = "colours by masks:";
   for (const auto& entry : report.colors) {
     if (entry.dram == 1 && entry.all == 1) continue;
     text += fmt::format(" {} at {} KiB", entry.all, entry.granularity / 1024);
@@ -133,8 +133,8 @@ void judge_remainders(const RemainderConflicts& conflicts, MemoryReport& report)
       fmt::join(runs, ", "), conflicts.groups, conflicts.most_other, conflicts.least_same));
   report.verdict.push_back(
       runs.size() == conflicts.groups
-          ? "colours: runs of remainders, each of whole groups"
-          : "colours: none, since the remainders of a group do not follow each other");
+          ? "colours by remainders: runs of them, each of whole groups"
+          : "colours by remainders: none, since those of a group do not follow each other");
 }
 
 Result<void> probe_hidden(TimedMemory& memory, const ProbeOptions& options,
