@@ -27,6 +27,8 @@
 set(DEMARC_PTX_COMPILER auto CACHE STRING "Compiler of device code: auto, nvcc, clang or kept (the PTX in the tree)")
 set_property(CACHE DEMARC_PTX_COMPILER PROPERTY STRINGS auto nvcc clang kept)
 set(DEMARC_PTX_SCRIPT "${CMAKE_CURRENT_LIST_DIR}/DemarcPtxEmbed.cmake")
+set(DEMARC_PTX_STORE "${PROJECT_BINARY_DIR}/ptx_store" CACHE PATH "Where compiled device code is kept; builds may share it")
+set(DEMARC_PTX_COMPILE_SCRIPT "${CMAKE_CURRENT_LIST_DIR}/DemarcPtxCompile.cmake")
 
 function(demarc_find_ptx_targets)
   set(wanted 75 80 90 100)
@@ -103,14 +105,16 @@ function(demarc_ptx_of_source result source folder)
   set(made "")
   set(outputs "")
   set(commands "")
+  file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/kernels/include/*.cuh" "${beside}/*.cuh")
+  string(REPLACE ";" "|" sources "${source};${headers}")
   foreach(target IN LISTS targets)
     set(output "${folder}/${stem}.sm_${target}.ptx")
     cmake_language(CALL demarc_${compiler}_ptx_command command ${target} "${source}" "${output}")
-    list(APPEND commands COMMAND ${command})
+    list(APPEND commands COMMAND "${CMAKE_COMMAND}" "-DSTORE=${DEMARC_PTX_STORE}" "-DOUTPUT=${output}"
+         "-DSOURCES=${sources}" -P "${DEMARC_PTX_COMPILE_SCRIPT}" -- ${command})
     list(APPEND outputs "${output}")
     list(APPEND made "${target}=${output}")
   endforeach()
-  file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/kernels/include/*.cuh" "${beside}/*.cuh")
   add_custom_command(OUTPUT ${outputs} ${commands} DEPENDS "${source}" ${headers} VERBATIM
                      COMMENT "Compiling ${stem}.cu to PTX")
   if(compiler STREQUAL "nvcc" AND 75 IN_LIST targets)
@@ -147,6 +151,8 @@ function(demarc_embed_ptx target)
     COMMAND "${CMAKE_COMMAND}" -DNAME=${ARG_NAME} -DFOLDER=${folder} -P "${DEMARC_PTX_SCRIPT}"
     DEPENDS ${files} "${folder}/modules.txt" "${DEMARC_PTX_SCRIPT}" VERBATIM
     COMMENT "Embedding the PTX of ${ARG_NAME}")
+  add_custom_target(demarc_${ARG_NAME}_source DEPENDS "${folder}/${ARG_NAME}_ptx.cpp")
+  add_dependencies(demarc_generated_sources demarc_${ARG_NAME}_source)
   target_sources(${target} PRIVATE "${folder}/${ARG_NAME}_ptx.cpp" "${folder}/${ARG_NAME}_ptx.hpp")
   target_include_directories(${target} PRIVATE "${folder}")
   set_property(SOURCE "${folder}/${ARG_NAME}_ptx.cpp" PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)
@@ -182,4 +188,6 @@ endforeach()
     DEPENDS ${files} VERBATIM COMMENT "Renewing the PTX kept in the tree")
 endfunction()
 
+# What has to be made before a source can be read by something else than the compiler.
+add_custom_target(demarc_generated_sources)
 demarc_find_ptx_targets()

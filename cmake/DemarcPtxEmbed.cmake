@@ -20,7 +20,7 @@ namespace demarc::embedded {
 namespace {
 using namespace std::string_view_literals;  // knows the length of a text; counting would exceed constexpr limits
 
-constexpr gpu::EmbeddedPtx modules[] = {
+constexpr gpu::EmbeddedPtx ${NAME}_modules[] = {
 ")
 foreach(line IN LISTS lines)
   string(REPLACE "=" ";" parts "${line}")
@@ -44,7 +44,7 @@ file(APPEND "${output}" "};
 }  // namespace
 
 std::span<const gpu::EmbeddedPtx> ${NAME}() {
-  return modules;
+  return ${NAME}_modules;
 }
 
 }  // namespace demarc::embedded

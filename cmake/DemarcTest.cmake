@@ -1,22 +1,48 @@
-# demarc_add_room_tests(ROOM [THREADED|OPTIMISED] [LINK target...]): tests/<room>/*_test.cpp become one program whose
-# every TEST is a ctest test. Tests see the private headers of their room. `make test` runs them under the address
-# sanitizer; THREADED: under the thread sanitizer too; OPTIMISED: as an optimised build too.
+# demarc_add_room_tests(ROOM [THREADED|OPTIMISED] [SLOW pattern...] [LINK target...]): tests/<room>/*_test.cpp become one
+# program, of which each suite is a ctest test. Tests see the private headers of their room. `make test` runs them under
+# the address sanitizer; THREADED: under the thread sanitizer too; OPTIMISED: as an optimised build too. SLOW: what takes
+# minutes under a sanitizer (patterns of --gtest_filter) runs as an optimised build alone.
 function(demarc_add_room_tests room)
-  cmake_parse_arguments(ARG "THREADED;OPTIMISED" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "THREADED;OPTIMISED" "" "SLOW;LINK" ${ARGN})
   demarc_add_test_program(${room})
   target_include_directories(demarc_${room}_tests PRIVATE "${PROJECT_SOURCE_DIR}/src/${room}"
                                                           "${PROJECT_SOURCE_DIR}/tests/${room}")
   target_link_libraries(demarc_${room}_tests PRIVATE demarc::${room} ${ARG_LINK})
   set(label room)
-  foreach(kind IN ITEMS THREADED OPTIMISED)
-    if(ARG_${kind})
-      string(TOLOWER ${kind} label)
-      add_dependencies(demarc_${label}_tests demarc_${room}_tests)
-    endif()
-  endforeach()
+  if(ARG_THREADED)
+    set(label threaded)
+    add_dependencies(demarc_threaded_tests demarc_${room}_tests)
+  endif()
+  if(ARG_OPTIMISED)
+    set(label optimised)
+  endif()
+  if(ARG_OPTIMISED OR ARG_SLOW)
+    add_dependencies(demarc_optimised_tests demarc_${room}_tests)
+  endif()
   add_dependencies(demarc_room_tests demarc_${room}_tests)
-  gtest_discover_tests(demarc_${room}_tests TEST_PREFIX "${room}." DISCOVERY_MODE PRE_TEST
-                       PROPERTIES TIMEOUT 300 LABELS ${label})
+  set(quick "*")
+  if(ARG_SLOW)
+    list(JOIN ARG_SLOW ":" slow)
+    set(quick "*-${slow}")
+  endif()
+  demarc_register_suites(demarc_${room}_tests "${room}." ${label} "${quick}")
+  if(ARG_SLOW AND NOT DEMARC_SANITIZE)
+    demarc_register_suites(demarc_${room}_tests "${room}.slow." optimised "${slow}")
+  endif()
+endfunction()
+
+# Each suite of a test program, as far as `filter` means it, becomes a ctest test once the program is built.
+function(demarc_register_suites target prefix label filter)
+  string(MAKE_C_IDENTIFIER "${target}.${prefix}suites" name)
+  set(file "${CMAKE_CURRENT_BINARY_DIR}/${name}.cmake")
+  file(GENERATE OUTPUT "${file}" CONTENT "set(program \"$<TARGET_FILE:${target}>\")
+set(launcher \"$<TARGET_PROPERTY:${target},CROSSCOMPILING_EMULATOR>\")
+set(prefix \"${prefix}\")
+set(label ${label})
+set(filter \"${filter}\")
+include(\"${PROJECT_SOURCE_DIR}/cmake/DemarcSuites.cmake\")
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${file}")
 endfunction()
 
 # demarc_add_verb_tests([LINK target...]): tests/cli/*_test.cpp, which run the program as a user does.
@@ -27,8 +53,7 @@ function(demarc_add_verb_tests)
   target_link_libraries(demarc_cli_tests PRIVATE ${ARG_LINK})
   add_dependencies(demarc_cli_tests demarc_program)
   add_dependencies(demarc_optimised_tests demarc_cli_tests)
-  gtest_discover_tests(demarc_cli_tests TEST_PREFIX "cli." DISCOVERY_MODE PRE_TEST
-                       PROPERTIES TIMEOUT 300 LABELS verbs)
+  demarc_register_suites(demarc_cli_tests "cli." verbs "*")
 endfunction()
 
 # demarc_<name>_tests from tests/<name>/*_test.cpp, with what every test program links.
@@ -63,6 +88,7 @@ function(demarc_add_test_support)
   file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
   add_library(demarc_test_support STATIC ${sources})
   demarc_compile_options(demarc_test_support)
+  target_compile_options(demarc_test_support PRIVATE $<$<CONFIG:Release>:-O1>)
   target_include_directories(demarc_test_support PUBLIC "${folder}")
   set_property(SOURCE "${folder}/paths.cpp" DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" APPEND PROPERTY
     COMPILE_DEFINITIONS DEMARC_SOURCE_DIR="${PROJECT_SOURCE_DIR}" DEMARC_BINARY_DIR="${PROJECT_BINARY_DIR}")

@@ -37,7 +37,8 @@ Result<translation::Settings> MachineOptions::settings() const {
   }
   for (const auto& [name, value] : named_) {
     if (value.empty()) continue;
-    if (auto applied = translation::apply_setting(settings, name + "=" + value); !applied)
+    if (auto applied = translation::apply_setting(settings, fmt::format("{}={}", name, value));
+        !applied)
       return invalid_input("--{}", applied.error().message);
   }
   for (const std::string& assignment : assignments_) {

@@ -33,7 +33,8 @@ bool is_one_of(int id, std::span<const int> ids) {
 template <class T>
 T value_at(const char* address) {
   T value;
-  std::memcpy(&value, address, sizeof value);
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a handle, which is a pointer
+  std::memcpy(&value, address, sizeof(T));
   return value;
 }
 

@@ -36,6 +36,7 @@ Result<KernelRun> run_kernel(const Stream& stream, const Module& module,
   for (const gpu::Argument& argument : kernel.arguments)
     arguments.push_back(gpu::pack_argument(argument, addresses));
   std::vector<void*> pointers;
+  pointers.reserve(arguments.size() + 1);
   for (std::vector<std::byte>& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
 

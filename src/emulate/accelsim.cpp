@@ -210,7 +210,7 @@ class AccelsimImport {
           DEMARC_CHECK(sink_.consume(chunk));
         }
         in_block = false;
-      } else if (line[0] == '#') {
+      } else if (line[0] == '#' || line.rfind("insts", 0) == 0) {
         continue;
       } else if (line.rfind("thread block", 0) == 0) {
         std::array<std::uint32_t, 3> at{};
@@ -223,8 +223,6 @@ class AccelsimImport {
         if (!value.number(number, 10)) return reader_.fail("'warp' must be followed by a number");
         warp = static_cast<std::uint32_t>(number);
         words.push_back(trace_detail::head(trace_detail::kind_warp, warp, full));
-      } else if (line.rfind("insts", 0) == 0) {
-        continue;
       } else {
         if (!in_block) return reader_.fail("an instruction outside of #BEGIN_TB … #END_TB");
         AccelsimInstruction instruction;

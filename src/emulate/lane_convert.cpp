@@ -95,7 +95,8 @@ std::uint64_t double_to_small(double value, const SmallFormat& format, Rounding 
   // whole * 2^lsb, as bits: denormals and the carry into the next exponent come out right by
   // addition.
   const auto mantissa = static_cast<std::uint64_t>(whole);
-  const auto biased = static_cast<std::uint64_t>(lsb + format.mantissa_bits + bias);
+  const int biased_exponent = lsb + format.mantissa_bits + bias;
+  const auto biased = static_cast<std::uint64_t>(biased_exponent);
   std::uint64_t bits = 0;
   if (mantissa <= ones) {
     bits = mantissa;

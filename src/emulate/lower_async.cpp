@@ -115,9 +115,9 @@ bool Lowering::bulk_reduction(const ptx::Mnemonic& words, BulkDetails& made) {
        {"max", AtomicKind::max},
        {"inc", AtomicKind::inc},
        {"dec", AtomicKind::dec},
-       {"and", AtomicKind::and_},
-       {"or", AtomicKind::or_},
-       {"xor", AtomicKind::xor_}}};
+       {"and", AtomicKind::bit_and},
+       {"or", AtomicKind::bit_or},
+       {"xor", AtomicKind::bit_xor}}};
   made.reduces = false;
   for (const ptx::ModifierUse& use : words.modifiers) {
     for (const auto& [name, kind] : kinds) {

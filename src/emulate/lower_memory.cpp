@@ -307,9 +307,9 @@ bool Lowering::lower_atomic(const ptx::Instruction& instruction) {
        {"dec", AtomicKind::dec},
        {"exch", AtomicKind::exch},
        {"cas", AtomicKind::cas},
-       {"and", AtomicKind::and_},
-       {"or", AtomicKind::or_},
-       {"xor", AtomicKind::xor_}}};
+       {"and", AtomicKind::bit_and},
+       {"or", AtomicKind::bit_or},
+       {"xor", AtomicKind::bit_xor}}};
   bool found = false;
   for (const auto& [name, kind] : kinds) {
     if (!has(instruction, name)) continue;

@@ -125,11 +125,11 @@ std::uint64_t atomic_value(AtomicKind kind, AtomicType type, std::uint64_t old, 
       return b;
     case AtomicKind::cas:
       return old == b ? c : old;
-    case AtomicKind::and_:
+    case AtomicKind::bit_and:
       return old & b;
-    case AtomicKind::or_:
+    case AtomicKind::bit_or:
       return old | b;
-    case AtomicKind::xor_:
+    case AtomicKind::bit_xor:
       return old ^ b;
   }
   return old;

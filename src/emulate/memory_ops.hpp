@@ -5,7 +5,18 @@
 
 namespace demarc::emulate {
 
-enum class AtomicKind : std::uint8_t { add, min, max, inc, dec, exch, cas, and_, or_, xor_ };
+enum class AtomicKind : std::uint8_t {
+  add,
+  min,
+  max,
+  inc,
+  dec,
+  exch,
+  cas,
+  bit_and,
+  bit_or,
+  bit_xor
+};
 enum class AtomicType : std::uint8_t {
   b32,
   b64,

@@ -1,12 +1,12 @@
 #include "demarc/study/remote_lane.hpp"
 
 #include <poll.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <mutex>
 #include <optional>

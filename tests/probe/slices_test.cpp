@@ -85,7 +85,8 @@ TEST(Slices, the_paths_of_a_planted_h200_are_found_to_be_runs_of_its_remainders)
   EXPECT_EQ(report.remainder_conflicts->groups, 6U);
   EXPECT_EQ(report.remainder_conflicts->uncertain, 0U);
   const auto text = report_to_text(report);
-  EXPECT_NE(text.find("colours by remainders: runs of them, each of whole groups"), std::string::npos);
+  EXPECT_NE(text.find("colours by remainders: runs of them, each of whole groups"),
+            std::string::npos);
   EXPECT_NE(report_to_json(report).find("group_of_remainder"), std::string::npos);
 }
 

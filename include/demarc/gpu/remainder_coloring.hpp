@@ -53,7 +53,8 @@ struct RemainderHash {
 // Address bits that a bit of the number, a free bit or a page brings: XORed together they are what
 // an address has between chunk_shift and block_shift.
 struct RemainderPatterns {
-  std::vector<std::uint32_t> of_number;  // of the bits that a number has within a page, lowest first
+  std::vector<std::uint32_t>
+      of_number;  // of the bits that a number has within a page, lowest first
   std::vector<std::uint32_t> of_free_bit;
 };
 // An error when the masks do not determine those bits.

@@ -8,6 +8,7 @@
 #include "demarc/cuda/card.hpp"
 #include "demarc/cuda/masks.hpp"
 
+// NOLINTNEXTLINE(readability-identifier-naming): the name in the C interface
 struct demarc_card {
   demarc::cuda::CardPointer card;
   std::optional<demarc::cuda::ProcessMask> process;

@@ -321,6 +321,7 @@ DEMARC_INLINE void write_host(u64 address, M value) {
   std::memcpy(reinterpret_cast<void*>(address), &value, sizeof value);
 }
 
+// NOLINTBEGIN(bugprone-signed-char-misuse): M may be the integer of 8 bits, whose sign is meant.
 template <class M, class R>
 DEMARC_INLINE void load_element(const Access& x, u64 distance, R* d) {
   const s64 stride = x.stride + static_cast<s64>(x.pitch);
@@ -389,6 +390,7 @@ const MicroOp* run_load(Warp& w, const MicroOp* op) {
   }
   return op + 1;
 }
+// NOLINTEND(bugprone-signed-char-misuse)
 
 template <class M>
 DEMARC_INLINE void store_element(const Access& x, u64 distance, const M* v, bool uniform) {

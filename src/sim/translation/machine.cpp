@@ -33,7 +33,7 @@ Result<Settings> parse_machine(std::string_view text, std::string_view source) {
   for (const auto& [name, value] : settings_json->items()) {
     const std::string where = fmt::format("{}: settings.{}", source, name);
     DEMARC_TRY(const std::string as_text, setting_text(value, where));
-    if (auto applied = apply_setting(settings, name + "=" + as_text); !applied)
+    if (auto applied = apply_setting(settings, fmt::format("{}={}", name, as_text)); !applied)
       return invalid_input("{}: {}", where, applied.error().message);
   }
   if (auto valid = validate(settings); !valid)

@@ -1,7 +1,6 @@
-#include <stdlib.h>
-
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <numeric>
 
 #include "demarc/base/random.hpp"

@@ -142,7 +142,7 @@ class GpuLane : public Lane {
 
   Result<double> stop() override {
     if (!loop_) return 0.0;
-    const auto rate = loop_->finish();
+    auto rate = loop_->finish();
     loop_.reset();
     return rate;
   }

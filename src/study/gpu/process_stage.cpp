@@ -1,7 +1,6 @@
 #include "gpu/process_stage.hpp"
 
-#include <stdlib.h>
-
+#include <cstdlib>
 #include <filesystem>
 
 #include "child.hpp"

@@ -303,7 +303,7 @@ Result<void> ResidentLaunch::capture(const cuda::Stream& stream) const {
   cuda::CuGraph graph = nullptr;
   DEMARC_CHECK(gpu_->check(api.cuStreamEndCapture(stream.handle(), &graph), "capturing a graph"));
   DEMARC_CHECK(enqueued);
-  const auto made =
+  auto made =
       gpu_->check(api.cuGraphInstantiateWithFlags(&graph_, graph, 0), "cannot make a graph ready");
   (void)api.cuGraphDestroy(graph);
   return made;

@@ -22,6 +22,7 @@ struct CellKey {
   std::uint32_t parts = 1;
   std::string victim;
   std::string aggressor;  // empty: idle
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes a defaulted comparison for a zero
   friend auto operator<=>(const CellKey&, const CellKey&) = default;
 };
 

@@ -34,8 +34,8 @@ class Locality final : public ScoredPolicy {
   std::size_t choose_many(Machine& machine, BlockRequest block,
                           std::span<std::uint32_t> out) override {
     // One by one, past what ScoredPolicy does with a run of equal blocks.
-    return DispatchPolicy::choose_many(machine, block,
-                                       out);  // NOLINT(bugprone-parent-virtual-call)
+    // NOLINTNEXTLINE(bugprone-parent-virtual-call)
+    return DispatchPolicy::choose_many(machine, block, out);
   }
 
  protected:

@@ -1,0 +1,37 @@
+# Read by ctest: a test for each suite of a GoogleTest program, "<prefix><suite>", that runs the suite in one process (a
+# process a test costs more than most tests do). When a test fails or the program dies, its output says in which test.
+# Needs `program`, `launcher`, `prefix`, `label` and `filter` (what of the program is meant, as in --gtest_filter).
+if(NOT EXISTS "${program}")
+  get_filename_component(name "${program}" NAME)
+  add_test("${name}.${prefix}NOT_BUILT" "${program}")
+  set_tests_properties("${name}.${prefix}NOT_BUILT" PROPERTIES LABELS "${label}")
+  return()
+endif()
+string(MAKE_C_IDENTIFIER "${prefix}" list)
+set(list "${program}.${list}txt")
+if(NOT EXISTS "${list}" OR "${program}" IS_NEWER_THAN "${list}" OR "${CMAKE_CURRENT_LIST_FILE}" IS_NEWER_THAN "${list}")
+  execute_process(COMMAND ${launcher} "${program}" --gtest_list_tests "--gtest_filter=${filter}"
+                  OUTPUT_VARIABLE text RESULT_VARIABLE failed)
+  if(failed)
+    message(FATAL_ERROR "${program} --gtest_list_tests ended with ${failed}")
+  endif()
+  file(WRITE "${list}" "${text}")
+endif()
+
+# A suite stands alone on its line, with a full stop; its tests stand below, indented; comments begin with two blanks.
+set(suites "")
+file(STRINGS "${list}" lines REGEX "^ *[A-Za-z0-9_/]+\\.?( |$)")
+foreach(line IN LISTS lines)
+  if(line MATCHES "^([A-Za-z0-9_/]+)\\.")
+    set(suite "${CMAKE_MATCH_1}")
+    list(APPEND suites "${suite}")
+    set("tests_of_${suite}" "")
+  elseif(line MATCHES "^  ([A-Za-z0-9_/]+)")
+    list(APPEND "tests_of_${suite}" "${suite}.${CMAKE_MATCH_1}")
+  endif()
+endforeach()
+foreach(suite IN LISTS suites)
+  list(JOIN "tests_of_${suite}" ":" names)
+  add_test("${prefix}${suite}" ${launcher} "${program}" "--gtest_filter=${names}")
+  set_tests_properties("${prefix}${suite}" PROPERTIES LABELS "${label}" TIMEOUT 600)
+endforeach()
