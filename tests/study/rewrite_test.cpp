@@ -71,6 +71,20 @@ TEST(RewriteColored, translates_only_global_accesses_and_keeps_predicates) {
   EXPECT_EQ(parsed(*out).kernels().size(), 1U);
 }
 
+// A copy into a colour has coloured stores only, one out of it coloured loads only.
+TEST(RewriteColored, one_side_of_a_copy_can_be_left_as_it_is) {
+  const Module module = parsed(small_kernel);
+  const auto in = rewrite_colored(module, {{0xc4000}, 1}, ColoredAccesses::stores);
+  const auto out = rewrite_colored(module, {{0xc4000}, 1}, ColoredAccesses::loads);
+  ASSERT_TRUE(in && out);
+  const std::string load = "ld.global.nc.u32 \t%r4, [%rd3+8];";
+  const std::string store = "st.global.u32 \t[%rd3+8], %r4;";
+  EXPECT_NE(in->find(load), std::string::npos);
+  EXPECT_EQ(in->find(store), std::string::npos);
+  EXPECT_EQ(out->find(load), std::string::npos);
+  EXPECT_NE(out->find(store), std::string::npos);
+}
+
 TEST(RewriteColored, what_cannot_be_coloured_is_refused_by_line) {
   const auto refusal = [](const std::string& body) {
     const auto out = rewrite_colored(parsed(with_body(body)), {{0xc4000}, 0});

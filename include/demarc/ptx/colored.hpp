@@ -30,13 +30,17 @@ struct ColoredAddressing {
   std::uint32_t color = 0;
 };
 
+// Which accesses go to the coloured memory; the others keep their addresses.
+enum class ColoredAccesses { all, loads, stores };
+
 // The text of `module` with coloured accesses in every function; instructions it does not concern
 // stay as they were written. Global variables of the module keep their own addresses. Errors name
 // the line: an access whose address cannot be told to be of this memory (generic addressing where
 // shared or local addresses are made generic, an address taken of a global variable), or an
 // instruction that addresses memory in another way (bulk and tensor copies, textures, multimem).
 [[nodiscard]] Result<std::string> rewrite_colored(const Module& module,
-                                                  const ColoredAddressing& addressing);
+                                                  const ColoredAddressing& addressing,
+                                                  ColoredAccesses accesses = ColoredAccesses::all);
 
 // The same for colours that are remainders (gpu/remainder_coloring.hpp), in about 35 machine
 // instructions and a load of 16 bits: address and arena are those of byte 0, linear addresses
@@ -54,9 +58,6 @@ struct RemainderAddressing {
   std::vector<std::uint32_t> of_number;  // patterns of address bits, see RemainderPatterns
   std::vector<std::uint32_t> of_free_bit;
 };
-
-// Which accesses go to the coloured memory; the others keep their addresses.
-enum class ColoredAccesses { all, loads, stores };
 
 [[nodiscard]] Result<std::string> rewrite_remainders(
     const Module& module, const RemainderAddressing& addressing,

@@ -298,9 +298,10 @@ Result<std::string> rewrite_accesses(const Module& module, const std::string& ar
 
 }  // namespace
 
-Result<std::string> rewrite_colored(const Module& module, const ColoredAddressing& addressing) {
+Result<std::string> rewrite_colored(const Module& module, const ColoredAddressing& addressing,
+                                    ColoredAccesses accesses) {
   DEMARC_CHECK(check_addressing(addressing));
-  return rewrite_accesses(module, address_arithmetic(addressing), ColoredAccesses::all);
+  return rewrite_accesses(module, address_arithmetic(addressing), accesses);
 }
 
 Result<std::string> rewrite_remainders(const Module& module, const RemainderAddressing& addressing,

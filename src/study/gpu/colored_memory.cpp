@@ -1,12 +1,11 @@
 #include "gpu/colored_memory.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 
 #include "demarc/ptx/colored.hpp"
-#include "demarc/ptx/parser.hpp"
 #include "gpu/page_colors.hpp"
+#include "gpu/rewritten_memory.hpp"
 
 namespace demarc::study {
 namespace {
@@ -61,107 +60,6 @@ Result<LatencySamples> sample_latencies(const cuda::GpuPointer& gpu,
   }
   return out;
 }
-
-class ColoredBuffer : public PlacedBuffer {
- public:
-  ColoredBuffer(std::shared_ptr<ColoredArena> arena, ptx::ColoredAddressing addressing,
-                std::uint32_t color, std::uint64_t linear, std::function<void()> release)
-      : arena_(std::move(arena)),
-        addressing_(std::move(addressing)),
-        color_(color),
-        linear_(linear),
-        release_(std::move(release)) {}
-  ~ColoredBuffer() override { release_(); }
-  ColoredBuffer(const ColoredBuffer&) = delete;
-  ColoredBuffer& operator=(const ColoredBuffer&) = delete;
-
-  std::uint64_t address() const override {
-    return ptx::colored_pointer(arena_->address(), linear_, addressing_);
-  }
-  Result<void> upload(const void* source, std::size_t bytes) override {
-    const auto* from = static_cast<const std::byte*>(source);
-    return each_run(bytes, [&](std::uint64_t place, std::size_t at, std::size_t n) {
-      return arena_->gpu()->api().cuMemcpyHtoDAsync_v2(place, from + at, n, nullptr);
-    });
-  }
-  Result<void> download(void* target, std::size_t bytes) override {
-    auto* to = static_cast<std::byte*>(target);
-    return each_run(bytes, [&](std::uint64_t place, std::size_t at, std::size_t n) {
-      return arena_->gpu()->api().cuMemcpyDtoHAsync_v2(to + at, place, n, nullptr);
-    });
-  }
-
- private:
-  // Calls copy(device address, offset in the buffer, bytes) for every run of one chunk.
-  template <class Copy>
-  Result<void> each_run(std::size_t bytes, Copy copy) {
-    const std::uint64_t chunk = arena_->coloring().chunk_bytes();
-    for (std::size_t at = 0; at < bytes;) {
-      const std::uint64_t linear = linear_ + at;
-      const std::size_t n = std::min<std::size_t>(chunk - linear % chunk, bytes - at);
-      const std::uint64_t place =
-          arena_->address() + arena_->coloring().position(linear, color_, arena_->constant());
-      DEMARC_CHECK(arena_->gpu()->check(copy(place, at, n), "cannot copy to coloured memory"));
-      at += n;
-    }
-    return arena_->gpu()->check(arena_->gpu()->api().cuStreamSynchronize(nullptr),
-                                "cannot copy to coloured memory");
-  }
-
-  std::shared_ptr<ColoredArena> arena_;
-  ptx::ColoredAddressing addressing_;
-  std::uint32_t color_;
-  std::uint64_t linear_;
-  std::function<void()> release_;
-};
-
-class ColoredMemory : public MemorySource {
- public:
-  ColoredMemory(std::shared_ptr<ColoredArena> arena, std::uint32_t color)
-      : arena_(std::move(arena)),
-        color_(color),
-        used_(std::make_shared<std::map<std::uint64_t, std::uint64_t>>()) {
-    const auto masks = arena_->coloring().masks();
-    addressing_.masks.assign(masks.begin(), masks.end());
-    addressing_.color = color ^ arena_->constant();
-  }
-
-  Result<std::unique_ptr<PlacedBuffer>> place(std::size_t bytes) override {
-    constexpr std::uint64_t alignment = 256;
-    const std::uint64_t wanted = (bytes + alignment - 1) / alignment * alignment;
-    std::uint64_t at = 0;  // the first gap that is large enough
-    for (const auto& [start, length] : *used_) {
-      if (start - at >= wanted) break;
-      at = start + length;
-    }
-    if (at + wanted > arena_->color_bytes()) {
-      return missing_capability("{} bytes do not fit into the {} bytes of colour {}", bytes,
-                                arena_->color_bytes(), color_);
-    }
-    used_->emplace(at, wanted);
-    return std::make_unique<ColoredBuffer>(arena_, addressing_, color_, at,
-                                           [used = used_, at] { used->erase(at); });
-  }
-
-  Result<std::string> adapt(const std::string& ptx, const std::string& name) const override {
-    auto parsed = ptx::parse(ptx, name);
-    if (!parsed.diagnostics.ok()) {
-      return invalid_input("{}", ptx::format(parsed.diagnostics.list.front(), name));
-    }
-    return ptx::rewrite_colored(parsed.module, addressing_);
-  }
-
-  std::string account() const override {
-    return fmt::format("colour {} of {}; {}", color_, arena_->coloring().colors(),
-                       arena_->account());
-  }
-
- private:
-  std::shared_ptr<ColoredArena> arena_;
-  std::uint32_t color_;
-  ptx::ColoredAddressing addressing_;
-  std::shared_ptr<std::map<std::uint64_t, std::uint64_t>> used_;  // start -> length, linear
-};
 
 }  // namespace
 
@@ -237,9 +135,21 @@ std::uint64_t ColoredArena::color_bytes() const {
   return bytes / coloring_->linear_period() * coloring_->linear_period();
 }
 
-std::shared_ptr<MemorySource> make_colored_memory(std::shared_ptr<ColoredArena> arena,
-                                                  std::uint32_t color) {
-  return std::make_shared<ColoredMemory>(std::move(arena), color);
+Result<std::shared_ptr<MemorySource>> make_colored_memory(std::shared_ptr<ColoredArena> arena,
+                                                          std::uint32_t color) {
+  const auto masks = arena->coloring().masks();
+  const ptx::ColoredAddressing addressing{{masks.begin(), masks.end()}, color ^ arena->constant()};
+  RewrittenRange range;
+  range.gpu = arena->gpu();
+  range.base = ptx::colored_pointer(arena->address(), 0, addressing);
+  range.bytes = arena->color_bytes();
+  range.rewrite = [addressing](const ptx::Module& module, ptx::ColoredAccesses accesses) {
+    return ptx::rewrite_colored(module, addressing, accesses);
+  };
+  range.color = fmt::format("colour {} of {}", color, arena->coloring().colors());
+  range.account = arena->account();
+  range.memory = std::move(arena);
+  return make_rewritten_memory(std::move(range));
 }
 
 Result<std::vector<std::uint64_t>> isolating_masks(const std::string& card, std::uint32_t parts) {

@@ -44,8 +44,8 @@ class ColoredArena {
   std::string account_;
 };
 
-[[nodiscard]] std::shared_ptr<MemorySource> make_colored_memory(std::shared_ptr<ColoredArena> arena,
-                                                                std::uint32_t color);
+[[nodiscard]] Result<std::shared_ptr<MemorySource>> make_colored_memory(
+    std::shared_ptr<ColoredArena> arena, std::uint32_t color);
 
 // Masks that part this card into `parts` colours that share neither L2 slice nor channel, offsets
 // within 2 MiB pages; missing_capability for a card not known.

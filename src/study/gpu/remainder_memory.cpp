@@ -1,17 +1,14 @@
 #include "gpu/remainder_memory.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 
 #include "demarc/base/parallel.hpp"
-#include "demarc/cuda/launch.hpp"
 #include "demarc/cuda/memory_timer.hpp"
 #include "demarc/gpu/slice_model.hpp"
 #include "demarc/ptx/colored.hpp"
-#include "demarc/ptx/parser.hpp"
 #include "gpu/page_order.hpp"
-#include "gpu/support_kernels.hpp"
+#include "gpu/rewritten_memory.hpp"
 
 namespace demarc::study {
 namespace {
@@ -21,7 +18,6 @@ constexpr std::uint32_t sms_at_a_time = 8;
 constexpr std::uint32_t latency_repeats = 4;
 constexpr std::uint32_t samples_a_page = 32;
 constexpr std::uint32_t pages_at_a_time = 1024;
-constexpr std::uint64_t placed_alignment = 2048;
 
 std::vector<std::uint32_t> spread_over(std::uint32_t sms) {
   std::vector<std::uint32_t> chosen;
@@ -78,124 +74,6 @@ Result<std::vector<gpu::PageRemainder>> measure_pages(const cuda::MemoryTimer& t
   return found;
 }
 
-// The kernels that bring data into a colour and out of it.
-struct Carriers {
-  std::vector<cuda::Module> modules;
-  std::unique_ptr<cuda::Function> in;
-  std::unique_ptr<cuda::Function> out;
-  std::unique_ptr<cuda::Stream> stream;
-};
-
-Result<std::string> rewritten(const std::string& text, const std::string& name,
-                              const ptx::RemainderAddressing& addressing,
-                              ptx::ColoredAccesses accesses) {
-  auto parsed = ptx::parse(text, name);
-  if (!parsed.diagnostics.ok()) {
-    return invalid_input("{}", ptx::format(parsed.diagnostics.list.front(), name));
-  }
-  return ptx::rewrite_remainders(parsed.module, addressing, accesses);
-}
-
-Result<std::unique_ptr<cuda::Function>> carrier(const cuda::GpuPointer& gpu,
-                                                const ptx::RemainderAddressing& addressing,
-                                                ptx::ColoredAccesses accesses, Carriers& all) {
-  DEMARC_TRY(const auto text, rewritten(support_kernels_ptx(), "copies", addressing, accesses));
-  DEMARC_TRY(auto module, cuda::Module::load(gpu, text, "copies"));
-  DEMARC_TRY(auto function, module.function("demarc_copy"));
-  all.modules.push_back(std::move(module));
-  return std::make_unique<cuda::Function>(std::move(function));
-}
-
-class RemainderBuffer : public PlacedBuffer {
- public:
-  RemainderBuffer(std::shared_ptr<RemainderArena> arena, std::shared_ptr<const Carriers> carriers,
-                  std::uint64_t linear, std::function<void()> release)
-      : arena_(std::move(arena)),
-        carriers_(std::move(carriers)),
-        linear_(linear),
-        release_(std::move(release)) {}
-  ~RemainderBuffer() override { release_(); }
-  RemainderBuffer(const RemainderBuffer&) = delete;
-  RemainderBuffer& operator=(const RemainderBuffer&) = delete;
-
-  std::uint64_t address() const override { return arena_->address() + linear_; }
-
-  Result<void> upload(const void* source, std::size_t bytes) override {
-    DEMARC_TRY(const auto staging, cuda::DeviceBuffer::allocate(arena_->gpu(), whole(bytes)));
-    DEMARC_CHECK(staging.upload(source, bytes));
-    return carry(*carriers_->in, address(), staging.address(), bytes);
-  }
-  Result<void> download(void* target, std::size_t bytes) override {
-    DEMARC_TRY(const auto staging, cuda::DeviceBuffer::allocate(arena_->gpu(), whole(bytes)));
-    DEMARC_CHECK(carry(*carriers_->out, staging.address(), address(), bytes));
-    return staging.download(target, bytes);
-  }
-
- private:
-  static std::size_t whole(std::size_t bytes) { return (bytes + 3) / 4 * 4; }
-
-  Result<void> carry(const cuda::Function& function, std::uint64_t to, std::uint64_t from,
-                     std::size_t bytes) const {
-    constexpr std::uint32_t threads = 256;
-    const std::uint64_t words = whole(bytes) / 4;
-    const auto blocks =
-        static_cast<std::uint32_t>(std::clamp<std::uint64_t>(words / threads, 1, 1056));
-    DEMARC_CHECK(cuda::launch(*carriers_->stream, function,
-                              cuda::LaunchShape::line(blocks, threads), to, from, words));
-    return carriers_->stream->wait(std::chrono::minutes(1));
-  }
-
-  std::shared_ptr<RemainderArena> arena_;
-  std::shared_ptr<const Carriers> carriers_;
-  std::uint64_t linear_;
-  std::function<void()> release_;
-};
-
-class RemainderMemory : public MemorySource {
- public:
-  RemainderMemory(std::shared_ptr<RemainderArena> arena, std::uint32_t color,
-                  ptx::RemainderAddressing addressing, std::shared_ptr<const Carriers> carriers)
-      : arena_(std::move(arena)),
-        color_(color),
-        addressing_(std::move(addressing)),
-        carriers_(std::move(carriers)),
-        used_(std::make_shared<std::map<std::uint64_t, std::uint64_t>>()) {}
-
-  Result<std::unique_ptr<PlacedBuffer>> place(std::size_t bytes) override {
-    const std::uint64_t wanted =
-        (bytes + placed_alignment - 1) / placed_alignment * placed_alignment;
-    std::uint64_t at = 0;  // the first gap that is large enough
-    for (const auto& [start, length] : *used_) {
-      if (start - at >= wanted) break;
-      at = start + length;
-    }
-    const std::uint64_t capacity = arena_->coloring().color_bytes(color_);
-    if (at + wanted > capacity) {
-      return missing_capability("{} bytes do not fit into the {} bytes of colour {}", bytes,
-                                capacity, color_);
-    }
-    used_->emplace(at, wanted);
-    return std::make_unique<RemainderBuffer>(arena_, carriers_, at,
-                                             [used = used_, at] { used->erase(at); });
-  }
-
-  Result<std::string> adapt(const std::string& ptx, const std::string& name) const override {
-    return rewritten(ptx, name, addressing_, ptx::ColoredAccesses::all);
-  }
-
-  std::string account() const override {
-    return fmt::format("colour {} of {}; {}", color_, arena_->coloring().colors(),
-                       arena_->account());
-  }
-
- private:
-  std::shared_ptr<RemainderArena> arena_;
-  std::uint32_t color_;
-  ptx::RemainderAddressing addressing_;
-  std::shared_ptr<const Carriers> carriers_;
-  std::shared_ptr<std::map<std::uint64_t, std::uint64_t>> used_;  // start -> length, linear
-};
-
 }  // namespace
 
 Result<std::shared_ptr<RemainderArena>> RemainderArena::make(const cuda::GpuPointer& gpu,
@@ -251,14 +129,18 @@ Result<std::shared_ptr<MemorySource>> make_remainder_memory(std::shared_ptr<Rema
   addressing.digits = static_cast<std::uint32_t>(coloring.hash().digits.size());
   addressing.of_number = coloring.patterns().of_number;
   addressing.of_free_bit = coloring.patterns().of_free_bit;
-  auto carriers = std::make_shared<Carriers>();
-  const cuda::GpuPointer& gpu = arena->gpu();
-  DEMARC_TRY(carriers->in, carrier(gpu, addressing, ptx::ColoredAccesses::stores, *carriers));
-  DEMARC_TRY(carriers->out, carrier(gpu, addressing, ptx::ColoredAccesses::loads, *carriers));
-  DEMARC_TRY(auto stream, cuda::Stream::create(gpu));
-  carriers->stream = std::make_unique<cuda::Stream>(std::move(stream));
-  return std::make_shared<RemainderMemory>(std::move(arena), color, std::move(addressing),
-                                           std::move(carriers));
+  RewrittenRange range;
+  range.gpu = arena->gpu();
+  range.base = arena->address();
+  range.bytes = coloring.color_bytes(color);
+  range.alignment = coloring.hash().unit_bytes();
+  range.rewrite = [addressing](const ptx::Module& module, ptx::ColoredAccesses accesses) {
+    return ptx::rewrite_remainders(module, addressing, accesses);
+  };
+  range.color = fmt::format("colour {} of {}", color, coloring.colors());
+  range.account = arena->account();
+  range.memory = std::move(arena);
+  return make_rewritten_memory(std::move(range));
 }
 
 }  // namespace demarc::study
