@@ -35,6 +35,7 @@ Result<std::vector<std::uint32_t>> sides_of(const gpu::Topology& topology,
     for (const std::uint32_t sm : tpc.sms) side_of_sm[sm] = tpc.side.value_or(0);
   }
   std::vector<std::uint32_t> sides;
+  sides.reserve(sms.size());
   for (const std::uint32_t sm : sms) sides.push_back(side_of_sm[sm]);
   return sides;
 }
@@ -94,6 +95,7 @@ Result<std::shared_ptr<RemainderArena>> RemainderArena::make(const cuda::GpuPoin
                         order.size(), pages);
   }
   std::vector<std::uint32_t> constants;
+  constants.reserve(order.size());
   for (const std::uint32_t page : order) constants.push_back(found[page].constant);
   DEMARC_CHECK(arena.arrange(order));
   DEMARC_TRY(auto windows, windows_by_side(sides_of_remainders(model, sides), parts));
