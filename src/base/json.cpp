@@ -9,7 +9,9 @@ namespace demarc {
 Result<Json> parse_json(std::string_view text, std::string_view source) {
   try {
     return Json::parse(text);
-  } catch (const Json::parse_error& error) {
+  } catch (const Json::out_of_range& error) {
+    return invalid_input("{}: a number is beyond 1.8e308: {}", source, error.what());
+  } catch (const Json::exception& error) {
     return invalid_input("{}: not valid JSON: {}", source, error.what());
   }
 }

@@ -29,5 +29,14 @@ TEST(Json, malformed_text_names_its_source) {
   EXPECT_TRUE(parse_json("{", "x.json").error().message.starts_with("x.json: not valid JSON"));
 }
 
+TEST(Json, numbers_beyond_a_double_are_refused) {
+  for (const char* text : {"1e600", "{\"a\": [-1e999]}"}) {
+    const auto json = parse_json(text, "x.json");
+    ASSERT_FALSE(json) << text;
+    EXPECT_TRUE(json.error().message.starts_with("x.json: a number is beyond 1.8e308"))
+        << json.error().message;
+  }
+}
+
 }  // namespace
 }  // namespace demarc
