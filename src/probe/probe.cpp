@@ -131,10 +131,11 @@ void judge_remainders(const RemainderConflicts& conflicts, MemoryReport& report)
       "another group take at most {:.2f} times as long, beside the same group at least {:.2f} "
       "times",
       fmt::join(runs, ", "), conflicts.groups, conflicts.most_other, conflicts.least_same));
-  report.verdict.push_back(
-      runs.size() == conflicts.groups
-          ? "colours by remainders: runs of them, each of whole groups"
-          : "colours by remainders: none, since those of a group do not follow each other");
+  report.verdict.push_back(conflicts.groups < 2 ? "colours by remainders: none, all share one path"
+                           : runs.size() == conflicts.groups
+                               ? "colours by remainders: runs of them, each of whole groups"
+                               : "colours by remainders: none, since those of a group do "
+                                 "not follow each other");
 }
 
 Result<void> probe_hidden(TimedMemory& memory, const ProbeOptions& options,
@@ -175,11 +176,12 @@ Result<void> probe_hidden(TimedMemory& memory, const ProbeOptions& options,
   report.verdict.push_back(fmt::format("constants of {} pages in {:.1f} s, {} uncertain", pages,
                                        report.pages->seconds, report.pages->uncertain));
   DEMARC_TRY(report.conflicts, measure_conflicts(memory, slices, *report.pages, options.conflicts,
-                                                 part_of(progress, 0.4, 1)));
+                                                 part_of(progress, 0.4, 0.9)));
   judge_conflicts(*report.conflicts, report);
   if (report.conflicts->isolating.empty() && slices.remainder_model) {
-    DEMARC_TRY(report.remainder_conflicts,
-               measure_remainder_conflicts(memory, slices, options.slices, progress));
+    DEMARC_TRY(
+        report.remainder_conflicts,
+        measure_remainder_conflicts(memory, slices, options.slices, part_of(progress, 0.9, 1)));
     judge_remainders(*report.remainder_conflicts, report);
   }
   report.decided = report.pages->uncertain * 100 <= pages && !report.conflicts->masks.empty();

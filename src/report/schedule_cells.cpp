@@ -21,7 +21,7 @@ std::string_view mix_title(sim::TbMix mix) {
   return "";
 }
 
-Table study_cells(const std::vector<const sim::TbCell*>& cells) {
+void add_all_numbers(Page& page, const std::vector<sim::TbCell>& cells, sim::TbMix mix) {
   Table table;
   table.columns = {{"model"},
                    {"policy"},
@@ -36,21 +36,22 @@ Table study_cells(const std::vector<const sim::TbCell*>& cells) {
                    {"finished", Align::right},
                    {"fairness", Align::right},
                    {"neighbours together", Align::right}};
-  for (const sim::TbCell* cell : cells) {
-    if (cell->runs.empty()) continue;
-    table.rows.push_back({std::string(to_string(cell->model)), cell->policy, count_cell(cell->sms),
-                          cell->memory == 0 ? Cell("scaled") : count_cell(cell->memory),
-                          count_cell(cell->level),
-                          estimate_cell(cell->antt(), 3, cell->runs.size()),
-                          estimate_cell(cell->antt_queue(), 2, cell->runs.size()),
-                          estimate_cell(cell->stp(), 3, cell->runs.size()),
-                          estimate_cell(cell->utilization(), 1, cell->runs.size()),
-                          estimate_cell(cell->utilization_full(), 1, cell->runs.size()),
-                          percent_cell(cell->finished_share().mean),
-                          estimate_cell(cell->fairness(), 3, cell->runs.size()),
-                          percent_cell(cell->neighbours_together().mean)});
+  for (const sim::TbCell& cell : cells) {
+    if (cell.mix != mix || cell.runs.empty()) continue;
+    table.rows.push_back({std::string(to_string(cell.model)), cell.policy, count_cell(cell.sms),
+                          cell.memory == 0 ? Cell("scaled") : count_cell(cell.memory),
+                          count_cell(cell.level), estimate_cell(cell.antt(), 3, cell.runs.size()),
+                          estimate_cell(cell.antt_queue(), 2, cell.runs.size()),
+                          estimate_cell(cell.stp(), 3, cell.runs.size()),
+                          estimate_cell(cell.utilization(), 1, cell.runs.size()),
+                          estimate_cell(cell.utilization_full(), 1, cell.runs.size()),
+                          percent_cell(cell.finished_share().mean),
+                          estimate_cell(cell.fairness(), 3, cell.runs.size()),
+                          percent_cell(cell.neighbours_together().mean)});
   }
-  return table;
+  page.begin_section(fmt::format("All numbers, {}", mix_title(mix)), true);
+  page.table(table);
+  page.end_section();
 }
 
 void add_study_context(Page& page, const sim::TbStudy& study, const std::string& command) {

@@ -14,8 +14,9 @@ namespace demarc::report {
 [[nodiscard]] Cell estimate_cell(const sim::Estimate& e, int decimals, std::size_t runs);
 [[nodiscard]] std::string_view mix_title(sim::TbMix mix);
 
-// A row a cell that has runs, with all its figures.
-[[nodiscard]] Table study_cells(const std::vector<const sim::TbCell*>& cells);
+// A section, closed at first, with a row for each cell of `mix` that has runs, with all its
+// figures.
+void add_all_numbers(Page& page, const std::vector<sim::TbCell>& cells, sim::TbMix mix);
 
 void add_study_context(Page& page, const sim::TbStudy& study, const std::string& command);
 

@@ -135,13 +135,7 @@ std::string schedule_compare_page(const sim::TbStudy& study, const std::string& 
       }
     }
     page.chart(size_chart(study, mix, groups));
-    std::vector<const sim::TbCell*> cells;
-    for (const sim::TbCell& cell : study.cells) {
-      if (cell.mix == mix) cells.push_back(&cell);
-    }
-    page.begin_section(fmt::format("All numbers, {}", mix_title(mix)), true);
-    page.table(study_cells(cells));
-    page.end_section();
+    add_all_numbers(page, study.cells, mix);
   }
   return page.html();
 }

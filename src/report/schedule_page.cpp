@@ -227,15 +227,7 @@ std::string schedule_study_page(const sim::TbStudy& study, const std::string& co
                          &TbCell::antt));
   page.chart(level_chart(study, "Share of kernels finished, extreme mix", "What ANTT leaves out.",
                          TbMix::extreme, {.name = "finished share"}, &TbCell::finished_share));
-  for (const TbMix mix : {TbMix::uniform, TbMix::extreme}) {
-    std::vector<const TbCell*> cells;
-    for (const TbCell& cell : study.cells) {
-      if (cell.mix == mix) cells.push_back(&cell);
-    }
-    page.begin_section(fmt::format("All numbers, {}", mix_title(mix)), true);
-    page.table(study_cells(cells));
-    page.end_section();
-  }
+  for (const TbMix mix : {TbMix::uniform, TbMix::extreme}) add_all_numbers(page, study.cells, mix);
   return page.html();
 }
 

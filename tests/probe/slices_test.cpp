@@ -90,6 +90,19 @@ TEST(Slices, the_paths_of_a_planted_h200_are_found_to_be_runs_of_its_remainders)
   EXPECT_NE(report_to_json(report).find("group_of_remainder"), std::string::npos);
 }
 
+TEST(Slices, remainders_that_all_share_one_path_make_no_colours) {
+  auto truth = planted_truth("h200").value();
+  truth.facts.pages = 800;
+  truth.paths = 1;
+  PlantedMemory memory(truth, 6);
+  ProbeOptions options;
+  options.conflicts.dram_bytes = std::uint64_t{32} << 20U;
+  const auto report = probe_memory(memory, options, {}).value();
+  ASSERT_TRUE(report.remainder_conflicts);
+  EXPECT_EQ(report.remainder_conflicts->groups, 1U);
+  EXPECT_NE(report_to_text(report).find("none, all share one path"), std::string::npos);
+}
+
 TEST(Slices, says_that_it_cannot_decide_when_all_slices_look_alike) {
   auto truth = planted_truth("h100").value();
   truth.facts.pages = 64;

@@ -42,20 +42,26 @@ const std::string look_at_page = test::after_drawing(
     "c.dataset.cells > 0).length);"
     "say('rows', document.querySelectorAll('tbody tr').length);");
 
+// Without message, request, fault or sideways scrolling.
+auto opened_cleanly(const std::filesystem::path& file, int width) {
+  const auto opened = test::open_page(file, width, 844, look_at_page);
+  EXPECT_THAT(opened.console_errors, IsEmpty()) << opened.log;
+  EXPECT_THAT(opened.requests, IsEmpty());
+  EXPECT_THAT(opened.said, HasSubstr(fmt::format("data-view=\"{}\"", width)));
+  EXPECT_THAT(opened.said, HasSubstr("data-wide=\"fits\""));
+  EXPECT_THAT(opened.dom, Not(HasSubstr("class=\"fault\"")));
+  return opened;
+}
+
 TEST(ScheduleInBrowser, the_study_opens_on_a_phone_without_message_request_or_sideways_scrolling) {
   const auto study = sim::reproduce_paper(quick()).value();
   const auto file =
       schedule_page_file("schedule_study", schedule_study_page(study, "demarc schedule study"));
   for (const int width : {390, 1280}) {
-    const auto opened = test::open_page(file, width, 844, look_at_page);
-    EXPECT_THAT(opened.console_errors, IsEmpty()) << opened.log;
-    EXPECT_THAT(opened.requests, IsEmpty());
-    EXPECT_THAT(opened.said, HasSubstr(fmt::format("data-view=\"{}\"", width)));
-    EXPECT_THAT(opened.said, HasSubstr("data-wide=\"fits\""));
+    const auto opened = opened_cleanly(file, width);
     EXPECT_THAT(opened.said, HasSubstr("data-plots=\"8/8\""));
     // 13 published figures, then 10 loads of 7 lines for each mix and 16 points twice.
     EXPECT_THAT(opened.said, HasSubstr("data-rows=\"185\""));
-    EXPECT_THAT(opened.dom, Not(HasSubstr("class=\"fault\"")));
   }
 }
 
@@ -64,14 +70,9 @@ TEST(ScheduleInBrowser, the_comparison_opens_with_three_maps_and_a_chart_for_eac
   const auto file = schedule_page_file("schedule_compare",
                                        schedule_compare_page(study, "demarc schedule compare"));
   for (const int width : {390, 1280}) {
-    const auto opened = test::open_page(file, width, 844, look_at_page);
-    EXPECT_THAT(opened.console_errors, IsEmpty()) << opened.log;
-    EXPECT_THAT(opened.requests, IsEmpty());
-    EXPECT_THAT(opened.said, HasSubstr(fmt::format("data-view=\"{}\"", width)));
-    EXPECT_THAT(opened.said, HasSubstr("data-wide=\"fits\""));
+    const auto opened = opened_cleanly(file, width);
     EXPECT_THAT(opened.said, HasSubstr("data-plots=\"3/3\""));
     EXPECT_THAT(opened.said, HasSubstr("data-heats=\"9\""));
-    EXPECT_THAT(opened.dom, Not(HasSubstr("class=\"fault\"")));
     EXPECT_THAT(opened.dom, HasSubstr("rr, smk, fua"));
   }
 }
