@@ -75,14 +75,31 @@ typedef struct demarc_layout {
   uint32_t mask[8], pivot[8], wanted[8];
 } demarc_layout;
 
+/* The same where colours are remainders, as on an H200: the words of colored_layout<remainders> in
+ * colored.cuh, whose address() says what they mean. A kernel may take a
+ * colored_span<T, remainders> of them. */
+typedef struct demarc_remainder_layout {
+  uint64_t base, first, pages;
+  uint32_t first_remainder, skipped, reciprocal;
+  uint32_t unit_shift, page_shift, digits, chunk_shift, block_shift;
+  uint32_t of_number[10], of_free_bit[3];
+} demarc_remainder_layout;
+
 typedef struct demarc_audit {
   uint64_t chunks;  /* of the buffer */
   uint64_t outside; /* whose colour, found by timing, is not of the buffer's share */
   uint64_t unclear; /* that timing could not decide */
 } demarc_audit;
 
-/* Takes `bytes` of device memory and finds the colours of its pages by timing. `masks`: the
- * colouring, from demarc probe; share s of the pool takes shares[s]. */
+/* Takes `bytes` of device memory and finds the colours of its pages by timing; share s of the pool
+ * takes shares[s]. `colors` colours (2, 4 ...) of the kind that the card's description says keep its
+ * memory apart: parities or remainders. `description`: a file of demarc probe memory -o or the name
+ * of a built-in description; NULL: the built-in one of the card's name, 2 when there is none. */
+int demarc_pool_create_described(demarc_card* card, const char* description, uint32_t colors,
+                                 uint64_t bytes, const demarc_share* shares, uint32_t share_count,
+                                 demarc_pool** pool);
+/* The same with colours that are parities under `masks`, from demarc probe. 3 when a built-in
+ * description of the card says that they do not keep its memory apart. */
 int demarc_pool_create(demarc_card* card, const uint64_t* masks, uint32_t mask_count,
                        uint64_t bytes, const demarc_share* shares, uint32_t share_count,
                        demarc_pool** pool);
@@ -99,7 +116,9 @@ int demarc_buffer_download(demarc_buffer* buffer, void* target, uint64_t bytes, 
 /* Device address of a byte; `run_bytes`, when given, is how many bytes follow each other there. */
 int demarc_buffer_address(const demarc_buffer* buffer, uint64_t byte, uint64_t* address,
                           uint64_t* run_bytes);
+/* One of the two; 2 where the buffer's colours are of the other kind. */
 int demarc_buffer_layout(const demarc_buffer* buffer, demarc_layout* layout);
+int demarc_buffer_remainder_layout(const demarc_buffer* buffer, demarc_remainder_layout* layout);
 /* 3 when a chunk lies in a foreign colour or more than one in a hundred stay unclear. Nothing else
  * may run on the card meanwhile. */
 int demarc_buffer_audit(demarc_buffer* buffer, demarc_audit* audit);

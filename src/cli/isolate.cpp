@@ -29,6 +29,7 @@ struct IsolateOptions {
   std::string split = "gpc-aligned";
   std::vector<std::string> masks;
   std::vector<std::uint32_t> colors;
+  std::string description;
   std::string clock = "gpu";
   std::string dispatch;
   std::vector<std::string> locality;
@@ -53,6 +54,7 @@ struct DeviceOption {
 constexpr DeviceOption device_options[] = {
     {"--masks", true, true, "it has no memory to colour; use cuda:N or sim:NAME"},
     {"--colors", true, true, "it has no memory to colour; use cuda:N or sim:NAME"},
+    {"--description", true, false, "NAME is its description already; use cuda:N"},
     {"--split", true, true, "it has no TPCs to deal out; use cuda:N or sim:NAME"},
     {"--clock", true, false, "it has one way to take a time; leave it out or use cuda:N"},
     {"--victim-priority", true, false, "its streams have no priorities; use cuda:N"},
@@ -166,6 +168,7 @@ Result<std::unique_ptr<study::Executor>> open_device(const IsolateOptions& optio
   gpu.split = parsed.split;
   gpu.masks = parsed.masks;
   gpu.colors = options.colors;
+  gpu.description = options.description;
   gpu.clock = parsed.clock;
   gpu.victim_priority = options.victim_priority;
   return study::make_gpu_executor(gpu);
@@ -243,9 +246,12 @@ const RegisterVerb isolate_verb{
            "which TPCs a part gets: packed, distributed, gpc-aligned, side-aware, side-aligned");
        app.add_option(
               "--masks", options->masks,
-              "colour masks, offsets in 2 MiB pages: 0xc4000,0x18a000 (default: those known "
-              "for the card)")
+              "colour masks, offsets in 2 MiB pages: 0xc4000,0x18a000 (default: what the card's "
+              "description says keeps memory apart)")
            ->delimiter(',');
+       app.add_option("--description", options->description,
+                      "what is known of the card's memory: a file of demarc probe memory -o, or a "
+                      "name (default: what is built in for the card)");
        app.add_option("--colors", options->colors, "colour of each part: 1,0 (default: 0,1,...)")
            ->delimiter(',');
        app.add_option("--dispatch", options->dispatch,

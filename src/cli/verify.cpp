@@ -16,6 +16,8 @@ struct VerifyOptions {
   cuda::VerifyPlan plan;
   std::string colors;
   std::vector<std::string> color_masks;
+  std::string description;
+  std::uint32_t color_count = 2;
   double most_slowdown = 1.15;
   bool json = false;
 };
@@ -33,9 +35,8 @@ Result<void> run_verify_colors(const VerifyOptions& options, std::uint32_t devic
     DEMARC_TRY(const std::uint64_t mask, parse_u64(text, "--color-masks"));
     plan.masks.push_back(mask);
   }
-  if (plan.masks.empty()) {
-    return invalid_input("--colors needs --color-masks, such as 0xc4000; demarc probe finds them");
-  }
+  plan.description = options.description;
+  plan.color_count = options.color_count;
   constexpr std::uint32_t last_color = 63;
   DEMARC_TRY(const auto colors, parse_index_list(options.colors, last_color, "--colors"));
   plan.colors = 0;
@@ -81,8 +82,15 @@ const RegisterVerb registered_verify({
           ->capture_default_str();
       app.add_option("--colors", options->colors,
                      "instead: prove that these memory colours are kept apart, such as 0 or 0,3");
-      app.add_option("--color-masks", options->color_masks, "of the colouring, such as 0xc4000")
+      app.add_option("--color-masks", options->color_masks,
+                     "of the colouring, such as 0xc4000 (default: the colours that the card's "
+                     "description says are kept apart)")
           ->delimiter(',');
+      app.add_option("--color-count", options->color_count, "how many colours of the description")
+          ->capture_default_str();
+      app.add_option("--description", options->description,
+                     "what is known of the card's memory: a file of demarc probe memory -o, or a "
+                     "name (default: what is built in for the card)");
       app.add_option("--most-slowdown", options->most_slowdown,
                      "that neighbours in other colours may cause")
           ->capture_default_str();

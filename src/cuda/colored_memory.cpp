@@ -8,102 +8,28 @@ namespace {
 
 // Buffers begin at multiples of this, so that 16-byte vectors and whole sectors stay together.
 constexpr std::uint64_t buffer_alignment = 256;
-constexpr std::uint64_t most_pitch = std::uint64_t{1} << 24;  // of a two-dimensional copy, bytes
 
 std::uint64_t rounded(std::uint64_t bytes) {
   return (std::max<std::uint64_t>(bytes, 1) + buffer_alignment - 1) / buffer_alignment *
          buffer_alignment;
 }
 
-}  // namespace
-
-ColoredBuffer::ColoredBuffer(std::shared_ptr<ColoredPool> pool, std::size_t share_index,
-                             ColorShare share, DevicePointer base, std::uint64_t first,
-                             std::uint64_t bytes, std::uint32_t region)
-    : pool_(std::move(pool)),
-      share_index_(share_index),
-      share_(std::move(share)),
-      base_(base),
-      first_(first),
-      bytes_(bytes),
-      region_(region) {}
-
-ColoredBuffer::~ColoredBuffer() {
-  if (pool_) pool_->release(share_index_, region_, first_, bytes_);
-}
-
-ColoredBuffer::ColoredBuffer(ColoredBuffer&& other) noexcept = default;
-
-DevicePointer ColoredBuffer::address(std::uint64_t byte) const {
-  return base_ + share_.coloring.position(first_ + byte, share_.color);
-}
-
-Result<std::vector<ColoredBuffer::Rows>> ColoredBuffer::rows(std::uint64_t bytes,
-                                                             std::uint64_t offset) const {
-  if (offset > bytes_ || bytes > bytes_ - offset) {
-    return invalid_input("{} bytes at {} do not lie in a coloured buffer of {}", bytes, offset,
-                         bytes_);
-  }
-  std::vector<Rows> all;
-  for (std::uint64_t done = 0; done < bytes;) {
-    const std::uint64_t at = first_ + offset + done;
-    const std::uint64_t run = std::min(bytes - done, run_bytes() - at % run_bytes());
-    const DevicePointer where = address(offset + done);
-    Rows* last = all.empty() ? nullptr : &all.back();
-    if (last != nullptr && last->width == run && last->count == 1 && where > last->address &&
-        where - last->address < most_pitch) {
-      last->pitch = where - last->address;
-      ++last->count;
-    } else if (last != nullptr && last->width == run && last->count > 1 &&
-               where == last->address + last->count * last->pitch) {
-      ++last->count;
-    } else {
-      all.push_back({where, run, run, 1, done});
+Result<void> check_disjoint(std::span<const ShareRequest> shares) {
+  std::uint64_t taken = 0;
+  for (const auto& share : shares) {
+    if ((taken & share.colors) != 0) {
+      return invalid_input("colours {:#x} are in two shares", taken & share.colors);
     }
-    done += run;
+    taken |= share.colors;
   }
-  return all;
+  return {};
 }
 
-Result<void> ColoredBuffer::upload(const void* source, std::uint64_t bytes,
-                                   std::uint64_t offset) const {
-  const GpuPointer& gpu = pool_->arena().gpu();
-  DEMARC_TRY(const auto pieces, rows(bytes, offset));
-  for (const Rows& piece : pieces) {
-    CuCopy2d copy{};
-    copy.source_type = cu_memory_host;
-    copy.source_host = static_cast<const char*>(source) + piece.done;
-    copy.source_pitch = piece.width;
-    copy.target_type = cu_memory_device;
-    copy.target_device = piece.address;
-    copy.target_pitch = piece.pitch;
-    copy.width_bytes = piece.width;
-    copy.height = piece.count;
-    DEMARC_CHECK(gpu->check(gpu->api().cuMemcpy2DAsync_v2(&copy, nullptr),
-                            "cannot copy to coloured memory"));
-  }
-  return gpu->check(gpu->api().cuStreamSynchronize(nullptr), "cannot copy to coloured memory");
+std::uint64_t pages_of(std::uint64_t bytes, std::uint64_t page_bytes) {
+  return std::max<std::uint64_t>(bytes / page_bytes, 1);
 }
 
-Result<void> ColoredBuffer::download(void* target, std::uint64_t bytes,
-                                     std::uint64_t offset) const {
-  const GpuPointer& gpu = pool_->arena().gpu();
-  DEMARC_TRY(const auto pieces, rows(bytes, offset));
-  for (const Rows& piece : pieces) {
-    CuCopy2d copy{};
-    copy.source_type = cu_memory_device;
-    copy.source_device = piece.address;
-    copy.source_pitch = piece.pitch;
-    copy.target_type = cu_memory_host;
-    copy.target_host = static_cast<char*>(target) + piece.done;
-    copy.target_pitch = piece.width;
-    copy.width_bytes = piece.width;
-    copy.height = piece.count;
-    DEMARC_CHECK(gpu->check(gpu->api().cuMemcpy2DAsync_v2(&copy, nullptr),
-                            "cannot copy from coloured memory"));
-  }
-  return gpu->check(gpu->api().cuStreamSynchronize(nullptr), "cannot copy from coloured memory");
-}
+}  // namespace
 
 Result<ShareRequest> share_request(const partition::Partition& partition) {
   if (partition.colors == 0) {
@@ -120,8 +46,7 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::create(GpuPointer gpu,
   DEMARC_TRY(const std::size_t page_bytes, PhysicalMemory::granularity(*gpu));
   DEMARC_TRY(gpu::Coloring coloring, gpu::Coloring::make(masks, page_bytes));
   DEMARC_TRY(MemoryTimer timer, MemoryTimer::create(gpu));
-  DEMARC_TRY(PageArena arena,
-             PageArena::create(gpu, std::max<std::uint64_t>(bytes / page_bytes, 1)));
+  DEMARC_TRY(PageArena arena, PageArena::create(gpu, pages_of(bytes, page_bytes)));
   DEMARC_TRY(gpu::SliceModel model, measure_slices(timer, arena));
   DEMARC_TRY(const auto row_constants, measure_page_constants(timer, arena, model));
   std::vector<std::uint32_t> constants;
@@ -143,13 +68,7 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::adopt(PageArena arena, gpu::Co
     return invalid_input("{} page constants for an arena of {} pages", constants.size(),
                          arena.pages());
   }
-  std::uint64_t taken = 0;
-  for (const auto& share : shares) {
-    if ((taken & share.colors) != 0) {
-      return invalid_input("colours {:#x} are in two shares", taken & share.colors);
-    }
-    taken |= share.colors;
-  }
+  DEMARC_CHECK(check_disjoint(shares));
   std::vector<std::uint32_t> order(constants.size());
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(),
@@ -169,21 +88,80 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::adopt(PageArena arena, gpu::Co
     pool->regions_.back().bytes += page_bytes;
   }
   for (const auto& request : shares) {
-    Share share;
-    share.byte_cap = request.byte_cap;
-    share.color_set = request.colors;
-    DEMARC_TRY(share.colors, share_of_colors(pool->coloring_, request.colors));
+    DEMARC_TRY(ColorShare colors, share_of_colors(pool->coloring_, request.colors));
+    std::vector<std::uint64_t> linear;
     for (const auto& region : pool->regions_) {
-      const std::uint64_t linear = region.bytes / share.colors.coloring.colors();
-      share.free.push_back({Range{0, linear}});
-      share.usage.capacity_bytes += linear;
+      linear.push_back(region.bytes / colors.coloring.colors());
     }
-    if (share.byte_cap != 0) {
-      share.usage.capacity_bytes = std::min(share.usage.capacity_bytes, share.byte_cap);
-    }
-    pool->shares_.push_back(std::move(share));
+    pool->add_share(request, std::move(colors), linear);
   }
   return pool;
+}
+
+Result<std::shared_ptr<ColoredPool>> ColoredPool::create(const CardPointer& card,
+                                                         const gpu::ColorScheme& scheme,
+                                                         std::uint64_t bytes,
+                                                         std::span<const ShareRequest> shares) {
+  const GpuPointer& gpu = card->gpu();
+  if (!scheme.remainders) return create(gpu, scheme.masks, bytes, shares);
+  DEMARC_CHECK(check_disjoint(shares));
+  DEMARC_TRY(const std::size_t page_bytes, PhysicalMemory::granularity(*gpu));
+  DEMARC_TRY(MemoryTimer timer, MemoryTimer::create(gpu));
+  DEMARC_TRY(ColoredCopier copier, ColoredCopier::create(gpu));
+  DEMARC_TRY(PageArena arena, PageArena::create(gpu, pages_of(bytes, page_bytes)));
+  DEMARC_TRY(RemainderColors colors, measure_remainders(timer, arena, card->topology(), scheme));
+  std::shared_ptr<ColoredPool> pool(new ColoredPool(std::move(arena), {}, {}));
+  pool->regions_.push_back({0, 0, pool->arena_.pages() * page_bytes});
+  for (const auto& request : shares) {
+    DEMARC_TRY(const auto window, window_of_colors(colors.coloring, request.colors));
+    DEMARC_TRY(auto coloring, colors.coloring.with_windows({window}));
+    const std::uint64_t linear = coloring.color_bytes(0);
+    DEMARC_TRY(const auto layout,
+               layout_of_remainders(coloring, pool->arena_.address(), 0, colors.table->address()));
+    RemainderShare share{std::make_shared<const gpu::RemainderColoring>(std::move(coloring)),
+                         layout};
+    pool->add_share(request, std::move(share), std::span(&linear, 1));
+  }
+  pool->remainders_.emplace(std::move(colors));
+  pool->copier_.emplace(std::move(copier));
+  pool->timer_.emplace(std::move(timer));
+  return pool;
+}
+
+void ColoredPool::add_share(const ShareRequest& request, ShareColors colors,
+                            std::span<const std::uint64_t> linear) {
+  Share share;
+  share.colors = std::move(colors);
+  share.byte_cap = request.byte_cap;
+  share.color_set = request.colors;
+  for (const std::uint64_t bytes : linear) {
+    share.free.push_back({Range{0, bytes}});
+    share.usage.capacity_bytes += bytes;
+  }
+  if (share.byte_cap != 0) {
+    share.usage.capacity_bytes = std::min(share.usage.capacity_bytes, share.byte_cap);
+  }
+  shares_.push_back(std::move(share));
+}
+
+std::uint32_t ColoredPool::colors() const {
+  return remainders_ ? remainders_->coloring.colors() : coloring_.colors();
+}
+
+std::uint64_t ColoredPool::run_bytes() const {
+  return remainders_ ? std::uint64_t{1} << remainders_->coloring.hash().chunk_shift
+                     : coloring_.chunk_bytes();
+}
+
+// The colours as seen from the start of the region: parities have its pages' constant added.
+Result<ShareColors> ColoredPool::colors_in(const Share& share, const Region& region) const {
+  ShareColors colors = share.colors;
+  if (auto* masks = std::get_if<ColorShare>(&colors)) {
+    DEMARC_TRY(const std::uint32_t constant,
+               masks->coloring.constant_from_rows(coloring_.masks(), region.constant));
+    masks->color ^= constant;
+  }
+  return colors;
 }
 
 Result<ColoredBuffer> ColoredPool::allocate(std::size_t share_index, std::uint64_t bytes) {
@@ -206,11 +184,7 @@ Result<ColoredBuffer> ColoredPool::allocate(std::size_t share_index, std::uint64
       if (range->begin == range->end) share.free[r].erase(range);
       share.usage.used_bytes += bytes;
       share.usage.wasted_bytes += wanted - bytes;
-      // The colour as seen from the start of the region: its pages add their constant.
-      ColorShare colors = share.colors;
-      DEMARC_TRY(const std::uint32_t constant,
-                 colors.coloring.constant_from_rows(coloring_.masks(), regions_[r].constant));
-      colors.color ^= constant;
+      DEMARC_TRY(auto colors, colors_in(share, regions_[r]));
       return ColoredBuffer(shared_from_this(), share_index, std::move(colors),
                            arena_.address() + regions_[r].offset, first, bytes, r);
     }

@@ -1,28 +1,31 @@
 #include <algorithm>
 
 #include "demarc/cuda/colored_memory.hpp"
+#include "measuring.hpp"
 
 namespace demarc::cuda {
 namespace {
 
-// As in the probe: eight SMs at a time do not disturb each other.
 constexpr std::uint32_t measured_sms = 24;
-constexpr std::uint32_t slice_sms_together = 8;
-constexpr std::uint32_t slice_repeats = 4;
 constexpr std::uint64_t slice_chunk_bytes = 256;
 
 }  // namespace
 
-Result<gpu::SliceModel> measure_slices(const MemoryTimer& timer, const PageArena& arena) {
-  const std::uint32_t available = arena.gpu()->sm_count();
+std::vector<std::uint32_t> measuring_sms(const Gpu& gpu) {
+  const std::uint32_t available = gpu.sm_count();
   const std::uint32_t wanted = std::min(measured_sms, available);
   std::vector<std::uint32_t> sms;
   for (std::uint32_t i = 0; i < wanted; ++i) sms.push_back(i * available / wanted);
+  return sms;
+}
+
+Result<gpu::SliceModel> measure_slices(const MemoryTimer& timer, const PageArena& arena) {
+  const auto sms = measuring_sms(*arena.gpu());
   std::vector<std::uint64_t> offsets;
   for (std::uint64_t at = 0; at < arena.page_bytes(); at += slice_chunk_bytes)
     offsets.push_back(at);
-  DEMARC_TRY(const auto latencies,
-             timer.hit_latencies(arena.address(), offsets, sms, slice_sms_together, slice_repeats));
+  DEMARC_TRY(const auto latencies, timer.hit_latencies(arena.address(), offsets, sms,
+                                                       sms_measuring_together, hit_repeats));
   return gpu::make_slice_model(latencies, arena.page_bytes(), sms);
 }
 
@@ -44,7 +47,7 @@ Result<std::vector<std::uint32_t>> measure_page_constants(const MemoryTimer& tim
       }
     }
     DEMARC_TRY(const auto latencies, timer.hit_latencies(arena.address(), addresses, model.sms,
-                                                         slice_sms_together, slice_repeats));
+                                                         sms_measuring_together, hit_repeats));
     for (std::uint64_t page = 0; page < count; ++page) {
       const auto found = model.page_constant(offsets, latencies, page * samples);
       constants.push_back(found.constant);

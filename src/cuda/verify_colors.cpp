@@ -28,9 +28,33 @@ std::vector<std::uint8_t> roles_of(const Gpu& gpu) {
   return roles;
 }
 
+Result<gpu::ColorScheme> scheme_of(const VerifyColorsPlan& plan, const std::string& card) {
+  if (plan.masks.empty()) {
+    DEMARC_TRY(const auto device, gpu::describe_card(card, plan.description));
+    return gpu::color_scheme(device, plan.color_count);
+  }
+  // Whatever the masks are: whether they keep traffic apart is what is to be found out.
+  gpu::ColorScheme scheme;
+  scheme.masks = plan.masks;
+  DEMARC_TRY(const auto coloring, gpu::Coloring::make(plan.masks, 0));
+  scheme.colors = coloring.colors();
+  return scheme;
+}
+
+// Only remainders need the topology.
+Result<std::shared_ptr<ColoredPool>> pool_of(const GpuPointer& gpu, const gpu::ColorScheme& scheme,
+                                             std::uint64_t bytes,
+                                             std::span<const ShareRequest> shares) {
+  if (!scheme.remainders) return ColoredPool::create(gpu, scheme.masks, bytes, shares);
+  CardOptions options;
+  options.use_masks = false;
+  DEMARC_TRY(const CardPointer card, Card::open(gpu, options));
+  return ColoredPool::create(card, scheme, bytes, shares);
+}
+
 // Whole chunks, so that the next buffer begins with a chunk too.
 Result<ColoredBuffer> whole_chunks(ColoredPool& pool, std::size_t share) {
-  const std::uint64_t chunk = pool.coloring().chunk_bytes();
+  const std::uint64_t chunk = pool.run_bytes();
   const std::uint64_t free = pool.usage(share).largest_free_bytes / 2 / chunk * chunk;
   return pool.allocate(share, std::min(stream_bytes, std::max(free, chunk)));
 }
@@ -79,16 +103,14 @@ Result<void> measure_effects(ColoredPool& pool, const ColoredBuffer& own,
 Result<VerifyColorsReport> verify_colors(const VerifyColorsPlan& plan) {
   DEMARC_TRY(const auto driver, Driver::load());
   DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, plan.device));
-  DEMARC_TRY(const std::size_t page, PhysicalMemory::granularity(*gpu));
-  DEMARC_TRY(const auto coloring, gpu::Coloring::make(plan.masks, page));
-  if (coloring.colors() > 64 || plan.colors == 0 ||
-      (coloring.colors() < 64 && plan.colors >> coloring.colors() != 0)) {
-    return invalid_input("some, not all, of the colours 0 to {} are expected",
-                         coloring.colors() - 1);
+  DEMARC_TRY(const gpu::ColorScheme scheme, scheme_of(plan, gpu->name()));
+  if (scheme.colors > 64 || plan.colors == 0 ||
+      (scheme.colors < 64 && plan.colors >> scheme.colors != 0)) {
+    return invalid_input("some, not all, of the colours 0 to {} are expected", scheme.colors - 1);
   }
-  DEMARC_TRY(const std::uint64_t others, other_colors(plan.colors, coloring.colors()));
+  DEMARC_TRY(const std::uint64_t others, other_colors(plan.colors, scheme.colors));
   const ShareRequest shares[] = {{plan.colors, 0}, {others, 0}};
-  DEMARC_TRY(const auto pool, ColoredPool::create(gpu, plan.masks, plan.pool_bytes, shares));
+  DEMARC_TRY(const auto pool, pool_of(gpu, scheme, plan.pool_bytes, shares));
   DEMARC_TRY(const ColoredBuffer own, whole_chunks(*pool, 0));
   VerifyColorsReport report;
   report.card = gpu->name();

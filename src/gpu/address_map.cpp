@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "demarc/base/gf2.hpp"
 
@@ -70,6 +71,12 @@ Result<void> check_address_map(const AddressMap& map, const std::string& where) 
     if (map.stack->modulus < 2) {
       return invalid_input("{}: the modulus of stack must be at least 2", where);
     }
+  }
+  const std::uint32_t modulus = map.stack ? map.stack->modulus : 0;
+  if (!map.remainder_runs.empty() &&
+      std::accumulate(map.remainder_runs.begin(), map.remainder_runs.end(), 0U) != modulus) {
+    return invalid_input("{}: remainder_runs must add up to the modulus of stack, {}", where,
+                         modulus);
   }
   if (map.table) {
     const auto& table = *map.table;

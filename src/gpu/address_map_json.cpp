@@ -47,6 +47,19 @@ Result<ModuloStage> stage_from_json(JsonObject object) {
   return stage;
 }
 
+Result<std::vector<std::uint32_t>> runs_from_json(JsonObject& object) {
+  DEMARC_TRY(const Json* list, object.array("remainder_runs"));
+  std::vector<std::uint32_t> runs;
+  for (const Json& item : *list) {
+    if (!item.is_number_unsigned() || item.get<std::uint64_t>() > 65535) {
+      return invalid_input("{}.remainder_runs: a count of remainders was expected, found {}",
+                           object.where(), item.dump());
+    }
+    runs.push_back(item.get<std::uint32_t>());
+  }
+  return runs;
+}
+
 Result<ChunkTable> table_from_json(JsonObject object) {
   ChunkTable table;
   DEMARC_TRY(const std::int64_t bytes, object.integer("chunk_bytes", 1, most_map_bytes));
@@ -114,6 +127,9 @@ Result<AddressMap> address_map_from_json(JsonObject object) {
     DEMARC_TRY(JsonObject stack, object.object("stack"));
     DEMARC_TRY(map.stack, stage_from_json(std::move(stack)));
   }
+  if (object.has("remainder_runs")) {
+    DEMARC_TRY(map.remainder_runs, runs_from_json(object));
+  }
   if (object.has("table")) {
     DEMARC_TRY(JsonObject table, object.object("table"));
     DEMARC_TRY(map.table, table_from_json(std::move(table)));
@@ -146,6 +162,7 @@ Json address_map_to_json(const AddressMap& map) {
     json["stack"] = {{"modulus", map.stack->modulus},
                      {"number_masks", hash_to_json(map.stack->number)}};
   }
+  if (!map.remainder_runs.empty()) json["remainder_runs"] = map.remainder_runs;
   if (map.table) {
     json["table"] = {{"chunk_bytes", map.table->chunk_bytes},
                      {"page_kinds", map.table->page_kinds}};

@@ -21,6 +21,18 @@ Result<Device> find_device(std::string_view name) {
                        name, fmt::join(builtin_device_names(), ", "));
 }
 
+Result<Device> describe_card(std::string_view card, std::string_view description) {
+  if (!description.empty()) return find_device(description);
+  for (const std::string& name : builtin_device_names()) {
+    DEMARC_TRY(Device device, find_device(name));
+    if (device.name == card) return device;
+  }
+  return missing_capability(
+      "no description of '{}' is built in, so it is not known what keeps its memory apart; demarc "
+      "probe memory -o FILE writes one",
+      card);
+}
+
 Result<DeviceRef> parse_device_ref(std::string_view text) {
   const auto colon = text.find(':');
   const std::string_view kind = text.substr(0, colon);

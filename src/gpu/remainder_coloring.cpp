@@ -111,22 +111,28 @@ Result<RemainderColoring> RemainderColoring::make(RemainderHash hash, std::vecto
                                                   std::span<const std::uint32_t> page_constants) {
   RemainderColoring made;
   DEMARC_TRY(made.patterns_, remainder_patterns(hash));
-  std::vector<bool> taken(hash.modulus, false);
-  for (const Window& window : windows) {
-    if (window.count == 0 || window.count > hash.modulus || window.first >= hash.modulus) {
-      return invalid_input("a colour of {} remainders from {} on: there are {} of them",
-                           window.count, window.first, hash.modulus);
-    }
-    for (std::uint32_t i = 0; i < window.count; ++i) {
-      const std::uint32_t remainder = (window.first + i) % hash.modulus;
-      if (taken[remainder]) return invalid_input("remainder {} is in two colours", remainder);
-      taken[remainder] = true;
-    }
-  }
   for (const std::uint32_t constant : page_constants) {
     made.pages_.push_back(static_cast<std::uint16_t>(pattern_of(made.patterns_, hash, constant)));
   }
   made.hash_ = std::move(hash);
+  return made.with_windows(std::move(windows));
+}
+
+Result<RemainderColoring> RemainderColoring::with_windows(std::vector<Window> windows) const {
+  const std::uint32_t modulus = hash_.modulus;
+  std::vector<bool> taken(modulus, false);
+  for (const Window& window : windows) {
+    if (window.count == 0 || window.count > modulus || window.first >= modulus) {
+      return invalid_input("a colour of {} remainders from {} on: there are {} of them",
+                           window.count, window.first, modulus);
+    }
+    for (std::uint32_t i = 0; i < window.count; ++i) {
+      const std::uint32_t remainder = (window.first + i) % modulus;
+      if (taken[remainder]) return invalid_input("remainder {} is in two colours", remainder);
+      taken[remainder] = true;
+    }
+  }
+  RemainderColoring made = *this;
   made.windows_ = std::move(windows);
   return made;
 }

@@ -90,4 +90,28 @@ PageRemainder find_page_remainder(const RemainderModel& model,
   return found;
 }
 
+NumberRemainders find_number_remainders(const RemainderModel& model,
+                                        std::span<const std::uint64_t> offsets,
+                                        const LatencyMatrix& latencies, std::size_t first_row) {
+  const std::uint32_t modulus = model.hash.modulus;
+  std::vector<std::uint32_t> votes(2 * std::size_t{modulus}, 0);  // [half of the page][remainder]
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    const std::uint32_t kind = model.kinds.match(latencies.row(first_row + i)).cluster;
+    const std::uint32_t half = parity(offsets[i], model.hash.half);
+    for (std::uint32_t slice = 0; slice < votes.size(); ++slice) {
+      if (model.kind_of[slice] != kind) continue;
+      ++votes[((slice / modulus) ^ half) * modulus + slice % modulus];
+    }
+  }
+  const std::uint32_t most = *std::max_element(votes.begin(), votes.end());
+  NumberRemainders found;
+  found.agreement = static_cast<double>(most) / static_cast<double>(offsets.size());
+  for (std::uint32_t remainder = 0; remainder < modulus; ++remainder) {
+    if (votes[remainder] == most || votes[modulus + remainder] == most) {
+      found.remainders.push_back(remainder);
+    }
+  }
+  return found;
+}
+
 }  // namespace demarc::gpu

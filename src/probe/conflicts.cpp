@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "demarc/base/gf2.hpp"
+#include "demarc/gpu/color_scheme.hpp"
 #include "demarc/probe/slices.hpp"
 
 namespace demarc::probe {
@@ -87,48 +87,6 @@ Result<gpu::MaskIsolation> slowdowns(TimedMemory& memory, const ChunkChooser& ch
   return result;
 }
 
-std::vector<std::uint64_t> all_sums(std::span<const std::uint64_t> basis) {
-  std::vector<std::uint64_t> sums;
-  for (std::size_t choice = 1; choice < (std::size_t{1} << basis.size()); ++choice) {
-    std::uint64_t sum = 0;
-    for (std::size_t i = 0; i < basis.size(); ++i) {
-      if (((choice >> i) & 1U) != 0) sum ^= basis[i];
-    }
-    sums.push_back(sum);
-  }
-  return sums;
-}
-
-// The largest space, best first, all of whose members pass.
-template <class Passes>
-std::vector<std::uint64_t> closed_space(std::vector<MaskConflict> masks, const Passes& passes) {
-  std::stable_sort(masks.begin(), masks.end(), [](const auto& a, const auto& b) {
-    const auto worst = [](const gpu::MaskIsolation& m) {
-      return std::max({m.dram_read, m.dram_write, m.l2_read, m.l2_write});
-    };
-    return worst(a.other) < worst(b.other);
-  });
-  const auto find = [&](std::uint64_t mask) {
-    return std::find_if(masks.begin(), masks.end(),
-                        [&](const MaskConflict& entry) { return entry.other.mask == mask; });
-  };
-  std::vector<std::uint64_t> basis;
-  for (const auto& entry : masks) {
-    if (!passes(entry)) continue;
-    auto larger = basis;
-    larger.push_back(entry.other.mask);
-    if (gf2_rank(larger) != larger.size()) continue;
-    const auto sums = all_sums(larger);
-    if (std::all_of(sums.begin(), sums.end(), [&](std::uint64_t mask) {
-          const auto found = find(mask);
-          return found != masks.end() && passes(*found);
-        })) {
-      basis = std::move(larger);
-    }
-  }
-  return gpu::low_pivot_basis(basis);
-}
-
 }  // namespace
 
 Result<ConflictFinding> measure_conflicts(TimedMemory& memory, const SliceFinding& slices,
@@ -141,7 +99,7 @@ Result<ConflictFinding> measure_conflicts(TimedMemory& memory, const SliceFindin
   // Streams work on runs of at least 512 bytes.
   std::erase_if(basis, [](std::uint64_t mask) { return (mask & 511U) != 0; });
   if (basis.size() > 5) basis.resize(5);
-  const auto sums = all_sums(basis);
+  const auto sums = gpu::mask_sums(basis);
   double done = 0;
   const double work = static_cast<double>(sums.size()) * (basis.size() <= 4 ? 2 : 1);
   for (const auto mask : sums) {
@@ -160,10 +118,11 @@ Result<ConflictFinding> measure_conflicts(TimedMemory& memory, const SliceFindin
     finding.masks.push_back(conflict);
     report_progress(progress, ++done / work, "conflicts: one mask at a time");
   }
-  finding.isolating =
-      closed_space(finding.masks, [](const MaskConflict& entry) { return entry.isolates; });
+  std::vector<gpu::MaskIsolation> measured;
+  for (const MaskConflict& entry : finding.masks) measured.push_back(entry.other);
+  finding.isolating = gpu::isolating_masks(measured, gpu::Traffic::all, options.most_isolated);
   finding.isolating_dram =
-      closed_space(finding.masks, [](const MaskConflict& entry) { return entry.isolates_dram; });
+      gpu::isolating_masks(measured, gpu::Traffic::dram_reads, options.most_isolated);
 
   if (basis.empty() || basis.size() > 4) return finding;
   DEMARC_TRY(const gpu::Coloring modules, gpu::Coloring::make(basis, facts.page_bytes));

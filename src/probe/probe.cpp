@@ -131,11 +131,12 @@ void judge_remainders(const RemainderConflicts& conflicts, MemoryReport& report)
       "another group take at most {:.2f} times as long, beside the same group at least {:.2f} "
       "times",
       fmt::join(runs, ", "), conflicts.groups, conflicts.most_other, conflicts.least_same));
+  const bool colors = conflicts.groups >= 2 && runs.size() == conflicts.groups;
+  if (colors) report.map.remainder_runs = runs;
   report.verdict.push_back(conflicts.groups < 2 ? "colours by remainders: none, all share one path"
-                           : runs.size() == conflicts.groups
-                               ? "colours by remainders: runs of them, each of whole groups"
-                               : "colours by remainders: none, since those of a group do "
-                                 "not follow each other");
+                           : colors ? "colours by remainders: runs of them, each of whole groups"
+                                    : "colours by remainders: none, since those of a group do "
+                                      "not follow each other");
 }
 
 Result<void> probe_hidden(TimedMemory& memory, const ProbeOptions& options,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "demarc/base/files.hpp"
+#include "demarc/cuda/colored.cuh"
 #include "demarc/demarc.h"
 #include "fake_card.hpp"
 
@@ -99,6 +100,48 @@ void coloured_memory_through_c() {
   SYMBOL(lib, demarc_close)(card);
 }
 
+// Pages of an H200; the colours come from its description.
+void remainders_through_c() {
+  fake::FakeConfig config = fake::small_gpu();
+  config.remainders = true;
+  test::configure(config);
+  void* lib = library("libdemarc.so");
+  demarc_card* card = nullptr;
+  DEMAND(SYMBOL(lib, demarc_open)(0, &card) == 0);
+  const demarc_share shares[] = {{1, 0}, {2, 0}};
+  demarc_pool* pool = nullptr;
+  const auto create = SYMBOL(lib, demarc_pool_create_described);
+  DEMAND(create(card, nullptr, 2, 16 << 20, shares, 2, &pool) == 2);
+  DEMAND(std::string(SYMBOL(lib, demarc_error)()).find("no description of 'Fake GPU'") !=
+         std::string::npos);
+  DEMAND(create(card, "h200", 2, 16 << 20, shares, 2, &pool) == 0);
+  demarc_buffer* buffer = nullptr;
+  DEMAND(SYMBOL(lib, demarc_buffer_create)(pool, 1, 100000, &buffer) == 0);
+  std::vector<unsigned char> data(100000);
+  std::iota(data.begin(), data.end(), static_cast<unsigned char>(1));
+  std::vector<unsigned char> back(data.size() - 7);
+  DEMAND(SYMBOL(lib, demarc_buffer_upload)(buffer, data.data(), data.size(), 0) == 0);
+  DEMAND(SYMBOL(lib, demarc_buffer_download)(buffer, back.data(), back.size(), 7) == 0);
+  DEMAND(std::equal(back.begin(), back.end(), data.begin() + 7));
+  demarc_layout parities;
+  DEMAND(SYMBOL(lib, demarc_buffer_layout)(buffer, &parities) == 2);
+  colored_layout<remainders> layout;
+  DEMAND(SYMBOL(lib, demarc_buffer_remainder_layout)(
+             buffer, reinterpret_cast<demarc_remainder_layout*>(&layout)) == 0);
+  for (std::uint64_t at = 0; at < data.size(); at += 1237) {
+    std::uint64_t address = 0;
+    std::uint64_t run = 0;
+    DEMAND(SYMBOL(lib, demarc_buffer_address)(buffer, at, &address, &run) == 0);
+    DEMAND(address == layout.address(at) && run > 0 && run <= 256);
+  }
+  demarc_audit audit;
+  DEMAND(SYMBOL(lib, demarc_buffer_audit)(buffer, &audit) == 0);
+  DEMAND(audit.chunks == 49 && audit.outside == 0);
+  SYMBOL(lib, demarc_buffer_destroy)(buffer);
+  SYMBOL(lib, demarc_pool_destroy)(pool);
+  SYMBOL(lib, demarc_close)(card);
+}
+
 void observer_through_c() {
   void* lib = library("libdemarc.so");
   demarc_card* card = nullptr;
@@ -157,6 +200,10 @@ void masks_through_libsmctrl() {
 
 TEST_F(SharedLibraries, ColouredMemoryWorksThroughTheCInterface) {
   EXPECT_EXIT((coloured_memory_through_c(), std::_Exit(0)), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(SharedLibraries, ColoursThatAreRemaindersWorkThroughTheCInterface) {
+  EXPECT_EXIT((remainders_through_c(), std::_Exit(0)), testing::ExitedWithCode(0), "");
 }
 
 TEST_F(SharedLibraries, AnObserverCountsBlocksAndSetsNoMasks) {

@@ -158,6 +158,7 @@ AddressMap full_map() {
   map.module.rows = {0x77000, 0xb3000};
   map.set.rows = {0x80};
   map.stack = ModuloStage{5, LinearHash{{0x2000, 0x4000}}};
+  map.remainder_runs = {2, 3};
   map.table = ChunkTable{page / 2, {{0, 1}, {1, 7}}};
   map.isolation.push_back({0xc4000, 1.0, 1.01, 1.0, 1.11});
   return map;
@@ -184,6 +185,12 @@ TEST(AddressMap, json_errors_name_the_place) {
   read = address_map_from_json(JsonObject::of(json, "d.json: address_map").value());
   ASSERT_FALSE(read.has_value());
   EXPECT_NE(read.error().message.find("depend on each other"), std::string::npos);
+
+  json = address_map_to_json(full_map());
+  json["remainder_runs"] = std::vector<std::uint32_t>{2, 4};
+  read = address_map_from_json(JsonObject::of(json, "d.json: address_map").value());
+  ASSERT_FALSE(read.has_value());
+  EXPECT_NE(read.error().message.find("must add up to the modulus of stack, 5"), std::string::npos);
 }
 
 }  // namespace

@@ -84,6 +84,13 @@ TEST(Slices, the_paths_of_a_planted_h200_are_found_to_be_runs_of_its_remainders)
   ASSERT_TRUE(report.remainder_conflicts);
   EXPECT_EQ(report.remainder_conflicts->groups, 6U);
   EXPECT_EQ(report.remainder_conflicts->uncertain, 0U);
+  // The description that comes of it names colours, and no masks.
+  gpu::Device device;
+  device.address_map = report.map;
+  const auto scheme = gpu::color_scheme(device, 4);
+  ASSERT_TRUE(scheme) << scheme.error().message;
+  EXPECT_EQ(scheme->paths, 6U);
+  EXPECT_EQ(scheme->remainders->modulus, 47U);
   const auto text = report_to_text(report);
   EXPECT_NE(text.find("colours by remainders: runs of them, each of whole groups"),
             std::string::npos);
@@ -100,6 +107,7 @@ TEST(Slices, remainders_that_all_share_one_path_make_no_colours) {
   const auto report = probe_memory(memory, options, {}).value();
   ASSERT_TRUE(report.remainder_conflicts);
   EXPECT_EQ(report.remainder_conflicts->groups, 1U);
+  EXPECT_TRUE(report.map.remainder_runs.empty());
   EXPECT_NE(report_to_text(report).find("none, all share one path"), std::string::npos);
 }
 

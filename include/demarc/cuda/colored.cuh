@@ -7,8 +7,10 @@
 //       x[i] *= a;
 //   }
 //
-// An element access costs about five integer instructions a mask. Elements must not be wider than
-// 16 bytes; x.vector(i) reads and writes 16 aligned bytes at a time.
+// An element access costs about five integer instructions a mask. Where colours are remainders (an
+// H200) the span is a demarc::colored_span<float, demarc::remainders>, at about 35 and a load of 16
+// bits. Elements must not be wider than 16 bytes; x.vector(i) reads and writes 16 aligned bytes at
+// a time.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -52,6 +54,65 @@ struct colored_layout {
     return static_cast<unsigned>(__popc(word));
 #else
     return static_cast<unsigned>(__builtin_popcount(word));
+#endif
+  }
+};
+
+// In place of the number of masks: colours are runs of remainders.
+inline constexpr unsigned remainders = ~0U;
+
+// Where byte `linear` of a run of remainders lies: RemainderColoring::position() of
+// gpu/remainder_coloring.hpp, whose words these are. Filled in by ColoredBuffer::layout().
+template <>
+struct colored_layout<remainders> {
+  static constexpr unsigned number_bits = 10;  // of a number within a page, at most
+  static constexpr unsigned free_bits = 3;
+
+  unsigned long long base = 0;   // address of the arena
+  unsigned long long first = 0;  // linear position of the buffer
+  unsigned long long pages = 0;  // address of a table of 16 bits a page of the arena
+  unsigned first_remainder = 0;
+  unsigned skipped = 0;     // remainders of a round that are not of the run
+  unsigned reciprocal = 0;  // 2^32 over the remainders of the run, rounded up
+  unsigned unit_shift = 0;  // bytes of a number
+  unsigned page_shift = 0;  // numbers of a page
+  unsigned digits = 0;      // bits of a number below a block
+  unsigned chunk_shift = 0;
+  unsigned block_shift = 0;
+  unsigned of_number[number_bits] = {};
+  unsigned of_free_bit[free_bits] = {};
+
+  DEMARC_COLORED_FUNCTION unsigned long long address(unsigned long long byte) const {
+    const unsigned long long linear = first + byte;
+    unsigned n = static_cast<unsigned>(linear >> unit_shift);
+    n += quotient(n) * skipped + first_remainder;
+    unsigned low = page_constant(n >> page_shift);
+#if defined(__CUDACC__)
+#pragma unroll
+#endif
+    for (unsigned j = 0; j < number_bits; ++j) low ^= (n & (1U << j)) != 0 ? of_number[j] : 0;
+    const unsigned chunk = static_cast<unsigned>(linear >> chunk_shift);
+#if defined(__CUDACC__)
+#pragma unroll
+#endif
+    for (unsigned i = 0; i < free_bits; ++i) low ^= (chunk & (1U << i)) != 0 ? of_free_bit[i] : 0;
+    const unsigned inside = static_cast<unsigned>(linear) & ((1U << chunk_shift) - 1);
+    return base + (static_cast<unsigned long long>(n >> digits) << block_shift) +
+           (low << chunk_shift | inside);
+  }
+
+ private:
+  // n / remainders of the run, exact while n times these is below 2^32.
+  DEMARC_COLORED_FUNCTION unsigned quotient(unsigned n) const {
+    return static_cast<unsigned>(static_cast<unsigned long long>(n) * reciprocal >> 32U);
+  }
+  DEMARC_COLORED_FUNCTION unsigned page_constant(unsigned page) const {
+#if defined(__CUDA_ARCH__)
+    unsigned short constant;
+    asm("ld.global.nc.u16 %0, [%1];" : "=h"(constant) : "l"(pages + 2ULL * page));
+    return constant;
+#else
+    return reinterpret_cast<const unsigned short*>(pages)[page];
 #endif
   }
 };

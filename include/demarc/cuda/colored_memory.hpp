@@ -1,16 +1,22 @@
 // Coloured memory: buffers that lie entirely in some colours of a card's memory, so that traffic to
-// them stays away from what lies in other colours (docs/probe.md). Pages are sorted by their
-// constant, so that device code needs no table (colored.cuh).
+// them stays away from what lies in other colours (docs/probe.md). Colours are parities of address
+// bits (an H100): pages are sorted by their constant, so that device code needs no table. Or they
+// are runs of remainders (an H200): pages are put in the order of their numbers, and device code
+// reads a table of 16 bits a page (colored.cuh).
 #pragma once
 
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <variant>
 #include <vector>
 
+#include "demarc/cuda/card.hpp"
 #include "demarc/cuda/colored.cuh"
+#include "demarc/cuda/colored_copy.hpp"
 #include "demarc/cuda/memory_timer.hpp"
 #include "demarc/cuda/page_arena.hpp"
+#include "demarc/cuda/remainder_colors.hpp"
 #include "demarc/gpu/address_map.hpp"
 #include "demarc/gpu/slice_model.hpp"
 #include "demarc/partition/partition.hpp"
@@ -40,6 +46,14 @@ struct ColorShare {
 // closed form and are refused with the sets that would be right.
 [[nodiscard]] Result<ColorShare> share_of_colors(const gpu::Coloring& coloring,
                                                  std::uint64_t colors);
+
+// What one run of remainders looks like.
+struct RemainderShare {
+  std::shared_ptr<const gpu::RemainderColoring> coloring;  // the run is its only colour
+  colored_layout<remainders> layout;                       // of byte 0 on
+};
+
+using ShareColors = std::variant<ColorShare, RemainderShare>;
 
 // What a part of a pool asks for.
 struct ShareRequest {
@@ -77,11 +91,13 @@ class ColoredBuffer {
   ColoredBuffer& operator=(ColoredBuffer&&) = delete;
 
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
-  // Bytes that follow each other at consecutive addresses: 16 KiB for the mask 0xc4000.
-  [[nodiscard]] std::uint64_t run_bytes() const { return share_.coloring.chunk_bytes(); }
-  [[nodiscard]] std::uint32_t mask_count() const {
-    return static_cast<std::uint32_t>(share_.coloring.masks().size());
-  }
+  // Bytes that follow each other at consecutive addresses: 16 KiB for the mask 0xc4000, 256 where
+  // colours are remainders.
+  [[nodiscard]] std::uint64_t run_bytes() const;
+  // What layout() and span() want: the number of masks, or `remainders`.
+  [[nodiscard]] std::uint32_t mask_count() const;
+  // Place of byte 0 among the bytes of the share.
+  [[nodiscard]] std::uint64_t first() const { return first_; }
   // Address of a byte.
   [[nodiscard]] DevicePointer address(std::uint64_t byte) const;
   // Bytes of the buffer from `byte` on that follow each other at consecutive addresses.
@@ -89,7 +105,7 @@ class ColoredBuffer {
     return std::min(run_bytes() - (first_ + byte) % run_bytes(), bytes_ - byte);
   }
   // For device code. Masks must be mask_count(); a layout with more only carries the numbers, its
-  // address() is wrong.
+  // address() is wrong, and one of the other kind is empty.
   template <unsigned Masks>
   [[nodiscard]] colored_layout<Masks> layout() const;
   template <class T, unsigned Masks>
@@ -98,7 +114,7 @@ class ColoredBuffer {
   }
 
   // Copies that wait until they are done; [offset, offset + bytes) must lie in the buffer. Runs
-  // that lie at equal distances go in one two-dimensional copy.
+  // that lie at equal distances go in one two-dimensional copy; remainders go by a kernel.
   [[nodiscard]] Result<void> upload(const void* source, std::uint64_t bytes,
                                     std::uint64_t offset = 0) const;
   [[nodiscard]] Result<void> download(void* target, std::uint64_t bytes,
@@ -114,12 +130,16 @@ class ColoredBuffer {
     DevicePointer address;
     std::uint64_t pitch, width, count, done;  // `done`: bytes copied before these
   };
-  [[nodiscard]] Result<std::vector<Rows>> rows(std::uint64_t bytes, std::uint64_t offset) const;
-  ColoredBuffer(std::shared_ptr<ColoredPool> pool, std::size_t share_index, ColorShare share,
+  [[nodiscard]] std::vector<Rows> rows(std::uint64_t bytes, std::uint64_t offset) const;
+  [[nodiscard]] Result<void> check_inside(std::uint64_t bytes, std::uint64_t offset) const;
+  [[nodiscard]] colored_layout<remainders> remainder_layout(std::uint64_t offset) const;
+  [[nodiscard]] Result<ColorAudit> audit_masks(const ColorShare& share) const;
+  [[nodiscard]] Result<ColorAudit> audit_remainders(const RemainderShare& share) const;
+  ColoredBuffer(std::shared_ptr<ColoredPool> pool, std::size_t share_index, ShareColors share,
                 DevicePointer base, std::uint64_t first, std::uint64_t bytes, std::uint32_t region);
   std::shared_ptr<ColoredPool> pool_;
   std::size_t share_index_;
-  ColorShare share_;  // with the page constant of the region already in the colour
+  ShareColors share_;  // with the page constant of the region already in the colour
   DevicePointer base_;
   std::uint64_t first_;  // linear position in the region
   std::uint64_t bytes_;
@@ -129,8 +149,15 @@ class ColoredBuffer {
 // All colours of a piece of device memory, dealt out to shares. Not thread-safe.
 class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
  public:
-  // Takes `bytes` of device memory, finds the constants of its pages and sorts them. `masks` are
-  // those of the colouring (a sum of the card's linear masks); no two shares overlap.
+  // Takes `bytes` of device memory, finds by timing what its pages add to the hash and arranges
+  // them. The colours are those of `scheme` (gpu::color_scheme() of the card's description), which
+  // the measurement must bear out; no two shares overlap.
+  static Result<std::shared_ptr<ColoredPool>> create(const CardPointer& card,
+                                                     const gpu::ColorScheme& scheme,
+                                                     std::uint64_t bytes,
+                                                     std::span<const ShareRequest> shares);
+  // The same with masks of the caller's choice (sums of the card's linear masks), whether they keep
+  // traffic apart or not: verify_colors() tells.
   static Result<std::shared_ptr<ColoredPool>> create(GpuPointer gpu,
                                                      std::span<const std::uint64_t> masks,
                                                      std::uint64_t bytes,
@@ -151,9 +178,17 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
   // Of a share that exists.
   [[nodiscard]] ColoredUsage usage(std::size_t share) const;
   [[nodiscard]] std::uint32_t shares() const { return static_cast<std::uint32_t>(shares_.size()); }
-  [[nodiscard]] const gpu::Coloring& coloring() const { return coloring_; }
+  [[nodiscard]] std::uint32_t colors() const;
+  // Bytes of a colour that follow each other at consecutive addresses.
+  [[nodiscard]] std::uint64_t run_bytes() const;
   [[nodiscard]] const PageArena& arena() const { return arena_; }
-  // The page constant, as a colour, of each page of the arena after sorting: ascending.
+  // How colours were found that are remainders; nullptr where they are parities.
+  [[nodiscard]] const RemainderColors* remainders() const {
+    return remainders_ ? &*remainders_ : nullptr;
+  }
+  // The rest is of colours that are parities. The page constant, as a colour, of each page of the
+  // arena after sorting: ascending.
+  [[nodiscard]] const gpu::Coloring& coloring() const { return coloring_; }
   [[nodiscard]] std::span<const std::uint32_t> constants() const { return constants_; }
 
  private:
@@ -161,13 +196,13 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
   struct Range {
     std::uint64_t begin, end;
   };
-  struct Region {  // pages of one constant
+  struct Region {  // pages of one constant; where colours are remainders, all of them
     std::uint32_t constant;
     std::uint64_t offset;  // in the arena
     std::uint64_t bytes;
   };
   struct Share {
-    ColorShare colors;
+    ShareColors colors;
     std::uint64_t byte_cap = 0;
     std::uint64_t color_set = 0;           // as asked for
     std::vector<std::vector<Range>> free;  // [region], linear positions, ascending
@@ -178,11 +213,17 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
       : arena_(std::move(arena)),
         coloring_(std::move(coloring)),
         constants_(std::move(constants)) {}
+  // `linear` has the bytes of the share in each region.
+  void add_share(const ShareRequest& request, ShareColors colors,
+                 std::span<const std::uint64_t> linear);
+  [[nodiscard]] Result<ShareColors> colors_in(const Share& share, const Region& region) const;
   void release(std::size_t share, std::uint32_t region, std::uint64_t first, std::uint64_t bytes);
 
   PageArena arena_;
   gpu::Coloring coloring_;
   std::vector<std::uint32_t> constants_;
+  std::optional<RemainderColors> remainders_;
+  std::optional<ColoredCopier> copier_;  // for remainders
   std::vector<Region> regions_;
   std::vector<Share> shares_;
   // What measured the pages, kept for audits.
@@ -193,14 +234,18 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
 template <unsigned Masks>
 colored_layout<Masks> ColoredBuffer::layout() const {
   colored_layout<Masks> layout;
-  layout.base = base_;
-  layout.first = first_;
-  const auto masks = share_.coloring.masks();
-  for (unsigned i = 0; i < Masks && i < masks.size(); ++i) {
-    const auto mask = static_cast<unsigned>(masks[i]);
-    layout.mask[i] = mask;
-    layout.pivot[i] = static_cast<unsigned>(__builtin_ctz(mask));
-    layout.wanted[i] = (share_.color >> i) & 1U;
+  if constexpr (Masks == remainders) {
+    layout = remainder_layout(0);
+  } else if (const auto* share = std::get_if<ColorShare>(&share_)) {
+    layout.base = base_;
+    layout.first = first_;
+    const auto masks = share->coloring.masks();
+    for (unsigned i = 0; i < Masks && i < masks.size(); ++i) {
+      const auto mask = static_cast<unsigned>(masks[i]);
+      layout.mask[i] = mask;
+      layout.pivot[i] = static_cast<unsigned>(__builtin_ctz(mask));
+      layout.wanted[i] = (share->color >> i) & 1U;
+    }
   }
   return layout;
 }

@@ -12,7 +12,9 @@ namespace demarc::cuda {
 
 struct VerifyColorsPlan {
   std::uint32_t device = 0;
-  std::vector<std::uint64_t> masks;        // of the colouring
+  std::vector<std::uint64_t> masks;        // of the colouring; none: as the card's description says
+  std::string description;                 // gpu::describe_card()
+  std::uint32_t color_count = 2;           // of the description's colouring
   std::uint64_t colors = 1;                // bit c: colour c is the victim's
   std::uint64_t pool_bytes = 1ULL << 31U;  // taken from the card for the time of the proof
   double most_slowdown = 1.15;             // that a neighbour in other colours may cause

@@ -71,6 +71,10 @@ struct AddressMap {
   LinearHash bank;
   LinearHash set;
   std::optional<ModuloStage> stack;
+  // Where remainders of `stack` that share a path to memory follow each other, and no other
+  // remainder's traffic is felt: the lengths of these runs, around the modulus. Empty: not so, or
+  // not measured.
+  std::vector<std::uint32_t> remainder_runs;
   std::optional<ChunkTable> table;
   std::vector<MaskIsolation> isolation;
 

@@ -87,6 +87,10 @@ struct Device {
 [[nodiscard]] std::vector<std::string> builtin_device_names();
 // A built-in name or, when `name` holds a '/' or ends in ".json", a file.
 [[nodiscard]] Result<Device> find_device(std::string_view name);
+// What is known of the card that the driver calls `card`: `description`, as find_device() takes it,
+// or, when that is empty, the built-in one of that name. missing_capability when there is none.
+[[nodiscard]] Result<Device> describe_card(std::string_view card,
+                                           std::string_view description = {});
 
 // What --device takes: "sim:h100-sxm", "sim:my.json", "cuda:0".
 struct DeviceRef {

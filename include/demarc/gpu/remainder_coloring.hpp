@@ -79,6 +79,9 @@ class RemainderColoring {
   static Result<RemainderColoring> make(RemainderHash hash, std::vector<Window> windows,
                                         std::span<const std::uint32_t> page_constants);
 
+  // The same pages in other colours.
+  [[nodiscard]] Result<RemainderColoring> with_windows(std::vector<Window> windows) const;
+
   [[nodiscard]] const RemainderHash& hash() const { return hash_; }
   [[nodiscard]] const RemainderPatterns& patterns() const { return patterns_; }
   // What the constant of each page adds to the low bits.

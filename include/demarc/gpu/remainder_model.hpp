@@ -38,4 +38,17 @@ struct PageRemainder {
                                                 const LatencyMatrix& latencies,
                                                 std::size_t first_row);
 
+// Remainders, compared with the model's page, that most samples of the chunks of one number speak
+// for: more than one where slices look alike.
+struct NumberRemainders {
+  std::vector<std::uint32_t> remainders;
+  double agreement = 0;  // share of the samples
+};
+
+// Arguments as for find_page_remainder(); whatever the page adds to the half.
+[[nodiscard]] NumberRemainders find_number_remainders(const RemainderModel& model,
+                                                      std::span<const std::uint64_t> offsets,
+                                                      const LatencyMatrix& latencies,
+                                                      std::size_t first_row);
+
 }  // namespace demarc::gpu

@@ -7,6 +7,7 @@
 
 #include "demarc/base/progress.hpp"
 #include "demarc/gpu/address_map.hpp"
+#include "demarc/gpu/color_scheme.hpp"
 #include "demarc/gpu/remainder_model.hpp"
 #include "demarc/gpu/slice_model.hpp"
 #include "demarc/probe/hash_finding.hpp"
@@ -65,7 +66,8 @@ struct ConflictFinding {
 
 struct ConflictOptions {
   std::uint64_t dram_bytes = std::uint64_t{256} << 20U;  // of a stream that misses the L2
-  double most_isolated = 1.2;  // slowdown up to which the other colour counts as not felt
+  double most_isolated =
+      gpu::most_isolated;  // slowdown up to which the other colour counts as not felt
 };
 
 [[nodiscard]] Result<ConflictFinding> measure_conflicts(TimedMemory& memory,

@@ -32,7 +32,10 @@ struct GpuExecutorOptions {
   partition::SplitStrategy split = partition::SplitStrategy::gpc_aligned;
   // Pages of 2 MiB taken, times the parts, to find enough of one kind for coloured memory.
   std::uint32_t arena_pages_a_part = 6144;
-  // Offsets within 2 MiB pages whose parities are the colour; none: those known for the card.
+  // What is known of the card's memory, for gpu::describe_card().
+  std::string description;
+  // Offsets within 2 MiB pages whose parities are the colour; none: the colours that the card's
+  // description says keep its memory apart.
   std::vector<std::uint64_t> masks;
   std::vector<std::uint32_t> colors;  // of each part; none: part p has colour p
   Clock clock = Clock::gpu;

@@ -1,4 +1,6 @@
 // libdemarc.so: coloured memory.
+#include <cstring>
+
 #include "c_api_guard.hpp"
 #include "demarc/cuda/colored_memory.hpp"
 #include "demarc/demarc.h"
@@ -18,19 +20,43 @@ using demarc::c_api::guarded;
 
 constexpr unsigned most_masks = 8;
 
+std::vector<demarc::cuda::ShareRequest> requests_of(const demarc_share* shares, uint32_t count) {
+  std::vector<demarc::cuda::ShareRequest> requests;
+  for (uint32_t s = 0; s < count; ++s) requests.push_back({shares[s].colors, shares[s].byte_cap});
+  return requests;
+}
+
 }  // namespace
+
+DEMARC_EXPORT int demarc_pool_create_described(demarc_card* card, const char* description,
+                                               uint32_t colors, uint64_t bytes,
+                                               const demarc_share* shares, uint32_t share_count,
+                                               demarc_pool** pool) {
+  *pool = nullptr;
+  return guarded([&]() -> Result<void> {
+    DEMARC_TRY(const auto device,
+               demarc::gpu::describe_card(card->card->gpu()->name(),
+                                          description == nullptr ? "" : description));
+    DEMARC_TRY(const auto scheme, demarc::gpu::color_scheme(device, colors));
+    DEMARC_TRY(auto made, demarc::cuda::ColoredPool::create(card->card, scheme, bytes,
+                                                            requests_of(shares, share_count)));
+    *pool = new demarc_pool{std::move(made)};
+    return {};
+  });
+}
 
 DEMARC_EXPORT int demarc_pool_create(demarc_card* card, const uint64_t* masks, uint32_t mask_count,
                                      uint64_t bytes, const demarc_share* shares,
                                      uint32_t share_count, demarc_pool** pool) {
   *pool = nullptr;
   return guarded([&]() -> Result<void> {
-    std::vector<demarc::cuda::ShareRequest> requests;
-    for (uint32_t s = 0; s < share_count; ++s) {
-      requests.push_back({shares[s].colors, shares[s].byte_cap});
+    const auto& gpu = card->card->gpu();
+    const std::span given(masks, mask_count);
+    if (const auto device = demarc::gpu::describe_card(gpu->name())) {
+      DEMARC_CHECK(demarc::gpu::check_masks(*device, given));
     }
-    DEMARC_TRY(auto made, demarc::cuda::ColoredPool::create(
-                              card->card->gpu(), std::span(masks, mask_count), bytes, requests));
+    DEMARC_TRY(auto made, demarc::cuda::ColoredPool::create(gpu, given, bytes,
+                                                            requests_of(shares, share_count)));
     *pool = new demarc_pool{std::move(made)};
     return {};
   });
@@ -90,6 +116,10 @@ DEMARC_EXPORT int demarc_buffer_address(const demarc_buffer* buffer, uint64_t by
 DEMARC_EXPORT int demarc_buffer_layout(const demarc_buffer* buffer, demarc_layout* layout) {
   return guarded([&]() -> Result<void> {
     *layout = {};
+    if (buffer->buffer.mask_count() == demarc::remainders) {
+      return demarc::missing_capability(
+          "the colours of this buffer are remainders: demarc_buffer_remainder_layout()");
+    }
     const auto found = buffer->buffer.layout<most_masks>();
     layout->base = found.base;
     layout->first = found.first;
@@ -99,6 +129,22 @@ DEMARC_EXPORT int demarc_buffer_layout(const demarc_buffer* buffer, demarc_layou
       layout->pivot[i] = found.pivot[i];
       layout->wanted[i] = found.wanted[i];
     }
+    return {};
+  });
+}
+
+DEMARC_EXPORT int demarc_buffer_remainder_layout(const demarc_buffer* buffer,
+                                                 demarc_remainder_layout* layout) {
+  using Layout = demarc::colored_layout<demarc::remainders>;
+  static_assert(sizeof(Layout) == sizeof *layout && std::is_trivially_copyable_v<Layout>);
+  return guarded([&]() -> Result<void> {
+    *layout = {};
+    if (buffer->buffer.mask_count() != demarc::remainders) {
+      return demarc::missing_capability(
+          "the colours of this buffer are parities: demarc_buffer_layout()");
+    }
+    const Layout found = buffer->buffer.layout<demarc::remainders>();
+    std::memcpy(layout, &found, sizeof found);
     return {};
   });
 }

@@ -152,14 +152,4 @@ Result<std::shared_ptr<MemorySource>> make_colored_memory(std::shared_ptr<Colore
   return make_rewritten_memory(std::move(range));
 }
 
-Result<std::vector<std::uint64_t>> isolating_masks(const std::string& card, std::uint32_t parts) {
-  // Offsets within 2 MiB pages; what bits above contribute is in the page constants. H100: these
-  // part L2 slices and channels alike. An H200 has none: gpu/remainder_memory.hpp.
-  if (card.find("H100") != std::string::npos) {
-    if (parts == 2) return std::vector<std::uint64_t>{0xc4000};
-    return std::vector<std::uint64_t>{0x18a000, 0xc4000};
-  }
-  return missing_capability("no masks are known that part the memory of '{}' into {}", card, parts);
-}
-
 }  // namespace demarc::study

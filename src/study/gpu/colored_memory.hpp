@@ -47,9 +47,4 @@ class ColoredArena {
 [[nodiscard]] Result<std::shared_ptr<MemorySource>> make_colored_memory(
     std::shared_ptr<ColoredArena> arena, std::uint32_t color);
 
-// Masks that part this card into `parts` colours that share neither L2 slice nor channel, offsets
-// within 2 MiB pages; missing_capability for a card not known.
-[[nodiscard]] Result<std::vector<std::uint64_t>> isolating_masks(const std::string& card,
-                                                                 std::uint32_t parts);
-
 }  // namespace demarc::study

@@ -83,7 +83,7 @@ class GpuExecutor : public Executor {
                              make_command_lane({}, {}, options_.command_settle_seconds)));
     }
     if (mode.color) {
-      confined.account += "; " + (arena_ ? arena_->account() : remainders_->account());
+      confined.account += "; " + (arena_ ? arena_->account() : pool_->remainders()->account);
     }
     return std::make_unique<LaneStage>(std::move(lanes), std::move(confined.account),
                                        std::move(process_mask));
@@ -161,38 +161,45 @@ class GpuExecutor : public Executor {
   }
 
   Result<std::shared_ptr<MemorySource>> colored_memory(std::uint32_t part, std::uint32_t parts) {
-    if (options_.masks.empty() && gpu_->name().find("H200") != std::string::npos) {
-      DEMARC_CHECK(find_remainders(parts));
-      DEMARC_TRY(const std::uint32_t color, color_of(part, remainders_->coloring().colors()));
-      return make_remainder_memory(remainders_, color);
+    DEMARC_TRY(const gpu::ColorScheme scheme, scheme_for(parts));
+    if (scheme.remainders) {
+      DEMARC_CHECK(fill_pool(scheme, parts));
+      DEMARC_TRY(const std::uint32_t color, color_of(part, pool_->colors()));
+      return make_remainder_memory(pool_, color);
     }
-    DEMARC_TRY(auto arena, arena_for(parts));
-    DEMARC_TRY(const std::uint32_t color, color_of(part, arena->coloring().colors()));
-    return make_colored_memory(std::move(arena), color);
+    DEMARC_CHECK(fill_arena(scheme, parts));
+    DEMARC_TRY(const std::uint32_t color, color_of(part, arena_->coloring().colors()));
+    return make_colored_memory(arena_, color);
   }
 
-  // As arena_for(), for cards whose colours are remainders. Nearly every page can be used.
-  Result<void> find_remainders(std::uint32_t parts) {
-    if (remainders_) return {};
+  // Masks that were given are taken as they are; else what the card's description says.
+  Result<gpu::ColorScheme> scheme_for(std::uint32_t parts) const {
+    if (!options_.masks.empty()) return gpu::ColorScheme{0, options_.masks, {}, 0};
+    DEMARC_TRY(const auto device, gpu::describe_card(gpu_->name(), options_.description));
+    return gpu::color_scheme(device, parts);
+  }
+
+  // One pool or arena serves all modes of a study; it is measured once. Of the pages of a pool
+  // nearly every one can be used.
+  Result<void> fill_pool(const gpu::ColorScheme& scheme, std::uint32_t parts) {
+    if (pool_) return {};
     if (!card_) {
       DEMARC_TRY(card_, cuda::Card::open(gpu_));
     }
-    DEMARC_TRY(remainders_, RemainderArena::make(gpu_, card_->topology(),
-                                                 options_.arena_pages_a_part / 2 * parts, parts));
+    std::vector<cuda::ShareRequest> shares;
+    for (std::uint32_t c = 0; c < scheme.colors; ++c) shares.push_back({std::uint64_t{1} << c, 0});
+    const std::uint64_t pages = std::uint64_t{options_.arena_pages_a_part} / 2 * parts;
+    DEMARC_TRY(pool_, cuda::ColoredPool::create(card_, scheme,
+                                                pages * scheme.remainders->page_bytes, shares));
     return {};
   }
 
-  // One arena serves all modes of a study; it is measured once.
-  Result<std::shared_ptr<ColoredArena>> arena_for(std::uint32_t parts) {
-    if (arena_) return arena_;
-    std::vector<std::uint64_t> masks = options_.masks;
-    if (masks.empty()) {
-      DEMARC_TRY(masks, isolating_masks(gpu_->name(), parts));
-    }
+  Result<void> fill_arena(const gpu::ColorScheme& scheme, std::uint32_t parts) {
+    if (arena_) return {};
     DEMARC_TRY(const auto kernels, cuda::ProbeKernels::load(gpu_));
-    DEMARC_TRY(arena_,
-               ColoredArena::make(gpu_, kernels, masks, options_.arena_pages_a_part * parts));
-    return arena_;
+    DEMARC_TRY(arena_, ColoredArena::make(gpu_, kernels, scheme.masks,
+                                          options_.arena_pages_a_part * parts));
+    return {};
   }
 
   Result<std::unique_ptr<Stage>> processes(const Mode& mode, std::uint32_t parts) {
@@ -224,7 +231,7 @@ class GpuExecutor : public Executor {
   WorkloadReader reader_;
   std::vector<std::shared_ptr<ResidentSet>> plain_sets_;
   std::shared_ptr<ColoredArena> arena_;
-  std::shared_ptr<RemainderArena> remainders_;
+  std::shared_ptr<cuda::ColoredPool> pool_;
   cuda::CardPointer card_;  // opened when a mode needs masks or the topology
 };
 

@@ -6,7 +6,7 @@
 
 #include "demarc/ptx/affine.hpp"
 #include "demarc/ptx/fused.hpp"
-#include "demarc/ptx/parser.hpp"
+#include "gpu/parse_complete.hpp"
 #include "gpu/support_kernels.hpp"
 
 namespace demarc::study {
@@ -51,14 +51,6 @@ Result<std::vector<ptx::FusedStep>> fused_steps(const gpu::Launch& launch,
     steps.push_back(step);
   }
   return steps;
-}
-
-Result<ptx::Module> parse_complete(const std::string& text, const std::string& name) {
-  auto parsed = ptx::parse(text, name);
-  if (!parsed.diagnostics.ok()) {
-    return invalid_input("{}", ptx::format(parsed.diagnostics.list.front(), name));
-  }
-  return std::move(parsed.module);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "demarc/cuda/launch.hpp"
-#include "demarc/ptx/parser.hpp"
+#include "gpu/parse_complete.hpp"
 #include "gpu/support_kernels.hpp"
 
 namespace demarc::study {
@@ -12,11 +12,8 @@ namespace {
 
 Result<std::string> rewritten_text(const RewrittenRange& range, const std::string& text,
                                    const std::string& name, ptx::ColoredAccesses accesses) {
-  auto parsed = ptx::parse(text, name);
-  if (!parsed.diagnostics.ok()) {
-    return invalid_input("{}", ptx::format(parsed.diagnostics.list.front(), name));
-  }
-  return range.rewrite(parsed.module, accesses);
+  DEMARC_TRY(const auto module, parse_complete(text, name));
+  return range.rewrite(module, accesses);
 }
 
 // A copy of 32-bit words, one side of which is rewritten.

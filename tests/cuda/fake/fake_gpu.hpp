@@ -40,6 +40,7 @@ struct FakeConfig {
   bool kernels_launch = false;      // kernels contain launches of kernels
   double latency_noise = 0.1;       // cycles, standard deviation
   std::uint64_t page_seed = 1;      // of what physical pages add to the hash of their chunks
+  bool remainders = false;          // the memory is that of an H200, gpu::h200_remainders()
 };
 
 // Masks over the offset in a page whose parities, with a constant of the page, select the module of

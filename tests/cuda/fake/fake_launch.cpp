@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "demarc/base/gf2.hpp"
+#include "demarc/cuda/colored.cuh"
+#include "demarc/gpu/remainder_coloring.hpp"
 #include "fake_state.hpp"
 
 namespace demarc::fake {
@@ -146,26 +149,45 @@ std::uint64_t scrambled(std::uint64_t value) {
 }
 
 struct PlantedChunk {
-  std::uint64_t module, slice;
+  std::uint64_t module, slice, side;
 };
+
+// Numbers go on from one physical page to the next. Six runs of remainders, three of each side,
+// share a path each.
+PlantedChunk planted_remainder(const FakeConfig& config, std::uint64_t physical,
+                               std::uint64_t offset) {
+  static const gpu::RemainderHash hash = gpu::h200_remainders();
+  const std::uint64_t added = scrambled(physical * 7919 + config.page_seed);
+  const auto constant = static_cast<std::uint32_t>(added % 64);
+  const std::uint64_t number =
+      ((physical + config.page_seed) << hash.number_bits()) + hash.number(offset, constant);
+  const std::uint64_t remainder = number % hash.modulus;
+  const std::uint64_t half = parity(offset, hash.half) ^ (added >> 6U & 1U);
+  return {remainder < 24 ? remainder / 8 : 3 + (remainder - 24) / 8,
+          half * hash.modulus + remainder, remainder < 24 ? 0U : 1U};
+}
 
 PlantedChunk planted_chunk(FakeGpu& gpu, std::uint64_t address) {
   constexpr std::uint64_t page_bytes = 2 << 20;
   const std::uint64_t offset = address % page_bytes;
   const auto page = gpu.mapped.find(address - offset);
   const std::uint64_t physical = page == gpu.mapped.end() ? 0 : page->second;
+  if (gpu.config.remainders) return planted_remainder(gpu.config, physical, offset);
   std::uint64_t module = scrambled(physical * 7919 + gpu.config.page_seed) % 16;
   for (std::size_t i = 0; i < 4; ++i) {
     module ^= static_cast<std::uint64_t>(__builtin_parityll(offset & planted_masks[i])) << i;
   }
-  return {module, module * 5 + scrambled(physical * 8192 + offset / 256) % 5};
+  return {module, module * 5 + scrambled(physical * 8192 + offset / 256) % 5, 0};
 }
 
 // Cycles of one load of a mapped address: what its slice is to the SM.
 double slice_latency(FakeGpu& gpu, std::uint32_t sm, std::uint64_t address) {
-  const std::uint64_t slice = planted_chunk(gpu, address).slice;
+  const PlantedChunk chunk = planted_chunk(gpu, address);
+  const bool far =
+      gpu.config.remainders && gpu.config.side[sm / gpu.config.sms_per_tpc] != chunk.side;
   std::normal_distribution<double> noise(0, gpu.config.latency_noise);
-  return 250 + static_cast<double>(scrambled(slice * 1024 + sm) % 64) + noise(gpu.random);
+  return 250 + (far ? 100 : 0) + static_cast<double>(scrambled(chunk.slice * 1024 + sm) % 64) +
+         noise(gpu.random);
 }
 
 struct PlantedStream {
@@ -220,6 +242,21 @@ void run_hit_latency(FakeGpu& gpu, const std::vector<std::uint64_t>& a) {
   }
 }
 
+void run_copy(const std::vector<std::uint64_t>& a) {
+  colored_layout<remainders> colored;
+  constexpr std::size_t words = sizeof colored / 8;
+  std::memcpy(static_cast<void*>(&colored), a.data(), sizeof colored);
+  for (std::uint64_t i = 0; i < a[words + 1]; ++i) {
+    auto* there = reinterpret_cast<char*>(colored.address(i));
+    auto* here = reinterpret_cast<char*>(a[words] + i);
+    if (a[words + 2] != 0) {
+      *there = *here;
+    } else {
+      *here = *there;
+    }
+  }
+}
+
 // The probe kernels. Arguments as in src/cuda/kernels/probes.cu and timed_memory.cu.
 void run(FakeGpu& gpu, const FakeLaunch& launch, const std::vector<std::uint32_t>& where) {
   const auto& a = launch.arguments;
@@ -245,6 +282,8 @@ void run(FakeGpu& gpu, const FakeLaunch& launch, const std::vector<std::uint32_t
     run_hit_latency(gpu, a);
   } else if (name == "demarc_streams") {
     run_streams(gpu, a);
+  } else if (name == "demarc_copy_colored") {
+    run_copy(a);
   } else if (name == "demarc_affine") {
     std::vector<std::uint32_t> staying;
     for (const std::uint32_t sm : where) {
@@ -389,7 +428,8 @@ std::vector<std::uint64_t> copy_arguments(const FakeFunction& function, void** a
       {"demarc_self_lines", {8, 8, 4}},
       {"demarc_affine", {8, 8, 4, 8, 8}},
       {"demarc_hit_latency", {8, 8, 4, 8, 4, 4, 8, 4}},
-      {"demarc_streams", {40, 40, 8, 8, 8, 8, 8, 8}}};
+      {"demarc_streams", {40, 40, 8, 8, 8, 8, 8, 8}},
+      {"demarc_copy_colored", {sizeof(colored_layout<remainders>), 8, 8, 4}}};
   std::vector<std::uint64_t> copied;
   const auto found = sizes.find(function.name);
   if (found == sizes.end()) return copied;

@@ -1,13 +1,13 @@
-#include "gpu/page_order.hpp"
+#include "demarc/gpu/remainder_order.hpp"
 
 #include <algorithm>
 
-namespace demarc::study {
+namespace demarc::gpu {
 
-std::vector<std::uint32_t> order_by_remainder(const gpu::RemainderModel& model,
-                                              std::span<const gpu::PageRemainder> pages) {
+std::vector<std::uint32_t> order_by_remainder(const RemainderModel& model,
+                                              std::span<const PageRemainder> pages) {
   constexpr double needed_agreement = 0.75;
-  const gpu::RemainderHash& hash = model.hash;
+  const RemainderHash& hash = model.hash;
   std::vector<std::vector<std::uint32_t>> of_remainder(hash.modulus);
   for (std::uint32_t i = 0; i < pages.size(); ++i) {
     if (pages[i].agreement >= needed_agreement) of_remainder[pages[i].remainder].push_back(i);
@@ -22,7 +22,7 @@ std::vector<std::uint32_t> order_by_remainder(const gpu::RemainderModel& model,
   return order;
 }
 
-std::vector<std::uint32_t> sides_of_remainders(const gpu::RemainderModel& model,
+std::vector<std::uint32_t> sides_of_remainders(const RemainderModel& model,
                                                std::span<const std::uint32_t> sides) {
   std::vector<std::uint32_t> out;
   for (std::uint32_t remainder = 0; remainder < model.hash.modulus; ++remainder) {
@@ -42,10 +42,13 @@ std::vector<std::uint32_t> sides_of_remainders(const gpu::RemainderModel& model,
   return out;
 }
 
-Result<std::vector<gpu::RemainderColoring::Window>> windows_by_side(
-    std::span<const std::uint32_t> side_of_remainder, std::uint32_t parts) {
-  if (parts != 2 && parts != 4) {
-    return missing_capability("{} parts: the remainders of this card divide into 2 or 4", parts);
+Result<std::vector<RemainderColoring::Window>> windows_by_side(
+    std::span<const std::uint32_t> side_of_remainder, std::uint32_t parts, std::uint32_t paths) {
+  if ((parts != 2 && parts != 4) || paths < parts || paths % 2 != 0) {
+    return missing_capability(
+        "{} parts of {} paths to memory: remainders divide into 2, or 4 where each L2 side has two "
+        "paths or more",
+        parts, paths);
   }
   const auto modulus = static_cast<std::uint32_t>(side_of_remainder.size());
   std::uint32_t begin = modulus;
@@ -62,22 +65,23 @@ Result<std::vector<gpu::RemainderColoring::Window>> windows_by_side(
   }
   const auto near =
       static_cast<std::uint32_t>(std::count(side_of_remainder.begin(), side_of_remainder.end(), 0));
-  std::vector<gpu::RemainderColoring::Window> windows;
+  std::vector<RemainderColoring::Window> windows;
   const auto add = [&](std::uint32_t first, std::uint32_t count) {
     windows.push_back({(begin + first) % modulus, count});
   };
-  // Slices of one memory stack follow each other, at most eight remainders of either half, and
-  // share a path: a quarter is one of the outer two of the three stacks of a side, and the middle
-  // one stays empty.
+  // A path is a memory stack, whose slices follow each other: a quarter is one of the outer two
+  // stacks of a side; what lies between them (the third, on an H200) stays empty. Stacks differ by
+  // a remainder, and which is the smaller one is not known: all are taken to be the smallest.
   for (const auto& [first, count] : {std::pair{0U, near}, std::pair{near, modulus - near}}) {
     if (parts == 2) {
       add(first, count);
     } else {
-      add(first, count / 3);
-      add(first + count - count / 3, count / 3);
+      const std::uint32_t one = count / (paths / 2);
+      add(first, one);
+      add(first + count - one, one);
     }
   }
   return windows;
 }
 
-}  // namespace demarc::study
+}  // namespace demarc::gpu

@@ -1,0 +1,46 @@
+// Colours that are runs of remainders (gpu/remainder_coloring.hpp), found on the pages of an arena.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "demarc/cuda/colored.cuh"
+#include "demarc/cuda/memory_timer.hpp"
+#include "demarc/cuda/page_arena.hpp"
+#include "demarc/gpu/color_scheme.hpp"
+#include "demarc/gpu/remainder_model.hpp"
+#include "demarc/gpu/topology.hpp"
+
+namespace demarc::cuda {
+
+struct RemainderColors {
+  std::vector<std::uint32_t> sms;             // that latencies are measured from
+  gpu::RemainderModel model;                  // its remainders are those of the arena's numbers
+  gpu::RemainderColoring coloring;            // of the arena; window c is colour c
+  std::shared_ptr<const DeviceBuffer> table;  // on the card: coloring.pages()
+  std::string account;                        // how it was found
+};
+
+// Finds by timing what each page of `arena` adds to the numbers of its chunks, arranges the pages
+// in the order in which numbers go on from one to the next (others go back to the driver), and cuts
+// the remainders into the colours of `scheme`: runs on one L2 side each. `topology` must know the
+// side of each TPC. check_failed when the card chooses its slices in another way than `scheme`
+// says.
+[[nodiscard]] Result<RemainderColors> measure_remainders(const MemoryTimer& timer, PageArena& arena,
+                                                         const gpu::Topology& topology,
+                                                         const gpu::ColorScheme& scheme);
+
+// The remainders of a set of colours that follow each other (bit c: colour c), with what lies
+// between two of them.
+[[nodiscard]] Result<gpu::RemainderColoring::Window> window_of_colors(
+    const gpu::RemainderColoring& coloring, std::uint64_t colors);
+
+// For device code: byte 0 is byte `first` of the only colour of `coloring`, in an arena at `base`;
+// `table` is the address of coloring.pages() where the code runs. missing_capability when the hash
+// has more bits than the layout.
+[[nodiscard]] Result<colored_layout<remainders>> layout_of_remainders(
+    const gpu::RemainderColoring& coloring, std::uint64_t base, std::uint64_t first,
+    std::uint64_t table);
+
+}  // namespace demarc::cuda

@@ -1,0 +1,121 @@
+#include "demarc/gpu/color_scheme.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "demarc/base/gf2.hpp"
+
+namespace demarc::gpu {
+namespace {
+
+constexpr std::uint64_t least_run_bytes = 512;
+
+double worst_of(const MaskIsolation& mask, Traffic traffic) {
+  if (traffic == Traffic::dram_reads) return mask.dram_read;
+  return std::max({mask.dram_read, mask.dram_write, mask.l2_read, mask.l2_write});
+}
+
+// Of one mask; nothing measured counts as not kept apart.
+bool keeps_apart(std::span<const MaskIsolation> measured, std::uint64_t mask, Traffic traffic,
+                 double most) {
+  return std::any_of(measured.begin(), measured.end(), [&](const MaskIsolation& entry) {
+    const double worst = worst_of(entry, traffic);
+    return entry.mask == mask && worst > 0 && worst <= most;
+  });
+}
+
+Result<ColorScheme> remainder_scheme(const Device& device, std::uint32_t colors) {
+  const AddressMap& map = *device.address_map;
+  if (map.module.rows.size() > 1) {
+    return missing_capability("{}: remainders inside {} modules make no colours, only inside two",
+                              device.name, map.module.count());
+  }
+  ColorScheme scheme;
+  scheme.colors = colors;
+  scheme.paths = static_cast<std::uint32_t>(map.remainder_runs.size());
+  if (scheme.paths < colors) {
+    return missing_capability("{}: {} colours of the {} runs of remainders that share no path",
+                              device.name, colors, scheme.paths);
+  }
+  const std::uint64_t half = map.module.empty() ? 0 : map.module.rows.front();
+  DEMARC_TRY(scheme.remainders,
+             remainder_hash(*map.stack, half, map.page_bytes, map.interleave_bytes));
+  return scheme;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> mask_sums(std::span<const std::uint64_t> basis) {
+  std::vector<std::uint64_t> sums;
+  for (std::size_t choice = 1; choice < (std::size_t{1} << basis.size()); ++choice) {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < basis.size(); ++i) {
+      if (((choice >> i) & 1U) != 0) sum ^= basis[i];
+    }
+    sums.push_back(sum);
+  }
+  return sums;
+}
+
+std::vector<std::uint64_t> isolating_masks(std::span<const MaskIsolation> measured, Traffic traffic,
+                                           double most) {
+  std::vector<MaskIsolation> best(measured.begin(), measured.end());
+  std::stable_sort(best.begin(), best.end(), [](const auto& a, const auto& b) {
+    return worst_of(a, Traffic::all) < worst_of(b, Traffic::all);
+  });
+  std::vector<std::uint64_t> basis;
+  for (const MaskIsolation& entry : best) {
+    auto larger = basis;
+    larger.push_back(entry.mask);
+    if (gf2_rank(larger) != larger.size()) continue;
+    const auto sums = mask_sums(larger);
+    if (std::all_of(sums.begin(), sums.end(), [&](std::uint64_t mask) {
+          return keeps_apart(measured, mask, traffic, most);
+        })) {
+      basis = std::move(larger);
+    }
+  }
+  return low_pivot_basis(basis);
+}
+
+Result<ColorScheme> color_scheme(const Device& device, std::uint32_t colors) {
+  if (colors < 2 || colors > 64) {
+    return invalid_input("{} colours: 2 to 64 can be asked for", colors);
+  }
+  colors = std::bit_ceil(colors);
+  if (!device.address_map) {
+    return missing_capability(
+        "{}: the description has no address map, so its colours are not known; demarc probe memory "
+        "-o FILE writes one",
+        device.name);
+  }
+  const AddressMap& map = *device.address_map;
+  const auto wanted = static_cast<std::size_t>(std::countr_zero(colors));
+  const auto isolating = isolating_masks(map.isolation, Traffic::all);
+  if (isolating.empty() && map.stack && !map.remainder_runs.empty()) {
+    return remainder_scheme(device, colors);
+  }
+  for (std::uint64_t run = map.page_bytes; run >= least_run_bytes; run /= 2) {
+    auto masks = masks_at_granularity(isolating, run);
+    if (masks.size() >= wanted) return ColorScheme{colors, std::move(masks), {}, 0};
+  }
+  return missing_capability(
+      "{}: {} colours; by its description {} masks keep reads, writes and L2 hits apart, and "
+      "remainders {}",
+      device.name, colors, isolating.size(),
+      map.remainder_runs.empty() ? "were not found to" : "are not used beside masks");
+}
+
+Result<void> check_masks(const Device& device, std::span<const std::uint64_t> masks) {
+  if (!device.address_map || device.address_map->isolation.empty()) return {};
+  for (const std::uint64_t mask : mask_sums(masks)) {
+    if (keeps_apart(device.address_map->isolation, mask, Traffic::all, most_isolated)) continue;
+    return check_failed(
+        "{}: the mask {:#x} does not keep reads, writes and L2 hits of two colours apart, by its "
+        "description",
+        device.name, mask);
+  }
+  return {};
+}
+
+}  // namespace demarc::gpu
