@@ -1,5 +1,6 @@
-// Streaming through a coloured span against plain code on the same share of the memory system, and
-// what copies and audits of coloured memory cost. Needs a card whose masks are known (H100).
+// Streaming through a coloured span against plain code on the same share of the memory system, two
+// spans that stream side by side, and what copies and audits of coloured memory cost. Needs a card
+// whose description knows colours (H100, H200).
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -19,8 +20,11 @@ using namespace demarc::cuda;  // NOLINT
 constexpr std::uint64_t mebi = std::uint64_t{1} << 20U;
 constexpr int samples = 15;
 constexpr double wanted_share = 0.95;
+constexpr int neighbour_samples = 5;
+constexpr std::uint32_t victim_rounds = 10;  // over 512 MiB
+constexpr std::uint32_t neighbour_rounds = 120;
 
-// The arguments of bench_span1 and bench_span2 as the device sees them.
+// Elements of the spans as the device sees them.
 struct U128 {
   std::uint32_t words[4];
 };
@@ -51,11 +55,15 @@ class Kernels {
     if (image == nullptr) return missing_capability("no kernels for this GPU");
     DEMARC_TRY(Module module, Module::load(gpu, std::string(image->text), "colored_streams.ptx"));
     std::vector<Function> functions;
-    for (const char* name : {"bench_plain", "bench_runs", "bench_span1", "bench_span2"}) {
+    for (const char* name :
+         {"bench_plain", "bench_runs", "bench_span1", "bench_span2", "bench_span_remainders"}) {
       DEMARC_TRY(Function function, module.function(name));
       functions.push_back(std::move(function));
     }
     return Kernels{std::move(module), std::move(functions)};
+  }
+  [[nodiscard]] const Function& span(unsigned masks) const {
+    return masks == remainders ? functions.back() : functions.at(1 + masks);
   }
   Module module;
   std::vector<Function> functions;
@@ -104,7 +112,7 @@ Result<void> compare(const Kernels& kernels, const Stream& stream, const Case& w
                                what.writes, what.rounds, sink.address());
                }));
     DEMARC_TRY(const double of_span, seconds_of("a span", stream, [&] {
-                 return launch(stream, functions[1 + Masks], shape, span, what.writes, what.rounds,
+                 return launch(stream, kernels.span(Masks), shape, span, what.writes, what.rounds,
                                sink.address());
                }));
     DEMARC_TRY(const auto still, list.read<DevicePointer>(addresses.size()));
@@ -161,15 +169,75 @@ Result<void> copies_and_audit(const GpuPointer& gpu, const ColoredBuffer& buffer
   return {};
 }
 
+// One span that streams on a lane of its own.
 template <unsigned Masks>
-Result<void> run(const CardPointer& card, const Kernels& kernels,
-                 const std::vector<std::uint64_t>& masks, const char* share) {
+struct Streamer {
+  const Kernels* kernels;
+  const Stream* stream;
+  const ColoredBuffer* buffer;
+  std::uint32_t blocks;
+  const DeviceBuffer* sink;
+
+  [[nodiscard]] Result<void> start(std::uint32_t writes, std::uint32_t rounds) const {
+    return launch(*stream, kernels->span(Masks), LaunchShape::line(blocks, 1024),
+                  buffer->span<U128, Masks>(), writes, rounds, sink->address());
+  }
+};
+
+// Seconds of the victim, alone or while the neighbour streams without a break.
+template <unsigned Masks>
+Result<double> seconds_beside(const Streamer<Masks>& victim, std::uint32_t victim_writes,
+                              const Streamer<Masks>* neighbour, std::uint32_t writes) {
+  std::vector<double> times;
+  for (int sample = -1; sample < neighbour_samples; ++sample) {
+    if (neighbour != nullptr) DEMARC_CHECK(neighbour->start(writes, neighbour_rounds));
+    DEMARC_TRY(const double seconds, seconds_of("a span", *victim.stream, [&] {
+                 return victim.start(victim_writes, victim_rounds);
+               }));
+    if (neighbour != nullptr) {
+      DEMARC_TRY(const bool over, neighbour->stream->done());
+      if (over) return check_failed("the neighbour ended before the victim");
+      DEMARC_CHECK(neighbour->stream->wait());
+    }
+    if (sample >= 0) times.push_back(seconds);
+  }
+  return median(times);
+}
+
+// Spans of the first two parts, each on its own SMs, in two colours and in one.
+template <unsigned Masks>
+Result<void> neighbours(const Kernels& kernels, ColoredPool& pool, const ColoredBuffer& own,
+                        const Stream* streams[2], const std::uint32_t blocks[2],
+                        const char* share) {
+  DEMARC_TRY(const DeviceBuffer sink, DeviceBuffer::allocate(pool.arena().gpu(), 4));
+  DEMARC_TRY(const ColoredBuffer other, pool.allocate(1, own.bytes()));
+  DEMARC_TRY(const ColoredBuffer same, pool.allocate(0, own.bytes()));
+  const Streamer<Masks> victim{&kernels, streams[0], &own, blocks[0], &sink};
+  for (const std::uint32_t victim_writes : {0U, 1U}) {
+    DEMARC_TRY(const double alone, seconds_beside<Masks>(victim, victim_writes, nullptr, 0));
+    for (const ColoredBuffer* buffer : {&other, &same}) {
+      const Streamer<Masks> neighbour{&kernels, streams[1], buffer, blocks[1], &sink};
+      DEMARC_TRY(const double reads, seconds_beside(victim, victim_writes, &neighbour, 0));
+      DEMARC_TRY(const double writes, seconds_beside(victim, victim_writes, &neighbour, 1));
+      std::printf("%s, a span that %s beside a span in %s colours: x%.3f (reads), x%.3f (writes)\n",
+                  share, victim_writes != 0 ? "reads and writes" : "reads",
+                  buffer == &other ? "other" : "the same", reads / alone, writes / alone);
+    }
+  }
+  return {};
+}
+
+template <unsigned Masks>
+Result<void> run(const CardPointer& card, const Kernels& kernels, const gpu::ColorScheme& scheme,
+                 const char* share) {
   const GpuPointer& gpu = card->gpu();
   std::vector<ShareRequest> shares;
-  for (std::uint32_t color = 0; color < 1U << masks.size(); ++color) {
+  for (std::uint32_t color = 0; color < scheme.colors; ++color) {
     shares.push_back({std::uint64_t{1} << color, 0});
   }
-  DEMARC_TRY(const auto pool, ColoredPool::create(gpu, masks, 4096 * mebi << (Masks - 1), shares));
+  DEMARC_TRY(const auto pool,
+             ColoredPool::create(card, scheme, 2048 * mebi * scheme.colors, shares));
+  if (pool->remainders() != nullptr) std::printf("%s\n", pool->remainders()->account.c_str());
   DEMARC_TRY(const ColoredBuffer large, pool->allocate(0, 512 * mebi));
   DEMARC_TRY(const ColoredBuffer small, pool->allocate(0, 4 * mebi));
   const std::uint32_t sms = gpu->sm_count();
@@ -183,33 +251,40 @@ Result<void> run(const CardPointer& card, const Kernels& kernels,
   }
   // As a partition runs: its share of the colours and of the TPCs.
   DEMARC_TRY(const auto parts,
-             partition::split(card->topology(), 1U << Masks, partition::SplitStrategy::packed));
+             partition::split(card->topology(), scheme.colors, partition::SplitStrategy::packed));
   DEMARC_TRY(const auto backend, make_backend(card, Mode::mask));
   DEMARC_TRY(const auto lane, backend->open(parts[0]));
+  DEMARC_TRY(const auto next, backend->open(parts[1]));
   const std::string name = std::string(share) + "+SMs";
-  const auto own = partition::sm_count(card->topology(), parts[0].tpcs);
+  const std::uint32_t blocks[2] = {2 * partition::sm_count(card->topology(), parts[0].tpcs),
+                                   2 * partition::sm_count(card->topology(), parts[1].tpcs)};
   for (const Case& what : cases) {
     const ColoredBuffer& buffer = what.bytes == small.bytes() ? small : large;
-    DEMARC_CHECK(compare<Masks>(kernels, lane->stream(), what, buffer, 2 * own, name.c_str()));
+    DEMARC_CHECK(compare<Masks>(kernels, lane->stream(), what, buffer, blocks[0], name.c_str()));
   }
+  const Stream* streams[2] = {&lane->stream(), &next->stream()};
+  DEMARC_CHECK(neighbours<Masks>(kernels, *pool, large, streams, blocks, share));
   DEMARC_TRY(const ColoredBuffer audited, pool->allocate(1, 256 * mebi));
   return copies_and_audit(gpu, audited);
 }
 
 Result<void> run_all() {
   DEMARC_TRY(const auto card, open_card(0));
-  if (card->gpu()->name().find("H100") == std::string::npos) {
-    return missing_capability("the masks used here are those of an H100, not of '{}'",
-                              card->gpu()->name());
-  }
-  DEMARC_TRY(const Kernels kernels, Kernels::load(card->gpu()));
+  const GpuPointer& gpu = card->gpu();
+  DEMARC_TRY(const gpu::Device device, gpu::describe_card(gpu->name()));
+  DEMARC_TRY(const gpu::ColorScheme halves, gpu::color_scheme(device, 2));
+  DEMARC_TRY(const gpu::ColorScheme quarters, gpu::color_scheme(device, 4));
+  DEMARC_TRY(const Kernels kernels, Kernels::load(gpu));
   std::printf("%s, driver %s; GB/s, medians of %d taken in turns; span over list: at least %.2f\n",
-              card->gpu()->name().c_str(), card->gpu()->driver().driver_version().c_str(), samples,
-              wanted_share);
+              gpu->name().c_str(), gpu->driver().driver_version().c_str(), samples, wanted_share);
   std::printf("%-22s %-8s %9s %11s %11s %8s\n", "stream", "share", "plain", "list, same", "span",
               "ratio");
-  DEMARC_CHECK(run<1>(card, kernels, {0xc4000}, "1/2"));
-  return run<2>(card, kernels, {0x18a000, 0xc4000}, "1/4");
+  if (halves.remainders) {
+    DEMARC_CHECK(run<remainders>(card, kernels, halves, "1/2"));
+    return run<remainders>(card, kernels, quarters, "1/4");
+  }
+  DEMARC_CHECK(run<1>(card, kernels, halves, "1/2"));
+  return run<2>(card, kernels, quarters, "1/4");
 }
 
 }  // namespace

@@ -93,3 +93,11 @@ extern "C" __global__ void __launch_bounds__(1024)
       stream(data.size(), writes, rounds, [&data](unsigned long long i) { return &data[i]; });
   if (sum == 0x12345678U) *sink = sum;
 }
+
+extern "C" __global__ void __launch_bounds__(1024)
+    bench_span_remainders(demarc::colored_span<uint4, demarc::remainders> data, unsigned writes,
+                          unsigned rounds, unsigned* sink) {
+  const unsigned sum =
+      stream(data.size(), writes, rounds, [&data](unsigned long long i) { return &data[i]; });
+  if (sum == 0x12345678U) *sink = sum;
+}

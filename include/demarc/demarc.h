@@ -81,7 +81,7 @@ typedef struct demarc_layout {
 typedef struct demarc_remainder_layout {
   uint64_t base, first, pages;
   uint32_t first_remainder, skipped, reciprocal;
-  uint32_t unit_shift, page_shift, digits, chunk_shift, block_shift;
+  uint32_t unit_shift, page_shift, digits, chunk_shift, block_bytes;
   uint32_t of_number[10], of_free_bit[3];
 } demarc_remainder_layout;
 

@@ -151,7 +151,7 @@ Result<colored_layout<remainders>> layout_of_remainders(const gpu::RemainderColo
   layout.page_shift = hash.number_bits();
   layout.digits = static_cast<unsigned>(hash.digits.size());
   layout.chunk_shift = hash.chunk_shift;
-  layout.block_shift = hash.block_shift;
+  layout.block_bytes = hash.block_bytes();
   std::copy(patterns.of_number.begin(), patterns.of_number.end(), layout.of_number);
   std::copy(patterns.of_free_bit.begin(), patterns.of_free_bit.end(), layout.of_free_bit);
   return layout;

@@ -11,7 +11,7 @@
 
 namespace demarc::cuda {
 
-// A walk over chunks of 1 << chunk_shift bytes (at least 512) from an address on.
+// A walk over chunks of 1 << chunk_shift bytes (at least 256) from an address on.
 struct TimedStream {
   std::span<const std::uint32_t> chunks;
   std::uint32_t chunk_shift = 12;

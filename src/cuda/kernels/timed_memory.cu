@@ -95,7 +95,7 @@ extern "C" __global__ void demarc_hit_latency(u64 base, const u32* offsets, u32 
 }
 
 // Goes `rounds` times (0: until every victim is done) over `count` chunks of 1 << chunk_shift
-// bytes, at least 512; chunk i lies at base + (chunks[i] << chunk_shift).
+// bytes, at least 256; chunk i lies at base + (chunks[i] << chunk_shift).
 struct DemarcStream {
   u64 base;
   const u32* chunks;
