@@ -249,9 +249,9 @@ Result<void> run(const CardPointer& card, const Kernels& kernels, const gpu::Col
     const ColoredBuffer& buffer = what.bytes == small.bytes() ? small : large;
     DEMARC_CHECK(compare<Masks>(kernels, card->stream(), what, buffer, 2 * sms, share));
   }
-  // As a partition runs: its share of the colours and of the TPCs.
-  DEMARC_TRY(const auto parts,
-             partition::split(card->topology(), scheme.colors, partition::SplitStrategy::packed));
+  // As a partition runs: its share of the colours and of the TPCs, no GPC in two parts.
+  DEMARC_TRY(const auto parts, partition::split(card->topology(), scheme.colors,
+                                                partition::SplitStrategy::gpc_aligned));
   DEMARC_TRY(const auto backend, make_backend(card, Mode::mask));
   DEMARC_TRY(const auto lane, backend->open(parts[0]));
   DEMARC_TRY(const auto next, backend->open(parts[1]));

@@ -51,6 +51,7 @@ Result<ColorAudit> ColoredBuffer::audit_masks(const ColorShare& share) const {
   const std::uint64_t chunk = run_bytes();
   const std::uint64_t samples = std::min(audit_samples, std::max<std::uint64_t>(chunk / 256, 1));
   ColorAudit audit;
+  audit.chunk_bytes = chunk;
   audit.chunks_of_color.assign(coloring.colors(), 0);
   // Whole chunks from the one the buffer begins in to the one it ends in.
   const std::uint64_t begin = first_ / chunk;
@@ -96,6 +97,7 @@ Result<ColorAudit> ColoredBuffer::audit_remainders(const RemainderShare& share) 
   const std::uint64_t unit = coloring.hash().unit_bytes();
   const std::uint64_t samples = std::min(number_samples, unit / run_bytes());
   ColorAudit audit;
+  audit.chunk_bytes = unit;
   audit.chunks_of_color.assign(pool_->colors(), 0);
   const std::uint64_t begin = first_ / unit;
   const std::uint64_t end = (first_ + bytes_ + unit - 1) / unit;

@@ -114,7 +114,6 @@ Result<VerifyColorsReport> verify_colors(const VerifyColorsPlan& plan) {
   DEMARC_TRY(const ColoredBuffer own, whole_chunks(*pool, 0));
   VerifyColorsReport report;
   report.card = gpu->name();
-  report.chunk_bytes = own.run_bytes();
   report.expected = plan.colors;
   report.most_slowdown = plan.most_slowdown;
   DEMARC_TRY(report.audit, own.audit());
@@ -128,7 +127,7 @@ Result<VerifyColorsReport> verify_colors(const VerifyColorsPlan& plan) {
 
 std::string report_to_text(const VerifyColorsReport& report) {
   std::string text =
-      fmt::format("{}: chunks of {} bytes, by timing\n", report.card, report.chunk_bytes);
+      fmt::format("{}: chunks of {} bytes, by timing\n", report.card, report.audit.chunk_bytes);
   for (std::size_t color = 0; color < report.audit.chunks_of_color.size(); ++color) {
     text += fmt::format("colour {:<3}{:>10} chunks{}\n", color, report.audit.chunks_of_color[color],
                         ((report.expected >> color) & 1U) != 0 ? ", expected here" : "");
@@ -149,7 +148,7 @@ std::string report_to_json(const VerifyColorsReport& report) {
   }
   const Json json{{"schema", "demarc.verify_colors/1"},
                   {"card", report.card},
-                  {"chunk_bytes", report.chunk_bytes},
+                  {"chunk_bytes", report.audit.chunk_bytes},
                   {"expected_colors", report.expected},
                   {"chunks_of_color", report.audit.chunks_of_color},
                   {"outside", report.audit.outside},

@@ -70,6 +70,7 @@ TEST(RemainderPool, EveryChunkOfABufferHasItsColourByTiming) {
     const auto audit = buffer.audit();
     ASSERT_TRUE(audit) << audit.error().message;
     EXPECT_TRUE(audit->holds());
+    EXPECT_EQ(audit->chunk_bytes, 2048U);
     EXPECT_EQ(audit->chunks(), 586U);
     EXPECT_GT(audit->chunks_of_color[share], 580U);
     EXPECT_EQ(audit->chunks_of_color[1 - share], 0U);

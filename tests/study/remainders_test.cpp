@@ -1,12 +1,16 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
+#include "demarc/base/files.hpp"
+#include "demarc/cuda/remainder_colors.hpp"
 #include "demarc/emulate/emulate.hpp"
 #include "demarc/gpu/remainder_coloring.hpp"
 #include "demarc/ptx/colored.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "gpu/support_kernels.hpp"
+#include "paths.hpp"
 
 namespace demarc::study {
 namespace {
@@ -64,6 +68,56 @@ TEST(RewriteRemainders, instructions_compute_what_the_colouring_does) {
       ASSERT_EQ(found, i) << "colour " << color;
     }
   }
+}
+
+// The kernel that fills coloured buffers, as compiled: what colored.cuh computes on a card.
+TEST(CopyRemainders, device_code_puts_every_byte_where_the_colouring_says) {
+  const std::vector<std::uint32_t> constants{0x2a, 0x07};
+  const auto coloring =
+      gpu::RemainderColoring::make(gpu::h200_remainders(), {{40, 24}}, constants).value();
+  constexpr std::uint64_t bytes = 50003;
+  constexpr std::uint64_t first = 777 * 256 + 5;
+  constexpr std::uint64_t ahead = first % 16;
+  gpu::Launch launch;
+  launch.buffers.resize(3);
+  launch.buffers[0].bytes = 4U << 20U;  // the arena
+  launch.buffers[1].bytes = bytes + ahead;
+  launch.buffers[2].bytes = coloring.pages().size_bytes();
+  const auto addresses = gpu::default_addresses(launch);
+  const auto layout =
+      cuda::layout_of_remainders(coloring, addresses[0], first, addresses[2]).value();
+  gpu::ByteArgument place;
+  place.bytes.resize(sizeof layout);
+  std::memcpy(place.bytes.data(), &layout, sizeof layout);
+  gpu::KernelLaunch kernel;
+  kernel.kernel = "demarc_copy_colored";
+  kernel.grid.x = 4;
+  kernel.block.x = 256;
+  kernel.arguments = {place, gpu::BufferUse{1, ahead},
+                      gpu::make_scalar(gpu::ScalarType::u64, std::int64_t{bytes}),
+                      gpu::make_scalar(gpu::ScalarType::u32, std::int64_t{1})};
+  launch.kernels.push_back(kernel);
+  const auto text = read_file(test::source_dir() / "src/cuda/kernels/ptx/colored_copy.ptx").value();
+  const auto module = ptx::parse(text, "colored_copy.ptx");
+  ASSERT_TRUE(module.diagnostics.ok());
+  gpu::Memory memory(3);
+  memory[0].resize(4U << 20U);
+  for (std::uint64_t i = 0; i < bytes + ahead; ++i) {
+    memory[1].push_back(static_cast<std::byte>(1 + i % 251));
+  }
+  memory[2].resize(coloring.pages().size_bytes());
+  std::memcpy(memory[2].data(), coloring.pages().data(), memory[2].size());
+  const auto outcome = emulate::run_on(module.module, launch, memory);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_TRUE(outcome->findings.empty());
+  auto arena = outcome->buffers[0];
+  for (std::uint64_t i = 0; i < bytes; ++i) {
+    std::byte& found = arena[coloring.position(first + i, 0)];
+    ASSERT_EQ(found, static_cast<std::byte>(1 + (ahead + i) % 251)) << i;
+    found = std::byte{0};
+  }
+  EXPECT_EQ(std::count(arena.begin(), arena.end(), std::byte{0}), std::ssize(arena))
+      << "bytes beside the buffer were written";
 }
 
 TEST(RewriteRemainders, the_table_stays_in_the_l1_where_ptx_can_say_so) {

@@ -91,7 +91,7 @@ struct colored_layout<remainders> {
 #pragma unroll
 #endif
     for (unsigned j = 0; j < number_bits; ++j) add(low, n & (1U << j), of_number[j]);
-    const unsigned chunk = static_cast<unsigned>(linear >> chunk_shift);
+    const unsigned chunk = static_cast<unsigned>(linear) >> chunk_shift;
 #if defined(__CUDACC__)
 #pragma unroll
 #endif

@@ -29,7 +29,6 @@ struct NeighbourEffect {
 
 struct VerifyColorsReport {
   std::string card;
-  std::uint64_t chunk_bytes = 0;
   std::uint64_t expected = 0;  // colours, as in the plan
   ColorAudit audit;
   std::vector<NeighbourEffect> effects;
