@@ -30,7 +30,7 @@ class EventQueue {
   [[nodiscard]] bool empty() const { return count_ == 0; }
 
   // `at` must not lie in the past.
-  void schedule(Cycles at, const Event& event) {
+  [[gnu::always_inline]] void schedule(Cycles at, const Event& event) {
     ++count_;
     if (at - now_ - 1 < wheel_size - 1) {
       put(at, event);
@@ -41,7 +41,7 @@ class EventQueue {
 
   // Time of the next event; `never` when there is none.
   [[nodiscard]] Cycles next_time() const {
-    if (read_ < current_.size()) return now_;
+    if (read_ != end_) return now_;
     const Cycles near = next_in_wheel();
     return near != never || far_.empty() ? near : far_.front().at;
   }
@@ -49,18 +49,32 @@ class EventQueue {
   // Some of the `count` events that come after the next `skip` ones, as far as they are known at
   // the time of the last pop(). For looking ahead at what will be needed.
   [[nodiscard]] std::span<const Event> ahead(std::size_t skip, std::size_t count) const {
-    const std::size_t at = read_ + skip;
-    if (at < current_.size()) return {&current_[at], std::min(count, current_.size() - at)};
-    const std::size_t beyond = at - current_.size();
+    const auto left = static_cast<std::size_t>(end_ - read_);
+    if (skip < left) return {read_ + skip, std::min(count, left - skip)};
+    const std::size_t beyond = skip - left;
     if (beyond >= following_size_) return {};
     return {&chunks_[following_][beyond], std::min(count, following_size_ - beyond)};
   }
 
+  // Every event that is to come, in no particular order.
+  template <class Visit>
+  void each(Visit&& visit) const {
+    for (const Event* event = read_; event != end_; ++event) visit(*event);
+    for (const Bucket& bucket : wheel_) {
+      std::uint32_t chunk = bucket.head;
+      for (std::uint32_t i = 0; i < bucket.size; ++i) {
+        visit(chunks_[chunk][i % chunk_events]);
+        if ((i + 1) % chunk_events == 0) chunk = next_chunk_[chunk];
+      }
+    }
+    for (const Far& far : far_) visit(far.event);
+  }
+
   // Advances the clock to the next event and removes it. The queue must not be empty.
-  Event pop() {
-    if (read_ == current_.size()) open(next_time());
+  [[gnu::always_inline]] Event pop() {
+    if (read_ == end_) open(next_time());
     --count_;
-    return current_[read_++];
+    return *read_++;
   }
 
  private:
@@ -101,7 +115,7 @@ class EventQueue {
     return now_ + ((found - start) & (wheel_size - 1));
   }
 
-  void put(Cycles at, const Event& event) {
+  [[gnu::always_inline]] void put(Cycles at, const Event& event) {
     Bucket& bucket = wheel_[slot(at)];
     const std::uint32_t place = bucket.size++ % chunk_events;
     if (place == 0) grow(bucket, at);
@@ -110,7 +124,13 @@ class EventQueue {
 
   // Now, or beyond the wheel.
   [[gnu::noinline]] void put_elsewhere(Cycles at, const Event& event) {
-    if (at == now_) return current_.push_back(event);
+    if (at == now_) {
+      const std::ptrdiff_t done = read_ - current_.data();
+      current_.push_back(event);
+      read_ = current_.data() + done;
+      end_ = current_.data() + current_.size();
+      return;
+    }
     far_.push_back({at, sequence_++, event});
     std::push_heap(far_.begin(), far_.end(), Later{});
   }
@@ -130,14 +150,13 @@ class EventQueue {
   }
 
   // Moves the clock to `at` and the events of that time to where pop() takes them.
-  void open(Cycles at) {
+  [[gnu::noinline]] void open(Cycles at) {
     now_ = at;
     while (!far_.empty() && far_.front().at - now_ < wheel_size) {
       std::pop_heap(far_.begin(), far_.end(), Later{});
       put(far_.back().at, far_.back().event);
       far_.pop_back();
     }
-    read_ = 0;
     current_.clear();
     Bucket& bucket = wheel_[slot(at)];
     std::uint32_t chunk = bucket.head;
@@ -151,6 +170,8 @@ class EventQueue {
       free_chunk_ = chunk;
       chunk = next;
     }
+    read_ = current_.data();
+    end_ = read_ + current_.size();
     bucket.size = 0;
     occupied_[slot(at) / 64] &= ~(std::uint64_t{1} << (slot(at) % 64));
     const Cycles then = next_in_wheel();
@@ -166,8 +187,9 @@ class EventQueue {
   std::vector<Chunk> chunks_;
   std::vector<std::uint32_t> next_chunk_;  // in a bucket, or of those that are free
   std::uint32_t free_chunk_ = no_chunk;
-  std::vector<Event> current_;          // events of the time now
-  std::size_t read_ = 0;                // of them are done
+  std::vector<Event> current_;   // events of the time now
+  const Event* read_ = nullptr;  // of them, those to come
+  const Event* end_ = nullptr;
   std::uint32_t following_ = no_chunk;  // first events of the time after, when `now` was reached
   std::size_t following_size_ = 0;
   std::vector<Far> far_;

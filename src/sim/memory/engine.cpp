@@ -66,39 +66,24 @@ void Engine::fail(ErrorKind kind, std::string message) {
   state.interrupted = true;
 }
 
-[[gnu::noinline]] void Engine::too_many_accesses() {
-  fail(ErrorKind::check_failed, fmt::format("more than {} accesses are under way", Event::indices));
-}
-
-std::uint32_t Engine::take_packet(const Packet& packet) {
-  if (state.free_packet == none) {
-    if (state.packets.size() == Event::indices) {
-      too_many_accesses();
-      return 0;
-    }
-    state.packets.push_back(packet);
-    return static_cast<std::uint32_t>(state.packets.size() - 1);
+[[gnu::noinline]] std::uint32_t Engine::add_packet(const Packet& packet) {
+  if (state.packets.size() == Event::indices) {
+    fail(ErrorKind::check_failed,
+         fmt::format("more than {} accesses are under way", Event::indices));
+    return 0;
   }
-  const std::uint32_t index = state.free_packet;
-  state.free_packet = state.packets[index].next;
-  state.packets[index] = packet;
-  return index;
+  state.packets.push_back(packet);
+  return static_cast<std::uint32_t>(state.packets.size() - 1);
 }
 
-void Engine::drop_packet(std::uint32_t index) {
-  state.packets[index].next = state.free_packet;
-  state.free_packet = index;
-}
-
-// The state is larger than a core's caches, and events touch it all over: what the coming ones
-// touch is asked for in two steps, as the second place stands in the first. Both steps take some
-// events at a time and avoid branches on the kind of each, which the host cannot foretell.
-void Engine::look_ahead() {
+// The state is larger than a core's caches, and events touch it all over. Packets on their way ask
+// for what they will touch next (engine_l2.cpp); what the other events touch is asked for here, in
+// two steps, as the second place stands in the first. Both steps take some events at a time and
+// avoid branches on the kind of each, which the host cannot foretell.
+[[gnu::noinline]] void Engine::look_ahead() {
   const auto set_pool = [&](EventKind kind, const void* start, std::uint32_t shift) {
     ahead_[static_cast<std::size_t>(kind)] = {static_cast<const char*>(start), shift, none};
   };
-  set_pool(EventKind::lookup, state.packets.data(), shift_of<Packet>);
-  set_pool(EventKind::done, state.packets.data(), shift_of<Packet>);
   set_pool(EventKind::warp, state.warps.data(), shift_of<WarpSlot>);
   set_pool(EventKind::fill, state.fetches.data(), shift_of<Fetch>);
   set_pool(EventKind::bank, state.banks.data(), shift_of<BankState>);
@@ -114,11 +99,8 @@ void Engine::look_ahead() {
       look(events[static_cast<std::size_t>(std::countr_zero(rest))].index());
     }
   };
-  each(EventKind::lookup,
-       [&](std::uint32_t index) { state.l2.prefetch_set(set_of(state.packets[index])); });
   each(EventKind::done, [&](std::uint32_t index) {
     const Packet& packet = state.packets[index];
-    if (packet.l1_line != none) state.l1.prefetch_state(packet.l1_line);
     if (!packet.injected) prefetch(&state.warps[packet.owner]);
   });
   each(EventKind::fill, [&](std::uint32_t index) {
@@ -132,31 +114,20 @@ void Engine::look_ahead() {
     const std::uint32_t head = state.banks[index].queue[0].head;
     if (head != none) prefetch(&state.fetches[head]);
   });
-  each(EventKind::lsu, [&](std::uint32_t index) {
-    const std::uint32_t head = state.sms[index].lsu.head;
-    if (head != none) prefetch_l1(state.blocks[state.warps[head].block], state.warps[head].line);
-  });
   each(EventKind::warp, [&](std::uint32_t index) {
     const WarpSlot& warp = state.warps[index];
     const BlockSlot& block = state.blocks[warp.block];
     if (!warp.has_step) {
-      prefetch(block.work.get());
+      const BlockWork* const work = block.work.get();
+      prefetch(work);
+      prefetch(reinterpret_cast<const char*>(work) + host_line);
     } else if (warp.instructions == 0) {
       prefetch_l1(block, warp.line);
     }
   });
 }
 
-void Engine::run_until(Cycles end) {
-  state.interrupted = false;
-  do {
-    step();
-  } while (!state.interrupted && !state.events.empty() && state.events.now() <= end);
-}
-
-void Engine::step() {
-  const Event event = state.events.pop();
-  if (++steps_ % look_at_once == 0) look_ahead();
+[[gnu::always_inline]] inline void Engine::handle(Event event) {
   const std::uint32_t index = event.index();
   switch (event.kind()) {
     case EventKind::kernel_start:
@@ -202,6 +173,23 @@ void Engine::step() {
       packet_done(index);
       break;
   }
+}
+
+void Engine::step() {
+  const Event event = state.events.pop();
+  if (++steps_ % look_at_once == 0) look_ahead();
+  handle(event);
+}
+
+void Engine::run_until(Cycles end) {
+  state.interrupted = false;
+  do {
+    step();
+  } while (!state.interrupted && !state.events.empty() && now() <= end);
+}
+
+void Engine::run_through(Cycles end) {
+  while (!state.error && state.events.next_time() <= end) step();
 }
 
 }  // namespace demarc::sim::memory

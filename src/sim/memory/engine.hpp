@@ -29,12 +29,13 @@ enum class EventKind : std::uint32_t {
 };
 
 // What a link needs to know of a packet travels in the event, so that packets, of which many are
-// under way, are looked at only where they end.
+// under way, are looked at only where they end; and so does what lets the host ask early for what
+// the end will touch.
 struct Event {
   static constexpr std::uint32_t indices = 1U << 25U;
   std::uint32_t head = 0;   // kind in bits 0-3, sectors on the link in bits 4-6, then the index
   std::uint16_t place = 0;  // SM of a packet
-  std::uint16_t port = 0;   // and port of its slice
+  std::uint16_t port = 0;   // and port of its slice; on the way back, its L1 set
   [[nodiscard]] EventKind kind() const { return static_cast<EventKind>(head & 15U); }
   [[nodiscard]] std::uint32_t sectors() const { return (head >> 4U) & 7U; }
   [[nodiscard]] std::uint32_t index() const { return head >> 7U; }
@@ -66,7 +67,7 @@ struct Fifo {
 };
 
 // A line asked for, on its way out or back. Half a line of the host's cache.
-struct alignas(32) Packet {
+struct alignas(16) Packet {
   std::uint32_t line = 0;
   std::uint32_t next = none;     // in a wait queue or a list of waiters
   std::uint32_t owner = none;    // warp, or request of timed()
@@ -98,7 +99,7 @@ struct MissRegister {
 };
 
 // A transfer between a slice and its channel.
-struct alignas(32) Fetch {
+struct alignas(16) Fetch {
   std::uint32_t l2_line = none;  // none: for a packet alone, past the tags
   std::uint32_t owner = none;    // that packet, or the miss register
   std::uint32_t next = none;
@@ -111,7 +112,7 @@ struct alignas(32) Fetch {
 
 enum class WarpState : std::uint8_t { free, ready, loads, barrier, lsu };
 // With the step it is at, of which lines from the second on lie elsewhere.
-struct alignas(32) WarpSlot {
+struct alignas(16) WarpSlot {
   std::uint64_t line = 0;
   std::uint32_t block = none;
   std::uint32_t outstanding = 0;   // loads, L1 hits and atomics under way
@@ -152,6 +153,7 @@ struct SliceState {
   std::uint32_t misses = 0;
   std::uint32_t free_register = none;
   bool retry_scheduled = false;
+  bool first_absent = false;  // the line of the first that waits was looked for and is not there
 };
 
 struct ChannelState {
@@ -242,13 +244,15 @@ class Engine {
   std::vector<ClientSpec> clients;                       // Resources
   std::vector<std::unique_ptr<BlockDispatch>> dispatch;  // of each client; null: no policy
 
-  void step();  // one event
+  void step();
   std::uint32_t add_client(ClientSpec client);
   void schedule(Cycles at, EventKind kind, std::uint32_t index) {
     state.events.schedule(at, {static_cast<std::uint32_t>(kind) | (index << 7U)});
   }
   // Events up to and including the next one that interrupts, or until `end` is passed.
   void run_until(Cycles end);
+  // Events up to `end`, unless there is an error.
+  void run_through(Cycles end);
   [[nodiscard]] Cycles now() const { return state.events.now(); }
   [[nodiscard]] std::string waiting() const;
   void inject(std::uint32_t index);
@@ -271,13 +275,12 @@ class Engine {
   void run_lsu(std::uint32_t sm);
   bool issue_line(std::uint32_t sm, std::uint32_t warp, std::uint64_t entry, Cycles at,
                   bool& l1_hit);
-  bool load_line(std::uint32_t sm, std::uint32_t warp, const Packet& packet, Cycles at,
-                 bool& l1_hit);
+  bool passes_l1(Packet& packet, bool& l1_hit);
   void wait_in_list(std::uint32_t warp, std::uint32_t l1_line, std::uint8_t needed);
   [[nodiscard]] std::uint32_t ready_waiters(std::uint32_t l1_line);
   void packet_done(std::uint32_t index);
   void resume_lsu(std::uint32_t sm);
-  [[nodiscard]] std::optional<std::uint32_t> translate(std::uint32_t client, std::uint64_t address);
+  void outside(std::uint32_t client, std::uint64_t address);
 
   // Blocks (engine_blocks.cpp)
   void kernel_start(std::uint32_t client);
@@ -289,20 +292,16 @@ class Engine {
   void end_block(std::uint32_t block);
 
   // Crossbar and L2 (engine_l2.cpp)
-  void send(const Packet& packet, Cycles at);
-  void schedule_packet(Cycles at, EventKind kind, std::uint32_t index, std::uint64_t sectors) {
-    const Packet& packet = state.packets[index];
-    const auto head =
-        static_cast<std::uint32_t>(kind) | (static_cast<std::uint32_t>(sectors) << 4U);
-    state.events.schedule(at, {head | (index << 7U), packet.sm,
-                               static_cast<std::uint16_t>(spec.port_of_slice[packet.slice])});
-  }
+  // Gives the packet its place and sends it off.
+  void send(Packet& packet, Cycles at);
   void gpc_request(Event event);
   void arrive(Event event);
   void gpc_reply(Event event);
   void reply(std::uint32_t packet);
   void lookup(std::uint32_t packet);
   bool attempt(std::uint32_t packet, bool may_allocate);
+  bool start_miss(std::uint32_t packet, std::uint32_t way);
+  void wait_for(std::uint32_t packet, std::uint32_t way, std::uint32_t number);
   bool attempt_past_tags(std::uint32_t packet, bool may_allocate);
   [[nodiscard]] std::uint32_t set_of(const Packet& packet) const {
     return packet.slice * spec.l2.sets + packet.set;
@@ -315,22 +314,34 @@ class Engine {
   [[nodiscard]] std::uint32_t find_register(std::uint16_t slice, std::uint32_t l2_line) const;
   void close_register(std::uint16_t slice, std::uint32_t number);
   void retry(std::uint32_t slice);
+  void look_behind(std::uint32_t first) const;
   void fill(std::uint32_t fetch);
 
   // DRAM (engine_dram.cpp)
-  void start_fetch(Fetch fetch);
+  void start_fetch(const Fetch& fetch);
   void serve_bank(std::uint32_t bank);
   void activate(BankState& bank, std::uint32_t index, std::uint32_t row);
   void column_access(BankState& bank, std::uint32_t index, std::uint32_t fetch,
                      std::uint32_t before);
   void choose_direction(std::uint32_t slice);
 
-  [[nodiscard]] std::uint32_t take_packet(const Packet& packet);
-  void drop_packet(std::uint32_t index);
+  void handle(Event event);
+  [[nodiscard]] std::uint32_t take_packet(const Packet& packet) {
+    const std::uint32_t index = state.free_packet;
+    if (index == none) return add_packet(packet);
+    state.free_packet = state.packets[index].next;
+    state.packets[index] = packet;
+    return index;
+  }
+  [[nodiscard]] std::uint32_t add_packet(const Packet& packet);
+  void drop_packet(std::uint32_t index) {
+    state.packets[index].next = state.free_packet;
+    state.free_packet = index;
+  }
+
   void look_ahead();
-  void too_many_accesses();
   void prefetch_l1(const BlockSlot& block, std::uint64_t entry) const {
-    if (spec.l1.sets == 0 || block.client >= clients.size()) return;
+    if (spec.l1.sets == 0) return;
     const auto line = line_at(clients[block.client].translation, entry);
     if (line) state.l1.prefetch_set(l1_set(block.sm, *line));
   }

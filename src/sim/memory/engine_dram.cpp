@@ -14,7 +14,7 @@ constexpr std::uint32_t row_window = 12;  // accesses of a bank that are looked 
 
 }  // namespace
 
-void Engine::start_fetch(Fetch fetch) {
+void Engine::start_fetch(const Fetch& fetch) {
   std::uint32_t index = state.free_fetch;
   if (index == none) {
     index = static_cast<std::uint32_t>(state.fetches.size());

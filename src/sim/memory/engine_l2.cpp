@@ -14,37 +14,43 @@ std::uint64_t request_sectors(const Packet& packet) {
   return packet.kind == StepKind::load ? 1 : sectors_of(packet);
 }
 
+std::uint32_t head_of(EventKind kind, std::uint32_t index, std::uint64_t sectors) {
+  return static_cast<std::uint32_t>(kind) | (static_cast<std::uint32_t>(sectors) << 4U) |
+         (index << 7U);
+}
+
 bool carries_reply(const Packet& packet) {
   return packet.kind == StepKind::load || packet.kind == StepKind::atomic;
 }
 
 }  // namespace
 
-void Engine::send(const Packet& packet, Cycles at) {
-  const std::uint32_t index = take_packet(packet);
-  Packet& sent = state.packets[index];
-  const Place place = decoder(sent.line);
-  sent.slice = static_cast<std::uint16_t>(place.slice);
-  sent.set = static_cast<std::uint16_t>(place.set);
-  sent.bank = static_cast<std::uint8_t>(place.bank);
-  sent.row = place.row;
-  const std::uint64_t sectors = request_sectors(sent);
-  Cycles leaves = state.sms[sent.sm].request.take(at, sectors * spec.sm_ticks);
+void Engine::send(Packet& packet, Cycles at) {
+  const Place place = decoder(packet.line);
+  packet.slice = static_cast<std::uint16_t>(place.slice);
+  packet.set = static_cast<std::uint16_t>(place.set);
+  packet.bank = static_cast<std::uint8_t>(place.bank);
+  packet.row = place.row;
+  const std::uint64_t sectors = request_sectors(packet);
+  Cycles leaves = state.sms[packet.sm].request.take(at, sectors * spec.sm_ticks);
   leaves += spec.request_cycles;
   if (!spec.distance.empty()) {
-    leaves += spec.distance[std::size_t{sent.slice} * spec.sms() + sent.sm];
+    leaves += spec.distance[std::size_t{packet.slice} * spec.sms() + packet.sm];
   }
-  schedule_packet(leaves, spec.gpc_ticks == 0 ? EventKind::arrive : EventKind::gpc_request, index,
-                  sectors);
+  const auto kind = spec.gpc_ticks == 0 ? EventKind::arrive : EventKind::gpc_request;
+  state.events.schedule(leaves, {head_of(kind, take_packet(packet), sectors), packet.sm,
+                                 static_cast<std::uint16_t>(spec.port_of_slice[packet.slice])});
 }
 
 void Engine::gpc_request(Event event) {
+  prefetch(&state.packets[event.index()]);
   Server& link = state.gpc_request[spec.gpc_of_sm[event.place]];
   state.events.schedule(link.take(now(), std::uint64_t{event.sectors()} * spec.gpc_ticks),
                         event.as(EventKind::arrive));
 }
 
 void Engine::arrive(Event event) {
+  state.l2.prefetch_set(set_of(state.packets[event.index()]));
   Server& port = state.port_request[event.port];
   state.events.schedule(port.take(now(), std::uint64_t{event.sectors()} * spec.port_ticks),
                         event.as(EventKind::lookup));
@@ -67,11 +73,17 @@ void Engine::reply(std::uint32_t index) {
   const std::uint64_t sectors = sectors_of(packet);
   Server& port = state.port_reply[spec.port_of_slice[packet.slice]];
   const Cycles leaves = port.take(now(), sectors * spec.port_ticks);
-  schedule_packet(leaves + spec.l2_cycles + spec.reply_cycles, EventKind::gpc_reply, index,
-                  sectors);
+  // The L1 set, as far as it fits: see gpc_reply().
+  const auto l1_set = static_cast<std::uint16_t>(state.l1.set_of(packet.l1_line));
+  state.events.schedule(leaves + spec.l2_cycles + spec.reply_cycles,
+                        {head_of(EventKind::gpc_reply, index, sectors), packet.sm, l1_set});
 }
 
 void Engine::gpc_reply(Event event) {
+  prefetch(&state.packets[event.index()]);
+  if (spec.l1.sets != 0) {
+    state.l1.prefetch_set(event.place * spec.l1.sets + (event.port & (spec.l1.sets - 1)));
+  }
   const std::uint64_t sectors = event.sectors();
   Cycles at = now();
   if (spec.gpc_ticks != 0) {
@@ -126,7 +138,8 @@ bool Engine::attempt(std::uint32_t index, bool may_allocate) {
   Packet& packet = state.packets[index];
   if (!packet.cached) return attempt_past_tags(index, may_allocate);
   TagArray& l2 = state.l2;
-  const SliceState& slice = state.slices[packet.slice];
+  SliceState& slice = state.slices[packet.slice];
+  if (may_allocate) slice.first_absent = false;
   const std::uint32_t set = set_of(packet);
   const std::uint32_t wanted = packet.sectors;
   std::uint32_t way = l2.find(set, packet.line);
@@ -151,45 +164,57 @@ bool Engine::attempt(std::uint32_t index, bool may_allocate) {
     reply(index);
     return true;
   }
-  std::uint32_t number = none;
   if (way != none && l2.pending(way) != 0) {
-    number = find_register(packet.slice, way);
     l2.use(packet.slice, way);
-  } else {
-    if (!may_allocate || slice.misses >= spec.miss_registers) return false;
-    if (way == none) {
-      way = make_room(set, packet.slice);
-      if (way == none) return false;
-      l2.install(packet.slice, way, packet.line);
-    } else {
-      l2.use(packet.slice, way);
-    }
-    number = open_register(packet.slice, way);
+    wait_for(index, way, find_register(packet.slice, way));
+    return true;
   }
+  if (!may_allocate) return false;
+  slice.first_absent = way == none;  // if it has to wait
+  return start_miss(index, way);
+}
+
+// A load or an atomic that finds its line not there (`way` none), or without its sectors.
+bool Engine::start_miss(std::uint32_t index, std::uint32_t way) {
+  const Packet& packet = state.packets[index];
+  if (state.slices[packet.slice].misses >= spec.miss_registers) return false;
+  if (way == none) {
+    way = make_room(set_of(packet), packet.slice);
+    if (way == none) return false;
+    state.l2.install(packet.slice, way, packet.line);
+  } else {
+    state.l2.use(packet.slice, way);
+  }
+  wait_for(index, way, open_register(packet.slice, way));
+  return true;
+}
+
+// The packet joins those that miss register `number` answers; what has not been asked for is.
+void Engine::wait_for(std::uint32_t index, std::uint32_t way, std::uint32_t number) {
+  Packet& packet = state.packets[index];
   if (!packet.injected) {
     state.clients[packet.client].statistics.l2_miss_sectors += sectors_of(packet);
   }
-  std::uint32_t& of_line = l2.state(way);
-  const std::uint32_t missing = wanted & ~(of_line | (of_line >> TagArray::pending_shift));
+  std::uint32_t& of_line = state.l2.state(way);
+  const std::uint32_t missing = packet.sectors & ~(of_line | (of_line >> TagArray::pending_shift));
   of_line |= missing << TagArray::pending_shift;
   packet.next = state.registers[number].waiters;
   state.registers[number].waiters = index;
-  if (missing != 0) {
-    Fetch read;
-    read.l2_line = way;
-    read.owner = number;
-    read.slice = packet.slice;
-    read.sectors = static_cast<std::uint8_t>(missing);
-    read.row = packet.row;
-    read.bank = packet.slice * spec.banks + packet.bank;
-    start_fetch(read);
-  }
-  return true;
+  if (missing == 0) return;
+  Fetch read;
+  read.l2_line = way;
+  read.owner = number;
+  read.slice = packet.slice;
+  read.sectors = static_cast<std::uint8_t>(missing);
+  read.row = packet.row;
+  read.bank = packet.slice * spec.banks + packet.bank;
+  start_fetch(read);
 }
 
 bool Engine::attempt_past_tags(std::uint32_t index, bool may_allocate) {
   const Packet& packet = state.packets[index];
   SliceState& slice = state.slices[packet.slice];
+  if (may_allocate) slice.first_absent = false;
   if (!may_allocate || slice.misses >= spec.miss_registers) return false;
   ++slice.misses;
   Fetch read;
@@ -202,16 +227,30 @@ bool Engine::attempt_past_tags(std::uint32_t index, bool may_allocate) {
   return true;
 }
 
+// Asks for what the packet behind the first one that waits will touch, and for the one behind it:
+// both came long ago.
+void Engine::look_behind(std::uint32_t first) const {
+  if (first == none) return;
+  const std::uint32_t second = state.packets[first].next;
+  if (second == none) return;
+  const Packet& packet = state.packets[second];  // asked for when its turn was one later
+  state.l2.prefetch_set(set_of(packet));
+  prefetch(&state.banks[packet.slice * spec.banks + packet.bank]);
+  if (packet.next != none) prefetch(&state.packets[packet.next]);
+}
+
 // Something became free in the slice: those that wait go on, in order.
 void Engine::retry(std::uint32_t number) {
   SliceState& slice = state.slices[number];
   while (slice.waiting.head != none) {
     const std::uint32_t index = slice.waiting.head;
     const std::uint32_t next = state.packets[index].next;  // attempt() may thread it elsewhere
-    if (!attempt(index, true)) return;
+    if (!(slice.first_absent ? start_miss(index, none) : attempt(index, true))) return;
+    slice.first_absent = false;
     slice.waiting.head = next;
     if (next == none) slice.waiting.tail = none;
     --slice.waiting.size;
+    look_behind(next);
   }
 }
 
@@ -271,6 +310,7 @@ void Engine::touch(std::uint32_t line, bool written) {
     way = l2.victim(set);
     if (way == none) return;
     l2.install(place.slice, way, line);
+    state.slices[place.slice].first_absent = false;
   }
   l2.state(way) |= 15U | (written ? 15U << TagArray::dirty_shift : 0U);
   l2.use(place.slice, way);

@@ -121,6 +121,102 @@ void Engine::queue_access(std::uint32_t index) {
   }
 }
 
+void Engine::resume_lsu(std::uint32_t number) {
+  SmState& sm = state.sms[number];
+  if (!sm.lsu_stalled || sm.lsu_scheduled) return;
+  sm.lsu_stalled = false;
+  sm.lsu_scheduled = true;
+  schedule(std::max(now(), sm.lsu_free), EventKind::lsu, number);
+}
+
+[[gnu::noinline]] void Engine::outside(std::uint32_t client, std::uint64_t address) {
+  const Translation& translation = clients[client].translation;
+  fail(ErrorKind::invalid_input,
+       fmt::format("{}: address {:#x} lies outside its memory, [{:#x}, {:#x})",
+                   clients[client].name, address, translation.base,
+                   translation.base + (translation.chunks.size() << translation.chunk_shift)));
+}
+
+// False: a register is missing and the line must wait.
+inline bool Engine::issue_line(std::uint32_t number, std::uint32_t index, std::uint64_t entry,
+                               Cycles at, bool& l1_hit) {
+  SmState& sm = state.sms[number];
+  WarpSlot& warp = state.warps[index];
+  const StepKind kind = warp.kind;
+  if (answers(kind) ? sm.misses >= spec.l1_miss_registers : sm.stores >= spec.store_registers) {
+    return false;
+  }
+  const std::uint32_t client = state.blocks[warp.block].client;
+  const std::uint64_t address = entry & ~std::uint64_t{line_bytes - 1};
+  const auto line = line_at(clients[client].translation, address);
+  if (!line) {
+    outside(client, address);
+    return true;  // the run ends with the error
+  }
+  ClientStatistics& statistics = state.clients[client].statistics;
+  Packet packet;
+  packet.line = *line;
+  packet.owner = index;
+  packet.sm = static_cast<std::uint16_t>(number);
+  packet.client = static_cast<std::uint16_t>(client);
+  packet.kind = kind;
+  packet.sectors = static_cast<std::uint8_t>(entry & 15U);
+  const std::uint32_t sectors = sector_count(packet.sectors);
+  if (kind == StepKind::load) {
+    statistics.load_sectors += sectors;
+    if (spec.l1.sets != 0 && !passes_l1(packet, l1_hit)) return true;
+    if (spec.l1.sets == 0) ++warp.outstanding;
+    ++sm.misses;
+  } else if (kind == StepKind::store) {
+    statistics.store_sectors += sectors;
+    ++sm.stores;
+  } else {
+    statistics.atomic_sectors += sectors;
+    if (kind == StepKind::atomic) {
+      ++sm.misses;
+      ++warp.outstanding;
+    } else {
+      ++sm.stores;
+    }
+  }
+  send(packet, at);
+  return true;
+}
+
+// What the L1 lacks of a load stays in the packet; false: nothing. The warp waits unless all was
+// there.
+inline bool Engine::passes_l1(Packet& packet, bool& l1_hit) {
+  TagArray& l1 = state.l1;
+  const std::uint32_t set = l1_set(packet.sm, packet.line);
+  std::uint32_t found = l1.find(set, packet.line);
+  if (found != none && (l1.valid(found) & packet.sectors) == packet.sectors) {
+    l1.use(packet.sm, found);
+    l1_hit = true;
+    state.clients[packet.client].statistics.l1_hit_sectors += sector_count(packet.sectors);
+    return false;
+  }
+  ++state.warps[packet.owner].outstanding;
+  if (found == none) {
+    found = l1.victim(set);
+    if (found == none) return true;  // every way waits: the load goes past the L1
+    l1.install(packet.sm, found, packet.line);
+    l1.state(found) |= std::uint32_t{packet.sectors} << TagArray::pending_shift;
+    packet.l1_line = found;
+    return true;
+  }
+  l1.use(packet.sm, found);
+  const std::uint32_t pending = l1.pending(found);
+  if ((packet.sectors & pending) != 0) {  // others have asked for some of it
+    wait_in_list(packet.owner, found, packet.sectors);
+    packet.listed = true;
+  }
+  packet.sectors = static_cast<std::uint8_t>(packet.sectors & ~(l1.valid(found) | pending));
+  if (packet.sectors == 0) return false;
+  l1.state(found) |= std::uint32_t{packet.sectors} << TagArray::pending_shift;
+  packet.l1_line = found;
+  return true;
+}
+
 // Takes the instruction at the head of the queue, one line a cycle, until registers run out.
 void Engine::run_lsu(std::uint32_t number) {
   SmState& sm = state.sms[number];
@@ -158,113 +254,6 @@ void Engine::run_lsu(std::uint32_t number) {
     sm.lsu_scheduled = true;
     schedule(sm.lsu_free, EventKind::lsu, number);
   }
-}
-
-void Engine::resume_lsu(std::uint32_t number) {
-  SmState& sm = state.sms[number];
-  if (!sm.lsu_stalled || sm.lsu_scheduled) return;
-  sm.lsu_stalled = false;
-  sm.lsu_scheduled = true;
-  schedule(std::max(now(), sm.lsu_free), EventKind::lsu, number);
-}
-
-std::optional<std::uint32_t> Engine::translate(std::uint32_t client, std::uint64_t address) {
-  const Translation& translation = clients[client].translation;
-  const auto line = line_at(translation, address);
-  if (!line) {
-    fail(ErrorKind::invalid_input,
-         fmt::format("{}: address {:#x} lies outside its memory, [{:#x}, {:#x})",
-                     clients[client].name, address, translation.base,
-                     translation.base + (translation.chunks.size() << translation.chunk_shift)));
-  }
-  return line;
-}
-
-// False: a register is missing and the line must wait.
-bool Engine::issue_line(std::uint32_t number, std::uint32_t index, std::uint64_t entry, Cycles at,
-                        bool& l1_hit) {
-  SmState& sm = state.sms[number];
-  WarpSlot& warp = state.warps[index];
-  const StepKind kind = warp.kind;
-  const std::uint32_t client = state.blocks[warp.block].client;
-  if (answers(kind) ? sm.misses >= spec.l1_miss_registers : sm.stores >= spec.store_registers) {
-    return false;
-  }
-  const auto line = translate(client, entry & ~std::uint64_t{line_bytes - 1});
-  if (!line) return true;  // the run ends with the error
-  ClientStatistics& statistics = state.clients[client].statistics;
-  Packet packet;
-  packet.line = *line;
-  packet.owner = index;
-  packet.sm = static_cast<std::uint16_t>(number);
-  packet.client = static_cast<std::uint16_t>(client);
-  packet.kind = kind;
-  packet.sectors = static_cast<std::uint8_t>(entry & 15U);
-  const std::uint32_t sectors = sector_count(packet.sectors);
-  if (kind == StepKind::load) {
-    statistics.load_sectors += sectors;
-    return load_line(number, index, packet, at, l1_hit);
-  }
-  if (kind == StepKind::store) {
-    statistics.store_sectors += sectors;
-    ++sm.stores;
-  } else {
-    statistics.atomic_sectors += sectors;
-    if (kind == StepKind::atomic) {
-      ++sm.misses;
-      ++warp.outstanding;
-    } else {
-      ++sm.stores;
-    }
-  }
-  send(packet, at);
-  return true;
-}
-
-bool Engine::load_line(std::uint32_t number, std::uint32_t index, const Packet& wanted, Cycles at,
-                       bool& l1_hit) {
-  SmState& sm = state.sms[number];
-  WarpSlot& warp = state.warps[index];
-  Packet packet = wanted;
-  if (spec.l1.sets == 0) {
-    ++sm.misses;
-    ++warp.outstanding;
-    send(packet, at);
-    return true;
-  }
-  TagArray& l1 = state.l1;
-  const std::uint32_t set = l1_set(number, packet.line);
-  std::uint32_t found = l1.find(set, packet.line);
-  if (found != none && (l1.valid(found) & packet.sectors) == packet.sectors) {
-    l1.use(number, found);
-    l1_hit = true;
-    state.clients[wanted.client].statistics.l1_hit_sectors += sector_count(packet.sectors);
-    return true;
-  }
-  ++warp.outstanding;
-  if (found == none) {
-    found = l1.victim(set);
-    if (found == none) {  // every way waits: the load goes past the L1
-      ++sm.misses;
-      send(packet, at);
-      return true;
-    }
-    l1.install(number, found, packet.line);
-  } else {
-    l1.use(number, found);
-  }
-  const std::uint32_t pending = l1.pending(found);
-  if ((packet.sectors & pending) != 0) {  // others have asked for some of it
-    wait_in_list(index, found, packet.sectors);
-    packet.listed = true;
-  }
-  packet.sectors = static_cast<std::uint8_t>(packet.sectors & ~(l1.valid(found) | pending));
-  if (packet.sectors == 0) return true;
-  l1.state(found) |= std::uint32_t{packet.sectors} << TagArray::pending_shift;
-  packet.l1_line = found;
-  ++sm.misses;
-  send(packet, at);
-  return true;
 }
 
 void Engine::wait_in_list(std::uint32_t warp, std::uint32_t l1_line, std::uint8_t needed) {

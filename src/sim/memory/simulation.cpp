@@ -108,7 +108,7 @@ Result<void> Simulation::run_launches(std::uint32_t client, std::uint64_t launch
 Result<void> Simulation::run_for(Cycles cycles) {
   Engine& engine = *engine_;
   const Cycles end = engine.now() + cycles;
-  while (!engine.state.error && engine.state.events.next_time() <= end) engine.step();
+  engine.run_through(end);
   if (engine.state.error) return tl::unexpected(*engine.state.error);
   return {};
 }

@@ -10,12 +10,14 @@ struct WalkPlan {
   Walk walk;
   std::uint64_t lines = 0;
   std::uint64_t mask = 0;  // 0: the lines are no power of two
+  std::uint64_t all = 0;   // accesses
 
   explicit WalkPlan(const Walk& given) : walk(given) {
     const std::uint64_t bytes =
         walk.chunks ? std::uint64_t{walk.chunks->size()} << walk.chunk_shift : walk.bytes;
     lines = bytes >> line_shift;
     mask = std::has_single_bit(lines) ? lines - 1 : 0;
+    all = lines * walk.rounds;
   }
   // `number` modulo the lines; the host takes long to divide.
   [[nodiscard]] std::uint64_t wrapped(std::uint64_t number) const {
@@ -35,18 +37,18 @@ class WalkBlock final : public BlockWork {
   WalkBlock(std::shared_ptr<const WalkPlan> plan, std::uint32_t block)
       : plan_(std::move(plan)), warps_((plan_->walk.threads + 31) / 32), at_(warps_, 0) {
     first_ = std::uint64_t{block} * warps_;
-    all_ = std::uint64_t{plan_->walk.blocks} * warps_;
+    stride_ = std::uint64_t{plan_->walk.blocks} * warps_;
   }
 
   void next(std::uint32_t warp, Step& step) override {
     const Walk& walk = plan_->walk;
-    const std::uint64_t taken = at_[warp];
-    const std::uint64_t number = first_ + warp + taken * all_;
+    const std::uint32_t taken = at_[warp];
+    const std::uint64_t number = first_ + warp + taken * stride_;
     step.count = 0;
     step.wait = false;
     step.instructions = 0;
     step.kind = StepKind::end;
-    if (number >= plan_->lines * walk.rounds) return;
+    if (number >= plan_->all) return;
     ++at_[warp];
     const std::uint64_t line =
         plan_->wrapped(walk.order == WalkOrder::random ? shuffled(number) : number);
@@ -68,9 +70,9 @@ class WalkBlock final : public BlockWork {
 
   std::shared_ptr<const WalkPlan> plan_;
   std::uint32_t warps_;
-  std::vector<std::uint64_t> at_;
   std::uint64_t first_ = 0;
-  std::uint64_t all_ = 1;
+  std::uint64_t stride_ = 1;
+  std::vector<std::uint32_t> at_;  // accesses each warp has taken
 };
 
 class WalkSource final : public Source {

@@ -28,6 +28,7 @@ class TagArray {
   [[nodiscard]] std::uint32_t index(std::uint32_t set, std::uint32_t way) const {
     return (set << way_bits_) | way;
   }
+  [[nodiscard]] std::uint32_t set_of(std::uint32_t index) const { return index >> way_bits_; }
   [[nodiscard]] std::size_t indices() const { return std::size_t{sets_all_} << way_bits_; }
 
   // Index of `wanted`, or none.

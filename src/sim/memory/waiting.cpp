@@ -16,6 +16,25 @@ std::string client_line(const ClientSpec& spec, const ClientState& client) {
       client.blocks_left, client.blocks_running);
 }
 
+// What is on links and waits of fixed length, by where it arrives next.
+std::string events_line(const EventQueue<Event>& events) {
+  constexpr std::array<std::pair<EventKind, std::string_view>, 6> places{
+      {{EventKind::gpc_request, "request links of GPCs"},
+       {EventKind::arrive, "ports"},
+       {EventKind::lookup, "tags"},
+       {EventKind::fill, "L2, from DRAM"},
+       {EventKind::gpc_reply, "reply links of GPCs"},
+       {EventKind::done, "SMs"}}};
+  std::array<std::size_t, 16> count{};
+  events.each([&](const Event& event) { ++count[static_cast<std::size_t>(event.kind())]; });
+  std::string text;
+  for (const auto& [kind, name] : places) {
+    const std::size_t found = count[static_cast<std::size_t>(kind)];
+    if (found > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", found, name);
+  }
+  return text.empty() ? text : fmt::format("on the way to: {}\n", text);
+}
+
 struct WarpCount {
   std::uint32_t loads = 0, barrier = 0, lsu = 0, ready = 0;
 };
@@ -46,6 +65,10 @@ std::string Engine::waiting() const {
         i, sm.blocks, count.loads, count.barrier, count.lsu, sm.lsu_stalled ? " (stalled)" : "",
         count.ready, sm.misses, spec.l1_miss_registers, sm.stores, spec.store_registers);
   }
+  if (state.injected_pending > 0) {
+    text += fmt::format("timed accesses: {} under way\n", state.injected_pending);
+  }
+  text += events_line(state.events);
   for (std::size_t i = 0; i < state.slices.size(); ++i) {
     const SliceState& slice = state.slices[i];
     const ChannelState& channel = state.channels[i];

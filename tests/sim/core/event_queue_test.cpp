@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace demarc::sim {
@@ -49,6 +50,12 @@ RC_GTEST_PROP(EventQueue, events_come_out_as_a_stable_sort_by_time, ()) {
       pop();
     }
   }
+  std::vector<bool> visited = seen;
+  queue.each([&](std::size_t event) {
+    RC_ASSERT(!visited[event]);
+    visited[event] = true;
+  });
+  RC_ASSERT(std::count(visited.begin(), visited.end(), false) == 0);
   while (!queue.empty()) pop();
 }
 

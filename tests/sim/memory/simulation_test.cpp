@@ -128,6 +128,7 @@ TEST(MemorySimulation, WhatTakesTooLongIsShownWithEveryQueue) {
   EXPECT_THAT(ran.error().message, HasSubstr("SM 0: 1 blocks"));
   EXPECT_THAT(ran.error().message, HasSubstr("8 of 8 miss registers"));
   EXPECT_THAT(ran.error().message, HasSubstr("slice 0: 1 of 1 miss registers, 6 packets wait"));
+  EXPECT_THAT(ran.error().message, HasSubstr("on the way to: 1 "));
 }
 
 TEST(MemorySimulation, AnAddressOutsideTheClientsMemoryIsAnError) {
