@@ -1,6 +1,6 @@
 #include <memory>
 
-#include "demarc/cuda/card.hpp"
+#include "demarc/cuda/identify.hpp"
 #include "demarc/gpu/tree.hpp"
 #include "verb.hpp"
 
@@ -12,6 +12,7 @@ struct TopoOptions {
   std::string output;
   bool json = false;
   bool refresh = false;
+  bool identify = false;
 };
 
 std::string how_found(const cuda::CardFacts& facts) {
@@ -39,6 +40,16 @@ Result<void> show_topology(const TopoOptions& options) {
   cuda::CardOptions card_options;
   card_options.refresh = options.refresh;
   DEMARC_TRY(const auto card, cuda::open_card(ref.index, card_options));
+  // Inside MPS the tree would not say where this process runs.
+  if (options.identify || card->virtual_sms()) {
+    DEMARC_TRY(const auto found, cuda::identify_sms(card->gpu(), card->facts(), 1));
+    DEMARC_CHECK(emit(options.output,
+                      options.json ? identification_to_json(card->topology(), found)
+                                   : gpu::to_tree(card->device()) +
+                                         identification_to_text(card->topology(), found, true)));
+    if (found.in_doubt == 0) return {};
+    return check_failed("{} of {} SMs remain in doubt", found.in_doubt, found.sms);
+  }
   if (!options.output.empty()) return gpu::write_device(options.output, card->device());
   return emit("", options.json ? cuda::facts_to_json(card->facts())
                                : gpu::to_tree(card->device()) + how_found(card->facts()));
@@ -55,6 +66,8 @@ const RegisterVerb registered_topo({
           ->capture_default_str();
       add_output(app, "-o,--output", options->output, "write the device description to this file");
       app.add_flag("--json", options->json, "print JSON instead of a tree");
+      app.add_flag("--identify", options->identify,
+                   "say by latencies which SMs this process runs on; always done inside MPS");
       app.add_flag("--refresh", options->refresh, "measure again what was remembered");
       return [options] { return show_topology(*options); };
     },

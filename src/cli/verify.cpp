@@ -59,6 +59,7 @@ Result<void> run_verify(VerifyOptions& options) {
   DEMARC_TRY(const auto report, cuda::verify(options.plan));
   DEMARC_CHECK(emit("", options.json ? report_to_json(report) : report_to_text(report)));
   if (report.holds) return {};
+  if (!report.proved) return check_failed("latencies left in doubt which SMs blocks ran on");
   return check_failed("blocks ran outside the TPCs {}", to_string(report.expected));
 }
 
@@ -79,6 +80,9 @@ const RegisterVerb registered_verify({
                      "none: this process as it is; green, mask, affinity: a partition made for it")
           ->capture_default_str();
       app.add_option("--blocks-per-sm", options->plan.blocks_per_sm, "probe blocks a path and SM")
+          ->capture_default_str();
+      app.add_option("--identify", options->plan.identified_launches,
+                     "launches whose SMs are told by their latencies; 0: none")
           ->capture_default_str();
       app.add_option("--colors", options->colors,
                      "instead: prove that these memory colours are kept apart, such as 0 or 0,3");

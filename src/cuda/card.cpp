@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "demarc/base/files.hpp"
+#include "demarc/cuda/identify.hpp"
 #include "demarc/cuda/topology_probe.hpp"
 
 namespace demarc::cuda {
@@ -14,6 +15,7 @@ constexpr std::uint64_t latency_stride = 256 * 17;
 constexpr std::uint32_t latency_lines = 96;
 constexpr std::uint32_t latency_repeats = 6;
 constexpr std::uint64_t renumbering_spin = 20000;
+constexpr std::uint32_t reference_rounds = 4;
 
 // Bits a GPC takes in the descriptor: 9 on Hopper, measured on H100 and H200.
 std::uint32_t bits_per_gpc(gpu::ComputeCapability capability) {
@@ -34,10 +36,9 @@ Result<std::shared_ptr<Card>> Card::open(const GpuPointer& gpu, const CardOption
   DEMARC_TRY(card->kernels_, ProbeKernels::load(gpu));
   DEMARC_TRY(card->stream_, Stream::create(gpu));
   const std::string path = facts_path(*gpu, options.cache_folder);
-  if (!options.refresh && std::filesystem::exists(path)) {
-    DEMARC_TRY(const std::string text, read_file(path));
-    DEMARC_TRY(card->facts_, parse_facts(text, path));
-    card->facts_.from_cache = true;
+  if (!options.refresh) {
+    DEMARC_TRY(auto known, remembered_facts(*gpu, options.cache_folder));
+    if (known) card->facts_ = std::move(*known);
   }
   if (options.stream_field) card->facts_.stream_field = options.stream_field;
   if (options.use_masks) {
@@ -119,12 +120,28 @@ Result<void> Card::find_facts() {
   if (virtual_sms_) {
     facts_.notes.emplace_back(
         "SMs are renumbered here (MPS): clusters and L2 sides were not looked at");
+  } else if (stream_masks_) {  // without masks it is not known what the SM numbers mean
+    if (const auto taken = take_fingerprints(); !taken) {
+      facts_.notes.push_back("no fingerprints of the SMs: " + taken.error().message);
+    }
   }
   if (stream_masks_) {
     facts_.stream_field = stream_masks_->field();
   } else {
     facts_.notes.push_back("masks: " + mask_refusal_.message);
   }
+  return {};
+}
+
+Result<void> Card::take_fingerprints() {
+  DEMARC_TRY(const gpu::AddressMap map, known_address_map(gpu_->name()));
+  DEMARC_TRY(const MemoryTimer timer, MemoryTimer::create(gpu_));
+  DEMARC_TRY(Fingerprints taken, measure_fingerprints(timer, map, reference_rounds));
+  if (taken.sms.size() != gpu_->sm_count()) {
+    return check_failed("a launch got {} of {} SMs: is the card shared?", taken.sms.size(),
+                        gpu_->sm_count());
+  }
+  facts_.fingerprints = std::move(taken);
   return {};
 }
 

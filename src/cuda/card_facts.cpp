@@ -28,6 +28,46 @@ Result<StreamField> field_from_json(JsonObject object) {
   return field;
 }
 
+// One line an SM, hundredths of a cycle.
+std::string fingerprints_to_json(const Fingerprints& fingerprints) {
+  std::string text =
+      fmt::format("{{\n    \"modulus\": {},\n    \"latency\": [", fingerprints.modulus);
+  const char* between = "\n";
+  for (const auto& row : fingerprints.latency) {
+    text += fmt::format("{}      [{:.2f}]", between, fmt::join(row, ", "));
+    between = ",\n";
+  }
+  return text + "\n    ]\n  }";
+}
+
+Result<Fingerprints> fingerprints_from_json(JsonObject object) {
+  Fingerprints found;
+  constexpr std::int64_t most_modulus = 4096;
+  DEMARC_TRY(const std::int64_t modulus, object.integer("modulus", 1, most_modulus));
+  found.modulus = static_cast<std::uint32_t>(modulus);
+  DEMARC_TRY(const Json* rows, object.array("latency"));
+  for (const Json& row : *rows) {
+    std::vector<float> values;
+    for (const Json& value : row) {
+      if (!value.is_number()) {
+        return invalid_input("{}.latency[{}]: {} is not a number of cycles", object.where(),
+                             found.latency.size(), value.dump());
+      }
+      values.push_back(value.get<float>());
+    }
+    if (values.empty() || values.size() % found.modulus != 0 ||
+        values.size() != (found.latency.empty() ? values : found.latency.front()).size()) {
+      return invalid_input(
+          "{}.latency[{}]: {} numbers; every SM has as many, a multiple of the modulus {}",
+          object.where(), found.latency.size(), values.size(), found.modulus);
+    }
+    found.sms.push_back(static_cast<std::uint32_t>(found.latency.size()));
+    found.latency.push_back(std::move(values));
+  }
+  DEMARC_CHECK(object.finish());
+  return found;
+}
+
 }  // namespace
 
 std::string facts_path(const Gpu& gpu, const std::string& cache_folder) {
@@ -45,9 +85,12 @@ std::string facts_to_json(const CardFacts& facts) {
     json["stream_field"] =
         Json{{"offset", facts.stream_field->offset}, {"wide", facts.stream_field->wide}};
   }
-  // The device keeps its own layout: one line a TPC.
+  // What follows keeps its own layout: one line an SM and a TPC.
   std::string text = json.dump(2);
   text.erase(text.size() - 2);  // "\n}"
+  if (facts.fingerprints) {
+    text += ",\n  \"fingerprints\": " + fingerprints_to_json(*facts.fingerprints);
+  }
   return text + ",\n  \"device\": " + gpu::device_to_json(facts.device) + "}\n";
 }
 
@@ -80,6 +123,10 @@ Result<CardFacts> parse_facts(std::string_view text, std::string_view source) {
   if (object.has("stream_field")) {
     DEMARC_TRY(JsonObject field, object.object("stream_field"));
     DEMARC_TRY(facts.stream_field, field_from_json(std::move(field)));
+  }
+  if (object.has("fingerprints")) {
+    DEMARC_TRY(JsonObject fingerprints, object.object("fingerprints"));
+    DEMARC_TRY(facts.fingerprints, fingerprints_from_json(std::move(fingerprints)));
   }
   DEMARC_TRY(const Json* device, object.any("device"));
   DEMARC_TRY(facts.device, gpu::parse_device(device->dump(), source));

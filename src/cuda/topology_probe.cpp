@@ -1,7 +1,6 @@
 #include "demarc/cuda/topology_probe.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -172,37 +171,6 @@ Result<TopologyFinding> conclude_topology(const TopologyEvidence& evidence) {
   apply_sides(evidence, finding);
   DEMARC_CHECK(finding.topology.check());
   return finding;
-}
-
-std::optional<std::vector<std::uint32_t>> match_fingerprints(
-    const std::vector<std::vector<double>>& reference,
-    const std::vector<std::vector<double>>& observed, double margin) {
-  std::vector<std::uint32_t> match;
-  std::vector<bool> chosen(reference.size(), false);
-  for (const auto& row : observed) {
-    double best = 0;
-    double second = 0;
-    std::size_t winner = reference.size();
-    for (std::size_t r = 0; r < reference.size(); ++r) {
-      if (reference[r].size() != row.size() || row.empty()) return std::nullopt;
-      double sum = 0;
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        sum += (row[i] - reference[r][i]) * (row[i] - reference[r][i]);
-      }
-      const double distance = std::sqrt(sum / static_cast<double>(row.size()));
-      if (winner == reference.size() || distance < best) {
-        second = winner == reference.size() ? distance + 2 * margin : best;
-        best = distance;
-        winner = r;
-      } else {
-        second = std::min(second, distance);
-      }
-    }
-    if (winner == reference.size() || second - best < margin || chosen[winner]) return std::nullopt;
-    chosen[winner] = true;
-    match.push_back(static_cast<std::uint32_t>(winner));
-  }
-  return match;
 }
 
 }  // namespace demarc::cuda

@@ -1,28 +1,12 @@
 #include "demarc/cuda/verify.hpp"
 
-#include <filesystem>
-
-#include "demarc/base/files.hpp"
-#include "demarc/base/json.hpp"
+#include "identification_json.hpp"
 
 namespace demarc::cuda {
 namespace {
 
 constexpr std::uint64_t verify_spin = 3000;
 constexpr std::uint32_t verify_threads = 64;
-
-// The remembered topology of the card, else what the driver tells: nothing is measured here,
-// because a measurement inside a partition would show the partition.
-Result<gpu::Topology> topology_for_verify(const Gpu& gpu) {
-  const std::string path = facts_path(gpu, {});
-  if (std::filesystem::exists(path)) {
-    DEMARC_TRY(const std::string text, read_file(path));
-    DEMARC_TRY(const CardFacts facts, parse_facts(text, path));
-    return facts.device.topology;
-  }
-  DEMARC_TRY(const gpu::Device device, describe(gpu));
-  return device.topology;
-}
 
 Result<Placement> through_default_stream(const GpuPointer& gpu, const ProbeKernels& kernels,
                                          std::uint32_t blocks) {
@@ -86,20 +70,59 @@ Result<Placement> through_graph(const Stream& stream, const ProbeKernels& kernel
   return placement;
 }
 
-void judge(VerifyReport& report, const std::vector<std::uint32_t>& allowed) {
-  report.holds = true;
-  report.relative = true;
+// Numbered from 0 without a gap although others were expected.
+bool looks_relative(const VerifyReport& report, const std::vector<std::uint32_t>& allowed) {
+  bool relative = !allowed.empty() && allowed.back() + 1 != allowed.size();
   for (const VerifyPath& path : report.paths) {
     const auto used = path.placement.used_sms();
-    report.relative &=
-        !used.empty() && used.back() + 1 == used.size() && used.size() <= allowed.size();
+    relative &= !used.empty() && used.back() + 1 == used.size() && used.size() <= allowed.size();
   }
-  report.relative &= !allowed.empty() && allowed.back() + 1 != allowed.size();
+  return relative;
+}
+
+// The process as it is: what its numbers mean and which SMs it has. The topology is the remembered
+// one, else what the driver tells: a measurement inside a partition would show the partition.
+Result<void> identify(const GpuPointer& gpu, const std::optional<CardFacts>& known,
+                      std::uint32_t launches, VerifyReport& report) {
+  const auto mps = gpu->attribute(attribute_mps_enabled);
+  report.relative = (mps && *mps != 0) || gpu->sm_count() < report.topology.sm_count();
+  if (launches == 0 || !known || !known->fingerprints) return {};
+  auto found = identify_sms(gpu, *known, launches);
+  if (!found) {
+    if (gpu->stuck()) return tl::unexpected(found.error());
+    report.notes.push_back(found.error().message);
+    return {};
+  }
+  if (found->in_doubt < found->sms) report.relative = !found->as_numbered();
+  report.identified = std::move(*found);
+  return {};
+}
+
+Result<void> judge(VerifyReport& report) {
+  const auto allowed = partition::sms_of(report.topology, report.expected);
+  report.expected_sms = static_cast<std::uint32_t>(allowed.size());
+  const bool numbers_known = report.identified && report.identified->as_numbered();
+  if (!numbers_known) report.relative |= looks_relative(report, allowed);
+  report.holds = true;
   for (VerifyPath& path : report.paths) {
     path.outside = path.placement.outside(allowed);
-    const std::size_t used = path.placement.used_sms().size();
-    report.holds &= report.relative ? used <= allowed.size() : path.outside == 0;
+    report.holds &=
+        report.relative ? path.placement.used_sms().size() <= allowed.size() : path.outside == 0;
   }
+  if (!report.relative || !report.named) return {};
+  if (report.identified) {
+    report.holds &= report.identified->tpcs.is_subset_of(report.expected);
+    report.proved = report.identified->in_doubt == 0 || !report.holds;
+  } else if (report.notes.empty()) {
+    return missing_capability(
+        "SM numbers are relative here (MPS) and name no SM. Run demarc topo --refresh once, "
+        "outside MPS and with nothing else on the card; then verify can tell SMs by their "
+        "latencies. Without, --sms and --share count them");
+  } else {
+    report.proved = !report.holds;
+  }
+  report.holds &= report.proved;
+  return {};
 }
 
 Result<void> probe_as_it_is(const GpuPointer& gpu, std::uint32_t blocks, VerifyReport& report) {
@@ -125,27 +148,28 @@ Result<VerifyReport> verify(const VerifyPlan& plan) {
   DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, plan.device));
   VerifyReport report;
   report.card = gpu->name();
-  report.sms = gpu->sm_count();
   const std::uint32_t blocks = plan.blocks_per_sm * gpu->sm_count();
-  gpu::Topology topology;
+  report.named = !plan.choice.tpcs.empty() || !plan.choice.gpcs.empty();
   if (plan.mode == Mode::none) {
-    DEMARC_TRY(topology, topology_for_verify(*gpu));
-    DEMARC_TRY(report.expected, choose_tpcs(topology, plan.choice));
+    DEMARC_TRY(const auto known, remembered_facts(*gpu, {}));
+    DEMARC_TRY(const gpu::Device described, describe(*gpu));
+    report.topology = known ? known->device.topology : described.topology;
+    DEMARC_TRY(report.expected, choose_tpcs(report.topology, plan.choice));
     DEMARC_CHECK(probe_as_it_is(gpu, blocks, report));
+    DEMARC_CHECK(identify(gpu, known, plan.identified_launches, report));
   } else {
     CardOptions options;
     options.use_masks = plan.mode == Mode::mask;
     DEMARC_TRY(const CardPointer card, Card::open(gpu, options));
-    topology = card->topology();
-    DEMARC_TRY(report.expected, choose_tpcs(topology, plan.choice));
+    report.topology = card->topology();
+    DEMARC_TRY(report.expected, choose_tpcs(report.topology, plan.choice));
     DEMARC_TRY(const auto backend, make_backend(card, plan.mode));
     DEMARC_TRY(const auto lane, backend->open({"verified", report.expected, 0, 0}));
     DEMARC_TRY(Placement placement, lane->probe(blocks, verify_spin));
     report.paths.push_back({std::string(to_string(plan.mode)), std::move(placement), 0});
   }
-  const auto allowed = partition::sms_of(topology, report.expected);
-  report.expected_sms = static_cast<std::uint32_t>(allowed.size());
-  judge(report, allowed);
+  report.sms = report.topology.sm_count();
+  DEMARC_CHECK(judge(report));
   return report;
 }
 
@@ -153,31 +177,46 @@ std::string report_to_text(const VerifyReport& report) {
   std::string text = fmt::format("{}: expected TPCs {} ({} of {} SMs)\n", report.card,
                                  to_string(report.expected), report.expected_sms, report.sms);
   for (const VerifyPath& path : report.paths) {
-    text += fmt::format("{:<16}{:>10} blocks on {:>3} SMs, {} outside\n", path.name,
-                        path.placement.total(), path.placement.used_sms().size(), path.outside);
+    text += fmt::format("{:<16}{:>10} blocks on {:>3} SMs", path.name, path.placement.total(),
+                        path.placement.used_sms().size());
+    text += report.relative ? "\n" : fmt::format(", {} outside\n", path.outside);
   }
-  if (report.relative) {
-    text += "SM numbers are relative here (MPS): only their count was checked\n";
+  if (report.identified) {
+    text += identification_to_text(report.topology, *report.identified, false);
+    const partition::TpcSet outside = report.identified->tpcs - report.expected;
+    if (report.named && report.relative && !outside.empty()) {
+      text += fmt::format("TPCs {} were used and are not expected\n", to_string(outside));
+    }
   }
+  for (const std::string& note : report.notes) text += "not identified by latency: " + note + "\n";
+  if (report.relative && !report.named) {
+    text += "SM numbers are relative here (MPS): their count was checked\n";
+  }
+  if (!report.proved) return text + "the partition COULD NOT BE PROVED\n";
   return text + (report.holds ? "the partition HOLDS\n" : "the partition DOES NOT HOLD\n");
 }
 
 std::string report_to_json(const VerifyReport& report) {
   Json paths = Json::array();
   for (const VerifyPath& path : report.paths) {
-    paths.push_back(Json{{"path", path.name},
-                         {"blocks", path.placement.total()},
-                         {"outside", path.outside},
-                         {"blocks_per_sm", path.placement.blocks}});
+    Json json_path{{"path", path.name}, {"blocks", path.placement.total()}};
+    if (!report.relative) json_path["outside"] = path.outside;
+    json_path["blocks_per_sm"] = path.placement.blocks;
+    paths.push_back(std::move(json_path));
   }
-  const Json json{{"schema", "demarc.verify/1"},
-                  {"card", report.card},
-                  {"sms", report.sms},
-                  {"expected_tpcs", to_string(report.expected)},
-                  {"expected_sms", report.expected_sms},
-                  {"relative_sm_numbers", report.relative},
-                  {"holds", report.holds},
-                  {"paths", paths}};
+  Json json{{"schema", "demarc.verify/1"},
+            {"card", report.card},
+            {"sms", report.sms},
+            {"expected_tpcs", to_string(report.expected)},
+            {"expected_sms", report.expected_sms},
+            {"relative_sm_numbers", report.relative},
+            {"proved", report.proved},
+            {"holds", report.holds},
+            {"notes", report.notes},
+            {"paths", paths}};
+  if (report.identified) {
+    json["identified"] = identification_json(report.topology, *report.identified);
+  }
   return json.dump(2) + "\n";
 }
 

@@ -63,6 +63,32 @@ TEST_F(Program, VerifyProvesAPartitionOfItsOwn) {
   }
 }
 
+TEST_F(Program, TheTpcsOfAClientOfMpsAreToldByLatencyOnceTheWholeCardIsRemembered) {
+  ::setenv("DEMARC_FAKE_GPU", "version=13000,offset=1308,client=ca2", 1);
+  for (const auto& arguments :
+       std::vector<std::vector<std::string>>{{"topo"}, {"verify", "--tpcs", "1,3"}}) {
+    const auto refused = run_demarc(arguments);
+    EXPECT_EQ(refused.exit_code, 2) << refused.out;
+    EXPECT_THAT(refused.err, HasSubstr("demarc topo --refresh once, outside MPS"));
+  }
+  ::setenv("DEMARC_FAKE_GPU", "version=13000,offset=1308,client=0", 1);
+  EXPECT_THAT(run_demarc({"topo", "--identify"}).out,
+              HasSubstr("24 of 24 SMs identified; SM numbers name the SMs"));
+  ::setenv("DEMARC_FAKE_GPU", "version=13000,offset=1308,client=ca2", 1);
+  EXPECT_THAT(run_demarc({"topo"}).out,
+              HasSubstr("TPC   5 of GPC  2 (SM 10, 11): here number 2, 3"));
+  const auto holds = run_demarc({"verify", "--tpcs", "1,5,7,10,11"});
+  EXPECT_EQ(holds.exit_code, 0) << holds.err;
+  EXPECT_THAT(holds.out, HasSubstr("launch 3: 10 SMs, by latency TPCs 1,5,7,10-11"));
+  const auto outside = run_demarc({"verify", "--tpcs", "0-5"});
+  EXPECT_EQ(outside.exit_code, 3);
+  EXPECT_THAT(outside.out, HasSubstr("TPCs 7,10-11 were used and are not expected"));
+  EXPECT_THAT(outside.out, HasSubstr("DOES NOT HOLD"));
+  const auto counted = run_demarc({"verify", "--sms", "10"});
+  EXPECT_EQ(counted.exit_code, 0) << counted.err;
+  EXPECT_THAT(counted.out, HasSubstr("their count was checked"));
+}
+
 TEST_F(Program, ExecConfinesAProgramThatKnowsNothingOfIt) {
   const auto outcome =
       run_demarc({"exec", "--tpcs", "1,3", "--audit", "--", demarc, "verify", "--tpcs", "1,3"});

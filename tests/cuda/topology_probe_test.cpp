@@ -174,27 +174,5 @@ TEST(Sides, NoiseAloneIsNotTwoSides) {
   EXPECT_FALSE(find_sides(latency));
 }
 
-RC_GTEST_PROP(Fingerprints, RenumberedSmsAreIdentified, (std::uint64_t seed)) {
-  Random random(seed);
-  std::vector<std::vector<double>> reference(20, std::vector<double>(32));
-  for (auto& row : reference) {
-    for (double& value : row) value = 280 + 6 * random.normal();
-  }
-  std::vector<std::vector<double>> observed;
-  std::vector<std::uint32_t> truth;
-  for (std::uint32_t sm = 3; sm < 20; sm += 2) {
-    truth.push_back(sm);
-    observed.push_back(reference[sm]);
-    for (double& value : observed.back()) value += 0.3 * random.normal();
-  }
-  RC_ASSERT(match_fingerprints(reference, observed, 0.5) == truth);
-}
-
-TEST(Fingerprints, AmbiguousRowsAreNotGuessed) {
-  const std::vector<std::vector<double>> reference = {{1, 2}, {1, 2.1}, {9, 9}};
-  EXPECT_FALSE(match_fingerprints(reference, {{1, 2}}, 0.5));
-  EXPECT_TRUE(match_fingerprints(reference, {{9, 9}}, 0.5));
-}
-
 }  // namespace
 }  // namespace demarc::cuda

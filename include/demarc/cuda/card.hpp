@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "demarc/cuda/fingerprints.hpp"
 #include "demarc/cuda/launch_hook.hpp"
 #include "demarc/cuda/probe_kernels.hpp"
 #include "demarc/cuda/stream_mask.hpp"
@@ -22,6 +23,8 @@ struct CardFacts {
   std::vector<std::uint32_t> unconfirmed;  // TPCs whose GPC only one way could tell
   std::vector<std::string> notes;
   std::optional<StreamField> stream_field;  // where the driver keeps a stream's mask
+  // Latencies of every SM, in order, where the card's address hash is known.
+  std::optional<Fingerprints> fingerprints;
   bool from_cache = false;
 };
 
@@ -59,6 +62,7 @@ class Card {
   Card() = default;
   Result<void> prepare_masks();
   Result<void> find_facts();
+  Result<void> take_fingerprints();
   Result<void> look_for_renumbering();
 
   GpuPointer gpu_;

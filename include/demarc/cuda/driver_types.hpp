@@ -57,6 +57,7 @@ enum CuDeviceAttribute : int {
   attribute_max_blocks_per_sm = 106,
   attribute_reserved_shared_bytes = 111,
   attribute_cluster_launch = 120,
+  attribute_mps_enabled = 133,  // contexts of this process go through MPS; CUDA 12.1
 };
 
 // CUfunction_attribute, the ones used.

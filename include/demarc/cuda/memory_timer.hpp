@@ -19,9 +19,16 @@ struct TimedStream {
   bool latency = false;  // dependent loads, one at a time, on every SM
 };
 
+// Latencies from all SMs that one launch got.
+struct LaunchLatencies {
+  std::vector<std::uint32_t> sms;  // number of each column's SM in that launch
+  gpu::LatencyMatrix latencies;    // one row an offset
+};
+
 class MemoryTimer {
  public:
   static Result<MemoryTimer> create(GpuPointer gpu);
+  [[nodiscard]] const GpuPointer& gpu() const { return stream_.gpu(); }
 
   // Cycles of an L2 hit at base + offsets[i] (row; multiples of 128, below 512 GiB) from each SM
   // (column), whatever the memory holds. At most `together` SMs measure at the same time: eight do
@@ -29,6 +36,13 @@ class MemoryTimer {
   [[nodiscard]] Result<gpu::LatencyMatrix> hit_latencies(DevicePointer base,
                                                          std::span<const std::uint64_t> offsets,
                                                          std::span<const std::uint32_t> sms,
+                                                         std::uint32_t together,
+                                                         std::uint32_t repeats) const;
+
+  // The same, the mean of `repeats`, from every SM that one launch gets: no number of an SM is
+  // asked for, so it works where numbers are those of a launch.
+  [[nodiscard]] Result<LaunchLatencies> launch_latencies(DevicePointer base,
+                                                         std::span<const std::uint64_t> offsets,
                                                          std::uint32_t together,
                                                          std::uint32_t repeats) const;
 
@@ -40,14 +54,17 @@ class MemoryTimer {
                                               std::span<const std::uint8_t> roles) const;
 
  private:
-  MemoryTimer(Module module, Function latency, Function streams, Stream stream)
+  MemoryTimer(Module module, Function latency, Function fingerprint, Function streams,
+              Stream stream)
       : module_(std::move(module)),
         latency_(std::move(latency)),
+        fingerprint_(std::move(fingerprint)),
         streams_(std::move(streams)),
         stream_(std::move(stream)) {}
 
   Module module_;
   Function latency_;
+  Function fingerprint_;
   Function streams_;
   Stream stream_;
 };

@@ -49,11 +49,4 @@ struct Sides {
 };
 [[nodiscard]] std::optional<Sides> find_sides(const std::vector<std::vector<double>>& latency);
 
-// Which physical SM each virtual one is: the row of `reference` nearest to each row of `observed`,
-// both measured on the same memory. Nothing when a row has two candidates within `margin` cycles of
-// root-mean-square distance, or two rows choose the same one.
-[[nodiscard]] std::optional<std::vector<std::uint32_t>> match_fingerprints(
-    const std::vector<std::vector<double>>& reference,
-    const std::vector<std::vector<double>>& observed, double margin);
-
 }  // namespace demarc::cuda

@@ -1,5 +1,6 @@
 // Proof from inside the GPU that the partition this process runs in holds, whoever set it up:
-// demarc exec, MPS, or nobody. Blocks are launched over every path and counted where they ran.
+// demarc exec, MPS, or nobody. Blocks are launched over every path and counted where they ran;
+// where fingerprints of the card are remembered, launches are also identified by latency.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +9,30 @@
 
 #include "demarc/cuda/backend.hpp"
 #include "demarc/cuda/confine.hpp"
+#include "demarc/cuda/identify.hpp"
 
 namespace demarc::cuda {
 
 struct VerifyPath {
   std::string name;  // "stream", "default stream", "graph"
   Placement placement;
-  std::uint64_t outside = 0;
+  std::uint64_t outside = 0;  // says nothing where numbers are relative
 };
 
 struct VerifyReport {
   std::string card;
-  std::uint32_t sms = 0;  // of the card, as this process sees it
+  std::uint32_t sms = 0;  // of the card, as far as it is known
   partition::TpcSet expected;
   std::uint32_t expected_sms = 0;
   std::vector<VerifyPath> paths;
-  // The SMs used are numbered from 0 without a gap although others were expected: inside MPS the
-  // numbers are relative, so only their count could be checked.
+  // Numbers of SMs are those of a launch, as inside MPS: `identified` decides where TPCs were
+  // named, and the count where only their number was.
   bool relative = false;
+  bool named = false;  // TPCs or GPCs were listed
+  gpu::Topology topology;
+  std::optional<Identification> identified;
+  std::vector<std::string> notes;
+  bool proved = true;  // false: numbers are relative and latencies left doubts
   bool holds = false;
 };
 
@@ -35,9 +42,11 @@ struct VerifyPlan {
   TpcChoice choice;
   Mode mode = Mode::none;
   std::uint32_t blocks_per_sm = 64;
+  std::uint32_t identified_launches = 3;  // by latency; 0: none
 };
 
-// An error only when the probe could not run; a partition that does not hold is a report.
+// An error only when the probe could not run; a partition that does not hold is a report. Inside
+// MPS, listed TPCs can be proved only against remembered fingerprints: missing_capability without.
 [[nodiscard]] Result<VerifyReport> verify(const VerifyPlan& plan);
 
 [[nodiscard]] std::string report_to_text(const VerifyReport& report);

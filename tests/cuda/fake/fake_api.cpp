@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -96,11 +97,17 @@ const void* callback_table() {
   return table;
 }
 
-// "version=14020,offset=604"
+// "version=14020,offset=604,client=c3"
 void configure_from_environment(FakeConfig& config) {
   const char* text = std::getenv("DEMARC_FAKE_GPU");
   if (text == nullptr) return;
-  std::sscanf(text, "version=%d,offset=%u", &config.cuda_version, &config.stream_offset);
+  unsigned client = 0;
+  const int read = std::sscanf(text, "version=%d,offset=%u,client=%x", &config.cuda_version,
+                               &config.stream_offset, &client);
+  if (read < 3) return;
+  std::snprintf(config.name, sizeof config.name, "NVIDIA H100 80GB HBM3");
+  config.client = client;
+  config.virtual_sms = client != 0;
 }
 
 CuResult submit(FakeLaunch launch, CuStream handle, int function_id) {
@@ -201,7 +208,7 @@ FAKE CuResult cuDeviceGet(CuDevice* device, int) {
   return cu_success;
 }
 FAKE CuResult cuDeviceGetName(char* name, int size, CuDevice) {
-  std::snprintf(name, static_cast<std::size_t>(size), "Fake GPU");
+  std::snprintf(name, static_cast<std::size_t>(size), "%s", FakeGpu::get().config.name);
   return cu_success;
 }
 FAKE CuResult cuDeviceGetUuid(CuUuid* uuid, CuDevice) {
@@ -212,13 +219,18 @@ FAKE CuResult cuDeviceGetAttribute(int* value, int attribute, CuDevice) {
   const FakeConfig& config = FakeGpu::get().config;
   switch (attribute) {
     case attribute_sm_count:
-      *value = static_cast<int>(FakeGpu::get().sms());
+      *value = config.client == 0
+                   ? static_cast<int>(FakeGpu::get().sms())
+                   : std::popcount(config.client) * static_cast<int>(config.sms_per_tpc);
       break;
     case attribute_capability_major:
       *value = config.capability_major;
       break;
     case attribute_capability_minor:
       *value = config.capability_minor;
+      break;
+    case attribute_mps_enabled:
+      *value = config.virtual_sms ? 1 : 0;
       break;
     case attribute_cluster_launch:
       *value = config.capability_major >= 9 ? 1 : 0;

@@ -2,7 +2,8 @@
 // down to the undocumented parts that masks use. Built as its own library; a test opens it with
 // Driver::load() and sets it up through fake_configure(), a program run by a test through the
 // environment variable DEMARC_FAKE_GPU: "version=14020,offset=604" (CUDA version and place of the
-// stream's mask).
+// stream's mask), with ",client=c3" also a card whose address hash is known, and what an MPS client
+// gets of it (0: everything, not under MPS).
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@ enum class Shows : std::uint32_t {
 
 // Plain data: crosses a library boundary.
 struct FakeConfig {
+  char name[32] = "Fake GPU";
   int cuda_version = 13000;
   int capability_major = 9;
   int capability_minor = 0;
@@ -34,6 +36,8 @@ struct FakeConfig {
   bool descriptors_pass = true;    // launches reach the callback
   std::uint8_t descriptor_version = 0x40;
   bool virtual_sms = false;  // %smid counts the SMs of a launch, as under MPS
+  std::uint64_t client =
+      0;  // bit t: launches without a mask get TPC t, as in an MPS client; 0: all
   Shows streams = Shows::by_place;
   std::uint32_t stray_streams = 0;  // from this one on descriptors lie elsewhere; 0: none do
   bool obey_masks = true;           // false: the hardware ignores masks (a lie to be found out)
@@ -44,8 +48,11 @@ struct FakeConfig {
 };
 
 // Masks over the offset in a page whose parities, with a constant of the page, select the module of
-// a 256-byte chunk; each module has five slices.
+// a 256-byte chunk; each module has five slices, chosen by the remainder of a number of which the
+// page changes the three lowest digits. As on an H100.
 inline constexpr std::uint64_t planted_masks[] = {0x1a8800, 0x139000, 0x18a000, 0xc4000};
+inline constexpr std::uint64_t planted_digits[] = {0x1a1100, 0x62400, 0x1a4800, 0x20000,
+                                                   0x40000,  0x80000, 0x100000};
 
 // 12 TPCs: GPCs of 4, 4 and 3 TPCs and a single one; bits 9 apart, dealt out round robin.
 FakeConfig small_gpu();

@@ -71,7 +71,8 @@ std::vector<std::uint32_t> enabled_by(const FakeConfig& config, const Descriptor
     const std::uint32_t bit = config.bit[t];
     const bool off = on && config.obey_masks && bit / 32 < layout.count &&
                      ((word_at(descriptor, layout.words + 4 * (bit / 32)) >> (bit % 32)) & 1U) != 0;
-    if (!off) tpcs.push_back(t);
+    const bool granted = on || config.client == 0 || ((config.client >> t) & 1U) != 0;
+    if (!off && granted) tpcs.push_back(t);
   }
   return tpcs;
 }
@@ -80,9 +81,13 @@ std::uint32_t blocks_of(const FakeLaunch& launch) {
   return launch.grid[0] * launch.grid[1] * launch.grid[2];
 }
 
-// %smid of each block; empty when the launch can never start.
-std::vector<std::uint32_t> place(FakeGpu& gpu, const FakeLaunch& launch,
-                                 const std::vector<std::uint32_t>& tpcs) {
+// Where the blocks of a launch run; empty when it can never start.
+struct Placed {
+  std::vector<std::uint32_t> number;  // %smid of each block
+  std::vector<std::uint32_t> sm;      // the SM that it is
+};
+
+Placed place(FakeGpu& gpu, const FakeLaunch& launch, const std::vector<std::uint32_t>& tpcs) {
   const FakeConfig& config = gpu.config;
   std::vector<std::vector<std::uint32_t>> pools;  // SMs that one cluster, or any block, may use
   std::vector<std::uint32_t> sms;
@@ -94,15 +99,16 @@ std::vector<std::uint32_t> place(FakeGpu& gpu, const FakeLaunch& launch,
       of_gpc[config.gpc[t]].push_back(sm);
     }
   }
-  std::vector<std::uint32_t> where;
+  Placed placed;
+  std::vector<std::uint32_t>& where = placed.sm;
   if (launch.cluster == 0) {
-    if (sms.empty()) return where;
+    if (sms.empty()) return placed;
     for (std::uint32_t b = 0; b < blocks_of(launch); ++b) where.push_back(sms[b % sms.size()]);
   } else {
     for (const auto& [gpc, list] : of_gpc) {
       if (list.size() >= launch.cluster) pools.push_back(list);
     }
-    if (pools.empty()) return where;
+    if (pools.empty()) return placed;
     for (std::uint32_t c = 0; c < blocks_of(launch) / launch.cluster; ++c) {
       const auto& pool = pools[c % pools.size()];
       const std::size_t first = (c / pools.size()) * launch.cluster;
@@ -111,12 +117,13 @@ std::vector<std::uint32_t> place(FakeGpu& gpu, const FakeLaunch& launch,
       }
     }
   }
+  placed.number = where;
   if (config.virtual_sms) {
-    for (std::uint32_t& sm : where) {
+    for (std::uint32_t& sm : placed.number) {
       sm = static_cast<std::uint32_t>(std::find(sms.begin(), sms.end(), sm) - sms.begin());
     }
   }
-  return where;
+  return placed;
 }
 
 std::uint32_t largest_gpc(const FakeConfig& config) {
@@ -177,7 +184,12 @@ PlantedChunk planted_chunk(FakeGpu& gpu, std::uint64_t address) {
   for (std::size_t i = 0; i < 4; ++i) {
     module ^= static_cast<std::uint64_t>(__builtin_parityll(offset & planted_masks[i])) << i;
   }
-  return {module, module * 5 + scrambled(physical * 8192 + offset / 256) % 5, 0};
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < 7; ++i) {
+    number |= static_cast<std::uint64_t>(__builtin_parityll(offset & planted_digits[i])) << i;
+  }
+  const std::uint64_t page_digits = scrambled(physical * 31 + gpu.config.page_seed) % 8;
+  return {module, module * 5 + ((number ^ page_digits) + physical) % 5, 0};
 }
 
 // Cycles of one load of a mapped address: what its slice is to the SM.
@@ -228,6 +240,27 @@ void run_streams(FakeGpu& gpu, const std::vector<std::uint64_t>& a) {
   }
 }
 
+// A block an SM; the blocks that find no SM left come too late.
+void run_fingerprint(FakeGpu& gpu, const std::vector<std::uint64_t>& a, const Placed& placed) {
+  const auto* offsets = reinterpret_cast<const std::uint32_t*>(a[1]);
+  const auto count = static_cast<std::size_t>(a[2]);
+  const double loads = 8.0 * static_cast<double>(a[4]);
+  auto* counters = reinterpret_cast<std::uint32_t*>(a[7]);
+  auto* numbers = reinterpret_cast<std::uint32_t*>(a[8]);
+  auto* sums = reinterpret_cast<std::uint32_t*>(a[9]);
+  std::set<std::uint32_t> taken;
+  for (std::size_t b = 0; b < placed.sm.size(); ++b) {
+    if (!taken.insert(placed.sm[b]).second) continue;
+    const std::size_t rank = taken.size() - 1;
+    numbers[rank] = placed.number[b];
+    for (std::size_t i = 0; i < count; ++i) {
+      sums[rank * count + i] = static_cast<std::uint32_t>(
+          loads * slice_latency(gpu, placed.sm[b], a[0] + std::uint64_t{offsets[i]} * 128) + 0.5);
+    }
+  }
+  counters[3] = counters[4] = static_cast<std::uint32_t>(taken.size());
+}
+
 void run_hit_latency(FakeGpu& gpu, const std::vector<std::uint64_t>& a) {
   const auto* offsets = reinterpret_cast<const std::uint32_t*>(a[1]);
   const auto* slot_of_sm = reinterpret_cast<const std::int32_t*>(a[3]);
@@ -258,8 +291,9 @@ void run_copy(const std::vector<std::uint64_t>& a) {
 }
 
 // The probe kernels. Arguments as in src/cuda/kernels/probes.cu and timed_memory.cu.
-void run(FakeGpu& gpu, const FakeLaunch& launch, const std::vector<std::uint32_t>& where) {
+void run(FakeGpu& gpu, const FakeLaunch& launch, const Placed& placed) {
   const auto& a = launch.arguments;
+  const auto& where = placed.number;
   const std::string& name = launch.function->name;
   if (name == "demarc_where") {
     for (std::size_t b = 0; b < where.size(); ++b) {
@@ -280,6 +314,8 @@ void run(FakeGpu& gpu, const FakeLaunch& launch, const std::vector<std::uint32_t
     }
   } else if (name == "demarc_hit_latency") {
     run_hit_latency(gpu, a);
+  } else if (name == "demarc_fingerprint") {
+    run_fingerprint(gpu, a, placed);
   } else if (name == "demarc_streams") {
     run_streams(gpu, a);
   } else if (name == "demarc_copy_colored") {
@@ -316,13 +352,13 @@ Params descriptor_params(FakeStream* stream, const FakeLaunch& launch, void* des
 CuResult finish(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch,
                 const Descriptor& descriptor) {
   ++gpu.launches;
-  const auto where = place(gpu, launch, enabled_by(gpu.config, descriptor, stream->green));
-  if (where.empty()) {
+  const Placed placed = place(gpu, launch, enabled_by(gpu.config, descriptor, stream->green));
+  if (placed.sm.empty()) {
     stream->hangs = true;
     ++gpu.hanging;
     return cuda::cu_success;
   }
-  if (!stream->hangs) run(gpu, launch, where);
+  if (!stream->hangs) run(gpu, launch, placed);
   return cuda::cu_success;
 }
 
@@ -428,6 +464,7 @@ std::vector<std::uint64_t> copy_arguments(const FakeFunction& function, void** a
       {"demarc_self_lines", {8, 8, 4}},
       {"demarc_affine", {8, 8, 4, 8, 8}},
       {"demarc_hit_latency", {8, 8, 4, 8, 4, 4, 8, 4}},
+      {"demarc_fingerprint", {8, 8, 4, 4, 4, 8, 8, 8, 8, 8, 4}},
       {"demarc_streams", {40, 40, 8, 8, 8, 8, 8, 8}},
       {"demarc_copy_colored", {sizeof(colored_layout<remainders>), 8, 8, 4}}};
   std::vector<std::uint64_t> copied;

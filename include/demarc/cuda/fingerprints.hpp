@@ -1,0 +1,66 @@
+// Which TPC a block ran on, told by how far its SM is from every slice of the L2. Needed where
+// %smid does not say it: in an MPS client the number counts the SMs of one launch.
+//
+// Slices are named by the card's address hash, so fingerprints taken in two processes, on other
+// physical pages, can be compared: what a page adds to the names is a constant that few choices are
+// left for, and all of them are tried.
+//
+// What it cannot tell apart: the two SMs of a TPC, which are equally far from everything. What it
+// cannot do: measure while others keep the L2 busy; it then says so.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "demarc/cuda/memory_timer.hpp"
+#include "demarc/gpu/address_map.hpp"
+#include "demarc/gpu/topology.hpp"
+
+namespace demarc::cuda {
+
+struct Fingerprints {
+  std::uint32_t modulus = 1;                // slice = parities * modulus + remainder
+  std::vector<std::uint32_t> sms;           // number that the launch gave the SM of each row
+  std::vector<std::vector<float>> latency;  // [row][slice], cycles of an L2 hit
+
+  friend bool operator==(const Fingerprints&, const Fingerprints&) = default;
+};
+
+// The address hash of the cards of this name, from the descriptions that the program carries.
+[[nodiscard]] Result<gpu::AddressMap> known_address_map(const std::string& card_name);
+
+// Row i of `latencies` was measured at offsets[i] of one page, its columns from `sms`. check_failed
+// when chunks of a slice do not have the same latency: another program is using the card, or its
+// hash is another one.
+[[nodiscard]] Result<Fingerprints> make_fingerprints(const gpu::AddressMap& map,
+                                                     std::span<const std::uint64_t> offsets,
+                                                     const gpu::LatencyMatrix& latencies,
+                                                     std::vector<std::uint32_t> sms);
+
+// Measures all SMs that one launch gets. `rounds` launches are averaged by their SM numbers; more
+// than one only where those are real.
+[[nodiscard]] Result<Fingerprints> measure_fingerprints(const MemoryTimer& timer,
+                                                        const gpu::AddressMap& map,
+                                                        std::uint32_t rounds = 1);
+
+// The TPC that an SM looks most like, and the next one; distances are root-mean-square cycles.
+struct SmIdentity {
+  std::uint32_t sm = 0;  // as the launch called it
+  std::uint32_t tpc = 0;
+  std::uint32_t other_tpc = 0;
+  double distance = 0;
+  double other_distance = 0;
+  // At most half as far as the next, near enough to be believed, and no TPC has more SMs than it
+  // can have. Otherwise `tpc` is a guess, not to be relied on.
+  bool certain = false;
+};
+
+// `reference` has one row for each SM of `topology`, in order. invalid_input when the two were not
+// taken with the same hash.
+[[nodiscard]] Result<std::vector<SmIdentity>> match_fingerprints(const gpu::Topology& topology,
+                                                                 const Fingerprints& reference,
+                                                                 const Fingerprints& observed);
+
+}  // namespace demarc::cuda

@@ -1,0 +1,45 @@
+// Which physical SMs this process runs on, whoever chose them: launches measured and compared with
+// what `demarc topo` remembered of the whole card.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "demarc/cuda/card.hpp"
+#include "demarc/partition/tpc_set.hpp"
+
+namespace demarc::cuda {
+
+struct Identification {
+  // One list a launch: in an MPS client the next launch may get other SMs under the same numbers.
+  std::vector<std::vector<SmIdentity>> launches;
+  partition::TpcSet tpcs;         // of all launches, the certain ones
+  std::uint32_t sms = 0;          // of all launches
+  std::uint32_t in_doubt = 0;     // of those
+  std::uint32_t misnumbered = 0;  // certain ones whose number names an SM of another TPC
+
+  // %smid names the SM. False as well when no SM is certain.
+  [[nodiscard]] bool as_numbered() const { return misnumbered == 0 && in_doubt < sms; }
+};
+
+// missing_capability when no fingerprints are remembered (the message says how to take them);
+// check_failed when others keep the L2 too busy to measure.
+[[nodiscard]] Result<Identification> identify_sms(const GpuPointer& gpu, const CardFacts& known,
+                                                  std::uint32_t launches);
+
+// Pure: what the launches together say.
+[[nodiscard]] Identification identification_of(const gpu::Topology& topology,
+                                               std::vector<std::vector<SmIdentity>> launches);
+
+// The card's remembered facts; nothing when there is no file.
+[[nodiscard]] Result<std::optional<CardFacts>> remembered_facts(const Gpu& gpu,
+                                                                const std::string& cache_folder);
+
+// A line for each launch; with `each`, the TPCs of the first launch one by one.
+[[nodiscard]] std::string identification_to_text(const gpu::Topology& topology,
+                                                 const Identification& found, bool each);
+// Schema demarc.identity/1.
+[[nodiscard]] std::string identification_to_json(const gpu::Topology& topology,
+                                                 const Identification& found);
+
+}  // namespace demarc::cuda

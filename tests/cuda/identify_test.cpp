@@ -1,0 +1,141 @@
+// Which SMs a process has, on the stand-in: as it is, and as a client of MPS.
+#include "demarc/cuda/identify.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "demarc/cuda/verify.hpp"
+#include "fake_card.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using testing::HasSubstr;
+
+fake::FakeConfig known_card(std::uint64_t client = 0) {
+  fake::FakeConfig config = fake::small_gpu();
+  std::snprintf(config.name, sizeof config.name, "NVIDIA H100 80GB HBM3");
+  config.client = client;
+  config.virtual_sms = client != 0;
+  config.page_seed = 1 + client;  // another process has other pages
+  return config;
+}
+
+// What topo remembers of the whole card.
+CardFacts whole_card() {
+  return test::fake_card(known_card()).value()->facts();
+}
+
+TEST(Identify, NumbersThatNameTheSmsAreConfirmed) {
+  const auto found = identify_sms(test::fake_gpu(known_card()), whole_card(), 1);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->sms, 24U);
+  EXPECT_EQ(found->in_doubt, 0U);
+  EXPECT_TRUE(found->as_numbered());
+  EXPECT_EQ(found->tpcs.size(), 12U);
+}
+
+TEST(Identify, AClientOfMpsIsFoundOnItsTpcsThoughItsNumbersStartAtZero) {
+  const CardFacts known = whole_card();
+  const auto found = identify_sms(test::fake_gpu(known_card(0xca2)), known, 2);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->tpcs, (partition::TpcSet{1, 5, 7, 10, 11}));
+  EXPECT_EQ(found->in_doubt, 0U);
+  EXPECT_FALSE(found->as_numbered());
+  EXPECT_EQ(found->launches.size(), 2U);
+  const std::string text = identification_to_text(known.device.topology, *found, true);
+  EXPECT_THAT(text, HasSubstr("launch 1: 10 SMs, by latency TPCs 1,5,7,10-11 (GPCs 1,2,3)"));
+  EXPECT_THAT(text, HasSubstr("TPC   5 of GPC  2 (SM 10, 11): here number 2, 3"));
+  EXPECT_THAT(text, HasSubstr("those of a launch (MPS): 20 do not name their SM"));
+}
+
+TEST(Identify, ABusyCardIsNotGuessedAt) {
+  const CardFacts known = whole_card();
+  fake::FakeConfig config = known_card(0xca2);
+  config.latency_noise = 40;
+  const auto found = identify_sms(test::fake_gpu(config), known, 1);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(found.error().message, HasSubstr("another program uses the card"));
+}
+
+TEST(Identify, WithoutRememberedFingerprintsItSaysHowToTakeThem) {
+  CardFacts known = whole_card();
+  known.fingerprints.reset();
+  const auto found = identify_sms(test::fake_gpu(known_card(1)), known, 1);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(found.error().message, HasSubstr("run demarc topo --refresh once, outside MPS"));
+}
+
+// verify() of a client of MPS on TPCs 1, 5, 7, 10 and 11, the whole card being remembered.
+Result<VerifyReport> verify_client(const std::string& tpcs, double noise) {
+  ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
+  ::setenv("DEMARC_CACHE", test::fresh_folder("client").c_str(), 1);
+  test::configure(known_card());
+  EXPECT_TRUE(open_card(0));
+  fake::FakeConfig config = known_card(0xca2);
+  config.latency_noise = noise;
+  test::configure(config);
+  VerifyPlan plan;
+  plan.choice.tpcs = tpcs;
+  auto report = verify(plan);
+  ::unsetenv("DEMARC_LIBCUDA");
+  ::unsetenv("DEMARC_CACHE");
+  return report;
+}
+
+TEST(VerifyOfAClient, HoldsWhenItsLatenciesAreThoseOfTheListedTpcs) {
+  const auto report = verify_client("1,5,7,10-11", 0.1);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_TRUE(report->relative);
+  EXPECT_TRUE(report->holds);
+}
+
+TEST(VerifyOfAClient, DoesNotHoldOnOtherTpcsThoughTheirNumberIsRight) {
+  const auto report = verify_client("0-4", 0.1);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_FALSE(report->holds);
+  EXPECT_TRUE(report->proved);
+  EXPECT_THAT(report_to_text(*report), HasSubstr("TPCs 5,7,10-11 were used and are not expected"));
+}
+
+TEST(VerifyOfAClient, OnABusyCardIsNotCalledProved) {
+  const auto report = verify_client("0-11", 40);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_FALSE(report->holds);
+  EXPECT_FALSE(report->proved);
+  EXPECT_THAT(report_to_text(*report), HasSubstr("the partition COULD NOT BE PROVED"));
+}
+
+TEST(Identify, FingerprintsAreRememberedToTheHundredthOfACycle) {
+  const CardFacts known = whole_card();
+  ASSERT_TRUE(known.fingerprints);
+  EXPECT_EQ(known.fingerprints->latency.size(), 24U);
+  const auto read = parse_facts(facts_to_json(known), "facts");
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_TRUE(read->fingerprints);
+  EXPECT_EQ(read->fingerprints->modulus, 5U);
+  EXPECT_EQ(read->fingerprints->sms, known.fingerprints->sms);
+  for (std::size_t sm = 0; sm < 24; ++sm) {
+    for (std::size_t slice = 0; slice < 80; ++slice) {
+      ASSERT_NEAR(read->fingerprints->latency[sm][slice], known.fingerprints->latency[sm][slice],
+                  0.006);
+    }
+  }
+  std::string damaged = facts_to_json(known);
+  damaged.replace(damaged.find("\"modulus\": 5"), 12, "\"modulus\": 7");
+  EXPECT_THAT(parse_facts(damaged, "facts").error().message,
+              HasSubstr("fingerprints.latency[0]: 80 numbers"));
+}
+
+TEST(Identify, ACardWhoseHashIsNotKnownHasNoFingerprintsAndSaysWhy) {
+  const auto card = test::fake_card().value();
+  EXPECT_FALSE(card->facts().fingerprints);
+  EXPECT_THAT(card->facts().notes.back(), HasSubstr("no fingerprints of the SMs: Fake GPU"));
+}
+
+}  // namespace
+}  // namespace demarc::cuda
