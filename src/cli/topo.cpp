@@ -30,6 +30,17 @@ std::string how_found(const cuda::CardFacts& facts) {
   return text;
 }
 
+Result<void> show_identity(const TopoOptions& options, const cuda::Card& card) {
+  DEMARC_TRY(const auto found, cuda::identify_sms(card.gpu(), card.facts(), 1));
+  if (!options.output.empty()) DEMARC_CHECK(gpu::write_device(options.output, card.device()));
+  const gpu::Topology& topology = card.topology();
+  DEMARC_CHECK(emit("", options.json ? identification_to_json(topology, found)
+                                     : gpu::to_tree(card.device()) +
+                                           identification_to_text(topology, found, true)));
+  if (found.in_doubt == 0) return {};
+  return check_failed("{} of {} SMs remain in doubt", found.in_doubt, found.sms);
+}
+
 Result<void> show_topology(const TopoOptions& options) {
   DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
   if (ref.kind == gpu::DeviceRef::Kind::simulated) {
@@ -41,15 +52,7 @@ Result<void> show_topology(const TopoOptions& options) {
   card_options.refresh = options.refresh;
   DEMARC_TRY(const auto card, cuda::open_card(ref.index, card_options));
   // Inside MPS the tree would not say where this process runs.
-  if (options.identify || card->virtual_sms()) {
-    DEMARC_TRY(const auto found, cuda::identify_sms(card->gpu(), card->facts(), 1));
-    DEMARC_CHECK(emit(options.output,
-                      options.json ? identification_to_json(card->topology(), found)
-                                   : gpu::to_tree(card->device()) +
-                                         identification_to_text(card->topology(), found, true)));
-    if (found.in_doubt == 0) return {};
-    return check_failed("{} of {} SMs remain in doubt", found.in_doubt, found.sms);
-  }
+  if (options.identify || card->virtual_sms()) return show_identity(options, *card);
   if (!options.output.empty()) return gpu::write_device(options.output, card->device());
   return emit("", options.json ? cuda::facts_to_json(card->facts())
                                : gpu::to_tree(card->device()) + how_found(card->facts()));

@@ -93,7 +93,7 @@ Result<void> identify(const GpuPointer& gpu, const std::optional<CardFacts>& kno
     report.notes.push_back(found.error().message);
     return {};
   }
-  if (found->in_doubt < found->sms) report.relative = !found->as_numbered();
+  report.relative |= found->misnumbered != 0;
   report.identified = std::move(*found);
   return {};
 }
@@ -149,8 +149,8 @@ Result<VerifyReport> verify(const VerifyPlan& plan) {
   VerifyReport report;
   report.card = gpu->name();
   const std::uint32_t blocks = plan.blocks_per_sm * gpu->sm_count();
-  report.named = !plan.choice.tpcs.empty() || !plan.choice.gpcs.empty();
   if (plan.mode == Mode::none) {
+    report.named = !plan.choice.tpcs.empty() || !plan.choice.gpcs.empty();
     DEMARC_TRY(const auto known, remembered_facts(*gpu, {}));
     DEMARC_TRY(const gpu::Device described, describe(*gpu));
     report.topology = known ? known->device.topology : described.topology;

@@ -70,13 +70,14 @@ TEST(Identify, WithoutRememberedFingerprintsItSaysHowToTakeThem) {
   EXPECT_THAT(found.error().message, HasSubstr("run demarc topo --refresh once, outside MPS"));
 }
 
-// verify() of a client of MPS on TPCs 1, 5, 7, 10 and 11, the whole card being remembered.
-Result<VerifyReport> verify_client(const std::string& tpcs, double noise) {
+// verify() of a client of MPS, the whole card being remembered.
+Result<VerifyReport> verify_client(const std::string& tpcs, double noise,
+                                   std::uint64_t client = 0xca2) {
   ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
   ::setenv("DEMARC_CACHE", test::fresh_folder("client").c_str(), 1);
   test::configure(known_card());
   EXPECT_TRUE(open_card(0));
-  fake::FakeConfig config = known_card(0xca2);
+  fake::FakeConfig config = known_card(client);
   config.latency_noise = noise;
   test::configure(config);
   VerifyPlan plan;
@@ -100,6 +101,14 @@ TEST(VerifyOfAClient, DoesNotHoldOnOtherTpcsThoughTheirNumberIsRight) {
   EXPECT_FALSE(report->holds);
   EXPECT_TRUE(report->proved);
   EXPECT_THAT(report_to_text(*report), HasSubstr("TPCs 5,7,10-11 were used and are not expected"));
+}
+
+TEST(VerifyOfAClient, DoesNotBelieveNumbersThatHappenToBeRight) {
+  const auto report = verify_client("0", 0.1, 1);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_TRUE(report->identified->as_numbered());
+  EXPECT_TRUE(report->relative);
+  EXPECT_TRUE(report->holds);
 }
 
 TEST(VerifyOfAClient, OnABusyCardIsNotCalledProved) {

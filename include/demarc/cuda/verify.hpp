@@ -28,7 +28,7 @@ struct VerifyReport {
   // Numbers of SMs are those of a launch, as inside MPS: `identified` decides where TPCs were
   // named, and the count where only their number was.
   bool relative = false;
-  bool named = false;  // TPCs or GPCs were listed
+  bool named = false;  // TPCs or GPCs of the process as it is were listed
   gpu::Topology topology;
   std::optional<Identification> identified;
   std::vector<std::string> notes;
