@@ -129,6 +129,10 @@ Result<ConflictFinding> measure_conflicts(TimedMemory& memory, const SliceFindin
   const unsigned shift = shift_of(basis);
   const std::uint64_t bytes = options.dram_bytes / 2;
   const std::uint64_t apart = bytes * modules.colors() / facts.page_bytes + 8;
+  std::vector<std::vector<std::uint32_t>> others;
+  for (std::uint32_t j = 0; j < modules.colors(); ++j) {
+    others.push_back(chooser.choose(modules, j, bytes, apart, shift));
+  }
   for (std::uint32_t i = 0; i < modules.colors(); ++i) {
     Stream victim;
     victim.chunk_shift = shift;
@@ -137,7 +141,7 @@ Result<ConflictFinding> measure_conflicts(TimedMemory& memory, const SliceFindin
     std::vector<double> row;
     for (std::uint32_t j = 0; j < modules.colors(); ++j) {
       Stream aggressor = victim;
-      aggressor.chunks = chooser.choose(modules, j, bytes, apart, shift);
+      aggressor.chunks = others[j];
       DEMARC_TRY(const double together, memory.stream_seconds(victim, aggressor));
       row.push_back(together / alone);
     }

@@ -28,26 +28,57 @@ sim::memory::Walk walk_of(const Stream& stream, std::size_t sms) {
   return walk;
 }
 
-// The last lines of a stream, `lines` of them or all, as if it had just ended.
-void touch_end(sim::memory::Simulation& gpu, const Stream& stream, std::uint64_t lines) {
-  const std::uint64_t lines_a_chunk =
-      (std::uint64_t{1} << stream.chunk_shift) / sim::memory::line_bytes;
-  const std::uint64_t chunks = std::min<std::uint64_t>(stream.chunks.size(), lines / lines_a_chunk);
-  for (std::size_t i = stream.chunks.size() - chunks; i < stream.chunks.size(); ++i) {
-    const std::uint64_t start = std::uint64_t{stream.chunks[i]} << stream.chunk_shift;
-    for (std::uint64_t line = 0; line < lines_a_chunk; ++line) {
-      gpu.touch(start + line * sim::memory::line_bytes, stream.writes);
+// What the L2 holds when streams have run for long. Lines are put in from the last on, as far as
+// their set has a way left, and then touched in the order in which they came.
+class L2Filling {
+ public:
+  explicit L2Filling(const sim::memory::Spec& spec)
+      : spec_(spec), decoder_(spec.address), left_(std::size_t{spec.slices} * spec.l2.sets) {
+    std::fill(left_.begin(), left_.end(), spec.l2.ways);
+  }
+
+  // The last `lines` of a stream, or all, as if it had ended before what was put in up to now.
+  void put_before(const Stream& stream, std::uint64_t lines) {
+    const std::uint32_t shift = stream.chunk_shift - sim::memory::line_shift;
+    const std::uint64_t chunks = std::min<std::uint64_t>(stream.chunks.size(), lines >> shift);
+    for (std::uint64_t i = 0; i < chunks << shift; ++i) {
+      const std::uint32_t chunk = stream.chunks[stream.chunks.size() - 1 - (i >> shift)];
+      const auto line = static_cast<std::uint32_t>((chunk << shift) +
+                                                   ((1U << shift) - 1 - (i & ((1U << shift) - 1))));
+      const sim::memory::Place place = decoder_(line);
+      std::uint32_t& left = left_[std::size_t{place.slice} * spec_.l2.sets + place.set];
+      if (left == 0) continue;
+      --left;
+      kept_.push_back({line, stream.writes});
     }
   }
-}
 
-// What the L2 holds when both streams have run for long: their ends, and a victim that fits whole.
+  void touch(sim::memory::Simulation& gpu) const {
+    for (std::size_t i = kept_.size(); i-- > 0;) {
+      gpu.touch(std::uint64_t{kept_[i].line} << sim::memory::line_shift, kept_[i].written);
+    }
+  }
+
+ private:
+  struct Line {
+    std::uint32_t line;
+    bool written;
+  };
+  const sim::memory::Spec& spec_;
+  sim::memory::AddressDecoder decoder_;
+  std::vector<std::uint32_t> left_;  // ways, by set
+  std::vector<Line> kept_;
+};
+
+// The ends of both streams, and a victim that fits whole.
 void fill_l2(sim::memory::Simulation& gpu, const Stream& victim, const Stream& aggressor,
              std::uint64_t l2_bytes) {
   const std::uint64_t lines = l2_bytes / sim::memory::line_bytes;
-  touch_end(gpu, aggressor, lines);
   const std::uint64_t victim_bytes = std::uint64_t{victim.chunks.size()} << victim.chunk_shift;
-  touch_end(gpu, victim, victim_bytes <= l2_bytes / 2 ? lines : lines / 2);
+  L2Filling filling(gpu.spec());
+  filling.put_before(victim, victim_bytes <= l2_bytes / 2 ? lines : lines / 2);
+  filling.put_before(aggressor, lines);
+  filling.touch(gpu);
 }
 
 std::uint64_t key_of(const Stream& victim, const Stream& aggressor) {
@@ -169,10 +200,6 @@ Result<gpu::LatencyMatrix> SimulatedMemory::hit_latencies(std::span<const std::u
 }
 
 Result<double> SimulatedMemory::stream_seconds(const Stream& victim, const Stream& aggressor) {
-  // Sectors count when they are asked for, and a stream in one module asks for some 8000 cycles of
-  // work at once.
-  constexpr Cycles settle = 16'000;
-  constexpr Cycles step = 8'000;
   constexpr Cycles longest = 96'000;
   constexpr std::uint64_t enough = 100'000;  // sectors that say how fast a stream is
   const double noise = 1 + 0.003 * random_.normal();
@@ -195,31 +222,39 @@ Result<double> SimulatedMemory::stream_seconds(const Stream& victim, const Strea
                     {},
                     0});
   }
-  DEMARC_CHECK(gpu.run_for(settle));
   const sim::memory::ClientStatistics& statistics = gpu.statistics(client);
-  const std::uint64_t before = statistics.sectors();
-  const std::size_t launches_before = statistics.run_cycles.size();
-  std::uint64_t sectors = 0;
-  Cycles window = 0;
-  while (window < 2 * step || (sectors < enough && window < longest)) {
-    DEMARC_CHECK(gpu.run_for(step));
-    window += step;
-    sectors = statistics.sectors() - before;
-  }
-  if (sectors == 0) {
-    return check_failed("{}: a stream stands still\n{}", facts_.name, gpu.waiting());
-  }
-  double cycles = static_cast<double>(bytes) /
-                  static_cast<double>(sectors * sim::memory::sector_bytes) *
-                  static_cast<double>(window);
-  // A short stream ends several times in the window: its launches are timed, without their gaps.
-  constexpr std::size_t enough_launches = 3;
-  if (const std::size_t ended = statistics.run_cycles.size() - launches_before;
-      ended >= enough_launches) {
-    cycles = 0;
-    for (std::size_t i = launches_before; i < statistics.run_cycles.size(); ++i) {
-      cycles += static_cast<double>(statistics.run_cycles[i]) / static_cast<double>(ended);
+  double cycles = 0;
+  if (bytes != 0 && bytes <= facts_.l2_bytes / 2) {
+    // A stream that stays in the L2 ends soon: whole launches are timed, without the gaps between
+    // them, but for the first, in which nothing has found its rhythm.
+    const std::size_t launches = 2 + enough * sim::memory::sector_bytes / bytes;
+    while (statistics.run_cycles.size() < launches && gpu.now() < longest) {
+      DEMARC_CHECK(gpu.run_for(2'000));
     }
+    const auto& ended = statistics.run_cycles;
+    for (std::size_t i = 1; i < ended.size(); ++i) {
+      cycles += static_cast<double>(ended[i]) / static_cast<double>(ended.size() - 1);
+    }
+  }
+  if (cycles == 0) {
+    // Sectors count when they are asked for, and a stream in one module asks for some 8000 cycles
+    // of work at once.
+    constexpr Cycles settle = 16'000;
+    constexpr Cycles step = 8'000;
+    DEMARC_CHECK(gpu.run_for(settle));
+    const std::uint64_t before = statistics.sectors();
+    std::uint64_t sectors = 0;
+    Cycles window = 0;
+    do {
+      DEMARC_CHECK(gpu.run_for(step));
+      window += step;
+      sectors = statistics.sectors() - before;
+    } while (sectors < enough && window < longest);
+    if (sectors == 0) {
+      return check_failed("{}: a stream stands still\n{}", facts_.name, gpu.waiting());
+    }
+    cycles = static_cast<double>(bytes) / static_cast<double>(sectors * sim::memory::sector_bytes) *
+             static_cast<double>(window);
   }
   const double seconds = cycles / spec_.clock_hz;
   known_streams_.emplace(key, seconds);
