@@ -14,7 +14,7 @@ constexpr std::uint32_t least_function_params_bytes = 88;
 
 // cuLaunchKernel, cuLaunchCooperativeKernel, each also for per-thread default streams; then
 // cuLaunchKernelEx.
-constexpr int launches[] = {307, 442, 477, 478, 652, 653};
+constexpr int launch_ids[] = {307, 442, 477, 478, 652, 653};
 constexpr std::size_t plain_launches = 4;
 // cuGraphLaunch, also for per-thread default streams; cuStreamDestroy and its second version;
 // cuGraphExecDestroy.
@@ -45,7 +45,7 @@ std::span<const int> stream_and_graph_functions() {
 }
 
 std::span<const int> launch_functions() {
-  return launches;
+  return launch_ids;
 }
 
 FunctionCall read_function_call(int id, const void* params) {
@@ -68,7 +68,7 @@ FunctionCall read_function_call(int id, const void* params) {
     } else {
       call.stream = value_at<CuStream>(arguments);
     }
-  } else if (is_one_of(id, std::span(launches).first(plain_launches))) {
+  } else if (is_one_of(id, std::span(launch_ids).first(plain_launches))) {
     call.kind = FunctionCall::Kind::launch;
     call.stream = value_at<CuStream>(arguments + stream_of_plain_launch);
   } else if (const auto* config = value_at<const char*>(arguments)) {
