@@ -26,6 +26,12 @@ class EventQueue {
  public:
   static constexpr Cycles never = ~Cycles{0};
 
+  EventQueue() = default;
+  // It points into itself.
+  EventQueue(const EventQueue&) = delete;
+  EventQueue& operator=(const EventQueue&) = delete;
+  ~EventQueue() = default;
+
   [[nodiscard]] Cycles now() const { return now_; }
   [[nodiscard]] bool empty() const { return count_ == 0; }
 
