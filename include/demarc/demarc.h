@@ -92,9 +92,10 @@ typedef struct demarc_audit {
 } demarc_audit;
 
 /* Takes `bytes` of device memory and finds the colours of its pages by timing; share s of the pool
- * takes shares[s]. `colors` colours (2, 4 ...) of the kind that the card's description says keep its
- * memory apart: parities or remainders. `description`: a file of demarc probe memory -o or the name
- * of a built-in description; NULL: the built-in one of the card's name, 2 when there is none. */
+ * takes shares[s]. `colors` colours (2, 4 ...) of the kind that the card's description says keep
+ * its memory apart: parities or remainders. `description`: a file of demarc probe memory -o or the
+ * name of a built-in description; NULL: the built-in one of the card's name, 2 when there is none.
+ */
 int demarc_pool_create_described(demarc_card* card, const char* description, uint32_t colors,
                                  uint64_t bytes, const demarc_share* shares, uint32_t share_count,
                                  demarc_pool** pool);
