@@ -73,7 +73,7 @@ struct ColoredUsage {
 
 // What timing says about the chunks of a buffer.
 struct ColorAudit {
-  std::uint64_t chunk_bytes = 0;  // of what one colour was found for
+  std::uint64_t chunk_bytes = 0;               // of what one colour was found for
   std::vector<std::uint64_t> chunks_of_color;  // by colour of the pool's colouring
   std::uint64_t outside = 0;                   // chunks whose colour is not of the buffer's share
   std::uint64_t unclear = 0;                   // chunks whose samples contradict each other
