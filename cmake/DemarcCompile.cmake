@@ -10,7 +10,13 @@ if(DEMARC_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
 
+# demarc_compile_options(TARGET [SANITIZE list]): with these sanitizers instead of DEMARC_SANITIZE.
 function(demarc_compile_options target)
+  cmake_parse_arguments(ARG "" "SANITIZE" "" ${ARGN})
+  set(sanitize "${DEMARC_SANITIZE}")
+  if(DEFINED ARG_SANITIZE)
+    set(sanitize "${ARG_SANITIZE}")
+  endif()
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion
@@ -26,11 +32,8 @@ function(demarc_compile_options target)
   # Floating point must not depend on the machine: no fused multiply-add behind our back.
   target_compile_options(${target} PRIVATE -ffp-contract=off)
   if(DEMARC_SANITIZE)
-    target_compile_options(${target} PRIVATE -fsanitize=${DEMARC_SANITIZE} -fno-sanitize-recover=all
+    target_compile_options(${target} PRIVATE -fsanitize=${sanitize} -fno-sanitize-recover=all
                                              -fno-omit-frame-pointer)
     target_link_options(${target} PUBLIC -fsanitize=${DEMARC_SANITIZE})
-  endif()
-  if(DEMARC_FUZZ)
-    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
 endfunction()

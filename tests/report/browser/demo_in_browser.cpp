@@ -2,11 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "browser.hpp"
-#include "demarc/report/locality_page.hpp"
 #include "paths.hpp"
+#include "program.hpp"
 
 namespace demarc::report {
 namespace {
@@ -18,9 +16,9 @@ using ::testing::Not;
 std::filesystem::path demo_page() {
   static const std::filesystem::path path = [] {
     auto file = test::fresh_folder("demo") / "index.html";
-    const auto demo = run_demo("sim:h100-sxm", "demarc demo --html index.html", {});
-    EXPECT_TRUE(demo) << demo.error().message;
-    if (demo) std::ofstream(file, std::ios::binary) << demo->page;
+    const auto demo = test::run_demarc({"demo", "--html", file.string()});
+    EXPECT_EQ(demo.exit_code, 0) << demo.err;
+    EXPECT_THAT(demo.out, HasSubstr("hotspot"));
     return file;
   }();
   return path;

@@ -15,6 +15,14 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
+HeatMap dense_map(std::uint32_t side) {
+  HeatMap map{.title = "Dense", .rows = side, .columns = side};
+  for (std::uint32_t r = 0; r < side; ++r)
+    for (std::uint32_t c = 0; c < side; ++c)
+      map.cells.push_back({r, c, std::sin(r * 0.02) * std::cos(c * 0.03) + 1});
+  return map;
+}
+
 Page page_with_every_block() {
   Page page("Every block </title><script>boom()</script>", "A page that shows all a page can");
   page.context({.command = "demarc x --y '<z>'", .device = "simulated", .seed = "7"});
@@ -45,11 +53,7 @@ Page page_with_every_block() {
     big.cells.push_back({i, i + 40, 16});
   }
   page.heat_map(big);
-  HeatMap dense{.title = "Dense million", .rows = 1000, .columns = 1000};
-  for (std::uint32_t r = 0; r < 1000; ++r)
-    for (std::uint32_t c = 0; c < 1000; ++c)
-      dense.cells.push_back({r, c, std::sin(r * 0.02) * std::cos(c * 0.03) + 1});
-  page.heat_map(dense);
+  page.heat_map(dense_map(50));
   page.heat_map({.title = "Small",
                  .row_name = "victim",
                  .column_name = "aggressor",
@@ -115,12 +119,14 @@ Page page_with_every_block() {
   return page;
 }
 
+std::filesystem::path written(const Page& page, const std::string& name) {
+  auto file = test::fresh_folder(name) / "index.html";
+  std::ofstream(file, std::ios::binary) << page.html();
+  return file;
+}
+
 std::filesystem::path written_page() {
-  static const std::filesystem::path path = [] {
-    auto file = test::fresh_folder("page") / "index.html";
-    std::ofstream(file, std::ios::binary) << page_with_every_block().html();
-    return file;
-  }();
+  static const std::filesystem::path path = written(page_with_every_block(), "page");
   return path;
 }
 
@@ -154,8 +160,18 @@ TEST(PageInBrowser, draws_every_figure) {
                           "say('graphs', [...document.querySelectorAll('.graph svg')].map((s) => "
                           "s.querySelectorAll('rect').length).join());"));
   EXPECT_THAT(opened.said, HasSubstr("data-plots=\"6/6\""));
-  EXPECT_THAT(opened.said, HasSubstr("data-heats=\"3840,1000000,3\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-heats=\"3840,2500,3\""));
   EXPECT_THAT(opened.said, HasSubstr("data-graphs=\"5,3\""));
+}
+
+TEST(PageInBrowser, draws_a_map_of_a_million_cells) {
+  Page page("Large", "A map as large as a kernel of a thousand blocks has");
+  page.heat_map(dense_map(1000));
+  const auto opened =
+      test::open_page(written(page, "large_page"), 1280, 900,
+                      test::after_drawing("say('cells', document.querySelector('.heat "
+                                          "canvas').dataset.cells);"));
+  EXPECT_THAT(opened.said, HasSubstr("data-cells=\"1000000\""));
 }
 
 TEST(PageInBrowser, sorts_a_table_by_the_clicked_column_and_turns_it_round) {
