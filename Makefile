@@ -47,7 +47,7 @@ test-release:
 test-asan:
 	cmake --preset asan >/dev/null
 	cmake --build --preset asan --target demarc_room_tests
-	RC_PARAMS="max_success=20" ctest --preset asan -j $(jobs) --schedule-random -L '^(room|threaded|optimised)$$'
+	RC_PARAMS="max_success=20" ASAN_OPTIONS=malloc_context_size=5 ctest --preset asan -j $(jobs) --schedule-random -L '^(room|threaded|optimised)$$'
 
 # clang-tidy 14 over src/ and include/.
 test-tidy:

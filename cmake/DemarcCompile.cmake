@@ -10,6 +10,19 @@ if(DEMARC_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
 
+# Clang up to 16 cannot read <chrono> of libstdc++ 13 and later (Ubuntu 24.04), for a consteval member that is called
+# within its own class: as a constexpr member it is as good.
+set(DEMARC_LIBRARY_OPTIONS "")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 17)
+  include(CheckCXXSourceCompiles)
+  set(CMAKE_REQUIRED_FLAGS -std=c++20)
+  check_cxx_source_compiles("#include <chrono>\nint main() {}" DEMARC_CHRONO_COMPILES)
+  unset(CMAKE_REQUIRED_FLAGS)
+  if(NOT DEMARC_CHRONO_COMPILES)
+    set(DEMARC_LIBRARY_OPTIONS -Dconsteval=constexpr)
+  endif()
+endif()
+
 # demarc_compile_options(TARGET [SANITIZE list]): with these sanitizers instead of DEMARC_SANITIZE.
 function(demarc_compile_options target)
   cmake_parse_arguments(ARG "" "SANITIZE" "" ${ARGN})
@@ -18,6 +31,7 @@ function(demarc_compile_options target)
     set(sanitize "${ARG_SANITIZE}")
   endif()
   target_compile_features(${target} PUBLIC cxx_std_20)
+  target_compile_options(${target} PRIVATE ${DEMARC_LIBRARY_OPTIONS})
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion
                                            -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
