@@ -99,6 +99,7 @@ Result<void> compare(const Kernels& kernels, const Stream& stream, const Case& w
   const std::uint64_t vectors = what.bytes / 16;
   const auto shift = static_cast<std::uint32_t>(std::countr_zero(run / 16));
   const colored_span<U128, Masks> span(colored.layout<Masks>(), vectors);
+  // One block an SM: with more than 32 registers a thread, no second one fits beside it.
   const LaunchShape shape = LaunchShape::line(blocks, 1024);
   const auto& functions = kernels.functions;
   std::vector<double> rates[3];
@@ -239,15 +240,17 @@ Result<void> run(const CardPointer& card, const Kernels& kernels, const gpu::Col
              ColoredPool::create(card, scheme, 2048 * mebi * scheme.colors, shares));
   if (pool->remainders() != nullptr) std::printf("%s\n", pool->remainders()->account.c_str());
   DEMARC_TRY(const ColoredBuffer large, pool->allocate(0, 512 * mebi));
-  DEMARC_TRY(const ColoredBuffer small, pool->allocate(0, 4 * mebi));
+  // Well inside the colours' share of the L2 (50 MB, of which either side keeps what its SMs read).
+  const std::uint64_t small_bytes = 16 * mebi / scheme.colors;
+  DEMARC_TRY(const ColoredBuffer small, pool->allocate(0, small_bytes));
   const std::uint32_t sms = gpu->sm_count();
   const Case cases[] = {{"DRAM, reads", 512 * mebi, 0, 1},
                         {"DRAM, read and write", 512 * mebi, 1, 1},
-                        {"L2, reads", 4 * mebi, 0, 200},
-                        {"L2, read and write", 4 * mebi, 1, 200}};
+                        {"L2, reads", small_bytes, 0, 200},
+                        {"L2, read and write", small_bytes, 1, 200}};
   for (const Case& what : cases) {
     const ColoredBuffer& buffer = what.bytes == small.bytes() ? small : large;
-    DEMARC_CHECK(compare<Masks>(kernels, card->stream(), what, buffer, 2 * sms, share));
+    DEMARC_CHECK(compare<Masks>(kernels, card->stream(), what, buffer, sms, share));
   }
   // As a partition runs: its share of the colours and of the TPCs, no GPC in two parts.
   DEMARC_TRY(const auto parts, partition::split(card->topology(), scheme.colors,
@@ -256,8 +259,8 @@ Result<void> run(const CardPointer& card, const Kernels& kernels, const gpu::Col
   DEMARC_TRY(const auto lane, backend->open(parts[0]));
   DEMARC_TRY(const auto next, backend->open(parts[1]));
   const std::string name = std::string(share) + "+SMs";
-  const std::uint32_t blocks[2] = {2 * partition::sm_count(card->topology(), parts[0].tpcs),
-                                   2 * partition::sm_count(card->topology(), parts[1].tpcs)};
+  const std::uint32_t blocks[2] = {partition::sm_count(card->topology(), parts[0].tpcs),
+                                   partition::sm_count(card->topology(), parts[1].tpcs)};
   for (const Case& what : cases) {
     const ColoredBuffer& buffer = what.bytes == small.bytes() ? small : large;
     DEMARC_CHECK(compare<Masks>(kernels, lane->stream(), what, buffer, blocks[0], name.c_str()));

@@ -22,7 +22,7 @@ __device__ __forceinline__ uint4 changed(uint4 v) {
   return make_uint4(v.x + 1, v.y + 1, v.z + 1, v.w + 1);
 }
 
-// Four vectors at a time; `at(i)` is the address of the i-th vector.
+// Four vectors at a time, as far as there are; `at(i)` is the address of the i-th vector.
 template <class Address>
 __device__ __forceinline__ unsigned stream_once(unsigned long long vectors, unsigned writes,
                                                 Address at) {
@@ -33,12 +33,19 @@ __device__ __forceinline__ unsigned stream_once(unsigned long long vectors, unsi
     uint4* address[4];
     uint4 value[4];
 #pragma unroll
-    for (int u = 0; u < 4; ++u) address[u] = at(i + u * step < vectors ? i + u * step : i);
-#pragma unroll
-    for (int u = 0; u < 4; ++u) value[u] = load_16(address[u]);
+    for (int u = 0; u < 4; ++u) {
+      address[u] = nullptr;
+      value[u] = make_uint4(0, 0, 0, 0);
+      if (i + u * step < vectors) {
+        address[u] = at(i + u * step);
+        value[u] = load_16(address[u]);
+      }
+    }
     if (writes != 0) {
 #pragma unroll
-      for (int u = 0; u < 4; ++u) *address[u] = changed(value[u]);
+      for (int u = 0; u < 4; ++u) {
+        if (address[u] != nullptr) *address[u] = changed(value[u]);
+      }
     }
 #pragma unroll
     for (int u = 0; u < 4; ++u) sum += fold(value[u]);
