@@ -39,8 +39,6 @@ function(demarc_compile_options target)
     # GCC 12 at -O3 reports members of std::variant and std::optional that are never read, and overlapping copies within
     # std::string concatenation (GCC bug 105651); the sanitizers look instead.
     target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized -Wno-restrict)
-    # Nobody replaces our functions when the program is loaded: they may be inlined though the code is movable, as Clang does.
-    target_compile_options(${target} PRIVATE -fno-semantic-interposition)
   endif()
   if(DEMARC_WARNINGS_AS_ERRORS)
     target_compile_options(${target} PRIVATE -Werror)
