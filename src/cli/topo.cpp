@@ -44,6 +44,10 @@ Result<void> show_identity(const TopoOptions& options, const cuda::Card& card) {
 Result<void> show_topology(const TopoOptions& options) {
   DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
   if (ref.kind == gpu::DeviceRef::Kind::simulated) {
+    if (options.identify) {
+      return invalid_input("--identify: {} has no latencies to measure; use cuda:N",
+                           options.device);
+    }
     DEMARC_TRY(const gpu::Device device, gpu::find_device(ref.name));
     if (!options.output.empty()) return gpu::write_device(options.output, device);
     return emit("", options.json ? gpu::device_to_json(device) : gpu::to_tree(device));

@@ -10,6 +10,8 @@
 namespace demarc::cli {
 namespace {
 
+constexpr int most_identified = 1000;  // launches; ten minutes on a whole card
+
 struct VerifyOptions {
   std::string device = "cuda:0";
   std::string mode = "none";
@@ -83,18 +85,23 @@ const RegisterVerb registered_verify({
           ->capture_default_str();
       app.add_option("--identify", options->plan.identified_launches,
                      "launches whose SMs are told by their latencies; 0: none")
+          ->check(CLI::Range(0, most_identified))
           ->capture_default_str();
-      app.add_option("--colors", options->colors,
-                     "instead: prove that these memory colours are kept apart, such as 0 or 0,3");
+      CLI::Option* colors = app.add_option(
+          "--colors", options->colors,
+          "instead: prove that these memory colours are kept apart, such as 0 or 0,3");
       app.add_option("--color-masks", options->color_masks,
                      "of the colouring, such as 0xc4000 (default: the colours that the card's "
                      "description says are kept apart)")
-          ->delimiter(',');
+          ->delimiter(',')
+          ->needs(colors);
       app.add_option("--color-count", options->color_count, "how many colours of the description")
+          ->needs(colors)
           ->capture_default_str();
       app.add_option("--description", options->description,
                      "what is known of the card's memory: a file of demarc probe memory -o, or a "
-                     "name (default: what is built in for the card)");
+                     "name (default: what is built in for the card)")
+          ->needs(colors);
       app.add_option("--most-slowdown", options->most_slowdown,
                      "that neighbours in other colours may cause")
           ->capture_default_str();

@@ -55,6 +55,25 @@ TEST_F(Program, VerifySaysPlainlyThatNothingIsConfined) {
   EXPECT_THAT(outcome.out, HasSubstr("DOES NOT HOLD"));
 }
 
+TEST_F(Program, OptionsThatCannotBeFollowedAreRefusedByName) {
+  struct Case {
+    std::vector<std::string> arguments;
+    const char* named;
+  };
+  for (const Case& wrong : {
+           Case{{"topo", "--identify", "--device", "sim:h100-sxm"}, "--identify"},
+           Case{{"verify", "--tpcs", "1", "--identify", "4000000000"}, "--identify"},
+           Case{{"verify", "--tpcs", "1", "--identify", "-1"}, "--identify"},
+           Case{{"verify", "--tpcs", "1", "--description", "h200"}, "--description"},
+           Case{{"verify", "--tpcs", "1", "--color-count", "4"}, "--color-count"},
+           Case{{"verify", "--tpcs", "1", "--color-masks", "0xc4000"}, "--color-masks"},
+       }) {
+    const auto refused = run_demarc(wrong.arguments);
+    EXPECT_EQ(refused.exit_code, 1) << wrong.named << ": " << refused.out;
+    EXPECT_THAT(refused.err, HasSubstr(wrong.named));
+  }
+}
+
 TEST_F(Program, VerifyProvesAPartitionOfItsOwn) {
   for (const char* mode : {"mask", "green", "affinity"}) {
     const auto outcome = run_demarc({"verify", "--tpcs", "1,3", "--mode", mode});
