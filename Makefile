@@ -5,7 +5,7 @@ SHELL := /bin/bash
 jobs := $(shell nproc)
 
 .PHONY: build demo test bench gpu-test docs format packages test-packages clean
-.PHONY: test-format test-release test-asan test-tsan test-tidy test-fuzz
+.PHONY: test-format test-release test-whole test-asan test-tsan test-tidy test-fuzz
 
 packages:
 	@tools/install-packages.sh build
@@ -41,6 +41,13 @@ test-release:
 	cmake --preset release -DDEMARC_BUILD_TESTS=ON -DDEMARC_BUILD_BENCH=ON >/dev/null
 	cmake --build --preset release --target demarc_program demarc_benches demarc_optimised_tests
 	ctest --preset release -j $(jobs) --schedule-random -L '^(optimised|verbs|browser|oracle|architecture)$$'
+
+# What takes too long for every change: the device code of CUB, Thrust, libcu++ and cuRAND through ptxas, on every target,
+# plain, with line numbers and for the debugger.
+test-whole: test-packages
+	cmake --preset release -DDEMARC_BUILD_TESTS=ON >/dev/null
+	cmake --build --preset release --target demarc_ptx_oracle
+	ctest --preset release -L '^whole$$'
 
 # Clang, address and undefined-behaviour sanitizers: the tests of all rooms, with fewer cases a property. What takes
 # minutes there (SLOW in tests/*/CMakeLists.txt: a million launches, whole maps, whole studies) runs optimised alone.

@@ -87,6 +87,20 @@ TEST(Nvcc, cub_thrust_libcupp_and_curand_keep_their_machine_code) {
   EXPECT_EQ(failures_of(trips), "");
 }
 
+// Every library on every target in every way takes minutes: `make test-whole`.
+TEST(Whole,
+     cub_thrust_libcupp_and_curand_keep_their_machine_code_on_every_target_and_with_debug_data) {
+  std::vector<RoundTrip> trips;
+  for (const char* name : {"cub.cu", "thrust.cu", "libcupp.cu", "curand.cu"}) {
+    for (const int target : all_targets) {
+      for (const char* debug : {"", "-lineinfo", "-G"}) {
+        trips.push_back(nvcc_trip(corpus() / name, target, debug));
+      }
+    }
+  }
+  EXPECT_EQ(failures_of(trips), "");
+}
+
 TEST(Nvcc, language_features_keep_their_machine_code_on_every_target_and_with_debug_data) {
   std::vector<RoundTrip> trips;
   for (const int target : all_targets) {
