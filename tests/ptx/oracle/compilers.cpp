@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -109,6 +110,15 @@ std::string target_of(const std::string& ptx) {
 }
 
 }  // namespace
+
+std::vector<std::filesystem::path> cuda_sources(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".cu") found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
 
 std::string nvcc_ptx(const std::filesystem::path& source, const std::vector<std::string>& flags) {
   std::vector<std::string> all = {

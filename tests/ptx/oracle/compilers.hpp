@@ -8,6 +8,11 @@
 
 namespace demarc::ptx::test {
 
+inline constexpr int all_targets[] = {75, 80, 90, 100};
+
+// The .cu files of a folder, by name.
+[[nodiscard]] std::vector<std::filesystem::path> cuda_sources(const std::filesystem::path& folder);
+
 // PTX of a CUDA source. `flags` as for nvcc, -arch included. Throws with the compiler's messages.
 [[nodiscard]] std::string nvcc_ptx(const std::filesystem::path& source,
                                    const std::vector<std::string>& flags);

@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -12,20 +11,9 @@
 namespace demarc::ptx::test {
 namespace {
 
-std::vector<std::filesystem::path> cuda_sources(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> found;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() == ".cu") found.push_back(entry.path());
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
 std::filesystem::path corpus() {
   return demarc::test::source_dir() / "tests" / "ptx" / "corpus";
 }
-
-constexpr int all_targets[] = {75, 80, 90, 100};
 
 // `debug` is "", "-lineinfo" or "-G"; ptxas gets what nvcc would give it.
 RoundTrip nvcc_trip(const std::filesystem::path& source, int target, const std::string& debug) {
@@ -68,26 +56,23 @@ void expect_kernels_keep_their_code(const std::string& debug) {
 TEST(Nvcc, bundled_kernels_keep_their_machine_code_on_every_target) {
   expect_kernels_keep_their_code("");
 }
-TEST(Nvcc, bundled_kernels_with_line_numbers_keep_their_machine_code_on_every_target) {
+// What takes minutes (`make test-whole`): nvcc for each kind of debugging data, which in `make
+// test` the run-time compiler makes; and every library on every target in every way.
+TEST(Whole, bundled_kernels_with_line_numbers_keep_their_machine_code_on_every_target) {
   expect_kernels_keep_their_code("-lineinfo");
 }
-TEST(Nvcc, bundled_kernels_for_the_debugger_keep_their_machine_code_on_every_target) {
+TEST(Whole, bundled_kernels_for_the_debugger_keep_their_machine_code_on_every_target) {
   expect_kernels_keep_their_code("-G");
 }
 
 TEST(Nvcc, cub_thrust_libcupp_and_curand_keep_their_machine_code) {
-  std::vector<RoundTrip> trips;
-  for (const char* name : {"cub.cu", "thrust.cu", "libcupp.cu", "curand.cu"}) {
-    trips.push_back(nvcc_trip(corpus() / name, 75, ""));
-    trips.push_back(nvcc_trip(corpus() / name, 90, "-lineinfo"));
-    trips.push_back(nvcc_trip(corpus() / name, 100, ""));
-  }
-  trips.push_back(nvcc_trip(corpus() / "libcupp.cu", 80, "-G"));
-  trips.push_back(nvcc_trip(corpus() / "curand.cu", 80, "-G"));
-  EXPECT_EQ(failures_of(trips), "");
+  EXPECT_EQ(failures_of({nvcc_trip(corpus() / "cub.cu", 90, "-lineinfo"),
+                         nvcc_trip(corpus() / "thrust.cu", 75, ""),
+                         nvcc_trip(corpus() / "libcupp.cu", 80, "-G"),
+                         nvcc_trip(corpus() / "curand.cu", 100, "")}),
+            "");
 }
 
-// Every library on every target in every way takes minutes: `make test-whole`.
 TEST(Whole,
      cub_thrust_libcupp_and_curand_keep_their_machine_code_on_every_target_and_with_debug_data) {
   std::vector<RoundTrip> trips;
