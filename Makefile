@@ -62,7 +62,7 @@ test-tidy:
 	cmake --build --preset asan --target demarc_generated_sources
 	tools/check-tidy.sh build/asan
 
-# A minute of libFuzzer, from the kept corpora.
+# A minute of libFuzzer for PTX and, beside it, for everything else that is read, from the kept corpora.
 test-fuzz:
 	cmake --preset asan >/dev/null
 	cmake --build --preset asan --target demarc_fuzzers
