@@ -32,6 +32,16 @@ TEST(IsolateVerb, a_planted_device_gives_table_json_and_page_and_says_it_is_a_mo
   EXPECT_NE(page.find("Use mask+color"), std::string::npos);
 }
 
+TEST(IsolateVerb, started_as_a_worker_it_serves_a_lane_to_another_process) {
+  const Outcome outcome = run_program(
+      {"sh", "-c",
+       "printf 'load\\tmm\\tmm\\nsample\\t2\\t1\\nload\\tquicksort\\tquicksort\\n' | " +
+           (build_dir() / "demarc").string() + " isolate --device planted:h100 --worker"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(outcome.out.starts_with("ok\nok\t")) << outcome.out;
+  EXPECT_NE(outcome.out.find("quicksort"), std::string::npos) << outcome.out;
+}
+
 TEST(IsolateVerb, an_access_stream_is_a_victim_and_an_aggressor_on_a_simulated_device) {
   const auto folder = fresh_folder("isolate_streams");
   const std::string mine = (folder / "mine.txt").string();

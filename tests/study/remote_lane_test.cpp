@@ -13,8 +13,8 @@
 namespace demarc::study {
 namespace {
 
-std::vector<std::string> worker(const std::string& device) {
-  return {(test::build_dir() / "demarc").string(), "isolate", "--device", device, "--worker"};
+std::vector<std::string> worker(const std::string& model) {
+  return {(test::build_dir() / "tests" / "study" / "demarc_planted_worker").string(), model};
 }
 
 TEST(RemoteLane, a_lane_in_another_process_answers_like_one_here) {
@@ -23,7 +23,7 @@ TEST(RemoteLane, a_lane_in_another_process_answers_like_one_here) {
   const auto executor = make_planted_executor(*model, 1);
   const auto stage = executor->whole();
   Lane& here = (*stage)->lane(0);
-  auto there = spawn_lane(worker("planted:h100"), {});
+  auto there = spawn_lane(worker("h100"), {});
   ASSERT_TRUE(there) << there.error().message;
   const Workload mm{"mm", "mm"};
   ASSERT_TRUE(here.load(mm));
@@ -39,7 +39,7 @@ TEST(RemoteLane, a_lane_in_another_process_answers_like_one_here) {
 }
 
 TEST(RemoteLane, an_error_keeps_its_kind_and_words_on_the_way) {
-  auto there = spawn_lane(worker("planted:h100"), {});
+  auto there = spawn_lane(worker("h100"), {});
   ASSERT_TRUE(there);
   const auto loaded = (*there)->load({"quicksort", "quicksort"});
   ASSERT_FALSE(loaded);
