@@ -152,7 +152,8 @@ std::uint64_t bulk_address(Warp& w, const MicroOp& op, unsigned lane) {
   const std::uint64_t base = narrow && !uniform ? w.at<std::uint32_t>(op.a)[lane]
                              : narrow           ? *w.at<std::uint32_t>(op.a)
                                                 : w.at<std::uint64_t>(op.a)[uniform ? 0 : lane];
-  return base + op.imm;
+  const std::uint64_t sum = base + op.imm;
+  return narrow ? static_cast<std::uint32_t>(sum) : sum;
 }
 
 // `granules` times 16 bytes from `first` on, one a lane, through the checks of the space.

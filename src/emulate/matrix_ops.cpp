@@ -349,7 +349,8 @@ bool fragment_access(Warp& w, const FragmentDetails& details, unsigned j, Access
     const FragmentPlace at = fragment_place(details.rows, details.columns, lane, j);
     const std::uint64_t element =
         details.by_column ? at.column * stride + at.row : at.row * stride + at.column;
-    addresses[lane] = base + part.imm + element * part.bytes;
+    const std::uint64_t sum = base + part.imm + element * part.bytes;
+    addresses[lane] = narrow ? static_cast<std::uint32_t>(sum) : sum;
   }
   MicroOp op = part;
   op.a = details.scratch;

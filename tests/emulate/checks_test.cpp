@@ -339,6 +339,25 @@ TEST(Checks, a_loop_without_an_end_is_a_hang) {
   EXPECT_EQ(outcome->findings[0].kind, FindingKind::hang);
 }
 
+// The register may lie below zero: compilers fold a distance into it that the offset gives back.
+TEST(Checks, an_address_in_a_register_of_32_bits_wraps_with_its_offset) {
+  const char* const accesses[] = {
+      // The same for all lanes, and one a lane.
+      "mov.u32 %r3, area;\nst.shared.u32 [%r3+64], %r0;\nsub.u32 %r4, %r3, 1280;\n"
+      "ld.shared.u32 %r5, [%r4+1344];",
+      "mul.lo.u32 %r6, %r1, 4;\nmov.u32 %r3, area;\nadd.u32 %r3, %r3, %r6;\n"
+      "st.shared.u32 [%r3+64], %r0;\nsub.u32 %r4, %r3, 1280;\nld.shared.u32 %r5, [%r4+1344];"};
+  for (const std::string access : accesses) {
+    const auto outcome = run_text(
+        kernel_of(shared_area, "mov.u32 %r0, 77;\n" + access +
+                                   "\ncvt.u64.u32 %rd3, %r5;\nst.global.u64 [%rd2], %rd3;"),
+        launch_of(1, 1, 8));
+    ASSERT_TRUE(outcome) << outcome.error().message;
+    for (const Finding& finding : outcome->findings) ADD_FAILURE() << describe(finding, "t.ptx");
+    EXPECT_EQ(test::words_of(*outcome)[0], 77U);
+  }
+}
+
 TEST(Checks, the_source_line_is_named_where_the_ptx_has_it) {
   const auto outcome = run_text(
       "\n.version 8.0\n.target sm_80\n.address_size 64\n.file 1 \"halo.cu\"\n"

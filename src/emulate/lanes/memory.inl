@@ -31,15 +31,17 @@ DEMARC_INLINE T* slot(Warp& w, u32 offset) {
   return reinterpret_cast<T*>(w.frame + offset);
 }
 
+// A sum with a register of 32 bits is one of 32 bits: it wraps.
 DEMARC_INLINE void compute_addresses(Warp& w, const MicroOp* op, u64* out) {
   const u64 imm = op->imm;
+  const u32 low = static_cast<u32>(imm);
   const bool narrow = (op->flags & memory_narrow_address) != 0;
   if ((op->uniform & uniform_a) != 0) {
-    const u64 a = (narrow ? u64{*slot<u32>(w, op->a)} : *slot<u64>(w, op->a)) + imm;
+    const u64 a = narrow ? u64{*slot<u32>(w, op->a) + low} : *slot<u64>(w, op->a) + imm;
     DEMARC_LANES out[l] = a;
   } else if (narrow) {
     const u32* a = slot<u32>(w, op->a);
-    DEMARC_LANES out[l] = u64{a[l]} + imm;
+    DEMARC_LANES out[l] = u64{a[l] + low};
   } else {
     const u64* a = slot<u64>(w, op->a);
     DEMARC_LANES out[l] = a[l] + imm;
