@@ -4,126 +4,12 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
+
+#include "latency_split.hpp"
 
 namespace demarc::gpu {
 namespace {
-
-using Rows = std::vector<std::uint32_t>;
-
-double squared_distance(std::span<const float> a, std::span<const float> b) {
-  double sum = 0;
-  for (std::size_t k = 0; k < a.size(); ++k) {
-    const double difference = static_cast<double>(a[k]) - static_cast<double>(b[k]);
-    sum += difference * difference;
-  }
-  return sum;
-}
-
-std::vector<float> mean_of(const LatencyMatrix& matrix, const Rows& rows) {
-  std::vector<double> sum(matrix.dimensions, 0);
-  for (const auto r : rows) {
-    const auto row = matrix.row(r);
-    for (std::size_t k = 0; k < row.size(); ++k) sum[k] += static_cast<double>(row[k]);
-  }
-  std::vector<float> mean(matrix.dimensions);
-  for (std::size_t k = 0; k < sum.size(); ++k) {
-    mean[k] = static_cast<float>(sum[k] / static_cast<double>(rows.size()));
-  }
-  return mean;
-}
-
-// Direction in which the rows spread most (power iteration on their covariance).
-std::vector<double> main_direction(const LatencyMatrix& matrix, const Rows& rows,
-                                   std::span<const float> mean) {
-  const std::size_t n = matrix.dimensions;
-  std::vector<double> covariance(n * n, 0);
-  for (const auto r : rows) {
-    const auto row = matrix.row(r);
-    for (std::size_t i = 0; i < n; ++i) {
-      const double di = static_cast<double>(row[i]) - static_cast<double>(mean[i]);
-      for (std::size_t j = 0; j < n; ++j) {
-        covariance[i * n + j] += di * (static_cast<double>(row[j]) - static_cast<double>(mean[j]));
-      }
-    }
-  }
-  // Start along the coordinate of the largest variance, tilted so that no axis is exactly absent.
-  std::vector<double> direction(n, 0.01);
-  std::size_t widest = 0;
-  for (std::size_t i = 1; i < n; ++i) {
-    if (covariance[i * n + i] > covariance[widest * n + widest]) widest = i;
-  }
-  direction[widest] = 1;
-  for (int step = 0; step < 40; ++step) {
-    std::vector<double> next(n, 0);
-    double norm = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t j = 0; j < n; ++j) next[i] += covariance[i * n + j] * direction[j];
-      norm += next[i] * next[i];
-    }
-    norm = std::sqrt(norm);
-    if (norm == 0) break;
-    for (std::size_t i = 0; i < n; ++i) direction[i] = next[i] / norm;
-  }
-  return direction;
-}
-
-struct Split {
-  Rows low;
-  Rows high;
-  double score = 0;  // distance of the two means over the spread inside the parts
-};
-
-// The best cut in two along the main direction (least sum of squares).
-Split best_split(const LatencyMatrix& matrix, const Rows& rows, std::uint32_t least_size) {
-  Split split;
-  if (rows.size() < 2 * static_cast<std::size_t>(least_size)) return split;
-  const auto mean = mean_of(matrix, rows);
-  const auto direction = main_direction(matrix, rows, mean);
-  std::vector<std::pair<double, std::uint32_t>> projected;
-  projected.reserve(rows.size());
-  for (const auto r : rows) {
-    const auto row = matrix.row(r);
-    double at = 0;
-    for (std::size_t k = 0; k < row.size(); ++k) {
-      at += (static_cast<double>(row[k]) - static_cast<double>(mean[k])) * direction[k];
-    }
-    projected.emplace_back(at, r);
-  }
-  std::sort(projected.begin(), projected.end());
-  const double count = static_cast<double>(projected.size());
-  double total = 0;
-  double total_square = 0;
-  for (const auto& [at, r] : projected) {
-    total += at;
-    total_square += at * at;
-  }
-  double left = 0;
-  double best_between = -1;
-  std::size_t best_at = 0;
-  for (std::size_t i = 0; i + least_size < projected.size(); ++i) {
-    left += projected[i].first;
-    if (i + 1 < least_size) continue;
-    const double n = static_cast<double>(i + 1);
-    const double left_mean = left / n;
-    const double right_mean = (total - left) / (count - n);
-    const double between =
-        n * (count - n) / count * (left_mean - right_mean) * (left_mean - right_mean);
-    if (between > best_between) {
-      best_between = between;
-      best_at = i + 1;
-    }
-  }
-  if (best_at == 0) return split;
-  for (std::size_t i = 0; i < projected.size(); ++i) {
-    (i < best_at ? split.low : split.high).push_back(projected[i].second);
-  }
-  const double n = static_cast<double>(best_at);
-  const double gap = std::sqrt(best_between * count / (n * (count - n)));
-  const double within =
-      std::sqrt(std::max((total_square - total * total / count - best_between) / count, 1e-9));
-  split.score = gap / within;
-  return split;
-}
 
 // A normal distribution cut at its middle scores 2.6; two separate heaps score far above 4.
 constexpr double split_score = 4.5;
@@ -150,54 +36,112 @@ std::vector<Rows> split_all(const LatencyMatrix& matrix, std::uint32_t least_siz
   return done;
 }
 
-void set_centers(const LatencyMatrix& matrix, const std::vector<Rows>& groups,
-                 LatencyClusters& clusters) {
-  clusters.centers.dimensions = matrix.dimensions;
-  clusters.centers.values.clear();
-  clusters.sizes.clear();
+LatencyMatrix centers_of(const LatencyMatrix& matrix, const std::vector<Rows>& groups) {
+  LatencyMatrix centers;
+  centers.dimensions = matrix.dimensions;
   for (const auto& rows : groups) {
     const auto mean = mean_of(matrix, rows);
-    clusters.centers.values.insert(clusters.centers.values.end(), mean.begin(), mean.end());
-    clusters.sizes.push_back(static_cast<std::uint32_t>(rows.size()));
+    centers.values.insert(centers.values.end(), mean.begin(), mean.end());
   }
+  return centers;
 }
 
-std::vector<Rows> assign(const LatencyMatrix& matrix, const LatencyClusters& clusters,
-                         std::uint32_t least_size) {
-  std::vector<Rows> groups(clusters.centers.count());
-  for (std::uint32_t i = 0; i < matrix.count(); ++i) {
-    groups[clusters.match(matrix.row(i)).cluster].push_back(i);
+// Which of the centres each row is nearest to, the first of equals. Tried first: that of the group
+// in which the row is; the others only as far as they can be nearer (triangle inequality).
+std::vector<std::uint32_t> nearest_centers(const LatencyMatrix& matrix,
+                                           const std::vector<Rows>& groups,
+                                           const LatencyMatrix& centers) {
+  const std::size_t n = matrix.dimensions;
+  const std::size_t count = centers.count();
+  // A quarter of the squared distance of two centres, less what rounding may make of it.
+  std::vector<double> quarters(count * count, 0);
+  for (std::size_t a = 0; a < count; ++a) {
+    for (std::size_t b = 0; b < a; ++b) {
+      const double distance = squared_distance(latency_row(centers, a), latency_row(centers, b), n);
+      quarters[a * count + b] = quarters[b * count + a] = distance / 4 * (1 - 1e-9);
+    }
   }
-  std::erase_if(groups, [&](const Rows& rows) { return rows.size() < least_size; });
-  return groups;
+  std::vector<std::uint32_t> nearest(matrix.count(), 0);
+  for (std::uint32_t g = 0; g < groups.size(); ++g) {
+    for (const auto r : groups[g]) nearest[r] = g;
+  }
+  for (std::size_t i = 0; i < nearest.size(); ++i) {
+    const float* row = latency_row(matrix, i);
+    std::uint32_t found = nearest[i];
+    double best = squared_distance(row, latency_row(centers, found), n);
+    const double* quarter = quarters.data() + found * count;
+    for (std::uint32_t c = 0; c < count; ++c) {
+      if (quarter[c] > best || c == found) continue;
+      // Just above `best`, so that an equal distance is seen whole.
+      const double limit = std::nextafter(best, std::numeric_limits<double>::max());
+      const double distance = squared_distance(row, latency_row(centers, c), n, limit);
+      if (distance > best || (distance == best && c > found)) continue;
+      best = distance;
+      found = c;
+      quarter = quarters.data() + found * count;
+    }
+    nearest[i] = found;
+  }
+  return nearest;
+}
+
+// Gives every row to the group whose mean is nearest, until nothing changes, `rounds` times at
+// most.
+void settle(const LatencyMatrix& matrix, std::vector<Rows>& groups, std::uint32_t least_size,
+            int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<Rows> next(groups.size());
+    const auto nearest = nearest_centers(matrix, groups, centers_of(matrix, groups));
+    for (std::uint32_t i = 0; i < nearest.size(); ++i) next[nearest[i]].push_back(i);
+    std::erase_if(next, [&](const Rows& rows) { return rows.size() < least_size; });
+    if (next == groups || next.empty()) break;
+    groups = std::move(next);
+  }
 }
 
 // Joins groups that are no farther apart than one group's own spread allows.
-bool merge_once(const LatencyMatrix& matrix, std::vector<Rows>& groups, std::uint32_t least_size) {
-  LatencyClusters clusters;
-  set_centers(matrix, groups, clusters);
-  for (std::size_t a = 0; a < groups.size(); ++a) {
+void merge(const LatencyMatrix& matrix, std::vector<Rows>& groups, std::uint32_t least_size) {
+  const std::size_t n = matrix.dimensions;
+  std::vector<std::vector<float>> means;
+  means.reserve(groups.size());
+  for (const auto& rows : groups) means.push_back(mean_of(matrix, rows));
+  // Groups that stay apart, by the numbers they bear since they were last changed.
+  std::vector<std::size_t> number(groups.size());
+  std::iota(number.begin(), number.end(), std::size_t{0});
+  std::size_t next_number = groups.size();
+  std::set<std::pair<std::size_t, std::size_t>> apart;
+  for (std::size_t a = 0; a < groups.size();) {
     // Only the nearest other group can be the rest of the same cluster.
     std::size_t nearest = groups.size();
     double best = std::numeric_limits<double>::max();
     for (std::size_t b = 0; b < groups.size(); ++b) {
-      const double distance =
-          a == b ? best : squared_distance(clusters.centers.row(a), clusters.centers.row(b));
+      if (a == b) continue;
+      const double distance = squared_distance(means[a].data(), means[b].data(), n, best);
       if (distance < best) {
         best = distance;
         nearest = b;
       }
     }
-    if (nearest == groups.size()) continue;
+    if (nearest == groups.size() || apart.contains({number[a], number[nearest]})) {
+      ++a;
+      continue;
+    }
     Rows both = groups[a];
     both.insert(both.end(), groups[nearest].begin(), groups[nearest].end());
-    if (best_split(matrix, both, least_size).score < split_score) {
-      groups[a] = std::move(both);
-      groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(nearest));
-      return true;
+    if (best_split(matrix, both, least_size).score >= split_score) {
+      apart.insert({number[a], number[nearest]});
+      ++a;
+      continue;
     }
+    means[a] = mean_of(matrix, both);
+    groups[a] = std::move(both);
+    number[a] = next_number++;
+    const auto gone = static_cast<std::ptrdiff_t>(nearest);
+    groups.erase(groups.begin() + gone);
+    means.erase(means.begin() + gone);
+    number.erase(number.begin() + gone);
+    a = 0;  // whose nearest may be another now
   }
-  return false;
 }
 
 // Median distance of the rows to their mean.
@@ -205,7 +149,8 @@ double spread_of(const LatencyMatrix& matrix, const Rows& rows) {
   const auto mean = mean_of(matrix, rows);
   std::vector<double> distances;
   distances.reserve(rows.size());
-  for (const auto r : rows) distances.push_back(squared_distance(matrix.row(r), mean));
+  for (const auto r : rows)
+    distances.push_back(squared_distance(latency_row(matrix, r), mean.data(), mean.size()));
   const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2);
   std::nth_element(distances.begin(), middle, distances.end());
   return std::sqrt(*middle);
@@ -240,9 +185,11 @@ void describe(const LatencyMatrix& matrix, const std::vector<Rows>& groups,
   std::vector<double> distances;
   distances.reserve(matrix.count());
   for (std::uint32_t g = 0; g < groups.size(); ++g) {
+    clusters.sizes.push_back(static_cast<std::uint32_t>(groups[g].size()));
     for (const auto r : groups[g]) {
       clusters.cluster[r] = g;
-      const double square = squared_distance(matrix.row(r), clusters.centers.row(g));
+      const double square = squared_distance(latency_row(matrix, r),
+                                             latency_row(clusters.centers, g), matrix.dimensions);
       squares += square;
       distances.push_back(std::sqrt(square));
     }
@@ -258,7 +205,9 @@ void describe(const LatencyMatrix& matrix, const std::vector<Rows>& groups,
   double least = std::numeric_limits<double>::max();
   for (std::size_t a = 0; a < groups.size(); ++a) {
     for (std::size_t b = 0; b < a; ++b) {
-      least = std::min(least, squared_distance(clusters.centers.row(a), clusters.centers.row(b)));
+      least = std::min(
+          least, squared_distance(latency_row(clusters.centers, a),
+                                  latency_row(clusters.centers, b), matrix.dimensions, least));
     }
   }
   clusters.separation = groups.size() < 2 ? 0 : std::sqrt(least) / clusters.noise;
@@ -271,7 +220,8 @@ LatencyClusters::Match LatencyClusters::match(std::span<const float> latencies) 
   double second = std::numeric_limits<double>::max();
   Match found;
   for (std::uint32_t c = 0; c < centers.count(); ++c) {
-    const double distance = squared_distance(latencies, centers.row(c));
+    const double distance =
+        squared_distance(latencies.data(), latency_row(centers, c), latencies.size(), second);
     if (distance < best) {
       second = best;
       best = distance;
@@ -290,16 +240,11 @@ LatencyClusters cluster_latencies(const LatencyMatrix& latencies, std::uint32_t 
   if (latencies.count() == 0) return clusters;
   least_size = std::max(least_size, 2U);
   auto groups = split_all(latencies, least_size);
-  for (int round = 0; round < 6; ++round) {
-    set_centers(latencies, groups, clusters);
-    groups = assign(latencies, clusters, least_size);
-  }
+  settle(latencies, groups, least_size, 6);
   for (int round = 0; round < 8 && split_wide(latencies, groups, least_size); ++round) {
-    set_centers(latencies, groups, clusters);
-    groups = assign(latencies, clusters, least_size);
+    settle(latencies, groups, least_size, 1);
   }
-  while (merge_once(latencies, groups, least_size)) {
-  }
+  merge(latencies, groups, least_size);
   // A group may still hold two clusters that the first cuts left together.
   std::vector<Rows> final_groups;
   for (auto& rows : groups) {
@@ -316,11 +261,8 @@ LatencyClusters cluster_latencies(const LatencyMatrix& latencies, std::uint32_t 
       }
     }
   }
-  for (int round = 0; round < 2; ++round) {
-    set_centers(latencies, final_groups, clusters);
-    final_groups = assign(latencies, clusters, least_size);
-  }
-  set_centers(latencies, final_groups, clusters);
+  settle(latencies, final_groups, least_size, 2);
+  clusters.centers = centers_of(latencies, final_groups);
   describe(latencies, final_groups, clusters);
   return clusters;
 }

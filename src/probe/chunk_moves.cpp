@@ -1,11 +1,9 @@
 #include "chunk_moves.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "demarc/base/gf2.hpp"
@@ -21,7 +19,11 @@ constexpr double least_pair_share = 0.5;    // and to two; twins go to four
 class Destinations {
  public:
   Destinations(const Labels& slice_of, std::uint32_t slices)
-      : slice_of_(slice_of), slices_(slices), sizes_(slices), count_(std::size_t{slices} * slices) {
+      : slice_of_(slice_of),
+        slices_(slices),
+        sizes_(slices),
+        count_(std::size_t{slices} * slices),
+        tally_(slices) {
     for (const std::uint32_t slice : slice_of) ++sizes_[slice];
     for (std::uint32_t i = 0; i < slice_of.size(); ++i) {
       const std::uint32_t slice = slice_of[i];
@@ -32,18 +34,16 @@ class Destinations {
   }
 
   // Quick: whether the chunks of half of a few slices may go to one or two places.
-  [[nodiscard]] bool may_be_few(std::uint32_t pattern) const {
+  [[nodiscard]] bool may_be_few(std::uint32_t pattern) {
     std::size_t few = 0;
+    const std::uint32_t* slice_of = slice_of_.data();
+    std::uint32_t* tally = tally_.data();
     for (const auto& [slice, chunks] : asked_) {
-      std::array<std::uint32_t, asked_chunks> to{};
-      for (std::size_t i = 0; i < chunks.size(); ++i) to[i] = slice_of_[chunks[i] ^ pattern];
-      std::sort(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(chunks.size()));
+      for (const std::uint32_t chunk : chunks) ++tally[slice_of[chunk ^ pattern]];
       std::uint32_t first = 0;
       std::uint32_t second = 0;
-      for (std::size_t i = 0, begin = 0; i < chunks.size(); ++i) {
-        if (to[i] != to[begin]) begin = i;
-        if (i + 1 < chunks.size() && to[i + 1] == to[i]) continue;
-        const auto n = static_cast<std::uint32_t>(i + 1 - begin);
+      for (const std::uint32_t chunk : chunks) {
+        const std::uint32_t n = std::exchange(tally[slice_of[chunk ^ pattern]], 0U);
         second = std::max(second, std::min(n, first));
         first = std::max(n, first);
       }
@@ -54,8 +54,11 @@ class Destinations {
 
   void count(std::uint32_t pattern) {
     std::fill(count_.begin(), count_.end(), 0);
-    for (std::uint32_t i = 0; i < slice_of_.size(); ++i) {
-      ++count_[std::size_t{slice_of_[i]} * slices_ + slice_of_[i ^ pattern]];
+    const std::uint32_t* slice_of = slice_of_.data();
+    std::uint32_t* count = count_.data();
+    const std::size_t chunks = slice_of_.size();
+    for (std::size_t i = 0; i < chunks; ++i) {
+      ++count[std::size_t{slice_of[i]} * slices_ + slice_of[i ^ pattern]];
     }
   }
   // Share of the page in slices whose chunks go to one place, and to two.
@@ -87,13 +90,12 @@ class Destinations {
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> most_frequent(std::uint32_t slice) const {
     std::uint32_t first = 0;
     std::uint32_t second = 0;
+    const std::uint32_t* count = count_.data() + std::size_t{slice} * slices_;
     for (std::uint32_t to = 0; to < slices_; ++to) {
-      const std::uint32_t n = count_[std::size_t{slice} * slices_ + to];
-      if (n > first) {
-        second = std::exchange(first, n);
-      } else {
-        second = std::max(second, n);
-      }
+      const std::uint32_t n = count[to];
+      if (n <= second) continue;
+      second = std::min(first, n);
+      first = std::max(first, n);
     }
     return {first, second};
   }
@@ -104,15 +106,22 @@ class Destinations {
   const Labels& slice_of_;
   std::uint32_t slices_;
   std::vector<std::uint32_t> sizes_, count_;
+  std::vector<std::uint32_t> tally_;                           // zeros, but while counting
   std::map<std::uint32_t, std::vector<std::uint32_t>> asked_;  // some chunks of a few slices
 };
 
 // Walsh-Hadamard transform in place: entry m becomes the sum over i of (-1)^parity(i & m) v[i].
 void transform(std::vector<std::int32_t>& v) {
-  for (std::size_t step = 1; step < v.size(); step *= 2) {
-    for (std::size_t i = 0; i < v.size(); i += 2 * step) {
-      for (std::size_t j = i; j < i + step; ++j) {
-        std::tie(v[j], v[j + step]) = std::pair(v[j] + v[j + step], v[j] - v[j + step]);
+  const std::size_t size = v.size();
+  for (std::size_t step = 1; step < size; step *= 2) {
+    for (std::size_t i = 0; i < size; i += 2 * step) {
+      std::int32_t* low = v.data() + i;
+      std::int32_t* high = low + step;
+      for (std::size_t j = 0; j < step; ++j) {
+        const std::int32_t a = low[j];
+        const std::int32_t b = high[j];
+        low[j] = a + b;
+        high[j] = a - b;
       }
     }
   }
@@ -126,11 +135,14 @@ std::uint32_t deciding_mask(const Labels& slice_of, const Destinations& destinat
   for (std::uint32_t slice = 0; slice < slices; slice += std::max(1U, slices / slices_asked)) {
     const std::uint32_t main = destinations.main_destination(slice);
     std::vector<std::int32_t> side(slice_of.size());
-    for (std::uint32_t i = 0; i < slice_of.size(); ++i) {
-      if (slice_of[i] == slice) side[i] = slice_of[i ^ pattern] == main ? 1 : -1;
+    const std::uint32_t* labels = slice_of.data();
+    for (std::size_t i = 0; i < side.size(); ++i) {
+      if (labels[i] == slice) side[i] = labels[i ^ pattern] == main ? 1 : -1;
     }
     transform(side);
-    for (std::size_t m = 0; m < votes.size(); ++m) votes[m] += std::abs(side[m]);
+    std::int64_t* vote = votes.data();
+    const std::int32_t* sum = side.data();
+    for (std::size_t m = 0; m < votes.size(); ++m) vote[m] += std::abs(sum[m]);
   }
   return static_cast<std::uint32_t>(std::max_element(votes.begin() + 1, votes.end()) -
                                     votes.begin());
@@ -166,19 +178,22 @@ ChunkMoves find_moves(const Labels& slice_of, std::span<const std::uint32_t> con
   ChunkMoves moves;
   moves.half_flips.assign(constants.size(), 0);
   for (std::uint32_t pattern = 1; pattern < slice_of.size(); ++pattern) {
-    if (!destinations.may_be_few(pattern)) continue;
-    destinations.count(pattern);
-    const auto shares = destinations.shares();
     const std::uint32_t flipped = constants_flipped(pattern, constants);
-    if (shares.one >= least_single_share && std::has_single_bit(flipped)) {
-      auto& flip = moves.half_flips[static_cast<std::size_t>(std::countr_zero(flipped))];
-      if (flip == 0) flip = pattern;
+    // Counting costs most: only what could still tell something is counted.
+    std::uint32_t* flip = nullptr;
+    if (std::has_single_bit(flipped)) {
+      flip = &moves.half_flips[static_cast<std::size_t>(std::countr_zero(flipped))];
     }
-    if (shares.two < least_pair_share || flipped != 0) continue;
     const bool known =
         std::any_of(moves.digits.begin(), moves.digits.end(),
                     [&](const Digit& digit) { return parity(pattern, digit.mask) != 0; });
-    if (known) continue;
+    const bool may_flip = flip != nullptr && *flip == 0;
+    const bool may_be_digit = flipped == 0 && !known;
+    if (!(may_flip || may_be_digit) || !destinations.may_be_few(pattern)) continue;
+    destinations.count(pattern);
+    const auto shares = destinations.shares();
+    if (may_flip && shares.one >= least_single_share) *flip = pattern;
+    if (!may_be_digit || shares.two < least_pair_share) continue;
     const std::uint32_t mask =
         reduced(deciding_mask(slice_of, destinations, slices, pattern), constants);
     if (parity(pattern, mask) != 0) moves.digits.push_back({pattern, mask});
