@@ -34,11 +34,14 @@ class RunCollector final : public emulate::TraceSink {
     current_.runs.accesses = known_;
     loads_ = 0;
     access_of_.assign(header.instructions.size(), no_access);
-    for (std::size_t i = 0; i < header.instructions.size(); ++i) {
-      const emulate::TraceInstruction& instruction = header.instructions[i];
-      for (std::size_t a = 0; a < known_.size(); ++a)
-        if (known_[a].line == instruction.line && instruction.line != 0)
-          access_of_[i] = static_cast<std::uint16_t>(a);
+    // The instructions of a kernel stand first in its trace, in the order of the body.
+    for (std::size_t a = 0; a < known_.size(); ++a) {
+      const std::size_t i = known_[a].index;
+      if (i >= header.instructions.size() || header.instructions[i].function != header.kernel ||
+          header.instructions[i].line != known_[a].line)
+        return check_failed("kernel '{}': line {} is not where its trace has it", header.kernel,
+                            known_[a].line);
+      access_of_[i] = static_cast<std::uint16_t>(a);
     }
     warps_ = (header.block[0] * header.block[1] * header.block[2] + 31) / 32;
     header_instructions_ = header.instructions;

@@ -284,6 +284,24 @@ cp.async.wait_all;
   }
 }
 
+TEST(Analyse, accesses_that_share_a_line_of_the_text_are_told_apart) {
+  const ptx::Module module = module_of(
+      "ld.param.u64 %rd1, [p0]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd3, %r1, 4;\n"
+      "add.u64 %rd4, %rd1, %rd3; ld.global.u32 %r5, [%rd4]; add.u32 %r5, %r5, 1; "
+      "st.global.u32 [%rd4], %r5;\n",
+      one_pointer);
+  for (const Force force : {Force::symbolic, Force::emulated}) {
+    Options options;
+    options.force = force;
+    const Analysis analysis = analysed(module, launch_of("4", "64", "buf:4096,i32:0"), options);
+    ASSERT_EQ(analysis.all.accesses.size(), 2U);
+    for (const Access& access : analysis.all.accesses) EXPECT_EQ(access.executed, 256U);
+    EXPECT_EQ(analysis.all.accesses[0].kind, AccessKind::load);
+    EXPECT_EQ(analysis.all.accesses[1].kind, AccessKind::store);
+    EXPECT_DOUBLE_EQ(analysis.inter.degree_of_sharing, 1);
+  }
+}
+
 class BundledKernels : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(BundledKernels, closed_forms_and_the_emulator_agree_address_by_address_and_cell_by_cell) {
