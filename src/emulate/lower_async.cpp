@@ -96,11 +96,14 @@ bool Lowering::lower_bulk_copy(const ptx::Instruction& instruction) {
   }
   made.barrier.bytes = 8;
   made.from.flags = static_cast<std::uint8_t>(made.from.flags & ~memory_volatile);
-  AccessKind kind = AccessKind::load;
+  // What it does to global memory.
+  AccessKind kind = spaces[0] == StateSpace::global ? AccessKind::store : AccessKind::load;
   if (instruction.opcode == Opcode::cp_reduce_async_bulk) {
     if (!bulk_reduction(words, made)) return false;
-    kind = AccessKind::atomic;
-    if (spaces[0] == StateSpace::global) program_->ordered = true;
+    if (spaces[0] == StateSpace::global) {
+      kind = AccessKind::atomic;
+      program_->ordered = true;
+    }
   }
   note_access(kind, 16, AddressKind::global);
   MicroOp& op = emit(async_ops::copy_bulk);

@@ -1,7 +1,7 @@
 #include "demarc/locality/analyse.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <optional>
 
 #include "demarc/base/json.hpp"
 #include "demarc/ptx/address_tree.hpp"
@@ -30,7 +30,35 @@ Result<const ptx::Function*> kernel_function(const ptx::Module& module, const st
 struct Symbolic {
   ClosedForm form;
   bool calls_functions = false;
+  std::vector<std::string> not_followed;  // "k.ptx:44: ldx.global.f32 %f1, [%rd8];"
+  std::vector<std::string> prefetches;
+  // Lies outside of the buffers or is not aligned: index into the accesses.
+  std::optional<std::uint16_t> misplaced;
 };
+
+// The first access of the runs that the emulator has to judge: some thread's address is in no
+// buffer, or no multiple of the size.
+std::optional<std::uint16_t> misplaced_access(const AccessRuns& runs, const gpu::Launch& launch,
+                                              const std::vector<std::uint64_t>& addresses) {
+  // default_addresses puts the buffers one behind the other.
+  const auto inside = [&](std::uint64_t low, std::uint64_t end) {
+    const auto above = std::upper_bound(addresses.begin(), addresses.end(), low);
+    if (above == addresses.begin()) return false;
+    const auto buffer = static_cast<std::size_t>(above - addresses.begin()) - 1;
+    return end <= addresses[buffer] + launch.buffers[buffer].bytes;
+  };
+  for (const Run& run : runs.runs) {
+    const std::uint64_t bytes = runs.accesses[run.access].bytes;
+    const auto stride = static_cast<std::uint64_t>(run.stride);
+    if (bytes == 0) continue;
+    if (run.address % bytes != 0 || (run.count > 1 && stride % bytes != 0)) return run.access;
+    const std::uint64_t last = run.address + stride * (run.count - 1);
+    if (inside(std::min(run.address, last), std::max(run.address, last) + bytes)) continue;
+    for (std::uint32_t k = 0; k < run.count; ++k)
+      if (!inside(run.address + stride * k, run.address + stride * k + bytes)) return run.access;
+  }
+  return std::nullopt;
+}
 
 Result<Symbolic> follow_kernel(const ptx::Module& module, const gpu::Launch& launch,
                                const gpu::KernelLaunch& kernel) {
@@ -56,7 +84,15 @@ Result<Symbolic> follow_kernel(const ptx::Module& module, const gpu::Launch& lau
                          slice.accesses.size());
   Symbolic result;
   result.calls_functions = slice.calls_functions;
+  const auto named = [&](std::uint32_t i) {
+    const ptx::Instruction& instruction = function->body.instructions[i];
+    return fmt::format("{}:{}: {}", module.source_name, instruction.line,
+                       module.text_of(instruction));
+  };
+  for (const std::uint32_t i : slice.not_followed) result.not_followed.push_back(named(i));
+  for (const std::uint32_t i : slice.prefetches) result.prefetches.push_back(named(i));
   result.form = follow_rows(slice, kernel.grid, kernel.block, most_row_operations);
+  result.misplaced = misplaced_access(result.form.runs, launch, addresses);
 
   const ptx::DefUse def_use(function->body, cfg);
   for (std::size_t a = 0; a < slice.accesses.size(); ++a) {
@@ -109,6 +145,35 @@ struct Gathered {
   std::size_t kernel_launch = 0;
 };
 
+// --method symbolic asks for closed forms or an error: the error.
+Error no_closed_form(const ptx::Module& module, const std::string& kernel,
+                     const Symbolic& symbolic) {
+  const std::vector<bool>& closed = symbolic.form.closed;
+  constexpr const char* way_out = "leave out --method symbolic to have the kernel emulated";
+  if (const auto open = std::find(closed.begin(), closed.end(), false); open != closed.end()) {
+    const Access& access =
+        symbolic.form.runs.accesses[static_cast<std::size_t>(open - closed.begin())];
+    return {ErrorKind::invalid_input,
+            fmt::format("{}:{}: {}: depends on loaded data, there is no closed form; {}",
+                        module.source_name, access.line, access.instruction, way_out)};
+  }
+  if (!symbolic.not_followed.empty())
+    return {ErrorKind::invalid_input,
+            fmt::format("{}: may touch global memory and has no closed form; {}",
+                        symbolic.not_followed.front(), way_out)};
+  return {ErrorKind::invalid_input,
+          fmt::format("kernel '{}' calls functions; {}", kernel, way_out)};
+}
+
+void note_left_out(const Symbolic& symbolic, const std::string& reason, Collected& collected) {
+  collected.left_out = static_cast<std::uint32_t>(symbolic.not_followed.size());
+  for (const std::string& instruction : symbolic.not_followed)
+    collected.notes.push_back(
+        fmt::format("left out, may touch global memory and is not covered: {}", instruction));
+  collected.notes.push_back(fmt::format(
+      "{} of the kernel's instructions left out; the emulator: {}", collected.left_out, reason));
+}
+
 // `candidates`: launches of one kernel, largest first where none was asked for.
 Result<Gathered> gather_runs(const ptx::Module& module, const gpu::Launch& launch,
                              std::vector<std::size_t> candidates, Force force, unsigned threads,
@@ -116,32 +181,37 @@ Result<Gathered> gather_runs(const ptx::Module& module, const gpu::Launch& launc
   DEMARC_TRY(Symbolic symbolic, follow_kernel(module, launch, launch.kernels[candidates.front()]));
   Gathered result;
   result.kernel_launch = candidates.front();
+  for (const std::string& instruction : symbolic.prefetches)
+    result.collected.notes.push_back("a prefetch, counted nowhere: " + instruction);
   const std::vector<bool>& closed = symbolic.form.closed;
-  const bool all_closed =
+  const bool all_listed_closed =
       !symbolic.calls_functions && std::find(closed.begin(), closed.end(), false) == closed.end();
-  if (force != Force::emulated && all_closed) {
+  const bool all_closed = all_listed_closed && symbolic.not_followed.empty();
+  if (force != Force::emulated && all_closed && !symbolic.misplaced) {
     result.collected.runs = std::move(symbolic.form.runs);
     return result;
   }
-  if (force == Force::symbolic) {
-    for (std::size_t a = 0; a < closed.size(); ++a) {
-      const Access& access = symbolic.form.runs.accesses[a];
-      if (!closed[a])
-        return invalid_input(
-            "{}:{}: {}: depends on loaded data, there is no closed form; leave "
-            "out --method symbolic to have the kernel emulated",
-            module.source_name, access.line, access.instruction);
-    }
-    return invalid_input("kernel '{}' calls functions; leave out --method symbolic",
-                         launch.kernels[candidates.front()].kernel);
-  }
+  if (force == Force::symbolic && !all_closed)
+    return tl::unexpected(
+        no_closed_form(module, launch.kernels[candidates.front()].kernel, symbolic));
   std::vector<Access> accesses = symbolic.form.runs.accesses;
   for (std::size_t a = 0; a < accesses.size(); ++a)
     accesses[a].source =
-        force == Force::automatic && closed[a] ? Source::symbolic : Source::emulated;
+        force != Force::emulated && closed[a] ? Source::symbolic : Source::emulated;
   std::sort(candidates.begin(), candidates.end());
-  DEMARC_TRY(EmulatedRuns emulated,
-             emulate_runs(module, launch, candidates, accesses, threads, progress));
+  auto attempt = emulate_runs(module, launch, candidates, accesses, threads, progress);
+  if (!attempt && attempt.error().kind == ErrorKind::invalid_input && force == Force::automatic &&
+      all_listed_closed && !symbolic.not_followed.empty() && !symbolic.misplaced) {
+    note_left_out(symbolic, attempt.error().message, result.collected);
+    result.collected.runs = std::move(symbolic.form.runs);
+    return result;
+  }
+  DEMARC_TRY(EmulatedRuns emulated, std::move(attempt));
+  if (force != Force::emulated && all_closed) {
+    // It ran cleanly: the addresses lie in memory of the module, or are aligned after all.
+    result.collected.runs = std::move(symbolic.form.runs);
+    return result;
+  }
   const bool any_closed = std::find(closed.begin(), closed.end(), true) != closed.end();
   if (force == Force::automatic && any_closed) {
     if (emulated.kernel_launch != result.kernel_launch) {
@@ -232,6 +302,8 @@ Result<Analysis> analyse(const ptx::Module& module, const gpu::Launch& launch,
   analysis.count = options.count;
   analysis.kind = options.kind;
   analysis.method = gathered.collected.method;
+  analysis.notes = std::move(gathered.collected.notes);
+  analysis.left_out = gathered.collected.left_out;
   for (std::size_t k = 0; k < gathered.kernel_launch; ++k)
     if (launch.kernels[k].kernel == kernel.kernel) ++analysis.instance;
   analysis.all = std::move(gathered.collected.runs);
@@ -314,6 +386,7 @@ std::string analysis_json(const Analysis& analysis, bool with_maps) {
                      {"inter", std::move(inter)},
                      {"intra", std::move(intra)},
                      {"trees", Json::parse(analysis.trees_json, nullptr, false)},
+                     {"left_out", analysis.left_out},
                      {"notes", analysis.notes}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

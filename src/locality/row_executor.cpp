@@ -12,6 +12,8 @@ struct Path {
   Row row;
   std::vector<Value> values;
   std::vector<std::uint32_t> requests;  // by access: executions so far
+  std::vector<std::uint32_t> trips;     // by loop: of the current entry
+  std::uint64_t turns = 0;              // hash of the branches taken
 };
 
 class RowExecutor {
@@ -27,6 +29,9 @@ class RowExecutor {
     runs_.grid = {grid.x, grid.y, grid.z};
     runs_.block = {block.x, block.y, block.z};
     runs_.accesses = slice.accesses;
+    rows_share_warps_ = block.x % 32 != 0 && std::uint64_t{block.y} * block.z > 1;
+    for (const std::vector<std::uint32_t>& loops : slice.loops_of_access)
+      depth_ = std::max(depth_, loops.size());
   }
 
   ClosedForm run() {
@@ -34,25 +39,43 @@ class RowExecutor {
       for (ctaid_.y = 0; ctaid_.y < grid_.y; ++ctaid_.y)
         for (ctaid_.x = 0; ctaid_.x < grid_.x; ++ctaid_.x) {
           block_index_ = ctaid_.x + grid_.x * (ctaid_.y + grid_.y * ctaid_.z);
-          for (tid_.z = 0; tid_.z < block_.z; ++tid_.z)
-            for (tid_.y = 0; tid_.y < block_.y; ++tid_.y)
-              if (!follow_row()) return finish();
+          if (!follow_block()) return finish();
         }
     return finish();
   }
 
  private:
+  bool follow_block() {
+    const std::size_t first_run = runs_.runs.size();
+    trips_.clear();
+    split_ = false;
+    bool first_row = true;
+    std::uint64_t turns = 0;
+    for (tid_.z = 0; tid_.z < block_.z; ++tid_.z)
+      for (tid_.y = 0; tid_.y < block_.y; ++tid_.y) {
+        if (!follow_row()) return false;
+        // Rows of one warp that go different ways are parts of a warp that does.
+        if (rows_share_warps_ && !first_row && turns != row_turns_) split_ = true;
+        turns = row_turns_;
+        first_row = false;
+      }
+    if (split_) {
+      if (slice_.reducible) number_requests(first_run);
+      join(first_run);
+    }
+    return true;
+  }
+
   bool follow_row() {
     arithmetic_.clear();
     row_thread_ = block_.x * (tid_.y + block_.y * tid_.z);
-    const std::size_t first_run = runs_.runs.size();
     Path start;
     start.row = {0, block_.x};
     start.values.resize(slice_.slots);
     start.requests.resize(slice_.accesses.size(), 0);
+    start.trips.resize(slice_.loop_headers.size(), 0);
     paths_.clear();
     paths_.push_back(std::move(start));
-    split_ = false;
     while (!paths_.empty()) {
       Path path = std::move(paths_.back());
       paths_.pop_back();
@@ -60,8 +83,8 @@ class RowExecutor {
         std::fill(closed_.begin(), closed_.end(), false);
         return false;
       }
+      row_turns_ = path.turns;
     }
-    if (split_) join(first_run);
     return std::find(closed_.begin(), closed_.end(), true) != closed_.end();
   }
 
@@ -76,10 +99,26 @@ class RowExecutor {
       path.operation = 0;
       if (left_-- == 0) return false;
       if (block.end == SliceBlock::End::exit) return true;
+      const std::uint32_t from = path.block;
       if (block.end == SliceBlock::End::jump)
         path.block = block.next;
       else
         branch(block, path);
+      if (depth_ > 0) count_trips(from, path);
+    }
+  }
+
+  // From block `from` to path.block: a loop entered anew starts at 0, one whose header comes round
+  // again makes another trip.
+  void count_trips(std::uint32_t from, Path& path) const {
+    const std::vector<std::uint32_t>& before = slice_.loops_of_block[from];
+    const std::vector<std::uint32_t>& now = slice_.loops_of_block[path.block];
+    for (std::size_t level = 0; level < now.size(); ++level) {
+      const std::uint32_t loop = now[level];
+      if (level >= before.size() || before[level] != loop)
+        path.trips[loop] = 0;
+      else if (path.block == slice_.loop_headers[loop])
+        ++path.trips[loop];
     }
   }
 
@@ -119,6 +158,7 @@ class RowExecutor {
     const bool taken = decide(block.predicate, block.predicate_negated, path);
     path.operation = 0;
     path.block = taken ? block.taken : block.next;
+    path.turns = (path.turns ^ path.block) * 0x9e3779b97f4a7c15U + 1;
   }
 
   void perform(const SliceOperation& operation, Path& path) {
@@ -130,7 +170,9 @@ class RowExecutor {
           path.values[operation.target] = unknown_value();
         return;
       }
-      if (!decide(operation.predicate, operation.predicate_negated, path)) return;
+      const bool performed = decide(operation.predicate, operation.predicate_negated, path);
+      path.turns = (path.turns ^ std::uint64_t{performed}) * 0xbf58476d1ce4e5b9U + 1;
+      if (!performed) return;
     }
     if (operation.access != ptx::no_index) {
       touch(operation, path);
@@ -225,11 +267,54 @@ class RowExecutor {
       run.count = end - x;
       if (run.count == 1) run.stride = 0;
       runs_.runs.push_back(run);
+      if (depth_ > 0) {
+        const std::vector<std::uint32_t>& loops = slice_.loops_of_access[access];
+        for (std::size_t level = 0; level < depth_; ++level)
+          trips_.push_back(level < loops.size() ? path.trips[loops[level]] : 0);
+      }
       x = end;
     }
   }
 
-  // Runs of the row that were followed apart and continue each other become one.
+  // Lanes of a warp that went different ways meet again where their paths do: an access in equal
+  // trips of the loops around it is one request, whatever the lanes did before. Steps follow the
+  // order in which a warp that waits at every meeting passes the accesses.
+  void number_requests(std::size_t first) {
+    std::vector<std::uint32_t> order(runs_.runs.size() - first);
+    for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+    // < 0, 0, > 0 as the run a is made before, with or after b.
+    const auto compare = [&](std::uint32_t a, std::uint32_t b) {
+      const std::uint16_t x = runs_.runs[first + a].access;
+      const std::uint16_t y = runs_.runs[first + b].access;
+      const std::vector<std::uint64_t>& p = slice_.order[x];
+      const std::vector<std::uint64_t>& q = slice_.order[y];
+      for (std::size_t level = 0;; ++level) {
+        if (p[level] != q[level]) return p[level] < q[level] ? -1 : 1;
+        // Equal places are a loop around both, or the access itself.
+        if (level + 1 == p.size()) return 0;
+        const std::uint32_t i = trips_[a * depth_ + level];
+        const std::uint32_t j = trips_[b * depth_ + level];
+        if (i != j) return i < j ? -1 : 1;
+      }
+    };
+    std::sort(order.begin(), order.end(), [&compare](std::uint32_t a, std::uint32_t b) {
+      const int way = compare(a, b);
+      return way != 0 ? way < 0 : a < b;
+    });
+    std::vector<std::uint32_t> requests(slice_.accesses.size(), 0);
+    std::uint32_t step = 0;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      Run& run = runs_.runs[first + order[i]];
+      if (i > 0 && compare(order[i - 1], order[i]) != 0) {
+        ++requests[runs_.runs[first + order[i - 1]].access];
+        ++step;
+      }
+      run.request = requests[run.access];
+      run.step = step;
+    }
+  }
+
+  // Runs of the block that were followed apart and continue each other become one.
   void join(std::size_t first) {
     const auto begin = runs_.runs.begin() + static_cast<std::ptrdiff_t>(first);
     std::sort(begin, runs_.runs.end(), [](const Run& a, const Run& b) {
@@ -276,7 +361,11 @@ class RowExecutor {
   std::uint32_t block_index_ = 0;
   std::uint32_t row_thread_ = 0;
   std::vector<Path> paths_;
-  bool split_ = false;
+  bool split_ = false;  // in the block that is followed, threads of a warp part
+  bool rows_share_warps_ = false;
+  std::uint64_t row_turns_ = 0;       // of the last path of the row
+  std::size_t depth_ = 0;             // of the loops around an access
+  std::vector<std::uint32_t> trips_;  // by run of the block and level, of the loops around it
 };
 
 }  // namespace

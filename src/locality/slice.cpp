@@ -1,6 +1,8 @@
 #include "slice.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <map>
 
 #include "demarc/ptx/def_use.hpp"
 #include "demarc/ptx/printer.hpp"
@@ -28,6 +30,84 @@ bool passes_l1(const ptx::Mnemonic& mnemonic) {
                                   Modifier::relaxed, Modifier::acquire, Modifier::mmio};
   return std::any_of(std::begin(passing), std::end(passing),
                      [&mnemonic](Modifier modifier) { return mnemonic.has(modifier); });
+}
+
+// Other than loads, stores, atomics and cp.async: may it touch global memory?
+bool may_touch_global(const ptx::Instruction& instruction, const ptx::Mnemonic& mnemonic) {
+  using ptx::Opcode;
+  const bool somewhere =
+      mnemonic.space == ptx::StateSpace::global || mnemonic.space == ptx::StateSpace::none;
+  switch (instruction.opcode) {
+    case Opcode::unknown:
+    case Opcode::cp_async_bulk:
+    case Opcode::cp_reduce_async_bulk:
+    case Opcode::cp_async_bulk_tensor:
+    case Opcode::cp_reduce_async_bulk_tensor:
+    case Opcode::multimem_cp_async_bulk:
+    case Opcode::multimem_cp_reduce_async_bulk:
+    case Opcode::tensormap_cp_fenceproxy:
+    case Opcode::tex:
+    case Opcode::tld4:
+    case Opcode::suld:
+    case Opcode::sust:
+    case Opcode::sured:
+      return true;
+    case Opcode::tensormap_replace:
+    case Opcode::wmma_load:
+    case Opcode::wmma_store:
+      return somewhere;
+    default:
+      return false;
+  }
+}
+
+bool prefetches_global(const ptx::Instruction& instruction, const ptx::Mnemonic& mnemonic) {
+  using ptx::Opcode;
+  switch (instruction.opcode) {
+    case Opcode::prefetch:
+    case Opcode::prefetchu:
+      return mnemonic.space == ptx::StateSpace::global || mnemonic.space == ptx::StateSpace::none;
+    case Opcode::cp_async_bulk_prefetch:
+    case Opcode::cp_async_bulk_prefetch_tensor:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The first operand of an instruction that is not understood: what it writes, as all of PTX does.
+// Empty when that is an address.
+std::string_view first_operand(std::string_view text, std::string_view mnemonic) {
+  const std::size_t at = text.find(mnemonic);
+  if (at == std::string_view::npos) return text;
+  text.remove_prefix(at + mnemonic.size());
+  int depth = 0;
+  std::size_t end = 0;
+  for (; end < text.size() && (text[end] != ',' || depth > 0); ++end) {
+    if (text[end] == '{' || text[end] == '(') ++depth;
+    if (text[end] == '}' || text[end] == ')') --depth;
+  }
+  text = text.substr(0, end);
+  return text.find('[') == std::string_view::npos ? text : std::string_view{};
+}
+
+// The registers that the text names.
+std::vector<std::uint32_t> named_registers(const ptx::Body& body, std::string_view text) {
+  std::vector<std::uint32_t> found;
+  const auto in_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%';
+  };
+  for (std::uint32_t reg = 0; reg < body.register_count; ++reg) {
+    const std::string name = body.register_name(reg);
+    for (std::size_t at = text.find(name); at != std::string_view::npos;
+         at = text.find(name, at + 1)) {
+      const std::size_t end = at + name.size();
+      if ((at > 0 && in_name(text[at - 1])) || (end < text.size() && in_name(text[end]))) continue;
+      found.push_back(reg);
+      break;
+    }
+  }
+  return found;
 }
 
 // cp.async names the bytes it copies; how many of them it reads may depend on a register.
@@ -64,6 +144,7 @@ class Slicer {
 
   Slice run() {
     find_accesses();
+    order_accesses();
     for (std::uint32_t b = 0; b < cfg_.blocks().size(); ++b)
       if (cfg_.blocks()[b].successors.size() > 1) regions_[b] = region_of(b);
     close();
@@ -77,17 +158,29 @@ class Slicer {
     for (std::uint32_t i = 0; i < body_.instructions.size(); ++i) {
       const ptx::Instruction& instruction = body_.instructions[i];
       const OpcodeGroup group = ptx::info(instruction.opcode).group;
+      const ptx::Mnemonic& mnemonic = module_.mnemonic(instruction);
+      const bool reachable = cfg_.reachable(cfg_.block_of(i));
       if (group == OpcodeGroup::call) slice_.calls_functions = true;
       const bool copy = instruction.opcode == ptx::Opcode::cp_async;
-      if (group != OpcodeGroup::load && group != OpcodeGroup::store &&
-          group != OpcodeGroup::atomic && !copy)
+      const bool plain = group == OpcodeGroup::load || group == OpcodeGroup::store ||
+                         group == OpcodeGroup::atomic || copy;
+      if (reachable && (!mnemonic.understood || instruction.opcode == ptx::Opcode::unknown))
+        changed_by_[i] =
+            named_registers(body_, first_operand(module_.text_of(instruction), mnemonic.text));
+      if (!plain) {
+        if (reachable && may_touch_global(instruction, mnemonic)) slice_.not_followed.push_back(i);
+        if (reachable && prefetches_global(instruction, mnemonic)) slice_.prefetches.push_back(i);
         continue;
-      const ptx::Mnemonic& mnemonic = module_.mnemonic(instruction);
+      }
       // A generic address may lead to global memory: only the emulator knows.
       const bool generic = !copy && mnemonic.space == ptx::StateSpace::none;
       if (mnemonic.space != ptx::StateSpace::global && !generic && !copy) continue;
+      if (!reachable) continue;
       const ptx::Operand* address = address_operand(body_, instruction);
-      if (address == nullptr || !cfg_.reachable(cfg_.block_of(i))) continue;
+      if (address == nullptr || !mnemonic.understood) {
+        slice_.not_followed.push_back(i);
+        continue;
+      }
       Access access;
       access.instruction = ptx::print(module_, function_, instruction);
       access.index = i;
@@ -102,15 +195,52 @@ class Slicer {
       access_of_[i] = static_cast<std::uint32_t>(slice_.accesses.size());
       slice_.accesses.push_back(access);
       slice_.closable.push_back(
-          !generic && mnemonic.understood && (!copy || copied.fixed) &&
+          !generic && (!copy || copied.fixed) &&
           (address->base == ptx::Base::reg || address->base == ptx::Base::none));
       const std::uint32_t block = cfg_.block_of(i);
       slice_.guarded.push_back(!cfg_.post_dominates(block, cfg_.entry()) ||
                                instruction.predicate != ptx::no_index);
       slice_.in_loop.push_back(cfg_.loop_of(block) != ptx::no_index);
+      slice_.loops_of_access.push_back(loops_around(block));
       relevant_[i] = true;
     }
     if (slice_.calls_functions) slice_.closable.assign(slice_.closable.size(), false);
+  }
+
+  // Outermost first.
+  std::vector<std::uint32_t> loops_around(std::uint32_t block) const {
+    std::vector<std::uint32_t> loops;
+    for (std::uint32_t loop = cfg_.loop_of(block); loop != ptx::no_index;
+         loop = cfg_.loops()[loop].parent)
+      loops.push_back(loop);
+    std::reverse(loops.begin(), loops.end());
+    return loops;
+  }
+
+  // An order in which every thread passes them: level by level the loop around an access, then its
+  // block, by their places in an order without back edges.
+  void order_accesses() {
+    slice_.reducible = cfg_.reducible();
+    std::vector<std::uint64_t> place(cfg_.blocks().size(), 0);
+    const auto order = cfg_.reverse_post_order();
+    for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = std::uint64_t{i} << 32U;
+    for (const ptx::Loop& loop : cfg_.loops()) slice_.loop_headers.push_back(loop.header);
+    for (std::uint32_t b = 0; b < cfg_.blocks().size(); ++b)
+      slice_.loops_of_block.push_back(loops_around(b));
+    for (std::uint32_t a = 0; a < slice_.accesses.size(); ++a) {
+      std::vector<std::uint64_t>& levels = slice_.order.emplace_back();
+      for (const std::uint32_t loop : slice_.loops_of_access[a])
+        levels.push_back(place[slice_.loop_headers[loop]]);
+      levels.push_back(place[cfg_.block_of(slice_.accesses[a].index)] + 1 + a);
+    }
+  }
+
+  // Calls f(register) for what instruction i writes or, when it is not understood, may write.
+  template <class F>
+  void for_each_changed(std::uint32_t i, F&& f) const {
+    ptx::for_each_written(body_, body_.instructions[i], f);
+    if (const auto it = changed_by_.find(i); it != changed_by_.end())
+      for (const std::uint32_t reg : it->second) f(reg);
   }
 
   // Blocks that can be passed between a branch and where its paths meet.
@@ -141,9 +271,8 @@ class Slicer {
     do {
       changed_ = false;
       for (std::uint32_t i = 0; i < body_.instructions.size(); ++i) {
-        const ptx::Instruction& instruction = body_.instructions[i];
         if (!relevant_[i]) {
-          ptx::for_each_written(body_, instruction, [&](std::uint32_t reg) {
+          for_each_changed(i, [&](std::uint32_t reg) {
             if (needed_[reg]) relevant_[i] = true;
           });
           changed_ = changed_ || relevant_[i];
@@ -223,8 +352,7 @@ class Slicer {
       const ptx::BasicBlock& part = cfg_.blocks()[inside];
       for (std::uint32_t i = part.first; i < part.first + part.count; ++i) {
         if (access_of_[i] != ptx::no_index) result.region_accesses.push_back(access_of_[i]);
-        ptx::for_each_written(body_, body_.instructions[i],
-                              [&](std::uint32_t reg) { written[reg] = needed_[reg]; });
+        for_each_changed(i, [&](std::uint32_t reg) { written[reg] = needed_[reg]; });
       }
     }
     for (std::uint32_t reg = 0; reg < written.size(); ++reg)
@@ -249,7 +377,7 @@ class Slicer {
     operation.predicate_negated = instruction.predicate_negated;
     operations.push_back(operation);
     // Whatever else the instruction writes (loaded values, second results) is unknown.
-    ptx::for_each_written(body_, instruction, [&](std::uint32_t reg) {
+    for_each_changed(i, [&](std::uint32_t reg) {
       if (!needed_[reg] || reg == operations.back().target) return;
       SliceOperation poison;
       poison.target = reg;
@@ -269,6 +397,7 @@ class Slicer {
   std::vector<bool> needed_;
   std::vector<bool> branch_matters_;
   std::vector<std::vector<std::uint32_t>> regions_;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> changed_by_;  // what is not understood
   bool changed_ = false;
   Slice slice_;
 };

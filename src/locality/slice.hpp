@@ -56,6 +56,17 @@ struct Slice {
   std::vector<SliceBlock> blocks;  // by Cfg block
   std::uint32_t slots = 0;
   bool calls_functions = false;  // whose accesses this slice does not hold
+  // Instructions that may touch global memory and are no accesses: what is not understood, and
+  // bulk copies, matrix fragments, textures. Only the emulator may know what they touch.
+  std::vector<std::uint32_t> not_followed;
+  std::vector<std::uint32_t> prefetches;  // of global memory; they are counted nowhere
+  // The loops around every Cfg block, outermost first: indices of headers in loop_headers.
+  std::vector<std::vector<std::uint32_t>> loops_of_block;
+  std::vector<std::uint32_t> loop_headers;  // blocks
+  // By access: where its block stands in the order of the loops around it, see RowExecutor.
+  std::vector<std::vector<std::uint64_t>> order;
+  std::vector<std::vector<std::uint32_t>> loops_of_access;
+  bool reducible = true;  // false: there are loops that are not listed
 };
 
 // `parameters`: the bytes of every argument.

@@ -240,7 +240,7 @@ Json node_to_json(const Module& module, const Function& function, const TreeNode
   } else if (node.instruction != no_index) {
     json["opcode"] = module.mnemonic(body.instructions[node.instruction]).text;
   } else {
-    json["opcode"] = "";
+    json["opcode"] = node.kind == NodeKind::unknown && node.reg != no_index ? "unknown" : "";
   }
   json["parent"] = node.parent == no_index ? -1 : static_cast<std::int64_t>(node.parent);
   return json;
@@ -288,8 +288,14 @@ std::string trees_to_json(const Module& module, const Function& function) {
                      {"truncated", tree.truncated},
                      {"tree", std::move(nodes)}});
   }
-  const Json document = {
+  Json document = {
       {"schema", "demarc.ptx.tree/1"}, {"kernel", function.name}, {"loads", std::move(loads)}};
+  Json not_understood = Json::array();
+  for (const Instruction& instruction : function.body.instructions)
+    if (has_verbatim(function.body, instruction))
+      not_understood.push_back(
+          {{"line", instruction.line}, {"text", std::string(module.text_of(instruction))}});
+  if (!not_understood.empty()) document["not_understood"] = std::move(not_understood);
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -195,6 +195,20 @@ std::vector<std::array<std::uint64_t, 4>> flattened(const AccessRuns& runs,
   return all;
 }
 
+// Coalescing of every access that `kept` names: what a request is does not depend on the way.
+void expect_equal_requests(AccessRuns a, AccessRuns b, const std::vector<bool>& kept,
+                           const std::string& what) {
+  count_requests(a);
+  count_requests(b);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    if (!kept[i]) continue;
+    EXPECT_EQ(a.accesses[i].executed, b.accesses[i].executed) << what << ", access " << i;
+    EXPECT_EQ(a.accesses[i].requests, b.accesses[i].requests) << what << ", access " << i;
+    EXPECT_NEAR(a.accesses[i].sectors_per_request, b.accesses[i].sectors_per_request, 1e-9)
+        << what << ", access " << i;
+  }
+}
+
 // Affine kernels as one could write them: an index made of threads and blocks of two dimensions,
 // perhaps a guard, perhaps a loop with a stride, several loads and a store at offsets of it.
 struct AffineKernel {
@@ -220,11 +234,18 @@ AffineKernel any_affine_kernel() {
                         *rc::gen::element("lt", "ge", "eq"), *rc::gen::inRange(1, 6),
                         *rc::gen::inRange(0, 60));
   const bool loop = *rc::gen::arbitrary<bool>();
+  const bool skips = loop && *rc::gen::arbitrary<bool>();  // lanes load in trips of their own
   if (loop) body += "mov.u32 %r6, 0;\nagain:\n";
   body += "mul.wide.s32 %rd2, %r5, 4;\nadd.s64 %rd3, %rd1, %rd2;\n";
+  if (skips)
+    body += fmt::format("and.b32 %r7, %r{}, 3;\nsetp.{}.s32 %p3, %r7, %r6;\n@%p3 bra skip;\n",
+                        *rc::gen::inRange(1, 3), *rc::gen::element("lt", "ge", "eq"));
   for (int load = *rc::gen::inRange(1, 4); load > 0; --load)
     body += fmt::format("ld.global.f32 %f1, [%rd3+{}];\n", 4 * *rc::gen::inRange(0, 70));
   if (*rc::gen::arbitrary<bool>()) body += "st.global.f32 [%rd3+4096], %f1;\n";
+  if (skips) body += "skip:\n";
+  if (loop && *rc::gen::arbitrary<bool>())  // and make trips of their own number
+    body += "and.b32 %r8, %r1, 1;\nadd.s32 %r6, %r6, %r8;\n";
   if (loop)
     body += fmt::format(
         "add.s32 %r5, %r5, {};\nadd.s32 %r6, %r6, 1;\nsetp.lt.s32 %p2, %r6, {};\n@%p2 bra again;\n",
@@ -243,6 +264,7 @@ RC_GTEST_PROP(AffineKernels, closed_forms_and_the_emulator_agree_cell_by_cell, (
   RC_ASSERT(emulated.has_value());
   const std::vector<bool> all(closed->runs.accesses.size(), true);
   RC_ASSERT(flattened(closed->runs, all) == flattened(emulated->runs, all));
+  expect_equal_requests(closed->runs, emulated->runs, all, kernel.body);
   for (const AccessKind kind : {AccessKind::load, AccessKind::store}) {
     const AccessRuns a = only(closed->runs, kind);
     const AccessRuns b = only(emulated->runs, kind);
@@ -302,6 +324,117 @@ TEST(Analyse, accesses_that_share_a_line_of_the_text_are_told_apart) {
   }
 }
 
+TEST(Analyse, matrix_fragments_and_bulk_copies_are_counted_by_the_emulator) {
+  const ptx::Module fragment = module_of(
+      "ld.param.u64 %rd1, [p0];\nwmma.load.a.sync.aligned.m16n16k8.global.row.tf32 "
+      "{%r1, %r2, %r3, %r4}, [%rd1], 8;\n",
+      one_pointer);
+  const Analysis loads = analysed(fragment, launch_of("2", "32", "buf:4096,i32:0"));
+  EXPECT_EQ(loads.method, Method::emulated);
+  ASSERT_EQ(loads.all.accesses.size(), 1U);
+  EXPECT_GT(loads.all.accesses[0].executed, 0U);
+  EXPECT_EQ(loads.left_out, 0U);
+
+  const ptx::Module copy = module_of(R"(
+.shared .align 128 .b8 s[256];
+ld.param.u64 %rd1, [p0];
+mov.u32 %r1, s;
+mov.u32 %r3, %tid.x;
+setp.ne.u32 %p1, %r3, 0;
+@%p1 bra done;
+cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], 256;
+done:
+)",
+                                     one_pointer);
+  const Analysis stores = analysed(copy, launch_of("2", "32", "buf:4096,i32:0"));
+  ASSERT_EQ(stores.all.accesses.size(), 1U);
+  EXPECT_EQ(stores.all.accesses[0].kind, AccessKind::store);
+  EXPECT_EQ(stores.all.accesses[0].executed, 2U * 256 / 16);
+}
+
+TEST(Analyse, counts_and_names_what_neither_closed_forms_nor_the_emulator_cover) {
+  const ptx::Module module = module_of(R"(
+ld.param.u64 %rd1, [p0];
+ldx.global.f32 %f1, [%rd1];
+ld.global.foo.f32 %f2, [%rd1];
+prefetch.global.L2 [%rd1];
+st.global.f32 [%rd1], %f1;
+)",
+                                       one_pointer);
+  const Analysis analysis = analysed(module, launch_of("1", "32", "buf:4096,i32:0"));
+  EXPECT_EQ(analysis.left_out, 2U);
+  EXPECT_THAT(analysis.notes, testing::Contains(HasSubstr("k.ptx:12: ldx.global.f32 %f1, [%rd1]")));
+  EXPECT_THAT(analysis.notes, testing::Contains(HasSubstr("k.ptx:13: ld.global.foo.f32")));
+  EXPECT_THAT(analysis.notes, testing::Contains(HasSubstr("prefetch.global.L2 [%rd1]")));
+  const Json json = Json::parse(analysis_json(analysis, false));
+  EXPECT_EQ(json["left_out"], 2);
+  Options closed_only;
+  closed_only.force = Force::symbolic;
+  const auto refused = analyse(module, launch_of("1", "32", "buf:4096,i32:0"), closed_only);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("k.ptx:12: ldx.global.f32"));
+}
+
+TEST(Analyse, what_an_unknown_instruction_may_have_written_is_not_followed) {
+  const ptx::Module module = module_of(R"(
+ld.param.u64 %rd1, [p0];
+foo.b64 %rd1, 4;
+ld.global.f32 %f1, [%rd1];
+)",
+                                       one_pointer);
+  const auto analysis = analyse(module, launch_of("1", "32", "buf:4096,i32:0"), {});
+  ASSERT_FALSE(analysis);
+  EXPECT_THAT(analysis.error().message, HasSubstr("k.ptx:12"));
+}
+
+// Threads 0 to 15 load in the second trip, the others in the first: two requests of a warp.
+TEST(Analyse, lanes_that_load_in_different_trips_make_different_requests) {
+  const ptx::Module module = module_of(R"(
+ld.param.u64 %rd1, [p0];
+mov.u32 %r1, %tid.x;
+mul.wide.u32 %rd2, %r1, 4;
+add.u64 %rd3, %rd1, %rd2;
+setp.ge.u32 %p1, %r1, 16;
+selp.u32 %r2, 1, 0, %p1;
+mov.u32 %r3, 0;
+L:
+setp.ne.u32 %p2, %r2, %r3;
+@%p2 bra S;
+ld.global.u32 %r4, [%rd3];
+S:
+add.u32 %r3, %r3, 1;
+setp.lt.u32 %p3, %r3, 2;
+@%p3 bra L;
+)",
+                                       one_pointer);
+  for (const Force force : {Force::symbolic, Force::emulated}) {
+    Options options;
+    options.force = force;
+    const Analysis analysis = analysed(module, launch_of("1", "32", "buf:4096,i32:0"), options);
+    EXPECT_EQ(analysis.all.accesses.at(0).requests, 2U);
+    EXPECT_DOUBLE_EQ(analysis.all.accesses.at(0).sectors_per_request, 2);
+  }
+}
+
+TEST(Analyse, an_address_outside_of_the_buffers_is_the_error_that_the_emulator_makes_of_it) {
+  const ptx::Module module = module_of(guarded_load, one_pointer);
+  const gpu::Launch launch = launch_of("16", "64", "buf:4,i32:1024");
+  Options emulated;
+  emulated.force = Force::emulated;
+  const auto expected = analyse(module, launch, emulated);
+  ASSERT_FALSE(expected);
+  EXPECT_THAT(expected.error().message, HasSubstr("out-of-bounds"));
+  for (const Force force : {Force::automatic, Force::symbolic}) {
+    Options options;
+    options.force = force;
+    const auto analysis = analyse(module, launch, options);
+    ASSERT_FALSE(analysis);
+    EXPECT_EQ(analysis.error(), expected.error());
+  }
+  EXPECT_TRUE(analyse(module, launch_of("16", "64", "buf:4096,i32:1024"), {}));
+  EXPECT_FALSE(analyse(module, launch_of("16", "64", "buf:4095,i32:1024"), {}));
+}
+
 class BundledKernels : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(BundledKernels, closed_forms_and_the_emulator_agree_address_by_address_and_cell_by_cell) {
@@ -330,6 +463,7 @@ TEST_P(BundledKernels, closed_forms_and_the_emulator_agree_address_by_address_an
     }
     if (!any) continue;
     EXPECT_EQ(flattened(mixed->runs, closed), flattened(emulated->runs, closed)) << kernel;
+    expect_equal_requests(mixed->runs, emulated->runs, closed, kernel);
     if (mixed->method != Method::symbolic) continue;
     const AccessRuns a = only(mixed->runs, AccessKind::load);
     const AccessRuns b = only(emulated->runs, AccessKind::load);

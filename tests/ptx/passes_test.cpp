@@ -111,6 +111,16 @@ TEST(Divergence, what_is_merged_behind_a_divergent_branch_diverges) {
   EXPECT_EQ(d.registers[a.reg("%r3")], Uniformity::grid);
 }
 
+TEST(AddressTree, names_what_it_does_not_understand_and_the_register_nothing_defines) {
+  const Module module = test::parsed(
+      test::kernel("ld.param.u64 %rd1, [p]; foo.wide.s32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;\n"
+                   "ld.global.f32 %f1, [%rd3];"));
+  const std::string trees = trees_to_json(module, *module.find_function("k"));
+  EXPECT_NE(trees.find("\"not_understood\""), std::string::npos) << trees;
+  EXPECT_NE(trees.find("foo.wide.s32 %rd2, %r1, 4;"), std::string::npos) << trees;
+  EXPECT_NE(trees.find("\"opcode\": \"unknown\""), std::string::npos) << trees;
+}
+
 TEST(AddressTree, the_tree_of_a_load_is_that_of_the_paper) {
   const Module module = test::parsed(test::kernel(
       "ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; cvta.to.global.u64 %rd3, %rd1; "

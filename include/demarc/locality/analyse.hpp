@@ -54,10 +54,14 @@ struct Analysis {
   IntraResult intra;
   std::string trees_json;          // the syntax trees of the kernel's ld.global (Figure 4)
   std::vector<std::string> notes;  // what was left out or approximated, in words
+  // Instructions that may touch global memory and that neither closed forms nor the emulator
+  // cover; each has its note.
+  std::uint32_t left_out = 0;
 };
 
 // Errors: a kernel the launch does not name or the module does not define, more than 1024 threads
-// or 65535 accesses, and what the emulator refuses.
+// or 65535 accesses, what the emulator refuses, and (check_failed) an access outside of the
+// buffers.
 [[nodiscard]] Result<Analysis> analyse(const ptx::Module& module, const gpu::Launch& launch,
                                        const Options& options);
 
@@ -65,6 +69,8 @@ struct Analysis {
 struct Collected {
   AccessRuns runs;
   Method method = Method::symbolic;
+  std::vector<std::string> notes;
+  std::uint32_t left_out = 0;  // see Analysis
 };
 [[nodiscard]] Result<Collected> collect_runs(const ptx::Module& module, const gpu::Launch& launch,
                                              std::size_t kernel_launch, Force force,

@@ -51,7 +51,7 @@ struct Run {
   std::int64_t stride = 0;  // bytes
   std::uint32_t block = 0;
   std::uint32_t count = 1;
-  std::uint32_t request = 0;  // how often the threads executed the access before
+  std::uint32_t request = 0;  // how often the warp executed the access before, in any lane
   std::uint32_t step = 0;
   std::uint16_t thread = 0;
   std::uint16_t access = 0;  // index into AccessRuns::accesses

@@ -69,7 +69,9 @@ struct TreeOptions {
 //  "truncated", "tree": [{"reg", "opcode", "parent"}, ...]}]}
 // `parent` is an index in the array, -1 for the root; the opcode of a leaf is empty. A register
 // with several definitions has the opcode "several"; one that depends on itself has "recurrence",
-// and `of` is the index of its definition.
+// and `of` is the index of its definition; one that nothing defines has "unknown". Instructions of
+// the kernel that are not understood, and may define any register they name, are listed as
+// "not_understood": [{"line", "text"}, ...] where there are any.
 [[nodiscard]] std::string trees_to_json(const Module& module, const Function& function);
 
 }  // namespace demarc::ptx
