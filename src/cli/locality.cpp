@@ -28,6 +28,8 @@ struct LocalityOptions {
 Result<void> run_locality(LocalityOptions& options) {
   if (int{options.loads} + int{options.stores} + int{options.atomics} > 1)
     return invalid_input("--loads, --stores and --atomics exclude each other");
+  if (options.maps && !options.json)
+    return invalid_input("--maps adds the cells of the maps to the JSON: give --json too");
   options.analysis.kind = options.stores    ? locality::AccessKind::store
                           : options.atomics ? locality::AccessKind::atomic
                                             : locality::AccessKind::load;
@@ -47,8 +49,7 @@ Result<void> run_locality(LocalityOptions& options) {
              report::study_locality(loaded.ptx, loaded.ptx_name, loaded.launch, options.analysis,
                                     options.device, options.gpus));
   if (!options.html.empty())
-    DEMARC_CHECK(
-        emit(options.html, report::locality_page(study, "demarc locality " + loaded.ptx_name)));
+    DEMARC_CHECK(emit(options.html, report::locality_page(study, command_line())));
   if (options.json) return emit(options.out, report::locality_json(study, options.maps));
   if (options.html.empty() || options.out.empty())
     return emit(options.out, report::locality_text(study));

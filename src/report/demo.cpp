@@ -197,6 +197,7 @@ Result<std::vector<LocalityStudy>> study_all(const std::string& device, const Pr
     options.kernel = row.kernel;
     DEMARC_TRY(LocalityStudy study,
                study_locality(ptx, launch.ptx, launch, options, device, demo_gpus));
+    if (!study.no_prediction.empty()) return invalid_input("--device: {}", study.no_prediction);
     study.name = row.workload;
     const locality::Analysis& a = study.analysis;
     if (a.grid.x != row.grid_x || a.grid.y != row.grid_y || a.block.x != row.block_x ||

@@ -66,14 +66,18 @@ std::string trees_of(const locality::Analysis& analysis, std::vector<Graph>& gra
 void add_locality_summary(Page& page, const LocalityStudy& study) {
   const locality::Analysis& a = study.analysis;
   const locality::Sensitivity& s = study.sensitivity;
-  page.key_figures(
-      {{"Inter degree of sharing", fmt::format("{:.4f}", a.inter.degree_of_sharing),
-        fmt::format("{} of {} blocks share", a.inter.sharing_blocks, a.all.blocks())},
-       {"Intra degree of sharing", fmt::format("{:.4f}", a.intra.degree_of_sharing),
-        fmt::format("appearance {:.3f}", a.intra.appearance_frequency)},
-       {"L1 hit rate, predicted", fmt::format("{:.1f} %", 100 * s.whole.l1_hit_rate), study.device},
-       {"L2 hit rate, predicted", fmt::format("{:.1f} %", 100 * s.whole.l2_hit_rate),
-        fmt::format("{:.1f} % with half the L2", 100 * s.half.l2_hit_rate)}});
+  std::vector<KeyFigure> figures{
+      {"Inter degree of sharing", fmt::format("{:.4f}", a.inter.degree_of_sharing),
+       fmt::format("{} of {} blocks share", a.inter.sharing_blocks, a.all.blocks())},
+      {"Intra degree of sharing", fmt::format("{:.4f}", a.intra.degree_of_sharing),
+       fmt::format("appearance {:.3f}", a.intra.appearance_frequency)}};
+  if (study.no_prediction.empty()) {
+    figures.push_back({"L1 hit rate, predicted", fmt::format("{:.1f} %", 100 * s.whole.l1_hit_rate),
+                       study.device});
+    figures.push_back({"L2 hit rate, predicted", fmt::format("{:.1f} %", 100 * s.whole.l2_hit_rate),
+                       fmt::format("{:.1f} % with half the L2", 100 * s.half.l2_hit_rate)});
+  }
+  page.key_figures(figures);
   Table table{fmt::format("Global accesses of {} ({}x{}x{} blocks of {}x{}x{} threads); method: {}",
                           a.kernel, a.grid.x, a.grid.y, a.grid.z, a.block.x, a.block.y, a.block.z,
                           locality::to_string(a.method)),
@@ -127,6 +131,14 @@ std::string locality_page(const LocalityStudy& study, const std::string& command
   page.context({.command = command, .device = study.device});
   page.heading("Summary");
   add_locality_summary(page, study);
+  std::string notes;
+  for (const std::string& note : a.notes) notes += "- " + note + "\n";
+  for (const std::string& note : {study.no_prediction, incomplete_prediction(study)})
+    if (!note.empty()) notes += "- " + note + "\n";
+  if (!notes.empty()) {
+    page.heading("Notes");
+    page.prose(notes);
+  }
   page.heading("Maps");
   add_locality_maps(page, study);
   if (!study.pages.empty()) page.heading("Pages");

@@ -33,7 +33,30 @@ Json prediction_json(const locality::CachePrediction& one) {
           {"complete", one.complete}};
 }
 
+// What a description has to say for its caches to be predicted; empty when it does.
+std::string missing_for_prediction(const gpu::Device& device) {
+  std::string missing;
+  const auto need = [&missing](bool there, const char* what) {
+    if (!there) missing += (missing.empty() ? "" : ", ") + std::string(what);
+  };
+  need(device.l2.size_bytes > 0, "the size of the L2 (l2.size_bytes)");
+  need(device.dram.bandwidth_bytes_per_s > 0,
+       "the bandwidth of the DRAM (dram.bandwidth_bytes_per_s)");
+  if (missing.empty()) return {};
+  return fmt::format("no hit rates are predicted: the description of {} lacks {}", device.name,
+                     missing);
+}
+
 }  // namespace
+
+std::string incomplete_prediction(const LocalityStudy& study) {
+  if (!study.no_prediction.empty() ||
+      (study.sensitivity.whole.complete && study.sensitivity.half.complete))
+    return {};
+  return fmt::format(
+      "the hit rates are those of the first {} requests of warps; the launch makes more",
+      grouped(static_cast<std::int64_t>(locality::PredictOptions{}.most_requests)));
+}
 
 Result<LocalityStudy> study_locality(const std::string& ptx, const std::string& ptx_name,
                                      const gpu::Launch& launch, const locality::Options& options,
@@ -49,10 +72,13 @@ Result<LocalityStudy> study_locality(const std::string& ptx, const std::string& 
   study.device = described.name;
   DEMARC_TRY(study.analysis, locality::analyse(module, launch, options));
   locality::PredictOptions predict;
+  std::uint32_t instance = 0;
   for (const gpu::KernelLaunch& kernel : launch.kernels)
-    if (kernel.kernel == study.analysis.kernel)
+    if (kernel.kernel == study.analysis.kernel && instance++ == study.analysis.instance)
       predict.shared_bytes_per_block = locality::shared_bytes_of(module, kernel);
-  study.sensitivity = locality::predict_sensitivity(study.analysis.all, described, predict);
+  study.no_prediction = missing_for_prediction(described);
+  if (study.no_prediction.empty())
+    study.sensitivity = locality::predict_sensitivity(study.analysis.all, described, predict);
   if (gpus > 1)
     for (const std::uint64_t page :
          {std::uint64_t{4096}, std::uint64_t{65536}, std::uint64_t{2097152}})
@@ -63,13 +89,16 @@ Result<LocalityStudy> study_locality(const std::string& ptx, const std::string& 
 std::string locality_json(const LocalityStudy& study, bool with_maps) {
   Json json = Json::parse(locality::analysis_json(study.analysis, with_maps));
   const locality::Sensitivity& s = study.sensitivity;
-  json["prediction"] = {{"device", study.device},
-                        {"whole_l2", prediction_json(s.whole)},
-                        {"half_l2", prediction_json(s.half)},
-                        {"least_time_s", s.time_s},
-                        {"half_l2_slowdown", s.half_l2_slowdown},
-                        {"dram_demand_bytes_per_s", s.dram_demand_bytes_s},
-                        {"dram_demand_share", s.dram_demand_share}};
+  if (!study.no_prediction.empty())
+    json["prediction"] = {{"device", study.device}, {"left_out", study.no_prediction}};
+  else
+    json["prediction"] = {{"device", study.device},
+                          {"whole_l2", prediction_json(s.whole)},
+                          {"half_l2", prediction_json(s.half)},
+                          {"least_time_s", s.time_s},
+                          {"half_l2_slowdown", s.half_l2_slowdown},
+                          {"dram_demand_bytes_per_s", s.dram_demand_bytes_s},
+                          {"dram_demand_share", s.dram_demand_share}};
   Json pages = Json::array();
   for (const locality::PageSplit& split : study.pages)
     pages.push_back(
@@ -122,13 +151,18 @@ std::string locality_text(const LocalityStudy& study) {
       {"PAVER degree of sharing", number_cell(a.inter.paver_degree_of_sharing, 4)});
   out += plain_text(indices) + "\n";
   const locality::Sensitivity& s = study.sensitivity;
-  out += fmt::format(
-      "Predicted for {}: L1 hit rate {:.1f} %, L2 hit rate {:.1f} % ({:.1f} % with "
-      "half the L2)\nDRAM traffic {} bytes; with half the L2 {:.2f} times as long; "
-      "asks for {:.1f} % of the DRAM bandwidth\n",
-      study.device, 100 * s.whole.l1_hit_rate, 100 * s.whole.l2_hit_rate, 100 * s.half.l2_hit_rate,
-      grouped(static_cast<std::int64_t>(s.whole.dram_bytes)), s.half_l2_slowdown,
-      100 * s.dram_demand_share);
+  if (!study.no_prediction.empty())
+    out += "note: " + study.no_prediction + "\n";
+  else
+    out += fmt::format(
+        "Predicted for {}: L1 hit rate {:.1f} %, L2 hit rate {:.1f} % ({:.1f} % with "
+        "half the L2)\nDRAM traffic {} bytes; with half the L2 {:.2f} times as long; "
+        "asks for {:.1f} % of the DRAM bandwidth\n",
+        study.device, 100 * s.whole.l1_hit_rate, 100 * s.whole.l2_hit_rate,
+        100 * s.half.l2_hit_rate, grouped(static_cast<std::int64_t>(s.whole.dram_bytes)),
+        s.half_l2_slowdown, 100 * s.dram_demand_share);
+  if (const std::string partial = incomplete_prediction(study); !partial.empty())
+    out += "note: " + partial + "\n";
   for (const locality::PageSplit& split : study.pages)
     out += fmt::format(
         "{} GPUs, pages of {} bytes: {} pages, {:.1f} % of accesses to shared pages, "

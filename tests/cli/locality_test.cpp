@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "demarc/base/files.hpp"
 #include "demarc/base/json.hpp"
 #include "paths.hpp"
 #include "program.hpp"
@@ -99,6 +100,55 @@ TEST(LocalityVerb, writes_a_page) {
       {"--grid", "8", "--block", "64", "--args", "buf:65536,buf:65536", "--html", page.string()}));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_GT(std::filesystem::file_size(page), 100'000U);
+  // The command as it was given.
+  EXPECT_THAT(read_file(page).value_or(""), HasSubstr("--args buf:65536,buf:65536"));
+}
+
+TEST(LocalityVerb, leaves_out_the_prediction_where_the_description_lacks_what_it_needs) {
+  const std::vector<std::string> launch{
+      "--grid", "8", "--block", "64", "--args", "buf:65536,buf:65536", "--device", "sim:a100"};
+  const auto text = run_demarc(locality_of_halo(launch));
+  ASSERT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("lacks the size of the L2"));
+  EXPECT_THAT(text.out, testing::Not(HasSubstr("hit rate ")));
+  auto as_json = launch;
+  as_json.emplace_back("--json");
+  const auto json = run_demarc(locality_of_halo(as_json));
+  ASSERT_EQ(json.exit_code, 0) << json.err;
+  const Json prediction = Json::parse(json.out)["prediction"];
+  EXPECT_TRUE(prediction.contains("left_out"));
+  EXPECT_FALSE(prediction.contains("whole_l2"));
+  const auto demo = run_demarc({"demo", "--device", "sim:a100", "--html", "-"});
+  EXPECT_NE(demo.exit_code, 0);
+}
+
+TEST(LocalityVerb, notes_of_what_was_left_out_stand_in_text_and_page) {
+  const auto folder = test::fresh_folder("left_out");
+  std::ofstream(folder / "k.ptx") << R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+.reg .b64 %rd<3>;
+.reg .f32 %f<3>;
+ld.param.u64 %rd1, [p];
+ldx.global.f32 %f1, [%rd1];
+ret;
+}
+)";
+  const auto page = folder / "out.html";
+  const auto outcome = run_demarc({"locality", (folder / "k.ptx").string(), "--grid", "1",
+                                   "--block", "32", "--args", "buf:64", "--html", page.string()});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("k.ptx:9: ldx.global.f32 %f1, [%rd1];"));
+  EXPECT_THAT(read_file(page).value_or(""), HasSubstr("k.ptx:9: ldx.global.f32 %f1, [%rd1];"));
+}
+
+TEST(LocalityVerb, an_address_behind_its_buffer_fails_the_check_and_names_the_line) {
+  const auto outcome =
+      run_demarc(locality_of_halo({"--grid", "8", "--block", "64", "--args", "buf:4,buf:65536"}));
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("k.ptx:17: ld.global.f32 %f1, [%rd4]"));
 }
 
 TEST(LocalityVerb, picks_a_kernel_of_a_bundled_launch) {
@@ -133,6 +183,9 @@ TEST(LocalityVerb, refuses_what_is_wrong_and_says_what_would_be_right) {
       {locality_of_halo(
            {"--grid", "8", "--block", "64", "--args", "buf:64,buf:64", "--loads", "--stores"}),
        "exclude each other"},
+      {locality_of_halo(
+           {"--grid", "8", "--block", "64", "--args", "buf:65536,buf:65536", "--maps"}),
+       "give --json too"},
       {{"locality", "/no/such/file.ptx", "--grid", "1"}, "/no/such/file.ptx"},
   };
   for (const auto& one : cases) {

@@ -18,6 +18,7 @@ struct LocalityStudy {
   locality::Analysis analysis;
   std::string device;
   locality::Sensitivity sensitivity;
+  std::string no_prediction;               // why `sensitivity` is not filled in; empty: it is
   std::vector<locality::PageSplit> pages;  // for 4 KiB, 64 KiB and 2 MiB; empty for one GPU
 };
 
@@ -26,6 +27,8 @@ struct LocalityStudy {
     const std::string& ptx, const std::string& ptx_name, const gpu::Launch& launch,
     const locality::Options& options, const std::string& device, std::uint32_t gpus = 1);
 
+// What to say beside predicted rates that do not cover the whole launch; empty when they do.
+[[nodiscard]] std::string incomplete_prediction(const LocalityStudy& study);
 [[nodiscard]] std::string locality_text(const LocalityStudy& study);
 // The keys of locality::analysis_json and "prediction", "pages".
 [[nodiscard]] std::string locality_json(const LocalityStudy& study, bool with_maps);
