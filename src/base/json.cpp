@@ -21,6 +21,14 @@ Result<Json> read_json(const std::filesystem::path& path) {
   return parse_json(text, path.string());
 }
 
+Json own_json(std::string_view text) {
+  return Json::parse(text, nullptr, false);
+}
+
+std::string json_text(const Json& value, int indent) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
 Result<JsonObject> JsonObject::of(const Json& value, std::string where) {
   if (!value.is_object())
     return invalid_input("{}: an object was expected, found {}", where, value.type_name());
@@ -98,11 +106,11 @@ Result<std::int64_t> JsonObject::integer(std::string_view key, std::int64_t low,
   DEMARC_TRY(const Json* value, any(key));
   if (!value->is_number_integer()) {
     return invalid_input("{}.{}: a whole number was expected, found {}", where_, key,
-                         value->dump());
+                         json_text(*value));
   }
   if (value->is_number_unsigned() &&
       value->get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)) {
-    return invalid_input("{}.{}: {} is above {}", where_, key, value->dump(), high);
+    return invalid_input("{}.{}: {} is above {}", where_, key, json_text(*value), high);
   }
   const auto number = value->get<std::int64_t>();
   if (number < low || number > high) {

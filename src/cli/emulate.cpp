@@ -105,7 +105,7 @@ Result<void> run_emulate(const EmulateOptions& given) {
   if (given.json) {
     const char* verdict =
         !outcome.findings.empty() || !has_check ? "none" : (checked ? "passed" : "failed");
-    DEMARC_CHECK(emit({}, emulate_json(outcome, verdict).dump(2) + "\n"));
+    DEMARC_CHECK(emit({}, json_text(emulate_json(outcome, verdict), 2) + "\n"));
   } else {
     DEMARC_CHECK(emit({}, emulate_text(outcome, has_check && checked && outcome.findings.empty())));
   }

@@ -37,7 +37,7 @@ std::string run_json(const cuda::LaunchRun& run, const std::string& device,
                      {"device", device},
                      {"check", check},
                      {"kernels", std::move(kernels)}};
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 Result<void> run_on_card(const RunOptions& options) {

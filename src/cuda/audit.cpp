@@ -62,7 +62,7 @@ std::string audit_to_json(const ConfineOutcome& outcome) {
                   {"graphs", outcome.graphs},
                   {"stale_graphs", outcome.stale_graphs},
                   {"paths", paths}};
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace demarc::cuda

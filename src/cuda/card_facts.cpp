@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "demarc/base/json.hpp"
+#include "demarc/base/text.hpp"
 #include "demarc/cuda/card.hpp"
 
 namespace demarc::cuda {
@@ -34,8 +35,14 @@ std::string fingerprints_to_json(const Fingerprints& fingerprints) {
       fmt::format("{{\n    \"modulus\": {},\n    \"latency\": [", fingerprints.modulus);
   const char* between = "\n";
   for (const auto& row : fingerprints.latency) {
-    text += fmt::format("{}      [{:.2f}]", between, fmt::join(row, ", "));
+    append(text, "{}      [", between);
     between = ",\n";
+    const char* comma = "";
+    for (const float cycles : row) {
+      append(text, "{}{:.2f}", comma, cycles);
+      comma = ", ";
+    }
+    text += ']';
   }
   return text + "\n    ]\n  }";
 }
@@ -51,7 +58,7 @@ Result<Fingerprints> fingerprints_from_json(JsonObject object) {
     for (const Json& value : row) {
       if (!value.is_number()) {
         return invalid_input("{}.latency[{}]: {} is not a number of cycles", object.where(),
-                             found.latency.size(), value.dump());
+                             found.latency.size(), json_text(value));
       }
       values.push_back(value.get<float>());
     }
@@ -86,7 +93,7 @@ std::string facts_to_json(const CardFacts& facts) {
         Json{{"offset", facts.stream_field->offset}, {"wide", facts.stream_field->wide}};
   }
   // What follows keeps its own layout: one line an SM and a TPC.
-  std::string text = json.dump(2);
+  std::string text = json_text(json, 2);
   text.erase(text.size() - 2);  // "\n}"
   if (facts.fingerprints) {
     text += ",\n  \"fingerprints\": " + fingerprints_to_json(*facts.fingerprints);
@@ -111,7 +118,7 @@ Result<CardFacts> parse_facts(std::string_view text, std::string_view source) {
   for (const Json& tpc : *unconfirmed) {
     if (!tpc.is_number_unsigned()) {
       return invalid_input("{}.unconfirmed: {} is not the number of a TPC", object.where(),
-                           tpc.dump());
+                           json_text(tpc));
     }
     facts.unconfirmed.push_back(tpc.get<std::uint32_t>());
   }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "demarc/base/files.hpp"
+#include "demarc/base/text.hpp"
 #include "identification_json.hpp"
 
 namespace demarc::cuda {
@@ -16,7 +17,7 @@ constexpr std::uint32_t most_disturbed = 3;  // launches that are measured again
 std::string gpcs_of(const gpu::Topology& topology, const partition::TpcSet& tpcs) {
   std::set<std::uint32_t> gpcs;
   for (const std::uint32_t tpc : tpcs.members()) gpcs.insert(topology.tpcs[tpc].gpc);
-  return fmt::format("{}", fmt::join(gpcs, ","));
+  return joined(gpcs, ",");
 }
 
 partition::TpcSet certain_tpcs(const std::vector<SmIdentity>& launch) {
@@ -54,7 +55,7 @@ std::string each_tpc(const gpu::Topology& topology, const std::vector<SmIdentity
     }
     const gpu::Tpc& place = topology.tpcs[tpc];
     text += fmt::format("  TPC {:>3} of GPC {:>2} (SM {}): here number {}\n", tpc, place.gpc,
-                        fmt::join(place.sms, ", "), fmt::join(numbers, ", "));
+                        joined(place.sms, ", "), joined(numbers, ", "));
   }
   return text;
 }
@@ -155,7 +156,7 @@ Json identification_json(const gpu::Topology& topology, const Identification& fo
 std::string identification_to_json(const gpu::Topology& topology, const Identification& found) {
   Json json{{"schema", "demarc.identity/1"}};
   json.update(identification_json(topology, found));
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace demarc::cuda

@@ -217,7 +217,7 @@ std::string report_to_json(const VerifyReport& report) {
   if (report.identified) {
     json["identified"] = identification_json(report.topology, *report.identified);
   }
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace demarc::cuda

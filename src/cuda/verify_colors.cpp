@@ -156,7 +156,7 @@ std::string report_to_json(const VerifyColorsReport& report) {
                   {"most_slowdown", report.most_slowdown},
                   {"holds", report.holds},
                   {"neighbours", effects}};
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace demarc::cuda

@@ -57,7 +57,7 @@ std::string header_json(const TraceHeader& header) {
         {{"address", buffer.address}, {"bytes", buffer.bytes}, {"argument", buffer.argument}});
   }
   json["buffers"] = std::move(buffers);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 Result<std::array<std::uint32_t, 3>> read_dimensions(const Json& value, const std::string& where) {

@@ -11,7 +11,7 @@ constexpr std::int64_t most_map_bytes = std::int64_t{1} << 52;
 Result<std::uint64_t> mask_from_json(const Json& item, const std::string& place) {
   if (!item.is_string()) {
     return invalid_input("{}: a mask such as \"0x77000\" was expected, found {}", place,
-                         item.dump());
+                         json_text(item));
   }
   return parse_u64(item.get<std::string>(), place);
 }
@@ -53,7 +53,7 @@ Result<std::vector<std::uint32_t>> runs_from_json(JsonObject& object) {
   for (const Json& item : *list) {
     if (!item.is_number_unsigned() || item.get<std::uint64_t>() > 65535) {
       return invalid_input("{}.remainder_runs: a count of remainders was expected, found {}",
-                           object.where(), item.dump());
+                           object.where(), json_text(item));
     }
     runs.push_back(item.get<std::uint32_t>());
   }
@@ -74,7 +74,7 @@ Result<ChunkTable> table_from_json(JsonObject object) {
     for (const Json& item : kind) {
       if (!item.is_number_unsigned() || item.get<std::uint64_t>() > 65535) {
         return invalid_input("{}: a class from 0 to 65535 was expected, found {}", place,
-                             item.dump());
+                             json_text(item));
       }
       classes.push_back(item.get<std::uint16_t>());
     }

@@ -91,7 +91,7 @@ Result<Tpc> read_tpc(const Json& value, const std::string& where) {
   DEMARC_TRY(const Json* sms, object.array("sms"));
   for (const Json& sm : *sms) {
     if (!sm.is_number_unsigned() || sm.get<std::uint64_t>() > 65535) {
-      return invalid_input("{}.sms: {} is not the number of an SM", where, sm.dump());
+      return invalid_input("{}.sms: {} is not the number of an SM", where, json_text(sm));
     }
     tpc.sms.push_back(sm.get<std::uint32_t>());
   }

@@ -42,7 +42,7 @@ std::string topology_to_text(const Topology& topology) {
     Json line{{"gpc", tpc.gpc}, {"sms", tpc.sms}};
     if (tpc.bit) line["bit"] = *tpc.bit;
     if (tpc.side) line["side"] = *tpc.side;
-    text += "    " + line.dump() + (t + 1 < topology.tpcs.size() ? ",\n" : "\n");
+    text += "    " + json_text(line) + (t + 1 < topology.tpcs.size() ? ",\n" : "\n");
   }
   return text + "  ]}";
 }
@@ -54,20 +54,20 @@ std::string device_to_json(const Device& device) {
   const auto add = [&text](std::string_view key, const std::string& value) {
     text += fmt::format("  \"{}\": {},\n", key, value);
   };
-  add("schema", Json(device_schema).dump());
-  add("name", Json(device.name).dump());
-  add("source", Json(device.source).dump());
+  add("schema", json_text(Json(device_schema)));
+  add("name", json_text(Json(device.name)));
+  add("source", json_text(Json(device.source)));
   add("compute_capability",
       fmt::format("\"{}.{}\"", device.compute_capability.major, device.compute_capability.minor));
-  add("sm_clock_hz", Json(device.sm_clock_hz).dump());
-  add("memory_clock_hz", Json(device.memory_clock_hz).dump());
-  add("sm", sm_to_json(device.sm).dump());
-  add("l1", cache_to_json(device.l1).dump());
-  add("l2", cache_to_json(device.l2).dump());
-  add("dram", dram_to_json(device.dram).dump());
-  if (device.address_map) add("address_map", address_map_to_json(*device.address_map).dump());
+  add("sm_clock_hz", json_text(Json(device.sm_clock_hz)));
+  add("memory_clock_hz", json_text(Json(device.memory_clock_hz)));
+  add("sm", json_text(sm_to_json(device.sm)));
+  add("l1", json_text(cache_to_json(device.l1)));
+  add("l2", json_text(cache_to_json(device.l2)));
+  add("dram", json_text(dram_to_json(device.dram)));
+  if (device.address_map) add("address_map", json_text(address_map_to_json(*device.address_map)));
   if (device.memory_system) {
-    add("memory_system", memory_system_to_json(*device.memory_system).dump());
+    add("memory_system", json_text(memory_system_to_json(*device.memory_system)));
   }
   return text + "  \"topology\": " + topology_to_text(device.topology) + "\n}\n";
 }

@@ -1,5 +1,6 @@
 #include "builtin.hpp"
 #include "demarc/base/numbers.hpp"
+#include "demarc/base/text.hpp"
 #include "demarc/gpu/device.hpp"
 
 namespace demarc::gpu {
@@ -18,7 +19,7 @@ Result<Device> find_device(std::string_view name) {
     if (device.name == name) return parse_device(device.text, fmt::format("{}.json", name));
   }
   return invalid_input("there is no device '{}'; known are {}, or give a file ending in .json",
-                       name, fmt::join(builtin_device_names(), ", "));
+                       name, joined(builtin_device_names(), ", "));
 }
 
 Result<Device> describe_card(std::string_view card, std::string_view description) {
@@ -54,7 +55,7 @@ Result<DeviceRef> parse_device_ref(std::string_view text) {
   }
   return invalid_input(
       "--device {}: write cuda:N for a real GPU or sim:NAME for a simulated one ({})", text,
-      fmt::join(builtin_device_names(), ", "));
+      joined(builtin_device_names(), ", "));
 }
 
 }  // namespace demarc::gpu

@@ -20,7 +20,7 @@ Result<std::int64_t> number_of(const Json& value, const Variables& variables,
   if (value.is_number_integer()) return value.get<std::int64_t>();
   if (value.is_string()) return evaluate(value.get<std::string>(), variables, where);
   return invalid_input("{}: a whole number or an expression such as \"4*n\" was expected, found {}",
-                       where, value.dump());
+                       where, json_text(value));
 }
 
 Result<std::int64_t> number_within(const Json& value, const Variables& variables, std::int64_t low,
@@ -214,7 +214,7 @@ class LaunchReader {
     Fill& fill = buffer.fill;
     if (value.is_array()) return read_values(value, fill, where);
     if (value.is_object()) return read_structured(value, buffer, where);
-    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    const std::string text = value.is_string() ? value.get<std::string>() : json_text(value);
     if (text == "zero") {
       fill.kind = FillKind::zero;
     } else if (text == "iota") {

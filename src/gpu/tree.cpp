@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "demarc/base/text.hpp"
+
 namespace demarc::gpu {
 namespace {
 
@@ -16,7 +18,7 @@ std::string sm_range(const std::vector<std::uint32_t>& sms) {
   if (sms.size() > 1 && sms.back() - sms.front() + 1 == sms.size()) {
     return fmt::format("{}-{}", sms.front(), sms.back());
   }
-  return fmt::format("{}", fmt::join(sms, ","));
+  return joined(sms, ",");
 }
 
 std::string side_of(const Topology& topology, const std::vector<std::uint32_t>& tpcs) {
@@ -25,7 +27,7 @@ std::string side_of(const Topology& topology, const std::vector<std::uint32_t>& 
     if (topology.tpcs[t].side) sides.insert(*topology.tpcs[t].side);
   }
   if (sides.empty()) return "";
-  return fmt::format(", L2 side {}", fmt::join(sides, " and "));
+  return fmt::format(", L2 side {}", joined(sides, " and "));
 }
 
 std::string tpc_label(const Topology& topology, std::uint32_t t) {

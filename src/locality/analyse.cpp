@@ -385,10 +385,10 @@ std::string analysis_json(const Analysis& analysis, bool with_maps) {
                      {"accesses", std::move(accesses)},
                      {"inter", std::move(inter)},
                      {"intra", std::move(intra)},
-                     {"trees", Json::parse(analysis.trees_json, nullptr, false)},
+                     {"trees", own_json(analysis.trees_json)},
                      {"left_out", analysis.left_out},
                      {"notes", analysis.notes}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace demarc::locality

@@ -133,7 +133,7 @@ std::string report_to_json(const MemoryReport& report) {
   if (report.remainder_conflicts) {
     json["remainder_conflicts"] = remainder_conflicts_json(*report.remainder_conflicts);
   }
-  return json.dump() + "\n";
+  return json_text(json) + "\n";
 }
 
 }  // namespace demarc::probe

@@ -1,14 +1,12 @@
 #include <algorithm>
-#include <iterator>
 
+#include "demarc/base/text.hpp"
 #include "demarc/probe/probe.hpp"
 
 namespace demarc::probe {
 namespace {
 
-using Text = std::back_insert_iterator<std::string>;
-
-void add_histogram(Text out, const Histogram& histogram) {
+void add_histogram(std::string& out, const Histogram& histogram) {
   const std::uint32_t most = histogram.counts.empty() ? 0
                                                       : *std::max_element(histogram.counts.begin(),
                                                                           histogram.counts.end());
@@ -19,114 +17,111 @@ void add_histogram(Text out, const Histogram& histogram) {
     // The rare conflicts would not show on a linear scale.
     std::size_t bar = 1;
     for (std::uint32_t rest = count; rest > 1; rest /= 2) bar += 2;
-    fmt::format_to(out, "  {:7.0f} cycles {:8} {}\n",
-                   histogram.low + histogram.bin_width * static_cast<double>(bin), count,
-                   std::string(bar, '#'));
+    append(out, "  {:7.0f} cycles {:8} {}\n",
+           histogram.low + histogram.bin_width * static_cast<double>(bin), count,
+           std::string(bar, '#'));
   }
 }
 
-void add_hash(Text out, const HashFinding& finding) {
-  fmt::format_to(out, "\n{} hash: {}\n", finding.what, finding.reason);
+void add_hash(std::string& out, const HashFinding& finding) {
+  append(out, "\n{} hash: {}\n", finding.what, finding.reason);
   for (const auto mask : finding.hash.rows) {
     std::string bits;
     for (int bit = 0; bit < 64; ++bit) {
       if (((mask >> bit) & 1U) != 0) bits += fmt::format("{}{}", bits.empty() ? "" : ",", bit);
     }
-    fmt::format_to(out, "  X({})\n", bits);
+    append(out, "  X({})\n", bits);
   }
-  fmt::format_to(out,
-                 "  {} pairs timed, {} conflicts above {:.0f} cycles, {} contradict the hash\n",
-                 finding.measured, finding.pairs, finding.threshold, finding.wrong_pairs);
+  append(out, "  {} pairs timed, {} conflicts above {:.0f} cycles, {} contradict the hash\n",
+         finding.measured, finding.pairs, finding.threshold, finding.wrong_pairs);
   const auto& c = finding.confusion;
-  fmt::format_to(out,
-                 "  fresh addresses          measured same   measured other\n"
-                 "  predicted same           {:13} {:16}\n"
-                 "  predicted other          {:13} {:16}\n",
-                 c.same_same, c.same_other, c.other_same, c.other_other);
+  append(out,
+         "  fresh addresses          measured same   measured other\n"
+         "  predicted same           {:13} {:16}\n"
+         "  predicted other          {:13} {:16}\n",
+         c.same_same, c.same_other, c.other_same, c.other_other);
   add_histogram(out, finding.times);
 }
 
-void add_module(Text out, const ModuleFinding& finding) {
-  fmt::format_to(out, "\ncycles of a read by what other threads read at the same time\n  threads");
-  for (const auto& curve : finding.curves) fmt::format_to(out, "{:>8}", curve.name);
-  fmt::format_to(out, "\n");
+void add_module(std::string& out, const ModuleFinding& finding) {
+  out += "\ncycles of a read by what other threads read at the same time\n  threads";
+  for (const auto& curve : finding.curves) append(out, "{:>8}", curve.name);
+  out += "\n";
   if (finding.curves.empty()) return;
   for (std::size_t n = 0; n < finding.curves.front().cycles.size(); n += 4) {
-    fmt::format_to(out, "  {:7}", n);
-    for (const auto& curve : finding.curves) fmt::format_to(out, "{:8.0f}", curve.cycles[n]);
-    fmt::format_to(out, "\n");
+    append(out, "  {:7}", n);
+    for (const auto& curve : finding.curves) append(out, "{:8.0f}", curve.cycles[n]);
+    out += "\n";
   }
 }
 
-void add_slices(Text out, const SliceFinding& finding) {
+void add_slices(std::string& out, const SliceFinding& finding) {
   auto sizes = finding.model.clusters.sizes;
   std::sort(sizes.begin(), sizes.end());
-  fmt::format_to(out, "\nslices by latency: {}\n  chunks of {} bytes per slice:", finding.reason,
-                 finding.model.chunk_bytes);
-  for (const auto size : sizes) fmt::format_to(out, " {}", size);
-  fmt::format_to(out, "\n  distance to the own centre, in quarters of the noise:");
+  append(out, "\nslices by latency: {}\n  chunks of {} bytes per slice:", finding.reason,
+         finding.model.chunk_bytes);
+  for (const auto size : sizes) append(out, " {}", size);
+  out += "\n  distance to the own centre, in quarters of the noise:";
   for (const auto count : finding.model.clusters.residual_histogram) {
-    fmt::format_to(out, " {}", count);
+    append(out, " {}", count);
   }
-  fmt::format_to(out, "\n  masks by share of chunks on whose slice they are constant:\n");
+  out += "\n  masks by share of chunks on whose slice they are constant:\n";
   std::size_t shown = 0;
   for (const auto& vote : finding.model.votes) {
     if (++shown > 20) break;
-    fmt::format_to(out, "    {:#9x} {:5.1f} %\n", vote.mask, vote.share * 100);
+    append(out, "    {:#9x} {:5.1f} %\n", vote.mask, vote.share * 100);
   }
 }
 
-void add_conflicts(Text out, const ConflictFinding& finding) {
-  fmt::format_to(out,
-                 "\nslowdown of a victim next to an aggressor of the other colour (of the same "
-                 "colour)\n  {:>9} {:>15} {:>15} {:>15} {:>15}\n",
-                 "mask", "DRAM, reads", "DRAM, writes", "L2, reads", "L2, writes");
+void add_conflicts(std::string& out, const ConflictFinding& finding) {
+  append(out,
+         "\nslowdown of a victim next to an aggressor of the other colour (of the same "
+         "colour)\n  {:>9} {:>15} {:>15} {:>15} {:>15}\n",
+         "mask", "DRAM, reads", "DRAM, writes", "L2, reads", "L2, writes");
   for (const auto& entry : finding.masks) {
-    fmt::format_to(out, "  {:#9x}", entry.other.mask);
+    append(out, "  {:#9x}", entry.other.mask);
     const auto pair = [&](double other, double same) {
-      fmt::format_to(out, "   {:5.2f} ({:4.2f})", other, same);
+      append(out, "   {:5.2f} ({:4.2f})", other, same);
     };
     pair(entry.other.dram_read, entry.same.dram_read);
     pair(entry.other.dram_write, entry.same.dram_write);
     pair(entry.other.l2_read, entry.same.l2_read);
     pair(entry.other.l2_write, entry.same.l2_write);
-    fmt::format_to(out, " {}\n",
-                   entry.isolates        ? "isolates"
-                   : entry.isolates_dram ? "isolates DRAM reads"
-                                         : "");
+    append(out, " {}\n",
+           entry.isolates        ? "isolates"
+           : entry.isolates_dram ? "isolates DRAM reads"
+                                 : "");
   }
   if (finding.modules.empty()) return;
-  fmt::format_to(out, "\nslowdown of DRAM reads in a module (row) next to reads in another\n");
+  out += "\nslowdown of DRAM reads in a module (row) next to reads in another\n";
   for (const auto& row : finding.modules) {
-    fmt::format_to(out, " ");
-    for (const double value : row) fmt::format_to(out, " {:4.2f}", value);
-    fmt::format_to(out, "\n");
+    out += " ";
+    for (const double value : row) append(out, " {:4.2f}", value);
+    out += "\n";
   }
 }
 
-void add_remainder_conflicts(Text out, const RemainderConflicts& conflicts) {
-  fmt::format_to(out,
-                 "\ngroup of each remainder by reads beside writes ({} pages, {} uncertain):\n ",
-                 conflicts.pages, conflicts.uncertain);
-  for (const std::uint32_t group : conflicts.group_of) fmt::format_to(out, " {}", group);
-  fmt::format_to(out, "\n");
+void add_remainder_conflicts(std::string& out, const RemainderConflicts& conflicts) {
+  append(out, "\ngroup of each remainder by reads beside writes ({} pages, {} uncertain):\n ",
+         conflicts.pages, conflicts.uncertain);
+  for (const std::uint32_t group : conflicts.group_of) append(out, " {}", group);
+  out += "\n";
 }
 
 }  // namespace
 
 std::string report_to_text(const MemoryReport& report) {
-  std::string text;
-  Text out = std::back_inserter(text);
-  fmt::format_to(out, "memory of {}: {} in {:.1f} s\n", report.facts.name,
-                 report.decided ? "structure found" : "NOT decided", report.seconds);
-  for (const auto& sentence : report.verdict) fmt::format_to(out, "- {}\n", sentence);
+  std::string out;
+  append(out, "memory of {}: {} in {:.1f} s\n", report.facts.name,
+         report.decided ? "structure found" : "NOT decided", report.seconds);
+  for (const auto& sentence : report.verdict) append(out, "- {}\n", sentence);
   if (report.bank) add_hash(out, *report.bank);
   if (report.set) add_hash(out, *report.set);
   if (report.module) add_module(out, *report.module);
   if (report.slices) add_slices(out, *report.slices);
   if (report.conflicts) add_conflicts(out, *report.conflicts);
   if (report.remainder_conflicts) add_remainder_conflicts(out, *report.remainder_conflicts);
-  return text;
+  return out;
 }
 
 }  // namespace demarc::probe

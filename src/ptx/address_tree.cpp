@@ -1,7 +1,5 @@
 #include "demarc/ptx/address_tree.hpp"
 
-#include <fmt/format.h>
-
 #include "demarc/base/json.hpp"
 #include "demarc/ptx/printer.hpp"
 
@@ -296,7 +294,7 @@ std::string trees_to_json(const Module& module, const Function& function) {
       not_understood.push_back(
           {{"line", instruction.line}, {"text", std::string(module.text_of(instruction))}});
   if (!not_understood.empty()) document["not_understood"] = std::move(not_understood);
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(document, 2) + "\n";
 }
 
 }  // namespace demarc::ptx

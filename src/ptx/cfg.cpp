@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
+#include "demarc/base/text.hpp"
 #include "demarc/ptx/printer.hpp"
 #include "dominators.hpp"
 
@@ -147,15 +147,15 @@ std::string to_dot(const Module& module, const Function& function, const Cfg& cf
       text += dot_escaped(print(module, function, body.instructions[i])) + "\\l";
     }
     if (b == cfg.exit()) text += "exit\\l";
-    fmt::format_to(std::back_inserter(out), "  b{} [label=\"{{b{}|{}}}\"];\n", b, b, text);
+    append(out, "  b{} [label=\"{{b{}|{}}}\"];\n", b, b, text);
   }
   for (std::uint32_t b = 0; b < cfg.blocks().size(); ++b) {
     const BasicBlock& block = cfg.blocks()[b];
     const bool conditional = block.count > 0 && block.successors.size() == 2 &&
                              body.instructions[block.first + block.count - 1].predicate != no_index;
     for (std::size_t i = 0; i < block.successors.size(); ++i) {
-      fmt::format_to(std::back_inserter(out), "  b{} -> b{}{};\n", b, block.successors[i],
-                     conditional ? (i == 0 ? " [label=taken]" : " [label=\"not taken\"]") : "");
+      append(out, "  b{} -> b{}{};\n", b, block.successors[i],
+             conditional ? (i == 0 ? " [label=taken]" : " [label=\"not taken\"]") : "");
     }
   }
   return out + "}\n";

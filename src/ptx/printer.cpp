@@ -1,9 +1,6 @@
 #include "demarc/ptx/printer.hpp"
 
-#include <fmt/format.h>
-
-#include <iterator>
-
+#include "demarc/base/text.hpp"
 #include "text_writer.hpp"
 
 namespace demarc::ptx {
@@ -32,23 +29,18 @@ class ModulePrinter {
   }
 
   std::string print() {
-    append(".version {}.{}\n.target ", module_.version.major, module_.version.minor);
+    append(out_, ".version {}.{}\n.target ", module_.version.major, module_.version.minor);
     for (std::size_t i = 0; i < module_.targets.size(); ++i) {
-      append("{}{}", i == 0 ? "" : ", ", module_.targets[i]);
+      append(out_, "{}{}", i == 0 ? "" : ", ", module_.targets[i]);
     }
     out_ += '\n';
-    if (module_.states_address_size) append(".address_size {}\n", module_.address_size);
+    if (module_.states_address_size) append(out_, ".address_size {}\n", module_.address_size);
     out_ += '\n';
     for (const Item& item : module_.items) print_item(item);
     return std::move(out_);
   }
 
  private:
-  template <class... Args>
-  void append(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
-  }
-
   void print_item(const Item& item) {
     switch (item.kind) {
       case ItemKind::function:
@@ -73,40 +65,40 @@ class ModulePrinter {
   }
 
   void print_file(const SourceFile& file) {
-    append(".file {} \"{}\"", file.number, file.path);
-    if (!file.tail.empty()) append(", {}", file.tail);
+    append(out_, ".file {} \"{}\"", file.number, file.path);
+    if (!file.tail.empty()) append(out_, ", {}", file.tail);
     out_ += '\n';
   }
 
   void print_registers(const RegisterRange& range) {
     out_ += ".reg ";
-    if (range.vector_width > 1) append(".v{} ", range.vector_width);
-    append(".{} {}", info(range.type).text, range.name);
-    if (range.is_range) append("<{}>", range.count);
+    if (range.vector_width > 1) append(out_, ".v{} ", range.vector_width);
+    append(out_, ".{} {}", info(range.type).text, range.name);
+    if (range.is_range) append(out_, "<{}>", range.count);
     out_ += ";\n";
   }
 
   void print_variable(const Variable& variable) {
     out_ += linkage_word(variable.linkage);
-    append(".{} ", name(variable.space));
-    if (!variable.attributes.empty()) append("{} ", variable.attributes);
-    if (variable.align != 0) append(".align {} ", variable.align);
-    if (variable.vector_width > 1) append(".v{} ", variable.vector_width);
-    append(".{} ", info(variable.type).text);
+    append(out_, ".{} ", name(variable.space));
+    if (!variable.attributes.empty()) append(out_, "{} ", variable.attributes);
+    if (variable.align != 0) append(out_, ".align {} ", variable.align);
+    if (variable.vector_width > 1) append(out_, ".v{} ", variable.vector_width);
+    append(out_, ".{} ", info(variable.type).text);
     if (variable.is_pointer) {
       out_ += ".ptr ";
-      if (variable.pointee != StateSpace::none) append(".{} ", name(variable.pointee));
-      if (variable.pointee_align != 0) append(".align {} ", variable.pointee_align);
+      if (variable.pointee != StateSpace::none) append(out_, ".{} ", name(variable.pointee));
+      if (variable.pointee_align != 0) append(out_, ".align {} ", variable.pointee_align);
     }
     out_ += variable.name;
     for (const std::uint64_t size : variable.dimensions) {
       if (size == 0) {
         out_ += "[]";
       } else {
-        append("[{}]", size);
+        append(out_, "[{}]", size);
       }
     }
-    if (!variable.initialiser.empty()) append(" = {}", variable.initialiser);
+    if (!variable.initialiser.empty()) append(out_, " = {}", variable.initialiser);
   }
 
   void print_parameters(const std::vector<Variable>& parameters) {
@@ -119,8 +111,8 @@ class ModulePrinter {
   }
 
   void print_function(const Function& function) {
-    append("{}{} ", linkage_word(function.linkage), function.is_entry ? ".entry" : ".func");
-    if (!function.attributes.empty()) append("{} ", function.attributes);
+    append(out_, "{}{} ", linkage_word(function.linkage), function.is_entry ? ".entry" : ".func");
+    if (!function.attributes.empty()) append(out_, "{} ", function.attributes);
     if (!function.results.empty()) {
       print_parameters(function.results);
       out_ += ' ';
@@ -128,11 +120,11 @@ class ModulePrinter {
     out_ += function.name;
     if (!function.parameters.empty() || !function.is_entry) print_parameters(function.parameters);
     for (const PerformanceDirective& directive : function.directives) {
-      append("\n.{}", directive.name);
+      append(out_, "\n.{}", directive.name);
       for (std::size_t i = 0; i < directive.values.size(); ++i) {
-        append("{}{}", i == 0 ? " " : ", ", directive.values[i]);
+        append(out_, "{}{}", i == 0 ? " " : ", ", directive.values[i]);
       }
-      if (!directive.text.empty()) append(" {};", directive.text);
+      if (!directive.text.empty()) append(out_, " {};", directive.text);
     }
     if (!function.has_body) {
       out_ += ";\n";
@@ -178,19 +170,20 @@ class ModulePrinter {
         out_ += "\t}\n";
         break;
       case StatementKind::verbatim:
-        append("\t{}\n", body.verbatim[statement.index]);
+        append(out_, "\t{}\n", body.verbatim[statement.index]);
         break;
     }
   }
 
   void print_location(const Location& location) {
-    append("\t.loc {} {} {}{}\n", location.file, location.line, location.column, location.tail);
+    append(out_, "\t.loc {} {} {}{}\n", location.file, location.line, location.column,
+           location.tail);
   }
 
   void print_targets(const Body& body, const TargetSet& set) {
-    append("{}: ", set.name);
+    append(out_, "{}: ", set.name);
     if (set.kind == TargetSet::Kind::call_prototype) {
-      append("{}\n", set.text);
+      append(out_, "{}\n", set.text);
       return;
     }
     const bool labels = set.kind == TargetSet::Kind::branch_targets;

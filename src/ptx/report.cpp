@@ -3,17 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 
 #include "demarc/base/json.hpp"
+#include "demarc/base/text.hpp"
 #include "reporter.hpp"
 
 namespace demarc::ptx {
 namespace {
 
 std::string dumped(const Json& document) {
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(document, 2) + "\n";
 }
 
 Json index_to_json(std::uint32_t index) {
@@ -106,15 +106,12 @@ std::string statistics_report(const Module& module, bool as_json) {
   std::string out;
   for (const Function& function : module.functions) {
     if (!function.has_body) continue;
-    fmt::format_to(std::back_inserter(out), "{} {}: {} instructions, {} registers\n",
-                   function.is_entry ? "kernel" : "function", function.name,
-                   function.body.instructions.size(), function.body.register_count);
+    append(out, "{} {}: {} instructions, {} registers\n", function.is_entry ? "kernel" : "function",
+           function.name, function.body.instructions.size(), function.body.register_count);
   }
-  fmt::format_to(std::back_inserter(out), "{} instructions, {} of them not understood\n",
-                 instructions, not_understood);
+  append(out, "{} instructions, {} of them not understood\n", instructions, not_understood);
   for (const MnemonicCount& row : mnemonics) {
-    fmt::format_to(std::back_inserter(out), "{:>9}  {}{}\n", row.count, row.text,
-                   row.understood ? "" : "  (not understood)");
+    append(out, "{:>9}  {}{}\n", row.count, row.text, row.understood ? "" : "  (not understood)");
   }
   return out;
 }

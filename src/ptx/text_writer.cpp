@@ -1,10 +1,9 @@
 #include "text_writer.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <charconv>
-#include <iterator>
+
+#include "demarc/base/text.hpp"
 
 namespace demarc::ptx {
 
@@ -119,10 +118,10 @@ void TextWriter::immediate(const Operand& operand) {
       if (operand.offset() >= 0) out_ += 'U';
       break;
     case ImmediateKind::f32:
-      fmt::format_to(std::back_inserter(out_), "0f{:08X}", operand.value);
+      append(out_, "0f{:08X}", operand.value);
       break;
     case ImmediateKind::f64:
-      fmt::format_to(std::back_inserter(out_), "0d{:016X}", operand.value);
+      append(out_, "0d{:016X}", operand.value);
       break;
   }
 }

@@ -28,7 +28,7 @@ std::uint32_t group_of(const std::string& reg, const std::string& opcode) {
 
 std::string trees_of(const locality::Analysis& analysis, std::vector<Graph>& graphs,
                      std::size_t most_nodes) {
-  const Json json = Json::parse(analysis.trees_json, nullptr, false);
+  const Json json = own_json(analysis.trees_json);
   if (!json.is_object() || !json.contains("loads")) return "";
   std::string left_out;
   for (const Json& load : json["loads"]) {

@@ -87,7 +87,7 @@ Result<LocalityStudy> study_locality(const std::string& ptx, const std::string& 
 }
 
 std::string locality_json(const LocalityStudy& study, bool with_maps) {
-  Json json = Json::parse(locality::analysis_json(study.analysis, with_maps));
+  Json json = own_json(locality::analysis_json(study.analysis, with_maps));
   const locality::Sensitivity& s = study.sensitivity;
   if (!study.no_prediction.empty())
     json["prediction"] = {{"device", study.device}, {"left_out", study.no_prediction}};
@@ -113,7 +113,7 @@ std::string locality_json(const LocalityStudy& study, bool with_maps) {
          {"local_returns", split.local_returns},
          {"prefers", locality::to_string(locality::judge_translation(split).architecture)}});
   if (!study.pages.empty()) json["pages"] = std::move(pages);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 std::string locality_text(const LocalityStudy& study) {

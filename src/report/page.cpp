@@ -27,7 +27,7 @@ const char* tone_name(Tone tone) {
 // JSON that may stand inside a <script> element: no "</script", no "<!--", no line separators that
 // older engines refuse.
 std::string script_safe(const Json& value) {
-  const std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = json_text(value);
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {

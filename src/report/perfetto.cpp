@@ -8,7 +8,7 @@ namespace demarc::report {
 namespace {
 
 std::string quoted_text(std::string_view text) {
-  return Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(Json(std::string(text)));
 }
 
 std::string arguments_json(const TraceArguments& arguments) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "demarc/base/text.hpp"
 #include "demarc/report/schedule_page.hpp"
 #include "demarc/sim/tb_compare.hpp"
 #include "schedule_cells.hpp"
@@ -11,7 +12,7 @@ using sim::TbMix;
 using Groups = std::vector<std::vector<std::string>>;
 
 std::string group_name(const std::vector<std::string>& group) {
-  return fmt::format("{}", fmt::join(group, ", "));
+  return joined(group, ", ");
 }
 
 // Every measure over all loads and sizes.

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "demarc/base/text.hpp"
 #include "schedule_cells.hpp"
 
 namespace demarc::report {
@@ -167,8 +168,7 @@ Table schedule_published_table(const sim::TbStudy& study) {
       "our mean: of {} numbers, {} units.{} The capacities were chosen to meet the figures: each "
       "is a fit, "
       "not a confirmation.",
-      numbers, fmt::join(counts, ", "),
-      most < numbers ? " No one capacity gives all figures." : "");
+      numbers, joined(counts, ", "), most < numbers ? " No one capacity gives all figures." : "");
   return table;
 }
 

@@ -46,7 +46,7 @@ std::string block_runs_json(const std::vector<BlockRun>& runs, const std::string
                     {"revision", revision()},
                     {"command", command}};
   for (const BlockRun& run : runs) out["runs"].push_back(run_json(run));
-  return out.dump() + "\n";
+  return json_text(out) + "\n";
 }
 
 std::string block_run_svg(const BlockRun& run) {

@@ -127,7 +127,7 @@ std::string study_json(const StudyResult& result, const std::string& command) {
                                 {"samples_ns", samples_json(b.samples_ns)}});
   }
   for (const Cell& cell : result.cells) out["cells"].push_back(cell_json(result.plan, cell));
-  return out.dump() + "\n";
+  return json_text(out) + "\n";
 }
 
 }  // namespace demarc::study

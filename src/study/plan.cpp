@@ -5,6 +5,7 @@
 #include <set>
 
 #include "demarc/base/random.hpp"
+#include "demarc/base/text.hpp"
 
 namespace demarc::study {
 namespace {
@@ -100,7 +101,7 @@ Result<std::vector<Mode>> parse_modes(std::string_view text) {
       return invalid_input(
           "--modes: '{}' is no mode; there are {}, each also with +color, then with one of "
           "+graph, +overlapped, +fused",
-          item, fmt::join(names, ", "));
+          item, joined(names, ", "));
     }
     if (std::find(modes.begin(), modes.end(), mode) != modes.end()) {
       return invalid_input("--modes: '{}' is named twice", item);

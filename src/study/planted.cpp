@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "demarc/base/random.hpp"
+#include "demarc/base/text.hpp"
 
 namespace demarc::study {
 namespace {
@@ -32,7 +33,7 @@ class PlantedLane : public Lane {
       std::vector<std::string> names;
       for (const auto& [name, demand] : state_->model->workloads) names.push_back(name);
       return invalid_input("'{}' is no workload of the planted model '{}'; there are {}",
-                           workload.spec, state_->model->name, fmt::join(names, ", "));
+                           workload.spec, state_->model->name, joined(names, ", "));
     }
     demand_ = &found->second;
     digest_ = digest_of_name(found->first);

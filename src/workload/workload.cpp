@@ -18,7 +18,7 @@ Workload describe(const BundledLaunch& bundled) {
   Workload workload;
   workload.name = bundled.name;
   workload.launch_text = bundled.text;
-  const Json json = Json::parse(bundled.text, nullptr, false);
+  const Json json = own_json(bundled.text);
   if (!json.is_object()) return workload;
   workload.summary = json.value("summary", "");
   workload.source = json.value("source", "");

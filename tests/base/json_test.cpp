@@ -38,5 +38,20 @@ TEST(Json, numbers_beyond_a_double_are_refused) {
   }
 }
 
+TEST(Json, text_keeps_the_order_of_keys_and_indents_on_demand) {
+  const Json value{{"sms", 4}, {"l2", {1.5, nullptr}}};
+  EXPECT_EQ(json_text(value), R"({"sms":4,"l2":[1.5,null]})");
+  EXPECT_EQ(json_text(value, 2), "{\n  \"sms\": 4,\n  \"l2\": [\n    1.5,\n    null\n  ]\n}");
+  EXPECT_EQ(own_json(json_text(value, 2)), value);
+}
+
+TEST(Json, bytes_that_are_not_utf8_are_replaced) {
+  EXPECT_EQ(json_text(Json("a\xff")), "\"a\xef\xbf\xbd\"");
+}
+
+TEST(Json, own_text_that_is_not_json_is_discarded) {
+  EXPECT_TRUE(own_json("{").is_discarded());
+}
+
 }  // namespace
 }  // namespace demarc

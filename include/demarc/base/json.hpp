@@ -19,6 +19,15 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Result<Json> parse_json(std::string_view text, std::string_view source);
 [[nodiscard]] Result<Json> read_json(const std::filesystem::path& path);
 
+// Text of our own making; discarded (Json::is_discarded) if it is not JSON after all.
+[[nodiscard]] Json own_json(std::string_view text);
+
+// nlohmann's text of `value`: with `indent` >= 0 a line an item, indented by so many spaces a
+// level, else one line. Bytes that are not UTF-8 become U+FFFD.
+// Rooms parse and print through these functions, so that nlohmann's parser and printer are
+// instantiated in base alone.
+[[nodiscard]] std::string json_text(const Json& value, int indent = -1);
+
 // A view of one object that remembers where it stands. Unknown keys are refused by finish().
 class JsonObject {
  public:

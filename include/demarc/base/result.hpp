@@ -28,25 +28,26 @@ struct Error {
 template <class T>
 using Result = tl::expected<T, Error>;
 
+// An error whose message is `format` with its arguments.
+[[nodiscard]] tl::unexpected<Error> failure(ErrorKind kind, fmt::string_view format,
+                                            fmt::format_args arguments);
+
 template <class... Args>
 [[nodiscard]] tl::unexpected<Error> invalid_input(fmt::format_string<Args...> format,
                                                   Args&&... args) {
-  return tl::unexpected(
-      Error{ErrorKind::invalid_input, fmt::format(format, std::forward<Args>(args)...)});
+  return failure(ErrorKind::invalid_input, format, fmt::make_format_args(args...));
 }
 
 template <class... Args>
 [[nodiscard]] tl::unexpected<Error> missing_capability(fmt::format_string<Args...> format,
                                                        Args&&... args) {
-  return tl::unexpected(
-      Error{ErrorKind::missing_capability, fmt::format(format, std::forward<Args>(args)...)});
+  return failure(ErrorKind::missing_capability, format, fmt::make_format_args(args...));
 }
 
 template <class... Args>
 [[nodiscard]] tl::unexpected<Error> check_failed(fmt::format_string<Args...> format,
                                                  Args&&... args) {
-  return tl::unexpected(
-      Error{ErrorKind::check_failed, fmt::format(format, std::forward<Args>(args)...)});
+  return failure(ErrorKind::check_failed, format, fmt::make_format_args(args...));
 }
 
 }  // namespace demarc

@@ -1,8 +1,8 @@
 // The report of the published program, byte for byte.
 #include <array>
 #include <cmath>
-#include <iterator>
 
+#include "demarc/base/text.hpp"
 #include "demarc/sim/tb_report.hpp"
 
 namespace demarc::sim {
@@ -10,25 +10,25 @@ namespace {
 
 class TickPrinter final : public TbObserver {
  public:
-  explicit TickPrinter(fmt::memory_buffer& out) : out_(out) {}
+  explicit TickPrinter(std::string& out) : out_(out) {}
 
   void ended(std::uint32_t tick, std::uint32_t ticks, const Machine& machine) override {
     line_.clear();
     for (std::size_t r = 0; r < machine.resources(); ++r) {
-      fmt::format_to(
-          std::back_inserter(line_), " {:.1f}",
+      append(
+          line_, " {:.1f}",
           static_cast<double>(machine.total(r)) / static_cast<double>(machine.capacity(r)) * 100.0);
     }
     line_.push_back('\n');
     for (std::uint32_t i = 0; i < ticks; ++i) {
-      fmt::format_to(std::back_inserter(out_), "[{:6}]", tick + i);
+      append(out_, "[{:6}]", tick + i);
       out_.append(line_);
     }
   }
 
  private:
-  fmt::memory_buffer& out_;
-  fmt::memory_buffer line_;
+  std::string& out_;
+  std::string line_;
 };
 
 // A ratio as the C library prints it where the machine gives 0/0.
@@ -49,9 +49,8 @@ struct TypeSum {
   double slowdown = 0;
 };
 
-void print_kernels(fmt::memory_buffer& out, const TbConfig& config, std::uint32_t ticks,
+void print_kernels(std::string& out, const TbConfig& config, std::uint32_t ticks,
                    const std::vector<std::optional<KernelFigures>>& figures, bool verbose) {
-  auto to = std::back_inserter(out);
   constexpr std::uint32_t listed_types = 10;
   std::array<TypeSum, listed_types + 1> types{};
   TypeSum all;
@@ -59,8 +58,8 @@ void print_kernels(fmt::memory_buffer& out, const TbConfig& config, std::uint32_
   for (std::size_t k = 0; k < figures.size(); ++k) {
     if (!figures[k]) continue;
     if (verbose) {
-      fmt::format_to(to, "kernel[{:02}]: ANTT: {:.2f}(qdelay: {:.2f})\n", k + 1,
-                     figures[k]->slowdown(), figures[k]->queue_slowdown());
+      append(out, "kernel[{:02}]: ANTT: {:.2f}(qdelay: {:.2f})\n", k + 1, figures[k]->slowdown(),
+             figures[k]->queue_slowdown());
     }
     ++all.count;
     all.slowdown += figures[k]->slowdown();
@@ -71,13 +70,13 @@ void print_kernels(fmt::memory_buffer& out, const TbConfig& config, std::uint32_
     types[type].slowdown += figures[k]->slowdown();
   }
   if (all.count == 0) return;
-  fmt::format_to(to, "ANTT: {:.3f}, {:.3f}(with queuing delay)\n", all.slowdown / all.count,
-                 queue_slowdown / all.count);
-  fmt::format_to(to, "STP: {:.4f}({} kernels)\n", single_rate(all.count, ticks), all.count);
+  append(out, "ANTT: {:.3f}, {:.3f}(with queuing delay)\n", all.slowdown / all.count,
+         queue_slowdown / all.count);
+  append(out, "STP: {:.4f}({} kernels)\n", single_rate(all.count, ticks), all.count);
   for (std::uint32_t type = 1; type <= listed_types; ++type) {
     if (types[type].count == 0) continue;
-    fmt::format_to(to, "Kernel Type: {}\n ANTT: {:.3f}, STP: {:.4f}\n", type,
-                   types[type].slowdown / types[type].count, single_rate(types[type].count, ticks));
+    append(out, "Kernel Type: {}\n ANTT: {:.3f}, STP: {:.4f}\n", type,
+           types[type].slowdown / types[type].count, single_rate(types[type].count, ticks));
   }
 }
 
@@ -92,7 +91,7 @@ ClassicOutput run_classic(std::string_view text, const std::string& source,
   const auto config = parse_tb_config(text, source);
   if (!config) return refused(config.error(), 2);
 
-  fmt::memory_buffer out;
+  std::string out;
   TickPrinter ticks(out);
   TbOptions options;
   options.model = model;
@@ -101,28 +100,26 @@ ClassicOutput run_classic(std::string_view text, const std::string& source,
   const auto run = simulate(*config, options);
   if (!run) return refused(run.error(), 1);
   if (run->out_of_memory) {
-    return {fmt::to_string(out), fmt::format("ERROR: out of memory: {}\n\n", *run->out_of_memory),
-            4};
+    return {std::move(out), fmt::format("ERROR: out of memory: {}\n\n", *run->out_of_memory), 4};
   }
   const auto figures = kernel_figures(*config, model, *run);
   if (!figures) return refused(figures.error(), 1);
 
-  auto to = std::back_inserter(out);
-  fmt::format_to(to, "policy: {}\nsimulation end: {}\nSM utilization: ", policy, run->ticks);
+  append(out, "policy: {}\nsimulation end: {}\nSM utilization: ", policy, run->ticks);
   for (std::size_t r = 0; r < config->resources(); ++r) {
     const double mean = per_tick(static_cast<double>(run->sm_use[r]), run->ticks);
     const auto capacity = static_cast<double>(config->sm.n_sms) * config->sm.max[r];
-    fmt::format_to(to, " {}%", ratio_text(mean / capacity * 100.0, 2));
+    append(out, " {}%", ratio_text(mean / capacity * 100.0, 2));
   }
-  fmt::format_to(to, "\nkernel statistics:\n");
+  out += "\nkernel statistics:\n";
   print_kernels(out, *config, run->ticks, *figures, verbose);
-  fmt::format_to(to, "Mem:");
+  out += "Mem:";
   for (const std::uint64_t use : run->memory_use) {
-    fmt::format_to(to, " {}\n", ratio_text(per_tick(static_cast<double>(use), run->ticks), 1));
+    append(out, " {}\n", ratio_text(per_tick(static_cast<double>(use), run->ticks), 1));
   }
-  fmt::format_to(to, "\nTB throughput: {}\n",
-                 ratio_text(single_rate(run->finished_blocks, run->ticks), 2));
-  return {fmt::to_string(out), "", 0};
+  append(out, "\nTB throughput: {}\n",
+         ratio_text(single_rate(run->finished_blocks, run->ticks), 2));
+  return {std::move(out), "", 0};
 }
 
 }  // namespace demarc::sim

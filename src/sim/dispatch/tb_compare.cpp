@@ -5,6 +5,8 @@
 #include <iterator>
 #include <set>
 
+#include "demarc/base/text.hpp"
+
 namespace demarc::sim {
 namespace {
 
@@ -56,19 +58,18 @@ struct TextTable {
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;  // name, then a cell a column
 
-  void print(fmt::memory_buffer& out) const {
-    auto to = std::back_inserter(out);
+  void print(std::string& out) const {
     std::size_t names = 12;
     for (const auto& row : rows) names = std::max(names, row[0].size());
-    fmt::format_to(to, "{:<{}}", "policy", names);
-    for (const std::string& column : columns) fmt::format_to(to, "  {:>18}", column);
-    fmt::format_to(to, "\n");
+    append(out, "{:<{}}", "policy", names);
+    for (const std::string& column : columns) append(out, "  {:>18}", column);
+    out += "\n";
     for (const auto& row : rows) {
-      fmt::format_to(to, "{:<{}}", row[0], names);
-      for (std::size_t c = 1; c < row.size(); ++c) fmt::format_to(to, "  {:>18}", row[c]);
-      fmt::format_to(to, "\n");
+      append(out, "{:<{}}", row[0], names);
+      for (std::size_t c = 1; c < row.size(); ++c) append(out, "  {:>18}", row[c]);
+      out += "\n";
     }
-    fmt::format_to(to, "\n");
+    out += "\n";
   }
 };
 
@@ -161,30 +162,28 @@ std::vector<std::uint32_t> study_sizes(const TbStudy& study) {
 }
 
 std::string compare_table(const TbStudy& study, const TbMeasure& measure) {
-  fmt::memory_buffer out;
-  auto to = std::back_inserter(out);
+  std::string out;
   const auto sizes = study_sizes(study);
   const bool one = study.options.seeds == 1;
-  fmt::format_to(
-      to,
-      "{} seed{}, {} ticks. Each figure is the policy's over that of {} on the same "
-      "workload, seed by seed:\n1.000 is the same. {} Policies with equal figures share "
-      "a line.\n\n",
-      study.options.seeds, one ? "" : "s", study.options.ticks, compare_baseline,
-      one ? "One seed gives no interval." : "Mean ± half of the 95 % interval over seeds.");
+  append(out,
+         "{} seed{}, {} ticks. Each figure is the policy's over that of {} on the same "
+         "workload, seed by seed:\n1.000 is the same. {} Policies with equal figures share "
+         "a line.\n\n",
+         study.options.seeds, one ? "" : "s", study.options.ticks, compare_baseline,
+         one ? "One seed gives no interval." : "Mean ± half of the 95 % interval over seeds.");
   for (const TbMix mix : {TbMix::uniform, TbMix::extreme, TbMix::multi}) {
     const auto groups = equal_policies(study, {mix});
     if (groups.empty()) continue;
     TextTable table;
     for (const TbMeasure& m : all_measures) table.columns.emplace_back(m.title);
     for (const auto& group : groups) {
-      table.rows.push_back({fmt::format("{}", fmt::join(group, ", "))});
+      table.rows.push_back({joined(group, ", ")});
       for (const TbMeasure& m : all_measures) {
         table.rows.back().push_back(
             plus_minus(ratio_to_baseline(study, {mix}, group.front(), m), study.options.seeds));
       }
     }
-    fmt::format_to(to, "{} mix, all loads and sizes (ANTT: less is better)\n", to_string(mix));
+    append(out, "{} mix, all loads and sizes (ANTT: less is better)\n", to_string(mix));
     table.print(out);
   }
   for (const TbMix mix : {TbMix::uniform, TbMix::extreme, TbMix::multi}) {
@@ -204,19 +203,19 @@ std::string compare_table(const TbStudy& study, const TbMeasure& measure) {
         table.rows.back().push_back(plus_minus(estimate(values), study.options.seeds));
       }
       for (const auto& group : groups) {
-        table.rows.push_back({fmt::format("{}", fmt::join(group, ", "))});
+        table.rows.push_back({joined(group, ", ")});
         for (const std::uint32_t sms : sizes) {
           table.rows.back().push_back(
               plus_minus(ratio_to_baseline(study, {mix, level, sms}, group.front(), measure),
                          study.options.seeds));
         }
       }
-      fmt::format_to(to, "{} mix, load {} %: {} ({})\n", to_string(mix), level, measure.title,
-                     direction(measure));
+      append(out, "{} mix, load {} %: {} ({})\n", to_string(mix), level, measure.title,
+             direction(measure));
       table.print(out);
     }
   }
-  return fmt::to_string(out);
+  return out;
 }
 
 }  // namespace demarc::sim

@@ -1,6 +1,6 @@
 #include "demarc/sim/tb_config.hpp"
 
-#include <iterator>
+#include "demarc/base/text.hpp"
 
 namespace demarc::sim {
 
@@ -64,35 +64,34 @@ Result<std::vector<std::uint32_t>> memory_fields(const TbConfig& config, TbModel
 }
 
 std::string print_tb_config(const TbConfig& config) {
-  fmt::memory_buffer out;
-  auto to = std::back_inserter(out);
-  fmt::format_to(to, "*general\n{}\n*sm\n{} {} {}", config.max_simtime, config.sm.n_sms,
-                 config.sm.n_sched, config.sm.n_boundary);
-  for (const std::uint32_t max : config.sm.max) fmt::format_to(to, " {}", max);
-  fmt::format_to(to, "\n*mem\n");
+  std::string out;
+  append(out, "*general\n{}\n*sm\n{} {} {}", config.max_simtime, config.sm.n_sms, config.sm.n_sched,
+         config.sm.n_boundary);
+  for (const std::uint32_t max : config.sm.max) append(out, " {}", max);
+  out += "\n*mem\n";
   for (std::size_t m = 0; m < config.memory.size(); ++m) {
-    fmt::format_to(to, "{}{}", m == 0 ? "" : " ", config.memory[m]);
+    append(out, "{}{}", m == 0 ? "" : " ", config.memory[m]);
   }
-  fmt::format_to(to, "\n");
+  out += "\n";
   const auto table = [&](std::string_view name, const OverheadTable& overhead) {
     if (overhead.rows.empty()) return;
-    fmt::format_to(to, "*{}\n", name);
+    append(out, "*{}\n", name);
     for (const OverheadTable::Row& row : overhead.rows) {
-      fmt::format_to(to, "{:.6f}", row.ratio);
-      for (const float cost : row.cost) fmt::format_to(to, " {:.6f}", cost);
-      fmt::format_to(to, "\n");
+      append(out, "{:.6f}", row.ratio);
+      for (const float cost : row.cost) append(out, " {:.6f}", cost);
+      out += "\n";
     }
   };
   table("overhead_mem", config.memory_overhead);
   table("overhead_sm", config.sm_overhead);
-  fmt::format_to(to, "*kernel\n");
+  out += "*kernel\n";
   for (std::size_t k = 0; k < config.kernels.size(); ++k) {
     const TbKernel& kernel = config.kernels[k];
-    fmt::format_to(to, "{} {} {} {}", kernel.type, kernel.start, kernel.n_tb, kernel.duration);
-    for (const std::uint32_t field : config.kernel_fields(k)) fmt::format_to(to, " {}", field);
-    fmt::format_to(to, "\n");
+    append(out, "{} {} {} {}", kernel.type, kernel.start, kernel.n_tb, kernel.duration);
+    for (const std::uint32_t field : config.kernel_fields(k)) append(out, " {}", field);
+    out += "\n";
   }
-  return fmt::to_string(out);
+  return out;
 }
 
 }  // namespace demarc::sim

@@ -1,9 +1,9 @@
 // Reports for people and for programs.
-#include <iterator>
 
-#include "demarc/base/json.hpp"
-#include "demarc/base/version.hpp"
 #include "demarc/sim/tb_report.hpp"
+#include "demarc/base/json.hpp"
+#include "demarc/base/text.hpp"
+#include "demarc/base/version.hpp"
 #include "dispatch/metrics_json.hpp"
 
 namespace demarc::sim {
@@ -109,41 +109,39 @@ std::string schedule_json(const TbConfig& config, const TbStudyRequest& request,
     }
     root["policies"].push_back(std::move(entry));
   }
-  return root.dump(2) + "\n";
+  return json_text(root, 2) + "\n";
 }
 
 std::string schedule_table(const TbConfig& config, const TbStudyRequest& request,
                            const std::vector<PolicyReport>& reports) {
-  fmt::memory_buffer out;
-  auto to = std::back_inserter(out);
-  fmt::format_to(to, "{}: {} SMs, {} kernels, model {}\n", config.source, config.sm.n_sms,
-                 config.kernels.size(), to_string(request.model));
-  fmt::format_to(to, "{:<13} {:>9} {:>8} {:>8} {:>9} {:>7} {:>8} {:>8} {:>8} {:>8}{}\n", "policy",
-                 "ticks", "finished", "ANTT", "ANTT+wait", "STP", "fairness", "SM use", "+last",
-                 "blocks/t", request.sharing.empty() ? "" : "     kept");
+  std::string out;
+  append(out, "{}: {} SMs, {} kernels, model {}\n", config.source, config.sm.n_sms,
+         config.kernels.size(), to_string(request.model));
+  append(out, "{:<13} {:>9} {:>8} {:>8} {:>9} {:>7} {:>8} {:>8} {:>8} {:>8}{}\n", "policy", "ticks",
+         "finished", "ANTT", "ANTT+wait", "STP", "fairness", "SM use", "+last", "blocks/t",
+         request.sharing.empty() ? "" : "     kept");
   for (const PolicyReport& report : reports) {
     const TbMetrics& m = report.metrics;
-    fmt::format_to(to,
-                   "{:<13} {:>9} {:>7.1f}% {:>8.3f} {:>9.3f} {:>7.3f} {:>8.3f} {:>7.2f}% "
-                   "{:>7.2f}% {:>8.2f}{}{}\n",
-                   report.policy, m.ticks, 100 * m.finished_share, m.antt, m.antt_queue, m.stp,
-                   m.fairness, m.utilization[0], m.utilization_full[0], m.blocks_per_tick,
-                   request.sharing.empty() ? std::string()
-                                           : fmt::format(" {:>7.1f}%", 100 * report.sharing_kept),
-                   report.run.out_of_memory ? "  ended: out of memory" : "");
+    append(out,
+           "{:<13} {:>9} {:>7.1f}% {:>8.3f} {:>9.3f} {:>7.3f} {:>8.3f} {:>7.2f}% "
+           "{:>7.2f}% {:>8.2f}{}{}\n",
+           report.policy, m.ticks, 100 * m.finished_share, m.antt, m.antt_queue, m.stp, m.fairness,
+           m.utilization[0], m.utilization_full[0], m.blocks_per_tick,
+           request.sharing.empty() ? std::string()
+                                   : fmt::format(" {:>7.1f}%", 100 * report.sharing_kept),
+           report.run.out_of_memory ? "  ended: out of memory" : "");
     if (!request.kernels) continue;
     for (std::size_t k = 0; k < report.kernels.size(); ++k) {
       const auto& figures = report.kernels[k];
       if (!figures) {
-        fmt::format_to(to, "  kernel {:>4} (line {}): not finished\n", k + 1,
-                       config.kernels[k].line);
+        append(out, "  kernel {:>4} (line {}): not finished\n", k + 1, config.kernels[k].line);
         continue;
       }
-      fmt::format_to(to, "  kernel {:>4} (line {}): alone {}, took {}, with waiting {}\n", k + 1,
-                     config.kernels[k].line, figures->alone, figures->time, figures->queue_time);
+      append(out, "  kernel {:>4} (line {}): alone {}, took {}, with waiting {}\n", k + 1,
+             config.kernels[k].line, figures->alone, figures->time, figures->queue_time);
     }
   }
-  return fmt::to_string(out);
+  return out;
 }
 
 }  // namespace

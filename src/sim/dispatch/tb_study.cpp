@@ -9,6 +9,7 @@
 
 #include "demarc/base/json.hpp"
 #include "demarc/base/parallel.hpp"
+#include "demarc/base/text.hpp"
 #include "demarc/base/version.hpp"
 #include "demarc/sim/tb_compare.hpp"
 
@@ -233,32 +234,29 @@ std::string study_json(const TbStudy& study) {
                              {"fairness", value(cell.fairness())},
                              {"neighbours_together", value(cell.neighbours_together())}});
   }
-  return root.dump(2) + "\n";
+  return json_text(root, 2) + "\n";
 }
 
 std::string study_table(const TbStudy& study) {
-  fmt::memory_buffer out;
-  auto to = std::back_inserter(out);
-  fmt::format_to(to, "seeds: {}, ticks: {}; means with 95 % confidence half-widths\n",
-                 study.options.seeds, study.options.ticks);
-  fmt::format_to(
-      to, "{:<12} {:<8} {:>4} {:>8} {:>5} {:<13} {:>15} {:>16} {:>7} {:>7} {:>7} {:>9} {:>8}\n",
-      "model", "mix", "SMs", "memory", "level", "policy", "ANTT", "ANTT+wait", "STP", "SM use",
-      "+last", "finished", "fairness");
+  std::string out;
+  append(out, "seeds: {}, ticks: {}; means with 95 % confidence half-widths\n", study.options.seeds,
+         study.options.ticks);
+  append(out, "{:<12} {:<8} {:>4} {:>8} {:>5} {:<13} {:>15} {:>16} {:>7} {:>7} {:>7} {:>9} {:>8}\n",
+         "model", "mix", "SMs", "memory", "level", "policy", "ANTT", "ANTT+wait", "STP", "SM use",
+         "+last", "finished", "fairness");
   for (const TbCell& cell : study.cells) {
     const Estimate antt = cell.antt();
     const Estimate wait = cell.antt_queue();
-    fmt::format_to(
-        to,
-        "{:<12} {:<8} {:>4} {:>8} {:>4}% {:<13} {:>7.3f} ±{:>6.3f} {:>8.3f} ±{:>6.2f} {:>7.3f} "
-        "{:>6.1f}% {:>6.1f}% {:>8.1f}% {:>8.3f}\n",
-        to_string(cell.model), to_string(cell.mix), cell.sms,
-        cell.memory == 0 ? std::string("scaled") : fmt::format("{}", cell.memory), cell.level,
-        cell.policy, antt.mean, antt.high - antt.mean, wait.mean, wait.high - wait.mean,
-        cell.stp().mean, cell.utilization().mean, cell.utilization_full().mean,
-        100 * cell.finished_share().mean, cell.fairness().mean);
+    append(out,
+           "{:<12} {:<8} {:>4} {:>8} {:>4}% {:<13} {:>7.3f} ±{:>6.3f} {:>8.3f} ±{:>6.2f} {:>7.3f} "
+           "{:>6.1f}% {:>6.1f}% {:>8.1f}% {:>8.3f}\n",
+           to_string(cell.model), to_string(cell.mix), cell.sms,
+           cell.memory == 0 ? std::string("scaled") : fmt::format("{}", cell.memory), cell.level,
+           cell.policy, antt.mean, antt.high - antt.mean, wait.mean, wait.high - wait.mean,
+           cell.stp().mean, cell.utilization().mean, cell.utilization_full().mean,
+           100 * cell.finished_share().mean, cell.fairness().mean);
   }
-  return fmt::to_string(out);
+  return out;
 }
 
 }  // namespace demarc::sim

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <optional>
 
 #include "demarc/base/json.hpp"
 #include "demarc/base/numbers.hpp"
+#include "demarc/base/text.hpp"
 #include "demarc/base/version.hpp"
 #include "demarc/sim/pipeline_scenario.hpp"
 #include "pipeline/index_ranges.hpp"
@@ -113,7 +113,7 @@ class ScenarioParser {
     const auto at = std::find(scenario_.streams.begin(), scenario_.streams.end(), stream);
     if (at == scenario_.streams.end()) {
       return invalid_input("{}.stream: '{}' is not one of the streams: {}", object.where(), stream,
-                           fmt::join(scenario_.streams, ", "));
+                           joined(scenario_.streams, ", "));
     }
     kernel.stream = static_cast<std::uint32_t>(at - scenario_.streams.begin());
     const StreamSettings& settings = settings_[kernel.stream];
@@ -171,24 +171,23 @@ std::string report_scenario(const PipelineScenario& scenario, const PipelineRun&
                                  {"evictions", outcome.evictions},
                                  {"sms", sms_of_kernel(run, k)}});
     }
-    return root.dump(2) + "\n";
+    return json_text(root, 2) + "\n";
   }
-  fmt::memory_buffer out;
-  auto to = std::back_inserter(out);
-  fmt::format_to(to, "{}{}device {}, {} task slots, {} hardware queues\n", scenario.title,
-                 scenario.title.empty() ? "" : ": ", scenario.device_name, scenario.spec.task_slots,
-                 scenario.spec.hardware_queues);
-  fmt::format_to(to, "{:<14} {:<10} {:>11} {:>11} {:>11} {:>8}  SMs\n", "kernel", "stream",
-                 "queued us", "first us", "end us", "evicted");
+  std::string out;
+  append(out, "{}{}device {}, {} task slots, {} hardware queues\n", scenario.title,
+         scenario.title.empty() ? "" : ": ", scenario.device_name, scenario.spec.task_slots,
+         scenario.spec.hardware_queues);
+  append(out, "{:<14} {:<10} {:>11} {:>11} {:>11} {:>8}  SMs\n", "kernel", "stream", "queued us",
+         "first us", "end us", "evicted");
   for (std::uint32_t k = 0; k < run.kernels.size(); ++k) {
     const PipelineOutcome& outcome = run.kernels[k];
-    fmt::format_to(
-        to, "{:<14} {:<10} {:>11.3f} {:>11.3f} {:>11.3f} {:>8}  {}\n", scenario.kernels[k].name,
-        scenario.streams[scenario.kernels[k].stream], static_cast<double>(outcome.queued_ns) / 1000,
-        static_cast<double>(outcome.first_ns) / 1000, static_cast<double>(outcome.end_ns) / 1000,
-        outcome.evictions, index_ranges(sms_of_kernel(run, k)));
+    append(out, "{:<14} {:<10} {:>11.3f} {:>11.3f} {:>11.3f} {:>8}  {}\n", scenario.kernels[k].name,
+           scenario.streams[scenario.kernels[k].stream],
+           static_cast<double>(outcome.queued_ns) / 1000,
+           static_cast<double>(outcome.first_ns) / 1000, static_cast<double>(outcome.end_ns) / 1000,
+           outcome.evictions, index_ranges(sms_of_kernel(run, k)));
   }
-  return fmt::to_string(out);
+  return out;
 }
 
 }  // namespace demarc::sim

@@ -1,8 +1,8 @@
 #include <cmath>
-#include <iterator>
 
 #include "demarc/base/json.hpp"
 #include "demarc/base/numbers.hpp"
+#include "demarc/base/text.hpp"
 #include "demarc/base/version.hpp"
 #include "demarc/sim/schedulability.hpp"
 #include "pipeline/index_ranges.hpp"
@@ -84,29 +84,27 @@ Result<TaskSet> parse_tasks(std::string_view text, std::string_view source) {
 }
 
 std::string plan_text(const TaskSet& set, const SchedulePlan& plan) {
-  fmt::memory_buffer out;
-  auto to = std::back_inserter(out);
-  fmt::format_to(to, "{}: {} TPCs\n", set.device_name, set.spec.topology.tpc_count());
+  std::string out;
+  append(out, "{}: {} TPCs\n", set.device_name, set.spec.topology.tpc_count());
   for (const TaskPartition& partition : plan.partitions) {
-    fmt::format_to(to, "partition of {} TPCs {}: bound {:.1f} us\n", partition.tpcs.size(),
-                   index_ranges(partition.tpcs), us_of(partition.bound_ns));
+    append(out, "partition of {} TPCs {}: bound {:.1f} us\n", partition.tpcs.size(),
+           index_ranges(partition.tpcs), us_of(partition.bound_ns));
     for (const std::size_t t : partition.tasks) {
-      fmt::format_to(to,
-                     "  {:<16} period {:.1f} us, deadline {:.1f} us, simulated worst {:.1f} us\n",
-                     set.tasks[t].name, us_of(set.tasks[t].period_ns),
-                     us_of(set.tasks[t].deadline_ns), us_of(plan.worst_ns[t]));
+      append(out, "  {:<16} period {:.1f} us, deadline {:.1f} us, simulated worst {:.1f} us\n",
+             set.tasks[t].name, us_of(set.tasks[t].period_ns), us_of(set.tasks[t].deadline_ns),
+             us_of(plan.worst_ns[t]));
     }
   }
   for (const std::size_t t : plan.impossible) {
-    fmt::format_to(
-        to, "cannot hold: {} takes {:.1f} us on all TPCs, deadline {:.1f} us, period {:.1f} us\n",
-        set.tasks[t].name, us_of(job_time_ns(set, t, set.spec.topology.tpc_count())),
-        us_of(set.tasks[t].deadline_ns), us_of(set.tasks[t].period_ns));
+    append(out,
+           "cannot hold: {} takes {:.1f} us on all TPCs, deadline {:.1f} us, period {:.1f} us\n",
+           set.tasks[t].name, us_of(job_time_ns(set, t, set.spec.topology.tpc_count())),
+           us_of(set.tasks[t].deadline_ns), us_of(set.tasks[t].period_ns));
   }
   for (const std::size_t t : plan.left_out) {
-    fmt::format_to(to, "no TPCs left for: {}\n", set.tasks[t].name);
+    append(out, "no TPCs left for: {}\n", set.tasks[t].name);
   }
-  return fmt::to_string(out);
+  return out;
 }
 
 std::string plan_json(const TaskSet& set, const SchedulePlan& plan) {
@@ -127,7 +125,7 @@ std::string plan_json(const TaskSet& set, const SchedulePlan& plan) {
   }
   for (const std::size_t t : plan.impossible) root["impossible"].push_back(set.tasks[t].name);
   for (const std::size_t t : plan.left_out) root["left_out"].push_back(set.tasks[t].name);
-  return root.dump(2) + "\n";
+  return json_text(root, 2) + "\n";
 }
 
 }  // namespace demarc::sim

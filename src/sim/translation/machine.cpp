@@ -54,7 +54,7 @@ std::string machine_json(const Settings& settings, std::string_view name) {
     values[std::string(info.name)] = number ? Json(std::stoull(text)) : Json(text);
   }
   const Json json{{"schema", machine_schema}, {"name", name}, {"settings", std::move(values)}};
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace demarc::sim::translation

@@ -159,7 +159,7 @@ std::string to_json(const Comparison& comparison) {
               {"settings", std::move(settings)},
               {"apps", std::move(apps)}};
   if (comparison.architectures.size() > 1) result["mean_speedup"] = comparison.mean_speedup(1);
-  return result.dump(2) + "\n";
+  return json_text(result, 2) + "\n";
 }
 
 std::string to_text(const Comparison& comparison) {

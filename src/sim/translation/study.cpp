@@ -86,10 +86,10 @@ std::string study_json(const Study& study) {
     variants.push_back({{"name", run.variant.name},
                         {"meaning", run.variant.meaning},
                         {"claims", std::move(claims)},
-                        {"result", Json::parse(to_json(run.comparison))}});
+                        {"result", own_json(to_json(run.comparison))}});
   }
-  return Json{{"schema", "demarc.translate.study/1"}, {"variants", std::move(variants)}}.dump(2) +
-         "\n";
+  const Json document{{"schema", "demarc.translate.study/1"}, {"variants", std::move(variants)}};
+  return json_text(document, 2) + "\n";
 }
 
 std::string study_text(const Study& study) {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "demarc/base/random.hpp"
+#include "demarc/base/text.hpp"
 #include "gpu/block_timer.hpp"
 #include "gpu/gpu_lane.hpp"
 #include "gpu/part_streams.hpp"
@@ -284,7 +285,7 @@ Result<Runs> run_block_experiments(std::uint32_t device, const std::vector<std::
   for (const std::string& name : names) {
     const auto& known = block_experiments();
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    return invalid_input("'{}' is no experiment; there are {}", name, fmt::join(known, ", "));
+    return invalid_input("'{}' is no experiment; there are {}", name, joined(known, ", "));
   }
   // More channels than the driver opens by itself: with few, streams wait for each other there.
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "demarc/base/gf2.hpp"
+#include "demarc/base/text.hpp"
 
 namespace demarc::study {
 namespace {
@@ -49,10 +50,14 @@ Result<gpu::Coloring> given_coloring(const gpu::AddressMap& map,
     std::vector<std::uint64_t> with = map.module.rows;
     with.push_back(masks[i]);
     if (map.page_bytes != 0 && gf2_rank(with) > gf2_rank(map.module.rows)) {
+      std::string rows;
+      for (const std::uint64_t row : map.module.rows) {
+        append(rows, "{}{:#x}", rows.empty() ? "" : ", ", row);
+      }
       return invalid_input(
-          "--masks: {:#x} is no sum of the module masks of the description ({:#x}), so what a page "
+          "--masks: {:#x} is no sum of the module masks of the description ({}), so what a page "
           "adds to it is not known",
-          masks[i], fmt::join(map.module.rows, ", "));
+          masks[i], rows);
     }
   }
   return gpu::Coloring::make(masks, map.page_bytes);

@@ -1,0 +1,28 @@
+#include "demarc/base/text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace demarc {
+namespace {
+
+TEST(Text, pieces_are_appended_as_fmt_formats_them) {
+  std::string out = "a";
+  append(out, "[{:>4}|{:.2f}|{:#x}]", 7, 1.0 / 3, 255U);
+  append(out, "{:<{}}.", "b", 3);
+  EXPECT_EQ(out, "a[   7|0.33|0xff]b  .");
+}
+
+TEST(Text, joined_items_have_separators_between_them_alone) {
+  EXPECT_EQ(joined(std::vector<int>{}, ", "), "");
+  EXPECT_EQ(joined(std::vector<int>{7}, ", "), "7");
+  EXPECT_EQ(joined(std::vector<int>{1, -2, 3}, ", "), "1, -2, 3");
+}
+
+TEST(Text, empty_items_are_joined_too) {
+  EXPECT_EQ(joined(std::vector<std::string>{"", "a", ""}, "/"), "/a/");
+}
+
+}  // namespace
+}  // namespace demarc
