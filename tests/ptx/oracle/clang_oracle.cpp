@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "compilers.hpp"
@@ -31,6 +32,47 @@ TEST(Clang, its_nvptx_output_keeps_its_machine_code_at_every_level_and_with_debu
     }
   }
   EXPECT_EQ(failures_of(trips), "");
+}
+
+// The bundled kernels as clang writes them for a card and an instruction set ("60" for PTX
+// ISA 6.0).
+std::string failures_of_kernels(int target, const std::string& isa) {
+  const auto folder = demarc::test::source_dir() / "kernels";
+  std::vector<RoundTrip> trips;
+  for (const auto& source : cuda_sources(folder)) {
+    // Its products on tensor cores are of PTX ISA 6.5 and sm_75.
+    if (target < 75 && source.stem() == "matmul") continue;
+    const std::vector<std::string> flags = {"-x",
+                                            "cuda",
+                                            "--cuda-device-only",
+                                            "-nocudainc",
+                                            "-nocudalib",
+                                            "-Wno-unknown-cuda-version",
+                                            fmt::format("--cuda-gpu-arch=sm_{}", target),
+                                            "-Xclang",
+                                            "-target-feature",
+                                            "-Xclang",
+                                            "+ptx" + isa,
+                                            "-std=c++17",
+                                            "-O3",
+                                            "-S",
+                                            "-I",
+                                            (folder / "include").string()};
+    trips.push_back({fmt::format("clang {} sm_{}", source.filename().string(), target),
+                     [source, flags] { return clang_ptx(source, flags); },
+                     {}});
+  }
+  return trips.size() < 8 ? "too few kernels" : failures_of(trips);
+}
+
+TEST(Clang, bundled_kernels_of_a_card_of_2014_keep_their_machine_code) {
+  EXPECT_EQ(failures_of_kernels(50, "60"), "");
+}
+TEST(Whole, bundled_kernels_by_clang_keep_their_machine_code_on_cards_of_2016_to_2020) {
+  EXPECT_EQ(failures_of_kernels(61, "63"), "");
+  EXPECT_EQ(failures_of_kernels(70, "63"), "");
+  EXPECT_EQ(failures_of_kernels(75, "65"), "");
+  EXPECT_EQ(failures_of_kernels(80, "70"), "");
 }
 
 }  // namespace

@@ -106,7 +106,9 @@ std::string target_of(const std::string& ptx) {
   const std::size_t at = ptx.find(".target");
   if (at == std::string::npos) throw std::runtime_error("the module names no target");
   const std::size_t first = ptx.find("sm_", at);
-  return ptx.substr(first, ptx.find_first_of(" ,\n\r\t/", first) - first);
+  const std::string target = ptx.substr(first, ptx.find_first_of(" ,\n\r\t/", first) - first);
+  // ptxas 13 makes code for sm_75 and above, of text for any card before it too.
+  return std::atoi(target.c_str() + 3) < 75 ? "sm_75" : target;
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ inline constexpr int all_targets[] = {75, 80, 90, 100};
                                     const std::vector<std::string>& flags);
 
 // One line a .text section of what ptxas makes of the module: name, size, hash of the content.
-// ptxas is told the target that the module names. Throws with its messages.
+// ptxas is told the target that the module names, sm_75 at least. Throws with its messages.
 [[nodiscard]] std::string machine_code_digest(const std::string& ptx,
                                               const std::vector<std::string>& flags);
 
