@@ -1,9 +1,10 @@
-#include <unistd.h>
 #include <zstd.h>
 
 #include <cstdio>
 #include <cstring>
+#include <optional>
 
+#include "demarc/base/files.hpp"
 #include "demarc/base/json.hpp"
 #include "demarc/emulate/trace.hpp"
 #include "trace_code.hpp"
@@ -131,36 +132,20 @@ using OwnedFile = std::unique_ptr<std::FILE, FileCloser>;
 
 struct TraceFileWriter::State {
   std::filesystem::path path;
-  std::filesystem::path temporary;
-  OwnedFile file;
+  std::optional<OutputFile> file;
   ZSTD_CCtx* context = ZSTD_createCCtx();
   std::unique_ptr<TraceCoder> coder;
   std::string record;
   std::vector<char> out;
-  bool complete = false;
 
-  ~State() {
-    ZSTD_freeCCtx(context);
-    file.reset();
-    std::error_code ignored;
-    if (!complete && !temporary.empty()) std::filesystem::remove(temporary, ignored);
-  }
+  ~State() { ZSTD_freeCCtx(context); }
 
   Result<void> open() {
     if (file) return {};
-    temporary = path;
-    temporary += fmt::format(".{}.part", ::getpid());
-    file.reset(std::fopen(temporary.c_str(), "wb"));
-    if (!file)
-      return invalid_input("{}: cannot be written: {}", temporary.string(), std::strerror(errno));
-    if (std::fwrite(trace_magic, 1, sizeof trace_magic, file.get()) != sizeof trace_magic)
-      return write_error();
+    DEMARC_TRY(OutputFile opened, OutputFile::open(path));
+    file.emplace(std::move(opened));
     out.resize(ZSTD_CStreamOutSize());
-    return {};
-  }
-
-  [[nodiscard]] tl::unexpected<Error> write_error() const {
-    return invalid_input("{}: cannot be written: {}", temporary.string(), std::strerror(errno));
+    return file->write(std::string_view(trace_magic, sizeof trace_magic));
   }
 
   Result<void> compress(std::string_view bytes, ZSTD_EndDirective mode) {
@@ -170,8 +155,7 @@ struct TraceFileWriter::State {
       const std::size_t left = ZSTD_compressStream2(context, &output, &input, mode);
       if (ZSTD_isError(left) != 0)
         return invalid_input("{}: compression: {}", path.string(), ZSTD_getErrorName(left));
-      if (output.pos > 0 && std::fwrite(out.data(), 1, output.pos, file.get()) != output.pos)
-        return write_error();
+      DEMARC_CHECK(file->write(std::string_view(out.data(), output.pos)));
       if (mode == ZSTD_e_end ? left == 0 : input.pos == input.size) return {};
     }
   }
@@ -216,15 +200,7 @@ Result<void> TraceFileWriter::end() {
   DEMARC_CHECK(state_->open());
   DEMARC_CHECK(state_->put(TraceTag::end, {}));
   DEMARC_CHECK(state_->compress({}, ZSTD_e_end));
-  if (std::fflush(state_->file.get()) != 0) return state_->write_error();
-  state_->file.reset();
-  std::error_code failure;
-  std::filesystem::rename(state_->temporary, state_->path, failure);
-  if (failure)
-    return invalid_input("{}: cannot be put in place: {}", state_->path.string(),
-                         failure.message());
-  state_->complete = true;
-  return {};
+  return state_->file->finish();
 }
 
 namespace {

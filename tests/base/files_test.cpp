@@ -1,8 +1,10 @@
 #include "demarc/base/files.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
+#include <thread>
 
 #include "paths.hpp"
 
@@ -46,6 +48,64 @@ TEST(Files, what_cannot_be_written_has_the_same_error_beforehand_as_afterwards) 
     ASSERT_FALSE(after) << path;
     EXPECT_EQ(before.error(), after.error());
   }
+}
+
+// A FIFO stands for every device: one that were replaced by a file would be gone for good.
+TEST(Files, a_pipe_is_written_into_and_stays_a_pipe) {
+  const auto path = test::fresh_folder("files") / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  std::string read;
+  std::thread reader([&] { read = read_file(path).value_or("nothing"); });
+  const auto written = write_file(path, "content");
+  reader.join();
+  EXPECT_TRUE(written);
+  EXPECT_EQ(read, "content");
+  EXPECT_TRUE(std::filesystem::is_fifo(path));
+}
+
+TEST(Files, the_file_that_a_link_names_is_written_and_the_link_stays) {
+  const auto folder = test::fresh_folder("files");
+  std::filesystem::create_directory(folder / "far");
+  ASSERT_TRUE(write_file(folder / "far" / "old", "old"));
+  std::filesystem::create_symlink("far/old", folder / "to_old");
+  std::filesystem::create_symlink("to_old", folder / "twice");
+  std::filesystem::create_symlink(folder / "far" / "new", folder / "to_new");
+  EXPECT_TRUE(write_file(folder / "twice", "fresh"));
+  EXPECT_TRUE(write_file(folder / "to_new", "first"));
+  EXPECT_EQ(*read_file(folder / "far" / "old"), "fresh");
+  EXPECT_EQ(*read_file(folder / "far" / "new"), "first");
+  for (const char* link : {"to_old", "twice", "to_new"})
+    EXPECT_TRUE(std::filesystem::is_symlink(folder / link)) << link;
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / "far"), {}), 2);
+}
+
+TEST(Files, links_in_a_circle_are_refused) {
+  const auto folder = test::fresh_folder("files");
+  std::filesystem::create_symlink("b", folder / "a");
+  std::filesystem::create_symlink("a", folder / "b");
+  EXPECT_FALSE(write_file(folder / "a", "x"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "a"));
+}
+
+TEST(Files, what_is_given_up_half_way_leaves_the_old_content_and_nothing_beside_it) {
+  const auto folder = test::fresh_folder("files");
+  ASSERT_TRUE(write_file(folder / "x", "old"));
+  {
+    auto file = OutputFile::open(folder / "x");
+    ASSERT_TRUE(file);
+    EXPECT_TRUE(file->write("half"));
+    EXPECT_EQ(*read_file(folder / "x"), "old");
+  }
+  EXPECT_EQ(*read_file(folder / "x"), "old");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+}
+
+TEST(Files, reading_ends_at_the_most_that_is_wanted) {
+  EXPECT_EQ(*read_file("/dev/zero", 70'000), std::string(70'000, '\0'));
+  const auto path = test::fresh_folder("files") / "x";
+  ASSERT_TRUE(write_file(path, "content"));
+  EXPECT_EQ(*read_file(path, 3), "con");
+  EXPECT_EQ(*read_file(path, 100), "content");
 }
 
 TEST(Files, reading_a_folder_or_nothing_names_the_path) {

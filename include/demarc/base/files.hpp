@@ -1,8 +1,10 @@
 // Whole files in and out. Writing is atomic: a reader sees the old file or the new one, never a
-// part.
+// part. A pipe or device is written directly; of a symbolic link, the file that it names.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -10,10 +12,35 @@
 
 namespace demarc {
 
-// The whole content of `path`; an error names the path and the cause.
-[[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path);
+// The whole content of `path`, or its first `most` bytes; an error names the path and the cause.
+[[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path,
+                                            std::uint64_t most = UINT64_MAX);
 
-// Writes `content` to a temporary file beside `path` and renames it into place.
+// A file written piece by piece, which stands under its name only once finish() has succeeded;
+// until then, and when it is given up, what was there stays. Where the file system allows files
+// without a name, not even a killed process leaves anything behind. Errors name the path and the
+// cause.
+//
+//   DEMARC_TRY(OutputFile file, OutputFile::open(path));
+//   DEMARC_CHECK(file.write(bytes));  // as often as need be
+//   DEMARC_CHECK(file.finish());
+class OutputFile {
+ public:
+  [[nodiscard]] static Result<OutputFile> open(const std::filesystem::path& path);
+  ~OutputFile();
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&& other) noexcept;
+
+  [[nodiscard]] Result<void> write(std::string_view bytes);
+  [[nodiscard]] Result<void> finish();  // once; nothing may be written after it
+
+ private:
+  struct State;
+  explicit OutputFile(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// Writes `content` as an OutputFile.
 [[nodiscard]] Result<void> write_file(const std::filesystem::path& path, std::string_view content);
 
 // Whether write_file() could write `path`, found out by making and removing its temporary file: for
