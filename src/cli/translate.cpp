@@ -74,11 +74,9 @@ Result<std::unique_ptr<translation::Application>> outside_application(
                parse_i64(parameter.substr(equals + 1), "--param " + parameter));
   }
   DEMARC_TRY(const workload::LoadedLaunch loaded, workload::load_launch(request));
-  const ptx::ParseResult parsed = ptx::parse(loaded.ptx, loaded.ptx_name);
-  if (!parsed.diagnostics.ok())
-    return invalid_input("{}", ptx::format(parsed.diagnostics.list.front(), loaded.ptx_name));
+  DEMARC_TRY(const ptx::Module module, ptx::parse_whole(loaded.ptx, loaded.ptx_name));
   stream.name = loaded.launch.name.empty() ? options.launch : loaded.launch.name;
-  return translation::application_of_launch(parsed.module, loaded.launch, stream, options.threads);
+  return translation::application_of_launch(module, loaded.launch, stream, options.threads);
 }
 
 Result<void> check_options(const TranslateOptions& options) {

@@ -27,22 +27,25 @@ ParseResult parse(std::string text, std::string source_name, const ParseOptions&
   return result;
 }
 
-Result<Module> load_module(const std::filesystem::path& path) {
-  DEMARC_TRY(std::string text, read_file(path));
-  ParseResult result = parse(std::move(text), path.string());
+Result<Module> parse_whole(std::string text, std::string source_name) {
+  ParseResult result = parse(std::move(text), std::move(source_name));
   if (result.diagnostics.ok()) return std::move(result.module);
   std::string message;
-  constexpr std::size_t shown_at_most = 20;
-  std::size_t shown = 0;
+  std::uint64_t shown = 0;
   for (const Diagnostic& diagnostic : result.diagnostics.list) {
-    if (diagnostic.severity != Severity::malformed || shown == shown_at_most) continue;
+    if (diagnostic.severity != Severity::malformed) continue;
     if (shown++ > 0) message += "\n";
-    message += format(diagnostic, path.string());
+    message += format(diagnostic, result.module.source_name);
   }
   if (result.diagnostics.malformed > shown) {
     message += fmt::format("\n... and {} more", result.diagnostics.malformed - shown);
   }
   return invalid_input("{}", message);
+}
+
+Result<Module> load_module(const std::filesystem::path& path) {
+  DEMARC_TRY(std::string text, read_file(path));
+  return parse_whole(std::move(text), path.string());
 }
 
 }  // namespace demarc::ptx

@@ -7,18 +7,6 @@
 namespace demarc::report {
 namespace {
 
-Result<ptx::Module> parsed_module(const std::string& ptx, const std::string& name) {
-  ptx::ParseResult result = ptx::parse(ptx, name);
-  if (result.diagnostics.ok()) return std::move(result.module);
-  std::string message;
-  std::size_t shown = 0;
-  for (const ptx::Diagnostic& diagnostic : result.diagnostics.list) {
-    if (diagnostic.severity != ptx::Severity::malformed || ++shown > 20) continue;
-    message += (message.empty() ? "" : "\n") + ptx::format(diagnostic, name);
-  }
-  return invalid_input("{}", message);
-}
-
 Json prediction_json(const locality::CachePrediction& one) {
   return {{"l1_hit_rate", one.l1_hit_rate},
           {"l2_hit_rate", one.l2_hit_rate},
@@ -66,7 +54,7 @@ Result<LocalityStudy> study_locality(const std::string& ptx, const std::string& 
     return invalid_input(
         "--device {}: predictions are made for a description of a device; use sim:NAME", device);
   DEMARC_TRY(const gpu::Device described, gpu::find_device(ref.name));
-  DEMARC_TRY(const ptx::Module module, parsed_module(ptx, ptx_name));
+  DEMARC_TRY(const ptx::Module module, ptx::parse_whole(ptx, ptx_name));
   LocalityStudy study;
   study.name = launch.name.empty() ? ptx_name : launch.name;
   study.device = described.name;

@@ -25,7 +25,10 @@ struct ParseResult {
 [[nodiscard]] ParseResult parse(std::string text, std::string source_name,
                                 const ParseOptions& options = {});
 
-// Reads and parses a file; malformed text is an error that lists what is wrong with it.
+// For who needs the whole module: malformed text is an error that lists all that is wrong with it.
+[[nodiscard]] Result<Module> parse_whole(std::string text, std::string source_name);
+
+// The same of a file.
 [[nodiscard]] Result<Module> load_module(const std::filesystem::path& path);
 
 }  // namespace demarc::ptx

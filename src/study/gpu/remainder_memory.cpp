@@ -1,7 +1,7 @@
 #include "gpu/remainder_memory.hpp"
 
 #include "demarc/ptx/colored.hpp"
-#include "gpu/parse_complete.hpp"
+#include "demarc/ptx/parser.hpp"
 
 namespace demarc::study {
 namespace {
@@ -35,7 +35,7 @@ class RemainderMemory : public MemorySource {
     return std::make_unique<RemainderBuffer>(std::move(buffer), addressing_.arena);
   }
   Result<std::string> adapt(const std::string& ptx, const std::string& name) const override {
-    DEMARC_TRY(const auto module, parse_complete(ptx, name));
+    DEMARC_TRY(const auto module, ptx::parse_whole(ptx, name));
     return ptx::rewrite_remainders(module, addressing_);
   }
   std::string account() const override {

@@ -6,7 +6,7 @@
 
 #include "demarc/ptx/affine.hpp"
 #include "demarc/ptx/fused.hpp"
-#include "gpu/parse_complete.hpp"
+#include "demarc/ptx/parser.hpp"
 #include "gpu/support_kernels.hpp"
 
 namespace demarc::study {
@@ -112,14 +112,14 @@ Result<void> ResidentLaunch::load_kernels(MemorySource& memory, const LaunchForm
     return missing_capability("{}: overlapped launches need compute capability 9.0", gpu_->name());
   }
   std::string text = loaded_.ptx;
-  DEMARC_TRY(const auto original, parse_complete(text, launch.ptx));
+  DEMARC_TRY(const auto original, ptx::parse_whole(text, launch.ptx));
   if (form.affine_sms) {
     DEMARC_TRY(text, ptx::rewrite_affine(original));
   } else if (fused) {
     DEMARC_TRY(text, ptx::rewrite_fused(original));
   }
   if (stamped || overlapped) {
-    DEMARC_TRY(const auto module, parse_complete(text, launch.ptx));
+    DEMARC_TRY(const auto module, ptx::parse_whole(text, launch.ptx));
     DEMARC_TRY(text, ptx::rewrite_timed(module, {stamped, overlapped}));
   }
   DEMARC_TRY(text, memory.adapt(text, launch.ptx));

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "demarc/cuda/launch.hpp"
-#include "gpu/parse_complete.hpp"
+#include "demarc/ptx/parser.hpp"
 #include "gpu/support_kernels.hpp"
 
 namespace demarc::study {
@@ -12,7 +12,7 @@ namespace {
 
 Result<std::string> rewritten_text(const RewrittenRange& range, const std::string& text,
                                    const std::string& name, ptx::ColoredAccesses accesses) {
-  DEMARC_TRY(const auto module, parse_complete(text, name));
+  DEMARC_TRY(const auto module, ptx::parse_whole(text, name));
   return range.rewrite(module, accesses);
 }
 

@@ -105,12 +105,8 @@ Result<SimWorkload> load_sim_workload(const std::string& spec, std::uint32_t tar
   if (spec.starts_with("stream:")) return load_access_stream(spec.substr(7));
   DEMARC_TRY(gpu::Launch launch, sim_launch_of(spec));
   DEMARC_TRY(const std::string ptx, workload::ptx_text(launch, target));
-  ptx::ParseResult parsed = ptx::parse(ptx, launch.ptx);
-  if (!parsed.diagnostics.ok()) {
-    return invalid_input("{}: {} holds PTX that cannot be read; demarc ptx says where", spec,
-                         launch.ptx);
-  }
-  auto module = std::make_shared<const ptx::Module>(std::move(parsed.module));
+  DEMARC_TRY(ptx::Module parsed, ptx::parse_whole(ptx, launch.ptx));
+  auto module = std::make_shared<const ptx::Module>(std::move(parsed));
   SimWorkload loaded;
   const auto addresses = gpu::default_addresses(launch);
   loaded.base = addresses.empty() ? gpu::default_base_address : addresses.front();
