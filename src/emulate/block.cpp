@@ -145,12 +145,23 @@ void Block::run_warp(Warp& warp) {
     *trace_room(1) = trace_detail::head(trace_detail::kind_warp, warp.index, warp.live);
     trace_warp = warp.index;
   }
-  warp.budget = turn;
-  const std::uint64_t before = warp.warp_instructions;
+  // Near the limit the turns become short, so that it is not overrun by far.
+  const std::uint64_t limit = program->instruction_limit;
+  const std::uint64_t left = (limit - std::min(limit, executed)) / warp_size + 1;
+  warp.budget = std::min(
+      turn, static_cast<std::int64_t>(std::max<std::uint64_t>(left, program->longest_run)));
+  const std::uint64_t before = warp.thread_instructions;
   const MicroOp* const code = program->code.data();
   const MicroOp* op = code + warp.resume;
   while (op != nullptr) op = op->run(warp, op);
-  executed += warp.warp_instructions - before;
+  executed += warp.thread_instructions - before;
+  if (executed > limit && warp.state != WarpState::done && !stopped) {
+    report(
+        warp, code + warp.resume, static_cast<unsigned>(std::countr_zero(warp.live)),
+        FindingKind::hang,
+        fmt::format("the block executed more than {} thread instructions without ending", limit));
+    stopped = true;
+  }
   if (warp.state == WarpState::done || stopped) {
     if (warp.stack.empty()) pool->give_back(kernel, warp.frame);
     warp.frame = nullptr;
@@ -199,16 +210,6 @@ void Block::run() {
         break;
       }
       break;
-    }
-    if (executed > program->instruction_limit) {
-      for (Warp& warp : warps) {
-        if (warp.state != WarpState::ready) continue;
-        report(warp, program->code.data() + warp.resume,
-               static_cast<unsigned>(std::countr_zero(warp.live)), FindingKind::hang,
-               fmt::format("the block executed {} warp instructions without ending", executed));
-        break;
-      }
-      stopped = true;
     }
   }
   for (Warp& warp : warps) warp.frame = nullptr;

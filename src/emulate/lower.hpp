@@ -122,6 +122,7 @@ class Lowering {
     return reference;
   }
   void unsupported(const ptx::Instruction& instruction, std::string reason);
+  void note_approximation(const ptx::Instruction& instruction);  // approximations.cpp
 
   // instructions (lower_arithmetic.cpp, lower_data.cpp, lower_memory.cpp, lower_warp.cpp)
   bool lower_arithmetic(const ptx::Instruction& instruction);

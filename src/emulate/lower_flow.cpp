@@ -252,6 +252,7 @@ void Lowering::begin_run(std::uint32_t instruction) {
   }
   ++run_count_;
   program_->code[header_].imm = run_count_;
+  program_->longest_run = std::max(program_->longest_run, run_count_);
 }
 
 void Lowering::close_run() {
@@ -266,6 +267,7 @@ void Lowering::lower_instruction(std::uint32_t index) {
     unsupported(instruction, "an instruction the emulator does not cover");
     return;
   }
+  note_approximation(instruction);
   const ptx::OpcodeGroup group = ptx::info(instruction.opcode).group;
   const bool flow = group == ptx::OpcodeGroup::branch || group == ptx::OpcodeGroup::exit ||
                     group == ptx::OpcodeGroup::call || group == ptx::OpcodeGroup::barrier ||

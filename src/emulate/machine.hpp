@@ -85,6 +85,7 @@ struct Program {
   std::vector<CodeInstruction> instructions;
   std::vector<CodeFunction> functions;  // [0] is the kernel
   std::vector<std::shared_ptr<void>> details;
+  std::vector<ptx::Diagnostic> approximations;
   std::uint32_t shared_bytes = 0;    // static and dynamic
   std::uint32_t shared_granule = 4;  // bytes: the narrowest shared access of the kernel, for races
   std::uint32_t memory_sites = 0;
@@ -102,7 +103,8 @@ struct Program {
   std::vector<Region> regions;        // global memory, ascending
   Region constant_region;
   Region parameter_region;
-  std::uint64_t instruction_limit = 0;
+  std::uint64_t instruction_limit = 0;  // thread instructions of a block
+  std::uint32_t longest_run = 0;        // instructions that are counted at once
   bool check_uninitialised = true;
   bool check_races = true;
   std::map<std::uint64_t, std::uint32_t> function_of_address;
@@ -194,7 +196,7 @@ class Block {
   std::string printed;
   bool stopped = false;               // by a trap, an assertion or a hang
   std::function<void(Block&)> flush;  // called when the trace buffer is full; may empty it
-  std::uint64_t executed = 0;         // warp instructions of warps that are not running
+  std::uint64_t executed = 0;         // thread instructions of warps that are not running
 
   void start(std::uint32_t linear_index, bool tracing, bool trace_runs);
   // Runs all warps to the end (or to a stop).

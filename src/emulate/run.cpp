@@ -5,6 +5,7 @@
 #include <cstring>
 #include <ctime>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <thread>
 
@@ -37,7 +38,8 @@ class Collector {
 
   void finish(Block& block, std::uint32_t number) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return turn_.load() == number; });
+    changed_.wait(lock, [&] { return turn_.load() == number || over(); });
+    if (over()) return end_turn(number);
     if (sink_ != nullptr) pass_on(block, number, true);
     add_findings(block);
     outcome_.printed += block.printed;
@@ -49,21 +51,39 @@ class Collector {
       statistics.barriers += warp.barriers;
       statistics.memory_accesses += warp.memory_accesses;
     }
-    turn_.store(number + 1, std::memory_order_release);
-    changed_.notify_all();
+    end_turn(number);
   }
 
+  // A worker that cannot go on: the others end, too. The first one's exception is rethrown.
+  void abandon(std::exception_ptr thrown) {
+    const std::lock_guard lock(mutex_);
+    if (!thrown_) thrown_ = std::move(thrown);
+    failed_.store(true);
+    changed_.notify_all();
+  }
+  void rethrow() const {
+    if (thrown_) std::rethrow_exception(thrown_);
+  }
+
+  // No more blocks are to be run: an error, or a block that did not end.
+  [[nodiscard]] bool over() const { return failed_.load() || ended_.load(); }
+  [[nodiscard]] bool ended() const { return ended_.load(); }
   [[nodiscard]] bool failed() const { return failed_.load(); }
   [[nodiscard]] const Error& error() const { return error_; }
   [[nodiscard]] std::uint32_t turn() const { return turn_.load(); }
 
  private:
+  void end_turn(std::uint32_t number) {
+    turn_.store(number + 1, std::memory_order_release);
+    changed_.notify_all();
+  }
+
   void pass_on(Block& block, std::uint32_t number, bool last) {
     TraceChunk chunk;
     chunk.block = number;
     chunk.last = last;
     chunk.words = std::span(block.trace.data(), block.trace_used);
-    if (!failed_.load()) {
+    if (!over()) {
       if (auto consumed = sink_->consume(chunk); !consumed) {
         error_ = consumed.error();
         failed_.store(true);
@@ -74,6 +94,7 @@ class Collector {
 
   void add_findings(Block& block) {
     for (PendingFinding& pending : block.findings) {
+      if (pending.finding.kind == FindingKind::hang) ended_.store(true);
       const auto known = std::find_if(
           outcome_.findings.begin(), outcome_.findings.end(), [&](const Finding& finding) {
             return finding.kind == pending.finding.kind && finding.line == pending.finding.line &&
@@ -94,7 +115,9 @@ class Collector {
   std::condition_variable changed_;
   std::atomic<std::uint32_t> turn_{0};
   std::atomic<bool> failed_{false};
+  std::atomic<bool> ended_{false};
   Error error_;
+  std::exception_ptr thrown_;
 };
 
 double thread_cpu_seconds() {
@@ -115,7 +138,7 @@ void work(const Program& program, Collector& collector, std::atomic<std::uint32_
   for (Warp& warp : block.warps) warp.plain_atomics = plain_atomics;
   for (;;) {
     number = next.fetch_add(1);
-    if (number >= blocks || collector.failed()) break;
+    if (number >= blocks || collector.over()) break;
     block.start(number, tracing, runs);
     block.run();
     collector.finish(block, number);
@@ -183,7 +206,8 @@ TraceHeader header_of(const Program& program, const gpu::Launch& launch,
   return header;
 }
 
-Result<void> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
+// False: a block did not end.
+Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
                         const gpu::KernelLaunch& kernel_launch, ModuleMemory& module_memory,
                         std::vector<Region>& buffer_regions, const Options& options,
                         TraceSink* sink, Outcome& outcome) {
@@ -203,6 +227,12 @@ Result<void> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   DEMARC_TRY(request.parameters,
              pack_parameters(*kernel, kernel_launch, outcome.addresses, request.parameter_offsets));
   DEMARC_TRY(const std::unique_ptr<Program> program, lower(request));
+  if (program->shared_bytes > gpu::most_shared_bytes) {
+    return invalid_input(
+        "kernel '{}': {} bytes of shared memory, {} of them dynamic; a GPU takes at most {}",
+        kernel->name, program->shared_bytes, kernel_launch.dynamic_shared_bytes,
+        gpu::most_shared_bytes);
+  }
   program->check_races = options.check_races && program->shared_bytes > 0;
   program->check_uninitialised = options.check_uninitialised;
   program->instruction_limit = options.instruction_limit;
@@ -235,6 +265,13 @@ Result<void> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   if (sink != nullptr) {
     DEMARC_CHECK(sink->begin_kernel(header_of(*program, launch, kernel_launch, outcome.addresses)));
   }
+  for (const ptx::Diagnostic& approximation : program->approximations) {
+    auto& known = outcome.approximations;
+    if (std::none_of(known.begin(), known.end(), [&](const ptx::Diagnostic& other) {
+          return other.text == approximation.text;
+        }))
+      known.push_back(approximation);
+  }
   KernelStatistics statistics;
   statistics.kernel = program->kernel;
   statistics.blocks = blocks;
@@ -254,8 +291,12 @@ Result<void> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   std::atomic<double> cpu_seconds{0};
   const auto worker = [&](bool reports) {
     const double began = thread_cpu_seconds();
-    work(*program, collector, next, static_cast<std::uint32_t>(blocks), sink, threads == 1,
-         options.progress, reports);
+    try {
+      work(*program, collector, next, static_cast<std::uint32_t>(blocks), sink, threads == 1,
+           options.progress, reports);
+    } catch (...) {
+      collector.abandon(std::current_exception());  // out of memory
+    }
     cpu_seconds.fetch_add(thread_cpu_seconds() - began);
   };
   std::vector<std::thread> others;
@@ -265,9 +306,10 @@ Result<void> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   outcome.kernels.back().seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   outcome.kernels.back().cpu_seconds = cpu_seconds.load();
+  collector.rethrow();
   if (collector.failed()) return tl::unexpected(collector.error());
   if (sink != nullptr) DEMARC_CHECK(sink->end_kernel());
-  return {};
+  return !collector.ended();
 }
 
 }  // namespace
@@ -312,8 +354,9 @@ Result<Outcome> run_on(const ptx::Module& module, const gpu::Launch& launch, gpu
   }
   DEMARC_TRY(ModuleMemory module_memory, place_module_memory(module, options.source));
   for (const gpu::KernelLaunch& kernel : launch.kernels) {
-    DEMARC_CHECK(
-        run_kernel(module, launch, kernel, module_memory, regions, options, sink, outcome));
+    DEMARC_TRY(const bool ended,
+               run_kernel(module, launch, kernel, module_memory, regions, options, sink, outcome));
+    if (!ended) break;
   }
   if (sink != nullptr) DEMARC_CHECK(sink->end());
   return outcome;

@@ -30,6 +30,10 @@ Result<void> validate_shape(const KernelLaunch& kernel, const std::string& where
         "{}: a block of {}x{}x{} threads; a GPU takes at most {} threads, and 64 in z", where,
         block.x, block.y, block.z, most_block_threads);
   }
+  if (kernel.dynamic_shared_bytes > most_shared_bytes) {
+    return invalid_input("{}: {} bytes of dynamic shared memory; a GPU takes at most {} a block",
+                         where, kernel.dynamic_shared_bytes, most_shared_bytes);
+  }
   if (grid.x > most_grid_x || grid.y > most_grid_yz || grid.z > most_grid_yz) {
     return invalid_input("{}: a grid of {}x{}x{} blocks; a GPU takes at most {}x{}x{}", where,
                          grid.x, grid.y, grid.z, most_grid_x, most_grid_yz, most_grid_yz);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/random.hpp"
@@ -44,10 +45,14 @@ void fill_random(const Launch& launch, std::size_t index, std::span<std::byte> o
 }
 
 Result<void> fill_from_file(const Buffer& buffer, std::span<std::byte> out) {
-  DEMARC_TRY(const std::string content, read_file(buffer.fill.file));
+  // No more than shows that it is too much: the file may be a device without an end.
+  DEMARC_TRY(const std::string content, read_file(buffer.fill.file, out.size() + 1));
   if (content.size() > out.size()) {
-    return invalid_input("buffer '{}': {} holds {} bytes, more than the buffer's {}", buffer.name,
-                         buffer.fill.file, content.size(), out.size());
+    std::error_code endless;
+    const auto size = std::filesystem::file_size(buffer.fill.file, endless);
+    return invalid_input(
+        "buffer '{}': {} holds {} bytes, more than the buffer's {}", buffer.name, buffer.fill.file,
+        endless ? fmt::format("at least {}", content.size()) : fmt::to_string(size), out.size());
   }
   std::memcpy(out.data(), content.data(), content.size());
   return {};

@@ -339,6 +339,92 @@ TEST(Checks, a_loop_without_an_end_is_a_hang) {
   EXPECT_EQ(outcome->findings[0].kind, FindingKind::hang);
 }
 
+TEST(Checks, a_block_without_an_end_ends_the_run_at_the_limit_of_a_block) {
+  // More than a turn of one warp, much less than a turn of all of them.
+  for (const std::uint32_t grid : {1U, 1000U}) {
+    Options options;
+    options.instruction_limit = 100'000;
+    const auto outcome = run_text(kernel_of("", "LOOP:\nadd.u32 %r3, %r3, 1;\nbra LOOP;"),
+                                  launch_of(grid, 1024, 8192), options);
+    ASSERT_TRUE(outcome) << outcome.error().message;
+    ASSERT_EQ(outcome->findings.size(), 1U);
+    EXPECT_EQ(outcome->findings[0].count, 1U);
+    EXPECT_EQ(outcome->findings[0].instruction, "add.u32 %r3, %r3, 1;");
+    EXPECT_EQ(outcome->findings[0].line, 16U);
+    EXPECT_NE(outcome->findings[0].detail.find("more than 100000 thread instructions"),
+              std::string::npos);
+    EXPECT_LT(outcome->kernels[0].thread_instructions, 110'000U);
+  }
+}
+
+TEST(Checks, the_kernels_after_one_without_an_end_do_not_run) {
+  Options options;
+  options.instruction_limit = 10'000;
+  gpu::Launch launch = launch_of(1, 32, 256);
+  launch.kernels.push_back(launch.kernels[0]);
+  const auto outcome = run_text(kernel_of("", "LOOP:\nbra LOOP;"), launch, options);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_EQ(outcome->kernels.size(), 1U);
+}
+
+TEST(Checks, a_block_may_execute_as_many_instructions_as_the_limit) {
+  const std::string text = kernel_of("", "bar.sync 0;\nst.global.u64 [%rd2], %rd1;");
+  const auto free = run_text(text, launch_of(2, 256, 2048));
+  ASSERT_TRUE(free) << free.error().message;
+  const std::uint64_t needed = free->kernels[0].thread_instructions / 2;
+  Options options;
+  options.instruction_limit = needed;
+  const auto enough = run_text(text, launch_of(2, 256, 2048), options);
+  ASSERT_TRUE(enough) << enough.error().message;
+  EXPECT_TRUE(enough->findings.empty());
+  EXPECT_EQ(enough->kernels[0].thread_instructions, free->kernels[0].thread_instructions);
+  options.instruction_limit = needed / 2;
+  const auto short_of_it = run_text(text, launch_of(2, 256, 2048), options);
+  ASSERT_TRUE(short_of_it) << short_of_it.error().message;
+  ASSERT_EQ(short_of_it->findings.size(), 1U);
+  EXPECT_EQ(short_of_it->findings[0].kind, FindingKind::hang);
+}
+
+TEST(Checks, more_shared_memory_than_a_block_can_have_is_refused) {
+  gpu::Launch launch = launch_of(1, 32, 256);
+  launch.kernels[0].dynamic_shared_bytes = 227 * 1024;
+  EXPECT_TRUE(run_text(kernel_of("", ""), launch));
+  const auto both = run_text(kernel_of(shared_area, "mov.u32 %r3, area;"), launch);
+  ASSERT_FALSE(both);
+  EXPECT_NE(both.error().message.find("232960 bytes of shared memory, 232448 of them dynamic"),
+            std::string::npos)
+      << both.error().message;
+  ++launch.kernels[0].dynamic_shared_bytes;
+  const auto dynamic = run_text(kernel_of("", ""), launch);
+  ASSERT_FALSE(dynamic);
+  EXPECT_NE(dynamic.error().message.find("232449 bytes of dynamic shared memory"),
+            std::string::npos)
+      << dynamic.error().message;
+}
+
+TEST(Checks, what_a_card_does_otherwise_is_named_once_an_instruction_where_it_stands_first) {
+  const auto outcome =
+      run_text(kernel_of("",
+                         "ex2.approx.f32 %f1, %f0;\nmul.rn.f32 %f2, %f1, %f1;\n"
+                         "mov.u64 %rd3, %clock64;\nex2.approx.f32 %f3, %f1;\n"
+                         "div.rn.f32 %f3, %f3, %f2;\ncos.approx.ftz.f32 %f4, %f3;"),
+               launch_of(1, 32, 256));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  const auto& said = outcome->approximations;
+  ASSERT_EQ(said.size(), 3U);
+  for (const auto& one : said) EXPECT_EQ(one.severity, ptx::Severity::approximated);
+  EXPECT_EQ(said[0].text, "ex2.approx.f32");
+  EXPECT_EQ(ptx::format(said[0], "t.ptx"),
+            "t.ptx:15:1: approximated: computed in double precision and rounded; a card's last "
+            "bits may differ\n  ex2.approx.f32");
+  EXPECT_EQ(said[1].text, "%clock64");
+  EXPECT_EQ(said[1].line, 17U);
+  EXPECT_EQ(said[2].text, "cos.approx.ftz.f32");
+  const auto exact = run_text(kernel_of("", "sqrt.rn.f32 %f1, %f0;"), launch_of(1, 32, 256));
+  ASSERT_TRUE(exact) << exact.error().message;
+  EXPECT_TRUE(exact->approximations.empty());
+}
+
 // The register may lie below zero: compilers fold a distance into it that the offset gives back.
 TEST(Checks, an_address_in_a_register_of_32_bits_wraps_with_its_offset) {
   const char* const accesses[] = {

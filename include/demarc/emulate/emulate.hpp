@@ -14,6 +14,7 @@
 #include "demarc/base/result.hpp"
 #include "demarc/emulate/trace.hpp"
 #include "demarc/gpu/launch.hpp"
+#include "demarc/ptx/diagnostic.hpp"
 
 namespace demarc::ptx {
 struct Module;
@@ -22,6 +23,8 @@ struct Module;
 namespace demarc::emulate {
 
 enum class InstructionSet { automatic, baseline, avx2, avx512 };
+
+inline constexpr std::uint64_t default_instruction_limit = std::uint64_t{1} << 34;
 
 struct Options {
   // Checks that cost time. Out-of-bounds and misaligned accesses are always found.
@@ -32,8 +35,8 @@ struct Options {
   // finding.
   std::vector<std::size_t> uninitialised_buffers;
   unsigned threads = 0;  // 0: all cores
-  // Ends a block that executes more warp instructions than this (a hang).
-  std::uint64_t instruction_limit = std::uint64_t{1} << 36;
+  // A block that executes more thread instructions than this is a hang, which ends the run.
+  std::uint64_t instruction_limit = default_instruction_limit;
   // Findings kept; one place in the code is one finding however often it occurs.
   std::size_t finding_limit = 64;
   InstructionSet instruction_set = InstructionSet::automatic;  // the widest this CPU has
@@ -90,6 +93,9 @@ struct Outcome {
   gpu::Memory buffers;                   // after the last kernel, in the order of Launch::buffers
   std::vector<std::uint64_t> addresses;  // device addresses of the buffers
   std::vector<Finding> findings;
+  // What was carried out otherwise than a card does it (docs/emulate.md), each mnemonic once, where
+  // it stands first: severity approximated, `text` the mnemonic, `message` what is done instead.
+  std::vector<ptx::Diagnostic> approximations;
   std::string printed;  // what the kernels' printf said, in block order
   std::vector<KernelStatistics> kernels;
   // Kernels whose blocks ran one after the other because a global atomic's result is used or does

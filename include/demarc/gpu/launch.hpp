@@ -166,8 +166,10 @@ struct LaunchFileOptions {
 
 // --- Running one
 
-// Limits no GPU exceeds: 1024 threads a block, grid and block not empty, arguments within 32764
-// bytes, buffers that exist. Both parsers call it.
+inline constexpr std::uint32_t most_shared_bytes = 227 * 1024;  // of a block: the H100's and B200's
+
+// Limits no GPU exceeds: 1024 threads and 227 KiB of shared memory a block, grid and block not
+// empty, arguments within 32764 bytes, buffers that exist. Both parsers call it.
 [[nodiscard]] Result<void> validate(const Launch& launch);
 
 // Distinct addresses aligned to 256 bytes, in order of the buffers, at least 256 bytes apart.

@@ -1,6 +1,6 @@
 // What the front end has to say about a module. Three different answers: malformed (the text is not
 // PTX), unsupported (it may be valid, but this program does not know it; it is kept verbatim), and
-// approximated (a pass understood it only in part).
+// approximated (understood, and carried out otherwise than a card does it: the emulator's answer).
 #pragma once
 
 #include <cstdint>
