@@ -15,6 +15,7 @@ struct EmulateOptions {
   std::string trace;
   std::string instruction_set = "automatic";
   unsigned threads = 0;
+  std::uint64_t limit = emulate::default_instruction_limit;
   bool checks = true;
   bool json = false;
 };
@@ -38,6 +39,10 @@ std::string emulate_text(const emulate::Outcome& outcome, bool has_check) {
         "{}: blocks ran in order, because an atomic's result is used or does not commute\n",
         kernel);
   }
+  for (const ptx::Diagnostic& approximation : outcome.approximations) {
+    text += fmt::format("approximated: {} (first in line {}): {}\n", approximation.text,
+                        approximation.line, approximation.message);
+  }
   text += has_check ? "the outputs meet the reference\n" : "";
   return text;
 }
@@ -50,6 +55,12 @@ Json emulate_json(const emulate::Outcome& outcome, const std::string& check) {
   json["check"] = check;
   json["printed"] = outcome.printed;
   json["ordered_kernels"] = outcome.ordered_kernels;
+  json["approximations"] = Json::array();
+  for (const ptx::Diagnostic& approximation : outcome.approximations) {
+    json["approximations"].push_back({{"line", approximation.line},
+                                      {"instruction", approximation.text},
+                                      {"detail", approximation.message}});
+  }
   json["kernels"] = Json::array();
   for (const emulate::KernelStatistics& kernel : outcome.kernels) {
     json["kernels"].push_back({{"kernel", kernel.kernel},
@@ -79,13 +90,15 @@ Json emulate_json(const emulate::Outcome& outcome, const std::string& check) {
 }
 
 Result<void> run_emulate(const EmulateOptions& given) {
-  DEMARC_TRY(const workload::LoadedLaunch loaded, given.launch.load());
-  ptx::ParseResult parsed = ptx::parse(loaded.ptx, loaded.ptx_name);
-  if (!parsed.diagnostics.ok()) {
-    return invalid_input("{}", ptx::format(parsed.diagnostics.list.front(), loaded.ptx_name));
-  }
+  if (given.trace == "-")
+    return invalid_input("--trace -: standard output takes the report; name a file or a pipe");
+  DEMARC_TRY(workload::LoadedLaunch loaded, given.launch.load());
+  if (const std::string kernel = given.launch.chosen_kernel(); !kernel.empty())
+    DEMARC_CHECK(workload::keep_kernel(loaded.launch, kernel));
+  DEMARC_TRY(const ptx::Module module, ptx::parse_whole(loaded.ptx, loaded.ptx_name));
   emulate::Options options;
   options.threads = given.threads;
+  options.instruction_limit = given.limit;
   options.check_races = given.checks;
   options.check_uninitialised = given.checks;
   options.source = loaded.ptx_name;
@@ -97,7 +110,7 @@ Result<void> run_emulate(const EmulateOptions& given) {
   std::unique_ptr<emulate::TraceFileWriter> writer;
   if (!given.trace.empty()) writer = std::make_unique<emulate::TraceFileWriter>(given.trace);
   DEMARC_TRY(const emulate::Outcome outcome,
-             emulate::run(parsed.module, loaded.launch, options, writer.get()));
+             emulate::run(module, loaded.launch, options, writer.get()));
   const bool has_check = !loaded.launch.check.reference.empty();
   Result<void> checked;
   if (outcome.findings.empty())
@@ -127,9 +140,14 @@ const RegisterVerb emulate_verb({
     .declare = [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<EmulateOptions>();
       options->launch.declare(app);
+      options->launch.let_kernel_choose();
       add_output(app, "--trace", options->trace,
                  "Write the trace of all warps to this file (docs/trace-format.md)");
       app.add_option("--threads", options->threads, "Threads that run blocks; 0: one a core");
+      app.add_option("--limit", options->limit,
+                     "Thread instructions of a block; one that executes more hangs")
+          ->check(CLI::PositiveNumber)
+          ->capture_default_str();
       app.add_option("--instruction-set", options->instruction_set,
                      "Of this CPU, for the lane loops")
           ->check(CLI::IsMember({"automatic", "baseline", "avx2", "avx512"}));

@@ -29,8 +29,8 @@ void LaunchOptions::declare(CLI::App& app) {
                  "size named in the launch file, such as 'large'");
   app.add_option("--set", settings_, "parameter of the launch file, as in --set n=4096")
       ->option_text("NAME=VALUE");
-  app.add_option("--sm", request_.target, "target of bundled modules: 75, 80, 90, 100")
-      ->option_text("TARGET");
+  target_ = app.add_option("--sm", request_.target, "target of bundled modules: 75, 80, 90, 100")
+                ->option_text("TARGET");
 }
 
 std::string LaunchOptions::chosen_kernel() const {
@@ -47,6 +47,7 @@ Result<workload::LoadedLaunch> LaunchOptions::load() const {
                                    [](const CLI::Option* option) { return option->count() > 0; }) &&
                        chosen_kernel().empty();
   request.seed_given = seed_->count() > 0;
+  request.target_given = target_->count() > 0;
   for (const std::string& setting : settings_) {
     const auto equals = setting.find('=');
     if (equals == std::string::npos)

@@ -29,6 +29,7 @@ class LaunchOptions {
   std::vector<std::string> settings_;  // NAME=VALUE
   std::vector<CLI::Option*> text_options_;
   CLI::Option* seed_ = nullptr;
+  CLI::Option* target_ = nullptr;
   bool kernel_chooses_ = false;
 };
 

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "demarc/base/version.hpp"
@@ -19,6 +21,15 @@ RegisterVerb::RegisterVerb(Verb verb) {
 
 namespace {
 
+// Of the words of the command line the first names a verb.
+const char* unknown_verb(int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return nullptr;
+  const auto& verbs = registered_verbs();
+  const bool known = std::any_of(verbs.begin(), verbs.end(),
+                                 [&](const Verb& verb) { return verb.name == argv[1]; });
+  return known ? nullptr : argv[1];
+}
+
 int run_program(int argc, char** argv) {
   CLI::App app{
       "Demarc: let several workloads share one GPU without sharing each other's slowdowns.",
@@ -32,13 +43,20 @@ int run_program(int argc, char** argv) {
   auto& verbs = registered_verbs();
   std::sort(verbs.begin(), verbs.end(),
             [](const Verb& a, const Verb& b) { return a.order < b.order; });
+  if (const char* unknown = unknown_verb(argc, argv)) {
+    std::string known;
+    for (const Verb& verb : verbs) known += (known.empty() ? "" : ", ") + verb.name;
+    fmt::print(stderr, "demarc: there is no verb '{}'; the verbs are: {}\n", unknown, known);
+    return 1;
+  }
   int exit_code = 0;
   for (const Verb& verb : verbs) {
     CLI::App* command = app.add_subcommand(verb.name, verb.summary);
     command->footer("Example: " + verb.example);
     auto action = verb.declare(*command);
     command->final_callback([action = std::move(action), name = verb.name, &exit_code] {
-      const Result<void> result = action();
+      Result<void> result = check_outputs();
+      if (result) result = action();
       if (result) return;
       fmt::print(stderr, "demarc {}: {}\n", name, result.error().message);
       exit_code = static_cast<int>(result.error().kind);
@@ -56,5 +74,14 @@ int run_program(int argc, char** argv) {
 }  // namespace demarc::cli
 
 int main(int argc, char** argv) {
-  return demarc::cli::run_program(argc, argv);
+  const char* const verb = argc > 1 ? argv[1] : "";
+  try {
+    return demarc::cli::run_program(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "demarc %s: out of memory: this needs more than the machine gives\n",
+                 verb);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "demarc %s: %s\n", verb, error.what());
+  }
+  return static_cast<int>(demarc::ErrorKind::missing_capability);
 }

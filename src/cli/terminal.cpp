@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <map>
+#include <vector>
 
 #include "demarc/base/files.hpp"
 #include "verb.hpp"
@@ -27,13 +30,47 @@ std::string command_line() {
   return text;
 }
 
+namespace {
+
+std::vector<CLI::Option*>& declared_outputs() {
+  static std::vector<CLI::Option*> options;
+  return options;
+}
+
+// Two results may go to one pipe or device (/dev/null), one after the other.
+bool replaces_file(const std::string& path) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path, ignored);
+  return !path.empty() &&
+         (!std::filesystem::exists(status) || std::filesystem::is_regular_file(status));
+}
+
+}  // namespace
+
 CLI::Option* add_output(CLI::App& app, const std::string& name, std::string& path,
                         const std::string& help) {
-  return app.add_option(name, path, help)->check([](const std::string& given) {
+  CLI::Option* option = app.add_option(name, path, help);
+  declared_outputs().push_back(option);
+  return option->check([](const std::string& given) {
     if (given.empty() || given == "-") return std::string();
     const auto writable = check_writable(given);
     return writable ? std::string() : writable.error().message;
   });
+}
+
+Result<void> check_outputs() {
+  std::map<std::filesystem::path, std::string> taken;
+  for (const CLI::Option* option : declared_outputs()) {
+    if (option->count() == 0) continue;
+    const auto path = option->as<std::string>();
+    if (!replaces_file(path)) continue;
+    std::error_code ignored;
+    auto place = std::filesystem::weakly_canonical(std::filesystem::absolute(path), ignored);
+    const auto [first, fresh] = taken.emplace(std::move(place), option->get_name());
+    if (!fresh)
+      return invalid_input("{} and {} both name {}", first->second, option->get_name(), path);
+  }
+  return {};
 }
 
 Result<void> emit(const std::string& path, std::string_view content) {

@@ -37,6 +37,9 @@ class RegisterVerb {
 CLI::Option* add_output(CLI::App& app, const std::string& name, std::string& path,
                         const std::string& help);
 
+// Once the options are read: no two of those options may name the same file.
+[[nodiscard]] Result<void> check_outputs();
+
 // Writes to standard output, or atomically to `path` unless it is empty or "-".
 [[nodiscard]] Result<void> emit(const std::string& path, std::string_view content);
 

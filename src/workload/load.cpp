@@ -1,7 +1,10 @@
 #include "demarc/workload/load.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <set>
 
+#include "demarc/base/files.hpp"
 #include "demarc/workload/workload.hpp"
 
 namespace demarc::workload {
@@ -41,11 +44,48 @@ Result<gpu::Launch> launch_of(const LaunchRequest& request) {
   return gpu::parse_launch(request.text);
 }
 
+// Which buffer: as the user wrote it, where it stands among the arguments.
+std::string name_of_buffer(const gpu::Launch& launch, std::size_t index) {
+  for (const gpu::KernelLaunch& kernel : launch.kernels) {
+    for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
+      const auto* use = std::get_if<gpu::BufferUse>(&kernel.arguments[i]);
+      if (use != nullptr && use->buffer == index)
+        return fmt::format("argument {} (buffer '{}')", i + 1, launch.buffers[index].name);
+    }
+  }
+  return fmt::format("buffer '{}'", launch.buffers[index].name);
+}
+
+// Files of contents, before anything is computed: not all that use a launch read them.
+Result<void> check_fills(const gpu::Launch& launch) {
+  for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
+    const gpu::Buffer& buffer = launch.buffers[i];
+    if (buffer.fill.kind != gpu::FillKind::file) continue;
+    const std::filesystem::path file = buffer.fill.file;
+    std::error_code ignored;
+    if (!std::filesystem::exists(file, ignored) || std::filesystem::is_directory(file, ignored)) {
+      // Says which of the two, and why.
+      const auto content = read_file(file, 1);
+      if (!content)
+        return invalid_input("{}: {}", name_of_buffer(launch, i), content.error().message);
+    }
+    if (!std::filesystem::is_regular_file(file, ignored)) continue;
+    const auto size = std::filesystem::file_size(file, ignored);
+    if (!ignored && size > buffer.bytes) {
+      return invalid_input("{}: {} holds {} bytes, more than the buffer's {}",
+                           name_of_buffer(launch, i), buffer.fill.file, size, buffer.bytes);
+    }
+  }
+  return {};
+}
+
 Result<void> choose_kernels(LoadedLaunch& loaded) {
   const auto entries = entry_names(loaded.ptx);
   std::string known;
   for (const std::string& entry : entries) known += (known.empty() ? "" : ", ") + entry;
   for (gpu::KernelLaunch& kernel : loaded.launch.kernels) {
+    if (entries.empty())
+      return invalid_input("{}: it has no entry, so nothing to run", loaded.ptx_name);
     if (kernel.kernel.empty() && entries.size() == 1) kernel.kernel = entries.front();
     if (kernel.kernel.empty()) {
       return invalid_input("{}: --kernel was expected; its entries are: {}", loaded.ptx_name,
@@ -79,11 +119,35 @@ std::vector<std::string> entry_names(std::string_view ptx) {
   return names;
 }
 
+Result<void> keep_kernel(gpu::Launch& launch, std::string_view kernel) {
+  std::vector<gpu::KernelLaunch> kept;
+  std::set<std::string> known;
+  for (const gpu::KernelLaunch& one : launch.kernels) {
+    known.insert(one.kernel);
+    if (one.kernel == kernel) kept.push_back(one);
+  }
+  if (kept.empty()) {
+    std::string names;
+    for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
+    return invalid_input("--kernel {}: the launch runs no kernel of that name; its kernels are: {}",
+                         kernel, names);
+  }
+  if (kept.size() < launch.kernels.size()) launch.check = {};
+  launch.kernels = std::move(kept);
+  return {};
+}
+
 Result<LoadedLaunch> load_launch(const LaunchRequest& request) {
   LoadedLaunch loaded;
   DEMARC_TRY(loaded.launch, launch_of(request));
   if (request.seed_given) loaded.launch.seed = request.text.seed;
   loaded.ptx_name = loaded.launch.ptx;
+  if (request.target_given && !loaded.ptx_name.starts_with(bundled_mark)) {
+    return invalid_input(
+        "--sm {} chooses among bundled modules; {} is a PTX file, for its own .target",
+        request.target, loaded.ptx_name);
+  }
+  DEMARC_CHECK(check_fills(loaded.launch));
   DEMARC_TRY(loaded.ptx, ptx_text(loaded.launch, request.target));
   DEMARC_CHECK(choose_kernels(loaded));
   return loaded;

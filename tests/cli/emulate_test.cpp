@@ -1,6 +1,10 @@
 // demarc emulate, as a user calls it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <thread>
 
 #include "demarc/base/files.hpp"
 #include "paths.hpp"
@@ -83,6 +87,178 @@ TEST(EmulateVerb, a_trace_is_written_and_begins_with_its_mark) {
   const auto bytes = read_file(path);
   ASSERT_TRUE(bytes);
   EXPECT_EQ(bytes->substr(0, 8), "DMRCTRC1");
+}
+
+TEST(EmulateVerb, a_trace_goes_through_a_pipe_which_stays_one) {
+  const auto path = test::fresh_folder("emulate_pipe") / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  std::string bytes;
+  std::thread reader([&] { bytes = read_file(path).value_or("nothing"); });
+  const auto outcome = run_demarc({"emulate", "bundled:vecadd", "--trace", path.string()});
+  reader.join();
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(bytes.substr(0, 8), "DMRCTRC1");
+  EXPECT_TRUE(std::filesystem::is_fifo(path));
+}
+
+TEST(EmulateVerb, a_trace_goes_to_the_file_that_a_link_names) {
+  const auto folder = test::fresh_folder("emulate_link");
+  std::filesystem::create_symlink("real.trace", folder / "link");
+  const auto outcome =
+      run_demarc({"emulate", "bundled:vecadd", "--trace", (folder / "link").string()});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(read_file(folder / "real.trace").value_or("").substr(0, 8), "DMRCTRC1");
+}
+
+TEST(EmulateVerb, a_run_that_fails_keeps_the_old_trace_and_leaves_nothing_beside_it) {
+  const auto folder = test::fresh_folder("emulate_old_trace");
+  ASSERT_TRUE(write_file(folder / "old", "old"));
+  auto arguments = launch(file_with(halo), "516");
+  arguments[3] = "nobody";
+  arguments.insert(arguments.end(), {"--trace", (folder / "old").string()});
+  EXPECT_EQ(run_demarc(arguments).exit_code, 1);
+  EXPECT_EQ(read_file(folder / "old").value_or(""), "old");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+}
+
+TEST(EmulateVerb, a_trace_to_standard_output_is_refused) {
+  const auto outcome = run_demarc({"emulate", "bundled:vecadd", "--trace", "-"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("--trace -: standard output takes the report"));
+  EXPECT_FALSE(std::filesystem::exists("-"));
+}
+
+TEST(EmulateVerb, a_file_of_contents_is_read_no_further_than_shows_that_it_is_too_long) {
+  const auto outcome = run_demarc(launch(file_with(halo), "516:@/dev/zero"));
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("/dev/zero holds at least 517 bytes, more than the buffer's"));
+}
+
+TEST(EmulateVerb, a_file_of_contents_that_is_none_is_named_with_its_argument_by_every_verb) {
+  const auto folder = test::fresh_folder("emulate_contents");
+  ASSERT_TRUE(write_file(folder / "long", std::string(600, 'x')));
+  const std::pair<std::string, std::string> cases[] = {
+      {"/nonexistent", "/nonexistent: cannot be read: No such file"},
+      {folder.string(), "is a directory, a file was expected"},
+      {(folder / "long").string(), "long holds 600 bytes, more than the buffer's 516"}};
+  for (const char* verb : {"emulate", "locality"}) {
+    for (const auto& [content, message] : cases) {
+      auto arguments = launch(file_with(halo), ("516:@" + content).c_str());
+      arguments[0] = verb;
+      const auto outcome = run_demarc(arguments);
+      EXPECT_EQ(outcome.exit_code, 1) << verb << " " << content;
+      EXPECT_THAT(outcome.err, HasSubstr("argument 1 (buffer 'arg0'): "));
+      EXPECT_THAT(outcome.err, HasSubstr(message));
+      EXPECT_EQ(outcome.out, "");
+    }
+  }
+}
+
+TEST(EmulateVerb, an_endless_kernel_stops_at_the_limit_which_names_where) {
+  std::string text = halo;
+  text.insert(text.find("ret;"), "LOOP: bra LOOP;\n");
+  auto arguments = launch(file_with(text), "516");
+  arguments.insert(arguments.end(), {"--limit", "1000000"});
+  const auto outcome = run_demarc(arguments);
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("k.ptx:18: bra LOOP;"));
+  EXPECT_THAT(outcome.err, HasSubstr("kernel halo, block (0,0,0)"));
+  EXPECT_THAT(outcome.err, HasSubstr("more than 1000000 thread instructions"));
+  arguments.back() = "0";
+  EXPECT_EQ(run_demarc(arguments).exit_code, 1);
+}
+
+TEST(EmulateVerb, more_shared_memory_than_any_gpu_has_is_refused) {
+  auto arguments = launch(file_with(halo), "516");
+  arguments.insert(arguments.end(), {"--shared", "232449"});
+  const auto outcome = run_demarc(arguments);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("232449 bytes of dynamic shared memory"));
+}
+
+TEST(EmulateVerb, all_that_is_malformed_is_reported_in_one_run_and_nothing_else) {
+  std::string text = halo;
+  text.insert(text.find("mov.u32 %r1"), "frobnicate.u32 %r1, %r2;\nadd.u32 %r1, %nope;\n");
+  text.insert(text.find("ret;"), "bra NOWHERE;\n");
+  const std::string file = file_with(text);
+  for (const char* verb : {"emulate", "locality"}) {
+    auto arguments = launch(file, "516");
+    arguments[0] = verb;
+    const auto outcome = run_demarc(arguments);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("k.ptx:11:"));
+    EXPECT_THAT(outcome.err, HasSubstr("k.ptx:20:"));
+    EXPECT_THAT(outcome.err, testing::Not(HasSubstr("unsupported")));
+  }
+}
+
+TEST(EmulateVerb, a_file_without_an_entry_is_said_to_have_none) {
+  const std::string file = file_with(".version 8.0\n.target sm_80\n.address_size 64\n");
+  const auto outcome = run_demarc({"emulate", file, "--kernel", "a"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("k.ptx: it has no entry"));
+}
+
+TEST(EmulateVerb, one_kernel_of_a_bundled_launch_runs_on_that_launchs_arguments) {
+  const auto outcome = run_demarc({"emulate", "bundled:backprop", "--kernel", "layer_forward"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("layer_forward: 64 blocks"));
+  EXPECT_THAT(outcome.out, testing::Not(HasSubstr("adjust_weights")));
+  const auto unknown = run_demarc({"emulate", "bundled:backprop", "--kernel", "other"});
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("its kernels are: adjust_weights, layer_forward"));
+}
+
+TEST(EmulateVerb, a_target_beside_a_file_which_has_its_own_is_refused) {
+  auto arguments = launch(file_with(halo), "516");
+  arguments.insert(arguments.end(), {"--sm", "90"});
+  const auto outcome = run_demarc(arguments);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("--sm 90"));
+}
+
+TEST(EmulateVerb, what_is_approximated_is_told_in_text_and_json) {
+  std::string text = halo;
+  text.insert(text.find("ret;"), "ex2.approx.f32 %f1, %f1;\n");
+  text.insert(text.find(".reg .b64"), ".reg .f32 %f<2>;\n");
+  auto arguments = launch(file_with(text), "516");
+  EXPECT_THAT(run_demarc(arguments).out,
+              HasSubstr("approximated: ex2.approx.f32 (first in line 19)"));
+  arguments.emplace_back("--json");
+  EXPECT_THAT(run_demarc(arguments).out, HasSubstr("\"instruction\": \"ex2.approx.f32\""));
+}
+
+TEST(Program, an_unknown_verb_is_named_beside_those_there_are) {
+  const auto outcome = run_demarc({"bogus", "--json"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("there is no verb 'bogus'; the verbs are: "));
+  EXPECT_THAT(outcome.err, HasSubstr(", emulate"));
+}
+
+TEST(Program, two_outputs_to_one_file_are_refused) {
+  const auto folder = test::fresh_folder("two_outputs");
+  std::filesystem::create_symlink("a", folder / "b");
+  for (const char* other : {"a", "./a", "b"}) {
+    const auto outcome = run_demarc({"locality", "bundled:relu", "--out", (folder / "a").string(),
+                                     "--html", (folder / other).string()});
+    EXPECT_EQ(outcome.exit_code, 1) << other;
+    EXPECT_THAT(outcome.err, HasSubstr("--out and --html both name"));
+    EXPECT_FALSE(std::filesystem::exists(folder / "a"));
+  }
+}
+
+TEST(Program, too_little_memory_is_an_error_like_others) {
+  // A file with a hole: 8 GiB to read, none of them on the disk.
+  const auto file = test::fresh_folder("large") / "k.ptx";
+  ASSERT_TRUE(write_file(file, halo));
+  std::filesystem::resize_file(file, std::uint64_t{8} << 30);
+  const auto outcome =
+      test::run_program({"/bin/sh", "-c", "ulimit -v 4000000; exec \"$0\" ptx \"$1\"",
+                         (test::build_dir() / "demarc").string(), file.string()});
+  EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("demarc ptx: out of memory"));
+  EXPECT_EQ(outcome.out, "");
 }
 
 TEST(EmulateVerb, what_is_wrong_with_the_input_exits_with_1) {

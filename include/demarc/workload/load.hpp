@@ -20,6 +20,7 @@ struct LaunchRequest {
   bool seed_given = false;         // text.seed replaces the seed of the launch file
   gpu::LaunchFileOptions options;  // scale and parameters, for launch files
   std::uint32_t target = 90;       // of bundled modules: sm_90
+  bool target_given = false;       // an error beside a module that is not bundled
 };
 
 struct LoadedLaunch {
@@ -30,8 +31,12 @@ struct LoadedLaunch {
 
 // A positional "bundled:NAME" without any launch option means the bundled workload's own launch. A
 // kernel left out is the only entry of the module; an error lists the entries when there are
-// several.
+// several. Files that fill buffers must be there and fit.
 [[nodiscard]] Result<LoadedLaunch> load_launch(const LaunchRequest& request);
+
+// Leaves of a launch what runs `kernel`, on the contents that the whole launch begins with; unless
+// that is all of it, there is nothing to check its outputs against. An error lists its kernels.
+[[nodiscard]] Result<void> keep_kernel(gpu::Launch& launch, std::string_view kernel);
 
 // Names of the entries of a PTX text, in order.
 [[nodiscard]] std::vector<std::string> entry_names(std::string_view ptx);
