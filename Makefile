@@ -50,7 +50,7 @@ test-whole: test-packages
 	ctest --preset release -L '^whole$$'
 
 # Clang, address and undefined-behaviour sanitizers: the tests of all rooms, with fewer cases a property. What takes
-# minutes there (SLOW in tests/*/CMakeLists.txt: a million launches, whole maps, whole studies) runs optimised alone.
+# minutes there (tests/*/slow: a million launches, whole maps, whole studies) runs optimised alone.
 test-asan:
 	cmake --preset asan >/dev/null
 	cmake --build --preset asan --target demarc_room_tests

@@ -1,16 +1,25 @@
 # Undefined behaviour is looked for in the rooms: looking in the tests too would double what they take to compile.
 string(REPLACE ",undefined" "" DEMARC_TEST_SANITIZE "${DEMARC_SANITIZE}")
 
-# demarc_add_room_tests(ROOM [THREADED|OPTIMISED] [SLOW pattern...] [LINK target...]): tests/<room>/*_test.cpp become one
-# program, of which each suite is a ctest test. Tests see the private headers of their room. `make test` runs them under
-# the address sanitizer; THREADED: under the thread sanitizer too; OPTIMISED: as an optimised build too. SLOW: what takes
-# minutes under a sanitizer (patterns of --gtest_filter) runs as an optimised build alone.
+# demarc_add_room_tests(ROOM [THREADED|OPTIMISED] [LINK target...]): tests/<room>/*_test.cpp become one program, of which
+# each suite is a ctest test. Tests see the private headers of their room. `make test` runs them under the address
+# sanitizer; THREADED: under the thread sanitizer too; OPTIMISED: as an optimised build too. What takes minutes under a
+# sanitizer lies in tests/<room>/slow and is a program of its own, demarc_<room>_slow_tests, which no sanitizer build has.
 function(demarc_add_room_tests room)
-  cmake_parse_arguments(ARG "THREADED;OPTIMISED" "" "SLOW;LINK" ${ARGN})
-  demarc_add_test_program(${room})
-  target_include_directories(demarc_${room}_tests PRIVATE "${PROJECT_SOURCE_DIR}/src/${room}"
-                                                          "${PROJECT_SOURCE_DIR}/tests/${room}")
-  target_link_libraries(demarc_${room}_tests PRIVATE demarc::${room} ${ARG_LINK})
+  cmake_parse_arguments(ARG "THREADED;OPTIMISED" "" "LINK" ${ARGN})
+  set(folder "${PROJECT_SOURCE_DIR}/tests/${room}")
+  set(programs demarc_${room}_tests)
+  demarc_add_test_program(${room} "${folder}")
+  if(EXISTS "${folder}/slow" AND NOT DEMARC_SANITIZE)
+    list(APPEND programs demarc_${room}_slow_tests)
+    demarc_add_test_program(${room}_slow "${folder}/slow")
+    add_dependencies(demarc_optimised_tests demarc_${room}_slow_tests)
+    demarc_register_suites(demarc_${room}_slow_tests "${room}.slow." optimised "*")
+  endif()
+  foreach(program IN LISTS programs)
+    target_include_directories(${program} PRIVATE "${PROJECT_SOURCE_DIR}/src/${room}" "${folder}")
+    target_link_libraries(${program} PRIVATE demarc::${room} ${ARG_LINK})
+  endforeach()
   set(label room)
   if(ARG_THREADED)
     set(label threaded)
@@ -18,20 +27,10 @@ function(demarc_add_room_tests room)
   endif()
   if(ARG_OPTIMISED)
     set(label optimised)
-  endif()
-  if(ARG_OPTIMISED OR ARG_SLOW)
     add_dependencies(demarc_optimised_tests demarc_${room}_tests)
   endif()
   add_dependencies(demarc_room_tests demarc_${room}_tests)
-  set(quick "*")
-  if(ARG_SLOW)
-    list(JOIN ARG_SLOW ":" slow)
-    set(quick "*-${slow}")
-  endif()
-  demarc_register_suites(demarc_${room}_tests "${room}." ${label} "${quick}")
-  if(ARG_SLOW AND NOT DEMARC_SANITIZE)
-    demarc_register_suites(demarc_${room}_tests "${room}.slow." optimised "${slow}")
-  endif()
+  demarc_register_suites(demarc_${room}_tests "${room}." ${label} "*")
 endfunction()
 
 # Each suite of a test program, as far as `filter` means it, becomes a ctest test once the program is built.
@@ -51,7 +50,7 @@ endfunction()
 # demarc_add_verb_tests([LINK target...]): tests/cli/*_test.cpp, which run the program as a user does.
 function(demarc_add_verb_tests)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
-  demarc_add_test_program(cli)
+  demarc_add_test_program(cli "${PROJECT_SOURCE_DIR}/tests/cli")
   target_include_directories(demarc_cli_tests PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries(demarc_cli_tests PRIVATE ${ARG_LINK})
   add_dependencies(demarc_cli_tests demarc_program)
@@ -59,11 +58,14 @@ function(demarc_add_verb_tests)
   demarc_register_suites(demarc_cli_tests "cli." verbs "*")
 endfunction()
 
-# demarc_<name>_tests from tests/<name>/*_test.cpp, with what every test program links.
-function(demarc_add_test_program name)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${name}/*_test.cpp")
+# demarc_<name>_tests from *_test.cpp below the folder, without those of its folder slow; with what every test program
+# links.
+function(demarc_add_test_program name folder)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE "${folder}" "${folder}/*_test.cpp")
+  list(FILTER sources EXCLUDE REGEX "^slow/")
+  list(TRANSFORM sources PREPEND "${folder}/")
   if(NOT sources)
-    message(FATAL_ERROR "demarc: tests/${name} holds no *_test.cpp")
+    message(FATAL_ERROR "demarc: ${folder} holds no *_test.cpp")
   endif()
   add_executable(demarc_${name}_tests ${sources})
   demarc_compile_options(demarc_${name}_tests SANITIZE "${DEMARC_TEST_SANITIZE}")

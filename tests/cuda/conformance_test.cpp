@@ -67,11 +67,5 @@ TEST(Conformance, MpsNeedsAProcessStartedForIt) {
   EXPECT_EQ(variables[0].second, "25");
 }
 
-TEST(Conformance, AMillionRandomMasksLeakNoBlock) {
-  const auto card = fake_card();
-  ASSERT_TRUE(card) << card.error().message;
-  test::random_masks_never_leak(*card, 1000000, 11);
-}
-
 }  // namespace
 }  // namespace demarc::cuda

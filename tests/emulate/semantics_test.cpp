@@ -83,20 +83,5 @@ RC_GTEST_PROP(RandomOperands, give_what_an_independent_evaluation_gives, (std::u
   RC_ASSERT(run_case(entry, inputs_for(entry, 64, seed), uniform, masked) == "");
 }
 
-TEST(InstructionSets, every_vector_width_gives_the_same) {
-  for (const auto set : {InstructionSet::baseline, InstructionSet::avx2}) {
-    if (set > widest_instruction_set()) continue;
-    Options options;
-    options.instruction_set = set;
-    std::size_t wrong = 0;
-    for (const InstructionCase& entry : all_cases()) {
-      const std::string said = run_case(entry, inputs_for(entry, 96, 7), 0, false, options);
-      if (said.empty()) continue;
-      ADD_FAILURE() << to_string(set) << ": " << said;
-      if (++wrong == 20) return;
-    }
-  }
-}
-
 }  // namespace
 }  // namespace demarc::emulate::test

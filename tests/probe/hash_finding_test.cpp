@@ -40,17 +40,6 @@ TEST_P(PublishedHash, set_function_ways_and_modules_are_recovered_exactly) {
 INSTANTIATE_TEST_SUITE_P(Cards, PublishedHash, testing::Values("gtx1080", "v100"),
                          [](const auto& name) { return std::string(name.param); });
 
-TEST(HashFinding, says_that_it_cannot_decide_when_conflicts_drown_in_jitter) {
-  auto truth = planted_truth("gtx1080").value();
-  truth.noise.jitter_cycles = 200;
-  PlantedMemory memory(truth, 3);
-  Random random(3);
-  HashOptions options;
-  const auto found = find_bank_hash(memory, options, random, {}).value();
-  EXPECT_FALSE(found.decided);
-  EXPECT_FALSE(found.reason.empty());
-}
-
 TEST(HashFinding, says_that_it_cannot_decide_when_half_of_the_pairs_are_false) {
   auto truth = planted_truth("gtx1080").value();
   truth.noise.false_pairs = 0.5;
@@ -100,15 +89,6 @@ TEST_P(WrongDifferences, do_not_hide_the_planted_masks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(RobustNullSpace, WrongDifferences, testing::Range(0, 20));
-
-TEST(RobustNullSpace, random_differences_have_no_masks) {
-  for (std::uint64_t seed = 0; seed < 10; ++seed) {
-    Random random(seed);
-    std::vector<std::uint64_t> differences(100);
-    for (auto& difference : differences) difference = random() & 0xfffffU;
-    EXPECT_TRUE(robust_null_space(differences, 0xfffffU, 0.75, random).masks.empty());
-  }
-}
 
 }  // namespace
 }  // namespace demarc::probe

@@ -1,115 +1,11 @@
-#include "demarc/probe/slices.hpp"
-
 #include <gtest/gtest.h>
 
-#include "demarc/base/gf2.hpp"
 #include "demarc/probe/planted_memory.hpp"
 #include "demarc/probe/probe.hpp"
+#include "few_sms.hpp"
 
 namespace demarc::probe {
 namespace {
-
-// Enough to tell the planted slices apart.
-SliceOptions few_sms() {
-  SliceOptions options;
-  options.sms = 12;
-  return options;
-}
-
-TEST(Slices, linear_masks_slices_and_modulo_stage_of_a_planted_h100_are_recovered) {
-  auto memory = planted_memory("h100", 1).value();
-  const auto found = find_slices(*memory, {}, {}).value();
-  EXPECT_TRUE(found.decided);
-  EXPECT_EQ(found.model.clusters.sizes.size(), 80U);
-  EXPECT_TRUE(gf2_same_space(found.model.masks, memory->truth().module.rows));
-  ASSERT_TRUE(found.remainders);
-  EXPECT_EQ(found.remainders->slices, 80U);
-  EXPECT_EQ(found.remainders->stage, memory->truth().stack);
-}
-
-TEST(Slices, page_constants_agree_with_the_planted_ones_up_to_that_of_the_reference_page) {
-  auto memory = planted_memory("h100", 2).value();
-  const SliceOptions options = few_sms();
-  const auto slices = find_slices(*memory, options, {}).value();
-  constexpr std::uint64_t pages = 64;
-  const auto found = find_page_constants(*memory, slices, options, pages, 24, {}).value();
-  EXPECT_EQ(found.uncertain, 0U);
-  const auto coloring = gpu::Coloring::make(slices.model.masks, memory->facts().page_bytes).value();
-  for (std::uint64_t page = 0; page < pages; ++page) {
-    const auto planted = memory->page_constant(page) ^ memory->page_constant(0);
-    EXPECT_EQ(found.constants[page],
-              coloring.constant_from_rows(memory->truth().module.rows, planted).value());
-  }
-}
-
-TEST(Slices, the_verdict_tells_masks_that_isolate_everything_from_those_of_dram_reads) {
-  auto truth = planted_truth("h100").value();
-  truth.facts.pages = 600;
-  truth.facts.l2_bytes = 4U << 20U;
-  PlantedMemory memory(truth, 3);
-  ProbeOptions options;
-  options.slices = few_sms();
-  options.conflicts.dram_bytes = std::uint64_t{32} << 20U;
-  const auto report = probe_memory(memory, options, {}).value();
-  EXPECT_TRUE(report.decided);
-  ASSERT_TRUE(report.conflicts.has_value());
-  EXPECT_TRUE(gf2_same_space(report.conflicts->isolating, truth.cache_module.rows));
-  EXPECT_TRUE(gf2_same_space(report.conflicts->isolating_dram, truth.module.rows));
-  ASSERT_EQ(report.conflicts->modules.size(), 16U);
-  for (std::size_t i = 0; i < 16; ++i) {
-    for (std::size_t j = 0; j < 16; ++j) {
-      if (i == j) {
-        EXPECT_GT(report.conflicts->modules[i][j], 1.5);
-      } else {
-        EXPECT_LT(report.conflicts->modules[i][j], 1.2);
-      }
-    }
-  }
-  EXPECT_NE(report_to_text(report).find("0xc4000"), std::string::npos);
-  EXPECT_NE(report_to_json(report).find("demarc.probe.memory/1"), std::string::npos);
-}
-
-TEST(Slices, the_paths_of_a_planted_h200_are_found_to_be_runs_of_its_remainders) {
-  auto truth = planted_truth("h200").value();
-  truth.facts.pages = 800;
-  PlantedMemory memory(truth, 5);
-  ProbeOptions options;
-  options.conflicts.dram_bytes = std::uint64_t{32} << 20U;
-  const auto report = probe_memory(memory, options, {}).value();
-  EXPECT_TRUE(report.decided);
-  EXPECT_EQ(report.map.slices, 94U);
-  ASSERT_TRUE(report.map.stack);
-  EXPECT_EQ(report.map.stack->modulus, 47U);
-  EXPECT_TRUE(report.conflicts->isolating.empty());
-  ASSERT_TRUE(report.remainder_conflicts);
-  EXPECT_EQ(report.remainder_conflicts->groups, 6U);
-  EXPECT_EQ(report.remainder_conflicts->uncertain, 0U);
-  // The description that comes of it names colours, and no masks.
-  gpu::Device device;
-  device.address_map = report.map;
-  const auto scheme = gpu::color_scheme(device, 4);
-  ASSERT_TRUE(scheme) << scheme.error().message;
-  EXPECT_EQ(scheme->paths, 6U);
-  EXPECT_EQ(scheme->remainders->modulus, 47U);
-  const auto text = report_to_text(report);
-  EXPECT_NE(text.find("colours by remainders: runs of them, each of whole groups"),
-            std::string::npos);
-  EXPECT_NE(report_to_json(report).find("group_of_remainder"), std::string::npos);
-}
-
-TEST(Slices, remainders_that_all_share_one_path_make_no_colours) {
-  auto truth = planted_truth("h200").value();
-  truth.facts.pages = 800;
-  truth.paths = 1;
-  PlantedMemory memory(truth, 6);
-  ProbeOptions options;
-  options.conflicts.dram_bytes = std::uint64_t{32} << 20U;
-  const auto report = probe_memory(memory, options, {}).value();
-  ASSERT_TRUE(report.remainder_conflicts);
-  EXPECT_EQ(report.remainder_conflicts->groups, 1U);
-  EXPECT_TRUE(report.map.remainder_runs.empty());
-  EXPECT_NE(report_to_text(report).find("none, all share one path"), std::string::npos);
-}
 
 TEST(Slices, says_that_it_cannot_decide_when_all_slices_look_alike) {
   auto truth = planted_truth("h100").value();

@@ -1,0 +1,16 @@
+// A million launches.
+#include "conformance.hpp"
+
+#include "fake_card.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+TEST(Conformance, AMillionRandomMasksLeakNoBlock) {
+  const auto card = test::fake_card();
+  ASSERT_TRUE(card) << card.error().message;
+  test::random_masks_never_leak(*card, 1000000, 11);
+}
+
+}  // namespace
+}  // namespace demarc::cuda
