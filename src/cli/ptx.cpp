@@ -19,7 +19,8 @@ Result<void> check_ptx(const PtxOptions& options) {
   const ptx::ParseResult result = ptx::parse(std::move(text), options.file);
   DEMARC_CHECK(emit(options.out, check_report(result.module, result.diagnostics, options.json)));
   if (result.diagnostics.ok()) return {};
-  return invalid_input("{}: {} errors", options.file, result.diagnostics.malformed);
+  return invalid_input("{}: {} error{}", options.file, result.diagnostics.malformed,
+                       result.diagnostics.malformed == 1 ? "" : "s");
 }
 
 Result<void> run_ptx(const PtxOptions& options) {

@@ -48,8 +48,9 @@ std::string check_report(const Module& module, const Diagnostics& diagnostics, b
   if (all > diagnostics.list.size()) {
     out += fmt::format("... and {} more\n", all - diagnostics.list.size());
   }
-  return out + fmt::format("{}: {} malformed, {} unsupported, {} functions\n", module.source_name,
-                           diagnostics.malformed, diagnostics.unsupported, module.functions.size());
+  return out + fmt::format("{}: {} malformed, {} unsupported, {} function{}\n", module.source_name,
+                           diagnostics.malformed, diagnostics.unsupported, module.functions.size(),
+                           module.functions.size() == 1 ? "" : "s");
 }
 
 std::vector<MnemonicCount> count_mnemonics(const Module& module) {

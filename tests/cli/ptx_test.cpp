@@ -19,7 +19,7 @@ TEST(PtxVerb, a_good_module_passes_the_check) {
   const auto file = file_with(test::kernel("exit;"));
   const auto outcome = demarc::test::run_demarc({"ptx", file});
   EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_EQ(outcome.out, file + ": 0 malformed, 0 unsupported, 1 functions\n");
+  EXPECT_EQ(outcome.out, file + ": 0 malformed, 0 unsupported, 1 function\n");
 }
 
 TEST(PtxVerb, a_malformed_module_exits_with_1_and_every_error) {
