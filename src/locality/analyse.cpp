@@ -61,7 +61,7 @@ std::optional<std::uint16_t> misplaced_access(const AccessRuns& runs, const gpu:
 }
 
 Result<Symbolic> follow_kernel(const ptx::Module& module, const gpu::Launch& launch,
-                               const gpu::KernelLaunch& kernel) {
+                               const gpu::KernelLaunch& kernel, const Progress& progress) {
   DEMARC_TRY(const ptx::Function* function, kernel_function(module, kernel.kernel));
   if (kernel.block.count() > 1024)
     return invalid_input("kernel '{}': {} threads a block, at most 1024 are possible",
@@ -91,7 +91,7 @@ Result<Symbolic> follow_kernel(const ptx::Module& module, const gpu::Launch& lau
   };
   for (const std::uint32_t i : slice.not_followed) result.not_followed.push_back(named(i));
   for (const std::uint32_t i : slice.prefetches) result.prefetches.push_back(named(i));
-  result.form = follow_rows(slice, kernel.grid, kernel.block, most_row_operations);
+  result.form = follow_rows(slice, kernel.grid, kernel.block, most_row_operations, progress);
   result.misplaced = misplaced_access(result.form.runs, launch, addresses);
 
   const ptx::DefUse def_use(function->body, cfg);
@@ -178,7 +178,8 @@ void note_left_out(const Symbolic& symbolic, const std::string& reason, Collecte
 Result<Gathered> gather_runs(const ptx::Module& module, const gpu::Launch& launch,
                              std::vector<std::size_t> candidates, Force force, unsigned threads,
                              const Progress& progress) {
-  DEMARC_TRY(Symbolic symbolic, follow_kernel(module, launch, launch.kernels[candidates.front()]));
+  DEMARC_TRY(Symbolic symbolic,
+             follow_kernel(module, launch, launch.kernels[candidates.front()], progress));
   Gathered result;
   result.kernel_launch = candidates.front();
   for (const std::string& instruction : symbolic.prefetches)
@@ -215,7 +216,8 @@ Result<Gathered> gather_runs(const ptx::Module& module, const gpu::Launch& launc
   const bool any_closed = std::find(closed.begin(), closed.end(), true) != closed.end();
   if (force == Force::automatic && any_closed) {
     if (emulated.kernel_launch != result.kernel_launch) {
-      DEMARC_TRY(symbolic, follow_kernel(module, launch, launch.kernels[emulated.kernel_launch]));
+      DEMARC_TRY(symbolic,
+                 follow_kernel(module, launch, launch.kernels[emulated.kernel_launch], progress));
     }
     result.collected.method = Method::mixed;
     result.collected.runs =
@@ -307,10 +309,14 @@ Result<Analysis> analyse(const ptx::Module& module, const gpu::Launch& launch,
   for (std::size_t k = 0; k < gathered.kernel_launch; ++k)
     if (launch.kernels[k].kernel == kernel.kernel) ++analysis.instance;
   analysis.all = std::move(gathered.collected.runs);
+  report_progress(options.progress, 0.7, "requests");
   count_requests(analysis.all);
+  report_progress(options.progress, 0.75, "map between blocks");
   const AccessRuns chosen = only(analysis.all, options.kind);
-  analysis.inter = inter_map(chosen, options.granularity, options.count);
+  analysis.inter = inter_map(chosen, options.granularity, options.count, options.most_cells);
+  report_progress(options.progress, 0.9, "map between threads");
   analysis.intra = intra_map(chosen, options.granularity, options.count);
+  report_progress(options.progress, 1, "maps");
   DEMARC_TRY(const ptx::Function* function, kernel_function(module, kernel.kernel));
   analysis.trees_json = ptx::trees_to_json(module, *function);
   for (const Access& access : analysis.all.accesses)
@@ -350,13 +356,14 @@ std::string analysis_json(const Analysis& analysis, bool with_maps) {
   const auto map_json = [](const LocalityMap& map) {
     Json cells = Json::array();
     for (const MapCell& cell : map.cells) cells.push_back({cell.row, cell.column, cell.value});
-    return Json{{"size", map.size}, {"cells", std::move(cells)}};
+    return Json{{"size", map.size}, {"bin", map.bin}, {"cells", std::move(cells)}};
   };
   Json inter = {{"degree_of_sharing", analysis.inter.degree_of_sharing},
                 {"appearance_frequency", analysis.inter.appearance_frequency},
                 {"spscore", analysis.inter.spscore},
                 {"paver_degree_of_sharing", analysis.inter.paver_degree_of_sharing},
                 {"sharing_blocks", analysis.inter.sharing_blocks},
+                {"sharing_pairs", analysis.inter.sharing_pairs},
                 {"places", analysis.inter.places},
                 {"shared_places", analysis.inter.shared_places}};
   Json intra = {{"degree_of_sharing", analysis.intra.degree_of_sharing},

@@ -110,7 +110,8 @@ class ExpressionWriter {
       case NodeKind::special:
         return special(node);
       case NodeKind::variable:
-        return atom(other, "&" + variable_name(node));
+        return added(atom(other, "&" + variable_name(node)),
+                     constant_sum(static_cast<std::int64_t>(node.value)), 1);
       case NodeKind::loaded:
         return atom(other,
                     "load(" +

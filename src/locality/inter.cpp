@@ -1,9 +1,10 @@
 // The map between blocks: a sweep over the places. Between two neighbouring interval ends the set
-// of blocks that touch a place is the same, so the work depends on runs, not on accesses; equal
-// sets are counted together and expanded into pairs once.
+// of blocks that touch a place is the same, so the work depends on runs, not on accesses. The
+// indices are drawn from the sets; pairs of blocks are made for the cells of the map alone.
 #include <algorithm>
-#include <unordered_map>
+#include <cmath>
 
+#include "block_sets.hpp"
 #include "demarc/locality/maps.hpp"
 #include "places.hpp"
 
@@ -17,76 +18,49 @@ struct Piece {
   std::uint32_t weight = 0;
 };
 
-struct BlockWeight {
-  std::uint32_t block = 0;
-  std::uint64_t weight = 0;
-  friend bool operator==(const BlockWeight&, const BlockWeight&) = default;
-};
-
-std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
-  hash = (hash ^ value) * 0x9e3779b97f4a7c15U;
-  return hash ^ (hash >> 32U);
-}
-
-// Lists of blocks with their weights, each kept once, with the number of places it holds for.
-class BlockSets {
- public:
-  std::uint32_t intern(const std::vector<BlockWeight>& list) {
-    std::uint64_t hash = list.size();
-    for (const BlockWeight& entry : list) hash = mixed(mixed(hash, entry.block), entry.weight);
-    auto [it, fresh] = ids_.try_emplace(hash, static_cast<std::uint32_t>(begins_.size()));
-    // A different list with the same hash gets an entry of its own under the next free hash.
-    while (!fresh && !equals(it->second, list))
-      std::tie(it, fresh) = ids_.try_emplace(++hash, static_cast<std::uint32_t>(begins_.size()));
-    if (fresh) {
-      begins_.push_back(entries_.size());
-      entries_.insert(entries_.end(), list.begin(), list.end());
-      places_.push_back(0);
-    }
-    return it->second;
-  }
-  void add_places(std::uint32_t id, std::uint64_t count) { places_[id] += count; }
-
-  [[nodiscard]] std::size_t size() const { return begins_.size(); }
-  [[nodiscard]] std::uint64_t places(std::uint32_t id) const { return places_[id]; }
-  [[nodiscard]] const BlockWeight* begin(std::uint32_t id) const {
-    return entries_.data() + begins_[id];
-  }
-  [[nodiscard]] const BlockWeight* end(std::uint32_t id) const {
-    return entries_.data() + (id + 1 < begins_.size() ? begins_[id + 1] : entries_.size());
-  }
-
- private:
-  [[nodiscard]] bool equals(std::uint32_t id, const std::vector<BlockWeight>& list) const {
-    return std::equal(begin(id), end(id), list.begin(), list.end());
-  }
-
-  std::vector<std::size_t> begins_;
-  std::vector<BlockWeight> entries_;
-  std::vector<std::uint64_t> places_;
-  std::unordered_map<std::uint64_t, std::uint32_t> ids_;
-};
-
-// Cells in any order, summed and sorted at the end and whenever they have grown much.
+// Cells in any order, summed and sorted at the end and whenever they have grown much. A row stands
+// for `bin` blocks.
 class Cells {
  public:
+  Cells(std::uint32_t blocks, std::uint32_t bin) : bin_(bin), rows_((blocks + bin - 1) / bin) {
+    if (bin_ > 1) sums_.resize(std::size_t{rows_} * rows_, 0);
+  }
+
+  [[nodiscard]] std::uint32_t bin() const { return bin_; }
   void add(std::uint32_t row, std::uint32_t column, std::uint64_t value) {
     if (value == 0) return;
+    if (bin_ > 1) {
+      sums_[std::size_t{row} * rows_ + column] += value;
+      return;
+    }
     cells_.push_back({row, column, value});
     if (cells_.size() >= limit_) {
       combine();
       limit_ = std::max<std::size_t>(limit_, 2 * cells_.size());
     }
   }
+  // `value` for each pair of the block with first .. end - 1, all later ones.
+  void add_pairs(std::uint32_t block, std::uint32_t first, std::uint32_t end, std::uint64_t value) {
+    while (first < end) {
+      const std::uint32_t column = first / bin_;
+      const std::uint32_t next = std::min(end, bin_ == 1 ? first + 1 : (column + 1) * bin_);
+      add(block / bin_, column, value * (next - first));
+      first = next;
+    }
+  }
   std::vector<MapCell> take() {
-    combine();
+    for (std::uint32_t row = 0; row < rows_ && bin_ > 1; ++row)
+      for (std::uint32_t column = row; column < rows_; ++column)
+        if (const std::uint64_t sum = sums_[std::size_t{row} * rows_ + column]; sum > 0)
+          cells_.push_back({row, column, sum});
+    if (bin_ == 1) combine();
     return std::move(cells_);
   }
 
  private:
   void combine() {
-    std::sort(cells_.begin(), cells_.end(), [](const MapCell& a, const MapCell& b) {
-      return a.row != b.row ? a.row < b.row : a.column < b.column;
+    std::sort(cells_.begin(), cells_.end(), [](const MapCell& x, const MapCell& y) {
+      return x.row != y.row ? x.row < y.row : x.column < y.column;
     });
     std::size_t out = 0;
     for (std::size_t i = 0; i < cells_.size(); ++i) {
@@ -99,6 +73,9 @@ class Cells {
     cells_.resize(out);
   }
 
+  std::uint32_t bin_;
+  std::uint32_t rows_;
+  std::vector<std::uint64_t> sums_;  // rows x rows, of a map with bins
   std::vector<MapCell> cells_;
   std::size_t limit_ = std::size_t{1} << 22U;
 };
@@ -176,13 +153,15 @@ struct ThreadEntry {
   std::uint32_t end = 0;
 };
 
-// The threads of one block that execute one repeated access: how many of them share with each later
-// block. Threads with the same sets are counted together.
+// The threads of one block that execute one repeated access: with which blocks they share. Calls
+// f(block, threads, blocks) for threads with the same blocks.
 class RepeatedThreads {
  public:
-  explicit RepeatedThreads(const BlockSets& sets) : sets_(sets) {}
+  explicit RepeatedThreads(BlockUnions& unions) : unions_(unions) {}
 
-  void count(std::uint32_t block, std::vector<ThreadEntry>& entries, Cells& cells) {
+  template <class F>
+  void count(std::uint32_t block, std::vector<ThreadEntry>& entries, F&& f) {
+    for (ThreadEntry& entry : entries) entry.set = unions_.list_of(entry.set);
     std::sort(entries.begin(), entries.end(), [](const ThreadEntry& a, const ThreadEntry& b) {
       return a.set != b.set ? a.set < b.set : a.begin < b.begin;
     });
@@ -201,26 +180,23 @@ class RepeatedThreads {
     std::sort(ends.begin(), ends.end());
     ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
     for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
-      later_.clear();
-      for (const ThreadEntry& entry : merged) {
-        if (entry.begin > ends[i] || entry.end <= ends[i]) continue;
-        for (const BlockWeight* it = sets_.begin(entry.set); it != sets_.end(entry.set); ++it)
-          if (it->block > block) later_.push_back(it->block);
-      }
-      std::sort(later_.begin(), later_.end());
-      later_.erase(std::unique(later_.begin(), later_.end()), later_.end());
-      for (const std::uint32_t other : later_) cells.add(block, other, ends[i + 1] - ends[i]);
+      lists_.clear();
+      for (const ThreadEntry& entry : merged)
+        if (entry.begin <= ends[i] && entry.end > ends[i]) lists_.push_back(entry.set);
+      if (!lists_.empty()) f(block, ends[i + 1] - ends[i], unions_.of(lists_));
     }
   }
 
  private:
-  const BlockSets& sets_;
-  std::vector<std::uint32_t> later_;
+  BlockUnions& unions_;
+  std::vector<std::uint32_t> lists_;
 };
 
+template <class F>
 void count_repeated(const AccessRuns& runs, const std::vector<Places>& places,
-                    const std::vector<bool>& repeated, const Sweep& sweep, Cells& cells) {
-  RepeatedThreads threads(sweep.sets);
+                    const std::vector<bool>& repeated, const Sweep& sweep, BlockUnions& unions,
+                    F&& f) {
+  RepeatedThreads threads(unions);
   const std::vector<std::size_t> starts = block_starts(runs);
   std::vector<std::vector<ThreadEntry>> entries(runs.accesses.size());
   for (std::uint32_t block = 0; block + 1 < starts.size(); ++block) {
@@ -244,15 +220,129 @@ void count_repeated(const AccessRuns& runs, const std::vector<Places>& places,
       });
     }
     for (std::vector<ThreadEntry>& list : entries) {
-      if (!list.empty()) threads.count(block, list, cells);
+      if (!list.empty()) threads.count(block, list, f);
       list.clear();
     }
   }
 }
 
+// What the pairs of the blocks count at one place, all of them together.
+std::uint64_t pairs_among(const BlockWeight* begin, const BlockWeight* end, Count count,
+                          std::vector<std::uint64_t>& weights) {
+  const auto k = static_cast<std::uint64_t>(end - begin);
+  if (count == Count::distinct) return k * (k - 1) / 2;
+  weights.clear();
+  for (const BlockWeight* it = begin; it != end; ++it) weights.push_back(it->weight);
+  // multiset: of each pair the smaller weight, so the i-th smallest counts k - 1 - i times;
+  // accesses: of each pair the lower-numbered block's.
+  if (count == Count::multiset) std::sort(weights.begin(), weights.end());
+  std::uint64_t sum = 0;
+  for (std::uint64_t i = 0; i < k; ++i) sum += weights[i] * (k - 1 - i);
+  return sum;
+}
+
+// Blocks of a set that fall in one bin.
+struct BinPart {
+  const BlockWeight* begin = nullptr;
+  const BlockWeight* end = nullptr;
+  std::uint64_t sum = 0;               // of the weights
+  std::vector<std::uint64_t> weights;  // ascending; for Count::multiset
+  [[nodiscard]] std::uint64_t size() const { return static_cast<std::uint64_t>(end - begin); }
+};
+
+// What the pairs of a block of `a` and a block of `b`, which stands behind, count at one place.
+std::uint64_t pairs_between(const BinPart& a, const BinPart& b, Count count) {
+  if (count == Count::distinct) return a.size() * b.size();
+  if (count == Count::accesses) return a.sum * b.size();
+  std::uint64_t sum = 0;
+  std::uint64_t smaller = 0;  // the sum of b's weights up to a's
+  std::size_t j = 0;
+  for (const std::uint64_t weight : a.weights) {
+    while (j < b.weights.size() && b.weights[j] <= weight) smaller += b.weights[j++];
+    sum += smaller + weight * (b.weights.size() - j);
+  }
+  return sum;
+}
+
+// Blocks a row stands for so that the triangle has at most `most_cells` cells.
+std::uint32_t bin_for(std::uint32_t blocks, std::uint64_t most_cells) {
+  if (most_cells == 0) return 1;
+  const double rows =
+      std::max(1.0, std::floor(std::sqrt(2.0 * static_cast<double>(most_cells)) - 1));
+  return static_cast<std::uint32_t>(std::ceil(blocks / rows));
+}
+
+// Non-empty cells of the map, and the blocks that share.
+struct Pairs {
+  std::uint64_t cells = 0;
+  std::uint32_t blocks = 0;
+};
+Pairs count_pairs(const AccessRuns& runs, BlockUnions& unions) {
+  std::vector<std::vector<std::uint32_t>> lists(runs.blocks());
+  for (std::uint32_t list = 0; list < unions.lists().size(); ++list)
+    for (const BlockUnion::Interval& one : unions.lists()[list].intervals())
+      for (std::uint32_t block = one.first; block < one.end; ++block) lists[block].push_back(list);
+  Pairs result;
+  for (std::uint32_t block = 0; block < lists.size(); ++block) {
+    if (lists[block].empty()) continue;
+    ++result.blocks;
+    result.cells += unions.of(lists[block]).later(block);
+  }
+  return result;
+}
+
+// The pairs of one set, at all its places.
+void add_set(const BlockSets& sets, std::uint32_t set, Count count, Cells& cells) {
+  const std::uint64_t places = sets.places(set);
+  const BlockWeight* const end = sets.end(set);
+  if (cells.bin() == 1) {
+    for (const BlockWeight* i = sets.begin(set); i != end; ++i) {
+      if (count == Count::accesses && i->weight == 0) continue;
+      for (const BlockWeight* j = i + 1; j != end; ++j) {
+        const std::uint64_t each = count == Count::accesses   ? i->weight
+                                   : count == Count::distinct ? 1
+                                                              : std::min(i->weight, j->weight);
+        cells.add(i->block, j->block, each * places);
+      }
+    }
+    return;
+  }
+  const std::uint32_t bin = cells.bin();
+  std::vector<BinPart> parts;
+  for (const BlockWeight* it = sets.begin(set); it != end; ++it) {
+    if (parts.empty() || parts.back().begin->block / bin != it->block / bin)
+      parts.push_back({it, it, 0, {}});
+    parts.back().end = it + 1;
+    parts.back().sum += it->weight;
+    if (count == Count::multiset) parts.back().weights.push_back(it->weight);
+  }
+  for (BinPart& part : parts) std::sort(part.weights.begin(), part.weights.end());
+  std::vector<std::uint64_t> weights;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const std::uint32_t row = parts[p].begin->block / bin;
+    cells.add(row, row, places * pairs_among(parts[p].begin, parts[p].end, count, weights));
+    for (std::size_t q = p + 1; q < parts.size(); ++q)
+      cells.add(row, parts[q].begin->block / bin,
+                places * pairs_between(parts[p], parts[q], count));
+  }
+}
+
 }  // namespace
 
-InterResult inter_map(const AccessRuns& runs, Granularity granularity, Count count) {
+LocalityMap coarsened(const LocalityMap& map, std::uint64_t most_cells) {
+  if (map.bin > 1 || map.cells.size() <= most_cells) return map;
+  LocalityMap result;
+  result.size = map.size;
+  result.bin = bin_for(map.size, most_cells);
+  Cells cells(map.size, result.bin);
+  for (const MapCell& cell : map.cells)
+    cells.add(cell.row / result.bin, cell.column / result.bin, cell.value);
+  result.cells = cells.take();
+  return result;
+}
+
+InterResult inter_map(const AccessRuns& runs, Granularity granularity, Count count,
+                      std::uint64_t most_cells) {
   const std::vector<Places> places = places_of(runs, granularity);
   const std::vector<bool> repeated = repeated_accesses(runs);
   const bool by_thread = count == Count::accesses;
@@ -270,45 +360,46 @@ InterResult inter_map(const AccessRuns& runs, Granularity granularity, Count cou
   }
   Sweep sweep(std::move(pieces), any_repeated);
   sweep.run();
-
-  Cells cells;
-  for (std::uint32_t set = 0; set < sweep.sets.size(); ++set) {
-    const std::uint64_t n = sweep.sets.places(set);
-    const BlockWeight* const end = sweep.sets.end(set);
-    for (const BlockWeight* i = sweep.sets.begin(set); i != end; ++i) {
-      if (by_thread && i->weight == 0) continue;
-      for (const BlockWeight* j = i + 1; j != end; ++j) {
-        const std::uint64_t each = count == Count::accesses   ? i->weight
-                                   : count == Count::distinct ? 1
-                                                              : std::min(i->weight, j->weight);
-        cells.add(i->block, j->block, each * n);
-      }
-    }
-  }
-  if (any_repeated) count_repeated(runs, places, repeated, sweep, cells);
+  BlockUnions unions(sweep.sets);
+  const Pairs pairs = count_pairs(runs, unions);
 
   InterResult result;
   result.map.size = runs.blocks();
+  const bool wants_map = most_cells > 0;
+  if (pairs.cells > most_cells) result.map.bin = bin_for(runs.blocks(), most_cells);
+  Cells cells(runs.blocks(), result.map.bin);
+  std::uint64_t sum = 0;
+  std::vector<std::uint64_t> weights;
+  for (std::uint32_t set = 0; set < sweep.sets.size(); ++set) {
+    sum += sweep.sets.places(set) *
+           pairs_among(sweep.sets.begin(set), sweep.sets.end(set), count, weights);
+    if (wants_map) add_set(sweep.sets, set, count, cells);
+  }
+  if (any_repeated) {
+    count_repeated(runs, places, repeated, sweep, unions,
+                   [&](std::uint32_t block, std::uint32_t threads, const BlockUnion& blocks) {
+                     sum += threads * blocks.later(block);
+                     if (!wants_map) return;
+                     blocks.for_each_later(block, [&](std::uint32_t first, std::uint32_t end) {
+                       cells.add_pairs(block, first, end, threads);
+                     });
+                   });
+  }
   result.map.cells = cells.take();
   result.places = sweep.places;
   result.shared_places = sweep.shared_places;
-  std::vector<bool> shares(runs.blocks(), false);
-  double sum = 0;
-  for (const MapCell& cell : result.map.cells) {
-    sum += static_cast<double>(cell.value);
-    shares[cell.row] = shares[cell.column] = true;
-  }
-  result.sharing_blocks =
-      static_cast<std::uint32_t>(std::count(shares.begin(), shares.end(), true));
+  result.sharing_blocks = pairs.blocks;
+  result.sharing_pairs = pairs.cells;
   const double sharing = result.sharing_blocks;
   const double blocks = runs.blocks();
   const double loads = static_cast<double>(runs.accesses.size());
   if (result.sharing_blocks >= 2) {
-    result.degree_of_sharing = sum / (sharing * (sharing - 1) / 2 * loads * runs.threads());
+    result.degree_of_sharing =
+        static_cast<double>(sum) / (sharing * (sharing - 1) / 2 * loads * runs.threads());
     result.paver_degree_of_sharing = static_cast<double>(result.shared_places) / sharing;
   }
   result.appearance_frequency = blocks > 0 ? sharing / blocks : 0;
-  result.spscore = 1 - 2 * static_cast<double>(result.map.cells.size()) / (blocks * blocks);
+  result.spscore = 1 - 2 * static_cast<double>(pairs.cells) / (blocks * blocks);
   return result;
 }
 

@@ -19,8 +19,9 @@ struct Path {
 class RowExecutor {
  public:
   RowExecutor(const Slice& slice, const gpu::Dim3& grid, const gpu::Dim3& block,
-              std::uint64_t most_operations)
+              std::uint64_t most_operations, const Progress& progress)
       : slice_(slice),
+        progress_(progress),
         grid_(grid),
         block_(block),
         left_(most_operations),
@@ -39,6 +40,9 @@ class RowExecutor {
       for (ctaid_.y = 0; ctaid_.y < grid_.y; ++ctaid_.y)
         for (ctaid_.x = 0; ctaid_.x < grid_.x; ++ctaid_.x) {
           block_index_ = ctaid_.x + grid_.x * (ctaid_.y + grid_.y * ctaid_.z);
+          if (block_index_ % blocks_a_report == 0)
+            report_progress(progress_, 0.7 * block_index_ / static_cast<double>(grid_.count()),
+                            "following addresses");
           if (!follow_block()) return finish();
         }
     return finish();
@@ -349,7 +353,10 @@ class RowExecutor {
     return {std::move(runs_), std::move(closed_)};
   }
 
+  static constexpr std::uint32_t blocks_a_report = 1024;
+
   const Slice& slice_;
+  const Progress& progress_;
   gpu::Dim3 grid_;
   gpu::Dim3 block_;
   std::uint64_t left_;
@@ -371,8 +378,8 @@ class RowExecutor {
 }  // namespace
 
 ClosedForm follow_rows(const Slice& slice, const gpu::Dim3& grid, const gpu::Dim3& block,
-                       std::uint64_t most_operations) {
-  return RowExecutor(slice, grid, block, most_operations).run();
+                       std::uint64_t most_operations, const Progress& progress) {
+  return RowExecutor(slice, grid, block, most_operations, progress).run();
 }
 
 }  // namespace demarc::locality

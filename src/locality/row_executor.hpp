@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "demarc/base/progress.hpp"
 #include "demarc/locality/runs.hpp"
 #include "slice.hpp"
 
@@ -16,6 +17,7 @@ struct ClosedForm {
 
 // Gives up (nothing closed) after `most_operations`.
 [[nodiscard]] ClosedForm follow_rows(const Slice& slice, const gpu::Dim3& grid,
-                                     const gpu::Dim3& block, std::uint64_t most_operations);
+                                     const gpu::Dim3& block, std::uint64_t most_operations,
+                                     const Progress& progress);
 
 }  // namespace demarc::locality

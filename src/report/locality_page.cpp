@@ -7,12 +7,19 @@
 namespace demarc::report {
 namespace {
 
-HeatMap heat_map_of(const locality::LocalityMap& map, const std::string& what) {
+HeatMap heat_map_of(const locality::LocalityMap& whole, const std::string& what) {
+  const locality::LocalityMap map = locality::coarsened(whole, most_map_cells);
   HeatMap result;
-  result.rows = result.columns = map.size;
+  result.rows = result.columns = (map.size + map.bin - 1) / map.bin;
   result.symmetric = true;
-  result.row_name = what + " i";
-  result.column_name = what + " j";
+  const std::string unit = map.bin == 1 ? "" : fmt::format(" / {}", map.bin);
+  result.row_name = what + " i" + unit;
+  result.column_name = what + " j" + unit;
+  if (map.bin > 1)
+    result.caption = fmt::format(
+        " Too large to draw cell by cell: each cell is the sum over {0} x {0} pairs of {1}s; "
+        "`--json --maps` gives every pair.",
+        map.bin, what);
   result.cells.reserve(map.cells.size());
   for (const locality::MapCell& cell : map.cells)
     result.cells.push_back({cell.row, cell.column, static_cast<double>(cell.value)});
@@ -106,13 +113,15 @@ void add_locality_maps(Page& page, const LocalityStudy& study) {
   inter.title = study.name + ": inter-block map";
   inter.value_name = unit;
   inter.caption = fmt::format("SpScore {:.4f}, PAVER degree of sharing {:.2f}.", a.inter.spscore,
-                              a.inter.paver_degree_of_sharing);
+                              a.inter.paver_degree_of_sharing) +
+                  inter.caption;
   page.heat_map(inter);
   HeatMap intra = heat_map_of(a.intra.map, "thread");
   intra.title = fmt::format("{}: intra-block map of block {}", study.name, a.intra.map_block);
   intra.value_name = unit;
   intra.caption = fmt::format("{} of the {} blocks differ in more than their place.",
-                              a.intra.distinct_blocks, a.all.blocks());
+                              a.intra.distinct_blocks, a.all.blocks()) +
+                  intra.caption;
   page.heat_map(intra);
 }
 

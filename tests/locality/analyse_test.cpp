@@ -202,6 +202,29 @@ TEST(Analyse, accesses_that_share_a_line_of_the_text_are_told_apart) {
   }
 }
 
+TEST(Analyse, the_address_of_a_variable_has_its_offset) {
+  const ptx::ParseResult parsed = ptx::parse(
+      ".version 8.0\n.target sm_80\n.address_size 64\n.global .align 4 .b8 tab[64];\n"
+      ".visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<2>;\n"
+      "ld.global.u32 %r1, [tab+4];\nret;\n}\n",
+      "k.ptx");
+  ASSERT_TRUE(parsed.diagnostics.ok());
+  const Analysis analysis = analysed(parsed.module, launch_of("1", "32", "buf:64"));
+  EXPECT_EQ(analysis.all.accesses.at(0).expression, "&tab + 4");
+}
+
+TEST(Analyse, tells_of_its_progress_without_the_emulator_too) {
+  Options options;
+  std::vector<double> shares;
+  options.progress = [&shares](double share, std::string_view) { shares.push_back(share); };
+  const Analysis analysis = analysed(module_of(guarded_load, one_pointer),
+                                     launch_of("4", "64", "buf:4096,i32:150"), options);
+  EXPECT_EQ(analysis.method, Method::symbolic);
+  ASSERT_GE(shares.size(), 4U);
+  EXPECT_EQ(shares.back(), 1);
+  EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
+}
+
 TEST(Analyse, matrix_fragments_and_bulk_copies_are_counted_by_the_emulator) {
   const ptx::Module fragment = module_of(
       "ld.param.u64 %rd1, [p0];\nwmma.load.a.sync.aligned.m16n16k8.global.row.tf32 "

@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "naive_maps.hpp"
@@ -154,6 +155,75 @@ RC_GTEST_PROP(IntraMap, equals_plain_enumeration_at_every_granularity_and_count,
       RC_ASSERT(std::abs(result.degree_of_sharing - (pairs > 0 ? sum / (pairs * loads) : 0)) <
                 1e-12);
     }
+  }
+}
+
+// The sums of a map's cells over bins.
+LocalityMap in_bins(const LocalityMap& exact, std::uint32_t bin) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> sums;
+  for (const MapCell& cell : exact.cells) sums[{cell.row / bin, cell.column / bin}] += cell.value;
+  LocalityMap map{exact.size, bin, {}};
+  for (const auto& [at, sum] : sums) map.cells.push_back({at.first, at.second, sum});
+  return map;
+}
+
+RC_GTEST_PROP(InterMap, coarse_maps_are_sums_of_cells_and_indices_need_no_cells, ()) {
+  const AccessRuns runs = any_runs();
+  const Granularity granularity = *rc::gen::elementOf(
+      std::vector<Granularity>(std::begin(all_granularities), std::end(all_granularities)));
+  for (const Count count : all_counts) {
+    const InterResult exact = inter_map(runs, granularity, count);
+    const LocalityMap plain = naive::inter(runs, granularity, count);
+    RC_ASSERT(exact.sharing_pairs == plain.cells.size());
+    for (const std::uint64_t most : {0U, 1U, 2U, 4U, 6U}) {
+      const InterResult coarse = inter_map(runs, granularity, count, most);
+      RC_ASSERT(coarse.degree_of_sharing == exact.degree_of_sharing);
+      RC_ASSERT(coarse.sharing_blocks == exact.sharing_blocks);
+      RC_ASSERT(coarse.spscore == exact.spscore);
+      RC_ASSERT(coarse.paver_degree_of_sharing == exact.paver_degree_of_sharing);
+      if (most == 0) {
+        RC_ASSERT(coarse.map.cells.empty());
+        continue;
+      }
+      RC_ASSERT(coarse.map == in_bins(plain, coarse.map.bin));
+      RC_ASSERT(coarse.map == coarsened(plain, most));
+      RC_ASSERT(coarse.map.cells.size() <= most);
+    }
+    // The indices once more, from the cells.
+    double sum = 0;
+    std::set<std::uint32_t> sharing;
+    for (const MapCell& cell : plain.cells) {
+      sum += static_cast<double>(cell.value);
+      sharing.insert({cell.row, cell.column});
+    }
+    RC_ASSERT(exact.sharing_blocks == sharing.size());
+    const auto n = static_cast<double>(sharing.size());
+    const double possible = n * (n - 1) / 2 * static_cast<double>(runs.accesses.size()) *
+                            static_cast<double>(runs.threads());
+    RC_ASSERT(std::abs(exact.degree_of_sharing - (n >= 2 ? sum / possible : 0)) < 1e-12);
+  }
+}
+
+// All blocks read one word, every other block another one: 2^33 pairs.
+TEST(InterMap, counts_what_many_blocks_share_without_making_their_pairs) {
+  constexpr std::uint32_t blocks = 1U << 17U;
+  AccessRuns runs;
+  runs.grid = {blocks, 1, 1};
+  runs.block = {1, 1, 1};
+  runs.accesses.resize(2);
+  for (std::uint32_t b = 0; b < blocks; ++b) {
+    runs.runs.push_back({.address = 0x1000, .block = b, .access = 0});
+    if (b % 2 == 0) runs.runs.push_back({.address = 0x2000, .block = b, .access = 1});
+  }
+  const double all = blocks;
+  const double pairs = all * (all - 1) / 2;
+  const double half = all / 2;
+  for (const Count count : all_counts) {
+    const InterResult result = inter_map(runs, Granularity::element, count, 1000);
+    EXPECT_EQ(result.sharing_blocks, blocks);
+    EXPECT_EQ(static_cast<double>(result.sharing_pairs), pairs);
+    EXPECT_DOUBLE_EQ(result.degree_of_sharing, (pairs + half * (half - 1) / 2) / (pairs * 2));
+    EXPECT_LE(result.map.cells.size(), 1000U);
   }
 }
 

@@ -36,6 +36,8 @@ struct Options {
   AccessKind kind = AccessKind::load;  // what the maps are drawn from
   // symbolic: an error where something depends on data; emulated: everything from the emulator.
   Force force = Force::automatic;
+  // Of the map between blocks, see inter_map.
+  std::uint64_t most_cells = all_cells;
   unsigned threads = 0;  // of the emulator; 0: all cores
   Progress progress;
 };

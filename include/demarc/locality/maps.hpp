@@ -1,9 +1,10 @@
 // Locality maps between thread blocks and between the threads of a block, and the indices drawn
 // from them (KNOM Review 2022, section III; PAVER, TACO 2021). Time and memory grow with the number
-// of runs and of non-empty cells, not with threads or their pairs.
+// of runs and with the cells of a map that are asked for, not with threads or pairs of blocks.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -44,9 +45,11 @@ struct MapCell {
 };
 
 // Upper triangle of a symmetric map with an empty diagonal; cells sorted by (row, column), all
-// values > 0.
+// values > 0. A coarse map (bin > 1) has the sums over bin x bin pairs; its diagonal has those
+// within a bin.
 struct LocalityMap {
-  std::uint32_t size = 0;
+  std::uint32_t size = 0;  // blocks or threads
+  std::uint32_t bin = 1;   // how many of them a row, and a column, stands for
   std::vector<MapCell> cells;
 
   friend bool operator==(const LocalityMap&, const LocalityMap&) = default;
@@ -54,6 +57,7 @@ struct LocalityMap {
 
 struct InterResult {
   LocalityMap map;                     // between blocks
+  std::uint64_t sharing_pairs = 0;     // pairs of blocks that share: non-zero cells with bin 1
   std::uint64_t shared_places = 0;     // places touched by two blocks or more
   std::uint64_t places = 0;            // places touched
   std::uint32_t sharing_blocks = 0;    // TB_l
@@ -71,8 +75,14 @@ struct IntraResult {
   double appearance_frequency = 0;    // over all blocks: threads that share / threads
 };
 
-// Every access of `runs` counts as one of the n_ld instructions.
-[[nodiscard]] InterResult inter_map(const AccessRuns& runs, Granularity granularity, Count count);
+inline constexpr std::uint64_t all_cells = std::numeric_limits<std::uint64_t>::max();
+
+// Every access of `runs` counts as one of the n_ld instructions. The map is exact where it has at
+// most `most_cells` cells, else as coarse as it takes; 0: indices alone, a map without cells.
+[[nodiscard]] InterResult inter_map(const AccessRuns& runs, Granularity granularity, Count count,
+                                    std::uint64_t most_cells = all_cells);
+// The map as it is where it has at most `most_cells` cells, else a coarse one.
+[[nodiscard]] LocalityMap coarsened(const LocalityMap& map, std::uint64_t most_cells);
 [[nodiscard]] IntraResult intra_map(const AccessRuns& runs, Granularity granularity, Count count);
 
 }  // namespace demarc::locality

@@ -13,6 +13,9 @@
 
 namespace demarc::report {
 
+// Cells of a map that a page shows; larger maps are shown with several blocks a row.
+inline constexpr std::uint64_t most_map_cells = 1U << 18U;
+
 struct LocalityStudy {
   std::string name;  // of the launch or the file
   locality::Analysis analysis;
