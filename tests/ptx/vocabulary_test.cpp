@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <set>
 
+#include "demarc/base/files.hpp"
 #include "mnemonic_table.hpp"
+#include "paths.hpp"
+#include "text.hpp"
 
 namespace demarc::ptx {
 namespace {
@@ -17,6 +21,22 @@ TEST(Vocabulary, every_opcode_row_is_found_by_its_name_and_has_a_section) {
     EXPECT_EQ(row.section.substr(0, 4), "9.7.") << row.name;
     EXPECT_LE(row.fewest_operands, row.most_operands) << row.name;
     EXPECT_LE(row.written, row.most_operands) << row.name;
+  }
+}
+
+// What ptxas is shown (and, in newer/, what it does not know yet) has every instruction.
+TEST(Vocabulary, every_opcode_stands_in_a_module_of_the_corpus) {
+  std::set<Opcode> seen;
+  const auto corpus = demarc::test::source_dir() / "tests" / "ptx" / "corpus";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(corpus)) {
+    if (entry.path().extension() != ".ptx") continue;
+    const ParseResult result = parse(read_file(entry.path()).value(), entry.path().string());
+    EXPECT_TRUE(result.diagnostics.list.empty()) << test::all_of(result.diagnostics);
+    for (const auto& mnemonic : result.module.mnemonics) seen.insert(mnemonic.opcode);
+  }
+  for (std::size_t i = 1; i < opcode_count(); ++i) {
+    const auto opcode = static_cast<Opcode>(i);
+    EXPECT_TRUE(seen.contains(opcode)) << info(opcode).name;
   }
 }
 
