@@ -229,14 +229,14 @@ TEST(EmulateVerb, what_is_approximated_is_told_in_text_and_json) {
   EXPECT_THAT(run_demarc(arguments).out, HasSubstr("\"instruction\": \"ex2.approx.f32\""));
 }
 
-TEST(Program, an_unknown_verb_is_named_beside_those_there_are) {
+TEST(Everywhere, an_unknown_verb_is_named_beside_those_there_are) {
   const auto outcome = run_demarc({"bogus", "--json"});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("there is no verb 'bogus'; the verbs are: "));
   EXPECT_THAT(outcome.err, HasSubstr(", emulate"));
 }
 
-TEST(Program, two_outputs_to_one_file_are_refused) {
+TEST(Everywhere, two_outputs_to_one_file_are_refused) {
   const auto folder = test::fresh_folder("two_outputs");
   ASSERT_TRUE(write_file(folder / "a", "old"));
   std::filesystem::create_symlink("a", folder / "b");
@@ -249,7 +249,7 @@ TEST(Program, two_outputs_to_one_file_are_refused) {
   }
 }
 
-TEST(Program, too_little_memory_is_an_error_like_others) {
+TEST(Everywhere, too_little_memory_is_an_error_like_others) {
   // A file with a hole: 8 GiB to read, none of them on the disk.
   const auto file = test::fresh_folder("large") / "k.ptx";
   ASSERT_TRUE(write_file(file, halo));
