@@ -5,7 +5,7 @@ SHELL := /bin/bash
 jobs := $(shell nproc)
 
 .PHONY: build demo test bench gpu-test docs format packages test-packages clean
-.PHONY: test-format test-release test-whole test-asan test-tsan test-tidy test-fuzz
+.PHONY: test-with-gcc test-with-clang test-format test-release test-whole test-asan test-tsan test-tidy test-fuzz
 
 packages:
 	@tools/install-packages.sh build
@@ -24,14 +24,23 @@ demo: build
 
 # What has to pass before a change lands. Every test runs once under the address and undefined-behaviour sanitizers, or,
 # where it runs the program or somebody else's compiler, against the optimised build.
-test: test-packages
+# What GCC builds and what Clang builds go side by side, so that no processor waits for the end of a build or of a test; the
+# device code, which both keep in build/ptx, is compiled before.
+test: test-packages test-format
 	@start=$$SECONDS; \
-	for part in format release asan tidy fuzz tsan; do \
-	  begin=$$SECONDS; \
-	  $(MAKE) --no-print-directory test-$$part; \
-	  echo "make test: $$part passed in $$((SECONDS - begin)) s"; \
-	done; \
+	cmake --preset release -DDEMARC_BUILD_TESTS=ON -DDEMARC_BUILD_BENCH=ON >/dev/null; \
+	cmake --build --preset release -j $(jobs) --target demarc_generated_sources; \
+	$(MAKE) --no-print-directory -j2 test-with-gcc test-with-clang; \
 	echo "make test: everything passed in $$((SECONDS - start)) s"
+
+test-with-gcc: parts := release tsan
+test-with-clang: parts := asan tidy fuzz
+test-with-gcc test-with-clang:
+	@for part in $(parts); do \
+	  begin=$$SECONDS; \
+	  $(MAKE) --no-print-directory test-$$part 2>&1 | sed -u "s/^/$$part: /"; \
+	  echo "make test: $$part passed in $$((SECONDS - begin)) s"; \
+	done
 
 test-format:
 	tools/check-format.sh
@@ -39,7 +48,7 @@ test-format:
 # GCC, optimised: the program as users run it, the pages in a browser, the oracles, the rules of the house.
 test-release:
 	cmake --preset release -DDEMARC_BUILD_TESTS=ON -DDEMARC_BUILD_BENCH=ON >/dev/null
-	cmake --build --preset release --target demarc_program demarc_benches demarc_optimised_tests
+	cmake --build --preset release -j $(jobs) --target demarc_program demarc_benches demarc_optimised_tests
 	ctest --preset release -j $(jobs) --schedule-random -L '^(optimised|verbs|browser|oracle|architecture)$$'
 
 # What takes too long for every change: the device code of CUB, Thrust, libcu++ and cuRAND through ptxas, on every target,
@@ -53,7 +62,7 @@ test-whole: test-packages
 # minutes there (tests/*/slow: a million launches, whole maps, whole studies) runs optimised alone.
 test-asan:
 	cmake --preset asan >/dev/null
-	cmake --build --preset asan --target demarc_room_tests
+	cmake --build --preset asan -j $(jobs) --target demarc_room_tests
 	RC_PARAMS="max_success=20" ASAN_OPTIONS=malloc_context_size=5 ctest --preset asan -j $(jobs) --schedule-random -L '^(room|threaded|optimised)$$'
 
 # clang-tidy 14 over src/ and include/.
@@ -65,13 +74,13 @@ test-tidy:
 # A minute of libFuzzer for PTX and, beside it, for everything else that is read, from the kept corpora.
 test-fuzz:
 	cmake --preset asan >/dev/null
-	cmake --build --preset asan --target demarc_fuzzers
+	cmake --build --preset asan -j $(jobs) --target demarc_fuzzers
 	tools/run-fuzzers.sh build/asan 60
 
 # Only what runs threads of ours.
 test-tsan:
 	cmake --preset tsan >/dev/null
-	cmake --build --preset tsan --target demarc_threaded_tests
+	cmake --build --preset tsan -j $(jobs) --target demarc_threaded_tests
 	ctest --preset tsan -j $(jobs) -L '^threaded$$'
 
 # Figures of every part that has a target, one program after the other.

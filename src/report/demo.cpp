@@ -197,7 +197,6 @@ Result<std::vector<LocalityStudy>> study_all(const std::string& device, const Pr
     options.kernel = row.kernel;
     DEMARC_TRY(LocalityStudy study,
                study_locality(ptx, launch.ptx, launch, options, device, demo_gpus));
-    if (!study.no_prediction.empty()) return invalid_input("--device: {}", study.no_prediction);
     study.name = row.workload;
     const locality::Analysis& a = study.analysis;
     if (a.grid.x != row.grid_x || a.grid.y != row.grid_y || a.block.x != row.block_x ||
@@ -241,7 +240,9 @@ Result<Demo> run_demo(const std::string& device, const std::string& command,
   };
   DEMARC_TRY(const gpu::DeviceRef ref,
              gpu::parse_device_ref(device));  // before half a minute's work
-  DEMARC_CHECK(gpu::find_device(ref.name));
+  DEMARC_TRY(const gpu::Device described, gpu::find_device(ref.name));
+  const std::string missing = missing_for_prediction(described);
+  if (!missing.empty()) return invalid_input("--device {}: {}", device, missing);
   DEMARC_TRY(const study::StudyResult isolate, run_isolate_demo(first));
   DEMARC_TRY(const std::vector<LocalityStudy> studies, study_all(device, second));
   report_progress(progress, 1, "writing the page");

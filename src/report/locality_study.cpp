@@ -21,7 +21,8 @@ Json prediction_json(const locality::CachePrediction& one) {
           {"complete", one.complete}};
 }
 
-// What a description has to say for its caches to be predicted; empty when it does.
+}  // namespace
+
 std::string missing_for_prediction(const gpu::Device& device) {
   std::string missing;
   const auto need = [&missing](bool there, const char* what) {
@@ -34,8 +35,6 @@ std::string missing_for_prediction(const gpu::Device& device) {
   return fmt::format("no hit rates are predicted: the description of {} lacks {}", device.name,
                      missing);
 }
-
-}  // namespace
 
 std::string incomplete_prediction(const LocalityStudy& study) {
   if (!study.no_prediction.empty() ||

@@ -119,7 +119,8 @@ TEST(LocalityVerb, leaves_out_the_prediction_where_the_description_lacks_what_it
   EXPECT_TRUE(prediction.contains("left_out"));
   EXPECT_FALSE(prediction.contains("whole_l2"));
   const auto demo = run_demarc({"demo", "--device", "sim:a100", "--html", "-"});
-  EXPECT_NE(demo.exit_code, 0);
+  EXPECT_EQ(demo.exit_code, 1);
+  EXPECT_THAT(demo.err, HasSubstr("--device sim:a100: no hit rates are predicted"));
 }
 
 TEST(LocalityVerb, notes_of_what_was_left_out_stand_in_text_and_page) {

@@ -111,10 +111,12 @@ TEST(Divergence, what_is_merged_behind_a_divergent_branch_diverges) {
   EXPECT_EQ(d.registers[a.reg("%r3")], Uniformity::grid);
 }
 
-TEST(AddressTree, names_what_it_does_not_understand_and_the_register_nothing_defines) {
-  const Module module = test::parsed(
+TEST(AddressTree, names_what_it_does_not_understand) {
+  const ParseResult read = parse(
       test::kernel("ld.param.u64 %rd1, [p]; foo.wide.s32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;\n"
-                   "ld.global.f32 %f1, [%rd3];"));
+                   "ld.global.f32 %f1, [%rd3];"),
+      "t.ptx");
+  const Module& module = read.module;
   const std::string trees = trees_to_json(module, *module.find_function("k"));
   EXPECT_NE(trees.find("\"not_understood\""), std::string::npos) << trees;
   EXPECT_NE(trees.find("foo.wide.s32 %rd2, %r1, 4;"), std::string::npos) << trees;

@@ -30,6 +30,9 @@ struct LocalityStudy {
     const std::string& ptx, const std::string& ptx_name, const gpu::Launch& launch,
     const locality::Options& options, const std::string& device, std::uint32_t gpus = 1);
 
+// What a description of a device would have to say for its caches to be predicted; empty when it
+// does.
+[[nodiscard]] std::string missing_for_prediction(const gpu::Device& device);
 // What to say beside predicted rates that do not cover the whole launch; empty when they do.
 [[nodiscard]] std::string incomplete_prediction(const LocalityStudy& study);
 [[nodiscard]] std::string locality_text(const LocalityStudy& study);
