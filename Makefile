@@ -34,7 +34,7 @@ test: test-packages test-format
 	echo "make test: everything passed in $$((SECONDS - start)) s"
 
 test-with-gcc: parts := release tsan
-test-with-clang: parts := asan tidy fuzz
+test-with-clang: parts := asan fuzz tidy
 test-with-gcc test-with-clang:
 	@for part in $(parts); do \
 	  begin=$$SECONDS; \
