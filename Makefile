@@ -26,8 +26,9 @@ demo: build
 # where it runs the program or somebody else's compiler, against the optimised build.
 # What GCC builds and what Clang builds go side by side, so that no processor waits for the end of a build or of a test; the
 # device code, which both keep in build/ptx, is compiled before.
-test: test-packages test-format
+test: test-packages
 	@start=$$SECONDS; \
+	$(MAKE) --no-print-directory test-format; \
 	cmake --preset release -DDEMARC_BUILD_TESTS=ON -DDEMARC_BUILD_BENCH=ON >/dev/null; \
 	cmake --build --preset release -j $(jobs) --target demarc_generated_sources; \
 	$(MAKE) --no-print-directory -j2 test-with-gcc test-with-clang; \
@@ -56,7 +57,7 @@ test-release:
 test-whole: test-packages
 	cmake --preset release -DDEMARC_BUILD_TESTS=ON >/dev/null
 	cmake --build --preset release --target demarc_ptx_oracle
-	ctest --preset release -L '^whole$$'
+	ctest --test-dir build/release --output-on-failure -L '^whole$$'
 
 # Clang, address and undefined-behaviour sanitizers: the tests of all rooms, with fewer cases a property. What takes
 # minutes there (tests/*/slow: a million launches, whole maps, whole studies) runs optimised alone.

@@ -146,7 +146,7 @@ const RegisterVerb emulate_verb({
       app.add_option("--threads", options->threads, "Threads that run blocks; 0: one a core");
       app.add_option("--limit", options->limit,
                      "Thread instructions of a block; one that executes more hangs")
-          ->check(CLI::PositiveNumber)
+          ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U))
           ->capture_default_str();
       app.add_option("--instruction-set", options->instruction_set,
                      "Of this CPU, for the lane loops")

@@ -165,8 +165,13 @@ TEST(EmulateVerb, an_endless_kernel_stops_at_the_limit_which_names_where) {
   EXPECT_THAT(outcome.err, HasSubstr("k.ptx:18: bra LOOP;"));
   EXPECT_THAT(outcome.err, HasSubstr("kernel halo, block (0,0,0)"));
   EXPECT_THAT(outcome.err, HasSubstr("more than 1000000 thread instructions"));
-  arguments.back() = "0";
-  EXPECT_EQ(run_demarc(arguments).exit_code, 1);
+  for (const char* wrong : {"0", "-5", "abc", "1e9"}) {
+    arguments.back() = wrong;
+    const auto refused = run_demarc(arguments);
+    EXPECT_EQ(refused.exit_code, 1) << wrong;
+    EXPECT_THAT(refused.err, HasSubstr("--limit")) << wrong;
+    EXPECT_LT(refused.err.size(), 200U) << refused.err;
+  }
 }
 
 TEST(EmulateVerb, more_shared_memory_than_any_gpu_has_is_refused) {
