@@ -13,6 +13,7 @@ namespace {
 struct EmulateOptions {
   LaunchOptions launch;
   std::string trace;
+  std::string import;
   std::string instruction_set = "automatic";
   unsigned threads = 0;
   std::uint64_t limit = emulate::default_instruction_limit;
@@ -89,9 +90,22 @@ Json emulate_json(const emulate::Outcome& outcome, const std::string& check) {
   return json;
 }
 
+Result<void> import_trace(const EmulateOptions& given) {
+  emulate::TraceFileWriter writer(given.trace);
+  DEMARC_TRY(const auto kernels, emulate::read_accelsim_trace(given.import, writer));
+  std::string text;
+  for (const emulate::ImportedKernel& kernel : kernels) {
+    text += fmt::format("{}: {} blocks, {} warps, {} warp instructions, {} memory accesses\n",
+                        kernel.kernel, kernel.blocks, kernel.warps, kernel.warp_instructions,
+                        kernel.memory_accesses);
+  }
+  return emit({}, text);
+}
+
 Result<void> run_emulate(const EmulateOptions& given) {
   if (given.trace == "-")
     return invalid_input("--trace -: standard output takes the report; name a file or a pipe");
+  if (!given.import.empty()) return import_trace(given);
   DEMARC_TRY(workload::LoadedLaunch loaded, given.launch.load());
   if (const std::string kernel = given.launch.chosen_kernel(); !kernel.empty())
     DEMARC_CHECK(workload::keep_kernel(loaded.launch, kernel));
@@ -132,6 +146,20 @@ Result<void> run_emulate(const EmulateOptions& given) {
   return checked;
 }
 
+// Last of the options: nothing is run, so of the others only --trace goes with it.
+void declare_import(CLI::App& app, EmulateOptions& options) {
+  const std::vector<CLI::Option*> others = app.get_options();
+  CLI::Option* const import =
+      app.add_option("--import", options.import,
+                     "Run nothing: write to --trace what stands in this Accel-Sim trace of a "
+                     "kernel, or in the kernels of this kernelslist.g")
+          ->option_text("FILE");
+  for (CLI::Option* const other : others) {
+    if (other->check_name("--trace")) import->needs(other);
+    if (!other->check_name("--trace") && !other->check_name("--help")) import->excludes(other);
+  }
+}
+
 const RegisterVerb emulate_verb({
     .order = 80,
     .name = "emulate",
@@ -156,6 +184,7 @@ const RegisterVerb emulate_verb({
                    "alignment are always checked)");
       app.add_flag("--json", options->json,
                    "Statistics and findings as JSON (schema demarc-emulate-1)");
+      declare_import(app, *options);
       return [options] { return run_emulate(*options); };
     },
 });

@@ -1,288 +1,420 @@
 // Accel-Sim's trace text. A kernel file has lines "-key = value" (kernel name, grid dim, block dim,
 // shmem), then, for every block, "#BEGIN_TB", "thread block = x,y,z", and for every warp "warp =
-// w", "insts = n" and n lines
-//   PC mask ndest [dest…] OPCODE nsrc [src…] width [mode address…]
-// where width 0 means no address; mode 0 lists one address per active lane, 1 gives base and
-// stride, 2 gives a base and the distances between neighbouring active lanes. Numbers are
-// hexadecimal where the tracer writes them so.
+// w", "insts = n" and n instruction lines (accelsim_line.hpp), then "#END_TB". An application's
+// kernelslist.g names its kernel files, one a line, among copies "MemcpyHtoD,address,bytes".
 #include <bit>
 #include <charconv>
 #include <map>
+#include <tuple>
 
+#include "accelsim_line.hpp"
+#include "accelsim_text.hpp"
 #include "demarc/base/files.hpp"
-#include "demarc/emulate/trace.hpp"
 
 namespace demarc::emulate {
 
 namespace {
 
-struct AccelsimReader {
-  std::string name;
-  std::string_view text;
-  std::size_t line = 0;
-
-  bool next(std::string_view& out) {
-    while (!text.empty()) {
-      const std::size_t end = text.find('\n');
-      out = text.substr(0, end);
-      text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-      ++line;
-      while (!out.empty() && (out.back() == '\r' || out.back() == ' ')) out.remove_suffix(1);
-      while (!out.empty() && out.front() == ' ') out.remove_prefix(1);
-      if (!out.empty()) return true;
-    }
-    return false;
-  }
-  [[nodiscard]] tl::unexpected<Error> fail(const std::string& what) const {
-    return invalid_input("{}:{}: {}", name, line, what);
-  }
-};
-
-struct AccelsimWords {
-  std::string_view rest;
-  std::string_view next() {
-    while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
-    const std::size_t end = rest.find(' ');
-    const std::string_view word = rest.substr(0, end);
-    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end);
-    return word;
-  }
-  bool number(std::uint64_t& value, int base) {
-    std::string_view word = next();
-    if (word.size() > 2 && word[0] == '0' && (word[1] == 'x' || word[1] == 'X')) {
-      word.remove_prefix(2);
-      base = 16;
-    }
-    const auto result = std::from_chars(word.data(), word.data() + word.size(), value, base);
-    return !word.empty() && result.ec == std::errc{} && result.ptr == word.data() + word.size();
-  }
-  bool signed_number(std::int64_t& value) {
-    const std::string_view word = next();
-    const auto result = std::from_chars(word.data(), word.data() + word.size(), value, 10);
-    return !word.empty() && result.ec == std::errc{} && result.ptr == word.data() + word.size();
-  }
-};
-
 bool read_triple(std::string_view text, std::array<std::uint32_t, 3>& out) {
-  std::size_t at = 0;
-  while (at < text.size() && (text[at] == '(' || text[at] == ' ')) ++at;
+  if (text.starts_with('(') && text.ends_with(')')) text = text.substr(1, text.size() - 2);
+  const char* at = text.data();
+  const char* const end = at + text.size();
   for (unsigned i = 0; i < 3; ++i) {
-    const auto result = std::from_chars(text.data() + at, text.data() + text.size(), out[i]);
+    if (i > 0 && (at == end || *at++ != ',')) return false;
+    const auto result = std::from_chars(at, end, out[i]);
     if (result.ec != std::errc{}) return false;
-    at = static_cast<std::size_t>(result.ptr - text.data());
-    if (i < 2 && (at >= text.size() || text[at] != ',')) return false;
-    ++at;
+    at = result.ptr;
   }
-  return true;
+  return at == end;
 }
 
 std::string_view after_equals(std::string_view line) {
   const std::size_t at = line.find('=');
-  std::string_view value = at == std::string_view::npos ? std::string_view{} : line.substr(at + 1);
-  while (!value.empty() && value.front() == ' ') value.remove_prefix(1);
-  return value;
+  return at == std::string_view::npos ? std::string_view() : without_blanks(line.substr(at + 1));
 }
 
-// LDG.E.64 -> global load
-void classify_machine_opcode(std::string_view opcode, TraceInstruction& out) {
-  const std::string_view stem = opcode.substr(0, opcode.find('.'));
-  struct Row {
-    std::string_view stem;
-    MemorySpace space;
-    AccessKind kind;
-  };
-  static constexpr Row rows[] = {{"LDG", MemorySpace::global, AccessKind::load},
-                                 {"STG", MemorySpace::global, AccessKind::store},
-                                 {"LD", MemorySpace::global, AccessKind::load},
-                                 {"ST", MemorySpace::global, AccessKind::store},
-                                 {"LDS", MemorySpace::shared, AccessKind::load},
-                                 {"STS", MemorySpace::shared, AccessKind::store},
-                                 {"LDSM", MemorySpace::shared, AccessKind::load},
-                                 {"LDL", MemorySpace::local, AccessKind::load},
-                                 {"STL", MemorySpace::local, AccessKind::store},
-                                 {"LDC", MemorySpace::constant, AccessKind::load},
-                                 {"ATOM", MemorySpace::global, AccessKind::atomic},
-                                 {"ATOMG", MemorySpace::global, AccessKind::atomic},
-                                 {"RED", MemorySpace::global, AccessKind::atomic},
-                                 {"ATOMS", MemorySpace::shared, AccessKind::atomic},
-                                 {"LDGSTS", MemorySpace::global, AccessKind::load}};
-  for (const Row& row : rows) {
-    if (row.stem != stem) continue;
-    out.space = row.space;
-    out.kind = row.kind;
-  }
+bool number_after_equals(std::string_view line, std::uint64_t most, std::uint64_t& value) {
+  AccelsimWords words{after_equals(line)};
+  return words.number(value, 10) && value <= most && without_blanks(words.rest).empty();
 }
 
-struct AccelsimInstruction {
-  std::uint64_t pc = 0;
-  std::uint32_t mask = 0;
-  TraceInstruction description;
-  bool has_addresses = false;
-  std::vector<std::uint64_t> addresses;  // of the active lanes
-};
-
-bool parse_instruction(std::string_view line, AccelsimInstruction& out) {
-  AccelsimWords words{line};
-  std::uint64_t mask = 0;
-  std::uint64_t count = 0;
-  if (!words.number(out.pc, 16) || !words.number(mask, 16) || mask > 0xffffffffU ||
-      !words.number(count, 10) || count > 64)
-    return false;
-  out.mask = static_cast<std::uint32_t>(mask);
-  for (std::uint64_t i = 0; i < count; ++i) words.next();
-  const std::string_view opcode = words.next();
-  if (opcode.empty() || !words.number(count, 10) || count > 64) return false;
-  for (std::uint64_t i = 0; i < count; ++i) words.next();
-  std::uint64_t width = 0;
-  if (!words.number(width, 10) || width > 4096) return false;
-  out.description.text = std::string(opcode);
-  classify_machine_opcode(opcode, out.description);
-  out.description.bytes = static_cast<std::uint32_t>(width);
-  out.has_addresses = width != 0;
-  if (width == 0) return true;
-  std::uint64_t mode = 0;
-  if (!words.number(mode, 10)) return false;
-  const auto lanes = static_cast<unsigned>(std::popcount(out.mask));
-  std::uint64_t base = 0;
-  switch (mode) {
-    case 0:
-      for (unsigned i = 0; i < lanes; ++i) {
-        if (!words.number(base, 16)) return false;
-        out.addresses.push_back(base);
-      }
-      return true;
-    case 1: {
-      std::int64_t stride = 0;
-      if (!words.number(base, 16) || !words.signed_number(stride)) return false;
-      for (unsigned i = 0; i < lanes; ++i)
-        out.addresses.push_back(base + static_cast<std::uint64_t>(stride) * i);
-      return true;
-    }
-    case 2:
-      if (!words.number(base, 16)) return false;
-      if (lanes > 0) out.addresses.push_back(base);
-      for (unsigned i = 1; i < lanes; ++i) {
-        std::int64_t delta = 0;
-        if (!words.signed_number(delta)) return false;
-        out.addresses.push_back(out.addresses.back() + static_cast<std::uint64_t>(delta));
-      }
-      return true;
-    default:
-      return false;
-  }
-}
-
-class AccelsimImport {
+// Emits the events of a block, in pieces.
+class AccelsimBlock {
  public:
-  AccelsimImport(AccelsimReader reader, TraceSink& sink)
-      : reader_(std::move(reader)), sink_(sink) {}
+  explicit AccelsimBlock(TraceSink& sink) : sink_(sink) {}
 
-  // First pass: the header and the static instructions. Second: the events.
-  Result<void> run() {
-    const AccelsimReader start = reader_;
-    DEMARC_CHECK(pass(false));
-    reader_ = start;
-    DEMARC_CHECK(sink_.begin_kernel(header_));
-    DEMARC_CHECK(pass(true));
-    DEMARC_CHECK(sink_.end_kernel());
-    return sink_.end();
+  void start(std::uint32_t block) { block_ = block; }
+  void warp(std::uint32_t warp) {
+    words_.push_back(trace_detail::head(trace_detail::kind_warp, warp, ~std::uint32_t{0}));
+  }
+  Result<void> add(std::uint32_t id, MemorySpace space, const AccelsimInstruction& from) {
+    if (sink_.wants_instructions()) {
+      words_.push_back(trace_detail::head(trace_detail::kind_run, id, from.mask));
+      words_.push_back(1);
+    }
+    if (from.has_addresses && from.mask != 0) access(id, space, from);
+    return words_.size() < (std::size_t{1} << 16U) ? Result<void>() : flush(false);
+  }
+  Result<void> flush(bool last) {
+    TraceChunk chunk;
+    chunk.block = block_;
+    chunk.last = last;
+    chunk.words = words_;
+    auto consumed = sink_.consume(chunk);
+    words_.clear();
+    return consumed;
   }
 
  private:
+  void access(std::uint32_t id, MemorySpace space, const AccelsimInstruction& from) {
+    const auto first = static_cast<unsigned>(std::countr_zero(from.mask));
+    const std::uint32_t others = from.mask & (from.mask - 1);
+    std::int64_t stride = 0;
+    if (others != 0) {
+      const auto second = static_cast<unsigned>(std::countr_zero(others));
+      stride = static_cast<std::int64_t>(from.addresses[second] - from.addresses[first]) /
+               static_cast<std::int64_t>(second - first);
+    }
+    const std::uint64_t base =
+        from.addresses[first] - static_cast<std::uint64_t>(stride) * std::uint64_t{first};
+    bool affine = stride == ((stride << 8) >> 8);  // its word holds the space too
+    for (std::uint32_t rest = from.mask; rest != 0; rest &= rest - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+      affine = affine && from.addresses[lane] == base + static_cast<std::uint64_t>(stride) * lane;
+    }
+    const auto code = static_cast<std::uint64_t>(space);
+    if (affine) {
+      words_.push_back(trace_detail::head(trace_detail::kind_affine, id, from.mask));
+      words_.push_back(base);
+      words_.push_back((static_cast<std::uint64_t>(stride) & 0x00ffffffffffffffU) | (code << 56U));
+      return;
+    }
+    words_.push_back(trace_detail::head(trace_detail::kind_scattered, id, from.mask));
+    words_.push_back(code);
+    for (std::uint32_t rest = from.mask; rest != 0; rest &= rest - 1)
+      words_.push_back(from.addresses[static_cast<unsigned>(std::countr_zero(rest))]);
+  }
+
+  TraceSink& sink_;
+  std::uint32_t block_ = 0;
+  std::vector<std::uint64_t> words_;
+};
+
+class AccelsimImport {
+ public:
+  AccelsimImport(AccelsimText text, TraceSink& sink) : text_(std::move(text)), block_(sink) {}
+
+  // First pass: the header and the static instructions. Second: the events.
+  Result<ImportedKernel> run(TraceSink& sink) {
+    DEMARC_CHECK(pass(false));
+    if (code_.size() > 0x1fffffffU) return text_.fail("more than 2^29 different instructions");
+    for (auto& [key, instruction] : code_) {
+      instruction.id = static_cast<std::uint32_t>(header_.instructions.size());
+      header_.instructions.push_back(std::move(instruction.description));
+    }
+    DEMARC_CHECK(text_.rewind());
+    DEMARC_CHECK(sink.begin_kernel(header_));
+    imported_.kernel = header_.kernel;
+    DEMARC_CHECK(pass(true));
+    DEMARC_CHECK(sink.end_kernel());
+    return imported_;
+  }
+
+ private:
+  // Two functions may have the same offset, so the text belongs to it.
+  using Key = std::tuple<std::uint64_t, std::string, std::uint32_t>;  // PC, text, bytes
+  struct CodeEntry {
+    std::uint32_t id = 0;
+    TraceInstruction description;
+  };
+  // The address windows of generic accesses.
+  static constexpr std::uint64_t window_bytes = std::uint64_t{1} << 24U;
+
   Result<void> pass(bool emits) {
+    emits_ = emits;
+    next_block_ = 0;
+    in_header_ = true;
+    in_block_ = has_number_ = in_warp_ = false;
     std::string_view line;
-    std::vector<std::uint64_t> words;
-    bool in_block = false;
-    std::uint32_t block = 0;
-    std::uint32_t warp = 0;
-    while (reader_.next(line)) {
-      if (line[0] == '-') {
-        if (auto read = read_key(line); !read) return read;
-      } else if (line == "#BEGIN_TB") {
-        in_block = true;
-        words.clear();
-      } else if (line == "#END_TB") {
-        if (emits) {
-          TraceChunk chunk;
-          chunk.block = block;
-          chunk.last = true;
-          chunk.words = words;
-          DEMARC_CHECK(sink_.consume(chunk));
-        }
-        in_block = false;
-      } else if (line[0] == '#' || line.rfind("insts", 0) == 0) {
-        continue;
-      } else if (line.rfind("thread block", 0) == 0) {
-        std::array<std::uint32_t, 3> at{};
-        if (!read_triple(after_equals(line), at))
-          return reader_.fail("'thread block' must be followed by x,y,z");
-        block = at[0] + header_.grid[0] * (at[1] + header_.grid[1] * at[2]);
-      } else if (line.rfind("warp", 0) == 0) {
-        std::uint64_t number = 0;
-        AccelsimWords value{after_equals(line)};
-        if (!value.number(number, 10)) return reader_.fail("'warp' must be followed by a number");
-        warp = static_cast<std::uint32_t>(number);
-        words.push_back(trace_detail::head(trace_detail::kind_warp, warp, full));
-      } else {
-        if (!in_block) return reader_.fail("an instruction outside of #BEGIN_TB … #END_TB");
-        AccelsimInstruction instruction;
-        if (!parse_instruction(line, instruction))
-          return reader_.fail(
-              "not an instruction line: PC, mask, destinations, opcode, sources, width, addresses");
-        const auto [known, added] =
-            ids_.emplace(instruction.pc, static_cast<std::uint32_t>(header_.instructions.size()));
-        if (added) {
-          instruction.description.function = header_.kernel;
-          header_.instructions.push_back(instruction.description);
-        }
-        if (emits) append(words, known->second, instruction);
+    for (;;) {
+      DEMARC_TRY(const bool more, text_.next(line));
+      if (!more) break;
+      DEMARC_CHECK(read(line));
+    }
+    if (in_block_) return text_.fail("the trace ends inside a block: #END_TB is missing");
+    if (in_header_) return text_.fail("the trace ends before any #BEGIN_TB");
+    const std::uint64_t blocks = std::uint64_t{header_.grid[0]} * header_.grid[1] * header_.grid[2];
+    if (next_block_ != blocks) {
+      return text_.fail(fmt::format("the trace ends behind {} of the {} blocks of its grid",
+                                    next_block_, blocks));
+    }
+    return {};
+  }
+
+  Result<void> read(std::string_view line) {
+    if (line == "#BEGIN_TB") return begin_block();
+    if (line == "#END_TB") return end_block();
+    if (line[0] == '#') return {};
+    if (line[0] == '-') {
+      if (!in_header_)
+        return text_.fail("a header line behind the first block: a file has one kernel");
+      return read_key(line);
+    }
+    if (!in_block_) {
+      return text_.fail(
+          "an instruction outside of #BEGIN_TB … #END_TB: a trace as the tracer wrote it must go "
+          "through Accel-Sim's post-traces-processing first");
+    }
+    if (line.starts_with("thread block")) return number_block(line);
+    if (line.starts_with("warp")) return begin_warp(line);
+    if (line.starts_with("insts")) {
+      if (!in_warp_ || !number_after_equals(line, ~std::uint64_t{0}, announced_))
+        return text_.fail("'insts' must be followed by a number and belongs to a warp");
+      return {};
+    }
+    return instruction(line);
+  }
+
+  Result<void> begin_block() {
+    if (in_header_) {
+      if (header_.kernel.empty()) return text_.fail("the header has no '-kernel name = NAME'");
+      if (header_.grid[0] == 0) return text_.fail("the header has no '-grid dim = (x,y,z)'");
+      if (header_.block[0] == 0) return text_.fail("the header has no '-block dim = (x,y,z)'");
+      warps_ = (header_.block[0] * header_.block[1] * header_.block[2] + 31) / 32;
+    }
+    if (in_block_) return text_.fail("#BEGIN_TB inside a block: #END_TB is missing");
+    in_header_ = false;
+    in_block_ = true;
+    has_number_ = false;
+    return {};
+  }
+
+  Result<void> number_block(std::string_view line) {
+    std::array<std::uint32_t, 3> at{};
+    const auto& grid = header_.grid;
+    if (has_number_ || !read_triple(after_equals(line), at))
+      return text_.fail("'thread block' must be followed by x,y,z, once a block");
+    if (at[0] >= grid[0] || at[1] >= grid[1] || at[2] >= grid[2]) {
+      return text_.fail(fmt::format("block {},{},{} is outside of the grid {},{},{}", at[0], at[1],
+                                    at[2], grid[0], grid[1], grid[2]));
+    }
+    const std::uint32_t number = at[0] + grid[0] * (at[1] + grid[1] * at[2]);
+    if (number != next_block_) {
+      return text_.fail(fmt::format(
+          "block {},{},{} is number {} of the grid, where number {} must stand: all blocks, in "
+          "ascending order",
+          at[0], at[1], at[2], number, next_block_));
+    }
+    next_block_ = std::uint64_t{number} + 1;
+    has_number_ = true;
+    block_.start(number);
+    if (emits_) ++imported_.blocks;
+    return {};
+  }
+
+  Result<void> begin_warp(std::string_view line) {
+    DEMARC_CHECK(end_warp());
+    std::uint64_t number = 0;
+    if (!has_number_) return text_.fail("a warp before 'thread block = x,y,z'");
+    if (!number_after_equals(line, ~std::uint64_t{0}, number))
+      return text_.fail("'warp' must be followed by a number");
+    if (number >= warps_)
+      return text_.fail(fmt::format("warp {} of a block of {} warps", number, warps_));
+    in_warp_ = true;
+    announced_ = unannounced;
+    found_ = 0;
+    if (emits_) {
+      block_.warp(static_cast<std::uint32_t>(number));
+      ++imported_.warps;
+    }
+    return {};
+  }
+
+  Result<void> end_warp() {
+    if (in_warp_ && announced_ != unannounced && announced_ != found_) {
+      return text_.fail(fmt::format(
+          "'insts = {}' announces other than the {} instructions of the warp that ends here",
+          announced_, found_));
+    }
+    in_warp_ = false;
+    return {};
+  }
+
+  Result<void> end_block() {
+    if (!in_block_ || !has_number_)
+      return text_.fail("#END_TB without #BEGIN_TB and 'thread block = x,y,z'");
+    DEMARC_CHECK(end_warp());
+    in_block_ = false;
+    return emits_ ? block_.flush(true) : Result<void>();
+  }
+
+  Result<void> instruction(std::string_view line) {
+    if (!in_warp_) return text_.fail("an instruction before 'warp = w'");
+    AccelsimInstruction found;
+    if (const auto lack = parse_accelsim_line(line, has_lines_, found))
+      return text_.fail(fmt::format("this instruction line lacks {}", *lack));
+    ++found_;
+    found.description.function = header_.kernel;
+    Key key(found.pc, found.description.text, found.description.bytes);
+    if (!emits_) {
+      code_.try_emplace(std::move(key), CodeEntry{0, std::move(found.description)});
+      return {};
+    }
+    const auto known = code_.find(key);
+    if (known == code_.end()) return text_.fail("the file changed while it was read");
+    ++imported_.warp_instructions;
+    if (found.has_addresses && found.mask != 0) ++imported_.memory_accesses;
+    const MemorySpace space = space_of(found);
+    return block_.add(known->second.id, space, found);
+  }
+
+  // A generic access of a warp goes where that of its first lane goes; addresses in a window become
+  // offsets.
+  MemorySpace space_of(AccelsimInstruction& found) const {
+    if (!found.generic || found.mask == 0) return found.description.space;
+    const std::uint64_t first =
+        found.addresses[static_cast<unsigned>(std::countr_zero(found.mask))];
+    for (const auto& [base, space] : windows_) {
+      if (base == 0 || first < base || first - base >= window_bytes) continue;
+      for (std::uint64_t& address : found.addresses) address -= base;
+      return space;
+    }
+    return MemorySpace::global;
+  }
+
+  Result<void> read_dimensions(std::string_view line, std::uint64_t most, std::string_view name,
+                               std::array<std::uint32_t, 3>& out) {
+    bool right = read_triple(after_equals(line), out);
+    std::uint64_t product = 1;
+    for (const std::uint32_t size : out) {
+      product *= size;  // below 2^64: it was at most 2^32 before
+      right = right && size > 0 && product <= most;
+      if (!right) {
+        return text_.fail(
+            fmt::format("'-{} dim' must be (x,y,z), each at least 1 and at most {} "
+                        "together",
+                        name, most));
       }
     }
-    if (in_block) return reader_.fail("the trace ends inside a block: #END_TB is missing");
     return {};
   }
 
   Result<void> read_key(std::string_view line) {
-    const std::string_view value = after_equals(line);
-    if (line.rfind("-kernel name", 0) == 0) header_.kernel = std::string(value);
-    if (line.rfind("-grid dim", 0) == 0 && !read_triple(value, header_.grid))
-      return reader_.fail("'-grid dim' must be (x,y,z)");
-    if (line.rfind("-block dim", 0) == 0 && !read_triple(value, header_.block))
-      return reader_.fail("'-block dim' must be (x,y,z)");
-    if (line.rfind("-shmem =", 0) == 0) {
-      std::uint64_t bytes = 0;
-      AccelsimWords words{value};
-      if (!words.number(bytes, 10)) return reader_.fail("'-shmem' must be a number");
-      header_.shared_bytes = static_cast<std::uint32_t>(bytes);
+    std::uint64_t number = 0;
+    if (line.starts_with("-kernel name")) {
+      header_.kernel = std::string(after_equals(line));
+    } else if (line.starts_with("-grid dim")) {
+      return read_dimensions(line, 0xffffffffU, "grid", header_.grid);
+    } else if (line.starts_with("-block dim")) {
+      return read_dimensions(line, 1024, "block", header_.block);
+    } else if (line.starts_with("-shmem base_addr") || line.starts_with("-local mem base_addr")) {
+      AccelsimWords words{after_equals(line)};
+      if (!words.number(windows_[line[1] == 's' ? 0 : 1].first, 16))
+        return text_.fail("a base address must be a hexadecimal number");
+    } else if (line.starts_with("-shmem")) {
+      if (!number_after_equals(line, std::uint64_t{1} << 20U, number))
+        return text_.fail("'-shmem' must be a number of bytes up to 1 MiB");
+      header_.shared_bytes = static_cast<std::uint32_t>(number);
+    } else if (line.starts_with("-enable lineinfo")) {
+      if (!number_after_equals(line, 1, number))
+        return text_.fail("'-enable lineinfo' must be 0 or 1");
+      has_lines_ = number == 1;
+    } else if (line.starts_with("-accelsim tracer version")) {
+      if (!number_after_equals(line, 1000, number))
+        return text_.fail("'-accelsim tracer version' must be a number");
+      if (number < 3) {
+        return text_.fail(fmt::format(
+            "tracer version {}: its lines are other than those of version 3 and later", number));
+      }
     }
     return {};
   }
 
-  void append(std::vector<std::uint64_t>& words, std::uint32_t id,
-              const AccelsimInstruction& instruction) const {
-    words.push_back(trace_detail::head(trace_detail::kind_run, id, instruction.mask));
-    words.push_back(1);
-    if (!instruction.has_addresses || instruction.mask == 0) return;
-    words.push_back(trace_detail::head(trace_detail::kind_scattered, id, instruction.mask));
-    words.push_back(static_cast<std::uint64_t>(instruction.description.space));
-    words.insert(words.end(), instruction.addresses.begin(), instruction.addresses.end());
-  }
+  static constexpr std::uint64_t unannounced = ~std::uint64_t{0};
 
-  static constexpr std::uint32_t full = 0xffffffffU;
-  AccelsimReader reader_;
-  TraceSink& sink_;
-  TraceHeader header_;
-  std::map<std::uint64_t, std::uint32_t> ids_;  // by PC
+  AccelsimText text_;
+  AccelsimBlock block_;
+  TraceHeader header_{{}, {0, 0, 0}, {0, 0, 0}, 0, {}, {}};
+  std::pair<std::uint64_t, MemorySpace> windows_[2] = {{0, MemorySpace::shared},
+                                                       {0, MemorySpace::local}};
+  bool has_lines_ = false;
+  std::map<Key, CodeEntry> code_;  // ids in this order
+  ImportedKernel imported_;
+  bool emits_ = false;
+  std::uint32_t warps_ = 0;
+  bool in_header_ = true;
+  bool in_block_ = false;
+  bool has_number_ = false;  // the block in hand
+  bool in_warp_ = false;
+  std::uint64_t next_block_ = 0;  // behind the last one
+  std::uint64_t announced_ = unannounced;
+  std::uint64_t found_ = 0;
 };
+
+bool lists_kernels(std::string_view line) {
+  return line.starts_with("Memcpy") || line.starts_with("kernel-");
+}
+
+// The kernel files that a list names, those unpacked since in place of the packed ones.
+Result<std::vector<std::filesystem::path>> listed_kernels(const std::filesystem::path& path) {
+  DEMARC_TRY(AccelsimText text, AccelsimText::open(path));
+  std::vector<std::filesystem::path> kernels;
+  std::string_view line;
+  for (;;) {
+    DEMARC_TRY(const bool more, text.next(line));
+    if (!more) break;
+    if (line[0] == '#' || line.starts_with("Memcpy")) continue;
+    if (!lists_kernels(line)) {
+      return text.fail(
+          "a list of kernels has lines 'kernel-…' (a file beside it) and 'Memcpy…,address,bytes'");
+    }
+    std::filesystem::path kernel = path.parent_path() / line;
+    std::error_code ignored;
+    if (line.ends_with(".xz") && !std::filesystem::exists(kernel, ignored))
+      kernel.replace_extension();
+    if (!std::filesystem::exists(kernel, ignored))
+      return text.fail(fmt::format("{} does not exist", kernel.string()));
+    kernels.push_back(std::move(kernel));
+  }
+  if (kernels.empty()) return invalid_input("{}: no kernel in the list", path.string());
+  return kernels;
+}
+
+std::string_view first_line_of(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = without_blanks(text.substr(0, end));
+    if (!line.empty() && line[0] != '#') return line;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return {};
+}
 
 }  // namespace
 
-Result<void> read_accelsim_trace(const std::filesystem::path& path, TraceSink& sink) {
-  DEMARC_TRY(const std::string text, read_file(path));
-  AccelsimReader reader;
-  reader.name = path.string();
-  reader.text = text;
-  return AccelsimImport(reader, sink).run();
+bool begins_accelsim_trace(std::string_view beginning) {
+  const std::string_view line = first_line_of(beginning);
+  return line.starts_with('-') || lists_kernels(line) || !unpacker_of(beginning).empty();
+}
+
+Result<std::vector<ImportedKernel>> read_accelsim_trace(const std::filesystem::path& path,
+                                                        TraceSink& sink) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored))
+    return invalid_input("{}: an Accel-Sim trace is read twice: it must be a file", path.string());
+  std::vector<std::filesystem::path> files{path};
+  DEMARC_TRY(const std::string beginning, read_file(path, 4096));
+  if (lists_kernels(first_line_of(beginning))) {
+    DEMARC_TRY(files, listed_kernels(path));
+  }
+  std::vector<ImportedKernel> imported;
+  for (const auto& file : files) {
+    DEMARC_TRY(AccelsimText text, AccelsimText::open(file));
+    DEMARC_TRY(ImportedKernel kernel, AccelsimImport(std::move(text), sink).run(sink));
+    imported.push_back(std::move(kernel));
+  }
+  DEMARC_CHECK(sink.end());
+  return imported;
 }
 
 }  // namespace demarc::emulate

@@ -298,5 +298,48 @@ TEST(EmulateVerb, without_checks_a_race_passes) {
   EXPECT_EQ(run_demarc(arguments).exit_code, 0);
 }
 
+TEST(EmulateVerb, an_accel_sim_trace_becomes_one_of_ours_which_a_simulation_takes_like_the_first) {
+  const auto list = (test::source_dir() / "tests/emulate/accelsim/kernelslist.g").string();
+  const auto ours = (test::fresh_folder("emulate_import") / "ours.trace").string();
+  const auto imported = run_demarc({"emulate", "--import", list, "--trace", ours});
+  ASSERT_EQ(imported.exit_code, 0) << imported.err;
+  EXPECT_EQ(imported.out,
+            "_Z4axpyPfS_: 2 blocks, 4 warps, 11 warp instructions, 4 memory accesses\n"
+            "second: 1 blocks, 1 warps, 2 warp instructions, 1 memory accesses\n");
+  auto translated = run_demarc({"translate", "--stream", ours, "--json"});
+  ASSERT_EQ(translated.exit_code, 0) << translated.err;
+  const auto direct = run_demarc({"translate", "--stream", list, "--json"});
+  ASSERT_EQ(direct.exit_code, 0) << direct.err;
+  EXPECT_THAT(direct.out, HasSubstr("\"line_accesses\": 16"));
+  for (auto at = translated.out.find(ours); at != std::string::npos;
+       at = translated.out.find(ours)) {
+    translated.out.replace(at, ours.size(), list);
+  }
+  EXPECT_EQ(translated.out, direct.out);
+}
+
+TEST(EmulateVerb, an_import_runs_nothing_and_needs_a_place_for_the_trace) {
+  const auto list = (test::source_dir() / "tests/emulate/accelsim/kernelslist.g").string();
+  const auto ours = (test::fresh_folder("emulate_import_wrong") / "ours.trace").string();
+  const auto refused = [&](std::vector<std::string> more, const std::string& what) {
+    more.insert(more.begin(), {"emulate", "--import", list});
+    const auto outcome = run_demarc(more);
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.out;
+    EXPECT_THAT(outcome.err, HasSubstr(what));
+    EXPECT_FALSE(std::filesystem::exists(ours));
+  };
+  refused({}, "--import requires --trace");
+  refused({"--trace", ours, "bundled:vecadd"}, "ptx excludes --import");
+  refused({"--trace", ours, "--launch", "bundled:vecadd"}, "--launch excludes --import");
+  refused({"--trace", ours, "--grid", "2"}, "--grid excludes --import");
+  refused({"--trace", ours, "--json"}, "--json excludes --import");
+  const auto broken = (test::fresh_folder("emulate_import_broken") / "kernel-1.traceg").string();
+  ASSERT_TRUE(write_file(broken, "-kernel name = k\n-grid dim = 2\n"));
+  const auto outcome = run_demarc({"emulate", "--import", broken, "--trace", ours});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr(broken + ":2: '-grid dim' must be (x,y,z)"));
+  EXPECT_FALSE(std::filesystem::exists(ours));
+}
+
 }  // namespace
 }  // namespace demarc

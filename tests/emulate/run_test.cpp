@@ -144,27 +144,6 @@ TEST(Traces, a_truncated_file_is_an_error) {
   EXPECT_NE(done.error().message.find("cut.trace"), std::string::npos);
 }
 
-TEST(Traces, the_accelsim_text_becomes_events) {
-  const auto path = demarc::test::fresh_folder("accelsim") / "kernel-1.traceg";
-  ASSERT_TRUE(write_file(path,
-                         "-kernel name = axpy\n-grid dim = (2,1,1)\n-block dim = (32,1,1)\n-shmem "
-                         "= 0\n\n#BEGIN_TB\nthread block = 1,0,0\nwarp = 0\n"
-                         "insts = 2\n0000 ffffffff 1 R1 LDG.E 1 R2 4 1 0x1000 4\n0010 00000003 0 "
-                         "STG.E 2 R2 R3 4 0 0x2000 0x2010\n#END_TB\n"));
-  TraceRecorder sink;
-  const auto done = read_accelsim_trace(path, sink);
-  ASSERT_TRUE(done) << done.error().message;
-  Events events;
-  std::uint32_t warp = 0;
-  ASSERT_EQ(sink.kernels()[0].blocks.size(), 1U);
-  EXPECT_EQ(sink.kernels()[0].blocks[0].block, 1U);
-  visit_events(TraceChunk{1, true, sink.kernels()[0].blocks[0].words}, warp, events);
-  ASSERT_EQ(events.accesses.size(), 2U);
-  EXPECT_EQ(events.accesses[0].addresses[31], 0x1000U + 31 * 4);
-  EXPECT_EQ(events.accesses[1].addresses[1], 0x2010U);
-  EXPECT_EQ(sink.kernels()[0].header.instructions[1].kind, AccessKind::store);
-}
-
 TEST(Determinism, one_and_two_threads_and_every_instruction_set_give_the_same) {
   const std::string text =
       kernel_of("",

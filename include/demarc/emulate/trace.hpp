@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "demarc/base/result.hpp"
@@ -206,9 +207,25 @@ class TraceFileWriter final : public TraceSink {
 // errors.
 [[nodiscard]] Result<void> read_trace(const std::filesystem::path& path, TraceSink& sink);
 
-// Replays the trace of one kernel in Accel-Sim's text format (tracer versions 3 to 5: "-kernel
-// name", "#BEGIN_TB", one line an instruction). Instructions of the machine appear as they are;
-// global, local and shared accesses become events. Errors name file and line.
-[[nodiscard]] Result<void> read_accelsim_trace(const std::filesystem::path& path, TraceSink& sink);
+// What stood in an imported kernel.
+struct ImportedKernel {
+  std::string kernel;
+  std::uint64_t blocks = 0;
+  std::uint64_t warps = 0;
+  std::uint64_t warp_instructions = 0;
+  std::uint64_t memory_accesses = 0;  // warp instructions with addresses
+};
+
+// Replays a trace in Accel-Sim's text format (tracer versions from 3 on: "-kernel name",
+// "#BEGIN_TB", one line an instruction), or all kernels of a kernelslist.g, one after the other.
+// Instructions of the machine appear as they are, in the order of their addresses; global, local
+// and shared accesses become events. The file is read twice, piece by piece. Errors name file and
+// line; a compressed file is one. docs/trace-format.md says what is taken over.
+[[nodiscard]] Result<std::vector<ImportedKernel>> read_accelsim_trace(
+    const std::filesystem::path& path, TraceSink& sink);
+
+// Whether a file that begins so is for read_accelsim_trace: a kernel, a list of kernels, or either
+// compressed by xz or gzip (for it says what to do then). 4 KiB are enough.
+[[nodiscard]] bool begins_accelsim_trace(std::string_view beginning);
 
 }  // namespace demarc::emulate

@@ -127,8 +127,15 @@ Result<std::shared_ptr<const PackedLaunch>> parse_access_binary(std::string_view
 }
 
 Result<std::shared_ptr<const PackedLaunch>> read_access_stream(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(path, ignored)) {  // which can be read again
+    DEMARC_TRY(const std::string beginning, read_file(path, 4096));
+    if (emulate::begins_accelsim_trace(beginning)) return read_traced_launch(path);
+  }
   DEMARC_TRY(const std::string bytes, read_file(path));
   if (bytes.starts_with(access_magic)) return parse_access_binary(bytes, path.string());
+  if (emulate::begins_accelsim_trace(bytes))
+    return invalid_input("{}: an Accel-Sim trace is read twice: it must be a file", path.string());
   const bool text = bytes.find('\0') == std::string::npos;
   return text ? parse_access_text(bytes, path.string()) : read_traced_launch(path);
 }

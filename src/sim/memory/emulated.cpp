@@ -5,6 +5,7 @@
 #include <mutex>
 #include <thread>
 
+#include "demarc/base/files.hpp"
 #include "demarc/ptx/ir.hpp"
 
 namespace demarc::sim::memory {
@@ -158,7 +159,22 @@ std::unique_ptr<Source> emulate_on_the_fly(std::shared_ptr<const ptx::Module> mo
 
 Result<std::shared_ptr<const PackedLaunch>> read_traced_launch(const std::filesystem::path& path) {
   Recorder recorder;
-  DEMARC_CHECK(emulate::read_trace(path, recorder.sink));
+  DEMARC_TRY(const std::string beginning, read_file(path, 4096));
+  Result<void> read;
+  if (emulate::begins_accelsim_trace(beginning)) {
+    auto imported = emulate::read_accelsim_trace(path, recorder.sink);
+    if (!imported) read = tl::unexpected(std::move(imported).error());
+  } else {
+    read = emulate::read_trace(path, recorder.sink);
+  }
+  if (!read) {
+    // What the sink refuses does not know of files.
+    Error error = std::move(read).error();
+    const bool named = error.message.find(path.string()) != std::string::npos;
+    if (!named) error.message = path.string() + ": " + error.message;
+    return tl::unexpected(std::move(error));
+  }
+  if (recorder.launch->kernels.empty()) return invalid_input("{}: no kernel", path.string());
   return std::shared_ptr<const PackedLaunch>(recorder.launch);
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "demarc/sim/memory/emulated.hpp"
 
@@ -8,8 +9,27 @@ namespace {
 
 using emulate::TraceInstruction;
 
-// The register names in an instruction as written, without its guard.
+// Of an imported trace: "LDG.E R2, R4".
+bool is_machine_code(std::string_view text) {
+  return !text.empty() && text.front() >= 'A' && text.front() <= 'Z';
+}
+
+// The words behind the opcode, in operands alone too.
+std::vector<std::string_view> machine_registers(std::string_view operands) {
+  constexpr std::string_view between = " ,{}_";
+  std::vector<std::string_view> names;
+  for (std::size_t at = operands.find_first_not_of(between); at != std::string_view::npos;) {
+    const std::size_t end = std::min(operands.find_first_of(between, at), operands.size());
+    names.push_back(operands.substr(at, end - at));
+    at = operands.find_first_not_of(between, end);
+  }
+  return names;
+}
+
+// The register names in an instruction as written, with its guard.
 std::vector<std::string_view> registers_in(std::string_view text) {
+  if (is_machine_code(text))
+    return machine_registers(text.substr(std::min(text.find(' '), text.size())));
   std::vector<std::string_view> names;
   for (std::size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at)) {
     std::size_t end = at + 1;
@@ -38,7 +58,20 @@ std::vector<std::string_view> written_by(std::string_view text) {
   const auto brace = operands.find('{');
   const auto comma = operands.find(',');
   const bool vector = brace != std::string_view::npos && brace < comma;
-  return registers_in(operands.substr(0, vector ? operands.find('}') : comma));
+  const std::string_view written = operands.substr(0, vector ? operands.find('}') : comma);
+  return is_machine_code(text) ? machine_registers(written) : registers_in(written);
+}
+
+// The threads of the block wait for each other.
+bool is_barrier(std::string_view text) {
+  if (!is_machine_code(text)) return text.starts_with("bar.") || text.starts_with("barrier.");
+  const std::string_view opcode = text.substr(0, text.find(' '));
+  return opcode == "BAR" || (opcode.starts_with("BAR.") && !opcode.starts_with("BAR.ARV"));
+}
+
+// An atomic whose result nobody gets.
+bool is_reduction(std::string_view text) {
+  return text.starts_with("red.") || text.starts_with("RED.") || text.starts_with("REDG.");
 }
 
 constexpr std::uint32_t no_use = ~std::uint32_t{0};
@@ -80,8 +113,8 @@ Code study_code(const std::vector<TraceInstruction>& instructions) {
   for (std::uint32_t i = 0; i < instructions.size(); ++i) {
     const TraceInstruction& instruction = instructions[i];
     const std::string_view text = without_guard(instruction.text);
-    code.barrier.push_back(text.starts_with("bar.") || text.starts_with("barrier.") ? 1 : 0);
-    code.reduces.push_back(text.starts_with("red.") ? 1 : 0);
+    code.barrier.push_back(is_barrier(text) ? 1 : 0);
+    code.reduces.push_back(is_reduction(text) ? 1 : 0);
     marked[i] = std::max(marked[i], code.barrier[i]);
     if (instruction.kind != emulate::AccessKind::load &&
         instruction.kind != emulate::AccessKind::atomic) {
@@ -116,7 +149,10 @@ struct StepSink::State {
   emulate::TraceHeader header;
   step_detail::Code code;
   std::vector<step_detail::WarpBuilder> warps;
-  std::uint32_t warp = 0;  // carried from chunk to chunk
+  std::uint32_t blocks = 0;
+  std::uint32_t block = 0;               // the next one that must end
+  std::uint32_t warp = 0;                // carried from chunk to chunk
+  std::optional<std::uint32_t> no_warp;  // one that the block does not have
   Step step;
 
   void emit(WarpBuilder& builder, StepKind kind) {
@@ -156,7 +192,14 @@ struct StepSink::State {
     }
   }
 
+  bool has_warp(std::uint32_t number) {
+    if (number < warps.size()) return true;
+    no_warp = number;
+    return false;
+  }
+
   void run(const emulate::RunEvent& event) {
+    if (!has_warp(event.warp)) return;
     WarpBuilder& builder = warps[event.warp];
     count_until(builder, builder.end);
     builder.at = event.first;
@@ -164,6 +207,7 @@ struct StepSink::State {
   }
 
   void access(const emulate::AccessEvent& event) {
+    if (event.mask == 0 || !has_warp(event.warp)) return;
     WarpBuilder& builder = warps[event.warp];
     const std::uint32_t i = event.instruction;
     count_until(builder, i);
@@ -185,15 +229,16 @@ struct StepSink::State {
   }
 
   Result<void> end_block() {
-    auto block = std::make_shared<PackedBlock>();
+    auto packed = std::make_shared<PackedBlock>();
     for (WarpBuilder& builder : warps) {
       count_until(builder, builder.end);
       if (builder.instructions > 0 || builder.wait) emit_work(builder, StepKind::work);
-      block->warps.push_back(std::move(builder.steps));
+      packed->warps.push_back(std::move(builder.steps));
       builder = WarpBuilder{};
     }
     warp = 0;
-    return on_block(std::move(block));
+    ++this->block;
+    return on_block(std::move(packed));
   }
 };
 
@@ -204,22 +249,50 @@ StepSink::StepSink(OnKernel on_kernel, OnBlock on_block) : state_(std::make_uniq
 StepSink::~StepSink() = default;
 
 Result<void> StepSink::begin_kernel(const emulate::TraceHeader& header) {
+  const auto product = [](const std::array<std::uint32_t, 3>& sizes, std::uint64_t most) {
+    std::uint64_t all = 1;
+    for (const std::uint32_t size : sizes) all = all > most ? all : all * size;
+    return all;
+  };
+  constexpr std::uint64_t most_blocks = 0xffffffffU;
+  constexpr std::uint64_t most_threads = 1024;
+  const std::uint64_t blocks = product(header.grid, most_blocks);
+  const std::uint64_t threads = product(header.block, most_threads);
+  if (blocks == 0 || blocks > most_blocks || threads == 0 || threads > most_threads)
+    return invalid_input("kernel '{}': no grid of blocks of 1 to 1024 threads", header.kernel);
+  if (header.shared_bytes > 1U << 20U) {
+    return invalid_input("kernel '{}': a block has at most 1 MiB of shared memory", header.kernel);
+  }
   state_->header = header;
   state_->code = study_code(state_->header.instructions);
   KernelShape shape;
-  shape.blocks = header.grid[0] * header.grid[1] * header.grid[2];
-  shape.threads = header.block[0] * header.block[1] * header.block[2];
+  shape.blocks = state_->blocks = static_cast<std::uint32_t>(blocks);
+  shape.threads = static_cast<std::uint32_t>(threads);
   shape.shared_bytes = header.shared_bytes;
   state_->warps.clear();
   state_->warps.resize(shape.warps());
-  state_->warp = 0;
+  state_->warp = state_->block = 0;
   return state_->on_kernel(shape);
 }
 
 Result<void> StepSink::consume(const emulate::TraceChunk& chunk) {
+  if (chunk.block != state_->block || state_->block == state_->blocks) {
+    return invalid_input("kernel '{}': block {} comes where block {} of {} must",
+                         state_->header.kernel, chunk.block, state_->block, state_->blocks);
+  }
   emulate::visit_events(chunk, state_->warp, *state_);
+  if (state_->no_warp) {
+    return invalid_input("kernel '{}', block {}: warp {} of {}", state_->header.kernel, chunk.block,
+                         *state_->no_warp, state_->warps.size());
+  }
   if (chunk.last) return state_->end_block();
   return {};
+}
+
+Result<void> StepSink::end_kernel() {
+  if (state_->block == state_->blocks) return {};
+  return invalid_input("kernel '{}': the trace has {} of its {} blocks", state_->header.kernel,
+                       state_->block, state_->blocks);
 }
 
 }  // namespace demarc::sim::memory

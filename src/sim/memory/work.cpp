@@ -108,11 +108,9 @@ std::uint8_t coalesce(const std::array<std::uint64_t, 32>& addresses, std::uint3
   };
   for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
     const std::uint64_t first = addresses[static_cast<unsigned>(std::countr_zero(rest))];
-    const std::uint64_t last = first + std::max(bytes, 1U) - 1;
-    for (std::uint64_t at = first & ~std::uint64_t{sector_bytes - 1}; at <= last;
-         at += sector_bytes) {
-      add(at);
-    }
+    // Counted, for addresses wrap at 2^64.
+    std::uint64_t sectors = (first % sector_bytes + std::max(bytes, 1U) - 1) / sector_bytes + 1;
+    for (std::uint64_t at = first; sectors > 0; --sectors, at += sector_bytes) add(at);
   }
   std::sort(lines.begin(), lines.begin() + count);
   return count;

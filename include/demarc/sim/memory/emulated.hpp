@@ -12,7 +12,7 @@ struct Module;
 namespace demarc::sim::memory {
 
 // Turns a trace into blocks, in order. The callbacks get each kernel before its blocks; what they
-// return as an error ends the trace.
+// return as an error ends the trace. A trace without some of a kernel's blocks is an error.
 class StepSink final : public emulate::TraceSink {
  public:
   using OnKernel = std::function<Result<void>(const KernelShape&)>;
@@ -22,6 +22,7 @@ class StepSink final : public emulate::TraceSink {
 
   [[nodiscard]] Result<void> begin_kernel(const emulate::TraceHeader& header) override;
   [[nodiscard]] Result<void> consume(const emulate::TraceChunk& chunk) override;
+  [[nodiscard]] Result<void> end_kernel() override;
 
  private:
   struct State;
@@ -42,7 +43,7 @@ struct RecordedLaunch {
                                                          gpu::Launch launch,
                                                          std::uint32_t blocks_ahead = 64);
 
-// From a trace file (docs/trace-format.md), kept in memory.
+// From a trace file, this program's or Accel-Sim's (docs/trace-format.md), kept in memory.
 [[nodiscard]] Result<std::shared_ptr<const PackedLaunch>> read_traced_launch(
     const std::filesystem::path& path);
 
