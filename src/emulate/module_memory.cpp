@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "demarc/emulate/placement.hpp"
 #include "demarc/ptx/initialiser.hpp"
 #include "lower.hpp"
 
@@ -32,27 +33,39 @@ bool DeviceHeap::release(std::uint64_t address) {
   return address >= base && used.erase(address - base) == 1;
 }
 
+std::vector<std::uint64_t> global_variable_addresses(const ptx::Module& module) {
+  std::vector<std::uint64_t> addresses;
+  std::uint64_t next = global_variables_base;
+  for (const ptx::Variable& variable : module.variables) {
+    const bool global = variable.space == ptx::StateSpace::global;
+    addresses.push_back(global ? next : 0);
+    if (!global) continue;
+    next = align_to(next + std::max<std::uint64_t>(variable.byte_size(), 1) + 256, 256);
+  }
+  return addresses;
+}
+
 Result<ModuleMemory> place_module_memory(const ptx::Module& module, const std::string& source) {
   ModuleMemory memory;
-  std::uint64_t next = global_variables_base;
+  const std::vector<std::uint64_t> addresses = global_variable_addresses(module);
   std::uint64_t constant_bytes = 0;
   struct Placed {
     const ptx::Variable* variable;
     std::size_t storage;  // of globals
   };
   std::vector<Placed> placed;
-  for (const ptx::Variable& variable : module.variables) {
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const ptx::Variable& variable = module.variables[i];
     if (variable.space == ptx::StateSpace::global) {
       const std::uint64_t bytes = std::max<std::uint64_t>(variable.byte_size(), 1);
-      memory.global_address[&variable] = next;
+      memory.global_address[&variable] = addresses[i];
       memory.storage.emplace_back(bytes);
       Region region;
-      region.low = next;
-      region.high = next + bytes;
-      region.delta = reinterpret_cast<std::uint64_t>(memory.storage.back().data()) - next;
+      region.low = addresses[i];
+      region.high = addresses[i] + bytes;
+      region.delta = reinterpret_cast<std::uint64_t>(memory.storage.back().data()) - addresses[i];
       memory.regions.push_back(region);
       placed.push_back({&variable, memory.storage.size() - 1});
-      next = align_to(next + bytes + 256, 256);
     } else if (variable.space == ptx::StateSpace::constant) {
       constant_bytes = align_to(constant_bytes, std::max(variable.alignment(), 1U));
       memory.constant_offset[&variable] = constant_bytes;

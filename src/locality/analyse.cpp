@@ -1,9 +1,11 @@
 #include "demarc/locality/analyse.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "demarc/base/json.hpp"
+#include "demarc/emulate/placement.hpp"
 #include "demarc/ptx/address_tree.hpp"
 #include "demarc/ptx/def_use.hpp"
 #include "demarc/ptx/ir.hpp"
@@ -36,16 +38,26 @@ struct Symbolic {
   std::optional<std::uint16_t> misplaced;
 };
 
+// From the first byte to behind the last, in ascending order: the buffers, and the variables of the
+// module.
+using Extents = std::map<std::uint64_t, std::uint64_t>;
+
+Extents extents_of(const ptx::Module& module, const std::vector<std::uint64_t>& variables,
+                   const gpu::Launch& launch, const std::vector<std::uint64_t>& buffers) {
+  Extents extents;
+  for (std::size_t i = 0; i < variables.size(); ++i)
+    if (variables[i] != 0) extents[variables[i]] = variables[i] + module.variables[i].byte_size();
+  for (std::size_t i = 0; i < buffers.size(); ++i)
+    extents[buffers[i]] = buffers[i] + launch.buffers[i].bytes;
+  return extents;
+}
+
 // The first access of the runs that the emulator has to judge: some thread's address is in no
-// buffer, or no multiple of the size.
-std::optional<std::uint16_t> misplaced_access(const AccessRuns& runs, const gpu::Launch& launch,
-                                              const std::vector<std::uint64_t>& addresses) {
-  // default_addresses puts the buffers one behind the other.
+// buffer and no variable, or no multiple of the size.
+std::optional<std::uint16_t> misplaced_access(const AccessRuns& runs, const Extents& extents) {
   const auto inside = [&](std::uint64_t low, std::uint64_t end) {
-    const auto above = std::upper_bound(addresses.begin(), addresses.end(), low);
-    if (above == addresses.begin()) return false;
-    const auto buffer = static_cast<std::size_t>(above - addresses.begin()) - 1;
-    return end <= addresses[buffer] + launch.buffers[buffer].bytes;
+    const auto above = extents.upper_bound(low);
+    return above != extents.begin() && end <= std::prev(above)->second;
   };
   for (const Run& run : runs.runs) {
     const std::uint64_t bytes = runs.accesses[run.access].bytes;
@@ -73,12 +85,13 @@ Result<Symbolic> follow_kernel(const ptx::Module& module, const gpu::Launch& lau
     return invalid_input("kernel '{}' takes {} arguments, the launch gives {}", kernel.kernel,
                          function->parameters.size(), kernel.arguments.size());
   const std::vector<std::uint64_t> addresses = gpu::default_addresses(launch);
-  std::vector<std::vector<std::byte>> parameters;
+  LeafValues leaves;
+  leaves.variables = emulate::global_variable_addresses(module);
   for (const gpu::Argument& argument : kernel.arguments)
-    parameters.push_back(gpu::pack_argument(argument, addresses));
+    leaves.parameters.push_back(gpu::pack_argument(argument, addresses));
 
   const ptx::Cfg cfg(function->body);
-  const Slice slice = slice_kernel(module, *function, cfg, parameters);
+  const Slice slice = slice_kernel(module, *function, cfg, leaves);
   if (slice.accesses.size() >= 0xffff)
     return invalid_input("kernel '{}' has {} memory instructions, more than 65534", kernel.kernel,
                          slice.accesses.size());
@@ -92,7 +105,8 @@ Result<Symbolic> follow_kernel(const ptx::Module& module, const gpu::Launch& lau
   for (const std::uint32_t i : slice.not_followed) result.not_followed.push_back(named(i));
   for (const std::uint32_t i : slice.prefetches) result.prefetches.push_back(named(i));
   result.form = follow_rows(slice, kernel.grid, kernel.block, most_row_operations, progress);
-  result.misplaced = misplaced_access(result.form.runs, launch, addresses);
+  result.misplaced =
+      misplaced_access(result.form.runs, extents_of(module, leaves.variables, launch, addresses));
 
   const ptx::DefUse def_use(function->body, cfg);
   for (std::size_t a = 0; a < slice.accesses.size(); ++a) {
@@ -209,7 +223,8 @@ Result<Gathered> gather_runs(const ptx::Module& module, const gpu::Launch& launc
   }
   DEMARC_TRY(EmulatedRuns emulated, std::move(attempt));
   if (force != Force::emulated && all_closed) {
-    // It ran cleanly: the addresses lie in memory of the module, or are aligned after all.
+    // It ran cleanly: the addresses lie in memory that the kernel allocates, or are aligned after
+    // all.
     result.collected.runs = std::move(symbolic.form.runs);
     return result;
   }

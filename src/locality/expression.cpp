@@ -110,8 +110,7 @@ class ExpressionWriter {
       case NodeKind::special:
         return special(node);
       case NodeKind::variable:
-        return added(atom(other, "&" + variable_name(node)),
-                     constant_sum(static_cast<std::int64_t>(node.value)), 1);
+        return added(variable(node), constant_sum(static_cast<std::int64_t>(node.value)), 1);
       case NodeKind::loaded:
         return atom(other,
                     "load(" +
@@ -134,6 +133,13 @@ class ExpressionWriter {
   }
 
   std::string register_name(std::uint32_t reg) const { return function_.body.register_name(reg); }
+
+  // Those in global memory are pointers as parameters are: tab + 4*tid.x.
+  Sum variable(const ptx::TreeNode& node) {
+    const bool global = node.base == ptx::Base::global && node.index < module_.variables.size() &&
+                        module_.variables[node.index].space == ptx::StateSpace::global;
+    return global ? atom(parameter, variable_name(node)) : atom(other, "&" + variable_name(node));
+  }
 
   std::string variable_name(const ptx::TreeNode& node) const {
     if (node.base == ptx::Base::variable)

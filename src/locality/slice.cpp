@@ -130,12 +130,12 @@ CopySize copy_size(const ptx::Body& body, const ptx::Instruction& instruction,
 class Slicer {
  public:
   Slicer(const ptx::Module& module, const ptx::Function& function, const ptx::Cfg& cfg,
-         const std::vector<std::vector<std::byte>>& parameters)
+         const LeafValues& leaves)
       : module_(module),
         function_(function),
         body_(function.body),
         cfg_(cfg),
-        parameters_(parameters),
+        leaves_(leaves),
         access_of_(body_.instructions.size(), ptx::no_index),
         relevant_(body_.instructions.size(), false),
         needed_(body_.register_count, false),
@@ -194,9 +194,10 @@ class Slicer {
       access.passes_l1 = passes_l1(mnemonic);
       access_of_[i] = static_cast<std::uint32_t>(slice_.accesses.size());
       slice_.accesses.push_back(access);
-      slice_.closable.push_back(
-          !generic && (!copy || copied.fixed) &&
-          (address->base == ptx::Base::reg || address->base == ptx::Base::none));
+      slice_.closable.push_back(!generic && (!copy || copied.fixed) &&
+                                (address->base == ptx::Base::reg ||
+                                 address->base == ptx::Base::none ||
+                                 variable_address(*address, leaves_)));
       const std::uint32_t block = cfg_.block_of(i);
       slice_.guarded.push_back(!cfg_.post_dominates(block, cfg_.entry()) ||
                                instruction.predicate != ptx::no_index);
@@ -304,7 +305,7 @@ class Slicer {
       return;
     }
     const SliceOperation operation =
-        translate_instruction(module_, function_, instruction, parameters_);
+        translate_instruction(module_, function_, instruction, leaves_);
     for (const Source3& source : operation.sources)
       if (source.kind == Source3::Kind::slot) need(source.slot);
   }
@@ -369,9 +370,9 @@ class Slicer {
       Source3& source = operation.sources[0];
       source.kind = address->base == ptx::Base::reg ? Source3::Kind::slot : Source3::Kind::constant;
       source.slot = address->index;
-      source.value = address->value;
+      source.value = variable_address(*address, leaves_).value_or(address->value);
     } else {
-      operation = translate_instruction(module_, function_, instruction, parameters_);
+      operation = translate_instruction(module_, function_, instruction, leaves_);
     }
     operation.predicate = instruction.predicate;
     operation.predicate_negated = instruction.predicate_negated;
@@ -391,7 +392,7 @@ class Slicer {
   const ptx::Function& function_;
   const ptx::Body& body_;
   const ptx::Cfg& cfg_;
-  const std::vector<std::vector<std::byte>>& parameters_;
+  const LeafValues& leaves_;
   std::vector<std::uint32_t> access_of_;
   std::vector<bool> relevant_;
   std::vector<bool> needed_;
@@ -405,8 +406,8 @@ class Slicer {
 }  // namespace
 
 Slice slice_kernel(const ptx::Module& module, const ptx::Function& function, const ptx::Cfg& cfg,
-                   const std::vector<std::vector<std::byte>>& parameters) {
-  return Slicer(module, function, cfg, parameters).run();
+                   const LeafValues& leaves) {
+  return Slicer(module, function, cfg, leaves).run();
 }
 
 }  // namespace demarc::locality

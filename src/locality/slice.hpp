@@ -69,9 +69,13 @@ struct Slice {
   bool reducible = true;  // false: there are loops that are not listed
 };
 
-// `parameters`: the bytes of every argument.
+// What the leaves of addresses are in a launch.
+struct LeafValues {
+  std::vector<std::vector<std::byte>> parameters;  // the bytes of every argument
+  std::vector<std::uint64_t> variables;  // emulate::global_variable_addresses: 0 is not followed
+};
+
 [[nodiscard]] Slice slice_kernel(const ptx::Module& module, const ptx::Function& function,
-                                 const ptx::Cfg& cfg,
-                                 const std::vector<std::vector<std::byte>>& parameters);
+                                 const ptx::Cfg& cfg, const LeafValues& leaves);
 
 }  // namespace demarc::locality

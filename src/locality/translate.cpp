@@ -23,7 +23,7 @@ IntegerType integer_type(ptx::Type type) {
   return {integer && row.bits <= 64, row.bits, row.kind == TypeKind::signed_};
 }
 
-Source3 source_of(const ptx::Operand& operand) {
+Source3 source_of(const ptx::Operand& operand, const LeafValues& leaves) {
   Source3 source;
   if (operand.kind == OperandKind::reg && operand.selector == ptx::Selector::none &&
       !operand.negated) {
@@ -38,6 +38,11 @@ Source3 source_of(const ptx::Operand& operand) {
               operand.immediate == ptx::ImmediateKind::u64)) {
     source.kind = Source3::Kind::constant;
     source.value = operand.value;
+  } else if (operand.kind == OperandKind::symbol) {
+    if (const auto address = variable_address(operand, leaves)) {
+      source.kind = Source3::Kind::constant;
+      source.value = *address;
+    }
   }
   return source;
 }
@@ -149,9 +154,17 @@ void translate_parameter(const ptx::Instruction& instruction, const ptx::Operand
 
 }  // namespace
 
+std::optional<std::uint64_t> variable_address(const ptx::Operand& operand,
+                                              const LeafValues& leaves) {
+  if (operand.base != ptx::Base::global || operand.index >= leaves.variables.size() ||
+      leaves.variables[operand.index] == 0)
+    return std::nullopt;
+  return leaves.variables[operand.index] + operand.value;
+}
+
 SliceOperation translate_instruction(const ptx::Module& module, const ptx::Function& function,
                                      const ptx::Instruction& instruction,
-                                     const std::vector<std::vector<std::byte>>& parameters) {
+                                     const LeafValues& leaves) {
   SliceOperation result;
   const ptx::Mnemonic& mnemonic = module.mnemonic(instruction);
   const auto operands = function.body.operands_of(instruction);
@@ -164,7 +177,7 @@ SliceOperation translate_instruction(const ptx::Module& module, const ptx::Funct
       operands[1].kind == OperandKind::address && operands[1].base == ptx::Base::parameter) {
     // Moving floating bits is fine: they are only copied.
     type.bits = ptx::info(mnemonic.type()).bits;
-    translate_parameter(instruction, operands[1], type, parameters, result);
+    translate_parameter(instruction, operands[1], type, leaves.parameters, result);
     return result;
   }
   if (operands.size() < 2 || operands.size() > 4 || mnemonic.types.empty()) return result;
@@ -193,7 +206,7 @@ SliceOperation translate_instruction(const ptx::Module& module, const ptx::Funct
              static_cast<std::uint8_t>(wide ? 2 * type.bits : type.bits), type.is_signed, 0};
   }
   for (std::size_t i = 1; i < operands.size(); ++i) {
-    result.sources[i - 1] = source_of(operands[i]);
+    result.sources[i - 1] = source_of(operands[i], leaves);
     if (result.sources[i - 1].kind == Source3::Kind::none) return result;
   }
   result.shape = shape;

@@ -210,7 +210,92 @@ TEST(Analyse, the_address_of_a_variable_has_its_offset) {
       "k.ptx");
   ASSERT_TRUE(parsed.diagnostics.ok());
   const Analysis analysis = analysed(parsed.module, launch_of("1", "32", "buf:64"));
-  EXPECT_EQ(analysis.all.accesses.at(0).expression, "&tab + 4");
+  EXPECT_EQ(analysis.all.accesses.at(0).expression, "tab + 4");
+}
+
+// Reads and writes of tables that the module declares: by name and offset, through registers, and
+// through a generic address and back.
+constexpr const char* tables = R"(.version 8.0
+.target sm_80
+.address_size 64
+.const .align 4 .b8 fixed[64];
+.global .align 4 .u32 head[3] = {1, 2, 3};
+.global .align 4 .b8 tab[4096];
+.global .align 8 .u64 pointer = tab;
+.visible .entry k(.param .u64 p0, .param .u32 p1)
+{
+.reg .pred %p<2>;
+.reg .b32 %r<9>;
+.reg .b64 %rd<12>;
+mov.u32 %r1, %tid.x;
+mov.u32 %r2, %ctaid.x;
+mad.lo.u32 %r3, %r2, 64, %r1;
+mul.wide.u32 %rd1, %r3, 4;
+mov.u64 %rd2, tab;
+add.s64 %rd3, %rd2, %rd1;
+ld.global.u32 %r4, [%rd3];
+mov.u64 %rd4, tab+16;
+add.s64 %rd5, %rd4, %rd1;
+ld.global.u32 %r5, [%rd5+4];
+mov.u64 %rd6, head;
+cvta.global.u64 %rd7, %rd6;
+cvta.to.global.u64 %rd8, %rd7;
+ld.global.u32 %r6, [%rd8+8];
+ld.global.u32 %r7, [tab+64];
+ld.const.u32 %r8, [fixed];
+setp.lt.u32 %p1, %r1, 20;
+@%p1 st.global.u32 [%rd3+2048], %r5;
+ld.global.u64 %rd9, [pointer];
+ld.global.u32 %r4, [%rd9];
+ret;
+}
+)";
+
+TEST(Analyse, tables_of_the_module_have_closed_forms_where_the_emulator_puts_them) {
+  const ptx::ParseResult parsed = ptx::parse(tables, "k.ptx");
+  ASSERT_TRUE(parsed.diagnostics.ok());
+  const gpu::Launch launch = launch_of("4", "64", "buf:64,i32:0");
+  const auto mixed = collect_runs(parsed.module, launch, 0, Force::automatic);
+  const auto emulated = collect_runs(parsed.module, launch, 0, Force::emulated);
+  ASSERT_TRUE(mixed) << mixed.error().message;
+  ASSERT_TRUE(emulated) << emulated.error().message;
+  const std::vector<Access>& accesses = mixed->runs.accesses;
+  std::string found;
+  for (const Access& access : accesses) {
+    found += fmt::format("{} {} {}\n", access.expression, to_string(access.access_class),
+                         access.source == Source::symbolic ? "symbolic" : "emulated");
+  }
+  EXPECT_EQ(found,
+            "tab + 4*(tid.x + 64*ctaid.x) affine symbolic\n"
+            "tab + 4*(tid.x + 64*ctaid.x + 5) affine symbolic\n"
+            "head + 8 affine symbolic\n"
+            "tab + 64 affine symbolic\n"
+            "tab + 4*(tid.x + 64*ctaid.x + 512) affine under a guard symbolic\n"
+            "pointer affine symbolic\n"
+            "load(pointer) data-dependent emulated\n");
+  // Thread by thread, the same addresses.
+  const auto places = [](const AccessRuns& runs) {
+    std::vector<std::array<std::uint64_t, 4>> all;
+    for (const locality::Run& run : runs.runs)
+      for (std::uint32_t i = 0; i < run.count; ++i)
+        all.push_back({run.block, run.thread + i, run.access,
+                       run.address + static_cast<std::uint64_t>(run.stride) * i});
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  EXPECT_EQ(places(mixed->runs), places(emulated->runs));
+  EXPECT_EQ(inter_map(mixed->runs, Granularity::element, Count::multiset).map,
+            inter_map(emulated->runs, Granularity::element, Count::multiset).map);
+  EXPECT_EQ(intra_map(mixed->runs, Granularity::sector, Count::accesses).map,
+            intra_map(emulated->runs, Granularity::sector, Count::accesses).map);
+}
+
+TEST(Analyse, an_address_behind_a_table_is_the_emulators_error) {
+  const ptx::ParseResult parsed = ptx::parse(tables, "k.ptx");
+  const auto analysis = analyse(parsed.module, launch_of("16", "64", "buf:64,i32:0"), {});
+  ASSERT_FALSE(analysis);
+  EXPECT_THAT(analysis.error().message, HasSubstr("out-of-bounds"));
+  EXPECT_THAT(analysis.error().message, HasSubstr("k.ptx"));
 }
 
 TEST(Analyse, tells_of_its_progress_without_the_emulator_too) {
