@@ -39,9 +39,10 @@ struct IsolateOptions {
   std::string html;
   unsigned threads = 0;
   bool worker = false;
+  bool forecast = false;
   bool modes_given = false;        // on the command line
   bool samples_given = false;      // any of the options on how often
-  std::vector<std::string> given;  // of device_options
+  std::vector<std::string> given;  // of device_options and run_options
 };
 
 // Options that not every device can follow; the planted model follows none of them.
@@ -62,7 +63,14 @@ constexpr DeviceOption device_options[] = {
     {"--dispatch", false, true, "its hardware places the blocks; use sim:NAME"},
     {"--locality", false, true, "its hardware places the blocks; use sim:NAME"},
     {"--threads", false, true, "only simulated cells run side by side; use sim:NAME"},
+    {"--forecast", true, true, "it has no description of a GPU; use cuda:N or sim:NAME"},
 };
+
+// Options on how things are run, which --forecast does not.
+constexpr std::string_view run_options[] = {
+    "--warm-up", "--samples",  "--most-samples", "--precision", "--longest",
+    "--rounds",  "--seed",     "--masks",        "--colors",    "--split",
+    "--clock",   "--dispatch", "--locality",     "--threads",   "--victim-priority"};
 
 // What the options mean apart from any device.
 struct ParsedOptions {
@@ -142,6 +150,18 @@ Result<void> check_device(const IsolateOptions& options) {
   return {};
 }
 
+Result<void> check_forecast(const IsolateOptions& options) {
+  if (!options.forecast) return {};
+  for (const std::string_view option : run_options) {
+    if (std::find(options.given.begin(), options.given.end(), option) == options.given.end()) {
+      continue;
+    }
+    return invalid_input("{} says how to run, and --forecast runs nothing: leave one of them out",
+                         option);
+  }
+  return {};
+}
+
 Result<std::unique_ptr<study::Executor>> open_device(const IsolateOptions& options,
                                                      const ParsedOptions& parsed) {
   DEMARC_CHECK(check_device(options));
@@ -197,9 +217,12 @@ IsolateOptions for_device(IsolateOptions options) {
 Result<void> isolate(const IsolateOptions& given) {
   const IsolateOptions options = for_device(given);
   if (options.worker) return serve(options);
+  DEMARC_CHECK(check_forecast(options));
   DEMARC_TRY(const auto parsed, parse_options(options));
   DEMARC_TRY(const auto executor, open_device(options, parsed));
-  DEMARC_TRY(const auto result, study::run_study(parsed.plan, *executor, terminal_progress()));
+  DEMARC_TRY(const auto result,
+             options.forecast ? study::forecast_study(parsed.plan, *executor)
+                              : study::run_study(parsed.plan, *executor, terminal_progress()));
   if (!options.json.empty()) {
     DEMARC_CHECK(emit(options.json, study::study_json(result, command_line())));
   }
@@ -268,16 +291,21 @@ const RegisterVerb isolate_verb{
        const CLI::Option* rounds =
            app.add_option("--rounds", options->rounds, "times each pair is visited");
        app.add_option("--seed", options->seed, "order of the runs");
+       app.add_flag(
+           "--forecast", options->forecast,
+           "run nothing: say from the kernels' PTX who would press on the memory, whom half "
+           "the L2 would cost, and which mode suits");
        add_output(app, "--json", options->json, "result with raw samples; - is standard output");
        add_output(app, "--html", options->html, "one self-contained page with the figures");
        app.add_flag("--worker", options->worker)->group("");  // hidden: a lane for another process
        app.add_option("--threads", options->threads,
                       "simulated cells side by side; 0: all cores; results do not depend on it");
        return [=, &app] {
-         for (const DeviceOption& option : device_options) {
-           const std::string name(option.name);
-           if (app.count(name) > 0) options->given.push_back(name);
-         }
+         const auto note = [&](std::string_view name) {
+           if (app.count(std::string(name)) > 0) options->given.emplace_back(name);
+         };
+         for (const DeviceOption& option : device_options) note(option.name);
+         for (const std::string_view option : run_options) note(option);
          options->modes_given = modes->count() > 0;
          options->samples_given =
              warm_up->count() + samples->count() + most->count() + rounds->count() > 0;

@@ -17,9 +17,6 @@
 namespace demarc::locality {
 namespace {
 
-// Enough for a thousand operations for each of two million rows; more is the emulator's job.
-constexpr std::uint64_t most_row_operations = 2'000'000'000;
-
 Result<const ptx::Function*> kernel_function(const ptx::Module& module, const std::string& name) {
   for (const ptx::Function* kernel : module.kernels())
     if (kernel->name == name) return kernel;
@@ -72,8 +69,18 @@ std::optional<std::uint16_t> misplaced_access(const AccessRuns& runs, const Exte
   return std::nullopt;
 }
 
+RowLimits row_limits(const gpu::KernelLaunch& kernel, const Effort& effort) {
+  RowLimits limits{effort.row_operations, std::nullopt};
+  constexpr std::uint64_t least = 256;  // operations that get some way into a kernel
+  const std::uint64_t rows = kernel.grid.count() * kernel.block.y * kernel.block.z;
+  if (effort.beginning)
+    limits.a_row = std::max(least, effort.row_operations / std::max<std::uint64_t>(rows, 1));
+  return limits;
+}
+
 Result<Symbolic> follow_kernel(const ptx::Module& module, const gpu::Launch& launch,
-                               const gpu::KernelLaunch& kernel, const Progress& progress) {
+                               const gpu::KernelLaunch& kernel, const Effort& effort,
+                               const Progress& progress) {
   DEMARC_TRY(const ptx::Function* function, kernel_function(module, kernel.kernel));
   if (kernel.block.count() > 1024)
     return invalid_input("kernel '{}': {} threads a block, at most 1024 are possible",
@@ -104,7 +111,7 @@ Result<Symbolic> follow_kernel(const ptx::Module& module, const gpu::Launch& lau
   };
   for (const std::uint32_t i : slice.not_followed) result.not_followed.push_back(named(i));
   for (const std::uint32_t i : slice.prefetches) result.prefetches.push_back(named(i));
-  result.form = follow_rows(slice, kernel.grid, kernel.block, most_row_operations, progress);
+  result.form = follow_rows(slice, kernel.grid, kernel.block, row_limits(kernel, effort), progress);
   result.misplaced =
       misplaced_access(result.form.runs, extents_of(module, leaves.variables, launch, addresses));
 
@@ -191,9 +198,9 @@ void note_left_out(const Symbolic& symbolic, const std::string& reason, Collecte
 // `candidates`: launches of one kernel, largest first where none was asked for.
 Result<Gathered> gather_runs(const ptx::Module& module, const gpu::Launch& launch,
                              std::vector<std::size_t> candidates, Force force, unsigned threads,
-                             const Progress& progress) {
+                             const Effort& effort, const Progress& progress) {
   DEMARC_TRY(Symbolic symbolic,
-             follow_kernel(module, launch, launch.kernels[candidates.front()], progress));
+             follow_kernel(module, launch, launch.kernels[candidates.front()], effort, progress));
   Gathered result;
   result.kernel_launch = candidates.front();
   for (const std::string& instruction : symbolic.prefetches)
@@ -203,18 +210,22 @@ Result<Gathered> gather_runs(const ptx::Module& module, const gpu::Launch& launc
       !symbolic.calls_functions && std::find(closed.begin(), closed.end(), false) == closed.end();
   const bool all_closed = all_listed_closed && symbolic.not_followed.empty();
   if (force != Force::emulated && all_closed && !symbolic.misplaced) {
+    result.collected.cut = symbolic.form.cut;
     result.collected.runs = std::move(symbolic.form.runs);
     return result;
   }
   if (force == Force::symbolic && !all_closed)
     return tl::unexpected(
         no_closed_form(module, launch.kernels[candidates.front()].kernel, symbolic));
+  if (symbolic.form.cut)
+    return missing_capability(
+        "its addresses have no closed form, and it is too long to be emulated");
   std::vector<Access> accesses = symbolic.form.runs.accesses;
   for (std::size_t a = 0; a < accesses.size(); ++a)
     accesses[a].source =
         force != Force::emulated && closed[a] ? Source::symbolic : Source::emulated;
   std::sort(candidates.begin(), candidates.end());
-  auto attempt = emulate_runs(module, launch, candidates, accesses, threads, progress);
+  auto attempt = emulate_runs(module, launch, candidates, accesses, threads, effort, progress);
   if (!attempt && attempt.error().kind == ErrorKind::invalid_input && force == Force::automatic &&
       all_listed_closed && !symbolic.not_followed.empty() && !symbolic.misplaced) {
     note_left_out(symbolic, attempt.error().message, result.collected);
@@ -231,8 +242,8 @@ Result<Gathered> gather_runs(const ptx::Module& module, const gpu::Launch& launc
   const bool any_closed = std::find(closed.begin(), closed.end(), true) != closed.end();
   if (force == Force::automatic && any_closed) {
     if (emulated.kernel_launch != result.kernel_launch) {
-      DEMARC_TRY(symbolic,
-                 follow_kernel(module, launch, launch.kernels[emulated.kernel_launch], progress));
+      DEMARC_TRY(symbolic, follow_kernel(module, launch, launch.kernels[emulated.kernel_launch],
+                                         effort, progress));
     }
     result.collected.method = Method::mixed;
     result.collected.runs =
@@ -296,12 +307,12 @@ const char* to_string(Method method) {
 
 Result<Collected> collect_runs(const ptx::Module& module, const gpu::Launch& launch,
                                std::size_t kernel_launch, Force force, unsigned threads,
-                               const Progress& progress) {
+                               const Progress& progress, const Effort& effort) {
   if (kernel_launch >= launch.kernels.size())
     return invalid_input("the launch has {} kernels, none with index {}", launch.kernels.size(),
                          kernel_launch);
   DEMARC_TRY(Gathered gathered,
-             gather_runs(module, launch, {kernel_launch}, force, threads, progress));
+             gather_runs(module, launch, {kernel_launch}, force, threads, effort, progress));
   return std::move(gathered.collected);
 }
 
@@ -309,7 +320,7 @@ Result<Analysis> analyse(const ptx::Module& module, const gpu::Launch& launch,
                          const Options& options) {
   DEMARC_TRY(const std::vector<std::size_t> candidates, candidate_launches(launch, options));
   DEMARC_TRY(Gathered gathered, gather_runs(module, launch, candidates, options.force,
-                                            options.threads, options.progress));
+                                            options.threads, {}, options.progress));
   const gpu::KernelLaunch& kernel = launch.kernels[gathered.kernel_launch];
   Analysis analysis;
   analysis.kernel = kernel.kernel;

@@ -1,6 +1,7 @@
 #include "block_requests.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace demarc::locality {
 
@@ -51,15 +52,26 @@ std::size_t RequestMaker::add_request(std::size_t i, BlockRequests& out) {
   for (; i < pieces_.size() && pieces_[i].warp == head.warp && pieces_[i].order == head.order;
        ++i) {
     const Piece& piece = pieces_[i];
+    const std::uint64_t begin =
+        piece.run->address + static_cast<std::uint64_t>(piece.run->stride) * piece.first;
+    const std::uint64_t end =
+        begin + static_cast<std::uint64_t>(piece.run->stride) * (piece.count - 1);
+    if (static_cast<std::uint64_t>(std::abs(piece.run->stride)) <= sector_bytes_) {
+      // No sector between the first and the last is left out.
+      const std::uint64_t last = (std::max(begin, end) + access.bytes - 1) / sector_bytes_;
+      for (std::uint64_t sector = std::min(begin, end) / sector_bytes_; sector <= last; ++sector)
+        sectors_.push_back(sector);
+      continue;
+    }
     for (std::uint32_t k = 0; k < piece.count; ++k) {
-      const std::uint64_t address =
-          piece.run->address + static_cast<std::uint64_t>(piece.run->stride) * (piece.first + k);
+      const std::uint64_t address = begin + static_cast<std::uint64_t>(piece.run->stride) * k;
       const std::uint64_t last = (address + access.bytes - 1) / sector_bytes_;
       for (std::uint64_t sector = address / sector_bytes_; sector <= last; ++sector)
         if (sectors_.empty() || sectors_.back() != sector) sectors_.push_back(sector);
     }
   }
-  std::sort(sectors_.begin(), sectors_.end());
+  if (!std::is_sorted(sectors_.begin(), sectors_.end()))
+    std::sort(sectors_.begin(), sectors_.end());
   const auto first = static_cast<std::uint32_t>(out.parts.size());
   for (const std::uint64_t sector : sectors_) {
     const std::uint64_t line = sector / sectors_per_line_;

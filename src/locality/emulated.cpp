@@ -19,8 +19,9 @@ AccessKind kind_of(emulate::AccessKind kind) {
 // Turns the trace of one kernel after the other into runs.
 class RunCollector final : public emulate::TraceSink {
  public:
-  RunCollector(const std::vector<std::size_t>& wanted, const std::vector<Access>& accesses)
-      : wanted_(wanted), known_(accesses) {}
+  RunCollector(const std::vector<std::size_t>& wanted, const std::vector<Access>& accesses,
+               std::uint64_t most_words)
+      : wanted_(wanted), known_(accesses), words_left_(most_words) {}
 
   [[nodiscard]] bool wants_instructions() const override { return false; }
 
@@ -49,6 +50,10 @@ class RunCollector final : public emulate::TraceSink {
   }
 
   Result<void> consume(const emulate::TraceChunk& chunk) override {
+    if (chunk.words.size() > words_left_)
+      return missing_capability(
+          "its addresses have no closed form, and it is too long to be emulated");
+    words_left_ -= chunk.words.size();
     if (!collecting_) return {};
     if (!open_block_) {
       open_block_ = true;
@@ -177,6 +182,7 @@ class RunCollector final : public emulate::TraceSink {
 
   const std::vector<std::size_t>& wanted_;
   const std::vector<Access>& known_;
+  std::uint64_t words_left_;
   std::vector<emulate::TraceInstruction> header_instructions_;
   std::vector<std::uint16_t> access_of_;
   std::size_t next_kernel_ = 0;
@@ -201,7 +207,14 @@ class RunCollector final : public emulate::TraceSink {
 Result<EmulatedRuns> emulate_runs(const ptx::Module& module, const gpu::Launch& launch,
                                   const std::vector<std::size_t>& wanted,
                                   const std::vector<Access>& accesses, unsigned threads,
-                                  const Progress& progress) {
+                                  const Effort& effort, const Progress& progress) {
+  std::uint64_t bytes = 0;
+  for (const gpu::Buffer& buffer : launch.buffers) bytes += buffer.bytes;
+  if (bytes > effort.emulated_buffer_bytes)
+    return missing_capability(
+        "its addresses have no closed form, and its {} bytes of buffers are more than the {} that "
+        "may be emulated",
+        bytes, effort.emulated_buffer_bytes);
   gpu::Launch part = launch;
   part.kernels.resize(wanted.back() + 1);
   emulate::Options options;
@@ -210,7 +223,7 @@ Result<EmulatedRuns> emulate_runs(const ptx::Module& module, const gpu::Launch& 
   options.threads = threads;
   options.progress = progress;
   options.source = module.source_name;
-  RunCollector collector(wanted, accesses);
+  RunCollector collector(wanted, accesses, effort.trace_words);
   DEMARC_TRY(const emulate::Outcome outcome, emulate::run(module, part, options, &collector));
   if (!outcome.findings.empty())
     return check_failed("the kernel does not run cleanly: {}",

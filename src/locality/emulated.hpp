@@ -6,6 +6,7 @@
 #include "demarc/base/progress.hpp"
 #include "demarc/base/result.hpp"
 #include "demarc/gpu/launch.hpp"
+#include "demarc/locality/analyse.hpp"
 #include "demarc/locality/runs.hpp"
 #include "demarc/ptx/ir.hpp"
 
@@ -23,6 +24,7 @@ struct EmulatedRuns {
                                                 const gpu::Launch& launch,
                                                 const std::vector<std::size_t>& wanted,
                                                 const std::vector<Access>& accesses,
-                                                unsigned threads, const Progress& progress);
+                                                unsigned threads, const Effort& effort,
+                                                const Progress& progress);
 
 }  // namespace demarc::locality

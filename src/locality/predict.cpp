@@ -64,20 +64,24 @@ std::uint64_t l1_bytes_of(const gpu::Device& device) {
   }
 }
 
+double share_of(std::uint64_t part, std::uint64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
 double or_default(double cycles, double otherwise) {
   return cycles > 0 ? cycles : otherwise;
 }
 
 class CacheModel {
  public:
-  CacheModel(const AccessRuns& runs, const gpu::Device& device, const PredictOptions& options)
+  // `l2`: as the launches before left it.
+  CacheModel(const AccessRuns& runs, const gpu::Device& device, const PredictOptions& options,
+             L2Model& l2)
       : runs_(runs),
         device_(device),
         options_(options),
         maker_(runs, device.l2.line_bytes, device.l2.sector_bytes),
-        l2_(static_cast<std::uint64_t>(static_cast<double>(device.l2.size_bytes) *
-                                       options.l2_share),
-            l2_halves(device), device.l2.line_bytes, device.l2.sector_bytes) {
+        l2_(l2) {
     result_.blocks_per_sm = resident_blocks(runs, device, options.shared_bytes_per_block);
     std::vector<SmPlace> order = sm_order(device);
     result_.sms = std::min(static_cast<std::uint32_t>(order.size()), runs.blocks());
@@ -119,6 +123,7 @@ class CacheModel {
     finish();
     return result_;
   }
+  [[nodiscard]] std::uint64_t requests() const { return requests_; }
 
  private:
   struct Sm {
@@ -184,13 +189,10 @@ class CacheModel {
   void finish() {
     const std::uint64_t sector = device_.l2.sector_bytes;
     result_.dram_read_bytes = dram_read_ * sector;
-    result_.dram_bytes = (dram_read_ + dram_written_ + l2_.dirty_sectors()) * sector;
-    const auto share = [](std::uint64_t part, std::uint64_t whole) {
-      return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-    };
-    result_.l1_hit_rate = share(l1_hits_, result_.l1_sectors);
-    result_.l2_hit_rate = share(l2_hits_, result_.l2_sectors);
-    result_.l2_read_hit_rate = share(l2_read_hits_, result_.l2_read_sectors);
+    result_.dram_bytes = (dram_read_ + dram_written_) * sector;
+    result_.l1_hit_rate = share_of(l1_hits_, result_.l1_sectors);
+    result_.l2_hit_rate = share_of(l2_hits_, result_.l2_sectors);
+    result_.l2_read_hit_rate = share_of(l2_read_hits_, result_.l2_read_sectors);
     const double clock = device_.sm_clock_hz > 0 ? device_.sm_clock_hz : 1e9;
     for (const Sm& sm : sms_) {
       const double overlap =
@@ -203,7 +205,7 @@ class CacheModel {
   const gpu::Device& device_;
   PredictOptions options_;
   RequestMaker maker_;
-  L2Model l2_;
+  L2Model& l2_;
   std::vector<Sm> sms_;
   std::vector<MergeWindow> windows_;
   std::uint32_t next_block_ = 0;
@@ -222,13 +224,22 @@ constexpr double l1_bytes_per_cycle = 128;
 constexpr double slice_bytes_per_cycle = 64;
 constexpr double shortest_kernel_s = 2e-6;
 
+double clock_of(const gpu::Device& device) {
+  return device.sm_clock_hz > 0 ? device.sm_clock_hz : 1e9;
+}
+
+// What all slices together need to deliver the sectors.
+double l2_time_of(const CachePrediction& prediction, const gpu::Device& device) {
+  return static_cast<double>(prediction.l2_sectors) * device.l2.sector_bytes /
+         (slice_bytes_per_cycle * clock_of(device) * std::max(device.l2.slices, 1U));
+}
+
 double time_of(const CachePrediction& prediction, const gpu::Device& device) {
-  const double clock = device.sm_clock_hz > 0 ? device.sm_clock_hz : 1e9;
+  const double clock = clock_of(device);
   const double sector = device.l2.sector_bytes;
   const double l1 = static_cast<double>(prediction.l1_sectors) * sector /
                     (l1_bytes_per_cycle * clock * std::max(prediction.sms, 1U));
-  const double l2 = static_cast<double>(prediction.l2_sectors) * sector /
-                    (slice_bytes_per_cycle * clock * std::max(device.l2.slices, 1U));
+  const double l2 = l2_time_of(prediction, device);
   const double dram =
       device.dram.bandwidth_bytes_per_s > 0
           ? static_cast<double>(prediction.dram_bytes) / device.dram.bandwidth_bytes_per_s
@@ -236,25 +247,122 @@ double time_of(const CachePrediction& prediction, const gpu::Device& device) {
   return shortest_kernel_s + std::max({l1, l2, dram, prediction.busiest_sm_s});
 }
 
+L2Model l2_of(const gpu::Device& device, const PredictOptions& options) {
+  return {static_cast<std::uint64_t>(static_cast<double>(device.l2.size_bytes) * options.l2_share),
+          l2_halves(device), device.l2.line_bytes, device.l2.sector_bytes};
+}
+
+// One time through the kernels of a workload.
+struct Pass {
+  CachePrediction sum;
+  double time_s = 0;
+  std::uint64_t requests = 0;
+};
+
+// Adds what `kernel.times` launches like `one` do.
+void add_kernel(const CachePrediction& one, const RepeatedKernel& kernel, const gpu::Device& device,
+                Pass& pass) {
+  CachePrediction& sum = pass.sum;
+  // Sums of look-ups and of hits; the rates are formed anew.
+  const auto times = [&kernel](std::uint64_t count) {
+    return static_cast<std::uint64_t>(static_cast<double>(count) * kernel.times);
+  };
+  const auto join = [](double& rate, std::uint64_t& sectors, double more_rate, std::uint64_t more) {
+    const std::uint64_t all = sectors + more;
+    if (all > 0)
+      rate = (rate * static_cast<double>(sectors) + more_rate * static_cast<double>(more)) /
+             static_cast<double>(all);
+    sectors = all;
+  };
+  join(sum.l1_hit_rate, sum.l1_sectors, one.l1_hit_rate, times(one.l1_sectors));
+  join(sum.l2_hit_rate, sum.l2_sectors, one.l2_hit_rate, times(one.l2_sectors));
+  join(sum.l2_read_hit_rate, sum.l2_read_sectors, one.l2_read_hit_rate, times(one.l2_read_sectors));
+  sum.dram_read_bytes += times(one.dram_read_bytes);
+  sum.dram_bytes += times(one.dram_bytes);
+  sum.busiest_sm_s += one.busiest_sm_s * kernel.times;
+  sum.sms = std::max(sum.sms, one.sms);
+  sum.blocks_per_sm = std::max(sum.blocks_per_sm, one.blocks_per_sm);
+  sum.complete = sum.complete && one.complete;
+  pass.time_s += time_of(one, device) * kernel.times;
+}
+
+Pass run_pass(std::span<const RepeatedKernel> kernels, const gpu::Device& device,
+              const PredictOptions& options, L2Model& l2) {
+  Pass pass;
+  for (const RepeatedKernel& kernel : kernels) {
+    PredictOptions own = options;
+    own.shared_bytes_per_block = kernel.shared_bytes_per_block;
+    own.most_requests = options.most_requests - pass.requests;
+    if (own.most_requests == 0) {
+      pass.sum.complete = false;
+      break;
+    }
+    CacheModel model(*kernel.runs, device, own, l2);
+    add_kernel(model.run(), kernel, device, pass);
+    pass.requests += std::min(model.requests(), own.most_requests);
+  }
+  return pass;
+}
+
+// As often as it takes for the caches to be as they always are: once to fill them, once to count.
+Pass run_repeatedly(std::span<const RepeatedKernel> kernels, const gpu::Device& device,
+                    const PredictOptions& options) {
+  L2Model l2 = l2_of(device, options);
+  Pass first = run_pass(kernels, device, options, l2);
+  if (first.sum.complete && !options.beginning) return run_pass(kernels, device, options, l2);
+  first.sum.complete = false;
+  first.sum.dram_bytes += l2.dirty_sectors() * device.l2.sector_bytes;
+  const double dram_s =
+      static_cast<double>(first.sum.dram_bytes) / device.dram.bandwidth_bytes_per_s;
+  if (device.dram.bandwidth_bytes_per_s > 0) first.time_s = std::max(first.time_s, dram_s);
+  return first;
+}
+
+void compare(const Pass& whole, const Pass& half, const gpu::Device& device, Sensitivity& result) {
+  result.whole = whole.sum;
+  result.half = half.sum;
+  result.time_s = whole.time_s;
+  if (whole.time_s <= 0) return;
+  result.half_l2_slowdown = half.time_s / whole.time_s;
+  result.dram_demand_bytes_s = static_cast<double>(whole.sum.dram_bytes) / whole.time_s;
+  if (device.dram.bandwidth_bytes_per_s > 0)
+    result.dram_demand_share = result.dram_demand_bytes_s / device.dram.bandwidth_bytes_per_s;
+  result.l2_demand_share = l2_time_of(whole.sum, device) / whole.time_s;
+}
+
 }  // namespace
 
 CachePrediction predict_caches(const AccessRuns& runs, const gpu::Device& device,
                                const PredictOptions& options) {
-  return CacheModel(runs, device, options).run();
+  L2Model l2 = l2_of(device, options);
+  CachePrediction result = CacheModel(runs, device, options, l2).run();
+  // What is still in the L2 has to be written back one day.
+  result.dram_bytes += l2.dirty_sectors() * device.l2.sector_bytes;
+  return result;
 }
 
 Sensitivity predict_sensitivity(const AccessRuns& runs, const gpu::Device& device,
                                 const PredictOptions& options) {
+  const auto once = [&](double share) {
+    PredictOptions own = options;
+    own.l2_share = options.l2_share * share;
+    Pass pass;
+    pass.sum = predict_caches(runs, device, own);
+    pass.time_s = time_of(pass.sum, device);
+    return pass;
+  };
   Sensitivity result;
-  result.whole = predict_caches(runs, device, options);
+  compare(once(1), once(0.5), device, result);
+  return result;
+}
+
+Sensitivity predict_repeated(std::span<const RepeatedKernel> kernels, const gpu::Device& device,
+                             const PredictOptions& options) {
   PredictOptions halved = options;
   halved.l2_share = options.l2_share / 2;
-  result.half = predict_caches(runs, device, halved);
-  result.time_s = time_of(result.whole, device);
-  result.half_l2_slowdown = time_of(result.half, device) / result.time_s;
-  result.dram_demand_bytes_s = static_cast<double>(result.whole.dram_bytes) / result.time_s;
-  if (device.dram.bandwidth_bytes_per_s > 0)
-    result.dram_demand_share = result.dram_demand_bytes_s / device.dram.bandwidth_bytes_per_s;
+  Sensitivity result;
+  compare(run_repeatedly(kernels, device, options), run_repeatedly(kernels, device, halved), device,
+          result);
   return result;
 }
 

@@ -19,12 +19,13 @@ struct Path {
 class RowExecutor {
  public:
   RowExecutor(const Slice& slice, const gpu::Dim3& grid, const gpu::Dim3& block,
-              std::uint64_t most_operations, const Progress& progress)
+              const RowLimits& limits, const Progress& progress)
       : slice_(slice),
         progress_(progress),
         grid_(grid),
         block_(block),
-        left_(most_operations),
+        limits_(limits),
+        left_(limits.all),
         arithmetic_(block.x),
         closed_(slice.closable) {
     runs_.grid = {grid.x, grid.y, grid.z};
@@ -44,6 +45,7 @@ class RowExecutor {
             report_progress(progress_, 0.7 * block_index_ / static_cast<double>(grid_.count()),
                             "following addresses");
           if (!follow_block()) return finish();
+          if (limits_.a_row && left_ == 0) return finish_cut();
         }
     return finish();
   }
@@ -72,6 +74,7 @@ class RowExecutor {
 
   bool follow_row() {
     arithmetic_.clear();
+    row_left_ = limits_.a_row.value_or(left_ + 1);
     row_thread_ = block_.x * (tid_.y + block_.y * tid_.z);
     Path start;
     start.row = {0, block_.x};
@@ -97,11 +100,11 @@ class RowExecutor {
     while (true) {
       const SliceBlock& block = slice_.blocks[path.block];
       for (; path.operation < block.operations.size(); ++path.operation) {
-        if (left_-- == 0) return false;
+        if (!may_go_on()) return ended_early();
         perform(block.operations[path.operation], path);
       }
       path.operation = 0;
-      if (left_-- == 0) return false;
+      if (!may_go_on()) return ended_early();
       if (block.end == SliceBlock::End::exit) return true;
       const std::uint32_t from = path.block;
       if (block.end == SliceBlock::End::jump)
@@ -110,6 +113,18 @@ class RowExecutor {
         branch(block, path);
       if (depth_ > 0) count_trips(from, path);
     }
+  }
+
+  bool may_go_on() {
+    if (left_ == 0 || row_left_ == 0) return false;
+    --left_;
+    --row_left_;
+    return true;
+  }
+  // True: what there is of the row counts.
+  bool ended_early() {
+    cut_ = limits_.a_row.has_value();
+    return cut_;
   }
 
   // From block `from` to path.block: a loop entered anew starts at 0, one whose header comes round
@@ -350,7 +365,17 @@ class RowExecutor {
 
   ClosedForm finish() {
     std::erase_if(runs_.runs, [this](const Run& run) { return !closed_[run.access]; });
-    return {std::move(runs_), std::move(closed_)};
+    return {std::move(runs_), std::move(closed_), cut_};
+  }
+  ClosedForm finish_cut() {
+    cut_ = cut_ || block_index_ + 1 < grid_.count();
+    // The block in hand may lack rows; the only one is better than none.
+    if (cut_ && block_index_ > 0) {
+      while (!runs_.runs.empty() && runs_.runs.back().block == block_index_) runs_.runs.pop_back();
+      --block_index_;
+    }
+    runs_.grid = {block_index_ + 1, 1, 1};
+    return finish();
   }
 
   static constexpr std::uint32_t blocks_a_report = 1024;
@@ -359,7 +384,10 @@ class RowExecutor {
   const Progress& progress_;
   gpu::Dim3 grid_;
   gpu::Dim3 block_;
+  RowLimits limits_;
   std::uint64_t left_;
+  std::uint64_t row_left_ = 0;
+  bool cut_ = false;
   RowArithmetic arithmetic_;
   std::vector<bool> closed_;
   AccessRuns runs_;
@@ -378,8 +406,8 @@ class RowExecutor {
 }  // namespace
 
 ClosedForm follow_rows(const Slice& slice, const gpu::Dim3& grid, const gpu::Dim3& block,
-                       std::uint64_t most_operations, const Progress& progress) {
-  return RowExecutor(slice, grid, block, most_operations, progress).run();
+                       const RowLimits& limits, const Progress& progress) {
+  return RowExecutor(slice, grid, block, limits, progress).run();
 }
 
 }  // namespace demarc::locality

@@ -53,6 +53,7 @@ void add_summary(Page& page, const StudyResult& result) {
   }
   page.key_figures(figures);
   page.prose(result.recommendation);
+  if (result.cells.empty()) return;
   page.prose(
       "T(A, B) is the mean kernel time of victim A in one part while aggressor B loops in the "
       "others. The variation of A is the largest (T(A, B) - T(A, idle)) / T(A, idle) over all B.");
@@ -63,6 +64,44 @@ void add_summary(Page& page, const StudyResult& result) {
   for (const std::string& error : result.errors) {
     page.prose(fmt::format("Wrong output, times not counted: {}", error));
   }
+}
+
+report::Cell share_cell(double share) {
+  return number_cell(100 * share, 1, share < study::pressing_share ? Tone::plain : Tone::warning);
+}
+
+void add_forecast(Page& page, const StudyResult& result) {
+  const study::Forecast& forecast = result.forecast;
+  if (!forecast.missing.empty()) {
+    page.prose(fmt::format("No forecast: {}.", forecast.missing));
+    return;
+  }
+  Table table;
+  table.caption = fmt::format(
+      "From PTX, for {}: each workload alone on the whole GPU, over and over. Shares of the DRAM's "
+      "and the L2's bandwidth that it asks for, per cent; L2 hits, per cent, with the whole and "
+      "with "
+      "half the L2; time with half the L2 over time with the whole",
+      forecast.device);
+  table.columns.push_back({"workload", Align::left});
+  for (const char* name : {"DRAM", "L2", "hits", "half", "times"}) {
+    table.columns.push_back({name, Align::right});
+  }
+  std::string missing;
+  for (const study::WorkloadForecast* row : study::rows_of(forecast)) {
+    if (!row->missing.empty()) {
+      missing += fmt::format("- No forecast of `{}`: {}\n", row->name, row->missing);
+      continue;
+    }
+    table.rows.push_back(
+        {report::Cell(row->name + (row->complete ? "" : " (its beginning)")),
+         share_cell(row->dram_demand_share), share_cell(row->l2_demand_share),
+         number_cell(100 * row->l2_hit_rate, 1), number_cell(100 * row->half_l2_hit_rate, 1),
+         number_cell(row->half_l2_slowdown, 2,
+                     row->half_l2_slowdown > study::noted_slowdown ? Tone::warning : Tone::plain)});
+  }
+  if (!table.rows.empty()) page.table(table);
+  if (!missing.empty()) page.prose(missing);
 }
 
 void add_variation_table(Page& page, const StudyResult& result) {
@@ -196,15 +235,21 @@ void add_context(Page& page, const StudyResult& result, const std::string& comma
   context.command = command;
   context.device = fmt::format("{} ({})", result.device.name, result.device.device);
   context.driver = result.device.driver;
-  context.seed = std::to_string(result.plan.seed);
+  if (!result.cells.empty()) context.seed = std::to_string(result.plan.seed);
   const auto& rule = result.plan.rule;
-  context.more = {
-      {"parts", std::to_string(result.plan.parts)},
-      {"rounds", std::to_string(result.plan.rounds)},
-      {"samples", fmt::format("{} to {} a visit, until the mean is known to {} %, at most {} s; {} "
-                              "warm-up launches thrown away",
-                              rule.least, rule.most, rule.precision * 100, rule.longest_seconds,
-                              rule.warm_up)}};
+  context.more = {{"parts", std::to_string(result.plan.parts)}};
+  if (result.cells.empty()) {
+    page.context(context);
+    return;
+  }
+  context.more.insert(
+      context.more.end(),
+      {{"rounds", std::to_string(result.plan.rounds)},
+       {"samples",
+        fmt::format("{} to {} a visit, until the mean is known to {} %, at most {} s; {} "
+                    "warm-up launches thrown away",
+                    rule.least, rule.most, rule.precision * 100, rule.longest_seconds,
+                    rule.warm_up)}});
   for (const std::string& note : result.device.notes) context.more.emplace_back("note", note);
   page.context(context);
 }
@@ -214,6 +259,9 @@ void add_context(Page& page, const StudyResult& result, const std::string& comma
 void add_isolate_study(Page& page, const StudyResult& result) {
   page.heading("In short");
   add_summary(page, result);
+  page.heading("Forecast");
+  add_forecast(page, result);
+  if (result.cells.empty()) return;
   page.heading("Variation");
   add_variation_table(page, result);
   page.heading("Victims and aggressors");
@@ -225,9 +273,11 @@ void add_isolate_study(Page& page, const StudyResult& result) {
 }
 
 std::string isolate_page(const StudyResult& result, const std::string& command) {
+  const char* kind = result.cells.empty()     ? ": a forecast, nothing was run"
+                     : result.device.measured ? ""
+                                              : ": answers of a model, not measurements";
   Page page("Who disturbs whom",
-            fmt::format("{} in {} parts{}", result.device.name, result.plan.parts,
-                        result.device.measured ? "" : ": answers of a model, not measurements"));
+            fmt::format("{} in {} parts{}", result.device.name, result.plan.parts, kind));
   add_context(page, result, command);
   add_isolate_study(page, result);
   return page.html();

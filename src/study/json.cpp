@@ -112,6 +112,34 @@ Json mode_json(const Plan& plan, const ModeSummary& mode) {
   return out;
 }
 
+Json forecasts_json(const std::vector<WorkloadForecast>& rows) {
+  Json list = Json::array();
+  for (const WorkloadForecast& row : rows) {
+    Json out{{"name", row.name}, {"spec", row.spec}};
+    if (!row.missing.empty()) {
+      out["missing"] = row.missing;
+    } else {
+      out["launches"] = row.launches;
+      out["kernels"] = row.kernels;
+      out["complete"] = row.complete;
+      out["half_l2_slowdown"] = row.half_l2_slowdown;
+      out["l2_hit_rate"] = row.l2_hit_rate;
+      out["half_l2_hit_rate"] = row.half_l2_hit_rate;
+      out["dram_demand_share"] = row.dram_demand_share;
+      out["l2_demand_share"] = row.l2_demand_share;
+    }
+    list.push_back(std::move(out));
+  }
+  return list;
+}
+
+Json forecast_json(const Forecast& forecast) {
+  if (!forecast.missing.empty()) return {{"missing", forecast.missing}};
+  return {{"device", forecast.device},
+          {"victims", forecasts_json(forecast.victims)},
+          {"aggressors", forecasts_json(forecast.aggressors)}};
+}
+
 }  // namespace
 
 std::string study_json(const StudyResult& result, const std::string& command) {
@@ -119,7 +147,9 @@ std::string study_json(const StudyResult& result, const std::string& command) {
   out["context"] = context_json(result.device, command);
   out["plan"] = plan_json(result.plan);
   out["recommendation"] = result.recommendation;
+  out["forecast"] = forecast_json(result.forecast);
   out["errors"] = result.errors;
+  for (const char* list : {"modes", "baselines", "cells"}) out[list] = Json::array();
   for (const ModeSummary& mode : result.modes) out["modes"].push_back(mode_json(result.plan, mode));
   for (const Baseline& b : result.baselines) {
     out["baselines"].push_back({{"victim", result.plan.victims[b.victim].name},

@@ -226,6 +226,7 @@ Result<StudyResult> run_study(const Plan& plan, Executor& executor, const Progre
   result.device = executor.context();
   result.cells = empty_cells(plan);
   result.modes.resize(plan.modes.size());
+  DEMARC_TRY(result.forecast, forecast(plan, executor));
   DEMARC_CHECK(executor.prepare(plan, progress));
   StudyProgress steps(plan, progress);
   DEMARC_TRY(const auto solo, run_baselines(plan, executor, steps));
@@ -263,6 +264,19 @@ Result<StudyResult> run_study(const Plan& plan, Executor& executor, const Progre
   summarize(result);
   result.recommendation = recommend(result);
   report_progress(progress, 1.0, "done");
+  return result;
+}
+
+Result<StudyResult> forecast_study(const Plan& plan, const Executor& executor) {
+  DEMARC_CHECK(check_plan(plan));
+  StudyResult result;
+  result.plan = plan;
+  result.device = executor.context();
+  DEMARC_TRY(result.forecast, forecast(plan, executor));
+  if (!result.forecast.missing.empty()) {
+    return missing_capability("no forecast: {}", result.forecast.missing);
+  }
+  result.recommendation = recommend(plan, result.forecast);
   return result;
 }
 

@@ -99,6 +99,28 @@ std::string failing_sentence(const StudyResult& result, const ModeSummary& mode)
                      result.plan.victims[row.victim].name, slowdown_words(row.mean_percent.value));
 }
 
+// A tenth is where the best published colouring ends (V100: 8.7 % on average, 18.3 % at most).
+constexpr double holds_below = 10;
+
+// `judged` has the least maximum first. Moves a mode without colours before one with them, where
+// both hold every victim and no aggressor presses on the memory. True if so.
+bool prefer_undivided_memory(const StudyResult& result, std::vector<const ModeSummary*>& judged) {
+  const Forecast& forecast = result.forecast;
+  const auto colored = [&result](const ModeSummary* mode) {
+    return result.plan.modes[mode->mode].color;
+  };
+  if (!colored(judged.front()) || forecast.aggressors.empty() ||
+      std::any_of(forecast.aggressors.begin(), forecast.aggressors.end(), presses)) {
+    return false;
+  }
+  const auto found = std::find_if(judged.begin(), judged.end(), [&](const ModeSummary* mode) {
+    return !colored(mode) && mode->maximum_percent < holds_below;
+  });
+  if (found == judged.end()) return false;
+  std::rotate(judged.begin(), found, found + 1);
+  return true;
+}
+
 }  // namespace
 
 void summarize(StudyResult& result) {
@@ -131,8 +153,7 @@ std::string recommend(const StudyResult& result) {
   std::stable_sort(judged.begin(), judged.end(), [](const ModeSummary* a, const ModeSummary* b) {
     return a->maximum_percent < b->maximum_percent;
   });
-  // A tenth is where the best published colouring ends (V100: 8.7 % on average, 18.3 % at most).
-  constexpr double holds_below = 10;
+  const bool better_whole = prefer_undivided_memory(result, judged);
   const ModeSummary& best = *judged.front();
   std::string text;
   if (best.maximum_percent < holds_below) {
@@ -143,13 +164,20 @@ std::string recommend(const StudyResult& result) {
                        holds_below, result.plan.modes[best.mode].name(),
                        failing_sentence(result, best));
   }
+  if (better_whole) {
+    text += fmt::format(
+        " Colours would buy nothing: by forecast no aggressor asks for {:.0f} % of the DRAM's or "
+        "the L2's bandwidth, and undivided each victim has the whole L2.",
+        100 * pressing_share);
+  }
   for (std::size_t i = 1; i < judged.size(); ++i) {
     const ModeSummary& mode = *judged[i];
     text +=
         fmt::format(" {}.", mode.maximum_percent < holds_below ? holding_sentence(result, mode)
                                                                : failing_sentence(result, mode));
   }
-  return text;
+  const std::string words = forecast_words(result.forecast);
+  return words.empty() ? text : text + " " + words;
 }
 
 }  // namespace demarc::study

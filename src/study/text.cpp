@@ -45,8 +45,10 @@ std::string study_text(const StudyResult& result) {
       "{} ({}{}), {} parts, seed {}\n", result.device.name, result.device.device,
       result.device.driver.empty() ? "" : fmt::format(", driver {}", result.device.driver),
       result.plan.parts, result.plan.seed);
-  if (!result.device.measured) out += "A MODEL ANSWERED: these figures are not measurements.\n";
+  if (!result.device.measured && !result.cells.empty())
+    out += "A MODEL ANSWERED: these figures are not measurements.\n";
   for (const std::string& note : result.device.notes) out += fmt::format("note: {}\n", note);
+  out += "\n" + forecast_text(result.forecast);
   for (const ModeSummary& mode : result.modes) out += table_of_mode(result, mode);
   for (const std::string& error : result.errors) out += fmt::format("WRONG OUTPUT: {}\n", error);
   return out + fmt::format("\n{}\n", result.recommendation);

@@ -169,6 +169,40 @@ TEST(IsolateVerb, colours_of_a_simulated_device_can_be_chosen_and_wrong_ones_are
   }
 }
 
+TEST(IsolateVerb, a_forecast_runs_nothing_and_says_which_mode_suits_and_who_presses_hardest) {
+  const auto folder = fresh_folder("isolate_forecast");
+  const std::string json = (folder / "x.json").string();
+  const std::string html = (folder / "x.html").string();
+  const Outcome outcome =
+      run_demarc({"isolate", "--device", "sim:gtx1080", "--forecast", "--victims", "fwt,compute",
+                  "--aggressors", "mm@small,dram_write", "--json", json, "--html", html});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(
+      outcome.out.find("the forecast speaks for mask+color: dram_write presses on the memory "
+                       "that fwt needs. By forecast dram_write presses hardest on the memory"),
+      std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("Half the L2 costs fwt 2."), std::string::npos) << outcome.out;
+  const Json result = Json::parse(read_file(json).value());
+  EXPECT_TRUE(result["cells"].empty());
+  EXPECT_GT(result["forecast"]["victims"][0]["half_l2_slowdown"], 1.5);
+  EXPECT_NE(read_file(html).value().find("a forecast, nothing was run"), std::string::npos);
+}
+
+TEST(IsolateVerb, a_forecast_refuses_options_on_how_to_run_and_devices_that_are_not_described) {
+  for (const auto& [option, value] : {std::pair{"--samples", "5"}, std::pair{"--threads", "2"}}) {
+    const Outcome outcome =
+        run_demarc({"isolate", "--device", "sim:gtx1080", "--forecast", option, value});
+    EXPECT_EQ(outcome.exit_code, 1) << option;
+    EXPECT_NE(outcome.err.find(option), std::string::npos) << outcome.err;
+  }
+  const Outcome planted = run_demarc({"isolate", "--device", "planted:h100", "--forecast"});
+  EXPECT_EQ(planted.exit_code, 1);
+  EXPECT_NE(planted.err.find("--forecast cannot be followed by --device planted:h100"),
+            std::string::npos)
+      << planted.err;
+}
+
 TEST(RewriteVerb, colours_a_bundled_kernel_so_that_it_still_parses) {
   const auto folder = fresh_folder("rewrite_verb");
   const std::string out = (folder / "colored.ptx").string();

@@ -110,6 +110,47 @@ TEST(Predict, a_kernel_with_few_threads_cannot_ask_for_all_of_the_bandwidth) {
   EXPECT_GT(predict_sensitivity(reading(20000, 128, 1), device).dram_demand_share, 0.05);
 }
 
+TEST(Predict, a_workload_that_runs_over_and_over_loses_only_what_half_the_l2_does_not_keep) {
+  const auto sweep = [](std::uint32_t lines) {
+    const AccessRuns runs = reading(lines, 128, 1);
+    return predict_repeated(std::vector<RepeatedKernel>{{&runs, 0, 1}}, small_device());
+  };
+  const Sensitivity small = sweep(2048);  // a quarter of the L2
+  EXPECT_DOUBLE_EQ(small.half_l2_slowdown, 1);
+  EXPECT_DOUBLE_EQ(small.half.l2_hit_rate, 1);
+  EXPECT_EQ(small.dram_demand_share, 0);
+  const Sensitivity fits_whole = sweep(6144);
+  EXPECT_DOUBLE_EQ(fits_whole.whole.l2_hit_rate, 1);
+  EXPECT_LT(fits_whole.half.l2_hit_rate, 0.1);
+  EXPECT_GT(fits_whole.half_l2_slowdown, 1.5);
+  const Sensitivity fits_neither = sweep(16384);
+  EXPECT_DOUBLE_EQ(fits_neither.half_l2_slowdown, 1);
+  EXPECT_GT(fits_neither.dram_demand_share, 0.1);
+}
+
+TEST(Predict, kernels_weigh_as_often_as_they_are_launched) {
+  const AccessRuns runs = reading(16384, 128, 1);
+  const std::vector<RepeatedKernel> once{{&runs, 0, 1}};
+  const std::vector<RepeatedKernel> thrice{{&runs, 0, 3}};
+  const Sensitivity a = predict_repeated(once, small_device());
+  const Sensitivity b = predict_repeated(thrice, small_device());
+  EXPECT_DOUBLE_EQ(b.time_s, 3 * a.time_s);
+  EXPECT_EQ(b.whole.dram_bytes, 3 * a.whole.dram_bytes);
+  EXPECT_DOUBLE_EQ(b.dram_demand_share, a.dram_demand_share);
+  EXPECT_DOUBLE_EQ(b.whole.l2_hit_rate, a.whole.l2_hit_rate);
+}
+
+TEST(Predict, of_a_run_that_is_too_long_the_beginning_counts_from_empty_caches) {
+  const AccessRuns runs = reading(2048, 128, 1);
+  const std::vector<RepeatedKernel> kernels{{&runs, 0, 1}};
+  const Sensitivity cut = predict_repeated(kernels, small_device(), {.most_requests = 512});
+  EXPECT_FALSE(cut.whole.complete);
+  EXPECT_EQ(cut.whole.l2_hit_rate, 0);
+  const Sensitivity beginning = predict_repeated(kernels, small_device(), {.beginning = true});
+  EXPECT_FALSE(beginning.whole.complete);
+  EXPECT_EQ(beginning.whole.dram_bytes, 2048U * 128);
+}
+
 constexpr SectorMask all_four = 0xf;
 
 TEST(L2Model, a_read_that_misses_brings_in_the_other_half_of_its_64_bytes) {

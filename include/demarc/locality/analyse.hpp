@@ -67,16 +67,30 @@ struct Analysis {
 [[nodiscard]] Result<Analysis> analyse(const ptx::Module& module, const gpu::Launch& launch,
                                        const Options& options);
 
+// How much work may go into it. More operations than that and the closed forms are given up, for
+// the emulator; or, with `beginning`, they are those of the kernel's beginning. What asks more of
+// the emulator is an error (missing_capability) that says so.
+struct Effort {
+  std::uint64_t row_operations = 2'000'000'000;  // a thousand for each of two million rows
+  bool beginning = false;
+  std::uint64_t trace_words = ~std::uint64_t{0};  // of 8 bytes, from all kernels up to this one
+  std::uint64_t emulated_buffer_bytes = ~std::uint64_t{0};  // of the launch
+};
+
 // The access runs alone: `kernels` is the index of the kernel launch in Launch::kernels.
 struct Collected {
   AccessRuns runs;
   Method method = Method::symbolic;
   std::vector<std::string> notes;
   std::uint32_t left_out = 0;  // see Analysis
+  // The kernel's beginning only (Effort): its first blocks, in a grid of one dimension, each row of
+  // threads as far as was allowed.
+  bool cut = false;
 };
 [[nodiscard]] Result<Collected> collect_runs(const ptx::Module& module, const gpu::Launch& launch,
                                              std::size_t kernel_launch, Force force,
-                                             unsigned threads = 0, const Progress& progress = {});
+                                             unsigned threads = 0, const Progress& progress = {},
+                                             const Effort& effort = {});
 
 // Shared memory of a block of `kernel`, static and dynamic, for PredictOptions.
 [[nodiscard]] std::uint32_t shared_bytes_of(const ptx::Module& module,

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "demarc/gpu/device.hpp"
@@ -23,6 +24,7 @@ struct PredictOptions {
   std::uint32_t shared_bytes_per_block = 0;  // static and dynamic
   std::uint64_t most_requests = 30'000'000;  // more warp requests: the rest is left out
   double l2_share = 1;                       // of the L2 that the kernel may use
+  bool beginning = false;  // the runs are a beginning only (Collected::cut); for predict_repeated
 };
 
 struct CachePrediction {
@@ -54,8 +56,24 @@ struct Sensitivity {
   double half_l2_slowdown = 1;     // time with half of it / with the whole
   double dram_demand_bytes_s = 0;  // the bandwidth it asks of DRAM
   double dram_demand_share = 0;    // of what the device has
+  double l2_demand_share = 0;      // of what the slices of its L2 deliver
 };
 [[nodiscard]] Sensitivity predict_sensitivity(const AccessRuns& runs, const gpu::Device& device,
                                               const PredictOptions& options = {});
+
+// A kernel of a workload that runs over and over, as the victims and aggressors of a study do.
+struct RepeatedKernel {
+  const AccessRuns* runs = nullptr;
+  std::uint32_t shared_bytes_per_block = 0;  // in place of PredictOptions'
+  double times = 1;                          // launches like this one in a run of the workload
+};
+
+// The same for such a workload: its kernels one after the other, each with empty L1s and the L2 as
+// the one before left it; the second time through counts. Rates are over all launches together.
+// Where one time through takes more than most_requests, or `beginning` says that there is more, the
+// beginning counts, from empty caches, and what it leaves to be written back.
+[[nodiscard]] Sensitivity predict_repeated(std::span<const RepeatedKernel> kernels,
+                                           const gpu::Device& device,
+                                           const PredictOptions& options = {});
 
 }  // namespace demarc::locality

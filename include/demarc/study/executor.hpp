@@ -10,6 +10,8 @@
 
 #include "demarc/base/progress.hpp"
 #include "demarc/base/result.hpp"
+#include "demarc/gpu/device.hpp"
+#include "demarc/gpu/launch.hpp"
 #include "demarc/study/mode.hpp"
 #include "demarc/study/plan.hpp"
 
@@ -70,10 +72,20 @@ class Stage {
   [[nodiscard]] virtual std::string account() const = 0;
 };
 
+// A workload as a device runs it.
+struct WorkloadCode {
+  gpu::Launch launch;
+  std::string ptx;  // the module's text
+};
+
 class Executor {
  public:
   virtual ~Executor() = default;
   [[nodiscard]] virtual DeviceContext context() const = 0;
+  // What is known without running anything (forecast.hpp): the device, and a workload at the size
+  // it has here. missing_capability, with the reason, where nothing is.
+  [[nodiscard]] virtual Result<gpu::Device> description() const;
+  [[nodiscard]] virtual Result<WorkloadCode> code_of(const Workload& workload) const;
   // Called once before anything is run: a chance to do work of the whole plan at one go.
   [[nodiscard]] virtual Result<void> prepare(const Plan& /*plan*/, const Progress& /*progress*/) {
     return {};

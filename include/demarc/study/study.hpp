@@ -14,6 +14,7 @@
 #include "demarc/base/progress.hpp"
 #include "demarc/base/result.hpp"
 #include "demarc/study/executor.hpp"
+#include "demarc/study/forecast.hpp"
 #include "demarc/study/plan.hpp"
 #include "demarc/study/statistics.hpp"
 
@@ -71,6 +72,7 @@ struct ModeSummary {
 struct StudyResult {
   Plan plan;
   DeviceContext device;
+  Forecast forecast;
   std::vector<Baseline> baselines;  // one a victim
   std::vector<Cell> cells;          // by mode, victim, aggressor (idle first), in plan order
   std::vector<ModeSummary> modes;   // one a mode of the plan
@@ -83,10 +85,16 @@ struct StudyResult {
 [[nodiscard]] Result<StudyResult> run_study(const Plan& plan, Executor& executor,
                                             const Progress& progress);
 
+// Nothing run: a result of forecast and recommendation alone, without modes or cells.
+// missing_capability where there is no forecast.
+[[nodiscard]] Result<StudyResult> forecast_study(const Plan& plan, const Executor& executor);
+
 // Fills modes[].victims and the averages and maxima from cells and baselines. Idempotent.
 void summarize(StudyResult& result);
 
-// "colours hold all 8 victims under 3 %; MPS lets VA slow cfd 2.4 times", from a summarised result.
+// "colours hold all 8 victims under 3 %; MPS lets VA slow cfd 2.4 times", from a summarised result;
+// then what the forecast says of the worst neighbour and of losing half the L2. Where modes with
+// and without colours hold every victim and no aggressor presses, the ones without are better.
 [[nodiscard]] std::string recommend(const StudyResult& result);
 
 // The variation table as text a person reads on a terminal.

@@ -32,8 +32,8 @@ class GpuExecutor : public Executor {
       : gpu_(std::move(gpu)),
         options_(std::move(options)),
         plain_(make_plain_memory(gpu_)),
-        reader_(make_workload_reader(gpu_->compute_capability().major * 10U +
-                                     gpu_->compute_capability().minor)) {}
+        target_(gpu_->compute_capability().major * 10U + gpu_->compute_capability().minor),
+        reader_(make_workload_reader(target_)) {}
 
   DeviceContext context() const override {
     DeviceContext out;
@@ -42,6 +42,13 @@ class GpuExecutor : public Executor {
     out.driver = gpu_->driver().driver_version();
     out.sms = gpu_->sm_count();
     return out;
+  }
+
+  Result<gpu::Device> description() const override {
+    return gpu::describe_card(gpu_->name(), options_.description);
+  }
+  Result<WorkloadCode> code_of(const Workload& workload) const override {
+    return gpu_workload_code(workload.spec, target_);
   }
 
   Result<std::unique_ptr<Stage>> whole() override {
@@ -228,6 +235,7 @@ class GpuExecutor : public Executor {
   cuda::GpuPointer gpu_;
   GpuExecutorOptions options_;
   std::shared_ptr<MemorySource> plain_;
+  std::uint32_t target_;
   WorkloadReader reader_;
   std::vector<std::shared_ptr<ResidentSet>> plain_sets_;
   std::shared_ptr<ColoredArena> arena_;

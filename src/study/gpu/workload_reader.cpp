@@ -43,6 +43,15 @@ Result<LoadedLaunch> read_workload(const std::string& spec, std::uint32_t target
 
 }  // namespace
 
+Result<WorkloadCode> gpu_workload_code(const std::string& spec, std::uint32_t target) {
+  if (spec.starts_with("cmd:")) return missing_capability("a command brings compiled code, no PTX");
+  if (spec.starts_with("stream:")) return missing_capability("an access stream has no PTX");
+  WorkloadCode code;
+  DEMARC_TRY(code.launch, launch_of(spec));
+  DEMARC_TRY(code.ptx, workload::ptx_text(code.launch, target));
+  return code;
+}
+
 WorkloadReader make_workload_reader(std::uint32_t target) {
   const auto known = std::make_shared<std::map<std::string, LoadedLaunch, std::less<>>>();
   return [target, known](const Workload& workload) -> Result<LoadedLaunch> {

@@ -10,4 +10,7 @@ namespace demarc::study {
 // made once and kept.
 [[nodiscard]] WorkloadReader make_workload_reader(std::uint32_t target);
 
+// Launch and PTX alone. missing_capability for commands, which have none.
+[[nodiscard]] Result<WorkloadCode> gpu_workload_code(const std::string& spec, std::uint32_t target);
+
 }  // namespace demarc::study

@@ -279,6 +279,10 @@ class SimExecutor final : public Executor {
     context.notes.push_back(sim::memory::spec_text(study_.spec()));
     return context;
   }
+  Result<gpu::Device> description() const override { return study_.device(); }
+  Result<WorkloadCode> code_of(const Workload& workload) const override {
+    return sim_workload_code(workload.spec, ptx_target);
+  }
   Result<void> prepare(const Plan& plan, const Progress& progress) override {
     return study_.prepare(plan, progress);
   }

@@ -101,10 +101,18 @@ Result<SimWorkload> load_access_stream(const std::string& path) {
 
 }  // namespace
 
+Result<WorkloadCode> sim_workload_code(const std::string& spec, std::uint32_t target) {
+  if (spec.starts_with("stream:")) return missing_capability("an access stream has no PTX");
+  WorkloadCode code;
+  DEMARC_TRY(code.launch, sim_launch_of(spec));
+  DEMARC_TRY(code.ptx, workload::ptx_text(code.launch, target));
+  return code;
+}
+
 Result<SimWorkload> load_sim_workload(const std::string& spec, std::uint32_t target) {
   if (spec.starts_with("stream:")) return load_access_stream(spec.substr(7));
-  DEMARC_TRY(gpu::Launch launch, sim_launch_of(spec));
-  DEMARC_TRY(const std::string ptx, workload::ptx_text(launch, target));
+  DEMARC_TRY(auto code, sim_workload_code(spec, target));
+  auto& [launch, ptx] = code;
   DEMARC_TRY(ptx::Module parsed, ptx::parse_whole(ptx, launch.ptx));
   auto module = std::make_shared<const ptx::Module>(std::move(parsed));
   SimWorkload loaded;

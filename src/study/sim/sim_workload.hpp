@@ -22,4 +22,8 @@ struct SimWorkload {
 // sm_90. Errors name a workload that does not exist or cannot be emulated.
 [[nodiscard]] Result<SimWorkload> load_sim_workload(const std::string& spec, std::uint32_t target);
 
+// The launch and the PTX of a workload, nothing run. missing_capability for what has none: access
+// streams and commands.
+[[nodiscard]] Result<WorkloadCode> sim_workload_code(const std::string& spec, std::uint32_t target);
+
 }  // namespace demarc::study

@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <array>
+
+#include "demarc/study/forecast.hpp"
+
+namespace demarc::study {
+namespace {
+
+double pressure_of(const WorkloadForecast& one) {
+  return std::max(one.dram_demand_share, one.l2_demand_share);
+}
+
+std::string joined_words(const std::vector<std::string>& items) {
+  std::string out;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (i > 0) out += i + 1 == items.size() ? " and " : ", ";
+    out += items[i];
+  }
+  return out;
+}
+
+std::string demand_words(const WorkloadForecast& one) {
+  return fmt::format("{:.0f} % of the DRAM's bandwidth, {:.0f} % of the L2's",
+                     100 * one.dram_demand_share, 100 * one.l2_demand_share);
+}
+
+const WorkloadForecast* hardest(const Forecast& forecast) {
+  const WorkloadForecast* worst = nullptr;
+  for (const WorkloadForecast& one : forecast.aggressors) {
+    if (one.missing.empty() && (worst == nullptr || pressure_of(one) > pressure_of(*worst))) {
+      worst = &one;
+    }
+  }
+  return worst;
+}
+
+std::vector<std::string> names_where(const std::vector<WorkloadForecast>& rows,
+                                     bool (*holds)(const WorkloadForecast&)) {
+  std::vector<std::string> names;
+  for (const WorkloadForecast& row : rows) {
+    if (holds(row)) names.push_back(row.name);
+  }
+  return names;
+}
+
+// Names while they are few, else how many of them.
+std::string few_words(const std::vector<std::string>& names, std::size_t of, const char* what) {
+  constexpr std::size_t most_named = 4;
+  if (names.size() <= most_named) return joined_words(names);
+  if (names.size() == of) return fmt::format("all {} {}", of, what);
+  return fmt::format("{} of {} {}", names.size(), of, what);
+}
+
+// What half the L2 costs the victims that feel it, or that none does.
+std::string l2_sentence(const Forecast& forecast) {
+  std::vector<std::string> losers;
+  bool any = false;
+  for (const WorkloadForecast& victim : forecast.victims) {
+    if (!victim.missing.empty()) continue;
+    any = true;
+    if (victim.half_l2_slowdown > noted_slowdown) {
+      losers.push_back(fmt::format("{} {:.2f} times", victim.name, victim.half_l2_slowdown));
+    }
+  }
+  if (!any) return {};
+  if (losers.empty()) {
+    return fmt::format(" With half the L2 no victim takes more than {:.2f} times its time.",
+                       noted_slowdown);
+  }
+  return fmt::format(" Half the L2 costs {} {} time.", joined_words(losers),
+                     losers.size() == 1 ? "its" : "their");
+}
+
+std::string unknown_sentence(const Forecast& forecast) {
+  std::vector<std::string> names;
+  for (const WorkloadForecast* row : rows_of(forecast)) {
+    if (!row->missing.empty()) names.push_back(row->name);
+  }
+  return names.empty() ? std::string() : fmt::format(" Not forecast: {}.", joined_words(names));
+}
+
+// The first of the plan's modes that divides the SMs as far as is known best, with the memory or
+// without.
+const Mode* best_mode(const Plan& plan, bool color) {
+  constexpr std::array<std::string_view, 4> order{"mask", "green", "affinity", "mps"};
+  for (const std::string_view back_end : order) {
+    for (const Mode& mode : plan.modes) {
+      if (mode.back_end == back_end && mode.color == color) return &mode;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool presses(const WorkloadForecast& aggressor) {
+  return !aggressor.missing.empty() || pressure_of(aggressor) >= pressing_share;
+}
+
+bool exposed(const WorkloadForecast& victim) {
+  return !victim.missing.empty() || pressure_of(victim) >= exposed_share;
+}
+
+std::vector<const WorkloadForecast*> rows_of(const Forecast& forecast) {
+  std::vector<const WorkloadForecast*> rows;
+  for (const auto* list : {&forecast.victims, &forecast.aggressors}) {
+    for (const WorkloadForecast& one : *list) {
+      const bool listed = std::any_of(rows.begin(), rows.end(),
+                                      [&](const auto* row) { return row->spec == one.spec; });
+      if (!listed) rows.push_back(&one);
+    }
+  }
+  return rows;
+}
+
+std::string forecast_words(const Forecast& forecast) {
+  std::string out;
+  if (const WorkloadForecast* worst = hardest(forecast)) {
+    out = fmt::format("By forecast {} presses hardest on the memory: {}.", worst->name,
+                      demand_words(*worst));
+  }
+  out += l2_sentence(forecast);
+  if (!out.empty()) out += unknown_sentence(forecast);
+  return out.starts_with(' ') ? "By forecast:" + out : out;
+}
+
+std::string recommend(const Plan& plan, const Forecast& forecast) {
+  if (!forecast.missing.empty()) return fmt::format("No forecast: {}.", forecast.missing);
+  const auto pressing = names_where(forecast.aggressors, presses);
+  const auto victims = names_where(forecast.victims, exposed);
+  const bool divide_memory = !pressing.empty() && !victims.empty();
+  const Mode* chosen = best_mode(plan, divide_memory);
+  std::string out;
+  if (chosen == nullptr) {
+    out = divide_memory
+              ? "None of the modes asked for divides SMs and memory; add mask+color to --modes:"
+              : "None of the modes asked for divides the SMs alone; add mask to --modes:";
+  } else {
+    out = fmt::format("Nothing measured; the forecast speaks for {}:", chosen->name());
+  }
+  if (divide_memory) {
+    out += fmt::format(" {} {} on the memory that {} {}.",
+                       few_words(pressing, forecast.aggressors.size(), "aggressors"),
+                       pressing.size() == 1 ? "presses" : "press",
+                       few_words(victims, forecast.victims.size(), "victims"),
+                       victims.size() == 1 ? "needs" : "need");
+  } else if (pressing.empty()) {
+    out += fmt::format(
+        " no aggressor asks for {:.0f} % of the DRAM's or the L2's bandwidth, and every victim "
+        "keeps the whole L2.",
+        100 * pressing_share);
+  } else {
+    out += fmt::format(" no victim asks for {:.0f} % of the DRAM's or the L2's bandwidth.",
+                       100 * exposed_share);
+  }
+  return out + " " + forecast_words(forecast);
+}
+
+std::string forecast_text(const Forecast& forecast) {
+  if (!forecast.missing.empty()) return fmt::format("No forecast: {}.\n", forecast.missing);
+  std::string out = fmt::format(
+      "Forecast from PTX for {}: each workload alone on the whole GPU, over and over.\n"
+      "  DRAM, L2: share of their bandwidth it asks for; hits: in the L2, in half of it; times: as "
+      "long with half the L2\n  {:<12} {:>7} {:>7} {:>8} {:>8} {:>8}\n",
+      forecast.device, "workload", "DRAM %", "L2 %", "hits %", "half %", "times");
+  for (const WorkloadForecast* row : rows_of(forecast)) {
+    if (!row->missing.empty()) {
+      out += fmt::format("  {:<12} none: {}\n", row->name, row->missing);
+      continue;
+    }
+    out += fmt::format("  {:<12} {:>7.1f} {:>7.1f} {:>8.1f} {:>8.1f} {:>8.2f}{}\n", row->name,
+                       100 * row->dram_demand_share, 100 * row->l2_demand_share,
+                       100 * row->l2_hit_rate, 100 * row->half_l2_hit_rate, row->half_l2_slowdown,
+                       row->complete ? "" : "  of its beginning");
+  }
+  return out;
+}
+
+}  // namespace demarc::study
