@@ -78,13 +78,12 @@ void add_forecast(Page& page, const StudyResult& result) {
   }
   Table table;
   table.caption = fmt::format(
-      "From PTX, for {}: each workload alone on the whole GPU, over and over. Shares of the DRAM's "
-      "and the L2's bandwidth that it asks for, per cent; L2 hits, per cent, with the whole and "
-      "with "
-      "half the L2; time with half the L2 over time with the whole",
+      "From PTX, for {}: each workload alone on the whole GPU, over and over. Time with half "
+      "the L2 over time with the whole; shares of the DRAM's and the L2's bandwidth that it asks "
+      "for, per cent; hits in the whole L2 and in half of it, per cent",
       forecast.device);
   table.columns.push_back({"workload", Align::left});
-  for (const char* name : {"DRAM", "L2", "hits", "half", "times"}) {
+  for (const char* name : {"times", "DRAM", "L2", "hits", "half"}) {
     table.columns.push_back({name, Align::right});
   }
   std::string missing;
@@ -95,10 +94,10 @@ void add_forecast(Page& page, const StudyResult& result) {
     }
     table.rows.push_back(
         {report::Cell(row->name + (row->complete ? "" : " (its beginning)")),
-         share_cell(row->dram_demand_share), share_cell(row->l2_demand_share),
-         number_cell(100 * row->l2_hit_rate, 1), number_cell(100 * row->half_l2_hit_rate, 1),
          number_cell(row->half_l2_slowdown, 2,
-                     row->half_l2_slowdown > study::noted_slowdown ? Tone::warning : Tone::plain)});
+                     row->half_l2_slowdown > study::noted_slowdown ? Tone::warning : Tone::plain),
+         share_cell(row->dram_demand_share), share_cell(row->l2_demand_share),
+         number_cell(100 * row->l2_hit_rate, 1), number_cell(100 * row->half_l2_hit_rate, 1)});
   }
   if (!table.rows.empty()) page.table(table);
   if (!missing.empty()) page.prose(missing);
