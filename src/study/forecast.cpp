@@ -53,7 +53,7 @@ std::vector<Standing> standing_launches(const gpu::Launch& launch) {
   return out;
 }
 
-// Fractions of the two seconds that all workloads of a plan share.
+// A workload's fraction of what all workloads of a plan share.
 struct Allowance {
   std::uint64_t requests;  // in one time through a workload
   locality::Effort effort;

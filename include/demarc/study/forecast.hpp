@@ -45,7 +45,8 @@ struct Forecast {
 };
 
 // What cannot be forecast is said in `missing`; an error is a workload that does not exist, or PTX
-// that cannot be read. Costs about two seconds at most, whatever the plan.
+// that cannot be read. The work is bounded by counts: one to three seconds of one core at most
+// (docs/measurements/locality.md).
 [[nodiscard]] Result<Forecast> forecast(const Plan& plan, const Executor& executor);
 
 // From this share of the DRAM's or the L2's bandwidth on a neighbour of the memory feels an
