@@ -112,7 +112,8 @@ Result<WorkloadCode> sim_workload_code(const std::string& spec, std::uint32_t ta
 Result<SimWorkload> load_sim_workload(const std::string& spec, std::uint32_t target) {
   if (spec.starts_with("stream:")) return load_access_stream(spec.substr(7));
   DEMARC_TRY(auto code, sim_workload_code(spec, target));
-  auto& [launch, ptx] = code;
+  const gpu::Launch launch = std::move(code.launch);
+  const std::string& ptx = code.ptx;
   DEMARC_TRY(ptx::Module parsed, ptx::parse_whole(ptx, launch.ptx));
   auto module = std::make_shared<const ptx::Module>(std::move(parsed));
   SimWorkload loaded;
