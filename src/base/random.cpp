@@ -17,19 +17,18 @@ std::uint64_t splitmix64(std::uint64_t& state) {
 
 }  // namespace
 
-Random::Random(std::uint64_t seed) : state_{} {
-  for (auto& word : state_) word = splitmix64(seed);
-}
+Random::Random(std::uint64_t seed)
+    : s0_(splitmix64(seed)), s1_(splitmix64(seed)), s2_(splitmix64(seed)), s3_(splitmix64(seed)) {}
 
 Random::result_type Random::operator()() {
-  const std::uint64_t result = std::rotl(state_[1] * 5, 7) * 9;
-  const std::uint64_t shifted = state_[1] << 17;
-  state_[2] ^= state_[0];
-  state_[3] ^= state_[1];
-  state_[1] ^= state_[2];
-  state_[0] ^= state_[3];
-  state_[2] ^= shifted;
-  state_[3] = std::rotl(state_[3], 45);
+  const std::uint64_t result = std::rotl(s1_ * 5, 7) * 9;
+  const std::uint64_t shifted = s1_ << 17;
+  s2_ ^= s0_;
+  s3_ ^= s1_;
+  s1_ ^= s2_;
+  s0_ ^= s3_;
+  s2_ ^= shifted;
+  s3_ = std::rotl(s3_, 45);
   return result;
 }
 

@@ -4,19 +4,14 @@
 #include "demarc/emulate/emulate.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "demarc/workload/workload.hpp"
+#include "sanitized.hpp"
 
 namespace demarc::emulate {
 namespace {
 
-// A sanitizer makes each run some twenty times as long: it sees the targets of the newest two
-// architectures, the second where the kernels are short. The optimised build runs them all.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;
-#elif defined(__has_feature)
-constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool sanitized = false;
-#endif
+// A sanitizer sees the targets of the newest two architectures, the second where the kernels are
+// short. The optimised build runs them all.
+using demarc::test::sanitized;
 
 class BundledKernels : public testing::TestWithParam<std::string> {};
 

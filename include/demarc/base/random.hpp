@@ -1,7 +1,6 @@
 // Reproducible random numbers: the same seed gives the same sequence on every machine and compiler.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 namespace demarc {
@@ -26,7 +25,7 @@ class Random {
   double normal();
 
  private:
-  std::array<std::uint64_t, 4> state_;
+  std::uint64_t s0_, s1_, s2_, s3_;
 };
 
 }  // namespace demarc

@@ -1,4 +1,5 @@
 // Operands worth trying: the ends of every format, what lies beside them, and random bits.
+#include <map>
 #include <random>
 
 #include "reference.hpp"
@@ -7,7 +8,7 @@ namespace demarc::emulate::test {
 
 namespace {
 
-std::vector<std::uint64_t> special_values(Value value) {
+std::vector<std::uint64_t> list_special_values(Value value) {
   switch (value) {
     case Value::pred:
       return {0, 1};
@@ -68,6 +69,13 @@ std::vector<std::uint64_t> special_values(Value value) {
   return {};
 }
 
+const std::vector<std::uint64_t>& special_values(Value value) {
+  static std::map<Value, std::vector<std::uint64_t>> known;
+  std::vector<std::uint64_t>& values = known[value];
+  if (values.empty()) values = list_special_values(value);
+  return values;
+}
+
 std::uint64_t random_value(Value value, std::mt19937_64& engine) {
   const std::uint64_t raw = engine();
   const std::uint64_t width = bits_of(value);
@@ -102,7 +110,7 @@ std::uint64_t random_value(Value value, std::mt19937_64& engine) {
 }
 
 std::uint64_t mixed_value(Value value, std::mt19937_64& engine) {
-  const auto special = special_values(value);
+  const auto& special = special_values(value);
   const auto pick = [&] { return special[engine() % special.size()]; };
   switch (value) {
     case Value::f16x2:

@@ -11,6 +11,34 @@
 namespace demarc::sim::translation {
 namespace {
 
+TEST(Translation, every_l2_miss_is_walked_for_where_the_architecture_says) {
+  for (const auto& info : application_table()) {
+    const Settings settings = one_megabyte();
+    const Summary c = run_application(settings, Architecture::centralised, info.name);
+    EXPECT_EQ(c.iommu_accesses, c.l2_tlb.misses) << info.name;
+    EXPECT_EQ(c.gmmu_walks, 0U) << info.name;
+    const Summary d = run_application(settings, Architecture::distributed, info.name);
+    EXPECT_EQ(d.gmmu_walks, d.l2_tlb.misses) << info.name;
+    EXPECT_EQ(d.iommu_accesses, d.l2_tlb.misses - d.gmmu_hits) << info.name;
+    // walks(D) / misses(D) = 2 - GMMU-hit share
+    EXPECT_NEAR(static_cast<double>(d.walks()) / static_cast<double>(d.l2_tlb.misses),
+                2 - d.gmmu_hit_share(), 1e-12);
+    EXPECT_EQ(c.lines, d.lines) << info.name;
+    EXPECT_EQ(c.l1_tlb.lookups(), c.lines) << "each line is looked up once: " << info.name;
+    EXPECT_EQ(c.first_touches, d.first_touches)
+        << "first touch does not depend on who walks: " << info.name;
+  }
+}
+
+TEST(Translation, pages_lie_the_same_in_every_architecture) {
+  for (const std::string_view name : {"PR", "MT", "ST"}) {
+    const Summary c = run_application(small_machine(), Architecture::centralised, name);
+    const Summary d = run_application(small_machine(), Architecture::distributed, name);
+    EXPECT_EQ(c.pages_owned, d.pages_owned) << name;
+    EXPECT_EQ(c.remote_lines, d.remote_lines) << name;
+  }
+}
+
 TEST(Translation, the_bypass_is_within_two_per_cent_of_the_better_and_better_than_both_on_average) {
   std::vector<std::string> names;
   for (const auto& info : application_table()) names.emplace_back(info.name);

@@ -13,19 +13,6 @@
 namespace demarc::sim::translation {
 namespace {
 
-Settings small() {
-  Settings settings;
-  settings.megabytes = 1;
-  return settings;
-}
-
-Summary run(const Settings& settings, Architecture architecture, std::string_view name) {
-  const auto application = make_application(name, settings);
-  const auto summary = simulate(settings, architecture, **application);
-  EXPECT_TRUE(summary) << summary.error().message;
-  return *summary;
-}
-
 struct LineCounts {
   std::uint64_t reads = 0;
   std::uint64_t writes = 0;
@@ -66,7 +53,7 @@ TEST(TranslationApplications, kmeans_of_4096_points_and_two_iterations_reads_212
 }
 
 TEST(TranslationApplications, waves_touch_the_lines_per_wave_of_the_reference) {
-  const Settings settings = small();
+  const Settings settings = one_megabyte();
   const auto per_wave = [&](std::string_view name) {
     const auto application = *make_application(name, settings);
     LineCounts counts = count_lines(*application);
@@ -89,7 +76,7 @@ TEST(TranslationApplications, waves_touch_the_lines_per_wave_of_the_reference) {
 }
 
 TEST(TranslationApplications, every_line_lies_within_the_footprint) {
-  const Settings settings = small();
+  const Settings settings = one_megabyte();
   for (const auto& info : application_table()) {
     const auto application = info.make(settings);
     MemoryInstruction instruction;
@@ -109,55 +96,27 @@ TEST(TranslationApplications, every_line_lies_within_the_footprint) {
 }
 
 TEST(Translation, pages_used_once_are_walked_for_once_centrally_and_twice_when_distributed) {
-  Settings settings = small();
+  Settings settings = one_megabyte();
   settings.gpus = 1;
-  const Summary centralised = run(settings, Architecture::centralised, "RL");
-  const Summary distributed = run(settings, Architecture::distributed, "RL");
+  const Summary centralised = run_application(settings, Architecture::centralised, "RL");
+  const Summary distributed = run_application(settings, Architecture::distributed, "RL");
   EXPECT_EQ(centralised.iommu_accesses, 256U) << "one per page";
   EXPECT_EQ(distributed.walks(), 512U) << "every page is walked for twice";
   EXPECT_GT(distributed.cycles, centralised.cycles);
 }
 
-TEST(Translation, every_l2_miss_is_walked_for_where_the_architecture_says) {
-  for (const auto& info : application_table()) {
-    const Settings settings = small();
-    const Summary c = run(settings, Architecture::centralised, info.name);
-    EXPECT_EQ(c.iommu_accesses, c.l2_tlb.misses) << info.name;
-    EXPECT_EQ(c.gmmu_walks, 0U) << info.name;
-    const Summary d = run(settings, Architecture::distributed, info.name);
-    EXPECT_EQ(d.gmmu_walks, d.l2_tlb.misses) << info.name;
-    EXPECT_EQ(d.iommu_accesses, d.l2_tlb.misses - d.gmmu_hits) << info.name;
-    // walks(D) / misses(D) = 2 - GMMU-hit share
-    EXPECT_NEAR(static_cast<double>(d.walks()) / static_cast<double>(d.l2_tlb.misses),
-                2 - d.gmmu_hit_share(), 1e-12);
-    EXPECT_EQ(c.lines, d.lines) << info.name;
-    EXPECT_EQ(c.l1_tlb.lookups(), c.lines) << "each line is looked up once: " << info.name;
-    EXPECT_EQ(c.first_touches, d.first_touches)
-        << "first touch does not depend on who walks: " << info.name;
-  }
-}
-
 TEST(Translation, the_oracle_never_walks_in_vain_and_never_misses_a_resident_page) {
-  Settings settings = small();
+  Settings settings = one_megabyte();
   settings.bypass_policy = BypassPolicy::oracle;
   for (const std::string_view name : {"KM", "ST", "FFT"}) {
-    const Summary bypass = run(settings, Architecture::bypass, name);
+    const Summary bypass = run_application(settings, Architecture::bypass, name);
     EXPECT_EQ(bypass.gmmu_hits, bypass.gmmu_walks) << name;
     EXPECT_EQ(bypass.gmmu_walks + bypass.gmmu_bypassed, bypass.l2_tlb.misses) << name;
   }
 }
 
-TEST(Translation, pages_lie_the_same_in_every_architecture) {
-  for (const std::string_view name : {"PR", "MT", "ST"}) {
-    const Summary c = run(small_machine(), Architecture::centralised, name);
-    const Summary d = run(small_machine(), Architecture::distributed, name);
-    EXPECT_EQ(c.pages_owned, d.pages_owned) << name;
-    EXPECT_EQ(c.remote_lines, d.remote_lines) << name;
-  }
-}
-
 TEST(Translation, a_timeline_is_bounded_and_counts_what_the_summary_counts) {
-  Settings settings = small();
+  Settings settings = one_megabyte();
   const auto application = make_application("RL", settings);
   Timeline timeline;
   const auto summary = simulate(settings, Architecture::distributed, **application, {}, &timeline);
@@ -178,7 +137,7 @@ TEST(Translation, a_timeline_is_bounded_and_counts_what_the_summary_counts) {
 }
 
 TEST(Translation, results_do_not_depend_on_the_number_of_threads) {
-  const Settings settings = small();
+  const Settings settings = one_megabyte();
   const std::vector<std::string> names{"RL", "KM", "ST", "MT"};
   const std::vector architectures{Architecture::centralised, Architecture::distributed};
   const auto serial = compare(settings, names, architectures, 1);
