@@ -34,8 +34,8 @@ test: test-packages
 	$(MAKE) --no-print-directory -j2 test-with-gcc test-with-clang; \
 	echo "make test: everything passed in $$((SECONDS - start)) s"
 
-test-with-gcc: parts := release tsan
-test-with-clang: parts := asan fuzz tidy
+test-with-gcc: parts := release
+test-with-clang: parts := asan fuzz tsan tidy
 test-with-gcc test-with-clang:
 	@for part in $(parts); do \
 	  begin=$$SECONDS; \

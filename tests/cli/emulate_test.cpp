@@ -299,7 +299,7 @@ TEST(EmulateVerb, without_checks_a_race_passes) {
 }
 
 TEST(EmulateVerb, an_accel_sim_trace_becomes_one_of_ours_which_a_simulation_takes_like_the_first) {
-  const auto list = (test::source_dir() / "tests/emulate/accelsim/kernelslist.g").string();
+  const auto list = (test::source_dir() / "examples/accelsim/kernelslist.g").string();
   const auto ours = (test::fresh_folder("emulate_import") / "ours.trace").string();
   const auto imported = run_demarc({"emulate", "--import", list, "--trace", ours});
   ASSERT_EQ(imported.exit_code, 0) << imported.err;
@@ -319,7 +319,7 @@ TEST(EmulateVerb, an_accel_sim_trace_becomes_one_of_ours_which_a_simulation_take
 }
 
 TEST(EmulateVerb, an_import_runs_nothing_and_needs_a_place_for_the_trace) {
-  const auto list = (test::source_dir() / "tests/emulate/accelsim/kernelslist.g").string();
+  const auto list = (test::source_dir() / "examples/accelsim/kernelslist.g").string();
   const auto ours = (test::fresh_folder("emulate_import_wrong") / "ours.trace").string();
   const auto refused = [&](std::vector<std::string> more, const std::string& what) {
     more.insert(more.begin(), {"emulate", "--import", list});

@@ -1,4 +1,5 @@
-// Accel-Sim's traces: tests/emulate/accelsim holds an application's files and what they say.
+// Accel-Sim's traces: examples/accelsim holds an application's files, tests/emulate/accelsim what
+// they say.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,11 +60,12 @@ class EventListing final : public TraceSink {
 };
 
 TEST(AccelsimTraces, an_application_becomes_the_events_that_are_kept_beside_it) {
-  const auto folder = test::source_dir() / "tests" / "emulate" / "accelsim";
   EventListing listing;
-  const auto imported = read_accelsim_trace(folder / "kernelslist.g", listing);
+  const auto imported =
+      read_accelsim_trace(test::source_dir() / "examples/accelsim/kernelslist.g", listing);
   ASSERT_TRUE(imported) << imported.error().message;
-  EXPECT_EQ(listing.text, read_file(folder / "events.txt").value());
+  EXPECT_EQ(listing.text,
+            read_file(test::source_dir() / "tests/emulate/accelsim/events.txt").value());
   ASSERT_EQ(imported->size(), 2U);
   EXPECT_EQ((*imported)[0].kernel, "_Z4axpyPfS_");
   EXPECT_EQ((*imported)[0].blocks, 2U);
@@ -73,7 +75,7 @@ TEST(AccelsimTraces, an_application_becomes_the_events_that_are_kept_beside_it) 
 }
 
 TEST(AccelsimTraces, an_imported_trace_comes_back_from_our_own_file) {
-  const auto source = test::source_dir() / "tests" / "emulate" / "accelsim" / "kernelslist.g";
+  const auto source = test::source_dir() / "examples" / "accelsim" / "kernelslist.g";
   const auto path = test::fresh_folder("accelsim_import") / "ours.trace";
   EventListing direct;
   EventListing back;
