@@ -5,7 +5,7 @@ SHELL := /bin/bash
 jobs := $(shell nproc)
 
 .PHONY: build demo test bench gpu-test docs format packages test-packages clean
-.PHONY: test-with-gcc test-with-clang test-format test-release test-whole test-asan test-tsan test-tidy test-fuzz
+.PHONY: test-optimised test-sanitized test-format test-release test-whole test-asan test-tsan test-tidy test-fuzz
 
 packages:
 	@tools/install-packages.sh build
@@ -24,19 +24,19 @@ demo: build
 
 # What has to pass before a change lands. Every test runs once under the address and undefined-behaviour sanitizers, or,
 # where it runs the program or somebody else's compiler, against the optimised build.
-# What GCC builds and what Clang builds go side by side, so that no processor waits for the end of a build or of a test; the
-# device code, which both keep in build/ptx, is compiled before.
+# The optimised build and those of sanitizers go side by side, so that no processor waits for the end of a build or of a
+# test; the device code, which all keep in build/ptx, is compiled before.
 test: test-packages
 	@start=$$SECONDS; \
 	$(MAKE) --no-print-directory test-format; \
 	cmake --preset release -DDEMARC_BUILD_TESTS=ON -DDEMARC_BUILD_BENCH=ON >/dev/null; \
 	cmake --build --preset release -j $(jobs) --target demarc_generated_sources; \
-	$(MAKE) --no-print-directory -j2 test-with-gcc test-with-clang; \
+	$(MAKE) --no-print-directory -j2 test-optimised test-sanitized; \
 	echo "make test: everything passed in $$((SECONDS - start)) s"
 
-test-with-gcc: parts := release
-test-with-clang: parts := asan fuzz tsan tidy
-test-with-gcc test-with-clang:
+test-optimised: parts := release
+test-sanitized: parts := asan fuzz tsan tidy
+test-optimised test-sanitized:
 	@for part in $(parts); do \
 	  begin=$$SECONDS; \
 	  $(MAKE) --no-print-directory test-$$part 2>&1 | sed -u "s/^/$$part: /"; \
