@@ -228,10 +228,17 @@ double clock_of(const gpu::Device& device) {
   return device.sm_clock_hz > 0 ? device.sm_clock_hz : 1e9;
 }
 
-// What all slices together need to deliver the sectors.
+// As probing found them, or as the description says; 1 where neither is known, which no GPU has.
+std::uint32_t l2_slices_of(const gpu::Device& device) {
+  return std::max(device.l2.slices, device.address_map ? device.address_map->slices : 1U);
+}
+
+// What all slices together need to deliver the sectors; 0 where their number is not known.
 double l2_time_of(const CachePrediction& prediction, const gpu::Device& device) {
+  const std::uint32_t slices = l2_slices_of(device);
+  if (slices <= 1) return 0;
   return static_cast<double>(prediction.l2_sectors) * device.l2.sector_bytes /
-         (slice_bytes_per_cycle * clock_of(device) * std::max(device.l2.slices, 1U));
+         (slice_bytes_per_cycle * clock_of(device) * slices);
 }
 
 double time_of(const CachePrediction& prediction, const gpu::Device& device) {

@@ -220,5 +220,23 @@ TEST(SplitPages, counts_pages_by_the_gpus_that_touch_them) {
   EXPECT_EQ(whole.remote_access_share, 0.5);
 }
 
+// A card describes its slices in the map of its addresses, if at all.
+TEST(Predict, the_l2_is_as_wide_as_the_slices_found_and_no_limit_where_none_are_known) {
+  const AccessRuns runs = reading(100'000, 128, 1);
+  const std::vector<RepeatedKernel> kernels{{&runs, 0, 1}};
+  const Sensitivity described = predict_repeated(kernels, small_device());
+  gpu::Device card = small_device();
+  card.l2.slices = 1;
+  const Sensitivity unknown = predict_repeated(kernels, card);
+  EXPECT_EQ(unknown.l2_demand_share, 0);
+  EXPECT_EQ(unknown.time_s, described.time_s) << "here the SMs wait for DRAM";
+  card.address_map.emplace();
+  card.address_map->slices = 16;
+  const Sensitivity probed = predict_repeated(kernels, card);
+  EXPECT_EQ(probed.time_s, described.time_s);
+  EXPECT_EQ(probed.l2_demand_share, described.l2_demand_share);
+  EXPECT_GT(probed.l2_demand_share, 0);
+}
+
 }  // namespace
 }  // namespace demarc::locality

@@ -56,7 +56,7 @@ struct Sensitivity {
   double half_l2_slowdown = 1;     // time with half of it / with the whole
   double dram_demand_bytes_s = 0;  // the bandwidth it asks of DRAM
   double dram_demand_share = 0;    // of what the device has
-  double l2_demand_share = 0;      // of what the slices of its L2 deliver
+  double l2_demand_share = 0;      // of what the slices of its L2 deliver; 0: how many is not known
 };
 [[nodiscard]] Sensitivity predict_sensitivity(const AccessRuns& runs, const gpu::Device& device,
                                               const PredictOptions& options = {});
