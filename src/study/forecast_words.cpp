@@ -55,17 +55,20 @@ std::string few_words(const std::vector<std::string>& names, std::size_t of, con
 std::string l2_sentence(const Forecast& forecast) {
   std::vector<std::string> losers;
   bool any = false;
+  bool whole = true;
   for (const WorkloadForecast& victim : forecast.victims) {
     if (!victim.missing.empty()) continue;
     any = true;
+    whole = whole && victim.complete;
     if (victim.half_l2_slowdown > noted_slowdown) {
       losers.push_back(fmt::format("{} {:.2f} times", victim.name, victim.half_l2_slowdown));
     }
   }
   if (!any) return {};
   if (losers.empty()) {
-    return fmt::format(" With half the L2 no victim takes more than {:.2f} times its time.",
-                       noted_slowdown);
+    return fmt::format(" With half the L2 no victim takes more than {:.2f} times its time{}.",
+                       noted_slowdown,
+                       whole ? "" : ", as far as beginnings with an empty L2 can tell");
   }
   return fmt::format(" Half the L2 costs {} {} time.", joined_words(losers),
                      losers.size() == 1 ? "its" : "their");

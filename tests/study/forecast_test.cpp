@@ -225,6 +225,17 @@ TEST(Forecast, with_nothing_measured_colours_are_for_aggressors_that_press_on_th
                                "to --modes: va presses on"));
 }
 
+TEST(Forecast, that_half_the_l2_costs_nothing_is_said_with_how_far_the_victims_were_followed) {
+  Forecast given = invented_forecast(0.9);
+  given.victims[0].half_l2_slowdown = 1;
+  EXPECT_TRUE(forecast_words(given).ends_with(
+      "With half the L2 no victim takes more than 1.05 times its time."));
+  given.victims[1].complete = false;
+  EXPECT_TRUE(
+      forecast_words(given).ends_with("its time, as far as beginnings with an empty L2 can tell."))
+      << forecast_words(given);
+}
+
 // Both modes hold every victim; the one with colours by a little more.
 StudyResult both_hold(const Forecast& forecast) {
   StudyResult result;
