@@ -78,6 +78,10 @@ static __device__ __forceinline__ unsigned atomicAdd(unsigned* p, unsigned v) {
 static __device__ __forceinline__ float atomicAdd(float* p, float v) {
   return __nvvm_atom_add_gen_f(p, v);
 }
+static __device__ __forceinline__ unsigned atomicExch(unsigned* p, unsigned v) {
+  return static_cast<unsigned>(
+      __nvvm_atom_xchg_gen_i(reinterpret_cast<int*>(p), static_cast<int>(v)));
+}
 static __device__ __forceinline__ float __shfl_down_sync(unsigned mask, float v, unsigned d) {
   return __nvvm_shfl_sync_down_f32(mask, v, d, 31);
 }
