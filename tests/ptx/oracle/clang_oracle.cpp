@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "compilers.hpp"
+#include "demarc/base/files.hpp"
 #include "paths.hpp"
 #include "round_trip.hpp"
 
@@ -34,39 +35,50 @@ TEST(Clang, its_nvptx_output_keeps_its_machine_code_at_every_level_and_with_debu
   EXPECT_EQ(failures_of(trips), "");
 }
 
-// The bundled kernels as clang writes them for a card and an instruction set ("60" for PTX
-// ISA 6.0).
-std::string failures_of_kernels(int target, const std::string& isa) {
-  const auto folder = demarc::test::source_dir() / "kernels";
+// The sources of a folder, at least so many, as clang writes them without CUDA's headers for a card
+// and an instruction set ("60" for PTX ISA 6.0).
+std::string failures_of_sources(const std::filesystem::path& folder, std::size_t least, int target,
+                                const std::string& isa) {
   std::vector<RoundTrip> trips;
   for (const auto& source : cuda_sources(folder)) {
+    const auto text = read_file(source);
+    if (!text || text->find("// demarc: needs nvcc") != std::string::npos) continue;
     // Its products on tensor cores are of PTX ISA 6.5 and sm_75.
     if (target < 75 && source.stem() == "matmul") continue;
-    const std::vector<std::string> flags = {"-x",
-                                            "cuda",
-                                            "--cuda-device-only",
-                                            "-nocudainc",
-                                            "-nocudalib",
-                                            "-Wno-unknown-cuda-version",
-                                            fmt::format("--cuda-gpu-arch=sm_{}", target),
-                                            "-Xclang",
-                                            "-target-feature",
-                                            "-Xclang",
-                                            "+ptx" + isa,
-                                            "-std=c++17",
-                                            "-O3",
-                                            "-S",
-                                            "-I",
-                                            (folder / "include").string()};
+    const std::vector<std::string> flags = {
+        "-x",
+        "cuda",
+        "--cuda-device-only",
+        "-nocudainc",
+        "-nocudalib",
+        "-Wno-unknown-cuda-version",
+        fmt::format("--cuda-gpu-arch=sm_{}", target),
+        "-Xclang",
+        "-target-feature",
+        "-Xclang",
+        "+ptx" + isa,
+        "-std=c++17",
+        "-O3",
+        "-S",
+        "-I",
+        (demarc::test::source_dir() / "kernels" / "include").string()};
     trips.push_back({fmt::format("clang {} sm_{}", source.filename().string(), target),
                      [source, flags] { return clang_ptx(source, flags); },
                      {}});
   }
-  return trips.size() < 8 ? "too few kernels" : failures_of(trips);
+  return trips.size() < least ? "too few kernels" : failures_of(trips);
+}
+std::string failures_of_kernels(int target, const std::string& isa) {
+  return failures_of_sources(demarc::test::source_dir() / "kernels", 8, target, isa);
 }
 
 TEST(Clang, bundled_kernels_of_a_card_of_2014_keep_their_machine_code) {
   EXPECT_EQ(failures_of_kernels(50, "60"), "");
+}
+// A machine without CUDA builds the program with them.
+TEST(Clang, kernels_that_probe_a_card_are_compiled_without_cudas_headers) {
+  const auto folder = demarc::test::source_dir() / "src" / "cuda" / "kernels";
+  EXPECT_EQ(failures_of_sources(folder, 2, 75, "70"), "");
 }
 TEST(Whole, bundled_kernels_by_clang_keep_their_machine_code_on_cards_of_2016_to_2020) {
   EXPECT_EQ(failures_of_kernels(61, "63"), "");
