@@ -1,4 +1,6 @@
+#include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "demarc/base/json.hpp"
 #include "demarc/emulate/emulate.hpp"
@@ -13,7 +15,7 @@ namespace {
 struct EmulateOptions {
   LaunchOptions launch;
   std::string trace;
-  std::string import;
+  std::optional<std::string> import;
   std::string instruction_set = "automatic";
   unsigned threads = 0;
   std::uint64_t limit = emulate::default_instruction_limit;
@@ -91,8 +93,11 @@ Json emulate_json(const emulate::Outcome& outcome, const std::string& check) {
 }
 
 Result<void> import_trace(const EmulateOptions& given) {
+  std::error_code absent;
+  if (std::filesystem::equivalent(*given.import, given.trace, absent))
+    return invalid_input("--trace {}: that is the file to import; name another", given.trace);
   emulate::TraceFileWriter writer(given.trace);
-  DEMARC_TRY(const auto kernels, emulate::read_accelsim_trace(given.import, writer));
+  DEMARC_TRY(const auto kernels, emulate::read_accelsim_trace(*given.import, writer));
   std::string text;
   for (const emulate::ImportedKernel& kernel : kernels) {
     text += fmt::format("{}: {} blocks, {} warps, {} warp instructions, {} memory accesses\n",
@@ -105,7 +110,7 @@ Result<void> import_trace(const EmulateOptions& given) {
 Result<void> run_emulate(const EmulateOptions& given) {
   if (given.trace == "-")
     return invalid_input("--trace -: standard output takes the report; name a file or a pipe");
-  if (!given.import.empty()) return import_trace(given);
+  if (given.import) return import_trace(given);
   DEMARC_TRY(workload::LoadedLaunch loaded, given.launch.load());
   if (const std::string kernel = given.launch.chosen_kernel(); !kernel.empty())
     DEMARC_CHECK(workload::keep_kernel(loaded.launch, kernel));

@@ -72,6 +72,10 @@ double or_default(double cycles, double otherwise) {
   return cycles > 0 ? cycles : otherwise;
 }
 
+double clock_of(const gpu::Device& device) {
+  return device.sm_clock_hz > 0 ? device.sm_clock_hz : 1e9;
+}
+
 class CacheModel {
  public:
   // `l2`: as the launches before left it.
@@ -193,7 +197,7 @@ class CacheModel {
     result_.l1_hit_rate = share_of(l1_hits_, result_.l1_sectors);
     result_.l2_hit_rate = share_of(l2_hits_, result_.l2_sectors);
     result_.l2_read_hit_rate = share_of(l2_read_hits_, result_.l2_read_sectors);
-    const double clock = device_.sm_clock_hz > 0 ? device_.sm_clock_hz : 1e9;
+    const double clock = clock_of(device_);
     for (const Sm& sm : sms_) {
       const double overlap =
           requests_in_flight * static_cast<double>(std::max<std::uint64_t>(sm.warps, 1));
@@ -224,10 +228,6 @@ constexpr double l1_bytes_per_cycle = 128;
 constexpr double slice_bytes_per_cycle = 64;
 constexpr double shortest_kernel_s = 2e-6;
 
-double clock_of(const gpu::Device& device) {
-  return device.sm_clock_hz > 0 ? device.sm_clock_hz : 1e9;
-}
-
 // As probing found them, or as the description says; 1 where neither is known, which no GPU has.
 std::uint32_t l2_slices_of(const gpu::Device& device) {
   return std::max(device.l2.slices, device.address_map ? device.address_map->slices : 1U);
@@ -241,17 +241,20 @@ double l2_time_of(const CachePrediction& prediction, const gpu::Device& device) 
          (slice_bytes_per_cycle * clock_of(device) * slices);
 }
 
+// 0 where its bandwidth is not known.
+double dram_time_of(const CachePrediction& prediction, const gpu::Device& device) {
+  return device.dram.bandwidth_bytes_per_s > 0
+             ? static_cast<double>(prediction.dram_bytes) / device.dram.bandwidth_bytes_per_s
+             : 0;
+}
+
 double time_of(const CachePrediction& prediction, const gpu::Device& device) {
   const double clock = clock_of(device);
   const double sector = device.l2.sector_bytes;
   const double l1 = static_cast<double>(prediction.l1_sectors) * sector /
                     (l1_bytes_per_cycle * clock * std::max(prediction.sms, 1U));
-  const double l2 = l2_time_of(prediction, device);
-  const double dram =
-      device.dram.bandwidth_bytes_per_s > 0
-          ? static_cast<double>(prediction.dram_bytes) / device.dram.bandwidth_bytes_per_s
-          : 0;
-  return shortest_kernel_s + std::max({l1, l2, dram, prediction.busiest_sm_s});
+  return shortest_kernel_s + std::max({l1, l2_time_of(prediction, device),
+                                       dram_time_of(prediction, device), prediction.busiest_sm_s});
 }
 
 L2Model l2_of(const gpu::Device& device, const PredictOptions& options) {
@@ -319,9 +322,7 @@ Pass run_repeatedly(std::span<const RepeatedKernel> kernels, const gpu::Device& 
   if (first.sum.complete && !options.beginning) return run_pass(kernels, device, options, l2);
   first.sum.complete = false;
   first.sum.dram_bytes += l2.dirty_sectors() * device.l2.sector_bytes;
-  const double dram_s =
-      static_cast<double>(first.sum.dram_bytes) / device.dram.bandwidth_bytes_per_s;
-  if (device.dram.bandwidth_bytes_per_s > 0) first.time_s = std::max(first.time_s, dram_s);
+  first.time_s = std::max(first.time_s, dram_time_of(first.sum, device));
   return first;
 }
 
@@ -332,8 +333,7 @@ void compare(const Pass& whole, const Pass& half, const gpu::Device& device, Sen
   if (whole.time_s <= 0) return;
   result.half_l2_slowdown = half.time_s / whole.time_s;
   result.dram_demand_bytes_s = static_cast<double>(whole.sum.dram_bytes) / whole.time_s;
-  if (device.dram.bandwidth_bytes_per_s > 0)
-    result.dram_demand_share = result.dram_demand_bytes_s / device.dram.bandwidth_bytes_per_s;
+  result.dram_demand_share = dram_time_of(whole.sum, device) / whole.time_s;
   result.l2_demand_share = l2_time_of(whole.sum, device) / whole.time_s;
 }
 

@@ -34,21 +34,35 @@ const WorkloadForecast* hardest(const Forecast& forecast) {
   return worst;
 }
 
-std::vector<std::string> names_where(const std::vector<WorkloadForecast>& rows,
-                                     bool (*holds)(const WorkloadForecast&)) {
-  std::vector<std::string> names;
-  for (const WorkloadForecast& row : rows) {
-    if (holds(row)) names.push_back(row.name);
-  }
-  return names;
-}
-
 // Names while they are few, else how many of them.
 std::string few_words(const std::vector<std::string>& names, std::size_t of, const char* what) {
   constexpr std::size_t most_named = 4;
   if (names.size() <= most_named) return joined_words(names);
   if (names.size() == of) return fmt::format("all {} {}", of, what);
   return fmt::format("{} of {} {}", names.size(), of, what);
+}
+
+struct Named {
+  std::vector<std::string> names;
+  bool forecast = true;
+};
+
+// Those of which the forecast says so; where it says so of none, those it does not know.
+Named those_that(bool (*hold)(const WorkloadForecast&), const std::vector<WorkloadForecast>& rows) {
+  Named known;
+  Named unknown{{}, false};
+  for (const WorkloadForecast& row : rows) {
+    if (hold(row)) (row.missing.empty() ? known : unknown).names.push_back(row.name);
+  }
+  return known.names.empty() && !unknown.names.empty() ? unknown : known;
+}
+
+// "va presses", "va and fwt press"; "va may press" where nothing is known of it.
+std::string said_of(const Named& who, std::size_t of, const char* what, std::string_view verb,
+                    std::string_view third_person) {
+  const bool one = who.forecast && who.names.size() == 1;
+  return fmt::format("{}{} {}", few_words(who.names, of, what), who.forecast ? "" : " may",
+                     one ? third_person : verb);
 }
 
 // What half the L2 costs the victims that feel it, or that none does.
@@ -122,16 +136,21 @@ std::string forecast_words(const Forecast& forecast) {
     out = fmt::format("By forecast {} presses hardest on the memory: {}.", worst->name,
                       demand_words(*worst));
   }
-  out += l2_sentence(forecast);
+  std::string l2 = l2_sentence(forecast);  // " With half..." or " Half..."
+  if (out.empty() && !l2.empty()) {
+    l2[1] = l2[1] == 'W' ? 'w' : 'h';
+    out = "By forecast";
+  }
+  out += l2;
   if (!out.empty()) out += unknown_sentence(forecast);
-  return out.starts_with(' ') ? "By forecast:" + out : out;
+  return out;
 }
 
 std::string recommend(const Plan& plan, const Forecast& forecast) {
   if (!forecast.missing.empty()) return fmt::format("No forecast: {}.", forecast.missing);
-  const auto pressing = names_where(forecast.aggressors, presses);
-  const auto victims = names_where(forecast.victims, exposed);
-  const bool divide_memory = !pressing.empty() && !victims.empty();
+  const Named pressing = those_that(presses, forecast.aggressors);
+  const Named victims = those_that(exposed, forecast.victims);
+  const bool divide_memory = !pressing.names.empty() && !victims.names.empty();
   const Mode* chosen = best_mode(plan, divide_memory);
   std::string out;
   if (chosen == nullptr) {
@@ -142,12 +161,11 @@ std::string recommend(const Plan& plan, const Forecast& forecast) {
     out = fmt::format("Nothing measured; the forecast speaks for {}:", chosen->name());
   }
   if (divide_memory) {
-    out += fmt::format(" {} {} on the memory that {} {}.",
-                       few_words(pressing, forecast.aggressors.size(), "aggressors"),
-                       pressing.size() == 1 ? "presses" : "press",
-                       few_words(victims, forecast.victims.size(), "victims"),
-                       victims.size() == 1 ? "needs" : "need");
-  } else if (pressing.empty()) {
+    out +=
+        fmt::format(" {} on the memory that {}.",
+                    said_of(pressing, forecast.aggressors.size(), "aggressors", "press", "presses"),
+                    said_of(victims, forecast.victims.size(), "victims", "need", "needs"));
+  } else if (pressing.names.empty()) {
     out += fmt::format(
         " no aggressor asks for {:.0f} % of the DRAM's or the L2's bandwidth, and every victim "
         "keeps the whole L2.",

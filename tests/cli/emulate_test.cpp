@@ -318,6 +318,21 @@ TEST(EmulateVerb, an_accel_sim_trace_becomes_one_of_ours_which_a_simulation_take
   EXPECT_EQ(translated.out, direct.out);
 }
 
+TEST(EmulateVerb, a_trace_is_not_imported_onto_itself_nor_from_a_file_without_a_name) {
+  const auto folder = test::fresh_folder("emulate_import_same");
+  const auto trace = folder / "kernel-1.traceg";
+  std::filesystem::copy_file(test::source_dir() / "examples/accelsim/kernel-1.traceg", trace);
+  const auto before = read_file(trace).value();
+  const auto same = run_demarc({"emulate", "--import", trace.string(), "--trace",
+                                (folder / "." / "kernel-1.traceg").string()});
+  EXPECT_EQ(same.exit_code, 1);
+  EXPECT_THAT(same.err, HasSubstr("that is the file to import; name another"));
+  EXPECT_EQ(read_file(trace).value(), before);
+  const auto unnamed = run_demarc({"emulate", "--import", "", "--trace", folder / "o.trace"});
+  EXPECT_EQ(unnamed.exit_code, 1);
+  EXPECT_THAT(unnamed.err, HasSubstr("cannot be read"));
+}
+
 TEST(EmulateVerb, an_import_runs_nothing_and_needs_a_place_for_the_trace) {
   const auto list = (test::source_dir() / "examples/accelsim/kernelslist.g").string();
   const auto ours = (test::fresh_folder("emulate_import_wrong") / "ours.trace").string();

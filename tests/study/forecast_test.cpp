@@ -236,6 +236,20 @@ TEST(Forecast, that_half_the_l2_costs_nothing_is_said_with_how_far_the_victims_w
       << forecast_words(given);
 }
 
+TEST(Forecast, of_what_it_does_not_know_it_says_what_may_be) {
+  Forecast given = invented_forecast(0.1);
+  given.aggressors = {row("app", 0, 0)};
+  given.aggressors[0].missing = "an access stream has no PTX";
+  given.victims[0].half_l2_slowdown = 1;
+  EXPECT_EQ(recommend(plan_with("mask,mask+color"), given),
+            "Nothing measured; the forecast speaks for mask+color: app may press on the memory "
+            "that nn needs. By forecast with half the L2 no victim takes more than 1.05 times its "
+            "time. Not forecast: app.");
+  given.victims[0].half_l2_slowdown = 1.4;
+  EXPECT_EQ(forecast_words(given),
+            "By forecast half the L2 costs nn 1.40 times its time. Not forecast: app.");
+}
+
 // Both modes hold every victim; the one with colours by a little more.
 StudyResult both_hold(const Forecast& forecast) {
   StudyResult result;
