@@ -1,23 +1,23 @@
 // demarc demo: the main job on bundled kernels.
+#include "demarc/report/demo.hpp"
+
 #include <fmt/format.h>
 
 #include <memory>
 
-#include "demarc/report/locality_page.hpp"
 #include "verb.hpp"
 
 namespace demarc::cli {
 namespace {
 
-struct DemoOptions {
+struct DemoVerbOptions {
   std::string html;
-  std::string device = "sim:h100-sxm";
+  report::DemoOptions demo;
 };
 
-Result<void> run_demo_verb(const DemoOptions& options) {
-  DEMARC_TRY(
-      const report::Demo demo,
-      report::run_demo(options.device, "demarc demo --html " + options.html, terminal_progress()));
+Result<void> run_demo_verb(DemoVerbOptions& options) {
+  options.demo.command = command_line();
+  DEMARC_TRY(const report::Demo demo, report::run_demo(options.demo, terminal_progress()));
   DEMARC_CHECK(emit(options.html, demo.page));
   return emit("-", fmt::format("{}\nThe page: {}\n", demo.summary, options.html));
 }
@@ -30,9 +30,15 @@ const RegisterVerb demo_verb({
     .example = "demarc demo --html demo.html",
     .declare =
         [](CLI::App& app) {
-          auto options = std::make_shared<DemoOptions>();
+          auto options = std::make_shared<DemoVerbOptions>();
+          report::DemoOptions& demo = options->demo;
           add_output(app, "--html", options->html, "the page to write")->required();
-          app.add_option("--device", options->device, "whose caches are predicted: sim:NAME")
+          app.add_option("--victims", demo.victims,
+                         "comma list of bundled kernels, timed in one half of a simulated GTX 1080")
+              ->capture_default_str();
+          app.add_option("--aggressors", demo.aggressors, "the same, for the other half")
+              ->capture_default_str();
+          app.add_option("--device", demo.device, "whose caches are predicted: sim:NAME")
               ->capture_default_str();
           return [options] { return run_demo_verb(*options); };
         },

@@ -1,12 +1,14 @@
+#include "demarc/report/demo.hpp"
+
 #include <fmt/format.h>
 
 #include <array>
 
 #include "demarc/gpu/device.hpp"
-#include "demarc/report/isolate_demo.hpp"
 #include "demarc/report/isolate_page.hpp"
 #include "demarc/report/locality_page.hpp"
 #include "demarc/workload/workload.hpp"
+#include "isolate_demo.hpp"
 
 namespace demarc::report {
 namespace {
@@ -230,26 +232,26 @@ void add_study(Page& page, const LocalityStudy& study) {
 
 }  // namespace
 
-Result<Demo> run_demo(const std::string& device, const std::string& command,
-                      const Progress& progress) {
+Result<Demo> run_demo(const DemoOptions& options, const Progress& progress) {
   const Progress first = [&](double share, std::string_view what) {
     report_progress(progress, 0.6 * share, what);
   };
   const Progress second = [&](double share, std::string_view what) {
     report_progress(progress, 0.6 + 0.4 * share, what);
   };
-  DEMARC_TRY(const gpu::DeviceRef ref,
-             gpu::parse_device_ref(device));  // before half a minute's work
+  // What was given is looked at before half a minute's work.
+  DEMARC_TRY(const study::Plan plan, isolate_demo_plan(options));
+  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
   DEMARC_TRY(const gpu::Device described, gpu::find_device(ref.name));
   const std::string missing = missing_for_prediction(described);
-  if (!missing.empty()) return invalid_input("--device {}: {}", device, missing);
-  DEMARC_TRY(const study::StudyResult isolate, run_isolate_demo(first));
-  DEMARC_TRY(const std::vector<LocalityStudy> studies, study_all(device, second));
+  if (!missing.empty()) return invalid_input("--device {}: {}", options.device, missing);
+  DEMARC_TRY(const study::StudyResult isolate, run_isolate_demo(plan, first));
+  DEMARC_TRY(const std::vector<LocalityStudy> studies, study_all(options.device, second));
   report_progress(progress, 1, "writing the page");
 
   Page page("Who disturbs whom, and why",
             "Kernels in two halves of a simulated GPU, and the data locality of seven workloads");
-  page.context({.command = command, .device = studies.front().device});
+  page.context({.command = options.command, .device = studies.front().device});
   page.prose("First the main job: " + isolate.device.name +
              " in two halves, every kernel emulated from its PTX, its memory accesses timed by the "
              "simulated memory system. These are answers of a model, not measurements.");

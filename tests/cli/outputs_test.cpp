@@ -57,10 +57,17 @@ TEST(Outputs, a_file_that_cannot_be_written_is_refused_before_the_work_and_named
   }
 }
 
-TEST(DemoVerb, ADeviceThatDoesNotExistIsRefusedBeforeTheWork) {
-  const Outcome outcome = run_demarc({"demo", "--html", "/dev/null", "--device", "sim:zzz"});
-  EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_NE(outcome.err.find("there is no device 'zzz'"), std::string::npos) << outcome.err;
+TEST(DemoVerb, what_does_not_exist_is_refused_before_the_work_and_named) {
+  struct Wrong {
+    const char *option, *value, *said;
+  };
+  for (const Wrong& wrong : {Wrong{"--device", "sim:zzz", "there is no device 'zzz'"},
+                             Wrong{"--victims", "fwt,zzz", "zzz"},
+                             Wrong{"--aggressors", "", "--aggressors: an entry"}}) {
+    const Outcome outcome = run_demarc({"demo", "--html", "/dev/null", wrong.option, wrong.value});
+    EXPECT_EQ(outcome.exit_code, 1) << wrong.option;
+    EXPECT_NE(outcome.err.find(wrong.said), std::string::npos) << outcome.err;
+  }
 }
 
 }  // namespace

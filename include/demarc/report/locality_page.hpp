@@ -1,5 +1,5 @@
 // A locality study of one launch: analysis, predicted hit rates, page maps; as text, JSON and a
-// page. And the demonstration: the locality paper's seven workloads on one page.
+// page.
 #pragma once
 
 #include <string>
@@ -44,14 +44,5 @@ struct LocalityStudy {
 void add_locality_summary(Page& page, const LocalityStudy& study);
 void add_locality_maps(Page& page, const LocalityStudy& study);
 void add_syntax_trees(Page& page, const LocalityStudy& study);
-
-struct Demo {
-  std::string page;
-  std::string summary;  // a plain-text table
-};
-// The interference study of a simulated card, then the seven workloads of the locality paper's
-// Table 2 with its grids (KNOM Review 2022).
-[[nodiscard]] Result<Demo> run_demo(const std::string& device, const std::string& command,
-                                    const Progress& progress);
 
 }  // namespace demarc::report

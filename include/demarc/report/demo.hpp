@@ -1,0 +1,31 @@
+// The main job on bundled kernels, without a GPU, as one page: who disturbs whom on a simulated
+// card, and the data locality of the kernels of the paper.
+#pragma once
+
+#include <string>
+
+#include "demarc/base/progress.hpp"
+#include "demarc/base/result.hpp"
+
+namespace demarc::report {
+
+struct DemoOptions {
+  std::string device = "sim:h100-sxm";  // whose caches are predicted: sim:NAME
+  // Comma lists of bundled kernels, timed on the simulated GTX 1080: the workloads of the paper
+  // (Fractional GPUs, section VI).
+  std::string victims = "mm,fwt,va,sp,sn,cfd,nn";
+  std::string aggressors = "mm,fwt,va";
+  std::string command;  // named on the page
+};
+
+struct Demo {
+  std::string page;
+  std::string summary;  // plain-text tables
+};
+
+// The interference study in two halves of the simulated card: nothing divided, SMs divided, SMs
+// and memory divided; then the seven workloads of the locality paper's Table 2 with its grids
+// (KNOM Review 2022). Errors: names that do not exist, a device too little is known of.
+[[nodiscard]] Result<Demo> run_demo(const DemoOptions& options, const Progress& progress);
+
+}  // namespace demarc::report
