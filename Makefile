@@ -72,7 +72,7 @@ test-tidy:
 	cmake --build --preset asan --target demarc_generated_sources
 	tools/check-tidy.sh build/asan
 
-# A minute of libFuzzer for PTX and, beside it, for everything else that is read, from the kept corpora.
+# A minute of libFuzzer for PTX and, beside it, half a minute for everything else that is read, from the kept corpora.
 test-fuzz:
 	cmake --preset asan >/dev/null
 	cmake --build --preset asan -j $(jobs) --target demarc_fuzzers

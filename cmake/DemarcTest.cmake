@@ -1,15 +1,20 @@
 # Undefined behaviour is looked for in the rooms: looking in the tests too would double what they take to compile.
 string(REPLACE ",undefined" "" DEMARC_TEST_SANITIZE "${DEMARC_SANITIZE}")
 
-# demarc_add_room_tests(ROOM [THREADED|OPTIMISED] [LINK target...]): tests/<room>/*_test.cpp become one program, of which
-# each suite is a ctest test. Tests see the private headers of their room. `make test` runs them under the address
-# sanitizer; THREADED: under the thread sanitizer too; OPTIMISED: as an optimised build too. What takes minutes under a
-# sanitizer lies in tests/<room>/slow and is a program of its own, demarc_<room>_slow_tests, which no sanitizer build has.
+# demarc_add_room_tests(ROOM [OPTIMISED] [THREADED file...] [LINK target...]): tests/<room>/*_test.cpp become one program,
+# of which each suite is a ctest test. Tests see the private headers of their room. `make test` runs them under the
+# address sanitizer; THREADED: these files under the thread sanitizer too; OPTIMISED: as an optimised build too. What
+# takes minutes under a sanitizer lies in tests/<room>/slow and is a program of its own, demarc_<room>_slow_tests, which
+# no sanitizer build has.
 function(demarc_add_room_tests room)
-  cmake_parse_arguments(ARG "THREADED;OPTIMISED" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMISED" "" "THREADED;LINK" ${ARGN})
   set(folder "${PROJECT_SOURCE_DIR}/tests/${room}")
   set(programs demarc_${room}_tests)
-  demarc_add_test_program(${room} "${folder}")
+  set(sources "")
+  if(DEMARC_SANITIZE STREQUAL "thread")
+    list(TRANSFORM ARG_THREADED PREPEND "${folder}/" OUTPUT_VARIABLE sources)
+  endif()
+  demarc_add_test_program(${room} "${folder}" ${sources})
   if(EXISTS "${folder}/slow" AND NOT DEMARC_SANITIZE)
     list(APPEND programs demarc_${room}_slow_tests)
     demarc_add_test_program(${room}_slow "${folder}/slow")
@@ -58,12 +63,15 @@ function(demarc_add_verb_tests)
   demarc_register_suites(demarc_cli_tests "cli." verbs "*")
 endfunction()
 
-# demarc_<name>_tests from *_test.cpp below the folder, without those of its folder slow; with what every test program
-# links.
+# demarc_<name>_tests from these sources, or from *_test.cpp below the folder without those of its folder slow; with what
+# every test program links.
 function(demarc_add_test_program name folder)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE "${folder}" "${folder}/*_test.cpp")
-  list(FILTER sources EXCLUDE REGEX "^slow/")
-  list(TRANSFORM sources PREPEND "${folder}/")
+  set(sources ${ARGN})
+  if(NOT sources)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE "${folder}" "${folder}/*_test.cpp")
+    list(FILTER sources EXCLUDE REGEX "^slow/")
+    list(TRANSFORM sources PREPEND "${folder}/")
+  endif()
   if(NOT sources)
     message(FATAL_ERROR "demarc: ${folder} holds no *_test.cpp")
   endif()

@@ -2,7 +2,32 @@
 
 #include <unistd.h>
 
+#include <mutex>
+#include <vector>
+
 namespace demarc::test {
+namespace {
+
+// What this process made is gone when it ends; children that end by exit() own nothing of it.
+class Folders {
+ public:
+  ~Folders() {
+    if (::getpid() != owner_) return;
+    std::error_code ignored;
+    for (const auto& folder : made_) std::filesystem::remove_all(folder, ignored);
+  }
+  void add(const std::filesystem::path& folder) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    made_.push_back(folder);
+  }
+
+ private:
+  pid_t owner_ = ::getpid();
+  std::mutex mutex_;
+  std::vector<std::filesystem::path> made_;
+};
+
+}  // namespace
 
 std::filesystem::path source_dir() {
   return DEMARC_SOURCE_DIR;
@@ -19,6 +44,8 @@ std::filesystem::path fresh_folder(const std::string& name) {
                 ("demarc_" + name + "_" + std::to_string(::getpid()));
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
+  static Folders folders;
+  folders.add(folder);
   return folder;
 }
 

@@ -11,7 +11,7 @@ namespace demarc::test {
 build_dir();  // of the preset being tested; holds the program `demarc`
 [[nodiscard]] std::filesystem::path shared_dir();  // reference data beside the checkout
 
-// An empty folder of that name, unique to this process.
+// An empty folder of that name, unique to this process and removed when it ends.
 [[nodiscard]] std::filesystem::path fresh_folder(const std::string& name);
 
 }  // namespace demarc::test
