@@ -4,8 +4,9 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 find_program(DEMARC_CCACHE ccache)
 if(DEMARC_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # base_dir lets a fresh clone elsewhere reuse what another clone compiled.
-  set(launcher ${CMAKE_COMMAND} -E env "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=1 ${DEMARC_CCACHE})
+  # base_dir lets a fresh clone elsewhere reuse what another clone compiled; precompiled headers need the two others.
+  set(launcher ${CMAKE_COMMAND} -E env "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+               CCACHE_SLOPPINESS=pch_defines,time_macros ${DEMARC_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
@@ -41,7 +42,8 @@ function(demarc_compile_options target)
     target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized -Wno-restrict)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
-    target_compile_options(${target} PRIVATE -Wreserved-identifier)
+    # A precompiled header without its time: else ccache finds it new each time.
+    target_compile_options(${target} PRIVATE -Wreserved-identifier "SHELL:-Xclang -fno-pch-timestamp")
   endif()
   if(DEMARC_WARNINGS_AS_ERRORS)
     target_compile_options(${target} PRIVATE -Werror)

@@ -1,6 +1,18 @@
 # Undefined behaviour is looked for in the rooms: looking in the tests too would double what they take to compile.
 string(REPLACE ",undefined" "" DEMARC_TEST_SANITIZE "${DEMARC_SANITIZE}")
 
+# demarc_test_options(TARGET [HOT]): for what belongs to tests, which is compiled more often than it runs long; HOT: but
+# for this.
+function(demarc_test_options target)
+  cmake_parse_arguments(ARG "HOT" "" "" ${ARGN})
+  demarc_compile_options(${target} SANITIZE "${DEMARC_TEST_SANITIZE}")
+  if(ARG_HOT)
+    target_compile_options(${target} PRIVATE -O1)
+  else()
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+endfunction()
+
 # demarc_add_room_tests(ROOM [OPTIMISED] [THREADED file...] [LINK target...]): tests/<room>/*_test.cpp become one program,
 # of which each suite is a ctest test. Tests see the private headers of their room. `make test` runs them under the
 # address sanitizer; THREADED: these files under the thread sanitizer too; OPTIMISED: as an optimised build too. What
@@ -15,9 +27,11 @@ function(demarc_add_room_tests room)
     list(TRANSFORM ARG_THREADED PREPEND "${folder}/" OUTPUT_VARIABLE sources)
   endif()
   demarc_add_test_program(${room} "${folder}" ${sources})
+  demarc_unoptimised_test_program(demarc_${room}_tests)
   if(EXISTS "${folder}/slow" AND NOT DEMARC_SANITIZE)
     list(APPEND programs demarc_${room}_slow_tests)
     demarc_add_test_program(${room}_slow "${folder}/slow")
+    demarc_test_options(demarc_${room}_slow_tests HOT)
     add_dependencies(demarc_optimised_tests demarc_${room}_slow_tests)
     demarc_register_suites(demarc_${room}_slow_tests "${room}.slow." optimised "*")
   endif()
@@ -56,6 +70,7 @@ endfunction()
 function(demarc_add_verb_tests)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   demarc_add_test_program(cli "${PROJECT_SOURCE_DIR}/tests/cli")
+  demarc_unoptimised_test_program(demarc_cli_tests)
   target_include_directories(demarc_cli_tests PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries(demarc_cli_tests PRIVATE ${ARG_LINK})
   add_dependencies(demarc_cli_tests demarc_program)
@@ -76,11 +91,21 @@ function(demarc_add_test_program name folder)
     message(FATAL_ERROR "demarc: ${folder} holds no *_test.cpp")
   endif()
   add_executable(demarc_${name}_tests ${sources})
-  demarc_compile_options(demarc_${name}_tests SANITIZE "${DEMARC_TEST_SANITIZE}")
-  # Tests are compiled more often than they run long.
-  target_compile_options(demarc_${name}_tests PRIVATE $<$<CONFIG:Debug>:-O0> $<$<CONFIG:Release>:-O1>)
   target_link_libraries(demarc_${name}_tests PRIVATE demarc_test_support GTest::gmock GTest::gtest_main
                                                      demarc_rapidcheck)
+endfunction()
+
+# What nearly every test begins with is compiled once, with the first of these programs.
+function(demarc_unoptimised_test_program program)
+  demarc_test_options(${program})
+  get_property(first GLOBAL PROPERTY DEMARC_FIRST_TEST_PROGRAM)
+  if(first)
+    target_precompile_headers(${program} REUSE_FROM ${first})
+  else()
+    target_precompile_headers(${program} PRIVATE <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h> <filesystem>
+      "${PROJECT_BINARY_DIR}/include/base/demarc/base/result.hpp")
+    set_property(GLOBAL PROPERTY DEMARC_FIRST_TEST_PROGRAM ${program})
+  endif()
 endfunction()
 
 # demarc_add_bench(ROOM NAME [LINK target...]): bench/<room>/<name>_bench.cpp, run by `make bench`.
@@ -100,8 +125,7 @@ function(demarc_add_test_support)
   set(folder "${PROJECT_SOURCE_DIR}/tests/support")
   file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
   add_library(demarc_test_support STATIC ${sources})
-  demarc_compile_options(demarc_test_support SANITIZE "${DEMARC_TEST_SANITIZE}")
-  target_compile_options(demarc_test_support PRIVATE $<$<CONFIG:Release>:-O1>)
+  demarc_test_options(demarc_test_support)
   target_include_directories(demarc_test_support PUBLIC "${folder}")
   set_property(SOURCE "${folder}/paths.cpp" DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" APPEND PROPERTY
     COMPILE_DEFINITIONS DEMARC_SOURCE_DIR="${PROJECT_SOURCE_DIR}" DEMARC_BINARY_DIR="${PROJECT_BINARY_DIR}")

@@ -40,7 +40,7 @@ TEST(SimExecutor, ColoursHoldAMemoryBoundVictimThatDividedSmsDoNot) {
 }
 
 TEST(SimExecutor, SideBySideGivesTheSameSamplesAsOneAfterTheOther) {
-  const Plan plan = small_plan("none,mps,mask", "sp");
+  const Plan plan = small_plan("mps,mask", "mm");
   const StudyResult serial = run(plan, 1);
   const StudyResult parallel = run(plan, 2);
   ASSERT_EQ(serial.cells.size(), parallel.cells.size());
