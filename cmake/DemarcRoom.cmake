@@ -25,6 +25,15 @@ function(demarc_check_links room)
   endforeach()
 endfunction()
 
+# Every hot source is one of the room's.
+function(demarc_check_hot room hot sources)
+  foreach(file IN LISTS hot)
+    if(NOT file IN_LIST sources)
+      message(FATAL_ERROR "demarc: room '${room}' has no source '${file}', which its HOT names")
+    endif()
+  endforeach()
+endfunction()
+
 # demarc_add_room(NAME [LIGHT] [HOT source...] [USES room...] [LINK target...] [PRIVATE_LINK target...] [OPTIONS option...])
 # LIGHT: descriptions, tables and texts; -O1 is enough in a release build. HOT: where the time of a run goes; with all
 # optimisation there, and optimised in debug builds too, which would be too slow to test with.
@@ -38,12 +47,8 @@ function(demarc_add_room room)
 
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   list(TRANSFORM ARG_HOT PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
-  foreach(file IN LISTS ARG_HOT)
-    if(NOT file IN_LIST sources)
-      message(FATAL_ERROR "demarc: room '${room}' has no source '${file}', which its HOT names")
-    endif()
-    list(REMOVE_ITEM sources "${file}")
-  endforeach()
+  demarc_check_hot(${room} "${ARG_HOT}" "${sources}")
+  list(REMOVE_ITEM sources ${ARG_HOT})
   add_library(demarc_${room} STATIC ${sources})
   add_library(demarc::${room} ALIAS demarc_${room})
   set_target_properties(demarc_${room} PROPERTIES EXPORT_NAME ${room})

@@ -90,7 +90,7 @@ void measure(const char* name, const std::string& ptx, const gpu::Launch& launch
     best.naive_s = seconds_since(start);
     best.equal = inter == best.analysis.inter.map && intra == best.analysis.intra.map;
     baseline = fmt::format(
-        "enumeration {:.3f} s (inter map and one intra map), {:.0f} times as long, "
+        "enumeration {:.3f} s (inter map and one intra map), {:.1f} times as long, "
         "maps {}",
         best.naive_s, best.naive_s / best.analysis_s, best.equal ? "equal" : "DIFFERENT");
   }

@@ -37,7 +37,7 @@ void FramePool::give_back(const CodeFunction& function, std::byte* frame) {
 }
 
 Block::Block(const Program& code, FramePool& frames) : program(&code), pool(&frames) {
-  hints.assign(code.memory_sites, nullptr);
+  hints.assign(code.memory_sites, {});
   shared.resize(std::size_t{code.shared_bytes} + 64);
   shared_region.high = code.shared_bytes;
   shared_region.delta = reinterpret_cast<std::uint64_t>(shared.data());

@@ -133,6 +133,12 @@ struct Access {
   std::uint64_t second;
 };
 
+// Where an instruction went last.
+struct AccessHint {
+  const Region* region = nullptr;
+  std::uint64_t base = 0;  // address of its first lane
+};
+
 // Who touched a granule of shared memory last, for race checks. 0: nobody since the last barrier.
 // bits 0-23 instruction, 24-28 lane, 29-34 warp, 35 atomic or volatile, 36 several readers, 37-63
 // epoch.
@@ -181,7 +187,7 @@ class Block {
   std::vector<std::uint64_t> trace;  // see TraceChunk
   std::size_t trace_used = 0;
   std::uint32_t trace_warp = 0;
-  std::vector<const Region*> hints;  // by memory site: where it went last
+  std::vector<AccessHint> hints;  // by memory site
   std::vector<std::byte> shared;
   std::vector<std::uint8_t> shared_shadow;
   Region shared_region;

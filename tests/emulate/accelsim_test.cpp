@@ -91,6 +91,28 @@ constexpr const char* whole_kernel =
     "0,0,0\nwarp = 0\ninsts = 1\n0000 00000003 1 R1 LDG.E 1 R2 4 0 0x10 0x20\n#END_TB\n"
     "#BEGIN_TB\nthread block = 1,0,0\nwarp = 0\ninsts = 0\n#END_TB\n";
 
+std::string listing_of(const std::string& text) {
+  const auto path = test::fresh_folder("accelsim_listing") / "k";
+  EXPECT_TRUE(write_file(path, text));
+  EventListing listing;
+  const auto done = read_accelsim_trace(path, listing);
+  EXPECT_TRUE(done) << done.error().message;
+  return listing.text;
+}
+
+TEST(AccelsimTraces, immediates_of_newer_tracers_behind_an_instruction_change_nothing) {
+  // Version 5 writes one, version 6 two and what the registers became.
+  const std::string plain = "1 R1 LDG.E 1 R2 4 0 0x10 0x20";
+  for (const char* behind : {" 0", " 528 0 NoVal", " 0 0 Val 2 0x1 0x2"}) {
+    std::string text = whole_kernel;
+    text.insert(text.find(plain) + plain.size(), behind);
+    text.insert(text.find("#BEGIN_TB"),
+                "-nregs = 21955\n-binary version = 0\n-accelsim tracer version = 6\n"
+                "-enable lineinfo = 0\n#traces format = [line_num] PC mask\n");
+    EXPECT_EQ(listing_of(text), listing_of(whole_kernel)) << behind;
+  }
+}
+
 // The message for whole_kernel with `part` replaced.
 std::string refused_with(const std::string& part, const std::string& replacement) {
   std::string text = whole_kernel;

@@ -7,11 +7,12 @@
 #include "machine.hpp"
 
 #if defined(__clang__)
-#define DEMARC_LANES \
-  _Pragma("clang loop vectorize(assume_safety)") for (unsigned l = 0; l < warp_size; ++l)
+#define DEMARC_SOME_LANES(n) \
+  _Pragma("clang loop vectorize(assume_safety)") for (unsigned l = 0; l < (n); ++l)
 #else
-#define DEMARC_LANES _Pragma("GCC ivdep") for (unsigned l = 0; l < warp_size; ++l)
+#define DEMARC_SOME_LANES(n) _Pragma("GCC ivdep") for (unsigned l = 0; l < (n); ++l)
 #endif
+#define DEMARC_LANES DEMARC_SOME_LANES(warp_size)
 #define DEMARC_INLINE [[gnu::always_inline]] inline
 
 namespace demarc::emulate::DEMARC_ISA {
@@ -51,23 +52,23 @@ DEMARC_INLINE void compute_addresses(Warp& w, const MicroOp* op, u64* out) {
 DEMARC_INLINE void find_shape(Access& x) {
   const u64* a = x.addresses;
   if (x.mask == full_mask) {
+    // Two rows of 16: of one line, or of a block 16 threads wide. The ramp is multiplied once.
     const u64 base = a[0];
+    const u64 second = a[16];
     const u64 stride = a[1] - base;
+    const u64 half = stride * 8;
     u64 off = 0;
-    DEMARC_LANES off |= a[l] ^ (base + stride * l);
+    DEMARC_SOME_LANES(8) {
+      const u64 ramp = stride * l;
+      off |= (a[l] ^ (base + ramp)) | (a[l + 8] ^ (base + half + ramp)) |
+             (a[l + 16] ^ (second + ramp)) | (a[l + 24] ^ (second + half + ramp));
+    }
+    const bool one_line = second == base + half * 2;
     x.base = base;
     x.stride = static_cast<s64>(stride);
-    x.affine = off == 0;
-    x.halves = false;
-    x.second = 0;
-    if (off != 0) {
-      // Blocks 16 threads wide: two rows of the block in one warp.
-      const u64 second = a[16];
-      u64 apart = 0;
-      DEMARC_LANES apart |= a[l] ^ ((l < 16 ? base : second - stride * 16) + stride * l);
-      x.halves = apart == 0;
-      x.second = second;
-    }
+    x.affine = off == 0 && one_line;
+    x.halves = off == 0 && !one_line;
+    x.second = x.affine ? 0 : second;
   } else {
     x.halves = false;
     x.second = 0;
@@ -179,6 +180,19 @@ DEMARC_INLINE void use_region(Access& x, const Region& region) {
   x.shadow_delta = reinterpret_cast<u64>(region.shadow) - (region.low + region.delta);
 }
 
+// A warp walks through a buffer in strides of a whole grid, too far apart for the processor to see
+// where it goes: its second next place is fetched, if it goes on as it did.
+DEMARC_INLINE void fetch_ahead(const Access& x, AccessHint& hint, u64 low, u64 high) {
+  constexpr u64 near = 2048;  // bytes
+  constexpr u64 line = 64;
+  const u64 step = low - hint.base;
+  hint.base = low;
+  if (step + near < 2 * near || high - low > 4 * line) return;
+  const u64 ahead = 2 * step + x.delta;
+  for (u64 at = low; at < high; at += line)
+    __builtin_prefetch(reinterpret_cast<const void*>(at + ahead));
+}
+
 // Addresses, shape, place, checks, trace. False: no lane is left to do anything.
 template <AddressKind kind>
 [[gnu::noinline]] bool front(Warp& w, const MicroOp* op, Access& x, AccessMode mode) {
@@ -270,14 +284,18 @@ template <AddressKind kind>
       if (found) use_region(x, block.program->parameter_region);
       break;
     default: {
-      const Region* region = block.hints[op->join];
+      AccessHint& hint = block.hints[op->join];
+      const Region* region = hint.region;
       if (region == nullptr || low < region->low || high > region->high) {
         region = block.program->find_region(low, high);
-        if (region != nullptr) block.hints[op->join] = region;
+        if (region != nullptr) hint.region = region;
       }
       found = aligned && region != nullptr && low < high &&
               (region->writable || mode == AccessMode::load);
-      if (found) use_region(x, *region);
+      if (found) {
+        use_region(x, *region);
+        fetch_ahead(x, hint, low, high);
+      }
       break;
     }
   }
