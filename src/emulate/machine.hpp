@@ -136,7 +136,7 @@ struct Access {
 // Where an instruction went last.
 struct AccessHint {
   const Region* region = nullptr;
-  std::uint64_t base = 0;  // address of its first lane
+  std::uint64_t low = 0;  // its lowest address
 };
 
 // Who touched a granule of shared memory last, for race checks. 0: nobody since the last barrier.

@@ -28,13 +28,14 @@ std::string table_of_mode(const StudyResult& result, const ModeSummary& mode) {
         row.normalized_worst);
   }
   out += fmt::format(
-      "  variation over {} victims: average {:.1f} %, maximum {:.1f} %; p99 average "
+      "  variation over {} victim{}: average {:.1f} %, maximum {:.1f} %; p99 average "
       "{:.1f} %, maximum {:.1f} %\n"
       "  of whole runs, gaps between launches with them: average {:.1f} %, maximum {:.1f} %; p99 "
       "average {:.1f} %, maximum {:.1f} %\n",
-      mode.victims.size(), mode.average_percent, mode.maximum_percent, mode.average_p99_percent,
-      mode.maximum_p99_percent, mode.average_run_percent, mode.maximum_run_percent,
-      mode.average_run_p99_percent, mode.maximum_run_p99_percent);
+      mode.victims.size(), mode.victims.size() == 1 ? "" : "s", mode.average_percent,
+      mode.maximum_percent, mode.average_p99_percent, mode.maximum_p99_percent,
+      mode.average_run_percent, mode.maximum_run_percent, mode.average_run_p99_percent,
+      mode.maximum_run_p99_percent);
   return out;
 }
 

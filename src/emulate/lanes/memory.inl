@@ -185,8 +185,8 @@ DEMARC_INLINE void use_region(Access& x, const Region& region) {
 DEMARC_INLINE void fetch_ahead(const Access& x, AccessHint& hint, u64 low, u64 high) {
   constexpr u64 near = 2048;  // bytes
   constexpr u64 line = 64;
-  const u64 step = low - hint.base;
-  hint.base = low;
+  const u64 step = low - hint.low;
+  hint.low = low;
   if (step + near < 2 * near || high - low > 4 * line) return;
   const u64 ahead = 2 * step + x.delta;
   for (u64 at = low; at < high; at += line)
