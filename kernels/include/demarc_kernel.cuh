@@ -41,6 +41,13 @@ static __device__ __forceinline__ uint4 make_uint4(unsigned x, unsigned y, unsig
   return {x, y, z, w};
 }
 
+// Clang 14 holds that its own __syncthreads() changes no shared variable whose address nobody else
+// has, and moves loads of it across the barrier.
+static __device__ __forceinline__ void demarc_sync_threads() {
+  asm volatile("bar.sync 0;" ::: "memory");
+}
+#define __syncthreads() demarc_sync_threads()
+
 static __device__ __forceinline__ float sqrtf(float x) {
   return __nvvm_sqrt_rn_f(x);
 }
