@@ -5,6 +5,7 @@
 # and in as many seconds a third of the inputs was tried.
 set -euo pipefail
 build=$(realpath "$1"); seconds=$2
+[[ "$seconds" =~ ^[1-9][0-9]{0,5}$ ]] || { echo "run-fuzzers: '$seconds' is no number of seconds from 1 on" >&2; exit 1; }
 cd "$(git -C "$(dirname "$0")" rev-parse --show-toplevel)"
 ptx=$(grep '/demarc_ptx_fuzz ' "$build/fuzzers.txt") || { echo "run-fuzzers: $build has no fuzzer of PTX" >&2; exit 1; }
 mapfile -t others < <(grep -v '/demarc_ptx_fuzz ' "$build/fuzzers.txt")
@@ -20,8 +21,9 @@ run() {  # "PROGRAM CORPUS" SECONDS
   echo "run-fuzzers: $name, $2 s: $(sed -nE 's/^stat::number_of_executed_units: +//p' "$work.log") inputs"
 }
 run_others() {
-  local line
-  for line in "${others[@]}"; do run "$line" $((seconds / 2 / ${#others[@]})) || return 1; done
+  local line share=$((seconds / 2 / ${#others[@]}))
+  [ "$share" -gt 0 ] || share=1  # libFuzzer takes 0 for no limit
+  for line in "${others[@]}"; do run "$line" "$share" || return 1; done
 }
 run_others & beside=$!
 failed=no
