@@ -19,8 +19,8 @@ LatencyMatrix planted_latencies(std::uint32_t kinds, std::uint32_t rows, double 
   for (double& center : centers) center = 200 + 60 * random.uniform();
   for (std::uint32_t r = 0; r < rows; ++r) {
     for (std::uint32_t k = 0; k < matrix.dimensions; ++k) {
-      matrix.values.push_back(static_cast<float>(centers[r % kinds * matrix.dimensions + k] +
-                                                 jitter * random.normal()));
+      matrix.values.push_back(static_cast<float>(
+          centers[std::size_t{r % kinds} * matrix.dimensions + k] + jitter * random.normal()));
     }
   }
   return matrix;
