@@ -22,8 +22,8 @@ struct Expected {
 };
 
 // Sections of an expected file: "===== policy P", then parts headed "----- ...".
-std::map<std::string, Expected> read_expected(const std::filesystem::path& path) {
-  std::istringstream in(*read_file(path));
+std::map<std::string, Expected> parse_expected(const std::string& text) {
+  std::istringstream in(text);
   std::map<std::string, Expected> all;
   Expected* current = nullptr;
   std::string* part = nullptr;
@@ -60,19 +60,22 @@ std::string sha256(const std::string& text) {
 class ClassicOutput : public testing::TestWithParam<const char*> {};
 
 TEST_P(ClassicOutput, equals_the_published_programs_for_every_policy) {
-  const std::filesystem::path folder = test::shared_dir() / "data" / "simtbs";
+  const std::filesystem::path folder = test::source_dir() / "tests/sim/data/simtbs";
   const std::string name = GetParam();
-  const std::string text = *read_file(folder / (name + ".conf"));
-  const auto expected = read_expected(folder / (name + ".expected.txt"));
+  const auto text = read_file(folder / (name + ".conf"));
+  ASSERT_TRUE(text) << text.error().message;
+  const auto kept = read_file(folder / (name + ".expected.txt"));
+  ASSERT_TRUE(kept) << kept.error().message;
+  const auto expected = parse_expected(*kept);
   ASSERT_EQ(expected.size(), 6U);
   for (const auto& [policy, want] : expected) {
     SCOPED_TRACE(policy);
-    const auto plain = run_classic(text, name, policy, TbModel::simtbs, false);
+    const auto plain = run_classic(*text, name, policy, TbModel::simtbs, false);
     EXPECT_EQ(plain.exit_status, want.exit_status);
     EXPECT_EQ(plain.out, want.out);
     EXPECT_EQ(plain.err, want.err);
 
-    const auto verbose = run_classic(text, name, policy, TbModel::simtbs, true);
+    const auto verbose = run_classic(*text, name, policy, TbModel::simtbs, true);
     EXPECT_EQ(verbose.exit_status, want.exit_status);
     EXPECT_EQ(verbose.err, want.err);
     EXPECT_EQ(std::count(verbose.out.begin(), verbose.out.end(), '\n'),

@@ -35,9 +35,6 @@ std::filesystem::path source_dir() {
 std::filesystem::path build_dir() {
   return DEMARC_BINARY_DIR;
 }
-std::filesystem::path shared_dir() {
-  return source_dir().parent_path() / "shared";
-}
 
 std::filesystem::path fresh_folder(const std::string& name) {
   auto folder = std::filesystem::temp_directory_path() /

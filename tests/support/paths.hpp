@@ -9,7 +9,6 @@ namespace demarc::test {
 [[nodiscard]] std::filesystem::path source_dir();
 [[nodiscard]] std::filesystem::path
 build_dir();  // of the preset being tested; holds the program `demarc`
-[[nodiscard]] std::filesystem::path shared_dir();  // reference data beside the checkout
 
 // An empty folder of that name, unique to this process and removed when it ends.
 [[nodiscard]] std::filesystem::path fresh_folder(const std::string& name);
