@@ -12,10 +12,11 @@ packages:
 test-packages:
 	@tools/install-packages.sh test
 
-# The program: build/release/demarc
+# What is installed: the program build/release/demarc, the libraries that it loads into others and that others load, and
+# those of the rooms. `cmake --install build/release` works after it.
 build: packages
 	cmake --preset release -DDEMARC_BUILD_TESTS=OFF -DDEMARC_BUILD_BENCH=OFF >/dev/null
-	cmake --build --preset release --target demarc_program
+	cmake --build --preset release --target demarc_installed
 
 # The main job on bundled real kernels; writes build/demo/index.html
 demo: build

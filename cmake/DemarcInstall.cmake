@@ -1,6 +1,7 @@
 # Install and export: find_package(demarc) gives demarc::<room>.
 include(CMakePackageConfigHelpers)
 get_property(rooms GLOBAL PROPERTY DEMARC_ROOM_TARGETS)
+add_dependencies(demarc_installed ${rooms})
 install(TARGETS ${rooms} demarc_m4ri demarc_zstd EXPORT demarc-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/demarc" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT demarc-targets NAMESPACE demarc:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/demarc)
