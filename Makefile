@@ -28,24 +28,27 @@ demo: build
 # The optimised build and those of sanitizers go side by side, so that no processor waits for the end of a build or of a
 # test; the device code, which all keep in build/ptx, is compiled before.
 test: test-packages
-	@start=$$SECONDS; \
+	@start=$$SECONDS; rm -rf build/log; mkdir -p build/log; \
 	$(MAKE) --no-print-directory test-format; \
 	cmake --preset release -DDEMARC_BUILD_TESTS=ON -DDEMARC_BUILD_BENCH=ON >/dev/null; \
 	cmake --build --preset release -j $(jobs) --target demarc_generated_sources; \
 	$(MAKE) --no-print-directory -j2 test-optimised test-sanitized; \
-	echo "make test: everything passed in $$((SECONDS - start)) s"
+	tools/sum-up-tests.sh build/log build/release build/asan build/tsan | sed "s/^/make test: /"; \
+	echo "make test: done in $$((SECONDS - start)) s"
 
 test-optimised: parts := release
 test-sanitized: parts := asan fuzz tsan tidy
 test-optimised test-sanitized:
-	@for part in $(parts); do \
+	@mkdir -p build/log; \
+	for part in $(parts); do \
 	  begin=$$SECONDS; \
-	  $(MAKE) --no-print-directory test-$$part 2>&1 | sed -u "s/^/$$part: /"; \
+	  $(MAKE) --no-print-directory test-$$part 2>&1 | tee build/log/$$part.log | sed -u "s/^/$$part: /"; \
 	  echo "make test: $$part passed in $$((SECONDS - begin)) s"; \
 	done
 
 test-format:
 	tools/check-format.sh
+	tools/check-tree.sh
 
 # GCC, optimised: the program as users run it, the pages in a browser, the oracles, the rules of the house.
 test-release:

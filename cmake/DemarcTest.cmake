@@ -108,6 +108,19 @@ function(demarc_unoptimised_test_program program)
   endif()
 endfunction()
 
+# demarc_not_run(WHAT REASON): these tests are not registered, for what the machine lacks ("no ptxas"). not-run.txt of the
+# build lists it, in the form that a test prints that finds out itself (tests/support/not_run.hpp); `make test` ends with
+# both (tools/sum-up-tests.sh).
+function(demarc_not_run what reason)
+  message(STATUS "demarc: not run: ${what}: ${reason}")
+  set_property(GLOBAL APPEND_STRING PROPERTY DEMARC_NOT_RUN "not run: ${what}: ${reason}\n")
+endfunction()
+
+function(demarc_write_not_run)
+  get_property(list GLOBAL PROPERTY DEMARC_NOT_RUN)
+  file(WRITE "${PROJECT_BINARY_DIR}/not-run.txt" "${list}")
+endfunction()
+
 # demarc_add_bench(ROOM NAME [LINK target...]): bench/<room>/<name>_bench.cpp, run by `make bench`.
 function(demarc_add_bench room name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})

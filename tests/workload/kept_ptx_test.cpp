@@ -10,6 +10,7 @@
 #include "demarc/base/files.hpp"
 #include "demarc/workload/load.hpp"
 #include "demarc/workload/workload.hpp"
+#include "not_run.hpp"
 #include "paths.hpp"
 #include "program.hpp"
 
@@ -49,9 +50,7 @@ TEST(KeptPtx, every_source_has_a_kept_module) {
 
 TEST(KeptPtx, equals_what_nvcc_makes_of_the_sources) {
   const auto pairs = kept_pairs();
-  if (pairs.empty() && !test::program_exists("nvcc")) {
-    GTEST_SKIP() << "there is no nvcc on this machine to compare with";
-  }
+  if (pairs.empty() && !test::program_exists("nvcc")) DEMARC_NOT_RUN("no nvcc");
   ASSERT_FALSE(pairs.empty()) << "kept_ptx.txt is missing or empty in the build tree";
   std::size_t compared = 0;
   for (const auto& [made_path, kept_path] : pairs) {
@@ -74,7 +73,7 @@ TEST(KeptPtx, equals_what_nvcc_makes_of_the_sources) {
 class EmbeddedPtx : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EmbeddedPtx, is_accepted_by_ptxas_for_every_target) {
-  if (!test::program_exists("ptxas")) GTEST_SKIP() << "there is no ptxas in PATH";
+  if (!test::program_exists("ptxas")) DEMARC_NOT_RUN("no ptxas");
   const auto folder = test::fresh_folder("ptxas_" + GetParam());
   gpu::Launch launch;
   launch.ptx = "bundled:" + GetParam();
