@@ -140,6 +140,7 @@ function(demarc_add_test_support)
   add_library(demarc_test_support STATIC ${sources})
   demarc_test_options(demarc_test_support)
   target_include_directories(demarc_test_support PUBLIC "${folder}")
+  target_link_libraries(demarc_test_support PRIVATE demarc::base)
   set_property(SOURCE "${folder}/paths.cpp" DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" APPEND PROPERTY
     COMPILE_DEFINITIONS DEMARC_SOURCE_DIR="${PROJECT_SOURCE_DIR}" DEMARC_BINARY_DIR="${PROJECT_BINARY_DIR}")
   set_property(SOURCE "${folder}/paths.cpp" DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" PROPERTY

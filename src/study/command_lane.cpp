@@ -4,7 +4,6 @@
 #include <mutex>
 #include <thread>
 
-#include "child.hpp"
 #include "demarc/study/remote_lane.hpp"
 
 namespace demarc::study {
@@ -29,7 +28,8 @@ class CommandLane : public Lane {
   Result<void> start() override {
     argv_ = prefix_;
     argv_.insert(argv_.end(), {"/bin/sh", "-c", command_});
-    DEMARC_TRY(auto child, Child::spawn(argv_, environment_, false));
+    options_.set = environment_;
+    DEMARC_TRY(auto child, Process::spawn(argv_, options_));
     stopping_ = false;
     keeper_ = std::thread([this, running = std::move(child)]() mutable { keep(running); });
     std::unique_lock lock(mutex_);
@@ -56,7 +56,7 @@ class CommandLane : public Lane {
 
   // Starts the command again whenever it ends. Runs that last under a tenth of a second count as
   // failures.
-  void keep(Child& running) {
+  void keep(Process& running) {
     using Clock = std::chrono::steady_clock;
     auto begun = Clock::now();
     while (!stopping_) {
@@ -69,7 +69,7 @@ class CommandLane : public Lane {
           return;
         }
       }
-      auto next = Child::spawn(argv_, environment_, false);
+      auto next = Process::spawn(argv_, options_);
       if (!next) return;
       running = std::move(*next);
       begun = Clock::now();
@@ -88,6 +88,7 @@ class CommandLane : public Lane {
   double settle_;
   std::string command_;
   std::vector<std::string> argv_;
+  ProcessOptions options_;
   std::thread keeper_;
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;

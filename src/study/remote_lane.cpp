@@ -11,7 +11,6 @@
 #include <mutex>
 #include <optional>
 
-#include "child.hpp"
 #include "demarc/base/numbers.hpp"
 
 namespace demarc::study {
@@ -115,11 +114,12 @@ Result<std::string> answer_to(Lane& lane, const std::vector<std::string>& reques
 
 class RemoteLane : public Lane {
  public:
-  RemoteLane(Child child, std::string name, double patience_seconds)
+  RemoteLane(Process child, std::string name, double patience_seconds)
       : child_(std::move(child)),
         reader_(child_.output()),
         name_(std::move(name)),
         patience_(patience_seconds) {}
+  ~RemoteLane() override { child_.end(2); }
 
   Result<void> load(const Workload& workload) override {
     DEMARC_CHECK(ask(fmt::format("load\t{}\t{}\n", workload.name, workload.spec), 0));
@@ -182,7 +182,7 @@ class RemoteLane : public Lane {
               fields.size() == 3 ? fields[2] : fmt::format("worker '{}': {}", name_, line)});
   }
 
-  Child child_;
+  Process child_;
   LineReader reader_;
   std::string name_;
   double patience_;
@@ -206,7 +206,10 @@ Result<std::unique_ptr<Lane>> spawn_lane(const std::vector<std::string>& argv,
   // Writing to a worker that has died must be an error value, not the end of this program.
   static std::once_flag once;
   std::call_once(once, [] { ::signal(SIGPIPE, SIG_IGN); });
-  DEMARC_TRY(auto child, Child::spawn(argv, environment, true));
+  ProcessOptions options;
+  options.set = environment;
+  options.input = options.output = ChildStream::pipe;
+  DEMARC_TRY(auto child, Process::spawn(argv, options));
   return std::make_unique<RemoteLane>(std::move(child), argv.front(), patience_seconds);
 }
 

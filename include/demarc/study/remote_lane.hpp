@@ -4,16 +4,13 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "demarc/base/process.hpp"
 #include "demarc/base/result.hpp"
 #include "demarc/study/executor.hpp"
 
 namespace demarc::study {
-
-// Variables added to the environment of a child, replacing those of the same name.
-using Environment = std::vector<std::pair<std::string, std::string>>;
 
 // Serves `lane` to the process at the other ends of the file descriptors until the input ends: one
 // request a line, one answer a line.

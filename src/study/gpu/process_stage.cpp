@@ -3,8 +3,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "child.hpp"
-
 namespace demarc::study {
 namespace {
 
@@ -12,10 +10,10 @@ constexpr const char* mps_control = "nvidia-cuda-mps-control";
 
 // Runs a shell line to its end; false when it fails or takes longer than `seconds`.
 bool run_line(const std::string& line, const Environment& environment, double seconds) {
-  auto child = Child::spawn({"/bin/sh", "-c", line}, environment, false);
-  if (!child) return false;
-  const auto ended = child->wait(seconds);
-  return ended.has_value() && *ended == 0;
+  ProcessOptions options;
+  options.set = environment;
+  const auto ended = run_process({"/bin/sh", "-c", line}, options, seconds);
+  return ended && ended->exit_code == 0;
 }
 
 class ChoosingLane : public Lane {

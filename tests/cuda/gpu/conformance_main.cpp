@@ -11,8 +11,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <sstream>
 
 #include "../conformance.hpp"
+#include "demarc/base/process.hpp"
 #include "in_child.hpp"
 
 namespace demarc::test {
@@ -134,62 +136,53 @@ TEST_F(MaskContract, WhatIsUnknownIsRefused) {
   EXPECT_FALSE(cuda::ProcessMask::set(card, {}));
 }
 
-struct Ended {
-  int code = 0;
-  std::string output;
-};
-
-class Running {
- public:
-  Running(const std::string& environment, const std::string& arguments) {
-    const auto self = std::filesystem::read_symlink("/proc/self/exe").string();
-    pipe_ = ::popen((environment + " '" + self + "' " + arguments + " 2>&1").c_str(), "r");
-  }
-  Ended wait() {
-    Ended ended;
-    char buffer[4096];
-    while (pipe_ != nullptr && std::fgets(buffer, sizeof buffer, pipe_) != nullptr) {
-      ended.output += buffer;
-    }
-    ended.code = pipe_ == nullptr ? 1 : ::pclose(pipe_);
-    return ended;
-  }
-
- private:
-  FILE* pipe_;
-};
-
-// Prints one line and what the child has to say; true when it kept the contract.
-bool show(const std::string& name, const Ended& ended) {
-  std::printf("%-12s %s\n", name.c_str(), ended.code == 0 ? "conforms" : "DOES NOT CONFORM");
-  std::string line;
-  for (const char c : ended.output) {
-    line += c;
-    if (c != '\n') continue;
-    if (ended.code != 0 || line.rfind("| ", 0) == 0) std::printf("    %s", line.c_str());
-    line.clear();
-  }
-  std::fflush(stdout);
-  return ended.code == 0;
+// This program again, with these arguments; both streams are kept.
+Result<Process> start_self(const std::string& mode, const Environment& environment) {
+  ProcessOptions options;
+  options.set = environment;
+  options.output = options.error = ChildStream::kept;
+  options.kept_bytes = std::size_t{1} << 20;
+  return Process::spawn(
+      {"/proc/self/exe", "--mode", mode, "--sms", std::to_string(settings().card_sms), "--launches",
+       std::to_string(settings().launches)},
+      options);
 }
 
-bool run_mps(const std::string& arguments) {
+// Prints one line and what the child has to say; true when it kept the contract.
+bool show(const std::string& name, Result<Process> child) {
+  const bool good = child && child->wait(-1)->exit_code == 0;
+  std::printf("%-12s %s\n", name.c_str(), good ? "conforms" : "DOES NOT CONFORM");
+  std::istringstream output(child ? child->kept() : child.error().message);
+  for (std::string line; std::getline(output, line);) {
+    if (!good || line.rfind("| ", 0) == 0) std::printf("    %s\n", line.c_str());
+  }
+  std::fflush(stdout);
+  return good;
+}
+
+bool run_mps() {
   std::string folder = (std::filesystem::temp_directory_path() / "demarc-mps-XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr) return false;
-  const std::string environment =
-      "CUDA_MPS_PIPE_DIRECTORY=" + folder + " CUDA_MPS_LOG_DIRECTORY=" + folder + " ";
-  if (std::system((environment + "nvidia-cuda-mps-control -d >/dev/null 2>&1").c_str()) != 0) {
+  ProcessOptions options;
+  options.own_group = false;
+  options.set = {{"CUDA_MPS_PIPE_DIRECTORY", folder}, {"CUDA_MPS_LOG_DIRECTORY", folder}};
+  options.error = ChildStream::null;
+  const auto started = run_process({"nvidia-cuda-mps-control", "-d"}, options);
+  if (!started || started->exit_code != 0) {
     std::printf("%-12s NOT RUN: nvidia-cuda-mps-control -d does not start here\n", "mps");
     return true;
   }
-  const std::string share = environment + "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=";
-  bool good = show("mps", Running(share + "30", "--mode mps " + arguments).wait());
-  Running first(share + "50", "--mode mps " + arguments);
-  Running second(share + "50", "--mode mps " + arguments);
-  good &= show("mps, 1 of 2", first.wait());
-  good &= show("mps, 2 of 2", second.wait());
-  static_cast<void>(
-      std::system(("echo quit | " + environment + "nvidia-cuda-mps-control").c_str()));
+  const auto client = [&](const char* percentage) {
+    Environment environment = options.set;
+    environment.emplace_back("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", percentage);
+    return start_self("mps", environment);
+  };
+  bool good = show("mps", client("30"));
+  auto first = client("50");
+  auto second = client("50");
+  good &= show("mps, 1 of 2", std::move(first));
+  good &= show("mps, 2 of 2", std::move(second));
+  static_cast<void>(run_process({"/bin/sh", "-c", "echo quit | nvidia-cuda-mps-control"}, options));
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
   return good;
@@ -214,14 +207,11 @@ int run_all() {
     std::printf("%s\n", sms.error().message.c_str());
     return static_cast<int>(sms.error().kind);
   }
-  const std::string arguments =
-      "--sms " + std::to_string(*sms) + " --launches " + std::to_string(settings().launches);
+  settings().card_sms = *sms;
   bool good = true;
   for (const cuda::Mode mode : cuda::all_modes()) {
     const std::string name(to_string(mode));
-    good &= mode == cuda::Mode::mps
-                ? run_mps(arguments)
-                : show(name, Running("", "--mode " + name + " " + arguments).wait());
+    good &= mode == cuda::Mode::mps ? run_mps() : show(name, start_self(name, {}));
   }
   return good ? 0 : 3;
 }

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
 
+#include "demarc/base/process.hpp"
 #include "elf_text.hpp"
 #include "paths.hpp"
 
@@ -50,11 +50,13 @@ std::filesystem::path scratch_file(const std::string& suffix) {
 
 // Runs a shell command; its messages become the exception when it fails.
 void run_compiler(const std::string& command) {
-  const auto log = scratch_file(".log");
-  const int status = std::system((command + " > '" + log.string() + "' 2>&1").c_str());
-  const std::string said = slurp_file(log);
-  std::filesystem::remove(log);
-  if (status != 0) throw std::runtime_error(command + "\n" + said.substr(0, 4000));
+  ProcessOptions options;
+  options.output = options.error = ChildStream::kept;
+  auto compiler = Process::spawn({"/bin/sh", "-c", command}, options);
+  if (!compiler) throw std::runtime_error(compiler.error().message);
+  if (compiler->wait(-1)->exit_code != 0) {
+    throw std::runtime_error(command + "\n" + compiler->kept());
+  }
 }
 
 // Size and time of the program stand for its version.
