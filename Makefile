@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := build
 jobs := $(shell nproc)
 
-.PHONY: build demo test bench gpu-test docs format packages test-packages clean
+.PHONY: build demo test bench gpu-test mutate docs format packages test-packages clean
 .PHONY: test-optimised test-sanitized test-format test-release test-whole test-asan test-tsan test-tidy test-fuzz
 
 packages:
@@ -107,6 +107,16 @@ gpu-test: packages
 	build/release/demarc topo --refresh; \
 	for mode in green mask affinity; do build/release/demarc verify --tpcs 0-3 --mode $$mode; done; \
 	build/release/tests/cuda/demarc_conformance
+
+# Would the tests notice? One-line faults, one at a time, in a copy of the tree (build/mutate/ROOM): who notices which, and
+# the share. Exit code 3 below the room's bar (tools/mutate/rooms.py). make mutate ROOM=cuda [COUNT=40] [SEED=1]
+# [FILES=verify,masks] [JOBS=1] [OPTIONS=--with-cli]
+COUNT ?= 40
+SEED ?= 1
+JOBS ?= 1
+mutate: test-packages
+	@[ -n "$(ROOM)" ] || { echo "make mutate ROOM=cuda: a room is needed" >&2; exit 1; }
+	@python3 tools/mutate --room $(ROOM) --count $(COUNT) --seed $(SEED) --files "$(FILES)" --jobs $(JOBS) $(OPTIONS)
 
 # The pages of docs/ are plain Markdown; this checks that their links and file references hold.
 docs:

@@ -6,7 +6,7 @@ set -euo pipefail
 build_packages=(g++ cmake ninja-build ccache git ca-certificates
   libfmt-dev nlohmann-json3-dev libexpected-dev libcli11-dev libm4ri-dev libzstd-dev libboost-dev libbenchmark-dev
   libgtest-dev libgmock-dev librapidcheck-dev)
-test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev lld-14)
+test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev lld-14 python3)
 
 packages=("${build_packages[@]}")
 [ "${1:-build}" = test ] && packages+=("${test_packages[@]}")

@@ -1,0 +1,192 @@
+"""The fault injector: what its patterns change, what they leave alone, and what it says of four planted faults."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools" / "mutate"))
+
+specification = importlib.util.spec_from_file_location("mutate", ROOT / "tools" / "mutate" / "__main__.py")
+mutate = importlib.util.module_from_spec(specification)
+specification.loader.exec_module(mutate)
+
+from patterns import sites_of_line  # noqa: E402
+from sample import Fault, choose, faults_by_line  # noqa: E402
+from source import code_lines  # noqa: E402
+from trial import Program, Run, Suite, failed_test, groups, run_clean  # noqa: E402
+
+
+def changed(text, line=0):
+    """What a line of `text` can become, by pattern."""
+    lines = text.split("\n")
+    found = {}
+    for site in sites_of_line(code_lines(text), line):
+        after = lines[line][:site.start] + site.text + lines[line][site.end:]
+        found.setdefault(site.kind, []).append(after.strip())
+    return found
+
+
+class Patterns(unittest.TestCase):
+    def expect(self, kind, text, *becomes, line=0):
+        self.assertEqual(changed(text, line).get(kind, []), list(becomes))
+
+    def test_every_pattern_finds_its_line(self):
+        self.expect("relation", "  if (a < b) f();", "if (a <= b) f();", "if (a >= b) f();")
+        self.expect("relation", "  return a == b;", "return a != b;")
+        self.expect("and, or", "  return a && b;", "return a || b;")
+        self.expect("not", "  if (!done) go();", "if (done) go();")
+        self.expect("arithmetic", "  x = a + b;", "x = a - b;")
+        self.expect("arithmetic", "  x = a % b;", "x = a / b;")
+        self.expect("bits", "  x = a & b;", "x = a | b;")
+        self.expect("bits", "  x = a << b;", "x = a >> b;")
+        self.expect("constant", "  take(1U);", "take(0U);", "take(2U);")
+        self.expect("truth", "  return true;", "return false;")
+        self.expect("extreme", "  x = std::min(a, b);", "x = std::max(a, b);")
+        self.expect("count dropped", "  ++report.lost;", "{}")
+        self.expect("count dropped", "  lost_.fetch_add(n);", "{}")
+        self.expect("assignment erased", "  report.held = held;", "{}")
+        self.expect("call erased", "  if (bad) report.push_back(bad);", "if (bad) {}")
+        self.expect("early end dropped", "  if (found) break;\n  x();", "if (found) {}")
+
+    def test_a_refusal_is_dropped_and_its_guard_never_true(self):
+        text = "  if (n == 0) {\n    return invalid_input(\"none\",\n                         n);\n  }\n  return n;"
+        self.expect("guard never true", text, "if (false && (n == 0)) {")
+        self.expect("refusal dropped", text, 'if (false) return invalid_input("none",', line=1)
+        self.expect("guard never true", '  if (n) return check_failed("x");',
+                    'if (false && (n)) return check_failed("x");')
+        self.expect("check dropped", "  DEMARC_CHECK(prove(\n      mask));\n  return {};",
+                    "if (false) DEMARC_CHECK(prove(")
+
+    def test_the_last_statement_of_a_function_is_no_refusal_to_drop(self):
+        self.expect("refusal dropped", 'f() {\n  return invalid_input("x");\n}', line=1)
+        self.expect("early end dropped", "f() {\n  return {};\n}", line=1)
+
+    def test_what_is_no_code_is_left_alone(self):
+        for text in ("// a < b", "/* 1\n 2 */", 'const T t = "a < 1";', "static_assert(a < 1);", "#if A < 1",
+                     "using X = Y<1>;", "#define A(x) \\\n  x < 1", 'const char* t = R"(\n1 < 2\n)";'):
+            for line in range(text.count("\n") + 1):
+                self.assertEqual(changed(text, line), {}, text)
+
+    def test_templates_references_and_ends_of_statements_are_not_mistaken(self):
+        self.assertEqual(changed("std::vector<int> f(const A& a, B* b);"), {})
+        self.expect("call erased", "  f(a,\n    g(b));", line=1)
+        self.expect("early end dropped", "  case a:\n    break;\n  }", line=1)
+        self.expect("call erased", "  names.reserve(count);")
+
+
+class Sampling(unittest.TestCase):
+    texts = {"a.cpp": "\n".join(f"  x{n} = a < b;" for n in range(60)),
+             "b.cpp": "\n".join(f"  y{n} = a + b;" for n in range(20))}
+
+    def test_the_same_seed_chooses_the_same_faults_and_another_does_not(self):
+        self.assertEqual(choose(self.texts, 10, 3), choose(self.texts, 10, 3))
+        self.assertNotEqual(choose(self.texts, 10, 3), choose(self.texts, 10, 4))
+
+    def test_files_get_faults_by_their_lines(self):
+        files = [fault.file for fault in choose(self.texts, 40, 1)]
+        self.assertEqual((files.count("a.cpp"), files.count("b.cpp")), (30, 10))
+
+    def test_no_line_is_chosen_twice(self):
+        self.assertEqual(len({(f.file, f.line) for f in choose(self.texts, 500, 1)}), 80)
+
+    def test_a_fault_changes_one_line(self):
+        fault = faults_by_line("a.cpp", "one;\n  x = a < b;\nthree;")[0][0]
+        after = fault.apply("one;\n  x = a < b;\nthree;").split("\n")
+        self.assertEqual((after[0], after[2], after[1] == fault.after), ("one;", "three;", True))
+
+
+class Trials(unittest.TestCase):
+    def test_likely_suites_come_first_and_cheap_ones_before_dear_ones(self):
+        suites = [Suite("Cheap", 0.1), Suite("Named", 5.0), Suite("Dear", 9.0)]
+        self.assertEqual(groups(Program([], suites=suites), {"Named"}), [["Named"], ["Cheap"], ["Dear"]])
+
+    def test_the_killing_test_is_named_with_how_it_ended(self):
+        begun = "[ RUN      ] Sum.Adds\n"
+        self.assertEqual(failed_test(Run(1, begun + "[  FAILED  ] Sum.Adds (0 ms)", 0, 0, False)), "Sum.Adds")
+        self.assertEqual(failed_test(Run(-11, begun, 0, 0, False)), "Sum.Adds (signal 11)")
+        self.assertEqual(failed_test(Run(-9, begun, 0, 0, True)), "Sum.Adds (time limit)")
+
+    def test_a_program_that_fails_without_a_fault_is_told(self):
+        self.assertIn("fails without a fault", run_clean(Program(["false"]), 10))
+
+
+PLANTED = """\
+#include <cstdio>
+#include <cstdlib>
+int sum(int n) {
+  int total = 0;
+  for (int i = 1; i <= n; ++i) {
+    total = total + i;
+  }
+  return total;
+}
+int unseen() { return 7; }
+int main() {
+  std::puts("[ RUN      ] Sum.AddsUp");
+  std::fflush(stdout);
+  if (sum(4) == 10) return 0;
+  std::puts("[  FAILED  ] Sum.AddsUp (0 ms)");
+  return 1;
+}
+"""
+
+
+class PlantedBench:
+    """Stands for a build: one file, one command."""
+
+    def __init__(self, folder):
+        self.program = str(folder / "planted")
+        self.source = folder / "planted.cpp"
+        self.build(PLANTED)
+
+    def build(self, text):
+        self.source.write_text(text)
+        return subprocess.run([os.environ.get("CXX", "c++"), "-w", "-o", self.program, str(self.source)],
+                              capture_output=True).returncode == 0
+
+    def put(self, fault):
+        return self.build(fault.apply(PLANTED))
+
+    def restore(self):
+        self.build(PLANTED)
+
+
+class Planted(unittest.TestCase):
+    def planted(self, line, before, after):
+        text = PLANTED.split("\n")[line - 1]
+        return Fault("planted.cpp", line, "planted", text, text.replace(before, after))
+
+    def test_a_killed_a_surviving_a_hanging_and_a_broken_fault_are_told_apart(self):
+        faults = [self.planted(6, "+", "-"), self.planted(10, "7", "8"), self.planted(5, "++i", "i"),
+                  self.planted(8, "total", "nothing")]
+        with tempfile.TemporaryDirectory() as folder:
+            bench = PlantedBench(Path(folder))
+            program = Program([bench.program])
+            self.assertIsNone(run_clean(program))
+            program.processor_s = -0.9  # a time limit of half a second instead of five
+            judge = mutate.Judge(faults, {}, show=lambda *_, **__: None)
+            judge.work(bench, [program])
+        self.assertEqual(judge.trouble, [])
+        self.assertEqual([result[1:] for result in judge.results],
+                         [("killed", "Sum.AddsUp"), ("survived", None), ("killed", "Sum.AddsUp (time limit)"),
+                          ("did not compile", None)])
+        lines, reached = mutate.summary(judge.results, "partition")
+        self.assertEqual(lines[0], "survived: planted.cpp:10: planted: int unseen() { return 8; }")
+        self.assertEqual(lines[1], "partition: 2 of 3 faults killed (66.7 %, to reach: 90 %), 1 did not compile")
+        self.assertFalse(reached)
+
+    def test_the_bar_is_reached_at_its_share_and_not_by_nothing(self):
+        fault = self.planted(6, "+", "-")
+        self.assertTrue(mutate.summary([(fault, "killed", "a.b")] * 9 + [(fault, "survived", None)], "cuda")[1])
+        self.assertFalse(mutate.summary([(fault, "killed", "a.b")] * 8 + [(fault, "survived", None)], "cuda")[1])
+        self.assertTrue(mutate.summary([(fault, "killed", "a.b")] * 8 + [(fault, "survived", None)], "sim")[1])
+        self.assertFalse(mutate.summary([(fault, "did not compile", None)], "sim")[1])
+
+
+if __name__ == "__main__":
+    unittest.main()

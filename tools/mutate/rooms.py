@@ -1,0 +1,33 @@
+"""What has to be reached where, and which programs test a room: the one place that says so."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Room:
+    bar: int  # per cent of the faults that have to be killed
+    programs: tuple = ()  # more of the room's own tests: (target, path below the build folder, arguments)
+    verbs: str = ""  # suites of the tests of the program that run this room's verbs, as in --gtest_filter
+
+
+def _conformance(mode):
+    return ("demarc_conformance", "tests/cuda/demarc_conformance",
+            ("--mode", mode, "--launches", "2000", "--sms", "24"))
+
+
+ROOMS = {
+    "base": Room(80, verbs="*"),
+    "ptx": Room(80, verbs="*Ptx*:*Rewrite*"),
+    "gpu": Room(80, verbs="*Topo*:*Probe*:*Outputs*"),
+    "workload": Room(80, verbs="*Emulate*"),
+    "emulate": Room(80, verbs="*Emulate*"),
+    "locality": Room(80, verbs="*Locality*"),
+    "sim": Room(80, verbs="*Schedule*:*Translate*:*Blocks*"),
+    "partition": Room(90, verbs="*Isolate*:*Topo*"),
+    "cuda": Room(90, tuple(_conformance(mode) for mode in ("none", "timeslice", "green", "mask", "affinity")),
+                 verbs="*Card*:*Isolate*"),
+    "probe": Room(90, verbs="*Probe*"),
+    "study": Room(90, verbs="*Isolate*:*Blocks*"),
+    "report": Room(80, verbs="*"),
+    "cli": Room(80, verbs="*"),
+}

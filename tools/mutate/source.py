@@ -1,0 +1,24 @@
+"""C++ text as the patterns see it: comments, strings and what the preprocessor reads are blanks."""
+
+import re
+
+_TOKEN = re.compile(
+    r'//[^\n]*'
+    r'|/\*.*?\*/'
+    r'|R"(?P<tag>[^()\\\s]{0,16})\(.*?\)(?P=tag)"'
+    r'|"(?:\\.|[^"\\\n])*"'
+    r"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+'",
+    re.DOTALL)
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.MULTILINE)
+# What is told to the compiler, and not done.
+_DECLARES = re.compile(r"^\s*(static_assert|assert|namespace|using|typedef|template|extern|friend|struct|class|enum)\b")
+
+
+def _blank(match):
+    return re.sub(r"[^\n]", " ", match.group())
+
+
+def code_lines(text):
+    """The lines of `text`, as long as they are, with nothing in them that is no code."""
+    text = _DIRECTIVE.sub(_blank, _TOKEN.sub(_blank, text))
+    return ["" if _DECLARES.match(line) else line for line in text.split("\n")]

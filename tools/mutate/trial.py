@@ -1,0 +1,125 @@
+"""Runs test programs on a fault until one test fails: a GoogleTest program, suite by suite, the likely ones first."""
+
+import os
+import re
+import resource
+import signal
+import subprocess
+import time
+from dataclasses import dataclass, field
+
+MEMORY_LIMIT = 16 << 30  # bytes that one process may map
+
+
+@dataclass
+class Suite:
+    name: str
+    seconds: float
+
+
+@dataclass
+class Program:
+    """One command of the room's tests, and what its run without a fault took."""
+    command: list
+    environment: dict = field(default_factory=dict)
+    suites: list = field(default_factory=list)
+    processor_s: float = 0.0
+    clock_s: float = 0.0
+
+
+@dataclass
+class Run:
+    code: int
+    output: str
+    processor_s: float
+    clock_s: float
+    too_long: bool
+
+
+def run(program, arguments, processor_limit, clock_limit):
+    """Runs a command in a group of processes of its own, which is gone when this returns."""
+    def limits():
+        resource.setrlimit(resource.RLIMIT_CPU, (int(processor_limit) + 1, int(processor_limit) + 2))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    begin = time.monotonic()
+    used = _children_s()
+    process = subprocess.Popen(program.command + arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               env={**os.environ, **program.environment}, start_new_session=True, preexec_fn=limits)
+    too_long = False
+    try:
+        output, _ = process.communicate(timeout=clock_limit)
+    except subprocess.TimeoutExpired:
+        too_long = True
+        _end(process)
+        output, _ = process.communicate()
+    _end(process)
+    too_long = too_long or process.returncode in (-signal.SIGXCPU, -signal.SIGKILL)
+    return Run(process.returncode, output.decode(errors="replace"), _children_s() - used, time.monotonic() - begin,
+               too_long)
+
+
+def _children_s():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _end(process):
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def run_clean(program, clock_limit=3600):
+    """Without a fault: learns suites and times. Returns what was wrong, or nothing."""
+    result = run(program, [], clock_limit, clock_limit)
+    program.processor_s = result.processor_s
+    program.clock_s = result.clock_s
+    times = re.findall(r"^\[-+\] \d+ tests? from (\S+)(?:, where .*)? \((\d+) ms total\)$", result.output, re.MULTILINE)
+    program.suites = sorted((Suite(name, int(ms) / 1000) for name, ms in times), key=lambda suite: suite.seconds)
+    if result.code == 0:
+        return None
+    return f"{' '.join(program.command)} fails without a fault:\n{result.output[-2000:]}"
+
+
+def failed_test(result):
+    """The test that noticed, in words."""
+    failed = re.search(r"^\[  FAILED  \] ([^\s,]+)", result.output, re.MULTILINE)
+    begun = re.findall(r"^\[ RUN      \] (\S+)", result.output, re.MULTILINE)
+    where = begun[-1] if begun else "the program"
+    if result.too_long:
+        return f"{where} (time limit)"
+    if failed:
+        return failed.group(1)
+    if result.code < 0:
+        return f"{where} (signal {-result.code})"
+    return f"{where} (exit code {result.code})"
+
+
+def groups(program, likely):
+    """Names of suites that run in one process each time: the likely ones, the cheap half, the rest."""
+    if len(program.suites) < 2:
+        return [None]
+    first = [suite.name for suite in program.suites if suite.name in likely]
+    rest = [suite for suite in program.suites if suite.name not in likely]
+    half = sum(suite.seconds for suite in rest) / 4
+    cheap, dear, seconds = [], [], 0.0
+    for suite in rest:
+        seconds += suite.seconds
+        (cheap if seconds <= half else dear).append(suite.name)
+    return [group for group in (first, cheap, dear) if group]
+
+
+def killer(programs, likely):
+    """The test that fails, or None where all pass."""
+    for program in programs:
+        for group in groups(program, likely):
+            arguments = ["--gtest_fail_fast"] if program.suites else []
+            if group is not None:
+                arguments.append("--gtest_filter=" + ":".join(name + ".*" for name in group))
+            limit = 5 * program.processor_s + 5
+            result = run(program, arguments, limit, 5 * program.clock_s + 5 + 4 * limit)
+            if result.code != 0 or result.too_long:
+                return failed_test(result)
+    return None
