@@ -5,7 +5,7 @@ SHELL := /bin/bash
 jobs := $(shell nproc)
 
 .PHONY: build demo test bench gpu-test mutate docs format packages test-packages clean
-.PHONY: test-optimised test-sanitized test-format test-release test-whole test-asan test-tsan test-tidy test-fuzz
+.PHONY: test-optimised test-sanitized test-format test-release test-whole test-presets test-asan test-tsan test-tidy test-fuzz
 
 packages:
 	@tools/install-packages.sh build
@@ -63,6 +63,17 @@ test-whole: test-packages
 	cmake --build --preset release --target demarc_ptx_oracle
 	ctest --test-dir build/release --output-on-failure -L '^whole$$'
 
+# Every preset that there is configures from nothing and builds all of its targets; what it is for is started once. An hour:
+# before a release.
+test-presets: test-packages
+	@for preset in $$(cmake --list-presets=build | sed -nE 's/^ +"([a-z]+)".*/\1/p'); do \
+	  begin=$$SECONDS; \
+	  cmake --fresh --preset $$preset >/dev/null; \
+	  cmake --build --preset $$preset -j $(jobs) >build/preset-$$preset.log 2>&1 || { tail -n 40 build/preset-$$preset.log; exit 1; }; \
+	  if [ $$preset = fuzz ]; then tools/run-fuzzers.sh build/fuzz 2; else build/$$preset/demarc --version; fi; \
+	  echo "make test-presets: $$preset builds in $$((SECONDS - begin)) s"; \
+	done
+
 # Clang, address and undefined-behaviour sanitizers: the tests of all rooms, with fewer cases a property. What takes
 # minutes there (tests/*/slow: a million launches, whole maps, whole studies) runs optimised alone.
 test-asan:
@@ -98,15 +109,15 @@ bench: packages
 	done < build/release/benches.txt; \
 	[ -z "$$missed" ] || { echo "make bench: not everything was reached by:$$missed"; exit 3; }
 
-# What needs a GPU: the topology by its two ways, a partition proved from inside the card for each mechanism that needs no
-# other process, and the conformance suite of all mechanisms. Without a GPU it says so and succeeds.
+# What needs a GPU (tools/gpu-test.sh): the topology by its two ways, partitions and colours proved from inside the card,
+# programs under `exec`, a short `isolate`, bundled launches against their references, the emulator beside the card, and
+# the conformance suite of all mechanisms. Without a GPU it says so and succeeds.
 gpu-test: packages
-	@if ! ls /dev/nvidia[0-9]* >/dev/null 2>&1; then echo "gpu-test: skipped, no NVIDIA GPU on this machine"; exit 0; fi; \
-	cmake --preset release -DDEMARC_BUILD_TESTS=ON >/dev/null; \
-	cmake --build --preset release --target demarc_program demarc_conformance; \
-	build/release/demarc topo --refresh; \
-	for mode in green mask affinity; do build/release/demarc verify --tpcs 0-3 --mode $$mode; done; \
-	build/release/tests/cuda/demarc_conformance
+	@if ls /dev/nvidia[0-9]* >/dev/null 2>&1; then \
+	  cmake --preset release -DDEMARC_BUILD_TESTS=ON >/dev/null; \
+	  cmake --build --preset release --target demarc_program demarc_preload demarc_conformance demarc_emulate_gpu; \
+	fi; \
+	mkdir -p build/release; tools/gpu-test.sh build/release
 
 # Would the tests notice? One-line faults, one at a time, in a copy of the tree (build/mutate/ROOM): who notices which, and
 # the share. Exit code 3 below the room's bar (tools/mutate/rooms.py). make mutate ROOM=cuda [COUNT=40] [SEED=1]

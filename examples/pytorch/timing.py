@@ -1,0 +1,106 @@
+"""Times inferences, each waited for, on request: what detector.py and resnet.py share.
+
+A program says "ready PID" when it has warmed up. Then, for each line "FRAMES SECONDS" on standard input, it runs that many
+frames, or fewer if the seconds run out first, and answers with one line of JSON: the time of each in milliseconds, and the
+SHA-256 of the last output. The end of the input ends it. With --endless it runs for ever and says how many frames it has run.
+"""
+import argparse
+import hashlib
+import json
+import os
+import sys
+import time
+
+
+def import_torch():
+    """PyTorch with a GPU, or exit code 2 with what is missing."""
+    try:
+        import torch
+    except ImportError:
+        print("PyTorch is missing here: pip install torch", file=sys.stderr)
+        sys.exit(2)
+    if not torch.cuda.is_available():
+        print("PyTorch finds no GPU here", file=sys.stderr)
+        sys.exit(2)
+    torch.manual_seed(1)
+    torch.backends.cudnn.deterministic = True
+    return torch
+
+
+def parse_arguments(description):
+    parser = argparse.ArgumentParser(description=description, epilog=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--frames", type=int, default=0, help="time that many frames at once, print their figures, and end")
+    parser.add_argument("--warm-up", type=int, default=20, help="frames before the first that is timed (20)")
+    parser.add_argument("--graph", action="store_true", help="run the network as a CUDA graph")
+    parser.add_argument("--endless", action="store_true", help="run frames without end: a neighbour")
+    return parser.parse_args()
+
+
+def figures(times):
+    """Mean, deviation, least, median, p99 and worst; p99 of at least 1000 times only, which a sample needs to have one."""
+    ordered = sorted(times)
+    n = len(ordered)
+    mean = sum(ordered) / n
+    deviation = (sum((x - mean) ** 2 for x in ordered) / max(n - 1, 1)) ** 0.5
+    return {"mean": mean, "deviation": deviation, "least": ordered[0], "p50": ordered[n // 2],
+            "p99": ordered[(n * 99) // 100] if n >= 1000 else None, "worst": ordered[-1], "frames": n}
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def serve(torch, network, frame, arguments):
+    """Runs `network` on `frame` as the command line asks."""
+    network = network.eval().cuda()
+    frame = frame.cuda()
+    with torch.inference_mode():
+        def run():
+            return network(frame)
+        for _ in range(arguments.warm_up):
+            output = run()
+        torch.cuda.synchronize()
+        if arguments.graph:
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                output = network(frame)
+
+            def run():
+                graph.replay()
+                return output
+            run()
+            torch.cuda.synchronize()
+
+        def timed(frames, seconds):
+            times = []
+            end = time.perf_counter() + seconds
+            while len(times) < frames:
+                begin = time.perf_counter()
+                result = run()
+                torch.cuda.synchronize()
+                now = time.perf_counter()
+                times.append((now - begin) * 1e3)
+                if now > end:
+                    break
+            return times, hashlib.sha256(result.float().cpu().numpy().tobytes()).hexdigest()
+
+        if arguments.frames:
+            times, digest = timed(arguments.frames, 1e9)
+            say(json.dumps(figures(times) | {"sha256": digest}))
+            return
+        say(f"ready {os.getpid()}")
+        if arguments.endless:
+            count = 0
+            told = time.perf_counter()
+            while True:
+                run()
+                torch.cuda.synchronize()
+                count += 1
+                if time.perf_counter() - told > 0.1:
+                    told = time.perf_counter()
+                    say(f"at {count}")
+        for line in sys.stdin:
+            frames, seconds = line.split()
+            times, digest = timed(int(frames), float(seconds))
+            say(json.dumps({"times": times, "sha256": digest}))
