@@ -1,7 +1,8 @@
 // The emulator beside a real card: every bundled launch and every instruction case on both, their
 // outputs compared bit by bit. Prints what differs and a summary.
-// Exit code 0: all equal, or within the bounds that the PTX ISA documents; 2: there is no card;
-// 3: something differs.
+// Exit code 0: all instruction cases are equal, or within the bounds that the PTX ISA documents;
+// all launches are equal, but for those that round otherwise, and meet their references on the
+// card; 2: there is no card; 3: something differs or was not compared.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -21,6 +22,7 @@ struct Tally {
   std::size_t near = 0;  // within a documented bound
   std::size_t different = 0;
   std::size_t skipped = 0;
+  std::size_t unmet = 0;  // launches whose reference the card did not meet
 };
 
 // Elements of a buffer that are not the same; of f32 ones the largest relative distance, too.
@@ -55,6 +57,16 @@ BufferDifference compare_buffers(const gpu::Buffer& buffer, const std::vector<st
   return out;
 }
 
+// Launches whose PTX leaves the rounding open: approximate functions, mma, or products and sums
+// without a rounding, which the driver's compiler may fuse (docs/measurements/emulate.md).
+bool may_round_otherwise(std::string_view launch) {
+  for (const std::string_view known :
+       {"cfd", "fft", "gaussian", "leukocyte", "matmul_mma", "nbody"}) {
+    if (launch == known) return true;
+  }
+  return false;
+}
+
 Result<std::string> compare_launch(const cuda::GpuPointer& card, const workload::Workload& entry,
                                    Tally& tally) {
   DEMARC_TRY(const gpu::Launch launch, workload::instance(entry.name));
@@ -78,9 +90,10 @@ Result<std::string> compare_launch(const cuda::GpuPointer& card, const workload:
                         found.relative);
   }
   const auto checked = workload::check(launch, gpu::default_addresses(launch), real);
-  ++(equal ? tally.equal : tally.different);
+  ++(equal ? tally.equal : (may_round_otherwise(entry.name) ? tally.near : tally.different));
+  if (!checked) ++tally.unmet;
   return fmt::format("| {} | {} | {} |", entry.name, equal ? "bit-equal" : said,
-                     checked ? "yes" : "NO");
+                     checked ? "yes" : "NO: " + checked.error().message);
 }
 
 void compare_launches(const cuda::GpuPointer& card, Tally& tally) {
@@ -113,6 +126,8 @@ bool card_differs(const InstructionCase& entry, const Inputs& x, const Results& 
     return (ours.d & 0x7fffffffU) == 0x00800000U;
   }
   const bool high_bits = x[0] >> 31 != 0 || x[1] >> 31 != 0 || x[2] >> 31 != 0;
+  // Limited from below only, so that a sum beyond 2^32 keeps its low bits.
+  if ((begins("vadd.u32.") || begins("vsub.u32.")) && has(".sat") && has(".min")) return true;
   if (begins("vmad")) return high_bits && (has(".sat") || has(".shr"));
   const bool video = begins("vadd.") || begins("vsub.") || begins("vabsdiff.") || begins("vmin.") ||
                      begins("vmax.");
@@ -221,13 +236,16 @@ Result<int> compare_all() {
   fmt::print("\n");
   Tally launches;
   compare_launches(card, launches);
-  fmt::print("\nlaunches: {} bit-equal, {} different, {} not compared\n", launches.equal,
-             launches.different, launches.skipped);
+  fmt::print(
+      "\nlaunches: {} bit-equal, {} rounded otherwise, {} different, {} not compared, {} whose "
+      "reference the card does not meet\n",
+      launches.equal, launches.near, launches.different, launches.skipped, launches.unmet);
   fmt::print(
       "instruction cases: {} bit-equal, {} within documented bounds, {} different, {} not on this "
       "card\n",
       cases.equal, cases.near, cases.different, cases.skipped);
-  return cases.different == 0 ? 0 : 3;
+  const bool good = cases.different + launches.different + launches.skipped + launches.unmet == 0;
+  return good ? 0 : 3;
 }
 
 }  // namespace
