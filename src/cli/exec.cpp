@@ -1,7 +1,10 @@
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 
 #include "demarc/cuda/confine.hpp"
@@ -16,7 +19,28 @@ struct ExecOptions {
   cuda::ConfinePlan plan;
   std::int64_t pid = 0;
   bool json = false;
+  int announce = -1;
 };
+
+// Tells whoever started this program where its counters are.
+Result<void> prepare_announcement(ExecOptions& options) {
+  const int file = options.announce;
+  const int flags = ::fcntl(file, F_GETFD);
+  if (flags < 0) {
+    return invalid_input("--announce {}: no such open file descriptor ({})", file,
+                         std::strerror(errno));
+  }
+  // Open to the end here and not in the program, so that its reader sees this process end.
+  if (file > STDERR_FILENO) ::fcntl(file, F_SETFD, flags | FD_CLOEXEC);
+  options.plan.started = [file](const std::string& control) {
+    const std::string line = control + "\n";
+    if (::write(file, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+      fmt::print(stderr, "demarc exec: --announce {}: cannot be written: {}\n", file,
+                 std::strerror(errno));
+    }
+  };
+  return {};
+}
 
 Result<void> run_exec(ExecOptions& options) {
   if (options.pid != 0) {
@@ -38,19 +62,24 @@ Result<void> run_exec(ExecOptions& options) {
                          options.device);
   }
   options.plan.device = ref.index;
+  if (options.announce >= 0) DEMARC_CHECK(prepare_announcement(options));
+  options.plan.tell = [](const std::string& line) {
+    fmt::print(stderr, "demarc exec: {}\n", line);
+  };
   DEMARC_TRY(const auto outcome, cuda::run_confined(options.plan));
   if (options.plan.audit) {
     fmt::print(stderr, "{}", options.json ? audit_to_json(outcome) : audit_to_text(outcome));
+  } else {
+    fmt::print(stderr, "{}", warnings(outcome));
   }
-  if (!options.plan.audit) fmt::print(stderr, "{}", warnings(outcome));
-  if (outcome.processes_unhooked != 0 || outcome.processes_stopped != 0) {
-    return check_failed("{} process(es) used the GPU unconfined, {} were stopped",
-                        outcome.processes_unhooked, outcome.processes_stopped);
+  if (!outcome.holds()) {
+    return check_failed("exit code 3, since not all was confined; the program's own was {}",
+                        outcome.program_exit_code);
   }
   // The program's own exit code, as `nice` and `taskset` pass it on.
-  if (outcome.exit_code != 0) {
+  if (outcome.program_exit_code != 0) {
     std::fflush(nullptr);
-    std::exit(outcome.exit_code);
+    std::exit(outcome.program_exit_code);
   }
   return {};
 }
@@ -71,6 +100,12 @@ const RegisterVerb registered_exec({
       app.add_option("--pid", options->pid, "give a running program other TPCs");
       app.add_flag("--audit", options->plan.audit, "count the launches by path, report at exit");
       app.add_flag("--json", options->json, "report as JSON");
+      app.add_flag("--observe", options->plan.observe,
+                   "choose no TPCs and set no mask: see and count the launches only");
+      app.add_option("--announce", options->announce,
+                     "once the program has started, write a line to this open file descriptor that "
+                     "names the memory with the live counters (the value of DEMARC_CONTROL)")
+          ->check(CLI::NonNegativeNumber);
       app.add_option("--preload", options->plan.preload, "path of libdemarc_preload.so");
       app.add_option("command", options->plan.command, "the program and its arguments, after --");
       app.positionals_at_end();

@@ -1,45 +1,126 @@
+// What an outcome means: the table of findings, and the reports.
+#include <algorithm>
+#include <numeric>
+
 #include "demarc/base/json.hpp"
 #include "demarc/cuda/confine.hpp"
 
 namespace demarc::cuda {
+namespace {
 
-std::string audit_to_text(const ConfineOutcome& outcome) {
-  std::string text =
-      fmt::format("partition: TPCs {} ({} SMs); {} process{} confined", to_string(outcome.tpcs),
-                  outcome.sms, outcome.processes_hooked, outcome.processes_hooked == 1 ? "" : "es");
-  if (outcome.processes_unhooked != 0) {
-    text += fmt::format(", {} used the GPU UNCONFINED", outcome.processes_unhooked);
+using Severity = Finding::Severity;
+using Paths = std::array<std::atomic<std::uint64_t>, launch_paths>;
+
+std::uint64_t total(const Paths& paths) {
+  return std::accumulate(paths.begin(), paths.end(), std::uint64_t{0});
+}
+
+// One thing that is looked for. `text` is a sentence, {} in it the count; `observed` is how severe
+// it is where no partition was wanted.
+struct FindingRow {
+  const char* name;
+  const char* text;
+  Severity severity;
+  Severity observed;
+  std::uint64_t (*count)(const ProcessCounts& processes, const LaunchCounters& launches);
+};
+
+constexpr FindingRow finding_rows[] = {
+    {"nothing_reached_the_gpu", "no process of the program reached the GPU: NOTHING WAS CONFINED",
+     Severity::fails, Severity::fails,
+     [](const ProcessCounts& processes, const LaunchCounters&) -> std::uint64_t {
+       return processes.contexts + processes.kept_off + processes.stopped == 0 ? 1 : 0;
+     }},
+    {"processes_kept_off",
+     "{} process(es) could not be confined, or chose another card, and were KEPT OFF the GPU",
+     Severity::fails, Severity::fails,
+     [](const ProcessCounts& processes, const LaunchCounters&) -> std::uint64_t {
+       return processes.kept_off;
+     }},
+    {"processes_stopped", "{} process(es) could not be confined and were STOPPED", Severity::fails,
+     Severity::fails,
+     [](const ProcessCounts& processes, const LaunchCounters&) -> std::uint64_t {
+       return processes.stopped;
+     }},
+    {"launches_outside", "{} launches ran OUTSIDE the partition, without its mask", Severity::fails,
+     Severity::none,
+     [](const ProcessCounts&, const LaunchCounters& launches) { return total(launches.unmasked); }},
+    {"launches_refused",
+     "{} launches could not be confined: their task descriptors are of an unknown version",
+     Severity::fails, Severity::fails,
+     [](const ProcessCounts&, const LaunchCounters& launches) { return total(launches.refused); }},
+    {"unsafe_clusters",
+     "{} launches had thread-block clusters that the partition could not have hosted",
+     Severity::fails, Severity::fails,
+     [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
+       return launches.unsafe_clusters;
+     }},
+    {"stale_graphs",
+     "{} launches of CUDA graphs ran under an earlier mask: that of their graph's first launch",
+     Severity::fails, Severity::none,
+     [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
+       return launches.stale_graphs;
+     }},
+    {"may_launch_kernels",
+     "{} launches were of kernels that may launch kernels themselves: what those launched was "
+     "NEITHER CONFINED NOR COUNTED",
+     Severity::fails, Severity::warns,
+     [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
+       return launches.launchers;
+     }},
+};
+
+bool matters(const Finding& finding, Severity least) {
+  return finding.count != 0 && finding.severity >= least;
+}
+
+}  // namespace
+
+std::vector<Finding> look_for_findings(const ProcessCounts& processes,
+                                       const LaunchCounters& launches, bool observed) {
+  std::vector<Finding> findings;
+  for (const FindingRow& row : finding_rows) {
+    const std::uint64_t count = row.count(processes, launches);
+    findings.push_back({row.name, fmt::format(fmt::runtime(row.text), count), count,
+                        observed ? row.observed : row.severity});
   }
-  if (outcome.processes_stopped != 0) {
-    text += fmt::format(", {} stopped because a launch could not be confined",
-                        outcome.processes_stopped);
-  }
-  text += fmt::format("\n{:<16}{:>14}{:>16}{:>14}{:>10}\n", "launch path", "in partition", "blocks",
-                      "outside", "refused");
-  for (std::size_t p = 0; p < launch_paths; ++p) {
-    if (outcome.masked[p] + outcome.unmasked[p] + outcome.refused[p] == 0) continue;
-    text += fmt::format("{:<16} {:>13} {:>17} {:>13} {:>9}\n",
-                        to_string(static_cast<LaunchPath>(p)), outcome.masked[p],
-                        outcome.masked_blocks[p], outcome.unmasked[p], outcome.refused[p]);
-  }
-  text += fmt::format("{} launches of CUDA graphs, {} of them under an earlier mask\n",
-                      outcome.graphs, outcome.stale_graphs);
-  return text + warnings(outcome);
+  return findings;
+}
+
+bool ConfineOutcome::holds() const {
+  return std::none_of(findings.begin(), findings.end(),
+                      [](const Finding& finding) { return matters(finding, Severity::fails); });
 }
 
 std::string warnings(const ConfineOutcome& outcome) {
   std::string text;
-  if (outcome.stale_graphs != 0) {
-    text += fmt::format("demarc exec: {} launches of CUDA graphs ran under an earlier mask\n",
-                        outcome.stale_graphs);
-  }
-  if (outcome.launchers != 0) {
-    text += fmt::format(
-        "demarc exec: {} launches were of kernels that may launch kernels themselves: what those "
-        "launched was NEITHER CONFINED NOR COUNTED\n",
-        outcome.launchers);
+  for (const Finding& finding : outcome.findings) {
+    if (matters(finding, Severity::warns)) text += "demarc exec: " + finding.text + "\n";
   }
   return text;
+}
+
+std::string audit_to_text(const ConfineOutcome& outcome) {
+  const ProcessCounts& processes = outcome.processes;
+  std::string text =
+      outcome.observed
+          ? fmt::format("no partition ({} SMs): observed only", outcome.sms)
+          : fmt::format("partition: TPCs {} ({} SMs)", to_string(outcome.tpcs), outcome.sms);
+  text += fmt::format("; {} process{} {}, {} kept off, {} stopped\n", processes.confined,
+                      processes.confined == 1 ? "" : "es", outcome.observed ? "seen" : "confined",
+                      processes.kept_off, processes.stopped);
+  text +=
+      "launches and blocks are counted by the masks in their descriptors, not by where they ran\n";
+  text += fmt::format("{:<16}{:>14}{:>16}{:>14}{:>10}\n", "launch path", "with the mask", "blocks",
+                      "without it", "refused");
+  for (std::size_t p = 0; p < launch_paths; ++p) {
+    if (outcome.masked[p] + outcome.unmasked[p] + outcome.refused[p] == 0) continue;
+    text += fmt::format("{:<16} {:>13} {:>15} {:>13} {:>9}\n",
+                        to_string(static_cast<LaunchPath>(p)), outcome.masked[p],
+                        outcome.masked_blocks[p], outcome.unmasked[p], outcome.refused[p]);
+  }
+  text += fmt::format("{} launches of CUDA graphs\n", outcome.graphs);
+  return text + warnings(outcome);
 }
 
 std::string audit_to_json(const ConfineOutcome& outcome) {
@@ -51,16 +132,19 @@ std::string audit_to_json(const ConfineOutcome& outcome) {
                          {"unmasked", outcome.unmasked[p]},
                          {"refused", outcome.refused[p]}});
   }
-  const Json json{{"schema", "demarc.exec/1"},
-                  {"exit_code", outcome.exit_code},
+  Json findings = Json::object();
+  for (const Finding& finding : outcome.findings) findings[finding.name] = finding.count;
+  const Json json{{"schema", "demarc.exec/2"},
+                  {"program_exit_code", outcome.program_exit_code},
+                  {"holds", outcome.holds()},
+                  {"observed", outcome.observed},
                   {"tpcs", to_string(outcome.tpcs)},
                   {"sms", outcome.sms},
-                  {"processes_hooked", outcome.processes_hooked},
-                  {"processes_unhooked", outcome.processes_unhooked},
-                  {"processes_stopped", outcome.processes_stopped},
-                  {"may_launch_kernels", outcome.launchers},
+                  {"processes_confined", outcome.processes.confined},
+                  {"contexts", outcome.processes.contexts},
+                  {"counted_by", "masks in the launches' descriptors"},
+                  {"findings", findings},
                   {"graphs", outcome.graphs},
-                  {"stale_graphs", outcome.stale_graphs},
                   {"paths", paths}};
   return json_text(json, 2) + "\n";
 }

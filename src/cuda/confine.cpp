@@ -1,9 +1,6 @@
 #include "demarc/cuda/confine.hpp"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <csignal>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -12,6 +9,7 @@
 #include "demarc/cuda/masks.hpp"
 #include "demarc/partition/partition.hpp"
 #include "in_child.hpp"
+#include "supervisor.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -42,8 +40,6 @@ Result<std::uint32_t> index_of_uuid(const std::shared_ptr<const Driver>& driver,
 
 // Runs in the child. `uuid`, when not empty, names the card instead of `device`.
 Result<Prepared> prepare(std::uint32_t device, const std::string& uuid, const TpcChoice& choice) {
-  // Called from inside a confined program, this process would be hooked itself.
-  if (std::getenv(control_variable) != nullptr) ::unsetenv("CUDA_INJECTION64_PATH");
   DEMARC_TRY(const auto driver, Driver::load());
   std::uint32_t index = device;
   if (!uuid.empty()) {
@@ -82,6 +78,18 @@ Result<Prepared> prepare(std::uint32_t device, const std::string& uuid, const Tp
   return prepared;
 }
 
+// The same where no partition is wanted. Runs in the child.
+Result<Prepared> prepare_to_observe(std::uint32_t device) {
+  DEMARC_TRY(const auto driver, Driver::load());
+  DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, device));
+  Prepared prepared;
+  prepared.capability = gpu->compute_capability();
+  prepared.sms = gpu->sm_count();
+  DEMARC_TRY(prepared.device_count, driver->device_count());
+  std::strncpy(prepared.uuid, gpu->uuid().c_str(), sizeof prepared.uuid - 1);
+  return prepared;
+}
+
 Result<std::string> find_preload(const std::string& wanted) {
   namespace fs = std::filesystem;
   std::error_code ignored;
@@ -98,63 +106,51 @@ Result<std::string> find_preload(const std::string& wanted) {
                             preload_name, folder.string());
 }
 
-void prepend_variable(const char* name, const std::string& value) {
-  const char* before = std::getenv(name);
-  const std::string joined = before == nullptr || *before == '\0' ? value : value + ":" + before;
-  ::setenv(name, joined.c_str(), 1);
-}
-
-void set_environment(const Prepared& prepared, const std::string& preload,
-                     const std::string& control) {
-  prepend_variable("LD_PRELOAD", preload);
-  if (const char* other = std::getenv("CUDA_INJECTION64_PATH")) {
-    if (preload != other) ::setenv(chained_injection_variable, other, 1);
+// Over the environment of this process.
+std::vector<std::pair<std::string, std::string>> environment_for(const Prepared& prepared,
+                                                                 const std::string& preload,
+                                                                 const std::string& control) {
+  std::vector<std::pair<std::string, std::string>> environment{{"CUDA_INJECTION64_PATH", preload},
+                                                               {control_variable, control}};
+  const char* other = std::getenv("CUDA_INJECTION64_PATH");
+  if (other != nullptr && preload != other) {
+    environment.emplace_back(chained_injection_variable, other);
   }
-  ::setenv("CUDA_INJECTION64_PATH", preload.c_str(), 1);
-  ::setenv(control_variable, control.c_str(), 1);
   // The mask is of one card: the program sees that one only.
-  if (prepared.device_count > 1) ::setenv("CUDA_VISIBLE_DEVICES", prepared.uuid, 1);
+  if (prepared.device_count > 1) environment.emplace_back("CUDA_VISIBLE_DEVICES", prepared.uuid);
+  return environment;
 }
 
-Result<int> run_command(const std::vector<std::string>& command) {
-  std::vector<char*> arguments;
-  arguments.reserve(command.size() + 1);
-  for (const std::string& argument : command)
-    arguments.push_back(const_cast<char*>(argument.data()));
-  arguments.push_back(nullptr);
-  const pid_t child = ::fork();
-  if (child < 0) return missing_capability("cannot start a process: {}", std::strerror(errno));
-  if (child == 0) {
-    ::execvp(arguments[0], arguments.data());
-    ::_exit(errno == ENOENT ? 127 : 126);
-  }
-  // The terminal sends its interrupts to both; the program decides what to do with them.
-  const auto interrupt = ::signal(SIGINT, SIG_IGN);
-  const auto quit = ::signal(SIGQUIT, SIG_IGN);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  ::signal(SIGINT, interrupt);
-  ::signal(SIGQUIT, quit);
-  if (WIFSIGNALED(status)) return 128 + WTERMSIG(status);
-  return WEXITSTATUS(status);
+// What is done here needs a context of its own on the whole card, which `demarc exec` keeps the
+// processes below it off. It would also need a second supervisor for what the first one watches.
+Result<void> refuse_inside() {
+  if (tell_supervisor(OwnCommand::present, 0) == EBADF) return {};
+  return invalid_input(
+      "this runs inside another demarc exec, whose partition is the ceiling: start it outside of "
+      "that one");
 }
 
-ConfineOutcome read_counters(const ControlBlock& block) {
-  ConfineOutcome outcome;
+void copy_counters(const LaunchCounters& counters, ConfineOutcome& outcome) {
   for (std::size_t p = 0; p < launch_paths; ++p) {
-    outcome.masked[p] = block.counters.masked[p];
-    outcome.unmasked[p] = block.counters.unmasked[p];
-    outcome.refused[p] = block.counters.refused[p];
-    outcome.masked_blocks[p] = block.counters.masked_blocks[p];
+    outcome.masked[p] = counters.masked[p];
+    outcome.unmasked[p] = counters.unmasked[p];
+    outcome.refused[p] = counters.refused[p];
+    outcome.masked_blocks[p] = counters.masked_blocks[p];
   }
-  outcome.launchers = block.counters.launchers;
-  outcome.graphs = block.counters.graphs;
-  outcome.stale_graphs = block.counters.stale_graphs;
-  outcome.processes_hooked = block.hooked;
-  outcome.processes_unhooked = block.unhooked;
-  outcome.processes_stopped = block.stopped;
-  return outcome;
+  outcome.graphs = counters.graphs;
+}
+
+Result<Supervisor> start_supervised(const ConfinePlan& plan, const Control& control,
+                                    ProgramPlan program) {
+  ControlBlock& block = control.block();
+  return Supervisor::start({block.uuid, block.token[0], plan.tell,
+                            [&block](const ProcessCounts& counts) {
+                              block.confined = counts.confined;
+                              block.contexts = counts.contexts;
+                              block.kept_off = counts.kept_off;
+                              block.stopped = counts.stopped;
+                            }},
+                           program);
 }
 
 }  // namespace
@@ -173,33 +169,47 @@ Result<partition::TpcSet> choose_tpcs(const gpu::Topology& topology, const TpcCh
 
 Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   if (plan.command.empty()) return invalid_input("no command was given: demarc exec ... -- CMD");
+  if (plan.observe && !plan.choice.empty()) {
+    return invalid_input("--observe chooses no TPCs: leave --tpcs, --gpcs, --sms, --share out");
+  }
+  DEMARC_CHECK(refuse_inside());
   DEMARC_TRY(const std::string preload, find_preload(plan.preload));
-  DEMARC_TRY(const Prepared prepared,
-             in_child<Prepared>([&plan] { return prepare(plan.device, "", plan.choice); }));
-  DEMARC_TRY(const Control control, Control::create(new_control_path()));
+  DEMARC_TRY(const Prepared prepared, in_child<Prepared>([&plan] {
+               return plan.observe ? prepare_to_observe(plan.device)
+                                   : prepare(plan.device, "", plan.choice);
+             }));
+  DEMARC_TRY(const Control control, Control::create());
   ControlBlock& block = control.block();
   block.capability = prepared.capability;
   block.largest_cluster = prepared.largest_cluster;
+  block.count_launches = plan.audit || plan.started ? 1 : 0;
   block.count_paths = plan.audit ? 1 : 0;
   std::memcpy(block.uuid, prepared.uuid, sizeof block.uuid);
-  block.mask.store(prepared.mask, true);
-  set_environment(prepared, preload, control.path());
-  DEMARC_TRY(const int exit_code, run_command(plan.command));
-  ConfineOutcome outcome = read_counters(block);
-  outcome.exit_code = exit_code;
+  DEMARC_CHECK(control.store_mask(prepared.mask, !plan.observe));
+  DEMARC_TRY(Supervisor supervisor,
+             start_supervised(plan, control,
+                              {plan.command, environment_for(prepared, preload, control.value())}));
+  if (plan.started) plan.started(control.value());
+  ConfineOutcome outcome;
+  outcome.program_exit_code = supervisor.wait();
+  outcome.observed = plan.observe;
   outcome.tpcs = partition::TpcSet::from_words(prepared.tpc_words[0], prepared.tpc_words[1]);
   outcome.sms = prepared.sms;
+  outcome.processes = supervisor.counts();
+  copy_counters(block.counters, outcome);
+  outcome.findings = look_for_findings(outcome.processes, block.counters, plan.observe);
   return outcome;
 }
 
 Result<Moved> confine_again(std::int64_t pid, const TpcChoice& choice) {
-  DEMARC_TRY(const std::string path, control_path_of(pid));
-  DEMARC_TRY(const Control control, Control::open(path));
+  DEMARC_CHECK(refuse_inside());
+  DEMARC_TRY(const std::string value, control_value_of(pid));
+  DEMARC_TRY(const Control control, Control::open(value));
   const std::string uuid = control.block().uuid;
   DEMARC_TRY(const Prepared prepared,
              in_child<Prepared>([&uuid, &choice] { return prepare(0, uuid, choice); }));
   control.block().largest_cluster = prepared.largest_cluster;
-  control.block().mask.store(prepared.mask, true);
+  DEMARC_CHECK(control.store_mask(prepared.mask, true));
   return Moved{partition::TpcSet::from_words(prepared.tpc_words[0], prepared.tpc_words[1]),
                control.block().counters.graphs};
 }

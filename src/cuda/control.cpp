@@ -1,12 +1,14 @@
+// The control block: made in nameless memory, opened by its owner's number and a token.
 #include "demarc/cuda/control.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <new>
@@ -15,64 +17,104 @@
 namespace demarc::cuda {
 namespace {
 
-Result<void*> map_block(const std::string& path, int flags) {
-  const int file = ::open(path.c_str(), flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (file < 0) {
-    return invalid_input("{}: the control block cannot be opened: {}", path, std::strerror(errno));
-  }
+// Whoever has the block mapped must not lose its pages.
+constexpr int fixed_size = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+std::string token_text(const std::uint64_t (&token)[2]) {
+  return fmt::format("{:016x}{:016x}", token[0], token[1]);
+}
+
+void* map_block(int file) {
+  return ::mmap(nullptr, sizeof(ControlBlock), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+}
+
+bool is_sealed_block(int file) {
   struct stat status {};
-  const bool create = (flags & O_CREAT) != 0;
-  const bool sized = create ? ::ftruncate(file, sizeof(ControlBlock)) == 0
-                            : ::fstat(file, &status) == 0 &&
-                                  status.st_size == static_cast<off_t>(sizeof(ControlBlock));
-  void* memory =
-      sized ? ::mmap(nullptr, sizeof(ControlBlock), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
-            : MAP_FAILED;
-  ::close(file);
-  if (memory == MAP_FAILED) {
-    return invalid_input("{}: not a control block of this version of Demarc", path);
+  return ::fcntl(file, F_GET_SEALS) == fixed_size && ::fstat(file, &status) == 0 &&
+         status.st_size == static_cast<off_t>(sizeof(ControlBlock));
+}
+
+// The file of "/proc/PID/fd/N#TOKEN".
+Result<int> open_file(const std::string& value) {
+  const std::size_t mark = value.rfind('#');
+  if (mark == std::string::npos) {
+    return invalid_input("{}: not a control block: expected /proc/PID/fd/N#TOKEN", value);
   }
-  return memory;
+  // Without waiting for whatever else it may be.
+  const int file = ::open(value.substr(0, mark).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) {
+    return invalid_input(
+        "{}: the control block cannot be opened ({}): its demarc exec has ended, or is another "
+        "user's",
+        value, std::strerror(errno));
+  }
+  return file;
 }
 
 }  // namespace
 
-Result<Control> Control::create(const std::string& path) {
-  DEMARC_TRY(void* memory, map_block(path, O_CREAT | O_EXCL));
-  return Control(path, new (memory) ControlBlock, true);
+Result<Control> Control::create() {
+  const int file = ::memfd_create("demarc-control", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (file < 0) {
+    return missing_capability("cannot make the control block: {}", std::strerror(errno));
+  }
+  void* memory = MAP_FAILED;
+  std::uint64_t token[2];
+  if (::ftruncate(file, sizeof(ControlBlock)) == 0 && ::fcntl(file, F_ADD_SEALS, fixed_size) == 0 &&
+      ::getrandom(token, sizeof token, 0) == sizeof token) {
+    memory = map_block(file);
+  }
+  if (memory == MAP_FAILED) {
+    const int code = errno;
+    ::close(file);
+    return missing_capability("cannot make the control block: {}", std::strerror(code));
+  }
+  auto* block = new (memory) ControlBlock;
+  std::memcpy(block->token, token, sizeof token);
+  return Control(fmt::format("/proc/{}/fd/{}#{}", ::getpid(), file, token_text(token)), file,
+                 block);
 }
 
-Result<Control> Control::open(const std::string& path) {
-  DEMARC_TRY(void* memory, map_block(path, 0));
-  auto* block = static_cast<ControlBlock*>(memory);
-  if (block->magic != ControlBlock::expected_magic || block->bytes != sizeof(ControlBlock)) {
+Result<Control> Control::open(const std::string& value) {
+  DEMARC_TRY(const int file, open_file(value));
+  void* memory = is_sealed_block(file) ? map_block(file) : MAP_FAILED;
+  ::close(file);
+  if (memory != MAP_FAILED) {
+    auto* block = static_cast<ControlBlock*>(memory);
+    if (block->magic == ControlBlock::expected_magic && block->bytes == sizeof(ControlBlock) &&
+        token_text(block->token) == value.substr(value.rfind('#') + 1)) {
+      return Control(value, -1, block);
+    }
     ::munmap(memory, sizeof(ControlBlock));
-    return invalid_input("{}: not a control block of this version of Demarc", path);
   }
-  return Control(path, block, false);
+  return invalid_input(
+      "{}: not the control block of this name: it is of another version of Demarc, or its demarc "
+      "exec has ended",
+      value);
 }
 
 Control::~Control() {
   if (block_ == nullptr) return;
   ::munmap(block_, sizeof(ControlBlock));
-  if (owner_) ::unlink(path_.c_str());
+  if (owned_file_ >= 0) ::close(owned_file_);
 }
 
 Control::Control(Control&& other) noexcept
-    : path_(std::move(other.path_)),
-      block_(std::exchange(other.block_, nullptr)),
-      owner_(other.owner_) {}
+    : value_(std::move(other.value_)),
+      owned_file_(other.owned_file_),
+      block_(std::exchange(other.block_, nullptr)) {}
 
-std::string new_control_path() {
-  const char* folder = "/dev/shm";
-  if (::access(folder, W_OK) != 0) {
-    const char* temporary = std::getenv("TMPDIR");
-    folder = temporary != nullptr ? temporary : "/tmp";
+Result<void> Control::store_mask(const HardwareMask& mask, bool active) const {
+  // A file of its own: locks are of open files. The kernel takes the lock back from who dies.
+  DEMARC_TRY(const int file, open_file(value_));
+  while (::flock(file, LOCK_EX) != 0 && errno == EINTR) {
   }
-  return fmt::format("{}/demarc-{}-{}", folder, ::getuid(), ::getpid());
+  block_->mask.store(mask, active);
+  ::close(file);
+  return {};
 }
 
-Result<std::string> control_path_of(std::int64_t pid) {
+Result<std::string> control_value_of(std::int64_t pid) {
   std::ifstream file(fmt::format("/proc/{}/environ", pid), std::ios::binary);
   if (!file) return invalid_input("--pid {}: no such process, or it is not yours", pid);
   const std::string prefix = std::string(control_variable) + "=";

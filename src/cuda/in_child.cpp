@@ -1,6 +1,8 @@
+// Forks, and brings what the child answers through a pipe.
 #include "in_child.hpp"
 
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,6 +48,7 @@ Result<std::string> answer_of_child(const std::function<ChildAnswer()>& work,
                                     std::chrono::milliseconds limit) {
   int ends[2];
   if (::pipe(ends) != 0) return missing_capability("cannot make a pipe: {}", std::strerror(errno));
+  const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) {
     ::close(ends[0]);
@@ -54,6 +57,9 @@ Result<std::string> answer_of_child(const std::function<ChildAnswer()>& work,
   }
   if (child == 0) {
     ::close(ends[0]);
+    // Nobody would hear the answer of a process that outlives this one.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(0);
     const ChildAnswer answer = work();
     std::string text(1, answer.good ? 'v' : static_cast<char>('0' + answer.error_kind));
     write_all(ends[1], text + answer.bytes);

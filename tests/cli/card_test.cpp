@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "paths.hpp"
 #include "program.hpp"
 
@@ -22,6 +24,18 @@ class Program : public testing::Test {
     ::unsetenv("DEMARC_LIBCUDA");
     ::unsetenv("DEMARC_CACHE");
     ::unsetenv("DEMARC_FAKE_GPU");
+  }
+  // Arguments that run tests/cuda/exec/subject.cpp inside a partition.
+  static std::vector<std::string> exec_subject(const std::vector<std::string>& steps) {
+    std::vector<std::string> arguments{"exec",
+                                       "--tpcs",
+                                       "1,3",
+                                       "--",
+                                       (test::build_dir() / "demarc_exec_subject").string(),
+                                       (test::build_dir() / "libdemarc_fake_libcuda.so").string(),
+                                       "/dev/null"};
+    arguments.insert(arguments.end(), steps.begin(), steps.end());
+    return arguments;
   }
   std::string demarc = (test::build_dir() / "demarc").string();
 };
@@ -114,35 +128,84 @@ TEST_F(Program, ExecConfinesAProgramThatKnowsNothingOfIt) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
   EXPECT_THAT(outcome.out, HasSubstr("the partition HOLDS"));
   EXPECT_THAT(outcome.err, HasSubstr("TPCs 1,3 (4 SMs); 1 process confined"));
+  EXPECT_THAT(outcome.err, HasSubstr("not by where they ran"));
   EXPECT_THAT(outcome.err, HasSubstr("graph"));
 }
 
-TEST_F(Program, ExecPassesTheExitCodeOn) {
-  EXPECT_EQ(run_demarc({"exec", "--sms", "2", "--", "sh", "-c", "exit 7"}).exit_code, 7);
-  EXPECT_EQ(run_demarc({"exec", "--sms", "2", "--", "/no/such/program"}).exit_code, 127);
+TEST_F(Program, ExecPassesTheExitCodeOnOnlyIfWhatRanWasConfined) {
+  const auto confined = run_demarc(exec_subject({"context", "launch", "exit=7"}));
+  EXPECT_EQ(confined.exit_code, 7) << confined.err;
+  EXPECT_EQ(confined.err, "");
+  const auto nothing = run_demarc(exec_subject({"exit=7"}));
+  EXPECT_EQ(nothing.exit_code, 3);
+  EXPECT_EQ(nothing.err,
+            "demarc exec: no process of the program reached the GPU: NOTHING WAS CONFINED\n"
+            "demarc exec: exit code 3, since not all was confined; the program's own was 7\n");
+  auto dropped = exec_subject({"context", "exit=0"});
+  dropped.insert(std::find(dropped.begin(), dropped.end(), "--") + 1, {"env", "-i"});
+  const auto kept_off = run_demarc(dropped);
+  EXPECT_EQ(kept_off.exit_code, 3);
+  EXPECT_THAT(kept_off.err, testing::HasSubstr("demarc exec: process "));
+  EXPECT_THAT(kept_off.err, testing::HasSubstr("KEPT OFF GPU fafafafa-"));
+  const auto missing = run_demarc({"exec", "--sms", "2", "--", "/no/such/program"});
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("/no/such/program: cannot be started: No such file"));
 }
 
-TEST_F(Program, ExecKeepsAnExistingPreload) {
-  ::setenv("LD_PRELOAD", "libm.so.6", 1);
-  const auto outcome = run_demarc({"exec", "--sms", "2", "--", "sh", "-c", "echo $LD_PRELOAD"});
-  ::unsetenv("LD_PRELOAD");
-  EXPECT_THAT(outcome.out, testing::MatchesRegex(".*libdemarc_preload\\.so:libm\\.so\\.6\n"));
+TEST_F(Program, ExecReportsTheAuditAsJson) {
+  auto arguments = exec_subject({"context", "launch"});
+  arguments.insert(arguments.begin() + 1, {"--audit", "--json"});
+  const auto outcome = run_demarc(arguments);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("\"schema\": \"demarc.exec/2\""));
+  EXPECT_THAT(outcome.err, HasSubstr("\"processes_confined\": 1"));
 }
 
 TEST_F(Program, ExecNeedsExactlyOneChoice) {
   EXPECT_EQ(run_demarc({"exec", "--", "true"}).exit_code, 1);
   EXPECT_EQ(run_demarc({"exec", "--sms", "2", "--tpcs", "1", "--", "true"}).exit_code, 1);
   EXPECT_EQ(run_demarc({"exec", "--tpcs", "99", "--", "true"}).exit_code, 1);
+  EXPECT_EQ(run_demarc({"exec", "--observe", "--tpcs", "1", "--", "true"}).exit_code, 1);
 }
 
-TEST_F(Program, ARunningProgramCanBeGivenOtherTpcs) {
-  const auto outcome =
-      run_demarc({"exec", "--tpcs", "1", "--", "sh", "-c",
-                  demarc + " exec --pid $$ --tpcs 4,5 && " + demarc + " verify --tpcs 4,5"});
+TEST_F(Program, ExecObservesAndAnnouncesWhereItsCountersAre) {
+  auto arguments = exec_subject({"context", "launch", "exit=5"});
+  arguments.erase(arguments.begin() + 1, arguments.begin() + 3);
+  arguments.insert(arguments.begin() + 1, {"--observe", "--announce", "1", "--audit"});
+  const auto outcome = run_demarc(arguments);
+  EXPECT_EQ(outcome.exit_code, 5) << outcome.err;
+  EXPECT_THAT(outcome.out, testing::MatchesRegex("/proc/[0-9]+/fd/[0-9]+#[0-9a-f]+\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("no partition (24 SMs): observed only; 1 process seen"));
+  const auto closed = run_demarc({"exec", "--observe", "--announce", "99", "--", "true"});
+  EXPECT_EQ(closed.exit_code, 1);
+  EXPECT_THAT(closed.err, HasSubstr("--announce 99: no such open file descriptor"));
+}
+
+TEST_F(Program, ARunningProgramCanBeGivenOtherTpcsFromOutside) {
+  const std::string folder = test::fresh_folder("moved").string();
+  const std::string moves =
+      "mkfifo ready go\n"
+      "$DEMARC exec --tpcs 1 -- sh -c "
+      "'echo $$ > ready; read ignored < go; exec $DEMARC verify --tpcs 4,5' &\n"
+      "read pid < ready\n"
+      "$DEMARC exec --pid $pid --tpcs 4,5; echo moved $?; echo > go; wait $!";
+  ::setenv("DEMARC", demarc.c_str(), 1);
+  const auto outcome = test::run_program({"sh", "-c", "cd " + folder + "\n" + moves});
+  ::unsetenv("DEMARC");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
-  EXPECT_THAT(outcome.out, HasSubstr("TPCs 4-5"));
+  EXPECT_THAT(outcome.out, HasSubstr("TPCs 4-5\nmoved 0"));
   EXPECT_THAT(outcome.out, HasSubstr("the partition HOLDS"));
   EXPECT_EQ(run_demarc({"exec", "--pid", "1", "--tpcs", "0"}).exit_code, 1);
+}
+
+TEST_F(Program, ExecInsideExecIsRefusedByName) {
+  for (const std::string inner : {" exec --tpcs 1 -- true", " exec --pid $$ --tpcs 1"}) {
+    const auto outcome =
+        run_demarc({"exec", "--tpcs", "1", "--", "sh", "-c", demarc + inner + "; echo code $?"});
+    EXPECT_EQ(outcome.exit_code, 3);
+    EXPECT_EQ(outcome.out, "code 1\n");
+    EXPECT_THAT(outcome.err, HasSubstr("inside another demarc exec"));
+  }
 }
 
 TEST_F(Program, RunReportsTheTimesAndRefusesOutputsThatMissTheReference) {

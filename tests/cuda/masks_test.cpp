@@ -283,16 +283,6 @@ TEST(MaskCounters, KernelsThatMayLaunchKernelsAreCounted) {
   EXPECT_EQ(counters.launchers, before + 1);
 }
 
-TEST(ExecWarnings, TellOfStaleGraphsAndOfKernelsThatLaunchKernels) {
-  ConfineOutcome outcome;
-  EXPECT_EQ(warnings(outcome), "");
-  outcome.launchers = 3;
-  outcome.stale_graphs = 2;
-  EXPECT_THAT(warnings(outcome), HasSubstr("2 launches of CUDA graphs ran under an earlier mask"));
-  EXPECT_THAT(warnings(outcome), HasSubstr("NEITHER CONFINED NOR COUNTED"));
-  EXPECT_THAT(audit_to_text(outcome), HasSubstr("NEITHER CONFINED NOR COUNTED"));
-}
-
 TEST(MaskRefusal, ADriverWithoutTheCallbackIsRefused) {
   fake::FakeConfig config = fake::small_gpu();
   config.descriptors_pass = false;

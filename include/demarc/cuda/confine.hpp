@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct TpcChoice {
   std::string gpcs;  // "0-2"
   std::uint32_t sms = 0;
   double share_percent = 0;
+  [[nodiscard]] bool empty() const {
+    return tpcs.empty() && gpcs.empty() && sms == 0 && share_percent == 0;
+  }
 };
 
 [[nodiscard]] Result<partition::TpcSet> choose_tpcs(const gpu::Topology& topology,
@@ -26,31 +30,56 @@ struct ConfinePlan {
   TpcChoice choice;
   std::vector<std::string> command;  // program and arguments
   bool audit = false;                // count launches by path
+  bool observe = false;  // no partition, `choice` is empty: launches are only seen and counted
+  // Called with a line for the user about each process that is kept off, as it happens.
+  std::function<void(const std::string& line)> tell;
+  // Called once the program has started, with what Control::open() takes; launches are counted then
+  // also without `audit`.
+  std::function<void(const std::string& control)> started;
   std::string preload;  // path of libdemarc_preload.so; empty: beside the program, or in ../lib
 };
 
+// Processes of a program, from their exec to the next one, as the kernel showed them.
+struct ProcessCounts {
+  std::uint32_t confined = 0;  // made a context on the card, their launches hooked
+  std::uint32_t contexts = 0;  // that these made
+  std::uint32_t kept_off = 0;  // were refused a context
+  std::uint32_t stopped = 0;   // ended because they could not be confined
+};
+
+// Something that was counted and that may mean that the partition did not hold.
+struct Finding {
+  enum class Severity { none, warns, fails };
+  std::string name;  // as in the JSON report
+  std::string text;  // a sentence with the count
+  std::uint64_t count = 0;
+  Severity severity = Severity::none;  // of a count that is not 0
+};
+
 struct ConfineOutcome {
-  int exit_code = 0;  // of the program; 128 + signal when a signal ended it
+  int program_exit_code = 0;  // 128 + signal when a signal ended it
+  bool observed = false;      // without a partition
   partition::TpcSet tpcs;
   std::uint32_t sms = 0;
+  ProcessCounts processes;
   // What the hook saw in all processes of the program.
   std::uint64_t masked[launch_paths] = {};
   std::uint64_t unmasked[launch_paths] = {};
   std::uint64_t refused[launch_paths] = {};
   std::uint64_t masked_blocks[launch_paths] = {};
-  // Launches of kernels that may launch kernels themselves; those escape the partition unseen.
-  std::uint64_t launchers = 0;
-  std::uint64_t graphs = 0;        // launches of CUDA graphs
-  std::uint64_t stale_graphs = 0;  // of those, under an earlier mask: graphs keep their first one
-  std::uint32_t processes_hooked = 0;
-  std::uint32_t processes_unhooked = 0;
-  std::uint32_t processes_stopped = 0;
+  std::uint64_t graphs = 0;       // launches of CUDA graphs
+  std::vector<Finding> findings;  // all that are looked for, also those with count 0
+
+  // Whether all that reached the GPU was confined, and something did.
+  [[nodiscard]] bool holds() const;
 };
 
 // Finds the mask in a child process (so that this one holds no GPU memory), proves there with a
-// probe kernel that it holds, then runs the program with libdemarc_preload.so and waits for it. An
-// existing LD_PRELOAD and injection library are kept. Call before anything in this process has used
-// CUDA. check_failed when the proof fails.
+// probe kernel that it holds, then runs the program with libdemarc_preload.so and waits for it and
+// all that it started. Processes that would reach a GPU without being confined are kept off it by
+// the kernel. An existing injection library is kept. Call before anything in this process has used
+// CUDA, from its only thread. check_failed when the proof fails, invalid_input inside another
+// run_confined().
 [[nodiscard]] Result<ConfineOutcome> run_confined(const ConfinePlan& plan);
 
 struct Moved {
@@ -61,10 +90,13 @@ struct Moved {
 // them, but graphs launched before keep their first mask; their launches are counted as stale.
 [[nodiscard]] Result<Moved> confine_again(std::int64_t pid, const TpcChoice& choice);
 
+// All that is looked for in what was seen; a row each in one table.
+[[nodiscard]] std::vector<Finding> look_for_findings(const ProcessCounts& processes,
+                                                     const LaunchCounters& launches, bool observed);
 // What the user has to know though he did not ask for an audit, a line each; empty when all is
 // well.
 [[nodiscard]] std::string warnings(const ConfineOutcome& outcome);
-// The outcome as sentences and as JSON (schema demarc.exec/1).
+// The outcome as sentences and as JSON (schema demarc.exec/2).
 [[nodiscard]] std::string audit_to_text(const ConfineOutcome& outcome);
 [[nodiscard]] std::string audit_to_json(const ConfineOutcome& outcome);
 

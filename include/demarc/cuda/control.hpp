@@ -1,4 +1,5 @@
-// The memory through which `demarc exec` and the library in the confined programs speak.
+// The memory through which `demarc exec`, the library in the confined programs and whoever watches
+// them speak.
 #pragma once
 
 #include <atomic>
@@ -10,48 +11,56 @@
 
 namespace demarc::cuda {
 
-inline constexpr const char* control_variable = "DEMARC_CONTROL";  // path of the block's file
+// Environment of the confined programs: what Control::open() takes.
+inline constexpr const char* control_variable = "DEMARC_CONTROL";
 inline constexpr const char* chained_injection_variable = "DEMARC_CHAINED_INJECTION";
 
 struct ControlBlock {
-  static constexpr std::uint64_t expected_magic = 0x31306372616d6564;  // "demarc01"
+  static constexpr std::uint64_t expected_magic = 0x32306372616d6564;  // "demarc02"
   std::uint64_t magic = expected_magic;
   std::uint32_t bytes = sizeof(ControlBlock);  // of this struct: another build's is refused
+  std::uint64_t token[2] = {};                 // random; whoever opens the block must know it
   gpu::ComputeCapability capability;
   char uuid[48] = {};
   std::atomic<std::uint32_t> largest_cluster{0};
-  std::uint32_t count_paths = 0;
+  std::uint32_t count_launches = 0;  // of those inside the partition too
+  std::uint32_t count_paths = 0;     // tell streams and graphs apart
   SharedMask mask;
   LaunchCounters counters;
-  std::atomic<std::uint32_t> hooked{0};    // processes whose launches pass the hook
-  std::atomic<std::uint32_t> unhooked{0};  // processes that used the GPU without it
-  std::atomic<std::uint32_t> stopped{0};   // processes ended because they could not be confined
+  // Of processes, from their exec to the next one; live, written by `demarc exec` alone.
+  std::atomic<std::uint32_t> confined{0};  // with a context on the card, their launches hooked
+  std::atomic<std::uint32_t> contexts{0};  // that these made
+  std::atomic<std::uint32_t> kept_off{0};  // refused a context
+  std::atomic<std::uint32_t> stopped{0};   // ended because they could not be confined
 };
 
-// A block mapped into this process.
+// A block mapped into this process. It lies in memory without a name, which nobody can plant, and
+// which is gone when its owner is and nobody has it mapped, however the owner ended.
 class Control {
  public:
-  // Makes the file (readable by its owner alone) and the block; the destructor removes the file.
-  static Result<Control> create(const std::string& path);
-  static Result<Control> open(const std::string& path);
+  static Result<Control> create();
+  // "/proc/PID/fd/N#TOKEN", as value() gives it: the owner's file and the block's token, so that a
+  // process or file whose number was used again is refused.
+  static Result<Control> open(const std::string& value);
   ~Control();
   Control(Control&& other) noexcept;
   Control& operator=(Control&&) = delete;
 
   [[nodiscard]] ControlBlock& block() const { return *block_; }
-  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const std::string& value() const { return value_; }
+  // Processes that store at the same time take turns; one that dies loses its turn. An error when
+  // the owner is gone.
+  [[nodiscard]] Result<void> store_mask(const HardwareMask& mask, bool active) const;
 
  private:
-  Control(std::string path, ControlBlock* block, bool owner)
-      : path_(std::move(path)), block_(block), owner_(owner) {}
-  std::string path_;
+  Control(std::string value, int file, ControlBlock* block)
+      : value_(std::move(value)), owned_file_(file), block_(block) {}
+  std::string value_;
+  int owned_file_;  // -1 where the block is another's
   ControlBlock* block_;
-  bool owner_;
 };
 
-// Where a new block of this process goes: /dev/shm, else $TMPDIR or /tmp.
-[[nodiscard]] std::string new_control_path();
-// The block of a process that runs under `demarc exec`, from its environment.
-[[nodiscard]] Result<std::string> control_path_of(std::int64_t pid);
+// What Control::open() takes, of a process that runs under `demarc exec`, from its environment.
+[[nodiscard]] Result<std::string> control_value_of(std::int64_t pid);
 
 }  // namespace demarc::cuda

@@ -10,18 +10,25 @@
 namespace demarc::cuda {
 
 // A mask that other threads, or other processes through shared memory, may replace while launches
-// read it. Plain data: lives in shared memory as it is. A reader that meets a write in progress
-// tries again.
+// read it. Plain data: lives in shared memory as it is. A new mask is written beside the old one
+// and then published by one store, so a writer that dies in the middle leaves the old mask and
+// room for the next writer. Readers wait for nobody: they try again only when a whole mask was
+// published while they read.
 class SharedMask {
  public:
+  // Threads of one process take turns here. Processes must take turns by themselves, as
+  // Control::store_mask() does.
   void store(const HardwareMask& mask, bool active);
   // False when no mask is active.
   bool load(HardwareMask& mask) const;
 
  private:
-  std::atomic<std::uint32_t> version_{0};  // odd while being written
-  std::atomic<std::uint32_t> active_{0};
-  std::array<std::atomic<std::uint32_t>, 4> words_{};
+  struct Slot {
+    std::atomic<std::uint32_t> active{0};
+    std::array<std::atomic<std::uint32_t>, 4> words{};
+  };
+  std::atomic<std::uint32_t> published_{0};  // masks so far; the last one lies in slot % 2
+  std::array<Slot, 2> slots_{};
 };
 
 }  // namespace demarc::cuda

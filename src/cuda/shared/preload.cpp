@@ -1,27 +1,26 @@
 // libdemarc_preload.so: puts the mask of `demarc exec` into every launch of a program that knows
 // nothing of it. The driver loads this library when it starts (CUDA_INJECTION64_PATH, the door made
-// for profilers) and calls InitializeInjection(); LD_PRELOAD brings it into every process besides,
-// so that one whose driver was never hooked is noticed when it ends.
+// for profilers) and calls InitializeInjection().
 //
-// Fails closed: a process whose launches cannot be confined is ended with exit code 2 or 3.
+// Fails closed: a process whose launches cannot be confined is ended with exit code 2 or 3, and one
+// that does not load this library gets no context from `demarc exec`, which watches from outside.
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <optional>
+#include <cstring>
 
 #include "demarc/cuda/control.hpp"
+#include "seccomp_filter.hpp"
 
 namespace {
 
 using demarc::cuda::Control;
 using demarc::cuda::LaunchHook;
-
-std::optional<Control>& control() {
-  static std::optional<Control> opened;
-  return opened;
-}
+using demarc::cuda::OwnCommand;
+using demarc::cuda::tell_supervisor;
 
 void* loaded_driver() {
   const char* path = std::getenv("DEMARC_LIBCUDA");
@@ -31,11 +30,23 @@ void* loaded_driver() {
 [[noreturn]] void stop(const char* message, int code) {
   std::fprintf(stderr, "demarc exec: process %d stopped: %s\n", static_cast<int>(::getpid()),
                message);
-  if (control()) control()->block().stopped.fetch_add(1);
+  static_cast<void>(tell_supervisor(OwnCommand::stopped, 0));
   ::_exit(code);
 }
 
 void stop_unconfined(const char* message) {
+  stop(message, 3);
+}
+
+// From now on the supervisor lets this process make contexts.
+void report_hooked(const demarc::cuda::ControlBlock& block) {
+  const int error = tell_supervisor(OwnCommand::hooked, block.token[0]);
+  if (error == 0) return;
+  char message[200];
+  std::snprintf(message, sizeof message, "no demarc exec watches it: %s (%s)",
+                error == EACCES ? "its control block is another's, or it cannot be looked into"
+                                : "it was not started below one, or that one has ended",
+                std::strerror(error));
   stop(message, 3);
 }
 
@@ -59,8 +70,8 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   if (path == nullptr || hooked) return 1;
   auto opened = Control::open(path);
   if (!opened) stop(opened.error().message.c_str(), 2);
-  control().emplace(std::move(*opened));
-  auto& block = control()->block();
+  // For ever: launches may come from the destructors of others.
+  auto& block = (new Control(std::move(*opened)))->block();
   void* driver = loaded_driver();
   if (driver == nullptr) stop("the driver that called is not libcuda.so.1", 2);
   const auto get_table =
@@ -71,37 +82,14 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   (*hook)->set_refusal_handler(&stop_unconfined);
   (*hook)->share_largest_cluster(&block.largest_cluster);
   (*hook)->expect(block.capability);
-  (*hook)->count_masked(block.count_paths != 0);
+  (*hook)->count_masked(block.count_launches != 0);
   if (block.count_paths != 0) {
     if (const auto counting = (*hook)->count_paths(); !counting) {
       stop(counting.error().message.c_str(), 2);
     }
   }
+  report_hooked(block);
   hooked = true;
-  block.hooked.fetch_add(1);
   call_chained_injection();
   return 1;
 }
-
-namespace {
-
-// At the end of a process that initialised the driver without having been hooked.
-__attribute__((destructor)) void notice_unhooked() {
-  const char* path = std::getenv(demarc::cuda::control_variable);
-  if (path == nullptr || hooked) return;
-  void* driver = loaded_driver();
-  if (driver == nullptr) return;
-  using GetCurrent = int (*)(void**);
-  const auto get_current = reinterpret_cast<GetCurrent>(::dlsym(driver, "cuCtxGetCurrent"));
-  void* context = nullptr;
-  constexpr int not_initialised = 3;
-  constexpr int ending = 4;
-  const int code = get_current == nullptr ? not_initialised : get_current(&context);
-  if (code == not_initialised || code == ending) return;
-  std::fprintf(stderr,
-               "demarc exec: process %d used the GPU UNCONFINED: its driver was not hooked\n",
-               static_cast<int>(::getpid()));
-  if (auto opened = Control::open(path)) opened->block().unhooked.fetch_add(1);
-}
-
-}  // namespace

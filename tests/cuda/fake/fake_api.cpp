@@ -212,7 +212,7 @@ FAKE CuResult cuDeviceGetName(char* name, int size, CuDevice) {
   return cu_success;
 }
 FAKE CuResult cuDeviceGetUuid(CuUuid* uuid, CuDevice) {
-  std::memset(uuid->bytes, 0xfa, sizeof uuid->bytes);
+  *uuid = card_uuid();
   return cu_success;
 }
 FAKE CuResult cuDeviceGetAttribute(int* value, int attribute, CuDevice) {
@@ -267,10 +267,18 @@ FAKE CuResult cuDeviceTotalMem_v2(std::size_t* bytes, CuDevice) {
   return cu_success;
 }
 FAKE CuResult cuDevicePrimaryCtxRetain(CuContext* context, CuDevice) {
+  const auto lock = locked();
+  FakeGpu& gpu = FakeGpu::get();
+  if (gpu.contexts == 0) {
+    if (const CuResult code = register_context(card_uuid()); code != cu_success) return code;
+  }
+  ++gpu.contexts;
   *context = the_context();
   return cu_success;
 }
 FAKE CuResult cuDevicePrimaryCtxRelease_v2(CuDevice) {
+  const auto lock = locked();
+  --FakeGpu::get().contexts;
   return cu_success;
 }
 FAKE CuResult cuCtxSetCurrent(CuContext context) {

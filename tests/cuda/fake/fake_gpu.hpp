@@ -3,7 +3,8 @@
 // Driver::load() and sets it up through fake_configure(), a program run by a test through the
 // environment variable DEMARC_FAKE_GPU: "version=14020,offset=604" (CUDA version and place of the
 // stream's mask), with ",client=c3" also a card whose address hash is known, and what an MPS client
-// gets of it (0: everything, not under MPS).
+// gets of it (0: everything, not under MPS). DEMARC_FAKE_CARD=fb: another card than otherwise, all
+// bytes of its UUID are 0xfb.
 #pragma once
 
 #include <cstdint>

@@ -75,6 +75,7 @@ struct FakeGpu {
   std::recursive_mutex mutex;
   FakeConfig config = small_gpu();
   bool initialised = false;
+  int contexts = 0;  // how often the only one is held
   CuContext current = nullptr;
   FakeStream default_stream;
   std::map<cuda::CuModule, std::unique_ptr<FakeModule>> modules;
@@ -105,6 +106,10 @@ struct FakeGpu {
 };
 
 FakeStream* stream_of(CuStream stream);
+// Of the only card.
+cuda::CuUuid card_uuid();
+// Asks the kernel for a context on the card, as the driver does. Not permitted where it refuses.
+CuResult register_context(const cuda::CuUuid& card);
 // Tells of entry to or exit from one of the driver's functions.
 void function_callback(FakeGpu& gpu, int id, const void* arguments, bool leaving);
 // Builds the descriptor of a launch, shows it to the callback, runs the kernel on the SMs the

@@ -1,0 +1,172 @@
+// A whole `demarc exec`: the proof, the program and the report, on the stand-in driver. Each in a
+// process of its own, since the driver is used and signals are taken there.
+#include "demarc/cuda/confine.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "in_child.hpp"
+#include "supervised.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using test::Supervised;
+
+ConfinePlan plan_for(const Supervised& program, const std::vector<std::string>& steps) {
+  ConfinePlan plan;
+  plan.choice.tpcs = "1,3";
+  plan.command = program.subject(steps);
+  plan.preload = (test::build_dir() / "libdemarc_preload.so").string();
+  return plan;
+}
+
+int complain(const std::string& what) {
+  std::fprintf(stderr, "failed: %s\n", what.c_str());
+  return 1;
+}
+#define DEMAND(condition) \
+  if (!(condition)) return complain(#condition)
+
+class Confine : public testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
+    ::setenv("DEMARC_CACHE", test::fresh_folder("confine").c_str(), 1);
+  }
+  void TearDown() override {
+    ::unsetenv("DEMARC_LIBCUDA");
+    ::unsetenv("DEMARC_CACHE");
+  }
+  Supervised program{"confine_program"};
+};
+
+TEST_F(Confine, TheOutcomeCountsProcessesContextsAndLaunches) {
+  EXPECT_EQ(Supervised::apart([this] {
+              auto plan = plan_for(program, {"context", "launch", "launch", "exit=4"});
+              plan.audit = true;
+              const auto outcome = run_confined(plan);
+              DEMAND(outcome.has_value());
+              DEMAND(outcome->holds() && outcome->program_exit_code == 4);
+              DEMAND(outcome->tpcs == (partition::TpcSet{1, 3}) && outcome->sms == 4);
+              DEMAND(outcome->processes.confined == 1 && outcome->processes.contexts == 1);
+              DEMAND(outcome->masked[0] == 2 && outcome->masked_blocks[0] == 10);
+              DEMAND(std::getenv(control_variable) == nullptr);
+              return 0;
+            }),
+            0);
+}
+
+TEST_F(Confine, AProgramThatIsNotHookedDoesNotHold) {
+  EXPECT_EQ(Supervised::apart([this] {
+              auto plan = plan_for(program, {"context"});
+              plan.command.insert(plan.command.begin(), {"env", "-i"});
+              std::string told;
+              plan.tell = [&told](const std::string& line) { told += line; };
+              const auto outcome = run_confined(plan);
+              DEMAND(outcome.has_value());
+              DEMAND(!outcome->holds() && outcome->program_exit_code == 0);
+              DEMAND(outcome->processes.kept_off == 1);
+              DEMAND(told.find("KEPT OFF") != std::string::npos);
+              return 0;
+            }),
+            0);
+}
+
+TEST_F(Confine, WhoeverIsToldOfTheControlBlockReadsLiveCounters) {
+  EXPECT_EQ(Supervised::apart([this] {
+              auto plan = plan_for(program, {"context", "launch"});
+              std::optional<Control> watched;
+              plan.started = [&watched](const std::string& control) {
+                if (auto opened = Control::open(control)) watched.emplace(std::move(*opened));
+              };
+              const auto outcome = run_confined(plan);
+              DEMAND(outcome.has_value() && outcome->holds() && watched.has_value());
+              const ControlBlock& block = watched->block();
+              DEMAND(block.counters.seen() == 1 && block.confined == 1 && block.contexts == 1);
+              DEMAND(block.kept_off == 0 && block.stopped == 0);
+              HardwareMask mask;
+              DEMAND(block.mask.load(mask));
+              DEMAND(!Control::open(watched->value()));
+              return 0;
+            }),
+            0);
+}
+
+TEST_F(Confine, ObservedProgramsRunOnTheWholeCardAndAreCounted) {
+  EXPECT_EQ(Supervised::apart([this] {
+              auto plan = plan_for(program, {"context", "launch", "exit=6"});
+              plan.observe = true;
+              DEMAND(run_confined(plan).error().kind == ErrorKind::invalid_input);
+              plan.choice = {};
+              std::optional<Control> watched;
+              plan.started = [&watched](const std::string& control) {
+                if (auto opened = Control::open(control)) watched.emplace(std::move(*opened));
+              };
+              const auto outcome = run_confined(plan);
+              DEMAND(outcome.has_value() && outcome->holds() && outcome->observed);
+              DEMAND(outcome->program_exit_code == 6 && outcome->sms == 24);
+              DEMAND(outcome->unmasked[3] == 1 && outcome->masked[3] == 0);
+              HardwareMask mask;
+              DEMAND(watched.has_value() && !watched->block().mask.load(mask));
+              plan.command = program.subject({"exit=0"});
+              DEMAND(!run_confined(plan)->holds());
+              return 0;
+            }),
+            0);
+}
+
+TEST_F(Confine, InsideAnotherExecIsRefused) {
+  Supervised outer("outer");
+  EXPECT_EQ(
+      Supervised::apart([this] {
+        if (install_filter() < 0) return 64;
+        const auto nested = run_confined(plan_for(program, {}));
+        DEMAND(nested.error().kind == ErrorKind::invalid_input);
+        DEMAND(nested.error().message.find("inside another demarc exec") != std::string::npos);
+        DEMAND(confine_again(::getpid(), {}).error().message == nested.error().message);
+        return 0;
+      }),
+      0);
+}
+
+TEST_F(Confine, AnotherInjectionLibraryIsPassedOn) {
+  EXPECT_EQ(Supervised::apart([this] {
+              auto plan = plan_for(program, {});
+              plan.command = {"sh", "-c",
+                              "test \"$DEMARC_CHAINED_INJECTION\" = /other.so && test "
+                              "\"$CUDA_INJECTION64_PATH\" = \"$0\" && test -z \"$LD_PRELOAD\"",
+                              plan.preload};
+              ::setenv("CUDA_INJECTION64_PATH", "/other.so", 1);
+              const auto outcome = run_confined(plan);
+              DEMAND(outcome.has_value() && outcome->program_exit_code == 0);
+              return 0;
+            }),
+            0);
+}
+
+TEST(ChildrenThatUseTheGpu, EndWithWhoeverWaitsForThem) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const int code = Supervised::apart([&ends]() -> int {
+    ::close(ends[0]);
+    const auto unheard = answer_of_child(
+        [&ends]() -> ChildAnswer {
+          if (::write(ends[1], "x", 1) == 1) ::kill(::getppid(), SIGKILL);
+          while (true) ::pause();
+        },
+        child_limit);
+    return unheard ? 0 : 1;
+  });
+  EXPECT_EQ(code, 128 + SIGKILL);
+  ::close(ends[1]);
+  char byte = 0;
+  EXPECT_EQ(::read(ends[0], &byte, 1), 1);
+  EXPECT_EQ(::read(ends[0], &byte, 1), 0) << "the child is gone";
+  ::close(ends[0]);
+}
+
+}  // namespace
+}  // namespace demarc::cuda

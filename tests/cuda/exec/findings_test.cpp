@@ -1,0 +1,113 @@
+// What an outcome of `demarc exec` means, and what it says of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "demarc/cuda/confine.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+ConfineOutcome outcome_of(const ProcessCounts& processes, const LaunchCounters& launches,
+                          bool observed = false) {
+  ConfineOutcome outcome;
+  outcome.processes = processes;
+  outcome.observed = observed;
+  outcome.findings = look_for_findings(processes, launches, observed);
+  return outcome;
+}
+
+constexpr ProcessCounts one_confined{1, 1, 0, 0};
+
+TEST(Findings, AllWellIsSilent) {
+  const LaunchCounters launches;
+  EXPECT_TRUE(outcome_of(one_confined, launches).holds());
+  EXPECT_THAT(warnings(outcome_of(one_confined, launches)), IsEmpty());
+}
+
+TEST(Findings, NothingThatReachedTheGpuDoesNotHold) {
+  const LaunchCounters launches;
+  const auto outcome = outcome_of({}, launches);
+  EXPECT_FALSE(outcome.holds());
+  EXPECT_EQ(warnings(outcome),
+            "demarc exec: no process of the program reached the GPU: NOTHING WAS CONFINED\n");
+  EXPECT_FALSE(outcome_of({}, launches, true).holds());
+}
+
+TEST(Findings, AProcessKeptOffOrStoppedDoesNotHoldWhateverElseWasConfined) {
+  const LaunchCounters launches;
+  for (const bool observed : {false, true}) {
+    const auto kept_off = outcome_of({1, 1, 2, 0}, launches, observed);
+    EXPECT_FALSE(kept_off.holds());
+    EXPECT_THAT(warnings(kept_off), HasSubstr("2 process(es) could not be confined, or chose "
+                                              "another card, and were KEPT OFF the GPU"));
+    const auto stopped = outcome_of({1, 1, 0, 3}, launches, observed);
+    EXPECT_FALSE(stopped.holds());
+    EXPECT_THAT(warnings(stopped), HasSubstr("3 process(es) could not be confined and were"));
+    EXPECT_THAT(warnings(stopped), Not(HasSubstr("NOTHING")));
+  }
+}
+
+TEST(Findings, LaunchesThatMayHaveRunOutsideDoNotHold) {
+  struct Case {
+    void (*happen)(LaunchCounters&);
+    const char* said;
+    bool observed_holds;
+  };
+  for (const Case& one : {
+           Case{[](LaunchCounters& seen) { seen.unmasked[3] = 4; },
+                "4 launches ran OUTSIDE the partition", true},
+           Case{[](LaunchCounters& seen) { seen.refused[1] = 4; },
+                "4 launches could not be confined", false},
+           Case{[](LaunchCounters& seen) { seen.unsafe_clusters = 4; },
+                "4 launches had thread-block clusters", false},
+           Case{[](LaunchCounters& seen) { seen.stale_graphs = 4; },
+                "4 launches of CUDA graphs ran under an earlier mask", true},
+           Case{[](LaunchCounters& seen) { seen.launchers = 4; },
+                "4 launches were of kernels that may launch kernels", true},
+       }) {
+    LaunchCounters launches;
+    one.happen(launches);
+    const auto outcome = outcome_of(one_confined, launches);
+    EXPECT_FALSE(outcome.holds()) << one.said;
+    EXPECT_THAT(warnings(outcome), HasSubstr(one.said));
+    EXPECT_EQ(outcome_of(one_confined, launches, true).holds(), one.observed_holds) << one.said;
+  }
+}
+
+TEST(Findings, ObservedKernelsThatLaunchKernelsAreWarnedOf) {
+  LaunchCounters launches;
+  launches.launchers = 1;
+  EXPECT_THAT(warnings(outcome_of(one_confined, launches, true)), HasSubstr("NOR COUNTED"));
+}
+
+TEST(Audit, SaysThatItCountsByMasksAndNotByWhereBlocksRan) {
+  LaunchCounters launches;
+  launches.unmasked[0] = 2;
+  auto outcome = outcome_of(one_confined, launches);
+  outcome.tpcs = partition::TpcSet{1, 3};
+  outcome.sms = 4;
+  outcome.unmasked[0] = 2;
+  outcome.program_exit_code = 5;
+  const std::string text = audit_to_text(outcome);
+  EXPECT_THAT(text, HasSubstr("partition: TPCs 1,3 (4 SMs); 1 process confined, 0 kept off, 0 "
+                              "stopped\nlaunches and blocks are counted by the masks in their "
+                              "descriptors, not by where they ran\n"));
+  EXPECT_THAT(text, HasSubstr("2 launches ran OUTSIDE the partition"));
+  const std::string json = audit_to_json(outcome);
+  EXPECT_THAT(json, HasSubstr("\"schema\": \"demarc.exec/2\""));
+  EXPECT_THAT(json, HasSubstr("\"program_exit_code\": 5"));
+  EXPECT_THAT(json, HasSubstr("\"holds\": false"));
+  EXPECT_THAT(json, HasSubstr("\"launches_outside\": 2"));
+  EXPECT_THAT(json, HasSubstr("\"processes_kept_off\": 0"));
+  EXPECT_THAT(json, HasSubstr("\"counted_by\": \"masks in the launches' descriptors\""));
+  outcome.observed = true;
+  EXPECT_THAT(audit_to_text(outcome), HasSubstr("no partition (4 SMs): observed only; 1 process "
+                                                "seen"));
+}
+
+}  // namespace
+}  // namespace demarc::cuda

@@ -1,0 +1,186 @@
+// A program that `demarc exec` has to hold: does the steps of its command line, in order, and adds
+// a line about each to a file.
+//   demarc_exec_subject DRIVER LOG STEP...
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+std::string driver_path;  // NOLINTBEGIN: of this small program alone
+std::string log_path;
+char** rest = nullptr;  // of the steps, from the present one on
+int first_parent = 0;   // NOLINTEND
+
+void note(const std::string& line) {
+  const int file = ::open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  const std::string text = line + "\n";
+  if (::write(file, text.data(), text.size()) < 0) std::perror("log");
+  ::close(file);
+}
+
+template <class... Arguments>
+int call(const char* name, Arguments... arguments) {
+  void* driver = ::dlopen(driver_path.c_str(), RTLD_NOW);
+  const auto function =
+      driver == nullptr ? nullptr : reinterpret_cast<int (*)(Arguments...)>(::dlsym(driver, name));
+  return function == nullptr ? -1 : function(arguments...);
+}
+
+void make_context() {
+  void* context = nullptr;
+  const int ready = call("cuInit", 0U);
+  const int code = ready != 0 ? ready : call("cuDevicePrimaryCtxRetain", &context, 0);
+  note("context " + std::to_string(code));
+}
+
+void launch() {
+  void* module = nullptr;
+  void* function = nullptr;
+  call("cuModuleLoadData", &module, static_cast<const void*>(".entry demarc_idle("));
+  call("cuModuleGetFunction", &function, module, "demarc_idle");
+  const int code =
+      call("cuLaunchKernel", function, 5U, 1U, 1U, 32U, 1U, 1U, 0U, static_cast<void*>(nullptr),
+           static_cast<void**>(nullptr), static_cast<void**>(nullptr));
+  note("launch " + std::to_string(code));
+}
+
+std::vector<char*> remaining() {
+  std::vector<char*> arguments{const_cast<char*>("/proc/self/exe"), driver_path.data(),
+                               log_path.data()};
+  for (char** step = rest + 1; *step != nullptr; ++step) arguments.push_back(*step);
+  arguments.push_back(nullptr);
+  return arguments;
+}
+
+void become(bool with_environment) {
+  char* nothing[] = {nullptr};
+  ::execve("/proc/self/exe", remaining().data(), with_environment ? environ : nothing);
+  note("exec failed");
+}
+
+void spawn() {
+  pid_t child = 0;
+  int status = 0;
+  ::posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, remaining().data(), environ);
+  ::waitpid(child, &status, 0);
+  std::exit(WEXITSTATUS(status));
+}
+
+// The rest is done by a process that has left its parents behind.
+void leave_parents() {
+  if (::fork() != 0) std::exit(0);
+  ::setsid();
+  if (::fork() != 0) std::_Exit(0);
+}
+
+sigset_t passed_on() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int signal : {SIGTERM, SIGHUP, SIGINT, SIGQUIT}) ::sigaddset(&set, signal);
+  return set;
+}
+
+void block_signals() {
+  const sigset_t set = passed_on();
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+}
+
+void take_signal(const std::string& who) {
+  const sigset_t set = passed_on();
+  int signal = 0;
+  ::sigwait(&set, &signal);
+  note(who + " got " + std::to_string(signal));
+}
+
+// A child of a session of its own takes a signal as well; both know it before it is sent.
+void send_to_parent_and_take(int signal) {
+  block_signals();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::setsid();
+    take_signal("grandchild");
+    std::_Exit(0);
+  }
+  ::kill(first_parent, signal);
+  take_signal("program");
+  ::waitpid(child, nullptr, 0);
+}
+
+void kill_parent() {
+  ::kill(first_parent, SIGKILL);
+  while (::getppid() == first_parent) ::sched_yield();
+}
+
+bool do_step(const std::string& step) {
+  const std::size_t mark = step.find('=');
+  const std::string name = step.substr(0, mark);
+  const std::string argument = mark == std::string::npos ? "" : step.substr(mark + 1);
+  const int number = std::atoi(argument.c_str());
+  if (name == "init") {
+    note("init " + std::to_string(call("cuInit", 0U)));
+  } else if (name == "context") {
+    make_context();
+  } else if (name == "release") {
+    call("cuDevicePrimaryCtxRelease_v2", 0);
+  } else if (name == "context-in-thread") {
+    std::thread(make_context).join();
+  } else if (name == "launch") {
+    launch();
+  } else if (name == "exit") {
+    std::exit(number);
+  } else if (name == "_exit") {
+    std::_Exit(number);
+  } else if (name == "die") {
+    ::raise(number);
+  } else if (name == "exec") {
+    become(true);
+  } else if (name == "exec-without-environment") {
+    become(false);
+  } else if (name == "spawn") {
+    spawn();
+  } else if (name == "daemon") {
+    leave_parents();
+  } else if (name == "close-files") {
+    ::close_range(3, ~0U, 0);
+  } else if (name == "set") {
+    ::putenv(const_cast<char*>(std::strchr(*rest, '=') + 1));
+  } else if (name == "signal") {
+    send_to_parent_and_take(number);
+  } else if (name == "block") {
+    block_signals();
+  } else if (name == "take") {
+    take_signal("program");
+  } else if (name == "send") {
+    ::kill(first_parent, number);
+  } else if (name == "kill-parent") {
+    kill_parent();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count < 3) return 64;
+  driver_path = arguments[1];
+  log_path = arguments[2];
+  first_parent = ::getppid();
+  for (rest = arguments + 3; *rest != nullptr; ++rest) {
+    if (!do_step(*rest)) return 64;
+  }
+  return 0;
+}

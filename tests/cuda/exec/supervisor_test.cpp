@@ -1,0 +1,248 @@
+// Who reaches the GPU is seen from outside, whatever the program does.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/prctl.h>
+
+#include <cerrno>
+#include <csignal>
+#include <thread>
+
+#include "supervised.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using test::Supervised;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(Supervision, AConfinedProgramKeepsItsExitCodeAndIsCounted) {
+  Supervised program("confined");
+  EXPECT_EQ(program.run({"context", "launch", "exit=7"}), 7);
+  EXPECT_EQ(program.log(), "context 0\nlaunch 0\n");
+  EXPECT_THAT(program.told, IsEmpty());
+  EXPECT_EQ(program.counts.confined, 1U);
+  EXPECT_EQ(program.counts.contexts, 1U);
+  EXPECT_EQ(program.counts.kept_off + program.counts.stopped, 0U);
+  EXPECT_EQ(program.live.confined, 1U) << "is told while the program runs";
+  EXPECT_EQ(program.launches(), 1U);
+  EXPECT_EQ(program.control.block().counters.masked[3], 1U) << "launches carry the mask";
+}
+
+TEST(Supervision, AProgramThatReachesNoCardIsNotCounted) {
+  Supervised program("nothing");
+  EXPECT_EQ(program.run({"init", "exit=0"}), 0);
+  EXPECT_EQ(program.log(), "init 0\n");
+  EXPECT_EQ(program.counts.confined + program.counts.contexts + program.counts.kept_off, 0U);
+}
+
+TEST(Supervision, ALauncherThatDropsTheEnvironmentIsKeptOff) {
+  Supervised program("dropped");
+  auto command = program.subject({"context", "release", "context", "exit=0"});
+  command.insert(command.begin(), {"env", "-i"});
+  EXPECT_EQ(program.run_command(command), 0);
+  EXPECT_EQ(program.log(), "context 800\ncontext 800\n");
+  EXPECT_EQ(program.counts.kept_off, 1U);
+  EXPECT_EQ(program.counts.contexts, 0U);
+  ASSERT_EQ(program.told.size(), 1U) << "said once";
+  EXPECT_THAT(program.told[0],
+              testing::MatchesRegex("process [0-9]+ \\(demarc_exec_sub\\) was KEPT OFF GPU "
+                                    "fafafafa-.*: its launches cannot be confined.*"));
+}
+
+TEST(Supervision, AnEndWithoutDestructorsOrByASignalLosesNothing) {
+  Supervised ended("ended");
+  EXPECT_EQ(ended.run({"context", "launch", "_exit=5"}), 5);
+  EXPECT_EQ(ended.counts.confined, 1U);
+  EXPECT_EQ(ended.launches(), 1U);
+  Supervised killed("killed");
+  EXPECT_EQ(killed.run({"context", "launch", "die=9"}), 128 + SIGKILL);
+  EXPECT_EQ(killed.counts.confined, 1U);
+  EXPECT_EQ(killed.launches(), 1U);
+}
+
+TEST(Supervision, AProcessThatBecomesAnotherProgramIsConfinedAnewOrKeptOff) {
+  Supervised hooked("becomes");
+  EXPECT_EQ(hooked.run({"context", "launch", "exec", "context", "launch"}), 0);
+  EXPECT_EQ(hooked.log(), "context 0\nlaunch 0\ncontext 0\nlaunch 0\n");
+  EXPECT_EQ(hooked.counts.confined, 2U);
+  EXPECT_EQ(hooked.launches(), 2U);
+  Supervised dropped("becomes_bare");
+  EXPECT_EQ(dropped.run({"context", "launch", "exec-without-environment", "context"}), 0);
+  EXPECT_EQ(dropped.log(), "context 0\nlaunch 0\ncontext 800\n");
+  EXPECT_EQ(dropped.counts.confined, 1U);
+  EXPECT_EQ(dropped.counts.kept_off, 1U) << "the process was hooked, but not this program of it";
+}
+
+TEST(Supervision, AnotherCardIsKeptOff) {
+  Supervised program("other_card");
+  EXPECT_EQ(program.run({"set=DEMARC_FAKE_CARD=fb", "context"}), 0);
+  EXPECT_EQ(program.log(), "context 800\n");
+  EXPECT_EQ(program.counts.kept_off, 1U);
+  ASSERT_EQ(program.told.size(), 1U);
+  EXPECT_THAT(program.told[0], HasSubstr("GPU fbfbfbfb-fbfb-fbfb-fbfb-fbfbfbfbfbfb: it chose "
+                                         "another card than that of the partition, " +
+                                         program.card));
+}
+
+TEST(Supervision, ThreadsSpawnedProcessesClosedFilesAndDaemonsAreConfinedAlike) {
+  Supervised program("ways");
+  EXPECT_EQ(program.run({"close-files", "context-in-thread", "launch", "spawn", "context", "daemon",
+                         "context", "release", "context", "launch"}),
+            0);
+  EXPECT_EQ(program.log(), "context 0\nlaunch 0\ncontext 0\ncontext 0\ncontext 0\nlaunch 0\n");
+  EXPECT_EQ(program.counts.kept_off + program.counts.stopped, 0U);
+  EXPECT_THAT(program.told, IsEmpty());
+}
+
+TEST(Supervision, ADaemonIsWaitedFor) {
+  Supervised program("daemon");
+  // Its parents are gone when it begins; the supervisor's end would end its contexts too.
+  EXPECT_EQ(program.run({"daemon", "context", "launch", "exit=9"}), 0) << "the program's own";
+  EXPECT_EQ(program.log(), "context 0\nlaunch 0\n");
+  EXPECT_EQ(program.counts.confined, 1U);
+}
+
+TEST(Supervision, SignalsReachTheProgramAndWhatItStarted) {
+  for (const int signal : {SIGTERM, SIGHUP, SIGINT, SIGQUIT}) {
+    Supervised program("signals");
+    EXPECT_EQ(program.run({"signal=" + std::to_string(signal)}), 0);
+    const std::string got = " got " + std::to_string(signal) + "\n";
+    EXPECT_THAT(program.log(), HasSubstr("program" + got));
+    EXPECT_THAT(program.log(), HasSubstr("grandchild" + got));
+  }
+}
+
+TEST(Supervision, AnInterruptOfTheTerminalIsNotDoubled) {
+  Supervised program("terminal");
+  int terminal = -1;
+  const pid_t child = ::forkpty(&terminal, nullptr, nullptr, nullptr);
+  // The program blocks its signals before the terminal sends one.
+  if (child == 0) std::_Exit(program.run({"block", "init", "take", "send=15", "take"}));
+  while (program.log().find("init") == std::string::npos) std::this_thread::yield();
+  const char interrupt = 3;
+  ASSERT_EQ(::write(terminal, &interrupt, 1), 1);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ::close(terminal);
+  EXPECT_EQ(program.log(), "init 0\nprogram got 2\nprogram got 15\n");
+}
+
+TEST(Supervision, ChildrenThatWereThereBeforeAreLeftAlone) {
+  Supervised program("before");
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const pid_t other = ::fork();
+  if (other == 0) {
+    char ignored = 0;
+    ::close(ends[1]);
+    std::_Exit(::read(ends[0], &ignored, 1) == 0 ? 42 : 1);
+  }
+  ::close(ends[0]);
+  // The clock by which processes are told apart goes in steps.
+  const auto begun = start_time_of(other);
+  while (Supervised::apart([&] { return start_time_of(::getpid()) == begun ? 1 : 0; }) == 1) {
+  }
+  EXPECT_EQ(program.run({"signal=15"}), 0) << "neither waited for";
+  ::close(ends[1]);
+  int status = 0;
+  ASSERT_EQ(::waitpid(other, &status, 0), other);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 42) << "nor ended";
+}
+
+TEST(Supervision, AfterTheSupervisorIsKilledNoContextIsMade) {
+  Supervised program("orphans");
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const int code = Supervised::apart([&] {
+    ::close(ends[0]);
+    return program.run({"context", "release", "kill-parent", "context", "exec", "init"});
+  });
+  EXPECT_EQ(code, 128 + SIGKILL);
+  ::close(ends[1]);
+  char ignored = 0;
+  EXPECT_EQ(::read(ends[0], &ignored, 1), 0) << "the end of the last process that has it";
+  ::close(ends[0]);
+  EXPECT_EQ(program.log(), "context 0\ncontext 800\n") << "and hooking again stops the process";
+}
+
+TEST(Supervision, TheBlockOfAnotherExecIsNoticed) {
+  Supervised program("mine");
+  const Control foreign = Control::create().value();
+  EXPECT_EQ(program.run({"set=DEMARC_CONTROL=" + foreign.value(), "init", "exit=0"}), 3);
+  EXPECT_EQ(program.log(), "") << "it was stopped";
+  EXPECT_EQ(program.counts.stopped, 1U);
+  Supervised without("without");
+  EXPECT_EQ(without.run({"set=DEMARC_CONTROL=/proc/1/fd/0#00", "init", "exit=0"}), 2);
+  EXPECT_EQ(without.counts.stopped, 1U);
+}
+
+TEST(Supervision, TwoBesideEachOtherDoNotMix) {
+  Supervised first("first");
+  const int code = Supervised::apart([&] {
+    Supervised second("second");
+    const bool good = second.run({"context", "launch", "launch", "exec", "context"}) == 0 &&
+                      second.counts.confined == 2 && second.launches() == 2;
+    return good ? 0 : 1;
+  });
+  EXPECT_EQ(first.run({"context", "launch"}), 0);
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(first.counts.confined, 1U);
+  EXPECT_EQ(first.launches(), 1U);
+}
+
+TEST(Supervision, WithoutASupervisorThereIsNobodyToTell) {
+  EXPECT_EQ(tell_supervisor(OwnCommand::present, 0), EBADF);
+  // A program that a server of another time starts with the environment of a confined one.
+  Supervised program("strays");
+  const int code = Supervised::apart([&] {
+    for (const auto& [name, value] : program.environment())
+      ::setenv(name.c_str(), value.c_str(), 1);
+    auto command = program.subject({"init", "exit=0"});
+    std::vector<char*> arguments;
+    for (std::string& argument : command) arguments.push_back(argument.data());
+    arguments.push_back(nullptr);
+    ::execv(arguments[0], arguments.data());
+    return 64;
+  });
+  EXPECT_EQ(code, 3);
+  EXPECT_EQ(program.log(), "");
+}
+
+TEST(Supervision, WhatCannotBeStartedIsRefusedByName) {
+  Supervised program("missing");
+  EXPECT_EQ(program.run_command({"/no/such/program"}), -1);
+  EXPECT_THAT(program.told,
+              ElementsAre("/no/such/program: cannot be started: No such file or directory"));
+}
+
+TEST(Supervision, AKernelThatDoesNotShowCallsIsRefused) {
+  // Below a supervisor the kernel refuses a second one.
+  Supervised inner("inner");
+  const int code = Supervised::apart([&] {
+    sigset_t none;
+    ::sigemptyset(&none);
+    if (install_filter() < 0) return 64;
+    if (inner.run_command({"true"}) != -2) return 1;
+    return inner.told.at(0).find("watches it already") != std::string::npos ? 0 : 2;
+  });
+  EXPECT_EQ(code, 0);
+}
+
+TEST(Supervision, EndsWithThisProcessAsItWas) {
+  sigset_t before;
+  ::sigprocmask(SIG_BLOCK, nullptr, &before);
+  Supervised program("restored");
+  EXPECT_EQ(program.run_command({"true"}), 0);
+  sigset_t after;
+  ::sigprocmask(SIG_BLOCK, nullptr, &after);
+  EXPECT_EQ(::sigismember(&after, SIGTERM), ::sigismember(&before, SIGTERM));
+  int reaper = -1;
+  ::prctl(PR_GET_CHILD_SUBREAPER, &reaper, 0, 0, 0);
+  EXPECT_EQ(reaper, 0);
+}
+
+}  // namespace
+}  // namespace demarc::cuda
