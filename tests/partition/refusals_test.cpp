@@ -1,0 +1,268 @@
+// The borders of what a partition may be: what is just taken, and what is just refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "demarc/gpu/device.hpp"
+#include "demarc/partition/partition.hpp"
+
+namespace demarc::partition {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Two SMs a TPC, TPC t in gpcs[t] and, where given, on sides[t].
+gpu::Topology topology_of(const std::vector<std::uint32_t>& gpcs,
+                          const std::vector<std::uint32_t>& sides = {}) {
+  gpu::Topology topology;
+  for (std::uint32_t t = 0; t < gpcs.size(); ++t) {
+    gpu::Tpc tpc;
+    tpc.gpc = gpcs[t];
+    if (!sides.empty()) tpc.side = sides[t];
+    tpc.sms = {2 * t, 2 * t + 1};
+    topology.tpcs.push_back(tpc);
+  }
+  return topology;
+}
+
+std::vector<TpcSet> sets_of(const gpu::Topology& topology, std::uint32_t parts,
+                            SplitStrategy strategy) {
+  std::vector<TpcSet> sets;
+  const auto result = split(topology, parts, strategy);
+  EXPECT_TRUE(result) << result.error().message;
+  if (!result) return sets;
+  for (const Partition& part : *result) sets.push_back(part.tpcs);
+  return sets;
+}
+
+// TPCs whose order is not that of their GPCs, as on a card whose GPCs are unequal.
+const std::vector<std::uint32_t> dealt_gpcs = {0, 1, 2, 0, 1, 2, 0};
+
+TEST(Split, PackedFollowsTheGpcsAndNotTheOrderOfTpcs) {
+  EXPECT_THAT(sets_of(topology_of(dealt_gpcs), 2, SplitStrategy::packed),
+              ElementsAre(TpcSet{0, 3, 6, 1}, TpcSet{2, 4, 5}));
+}
+
+TEST(Split, DistributedDealsEveryGpcOutInTurn) {
+  EXPECT_THAT(sets_of(topology_of({0, 0, 0, 0, 1, 1, 1, 1}), 2, SplitStrategy::distributed),
+              ElementsAre(TpcSet{0, 2, 4, 6}, TpcSet{1, 3, 5, 7}));
+}
+
+TEST(Split, GpcAlignedPartsAreAsEqualAsWholeGpcsAllow) {
+  // GPCs of 2, 2 and 4 TPCs: the large one makes a half.
+  EXPECT_THAT(sets_of(topology_of({0, 0, 1, 1, 2, 2, 2, 2}), 2, SplitStrategy::gpc_aligned),
+              ElementsAre(TpcSet{4, 5, 6, 7}, TpcSet{0, 1, 2, 3}));
+}
+
+TEST(Split, SideAwareFollowsTheSideAndThenTheGpc) {
+  EXPECT_THAT(sets_of(topology_of({0, 1, 0, 1, 2, 3, 2, 3}, {1, 0, 1, 0, 1, 0, 1, 0}), 4,
+                      SplitStrategy::side_aware),
+              ElementsAre(TpcSet{1, 3}, TpcSet{5, 7}, TpcSet{0, 2}, TpcSet{4, 6}));
+}
+
+TEST(Split, SideAlignedTakesTwiceTheGpcsOfTheSmallerSideAndNoMore) {
+  // Side 0 has the GPCs 0 and 1, side 1 the GPCs 2, 3 and 4.
+  const auto topology = topology_of({0, 1, 2, 3, 4}, {0, 0, 1, 1, 1});
+  EXPECT_THAT(sets_of(topology, 4, SplitStrategy::side_aligned),
+              ElementsAre(TpcSet{0}, TpcSet{1}, TpcSet{2, 4}, TpcSet{3}));
+  const auto more =
+      split(topology_of({0, 1, 2, 3, 4, 5}, {0, 0, 1, 1, 1, 1}), 6, SplitStrategy::side_aligned);
+  ASSERT_FALSE(more);
+  EXPECT_EQ(more.error().message, "6 parts cannot be side-aligned: L2 side 0 has 2 GPCs");
+  EXPECT_THAT(split(topology, 3, SplitStrategy::side_aligned).error().message,
+              HasSubstr("3 parts cannot be side-aligned: an even number can"));
+}
+
+TEST(Split, OneTpcWithoutASideIsEnoughToRefuseSides) {
+  auto topology = topology_of({0, 1, 2, 3}, {0, 0, 1, 1});
+  topology.tpcs[2].side.reset();
+  for (const auto strategy : {SplitStrategy::side_aware, SplitStrategy::side_aligned}) {
+    const auto refused = split(topology, 2, strategy);
+    ASSERT_FALSE(refused) << to_string(strategy);
+    EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+    EXPECT_THAT(refused.error().message, HasSubstr(to_string(strategy)));
+  }
+}
+
+TEST(Split, TakesAsManyPartsAsTpcsAndAtLeastOne) {
+  const auto topology = gpu::regular_topology(2, 2, 2);
+  EXPECT_EQ(sets_of(topology, 4, SplitStrategy::packed).size(), 4U);
+  EXPECT_THAT(split(topology, 5, SplitStrategy::packed).error().message, HasSubstr("give 1 to 4"));
+  EXPECT_THAT(split(topology, 0, SplitStrategy::packed).error().message, HasSubstr("give 1 to 4"));
+  EXPECT_TRUE(split(topology, 2, SplitStrategy::gpc_aligned));
+  EXPECT_THAT(split(topology, 3, SplitStrategy::gpc_aligned).error().message, HasSubstr("2 GPCs"));
+}
+
+TEST(Split, AGpuWithMoreTpcsThanAMaskHoldsIsRefused) {
+  EXPECT_TRUE(split(gpu::regular_topology(1, 128, 1), 2, SplitStrategy::packed));
+  EXPECT_EQ(split(gpu::regular_topology(1, 129, 1), 2, SplitStrategy::packed).error().message,
+            "the GPU has 129 TPCs, masks hold 128");
+}
+
+TEST(Split, ColoursAreSharedOutInEqualRunsThatDoNotMeet) {
+  const auto topology = gpu::regular_topology(2, 4, 2);
+  const auto colors_of = [&](std::uint32_t parts, std::uint32_t colors) {
+    std::vector<std::uint64_t> masks;
+    const auto result = split(topology, parts, SplitStrategy::packed, colors);
+    EXPECT_TRUE(result) << parts << " " << colors;
+    for (const Partition& part : *result) masks.push_back(part.colors);
+    return masks;
+  };
+  EXPECT_THAT(colors_of(2, 8), ElementsAre(0x0fU, 0xf0U));
+  EXPECT_THAT(colors_of(4, 4), ElementsAre(1U, 2U, 4U, 8U));
+  EXPECT_THAT(colors_of(2, 64), ElementsAre(0xffffffffU, 0xffffffff00000000U));
+  EXPECT_THAT(colors_of(1, 64), ElementsAre(~std::uint64_t{0}));
+  EXPECT_THAT(colors_of(2, 0), ElementsAre(0U, 0U)) << "memory is not divided";
+  for (const std::uint32_t colors : {1U, 7U, 66U, 128U}) {
+    EXPECT_THAT(split(topology, 2, SplitStrategy::packed, colors).error().message,
+                HasSubstr(fmt::format("{} colours cannot be shared out equally", colors)));
+  }
+}
+
+TEST(Split, EveryStrategyIsReadBackFromItsNameAndNoOtherNameIs) {
+  for (const auto strategy :
+       {SplitStrategy::packed, SplitStrategy::distributed, SplitStrategy::gpc_aligned,
+        SplitStrategy::side_aware, SplitStrategy::side_aligned}) {
+    EXPECT_EQ(*parse_split_strategy(to_string(strategy)), strategy);
+    EXPECT_THAT(parse_split_strategy("side").error().message, HasSubstr(to_string(strategy)));
+  }
+  EXPECT_FALSE(parse_split_strategy(""));
+}
+
+TEST(Check, PartsThatAreNotNeighboursInTheListAreComparedToo) {
+  const SplitReport report = check_split(gpu::regular_topology(3, 1, 2),
+                                         {{"a", {0}, 1, 0}, {"b", {1}, 2, 0}, {"c", {0, 2}, 5, 0}});
+  EXPECT_FALSE(report.sound());
+  EXPECT_THAT(report.faults, ElementsAre("partitions 'a' and 'c' share the TPCs 0",
+                                         "partitions 'a' and 'c' share memory colours (0x1)"));
+}
+
+TEST(Check, OneColourInCommonIsAFaultAlsoWhereTheTpcsAreApart) {
+  const auto topology = gpu::regular_topology(2, 1, 2);
+  const std::uint64_t last = std::uint64_t{1} << 63U;
+  EXPECT_FALSE(check_split(topology, {{"a", {0}, last | 1, 0}, {"b", {1}, last | 2, 0}}).sound());
+  EXPECT_TRUE(check_split(topology, {{"a", {0}, last, 0}, {"b", {1}, last - 1, 0}}).sound());
+}
+
+TEST(Check, ATpcJustBehindTheLastIsAFault) {
+  const auto topology = gpu::regular_topology(2, 2, 2);
+  EXPECT_TRUE(check_split(topology, {{"a", {3}, 0, 0}}).sound());
+  const SplitReport report = check_split(topology, {{"a", {3, 4}, 0, 0}});
+  EXPECT_THAT(report.faults, ElementsAre("partition 'a' names the TPCs 4; the GPU has 0-3"));
+  EXPECT_EQ(report.unused, (TpcSet{0, 1, 2}));
+}
+
+TEST(Check, AGpcOfOnePartIsNotShared) {
+  const auto topology = gpu::regular_topology(3, 2, 2);
+  const SplitReport report =
+      check_split(topology, {{"a", {0, 1, 2}, 0, 0}, {"b", {3, 4, 5}, 0, 0}});
+  EXPECT_THAT(report.shared_gpcs, ElementsAre(1U));
+  EXPECT_TRUE(report.unused.empty());
+}
+
+TEST(Take, AShareIsAtLeastWhatWasAskedForAndLessThanATpcMore) {
+  for (const auto& topology : {gpu::find_device("h100-sxm").value().topology,
+                               gpu::regular_topology(3, 3, 1), gpu::regular_topology(7, 1, 2)}) {
+    const double total = topology.sm_count();
+    const double largest_tpc = static_cast<double>(topology.tpcs.front().sms.size());
+    for (int tenth = 1; tenth <= 1000; ++tenth) {
+      const double wanted = tenth * total / 1000;
+      const double given = sm_count(topology, *take_share(topology, tenth / 10.0));
+      ASSERT_GE(given, wanted - 1e-6) << tenth / 10.0 << " % of " << total << " SMs";
+      ASSERT_LT(given, wanted + largest_tpc) << tenth / 10.0 << " % of " << total << " SMs";
+    }
+  }
+}
+
+// 100 x 3 / 132 is no binary fraction: its product with 132 lies a little above 3.
+TEST(Take, AShareThatIsAWholeNumberOfSmsIsNotRoundedUp) {
+  const auto topology = gpu::regular_topology(1, 66, 2);
+  for (std::uint32_t sms = 1; sms <= 132; ++sms)
+    EXPECT_EQ(*take_share(topology, 100.0 * sms / 132), *take_sms(topology, sms)) << sms;
+}
+
+TEST(Take, AShareThatIsNoShareIsRefused) {
+  const auto topology = gpu::regular_topology(2, 2, 2);
+  for (const double percent : {0.0, -1.0, 100.001, std::numeric_limits<double>::quiet_NaN(),
+                               std::numeric_limits<double>::infinity()}) {
+    const auto refused = take_share(topology, percent);
+    ASSERT_FALSE(refused) << percent;
+    EXPECT_THAT(refused.error().message, HasSubstr("give more than 0 and at most 100"));
+  }
+}
+
+TEST(Take, SmsAreTakenFromTheFirstGpcOnAndNoneOrTooManyAreRefused) {
+  const auto topology = topology_of(dealt_gpcs);
+  EXPECT_EQ(*take_sms(topology, 1), TpcSet{0});
+  EXPECT_EQ(*take_sms(topology, 2), TpcSet{0});
+  EXPECT_EQ(*take_sms(topology, 3), (TpcSet{0, 3}));
+  EXPECT_EQ(*take_sms(topology, 7), (TpcSet{0, 3, 6, 1}));
+  EXPECT_EQ(take_sms(topology, 14)->size(), 7U);
+  EXPECT_EQ(take_sms(topology, 0).error().message, "0 SMs were asked for; this GPU has 14");
+  EXPECT_EQ(take_sms(topology, 15).error().message, "15 SMs were asked for; this GPU has 14");
+}
+
+TEST(Cluster, OneBlockMoreThanTheGpcHoldsIsRefused) {
+  const auto topology = gpu::regular_topology(2, 2, 2);
+  const TpcSet all = all_tpcs(topology);
+  EXPECT_TRUE(check_cluster(topology, all, 4, 1));
+  EXPECT_FALSE(check_cluster(topology, all, 5, 1));
+  EXPECT_TRUE(check_cluster(topology, all, 12, 3));
+  EXPECT_FALSE(check_cluster(topology, all, 13, 3));
+  EXPECT_EQ(largest_cluster(topology, all, 0), 4U) << "an SM holds one block at least";
+  EXPECT_EQ(largest_cluster(topology, {}, 1), 0U);
+  EXPECT_FALSE(check_cluster(topology, {}, 1, 1));
+}
+
+TEST(TpcSet, ListsEndWithTheLastTpcOfTheGpuOrOfTheMask) {
+  EXPECT_EQ(*parse_tpc_set("65", 66, "--tpcs"), TpcSet{65});
+  EXPECT_FALSE(parse_tpc_set("66", 66, "--tpcs"));
+  EXPECT_EQ(*parse_tpc_set("127", 200, "--tpcs"), TpcSet{127});
+  EXPECT_FALSE(parse_tpc_set("128", 200, "--tpcs")) << "no mask holds it";
+  EXPECT_THAT(parse_tpc_set("0", 0, "--tpcs").error().message, HasSubstr("the GPU has no TPC"));
+}
+
+TEST(TpcSet, MembersBehindTheMaskNeitherComeNorGo) {
+  TpcSet set = TpcSet::first(200);
+  EXPECT_EQ(set.size(), 128U);
+  set.erase(128);
+  set.erase(255);
+  EXPECT_EQ(set.size(), 128U);
+  EXPECT_EQ(set.words()[0], ~std::uint64_t{0});
+  EXPECT_EQ(set.words()[1], ~std::uint64_t{0});
+}
+
+TEST(TpcSet, UnionIntersectionAndDifferenceCountBothWords) {
+  const TpcSet a{1, 2, 70};
+  const TpcSet b{2, 3, 70, 71};
+  EXPECT_EQ(a | b, (TpcSet{1, 2, 3, 70, 71}));
+  EXPECT_EQ(a & b, (TpcSet{2, 70}));
+  EXPECT_EQ(a - b, TpcSet{1});
+  EXPECT_EQ(b - a, (TpcSet{3, 71}));
+  EXPECT_TRUE((TpcSet{2, 70}).is_subset_of(a));
+  EXPECT_FALSE(b.is_subset_of(a));
+  EXPECT_FALSE((TpcSet{70}).empty());
+}
+
+TEST(TpcSet, ItsSmsAreAscendingWhateverTheOrderOfTpcs) {
+  auto topology = gpu::regular_topology(1, 3, 2);
+  std::swap(topology.tpcs[0].sms, topology.tpcs[2].sms);
+  EXPECT_THAT(sms_of(topology, {0, 2}), ElementsAre(0U, 1U, 4U, 5U));
+  EXPECT_EQ(sm_count(topology, {1}), 2U);
+  EXPECT_THAT(sms_of(topology, {}), IsEmpty());
+}
+
+TEST(Gpcs, AGpcBehindTheLastAndAnEmptyListAreRefusedByTheOption) {
+  const auto topology = gpu::regular_topology(3, 2, 2);
+  EXPECT_EQ(*tpcs_of_gpcs(topology, "0,2", "--gpcs"), (TpcSet{0, 1, 4, 5}));
+  EXPECT_THAT(tpcs_of_gpcs(topology, "3", "--gpcs").error().message, HasSubstr("--gpcs"));
+  EXPECT_THAT(tpcs_of_gpcs(topology, "", "--gpcs").error().message, HasSubstr("--gpcs"));
+  EXPECT_THAT(tpcs_of_gpcs({}, "0", "--gpcs").error().message, HasSubstr("the GPU has no GPC"));
+}
+
+}  // namespace
+}  // namespace demarc::partition
