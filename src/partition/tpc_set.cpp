@@ -38,7 +38,6 @@ Result<TpcSet> parse_tpc_set(std::string_view text, std::uint32_t count, std::st
   if (count == 0) return invalid_input("{}: the GPU has no TPC", what);
   const std::uint32_t limit = std::min(count, TpcSet::capacity) - 1;
   DEMARC_TRY(const auto members, parse_index_list(text, limit, what));
-  if (members.empty()) return invalid_input("{}: at least one TPC is needed", what);
   return TpcSet::of(members);
 }
 
@@ -64,7 +63,6 @@ Result<TpcSet> tpcs_of_gpcs(const gpu::Topology& topology, std::string_view list
                             std::string_view what) {
   if (topology.tpcs.empty()) return invalid_input("{}: the GPU has no GPC", what);
   DEMARC_TRY(const auto gpcs, parse_index_list(list, topology.gpc_count() - 1, what));
-  if (gpcs.empty()) return invalid_input("{}: at least one GPC is needed", what);
   TpcSet set;
   for (const std::uint32_t gpc : gpcs) {
     for (const std::uint32_t tpc : topology.tpcs_of_gpc(gpc)) set.insert(tpc);

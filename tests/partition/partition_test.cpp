@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <cmath>
+
 #include "demarc/gpu/device.hpp"
 
 namespace demarc::partition {
@@ -36,6 +38,26 @@ gpu::Topology any_topology() {
   return topology;
 }
 
+// TPCs of this many GPCs, dealt out in turn: no GPC's TPCs are neighbours. SMs are numbered from
+// the end.
+gpu::Topology interleaved(std::uint32_t tpcs, std::uint32_t gpcs) {
+  gpu::Topology topology;
+  for (std::uint32_t t = 0; t < tpcs; ++t) {
+    gpu::Tpc tpc;
+    tpc.gpc = t % gpcs;
+    tpc.side = t % gpcs % 2;
+    tpc.sms = {2 * (tpcs - t) - 2, 2 * (tpcs - t) - 1};
+    topology.tpcs.push_back(tpc);
+  }
+  return topology;
+}
+
+std::vector<TpcSet> sets_of(const Result<std::vector<Partition>>& parts) {
+  std::vector<TpcSet> sets;
+  for (const Partition& part : parts.value()) sets.push_back(part.tpcs);
+  return sets;
+}
+
 TEST(TpcSet, HoldsAllOf128Members) {
   TpcSet set;
   set.insert(0);
@@ -59,7 +81,15 @@ TEST(TpcSet, AListBeyondTheGpuNamesTheOption) {
   const auto set = parse_tpc_set("60-66", 66, "--tpcs");
   ASSERT_FALSE(set);
   EXPECT_THAT(set.error().message, HasSubstr("--tpcs"));
+  EXPECT_TRUE(parse_tpc_set("60-65", 66, "--tpcs"));
   EXPECT_FALSE(parse_tpc_set("", 66, "--tpcs"));
+  EXPECT_THAT(parse_tpc_set("0", 0, "--tpcs").error().message, HasSubstr("--tpcs: the GPU has no"));
+  EXPECT_FALSE(parse_tpc_set("128", 130, "--tpcs"));  // wider than the mask
+}
+
+TEST(TpcSet, SmsAreGivenInTheirOwnOrder) {
+  EXPECT_THAT(sms_of(interleaved(4, 2), {0, 3}), ElementsAre(0U, 1U, 6U, 7U));
+  EXPECT_EQ(sm_count(interleaved(4, 2), {0, 3}), 4U);
 }
 
 RC_GTEST_PROP(TpcSet, EverySetIsReadBackFromItsText, (std::uint64_t low, std::uint64_t high)) {
@@ -141,6 +171,39 @@ TEST(Split, HalvesOfTheH100Have33TpcsEach) {
   EXPECT_EQ(parts[1].name, "2/2");
 }
 
+TEST(Split, EachStrategyDealsOutItsOwnTpcs) {
+  // GPC 0 holds the TPCs 0, 4 and 8; its side is that of GPC 2: 2, 6.
+  const auto topology = interleaved(9, 4);
+  EXPECT_THAT(sets_of(split(topology, 2, SplitStrategy::packed)),
+              ElementsAre(TpcSet{0, 4, 8, 1, 5}, TpcSet{2, 6, 3, 7}));
+  EXPECT_THAT(sets_of(split(topology, 2, SplitStrategy::distributed)),
+              ElementsAre(TpcSet{0, 8, 5, 6, 7}, TpcSet{4, 1, 2, 3}));
+  EXPECT_THAT(sets_of(split(topology, 3, SplitStrategy::gpc_aligned)),
+              ElementsAre(TpcSet{0, 4, 8}, TpcSet{1, 5, 3, 7}, TpcSet{2, 6}));
+  EXPECT_THAT(sets_of(split(topology, 2, SplitStrategy::side_aware)),
+              ElementsAre(TpcSet{0, 4, 8, 2, 6}, TpcSet{1, 5, 3, 7}));
+  EXPECT_THAT(sets_of(split(topology, 4, SplitStrategy::side_aligned)),
+              ElementsAre(TpcSet{0, 4, 8}, TpcSet{2, 6}, TpcSet{1, 5}, TpcSet{3, 7}));
+}
+
+TEST(Split, ColoursAreDealtOutInRunsUpToAllOf64) {
+  const auto quarters = split(h100(), 4, SplitStrategy::packed, 16).value();
+  EXPECT_EQ(quarters[0].colors, 0xfU);
+  EXPECT_EQ(quarters[3].colors, 0xf000U);
+  EXPECT_EQ(split(h100(), 1, SplitStrategy::packed, 64).value()[0].colors, ~std::uint64_t{0});
+  EXPECT_EQ(split(h100(), 2, SplitStrategy::packed, 64).value()[1].colors, ~0ULL << 32U);
+  EXPECT_EQ(split(h100(), 2, SplitStrategy::packed).value()[1].colors, 0U);
+}
+
+TEST(Split, AStrategyIsReadBackFromItsNameAndNoOtherIs) {
+  for (const auto strategy :
+       {SplitStrategy::packed, SplitStrategy::distributed, SplitStrategy::gpc_aligned,
+        SplitStrategy::side_aware, SplitStrategy::side_aligned}) {
+    EXPECT_EQ(parse_split_strategy(to_string(strategy)).value(), strategy);
+  }
+  EXPECT_THAT(parse_split_strategy("").error().message, HasSubstr("--split : the strategies are"));
+}
+
 TEST(Split, DistributedPartsTouchEveryLargeGpc) {
   const auto parts = split(h100(), 2, SplitStrategy::distributed);
   for (const Partition& part : *parts) {
@@ -154,10 +217,22 @@ TEST(Split, WhatCannotBeSplitSaysWhy) {
   EXPECT_THAT(split(h100(), 67, SplitStrategy::packed).error().message, HasSubstr("give 1 to 66"));
   EXPECT_THAT(split(h100(), 13, SplitStrategy::gpc_aligned).error().message, HasSubstr("12 GPCs"));
   EXPECT_THAT(split(h100(), 3, SplitStrategy::packed, 16).error().message, HasSubstr("16 colours"));
+  EXPECT_THAT(split(h100(), 0, SplitStrategy::packed).error().message, HasSubstr("into 0 parts"));
+  EXPECT_TRUE(split(h100(), 66, SplitStrategy::packed));
+  EXPECT_TRUE(split(h100(), 12, SplitStrategy::gpc_aligned));
+  EXPECT_FALSE(split(h100(), 1, SplitStrategy::packed, 65));
+  EXPECT_THAT(split(interleaved(129, 1), 1, SplitStrategy::packed).error().message,
+              HasSubstr("129 TPCs, masks hold 128"));
+  EXPECT_TRUE(split(interleaved(128, 1), 1, SplitStrategy::packed));
+  EXPECT_THAT(split(interleaved(6, 3), 4, SplitStrategy::side_aligned).error().message,
+              HasSubstr("L2 side 1 has 1 GPCs"));
+  EXPECT_THAT(split(interleaved(6, 3), 3, SplitStrategy::side_aligned).error().message,
+              HasSubstr("3 parts cannot be side-aligned: an even number can"));
   gpu::Topology sideless = h100();
   for (gpu::Tpc& tpc : sideless.tpcs) tpc.side.reset();
   const auto result = split(sideless, 2, SplitStrategy::side_aware);
   EXPECT_EQ(result.error().kind, ErrorKind::missing_capability);
+  EXPECT_FALSE(split(sideless, 2, SplitStrategy::side_aligned));
 }
 
 TEST(Split, OverlapsAndEmptyPartsAreReportedByName) {
@@ -177,9 +252,19 @@ TEST(Take, SharesAreRoundedUpToWholeTpcs) {
   EXPECT_EQ(take_share(h100(), 50)->size(), 33U);
   EXPECT_EQ(take_share(h100(), 0.1)->size(), 1U);
   EXPECT_EQ(take_share(h100(), 100)->size(), 66U);
-  EXPECT_FALSE(take_share(h100(), 0));
-  EXPECT_FALSE(take_share(h100(), 101));
-  EXPECT_FALSE(take_sms(h100(), 133));
+  EXPECT_EQ(take_sms(h100(), 132)->size(), 66U);
+  EXPECT_EQ(*take_sms(interleaved(6, 3), 4), (TpcSet{0, 3}));  // one GPC before the next
+  // 25 % of 12 SMs are 3 to the digit; what a rounding error adds asks for no more.
+  EXPECT_EQ(take_share(interleaved(6, 3), 25)->size(), 2U);
+  EXPECT_EQ(take_share(interleaved(50, 1), 7)->size(), 4U);  // 7 * 100 / 100.0 SMs
+}
+
+TEST(Take, SharesThatDoNotExistAreRefusedInTheWordsAsked) {
+  for (const double percent : {0.0, -1.0, 100.5, std::nan("")}) {
+    EXPECT_THAT(take_share(h100(), percent).error().message, HasSubstr("a share of ")) << percent;
+  }
+  EXPECT_THAT(take_sms(h100(), 133).error().message, HasSubstr("this GPU has 132"));
+  EXPECT_FALSE(take_sms(h100(), 0));
 }
 
 TEST(Cluster, MustFitIntoOneGpcOfTheSet) {
@@ -189,6 +274,8 @@ TEST(Cluster, MustFitIntoOneGpcOfTheSet) {
   const TpcSet scattered{0, 1, 4, 5};
   EXPECT_TRUE(check_cluster(topology, scattered, 4, 1));
   EXPECT_TRUE(check_cluster(topology, scattered, 8, 2));
+  EXPECT_FALSE(check_cluster(topology, scattered, 5, 1));
+  EXPECT_EQ(largest_cluster(topology, scattered, 0), 4U);  // at least one block per SM
   const auto refused = check_cluster(topology, scattered, 8, 1);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("clusters of 8 blocks cannot run on the TPCs "
@@ -198,7 +285,10 @@ TEST(Cluster, MustFitIntoOneGpcOfTheSet) {
 TEST(Gpcs, AListOfGpcsIsTheirTpcs) {
   EXPECT_EQ(*tpcs_of_gpcs(h100(), "0", "--gpcs"), TpcSet::first(4));
   EXPECT_EQ(sm_count(h100(), *tpcs_of_gpcs(h100(), "0,8-11", "--gpcs")), 16U);
+  EXPECT_TRUE(tpcs_of_gpcs(h100(), "11", "--gpcs"));
   EXPECT_FALSE(tpcs_of_gpcs(h100(), "12", "--gpcs"));
+  EXPECT_FALSE(tpcs_of_gpcs(h100(), "", "--gpcs"));
+  EXPECT_THAT(tpcs_of_gpcs({}, "0", "--gpcs").error().message, HasSubstr("the GPU has no GPC"));
 }
 
 }  // namespace
