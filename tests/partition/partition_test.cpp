@@ -254,9 +254,6 @@ TEST(Take, SharesAreRoundedUpToWholeTpcs) {
   EXPECT_EQ(take_share(h100(), 100)->size(), 66U);
   EXPECT_EQ(take_sms(h100(), 132)->size(), 66U);
   EXPECT_EQ(*take_sms(interleaved(6, 3), 4), (TpcSet{0, 3}));  // one GPC before the next
-  // 25 % of 12 SMs are 3 to the digit; what a rounding error adds asks for no more.
-  EXPECT_EQ(take_share(interleaved(6, 3), 25)->size(), 2U);
-  EXPECT_EQ(take_share(interleaved(50, 1), 7)->size(), 4U);  // 7 * 100 / 100.0 SMs
 }
 
 TEST(Take, SharesThatDoNotExistAreRefusedInTheWordsAsked) {

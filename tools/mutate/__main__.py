@@ -141,12 +141,11 @@ def summary(results, room):
     return lines, counted > 0 and share >= ROOMS[room].bar
 
 
-def benches_of(root, options):
+def benches_of(tree, options):
     settings = ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0 -g0", "-DDEMARC_BUILD_BENCH=OFF",
-                f"-DDEMARC_PTX_STORE={root / 'build' / 'ptx'}",
+                "-DDEMARC_PTX_COMPILER=kept",
                 "-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld", "-DCMAKE_SHARED_LINKER_FLAGS=-fuse-ld=lld"]
     settings += [f"-D{setting}" for setting in options.set]
-    tree = root / "build" / "mutate" / options.room / "tree"
     return [Bench(tree, f"dev{n}", options.room, targets_of(options.room, options.with_cli), settings)
             for n in range(options.jobs)]
 
@@ -180,7 +179,7 @@ def main():
             print(f"{fault.file}:{fault.line}: {fault.kind}\n  - {fault.before.strip()}\n  + {fault.after.strip()}")
         return 0
     judge = Judge(faults, suites_named_like(tree, options.room))
-    workers = [threading.Thread(target=judge.work, args=pair) for pair in prepare(benches_of(root, options), options)]
+    workers = [threading.Thread(target=judge.work, args=pair) for pair in prepare(benches_of(tree, options), options)]
     for worker in workers:
         worker.start()
     for worker in workers:
