@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "rewrite/kernel_text.hpp"
+#include "rewrite/marks.hpp"
 #include "rewrite/splice.hpp"
 
 namespace demarc::ptx {
@@ -79,25 +81,40 @@ $demarc_taken:
                      affine_barrier);
 }
 
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
-    text.replace(at, from.size(), to);
-    at += to.size();
-  }
-}
-
 bool reads_block_index(const Body& body, const Instruction& instruction) {
   for (const Operand& operand : body.operands_of(instruction)) {
     if (operand.kind != OperandKind::special) continue;
     const auto name = info(static_cast<SpecialRegister>(operand.index)).name;
     if (name.find("ctaid") != std::string_view::npos) return true;
+    if (name.find("cluster") != std::string_view::npos) return true;
   }
   return false;
 }
 
+// A barrier other than the one that the persistent block needs for itself.
+bool keeps_its_barrier(const Body& body, const Instruction& instruction) {
+  const OpcodeInfo& row = info(instruction.opcode);
+  if (row.group != OpcodeGroup::barrier || row.name.starts_with("bar.warp")) return true;
+  const auto operands = body.operands_of(instruction);
+  // The number of bar.red and barrier.red comes behind their result.
+  const std::size_t at = row.name.ends_with(".red") ? 1 : 0;
+  return operands.size() > at && operands[at].kind == OperandKind::immediate &&
+         operands[at].value < affine_barrier;
+}
+
+Result<void> check_barriers(const Module& module, const Function& function) {
+  for (const Instruction& instruction : function.body.instructions) {
+    if (keeps_its_barrier(function.body, instruction)) continue;
+    return invalid_input(
+        "{}:{}: '{}' cannot be made SM-affine: persistent blocks use barrier {}; barriers of a "
+        "block with a constant below it can",
+        module.source_name, instruction.line, module.text_of(instruction), affine_barrier);
+  }
+  return {};
+}
+
 Result<void> splice_kernel(const Module& module, const Function& kernel,
                            std::vector<Splice>& splices) {
-  const std::string& text = *module.text;
   if (kernel.parameters.empty()) {
     return invalid_input(
         "{}:{}: kernel '{}' has no parameters; the affine rewriting adds its own "
@@ -112,28 +129,25 @@ Result<void> splice_kernel(const Module& module, const Function& kernel,
           module.source_name, kernel.line, kernel.name, directive.name);
     }
   }
-  const std::size_t close = text.find(')', kernel.parameters.back().text_offset);
-  const std::size_t open = text.find('{', close);
-  if (close == std::string::npos || open == std::string::npos) {
-    return invalid_input("{}:{}: the body of kernel '{}' cannot be found", module.source_name,
-                         kernel.line, kernel.name);
-  }
-  splices.push_back({close, 0, std::string(affine_parameters)});
-  splices.push_back({open + 1, 0, affine_prologue()});
+  DEMARC_CHECK(check_barriers(module, kernel));
+  DEMARC_TRY(const KernelText places, find_kernel_text(module, kernel));
+  splices.push_back({places.parameters_end, 0, std::string(affine_parameters)});
+  splices.push_back({places.body, 0, affine_prologue()});
   for (const Instruction& instruction : kernel.body.instructions) {
     const std::string_view written = module.text_of(instruction);
     std::string changed(written);
     if (instruction.opcode == Opcode::ret || instruction.opcode == Opcode::exit) {
-      replace_all(changed, instruction.opcode == Opcode::ret ? "ret" : "exit",
-                  "bra \t$demarc_next");
-      if (changed.find("bra \t$demarc_next.uni") != std::string::npos) {
-        replace_all(changed, "bra \t$demarc_next.uni", "bra.uni \t$demarc_next");
-      }
+      changed = leave_by_branch(written, "$demarc_next");
     } else if (reads_block_index(kernel.body, instruction)) {
       for (const char axis : {'x', 'y', 'z'}) {
-        replace_all(changed, fmt::format("%ctaid.{}", axis), fmt::format("%demarc_ctaid_{}", axis));
-        replace_all(changed, fmt::format("%nctaid.{}", axis),
-                    fmt::format("%demarc_nctaid_{}", axis));
+        replace_in(changed, fmt::format("%ctaid.{}", axis), fmt::format("%demarc_ctaid_{}", axis));
+        replace_in(changed, fmt::format("%nctaid.{}", axis),
+                   fmt::format("%demarc_nctaid_{}", axis));
+      }
+      if (changed == written) {
+        return invalid_input(
+            "{}:{}: '{}' cannot be made SM-affine; one axis of %ctaid or %nctaid at a time can",
+            module.source_name, instruction.line, written);
       }
     } else {
       continue;
@@ -144,6 +158,7 @@ Result<void> splice_kernel(const Module& module, const Function& kernel,
 }
 
 Result<void> check_device_function(const Module& module, const Function& function) {
+  DEMARC_CHECK(check_barriers(module, function));
   for (const Instruction& instruction : function.body.instructions) {
     const bool leaves = instruction.opcode == Opcode::exit;
     if (leaves || reads_block_index(function.body, instruction)) {
@@ -159,6 +174,8 @@ Result<void> check_device_function(const Module& module, const Function& functio
 }  // namespace
 
 Result<std::string> rewrite_affine(const Module& module) {
+  DEMARC_CHECK(check_not_rewritten(module, "made SM-affine",
+                                   {Rewriting::affine, Rewriting::fused, Rewriting::colored}));
   std::vector<Splice> splices;
   for (const Function& function : module.functions) {
     if (!function.has_body) continue;

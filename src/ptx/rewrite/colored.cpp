@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "rewrite/marks.hpp"
 #include "rewrite/splice.hpp"
 
 namespace demarc::ptx {
@@ -34,6 +35,13 @@ Result<void> check_addressing(const ColoredAddressing& addressing) {
             mask, other);
       }
     }
+  }
+  const std::uint64_t colors = std::uint64_t{1} << addressing.masks.size();
+  if (addressing.color >= colors) {
+    return invalid_input(
+        "coloured addressing: there is no colour {}; the colours of {} mask{} are 0 to {}",
+        addressing.color, addressing.masks.size(), addressing.masks.size() == 1 ? "" : "s",
+        colors - 1);
   }
   return {};
 }
@@ -227,8 +235,8 @@ Result<void> check_addresses(const Module& module) {
   return {};
 }
 
-// The bracketed address at `operand`, or nothing when it names a variable and stays as it is.
-const Operand* register_address(const Body& body, const Instruction& instruction, bool second) {
+// The bracketed address, or nothing when it names a variable and stays as it is.
+const Operand* address_operand(const Body& body, const Instruction& instruction, bool second) {
   bool skipped = !second;
   for (const Operand& operand : body.operands_of(instruction)) {
     if (operand.kind != OperandKind::address) continue;
@@ -236,7 +244,7 @@ const Operand* register_address(const Body& body, const Instruction& instruction
       skipped = true;
       continue;
     }
-    return operand.base == Base::reg ? &operand : nullptr;
+    return operand.base == Base::reg || operand.base == Base::none ? &operand : nullptr;
   }
   return nullptr;
 }
@@ -271,6 +279,7 @@ Result<std::string> rewrite_accesses(const Module& module, const std::string& ar
     return invalid_input("{}: coloured addressing needs 64-bit addresses (.address_size 64)",
                          module.source_name);
   }
+  DEMARC_CHECK(check_not_rewritten(module, "coloured", {Rewriting::colored}));
   DEMARC_CHECK(check_addresses(module));
   std::vector<Splice> splices;
   for (const Function& function : module.functions) {
@@ -286,8 +295,13 @@ Result<std::string> rewrite_accesses(const Module& module, const std::string& ar
             module.source_name, instruction.line, text);
       }
       const bool second = kind == AccessKind::second_bracket;
-      const Operand* address = register_address(function.body, instruction, second);
+      const Operand* address = address_operand(function.body, instruction, second);
       if (address == nullptr) continue;
+      if (address->base == Base::none) {
+        return invalid_input(
+            "{}:{}: '{}' accesses an address of its own choice, which cannot be coloured",
+            module.source_name, instruction.line, text);
+      }
       splices.push_back(
           {instruction.text_offset, text.size(),
            access_block(module, function, instruction, *address, second, arithmetic)});

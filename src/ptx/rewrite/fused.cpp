@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "rewrite/kernel_text.hpp"
+#include "rewrite/marks.hpp"
 #include "rewrite/splice.hpp"
 
 namespace demarc::ptx {
@@ -239,6 +240,8 @@ Result<std::vector<std::uint32_t>> fused_offsets(const Function& kernel) {
 }
 
 Result<std::string> rewrite_fused(const Module& module) {
+  DEMARC_CHECK(check_not_rewritten(module, "fused",
+                                   {Rewriting::fused, Rewriting::affine, Rewriting::colored}));
   std::string choice;
   std::string bodies;
   std::vector<Splice> removed;

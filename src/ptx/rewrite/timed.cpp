@@ -4,6 +4,7 @@
 
 #include "demarc/base/numbers.hpp"
 #include "rewrite/kernel_text.hpp"
+#include "rewrite/marks.hpp"
 #include "rewrite/splice.hpp"
 
 namespace demarc::ptx {
@@ -104,6 +105,7 @@ StampedTime stamped_time(std::span<const std::uint64_t> words) {
 }
 
 Result<std::string> rewrite_timed(const Module& module, const TimedOptions& options) {
+  DEMARC_CHECK(check_not_rewritten(module, "timed", {Rewriting::timed, Rewriting::colored}));
   std::vector<Splice> splices;
   if (options.overlapped) raise_target(module, splices);
   for (const Function& function : module.functions) {

@@ -1,0 +1,159 @@
+// A module that was rewritten is known again, and what cannot be rewritten truly is refused.
+#include <gtest/gtest.h>
+
+#include "demarc/ptx/affine.hpp"
+#include "demarc/ptx/colored.hpp"
+#include "demarc/ptx/fused.hpp"
+#include "demarc/ptx/parser.hpp"
+#include "demarc/ptx/printer.hpp"
+#include "demarc/ptx/timed.hpp"
+
+namespace demarc::ptx {
+namespace {
+
+Module module_of(const std::string& text) {
+  ParseResult result = parse(text, "k.ptx");
+  EXPECT_TRUE(result.diagnostics.ok()) << text;
+  return std::move(result.module);
+}
+
+Module kernel_with(const std::string& body) {
+  return module_of(
+      ".version 8.0\n.target sm_90\n.address_size 64\n"
+      ".visible .entry k(.param .u64 p)\n{\n\t.reg .pred %p<2>;\n\t.reg .b32 %r<6>;\n"
+      "\t.reg .b64 %rd<6>;\n\tld.param.u64 %rd1, [p];\n" +
+      body + "\tret;\n}\n");
+}
+
+Module plain() {
+  return kernel_with("\tst.global.u32 [%rd1], 1;\n");
+}
+
+// Without the line of a refused function, which printing changes.
+std::string said(const Error& error) {
+  const std::size_t at = error.message.find("'k' is ");
+  return at == std::string::npos ? error.message : error.message.substr(at);
+}
+
+std::string colored(const Module& module, ColoredAddressing addressing = {{0xc4000}, 1}) {
+  const auto out = rewrite_colored(module, addressing);
+  return out ? *out : said(out.error());
+}
+std::string remainders(const Module& module) {
+  RemainderAddressing addressing;
+  addressing.page_count = 1;
+  addressing.modulus = 2;
+  addressing.count = 1;
+  addressing.chunk_shift = 8;
+  addressing.block_shift = 9;
+  addressing.digits = 1;
+  addressing.of_number = {1};
+  const auto out = rewrite_remainders(module, addressing);
+  return out ? *out : said(out.error());
+}
+std::string affine(const Module& module) {
+  const auto out = rewrite_affine(module);
+  return out ? *out : said(out.error());
+}
+std::string timed(const Module& module) {
+  const auto out = rewrite_timed(module, {true, false});
+  return out ? *out : said(out.error());
+}
+std::string fused(const Module& module) {
+  const auto out = rewrite_fused(module);
+  return out ? *out : said(out.error());
+}
+
+std::string refusal(const char* is, const char* name, const char* wanted) {
+  return fmt::format("'k' is {} already ('{}' tells) and cannot be {}; give the text from before",
+                     is, name, wanted);
+}
+
+TEST(RewriteTwice, what_is_coloured_is_refused_by_every_pass_printed_or_not) {
+  for (const std::string& once : {colored(plain()), remainders(plain())}) {
+    for (const std::string& text : {once, print(module_of(once))}) {
+      const Module module = module_of(text);
+      EXPECT_EQ(colored(module), refusal("coloured", "%demarc_a", "coloured"));
+      EXPECT_EQ(remainders(module), refusal("coloured", "%demarc_a", "coloured"));
+      EXPECT_EQ(affine(module), refusal("coloured", "%demarc_a", "made SM-affine"));
+      EXPECT_EQ(timed(module), refusal("coloured", "%demarc_a", "timed"));
+      EXPECT_EQ(fused(module), refusal("coloured", "%demarc_a", "fused"));
+    }
+  }
+}
+
+TEST(RewriteTwice, the_refusal_names_file_and_line) {
+  EXPECT_EQ(rewrite_affine(module_of(affine(plain()))).error().message.substr(0, 12),
+            "k.ptx:4: 'k'");
+}
+
+TEST(RewriteTwice, one_coloured_function_is_enough) {
+  const std::string text = colored(plain()) +
+                           ".visible .entry other(.param .u64 q)\n{\n\t.reg .b64 %rd<2>;\n"
+                           "\tld.param.u64 %rd1, [q];\n\tst.global.u32 [%rd1], 1;\n\tret;\n}\n";
+  EXPECT_EQ(colored(module_of(text)), refusal("coloured", "%demarc_a", "coloured"));
+}
+
+TEST(RewriteTwice, what_is_affine_timed_or_fused_is_not_made_so_again_but_can_be_coloured) {
+  const Module is_affine = module_of(print(module_of(affine(plain()))));
+  EXPECT_EQ(affine(is_affine), refusal("SM-affine", "demarc_queue", "made SM-affine"));
+  EXPECT_EQ(fused(is_affine), refusal("SM-affine", "demarc_queue", "fused"));
+  const Module is_timed = module_of(print(module_of(timed(plain()))));
+  EXPECT_EQ(timed(is_timed), refusal("timed", "demarc_stamps", "timed"));
+  const Module is_fused = module_of(print(module_of(fused(plain()))));
+  EXPECT_NE(fused(is_fused).find("'demarc_fused' is fused already"), std::string::npos);
+  EXPECT_NE(affine(is_fused).find("'demarc_fused' is fused already"), std::string::npos);
+  for (const Module* module : {&is_affine, &is_timed, &is_fused})
+    EXPECT_NE(colored(*module).find("[%demarc_a]"), std::string::npos);
+}
+
+TEST(RewriteColored, a_colour_beyond_the_masks_is_refused) {
+  EXPECT_EQ(colored(plain(), {{0xc4000}, 2}),
+            "coloured addressing: there is no colour 2; the colours of 1 mask are 0 to 1");
+  EXPECT_EQ(colored(plain(), {{0x38a000, 0xc4000}, 4}),
+            "coloured addressing: there is no colour 4; the colours of 2 masks are 0 to 3");
+  EXPECT_NE(colored(plain(), {{0x38a000, 0xc4000}, 3}).find("%demarc_a"), std::string::npos);
+}
+
+TEST(RewriteColored, an_address_written_as_a_number_is_refused) {
+  EXPECT_EQ(colored(kernel_with("\tst.global.u32 [4096], 1;\n")),
+            "k.ptx:10: 'st.global.u32 [4096], 1;' accesses an address of its own choice, which "
+            "cannot be coloured");
+}
+
+TEST(RewriteAffine, a_barrier_that_the_persistent_block_needs_is_refused) {
+  const auto refused = [](const std::string& line) {
+    return affine(kernel_with("\t" + line + "\n"))
+        .starts_with("k.ptx:10: '" + line +
+                     "' cannot be made SM-affine: persistent blocks use barrier 15");
+  };
+  EXPECT_TRUE(refused("bar.sync 15;"));
+  EXPECT_TRUE(refused("barrier.sync %r1;"));
+  EXPECT_TRUE(refused("bar.red.popc.u32 %r1, 15, %p1;"));
+  EXPECT_FALSE(refused("bar.sync 14;"));
+  EXPECT_FALSE(refused("bar.red.popc.u32 %r1, 14, %p1;"));
+  EXPECT_FALSE(refused("bar.warp.sync -1;"));
+  const Module module = module_of(
+      ".version 8.0\n.target sm_90\n.address_size 64\n.func f()\n{\n\tbar.sync 15;\n\tret;\n}\n");
+  EXPECT_EQ(affine(module).substr(0, 25), "k.ptx:6: 'bar.sync 15;' c");
+}
+
+TEST(RewriteAffine, block_indices_that_it_cannot_replace_are_refused) {
+  for (const std::string line : {"mov.v4.u32 {%r1, %r2, %r3, %r4}, %ctaid;",
+                                 "mov.u32 %r1, %clusterid.x;", "mov.u32 %r1, %cluster_ctarank;"}) {
+    EXPECT_EQ(affine(kernel_with("\t" + line + "\n")),
+              "k.ptx:10: '" + line +
+                  "' cannot be made SM-affine; one axis of %ctaid or %nctaid at a time can");
+  }
+}
+
+TEST(RewriteAffine, a_bracket_in_a_comment_is_no_body) {
+  const Module module = module_of(
+      ".version 8.0\n.target sm_90\n.address_size 64\n"
+      ".visible .entry k(.param .u64 p /* ) { */)\n// {\n{\n\tret;\n}\n");
+  const std::string text = affine(module);
+  EXPECT_EQ(module_of(text).kernels()[0]->parameters.size(), 5U) << text;
+}
+
+}  // namespace
+}  // namespace demarc::ptx
