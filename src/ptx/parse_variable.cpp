@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint64_t most_registers = 1U << 24U;
 constexpr std::uint64_t most_variable_range = 65'536;
+constexpr std::uint64_t most_variable_bytes = std::uint64_t{1} << 46U;  // as a launch's buffer
 
 struct NothingKept {
   void open() {}
@@ -218,7 +219,10 @@ bool Parser::parse_declarator(Variable& variable) {
     variable.dimensions.push_back(size);
     if (!expect(']', "the size of an array")) return false;
   }
-  return true;
+  if (variable.byte_size() <= most_variable_bytes) return true;
+  return fail_at(variable.text_offset,
+                 fmt::format("'{}' takes more than {} bytes, the most that a variable may have",
+                             excerpt(variable.name, 60), most_variable_bytes));
 }
 
 bool Parser::parse_initialiser(Variable& variable) {

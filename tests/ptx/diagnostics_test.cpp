@@ -10,6 +10,20 @@ std::string said_of(const std::string& text) {
   return test::all_of(parse(text, "t.ptx").diagnostics);
 }
 
+TEST(Diagnostics, a_variable_that_no_memory_holds_is_an_error) {
+  const auto declared = [](const std::string& dimensions) {
+    return said_of(".version 8.0\n.target sm_90\n.address_size 64\n.global .b32 a" + dimensions +
+                   ";\n");
+  };
+  const std::string said =
+      "t.ptx:4:14: malformed: 'a' takes more than 70368744177664 bytes, the most that a variable "
+      "may have\n";
+  EXPECT_EQ(declared("[4611686018427387904]").substr(0, said.size()), said);
+  EXPECT_EQ(declared("[4294967296][4294967296]").substr(0, said.size()), said);
+  EXPECT_EQ(declared("[17592186044417]").substr(0, said.size()), said);
+  EXPECT_EQ(declared("[17592186044416]"), "");
+}
+
 TEST(Diagnostics, one_run_reports_every_error_with_line_column_and_text) {
   EXPECT_EQ(said_of(test::kernel("add.s32 %r1, %r2;\n"
                                  "add.s32 %r1, %r99, %r3;\n"

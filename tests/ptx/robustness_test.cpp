@@ -124,9 +124,13 @@ TEST(Robustness, deep_nesting_is_an_error_that_says_so) {
 TEST(Robustness, absurd_sizes_are_errors_and_take_no_memory) {
   EXPECT_FALSE(parse(test::kernel(".reg .b32 %x<4000000000>;"), "").diagnostics.ok());
   EXPECT_FALSE(parse(test::kernel(".param .b32 x<4000000>;"), "").diagnostics.ok());
-  const Module module =
-      test::parsed(test::preamble + ".global .b64 x[4611686018427387904][4611686018427387904];\n");
-  EXPECT_EQ(module.variables[0].byte_size(), ~std::uint64_t{0});
+  EXPECT_FALSE(
+      parse(test::preamble + ".global .b64 x[4611686018427387904][4611686018427387904];\n", "")
+          .diagnostics.ok());
+  Variable huge;
+  huge.type = Type::b64;
+  huge.dimensions = {std::uint64_t{1} << 62U, std::uint64_t{1} << 62U};
+  EXPECT_EQ(huge.byte_size(), ~std::uint64_t{0});
 }
 
 }  // namespace
