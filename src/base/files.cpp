@@ -135,7 +135,11 @@ Result<void> OutputFile::finish() {
   return {};
 }
 
+// Who asks for all there is gets no more than the limits below: a device or a pipe may have no end,
+// a sparse file may be larger than memory.
 Result<std::string> read_file(const std::filesystem::path& path, std::uint64_t most) {
+  constexpr std::uint64_t most_of_file = std::uint64_t{4} << 30U;
+  constexpr std::uint64_t most_of_stream = std::uint64_t{256} << 20U;
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     return invalid_input("{}: is a directory, a file was expected", path.string());
@@ -144,6 +148,13 @@ Result<std::string> read_file(const std::filesystem::path& path, std::uint64_t m
   if (!file) return invalid_input("{}: cannot be read: {}", path.string(), std::strerror(errno));
   std::string content;
   const auto size = std::filesystem::file_size(path, ignored);
+  const bool bounded = most != UINT64_MAX;
+  if (!bounded) most = ignored ? most_of_stream : most_of_file;
+  const auto too_long = [&] {
+    return invalid_input("{}: holds more than {} bytes, the most that is read", path.string(),
+                         most);
+  };
+  if (!ignored && !bounded && size > most) return too_long();
   if (!ignored) content.reserve(std::min<std::uint64_t>(size, most));
   char buffer[1 << 16];
   std::size_t got = 1;
@@ -155,6 +166,7 @@ Result<std::string> read_file(const std::filesystem::path& path, std::uint64_t m
   if (std::ferror(file.get()) != 0) {
     return invalid_input("{}: cannot be read: {}", path.string(), std::strerror(errno));
   }
+  if (!bounded && content.size() == most && std::fgetc(file.get()) != EOF) return too_long();
   return content;
 }
 

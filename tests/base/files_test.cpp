@@ -108,6 +108,18 @@ TEST(Files, reading_ends_at_the_most_that_is_wanted) {
   EXPECT_EQ(*read_file(path, 100), "content");
 }
 
+TEST(Files, what_has_no_end_or_is_larger_than_any_input_is_refused) {
+  EXPECT_EQ(read_file("/dev/zero").error().message,
+            "/dev/zero: holds more than 268435456 bytes, the most that is read");
+  const auto path = test::fresh_folder("files") / "sparse";
+  ASSERT_TRUE(write_file(path, ""));
+  std::filesystem::resize_file(path, (std::uint64_t{4} << 30U) + 1);
+  EXPECT_EQ(read_file(path).error().message,
+            path.string() + ": holds more than 4294967296 bytes, the most that is read");
+  EXPECT_EQ(read_file(path, 5).value().size(), 5U);
+  EXPECT_EQ(read_file("/dev/null").value(), "");
+}
+
 TEST(Files, reading_a_folder_or_nothing_names_the_path) {
   EXPECT_NE(read_file("/nowhere/x").error().message.find("/nowhere/x: cannot be read"),
             std::string::npos);
