@@ -1,3 +1,4 @@
+// Where the fields of a task descriptor lie, by version; reading and writing them.
 #include "demarc/cuda/descriptor.hpp"
 
 #include <cstring>
@@ -8,6 +9,7 @@ namespace {
 constexpr std::uint32_t enable_bit = std::uint32_t{1} << 31;
 constexpr std::uint32_t launcher_bit = std::uint32_t{1} << 4;
 constexpr std::uint32_t cluster_bit = std::uint32_t{1} << 23;  // of word 0: launched in clusters
+constexpr std::uint8_t first_with_clusters = 0x40;             // descriptors of Hopper
 
 // first, last: the version byte as read from descriptors, high digit = major.
 constexpr DescriptorLayout known_layouts[] = {
@@ -96,6 +98,14 @@ LaunchSize launch_size(const DescriptorLayout& layout, const void* descriptor) {
                         byte_at(descriptor, cluster + 1) * byte_at(descriptor, cluster + 2);
   if (size.cluster_blocks != 0) size.blocks *= size.cluster_blocks;
   return size;
+}
+
+bool tells_clusters(const DescriptorLayout& layout) {
+  return layout.cluster_offset >= 0 || layout.first_version < first_with_clusters;
+}
+
+bool tells_launchers(const DescriptorLayout& layout) {
+  return layout.launcher_offset >= 0;
 }
 
 bool may_launch(const DescriptorLayout& layout, const void* descriptor) {

@@ -1,7 +1,10 @@
+// Reads what the driver's function callbacks tell.
 #include "function_calls.hpp"
 
 #include <algorithm>
 #include <cstring>
+
+#include "callback_params.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -50,10 +53,16 @@ std::span<const int> launch_functions() {
 
 FunctionCall read_function_call(int id, const void* params) {
   FunctionCall call;
-  if (*static_cast<const std::uint32_t*>(params) < least_function_params_bytes) return call;
+  if (params == nullptr || params_bytes(params) < least_function_params_bytes) {
+    call.kind = FunctionCall::Kind::unreadable;
+    return call;
+  }
   call.leaving = (static_cast<const std::uint64_t*>(params)[site_index] >> 32) != 0;
   const auto* arguments = static_cast<const char* const*>(params)[arguments_index];
-  if (arguments == nullptr) return call;
+  if (arguments == nullptr) {
+    call.kind = FunctionCall::Kind::unreadable;
+    return call;
+  }
   const std::span<const int> functions = streams_and_graphs;
   if (is_one_of(id, functions.first(graph_launches))) {
     call.kind = FunctionCall::Kind::graph_launch;
@@ -71,7 +80,7 @@ FunctionCall read_function_call(int id, const void* params) {
   } else if (is_one_of(id, std::span(launch_ids).first(plain_launches))) {
     call.kind = FunctionCall::Kind::launch;
     call.stream = value_at<CuStream>(arguments + stream_of_plain_launch);
-  } else if (const auto* config = value_at<const char*>(arguments)) {
+  } else if (const auto* config = value_at<const char*>(arguments)) {  // the driver refuses null
     call.kind = FunctionCall::Kind::launch;
     call.stream = value_at<CuStream>(config + stream_of_config);
   }

@@ -14,7 +14,8 @@ inline constexpr int function_domain = 6;
 
 struct FunctionCall {
   enum class Kind {
-    other,
+    other,         // nothing to do
+    unreadable,    // the parameters are not laid out as known
     launch,        // into `stream`
     graph_launch,  // of `graph` into `stream`
     stream_gone,   // `stream` is about to be destroyed
@@ -26,7 +27,7 @@ struct FunctionCall {
   CuGraphExec graph = nullptr;
 };
 
-// Reads the parameters of a callback; `other` when their layout is not the one known.
+// Reads the parameters of a callback of one of the functions below.
 [[nodiscard]] FunctionCall read_function_call(int id, const void* params);
 
 // What a hook needs in any case, and what it needs to tell paths of launches apart.

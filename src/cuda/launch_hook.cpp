@@ -1,32 +1,22 @@
+// The launch callback: subscription, and what each callback does to a descriptor and the counters.
 #include "demarc/cuda/launch_hook.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <mutex>
 
+#include "callback_params.hpp"
+#include "demarc/cuda/mask_choice.hpp"
 #include "function_calls.hpp"
 
 namespace demarc::cuda {
 namespace {
 
-constexpr CuUuid callback_table_id = {{0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e, 0x90, 0xdd,
-                                       0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b}};
 // Domain 0xb, ids: 1 a descriptor was built; 3 a kept descriptor of a graph is about to be used; 2
 // the launch is complete.
 constexpr int launch_domain = 0xb;
 constexpr int descriptor_built = 1;
 constexpr int launch_complete = 2;
 constexpr int graph_node = 3;
-// In 8-byte elements of the parameters. Where the stream stands is learned, see learn_stream().
-constexpr std::size_t descriptor_index = 4;
-constexpr std::uint32_t least_params_bytes = 40;
-constexpr std::uint32_t most_params_bytes = 256;
-
-constexpr std::size_t subscribe_entry = 3;
-constexpr std::size_t enable_entry = 6;
-
-using Callback = void (*)(void* user, int domain, int id, const void* params);
-using SubscribeFunction = CuResult (*)(std::uint32_t* handle, Callback callback, void* user);
 
 // One launching thread's share of the hook. Trivial, so that reading it inside the callback costs
 // no initialisation.
@@ -43,42 +33,11 @@ struct ThreadState {
   bool probe_unknown = false;
   const DescriptorLayout* probed = nullptr;
   const void* graph_stream = nullptr;  // of the graph launch under way
-  CuStream wanted_stream = nullptr;    // whose place in the parameters is looked for
-  LaunchHook::StreamPlace found_place;
 };
 // Read in every launch: at a fixed place of the thread's own block, without a call. Such blocks
 // have room to spare for libraries that are loaded late.
 constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
 thread_local std::string thread_probe_error;
-
-const void* object_of(CuStream stream) {
-  return *reinterpret_cast<void* const*>(stream);
-}
-
-bool is_default(CuStream stream) {
-  // 0, 1 and 2 stand for the default streams.
-  return reinterpret_cast<std::uintptr_t>(stream) <= 2;
-}
-
-// A descriptor farther than this from the start of the stream's object is not a part of it.
-constexpr std::ptrdiff_t largest_object = 16384;
-
-LaunchHook::StreamPlace find_stream(const void* params, const char* descriptor, CuStream stream) {
-  using Kind = LaunchHook::StreamPlace::Kind;
-  const auto* words = static_cast<const void* const*>(params);
-  const std::size_t count =
-      std::min(*static_cast<const std::uint32_t*>(params), most_params_bytes) / sizeof(void*);
-  for (std::size_t i = 1; i < count; ++i) {
-    if (i != descriptor_index && words[i] == stream) {
-      return {Kind::element, static_cast<std::uint32_t>(i)};
-    }
-  }
-  const std::ptrdiff_t distance = descriptor - static_cast<const char*>(object_of(stream));
-  if (distance > 0 && distance < largest_object) {
-    return {Kind::in_object, static_cast<std::uint32_t>(distance)};
-  }
-  return {};
-}
 
 void add_to(std::array<std::atomic<std::uint64_t>, launch_paths>& counters,
             std::uint64_t count = 1) {
@@ -87,26 +46,6 @@ void add_to(std::array<std::atomic<std::uint64_t>, launch_paths>& counters,
 }
 
 }  // namespace
-
-const char* to_string(LaunchPath path) {
-  switch (path) {
-    case LaunchPath::default_stream:
-      return "default stream";
-    case LaunchPath::stream:
-      return "stream";
-    case LaunchPath::graph:
-      return "graph";
-    case LaunchPath::unknown:
-      break;
-  }
-  return "unknown";
-}
-
-std::uint64_t LaunchCounters::seen() const {
-  std::uint64_t sum = 0;
-  for (std::size_t p = 0; p < launch_paths; ++p) sum += unmasked[p] + masked[p] + refused[p];
-  return sum;
-}
 
 LaunchHook& LaunchHook::instance() {
   static LaunchHook hook;
@@ -128,67 +67,36 @@ Result<LaunchHook*> LaunchHook::install(GetExportTable get_table, const std::str
 
 Result<void> LaunchHook::subscribe(GetExportTable get_table, const std::string& version,
                                    Scope scope) {
-  const void* table = nullptr;
-  if (get_table == nullptr || get_table(&table, &callback_table_id) != cu_success ||
-      table == nullptr) {
-    return missing_capability(
-        "driver {} does not offer the launch callback that masks need; use --mode green", version);
-  }
-  // Entry 0 of an export table is its size in bytes (0x60 on CUDA 13.0).
-  const auto bytes = *static_cast<const std::size_t*>(table);
-  if (bytes < (enable_entry + 1) * sizeof(void*) || bytes > 4096) {
-    return missing_capability(
-        "driver {}: the callback table has {} bytes, which is not a layout known to Demarc; use "
-        "--mode green",
-        version, bytes);
-  }
-  const auto* entries = static_cast<void* const*>(table);
-  const auto subscribe = reinterpret_cast<SubscribeFunction>(entries[subscribe_entry]);
-  enable_ = reinterpret_cast<EnableFunction>(entries[enable_entry]);
-  if (const CuResult code = subscribe(&handle_, &LaunchHook::callback, this); code != cu_success) {
-    return missing_capability(
-        "driver {} refuses the launch callback (error {}); another tool, such as a profiler, may "
-        "hold it",
-        version, code);
-  }
-  for (const int id : {descriptor_built, launch_complete}) {
-    // Only masks of the next launch need to know when that launch is done.
-    if (id == launch_complete && scope == Scope::process) continue;
-    if (const CuResult code = enable_(1, handle_, launch_domain, id); code != cu_success) {
-      return missing_capability("driver {} refuses to enable the launch callback {} (error {})",
-                                version, id, code);
-    }
-  }
-  DEMARC_CHECK(watch_functions(stream_and_graph_functions()));
+  DEMARC_CHECK(table_.subscribe(get_table, version, &LaunchHook::callback, this));
+  // Only masks of the next launch need to know when that launch is done.
+  constexpr int ids[] = {descriptor_built, launch_complete};
+  DEMARC_CHECK(table_.enable(launch_domain, std::span(ids, scope == Scope::process ? 1U : 2U)));
+  DEMARC_CHECK(table_.enable(function_domain, stream_and_graph_functions()));
   subscribed_ = true;
   return {};
 }
 
-Result<void> LaunchHook::watch_functions(std::span<const int> ids) {
-  for (const int id : ids) {
-    if (const CuResult code = enable_(1, handle_, function_domain, id); code != cu_success) {
-      return missing_capability("the driver refuses the callback of function {} (error {})", id,
-                                code);
-    }
-  }
-  return {};
-}
-
 Result<void> LaunchHook::count_paths() {
-  if (const CuResult code = enable_(1, handle_, launch_domain, graph_node); code != cu_success) {
-    return missing_capability("the driver refuses the callback of graph nodes (error {})", code);
-  }
+  constexpr int ids[] = {graph_node};
+  DEMARC_CHECK(table_.enable(launch_domain, ids));
   counts_nodes_.store(true);
-  return watch_functions(launch_functions());
+  return table_.enable(function_domain, launch_functions());
 }
 
 void LaunchHook::use_storage(SharedMask* mask, LaunchCounters* counters) {
-  mask_.store(mask);
-  counters_.store(counters);
+  mask_.store(mask == nullptr ? &own_mask_ : mask);
+  counters_.store(counters == nullptr ? &own_counters_ : counters);
 }
 
+// The masks that WantedMasks points to.
+struct LaunchHook::Found {
+  HardwareMask own;
+  HardwareMask driver;
+  HardwareMask ceiling;
+  WantedMasks wanted;
+};
+
 void LaunchHook::callback(void* user, int domain, int id, const void* params) {
-  if (params == nullptr) return;
   auto* hook = static_cast<LaunchHook*>(user);
   if (domain == function_domain) {
     hook->on_function(id, params);
@@ -199,62 +107,65 @@ void LaunchHook::callback(void* user, int domain, int id, const void* params) {
     thread_state.next_set = false;
     return;
   }
-  const auto bytes = *static_cast<const std::uint32_t*>(params);
-  if (bytes < least_params_bytes) return;
-  const auto* words = static_cast<void* const*>(params);
-  void* descriptor = words[descriptor_index];
-  if (descriptor == nullptr) return;
-  if (id == graph_node) {
-    hook->on_graph_node(descriptor);
+  if (params == nullptr || params_bytes(params) < least_params_bytes) {
+    hook->not_understood("a launch whose callback has other parameters than known");
     return;
   }
-  if (thread_state.wanted_stream != nullptr) {
-    thread_state.found_place =
-        find_stream(params, static_cast<const char*>(descriptor), thread_state.wanted_stream);
-    thread_state.wanted_stream = nullptr;
+  void* descriptor = static_cast<void* const*>(params)[descriptor_index];
+  if (descriptor == nullptr) {
+    hook->not_understood("a launch whose callback shows no task descriptor");
+  } else if (id == graph_node) {
+    hook->on_graph_node(descriptor);
+  } else {
+    hook->on_built(descriptor, params);
+  }
+}
+
+void LaunchHook::on_built(void* descriptor, const void* params) {
+  streams_.look(params, static_cast<const char*>(descriptor));
+  const bool of_graph = thread_state.path == LaunchPath::graph;
+  const void* stream = thread_state.graph_stream;
+  if (!of_graph && !streams_.key_of_launch(params, static_cast<const char*>(descriptor), stream)) {
+    not_understood("a launch whose callback does not show its stream");
   }
   // A graph's descriptor passes when it is built and, where nodes are counted, again before it is
   // used.
-  thread_state.counts = thread_state.path != LaunchPath::graph || !hook->counts_nodes_.load();
-  hook->on_launch(descriptor, thread_state.path == LaunchPath::graph
-                                  ? thread_state.graph_stream
-                                  : hook->stream_of(params, static_cast<char*>(descriptor)));
+  thread_state.counts = !of_graph || !counts_nodes_.load();
+  on_launch(descriptor, stream);
 }
 
-const void* LaunchHook::stream_of(const void* params, const char* descriptor) const {
-  const StreamPlace place = stream_place_.load(std::memory_order_relaxed);
-  switch (place.kind) {
-    case StreamPlace::Kind::in_object:
-      return descriptor - place.value;
-    case StreamPlace::Kind::element:
-      if (place.value < *static_cast<const std::uint32_t*>(params) / sizeof(void*)) {
-        return static_cast<const void* const*>(params)[place.value];
-      }
-      return nullptr;
-    case StreamPlace::Kind::unknown:
-      break;
-  }
-  return nullptr;
+void LaunchHook::not_understood(const char* what) {
+  LaunchCounters& counters = *counters_.load(std::memory_order_relaxed);
+  counters.misunderstood.fetch_add(1, std::memory_order_relaxed);
+  HardwareMask ignored;
+  bool of_process = false;
+  if (!find_ceiling(ignored) && !find_mask(nullptr, ignored, of_process) && !streams_.any()) return;
+  char message[160];
+  std::snprintf(message, sizeof message, "%s: it cannot be confined", what);
+  report(message);
 }
 
 void LaunchHook::on_function(int id, const void* params) {
   const FunctionCall call = read_function_call(id, params);
   ThreadState& state = thread_state;
   switch (call.kind) {
+    case FunctionCall::Kind::unreadable:
+      not_understood("a call of the driver whose callback has other parameters than known");
+      return;
     case FunctionCall::Kind::stream_gone:
       // The driver gives the same object to a later stream, with what was written into it.
-      forget_stream(call.stream);
+      streams_.forget(call.stream);
       return;
     case FunctionCall::Kind::graph_gone:
-      graphs_.erase(call.graph);
+      graphs_.forget(call.graph);
       return;
     case FunctionCall::Kind::launch:
-      state.path = is_default(call.stream) ? LaunchPath::default_stream : LaunchPath::stream;
+      state.path = is_default_stream(call.stream) ? LaunchPath::default_stream : LaunchPath::stream;
       if (call.leaving) state.path = LaunchPath::unknown;
       return;
     case FunctionCall::Kind::graph_launch:
       state.path = call.leaving ? LaunchPath::unknown : LaunchPath::graph;
-      if (!call.leaving) on_graph_launch(call.graph, call.stream);
+      if (!call.leaving && call.graph != nullptr) on_graph_launch(call.graph, call.stream);
       return;
     case FunctionCall::Kind::other:
       return;
@@ -263,71 +174,21 @@ void LaunchHook::on_function(int id, const void* params) {
 
 // A graph that is launched for the first time is built now, under the mask wanted now.
 void LaunchHook::on_graph_launch(const void* graph, CuStream stream) {
-  thread_state.graph_stream = is_default(stream) ? nullptr : key_of(stream);
+  thread_state.graph_stream = is_default_stream(stream) ? nullptr : streams_.key_of(stream);
   LaunchCounters& counters = *counters_.load(std::memory_order_relaxed);
   counters.graphs.fetch_add(1, std::memory_order_relaxed);
-  HardwareMask wanted;
-  HardwareMask kept;
+  Found found;
   bool of_process = false;
-  if (!find_mask(thread_state.graph_stream, wanted, of_process)) wanted = HardwareMask{};
-  if (!graphs_.find(graph, kept)) {
-    graphs_.set(graph, wanted);
-  } else if (kept != wanted) {
-    counters.stale_graphs.fetch_add(1, std::memory_order_relaxed);
+  if (find_mask(thread_state.graph_stream, found.own, of_process)) {
+    found.wanted.own = &found.own;
   }
-}
-
-const void* LaunchHook::key_of(CuStream stream) const {
-  const bool in_object =
-      stream_place_.load(std::memory_order_relaxed).kind == StreamPlace::Kind::in_object;
-  return in_object ? object_of(stream) : stream;
-}
-
-void LaunchHook::forget_stream(CuStream stream) {
-  if (is_default(stream)) return;
-  streams_.erase(key_of(stream));
-  {
-    const std::scoped_lock lock(shown_mutex_);
-    shown_.erase(stream);
-  }
-  if (auto* handler = stream_gone_.load(std::memory_order_acquire)) handler(stream);
-}
-
-void LaunchHook::begin_learning_streams(CuStream stream) {
-  thread_state.wanted_stream = stream;
-  thread_state.found_place = {};
-}
-
-LaunchHook::StreamPlace LaunchHook::end_learning_streams() {
-  thread_state.wanted_stream = nullptr;
-  return thread_state.found_place;
-}
-
-std::optional<bool> LaunchHook::shows(CuStream stream) const {
-  const std::scoped_lock lock(shown_mutex_);
-  const auto found = shown_.find(stream);
-  if (found == shown_.end()) return std::nullopt;
-  return found->second;
-}
-
-void LaunchHook::remember_shows(CuStream stream, bool shows) {
-  const std::scoped_lock lock(shown_mutex_);
-  shown_[stream] = shows;
-}
-
-Result<void> LaunchHook::set_stream_mask(CuStream stream, const HardwareMask& mask) {
-  if (streams_.set(key_of(stream), mask)) return {};
-  return missing_capability("{} streams have a mask already", StreamTable::most_streams);
-}
-
-void LaunchHook::clear_stream_mask(CuStream stream) {
-  streams_.erase(key_of(stream));
-}
-
-std::optional<HardwareMask> LaunchHook::stream_mask(CuStream stream) const {
-  HardwareMask mask;
-  if (!streams_.find(key_of(stream), mask)) return std::nullopt;
-  return mask;
+  const bool confined = find_ceiling(found.ceiling);
+  if (confined) found.wanted.ceiling = &found.ceiling;
+  const HardwareMask wanted = choose_mask(found.wanted).mask;
+  const GraphMasks::Kept kept = graphs_.at_launch(graph, wanted);
+  // Under a ceiling a graph may keep less than it would get now.
+  const bool holds = confined ? kept.mask.covers(found.ceiling) : kept.mask == wanted;
+  if (!kept.known || !holds) counters.stale_graphs.fetch_add(1, std::memory_order_relaxed);
 }
 
 const DescriptorLayout* LaunchHook::layout_for(const void* descriptor) {
@@ -362,6 +223,20 @@ bool LaunchHook::find_mask(const void* stream, HardwareMask& mask, bool& of_proc
   return mask_.load(std::memory_order_relaxed)->load(mask);
 }
 
+bool LaunchHook::find_ceiling(HardwareMask& mask) const {
+  const SharedMask* ceiling = ceiling_.load(std::memory_order_relaxed);
+  return ceiling != nullptr && ceiling->load(mask);
+}
+
+void LaunchHook::find_wanted(const DescriptorLayout& layout, const void* descriptor,
+                             const void* stream, Found& found) const {
+  if (find_mask(stream, found.own, found.wanted.own_of_process)) found.wanted.own = &found.own;
+  if (find_ceiling(found.ceiling)) found.wanted.ceiling = &found.ceiling;
+  found.driver = read_mask(layout, descriptor);
+  const bool of_driver = found.driver.any() && !found.driver.ours();
+  if (of_driver && mask_enabled(layout, descriptor)) found.wanted.driver = &found.driver;
+}
+
 void LaunchHook::on_launch(void* descriptor, const void* stream) {
   ++thread_state.launches;
   LaunchCounters& counters = *counters_.load(std::memory_order_relaxed);
@@ -371,7 +246,7 @@ void LaunchHook::on_launch(void* descriptor, const void* stream) {
   }
   HardwareMask ignored;
   bool of_process = false;
-  if (!find_mask(stream, ignored, of_process)) {
+  if (!find_ceiling(ignored) && !find_mask(stream, ignored, of_process)) {
     add_to(counters.unmasked);
     return;
   }
@@ -383,20 +258,28 @@ void LaunchHook::put_mask(const DescriptorLayout& layout, void* descriptor, cons
                           LaunchCounters& counters) {
   ThreadState& state = thread_state;
   if (may_launch(layout, descriptor)) counters.launchers.fetch_add(1, std::memory_order_relaxed);
-  state.last = read_mask(layout, descriptor);
+  Found found;
+  find_wanted(layout, descriptor, stream, found);
+  state.last = found.driver;
   state.last_enabled = mask_enabled(layout, descriptor);
-  HardwareMask wanted;
-  bool of_process = false;
-  const bool found = find_mask(stream, wanted, of_process);
-  // The mask the driver knows of the stream is finer than the process's.
-  const bool of_driver = state.last.any() && !state.last.ours() && (!found || of_process);
-  if (found && !of_driver) {
-    if (of_process) check_clusters(layout, descriptor, counters);
-    write_mask(layout, descriptor, wanted);
-  } else if (!of_driver) {
+  const MaskChoice choice = choose_mask(found.wanted);
+  if (choice.kind == MaskChoice::Kind::none) {
     if (state.last.any()) clear_mask(layout, descriptor);
     add_to(counters.unmasked);
     return;
+  }
+  if (choice.kind != MaskChoice::Kind::keep) {
+    if (found.wanted.ceiling != nullptr || found.wanted.own_of_process) {
+      check_clusters(layout, descriptor, counters);
+    }
+    write_mask(layout, descriptor, choice.mask);
+  }
+  if (choice.kind == MaskChoice::Kind::empty) {
+    counters.empty_masks.fetch_add(1, std::memory_order_relaxed);
+    report("a launch has a mask of its own that leaves no TPC of the partition");
+  }
+  if (!tells_launchers(layout)) {
+    counters.launchers_unknown.fetch_add(1, std::memory_order_relaxed);
   }
   if (!counts_masked_.load(std::memory_order_relaxed)) return;
   add_to(counters.masked);
@@ -407,6 +290,10 @@ void LaunchHook::check_clusters(const DescriptorLayout& layout, const void* desc
                                 LaunchCounters& counters) {
   const std::uint32_t largest = largest_cluster_.load()->load(std::memory_order_relaxed);
   if (largest == 0) return;
+  if (!tells_clusters(layout)) {
+    counters.clusters_unknown.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
   const std::uint32_t blocks = launch_size(layout, descriptor).cluster_blocks;
   if (blocks <= largest) return;
   counters.unsafe_clusters.fetch_add(1, std::memory_order_relaxed);
@@ -421,15 +308,25 @@ void LaunchHook::check_clusters(const DescriptorLayout& layout, const void* desc
 // The hardware has its copy already: nothing can be changed here, only looked at.
 void LaunchHook::on_graph_node(const void* descriptor) {
   thread_state.counts = thread_state.path == LaunchPath::graph;
-  const DescriptorLayout* layout = layout_for(descriptor);
-  if (layout == nullptr) return;
   LaunchCounters& counters = *counters_.load(std::memory_order_relaxed);
-  const HardwareMask kept = read_mask(*layout, descriptor);
-  HardwareMask wanted;
-  bool of_process = false;
-  const bool found = find_mask(thread_state.graph_stream, wanted, of_process);
-  const bool of_driver = kept.any() && !kept.ours();
-  const bool inside = of_driver ? !found || of_process : found && kept == wanted;
+  const DescriptorLayout* layout = layout_for(descriptor);
+  if (layout == nullptr) {
+    add_to(counters.refused);
+    return;
+  }
+  Found found;
+  find_wanted(*layout, descriptor, thread_state.graph_stream, found);
+  const WantedMasks& wanted = found.wanted;
+  const HardwareMask& kept = found.driver;
+  const bool enabled = mask_enabled(*layout, descriptor);
+  bool inside = false;
+  if (wanted.ceiling != nullptr) {
+    inside = enabled && kept.covers(*wanted.ceiling);
+  } else if (wanted.driver != nullptr) {
+    inside = wanted.own == nullptr || wanted.own_of_process;
+  } else {
+    inside = wanted.own != nullptr && enabled && kept == *wanted.own;
+  }
   add_to(inside ? counters.masked : counters.unmasked);
   if (inside) add_to(counters.masked_blocks, launch_size(*layout, descriptor).blocks);
 }

@@ -80,29 +80,29 @@ void clear_gone_stream(CuStream stream) {
 }
 
 // How launches show their stream: the same way for two streams, for a kernel and for a fill.
-Result<LaunchHook::StreamPlace> learn_stream_place(const GpuPointer& gpu, LaunchHook& hook,
-                                                   const Function& idle) {
+Result<StreamPlace> learn_stream_place(const GpuPointer& gpu, LaunchHook& hook,
+                                       const Function& idle) {
   DEMARC_TRY(const DeviceBuffer buffer, DeviceBuffer::allocate(gpu, 4096));
   DEMARC_TRY(const Stream first, Stream::create(gpu));
   DEMARC_TRY(const Stream second, Stream::create(gpu));
-  std::optional<LaunchHook::StreamPlace> same;
+  std::optional<StreamPlace> same;
   for (const Stream* stream : {&first, &second}) {
     for (const bool fill : {false, true}) {
       hook.clear_last();
-      hook.begin_learning_streams(stream->handle());
+      hook.streams().begin_learning(stream->handle());
       const auto launched = fill ? gpu->check(gpu->api().cuMemsetD8Async(buffer.address() + 1, 1,
                                                                          999, stream->handle()),
                                               "cannot fill a buffer")
                                  : launch(*stream, idle, LaunchShape::line(1, 1));
-      const LaunchHook::StreamPlace place = hook.end_learning_streams();
+      const StreamPlace place = hook.streams().end_learning();
       DEMARC_CHECK(launched);
       DEMARC_CHECK(stream->wait());
       if (!hook.last()) continue;  // a fill need not be a launch
-      if (same && *same != place) return LaunchHook::StreamPlace{};
+      if (same && *same != place) return StreamPlace{};
       same = place;
     }
   }
-  return same.value_or(LaunchHook::StreamPlace{});
+  return same.value_or(StreamPlace{});
 }
 
 Result<HardwareMask> mask_of_launch(const Stream& stream, LaunchHook& hook, const Function& idle) {
@@ -197,16 +197,16 @@ Result<StreamMasks> StreamMasks::open(GpuPointer gpu, LaunchHook& hook, const Fu
                               tpcs, version / 1000, version % 1000 / 10);
   }
   field_in_use.store(*field);
-  hook.set_stream_gone_handler(&clear_gone_stream);
-  DEMARC_TRY(const LaunchHook::StreamPlace place, learn_stream_place(gpu, hook, idle));
-  hook.use_stream_place(place);
+  hook.streams().set_gone_handler(&clear_gone_stream);
+  DEMARC_TRY(const StreamPlace place, learn_stream_place(gpu, hook, idle));
+  hook.streams().use_place(place);
   return StreamMasks(*field, tpcs, idle);
 }
 
 void StreamMasks::use_hook(LaunchHook& hook, const gpu::Topology& topology) {
   const bool bits_known = std::all_of(topology.tpcs.begin(), topology.tpcs.end(),
                                       [](const gpu::Tpc& tpc) { return tpc.bit.has_value(); });
-  if (!hook.knows_streams() || !bits_known || !fits(*hook.layout(), topology)) return;
+  if (!hook.streams().known() || !bits_known || !fits(*hook.layout(), topology)) return;
   hook_ = &hook;
   topology_ = topology;
 }
@@ -220,14 +220,14 @@ Result<void> StreamMasks::set(CuStream stream, const partition::TpcSet& enabled)
   }
   if (hook_ != nullptr && hook_sees(stream)) {
     DEMARC_TRY(const HardwareMask mask, to_hardware(topology_, enabled));
-    return hook_->set_stream_mask(stream, mask);
+    return hook_->streams().set_mask(stream, mask);
   }
   write_field(stream, field_, true, disable_all_but(enabled));
   return {};
 }
 
 bool StreamMasks::hook_sees(CuStream stream) const {
-  if (const auto known = hook_->shows(stream)) return *known;
+  if (const auto known = hook_->streams().shows(stream)) return *known;
   // The launch would use up a mask that waits for another one, or become a node of a graph.
   const DriverApi& api = idle_.gpu()->api();
   int capturing = 0;
@@ -236,17 +236,18 @@ bool StreamMasks::hook_sees(CuStream stream) const {
     return false;
   }
   if (capturing != 0 || hook_->next_mask_pending()) return false;
-  hook_->begin_learning_streams(stream);
+  hook_->streams().begin_learning(stream);
   const CuResult code =
       api.cuLaunchKernel(idle_.handle(), 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
-  const bool sees = hook_->end_learning_streams() == hook_->stream_place() && code == cu_success;
-  hook_->remember_shows(stream, sees);
+  const bool sees =
+      hook_->streams().end_learning() == hook_->streams().place() && code == cu_success;
+  hook_->streams().remember_shows(stream, sees);
   return sees;
 }
 
 Result<void> StreamMasks::clear(CuStream stream) const {
   if (stream == nullptr || reinterpret_cast<std::uintptr_t>(stream) <= 2) return {};
-  if (hook_ != nullptr) hook_->clear_stream_mask(stream);
+  if (hook_ != nullptr) hook_->streams().clear_mask(stream);
   write_field(stream, field_, false, LogicalMask{});
   return {};
 }
@@ -254,7 +255,7 @@ Result<void> StreamMasks::clear(CuStream stream) const {
 std::optional<partition::TpcSet> StreamMasks::get(CuStream stream) const {
   if (stream == nullptr || reinterpret_cast<std::uintptr_t>(stream) <= 2) return std::nullopt;
   if (hook_ != nullptr) {
-    if (const auto kept = hook_->stream_mask(stream)) return enabled_tpcs(topology_, *kept);
+    if (const auto kept = hook_->streams().mask(stream)) return enabled_tpcs(topology_, *kept);
   }
   std::array<std::uint32_t, wide_words> words{};
   const char* at = stream_object(stream) + field_.offset;

@@ -141,7 +141,7 @@ TEST(MasksOfStrayStreams, ConfineToo) {
     ASSERT_TRUE(mask);
     EXPECT_EQ((*(*card)->stream_masks())->get(handle), TpcSet{i % 12});
     EXPECT_EQ(tpcs_used(*card, streams.back()), std::vector<std::uint32_t>{i % 12});
-    strays += hook->shows(handle) == false ? 1U : 0U;
+    strays += hook->streams().shows(handle) == false ? 1U : 0U;
   }
   EXPECT_GT(strays, 0U);
   EXPECT_LT(strays, 20U);

@@ -31,6 +31,17 @@ struct HardwareMask {
   [[nodiscard]] bool disables(std::uint32_t bit) const {
     return bit < 128 && ((disabled[bit / 32] >> (bit % 32)) & 1U) != 0;
   }
+  // True when this mask disables everything that `other` disables.
+  [[nodiscard]] bool covers(const HardwareMask& other) const { return (*this | other) == *this; }
+  // Full width: nothing could run.
+  [[nodiscard]] bool everything() const {
+    return (disabled[0] & disabled[1] & disabled[2] & disabled[3]) == ~std::uint32_t{0};
+  }
+  // Leaves what both leave.
+  friend HardwareMask operator|(const HardwareMask& a, const HardwareMask& b) {
+    return {{a.disabled[0] | b.disabled[0], a.disabled[1] | b.disabled[1],
+             a.disabled[2] | b.disabled[2], a.disabled[3] | b.disabled[3]}};
+  }
   friend bool operator==(const HardwareMask&, const HardwareMask&) = default;
 };
 
@@ -53,6 +64,10 @@ struct LaunchSize {
   std::uint32_t cluster_blocks = 0;  // 0: no clusters, or not known
 };
 [[nodiscard]] LaunchSize launch_size(const DescriptorLayout& layout, const void* descriptor);
+// False when launches in clusters cannot be told from others: cards from Hopper on have clusters.
+[[nodiscard]] bool tells_clusters(const DescriptorLayout& layout);
+// False when may_launch() is a guess.
+[[nodiscard]] bool tells_launchers(const DescriptorLayout& layout);
 
 // True when the kernel could launch kernels itself, which no mask would reach. Seen on an H100: set
 // for every kernel with a launch in it, taken or not; clear for kernels with local memory, printf,

@@ -14,46 +14,25 @@
 // an upload of the executable graph builds them anew (all seen). So a graph keeps the mask of its
 // first launch; launches of a graph whose kept mask is not the wanted one are counted as stale.
 // Launches by kernels (dynamic parallelism) pass no callback and ignore masks (seen).
+//
+// Nothing passes silently: what the hook does not understand is counted and, where a mask is
+// wanted, reported to the refusal handler, which ends the process under `demarc exec`.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <optional>
-#include <span>
 #include <string>
-#include <unordered_map>
 
+#include "demarc/cuda/callback_table.hpp"
 #include "demarc/cuda/descriptor.hpp"
 #include "demarc/cuda/driver.hpp"
+#include "demarc/cuda/graph_masks.hpp"
+#include "demarc/cuda/launch_counters.hpp"
+#include "demarc/cuda/launch_streams.hpp"
 #include "demarc/cuda/shared_mask.hpp"
-#include "demarc/cuda/stream_table.hpp"
 
 namespace demarc::cuda {
-
-// How a descriptor came to the hardware.
-enum class LaunchPath : std::uint32_t { default_stream, stream, graph, unknown };
-inline constexpr std::size_t launch_paths = 4;
-[[nodiscard]] const char* to_string(LaunchPath path);
-
-// What the callback saw. Plain data, may live in shared memory. Launches are counted by path while
-// count_paths() is on, else as `unknown`; nodes of graphs at each launch while it is on, else once,
-// when they are built.
-struct LaunchCounters {
-  std::array<std::atomic<std::uint64_t>, launch_paths> unmasked{};  // passed with no mask wanted
-  std::array<std::atomic<std::uint64_t>, launch_paths> masked{};    // left with a mask of any level
-  std::array<std::atomic<std::uint64_t>, launch_paths> refused{};   // unknown version: not confined
-  std::array<std::atomic<std::uint64_t>, launch_paths> masked_blocks{};
-  std::atomic<std::uint64_t> unsafe_clusters{0};  // clusters that the mask could not have hosted
-  std::atomic<std::uint64_t> launchers{0};     // kernels that may launch kernels, unconfined ones
-  std::atomic<std::uint64_t> graphs{0};        // launches of graphs
-  std::atomic<std::uint64_t> stale_graphs{0};  // of those, under another mask than is wanted now
-
-  [[nodiscard]] std::uint64_t seen() const;
-};
-
-using GetExportTable = CuResult (*)(const void** table, const CuUuid* id);
 
 class LaunchHook {
  public:
@@ -65,9 +44,13 @@ class LaunchHook {
   enum class Scope { process, all };
   static Result<LaunchHook*> install(GetExportTable get_table, const std::string& version,
                                      Scope scope = Scope::all);
-  // Where the process mask and the counters live; by default inside the hook. Both must outlive
-  // the process's launches.
+  // Where the process mask and the counters live; nullptr: inside the hook. Both must outlive the
+  // process's launches.
   void use_storage(SharedMask* mask, LaunchCounters* counters);
+  // A mask that no launch leaves, whatever the levels below say: a launch with a mask of its own
+  // (the driver's included) gets what both leave. Where that is nothing the launch is reported to
+  // the refusal handler. It must outlive the process's launches; nullptr: none.
+  void use_ceiling(const SharedMask* ceiling) { ceiling_.store(ceiling); }
 
   // Learns the layout from the next launch that this thread makes on a card of that capability:
   // call begin_probe(), launch anything, then end_probe().
@@ -77,36 +60,8 @@ class LaunchHook {
   [[nodiscard]] const DescriptorLayout* layout() const { return layout_.load(); }
   void set_layout(const DescriptorLayout* layout) { layout_.store(layout); }
 
-  // How a launch shows its stream: by an 8-byte element of the callback's parameters that is the
-  // stream's handle, or by the descriptor, which lies in the driver's stream object, so and so many
-  // bytes from its start (seen: 1728, for kernels of all kinds, fills and copies).
-  struct alignas(8) StreamPlace {  // atomic without locks
-    enum class Kind : std::uint32_t { unknown, element, in_object };
-    Kind kind = Kind::unknown;
-    std::uint32_t value = 0;  // number of the element, or bytes
-    friend bool operator==(const StreamPlace&, const StreamPlace&) = default;
-  };
-  // Looks for `stream` in this thread's next launch, which goes into it.
-  void begin_learning_streams(CuStream stream);
-  [[nodiscard]] StreamPlace end_learning_streams();
-  void use_stream_place(StreamPlace place) { stream_place_.store(place); }
-  [[nodiscard]] StreamPlace stream_place() const { return stream_place_.load(); }
-  // Whether launches of this stream show it at the place in use: not all do (seen on an H200: 12
-  // of 120 elsewhere in the object, 12 not in it). Nothing: not looked at since it was created.
-  [[nodiscard]] std::optional<bool> shows(CuStream stream) const;
-  void remember_shows(CuStream stream, bool shows);
-  [[nodiscard]] bool knows_streams() const {
-    return stream_place_.load().kind != StreamPlace::Kind::unknown;
-  }
-
-  // Applies to launches into the stream, and to graphs first launched into it. Needs
-  // knows_streams(), and launches that show the stream, see shows(). Forgotten when the stream is
-  // destroyed, whoever does that.
-  Result<void> set_stream_mask(CuStream stream, const HardwareMask& mask);
-  void clear_stream_mask(CuStream stream);
-  [[nodiscard]] std::optional<HardwareMask> stream_mask(CuStream stream) const;
-  // Called when a stream is about to be destroyed.
-  void set_stream_gone_handler(void (*handler)(CuStream stream)) { stream_gone_.store(handler); }
+  // Masks by stream, and how launches show their streams.
+  [[nodiscard]] LaunchStreams& streams() { return streams_; }
 
   // Applies to launches whose stream brings no mask of its own.
   void set_process_mask(const std::optional<HardwareMask>& mask);
@@ -134,47 +89,47 @@ class LaunchHook {
   // two more callbacks a launch and one more a graph's node (about 120 ns a node, seen).
   Result<void> count_paths();
   // Clusters of more blocks than this are reported to the refusal handler before they hang under
-  // the process mask; 0: not looked at. Only where the descriptor's cluster field is known
-  // (V04_00).
+  // the process mask or the ceiling; 0: not looked at. Only where the descriptor's cluster field is
+  // known (V04_00).
   void set_largest_cluster(std::uint32_t blocks) { own_largest_cluster_.store(blocks); }
   // Reads that number from elsewhere, for as long as the process lives.
   void share_largest_cluster(std::atomic<std::uint32_t>* blocks) { largest_cluster_.store(blocks); }
   // Learns the layout from the first descriptor that passes, of a card of this capability.
   void expect(gpu::ComputeCapability capability);
-  // Called, inside the callback, when a launch cannot be confined though a mask is wanted.
+  // Called, inside the callback, when a launch cannot be confined though a mask is wanted. Where it
+  // returns, a launch with an empty mask goes on under the ceiling alone, the others unconfined.
   void set_refusal_handler(void (*handler)(const char* message)) { refusal_.store(handler); }
 
  private:
-  using EnableFunction = CuResult (*)(std::uint32_t on, std::uint32_t handle, int domain, int id);
   LaunchHook() = default;
   static LaunchHook& instance();
   static void callback(void* user, int domain, int id, const void* params);
   void on_function(int id, const void* params);
+  void on_built(void* descriptor, const void* params);
   void on_launch(void* descriptor, const void* stream);
   void on_graph_node(const void* descriptor);
+  void on_graph_launch(const void* graph, CuStream stream);
   void put_mask(const DescriptorLayout& layout, void* descriptor, const void* stream,
                 LaunchCounters& counters);
   void check_clusters(const DescriptorLayout& layout, const void* descriptor,
                       LaunchCounters& counters);
   bool find_mask(const void* stream, HardwareMask& mask, bool& of_process) const;
-  [[nodiscard]] const void* key_of(CuStream stream) const;
-  [[nodiscard]] const void* stream_of(const void* params, const char* descriptor) const;
-  void forget_stream(CuStream stream);
-  void on_graph_launch(const void* graph, CuStream stream);
-  Result<void> watch_functions(std::span<const int> ids);
+  bool find_ceiling(HardwareMask& mask) const;
+  // The masks of a launch, kept together because WantedMasks points to them.
+  struct Found;
+  void find_wanted(const DescriptorLayout& layout, const void* descriptor, const void* stream,
+                   Found& found) const;
+  void not_understood(const char* what);
   const DescriptorLayout* layout_for(const void* descriptor);
   void report(const char* message);
   Result<void> subscribe(GetExportTable get_table, const std::string& version, Scope scope);
 
   SharedMask own_mask_;
   LaunchCounters own_counters_;
-  StreamTable streams_;
-  StreamTable graphs_;  // executable graphs and the mask they were built with
-  std::atomic<StreamPlace> stream_place_{};
-  mutable std::mutex shown_mutex_;
-  std::unordered_map<CuStream, bool> shown_;
-  std::atomic<void (*)(CuStream)> stream_gone_{nullptr};
+  LaunchStreams streams_;
+  GraphMasks graphs_;
   std::atomic<SharedMask*> mask_{&own_mask_};
+  std::atomic<const SharedMask*> ceiling_{nullptr};
   std::atomic<LaunchCounters*> counters_{&own_counters_};
   std::atomic<const DescriptorLayout*> layout_{nullptr};
   std::atomic<void (*)(const char*)> refusal_{nullptr};
@@ -184,8 +139,7 @@ class LaunchHook {
   std::atomic<bool> counts_nodes_{false};
   std::atomic<bool> counts_masked_{true};
   gpu::ComputeCapability expected_;
-  EnableFunction enable_ = nullptr;
-  std::uint32_t handle_ = 0;
+  CallbackTable table_;
   bool subscribed_ = false;
 };
 

@@ -78,7 +78,8 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
       reinterpret_cast<demarc::cuda::GetExportTable>(::dlsym(driver, "cuGetExportTable"));
   auto hook = LaunchHook::install(get_table, "of this process", LaunchHook::Scope::process);
   if (!hook) stop(hook.error().message.c_str(), 2);
-  (*hook)->use_storage(&block.mask, &block.counters);
+  (*hook)->use_storage(nullptr, &block.counters);
+  (*hook)->use_ceiling(&block.mask);
   (*hook)->set_refusal_handler(&stop_unconfined);
   (*hook)->share_largest_cluster(&block.largest_cluster);
   (*hook)->expect(block.capability);

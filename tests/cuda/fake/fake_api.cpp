@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "fake_state.hpp"
 
@@ -112,10 +113,7 @@ void configure_from_environment(FakeConfig& config) {
 
 CuResult submit(FakeLaunch launch, CuStream handle, int function_id) {
   FakeGpu& gpu = FakeGpu::get();
-  if (gpu.fail_next) {
-    gpu.fail_next = false;
-    return error_launch_failed;
-  }
+  if (gpu.fail_next != cuda::cu_success) return std::exchange(gpu.fail_next, cuda::cu_success);
   FakeStream* stream = stream_of(handle);
   take_stream_mask(stream, launch);
   if (stream->capturing) {
@@ -149,7 +147,7 @@ FAKE void fake_configure(const FakeConfig* config) {
   gpu.streams_made = 0;
   gpu.copies = 0;
   gpu.hanging = 0;
-  gpu.fail_next = false;
+  gpu.fail_next = cu_success;
   gpu.default_stream.hangs = false;
   clear_stream_field(gpu.default_stream);
 }
@@ -162,8 +160,8 @@ FAKE std::uint64_t fake_hanging_launches() {
 FAKE std::uint64_t fake_copy_count() {
   return FakeGpu::get().copies;
 }
-FAKE void fake_fail_next_launch() {
-  FakeGpu::get().fail_next = true;
+FAKE void fake_fail_next_launch(int code) {
+  FakeGpu::get().fail_next = code;
 }
 
 FAKE CuResult cuInit(unsigned) {
@@ -215,6 +213,12 @@ FAKE CuResult cuDeviceGetUuid(CuUuid* uuid, CuDevice) {
   *uuid = card_uuid();
   return cu_success;
 }
+FAKE CuResult cuDeviceGetUuid_v2(CuUuid* uuid, CuDevice device) {
+  const std::uint8_t instance = FakeGpu::get().config.instance_uuid;
+  if (instance == 0) return cuDeviceGetUuid(uuid, device);
+  std::memset(uuid->bytes, instance, sizeof uuid->bytes);
+  return cu_success;
+}
 FAKE CuResult cuDeviceGetAttribute(int* value, int attribute, CuDevice) {
   const FakeConfig& config = FakeGpu::get().config;
   switch (attribute) {
@@ -230,7 +234,8 @@ FAKE CuResult cuDeviceGetAttribute(int* value, int attribute, CuDevice) {
       *value = config.capability_minor;
       break;
     case attribute_mps_enabled:
-      *value = config.virtual_sms ? 1 : 0;
+      if (config.mps_attribute == 2) return error_invalid;
+      *value = config.mps_attribute >= 0 ? config.mps_attribute : (config.virtual_sms ? 1 : 0);
       break;
     case attribute_cluster_launch:
       *value = config.capability_major >= 9 ? 1 : 0;
@@ -263,7 +268,7 @@ FAKE CuResult cuDeviceGetAttribute(int* value, int attribute, CuDevice) {
   return cu_success;
 }
 FAKE CuResult cuDeviceTotalMem_v2(std::size_t* bytes, CuDevice) {
-  *bytes = std::size_t{1} << 30;
+  *bytes = FakeGpu::get().config.memory_bytes;
   return cu_success;
 }
 FAKE CuResult cuDevicePrimaryCtxRetain(CuContext* context, CuDevice) {

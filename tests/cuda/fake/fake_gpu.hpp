@@ -20,6 +20,14 @@ enum class Shows : std::uint32_t {
   nothing,
 };
 
+// What is wrong with the parameters of a callback.
+enum class Params : std::uint32_t {
+  whole,
+  absent,  // a null pointer
+  short_,  // fewer bytes than anybody knows
+  hollow,  // no descriptor, no arguments
+};
+
 // Plain data: crosses a library boundary.
 struct FakeConfig {
   char name[32] = "Fake GPU";
@@ -41,11 +49,23 @@ struct FakeConfig {
       0;  // bit t: launches without a mask get TPC t, as in an MPS client; 0: all
   Shows streams = Shows::by_place;
   std::uint32_t stray_streams = 0;  // from this one on descriptors lie elsewhere; 0: none do
-  bool obey_masks = true;           // false: the hardware ignores masks (a lie to be found out)
-  bool kernels_launch = false;      // kernels contain launches of kernels
-  double latency_noise = 0.1;       // cycles, standard deviation
-  std::uint64_t page_seed = 1;      // of what physical pages add to the hash of their chunks
-  bool remainders = false;          // the memory is that of an H200, gpu::h200_remainders()
+  // Lies to be found out: the hardware ignores masks; enables what they disable; looks for TPC t at
+  // the bit of the TPC so many further.
+  bool obey_masks = true;
+  bool invert_masks = false;
+  std::uint32_t shift_masks = 0;
+  std::uint32_t stale_word = 0;  // of a mask in every descriptor, not switched on (Hopper)
+  Params launch_params = Params::whole;
+  Params function_params = Params::whole;
+  std::int32_t mps_attribute = -1;  // what the driver says of MPS: yes, no; 2: it cannot tell; -1:
+                                    // as virtual_sms
+  std::uint8_t uuid = 0xfa;         // of the card, every byte of it
+  std::uint8_t instance_uuid = 0;   // of the MIG instance of it that is open; 0: none
+  std::uint64_t memory_bytes = 1ULL << 30U;
+  bool kernels_launch = false;  // kernels contain launches of kernels
+  double latency_noise = 0.1;   // cycles, standard deviation
+  std::uint64_t page_seed = 1;  // of what physical pages add to the hash of their chunks
+  bool remainders = false;      // the memory is that of an H200, gpu::h200_remainders()
 };
 
 // Masks over the offset in a page whose parities, with a constant of the page, select the module of
@@ -64,6 +84,6 @@ extern "C" {
 void fake_configure(const demarc::fake::FakeConfig* config);  // also forgets all state
 std::uint64_t fake_launch_count();
 std::uint64_t fake_hanging_launches();
-std::uint64_t fake_copy_count();  // two-dimensional ones
-void fake_fail_next_launch();     // the next launch returns an error
+std::uint64_t fake_copy_count();       // two-dimensional ones
+void fake_fail_next_launch(int code);  // the next launch returns this error
 }

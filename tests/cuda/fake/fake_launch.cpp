@@ -47,6 +47,7 @@ Descriptor build(const FakeConfig& config, const FakeLaunch& launch) {
     set_word(descriptor, 268, 0x10100 | launch.cluster);
     set_word(descriptor, 0, 0x00800000);
   }
+  set_word(descriptor, layout.words, config.stale_word);
   if (launch.stream_masked) {
     for (std::size_t i = 0; i < layout.count; ++i) {
       set_word(descriptor, layout.words + 4 * i, launch.stream_mask[i]);
@@ -56,6 +57,14 @@ Descriptor build(const FakeConfig& config, const FakeLaunch& launch) {
     }
   }
   return descriptor;
+}
+
+bool mask_set(const Layout& layout, const Descriptor& descriptor) {
+  bool any = false;
+  for (std::size_t i = 0; i < layout.count; ++i) {
+    any |= word_at(descriptor, layout.words + 4 * i) != 0;
+  }
+  return any;
 }
 
 std::vector<std::uint32_t> enabled_by(const FakeConfig& config, const Descriptor& descriptor,
@@ -68,9 +77,11 @@ std::vector<std::uint32_t> enabled_by(const FakeConfig& config, const Descriptor
         std::find(green->tpcs.begin(), green->tpcs.end(), t) == green->tpcs.end()) {
       continue;
     }
-    const std::uint32_t bit = config.bit[t];
-    const bool off = on && config.obey_masks && bit / 32 < layout.count &&
+    const std::uint32_t bit = config.bit[(t + config.shift_masks) % config.tpcs];
+    const bool set = bit / 32 < layout.count &&
                      ((word_at(descriptor, layout.words + 4 * (bit / 32)) >> (bit % 32)) & 1U) != 0;
+    const bool masked = on && config.obey_masks && mask_set(layout, descriptor);
+    const bool off = masked && set != config.invert_masks;
     const bool granted = on || config.client == 0 || ((config.client >> t) & 1U) != 0;
     if (!off && granted) tpcs.push_back(t);
   }
@@ -332,20 +343,35 @@ void run(FakeGpu& gpu, const FakeLaunch& launch, const Placed& placed) {
   }
 }
 
-struct Params {
+struct Elements {
   std::uint64_t words[21] = {};
 };
 
-Params descriptor_params(FakeStream* stream, const FakeLaunch& launch, void* descriptor,
-                         std::uint64_t bytes) {
-  Params params;
+// Calls back with what the configuration leaves of the parameters.
+void show(FakeGpu& gpu, int domain, int id, Elements elements, Params what, std::size_t hollow) {
+  if (what == Params::short_) elements.words[0] = 16;
+  if (what == Params::hollow) elements.words[hollow] = 0;
+  gpu.call_back(domain, id, what == Params::absent ? nullptr : elements.words);
+}
+
+constexpr std::size_t descriptor_element = 4;
+constexpr std::size_t arguments_element = 7;
+
+void show_launch(FakeGpu& gpu, int id, const Elements& elements) {
+  if (!gpu.config.descriptors_pass) return;
+  show(gpu, 0xb, id, elements, gpu.config.launch_params, descriptor_element);
+}
+
+Elements descriptor_params(FakeStream* stream, const FakeLaunch& launch, void* descriptor,
+                           std::uint64_t bytes) {
+  Elements params;
   params.words[0] = bytes;
   params.words[1] = 1;
   if (FakeGpu::get().config.streams == Shows::by_name) {
     params.words[2] = reinterpret_cast<std::uint64_t>(stream);
   }
   params.words[3] = reinterpret_cast<std::uint64_t>(launch.function);
-  params.words[4] = reinterpret_cast<std::uint64_t>(descriptor);
+  params.words[descriptor_element] = reinterpret_cast<std::uint64_t>(descriptor);
   return params;
 }
 
@@ -365,11 +391,11 @@ CuResult finish(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch,
 }  // namespace
 
 void function_callback(FakeGpu& gpu, int id, const void* arguments, bool leaving) {
-  Params params;
+  Elements params;
   params.words[0] = 104;
-  params.words[7] = reinterpret_cast<std::uint64_t>(arguments);
+  params.words[arguments_element] = reinterpret_cast<std::uint64_t>(arguments);
   params.words[10] = static_cast<std::uint64_t>(id) | (leaving ? std::uint64_t{1} << 32 : 0);
-  gpu.call_back(6, id, params.words);
+  show(gpu, 6, id, params, gpu.config.function_params, arguments_element);
 }
 
 CuResult launch_now(FakeStream* stream, CuStream handle, const FakeLaunch& launch,
@@ -395,8 +421,8 @@ CuResult launch_now(FakeStream* stream, CuStream handle, const FakeLaunch& launc
                        ? static_cast<void*>(stream->object + descriptor_place)
                        : descriptor.data();
   std::memcpy(shown_at, descriptor.data(), descriptor.size());
-  const Params params = descriptor_params(stream, launch, shown_at, 88);
-  if (gpu.config.descriptors_pass) gpu.call_back(0xb, 1, params.words);
+  const Elements params = descriptor_params(stream, launch, shown_at, 88);
+  show_launch(gpu, 1, params);
   std::memcpy(descriptor.data(), shown_at, descriptor.size());
   gpu.call_back(0xb, 2, params.words);
   function_callback(gpu, function_id, shown, true);
@@ -413,20 +439,18 @@ CuResult launch_graph(FakeStream* stream, FakeGraphExec& graph) {
       graph.descriptors.push_back(build(gpu.config, node));
     }
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-      const Params params =
-          descriptor_params(stream, graph.nodes[n], graph.descriptors[n].data(), 88);
-      if (gpu.config.descriptors_pass) gpu.call_back(0xb, 1, params.words);
+      show_launch(gpu, 1,
+                  descriptor_params(stream, graph.nodes[n], graph.descriptors[n].data(), 88));
     }
     graph.uploaded = graph.descriptors;
   }
   CuResult result = cuda::cu_success;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    const Params params =
-        descriptor_params(stream, graph.nodes[n], graph.descriptors[n].data(), 168);
-    if (gpu.config.descriptors_pass) gpu.call_back(0xb, 3, params.words);
+    show_launch(gpu, 3,
+                descriptor_params(stream, graph.nodes[n], graph.descriptors[n].data(), 168));
     result = finish(gpu, stream, graph.nodes[n], graph.uploaded[n]);
   }
-  const Params done{};
+  const Elements done{};
   gpu.call_back(0xb, 2, done.words);
   function_callback(gpu, 514, arguments, true);
   return result;

@@ -88,7 +88,7 @@ struct FakeGpu {
   std::uint64_t launches = 0;
   std::uint64_t copies = 0;  // two-dimensional ones
   std::uint64_t hanging = 0;
-  bool fail_next = false;
+  CuResult fail_next = 0;
   std::mt19937_64 random{1};
   std::map<DevicePointer, std::uint64_t> mapped;  // page -> physical page
 

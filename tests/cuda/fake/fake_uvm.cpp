@@ -30,8 +30,8 @@ CuResult register_context(const cuda::CuUuid& card) {
 cuda::CuUuid card_uuid() {
   const char* chosen = std::getenv("DEMARC_FAKE_CARD");
   cuda::CuUuid uuid{};
-  const auto byte = static_cast<char>(
-      chosen == nullptr ? 0xfa : static_cast<int>(std::strtol(chosen, nullptr, 16)));
+  const auto byte = static_cast<char>(chosen == nullptr ? FakeGpu::get().config.uuid
+                                                        : std::strtol(chosen, nullptr, 16));
   std::fill_n(uuid.bytes, sizeof uuid.bytes, byte);
   return uuid;
 }

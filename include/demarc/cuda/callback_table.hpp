@@ -1,0 +1,33 @@
+// The driver's table of callbacks, made for its debuggers and profilers: undocumented, reached by
+// cuGetExportTable, one subscription in a process.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "demarc/base/result.hpp"
+#include "demarc/cuda/driver_types.hpp"
+
+namespace demarc::cuda {
+
+using GetExportTable = CuResult (*)(const void** table, const CuUuid* id);
+
+class CallbackTable {
+ public:
+  using Callback = void (*)(void* user, int domain, int id, const void* params);
+
+  // missing_capability when the driver has no such table, when the table is not laid out as known,
+  // or when another tool holds the subscription. `version` is the driver's, for messages.
+  Result<void> subscribe(GetExportTable get_table, const std::string& version, Callback callback,
+                         void* user);
+  // The driver calls back for these from now on.
+  Result<void> enable(int domain, std::span<const int> ids) const;
+
+ private:
+  using EnableFunction = CuResult (*)(std::uint32_t on, std::uint32_t handle, int domain, int id);
+  EnableFunction enable_ = nullptr;
+  std::uint32_t handle_ = 0;
+};
+
+}  // namespace demarc::cuda

@@ -1,0 +1,43 @@
+// What the launch callback counts.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace demarc::cuda {
+
+// How a descriptor came to the hardware.
+enum class LaunchPath : std::uint32_t { default_stream, stream, graph, unknown };
+inline constexpr std::size_t launch_paths = 4;
+[[nodiscard]] const char* to_string(LaunchPath path);
+
+// What the callback saw. Plain data, may live in shared memory. Launches are counted by path while
+// count_paths() is on, else as `unknown`; nodes of graphs at each launch while it is on, else once,
+// when they are built.
+struct LaunchCounters {
+  std::array<std::atomic<std::uint64_t>, launch_paths> unmasked{};  // passed with no mask wanted
+  std::array<std::atomic<std::uint64_t>, launch_paths> masked{};    // left with a mask of any level
+  std::array<std::atomic<std::uint64_t>, launch_paths> refused{};   // unknown version: not confined
+  std::array<std::atomic<std::uint64_t>, launch_paths> masked_blocks{};
+  std::atomic<std::uint64_t> unsafe_clusters{0};  // clusters that the mask could not have hosted
+  std::atomic<std::uint64_t> launchers{0};     // kernels that may launch kernels, unconfined ones
+  std::atomic<std::uint64_t> graphs{0};        // launches of graphs
+  std::atomic<std::uint64_t> stale_graphs{0};  // of those, under another mask than is wanted now
+  // Launches whose own mask left no TPC of the ceiling. They were reported, not confined to less.
+  std::atomic<std::uint64_t> empty_masks{0};
+  // Callbacks whose parameters are not laid out as known: what they told of is not known, and a
+  // launch among them was not confined.
+  std::atomic<std::uint64_t> misunderstood{0};
+  // Masked launches whose descriptor does not say whether the kernel may launch kernels (all
+  // versions but V04_00): what such kernels launched was neither confined nor counted.
+  std::atomic<std::uint64_t> launchers_unknown{0};
+  // Masked launches whose descriptor does not tell the size of clusters (V05_00), while it should
+  // have been checked: a cluster too large for the mask hangs unseen.
+  std::atomic<std::uint64_t> clusters_unknown{0};
+
+  [[nodiscard]] std::uint64_t seen() const;
+};
+
+}  // namespace demarc::cuda

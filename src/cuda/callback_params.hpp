@@ -1,0 +1,18 @@
+// The parameters of the driver's launch callback: undocumented, seen on CUDA 13.0. Element 0 (32
+// bits of it) is their size in bytes; the rest are 8-byte elements.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace demarc::cuda {
+
+inline constexpr std::size_t descriptor_index = 4;
+inline constexpr std::uint32_t least_params_bytes = 40;
+inline constexpr std::uint32_t most_params_bytes = 256;
+
+inline std::uint32_t params_bytes(const void* params) {
+  return *static_cast<const std::uint32_t*>(params);
+}
+
+}  // namespace demarc::cuda
