@@ -68,10 +68,15 @@ TEST(Study, the_result_does_not_depend_on_the_number_of_threads) {
   EXPECT_EQ(study_json(one), study_json(three));
 }
 
-TEST(Study, an_interval_is_students_t) {
+TEST(Study, an_interval_is_students_t_of_as_many_degrees_of_freedom_as_there_are_further_seeds) {
   const Estimate e = estimate({1, 2, 3});
   EXPECT_DOUBLE_EQ(e.mean, 2);
-  EXPECT_NEAR(e.high, 2 + 4.303 / std::sqrt(3.0), 1e-9);
+  EXPECT_NEAR(e.low, 2 - 4.3026527297 / std::sqrt(3.0), 1e-9);
+  EXPECT_NEAR(e.high, 2 + 4.3026527297 / std::sqrt(3.0), 1e-9);
+  std::vector<double> many;
+  for (int i = 0; i < 40; ++i) many.push_back(i % 2);
+  const double error = std::sqrt(10.0 / 39 / 40);
+  EXPECT_NEAR(estimate(many).high, 0.5 + 2.0226909200 * error, 1e-9);
 }
 
 TEST(Policies, every_policy_places_every_block_of_a_light_load) {

@@ -1,7 +1,7 @@
 #include "demarc/sim/tb_study.hpp"
 
 #include <algorithm>
-#include <array>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <iterator>
 #include <mutex>
@@ -79,13 +79,8 @@ Estimate estimate(const std::vector<double>& samples) {
   if (samples.size() < 2) return {mean, mean, mean};
   double squares = 0;
   for (const double s : samples) squares += (s - mean) * (s - mean);
-  // Two-sided 95 % quantiles of Student's t by degrees of freedom; beyond them the normal's.
-  static constexpr std::array<double, 30> quantiles = {
-      12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-      2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-      2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
-  const std::size_t freedom = samples.size() - 1;
-  const double t = freedom <= quantiles.size() ? quantiles[freedom - 1] : 1.960;
+  const boost::math::students_t_distribution<double> student(n - 1);
+  const double t = boost::math::quantile(student, 0.975);  // 95 % lie between -t and t
   const double half = t * std::sqrt(squares / (n - 1) / n);
   return {mean, mean - half, mean + half};
 }
