@@ -26,6 +26,7 @@ struct IsolateOptions {
   std::vector<std::string> aggressor_commands;
   study::StoppingRule rule;
   std::uint32_t rounds = 2;
+  bool p99 = false;
   std::string split = "gpc-aligned";
   std::vector<std::string> masks;
   std::vector<std::uint32_t> colors;
@@ -68,9 +69,10 @@ constexpr DeviceOption device_options[] = {
 
 // Options on how things are run, which --forecast does not.
 constexpr std::string_view run_options[] = {
-    "--warm-up", "--samples",  "--most-samples", "--precision", "--longest",
-    "--rounds",  "--seed",     "--masks",        "--colors",    "--split",
-    "--clock",   "--dispatch", "--locality",     "--threads",   "--victim-priority"};
+    "--warm-up",   "--samples",  "--most-samples", "--p99",
+    "--precision", "--longest",  "--rounds",       "--seed",
+    "--masks",     "--colors",   "--split",        "--clock",
+    "--dispatch",  "--locality", "--threads",      "--victim-priority"};
 
 // What the options mean apart from any device.
 struct ParsedOptions {
@@ -94,6 +96,7 @@ Result<study::Plan> plan_of(const IsolateOptions& options) {
     plan.aggressors.push_back({command, "cmd:" + command});
   }
   DEMARC_CHECK(study::check_plan(plan));
+  if (options.p99) study::carry_p99(plan);
   return plan;
 }
 
@@ -261,6 +264,10 @@ const RegisterVerb isolate_verb{
                                                    "launches timed in each visit at least");
        const CLI::Option* most =
            app.add_option("--most-samples", options->rule.most, "and at most");
+       const CLI::Option* p99 = app.add_flag(
+           "--p99", options->p99,
+           "as many launches as a p99 takes, 1000 of each pair over all rounds, unless --longest "
+           "ends a visit first; without, the worst of those timed is given");
        app.add_option("--precision", options->rule.precision,
                       "stop when the 95 % half width of the mean is within this share");
        app.add_option("--longest", options->rule.longest_seconds, "seconds a visit may take");
@@ -308,7 +315,8 @@ const RegisterVerb isolate_verb{
          for (const std::string_view option : run_options) note(option);
          options->modes_given = modes->count() > 0;
          options->samples_given =
-             warm_up->count() + samples->count() + most->count() + rounds->count() > 0;
+             warm_up->count() + samples->count() + most->count() + p99->count() + rounds->count() >
+             0;
          return isolate(*options);
        };
      }}};

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <span>
 
+#include "demarc/study/statistics.hpp"
+
 namespace demarc::report {
 namespace {
 
@@ -65,6 +67,22 @@ const char* series_kind_name(SeriesKind kind) {
   return "line";
 }
 
+bool has_percentiles(const std::vector<double>& values) {
+  return values.size() >= study::p99_least_runs;
+}
+
+// Minimum, lower whisker, quartiles, upper whisker, maximum; nothing of no values.
+Json box_of(const std::vector<double>& sorted) {
+  Json box = Json::array();
+  if (sorted.empty()) return box;
+  const bool percentiles = has_percentiles(sorted);
+  const double low = percentiles ? 0.01 : 0;
+  const double high = percentiles ? 0.99 : 1;
+  for (const double q : {0.0, low, 0.25, 0.5, 0.75, high, 1.0})
+    box.push_back(study::quantile(sorted, q));
+  return box;
+}
+
 }  // namespace
 
 Json heat_map_json(const HeatMap& map) {
@@ -120,15 +138,6 @@ Json chart_json(const Chart& chart) {
           {"lines", std::move(lines)}, {"diagonal", chart.diagonal}};
 }
 
-double quantile_of_sorted(const std::vector<double>& sorted, double q) {
-  if (sorted.empty()) return 0;
-  const double position = q * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(position);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  const double share = position - static_cast<double>(below);
-  return sorted[below] + (sorted[above] - sorted[below]) * share;
-}
-
 Json distribution_json(const Distribution& distribution) {
   double low = std::numeric_limits<double>::infinity();
   double high = -low;
@@ -151,11 +160,8 @@ Json distribution_json(const Distribution& distribution) {
     const std::vector<double>& values = sorted[i];
     Json sample = {{"name", distribution.samples[i].name}, {"count", values.size()}};
     if (distribution.view == DistributionView::box) {
-      Json box = Json::array();
-      if (!values.empty())
-        for (const double q : {0.0, 0.01, 0.25, 0.5, 0.75, 0.99, 1.0})
-          box.push_back(quantile_of_sorted(values, q));
-      sample["box"] = std::move(box);
+      sample["box"] = box_of(values);
+      sample["whiskers"] = has_percentiles(values) ? Json{"p1", "p99"} : Json{"min", "max"};
     } else {
       std::vector<std::uint64_t> counts(bins, 0);
       for (const double value : values)

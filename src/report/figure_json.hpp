@@ -13,7 +13,4 @@ namespace demarc::report {
 [[nodiscard]] Json graph_json(const Graph& graph);
 [[nodiscard]] Json timeline_json(const Timeline& timeline);
 
-// The value below which the share `q` of the sorted values lies, interpolated between neighbours.
-[[nodiscard]] double quantile_of_sorted(const std::vector<double>& sorted, double q);
-
 }  // namespace demarc::report

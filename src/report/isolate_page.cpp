@@ -1,11 +1,11 @@
+// The page of an interference study.
 #include "demarc/report/isolate_page.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "demarc/report/page.hpp"
 #include "demarc/study/study.hpp"
+#include "isolate_tables.hpp"
 
 namespace demarc::report {
 namespace {
@@ -14,15 +14,6 @@ using study::ModeSummary;
 using study::StudyResult;
 using study::Variation;
 
-Tone tone_of(double percent) {
-  if (percent < 5) return Tone::good;
-  return percent < 20 ? Tone::warning : Tone::bad;
-}
-
-std::string mode_name(const StudyResult& result, const ModeSummary& mode) {
-  return result.plan.modes[mode.mode].name();
-}
-
 std::vector<std::string> names_of(const std::vector<study::Workload>& workloads) {
   std::vector<std::string> names;
   names.reserve(workloads.size());
@@ -30,26 +21,17 @@ std::vector<std::string> names_of(const std::vector<study::Workload>& workloads)
   return names;
 }
 
-std::string neighbour_name(const StudyResult& result, const study::Cell& cell) {
-  return cell.aggressor ? result.plan.aggressors[*cell.aggressor].name : "idle";
-}
-
-std::vector<const ModeSummary*> modes_that_ran(const StudyResult& result) {
-  std::vector<const ModeSummary*> out;
-  for (const ModeSummary& mode : result.modes) {
-    if (mode.unavailable.empty() && !mode.victims.empty()) out.push_back(&mode);
-  }
-  return out;
-}
-
 void add_summary(Page& page, const StudyResult& result) {
   std::vector<KeyFigure> figures;
   for (const ModeSummary* mode : modes_that_ran(result)) {
+    std::string note = fmt::format("worst victim; average {:.1f} %", mode->mean.average);
+    for (const study::NamedTail& tail : study::named_tails(mode->tail)) {
+      note += fmt::format("; {}: at most {:.1f} %", tail.name, tail.percent.maximum);
+    }
     figures.push_back({.name = mode_name(result, *mode),
-                       .value = fmt::format("{:.1f} %", mode->maximum_percent),
-                       .note = fmt::format("worst victim; average {:.1f} %, worst p99 {:.1f} %",
-                                           mode->average_percent, mode->maximum_p99_percent),
-                       .tone = tone_of(mode->maximum_percent)});
+                       .value = fmt::format("{:.1f} %", mode->mean.maximum),
+                       .note = std::move(note),
+                       .tone = tone_of(mode->mean.maximum)});
   }
   page.key_figures(figures);
   page.prose(result.recommendation);
@@ -103,42 +85,13 @@ void add_forecast(Page& page, const StudyResult& result) {
   if (!missing.empty()) page.prose(missing);
 }
 
-void add_variation_table(Page& page, const StudyResult& result) {
-  const auto modes = modes_that_ran(result);
-  for (const bool tail : {false, true}) {
-    Table table;
-    table.caption = tail ? "Variation of p99, per cent" : "Variation of the mean time, per cent";
-    table.columns.push_back({"victim", Align::left});
-    for (const ModeSummary* mode : modes) {
-      table.columns.push_back({mode_name(result, *mode), Align::right});
-    }
-    for (std::size_t victim = 0; victim < result.plan.victims.size(); ++victim) {
-      std::vector<report::Cell> row{report::Cell(result.plan.victims[victim].name)};
-      for (const ModeSummary* mode : modes) {
-        const auto found =
-            std::find_if(mode->victims.begin(), mode->victims.end(),
-                         [victim](const Variation& v) { return v.victim == victim; });
-        if (found == mode->victims.end()) {
-          row.emplace_back("wrong output");
-          continue;
-        }
-        const auto& estimate = tail ? found->p99_percent : found->mean_percent;
-        row.push_back(number_cell(estimate.value, 1, tone_of(estimate.value)));
-      }
-      table.rows.push_back(std::move(row));
-    }
-    std::vector<report::Cell> average{report::Cell("average")};
-    std::vector<report::Cell> maximum{report::Cell("maximum")};
-    for (const ModeSummary* mode : modes) {
-      const double mean = tail ? mode->average_p99_percent : mode->average_percent;
-      const double most = tail ? mode->maximum_p99_percent : mode->maximum_percent;
-      average.push_back(number_cell(mean, 1, tone_of(mean)));
-      maximum.push_back(number_cell(most, 1, tone_of(most)));
-    }
-    table.rows.push_back(std::move(average));
-    table.rows.push_back(std::move(maximum));
-    page.table(table);
-  }
+void add_variation_tables(Page& page, const StudyResult& result) {
+  page.table(mean_variation_table(result));
+  page.table(tail_variation_table(result));
+  page.prose(fmt::format(
+      "Slow runs are judged by p99 where a victim ran at least {} times beside every neighbour, "
+      "else by the worst of its runs: as many beside the aggressor as beside idle neighbours.",
+      study::p99_least_runs));
 }
 
 void add_heat_map(Page& page, const StudyResult& result, const ModeSummary& mode) {
@@ -210,22 +163,7 @@ void add_distributions(Page& page, const StudyResult& result, const ModeSummary&
     }
     page.distribution(plot);
   }
-  Table table;
-  table.caption = "Every run, microseconds";
-  for (const char* name :
-       {"victim", "beside", "runs", "mean", "p50", "p99", "worst", "aggressor runs/s"}) {
-    table.columns.push_back({name, table.columns.size() < 2 ? Align::left : Align::right});
-  }
-  for (const study::Cell& cell : result.cells) {
-    if (cell.mode != mode.mode) continue;
-    const auto& t = cell.times;
-    table.rows.push_back({report::Cell(result.plan.victims[cell.victim].name),
-                          report::Cell(neighbour_name(result, cell)),
-                          count_cell(static_cast<std::int64_t>(t.count)), number_cell(t.mean / 1e3),
-                          number_cell(t.p50 / 1e3), number_cell(t.p99 / 1e3),
-                          number_cell(t.worst / 1e3), number_cell(cell.aggressor_rate, 1)});
-  }
-  page.table(table);
+  page.table(runs_table(result, mode));
   page.end_section();
 }
 
@@ -262,7 +200,7 @@ void add_isolate_study(Page& page, const StudyResult& result) {
   add_forecast(page, result);
   if (result.cells.empty()) return;
   page.heading("Variation");
-  add_variation_table(page, result);
+  add_variation_tables(page, result);
   page.heading("Victims and aggressors");
   for (const ModeSummary* mode : modes_that_ran(result)) add_heat_map(page, result, *mode);
   page.heading("What each partition costs");

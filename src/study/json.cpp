@@ -1,3 +1,4 @@
+// A study as JSON.
 #include "demarc/base/json.hpp"
 
 #include <cmath>
@@ -8,8 +9,17 @@
 namespace demarc::study {
 namespace {
 
+// An end that the samples do not give is null.
+Json end_json(double end) {
+  return std::isfinite(end) ? Json(end) : Json(nullptr);
+}
+
+Json ends_json(double low, double high) {
+  return Json::array({end_json(low), end_json(high)});
+}
+
 Json estimate_json(const Estimate& e) {
-  return {{"value", e.value}, {"low", e.low}, {"high", e.high}};
+  return {{"value", e.value}, {"low", end_json(e.low)}, {"high", end_json(e.high)}};
 }
 
 Json distribution_json(const Distribution& d) {
@@ -18,11 +28,10 @@ Json distribution_json(const Distribution& d) {
           {"deviation", d.deviation},
           {"best", d.best},
           {"p50", d.p50},
-          {"p90", d.p90},
-          {"p99", d.p99},
+          {"p99", d.p99 ? Json(*d.p99) : Json(nullptr)},
           {"worst", d.worst},
-          {"mean_95", {d.mean_interval.low, d.mean_interval.high}},
-          {"p99_95", {d.p99_interval.low, d.p99_interval.high}}};
+          {"mean_95", ends_json(d.mean_interval.low, d.mean_interval.high)},
+          {"p99_95", ends_json(d.p99_bounds.low, d.p99_bounds.high)}};
 }
 
 // Whole nanoseconds: no timer of a GPU resolves less.
@@ -80,6 +89,34 @@ Json cell_json(const Plan& plan, const Cell& cell) {
   return out;
 }
 
+Json p99_json(const Plan& plan, const std::optional<P99Row>& row) {
+  if (!row) return nullptr;
+  return {{"percent", estimate_json(row->percent)},
+          {"aggressor", plan.aggressors[row->aggressor].name}};
+}
+
+Json worst_json(const Plan& plan, const WorstRow& row) {
+  return {{"percent", row.percent},
+          {"runs", row.runs},
+          {"aggressor", plan.aggressors[row.aggressor].name}};
+}
+
+Json over_json(const OverVictims& over) {
+  if (over.victims == 0) return nullptr;
+  return {{"victims", over.victims},
+          {"average_percent", over.average},
+          {"maximum_percent", over.maximum}};
+}
+
+Json tail_json(const TailSummary& tail) {
+  Json worst = over_json(tail.worst);
+  if (!worst.is_null()) {
+    worst["least_runs"] = tail.least_runs;
+    worst["most_runs"] = tail.most_runs;
+  }
+  return {{"p99", over_json(tail.p99)}, {"worst", std::move(worst)}};
+}
+
 Json mode_json(const Plan& plan, const ModeSummary& mode) {
   Json out{{"mode", plan.modes[mode.mode].name()}};
   if (!mode.unavailable.empty()) {
@@ -91,23 +128,20 @@ Json mode_json(const Plan& plan, const ModeSummary& mode) {
     rows.push_back({{"victim", plan.victims[row.victim].name},
                     {"mean_percent", estimate_json(row.mean_percent)},
                     {"worst_for_mean", plan.aggressors[row.worst_for_mean].name},
-                    {"p99_percent", estimate_json(row.p99_percent)},
-                    {"worst_for_p99", plan.aggressors[row.worst_for_p99].name},
+                    {"p99", p99_json(plan, row.tail.p99)},
+                    {"worst", worst_json(plan, row.tail.worst)},
                     {"run_percent", estimate_json(row.run_percent)},
                     {"worst_for_run", plan.aggressors[row.worst_for_run].name},
-                    {"run_p99_percent", estimate_json(row.run_p99_percent)},
+                    {"run_p99", p99_json(plan, row.run_tail.p99)},
+                    {"run_worst", worst_json(plan, row.run_tail.worst)},
                     {"normalized_idle", row.normalized_idle},
                     {"normalized_worst", row.normalized_worst}});
   }
   out["account"] = mode.account;
-  out["average_percent"] = mode.average_percent;
-  out["maximum_percent"] = mode.maximum_percent;
-  out["average_p99_percent"] = mode.average_p99_percent;
-  out["maximum_p99_percent"] = mode.maximum_p99_percent;
-  out["average_run_percent"] = mode.average_run_percent;
-  out["maximum_run_percent"] = mode.maximum_run_percent;
-  out["average_run_p99_percent"] = mode.average_run_p99_percent;
-  out["maximum_run_p99_percent"] = mode.maximum_run_p99_percent;
+  out["mean"] = over_json(mode.mean);
+  out["tail"] = tail_json(mode.tail);
+  out["run"] = over_json(mode.run);
+  out["run_tail"] = tail_json(mode.run_tail);
   out["victims"] = std::move(rows);
   return out;
 }
@@ -143,7 +177,7 @@ Json forecast_json(const Forecast& forecast) {
 }  // namespace
 
 std::string study_json(const StudyResult& result, const std::string& command) {
-  Json out{{"schema", "demarc.isolate"}, {"version", 1}};
+  Json out{{"schema", "demarc.isolate"}, {"version", 2}};
   out["context"] = context_json(result.device, command);
   out["plan"] = plan_json(result.plan);
   out["recommendation"] = result.recommendation;

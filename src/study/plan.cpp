@@ -6,6 +6,7 @@
 
 #include "demarc/base/random.hpp"
 #include "demarc/base/text.hpp"
+#include "demarc/study/statistics.hpp"
 
 namespace demarc::study {
 namespace {
@@ -143,6 +144,13 @@ Result<void> check_plan(const Plan& plan) {
   }
   DEMARC_CHECK(check_unique(plan.victims, "victim"));
   return check_unique(plan.aggressors, "aggressor");
+}
+
+void carry_p99(Plan& plan) {
+  const auto runs = static_cast<std::uint32_t>(p99_least_runs);
+  const std::uint32_t a_visit = (runs + plan.rounds - 1) / plan.rounds;
+  plan.rule.least = std::max(plan.rule.least, a_visit);
+  plan.rule.most = std::max(plan.rule.most, plan.rule.least);
 }
 
 std::vector<std::size_t> mode_order(const Plan& plan) {

@@ -32,6 +32,19 @@ TEST(IsolateVerb, a_planted_device_gives_table_json_and_page_and_says_it_is_a_mo
   EXPECT_NE(page.find("Use mask+color"), std::string::npos);
 }
 
+TEST(IsolateVerb, p99_is_given_where_it_was_asked_for_and_else_the_worst_of_how_many) {
+  std::vector<std::string> arguments{
+      "isolate", "--device",     "planted:h100", "--modes",     "mask", "--victims",
+      "va",      "--aggressors", "mm",           "--precision", "1"};
+  const Outcome without = run_demarc(arguments);
+  EXPECT_NE(without.out.find("; worst of 200 runs under "), std::string::npos) << without.out;
+  EXPECT_EQ(without.out.find("p99"), std::string::npos) << without.out;
+  arguments.emplace_back("--p99");
+  const Outcome with = run_demarc(arguments);
+  EXPECT_NE(with.out.find("; p99 under "), std::string::npos) << with.out;
+  EXPECT_EQ(with.out.find("worst of"), std::string::npos) << with.out;
+}
+
 TEST(IsolateVerb, started_as_a_worker_it_serves_a_lane_to_another_process) {
   const Outcome outcome = run_program(
       {"sh", "-c",

@@ -54,11 +54,23 @@ TEST(FigureJson, packs_values_as_narrow_floats_only_when_nothing_is_lost) {
   EXPECT_TRUE(heat_map_json(map)["v"].contains("f64"));
 }
 
-TEST(FigureJson, box_gives_minimum_p1_quartiles_p99_and_maximum) {
+// The values `last` ... 0 as one sample of a box.
+Json box_of_values_to(int last) {
   Sample sample{"s", {}};
-  for (int i = 100; i >= 0; --i) sample.values.push_back(i);
-  const Json json = distribution_json({.samples = {sample}});
-  EXPECT_EQ(json["samples"][0]["box"], Json::array({0.0, 1.0, 25.0, 50.0, 75.0, 99.0, 100.0}));
+  for (int i = last; i >= 0; --i) sample.values.push_back(i);
+  return distribution_json({.samples = {sample}})["samples"][0];
+}
+
+TEST(FigureJson, whiskers_of_a_thousand_values_are_percentiles) {
+  const Json box = box_of_values_to(999);
+  EXPECT_EQ(box["box"], Json::array({0.0, 9.0, 249.0, 499.0, 749.0, 989.0, 999.0}));
+  EXPECT_EQ(box["whiskers"], Json::array({"p1", "p99"}));
+}
+
+TEST(FigureJson, whiskers_of_fewer_values_are_the_extremes_and_say_so) {
+  const Json box = box_of_values_to(998);
+  EXPECT_EQ(box["box"], Json::array({0.0, 0.0, 249.0, 499.0, 749.0, 998.0, 998.0}));
+  EXPECT_EQ(box["whiskers"], Json::array({"min", "max"}));
 }
 
 TEST(FigureJson, histogram_counts_every_finite_value_once) {

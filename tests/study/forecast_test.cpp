@@ -260,7 +260,9 @@ StudyResult both_hold(const Forecast& forecast) {
     summary.mode = mode;
     summary.victims.resize(2);
     summary.victims[1].victim = 1;
-    summary.maximum_percent = summary.maximum_p99_percent = mode == 0 ? 3 : 1;
+    const double most = mode == 0 ? 2.5 : 0.5;
+    summary.mean = {2, most, most};
+    summary.tail.p99 = {2, most, most};
     result.modes.push_back(summary);
   }
   return result;

@@ -104,5 +104,22 @@ TEST(Plan, impossible_plans_are_refused_by_name) {
   EXPECT_FALSE(check_plan(plan));
 }
 
+TEST(Plan, p99_takes_a_thousand_samples_over_the_rounds_of_a_cell_and_no_fewer_than_asked_for) {
+  Plan plan = plan_of(1, 1);
+  plan.rounds = 3;
+  carry_p99(plan);
+  EXPECT_EQ(plan.rule.least, 334U);
+  EXPECT_EQ(plan.rule.most, 400U);
+  plan.rounds = 1;
+  carry_p99(plan);
+  EXPECT_EQ(plan.rule.least, 1000U);
+  EXPECT_EQ(plan.rule.most, 1000U);
+  plan.rule.least = 1500;
+  plan.rule.most = 2000;
+  carry_p99(plan);
+  EXPECT_EQ(plan.rule.least, 1500U);
+  EXPECT_EQ(plan.rule.most, 2000U);
+}
+
 }  // namespace
 }  // namespace demarc::study

@@ -33,8 +33,8 @@ StudyResult run(const Plan& plan, unsigned threads) {
 TEST(SimExecutor, ColoursHoldAMemoryBoundVictimThatDividedSmsDoNot) {
   const StudyResult result = run(small_plan("mask,mask+color", "va"), 2);
   ASSERT_EQ(result.modes.size(), 2U);
-  EXPECT_GT(result.modes[0].maximum_percent, 50);
-  EXPECT_LT(result.modes[1].maximum_percent, 15);
+  EXPECT_GT(result.modes[0].mean.maximum, 50);
+  EXPECT_LT(result.modes[1].mean.maximum, 15);
   EXPECT_TRUE(result.errors.empty());
   EXPECT_FALSE(result.device.measured);
 }

@@ -150,39 +150,15 @@ TEST(Study, the_stopping_rule_bounds_the_samples_of_a_visit) {
   for (const Cell& cell : quick->cells) EXPECT_EQ(cell.samples_ns.size(), 20U);
 }
 
-// A result with given variations, without running anything.
-StudyResult invented(const std::vector<std::pair<std::string, double>>& modes) {
-  StudyResult result;
-  result.plan = small_plan();
-  result.plan.modes.clear();
-  for (std::size_t i = 0; i < modes.size(); ++i) {
-    result.plan.modes.push_back(parse_modes(modes[i].first)->front());
-    ModeSummary summary;
-    summary.mode = i;
-    Variation stream;
-    stream.mean_percent.value = modes[i].second;
-    stream.worst_for_mean = 1;
-    Variation mm;
-    mm.victim = 1;
-    mm.mean_percent.value = 0.5;
-    summary.victims = {stream, mm};
-    summary.maximum_percent = modes[i].second;
-    summary.maximum_p99_percent = modes[i].second + 1;
-    result.modes.push_back(summary);
-  }
-  return result;
-}
-
-TEST(Study, the_recommendation_names_what_holds_and_who_breaks_the_rest) {
-  EXPECT_EQ(recommend(invented({{"mps", 140}, {"mask+color", 2.4}, {"mask", 37.2}})),
-            "Use mask+color: mask+color holds all 2 victims under 3 % (mean time; p99 under 4 %). "
-            "mask lets stream slow stream by 37 %. mps lets stream slow stream 2.4 times.");
-}
-
-TEST(Study, when_nothing_holds_the_recommendation_says_so) {
-  EXPECT_EQ(recommend(invented({{"mps", 140}, {"green", 60}})),
-            "No mode holds every victim under 10 %; the least bad is green: green lets stream slow "
-            "stream by 60 %. mps lets stream slow stream 2.4 times.");
+TEST(Study, a_precision_reached_early_does_not_stop_before_there_is_a_p99_that_was_asked_for) {
+  Plan plan = small_plan();
+  plan.modes = {{"mask", false}};
+  plan.rule.precision = 1;  // reached at once
+  carry_p99(plan);
+  const auto result = run_study(plan, *make_planted_executor(small_model(), 5), {});
+  ASSERT_TRUE(result);
+  for (const Cell& cell : result->cells) EXPECT_EQ(cell.times.count, 1000U);
+  for (const Variation& row : result->modes[0].victims) EXPECT_TRUE(row.tail.p99);
 }
 
 TEST(Study, json_carries_schema_context_plan_and_raw_samples) {
@@ -192,7 +168,7 @@ TEST(Study, json_carries_schema_context_plan_and_raw_samples) {
   const auto result = run_study(plan, *executor, {});
   const Json json = Json::parse(study_json(*result, "demarc isolate --seed 7"));
   EXPECT_EQ(json["schema"], "demarc.isolate");
-  EXPECT_EQ(json["version"], 1);
+  EXPECT_EQ(json["version"], 2);
   EXPECT_EQ(json["context"]["command"], "demarc isolate --seed 7");
   EXPECT_EQ(json["context"]["measured"], false);
   EXPECT_EQ(json["plan"]["modes"], Json({"none", "mask", "mask+color"}));

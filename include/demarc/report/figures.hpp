@@ -84,7 +84,8 @@ struct Sample {
 
 enum class DistributionView { box, histogram };
 
-// Box: p1, p25, median, p75, p99, with the extremes as points. Histogram: equal bins.
+// Box: median and quartiles; the whiskers reach p1 and p99 of a thousand values and more, with the
+// extremes as points, and the extremes of fewer. Histogram: equal bins.
 struct Distribution {
   std::string title = {};
   std::string caption = {};

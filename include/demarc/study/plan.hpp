@@ -14,7 +14,7 @@ namespace demarc::study {
 // How many times a victim is timed in one visit to a cell.
 struct StoppingRule {
   std::uint32_t warm_up = 5;   // launches run and thrown away, counted in the result
-  std::uint32_t least = 100;   // samples always taken: p99 needs them
+  std::uint32_t least = 100;   // samples always taken, unless longest_seconds ends the visit first
   std::uint32_t most = 400;    // samples never exceeded
   double precision = 0.005;    // stop when the 95 % half width of the mean is within this share
   double longest_seconds = 2;  // a visit ends after this long, with what it has
@@ -45,6 +45,10 @@ struct Plan {
   std::uint32_t rounds = 2;  // how often the whole matrix of a mode is gone through
   std::uint64_t seed = 1;
 };
+
+// Raises the rule so that every cell has as many samples as a p99 takes (statistics.hpp), over all
+// its rounds; only longest_seconds still ends a visit before. Of a plan that was checked.
+void carry_p99(Plan& plan);
 
 // An error names what is missing, doubled or out of range.
 [[nodiscard]] Result<void> check_plan(const Plan& plan);

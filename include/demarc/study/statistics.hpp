@@ -1,13 +1,26 @@
-// What a list of kernel times says, with how sure it is. Pure functions of the samples.
+// What a list of kernel times says, with how sure it is. Pure functions of the samples, which are
+// taken to be independent of each other.
 #pragma once
 
 #include <cstddef>
+#include <limits>
+#include <optional>
 #include <span>
-#include <vector>
 
 namespace demarc::study {
 
-// A number with its 95 % confidence interval.
+// From this many runs on there is a p99: ten of them lie above it, so no single run decides it.
+// With fewer than a hundred the p99 would be the worst run under another name.
+inline constexpr std::size_t p99_least_runs = 1000;
+
+// Ends of a confidence interval. Infinite where the sample is too small to give one.
+struct Bounds {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  friend bool operator==(const Bounds&, const Bounds&) = default;
+};
+
+// A number with its 95 % confidence interval; an end is infinite as in Bounds.
 struct Estimate {
   double value = 0;
   double low = 0;
@@ -22,27 +35,55 @@ struct Distribution {
   double deviation = 0;  // sample standard deviation, 0 for fewer than two samples
   double best = 0;
   double p50 = 0;
-  double p90 = 0;
-  double p99 = 0;
-  double worst = 0;
-  Estimate mean_interval;  // normal approximation of the mean
-  Estimate p99_interval;   // binomial interval of the order statistic, distribution-free
+  std::optional<double> p99;  // of p99_least_runs samples and more
+  double worst = 0;           // of `count` samples: not comparable with the worst of more or fewer
+  Estimate mean_interval;     // Student's t: exact for normal times, see docs/study.md for others
+  Bounds p99_bounds;          // of the true p99, at every count, whatever the distribution
 };
 
-// All zeros for no samples.
+// No samples give zeros and no bounds.
 [[nodiscard]] Distribution describe(std::span<const double> samples);
 
 // Nearest-rank quantile of sorted samples, 0 < q <= 1; the samples must not be empty.
 [[nodiscard]] double quantile(std::span<const double> sorted, double q);
 
-// 100 (loaded - idle) / idle with the interval of the ratio of two independent means (delta
-// method). The inputs must have idle.mean > 0.
+// Ranks of those of `count` sorted samples that bound the true quantile q, 0 < q < 1: the first is
+// rank 1. `low` is 0 and `high` is count + 1 where no sample bounds it.
+struct Ranks {
+  std::size_t low = 0;
+  std::size_t high = 0;
+  friend bool operator==(const Ranks&, const Ranks&) = default;
+};
+
+// From exact binomial tails, half of what is missing to `confidence` at either end: whatever the
+// distribution, ties included, the bounds hold at least as often as `confidence` says.
+[[nodiscard]] Ranks quantile_ranks(std::size_t count, double q, double confidence);
+[[nodiscard]] Bounds quantile_bounds(std::span<const double> sorted, double q, double confidence);
+
+// 100 (loaded - idle) / idle with the interval of the ratio of two independent means: Fieller's,
+// with Student's t and Welch's degrees of freedom. Unbounded where either has one sample or the
+// idle mean cannot be told from 0. The inputs must have idle.mean > 0.
 [[nodiscard]] Estimate variation_percent(const Distribution& loaded, const Distribution& idle);
 
-// The same for p99: the interval is the widest that the two order-statistic intervals allow.
-[[nodiscard]] Estimate p99_variation_percent(const Distribution& loaded, const Distribution& idle);
+// The same for p99, or nothing unless both lists carry one. The interval is the widest that two
+// intervals of 97.5 % allow, which therefore covers 95 %.
+[[nodiscard]] std::optional<Estimate> p99_variation_percent(std::span<const double> loaded,
+                                                            std::span<const double> idle);
 
-// Half width of the interval of the mean over the mean: what a stopping rule compares.
+// The same for the worst run. The worst of more runs is worse by chance alone, so as many runs of
+// either list are looked at as the shorter one has, the first ones.
+struct WorstVariation {
+  double percent = 0;
+  std::size_t runs = 0;  // how many of either list
+  friend bool operator==(const WorstVariation&, const WorstVariation&) = default;
+};
+
+// Neither list may be empty.
+[[nodiscard]] WorstVariation worst_variation(std::span<const double> loaded,
+                                             std::span<const double> idle);
+
+// Half width of the interval of the mean over the mean: what a stopping rule compares. Infinite for
+// one sample.
 [[nodiscard]] double relative_precision(const Distribution& d);
 
 }  // namespace demarc::study

@@ -2,8 +2,9 @@
 //
 //   T(A, B)      mean kernel time of victim A in part 0 while aggressor B loops in the other parts
 //   variation(A) = max over B of (T(A, B) - T(A, -)) / T(A, -), "-" being idle neighbours
-// [Fractional GPUs, section VI]. The same is formed for p99, which a mean can hide, and for the run
-// as a whole: a victim of many launches also waits between its kernels.
+// [Fractional GPUs, section VI]. The same is formed for the slow runs, which a mean can hide, and
+// for the run as a whole: a victim of many launches also waits between its kernels. The slow runs
+// are judged by p99 where the samples carry one, else by the worst of them.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "demarc/study/forecast.hpp"
 #include "demarc/study/plan.hpp"
 #include "demarc/study/statistics.hpp"
+#include "demarc/study/tail.hpp"
 
 namespace demarc::study {
 
@@ -44,12 +46,11 @@ struct Baseline {  // victim alone on the whole GPU
 struct Variation {
   std::size_t victim = 0;
   Estimate mean_percent;           // of mean time, under the worst aggressor
-  Estimate p99_percent;            // of p99
   std::size_t worst_for_mean = 0;  // aggressor index
-  std::size_t worst_for_p99 = 0;
+  Tail tail;
   Estimate run_percent;  // of the mean run with the gaps between its launches
-  Estimate run_p99_percent;
   std::size_t worst_for_run = 0;
+  Tail run_tail;
   double normalized_idle = 0;   // T(A,-) / (parts x T_baseline): what the partition itself costs
   double normalized_worst = 0;  // max T(A,B) / (parts x T_baseline)
 };
@@ -59,14 +60,10 @@ struct ModeSummary {
   std::string account;             // what the stage said of itself
   std::string unavailable;         // not empty: the machine cannot do this mode, and why
   std::vector<Variation> victims;  // those with all their runs valid, in plan order
-  double average_percent = 0;      // of mean_percent over victims
-  double maximum_percent = 0;
-  double average_p99_percent = 0;
-  double maximum_p99_percent = 0;
-  double average_run_percent = 0;  // of run_percent
-  double maximum_run_percent = 0;
-  double average_run_p99_percent = 0;
-  double maximum_run_p99_percent = 0;
+  OverVictims mean;                // of mean_percent
+  TailSummary tail;
+  OverVictims run;  // of run_percent
+  TailSummary run_tail;
 };
 
 struct StudyResult {
@@ -92,15 +89,17 @@ struct StudyResult {
 // Fills modes[].victims and the averages and maxima from cells and baselines. Idempotent.
 void summarize(StudyResult& result);
 
-// "colours hold all 8 victims under 3 %; MPS lets VA slow cfd 2.4 times", from a summarised result;
-// then what the forecast says of the worst neighbour and of losing half the L2. Where modes with
-// and without colours hold every victim and no aggressor presses, the ones without are better.
+// "colours hold all 8 victims under 3 % (mean time; worst of 40 runs under 4 %); MPS lets VA slow
+// cfd 2.4 times", from a summarised result; then what the forecast says of the worst neighbour and
+// of losing half the L2. Where modes with and without colours hold every victim and no aggressor
+// presses, the ones without are better.
 [[nodiscard]] std::string recommend(const StudyResult& result);
 
 // The variation table as text a person reads on a terminal.
 [[nodiscard]] std::string study_text(const StudyResult& result);
 
-// JSON, schema "demarc.isolate" version 1: context, plan, raw samples, summaries.
+// JSON, schema "demarc.isolate" version 2: context, plan, raw samples, summaries. What the samples
+// do not carry, a p99 or an end of an interval, is null.
 [[nodiscard]] std::string study_json(const StudyResult& result, const std::string& command);
 
 }  // namespace demarc::study

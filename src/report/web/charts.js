@@ -107,8 +107,10 @@ demarc.makers.box = (block) => demarc.plot(block, (narrow) => {
   return {
     grid: demarc.grid(narrow, false),
     tooltip: {confine: true, renderMode: "richText", formatter: (hit) => {
-      const sample = block.samples[hit.value[0]], names_of = ["min", "p1", "p25", "median", "p75", "p99", "max"];
-      return `${sample.name} (${sample.count} values)\n` + sample.box.map((value, k) => `${names_of[k]} ${demarc.number(value)}`).join("\n");
+      const sample = block.samples[hit.value[0]], [low, high] = sample.whiskers;
+      const names = ["min", low, "p25", "median", "p75", high, "max"];
+      const lines = sample.box.map((value, k) => `${names[k]} ${demarc.number(value)}`);
+      return `${sample.name} (${sample.count} values)\n` + lines.filter((line, k) => line !== lines[k - 1]).join("\n");
     }},
     xAxis: {type: "category", data: names, axisLabel: {hideOverlap: true, rotate: narrow && names.length > 4 ? 40 : 0}},
     yAxis: demarc.axis(block.value, {nameGap: narrow ? 42 : 54}),

@@ -30,7 +30,7 @@ Page page_with_every_block() {
   page.prose(
       "First `code` paragraph </script><script>boom()</script>.\n\nSecond one:\n- a point\n- "
       "another");
-  page.key_figures({{"Slowdown", "1.03", "p99 over 8 victims", Tone::good},
+  page.key_figures({{"Slowdown", "1.03", "worst of 8 victims", Tone::good},
                     {"Worst", "2.4", "", Tone::bad},
                     {"Runs", "64", ""},
                     {"Seed", "7", ""}});

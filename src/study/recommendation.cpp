@@ -1,0 +1,106 @@
+// Which mode to use, in words, from what was measured and what was forecast.
+#include <algorithm>
+#include <cmath>
+
+#include "demarc/study/study.hpp"
+
+namespace demarc::study {
+namespace {
+
+// "2.4 times" above a doubling, "37 %" below it.
+std::string slowdown_words(double percent) {
+  if (percent >= 100) return fmt::format("{:.1f} times", 1 + percent / 100);
+  return fmt::format("by {:.0f} %", percent);
+}
+
+const Variation& worst_row(const ModeSummary& mode) {
+  return *std::max_element(mode.victims.begin(), mode.victims.end(),
+                           [](const Variation& a, const Variation& b) {
+                             return a.mean_percent.value < b.mean_percent.value;
+                           });
+}
+
+// The smallest whole per cent that every victim stays under, at least 1.
+int ceiling_percent(double maximum) {
+  return std::max(1, static_cast<int>(std::floor(maximum)) + 1);
+}
+
+std::string holding_sentence(const StudyResult& result, const ModeSummary& mode) {
+  std::string tails;
+  for (const NamedTail& tail : named_tails(mode.tail)) {
+    tails += fmt::format("; {} under {} %", tail.name, ceiling_percent(tail.percent.maximum));
+  }
+  return fmt::format(
+      "{} holds {} {} under {} % (mean time{})", result.plan.modes[mode.mode].name(),
+      mode.victims.size() == 1 ? "the one victim" : "all",
+      mode.victims.size() == 1 ? "measured" : fmt::format("{} victims", mode.victims.size()),
+      ceiling_percent(mode.mean.maximum), tails);
+}
+
+std::string failing_sentence(const StudyResult& result, const ModeSummary& mode) {
+  const Variation& row = worst_row(mode);
+  return fmt::format("{} lets {} slow {} {}", result.plan.modes[mode.mode].name(),
+                     result.plan.aggressors[row.worst_for_mean].name,
+                     result.plan.victims[row.victim].name, slowdown_words(row.mean_percent.value));
+}
+
+// A tenth is where the best published colouring ends (V100: 8.7 % on average, 18.3 % at most).
+constexpr double holds_below = 10;
+
+// `judged` has the least maximum first. Moves a mode without colours before one with them, where
+// both hold every victim and no aggressor presses on the memory. True if so.
+bool prefer_undivided_memory(const StudyResult& result, std::vector<const ModeSummary*>& judged) {
+  const Forecast& forecast = result.forecast;
+  const auto colored = [&result](const ModeSummary* mode) {
+    return result.plan.modes[mode->mode].color;
+  };
+  if (!colored(judged.front()) || forecast.aggressors.empty() ||
+      std::any_of(forecast.aggressors.begin(), forecast.aggressors.end(), presses)) {
+    return false;
+  }
+  const auto found = std::find_if(judged.begin(), judged.end(), [&](const ModeSummary* mode) {
+    return !colored(mode) && mode->mean.maximum < holds_below;
+  });
+  if (found == judged.end()) return false;
+  std::rotate(judged.begin(), found, found + 1);
+  return true;
+}
+
+}  // namespace
+
+std::string recommend(const StudyResult& result) {
+  std::vector<const ModeSummary*> judged;
+  for (const ModeSummary& mode : result.modes) {
+    if (mode.victims.size() == result.plan.victims.size()) judged.push_back(&mode);
+  }
+  if (judged.empty()) return "No mode ran every victim with right results: nothing to recommend.";
+  std::stable_sort(judged.begin(), judged.end(), [](const ModeSummary* a, const ModeSummary* b) {
+    return a->mean.maximum < b->mean.maximum;
+  });
+  const bool better_whole = prefer_undivided_memory(result, judged);
+  const ModeSummary& best = *judged.front();
+  std::string text;
+  if (best.mean.maximum < holds_below) {
+    text = fmt::format("Use {}: {}.", result.plan.modes[best.mode].name(),
+                       holding_sentence(result, best));
+  } else {
+    text = fmt::format("No mode holds every victim under {:.0f} %; the least bad is {}: {}.",
+                       holds_below, result.plan.modes[best.mode].name(),
+                       failing_sentence(result, best));
+  }
+  if (better_whole) {
+    text += fmt::format(
+        " Colours would buy nothing: by forecast no aggressor asks for {:.0f} % of the DRAM's or "
+        "the L2's bandwidth, and undivided each victim has the whole L2.",
+        100 * pressing_share);
+  }
+  for (std::size_t i = 1; i < judged.size(); ++i) {
+    const ModeSummary& mode = *judged[i];
+    text += fmt::format(" {}.", mode.mean.maximum < holds_below ? holding_sentence(result, mode)
+                                                                : failing_sentence(result, mode));
+  }
+  const std::string words = forecast_words(result.forecast);
+  return words.empty() ? text : text + " " + words;
+}
+
+}  // namespace demarc::study

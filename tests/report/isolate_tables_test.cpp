@@ -1,0 +1,109 @@
+// Tables of a study's page: which numbers stand under which names.
+#include "isolate_tables.hpp"
+
+#include <gtest/gtest.h>
+
+namespace demarc::report {
+namespace {
+
+study::Variation judged_by(std::size_t victim, double mean, std::optional<double> p99,
+                           double worst) {
+  study::Variation row;
+  row.victim = victim;
+  row.mean_percent.value = mean;
+  if (p99) row.tail.p99 = study::P99Row{{*p99, *p99, *p99}, 0};
+  row.tail.worst = {worst, p99 ? std::size_t{1000} : std::size_t{40}, 0};
+  return row;
+}
+
+// Under none both victims have a p99, under mask one, and the mode in between did not run.
+study::StudyResult two_modes() {
+  study::StudyResult result;
+  result.plan.modes = {{"none", false}, {"mps", false}, {"mask", false}};
+  result.plan.victims = {{"va", "va"}, {"mm", "mm"}};
+  result.plan.aggressors = {{"fwt", "fwt"}};
+  result.modes.resize(3);
+  for (std::size_t i = 0; i < 3; ++i) result.modes[i].mode = i;
+  result.modes[0].victims = {judged_by(0, 3, 30, 99), judged_by(1, 5, 10, 99)};
+  result.modes[0].mean = {2, 4, 5};
+  result.modes[0].tail.p99 = {2, 20, 30};
+  result.modes[1].unavailable = "no daemon";
+  result.modes[2].victims = {judged_by(0, 1, 2, 99), judged_by(1, 3, {}, 7)};
+  result.modes[2].mean = {2, 2, 3};
+  result.modes[2].tail.p99 = {1, 2, 2};
+  result.modes[2].tail.worst = {1, 7, 7};
+  return result;
+}
+
+TEST(IsolateTables, slow_runs_say_whether_they_are_p99_or_the_worst_of_how_many) {
+  EXPECT_EQ(markdown(tail_variation_table(two_modes())),
+            "| victim | none | mask |\n"
+            "|---|---:|---:|\n"
+            "| va | 30.0 (p99) | 2.0 (p99) |\n"
+            "| mm | 10.0 (p99) | 7.0 (worst of 40) |\n"
+            "| average of p99 | 20.0 | 2.0 |\n"
+            "| maximum of p99 | 30.0 | 2.0 |\n"
+            "| average of the worst run |  | 7.0 |\n"
+            "| maximum of the worst run |  | 7.0 |\n");
+}
+
+TEST(IsolateTables, without_any_p99_there_is_no_row_of_it) {
+  study::StudyResult result = two_modes();
+  result.modes[0].victims.clear();
+  result.modes[2].tail.p99 = {};
+  const std::string table = markdown(tail_variation_table(result));
+  EXPECT_EQ(table.find("of p99"), std::string::npos) << table;
+  EXPECT_EQ(table.find("none"), std::string::npos) << table;
+}
+
+TEST(IsolateTables, means_stand_with_their_average_and_maximum) {
+  EXPECT_EQ(markdown(mean_variation_table(two_modes())),
+            "| victim | none | mask |\n"
+            "|---|---:|---:|\n"
+            "| va | 3.0 | 1.0 |\n"
+            "| mm | 5.0 | 3.0 |\n"
+            "| average | 4.0 | 2.0 |\n"
+            "| maximum | 5.0 | 3.0 |\n");
+}
+
+TEST(IsolateTables, a_victim_without_a_row_computed_a_wrong_output) {
+  study::StudyResult result = two_modes();
+  result.modes[2].victims.erase(result.modes[2].victims.begin());
+  EXPECT_NE(markdown(mean_variation_table(result)).find("| va | 3.0 | wrong output |"),
+            std::string::npos);
+}
+
+TEST(IsolateTables, five_per_cent_are_a_warning_and_twenty_are_bad) {
+  EXPECT_EQ(tone_of(4.99), Tone::good);
+  EXPECT_EQ(tone_of(5), Tone::warning);
+  EXPECT_EQ(tone_of(19.99), Tone::warning);
+  EXPECT_EQ(tone_of(20), Tone::bad);
+}
+
+TEST(IsolateTables, the_p99_of_a_cell_is_what_it_is_at_least_where_the_runs_do_not_carry_one) {
+  study::StudyResult result = two_modes();
+  for (const std::size_t runs : {std::size_t{40}, std::size_t{1000}, std::size_t{0}}) {
+    study::Cell cell;
+    cell.mode = 2;
+    if (runs != 40) cell.aggressor = 0;
+    for (std::size_t i = 1; i <= runs; ++i) {
+      cell.samples_ns.push_back(1000 * static_cast<double>(i));
+    }
+    cell.times = study::describe(cell.samples_ns);
+    result.cells.push_back(cell);
+  }
+  result.cells.push_back({});  // of another mode
+  const Table table = runs_table(result, result.modes[2]);
+  ASSERT_EQ(table.rows.size(), 3U);
+  const auto p99_of = [&table](std::size_t row) { return table.rows[row].at(5); };
+  EXPECT_EQ(table.rows[0][1].text, "idle");
+  EXPECT_EQ(p99_of(0).text, "at least 38.00");
+  EXPECT_EQ(p99_of(0).number, 38.0);
+  EXPECT_EQ(table.rows[1][1].text, "fwt");
+  EXPECT_EQ(p99_of(1).text, "990.00");
+  EXPECT_EQ(p99_of(2), Cell());
+  EXPECT_EQ(table.rows[1][6].text, "1000.00");
+}
+
+}  // namespace
+}  // namespace demarc::report

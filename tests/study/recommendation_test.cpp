@@ -1,0 +1,167 @@
+// What is recommended, of results that are given: nothing runs.
+#include <gtest/gtest.h>
+
+#include "demarc/study/study.hpp"
+
+namespace demarc::study {
+namespace {
+
+// Modes with these greatest variations of the first of two victims; the worst of 40 runs is one per
+// cent more.
+StudyResult invented(const std::vector<std::pair<std::string, double>>& modes) {
+  StudyResult result;
+  result.plan.victims = {{"stream", "stream"}, {"mm", "mm"}};
+  result.plan.aggressors = {{"mm", "mm"}, {"stream", "stream"}};
+  for (std::size_t i = 0; i < modes.size(); ++i) {
+    result.plan.modes.push_back(parse_modes(modes[i].first)->front());
+    ModeSummary summary;
+    summary.mode = i;
+    Variation mm;
+    mm.mean_percent.value = 0.5;
+    mm.victim = 1;
+    Variation stream;
+    stream.mean_percent.value = modes[i].second;
+    stream.worst_for_mean = 1;
+    summary.victims = {stream, mm};
+    summary.mean = {2, modes[i].second, modes[i].second};
+    summary.tail.worst = {2, modes[i].second, modes[i].second + 1};
+    summary.tail.least_runs = summary.tail.most_runs = 40;
+    result.modes.push_back(summary);
+  }
+  return result;
+}
+
+// Of one aggressor that asks for these shares, and of no victim.
+Forecast forecast_of(double dram, double l2) {
+  WorkloadForecast aggressor;
+  aggressor.name = "va";
+  aggressor.dram_demand_share = dram;
+  aggressor.l2_demand_share = l2;
+  Forecast forecast;
+  forecast.aggressors = {aggressor};
+  return forecast;
+}
+
+std::string first_mode_of(const StudyResult& result) {
+  const std::string text = recommend(result);
+  return text.substr(0, text.find(':'));
+}
+
+TEST(Recommendation, names_what_holds_and_who_breaks_the_rest) {
+  EXPECT_EQ(recommend(invented({{"mps", 140}, {"mask+color", 2.4}, {"mask", 37.2}})),
+            "Use mask+color: mask+color holds all 2 victims under 3 % (mean time; worst of 40 runs "
+            "under 4 %). mask lets stream slow stream by 37 %. mps lets stream slow stream 2.4 "
+            "times.");
+}
+
+TEST(Recommendation, says_so_when_nothing_holds) {
+  EXPECT_EQ(recommend(invented({{"mps", 140}, {"green", 60}})),
+            "No mode holds every victim under 10 %; the least bad is green: green lets stream slow "
+            "stream by 60 %. mps lets stream slow stream 2.4 times.");
+}
+
+TEST(Recommendation, a_victim_slowed_by_a_tenth_is_not_held_and_one_slowed_by_less_is) {
+  EXPECT_TRUE(recommend(invented({{"mask", 10}})).starts_with("No mode holds every victim"));
+  EXPECT_TRUE(recommend(invented({{"mask", 9.99}}))
+                  .starts_with("Use mask: mask holds all 2 victims under 10 % (mean time; "));
+}
+
+TEST(Recommendation, under_a_per_cent_means_less_than_it) {
+  const auto mean_under = [](double percent) {
+    const std::string text = recommend(invented({{"mask", percent}}));
+    const auto from = text.find("under ") + 6;
+    return text.substr(from, text.find(" %") - from);
+  };
+  EXPECT_EQ(mean_under(-4), "1");
+  EXPECT_EQ(mean_under(0), "1");
+  EXPECT_EQ(mean_under(0.99), "1");
+  EXPECT_EQ(mean_under(1), "2");
+  EXPECT_EQ(mean_under(2.999), "3");
+  EXPECT_EQ(mean_under(3), "4");
+}
+
+TEST(Recommendation, a_doubling_is_said_in_times_and_less_in_per_cent) {
+  EXPECT_NE(recommend(invented({{"mask", 99.4}})).find("slow stream by 99 %."), std::string::npos);
+  EXPECT_NE(recommend(invented({{"mask", 100}})).find("slow stream 2.0 times."), std::string::npos);
+}
+
+TEST(Recommendation, names_the_victim_that_suffers_most_wherever_it_stands) {
+  StudyResult result = invented({{"mask", 40}});
+  result.modes[0].victims[1].mean_percent.value = 50;  // mm, beside mm
+  result.modes[0].mean.maximum = 50;
+  EXPECT_NE(recommend(result).find("mask lets mm slow mm by 50 %"), std::string::npos);
+}
+
+TEST(Recommendation, gives_p99_and_worst_their_names_and_numbers_of_victims) {
+  StudyResult result = invented({{"mask", 2}});
+  result.modes[0].tail.p99 = {1, 0.3, 0.3};
+  result.modes[0].tail.worst.victims = 1;
+  result.modes[0].tail.least_runs = 25;
+  EXPECT_EQ(recommend(result),
+            "Use mask: mask holds all 2 victims under 3 % (mean time; p99 of 1 victim under 1 %; "
+            "worst of 25 to 40 runs of 1 victim under 4 %).");
+}
+
+TEST(Recommendation, of_one_victim_it_does_not_say_all) {
+  StudyResult result = invented({{"mask", 2}});
+  result.plan.victims.pop_back();
+  result.modes[0].victims.pop_back();
+  EXPECT_TRUE(recommend(result).starts_with("Use mask: mask holds the one victim measured under "));
+}
+
+TEST(Recommendation, a_mode_that_lost_a_victim_is_not_judged) {
+  StudyResult result = invented({{"mask", 2}, {"mask+color", 1}});
+  result.modes[1].victims.pop_back();
+  EXPECT_EQ(
+      recommend(result),
+      "Use mask: mask holds all 2 victims under 3 % (mean time; worst of 40 runs under 4 %).");
+  result.modes[0].victims.clear();
+  EXPECT_EQ(recommend(result),
+            "No mode ran every victim with right results: nothing to recommend.");
+}
+
+TEST(Recommendation, undivided_memory_is_preferred_only_where_it_holds) {
+  StudyResult result = invented({{"mask", 9}, {"mask+color", 1}});
+  result.forecast = forecast_of(0.1, 0.1);
+  EXPECT_EQ(first_mode_of(result), "Use mask");
+  EXPECT_NE(recommend(result).find("Colours would buy nothing"), std::string::npos);
+  result.modes[0].mean.maximum = 10;
+  EXPECT_EQ(first_mode_of(result), "Use mask+color");
+  EXPECT_EQ(recommend(result).find("Colours would buy nothing"), std::string::npos);
+}
+
+TEST(Recommendation, of_the_modes_without_colours_that_hold_the_best_is_preferred) {
+  StudyResult result =
+      invented({{"green", 8}, {"mask+color", 1}, {"mask", 4}, {"green+color", 2}, {"mps", 50}});
+  result.forecast = forecast_of(0, 0);
+  const std::string text = recommend(result);
+  EXPECT_TRUE(text.starts_with("Use mask: ")) << text;
+  const std::vector<std::string> order{"mask holds", "mask+color holds", "green+color holds",
+                                       "green holds", "mps lets"};
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    EXPECT_LT(text.find(order[i - 1]), text.find(order[i])) << text;
+  }
+}
+
+TEST(Recommendation, where_an_aggressor_presses_or_nothing_is_forecast_colours_stay) {
+  StudyResult result = invented({{"mask", 3}, {"mask+color", 1}});
+  EXPECT_EQ(first_mode_of(result), "Use mask+color");  // no forecast
+  result.forecast = forecast_of(pressing_share, 0);
+  EXPECT_EQ(first_mode_of(result), "Use mask+color");
+  result.forecast = forecast_of(0, pressing_share);
+  EXPECT_EQ(first_mode_of(result), "Use mask+color");
+  result.forecast = forecast_of(0.249, 0.249);
+  EXPECT_EQ(first_mode_of(result), "Use mask");
+  result.forecast.aggressors.push_back(result.forecast.aggressors[0]);
+  result.forecast.aggressors[1].missing = "it brings compiled code";
+  EXPECT_EQ(first_mode_of(result), "Use mask+color");
+}
+
+TEST(Recommendation, where_no_colours_are_best_anyway_they_are_not_spoken_of) {
+  StudyResult result = invented({{"mask", 1}, {"mask+color", 3}});
+  result.forecast = forecast_of(0.1, 0.1);
+  EXPECT_EQ(recommend(result).find("Colours would buy nothing"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace demarc::study
