@@ -12,6 +12,8 @@ packages=("${build_packages[@]}")
 [ "${1:-build}" = test ] && packages+=("${test_packages[@]}")
 # A node that is already there, from wherever, is good enough.
 command -v npm >/dev/null || packages+=(nodejs npm)
+# What runs tools/isolate-tables.py.
+if [ "${1:-build}" = test ]; then command -v python3 >/dev/null || packages+=(python3); fi
 # The browser that opens the reports in the tests. Ubuntu ships it as a snap only.
 . /etc/os-release
 if [ "${1:-build}" = test ] && [ "${ID:-}" = debian ]; then packages+=(chromium); fi
