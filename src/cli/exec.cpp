@@ -87,7 +87,7 @@ Result<void> run_exec(ExecOptions& options) {
 const RegisterVerb registered_exec({
     40,
     "exec",
-    "run an unmodified program inside a partition",
+    "run an unmodified program inside a partition; exit code 3 when not all of it was confined",
     "demarc exec --tpcs 0-15 --audit -- python3 infer.py",
     [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<ExecOptions>();
@@ -97,8 +97,11 @@ const RegisterVerb registered_exec({
       app.add_option("--gpcs", choice.gpcs, "all TPCs of these GPCs, such as 0-2");
       app.add_option("--sms", choice.sms, "at least this many SMs");
       app.add_option("--share", choice.share_percent, "at least this share of the SMs, per cent");
-      app.add_option("--pid", options->pid, "give a running program other TPCs");
-      app.add_flag("--audit", options->plan.audit, "count the launches by path, report at exit");
+      app.add_option("--pid", options->pid,
+                     "give a running program other TPCs, from outside of it");
+      app.add_flag(
+          "--audit", options->plan.audit,
+          "count the launches by path and by the masks in their descriptors, report at exit");
       app.add_flag("--json", options->json, "report as JSON");
       app.add_flag("--observe", options->plan.observe,
                    "choose no TPCs and set no mask: see and count the launches only");

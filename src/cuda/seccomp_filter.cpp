@@ -2,7 +2,6 @@
 #include "seccomp_filter.hpp"
 
 #include <linux/audit.h>
-#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -44,7 +43,9 @@ sock_filter finish(std::uint32_t action) {
   return BPF_STMT(BPF_RET | BPF_K, action);
 }
 
-std::vector<sock_filter> instructions() {
+}  // namespace
+
+std::vector<sock_filter> filter_instructions() {
   std::vector<sock_filter> code;
   constexpr std::size_t ways = std::size(calling_ways);
   for (std::size_t way = 0; way < ways; ++way) {
@@ -69,15 +70,13 @@ std::vector<sock_filter> instructions() {
   return code;
 }
 
-}  // namespace
-
 int tell_supervisor(OwnCommand command, std::uint64_t token) {
   const long result = ::syscall(SYS_ioctl, -1, static_cast<unsigned long>(command), token);
   return result == 0 ? 0 : errno;
 }
 
 int install_filter() {
-  std::vector<sock_filter> code = instructions();
+  std::vector<sock_filter> code = filter_instructions();
   sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
   // With the second flag a signal does not break into a call that is being served; kernels before
   // 5.19 lack it.

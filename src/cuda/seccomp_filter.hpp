@@ -8,6 +8,7 @@
 // it.
 #pragma once
 
+#include <linux/filter.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -27,6 +28,8 @@ enum class OwnCommand : std::uint32_t {
 // 0 when the supervisor agrees; EBADF when there is none, ENOSYS when it is gone, else its refusal.
 [[nodiscard]] int tell_supervisor(OwnCommand command, std::uint64_t token);
 
+// What the kernel carries out at each call of the filtered processes.
+[[nodiscard]] std::vector<sock_filter> filter_instructions();
 // Puts the filter on the calling process, for good. Returns the file by which it is served, or -1
 // with errno. Where the process may not do so otherwise, it gives up gaining rights by setuid
 // programs.

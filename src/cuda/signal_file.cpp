@@ -31,6 +31,9 @@ Result<SignalFile> SignalFile::open() {
 
 SignalFile::~SignalFile() {
   if (file_ < 0) return;
+  // What came too late was not for this process.
+  while (take()) {
+  }
   ::close(file_);
   ::sigaction(SIGCHLD, &children_before_, nullptr);
   ::sigprocmask(SIG_SETMASK, &before_, nullptr);

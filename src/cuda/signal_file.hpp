@@ -10,7 +10,8 @@
 namespace demarc::cuda {
 
 // While it lives, SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGCHLD and SIGPIPE are kept from the calling
-// thread. For programs of one thread: another would still be interrupted.
+// thread; those that nobody took go with it. For programs of one thread: another would still be
+// interrupted.
 class SignalFile {
  public:
   static Result<SignalFile> open();

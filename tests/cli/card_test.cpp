@@ -1,6 +1,7 @@
 // The verbs that need a card, run against the stand-in for libcuda.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -176,6 +177,14 @@ TEST_F(Program, ExecObservesAndAnnouncesWhereItsCountersAre) {
   EXPECT_EQ(outcome.exit_code, 5) << outcome.err;
   EXPECT_THAT(outcome.out, testing::MatchesRegex("/proc/[0-9]+/fd/[0-9]+#[0-9a-f]+\n"));
   EXPECT_THAT(outcome.err, HasSubstr("no partition (24 SMs): observed only; 1 process seen"));
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ::close(ends[0]);
+  arguments[3] = std::to_string(ends[1]);
+  const auto unheard = run_demarc(arguments);
+  ::close(ends[1]);
+  EXPECT_EQ(unheard.exit_code, 5) << unheard.err;
+  EXPECT_THAT(unheard.err, HasSubstr("cannot be written: Broken pipe"));
   const auto closed = run_demarc({"exec", "--observe", "--announce", "99", "--", "true"});
   EXPECT_EQ(closed.exit_code, 1);
   EXPECT_THAT(closed.err, HasSubstr("--announce 99: no such open file descriptor"));

@@ -71,7 +71,8 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   auto opened = Control::open(path);
   if (!opened) stop(opened.error().message.c_str(), 2);
   // For ever: launches may come from the destructors of others.
-  auto& block = (new Control(std::move(*opened)))->block();
+  static const Control* const control = new Control(std::move(*opened));
+  auto& block = control->block();
   void* driver = loaded_driver();
   if (driver == nullptr) stop("the driver that called is not libcuda.so.1", 2);
   const auto get_table =

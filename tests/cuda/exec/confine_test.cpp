@@ -119,7 +119,6 @@ TEST_F(Confine, ObservedProgramsRunOnTheWholeCardAndAreCounted) {
 }
 
 TEST_F(Confine, InsideAnotherExecIsRefused) {
-  Supervised outer("outer");
   EXPECT_EQ(
       Supervised::apart([this] {
         if (install_filter() < 0) return 64;

@@ -26,7 +26,7 @@ class Supervised {
     block.capability = {9, 0};
     block.count_launches = 1;
     const cuda::HardwareMask first_tpc{{~1U, ~0U, ~0U, ~0U}};
-    control.store_mask(first_tpc, true).value();
+    block.mask.store(first_tpc, true);
   }
 
   [[nodiscard]] std::vector<std::string> subject(const std::vector<std::string>& steps) const {

@@ -1,4 +1,5 @@
 // Who reaches the GPU is seen from outside, whatever the program does.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pty.h>
@@ -181,15 +182,19 @@ TEST(Supervision, TheBlockOfAnotherExecIsNoticed) {
 
 TEST(Supervision, TwoBesideEachOtherDoNotMix) {
   Supervised first("first");
-  const int code = Supervised::apart([&] {
-    Supervised second("second");
-    const bool good = second.run({"context", "launch", "launch", "exec", "context"}) == 0 &&
-                      second.counts.confined == 2 && second.launches() == 2;
-    return good ? 0 : 1;
-  });
-  EXPECT_EQ(first.run({"context", "launch"}), 0);
-  EXPECT_EQ(code, 0);
-  EXPECT_EQ(first.counts.confined, 1U);
+  Supervised second("second");
+  auto running = first.start(first.subject({"context", "launch"}));
+  ASSERT_TRUE(running) << running.error().message;
+  EXPECT_EQ(Supervised::apart([&] {
+              const bool good =
+                  second.run({"context", "launch", "launch", "exec", "context"}) == 0 &&
+                  second.counts.confined == 2 && second.launches() == 2;
+              return good ? 0 : 1;
+            }),
+            0);
+  EXPECT_EQ(running->wait(), 0);
+  EXPECT_EQ(running->counts().confined, 1U);
+  EXPECT_EQ(running->counts().contexts, 1U);
   EXPECT_EQ(first.launches(), 1U);
 }
 
@@ -229,6 +234,44 @@ TEST(Supervision, AKernelThatDoesNotShowCallsIsRefused) {
     return inner.told.at(0).find("watches it already") != std::string::npos ? 0 : 2;
   });
   EXPECT_EQ(code, 0);
+}
+
+// Without the rights of root the kernel wants a promise first.
+TEST(Supervision, ProgramsLoseTheRightsOfSetuidOnlyWhereTheKernelAsksForIt) {
+  Supervised program("promise");
+  const auto promises = [&program](const char* wanted) {
+    return program.run_command(
+        {"grep", "-q", std::string("^NoNewPrivs:.") + wanted, "/proc/self/status"});
+  };
+  if (::geteuid() == 0) {
+    EXPECT_EQ(promises("0"), 0);
+    EXPECT_EQ(Supervised::apart([&] {
+                constexpr uid_t nobody = 65534;
+                return ::setresuid(nobody, nobody, nobody) == 0 ? promises("1") : 64;
+              }),
+              0);
+  } else {
+    EXPECT_EQ(promises("1"), 0);
+  }
+}
+
+TEST(Supervision, SignalsThatCameTooLateDoNotEndThisProcess) {
+  EXPECT_EQ(Supervised::apart([] {
+              const auto signals = SignalFile::open();
+              ::raise(SIGTERM);
+              ::raise(SIGPIPE);
+              return 0;
+            }),
+            0);
+  EXPECT_EQ(Supervised::apart([] {
+              {
+                const auto signals = SignalFile::open();
+                ::raise(SIGTERM);
+                ::raise(SIGPIPE);
+              }
+              return 0;
+            }),
+            0);
 }
 
 TEST(Supervision, EndsWithThisProcessAsItWas) {

@@ -1,0 +1,70 @@
+// What the filter shows and what it lets pass, on every instruction set; the kernel of this machine
+// could carry out only its own.
+#include "seccomp_filter.hpp"
+
+#include <gtest/gtest.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+
+#include <cstring>
+
+namespace demarc::cuda {
+namespace {
+
+std::uint32_t carry_out(std::uint32_t set, int call, std::uint64_t command) {
+  seccomp_data data{};
+  data.arch = set;
+  data.nr = call;
+  data.args[1] = command;
+  const auto code = filter_instructions();
+  std::uint32_t word = 0;
+  for (std::size_t at = 0; at < code.size(); ++at) {
+    const sock_filter& step = code[at];
+    switch (step.code) {
+      case BPF_LD | BPF_W | BPF_ABS:
+        std::memcpy(&word, reinterpret_cast<const char*>(&data) + step.k, sizeof word);
+        break;
+      case BPF_JMP | BPF_JEQ | BPF_K:
+        at += word == step.k ? step.jt : step.jf;
+        break;
+      case BPF_ALU | BPF_AND | BPF_K:
+        word &= step.k;
+        break;
+      default:
+        return step.k;
+    }
+  }
+  return 0;
+}
+
+TEST(SeccompFilter, ShowsIoctlWithItsCommandsHoweverItIsCalledAndNothingElse) {
+  struct Way {
+    std::uint32_t set;
+    int ioctl;
+    int other;
+  };
+  for (const Way& way :
+       {Way{AUDIT_ARCH_X86_64, 16, 59}, Way{AUDIT_ARCH_X86_64, 0x40000000 + 514, 0x40000000 + 16},
+        Way{AUDIT_ARCH_I386, 54, 16}, Way{AUDIT_ARCH_AARCH64, 29, 16},
+        Way{AUDIT_ARCH_ARM, 54, 29}}) {
+    for (const std::uint64_t shown :
+         {std::uint64_t{25}, std::uint64_t{0x100000019}, std::uint64_t{0x44656d00},
+          std::uint64_t{0x44656d01}, std::uint64_t{0x44656d02}}) {
+      EXPECT_EQ(carry_out(way.set, way.ioctl, shown), SECCOMP_RET_USER_NOTIF) << way.set << shown;
+    }
+    for (const std::uint64_t passed :
+         {std::uint64_t{24}, std::uint64_t{27}, std::uint64_t{0x30000001},
+          std::uint64_t{0x44656cff}, std::uint64_t{0x44656d04}}) {
+      EXPECT_EQ(carry_out(way.set, way.ioctl, passed), SECCOMP_RET_ALLOW) << way.set << passed;
+    }
+    EXPECT_EQ(carry_out(way.set, way.other, 25), SECCOMP_RET_ALLOW) << way.set;
+  }
+}
+
+TEST(SeccompFilter, EndsProcessesOfAnInstructionSetItDoesNotKnow) {
+  EXPECT_EQ(carry_out(AUDIT_ARCH_RISCV64, 29, 25), SECCOMP_RET_KILL_PROCESS);
+  EXPECT_EQ(carry_out(AUDIT_ARCH_RISCV64, 1, 0), SECCOMP_RET_KILL_PROCESS);
+}
+
+}  // namespace
+}  // namespace demarc::cuda
