@@ -1,3 +1,4 @@
+// demarc isolate: the interference study.
 #include <unistd.h>
 
 #include <algorithm>
@@ -103,6 +104,14 @@ Result<study::Plan> plan_of(const IsolateOptions& options) {
 Result<ParsedOptions> parse_options(const IsolateOptions& options) {
   ParsedOptions parsed;
   DEMARC_TRY(parsed.plan, plan_of(options));
+  const auto& aggressors = parsed.plan.aggressors;
+  if (options.victim_priority != 0 &&
+      std::any_of(aggressors.begin(), aggressors.end(), study::is_command)) {
+    return invalid_input(
+        "--victim-priority: beside a command the victim is a process of its own, whose streams "
+        "have "
+        "no priority; leave it out");
+  }
   DEMARC_TRY(parsed.split, partition::parse_split_strategy(options.split));
   for (const std::string& mask : options.masks) {
     DEMARC_TRY(const auto value, parse_u64(mask, "--masks"));
@@ -188,6 +197,7 @@ Result<std::unique_ptr<study::Executor>> open_device(const IsolateOptions& optio
   DEMARC_TRY(const auto index, parse_u64(options.device.substr(5), "--device cuda:N"));
   gpu.device = static_cast<std::uint32_t>(index);
   gpu.program = "/proc/self/exe";
+  study::take_away_on_signals();
   gpu.split = parsed.split;
   gpu.masks = parsed.masks;
   gpu.colors = options.colors;
@@ -205,9 +215,15 @@ Result<void> serve(const IsolateOptions& options) {
   return study::serve_lane(stage->lane(0), STDIN_FILENO, STDOUT_FILENO);
 }
 
-// A simulation repeats exactly: a few launches say it all. Modes are those a simulated GPU has.
+// A simulation repeats exactly: a few launches say it all. Modes are those that a simulated GPU
+// has, or that commands can be part of.
 IsolateOptions for_device(IsolateOptions options) {
-  if (!options.device.starts_with("sim:")) return options;
+  if (!options.device.starts_with("sim:")) {
+    if (!options.modes_given && !options.aggressor_commands.empty()) {
+      options.modes = study::modes_for_commands();
+    }
+    return options;
+  }
   if (!options.samples_given) {
     options.rule.warm_up = 1;
     options.rule.least = options.rule.most = 3;
@@ -234,7 +250,8 @@ Result<void> isolate(const IsolateOptions& given) {
   }
   if (options.json != "-") DEMARC_CHECK(emit("-", study::study_text(result)));
   if (!result.errors.empty()) {
-    return check_failed("{} runs of victims computed a wrong result", result.errors.size());
+    return check_failed("{} of the study's cells and modes ended with an error, the first: {}",
+                        result.errors.size(), result.errors.front());
   }
   return {};
 }
@@ -256,8 +273,11 @@ const RegisterVerb isolate_verb{
            "comma list of bundled kernels, launch:FILE.json or, on sim:NAME, stream:FILE (an "
            "access stream, docs/simulate.md)");
        app.add_option("--aggressors", options->aggressors, "the same, for the other parts");
-       app.add_option("--aggressor-cmd", options->aggressor_commands,
-                      "a command line as one more aggressor; may be repeated");
+       app.add_option(
+           "--aggressor-cmd", options->aggressor_commands,
+           "a command line as one more aggressor, under none, timeslice, mps and mask; it "
+           "runs under demarc exec and must launch kernels whenever a victim is timed; may "
+           "be repeated");
        const CLI::Option* warm_up = app.add_option("--warm-up", options->rule.warm_up,
                                                    "launches thrown away before each visit");
        const CLI::Option* samples = app.add_option("--samples", options->rule.least,

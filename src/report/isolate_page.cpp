@@ -35,6 +35,9 @@ void add_summary(Page& page, const StudyResult& result) {
   }
   page.key_figures(figures);
   page.prose(result.recommendation);
+  for (const std::string& error : result.errors) {
+    page.prose(fmt::format("Error, not counted: {}", error));
+  }
   if (result.cells.empty()) return;
   page.prose(
       "T(A, B) is the mean kernel time of victim A in one part while aggressor B loops in the "
@@ -43,9 +46,7 @@ void add_summary(Page& page, const StudyResult& result) {
     if (mode.unavailable.empty()) continue;
     page.prose(fmt::format("`{}` was not run: {}", mode_name(result, mode), mode.unavailable));
   }
-  for (const std::string& error : result.errors) {
-    page.prose(fmt::format("Wrong output, times not counted: {}", error));
-  }
+  for (const std::string& remark : study::remarks_of(result)) page.prose("Note: " + remark);
 }
 
 report::Cell share_cell(double share) {

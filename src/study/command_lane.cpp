@@ -1,22 +1,26 @@
-#include <atomic>
+// A command line as an aggressor: kept running, and watched for its launches.
 #include <chrono>
 #include <condition_variable>
+#include <csignal>
 #include <mutex>
 #include <thread>
 
-#include "demarc/study/remote_lane.hpp"
+#include "command_run.hpp"
+#include "work_watch.hpp"
 
 namespace demarc::study {
 namespace {
 
+constexpr std::uint32_t most_restarts = 3;  // within a visit
+constexpr auto tick = std::chrono::milliseconds(2);
+
 class CommandLane : public Lane {
  public:
-  CommandLane(std::vector<std::string> prefix, Environment environment, double settle_seconds)
-      : prefix_(std::move(prefix)), environment_(std::move(environment)), settle_(settle_seconds) {}
-  ~CommandLane() override { finish(); }
+  explicit CommandLane(CommandLaneOptions options) : options_(std::move(options)) {}
+  ~CommandLane() override { stop_keeper(); }
 
   Result<void> load(const Workload& workload) override {
-    if (!workload.spec.starts_with("cmd:") || workload.spec.size() == 4) {
+    if (!is_command(workload) || workload.spec.size() == 4) {
       return invalid_input("'{}' is no command; write cmd:COMMAND LINE", workload.spec);
     }
     command_ = workload.spec.substr(4);
@@ -26,81 +30,167 @@ class CommandLane : public Lane {
   Result<Outputs> outputs() override { return not_a_victim(); }
 
   Result<void> start() override {
-    argv_ = prefix_;
-    argv_.insert(argv_.end(), {"/bin/sh", "-c", command_});
-    options_.set = environment_;
-    DEMARC_TRY(auto child, Process::spawn(argv_, options_));
     stopping_ = false;
-    keeper_ = std::thread([this, running = std::move(child)]() mutable { keep(running); });
+    seen_ = {};
+    fault_.clear();
+    const auto begun = Clock::now();
+    keeper_ = std::thread([this] { keep(); });
     std::unique_lock lock(mutex_);
-    ended_early_.wait_for(lock, std::chrono::duration<double>(settle_),
-                          [this] { return failures_ >= most_failures; });
-    if (failures_ < most_failures) return {};
-    lock.unlock();
-    finish();
-    return invalid_input("--aggressor-cmd: '{}' ends at once; it must run until it is stopped",
-                         command_);
+    const auto settled = [this] { return seen_.launches > 0; };
+    if (!wait_for(lock, begun, options_.patience_seconds, settled)) {
+      return give_up(lock, !fault_.empty()
+                               ? fault_
+                               : fmt::format("was not seen working on the card: it launched no "
+                                             "kernel within {} s",
+                                             options_.patience_seconds));
+    }
+    changed_.wait_until(lock, deadline(begun, options_.settle_seconds),
+                        [this] { return !fault_.empty(); });
+    return fault_.empty() ? Result<void>{} : give_up(lock, fault_);
+  }
+
+  Result<void> visit_begins() override {
+    const std::lock_guard lock(mutex_);
+    watch_.begin(seen_);
+    return {};
+  }
+
+  Result<void> visit_ended() override {
+    std::unique_lock lock(mutex_);
+    watch_.end(seen_);
+    const auto decided = [this] { return watch_.verdict(seen_) != WorkWatch::Verdict::waiting; };
+    (void)wait_for(lock, Clock::now(), options_.patience_seconds, decided);
+    if (!fault_.empty()) return error(fault_);
+    if (watch_.restarts() > most_restarts) {
+      return error(fmt::format("ended {} times within one visit; it must run until it is stopped",
+                               watch_.restarts()));
+    }
+    if (watch_.verdict(seen_) == WorkWatch::Verdict::working) return {};
+    return error("was not seen working on the card during the visit: it launched no kernel");
   }
 
   Result<double> stop() override {
-    finish();
+    stop_keeper();
+    if (!fault_.empty()) return error(fault_);
     return 0.0;
   }
 
+  std::string remark() const override {
+    if (seen_.restarts == 0) return {};
+    return fmt::format("the command ended by itself and was started again {} time{}",
+                       seen_.restarts, seen_.restarts == 1 ? "" : "s");
+  }
+
  private:
-  static constexpr int most_failures = 3;
+  using Clock = std::chrono::steady_clock;
+
+  static Clock::time_point deadline(Clock::time_point begun, double seconds) {
+    return begun +
+           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  }
 
   [[nodiscard]] tl::unexpected<Error> not_a_victim() const {
     return invalid_input("'{}' is a command: it can be an aggressor, not a victim", command_);
   }
+  [[nodiscard]] tl::unexpected<Error> error(const std::string& what) const {
+    return check_failed("the command '{}' {}", command_, what);
+  }
+  tl::unexpected<Error> give_up(std::unique_lock<std::mutex>& lock, const std::string& what) {
+    auto why = error(what);
+    lock.unlock();
+    stop_keeper();
+    return why;
+  }
 
-  // Starts the command again whenever it ends. Runs that last under a tenth of a second count as
-  // failures.
-  void keep(Process& running) {
-    using Clock = std::chrono::steady_clock;
-    auto begun = Clock::now();
-    while (!stopping_) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      if (running.running()) continue;
-      if (Clock::now() - begun < std::chrono::milliseconds(100)) {
-        const std::lock_guard lock(mutex_);
-        if (++failures_ >= most_failures) {
-          ended_early_.notify_all();
-          return;
-        }
+  // False when time is up, or when something went wrong.
+  template <class Condition>
+  bool wait_for(std::unique_lock<std::mutex>& lock, Clock::time_point begun, double seconds,
+                Condition condition) {
+    const auto done = [&] { return !fault_.empty() || condition(); };
+    return changed_.wait_until(lock, deadline(begun, seconds), done) && fault_.empty();
+  }
+
+  // The keeper: starts the command again whenever it ends well.
+  void keep() {
+    std::uint64_t earlier = 0;  // launches of runs that have ended
+    while (true) {
+      auto run = CommandRun::start(options_, command_);
+      if (!run) return fail(fmt::format("does not start: {}", run.error().message));
+      const auto ended = follow(*run, earlier);
+      if (!ended) return;
+      if (ended->exit_code != 0) return fail(run->words(*ended));
+      earlier = note(*run, earlier, true);
+      if (earlier == 0 && seen_.restarts > most_restarts) {
+        return fail(
+            fmt::format("was not seen working on the card: it ended {} times and launched "
+                        "no kernel; the last of its output: {}",
+                        seen_.restarts, run->output()));
       }
-      auto next = Process::spawn(argv_, options_);
-      if (!next) return;
-      running = std::move(*next);
-      begun = Clock::now();
     }
-    running.end(0);
   }
 
-  void finish() {
-    stopping_ = true;
+  // How one run ended by itself; nothing once the lane is stopped or the run is at fault.
+  std::optional<ProcessEnd> follow(CommandRun& run, std::uint64_t earlier) {
+    while (true) {
+      const auto ended = run.ended();  // before the look, which then sees all of it
+      if (const auto looked = run.look(); !looked) {
+        fail(looked.error().message);
+        return std::nullopt;
+      }
+      note(run, earlier, false);
+      if (ended) return ended;
+      std::unique_lock lock(mutex_);
+      if (!changed_.wait_for(lock, tick, [this] { return stopping_; })) continue;
+      lock.unlock();
+      const ProcessEnd last = run.end();
+      const bool unproved = options_.proves && last.signal == SIGKILL;
+      if (last.exit_code == outside || unproved) fail(run.words(last));
+      return std::nullopt;
+    }
+  }
+
+  std::uint64_t note(const CommandRun& run, std::uint64_t earlier, bool ended) {
+    const std::lock_guard lock(mutex_);
+    seen_.launches_of_run = ended ? 0 : run.launches();
+    seen_.launches = earlier + run.launches();
+    if (ended) ++seen_.restarts;
+    changed_.notify_all();
+    return seen_.launches;
+  }
+
+  void fail(const std::string& what) {
+    const std::lock_guard lock(mutex_);
+    fault_ = what;
+    changed_.notify_all();
+  }
+
+  void stop_keeper() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_all();
     if (keeper_.joinable()) keeper_.join();
-    failures_ = 0;
   }
 
-  std::vector<std::string> prefix_;
-  Environment environment_;
-  double settle_;
+  // Exit code of a prefix whose program was not confined.
+  static constexpr int outside = static_cast<int>(ErrorKind::check_failed);
+
+  CommandLaneOptions options_;
   std::string command_;
-  std::vector<std::string> argv_;
-  ProcessOptions options_;
   std::thread keeper_;
-  std::atomic<bool> stopping_{false};
-  std::mutex mutex_;
-  std::condition_variable ended_early_;
-  int failures_ = 0;
+  WorkWatch watch_;
+  std::mutex mutex_;  // of what follows
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  WorkSeen seen_;
+  std::string fault_;  // not empty: what is wrong with the command
 };
 
 }  // namespace
 
-std::unique_ptr<Lane> make_command_lane(std::vector<std::string> prefix, Environment environment,
-                                        double settle_seconds) {
-  return std::make_unique<CommandLane>(std::move(prefix), std::move(environment), settle_seconds);
+std::unique_ptr<Lane> make_command_lane(CommandLaneOptions options) {
+  return std::make_unique<CommandLane>(std::move(options));
 }
 
 }  // namespace demarc::study

@@ -80,6 +80,7 @@ Json cell_json(const Plan& plan, const Cell& cell) {
   Json out{{"mode", plan.modes[cell.mode].name()}, {"victim", plan.victims[cell.victim].name}};
   out["aggressor"] = cell.aggressor ? Json(plan.aggressors[*cell.aggressor].name) : Json(nullptr);
   if (!cell.error.empty()) out["error"] = cell.error;
+  if (!cell.remarks.empty()) out["remarks"] = cell.remarks;
   out["discarded"] = cell.discarded;
   out["aggressor_runs_per_second"] = cell.aggressor_rate;
   out["times_ns"] = distribution_json(cell.times);
@@ -121,6 +122,10 @@ Json mode_json(const Plan& plan, const ModeSummary& mode) {
   Json out{{"mode", plan.modes[mode.mode].name()}};
   if (!mode.unavailable.empty()) {
     out["unavailable"] = mode.unavailable;
+    return out;
+  }
+  if (!mode.failure.empty()) {
+    out["failure"] = mode.failure;
     return out;
   }
   Json rows = Json::array();

@@ -1,3 +1,4 @@
+// Modes, workloads and the order in which a study runs them.
 #include "demarc/study/plan.hpp"
 
 #include <algorithm>
@@ -53,6 +54,43 @@ constexpr LaunchesName launches_names[] = {{Launches::graph, "+graph"},
                                            {Launches::overlapped, "+overlapped"},
                                            {Launches::fused, "+fused"}};
 
+// What keeps a command out of a part of the back end; empty: nothing does.
+struct BackEnd {
+  std::string_view name;
+  std::string_view without_commands;
+};
+constexpr BackEnd back_ends[] = {
+    {"none", ""}, {"timeslice", ""},
+    {"mps", ""},  {"green", "a green context is of one process"},
+    {"mask", ""}, {"affinity", "a command's kernels cannot be rewritten"},
+};
+
+// Why a command would run outside of its part under this mode; empty: it does not.
+std::string_view outside_with_commands(const Mode& mode) {
+  if (mode.color) return "a command's memory has no colours";
+  if (mode.launches != Launches::separate) {
+    return "such a victim is confined only beside kernels of its own process";
+  }
+  for (const BackEnd& known : back_ends) {
+    if (mode.back_end == known.name) return known.without_commands;
+  }
+  return {};
+}
+
+Result<void> check_commands(const Plan& plan) {
+  const auto command = std::find_if(plan.aggressors.begin(), plan.aggressors.end(), is_command);
+  if (command == plan.aggressors.end()) return {};
+  for (const Mode& mode : plan.modes) {
+    const auto why = outside_with_commands(mode);
+    if (why.empty()) continue;
+    return invalid_input(
+        "--modes: '{}' cannot keep the command '{}' inside a part of the GPU: {}; beside commands "
+        "there are {}",
+        mode.name(), command->name, why, modes_for_commands());
+  }
+  return {};
+}
+
 // Cuts `suffix` off the end of `text`; whether it was there.
 bool take_suffix(std::string& text, std::string_view suffix) {
   if (!text.ends_with(suffix)) return false;
@@ -76,9 +114,26 @@ std::string display_name(std::string_view spec) {
 }  // namespace
 
 const std::vector<std::string>& back_end_names() {
-  static const std::vector<std::string> names{"none",  "timeslice", "mps",
-                                              "green", "mask",      "affinity"};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const BackEnd& known : back_ends) all.emplace_back(known.name);
+    return all;
+  }();
   return names;
+}
+
+bool is_command(const Workload& workload) {
+  return workload.spec.starts_with("cmd:");
+}
+
+std::string modes_for_commands() {
+  std::string out;
+  for (const BackEnd& known : back_ends) {
+    if (!known.without_commands.empty()) continue;
+    out += out.empty() ? "" : ",";
+    out += known.name;
+  }
+  return out;
 }
 
 std::string Mode::name() const {
@@ -143,7 +198,14 @@ Result<void> check_plan(const Plan& plan) {
         rule.least, rule.most);
   }
   DEMARC_CHECK(check_unique(plan.victims, "victim"));
-  return check_unique(plan.aggressors, "aggressor");
+  DEMARC_CHECK(check_unique(plan.aggressors, "aggressor"));
+  for (const Workload& victim : plan.victims) {
+    if (is_command(victim)) {
+      return invalid_input("--victims: '{}' is a command: it can be an aggressor, not a victim",
+                           victim.name);
+    }
+  }
+  return check_commands(plan);
 }
 
 void carry_p99(Plan& plan) {

@@ -1,3 +1,4 @@
+// A lane in another process, both ends of it.
 #include "demarc/study/remote_lane.hpp"
 
 #include <poll.h>
@@ -12,6 +13,7 @@
 #include <optional>
 
 #include "demarc/base/numbers.hpp"
+#include "last_lines.hpp"
 
 namespace demarc::study {
 namespace {
@@ -119,7 +121,7 @@ class RemoteLane : public Lane {
         reader_(child_.output()),
         name_(std::move(name)),
         patience_(patience_seconds) {}
-  ~RemoteLane() override { child_.end(2); }
+  ~RemoteLane() override { child_.end(grace_seconds); }
 
   Result<void> load(const Workload& workload) override {
     DEMARC_CHECK(ask(fmt::format("load\t{}\t{}\n", workload.name, workload.spec), 0));
@@ -133,19 +135,21 @@ class RemoteLane : public Lane {
     runs_.clear();
     for (std::size_t i = 1; i < fields.size(); ++i) {
       const bool run = fields[i].starts_with('r');
-      DEMARC_TRY(const double ns, parse_double(std::string_view(fields[i]).substr(run ? 1 : 0),
-                                               "a worker's sample"));
-      (run ? runs_ : times).push_back(ns);
+      const auto ns = parse_double(std::string_view(fields[i]).substr(run ? 1 : 0), "a sample");
+      if (!ns || !std::isfinite(*ns) || *ns < 0) return not_understood(fields);
+      (run ? runs_ : times).push_back(*ns);
     }
+    if (times.empty()) return not_understood(fields);
     return times;
   }
   std::vector<double> last_runs() const override { return runs_; }
 
   Result<Outputs> outputs() override {
     DEMARC_TRY(const auto fields, ask("outputs\n", 0));
-    if (fields.size() != 4) return missing_capability("worker '{}': cannot be understood", name_);
-    DEMARC_TRY(const auto digest, parse_u64(fields[1], "a worker's digest"));
-    return Outputs{digest, fields[2] == "1", fields[3]};
+    if (fields.size() != 4) return not_understood(fields);
+    const auto digest = parse_u64(fields[1], "a worker's digest");
+    if (!digest) return not_understood(fields);
+    return Outputs{*digest, fields[2] == "1", fields[3]};
   }
 
   Result<void> start() override {
@@ -155,32 +159,59 @@ class RemoteLane : public Lane {
 
   Result<double> stop() override {
     DEMARC_TRY(const auto fields, ask("stop\n", 0));
-    if (fields.size() != 2) return missing_capability("worker '{}': cannot be understood", name_);
-    return parse_double(fields[1], "a worker's rate");
+    if (fields.size() != 2) return not_understood(fields);
+    const auto rate = parse_double(fields[1], "a worker's rate");
+    if (!rate) return not_understood(fields);
+    return rate;
+  }
+
+  Result<void> finish() override {
+    const ProcessEnd ended = child_.end(grace_seconds);
+    if (ended.exit_code == 0) return {};
+    return check_failed("worker '{}' ended with {}; the last of its output: {}", name_,
+                        ended.words(), last_lines(child_.kept()));
   }
 
  private:
   Result<std::vector<std::string>> ask(const std::string& request, double work_seconds) {
     std::string line;
-    if (!write_all(child_.input(), request)) {
-      return missing_capability("worker '{}' has ended", name_);
-    }
+    if (!write_all(child_.input(), request)) return has_ended();
     switch (reader_.read(line, work_seconds + patience_)) {
       case LineReader::Outcome::end:
-        return missing_capability("worker '{}' has ended", name_);
+        return has_ended();
       case LineReader::Outcome::late:
-        return missing_capability("worker '{}' gave no answer within {} s", name_,
-                                  work_seconds + patience_);
+        child_.end(0);  // it is stuck: no reason to wait for it to leave
+        return check_failed("worker '{}' gave no answer within {} s", name_,
+                            work_seconds + patience_);
       case LineReader::Outcome::line:
         break;
     }
     auto fields = split_tabs(line);
     if (fields[0] == "ok") return fields;
-    const int kind = fields.size() == 3 && fields[1].size() == 1 ? fields[1][0] - '0' : 2;
-    return tl::unexpected(
-        Error{static_cast<ErrorKind>(std::clamp(kind, 1, 3)),
-              fields.size() == 3 ? fields[2] : fmt::format("worker '{}': {}", name_, line)});
+    if (fields[0] != "error" || fields.size() != 3 || fields[1].size() != 1 || fields[1][0] < '1' ||
+        fields[1][0] > '3') {
+      return not_understood(fields);
+    }
+    return tl::unexpected(Error{static_cast<ErrorKind>(fields[1][0] - '0'), fields[2]});
   }
+
+  // Its exit code and last words: what it was started through may have refused it.
+  tl::unexpected<Error> has_ended() {
+    const ProcessEnd ended = child_.end(grace_seconds);
+    const auto kind = ended.exit_code == static_cast<int>(ErrorKind::missing_capability)
+                          ? ErrorKind::missing_capability
+                          : ErrorKind::check_failed;
+    return tl::unexpected(
+        Error{kind, fmt::format("worker '{}' ended with {}; the last of its output: {}", name_,
+                                ended.words(), last_lines(child_.kept()))});
+  }
+
+  tl::unexpected<Error> not_understood(const std::vector<std::string>& fields) {
+    return check_failed("worker '{}' gave an answer that cannot be understood: {}", name_,
+                        fields[0].substr(0, 60));
+  }
+
+  static constexpr double grace_seconds = 10;
 
   Process child_;
   LineReader reader_;
@@ -209,6 +240,8 @@ Result<std::unique_ptr<Lane>> spawn_lane(const std::vector<std::string>& argv,
   ProcessOptions options;
   options.set = environment;
   options.input = options.output = ChildStream::pipe;
+  options.error = ChildStream::kept;
+  options.death_signal = SIGTERM;
   DEMARC_TRY(auto child, Process::spawn(argv, options));
   return std::make_unique<RemoteLane>(std::move(child), argv.front(), patience_seconds);
 }

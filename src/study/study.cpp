@@ -1,3 +1,4 @@
+// Runs a plan on an executor: baselines, then every cell of every mode.
 #include "demarc/study/study.hpp"
 
 #include <algorithm>
@@ -53,6 +54,7 @@ Result<std::uint32_t> take_samples(Lane& lane, const StoppingRule& rule, std::ve
     if (wanted == 0 || (left <= 0 && !visit.empty())) break;
     DEMARC_TRY(const auto batch,
                lane.sample(static_cast<std::uint32_t>(wanted), std::max(left, 0.001)));
+    if (batch.empty()) return check_failed("the victim's lane gave no times");
     visit.insert(visit.end(), batch.begin(), batch.end());
     const auto with_gaps = lane.last_runs();
     runs.insert(runs.end(), with_gaps.begin(), with_gaps.end());
@@ -72,9 +74,9 @@ std::string output_fault(const Outputs& seen, const Outputs& solo) {
   return {};
 }
 
+// The aggressor at work in lanes 1 ... n-1.
 class AggressorsRunning {
  public:
-  // Starts the aggressor in lanes 1 ... n-1.
   static Result<AggressorsRunning> begin(Stage& stage, const Workload& aggressor) {
     AggressorsRunning running(stage);
     for (std::uint32_t i = 1; i < stage.lanes(); ++i) {
@@ -84,27 +86,38 @@ class AggressorsRunning {
       DEMARC_CHECK(stage.lane(i).start());
       running.started_ = i;
     }
+    for (std::uint32_t i = 1; i < stage.lanes(); ++i) DEMARC_CHECK(stage.lane(i).visit_begins());
     return running;
   }
   AggressorsRunning(AggressorsRunning&& other) noexcept
       : stage_(other.stage_), started_(std::exchange(other.started_, 0)) {}
   AggressorsRunning& operator=(AggressorsRunning&&) = delete;
-  ~AggressorsRunning() { (void)end(); }
+  ~AggressorsRunning() {
+    for (; started_ > 0; --started_) (void)stage_->lane(started_).stop();
+  }
 
-  // Stops them all; finished runs a second over all lanes.
-  Result<double> end() {
-    double rate = 0;
+  Result<void> check_work() {
+    for (std::uint32_t i = 1; i < stage_->lanes(); ++i) {
+      DEMARC_CHECK(stage_->lane(i).visit_ended());
+    }
+    return {};
+  }
+
+  // Stops them all; puts finished runs a second over all lanes, and remarks, into the cell.
+  Result<void> end(Cell& cell) {
+    cell.aggressor_rate = 0;
     Result<void> outcome;
     for (; started_ > 0; --started_) {
-      auto stopped = stage_->lane(started_).stop();
+      Lane& lane = stage_->lane(started_);
+      auto stopped = lane.stop();
       if (stopped) {
-        rate += *stopped;
+        cell.aggressor_rate += *stopped;
       } else if (outcome) {
         outcome = tl::unexpected(std::move(stopped).error());
       }
+      if (auto remark = lane.remark(); !remark.empty()) cell.remarks.push_back(std::move(remark));
     }
-    DEMARC_CHECK(outcome);
-    return rate;
+    return outcome;
   }
 
  private:
@@ -113,23 +126,34 @@ class AggressorsRunning {
   std::uint32_t started_ = 0;  // lanes 1 ... started_ run
 };
 
-Result<void> visit_cell(const Plan& plan, Stage& stage, const Outputs& solo, Cell& cell) {
-  Lane& victim = stage.lane(0);
-  DEMARC_CHECK(victim.load(plan.victims[cell.victim]));
-  std::optional<AggressorsRunning> running;
-  if (cell.aggressor) {
-    DEMARC_TRY(auto begun, AggressorsRunning::begin(stage, plan.aggressors[*cell.aggressor]));
-    running.emplace(std::move(begun));
+// An error of an aggressor: of the cell where a command was not at work, else the mode's.
+Result<void> aggressor_error(const Workload& aggressor, Result<void> outcome, Cell& cell) {
+  if (outcome || !is_command(aggressor) || outcome.error().kind != ErrorKind::check_failed) {
+    return outcome;
   }
+  if (cell.error.empty()) cell.error = std::move(outcome).error().message;
+  return {};
+}
+
+Result<void> time_victim(const Plan& plan, Lane& victim, const Outputs& solo, Cell& cell) {
   DEMARC_TRY(const std::uint32_t discarded,
              take_samples(victim, plan.rule, cell.samples_ns, cell.runs_ns));
   cell.discarded += discarded;
-  DEMARC_TRY(const Outputs seen, victim.outputs());  // while the aggressor still runs
+  DEMARC_TRY(const Outputs seen, victim.outputs());
   if (cell.error.empty()) cell.error = output_fault(seen, solo);
-  if (running) {
-    DEMARC_TRY(cell.aggressor_rate, running->end());
-  }
   return {};
+}
+
+Result<void> visit_cell(const Plan& plan, Stage& stage, const Outputs& solo, Cell& cell) {
+  Lane& victim = stage.lane(0);
+  DEMARC_CHECK(victim.load(plan.victims[cell.victim]));
+  if (!cell.aggressor) return time_victim(plan, victim, solo, cell);
+  const Workload& aggressor = plan.aggressors[*cell.aggressor];
+  auto running = AggressorsRunning::begin(stage, aggressor);
+  if (!running) return aggressor_error(aggressor, tl::unexpected(running.error()), cell);
+  DEMARC_CHECK(time_victim(plan, victim, solo, cell));  // its outputs too, beside the aggressor
+  DEMARC_CHECK(aggressor_error(aggressor, running->check_work(), cell));
+  return aggressor_error(aggressor, running->end(cell), cell);
 }
 
 // Steps of a study counted for the progress bar: one a baseline, one a visit.
@@ -178,6 +202,11 @@ Result<std::vector<SoloRun>> run_baselines(const Plan& plan, Executor& executor,
   return runs;
 }
 
+Result<void> finish_lanes(Stage& stage) {
+  for (std::uint32_t i = 0; i < stage.lanes(); ++i) DEMARC_CHECK(stage.lane(i).finish());
+  return {};
+}
+
 Result<void> run_mode(const Plan& plan, Stage& stage, std::size_t mode,
                       const std::vector<SoloRun>& solo, std::vector<Cell>& cells,
                       StudyProgress& progress) {
@@ -185,9 +214,9 @@ Result<void> run_mode(const Plan& plan, Stage& stage, std::size_t mode,
     for (const Visit& visit : visit_order(plan, mode, round)) {
       Cell& cell = cells[cell_index(plan, mode, visit)];
       const std::string pair =
-          fmt::format("{}: {} beside {}", plan.modes[mode].name(), plan.victims[visit.victim].name,
+          fmt::format("{} beside {}", plan.victims[visit.victim].name,
                       visit.aggressor ? plan.aggressors[*visit.aggressor].name : "-");
-      progress.step(pair);
+      progress.step(fmt::format("{}: {}", plan.modes[mode].name(), pair));
       auto visited = visit_cell(plan, stage, solo[visit.victim].outputs, cell);
       if (!visited) {
         return tl::unexpected(
@@ -195,25 +224,36 @@ Result<void> run_mode(const Plan& plan, Stage& stage, std::size_t mode,
       }
     }
   }
-  return {};
+  return finish_lanes(stage);
 }
 
-// An unavailable mode has no runs: drop its cells.
-void drop_cells(std::vector<Cell>& cells, std::size_t mode) {
-  std::erase_if(cells, [mode](const Cell& cell) { return cell.mode == mode; });
+// A mode that is unavailable or failed has no figures, though some of its cells were run.
+void drop_cells(StudyResult& result) {
+  std::erase_if(result.cells, [&](const Cell& cell) {
+    const ModeSummary& mode = result.modes[cell.mode];
+    return !mode.unavailable.empty() || !mode.failure.empty();
+  });
+}
+
+std::string name_of(const Plan& plan, const Cell& cell) {
+  return fmt::format("{}: {} beside {}", plan.modes[cell.mode].name(),
+                     plan.victims[cell.victim].name,
+                     cell.aggressor ? plan.aggressors[*cell.aggressor].name : "-");
 }
 
 void collect_errors(StudyResult& result) {
+  for (const ModeSummary& mode : result.modes) {
+    if (mode.failure.empty()) continue;
+    result.errors.push_back(
+        fmt::format("{}: {}", result.plan.modes[mode.mode].name(), mode.failure));
+  }
   for (Cell& cell : result.cells) {
     if (cell.error.empty()) {
       cell.times = describe(cell.samples_ns);
       cell.runs = describe(cell.runs_ns.empty() ? cell.samples_ns : cell.runs_ns);
       continue;
     }
-    result.errors.push_back(fmt::format(
-        "{}: {} beside {}: {}", result.plan.modes[cell.mode].name(),
-        result.plan.victims[cell.victim].name,
-        cell.aggressor ? result.plan.aggressors[*cell.aggressor].name : "-", cell.error));
+    result.errors.push_back(fmt::format("{}: {}", name_of(result.plan, cell), cell.error));
   }
 }
 
@@ -233,13 +273,14 @@ Result<StudyResult> run_study(const Plan& plan, Executor& executor, const Progre
   for (const SoloRun& run : solo) result.baselines.push_back(run.baseline);
 
   std::string refusals;
-  std::vector<std::size_t> missing;
+  std::size_t missing = 0;
   auto order = mode_order(plan);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return executor.rank(plan.modes[a]) < executor.rank(plan.modes[b]);
   });
   for (const std::size_t mode : order) {
     ModeSummary& summary = result.modes[mode];
+    summary.mode = mode;
     auto stage = executor.divide(plan.modes[mode], plan.parts);
     Result<void> ran;
     if (stage) {
@@ -249,22 +290,35 @@ Result<StudyResult> run_study(const Plan& plan, Executor& executor, const Progre
       ran = tl::unexpected(stage.error());
     }
     if (ran) continue;
-    if (ran.error().kind != ErrorKind::missing_capability) return tl::unexpected(ran.error());
+    if (ran.error().kind == ErrorKind::invalid_input) return tl::unexpected(ran.error());
+    if (ran.error().kind == ErrorKind::check_failed) {
+      summary.failure = ran.error().message;
+      continue;
+    }
     summary.unavailable = ran.error().message;
     refusals += fmt::format("\n  {}: {}", plan.modes[mode].name(), summary.unavailable);
-    missing.push_back(mode);
+    ++missing;
   }
-  if (missing.size() == plan.modes.size()) {
+  if (missing == plan.modes.size()) {
     return missing_capability("{} can run none of the modes asked for:{}", result.device.device,
                               refusals);
   }
-  for (const std::size_t mode : missing) drop_cells(result.cells, mode);
-  for (std::size_t mode = 0; mode < plan.modes.size(); ++mode) result.modes[mode].mode = mode;
+  drop_cells(result);
   collect_errors(result);
   summarize(result);
   result.recommendation = recommend(result);
   report_progress(progress, 1.0, "done");
   return result;
+}
+
+std::vector<std::string> remarks_of(const StudyResult& result) {
+  std::vector<std::string> out;
+  for (const Cell& cell : result.cells) {
+    for (const std::string& remark : cell.remarks) {
+      out.push_back(fmt::format("{}: {}", name_of(result.plan, cell), remark));
+    }
+  }
+  return out;
 }
 
 Result<StudyResult> forecast_study(const Plan& plan, const Executor& executor) {

@@ -18,6 +18,7 @@ std::string table_of_mode(const StudyResult& result, const ModeSummary& mode) {
   const Plan& plan = result.plan;
   std::string out = fmt::format("\n{}", plan.modes[mode.mode].name());
   if (!mode.unavailable.empty()) return out + fmt::format(": not run: {}\n", mode.unavailable);
+  if (!mode.failure.empty()) return out + fmt::format(": FAILED: {}\n", mode.failure);
   out += mode.account.empty() ? "\n" : fmt::format(" ({})\n", mode.account);
   out += fmt::format(
       "  {:<12} {:>9} {:>8} {:<11} {:>8} {:<14} {:<11} {:>8} {:<11} {:>8} {:>6} {:>6}\n", "victim",
@@ -59,7 +60,8 @@ std::string study_text(const StudyResult& result) {
   for (const std::string& note : result.device.notes) out += fmt::format("note: {}\n", note);
   out += "\n" + forecast_text(result.forecast);
   for (const ModeSummary& mode : result.modes) out += table_of_mode(result, mode);
-  for (const std::string& error : result.errors) out += fmt::format("WRONG OUTPUT: {}\n", error);
+  for (const std::string& remark : remarks_of(result)) out += fmt::format("note: {}\n", remark);
+  for (const std::string& error : result.errors) out += fmt::format("ERROR: {}\n", error);
   return out + fmt::format("\n{}\n", result.recommendation);
 }
 

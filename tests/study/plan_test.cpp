@@ -121,5 +121,36 @@ TEST(Plan, p99_takes_a_thousand_samples_over_the_rounds_of_a_cell_and_no_fewer_t
   EXPECT_EQ(plan.rule.most, 2000U);
 }
 
+TEST(Plan, a_mode_that_would_leave_a_command_outside_is_refused_by_name) {
+  Plan plan = plan_of(1, 1);
+  plan.aggressors.push_back({"train", "cmd:train"});
+  for (const std::string name : {"none", "timeslice", "mps", "mask"}) {
+    plan.modes = parse_modes(name).value();
+    EXPECT_TRUE(check_plan(plan)) << name;
+  }
+  for (const std::string name : {"green", "affinity", "mask+color", "none+color", "mask+graph",
+                                 "mask+overlapped", "none+fused"}) {
+    plan.modes = parse_modes("none," + name).value();
+    const auto refused = check_plan(plan);
+    ASSERT_FALSE(refused) << name;
+    EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
+    EXPECT_TRUE(refused.error().message.starts_with("--modes: '" + name +
+                                                    "' cannot keep the command 'train' inside"))
+        << refused.error().message;
+    EXPECT_TRUE(refused.error().message.ends_with("there are none,timeslice,mps,mask"))
+        << refused.error().message;
+    plan.aggressors.pop_back();
+    EXPECT_TRUE(check_plan(plan)) << name;
+    plan.aggressors.push_back({"train", "cmd:train"});
+  }
+}
+
+TEST(Plan, a_command_is_no_victim) {
+  Plan plan = plan_of(1, 1);
+  plan.victims.push_back({"train", "cmd:train"});
+  EXPECT_EQ(check_plan(plan).error().message,
+            "--victims: 'train' is a command: it can be an aggressor, not a victim");
+}
+
 }  // namespace
 }  // namespace demarc::study

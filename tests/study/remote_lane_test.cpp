@@ -1,12 +1,6 @@
 #include "demarc/study/remote_lane.hpp"
 
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <unistd.h>
-
-#include <thread>
-
-#include "demarc/base/files.hpp"
 #include "demarc/study/planted.hpp"
 #include "paths.hpp"
 
@@ -47,60 +41,84 @@ TEST(RemoteLane, an_error_keeps_its_kind_and_words_on_the_way) {
   EXPECT_TRUE(loaded.error().message.starts_with("'quicksort' is no workload"));
 }
 
-TEST(RemoteLane, a_worker_that_dies_is_an_error_and_not_a_hang) {
-  auto there = spawn_lane({"/bin/sh", "-c", "exit 4"}, {});
+// What comes of a worker that does as this shell line says.
+Error fault_of(const std::string& line) {
+  auto there = spawn_lane({"/bin/sh", "-c", line}, {}, 60);
+  const Workload mm{"mm", "mm"};
+  auto done = (*there)->load(mm);
+  if (done) {
+    if (auto times = (*there)->sample(2, 1); !times) return times.error();
+    if (auto outputs = (*there)->outputs(); !outputs) return outputs.error();
+    done = (*there)->start();
+  }
+  if (done) {
+    if (auto rate = (*there)->stop(); !rate) return rate.error();
+    done = (*there)->finish();
+  }
+  return done ? Error{} : done.error();
+}
+
+TEST(RemoteLane, a_worker_that_dies_is_a_failed_check_with_its_last_words) {
+  EXPECT_EQ(fault_of("echo bad news >&2; exit 4"),
+            (Error{ErrorKind::check_failed,
+                   "worker '/bin/sh' ended with exit code 4; the last of its output: bad news"}));
+  EXPECT_EQ(fault_of("read x; echo ok; read x; kill -SEGV $$").message,
+            "worker '/bin/sh' ended with signal 11 (Segmentation fault); the last of its output: "
+            "nothing");
+}
+
+TEST(RemoteLane, what_the_machine_lacks_for_a_worker_is_no_failed_check) {
+  EXPECT_EQ(fault_of("echo no driver >&2; exit 2"),
+            (Error{ErrorKind::missing_capability,
+                   "worker '/bin/sh' ended with exit code 2; the last of its output: no driver"}));
+}
+
+TEST(RemoteLane, an_answer_that_cannot_be_understood_is_a_failed_check) {
+  const std::string ok = "read x; echo ok; ";
+  for (const std::string line :
+       {"read x; echo maybe; read x", "read x; echo; read x",
+        "read x; printf 'error\\t9\\tx\\n'; read x", "read x; printf 'error\\t0\\tx\\n'; read x",
+        "read x; printf 'error\\t1\\n'; read x"}) {
+    EXPECT_EQ(fault_of(line).kind, ErrorKind::check_failed) << line;
+    EXPECT_NE(fault_of(line).message.find("cannot be understood"), std::string::npos) << line;
+  }
+  const std::string samples = ok + "read x; printf 'ok\\t5\\n'; ";
+  const std::string outputs = samples + "read x; printf 'ok\\t5\\t1\\t\\n'; ";
+  for (const std::string& line :
+       {ok + "read x; echo ok", ok + "read x; printf 'ok\\tfast\\n'",
+        ok + "read x; printf 'ok\\tnan\\n'", ok + "read x; printf 'ok\\t-1\\n'",
+        ok + "read x; printf 'ok\\tr7\\n'", samples + "read x; printf 'ok\\t5\\n'",
+        samples + "read x; printf 'ok\\tx\\t1\\t\\n'", outputs + "read x; echo ok; read x; echo ok",
+        outputs + "read x; echo ok; read x; printf 'ok\\tmany\\n'"}) {
+    EXPECT_EQ(fault_of(line + "; read x").kind, ErrorKind::check_failed) << line;
+    EXPECT_NE(fault_of(line + "; read x").message.find("cannot be understood"), std::string::npos)
+        << line << ": " << fault_of(line + "; read x").message;
+  }
+}
+
+TEST(RemoteLane, how_a_worker_ends_after_its_work_counts) {
+  const std::string good =
+      "read x; echo ok; read x; printf 'ok\\t5\\n'; read x; printf 'ok\\t5\\t1\\t\\n'; read x; "
+      "echo "
+      "ok; read x; printf 'ok\\t1\\n'; read x; ";
+  EXPECT_EQ(fault_of(good + "exit 0").message, "");
+  EXPECT_EQ(fault_of(good + "echo 3 blocks outside >&2; exit 3").message,
+            "worker '/bin/sh' ended with exit code 3; the last of its output: 3 blocks outside");
+}
+
+TEST(RemoteLane, a_worker_that_never_answers_is_a_failed_check) {
+  auto there = spawn_lane({"/bin/sh", "-c", "sleep 100"}, {}, 0.05);
   ASSERT_TRUE(there);
   const auto loaded = (*there)->load({"mm", "mm"});
   ASSERT_FALSE(loaded);
-  EXPECT_EQ(loaded.error().message, "worker '/bin/sh' has ended");
-}
-
-TEST(RemoteLane, a_worker_that_never_answers_is_given_up) {
-  auto there = spawn_lane({"/bin/sh", "-c", "sleep 100"}, {}, 0.05);
-  ASSERT_TRUE(there);
-  EXPECT_NE((*there)->load({"mm", "mm"}).error().message.find("gave no answer"), std::string::npos);
+  EXPECT_EQ(loaded.error(),
+            (Error{ErrorKind::check_failed, "worker '/bin/sh' gave no answer within 0.05 s"}));
 }
 
 TEST(RemoteLane, a_program_that_is_not_there_is_named) {
   const auto lane = spawn_lane({"/no/such/program"}, {});
   ASSERT_FALSE(lane);
   EXPECT_NE(lane.error().message.find("'/no/such/program'"), std::string::npos);
-}
-
-TEST(CommandLane, runs_until_stopped_with_its_environment_and_all_its_children_end) {
-  const auto folder = test::fresh_folder("command_lane");
-  const std::string file = (folder / "said").string();
-  auto lane = make_command_lane({}, {{"GREETING", "hello there"}}, 0.3);
-  ASSERT_TRUE(lane->load(
-      {"x", "cmd:echo $GREETING > " + file + "; sleep 1000 & echo $! >> " + file + "; wait"}));
-  ASSERT_TRUE(lane->start());
-  const std::string said = read_file(file).value();
-  EXPECT_TRUE(said.starts_with("hello there\n"));
-  const int grandchild = std::stoi(said.substr(said.find('\n') + 1));
-  EXPECT_EQ(::kill(grandchild, 0), 0);
-  EXPECT_EQ(*lane->stop(), 0.0);
-  for (int i = 0; i < 200 && ::kill(grandchild, 0) == 0; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  // Gone, or waiting to be collected by a parent that is not us.
-  const auto status = read_file("/proc/" + std::to_string(grandchild) + "/stat");
-  EXPECT_TRUE(!status || status->find(") Z ") != std::string::npos);
-}
-
-TEST(CommandLane, a_command_that_ends_at_once_is_refused) {
-  auto lane = make_command_lane({}, {}, 5);
-  ASSERT_TRUE(lane->load({"x", "cmd:true"}));
-  const auto started = lane->start();
-  ASSERT_FALSE(started);
-  EXPECT_EQ(started.error().message,
-            "--aggressor-cmd: 'true' ends at once; it must run until it is stopped");
-}
-
-TEST(CommandLane, cannot_be_a_victim) {
-  auto lane = make_command_lane({}, {}, 0);
-  ASSERT_TRUE(lane->load({"x", "cmd:sleep 9"}));
-  EXPECT_EQ(lane->sample(1, 1).error().message,
-            "'sleep 9' is a command: it can be an aggressor, not a victim");
 }
 
 }  // namespace

@@ -60,6 +60,16 @@ class Lane {
   // counted.
   [[nodiscard]] virtual Result<void> start() = 0;
   [[nodiscard]] virtual Result<double> stop() = 0;
+
+  // Around the timed runs of a victim, between start() and stop(). visit_ended() is an error where
+  // the lane can tell that its workload was not at work in between.
+  [[nodiscard]] virtual Result<void> visit_begins() { return {}; }
+  [[nodiscard]] virtual Result<void> visit_ended() { return {}; }
+  // What is to be said beside the figures of the visit that stop() ended, or nothing.
+  [[nodiscard]] virtual std::string remark() const { return {}; }
+
+  // Ends what the lane runs in, after its last use. An error casts doubt on all it answered.
+  [[nodiscard]] virtual Result<void> finish() { return {}; }
 };
 
 // A mode made active on the device: lane(0) is the victim's part.

@@ -23,8 +23,8 @@ enum class Clock { gpu, events };
 
 struct GpuExecutorOptions {
   std::uint32_t device = 0;
-  // This program: started again with "isolate --device cuda:N --worker" for modes that divide the
-  // GPU between processes.
+  // This program: started again as "isolate --worker" and "exec" for modes that divide the GPU
+  // between processes, and for commands.
   std::string program;
   // How long a command that is an aggressor gets until it is taken to be busy.
   double command_settle_seconds = 8;
@@ -45,5 +45,9 @@ struct GpuExecutorOptions {
 // missing_capability without a driver or a GPU.
 [[nodiscard]] Result<std::unique_ptr<Executor>> make_gpu_executor(
     const GpuExecutorOptions& options);
+
+// From now on SIGINT, SIGTERM and SIGHUP, unless ignored, end the processes, daemons and folders of
+// this process's studies before they end the process.
+void take_away_on_signals();
 
 }  // namespace demarc::study

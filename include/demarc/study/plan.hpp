@@ -29,6 +29,9 @@ struct Workload {
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 
+// A command line, run as an aggressor.
+[[nodiscard]] bool is_command(const Workload& workload);
+
 // T(A, B): victim A in part 0, the aggressor B in a loop in each of the other parts; no B = idle.
 struct Visit {
   std::size_t victim = 0;
@@ -50,8 +53,13 @@ struct Plan {
 // its rounds; only longest_seconds still ends a visit before. Of a plan that was checked.
 void carry_p99(Plan& plan);
 
-// An error names what is missing, doubled or out of range.
+// An error names what is missing, doubled or out of range, or a mode that would leave a command of
+// the plan outside of the part it is reported under.
 [[nodiscard]] Result<void> check_plan(const Plan& plan);
+
+// Of back_end_names() those under which a command can be an aggressor, without colours and changed
+// launches: "none,timeslice,mps,mask".
+[[nodiscard]] std::string modes_for_commands();
 
 // The order of the modes, a permutation of plan.modes drawn from plan.seed.
 [[nodiscard]] std::vector<std::size_t> mode_order(const Plan& plan);

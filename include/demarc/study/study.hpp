@@ -31,9 +31,11 @@ struct Cell {
   std::uint32_t discarded = 0;     // warm-up launches
   double aggressor_rate = 0;       // finished aggressor runs a second, all lanes; 0 for commands
   std::vector<double> runs_ns;     // the same runs with their gaps (Lane::last_runs), or empty
-  std::string error;               // not empty: the outputs were wrong; the times do not count
-  Distribution times;              // of samples_ns; all zeros where error is set
-  Distribution runs;               // of runs_ns, of samples_ns where there are none
+  // Not empty: the outputs were wrong, or the aggressor was not at work; the times do not count.
+  std::string error;
+  std::vector<std::string> remarks;  // of the aggressor's lanes (Lane::remark)
+  Distribution times;                // of samples_ns; all zeros where error is set
+  Distribution runs;                 // of runs_ns, of samples_ns where there are none
 };
 
 struct Baseline {  // victim alone on the whole GPU
@@ -59,6 +61,7 @@ struct ModeSummary {
   std::size_t mode = 0;
   std::string account;             // what the stage said of itself
   std::string unavailable;         // not empty: the machine cannot do this mode, and why
+  std::string failure;             // not empty: the mode ended with this error; it has no cells
   std::vector<Variation> victims;  // those with all their runs valid, in plan order
   OverVictims mean;                // of mean_percent
   TailSummary tail;
@@ -73,12 +76,14 @@ struct StudyResult {
   std::vector<Baseline> baselines;  // one a victim
   std::vector<Cell> cells;          // by mode, victim, aggressor (idle first), in plan order
   std::vector<ModeSummary> modes;   // one a mode of the plan
-  std::vector<std::string> errors;  // every wrong output, in words; not empty = exit code 3
+  std::vector<std::string> errors;  // of cells and modes, in words; not empty = exit code 3
   std::string recommendation;
 };
 
 // Runs the plan. A mode the machine lacks is noted and left out; when it lacks all of them, that is
-// the error. A wrong output fails its run, not the study.
+// the error. A wrong output and a command that is not at work fail their cell; a mode in which a
+// check fails (a worker that died, an illegal address) is an error of that mode and has no cells.
+// The study goes on after either.
 [[nodiscard]] Result<StudyResult> run_study(const Plan& plan, Executor& executor,
                                             const Progress& progress);
 
@@ -94,6 +99,9 @@ void summarize(StudyResult& result);
 // of losing half the L2. Where modes with and without colours hold every victim and no aggressor
 // presses, the ones without are better.
 [[nodiscard]] std::string recommend(const StudyResult& result);
+
+// Cell::remarks, each with the cell that it is of: "none: va beside CMD: ...".
+[[nodiscard]] std::vector<std::string> remarks_of(const StudyResult& result);
 
 // The variation table as text a person reads on a terminal.
 [[nodiscard]] std::string study_text(const StudyResult& result);

@@ -1,5 +1,9 @@
+// The executor on a real GPU: which lanes each mode has.
 #include "demarc/study/gpu_executor.hpp"
 
+#include <algorithm>
+
+#include "demarc/cuda/control.hpp"
 #include "demarc/cuda/masks.hpp"
 #include "gpu/colored_memory.hpp"
 #include "gpu/gpu_lane.hpp"
@@ -25,6 +29,13 @@ class LaneStage : public Stage {
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::string account_;
 };
+
+// The launches of a program, counted in the control block that `demarc exec` names.
+Result<LaunchCount> open_launch_count(const std::string& announced) {
+  DEMARC_TRY(cuda::Control control, cuda::Control::open(announced));
+  const auto shared = std::make_shared<const cuda::Control>(std::move(control));
+  return [shared] { return shared->block().counters.seen(); };
+}
 
 class GpuExecutor : public Executor {
  public:
@@ -58,11 +69,19 @@ class GpuExecutor : public Executor {
     return std::make_unique<LaneStage>(std::move(lanes), "the whole GPU");
   }
 
+  Result<void> prepare(const Plan& plan, const Progress& /*progress*/) override {
+    const auto& aggressors = plan.aggressors;
+    commands_ = std::any_of(aggressors.begin(), aggressors.end(), is_command);
+    if (commands_) DEMARC_CHECK(open_folder());
+    return {};
+  }
+
   // Green contexts come first: see open_green_streams().
   int rank(const Mode& mode) const override { return mode.back_end == "green" ? 0 : 1; }
 
   Result<std::unique_ptr<Stage>> divide(const Mode& mode, std::uint32_t parts) override {
-    if (mode.back_end == "mps" || mode.back_end == "timeslice") {
+    if (mode.back_end == "mps" || mode.back_end == "timeslice" ||
+        (mode.back_end == "mask" && commands_)) {
       if (mode.color || mode.launches != Launches::separate) {
         return missing_capability(
             "'{}': across processes there are neither colours nor changed launches", mode.name());
@@ -87,7 +106,7 @@ class GpuExecutor : public Executor {
       DEMARC_TRY(auto set, set_for(mode, part, parts, forms[part]));
       lanes.push_back(
           make_choosing_lane(make_gpu_lane(std::move(set), confined.streams[part], options_.clock),
-                             make_command_lane({}, {}, options_.command_settle_seconds)));
+                             make_command_lane(command_options({"--observe"}, {}))));
     }
     if (mode.color) {
       confined.account += "; " + (arena_ ? arena_->account() : pool_->remainders()->account);
@@ -209,27 +228,94 @@ class GpuExecutor : public Executor {
     return {};
   }
 
+  Result<void> open_folder() {
+    if (folder_) return {};
+    DEMARC_TRY(folder_, StudyFolder::make());
+    return {};
+  }
+
+  // Every process of the study sees one card, which is cuda:0 there, inside MPS or not.
+  Environment environment_of(const MpsDaemon* daemon) const {
+    Environment out = folder_ ? folder_->mark() : Environment{};
+    out.emplace_back("CUDA_VISIBLE_DEVICES", gpu_->uuid());
+    if (daemon != nullptr) {
+      const Environment client = daemon->environment();
+      out.insert(out.end(), client.begin(), client.end());
+    }
+    return out;
+  }
+
+  std::vector<std::string> exec_command(const std::vector<std::string>& how) const {
+    std::vector<std::string> argv{options_.program, "exec", "--device", "cuda:0"};
+    argv.insert(argv.end(), how.begin(), how.end());
+    return argv;
+  }
+
+  // A command under `demarc exec`, which counts its launches, and confines it where `how` says so.
+  CommandLaneOptions command_options(const std::vector<std::string>& how,
+                                     const Environment& more) const {
+    CommandLaneOptions out;
+    out.prefix = [argv = exec_command(how)](int announce) {
+      std::vector<std::string> prefix = argv;
+      prefix.insert(prefix.end(), {"--announce", std::to_string(announce), "--"});
+      return prefix;
+    };
+    out.open_count = open_launch_count;
+    out.proves = how.front() == "--tpcs";
+    out.environment = environment_of(nullptr);
+    out.environment.insert(out.environment.end(), more.begin(), more.end());
+    out.settle_seconds = options_.command_settle_seconds;
+    return out;
+  }
+
   Result<std::unique_ptr<Stage>> processes(const Mode& mode, std::uint32_t parts) {
+    DEMARC_CHECK(open_folder());
     std::unique_ptr<MpsDaemon> daemon;
-    Environment environment;
     std::string account = fmt::format("{} processes that take turns", parts);
+    if (mode.back_end != "timeslice") {
+      DEMARC_TRY(daemon, MpsDaemon::start(folder_, gpu_->uuid()));
+    }
+    PartProcesses part;
+    part.environment = environment_of(daemon.get());
     if (mode.back_end == "mps") {
-      DEMARC_TRY(daemon, MpsDaemon::start(options_.device));
-      environment = daemon->environment();
       const std::uint32_t share = 100 / parts;
-      environment.emplace_back("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", std::to_string(share));
+      part.environment.emplace_back("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", std::to_string(share));
       account = fmt::format("{} MPS clients with {} % of the threads each", parts, share);
     }
-    const std::vector<std::string> argv{options_.program,
-                                        "isolate",
-                                        "--device",
-                                        fmt::format("cuda:{}", options_.device),
-                                        "--worker",
-                                        "--clock",
-                                        std::string(clock_name(options_.clock))};
-    return make_process_stage(argv, std::vector<Environment>(parts, environment),
-                              options_.command_settle_seconds, std::move(daemon),
-                              std::move(account));
+    part.worker = {options_.program,
+                   "isolate",
+                   "--device",
+                   "cuda:0",
+                   "--worker",
+                   "--clock",
+                   std::string(clock_name(options_.clock))};
+    part.command = command_options({"--observe"}, part.environment);
+    std::vector<PartProcesses> all(parts, part);
+    if (mode.back_end == "mask") {
+      DEMARC_TRY(account, confine(all));
+    }
+    return make_process_stage(all, std::move(daemon), std::move(account));
+  }
+
+  // Puts worker and command of each part under `demarc exec --tpcs`, which proves the partition
+  // before it starts them and ends with 3 where something ran outside.
+  Result<std::string> confine(std::vector<PartProcesses>& parts) {
+    if (!card_) {
+      DEMARC_TRY(card_, cuda::Card::open(gpu_));
+    }
+    DEMARC_TRY(const auto partitions,
+               partition::split(card_->topology(), static_cast<std::uint32_t>(parts.size()),
+                                options_.split));
+    std::string account = "processes, each confined by demarc exec";
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const std::string tpcs = partition::to_string(partitions[i].tpcs);
+      auto argv = exec_command({"--tpcs", tpcs, "--"});
+      argv.insert(argv.end(), parts[i].worker.begin(), parts[i].worker.end());
+      parts[i].worker = std::move(argv);
+      parts[i].command = command_options({"--tpcs", tpcs}, parts[i].environment);
+      account += fmt::format("; part {}: TPCs {}", partitions[i].name, tpcs);
+    }
+    return account;
   }
 
   cuda::GpuPointer gpu_;
@@ -240,6 +326,8 @@ class GpuExecutor : public Executor {
   std::vector<std::shared_ptr<ResidentSet>> plain_sets_;
   std::shared_ptr<ColoredArena> arena_;
   std::shared_ptr<cuda::ColoredPool> pool_;
+  bool commands_ = false;  // among the plan's aggressors
+  std::shared_ptr<StudyFolder> folder_;
   cuda::CardPointer card_;  // opened when a mode needs masks or the topology
 };
 

@@ -1,6 +1,6 @@
+// Workers and commands of a stage, and the MPS daemon whose clients they are.
 #include "gpu/process_stage.hpp"
 
-#include <cstdlib>
 #include <filesystem>
 
 namespace demarc::study {
@@ -8,20 +8,12 @@ namespace {
 
 constexpr const char* mps_control = "nvidia-cuda-mps-control";
 
-// Runs a shell line to its end; false when it fails or takes longer than `seconds`.
-bool run_line(const std::string& line, const Environment& environment, double seconds) {
-  ProcessOptions options;
-  options.set = environment;
-  const auto ended = run_process({"/bin/sh", "-c", line}, options, seconds);
-  return ended && ended->exit_code == 0;
-}
-
 class ChoosingLane : public Lane {
  public:
   ChoosingLane(std::unique_ptr<Lane> device, std::unique_ptr<Lane> command)
       : device_(std::move(device)), command_(std::move(command)) {}
   Result<void> load(const Workload& workload) override {
-    current_ = workload.spec.starts_with("cmd:") ? command_.get() : device_.get();
+    current_ = is_command(workload) ? command_.get() : device_.get();
     return current_->load(workload);
   }
   Result<std::vector<double>> sample(std::uint32_t count, double longest) override {
@@ -33,6 +25,13 @@ class ChoosingLane : public Lane {
   Result<Outputs> outputs() override { return current_->outputs(); }
   Result<void> start() override { return current_->start(); }
   Result<double> stop() override { return current_->stop(); }
+  Result<void> visit_begins() override { return current_->visit_begins(); }
+  Result<void> visit_ended() override { return current_->visit_ended(); }
+  std::string remark() const override { return current_->remark(); }
+  Result<void> finish() override {
+    DEMARC_CHECK(command_->finish());
+    return device_->finish();
+  }
 
  private:
   std::unique_ptr<Lane> device_;
@@ -42,9 +41,9 @@ class ChoosingLane : public Lane {
 
 class ProcessStage : public Stage {
  public:
-  ProcessStage(std::vector<std::unique_ptr<Lane>> lanes, std::unique_ptr<MpsDaemon> daemon,
-               std::string account)
-      : daemon_(std::move(daemon)), lanes_(std::move(lanes)), account_(std::move(account)) {}
+  ProcessStage(std::unique_ptr<MpsDaemon> daemon, std::string account)
+      : daemon_(std::move(daemon)), account_(std::move(account)) {}
+  void add(std::unique_ptr<Lane> lane) { lanes_.push_back(std::move(lane)); }
   std::uint32_t lanes() const override { return static_cast<std::uint32_t>(lanes_.size()); }
   Lane& lane(std::uint32_t index) override { return *lanes_.at(index); }
   std::string account() const override { return account_; }
@@ -57,29 +56,37 @@ class ProcessStage : public Stage {
 
 }  // namespace
 
-Result<std::unique_ptr<MpsDaemon>> MpsDaemon::start(std::uint32_t device) {
-  std::string folder = (std::filesystem::temp_directory_path() / "demarc-mps-XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) {
-    return missing_capability("mps: cannot make a folder like {}", folder);
+Result<std::unique_ptr<MpsDaemon>> MpsDaemon::start(const std::shared_ptr<StudyFolder>& folder,
+                                                    const std::string& card) {
+  std::error_code failed;
+  std::filesystem::create_directory(folder->mps_folder(), failed);
+  if (failed) {
+    return missing_capability("mps: cannot make {}: {}", folder->mps_folder().string(),
+                              failed.message());
   }
-  auto daemon = std::unique_ptr<MpsDaemon>(new MpsDaemon(folder));
-  Environment environment = daemon->environment();
-  environment.emplace_back("CUDA_VISIBLE_DEVICES", std::to_string(device));
-  if (!run_line(fmt::format("command -v {0} >/dev/null && {0} -d", mps_control), environment, 20)) {
-    return missing_capability("mps: '{} -d' does not start; it comes with the NVIDIA driver",
-                              mps_control);
+  std::unique_ptr<MpsDaemon> daemon(new MpsDaemon(folder));
+  ProcessOptions options;
+  options.own_group = false;  // it stays when its starter has ended
+  options.set = folder->daemon_environment();
+  options.set.emplace_back("CUDA_VISIBLE_DEVICES", card);
+  const auto ended = run_process({mps_control, "-d"}, options, 20);
+  if (!ended) {
+    return missing_capability("mps: '{} -d' does not start: {}; it comes with the NVIDIA driver",
+                              mps_control, ended.error().message);
+  }
+  if (ended->exit_code != 0) {
+    return missing_capability("mps: '{} -d' does not start: {}", mps_control, ended->words());
   }
   return daemon;
 }
 
 Environment MpsDaemon::environment() const {
-  return {{"CUDA_MPS_PIPE_DIRECTORY", folder_}, {"CUDA_MPS_LOG_DIRECTORY", folder_}};
+  return {{"CUDA_MPS_PIPE_DIRECTORY", folder_->mps_folder().string()},
+          {"CUDA_MPS_LOG_DIRECTORY", folder_->mps_folder().string()}};
 }
 
 MpsDaemon::~MpsDaemon() {
-  (void)run_line(fmt::format("echo quit | {}", mps_control), environment(), 20);
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
+  folder_->end_daemon();
 }
 
 std::unique_ptr<Lane> make_choosing_lane(std::unique_ptr<Lane> device,
@@ -87,18 +94,17 @@ std::unique_ptr<Lane> make_choosing_lane(std::unique_ptr<Lane> device,
   return std::make_unique<ChoosingLane>(std::move(device), std::move(command));
 }
 
-Result<std::unique_ptr<Stage>> make_process_stage(const std::vector<std::string>& argv,
-                                                  const std::vector<Environment>& environments,
-                                                  double settle_seconds,
+Result<std::unique_ptr<Stage>> make_process_stage(const std::vector<PartProcesses>& parts,
                                                   std::unique_ptr<MpsDaemon> daemon,
                                                   std::string account) {
-  std::vector<std::unique_ptr<Lane>> lanes;
-  for (const Environment& environment : environments) {
-    DEMARC_TRY(auto worker, spawn_lane(argv, environment));
-    lanes.push_back(
-        make_choosing_lane(std::move(worker), make_command_lane({}, environment, settle_seconds)));
+  // The stage from the beginning: where one of the workers does not start, those that did end
+  // before the daemon.
+  auto stage = std::make_unique<ProcessStage>(std::move(daemon), std::move(account));
+  for (const PartProcesses& part : parts) {
+    DEMARC_TRY(auto worker, spawn_lane(part.worker, part.environment));
+    stage->add(make_choosing_lane(std::move(worker), make_command_lane(part.command)));
   }
-  return std::make_unique<ProcessStage>(std::move(lanes), std::move(daemon), std::move(account));
+  return stage;
 }
 
 }  // namespace demarc::study

@@ -1,4 +1,4 @@
-// Modes that divide a GPU between processes: one worker a lane.
+// Modes that divide a GPU between processes: one worker a lane, and one command beside it.
 #pragma once
 
 #include <memory>
@@ -7,29 +7,39 @@
 
 #include "demarc/study/executor.hpp"
 #include "demarc/study/remote_lane.hpp"
+#include "gpu/study_folder.hpp"
 
 namespace demarc::study {
 
-// The control daemon of MPS, of our own, in a folder of our own: clients are those that get
+// The control daemon of MPS, of our own, in the folder of the study: clients are those that get
 // environment(). Ended with the object.
 class MpsDaemon {
  public:
-  // missing_capability where nvidia-cuda-mps-control is missing or does not start.
-  static Result<std::unique_ptr<MpsDaemon>> start(std::uint32_t device);
+  // For one card, named by its UUID. missing_capability where nvidia-cuda-mps-control is missing or
+  // does not start.
+  static Result<std::unique_ptr<MpsDaemon>> start(const std::shared_ptr<StudyFolder>& folder,
+                                                  const std::string& card);
   ~MpsDaemon();
   MpsDaemon(const MpsDaemon&) = delete;
   MpsDaemon& operator=(const MpsDaemon&) = delete;
   [[nodiscard]] Environment environment() const;
 
  private:
-  explicit MpsDaemon(std::string folder) : folder_(std::move(folder)) {}
-  std::string folder_;
+  explicit MpsDaemon(std::shared_ptr<StudyFolder> folder) : folder_(std::move(folder)) {}
+  std::shared_ptr<StudyFolder> folder_;
 };
 
-// Workers `argv`, one for each of `environments`. The daemon, if any, lives as long as the stage.
+// What serves one part: kernels by a worker, commands beside it.
+struct PartProcesses {
+  std::vector<std::string> worker;
+  Environment environment;  // the worker's
+  CommandLaneOptions command;
+};
+
+// The daemon, if any, lives as long as the stage.
 [[nodiscard]] Result<std::unique_ptr<Stage>> make_process_stage(
-    const std::vector<std::string>& argv, const std::vector<Environment>& environments,
-    double settle_seconds, std::unique_ptr<MpsDaemon> daemon, std::string account);
+    const std::vector<PartProcesses>& parts, std::unique_ptr<MpsDaemon> daemon,
+    std::string account);
 
 // A lane that hands "cmd:" workloads to `command` and all others to `device`.
 [[nodiscard]] std::unique_ptr<Lane> make_choosing_lane(std::unique_ptr<Lane> device,

@@ -1,0 +1,102 @@
+// An executor whose lanes write down what they are asked, and fail where a test wants it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "demarc/study/executor.hpp"
+
+namespace demarc::study {
+
+struct Script {
+  std::vector<std::string> log;                // "mask/1 start va", in order
+  std::map<std::string, Error> faults;         // what such an entry answers
+  std::map<std::string, std::string> remarks;  // of "mask/1"
+  std::map<std::string, Outputs> outputs;      // of "mask/0"; else those of the solo run
+  std::vector<double> sample{100};
+
+  Result<void> say(const std::string& entry) {
+    log.push_back(entry);
+    const auto fault = faults.find(entry);
+    if (fault == faults.end()) return {};
+    return tl::unexpected(fault->second);
+  }
+};
+
+class ScriptedLane : public Lane {
+ public:
+  ScriptedLane(Script& script, std::string name) : script_(script), name_(std::move(name)) {}
+  Result<void> load(const Workload& workload) override {
+    workload_ = workload.name;
+    return say("load");
+  }
+  Result<std::vector<double>> sample(std::uint32_t count, double) override {
+    DEMARC_CHECK(say("sample"));
+    if (script_.sample.empty()) return std::vector<double>{};
+    return std::vector<double>(count, script_.sample.front());
+  }
+  Result<Outputs> outputs() override {
+    DEMARC_CHECK(say("outputs"));
+    const auto own = script_.outputs.find(name_);
+    return own == script_.outputs.end() ? Outputs{7, true, {}} : own->second;
+  }
+  Result<void> start() override { return say("start"); }
+  Result<double> stop() override {
+    DEMARC_CHECK(say("stop"));
+    return 2.0;
+  }
+  Result<void> visit_begins() override { return say("begins"); }
+  Result<void> visit_ended() override { return say("ended"); }
+  std::string remark() const override {
+    const auto own = script_.remarks.find(name_);
+    return own == script_.remarks.end() ? "" : own->second;
+  }
+  Result<void> finish() override { return say("finish"); }
+
+ private:
+  Result<void> say(const std::string& what) {
+    return script_.say(name_ + " " + what + (what == "finish" ? "" : " " + workload_));
+  }
+  Script& script_;
+  std::string name_;
+  std::string workload_;
+};
+
+class ScriptedStage : public Stage {
+ public:
+  ScriptedStage(Script& script, const std::string& name, std::uint32_t parts) {
+    for (std::uint32_t i = 0; i < parts; ++i) {
+      lanes_.emplace_back(script, name + "/" + std::to_string(i));
+    }
+  }
+  std::uint32_t lanes() const override { return static_cast<std::uint32_t>(lanes_.size()); }
+  Lane& lane(std::uint32_t index) override { return lanes_.at(index); }
+  std::string account() const override { return "scripted"; }
+
+ private:
+  std::vector<ScriptedLane> lanes_;
+};
+
+class ScriptedExecutor : public Executor {
+ public:
+  explicit ScriptedExecutor(Script& script) : script_(script) {}
+  DeviceContext context() const override {
+    DeviceContext out;
+    out.device = "scripted";
+    return out;
+  }
+  Result<std::unique_ptr<Stage>> whole() override {
+    return std::make_unique<ScriptedStage>(script_, "whole", 1);
+  }
+  Result<std::unique_ptr<Stage>> divide(const Mode& mode, std::uint32_t parts) override {
+    DEMARC_CHECK(script_.say("divide " + mode.name()));
+    return std::make_unique<ScriptedStage>(script_, mode.name(), parts);
+  }
+
+ private:
+  Script& script_;
+};
+
+}  // namespace demarc::study

@@ -1,0 +1,195 @@
+#include "gpu/study_folder.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <thread>
+
+#include "demarc/base/files.hpp"
+#include "demarc/study/gpu_executor.hpp"
+#include "gpu/process_stage.hpp"
+#include "paths.hpp"
+
+namespace demarc::study {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+// A folder for temporary files of its own, and a control program of MPS that says what it is told.
+class Remains : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder = test::fresh_folder("remains");
+    fs::create_directories(folder / "bin");
+    fs::create_directories(folder / "tmp");
+    write_control("");
+    path_before = ::getenv("PATH");
+    ::setenv("PATH", ((folder / "bin").string() + ":" + path_before).c_str(), 1);
+    ::setenv("TMPDIR", (folder / "tmp").c_str(), 1);
+  }
+  void TearDown() override {
+    ::setenv("PATH", path_before.c_str(), 1);
+    ::unsetenv("TMPDIR");
+  }
+  void write_control(const std::string& more) {
+    const fs::path program = folder / "bin" / "nvidia-cuda-mps-control";
+    ASSERT_TRUE(write_file(
+        program.string(),
+        fmt::format(
+            "#!/bin/sh\n{}\nif [ \"$1\" = -d ]; then echo \"start $CUDA_VISIBLE_DEVICES\"; "
+            "else read what; echo \"$what\"; fi | sed \"s|$| in $CUDA_MPS_PIPE_DIRECTORY|\" "
+            ">> {}\n",
+            more, (folder / "told").string())));
+    fs::permissions(program, fs::perms::owner_all);
+  }
+  std::string told() { return read_file((folder / "told").string()).value_or(""); }
+
+  // What a study leaves that was killed: its folder, an MPS daemon, and a marked process.
+  fs::path leave(const std::string& name) {
+    const fs::path left = folder / "tmp" / name;
+    fs::create_directories(left / "mps");
+    age(left);
+    return left;
+  }
+  static void age(const fs::path& left) {
+    const timespec long_ago[2] = {{1000, 0}, {1000, 0}};
+    ::utimensat(AT_FDCWD, left.c_str(), long_ago, 0);
+  }
+  static Process marked(const std::string& mark, const std::string& line = "exec sleep 1000") {
+    ProcessOptions options;
+    options.set = {{"DEMARC_STUDY", mark}};
+    return std::move(*Process::spawn({"/bin/sh", "-c", line}, options));
+  }
+
+  fs::path folder;
+  std::string path_before;
+};
+
+TEST_F(Remains, of_a_study_that_was_killed_are_taken_away_by_the_next) {
+  const fs::path left = leave("demarc-study-gone00");
+  auto client = marked(left.string());
+  auto server = marked((left / "mps").string());
+  auto other = marked(left.string() + "x");
+  const auto next = StudyFolder::make();
+  ASSERT_TRUE(next) << next.error().message;
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_EQ(client.wait(-1)->signal, SIGTERM);
+  EXPECT_EQ(server.wait(-1)->signal, SIGTERM);
+  EXPECT_TRUE(other.running());
+  EXPECT_EQ(told(), fmt::format("quit in {}\n", (left / "mps").string()));
+}
+
+TEST_F(Remains, that_heed_no_signal_are_killed) {
+  const fs::path left = leave("demarc-study-gone01");
+  const fs::path ready = folder / "ready";
+  auto stubborn = marked(left.string(),
+                         "trap '' TERM; : > " + ready.string() + "; while :; do sleep 0.01; done");
+  while (!fs::exists(ready)) std::this_thread::yield();
+  take_away_remains(0.03);
+  EXPECT_EQ(stubborn.wait(-1)->signal, SIGKILL);
+}
+
+TEST_F(Remains, of_a_study_that_lives_or_begins_are_left_alone) {
+  const auto living = StudyFolder::make();
+  ASSERT_TRUE(living);
+  age((*living)->path());
+  const fs::path young = folder / "tmp" / "demarc-study-young0";
+  fs::create_directory(young);
+  take_away_remains(60);
+  EXPECT_TRUE(fs::exists((*living)->path()));
+  EXPECT_TRUE(fs::exists(young));
+}
+
+TEST_F(Remains, are_no_other_folders_files_or_links) {
+  const fs::path other = leave("demarc-other");
+  const fs::path target = leave("target");
+  fs::create_symlink(target, folder / "tmp" / "demarc-study-link00");
+  ASSERT_TRUE(write_file((folder / "tmp" / "demarc-study-file00").string(), ""));
+  take_away_remains(60);
+  EXPECT_TRUE(fs::exists(other));
+  EXPECT_TRUE(fs::exists(target / "mps"));
+  EXPECT_TRUE(fs::exists(folder / "tmp" / "demarc-study-file00"));
+}
+
+TEST_F(Remains, of_a_study_that_ends_are_gone_with_it) {
+  fs::path path;
+  auto process = std::optional<Process>();
+  {
+    const auto own = StudyFolder::make();
+    ASSERT_TRUE(own);
+    path = (*own)->path();
+    EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_all);
+    ASSERT_EQ((*own)->mark().size(), 1U);
+    process.emplace(marked((*own)->mark().front().second));
+    EXPECT_TRUE(process->running());
+  }
+  EXPECT_FALSE(fs::exists(path));
+  EXPECT_EQ(process->wait(-1)->signal, SIGTERM);
+  EXPECT_EQ(told(), "");  // there was no daemon
+}
+
+TEST_F(Remains, the_daemon_sees_one_card_and_quits_with_its_stage) {
+  const auto own = StudyFolder::make();
+  ASSERT_TRUE(own);
+  const std::string mps = (*own)->mps_folder().string();
+  {
+    const auto daemon = MpsDaemon::start(*own, "GPU-7");
+    ASSERT_TRUE(daemon) << daemon.error().message;
+    EXPECT_EQ(told(), "start GPU-7 in " + mps + "\n");
+    EXPECT_EQ((*daemon)->environment().front(),
+              (std::pair<std::string, std::string>("CUDA_MPS_PIPE_DIRECTORY", mps)));
+  }
+  EXPECT_EQ(told(), "start GPU-7 in " + mps + "\nquit in " + mps + "\n");
+  EXPECT_FALSE(fs::exists(mps));
+}
+
+TEST_F(Remains, a_daemon_that_does_not_start_is_a_missing_capability_in_words) {
+  const auto own = StudyFolder::make();
+  ASSERT_TRUE(own);
+  write_control("exit 1");
+  const auto failed = MpsDaemon::start(*own, "GPU-7");
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error(),
+            (Error{ErrorKind::missing_capability,
+                   "mps: 'nvidia-cuda-mps-control -d' does not start: exit code 1"}));
+  fs::remove(folder / "bin" / "nvidia-cuda-mps-control");
+  EXPECT_THAT(MpsDaemon::start(*own, "GPU-7").error().message,
+              HasSubstr("it comes with the NVIDIA driver"));
+}
+
+TEST_F(Remains, are_taken_away_before_a_signal_ends_the_study) {
+  const fs::path name = folder / "name";
+  const pid_t study = ::fork();
+  if (study == 0) {
+    const auto own = StudyFolder::make();
+    if (!own) ::_exit(1);
+    take_away_on_signals();
+    std::vector<Process> processes;
+    processes.push_back(marked((*own)->mark().front().second));
+    const auto daemon = MpsDaemon::start(*own, "GPU-7");
+    const auto written = write_file(
+        name.string(), fmt::format("{} {}", (*own)->path().string(), processes.front().pid()));
+    if (!daemon || !written) ::_exit(1);
+    while (true) ::pause();
+  }
+  while (!fs::exists(name)) std::this_thread::yield();
+  const std::string said = read_file(name.string()).value();
+  ::kill(study, SIGTERM);
+  int status = 0;
+  ::waitpid(study, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+  const std::string path = said.substr(0, said.find(' '));
+  EXPECT_FALSE(fs::exists(path));
+  EXPECT_THAT(told(), HasSubstr("quit in " + path + "/mps"));
+  const auto left = read_file(fmt::format("/proc/{}/stat", said.substr(said.find(' ') + 1)));
+  EXPECT_TRUE(!left || left->find(") Z ") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace demarc::study
