@@ -34,7 +34,7 @@ TEST(IsolateVerb, a_planted_device_gives_table_json_and_page_and_says_it_is_a_mo
 
 TEST(IsolateVerb, p99_is_given_where_it_was_asked_for_and_else_the_worst_of_how_many) {
   std::vector<std::string> arguments{
-      "isolate", "--device",     "planted:h100", "--modes",     "mask", "--victims",
+      "isolate", "--device",     "planted:h100", "--modes",     "mask+color", "--victims",
       "va",      "--aggressors", "mm",           "--precision", "1"};
   const Outcome without = run_demarc(arguments);
   EXPECT_NE(without.out.find("; worst of 200 runs under "), std::string::npos) << without.out;

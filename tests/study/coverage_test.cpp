@@ -55,6 +55,8 @@ TEST(Coverage, bounds_are_the_samples_of_those_ranks_and_infinite_where_there_is
   EXPECT_EQ(quantile_bounds(sorted, 0.01, 0.95), (Bounds{.high = 3}));
   EXPECT_EQ(quantile_bounds(sorted, 0.5, 0.95), (Bounds{14, 27}));
   EXPECT_EQ(describe(sorted).p99_bounds, (Bounds{.low = 38}));
+  EXPECT_EQ(quantile_bounds(std::span(sorted).first(6), 0.5, 0.95), (Bounds{1, 6}));
+  EXPECT_EQ(quantile_bounds(std::span(sorted).first(5), 0.5, 0.95), Bounds{});
   for (int i = 41; i <= 1000; ++i) sorted.push_back(i);
   EXPECT_EQ(describe(sorted).p99_bounds, (Bounds{983, 997}));
 }

@@ -58,6 +58,7 @@ TEST(ForecastWords, the_hardest_is_the_one_that_asks_for_most_of_what_is_known) 
   const std::string b = "By forecast b presses hardest on the memory: ";
   EXPECT_TRUE(words({asking("a", 0.3), asking("b", 0.1, 0.5), asking("c", 0.4)}).starts_with(b));
   EXPECT_TRUE(words({asking("b", 0.5), asking("a", 0.3)}).starts_with(b));
+  EXPECT_TRUE(words({asking("b", 0.5), asking("a", 0.5)}).starts_with(b));  // the first of equals
   WorkloadForecast wild = unknown("wild");
   wild.dram_demand_share = 0.9;  // of something else
   EXPECT_EQ(words({wild, asking("b", 0.1, 0.2)}),
@@ -78,6 +79,11 @@ TEST(ForecastWords, victims_that_lose_more_than_a_twentieth_with_half_the_l2_are
   EXPECT_EQ(
       words({asking("a", 0, 0, 1.5), asking("b", 0, 0, 3), asking("c", 0, 0, 2)}),
       "By forecast half the L2 costs a 1.50 times, b 3.00 times and c 2.00 times their time.");
+  WorkloadForecast begun = asking("begun", 0);
+  begun.complete = false;
+  EXPECT_EQ(words({begun, asking("a", 0)}),
+            "By forecast with half the L2 no victim takes more than 1.05 times its time, as far as "
+            "beginnings with an empty L2 can tell.");
   WorkloadForecast lost = unknown("lost");
   lost.half_l2_slowdown = 9;  // of something else
   EXPECT_EQ(words({asking("a", 0, 0, 1.5), lost}),

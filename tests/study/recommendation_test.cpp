@@ -92,6 +92,14 @@ TEST(Recommendation, names_the_victim_that_suffers_most_wherever_it_stands) {
   EXPECT_NE(recommend(result).find("mask lets mm slow mm by 50 %"), std::string::npos);
 }
 
+TEST(Recommendation, of_equals_the_first_of_the_plan_is_named) {
+  StudyResult result = invented({{"mps", 40}, {"mask", 40}});
+  for (ModeSummary& mode : result.modes) mode.victims[1].mean_percent.value = 40;
+  EXPECT_EQ(recommend(result),
+            "No mode holds every victim under 10 %; the least bad is mps: mps lets stream slow "
+            "stream by 40 %. mask lets stream slow stream by 40 %.");
+}
+
 TEST(Recommendation, gives_p99_and_worst_their_names_and_numbers_of_victims) {
   StudyResult result = invented({{"mask", 2}});
   result.modes[0].tail.p99 = {1, 0.3, 0.3};

@@ -148,6 +148,21 @@ TEST(Statistics, a_ratio_that_the_samples_do_not_bound_has_no_bounds) {
   }
 }
 
+TEST(Statistics, two_runs_of_either_list_bound_a_ratio_and_its_bounds_have_no_unit) {
+  const std::vector<double> idle{100, 101};
+  const std::vector<double> loaded{120, 121};
+  const Estimate v = variation_percent(describe(loaded), describe(idle));
+  EXPECT_GT(v.low, 10);
+  EXPECT_LT(v.high, 30);
+  std::vector<double> small_idle;
+  std::vector<double> small_loaded;
+  for (const double x : idle) small_idle.push_back(x / 1024);
+  for (const double x : loaded) small_loaded.push_back(x / 1024);
+  const Estimate small = variation_percent(describe(small_loaded), describe(small_idle));
+  EXPECT_NEAR(small.low, v.low, 1e-9);
+  EXPECT_NEAR(small.high, v.high, 1e-9);
+}
+
 TEST(Statistics, times_without_a_deviation_give_a_variation_without_a_doubt) {
   const std::vector<double> idle{10, 10, 10};
   const std::vector<double> loaded{12, 12, 12};

@@ -89,6 +89,16 @@ TEST(Summary,
   EXPECT_NEAR(row.normalized_worst, 0.5, 1e-9);
 }
 
+TEST(Summary, of_aggressors_that_slow_alike_the_first_is_named) {
+  StudyResult result = with_times();
+  for (Cell& cell : result.cells) {
+    if (cell.aggressor) set_times(cell, times_of(150, 180), times_of(300, 400));
+  }
+  summarize(result);
+  EXPECT_EQ(result.modes[1].victims[0].worst_for_mean, 0U);
+  EXPECT_EQ(result.modes[1].victims[0].worst_for_run, 0U);
+}
+
 TEST(Summary, averages_and_maxima_are_over_the_victims_of_the_mode) {
   StudyResult result = with_times();
   summarize(result);

@@ -41,6 +41,14 @@ TEST(Tail, an_aggressor_beside_which_nothing_is_slowed_is_the_worst_of_those_tha
   EXPECT_EQ(tail.worst.aggressor, 1U);
 }
 
+TEST(Tail, of_aggressors_that_slow_alike_the_first_is_named) {
+  const std::vector<std::vector<double>> neighbours(3, runs_with(150, 1000));
+  const Tail tail = tail_beside(neighbours, runs_with(100, 1000));
+  EXPECT_EQ(tail.worst.aggressor, 0U);
+  ASSERT_TRUE(tail.p99);
+  EXPECT_EQ(tail.p99->aggressor, 0U);
+}
+
 TEST(Tail, one_neighbour_with_too_few_runs_leaves_no_p99_wherever_it_stands) {
   const auto idle = runs_with(100, 1000);
   for (std::size_t few = 0; few < 3; ++few) {
