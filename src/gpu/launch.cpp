@@ -1,4 +1,7 @@
+// What a launch must keep to, where its buffers lie, and what they hold at the start.
 #include "demarc/gpu/launch.hpp"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -115,14 +118,25 @@ std::vector<std::byte> pack_argument(const Argument& argument,
 }
 
 Result<Memory> initial_memory(const Launch& launch, std::span<const std::uint64_t> addresses) {
+  const auto too_large = [](const Buffer& buffer) {
+    return missing_capability("buffer '{}': {} bytes do not fit into this machine's memory",
+                              buffer.name, buffer.bytes);
+  };
+  // The system promises more than it has, and ends a process that believes it.
+  const auto machine = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                       static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::uint64_t taken = 0;
+  for (const Buffer& buffer : launch.buffers) {
+    taken += buffer.bytes;
+    if (taken > machine) return too_large(buffer);
+  }
   Memory memory(launch.buffers.size());
   for (std::size_t i = 0; i < memory.size(); ++i) {
     const Buffer& buffer = launch.buffers[i];
     try {
       memory[i].resize(buffer.bytes);
     } catch (const std::bad_alloc&) {
-      return missing_capability("buffer '{}': {} bytes do not fit into this machine's memory",
-                                buffer.name, buffer.bytes);
+      return too_large(buffer);
     }
     DEMARC_CHECK(fill_buffer(launch, i, addresses, memory[i]));
   }

@@ -1,5 +1,6 @@
 // Launch files. docs/gpu.md describes the format; every error names the file and the key.
 #include <algorithm>
+#include <cmath>
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/json.hpp"
@@ -17,6 +18,8 @@ constexpr std::int64_t most_bytes = std::int64_t{1} << 46;
 
 Result<std::int64_t> number_of(const Json& value, const Variables& variables,
                                const std::string& where) {
+  if (value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{INT64_MAX})
+    return invalid_input("{}: {} is not below 2^63", where, json_text(value));
   if (value.is_number_integer()) return value.get<std::int64_t>();
   if (value.is_string()) return evaluate(value.get<std::string>(), variables, where);
   return invalid_input("{}: a whole number or an expression such as \"4*n\" was expected, found {}",
@@ -203,6 +206,10 @@ class LaunchReader {
     DEMARC_TRY(buffer.fill.high, object.number_or("high", 0));
     if (buffer.fill.high < buffer.fill.low)
       return invalid_input("{}: 'high' is below 'low'", object.where());
+    if (!is_floating(buffer.element)) {
+      DEMARC_CHECK(check_whole(buffer.fill.low, object.where() + ".low"));
+      DEMARC_CHECK(check_whole(buffer.fill.high, object.where() + ".high"));
+    }
     if (object.has("fill")) {
       DEMARC_TRY(const Json* fill, object.any("fill"));
       DEMARC_CHECK(read_fill(*fill, buffer, object.where() + ".fill"));
@@ -212,7 +219,7 @@ class LaunchReader {
 
   Result<void> read_fill(const Json& value, Buffer& buffer, const std::string& where) {
     Fill& fill = buffer.fill;
-    if (value.is_array()) return read_values(value, fill, where);
+    if (value.is_array()) return read_values(value, buffer, where);
     if (value.is_object()) return read_structured(value, buffer, where);
     const std::string text = value.is_string() ? value.get<std::string>() : json_text(value);
     if (text == "zero") {
@@ -234,18 +241,37 @@ class LaunchReader {
     return {};
   }
 
-  Result<void> read_values(const Json& list, Fill& fill, const std::string& where) {
+  Result<void> read_values(const Json& list, Buffer& buffer, const std::string& where) {
+    Fill& fill = buffer.fill;
     fill.kind = FillKind::values;
     for (const Json& item : list) {
-      if (item.is_number_float()) {
-        fill.values.push_back(item.get<double>());
-        continue;
-      }
-      DEMARC_TRY(const std::int64_t number, number_of(item, launch_.parameters, where));
-      fill.values.push_back(static_cast<double>(number));
+      DEMARC_TRY(const double value, read_value(item, buffer.element, where));
+      fill.values.push_back(value);
     }
     if (fill.values.empty()) return invalid_input("{}: at least one value was expected", where);
     return {};
+  }
+
+  Result<double> read_value(const Json& item, ScalarType type, const std::string& where) {
+    if (item.is_string() && is_floating(type)) {
+      if (const auto special = parse_special(type, item.get<std::string>()))
+        return to_double(*special);
+    }
+    if (!item.is_number_float()) {
+      DEMARC_TRY(const std::int64_t number, number_of(item, launch_.parameters, where));
+      return static_cast<double>(number);
+    }
+    const auto value = item.get<double>();
+    if (!is_floating(type)) DEMARC_CHECK(check_whole(value, where));
+    return value;
+  }
+
+  // For an element that is no floating-point number.
+  static Result<void> check_whole(double value, const std::string& where) {
+    constexpr double most = 0x1p62;
+    if (value == std::trunc(value) && std::abs(value) <= most) return {};
+    return invalid_input("{}: {} is no whole number of at most 2^62, as the elements are", where,
+                         value);
   }
 
   Result<void> read_structured(const Json& value, Buffer& buffer, const std::string& where) {
@@ -347,8 +373,11 @@ class LaunchReader {
     if (type == "buf") return read_buffer_use(value, variables, place);
     DEMARC_TRY(const ScalarType scalar_type, parse_scalar_type(type, place + " (or buf)"));
     if (is_floating(scalar_type)) {
-      if (auto number = parse_double(value, place))
-        return Argument{make_scalar(scalar_type, *number)};
+      const bool decimal = parse_double(value, place).has_value();
+      if (decimal || parse_special(scalar_type, value)) {
+        DEMARC_TRY(const Scalar scalar, parse_scalar(scalar_type, value, place));
+        return Argument{scalar};
+      }
     }
     DEMARC_TRY(const std::int64_t number, evaluate(value, variables, place));
     if (is_floating(scalar_type)) return Argument{make_scalar(scalar_type, number)};

@@ -96,26 +96,6 @@ Result<Argument> parse_launch_argument(std::string_view text, const std::string&
 
 }  // namespace
 
-Result<Scalar> parse_scalar(ScalarType type, std::string_view text, std::string_view where) {
-  if (is_floating(type)) {
-    DEMARC_TRY(const double value, parse_double(text, where));
-    return make_scalar(type, value);
-  }
-  const unsigned bits = 8 * size_of(type);
-  const bool is_signed = name_of(type).front() == 'i';
-  if (is_signed) {
-    DEMARC_TRY(const std::int64_t value, parse_i64(text, where));
-    const std::int64_t high = static_cast<std::int64_t>((std::uint64_t{1} << (bits - 1)) - 1);
-    if (value < -high - 1 || value > high)
-      return invalid_input("{}: {} does not fit {}", where, text, name_of(type));
-    return make_scalar(type, value);
-  }
-  DEMARC_TRY(const std::uint64_t value, parse_u64(text, where));
-  if (bits < 64 && (value >> bits) != 0)
-    return invalid_input("{}: {} does not fit {}", where, text, name_of(type));
-  return Scalar{type, value};
-}
-
 Result<Dim3> parse_dim3(std::string_view text, std::string_view what) {
   const auto parts = split_launch_text(text, ',');
   if (parts.empty() || parts.size() > 3) {

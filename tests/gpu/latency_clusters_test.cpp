@@ -55,7 +55,7 @@ TEST(LatencyClusters, every_row_is_in_the_cluster_whose_centre_is_nearest) {
       if (sum < least) nearest = c;
       least = std::min(sum, least);
     }
-    elsewhere += found.cluster[r] == nearest ? 0 : 1;
+    elsewhere += found.cluster[r] == nearest ? 0U : 1U;
     const auto match = found.match(matrix.row(r));
     EXPECT_EQ(match.cluster, nearest);
     EXPECT_NEAR(match.distance, std::sqrt(least), 1e-3);

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "demarc/gpu/launch.hpp"
 
 namespace demarc::gpu {
@@ -127,6 +129,49 @@ TEST(LaunchFile, errors_name_the_key_and_the_remedy) {
             "x.json.buffers[1]: unknown key 'outputs'");
   EXPECT_EQ(refusal(R"("times": "steps")", R"("times": "1000000*steps")"),
             "x.json.launches[0].times: 3000000 is not within 0 .. 1000000");
+}
+
+std::string values_file(const std::string& element, const std::string& rest,
+                        const std::string& argument = "f32:nan") {
+  return R"({"schema": "demarc.launch/1", "ptx": "k.ptx", "buffers": [{"name": "b", "bytes": 16,
+    "element": ")" +
+         element + "\"," + rest +
+         R"(}], "launches": [{"kernel": "k", "grid": 1, "block": 1, "args": [")" + argument +
+         "\"]}]}";
+}
+
+TEST(LaunchFile, nan_and_infinity_can_be_given_as_values_and_arguments) {
+  const auto launch = parse_launch_json(
+      values_file("f32", R"("fill": ["nan", "-inf", "0f7f800000", 1])", "f64:-inf"), "x.json", {});
+  ASSERT_TRUE(launch) << launch.error().message;
+  const auto& values = launch->buffers[0].fill.values;
+  ASSERT_EQ(values.size(), 4U);
+  EXPECT_TRUE(std::isnan(values[0]));
+  EXPECT_EQ(values[1], -HUGE_VAL);
+  EXPECT_EQ(values[2], HUGE_VAL);
+  EXPECT_EQ(std::get<Scalar>(launch->kernels[0].arguments[0]).bits, 0xfff0000000000000U);
+}
+
+TEST(LaunchFile, values_that_the_elements_cannot_have_are_refused) {
+  const auto message = [](const std::string& element, const std::string& rest,
+                          const std::string& argument = "f32:nan") {
+    const auto launch = parse_launch_json(values_file(element, rest, argument), "x.json", {});
+    return launch ? std::string("accepted") : launch.error().message;
+  };
+  const std::string cure = " is no whole number of at most 2^62, as the elements are";
+  EXPECT_EQ(message("i32", R"("fill": [1e30])"), "x.json.buffers[0].fill: 1e+30" + cure);
+  EXPECT_EQ(message("i32", R"("fill": [1.5])"), "x.json.buffers[0].fill: 1.5" + cure);
+  EXPECT_EQ(message("i32", R"("fill": [2.0])"), "accepted");
+  EXPECT_NE(message("i32", R"("fill": ["nan"])"), "accepted");
+  EXPECT_EQ(message("u8", R"("fill": "random", "high": 1e30)"),
+            "x.json.buffers[0].high: 1e+30" + cure);
+  EXPECT_EQ(message("u8", R"("fill": "random", "low": -1e30)"),
+            "x.json.buffers[0].low: -1e+30" + cure);
+  EXPECT_EQ(message("f32", R"("fill": "random", "high": 1e30)"), "accepted");
+  EXPECT_EQ(message("f32", R"("fill": [18446744073709551615])"),
+            "x.json.buffers[0].fill: 18446744073709551615 is not below 2^63");
+  EXPECT_EQ(message("f32", R"("fill": "zero")", "f32:1e39"),
+            "x.json.launches[0].args[0]: 1e39 does not fit f32; infinity is written inf");
 }
 
 TEST(LaunchFile, nested_empty_repeats_end_in_an_error_and_not_in_a_hang) {

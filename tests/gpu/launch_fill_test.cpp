@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +13,20 @@
 
 namespace demarc::gpu {
 namespace {
+
+TEST(LaunchFill, buffers_that_are_together_larger_than_the_machine_are_refused_by_name) {
+  const auto half = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                    static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) / 2;
+  Launch launch;
+  launch.buffers.resize(3);
+  launch.buffers[0].bytes = launch.buffers[1].bytes = half;
+  launch.buffers[2].bytes = 2;
+  launch.buffers[2].name = "last";
+  const auto memory = initial_memory(launch, default_addresses(launch));
+  ASSERT_FALSE(memory);
+  EXPECT_EQ(memory.error().kind, ErrorKind::missing_capability);
+  EXPECT_EQ(memory.error().message, "buffer 'last': 2 bytes do not fit into this machine's memory");
+}
 
 Launch launch_with(Buffer buffer, std::uint64_t seed = 1) {
   Launch launch;

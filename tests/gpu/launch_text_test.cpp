@@ -51,6 +51,46 @@ TEST(LaunchText, errors_name_the_argument_and_the_remedy) {
             "--args, argument 2 (''): expected TYPE:VALUE, as in i32:7, f32:1.5 or buf:65536:iota");
 }
 
+TEST(LaunchText, nan_infinity_and_any_bits_can_be_given_to_a_kernel) {
+  const auto bits = [](const std::string& argument) -> std::uint64_t {
+    const auto launch = parse_launch(text_with(argument));
+    EXPECT_TRUE(launch) << argument;
+    return launch ? std::get<Scalar>(launch->kernels[0].arguments.at(0)).bits : 1;
+  };
+  EXPECT_EQ(bits("f32:nan"), 0x7fc00000U);
+  EXPECT_EQ(bits("f32:-nan"), 0xffc00000U);
+  EXPECT_EQ(bits("f32:inf"), 0x7f800000U);
+  EXPECT_EQ(bits("f32:-inf"), 0xff800000U);
+  EXPECT_EQ(bits("f32:-0"), 0x80000000U);
+  EXPECT_EQ(bits("f32:0f7fc00001"), 0x7fc00001U);
+  EXPECT_EQ(bits("f64:nan"), 0x7ff8000000000000U);
+  EXPECT_EQ(bits("f64:-inf"), 0xfff0000000000000U);
+  EXPECT_EQ(bits("f64:0D7ff8000000000001"), 0x7ff8000000000001U);
+  EXPECT_EQ(bits("f16:nan"), 0x7e00U);
+  EXPECT_EQ(bits("f16:-inf"), 0xfc00U);
+}
+
+TEST(LaunchText, what_is_no_number_of_the_type_is_refused) {
+  const auto message = [](std::string arguments) {
+    return parse_launch(text_with(std::move(arguments))).error().message;
+  };
+  const std::string cure =
+      "of f32; decimals, nan, inf and -inf are, and all bits as PTX writes them (0f7fc00000)";
+  for (const std::string wrong : {"0f7fc0000", "0f7fc000000", "0d7fc00000", "0f7fc0000g",
+                                  "0f-fc00000", "1f7fc00000", "nano", "--inf", "", "1e99999"}) {
+    EXPECT_EQ(message("f32:" + wrong),
+              "--args, argument 1 ('f32:" + wrong + "'): '" + wrong + "' is not a number " + cure);
+  }
+  EXPECT_EQ(message("f32:1e39"),
+            "--args, argument 1 ('f32:1e39'): 1e39 does not fit f32; infinity is written inf");
+  EXPECT_EQ(message("f16:65520"),
+            "--args, argument 1 ('f16:65520'): 65520 does not fit f16; infinity is written inf");
+  EXPECT_EQ(message("f16:0f7fc00000"),
+            "--args, argument 1 ('f16:0f7fc00000'): '0f7fc00000' is not a number of f16; "
+            "decimals, nan, inf and -inf are");
+  EXPECT_EQ(message("i32:nan"), "--args, argument 1 ('i32:nan'): 'nan' is not a whole number");
+}
+
 TEST(LaunchText, shapes_beyond_any_gpu_are_refused) {
   LaunchText text = text_with("");
   text.block = "1025";
