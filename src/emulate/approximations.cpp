@@ -56,9 +56,6 @@ std::string_view approximated_instruction(const ptx::Mnemonic& words) {
       return "done when issued: a missing wait is not found";
     case Opcode::mbarrier_try_wait:
       return "does not wait: the other warps run when the phase is not over";
-    case Opcode::barrier_cluster_arrive:
-    case Opcode::barrier_cluster_wait:
-      return "a cluster has one block";
     default:
       return approximated_function(words);
   }

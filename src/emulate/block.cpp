@@ -147,19 +147,18 @@ void Block::run_warp(Warp& warp) {
   }
   // Near the limit the turns become short, so that it is not overrun by far.
   const std::uint64_t limit = program->instruction_limit;
-  const std::uint64_t left = (limit - std::min(limit, executed)) / warp_size + 1;
+  const std::uint64_t left = (limit - std::min(limit, executed)) + 1;
   warp.budget = std::min(
       turn, static_cast<std::int64_t>(std::max<std::uint64_t>(left, program->longest_run)));
-  const std::uint64_t before = warp.thread_instructions;
+  const std::uint64_t before = warp.warp_instructions;
   const MicroOp* const code = program->code.data();
   const MicroOp* op = code + warp.resume;
   while (op != nullptr) op = op->run(warp, op);
-  executed += warp.thread_instructions - before;
+  executed += warp.warp_instructions - before;
   if (executed > limit && warp.state != WarpState::done && !stopped) {
-    report(
-        warp, code + warp.resume, static_cast<unsigned>(std::countr_zero(warp.live)),
-        FindingKind::hang,
-        fmt::format("the block executed more than {} thread instructions without ending", limit));
+    report(warp, code + warp.resume, static_cast<unsigned>(std::countr_zero(warp.live)),
+           FindingKind::hang,
+           fmt::format("the block executed more than {} warp instructions without ending", limit));
     stopped = true;
   }
   if (warp.state == WarpState::done || stopped) {

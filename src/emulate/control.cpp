@@ -190,12 +190,11 @@ const MicroOp* enter(Warp& w, const MicroOp* op, const CallDetails& details, std
   std::size_t depth = 0;
   for (const StackEntry& entry : w.stack) depth += entry.call ? 1U : 0U;
   const std::uint32_t local_base = w.local_base + (caller.local_bytes + 15) / 16 * 16;
-  if (depth >= deepest || local_base + callee.local_bytes > (512U << 10)) {
+  if (depth >= deepest || local_base + callee.local_bytes > most_local_bytes) {
     w.block->report(
         w, op, static_cast<unsigned>(std::countr_zero(w.mask)), FindingKind::limit,
-        fmt::format(
-            "calls nested {} deep with {} bytes of local memory; the limits are {} and 524288",
-            depth, local_base + callee.local_bytes, deepest));
+        fmt::format("calls nested {} deep with {} bytes of local memory; the limits are {} and {}",
+                    depth, local_base + callee.local_bytes, deepest, most_local_bytes));
     w.block->stopped = true;
     return nullptr;
   }

@@ -33,6 +33,9 @@ struct ModuleMemory {
 [[nodiscard]] Result<ModuleMemory> place_module_memory(const ptx::Module& module,
                                                        const std::string& source);
 
+inline constexpr std::string_view no_clusters =
+    "an instruction for clusters of blocks, which the emulator does not cover";
+
 struct LowerRequest {
   const ptx::Module* module = nullptr;
   const ptx::Function* kernel = nullptr;
@@ -122,6 +125,9 @@ class Lowering {
     return reference;
   }
   void unsupported(const ptx::Instruction& instruction, std::string reason);
+  // False, and an error of the run, when `bytes` in all, with `variable`, are more than `most`.
+  bool fits(const ptx::Variable& variable, std::uint64_t bytes, std::uint64_t most,
+            std::string_view memory);
   void note_approximation(const ptx::Instruction& instruction);  // approximations.cpp
 
   // instructions (lower_arithmetic.cpp, lower_data.cpp, lower_memory.cpp, lower_warp.cpp)
@@ -179,6 +185,7 @@ class Lowering {
   std::map<const ptx::Variable*, FrameVariable> frame_variables_;
   std::map<const ptx::Variable*, std::uint32_t> local_offset_;
   std::uint32_t frame_used_ = 0;
+  bool frame_full_ = false;
   std::uint32_t instruction_ = 0;  // program-wide index of the one being lowered
   std::uint32_t first_instruction_ = 0;
   std::size_t header_ = 0;  // micro-op of the open run; 0: none

@@ -108,10 +108,11 @@ void Lowering::lower_barrier(const ptx::Instruction& instruction) {
   Kind kind = Kind::sync;
   switch (instruction.opcode) {
     case Opcode::bar_warp_sync:
+      emit(control::nothing);  // lanes run in step
+      return;
     case Opcode::barrier_cluster_arrive:
     case Opcode::barrier_cluster_wait:
-      // Lanes run in step; a cluster has one block.
-      emit(control::nothing);
+      unsupported(instruction, std::string(no_clusters));
       return;
     case Opcode::bar_arrive:
     case Opcode::bar_cta_arrive:

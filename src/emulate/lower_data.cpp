@@ -328,7 +328,12 @@ bool Lowering::lower_move(const ptx::Instruction& instruction) {
       return true;
     }
     case Opcode::mapa: {
-      // A cluster has one block: every address is its own.
+      // The block's own shared memory alone: rank 0 where no cluster is launched.
+      const ptx::Operand& rank = list[2];
+      if (rank.kind != OperandKind::immediate || rank.value != 0) {
+        unsupported(instruction, std::string(no_clusters));
+        return true;
+      }
       const Register d = destination(list[0]);
       const Source a = source(list[1], type);
       emit_alu(move_of_width(d.width), d, {a});

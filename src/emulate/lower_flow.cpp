@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "control.hpp"
+#include "demarc/gpu/launch.hpp"
 #include "lower.hpp"
 
 namespace demarc::emulate {
@@ -24,12 +25,29 @@ std::string source_position(const ptx::Module& module, const ptx::Body& body,
   return {};
 }
 
+Result<void> check_no_cluster(const ptx::Function& kernel, const std::string& source) {
+  for (const ptx::PerformanceDirective& directive : kernel.directives) {
+    const bool several = std::any_of(directive.values.begin(), directive.values.end(),
+                                     [](std::uint64_t blocks) { return blocks > 1; });
+    if (directive.name != "explicitcluster" &&
+        (directive.name != "reqnctapercluster" || !several)) {
+      continue;
+    }
+    return invalid_input(
+        "{}:{}: kernel '{}' is launched in clusters of blocks (.{}), which the emulator does not "
+        "cover",
+        source, kernel.line, kernel.name, directive.name);
+  }
+  return {};
+}
+
 }  // namespace
 
 Lowering::Lowering(const LowerRequest& request)
     : request_(request), program_(std::make_unique<Program>()) {}
 
 Result<std::unique_ptr<Program>> Lowering::run() {
+  DEMARC_CHECK(check_no_cluster(*request_.kernel, request_.source));
   Program& program = *program_;
   program.tables = request_.tables;
   program.kernel = std::string(request_.kernel->name);
@@ -73,8 +91,10 @@ std::uint32_t Lowering::function_index(const ptx::Function& function) {
   if (!function.is_entry) {
     for (const auto* list : {&function.parameters, &function.results}) {
       for (const ptx::Variable& variable : *list) {
-        FrameVariable place{used,
-                            flow_round_up(static_cast<std::uint32_t>(variable.byte_size()), 16)};
+        const bool fit = fits(variable, used / warp_size + variable.byte_size(),
+                              most_parameter_bytes, "parameter");
+        const std::uint64_t bytes = fit ? variable.byte_size() : 0;
+        FrameVariable place{used, flow_round_up(static_cast<std::uint32_t>(bytes), 16)};
         used += place.bytes * warp_size;
         (list == &function.parameters ? code.parameters : code.results).push_back(place);
       }
@@ -96,10 +116,11 @@ void Lowering::place_shared() {
       dynamic.push_back(&variable);
       return;
     }
-    program_->shared_bytes =
+    const std::uint64_t start =
         flow_round_up(program_->shared_bytes, std::max(variable.alignment(), 1U));
-    shared_offset_[&variable] = program_->shared_bytes;
-    program_->shared_bytes += static_cast<std::uint32_t>(variable.byte_size());
+    if (!fits(variable, start + variable.byte_size(), gpu::most_shared_bytes, "shared")) return;
+    shared_offset_[&variable] = static_cast<std::uint32_t>(start);
+    program_->shared_bytes = static_cast<std::uint32_t>(start + variable.byte_size());
   };
   for (std::size_t i = 0; i < reachable.size(); ++i) {
     const ptx::Body& body = reachable[i]->body;
@@ -164,6 +185,13 @@ void Lowering::lower_function(std::uint32_t index) {
 
   std::uint32_t local = 0;
   for (const ptx::Variable& variable : body_->variables) {
+    const bool local_space = variable.space == ptx::StateSpace::local;
+    const std::uint64_t most = local_space ? most_local_bytes : most_parameter_bytes;
+    const std::uint64_t wanted = variable.byte_size() + (local_space ? local : 0);
+    if ((local_space || variable.space == ptx::StateSpace::param) &&
+        !fits(variable, wanted, most, local_space ? "local" : "parameter")) {
+      continue;
+    }
     const auto bytes = static_cast<std::uint32_t>(variable.byte_size());
     switch (variable.space) {
       case ptx::StateSpace::local:
@@ -319,6 +347,11 @@ void Lowering::resolve_targets() {
 void Lowering::finish_function() {
   CodeFunction& code = program_->functions[function_index_];
   code.frame_bytes = flow_round_up(frame_used_, 64);
+  if (frame_full_) {
+    unsupported_.push_back(
+        {function_->line, std::string(function_->name),
+         fmt::format("registers and parameters of more than {} bytes a warp", most_frame_bytes)});
+  }
   for (const auto& [value, slot] : constants_) code.constants.push_back({slot, value});
 }
 

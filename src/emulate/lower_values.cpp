@@ -110,6 +110,10 @@ std::uint8_t bytes_of_type(ptx::Type type) {
 }  // namespace
 
 std::uint32_t Lowering::take_slot(std::uint32_t bytes, std::uint32_t alignment) {
+  if (frame_used_ > most_frame_bytes || bytes > most_frame_bytes) {
+    frame_full_ = true;
+    return 0;
+  }
   frame_used_ = (frame_used_ + alignment - 1) / alignment * alignment;
   const std::uint32_t slot = frame_used_;
   frame_used_ += bytes;
@@ -338,6 +342,15 @@ bool Lowering::has(const ptx::Instruction& instruction, std::string_view modifie
   const auto& uses = mnemonic(instruction).modifiers;
   return std::any_of(uses.begin(), uses.end(),
                      [&](const ptx::ModifierUse& use) { return use.text == modifier; });
+}
+
+bool Lowering::fits(const ptx::Variable& variable, std::uint64_t bytes, std::uint64_t most,
+                    std::string_view memory) {
+  if (bytes <= most) return true;
+  unsupported_.push_back(
+      {variable.line, std::string(variable.name),
+       fmt::format("{} bytes of {} memory, {} are the most", bytes, memory, most)});
+  return false;
 }
 
 void Lowering::unsupported(const ptx::Instruction& instruction, std::string reason) {

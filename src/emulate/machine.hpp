@@ -21,6 +21,9 @@ inline constexpr std::uint64_t shared_window = 0x0000'1000'0000'0000;
 inline constexpr std::uint64_t local_window = 0x0000'2000'0000'0000;
 inline constexpr std::uint64_t constant_window = 0x0000'3000'0000'0000;
 inline constexpr std::uint64_t param_window = 0x0000'4000'0000'0000;
+inline constexpr std::uint64_t most_local_bytes = 512 << 10;    // of a thread
+inline constexpr std::uint64_t most_parameter_bytes = 1 << 20;  // of a function's variable
+inline constexpr std::uint32_t most_frame_bytes = 1 << 27;      // of a function in a warp
 inline constexpr std::uint64_t window_bytes = 0x0000'0100'0000'0000;
 inline constexpr std::uint64_t global_variables_base = 0x0000'6000'0000'0000;
 inline constexpr std::uint64_t function_base = 0x0000'5000'0000'0000;  // + 16 * function index
@@ -103,7 +106,7 @@ struct Program {
   std::vector<Region> regions;        // global memory, ascending
   Region constant_region;
   Region parameter_region;
-  std::uint64_t instruction_limit = 0;  // thread instructions of a block
+  std::uint64_t instruction_limit = 0;  // warp instructions of a block
   std::uint32_t longest_run = 0;        // instructions that are counted at once
   bool check_uninitialised = true;
   bool check_races = true;
@@ -202,7 +205,7 @@ class Block {
   std::string printed;
   bool stopped = false;               // by a trap, an assertion or a hang
   std::function<void(Block&)> flush;  // called when the trace buffer is full; may empty it
-  std::uint64_t executed = 0;         // thread instructions of warps that are not running
+  std::uint64_t executed = 0;         // warp instructions of warps that are not running
 
   void start(std::uint32_t linear_index, bool tracing, bool trace_runs);
   // Runs all warps to the end (or to a stop).

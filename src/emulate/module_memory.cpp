@@ -1,3 +1,6 @@
+// Where the variables of a module lie, and what they hold at the start.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -11,6 +14,32 @@ namespace {
 
 std::uint64_t align_to(std::uint64_t value, std::uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
+}
+
+constexpr std::uint64_t most_constant_bytes = 11 * 65536;  // the eleven banks that PTX has
+
+// Before anything is taken: what a module declares may be more than this machine has.
+Result<void> check_sizes(const ptx::Module& module, const std::string& source) {
+  const auto machine = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                       static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::uint64_t global = 0;
+  std::uint64_t constant = 0;
+  for (const ptx::Variable& variable : module.variables) {
+    if (variable.space == ptx::StateSpace::global) global += variable.byte_size();
+    if (variable.space == ptx::StateSpace::constant) constant += variable.byte_size();
+    if (constant > most_constant_bytes) {
+      return invalid_input(
+          "{}:{}: with '{}' the module has {} bytes of constant memory, {} are the most", source,
+          variable.line, variable.name, constant, most_constant_bytes);
+    }
+    if (global > machine) {
+      return missing_capability(
+          "{}:{}: with '{}' the module's variables take {} bytes; this machine has {} bytes of "
+          "memory",
+          source, variable.line, variable.name, global, machine);
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -46,6 +75,7 @@ std::vector<std::uint64_t> global_variable_addresses(const ptx::Module& module) 
 }
 
 Result<ModuleMemory> place_module_memory(const ptx::Module& module, const std::string& source) {
+  DEMARC_CHECK(check_sizes(module, source));
   ModuleMemory memory;
   const std::vector<std::uint64_t> addresses = global_variable_addresses(module);
   std::uint64_t constant_bytes = 0;

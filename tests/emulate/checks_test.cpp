@@ -331,7 +331,7 @@ TEST(Checks, a_buffer_without_contents_must_be_written_before_it_is_read) {
 
 TEST(Checks, a_loop_without_an_end_is_a_hang) {
   Options options;
-  options.instruction_limit = 5'000'000;
+  options.instruction_limit = 200'000;
   const auto outcome = run_text(kernel_of("", "LOOP:\nadd.u32 %r3, %r3, 1;\nbra LOOP;"),
                                 launch_of(1, 32, 256), options);
   ASSERT_TRUE(outcome) << outcome.error().message;
@@ -343,7 +343,7 @@ TEST(Checks, a_block_without_an_end_ends_the_run_at_the_limit_of_a_block) {
   // More than a turn of one warp, much less than a turn of all of them.
   for (const std::uint32_t grid : {1U, 1000U}) {
     Options options;
-    options.instruction_limit = 100'000;
+    options.instruction_limit = 3'000;
     const auto outcome = run_text(kernel_of("", "LOOP:\nadd.u32 %r3, %r3, 1;\nbra LOOP;"),
                                   launch_of(grid, 1024, 8192), options);
     ASSERT_TRUE(outcome) << outcome.error().message;
@@ -351,15 +351,29 @@ TEST(Checks, a_block_without_an_end_ends_the_run_at_the_limit_of_a_block) {
     EXPECT_EQ(outcome->findings[0].count, 1U);
     EXPECT_EQ(outcome->findings[0].instruction, "add.u32 %r3, %r3, 1;");
     EXPECT_EQ(outcome->findings[0].line, 16U);
-    EXPECT_NE(outcome->findings[0].detail.find("more than 100000 thread instructions"),
+    EXPECT_NE(outcome->findings[0].detail.find("more than 3000 warp instructions"),
               std::string::npos);
-    EXPECT_LT(outcome->kernels[0].thread_instructions, 110'000U);
+    EXPECT_LT(outcome->kernels[0].warp_instructions, 3'400U);
+  }
+}
+
+// One thread that spins is as slow to emulate as a warp that does.
+TEST(Checks, the_limit_of_a_block_counts_a_warp_with_one_thread_like_a_whole_one) {
+  for (const std::uint32_t threads : {1U, 32U}) {
+    Options options;
+    options.instruction_limit = 1'000;
+    const auto outcome =
+        run_text(kernel_of("", "LOOP:\nbra LOOP;"), launch_of(1, threads, 256), options);
+    ASSERT_TRUE(outcome) << outcome.error().message;
+    ASSERT_EQ(outcome->findings.size(), 1U);
+    EXPECT_GT(outcome->kernels[0].warp_instructions, 1'000U);
+    EXPECT_LT(outcome->kernels[0].warp_instructions, 1'100U);
   }
 }
 
 TEST(Checks, the_kernels_after_one_without_an_end_do_not_run) {
   Options options;
-  options.instruction_limit = 10'000;
+  options.instruction_limit = 1'000;
   gpu::Launch launch = launch_of(1, 32, 256);
   launch.kernels.push_back(launch.kernels[0]);
   const auto outcome = run_text(kernel_of("", "LOOP:\nbra LOOP;"), launch, options);
@@ -371,7 +385,7 @@ TEST(Checks, a_block_may_execute_as_many_instructions_as_the_limit) {
   const std::string text = kernel_of("", "bar.sync 0;\nst.global.u64 [%rd2], %rd1;");
   const auto free = run_text(text, launch_of(2, 256, 2048));
   ASSERT_TRUE(free) << free.error().message;
-  const std::uint64_t needed = free->kernels[0].thread_instructions / 2;
+  const std::uint64_t needed = free->kernels[0].warp_instructions / 2;
   Options options;
   options.instruction_limit = needed;
   const auto enough = run_text(text, launch_of(2, 256, 2048), options);

@@ -62,8 +62,6 @@ const std::map<Opcode, const char*> without_effect{
     {Opcode::cp_async_wait_all, "cp.async.wait_all;"},
     {Opcode::cp_async_bulk_prefetch, "cp.async.bulk.prefetch.L2.global [%rd1], 64;"},
     {Opcode::bar_warp_sync, "bar.warp.sync -1;"},
-    {Opcode::barrier_cluster_arrive, "barrier.cluster.arrive;"},
-    {Opcode::barrier_cluster_wait, "barrier.cluster.wait;"},
     {Opcode::membar, "membar.gl;"},
     {Opcode::fence, "fence.acq_rel.gpu;"},
     {Opcode::griddepcontrol, "griddepcontrol.wait;"},
@@ -92,6 +90,8 @@ const std::map<Opcode, const char*> same_as{
 
 // Refused by name (docs/emulate.md says so).
 const std::map<Opcode, const char*> refused{
+    {Opcode::barrier_cluster_arrive, "barrier.cluster.arrive;"},
+    {Opcode::barrier_cluster_wait, "barrier.cluster.wait;"},
     {Opcode::st_async,
      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r3], %r4, [%r5];"},
     {Opcode::st_bulk, "st.bulk.weak.shared::cta [%rd5], 64, 0;"},

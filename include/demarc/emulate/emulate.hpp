@@ -24,7 +24,8 @@ namespace demarc::emulate {
 
 enum class InstructionSet { automatic, baseline, avx2, avx512 };
 
-inline constexpr std::uint64_t default_instruction_limit = std::uint64_t{1} << 34;
+// An endless block reaches it within seconds, whether one of its threads runs or all of them.
+inline constexpr std::uint64_t default_instruction_limit = std::uint64_t{1} << 27;
 
 struct Options {
   // Checks that cost time. Out-of-bounds and misaligned accesses are always found.
@@ -35,7 +36,7 @@ struct Options {
   // finding.
   std::vector<std::size_t> uninitialised_buffers;
   unsigned threads = 0;  // 0: all cores
-  // A block that executes more thread instructions than this is a hang, which ends the run.
+  // A block whose warps execute more instructions than this is a hang, which ends the run.
   std::uint64_t instruction_limit = default_instruction_limit;
   // Findings kept; one place in the code is one finding however often it occurs.
   std::size_t finding_limit = 64;

@@ -1,0 +1,92 @@
+// What the emulator does not do is refused by name and not done in another way.
+#include "harness.hpp"
+
+namespace demarc::emulate {
+namespace {
+
+using test::kernel_of;
+using test::launch_of;
+using test::run_text;
+
+std::string refusal(const std::string& text) {
+  const auto outcome = run_text(text, launch_of(1, 32, 256));
+  return outcome ? std::string("accepted") : outcome.error().message;
+}
+
+std::string with_directive(const std::string& directive) {
+  std::string text = kernel_of("", "");
+  return text.insert(text.find("{\n"), directive + "\n");
+}
+
+TEST(Refusals, a_kernel_that_is_launched_in_clusters) {
+  const std::string cause = ", which the emulator does not cover";
+  EXPECT_NE(refusal(with_directive(".reqnctapercluster 1, 2, 1"))
+                .find("kernel 'k' is launched in clusters of blocks (.reqnctapercluster)" + cause),
+            std::string::npos);
+  EXPECT_NE(refusal(with_directive(".explicitcluster"))
+                .find("kernel 'k' is launched in clusters of blocks (.explicitcluster)" + cause),
+            std::string::npos);
+  EXPECT_EQ(refusal(with_directive(".reqnctapercluster 1, 1, 1")), "accepted");
+  EXPECT_EQ(refusal(with_directive(".maxclusterrank 8")), "accepted");
+}
+
+TEST(Refusals, shared_memory_of_another_block) {
+  const std::string cause =
+      "an instruction for clusters of blocks, which the emulator does not cover: ";
+  for (const std::string line :
+       {"mapa.u64 %rd5, %rd1, 1;", "mapa.shared::cluster.u32 %r5, %r6, %r1;",
+        "barrier.cluster.arrive;", "barrier.cluster.wait.acquire;"}) {
+    EXPECT_NE(refusal(kernel_of("", "mov.u32 %r6, 0;\n" + line)).find(cause + line),
+              std::string::npos)
+        << refusal(kernel_of("", "mov.u32 %r6, 0;\n" + line));
+  }
+  EXPECT_EQ(refusal(kernel_of("", "mapa.u64 %rd5, %rd1, 0;")), "accepted");
+}
+
+TEST(Refusals, variables_larger_than_the_memory_they_are_of) {
+  EXPECT_NE(refusal(kernel_of(".shared .b8 s[4294967297];\n", "mov.u64 %rd3, s;"))
+                .find(": 4294967297 bytes of shared memory, 232448 are the most: s"),
+            std::string::npos);
+  EXPECT_NE(refusal(kernel_of("", ".shared .b8 s[232448];\n.shared .b8 t;\nmov.u64 %rd3, s;"))
+                .find(": 232449 bytes of shared memory, 232448 are the most: t"),
+            std::string::npos);
+  EXPECT_NE(refusal(kernel_of("", ".local .b8 a[4294967296];"))
+                .find(": 4294967296 bytes of local memory, 524288 are the most: a"),
+            std::string::npos);
+  EXPECT_NE(refusal(kernel_of("", ".local .b8 a[524288];\n.local .b8 b;"))
+                .find(": 524289 bytes of local memory, 524288 are the most: b"),
+            std::string::npos);
+  EXPECT_NE(refusal(kernel_of("", ".param .b8 p[1048577];"))
+                .find(": 1048577 bytes of parameter memory, 1048576 are the most: p"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal(kernel_of(".const .b8 c[720897];\n", ""))
+          .find("with 'c' the module has 720897 bytes of constant memory, 720896 are the most"),
+      std::string::npos);
+  EXPECT_NE(
+      refusal(kernel_of(".global .b8 g[70368744177664];\n", ""))
+          .find("with 'g' the module's variables take 70368744177664 bytes; this machine has "),
+      std::string::npos);
+  EXPECT_EQ(refusal(kernel_of(".const .b8 c[720896];\n.global .b8 g[1048576];\n",
+                              ".shared .b8 s[232448];\n.local .b8 a[524288];\n"
+                              ".param .b8 p[1024];\n")),
+            "accepted");
+}
+
+TEST(Refusals, a_function_with_larger_parameters_than_a_call_can_carry) {
+  const std::string text =
+      kernel_of(".func f(.param .b8 a[1048576], .param .b8 b[16])\n{\n\tret;\n}\n",
+                ".param .b8 a[1048576];\n.param .b8 b[16];\ncall f, (a, b);");
+  EXPECT_NE(refusal(text).find(": 1048592 bytes of parameter memory, 1048576 are the most: b"),
+            std::string::npos)
+      << refusal(text);
+}
+
+TEST(Refusals, a_function_with_more_registers_than_a_warp_can_keep) {
+  EXPECT_NE(refusal(kernel_of("", ".reg .b64 %many<600000>;"))
+                .find("registers and parameters of more than 134217728 bytes a warp: k"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace demarc::emulate
