@@ -1,0 +1,196 @@
+// The whole probe on memories so small that it takes no time: what it concludes, and what it
+// refuses to conclude.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "demarc/base/gf2.hpp"
+#include "demarc/probe/planted_memory.hpp"
+#include "demarc/probe/probe.hpp"
+
+namespace demarc::probe {
+namespace {
+
+using testing::Contains;
+using testing::Each;
+using testing::ElementsAre;
+using testing::Gt;
+using testing::HasSubstr;
+using testing::Le;
+using testing::SizeIs;
+
+// Pages of unknown place: 4 modules of 3 slices each; L2 hits and writes share only what the sum of
+// both masks tells.
+PlantedTruth hidden() {
+  PlantedTruth truth;
+  truth.facts.name = "small";
+  truth.facts.page_bytes = 1U << 17U;
+  truth.facts.pages = 112;
+  truth.facts.sms = 24;
+  truth.facts.l2_bytes = 1U << 20U;
+  truth.module.rows = {0x05400, 0x0b800};
+  truth.cache_module.rows = {0x05400 ^ 0x0b800};
+  truth.stack.modulus = 3;
+  truth.stack.number.rows = {0x11100, 0x12200, 0x04800, 0x10000};
+  return truth;
+}
+
+ProbeOptions small_streams() {
+  ProbeOptions options;
+  options.slices.sms = 12;
+  options.conflicts.dram_bytes = 2U << 20U;
+  return options;
+}
+
+MemoryReport probed(const PlantedTruth& truth, const ProbeOptions& options = small_streams()) {
+  PlantedMemory memory(truth, 7);
+  return probe_memory(memory, options, {}).value();
+}
+
+TEST(SmallHiddenMemory, EveryPartOfItIsFoundAndSaid) {
+  const PlantedTruth truth = hidden();
+  const MemoryReport report = probed(truth);
+  ASSERT_TRUE(report.decided) << report_to_text(report);
+  EXPECT_TRUE(gf2_same_space(report.map.module.rows, truth.module.rows));
+  EXPECT_EQ(report.map.slices, 12U);
+  EXPECT_EQ(report.map.page_bytes, truth.facts.page_bytes);
+  EXPECT_EQ(report.map.address_bits, 17U);
+  EXPECT_EQ(report.map.interleave_bytes, 256U);
+  EXPECT_EQ(report.pages->constants.size(), 112U);
+  EXPECT_EQ(report.pages->uncertain, 0U);
+  std::uint32_t counted = 0;
+  for (const auto pages : report.pages->pages_per_constant) counted += pages;
+  EXPECT_EQ(counted, 112U);
+  EXPECT_THAT(report.verdict, Contains(HasSubstr("4 modules, constant over 1024 bytes")));
+}
+
+TEST(SmallHiddenMemory, AMaskThatIsolatesReadsAloneIsNotSaidToIsolate) {
+  const PlantedTruth truth = hidden();
+  const ConflictFinding found = *probed(truth).conflicts;
+  ASSERT_THAT(found.masks, SizeIs(3));
+  for (const MaskConflict& entry : found.masks) {
+    EXPECT_TRUE(entry.isolates_dram) << entry.other.mask;
+    EXPECT_EQ(entry.isolates, entry.other.mask == truth.cache_module.rows[0]) << entry.other.mask;
+    EXPECT_LT(entry.other.dram_read, 1.1);
+    for (const double felt :
+         {entry.same.dram_read, entry.same.dram_write, entry.same.l2_read, entry.same.l2_write}) {
+      EXPECT_GT(felt, 1.15) << entry.same.mask;
+    }
+  }
+  EXPECT_EQ(found.isolating, truth.cache_module.rows);
+  EXPECT_TRUE(gf2_same_space(found.isolating_dram, truth.module.rows));
+  ASSERT_THAT(found.modules, SizeIs(4));
+  for (std::size_t victim = 0; victim < 4; ++victim) {
+    for (std::size_t aggressor = 0; aggressor < 4; ++aggressor) {
+      EXPECT_EQ(found.modules[victim][aggressor] > 1.5, victim == aggressor);
+    }
+  }
+}
+
+TEST(SmallHiddenMemory, ColoursAreCountedByWhatTheyKeepApart) {
+  const MemoryReport report = probed(hidden());
+  ASSERT_FALSE(report.colors.empty());
+  EXPECT_EQ(report.colors.front().granularity, 1024U);
+  EXPECT_EQ(report.colors.front().dram, 4U);
+  EXPECT_EQ(report.colors.front().all, 2U);
+  EXPECT_EQ(report.colors.back().dram, 1U);  // no mask is left at the last size
+  EXPECT_EQ(report.colors.back().all, 1U);
+  EXPECT_EQ(report.map.isolation.size(), 3U);
+  EXPECT_THAT(report.verdict, Contains(HasSubstr("2 at 1 KiB (4 for DRAM reads alone)")));
+  EXPECT_THAT(report.verdict, Contains(HasSubstr("apart: 0xec00 (and their sums)")));
+}
+
+TEST(SmallHiddenMemory, NoMaskIsSaidToIsolateWhereEveryWriteIsFelt) {
+  PlantedTruth truth = hidden();
+  truth.cache_module.rows.clear();  // all share it
+  const MemoryReport report = probed(truth);
+  EXPECT_TRUE(report.conflicts->isolating.empty());
+  EXPECT_THAT(report.verdict, Contains(HasSubstr("no linear mask keeps")));
+  for (const auto& entry : report.conflicts->masks) EXPECT_FALSE(entry.isolates);
+  EXPECT_EQ(report.colors.front().all, 1U);
+}
+
+TEST(SmallHiddenMemory, OnlyThePagesAskedForAreMeasured) {
+  ProbeOptions options = small_streams();
+  options.pages = 100;
+  EXPECT_EQ(probed(hidden(), options).pages->constants.size(), 100U);
+  options.pages = 1000;  // more than there are
+  EXPECT_EQ(probed(hidden(), options).pages->constants.size(), 112U);
+}
+
+TEST(SmallHiddenMemory, PagesThatCannotBeToldApartAreCountedAndNothingIsDecided) {
+  PlantedTruth truth = hidden();
+  const PlantedTruth clear = truth;
+  PlantedMemory memory(clear, 7);
+  const SliceFinding slices = find_slices(memory, small_streams().slices, {}).value();
+  truth.noise.hit_jitter = 400;
+  PlantedMemory noisy(truth, 7);
+  const auto pages = find_page_constants(noisy, slices, small_streams().slices, 20, 24, {}).value();
+  EXPECT_GT(pages.uncertain, 10U);
+}
+
+TEST(SmallHiddenMemory, QuestionsOfPhysicalAddressesAreRefused) {
+  PlantedMemory memory(hidden(), 1);
+  const std::uint64_t one[] = {4096};
+  EXPECT_EQ(memory.uncached_pairs(0, one).error().kind, ErrorKind::missing_capability);
+  EXPECT_EQ(memory.reread(0, one, one).error().kind, ErrorKind::missing_capability);
+  EXPECT_EQ(memory.crowded_read(0, one).error().kind, ErrorKind::missing_capability);
+}
+
+// Addresses as the card has them: 8 banks, 16 sets of 4 lines; one mask is in both, so 2 modules.
+PlantedTruth physical() {
+  PlantedTruth truth;
+  truth.facts.name = "small physical";
+  truth.facts.physical_addresses = true;
+  truth.facts.address_bits = 22;
+  truth.facts.sms = 4;
+  truth.facts.l2_bytes = 16 * 4 * 128;
+  truth.bank.rows = {0x042400, 0x084800, 0x101000};
+  truth.set.rows = {0x042400, 0x000280, 0x010100, 0x200200};
+  truth.module.rows = {0x042400};
+  truth.cache_module = truth.module;
+  truth.ways = 4;
+  truth.miss_registers = 12;
+  return truth;
+}
+
+TEST(SmallPhysicalMemory, BanksSetsModulesAndRegistersAreFoundAndSaid) {
+  const PlantedTruth truth = physical();
+  const MemoryReport report = probed(truth);
+  ASSERT_TRUE(report.decided) << report_to_text(report);
+  EXPECT_TRUE(gf2_same_space(report.map.bank.rows, truth.bank.rows));
+  EXPECT_TRUE(gf2_same_space(report.map.set.rows, truth.set.rows));
+  EXPECT_EQ(report.map.module.rows, truth.module.rows);
+  EXPECT_EQ(report.map.cache_ways, 4U);
+  EXPECT_EQ(report.map.slices, 2U);
+  EXPECT_EQ(report.map.address_bits, 22U);
+  EXPECT_EQ(report.map.interleave_bytes, 1024U);
+  EXPECT_EQ(report.map.miss_registers, 12U);
+  EXPECT_THAT(report.verdict, Contains("2 modules, 8 banks, 16 sets of 4 lines of 128 bytes"));
+  EXPECT_THAT(report.verdict, Contains(HasSubstr("colours made of modules isolate")));
+  EXPECT_THAT(report.verdict, Contains("a module has 12 miss-status registers"));
+  EXPECT_EQ(report.colors.front().all, 2U);
+  EXPECT_GT(report.bank->confusion.agreement(), 0.9);
+  EXPECT_LE(report.bank->wrong_pairs, report.bank->pairs / 5);
+}
+
+TEST(SmallPhysicalMemory, AHashThatCannotBeDecidedIsSaidWithItsName) {
+  PlantedTruth truth = physical();
+  truth.noise.false_pairs = 0.6;
+  const MemoryReport report = probed(truth);
+  EXPECT_FALSE(report.decided);
+  EXPECT_FALSE(report.module);
+  EXPECT_THAT(report.verdict, Contains(HasSubstr("the bank hash could not be decided: ")));
+}
+
+TEST(SmallPhysicalMemory, ACacheWhoseHitsLookLikeMissesHasNoSetHash) {
+  PlantedTruth truth = physical();
+  truth.ways = 100'000;  // nothing is ever evicted
+  PlantedMemory memory(truth, 3);
+  Random random(1);
+  const HashFinding found = find_set_hash(memory, {}, random, {}).value();
+  EXPECT_FALSE(found.decided);
+  EXPECT_THAT(found.reason, HasSubstr("cannot be told from a miss"));
+}
+
+}  // namespace
+}  // namespace demarc::probe
