@@ -45,6 +45,7 @@ class Patterns(unittest.TestCase):
         self.expect("bits", "  x = a & b;", "x = a | b;")
         self.expect("bits", "  x = a << b;", "x = a >> b;")
         self.expect("constant", "  take(1U);", "take(0U);", "take(2U);")
+        self.expect("constant", "  take(200);", "take(100);", "take(400);")
         self.expect("truth", "  return true;", "return false;")
         self.expect("extreme", "  x = std::min(a, b);", "x = std::max(a, b);")
         self.expect("count dropped", "  ++report.lost;", "{}")
@@ -77,6 +78,7 @@ class Patterns(unittest.TestCase):
         self.expect("call erased", "  f(a,\n    g(b));", line=1)
         self.expect("early end dropped", "  case a:\n    break;\n  }", line=1)
         self.expect("call erased", "  names.reserve(count);")
+        self.assertEqual(changed("  report_progress(progress,\n      done + 1);", 1), {})
 
 
 class Sampling(unittest.TestCase):

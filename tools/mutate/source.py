@@ -14,11 +14,26 @@ _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.MULTILINE)
 _DECLARES = re.compile(r"^\s*(static_assert|assert|namespace|using|typedef|template|extern|friend|struct|class|enum)\b")
 
 
+# How far something is: seen by people alone.
+_PROGRESS = re.compile(r"\breport_progress\(")
+
+
+def _without_progress(text):
+    """Blanks the calls that tell of progress, which may go over several lines."""
+    for match in _PROGRESS.finditer(text):
+        depth, end = 1, match.end()
+        while depth and end < len(text):
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        text = text[:match.start()] + re.sub(r"[^\n]", " ", text[match.start():end]) + text[end:]
+    return text
+
+
 def _blank(match):
     return re.sub(r"[^\n]", " ", match.group())
 
 
 def code_lines(text):
     """The lines of `text`, as long as they are, with nothing in them that is no code."""
-    text = _DIRECTIVE.sub(_blank, _TOKEN.sub(_blank, text))
+    text = _without_progress(_DIRECTIVE.sub(_blank, _TOKEN.sub(_blank, text)))
     return ["" if _DECLARES.match(line) else line for line in text.split("\n")]
