@@ -79,6 +79,31 @@ TEST(Files, the_file_that_a_link_names_is_written_and_the_link_stays) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / "far"), {}), 2);
 }
 
+TEST(Files, as_many_links_are_followed_as_the_kernel_follows) {
+  const auto folder = test::fresh_folder("files");
+  for (int i = 0; i < 40; ++i) {
+    std::filesystem::create_symlink(fmt::format("{}", i + 1), folder / fmt::format("{}", i));
+  }
+  EXPECT_TRUE(write_file(folder / "0", "x"));
+  EXPECT_TRUE(std::filesystem::is_regular_file(folder / "40"));
+}
+
+TEST(Files, no_name_is_left_while_nothing_is_finished) {
+  const auto folder = test::fresh_folder("files");
+  auto file = OutputFile::open(folder / "x");
+  ASSERT_TRUE(file);
+  EXPECT_TRUE(file->write("half"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  EXPECT_TRUE(file->finish());
+  EXPECT_EQ(*read_file(folder / "x"), "half");
+}
+
+TEST(Files, what_cannot_be_read_to_its_end_is_an_error) {
+  const auto result = read_file("/proc/self/mem", 10);  // nothing is mapped at its beginning
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find("/proc/self/mem: cannot be read: "), std::string::npos);
+}
+
 TEST(Files, links_in_a_circle_are_refused) {
   const auto folder = test::fresh_folder("files");
   std::filesystem::create_symlink("b", folder / "a");

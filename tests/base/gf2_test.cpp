@@ -21,6 +21,23 @@ TEST(Gf2, null_space_stays_within_the_given_columns) {
   EXPECT_EQ(gf2_null_space(rows, 0b1101), (std::vector<std::uint64_t>{0b1100, 0b0001}));
 }
 
+TEST(Gf2, spaces_are_the_same_by_what_they_span) {
+  const std::vector<std::uint64_t> a{0b0110, 0b0011};
+  EXPECT_TRUE(gf2_same_space(a, std::vector<std::uint64_t>{0b0101, 0b0110, 0b0011}));
+  EXPECT_FALSE(gf2_same_space(a, std::vector<std::uint64_t>{0b0101}));
+  EXPECT_FALSE(gf2_same_space(a, std::vector<std::uint64_t>{0b1001, 0b0011}));
+  EXPECT_TRUE(gf2_same_space({}, std::vector<std::uint64_t>{0}));
+}
+
+TEST(Gf2, a_solution_stays_within_the_given_columns) {
+  const std::vector<std::uint64_t> rows{0b1100, 0b0111};
+  const std::vector<std::uint8_t> right{1, 0};
+  const auto found = gf2_solve(rows, right, 0b0101);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(*found, 0b0101U);
+  EXPECT_FALSE(gf2_solve(rows, right, 0b0011));
+}
+
 TEST(Gf2, solve_says_when_there_is_no_solution) {
   const std::vector<std::uint64_t> rows{0b1, 0b1};
   EXPECT_FALSE(gf2_solve(rows, std::vector<std::uint8_t>{0, 1}, ~0ULL).has_value());

@@ -25,6 +25,40 @@ TEST(Json, unknown_keys_are_loud) {
   EXPECT_EQ(object->finish().error().message, "x.json: unknown key 'smz'");
 }
 
+TEST(Json, each_kind_of_value_is_read_and_every_other_refused) {
+  const Json value = Json::parse(
+      R"({"s": "x", "b": true, "n": 1.5, "i": 7, "big": 18446744073709551615, "a": [1], "o": {}})");
+  auto object = JsonObject::of(value, "x").value();
+  EXPECT_EQ(*object.string("s"), "x");
+  EXPECT_EQ(*object.string_or("none", "y"), "y");
+  EXPECT_EQ(*object.string_or("s", "y"), "x");
+  EXPECT_EQ(*object.boolean_or("b", false), true);
+  EXPECT_EQ(*object.boolean_or("none", true), true);
+  EXPECT_EQ(*object.number("n"), 1.5);
+  EXPECT_EQ(*object.number_or("none", 2.5), 2.5);
+  EXPECT_EQ(*object.number_or("i", 2.5), 7.0);
+  EXPECT_EQ(*object.integer_or("none", 0, 9, 4), 4);
+  EXPECT_EQ((*object.array("a"))->size(), 1U);
+  EXPECT_TRUE(object.object("o"));
+  EXPECT_EQ(object.boolean_or("n", true).error().message,
+            "x.n: true or false was expected, found number");
+  EXPECT_EQ(object.number("s").error().message, "x.s: a number was expected, found string");
+  EXPECT_EQ(object.string("n").error().message, "x.n: a string was expected, found number");
+  EXPECT_EQ(object.array("o").error().message, "x.o: an array was expected, found object");
+  EXPECT_EQ(object.object("a").error().message, "x.a: an object was expected, found array");
+  EXPECT_EQ(object.integer("big", 0, INT64_MAX).error().message,
+            "x.big: 18446744073709551615 is above 9223372036854775807");
+}
+
+TEST(Json, bounds_belong_to_what_they_bound) {
+  const Json value = Json::parse(R"({"i": 7})");
+  auto object = JsonObject::of(value, "x").value();
+  EXPECT_TRUE(object.integer("i", 7, 7));
+  EXPECT_EQ(object.integer("i", 8, 9).error().message, "x.i: 7 is not within 8 .. 9");
+  EXPECT_FALSE(object.integer("i", 0, 6));
+  EXPECT_TRUE(object.finish());
+}
+
 TEST(Json, malformed_text_names_its_source) {
   EXPECT_TRUE(parse_json("{", "x.json").error().message.starts_with("x.json: not valid JSON"));
 }

@@ -18,6 +18,21 @@ TEST(Numbers, out_of_range_is_said_so) {
   EXPECT_EQ(result.error().message, "--seed: '99999999999999999999' is out of range");
 }
 
+TEST(Numbers, only_whole_finite_texts_are_numbers) {
+  EXPECT_EQ(*parse_double("-2.5e3", "x"), -2500.0);
+  for (const char* text : {"", "1x", "x", "inf", "-inf", "nan", "1e999", " 1", "1 "}) {
+    EXPECT_FALSE(parse_double(text, "x")) << text;
+  }
+  EXPECT_EQ(parse_double("1x", "--share").error().message, "--share: '1x' is not a finite number");
+}
+
+TEST(Numbers, signs_and_bases_are_read) {
+  EXPECT_EQ(*parse_i64("-9223372036854775808", "x"), INT64_MIN);
+  EXPECT_FALSE(parse_i64("9223372036854775808", "x"));
+  EXPECT_EQ(*parse_u64("0X1f", "x"), 31U);
+  for (const char* text : {"-1", "0x", "0xg", "+1", ""}) EXPECT_FALSE(parse_u64(text, "x")) << text;
+}
+
 TEST(Numbers, index_list_is_sorted_and_without_repetition) {
   EXPECT_EQ(*parse_index_list("8,0-2,1", 65, "--tpcs"), (std::vector<std::uint32_t>{0, 1, 2, 8}));
 }
@@ -26,6 +41,10 @@ TEST(Numbers, index_list_refuses_what_is_not_a_list) {
   for (const char* text : {"", ",", "1,", "3-1", "1-", "-1", "70", "1 2", "a"}) {
     EXPECT_FALSE(parse_index_list(text, 65, "--tpcs")) << text;
   }
+  EXPECT_TRUE(parse_index_list("65,3-3", 65, "--tpcs"));
+  EXPECT_EQ(parse_index_list("66", 65, "--tpcs").error().message,
+            "--tpcs: 66 is above the highest index, 65");
+  EXPECT_EQ(parse_index_list("3-1", 65, "--tpcs").error().message, "--tpcs: '3-1' runs backwards");
 }
 
 RC_GTEST_PROP(Numbers, decimal_and_hexadecimal_round_trip, (std::uint64_t value)) {

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
+#include <set>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 namespace demarc {
@@ -15,6 +18,28 @@ TEST(Parallel, every_piece_is_done_exactly_once) {
     parallel_for(done.size(), threads, [&](std::size_t i) { ++done[i]; });
     for (const auto& count : done) EXPECT_EQ(count, 1);
   }
+}
+
+// Every piece waits until all others have begun: with fewer threads it would wait for ever.
+TEST(Parallel, as_many_threads_as_asked_for_work_at_once) {
+  std::barrier all(4);
+  parallel_for(4, 4, [&](std::size_t) { all.arrive_and_wait(); });
+  std::set<std::thread::id> threads;
+  parallel_for(3, 1, [&](std::size_t) { threads.insert(std::this_thread::get_id()); });
+  EXPECT_EQ(threads, std::set{std::this_thread::get_id()});
+  EXPECT_EQ(thread_count(3), 3U);
+  EXPECT_GE(thread_count(0), 1U);
+}
+
+TEST(Parallel, no_piece_begins_after_a_failure) {
+  std::atomic<int> begun{0};
+  EXPECT_THROW(parallel_for(100, 1,
+                            [&](std::size_t) {
+                              ++begun;
+                              throw std::runtime_error("first");
+                            }),
+               std::runtime_error);
+  EXPECT_EQ(begun, 1);
 }
 
 TEST(Parallel, an_exception_reaches_the_caller) {

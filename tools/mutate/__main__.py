@@ -75,7 +75,8 @@ def programs_of(bench, room, with_cli):
     plain = {name: environment[name] for name in ("TMPDIR", "RC_PARAMS")}
     commands = []
     if room != "cli":
-        commands.append(Program([str(bench.build / "tests" / room / f"demarc_{room}_tests")], plain))
+        commands.append(Program([str(bench.build / "tests" / room / f"demarc_{room}_tests")], plain,
+                                ROOMS[room].leave_out))
     for _, path, arguments in ROOMS[room].programs:
         commands.append(Program([str(bench.build / path), *arguments], environment))
     if with_cli or room == "cli":
