@@ -82,7 +82,7 @@ def run_clean(program, clock_limit=3600):
     program.suites = sorted((Suite(name, int(ms) / 1000) for name, ms in times), key=lambda suite: suite.seconds)
     if result.code == 0:
         return None
-    return f"{' '.join(program.command)} fails without a fault:\n{result.output[-2000:]}"
+    return f"{' '.join(program.command)} fails without a fault: {failed_test(result)}\n{result.output[-2000:]}"
 
 
 def failed_test(result):
