@@ -2,7 +2,7 @@
 # Runs every command of demarc that stands in a ```console block of the documentation, in a scratch folder that looks
 # like the checkout. A line "$ demarc ..." or "$ build/release/demarc ..." is a command and must exit with 0; the lines
 # below it must come in its output, in that order ("..." stands for any lines). A command whose comment says
-# "on a GPU" may end with exit code 2 where there is no GPU, and is left out where there is one.
+# "on a GPU" must say what is missing and end with exit code 2 where there is no GPU; it is not run where there is one.
 # usage: check-snippets.sh PROGRAM SCRATCH_FOLDER PAGE...
 set -euo pipefail
 program=$(realpath "$1"); scratch=$2; shift 2
@@ -17,7 +17,7 @@ ran=0; failed=0; command_line=""; output=""; position=1
 complain() { echo "check-snippets: $1" >&2; failed=1; }
 
 run_command() {  # page:line, the text behind "$ "
-  local place=$1 text=$2 code=0 allowed=0
+  local place=$1 text=$2 code=0 wanted=0
   command_line=${text%% #*}
   read -r first _ <<<"$command_line"
   command_line_runs=no; output=""; position=1
@@ -28,16 +28,18 @@ run_command() {  # page:line, the text behind "$ "
   esac
   if [[ $text == *"# on a GPU"* ]]; then
     [ $has_gpu = no ] || { echo "not run: command of the documentation, $place: a GPU is here"; return 0; }
-    allowed=2
+    wanted=2
   fi
   # It takes a minute; the tests that open its page in a browser run it.
   [ "${command_line%% --*}" != "demarc demo" ] || return 0
   command_line_runs=yes
   output=$(PATH="$PWD/build/release:$PATH" bash -c "$command_line" 2>&1 </dev/null) || code=$?
   ran=$((ran + 1))
-  if [ $code -ne 0 ] && [ $code -ne $allowed ]; then
-    complain "$place: '$command_line' ended with exit code $code:"$'\n'"${output:0:2000}"
+  if [ $code -ne $wanted ]; then
+    complain "$place: '$command_line' ended with exit code $code instead of $wanted:"$'\n'"${output:0:2000}"
     command_line_runs=no
+  elif [ $wanted = 2 ] && [ -z "$output" ]; then
+    complain "$place: '$command_line' does not say what is missing"
   fi
 }
 

@@ -50,7 +50,7 @@ file(APPEND "${work}/docs/measurements/one.md" "## Second\n\n| a |\n|---|\n")
 expect_refusal("'Second' has a table and no command" tools/check-docs.sh)
 
 # A program that prints one line stands for demarc.
-file(WRITE "${work}/demarc.sh" "#!/bin/sh\n[ \"$1\" = fail ] && exit 1\necho told\n")
+file(WRITE "${work}/demarc.sh" "#!/bin/sh\n[ \"$1\" = fail ] && exit 1\n[ \"$1\" = silent ] && exit 2\necho told\n")
 file(CHMOD "${work}/demarc.sh" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
 file(WRITE "${work}/true.md" "```console\n$ demarc tell\ntold\n```\n")
 file(WRITE "${work}/false.md" "```console\n$ demarc tell\nkept silent\n```\n")
@@ -61,6 +61,13 @@ execute_process(COMMAND tools/check-snippets.sh demarc.sh scratch true.md WORKIN
 expect_refusal("does not print 'kept silent'" tools/check-snippets.sh demarc.sh scratch false.md)
 expect_refusal("ended with exit code 1" tools/check-snippets.sh demarc.sh scratch fails.md)
 expect_refusal("holds no command" tools/check-snippets.sh demarc.sh scratch empty.md)
+file(GLOB cards "/dev/nvidia[0-9]*")
+if(NOT cards)
+  file(WRITE "${work}/card.md" "```console\n$ demarc tell  # on a GPU\n```\n")
+  expect_refusal("exit code 0 instead of 2" tools/check-snippets.sh demarc.sh scratch card.md)
+  file(WRITE "${work}/card.md" "```console\n$ demarc silent  # on a GPU\n```\n")
+  expect_refusal("does not say what is missing" tools/check-snippets.sh demarc.sh scratch card.md)
+endif()
 
 # Scripts stand for fuzzers: of two, one finds something; and none reads PTX.
 foreach(name demarc_ptx_fuzz other_fuzz)
