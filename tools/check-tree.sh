@@ -3,6 +3,7 @@
 #   - a path that leads out of the tree: ".." beyond its root, the parent of the source folder, somebody's home;
 #   - a ".." that names nothing that exists;
 #   - tl::expected outside of base/result.hpp, whose Result says so when the value of an error is taken;
+#   - typedef, where using says it, and assert(), which a release build leaves out;
 #   - a test that is skipped or disabled without a name for the reason (tests/support/not_run.hpp).
 # usage: check-tree.sh (from anywhere in the checkout)
 set -euo pipefail
@@ -19,15 +20,22 @@ while IFS=: read -r file line path; do
   if [[ $target != "$root"/* ]]; then complain "$file:$line: '${path#\"}' leads out of the tree"
   elif [ ! -e "$target" ]; then complain "$file:$line: '${path#\"}' does not exist"; fi
 done < <(grep -noE '"\.\./[A-Za-z0-9_./-]+' "${files[@]}" || true)
-# A path from a folder that has a name: the source folder has no parent for us, a script's folder one.
+# A script's way up from its own folder ends at the root.
+while IFS=: read -r file line path; do
+  target=$(realpath -m "$(dirname "$file")${path#*)}")
+  [[ $target/ == "$root"/* ]] || complain "$file:$line: '$path' leads out of the tree"
+done < <(grep -noE 'dirname "\$0"\)(/\.\.)+' "${files[@]}" || true)
+# The source folder has no parent for us.
 refuse() {  # what is wrong, pattern, the file that may
   local found; found=$(grep -nE -e "$2" "${files[@]}" | grep -vF "${3:-/none/}:" || true)
   [ -z "$found" ] || { complain "$1:"; head -n 10 <<<"$found" >&2; }
 }
 refuse "this leads out of the tree" \
-  '(source_dir|build_dir)\(\)(\.parent_path| */ *"\.\.)|(SOURCE_DIR|SOURCE)\}"?/\.\.|dirname "\$0"\)/\.\./\.\.|\$(source|root)"?/\.\.'
+  '(source_dir|build_dir)\(\)(\.parent_path| */ *"\.\.)|(SOURCE_DIR|SOURCE)\}"?/\.\.|\$(source|root)"?/\.\.'
 refuse "this is a folder of one machine" '["'"'"'= ]/(home|root|work|workspace|mnt|srv|Users)/[A-Za-z0-9_.]|["'"'"'](~|\$HOME)/'
 refuse "this takes the value of an error without a word; demarc/base/result.hpp has Result" 'tl::expected<' include/demarc/base/result.hpp
+mapfile -t files < <(printf '%s\n' "${files[@]}" | grep -E '\.(cpp|hpp)$')
+refuse "this is \`using\`, or a check that a release build makes too" '^[[:space:]]*typedef[[:space:]]|(^|[^_[:alnum:]])assert\('
 mapfile -t files < <(printf '%s\n' "${files[@]}" | grep '^tests/' || true)
 refuse "this test is skipped and does not say why; tests/support/not_run.hpp has DEMARC_NOT_RUN" \
   'GTEST_SKIP|DISABLED_[A-Za-z]|[^_]DISABLED TRUE|SKIP_RETURN_CODE|SKIP_REGULAR_EXPRESSION' tests/support/not_run.hpp
