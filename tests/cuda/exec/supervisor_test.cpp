@@ -41,7 +41,7 @@ TEST(Supervision, AProgramThatReachesNoCardIsNotCounted) {
 
 TEST(Supervision, ALauncherThatDropsTheEnvironmentIsKeptOff) {
   Supervised program("dropped");
-  auto command = program.subject({"context", "release", "context", "exit=0"});
+  auto command = program.subject({"context", "context", "exit=0"});
   command.insert(command.begin(), {"env", "-i"});
   EXPECT_EQ(program.run_command(command), 0);
   EXPECT_EQ(program.log(), "context 800\ncontext 800\n");
