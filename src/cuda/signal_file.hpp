@@ -1,7 +1,7 @@
 // Signals that arrive in a file instead of interrupting this process.
 #pragma once
 
-#include <signal.h>
+#include <csignal>
 
 #include <optional>
 

@@ -1,8 +1,8 @@
 // Starts a program under the filter of seccomp_filter.hpp.
 #pragma once
 
-#include <signal.h>
 #include <sys/types.h>
+#include <csignal>
 
 #include <string>
 #include <utility>
