@@ -36,6 +36,7 @@ struct IsolateOptions {
   std::string dispatch;
   std::vector<std::string> locality;
   int victim_priority = 0;
+  double settle_seconds = 8;
   std::uint64_t seed = 1;
   std::string json;
   std::string html;
@@ -62,6 +63,7 @@ constexpr DeviceOption device_options[] = {
     {"--clock", true, false, "it has one way to take a time; leave it out or use cuda:N"},
     {"--victim-priority", true, false, "its streams have no priorities; use cuda:N"},
     {"--aggressor-cmd", true, false, "it runs kernels, not commands; use cuda:N"},
+    {"--settle", true, false, "it runs kernels, not commands; use cuda:N"},
     {"--dispatch", false, true, "its hardware places the blocks; use sim:NAME"},
     {"--locality", false, true, "its hardware places the blocks; use sim:NAME"},
     {"--threads", false, true, "only simulated cells run side by side; use sim:NAME"},
@@ -111,6 +113,9 @@ Result<ParsedOptions> parse_options(const IsolateOptions& options) {
         "--victim-priority: beside a command the victim is a process of its own, whose streams "
         "have "
         "no priority; leave it out");
+  }
+  if (!(options.settle_seconds >= 0 && options.settle_seconds <= 3600)) {
+    return invalid_input("--settle {}: give 0 to 3600 seconds", options.settle_seconds);
   }
   DEMARC_TRY(parsed.split, partition::parse_split_strategy(options.split));
   for (const std::string& mask : options.masks) {
@@ -176,7 +181,6 @@ Result<void> check_forecast(const IsolateOptions& options) {
 
 Result<std::unique_ptr<study::Executor>> open_device(const IsolateOptions& options,
                                                      const ParsedOptions& parsed) {
-  DEMARC_CHECK(check_device(options));
   if (options.device.starts_with("planted:")) {
     DEMARC_TRY(auto model, study::planted_model(options.device.substr(8)));
     return study::make_planted_executor(std::move(model), options.seed);
@@ -204,6 +208,7 @@ Result<std::unique_ptr<study::Executor>> open_device(const IsolateOptions& optio
   gpu.description = options.description;
   gpu.clock = parsed.clock;
   gpu.victim_priority = options.victim_priority;
+  gpu.command_settle_seconds = options.settle_seconds;
   return study::make_gpu_executor(gpu);
 }
 
@@ -235,6 +240,7 @@ IsolateOptions for_device(IsolateOptions options) {
 
 Result<void> isolate(const IsolateOptions& given) {
   const IsolateOptions options = for_device(given);
+  DEMARC_CHECK(check_device(options));
   if (options.worker) return serve(options);
   DEMARC_CHECK(check_forecast(options));
   DEMARC_TRY(const auto parsed, parse_options(options));
@@ -299,6 +305,9 @@ const RegisterVerb isolate_verb{
               "colour masks, offsets in 2 MiB pages: 0xc4000,0x18a000 (default: what the card's "
               "description says keeps memory apart)")
            ->delimiter(',');
+       app.add_option("--settle", options->settle_seconds,
+                      "seconds that a command has from its start until victims are timed")
+           ->capture_default_str();
        app.add_option("--description", options->description,
                       "what is known of the card's memory: a file of demarc probe memory -o, or a "
                       "name (default: what is built in for the card)");

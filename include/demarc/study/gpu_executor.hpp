@@ -26,7 +26,7 @@ struct GpuExecutorOptions {
   // This program: started again as "isolate --worker" and "exec" for modes that divide the GPU
   // between processes, and for commands.
   std::string program;
-  // How long a command that is an aggressor gets until it is taken to be busy.
+  // How long a command that is an aggressor gets from its start until it is taken to be busy.
   double command_settle_seconds = 8;
   // Which TPCs go to which part under mask and affinity.
   partition::SplitStrategy split = partition::SplitStrategy::gpc_aligned;

@@ -198,19 +198,21 @@ FAKE CuResult cuGetExportTable(const void** table, const CuUuid*) {
   return cu_success;
 }
 FAKE CuResult cuDeviceGetCount(int* count) {
-  *count = 1;
+  *count = static_cast<int>(visible_devices().size());
   return cu_success;
 }
-FAKE CuResult cuDeviceGet(CuDevice* device, int) {
-  *device = 0;
+FAKE CuResult cuDeviceGet(CuDevice* device, int ordinal) {
+  const auto& visible = visible_devices();
+  if (ordinal < 0 || static_cast<std::size_t>(ordinal) >= visible.size()) return 101;
+  *device = visible[static_cast<std::size_t>(ordinal)];
   return cu_success;
 }
 FAKE CuResult cuDeviceGetName(char* name, int size, CuDevice) {
   std::snprintf(name, static_cast<std::size_t>(size), "%s", FakeGpu::get().config.name);
   return cu_success;
 }
-FAKE CuResult cuDeviceGetUuid(CuUuid* uuid, CuDevice) {
-  *uuid = card_uuid();
+FAKE CuResult cuDeviceGetUuid(CuUuid* uuid, CuDevice device) {
+  *uuid = card_uuid(device);
   return cu_success;
 }
 FAKE CuResult cuDeviceGetUuid_v2(CuUuid* uuid, CuDevice device) {
@@ -271,11 +273,11 @@ FAKE CuResult cuDeviceTotalMem_v2(std::size_t* bytes, CuDevice) {
   *bytes = FakeGpu::get().config.memory_bytes;
   return cu_success;
 }
-FAKE CuResult cuDevicePrimaryCtxRetain(CuContext* context, CuDevice) {
+FAKE CuResult cuDevicePrimaryCtxRetain(CuContext* context, CuDevice device) {
   const auto lock = locked();
   FakeGpu& gpu = FakeGpu::get();
   if (gpu.contexts == 0) {
-    if (const CuResult code = register_context(card_uuid()); code != cu_success) return code;
+    if (const CuResult code = register_context(card_uuid(device)); code != cu_success) return code;
   }
   ++gpu.contexts;
   *context = the_context();

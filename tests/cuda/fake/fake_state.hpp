@@ -106,8 +106,10 @@ struct FakeGpu {
 };
 
 FakeStream* stream_of(CuStream stream);
-// Of the only card.
-cuda::CuUuid card_uuid();
+// All cards have the same state, and a UUID each.
+cuda::CuUuid card_uuid(int device);
+// The cards that the process sees, in order (fake_devices.cpp).
+const std::vector<int>& visible_devices();
 // Asks the kernel for a context on the card, as the driver does. Not permitted where it refuses.
 CuResult register_context(const cuda::CuUuid& card);
 // Tells of entry to or exit from one of the driver's functions.

@@ -27,11 +27,12 @@ CuResult register_context(const cuda::CuUuid& card) {
   return kept_off ? error_not_permitted : cuda::cu_success;
 }
 
-cuda::CuUuid card_uuid() {
+cuda::CuUuid card_uuid(int device) {
   const char* chosen = std::getenv("DEMARC_FAKE_CARD");
   cuda::CuUuid uuid{};
-  const auto byte = static_cast<char>(chosen == nullptr ? FakeGpu::get().config.uuid
-                                                        : std::strtol(chosen, nullptr, 16));
+  const long first =
+      chosen == nullptr ? FakeGpu::get().config.uuid : std::strtol(chosen, nullptr, 16);
+  const auto byte = static_cast<char>(first - device);
   std::fill_n(uuid.bytes, sizeof uuid.bytes, byte);
   return uuid;
 }

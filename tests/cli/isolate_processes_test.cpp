@@ -1,0 +1,178 @@
+// demarc isolate where it divides the GPU between processes, against the stand-in for libcuda and a
+// stand-in for the control program of MPS.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <thread>
+
+#include "demarc/base/files.hpp"
+#include "demarc/base/json.hpp"
+#include "demarc/base/process.hpp"
+#include "paths.hpp"
+#include "program.hpp"
+
+namespace demarc::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr const char* tick_launch = R"({"schema": "demarc.launch/1", "name": "tick",
+  "ptx": "tick.ptx", "buffers": [],
+  "launches": [{"kernel": "tick", "grid": 1, "block": 32, "args": ["i32:5"]}]})";
+constexpr const char* tick_ptx = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry tick(.param .u32 p) { ret; }
+)";
+
+class IsolateProcesses : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder = fresh_folder("isolate_processes");
+    for (const char* name : {"bin", "tmp", "cache"}) fs::create_directories(folder / name);
+    const fs::path control = folder / "bin" / "nvidia-cuda-mps-control";
+    ASSERT_TRUE(
+        write_file(control.string(), fmt::format("#!/bin/sh\nif [ \"$1\" = -d ]; then echo \"start "
+                                                 "$CUDA_VISIBLE_DEVICES\"; else cat; fi >> {}\n",
+                                                 (folder / "mps").string())));
+    fs::permissions(control, fs::perms::owner_all);
+    ASSERT_TRUE(write_file((folder / "tick.json").string(), tick_launch));
+    ASSERT_TRUE(write_file((folder / "tick.ptx").string(), tick_ptx));
+    path_before = ::getenv("PATH");
+    set("PATH", (folder / "bin").string() + ":" + path_before);
+    set("TMPDIR", (folder / "tmp").string());
+    set("DEMARC_CACHE", (folder / "cache").string());
+    set("DEMARC_LIBCUDA", (build_dir() / "libdemarc_fake_libcuda.so").string());
+  }
+  void TearDown() override {
+    for (const char* name : {"TMPDIR", "DEMARC_CACHE", "DEMARC_LIBCUDA", "DEMARC_FAKE_DEVICES"}) {
+      ::unsetenv(name);
+    }
+    set("PATH", path_before);
+  }
+  static void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
+
+  [[nodiscard]] std::string tick() const { return "launch:" + (folder / "tick.json").string(); }
+  [[nodiscard]] std::vector<std::string> study(const std::string& modes,
+                                               const std::vector<std::string>& more) const {
+    std::vector<std::string> out{
+        "isolate", "--clock",      "events", "--modes",        modes, "--victims",
+        tick(),    "--aggressors", tick(),   "--rounds",       "1",   "--warm-up",
+        "0",       "--samples",    "2",      "--most-samples", "2"};
+    out.insert(out.end(), more.begin(), more.end());
+    return out;
+  }
+  // A command that launches kernels without end.
+  [[nodiscard]] std::string busy() const {
+    return fmt::format(
+        "(printf 'load\\ttick\\t{}\\nstart\\n'; exec sleep 1000) | {} isolate --clock events "
+        "--worker",
+        tick(), (build_dir() / "demarc").string());
+  }
+  [[nodiscard]] std::vector<std::string> left_behind() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder / "tmp")) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with("demarc-study-")) names.push_back(name);
+    }
+    return names;
+  }
+  [[nodiscard]] std::string told() const {
+    return read_file((folder / "mps").string()).value_or("");
+  }
+
+  fs::path folder;
+  std::string path_before;
+};
+
+TEST_F(IsolateProcesses, commands_are_confined_counted_and_leave_nothing_behind) {
+  const std::string json = (folder / "x.json").string();
+  const Outcome outcome = run_demarc(study(
+      "none,timeslice,mps,mask", {"--aggressor-cmd", busy(), "--settle", "0", "--json", json}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
+  const Json result = Json::parse(read_file(json).value());
+  EXPECT_EQ(result["cells"].size(), 12U) << outcome.out;
+  EXPECT_THAT(outcome.out, HasSubstr("mask (processes, each confined by demarc exec; part "));
+  EXPECT_THAT(left_behind(), IsEmpty());
+  const std::string daemon = "start GPU-fafafafa-fafa-fafa-fafa-fafafafafafa\nquit\n";
+  EXPECT_EQ(told(), daemon + daemon);  // mps and mask
+}
+
+TEST_F(IsolateProcesses, a_command_that_fails_is_an_error_of_its_cells_and_exit_code_3) {
+  const Outcome outcome = run_demarc(study(
+      "none,timeslice", {"--aggressor-cmd", "echo out of memory >&2; exit 5", "--settle", "0"}));
+  EXPECT_EQ(outcome.exit_code, 3);
+  for (const char* mode : {"none", "timeslice"}) {
+    EXPECT_THAT(outcome.out,
+                HasSubstr(fmt::format("ERROR: {}: tick beside echo out of memory >&2; exit 5: the "
+                                      "command 'echo out of memory >&2; exit 5' ended with exit "
+                                      "code 3; the last of its output: out of memory | ",
+                                      mode)));
+  }
+  EXPECT_THAT(outcome.out, HasSubstr("the program's own was 5"));
+  EXPECT_THAT(left_behind(), IsEmpty());
+}
+
+TEST_F(IsolateProcesses, a_mode_that_cannot_confine_a_command_is_refused_before_anything_runs) {
+  const Outcome outcome = run_demarc(study("none,green", {"--aggressor-cmd", busy()}));
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("--modes: 'green' cannot keep the command"));
+  EXPECT_EQ(outcome.out, "");
+  const Outcome priority =
+      run_demarc(study("mask", {"--aggressor-cmd", busy(), "--victim-priority", "-1"}));
+  EXPECT_EQ(priority.exit_code, 1);
+  EXPECT_THAT(priority.err, HasSubstr("--victim-priority: beside a command"));
+  for (const char* wrong : {"-1", "nan", "soon"}) {
+    EXPECT_EQ(run_demarc(study("none", {"--aggressor-cmd", "true", "--settle", wrong})).exit_code,
+              1)
+        << wrong;
+  }
+}
+
+TEST_F(IsolateProcesses, under_mps_the_second_card_is_the_only_one_and_the_clients_first) {
+  set("DEMARC_FAKE_DEVICES", "2");
+  const Outcome outcome = run_demarc(study("mps,timeslice", {"--device", "cuda:1"}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
+  EXPECT_EQ(told(), "start GPU-f9f9f9f9-f9f9-f9f9-f9f9-f9f9f9f9f9f9\nquit\n");
+  EXPECT_THAT(outcome.out, HasSubstr("(cuda:1"));
+  EXPECT_EQ(run_demarc(study("mps", {"--device", "cuda:2"})).exit_code, 2);
+}
+
+TEST_F(IsolateProcesses, what_a_killed_study_leaves_is_taken_away_by_the_next) {
+  const std::string seen = (folder / "seen").string();
+  auto argv = study("mps", {"--aggressor-cmd", ": > " + seen + "; " + busy(), "--settle", "1000"});
+  argv.insert(argv.begin(), (build_dir() / "demarc").string());
+  ProcessOptions options;
+  options.error = ChildStream::null;
+  const auto run_until_seen = [&] {
+    fs::remove(seen);
+    auto process = Process::spawn(argv, options);
+    while (process && process->running() && !fs::exists(seen)) std::this_thread::yield();
+    return process;
+  };
+  auto interrupted = run_until_seen();
+  ASSERT_TRUE(interrupted);
+  interrupted->signal(SIGTERM);
+  EXPECT_EQ(interrupted->wait(-1)->signal, SIGTERM);
+  EXPECT_THAT(left_behind(), IsEmpty());
+  EXPECT_THAT(told(), HasSubstr("quit\n"));
+
+  fs::remove(folder / "mps");
+  auto killed = run_until_seen();
+  killed->signal(SIGKILL);
+  killed->wait(-1);
+  ASSERT_EQ(left_behind().size(), 1U);
+  const timespec long_ago[2] = {{1000, 0}, {1000, 0}};
+  ::utimensat(AT_FDCWD, (folder / "tmp" / left_behind().front()).c_str(), long_ago, 0);
+  EXPECT_EQ(run_demarc(study("timeslice", {})).exit_code, 0);
+  EXPECT_THAT(left_behind(), IsEmpty());
+  EXPECT_THAT(told(), HasSubstr("quit\n"));
+}
+
+}  // namespace
+}  // namespace demarc::test
