@@ -162,7 +162,7 @@ class RemoteLane : public Lane {
     if (fields.size() != 2) return not_understood(fields);
     const auto rate = parse_double(fields[1], "a worker's rate");
     if (!rate) return not_understood(fields);
-    return rate;
+    return *rate;
   }
 
   Result<void> finish() override {
