@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "demarc/base/files.hpp"
-#include "demarc/base/numbers.hpp"
+#include "demarc/gpu/device.hpp"
 #include "demarc/report/perfetto.hpp"
 #include "demarc/study/block_runs.hpp"
 #include "verb.hpp"
@@ -37,12 +37,11 @@ std::filesystem::path blocks_trace(const std::string& folder) {
 }
 
 Result<void> blocks(const BlocksOptions& options) {
-  if (!options.device.starts_with("cuda:")) {
+  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
+  if (ref.kind != gpu::DeviceRef::Kind::cuda) {
     return invalid_input("--device {}: write cuda:N", options.device);
   }
-  DEMARC_TRY(const auto index, parse_u64(options.device.substr(5), "--device cuda:N"));
-  DEMARC_TRY(const auto runs,
-             study::run_block_experiments(static_cast<std::uint32_t>(index), options.experiments));
+  DEMARC_TRY(const auto runs, study::run_block_experiments(ref.index, options.experiments));
   std::string text;
   std::size_t faults = 0;
   for (const study::BlockRun& run : runs) {

@@ -7,6 +7,7 @@
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/numbers.hpp"
+#include "demarc/gpu/device.hpp"
 #include "demarc/report/isolate_page.hpp"
 #include "demarc/study/gpu_executor.hpp"
 #include "demarc/study/planted.hpp"
@@ -197,9 +198,9 @@ Result<std::unique_ptr<study::Executor>> open_device(const IsolateOptions& optio
     sim.sharing = parsed.sharing;
     return study::make_sim_executor(sim);
   }
+  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
   study::GpuExecutorOptions gpu;
-  DEMARC_TRY(const auto index, parse_u64(options.device.substr(5), "--device cuda:N"));
-  gpu.device = static_cast<std::uint32_t>(index);
+  gpu.device = ref.index;
   gpu.program = "/proc/self/exe";
   study::take_away_on_signals();
   gpu.split = parsed.split;

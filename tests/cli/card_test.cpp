@@ -70,6 +70,14 @@ TEST_F(Program, VerifySaysPlainlyThatNothingIsConfined) {
   EXPECT_THAT(outcome.out, HasSubstr("DOES NOT HOLD"));
 }
 
+TEST_F(Program, ACardNumberThatIsTooLargeIsNotCardZero) {
+  for (const char* verb : {"isolate", "blocks", "topo", "verify"}) {
+    const auto refused = run_demarc({verb, "--device", "cuda:4294967296"});
+    EXPECT_EQ(refused.exit_code, 1) << verb;
+    EXPECT_THAT(refused.err, HasSubstr("no machine has that many GPUs")) << verb;
+  }
+}
+
 TEST_F(Program, OptionsThatCannotBeFollowedAreRefusedByName) {
   struct Case {
     std::vector<std::string> arguments;

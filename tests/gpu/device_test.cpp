@@ -96,6 +96,23 @@ TEST(Device, AReferenceIsCudaOrSimulatedAndNothingElse) {
   EXPECT_FALSE(parse_device_ref(""));
 }
 
+TEST(DeviceRef, ANumberThatIsNoCardsIsRefusedAndNotCutDown) {
+  EXPECT_EQ(parse_device_ref("cuda:1023")->index, 1023U);
+  for (const char* text : {"cuda:1024", "cuda:4294967296", "cuda:4294967297"}) {
+    const auto refused = parse_device_ref(text);
+    ASSERT_FALSE(refused) << text;
+    EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
+    EXPECT_THAT(refused.error().message, HasSubstr("no machine has that many GPUs"));
+  }
+  for (const char* text : {"cuda:18446744073709551616", "cuda:-1", "cuda:0 ", "cuda: 0", "cuda:0x1",
+                           "cuda:1,2", "CUDA:0", "cuda:+1"}) {
+    const auto refused = parse_device_ref(text);
+    ASSERT_FALSE(refused) << text;
+    EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
+    EXPECT_FALSE(refused.error().message.empty());
+  }
+}
+
 TEST(Topology, AGpcWithoutATpcIsFound) {
   Topology topology = regular_topology(3, 2, 2);
   ASSERT_TRUE(topology.check());
