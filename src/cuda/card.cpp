@@ -1,3 +1,4 @@
+// Opens a card: masks proved, facts remembered or measured.
 #include "demarc/cuda/card.hpp"
 
 #include <filesystem>
@@ -28,11 +29,17 @@ std::uint32_t count_tpcs(const Gpu& gpu) {
   return (gpu.sm_count() + per_tpc - 1) / per_tpc;
 }
 
+std::string bit_text(const gpu::Tpc& tpc) {
+  return tpc.bit ? fmt::format("{}", *tpc.bit) : "none";
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Card>> Card::open(const GpuPointer& gpu, const CardOptions& options) {
+  DEMARC_CHECK(gpu->check_whole());
   std::shared_ptr<Card> card(new Card);
   card->gpu_ = gpu;
+  card->virtual_sms_ = gpu->under_mps();
   DEMARC_TRY(card->kernels_, ProbeKernels::load(gpu));
   DEMARC_TRY(card->stream_, Stream::create(gpu));
   const std::string path = facts_path(*gpu, options.cache_folder);
@@ -60,6 +67,7 @@ Result<std::shared_ptr<Card>> Card::open(const GpuPointer& gpu, const CardOption
       }
     }
   } else if (card->stream_masks_) {
+    DEMARC_CHECK(card->compare_bits());
     DEMARC_CHECK(card->look_for_renumbering());
   }
   if (card->stream_masks_) card->stream_masks_->use_hook(*card->hook_, card->topology());
@@ -84,8 +92,26 @@ Result<void> Card::look_for_renumbering() {
       probe_placement(*stream_, *kernels_, LaunchShape::line(32, 32), renumbering_spin);
   DEMARC_CHECK(stream_masks_->clear(stream_->handle()));
   if (!placement) return tl::unexpected(placement.error());
-  virtual_sms_ = placement->blocks[0] != 0;
+  const auto used = placement->used_sms();
+  const auto capability = gpu_->compute_capability();
+  virtual_sms_ |= used.back() + 1 == used.size() &&
+                  used.size() <= gpu::sms_per_tpc(capability.major, capability.minor);
   return {};
+}
+
+Result<void> Card::compare_bits() const {
+  if (virtual_sms_) return {};  // a client of MPS may be shown fewer TPCs than there are
+  const auto& tpcs = topology().tpcs;
+  const EdgeBits& now = stream_masks_->edge_bits();
+  const std::uint32_t count = stream_masks_->tpc_count();
+  if (tpcs.size() == count && tpcs.front().bit == now.first && tpcs.back().bit == now.last) {
+    return {};
+  }
+  return check_failed(
+      "{} is not what is remembered of it: it has {} TPCs, of which the first has hardware bit {} "
+      "and the last {}; remembered are {} TPCs, {} and {}. Run demarc topo --refresh",
+      gpu_->name(), count, now.first, now.last, tpcs.size(), bit_text(tpcs.front()),
+      bit_text(tpcs.back()));
 }
 
 Result<void> Card::find_facts() {

@@ -1,3 +1,4 @@
+// The file in which a card's facts are remembered.
 #include <cstdlib>
 #include <filesystem>
 
@@ -139,6 +140,38 @@ Result<CardFacts> parse_facts(std::string_view text, std::string_view source) {
   DEMARC_TRY(facts.device, gpu::parse_device(device->dump(), source));
   DEMARC_CHECK(object.finish());
   return facts;
+}
+
+Result<void> check_facts(const CardFacts& facts, const Gpu& gpu, std::string_view source) {
+  const gpu::Device& known = facts.device;
+  const auto differs = [&](std::string_view what, const auto& remembered, const auto& now) {
+    return check_failed(
+        "{}: not of this card: {} is {} there and {} now; run demarc topo --refresh", source, what,
+        remembered, now);
+  };
+  if (known.name != gpu.name()) return differs("the name", known.name, gpu.name());
+  if (known.source != source_of(gpu)) {
+    return differs("what it was taken of", known.source, source_of(gpu));
+  }
+  const auto version = [](gpu::ComputeCapability capability) {
+    return fmt::format("{}.{}", capability.major, capability.minor);
+  };
+  if (known.compute_capability != gpu.compute_capability()) {
+    return differs("the compute capability", version(known.compute_capability),
+                   version(gpu.compute_capability()));
+  }
+  // A client of MPS may be shown less than there is.
+  const bool part = gpu.under_mps();
+  const auto other = [part](std::uint64_t remembered, std::uint64_t now) {
+    return part ? now > remembered : now != remembered;
+  };
+  if (other(known.topology.sm_count(), gpu.sm_count())) {
+    return differs("the number of SMs", known.topology.sm_count(), gpu.sm_count());
+  }
+  if (other(known.dram.size_bytes, gpu.total_bytes())) {
+    return differs("the memory's size", known.dram.size_bytes, gpu.total_bytes());
+  }
+  return {};
 }
 
 }  // namespace demarc::cuda

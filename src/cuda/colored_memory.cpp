@@ -43,6 +43,7 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::create(GpuPointer gpu,
                                                          std::span<const std::uint64_t> masks,
                                                          std::uint64_t bytes,
                                                          std::span<const ShareRequest> shares) {
+  DEMARC_CHECK(gpu->check_whole());
   DEMARC_TRY(const std::size_t page_bytes, PhysicalMemory::granularity(*gpu));
   DEMARC_TRY(gpu::Coloring coloring, gpu::Coloring::make(masks, page_bytes));
   DEMARC_TRY(MemoryTimer timer, MemoryTimer::create(gpu));

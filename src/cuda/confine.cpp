@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "demarc/cuda/card.hpp"
-#include "demarc/cuda/masks.hpp"
+#include "demarc/cuda/proof.hpp"
 #include "demarc/partition/partition.hpp"
 #include "in_child.hpp"
 #include "supervisor.hpp"
@@ -14,7 +14,6 @@
 namespace demarc::cuda {
 namespace {
 
-constexpr std::uint64_t proof_spin = 2000;
 constexpr const char* preload_name = "libdemarc_preload.so";
 
 // What the child process that uses the GPU hands back. Plain data: goes through a pipe.
@@ -50,22 +49,8 @@ Result<Prepared> prepare(std::uint32_t device, const std::string& uuid, const Tp
   DEMARC_TRY(const partition::TpcSet tpcs, choose_tpcs(card->topology(), choice));
   Prepared prepared;
   DEMARC_TRY(prepared.mask, card->hardware_mask(tpcs));
-  // The proof: blocks over the whole card, counted where they ran.
-  DEMARC_TRY(const ProcessMask mask, ProcessMask::set(card, tpcs));
-  DEMARC_TRY(const Placement placement,
-             probe_placement(card->stream(), card->kernels(),
-                             LaunchShape::line(4 * gpu->sm_count(), 64), proof_spin));
+  DEMARC_CHECK(prove_partition(card, tpcs));
   const auto sms = partition::sms_of(card->topology(), tpcs);
-  // Inside MPS, SMs may be numbered from 0 as a launch may use them, and on a busy card sometimes
-  // only then (seen on an H200): their count is what can be checked.
-  const auto used = placement.used_sms();
-  const bool relative = card->virtual_sms() || (!used.empty() && used.back() + 1 == used.size());
-  const bool holds = placement.outside(sms) == 0 || (relative && used.size() <= sms.size());
-  if (!holds) {
-    return check_failed(
-        "the partition does not hold on this card: {} of {} probe blocks ran outside the TPCs {}",
-        placement.outside(sms), placement.total(), partition::to_string(tpcs));
-  }
   prepared.capability = gpu->compute_capability();
   prepared.tpc_words[0] = tpcs.words()[0];
   prepared.tpc_words[1] = tpcs.words()[1];

@@ -1,3 +1,4 @@
+// Loads libcuda, fills the table of its functions, and puts its errors into words.
 #include "demarc/cuda/driver.hpp"
 
 #include <dlfcn.h>
@@ -6,6 +7,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <vector>
+
+#include "demarc/cuda/driver_errors.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -91,8 +94,13 @@ Result<std::shared_ptr<const Driver>> Driver::from_table(const DriverApi& api, s
   if (const CuResult code = api.cuInit(0); code != cu_success) {
     const char* name = nullptr;
     api.cuGetErrorName(code, &name);
+    const std::string text = name == nullptr ? fmt::format("error {}", code) : name;
+    // "Unknown" is also what a machine without a device file gets.
+    if (kind_of(code) == ErrorKind::check_failed && code != cu_error_unknown) {
+      return check_failed("{}: the GPU failed (cuInit: {})", driver->origin_, text);
+    }
     return missing_capability("{}: the driver finds no usable GPU (cuInit: {})", driver->origin_,
-                              name == nullptr ? "unknown error" : name);
+                              text);
   }
   DEMARC_CHECK(driver->check(api.cuDriverGetVersion(&driver->cuda_version_), "cuDriverGetVersion"));
   driver->driver_version_ = kernel_driver_version();
@@ -115,9 +123,11 @@ Result<void> Driver::check(CuResult code, std::string_view what) const {
   const char* text = nullptr;
   api_.cuGetErrorName(code, &name);
   api_.cuGetErrorString(code, &text);
-  return missing_capability("{}: {} ({})", what,
-                            name == nullptr ? fmt::format("CUDA error {}", code) : name,
-                            text == nullptr ? "no description" : text);
+  return tl::unexpected(
+      Error{kind_of(code),
+            fmt::format("{}: {} ({})", what,
+                        name == nullptr ? fmt::format("CUDA error {}", code) : std::string(name),
+                        text == nullptr ? "no description" : text)});
 }
 
 }  // namespace demarc::cuda

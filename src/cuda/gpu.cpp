@@ -1,17 +1,54 @@
+// Opens a card and reads what the driver tells of it.
 #include "demarc/cuda/gpu.hpp"
 
 #include <array>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
 
 namespace demarc::cuda {
 namespace {
 
-std::string uuid_text(const CuUuid& uuid) {
-  std::string text = "GPU-";
+struct Identity {
+  std::string uuid;
+  bool mig = false;
+};
+
+std::string uuid_text(const CuUuid& uuid, bool mig) {
+  std::string text = mig ? "MIG-" : "GPU-";
   for (std::size_t i = 0; i < 16; ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
     text += fmt::format("{:02x}", uuid.bytes[i]);
   }
   return text;
+}
+
+// The second version tells a MIG instance's own UUID, the first its card's. The name of an instance
+// says so too: "NVIDIA H100 80GB HBM3 MIG 1g.10gb".
+Result<Identity> identity_of(const Gpu& gpu) {
+  const DriverApi& api = gpu.api();
+  CuUuid of_card{};
+  CuUuid own{};
+  const auto newer = api.cuDeviceGetUuid_v2;
+  const auto older = api.cuDeviceGetUuid;
+  if (newer == nullptr && older == nullptr) {
+    return missing_capability("{}: the driver tells no UUID", gpu.driver().origin());
+  }
+  if (older != nullptr)
+    DEMARC_CHECK(gpu.check(older(&of_card, gpu.handle()), "cannot read the UUID"));
+  if (newer != nullptr) DEMARC_CHECK(gpu.check(newer(&own, gpu.handle()), "cannot read the UUID"));
+  const bool differ = older != nullptr && newer != nullptr &&
+                      std::memcmp(own.bytes, of_card.bytes, sizeof own.bytes) != 0;
+  const bool mig = differ || gpu.name().find(" MIG ") != std::string::npos;
+  return Identity{uuid_text(newer != nullptr ? own : of_card, mig), mig};
+}
+
+// What a client of MPS talks to.
+bool mps_daemon_runs() {
+  const char* folder = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
+  std::error_code ignored;
+  return std::filesystem::exists(
+      std::filesystem::path(folder == nullptr ? "/tmp/nvidia-mps" : folder) / "control", ignored);
 }
 
 }  // namespace
@@ -31,9 +68,9 @@ Result<std::shared_ptr<Gpu>> Gpu::open(std::shared_ptr<const Driver> driver, std
   DEMARC_CHECK(
       gpu->check(api.cuDeviceGetName(name.data(), 255, gpu->device_), "cannot read the name"));
   gpu->name_ = name.data();
-  CuUuid uuid{};
-  DEMARC_CHECK(gpu->check(api.cuDeviceGetUuid(&uuid, gpu->device_), "cannot read the UUID"));
-  gpu->uuid_ = uuid_text(uuid);
+  DEMARC_TRY(Identity identity, identity_of(*gpu));
+  gpu->uuid_ = std::move(identity.uuid);
+  gpu->mig_ = identity.mig;
   DEMARC_TRY(const int major, gpu->attribute(attribute_capability_major));
   DEMARC_TRY(const int minor, gpu->attribute(attribute_capability_minor));
   gpu->capability_ = {static_cast<std::uint32_t>(major), static_cast<std::uint32_t>(minor)};
@@ -61,6 +98,19 @@ Result<int> Gpu::attribute(CuDeviceAttribute attribute) const {
   return value;
 }
 
+Result<void> Gpu::check_whole() const {
+  if (!mig_) return {};
+  return missing_capability(
+      "{} ({}) is a MIG instance: masks, colours and topologies are of whole cards; switch MIG off "
+      "(nvidia-smi -mig 0) or name a whole card with --device",
+      name_, uuid_);
+}
+
+bool Gpu::under_mps() const {
+  const auto says = attribute(attribute_mps_enabled);
+  return says ? *says != 0 : mps_daemon_runs();
+}
+
 Result<std::uint64_t> Gpu::free_bytes() const {
   std::size_t free = 0;
   std::size_t total = 0;
@@ -72,10 +122,14 @@ Result<void> Gpu::make_current() const {
   return check(api().cuCtxSetCurrent(context_), "cannot make the GPU current");
 }
 
+std::string source_of(const Gpu& gpu) {
+  return fmt::format("driver {} on {}", gpu.driver().driver_version(), gpu.uuid());
+}
+
 Result<gpu::Device> describe(const Gpu& gpu) {
   gpu::Device device;
   device.name = gpu.name();
-  device.source = fmt::format("driver {} on {}", gpu.driver().driver_version(), gpu.uuid());
+  device.source = source_of(gpu);
   device.compute_capability = gpu.compute_capability();
   const auto read = [&gpu](CuDeviceAttribute attribute) { return gpu.attribute(attribute); };
   const auto u32 = [](int value) { return static_cast<std::uint32_t>(value); };

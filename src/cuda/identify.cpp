@@ -1,3 +1,4 @@
+// Identifies the SMs of this process by what is remembered of the card.
 #include "demarc/cuda/identify.hpp"
 
 #include <algorithm>
@@ -67,6 +68,7 @@ Result<std::optional<CardFacts>> remembered_facts(const Gpu& gpu, const std::str
   if (!std::filesystem::exists(path)) return std::optional<CardFacts>();
   DEMARC_TRY(const std::string text, read_file(path));
   DEMARC_TRY(CardFacts facts, parse_facts(text, path));
+  DEMARC_CHECK(check_facts(facts, gpu, path));
   facts.from_cache = true;
   return std::optional<CardFacts>(std::move(facts));
 }

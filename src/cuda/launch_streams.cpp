@@ -53,6 +53,16 @@ StreamPlace LaunchStreams::end_learning() {
   return learning.found;
 }
 
+Result<void> LaunchStreams::use_place(StreamPlace place) {
+  if (place != place_.load() && any()) {
+    return missing_capability(
+        "launches show their streams in another way here than those of the streams that have masks "
+        "already; use --mode green");
+  }
+  place_.store(place);
+  return {};
+}
+
 void LaunchStreams::look(const void* params, const char* descriptor) const {
   if (learning.wanted == nullptr) return;
   learning.found = find_stream(params, descriptor, learning.wanted);

@@ -96,10 +96,12 @@ Result<std::vector<std::vector<std::uint32_t>>> probe_clusters(const Stream& str
     LaunchShape shape = LaunchShape::line(blocks, 32);
     shape.shared_bytes = shared;
     shape.cluster_blocks = size;
-    // A card need not offer every size; the ones it offers are enough.
-    if (!launch(stream, kernels.where(), shape, counts.address(), places.address(),
-                cluster_spin_cycles)) {
-      continue;
+    const auto launched = launch(stream, kernels.where(), shape, counts.address(), places.address(),
+                                 cluster_spin_cycles);
+    if (!launched) {
+      // A card need not offer every size; the ones it offers are enough.
+      if (launched.error().kind != ErrorKind::check_failed) continue;
+      return tl::unexpected(launched.error());
     }
     DEMARC_CHECK(stream.wait());
     DEMARC_TRY(const auto sm_of_block, places.read<std::uint32_t>(blocks));

@@ -1,3 +1,4 @@
+// Masks of streams through the driver's stream object, and the search for the place in it.
 #include "demarc/cuda/stream_mask.hpp"
 
 #include <sys/uio.h>
@@ -156,8 +157,8 @@ Result<std::uint32_t> hardware_bit_of(const Stream& stream, const StreamField& f
   return missing_capability("TPC {} has no bit in the descriptor", tpc);
 }
 
-Result<void> verify_offset(const GpuPointer& gpu, LaunchHook& hook, const Function& idle,
-                           const StreamField& field) {
+Result<EdgeBits> verify_offset(const GpuPointer& gpu, LaunchHook& hook, const Function& idle,
+                               const StreamField& field) {
   DEMARC_TRY(const Stream stream, Stream::create(gpu));
   const std::uint32_t last = tpcs_of(*gpu) - 1;
   if (last == 0) return missing_capability("{} has a single TPC: nothing to divide", gpu->name());
@@ -171,7 +172,7 @@ Result<void> verify_offset(const GpuPointer& gpu, LaunchHook& hook, const Functi
   if (cleared.any()) {
     return missing_capability("a cleared stream mask still disables TPCs");
   }
-  return {};
+  return EdgeBits{first_bit, last_bit};
 }
 
 Result<StreamMasks> StreamMasks::open(GpuPointer gpu, LaunchHook& hook, const Function& idle,
@@ -185,11 +186,13 @@ Result<StreamMasks> StreamMasks::open(GpuPointer gpu, LaunchHook& hook, const Fu
         "--refresh once to find it, or use --mode green",
         version / 1000, version % 1000 / 10);
   }
-  if (const auto sound = verify_offset(gpu, hook, idle, *field); !sound) {
+  const auto bits = verify_offset(gpu, hook, idle, *field);
+  if (!bits) {
+    if (bits.error().kind == ErrorKind::check_failed) return tl::unexpected(bits.error());
     return missing_capability(
         "CUDA {}.{}: offset {:#x} does not hold a stream's mask on this driver ({}); use --mode "
         "green",
-        version / 1000, version % 1000 / 10, field->offset, sound.error().message);
+        version / 1000, version % 1000 / 10, field->offset, bits.error().message);
   }
   const std::uint32_t tpcs = tpcs_of(*gpu);
   if (!field->wide && tpcs > 64) {
@@ -199,8 +202,8 @@ Result<StreamMasks> StreamMasks::open(GpuPointer gpu, LaunchHook& hook, const Fu
   field_in_use.store(*field);
   hook.streams().set_gone_handler(&clear_gone_stream);
   DEMARC_TRY(const StreamPlace place, learn_stream_place(gpu, hook, idle));
-  hook.streams().use_place(place);
-  return StreamMasks(*field, tpcs, idle);
+  DEMARC_CHECK(hook.streams().use_place(place));
+  return StreamMasks(*field, *bits, tpcs, idle);
 }
 
 void StreamMasks::use_hook(LaunchHook& hook, const gpu::Topology& topology) {
@@ -292,7 +295,9 @@ Result<StreamField> calibrate(const GpuPointer& gpu, LaunchHook& hook, const Fun
     const StreamField field{offset, true};
     const auto bit = hardware_bit_of(stream, field, hook, idle, 0);
     if (bit && verify_offset(gpu, hook, idle, field)) return field;
-    if (gpu->stuck()) break;
+    if (gpu->stuck()) {
+      return check_failed("the mask tried at {:#x} of the stream object hangs the GPU", offset);
+    }
   }
   return missing_capability(
       "CUDA {}.{}: no place in the driver's stream object below {:#x} acts as a TPC mask; masks "

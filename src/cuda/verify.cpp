@@ -1,3 +1,4 @@
+// What demarc verify does: launches over every path, counted and identified where they ran.
 #include "demarc/cuda/verify.hpp"
 
 #include "identification_json.hpp"
@@ -70,22 +71,11 @@ Result<Placement> through_graph(const Stream& stream, const ProbeKernels& kernel
   return placement;
 }
 
-// Numbered from 0 without a gap although others were expected.
-bool looks_relative(const VerifyReport& report, const std::vector<std::uint32_t>& allowed) {
-  bool relative = !allowed.empty() && allowed.back() + 1 != allowed.size();
-  for (const VerifyPath& path : report.paths) {
-    const auto used = path.placement.used_sms();
-    relative &= !used.empty() && used.back() + 1 == used.size() && used.size() <= allowed.size();
-  }
-  return relative;
-}
-
 // The process as it is: what its numbers mean and which SMs it has. The topology is the remembered
 // one, else what the driver tells: a measurement inside a partition would show the partition.
 Result<void> identify(const GpuPointer& gpu, const std::optional<CardFacts>& known,
                       std::uint32_t launches, VerifyReport& report) {
-  const auto mps = gpu->attribute(attribute_mps_enabled);
-  report.relative = (mps && *mps != 0) || gpu->sm_count() < report.topology.sm_count();
+  report.relative = gpu->under_mps() || gpu->sm_count() < report.topology.sm_count();
   if (launches == 0 || !known || !known->fingerprints) return {};
   auto found = identify_sms(gpu, *known, launches);
   if (!found) {
@@ -101,8 +91,6 @@ Result<void> identify(const GpuPointer& gpu, const std::optional<CardFacts>& kno
 Result<void> judge(VerifyReport& report) {
   const auto allowed = partition::sms_of(report.topology, report.expected);
   report.expected_sms = static_cast<std::uint32_t>(allowed.size());
-  const bool numbers_known = report.identified && report.identified->as_numbered();
-  if (!numbers_known) report.relative |= looks_relative(report, allowed);
   report.holds = true;
   for (VerifyPath& path : report.paths) {
     path.outside = path.placement.outside(allowed);
@@ -146,6 +134,7 @@ Result<void> probe_as_it_is(const GpuPointer& gpu, std::uint32_t blocks, VerifyR
 Result<VerifyReport> verify(const VerifyPlan& plan) {
   DEMARC_TRY(const auto driver, Driver::load());
   DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, plan.device));
+  DEMARC_CHECK(gpu->check_whole());
   VerifyReport report;
   report.card = gpu->name();
   const std::uint32_t blocks = plan.blocks_per_sm * gpu->sm_count();

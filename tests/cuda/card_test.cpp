@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <filesystem>
 
 #include "demarc/base/files.hpp"
@@ -85,6 +86,95 @@ TEST(Card, ADamagedFactsFileIsAnErrorThatNamesIt) {
   EXPECT_THAT(card.error().message, HasSubstr("GPU-fafafafa"));
 }
 
+// The card of the stand-in is remembered, then it is another one under the same UUID.
+class Remembered : public testing::Test {
+ protected:
+  void SetUp() override {
+    options.cache_folder = test::fresh_folder("remembered").string();
+    const auto first = Card::open(test::fake_gpu(), options);
+    ASSERT_TRUE(first) << first.error().message;
+  }
+  void refused(const fake::FakeConfig& config, const char* words) {
+    const GpuPointer gpu = test::fake_gpu(config);
+    const auto card = Card::open(gpu, options);
+    ASSERT_FALSE(card) << words;
+    EXPECT_EQ(card.error().kind, ErrorKind::check_failed);
+    EXPECT_THAT(card.error().message, HasSubstr(words));
+    EXPECT_THAT(card.error().message, HasSubstr("demarc topo --refresh"));
+    options.refresh = true;
+    EXPECT_TRUE(Card::open(gpu, options));
+    options.refresh = false;
+  }
+  CardOptions options;
+  fake::FakeConfig now = fake::small_gpu();
+};
+
+TEST_F(Remembered, FactsOfACardWithAnotherNameAreRefused) {
+  std::snprintf(now.name, sizeof now.name, "Other GPU");
+  refused(now, "the name is Fake GPU there and Other GPU now");
+}
+
+TEST_F(Remembered, FactsOfACardWithAnotherCapabilityAreRefused) {
+  now.capability_minor = 1;
+  refused(now, "the compute capability is 9.0 there and 9.1 now");
+}
+
+TEST_F(Remembered, FactsOfACardWithMoreOrFewerSmsAreRefused) {
+  now.tpcs = 11;
+  refused(now, "the number of SMs is 24 there and 22 now");
+}
+
+TEST_F(Remembered, FactsOfACardWithMoreOrLessMemoryAreRefused) {
+  now.memory_bytes *= 2;
+  refused(now, "the memory's size is 1073741824 there and 2147483648 now");
+}
+
+TEST_F(Remembered, FactsOfACardWithOtherHardwareBitsAreRefused) {
+  now.bit[11] = 30;
+  refused(now, "remembered are 12 TPCs, 0 and 29");
+  now.bit[0] = 5;
+  refused(now, "the first has hardware bit 5");
+}
+
+TEST_F(Remembered, FactsInTheFileOfAnotherCardAreRefused) {
+  now.uuid = 0x77;
+  const GpuPointer other = test::fake_gpu(now);
+  std::filesystem::copy_file(facts_path(*test::fake_gpu(), options.cache_folder),
+                             facts_path(*other, options.cache_folder));
+  refused(now, "on GPU-77777777");
+}
+
+// It sees a part of the card, and is none of its own.
+TEST_F(Remembered, FactsServeAClientOfMpsThatIsShownLess) {
+  now.virtual_sms = true;
+  now.client = 0xc3;
+  now.memory_bytes /= 2;
+  const auto card = Card::open(test::fake_gpu(now), options);
+  ASSERT_TRUE(card) << card.error().message;
+  EXPECT_TRUE((*card)->facts().from_cache);
+  EXPECT_TRUE((*card)->virtual_sms());
+  now.memory_bytes *= 4;
+  EXPECT_THAT(Card::open(test::fake_gpu(now), options).error().message,
+              HasSubstr("the memory's size"));
+}
+
+TEST(Card, AClientOfMpsIsNoticedThoughItsNumbersLookRight) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.mps_attribute = 1;
+  const auto card = fake_card(config);
+  ASSERT_TRUE(card) << card.error().message;
+  EXPECT_TRUE((*card)->virtual_sms());
+}
+
+TEST(Card, NumbersOfALaunchAreNoticedThoughTheDriverTellsOfNoMps) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.virtual_sms = true;
+  config.mps_attribute = 0;
+  const auto card = fake_card(config);
+  ASSERT_TRUE(card) << card.error().message;
+  EXPECT_TRUE((*card)->virtual_sms());
+}
+
 TEST(Calibration, FindsTheFieldAnywhereInTheStreamObject) {
   for (const std::uint32_t offset : {0x18U, 0x25cU, 0x6d8U}) {
     fake::FakeConfig config = fake::small_gpu();
@@ -134,6 +224,7 @@ TEST(Watchdog, ALaunchThatNeverStartsIsGivenUpAndTheGpuMarked) {
   ASSERT_FALSE(waited);
   EXPECT_EQ(waited.error().kind, ErrorKind::check_failed);
   EXPECT_TRUE(gpu->stuck());
+  EXPECT_TRUE((*(*card)->stream_masks())->clear(stream.handle()));
 }
 
 }  // namespace

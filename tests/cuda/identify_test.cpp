@@ -119,6 +119,51 @@ TEST(VerifyOfAClient, OnABusyCardIsNotCalledProved) {
   EXPECT_THAT(report_to_text(*report), HasSubstr("the partition COULD NOT BE PROVED"));
 }
 
+// verify() as the process is, without fingerprints, on a card that need not be as it says.
+Result<VerifyReport> verify_plain(const TpcChoice& choice, const fake::FakeConfig& config) {
+  ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
+  ::setenv("DEMARC_CACHE", test::fresh_folder("plain").c_str(), 1);
+  test::configure(config);
+  VerifyPlan plan;
+  plan.choice = choice;
+  auto report = verify(plan);
+  ::unsetenv("DEMARC_LIBCUDA");
+  ::unsetenv("DEMARC_CACHE");
+  return report;
+}
+
+// As of a process that was put onto the wrong TPCs, of which the first has number 0.
+TEST(Verify, ARunOfSmsFromZeroOnIsNotExcusedAsRelative) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.client = 0x3;  // launches without a mask get TPCs 0 and 1
+  config.client_hidden = true;
+  const auto wrong = verify_plain({"4-5", "", 0, 0}, config);
+  ASSERT_TRUE(wrong) << wrong.error().message;
+  EXPECT_FALSE(wrong->relative);
+  EXPECT_FALSE(wrong->holds);
+  EXPECT_TRUE(wrong->proved);
+  const auto right = verify_plain({"0-1", "", 0, 0}, config);
+  ASSERT_TRUE(right) << right.error().message;
+  EXPECT_TRUE(right->holds);
+}
+
+TEST(Verify, UnderMpsListedTpcsNeedFingerprintsAndCountsDoNot) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.client = 0x3;
+  config.virtual_sms = true;
+  const auto named = verify_plain({"0-1", "", 0, 0}, config);
+  ASSERT_FALSE(named);
+  EXPECT_EQ(named.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(named.error().message, HasSubstr("SM numbers are relative here (MPS)"));
+  const auto counted = verify_plain({"", "", 4, 0}, config);
+  ASSERT_TRUE(counted) << counted.error().message;
+  EXPECT_TRUE(counted->relative);
+  EXPECT_TRUE(counted->holds);
+  const auto fewer = verify_plain({"", "", 2, 0}, config);
+  ASSERT_TRUE(fewer) << fewer.error().message;
+  EXPECT_FALSE(fewer->holds);
+}
+
 TEST(Identify, FingerprintsAreRememberedToTheHundredthOfACycle) {
   const CardFacts known = whole_card();
   ASSERT_TRUE(known.fingerprints);

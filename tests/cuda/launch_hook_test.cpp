@@ -286,12 +286,28 @@ TEST_F(Hook, ACallOfTheDriverThatIsNotUnderstoodIsCountedAndReported) {
 
 TEST_F(Hook, ALaunchThatEndsBeforeItsStreamIsNotUnderstood) {
   const StreamPlace learned = hook->streams().place();
-  hook->streams().use_place({StreamPlace::Kind::element, 11});  // of 88 bytes, the one behind
+  ASSERT_TRUE(hook->streams().use_place({StreamPlace::Kind::element, 11}));  // behind 88 bytes
   set_ceiling({2});
   launch_one();
-  hook->streams().use_place(learned);
+  ASSERT_TRUE(hook->streams().use_place(learned));
   EXPECT_EQ(counters.misunderstood, 1U);
   EXPECT_THAT(reported, HasSubstr("does not show its stream"));
+}
+
+// As when a second card is opened whose launches show their streams elsewhere.
+TEST_F(Hook, WhileStreamsHaveMasksTheyAreFoundWhereTheyWere) {
+  const StreamPlace learned = hook->streams().place();
+  {
+    const auto of_stream = StreamMask::set(card, stream->handle(), {3});
+    const auto refused = hook->streams().use_place({});
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("in another way"));
+    EXPECT_EQ(hook->streams().place(), learned);
+    EXPECT_TRUE(hook->streams().use_place(learned));
+    EXPECT_EQ(tpcs_used(), std::vector<std::uint32_t>{3});
+  }
+  EXPECT_TRUE(hook->streams().use_place({}));
+  EXPECT_TRUE(hook->streams().use_place(learned));
 }
 
 TEST_F(Hook, AClusterOneBlockTooLargeIsReportedAndOneThatFitsIsNot) {

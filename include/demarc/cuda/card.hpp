@@ -40,6 +40,8 @@ struct CardOptions {
 
 class Card {
  public:
+  // missing_capability for a MIG instance; check_failed when what is remembered of the card is not
+  // what the driver says now.
   static Result<std::shared_ptr<Card>> open(const GpuPointer& gpu, const CardOptions& options = {});
 
   [[nodiscard]] const GpuPointer& gpu() const { return gpu_; }
@@ -64,6 +66,7 @@ class Card {
   Result<void> find_facts();
   Result<void> take_fingerprints();
   Result<void> look_for_renumbering();
+  [[nodiscard]] Result<void> compare_bits() const;
 
   GpuPointer gpu_;
   CardFacts facts_;
@@ -86,5 +89,9 @@ using CardPointer = std::shared_ptr<Card>;
 [[nodiscard]] std::string facts_path(const Gpu& gpu, const std::string& cache_folder);
 [[nodiscard]] std::string facts_to_json(const CardFacts& facts);
 [[nodiscard]] Result<CardFacts> parse_facts(std::string_view text, std::string_view source);
+// Whether facts read from `source` can be of this card and driver: name, UUID, compute capability,
+// SMs and memory. check_failed names what differs.
+[[nodiscard]] Result<void> check_facts(const CardFacts& facts, const Gpu& gpu,
+                                       std::string_view source);
 
 }  // namespace demarc::cuda

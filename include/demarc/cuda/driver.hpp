@@ -31,8 +31,8 @@ class Driver {
   [[nodiscard]] const std::string& origin() const { return origin_; }
   [[nodiscard]] Result<std::uint32_t> device_count() const;
 
-  // `what` says what was tried: "cannot launch probe: CUDA_ERROR_... (...)". Errors of the driver
-  // are missing_capability.
+  // `what` says what was tried: "cannot launch probe: CUDA_ERROR_... (...)". The kind is kind_of()
+  // the error: a GPU that fails is check_failed.
   [[nodiscard]] Result<void> check(CuResult code, std::string_view what) const;
 
  private:

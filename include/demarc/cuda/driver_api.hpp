@@ -15,7 +15,8 @@
   X(1, cuDeviceGetCount, (int* count))                                                               \
   X(1, cuDeviceGet, (CuDevice* device, int index))                                                   \
   X(1, cuDeviceGetName, (char* name, int size, CuDevice device))                                     \
-  X(1, cuDeviceGetUuid, (CuUuid* uuid, CuDevice device))                                             \
+  X(0, cuDeviceGetUuid, (CuUuid* uuid, CuDevice device))                                             \
+  X(0, cuDeviceGetUuid_v2, (CuUuid* uuid, CuDevice device))                                          \
   X(1, cuDeviceGetAttribute, (int* value, int attribute, CuDevice device))                           \
   X(1, cuDeviceTotalMem_v2, (std::size_t* bytes, CuDevice device))                                   \
   X(1, cuDevicePrimaryCtxRetain, (CuContext* context, CuDevice device))                              \

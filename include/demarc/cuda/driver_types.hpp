@@ -32,8 +32,10 @@ using DevicePointer = unsigned long long;  // CUdeviceptr
 using AllocationHandle = unsigned long long;
 
 inline constexpr CuResult cu_success = 0;
+inline constexpr CuResult cu_error_invalid_value = 1;
 inline constexpr CuResult cu_error_not_ready = 600;
 inline constexpr CuResult cu_error_not_supported = 801;
+inline constexpr CuResult cu_error_unknown = 999;
 
 struct CuUuid {
   unsigned char bytes[16];

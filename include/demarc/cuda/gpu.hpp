@@ -30,7 +30,14 @@ class Gpu {
   [[nodiscard]] CuDevice handle() const { return device_; }
   [[nodiscard]] CuContext context() const { return context_; }
   [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] const std::string& uuid() const { return uuid_; }  // "GPU-xxxxxxxx-..."
+  // "GPU-xxxxxxxx-...", "MIG-xxxxxxxx-..." of a MIG instance.
+  [[nodiscard]] const std::string& uuid() const { return uuid_; }
+  // Masks, colours and topologies are of whole cards: missing_capability on a MIG instance, whose
+  // TPCs and memory are some of a card's under other numbers.
+  [[nodiscard]] Result<void> check_whole() const;
+  // Whether this process is a client of MPS, whose SM numbers are those of a launch. Drivers before
+  // CUDA 12.1 do not say: then every process beside a running MPS daemon counts as one.
+  [[nodiscard]] bool under_mps() const;
   [[nodiscard]] gpu::ComputeCapability compute_capability() const { return capability_; }
   [[nodiscard]] std::uint32_t sm_count() const { return sm_count_; }
   [[nodiscard]] std::uint64_t total_bytes() const { return total_bytes_; }
@@ -56,6 +63,7 @@ class Gpu {
   CuContext context_ = nullptr;
   std::string name_;
   std::string uuid_;
+  bool mig_ = false;
   gpu::ComputeCapability capability_;
   std::uint32_t sm_count_ = 0;
   std::uint64_t total_bytes_ = 0;
@@ -67,5 +75,7 @@ using GpuPointer = std::shared_ptr<const Gpu>;
 // The description of a card as far as the driver tells it: no topology beyond SMs and TPCs in one
 // GPC; find_topology() fills that in.
 [[nodiscard]] Result<gpu::Device> describe(const Gpu& gpu);
+// Where such a description comes from: the driver's version and the card's UUID.
+[[nodiscard]] std::string source_of(const Gpu& gpu);
 
 }  // namespace demarc::cuda

@@ -31,7 +31,8 @@ struct Identification {
 [[nodiscard]] Identification identification_of(const gpu::Topology& topology,
                                                std::vector<std::vector<SmIdentity>> launches);
 
-// The card's remembered facts; nothing when there is no file.
+// The card's remembered facts; nothing when there is no file. An error when they are not this
+// card's, see check_facts().
 [[nodiscard]] Result<std::optional<CardFacts>> remembered_facts(const Gpu& gpu,
                                                                 const std::string& cache_folder);
 

@@ -32,7 +32,8 @@ class LaunchStreams {
   // Looks for `stream` in this thread's next launch, which goes into it.
   void begin_learning(CuStream stream);
   [[nodiscard]] StreamPlace end_learning();
-  void use_place(StreamPlace place) { place_.store(place); }
+  // Masks are found by what the place shows: while streams have masks, another place is refused.
+  Result<void> use_place(StreamPlace place);
   [[nodiscard]] StreamPlace place() const { return place_.load(); }
   [[nodiscard]] bool known() const { return place().kind != StreamPlace::Kind::unknown; }
   // Whether launches of this stream show it at the place in use: not all do (seen on an H200: 12

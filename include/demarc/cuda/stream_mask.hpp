@@ -25,6 +25,12 @@ struct alignas(8) StreamField {  // atomic without locks
   friend bool operator==(const StreamField&, const StreamField&) = default;
 };
 
+// Hardware bits of the first and of the last TPC that the driver shows.
+struct EdgeBits {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+};
+
 // What is known for this CUDA version on this kind of machine; nothing for an unknown one.
 [[nodiscard]] std::optional<StreamField> known_stream_field(int cuda_version);
 
@@ -57,12 +63,14 @@ class StreamMasks {
   [[nodiscard]] std::optional<partition::TpcSet> get(CuStream stream) const;
   [[nodiscard]] const StreamField& field() const { return field_; }
   [[nodiscard]] std::uint32_t tpc_count() const { return tpcs_; }
+  [[nodiscard]] const EdgeBits& edge_bits() const { return bits_; }
 
  private:
-  StreamMasks(StreamField field, std::uint32_t tpcs, Function idle)
-      : field_(field), tpcs_(tpcs), idle_(std::move(idle)) {}
+  StreamMasks(StreamField field, EdgeBits bits, std::uint32_t tpcs, Function idle)
+      : field_(field), bits_(bits), tpcs_(tpcs), idle_(std::move(idle)) {}
   [[nodiscard]] bool hook_sees(CuStream stream) const;
   StreamField field_;
+  EdgeBits bits_;
   std::uint32_t tpcs_;
   Function idle_;
   LaunchHook* hook_ = nullptr;
@@ -76,9 +84,10 @@ class StreamMasks {
                                                     std::uint32_t tpc);
 
 // Sets the mask at `field` of a stream nobody else uses, launches, and demands that exactly one bit
-// shows up for each of two TPCs, at different places, and none once cleared.
-[[nodiscard]] Result<void> verify_offset(const GpuPointer& gpu, LaunchHook& hook,
-                                         const Function& idle, const StreamField& field);
+// shows up for each of two TPCs, at different places, and none once cleared. A field that does not
+// do so is missing_capability, a GPU that fails meanwhile check_failed.
+[[nodiscard]] Result<EdgeBits> verify_offset(const GpuPointer& gpu, LaunchHook& hook,
+                                             const Function& idle, const StreamField& field);
 
 // Tries every 4-byte offset below `limit` whose words read as an unused mask, in a throw-away
 // stream each, and returns the one that verify_offset() accepts. `trying` is told each offset

@@ -90,10 +90,13 @@ class GreenBackend : public Backend {
     std::vector<CuDeviceResource> groups(most_groups);
     CuDeviceResource rest{};
     unsigned count = most_groups;
-    DEMARC_CHECK(
-        gpu->check(gpu->api().cuDevSmResourceSplitByCount(groups.data(), &count, &all, &rest,
-                                                          cu_split_ignore_coscheduling, 2),
-                   "cannot split the SMs into groups of two"));
+    const CuResult split = gpu->api().cuDevSmResourceSplitByCount(
+        groups.data(), &count, &all, &rest, cu_split_ignore_coscheduling, 2);
+    if (split == cu_error_invalid_value) {
+      return missing_capability("{}: the driver does not split the SMs into groups of two",
+                                gpu->name());
+    }
+    DEMARC_CHECK(gpu->check(split, "cannot split the SMs into groups of two"));
     groups.resize(count);
     group_of_tpc_.assign(card_->topology().tpc_count(), std::nullopt);
     for (const CuDeviceResource& group : groups) {

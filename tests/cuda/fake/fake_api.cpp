@@ -225,7 +225,7 @@ FAKE CuResult cuDeviceGetAttribute(int* value, int attribute, CuDevice) {
   const FakeConfig& config = FakeGpu::get().config;
   switch (attribute) {
     case attribute_sm_count:
-      *value = config.client == 0
+      *value = config.client == 0 || config.client_hidden
                    ? static_cast<int>(FakeGpu::get().sms())
                    : std::popcount(config.client) * static_cast<int>(config.sms_per_tpc);
       break;

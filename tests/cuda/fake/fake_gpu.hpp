@@ -47,6 +47,7 @@ struct FakeConfig {
   bool virtual_sms = false;  // %smid counts the SMs of a launch, as under MPS
   std::uint64_t client =
       0;  // bit t: launches without a mask get TPC t, as in an MPS client; 0: all
+  bool client_hidden = false;  // and the driver shows the whole card all the same
   Shows streams = Shows::by_place;
   std::uint32_t stray_streams = 0;  // from this one on descriptors lie elsewhere; 0: none do
   // Lies to be found out: the hardware ignores masks; enables what they disable; looks for TPC t at
@@ -64,6 +65,7 @@ struct FakeConfig {
   std::uint64_t memory_bytes = 1ULL << 30U;
   bool kernels_launch = false;  // kernels contain launches of kernels
   double latency_noise = 0.1;   // cycles, standard deviation
+  double latency_offset = 0;    // cycles, of every SM: as at another clock
   std::uint64_t page_seed = 1;  // of what physical pages add to the hash of their chunks
   bool remainders = false;      // the memory is that of an H200, gpu::h200_remainders()
 };

@@ -1,0 +1,20 @@
+// Proof, before anybody relies on it, that a mask of some TPCs confines launches to these TPCs.
+#pragma once
+
+#include "demarc/cuda/card.hpp"
+#include "demarc/partition/tpc_set.hpp"
+
+namespace demarc::cuda {
+
+// Launches probes under the process mask `tpcs` and tells which TPCs they ran on.
+//
+// Where SM numbers name SMs: the probe uses all SMs of the TPCs and no other, and a second one
+// under the mask of all other TPCs stays outside of them. Where numbers are those of a launch, as
+// in a client of MPS: by latency (identify.hpp); every SM used has to be of these TPCs, none in
+// doubt.
+//
+// check_failed when the partition does not hold or doubts remain; missing_capability when masks are
+// refused here, or when latencies are needed and none are remembered.
+[[nodiscard]] Result<void> prove_partition(const CardPointer& card, const partition::TpcSet& tpcs);
+
+}  // namespace demarc::cuda

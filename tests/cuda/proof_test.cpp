@@ -1,0 +1,148 @@
+// The proof of a partition, on cards that lie.
+#include "demarc/cuda/proof.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "fake_card.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using partition::TpcSet;
+using testing::HasSubstr;
+
+// A card whose address hash is known, so that its SMs can be told by latency.
+fake::FakeConfig known_card() {
+  fake::FakeConfig config = fake::small_gpu();
+  std::snprintf(config.name, sizeof config.name, "NVIDIA H100 80GB HBM3");
+  return config;
+}
+
+// What topo remembers of the whole card stands in `folder`; this process is a client of MPS.
+Result<CardPointer> client_of_mps(const std::string& folder,
+                                  const fake::FakeConfig& remembered = known_card()) {
+  CardOptions options;
+  options.cache_folder = folder;
+  DEMARC_TRY(const CardPointer whole, Card::open(test::fake_gpu(remembered), options));
+  fake::FakeConfig config = remembered;
+  config.virtual_sms = true;
+  config.page_seed = 2;  // another process has other pages
+  return Card::open(test::fake_gpu(config), options);
+}
+
+// Goes on as another card than the one that was opened.
+template <class Change>
+void change(fake::FakeConfig config, Change how) {
+  how(config);
+  test::configure(config);
+}
+
+void refuses(const CardPointer& card, const TpcSet& tpcs, ErrorKind kind, const char* words) {
+  const auto proof = prove_partition(card, tpcs);
+  ASSERT_FALSE(proof) << partition::to_string(tpcs);
+  EXPECT_EQ(proof.error().kind, kind) << proof.error().message;
+  EXPECT_THAT(proof.error().message, HasSubstr(words));
+}
+
+TEST(Proof, APartitionThatHoldsIsProvedAndTheMaskTakenBack) {
+  const auto card = test::fake_card().value();
+  for (const TpcSet& tpcs : {TpcSet{0, 1, 2, 3}, TpcSet{4, 7}, TpcSet{11}, TpcSet::first(12)}) {
+    const auto proof = prove_partition(card, tpcs);
+    EXPECT_TRUE(proof) << partition::to_string(tpcs) << ": " << proof.error().message;
+  }
+  EXPECT_FALSE((*card->hook())->process_mask());
+}
+
+TEST(Proof, AMaskThatIsNotObeyedIsFound) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.obey_masks = false;
+  const auto card = test::fake_card(config).value();
+  refuses(card, {0, 1}, ErrorKind::check_failed, "the partition does not hold on this card");
+}
+
+TEST(Proof, AnInvertedMaskIsFound) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.invert_masks = true;
+  const auto card = test::fake_card(config).value();
+  EXPECT_FALSE(card->virtual_sms());
+  refuses(card, {0, 1, 2, 3}, ErrorKind::check_failed, "does not hold on this card");
+  refuses(card, TpcSet::first(6), ErrorKind::check_failed, "does not hold on this card");
+}
+
+TEST(Proof, AWrongHalfIsFound) {
+  const auto card = test::fake_card().value();
+  change(fake::small_gpu(), [](fake::FakeConfig& c) { c.shift_masks = 6; });
+  refuses(card, TpcSet::first(6), ErrorKind::check_failed, "does not hold on this card");
+  refuses(card, {6, 7, 8, 9, 10, 11}, ErrorKind::check_failed, "does not hold on this card");
+}
+
+// Numbers from 0 on look right for the first TPCs.
+TEST(Proof, NumbersOfALaunchAreFoundOutByTheRestOfTheCard) {
+  const auto card = test::fake_card().value();
+  ASSERT_FALSE(card->virtual_sms());
+  change(fake::small_gpu(), [](fake::FakeConfig& c) { c.virtual_sms = true; });
+  refuses(card, {0, 1, 2, 3}, ErrorKind::check_failed, "cannot be told from the rest");
+  refuses(card, {4, 5}, ErrorKind::check_failed, "does not hold on this card");
+}
+
+TEST(Proof, APartitionThatIsSmallerThanSaidIsFound) {
+  const auto card = test::fake_card().value();
+  change(fake::small_gpu(), [](fake::FakeConfig& c) { c.bit[3] = c.bit[4]; });
+  refuses(card, {2, 3}, ErrorKind::check_failed, "ran on 2 of the 4 SMs of the TPCs 2-3");
+}
+
+TEST(Proof, WithoutMasksItSaysWhy) {
+  const auto card = test::fake_card(fake::small_gpu(), false).value();
+  refuses(card, {1}, ErrorKind::missing_capability, "opened without masks");
+}
+
+TEST(ProofUnderMps, WithoutFingerprintsNothingIsProved) {
+  fake::FakeConfig config = fake::small_gpu();  // its address hash is not known
+  const auto card = client_of_mps(test::fresh_folder("proof").string(), config).value();
+  ASSERT_TRUE(card->virtual_sms());
+  for (const TpcSet& tpcs : {TpcSet{0, 1, 2, 3}, TpcSet{4, 7}}) {
+    refuses(card, tpcs, ErrorKind::missing_capability,
+            "run demarc topo --refresh once outside MPS and with nothing else on the card");
+  }
+}
+
+TEST(ProofUnderMps, APartitionIsProvedByLatency) {
+  const auto card = client_of_mps(test::fresh_folder("proof").string()).value();
+  for (const TpcSet& tpcs : {TpcSet{0, 1, 2, 3}, TpcSet{4, 7}}) {
+    const auto proof = prove_partition(card, tpcs);
+    EXPECT_TRUE(proof) << proof.error().message;
+  }
+  EXPECT_FALSE((*card->hook())->process_mask());
+}
+
+TEST(ProofUnderMps, InvertedMasksAndWrongHalvesAreFound) {
+  const auto card = client_of_mps(test::fresh_folder("proof").string()).value();
+  const auto lie = [](auto how) {
+    change(known_card(), [&](fake::FakeConfig& c) {
+      c.virtual_sms = true;
+      how(c);
+    });
+  };
+  lie([](fake::FakeConfig& c) { c.invert_masks = true; });
+  refuses(card, TpcSet::first(6), ErrorKind::check_failed,
+          "by latency, probe blocks ran on TPCs 6-11");
+  lie([](fake::FakeConfig& c) { c.shift_masks = 1; });
+  refuses(card, {4, 5}, ErrorKind::check_failed, "ran on TPCs 3, outside the TPCs 4-5");
+  lie([](fake::FakeConfig& c) { c.obey_masks = false; });
+  refuses(card, {4, 5}, ErrorKind::check_failed, "outside the TPCs 4-5");
+}
+
+TEST(ProofUnderMps, DoubtsAreNoProof) {
+  const auto card = client_of_mps(test::fresh_folder("proof").string()).value();
+  change(known_card(), [](fake::FakeConfig& c) {
+    c.virtual_sms = true;
+    c.latency_offset = 30;  // as at another clock: no SM looks like any remembered one
+  });
+  refuses(card, {4, 5}, ErrorKind::check_failed, "4 SMs are in doubt by their latencies");
+}
+
+}  // namespace
+}  // namespace demarc::cuda
