@@ -234,7 +234,7 @@ bool StreamMasks::hook_sees(CuStream stream) const {
   // The launch would use up a mask that waits for another one, or become a node of a graph.
   const DriverApi& api = idle_.gpu()->api();
   int capturing = 0;
-  if (api.cuStreamIsCapturing != nullptr &&
+  if (api.cuStreamIsCapturing == nullptr ||
       api.cuStreamIsCapturing(stream, &capturing) != cu_success) {
     return false;
   }

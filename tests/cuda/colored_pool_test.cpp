@@ -55,6 +55,61 @@ TEST(ColoredPool, AnAuditNoticesPagesOfAnotherColour) {
   EXPECT_GT(audit->outside, audit->chunks() / 10);
 }
 
+TEST(ColorAudit, HoldsWithOneChunkOfAHundredUnclearAndNoneOutside) {
+  ColorAudit audit;
+  audit.chunks_of_color = {99, 0};
+  audit.unclear = 1;
+  EXPECT_TRUE(audit.holds());
+  EXPECT_EQ(audit.chunks(), 100U);
+  audit.chunks_of_color = {98, 0};
+  EXPECT_FALSE(audit.holds());
+  audit.unclear = 0;
+  audit.outside = 1;
+  EXPECT_FALSE(audit.holds());
+}
+
+TEST(ColoredPool, ChunksInDoubtAreCountedAndNoColourOfTheirsIsBelieved) {
+  const auto pool = pool_of(16);
+  const auto buffer = pool->allocate(0, 4 << 20).value();
+  fake::FakeConfig busy = fake::small_gpu();
+  busy.latency_noise = 60;  // as beside another program
+  test::configure(busy);
+  const auto audit = buffer.audit();
+  ASSERT_TRUE(audit) << audit.error().message;
+  EXPECT_GT(audit->unclear, audit->chunks() / 2);
+  EXPECT_EQ(audit->chunks(), (4U << 20U) / audit->chunk_bytes);
+  EXPECT_FALSE(audit->holds());
+}
+
+TEST(ColoredPool, PagesWhoseConstantsAreNotCertainAreRefused) {
+  fake::FakeConfig busy = fake::small_gpu();
+  busy.upset_from = 4;  // the first page has been measured, by three launches
+  busy.upset_until = 1000;
+  busy.upset_noise = 60;
+  const auto pool =
+      ColoredPool::create(test::fake_gpu(busy), half_mask, 16 * two_mebibytes, halves);
+  ASSERT_FALSE(pool);
+  EXPECT_EQ(pool.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(pool.error().message, HasSubstr("of 16 pages are not certain"));
+}
+
+TEST(ColoredPool, APoolOfGivenConstantsIsNotAuditedAndOneOfTooFewIsRefused) {
+  const GpuPointer gpu = test::fake_gpu();
+  const auto coloring = gpu::Coloring::make(half_mask, two_mebibytes).value();
+  const std::vector<std::uint32_t> constants(4, 0);
+  const auto adopt = [&](std::uint64_t pages) {
+    return ColoredPool::adopt(PageArena::create(gpu, pages).value(), coloring, constants, halves);
+  };
+  EXPECT_THAT(adopt(3).error().message, HasSubstr("4 page constants for an arena of 3 pages"));
+  const auto pool = adopt(4).value();
+  EXPECT_EQ(pool->allocate(0, 1000)->audit().error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(pool->allocate(2, 1000).error().message, HasSubstr("share 2: the pool has 2"));
+  const auto whole = pool->allocate(0, 5 * two_mebibytes);
+  ASSERT_FALSE(whole);
+  EXPECT_EQ(whole.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(whole.error().message, HasSubstr("the largest free run of this share is 4194304"));
+}
+
 TEST(ColoredPool, BuffersOfAllSharesAreDisjointAndKeepWhatIsWritten) {
   const auto pool = pool_of(8);
   std::set<DevicePointer> lines;

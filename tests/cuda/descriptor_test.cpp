@@ -107,6 +107,38 @@ TEST(Descriptor, AnUnknownHardwareBitIsRefused) {
   EXPECT_THAT(mask.error().message, HasSubstr("bit of TPC 3 is not known"));
 }
 
+TEST(Descriptor, AHardwareBitBeyondTheMaskIsRefused) {
+  gpu::Topology topology = gpu::regular_topology(2, 2, 2);
+  topology.tpcs[3].bit = 128;
+  EXPECT_FALSE(to_hardware(topology, {0}));
+  topology.tpcs[3].bit = 126;
+  EXPECT_TRUE(to_hardware(topology, {0}));
+}
+
+TEST(Descriptor, AMaskCoversAnotherWhenItDisablesAllThatTheOtherDoes) {
+  const HardwareMask one = {{0b0011, 0, 0, 0}};
+  const HardwareMask two = {{0b0111, 0, 0, 1}};
+  EXPECT_TRUE(two.covers(one));
+  EXPECT_FALSE(one.covers(two));
+  EXPECT_TRUE(one.covers(one));
+  EXPECT_FALSE(two.everything());
+  EXPECT_TRUE((HardwareMask{{~0U, ~0U, ~0U, ~0U}}).everything());
+  EXPECT_FALSE((HardwareMask{{~0U, ~0U, ~0U, ~2U}}).everything());
+  EXPECT_FALSE((HardwareMask{{~2U, ~0U, ~0U, ~0U}}).everything());
+}
+
+TEST(Descriptor, OnlyHopperTellsLaunchersAndOnlyBlackwellHidesClusters) {
+  const Bytes volta = descriptor_of(72, 0x22);
+  const Bytes hopper = descriptor_of(72, 0x40);
+  const Bytes blackwell = descriptor_of(58, 0x50);
+  EXPECT_FALSE(tells_launchers(**find_layout(volta.data(), {7, 0})));
+  EXPECT_TRUE(tells_launchers(**find_layout(hopper.data(), {9, 0})));
+  EXPECT_FALSE(tells_launchers(**find_layout(blackwell.data(), {10, 0})));
+  EXPECT_TRUE(tells_clusters(**find_layout(volta.data(), {7, 0})));
+  EXPECT_TRUE(tells_clusters(**find_layout(hopper.data(), {9, 0})));
+  EXPECT_FALSE(tells_clusters(**find_layout(blackwell.data(), {10, 0})));
+}
+
 RC_GTEST_PROP(Descriptor, MasksDisableEverythingButTheirTpcs, (std::uint64_t low)) {
   gpu::Topology topology = gpu::regular_topology(5, 8, 2);
   for (gpu::Tpc& tpc : topology.tpcs) tpc.bit = (*tpc.bit * 7 + 3) % 120;

@@ -209,6 +209,19 @@ TEST(FingerprintMatch, AReferenceOfAnotherCardIsRefused) {
   EXPECT_THAT(found.error().message, HasSubstr("topo --refresh"));
 }
 
+TEST(FingerprintMatch, AReferenceTakenWithAnotherHashIsRefused) {
+  Random random(6);
+  const PlantedCard card = small_card(random);
+  const auto reference = reference_of(card, random);
+  Fingerprints other = reference;
+  other.modulus = 1;
+  EXPECT_FALSE(match_fingerprints(card.topology, other, reference));
+  other = reference;
+  for (auto& row : other.latency) row.pop_back();
+  EXPECT_FALSE(match_fingerprints(card.topology, other, reference));
+  EXPECT_TRUE(match_fingerprints(card.topology, reference, reference));
+}
+
 TEST(FingerprintTable, LatenciesThatDoNotFollowTheHashAreRefused) {
   Random random(7);
   const PlantedCard card = small_card(random);

@@ -61,6 +61,19 @@ TEST(Identify, ABusyCardIsNotGuessedAt) {
   EXPECT_THAT(found.error().message, HasSubstr("another program uses the card"));
 }
 
+TEST(Identify, ANeighbourThatIsBusyForAMomentIsWaitedFor) {
+  const CardFacts known = whole_card();
+  fake::FakeConfig config = known_card(0xca2);
+  config.upset_from = 1;
+  config.upset_until = 4;  // three launches are disturbed
+  config.upset_noise = 40;
+  const auto found = identify_sms(test::fake_gpu(config), known, 1);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->tpcs, (partition::TpcSet{1, 5, 7, 10, 11}));
+  config.upset_until = 5;
+  EXPECT_FALSE(identify_sms(test::fake_gpu(config), known, 1));
+}
+
 TEST(Identify, WithoutRememberedFingerprintsItSaysHowToTakeThem) {
   CardFacts known = whole_card();
   known.fingerprints.reset();
@@ -72,13 +85,15 @@ TEST(Identify, WithoutRememberedFingerprintsItSaysHowToTakeThem) {
 
 // verify() of a client of MPS, the whole card being remembered.
 Result<VerifyReport> verify_client(const std::string& tpcs, double noise,
-                                   std::uint64_t client = 0xca2) {
+                                   std::uint64_t client = 0xca2, std::int32_t mps = -1) {
   ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
   ::setenv("DEMARC_CACHE", test::fresh_folder("client").c_str(), 1);
   test::configure(known_card());
   EXPECT_TRUE(open_card(0));
   fake::FakeConfig config = known_card(client);
   config.latency_noise = noise;
+  config.mps_attribute = mps;
+  config.client_hidden = mps == 0;
   test::configure(config);
   VerifyPlan plan;
   plan.choice.tpcs = tpcs;
@@ -109,6 +124,14 @@ TEST(VerifyOfAClient, DoesNotBelieveNumbersThatHappenToBeRight) {
   EXPECT_TRUE(report->identified->as_numbered());
   EXPECT_TRUE(report->relative);
   EXPECT_TRUE(report->holds);
+}
+
+// Five TPCs whose SMs a launch calls 0 to 9, and a driver that tells of no MPS.
+TEST(VerifyOfAClient, DoesNotBelieveNumbersThatOnlyLatenciesGiveAway) {
+  const auto report = verify_client("0-4", 0.1, 0xca2, 0);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_TRUE(report->relative);
+  EXPECT_FALSE(report->holds);
 }
 
 TEST(VerifyOfAClient, OnABusyCardIsNotCalledProved) {

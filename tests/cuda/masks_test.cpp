@@ -84,8 +84,39 @@ TEST_F(Masks, AMaskWithoutAnyTpcIsRefusedAtEveryLevel) {
   EXPECT_EQ(tpcs_used(card, stream), all.members());
 }
 
-TEST_F(Masks, TheDefaultStreamIsRefusedAStreamMask) {
-  EXPECT_THAT(StreamMask::set(card, nullptr, {0}).error().message, HasSubstr("default stream"));
+TEST_F(Masks, TheDefaultStreamsAreRefusedAStreamMask) {
+  for (const std::uintptr_t number : {0U, 1U, 2U}) {
+    const auto stream = reinterpret_cast<CuStream>(number);  // NOLINT: names of the default streams
+    EXPECT_THAT(StreamMask::set(card, stream, {0}).error().message, HasSubstr("default stream"));
+    EXPECT_FALSE((*card->stream_masks())->get(stream));
+    EXPECT_TRUE((*card->stream_masks())->clear(stream));
+  }
+}
+
+// Finding out how a stream shows takes a launch; a waiting mask is not for that one.
+TEST_F(Masks, AMaskThatWaitsForTheNextLaunchIsNotUsedUpByAStreamsMask) {
+  const Stream stream = Stream::create(card->gpu()).value();
+  const auto next = NextMask::set(card, {4});
+  const auto of_stream = StreamMask::set(card, stream.handle(), {2, 3});
+  EXPECT_EQ(tpcs_used(card, stream), std::vector<std::uint32_t>{4});
+  EXPECT_EQ(tpcs_used(card, stream), (std::vector<std::uint32_t>{2, 3}));
+}
+
+TEST_F(Masks, AStreamThatIsBeingCapturedGetsNoNodeByItsMask) {
+  const auto& api = card->gpu()->api();
+  const Stream stream = Stream::create(card->gpu()).value();
+  const auto launches = test::fake_symbol<std::uint64_t()>("fake_launch_count");
+  CuGraph graph = nullptr;
+  CuGraphExec executable = nullptr;
+  ASSERT_EQ(api.cuStreamBeginCapture_v2(stream.handle(), cu_capture_thread_local), 0);
+  const auto mask = StreamMask::set(card, stream.handle(), {2});
+  ASSERT_EQ(api.cuStreamEndCapture(stream.handle(), &graph), 0);
+  ASSERT_EQ(api.cuGraphInstantiateWithFlags(&executable, graph, 0), 0);
+  const std::uint64_t before = launches();
+  ASSERT_EQ(api.cuGraphLaunch(executable, stream.handle()), 0);
+  EXPECT_EQ(launches(), before);
+  api.cuGraphExecDestroy(executable);
+  api.cuGraphDestroy(graph);
 }
 
 // The driver gives a destroyed stream's object, with what was written into it, to a later stream.
@@ -319,6 +350,43 @@ TEST(MaskRefusal, AMovedStreamFieldIsFoundOutBeforeItIsUsed) {
   const auto card = fake_card(config);
   ASSERT_TRUE(card) << card.error().message;
   EXPECT_THAT((*card)->stream_masks().error().message, HasSubstr("0x51c"));
+}
+
+TEST(MaskRefusal, TpcsThatShareABitAreFoundOut) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.bit[11] = config.bit[0];
+  const GpuPointer gpu = test::fake_gpu(config);
+  const auto kernels = ProbeKernels::load(gpu).value();
+  LaunchHook* hook = LaunchHook::install(gpu->driver()).value();
+  EXPECT_THAT(StreamMasks::open(gpu, *hook, kernels.idle()).error().message,
+              HasSubstr("turned into the same descriptor bit 0"));
+}
+
+TEST(MaskRefusal, ACardOfOneTpcHasNothingToDivide) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.tpcs = 1;
+  const GpuPointer gpu = test::fake_gpu(config);
+  const auto kernels = ProbeKernels::load(gpu).value();
+  LaunchHook* hook = LaunchHook::install(gpu->driver()).value();
+  EXPECT_THAT(StreamMasks::open(gpu, *hook, kernels.idle()).error().message,
+              HasSubstr("has a single TPC"));
+}
+
+TEST(MaskRefusal, StreamMasksOfOldDriversAreTooNarrowForLargeCards) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.cuda_version = 11080;
+  config.stream_offset = 0x47c;
+  config.tpcs = 65;
+  for (std::uint32_t t = 0; t < config.tpcs; ++t) config.bit[t] = t;
+  const auto open = [&config] {
+    const GpuPointer gpu = test::fake_gpu(config);
+    const auto kernels = ProbeKernels::load(gpu).value();
+    return StreamMasks::open(gpu, *LaunchHook::install(gpu->driver()).value(), kernels.idle());
+  };
+  EXPECT_FALSE(open());
+  config.tpcs = 64;
+  const auto fits = open();
+  EXPECT_TRUE(fits) << fits.error().message;
 }
 
 TEST(MaskRefusal, HardwareThatIgnoresMasksIsFoundOut) {

@@ -90,6 +90,63 @@ TEST(RemainderPool, AnAuditNoticesPagesOfOtherRemainders) {
   EXPECT_GT(audit->outside, audit->chunks() / 4);
 }
 
+TEST(RemainderPool, ChunksInDoubtAreCountedAndNoColourOfTheirsIsBelieved) {
+  const Pool& pool = pool_of_sides();
+  const auto buffer = pool->allocate(0, 1 << 20).value();
+  fake::FakeConfig busy = h200();
+  busy.latency_noise = 60;
+  test::configure(busy);
+  const auto audit = buffer.audit();
+  test::configure(h200());
+  ASSERT_TRUE(audit) << audit.error().message;
+  EXPECT_GT(audit->unclear, audit->chunks() / 2);
+  EXPECT_EQ(audit->chunks(), 512U);
+  EXPECT_FALSE(audit->holds());
+}
+
+TEST(RemainderPool, PagesThatDoNotFollowEachOtherAreRefused) {
+  const auto card = test::fake_card(h200()).value();
+  fake::FakeConfig busy = h200();
+  busy.upset_from = 4;  // the first page has been measured, by three launches
+  busy.upset_until = 1000;
+  busy.upset_noise = 60;
+  test::configure(busy);
+  const auto pool = ColoredPool::create(card, scheme_of(2), 8 * page_bytes, sides);
+  test::configure(h200());
+  ASSERT_FALSE(pool);
+  EXPECT_EQ(pool.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(pool.error().message, HasSubstr("of 8 pages follow each other in their remainders"));
+}
+
+TEST(RemainderPool, WithoutTheL2SidesNothingIsColoured) {
+  fake::FakeConfig config = h200();
+  config.virtual_sms = true;  // in a client of MPS they are not looked at
+  const auto card = test::fake_card(config).value();
+  ASSERT_FALSE(card->topology().sides_known());
+  const auto pool = ColoredPool::create(card, scheme_of(2), 4 * page_bytes, sides);
+  test::configure(h200());
+  ASSERT_FALSE(pool);
+  EXPECT_EQ(pool.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(pool.error().message, HasSubstr("the side of each TPC is not known"));
+}
+
+TEST(RemainderWindows, AreOfColoursThatFollowEachOtherAndExist) {
+  const gpu::RemainderColoring& coloring = pool_of_sides()->remainders()->coloring;
+  EXPECT_TRUE(window_of_colors(coloring, 0x1));
+  EXPECT_TRUE(window_of_colors(coloring, 0x3));
+  for (const std::uint64_t wrong : {0x0U, 0x4U, 0x5U, 0x6U, 0x7U}) {
+    EXPECT_FALSE(window_of_colors(coloring, wrong)) << wrong;
+  }
+}
+
+TEST(RemainderWindows, OfOneRemainderAreRefusedToDeviceCode) {
+  const gpu::RemainderColoring& coloring = pool_of_sides()->remainders()->coloring;
+  EXPECT_TRUE(layout_of_remainders(coloring.with_windows({{0, 2}}).value(), 0, 0, 0));
+  const auto refused = layout_of_remainders(coloring.with_windows({{0, 1}}).value(), 0, 0, 0);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+}
+
 TEST(RemainderPool, CopiesOfPartsKeepEveryByteAndNothingElse) {
   const Pool& pool = pool_of_sides();
   const auto buffer = pool->allocate(1, 300003).value();

@@ -44,6 +44,28 @@ TEST_F(VerifyColors, AQuarterIsComparedWithAnotherQuarter) {
   EXPECT_THAT(report_to_json(*report), HasSubstr("demarc.verify_colors/1"));
 }
 
+// Launches that making the pool takes; what comes after them is the proof.
+std::uint64_t launches_of_pool(std::uint64_t bytes) {
+  constexpr std::uint64_t masks[] = {0xc4000};
+  constexpr ShareRequest shares[] = {{0x1, 0}, {0x2, 0}};
+  EXPECT_TRUE(ColoredPool::create(test::fake_gpu(), masks, bytes, shares));
+  return test::fake_symbol<std::uint64_t()>("fake_launch_count")();
+}
+
+TEST_F(VerifyColors, ChunksInDoubtBreakTheProof) {
+  fake::FakeConfig busy = fake::small_gpu();
+  busy.upset_from = launches_of_pool(plan.pool_bytes) + 1;
+  busy.upset_until = 1000000;
+  busy.upset_noise = 60;
+  test::configure(busy);
+  const auto report = verify_colors(plan);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_GT(report->audit.unclear, 0U);
+  EXPECT_NEAR(report->effects[1].slowdown, 1.0, 0.01) << "no neighbour is felt";
+  EXPECT_FALSE(report->holds);
+  EXPECT_THAT(report_to_text(*report), HasSubstr("DO NOT HOLD"));
+}
+
 TEST_F(VerifyColors, AllColoursOrNoneAreRefused) {
   plan.colors = 0x3;
   EXPECT_EQ(verify_colors(plan).error().kind, ErrorKind::invalid_input);

@@ -73,6 +73,11 @@ FAKE CuResult cuStreamBeginCapture_v2(CuStream stream, int) {
   stream_of(stream)->capturing = true;
   return cu_success;
 }
+FAKE CuResult cuStreamIsCapturing(CuStream stream, int* status) {
+  const auto lock = lock_fake();
+  *status = stream_of(stream)->capturing ? 1 : 0;
+  return cu_success;
+}
 FAKE CuResult cuStreamEndCapture(CuStream stream, CuGraph* graph) {
   const auto lock = lock_fake();
   auto* made = new FakeGraph;

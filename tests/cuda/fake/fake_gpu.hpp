@@ -65,9 +65,15 @@ struct FakeConfig {
   std::uint64_t memory_bytes = 1ULL << 30U;
   bool kernels_launch = false;  // kernels contain launches of kernels
   double latency_noise = 0.1;   // cycles, standard deviation
-  double latency_offset = 0;    // cycles, of every SM: as at another clock
-  std::uint64_t page_seed = 1;  // of what physical pages add to the hash of their chunks
-  bool remainders = false;      // the memory is that of an H200, gpu::h200_remainders()
+  // From this launch on (they are counted from 1), to before that one, latencies have this noise
+  // and physical pages are those of another seed; 0, 0: never.
+  std::uint64_t upset_from = 0;
+  std::uint64_t upset_until = 0;
+  double upset_noise = 0;
+  std::uint64_t upset_seed = 0;  // added to page_seed
+  double latency_offset = 0;     // cycles, of every SM: as at another clock
+  std::uint64_t page_seed = 1;   // of what physical pages add to the hash of their chunks
+  bool remainders = false;       // the memory is that of an H200, gpu::h200_remainders()
 };
 
 // Masks over the offset in a page whose parities, with a constant of the page, select the module of
