@@ -75,7 +75,6 @@ Result<void> prove_by_latency(const CardPointer& card, const partition::TpcSet& 
 }  // namespace
 
 Result<void> prove_partition(const CardPointer& card, const partition::TpcSet& tpcs) {
-  DEMARC_CHECK(card->hook());
   const partition::TpcSet wanted = tpcs & partition::all_tpcs(card->topology());
   return card->virtual_sms() ? prove_by_latency(card, wanted) : prove_by_number(card, wanted);
 }

@@ -206,10 +206,16 @@ TEST_F(Hook, AGraphKeptUnderTheDriversMaskIsJudgedLikeALaunch) {
   const auto process = ProcessMask::set(card, {1});
   graph->run();
   EXPECT_EQ(inside(), 1U) << "the driver's is finer than the process's";
+  {
+    const auto next = NextMask::set(card, {3});
+    graph->run();
+  }
+  EXPECT_EQ(inside(), 1U) << "the next launch's is finer than the driver's";
+  EXPECT_EQ(counters.unmasked[at(LaunchPath::graph)], 1U);
   set_ceiling({4});
   graph->run();
   EXPECT_EQ(inside(), 1U) << "TPC 3 is outside of the ceiling";
-  EXPECT_EQ(counters.unmasked[at(LaunchPath::graph)], 1U);
+  EXPECT_EQ(counters.unmasked[at(LaunchPath::graph)], 2U);
 }
 
 TEST_F(Hook, ANodeOfAGraphThatCannotBeReadIsCountedAsRefused) {
@@ -387,12 +393,46 @@ TEST_F(Hook, LaunchesInsideAreNotCountedWhenSwitchedOffAndThoseOutsideAre) {
 }
 
 TEST_F(Hook, WordsOfAMaskThatIsNotSwitchedOnAreNotTheDrivers) {
-  change([](fake::FakeConfig& c) { c.stale_word = 0x8; });
+  change([](fake::FakeConfig& c) { c.stale_mask[0] = 0x8; });
   const auto process = ProcessMask::set(card, {2});
   EXPECT_EQ(tpcs_used(), std::vector<std::uint32_t>{2});
   ASSERT_TRUE(hook->last());
   EXPECT_EQ(hook->last()->mask.disabled[0], 0x8U);
   EXPECT_FALSE(hook->last()->enabled);
+}
+
+// The driver builds descriptors in place: what the hook wrote for an earlier launch is in them.
+TEST_F(Hook, AMaskOfOursThatIsNoLongerWantedIsTakenOut) {
+  change([](fake::FakeConfig& c) {
+    c.stale_mask[0] = 0x8;
+    c.stale_mask[3] = 0x80000000U;
+    c.stale_enabled = true;
+  });
+  EXPECT_EQ(tpcs_used().size(), 12U);
+  const auto process = ProcessMask::set(card, {2});
+  EXPECT_EQ(tpcs_used(), std::vector<std::uint32_t>{2}) << "ours is not the driver's";
+}
+
+TEST_F(Hook, GraphsThatCannotBeRememberedAreStaleOnceMasksChangeAndGoneOnesMakeRoom) {
+  std::vector<std::unique_ptr<OneNode>> graphs;
+  std::optional<ProcessMask> process(ProcessMask::set(card, {2}).value());
+  for (std::size_t i = 0; i <= StreamTable::most_streams; ++i) {
+    graphs.push_back(std::make_unique<OneNode>(card, *stream));
+    graphs.back()->run();
+  }
+  EXPECT_EQ(counters.stale_graphs, 0U);
+  ASSERT_TRUE(process->change({3}));
+  graphs.back()->run();
+  EXPECT_EQ(counters.stale_graphs, 1U);
+  graphs.clear();
+  const OneNode later(card, *stream);
+  later.run();
+  ASSERT_TRUE(process->change({4}));
+  later.run();
+  EXPECT_EQ(counters.stale_graphs, 2U) << "it was built under the mask before";
+  ASSERT_TRUE(process->change({3}));
+  later.run();
+  EXPECT_EQ(counters.stale_graphs, 2U) << "it is remembered";
 }
 
 TEST(GraphMasks, AGraphKeepsTheMaskOfItsFirstLaunchUntilItGoes) {

@@ -55,7 +55,8 @@ struct FakeConfig {
   bool obey_masks = true;
   bool invert_masks = false;
   std::uint32_t shift_masks = 0;
-  std::uint32_t stale_word = 0;  // of a mask in every descriptor, not switched on (Hopper)
+  std::uint32_t stale_mask[4] = {};  // in every descriptor that no stream has a mask for (Hopper)
+  bool stale_enabled = false;        // and it is switched on
   Params launch_params = Params::whole;
   Params function_params = Params::whole;
   std::int32_t mps_attribute = -1;  // what the driver says of MPS: yes, no; 2: it cannot tell; -1:

@@ -47,7 +47,10 @@ Descriptor build(const FakeConfig& config, const FakeLaunch& launch) {
     set_word(descriptor, 268, 0x10100 | launch.cluster);
     set_word(descriptor, 0, 0x00800000);
   }
-  set_word(descriptor, layout.words, config.stale_word);
+  for (std::size_t i = 0; i < layout.count; ++i) {
+    set_word(descriptor, layout.words + 4 * i, config.stale_mask[i]);
+  }
+  if (config.stale_enabled) set_word(descriptor, 0, word_at(descriptor, 0) | 0x80000000U);
   if (launch.stream_masked) {
     for (std::size_t i = 0; i < layout.count; ++i) {
       set_word(descriptor, layout.words + 4 * i, launch.stream_mask[i]);
