@@ -7,6 +7,7 @@
 
 #include <string>
 #include <tl/expected.hpp>
+#include <type_traits>
 #include <utility>
 
 namespace demarc {
@@ -25,8 +26,78 @@ struct Error {
   friend bool operator==(const Error&, const Error&) = default;
 };
 
+namespace detail {
+
+// Both throw std::logic_error; the first says the error's message.
+[[noreturn]] void value_of_an_error(const Error& error);
+[[noreturn]] void error_of_a_value();
+
+}  // namespace detail
+
+// A value, or the error that stands in its place. Whoever asks for the one that is not there has
+// made a mistake in the program: std::logic_error is thrown, in every build.
 template <class T>
-using Result = tl::expected<T, Error>;
+class Result : public tl::expected<T, Error> {
+  using Base = tl::expected<T, Error>;
+
+ public:
+  using Base::Base;
+  using Base::operator=;
+  Result() = default;
+  Result(const Base& other) : Base(other) {}
+  Result(Base&& other) : Base(std::move(other)) {}
+
+  template <class U = T>
+  requires(!std::is_void_v<U>) const U& operator*() const& {
+    check_value();
+    return Base::operator*();
+  }
+  template <class U = T>
+  requires(!std::is_void_v<U>) U& operator*() & {
+    check_value();
+    return Base::operator*();
+  }
+  template <class U = T>
+  requires(!std::is_void_v<U>) U && operator*() && {
+    check_value();
+    return std::move(Base::operator*());
+  }
+  template <class U = T>
+  requires(!std::is_void_v<U>) const U* operator->() const { return &**this; }
+  template <class U = T>
+  requires(!std::is_void_v<U>) U* operator->() { return &**this; }
+  template <class U = T>
+  requires(!std::is_void_v<U>) const U& value() const& { return **this; }
+  template <class U = T>
+  requires(!std::is_void_v<U>) U& value() & { return **this; }
+  template <class U = T>
+  requires(!std::is_void_v<U>) U && value() && {
+    return *std::move(*this);
+  }
+
+  const Error& error() const& {
+    check_error();
+    return Base::error();
+  }
+  Error& error() & {
+    check_error();
+    return Base::error();
+  }
+  Error&& error() && {
+    check_error();
+    return std::move(Base::error());
+  }
+
+ private:
+  void check_value() const {
+    if (!this->has_value()) [[unlikely]]
+      detail::value_of_an_error(Base::error());
+  }
+  void check_error() const {
+    if (this->has_value()) [[unlikely]]
+      detail::error_of_a_value();
+  }
+};
 
 // An error whose message is `format` with its arguments.
 [[nodiscard]] tl::unexpected<Error> failure(ErrorKind kind, fmt::string_view format,
