@@ -53,7 +53,7 @@ test-format:
 # GCC, optimised: the program as users run it, the pages in a browser, the oracles, the rules of the house.
 test-release:
 	cmake --preset release -DDEMARC_BUILD_TESTS=ON -DDEMARC_BUILD_BENCH=ON >/dev/null
-	cmake --build --preset release -j $(jobs) --target demarc_program demarc_benches demarc_optimised_tests
+	cmake --build --preset release -j $(jobs) --target demarc_program demarc_bench_objects demarc_optimised_tests
 	ctest --preset release -j $(jobs) --schedule-random -L '^(optimised|verbs|browser|oracle|architecture)$$'
 
 # What takes too long for every change: the device code of CUB, Thrust, libcu++ and cuRAND through ptxas, on every target,

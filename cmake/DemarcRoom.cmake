@@ -35,7 +35,7 @@ function(demarc_check_hot room hot sources)
 endfunction()
 
 # demarc_add_room(NAME [LIGHT] [HOT source...] [USES room...] [LINK target...] [PRIVATE_LINK target...] [OPTIONS option...])
-# LIGHT: descriptions, tables and texts; -O1 is enough in a release build. HOT: where the time of a run goes; with all
+# LIGHT: descriptions, tables, texts and calls of a driver; -O1 is enough in a release build. HOT: where the time of a run goes; with all
 # optimisation there, and optimised in debug builds too, which would be too slow to test with.
 # Sources: every .cpp below the room's folder. Headers: include/demarc/<room>/ (public), src/<room>/ (private).
 function(demarc_add_room room)

@@ -121,7 +121,8 @@ function(demarc_write_not_run)
   file(WRITE "${PROJECT_BINARY_DIR}/not-run.txt" "${list}")
 endfunction()
 
-# demarc_add_bench(ROOM NAME [LINK target...]): bench/<room>/<name>_bench.cpp, run by `make bench`.
+# demarc_add_bench(ROOM NAME [LINK target...]): bench/<room>/<name>_bench.cpp, run by `make bench`. `make test` sees that it
+# compiles, without optimisation and without a program: demarc_bench_objects.
 function(demarc_add_bench room name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   add_executable(demarc_${name}_bench "${PROJECT_SOURCE_DIR}/bench/${room}/${name}_bench.cpp")
@@ -130,6 +131,13 @@ function(demarc_add_bench room name)
   target_link_libraries(demarc_${name}_bench PRIVATE demarc::${room} ${ARG_LINK} demarc_test_support
                                                      benchmark::benchmark)
   set_property(GLOBAL APPEND PROPERTY DEMARC_BENCHES demarc_${name}_bench)
+  add_library(demarc_${name}_bench_object OBJECT EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/bench/${room}/${name}_bench.cpp")
+  demarc_test_options(demarc_${name}_bench_object)
+  target_include_directories(demarc_${name}_bench_object PRIVATE
+    $<TARGET_PROPERTY:demarc_${name}_bench,INCLUDE_DIRECTORIES>)
+  target_link_libraries(demarc_${name}_bench_object PRIVATE demarc::${room} ${ARG_LINK} benchmark::benchmark)
+  add_dependencies(demarc_${name}_bench_object demarc_generated_sources)
+  set_property(GLOBAL APPEND PROPERTY DEMARC_BENCH_OBJECTS demarc_${name}_bench_object)
 endfunction()
 
 # Paths and process helpers shared by tests and benchmarks. Only this small library knows absolute paths, so that
