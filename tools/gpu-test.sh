@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What needs a GPU, against a build that is there; nothing is configured or built, so that a build may be carried to the
 # machine with the card. Every check is run and has a line: "passed", "FAILED" or "not run" (the card or the machine lacks
-# what it needs, by the program's own words). Exit code 0; 3 when a check failed. Without a GPU it says so and succeeds.
+# what it needs, by the program's own words). Exit code 0; 3 when a check failed; 2 when none could be run. Without a GPU it says so and succeeds.
 # usage: gpu-test.sh [BUILD_DIR]     (default: $BUILD, else build/release)
 # Environment: DEVICE (cuda:0), TPCS (a partition, 0-3), LAUNCHES (of the conformance suite, under random masks: 1000000),
 # DEMARC_LIBCUDA (another libcuda: a stand-in counts as a GPU).
@@ -74,3 +74,4 @@ if grep -q 'NOT RUN' "$work/out"; then echo "not run  conformance: $(grep 'NOT R
 
 echo "gpu-test: $passed passed, $failed failed, $lacking not run"
 [ $failed = 0 ] || exit 3
+[ $passed != 0 ] || exit 2
