@@ -1,3 +1,4 @@
+// Runs of several applications and architectures, and their text and JSON.
 #include "demarc/sim/translation/report.hpp"
 
 #include <mutex>
@@ -98,12 +99,13 @@ Result<std::vector<Comparison>> compare_all(const std::vector<ComparisonRequest>
     DEMARC_CHECK(validate(request.settings));
     Comparison comparison{request.settings, request.architectures, {}};
     for (const std::string& name : request.apps)
-      comparison.apps.push_back({name, std::vector<Summary>(request.architectures.size())});
+      comparison.apps.push_back({name, std::vector<Summary>(request.architectures.size()), 0});
     comparisons.push_back(std::move(comparison));
   }
   for (Comparison& comparison : comparisons) {
     for (ApplicationResult& app : comparison.apps) {
       DEMARC_TRY(auto application, make_application(app.name, comparison.settings));
+      app.bytes = application->bytes();
       applications.push_back(std::move(application));
       for (std::size_t i = 0; i < comparison.architectures.size(); ++i) {
         runs.push_back({&comparison.settings, applications.back().get(),
@@ -128,8 +130,8 @@ Result<Comparison> compare_application(const Settings& settings, const Applicati
                                        std::vector<Timeline>* timelines) {
   DEMARC_CHECK(validate(settings));
   Comparison comparison{settings, architectures, {}};
-  comparison.apps.push_back(
-      {std::string(application.name()), std::vector<Summary>(architectures.size())});
+  comparison.apps.push_back({std::string(application.name()),
+                             std::vector<Summary>(architectures.size()), application.bytes()});
   if (timelines != nullptr) timelines->assign(architectures.size(), {});
   std::vector<Run> runs;
   for (std::size_t i = 0; i < architectures.size(); ++i) {
@@ -146,7 +148,7 @@ std::string to_json(const Comparison& comparison) {
     settings[std::string(info.name)] = info.get(comparison.settings);
   Json apps = Json::array();
   for (const auto& app : comparison.apps) {
-    Json entry{{"name", app.name}};
+    Json entry{{"name", app.name}, {"bytes", app.bytes}};
     for (std::size_t i = 0; i < comparison.architectures.size(); ++i) {
       entry[std::string(to_string(comparison.architectures[i]))] = summary_json(app.summaries[i]);
     }
@@ -182,7 +184,9 @@ std::string to_text(const Comparison& comparison) {
         fmt::format("mean speed-up of {} over {}: {:.2f}\n", to_string(comparison.architectures[i]),
                     to_string(comparison.architectures[0]), comparison.mean_speedup(i));
   }
-  return text;
+  for (const auto& app : comparison.apps)
+    text += fmt::format("{}: {} bytes of data\n", app.name, app.bytes);
+  return text + "settings\n" + settings_text(comparison.settings);
 }
 
 }  // namespace demarc::sim::translation

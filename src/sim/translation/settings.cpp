@@ -1,3 +1,4 @@
+// The table of settings: it parses, documents and prints them.
 #include "demarc/sim/translation/settings.hpp"
 
 #include <array>
@@ -26,21 +27,23 @@ SettingInfo number(std::string_view name, std::string_view meaning, std::string_
 
 template <class Enum>
 SettingInfo choice(std::string_view name, std::string_view meaning, std::string_view range,
-                   Enum Settings::*field) {
-  // The names in `range` stand in the order of the enumerators.
+                   Enum Settings::*field, Enum first = Enum{}) {
+  // The names in `range` stand in the order of the enumerators from `first` on.
   const auto nth = [range](int wanted) {
     std::string_view rest = range;
     for (int i = 0; i < wanted; ++i) rest.remove_prefix(rest.find('|') + 1);
     return rest.substr(0, rest.find('|'));
   };
   return {name, meaning, range,
-          [=](const Settings& s) { return std::string(nth(static_cast<int>(s.*field))); },
+          [=](const Settings& s) {
+            return std::string(nth(static_cast<int>(s.*field) - static_cast<int>(first)));
+          },
           [=](Settings& s, std::string_view text) -> Result<void> {
             int count = 1;
             for (const char c : range) count += c == '|' ? 1 : 0;
             for (int i = 0; i < count; ++i) {
               if (nth(i) == text) {
-                s.*field = static_cast<Enum>(i);
+                s.*field = static_cast<Enum>(i + static_cast<int>(first));
                 return {};
               }
             }
@@ -112,8 +115,45 @@ std::vector<SettingInfo> make_setting_table() {
       choice("split", "how work-groups are dealt out to GPUs", "native|roundrobin|contiguous|dim0",
              &S::split),
       number("megabytes", "size of the application's data, MiB", "1..1024", &S::megabytes),
-      number("iterations", "of iterative applications; 0: their default", "0..1000",
+      number("iterations", "of every iterative application; 0: what each has below", "0..1000",
              &S::iterations),
+      number("rl_alu", "RL: vector instructions before a memory instruction", "0..10000",
+             &S::rl_alu),
+      number("fir_alu", "FIR: vector instructions before a memory instruction", "0..10000",
+             &S::fir_alu),
+      number("mp_alu", "MP: vector instructions before a memory instruction", "0..10000",
+             &S::mp_alu),
+      number("mp_multiple", "MP: the image's side is a multiple of this, a power of two", "1..256",
+             &S::mp_multiple),
+      choice("mp_split", "MP: what split=native means", "roundrobin|contiguous|dim0", &S::mp_split,
+             Split::roundrobin),
+      number("pr_alu", "PR: vector instructions before a memory instruction", "0..10000",
+             &S::pr_alu),
+      number("pr_iterations", "PR: iterations", "1..1000", &S::pr_iterations),
+      number("pr_density", "PR: non-zeros of a row, per mille of its length", "1..1000",
+             &S::pr_density),
+      number("mt_alu", "MT: vector instructions before a memory instruction", "0..10000",
+             &S::mt_alu),
+      number("mt_multiple", "MT: the matrix's side is a multiple of this, a power of two",
+             "64..256", &S::mt_multiple),
+      number("km_transpose_alu", "KM: vector instructions before a memory instruction, transposing",
+             "0..10000", &S::km_transpose_alu),
+      number("km_alu", "KM: vector instructions before a memory instruction, assigning", "0..10000",
+             &S::km_alu),
+      number("km_iterations", "KM: iterations", "1..1000", &S::km_iterations),
+      number("fft_alu", "FFT: vector instructions before a memory instruction", "0..10000",
+             &S::fft_alu),
+      number("fft_transform_alu", "FFT: vector instructions of a transform", "0..10000",
+             &S::fft_transform_alu),
+      number("fft_iterations", "FFT: passes over the data", "1..1000", &S::fft_iterations),
+      number("st_alu", "ST: vector instructions before a load", "0..10000", &S::st_alu),
+      number("st_store_alu", "ST: vector instructions before a store", "0..10000",
+             &S::st_store_alu),
+      number("st_iterations", "ST: iterations", "1..1000", &S::st_iterations),
+      number("st_multiple", "ST: the grid's side is a multiple of this, a power of two", "64..256",
+             &S::st_multiple),
+      number("aes_alu", "AES: vector instructions before a memory instruction", "0..10000",
+             &S::aes_alu),
   };
 }
 
@@ -138,18 +178,38 @@ Result<void> apply_setting(Settings& settings, std::string_view assignment) {
   return invalid_input("there is no setting '{}'; there are{}", name, known);
 }
 
+std::string settings_text(const Settings& settings) {
+  constexpr std::size_t widest = 100;
+  std::string text;
+  std::string line;
+  for (const SettingInfo& info : setting_table()) {
+    const std::string entry = fmt::format("{}={}", info.name, info.get(settings));
+    if (line.size() + 1 + entry.size() > widest) {
+      text += line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + entry;
+  }
+  return text + line + "\n";
+}
+
 Result<void> validate(const Settings& settings) {
-  const std::array<std::pair<std::string_view, std::uint32_t>, 6> powers{
+  const std::array<std::pair<std::string_view, std::uint32_t>, 9> powers{
       {{"page_bytes", settings.page_bytes},
        {"l1_bytes", settings.l1_bytes},
        {"l2_bank_bytes", settings.l2_bank_bytes},
        {"l1_tlb_sets", settings.l1_tlb_sets},
        {"l2_tlb_sets", settings.l2_tlb_sets},
-       {"l2_banks", settings.l2_banks}}};
+       {"l2_banks", settings.l2_banks},
+       {"mp_multiple", settings.mp_multiple},
+       {"mt_multiple", settings.mt_multiple},
+       {"st_multiple", settings.st_multiple}}};
   for (const auto& [name, value] : powers) {
     if (!std::has_single_bit(value))
       return invalid_input("{}: {} is not a power of two", name, value);
   }
+  if (settings.mp_split == Split::native)
+    return invalid_input("mp_split: 'native' is what it defines; give roundrobin or contiguous");
   return {};
 }
 

@@ -1,3 +1,4 @@
+// The published figures under each setting that the paper may have used.
 #include "demarc/sim/translation/study.hpp"
 
 #include <algorithm>
@@ -26,6 +27,11 @@ std::span<const StudyVariant> study_variants() {
       {"any", "a GMMU keeps every translation that comes back", {"gmmu_fill=any"}},
       {"chain", "the second switch hangs on the first", {"topology=chain"}},
       {"remote-in-l1", "lines of other GPUs are kept in the L1", {"remote_in_l1=1"}},
+      {"mp-roundrobin", "MP's work-groups dealt out in turn", {"mp_split=roundrobin"}},
+      {"pr-4-iterations", "four iterations of PR, not one", {"pr_iterations=4"}},
+      {"sizes-unrounded",
+       "sides of MP, MT and ST as close to the data size as their tiles allow",
+       {"mp_multiple=1", "mt_multiple=64", "st_multiple=64"}},
       {"dynamic-lds", "dynamic LDS limits the waves of a CU", {"dynamic_lds=1"}},
       {"bypass-epoch", "bypass by the hit share of the last epoch", {"bypass_policy=epoch"}, true},
       {"bypass-oracle", "bypass by exact knowledge", {"bypass_policy=oracle"}, true},
@@ -96,10 +102,16 @@ std::string study_text(const Study& study) {
   std::string text;
   for (const StudyRun& run : study.runs) {
     text += fmt::format("{}: {}\n", run.variant.name, run.variant.meaning);
+    for (const std::string& assignment : run.variant.assignments)
+      text += fmt::format("  {}\n", assignment);
     for (const Claim& claim : claims_of(run.comparison)) {
       text += fmt::format("  {:<62} {:>12}  {:>9.{}f}  {}\n", claim.name, claim.published,
                           claim.ours, claim.decimals, claim.holds() ? "holds" : "does not hold");
     }
+  }
+  if (!study.runs.empty()) {
+    text += "settings of " + study.runs.front().variant.name + "\n" +
+            settings_text(study.runs.front().comparison.settings);
   }
   return text;
 }

@@ -20,9 +20,6 @@ TEST(Translation, every_l2_miss_is_walked_for_where_the_architecture_says) {
     const Summary d = run_application(settings, Architecture::distributed, info.name);
     EXPECT_EQ(d.gmmu_walks, d.l2_tlb.misses) << info.name;
     EXPECT_EQ(d.iommu_accesses, d.l2_tlb.misses - d.gmmu_hits) << info.name;
-    // walks(D) / misses(D) = 2 - GMMU-hit share
-    EXPECT_NEAR(static_cast<double>(d.walks()) / static_cast<double>(d.l2_tlb.misses),
-                2 - d.gmmu_hit_share(), 1e-12);
     EXPECT_EQ(c.lines, d.lines) << info.name;
     EXPECT_EQ(c.l1_tlb.lookups(), c.lines) << "each line is looked up once: " << info.name;
     EXPECT_EQ(c.first_touches, d.first_touches)
@@ -79,7 +76,8 @@ TEST(Translation, the_study_is_the_same_on_any_number_of_threads_and_judges_the_
     ADD_FAILURE() << name;
     return Claim{};
   };
-  EXPECT_TRUE(of("walks D/C = 2 - GMMU hits, misses made equal: error").holds());
+  EXPECT_FALSE(of("L2-TLB misses of C and D differ by at most, %").holds())
+      << "ST misses more often in D, where more pages are in flight";
   EXPECT_TRUE(of("RL, FIR, MP: walks D/C, least").holds());
   EXPECT_EQ(of("KM: D over C").published, "4.81");
   EXPECT_FALSE(of("ST: fewer IOMMU accesses, %").holds()) << "one iteration on 1 MB";

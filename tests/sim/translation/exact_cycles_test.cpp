@@ -79,6 +79,26 @@ TEST(TranslationPath, a_centralised_miss_goes_over_the_link_to_the_iommu_and_bac
   EXPECT_EQ(r.summary.cycles, 746U + 1 + 1 + 10 + 100);
 }
 
+// The first kernel ends at 858, as above. The second starts 1600 cycles later and finds the page in
+// its TLB, but the line in the L2 alone: from the L1 it would take 60 cycles, not 1 + 10.
+TEST(TranslationPath, between_kernels_the_l1_cache_is_emptied_and_the_tlbs_are_not) {
+  Settings settings = one_gpu();
+  settings.cus = 1;
+  const TinyApplication load({{{load_pages({0})}}}, page_bytes, 2);
+  const Recording r = record(settings, Architecture::centralised, load);
+  EXPECT_EQ(r.of(Moment::access_ended, 0), (Cyclelist{858, 858 + 1600 + 67 + 1 + 1 + 10}));
+  EXPECT_EQ(r.summary.l1_tlb.misses, 1U);
+  EXPECT_EQ(r.summary.l1_tlb.hits, 1U);
+  EXPECT_EQ(r.summary.l2_tlb.lookups(), 1U);
+}
+
+// The same line twice in one kernel: the second time it comes from the L1.
+TEST(TranslationPath, within_a_kernel_a_line_stays_in_the_l1_cache) {
+  const TinyApplication loads({{{load_pages({0}), load_pages({0})}}}, page_bytes);
+  const Recording r = record(one_gpu(), Architecture::centralised, loads);
+  EXPECT_EQ(r.of(Moment::access_ended, 0), (Cyclelist{858, 858 + 66 + 1 + 60}));
+}
+
 TEST(TranslationPath, a_gmmu_that_misses_costs_its_walk_and_nothing_else) {
   const TinyApplication load({{{load_pages({0})}}}, page_bytes);
   const Recording r = record(one_gpu(), Architecture::distributed, load);

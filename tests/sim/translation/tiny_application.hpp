@@ -8,21 +8,23 @@
 
 namespace demarc::sim::translation {
 
-// One kernel; groups[g][w] lists the instructions of a wave.
+// groups[g][w] lists the instructions of a wave, the same in each of `launches` kernels.
 class TinyApplication final : public Application {
  public:
   using Waves = std::vector<std::vector<MemoryInstruction>>;
-  TinyApplication(std::vector<Waves> groups, std::uint64_t bytes)
-      : groups_(std::move(groups)), bytes_(bytes) {
-    shape_.groups_x = static_cast<std::uint32_t>(groups_.size());
-    shape_.waves_per_group = static_cast<std::uint32_t>(groups_.front().size());
+  TinyApplication(std::vector<Waves> groups, std::uint64_t bytes, std::size_t launches = 1)
+      : groups_(std::move(groups)), bytes_(bytes), shapes_(launches) {
+    for (KernelShape& shape : shapes_) {
+      shape.groups_x = static_cast<std::uint32_t>(groups_.size());
+      shape.waves_per_group = static_cast<std::uint32_t>(groups_.front().size());
+    }
   }
-  KernelShape& shape() { return shape_; }
+  KernelShape& shape() { return shapes_.front(); }
 
   [[nodiscard]] std::string_view name() const override { return "tiny"; }
   [[nodiscard]] std::uint64_t bytes() const override { return bytes_; }
   [[nodiscard]] Split native_split() const override { return Split::roundrobin; }
-  [[nodiscard]] std::span<const KernelShape> kernels() const override { return {&shape_, 1}; }
+  [[nodiscard]] std::span<const KernelShape> kernels() const override { return shapes_; }
   [[nodiscard]] bool instruction(const WavePosition& at, MemoryInstruction& out) const override {
     const auto& wave = groups_[at.group][at.wave];
     if (at.index >= wave.size()) return false;
@@ -33,7 +35,7 @@ class TinyApplication final : public Application {
  private:
   std::vector<Waves> groups_;
   std::uint64_t bytes_;
-  KernelShape shape_;
+  std::vector<KernelShape> shapes_;
 };
 
 // A load of one line of each of these pages of 4 KiB, issued when earlier loads have returned.

@@ -12,6 +12,7 @@ namespace demarc::sim::translation {
 struct ApplicationResult {
   std::string name;
   std::vector<Summary> summaries;
+  std::uint64_t bytes = 0;  // of all its arrays, after rounding
 };
 
 struct Comparison {

@@ -117,7 +117,32 @@ struct Settings {
   std::uint32_t dispatch_cycles = 3;  // per work-group of up to four waves, +1 per further wave
   Split split = Split::native;
   std::uint32_t megabytes = 64;  // size of the application's data
-  std::uint32_t iterations = 0;  // of iterative applications; 0: the application's default
+  std::uint32_t iterations = 0;  // of every iterative application; 0: what each has below
+
+  // What the written-out applications do where neither the paper nor the benchmark's source says
+  // it. `*_alu`: vector instructions before each memory instruction. `*_multiple`: the side of the
+  // data is rounded down to a multiple of it.
+  std::uint32_t rl_alu = 4;
+  std::uint32_t fir_alu = 6;
+  std::uint32_t mp_alu = 6;
+  std::uint32_t mp_multiple = 64;
+  Split mp_split = Split::contiguous;  // what `native` means for MP; not `native`
+  std::uint32_t pr_alu = 6;
+  std::uint32_t pr_iterations = 1;
+  std::uint32_t pr_density = 1;  // non-zeros of a row, per mille of its length
+  std::uint32_t mt_alu = 8;
+  std::uint32_t mt_multiple = 256;
+  std::uint32_t km_transpose_alu = 3;
+  std::uint32_t km_alu = 5;
+  std::uint32_t km_iterations = 5;
+  std::uint32_t fft_alu = 2;
+  std::uint32_t fft_transform_alu = 400;  // between the loads and the stores of a transform
+  std::uint32_t fft_iterations = 2;
+  std::uint32_t st_alu = 4;
+  std::uint32_t st_store_alu = 12;
+  std::uint32_t st_iterations = 5;
+  std::uint32_t st_multiple = 256;
+  std::uint32_t aes_alu = 10;
 };
 
 // One row of the table that parses, documents and prints the settings.
@@ -132,6 +157,8 @@ struct SettingInfo {
 
 // "name=value"; an unknown name or a value out of range is an error that says what would be right.
 [[nodiscard]] Result<void> apply_setting(Settings& settings, std::string_view assignment);
+// "name=value name=value ...", of every setting, in lines of at most 100 characters.
+[[nodiscard]] std::string settings_text(const Settings& settings);
 // Relations between settings (powers of two, at least one way, ...).
 [[nodiscard]] Result<void> validate(const Settings& settings);
 

@@ -14,7 +14,8 @@ std::uint64_t mix_round(std::uint64_t z) {
 // multi-GPU mode.
 class Aes final : public Application {
  public:
-  explicit Aes(const Settings& settings) : layout_(settings), gpus_(settings.gpus) {
+  explicit Aes(const Settings& settings)
+      : layout_(settings), gpus_(settings.gpus), alu_(settings.aes_alu) {
     data_ = layout_.add(data_bytes(settings));
     for (std::uint32_t gpu = 0; gpu < gpus_; ++gpu) tables_.push_back(layout_.add(512));
     kernel_.groups_x = static_cast<std::uint32_t>(data_bytes(settings) / (wave_lanes * 16));
@@ -31,7 +32,7 @@ class Aes final : public Application {
     if (at.index > last) return false;
     out.clear();
     out.wait = true;
-    out.alu = 10;
+    out.alu = alu_;
     if (at.index == 0 || at.index == last) {
       out.store = at.index == last;
       touch_wave(out, data_ + std::uint64_t{at.group} * wave_lanes * 16, 16);
@@ -57,6 +58,7 @@ class Aes final : public Application {
   static constexpr std::uint32_t rounds = 14;
   ArrayLayout layout_;
   std::uint32_t gpus_;
+  std::uint32_t alu_;
   std::uint64_t data_ = 0;
   std::vector<std::uint64_t> tables_;
   KernelShape kernel_;

@@ -1,6 +1,7 @@
 // Lays an application's arrays out one after the other, each on pages of its own.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "demarc/sim/translation/application.hpp"
@@ -26,6 +27,17 @@ class ArrayLayout {
 // 64 lanes reading `width` bytes each, contiguous from `first`.
 inline void touch_wave(MemoryInstruction& out, std::uint64_t first, std::uint32_t width) {
   out.touch_range(first, std::uint64_t{wave_lanes} * width);
+}
+
+// The side of a square whose points take `bytes_per_point` of `bytes`, rounded down to a multiple.
+inline std::uint64_t square_side(std::uint64_t bytes, double bytes_per_point,
+                                 std::uint32_t multiple) {
+  const double side = std::sqrt(static_cast<double>(bytes) / bytes_per_point);
+  return static_cast<std::uint64_t>(side) / multiple * multiple;
+}
+
+inline std::uint32_t iterations_of(const Settings& settings, std::uint32_t own) {
+  return settings.iterations == 0 ? own : settings.iterations;
 }
 
 inline std::uint64_t data_bytes(const Settings& settings) {

@@ -6,14 +6,15 @@ namespace {
 // A work-group transforms 512 complex numbers, 4096 bytes, in place; every pass does so once.
 class Fft final : public Application {
  public:
-  explicit Fft(const Settings& settings) : layout_(settings) {
+  explicit Fft(const Settings& settings)
+      : layout_(settings), alu_(settings.fft_alu), transform_alu_(settings.fft_transform_alu) {
     data_ = layout_.add(data_bytes(settings));
     KernelShape shape;
     shape.groups_x = static_cast<std::uint32_t>(data_bytes(settings) / block_bytes);
     shape.vgprs = 87;
     shape.sgprs = 35;
     shape.lds_bytes = 4608;
-    kernels_.assign(settings.iterations == 0 ? default_passes : settings.iterations, shape);
+    kernels_.assign(iterations_of(settings, settings.fft_iterations), shape);
   }
   [[nodiscard]] std::string_view name() const override { return "FFT"; }
   [[nodiscard]] std::uint64_t bytes() const override { return layout_.bytes(); }
@@ -25,15 +26,16 @@ class Fft final : public Application {
     out.clear();
     out.store = at.index >= 8;
     out.wait = at.index == 8;
-    out.alu = at.index == 8 ? 400 : 2;
+    out.alu = at.index == 8 ? transform_alu_ : alu_;
     touch_wave(out, data_ + std::uint64_t{at.group} * block_bytes + at.index % 8 * 512, 8);
     return true;
   }
 
  private:
   static constexpr std::uint32_t block_bytes = 4096;
-  static constexpr std::uint32_t default_passes = 2;
   ArrayLayout layout_;
+  std::uint32_t alu_;
+  std::uint32_t transform_alu_;
   std::uint64_t data_ = 0;
   std::vector<KernelShape> kernels_;
 };

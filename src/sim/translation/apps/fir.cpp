@@ -5,7 +5,7 @@ namespace {
 
 class Fir final : public Application {
  public:
-  explicit Fir(const Settings& settings) : layout_(settings) {
+  explicit Fir(const Settings& settings) : layout_(settings), alu_(settings.fir_alu) {
     const std::uint64_t elements = data_bytes(settings) / 8;
     in_ = layout_.add(elements * 4 + history_bytes);
     out_ = layout_.add(elements * 4);
@@ -23,7 +23,7 @@ class Fir final : public Application {
     if (at.index > taps) return false;
     out.clear();
     out.wait = true;
-    out.alu = 6;
+    out.alu = alu_;
     const std::uint64_t first = (std::uint64_t{at.group} * waves + at.wave) * wave_lanes * 4;
     if (at.index < taps) {
       // The history of 16 samples lies in front of the input.
@@ -40,6 +40,7 @@ class Fir final : public Application {
   static constexpr std::uint32_t waves = 4;
   static constexpr std::uint64_t history_bytes = 64;
   ArrayLayout layout_;
+  std::uint32_t alu_;
   std::uint64_t in_ = 0;
   std::uint64_t out_ = 0;
   KernelShape kernel_;

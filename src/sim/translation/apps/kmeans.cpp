@@ -6,7 +6,8 @@ namespace {
 // Kernel 0 transposes feature[P][F] to swap[F][P]; each further kernel assigns points to clusters.
 class KMeans final : public Application {
  public:
-  explicit KMeans(const Settings& settings) : layout_(settings) {
+  explicit KMeans(const Settings& settings)
+      : layout_(settings), transpose_alu_(settings.km_transpose_alu), alu_(settings.km_alu) {
     points_ = data_bytes(settings) / (2 * features * 4);
     feature_ = layout_.add(points_ * features * 4);
     swap_ = layout_.add(points_ * features * 4);
@@ -18,9 +19,7 @@ class KMeans final : public Application {
     kernels_.push_back(shape);
     shape.vgprs = 15;
     shape.sgprs = 18;
-    const std::uint32_t iterations =
-        settings.iterations == 0 ? default_iterations : settings.iterations;
-    kernels_.insert(kernels_.end(), iterations, shape);
+    kernels_.insert(kernels_.end(), iterations_of(settings, settings.km_iterations), shape);
   }
   [[nodiscard]] std::string_view name() const override { return "KM"; }
   [[nodiscard]] std::uint64_t bytes() const override { return layout_.bytes(); }
@@ -35,7 +34,7 @@ class KMeans final : public Application {
       out.clear();
       out.store = at.index % 2 == 1;
       out.wait = true;
-      out.alu = 3;
+      out.alu = transpose_alu_;
       if (out.store) {
         touch_wave(out, swap_ + (f * points_ + first) * 4, 4);
       } else {
@@ -48,7 +47,7 @@ class KMeans final : public Application {
     if (at.index > clusters * features) return false;
     out.clear();
     out.wait = true;
-    out.alu = 5;
+    out.alu = alu_;
     if (at.index == clusters * features) {
       out.store = true;
       touch_wave(out, membership_ + first * 4, 4);
@@ -61,8 +60,9 @@ class KMeans final : public Application {
  private:
   static constexpr std::uint32_t features = 32;
   static constexpr std::uint32_t clusters = 5;
-  static constexpr std::uint32_t default_iterations = 5;
   ArrayLayout layout_;
+  std::uint32_t transpose_alu_;
+  std::uint32_t alu_;
   std::uint64_t points_ = 0;
   std::uint64_t feature_ = 0;
   std::uint64_t swap_ = 0;

@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "arrays.hpp"
 
 namespace demarc::sim::translation {
@@ -9,11 +7,8 @@ namespace {
 // block row gx, block column (gx + gy) mod n, and writes it transposed.
 class MatrixTranspose final : public Application {
  public:
-  explicit MatrixTranspose(const Settings& settings) : layout_(settings) {
-    width_ =
-        static_cast<std::uint64_t>(std::sqrt(static_cast<double>(data_bytes(settings)) / 8.0)) /
-        256 * 256;
-    width_ = std::max<std::uint64_t>(width_, 64);
+  explicit MatrixTranspose(const Settings& settings) : layout_(settings), alu_(settings.mt_alu) {
+    width_ = square_side(data_bytes(settings), 8, settings.mt_multiple);
     in_ = layout_.add(width_ * width_ * 4);
     out_ = layout_.add(width_ * width_ * 4);
     kernel_.groups_x = kernel_.groups_y = static_cast<std::uint32_t>(width_ / 64);
@@ -33,7 +28,7 @@ class MatrixTranspose final : public Application {
     out.store = at.index >= 4;
     out.barrier = at.index == 4;
     out.wait = true;
-    out.alu = 8;
+    out.alu = alu_;
     const std::uint64_t blocks = width_ / 64;
     const std::uint64_t gx = at.group % blocks;
     const std::uint64_t diagonal = (gx + at.group / blocks) % blocks;
@@ -50,6 +45,7 @@ class MatrixTranspose final : public Application {
 
  private:
   ArrayLayout layout_;
+  std::uint32_t alu_;
   std::uint64_t width_ = 0;
   std::uint64_t in_ = 0;
   std::uint64_t out_ = 0;

@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "arrays.hpp"
 
 namespace demarc::sim::translation {
@@ -9,11 +7,10 @@ namespace {
 // to a mask.
 class MaxPooling final : public Application {
  public:
-  explicit MaxPooling(const Settings& settings) : layout_(settings) {
+  explicit MaxPooling(const Settings& settings)
+      : layout_(settings), alu_(settings.mp_alu), native_split_(settings.mp_split) {
     // Input, output and mask of side s and s - 2 fill the data size.
-    side_ =
-        static_cast<std::uint64_t>(std::sqrt(static_cast<double>(data_bytes(settings)) / 12.0)) /
-        64 * 64;
+    side_ = square_side(data_bytes(settings), 12, settings.mp_multiple);
     out_side_ = side_ - 2;
     in_ = layout_.add(side_ * side_ * 4);
     top_ = layout_.add(out_side_ * out_side_ * 4);
@@ -25,15 +22,15 @@ class MaxPooling final : public Application {
   }
   [[nodiscard]] std::string_view name() const override { return "MP"; }
   [[nodiscard]] std::uint64_t bytes() const override { return layout_.bytes(); }
-  // Its tensors were not in unified memory, so that every GPU had its own part of the image.
-  [[nodiscard]] Split native_split() const override { return Split::contiguous; }
+  // Assumed: its tensors were not in unified memory, so every GPU had its own part of the image.
+  [[nodiscard]] Split native_split() const override { return native_split_; }
   [[nodiscard]] std::span<const KernelShape> kernels() const override { return {&kernel_, 1}; }
 
   [[nodiscard]] bool instruction(const WavePosition& at, MemoryInstruction& out) const override {
     if (at.index >= 11) return false;
     out.clear();
     out.wait = at.index > 0;
-    out.alu = 6;
+    out.alu = alu_;
     const std::uint64_t first = std::uint64_t{at.group} * wave_lanes;
     const std::uint64_t last = std::min(first + wave_lanes, out_side_ * out_side_) - 1;
     if (at.index >= 9) {
@@ -54,6 +51,8 @@ class MaxPooling final : public Application {
 
  private:
   ArrayLayout layout_;
+  std::uint32_t alu_;
+  Split native_split_;
   std::uint64_t side_ = 0;
   std::uint64_t out_side_ = 0;
   std::uint64_t in_ = 0;

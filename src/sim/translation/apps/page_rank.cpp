@@ -11,16 +11,16 @@ std::uint64_t mix(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
-// CSR with a fixed number of non-zeros per row at sparsity 0.001; the columns of a row are
+// CSR with a fixed number of non-zeros per row; the columns of a row are
 // ascending and spread uniformly at random, one in each of as many equal stretches of the row, so
 // that nothing needs to be stored.
 class PageRank final : public Application {
  public:
-  explicit PageRank(const Settings& settings) : layout_(settings) {
-    // n * (n * 0.001) non-zeros of 8 bytes fill the data size.
+  explicit PageRank(const Settings& settings) : layout_(settings), alu_(settings.pr_alu) {
+    // n * (n * density) non-zeros of 8 bytes fill the data size.
     nodes_ = static_cast<std::uint64_t>(
-        std::sqrt(static_cast<double>(data_bytes(settings)) / 8.0 * 1000.0));
-    degree_ = std::max<std::uint64_t>(1, nodes_ / 1000);
+        std::sqrt(static_cast<double>(data_bytes(settings)) / 8.0 * 1000.0 / settings.pr_density));
+    degree_ = std::max<std::uint64_t>(1, nodes_ * settings.pr_density / 1000);
     offsets_ = layout_.add((nodes_ + 1) * 4);
     columns_ = layout_.add(nodes_ * degree_ * 4);
     values_ = layout_.add(nodes_ * degree_ * 4);
@@ -31,7 +31,7 @@ class PageRank final : public Application {
     kernel.vgprs = 15;
     kernel.sgprs = 18;
     kernel.lds_bytes = 256;
-    kernels_.assign(settings.iterations == 0 ? default_iterations : settings.iterations, kernel);
+    kernels_.assign(iterations_of(settings, settings.pr_iterations), kernel);
   }
   [[nodiscard]] std::string_view name() const override { return "PR"; }
   [[nodiscard]] std::uint64_t bytes() const override { return layout_.bytes(); }
@@ -46,7 +46,7 @@ class PageRank final : public Application {
     const std::uint32_t last = 2 + 3 * chunks;
     if (at.index > last) return false;
     out.clear();
-    out.alu = 6;
+    out.alu = alu_;
     if (at.index == 0 || at.index == last) {
       out.store = true;
       out.wait = at.index == last;
@@ -79,8 +79,8 @@ class PageRank final : public Application {
     return low + mix(row * 0x9e3779b97f4a7c15ULL + j) % (high - low);
   }
 
-  static constexpr std::uint32_t default_iterations = 1;
   ArrayLayout layout_;
+  std::uint32_t alu_;
   std::uint64_t nodes_ = 0;
   std::uint64_t degree_ = 0;
   std::uint64_t offsets_ = 0;

@@ -5,7 +5,7 @@ namespace {
 
 class Relu final : public Application {
  public:
-  explicit Relu(const Settings& settings) : layout_(settings) {
+  explicit Relu(const Settings& settings) : layout_(settings), alu_(settings.rl_alu) {
     const std::uint64_t elements = data_bytes(settings) / 8;
     in_ = layout_.add(elements * 4);
     out_ = layout_.add(elements * 4);
@@ -23,13 +23,14 @@ class Relu final : public Application {
     out.clear();
     out.store = at.index == 1;
     out.wait = out.store;
-    out.alu = 4;
+    out.alu = alu_;
     touch_wave(out, (out.store ? out_ : in_) + std::uint64_t{at.group} * wave_lanes * 4, 4);
     return true;
   }
 
  private:
   ArrayLayout layout_;
+  std::uint32_t alu_;
   std::uint64_t in_ = 0;
   std::uint64_t out_ = 0;
   KernelShape kernel_;

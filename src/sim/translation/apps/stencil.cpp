@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "arrays.hpp"
 
 namespace demarc::sim::translation {
@@ -8,10 +6,9 @@ namespace {
 // A work-group of one wave covers 16 rows x 64 columns; dimension 0 of the grid runs down the rows.
 class Stencil final : public Application {
  public:
-  explicit Stencil(const Settings& settings) : layout_(settings) {
-    side_ = static_cast<std::uint64_t>(std::sqrt(static_cast<double>(data_bytes(settings)) / 8.0)) /
-            256 * 256;
-    side_ = std::max<std::uint64_t>(side_, 64);
+  explicit Stencil(const Settings& settings)
+      : layout_(settings), alu_(settings.st_alu), store_alu_(settings.st_store_alu) {
+    side_ = square_side(data_bytes(settings), 8, settings.st_multiple);
     pitch_ = (side_ + 2 + 15) / 16 * 16;
     for (auto& array : arrays_) array = layout_.add((side_ + 2) * pitch_ * 4);
     KernelShape shape;
@@ -20,7 +17,7 @@ class Stencil final : public Application {
     shape.vgprs = 79;
     shape.sgprs = 22;
     shape.lds_bytes = 4864;
-    kernels_.assign(settings.iterations == 0 ? default_iterations : settings.iterations, shape);
+    kernels_.assign(iterations_of(settings, settings.st_iterations), shape);
   }
   [[nodiscard]] std::string_view name() const override { return "ST"; }
   [[nodiscard]] std::uint64_t bytes() const override { return layout_.bytes(); }
@@ -34,7 +31,7 @@ class Stencil final : public Application {
     if (at.index >= 3 * read_rows + rows) return false;
     out.clear();
     out.wait = true;
-    out.alu = 4;
+    out.alu = alu_;
     const std::uint64_t source = arrays_[at.kernel % 2];
     if (at.index < read_rows) {  // 64 columns of every row, one column in from the halo
       touch_wave(out, source + ((top + at.index) * pitch_ + left + 1) * 4, 4);
@@ -45,7 +42,7 @@ class Stencil final : public Application {
     } else {
       const std::uint32_t i = at.index - 3 * read_rows;
       out.store = true;
-      out.alu = 12;
+      out.alu = store_alu_;
       touch_wave(out, arrays_[1 - at.kernel % 2] + ((top + 1 + i) * pitch_ + left + 1) * 4, 4);
     }
     return true;
@@ -53,8 +50,9 @@ class Stencil final : public Application {
 
  private:
   static constexpr std::uint32_t rows = 16;
-  static constexpr std::uint32_t default_iterations = 5;
   ArrayLayout layout_;
+  std::uint32_t alu_;
+  std::uint32_t store_alu_;
   std::uint64_t side_ = 0;
   std::uint64_t pitch_ = 0;
   std::uint64_t arrays_[2] = {};
