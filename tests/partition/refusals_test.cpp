@@ -178,11 +178,11 @@ TEST(Take, AShareIsAtLeastWhatWasAskedForAndLessThanATpcMore) {
   }
 }
 
-// 100 x 3 / 132 is no binary fraction: its product with 132 lies a little above 3.
+// 100 x 9 / 108 is no binary fraction: its product with 108 / 100 lies a little above 9.
 TEST(Take, AShareThatIsAWholeNumberOfSmsIsNotRoundedUp) {
-  const auto topology = gpu::regular_topology(1, 66, 2);
-  for (std::uint32_t sms = 1; sms <= 132; ++sms)
-    EXPECT_EQ(*take_share(topology, 100.0 * sms / 132), *take_sms(topology, sms)) << sms;
+  const auto topology = gpu::regular_topology(1, 54, 2);
+  for (std::uint32_t sms = 1; sms <= 108; ++sms)
+    EXPECT_EQ(*take_share(topology, 100.0 * sms / 108), *take_sms(topology, sms)) << sms;
 }
 
 TEST(Take, AShareThatIsNoShareIsRefused) {

@@ -76,8 +76,7 @@ TEST(Translation, the_study_is_the_same_on_any_number_of_threads_and_judges_the_
     ADD_FAILURE() << name;
     return Claim{};
   };
-  EXPECT_FALSE(of("L2-TLB misses of C and D differ by at most, %").holds())
-      << "ST misses more often in D, where more pages are in flight";
+  EXPECT_TRUE(of("L2-TLB misses of C and D differ by at most, %").holds());
   EXPECT_TRUE(of("RL, FIR, MP: walks D/C, least").holds());
   EXPECT_EQ(of("KM: D over C").published, "4.81");
   EXPECT_FALSE(of("ST: fewer IOMMU accesses, %").holds()) << "one iteration on 1 MB";

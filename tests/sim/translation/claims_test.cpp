@@ -1,0 +1,73 @@
+// The claims of the study are findings: other counters would refute each of them.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "demarc/base/random.hpp"
+#include "demarc/sim/translation/study.hpp"
+
+namespace demarc::sim::translation {
+namespace {
+
+// Counters as an architecture must have them, whatever the application does: without a GMMU every
+// miss of the L2 TLB goes to the IOMMU, with one what it lacks.
+Summary any_summary(Architecture architecture, Random& random) {
+  Summary s;
+  s.cycles = 1 + random.below(1'000'000);
+  s.lines = s.l1_tlb.hits = 1'000'000;
+  s.l2_tlb.misses = 1 + random.below(500'000);
+  if (architecture != Architecture::centralised) {
+    s.gmmu_walks = s.l2_tlb.misses;
+    s.gmmu_hits = random.below(s.gmmu_walks + 1);
+  }
+  s.iommu_accesses = s.l2_tlb.misses - s.gmmu_hits;
+  return s;
+}
+
+Comparison any_comparison(Random& random) {
+  Comparison comparison;
+  comparison.architectures = {Architecture::centralised, Architecture::distributed,
+                              Architecture::bypass};
+  for (const ApplicationInfo& info : application_table()) {
+    ApplicationResult app{std::string(info.name), {}, 1};
+    for (const Architecture architecture : comparison.architectures)
+      app.summaries.push_back(any_summary(architecture, random));
+    comparison.apps.push_back(std::move(app));
+  }
+  return comparison;
+}
+
+TEST(TranslationClaims, none_holds_whatever_is_counted) {
+  Random random(7);
+  std::map<std::string, int> refuted;
+  for (int i = 0; i < 50; ++i) {
+    for (const Claim& claim : claims_of(any_comparison(random)))
+      refuted[claim.name] += claim.holds() ? 0 : 1;
+  }
+  EXPECT_EQ(refuted.size(), 15U);
+  for (const auto& [name, count] : refuted) EXPECT_GT(count, 0) << name;
+}
+
+TEST(TranslationClaims, misses_of_the_l2_tlb_are_the_same_within_five_per_cent) {
+  Random random(7);
+  Comparison comparison = any_comparison(random);
+  const auto judged = [&](std::uint64_t misses_of_st) {
+    for (ApplicationResult& app : comparison.apps) {
+      app.summaries[0].l2_tlb.misses = 1000;
+      app.summaries[1].l2_tlb.misses = app.name == "ST" ? misses_of_st : 1000;
+    }
+    for (const Claim& claim : claims_of(comparison)) {
+      if (claim.name == "L2-TLB misses of C and D differ by at most, %") return claim;
+    }
+    ADD_FAILURE();
+    return Claim{};
+  };
+  EXPECT_TRUE(judged(1049).holds());
+  EXPECT_FALSE(judged(1051).holds());
+  EXPECT_TRUE(judged(951).holds());
+  EXPECT_FALSE(judged(949).holds());
+  EXPECT_NEAR(judged(1159).ours, 15.9, 1e-9);
+}
+
+}  // namespace
+}  // namespace demarc::sim::translation
