@@ -1,0 +1,156 @@
+// Whole pages of small made-up results: every number that is shown, and where.
+#include "golden.hpp"
+
+#include "demarc/report/page.hpp"
+#include "demarc/report/schedule_page.hpp"
+
+namespace demarc::report {
+namespace {
+
+TEST(GoldenPage, EveryKindOfBlockCarriesAllItWasGiven) {
+  Page page("title", "subtitle");
+  page.heading("two");
+  page.heading("three", 3);
+  page.key_figures(
+      {{"a", "1", "note", Tone::good}, {"b", "2", "", Tone::warning}, {"c", "3", "", Tone::bad}});
+  page.begin_section("outer");
+  page.begin_section("inner", true);
+  Table table{"caption",
+              {{"left"}, {"right", Align::right}},
+              {{"x", number_cell(1.256, 1, Tone::bad)}, {"short"}}};
+  table.rows.push_back({percent_cell(0.125), count_cell(1234567, Tone::good), "beyond"});
+  page.table(table);
+  page.end_section();
+  page.end_section();
+  page.heat_map({.title = "t",
+                 .caption = "c",
+                 .row_name = "r",
+                 .column_name = "k",
+                 .value_name = "v",
+                 .rows = 2,
+                 .columns = 3,
+                 .cells = {{0, 1, 4}, {1, 2, 0.1}},
+                 .symmetric = true,
+                 .logarithmic = true,
+                 .low = 0.5,
+                 .high = 9,
+                 .row_labels = {"x", "y"},
+                 .column_labels = {"p", "q", "s"},
+                 .decimals = 1});
+  page.chart({.title = "t",
+              .caption = "c",
+              .x = {.name = "x", .unit = "s", .logarithmic = true, .low = 1, .high = 9},
+              .y = {.name = "y", .categories = {"a", "b"}},
+              .series = {{"l", SeriesKind::line, {{1, 2, 0.5, 3, "p"}}},
+                         {"s", SeriesKind::scatter, {{3, 4, {}, {}, ""}}},
+                         {"b", SeriesKind::bar, {}}},
+              .lines = {{"v", 5, true}, {"h", 6}},
+              .diagonal = true});
+  page.distribution(
+      {.title = "box",
+       .caption = "c",
+       .value = {.name = "v"},
+       .samples = {{"s", {5, 1, 2, 3, std::nan(""), 4}}, {"none", {}}, {"one", {7}}}});
+  page.distribution({.title = "bars",
+                     .value = {.low = 0, .high = 4},
+                     .samples = {{"s", {0, 1, 1, 3.99, 4, 9, -1}}},
+                     .view = DistributionView::histogram,
+                     .bins = 4});
+  page.distribution({.title = "equal",
+                     .samples = {{"s", {2, 2}}},
+                     .view = DistributionView::histogram,
+                     .bins = 2});
+  page.graph({"g",
+              "c",
+              {{"a", "d", 1}, {"b", "", 2}},
+              {{0, 1, "e"}, {1, 0, ""}, {1, 2, "nowhere"}, {2, 1, "nowhere"}}});
+  page.timeline({"t", "c", "ms", {"track"}, {"group"}, {{0, 1, 2.5, "l", 0}}});
+  page.svg("<svg/>", "c");
+  page.code("int x;", "c");
+  page.context({.command = "c",
+                .device = "d",
+                .driver = "r",
+                .build = "b",
+                .seed = "s",
+                .more = {{"m", "n"}, {"empty", ""}}});
+  expect_golden("blocks.json", blocks_of(page.html()));
+}
+
+TEST(GoldenPage, TitlesAreEscapedInTheMarkup) {
+  EXPECT_NE(Page("a<b>&\"c").html().find("<title>a&lt;b&gt;&amp;&quot;c</title>"),
+            std::string::npos);
+}
+
+sim::TbMetrics metrics(double scale) {
+  sim::TbMetrics m;
+  m.antt = 1 + scale;
+  m.antt_queue = 1 + 2 * scale;
+  m.stp = 3 - scale;
+  m.utilization = {40 + 10 * scale};
+  m.utilization_full = {45 + 10 * scale};
+  return m;
+}
+
+// Cells whose values all differ; of some one run is missing, of some both are.
+sim::TbStudy made_up(std::initializer_list<sim::TbModel> models,
+                     std::initializer_list<sim::TbMix> mixes,
+                     std::initializer_list<std::uint32_t> levels,
+                     std::initializer_list<std::uint32_t> sizes,
+                     std::initializer_list<std::uint32_t> memories) {
+  sim::TbStudy study;
+  study.options.seeds = 2;
+  study.options.first_seed = 5;
+  double n = 0;
+  for (const auto model : models) {
+    for (const auto mix : mixes) {
+      for (const char* policy : {"rr", "bfa", "dfa", "rr-skip"}) {
+        for (const auto level : levels) {
+          for (const auto sms : sizes) {
+            for (const auto memory : memories) {
+              sim::TbCell cell;
+              cell.model = model;
+              cell.mix = mix;
+              cell.policy = policy;
+              cell.level = level;
+              cell.sms = sms;
+              cell.memory = memory;
+              n += 0.01;
+              cell.runs = {metrics(n), metrics(n + 0.2)};
+              if (std::lround(n * 100) % 7 == 0) cell.runs.pop_back();
+              if (std::lround(n * 100) % 11 == 0) cell.runs.clear();
+              study.cells.push_back(cell);
+            }
+          }
+        }
+      }
+    }
+  }
+  return study;
+}
+
+TEST(GoldenPage, TheStudyOfThePublishedPoliciesShowsEveryCell) {
+  const auto study =
+      made_up({sim::TbModel::simtbs_2020, sim::TbModel::corrected},
+              {sim::TbMix::uniform, sim::TbMix::extreme}, {80, 120}, {16}, {250000, 500000});
+  expect_golden("schedule_study.json", blocks_of(schedule_study_page(study, "command")));
+}
+
+TEST(GoldenPage, TheComparisonOfPoliciesShowsEveryCell) {
+  const auto study = made_up({sim::TbModel::corrected}, {sim::TbMix::uniform, sim::TbMix::multi},
+                             {50, 100}, {16, 64}, {0});
+  expect_golden("schedule_compare.json", blocks_of(schedule_compare_page(study, "command")));
+}
+
+TEST(GoldenPage, ATimelineIsDrawnToThePoint) {
+  sim::DispatchTimeline timeline;
+  timeline.title = "two kernels";
+  timeline.unit = "tick";
+  timeline.sms = 3;
+  timeline.kernels = {"A", "B"};
+  timeline.spans = {{0, 0, 1, 5, 2}, {0, 1, 2, 4, 1}, {1, 1, 6, 8, 1}, {2, 0, 0, 8, 3}};
+  expect_golden("timeline.svg", schedule_svg(timeline));
+  expect_golden("timeline.trace.json", json_text(Json::parse(schedule_trace(timeline)), 1) + "\n");
+}
+
+}  // namespace
+}  // namespace demarc::report
