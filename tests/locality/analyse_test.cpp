@@ -137,6 +137,15 @@ TEST(Analyse, refuses_a_kernel_that_is_not_there_and_names_those_that_are) {
   EXPECT_THAT(analysis.error().message, HasSubstr("it has: k"));
 }
 
+TEST(Analyse, refuses_a_launch_of_the_list_that_is_not_there) {
+  const gpu::Launch launch = launch_of("1", "32", "buf:64,i32:1");
+  const auto module = module_of(guarded_load, one_pointer);
+  EXPECT_TRUE(collect_runs(module, launch, 0, Force::automatic));
+  const auto runs = collect_runs(module, launch, 1, Force::automatic);
+  ASSERT_FALSE(runs);
+  EXPECT_THAT(runs.error().message, HasSubstr("the launch has 1 kernels, none with index 1"));
+}
+
 TEST(Analyse, json_has_the_promised_keys) {
   const Analysis analysis =
       analysed(module_of(guarded_load, one_pointer), launch_of("4", "64", "buf:4096,i32:256"));

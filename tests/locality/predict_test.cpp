@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "demarc/locality/pages.hpp"
 #include "l2_model.hpp"
 
@@ -62,6 +64,25 @@ TEST(Predict, a_line_that_all_blocks_read_misses_once_a_sm_in_l1_and_once_in_l2)
   EXPECT_DOUBLE_EQ(result.l1_hit_rate, 62.0 / 64);
   EXPECT_DOUBLE_EQ(result.l2_hit_rate, 0.5);
   EXPECT_EQ(result.dram_bytes, 128U);
+}
+
+TEST(Predict, dram_bytes_are_those_read_and_those_written) {
+  AccessRuns runs = reading(16, 128, 1);
+  runs.accesses.push_back({});
+  runs.accesses[1].kind = AccessKind::store;
+  for (std::uint32_t b = 0; b < 16; ++b) {
+    runs.runs.push_back({.address = 0x80000 + 128 * b,
+                         .stride = 4,
+                         .block = b,
+                         .count = 32,
+                         .step = 1,
+                         .access = 1});
+  }
+  std::stable_sort(runs.runs.begin(), runs.runs.end(),
+                   [](const auto& a, const auto& b) { return a.block < b.block; });
+  const CachePrediction result = predict_caches(runs, small_device());
+  EXPECT_EQ(result.dram_read_bytes, 16U * 128);
+  EXPECT_EQ(result.dram_bytes, 2U * 16 * 128);
 }
 
 TEST(Predict, stores_reach_the_l2_and_are_written_back) {
