@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "schedulability/shares.hpp"
+
 namespace demarc::sim {
 namespace {
 
@@ -66,6 +68,119 @@ TEST(Plan, tasks_that_fit_alone_but_not_together_are_left_out) {
   const auto plan = plan_schedule(set).value();
   EXPECT_FALSE(plan.feasible());
   EXPECT_EQ(plan.left_out.size(), 1U);
+}
+
+// A partition of its own for each would keep kernels waiting for a task slot.
+TEST(Plan, there_are_no_more_partitions_than_task_slots_and_hardware_queues) {
+  for (const bool slots : {true, false}) {
+    TaskSet set = task_set(8);
+    (slots ? set.spec.task_slots : set.spec.hardware_queues) = 3;
+    for (int i = 0; i < 8; ++i) set.tasks.push_back(task("t", 1000, 1, 100));
+    const auto plan = plan_schedule(set).value();
+    EXPECT_TRUE(plan.feasible());
+    EXPECT_EQ(plan.partitions.size(), 3U);
+    std::size_t tasks = 0;
+    for (const TaskPartition& partition : plan.partitions) tasks += partition.tasks.size();
+    EXPECT_EQ(tasks, 8U);
+  }
+}
+
+TEST(Plan, partitions_may_grow_when_they_are_merged_for_a_slot_but_not_beyond_the_gpu) {
+  // Alone a task of 50 needs one TPC; two of them need 100 on one or 100 on two: none is saved.
+  TaskSet set = task_set(4);
+  set.spec.task_slots = 1;
+  set.tasks = {task("a", 100, 8, 50), task("b", 100, 8, 50)};
+  const auto merged = plan_schedule(set).value();
+  EXPECT_TRUE(merged.feasible());
+  ASSERT_EQ(merged.partitions.size(), 1U);
+  EXPECT_EQ(merged.partitions[0].bound_ns, 100U);
+  EXPECT_EQ(merged.partitions[0].tpcs.size(), 4U);
+}
+
+TEST(Plan, tasks_without_a_task_slot_are_named) {
+  TaskSet set = task_set(4);
+  set.device_name = "test";
+  set.spec.task_slots = 1;
+  set.tasks = {task("a", 100, 1, 90), task("b", 100, 1, 90)};
+  const auto plan = plan_schedule(set).value();
+  EXPECT_FALSE(plan.feasible());
+  EXPECT_EQ(plan.left_out.size(), 0U);
+  EXPECT_EQ(plan.without_slot, (std::vector<std::size_t>{0}));
+  EXPECT_NE(plan_text(set, plan).find("no task slot left for: a (1 slots, 32 hardware queues)"),
+            std::string::npos);
+  EXPECT_NE(plan_json(set, plan).find("\"without_slot\": [\n    \"a\"\n  ]"), std::string::npos);
+}
+
+// What each step merges is what looking at all pairs again would merge.
+RC_GTEST_PROP(Plan, merging_takes_the_pair_that_saves_most_the_first_of_equals, ()) {
+  TaskSet set = task_set(*rc::gen::inRange(1U, 9U));
+  const int count = *rc::gen::inRange(2, 12);
+  for (int i = 0; i < count; ++i) {
+    set.tasks.push_back(task("t", *rc::gen::inRange(200ULL, 2000ULL),
+                             *rc::gen::inRange(1ULL, 40ULL), *rc::gen::inRange(1ULL, 100ULL)));
+  }
+  std::vector<Share> list;
+  for (std::size_t t = 0; t < set.tasks.size(); ++t) {
+    if (auto share = share_of(set, t)) list.push_back(std::move(*share));
+  }
+  Shares shares(list);
+  const std::int64_t least = *rc::gen::inRange(-2, 2);
+  for (;;) {
+    std::int64_t most = least - 1;
+    std::size_t first = 0;
+    std::size_t second = 0;
+    Share best;
+    for (std::size_t a = 0; a < list.size(); ++a) {
+      for (std::size_t b = a + 1; b < list.size(); ++b) {
+        Share both = list[a];
+        both.tasks.insert(both.tasks.end(), list[b].tasks.begin(), list[b].tasks.end());
+        both.limit_ns = std::min(both.limit_ns, list[b].limit_ns);
+        both.tpcs = 0;
+        for (std::uint32_t i = 0; i < both.bound_ns.size(); ++i) {
+          both.bound_ns[i] += list[b].bound_ns[i];
+          if (both.tpcs == 0 && both.bound_ns[i] <= both.limit_ns) both.tpcs = i + 1;
+        }
+        const std::int64_t saved = std::int64_t{list[a].tpcs} + list[b].tpcs - both.tpcs;
+        if (both.tpcs == 0 || saved <= most) continue;
+        most = saved;
+        first = a;
+        second = b;
+        best = both;
+      }
+    }
+    RC_ASSERT(shares.merge_best(least) == (most >= least));
+    if (most < least) break;
+    list[first] = best;
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(second));
+  }
+  const auto left = shares.take();
+  RC_ASSERT(left.size() == list.size());
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    RC_ASSERT(left[i].tasks == list[i].tasks);
+    RC_ASSERT(left[i].tpcs == list[i].tpcs);
+  }
+}
+
+TEST(Plan, eight_hundred_tasks_are_planned) {
+  TaskSet set = task_set(66);
+  for (std::uint64_t i = 0; i < 800; ++i)
+    set.tasks.push_back(task("t", 1'000'000, 1 + i % 7, 100 + i % 11));
+  const auto plan = plan_schedule(set).value();
+  EXPECT_TRUE(plan.feasible());
+  EXPECT_LE(plan.partitions.size(), 32U);
+}
+
+TEST(Plan, more_than_can_be_tried_out_is_refused) {
+  TaskSet set = task_set(2);
+  set.tasks = {task("often", 1, 1, 1), task("seldom", 1'000'000'000'000, 1, 1)};
+  const auto far = plan_schedule(set);
+  ASSERT_FALSE(far);
+  EXPECT_EQ(far.error().message.substr(0, 54),
+            "task 'often': 2000000000001 jobs of 1 blocks until 200");
+  set.tasks.assign(most_tasks + 1, task("t", 100, 1, 1));
+  const auto many = plan_schedule(set);
+  ASSERT_FALSE(many);
+  EXPECT_EQ(many.error().message, "4097 tasks; a plan is made for at most 4096");
 }
 
 TEST(Tasks, errors_name_file_and_key) {

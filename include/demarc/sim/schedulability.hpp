@@ -50,15 +50,22 @@ struct TaskPartition {
 
 struct SchedulePlan {
   std::vector<TaskPartition> partitions;
-  std::vector<std::size_t> impossible;  // tasks that miss their deadline on the whole GPU, alone
-  std::vector<std::size_t> left_out;    // tasks for which no TPCs are left
-  std::vector<std::uint64_t> worst_ns;  // simulated worst response of each task
-  [[nodiscard]] bool feasible() const { return impossible.empty() && left_out.empty(); }
+  std::vector<std::size_t> impossible;    // tasks that miss their deadline on the whole GPU, alone
+  std::vector<std::size_t> left_out;      // tasks for which no TPCs are left
+  std::vector<std::size_t> without_slot;  // tasks for whose partition no task slot is left
+  std::vector<std::uint64_t> worst_ns;    // simulated worst response of each task
+  [[nodiscard]] bool feasible() const {
+    return impossible.empty() && left_out.empty() && without_slot.empty();
+  }
 };
+
+inline constexpr std::size_t most_tasks = 4096;
 
 // Dedicated partitions first; while they do not fit, those whose merging saves most TPCs share one.
 // A shared partition holds its deadlines when the sum of its job times is at most the shortest
-// period and the shortest deadline: then at most one job of each other task is ahead. Spare TPCs go
+// period and the shortest deadline: then at most one job of each other task is ahead. There are no
+// more partitions than the pipeline has task slots and hardware queues: a kernel that waits for a
+// slot would break its bound; partitions are merged until there are as few. Spare TPCs go
 // to the partition with the least slack. The plan is simulated; a simulated response above its
 // bound is an error (check_failed).
 [[nodiscard]] Result<SchedulePlan> plan_schedule(const TaskSet& set);

@@ -1,82 +1,23 @@
+// A TPC partition in which periodic tasks hold their deadlines.
 #include <algorithm>
 #include <numeric>
 
 #include "demarc/sim/schedulability.hpp"
 #include "pipeline/sm_room.hpp"
+#include "schedulability/shares.hpp"
 
 namespace demarc::sim {
 namespace {
 
-// A partition before its TPCs are chosen.
-struct Share {
-  std::vector<std::size_t> tasks;
-  std::uint32_t tpcs = 0;
-};
-
-std::uint64_t shared_bound(const TaskSet& set, const Share& share, std::uint32_t tpcs) {
-  std::uint64_t sum = 0;
-  for (const std::size_t t : share.tasks) sum += job_time_ns(set, t, tpcs);
-  return sum;
-}
-
-std::uint64_t shared_limit(const TaskSet& set, const Share& share) {
-  std::uint64_t limit = ~std::uint64_t{0};
-  for (const std::size_t t : share.tasks) {
-    limit = std::min({limit, set.tasks[t].period_ns, set.tasks[t].deadline_ns});
-  }
-  return limit;
-}
-
-// Sets the fewest TPCs on which the share holds its deadlines; false when there is none.
-bool size_share(const TaskSet& set, Share& share) {
-  const std::uint64_t limit = shared_limit(set, share);
-  for (std::uint32_t tpcs = 1; tpcs <= set.spec.topology.tpc_count(); ++tpcs) {
-    if (shared_bound(set, share, tpcs) > limit) continue;
-    share.tpcs = tpcs;
-    return true;
-  }
-  return false;
-}
-
-std::uint32_t total_tpcs(const std::vector<Share>& shares) {
-  return std::accumulate(shares.begin(), shares.end(), 0U,
-                         [](std::uint32_t sum, const Share& s) { return sum + s.tpcs; });
-}
-
-// Merges the two shares that saves most TPCs; false when no merging saves any.
-bool merge_best(const TaskSet& set, std::vector<Share>& shares) {
-  std::uint32_t most_saved = 0;
-  std::size_t first = 0;
-  std::size_t second = 0;
-  Share best;
-  for (std::size_t a = 0; a < shares.size(); ++a) {
-    for (std::size_t b = a + 1; b < shares.size(); ++b) {
-      Share merged = shares[a];
-      merged.tasks.insert(merged.tasks.end(), shares[b].tasks.begin(), shares[b].tasks.end());
-      if (!size_share(set, merged)) continue;
-      const std::uint32_t apart = shares[a].tpcs + shares[b].tpcs;
-      if (merged.tpcs >= apart || apart - merged.tpcs <= most_saved) continue;
-      most_saved = apart - merged.tpcs;
-      first = a;
-      second = b;
-      best = merged;
-    }
-  }
-  if (most_saved == 0) return false;
-  shares[first] = std::move(best);
-  shares.erase(shares.begin() + static_cast<std::ptrdiff_t>(second));
-  return true;
-}
-
 // Spare TPCs, one at a time, to the share with the least slack among those it helps.
-void spend_spare(const TaskSet& set, std::vector<Share>& shares, std::uint32_t spare) {
+void spend_spare(std::vector<Share>& shares, std::uint64_t spare) {
   for (; spare > 0; --spare) {
     Share* tightest = nullptr;
     double highest = 0;
     for (Share& share : shares) {
-      const std::uint64_t now = shared_bound(set, share, share.tpcs);
-      if (shared_bound(set, share, share.tpcs + 1) > now) continue;
-      const double load = static_cast<double>(now) / static_cast<double>(shared_limit(set, share));
+      const std::uint64_t now = share.bound_on(share.tpcs);
+      if (share.bound_on(share.tpcs + 1) > now) continue;
+      const double load = static_cast<double>(now) / static_cast<double>(share.limit_ns);
       if (load <= highest) continue;
       tightest = &share;
       highest = load;
@@ -84,6 +25,27 @@ void spend_spare(const TaskSet& set, std::vector<Share>& shares, std::uint32_t s
     if (tightest == nullptr) return;
     ++tightest->tpcs;
   }
+}
+
+// What the simulation would have to run, in blocks times SMs that take them: refused when that is
+// more than some seconds' worth.
+Result<void> check_work(const TaskSet& set, const SchedulePlan& plan, std::uint64_t horizon) {
+  constexpr double most_work = 2e7;
+  double work = 0;
+  for (const TaskPartition& partition : plan.partitions) {
+    for (const std::size_t t : partition.tasks) {
+      const RealTimeTask& task = set.tasks[t];
+      const auto jobs = static_cast<double>(horizon / task.period_ns + 1);
+      work += jobs * (1 + static_cast<double>(task.blocks));
+      if (work <= most_work) continue;
+      return invalid_input(
+          "task '{}': {:.0f} jobs of {} blocks until {:.0f} us, when the plan would be tried out, "
+          "are more than can be simulated; bring the periods closer together or make the kernels "
+          "smaller",
+          task.name, jobs, task.blocks, static_cast<double>(horizon) / 1000);
+    }
+  }
+  return {};
 }
 
 // Releases all tasks together at 0 and runs about a thousand jobs, or the hyperperiod.
@@ -100,6 +62,7 @@ Result<void> check_by_simulation(const TaskSet& set, SchedulePlan& plan) {
   }
   const auto enough = static_cast<std::uint64_t>(double{most_jobs} / jobs_per_ns);
   const std::uint64_t horizon = std::max(std::min(hyperperiod, enough), 2 * longest_period);
+  DEMARC_CHECK(check_work(set, plan, horizon));
 
   std::vector<PipelineKernel> kernels;
   std::vector<std::size_t> task_of;
@@ -176,28 +139,32 @@ std::uint64_t job_time_ns(const TaskSet& set, std::size_t task, std::uint32_t tp
 }
 
 Result<SchedulePlan> plan_schedule(const TaskSet& set) {
+  if (set.tasks.size() > most_tasks) {
+    return invalid_input("{} tasks; a plan is made for at most {}", set.tasks.size(), most_tasks);
+  }
   SchedulePlan plan;
-  std::vector<Share> shares;
+  std::vector<Share> alone;
   for (std::size_t t = 0; t < set.tasks.size(); ++t) {
-    Share share{{t}, 0};
-    if (size_share(set, share)) {
-      shares.push_back(std::move(share));
+    if (auto share = share_of(set, t)) {
+      alone.push_back(std::move(*share));
     } else {
       plan.impossible.push_back(t);
     }
   }
-  const std::uint32_t all = set.spec.topology.tpc_count();
-  while (total_tpcs(shares) > all && merge_best(set, shares)) {
+  const std::uint64_t all = set.spec.topology.tpc_count();
+  // Each partition has a stream: with a queue of its own, and always a slot for its kernel.
+  const std::uint32_t most = std::min(set.spec.task_slots, set.spec.hardware_queues);
+  Shares groups(std::move(alone));
+  while (groups.tpcs() > all && groups.merge_best(1)) {
   }
   // What still does not fit is left out, the widest first.
-  while (total_tpcs(shares) > all) {
-    const auto widest =
-        std::max_element(shares.begin(), shares.end(),
-                         [](const Share& a, const Share& b) { return a.tpcs < b.tpcs; });
-    plan.left_out.insert(plan.left_out.end(), widest->tasks.begin(), widest->tasks.end());
-    shares.erase(widest);
+  while (groups.tpcs() > all) groups.remove_widest(plan.left_out);
+  const auto spare = [&] { return static_cast<std::int64_t>(all - groups.tpcs()); };
+  while (groups.count() > most && groups.merge_best(-spare())) {
   }
-  if (plan.feasible()) spend_spare(set, shares, all - total_tpcs(shares));
+  while (groups.count() > most) groups.remove_widest(plan.without_slot);
+  std::vector<Share> shares = groups.take();
+  if (plan.feasible()) spend_spare(shares, all - groups.tpcs());
   // GPC by GPC, so that partitions share as few GPCs as possible.
   std::vector<std::uint32_t> order;
   for (std::uint32_t g = 0; g < set.spec.topology.gpc_count(); ++g) {
@@ -210,7 +177,7 @@ Result<SchedulePlan> plan_schedule(const TaskSet& set) {
     std::sort(partition.tpcs.begin(), partition.tpcs.end());
     next += share.tpcs;
     partition.tasks = share.tasks;
-    partition.bound_ns = shared_bound(set, share, share.tpcs);
+    partition.bound_ns = share.bound_on(share.tpcs);
     plan.partitions.push_back(std::move(partition));
   }
   if (!plan.partitions.empty()) DEMARC_CHECK(check_by_simulation(set, plan));

@@ -104,6 +104,10 @@ std::string plan_text(const TaskSet& set, const SchedulePlan& plan) {
   for (const std::size_t t : plan.left_out) {
     append(out, "no TPCs left for: {}\n", set.tasks[t].name);
   }
+  for (const std::size_t t : plan.without_slot) {
+    append(out, "no task slot left for: {} ({} slots, {} hardware queues)\n", set.tasks[t].name,
+           set.spec.task_slots, set.spec.hardware_queues);
+  }
   return out;
 }
 
@@ -111,7 +115,7 @@ std::string plan_json(const TaskSet& set, const SchedulePlan& plan) {
   Json root{{"schema", "demarc.schedule.plan/1"}, {"version", version()},
             {"device", set.device_name},          {"feasible", plan.feasible()},
             {"partitions", Json::array()},        {"impossible", Json::array()},
-            {"left_out", Json::array()}};
+            {"left_out", Json::array()},          {"without_slot", Json::array()}};
   for (const TaskPartition& partition : plan.partitions) {
     Json tasks = Json::array();
     for (const std::size_t t : partition.tasks) {
@@ -125,6 +129,7 @@ std::string plan_json(const TaskSet& set, const SchedulePlan& plan) {
   }
   for (const std::size_t t : plan.impossible) root["impossible"].push_back(set.tasks[t].name);
   for (const std::size_t t : plan.left_out) root["left_out"].push_back(set.tasks[t].name);
+  for (const std::size_t t : plan.without_slot) root["without_slot"].push_back(set.tasks[t].name);
   return json_text(root, 2) + "\n";
 }
 
