@@ -1,5 +1,7 @@
 #include "demarc/cuda/stream_table.hpp"
 
+#include "demarc/base/hash.hpp"
+
 namespace demarc::cuda {
 namespace {
 
@@ -8,9 +10,7 @@ constexpr std::size_t many_streams = 64;  // worth forgetting when none has a ma
 }  // namespace
 
 std::size_t StreamTable::first_slot(const void* stream) {
-  // Pointers of one allocator differ in their middle bits.
-  const auto bits = reinterpret_cast<std::uintptr_t>(stream);
-  return static_cast<std::size_t>(bits * 0x9e3779b97f4a7c15ULL >> 51U) % (2 * most_streams);
+  return hash_of(reinterpret_cast<std::uintptr_t>(stream)) % (2 * most_streams);
 }
 
 bool StreamTable::search(const void* stream, HardwareMask& mask) const {

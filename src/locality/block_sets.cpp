@@ -2,23 +2,19 @@
 
 #include <algorithm>
 
+#include "demarc/base/hash.hpp"
+
 namespace demarc::locality {
 namespace {
 
 // What BlockUnions keeps of unions before it starts anew, in intervals.
 constexpr std::size_t most_held = std::size_t{1} << 22U;
 
-std::uint64_t hash_with(std::uint64_t hash, std::uint64_t value) {
-  hash = (hash ^ value) * 0x9e3779b97f4a7c15U;
-  return hash ^ (hash >> 32U);
-}
-
 }  // namespace
 
 std::uint32_t BlockSets::intern(const std::vector<BlockWeight>& list) {
   std::uint64_t hash = list.size();
-  for (const BlockWeight& entry : list)
-    hash = hash_with(hash_with(hash, entry.block), entry.weight);
+  for (const BlockWeight& entry : list) hash = hash_of(hash, entry.block, entry.weight);
   auto [it, fresh] = ids_.try_emplace(hash, size());
   // A different list with the same hash gets an entry of its own under the next free hash.
   while (!fresh && !std::equal(begin(it->second), end(it->second), list.begin(), list.end()))
@@ -80,8 +76,7 @@ BlockUnions::BlockUnions(const BlockSets& sets) {
         intervals.push_back({it->block, it->block + 1, 0});
     }
     std::uint64_t hash = intervals.size();
-    for (const BlockUnion::Interval& one : intervals)
-      hash = hash_with(hash_with(hash, one.first), one.end);
+    for (const BlockUnion::Interval& one : intervals) hash = hash_of(hash, one.first, one.end);
     const auto [from, to] = known.equal_range(hash);
     const auto same = std::find_if(from, to, [&](const auto& candidate) {
       const auto& other = lists_[candidate.second].intervals();
@@ -105,7 +100,7 @@ const BlockUnion& BlockUnions::of(std::vector<std::uint32_t>& ids) {
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   if (ids.size() == 1) return lists_[ids.front()];
   std::uint64_t hash = ids.size();
-  for (const std::uint32_t id : ids) hash = hash_with(hash, id);
+  for (const std::uint32_t id : ids) hash = hash_of(hash, id);
   const auto [from, to] = known_.equal_range(hash);
   for (auto it = from; it != to; ++it)
     if (it->second.ids == ids) return it->second.blocks;

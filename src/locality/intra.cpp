@@ -5,6 +5,7 @@
 #include <bit>
 #include <unordered_map>
 
+#include "demarc/base/hash.hpp"
 #include "demarc/locality/maps.hpp"
 #include "places.hpp"
 
@@ -22,13 +23,6 @@ struct Fingerprint {
 struct FingerprintHash {
   std::size_t operator()(const Fingerprint& f) const { return f.a ^ (f.b << 1U); }
 };
-
-std::uint64_t stirred(std::uint64_t hash, std::uint64_t value) {
-  hash += 0x9e3779b97f4a7c15U + value;
-  hash = (hash ^ (hash >> 30U)) * 0xbf58476d1ce4e5b9U;
-  hash = (hash ^ (hash >> 27U)) * 0x94d049bb133111ebU;
-  return hash ^ (hash >> 31U);
-}
 
 // Equal for blocks whose runs differ only by moving groups of places that share nothing with each
 // other. Two hashes of 64 bits: a collision among a million blocks has a chance below 10^-26.
@@ -48,8 +42,8 @@ Fingerprint fingerprint_of(const Run* begin, const Run* end, const std::vector<P
   bool open = false;
   const auto close = [&] {
     if (!open) return;
-    total.a += stirred(group.a, 1);
-    total.b += stirred(group.b, 2);
+    total.a += hash_of(group.a, 1U);
+    total.b += hash_of(group.b, 2U);
     group = {};
   };
   for (const auto& [low, run] : order) {
@@ -69,8 +63,8 @@ Fingerprint fingerprint_of(const Run* begin, const Run* end, const std::vector<P
          {low - origin, static_cast<std::uint64_t>(run->stride),
           (std::uint64_t{run->count} << 32U) | (std::uint64_t{run->thread} << 16U) | run->access,
           std::uint64_t{run->request > 0}}) {
-      group.a = stirred(group.a, value);
-      group.b = stirred(group.b ^ 0x5bd1e995U, value);
+      group.a = hash_of(group.a, value);
+      group.b = hash_of(value, group.b);
     }
   }
   close();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "demarc/base/hash.hpp"
+
 namespace demarc::locality {
 namespace {
 
@@ -177,7 +179,7 @@ class RowExecutor {
     const bool taken = decide(block.predicate, block.predicate_negated, path);
     path.operation = 0;
     path.block = taken ? block.taken : block.next;
-    path.turns = (path.turns ^ path.block) * 0x9e3779b97f4a7c15U + 1;
+    path.turns = hash_of(path.turns, path.block);
   }
 
   void perform(const SliceOperation& operation, Path& path) {
@@ -190,7 +192,7 @@ class RowExecutor {
         return;
       }
       const bool performed = decide(operation.predicate, operation.predicate_negated, path);
-      path.turns = (path.turns ^ std::uint64_t{performed}) * 0xbf58476d1ce4e5b9U + 1;
+      path.turns = hash_of(path.turns, performed);
       if (!performed) return;
     }
     if (operation.access != ptx::no_index) {

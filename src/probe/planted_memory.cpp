@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "demarc/base/hash.hpp"
+
 namespace demarc::probe {
 namespace {
 
@@ -17,14 +19,6 @@ constexpr double bus_turn_cycles = 6;     // one transfer of the same module
 constexpr double full_turn_cycles = 48;   // one wait for a miss-status register
 constexpr double spike_cycles = 900;
 constexpr int row_shift = 18;  // addresses of one bank that differ above: other rows
-
-std::uint64_t mix(std::uint64_t x) {
-  x ^= x >> 30U;
-  x *= 0xbf58476d1ce4e5b9ULL;
-  x ^= x >> 27U;
-  x *= 0x94d049bb133111ebULL;
-  return x ^ (x >> 31U);
-}
 
 }  // namespace
 
@@ -55,13 +49,13 @@ double PlantedMemory::jitter() {
 }
 
 bool PlantedMemory::always_false(std::uint64_t a, std::uint64_t b, double probability) const {
-  const std::uint64_t roll = mix(seed_ ^ mix(a) ^ (mix(b) * 3));
+  const std::uint64_t roll = stirred(seed_ ^ stirred(a) ^ (stirred(b) * 3));
   return static_cast<double>(roll >> 11U) * 0x1.0p-53 < probability;
 }
 
 std::uint32_t PlantedMemory::page_constant(std::uint64_t page) const {
   if (truth_.facts.physical_addresses) return 0;
-  return static_cast<std::uint32_t>(mix(seed_ + page)) & (truth_.module.count() - 1);
+  return static_cast<std::uint32_t>(stirred(seed_ + page)) & (truth_.module.count() - 1);
 }
 
 std::uint32_t PlantedMemory::module_of(std::uint64_t address, const gpu::LinearHash& hash) const {
@@ -81,9 +75,9 @@ std::uint32_t PlantedMemory::module_of(std::uint64_t address, const gpu::LinearH
 std::uint32_t PlantedMemory::remainder_of(std::uint64_t address) const {
   const gpu::RemainderHash& hash = *truth_.remainders;
   const std::uint64_t page = address / truth_.facts.page_bytes;
-  const auto constant =
-      static_cast<std::uint32_t>(mix(seed_ ^ (page * 5 + 3))) & ((1U << hash.digits.size()) - 1);
-  const std::uint64_t place = mix(seed_ ^ (page * 7 + 1)) % 65536;
+  const auto constant = static_cast<std::uint32_t>(stirred(seed_ ^ (page * 5 + 3))) &
+                        ((1U << hash.digits.size()) - 1);
+  const std::uint64_t place = stirred(seed_ ^ (page * 7 + 1)) % 65536;
   return static_cast<std::uint32_t>((place * (hash.page_bytes / hash.unit_bytes()) +
                                      hash.number(address % truth_.facts.page_bytes, constant)) %
                                     hash.modulus);
@@ -97,7 +91,7 @@ std::uint32_t PlantedMemory::slice_of(std::uint64_t address) const {
       truth_.facts.physical_addresses ? 0 : address / truth_.facts.page_bytes;
   const std::uint64_t offset =
       truth_.facts.physical_addresses ? address : address % truth_.facts.page_bytes;
-  const auto shift = static_cast<std::uint32_t>(mix(seed_ ^ (page * 7 + 1)) % 1021);
+  const auto shift = static_cast<std::uint32_t>(stirred(seed_ ^ (page * 7 + 1)) % 1021);
   return module_of(address, truth_.module) * truth_.stack.modulus + truth_.stack(offset, shift);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "demarc/base/hash.hpp"
 #include "demarc/sim/memory/synthetic.hpp"
 
 namespace demarc::probe {
@@ -82,13 +83,10 @@ void fill_l2(sim::memory::Simulation& gpu, const Stream& victim, const Stream& a
 }
 
 std::uint64_t key_of(const Stream& victim, const Stream& aggressor) {
-  std::uint64_t h = 0xcbf29ce484222325U;
-  const auto add = [&h](std::uint64_t value) { h = (h ^ value) * 0x100000001b3U; };
+  std::uint64_t h = 0;
   for (const Stream* stream : {&victim, &aggressor}) {
-    add(stream->chunk_shift);
-    add((stream->writes ? 2U : 0U) + (stream->latency ? 1U : 0U));
-    add(stream->chunks.size());
-    for (const std::uint32_t chunk : stream->chunks) add(chunk);
+    const auto kind = (stream->writes ? 2U : 0U) + (stream->latency ? 1U : 0U);
+    h = hash_of(h, stream->chunk_shift, kind, hash_of(std::as_bytes(std::span(stream->chunks))));
   }
   return h;
 }

@@ -40,12 +40,6 @@ struct Word {
     }
     return false;
   }
-  [[nodiscard]] std::uint64_t hash() const {
-    const std::uint64_t mixed = bytes[0] * 0x9E3779B97F4A7C15ULL ^
-                                bytes[1] * 0xC2B2AE3D27D4EB4FULL ^
-                                bytes[2] * 0x165667B19E3779F9ULL ^ bytes[3] * 0xD6E8FEB86659FD93ULL;
-    return mixed ^ (mixed >> 32);
-  }
 };
 
 // A mnemonic met before, with what reading its operands needs.
@@ -83,7 +77,7 @@ class MnemonicTable {
 
  private:
   static constexpr std::size_t known_size = 1024;
-  static std::size_t slot_of(const Word& word) { return word.hash() % known_size; }
+  static std::size_t slot_of(const Word& word) { return hash_of(std::as_bytes(std::span(word.bytes))) % known_size; }
 
   std::vector<Mnemonic>* mnemonics_;
   InternTable numbers_;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "demarc/base/hash.hpp"
 #include "demarc/ptx/ir.hpp"
 
 namespace demarc::ptx {
@@ -15,29 +16,6 @@ inline std::uint64_t load_bytes(const char* p, std::size_t count) {
   std::uint64_t value = 0;
   std::memcpy(&value, p, count);
   return value;
-}
-
-inline std::uint64_t hash_text(std::string_view text) {
-  constexpr std::uint64_t factor = 0x9E3779B97F4A7C15ULL;
-  const char* p = text.data();
-  std::size_t left = text.size();
-  std::uint64_t hash = left * factor;
-  while (left > 8) {
-    hash = (hash ^ load_bytes(p, 8)) * factor;
-    hash ^= hash >> 29;
-    p += 8;
-    left -= 8;
-  }
-  std::uint64_t tail = 0;
-  if (left >= 4) {
-    tail = load_bytes(p, 4) | (load_bytes(p + left - 4, 4) << 32);
-  } else if (left > 0) {
-    tail = static_cast<unsigned char>(p[0]) |
-           (static_cast<std::uint64_t>(static_cast<unsigned char>(p[left / 2])) << 8) |
-           (static_cast<std::uint64_t>(static_cast<unsigned char>(p[left - 1])) << 16);
-  }
-  hash = (hash ^ tail) * factor;
-  return hash ^ (hash >> 32);
 }
 
 // Equality of two texts of the same length, without a call for the short ones that names are.
@@ -60,7 +38,7 @@ class InternTable {
   InternTable() : slots_(1024) {}
 
   std::uint32_t intern(std::string_view text) {
-    const std::uint64_t hash = hash_text(text);
+    const std::uint64_t hash = hash_of(text);
     const auto tag = static_cast<std::uint32_t>(hash >> 32);
     for (std::size_t i = hash & (slots_.size() - 1);; i = (i + 1) & (slots_.size() - 1)) {
       Slot& slot = slots_[i];
@@ -91,7 +69,7 @@ class InternTable {
   void grow() {
     std::vector<Slot> bigger(slots_.size() * 2);
     for (std::uint32_t number = 0; number < texts_.size(); ++number) {
-      const std::uint64_t hash = hash_text(texts_[number]);
+      const std::uint64_t hash = hash_of(texts_[number]);
       std::size_t i = hash & (bigger.size() - 1);
       while (bigger[i].number != no_index) i = (i + 1) & (bigger.size() - 1);
       bigger[i] = {static_cast<std::uint32_t>(hash >> 32), number};

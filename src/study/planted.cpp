@@ -2,17 +2,12 @@
 
 #include <cmath>
 
+#include "demarc/base/hash.hpp"
 #include "demarc/base/random.hpp"
 #include "demarc/base/text.hpp"
 
 namespace demarc::study {
 namespace {
-
-std::uint64_t digest_of_name(std::string_view name) {
-  std::uint64_t h = 0xcbf29ce484222325U;
-  for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return h;
-}
 
 // What the lanes of one stage share: who loops now.
 struct StageState {
@@ -36,7 +31,7 @@ class PlantedLane : public Lane {
                            workload.spec, state_->model->name, joined(names, ", "));
     }
     demand_ = &found->second;
-    digest_ = digest_of_name(found->first);
+    digest_ = hash_of(found->first);
     return {};
   }
 

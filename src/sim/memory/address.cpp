@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "demarc/base/hash.hpp"
+
 namespace demarc::sim::memory {
 
 AddressDecoder::AddressDecoder(const AddressSpec& spec)
@@ -24,12 +26,7 @@ AddressDecoder::AddressDecoder(const AddressSpec& spec)
 }
 
 std::uint64_t AddressDecoder::constant_of(std::uint64_t page) const {
-  std::uint64_t x = page + seed_ * 0x9e3779b97f4a7c15ULL;
-  x ^= x >> 30U;
-  x *= 0xbf58476d1ce4e5b9ULL;
-  x ^= x >> 27U;
-  x *= 0x94d049bb133111ebULL;
-  x ^= x >> 31U;
+  const std::uint64_t x = stirred(page + seed_ * 0x9e3779b97f4a7c15ULL);
   // The upper half becomes the shift of the modulo stage: small, so that sums do not wrap.
   return (x & 0xffffffffU) | (((x >> 32U) % 1021U) << 32U);
 }

@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "demarc/base/hash.hpp"
+
 namespace demarc::sim::memory {
 namespace {
 
@@ -61,12 +63,7 @@ class WalkBlock final : public BlockWork {
   }
 
  private:
-  static std::uint64_t shuffled(std::uint64_t x) {
-    x += 0x9e3779b97f4a7c15ULL;
-    x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-    x = (x ^ (x >> 27U)) * 0x94d049bb133111ebULL;
-    return x ^ (x >> 31U);
-  }
+  static std::uint64_t shuffled(std::uint64_t x) { return stirred(x + 0x9e3779b97f4a7c15ULL); }
 
   std::shared_ptr<const WalkPlan> plan_;
   std::uint32_t warps_;

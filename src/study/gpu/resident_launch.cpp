@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "demarc/base/hash.hpp"
 #include "demarc/ptx/affine.hpp"
 #include "demarc/ptx/fused.hpp"
 #include "demarc/ptx/parser.hpp"
@@ -368,7 +369,7 @@ Result<std::uint64_t> ResidentLaunch::output_digest(const cuda::Stream& stream) 
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
     if (!buffers_[i].pristine) continue;
     DEMARC_TRY(const std::uint64_t one, digest(stream, i));
-    all = all * 0x100000001b3U + one;
+    all = hash_of(all, one);
   }
   return all;
 }

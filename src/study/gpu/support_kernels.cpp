@@ -1,5 +1,7 @@
 #include "gpu/support_kernels.hpp"
 
+#include "demarc/base/hash.hpp"
+
 namespace demarc::study {
 
 const char* support_kernels_ptx() {
@@ -86,10 +88,7 @@ digest_done:
 }
 
 std::uint64_t digest_word(std::uint64_t index, std::uint32_t word, std::uint32_t salt) {
-  std::uint64_t x = word + index * 0x9e3779b97f4a7c15U + salt;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31);
+  return stirred(word + index * 0x9e3779b97f4a7c15U + salt);
 }
 
 std::uint64_t digest_of(std::span<const std::uint32_t> words, std::uint32_t salt) {

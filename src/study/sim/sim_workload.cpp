@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "demarc/base/hash.hpp"
 #include "demarc/ptx/ir.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "demarc/sim/memory/access_stream.hpp"
@@ -59,12 +60,9 @@ Result<gpu::Launch> sim_launch_of(const std::string& spec) {
 }
 
 std::uint64_t sim_digest(const gpu::Launch& launch, const gpu::Memory& memory) {
-  std::uint64_t h = 0xcbf29ce484222325U;
+  std::uint64_t h = 0;
   for (std::size_t i = 0; i < memory.size(); ++i) {
-    if (!launch.buffers[i].output) continue;
-    for (const std::byte byte : memory[i]) {
-      h = (h ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3U;
-    }
+    if (launch.buffers[i].output) h = hash_of(h, hash_of(std::span(memory[i])));
   }
   return h;
 }

@@ -1,15 +1,10 @@
 #include <cmath>
 
 #include "arrays.hpp"
+#include "demarc/base/hash.hpp"
 
 namespace demarc::sim::translation {
 namespace {
-
-std::uint64_t mix(std::uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
 
 // CSR with a fixed number of non-zeros per row; the columns of a row are
 // ascending and spread uniformly at random, one in each of as many equal stretches of the row, so
@@ -76,7 +71,7 @@ class PageRank final : public Application {
   [[nodiscard]] std::uint64_t column(std::uint64_t row, std::uint64_t j) const {
     const std::uint64_t low = j * nodes_ / degree_;
     const std::uint64_t high = (j + 1) * nodes_ / degree_;
-    return low + mix(row * 0x9e3779b97f4a7c15ULL + j) % (high - low);
+    return low + stirred(row * 0x9e3779b97f4a7c15ULL + j) % (high - low);
   }
 
   ArrayLayout layout_;
