@@ -17,6 +17,11 @@ if(NOT TARGET tl::expected)
   add_library(tl::expected INTERFACE IMPORTED GLOBAL)
 endif()
 find_package(CLI11 REQUIRED)
+find_package(Eigen3 REQUIRED NO_MODULE)
+# Headers alone, of sources alone: whoever uses an installed library does not need them.
+set(DEMARC_EIGEN $<BUILD_INTERFACE:Eigen3::Eigen>)
+# Headers alone, of base/hash.hpp.
+find_path(DEMARC_XXHASH_FOLDER xxhash.h REQUIRED)
 find_library(DEMARC_M4RI_LIBRARY m4ri REQUIRED)
 find_library(DEMARC_ZSTD_LIBRARY zstd REQUIRED)
 find_package(TBB QUIET)

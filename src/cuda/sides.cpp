@@ -1,3 +1,5 @@
+// Which SMs lie on which side of the L2, by the axis along which their latencies spread most.
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 
@@ -9,52 +11,34 @@ namespace {
 constexpr double least_separation = 4;
 constexpr int power_steps = 60;
 
-// Subtracts the mean of each line and of each SM: what is left is who is near to what.
-std::vector<std::vector<double>> centred(const std::vector<std::vector<double>>& latency) {
-  auto matrix = latency;
-  const std::size_t rows = matrix.size();
-  const std::size_t columns = matrix[0].size();
-  for (std::size_t c = 0; c < columns; ++c) {
-    double mean = 0;
-    for (const auto& row : matrix) mean += row[c] / static_cast<double>(rows);
-    for (auto& row : matrix) row[c] -= mean;
+// Less the mean of each line and of each SM: what is left is who is near to what.
+Eigen::MatrixXd centred(const std::vector<std::vector<double>>& latency) {
+  Eigen::MatrixXd matrix(static_cast<Eigen::Index>(latency.size()),
+                         static_cast<Eigen::Index>(latency[0].size()));
+  for (Eigen::Index r = 0; r < matrix.rows(); ++r) {
+    matrix.row(r) = Eigen::Map<const Eigen::RowVectorXd>(
+        latency[static_cast<std::size_t>(r)].data(), matrix.cols());
   }
-  for (auto& row : matrix) {
-    double mean = 0;
-    for (const double value : row) mean += value / static_cast<double>(columns);
-    for (double& value : row) value -= mean;
-  }
+  const Eigen::RowVectorXd mean_of_column = matrix.colwise().mean();
+  matrix.rowwise() -= mean_of_column;
+  const Eigen::VectorXd mean_of_row = matrix.rowwise().mean();
+  matrix.colwise() -= mean_of_row;
   return matrix;
 }
 
 // Coordinates of the rows along the axis of greatest spread (power iteration).
-std::vector<double> first_component(const std::vector<std::vector<double>>& matrix) {
-  const std::size_t columns = matrix[0].size();
+Eigen::VectorXd first_component(const Eigen::MatrixXd& matrix) {
   // Starts from the row of greatest length: never orthogonal to the axis.
-  std::vector<double> axis;
-  double longest = -1;
-  for (const auto& row : matrix) {
-    double length = 0;
-    for (const double value : row) length += value * value;
-    if (length > longest) {
-      longest = length;
-      axis = row;
-    }
-  }
-  std::vector<double> score(matrix.size(), 0);
+  Eigen::Index longest = 0;
+  matrix.rowwise().squaredNorm().maxCoeff(&longest);
+  Eigen::VectorXd axis = matrix.row(longest);
+  Eigen::VectorXd score = Eigen::VectorXd::Zero(matrix.rows());
   for (int step = 0; step < power_steps; ++step) {
-    double norm = 0;
-    for (const double value : axis) norm += value * value;
+    const double norm = axis.norm();
     if (norm <= 0) return score;
-    for (double& value : axis) value /= std::sqrt(norm);
-    for (std::size_t r = 0; r < matrix.size(); ++r) {
-      score[r] = 0;
-      for (std::size_t c = 0; c < columns; ++c) score[r] += matrix[r][c] * axis[c];
-    }
-    for (std::size_t c = 0; c < columns; ++c) {
-      axis[c] = 0;
-      for (std::size_t r = 0; r < matrix.size(); ++r) axis[c] += matrix[r][c] * score[r];
-    }
+    axis /= norm;
+    score = matrix * axis;
+    axis = matrix.transpose() * score;
   }
   return score;
 }
@@ -66,7 +50,7 @@ std::optional<Sides> find_sides(const std::vector<std::vector<double>>& latency)
   for (const auto& row : latency) {
     if (row.size() != latency[0].size()) return std::nullopt;
   }
-  const std::vector<double> score = first_component(centred(latency));
+  const Eigen::VectorXd score = first_component(centred(latency));
   Sides sides;
   double mean[2] = {0, 0};
   double count[2] = {0, 0};

@@ -1,5 +1,7 @@
+// The best cut of some rows of latencies in two, along the direction in which they spread most.
 #include "latency_split.hpp"
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -35,93 +37,32 @@ std::vector<float> mean_of(const LatencyMatrix& matrix, const Rows& rows) {
 
 namespace {
 
-// Latencies of some rows about their mean, a column after the other.
-struct Centered {
-  std::size_t columns = 0;
-  std::size_t rows = 0;
-  std::vector<double> values;
-
-  [[nodiscard]] const double* column(std::size_t k) const { return values.data() + k * rows; }
-};
-
-Centered centered(const LatencyMatrix& matrix, const Rows& rows) {
+// Latencies of some rows about their mean, a row of the matrix for each.
+Eigen::MatrixXd centered(const LatencyMatrix& matrix, const Rows& rows) {
+  const auto columns = static_cast<Eigen::Index>(matrix.dimensions);
+  Eigen::MatrixXd values(static_cast<Eigen::Index>(rows.size()), columns);
+  for (Eigen::Index i = 0; i < values.rows(); ++i) {
+    const float* const row = latency_row(matrix, rows[static_cast<std::size_t>(i)]);
+    values.row(i) = Eigen::Map<const Eigen::RowVectorXf>(row, columns).cast<double>();
+  }
   const auto mean = mean_of(matrix, rows);
-  Centered result{matrix.dimensions, rows.size(), {}};
-  result.values.resize(result.columns * result.rows);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const float* row = latency_row(matrix, rows[i]);
-    double* to = result.values.data() + i;
-    for (std::size_t k = 0; k < result.columns; ++k) {
-      to[k * result.rows] = static_cast<double>(row[k]) - static_cast<double>(mean[k]);
-    }
-  }
-  return result;
-}
-
-// Sums of the products of column `i` with each column from it on, to covariance[i * columns + j].
-void covary(const Centered& rows, std::size_t i, double* covariance) {
-  const double* a = rows.column(i);
-  std::size_t j = i;
-  // Four at a time: each element is read for four products.
-  for (; j + 4 <= rows.columns; j += 4) {
-    const double* b = rows.column(j);
-    const double* c = b + rows.rows;
-    const double* d = c + rows.rows;
-    const double* e = d + rows.rows;
-    double sum_b = 0;
-    double sum_c = 0;
-    double sum_d = 0;
-    double sum_e = 0;
-    for (std::size_t r = 0; r < rows.rows; ++r) {
-      const double at = a[r];
-      sum_b += at * b[r];
-      sum_c += at * c[r];
-      sum_d += at * d[r];
-      sum_e += at * e[r];
-    }
-    double* to = covariance + i * rows.columns + j;
-    to[0] = sum_b;
-    to[1] = sum_c;
-    to[2] = sum_d;
-    to[3] = sum_e;
-  }
-  for (; j < rows.columns; ++j) {
-    const double* b = rows.column(j);
-    double sum = 0;
-    for (std::size_t r = 0; r < rows.rows; ++r) sum += a[r] * b[r];
-    covariance[i * rows.columns + j] = sum;
-  }
+  values.rowwise() -= Eigen::Map<const Eigen::RowVectorXf>(mean.data(), columns).cast<double>();
+  return values;
 }
 
 // Direction in which the rows spread most (power iteration on their covariance).
-std::vector<double> main_direction(const Centered& rows) {
-  const std::size_t n = rows.columns;
-  std::vector<double> covariance(n * n, 0);
-  for (std::size_t i = 0; i < n; ++i) {
-    covary(rows, i, covariance.data());
-    for (std::size_t j = 0; j < i; ++j) covariance[i * n + j] = covariance[j * n + i];
-  }
+Eigen::VectorXd main_direction(const Eigen::MatrixXd& rows) {
+  const Eigen::MatrixXd covariance = rows.transpose() * rows;
   // Start along the coordinate of the largest variance, tilted so that no axis is exactly absent.
-  std::vector<double> direction(n, 0.01);
-  std::size_t widest = 0;
-  for (std::size_t i = 1; i < n; ++i) {
-    if (covariance[i * n + i] > covariance[widest * n + widest]) widest = i;
-  }
+  Eigen::VectorXd direction = Eigen::VectorXd::Constant(rows.cols(), 0.01);
+  Eigen::Index widest = 0;
+  covariance.diagonal().maxCoeff(&widest);
   direction[widest] = 1;
-  std::vector<double> next(n, 0);
   for (int step = 0; step < 40; ++step) {
-    double norm = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      const double* row = covariance.data() + i * n;
-      const double* at = direction.data();
-      double sum = 0;
-      for (std::size_t j = 0; j < n; ++j) sum += row[j] * at[j];
-      next[i] = sum;
-      norm += sum * sum;
-    }
-    norm = std::sqrt(norm);
+    Eigen::VectorXd next = covariance * direction;
+    const double norm = next.norm();
     if (norm == 0) break;
-    for (double& value : next) value /= norm;
+    next /= norm;
     if (next == direction) break;
     direction.swap(next);
   }
@@ -133,18 +74,12 @@ std::vector<double> main_direction(const Centered& rows) {
 Split best_split(const LatencyMatrix& matrix, const Rows& rows, std::uint32_t least_size) {
   Split split;
   if (rows.size() < 2 * static_cast<std::size_t>(least_size)) return split;
-  const Centered about_mean = centered(matrix, rows);
-  const auto direction = main_direction(about_mean);
-  std::vector<double> along(rows.size(), 0);
-  for (std::size_t k = 0; k < about_mean.columns; ++k) {
-    const double* column = about_mean.column(k);
-    const double weight = direction[k];
-    double* at = along.data();
-    for (std::size_t i = 0; i < about_mean.rows; ++i) at[i] += column[i] * weight;
-  }
+  const Eigen::MatrixXd about_mean = centered(matrix, rows);
+  const Eigen::VectorXd along = about_mean * main_direction(about_mean);
   std::vector<std::pair<double, std::uint32_t>> projected;
   projected.reserve(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) projected.emplace_back(along[i], rows[i]);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    projected.emplace_back(along[static_cast<Eigen::Index>(i)], rows[i]);
   std::sort(projected.begin(), projected.end());
   const double count = static_cast<double>(projected.size());
   double total = 0;
