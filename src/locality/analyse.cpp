@@ -78,6 +78,17 @@ RowLimits row_limits(const gpu::KernelLaunch& kernel, const Effort& effort) {
   return limits;
 }
 
+// Each row of threads is followed and kept by itself.
+Result<void> check_size(const gpu::KernelLaunch& kernel) {
+  constexpr std::uint64_t most_rows = std::uint64_t{1} << 24U;
+  const std::uint64_t of_block = std::uint64_t{kernel.block.y} * kernel.block.z;
+  if (kernel.grid.count() <= most_rows / of_block) return {};
+  return invalid_input(
+      "kernel '{}': {} blocks with {} rows of threads each; locality is found for launches of at "
+      "most {} rows",
+      kernel.kernel, kernel.grid.count(), of_block, most_rows);
+}
+
 Result<Symbolic> follow_kernel(const ptx::Module& module, const gpu::Launch& launch,
                                const gpu::KernelLaunch& kernel, const Effort& effort,
                                const Progress& progress) {
@@ -85,9 +96,7 @@ Result<Symbolic> follow_kernel(const ptx::Module& module, const gpu::Launch& lau
   if (kernel.block.count() > 1024)
     return invalid_input("kernel '{}': {} threads a block, at most 1024 are possible",
                          kernel.kernel, kernel.block.count());
-  if (kernel.grid.count() > 0xffffffffU)
-    return invalid_input("kernel '{}': a grid of {} blocks is too large", kernel.kernel,
-                         kernel.grid.count());
+  if (!effort.beginning) DEMARC_CHECK(check_size(kernel));
   if (kernel.arguments.size() != function->parameters.size())
     return invalid_input("kernel '{}' takes {} arguments, the launch gives {}", kernel.kernel,
                          function->parameters.size(), kernel.arguments.size());
@@ -220,6 +229,9 @@ Result<Gathered> gather_runs(const ptx::Module& module, const gpu::Launch& launc
   if (symbolic.form.cut)
     return missing_capability(
         "its addresses have no closed form, and it is too long to be emulated");
+  // All kernels up to the one that is wanted run in the emulator.
+  for (std::size_t k = 0; k <= *std::max_element(candidates.begin(), candidates.end()); ++k)
+    if (!effort.beginning) DEMARC_CHECK(check_size(launch.kernels[k]));
   std::vector<Access> accesses = symbolic.form.runs.accesses;
   for (std::size_t a = 0; a < accesses.size(); ++a)
     accesses[a].source =

@@ -146,6 +146,35 @@ TEST(Analyse, refuses_a_launch_of_the_list_that_is_not_there) {
   EXPECT_THAT(runs.error().message, HasSubstr("the launch has 1 kernels, none with index 1"));
 }
 
+TEST(Analyse, refuses_more_rows_of_threads_than_it_can_keep) {
+  const auto module = module_of("", one_pointer);
+  for (const auto& [grid, block] :
+       {std::pair{"2147483647", "32"}, std::pair{"16777217", "32"}, std::pair{"2097153", "2,8"}}) {
+    const auto analysis = analyse(module, launch_of(grid, block, "buf:4096,i32:0"), {});
+    ASSERT_FALSE(analysis) << grid;
+    EXPECT_NE(analysis.error().message.find("locality is found for launches of at most 16777216"),
+              std::string::npos);
+  }
+}
+
+TEST(Analyse, refuses_a_launch_with_another_kernel_that_is_too_large_to_be_emulated) {
+  const auto module = module_of(
+      "ld.param.u64 %rd1, [p0];\nld.global.u32 %r1, [%rd1];\nmul.wide.u32 %rd2, %r1, 4;\n"
+      "add.u64 %rd3, %rd1, %rd2;\nld.global.u32 %r2, [%rd3];\n",
+      one_pointer);
+  gpu::Launch launch = launch_of("2147483647", "32", "buf:4096,i32:0");
+  gpu::KernelLaunch second = launch.kernels[0];
+  second.grid = {1, 1, 1};
+  launch.kernels.push_back(second);
+  Options options;
+  options.instance = 1;
+  const auto analysis = analyse(module, launch, options);
+  ASSERT_FALSE(analysis);
+  EXPECT_NE(analysis.error().message.find("2147483647 blocks with 1 rows of threads each"),
+            std::string::npos)
+      << analysis.error().message;
+}
+
 TEST(Analyse, json_has_the_promised_keys) {
   const Analysis analysis =
       analysed(module_of(guarded_load, one_pointer), launch_of("4", "64", "buf:4096,i32:256"));
