@@ -1,3 +1,4 @@
+// demarc rewrite: PTX in, PTX out, for SM affinity and memory colours.
 #include <memory>
 
 #include "demarc/base/files.hpp"
@@ -26,8 +27,7 @@ Result<void> rewrite(const RewriteOptions& options) {
   std::string text = *module.text;
   if (options.affine) {
     DEMARC_TRY(text, ptx::rewrite_affine(module));
-    auto again = ptx::parse(text, options.input);
-    module = std::move(again.module);
+    DEMARC_TRY(module, ptx::parse_whole(text, options.input));
   }
   if (!options.masks.empty()) {
     ptx::ColoredAddressing addressing;
@@ -50,9 +50,14 @@ const RegisterVerb rewrite_verb{
        add_output(app, "-o,--output", options->output, "where to write; - is standard output");
        app.add_flag("--affine", options->affine,
                     "kernels run on chosen SMs only, as persistent blocks with a queue");
-       app.add_option("--color-mask", options->masks,
-                      "address bits whose parity is the colour; may be repeated, lowest bit first");
-       app.add_option("--color", options->color, "bit i: the parity that mask i must have");
+       CLI::Option* const masks = app.add_option(
+           "--color-mask", options->masks,
+           "address bits whose parity is the colour; may be repeated, lowest bit first");
+       app.add_option("--color", options->color,
+                      "bit i: the parity that mask i must have; n masks make the colours 0 to "
+                      "2^n - 1")
+           ->needs(masks)
+           ->capture_default_str();
        return [options] { return rewrite(*options); };
      }}};
 

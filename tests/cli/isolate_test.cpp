@@ -216,17 +216,5 @@ TEST(IsolateVerb, a_forecast_refuses_options_on_how_to_run_and_devices_that_are_
       << planted.err;
 }
 
-TEST(RewriteVerb, colours_a_bundled_kernel_so_that_it_still_parses) {
-  const auto folder = fresh_folder("rewrite_verb");
-  const std::string out = (folder / "colored.ptx").string();
-  const std::string kernel = (source_dir() / "kernels/ptx/vecadd.ptx").string();
-  const Outcome first = run_demarc(
-      {"rewrite", kernel, "--affine", "--color-mask", "0xc4000", "--color", "1", "-o", out});
-  ASSERT_EQ(first.exit_code, 0) << first.err;
-  const Outcome second = run_demarc({"rewrite", out, "--color-mask", "0xc4000"});
-  EXPECT_EQ(second.exit_code, 0) << second.err;
-  EXPECT_EQ(run_demarc({"rewrite", kernel}).exit_code, 1);
-}
-
 }  // namespace
 }  // namespace demarc::test
