@@ -178,7 +178,7 @@ const RegisterVerb emulate_verb({
                  "Write the trace of all warps to this file (docs/trace-format.md)");
       app.add_option("--threads", options->threads, "Threads that run blocks; 0: one a core");
       app.add_option("--limit", options->limit,
-                     "Thread instructions of a block; one that executes more hangs")
+                     "Warp instructions of a block; one that executes more hangs")
           ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U))
           ->capture_default_str();
       app.add_option("--instruction-set", options->instruction_set,

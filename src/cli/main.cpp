@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <memory>
 #include <new>
 #include <vector>
@@ -54,6 +55,7 @@ int run_program(int argc, char** argv) {
     CLI::App* command = app.add_subcommand(verb.name, verb.summary);
     command->footer("Example: " + verb.example);
     auto action = verb.declare(*command);
+    check_values(*command);
     command->final_callback([action = std::move(action), name = verb.name, &exit_code] {
       Result<void> result = check_outputs();
       if (result) result = action();
@@ -64,8 +66,15 @@ int run_program(int argc, char** argv) {
   }
   try {
     app.parse(argc, argv);
+  } catch (const CLI::ConversionError& error) {
+    // That it is a number was found out before.
+    fmt::print(stderr, "demarc {}: {}: that is out of the option's range\n", argv[1], error.what());
+    return 1;
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 1;
+    const int code = app.exit(error) == 0 ? 0 : 1;
+    if (std::cout.flush()) return code;
+    fmt::print(stderr, "demarc: standard output: cannot be written\n");
+    return 1;
   }
   return exit_code;
 }

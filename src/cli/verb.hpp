@@ -37,6 +37,10 @@ class RegisterVerb {
 CLI::Option* add_output(CLI::App& app, const std::string& name, std::string& path,
                         const std::string& help);
 
+// For all options of `app` and of its subcommands, before they are read: numbers are whole words
+// within their type's range, those with a point finite and not negative, and no value is empty.
+void check_values(CLI::App& app);
+
 // Once the options are read: no two of those options may name the same file.
 [[nodiscard]] Result<void> check_outputs();
 

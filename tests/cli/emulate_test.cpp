@@ -164,7 +164,7 @@ TEST(EmulateVerb, an_endless_kernel_stops_at_the_limit_which_names_where) {
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_THAT(outcome.err, HasSubstr("k.ptx:18: bra LOOP;"));
   EXPECT_THAT(outcome.err, HasSubstr("kernel halo, block (0,0,0)"));
-  EXPECT_THAT(outcome.err, HasSubstr("more than 1000000 thread instructions"));
+  EXPECT_THAT(outcome.err, HasSubstr("more than 1000000 warp instructions"));
   for (const char* wrong : {"0", "-5", "abc", "1e9"}) {
     arguments.back() = wrong;
     const auto refused = run_demarc(arguments);
@@ -255,10 +255,10 @@ TEST(Everywhere, two_outputs_to_one_file_are_refused) {
 }
 
 TEST(Everywhere, too_little_memory_is_an_error_like_others) {
-  // A file with a hole: 8 GiB to read, none of them on the disk.
+  // A file with a hole: 4 GiB to read, none of them on the disk.
   const auto file = test::fresh_folder("large") / "k.ptx";
   ASSERT_TRUE(write_file(file, halo));
-  std::filesystem::resize_file(file, std::uint64_t{8} << 30);
+  std::filesystem::resize_file(file, std::uint64_t{4} << 30);
   const auto outcome =
       test::run_program({"/bin/sh", "-c", "ulimit -v 4000000; exec \"$0\" ptx \"$1\"",
                          (test::build_dir() / "demarc").string(), file.string()});
@@ -330,7 +330,7 @@ TEST(EmulateVerb, a_trace_is_not_imported_onto_itself_nor_from_a_file_without_a_
   EXPECT_EQ(read_file(trace).value(), before);
   const auto unnamed = run_demarc({"emulate", "--import", "", "--trace", folder / "o.trace"});
   EXPECT_EQ(unnamed.exit_code, 1);
-  EXPECT_THAT(unnamed.err, HasSubstr("cannot be read"));
+  EXPECT_THAT(unnamed.err, HasSubstr("an empty value says nothing"));
 }
 
 TEST(EmulateVerb, an_import_runs_nothing_and_needs_a_place_for_the_trace) {

@@ -63,7 +63,7 @@ TEST(DemoVerb, what_does_not_exist_is_refused_before_the_work_and_named) {
   };
   for (const Wrong& wrong : {Wrong{"--device", "sim:zzz", "there is no device 'zzz'"},
                              Wrong{"--victims", "fwt,zzz", "zzz"},
-                             Wrong{"--aggressors", "", "--aggressors: an entry"}}) {
+                             Wrong{"--aggressors", "fwt,", "--aggressors: an entry"}}) {
     const Outcome outcome = run_demarc({"demo", "--html", "/dev/null", wrong.option, wrong.value});
     EXPECT_EQ(outcome.exit_code, 1) << wrong.option;
     EXPECT_NE(outcome.err.find(wrong.said), std::string::npos) << outcome.err;
