@@ -57,7 +57,7 @@ check "exec: a program whose launcher drops the environment is not called confin
 
 # The main job, short: both modes have a table.
 for mode in mask mask+color; do
-  check "isolate: $mode, a few samples" 0 "^$mode( \(|$)" "$demarc" isolate --device "$device" --modes $mode --victims va,chase \
+  check "isolate: $mode, a few samples" 0 "^${mode/+/[+]}( \(|$)" "$demarc" isolate --device "$device" --modes $mode --victims va,chase \
     --aggressors dram_read --samples 5 --most-samples 10 --rounds 1 --warm-up 1 --longest 2 --seed 1
 done
 

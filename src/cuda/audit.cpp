@@ -49,6 +49,18 @@ constexpr FindingRow finding_rows[] = {
      "{} launches could not be confined: their task descriptors are of an unknown version",
      Severity::fails, Severity::fails,
      [](const ProcessCounts&, const LaunchCounters& launches) { return total(launches.refused); }},
+    {"empty_masks",
+     "{} launches had a mask of their own that leaves no TPC of the partition, and were REFUSED",
+     Severity::fails, Severity::none,
+     [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
+       return launches.empty_masks;
+     }},
+    {"misunderstood_callbacks",
+     "{} times the driver told of a launch in a form that is not known: it was NOT CONFINED",
+     Severity::fails, Severity::warns,
+     [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
+       return launches.misunderstood;
+     }},
     {"unsafe_clusters",
      "{} launches had thread-block clusters that the partition could not have hosted",
      Severity::fails, Severity::fails,
@@ -67,6 +79,20 @@ constexpr FindingRow finding_rows[] = {
      Severity::fails, Severity::warns,
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
        return launches.launchers;
+     }},
+    {"launchers_not_told",
+     "this card does not tell kernels that launch kernels: what such kernels among {} launches "
+     "launched was neither confined nor counted",
+     Severity::warns, Severity::none,
+     [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
+       return launches.launchers_unknown;
+     }},
+    {"clusters_not_told",
+     "this card does not tell the size of clusters: {} launches were not checked for clusters that "
+     "the partition cannot host, which would hang",
+     Severity::warns, Severity::none,
+     [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
+       return launches.clusters_unknown;
      }},
 };
 

@@ -13,9 +13,9 @@ constexpr std::uint8_t first_with_clusters = 0x40;             // descriptors of
 
 // first, last: the version byte as read from descriptors, high digit = major.
 constexpr DescriptorLayout known_layouts[] = {
-    {"V01_06 to V03", 0x16, 0x3f, 72, 84, 2, -1, -1, -1, -1},
-    {"V04_00", 0x40, 0x40, 72, 304, 4, 0, 128, 268, 40},
-    {"V05_00", 0x50, 0x50, 58, 280, 4, 16, -1, -1, -1},
+    {"V01_06 to V03", 0x16, 0x3f, 72, 84, 2, -1, -1, -1, -1, -1, -1},
+    {"V04_00", 0x40, 0x40, 72, 304, 4, 0, 128, 268, 40, 192, 232},
+    {"V05_00", 0x50, 0x50, 58, 280, 4, 16, -1, -1, -1, -1, -1},
 };
 
 std::uint8_t byte_at(const void* descriptor, std::size_t offset) {
@@ -110,8 +110,11 @@ bool tells_launchers(const DescriptorLayout& layout) {
 
 bool may_launch(const DescriptorLayout& layout, const void* descriptor) {
   if (layout.launcher_offset < 0) return false;
-  const std::uint32_t word = word_at(descriptor, static_cast<std::size_t>(layout.launcher_offset));
-  return (word & launcher_bit) != 0;
+  const auto word = [&](std::int16_t offset) {
+    return word_at(descriptor, static_cast<std::size_t>(offset));
+  };
+  return (word(layout.launcher_offset) & launcher_bit) != 0 &&
+         word(layout.counts_offset) == word(layout.awaits_offset);
 }
 
 bool fits(const DescriptorLayout& layout, const gpu::Topology& topology) {

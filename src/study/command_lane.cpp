@@ -132,8 +132,11 @@ class CommandLane : public Lane {
   // How one run ended by itself; nothing once the lane is stopped or the run is at fault.
   std::optional<ProcessEnd> follow(CommandRun& run, std::uint64_t earlier) {
     while (true) {
-      const auto ended = run.ended();  // before the look, which then sees all of it
+      auto ended = run.ended();  // before the look, which then sees all of it
       if (const auto looked = run.look(); !looked) {
+        // A run that ends meanwhile cannot be looked at: how it ended says more.
+        if (!ended) ended = run.ended_soon();
+        if (ended) return ended;
         fail(looked.error().message);
         return std::nullopt;
       }

@@ -21,6 +21,8 @@ class CommandRun {
   [[nodiscard]] std::uint64_t launches() const { return count_ ? count_() : 0; }
   // How it ended by itself, once it has.
   [[nodiscard]] std::optional<ProcessEnd> ended() { return process_.wait(0); }
+  // The same for a run that seems to be ending: what it announced is gone before it is.
+  [[nodiscard]] std::optional<ProcessEnd> ended_soon() { return process_.wait(0.5); }
   ProcessEnd end();
   // "ended with exit code 3; the last of its output: ..."
   [[nodiscard]] std::string words(const ProcessEnd& ended);

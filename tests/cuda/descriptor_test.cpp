@@ -139,6 +139,24 @@ TEST(Descriptor, OnlyHopperTellsLaunchersAndOnlyBlackwellHidesClusters) {
   EXPECT_FALSE(tells_clusters(**find_layout(blackwell.data(), {10, 0})));
 }
 
+// Words as seen on an H200: a kernel of a stream, the same in a graph of two, a kernel with
+// launches.
+TEST(Descriptor, NodesOfGraphsAreNoLaunchersUnlessTheyAwaitTheirOwnCount) {
+  Bytes bytes = descriptor_of(72, 0x40);
+  const auto& layout = **find_layout(bytes.data(), {9, 0});
+  const auto may = [&](std::uint32_t flags, std::uint32_t counts, std::uint32_t awaits) {
+    std::memcpy(bytes.data() + 40, &flags, sizeof flags);
+    std::memcpy(bytes.data() + 192, &counts, sizeof counts);
+    std::memcpy(bytes.data() + 232, &awaits, sizeof awaits);
+    return may_launch(layout, bytes.data());
+  };
+  EXPECT_FALSE(may(0x03, 0xfe696000, 0xfe696000)) << "a stream's";
+  EXPECT_TRUE(may(0x13, 0xfe696400, 0xfe696400)) << "a stream's, with launches";
+  EXPECT_FALSE(may(0x10, 0xfe680440, 0xfe68045c)) << "the first node";
+  EXPECT_FALSE(may(0x13, 0xfe68045c, 0)) << "the last node";
+  EXPECT_TRUE(may(0x13, 0xfe6804cc, 0xfe6804cc)) << "a node with launches";
+}
+
 RC_GTEST_PROP(Descriptor, MasksDisableEverythingButTheirTpcs, (std::uint64_t low)) {
   gpu::Topology topology = gpu::regular_topology(5, 8, 2);
   for (gpu::Tpc& tpc : topology.tpcs) tpc.bit = (*tpc.bit * 7 + 3) % 120;

@@ -112,6 +112,18 @@ TEST_F(CommandLane, that_ends_with_an_error_says_so_with_its_last_words) {
       "the command 'kill -9 $$' ended with signal 9 (Killed); the last of its output: nothing");
 }
 
+// Its control block is gone before the process is.
+TEST_F(CommandLane, that_ends_before_its_launches_can_be_counted_says_how_it_ended) {
+  auto made = lane("echo why; exit 5");
+  options.open_count = [](const std::string&) -> Result<LaunchCount> {
+    return invalid_input("no such file");
+  };
+  made = make_command_lane(options);
+  ASSERT_TRUE(made->load({"x", "cmd:echo why; exit 5"}));
+  EXPECT_EQ(words(made->start()),
+            "the command 'echo why; exit 5' ended with exit code 5; the last of its output: why");
+}
+
 TEST_F(CommandLane, that_dies_in_the_visit_is_an_error_of_the_visit_and_of_its_end) {
   const auto go = (test::fresh_folder("command_go") / "go").string();
   auto made = lane("while [ ! -e " + go + " ]; do sleep 0.005; done; exit 9");

@@ -55,8 +55,10 @@ struct DescriptorLayout {
   std::int16_t enable_offset;    // of the word that holds the enable bit 31; -1: there is none
   std::int16_t grid_offset;      // of three words: blocks, or clusters where there are clusters
   std::int16_t cluster_offset;   // of three bytes: blocks of a cluster along x, y, z; -1: not known
-  std::int16_t launcher_offset;  // of the word whose bit 4 marks kernels that contain launches of
-                                 // kernels (dynamic parallelism); -1: not known
+  std::int16_t launcher_offset;  // of the word whose bit 4 is set for kernels that contain launches
+                                 // of kernels (dynamic parallelism); -1: not known
+  std::int16_t counts_offset;    // of the word that says where the end of the launch is counted
+  std::int16_t awaits_offset;    // of the word that says whose end comes next; see may_launch()
 };
 
 struct LaunchSize {
@@ -69,9 +71,11 @@ struct LaunchSize {
 // False when may_launch() is a guess.
 [[nodiscard]] bool tells_launchers(const DescriptorLayout& layout);
 
-// True when the kernel could launch kernels itself, which no mask would reach. Seen on an H100: set
-// for every kernel with a launch in it, taken or not; clear for kernels with local memory, printf,
-// malloc, clusters, cooperative or indirect calls.
+// True when the kernel could launch kernels itself, which no mask would reach. Seen on an H100: the
+// bit is set for every kernel with a launch in it, taken or not; clear for kernels with local
+// memory, printf, malloc, clusters, cooperative or indirect calls. Seen on an H200: nodes of graphs
+// have the bit all of them; there a kernel with launches in it awaits its own count, another node
+// the next one's or, the last, none.
 [[nodiscard]] bool may_launch(const DescriptorLayout& layout, const void* descriptor);
 
 // The layout for descriptors of a compute capability whose version byte says so. `descriptor` must

@@ -62,6 +62,10 @@ TEST(Findings, LaunchesThatMayHaveRunOutsideDoNotHold) {
                 "4 launches ran OUTSIDE the partition", true},
            Case{[](LaunchCounters& seen) { seen.refused[1] = 4; },
                 "4 launches could not be confined", false},
+           Case{[](LaunchCounters& seen) { seen.empty_masks = 4; },
+                "4 launches had a mask of their own that leaves no TPC", true},
+           Case{[](LaunchCounters& seen) { seen.misunderstood = 4; },
+                "4 times the driver told of a launch in a form that is not known", true},
            Case{[](LaunchCounters& seen) { seen.unsafe_clusters = 4; },
                 "4 launches had thread-block clusters", false},
            Case{[](LaunchCounters& seen) { seen.stale_graphs = 4; },
@@ -76,6 +80,18 @@ TEST(Findings, LaunchesThatMayHaveRunOutsideDoNotHold) {
     EXPECT_THAT(warnings(outcome), HasSubstr(one.said));
     EXPECT_EQ(outcome_of(one_confined, launches, true).holds(), one.observed_holds) << one.said;
   }
+}
+
+// What a card's descriptors do not tell: said, and no reason to call the partition broken.
+TEST(Findings, WhatACardDoesNotTellIsWarnedOf) {
+  LaunchCounters launches;
+  launches.launchers_unknown = 7;
+  launches.clusters_unknown = 8;
+  const auto outcome = outcome_of(one_confined, launches);
+  EXPECT_TRUE(outcome.holds());
+  EXPECT_THAT(warnings(outcome), HasSubstr("such kernels among 7 launches"));
+  EXPECT_THAT(warnings(outcome), HasSubstr("8 launches were not checked for clusters"));
+  EXPECT_THAT(warnings(outcome_of(one_confined, launches, true)), IsEmpty());
 }
 
 TEST(Findings, ObservedKernelsThatLaunchKernelsAreWarnedOf) {

@@ -62,6 +62,21 @@ Descriptor build(const FakeConfig& config, const FakeLaunch& launch) {
   return descriptor;
 }
 
+// Nodes of a graph all have the bit of kernels that launch kernels. What tells these apart is whose
+// count they await: their own, where others await the next node's, and the last none.
+void chain_nodes(const FakeConfig& config, std::vector<Descriptor>& nodes) {
+  if (config.descriptor_version != 0x40) return;
+  constexpr std::uint32_t first_count = 0xfe680424;
+  constexpr std::uint32_t count_bytes = 28;
+  std::uint32_t count = first_count;
+  for (std::size_t n = 0; n < nodes.size(); ++n, count += count_bytes) {
+    const std::uint32_t next = n + 1 == nodes.size() ? 0 : count + count_bytes;
+    set_word(nodes[n], 40, word_at(nodes[n], 40) | 0x10);
+    set_word(nodes[n], 192, count);
+    set_word(nodes[n], 232, config.kernels_launch ? count : next);
+  }
+}
+
 bool mask_set(const Layout& layout, const Descriptor& descriptor) {
   bool any = false;
   for (std::size_t i = 0; i < layout.count; ++i) {
@@ -453,6 +468,7 @@ CuResult launch_graph(FakeStream* stream, FakeGraphExec& graph) {
     for (const FakeLaunch& node : graph.nodes) {
       graph.descriptors.push_back(build(gpu.config, node));
     }
+    chain_nodes(gpu.config, graph.descriptors);
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
       show_launch(gpu, 1,
                   descriptor_params(stream, graph.nodes[n], graph.descriptors[n].data(), 88));
