@@ -77,7 +77,9 @@ class MnemonicTable {
 
  private:
   static constexpr std::size_t known_size = 1024;
-  static std::size_t slot_of(const Word& word) { return hash_of(std::as_bytes(std::span(word.bytes))) % known_size; }
+  static std::size_t slot_of(const Word& word) {
+    return hash_of(std::as_bytes(std::span(word.bytes))) % known_size;
+  }
 
   std::vector<Mnemonic>* mnemonics_;
   InternTable numbers_;
