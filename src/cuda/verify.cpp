@@ -75,7 +75,7 @@ Result<Placement> through_graph(const Stream& stream, const ProbeKernels& kernel
 // one, else what the driver tells: a measurement inside a partition would show the partition.
 Result<void> identify(const GpuPointer& gpu, const std::optional<CardFacts>& known,
                       std::uint32_t launches, VerifyReport& report) {
-  report.relative = gpu->under_mps() || gpu->sm_count() < report.topology.sm_count();
+  report.relative = gpu->under_mps();
   if (launches == 0 || !known || !known->fingerprints) return {};
   auto found = identify_sms(gpu, *known, launches);
   if (!found) {

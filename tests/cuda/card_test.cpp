@@ -51,13 +51,32 @@ TEST(Card, DisagreeingWaysAreAnErrorThatNamesTheTpcs) {
   EXPECT_THAT(card.error().message, HasSubstr("disagree: TPCs 0 and"));
 }
 
-TEST(Card, RenumberedSmsAreNoticed) {
+TEST(Card, RenumberedSmsAreNoticedAndWhatTheyShowIsNotRemembered) {
   fake::FakeConfig config = fake::small_gpu();
   config.virtual_sms = true;
-  const auto card = fake_card(config);
+  CardOptions options;
+  options.cache_folder = test::fresh_folder("renumbered").string();
+  const auto card = Card::open(test::fake_gpu(config), options);
   ASSERT_TRUE(card) << card.error().message;
   EXPECT_TRUE((*card)->virtual_sms());
-  EXPECT_FALSE(std::filesystem::exists(facts_path(*(*card)->gpu(), "facts")));
+  EXPECT_FALSE(std::filesystem::exists(facts_path(*(*card)->gpu(), options.cache_folder)));
+}
+
+TEST(Card, TpcsThatTheDescriptorCannotNameGetNoMask) {
+  CardOptions options;
+  options.cache_folder = test::fresh_folder("narrow").string();
+  fake::FakeConfig config = fake::small_gpu();
+  config.capability_major = 8;
+  config.descriptor_version = 0x30;  // with a mask of 64 bits
+  const GpuPointer gpu = test::fake_gpu(config);
+  CardFacts facts = Card::open(gpu, options).value()->facts();
+  facts.device.topology.tpcs[5].bit = 64;
+  ASSERT_TRUE(write_file(facts_path(*gpu, options.cache_folder), facts_to_json(facts)));
+  const auto card = Card::open(gpu, options);
+  ASSERT_TRUE(card) << card.error().message;
+  const auto mask = (*card)->hardware_mask({1});
+  ASSERT_FALSE(mask);
+  EXPECT_THAT(mask.error().message, HasSubstr("cannot name all TPCs"));
 }
 
 TEST(Card, WhatWasFoundIsRememberedForTheSameCardAndDriver) {

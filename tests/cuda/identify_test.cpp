@@ -61,6 +61,21 @@ TEST(Identify, ABusyCardIsNotGuessedAt) {
   EXPECT_THAT(found.error().message, HasSubstr("another program uses the card"));
 }
 
+TEST(Identify, ADoubtfulSmIsCountedAndNamesNoTpc) {
+  SmIdentity sure;
+  sure.sm = 2;
+  sure.tpc = 1;
+  sure.certain = true;
+  SmIdentity guess;
+  guess.sm = 0;
+  guess.tpc = 3;
+  const auto found = identification_of(gpu::regular_topology(2, 2, 2), {{sure, guess}});
+  EXPECT_EQ(found.tpcs, partition::TpcSet{1});
+  EXPECT_EQ(found.sms, 2U);
+  EXPECT_EQ(found.in_doubt, 1U);
+  EXPECT_EQ(found.misnumbered, 0U);
+}
+
 TEST(Identify, ANeighbourThatIsBusyForAMomentIsWaitedFor) {
   const CardFacts known = whole_card();
   fake::FakeConfig config = known_card(0xca2);
@@ -84,16 +99,11 @@ TEST(Identify, WithoutRememberedFingerprintsItSaysHowToTakeThem) {
 }
 
 // verify() of a client of MPS, the whole card being remembered.
-Result<VerifyReport> verify_client(const std::string& tpcs, double noise,
-                                   std::uint64_t client = 0xca2, std::int32_t mps = -1) {
+Result<VerifyReport> verify_as(const fake::FakeConfig& config, const std::string& tpcs) {
   ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
   ::setenv("DEMARC_CACHE", test::fresh_folder("client").c_str(), 1);
   test::configure(known_card());
   EXPECT_TRUE(open_card(0));
-  fake::FakeConfig config = known_card(client);
-  config.latency_noise = noise;
-  config.mps_attribute = mps;
-  config.client_hidden = mps == 0;
   test::configure(config);
   VerifyPlan plan;
   plan.choice.tpcs = tpcs;
@@ -101,6 +111,15 @@ Result<VerifyReport> verify_client(const std::string& tpcs, double noise,
   ::unsetenv("DEMARC_LIBCUDA");
   ::unsetenv("DEMARC_CACHE");
   return report;
+}
+
+Result<VerifyReport> verify_client(const std::string& tpcs, double noise,
+                                   std::uint64_t client = 0xca2, std::int32_t mps = -1) {
+  fake::FakeConfig config = known_card(client);
+  config.latency_noise = noise;
+  config.mps_attribute = mps;
+  config.client_hidden = mps == 0;
+  return verify_as(config, tpcs);
 }
 
 TEST(VerifyOfAClient, HoldsWhenItsLatenciesAreThoseOfTheListedTpcs) {
@@ -132,6 +151,28 @@ TEST(VerifyOfAClient, DoesNotBelieveNumbersThatOnlyLatenciesGiveAway) {
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_TRUE(report->relative);
   EXPECT_FALSE(report->holds);
+}
+
+TEST(VerifyOfAClient, WithDoubtsIsNotCalledProved) {
+  fake::FakeConfig config = known_card(0xca2);
+  config.latency_offset = 30;  // no SM looks like any remembered one
+  const auto report = verify_as(config, "1,5,7,10-11");
+  ASSERT_TRUE(report) << report.error().message;
+  ASSERT_TRUE(report->identified);
+  EXPECT_EQ(report->identified->in_doubt, 30U);
+  EXPECT_FALSE(report->proved);
+  EXPECT_FALSE(report->holds);
+}
+
+TEST(VerifyOfAClient, ThatIsShownFewerSmsThoughNobodyTellsOfMpsIsAnotherCard) {
+  fake::FakeConfig config = known_card(0x3);
+  config.mps_attribute = 2;
+  config.virtual_sms = false;
+  ::setenv("CUDA_MPS_PIPE_DIRECTORY", test::fresh_folder("no_daemon").c_str(), 1);
+  const auto report = verify_as(config, "0-1");
+  ::unsetenv("CUDA_MPS_PIPE_DIRECTORY");
+  ASSERT_FALSE(report);
+  EXPECT_THAT(report.error().message, HasSubstr("the number of SMs is 24 there and 4 now"));
 }
 
 TEST(VerifyOfAClient, OnABusyCardIsNotCalledProved) {

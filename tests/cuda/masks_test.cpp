@@ -362,6 +362,21 @@ TEST(MaskRefusal, TpcsThatShareABitAreFoundOut) {
               HasSubstr("turned into the same descriptor bit 0"));
 }
 
+TEST(MaskRefusal, AFieldThatDoesMoreOrStaysIsNotAStreamsMask) {
+  const auto open = [](const fake::FakeConfig& config) {
+    const GpuPointer gpu = test::fake_gpu(config);
+    const auto kernels = ProbeKernels::load(gpu).value();
+    return StreamMasks::open(gpu, *LaunchHook::install(gpu->driver()).value(), kernels.idle());
+  };
+  fake::FakeConfig smearing = fake::small_gpu();
+  smearing.smeared_bit = 7;
+  EXPECT_THAT(open(smearing).error().message, HasSubstr("a descriptor mask of 2 bits"));
+  fake::FakeConfig staying = fake::small_gpu();
+  staying.stale_mask[0] = 1;
+  staying.stale_enabled = true;
+  EXPECT_THAT(open(staying).error().message, HasSubstr("a cleared stream mask still disables"));
+}
+
 TEST(MaskRefusal, ACardOfOneTpcHasNothingToDivide) {
   fake::FakeConfig config = fake::small_gpu();
   config.tpcs = 1;

@@ -55,6 +55,7 @@ struct FakeConfig {
   bool obey_masks = true;
   bool invert_masks = false;
   std::uint32_t shift_masks = 0;
+  std::uint32_t smeared_bit = 0;     // a stream's mask disables this bit too; 0: none
   std::uint32_t stale_mask[4] = {};  // in every descriptor that no stream has a mask for (Hopper)
   bool stale_enabled = false;        // and it is switched on
   Params launch_params = Params::whole;

@@ -503,6 +503,8 @@ void take_stream_mask(FakeStream* stream, FakeLaunch& launch) {
     words[2] = narrow[0];
   }
   launch.stream_masked = words[0] != 0;
+  const std::uint32_t smeared = config.smeared_bit;
+  if (smeared != 0) launch.stream_mask[smeared / 32] |= std::uint32_t{1} << (smeared % 32);
   for (std::uint32_t t = 0; t < config.tpcs; ++t) {
     if (((words[1 + t / 32] >> (t % 32)) & 1U) != 0) {
       launch.stream_mask[config.bit[t] / 32] |= std::uint32_t{1} << (config.bit[t] % 32);
