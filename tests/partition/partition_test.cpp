@@ -279,6 +279,12 @@ TEST(Cluster, MustFitIntoOneGpcOfTheSet) {
                                                  "0-1,4-5: the largest GPC of the set holds 4"));
 }
 
+TEST(Cluster, TpcsThatTheGpuDoesNotHaveHoldNothing) {
+  const auto topology = interleaved(4, 2);
+  EXPECT_EQ(largest_cluster(topology, {4}, 1), 0U);
+  EXPECT_EQ(sm_count(topology, {3, 4, 127}), 2U);
+}
+
 TEST(Gpcs, AListOfGpcsIsTheirTpcs) {
   EXPECT_EQ(*tpcs_of_gpcs(h100(), "0", "--gpcs"), TpcSet::first(4));
   EXPECT_EQ(sm_count(h100(), *tpcs_of_gpcs(h100(), "0,8-11", "--gpcs")), 16U);
