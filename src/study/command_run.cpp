@@ -62,6 +62,7 @@ Result<void> CommandRun::look() {
 }
 
 ProcessEnd CommandRun::end() {
+  if (options_->before_end) options_->before_end(process_.pid());
   return process_.end(0, options_->leave_seconds);
 }
 

@@ -46,6 +46,7 @@ class CommandLane : public testing::Test {
 
   CommandLaneOptions options{.prefix = {},
                              .open_count = {},
+                             .before_end = {},
                              .environment = {},
                              .settle_seconds = 0,
                              .patience_seconds = 60,
@@ -69,6 +70,16 @@ TEST_F(CommandLane, is_at_work_while_its_launches_go_on) {
   EXPECT_TRUE(made->visit_ended());
   EXPECT_EQ(*made->stop(), 0.0);
   EXPECT_EQ(made->remark(), "");
+}
+
+TEST_F(CommandLane, is_announced_to_whom_its_end_concerns_before_it_ends) {
+  bool ran = false;
+  options.before_end = [&ran](pid_t leader) { ran = ::kill(leader, 0) == 0; };
+  auto made = lane("sleep 1000");
+  ASSERT_TRUE(made->start());
+  EXPECT_FALSE(ran);
+  EXPECT_TRUE(made->stop());
+  EXPECT_TRUE(ran);
 }
 
 TEST_F(CommandLane, without_a_launch_in_the_visit_the_next_one_decides) {

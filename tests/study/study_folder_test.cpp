@@ -149,6 +149,28 @@ TEST_F(Remains, the_daemon_sees_one_card_and_quits_with_its_stage) {
   EXPECT_FALSE(fs::exists(mps));
 }
 
+TEST_F(Remains, clients_below_a_command_are_ended_by_the_daemon_and_no_others) {
+  write_control(fmt::format(
+      "if [ \"$1\" != -d ]; then read what; echo \"$what\" >> {0}/asked; case $what in "
+      "get_server_list) echo 77;; 'get_client_list 77') cat {0}/clients;; esac; exit; fi",
+      folder.string()));
+  const auto own = StudyFolder::make();
+  ASSERT_TRUE(own);
+  const auto daemon = MpsDaemon::start(*own, "GPU-7");
+  ASSERT_TRUE(daemon) << daemon.error().message;
+  const fs::path ready = folder / "ready";
+  const auto command = marked(
+      "x", fmt::format("sleep 1000 & echo $! > {0}.new; mv {0}.new {0}; wait", ready.string()));
+  const auto other = marked("x");
+  while (!fs::exists(ready)) std::this_thread::yield();
+  const std::string client = read_file(ready.string()).value();
+  ASSERT_TRUE(
+      write_file((folder / "clients").string(), fmt::format("{}\n{}", other.pid(), client)));
+  (*daemon)->end_clients_below(command.pid());
+  EXPECT_EQ(read_file((folder / "asked").string()).value(),
+            "get_server_list\nget_client_list 77\nterminate_client 77 " + client);
+}
+
 TEST_F(Remains, a_daemon_that_does_not_start_is_a_missing_capability_in_words) {
   const auto own = StudyFolder::make();
   ASSERT_TRUE(own);

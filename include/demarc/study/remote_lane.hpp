@@ -39,6 +39,8 @@ struct CommandLaneOptions {
   // The prefix says by its exit code whether the command stayed where it belongs, so it must be
   // able to: a command that has to be killed is an error.
   bool proves = false;
+  // Called before a running command is ended, with the first of its processes.
+  std::function<void(pid_t leader)> before_end;
   Environment environment;
   double settle_seconds = 8;     // from the start until a command is taken to be at its work
   double patience_seconds = 60;  // until its first launch, and until its next one after a visit

@@ -294,6 +294,13 @@ class GpuExecutor : public Executor {
     if (mode.back_end == "mask") {
       DEMARC_TRY(account, confine(all));
     }
+    if (daemon) {
+      // The daemon outlives the lanes of its stage.
+      const auto before_end = [&clients = *daemon](pid_t leader) {
+        clients.end_clients_below(leader);
+      };
+      for (PartProcesses& each : all) each.command.before_end = before_end;
+    }
     return make_process_stage(all, std::move(daemon), std::move(account));
   }
 

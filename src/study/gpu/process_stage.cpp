@@ -2,11 +2,46 @@
 #include "gpu/process_stage.hpp"
 
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 
 namespace demarc::study {
 namespace {
 
 constexpr const char* mps_control = "nvidia-cuda-mps-control";
+constexpr double control_seconds = 20;  // that an answer of the daemon may take
+
+// The numbers of processes that the daemon answers with; none when it does not answer.
+std::vector<pid_t> ask_daemon(const Environment& environment, const std::string& question) {
+  ProcessOptions options;
+  options.set = environment;
+  options.output = ChildStream::kept;
+  options.error = ChildStream::null;
+  auto asked = Process::spawn({"/bin/sh", "-c", fmt::format("echo {} | {}", question, mps_control)},
+                              options);
+  if (!asked || !asked->wait(control_seconds)) return {};
+  std::istringstream words(asked->kept());
+  std::vector<pid_t> numbers;
+  for (pid_t number = 0; words >> number;) numbers.push_back(number);
+  return numbers;
+}
+
+// 0: there is no such process.
+pid_t parent_of(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/status", pid));
+  for (std::string word; file >> word;) {
+    if (word != "PPid:") continue;
+    pid_t parent = 0;
+    file >> parent;
+    return parent;
+  }
+  return 0;
+}
+
+bool is_below(pid_t pid, pid_t leader) {
+  while (pid > 1 && pid != leader) pid = parent_of(pid);
+  return pid == leader;
+}
 
 class ChoosingLane : public Lane {
  public:
@@ -83,6 +118,16 @@ Result<std::unique_ptr<MpsDaemon>> MpsDaemon::start(const std::shared_ptr<StudyF
 Environment MpsDaemon::environment() const {
   return {{"CUDA_MPS_PIPE_DIRECTORY", folder_->mps_folder().string()},
           {"CUDA_MPS_LOG_DIRECTORY", folder_->mps_folder().string()}};
+}
+
+void MpsDaemon::end_clients_below(pid_t leader) const {
+  const Environment control = folder_->daemon_environment();
+  for (const pid_t server : ask_daemon(control, "get_server_list")) {
+    for (const pid_t client : ask_daemon(control, fmt::format("get_client_list {}", server))) {
+      if (!is_below(client, leader)) continue;
+      (void)ask_daemon(control, fmt::format("terminate_client {} {}", server, client));
+    }
+  }
 }
 
 MpsDaemon::~MpsDaemon() {

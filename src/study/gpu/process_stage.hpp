@@ -23,6 +23,9 @@ class MpsDaemon {
   MpsDaemon(const MpsDaemon&) = delete;
   MpsDaemon& operator=(const MpsDaemon&) = delete;
   [[nodiscard]] Environment environment() const;
+  // Ends the work on the GPU of the clients among `leader` and its descendants, before these are
+  // ended: a client that ends in the middle of its work can take the others with it.
+  void end_clients_below(pid_t leader) const;
 
  private:
   explicit MpsDaemon(std::shared_ptr<StudyFolder> folder) : folder_(std::move(folder)) {}
