@@ -112,13 +112,13 @@ Result<StartedProgram> start_program(const ProgramPlan& plan, const sigset_t& si
   Word word{Word::Step::no_filter, ECHILD};
   int file = -1;
   const bool filtered = hear(ends[0], word, file) && word.step == Word::Step::filtered;
-  const bool failed = filtered && hear(ends[0], word, file);
+  const bool exec_failed = filtered && hear(ends[0], word, file);
   ::close(ends[0]);
   FilterListener listener(file);
-  if (filtered && !failed && file >= 0) return StartedProgram{child, std::move(listener)};
+  if (filtered && !exec_failed && file >= 0) return StartedProgram{child, std::move(listener)};
   while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
-  if (failed) {
+  if (exec_failed) {
     return invalid_input("{}: cannot be started: {}", plan.command[0], std::strerror(word.error));
   }
   return filter_refused(word.error);
