@@ -35,11 +35,11 @@ Result<void> check_work(const TaskSet& set, const SchedulePlan& plan, std::uint6
   for (const TaskPartition& partition : plan.partitions) {
     for (const std::size_t t : partition.tasks) {
       const RealTimeTask& task = set.tasks[t];
-      const auto jobs = static_cast<double>(horizon / task.period_ns + 1);
-      work += jobs * (1 + static_cast<double>(task.blocks));
+      const std::uint64_t jobs = horizon / task.period_ns + 1;
+      work += static_cast<double>(jobs) * (1 + static_cast<double>(task.blocks));
       if (work <= most_work) continue;
       return invalid_input(
-          "task '{}': {:.0f} jobs of {} blocks until {:.0f} us, when the plan would be tried out, "
+          "task '{}': {} jobs of {} blocks until {:.0f} us, when the plan would be tried out, "
           "are more than can be simulated; bring the periods closer together or make the kernels "
           "smaller",
           task.name, jobs, task.blocks, static_cast<double>(horizon) / 1000);
