@@ -8,7 +8,6 @@
 namespace demarc::study {
 namespace {
 
-constexpr const char* mps_control = "nvidia-cuda-mps-control";
 constexpr double control_seconds = 20;  // that an answer of the daemon may take
 
 // The numbers of processes that the daemon answers with; none when it does not answer.

@@ -28,7 +28,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view folder_prefix = "demarc-study-";
 constexpr const char* mark_variable = "DEMARC_STUDY";
-constexpr const char* mps_control = "nvidia-cuda-mps-control";
 // A folder that is younger may not be locked yet.
 constexpr std::time_t settled_seconds = 10;
 constexpr double patience = 2;  // seconds until what does not heed SIGTERM is killed
