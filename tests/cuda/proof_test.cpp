@@ -15,7 +15,7 @@ using partition::TpcSet;
 using testing::HasSubstr;
 
 // A card whose address hash is known, so that its SMs can be told by latency.
-fake::FakeConfig known_card() {
+fake::FakeConfig card_with_a_known_hash() {
   fake::FakeConfig config = fake::small_gpu();
   std::snprintf(config.name, sizeof config.name, "NVIDIA H100 80GB HBM3");
   return config;
@@ -23,7 +23,7 @@ fake::FakeConfig known_card() {
 
 // What topo remembers of the whole card stands in `folder`; this process is a client of MPS.
 Result<CardPointer> client_of_mps(const std::string& folder,
-                                  const fake::FakeConfig& remembered = known_card()) {
+                                  const fake::FakeConfig& remembered = card_with_a_known_hash()) {
   CardOptions options;
   options.cache_folder = folder;
   DEMARC_TRY(const CardPointer whole, Card::open(test::fake_gpu(remembered), options));
@@ -121,7 +121,7 @@ TEST(ProofUnderMps, APartitionIsProvedByLatency) {
 TEST(ProofUnderMps, InvertedMasksAndWrongHalvesAreFound) {
   const auto card = client_of_mps(test::fresh_folder("proof").string()).value();
   const auto lie = [](auto how) {
-    change(known_card(), [&](fake::FakeConfig& c) {
+    change(card_with_a_known_hash(), [&](fake::FakeConfig& c) {
       c.virtual_sms = true;
       how(c);
     });
@@ -137,7 +137,7 @@ TEST(ProofUnderMps, InvertedMasksAndWrongHalvesAreFound) {
 
 TEST(ProofUnderMps, DoubtsAreNoProof) {
   const auto card = client_of_mps(test::fresh_folder("proof").string()).value();
-  change(known_card(), [](fake::FakeConfig& c) {
+  change(card_with_a_known_hash(), [](fake::FakeConfig& c) {
     c.virtual_sms = true;
     c.latency_offset = 30;  // as at another clock: no SM looks like any remembered one
   });

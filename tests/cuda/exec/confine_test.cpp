@@ -27,7 +27,7 @@ int complain(const std::string& what) {
   std::fprintf(stderr, "failed: %s\n", what.c_str());
   return 1;
 }
-#define DEMAND(condition) \
+#define REQUIRE_IN_CHILD(condition) \
   if (!(condition)) return complain(#condition)
 
 class Confine : public testing::Test {
@@ -44,19 +44,20 @@ class Confine : public testing::Test {
 };
 
 TEST_F(Confine, TheOutcomeCountsProcessesContextsAndLaunches) {
-  EXPECT_EQ(Supervised::apart([this] {
-              auto plan = plan_for(program, {"context", "launch", "launch", "exit=4"});
-              plan.audit = true;
-              const auto outcome = run_confined(plan);
-              DEMAND(outcome.has_value());
-              DEMAND(outcome->holds() && outcome->program_exit_code == 4);
-              DEMAND(outcome->tpcs == (partition::TpcSet{1, 3}) && outcome->sms == 4);
-              DEMAND(outcome->processes.confined == 1 && outcome->processes.contexts == 1);
-              DEMAND(outcome->masked[0] == 2 && outcome->masked_blocks[0] == 10);
-              DEMAND(std::getenv(control_variable) == nullptr);
-              return 0;
-            }),
-            0);
+  EXPECT_EQ(
+      Supervised::apart([this] {
+        auto plan = plan_for(program, {"context", "launch", "launch", "exit=4"});
+        plan.audit = true;
+        const auto outcome = run_confined(plan);
+        REQUIRE_IN_CHILD(outcome.has_value());
+        REQUIRE_IN_CHILD(outcome->holds() && outcome->program_exit_code == 4);
+        REQUIRE_IN_CHILD(outcome->tpcs == (partition::TpcSet{1, 3}) && outcome->sms == 4);
+        REQUIRE_IN_CHILD(outcome->processes.confined == 1 && outcome->processes.contexts == 1);
+        REQUIRE_IN_CHILD(outcome->masked[0] == 2 && outcome->masked_blocks[0] == 10);
+        REQUIRE_IN_CHILD(std::getenv(control_variable) == nullptr);
+        return 0;
+      }),
+      0);
 }
 
 TEST_F(Confine, AProgramThatIsNotHookedDoesNotHold) {
@@ -66,53 +67,54 @@ TEST_F(Confine, AProgramThatIsNotHookedDoesNotHold) {
               std::string told;
               plan.tell = [&told](const std::string& line) { told += line; };
               const auto outcome = run_confined(plan);
-              DEMAND(outcome.has_value());
-              DEMAND(!outcome->holds() && outcome->program_exit_code == 0);
-              DEMAND(outcome->processes.kept_off == 1);
-              DEMAND(told.find("KEPT OFF") != std::string::npos);
+              REQUIRE_IN_CHILD(outcome.has_value());
+              REQUIRE_IN_CHILD(!outcome->holds() && outcome->program_exit_code == 0);
+              REQUIRE_IN_CHILD(outcome->processes.kept_off == 1);
+              REQUIRE_IN_CHILD(told.find("KEPT OFF") != std::string::npos);
               return 0;
             }),
             0);
 }
 
 TEST_F(Confine, WhoeverIsToldOfTheControlBlockReadsLiveCounters) {
-  EXPECT_EQ(Supervised::apart([this] {
-              auto plan = plan_for(program, {"context", "launch"});
-              std::optional<Control> watched;
-              plan.started = [&watched](const std::string& control) {
-                if (auto opened = Control::open(control)) watched.emplace(std::move(*opened));
-              };
-              const auto outcome = run_confined(plan);
-              DEMAND(outcome.has_value() && outcome->holds() && watched.has_value());
-              const ControlBlock& block = watched->block();
-              DEMAND(block.counters.seen() == 1 && block.confined == 1 && block.contexts == 1);
-              DEMAND(block.kept_off == 0 && block.stopped == 0);
-              HardwareMask mask;
-              DEMAND(block.mask.load(mask));
-              DEMAND(!Control::open(watched->value()));
-              return 0;
-            }),
-            0);
+  EXPECT_EQ(
+      Supervised::apart([this] {
+        auto plan = plan_for(program, {"context", "launch"});
+        std::optional<Control> watched;
+        plan.started = [&watched](const std::string& control) {
+          if (auto opened = Control::open(control)) watched.emplace(std::move(*opened));
+        };
+        const auto outcome = run_confined(plan);
+        REQUIRE_IN_CHILD(outcome.has_value() && outcome->holds() && watched.has_value());
+        const ControlBlock& block = watched->block();
+        REQUIRE_IN_CHILD(block.counters.seen() == 1 && block.confined == 1 && block.contexts == 1);
+        REQUIRE_IN_CHILD(block.kept_off == 0 && block.stopped == 0);
+        HardwareMask mask;
+        REQUIRE_IN_CHILD(block.mask.load(mask));
+        REQUIRE_IN_CHILD(!Control::open(watched->value()));
+        return 0;
+      }),
+      0);
 }
 
 TEST_F(Confine, ObservedProgramsRunOnTheWholeCardAndAreCounted) {
   EXPECT_EQ(Supervised::apart([this] {
               auto plan = plan_for(program, {"context", "launch", "exit=6"});
               plan.observe = true;
-              DEMAND(run_confined(plan).error().kind == ErrorKind::invalid_input);
+              REQUIRE_IN_CHILD(run_confined(plan).error().kind == ErrorKind::invalid_input);
               plan.choice = {};
               std::optional<Control> watched;
               plan.started = [&watched](const std::string& control) {
                 if (auto opened = Control::open(control)) watched.emplace(std::move(*opened));
               };
               const auto outcome = run_confined(plan);
-              DEMAND(outcome.has_value() && outcome->holds() && outcome->observed);
-              DEMAND(outcome->program_exit_code == 6 && outcome->sms == 24);
-              DEMAND(outcome->unmasked[3] == 1 && outcome->masked[3] == 0);
+              REQUIRE_IN_CHILD(outcome.has_value() && outcome->holds() && outcome->observed);
+              REQUIRE_IN_CHILD(outcome->program_exit_code == 6 && outcome->sms == 24);
+              REQUIRE_IN_CHILD(outcome->unmasked[3] == 1 && outcome->masked[3] == 0);
               HardwareMask mask;
-              DEMAND(watched.has_value() && !watched->block().mask.load(mask));
+              REQUIRE_IN_CHILD(watched.has_value() && !watched->block().mask.load(mask));
               plan.command = program.subject({"exit=0"});
-              DEMAND(!run_confined(plan)->holds());
+              REQUIRE_IN_CHILD(!run_confined(plan)->holds());
               return 0;
             }),
             0);
@@ -124,9 +126,10 @@ TEST_F(Confine, InsideAnotherExecIsRefused) {
         // Of one that has ended: a living one would have to answer.
         ::close(install_filter());
         const auto nested = run_confined(plan_for(program, {}));
-        DEMAND(nested.error().kind == ErrorKind::invalid_input);
-        DEMAND(nested.error().message.find("inside another demarc exec") != std::string::npos);
-        DEMAND(confine_again(::getpid(), {}).error().message == nested.error().message);
+        REQUIRE_IN_CHILD(nested.error().kind == ErrorKind::invalid_input);
+        REQUIRE_IN_CHILD(nested.error().message.find("inside another demarc exec") !=
+                         std::string::npos);
+        REQUIRE_IN_CHILD(confine_again(::getpid(), {}).error().message == nested.error().message);
         return 0;
       }),
       0);
@@ -141,7 +144,7 @@ TEST_F(Confine, AnotherInjectionLibraryIsPassedOn) {
                               plan.preload};
               ::setenv("CUDA_INJECTION64_PATH", "/other.so", 1);
               const auto outcome = run_confined(plan);
-              DEMAND(outcome.has_value() && outcome->program_exit_code == 0);
+              REQUIRE_IN_CHILD(outcome.has_value() && outcome->program_exit_code == 0);
               return 0;
             }),
             0);
