@@ -31,7 +31,7 @@ $done:
 }
 )";
 
-Module module_of(const std::string& text) {
+Module read_back(const std::string& text) {
   ParseResult result = parse(text, "small.ptx");
   EXPECT_TRUE(result.diagnostics.ok());
   return std::move(result.module);
@@ -45,7 +45,7 @@ std::string with_body(const std::string& body) {
 }
 
 TEST(RewriteColored, translates_only_global_accesses_and_keeps_predicates) {
-  const auto out = rewrite_colored(module_of(small_kernel), {{0xc4000}, 1});
+  const auto out = rewrite_colored(read_back(small_kernel), {{0xc4000}, 1});
   ASSERT_TRUE(out) << out.error().message;
   EXPECT_NE(out->find(R"({
 	.reg .b64 %demarc_a, %demarc_h;
@@ -68,12 +68,12 @@ TEST(RewriteColored, translates_only_global_accesses_and_keeps_predicates) {
             std::string::npos)
       << *out;
   EXPECT_NE(out->find("ld.param.u64 	%rd1, [p];"), std::string::npos);
-  EXPECT_EQ(module_of(*out).kernels().size(), 1U);
+  EXPECT_EQ(read_back(*out).kernels().size(), 1U);
 }
 
 // A copy into a colour has coloured stores only, one out of it coloured loads only.
 TEST(RewriteColored, one_side_of_a_copy_can_be_left_as_it_is) {
-  const Module module = module_of(small_kernel);
+  const Module module = read_back(small_kernel);
   const auto in = rewrite_colored(module, {{0xc4000}, 1}, ColoredAccesses::stores);
   const auto out = rewrite_colored(module, {{0xc4000}, 1}, ColoredAccesses::loads);
   ASSERT_TRUE(in && out);
@@ -87,7 +87,7 @@ TEST(RewriteColored, one_side_of_a_copy_can_be_left_as_it_is) {
 
 TEST(RewriteColored, what_cannot_be_coloured_is_refused_by_line) {
   const auto refusal = [](const std::string& body) {
-    const auto out = rewrite_colored(module_of(with_body(body)), {{0xc4000}, 0});
+    const auto out = rewrite_colored(read_back(with_body(body)), {{0xc4000}, 0});
     return out ? std::string("accepted") : out.error().message;
   };
   EXPECT_EQ(refusal("\tmov.u64 %rd2, counter;\n\tst.global.u32 [%rd2], 1;\n"),
@@ -103,7 +103,7 @@ TEST(RewriteColored, what_cannot_be_coloured_is_refused_by_line) {
 }
 
 TEST(RewriteColored, masks_that_do_not_fit_are_refused) {
-  const Module module = module_of(small_kernel);
+  const Module module = read_back(small_kernel);
   EXPECT_FALSE(rewrite_colored(module, {{}, 0}));
   EXPECT_FALSE(rewrite_colored(module, {{0xc4000, 0x38a000}, 0}));  // lowest bits descend
   EXPECT_FALSE(rewrite_colored(module, {{0x6000, 0xc000}, 0}));     // 0x4000 also in the second
@@ -119,12 +119,12 @@ TEST(RewriteColored, pointers_are_divided_so_that_inserting_bits_restores_the_ar
 }
 
 TEST(RewriteAffine, adds_parameters_and_takes_block_indices_from_the_queue) {
-  const auto out = rewrite_affine(module_of(small_kernel));
+  const auto out = rewrite_affine(read_back(small_kernel));
   ASSERT_TRUE(out) << out.error().message;
   EXPECT_NE(out->find("mov.u32 	%r2, %demarc_ctaid_x;"), std::string::npos);
   EXPECT_NE(out->find("mov.u32 	%r3, %demarc_nctaid_x;"), std::string::npos);
   EXPECT_NE(out->find("$done:\n	bra 	$demarc_next;"), std::string::npos);
-  const Module again = module_of(*out);
+  const Module again = read_back(*out);
   ASSERT_EQ(again.kernels().size(), 1U);
   EXPECT_EQ(again.kernels()[0]->parameters.size(), 6U);
   EXPECT_EQ(again.kernels()[0]->parameters[2].name, "demarc_queue");
@@ -132,7 +132,7 @@ TEST(RewriteAffine, adds_parameters_and_takes_block_indices_from_the_queue) {
 
 TEST(RewriteAffine, keeps_predicates_on_early_returns) {
   const auto out =
-      rewrite_affine(module_of(with_body("\t.reg .pred %p1;\n\t@%p1 ret;\n\texit;\n")));
+      rewrite_affine(read_back(with_body("\t.reg .pred %p1;\n\t@%p1 ret;\n\texit;\n")));
   ASSERT_TRUE(out);
   EXPECT_NE(out->find("@%p1 bra \t$demarc_next;"), std::string::npos);
   EXPECT_EQ(out->find("exit"), std::string::npos);
