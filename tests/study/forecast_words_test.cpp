@@ -31,7 +31,7 @@ Forecast forecast_of(std::vector<WorkloadForecast> victims,
   return out;
 }
 
-Plan plan_with(const std::string& modes) {
+Plan plan_for_words(const std::string& modes) {
   Plan plan;
   plan.modes = parse_modes(modes).value();
   return plan;
@@ -98,7 +98,7 @@ TEST(ForecastWords, workloads_are_named_while_they_are_four_and_counted_when_the
     }
     for (std::size_t i = 0; i < calm; ++i) aggressors.push_back(asking("calm", 0.1));
     const std::string said =
-        recommend(plan_with("mask+color"), forecast_of({asking("v", 0.3)}, aggressors));
+        recommend(plan_for_words("mask+color"), forecast_of({asking("v", 0.3)}, aggressors));
     const auto from = said.find("mask+color: ") + 12;
     return said.substr(from, said.find(" on the memory") - from);
   };
@@ -110,7 +110,7 @@ TEST(ForecastWords, workloads_are_named_while_they_are_four_and_counted_when_the
 }
 
 TEST(ForecastWords, what_is_known_to_press_is_named_and_not_what_may) {
-  const Plan plan = plan_with("mask,mask+color");
+  const Plan plan = plan_for_words("mask,mask+color");
   EXPECT_TRUE(
       recommend(plan, forecast_of({unknown("x"), asking("v", 0.1), asking("w", 0.2)},
                                   {unknown("app"), asking("va", 0.5)}))
@@ -123,20 +123,20 @@ TEST(ForecastWords, what_is_known_to_press_is_named_and_not_what_may) {
 }
 
 TEST(ForecastWords, without_a_victim_that_needs_the_memory_it_stays_undivided) {
-  EXPECT_TRUE(recommend(plan_with("mask+color,mask"),
+  EXPECT_TRUE(recommend(plan_for_words("mask+color,mask"),
                         forecast_of({asking("mm", 0.01)}, {asking("va", 0.5)}))
                   .starts_with("Nothing measured; the forecast speaks for mask: no victim asks for "
                                "5 % of the DRAM's or the L2's bandwidth. By forecast va presses"));
-  EXPECT_TRUE(
-      recommend(plan_with("mask+color"), forecast_of({asking("mm", 0.01)}, {asking("va", 0.5)}))
-          .starts_with("None of the modes asked for divides the SMs alone; add mask to "
-                       "--modes: no victim asks"));
+  EXPECT_TRUE(recommend(plan_for_words("mask+color"),
+                        forecast_of({asking("mm", 0.01)}, {asking("va", 0.5)}))
+                  .starts_with("None of the modes asked for divides the SMs alone; add mask to "
+                               "--modes: no victim asks"));
 }
 
 TEST(ForecastWords, of_the_modes_that_divide_alike_the_best_known_is_chosen) {
   const auto chosen = [](const std::string& modes, double demand) {
     const std::string said =
-        recommend(plan_with(modes), forecast_of({asking("v", 0.3)}, {asking("va", demand)}));
+        recommend(plan_for_words(modes), forecast_of({asking("v", 0.3)}, {asking("va", demand)}));
     const auto from = said.find("speaks for ") + 11;
     return said.substr(from, said.find(':') - from);
   };
@@ -150,7 +150,7 @@ TEST(ForecastWords, of_the_modes_that_divide_alike_the_best_known_is_chosen) {
 TEST(ForecastWords, without_a_forecast_the_reason_is_given) {
   Forecast none;
   none.missing = "the model has no description";
-  EXPECT_EQ(recommend(plan_with("mask"), none), "No forecast: the model has no description.");
+  EXPECT_EQ(recommend(plan_for_words("mask"), none), "No forecast: the model has no description.");
   EXPECT_EQ(forecast_text(none), "No forecast: the model has no description.\n");
 }
 
