@@ -99,7 +99,9 @@ TEST_F(IsolateProcesses, commands_are_confined_counted_and_leave_nothing_behind)
   EXPECT_EQ(result["cells"].size(), 12U) << outcome.out;
   EXPECT_THAT(outcome.out, HasSubstr("mask (processes, each confined by demarc exec; part "));
   EXPECT_THAT(left_behind(), IsEmpty());
-  const std::string daemon = "start GPU-fafafafa-fafa-fafa-fafa-fafafafafafa\nquit\n";
+  // Asked for its clients before the command is ended; it has none here.
+  const std::string daemon =
+      "start GPU-fafafafa-fafa-fafa-fafa-fafafafafafa\nget_server_list\nquit\n";
   EXPECT_EQ(told(), daemon + daemon);  // mps and mask
 }
 
