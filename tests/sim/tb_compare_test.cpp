@@ -71,7 +71,7 @@ TEST(TbCompare, the_table_has_the_baseline_itself_and_a_line_a_group) {
   const std::string table = compare_table(two_loads(), queueing());
   EXPECT_THAT(table, HasSubstr("uniform mix, load 40 %: ANTT with queueing (less is better)\n"
                                "policy                      16 SMs\n"
-                               "rr-skip itself       5.333 ±11.203\n"
+                               "rr-skip itself       5.333 ±11.202\n"
                                "rr-skip               1.000 ±0.000\n"
                                "rr, smk               1.200 ±0.000\n"));
 }
