@@ -1,3 +1,4 @@
+// What is wrong with partitions side by side, and which clusters a set can host.
 #include <algorithm>
 #include <map>
 #include <set>

@@ -69,18 +69,22 @@ Result<void> probe_physical(TimedMemory& memory, const ProbeOptions& options, Ra
       map.module.empty() ? 0 : std::uint64_t{1} << std::countr_zero(map.module.rows.front());
   DEMARC_TRY(report.module, measure_module(memory, bank.hash, set.hash, map.module, random,
                                            part_of(progress, 0.9, 1)));
-  map.miss_registers = report.module->miss_registers;
-  const bool isolated = report.module->isolated;
+  const MissRegisters& registers = report.module->miss_registers;
+  map.miss_registers = registers.number;
+  const bool isolated = report.module->isolated.value_or(false);
   report.verdict.push_back(fmt::format("{} modules, {} banks, {} sets of {} lines of {} bytes",
                                        map.module.count(), map.bank.count(), map.set.count(),
                                        map.cache_ways, memory.facts().line_bytes));
   report.verdict.push_back(
       isolated ? "traffic to other modules is not felt: colours made of modules isolate"
-               : "traffic to other modules is felt: colours do not isolate");
-  if (map.miss_registers != 0) {
-    report.verdict.push_back(
-        fmt::format("a module has {} miss-status registers", map.miss_registers));
-  }
+      : report.module->isolated
+          ? "traffic to other modules is felt: colours do not isolate"
+          : "there is one module: whether another one's traffic is felt cannot be asked");
+  report.verdict.push_back(
+      registers.number != 0 ? fmt::format("a module has {} miss-status registers: {}",
+                                          registers.number, registers.reason)
+                            : fmt::format("the miss-status registers of a module were not seen: {}",
+                                          registers.reason));
   count_colors(
       map.module.rows,
       isolated ? std::span<const std::uint64_t>(map.module.rows) : std::span<const std::uint64_t>(),
@@ -147,20 +151,13 @@ Result<void> probe_hidden(TimedMemory& memory, const ProbeOptions& options,
   DEMARC_TRY(report.slices, find_slices(memory, options.slices, part_of(progress, 0, 0.15)));
   const SliceFinding& slices = *report.slices;
   gpu::AddressMap& map = report.map;
-  map.page_bytes = facts.page_bytes;
-  map.address_bits = static_cast<std::uint32_t>(std::countr_zero(facts.page_bytes));
-  map.slices = static_cast<std::uint32_t>(slices.model.clusters.sizes.size());
-  map.module.rows = slices.model.masks;
-  if (slices.remainders) {
-    map.slices = slices.remainders->slices;
-    map.stack = slices.remainders->stage;
-  }
+  map = map_of_slices(facts, slices);
+  const auto kinds = slices.model.clusters.sizes.size();
   report.verdict.push_back(slices.reason);
   if (!slices.decided) {
     report.verdict.push_back("memory colours could not be decided on this memory");
     return {};
   }
-  map.interleave_bytes = slices.model.chunk_bytes;
   report.verdict.push_back(fmt::format(
       "linear masks: {}: {} modules, constant over {} bytes", mask_list(slices.model.masks),
       map.module.count(), slices.model.masks.front() & (~slices.model.masks.front() + 1)));
@@ -171,7 +168,13 @@ Result<void> probe_hidden(TimedMemory& memory, const ProbeOptions& options,
                         slices.remainders->slices, slices.remainders->stage.modulus,
                         mask_list(slices.remainders->stage.number.rows),
                         slices.remainders->agreement * 100)
-          : "no closed form was found for what differs inside a module");
+      : map.slices != 0
+          ? fmt::format("{} slices: one for each module", map.slices)
+          : fmt::format(
+                "the number of slices was not seen: {} kinds of chunks in {} modules, and no "
+                "closed form was found for what differs inside a module; slices that look "
+                "alike are one kind",
+                kinds, map.module.count()));
   const std::uint64_t pages =
       options.pages == 0 ? facts.pages : std::min(options.pages, facts.pages);
   DEMARC_TRY(report.pages, find_page_constants(memory, slices, options.slices, pages,

@@ -1,3 +1,4 @@
+// The evidence and verdict of a probed memory as JSON. What was not seen is null.
 #include "demarc/base/json.hpp"
 #include "demarc/base/version.hpp"
 #include "demarc/probe/probe.hpp"
@@ -9,6 +10,11 @@ Json masks_json(std::span<const std::uint64_t> masks) {
   Json list = Json::array();
   for (const auto mask : masks) list.push_back(fmt::format("{:#x}", mask));
   return list;
+}
+
+// null: not known.
+Json known(std::uint32_t number) {
+  return number == 0 ? Json() : Json(number);
 }
 
 Json histogram_json(const Histogram& histogram) {
@@ -25,7 +31,7 @@ Json hash_json(const HashFinding& finding) {
           {"conflicts", finding.pairs},
           {"contradicting", finding.wrong_pairs},
           {"threshold_cycles", finding.threshold},
-          {"ways", finding.ways},
+          {"ways", known(finding.decided ? finding.ways : 0)},
           {"confusion",
            {{"predicted_same_measured_same", finding.confusion.same_same},
             {"predicted_same_measured_other", finding.confusion.same_other},
@@ -37,8 +43,9 @@ Json hash_json(const HashFinding& finding) {
 Json module_json(const ModuleFinding& finding) {
   Json curves = Json::object();
   for (const auto& curve : finding.curves) curves[curve.name] = curve.cycles;
-  return {{"miss_registers", finding.miss_registers},
-          {"isolated", finding.isolated},
+  return {{"miss_registers", known(finding.miss_registers.number)},
+          {"miss_registers_reason", finding.miss_registers.reason},
+          {"isolated", finding.isolated ? Json(*finding.isolated) : Json()},
           {"cycles_by_other_threads", std::move(curves)}};
 }
 
@@ -110,7 +117,8 @@ std::string report_to_json(const MemoryReport& report) {
             {"verdict", report.verdict},
             {"seconds", report.seconds},
             {"l2_bytes", report.facts.l2_bytes},
-            {"modules", report.map.module.count()},
+            {"modules", known(report.decided ? report.map.module.count() : 0)},
+            {"slices", known(report.decided ? report.map.slices : 0)},
             {"module_masks", masks_json(report.map.module.rows)}};
   Json colors = Json::array();
   for (const auto& entry : report.colors) {

@@ -1,3 +1,4 @@
+// The evidence and verdict of a probed memory as text.
 #include <algorithm>
 
 #include "demarc/base/text.hpp"

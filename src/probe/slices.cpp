@@ -1,6 +1,8 @@
+// Slices and page constants from latencies, and what they say of the address map.
 #include "demarc/probe/slices.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <numeric>
 
@@ -20,7 +22,34 @@ std::vector<std::uint32_t> spread_sms(std::uint32_t available, std::uint32_t wan
   return sms;
 }
 
+// What is below the lowest bit of all functions.
+std::uint64_t longest_run(const gpu::AddressMap& map) {
+  std::uint64_t bits = 0;
+  for (const std::uint64_t row : map.module.rows) bits |= row;
+  if (map.stack) {
+    for (const std::uint64_t row : map.stack->number.rows) bits |= row;
+  }
+  return bits & (~bits + 1);
+}
+
 }  // namespace
+
+gpu::AddressMap map_of_slices(const MemoryFacts& facts, const SliceFinding& finding) {
+  gpu::AddressMap map;
+  map.page_bytes = facts.page_bytes;
+  map.address_bits = static_cast<std::uint32_t>(std::countr_zero(facts.page_bytes));
+  if (!finding.decided) return map;
+  map.module.rows = finding.model.masks;
+  if (finding.remainders) {
+    map.slices = finding.remainders->slices;
+    map.stack = finding.remainders->stage;
+  } else if (finding.model.clusters.sizes.size() == map.module.count()) {
+    map.slices = map.module.count();  // the masks alone tell them apart
+  }
+  // Where not all functions are known, the chunk that was measured as one.
+  map.interleave_bytes = map.slices != 0 ? longest_run(map) : finding.model.chunk_bytes;
+  return map;
+}
 
 Result<SliceFinding> find_slices(TimedMemory& memory, const SliceOptions& options,
                                  const Progress& progress) {

@@ -59,10 +59,95 @@ TEST(HashFinding, knee_of_the_module_is_its_number_of_miss_registers) {
   const auto found =
       measure_module(*memory, basis(truth.bank), basis(truth.set), basis(truth.module), random, {})
           .value();
-  EXPECT_EQ(found.miss_registers, 16U);
-  EXPECT_TRUE(found.isolated);
-  ASSERT_EQ(found.curves.size(), 5U);
+  EXPECT_EQ(found.miss_registers.number, 16U) << found.miss_registers.reason;
+  EXPECT_EQ(found.isolated, true);
+  ASSERT_EQ(found.curves.size(), 6U);
   EXPECT_GT(found.curves[0].cycles.back(), 10 * found.curves[4].cycles.back());
+}
+
+// 500 cycles up to `knee` other threads, `step` more for each further one.
+std::vector<float> bent_curve(std::size_t knee, float step, std::size_t most = 64) {
+  std::vector<float> cycles;
+  for (std::size_t n = 0; n <= most; ++n) {
+    const float jitter = n % 3 == 0 ? 1.0F : -1.0F;
+    cycles.push_back(500 + jitter + step * static_cast<float>(n > knee ? n - knee : 0));
+  }
+  return cycles;
+}
+
+MissRegisters judged(std::vector<float> all, std::vector<float> half) {
+  ModuleFinding finding;
+  finding.curves = {{"DCDB", std::move(all)}, {"DCHB", std::move(half)}};
+  return judge_miss_registers(finding);
+}
+
+TEST(MissRegisters, are_seen_where_the_knee_stays_with_half_of_the_banks) {
+  for (const std::size_t half : {20U, 23U, 26U}) {
+    const MissRegisters found = judged(bent_curve(23, 40), bent_curve(half, 40));
+    EXPECT_EQ(found.number, 24U) << "the reader holds one too";
+    EXPECT_NE(found.reason.find("a sharp knee at 24 threads"), std::string::npos);
+  }
+}
+
+TEST(MissRegisters, are_not_seen_where_the_knee_moves_with_the_banks_or_is_gone) {
+  for (const std::size_t half : {19U, 27U, 11U}) {
+    const MissRegisters found = judged(bent_curve(23, 40), bent_curve(half, 40));
+    EXPECT_EQ(found.number, 0U);
+    EXPECT_EQ(
+        found.reason,
+        fmt::format("the knee lies at 24 threads, and with half of the banks at {}: it is not "
+                    "that of the registers alone",
+                    half + 1));
+  }
+  EXPECT_EQ(judged(bent_curve(23, 40), bent_curve(64, 40)).number, 0U);
+}
+
+TEST(MissRegisters, are_not_seen_without_a_sharp_knee_that_has_points_enough_behind_it) {
+  // 32 others leave 32 points behind the knee, 33 too few; a straight rise has none.
+  EXPECT_EQ(find_knee(bent_curve(23, 40)), 23U);
+  EXPECT_EQ(find_knee(bent_curve(32, 40)), 32U);
+  EXPECT_FALSE(find_knee(bent_curve(33, 40)));
+  EXPECT_FALSE(find_knee(bent_curve(64, 40)));
+  EXPECT_FALSE(find_knee(bent_curve(0, 40)));
+  const MissRegisters found = judged(bent_curve(60, 40), bent_curve(60, 40));
+  EXPECT_EQ(found.number, 0U);
+  EXPECT_NE(found.reason.find("65 threads and fewer show no sharp knee"), std::string::npos);
+}
+
+// Up to 0.3 of the next thread's rise is a sharp knee.
+TEST(MissRegisters, are_not_seen_where_queues_round_the_knee_off) {
+  std::vector<float> sharp = bent_curve(23, 40);
+  for (std::size_t n = 24; n < sharp.size(); ++n) sharp[n] += 60;  // 100 more at 24 others
+  std::vector<float> round = sharp;
+  sharp[23] += 25;
+  round[23] += 36;
+  EXPECT_EQ(find_knee(sharp), 23U);
+  EXPECT_FALSE(find_knee(round));
+}
+
+TEST(MissRegisters, are_not_seen_where_a_module_has_too_few_banks_to_halve) {
+  ModuleFinding finding;
+  finding.curves = {{"DCDB", bent_curve(23, 40)}};
+  EXPECT_EQ(judge_miss_registers(finding).number, 0U);
+  EXPECT_NE(judge_miss_registers(finding).reason.find("too few banks"), std::string::npos);
+}
+
+// A module of one bank leaves no other bank in it to read, and one module no other module.
+TEST(MissRegisters, cases_that_the_hashes_rule_out_are_left_out_and_end) {
+  auto memory = planted_memory("gtx1080", 5).value();
+  const auto& truth = memory->truth();
+  const gpu::LinearHash set{gpu::low_pivot_basis(truth.set.rows)};
+  const gpu::LinearHash module{gpu::low_pivot_basis(truth.module.rows)};
+  Random random(5);
+  const auto one_bank = measure_module(*memory, module, set, module, random, {}).value();
+  EXPECT_EQ(one_bank.miss_registers.number, 0U);
+  for (const CrowdCurve& curve : one_bank.curves) {
+    EXPECT_TRUE(curve.name != "SCDB" && curve.name != "DCDB" && curve.name != "DCHB") << curve.name;
+  }
+  const gpu::LinearHash bank{gpu::low_pivot_basis(truth.bank.rows)};
+  const auto one_module = measure_module(*memory, bank, set, {}, random, {}).value();
+  EXPECT_EQ(one_module.isolated, std::nullopt);
+  for (const CrowdCurve& curve : one_module.curves) EXPECT_NE(curve.name, "DM");
 }
 
 class WrongDifferences : public testing::TestWithParam<int> {};

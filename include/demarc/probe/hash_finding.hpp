@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -65,14 +67,25 @@ struct HashOptions {
 
 // Figure 8: cycles of a read under n other threads, by where these read.
 struct CrowdCurve {
-  std::string name;           // SCSB, DCSB, SCDB, DCDB, DM
+  std::string name;           // SCSB, DCSB, SCDB, DCDB, DM, or DCHB: DCDB in half of the banks
   std::vector<float> cycles;  // [n], n = 0 ...
 };
-struct ModuleFinding {
-  std::vector<CrowdCurve> curves;
-  std::uint32_t miss_registers = 0;  // threads at the knee of DCDB, the reader among them; 0: none
-  bool isolated = false;             // DM stays at the level of no other thread
+struct MissRegisters {
+  std::uint32_t number = 0;  // 0: not seen
+  std::string reason;        // why not, or what makes them certain
 };
+struct ModuleFinding {
+  // Of the cases that the hashes leave possible; DCDB and DCHB are the median of several crowds.
+  std::vector<CrowdCurve> curves;
+  MissRegisters miss_registers;
+  std::optional<bool> isolated;  // DM stays at the level of no other thread; nothing: no DM
+};
+// Other threads at a sharp knee of a curve; nothing where there is none, or too few points on one
+// side of it.
+[[nodiscard]] std::optional<std::uint32_t> find_knee(std::span<const float> cycles);
+// As many as threads at the knee of DCDB, if each holds one all the time. Short banks make a knee
+// too, at fewer threads the fewer they are: the knee must lie there with half of the banks too.
+[[nodiscard]] MissRegisters judge_miss_registers(const ModuleFinding& finding);
 [[nodiscard]] Result<ModuleFinding> measure_module(TimedMemory& memory, const gpu::LinearHash& bank,
                                                    const gpu::LinearHash& set,
                                                    const gpu::LinearHash& module, Random& random,

@@ -33,6 +33,10 @@ struct SliceOptions {
 [[nodiscard]] Result<SliceFinding> find_slices(TimedMemory& memory, const SliceOptions& options,
                                                const Progress& progress);
 
+// What is known of the address map from slices alone: nothing where the finding is not decided, and
+// no number of slices where nothing explains all of them (slices that look alike are one kind).
+[[nodiscard]] gpu::AddressMap map_of_slices(const MemoryFacts& facts, const SliceFinding& finding);
+
 struct PageFinding {
   std::vector<std::uint32_t> constants;  // of every page, bit i for masks[i]
   std::uint32_t uncertain = 0;           // pages whose samples agreed less than 9 in 10

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "demarc/base/gf2.hpp"
+#include "demarc/base/json.hpp"
+#include "demarc/probe/planted_memory.hpp"
 #include "demarc/probe/probe.hpp"
 
 namespace demarc::probe {
@@ -30,8 +32,72 @@ TEST(SimulatedMemory, TheProbeRecoversThePublishedFunctionsOfAGtx1080FromTimesAl
   EXPECT_GT(last(1), 1.5 * last(2));
   EXPECT_GT(last(3), 1.5 * last(4));
   EXPECT_LT(last(4), 1.05 * alone);
-  EXPECT_TRUE(report->module->isolated);
+  EXPECT_EQ(report->module->isolated, true);
   EXPECT_EQ(report->map.miss_registers, 16U);
+}
+
+// The banks of a V100's channel are busy with 52 threads, before its 64 registers are taken.
+TEST(SimulatedMemory, TheRegistersOfAV100AreNotStatedSinceItsBanksHideThem) {
+  const gpu::Device device = gpu::find_device("v100").value();
+  EXPECT_EQ(sim::memory::make_spec(device, 1).value().miss_registers, 64U);
+  const auto basis = [](const gpu::LinearHash& hash) {
+    return gpu::LinearHash{gpu::low_pivot_basis(hash.rows)};
+  };
+  const gpu::AddressMap& map = *device.address_map;
+  auto memory = SimulatedMemory::open(device, 1).value();
+  Random random(1);
+  const auto found =
+      measure_module(*memory, basis(map.bank), basis(map.set), basis(map.module), random, {});
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->miss_registers.number, 0U) << found->miss_registers.reason;
+  EXPECT_EQ(found->isolated, true);
+}
+
+// What is not seen is said in text, JSON and description alike.
+TEST(ProbeMemory, ANumberThatIsNotSeenIsNullAndSaidAndNotWritten) {
+  auto truth = planted_truth("gtx1080").value();
+  truth.miss_registers = 80;
+  PlantedMemory memory(truth, 1);
+  const auto report = probe_memory(memory, {}, {}).value();
+  ASSERT_TRUE(report.decided);
+  EXPECT_EQ(report.map.miss_registers, 0U);
+  EXPECT_NE(report_to_text(report).find(
+                "the miss-status registers of a module were not seen: 65 threads and fewer"),
+            std::string::npos);
+  const Json json = Json::parse(report_to_json(report));
+  EXPECT_TRUE(json["module"]["miss_registers"].is_null());
+  EXPECT_EQ(json["module"]["miss_registers_reason"], report.module->miss_registers.reason);
+  EXPECT_EQ(json["modules"], 8U);
+  EXPECT_EQ(json["slices"], 8U);
+  EXPECT_EQ(json["set"]["ways"], 16U);
+}
+
+// The slice of a GTX 1060 is a remainder modulo 3 of an address: no linear function names it.
+TEST(ProbeMemory, OfAnAddressMapThatIsNotLinearNothingIsStated) {
+  auto memory = SimulatedMemory::open(gpu::find_device("gtx1060-3gb").value(), 1).value();
+  const auto report = probe_memory(*memory, {}, {});
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_FALSE(report->decided);
+  EXPECT_EQ(report->map.slices, 0U);
+  EXPECT_EQ(report->map.miss_registers, 0U);
+  const Json json = Json::parse(report_to_json(*report));
+  for (const char* key : {"modules", "slices"}) EXPECT_TRUE(json[key].is_null()) << key;
+  EXPECT_TRUE(json["set"]["ways"].is_null());
+  EXPECT_FALSE(json.contains("module"));
+  EXPECT_NE(report_to_text(*report).find("NOT decided"), std::string::npos);
+}
+
+TEST(SimulatedMemory, TheSlicesOfAnH100AreCountedWithTheRunThatLiesInOne) {
+  const gpu::Device device = gpu::find_device("h100-sxm").value();
+  auto memory = SimulatedMemory::open(device, 1).value();
+  const auto found = find_slices(*memory, {}, {});
+  ASSERT_TRUE(found) << found.error().message;
+  const gpu::AddressMap map = map_of_slices(memory->facts(), *found);
+  EXPECT_EQ(map.slices, device.address_map->slices);
+  EXPECT_EQ(map.interleave_bytes, device.address_map->interleave_bytes);
+  EXPECT_TRUE(gf2_same_space(map.module.rows, device.address_map->module.rows));
+  ASSERT_TRUE(map.stack);
+  EXPECT_EQ(map.stack->modulus, device.address_map->stack->modulus);
 }
 
 }  // namespace
