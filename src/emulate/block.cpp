@@ -75,6 +75,7 @@ void Block::start(std::uint32_t linear_index, bool tracing, bool trace_runs) {
   next_epoch();
   std::fill(shared_shadow.begin(), shared_shadow.end(), std::uint8_t{0});
   if (program->shared_bytes > 0) std::fill(shared.begin(), shared.end(), std::byte{0});
+  local_end = 0;
   grow_local(program->functions[0].local_bytes);
   std::fill(local_shadow.begin(), local_shadow.end(), std::uint8_t{0});
   for (BarrierState& barrier : barriers) barrier = {};
@@ -102,6 +103,7 @@ void Block::start(std::uint32_t linear_index, bool tracing, bool trace_runs) {
 }
 
 void Block::grow_local(std::uint32_t bytes) {
+  local_end = std::max(local_end, bytes);
   if (bytes <= local_bytes) return;
   const std::uint32_t old_bytes = local_bytes;
   local_bytes = (bytes + 63) / 64 * 64;
@@ -121,7 +123,7 @@ void Block::grow_local(std::uint32_t bytes) {
 Region Block::local_region(const Warp& warp) {
   Region region;
   const std::size_t start = std::size_t{warp.index} * warp_size * local_bytes;
-  region.high = local_bytes;
+  region.high = local_end;
   region.delta = reinterpret_cast<std::uint64_t>(local.data() + start);
   if (program->check_uninitialised) region.shadow = local_shadow.data() + start;
   return region;

@@ -196,7 +196,8 @@ class Block {
   Region shared_region;
   std::vector<std::byte> local;  // [warp][lane][local_bytes]
   std::vector<std::uint8_t> local_shadow;
-  std::uint32_t local_bytes = 0;  // of one thread
+  std::uint32_t local_bytes = 0;  // from one thread's to the next
+  std::uint32_t local_end = 0;    // bytes of one thread that the block's functions have declared
   RaceShadow races;
   std::uint64_t epoch = 1;
   std::vector<Warp> warps;
