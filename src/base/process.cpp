@@ -105,10 +105,11 @@ void begin_child(const ProcessOptions& options, pid_t parent) {
   if (options.before_exec) options.before_exec();
 }
 
+// By set() and reset(): operator[] and erase() of Boost 1.74 read beyond shorter variables.
 bp::environment merged_environment(const ProcessOptions& options) {
   bp::environment merged = boost::this_process::environment();
-  for (const std::string& name : options.unset) merged.erase(name);
-  for (const auto& [name, value] : options.set) merged[name] = value;
+  for (const std::string& name : options.unset) merged.reset(name);
+  for (const auto& [name, value] : options.set) merged.set(name, value);
   return merged;
 }
 

@@ -30,7 +30,7 @@ constexpr double most_further = 1.3;
 constexpr std::uint32_t knee_tolerance = 3;
 constexpr std::size_t most_crowds = 5;
 
-float median_of(std::span<float> times) {
+float median_time(std::span<float> times) {
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end());
   return *middle;
@@ -138,7 +138,7 @@ class Crowds {
         DEMARC_TRY(const float cycles, memory_->crowded_read(primary_, std::span(others).first(n)));
         times.push_back(cycles);
       }
-      curve.cycles.push_back(median_of(times));
+      curve.cycles.push_back(median_time(times));
     }
     return curve;
   }
@@ -190,7 +190,7 @@ Result<std::optional<CrowdCurve>> median_curve(std::span<Crowds> crowds, const C
   for (std::size_t n = 0; n < median.cycles.size(); ++n) {
     std::vector<float> times;
     for (const CrowdCurve& curve : curves) times.push_back(curve.cycles[n]);
-    median.cycles[n] = median_of(times);
+    median.cycles[n] = median_time(times);
   }
   return median;
 }

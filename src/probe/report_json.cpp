@@ -118,7 +118,7 @@ std::string report_to_json(const MemoryReport& report) {
             {"seconds", report.seconds},
             {"l2_bytes", report.facts.l2_bytes},
             {"modules", known(report.decided ? report.map.module.count() : 0)},
-            {"slices", known(report.decided ? report.map.slices : 0)},
+            {"slice_count", known(report.decided ? report.map.slices : 0)},
             {"module_masks", masks_json(report.map.module.rows)}};
   Json colors = Json::array();
   for (const auto& entry : report.colors) {

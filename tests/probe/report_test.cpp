@@ -149,7 +149,7 @@ TEST(ReportJson, EvidenceIsGivenInFull) {
   report.module.emplace();
   report.module->curves = {{"DM", {7, 8}}};
   report.module->isolated = true;
-  report.module->miss_registers = 9;
+  report.module->miss_registers.number = 9;
   report.slices.emplace();
   report.slices->model.votes = {{0x1000, 0.5}};
   report.slices->model.clusters.cluster = {1, 0};

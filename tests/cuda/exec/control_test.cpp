@@ -113,6 +113,7 @@ TEST(ControlBlocks, WritersOfSeveralProcessesTakeTurnsAndADeadOneLosesItsTurn) {
   }
   HardwareMask mask;
   EXPECT_FALSE(made.block().mask.load(mask));
+  ::flock(file, LOCK_UN);  // the writer has the same open file, which a close would leave open
   ::close(file);
   int status = 1;
   ASSERT_EQ(::waitpid(writer, &status, 0), writer);

@@ -68,7 +68,7 @@ TEST(ProbeMemory, ANumberThatIsNotSeenIsNullAndSaidAndNotWritten) {
   EXPECT_TRUE(json["module"]["miss_registers"].is_null());
   EXPECT_EQ(json["module"]["miss_registers_reason"], report.module->miss_registers.reason);
   EXPECT_EQ(json["modules"], 8U);
-  EXPECT_EQ(json["slices"], 8U);
+  EXPECT_EQ(json["slice_count"], 8U);
   EXPECT_EQ(json["set"]["ways"], 16U);
 }
 
@@ -81,7 +81,7 @@ TEST(ProbeMemory, OfAnAddressMapThatIsNotLinearNothingIsStated) {
   EXPECT_EQ(report->map.slices, 0U);
   EXPECT_EQ(report->map.miss_registers, 0U);
   const Json json = Json::parse(report_to_json(*report));
-  for (const char* key : {"modules", "slices"}) EXPECT_TRUE(json[key].is_null()) << key;
+  for (const char* key : {"modules", "slice_count"}) EXPECT_TRUE(json[key].is_null()) << key;
   EXPECT_TRUE(json["set"]["ways"].is_null());
   EXPECT_FALSE(json.contains("module"));
   EXPECT_NE(report_to_text(*report).find("NOT decided"), std::string::npos);
