@@ -254,7 +254,9 @@ Result<Demo> run_demo(const DemoOptions& options, const Progress& progress) {
   page.context({.command = options.command, .device = studies.front().device});
   page.prose("First the main job: " + isolate.device.name +
              " in two halves, every kernel emulated from its PTX, its memory accesses timed by the "
-             "simulated memory system. These are answers of a model, not measurements.");
+             "simulated memory system. These are answers of a model, not measurements. Simulated "
+             "colours isolate by construction: two of them have no slice and no channel in common, "
+             "and nothing else is modelled that they could share. On a card more is shared.");
   add_isolate_study(page, isolate);
   page.heading("Data locality: indices");
   page.prose(

@@ -170,6 +170,7 @@ TEST(IsolateVerb, colours_of_a_simulated_device_can_be_chosen_and_wrong_ones_are
   ASSERT_EQ(chosen.exit_code, 0) << chosen.err;
   EXPECT_NE(chosen.out.find("colour 1; part 1"), std::string::npos) << chosen.out;
   EXPECT_NE(chosen.out.find("colour masks 0x18a000"), std::string::npos);
+  EXPECT_NE(chosen.out.find("simulated colours isolate by construction"), std::string::npos);
   for (const auto& [option, value, why] :
        {std::tuple{"--masks", "0x77000,0x77000", "0x77000 adds no colour"},
         std::tuple{"--masks", "0x77001", "within a line of 128 bytes"},

@@ -302,6 +302,7 @@ class SimExecutor final : public Executor {
       for (const std::uint64_t mask : division.coloring->masks()) {
         account += fmt::format(" {:#x}", mask);
       }
+      account += "; simulated colours isolate by construction, not by measurement";
     }
     return std::make_unique<SimStage>(study_, mode, parts, account);
   }

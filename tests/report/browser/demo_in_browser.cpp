@@ -22,6 +22,7 @@ std::filesystem::path demo_page() {
     EXPECT_EQ(demo.exit_code, 0) << demo.err;
     EXPECT_THAT(demo.out, HasSubstr("holds the one victim"));
     EXPECT_THAT(demo.out, HasSubstr("hotspot"));
+    EXPECT_THAT(demo.out, HasSubstr("simulated colours isolate by construction"));
     return file;
   }();
   return path;
@@ -51,6 +52,7 @@ TEST(DemoInBrowser, opens_on_a_desktop_with_every_map_and_tree_and_asks_for_noth
   EXPECT_THAT(opened.said, HasSubstr("data-before=\"1.000\""));
   EXPECT_THAT(opened.said, HasSubstr("data-after=\"2.000\""));
   EXPECT_THAT(opened.dom, Not(HasSubstr("class=\"fault\"")));
+  EXPECT_THAT(opened.dom, HasSubstr("Simulated colours isolate by construction"));
 }
 
 TEST(DemoInBrowser, fits_a_phone_without_sideways_scrolling_or_tiny_letters) {
