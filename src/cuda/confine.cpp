@@ -126,7 +126,7 @@ void copy_counters(const LaunchCounters& counters, ConfineOutcome& outcome) {
 }
 
 Result<Supervisor> start_supervised(const ConfinePlan& plan, const Control& control,
-                                    ProgramPlan program) {
+                                    const ProgramPlan& program) {
   ControlBlock& block = control.block();
   return Supervisor::start({block.uuid, block.token[0], plan.tell,
                             [&block](const ProcessCounts& counts) {
