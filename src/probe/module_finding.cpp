@@ -189,6 +189,7 @@ Result<std::optional<CrowdCurve>> median_curve(std::span<Crowds> crowds, const C
   CrowdCurve median = curves.front();
   for (std::size_t n = 0; n < median.cycles.size(); ++n) {
     std::vector<float> times;
+    times.reserve(curves.size());
     for (const CrowdCurve& curve : curves) times.push_back(curve.cycles[n]);
     median.cycles[n] = median_time(times);
   }
