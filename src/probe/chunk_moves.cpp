@@ -69,16 +69,21 @@ class Destinations {
   [[nodiscard]] Shares shares() const {
     Shares shares;
     for (std::uint32_t slice = 0; slice < slices_; ++slice) {
-      const auto [first, second] = most_frequent(slice);
       const double size = sizes_[slice];
-      if (first >= clear_share * size) {
-        shares.one += size;
-      } else if (first + second >= clear_share * size && second >= 0.2 * size) {
-        shares.two += size;
-      }
+      const int places = places_of(slice);
+      if (places == 1) shares.one += size;
+      if (places == 2) shares.two += size;
     }
     const auto page = static_cast<double>(slice_of_.size());
     return {shares.one / page, shares.two / page};
+  }
+  // The slices whose chunks go to two places.
+  [[nodiscard]] std::vector<std::uint32_t> divided() const {
+    std::vector<std::uint32_t> divided;
+    for (std::uint32_t slice = 0; slice < slices_; ++slice) {
+      if (places_of(slice) == 2) divided.push_back(slice);
+    }
+    return divided;
   }
   // Where most chunks of a slice go.
   [[nodiscard]] std::uint32_t main_destination(std::uint32_t slice) const {
@@ -87,6 +92,13 @@ class Destinations {
   }
 
  private:
+  // To how many places the chunks of a slice go: 1, 2, or 0 where they go to more.
+  [[nodiscard]] int places_of(std::uint32_t slice) const {
+    const auto [first, second] = most_frequent(slice);
+    const double size = sizes_[slice];
+    if (first >= clear_share * size) return 1;
+    return first + second >= clear_share * size && second >= 0.2 * size ? 2 : 0;
+  }
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> most_frequent(std::uint32_t slice) const {
     std::uint32_t first = 0;
     std::uint32_t second = 0;
@@ -127,12 +139,16 @@ void transform(std::vector<std::int32_t>& v) {
   }
 }
 
-// The mask whose parity best tells, slice by slice, which of two places a chunk goes to.
+// The mask whose parity best tells, slice by slice, which of two places a chunk goes to. Twins go
+// to four: their sides are no parity, and they are not asked.
 std::uint32_t deciding_mask(const Labels& slice_of, const Destinations& destinations,
-                            std::uint32_t slices, std::uint32_t pattern) {
-  constexpr std::uint32_t slices_asked = 16;
+                            std::uint32_t pattern) {
+  constexpr std::size_t slices_asked = 16;
   std::vector<std::int64_t> votes(slice_of.size());
-  for (std::uint32_t slice = 0; slice < slices; slice += std::max(1U, slices / slices_asked)) {
+  const std::vector<std::uint32_t> divided = destinations.divided();
+  const std::size_t step = std::max<std::size_t>(1, divided.size() / slices_asked);
+  for (std::size_t k = 0; k < divided.size(); k += step) {
+    const std::uint32_t slice = divided[k];
     const std::uint32_t main = destinations.main_destination(slice);
     std::vector<std::int32_t> side(slice_of.size());
     const std::uint32_t* labels = slice_of.data();
@@ -194,8 +210,7 @@ ChunkMoves find_moves(const Labels& slice_of, std::span<const std::uint32_t> con
     const auto shares = destinations.shares();
     if (may_flip && shares.one >= least_single_share) *flip = pattern;
     if (!may_be_digit || shares.two < least_pair_share) continue;
-    const std::uint32_t mask =
-        reduced(deciding_mask(slice_of, destinations, slices, pattern), constants);
+    const std::uint32_t mask = reduced(deciding_mask(slice_of, destinations, pattern), constants);
     if (parity(pattern, mask) != 0) moves.digits.push_back({pattern, mask});
   }
   for (Digit& digit : moves.digits) {
