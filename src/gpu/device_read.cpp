@@ -100,7 +100,7 @@ Result<Tpc> read_tpc(const Json& value, const std::string& where) {
     tpc.bit = static_cast<std::uint32_t>(bit);
   }
   if (object.has("side")) {
-    DEMARC_TRY(const std::int64_t side, object.integer("side", 0, 7));
+    DEMARC_TRY(const std::int64_t side, object.integer("side", 0, 1));
     tpc.side = static_cast<std::uint32_t>(side);
   }
   DEMARC_CHECK(object.finish());

@@ -19,9 +19,8 @@ constexpr std::size_t fewest_behind = most_threads / 2;
 // The fit of two lines finds the place of a knee, the sharpest bend this near to it the point.
 constexpr std::size_t nearby = 3;
 // What a knee may have risen of what one more thread rises. Queues and banks that are short now and
-// then round a knee off and move it: simulated cards of 20 to 64 registers have 0.39 to 0.58 at a
-// knee that lies wrong by up to five threads, those of 8 to 16 registers 0.01 to 0.25 at the right
-// one.
+// then round a knee off and move it. Fitted to simulated cards of 8 to 64 registers
+// (docs/probe.md).
 constexpr double most_rise = 0.3;
 // What the thread behind that may add, of what the first one behind the knee adds: more would say
 // that the knee lies further on.

@@ -111,6 +111,13 @@ TEST(TranslationSettings, the_split_of_mp_counts_under_native_alone) {
   EXPECT_THAT(validate(settings).error().message, HasSubstr("mp_split: 'native' is what it"));
 }
 
+TEST(TranslationSettings, are_refused_without_a_value_or_with_the_start_of_one) {
+  Settings settings;
+  EXPECT_THAT(apply_setting(settings, "gpus").error().message, HasSubstr("NAME=VALUE"));
+  EXPECT_THAT(apply_setting(settings, "topology=st").error().message,
+              HasSubstr("'st' is not one of star|chain"));
+}
+
 TEST(TranslationSettings, of_applications_are_refused_outside_of_their_range) {
   Settings settings;
   EXPECT_EQ(apply_setting(settings, "pr_iterations=0").error().message,
