@@ -120,8 +120,10 @@ Result<VerifyColorsReport> verify_colors(const VerifyColorsPlan& plan) {
   DEMARC_CHECK(measure_effects(*pool, own, report));
   report.holds = report.audit.holds();
   for (const NeighbourEffect& effect : report.effects) {
-    report.holds &= !effect.counts || effect.slowdown <= plan.most_slowdown;
+    if (effect.counts) report.holds &= effect.slowdown <= plan.most_slowdown;
+    report.felt |= !effect.counts && effect.slowdown > plan.most_slowdown;
   }
+  report.holds &= report.felt;
   return report;
 }
 
@@ -136,6 +138,13 @@ std::string report_to_text(const VerifyColorsReport& report) {
   for (const NeighbourEffect& effect : report.effects) {
     text += fmt::format("neighbour {:<28}{:>6.3f} times the time alone{}\n", effect.neighbour,
                         effect.slowdown, effect.counts ? "" : ", for comparison");
+  }
+  if (!report.felt) {
+    text += fmt::format(
+        "no neighbour in the same colours is felt by more than {} times: nothing is shown by one "
+        "in "
+        "other colours that is not felt\n",
+        report.most_slowdown);
   }
   return text + (report.holds ? "the colours HOLD\n" : "the colours DO NOT HOLD\n");
 }
@@ -154,6 +163,7 @@ std::string report_to_json(const VerifyColorsReport& report) {
                   {"outside", report.audit.outside},
                   {"unclear", report.audit.unclear},
                   {"most_slowdown", report.most_slowdown},
+                  {"felt", report.felt},
                   {"holds", report.holds},
                   {"neighbours", effects}};
   return json_text(json, 2) + "\n";

@@ -26,6 +26,7 @@ TEST_F(VerifyColors, AHalfIsProvedByItsChunksAndByNeighboursThatAreNotFelt) {
   const auto report = verify_colors(plan);
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_TRUE(report->holds);
+  EXPECT_TRUE(report->felt);
   EXPECT_EQ(report->audit.chunks_of_color[1], 0U);
   ASSERT_EQ(report->effects.size(), 4U);
   EXPECT_NEAR(report->effects[0].slowdown, 1.0, 0.01);
@@ -81,6 +82,15 @@ TEST_F(VerifyColors, ANeighbourThatIsFeltBreaksTheProof) {
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_FALSE(report->holds);
   EXPECT_THAT(report_to_text(*report), HasSubstr("DO NOT HOLD"));
+}
+
+TEST_F(VerifyColors, NothingIsProvedWhereNoNeighbourIsFelt) {
+  plan.most_slowdown = 5;  // above what the neighbours in the same colours cost
+  const auto report = verify_colors(plan);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_FALSE(report->felt);
+  EXPECT_FALSE(report->holds);
+  EXPECT_THAT(report_to_text(*report), HasSubstr("no neighbour in the same colours is felt"));
 }
 
 }  // namespace

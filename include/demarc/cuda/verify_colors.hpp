@@ -24,7 +24,7 @@ struct VerifyColorsPlan {
 struct NeighbourEffect {
   std::string neighbour;  // "reads, other colours"
   double slowdown = 0;
-  bool counts = false;  // false: shown for comparison, a neighbour in the victim's own colours
+  bool counts = false;  // false: a neighbour in the victim's own colours, for comparison
 };
 
 struct VerifyColorsReport {
@@ -33,6 +33,7 @@ struct VerifyColorsReport {
   ColorAudit audit;
   std::vector<NeighbourEffect> effects;
   double most_slowdown = 0;
+  bool felt = false;  // a neighbour in the victim's own colours slows it by more than that
   bool holds = false;
 };
 
