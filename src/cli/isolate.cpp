@@ -273,8 +273,9 @@ const RegisterVerb isolate_verb{
        app.add_option("--parts", options->parts, "equal parts of the GPU: 2, 3 or 4");
        const CLI::Option* modes = app.add_option(
            "--modes", options->modes,
-           "comma list of none, timeslice, mps, green, mask, affinity; each also +color, then "
-           "+graph, +overlapped or +fused for a victim's launches");
+           "comma list of the modes below; those of one process also +color, then +graph, "
+           "+overlapped or +fused for a victim's launches");
+       app.footer(app.get_footer() + "\n\nModes:\n" + partition::modes_help());
        app.add_option(
            "--victims", options->victims,
            "comma list of bundled kernels, launch:FILE.json or, on sim:NAME, stream:FILE (an "
@@ -282,9 +283,9 @@ const RegisterVerb isolate_verb{
        app.add_option("--aggressors", options->aggressors, "the same, for the other parts");
        app.add_option(
            "--aggressor-cmd", options->aggressor_commands,
-           "a command line as one more aggressor, under none, timeslice, mps and mask; it "
-           "runs under demarc exec and must launch kernels whenever a victim is timed; may "
-           "be repeated");
+           fmt::format("a command line as one more aggressor, under {}; it runs under demarc exec "
+                       "and must launch kernels whenever a victim is timed; may be repeated",
+                       study::modes_for_commands()));
        const CLI::Option* warm_up = app.add_option("--warm-up", options->rule.warm_up,
                                                    "launches thrown away before each visit");
        const CLI::Option* samples = app.add_option("--samples", options->rule.least,
@@ -324,7 +325,8 @@ const RegisterVerb isolate_verb{
                       "what a time is: gpu, the kernels of a run by the GPU's clock; events, "
                       "between events, with the launch");
        app.add_option("--victim-priority", options->victim_priority,
-                      "priority of the victim's stream under mask; lower comes first");
+                      "priority of the victim's stream where parts are streams of one process; "
+                      "lower comes first");
        const CLI::Option* rounds =
            app.add_option("--rounds", options->rounds, "times each pair is visited");
        app.add_option("--seed", options->seed, "order of the runs");

@@ -14,7 +14,7 @@ constexpr int most_identified = 1000;  // launches; ten minutes on a whole card
 
 struct VerifyOptions {
   std::string device = "cuda:0";
-  std::string mode = "none";
+  std::string mode;
   cuda::VerifyPlan plan;
   std::string colors;
   std::vector<std::string> color_masks;
@@ -57,10 +57,18 @@ Result<void> run_verify(VerifyOptions& options) {
   }
   if (!options.colors.empty()) return run_verify_colors(options, ref.index);
   options.plan.device = ref.index;
-  DEMARC_TRY(options.plan.mode, cuda::parse_mode(options.mode));
+  if (!options.mode.empty()) {
+    DEMARC_TRY(options.plan.mode, partition::parse_mode(options.mode));
+  }
   DEMARC_TRY(const auto report, cuda::verify(options.plan));
   DEMARC_CHECK(emit("", options.json ? report_to_json(report) : report_to_text(report)));
   if (report.holds) return {};
+  if (report.unconfined()) {
+    return check_failed(
+        "{} is in no partition: start it under demarc exec, or name with --mode the kind of "
+        "partition to make and verify",
+        report.subject());
+  }
   if (!report.proved) return check_failed("latencies left in doubt which SMs blocks ran on");
   return check_failed("blocks ran outside the TPCs {}", to_string(report.expected));
 }
@@ -78,9 +86,13 @@ const RegisterVerb registered_verify({
       app.add_option("--gpcs", choice.gpcs, "all TPCs of these GPCs");
       app.add_option("--sms", choice.sms, "the first TPCs with at least this many SMs");
       app.add_option("--share", choice.share_percent, "the same by share of the SMs, per cent");
-      app.add_option("--mode", options->mode,
-                     "none: this process as it is; green, mask, affinity: a partition made for it")
-          ->capture_default_str();
+      app.add_option(
+          "--mode", options->mode,
+          fmt::format(
+              "make a partition of this kind and verify it: {} (default: this "
+              "process is verified as it is)",
+              partition::mode_names(
+                  [](const partition::ModeTraits& traits) { return traits.confines; }, ", ")));
       app.add_option("--blocks-per-sm", options->plan.blocks_per_sm, "probe blocks a path and SM")
           ->capture_default_str();
       app.add_option("--identify", options->plan.identified_launches,

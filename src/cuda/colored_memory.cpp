@@ -1,6 +1,7 @@
 #include "demarc/cuda/colored_memory.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 namespace demarc::cuda {
@@ -25,6 +26,21 @@ Result<void> check_disjoint(std::span<const ShareRequest> shares) {
   return {};
 }
 
+// The pages in the order of their constants; with one_region those of the most frequent one alone.
+std::vector<std::uint32_t> order_of(std::span<const std::uint32_t> constants, PoolPages pages) {
+  std::vector<std::uint32_t> order(constants.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](auto a, auto b) { return constants[a] < constants[b]; });
+  if (pages == PoolPages::all) return order;
+  std::map<std::uint32_t, std::size_t> count;
+  for (const std::uint32_t constant : constants) ++count[constant];
+  const auto most = std::max_element(
+      count.begin(), count.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::erase_if(order, [&](std::uint32_t page) { return constants[page] != most->first; });
+  return order;
+}
+
 std::uint64_t pages_of(std::uint64_t bytes, std::uint64_t page_bytes) {
   return std::max<std::uint64_t>(bytes / page_bytes, 1);
 }
@@ -42,7 +58,8 @@ Result<ShareRequest> share_request(const partition::Partition& partition) {
 Result<std::shared_ptr<ColoredPool>> ColoredPool::create(GpuPointer gpu,
                                                          std::span<const std::uint64_t> masks,
                                                          std::uint64_t bytes,
-                                                         std::span<const ShareRequest> shares) {
+                                                         std::span<const ShareRequest> shares,
+                                                         PoolPages pages) {
   DEMARC_CHECK(gpu->check_whole());
   DEMARC_TRY(const std::size_t page_bytes, PhysicalMemory::granularity(*gpu));
   DEMARC_TRY(gpu::Coloring coloring, gpu::Coloring::make(masks, page_bytes));
@@ -50,13 +67,18 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::create(GpuPointer gpu,
   DEMARC_TRY(PageArena arena, PageArena::create(gpu, pages_of(bytes, page_bytes)));
   DEMARC_TRY(gpu::SliceModel model, measure_slices(timer, arena));
   DEMARC_TRY(const auto row_constants, measure_page_constants(timer, arena, model));
+  std::vector<std::uint32_t> certain;  // pages; the others go back to the driver
   std::vector<std::uint32_t> constants;
-  constants.reserve(row_constants.size());
-  for (const auto constant : row_constants) {
-    DEMARC_TRY(const std::uint32_t own, coloring.constant_from_rows(model.masks, constant));
+  for (std::uint32_t page = 0; page < row_constants.size(); ++page) {
+    if (!row_constants[page]) continue;
+    DEMARC_TRY(const std::uint32_t own,
+               coloring.constant_from_rows(model.masks, *row_constants[page]));
+    certain.push_back(page);
     constants.push_back(own);
   }
-  DEMARC_TRY(auto pool, adopt(std::move(arena), std::move(coloring), constants, shares));
+  DEMARC_CHECK(arena.arrange(certain));
+  DEMARC_TRY(auto pool, adopt(std::move(arena), std::move(coloring), constants, shares, pages));
+  pool->pages_measured_ = row_constants.size();
   pool->timer_.emplace(std::move(timer));
   pool->model_.emplace(std::move(model));
   return pool;
@@ -64,16 +86,14 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::create(GpuPointer gpu,
 
 Result<std::shared_ptr<ColoredPool>> ColoredPool::adopt(PageArena arena, gpu::Coloring coloring,
                                                         std::span<const std::uint32_t> constants,
-                                                        std::span<const ShareRequest> shares) {
+                                                        std::span<const ShareRequest> shares,
+                                                        PoolPages pages) {
   if (constants.size() != arena.pages()) {
     return invalid_input("{} page constants for an arena of {} pages", constants.size(),
                          arena.pages());
   }
   DEMARC_CHECK(check_disjoint(shares));
-  std::vector<std::uint32_t> order(constants.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](auto a, auto b) { return constants[a] < constants[b]; });
+  const std::vector<std::uint32_t> order = order_of(constants, pages);
   std::vector<std::uint32_t> sorted;
   sorted.reserve(order.size());
   for (const auto page : order) sorted.push_back(constants[page]);
@@ -81,6 +101,7 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::adopt(PageArena arena, gpu::Co
 
   std::shared_ptr<ColoredPool> pool(
       new ColoredPool(std::move(arena), std::move(coloring), std::move(sorted)));
+  pool->pages_measured_ = constants.size();
   const std::uint64_t page_bytes = pool->arena_.page_bytes();
   for (std::size_t i = 0; i < pool->constants_.size(); ++i) {
     if (pool->regions_.empty() || pool->regions_.back().constant != pool->constants_[i]) {
@@ -102,9 +123,10 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::adopt(PageArena arena, gpu::Co
 Result<std::shared_ptr<ColoredPool>> ColoredPool::create(const CardPointer& card,
                                                          const gpu::ColorScheme& scheme,
                                                          std::uint64_t bytes,
-                                                         std::span<const ShareRequest> shares) {
+                                                         std::span<const ShareRequest> shares,
+                                                         PoolPages pages) {
   const GpuPointer& gpu = card->gpu();
-  if (!scheme.remainders) return create(gpu, scheme.masks, bytes, shares);
+  if (!scheme.remainders) return create(gpu, scheme.masks, bytes, shares, pages);
   DEMARC_CHECK(check_disjoint(shares));
   DEMARC_TRY(const std::size_t page_bytes, PhysicalMemory::granularity(*gpu));
   DEMARC_TRY(MemoryTimer timer, MemoryTimer::create(gpu));
@@ -147,6 +169,20 @@ void ColoredPool::add_share(const ShareRequest& request, ShareColors colors,
 
 std::uint32_t ColoredPool::colors() const {
   return remainders_ ? remainders_->coloring.colors() : coloring_.colors();
+}
+
+Result<ShareColors> ColoredPool::only_region(std::size_t share) const {
+  if (regions_.size() != 1) {
+    return invalid_input("the pool has {} regions of different constants, not one",
+                         regions_.size());
+  }
+  return colors_in(shares_.at(share), regions_.front());
+}
+
+std::string ColoredPool::account() const {
+  if (remainders_) return remainders_->account;
+  return fmt::format("{} pages measured, {} kept, of {} constant{}", pages_measured_,
+                     constants_.size(), regions_.size(), regions_.size() == 1 ? "" : "s");
 }
 
 std::uint64_t ColoredPool::run_bytes() const {

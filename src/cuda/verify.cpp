@@ -1,6 +1,8 @@
 // What demarc verify does: launches over every path, counted and identified where they ran.
 #include "demarc/cuda/verify.hpp"
 
+#include <algorithm>
+
 #include "identification_json.hpp"
 
 namespace demarc::cuda {
@@ -137,8 +139,9 @@ Result<VerifyReport> verify(const VerifyPlan& plan) {
   DEMARC_CHECK(gpu->check_whole());
   VerifyReport report;
   report.card = gpu->name();
+  report.mode = plan.mode;
   const std::uint32_t blocks = plan.blocks_per_sm * gpu->sm_count();
-  if (plan.mode == Mode::none) {
+  if (!plan.mode) {
     report.named = !plan.choice.tpcs.empty() || !plan.choice.gpcs.empty();
     DEMARC_TRY(const auto known, remembered_facts(*gpu, {}));
     DEMARC_TRY(const gpu::Device described, describe(*gpu));
@@ -148,23 +151,46 @@ Result<VerifyReport> verify(const VerifyPlan& plan) {
     DEMARC_CHECK(identify(gpu, known, plan.identified_launches, report));
   } else {
     CardOptions options;
-    options.use_masks = plan.mode == Mode::mask;
+    const partition::ModeTraits& traits = partition::traits_of(*plan.mode);
+    if (!traits.confines) {
+      return invalid_input(
+          "--mode {}: it confines nothing that could be verified; {} do, and without --mode this "
+          "process is verified as it is",
+          partition::to_string(*plan.mode),
+          partition::mode_names([](const partition::ModeTraits& row) { return row.confines; },
+                                ", "));
+    }
+    options.use_masks = traits.hook == partition::HookUse::needed;
     DEMARC_TRY(const CardPointer card, Card::open(gpu, options));
     report.topology = card->topology();
     DEMARC_TRY(report.expected, choose_tpcs(report.topology, plan.choice));
-    DEMARC_TRY(const auto backend, make_backend(card, plan.mode));
+    DEMARC_TRY(const auto backend, make_backend(card, *plan.mode));
     DEMARC_TRY(const auto lane, backend->open({"verified", report.expected, 0, 0}));
     DEMARC_TRY(Placement placement, lane->probe(blocks, verify_spin));
-    report.paths.push_back({std::string(to_string(plan.mode)), std::move(placement), 0});
+    report.paths.push_back(
+        {std::string(partition::to_string(*plan.mode)), std::move(placement), 0});
   }
   report.sms = report.topology.sm_count();
   DEMARC_CHECK(judge(report));
   return report;
 }
 
+std::string VerifyReport::subject() const {
+  if (!mode) return "this process as it is";
+  return fmt::format("a partition of mode {}, made for this", partition::to_string(*mode));
+}
+
+bool VerifyReport::unconfined() const {
+  return !mode && expected_sms < sms &&
+         std::all_of(paths.begin(), paths.end(), [&](const VerifyPath& path) {
+           return path.placement.used_sms().size() == sms;
+         });
+}
+
 std::string report_to_text(const VerifyReport& report) {
-  std::string text = fmt::format("{}: expected TPCs {} ({} of {} SMs)\n", report.card,
-                                 to_string(report.expected), report.expected_sms, report.sms);
+  std::string text =
+      fmt::format("{}: {} is looked at; expected TPCs {} ({} of {} SMs)\n", report.card,
+                  report.subject(), to_string(report.expected), report.expected_sms, report.sms);
   for (const VerifyPath& path : report.paths) {
     text += fmt::format("{:<16}{:>10} blocks on {:>3} SMs", path.name, path.placement.total(),
                         path.placement.used_sms().size());
@@ -181,6 +207,9 @@ std::string report_to_text(const VerifyReport& report) {
   if (report.relative && !report.named) {
     text += "SM numbers are relative here (MPS): their count was checked\n";
   }
+  if (report.unconfined()) {
+    return text + "this process is in no partition: its blocks ran on every SM of the card\n";
+  }
   if (!report.proved) return text + "the partition COULD NOT BE PROVED\n";
   return text + (report.holds ? "the partition HOLDS\n" : "the partition DOES NOT HOLD\n");
 }
@@ -195,6 +224,8 @@ std::string report_to_json(const VerifyReport& report) {
   }
   Json json{{"schema", "demarc.verify/1"},
             {"card", report.card},
+            {"subject", report.subject()},
+            {"unconfined", report.unconfined()},
             {"sms", report.sms},
             {"expected_tpcs", to_string(report.expected)},
             {"expected_sms", report.expected_sms},

@@ -135,4 +135,28 @@ std::vector<std::uint64_t> sample_offsets(std::uint64_t page_bytes, std::uint64_
   return offsets;
 }
 
+Result<std::vector<PageConstant>> find_page_constants(const SliceModel& model, std::uint64_t pages,
+                                                      std::uint32_t samples,
+                                                      const LatencyReader& read,
+                                                      const Progress& progress) {
+  constexpr std::uint64_t batch = 2048;
+  const auto offsets = sample_offsets(model.page_bytes, model.chunk_bytes, samples);
+  std::vector<PageConstant> found;
+  for (std::uint64_t first = 0; first < pages; first += batch) {
+    const std::uint64_t count = std::min(batch, pages - first);
+    std::vector<std::uint64_t> addresses;
+    addresses.reserve(count * samples);
+    for (std::uint64_t page = first; page < first + count; ++page) {
+      for (const auto offset : offsets) addresses.push_back(page * model.page_bytes + offset);
+    }
+    DEMARC_TRY(const LatencyMatrix latencies, read(addresses));
+    for (std::uint64_t page = 0; page < count; ++page) {
+      found.push_back(model.page_constant(offsets, latencies, page * samples));
+    }
+    report_progress(progress, static_cast<double>(first + count) / static_cast<double>(pages),
+                    "page constants");
+  }
+  return found;
+}
+
 }  // namespace demarc::gpu

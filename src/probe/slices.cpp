@@ -90,29 +90,17 @@ Result<PageFinding> find_page_constants(TimedMemory& memory, const SliceFinding&
                                         const SliceOptions& options, std::uint64_t pages,
                                         std::uint32_t samples, const Progress& progress) {
   const auto begin = std::chrono::steady_clock::now();
-  const MemoryFacts& facts = memory.facts();
   const auto& model = slices.model;
-  const auto offsets = gpu::sample_offsets(facts.page_bytes, model.chunk_bytes, samples);
+  const auto read = [&](std::span<const std::uint64_t> addresses) {
+    return memory.hit_latencies(addresses, model.sms, options.together, hit_repeats);
+  };
+  DEMARC_TRY(const auto constants, gpu::find_page_constants(model, pages, samples, read, progress));
   PageFinding finding;
   finding.pages_per_constant.assign(std::size_t{1} << model.masks.size(), 0);
-  constexpr std::uint64_t batch = 2048;
-  for (std::uint64_t first = 0; first < pages; first += batch) {
-    const std::uint64_t count = std::min(batch, pages - first);
-    std::vector<std::uint64_t> addresses;
-    addresses.reserve(count * samples);
-    for (std::uint64_t page = first; page < first + count; ++page) {
-      for (const auto offset : offsets) addresses.push_back(page * facts.page_bytes + offset);
-    }
-    DEMARC_TRY(const gpu::LatencyMatrix latencies,
-               memory.hit_latencies(addresses, model.sms, options.together, hit_repeats));
-    for (std::uint64_t page = 0; page < count; ++page) {
-      const auto found = model.page_constant(offsets, latencies, page * samples);
-      finding.constants.push_back(found.constant);
-      ++finding.pages_per_constant[found.constant];
-      if (found.agreement < 0.9) ++finding.uncertain;
-    }
-    report_progress(progress, static_cast<double>(first + count) / static_cast<double>(pages),
-                    "page constants");
+  for (const gpu::PageConstant& found : constants) {
+    finding.constants.push_back(found.constant);
+    ++finding.pages_per_constant[found.constant];
+    if (!found.certain()) ++finding.uncertain;
   }
   finding.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return finding;

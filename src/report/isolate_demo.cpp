@@ -6,7 +6,7 @@ namespace demarc::report {
 
 Result<study::Plan> isolate_demo_plan(const DemoOptions& options) {
   study::Plan plan;
-  plan.modes = {{"none", false}, {"mask", false}, {"mask", true}};
+  plan.modes = {{partition::Mode::none}, {partition::Mode::mask}, {partition::Mode::mask, true}};
   DEMARC_TRY(plan.victims, study::parse_workloads(options.victims, "--victims"));
   DEMARC_TRY(plan.aggressors, study::parse_workloads(options.aggressors, "--aggressors"));
   plan.rule.warm_up = 1;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 
 #include "demarc/study/forecast.hpp"
 
@@ -99,13 +98,13 @@ std::string unknown_sentence(const Forecast& forecast) {
 // The first of the plan's modes that divides the SMs as far as is known best, with the memory or
 // without.
 const Mode* best_mode(const Plan& plan, bool color) {
-  constexpr std::array<std::string_view, 4> order{"mask", "green", "affinity", "mps"};
-  for (const std::string_view back_end : order) {
-    for (const Mode& mode : plan.modes) {
-      if (mode.back_end == back_end && mode.color == color) return &mode;
-    }
+  const Mode* best = nullptr;
+  for (const Mode& mode : plan.modes) {
+    const std::uint32_t rank = mode.traits().forecast_rank;
+    if (rank == 0 || mode.color != color) continue;
+    if (best == nullptr || rank < best->traits().forecast_rank) best = &mode;
   }
-  return nullptr;
+  return best;
 }
 
 }  // namespace

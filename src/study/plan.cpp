@@ -54,27 +54,13 @@ constexpr LaunchesName launches_names[] = {{Launches::graph, "+graph"},
                                            {Launches::overlapped, "+overlapped"},
                                            {Launches::fused, "+fused"}};
 
-// What keeps a command out of a part of the back end; empty: nothing does.
-struct BackEnd {
-  std::string_view name;
-  std::string_view without_commands;
-};
-constexpr BackEnd back_ends[] = {
-    {"none", ""}, {"timeslice", ""},
-    {"mps", ""},  {"green", "a green context is of one process"},
-    {"mask", ""}, {"affinity", "a command's kernels cannot be rewritten"},
-};
-
 // Why a command would run outside of its part under this mode; empty: it does not.
 std::string_view outside_with_commands(const Mode& mode) {
   if (mode.color) return "a command's memory has no colours";
   if (mode.launches != Launches::separate) {
     return "such a victim is confined only beside kernels of its own process";
   }
-  for (const BackEnd& known : back_ends) {
-    if (mode.back_end == known.name) return known.without_commands;
-  }
-  return {};
+  return mode.traits().without_commands;
 }
 
 Result<void> check_commands(const Plan& plan) {
@@ -98,6 +84,33 @@ bool take_suffix(std::string& text, std::string_view suffix) {
   return true;
 }
 
+Result<Mode> parse_one_mode(const std::string& item) {
+  std::string name = item;
+  Mode mode;
+  for (const LaunchesName& known : launches_names) {
+    if (take_suffix(name, known.suffix)) mode.launches = known.launches;
+  }
+  mode.color = take_suffix(name, "+color");
+  const auto division = partition::parse_mode(name);
+  if (!division) {
+    return invalid_input(
+        "--modes: '{}' is no mode; there are {}; each also with +color, then with one of +graph, "
+        "+overlapped, +fused, unless parts are processes ({})",
+        item, partition::mode_names([](const partition::ModeTraits&) { return true; }, ", "),
+        partition::mode_names(
+            [](const partition::ModeTraits& traits) { return traits.across_processes; }, ", "));
+  }
+  mode.division = *division;
+  const partition::ModeTraits& traits = mode.traits();
+  if ((mode.color && !traits.colors) ||
+      (mode.launches != Launches::separate && traits.across_processes)) {
+    return invalid_input(
+        "--modes: '{}': parts of {} are processes, which have neither colours nor changed launches",
+        item, name);
+  }
+  return mode;
+}
+
 // "launch:dir/mm.json" -> "mm", "stream:dir/x.txt" -> "x.txt", "cmd:python3 train.py" -> "python3
 // train.py".
 std::string display_name(std::string_view spec) {
@@ -113,31 +126,18 @@ std::string display_name(std::string_view spec) {
 
 }  // namespace
 
-const std::vector<std::string>& back_end_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (const BackEnd& known : back_ends) all.emplace_back(known.name);
-    return all;
-  }();
-  return names;
-}
-
 bool is_command(const Workload& workload) {
   return workload.spec.starts_with("cmd:");
 }
 
 std::string modes_for_commands() {
-  std::string out;
-  for (const BackEnd& known : back_ends) {
-    if (!known.without_commands.empty()) continue;
-    out += out.empty() ? "" : ",";
-    out += known.name;
-  }
-  return out;
+  return partition::mode_names(
+      [](const partition::ModeTraits& traits) { return traits.without_commands.empty(); }, ",");
 }
 
 std::string Mode::name() const {
-  std::string out = color ? back_end + "+color" : back_end;
+  std::string out(partition::to_string(division));
+  if (color) out += "+color";
   for (const LaunchesName& known : launches_names) {
     if (known.launches == launches) out += known.suffix;
   }
@@ -147,22 +147,11 @@ std::string Mode::name() const {
 Result<std::vector<Mode>> parse_modes(std::string_view text) {
   std::vector<Mode> modes;
   for (const std::string& item : split_commas(text)) {
-    Mode mode{item, false, Launches::separate};
-    for (const LaunchesName& known : launches_names) {
-      if (take_suffix(mode.back_end, known.suffix)) mode.launches = known.launches;
-    }
-    mode.color = take_suffix(mode.back_end, "+color");
-    const auto& names = back_end_names();
-    if (std::find(names.begin(), names.end(), mode.back_end) == names.end()) {
-      return invalid_input(
-          "--modes: '{}' is no mode; there are {}, each also with +color, then with one of "
-          "+graph, +overlapped, +fused",
-          item, joined(names, ", "));
-    }
+    DEMARC_TRY(Mode mode, parse_one_mode(item));
     if (std::find(modes.begin(), modes.end(), mode) != modes.end()) {
       return invalid_input("--modes: '{}' is named twice", item);
     }
-    modes.push_back(std::move(mode));
+    modes.push_back(mode);
   }
   return modes;
 }
@@ -189,8 +178,16 @@ Result<void> check_plan(const Plan& plan) {
                          plan.parts);
   }
   if (plan.modes.empty()) return invalid_input("--modes: no mode is named");
-  if (plan.rounds == 0) return invalid_input("--rounds: at least one round is needed");
+  constexpr std::uint32_t most_rounds = 1000;
+  if (plan.rounds == 0 || plan.rounds > most_rounds) {
+    return invalid_input("--rounds: {} is out of range; it is 1 to {}", plan.rounds, most_rounds);
+  }
   const StoppingRule& rule = plan.rule;
+  constexpr std::uint32_t most_warm_up = 100000;
+  if (rule.warm_up > most_warm_up) {
+    return invalid_input("--warm-up: {} launches are too many; at most {}", rule.warm_up,
+                         most_warm_up);
+  }
   if (rule.least == 0 || rule.least > rule.most) {
     return invalid_input(
         "--samples: between {} and {} samples a visit make no sense; the first "

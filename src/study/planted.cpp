@@ -98,11 +98,11 @@ class PlantedExecutor : public Executor {
   }
 
   Result<std::unique_ptr<Stage>> whole() override {
-    return std::make_unique<PlantedStage>(model_, Mode{"none", false}, 1, seed_);
+    return std::make_unique<PlantedStage>(model_, Mode{}, 1, seed_);
   }
 
   Result<std::unique_ptr<Stage>> divide(const Mode& mode, std::uint32_t parts) override {
-    if (const auto why = model_.unavailable.find(mode.back_end); why != model_.unavailable.end()) {
+    if (const auto why = model_.unavailable.find(mode.division); why != model_.unavailable.end()) {
       return missing_capability("{}", why->second);
     }
     return std::make_unique<PlantedStage>(model_, mode, parts, ++seed_);
@@ -114,7 +114,7 @@ class PlantedExecutor : public Executor {
 };
 
 bool splits_sms(const Mode& mode) {
-  return mode.back_end != "none" && mode.back_end != "timeslice";
+  return mode.traits().confines || mode.traits().shares;
 }
 
 }  // namespace

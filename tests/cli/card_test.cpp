@@ -67,7 +67,9 @@ TEST_F(Program, AnUnknownDriverIsRefusedUntilTopoRefreshHasCalibratedIt) {
 TEST_F(Program, VerifySaysPlainlyThatNothingIsConfined) {
   const auto outcome = run_demarc({"verify", "--tpcs", "1,3"});
   EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.out, HasSubstr("DOES NOT HOLD"));
+  EXPECT_THAT(outcome.out, HasSubstr("this process as it is is looked at"));
+  EXPECT_THAT(outcome.out, HasSubstr("this process is in no partition"));
+  EXPECT_THAT(outcome.err, HasSubstr("start it under demarc exec"));
 }
 
 TEST_F(Program, ACardNumberThatIsTooLargeIsNotCardZero) {

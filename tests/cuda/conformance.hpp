@@ -44,10 +44,12 @@ inline void two_lanes_stay_apart(const CardPointer& card, Backend& backend) {
     EXPECT_EQ(proof->blocks, 8ULL * card->gpu()->sm_count());
     if (backend.traits().confines) {
       EXPECT_TRUE(proof->holds()) << proof->outside << " blocks outside";
+      ASSERT_TRUE((*lane)->proof()) << "what the probe showed when it was opened";
+      EXPECT_LE((*lane)->proof()->sms.size(), proof->sms_allowed);
       // Persistent blocks draw their work; some may come too late for any.
-      EXPECT_GE(4 * proof->sms_used, 3 * proof->sms_allowed) << "SMs of the lane stayed idle";
-      if (backend.mode() != cuda::Mode::affinity) {
-        EXPECT_EQ(proof->sms_used, proof->sms_allowed);
+      EXPECT_GE(4 * proof->sms.size(), 3 * proof->sms_allowed) << "SMs of the lane stayed idle";
+      if (!backend.traits().rewrites) {
+        EXPECT_EQ(proof->sms.size(), proof->sms_allowed);
       }
     }
   }
@@ -212,7 +214,7 @@ inline void conforms(const CardPointer& card, Backend& backend, int rounds) {
   unsafe_clusters_are_refused(card, backend);
   lanes_change_or_say_that_they_cannot(card, backend);
   graphs_stay_inside(card, backend);
-  if (!backend.traits().own_process) other_streams_stay_free(card, backend);
+  if (!backend.traits().across_processes) other_streams_stay_free(card, backend);
 }
 
 }  // namespace demarc::test

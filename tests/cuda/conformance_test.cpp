@@ -62,9 +62,23 @@ TEST(Conformance, MpsNeedsAProcessStartedForIt) {
   const auto backend = make_backend(*card, Mode::mps);
   ::unsetenv("CUDA_MPS_PIPE_DIRECTORY");
   ASSERT_TRUE(backend);
-  const auto variables = (*backend)->environment(test::part_of({0, 1, 2}));
-  ASSERT_EQ(variables.size(), 1U);
-  EXPECT_EQ(variables[0].second, "25");
+}
+
+// Rounded down: three thirds of the card are 99 per cent of its threads and not 102.
+TEST(Conformance, ProcessesOfMpsGetTheShareOfTheirPart) {
+  const auto card = fake_card(fake::small_gpu(), false);
+  const auto share_of = [&](const partition::TpcSet& tpcs) {
+    const auto variables = process_environment(Mode::mps, (*card)->topology(), test::part_of(tpcs));
+    return variables.size() == 1 && variables[0].first == "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
+               ? variables[0].second
+               : "";
+  };
+  EXPECT_EQ(share_of({0, 1, 2}), "25");
+  EXPECT_EQ(share_of({0, 1, 2, 3}), "33");
+  EXPECT_EQ(share_of({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}), "100");
+  for (const Mode mode : {Mode::none, Mode::timeslice, Mode::green, Mode::mask, Mode::affinity}) {
+    EXPECT_TRUE(process_environment(mode, (*card)->topology(), test::part_of({0})).empty());
+  }
 }
 
 }  // namespace

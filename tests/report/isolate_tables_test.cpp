@@ -19,7 +19,9 @@ study::Variation judged_by(std::size_t victim, double mean, std::optional<double
 // Under none both victims have a p99, under mask one, and the mode in between did not run.
 study::StudyResult two_modes() {
   study::StudyResult result;
-  result.plan.modes = {{"none", false}, {"mps", false}, {"mask", false}};
+  result.plan.modes = {{partition::Mode::none, false},
+                       {partition::Mode::mps, false},
+                       {partition::Mode::mask, false}};
   result.plan.victims = {{"va", "va"}, {"mm", "mm"}};
   result.plan.aggressors = {{"fwt", "fwt"}};
   result.modes.resize(3);

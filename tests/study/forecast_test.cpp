@@ -170,7 +170,7 @@ TEST(Forecast, a_workload_that_does_not_exist_is_an_error) {
 
 TEST(Forecast, a_model_without_a_description_runs_its_study_without_a_forecast) {
   Plan plan;
-  plan.modes = {{"mask", false}};
+  plan.modes = {{partition::Mode::mask, false}};
   plan.victims = {{"mm", "mm"}};
   plan.aggressors = {{"va", "va"}};
   plan.rule = {0, 20, 20, 1, 1};

@@ -11,7 +11,9 @@ namespace {
 
 Plan plan_of(std::size_t victims, std::size_t aggressors) {
   Plan plan;
-  plan.modes = {{"none", false}, {"mask", false}, {"mask", true}};
+  plan.modes = {{partition::Mode::none, false},
+                {partition::Mode::mask, false},
+                {partition::Mode::mask, true}};
   for (std::size_t i = 0; i < victims; ++i) {
     plan.victims.push_back({"v" + std::to_string(i), "v" + std::to_string(i)});
   }
@@ -63,21 +65,31 @@ TEST(Plan, idle_does_not_always_come_first) {
 TEST(Plan, modes_are_read_with_and_without_colours) {
   const auto modes = parse_modes("none,mps,mask+color");
   ASSERT_TRUE(modes);
-  EXPECT_EQ((*modes)[2], (Mode{"mask", true}));
+  EXPECT_EQ((*modes)[2], (Mode{partition::Mode::mask, true}));
   EXPECT_EQ((*modes)[2].name(), "mask+color");
   const auto launches = parse_modes("mask+fused,mask+color+overlapped,none+graph");
   ASSERT_TRUE(launches);
-  EXPECT_EQ((*launches)[0], (Mode{"mask", false, Launches::fused}));
+  EXPECT_EQ((*launches)[0], (Mode{partition::Mode::mask, false, Launches::fused}));
   EXPECT_EQ((*launches)[1].name(), "mask+color+overlapped");
   EXPECT_FALSE(parse_modes("mask+fused+color"));
 }
 
 TEST(Plan, an_unknown_or_doubled_mode_is_refused_with_the_list) {
   EXPECT_EQ(parse_modes("none,masc").error().message,
-            "--modes: 'masc' is no mode; there are none, timeslice, mps, green, mask, affinity, "
-            "each also with +color, then with one of +graph, +overlapped, +fused");
+            "--modes: 'masc' is no mode; there are none, timeslice, mps, green, mask, affinity; "
+            "each also with +color, then with one of +graph, +overlapped, +fused, unless parts "
+            "are processes (timeslice, mps)");
   EXPECT_EQ(parse_modes("mask,mask").error().message, "--modes: 'mask' is named twice");
   EXPECT_FALSE(parse_modes(""));
+}
+
+TEST(Plan, processes_have_neither_colours_nor_changed_launches) {
+  for (const char* refused : {"mps+color", "timeslice+graph", "mps+fused"}) {
+    const auto modes = parse_modes(refused);
+    ASSERT_FALSE(modes) << refused;
+    EXPECT_NE(modes.error().message.find("are processes, which have neither colours"),
+              std::string::npos);
+  }
 }
 
 TEST(Plan, workloads_are_named_by_what_they_are) {
@@ -102,6 +114,21 @@ TEST(Plan, impossible_plans_are_refused_by_name) {
   plan = plan_of(1, 1);
   plan.rule.least = 500;
   EXPECT_FALSE(check_plan(plan));
+}
+
+TEST(Plan, rounds_and_warm_up_that_would_run_for_ever_are_refused) {
+  Plan plan = plan_of(1, 1);
+  plan.rounds = 1000;
+  plan.rule.warm_up = 100000;
+  EXPECT_TRUE(check_plan(plan));
+  plan.rounds = 1001;
+  EXPECT_EQ(check_plan(plan).error().message, "--rounds: 1001 is out of range; it is 1 to 1000");
+  plan.rounds = 0;
+  EXPECT_FALSE(check_plan(plan));
+  plan.rounds = 1;
+  plan.rule.warm_up = 100001;
+  EXPECT_EQ(check_plan(plan).error().message,
+            "--warm-up: 100001 launches are too many; at most 100000");
 }
 
 TEST(Plan, p99_takes_a_thousand_samples_over_the_rounds_of_a_cell_and_no_fewer_than_asked_for) {

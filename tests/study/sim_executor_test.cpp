@@ -52,11 +52,11 @@ TEST(SimExecutor, SideBySideGivesTheSameSamplesAsOneAfterTheOther) {
 
 TEST(SimExecutor, WhatItCannotModelIsSaid) {
   const auto executor = make_sim_executor({}).value();
-  const auto stage = executor->divide(Mode{"timeslice", false}, 2);
+  const auto stage = executor->divide(Mode{partition::Mode::timeslice, false}, 2);
   ASSERT_FALSE(stage);
   EXPECT_EQ(stage.error().kind, ErrorKind::missing_capability);
   EXPECT_THAT(stage.error().message, HasSubstr("timeslice"));
-  const auto eight = executor->divide(Mode{"mask", true}, 4);
+  const auto eight = executor->divide(Mode{partition::Mode::mask, true}, 4);
   EXPECT_TRUE(eight) << eight.error().message;
   SimExecutorOptions unknown;
   unknown.device = "h200";

@@ -19,7 +19,9 @@ PlantedModel small_model() {
 
 Plan small_plan() {
   Plan plan;
-  plan.modes = {{"none", false}, {"mask", false}, {"mask", true}};
+  plan.modes = {{partition::Mode::none, false},
+                {partition::Mode::mask, false},
+                {partition::Mode::mask, true}};
   plan.victims = {{"stream", "stream"}, {"mm", "mm"}};
   plan.aggressors = {{"mm", "mm"}, {"stream", "stream"}};
   plan.rule.least = 100;
@@ -103,7 +105,7 @@ TEST(Study, a_victim_with_wrong_outputs_is_an_error_and_not_a_timing) {
 
 TEST(Study, a_mode_the_machine_lacks_is_noted_and_the_others_run) {
   PlantedModel model = small_model();
-  model.unavailable["mask"] = "driver 999.1 is unknown";
+  model.unavailable[partition::Mode::mask] = "driver 999.1 is unknown";
   const auto executor = make_planted_executor(model, 5);
   const auto result = run_study(small_plan(), *executor, {});
   ASSERT_TRUE(result);
@@ -115,9 +117,9 @@ TEST(Study, a_mode_the_machine_lacks_is_noted_and_the_others_run) {
 
 TEST(Study, lacking_every_mode_is_exit_code_2_and_says_why) {
   PlantedModel model = small_model();
-  model.unavailable["mask"] = "driver 999.1 is unknown";
+  model.unavailable[partition::Mode::mask] = "driver 999.1 is unknown";
   Plan plan = small_plan();
-  plan.modes = {{"mask", false}};
+  plan.modes = {{partition::Mode::mask, false}};
   const auto executor = make_planted_executor(model, 5);
   const auto result = run_study(plan, *executor, {});
   ASSERT_FALSE(result);
@@ -152,7 +154,7 @@ TEST(Study, the_stopping_rule_bounds_the_samples_of_a_visit) {
 
 TEST(Study, a_precision_reached_early_does_not_stop_before_there_is_a_p99_that_was_asked_for) {
   Plan plan = small_plan();
-  plan.modes = {{"mask", false}};
+  plan.modes = {{partition::Mode::mask, false}};
   plan.rule.precision = 1;  // reached at once
   carry_p99(plan);
   const auto result = run_study(plan, *make_planted_executor(small_model(), 5), {});

@@ -25,7 +25,7 @@ void set_times(Cell& cell, const std::vector<double>& kernels, const std::vector
 StudyResult with_times() {
   StudyResult result;
   result.plan.parts = 4;
-  result.plan.modes = {{"none", false}, {"mask", false}};
+  result.plan.modes = {{partition::Mode::none, false}, {partition::Mode::mask, false}};
   result.plan.victims = {{"short", "short"}, {"long", "long"}};
   result.plan.aggressors = {{"a", "a"}, {"b", "b"}, {"c", "c"}};
   result.modes.resize(2);

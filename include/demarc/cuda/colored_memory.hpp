@@ -28,9 +28,9 @@ namespace demarc::cuda {
 [[nodiscard]] Result<gpu::SliceModel> measure_slices(const MemoryTimer& timer,
                                                      const PageArena& arena);
 
-// The constants of all pages of an arena, bit i for masks[i] of the model. check_failed when more
-// than one page in a hundred is not certain. The arena must hold zeros.
-[[nodiscard]] Result<std::vector<std::uint32_t>> measure_page_constants(
+// The constants of all pages of an arena, bit i for masks[i] of the model; nothing for pages that
+// are in doubt. check_failed when more than one page in ten is. The arena must hold zeros.
+[[nodiscard]] Result<std::vector<std::optional<std::uint32_t>>> measure_page_constants(
     const MemoryTimer& timer, const PageArena& arena, const gpu::SliceModel& model,
     std::uint32_t samples = 24);
 
@@ -80,6 +80,13 @@ struct ColorAudit {
   [[nodiscard]] std::uint64_t chunks() const;
   // No chunk outside, at most one in a hundred unclear.
   [[nodiscard]] bool holds() const { return outside == 0 && unclear * 100 <= chunks(); }
+};
+
+// Which of the pages that it takes a pool keeps.
+enum class PoolPages {
+  all,         // one region for each constant that pages add to the colours of their chunks
+  one_region,  // those of the most frequent constant: a position in the arena alone decides the
+               // colour, which kernels rewritten once rely on; the others go back to the driver
 };
 
 class ColoredPool;
@@ -156,17 +163,20 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
   static Result<std::shared_ptr<ColoredPool>> create(const CardPointer& card,
                                                      const gpu::ColorScheme& scheme,
                                                      std::uint64_t bytes,
-                                                     std::span<const ShareRequest> shares);
+                                                     std::span<const ShareRequest> shares,
+                                                     PoolPages pages = PoolPages::all);
   // The same with masks of the caller's choice (sums of the card's linear masks), whether they keep
   // traffic apart or not: verify_colors() tells.
   static Result<std::shared_ptr<ColoredPool>> create(GpuPointer gpu,
                                                      std::span<const std::uint64_t> masks,
                                                      std::uint64_t bytes,
-                                                     std::span<const ShareRequest> shares);
+                                                     std::span<const ShareRequest> shares,
+                                                     PoolPages pages = PoolPages::all);
   // The same on an arena whose constants (of the colouring) are known; it is rearranged.
   static Result<std::shared_ptr<ColoredPool>> adopt(PageArena arena, gpu::Coloring coloring,
                                                     std::span<const std::uint32_t> constants,
-                                                    std::span<const ShareRequest> shares);
+                                                    std::span<const ShareRequest> shares,
+                                                    PoolPages pages = PoolPages::all);
 
   // missing_capability, with what is left, when the share has no run of that size or its cap would
   // be passed.
@@ -180,6 +190,11 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
   [[nodiscard]] ColoredUsage usage(std::size_t share) const;
   [[nodiscard]] std::uint32_t shares() const { return static_cast<std::uint32_t>(shares_.size()); }
   [[nodiscard]] std::uint32_t colors() const;
+  // The colours of a share as seen from the start of the arena; an error where there are several
+  // regions.
+  [[nodiscard]] Result<ShareColors> only_region(std::size_t share) const;
+  // How the pages were found, in words.
+  [[nodiscard]] std::string account() const;
   // Bytes of a colour that follow each other at consecutive addresses.
   [[nodiscard]] std::uint64_t run_bytes() const;
   [[nodiscard]] const PageArena& arena() const { return arena_; }
@@ -223,6 +238,7 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
   PageArena arena_;
   gpu::Coloring coloring_;
   std::vector<std::uint32_t> constants_;
+  std::uint64_t pages_measured_ = 0;
   std::optional<RemainderColors> remainders_;
   std::optional<ColoredCopier> copier_;  // for remainders
   std::vector<Region> regions_;

@@ -21,7 +21,8 @@ struct VerifyPath {
 
 struct VerifyReport {
   std::string card;
-  std::uint32_t sms = 0;  // of the card, as far as it is known
+  std::optional<Mode> mode;  // as in the plan
+  std::uint32_t sms = 0;     // of the card, as far as it is known
   partition::TpcSet expected;
   std::uint32_t expected_sms = 0;
   std::vector<VerifyPath> paths;
@@ -34,13 +35,19 @@ struct VerifyReport {
   std::vector<std::string> notes;
   bool proved = true;  // false: numbers are relative and latencies left doubts
   bool holds = false;
+
+  // "this process as it is", "a partition of mode green, made for this"
+  [[nodiscard]] std::string subject() const;
+  // The process as it is has every SM and should not.
+  [[nodiscard]] bool unconfined() const;
 };
 
-// What is verified: the process as it is, or a lane of `mode` made for the purpose.
+// What is verified: a lane of `mode`, which must confine, made for the purpose; without one, the
+// process as it is.
 struct VerifyPlan {
   std::uint32_t device = 0;
   TpcChoice choice;
-  Mode mode = Mode::none;
+  std::optional<Mode> mode;
   std::uint32_t blocks_per_sm = 64;
   std::uint32_t identified_launches = 3;  // by latency; 0: none
 };

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
+#include "demarc/base/progress.hpp"
+#include "demarc/base/result.hpp"
 #include "demarc/gpu/latency_clusters.hpp"
 
 namespace demarc::gpu {
@@ -19,6 +22,7 @@ struct PageConstant {
   std::uint32_t constant = 0;  // bit i belongs to masks[i] of the model
   double agreement = 0;        // least share of samples, over the bits, that agree with it
   std::uint32_t samples = 0;   // that had a clear slice
+  [[nodiscard]] bool certain() const { return agreement >= 0.9; }
 };
 
 struct SliceModel {
@@ -46,5 +50,15 @@ struct SliceModel {
 [[nodiscard]] std::vector<std::uint64_t> sample_offsets(std::uint64_t page_bytes,
                                                         std::uint64_t chunk_bytes,
                                                         std::uint32_t count);
+
+// Times chunks at these addresses from the model's SMs; a row each, in their order.
+using LatencyReader = std::function<Result<LatencyMatrix>(std::span<const std::uint64_t>)>;
+
+// The constants of pages that follow each other from address 0 on, by `samples` chunks of each.
+[[nodiscard]] Result<std::vector<PageConstant>> find_page_constants(const SliceModel& model,
+                                                                    std::uint64_t pages,
+                                                                    std::uint32_t samples,
+                                                                    const LatencyReader& read,
+                                                                    const Progress& progress = {});
 
 }  // namespace demarc::gpu

@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/partition/mode.hpp"
 
 namespace demarc::study {
 
-// "mask+color" is {mask, true}. With colours a mode is what the paper calls CMP (compute and memory
-// partition), without them CP (compute partition) [Fractional GPUs, section VI].
+// "mask+color" is {Mode::mask, true}. With colours a mode is what the paper calls CMP (compute and
+// memory partition), without them CP (compute partition) [Fractional GPUs, section VI].
 //
 // A victim that is a sequence of launches can be given to the GPU in four ways: one launch after
 // the other; replayed as a CUDA graph; each launched while the one before still runs (programmatic
@@ -18,17 +19,17 @@ namespace demarc::study {
 enum class Launches { separate, graph, overlapped, fused };
 
 struct Mode {
-  std::string back_end;  // one of back_end_names()
+  partition::Mode division = partition::Mode::none;
   bool color = false;
   Launches launches = Launches::separate;  // the victim's
 
+  [[nodiscard]] const partition::ModeTraits& traits() const {
+    return partition::traits_of(division);
+  }
   // "mask", "mask+color", "mask+color+fused"
   [[nodiscard]] std::string name() const;
   friend bool operator==(const Mode&, const Mode&) = default;
 };
-
-// none timeslice mps green mask affinity
-[[nodiscard]] const std::vector<std::string>& back_end_names();
 
 // A comma list; an unknown or repeated mode is an error that lists what exists.
 [[nodiscard]] Result<std::vector<Mode>> parse_modes(std::string_view text);

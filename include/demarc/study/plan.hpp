@@ -57,7 +57,7 @@ void carry_p99(Plan& plan);
 // the plan outside of the part it is reported under.
 [[nodiscard]] Result<void> check_plan(const Plan& plan);
 
-// Of back_end_names() those under which a command can be an aggressor, without colours and changed
+// The modes under which a command can be an aggressor, without colours and changed
 // launches: "none,timeslice,mps,mask".
 [[nodiscard]] std::string modes_for_commands();
 

@@ -28,7 +28,7 @@ struct PlantedModel {
   double shared_sm_penalty = 1;  // compute share grows by this much a neighbour without SM split
   double leak = 0.02;            // what is left of a neighbour's pressure with colours
   std::map<std::string, PlantedDemand, std::less<>> workloads;  // unknown names are refused
-  std::map<std::string, std::string, std::less<>> unavailable;  // back end -> why
+  std::map<partition::Mode, std::string> unavailable;           // why
 };
 
 // The noiseless T(victim, aggressor) of the model in nanoseconds; no aggressor = idle neighbours.

@@ -52,11 +52,11 @@ class AffinityBackend : public Backend {
  public:
   explicit AffinityBackend(CardPointer card) : card_(std::move(card)) {}
   Mode mode() const override { return Mode::affinity; }
-  Traits traits() const override { return {true, true, false, false, false}; }
 
  protected:
   const Card& card() const override { return *card_; }
-  Result<std::unique_ptr<Lane>> make_lane(const partition::Partition& partition) override {
+  Result<std::unique_ptr<Lane>> make_lane(const partition::Partition& partition,
+                                          int stream_priority) override {
     const partition::TpcSet tpcs = partition.tpcs & partition::all_tpcs(card_->topology());
     if (tpcs.empty()) return invalid_input("partition '{}' has no TPC here", partition.name);
     std::uint64_t words[allowed_words] = {};
@@ -65,7 +65,7 @@ class AffinityBackend : public Backend {
     }
     DEMARC_TRY(DeviceBuffer allowed, DeviceBuffer::allocate(card_->gpu(), sizeof words));
     DEMARC_CHECK(allowed.upload(words, sizeof words));
-    DEMARC_TRY(Stream stream, Stream::create(card_->gpu()));
+    DEMARC_TRY(Stream stream, Stream::create(card_->gpu(), stream_priority));
     return std::unique_ptr<Lane>(
         std::make_unique<AffinityLane>(card_, std::move(stream), std::move(allowed), tpcs));
   }

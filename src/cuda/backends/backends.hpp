@@ -5,10 +5,11 @@
 
 namespace demarc::cuda {
 
-[[nodiscard]] Result<std::unique_ptr<Backend>> make_plain_backend(const CardPointer& card,
-                                                                  Mode mode);
-[[nodiscard]] Result<std::unique_ptr<Backend>> make_mask_backend(const CardPointer& card);
-[[nodiscard]] Result<std::unique_ptr<Backend>> make_green_backend(const CardPointer& card);
-[[nodiscard]] Result<std::unique_ptr<Backend>> make_affinity_backend(const CardPointer& card);
+inline constexpr const char* mps_share_variable = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE";
+
+#define DEMARC_MODE(name, ...) \
+  [[nodiscard]] Result<std::unique_ptr<Backend>> make_##name##_backend(const CardPointer& card);
+#include "demarc/partition/modes.def"
+#undef DEMARC_MODE
 
 }  // namespace demarc::cuda

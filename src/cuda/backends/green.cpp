@@ -17,8 +17,8 @@ constexpr unsigned most_groups = 256;
 // A green context with one stream.
 class GreenStream {
  public:
-  static Result<GreenStream> create(const GpuPointer& gpu,
-                                    std::vector<CuDeviceResource> resources) {
+  static Result<GreenStream> create(const GpuPointer& gpu, std::vector<CuDeviceResource> resources,
+                                    int priority) {
     const DriverApi& api = gpu->api();
     CuResourceDesc desc = nullptr;
     DEMARC_CHECK(gpu->check(api.cuDevResourceGenerateDesc(&desc, resources.data(),
@@ -34,7 +34,8 @@ class GreenStream {
     }
     DEMARC_CHECK(gpu->check(code, "cannot create a green context"));
     CuStream stream = nullptr;
-    const CuResult made = api.cuGreenCtxStreamCreate(&stream, context, cu_stream_non_blocking, 0);
+    const CuResult made =
+        api.cuGreenCtxStreamCreate(&stream, context, cu_stream_non_blocking, priority);
     if (made != cu_success) api.cuGreenCtxDestroy(context);
     DEMARC_CHECK(gpu->check(made, "cannot create a stream of a green context"));
     return GreenStream(gpu, context, Stream::adopt(gpu, stream));
@@ -79,7 +80,6 @@ class GreenBackend : public Backend {
  public:
   explicit GreenBackend(CardPointer card) : card_(std::move(card)) {}
   Mode mode() const override { return Mode::green; }
-  Traits traits() const override { return {true, true, false, false, false}; }
 
   Result<void> find_groups() {
     const GpuPointer& gpu = card_->gpu();
@@ -100,7 +100,7 @@ class GreenBackend : public Backend {
     groups.resize(count);
     group_of_tpc_.assign(card_->topology().tpc_count(), std::nullopt);
     for (const CuDeviceResource& group : groups) {
-      DEMARC_TRY(const GreenStream one, GreenStream::create(gpu, {group}));
+      DEMARC_TRY(const GreenStream one, GreenStream::create(gpu, {group}, 0));
       DEMARC_TRY(const Placement placement,
                  probe_placement(one.stream(), card_->kernels(), LaunchShape::line(64, 64),
                                  group_spin_cycles));
@@ -113,7 +113,8 @@ class GreenBackend : public Backend {
 
  protected:
   const Card& card() const override { return *card_; }
-  Result<std::unique_ptr<Lane>> make_lane(const partition::Partition& partition) override {
+  Result<std::unique_ptr<Lane>> make_lane(const partition::Partition& partition,
+                                          int stream_priority) override {
     std::vector<CuDeviceResource> wanted;
     const partition::TpcSet tpcs = partition.tpcs & partition::all_tpcs(card_->topology());
     for (const std::uint32_t tpc : tpcs.members()) {
@@ -122,7 +123,8 @@ class GreenBackend : public Backend {
       }
       wanted.push_back(*group_of_tpc_[tpc]);
     }
-    DEMARC_TRY(GreenStream green, GreenStream::create(card_->gpu(), std::move(wanted)));
+    DEMARC_TRY(GreenStream green,
+               GreenStream::create(card_->gpu(), std::move(wanted), stream_priority));
     return std::unique_ptr<Lane>(std::make_unique<GreenLane>(card_, std::move(green), tpcs));
   }
 

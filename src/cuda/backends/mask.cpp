@@ -30,13 +30,13 @@ class MaskBackend : public Backend {
  public:
   explicit MaskBackend(CardPointer card) : card_(std::move(card)) {}
   Mode mode() const override { return Mode::mask; }
-  Traits traits() const override { return {true, true, false, true, true}; }
 
  protected:
   const Card& card() const override { return *card_; }
-  Result<std::unique_ptr<Lane>> make_lane(const partition::Partition& partition) override {
+  Result<std::unique_ptr<Lane>> make_lane(const partition::Partition& partition,
+                                          int stream_priority) override {
     const partition::TpcSet tpcs = partition.tpcs & partition::all_tpcs(card_->topology());
-    DEMARC_TRY(Stream stream, Stream::create(card_->gpu()));
+    DEMARC_TRY(Stream stream, Stream::create(card_->gpu(), stream_priority));
     DEMARC_TRY(StreamMask mask, StreamMask::set(card_, stream.handle(), tpcs));
     return std::unique_ptr<Lane>(
         std::make_unique<MaskLane>(card_, std::move(stream), std::move(mask), tpcs));

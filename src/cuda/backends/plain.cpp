@@ -1,7 +1,5 @@
 // Modes that set nothing on the card themselves: none, timeslice, and mps, whose limit was given to
 // the process before it started.
-#include <algorithm>
-#include <cmath>
 #include <cstdlib>
 
 #include "backends.hpp"
@@ -9,7 +7,6 @@
 namespace demarc::cuda {
 namespace {
 
-constexpr const char* mps_share_variable = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE";
 constexpr const char* mps_pipe_variable = "CUDA_MPS_PIPE_DIRECTORY";
 
 // A stream of its own, on whatever the process may use.
@@ -30,24 +27,12 @@ class PlainBackend : public Backend {
  public:
   PlainBackend(CardPointer card, Mode mode) : card_(std::move(card)), mode_(mode) {}
   Mode mode() const override { return mode_; }
-  Traits traits() const override {
-    Traits traits;
-    traits.own_process = mode_ != Mode::none;
-    traits.foreign_code = mode_ == Mode::mps;
-    return traits;
-  }
-  std::vector<std::pair<std::string, std::string>> environment(
-      const partition::Partition& partition) const override {
-    if (mode_ != Mode::mps) return {};
-    const double share = 100.0 * partition::sm_count(card_->topology(), partition.tpcs) /
-                         std::max(card_->topology().sm_count(), 1U);
-    return {{mps_share_variable, fmt::format("{:.0f}", std::ceil(share))}};
-  }
 
  protected:
   const Card& card() const override { return *card_; }
-  Result<std::unique_ptr<Lane>> make_lane(const partition::Partition&) override {
-    DEMARC_TRY(Stream stream, Stream::create(card_->gpu()));
+  Result<std::unique_ptr<Lane>> make_lane(const partition::Partition& /*partition*/,
+                                          int stream_priority) override {
+    DEMARC_TRY(Stream stream, Stream::create(card_->gpu(), stream_priority));
     return std::unique_ptr<Lane>(std::make_unique<PlainLane>(card_, std::move(stream)));
   }
 
@@ -58,15 +43,22 @@ class PlainBackend : public Backend {
 
 }  // namespace
 
-Result<std::unique_ptr<Backend>> make_plain_backend(const CardPointer& card, Mode mode) {
-  if (mode == Mode::mps && std::getenv(mps_share_variable) == nullptr &&
-      std::getenv(mps_pipe_variable) == nullptr) {
+Result<std::unique_ptr<Backend>> make_none_backend(const CardPointer& card) {
+  return std::unique_ptr<Backend>(std::make_unique<PlainBackend>(card, Mode::none));
+}
+
+Result<std::unique_ptr<Backend>> make_timeslice_backend(const CardPointer& card) {
+  return std::unique_ptr<Backend>(std::make_unique<PlainBackend>(card, Mode::timeslice));
+}
+
+Result<std::unique_ptr<Backend>> make_mps_backend(const CardPointer& card) {
+  if (std::getenv(mps_share_variable) == nullptr && std::getenv(mps_pipe_variable) == nullptr) {
     return missing_capability(
         "mode mps: this process is not a client of MPS; start nvidia-cuda-mps-control -d and set "
         "{} before the program starts",
         mps_share_variable);
   }
-  return std::unique_ptr<Backend>(std::make_unique<PlainBackend>(card, mode));
+  return std::unique_ptr<Backend>(std::make_unique<PlainBackend>(card, Mode::mps));
 }
 
 }  // namespace demarc::cuda

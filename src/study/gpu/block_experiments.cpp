@@ -5,10 +5,11 @@
 
 #include "demarc/base/random.hpp"
 #include "demarc/base/text.hpp"
+#include "demarc/cuda/backend.hpp"
 #include "gpu/block_timer.hpp"
 #include "gpu/gpu_lane.hpp"
-#include "gpu/part_streams.hpp"
 #include "gpu/workload_reader.hpp"
+#include "number_ranges.hpp"
 
 namespace demarc::study {
 namespace {
@@ -90,7 +91,7 @@ Result<Runs> alternating_mask(const BlockTimer& timer) {
   for (const BlockTime& b : run.blocks) used.push_back(b.sm);
   std::sort(used.begin(), used.end());
   used.erase(std::unique(used.begin(), used.end()), used.end());
-  run.finding = fmt::format("every second bit of the mask is set: SMs {}", ranges_text(used));
+  run.finding = fmt::format("every second bit of the mask is set: SMs {}", number_ranges(used));
   return Runs{std::move(run)};
 }
 
@@ -226,6 +227,7 @@ Result<Runs> packed_or_distributed(const BlockTimer& timer) {
   const auto set = std::make_shared<ResidentSet>(
       card->gpu(), make_plain_memory(card->gpu()),
       make_workload_reader(capability.major * 10U + capability.minor), LaunchForm{});
+  DEMARC_TRY(const auto back_end, cuda::make_backend(card, partition::Mode::mask));
   const std::uint32_t tpcs = card->topology().tpc_count();
   std::vector<std::uint32_t> counts{1, 2, 4, 6, 8, 9, 10, 12, 16, 18, 20, 24, 32, 40, 48, 56};
   std::erase_if(counts, [&](std::uint32_t n) { return n >= tpcs; });
@@ -244,8 +246,10 @@ Result<Runs> packed_or_distributed(const BlockTimer& timer) {
         partition::Partition part;
         part.name = packed ? "packed" : "distributed";
         for (std::uint32_t i = 0; i < count; ++i) part.tpcs.insert(order[i]);
-        DEMARC_TRY(const auto streams, open_masked_streams(card, {part}));
-        const auto lane = make_gpu_lane(set, streams.streams[0], Clock::events);
+        DEMARC_TRY(const auto confined, back_end->open(part));
+        const std::shared_ptr<const cuda::Stream> stream(std::shared_ptr<void>(),
+                                                         &confined->stream());
+        const auto lane = make_gpu_lane(set, stream, Clock::events);
         DEMARC_CHECK(lane->load({workload, workload}));
         DEMARC_TRY(auto samples, lane->sample(5, 0.3));
         std::sort(samples.begin(), samples.end());

@@ -3,32 +3,56 @@
 
 #include <algorithm>
 
+#include "demarc/base/text.hpp"
+#include "demarc/cuda/backend.hpp"
 #include "demarc/cuda/control.hpp"
-#include "demarc/cuda/masks.hpp"
 #include "gpu/colored_memory.hpp"
 #include "gpu/gpu_lane.hpp"
-#include "gpu/part_streams.hpp"
 #include "gpu/process_stage.hpp"
-#include "gpu/remainder_memory.hpp"
 #include "gpu/workload_reader.hpp"
+#include "number_ranges.hpp"
+#include "part_colors.hpp"
 
 namespace demarc::study {
 namespace {
 
+constexpr std::uint64_t page_bytes = std::uint64_t{2} << 20U;  // that arena_pages_a_part counts
+
+// Lanes of this process. The parts of the card that they run in live as long.
 class LaneStage : public Stage {
  public:
-  LaneStage(std::vector<std::unique_ptr<Lane>> lanes, std::string account,
-            std::optional<cuda::ProcessMask> mask = std::nullopt)
-      : mask_(std::move(mask)), lanes_(std::move(lanes)), account_(std::move(account)) {}
+  LaneStage(std::vector<std::unique_ptr<cuda::Lane>> parts,
+            std::vector<std::unique_ptr<Lane>> lanes, std::string account)
+      : parts_(std::move(parts)), lanes_(std::move(lanes)), account_(std::move(account)) {}
   std::uint32_t lanes() const override { return static_cast<std::uint32_t>(lanes_.size()); }
   Lane& lane(std::uint32_t index) override { return *lanes_.at(index); }
   std::string account() const override { return account_; }
 
  private:
-  std::optional<cuda::ProcessMask> mask_;
+  std::vector<std::unique_ptr<cuda::Lane>> parts_;  // go after the lanes that use their streams
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::string account_;
 };
+
+// Bit s of word s / 32: the SM belongs to one of the TPCs.
+std::array<std::uint32_t, 8> sm_bits(const gpu::Topology& topology, const partition::TpcSet& tpcs) {
+  std::array<std::uint32_t, 8> bits{};
+  for (const std::uint32_t sm : partition::sms_of(topology, tpcs)) {
+    bits.at(sm / 32) |= 1U << (sm % 32);
+  }
+  return bits;
+}
+
+// "part 1/2: SMs 0-65; part 2/2: SMs 66-131"
+std::string account_of(const std::vector<partition::Partition>& partitions,
+                       const std::vector<std::unique_ptr<cuda::Lane>>& parts) {
+  std::string out;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    append(out, "{}part {}: SMs {}", i == 0 ? "" : "; ", partitions[i].name,
+           number_ranges(parts[i]->proof()->sms));
+  }
+  return out;
+}
 
 // The launches of a program, counted in the control block that `demarc exec` names.
 Result<LaunchCount> open_launch_count(const std::string& announced) {
@@ -63,10 +87,12 @@ class GpuExecutor : public Executor {
   }
 
   Result<std::unique_ptr<Stage>> whole() override {
-    DEMARC_TRY(auto stream, new_stream());
+    DEMARC_TRY(auto stream, cuda::Stream::create(gpu_));
     std::vector<std::unique_ptr<Lane>> lanes;
-    lanes.push_back(make_gpu_lane(plain_set(0), std::move(stream), options_.clock));
-    return std::make_unique<LaneStage>(std::move(lanes), "the whole GPU");
+    lanes.push_back(make_gpu_lane(
+        plain_set(0), std::make_shared<const cuda::Stream>(std::move(stream)), options_.clock));
+    return std::make_unique<LaneStage>(std::vector<std::unique_ptr<cuda::Lane>>{}, std::move(lanes),
+                                       "the whole GPU");
   }
 
   Result<void> prepare(const Plan& plan, const Progress& /*progress*/) override {
@@ -76,43 +102,47 @@ class GpuExecutor : public Executor {
     return {};
   }
 
-  // Green contexts come first: see open_green_streams().
-  int rank(const Mode& mode) const override { return mode.back_end == "green" ? 0 : 1; }
+  int rank(const Mode& mode) const override {
+    return mode.traits().hook == partition::HookUse::comes_before ? 0 : 1;
+  }
 
   Result<std::unique_ptr<Stage>> divide(const Mode& mode, std::uint32_t parts) override {
-    if (mode.back_end == "mps" || mode.back_end == "timeslice" ||
-        (mode.back_end == "mask" && commands_)) {
+    const partition::ModeTraits& traits = mode.traits();
+    if (traits.across_processes || (traits.confines && commands_)) {
       if (mode.color || mode.launches != Launches::separate) {
         return missing_capability(
             "'{}': across processes there are neither colours nor changed launches", mode.name());
       }
       return processes(mode, parts);
     }
-    std::vector<LaunchForm> forms(parts);
-    forms[0] = victim_form(mode);
-    PartStreams confined;
-    std::optional<cuda::ProcessMask> process_mask;
-    if (mode.back_end == "green") {
-      if (card_) return missing_capability("green contexts cannot follow masks in one process");
-      DEMARC_TRY(confined, open_green_streams(gpu_, parts));
-    } else if (mode.back_end == "none") {
-      DEMARC_TRY(confined, open_free_streams(gpu_, parts));
-    } else {
-      DEMARC_TRY(confined, divide_sms(mode, parts, forms, process_mask));
+    DEMARC_TRY(const cuda::CardPointer card, card_for(traits.hook));
+    DEMARC_TRY(const auto partitions, partitions_of(traits, card->topology(), parts));
+    DEMARC_TRY(const auto back_end, cuda::make_backend(card, mode.division));
+    std::vector<std::unique_ptr<cuda::Lane>> divided;
+    for (std::uint32_t part = 0; part < parts; ++part) {
+      const int priority = part == 0 ? options_.victim_priority : 0;
+      DEMARC_TRY(auto lane, back_end->open(partitions[part], priority));
+      divided.push_back(std::move(lane));
     }
-    if (!confined.sms.empty()) forms[0].own_sms = confined.sms[0];
+    std::string account = traits.confines ? account_of(partitions, divided)
+                                          : fmt::format("{} streams of one process", parts);
     std::vector<std::unique_ptr<Lane>> lanes;
     for (std::uint32_t part = 0; part < parts; ++part) {
-      DEMARC_TRY(auto set, set_for(mode, part, parts, forms[part]));
-      lanes.push_back(
-          make_choosing_lane(make_gpu_lane(std::move(set), confined.streams[part], options_.clock),
-                             make_command_lane(command_options({"--observe"}, {}))));
+      LaunchForm form;
+      if (part == 0) form = victim_form(mode);
+      if (traits.rewrites) form.affine_sms = sm_bits(card->topology(), divided[part]->tpcs());
+      if (part == 0 && traits.confines && !traits.rewrites) {
+        form.own_sms = divided[part]->proof()->sms_allowed;
+      }
+      DEMARC_TRY(auto set, set_for(mode, part, parts, form));
+      // The part owns its stream and outlives the lane.
+      const std::shared_ptr<const cuda::Stream> stream(std::shared_ptr<void>(),
+                                                       &divided[part]->stream());
+      lanes.push_back(make_choosing_lane(make_gpu_lane(std::move(set), stream, options_.clock),
+                                         make_command_lane(command_options({"--observe"}, {}))));
     }
-    if (mode.color) {
-      confined.account += "; " + (arena_ ? arena_->account() : pool_->remainders()->account);
-    }
-    return std::make_unique<LaneStage>(std::move(lanes), std::move(confined.account),
-                                       std::move(process_mask));
+    if (mode.color) account += "; " + pool_->account();
+    return std::make_unique<LaneStage>(std::move(divided), std::move(lanes), std::move(account));
   }
 
  private:
@@ -123,37 +153,25 @@ class GpuExecutor : public Executor {
     return form;
   }
 
-  // mask and affinity.
-  Result<PartStreams> divide_sms(const Mode& mode, std::uint32_t parts,
-                                 std::vector<LaunchForm>& forms,
-                                 std::optional<cuda::ProcessMask>& process_mask) {
-    if (!card_) {
-      DEMARC_TRY(card_, cuda::Card::open(gpu_));
+  // The launch callback is used in modes that need it alone: after it, the driver makes no green
+  // context any more.
+  Result<cuda::CardPointer> card_for(partition::HookUse hook) {
+    const bool masks = hook == partition::HookUse::needed;
+    cuda::CardPointer& card = masks ? masked_card_ : plain_card_;
+    if (!card) {
+      cuda::CardOptions options;
+      options.use_masks = masks;
+      DEMARC_TRY(card, cuda::Card::open(gpu_, options));
     }
-    DEMARC_TRY(const auto partitions, partition::split(card_->topology(), parts, options_.split));
-    if (mode.back_end == "mask") {
-      DEMARC_TRY(auto masked, open_masked_streams(card_, partitions, options_.victim_priority));
-      if (mode.launches != Launches::graph) return masked;
-      // A graph obeys the process mask, not that of the stream it is launched into.
-      DEMARC_TRY(auto mask, cuda::ProcessMask::set(card_, partitions[0].tpcs));
-      process_mask.emplace(std::move(mask));
-      DEMARC_TRY(masked.streams[0], new_stream());
-      return masked;
-    }
-    DEMARC_TRY(auto confined, open_free_streams(gpu_, parts));
-    confined.account.clear();
-    for (std::uint32_t part = 0; part < parts; ++part) {
-      forms[part].affine_sms = sm_bits(card_->topology(), partitions[part].tpcs);
-      confined.account +=
-          fmt::format("{}part {}: {} TPCs, persistent blocks", part == 0 ? "" : "; ",
-                      partitions[part].name, partitions[part].tpcs.size());
-    }
-    return confined;
+    return card;
   }
 
-  Result<std::shared_ptr<const cuda::Stream>> new_stream() {
-    DEMARC_TRY(auto stream, cuda::Stream::create(gpu_));
-    return std::make_shared<const cuda::Stream>(std::move(stream));
+  // --split decides where any set of TPCs will do; else only how many there are counts.
+  Result<std::vector<partition::Partition>> partitions_of(const partition::ModeTraits& traits,
+                                                          const gpu::Topology& topology,
+                                                          std::uint32_t parts) const {
+    return partition::split(topology, parts,
+                            traits.exact ? options_.split : partition::SplitStrategy::packed);
   }
 
   std::shared_ptr<ResidentSet> plain_set(std::uint32_t part) {
@@ -178,53 +196,34 @@ class GpuExecutor : public Executor {
     return std::make_shared<ResidentSet>(gpu_, std::move(memory), reader_, form);
   }
 
-  Result<std::uint32_t> color_of(std::uint32_t part, std::uint32_t colors) const {
-    const std::uint32_t color = part < options_.colors.size() ? options_.colors[part] : part;
-    if (color >= colors) {
-      return invalid_input("colour {} of part {}: the masks make {} colours", color, part, colors);
-    }
-    return color;
-  }
-
+  // One pool serves all modes of a study; it is measured once.
   Result<std::shared_ptr<MemorySource>> colored_memory(std::uint32_t part, std::uint32_t parts) {
-    DEMARC_TRY(const gpu::ColorScheme scheme, scheme_for(parts));
-    if (scheme.remainders) {
-      DEMARC_CHECK(fill_pool(scheme, parts));
-      DEMARC_TRY(const std::uint32_t color, color_of(part, pool_->colors()));
-      return make_remainder_memory(pool_, color);
-    }
-    DEMARC_CHECK(fill_arena(scheme, parts));
-    DEMARC_TRY(const std::uint32_t color, color_of(part, arena_->coloring().colors()));
-    return make_colored_memory(arena_, color);
+    DEMARC_CHECK(fill_pool(parts));
+    DEMARC_TRY(const auto colors, colors_of_parts(pool_->colors(), parts, options_.colors));
+    return make_colored_memory(pool_, colors[part]);
   }
 
   // Masks that were given are taken as they are; else what the card's description says.
   Result<gpu::ColorScheme> scheme_for(std::uint32_t parts) const {
-    if (!options_.masks.empty()) return gpu::ColorScheme{0, options_.masks, {}, 0};
+    if (!options_.masks.empty()) {
+      return gpu::ColorScheme{1U << options_.masks.size(), options_.masks, {}, 0};
+    }
     DEMARC_TRY(const auto device, gpu::describe_card(gpu_->name(), options_.description));
     return gpu::color_scheme(device, parts);
   }
 
-  // One pool or arena serves all modes of a study; it is measured once. Of the pages of a pool
-  // nearly every one can be used.
-  Result<void> fill_pool(const gpu::ColorScheme& scheme, std::uint32_t parts) {
+  // Share c is colour c. Of the pages of a pool of remainders nearly every one can be used, of
+  // others those of one constant.
+  Result<void> fill_pool(std::uint32_t parts) {
     if (pool_) return {};
-    if (!card_) {
-      DEMARC_TRY(card_, cuda::Card::open(gpu_));
-    }
+    DEMARC_TRY(const gpu::ColorScheme scheme, scheme_for(parts));
+    DEMARC_TRY(const cuda::CardPointer card, card_for(partition::HookUse::unused));
     std::vector<cuda::ShareRequest> shares;
     for (std::uint32_t c = 0; c < scheme.colors; ++c) shares.push_back({std::uint64_t{1} << c, 0});
-    const std::uint64_t pages = std::uint64_t{options_.arena_pages_a_part} / 2 * parts;
-    DEMARC_TRY(pool_, cuda::ColoredPool::create(card_, scheme,
-                                                pages * scheme.remainders->page_bytes, shares));
-    return {};
-  }
-
-  Result<void> fill_arena(const gpu::ColorScheme& scheme, std::uint32_t parts) {
-    if (arena_) return {};
-    DEMARC_TRY(const auto kernels, cuda::ProbeKernels::load(gpu_));
-    DEMARC_TRY(arena_, ColoredArena::make(gpu_, kernels, scheme.masks,
-                                          options_.arena_pages_a_part * parts));
+    const std::uint64_t pages =
+        std::uint64_t{options_.arena_pages_a_part} * parts / (scheme.remainders ? 2 : 1);
+    DEMARC_TRY(pool_, cuda::ColoredPool::create(card, scheme, pages * page_bytes, shares,
+                                                cuda::PoolPages::one_region));
     return {};
   }
 
@@ -270,18 +269,15 @@ class GpuExecutor : public Executor {
 
   Result<std::unique_ptr<Stage>> processes(const Mode& mode, std::uint32_t parts) {
     DEMARC_CHECK(open_folder());
+    const partition::ModeTraits& traits = mode.traits();
+    DEMARC_TRY(const cuda::CardPointer card, card_for(traits.hook));
+    DEMARC_TRY(const auto partitions, partitions_of(traits, card->topology(), parts));
     std::unique_ptr<MpsDaemon> daemon;
-    std::string account = fmt::format("{} processes that take turns", parts);
-    if (mode.back_end != "timeslice") {
+    if (!traits.takes_turns) {
       DEMARC_TRY(daemon, MpsDaemon::start(folder_, gpu_->uuid()));
     }
     PartProcesses part;
     part.environment = environment_of(daemon.get());
-    if (mode.back_end == "mps") {
-      const std::uint32_t share = 100 / parts;
-      part.environment.emplace_back("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", std::to_string(share));
-      account = fmt::format("{} MPS clients with {} % of the threads each", parts, share);
-    }
     part.worker = {options_.program,
                    "isolate",
                    "--device",
@@ -289,11 +285,19 @@ class GpuExecutor : public Executor {
                    "--worker",
                    "--clock",
                    std::string(clock_name(options_.clock))};
-    part.command = command_options({"--observe"}, part.environment);
     std::vector<PartProcesses> all(parts, part);
-    if (mode.back_end == "mask") {
-      DEMARC_TRY(account, confine(all));
+    std::string account =
+        fmt::format("{} processes{}", parts, traits.takes_turns ? " that take turns" : "");
+    for (std::uint32_t i = 0; i < parts; ++i) {
+      PartProcesses& each = all[i];
+      for (const auto& [name, value] :
+           cuda::process_environment(mode.division, card->topology(), partitions[i])) {
+        each.environment.emplace_back(name, value);
+        append(account, "; part {}: {}={}", partitions[i].name, name, value);
+      }
+      each.command = command_options({"--observe"}, each.environment);
     }
+    if (traits.confines) confine(all, partitions, account);
     if (daemon) {
       // The daemon outlives the lanes of its stage.
       const auto before_end = [&clients = *daemon](pid_t leader) {
@@ -306,23 +310,17 @@ class GpuExecutor : public Executor {
 
   // Puts worker and command of each part under `demarc exec --tpcs`, which proves the partition
   // before it starts them and ends with 3 where something ran outside.
-  Result<std::string> confine(std::vector<PartProcesses>& parts) {
-    if (!card_) {
-      DEMARC_TRY(card_, cuda::Card::open(gpu_));
-    }
-    DEMARC_TRY(const auto partitions,
-               partition::split(card_->topology(), static_cast<std::uint32_t>(parts.size()),
-                                options_.split));
-    std::string account = "processes, each confined by demarc exec";
+  void confine(std::vector<PartProcesses>& parts,
+               const std::vector<partition::Partition>& partitions, std::string& account) const {
+    account += ", each confined by demarc exec";
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const std::string tpcs = partition::to_string(partitions[i].tpcs);
       auto argv = exec_command({"--tpcs", tpcs, "--"});
       argv.insert(argv.end(), parts[i].worker.begin(), parts[i].worker.end());
       parts[i].worker = std::move(argv);
       parts[i].command = command_options({"--tpcs", tpcs}, parts[i].environment);
-      account += fmt::format("; part {}: TPCs {}", partitions[i].name, tpcs);
+      append(account, "; part {}: TPCs {}", partitions[i].name, tpcs);
     }
-    return account;
   }
 
   cuda::GpuPointer gpu_;
@@ -331,11 +329,11 @@ class GpuExecutor : public Executor {
   std::uint32_t target_;
   WorkloadReader reader_;
   std::vector<std::shared_ptr<ResidentSet>> plain_sets_;
-  std::shared_ptr<ColoredArena> arena_;
   std::shared_ptr<cuda::ColoredPool> pool_;
   bool commands_ = false;  // among the plan's aggressors
   std::shared_ptr<StudyFolder> folder_;
-  cuda::CardPointer card_;  // opened when a mode needs masks or the topology
+  cuda::CardPointer plain_card_;  // both are opened when a mode needs them
+  cuda::CardPointer masked_card_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "demarc/base/parallel.hpp"
+#include "part_colors.hpp"
 #include "sim/sim_memory.hpp"
 #include "sim/sim_workload.hpp"
 
@@ -60,17 +61,17 @@ class SimStudy {
   };
   [[nodiscard]] Result<Division> divide(const Mode& mode, std::uint32_t parts) const {
     Division division;
-    if (mode.back_end != "none" && mode.back_end != "mask" && mode.back_end != "green" &&
-        mode.back_end != "mps") {
-      return missing_capability("the simulated GPU has no {}; it knows none, mps, green and mask",
-                                mode.back_end);
+    if (!mode.traits().simulated) {
+      return missing_capability(
+          "the simulated GPU has no {}; it knows {}", partition::to_string(mode.division),
+          partition::mode_names(
+              [](const partition::ModeTraits& traits) { return traits.simulated; }, ", "));
     }
     if (mode.launches != Launches::separate) {
       return missing_capability("{}: the simulated GPU runs launches one after the other only",
                                 mode.name());
     }
-    const bool split = mode.back_end == "mask" || mode.back_end == "green";
-    if (split && parts > 1) {
+    if (mode.traits().confines && parts > 1) {
       DEMARC_TRY(division.parts, partition::split(device_.topology, parts, options_.split));
     } else {
       division.parts.assign(parts, {"all", partition::all_tpcs(device_.topology), 0, 0});
@@ -78,10 +79,11 @@ class SimStudy {
     for (const auto& part : division.parts) {
       division.sms.push_back(partition::sms_of(device_.topology, part.tpcs));
     }
-    if (mode.back_end == "mps") division.threads_per_sm = spec_.threads / parts;
+    if (mode.traits().shares) division.threads_per_sm = spec_.threads / parts;
     if (mode.color) {
       DEMARC_TRY(division.coloring, choose_coloring(device_, parts, options_.masks));
-      DEMARC_TRY(division.colors, colors_of_parts(*division.coloring, parts));
+      DEMARC_TRY(division.colors,
+                 colors_of_parts(division.coloring->colors(), parts, options_.colors));
     }
     return division;
   }
@@ -144,7 +146,7 @@ class SimStudy {
       }
     }
     std::vector<std::tuple<CellKey, Mode>> jobs;
-    const Mode whole{"none", false};
+    const Mode whole;
     for (const Workload& victim : plan.victims) jobs.push_back({{"", 1, victim.spec, ""}, whole});
     for (const Mode& mode : plan.modes) {
       if (const auto division = divide(mode, plan.parts); !division) {
@@ -179,19 +181,6 @@ class SimStudy {
   }
 
  private:
-  [[nodiscard]] Result<std::vector<std::uint32_t>> colors_of_parts(const gpu::Coloring& coloring,
-                                                                   std::uint32_t parts) const {
-    std::vector<std::uint32_t> colors;
-    for (std::uint32_t part = 0; part < parts; ++part) {
-      colors.push_back(part < options_.colors.size() ? options_.colors[part] : part);
-      if (colors.back() >= coloring.colors()) {
-        return invalid_input("--colors: part {} has colour {}, the masks make colours 0 to {}",
-                             part, colors.back(), coloring.colors() - 1);
-      }
-    }
-    return colors;
-  }
-
   gpu::Device device_;
   sim::memory::Spec spec_;
   SimExecutorOptions options_;
@@ -287,7 +276,7 @@ class SimExecutor final : public Executor {
     return study_.prepare(plan, progress);
   }
   Result<std::unique_ptr<Stage>> whole() override {
-    return std::make_unique<SimStage>(study_, Mode{"none", false}, 1, "the whole GPU");
+    return std::make_unique<SimStage>(study_, Mode{}, 1, "the whole GPU");
   }
   Result<std::unique_ptr<Stage>> divide(const Mode& mode, std::uint32_t parts) override {
     DEMARC_TRY(const auto division, study_.divide(mode, parts));

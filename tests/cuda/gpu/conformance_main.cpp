@@ -34,7 +34,7 @@ class Contract : public testing::Test {
  protected:
   void SetUp() override {
     cuda::CardOptions options;
-    options.use_masks = settings().mode == cuda::Mode::mask;
+    options.use_masks = partition::traits_of(settings().mode).hook == partition::HookUse::needed;
     auto opened = cuda::open_card(0, options);
     ASSERT_TRUE(opened) << opened.error().message;
     card = *opened;
@@ -190,8 +190,9 @@ bool run_mps() {
 
 // Of the tests those that the mode's contract consists of.
 std::string tests_of(cuda::Mode mode) {
-  if (mode == cuda::Mode::mask) return "Contract.*:MaskContract.*";
-  if (mode == cuda::Mode::mps) return "Contract.*:MpsContract.*";
+  const partition::ModeTraits& traits = partition::traits_of(mode);
+  if (traits.changes) return "Contract.*:MaskContract.*";
+  if (traits.shares) return "Contract.*:MpsContract.*";
   return "Contract.*";
 }
 
@@ -209,9 +210,9 @@ int run_all() {
   }
   settings().card_sms = *sms;
   bool good = true;
-  for (const cuda::Mode mode : cuda::all_modes()) {
+  for (const cuda::Mode mode : partition::all_modes()) {
     const std::string name(to_string(mode));
-    good &= mode == cuda::Mode::mps ? run_mps() : show(name, start_self(name, {}));
+    good &= partition::traits_of(mode).shares ? run_mps() : show(name, start_self(name, {}));
   }
   return good ? 0 : 3;
 }
@@ -230,7 +231,7 @@ int main(int argc, char** argv) {
       settings().card_sms = static_cast<std::uint32_t>(std::strtoul(argv[i + 1], nullptr, 10));
     }
     if (name != "--mode") continue;
-    const auto mode = demarc::cuda::parse_mode(argv[i + 1]);
+    const auto mode = demarc::partition::parse_mode(argv[i + 1]);
     if (!mode) {
       std::cerr << mode.error().message << "\n";
       return 1;

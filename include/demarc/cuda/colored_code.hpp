@@ -1,0 +1,33 @@
+// How kernels that know nothing of colours reach a share of a pool: what is to be done to their PTX
+// and what they get as pointers (ptx/colored.hpp).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "demarc/cuda/colored_memory.hpp"
+#include "demarc/ptx/colored.hpp"
+
+namespace demarc::cuda {
+
+class ColoredCode {
+ public:
+  // The pool must have one region (PoolPages::one_region): positions alone decide colours then.
+  static Result<ColoredCode> of(const ColoredPool& pool, std::size_t share);
+
+  // The module's text with all accesses to global memory going to the share.
+  [[nodiscard]] Result<std::string> rewrite(const ptx::Module& module) const;
+  // What a kernel gets as the address of byte `linear` of the share, such as
+  // ColoredBuffer::first().
+  [[nodiscard]] std::uint64_t pointer(std::uint64_t linear) const;
+
+ private:
+  using Addressing = std::variant<ptx::ColoredAddressing, ptx::RemainderAddressing>;
+  ColoredCode(DevicePointer arena, Addressing addressing)
+      : arena_(arena), addressing_(std::move(addressing)) {}
+  DevicePointer arena_;
+  Addressing addressing_;
+};
+
+}  // namespace demarc::cuda

@@ -1,0 +1,59 @@
+// The modes: the ways to divide a GPU's SMs, one row of modes.def each. What else there is to know
+// of a mode is read from its row; no other place compares its name.
+//
+// To add one: its row in modes.def; src/cuda/backends/NAME.cpp with make_NAME_backend(); the tests
+// of conformance_test.cpp that are its own.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+
+namespace demarc::partition {
+
+enum class Mode : std::uint8_t {
+#define DEMARC_MODE(name, ...) name,
+#include "demarc/partition/modes.def"
+#undef DEMARC_MODE
+};
+
+// What a mode has to do with the driver's launch callback.
+enum class HookUse : std::uint8_t {
+  unused,
+  needed,        // masks go through it
+  comes_before,  // the driver makes no partition of this kind any more once the callback is used
+};
+
+struct ModeTraits {
+  std::string_view help = {};     // what it is, in a line
+  bool confines = false;          // blocks stay on the SMs of their part
+  bool exact = false;             // any set of TPCs, not only a number of them
+  bool shares = false;            // a part has a share of the threads, wherever
+  bool across_processes = false;  // each part is a process of its own
+  bool takes_turns = false;       // one part at a time has the whole GPU
+  bool changes = false;           // a part's TPCs can be changed while it is used
+  bool foreign_code = false;      // launches by code that knows nothing of parts are confined too
+  bool rewrites = false;          // kernels are changed
+  HookUse hook = HookUse::unused;
+  bool colors = false;              // each part's memory can have colours of its own
+  bool simulated = false;           // simulated GPUs have it; real ones have all
+  std::uint32_t forecast_rank = 0;  // forecasts speak of the lowest there is; 0: of no such mode
+  std::string_view without_commands = {};  // why a command would run outside of its part; empty:
+                                           // it does not
+};
+
+[[nodiscard]] std::span<const Mode> all_modes();  // in the order of the table
+[[nodiscard]] const ModeTraits& traits_of(Mode mode);
+[[nodiscard]] std::string_view to_string(Mode mode);
+// An error lists the modes.
+[[nodiscard]] Result<Mode> parse_mode(std::string_view text);
+// "none, mask" of those whose traits `holds` accepts.
+[[nodiscard]] std::string mode_names(bool (*holds)(const ModeTraits&), std::string_view separator);
+// A line each, for --help and the docs: "mask: TPC masks: ...".
+[[nodiscard]] std::string modes_help();
+
+}  // namespace demarc::partition

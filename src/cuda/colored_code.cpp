@@ -1,0 +1,54 @@
+#include "demarc/cuda/colored_code.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+ptx::RemainderAddressing addressing_of(const RemainderShare& share, const RemainderColors& colors,
+                                       DevicePointer arena) {
+  const gpu::RemainderColoring& coloring = *share.coloring;
+  ptx::RemainderAddressing addressing;
+  addressing.arena = arena;
+  addressing.pages = colors.table->address();
+  addressing.page_count = static_cast<std::uint32_t>(coloring.pages().size());
+  addressing.modulus = coloring.hash().modulus;
+  addressing.first = coloring.window(0).first;
+  addressing.count = coloring.window(0).count;
+  addressing.chunk_shift = coloring.hash().chunk_shift;
+  addressing.block_shift = coloring.hash().block_shift;
+  addressing.digits = static_cast<std::uint32_t>(coloring.hash().digits.size());
+  addressing.of_number = coloring.patterns().of_number;
+  addressing.of_free_bit = coloring.patterns().of_free_bit;
+  return addressing;
+}
+
+}  // namespace
+
+Result<ColoredCode> ColoredCode::of(const ColoredPool& pool, std::size_t share) {
+  if (share >= pool.shares()) {
+    return invalid_input("share {}: the pool has {}", share, pool.shares());
+  }
+  DEMARC_TRY(const ShareColors colors, pool.only_region(share));
+  const DevicePointer arena = pool.arena().address();
+  if (const auto* remainders = std::get_if<RemainderShare>(&colors)) {
+    return ColoredCode(arena, addressing_of(*remainders, *pool.remainders(), arena));
+  }
+  const auto& parities = std::get<ColorShare>(colors);
+  const auto masks = parities.coloring.masks();
+  return ColoredCode(arena, ptx::ColoredAddressing{{masks.begin(), masks.end()}, parities.color});
+}
+
+Result<std::string> ColoredCode::rewrite(const ptx::Module& module) const {
+  if (const auto* remainders = std::get_if<ptx::RemainderAddressing>(&addressing_)) {
+    return ptx::rewrite_remainders(module, *remainders);
+  }
+  return ptx::rewrite_colored(module, std::get<ptx::ColoredAddressing>(addressing_));
+}
+
+std::uint64_t ColoredCode::pointer(std::uint64_t linear) const {
+  if (const auto* parities = std::get_if<ptx::ColoredAddressing>(&addressing_)) {
+    return ptx::colored_pointer(arena_, linear, *parities);
+  }
+  return arena_ + linear;
+}
+
+}  // namespace demarc::cuda
