@@ -43,6 +43,7 @@ struct IsolateOptions {
   std::string html;
   unsigned threads = 0;
   bool worker = false;
+  std::optional<std::uint32_t> sync_domain;
   bool forecast = false;
   bool modes_given = false;        // on the command line
   bool samples_given = false;      // any of the options on how often
@@ -209,6 +210,7 @@ Result<std::unique_ptr<study::Executor>> open_device(const IsolateOptions& optio
   gpu.description = options.description;
   gpu.clock = parsed.clock;
   gpu.victim_priority = options.victim_priority;
+  gpu.sync_domain = options.sync_domain;
   gpu.command_settle_seconds = options.settle_seconds;
   return study::make_gpu_executor(gpu);
 }
@@ -274,7 +276,8 @@ const RegisterVerb isolate_verb{
        const CLI::Option* modes = app.add_option(
            "--modes", options->modes,
            "comma list of the modes below; those of one process also +color, then +graph, "
-           "+overlapped or +fused for a victim's launches");
+           "+overlapped or +fused for a victim's launches; any also +common-domain: parts share a "
+           "memory synchronisation domain");
        app.footer(app.get_footer() + "\n\nModes:\n" + partition::modes_help());
        app.add_option(
            "--victims", options->victims,
@@ -337,6 +340,7 @@ const RegisterVerb isolate_verb{
        add_output(app, "--json", options->json, "result with raw samples; - is standard output");
        add_output(app, "--html", options->html, "one self-contained page with the figures");
        app.add_flag("--worker", options->worker)->group("");  // hidden: a lane for another process
+       app.add_option("--sync-domain", options->sync_domain)->group("");  // of it
        app.add_option("--threads", options->threads,
                       "simulated cells side by side; 0: all cores; results do not depend on it");
        return [=, &app] {

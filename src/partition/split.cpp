@@ -176,6 +176,7 @@ Result<std::vector<Partition>> split(const gpu::Topology& topology, std::uint32_
     part.name = fmt::format("{}/{}", p + 1, parts);
     part.tpcs = sets[p];
     part.colors = run == 0 ? 0 : color_run(p * run, run);
+    part.sync_domain = p;
     partitions.push_back(std::move(part));
   }
   return partitions;

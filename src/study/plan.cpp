@@ -54,6 +54,8 @@ constexpr LaunchesName launches_names[] = {{Launches::graph, "+graph"},
                                            {Launches::overlapped, "+overlapped"},
                                            {Launches::fused, "+fused"}};
 
+constexpr std::string_view common_domain_suffix = "+common-domain";
+
 // Why a command would run outside of its part under this mode; empty: it does not.
 std::string_view outside_with_commands(const Mode& mode) {
   if (mode.color) return "a command's memory has no colours";
@@ -87,6 +89,7 @@ bool take_suffix(std::string& text, std::string_view suffix) {
 Result<Mode> parse_one_mode(const std::string& item) {
   std::string name = item;
   Mode mode;
+  mode.common_domain = take_suffix(name, common_domain_suffix);
   for (const LaunchesName& known : launches_names) {
     if (take_suffix(name, known.suffix)) mode.launches = known.launches;
   }
@@ -95,7 +98,7 @@ Result<Mode> parse_one_mode(const std::string& item) {
   if (!division) {
     return invalid_input(
         "--modes: '{}' is no mode; there are {}; each also with +color, then with one of +graph, "
-        "+overlapped, +fused, unless parts are processes ({})",
+        "+overlapped, +fused, unless parts are processes ({}), then with +common-domain",
         item, partition::mode_names([](const partition::ModeTraits&) { return true; }, ", "),
         partition::mode_names(
             [](const partition::ModeTraits& traits) { return traits.across_processes; }, ", "));
@@ -141,6 +144,7 @@ std::string Mode::name() const {
   for (const LaunchesName& known : launches_names) {
     if (known.launches == launches) out += known.suffix;
   }
+  if (common_domain) out += common_domain_suffix;
   return out;
 }
 

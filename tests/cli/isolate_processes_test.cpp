@@ -98,6 +98,7 @@ TEST_F(IsolateProcesses, commands_are_confined_counted_and_leave_nothing_behind)
   const Json result = Json::parse(read_file(json).value());
   EXPECT_EQ(result["cells"].size(), 12U) << outcome.out;
   EXPECT_THAT(outcome.out, HasSubstr("mask (2 processes, each confined by demarc exec; part "));
+  EXPECT_THAT(outcome.out, HasSubstr("; a memory synchronisation domain each; commands keep that"));
   EXPECT_THAT(left_behind(), IsEmpty());
   // Asked for its clients before the command is ended; it has none here.
   const std::string daemon =

@@ -10,6 +10,7 @@
 #include "demarc/base/random.hpp"
 #include "demarc/cuda/backend.hpp"
 #include "demarc/cuda/masks.hpp"
+#include "demarc/cuda/sync_domain.hpp"
 
 namespace demarc::test {
 
@@ -205,6 +206,33 @@ inline void random_masks_never_leak(const CardPointer& card, std::uint64_t count
   EXPECT_EQ(outside, 0U) << "of " << blocks << " blocks";
 }
 
+// Lanes have the domains of their partitions where the card has several, and refuse one it has not.
+inline void lanes_have_domains_of_their_own(const CardPointer& card, Backend& backend) {
+  const std::uint32_t count = cuda::sync_domain_count(*card->gpu());
+  auto parts = partition::split(card->topology(), 2, partition::SplitStrategy::packed).value();
+  for (std::uint32_t p = 0; p < 2; ++p) {
+    const auto lane = backend.open(parts[p]);
+    ASSERT_TRUE(lane) << lane.error().message;
+    if (count == 1) {
+      EXPECT_FALSE((*lane)->sync_domain());
+      continue;
+    }
+    EXPECT_EQ((*lane)->sync_domain(), p);
+    cuda::CuLaunchAttributeValue kept{};
+    ASSERT_EQ(card->gpu()->api().cuStreamGetAttribute(
+                  (*lane)->stream().handle(), cuda::CuLaunchAttribute::sync_domain_map, &kept),
+              0);
+    EXPECT_EQ(kept.domains[0], p);
+    EXPECT_EQ(kept.domains[1], p);
+  }
+  parts[0].sync_domain.reset();
+  EXPECT_FALSE(backend.open(parts[0]).value()->sync_domain());
+  if (count == 1) return;
+  parts[0].sync_domain = count;
+  EXPECT_THAT(backend.open(parts[0]).error().message,
+              testing::HasSubstr("there is no memory synchronisation domain"));
+}
+
 // The whole contract but for the last sentence.
 inline void conforms(const CardPointer& card, Backend& backend, int rounds) {
   two_lanes_stay_apart(card, backend);
@@ -214,6 +242,7 @@ inline void conforms(const CardPointer& card, Backend& backend, int rounds) {
   unsafe_clusters_are_refused(card, backend);
   lanes_change_or_say_that_they_cannot(card, backend);
   graphs_stay_inside(card, backend);
+  lanes_have_domains_of_their_own(card, backend);
   if (!backend.traits().across_processes) other_streams_stay_free(card, backend);
 }
 

@@ -43,6 +43,29 @@ TEST(Conformance, GreenMeetsTheContractOrRefusesAfterMasks) {
   test::conforms(*card, **backend, 30);
 }
 
+TEST(SyncDomains, OfACardWithoutThemAreOneForAll) {
+  fake::FakeConfig old = fake::small_gpu();
+  old.sync_domains = 1;
+  const auto card = fake_card(old, false);
+  ASSERT_TRUE(card) << card.error().message;
+  EXPECT_EQ(sync_domain_count(*(*card)->gpu()), 1U);
+  const auto backend = make_backend(*card, Mode::none).value();
+  test::lanes_have_domains_of_their_own(*card, *backend);
+}
+
+TEST(SyncDomains, ThatTheDriverDoesNotKeepAreNotBelieved) {
+  fake::FakeConfig forgetful = fake::small_gpu();
+  forgetful.forgets_domains = true;
+  const auto card = fake_card(forgetful, false);
+  ASSERT_TRUE(card) << card.error().message;
+  auto part = test::part_of({0});
+  part.sync_domain = 2;
+  const auto lane = make_backend(*card, Mode::none).value()->open(part);
+  ASSERT_FALSE(lane);
+  EXPECT_EQ(lane.error().message,
+            "a stream was given the memory synchronisation domain 2 and has 0 and 1");
+}
+
 TEST(Conformance, GreenIsRefusedOnceMasksWereUsed) {
   const auto card = fake_card();
   ASSERT_TRUE(card) << card.error().message;

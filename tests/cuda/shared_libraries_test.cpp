@@ -151,6 +151,11 @@ void observer_through_c() {
   std::uint64_t outside = 0;
   DEMAND(SYMBOL(lib, demarc_count_outside)(card, nullptr, &some, &outside) == 0);
   DEMAND(outside > 0);
+  // The default stream of the stand-in takes an attribute as any other does.
+  const auto set_domain = SYMBOL(lib, demarc_set_stream_sync_domain);
+  DEMAND(SYMBOL(lib, demarc_sync_domain_count)(card) == 4);
+  DEMAND(set_domain(card, nullptr, 3) == 0);
+  DEMAND(set_domain(card, nullptr, 4) == 2);
   const demarc_tpcs all = {{0xfff, 0}};
   DEMAND(SYMBOL(lib, demarc_count_outside)(card, nullptr, &all, &outside) == 0);
   DEMAND(outside == 0);

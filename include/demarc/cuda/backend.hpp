@@ -47,6 +47,9 @@ class Lane {
   // how large a cluster the lane can host.
   [[nodiscard]] Result<void> check_cluster(std::uint32_t cluster_blocks,
                                            std::uint32_t blocks_per_sm = 1) const;
+  // The memory synchronisation domain of the lane's launches; nothing where the card has one for
+  // all, or the partition asks for none.
+  [[nodiscard]] std::optional<std::uint32_t> sync_domain() const { return sync_domain_; }
   // What the probe showed when the lane was opened; nothing where each lane is a process.
   [[nodiscard]] const std::optional<LaneProof>& proof() const { return proof_; }
 
@@ -57,6 +60,7 @@ class Lane {
  private:
   friend class Backend;
   std::optional<LaneProof> proof_;
+  std::optional<std::uint32_t> sync_domain_;
 };
 
 class Backend {
@@ -66,7 +70,8 @@ class Backend {
   [[nodiscard]] const partition::ModeTraits& traits() const { return partition::traits_of(mode()); }
   // `stream_priority`: of the lane's stream, lower numbers come first. A lane is handed out only
   // after its probe has shown that it holds, or, where nothing confines it, that it reaches every
-  // SM: check_failed otherwise.
+  // SM: check_failed otherwise. missing_capability when the card has memory synchronisation domains
+  // and the partition's is none of them.
   [[nodiscard]] Result<std::unique_ptr<Lane>> open(const partition::Partition& partition,
                                                    int stream_priority = 0);
 

@@ -53,6 +53,8 @@
   X(1, cuStreamSynchronize, (CuStream stream))                                                       \
   X(1, cuStreamQuery, (CuStream stream))                                                             \
   X(0, cuStreamIsCapturing, (CuStream stream, int* status))                                          \
+  X(0, cuStreamSetAttribute, (CuStream stream, int attribute, const CuLaunchAttributeValue* value))  \
+  X(0, cuStreamGetAttribute, (CuStream stream, int attribute, CuLaunchAttributeValue* value))        \
   X(1, cuStreamWaitEvent, (CuStream stream, CuEvent event, unsigned flags))                          \
   X(1, cuEventCreate, (CuEvent* event, unsigned flags))                                              \
   X(1, cuEventDestroy_v2, (CuEvent event))                                                           \

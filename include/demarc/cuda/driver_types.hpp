@@ -59,6 +59,7 @@ enum CuDeviceAttribute : int {
   attribute_max_blocks_per_sm = 106,
   attribute_reserved_shared_bytes = 111,
   attribute_cluster_launch = 120,
+  attribute_sync_domains = 126,
   attribute_mps_enabled = 133,  // contexts of this process go through MPS; CUDA 12.1
 };
 
@@ -80,17 +81,21 @@ inline constexpr int cu_capture_thread_local = 1;
 inline constexpr unsigned cu_memory_host = 1;
 inline constexpr unsigned cu_memory_device = 2;
 
+union CuLaunchAttributeValue {
+  char bytes[64];
+  unsigned cluster[3];
+  int flag;
+  unsigned char domains[2];  // of launches that choose the default one, and the remote one
+};
+
 struct CuLaunchAttribute {
   static constexpr int cooperative = 2;
   static constexpr int cluster_dimension = 4;
   static constexpr int programmatic_serialization = 6;
+  static constexpr int sync_domain_map = 9;
   int id;
   char pad[4];
-  union {
-    char bytes[64];
-    unsigned cluster[3];
-    int flag;
-  } value;
+  CuLaunchAttributeValue value;
 };
 
 struct CuLaunchConfig {

@@ -1,8 +1,9 @@
-// A partition: which TPCs its work may run on, which memory colours its data may lie in, how much
-// memory it may take.
+// A partition: which TPCs its work may run on, which memory colours its data may lie in, which
+// memory synchronisation domain its launches are of, how much memory it may take.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,8 @@ struct Partition {
   TpcSet tpcs;
   std::uint64_t colors = 0;    // bit c: data may lie in colour c; 0: memory is not divided
   std::uint64_t byte_cap = 0;  // the most device memory, in bytes; 0: no cap
+  // Memory synchronisation domain of its launches, where the card has several; none: that of all.
+  std::optional<std::uint32_t> sync_domain = {};
 
   friend bool operator==(const Partition&, const Partition&) = default;
 };
@@ -35,7 +38,8 @@ enum class SplitStrategy {
 [[nodiscard]] std::string_view to_string(SplitStrategy strategy);
 [[nodiscard]] Result<SplitStrategy> parse_split_strategy(std::string_view text);
 
-// `parts` disjoint partitions that cover the GPU, named "1/n" ... "n/n", in [1, number of TPCs].
+// `parts` disjoint partitions that cover the GPU, named "1/n" ... "n/n", in [1, number of TPCs], of
+// the memory synchronisation domains 0 ... n-1.
 // Sizes differ by at most one TPC, except with gpc_aligned and side_aligned. Errors: too many parts
 // (more than GPCs with gpc_aligned, than twice those of a side with side_aligned), an odd number of
 // them with side_aligned, or a topology whose sides are not known where they matter. When colors >

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,8 @@ struct GpuExecutorOptions {
   std::vector<std::uint32_t> colors;  // of each part; none: part p has colour p
   Clock clock = Clock::gpu;
   int victim_priority = 0;  // of the victim's stream; lower numbers come first
+  // Memory synchronisation domain of whole(), where the card has several: of a worker's part.
+  std::optional<std::uint32_t> sync_domain;
 };
 
 // missing_capability without a driver or a GPU.

@@ -22,11 +22,14 @@ struct Mode {
   partition::Mode division = partition::Mode::none;
   bool color = false;
   Launches launches = Launches::separate;  // the victim's
+  // All parts in one memory synchronisation domain, as without Demarc, instead of one each
+  // (cuda/sync_domain.hpp).
+  bool common_domain = false;
 
   [[nodiscard]] const partition::ModeTraits& traits() const {
     return partition::traits_of(division);
   }
-  // "mask", "mask+color", "mask+color+fused"
+  // "mask", "mask+color", "mask+color+fused", "mask+common-domain"
   [[nodiscard]] std::string name() const;
   friend bool operator==(const Mode&, const Mode&) = default;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends.hpp"
+#include "demarc/cuda/sync_domain.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -43,6 +44,10 @@ Result<std::unique_ptr<Lane>> Backend::open(const partition::Partition& partitio
     return invalid_input("partition '{}' has no TPC", partition.name);
   }
   DEMARC_TRY(std::unique_ptr<Lane> lane, make_lane(partition, stream_priority));
+  if (partition.sync_domain && sync_domain_count(*card().gpu()) > 1) {
+    DEMARC_CHECK(set_sync_domain(*card().gpu(), lane->stream().handle(), *partition.sync_domain));
+    lane->sync_domain_ = partition.sync_domain;
+  }
   if (traits().across_processes) return lane;
   DEMARC_TRY(LaneProof proof, prove(card(), *lane, 4 * card().gpu()->sm_count()));
   DEMARC_CHECK(check_proof(proof, partition, mode(), *lane));

@@ -1,6 +1,7 @@
 // libdemarc.so: the C interface.
 #include "c_api_guard.hpp"
 #include "demarc/base/version.hpp"
+#include "demarc/cuda/sync_domain.hpp"
 #include "demarc/demarc.h"
 #include "demarc/partition/partition.hpp"
 
@@ -141,6 +142,17 @@ DEMARC_EXPORT int demarc_set_stream_mask(demarc_card* card, void* stream, const 
     DEMARC_TRY(const auto* masks, card->card->stream_masks());
     const auto handle = static_cast<demarc::cuda::CuStream>(stream);
     return tpcs == nullptr ? masks->clear(handle) : masks->set(handle, set_of(*tpcs));
+  });
+}
+
+DEMARC_EXPORT uint32_t demarc_sync_domain_count(const demarc_card* card) {
+  return demarc::cuda::sync_domain_count(*card->card->gpu());
+}
+
+DEMARC_EXPORT int demarc_set_stream_sync_domain(demarc_card* card, void* stream, uint32_t domain) {
+  return guarded([&] {
+    return demarc::cuda::set_sync_domain(*card->card->gpu(),
+                                         static_cast<demarc::cuda::CuStream>(stream), domain);
   });
 }
 

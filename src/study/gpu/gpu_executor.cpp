@@ -6,6 +6,7 @@
 #include "demarc/base/text.hpp"
 #include "demarc/cuda/backend.hpp"
 #include "demarc/cuda/control.hpp"
+#include "demarc/cuda/sync_domain.hpp"
 #include "gpu/colored_memory.hpp"
 #include "gpu/gpu_lane.hpp"
 #include "gpu/process_stage.hpp"
@@ -88,6 +89,9 @@ class GpuExecutor : public Executor {
 
   Result<std::unique_ptr<Stage>> whole() override {
     DEMARC_TRY(auto stream, cuda::Stream::create(gpu_));
+    if (options_.sync_domain) {
+      DEMARC_CHECK(cuda::set_sync_domain(*gpu_, stream.handle(), *options_.sync_domain));
+    }
     std::vector<std::unique_ptr<Lane>> lanes;
     lanes.push_back(make_gpu_lane(
         plain_set(0), std::make_shared<const cuda::Stream>(std::move(stream)), options_.clock));
@@ -116,7 +120,7 @@ class GpuExecutor : public Executor {
       return processes(mode, parts);
     }
     DEMARC_TRY(const cuda::CardPointer card, card_for(traits.hook));
-    DEMARC_TRY(const auto partitions, partitions_of(traits, card->topology(), parts));
+    DEMARC_TRY(const auto partitions, partitions_of(mode, card->topology(), parts));
     DEMARC_TRY(const auto back_end, cuda::make_backend(card, mode.division));
     std::vector<std::unique_ptr<cuda::Lane>> divided;
     for (std::uint32_t part = 0; part < parts; ++part) {
@@ -126,6 +130,7 @@ class GpuExecutor : public Executor {
     }
     std::string account = traits.confines ? account_of(partitions, divided)
                                           : fmt::format("{} streams of one process", parts);
+    account += domains_text(mode, partitions);
     std::vector<std::unique_ptr<Lane>> lanes;
     for (std::uint32_t part = 0; part < parts; ++part) {
       LaunchForm form;
@@ -167,11 +172,24 @@ class GpuExecutor : public Executor {
   }
 
   // --split decides where any set of TPCs will do; else only how many there are counts.
-  Result<std::vector<partition::Partition>> partitions_of(const partition::ModeTraits& traits,
+  Result<std::vector<partition::Partition>> partitions_of(const Mode& mode,
                                                           const gpu::Topology& topology,
                                                           std::uint32_t parts) const {
-    return partition::split(topology, parts,
-                            traits.exact ? options_.split : partition::SplitStrategy::packed);
+    const auto strategy = mode.traits().exact ? options_.split : partition::SplitStrategy::packed;
+    DEMARC_TRY(auto partitions, partition::split(topology, parts, strategy));
+    const bool several = !mode.common_domain && cuda::sync_domain_count(*gpu_) > 1;
+    for (partition::Partition& part : partitions) {
+      if (!several) part.sync_domain.reset();
+    }
+    return partitions;
+  }
+
+  // Whether parts have memory synchronisation domains of their own, and why not.
+  [[nodiscard]] std::string domains_text(
+      const Mode& mode, const std::vector<partition::Partition>& partitions) const {
+    if (mode.common_domain) return "; one memory synchronisation domain for all";
+    if (partitions.front().sync_domain) return "; a memory synchronisation domain each";
+    return fmt::format("; {} has no memory synchronisation domains", gpu_->name());
   }
 
   std::shared_ptr<ResidentSet> plain_set(std::uint32_t part) {
@@ -271,7 +289,7 @@ class GpuExecutor : public Executor {
     DEMARC_CHECK(open_folder());
     const partition::ModeTraits& traits = mode.traits();
     DEMARC_TRY(const cuda::CardPointer card, card_for(traits.hook));
-    DEMARC_TRY(const auto partitions, partitions_of(traits, card->topology(), parts));
+    DEMARC_TRY(const auto partitions, partitions_of(mode, card->topology(), parts));
     std::unique_ptr<MpsDaemon> daemon;
     if (!traits.takes_turns) {
       DEMARC_TRY(daemon, MpsDaemon::start(folder_, gpu_->uuid()));
@@ -295,9 +313,15 @@ class GpuExecutor : public Executor {
         each.environment.emplace_back(name, value);
         append(account, "; part {}: {}={}", partitions[i].name, name, value);
       }
+      if (partitions[i].sync_domain) {
+        each.worker.insert(each.worker.end(),
+                           {"--sync-domain", std::to_string(*partitions[i].sync_domain)});
+      }
       each.command = command_options({"--observe"}, each.environment);
     }
     if (traits.confines) confine(all, partitions, account);
+    account += domains_text(mode, partitions);
+    if (commands_) account += "; commands keep that of all";
     if (daemon) {
       // The daemon outlives the lanes of its stage.
       const auto before_end = [&clients = *daemon](pid_t leader) {

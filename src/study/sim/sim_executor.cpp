@@ -71,6 +71,10 @@ class SimStudy {
       return missing_capability("{}: the simulated GPU runs launches one after the other only",
                                 mode.name());
     }
+    if (mode.common_domain) {
+      return missing_capability("{}: the simulated GPU has no memory synchronisation domains",
+                                mode.name());
+    }
     if (mode.traits().confines && parts > 1) {
       DEMARC_TRY(division.parts, partition::split(device_.topology, parts, options_.split));
     } else {

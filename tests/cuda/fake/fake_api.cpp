@@ -239,6 +239,10 @@ FAKE CuResult cuDeviceGetAttribute(int* value, int attribute, CuDevice) {
       if (config.mps_attribute == 2) return error_invalid;
       *value = config.mps_attribute >= 0 ? config.mps_attribute : (config.virtual_sms ? 1 : 0);
       break;
+    case attribute_sync_domains:
+      if (config.sync_domains < 2) return error_invalid;
+      *value = static_cast<int>(config.sync_domains);
+      break;
     case attribute_cluster_launch:
       *value = config.capability_major >= 9 ? 1 : 0;
       break;

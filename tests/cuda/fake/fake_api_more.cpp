@@ -78,6 +78,23 @@ FAKE CuResult cuStreamIsCapturing(CuStream stream, int* status) {
   *status = stream_of(stream)->capturing ? 1 : 0;
   return cu_success;
 }
+FAKE CuResult cuStreamSetAttribute(CuStream stream, int attribute,
+                                   const CuLaunchAttributeValue* value) {
+  const auto lock = lock_fake();
+  const FakeConfig& config = FakeGpu::get().config;
+  if (attribute != CuLaunchAttribute::sync_domain_map) return cu_error_invalid_value;
+  if (value->domains[0] >= config.sync_domains || value->domains[1] >= config.sync_domains) {
+    return cu_error_invalid_value;
+  }
+  if (!config.forgets_domains) stream_of(stream)->domains = {value->domains[0], value->domains[1]};
+  return cu_success;
+}
+FAKE CuResult cuStreamGetAttribute(CuStream stream, int attribute, CuLaunchAttributeValue* value) {
+  const auto lock = lock_fake();
+  if (attribute != CuLaunchAttribute::sync_domain_map) return cu_error_invalid_value;
+  std::copy_n(stream_of(stream)->domains.begin(), 2, value->domains);
+  return cu_success;
+}
 FAKE CuResult cuStreamEndCapture(CuStream stream, CuGraph* graph) {
   const auto lock = lock_fake();
   auto* made = new FakeGraph;

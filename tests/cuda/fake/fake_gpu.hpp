@@ -65,8 +65,10 @@ struct FakeConfig {
   std::uint8_t uuid = 0xfa;         // of the card, every byte of it
   std::uint8_t instance_uuid = 0;   // of the MIG instance of it that is open; 0: none
   std::uint64_t memory_bytes = 1ULL << 30U;
-  bool kernels_launch = false;  // kernels contain launches of kernels
-  double latency_noise = 0.1;   // cycles, standard deviation
+  std::uint32_t sync_domains = 4;  // memory synchronisation domains; 1: the attribute is unknown
+  bool forgets_domains = false;    // streams keep the one they have
+  bool kernels_launch = false;     // kernels contain launches of kernels
+  double latency_noise = 0.1;      // cycles, standard deviation
   // From this launch on (they are counted from 1), to before that one, latencies have this noise
   // and physical pages are those of another seed; 0, 0: never.
   std::uint64_t upset_from = 0;

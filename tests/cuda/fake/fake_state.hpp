@@ -35,6 +35,7 @@ struct FakeStream {
   bool hangs = false;
   bool capturing = false;
   std::uint32_t number = 0;  // in the order of their creation
+  std::array<unsigned char, 2> domains{0, 1};
   FakeGreen* green = nullptr;
   std::vector<struct FakeLaunch> captured;
   FakeStream();
