@@ -86,6 +86,22 @@ TEST(Files, as_many_links_are_followed_as_the_kernel_follows) {
   }
   EXPECT_TRUE(write_file(folder / "0", "x"));
   EXPECT_TRUE(std::filesystem::is_regular_file(folder / "40"));
+  std::filesystem::remove(folder / "40");
+  std::filesystem::create_symlink("41", folder / "40");
+  EXPECT_FALSE(write_file(folder / "0", "x"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "41"));
+}
+
+TEST(Files, everybody_may_read_and_write_what_is_written_as_far_as_the_mask_lets_them) {
+  const auto folder = test::fresh_folder("files");
+  for (const mode_t mask : {mode_t{0}, mode_t{026}}) {
+    const mode_t before = ::umask(mask);
+    EXPECT_TRUE(write_file(folder / "x", "content"));
+    ::umask(before);
+    struct stat file {};
+    ASSERT_EQ(::stat((folder / "x").c_str(), &file), 0);
+    EXPECT_EQ(file.st_mode & 0777U, 0666U & ~mask);
+  }
 }
 
 TEST(Files, no_name_is_left_while_nothing_is_finished) {

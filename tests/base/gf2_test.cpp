@@ -38,6 +38,10 @@ TEST(Gf2, a_solution_stays_within_the_given_columns) {
   EXPECT_FALSE(gf2_solve(rows, right, 0b0011));
 }
 
+TEST(Gf2, without_rows_anything_is_a_solution_and_the_least_is_taken) {
+  EXPECT_EQ(gf2_solve({}, {}, ~0ULL), 0U);
+}
+
 TEST(Gf2, solve_says_when_there_is_no_solution) {
   const std::vector<std::uint64_t> rows{0b1, 0b1};
   EXPECT_FALSE(gf2_solve(rows, std::vector<std::uint8_t>{0, 1}, ~0ULL).has_value());

@@ -42,6 +42,15 @@ TEST(Parallel, no_piece_begins_after_a_failure) {
   EXPECT_EQ(begun, 1);
 }
 
+// More pieces than anybody could do.
+TEST(Parallel, a_failure_ends_the_work_of_all_threads) {
+  EXPECT_THROW(parallel_for(std::size_t{1} << 60U, 2,
+                            [](std::size_t i) {
+                              if (i == 1000) throw std::runtime_error("1000");
+                            }),
+               std::runtime_error);
+}
+
 TEST(Parallel, an_exception_reaches_the_caller) {
   EXPECT_THROW(parallel_for(100, 4,
                             [](std::size_t i) {

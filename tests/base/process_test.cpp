@@ -152,6 +152,43 @@ TEST(Process, its_group_ends_with_it_even_if_it_ended_first) {
   EXPECT_TRUE(gone_soon(left));
 }
 
+// It left the group and holds the other end of the pipe: whoever waited for the end of what it
+// writes would wait for ever.
+TEST(Process, one_that_left_its_group_is_not_waited_for_and_what_it_wrote_is_kept) {
+  auto process = Process::spawn(shell("setsid sh -c 'echo $$; exec sleep 1000' & wait"), kept());
+  while (!process->kept().ends_with("\n")) std::this_thread::yield();
+  const pid_t escaped = std::stoi(process->kept());
+  process->end(0);
+  EXPECT_FALSE(gone(escaped));
+  EXPECT_EQ(process->kept(), std::to_string(escaped) + "\n");
+  ::kill(escaped, SIGKILL);
+  EXPECT_TRUE(gone_soon(escaped));
+}
+
+std::vector<std::string> descriptors() {
+  std::vector<std::string> open;
+  for (int fd = 0; fd < 64; ++fd) {
+    struct stat file {};
+    if (::fstat(fd, &file) != 0) continue;
+    open.push_back(std::to_string(fd) + ": " + std::to_string(file.st_ino));
+  }
+  return open;
+}
+
+TEST(Process, neither_takes_nor_leaves_a_descriptor_of_ours) {
+  const auto before = descriptors();
+  ASSERT_THAT(before.at(0), testing::StartsWith("0: "));
+  for (const ChildStream stream :
+       {ChildStream::inherited, ChildStream::null, ChildStream::pipe, ChildStream::kept}) {
+    ProcessOptions options;
+    options.input = stream == ChildStream::kept ? ChildStream::null : stream;
+    options.output = options.error = stream;
+    if (stream == ChildStream::pipe) options.error = ChildStream::null;
+    EXPECT_EQ(run_process({"true"}, options)->exit_code, 0);
+    EXPECT_EQ(descriptors(), before) << static_cast<int>(stream);
+  }
+}
+
 TEST(Process, an_object_that_goes_takes_the_child_along) {
   pid_t pid = 0;
   {
