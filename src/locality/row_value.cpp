@@ -49,7 +49,17 @@ std::optional<Exact> exact(const Value& value, unsigned bits, bool is_signed, Ro
   } else if (!is_signed && last < 0) {
     return std::nullopt;
   }
-  return Exact{first - value.stride * static_cast<std::int64_t>(row.begin), value.stride};
+  std::int64_t base = 0;  // that of thread 0, which the row may lack
+  if (__builtin_mul_overflow(value.stride, static_cast<std::int64_t>(row.begin), &span) ||
+      __builtin_sub_overflow(first, span, &base))
+    return std::nullopt;
+  return Exact{base, value.stride};
+}
+
+// So far from 0 that to turn it round or to go one further could overflow.
+bool is_far(std::int64_t value) {
+  constexpr std::int64_t most = std::int64_t{1} << 62U;
+  return value > most || value < -most;
 }
 
 std::int64_t floor_divided(std::int64_t a, std::int64_t b) {
@@ -71,9 +81,12 @@ std::uint64_t divided(std::uint64_t a, std::uint64_t b, bool is_signed, unsigned
 }
 
 std::uint64_t high_half(std::uint64_t a, std::uint64_t b, bool is_signed, unsigned bits) {
-  __extension__ using Wide = __int128;
-  const Wide x = is_signed ? Wide{sign_extended(a, bits)} : Wide{a};
-  const Wide y = is_signed ? Wide{sign_extended(b, bits)} : Wide{b};
+  __extension__ using Wide = unsigned __int128;  // the low bits of a product have no sign
+  const auto wide = [&](std::uint64_t value) {
+    return is_signed ? static_cast<Wide>(sign_extended(value, bits)) : Wide{value};
+  };
+  const Wide x = wide(a);
+  const Wide y = wide(b);
   return static_cast<std::uint64_t>((x * y) >> bits);
 }
 
@@ -164,14 +177,6 @@ std::uint64_t scalar(const OperationShape& shape, std::uint64_t a, std::uint64_t
       const std::uint64_t both = truncated(a, 32) | (b << 32U);
       const auto by = static_cast<unsigned>(c & 31U);
       return shape.operation == Operation::funnel_left ? (both << by) >> 32U : both >> by;
-    }
-    case Operation::logic3: {
-      std::uint64_t result = 0;
-      for (unsigned row = 0; row < 8; ++row)
-        if ((shape.table >> row & 1U) != 0)
-          result |=
-              ((row & 4U) != 0 ? a : ~a) & ((row & 2U) != 0 ? b : ~b) & ((row & 1U) != 0 ? c : ~c);
-      return result;
     }
     case Operation::convert:
       return extended(a);
@@ -313,7 +318,8 @@ Value RowArithmetic::compare(const OperationShape& shape, const Value& a, const 
   std::int64_t base = 0;
   std::int64_t stride = 0;
   if (__builtin_sub_overflow(x->base, y->base, &base) ||
-      __builtin_sub_overflow(x->stride, y->stride, &stride) || stride == 0)
+      __builtin_sub_overflow(x->stride, y->stride, &stride) || stride == 0 || is_far(base) ||
+      is_far(stride))
     return {};
   done = true;
   const auto window = [row](std::int64_t from, std::int64_t to, bool inverted) {
@@ -343,7 +349,7 @@ Value RowArithmetic::compare(const OperationShape& shape, const Value& a, const 
   return window(floor_divided(base, -stride) + 1, row.end, false);
 }
 
-Value RowArithmetic::combine_windows(Operation operation, const Value& a, const Value& b, Row row,
+Value RowArithmetic::combine_windows(Operation operation, const Value& a, const Value& b,
                                      bool& done) {
   done = true;
   // Windows and constants only.
@@ -376,7 +382,6 @@ Value RowArithmetic::combine_windows(Operation operation, const Value& a, const 
       return {Value::Kind::window, absorbing, low, high};
     }
   }
-  (void)row;
   done = false;
   return {};
 }
@@ -409,7 +414,7 @@ Value RowArithmetic::evaluate(const OperationShape& shape, const Value& a, const
   bool done = false;
   Value result;
   if (shape.bits == 1) {
-    result = combine_windows(shape.operation, a, b, row, done);
+    result = combine_windows(shape.operation, a, b, done);
     if (done) return result;
   }
   if (is_linear(a) && is_linear(b) && is_linear(c)) {

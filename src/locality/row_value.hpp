@@ -68,7 +68,6 @@ enum class Operation : std::uint8_t {
   extract,  // bfe
   funnel_left,
   funnel_right,
-  logic3,   // lop3 with the table in `table`
   convert,  // from `bits`/`is_signed` to `result_bits`
   select,
   equal,
@@ -85,7 +84,6 @@ struct OperationShape {
   std::uint8_t bits = 32;  // of the operands
   std::uint8_t result_bits = 32;
   bool is_signed = false;
-  std::uint8_t table = 0;
 };
 
 // Evaluates operations on rows. Vectors live until clear().
@@ -115,7 +113,7 @@ class RowArithmetic {
   Value linear(const OperationShape& shape, const Value& a, const Value& b, const Value& c, Row row,
                bool& done);
   Value compare(const OperationShape& shape, const Value& a, const Value& b, Row row, bool& done);
-  Value combine_windows(Operation operation, const Value& a, const Value& b, Row row, bool& done);
+  Value combine_windows(Operation operation, const Value& a, const Value& b, bool& done);
 
   std::uint32_t width_;
   std::vector<std::vector<std::uint64_t>> vectors_;

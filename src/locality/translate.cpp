@@ -136,10 +136,9 @@ Operation plain_operation(Opcode opcode, const ptx::Mnemonic& mnemonic) {
 }
 
 // ld.param of the whole of a scalar, or a part.
-void translate_parameter(const ptx::Instruction& instruction, const ptx::Operand& address,
-                         IntegerType type, const std::vector<std::vector<std::byte>>& parameters,
+void translate_parameter(const ptx::Operand& address, IntegerType type,
+                         const std::vector<std::vector<std::byte>>& parameters,
                          SliceOperation& result) {
-  (void)instruction;
   if (address.index >= parameters.size()) return;
   const std::vector<std::byte>& bytes = parameters[address.index];
   const std::size_t size = type.bits / 8;
@@ -147,7 +146,7 @@ void translate_parameter(const ptx::Instruction& instruction, const ptx::Operand
   std::uint64_t value = 0;
   std::memcpy(&value, bytes.data() + address.value, size);
   if (type.is_signed) value = static_cast<std::uint64_t>(sign_extended(value, type.bits));
-  result.shape = {Operation::copy, 64, 64, false, 0};
+  result.shape = {Operation::copy, 64, 64, false};
   result.sources[0].kind = Source3::Kind::constant;
   result.sources[0].value = value;
 }
@@ -177,7 +176,7 @@ SliceOperation translate_instruction(const ptx::Module& module, const ptx::Funct
       operands[1].kind == OperandKind::address && operands[1].base == ptx::Base::parameter) {
     // Moving floating bits is fine: they are only copied.
     type.bits = ptx::info(mnemonic.type()).bits;
-    translate_parameter(instruction, operands[1], type, leaves.parameters, result);
+    translate_parameter(operands[1], type, leaves.parameters, result);
     return result;
   }
   if (operands.size() < 2 || operands.size() > 4 || mnemonic.types.empty()) return result;
@@ -194,16 +193,14 @@ SliceOperation translate_instruction(const ptx::Module& module, const ptx::Funct
     if (mnemonic.types.size() != 2 || !type.known || !from.known || mnemonic.has(Modifier::sat))
       return result;
     shape = {Operation::convert, static_cast<std::uint8_t>(from.bits),
-             static_cast<std::uint8_t>(type.bits), from.is_signed, 0};
-  } else if (instruction.opcode == Opcode::lop3) {
-    if (operands.size() != 5) return result;
+             static_cast<std::uint8_t>(type.bits), from.is_signed};
   } else {
     if (!type.known || mnemonic.has(Modifier::sat)) return result;
     const Operation operation = plain_operation(instruction.opcode, mnemonic);
     const bool wide =
         operation == Operation::multiply_wide || operation == Operation::multiply_add_wide;
     shape = {operation, static_cast<std::uint8_t>(type.bits),
-             static_cast<std::uint8_t>(wide ? 2 * type.bits : type.bits), type.is_signed, 0};
+             static_cast<std::uint8_t>(wide ? 2 * type.bits : type.bits), type.is_signed};
   }
   for (std::size_t i = 1; i < operands.size(); ++i) {
     result.sources[i - 1] = source_of(operands[i], leaves);
