@@ -121,6 +121,87 @@ TEST(RewriteColored, an_address_written_as_a_number_is_refused) {
             "cannot be coloured");
 }
 
+TEST(RewriteColored, hints_about_lines_go_to_the_translated_address) {
+  for (const std::string line :
+       {"discard.global.L2 [%demarc_a], 128;",
+        "applypriority.global.L2::evict_normal [%demarc_a], 128;", "discard.L2 [%demarc_a], 128;",
+        "prefetch.global.L2 [%demarc_a];"}) {
+    std::string plain_line = line;
+    plain_line.replace(plain_line.find("%demarc_a"), 9, "%rd1");
+    EXPECT_NE(colored(kernel_with("\t" + plain_line + "\n")).find("\t" + line + "\n"),
+              std::string::npos);
+  }
+}
+
+TEST(RewriteColored, what_takes_more_bytes_than_follow_each_other_is_refused) {
+  const auto with_mask = [](const std::string& line, std::uint64_t mask) {
+    return colored(kernel_with("\t.reg .f32 %f<9>;\n\t" + line + "\n"), {{mask}, 1});
+  };
+  const std::string discard = "discard.global.L2 [%rd1], 128;";
+  EXPECT_EQ(with_mask(discard, 0x40), "k.ptx:11: '" + discard +
+                                          "' takes 128 bytes that follow each other; in these "
+                                          "colours 64 do");
+  EXPECT_NE(with_mask(discard, 0x80).find("%demarc_a"), std::string::npos);
+  const std::string wide = "ld.global.v8.f32 {%f1,%f2,%f3,%f4,%f5,%f6,%f7,%f8}, [%rd1];";
+  EXPECT_NE(with_mask(wide, 0x10).find("takes 32 bytes"), std::string::npos);
+  EXPECT_NE(with_mask(wide, 0x20).find("%demarc_a"), std::string::npos);
+}
+
+TEST(RewriteColored, what_reaches_memory_by_an_address_nobody_translates_is_refused_by_line) {
+  const auto refused = [](const std::string& line) {
+    const std::string said = colored(kernel_with("\t" + line + "\n"));
+    const std::string start = "k.ptx:10: '" + line + "' ";
+    return said.starts_with(start) ? said.substr(start.size(), 24) : "accepted: " + said;
+  };
+  const std::string other = "addresses memory in a wa";
+  EXPECT_EQ(
+      refused("createpolicy.range.global.L2::evict_last.L2::evict_unchanged.b64 %rd2, [%rd1], "
+              "256, 512;"),
+      "names a range of address");
+  EXPECT_EQ(refused("wmma.store.d.sync.aligned.row.m16n16k16.global.f16 [%rd1], {%r1,%r2,%r3,%r4}, "
+                    "%r5;"),
+            other);
+  EXPECT_EQ(refused("wmma.store.d.sync.aligned.row.m16n16k16.f16 [%rd1], {%r1,%r2,%r3,%r4}, %r5;"),
+            other);
+  EXPECT_EQ(refused("st.async.release.global.b32 [%rd1], %r1;"), other);
+  EXPECT_EQ(refused("cp.async.bulk.prefetch.L2.global [%rd1], 256;"), other);
+  EXPECT_EQ(refused("multimem.red.global.add.u32 [%rd1], 1;"), other);
+  EXPECT_EQ(refused("prefetchu.L1 [%rd1];"), other);
+  EXPECT_EQ(refused("prefetch.tensormap [%rd1];"), "works on a tensor map, w");
+  EXPECT_EQ(refused("tensormap.replace.tile.rank.global.b1024.b32 [%rd1], 1;"),
+            "works on a tensor map, w");
+  EXPECT_EQ(refused("fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;"),
+            "works on a tensor map, w");
+  EXPECT_EQ(refused("alloca.u64 %rd2, %rd1;"), "takes local memory of a ");
+  EXPECT_EQ(refused("ld.newer.global.u32 %r1, [%rd1 * 2];"), "is not known, so nobody ");
+  EXPECT_EQ(refused("fetch.global.u32 %r1, [%rd1];"), "is not known, so nobody ");
+  EXPECT_EQ(refused("mov.u32 %r1, %envreg1;"), "reads %envreg1, by which");
+  for (const std::string line :
+       {"createpolicy.fractional.L2::evict_last.b64 %rd2, 1.0;", "cp.async.wait_all;",
+        "wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [%rd1], {%r1,%r2,%r3,%r4}, %r5;",
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r1], %r2, [%r3];",
+        "mbarrier.inval.shared.b64 [%r1];", "mov.u32 %r1, %ctaid.x;",
+        "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%rd1];"}) {
+    EXPECT_EQ(refused(line).substr(0, 10), "accepted: ") << line;
+  }
+}
+
+TEST(RewriteColored, addresses_that_leave_the_module_are_refused_by_line) {
+  const std::string head = ".version 8.0\n.target sm_90\n.address_size 64\n";
+  const std::string tail = ".entry k()\n{\n\tcall f, ();\n\tret;\n}\n";
+  EXPECT_EQ(colored(module_of(head + ".extern .func f();\n" + tail)),
+            "k.ptx:7: 'call f, ();' calls a function that is not in the module; nobody translates "
+            "the addresses it is handed");
+  EXPECT_EQ(
+      colored(module_of(head + ".func f();\n" + tail + ".func f()\n{\n\tret;\n}\n")).substr(0, 8),
+      ".version");
+  EXPECT_EQ(colored(module_of(head + ".global .u32 g;\n.global .u64 gp = generic(g);\n")),
+            "k.ptx:5: the initialiser of 'gp' takes the address of the global variable 'g', which "
+            "does not lie in coloured memory");
+  EXPECT_EQ(colored(module_of(head + ".const .u32 c;\n.global .u64 cp = c;\n")).substr(0, 8),
+            ".version");
+}
+
 TEST(RewriteAffine, a_barrier_that_the_persistent_block_needs_is_refused) {
   const auto refused = [](const std::string& line) {
     return affine(kernel_with("\t" + line + "\n"))
@@ -145,6 +226,25 @@ TEST(RewriteAffine, block_indices_that_it_cannot_replace_are_refused) {
               "k.ptx:10: '" + line +
                   "' cannot be made SM-affine; one axis of %ctaid or %nctaid at a time can");
   }
+}
+
+TEST(RewriteAffine, a_kernel_without_parameters_gets_those_of_the_queue_alone) {
+  for (const std::string name : {"k()", "k( /* ) */ )", "k", "k .maxntid 32"}) {
+    const std::string text =
+        affine(module_of(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry " + name +
+                         "\n{\n\tret;\n}\n"));
+    EXPECT_EQ(module_of(text).kernels()[0]->parameters.size(), 4U) << text;
+  }
+}
+
+TEST(RewriteAffine, barriers_are_those_that_the_module_s_version_has) {
+  const auto barriers = [](const std::string& version) {
+    return affine(module_of(".version " + version +
+                            "\n.target sm_60\n.address_size 64\n.entry k()\n{\n\tret;\n}\n"));
+  };
+  EXPECT_NE(barriers("6.0").find("\tbarrier.sync \t15;"), std::string::npos);
+  EXPECT_EQ(barriers("5.9").find("barrier.sync"), std::string::npos);
+  EXPECT_NE(barriers("5.9").find("\tbar.sync \t15;"), std::string::npos);
 }
 
 TEST(RewriteAffine, a_bracket_in_a_comment_is_no_body) {

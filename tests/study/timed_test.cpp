@@ -82,13 +82,15 @@ TEST(RewriteTimed, overlapped_kernels_wait_before_anything_else_and_need_sm_90) 
   EXPECT_EQ(again.kernels()[1]->parameters.size(), 1U);
 }
 
-TEST(RewriteTimed, a_kernel_without_parameters_is_refused_by_line) {
-  const auto out = rewrite_timed(
-      timed_input(
-          ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n"),
-      {true, false});
-  ASSERT_FALSE(out);
-  EXPECT_EQ(out.error().message.substr(0, 10), "two.ptx:4:");
+TEST(RewriteTimed, a_kernel_without_parameters_gets_one) {
+  for (const std::string name : {"k()", "k", "k .maxntid 32"}) {
+    const auto out = rewrite_timed(
+        timed_input(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry " + name +
+                    "\n{\nret;\n}\n"),
+        {true, false});
+    ASSERT_TRUE(out) << out.error().message;
+    EXPECT_EQ(timed_input(*out).kernels()[0]->parameters.size(), 1U) << *out;
+  }
 }
 
 TEST(RewriteTimed, the_latest_end_of_any_sm_counts) {
@@ -114,6 +116,16 @@ TEST(RewriteFused, kernels_become_steps_of_one_kernel) {
   EXPECT_NE(out->find("mov.u32 \t%r4, %demarc_tid_x;"), std::string::npos);
   EXPECT_NE(out->find("bar.sync \t0, %demarc_threads;"), std::string::npos);
   EXPECT_NE(out->find("@%p1 bra \t$demarc_fused_done;"), std::string::npos);
+}
+
+TEST(RewriteFused, a_module_older_than_its_barriers_is_refused) {
+  const auto fused = [](const std::string& version) {
+    return rewrite_fused(timed_input(
+        ".version " + version + "\n.target sm_60\n.address_size 64\n.entry k()\n{\nret;\n}\n"));
+  };
+  EXPECT_EQ(fused("5.9").error().message,
+            "two.ptx: fused kernels need .version 6.0 or later, the module is of 5.9");
+  EXPECT_TRUE(fused("6.0"));
 }
 
 TEST(RewriteFused, the_result_can_be_timed_and_coloured) {

@@ -35,8 +35,8 @@ struct TimedOptions {
   bool overlapped = false;
 };
 
-// The text of `module` with every kernel changed. Errors name the line: a kernel without parameters
-// when stamps are asked for, `exit` in a device function.
+// The text of `module` with every kernel changed. Errors name the line: `exit` in a device function
+// when stamps are asked for.
 [[nodiscard]] Result<std::string> rewrite_timed(const Module& module, const TimedOptions& options);
 
 }  // namespace demarc::ptx

@@ -1,3 +1,4 @@
+// Kernels become persistent grids that keep to chosen SMs.
 #include "demarc/ptx/affine.hpp"
 
 #include <string_view>
@@ -12,15 +13,20 @@ namespace {
 // The barrier that keeps the threads of a persistent block together. Kernels number theirs from 0.
 constexpr int affine_barrier = 15;
 
-constexpr std::string_view affine_parameters = R"(,
+constexpr std::string_view affine_parameters = R"(
 	.param .u64 demarc_queue,
 	.param .u32 demarc_grid_x,
 	.param .u32 demarc_grid_y,
 	.param .u32 demarc_grid_z
 )";
 
+// barrier.sync came with PTX 6.0 and sm_70. Before, bar.sync is the same for every target.
+std::string_view barrier_of(const Module& module) {
+  return module.version.major < 6 ? "bar.sync" : "barrier.sync";
+}
+
 // Runs before the kernel's own code. Its names carry the prefix demarc_ and are local to the body.
-std::string affine_prologue() {
+std::string affine_prologue(const Module& module) {
   return fmt::format(R"(
 	.reg .pred %demarc_p<4>;
 	.reg .b32 %demarc_r<16>;
@@ -64,12 +70,12 @@ $demarc_leave:
 $demarc_gone:
 	ret;
 $demarc_next:
-	barrier.sync 	{0};
+	{1} 	{0};
 	@%demarc_p0 bra 	$demarc_taken;
 	atom.global.add.u32 	%demarc_r11, [%demarc_q0], 1;
 	st.shared.u32 	[demarc_block], %demarc_r11;
 $demarc_taken:
-	barrier.sync 	{0};
+	{1} 	{0};
 	ld.shared.u32 	%demarc_r11, [demarc_block];
 	setp.ge.u32 	%demarc_p3, %demarc_r11, %demarc_r4;
 	@%demarc_p3 bra 	$demarc_leave;
@@ -78,7 +84,7 @@ $demarc_taken:
 	div.u32 	%demarc_ctaid_y, %demarc_r12, %demarc_nctaid_x;
 	rem.u32 	%demarc_ctaid_x, %demarc_r12, %demarc_nctaid_x;
 )",
-                     affine_barrier);
+                     affine_barrier, barrier_of(module));
 }
 
 bool reads_block_index(const Body& body, const Instruction& instruction) {
@@ -115,12 +121,6 @@ Result<void> check_barriers(const Module& module, const Function& function) {
 
 Result<void> splice_kernel(const Module& module, const Function& kernel,
                            std::vector<Splice>& splices) {
-  if (kernel.parameters.empty()) {
-    return invalid_input(
-        "{}:{}: kernel '{}' has no parameters; the affine rewriting adds its own "
-        "after at least one",
-        module.source_name, kernel.line, kernel.name);
-  }
   for (const PerformanceDirective& directive : kernel.directives) {
     if (directive.name.find("cluster") != std::string_view::npos) {
       return invalid_input(
@@ -131,8 +131,8 @@ Result<void> splice_kernel(const Module& module, const Function& kernel,
   }
   DEMARC_CHECK(check_barriers(module, kernel));
   DEMARC_TRY(const KernelText places, find_kernel_text(module, kernel));
-  splices.push_back({places.parameters_end, 0, std::string(affine_parameters)});
-  splices.push_back({places.body, 0, affine_prologue()});
+  splices.push_back(added_parameters(kernel, places, affine_parameters));
+  splices.push_back({places.body, 0, affine_prologue(module)});
   for (const Instruction& instruction : kernel.body.instructions) {
     const std::string_view written = module.text_of(instruction);
     std::string changed(written);

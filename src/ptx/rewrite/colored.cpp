@@ -1,8 +1,11 @@
+// Every access to global memory goes through coloured addressing.
 #include "demarc/ptx/colored.hpp"
 
 #include <algorithm>
 #include <bit>
 
+#include "demarc/ptx/initialiser.hpp"
+#include "rewrite/access.hpp"
 #include "rewrite/marks.hpp"
 #include "rewrite/splice.hpp"
 
@@ -165,35 +168,51 @@ std::string address_arithmetic(const RemainderAddressing& a, const Module& modul
                    a.chunk_shift, (1U << a.chunk_shift) - 1, 1U << a.block_shift, a.arena);
 }
 
-// Where an instruction addresses memory by an operand we must translate.
-enum class AccessKind { none, first_bracket, second_bracket, refused };
-
-AccessKind classify_access(const Mnemonic& mnemonic) {
-  const bool here = mnemonic.space == StateSpace::global || mnemonic.space == StateSpace::none;
-  switch (mnemonic.opcode) {
-    case Opcode::ld:
-    case Opcode::ldu:
-    case Opcode::st:
-    case Opcode::atom:
-    case Opcode::red:
-    case Opcode::prefetch:
-      return here ? AccessKind::first_bracket : AccessKind::none;
-    case Opcode::cp_async:
-      return AccessKind::second_bracket;  // [shared], [global]
-    default:
-      break;
+// A variable that holds the address of another one hands it to whoever reads it.
+Result<void> check_initialisers(const Module& module) {
+  for (const Variable& variable : module.variables) {
+    DEMARC_TRY(const InitialImage image, initial_image(module, variable));
+    for (const Relocation& relocation : image.relocations) {
+      for (const Variable& other : module.variables) {
+        if (other.name != relocation.symbol || other.space != StateSpace::global) continue;
+        return invalid_input(
+            "{}:{}: the initialiser of '{}' takes the address of the global variable '{}', which "
+            "does not lie in coloured memory",
+            module.source_name, variable.line, variable.name, other.name);
+      }
+    }
   }
-  const OpcodeInfo& row = info(mnemonic.opcode);
-  const bool moves_memory = row.group == OpcodeGroup::load || row.group == OpcodeGroup::store ||
-                            row.group == OpcodeGroup::atomic || row.group == OpcodeGroup::texture;
-  const bool bulk = row.name.starts_with("cp.async.bulk.") || row.name == "cp.async.bulk" ||
-                    row.name.starts_with("cp.reduce") || row.name == "prefetchu";
-  const bool only_waits = row.name.ends_with("_group");
-  const bool elsewhere =
-      mnemonic.space == StateSpace::shared || mnemonic.space == StateSpace::local ||
-      mnemonic.space == StateSpace::param || mnemonic.space == StateSpace::constant;
-  if ((moves_memory && !elsewhere) || (bulk && !only_waits)) return AccessKind::refused;
-  return AccessKind::none;
+  return {};
+}
+
+// Functions that are not in the module do with an address what they like.
+Result<void> check_call(const Module& module, const Function& function,
+                        const Instruction& instruction) {
+  for (const Operand& operand : function.body.operands_of(instruction)) {
+    if (operand.base != Base::function) continue;
+    const Function& called = module.functions[operand.index];
+    if (called.definition != no_index) continue;
+    return invalid_input(
+        "{}:{}: '{}' calls a function that is not in the module; nobody translates the addresses "
+        "it is handed",
+        module.source_name, instruction.line, module.text_of(instruction));
+  }
+  return {};
+}
+
+// The driver hands out addresses of its own memory in these.
+Result<void> check_registers(const Module& module, const Function& function,
+                             const Instruction& instruction) {
+  for (const Operand& operand : function.body.operands_of(instruction)) {
+    if (operand.kind != OperandKind::special) continue;
+    const auto name = info(static_cast<SpecialRegister>(operand.index)).name;
+    if (!name.starts_with("%envreg")) continue;
+    return invalid_input(
+        "{}:{}: '{}' reads {}, by which the driver hands out addresses of memory that is not "
+        "coloured",
+        module.source_name, instruction.line, module.text_of(instruction), name);
+  }
+  return {};
 }
 
 // Refuses what would hide an address of other memory in a register.
@@ -201,15 +220,14 @@ Result<void> check_addresses(const Module& module) {
   bool generic_access = false;
   for (const Function& function : module.functions) {
     for (const Instruction& instruction : function.body.instructions) {
-      const Mnemonic& mnemonic = module.mnemonic(instruction);
-      if (classify_access(mnemonic) == AccessKind::first_bracket &&
-          mnemonic.space == StateSpace::none) {
-        generic_access = true;
-      }
+      const AccessKind kind = access_of(module, function.body, instruction).kind;
+      if (kind == AccessKind::generic) generic_access = true;
     }
   }
   for (const Function& function : module.functions) {
     for (const Instruction& instruction : function.body.instructions) {
+      DEMARC_CHECK(check_call(module, function, instruction));
+      DEMARC_CHECK(check_registers(module, function, instruction));
       const Mnemonic& mnemonic = module.mnemonic(instruction);
       const bool makes_generic = instruction.opcode == Opcode::cvta &&
                                  mnemonic.text.find(".to.") == std::string_view::npos &&
@@ -235,20 +253,6 @@ Result<void> check_addresses(const Module& module) {
   return {};
 }
 
-// The bracketed address, or nothing when it names a variable and stays as it is.
-const Operand* address_operand(const Body& body, const Instruction& instruction, bool second) {
-  bool skipped = !second;
-  for (const Operand& operand : body.operands_of(instruction)) {
-    if (operand.kind != OperandKind::address) continue;
-    if (!skipped) {
-      skipped = true;
-      continue;
-    }
-    return operand.base == Base::reg || operand.base == Base::none ? &operand : nullptr;
-  }
-  return nullptr;
-}
-
 // { translate; access } in a scope of its own, so that its registers clash with nothing.
 std::string access_block(const Module& module, const Function& function,
                          const Instruction& instruction, const Operand& address, bool second,
@@ -266,6 +270,14 @@ std::string access_block(const Module& module, const Function& function,
       function.body.register_name(address.index), address.offset(), arithmetic, access);
 }
 
+// Bytes that follow each other whatever the colours.
+std::uint64_t granule(const ColoredAddressing& addressing) {
+  return addressing.masks[0] & -addressing.masks[0];
+}
+std::uint64_t granule(const RemainderAddressing& addressing) {
+  return std::uint64_t{1} << addressing.chunk_shift;
+}
+
 bool is_concerned(const Mnemonic& mnemonic, ColoredAccesses accesses) {
   if (accesses == ColoredAccesses::all) return true;
   const bool loads = mnemonic.opcode == Opcode::ld || mnemonic.opcode == Opcode::ldu ||
@@ -274,37 +286,40 @@ bool is_concerned(const Mnemonic& mnemonic, ColoredAccesses accesses) {
 }
 
 Result<std::string> rewrite_accesses(const Module& module, const std::string& arithmetic,
-                                     ColoredAccesses accesses) {
+                                     ColoredAccesses accesses, std::uint64_t granule) {
   if (module.address_size != 64) {
     return invalid_input("{}: coloured addressing needs 64-bit addresses (.address_size 64)",
                          module.source_name);
   }
   DEMARC_CHECK(check_not_rewritten(module, "coloured", {Rewriting::colored}));
+  DEMARC_CHECK(check_initialisers(module));
   DEMARC_CHECK(check_addresses(module));
   std::vector<Splice> splices;
   for (const Function& function : module.functions) {
     for (const Instruction& instruction : function.body.instructions) {
-      const AccessKind kind = classify_access(module.mnemonic(instruction));
-      if (kind == AccessKind::none) continue;
-      if (!is_concerned(module.mnemonic(instruction), accesses)) continue;
+      const Access access = access_of(module, function.body, instruction);
+      if (access.kind == AccessKind::none || access.kind == AccessKind::local) continue;
       const std::string_view text = module.text_of(instruction);
-      if (kind == AccessKind::refused) {
-        return invalid_input(
-            "{}:{}: '{}' addresses memory in a way that cannot be coloured; plain "
-            "loads, stores, atomics and cp.async can",
-            module.source_name, instruction.line, text);
+      if (access.kind == AccessKind::refused || access.kind == AccessKind::tile) {
+        return invalid_input("{}:{}: '{}' {}", module.source_name, instruction.line, text,
+                             access.why);
       }
-      const bool second = kind == AccessKind::second_bracket;
-      const Operand* address = address_operand(function.body, instruction, second);
-      if (address == nullptr) continue;
-      if (address->base == Base::none) {
+      if (!is_concerned(module.mnemonic(instruction), accesses)) continue;
+      if (access.bytes > granule) {
+        return invalid_input(
+            "{}:{}: '{}' takes {} bytes that follow each other; in these colours {} do",
+            module.source_name, instruction.line, text, access.bytes, granule);
+      }
+      const Operand* address = address_of(function.body, instruction, access);
+      if (address == nullptr || address->base == Base::none) {
         return invalid_input(
             "{}:{}: '{}' accesses an address of its own choice, which cannot be coloured",
             module.source_name, instruction.line, text);
       }
+      if (address->base != Base::reg) continue;  // a variable, which stays where it is
       splices.push_back(
           {instruction.text_offset, text.size(),
-           access_block(module, function, instruction, *address, second, arithmetic)});
+           access_block(module, function, instruction, *address, access.bracket == 1, arithmetic)});
     }
   }
   return apply_splices(*module.text, std::move(splices));
@@ -315,13 +330,14 @@ Result<std::string> rewrite_accesses(const Module& module, const std::string& ar
 Result<std::string> rewrite_colored(const Module& module, const ColoredAddressing& addressing,
                                     ColoredAccesses accesses) {
   DEMARC_CHECK(check_addressing(addressing));
-  return rewrite_accesses(module, address_arithmetic(addressing), accesses);
+  return rewrite_accesses(module, address_arithmetic(addressing), accesses, granule(addressing));
 }
 
 Result<std::string> rewrite_remainders(const Module& module, const RemainderAddressing& addressing,
                                        ColoredAccesses accesses) {
   DEMARC_CHECK(check_addressing(addressing));
-  return rewrite_accesses(module, address_arithmetic(addressing, module), accesses);
+  return rewrite_accesses(module, address_arithmetic(addressing, module), accesses,
+                          granule(addressing));
 }
 
 std::uint64_t colored_pointer(std::uint64_t arena_address, std::uint64_t linear,

@@ -1,3 +1,4 @@
+// A sequence of launches becomes one persistent kernel.
 #include "demarc/ptx/fused.hpp"
 
 #include <algorithm>
@@ -242,6 +243,10 @@ Result<std::vector<std::uint32_t>> fused_offsets(const Function& kernel) {
 Result<std::string> rewrite_fused(const Module& module) {
   DEMARC_CHECK(check_not_rewritten(module, "fused",
                                    {Rewriting::fused, Rewriting::affine, Rewriting::colored}));
+  if (module.version.major < 6) {
+    return invalid_input("{}: fused kernels need .version 6.0 or later, the module is of {}.{}",
+                         module.source_name, module.version.major, module.version.minor);
+  }
   std::string choice;
   std::string bodies;
   std::vector<Splice> removed;

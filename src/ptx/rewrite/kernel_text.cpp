@@ -1,3 +1,4 @@
+// Finds the places in a kernel's text that passes change.
 #include "rewrite/kernel_text.hpp"
 
 #include "demarc/ptx/parser.hpp"
@@ -39,11 +40,17 @@ std::size_t find_outside_comments(std::string_view text, std::string_view wanted
 
 Result<KernelText> find_kernel_text(const Module& module, const Function& kernel) {
   const std::string_view text = *module.text;
-  const auto start = kernel.parameters.empty()
-                         ? static_cast<std::size_t>(kernel.name.data() - text.data())
-                         : std::size_t{kernel.parameters.back().text_offset};
+  const bool bare = kernel.parameters.empty();
+  const auto start =
+      bare ? static_cast<std::size_t>(kernel.name.data() - text.data()) + kernel.name.size()
+           : std::size_t{kernel.parameters.back().text_offset};
   KernelText found;
-  found.parameters_end = find_outside_comments(text, ")", start);
+  found.parameters_end = find_outside_comments(text, bare ? "(.{" : ")", start);
+  if (bare && found.parameters_end != std::string_view::npos) {
+    found.has_list = text[found.parameters_end] == '(';
+    found.parameters_end =
+        found.has_list ? find_outside_comments(text, ")", found.parameters_end) : start;
+  }
   const std::size_t open = find_outside_comments(text, "{", found.parameters_end);
   std::size_t depth = 0;
   for (std::size_t at = open; at != std::string_view::npos;
@@ -57,6 +64,12 @@ Result<KernelText> find_kernel_text(const Module& module, const Function& kernel
   }
   return invalid_input("{}:{}: the body of kernel '{}' cannot be found", module.source_name,
                        kernel.line, kernel.name);
+}
+
+Splice added_parameters(const Function& kernel, const KernelText& places, std::string_view text) {
+  if (!places.has_list) return {places.parameters_end, 0, fmt::format("({})", text)};
+  return {places.parameters_end, 0,
+          fmt::format("{}{}", kernel.parameters.empty() ? "" : ",", text)};
 }
 
 void replace_in(std::string& text, std::string_view from, std::string_view to) {

@@ -1,3 +1,4 @@
+// Replaces pieces of a text.
 #include "rewrite/splice.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Kernels that note their times, or wait for the one in front of them themselves.
 #include "demarc/ptx/timed.hpp"
 
 #include <algorithm>
@@ -72,12 +73,7 @@ Result<void> splice_timed(const Module& module, const Function& kernel, const Ti
   DEMARC_TRY(const KernelText places, find_kernel_text(module, kernel));
   splices.push_back({places.body, 0, timed_prologue(options)});
   if (!options.stamps) return {};
-  if (kernel.parameters.empty()) {
-    return invalid_input(
-        "{}:{}: kernel '{}' has no parameters; the timed rewriting adds its own after at least one",
-        module.source_name, kernel.line, kernel.name);
-  }
-  splices.push_back({places.parameters_end, 0, ",\n\t.param .u64 demarc_stamps\n"});
+  splices.push_back(added_parameters(kernel, places, "\n\t.param .u64 demarc_stamps\n"));
   for (const Instruction& instruction : kernel.body.instructions) {
     if (instruction.opcode != Opcode::ret && instruction.opcode != Opcode::exit) continue;
     const std::string_view written = module.text_of(instruction);
