@@ -44,9 +44,10 @@ int demarc_side_of_tpc(const demarc_card* card, uint32_t tpc, int32_t* side);
 int demarc_set_process_mask(demarc_card* card, const demarc_tpcs* tpcs);
 /* Later launches into `stream` (a CUstream or cudaStream_t, not a default stream). */
 int demarc_set_stream_mask(demarc_card* card, void* stream, const demarc_tpcs* tpcs);
-/* Memory synchronisation domains: a kernel's end waits for what its domain has outstanding, so parts
- * in domains of their own do not wait for each other's. 1 where the card has one for all. Kernels
- * that share data keep one domain; between domains only fences of system scope order accesses. */
+/* Memory synchronisation domains: a kernel's end waits for what its domain has outstanding, so
+ * parts in domains of their own do not wait for each other's. 1 where the card has one for all.
+ * Kernels that share data keep one domain; between domains only fences of system scope order
+ * accesses. */
 uint32_t demarc_sync_domain_count(const demarc_card* card);
 /* Later launches into `stream`, captured ones too. 2 when the card has no such domain. */
 int demarc_set_stream_sync_domain(demarc_card* card, void* stream, uint32_t domain);
