@@ -38,8 +38,11 @@ void System::access_line(std::uint32_t slot, std::uint32_t line, Cycles when) {
   }
   ++remote_lines_;
   const std::uint32_t bytes = store ? request_bytes + line_bytes : request_bytes;
-  send_line({store ? MessageKind::write_line : MessageKind::read_line, cu.gpu, owner, 0,
-             network_.flits(bytes), slot, physical, line},
+  send_line({.kind = store ? MessageKind::write_line : MessageKind::read_line,
+             .from = cu.gpu,
+             .to = owner,
+             .flits = network_.flits(bytes),
+             .line = {.access = slot, .of_owner = physical, .of_space = line}},
             when + 1);
 }
 
@@ -60,7 +63,7 @@ void System::line_returned(std::uint32_t index) {
   Gpu& gpu = gpus_[index];
   if (--gpu.remote_in_flight > 0 || !gpu.drain_asked) return;
   gpu.drain_asked = false;
-  send({MessageKind::drained, index, network_.cpu(), 0, 1, 0, 0}, now());
+  send({.kind = MessageKind::drained, .from = index, .to = network_.cpu()}, now());
 }
 
 // A read of this GPU's memory takes a miss register; without a free one it waits in order, while
@@ -141,7 +144,7 @@ void System::hop(std::uint32_t slot) {
 }
 
 void System::receive(const Message& message) {
-  const std::uint32_t page = message.a;
+  const std::uint32_t page = message.page;
   switch (message.kind) {
     case MessageKind::translate:
       ++iommu_accesses_;
@@ -153,7 +156,7 @@ void System::receive(const Message& message) {
       page_arrived(page, message.to);
       return;
     case MessageKind::translated:
-      if (message.b != 0 && architecture_ != Architecture::centralised) {
+      if (message.moved_here && architecture_ != Architecture::centralised) {
         at(now() + settings_.gmmu_latency, EventKind::entered, message.to, page);
         return;
       }
@@ -162,26 +165,33 @@ void System::receive(const Message& message) {
       fill_l2_tlb(message.to, page);
       return;
     case MessageKind::read_line: {
-      const Cycles ready = gpus_[message.to].memory.read(message.b, now());
-      send({MessageKind::line_data, message.to, message.from, 0,
-            network_.flits(line_bytes + reply_header_bytes), message.a, message.b, message.line},
+      const Cycles ready = gpus_[message.to].memory.read(message.line.of_owner, now());
+      send({.kind = MessageKind::line_data,
+            .from = message.to,
+            .to = message.from,
+            .flits = network_.flits(line_bytes + reply_header_bytes),
+            .line = message.line},
            ready);
       return;
     }
     case MessageKind::write_line: {
-      const Cycles ready = gpus_[message.to].memory.write(message.b, now());
-      send({MessageKind::write_done, message.to, message.from, 0, 1, message.a, message.b}, ready);
+      const Cycles ready = gpus_[message.to].memory.write(message.line.of_owner, now());
+      send({.kind = MessageKind::write_done,
+            .from = message.to,
+            .to = message.from,
+            .line = message.line},
+           ready);
       return;
     }
     case MessageKind::line_data: {
-      Cu& cu = cus_[waves_[accesses_[message.a].wave].cu];
-      if (settings_.remote_in_l1 != 0) cu.l1_ready[cu.l1.insert(message.line)] = now();
-      complete_line(message.a, now());
+      Cu& cu = cus_[waves_[accesses_[message.line.access].wave].cu];
+      if (settings_.remote_in_l1 != 0) cu.l1_ready[cu.l1.insert(message.line.of_space)] = now();
+      complete_line(message.line.access, now());
       line_returned(message.to);
       return;
     }
     case MessageKind::write_done:
-      complete_line(message.a, now());
+      complete_line(message.line.access, now());
       line_returned(message.to);
       return;
     default:

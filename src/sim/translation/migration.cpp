@@ -67,7 +67,8 @@ void System::start_next_move() {
   move_.phase = "draining";
   tell(Moment::move_began, move_.to, move_.page);
   for (std::uint32_t gpu = 0; gpu < settings_.gpus; ++gpu)
-    send({MessageKind::drain, network_.cpu(), gpu, 0, 1, move_.page, 0}, now());
+    send({.kind = MessageKind::drain, .from = network_.cpu(), .to = gpu, .page = move_.page},
+         now());
 }
 
 void System::receive_move(const Message& message) {
@@ -78,14 +79,15 @@ void System::receive_move(const Message& message) {
       Gpu& gpu = gpus_[message.to];
       gpu.rdma_held = true;
       gpu.drain_asked = gpu.remote_in_flight > 0;
-      if (!gpu.drain_asked) send({MessageKind::drained, message.to, cpu, 0, 1, page, 0}, now());
+      if (!gpu.drain_asked)
+        send({.kind = MessageKind::drained, .from = message.to, .to = cpu, .page = page}, now());
       return;
     }
     case MessageKind::drained:
       if (--move_.undrained > 0) return;
       move_.phase = "shooting down";
       tell(Moment::drained, move_.to, page);
-      send({MessageKind::shoot_down, cpu, move_.from, 0, 1, page, 0}, now());
+      send({.kind = MessageKind::shoot_down, .from = cpu, .to = move_.from, .page = page}, now());
       return;
     case MessageKind::shoot_down:
       shoot_down(message.to);
@@ -95,34 +97,40 @@ void System::receive_move(const Message& message) {
       page_owner_[page] = move_.to;
       page_frame_[page] = frames_used_[move_.to]++;
       tell(Moment::shot_down, move_.to, page);
-      send({MessageKind::fetch_page, cpu, move_.to, 0, 1, page, 0}, now());
+      send({.kind = MessageKind::fetch_page, .from = cpu, .to = move_.to, .page = page}, now());
       return;
     case MessageKind::fetch_page:
       move_.pieces = settings_.page_bytes / piece_bytes;
       for (std::uint32_t i = 0; i < move_.pieces; ++i) {
-        send({MessageKind::fetch_piece, move_.to, move_.from, 0, network_.flits(header_bytes), page,
-              0},
+        send({.kind = MessageKind::fetch_piece,
+              .from = move_.to,
+              .to = move_.from,
+              .flits = network_.flits(header_bytes),
+              .page = page},
              now());
       }
       return;
     case MessageKind::fetch_piece:
-      send({MessageKind::piece, move_.from, move_.to, 0, network_.flits(piece_bytes + header_bytes),
-            page, 0},
+      send({.kind = MessageKind::piece,
+            .from = move_.from,
+            .to = move_.to,
+            .flits = network_.flits(piece_bytes + header_bytes),
+            .page = page},
            gpus_[move_.from].memory.bypass_l2(now()));
       return;
     case MessageKind::piece:
       if (--move_.pieces > 0) return;
-      send({MessageKind::page_fetched, move_.to, cpu, 0, 1, page, 0},
+      send({.kind = MessageKind::page_fetched, .from = move_.to, .to = cpu, .page = page},
            gpus_[move_.to].memory.bypass_l2(now()));
       return;
     case MessageKind::page_fetched:
       move_.phase = "resuming";
       tell(Moment::page_copied, move_.to, page);
-      send({MessageKind::resume, cpu, move_.from, 0, 1, page, 0}, now());
+      send({.kind = MessageKind::resume, .from = cpu, .to = move_.from, .page = page}, now());
       return;
     case MessageKind::resume:
       resume(message.to);
-      send({MessageKind::resumed, message.to, cpu, 0, 1, page, 0}, now());
+      send({.kind = MessageKind::resumed, .from = message.to, .to = cpu, .page = page}, now());
       return;
     case MessageKind::resumed:
       end_move();
@@ -171,8 +179,13 @@ void System::end_move() {
   const std::uint32_t cpu = network_.cpu();
   tell(Moment::owner_resumed, move_.from, page);
   for (std::uint32_t gpu = 0; gpu < settings_.gpus; ++gpu)
-    send({MessageKind::release_lines, cpu, gpu, 0, 1, page, 0}, now());
-  send({MessageKind::translated, cpu, move_.to, 0, 1, page, 1}, now());
+    send({.kind = MessageKind::release_lines, .from = cpu, .to = gpu, .page = page}, now());
+  send({.kind = MessageKind::translated,
+        .from = cpu,
+        .to = move_.to,
+        .page = page,
+        .moved_here = true},
+       now());
   move_.active = false;
   ++migrations_;
   ++page_moves_[page];

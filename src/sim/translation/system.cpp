@@ -111,7 +111,11 @@ void System::handle(const Event& event) {
       page_arrived(event.b);
       return;
     case EventKind::flushed:
-      send({MessageKind::shot_down, event.a, network_.cpu(), 0, 1, move_.page, 0}, now());
+      send({.kind = MessageKind::shot_down,
+            .from = event.a,
+            .to = network_.cpu(),
+            .page = move_.page},
+           now());
       return;
     case EventKind::entered:
       learn(event.a, event.b);

@@ -165,10 +165,12 @@ class System {
     std::vector<std::uint32_t> held;  // messages, while rdma_held
   };
   enum class MessageKind : std::uint32_t {
-    translate,   // GPU -> CPU: a = page
-    translated,  // CPU -> GPU: a = page, b = 1 when it has just moved there
-    page_data,   // CPU -> GPU: a = page, with the translation
-    read_line,   // GPU -> owner: a = access, b = line
+    // Of a page.
+    translate,   // GPU -> CPU
+    translated,  // CPU -> GPU
+    page_data,   // CPU -> GPU, with the translation
+    // Of a line.
+    read_line,   // GPU -> owner
     write_line,  // GPU -> owner
     line_data,   // owner -> GPU
     write_done,  // owner -> GPU
@@ -185,15 +187,20 @@ class System {
     resumed,        // owner -> CPU
     release_lines,  // CPU -> every GPU
   };
+  struct RemoteLine {
+    std::uint32_t access = 0;
+    std::uint32_t of_owner = 0;  // its number in the owner's memory
+    std::uint32_t of_space = 0;  // and in the application's space
+  };
   struct Message {
     MessageKind kind = MessageKind::translate;
     std::uint32_t from = 0;
     std::uint32_t to = 0;
-    std::uint32_t hop = 0;
     std::uint32_t flits = 1;
-    std::uint32_t a = 0;
-    std::uint32_t b = 0;
-    std::uint32_t line = 0;  // of the application's space, with read_line and line_data
+    std::uint32_t page = 0;
+    bool moved_here = false;  // translated: the page has just come to the receiver
+    RemoteLine line = {};
+    std::uint32_t hop = 0;  // links that are behind it
   };
 
   static constexpr std::uint32_t in_cpu_memory = ~std::uint32_t{0};

@@ -124,7 +124,7 @@ void System::miss_l2_tlb(std::uint32_t index, std::uint32_t page, Cycles when) {
   if (walk_here) {
     at(when, EventKind::gmmu_arrive, index, page);
   } else {
-    send({MessageKind::translate, index, network_.cpu(), 0, 1, page, 0}, when);
+    send({.kind = MessageKind::translate, .from = index, .to = network_.cpu(), .page = page}, when);
   }
 }
 
@@ -147,7 +147,8 @@ void System::gmmu_done(std::uint32_t index, std::uint32_t page) {
     ++gmmu_hits_;
     fill_l2_tlb(index, page);
   } else {
-    send({MessageKind::translate, index, network_.cpu(), 0, 1, page, 0}, now());
+    send({.kind = MessageKind::translate, .from = index, .to = network_.cpu(), .page = page},
+         now());
   }
   run_gmmu(index);
 }
@@ -215,7 +216,12 @@ void System::place(std::uint32_t gpu, std::uint32_t page) {
       // Pieces of 256 bytes with a header of 12 each.
       page_moving_[page] = 1;
       const std::uint32_t flits = settings_.page_bytes / 256 * network_.flits(256 + 12);
-      send({MessageKind::page_data, network_.cpu(), gpu, 0, flits, page, 0}, now());
+      send({.kind = MessageKind::page_data,
+            .from = network_.cpu(),
+            .to = gpu,
+            .flits = flits,
+            .page = page},
+           now());
       return;
     }
     case FirstTouch::protocol:
@@ -236,7 +242,7 @@ void System::page_arrived(std::uint32_t page, std::uint32_t with_data) {
   waiting_for_move_.erase(waiting);
   for (const std::uint32_t gpu : gpus) {
     if (gpu == with_data) {
-      receive({MessageKind::translated, network_.cpu(), gpu, 0, 1, page, 0});
+      receive({.kind = MessageKind::translated, .from = network_.cpu(), .to = gpu, .page = page});
     } else {
       resolve(gpu, page);
     }
@@ -244,7 +250,7 @@ void System::page_arrived(std::uint32_t page, std::uint32_t with_data) {
 }
 
 void System::answer(std::uint32_t gpu, std::uint32_t page) {
-  send({MessageKind::translated, network_.cpu(), gpu, 0, 1, page, 0}, now());
+  send({.kind = MessageKind::translated, .from = network_.cpu(), .to = gpu, .page = page}, now());
 }
 
 }  // namespace demarc::sim::translation
