@@ -136,7 +136,7 @@ void Block::make_trace_room(std::size_t words) {
 }
 
 void Block::run_warp(Warp& warp) {
-  constexpr std::int64_t turn = 1 << 20;  // warp instructions
+  const std::int64_t turn = program->turn;
   const CodeFunction& kernel = program->functions[0];
   if (warp.frame == nullptr) {
     warp.frame = pool->take(kernel);
@@ -169,51 +169,50 @@ void Block::run_warp(Warp& warp) {
   }
 }
 
-void Block::run() {
-  while (!stopped) {
-    bool ran = false;
-    bool waiting = false;
-    for (Warp& warp : warps) {
-      if (warp.state == WarpState::ready && !stopped) {
-        run_warp(warp);
-        ran = true;
-      }
-      waiting |= warp.state == WarpState::barrier;
-    }
-    if (stopped) break;
-    if (!ran) {
-      if (!waiting) break;
-      // Nobody can run and somebody waits: warps stand at barriers that the rest will never reach.
-      for (Warp& warp : warps) {
-        if (warp.state != WarpState::barrier) continue;
-        const MicroOp* op = program->code.data() + warp.resume - 1;
-        std::string others;
-        for (const Warp& other : warps) {
-          if (other.index == warp.index) continue;
-          if (other.state == WarpState::barrier && other.resume == warp.resume) continue;
-          if (others.size() > 160) {
-            others += ", …";
-            break;
-          }
-          others += fmt::format(
-              "{}warp {} {}", others.empty() ? "" : ", ", other.index,
-              other.state == WarpState::done
-                  ? std::string("has ended")
-                  : fmt::format("waits at line {}",
-                                program->instructions[program->code[other.resume - 1].instruction]
-                                    .trace.line));
-        }
-        report(warp, op, static_cast<unsigned>(std::countr_zero(warp.live)),
-               FindingKind::barrier_divergence,
-               fmt::format("the barrier is never completed: {}",
-                           others.empty() ? "too few threads take part" : others));
-        stopped = true;
-        break;
-      }
-      break;
+bool Block::advance() {
+  bool ran = false;
+  for (Warp& warp : warps) {
+    if (warp.state == WarpState::ready && !stopped) {
+      run_warp(warp);
+      ran = true;
     }
   }
+  const bool left = std::any_of(warps.begin(), warps.end(),
+                                [](const Warp& warp) { return warp.state != WarpState::done; });
+  if (left && ran && !stopped) return true;
+  if (left && !stopped) report_stuck();
   for (Warp& warp : warps) warp.frame = nullptr;
+  return false;
+}
+
+// Nobody can run and somebody waits: warps stand at barriers that the rest will never reach.
+void Block::report_stuck() {
+  const auto waits = std::find_if(warps.begin(), warps.end(), [](const Warp& warp) {
+    return warp.state == WarpState::barrier;
+  });
+  const Warp& warp = *waits;
+  const MicroOp* op = program->code.data() + warp.resume - 1;
+  std::string others;
+  for (const Warp& other : warps) {
+    if (other.index == warp.index) continue;
+    if (other.state == WarpState::barrier && other.resume == warp.resume) continue;
+    if (others.size() > 160) {
+      others += ", …";
+      break;
+    }
+    others += fmt::format(
+        "{}warp {} {}", others.empty() ? "" : ", ", other.index,
+        other.state == WarpState::done
+            ? std::string("has ended")
+            : fmt::format(
+                  "waits at line {}",
+                  program->instructions[program->code[other.resume - 1].instruction].trace.line));
+  }
+  report(warp, op, static_cast<unsigned>(std::countr_zero(warp.live)),
+         FindingKind::barrier_divergence,
+         fmt::format("the barrier is never completed: {}",
+                     others.empty() ? "too few threads take part" : others));
+  stopped = true;
 }
 
 void Block::report(const Warp& warp, const MicroOp* op, unsigned lane, FindingKind kind,

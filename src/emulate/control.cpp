@@ -330,7 +330,7 @@ const MicroOp* read_special(Warp& w, const MicroOp* op) {
         value = w.index;
         break;
       case SpecialRegister::smid:
-        value = 0;
+        value = w.program->sm_of(w.block->linear);
         break;
       case SpecialRegister::lanemask_eq:
         value = bit;
@@ -349,11 +349,11 @@ const MicroOp* read_special(Warp& w, const MicroOp* op) {
         break;
       case SpecialRegister::clock_hi:
       case SpecialRegister::globaltimer_hi:
-        value = w.warp_instructions >> 32;
+        value = (w.program->time_ns + w.warp_instructions) >> 32;
         break;
       default:
-        value = w.warp_instructions;
-        break;  // clock, clock64, globaltimer: warp instructions so far
+        value = w.program->time_ns + w.warp_instructions;
+        break;  // clock, clock64, globaltimer
     }
     if (op->bytes == 8) {
       w.at<std::uint64_t>(op->d)[lane] = value;

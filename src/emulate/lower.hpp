@@ -30,8 +30,13 @@ struct ModuleMemory {
   std::unique_ptr<DeviceHeap> heap;  // made when a kernel first needs it, kept for the launch
 };
 
+// Addresses of global variables: those of global_variable_addresses(), or where they lie on the
+// host.
+enum class VariablePlaces : std::uint8_t { own, host };
+
 [[nodiscard]] Result<ModuleMemory> place_module_memory(const ptx::Module& module,
-                                                       const std::string& source);
+                                                       const std::string& source,
+                                                       VariablePlaces places);
 
 inline constexpr std::string_view no_clusters =
     "an instruction for clusters of blocks, which the emulator does not cover";
@@ -45,7 +50,8 @@ struct LowerRequest {
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{1, 1, 1};
   std::uint32_t dynamic_shared_bytes = 0;
-  std::string source;  // for messages
+  std::uint32_t sms = 1;  // %nsmid
+  std::string source;     // for messages
   HandlerTables tables;
 };
 

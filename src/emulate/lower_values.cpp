@@ -195,7 +195,7 @@ Source Lowering::special_source(const Operand& operand) {
     case SpecialRegister::nwarpid:
       return constant(program_->warps(), 4);
     case SpecialRegister::nsmid:
-      return constant(1, 4);
+      return constant(request_.sms, 4);
     case SpecialRegister::gridid:
       return constant(0, 8);
     case SpecialRegister::warp_sz:

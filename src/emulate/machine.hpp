@@ -111,7 +111,14 @@ struct Program {
   bool check_uninitialised = true;
   bool check_races = true;
   std::map<std::uint64_t, std::uint32_t> function_of_address;
+  std::vector<std::uint32_t> sm_of_block;     // see Card
+  std::uint64_t time_ns = 0;                  // added to the warp instructions that clocks count
+  std::int64_t turn = std::int64_t{1} << 20;  // warp instructions until the next warp gets its turn
 
+  // %smid of a block.
+  [[nodiscard]] std::uint32_t sm_of(std::uint32_t number) const {
+    return number < sm_of_block.size() ? sm_of_block[number] : 0;
+  }
   [[nodiscard]] const Region* find_region(std::uint64_t low, std::uint64_t high) const;
   [[nodiscard]] std::uint32_t warps() const {
     return (block[0] * block[1] * block[2] + warp_size - 1) / warp_size;
@@ -210,7 +217,12 @@ class Block {
 
   void start(std::uint32_t linear_index, bool tracing, bool trace_runs);
   // Runs all warps to the end (or to a stop).
-  void run();
+  void run() {
+    while (advance()) {
+    }
+  }
+  // Every warp that can run gets its turn. False: the block has ended.
+  bool advance();
 
   [[nodiscard]] std::uint64_t* trace_room(std::size_t words) {
     if (trace_used + words > trace.size()) make_trace_room(words);
@@ -239,6 +251,7 @@ class Block {
 
  private:
   void make_trace_room(std::size_t words);
+  void report_stuck();
   void complete(std::uint32_t barrier_id);
   void run_warp(Warp& warp);
 };

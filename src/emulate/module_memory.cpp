@@ -16,6 +16,7 @@ std::uint64_t align_to(std::uint64_t value, std::uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
 
+constexpr std::uint64_t variable_alignment = 256;
 constexpr std::uint64_t most_constant_bytes = 11 * 65536;  // the eleven banks that PTX has
 
 // Before anything is taken: what a module declares may be more than this machine has.
@@ -74,33 +75,36 @@ std::vector<std::uint64_t> global_variable_addresses(const ptx::Module& module) 
   return addresses;
 }
 
-Result<ModuleMemory> place_module_memory(const ptx::Module& module, const std::string& source) {
+Result<ModuleMemory> place_module_memory(const ptx::Module& module, const std::string& source,
+                                         VariablePlaces places) {
   DEMARC_CHECK(check_sizes(module, source));
   ModuleMemory memory;
   const std::vector<std::uint64_t> addresses = global_variable_addresses(module);
   std::uint64_t constant_bytes = 0;
   struct Placed {
     const ptx::Variable* variable;
-    std::size_t storage;  // of globals
+    std::byte* host;  // of globals
   };
   std::vector<Placed> placed;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     const ptx::Variable& variable = module.variables[i];
     if (variable.space == ptx::StateSpace::global) {
       const std::uint64_t bytes = std::max<std::uint64_t>(variable.byte_size(), 1);
-      memory.global_address[&variable] = addresses[i];
-      memory.storage.emplace_back(bytes);
+      memory.storage.emplace_back(bytes + variable_alignment);
+      const std::uint64_t host = align_to(
+          reinterpret_cast<std::uint64_t>(memory.storage.back().data()), variable_alignment);
       Region region;
-      region.low = addresses[i];
-      region.high = addresses[i] + bytes;
-      region.delta = reinterpret_cast<std::uint64_t>(memory.storage.back().data()) - addresses[i];
+      region.low = places == VariablePlaces::own ? addresses[i] : host;
+      region.high = region.low + bytes;
+      region.delta = host - region.low;
+      memory.global_address[&variable] = region.low;
       memory.regions.push_back(region);
-      placed.push_back({&variable, memory.storage.size() - 1});
+      placed.push_back({&variable, reinterpret_cast<std::byte*>(host)});
     } else if (variable.space == ptx::StateSpace::constant) {
       constant_bytes = align_to(constant_bytes, std::max(variable.alignment(), 1U));
       memory.constant_offset[&variable] = constant_bytes;
       constant_bytes += variable.byte_size();
-      placed.push_back({&variable, 0});
+      placed.push_back({&variable, nullptr});
     }
   }
   memory.constants.resize(constant_bytes);
@@ -125,8 +129,8 @@ Result<ModuleMemory> place_module_memory(const ptx::Module& module, const std::s
     if (variable.initialiser.empty()) continue;
     DEMARC_TRY(const ptx::InitialImage image, ptx::initial_image(module, variable));
     const bool constant = variable.space == ptx::StateSpace::constant;
-    std::byte* to = constant ? memory.constants.data() + memory.constant_offset[&variable]
-                             : memory.storage[entry.storage].data();
+    std::byte* to =
+        constant ? memory.constants.data() + memory.constant_offset[&variable] : entry.host;
     std::memcpy(to, image.bytes.data(),
                 std::min<std::size_t>(image.bytes.size(), variable.byte_size()));
     for (const ptx::Relocation& relocation : image.relocations) {

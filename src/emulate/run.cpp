@@ -1,3 +1,5 @@
+// Runs the kernels of a launch: blocks on all cores, or in turns; what they leave is collected in
+// block order.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -9,13 +11,14 @@
 #include <mutex>
 #include <thread>
 
-#include "demarc/emulate/emulate.hpp"
 #include "demarc/ptx/ir.hpp"
-#include "lower.hpp"
+#include "run.hpp"
 
 namespace demarc::emulate {
 
 namespace {
+
+constexpr std::int64_t turn_among_blocks = 1 << 12;  // a block that waits for another spins
 
 std::uint64_t run_align(std::uint64_t value, std::uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
@@ -50,6 +53,7 @@ class Collector {
       statistics.divergent_branches += warp.divergent_branches;
       statistics.barriers += warp.barriers;
       statistics.memory_accesses += warp.memory_accesses;
+      statistics.longest_warp = std::max(statistics.longest_warp, warp.warp_instructions);
     }
     end_turn(number);
   }
@@ -147,6 +151,53 @@ void work(const Program& program, Collector& collector, std::atomic<std::uint32_
   }
 }
 
+// Up to `resident` blocks at once, which take turns.
+void work_in_turns(const Program& program, Collector& collector, std::uint32_t blocks,
+                   std::uint32_t resident, TraceSink* sink, const Progress& progress) {
+  struct Running {
+    Running(const Program& code, FramePool& frames) : block(code, frames) {}
+    Block block;
+    std::uint32_t number = 0;
+    bool ended = false;
+  };
+  FramePool pool;
+  std::deque<std::unique_ptr<Running>> open;  // in the order of their numbers
+  std::vector<std::unique_ptr<Running>> spare;
+  const bool tracing = sink != nullptr;
+  std::uint32_t next = 0;
+  const auto start_next = [&] {
+    if (spare.empty()) spare.push_back(std::make_unique<Running>(program, pool));
+    std::unique_ptr<Running> one = std::move(spare.back());
+    spare.pop_back();
+    one->number = next++;
+    one->ended = false;
+    one->block.flush = [&collector, number = one->number](Block& running) {
+      collector.flush(running, number);
+    };
+    one->block.start(one->number, tracing, tracing && sink->wants_instructions());
+    open.push_back(std::move(one));
+  };
+  while (!collector.over()) {
+    std::uint32_t running = 0;
+    for (const auto& one : open) {
+      if (!one->ended) one->ended = !one->block.advance();
+      if (!one->ended) ++running;
+    }
+    while (!open.empty() && open.front()->ended) {
+      collector.finish(open.front()->block, open.front()->number);
+      report_progress(progress, static_cast<double>(open.front()->number + 1) / blocks,
+                      program.kernel);
+      spare.push_back(std::move(open.front()));
+      open.pop_front();
+    }
+    if (next < blocks && running < resident) {
+      start_next();
+    } else if (open.empty()) {
+      break;
+    }
+  }
+}
+
 Result<std::vector<std::byte>> pack_parameters(const ptx::Function& kernel,
                                                const gpu::KernelLaunch& launch,
                                                const std::vector<std::uint64_t>& addresses,
@@ -206,11 +257,12 @@ TraceHeader header_of(const Program& program, const gpu::Launch& launch,
   return header;
 }
 
-// False: a block did not end.
+}  // namespace
+
 Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
                         const gpu::KernelLaunch& kernel_launch, ModuleMemory& module_memory,
-                        std::vector<Region>& buffer_regions, const Options& options,
-                        TraceSink* sink, Outcome& outcome) {
+                        const std::vector<Region>& buffer_regions, const Card& card,
+                        const Options& options, TraceSink* sink, Outcome& outcome) {
   const ptx::Function* kernel = module.find_function(kernel_launch.kernel);
   if (kernel == nullptr || !kernel->is_entry) {
     return invalid_input("{}: there is no kernel '{}'", options.source, kernel_launch.kernel);
@@ -222,6 +274,7 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   request.grid = to_array(kernel_launch.grid);
   request.block = to_array(kernel_launch.block);
   request.dynamic_shared_bytes = kernel_launch.dynamic_shared_bytes;
+  request.sms = card.sms;
   request.source = options.source;
   request.tables = handler_tables(outcome.instruction_set);
   DEMARC_TRY(request.parameters,
@@ -236,6 +289,8 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   program->check_races = options.check_races && program->shared_bytes > 0;
   program->check_uninitialised = options.check_uninitialised;
   program->instruction_limit = options.instruction_limit;
+  program->sm_of_block = card.sm_of_block;
+  program->time_ns = card.time_ns;
   fill_thread_ids(*program);
   program->regions = module_memory.regions;
   program->regions.insert(program->regions.end(), buffer_regions.begin(), buffer_regions.end());
@@ -280,10 +335,10 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   unsigned threads =
       options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
   threads = static_cast<unsigned>(std::min<std::uint64_t>(threads, blocks));
-  if (program->ordered) {
-    outcome.ordered_kernels.push_back(program->kernel);
-    threads = 1;
-  }
+  if (program->ordered) outcome.ordered_kernels.push_back(program->kernel);
+  const bool in_turns = card.resident_blocks > 1;
+  if (program->ordered || in_turns) threads = 1;
+  if (in_turns) program->turn = turn_among_blocks;
   outcome.threads = std::max(outcome.threads, threads);
   const auto start = std::chrono::steady_clock::now();
   Collector collector(sink, outcome, options.finding_limit);
@@ -292,8 +347,13 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   const auto worker = [&](bool reports) {
     const double began = thread_cpu_seconds();
     try {
-      work(*program, collector, next, static_cast<std::uint32_t>(blocks), sink, threads == 1,
-           options.progress, reports);
+      if (in_turns) {
+        work_in_turns(*program, collector, static_cast<std::uint32_t>(blocks), card.resident_blocks,
+                      sink, options.progress);
+      } else {
+        work(*program, collector, next, static_cast<std::uint32_t>(blocks), sink, threads == 1,
+             options.progress, reports);
+      }
     } catch (...) {
       collector.abandon(std::current_exception());  // out of memory
     }
@@ -312,7 +372,15 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   return !collector.ended();
 }
 
-}  // namespace
+Result<InstructionSet> chosen_instruction_set(const Options& options) {
+  const InstructionSet widest = widest_instruction_set();
+  if (options.instruction_set == InstructionSet::automatic) return widest;
+  if (options.instruction_set > widest) {
+    return missing_capability("this CPU has no {}; the widest is {}",
+                              to_string(options.instruction_set), to_string(widest));
+  }
+  return options.instruction_set;
+}
 
 Result<Outcome> run_on(const ptx::Module& module, const gpu::Launch& launch, gpu::Memory memory,
                        const Options& options, TraceSink* sink) {
@@ -320,14 +388,7 @@ Result<Outcome> run_on(const ptx::Module& module, const gpu::Launch& launch, gpu
   Outcome outcome;
   outcome.addresses = gpu::default_addresses(launch);
   outcome.buffers = std::move(memory);
-  outcome.instruction_set = options.instruction_set == InstructionSet::automatic
-                                ? widest_instruction_set()
-                                : options.instruction_set;
-  if (outcome.instruction_set > widest_instruction_set()) {
-    return missing_capability("this CPU has no {}; the widest is {}",
-                              to_string(outcome.instruction_set),
-                              to_string(widest_instruction_set()));
-  }
+  DEMARC_TRY(outcome.instruction_set, chosen_instruction_set(options));
   if (outcome.buffers.size() != launch.buffers.size()) {
     return invalid_input("the launch has {} buffers, {} contents were given", launch.buffers.size(),
                          outcome.buffers.size());
@@ -352,10 +413,11 @@ Result<Outcome> run_on(const ptx::Module& module, const gpu::Launch& launch, gpu
     }
     if (!outcome.buffers[i].empty()) regions.push_back(region);
   }
-  DEMARC_TRY(ModuleMemory module_memory, place_module_memory(module, options.source));
+  DEMARC_TRY(ModuleMemory module_memory,
+             place_module_memory(module, options.source, VariablePlaces::own));
   for (const gpu::KernelLaunch& kernel : launch.kernels) {
-    DEMARC_TRY(const bool ended,
-               run_kernel(module, launch, kernel, module_memory, regions, options, sink, outcome));
+    DEMARC_TRY(const bool ended, run_kernel(module, launch, kernel, module_memory, regions, {},
+                                            options, sink, outcome));
     if (!ended) break;
   }
   if (sink != nullptr) DEMARC_CHECK(sink->end());

@@ -83,6 +83,7 @@ struct KernelStatistics {
   std::uint64_t warps = 0;
   std::uint64_t thread_instructions = 0;  // PTX instructions times executing lanes
   std::uint64_t warp_instructions = 0;
+  std::uint64_t longest_warp = 0;  // warp instructions of the warp that executed most
   std::uint64_t divergent_branches = 0;
   std::uint64_t barriers = 0;         // warps arriving at one
   std::uint64_t memory_accesses = 0;  // warp instructions that touched memory
