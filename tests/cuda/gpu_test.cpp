@@ -105,7 +105,7 @@ TEST(DriverError, IsPutIntoWordsWithItsKind) {
   ASSERT_FALSE(fault);
   EXPECT_EQ(fault.error().kind, ErrorKind::check_failed);
   EXPECT_EQ(fault.error().message,
-            "work on the GPU failed: CUDA_ERROR_FAKE (as the stand-in says)");
+            "work on the GPU failed: CUDA_ERROR_ILLEGAL_ADDRESS (as the stand-in says)");
   EXPECT_EQ(driver->check(801, "x").error().kind, ErrorKind::missing_capability);
 }
 

@@ -1,17 +1,21 @@
-// What the stand-in knows: contexts, streams, modules, graphs. One lock guards it all.
+// What the stand-in knows: contexts, streams, modules, memory, graphs. One lock guards it all.
 #pragma once
 
 #include <array>
+#include <condition_variable>
 #include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "demarc/cuda/driver_types.hpp"
+#include "demarc/emulate/card.hpp"
 #include "fake_gpu.hpp"
 
 namespace demarc::fake {
@@ -24,6 +28,33 @@ using cuda::DevicePointer;
 using Callback = void (*)(void* user, int domain, int id, const void* params);
 using Descriptor = std::array<unsigned char, 384>;
 using MaskWords = std::array<std::uint32_t, 4>;  // a set bit disables
+
+inline constexpr std::uint64_t fake_page = 2 << 20;
+
+inline constexpr CuResult error_invalid = 1;
+inline constexpr CuResult error_invalid_ptx = 218;
+inline constexpr CuResult error_not_found = 500;
+inline constexpr CuResult error_illegal_address = 700;
+inline constexpr CuResult error_timeout = 702;
+inline constexpr CuResult error_assertion = 710;
+inline constexpr CuResult error_misaligned_address = 716;
+inline constexpr CuResult error_launch_failed = 719;
+
+// Recursive, and first come, first served: a thread that launches without end, and holds the lock
+// while its kernels run, keeps nobody else out.
+class FairLock {
+ public:
+  void lock();
+  void unlock();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable next_;
+  std::uint64_t tickets_ = 0;
+  std::uint64_t served_ = 0;
+  std::thread::id owner_;
+  std::uint32_t depth_ = 0;
+};
 
 struct FakeGreen {
   std::vector<std::uint32_t> tpcs;
@@ -43,11 +74,18 @@ struct FakeStream {
 
 struct FakeFunction {
   std::string name;
-  int dynamic_shared = 0;
+  struct FakeModule* module = nullptr;
+  std::vector<std::size_t> argument_bytes;  // known once somebody has asked for the function
 };
 
 struct FakeModule {
+  std::string text;
   std::map<std::string, std::unique_ptr<FakeFunction>> functions;
+  std::optional<emulate::LoadedModule> loaded;  // once it is needed
+};
+
+struct FakeEvent {
+  std::uint64_t ns = 0;
 };
 
 // A launch with its arguments copied.
@@ -57,7 +95,7 @@ struct FakeLaunch {
   std::uint32_t block[3] = {1, 1, 1};
   std::uint32_t shared = 0;
   std::uint32_t cluster = 0;
-  std::vector<std::uint64_t> arguments;
+  std::vector<std::uint64_t> arguments;  // each begins with a word of its own
   MaskWords stream_mask{};  // hardware bits, as the stream's field said when it was captured
   bool stream_masked = false;
 };
@@ -73,7 +111,7 @@ struct FakeGraphExec {
 };
 
 struct FakeGpu {
-  std::recursive_mutex mutex;
+  FairLock mutex;
   FakeConfig config = small_gpu();
   bool initialised = false;
   int contexts = 0;  // how often the only one is held
@@ -90,8 +128,12 @@ struct FakeGpu {
   std::uint64_t copies = 0;  // two-dimensional ones
   std::uint64_t hanging = 0;
   CuResult fail_next = 0;
+  CuResult broken = 0;  // what a kernel did to the context: every later call ends with it
+  std::uint64_t now_ns = 1'000'000'000;  // %globaltimer; launches alone take time
   std::mt19937_64 random{1};
-  std::map<DevicePointer, std::uint64_t> mapped;  // page -> physical page
+  std::map<DevicePointer, std::uint64_t> mapped;     // page -> physical page
+  std::map<DevicePointer, std::uint64_t> allocated;  // address -> bytes; host memory too
+  std::set<DevicePointer> accessible;                // mapped pages that kernels may use
 
   FakeGpu() = default;
   FakeGpu(const FakeGpu&) = delete;
@@ -106,6 +148,28 @@ struct FakeGpu {
   void call_back(int domain, int id, const void* params);
 };
 
+inline std::unique_lock<FairLock> locked() {
+  return std::unique_lock(FakeGpu::get().mutex);
+}
+// What the call does, unless a kernel has broken the context.
+template <class Call>
+CuResult on_card(Call&& call) {
+  const auto lock = locked();
+  if (const CuResult broken = FakeGpu::get().broken; broken != cuda::cu_success) return broken;
+  return call(FakeGpu::get());
+}
+void clear_stream_field(FakeStream& stream);
+const void* callback_table();
+// "version=14020,offset=604,client=c3" in DEMARC_FAKE_GPU.
+void configure_from_environment(FakeConfig& config);
+
+// Modules (fake_ptx.cpp). A module is read when a kernel is asked for that is no probe; text that
+// cannot be read, or not be emulated, is refused then, with the reason on standard error.
+CuResult load_function(FakeModule& module, FakeFunction& function);
+CuResult load_module(FakeModule& module);
+// As cuFuncGetAttribute tells it; 0 where the stand-in knows nothing.
+int attribute_of(const FakeFunction& function, int attribute);
+
 FakeStream* stream_of(CuStream stream);
 // All cards have the same state, and a UUID each.
 cuda::CuUuid card_uuid(int device);
@@ -117,9 +181,9 @@ CuResult register_context(const cuda::CuUuid& card);
 void function_callback(FakeGpu& gpu, int id, const void* arguments, bool leaving);
 // Builds the descriptor of a launch, shows it to the callback, runs the kernel on the SMs the
 // descriptor leaves. Returns a CUresult.
-CuResult launch_now(FakeStream* stream, CuStream handle, const FakeLaunch& launch, int function_id);
+// In a stream that is captured it becomes a node of the graph.
+CuResult submit(FakeLaunch launch, CuStream handle, int function_id);
 CuResult launch_graph(FakeStream* stream, FakeGraphExec& graph);
-void take_stream_mask(FakeStream* stream, FakeLaunch& launch);
 std::vector<std::uint64_t> copy_arguments(const FakeFunction& function, void** arguments);
 
 }  // namespace demarc::fake

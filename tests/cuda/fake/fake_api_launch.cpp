@@ -1,0 +1,141 @@
+// The driver's symbols for modules, functions, launches and graphs.
+#include <algorithm>
+#include <utility>
+
+#include "fake_state.hpp"
+
+using namespace demarc::fake;  // NOLINT: exported symbols are not in a namespace
+using namespace demarc::cuda;  // NOLINT
+
+#define FAKE extern "C" __attribute__((visibility("default")))
+
+FAKE CuResult cuModuleLoadData(CuModule* module, const void* image) {
+  return on_card([&](FakeGpu& gpu) {
+    auto made = std::make_unique<FakeModule>();
+    made->text = static_cast<const char*>(image);
+    const std::string& text = made->text;
+    for (std::size_t at = text.find(".entry "); at != std::string::npos;
+         at = text.find(".entry ", at + 1)) {
+      const std::size_t begin = at + 7;
+      const std::size_t end = text.find_first_of("( \n", begin);
+      auto function = std::make_unique<FakeFunction>();
+      function->name = text.substr(begin, end - begin);
+      function->module = made.get();
+      made->functions[function->name] = std::move(function);
+    }
+    *module = reinterpret_cast<CuModule>(made.get());
+    gpu.modules[*module] = std::move(made);
+    return cu_success;
+  });
+}
+FAKE CuResult cuModuleUnload(CuModule module) {
+  const auto lock = locked();
+  FakeGpu::get().modules.erase(module);
+  return cu_success;
+}
+FAKE CuResult cuModuleGetFunction(CuFunction* function, CuModule module, const char* name) {
+  return on_card([&](FakeGpu&) {
+    auto& from = *reinterpret_cast<FakeModule*>(module);
+    const auto found = from.functions.find(name);
+    if (found == from.functions.end()) return error_not_found;
+    *function = reinterpret_cast<CuFunction>(found->second.get());
+    return load_function(from, *found->second);
+  });
+}
+FAKE CuResult cuModuleGetGlobal_v2(DevicePointer* address, std::size_t* bytes, CuModule module,
+                                   const char* name) {
+  return on_card([&](FakeGpu&) {
+    auto& from = *reinterpret_cast<FakeModule*>(module);
+    if (const CuResult code = load_module(from); code != cu_success) return code;
+    const auto found = from.loaded->variable(name);
+    if (!found) return error_not_found;
+    if (address != nullptr) *address = found->address;
+    if (bytes != nullptr) *bytes = found->bytes;
+    return cu_success;
+  });
+}
+FAKE CuResult cuFuncGetAttribute(int* value, int attribute, CuFunction function) {
+  return on_card([&](FakeGpu&) {
+    *value = attribute_of(*reinterpret_cast<FakeFunction*>(function), attribute);
+    return cu_success;
+  });
+}
+FAKE CuResult cuFuncSetAttribute(CuFunction, int, int) {
+  return cu_success;
+}
+FAKE CuResult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CuFunction, int,
+                                                          std::size_t) {
+  *blocks = 1;
+  return cu_success;
+}
+FAKE CuResult cuLaunchKernel(CuFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                             unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                             CuStream stream, void** arguments, void**) {
+  const auto lock = locked();
+  if (block_x * block_y * block_z > 1024) return error_invalid;
+  FakeLaunch launch;
+  launch.function = reinterpret_cast<FakeFunction*>(function);
+  const unsigned grid[3] = {grid_x, grid_y, grid_z};
+  const unsigned block[3] = {block_x, block_y, block_z};
+  std::copy(grid, grid + 3, launch.grid);
+  std::copy(block, block + 3, launch.block);
+  launch.shared = shared;
+  launch.arguments = copy_arguments(*launch.function, arguments);
+  return submit(std::move(launch), stream, 307);
+}
+FAKE CuResult cuLaunchKernelEx(const CuLaunchConfig* config, CuFunction function, void** arguments,
+                               void**) {
+  const auto lock = locked();
+  FakeLaunch launch;
+  launch.function = reinterpret_cast<FakeFunction*>(function);
+  std::copy(config->grid, config->grid + 3, launch.grid);
+  std::copy(config->block, config->block + 3, launch.block);
+  launch.shared = config->shared_bytes;
+  for (unsigned i = 0; i < config->attribute_count; ++i) {
+    if (config->attributes[i].id == CuLaunchAttribute::cluster_dimension) {
+      launch.cluster = config->attributes[i].value.cluster[0];
+    }
+  }
+  launch.arguments = copy_arguments(*launch.function, arguments);
+  return submit(std::move(launch), config->stream, 652);
+}
+FAKE CuResult cuGraphInstantiateWithFlags(CuGraphExec* executable, CuGraph graph,
+                                          unsigned long long) {
+  auto* made = new FakeGraphExec;
+  made->nodes = reinterpret_cast<FakeGraph*>(graph)->nodes;
+  *executable = reinterpret_cast<CuGraphExec>(made);
+  return cu_success;
+}
+FAKE CuResult cuGraphLaunch(CuGraphExec executable, CuStream stream) {
+  const auto lock = locked();
+  return launch_graph(stream_of(stream), *reinterpret_cast<FakeGraphExec*>(executable));
+}
+FAKE CuResult cuGraphExecDestroy(CuGraphExec executable) {
+  const auto lock = locked();
+  function_callback(FakeGpu::get(), 516, &executable, false);
+  delete reinterpret_cast<FakeGraphExec*>(executable);
+  return cu_success;
+}
+FAKE CuResult cuGraphDestroy(CuGraph graph) {
+  delete reinterpret_cast<FakeGraph*>(graph);
+  return cu_success;
+}
+FAKE CuResult cuStreamBeginCapture_v2(CuStream stream, int) {
+  const auto lock = locked();
+  stream_of(stream)->capturing = true;
+  return cu_success;
+}
+FAKE CuResult cuStreamIsCapturing(CuStream stream, int* status) {
+  const auto lock = locked();
+  *status = stream_of(stream)->capturing ? 1 : 0;
+  return cu_success;
+}
+FAKE CuResult cuStreamEndCapture(CuStream stream, CuGraph* graph) {
+  const auto lock = locked();
+  auto* made = new FakeGraph;
+  made->nodes = std::move(stream_of(stream)->captured);
+  stream_of(stream)->captured.clear();
+  stream_of(stream)->capturing = false;
+  *graph = reinterpret_cast<CuGraph>(made);
+  return cu_success;
+}

@@ -1,0 +1,166 @@
+// The driver's symbols for memory: allocations, copies, fills, virtual memory.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "fake_state.hpp"
+
+using namespace demarc::fake;  // NOLINT: exported symbols are not in a namespace
+using namespace demarc::cuda;  // NOLINT
+
+#define FAKE extern "C" __attribute__((visibility("default")))
+
+FAKE CuResult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+  *free = *total = std::size_t{1} << 30;
+  return cu_success;
+}
+FAKE CuResult cuMemAlloc_v2(DevicePointer* address, std::size_t bytes) {
+  return on_card([&](FakeGpu& gpu) {
+    *address = reinterpret_cast<DevicePointer>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+    if (*address == 0) return 2;
+    gpu.allocated[*address] = bytes;
+    return cu_success;
+  });
+}
+FAKE CuResult cuMemFree_v2(DevicePointer address) {
+  const auto lock = locked();
+  FakeGpu::get().allocated.erase(address);
+  std::free(reinterpret_cast<void*>(address));  // NOLINT: device addresses are integers
+  return FakeGpu::get().broken;
+}
+FAKE CuResult cuMemHostAlloc(void** address, std::size_t bytes, unsigned) {
+  return on_card([&](FakeGpu& gpu) {
+    *address = std::malloc(bytes);
+    if (*address == nullptr) return 2;
+    gpu.allocated[reinterpret_cast<DevicePointer>(*address)] = bytes;
+    return cu_success;
+  });
+}
+FAKE CuResult cuMemFreeHost(void* address) {
+  const auto lock = locked();
+  FakeGpu::get().allocated.erase(reinterpret_cast<DevicePointer>(address));
+  std::free(address);
+  return FakeGpu::get().broken;
+}
+FAKE CuResult cuMemHostGetDevicePointer_v2(DevicePointer* device, void* host, unsigned) {
+  *device = reinterpret_cast<DevicePointer>(host);
+  return cu_success;
+}
+FAKE CuResult cuMemcpyHtoD_v2(DevicePointer target, const void* source, std::size_t bytes) {
+  return on_card([&](FakeGpu&) {
+    std::memcpy(reinterpret_cast<void*>(target), source, bytes);
+    return cu_success;
+  });
+}
+FAKE CuResult cuMemcpyDtoH_v2(void* target, DevicePointer source, std::size_t bytes) {
+  return cuMemcpyHtoD_v2(reinterpret_cast<DevicePointer>(target),
+                         reinterpret_cast<const void*>(source), bytes);  // NOLINT
+}
+FAKE CuResult cuMemcpyDtoD_v2(DevicePointer target, DevicePointer source, std::size_t bytes) {
+  return cuMemcpyHtoD_v2(target, reinterpret_cast<const void*>(source), bytes);  // NOLINT
+}
+// Copies and fills do not become nodes of graphs.
+FAKE CuResult cuMemcpyHtoDAsync_v2(DevicePointer target, const void* source, std::size_t bytes,
+                                   CuStream stream) {
+  if (stream_of(stream)->capturing) return cu_error_not_supported;
+  return cuMemcpyHtoD_v2(target, source, bytes);
+}
+FAKE CuResult cuMemcpyDtoHAsync_v2(void* target, DevicePointer source, std::size_t bytes,
+                                   CuStream stream) {
+  if (stream_of(stream)->capturing) return cu_error_not_supported;
+  return cuMemcpyDtoH_v2(target, source, bytes);
+}
+FAKE CuResult cuMemcpyDtoDAsync_v2(DevicePointer target, DevicePointer source, std::size_t bytes,
+                                   CuStream stream) {
+  if (stream_of(stream)->capturing) return cu_error_not_supported;
+  return cuMemcpyDtoD_v2(target, source, bytes);
+}
+FAKE CuResult cuMemcpy2DAsync_v2(const CuCopy2d* copy, CuStream stream) {
+  if (stream_of(stream)->capturing) return cu_error_not_supported;
+  return on_card([&](FakeGpu& gpu) {
+    const char* from = copy->source_type == cu_memory_host
+                           ? static_cast<const char*>(copy->source_host)
+                           : reinterpret_cast<const char*>(copy->source_device);  // NOLINT
+    char* to = copy->target_type == cu_memory_host
+                   ? static_cast<char*>(copy->target_host)
+                   : reinterpret_cast<char*>(copy->target_device);  // NOLINT
+    if (copy->width_bytes > copy->source_pitch || copy->width_bytes > copy->target_pitch) return 1;
+    for (std::size_t row = 0; row < copy->height; ++row) {
+      std::memcpy(to + row * copy->target_pitch, from + row * copy->source_pitch,
+                  copy->width_bytes);
+    }
+    ++gpu.copies;
+    return cu_success;
+  });
+}
+FAKE CuResult cuMemsetD8_v2(DevicePointer target, unsigned char value, std::size_t count) {
+  return on_card([&](FakeGpu&) {
+    std::memset(reinterpret_cast<void*>(target), value, count);
+    return cu_success;
+  });
+}
+FAKE CuResult cuMemsetD8Async(DevicePointer target, unsigned char value, std::size_t count,
+                              CuStream stream) {
+  if (stream_of(stream)->capturing) return cu_error_not_supported;
+  return cuMemsetD8_v2(target, value, count);
+}
+FAKE CuResult cuMemsetD32Async(DevicePointer target, unsigned value, std::size_t count,
+                               CuStream stream) {
+  if (stream_of(stream)->capturing) return cu_error_not_supported;
+  return on_card([&](FakeGpu&) {
+    std::fill_n(reinterpret_cast<unsigned*>(target), count, value);
+    return cu_success;
+  });
+}
+FAKE CuResult cuMemGetAllocationGranularity(std::size_t* bytes, const CuAllocationProperties*,
+                                            int) {
+  *bytes = fake_page;
+  return cu_success;
+}
+FAKE CuResult cuMemAddressReserve(DevicePointer* address, std::size_t bytes, std::size_t,
+                                  DevicePointer, unsigned long long) {
+  void* range = ::mmap(nullptr, bytes + fake_page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (range == MAP_FAILED) return 2;
+  *address = (reinterpret_cast<DevicePointer>(range) + fake_page - 1) / fake_page * fake_page;
+  return cu_success;
+}
+FAKE CuResult cuMemAddressFree(DevicePointer address, std::size_t bytes) {
+  const auto lock = locked();
+  ::munmap(reinterpret_cast<void*>(address), bytes);  // NOLINT: device addresses are integers
+  return cu_success;
+}
+FAKE CuResult cuMemCreate(AllocationHandle* handle, std::size_t bytes,
+                          const CuAllocationProperties*, unsigned long long) {
+  static AllocationHandle next = 0;
+  if (bytes == 0 || bytes % fake_page != 0) return 1;
+  *handle = ++next;
+  return cu_success;
+}
+FAKE CuResult cuMemRelease(AllocationHandle) {
+  return cu_success;
+}
+FAKE CuResult cuMemMap(DevicePointer address, std::size_t, std::size_t, AllocationHandle handle,
+                       unsigned long long) {
+  const auto lock = locked();
+  FakeGpu::get().mapped[address] = handle;
+  return cu_success;
+}
+FAKE CuResult cuMemUnmap(DevicePointer address, std::size_t bytes) {
+  const auto lock = locked();
+  FakeGpu& gpu = FakeGpu::get();
+  gpu.mapped.erase(address);
+  gpu.accessible.erase(gpu.accessible.lower_bound(address),
+                       gpu.accessible.lower_bound(address + bytes));
+  ::mprotect(reinterpret_cast<void*>(address), bytes, PROT_NONE);  // NOLINT
+  return cu_success;
+}
+FAKE CuResult cuMemSetAccess(DevicePointer address, std::size_t bytes, const CuAccess*,
+                             std::size_t) {
+  return on_card([&](FakeGpu& gpu) {
+    if (::mprotect(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE) != 0) return 1;
+    for (std::size_t at = 0; at < bytes; at += fake_page) gpu.accessible.insert(address + at);
+    return cu_success;
+  });
+}

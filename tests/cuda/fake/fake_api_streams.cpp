@@ -1,0 +1,97 @@
+// The driver's symbols for streams and events.
+#include <algorithm>
+
+#include "fake_state.hpp"
+
+using namespace demarc::fake;  // NOLINT: exported symbols are not in a namespace
+using namespace demarc::cuda;  // NOLINT
+
+#define FAKE extern "C" __attribute__((visibility("default")))
+
+FAKE CuResult cuStreamCreateWithPriority(CuStream* stream, unsigned, int) {
+  const auto lock = locked();
+  FakeGpu& gpu = FakeGpu::get();
+  FakeStream* made = nullptr;
+  if (gpu.destroyed.empty()) {
+    made = new FakeStream;
+    made->number = gpu.streams_made++;
+    clear_stream_field(*made);
+  } else {
+    made = gpu.destroyed.back();
+    gpu.destroyed.pop_back();
+  }
+  gpu.streams.insert(made);
+  *stream = reinterpret_cast<CuStream>(made);
+  return cu_success;
+}
+FAKE CuResult cuStreamDestroy_v2(CuStream stream) {
+  const auto lock = locked();
+  FakeGpu& gpu = FakeGpu::get();
+  function_callback(gpu, 326, &stream, false);
+  FakeStream* gone = stream_of(stream);
+  gpu.streams.erase(gone);
+  gone->hangs = false;
+  gone->captured.clear();
+  gone->green = nullptr;
+  gone->domains = {0, 1};
+  gpu.destroyed.push_back(gone);
+  function_callback(gpu, 326, &stream, true);
+  return cu_success;
+}
+FAKE CuResult cuStreamQuery(CuStream stream) {
+  return on_card(
+      [&](FakeGpu&) { return stream_of(stream)->hangs ? cu_error_not_ready : cu_success; });
+}
+FAKE CuResult cuStreamSynchronize(CuStream stream) {
+  const CuResult code = cuStreamQuery(stream);
+  return code == cu_error_not_ready ? error_launch_failed : code;
+}
+FAKE CuResult cuStreamWaitEvent(CuStream, CuEvent, unsigned) {
+  return cu_success;
+}
+FAKE CuResult cuEventCreate(CuEvent* event, unsigned) {
+  *event = reinterpret_cast<CuEvent>(new FakeEvent);
+  return cu_success;
+}
+FAKE CuResult cuEventDestroy_v2(CuEvent event) {
+  delete reinterpret_cast<FakeEvent*>(event);
+  return cu_success;
+}
+FAKE CuResult cuEventRecord(CuEvent event, CuStream) {
+  return on_card([&](FakeGpu& gpu) {
+    reinterpret_cast<FakeEvent*>(event)->ns = gpu.now_ns;
+    return cu_success;
+  });
+}
+FAKE CuResult cuEventQuery(CuEvent) {
+  return on_card([](FakeGpu&) { return cu_success; });
+}
+FAKE CuResult cuEventSynchronize(CuEvent) {
+  return on_card([](FakeGpu&) { return cu_success; });
+}
+FAKE CuResult cuEventElapsedTime(float* milliseconds, CuEvent begin, CuEvent end) {
+  return on_card([&](FakeGpu&) {
+    const std::uint64_t ns =
+        reinterpret_cast<FakeEvent*>(end)->ns - reinterpret_cast<FakeEvent*>(begin)->ns;
+    *milliseconds = static_cast<float>(static_cast<double>(ns) / 1e6);
+    return cu_success;
+  });
+}
+
+FAKE CuResult cuStreamSetAttribute(CuStream stream, int attribute,
+                                   const CuLaunchAttributeValue* value) {
+  const auto lock = locked();
+  const FakeConfig& config = FakeGpu::get().config;
+  if (attribute != CuLaunchAttribute::sync_domain_map) return cu_error_invalid_value;
+  if (value->domains[0] >= config.sync_domains || value->domains[1] >= config.sync_domains) {
+    return cu_error_invalid_value;
+  }
+  if (!config.forgets_domains) stream_of(stream)->domains = {value->domains[0], value->domains[1]};
+  return cu_success;
+}
+FAKE CuResult cuStreamGetAttribute(CuStream stream, int attribute, CuLaunchAttributeValue* value) {
+  const auto lock = locked();
+  if (attribute != CuLaunchAttribute::sync_domain_map) return cu_error_invalid_value;
+  std::copy_n(stream_of(stream)->domains.begin(), 2, value->domains);
+  return cu_success;
+}

@@ -1,0 +1,36 @@
+// What a launch goes through: its descriptor, its place, its kernel.
+#pragma once
+
+#include <vector>
+
+#include "fake_state.hpp"
+
+namespace demarc::fake {
+
+[[nodiscard]] Descriptor build(const FakeConfig& config, const FakeLaunch& launch);
+// What nodes of one graph say of each other.
+void chain_nodes(const FakeConfig& config, std::vector<Descriptor>& nodes);
+// The TPCs that the descriptor leaves.
+[[nodiscard]] std::vector<std::uint32_t> enabled_by(const FakeConfig& config,
+                                                    const Descriptor& descriptor,
+                                                    const FakeGreen* green);
+
+// Where the blocks of a launch run; empty when it can never start.
+struct Placed {
+  std::vector<std::uint32_t> number;  // %smid of each block
+  std::vector<std::uint32_t> sm;      // the SM that it is
+};
+
+[[nodiscard]] Placed place(FakeGpu& gpu, const FakeLaunch& launch,
+                           const std::vector<std::uint32_t>& tpcs);
+// Its SMs: what a cluster can have at most.
+[[nodiscard]] std::uint32_t largest_gpc(const FakeConfig& config);
+
+// Bytes of each argument of a probe kernel; null: no probe kernel has this name.
+[[nodiscard]] const std::vector<std::size_t>* probe_arguments(const std::string& name);
+// Carries out a probe kernel in C++.
+void run_probe(FakeGpu& gpu, const FakeLaunch& launch, const Placed& placed);
+// Runs any other kernel in the emulator (fake_ptx.cpp).
+void run_ptx(FakeGpu& gpu, const FakeLaunch& launch, const Placed& placed);
+
+}  // namespace demarc::fake

@@ -1,0 +1,171 @@
+// The probe kernels in C++. Arguments as in src/cuda/kernels/probes.cu and timed_memory.cu.
+#include <algorithm>
+#include <cstring>
+
+#include "demarc/cuda/colored.cuh"
+#include "fake_launch.hpp"
+#include "fake_planted.hpp"
+
+namespace demarc::fake {
+namespace {
+
+template <class T>
+T* at(std::uint64_t address) {
+  return reinterpret_cast<T*>(address);
+}
+
+struct PlantedStream {
+  std::uint64_t base = 0;
+  const std::uint32_t* chunks = nullptr;
+  std::uint32_t count = 0, shift = 0, rounds = 0, writes = 0;
+};
+
+PlantedStream planted_stream(const std::uint64_t* words) {
+  PlantedStream stream;
+  stream.base = words[0];
+  stream.chunks = reinterpret_cast<const std::uint32_t*>(words[1]);  // NOLINT
+  stream.count = static_cast<std::uint32_t>(words[2]);
+  stream.shift = static_cast<std::uint32_t>(words[2] >> 32U);
+  stream.rounds = static_cast<std::uint32_t>(words[3]);
+  stream.writes = static_cast<std::uint32_t>(words[3] >> 32U);
+  return stream;
+}
+
+// A victim takes 100 ns a chunk, and longer where the other stream uses the chunk's module.
+void run_streams(FakeGpu& gpu, const std::vector<std::uint64_t>& a) {
+  const PlantedStream victim = planted_stream(a.data());
+  const PlantedStream other = planted_stream(a.data() + 5);
+  const auto* roles = reinterpret_cast<const unsigned char*>(a[10]);
+  auto* taken = reinterpret_cast<std::uint64_t*>(a[14]);
+  bool used[16] = {};
+  const auto module_of = [&gpu](const PlantedStream& stream, std::uint32_t i) {
+    return planted_chunk(gpu, stream.base + (std::uint64_t{stream.chunks[i]} << stream.shift))
+        .module;
+  };
+  for (std::uint32_t i = 0; i < other.count; ++i) used[module_of(other, i)] = true;
+  double nanoseconds = 0;
+  for (std::uint32_t i = 0; i < victim.count; ++i) {
+    nanoseconds += used[module_of(victim, i)] ? (other.writes != 0 ? 340 : 180) : 100;
+  }
+  for (std::uint32_t sm = 0; sm < gpu.sms(); ++sm) {
+    if (roles[sm] == 1) taken[sm] = static_cast<std::uint64_t>(nanoseconds * victim.rounds);
+  }
+}
+
+// A block an SM; the blocks that find no SM left come too late.
+void run_fingerprint(FakeGpu& gpu, const std::vector<std::uint64_t>& a, const Placed& placed) {
+  const auto* offsets = reinterpret_cast<const std::uint32_t*>(a[1]);
+  const auto count = static_cast<std::size_t>(a[2]);
+  const double loads = 8.0 * static_cast<double>(a[4]);
+  auto* counters = reinterpret_cast<std::uint32_t*>(a[7]);
+  auto* numbers = reinterpret_cast<std::uint32_t*>(a[8]);
+  auto* sums = reinterpret_cast<std::uint32_t*>(a[9]);
+  std::set<std::uint32_t> taken;
+  for (std::size_t b = 0; b < placed.sm.size(); ++b) {
+    if (!taken.insert(placed.sm[b]).second) continue;
+    const std::size_t rank = taken.size() - 1;
+    numbers[rank] = placed.number[b];
+    for (std::size_t i = 0; i < count; ++i) {
+      sums[rank * count + i] = static_cast<std::uint32_t>(
+          loads * slice_latency(gpu, placed.sm[b], a[0] + std::uint64_t{offsets[i]} * 128) + 0.5);
+    }
+  }
+  counters[3] = counters[4] = static_cast<std::uint32_t>(taken.size());
+}
+
+void run_hit_latency(FakeGpu& gpu, const std::vector<std::uint64_t>& a) {
+  const auto* offsets = reinterpret_cast<const std::uint32_t*>(a[1]);
+  const auto* slot_of_sm = reinterpret_cast<const std::int32_t*>(a[3]);
+  auto* out = reinterpret_cast<std::uint16_t*>(a[6]);
+  const auto count = static_cast<std::size_t>(a[2]);
+  for (std::uint32_t sm = 0; sm < gpu.sms(); ++sm) {
+    if (slot_of_sm[sm] < 0) continue;
+    for (std::size_t i = 0; i < count; ++i) {
+      out[static_cast<std::size_t>(slot_of_sm[sm]) * count + i] = static_cast<std::uint16_t>(
+          8 * slice_latency(gpu, sm, a[0] + std::uint64_t{offsets[i]} * 128) + 0.5);
+    }
+  }
+}
+
+void run_copy(const std::vector<std::uint64_t>& a) {
+  colored_layout<remainders> colored;
+  constexpr std::size_t words = sizeof colored / 8;
+  std::memcpy(static_cast<void*>(&colored), a.data(), sizeof colored);
+  for (std::uint64_t i = 0; i < a[words + 1]; ++i) {
+    auto* there = reinterpret_cast<char*>(colored.address(i));
+    auto* here = reinterpret_cast<char*>(a[words] + i);
+    if (a[words + 2] != 0) {
+      *there = *here;
+    } else {
+      *here = *there;
+    }
+  }
+}
+
+// Of a line of mapped memory its slice decides, as everywhere; of a buffer its number.
+double line_latency(FakeGpu& gpu, std::uint32_t sm, const std::vector<std::uint64_t>& a,
+                    std::uint64_t line) {
+  const std::uint64_t address = a[0] + line * a[1];
+  const bool mapped = gpu.mapped.contains(address / fake_page * fake_page);
+  return mapped ? slice_latency(gpu, sm, address) : planted_latency(gpu, sm, line);
+}
+
+}  // namespace
+
+const std::vector<std::size_t>* probe_arguments(const std::string& name) {
+  static const std::map<std::string, std::vector<std::size_t>> sizes = {
+      {"demarc_idle", {}},
+      {"demarc_where", {8, 8, 8}},
+      {"demarc_latency", {8, 8, 4, 4, 4, 4, 8, 8}},
+      {"demarc_self_lines", {8, 8, 4}},
+      {"demarc_affine", {8, 8, 4, 8, 8}},
+      {"demarc_hit_latency", {8, 8, 4, 8, 4, 4, 8, 4}},
+      {"demarc_fingerprint", {8, 8, 4, 4, 4, 8, 8, 8, 8, 8, 4}},
+      {"demarc_streams", {40, 40, 8, 8, 8, 8, 8, 8}},
+      {"demarc_copy_colored", {sizeof(colored_layout<remainders>), 8, 8, 4}}};
+  const auto found = sizes.find(name);
+  return found == sizes.end() ? nullptr : &found->second;
+}
+
+void run_probe(FakeGpu& gpu, const FakeLaunch& launch, const Placed& placed) {
+  const auto& a = launch.arguments;
+  const auto& where = placed.number;
+  const std::string& name = launch.function->name;
+  if (name == "demarc_where") {
+    for (std::size_t b = 0; b < where.size(); ++b) {
+      at<std::uint32_t>(a[0])[where[b]] += 1;
+      if (a[1] != 0) at<std::uint32_t>(a[1])[b] = where[b];
+    }
+  } else if (name == "demarc_self_lines") {
+    for (std::uint64_t line = 0; line < a[2]; ++line) {
+      *at<std::uint64_t>(a[0] + line * a[1]) = a[0] + line * a[1];
+    }
+  } else if (name == "demarc_latency") {
+    const auto target = static_cast<std::uint32_t>(a[4]);
+    if (std::find(where.begin(), where.end(), target) == where.end()) return;
+    *at<std::uint32_t>(a[6]) += 1;
+    for (std::uint64_t line = 0; line < a[2]; ++line) {
+      at<std::uint32_t>(a[7])[line] =
+          static_cast<std::uint32_t>(8 * line_latency(gpu, target, a, line) + 0.5);
+    }
+  } else if (name == "demarc_hit_latency") {
+    run_hit_latency(gpu, a);
+  } else if (name == "demarc_fingerprint") {
+    run_fingerprint(gpu, a, placed);
+  } else if (name == "demarc_streams") {
+    run_streams(gpu, a);
+  } else if (name == "demarc_copy_colored") {
+    run_copy(a);
+  } else if (name == "demarc_affine") {
+    std::vector<std::uint32_t> staying;
+    for (const std::uint32_t sm : where) {
+      if (((at<std::uint64_t>(a[0])[sm / 64] >> (sm % 64)) & 1U) != 0) staying.push_back(sm);
+    }
+    if (staying.empty()) return;
+    for (std::uint64_t b = 0; b < a[2]; ++b) {
+      at<std::uint32_t>(a[3])[b] = staying[b % staying.size()];
+    }
+  }
+}
+
+}  // namespace demarc::fake

@@ -1,0 +1,118 @@
+// The one state of the stand-in, and how a test sets it up.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "fake_state.hpp"
+
+namespace demarc::fake {
+
+FakeStream::FakeStream() : storage(4096, 0) {
+  object = storage.data();
+  // Fields of other meaning, so that not every place reads as an unused mask.
+  for (std::size_t i = 0; i < storage.size(); i += 4) {
+    if (i % 64 < 24) storage[i] = static_cast<char>(i / 64 + 1);
+  }
+}
+
+FakeGpu& FakeGpu::get() {
+  static FakeGpu gpu;
+  return gpu;
+}
+
+void FakeGpu::call_back(int domain, int id, const void* params) {
+  if (callback != nullptr && enabled.count({domain, id}) != 0) {
+    callback(callback_user, domain, id, params);
+  }
+}
+
+namespace {
+
+CuResult subscribe(std::uint32_t* handle, Callback callback, void* user) {
+  FakeGpu& gpu = FakeGpu::get();
+  if (gpu.callback != nullptr) return 210;
+  gpu.callback = callback;
+  gpu.callback_user = user;
+  *handle = 1;
+  return cuda::cu_success;
+}
+
+CuResult enable(std::uint32_t on, std::uint32_t, int domain, int id) {
+  FakeGpu& gpu = FakeGpu::get();
+  if (on != 0) {
+    gpu.enabled.insert({domain, id});
+  } else {
+    gpu.enabled.erase({domain, id});
+  }
+  return cuda::cu_success;
+}
+
+}  // namespace
+
+void clear_stream_field(FakeStream& stream) {
+  std::memset(stream.object + FakeGpu::get().config.stream_offset, 0, 20);
+}
+
+const void* callback_table() {
+  static const void* table[] = {reinterpret_cast<const void*>(std::uintptr_t{96}),
+                                nullptr,
+                                nullptr,
+                                reinterpret_cast<const void*>(&subscribe),
+                                nullptr,
+                                nullptr,
+                                reinterpret_cast<const void*>(&enable)};
+  return table;
+}
+
+void configure_from_environment(FakeConfig& config) {
+  const char* text = std::getenv("DEMARC_FAKE_GPU");
+  if (text == nullptr) return;
+  unsigned client = 0;
+  const int read = std::sscanf(text, "version=%d,offset=%u,client=%x", &config.cuda_version,
+                               &config.stream_offset, &client);
+  if (read < 3) return;
+  std::snprintf(config.name, sizeof config.name, "NVIDIA H100 80GB HBM3");
+  config.client = client;
+  config.virtual_sms = client != 0;
+}
+
+FakeStream* stream_of(CuStream stream) {
+  if (reinterpret_cast<std::uintptr_t>(stream) <= 2) return &FakeGpu::get().default_stream;
+  return reinterpret_cast<FakeStream*>(stream);
+}
+
+}  // namespace demarc::fake
+
+using namespace demarc::fake;  // NOLINT: the exported symbols below are not in a namespace
+using demarc::cuda::cu_success;
+
+#define FAKE extern "C" __attribute__((visibility("default")))
+
+FAKE void fake_configure(const FakeConfig* config) {
+  const auto lock = locked();
+  FakeGpu& gpu = FakeGpu::get();
+  gpu.config = *config;
+  for (FakeStream* stream : gpu.destroyed) delete stream;
+  gpu.destroyed.clear();
+  gpu.launches = 0;
+  gpu.streams_made = 0;
+  gpu.copies = 0;
+  gpu.hanging = 0;
+  gpu.fail_next = cu_success;
+  gpu.broken = cu_success;
+  gpu.default_stream.hangs = false;
+  clear_stream_field(gpu.default_stream);
+}
+FAKE std::uint64_t fake_launch_count() {
+  const auto lock = locked();
+  return FakeGpu::get().launches;
+}
+FAKE std::uint64_t fake_hanging_launches() {
+  return FakeGpu::get().hanging;
+}
+FAKE std::uint64_t fake_copy_count() {
+  return FakeGpu::get().copies;
+}
+FAKE void fake_fail_next_launch(int code) {
+  FakeGpu::get().fail_next = code;
+}
