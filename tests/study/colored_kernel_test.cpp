@@ -1,0 +1,165 @@
+// Kernels rewritten for the memory of a pool of colours, on the stand-in for libcuda, which runs
+// them in the emulator: right results, and no byte of another colour written.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "demarc/cuda/colored_memory.hpp"
+#include "demarc/cuda/launch.hpp"
+#include "demarc/ptx/colored.hpp"
+#include "demarc/ptx/parser.hpp"
+#include "fake_card.hpp"
+
+namespace demarc::study {
+namespace {
+
+using cuda::ColoredBuffer;
+using cuda::ColoredPool;
+
+// b[i] = 3 a[i] + i, i < n
+constexpr const char* scale_ptx = R"(.version 8.0
+.target sm_90
+.address_size 64
+
+.visible .entry scale(.param .u64 a, .param .u64 b, .param .u32 n)
+{
+  .reg .pred %p<2>;
+  .reg .b32 %r<9>;
+  .reg .b64 %rd<9>;
+  ld.param.u64 %rd1, [a];
+  ld.param.u64 %rd2, [b];
+  ld.param.u32 %r1, [n];
+  mov.u32 %r2, %ctaid.x;
+  mov.u32 %r3, %ntid.x;
+  mov.u32 %r4, %tid.x;
+  mad.lo.u32 %r5, %r2, %r3, %r4;
+  setp.ge.u32 %p1, %r5, %r1;
+  @%p1 bra done;
+  mul.wide.u32 %rd3, %r5, 4;
+  add.u64 %rd4, %rd1, %rd3;
+  add.u64 %rd5, %rd2, %rd3;
+  ld.global.u32 %r6, [%rd4];
+  mad.lo.u32 %r7, %r6, 3, %r5;
+  st.global.u32 [%rd5], %r7;
+done:
+  ret;
+}
+)";
+
+constexpr std::uint32_t elements = 5000;
+constexpr std::uint64_t two_mebibytes = 2 << 20;
+
+// What the kernel is handed for a buffer, and the text that makes it right.
+struct Rewritten {
+  std::string text;
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;
+};
+
+Rewritten for_parities(const ColoredBuffer& from, const ColoredBuffer& to) {
+  const auto layout = from.layout<1>();
+  const ptx::ColoredAddressing addressing{{layout.mask[0]}, layout.wanted[0]};
+  const auto pointer = [&](const ColoredBuffer& buffer) {
+    return ptx::colored_pointer(buffer.layout<1>().base, buffer.first(), addressing);
+  };
+  const auto module = ptx::parse_whole(scale_ptx, "scale").value();
+  return {ptx::rewrite_colored(module, addressing).value(), pointer(from), pointer(to)};
+}
+
+Rewritten for_remainders(const ColoredPool& pool, std::uint32_t color, const ColoredBuffer& from,
+                         const ColoredBuffer& to) {
+  const cuda::RemainderColors& colors = *pool.remainders();
+  const gpu::RemainderColoring& coloring = colors.coloring;
+  ptx::RemainderAddressing addressing;
+  addressing.arena = pool.arena().address();
+  addressing.pages = colors.table->address();
+  addressing.page_count = static_cast<std::uint32_t>(coloring.pages().size());
+  addressing.modulus = coloring.hash().modulus;
+  addressing.first = coloring.window(color).first;
+  addressing.count = coloring.window(color).count;
+  addressing.chunk_shift = coloring.hash().chunk_shift;
+  addressing.block_shift = coloring.hash().block_shift;
+  addressing.digits = static_cast<std::uint32_t>(coloring.hash().digits.size());
+  addressing.of_number = coloring.patterns().of_number;
+  addressing.of_free_bit = coloring.patterns().of_free_bit;
+  const auto module = ptx::parse_whole(scale_ptx, "scale").value();
+  return {ptx::rewrite_remainders(module, addressing).value(), addressing.arena + from.first(),
+          addressing.arena + to.first()};
+}
+
+// All of the other colour holds one pattern, before and after; so do the bytes of the colour beside
+// the result.
+class Beside {
+ public:
+  Beside(ColoredPool& pool, std::size_t share)
+      : buffer_(pool.allocate(share, pool.usage(share).largest_free_bytes).value()),
+        pattern_(buffer_.bytes(), 0xa5) {
+    EXPECT_TRUE(buffer_.upload(pattern_.data(), pattern_.size()));
+  }
+  [[nodiscard]] bool untouched() const {
+    std::vector<std::uint8_t> now(pattern_.size());
+    EXPECT_TRUE(buffer_.download(now.data(), now.size()));
+    return now == pattern_;
+  }
+
+ private:
+  ColoredBuffer buffer_;
+  std::vector<std::uint8_t> pattern_;
+};
+
+// Runs `make`'s kernel from one buffer of colour `color` to another.
+template <class Make>
+void expect_contained(const std::shared_ptr<ColoredPool>& pool, std::uint32_t color,
+                      const Make& make) {
+  std::vector<std::uint32_t> numbers(elements);
+  std::iota(numbers.begin(), numbers.end(), 1U);
+  const auto from = pool->allocate(color, elements * 4).value();
+  const auto to = pool->allocate(color, elements * 4).value();
+  ASSERT_TRUE(from.upload(numbers.data(), elements * 4));
+  const Beside same(*pool, color);
+  const Beside other(*pool, 1 - color);
+  const Rewritten kernel = make(from, to);
+  const cuda::GpuPointer gpu = pool->arena().gpu();
+  const auto module = cuda::Module::load(gpu, kernel.text, "coloured").value();
+  const auto stream = cuda::Stream::create(gpu).value();
+  ASSERT_TRUE(cuda::launch(stream, module.function("scale").value(),
+                           cuda::LaunchShape::line((elements + 255) / 256, 256), kernel.from,
+                           kernel.to, elements));
+  const auto done = stream.wait();
+  ASSERT_TRUE(done) << done.error().message;
+  std::vector<std::uint32_t> results(elements);
+  ASSERT_TRUE(to.download(results.data(), elements * 4));
+  for (std::uint32_t i = 0; i < elements; ++i) ASSERT_EQ(results[i], 3 * (i + 1) + i) << i;
+  EXPECT_TRUE(same.untouched());
+  EXPECT_TRUE(other.untouched());
+}
+
+TEST(ColouredKernel, OfParitiesIsRightAndWritesNothingButItsResult) {
+  constexpr std::uint64_t masks[] = {0xc4000};
+  constexpr cuda::ShareRequest halves[] = {{0x1, 0}, {0x2, 0}};
+  const auto pool = ColoredPool::create(test::fake_gpu(), masks, 4 * two_mebibytes, halves).value();
+  for (const std::uint32_t color : {0U, 1U}) {
+    SCOPED_TRACE(color);
+    expect_contained(pool, color, for_parities);
+  }
+}
+
+TEST(ColouredKernel, OfRemaindersIsRightAndWritesNothingButItsResult) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.remainders = true;
+  const auto card = test::fake_card(config).value();
+  const auto scheme = gpu::color_scheme(gpu::find_device("h200").value(), 2).value();
+  constexpr cuda::ShareRequest sides[] = {{0x1, 0}, {0x2, 0}};
+  const auto pool = ColoredPool::create(card, scheme, 4 * two_mebibytes, sides).value();
+  for (const std::uint32_t color : {0U, 1U}) {
+    SCOPED_TRACE(color);
+    expect_contained(pool, color, [&](const ColoredBuffer& from, const ColoredBuffer& to) {
+      return for_remainders(*pool, color, from, to);
+    });
+  }
+  test::configure(fake::small_gpu());
+}
+
+}  // namespace
+}  // namespace demarc::study

@@ -1,0 +1,279 @@
+// The executor on a real GPU, against the stand-in for libcuda, which runs the kernels in the
+// emulator.
+#include "demarc/study/gpu_executor.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "demarc/base/files.hpp"
+#include "demarc/base/hash.hpp"
+#include "fake_card.hpp"
+#include "gpu/support_kernels.hpp"
+
+namespace demarc::study {
+namespace {
+
+using testing::Each;
+using testing::Gt;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// b[i] = 3 a[i] + i, then c[i] = b[i] + b[n - 1 - i], the second a grid that depends on all of the
+// first; `wild` writes n bytes behind c.
+constexpr const char* two_steps_ptx = R"(.version 8.0
+.target sm_90
+.address_size 64
+
+.visible .entry scale(.param .u64 a, .param .u64 b, .param .u32 n)
+{
+  .reg .pred %p<2>;
+  .reg .b32 %r<9>;
+  .reg .b64 %rd<9>;
+  ld.param.u64 %rd1, [a];
+  ld.param.u64 %rd2, [b];
+  ld.param.u32 %r1, [n];
+  mov.u32 %r2, %ctaid.x;
+  mov.u32 %r3, %ntid.x;
+  mov.u32 %r4, %tid.x;
+  mad.lo.u32 %r5, %r2, %r3, %r4;
+  setp.ge.u32 %p1, %r5, %r1;
+  @%p1 bra done;
+  mul.wide.u32 %rd3, %r5, 4;
+  add.u64 %rd4, %rd1, %rd3;
+  add.u64 %rd5, %rd2, %rd3;
+  ld.global.u32 %r6, [%rd4];
+  mad.lo.u32 %r7, %r6, 3, %r5;
+  st.global.u32 [%rd5], %r7;
+done:
+  ret;
+}
+
+.visible .entry fold(.param .u64 b, .param .u64 c, .param .u32 n)
+{
+  .reg .pred %p<2>;
+  .reg .b32 %r<12>;
+  .reg .b64 %rd<9>;
+  ld.param.u64 %rd1, [b];
+  ld.param.u64 %rd2, [c];
+  ld.param.u32 %r1, [n];
+  mov.u32 %r2, %ctaid.x;
+  mov.u32 %r3, %ntid.x;
+  mov.u32 %r4, %tid.x;
+  mad.lo.u32 %r5, %r2, %r3, %r4;
+  setp.ge.u32 %p1, %r5, %r1;
+  @%p1 bra done;
+  sub.u32 %r6, %r1, %r5;
+  sub.u32 %r6, %r6, 1;
+  mul.wide.u32 %rd3, %r5, 4;
+  mul.wide.u32 %rd4, %r6, 4;
+  add.u64 %rd5, %rd1, %rd3;
+  add.u64 %rd6, %rd1, %rd4;
+  add.u64 %rd7, %rd2, %rd3;
+  ld.global.u32 %r7, [%rd5];
+  ld.global.u32 %r8, [%rd6];
+  add.u32 %r9, %r7, %r8;
+  st.global.u32 [%rd7], %r9;
+done:
+  ret;
+}
+)";
+
+constexpr std::uint32_t elements = 1000;
+
+// The digest that a lane must find, from the words themselves.
+std::uint64_t reference_digest() {
+  std::vector<std::uint32_t> b(elements);
+  std::vector<std::uint32_t> c(elements);
+  for (std::uint32_t i = 0; i < elements; ++i) b[i] = 3 * i + i;
+  for (std::uint32_t i = 0; i < elements; ++i) c[i] = b[i] + b[elements - 1 - i];
+  return hash_of(hash_of(std::uint64_t{0}, digest_of(b, 1)), digest_of(c, 2));
+}
+
+// A launch of both kernels; `beyond`: elements of which b and c have no room.
+std::string two_steps_json(std::uint32_t beyond) {
+  return fmt::format(R"({{"schema": "demarc.launch/1", "name": "two_steps", "ptx": "two_steps.ptx",
+    "buffers": [
+      {{"name": "a", "bytes": {0}, "element": "u32", "fill": "iota"}},
+      {{"name": "b", "bytes": {0}, "element": "u32"}},
+      {{"name": "c", "bytes": {0}, "element": "u32", "output": true}}],
+    "launches": [
+      {{"kernel": "scale", "grid": 8, "block": 128, "args": ["buf:a", "buf:b", "u32:{1}"]}},
+      {{"kernel": "fold", "grid": 8, "block": 128, "args": ["buf:b", "buf:c", "u32:{1}"]}}]}})",
+                     4 * elements, elements + beyond);
+}
+
+class GpuExecutorTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto folder = test::fresh_folder("gpu_executor");
+    ASSERT_TRUE(write_file((folder / "two_steps.ptx").string(), two_steps_ptx));
+    ASSERT_TRUE(write_file((folder / "two_steps.json").string(), two_steps_json(0)));
+    ASSERT_TRUE(write_file((folder / "wild.json").string(), two_steps_json(1)));
+    two_steps = {"two_steps", "launch:" + (folder / "two_steps.json").string()};
+    wild = {"wild", "launch:" + (folder / "wild.json").string()};
+    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_CACHE", (folder / "cache").c_str(), 1);
+    test::configure(fake::small_gpu());
+    options.arena_pages_a_part = 4;
+    options.masks = {0xc4000};
+  }
+  void TearDown() override {
+    ::unsetenv("DEMARC_CACHE");
+    ::unsetenv("DEMARC_LIBCUDA");
+    test::configure(fake::small_gpu());
+  }
+
+  std::unique_ptr<Executor> open() const {
+    auto executor = make_gpu_executor(options);
+    EXPECT_TRUE(executor) << executor.error().message;
+    return std::move(*executor);
+  }
+  // Both parts of each mode compute what the kernels say, and time every run.
+  void expect_right_in(Executor& executor, std::string_view modes) const {
+    const auto parsed = parse_modes(modes);
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    for (const Mode& mode : *parsed) {
+      SCOPED_TRACE(mode.name());
+      const auto stage = executor.divide(mode, 2);
+      ASSERT_TRUE(stage) << stage.error().message;
+      ASSERT_EQ((*stage)->lanes(), 2U);
+      EXPECT_THAT((*stage)->account(), testing::Not(IsEmpty()));
+      for (std::uint32_t part = 0; part < 2; ++part) {
+        expect_right((*stage)->lane(part), mode.launches != Launches::fused || part != 0);
+      }
+    }
+  }
+  void expect_right(Lane& lane, bool several_launches) const {
+    const auto loaded = lane.load(two_steps);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    const auto times = lane.sample(3, 10);
+    ASSERT_TRUE(times) << times.error().message;
+    EXPECT_THAT(*times, SizeIs(3));
+    EXPECT_THAT(*times, Each(Gt(0)));
+    const auto whole = lane.last_runs();
+    if (!several_launches) {
+      EXPECT_THAT(whole, IsEmpty());
+    }
+    for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_GE(whole[i], times->at(i));
+    const auto outputs = lane.outputs();
+    ASSERT_TRUE(outputs) << outputs.error().message;
+    EXPECT_EQ(outputs->digest, reference_digest());
+    EXPECT_TRUE(outputs->exact);
+    EXPECT_EQ(outputs->mismatch, "");
+  }
+  // The card whose colours are runs of remainders.
+  void take_remainders() {
+    fake::FakeConfig config = fake::small_gpu();
+    config.remainders = true;
+    test::configure(config);
+    options.masks.clear();
+    options.description = "h200";
+    options.arena_pages_a_part = 8;
+  }
+
+  GpuExecutorOptions options;
+  Workload two_steps;
+  Workload wild;
+};
+
+// A process has either green contexts or masks, and a test program may run all suites in one
+// process: these come first.
+class GpuExecutorGreen : public GpuExecutorTest {};
+
+TEST_F(GpuExecutorGreen, EveryFormOfLaunchComputesTheSame) {
+  const auto executor = open();
+  expect_right_in(*executor, "green,green+graph,green+overlapped,green+fused");
+}
+
+class GpuExecutor : public GpuExecutorTest {};
+
+TEST_F(GpuExecutor, TheWholeCardComputesTheReferenceAndTimesBothLaunches) {
+  const auto executor = open();
+  EXPECT_EQ(executor->context().sms, 24U);
+  const auto stage = executor->whole().value();
+  ASSERT_EQ(stage->lanes(), 1U);
+  expect_right(stage->lane(0), true);
+  EXPECT_THAT(stage->lane(0).last_runs(), SizeIs(3));
+}
+
+TEST_F(GpuExecutor, EveryModeOfOneProcessComputesTheReference) {
+  const auto executor = open();
+  expect_right_in(*executor, "none,mask,affinity");
+}
+
+TEST_F(GpuExecutor, EveryFormOfLaunchComputesTheSameUnderAMask) {
+  const auto executor = open();
+  expect_right_in(*executor, "mask+graph,mask+overlapped,mask+fused");
+}
+
+TEST_F(GpuExecutor, ColoursThatAreParitiesComputeTheReferenceInEveryForm) {
+  const auto executor = open();
+  expect_right_in(*executor,
+                  "mask+color,mask+color+graph,mask+color+overlapped,mask+color+fused,"
+                  "affinity+color,none+color");
+}
+
+TEST_F(GpuExecutor, ColoursThatAreRemaindersComputeTheReferenceInEveryForm) {
+  take_remainders();
+  const auto executor = open();
+  expect_right_in(*executor, "mask+color,mask+color+graph,mask+color+overlapped,mask+color+fused");
+}
+
+TEST_F(GpuExecutor, ColoursChangePlacesWhereTheOptionsSaySoAndOnesThatDoNotExistAreRefused) {
+  options.colors = {1, 0};
+  expect_right_in(*open(), "mask+color");
+  options.colors = {0, 2};
+  const auto refused = open()->divide(parse_modes("mask+color")->at(0), 2);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
+}
+
+TEST_F(GpuExecutor, AnAggressorLoopsFromStartToStopWhileTheVictimIsTimed) {
+  const auto executor = open();
+  const auto stage = executor->divide(parse_modes("mask")->at(0), 2).value();
+  Lane& victim = stage->lane(0);
+  Lane& aggressor = stage->lane(1);
+  ASSERT_TRUE(victim.load(two_steps));
+  ASSERT_TRUE(aggressor.load(two_steps));
+  const auto launches = test::fake_symbol<std::uint64_t()>("fake_launch_count");
+  ASSERT_TRUE(aggressor.start());
+  const std::uint64_t before = launches();
+  ASSERT_TRUE(victim.sample(5, 10));
+  const auto rate = aggressor.stop();
+  ASSERT_TRUE(rate) << rate.error().message;
+  EXPECT_GT(*rate, 0);
+  const std::uint64_t after = launches();
+  EXPECT_GT(after, before + 2 * 6) << "the victim alone launches six runs of two kernels";
+  EXPECT_EQ(victim.outputs()->digest, reference_digest());
+  EXPECT_EQ(launches() - after, 2 + 2 + 2) << "copies, kernels, digests: the loop has ended";
+  EXPECT_EQ(aggressor.stop().value(), 0.0) << "nothing to stop";
+}
+
+TEST_F(GpuExecutor, AKernelThatWritesBehindItsBufferIsAnErrorOfItsWorkload) {
+  const auto executor = open();
+  const auto stage = executor->divide(parse_modes("none")->at(0), 2).value();
+  testing::internal::CaptureStderr();
+  const auto loaded = stage->lane(0).load(wild);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("out-of-bounds access"));
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(loaded.error().message, HasSubstr("workload 'wild': "));
+  EXPECT_THAT(loaded.error().message, HasSubstr("ILLEGAL_ADDRESS"));
+}
+
+TEST_F(GpuExecutor, ALaunchThatCannotBeStartedEndsALoopWithItsError) {
+  const auto executor = open();
+  const auto stage = executor->divide(parse_modes("none")->at(0), 2).value();
+  Lane& lane = stage->lane(1);
+  ASSERT_TRUE(lane.load(two_steps));
+  test::fake_symbol<void(int)>("fake_fail_next_launch")(719);
+  const auto started = lane.start();
+  ASSERT_FALSE(started);
+  EXPECT_THAT(started.error().message, HasSubstr("cannot launch kernel 'scale'"));
+}
+
+}  // namespace
+}  // namespace demarc::study
