@@ -37,9 +37,8 @@ float median_time(std::span<float> times) {
 
 // Least squares.
 struct Line {
-  double constant = 0;
-  double slope = 0;
-  double error = 0;  // sum of squares
+  double constant, slope;
+  double error;  // sum of squares
 };
 
 Line line_through(std::span<const float> y) {
@@ -60,11 +59,9 @@ Line line_through(std::span<const float> y) {
   }
   const double dx = n * sxx - sx * sx;
   if (dx == 0) return {sy / n, 0, 0};
-  Line line;
-  line.slope = (n * sxy - sx * sy) / dx;
-  line.constant = (sy - line.slope * sx) / n;
-  line.error = std::max(syy - line.slope * sxy - line.constant * sy, 0.0);
-  return line;
+  const double slope = (n * sxy - sx * sy) / dx;
+  const double constant = (sy - slope * sx) / n;
+  return {constant, slope, std::max(syy - slope * sxy - constant * sy, 0.0)};
 }
 
 // Where two lines fit much better than one: the last point of the first; 0: nowhere.

@@ -40,7 +40,6 @@ double saved_bits(std::size_t count, std::size_t inliers, std::size_t masks, std
 RobustNullSpace robust_null_space(std::span<const std::uint64_t> differences, std::uint64_t columns,
                                   double least_share, Random& random) {
   RobustNullSpace best;
-  best.inlier.assign(differences.size(), 0);
   if (differences.empty()) return best;
   const auto bits = static_cast<std::size_t>(std::popcount(columns));
   const std::size_t sample = std::min(differences.size(), bits + 6);
@@ -77,9 +76,6 @@ RobustNullSpace robust_null_space(std::span<const std::uint64_t> differences, st
       best.rank = gf2_rank(kept);
       left = tries_after_success;
     }
-  }
-  for (std::size_t i = 0; i < differences.size(); ++i) {
-    best.inlier[i] = !best.masks.empty() && annihilated(differences[i], best.masks) ? 1 : 0;
   }
   return best;
 }

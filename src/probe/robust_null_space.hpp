@@ -11,9 +11,8 @@ namespace demarc::probe {
 
 struct RobustNullSpace {
   std::vector<std::uint64_t> masks;  // low-pivot basis
-  std::vector<std::uint8_t> inlier;  // of each difference: 1 when every mask annihilates it
-  std::size_t inliers = 0;
-  std::size_t rank = 0;  // of the inliers; inliers - rank of them confirm the result
+  std::size_t inliers = 0;           // differences that every mask annihilates
+  std::size_t rank = 0;              // of the inliers; inliers - rank of them confirm the result
 };
 
 // The null space within `columns` that at least `least_share` of the differences agree with, or no

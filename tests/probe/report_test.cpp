@@ -141,6 +141,19 @@ TEST(ReportJson, HoldsWhatWasFoundAndNothingElse) {
   }
 }
 
+TEST(ReportJson, ANumberThatWasNotFoundIsNull) {
+  MemoryReport report = written();
+  report.map.slices = 8;
+  EXPECT_EQ(Json::parse(report_to_json(report))["slice_count"], 8);
+  report.map.slices = 0;
+  EXPECT_TRUE(Json::parse(report_to_json(report))["slice_count"].is_null());
+  report.map.slices = 8;
+  report.decided = false;
+  const Json json = Json::parse(report_to_json(report));
+  EXPECT_TRUE(json["slice_count"].is_null());
+  EXPECT_TRUE(json["modules"].is_null());
+}
+
 TEST(ReportJson, EvidenceIsGivenInFull) {
   MemoryReport report = written();
   report.bank = bank();

@@ -87,5 +87,32 @@ TEST(SimulatedMemory, StreamsInOneModuleOfAnH100DisturbEachOtherAndInTwoDoNot) {
   EXPECT_LT(*other / alone, 1.25);
 }
 
+Stream stream_of_chunks(std::uint32_t first, std::uint32_t count) {
+  Stream stream;
+  stream.chunk_shift = 11;
+  for (std::uint32_t i = 0; i < count; ++i) stream.chunks.push_back(first + i);
+  return stream;
+}
+
+// What the simulation says today of half of the SMs: 512 KiB again and again, and 64 MiB.
+TEST(SimulatedMemory, AStreamThatStaysInTheL2IsTimedByItsLaunchesAndALongerOneByItsSectors) {
+  auto memory = SimulatedMemory::open(gpu::find_device("gtx1080").value(), 1).value();
+  const Stream small = stream_of_chunks(0, 256);
+  const Stream large = stream_of_chunks(0, 32'768);
+  Stream writes = stream_of_chunks(100'000, 32'768);
+  writes.writes = true;
+  const auto ns = [&](const Stream& victim, const Stream& aggressor) {
+    return memory->stream_seconds(victim, aggressor).value() * 1e9;
+  };
+  EXPECT_NEAR(ns(small, {}), 788, 20);
+  EXPECT_NEAR(ns(small, writes), 791, 20);
+  EXPECT_NEAR(ns(large, {}), 656'000, 13'000);
+  EXPECT_NEAR(ns(large, writes), 741'000, 13'000);
+  // Known by now, and measured with noise once more.
+  const double again = ns(large, writes);
+  EXPECT_NEAR(again, 741'000, 13'000);
+  EXPECT_NE(again, ns(large, writes));
+}
+
 }  // namespace
 }  // namespace demarc::probe

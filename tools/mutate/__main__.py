@@ -78,7 +78,7 @@ def programs_of(bench, room, with_cli):
         commands.append(Program([str(bench.build / "tests" / room / f"demarc_{room}_tests")], plain,
                                 ROOMS[room].leave_out))
     for _, path, arguments in ROOMS[room].programs:
-        commands.append(Program([str(bench.build / path), *arguments], environment))
+        commands.append(Program([str(bench.build / path), *arguments], environment, ROOMS[room].leave_out))
     if with_cli or room == "cli":
         program = str(bench.build / "tests" / "cli" / "demarc_cli_tests")
         commands.append(Program([program, f"--gtest_filter={ROOMS[room].verbs}"], plain))

@@ -62,47 +62,5 @@ TEST(Slices, the_verdict_tells_masks_that_isolate_everything_from_those_of_dram_
   EXPECT_NE(report_to_json(report).find("demarc.probe.memory/1"), std::string::npos);
 }
 
-TEST(Slices, the_paths_of_a_planted_h200_are_found_to_be_runs_of_its_remainders) {
-  auto truth = planted_truth("h200").value();
-  truth.facts.pages = 800;
-  PlantedMemory memory(truth, 5);
-  ProbeOptions options;
-  options.conflicts.dram_bytes = std::uint64_t{32} << 20U;
-  const auto report = probe_memory(memory, options, {}).value();
-  EXPECT_TRUE(report.decided);
-  EXPECT_EQ(report.map.slices, 94U);
-  ASSERT_TRUE(report.map.stack);
-  EXPECT_EQ(report.map.stack->modulus, 47U);
-  EXPECT_TRUE(report.conflicts->isolating.empty());
-  ASSERT_TRUE(report.remainder_conflicts);
-  EXPECT_EQ(report.remainder_conflicts->groups, 6U);
-  EXPECT_EQ(report.remainder_conflicts->uncertain, 0U);
-  // The description that comes of it names colours, and no masks.
-  gpu::Device device;
-  device.address_map = report.map;
-  const auto scheme = gpu::color_scheme(device, 4);
-  ASSERT_TRUE(scheme) << scheme.error().message;
-  EXPECT_EQ(scheme->paths, 6U);
-  EXPECT_EQ(scheme->remainders->modulus, 47U);
-  const auto text = report_to_text(report);
-  EXPECT_NE(text.find("colours by remainders: runs of them, each of whole groups"),
-            std::string::npos);
-  EXPECT_NE(report_to_json(report).find("group_of_remainder"), std::string::npos);
-}
-
-TEST(Slices, remainders_that_all_share_one_path_make_no_colours) {
-  auto truth = planted_truth("h200").value();
-  truth.facts.pages = 800;
-  truth.paths = 1;
-  PlantedMemory memory(truth, 6);
-  ProbeOptions options;
-  options.conflicts.dram_bytes = std::uint64_t{32} << 20U;
-  const auto report = probe_memory(memory, options, {}).value();
-  ASSERT_TRUE(report.remainder_conflicts);
-  EXPECT_EQ(report.remainder_conflicts->groups, 1U);
-  EXPECT_TRUE(report.map.remainder_runs.empty());
-  EXPECT_NE(report_to_text(report).find("none, all share one path"), std::string::npos);
-}
-
 }  // namespace
 }  // namespace demarc::probe
