@@ -15,6 +15,7 @@ specification = importlib.util.spec_from_file_location("mutate", ROOT / "tools" 
 mutate = importlib.util.module_from_spec(specification)
 specification.loader.exec_module(mutate)
 
+from bench import Bench  # noqa: E402
 from patterns import sites_of_line  # noqa: E402
 from sample import Fault, choose, faults_by_line  # noqa: E402
 from source import code_lines  # noqa: E402
@@ -73,6 +74,12 @@ class Patterns(unittest.TestCase):
             for line in range(text.count("\n") + 1):
                 self.assertEqual(changed(text, line), {}, text)
 
+    def test_what_another_machine_compiles_is_left_alone(self):
+        text = "#if defined(__x86_64__)\nx = a < b;\n#elif defined(__aarch64__)\nx = a < b;\n#else\n#endif\nx = a < b;"
+        self.assertEqual([bool(line.strip()) for line in code_lines(text, "x86_64")],
+                         [False, True, False, False, False, False, True])
+        self.assertEqual(code_lines(text, "aarch64")[3], "x = a < b;")
+
     def test_templates_references_and_ends_of_statements_are_not_mistaken(self):
         self.assertEqual(changed("std::vector<int> f(const A& a, B* b);"), {})
         self.expect("call erased", "  f(a,\n    g(b));", line=1)
@@ -100,6 +107,25 @@ class Sampling(unittest.TestCase):
         fault = faults_by_line("a.cpp", "one;\n  x = a < b;\nthree;")[0][0]
         after = fault.apply("one;\n  x = a < b;\nthree;").split("\n")
         self.assertEqual((after[0], after[2], after[1] == fault.after), ("one;", "three;", True))
+
+
+class Files(unittest.TestCase):
+    def test_are_those_that_are_wanted_and_not_those_that_are_not(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("a.cpp", "b.cpp", "gpu/a.cpp", "a.hpp"):
+                path = Path(folder) / "src" / "room" / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text("text")
+            chosen = lambda *words: sorted(mutate.texts_of(Path(folder), "room", *words))
+            self.assertEqual(chosen("", ""), ["src/room/a.cpp", "src/room/b.cpp", "src/room/gpu/a.cpp"])
+            self.assertEqual(chosen("a.cpp", "gpu/"), ["src/room/a.cpp"])
+            self.assertEqual(chosen("", "gpu/,b."), ["src/room/a.cpp"])
+
+    def test_with_definitions_are_not_read_before_others(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "src" / "room").mkdir(parents=True)
+            (Path(folder) / "src" / "room" / "a.cpp").write_text("#include <fmt/format-inl.h>\n#include <map>\n")
+            self.assertEqual(Bench(Path(folder), "b", "room", [], [])._begins(), ["<map>"])
 
 
 class Trials(unittest.TestCase):

@@ -1,6 +1,6 @@
 """Puts one-line faults into a room, one at a time, in a copy of the tree, and sees whether the room's tests notice.
 
-usage: python3 tools/mutate --room ROOM [--count N] [--seed N] [--files TEXT] [--jobs N] [--with-cli]
+usage: python3 tools/mutate --room ROOM [--count N] [--seed N] [--files TEXT] [--without TEXT] [--jobs N] [--with-cli]
 Exit codes: 0 done, 1 wrong input or the tests fail without a fault, 3 fewer were noticed than the room's bar.
 """
 
@@ -28,6 +28,7 @@ def words():
     parser.add_argument("--count", type=int, default=40, help="faults that are tried (40)")
     parser.add_argument("--seed", type=int, default=1, help="the same seed chooses the same faults (1)")
     parser.add_argument("--files", default="", help="only files whose path holds one of these texts, comma between")
+    parser.add_argument("--without", default="", help="no files whose path holds one of these texts, comma between")
     parser.add_argument("--jobs", type=int, default=1, help="builds side by side (1)")
     parser.add_argument("--with-cli", action="store_true", help="the tests of the program that run the room's verbs too")
     parser.add_argument("--list", action="store_true", help="print the faults, build nothing")
@@ -35,12 +36,13 @@ def words():
     return parser.parse_args()
 
 
-def texts_of(tree, room, files):
+def texts_of(tree, room, files, without):
     """The room's sources. A fault in a header would need most of the room compiled anew: they are left out."""
     wanted = [part for part in files.split(",") if part]
+    unwanted = [part for part in without.split(",") if part]
     names = [str(path.relative_to(tree)) for path in (tree / "src" / room).rglob("*.cpp")]
     return {name: (tree / name).read_text() for name in names
-            if not wanted or any(part in name for part in wanted)}
+            if (not wanted or any(part in name for part in wanted)) and not any(part in name for part in unwanted)}
 
 
 def suites_named_like(tree, room):
@@ -172,7 +174,7 @@ def main():
     if options.count < 1 or options.jobs < 1:
         sys.exit("mutate: --count and --jobs are 1 or more")
     copy_tree(root, tree)
-    faults = choose(texts_of(tree, options.room, options.files), options.count, options.seed)
+    faults = choose(texts_of(tree, options.room, options.files, options.without), options.count, options.seed)
     if not faults:
         sys.exit(f"mutate: no file of room {options.room} can get a fault (--files {options.files})")
     if options.list:

@@ -1,5 +1,6 @@
 """C++ text as the patterns see it: comments, strings and what the preprocessor reads are blanks."""
 
+import platform
 import re
 
 _TOKEN = re.compile(
@@ -29,11 +30,22 @@ def _without_progress(text):
     return text
 
 
+# The branch of this machine, then those that are compiled on another kind.
+_BRANCHES = {"x86_64": re.compile(r"(^#if defined\(__x86_64__\)$.*?)(^#el.*?)(?=^#endif)", re.MULTILINE | re.DOTALL)}
+
+
+def _without_other_machines(text, machine):
+    if machine not in _BRANCHES:
+        return text
+    return _BRANCHES[machine].sub(lambda match: match.group(1) + re.sub(r"[^\n]", " ", match.group(2)), text)
+
+
 def _blank(match):
     return re.sub(r"[^\n]", " ", match.group())
 
 
-def code_lines(text):
+def code_lines(text, machine=platform.machine()):
     """The lines of `text`, as long as they are, with nothing in them that is no code."""
+    text = _without_other_machines(text, machine)
     text = _without_progress(_DIRECTIVE.sub(_blank, _TOKEN.sub(_blank, text)))
     return ["" if _DECLARES.match(line) else line for line in text.split("\n")]
