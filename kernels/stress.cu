@@ -59,6 +59,17 @@ DEMARC_KERNEL stress_atomics(unsigned* counts, unsigned counters, unsigned round
   }
 }
 
+// Each thread looks at one word `polls` times, past all caches of the card, and writes the sum.
+DEMARC_KERNEL stress_poll(const unsigned* word, unsigned* seen, unsigned polls) {
+  unsigned sum = 0;
+  for (unsigned poll = 0; poll < polls; ++poll) {
+    unsigned value;
+    asm volatile("ld.volatile.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+    sum += value;
+  }
+  seen[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
 // Four independent chains of fused multiply-adds; no memory but one store.
 DEMARC_KERNEL stress_arithmetic(float* results, unsigned rounds) {
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;

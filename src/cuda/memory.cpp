@@ -81,6 +81,37 @@ Result<std::size_t> PhysicalMemory::granularity(const Gpu& gpu) {
   return bytes;
 }
 
+Result<HostBuffer> HostBuffer::allocate(GpuPointer gpu, std::size_t bytes) {
+  const DriverApi& api = gpu->api();
+  void* data = nullptr;
+  DEMARC_CHECK(
+      gpu->check(api.cuMemHostAlloc(&data, bytes, cu_host_memory_mapped),
+                 fmt::format("cannot allocate {} bytes of the host for {}", bytes, gpu->name())));
+  DevicePointer address = 0;
+  const CuResult mapped = api.cuMemHostGetDevicePointer_v2(&address, data, 0);
+  if (mapped != cu_success) api.cuMemFreeHost(data);
+  DEMARC_CHECK(gpu->check(mapped, "cannot map memory of the host"));
+  return HostBuffer(std::move(gpu), data, address, bytes);
+}
+
+HostBuffer::~HostBuffer() {
+  if (data_ != nullptr && !gpu_->stuck()) gpu_->api().cuMemFreeHost(data_);
+}
+
+HostBuffer::HostBuffer(HostBuffer&& other) noexcept
+    : gpu_(std::move(other.gpu_)),
+      data_(std::exchange(other.data_, nullptr)),
+      address_(other.address_),
+      bytes_(other.bytes_) {}
+
+HostBuffer& HostBuffer::operator=(HostBuffer&& other) noexcept {
+  std::swap(gpu_, other.gpu_);
+  std::swap(data_, other.data_);
+  std::swap(address_, other.address_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
 Result<PhysicalMemory> PhysicalMemory::create(GpuPointer gpu, std::size_t bytes) {
   DEMARC_CHECK(needs_virtual_memory(*gpu));
   const CuAllocationProperties properties = pinned_on(*gpu);

@@ -1,6 +1,7 @@
 #include "demarc/cuda/run_launch.hpp"
 
 #include <algorithm>
+#include <variant>
 
 #include "demarc/cuda/launch.hpp"
 #include "demarc/cuda/memory.hpp"
@@ -57,22 +58,56 @@ Result<KernelRun> run_kernel(const Stream& stream, const Module& module,
   return run;
 }
 
+// A buffer of a launch, on the card or in memory of the host.
+class LaunchBuffer {
+ public:
+  static Result<LaunchBuffer> place(const GpuPointer& gpu, const gpu::Buffer& buffer) {
+    const std::size_t bytes = std::max<std::size_t>(buffer.bytes, 4);
+    if (buffer.host) {
+      DEMARC_TRY(HostBuffer placed, HostBuffer::allocate(gpu, bytes));
+      return LaunchBuffer(std::move(placed));
+    }
+    DEMARC_TRY(DeviceBuffer placed, DeviceBuffer::allocate(gpu, bytes));
+    return LaunchBuffer(std::move(placed));
+  }
+  [[nodiscard]] DevicePointer address() const {
+    return std::visit([](const auto& placed) { return placed.address(); }, memory_);
+  }
+  [[nodiscard]] Result<void> upload(std::span<const std::byte> from) const {
+    if (const auto* device = std::get_if<DeviceBuffer>(&memory_)) {
+      return device->upload(from.data(), from.size());
+    }
+    std::copy(from.begin(), from.end(), std::get<HostBuffer>(memory_).bytes().begin());
+    return {};
+  }
+  [[nodiscard]] Result<void> download(std::span<std::byte> to) const {
+    if (const auto* device = std::get_if<DeviceBuffer>(&memory_)) {
+      return device->download(to.data(), to.size());
+    }
+    std::copy_n(std::get<HostBuffer>(memory_).bytes().begin(), to.size(), to.begin());
+    return {};
+  }
+
+ private:
+  explicit LaunchBuffer(std::variant<DeviceBuffer, HostBuffer> memory)
+      : memory_(std::move(memory)) {}
+  std::variant<DeviceBuffer, HostBuffer> memory_;
+};
+
 }  // namespace
 
 Result<LaunchRun> run_launch(const GpuPointer& gpu, const gpu::Launch& launch,
                              const std::string& image, const std::string& source,
                              std::chrono::milliseconds limit) {
   LaunchRun run;
-  std::vector<DeviceBuffer> buffers;
+  std::vector<LaunchBuffer> buffers;
   for (const gpu::Buffer& buffer : launch.buffers) {
-    DEMARC_TRY(DeviceBuffer placed,
-               DeviceBuffer::allocate(gpu, std::max<std::size_t>(buffer.bytes, 4)));
+    DEMARC_TRY(LaunchBuffer placed, LaunchBuffer::place(gpu, buffer));
     run.addresses.push_back(placed.address());
     buffers.push_back(std::move(placed));
   }
   DEMARC_TRY(run.buffers, gpu::initial_memory(launch, run.addresses));
-  for (std::size_t i = 0; i < buffers.size(); ++i)
-    DEMARC_CHECK(buffers[i].upload(run.buffers[i].data(), run.buffers[i].size()));
+  for (std::size_t i = 0; i < buffers.size(); ++i) DEMARC_CHECK(buffers[i].upload(run.buffers[i]));
 
   DEMARC_TRY(const Module module, Module::load(gpu, image, source));
   DEMARC_TRY(const Stream stream, Stream::create(gpu));
@@ -81,7 +116,7 @@ Result<LaunchRun> run_launch(const GpuPointer& gpu, const gpu::Launch& launch,
     run.kernels.push_back(std::move(one));
   }
   for (std::size_t i = 0; i < buffers.size(); ++i)
-    DEMARC_CHECK(buffers[i].download(run.buffers[i].data(), run.buffers[i].size()));
+    DEMARC_CHECK(buffers[i].download(run.buffers[i]));
   return run;
 }
 

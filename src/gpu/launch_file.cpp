@@ -202,6 +202,11 @@ class LaunchReader {
     DEMARC_TRY(const std::string element, object.string_or("element", "u32"));
     DEMARC_TRY(buffer.element, parse_scalar_type(element, object.where() + ".element"));
     DEMARC_TRY(buffer.output, object.boolean_or("output", false));
+    DEMARC_TRY(const std::string memory, object.string_or("memory", "device"));
+    if (memory != "device" && memory != "host") {
+      return invalid_input("{}.memory: '{}' is neither device nor host", object.where(), memory);
+    }
+    buffer.host = memory == "host";
     DEMARC_TRY(buffer.fill.low, object.number_or("low", 0));
     DEMARC_TRY(buffer.fill.high, object.number_or("high", 0));
     if (buffer.fill.high < buffer.fill.low)

@@ -17,6 +17,9 @@ std::string full_workload_name(std::string_view name) {
       {"compute", "stress_arithmetic"},
       {"dram_read", "stress_dram_read"},
       {"dram_write", "stress_dram_write"},
+      {"host_read", "stress_host_read"},
+      {"host_write", "stress_host_write"},
+      {"host_poll", "stress_host_poll"},
       {"l2_read", "stress_l2_read"},
       {"l2_write", "stress_l2_write"}};
   std::string lower(name);

@@ -41,6 +41,21 @@ TEST(RunLaunch, fills_the_buffers_runs_the_kernels_and_reads_back) {
   EXPECT_EQ(run->kernels[0].milliseconds, 1);
 }
 
+// A card without room for the buffer: only memory of the host can hold it.
+TEST(RunLaunch, buffers_of_the_host_take_no_memory_of_the_card) {
+  fake::FakeConfig full = fake::small_gpu();
+  full.memory_bytes = 256;
+  gpu::Launch launch = self_lines("demarc_self_lines");
+  EXPECT_FALSE(run_launch(test::fake_gpu(full), launch, lines_ptx, "lines.ptx"));
+  launch.buffers[0].host = true;
+  const auto run = run_launch(test::fake_gpu(full), launch, lines_ptx, "lines.ptx");
+  ASSERT_TRUE(run) << run.error().message;
+  std::uint64_t words[64];
+  std::memcpy(words, run->buffers[0].data(), sizeof words);
+  EXPECT_EQ(words[16], run->addresses[0] + 128);
+  EXPECT_EQ(words[48], 0x6100000060U);
+}
+
 TEST(RunLaunch, names_the_module_and_the_kernel_that_it_lacks) {
   const auto run = run_launch(test::fake_gpu(), self_lines("other"), lines_ptx, "lines.ptx");
   ASSERT_FALSE(run);

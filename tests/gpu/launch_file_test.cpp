@@ -23,7 +23,7 @@ constexpr std::string_view complete_file = R"json({
     { "name": "places", "bytes": 16, "fill": { "pointers": "out", "stride": "2*n" } },
     { "name": "graph", "bytes": "8*n", "fill": { "generator": "graph_nodes", "nodes": "n", "degree": 2 } },
     { "name": "pattern", "bytes": 64, "element": "f32", "fill": [1.5, "n", -2] },
-    { "name": "table", "bytes": 64, "fill": "@table.bin" }
+    { "name": "table", "bytes": 64, "fill": "@table.bin", "memory": "host" }
   ],
   "launches": [
     { "repeat": "i", "times": "steps", "launches": [
@@ -58,6 +58,8 @@ TEST(LaunchFile, every_part_arrives) {
   EXPECT_EQ(launch->buffers[0].bytes, 4000U);
   EXPECT_EQ(launch->buffers[0].fill.low, -1);
   EXPECT_TRUE(launch->buffers[1].output);
+  EXPECT_TRUE(launch->buffers[5].host);
+  EXPECT_FALSE(launch->buffers[0].host);
   EXPECT_EQ(launch->buffers[2].fill.target, 1U);
   EXPECT_EQ(launch->buffers[2].fill.stride, 2000U);
   EXPECT_EQ(launch->buffers[3].fill.parameters.at("nodes"), 1000);
@@ -138,6 +140,12 @@ std::string values_file(const std::string& element, const std::string& rest,
          element + "\"," + rest +
          R"(}], "launches": [{"kernel": "k", "grid": 1, "block": 1, "args": [")" + argument +
          "\"]}]}";
+}
+
+TEST(LaunchFile, memory_is_that_of_the_device_or_of_the_host) {
+  EXPECT_EQ(refusal(R"("memory": "host")", R"("memory": "disk")"),
+            "x.json.buffers[5].memory: 'disk' is neither device nor host");
+  EXPECT_EQ(refusal(R"("memory": "host")", R"("memory": "device")"), "accepted");
 }
 
 TEST(LaunchFile, nan_and_infinity_can_be_given_as_values_and_arguments) {

@@ -78,6 +78,7 @@ inline constexpr unsigned cu_event_disable_timing = 2;
 inline constexpr unsigned cu_green_default_stream = 1;
 inline constexpr unsigned cu_split_ignore_coscheduling = 1;
 inline constexpr int cu_capture_thread_local = 1;
+inline constexpr unsigned cu_host_memory_mapped = 2;
 inline constexpr unsigned cu_memory_host = 1;
 inline constexpr unsigned cu_memory_device = 2;
 

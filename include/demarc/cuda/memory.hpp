@@ -39,6 +39,28 @@ class DeviceBuffer {
   std::size_t bytes_ = 0;
 };
 
+// Memory of the host that kernels reach over the bus: its address there is address().
+class HostBuffer {
+ public:
+  static Result<HostBuffer> allocate(GpuPointer gpu, std::size_t bytes);
+  ~HostBuffer();
+  HostBuffer(HostBuffer&& other) noexcept;
+  HostBuffer& operator=(HostBuffer&& other) noexcept;
+
+  [[nodiscard]] DevicePointer address() const { return address_; }
+  [[nodiscard]] std::span<std::byte> bytes() const {
+    return {static_cast<std::byte*>(data_), bytes_};
+  }
+
+ private:
+  HostBuffer(GpuPointer gpu, void* data, DevicePointer address, std::size_t bytes)
+      : gpu_(std::move(gpu)), data_(data), address_(address), bytes_(bytes) {}
+  GpuPointer gpu_;
+  void* data_ = nullptr;
+  DevicePointer address_ = 0;
+  std::size_t bytes_ = 0;
+};
+
 // A piece of physical device memory (cuMemCreate); it has no address until it is mapped.
 class PhysicalMemory {
  public:

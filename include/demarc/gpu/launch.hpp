@@ -98,6 +98,7 @@ struct Buffer {
   ScalarType element = ScalarType::u32;
   Fill fill;
   bool output = false;  // compared by the check
+  bool host = false;    // in memory of the host, which a GPU reaches over its bus
   friend bool operator==(const Buffer&, const Buffer&) = default;
 };
 

@@ -111,6 +111,12 @@ Result<SimWorkload> load_sim_workload(const std::string& spec, std::uint32_t tar
   if (spec.starts_with("stream:")) return load_access_stream(spec.substr(7));
   DEMARC_TRY(auto code, sim_workload_code(spec, target));
   const gpu::Launch launch = std::move(code.launch);
+  for (const gpu::Buffer& buffer : launch.buffers) {
+    if (!buffer.host) continue;
+    return missing_capability(
+        "workload '{}': its buffer '{}' lies in memory of the host, which simulated GPUs have not",
+        spec, buffer.name);
+  }
   const std::string& ptx = code.ptx;
   DEMARC_TRY(ptx::Module parsed, ptx::parse_whole(ptx, launch.ptx));
   auto module = std::make_shared<const ptx::Module>(std::move(parsed));

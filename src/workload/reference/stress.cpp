@@ -41,6 +41,12 @@ void stress_atomics_reference(const ReferenceCall& call) {
   }
 }
 
+void stress_poll_reference(const ReferenceCall& call) {
+  const auto seen = call.words("seen");
+  const std::uint32_t word = call.words("word")[0];
+  for (std::uint32_t& sum : seen) sum = word * static_cast<std::uint32_t>(call.parameter("polls"));
+}
+
 void stress_arithmetic_reference(const ReferenceCall& call) {
   constexpr std::size_t period = 1024;  // of the threads' first values
   const auto results = call.floats("results");

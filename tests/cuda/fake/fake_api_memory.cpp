@@ -18,6 +18,7 @@ FAKE CuResult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
 }
 FAKE CuResult cuMemAlloc_v2(DevicePointer* address, std::size_t bytes) {
   return on_card([&](FakeGpu& gpu) {
+    if (bytes > gpu.config.memory_bytes) return 2;
     *address = reinterpret_cast<DevicePointer>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
     if (*address == 0) return 2;
     gpu.allocated[*address] = bytes;
