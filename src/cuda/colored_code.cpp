@@ -37,11 +37,12 @@ Result<ColoredCode> ColoredCode::of(const ColoredPool& pool, std::size_t share) 
   return ColoredCode(arena, ptx::ColoredAddressing{{masks.begin(), masks.end()}, parities.color});
 }
 
-Result<std::string> ColoredCode::rewrite(const ptx::Module& module) const {
+Result<ptx::ColoredModule> ColoredCode::rewrite(const ptx::Module& module,
+                                                const ptx::ColoredOptions& options) const {
   if (const auto* remainders = std::get_if<ptx::RemainderAddressing>(&addressing_)) {
-    return ptx::rewrite_remainders(module, *remainders);
+    return ptx::rewrite_remainders(module, *remainders, options);
   }
-  return ptx::rewrite_colored(module, std::get<ptx::ColoredAddressing>(addressing_));
+  return ptx::rewrite_colored(module, std::get<ptx::ColoredAddressing>(addressing_), options);
 }
 
 std::uint64_t ColoredCode::pointer(std::uint64_t linear) const {

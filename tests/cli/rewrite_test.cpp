@@ -42,6 +42,71 @@ TEST(RewriteVerb, a_colour_beyond_the_masks_or_without_masks_is_refused) {
   EXPECT_NE(refusal({"rewrite", vecadd()}).find("say what to add"), std::string::npos);
 }
 
+// One kernel with a variable and local memory, one that cannot be coloured.
+std::string two_kernels() {
+  const auto path = fresh_folder("rewrite_verb") / "two.ptx";
+  EXPECT_TRUE(write_file(path,
+                         ".version 8.0\n.target sm_90\n.address_size 64\n.global .u32 v = 3;\n"
+                         ".visible .entry good(.param .u64 p)\n{\n.local .b8 own[20];\n"
+                         "st.global.u32 [v], 1;\nst.local.u8 [own], 1;\nret;\n}\n"
+                         ".visible .entry bad(.param .u64 p)\n{\nprefetchu.L1 [0];\nret;\n}\n"));
+  return path.string();
+}
+
+TEST(RewriteVerb, a_refused_kernel_is_an_error_by_line_unless_it_may_be_left_out) {
+  const std::string in = two_kernels();
+  const std::vector<std::string> places{"--variables-at", "0x1000",          "--local-at",
+                                        "0x2000",         "--local-threads", "64"};
+  std::vector<std::string> arguments{"rewrite", in, "--color-mask", "0xc4000"};
+  arguments.insert(arguments.end(), places.begin(), places.end());
+  const std::string reason =
+      in + ":14: kernel 'bad': 'prefetchu.L1 [0];' addresses memory in a way";
+  EXPECT_NE(refusal(arguments).find(reason), std::string::npos);
+  arguments.emplace_back("--allow-refused");
+  const Outcome without = run_demarc(arguments);
+  EXPECT_EQ(without.exit_code, 0) << without.err;
+  EXPECT_NE(without.err.find(reason), std::string::npos);
+  EXPECT_NE(without.out.find(".entry good"), std::string::npos);
+  EXPECT_EQ(without.out.find(".entry bad"), std::string::npos);
+  arguments.back() = "--kernel";
+  arguments.emplace_back("good");
+  const Outcome chosen = run_demarc(arguments);
+  EXPECT_EQ(chosen.exit_code, 0) << chosen.err;
+  EXPECT_EQ(chosen.out, without.out);
+  arguments.back() = "bad";
+  EXPECT_NE(refusal(arguments).find(reason), std::string::npos);
+}
+
+TEST(RewriteVerb, memory_that_is_missing_or_crooked_is_refused) {
+  const std::string in = two_kernels();
+  const auto said = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"rewrite", in,         "--color-mask",
+                                       "0xc4000", "--kernel", "good"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return refusal(arguments);
+  };
+  EXPECT_NE(said({}).find("'st.global.u32 [v], 1;' uses the variable 'v', for which no coloured "
+                          "memory is given"),
+            std::string::npos);
+  EXPECT_NE(said({"--variables-at", "0x1000"})
+                .find("'good' has 32 bytes of local variables per thread, for which no coloured "
+                      "memory is given"),
+            std::string::npos);
+  EXPECT_NE(said({"--variables-at", "0x1008"}).find("--variables-at: 0x1008 is no multiple of 16"),
+            std::string::npos);
+  EXPECT_NE(said({"--local-at", "0x1000"}).find("--local-threads"), std::string::npos);
+}
+
+TEST(RewriteVerb, needs_are_listed_as_json) {
+  const Outcome outcome = run_demarc({"rewrite", two_kernels(), "--needs"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const char* part :
+       {"\"schema\": \"demarc.rewrite.needs/1\"", "\"name\": \"good\"", "\"local_bytes\": 32",
+        "\"accepted\": false", "\"line\": 14", "\"variables_bytes\": 4", "\"name\": \"v\""}) {
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << outcome.out;
+  }
+}
+
 TEST(RewriteVerb, a_rewriting_that_fails_leaves_the_file_as_it_was) {
   const auto out = fresh_folder("rewrite_verb") / "kept.ptx";
   ASSERT_TRUE(write_file(out, "kept"));

@@ -48,18 +48,17 @@ TEST(RewriteRemainders, instructions_compute_what_the_colouring_does) {
                                         coloring.patterns().of_number,
                                         coloring.patterns().of_free_bit};
     const auto plain = ptx::parse(support_kernels_ptx(), "copies");
-    const auto text =
-        ptx::rewrite_remainders(plain.module, addressing, ptx::ColoredAccesses::stores);
-    ASSERT_TRUE(text) << text.error().message;
-    const auto module = ptx::parse(*text, "copies");
-    ASSERT_TRUE(module.diagnostics.ok());
+    const auto made = ptx::rewrite_remainders(plain.module, addressing,
+                                              {.accesses = ptx::ColoredAccesses::stores});
+    ASSERT_TRUE(made) << made.error().message;
+    ASSERT_TRUE(ptx::check_accepted(made->kernels, "copies", {"demarc_copy"}));
     gpu::Memory memory(3);
     memory[0].resize(4U << 20U);
     memory[1].resize(words * 4);
     for (std::uint32_t i = 0; i < words; ++i) std::memcpy(&memory[1][4 * i], &i, 4);
     memory[2].resize(coloring.pages().size_bytes());
     std::memcpy(memory[2].data(), coloring.pages().data(), memory[2].size());
-    const auto outcome = emulate::run_on(module.module, launch, memory);
+    const auto outcome = emulate::run_on(made->module, launch, memory);
     ASSERT_TRUE(outcome) << outcome.error().message;
     EXPECT_TRUE(outcome->findings.empty());
     for (std::uint32_t i = 0; i < words; ++i) {
@@ -129,7 +128,8 @@ TEST(RewriteRemainders, the_table_stays_in_the_l1_where_ptx_can_say_so) {
                                        "\t.reg .b64 %rd<2>;\n\tld.param.u64 %rd1, [p];\n"
                                        "\tst.global.u32 [%rd1], 1;\n\tret;\n}\n",
                                    "k");
-    return ptx::rewrite_remainders(module.module, addressing).value_or("refused");
+    const auto made = ptx::rewrite_remainders(module.module, addressing);
+    return made ? *made->module.text : made.error().message;
   };
   EXPECT_NE(rewritten(".version 7.4\n.target sm_90a").find("ld.global.nc.L1::evict_last.u16"),
             std::string::npos);

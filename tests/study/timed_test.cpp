@@ -135,7 +135,8 @@ TEST(RewriteFused, the_result_can_be_timed_and_coloured) {
   ASSERT_TRUE(timed) << timed.error().message;
   const auto colored = rewrite_colored(timed_input(*timed), {{0xc4000}, 1});
   ASSERT_TRUE(colored) << colored.error().message;
-  EXPECT_EQ(timed_input(*colored).kernels()[0]->parameters.size(), 4U);
+  ASSERT_TRUE(check_accepted(colored->kernels, "two.ptx"));
+  EXPECT_EQ(colored->module.kernels()[0]->parameters.size(), 4U);
 }
 
 TEST(RewriteFused, what_cannot_be_a_step_is_refused_by_line) {

@@ -16,8 +16,9 @@ class ColoredCode {
   // The pool must have one region (PoolPages::one_region): positions alone decide colours then.
   static Result<ColoredCode> of(const ColoredPool& pool, std::size_t share);
 
-  // The module's text with all accesses to global memory going to the share.
-  [[nodiscard]] Result<std::string> rewrite(const ptx::Module& module) const;
+  // The module with all memory of its kernels in the share.
+  [[nodiscard]] Result<ptx::ColoredModule> rewrite(const ptx::Module& module,
+                                                   const ptx::ColoredOptions& options = {}) const;
   // What a kernel gets as the address of byte `linear` of the share, such as
   // ColoredBuffer::first().
   [[nodiscard]] std::uint64_t pointer(std::uint64_t linear) const;

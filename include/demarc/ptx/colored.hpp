@@ -12,10 +12,21 @@
 // colored_pointer(): the arena's address divided by the number of colours, plus the linear offset.
 // Then the insertion restores the arena's address and nothing needs subtracting. The arena's
 // address must be a multiple of its page size, and no pointer may be used on the host as it is.
+//
+// Variables of the module and local variables of its functions get places in coloured memory, which
+// the caller provides: find_colored_needs() says how much. Shared and constant memory and the
+// kernel's own parameters stay where they are. A generic address is tested at run time
+// (isspacep) where the text does not tell which memory it means; linear addresses must therefore
+// lie outside of the windows that the GPU has for the other memories.
+//
+// What is refused is a kernel, not a module. Refused kernels, and functions that only they run, are
+// not in the result, so that nothing uncoloured can be launched.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "demarc/base/result.hpp"
@@ -29,18 +40,6 @@ struct ColoredAddressing {
   // Bit i: what parity(position & masks[i]) must be (colour XOR the page constant of the arena).
   std::uint32_t color = 0;
 };
-
-// Which accesses go to the coloured memory; the others keep their addresses.
-enum class ColoredAccesses { all, loads, stores };
-
-// The text of `module` with coloured accesses in every function; instructions it does not concern
-// stay as they were written. Global variables of the module keep their own addresses. Errors name
-// the line: an access whose address cannot be told to be of this memory (generic addressing where
-// shared or local addresses are made generic, an address taken of a global variable), or an
-// instruction that addresses memory in another way (bulk and tensor copies, textures, multimem).
-[[nodiscard]] Result<std::string> rewrite_colored(const Module& module,
-                                                  const ColoredAddressing& addressing,
-                                                  ColoredAccesses accesses = ColoredAccesses::all);
 
 // The same for colours that are remainders (gpu/remainder_coloring.hpp), in about 35 machine
 // instructions and a load of 16 bits: address and arena are those of byte 0, linear addresses
@@ -59,9 +58,108 @@ struct RemainderAddressing {
   std::vector<std::uint32_t> of_free_bit;
 };
 
-[[nodiscard]] Result<std::string> rewrite_remainders(
-    const Module& module, const RemainderAddressing& addressing,
-    ColoredAccesses accesses = ColoredAccesses::all);
+// Which accesses go to the coloured memory; the others keep their addresses. Only kernels without
+// variables of their own can be rewritten on one side.
+enum class ColoredAccesses { all, loads, stores };
+
+// What printf of a kernel does: its buffer is the driver's and has no colour.
+enum class ColoredPrinting {
+  refused,  // a kernel that prints is refused
+  silenced  // it prints nothing and goes on; printf returns 0
+};
+
+// Linear addresses of coloured memory for what a module itself brings; nothing where there is none.
+struct ColoredPlaces {
+  std::optional<std::uint64_t> variables;  // ColoredNeeds::variables.bytes
+  std::optional<std::uint64_t> local;      // local_threads times ColoredNeeds::local_bytes
+  // The most threads of a launch that keep local variables; those beyond stop their kernel (trap).
+  std::uint64_t local_threads = 0;
+};
+
+struct ColoredOptions {
+  ColoredAccesses accesses = ColoredAccesses::all;
+  ColoredPrinting printing = ColoredPrinting::refused;
+  ColoredPlaces places = {};
+  std::vector<std::string> kernels = {};  // the result has these alone; empty: all
+};
+
+struct ColoredRefusal {
+  std::uint32_t line = 0;  // of the instruction, in the module that was given
+  std::string reason;      // "'tex.2d…;' addresses memory in a way that cannot be coloured"
+};
+
+struct ColoredKernel {
+  std::string name;
+  std::uint32_t line = 0;
+  std::vector<ColoredRefusal> refusals;  // empty: accepted
+  std::uint64_t local_bytes = 0;         // local variables of a thread, those of what it calls too
+
+  [[nodiscard]] bool accepted() const { return refusals.empty(); }
+};
+
+// A module's variables of global memory (those that can be placed), one behind the other.
+struct ColoredBlock {
+  struct Variable {
+    std::string name;
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+  };
+  // An address among the first contents: (address of the block + target) >> shift.
+  struct Pointer {
+    std::uint64_t offset = 0;
+    std::uint32_t bytes = 0;
+    std::uint32_t shift = 0;
+    std::int64_t target = 0;
+  };
+  std::uint64_t bytes = 0;
+  std::uint64_t alignment = 16;
+  std::vector<Variable> variables;  // what cuModuleGetGlobal asks for
+  std::vector<std::uint8_t> image;  // of the first bytes; those behind it are zeros
+  std::vector<Pointer> pointers;
+
+  // The first content where the block has the linear address `address`: of the first bytes, too.
+  [[nodiscard]] std::vector<std::uint8_t> content(std::uint64_t address) const;
+};
+
+// What has to be there before a module is rewritten. A kernel that is refused here is refused by
+// the rewriting, which may refuse more (accesses wider than a chunk).
+struct ColoredNeeds {
+  std::vector<ColoredKernel> kernels;  // in the order of the module
+  ColoredBlock variables;
+  std::uint64_t local_bytes = 0;  // the most of an accepted kernel, per thread
+  std::uint64_t local_alignment = 16;
+};
+
+struct ColoredModule {
+  Module module;                       // accepted kernels
+  std::vector<ColoredKernel> kernels;  // all that were asked for
+};
+
+// Errors: addresses of 32 bits, a module that was coloured before, a kernel in `options.kernels`
+// that the module does not have.
+[[nodiscard]] Result<ColoredNeeds> find_colored_needs(const Module& module,
+                                                      const ColoredOptions& options = {});
+
+// Errors also: masks, colours or remainders that do not fit together.
+[[nodiscard]] Result<ColoredModule> rewrite_colored(const Module& module,
+                                                    const ColoredAddressing& addressing,
+                                                    const ColoredOptions& options = {});
+[[nodiscard]] Result<ColoredModule> rewrite_remainders(const Module& module,
+                                                       const RemainderAddressing& addressing,
+                                                       const ColoredOptions& options = {});
+
+// "k.ptx:12: kernel 'k' cannot be coloured: 'tex.2d…;' addresses …", one line a reason. Empty where
+// the kernel is accepted.
+[[nodiscard]] std::string describe_refusals(const ColoredKernel& kernel,
+                                            std::string_view source_name);
+
+// An error that names every refused kernel among `wanted` (empty: all).
+[[nodiscard]] Result<void> check_accepted(const std::vector<ColoredKernel>& kernels,
+                                          std::string_view source_name,
+                                          const std::vector<std::string>& wanted = {});
+
+// Schema demarc.rewrite.needs/1.
+[[nodiscard]] std::string needs_to_json(const ColoredNeeds& needs);
 
 // What a kernel gets as the address of byte `linear` of the coloured memory.
 [[nodiscard]] std::uint64_t colored_pointer(std::uint64_t arena_address, std::uint64_t linear,

@@ -1,343 +1,171 @@
-// Every access to global memory goes through coloured addressing.
+// Puts a module with coloured addressing together from its functions.
 #include "demarc/ptx/colored.hpp"
 
 #include <algorithm>
-#include <bit>
+#include <cstring>
+#include <limits>
+#include <set>
 
 #include "demarc/ptx/initialiser.hpp"
-#include "rewrite/access.hpp"
+#include "demarc/ptx/parser.hpp"
+#include "rewrite/colored/function_rewriter.hpp"
+#include "rewrite/colored/origins.hpp"
+#include "rewrite/colored/remains.hpp"
 #include "rewrite/marks.hpp"
-#include "rewrite/splice.hpp"
 
 namespace demarc::ptx {
 namespace {
 
-// Up to this many further bits, shifts and XORs beat a population count, which runs at a quarter
-// of their rate.
-constexpr int most_shifted_bits = 4;
+// A module, taken apart.
+struct Survey {
+  explicit Survey(const Module& module) : reach(module), frames(module, reach), variables(module) {}
 
-Result<void> check_addressing(const ColoredAddressing& addressing) {
-  if (addressing.masks.empty()) {
-    return invalid_input("coloured addressing: at least one mask is needed");
+  Reach reach;
+  Frames frames;
+  BlockLayout variables;
+  std::vector<std::uint32_t> kernels;            // Module::functions, those that are asked for
+  std::vector<std::vector<std::uint32_t>> runs;  // what each of them may run
+  std::vector<std::uint8_t> windows;             // by index in Module::functions
+};
+
+Result<void> choose_kernels(const Module& module, const std::vector<std::string>& wanted,
+                            Survey& survey) {
+  for (const std::string& name : wanted) {
+    const Function* found = module.find_function(name);
+    if (found != nullptr && found->is_entry) continue;
+    return invalid_input("{}: there is no kernel '{}'", module.source_name, name);
   }
-  int last = -1;
-  for (const std::uint64_t mask : addressing.masks) {
-    const int pivot = std::countr_zero(mask);
-    if (mask == 0 || mask >> 32 != 0 || pivot <= last || pivot < 4) {
-      return invalid_input(
-          "coloured addressing: mask {:#x} does not fit; masks use bits 4-31 and "
-          "come with their lowest bits ascending",
-          mask);
+  for (std::uint32_t i = 0; i < module.functions.size(); ++i) {
+    const Function& function = module.functions[i];
+    if (!function.is_entry || !function.has_body) continue;
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), function.name) == wanted.end()) {
+      continue;
     }
-    last = pivot;
-    for (const std::uint64_t other : addressing.masks) {
-      if (other != mask && (other >> pivot & 1) != 0) {
-        return invalid_input(
-            "coloured addressing: the lowest bit of mask {:#x} is also in mask "
-            "{:#x}",
-            mask, other);
-      }
-    }
-  }
-  const std::uint64_t colors = std::uint64_t{1} << addressing.masks.size();
-  if (addressing.color >= colors) {
-    return invalid_input(
-        "coloured addressing: there is no colour {}; the colours of {} mask{} are 0 to {}",
-        addressing.color, addressing.masks.size(), addressing.masks.size() == 1 ? "" : "s",
-        colors - 1);
+    survey.kernels.push_back(i);
+    survey.runs.push_back(survey.reach.from(i));
   }
   return {};
 }
 
-// Instructions that turn the linear address in %demarc_a into a position. Registers are those
-// declared by access_block().
-std::string address_arithmetic(const ColoredAddressing& addressing) {
-  std::string out;
-  for (const std::uint64_t mask : addressing.masks) {
-    const std::uint64_t pivot = mask & -mask;
-    out +=
-        fmt::format("\tand.b64 \t%demarc_h, %demarc_a, {};\n", -static_cast<std::int64_t>(pivot));
-    out += "\tadd.s64 \t%demarc_a, %demarc_a, %demarc_h;\n";
-  }
-  out += "\tmov.b64 \t{%demarc_l, %demarc_u}, %demarc_a;\n";
-  out += "\tmov.b32 \t%demarc_o, %demarc_l;\n";
-  for (std::size_t i = 0; i < addressing.masks.size(); ++i) {
-    const auto mask = static_cast<std::uint32_t>(addressing.masks[i]);
-    const int pivot = std::countr_zero(mask);
-    std::uint32_t others = mask & (mask - 1);
-    const std::uint32_t color = addressing.color >> i & 1U;
-    out += fmt::format("\tmov.b32 \t%demarc_x, {};\n",
-                       color << (std::popcount(others) > most_shifted_bits ? 0 : pivot));
-    if (std::popcount(others) > most_shifted_bits) {
-      out += fmt::format(
-          "\tand.b32 \t%demarc_s, %demarc_l, {};\n\tpopc.b32 \t%demarc_s, "
-          "%demarc_s;\n\txor.b32 \t%demarc_x, %demarc_x, %demarc_s;\n\tshl.b32 "
-          "\t%demarc_x, %demarc_x, {};\n",
-          others, pivot);
-    } else {
-      for (; others != 0; others &= others - 1) {
-        out += fmt::format(
-            "\tshr.u32 \t%demarc_s, %demarc_l, {};\n\txor.b32 \t%demarc_x, "
-            "%demarc_x, %demarc_s;\n",
-            std::countr_zero(others) - pivot);
-      }
-    }
-    out += fmt::format(
-        "\tand.b32 \t%demarc_x, %demarc_x, {};\n\tor.b32 \t%demarc_o, %demarc_o, "
-        "%demarc_x;\n",
-        1U << pivot);
-  }
-  return out + "\tmov.b64 \t%demarc_a, {%demarc_o, %demarc_u};\n";
-}
-
-Result<void> check_addressing(const RemainderAddressing& addressing) {
-  if (addressing.count == 0 || addressing.count >= 64 || addressing.count > addressing.modulus ||
-      addressing.first >= addressing.modulus || addressing.page_count == 0 ||
-      addressing.of_number.size() < addressing.digits ||
-      addressing.digits + addressing.of_free_bit.size() !=
-          addressing.block_shift - addressing.chunk_shift) {
-    return invalid_input("coloured addressing: {} of {} remainders from {} on do not fit",
-                         addressing.count, addressing.modulus, addressing.first);
-  }
-  return {};
-}
-
-// XORs `pattern` into %demarc_x where bit `bit` of `word` is set: two machine instructions, where
-// the bit spread over a word and an AND take three.
-std::string add_pattern(const char* word, std::size_t bit, std::uint32_t pattern) {
-  return fmt::format(
-      "\tand.b32 \t%demarc_s, {}, {};\n\tsetp.ne.u32 \t%demarc_p, %demarc_s, 0;\n"
-      "\t@%demarc_p xor.b32 \t%demarc_x, %demarc_x, {};\n",
-      word, std::uint32_t{1} << bit, pattern);
-}
-
-// The table is in memory that everybody shares: its lines should stay in the L1, whatever the
-// kernel streams through it.
-const char* table_policy(const Module& module) {
-  const bool knows = module.version.major * 10 + module.version.minor >= 74;
-  const auto newer = [](std::string_view target) {
-    std::uint32_t number = 0;
-    for (const char c : target) {
-      if (c >= '0' && c <= '9') number = number * 10 + static_cast<std::uint32_t>(c - '0');
-    }
-    return target.starts_with("sm_") && number >= 70;
-  };
-  return knows && std::any_of(module.targets.begin(), module.targets.end(), newer)
-             ? ".L1::evict_last"
-             : "";
-}
-
-// The same for remainders; RemainderColoring::position() in instructions. The division by `count`
-// is a multiplication, exact for the 26 bits that a linear address has above a unit. Addresses of
-// accesses that a predicate switches off may be anything, so the table's index is limited.
-std::string address_arithmetic(const RemainderAddressing& a, const Module& module) {
-  const std::uint32_t unit_shift = a.block_shift - a.digits;
-  std::string out = fmt::format(
-      "\tsub.s64 \t%demarc_a, %demarc_a, {};\n\tcvt.u32.u64 \t%demarc_o, %demarc_a;\n"
-      "\tshr.u64 \t%demarc_h, %demarc_a, {};\n\tcvt.u32.u64 \t%demarc_l, %demarc_h;\n",
-      a.arena, unit_shift);
-  if (a.count == 1) {
-    out += fmt::format("\tmul.lo.u32 \t%demarc_l, %demarc_l, {};\n", a.modulus);
-  } else if (a.count < a.modulus) {
-    const std::uint64_t magic = ((std::uint64_t{1} << 32U) + a.count - 1) / a.count;
-    out += fmt::format(
-        "\tmul.hi.u32 \t%demarc_u, %demarc_l, {};\n"
-        "\tmad.lo.u32 \t%demarc_l, %demarc_u, {}, %demarc_l;\n",
-        magic, a.modulus - a.count);
-  }
-  out += fmt::format(
-      "\tadd.u32 \t%demarc_l, %demarc_l, {};\n\tshr.u32 \t%demarc_u, %demarc_l, {};\n"
-      "\tmin.u32 \t%demarc_u, %demarc_u, {};\n\tmul.wide.u32 \t%demarc_h, %demarc_u, 2;\n"
-      "\tadd.s64 \t%demarc_h, %demarc_h, {};\n\tld.global.nc{}.u16 \t%demarc_t, [%demarc_h];\n"
-      "\tcvt.u32.u16 \t%demarc_x, %demarc_t;\n\tshr.u32 \t%demarc_u, %demarc_l, {};\n",
-      a.first, a.of_number.size(), a.page_count - 1, a.pages, table_policy(module), a.digits);
-  for (std::size_t j = 0; j < a.of_number.size(); ++j) {
-    out += add_pattern("%demarc_l", j, a.of_number[j]);
-  }
-  for (std::size_t i = 0; i < a.of_free_bit.size(); ++i) {
-    out += add_pattern("%demarc_o", a.chunk_shift + i, a.of_free_bit[i]);
-  }
-  return out + fmt::format(
-                   "\tshl.b32 \t%demarc_x, %demarc_x, {};\n"
-                   "\tand.b32 \t%demarc_o, %demarc_o, {};\n"
-                   "\tor.b32 \t%demarc_x, %demarc_x, %demarc_o;\n"
-                   "\tcvt.u64.u32 \t%demarc_a, %demarc_x;\n"
-                   "\tmul.wide.u32 \t%demarc_h, %demarc_u, {};\n"
-                   "\tadd.s64 \t%demarc_a, %demarc_a, %demarc_h;\n"
-                   "\tadd.s64 \t%demarc_a, %demarc_a, {};\n",
-                   a.chunk_shift, (1U << a.chunk_shift) - 1, 1U << a.block_shift, a.arena);
-}
-
-// A variable that holds the address of another one hands it to whoever reads it.
-Result<void> check_initialisers(const Module& module) {
-  for (const Variable& variable : module.variables) {
-    DEMARC_TRY(const InitialImage image, initial_image(module, variable));
-    for (const Relocation& relocation : image.relocations) {
-      for (const Variable& other : module.variables) {
-        if (other.name != relocation.symbol || other.space != StateSpace::global) continue;
-        return invalid_input(
-            "{}:{}: the initialiser of '{}' takes the address of the global variable '{}', which "
-            "does not lie in coloured memory",
-            module.source_name, variable.line, variable.name, other.name);
-      }
-    }
-  }
-  return {};
-}
-
-// Functions that are not in the module do with an address what they like.
-Result<void> check_call(const Module& module, const Function& function,
-                        const Instruction& instruction) {
-  for (const Operand& operand : function.body.operands_of(instruction)) {
-    if (operand.base != Base::function) continue;
-    const Function& called = module.functions[operand.index];
-    if (called.definition != no_index) continue;
-    return invalid_input(
-        "{}:{}: '{}' calls a function that is not in the module; nobody translates the addresses "
-        "it is handed",
-        module.source_name, instruction.line, module.text_of(instruction));
-  }
-  return {};
-}
-
-// The driver hands out addresses of its own memory in these.
-Result<void> check_registers(const Module& module, const Function& function,
-                             const Instruction& instruction) {
-  for (const Operand& operand : function.body.operands_of(instruction)) {
-    if (operand.kind != OperandKind::special) continue;
-    const auto name = info(static_cast<SpecialRegister>(operand.index)).name;
-    if (!name.starts_with("%envreg")) continue;
-    return invalid_input(
-        "{}:{}: '{}' reads {}, by which the driver hands out addresses of memory that is not "
-        "coloured",
-        module.source_name, instruction.line, module.text_of(instruction), name);
-  }
-  return {};
-}
-
-// Refuses what would hide an address of other memory in a register.
-Result<void> check_addresses(const Module& module) {
-  bool generic_access = false;
-  for (const Function& function : module.functions) {
-    for (const Instruction& instruction : function.body.instructions) {
-      const AccessKind kind = access_of(module, function.body, instruction).kind;
-      if (kind == AccessKind::generic) generic_access = true;
-    }
-  }
-  for (const Function& function : module.functions) {
-    for (const Instruction& instruction : function.body.instructions) {
-      DEMARC_CHECK(check_call(module, function, instruction));
-      DEMARC_CHECK(check_registers(module, function, instruction));
-      const Mnemonic& mnemonic = module.mnemonic(instruction);
-      const bool makes_generic = instruction.opcode == Opcode::cvta &&
-                                 mnemonic.text.find(".to.") == std::string_view::npos &&
-                                 mnemonic.space != StateSpace::global;
-      if (makes_generic && generic_access) {
-        return invalid_input(
-            "{}:{}: '{}' makes a generic address of memory that is not coloured, "
-            "and the module has generic accesses that may use it",
-            module.source_name, instruction.line, module.text_of(instruction));
-      }
-      for (const Operand& operand : function.body.operands_of(instruction)) {
-        if (operand.kind == OperandKind::symbol && operand.base == Base::global &&
-            module.variables[operand.index].space == StateSpace::global) {
-          return invalid_input(
-              "{}:{}: '{}' takes the address of the global variable '{}', which "
-              "does not lie in coloured memory",
-              module.source_name, instruction.line, module.text_of(instruction),
-              module.variables[operand.index].name);
-        }
-      }
-    }
-  }
-  return {};
-}
-
-// { translate; access } in a scope of its own, so that its registers clash with nothing.
-std::string access_block(const Module& module, const Function& function,
-                         const Instruction& instruction, const Operand& address, bool second,
-                         const std::string& arithmetic) {
-  std::string access(module.text_of(instruction));
-  std::size_t open = access.find('[');
-  if (second) open = access.find('[', open + 1);
-  const std::size_t close = access.find(']', open);
-  access.replace(open, close - open + 1, "[%demarc_a]");
-  const bool table = arithmetic.find("%demarc_t") != std::string::npos;
-  return fmt::format(
-      "{{\n\t.reg .b64 %demarc_a, %demarc_h;\n\t.reg .b32 %demarc_l, %demarc_u, "
-      "%demarc_o, %demarc_x, %demarc_s;\n{}\tadd.s64 \t%demarc_a, {}, {};\n{}\t{}\n\t}}",
-      table ? "\t.reg .b16 %demarc_t;\n\t.reg .pred %demarc_p;\n" : "",
-      function.body.register_name(address.index), address.offset(), arithmetic, access);
-}
-
-// Bytes that follow each other whatever the colours.
-std::uint64_t granule(const ColoredAddressing& addressing) {
-  return addressing.masks[0] & -addressing.masks[0];
-}
-std::uint64_t granule(const RemainderAddressing& addressing) {
-  return std::uint64_t{1} << addressing.chunk_shift;
-}
-
-bool is_concerned(const Mnemonic& mnemonic, ColoredAccesses accesses) {
-  if (accesses == ColoredAccesses::all) return true;
-  const bool loads = mnemonic.opcode == Opcode::ld || mnemonic.opcode == Opcode::ldu ||
-                     mnemonic.opcode == Opcode::cp_async || mnemonic.opcode == Opcode::prefetch;
-  return loads == (accesses == ColoredAccesses::loads);
-}
-
-Result<std::string> rewrite_accesses(const Module& module, const std::string& arithmetic,
-                                     ColoredAccesses accesses, std::uint64_t granule) {
+Result<Survey> survey_of(const Module& module, const ColoredOptions& options) {
   if (module.address_size != 64) {
     return invalid_input("{}: coloured addressing needs 64-bit addresses (.address_size 64)",
                          module.source_name);
   }
   DEMARC_CHECK(check_not_rewritten(module, "coloured", {Rewriting::colored}));
-  DEMARC_CHECK(check_initialisers(module));
-  DEMARC_CHECK(check_addresses(module));
-  std::vector<Splice> splices;
-  for (const Function& function : module.functions) {
-    for (const Instruction& instruction : function.body.instructions) {
-      const Access access = access_of(module, function.body, instruction);
-      if (access.kind == AccessKind::none || access.kind == AccessKind::local) continue;
-      const std::string_view text = module.text_of(instruction);
-      if (access.kind == AccessKind::refused || access.kind == AccessKind::tile) {
-        return invalid_input("{}:{}: '{}' {}", module.source_name, instruction.line, text,
-                             access.why);
-      }
-      if (!is_concerned(module.mnemonic(instruction), accesses)) continue;
-      if (access.bytes > granule) {
-        return invalid_input(
-            "{}:{}: '{}' takes {} bytes that follow each other; in these colours {} do",
-            module.source_name, instruction.line, text, access.bytes, granule);
-      }
-      const Operand* address = address_of(function.body, instruction, access);
-      if (address == nullptr || address->base == Base::none) {
-        return invalid_input(
-            "{}:{}: '{}' accesses an address of its own choice, which cannot be coloured",
-            module.source_name, instruction.line, text);
-      }
-      if (address->base != Base::reg) continue;  // a variable, which stays where it is
-      splices.push_back(
-          {instruction.text_offset, text.size(),
-           access_block(module, function, instruction, *address, access.bracket == 1, arithmetic)});
+  Survey survey(module);
+  DEMARC_CHECK(choose_kernels(module, options.kernels, survey));
+  survey.windows.resize(module.functions.size());
+  for (const auto& run : survey.runs) {
+    std::uint8_t made = 0;
+    for (const std::uint32_t function : run) {
+      made |= windows_made(module, module.functions[function]);
+    }
+    for (const std::uint32_t function : run) survey.windows[function] |= made;
+  }
+  return survey;
+}
+
+struct Rewritten {
+  std::vector<ColoredKernel> kernels;        // as Survey::kernels
+  std::vector<RewrittenFunction> functions;  // by index in Module::functions
+};
+
+Rewritten rewrite_functions(const Module& module, const Survey& survey,
+                            const Translation& translation, const ColoredOptions& options) {
+  const bool keeps_local =
+      std::any_of(module.functions.begin(), module.functions.end(), [](const Function& function) {
+        const auto& variables = function.body.variables;
+        return std::any_of(variables.begin(), variables.end(), [](const Variable& variable) {
+          return variable.space == StateSpace::local;
+        });
+      });
+  const ColoredContext context{module,           translation,   options,
+                               survey.variables, survey.frames, keeps_local};
+  std::set<std::uint32_t> reached;
+  for (const auto& run : survey.runs) reached.insert(run.begin(), run.end());
+  Rewritten out;
+  out.functions.resize(module.functions.size());
+  for (const std::uint32_t function : reached) {
+    out.functions[function] = rewrite_function(context, function, survey.windows[function]);
+  }
+  for (std::size_t i = 0; i < survey.kernels.size(); ++i) {
+    const Function& function = module.functions[survey.kernels[i]];
+    ColoredKernel kernel{std::string(function.name), function.line, {}, 0};
+    for (const std::uint32_t run : survey.runs[i]) {
+      const auto& refusals = out.functions[run].refusals;
+      kernel.refusals.insert(kernel.refusals.end(), refusals.begin(), refusals.end());
+    }
+    kernel.local_bytes = survey.frames.bytes_of(survey.runs[i]);
+    out.kernels.push_back(std::move(kernel));
+  }
+  return out;
+}
+
+Result<ColoredModule> rewrite_module(const Module& module, const Translation& translation,
+                                     const ColoredOptions& options) {
+  DEMARC_TRY(const Survey survey, survey_of(module, options));
+  Rewritten rewritten = rewrite_functions(module, survey, translation, options);
+  std::set<std::uint32_t> functions;
+  for (std::size_t i = 0; i < survey.kernels.size(); ++i) {
+    if (rewritten.kernels[i].accepted()) {
+      functions.insert(survey.runs[i].begin(), survey.runs[i].end());
     }
   }
-  return apply_splices(*module.text, std::move(splices));
+  std::vector<Splice> splices;
+  std::set<std::uint32_t> variables;
+  for (const std::uint32_t function : functions) {
+    RewrittenFunction& one = rewritten.functions[function];
+    splices.insert(splices.end(), one.splices.begin(), one.splices.end());
+    variables.insert(one.kept.begin(), one.kept.end());
+  }
+  const Remains remains = remains_of(module, functions, std::move(variables), options.printing);
+  if (options.printing == ColoredPrinting::silenced) silence_printing(module, splices);
+  DEMARC_TRY(auto whole,
+             parse_whole(apply_splices(*module.text, std::move(splices)), module.source_name));
+  DEMARC_TRY(auto made, without_the_rest(std::move(whole), remains));
+  return ColoredModule{std::move(made), std::move(rewritten.kernels)};
 }
 
 }  // namespace
 
-Result<std::string> rewrite_colored(const Module& module, const ColoredAddressing& addressing,
-                                    ColoredAccesses accesses) {
-  DEMARC_CHECK(check_addressing(addressing));
-  return rewrite_accesses(module, address_arithmetic(addressing), accesses, granule(addressing));
+std::vector<std::uint8_t> ColoredBlock::content(std::uint64_t address) const {
+  std::vector<std::uint8_t> filled = image;
+  for (const Pointer& pointer : pointers) {
+    const std::uint64_t value =
+        (address + static_cast<std::uint64_t>(pointer.target)) >> pointer.shift;
+    std::memcpy(filled.data() + pointer.offset, &value,
+                std::min<std::size_t>(pointer.bytes, sizeof value));
+  }
+  return filled;
 }
 
-Result<std::string> rewrite_remainders(const Module& module, const RemainderAddressing& addressing,
-                                       ColoredAccesses accesses) {
-  DEMARC_CHECK(check_addressing(addressing));
-  return rewrite_accesses(module, address_arithmetic(addressing, module), accesses,
-                          granule(addressing));
+Result<ColoredNeeds> find_colored_needs(const Module& module, const ColoredOptions& options) {
+  DEMARC_TRY(const Survey survey, survey_of(module, options));
+  ColoredOptions with_places = options;
+  with_places.places = {0, 0, 1};
+  const Translation anything{{}, {}, std::numeric_limits<std::uint64_t>::max()};
+  ColoredNeeds needs;
+  needs.kernels = rewrite_functions(module, survey, anything, with_places).kernels;
+  needs.variables = survey.variables.block();
+  needs.local_alignment = survey.frames.alignment();
+  for (const ColoredKernel& kernel : needs.kernels) {
+    if (kernel.accepted()) needs.local_bytes = std::max(needs.local_bytes, kernel.local_bytes);
+  }
+  return needs;
+}
+
+Result<ColoredModule> rewrite_colored(const Module& module, const ColoredAddressing& addressing,
+                                      const ColoredOptions& options) {
+  DEMARC_TRY(const Translation translation, translation_of(addressing));
+  return rewrite_module(module, translation, options);
+}
+
+Result<ColoredModule> rewrite_remainders(const Module& module,
+                                         const RemainderAddressing& addressing,
+                                         const ColoredOptions& options) {
+  DEMARC_TRY(const Translation translation, translation_of(addressing, module));
+  return rewrite_module(module, translation, options);
 }
 
 std::uint64_t colored_pointer(std::uint64_t arena_address, std::uint64_t linear,

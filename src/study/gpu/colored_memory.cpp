@@ -35,7 +35,9 @@ class ColoredMemory : public MemorySource {
   }
   Result<std::string> adapt(const std::string& ptx, const std::string& name) const override {
     DEMARC_TRY(const auto module, ptx::parse_whole(ptx, name));
-    return code_.rewrite(module);
+    DEMARC_TRY(const auto made, code_.rewrite(module));
+    DEMARC_CHECK(ptx::check_accepted(made.kernels, name));
+    return *made.module.text;
   }
   std::string account() const override {
     return fmt::format("colour {} of {}; {}", share_, pool_->colors(), pool_->account());

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "demarc/ptx/address_tree.hpp"
+#include "demarc/ptx/colored.hpp"
 #include "demarc/ptx/divergence.hpp"
 #include "demarc/ptx/induction.hpp"
 #include "demarc/ptx/initialiser.hpp"
@@ -33,6 +34,15 @@ void run_passes(const demarc::ptx::Module& module) {
   }
 }
 
+void color(const demarc::ptx::Module& module) {
+  constexpr std::uint64_t most_bytes = 1U << 20U;
+  for (const auto& variable : module.variables) {
+    if (variable.byte_size() > most_bytes) return;
+  }
+  (void)demarc::ptx::find_colored_needs(module);
+  (void)demarc::ptx::rewrite_colored(module, {{0xc4000}, 1}, {.places = {0x1000, 0x2000, 64}});
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -41,6 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   run_passes(first.module);
   const std::string printed = print(first.module);
   if (!first.diagnostics.ok()) return 0;
+  color(first.module);
   // What is accepted must be accepted again, and print to the same text.
   const auto second = demarc::ptx::parse(printed, "printed");
   if (!second.diagnostics.ok() || print(second.module) != printed) std::abort();

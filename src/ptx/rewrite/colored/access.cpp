@@ -1,5 +1,5 @@
 // The rules by which instructions reach memory: a list of what is known, everything else refused.
-#include "rewrite/access.hpp"
+#include "rewrite/colored/access.hpp"
 
 #include <algorithm>
 

@@ -1,0 +1,409 @@
+// Goes through the instructions of a function and rewrites or refuses each.
+#include "rewrite/colored/function_rewriter.hpp"
+
+#include <algorithm>
+#include <set>
+#include <span>
+
+#include "reporter.hpp"
+#include "rewrite/colored/access.hpp"
+#include "rewrite/colored/origins.hpp"
+#include "rewrite/colored/system_calls.hpp"
+#include "rewrite/kernel_text.hpp"
+
+namespace demarc::ptx {
+namespace {
+
+bool is_concerned(Opcode opcode, ColoredAccesses accesses) {
+  if (accesses == ColoredAccesses::all) return true;
+  const bool loads = opcode == Opcode::ld || opcode == Opcode::ldu || opcode == Opcode::cp_async ||
+                     opcode == Opcode::prefetch;
+  return loads == (accesses == ColoredAccesses::loads);
+}
+
+// The access with [%demarc_a] for its address.
+std::string at_translated(std::string_view written, int bracket) {
+  std::string access(written);
+  std::size_t open = access.find('[');
+  for (; bracket > 0; --bracket) open = access.find('[', open + 1);
+  access.replace(open, access.find(']', open) - open + 1, "[%demarc_a]");
+  return access;
+}
+
+// Whether a generic access can be written as one to shared memory: hints are for global memory.
+bool can_name_shared(const Mnemonic& mnemonic) {
+  return std::none_of(mnemonic.modifiers.begin(), mnemonic.modifiers.end(), [](ModifierUse use) {
+    return use.id == Modifier::unknown || info(use.id).modifier_class == ModifierClass::cache ||
+           use.text == "nc";
+  });
+}
+
+// `.shared` comes behind the opcode, how the access is ordered, and the shape of a tile.
+std::string naming_shared(const Mnemonic& mnemonic, std::string access) {
+  static constexpr Modifier in_front[] = {
+      Modifier::weak,    Modifier::volatile_, Modifier::relaxed, Modifier::acquire,
+      Modifier::release, Modifier::acq_rel,   Modifier::mmio,    Modifier::cta,
+      Modifier::cluster, Modifier::gpu,       Modifier::sys,     Modifier::shape_mnk};
+  std::size_t at = access.find(mnemonic.text) + info(mnemonic.opcode).name.size();
+  for (const ModifierUse& use : mnemonic.modifiers) {
+    if (std::find(std::begin(in_front), std::end(in_front), use.id) == std::end(in_front)) continue;
+    const auto behind =
+        static_cast<std::size_t>(use.text.data() + use.text.size() - mnemonic.text.data());
+    at = std::max(at, access.find(mnemonic.text) + behind);
+  }
+  return access.insert(at, ".shared");
+}
+
+class FunctionRewriter {
+ public:
+  FunctionRewriter(const ColoredContext& context, std::uint32_t index, std::uint8_t windows)
+      : context_(context),
+        module_(context.module),
+        function_(module_.functions[index]),
+        body_(function_.body),
+        frame_(context.frames.of(index)),
+        windows_(windows),
+        origins_(origins_of(module_, function_)) {}
+
+  RewrittenFunction rewrite() {
+    MessageUses messages = message_uses_of(module_, function_);
+    out_.refusals = std::move(messages.refusals);
+    messages_.insert(messages.instructions.begin(), messages.instructions.end());
+    add_frame();
+    for (at_ = 0; at_ < body_.instructions.size(); ++at_) {
+      if (!check_operands(instruction())) continue;
+      rewrite(instruction());
+    }
+    return std::move(out_);
+  }
+
+ private:
+  [[nodiscard]] const Instruction& instruction() const { return body_.instructions[at_]; }
+  [[nodiscard]] const Mnemonic& mnemonic() const { return module_.mnemonic(instruction()); }
+  [[nodiscard]] std::string_view text() const { return module_.text_of(instruction()); }
+
+  void refuse(std::string_view why) {
+    out_.refusals.push_back({instruction().line, fmt::format("'{}' {}", excerpt(text()), why)});
+  }
+  void replace(std::string by) {
+    out_.splices.push_back({instruction().text_offset, text().size(), std::move(by)});
+  }
+  [[nodiscard]] std::string guard() const {
+    if (instruction().predicate == no_index) return {};
+    return fmt::format("@{}{} ", instruction().predicate_negated ? "!" : "",
+                       body_.register_name(instruction().predicate));
+  }
+
+  void add_frame() {
+    if (frame_.recursive) {
+      out_.refusals.push_back(
+          {function_.line, fmt::format("'{}' has local variables and may call itself, so that no "
+                                       "size is large enough for them",
+                                       function_.name)});
+    }
+    if (frame_.bytes == 0) return;
+    if (!context_.options.places.local) {
+      out_.refusals.push_back(
+          {function_.line, fmt::format("'{}' has {} bytes of local variables per thread, for which "
+                                       "no coloured memory is given",
+                                       function_.name, frame_.bytes)});
+      return;
+    }
+    const auto places = find_kernel_text(module_, function_);
+    if (!places) {
+      out_.refusals.push_back({function_.line, "its body cannot be found"});
+      return;
+    }
+    out_.splices.push_back({places->body, 0, frame_prologue(frame_, context_.options.places)});
+    remove_declarations();
+  }
+
+  // ptxas takes a stack frame for local variables that nothing uses, too.
+  void remove_declarations() {
+    std::set<std::size_t> removed;  // several variables may be declared at once
+    for (const Variable& variable : body_.variables) {
+      if (variable.space != StateSpace::local) continue;
+      const std::size_t begin = module_.text->rfind(".local", variable.text_offset);
+      const std::size_t end = module_.text->find(';', variable.text_offset);
+      if (begin == std::string::npos || end == std::string::npos || !removed.insert(begin).second) {
+        continue;
+      }
+      out_.splices.push_back({begin, end + 1 - begin, ""});
+    }
+  }
+
+  // Operands that no kind of instruction may have; false: the instruction is refused.
+  bool check_operands(const Instruction& instruction) {
+    for (const Operand& operand : body_.operands_of(instruction)) {
+      if (!check_operand(operand)) return false;
+    }
+    return true;
+  }
+
+  bool check_operand(const Operand& operand) {
+    if (operand.kind == OperandKind::special) {
+      const auto name = info(static_cast<SpecialRegister>(operand.index)).name;
+      if (!name.starts_with("%envreg")) return true;
+      refuse(fmt::format(
+          "reads {}, by which the driver hands out addresses of memory that is not coloured",
+          name));
+      return false;
+    }
+    if (operand.has_children()) {
+      for (const Operand& child : body_.children(operand)) {
+        if (is_address(child)) {
+          refuse("uses the address of a variable in a way that is not followed");
+          return false;
+        }
+        if (!check_operand(child)) return false;
+      }
+      return true;
+    }
+    if (operand.base != Base::global || messages_.contains(at_)) return true;
+    const std::string why = context_.variables.refusal(operand.index);
+    if (why.empty()) return true;
+    refuse(fmt::format("cannot be coloured: {}", why));
+    return false;
+  }
+
+  // The address of a variable of global or local memory.
+  [[nodiscard]] bool is_address(const Operand& operand) const {
+    return operand.kind == OperandKind::symbol && in_memory(operand);
+  }
+  [[nodiscard]] bool in_memory(const Operand& operand) const {
+    if (operand.base == Base::global) {
+      return module_.variables[operand.index].space == StateSpace::global;
+    }
+    return operand.base == Base::variable &&
+           body_.variables[operand.index].space == StateSpace::local;
+  }
+
+  void rewrite(const Instruction& instruction) {
+    switch (instruction.opcode) {
+      case Opcode::call:
+        rewrite_call(instruction);
+        return;
+      case Opcode::isspacep:
+        check_question();
+        return;
+      case Opcode::cvta:
+        if (mnemonic().space == StateSpace::local) {
+          move(instruction);
+          return;
+        }
+        break;
+      default:
+        break;
+    }
+    const auto operands = body_.operands_of(instruction);
+    if (std::any_of(operands.begin(), operands.end(),
+                    [this](const Operand& operand) { return is_address(operand); })) {
+      if (messages_.contains(at_)) {
+        keep(operands);
+        return;
+      }
+      move(instruction);
+      return;
+    }
+    check_stack(instruction);
+    rewrite_access(access_of(module_, body_, instruction));
+  }
+
+  void rewrite_call(const Instruction& instruction) {
+    switch (system_call_of(module_, body_, instruction)) {
+      case SystemCall::none:
+      case SystemCall::assertion:
+        return;
+      case SystemCall::printing:
+        if (context_.options.printing == ColoredPrinting::silenced) return;
+        refuse("prints by a buffer of the driver, which is not coloured");
+        return;
+      case SystemCall::other:
+        refuse(
+            "calls a function that is not in the module; nobody translates the addresses it is "
+            "handed");
+        return;
+    }
+  }
+
+  // Local memory is coloured memory, and isspacep does not know.
+  void check_question() {
+    const StateSpace space = mnemonic().space;
+    if (!context_.keeps_local || (space != StateSpace::local && space != StateSpace::global)) {
+      return;
+    }
+    refuse("asks whether an address is one of local memory, which lies in coloured memory");
+  }
+
+  // Parameters of functions that are called lie on a stack of the driver.
+  void check_stack(const Instruction& instruction) {
+    if (function_.is_entry) return;
+    for (const Operand& operand : body_.operands_of(instruction)) {
+      if (operand.kind != OperandKind::symbol || operand.base != Base::parameter) continue;
+      if (function_.parameters[operand.index].space != StateSpace::param) continue;
+      refuse("takes the address of a parameter, which then lies in local memory of the driver");
+    }
+  }
+
+  void keep(std::span<const Operand> operands) {
+    for (const Operand& operand : operands) {
+      if (operand.base == Base::global) out_.kept.push_back(operand.index);
+    }
+  }
+
+  // mov and cvta: the address of a variable, or one that stays what it is.
+  void move(const Instruction& instruction) {
+    const auto operands = body_.operands_of(instruction);
+    const bool moves = instruction.opcode == Opcode::mov || instruction.opcode == Opcode::cvta;
+    if (!moves || operands.size() != 2 || operands[0].kind != OperandKind::reg ||
+        byte_size(mnemonic().type()) != 8) {
+      refuse("uses the address of a variable in a way that is not followed");
+      return;
+    }
+    const std::string to = body_.register_name(operands[0].index);
+    if (operands[1].kind == OperandKind::reg) {
+      replace(
+          fmt::format("{}mov.b64 \t{}, {};", guard(), to, body_.register_name(operands[1].index)));
+      return;
+    }
+    if (!has_place(operands[1])) return;
+    replace(fmt::format("{}{}", guard(), moving(to, operands[1])));
+  }
+
+  // Whether a variable of global or local memory has got one; else the instruction is refused.
+  bool has_place(const Operand& operand) {
+    if (context_.options.accesses != ColoredAccesses::all) {
+      refuse("uses a variable; only a whole rewriting knows where it lies");
+      return false;
+    }
+    if (operand.base == Base::variable) return context_.options.places.local && !frame_.recursive;
+    if (context_.options.places.variables) return true;
+    refuse(fmt::format("uses the variable '{}', for which no coloured memory is given",
+                       module_.variables[operand.index].name));
+    return false;
+  }
+
+  // The instruction that puts the linear address of a variable into a register.
+  [[nodiscard]] std::string moving(std::string_view to, const Operand& operand) const {
+    if (operand.base == Base::variable) {
+      return fmt::format(
+          "add.s64 \t{}, %demarc_frame, {};", to,
+          static_cast<std::int64_t>(frame_.variables[operand.index]) + operand.offset());
+    }
+    return fmt::format("mov.u64 \t{}, {};", to,
+                       static_cast<std::int64_t>(*context_.options.places.variables +
+                                                 *context_.variables.offset(operand.index)) +
+                           operand.offset());
+  }
+
+  void rewrite_access(const Access& access) {
+    if (access.kind == AccessKind::none) return;
+    if (access.kind == AccessKind::refused) {
+      refuse(access.why);
+      return;
+    }
+    if (!is_concerned(instruction().opcode, context_.options.accesses)) return;
+    if (access.bytes > context_.translation.granule) {
+      refuse(fmt::format("takes {} bytes that follow each other; in these colours {} do",
+                         access.bytes, context_.translation.granule));
+      return;
+    }
+    const Operand* address = address_of(body_, instruction(), access);
+    if (address == nullptr || address->base == Base::none) {
+      refuse("accesses an address of its own choice, which cannot be coloured");
+    } else if (address->base != Base::reg) {
+      access_variable(access, *address);
+    } else if (byte_size(body_.register_type(address->index)) < 8) {
+      refuse("has an address of 32 bits, which cannot be coloured");
+    } else if (access.kind == AccessKind::generic || access.kind == AccessKind::tile) {
+      access_anywhere(access, *address);
+    } else {
+      replace(block(linear(*address), context_.translation.arithmetic, access.bracket));
+    }
+  }
+
+  void access_variable(const Access& access, const Operand& address) {
+    if (!in_memory(address) || access.kind == AccessKind::tile) {
+      refuse("accesses a variable in a way that is not followed");
+    } else if (has_place(address)) {
+      replace(block(moving("%demarc_a", address), context_.translation.arithmetic, access.bracket));
+    }
+  }
+
+  void access_anywhere(const Access& access, const Operand& address) {
+    const std::uint8_t origin = origins_[address.index];
+    if (origin == from_shared && can_name_shared(mnemonic())) {
+      replace(fmt::format(
+          "{{\n\t.reg .b64 %demarc_a;\n\t{}\n\tcvta.to.shared.u64 \t%demarc_a, "
+          "%demarc_a;\n\t{}\n\t}}",
+          linear(address), naming_shared(mnemonic(), at_translated(text(), access.bracket))));
+      return;
+    }
+    if (access.kind == AccessKind::tile) {
+      refuse(access.why);
+      return;
+    }
+    // Arguments of kernels come from the host, which has no other addresses.
+    const std::uint8_t asked = origin == from_colored ? std::uint8_t{0} : windows_;
+    replace(block(linear(address), asked == 0 ? context_.translation.arithmetic : told_apart(asked),
+                  access.bracket));
+  }
+
+  [[nodiscard]] std::string linear(const Operand& address) const {
+    return fmt::format("add.s64 \t%demarc_a, {}, {};", body_.register_name(address.index),
+                       address.offset());
+  }
+
+  // The translation, undone where the address lies in the window of another memory.
+  [[nodiscard]] std::string told_apart(std::uint8_t windows) const {
+    static constexpr std::pair<Origin, std::string_view> questions[] = {
+        {from_shared, "shared"},
+        {from_cluster, "shared::cluster"},
+        {from_constant, "const"},
+        {from_param, "param"}};
+    std::string ask =
+        "\t.reg .pred %demarc_w, %demarc_v;\n\t.reg .b64 %demarc_g;\n"
+        "\tmov.b64 \t%demarc_g, %demarc_a;\n";
+    bool first = true;
+    for (const auto& [origin, space] : questions) {
+      if ((windows & origin) == 0) continue;
+      ask +=
+          fmt::format("\tisspacep.{} \t{}, %demarc_g;\n", space, first ? "%demarc_w" : "%demarc_v");
+      if (!first) ask += "\tor.pred \t%demarc_w, %demarc_w, %demarc_v;\n";
+      first = false;
+    }
+    return ask + context_.translation.arithmetic +
+           "\tselp.b64 \t%demarc_a, %demarc_g, %demarc_a, %demarc_w;\n";
+  }
+
+  // A scope of its own, so that its registers clash with nothing.
+  [[nodiscard]] std::string block(std::string_view address, std::string_view arithmetic,
+                                  int bracket) const {
+    std::string access = at_translated(text(), bracket);
+    if (mnemonic().space == StateSpace::local) {
+      access.replace(access.find(".local"), 6, ".global");
+    }
+    return fmt::format("{{\n{}\t{}\n{}\t{}\n\t}}", context_.translation.declarations, address,
+                       arithmetic, access);
+  }
+
+  const ColoredContext& context_;
+  const Module& module_;
+  const Function& function_;
+  const Body& body_;
+  const Frame& frame_;
+  std::uint8_t windows_;
+  std::vector<std::uint8_t> origins_;
+  std::set<std::uint32_t> messages_;  // instructions that take addresses of messages
+  std::uint32_t at_ = 0;              // the instruction that is looked at
+  RewrittenFunction out_;
+};
+
+}  // namespace
+
+RewrittenFunction rewrite_function(const ColoredContext& context, std::uint32_t function,
+                                   std::uint8_t windows) {
+  return FunctionRewriter(context, function, windows).rewrite();
+}
+
+}  // namespace demarc::ptx

@@ -1,0 +1,186 @@
+// Address arithmetic: masks insert bits, remainders look a page up in a table.
+#include "rewrite/colored/translation.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace demarc::ptx {
+namespace {
+
+constexpr std::string_view registers =
+    "\t.reg .b64 %demarc_a, %demarc_h;\n\t.reg .b32 %demarc_l, %demarc_u, %demarc_o, %demarc_x, "
+    "%demarc_s;\n";
+constexpr std::string_view table_registers = "\t.reg .b16 %demarc_t;\n\t.reg .pred %demarc_p;\n";
+
+// Up to this many further bits, shifts and XORs beat a population count, which runs at a quarter
+// of their rate.
+constexpr int most_shifted_bits = 4;
+
+Result<void> check_addressing(const ColoredAddressing& addressing) {
+  if (addressing.masks.empty()) {
+    return invalid_input("coloured addressing: at least one mask is needed");
+  }
+  int last = -1;
+  for (const std::uint64_t mask : addressing.masks) {
+    const int pivot = std::countr_zero(mask);
+    if (mask == 0 || mask >> 32 != 0 || pivot <= last || pivot < 4) {
+      return invalid_input(
+          "coloured addressing: mask {:#x} does not fit; masks use bits 4-31 and "
+          "come with their lowest bits ascending",
+          mask);
+    }
+    last = pivot;
+    for (const std::uint64_t other : addressing.masks) {
+      if (other != mask && (other >> pivot & 1) != 0) {
+        return invalid_input(
+            "coloured addressing: the lowest bit of mask {:#x} is also in mask "
+            "{:#x}",
+            mask, other);
+      }
+    }
+  }
+  const std::uint64_t colors = std::uint64_t{1} << addressing.masks.size();
+  if (addressing.color >= colors) {
+    return invalid_input(
+        "coloured addressing: there is no colour {}; the colours of {} mask{} are 0 to {}",
+        addressing.color, addressing.masks.size(), addressing.masks.size() == 1 ? "" : "s",
+        colors - 1);
+  }
+  return {};
+}
+
+// Instructions that turn the linear address in %demarc_a into a position. Registers are those
+// declared by access_block().
+std::string address_arithmetic(const ColoredAddressing& addressing) {
+  std::string out;
+  for (const std::uint64_t mask : addressing.masks) {
+    const std::uint64_t pivot = mask & -mask;
+    out +=
+        fmt::format("\tand.b64 \t%demarc_h, %demarc_a, {};\n", -static_cast<std::int64_t>(pivot));
+    out += "\tadd.s64 \t%demarc_a, %demarc_a, %demarc_h;\n";
+  }
+  out += "\tmov.b64 \t{%demarc_l, %demarc_u}, %demarc_a;\n";
+  out += "\tmov.b32 \t%demarc_o, %demarc_l;\n";
+  for (std::size_t i = 0; i < addressing.masks.size(); ++i) {
+    const auto mask = static_cast<std::uint32_t>(addressing.masks[i]);
+    const int pivot = std::countr_zero(mask);
+    std::uint32_t others = mask & (mask - 1);
+    const std::uint32_t color = addressing.color >> i & 1U;
+    out += fmt::format("\tmov.b32 \t%demarc_x, {};\n",
+                       color << (std::popcount(others) > most_shifted_bits ? 0 : pivot));
+    if (std::popcount(others) > most_shifted_bits) {
+      out += fmt::format(
+          "\tand.b32 \t%demarc_s, %demarc_l, {};\n\tpopc.b32 \t%demarc_s, "
+          "%demarc_s;\n\txor.b32 \t%demarc_x, %demarc_x, %demarc_s;\n\tshl.b32 "
+          "\t%demarc_x, %demarc_x, {};\n",
+          others, pivot);
+    } else {
+      for (; others != 0; others &= others - 1) {
+        out += fmt::format(
+            "\tshr.u32 \t%demarc_s, %demarc_l, {};\n\txor.b32 \t%demarc_x, "
+            "%demarc_x, %demarc_s;\n",
+            std::countr_zero(others) - pivot);
+      }
+    }
+    out += fmt::format(
+        "\tand.b32 \t%demarc_x, %demarc_x, {};\n\tor.b32 \t%demarc_o, %demarc_o, "
+        "%demarc_x;\n",
+        1U << pivot);
+  }
+  return out + "\tmov.b64 \t%demarc_a, {%demarc_o, %demarc_u};\n";
+}
+
+Result<void> check_addressing(const RemainderAddressing& addressing) {
+  if (addressing.count == 0 || addressing.count >= 64 || addressing.count > addressing.modulus ||
+      addressing.first >= addressing.modulus || addressing.page_count == 0 ||
+      addressing.of_number.size() < addressing.digits ||
+      addressing.digits + addressing.of_free_bit.size() !=
+          addressing.block_shift - addressing.chunk_shift) {
+    return invalid_input("coloured addressing: {} of {} remainders from {} on do not fit",
+                         addressing.count, addressing.modulus, addressing.first);
+  }
+  return {};
+}
+
+// XORs `pattern` into %demarc_x where bit `bit` of `word` is set: two machine instructions, where
+// the bit spread over a word and an AND take three.
+std::string add_pattern(const char* word, std::size_t bit, std::uint32_t pattern) {
+  return fmt::format(
+      "\tand.b32 \t%demarc_s, {}, {};\n\tsetp.ne.u32 \t%demarc_p, %demarc_s, 0;\n"
+      "\t@%demarc_p xor.b32 \t%demarc_x, %demarc_x, {};\n",
+      word, std::uint32_t{1} << bit, pattern);
+}
+
+// The table is in memory that everybody shares: its lines should stay in the L1, whatever the
+// kernel streams through it.
+const char* table_policy(const Module& module) {
+  const bool knows = module.version.major * 10 + module.version.minor >= 74;
+  const auto newer = [](std::string_view target) {
+    std::uint32_t number = 0;
+    for (const char c : target) {
+      if (c >= '0' && c <= '9') number = number * 10 + static_cast<std::uint32_t>(c - '0');
+    }
+    return target.starts_with("sm_") && number >= 70;
+  };
+  return knows && std::any_of(module.targets.begin(), module.targets.end(), newer)
+             ? ".L1::evict_last"
+             : "";
+}
+
+// The same for remainders; RemainderColoring::position() in instructions. The division by `count`
+// is a multiplication, exact for the 26 bits that a linear address has above a unit. Addresses of
+// accesses that a predicate switches off may be anything, so the table's index is limited.
+std::string address_arithmetic(const RemainderAddressing& a, const Module& module) {
+  const std::uint32_t unit_shift = a.block_shift - a.digits;
+  std::string out = fmt::format(
+      "\tsub.s64 \t%demarc_a, %demarc_a, {};\n\tcvt.u32.u64 \t%demarc_o, %demarc_a;\n"
+      "\tshr.u64 \t%demarc_h, %demarc_a, {};\n\tcvt.u32.u64 \t%demarc_l, %demarc_h;\n",
+      a.arena, unit_shift);
+  if (a.count == 1) {
+    out += fmt::format("\tmul.lo.u32 \t%demarc_l, %demarc_l, {};\n", a.modulus);
+  } else if (a.count < a.modulus) {
+    const std::uint64_t magic = ((std::uint64_t{1} << 32U) + a.count - 1) / a.count;
+    out += fmt::format(
+        "\tmul.hi.u32 \t%demarc_u, %demarc_l, {};\n"
+        "\tmad.lo.u32 \t%demarc_l, %demarc_u, {}, %demarc_l;\n",
+        magic, a.modulus - a.count);
+  }
+  out += fmt::format(
+      "\tadd.u32 \t%demarc_l, %demarc_l, {};\n\tshr.u32 \t%demarc_u, %demarc_l, {};\n"
+      "\tmin.u32 \t%demarc_u, %demarc_u, {};\n\tmul.wide.u32 \t%demarc_h, %demarc_u, 2;\n"
+      "\tadd.s64 \t%demarc_h, %demarc_h, {};\n\tld.global.nc{}.u16 \t%demarc_t, [%demarc_h];\n"
+      "\tcvt.u32.u16 \t%demarc_x, %demarc_t;\n\tshr.u32 \t%demarc_u, %demarc_l, {};\n",
+      a.first, a.of_number.size(), a.page_count - 1, a.pages, table_policy(module), a.digits);
+  for (std::size_t j = 0; j < a.of_number.size(); ++j) {
+    out += add_pattern("%demarc_l", j, a.of_number[j]);
+  }
+  for (std::size_t i = 0; i < a.of_free_bit.size(); ++i) {
+    out += add_pattern("%demarc_o", a.chunk_shift + i, a.of_free_bit[i]);
+  }
+  return out + fmt::format(
+                   "\tshl.b32 \t%demarc_x, %demarc_x, {};\n"
+                   "\tand.b32 \t%demarc_o, %demarc_o, {};\n"
+                   "\tor.b32 \t%demarc_x, %demarc_x, %demarc_o;\n"
+                   "\tcvt.u64.u32 \t%demarc_a, %demarc_x;\n"
+                   "\tmul.wide.u32 \t%demarc_h, %demarc_u, {};\n"
+                   "\tadd.s64 \t%demarc_a, %demarc_a, %demarc_h;\n"
+                   "\tadd.s64 \t%demarc_a, %demarc_a, {};\n",
+                   a.chunk_shift, (1U << a.chunk_shift) - 1, 1U << a.block_shift, a.arena);
+}
+
+}  // namespace
+
+Result<Translation> translation_of(const ColoredAddressing& addressing) {
+  DEMARC_CHECK(check_addressing(addressing));
+  return Translation{std::string(registers), address_arithmetic(addressing),
+                     addressing.masks[0] & -addressing.masks[0]};
+}
+
+Result<Translation> translation_of(const RemainderAddressing& addressing, const Module& module) {
+  DEMARC_CHECK(check_addressing(addressing));
+  return Translation{std::string(table_registers) + std::string(registers),
+                     address_arithmetic(addressing, module),
+                     std::uint64_t{1} << addressing.chunk_shift};
+}
+
+}  // namespace demarc::ptx

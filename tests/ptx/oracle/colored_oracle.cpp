@@ -1,0 +1,193 @@
+// ptxas takes coloured text, and most kernels of the CUDA libraries can be coloured.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "compilers.hpp"
+#include "demarc/ptx/affine.hpp"
+#include "demarc/ptx/colored.hpp"
+#include "demarc/ptx/parser.hpp"
+#include "paths.hpp"
+
+namespace demarc::ptx::test {
+namespace {
+
+const ColoredOptions with_places{.printing = ColoredPrinting::silenced,
+                                 .places = {0x7f00'0000'0000, 0x7f10'0000'0000, 1U << 20U}};
+
+RemainderAddressing remainders() {
+  RemainderAddressing addressing;
+  addressing.arena = 0x7f00'0000'0000;
+  addressing.pages = 0x7e00'0000'0000;
+  addressing.page_count = 64;
+  addressing.modulus = 47;
+  addressing.first = 24;
+  addressing.count = 23;
+  addressing.chunk_shift = 8;
+  addressing.block_shift = 17;
+  addressing.digits = 6;
+  addressing.of_number = {1, 2, 4, 8, 16, 32};
+  addressing.of_free_bit = {64, 128, 256};
+  return addressing;
+}
+
+struct Count {
+  std::size_t accepted = 0;
+  std::size_t all = 0;
+};
+
+// What is accepted of the module, counted; refusals go to `said`.
+Count count_accepted(const ColoredModule& made, const std::string& name, std::string& said) {
+  Count count;
+  for (const ColoredKernel& kernel : made.kernels) {
+    ++count.all;
+    count.accepted += kernel.accepted() ? 1U : 0U;
+    if (!kernel.accepted()) said += describe_refusals(kernel, name) + "\n";
+  }
+  return count;
+}
+
+const std::string every_form = R"(.version 8.3
+.target sm_90
+.address_size 64
+.extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);
+.extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);
+.global .align 1 .b8 message[6] = {104, 101, 108, 108, 111};
+.global .align 4 .u32 table[4] = {1, 2, 3, 4};
+.global .align 8 .u64 chain = generic(table)+4;
+.const .align 4 .u32 fixed[2] = {9, 8};
+.shared .align 16 .b8 tile[1024];
+.func leaf(.param .b64 a)
+{
+  .reg .b64 %rd<3>;
+  .local .align 8 .b8 own[24];
+  mov.b64 %rd1, own;
+  ld.param.u64 %rd2, [a];
+  st.local.u64 [%rd1+8], %rd2;
+  ret;
+}
+.visible .entry k(.param .u64 p)
+{
+  .reg .pred %p<9>; .reg .b32 %r<40>; .reg .b64 %rd<40>; .reg .f32 %f<9>;
+  .local .align 16 .b8 depot[64];
+  ld.param.u64 %rd1, [p];
+  mov.b64 %rd2, depot;
+  cvta.local.u64 %rd3, %rd2;
+  setp.ne.u64 %p1, %rd1, 0;
+  @%p1 st.local.v4.u32 [%rd2+16], {%r1, %r2, %r3, %r4};
+  st.local.u32 [depot+4], 5;
+  mov.u64 %rd4, tile;
+  cvta.shared.u64 %rd5, %rd4;
+  st.u32 [%rd5], 3;
+  atom.acq_rel.gpu.add.u32 %r5, [%rd5], 1;
+  ld.L1::evict_last.u32 %r6, [%rd5];
+  mov.u64 %rd6, fixed;
+  cvta.const.u64 %rd7, %rd6;
+  mov.b64 %rd8, p;
+  cvta.param.u64 %rd9, %rd8;
+  mapa.u64 %rd10, %rd5, 1;
+  selp.b64 %rd11, %rd3, %rd5, %p1;
+  selp.b64 %rd12, %rd7, %rd9, %p1;
+  ld.global.u64 %rd13, [%rd1];
+  ld.u32 %r7, [%rd11];
+  ld.u32 %r8, [%rd12];
+  ld.u32 %r9, [%rd13];
+  ld.u32 %r10, [%rd10];
+  red.add.u32 [%rd13], 1;
+  wmma.load.a.sync.aligned.row.m16n16k16.f16 {%r11,%r12,%r13,%r14,%r15,%r16,%r17,%r18}, [%rd5], 16;
+  ld.global.nc.u32 %r19, [table+4];
+  mov.u64 %rd14, chain;
+  ld.global.u64 %rd15, [%rd14];
+  @!%p1 st.u32 [%rd15], %r19;
+  discard.global.L2 [%rd1], 128;
+  applypriority.global.L2::evict_normal [%rd1], 128;
+  prefetch.global.L2 [%rd1];
+  cp.async.ca.shared.global [%rd4], [%rd1], 16;
+  cp.async.wait_all;
+  add.u32 %r20, %r5, %r6; add.u32 %r21, %r7, %r8; add.u32 %r22, %r9, %r10; add.u32 %r23, %r11, %r18;
+  st.global.v4.u32 [%rd1], {%r20, %r21, %r22, %r23};
+  {
+    .param .b64 x;
+    st.param.b64 [x], %rd1;
+    call.uni leaf, (x);
+  }
+  mov.u64 %rd20, message;
+  cvta.global.u64 %rd21, %rd20;
+  {
+    .param .b64 a; .param .b64 b; .param .b32 r;
+    st.param.b64 [a], %rd21;
+    st.param.b64 [b], 0;
+    call.uni (r), vprintf, (a, b);
+    ld.param.b32 %r24, [r];
+  }
+  @%p1 bra $done;
+  {
+    .param .b64 m; .param .b64 f; .param .b32 l; .param .b64 n; .param .b64 s;
+    st.param.b64 [m], %rd21;
+    st.param.b64 [f], %rd21;
+    st.param.b32 [l], 7;
+    st.param.b64 [n], %rd21;
+    st.param.b64 [s], 1;
+    call.uni __assertfail, (m, f, l, n, s);
+  }
+$done:
+  ret;
+}
+)";
+
+TEST(Coloured, every_form_of_access_is_taken) {
+  const auto module = parse_whole(every_form, "forms.ptx");
+  ASSERT_TRUE(module) << module.error().message;
+  for (const auto& made : {rewrite_colored(*module, {{0x38a000, 0xc4000}, 1}, with_places),
+                           rewrite_remainders(*module, remainders(), with_places)}) {
+    ASSERT_TRUE(made) << made.error().message;
+    std::string said;
+    EXPECT_EQ(count_accepted(*made, "forms.ptx", said).accepted, 1U) << said;
+    EXPECT_NE(machine_code_digest(*made->module.text, {}), "");
+  }
+}
+
+TEST(Coloured, nine_in_ten_kernels_of_the_libraries_can_be_coloured) {
+  struct Source {
+    const char* name;
+    std::vector<std::string> flags;
+    bool compiled;
+    bool counted;
+  };
+  const auto corpus = demarc::test::source_dir() / "tests" / "ptx" / "corpus";
+  Count sum;
+  std::string said;
+  for (const Source& source : {Source{"cub.cu", {"-arch=compute_90", "-lineinfo"}, false, true},
+                               Source{"thrust.cu", {"-arch=compute_75"}, false, true},
+                               Source{"curand.cu", {"-arch=compute_100"}, true, true},
+                               Source{"features.cu", {"-arch=compute_75"}, true, false}}) {
+    const auto module = parse_whole(nvcc_ptx(corpus / source.name, source.flags), source.name);
+    ASSERT_TRUE(module) << module.error().message;
+    const auto made = rewrite_colored(*module, {{0x38a000, 0xc4000}, 1}, with_places);
+    ASSERT_TRUE(made) << made.error().message;
+    if (source.compiled) {
+      EXPECT_NE(machine_code_digest(*made->module.text, {}), "");
+    }
+    if (!source.counted) continue;
+    const Count count = count_accepted(*made, source.name, said);
+    sum.accepted += count.accepted;
+    sum.all += count.all;
+  }
+  EXPECT_GT(sum.all, 10U);
+  EXPECT_GE(sum.accepted * 10, sum.all * 9) << said;
+}
+
+TEST(Coloured, affine_kernels_of_old_modules_are_taken) {
+  const auto module = parse_whole(
+      ".version 5.0\n.target sm_60\n.address_size 64\n.visible .entry k\n{\n\tret;\n}\n",
+      "old.ptx");
+  ASSERT_TRUE(module);
+  const auto affine = rewrite_affine(*module);
+  ASSERT_TRUE(affine);
+  EXPECT_NE(machine_code_digest(*affine, {}), "");
+}
+
+}  // namespace
+}  // namespace demarc::ptx::test
