@@ -22,6 +22,15 @@ class ColoredPlace : public PlacedBuffer {
   std::uint64_t address_;
 };
 
+class LoadedColored : public LoadedProgram {
+ public:
+  explicit LoadedColored(cuda::ColoredProgram program) : program_(std::move(program)) {}
+  const cuda::Module& module() const override { return program_.module(); }
+
+ private:
+  cuda::ColoredProgram program_;
+};
+
 class ColoredMemory : public MemorySource {
  public:
   ColoredMemory(std::shared_ptr<cuda::ColoredPool> pool, std::uint32_t share,
@@ -33,11 +42,12 @@ class ColoredMemory : public MemorySource {
     const std::uint64_t address = code_.pointer(buffer.first());
     return std::make_unique<ColoredPlace>(std::move(buffer), address);
   }
-  Result<std::string> adapt(const std::string& ptx, const std::string& name) const override {
+  Result<std::unique_ptr<LoadedProgram>> load(
+      const std::string& ptx, const std::string& name,
+      std::span<const cuda::KernelUse> uses) const override {
     DEMARC_TRY(const auto module, ptx::parse_whole(ptx, name));
-    DEMARC_TRY(const auto made, code_.rewrite(module));
-    DEMARC_CHECK(ptx::check_accepted(made.kernels, name));
-    return *made.module.text;
+    DEMARC_TRY(auto program, cuda::ColoredProgram::load(pool_, share_, module, uses));
+    return std::make_unique<LoadedColored>(std::move(program));
   }
   std::string account() const override {
     return fmt::format("colour {} of {}; {}", share_, pool_->colors(), pool_->account());

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
+#include "demarc/cuda/colored_program.hpp"
 #include "demarc/cuda/memory.hpp"
 
 namespace demarc::study {
@@ -18,14 +20,23 @@ class PlacedBuffer {
   [[nodiscard]] virtual Result<void> download(void* target, std::size_t bytes) = 0;
 };
 
+// A module on the GPU and the memory that it brings.
+class LoadedProgram {
+ public:
+  virtual ~LoadedProgram() = default;
+  [[nodiscard]] virtual const cuda::Module& module() const = 0;
+};
+
 class MemorySource {
  public:
   virtual ~MemorySource() = default;
   // missing_capability when there is no room.
   [[nodiscard]] virtual Result<std::unique_ptr<PlacedBuffer>> place(std::size_t bytes) = 0;
-  // The PTX text whose kernels work on this memory, made from an ordinary one.
-  [[nodiscard]] virtual Result<std::string> adapt(const std::string& ptx,
-                                                  const std::string& source_name) const = 0;
+  // Loads a module so that the kernels of `uses` work on this memory. missing_capability where the
+  // memory cannot hold what they keep beside their buffers.
+  [[nodiscard]] virtual Result<std::unique_ptr<LoadedProgram>> load(
+      const std::string& ptx, const std::string& source_name,
+      std::span<const cuda::KernelUse> uses) const = 0;
   [[nodiscard]] virtual std::string account() const = 0;  // "colour 0 of 2, chunks of 16 KiB"
 };
 

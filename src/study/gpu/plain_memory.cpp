@@ -18,6 +18,15 @@ class PlainBuffer : public PlacedBuffer {
   cuda::DeviceBuffer buffer_;
 };
 
+class PlainProgram : public LoadedProgram {
+ public:
+  explicit PlainProgram(cuda::Module module) : module_(std::move(module)) {}
+  const cuda::Module& module() const override { return module_; }
+
+ private:
+  cuda::Module module_;
+};
+
 class PlainMemory : public MemorySource {
  public:
   explicit PlainMemory(cuda::GpuPointer gpu) : gpu_(std::move(gpu)) {}
@@ -25,8 +34,10 @@ class PlainMemory : public MemorySource {
     DEMARC_TRY(auto buffer, cuda::DeviceBuffer::allocate(gpu_, bytes));
     return std::make_unique<PlainBuffer>(std::move(buffer));
   }
-  Result<std::string> adapt(const std::string& ptx, const std::string&) const override {
-    return ptx;
+  Result<std::unique_ptr<LoadedProgram>> load(const std::string& ptx, const std::string& name,
+                                              std::span<const cuda::KernelUse>) const override {
+    DEMARC_TRY(auto module, cuda::Module::load(gpu_, ptx, name));
+    return std::make_unique<PlainProgram>(std::move(module));
   }
   std::string account() const override { return "memory not divided"; }
 

@@ -15,11 +15,31 @@ namespace {
 
 constexpr std::uint32_t support_blocks = 512;
 constexpr std::uint32_t support_threads = 256;
+constexpr std::uint64_t threads_of_an_sm = 2048;  // the most of any compute capability
 
 double element_of(gpu::ScalarType type, const std::byte* at) {
   gpu::Scalar scalar{type, 0};
   std::memcpy(&scalar.bits, at, gpu::size_of(type));
   return gpu::to_double(scalar);
+}
+
+// The kernels of a launch, each once. `resident`: the threads of a persistent grid at most, 0 where
+// grids are launched as they are.
+std::vector<cuda::KernelUse> uses_of(const gpu::Launch& launch, bool fused,
+                                     std::uint64_t resident) {
+  std::vector<cuda::KernelUse> uses;
+  for (const gpu::KernelLaunch& kernel : launch.kernels) {
+    const std::string name = fused ? "demarc_fused" : kernel.kernel;
+    auto use = std::find_if(uses.begin(), uses.end(),
+                            [&](const cuda::KernelUse& one) { return one.kernel == name; });
+    if (use == uses.end()) use = uses.insert(uses.end(), {name, resident, 1});
+    if (resident == 0) {
+      use->threads = std::max(use->threads, kernel.grid.count() * kernel.block.count());
+    }
+    use->block_threads =
+        std::max(use->block_threads, static_cast<std::uint32_t>(kernel.block.count()));
+  }
+  return uses;
 }
 
 // One step for each launch, in the form that a fused kernel reads.
@@ -123,8 +143,9 @@ Result<void> ResidentLaunch::load_kernels(MemorySource& memory, const LaunchForm
     DEMARC_TRY(const auto module, ptx::parse_whole(text, launch.ptx));
     DEMARC_TRY(text, ptx::rewrite_timed(module, {stamped, overlapped}));
   }
-  DEMARC_TRY(text, memory.adapt(text, launch.ptx));
-  DEMARC_TRY(auto module, cuda::Module::load(gpu_, text, launch.ptx));
+  const std::uint64_t resident = form.affine_sms || fused ? gpu_->sm_count() * threads_of_an_sm : 0;
+  DEMARC_TRY(auto program, memory.load(text, launch.ptx, uses_of(launch, fused, resident)));
+  const cuda::Module& module = program->module();
   if (fused) {
     DEMARC_CHECK(add_fused(memory, form, module, original));
   } else {
@@ -132,7 +153,7 @@ Result<void> ResidentLaunch::load_kernels(MemorySource& memory, const LaunchForm
       DEMARC_CHECK(add_kernel(memory, form, module, kernel));
     }
   }
-  modules_.push_back(std::move(module));
+  modules_.push_back(std::move(program));
   if (!stamped) return {};
   const std::size_t bytes = stamped_runs * kernels_.size() * ptx::stamp_bytes;
   DEMARC_TRY(stamps_, memory.place(bytes));
@@ -232,13 +253,15 @@ Result<void> ResidentLaunch::make_affine(MemorySource& memory, const LaunchForm&
 }
 
 Result<void> ResidentLaunch::load_support(const MemorySource& memory) {
-  DEMARC_TRY(const auto support, memory.adapt(support_kernels_ptx(), "support kernels"));
-  DEMARC_TRY(auto support_module, cuda::Module::load(gpu_, support, "support kernels"));
-  DEMARC_TRY(auto copy, support_module.function("demarc_copy"));
-  DEMARC_TRY(auto digest, support_module.function("demarc_digest"));
+  constexpr std::uint64_t threads = std::uint64_t{support_blocks} * support_threads;
+  const cuda::KernelUse uses[] = {{"demarc_copy", threads, support_threads},
+                                  {"demarc_digest", threads, support_threads}};
+  DEMARC_TRY(auto support, memory.load(support_kernels_ptx(), "support kernels", uses));
+  DEMARC_TRY(auto copy, support->module().function("demarc_copy"));
+  DEMARC_TRY(auto digest, support->module().function("demarc_digest"));
   copy_ = std::make_unique<cuda::Function>(std::move(copy));
   digest_ = std::make_unique<cuda::Function>(std::move(digest));
-  modules_.push_back(std::move(support_module));
+  modules_.push_back(std::move(support));
   return {};
 }
 

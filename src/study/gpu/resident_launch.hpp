@@ -103,7 +103,7 @@ class ResidentLaunch {
 
   cuda::GpuPointer gpu_;
   LoadedLaunch loaded_;
-  std::vector<cuda::Module> modules_;
+  std::vector<std::unique_ptr<LoadedProgram>> modules_;
   std::vector<Kernel> kernels_;
   std::vector<Buffer> buffers_;
   std::shared_ptr<const gpu::Memory> initial_;    // released once written buffers are known

@@ -9,6 +9,8 @@ using namespace demarc::cuda;  // NOLINT
 
 #define FAKE extern "C" __attribute__((visibility("default")))
 
+// Kernels that name a register %spills keep 24 bytes in local memory while .minnctapersm limits
+// their registers, those that name %stack keep 8 in any case.
 FAKE CuResult cuModuleLoadData(CuModule* module, const void* image) {
   return on_card([&](FakeGpu& gpu) {
     auto made = std::make_unique<FakeModule>();
@@ -21,6 +23,10 @@ FAKE CuResult cuModuleLoadData(CuModule* module, const void* image) {
       auto function = std::make_unique<FakeFunction>();
       function->name = text.substr(begin, end - begin);
       function->module = made.get();
+      const std::string body = text.substr(at, text.find(".entry ", begin) - at);
+      const auto names = [&](const char* word) { return body.find(word) != std::string::npos; };
+      if (names("%spills") && names(".minnctapersm")) function->local_bytes = 24;
+      if (names("%stack")) function->local_bytes = 8;
       made->functions[function->name] = std::move(function);
     }
     *module = reinterpret_cast<CuModule>(made.get());

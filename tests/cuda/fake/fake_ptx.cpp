@@ -97,9 +97,10 @@ CuResult load_function(FakeModule& module, FakeFunction& function) {
 }
 
 int attribute_of(const FakeFunction& function, int attribute) {
-  if (!function.module->loaded) return 0;
+  const int spilled = attribute == cuda::function_local_bytes ? function.local_bytes : 0;
+  if (!function.module->loaded) return spilled;
   const ptx::Function* kernel = function.module->loaded->module().find_function(function.name);
-  if (kernel == nullptr) return 0;
+  if (kernel == nullptr) return spilled;
   const auto bytes_in = [&](ptx::StateSpace space) {
     std::uint64_t bytes = 0;
     for (const ptx::Variable& variable : kernel->body.variables) {
@@ -108,7 +109,7 @@ int attribute_of(const FakeFunction& function, int attribute) {
     return static_cast<int>(bytes);
   };
   if (attribute == cuda::function_shared_bytes) return bytes_in(ptx::StateSpace::shared);
-  if (attribute == cuda::function_local_bytes) return bytes_in(ptx::StateSpace::local);
+  if (attribute == cuda::function_local_bytes) return bytes_in(ptx::StateSpace::local) + spilled;
   return 0;
 }
 

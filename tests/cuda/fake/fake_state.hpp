@@ -76,6 +76,7 @@ struct FakeFunction {
   std::string name;
   struct FakeModule* module = nullptr;
   std::vector<std::size_t> argument_bytes;  // known once somebody has asked for the function
+  int local_bytes = 0;                      // a thread; as its text has it, see cuModuleLoadData
 };
 
 struct FakeModule {

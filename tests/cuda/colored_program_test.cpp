@@ -1,0 +1,115 @@
+// A module that is loaded into a share of a pool: what it brings lies there, what does not is
+// refused by kernel.
+#include "demarc/cuda/colored_program.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "demarc/ptx/parser.hpp"
+#include "fake_card.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using testing::HasSubstr;
+
+std::shared_ptr<ColoredPool> small_pool() {
+  constexpr std::uint64_t one_mask[] = {0xc4000};
+  constexpr ShareRequest both_colors[] = {{0x1, 0}, {0x2, 0}};
+  return ColoredPool::create(test::fake_gpu(fake::small_gpu()), one_mask, std::uint64_t{32} << 20U,
+                             both_colors, PoolPages::one_region)
+      .value();
+}
+
+ptx::Module module_of(const std::string& text) {
+  return ptx::parse_whole(".version 8.0\n.target sm_90\n.address_size 64\n" + text, "k.ptx")
+      .value();
+}
+
+std::string kernel(const std::string& name, const std::string& body,
+                   const std::string& directives = "") {
+  return ".visible .entry " + name + "(.param .u64 p)\n" + directives +
+         "{\n.reg .b64 %rd<4>; .reg .b32 %r<4>;\n" + body + "\nret;\n}\n";
+}
+
+const std::string variables =
+    ".visible .global .align 4 .u32 table[2] = {7, 9};\n"
+    ".visible .global .align 8 .u64 second = generic(table)+4;\n"
+    ".visible .global .align 4 .u32 zeros[1024];\n";
+
+Result<ColoredProgram> load(const std::shared_ptr<ColoredPool>& pool, const std::string& text,
+                            const std::vector<KernelUse>& uses) {
+  return ColoredProgram::load(pool, 1, module_of(text), uses);
+}
+
+TEST(ColoredProgram, VariablesLieInTheShareWithTheirFirstContent) {
+  const auto pool = small_pool();
+  const auto program =
+      load(pool, variables + kernel("k", "st.global.u32 [zeros], 1;"), {{"k", 64, 64}});
+  ASSERT_TRUE(program) << program.error().message;
+  const auto table = program->variable("table");
+  const auto second = program->variable("second");
+  const auto zeros = program->variable("zeros");
+  ASSERT_TRUE(table && second && zeros);
+  EXPECT_FALSE(program->variable("other"));
+  EXPECT_EQ(table->bytes, 8U);
+  EXPECT_EQ(zeros->bytes, 4096U);
+  const auto read = [&](const ColoredProgram::Variable& variable, auto value) {
+    EXPECT_TRUE(program->variables()->download(&value, sizeof value, variable.offset));
+    return value;
+  };
+  EXPECT_EQ(read(*table, std::uint64_t{0}), 7U + (std::uint64_t{9} << 32U));
+  EXPECT_EQ(read(*second, std::uint64_t{0}), table->address + 4);
+  EXPECT_EQ(read(*zeros, std::array<std::uint32_t, 1024>{1}), (std::array<std::uint32_t, 1024>{}));
+  EXPECT_EQ(table->address - table->offset,
+            ColoredCode::of(*pool, 1)->pointer(program->variables()->first()));
+}
+
+TEST(ColoredProgram, LocalMemoryIsAsLargeAsTheLargestLaunchNeeds) {
+  const auto pool = small_pool();
+  const std::string keeps = ".local .align 8 .b8 own[100];\nst.local.u32 [own], 1;";
+  const auto before = pool->usage(1).largest_free_bytes;
+  {
+    const auto program = load(pool, kernel("k", keeps), {{"k", 1000, 64}});
+    ASSERT_TRUE(program) << program.error().message;
+    EXPECT_GE(before - pool->usage(1).largest_free_bytes, 1000U * 112U);
+  }
+  EXPECT_EQ(pool->usage(1).largest_free_bytes, before);
+  const auto plain = load(pool, kernel("k", "st.global.u32 [%rd1], 1;"), {{"k", 1000, 64}});
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(pool->usage(1).largest_free_bytes, before);
+  EXPECT_THAT(load(pool, kernel("k", keeps), {{"k", std::uint64_t{1} << 30U, 64}}).error().message,
+              HasSubstr("bytes of local variables have no room"));
+}
+
+TEST(ColoredProgram, AKernelThatIsLaunchedAndCannotBeColouredIsNamedAndAnotherDoesNotMatter) {
+  const auto pool = small_pool();
+  const std::string text =
+      kernel("bad", "prefetchu.L1 [%rd1];") + kernel("good", "st.global.u32 [%rd1], 1;");
+  const auto good = load(pool, text, {{"good", 64, 64}});
+  ASSERT_TRUE(good) << good.error().message;
+  EXPECT_TRUE(good->module().function("good"));
+  EXPECT_FALSE(good->module().function("bad"));
+  EXPECT_THAT(load(pool, text, {{"bad", 64, 64}}).error().message,
+              HasSubstr("k.ptx:7: kernel 'bad': 'prefetchu.L1 [%rd1];' addresses memory"));
+}
+
+TEST(ColoredProgram, WhatPtxasKeepsInLocalMemoryIsTriedWithMoreRegistersAndThenRefused) {
+  const auto pool = small_pool();
+  const std::string spills = ".reg .b32 %spills;\n";
+  const std::string limited = ".maxntid 256, 1, 1\n.minnctapersm 8\n";
+  const std::vector<KernelUse> uses{{"a", 64, 64}, {"b", 64, 64}};
+  const auto freed = load(pool, kernel("a", spills, limited) + kernel("b", spills, limited), uses);
+  ASSERT_TRUE(freed) << freed.error().message;
+  EXPECT_EQ(freed->module().function("a")->attribute(function_local_bytes).value(), 0);
+  EXPECT_EQ(freed->module().function("b")->attribute(function_local_bytes).value(), 0);
+  const auto kept =
+      load(pool, kernel("a", spills, limited) + kernel("b", ".reg .b32 %stack;\n"), uses);
+  ASSERT_FALSE(kept);
+  EXPECT_EQ(kept.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(kept.error().message,
+              HasSubstr("kernel 'b' is not contained: ptxas keeps 8 bytes per thread"));
+}
+
+}  // namespace
+}  // namespace demarc::cuda
