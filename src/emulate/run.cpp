@@ -1,16 +1,11 @@
-// Runs the kernels of a launch: blocks on all cores, or in turns; what they leave is collected in
-// block order.
+// Runs the kernels of a launch, one after the other.
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <cstring>
 #include <ctime>
 #include <deque>
-#include <exception>
-#include <mutex>
 #include <thread>
 
+#include "block_loops.hpp"
 #include "demarc/ptx/ir.hpp"
 #include "run.hpp"
 
@@ -18,184 +13,14 @@ namespace demarc::emulate {
 
 namespace {
 
-constexpr std::int64_t turn_among_blocks = 1 << 12;  // a block that waits for another spins
-
 std::uint64_t run_align(std::uint64_t value, std::uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
-
-// Blocks are handed out in ascending order; what they leave behind is collected in that order, too:
-// trace chunks, findings, printed text. A worker may run ahead of the collection by a bounded
-// number of blocks.
-class Collector {
- public:
-  Collector(TraceSink* sink, Outcome& outcome, std::size_t finding_limit)
-      : sink_(sink), outcome_(outcome), finding_limit_(finding_limit) {}
-
-  // Trace words of a block that is still running: passed on at once when it is this block's turn.
-  bool flush(Block& block, std::uint32_t number) {
-    if (turn_.load(std::memory_order_acquire) != number) return false;
-    pass_on(block, number, false);
-    return true;
-  }
-
-  void finish(Block& block, std::uint32_t number) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return turn_.load() == number || over(); });
-    if (over()) return end_turn(number);
-    if (sink_ != nullptr) pass_on(block, number, true);
-    add_findings(block);
-    outcome_.printed += block.printed;
-    KernelStatistics& statistics = outcome_.kernels.back();
-    for (const Warp& warp : block.warps) {
-      statistics.thread_instructions += warp.thread_instructions;
-      statistics.warp_instructions += warp.warp_instructions;
-      statistics.divergent_branches += warp.divergent_branches;
-      statistics.barriers += warp.barriers;
-      statistics.memory_accesses += warp.memory_accesses;
-      statistics.longest_warp = std::max(statistics.longest_warp, warp.warp_instructions);
-    }
-    end_turn(number);
-  }
-
-  // A worker that cannot go on: the others end, too. The first one's exception is rethrown.
-  void abandon(std::exception_ptr thrown) {
-    const std::lock_guard lock(mutex_);
-    if (!thrown_) thrown_ = std::move(thrown);
-    failed_.store(true);
-    changed_.notify_all();
-  }
-  void rethrow() const {
-    if (thrown_) std::rethrow_exception(thrown_);
-  }
-
-  // No more blocks are to be run: an error, or a block that did not end.
-  [[nodiscard]] bool over() const { return failed_.load() || ended_.load(); }
-  [[nodiscard]] bool ended() const { return ended_.load(); }
-  [[nodiscard]] bool failed() const { return failed_.load(); }
-  [[nodiscard]] const Error& error() const { return error_; }
-  [[nodiscard]] std::uint32_t turn() const { return turn_.load(); }
-
- private:
-  void end_turn(std::uint32_t number) {
-    turn_.store(number + 1, std::memory_order_release);
-    changed_.notify_all();
-  }
-
-  void pass_on(Block& block, std::uint32_t number, bool last) {
-    TraceChunk chunk;
-    chunk.block = number;
-    chunk.last = last;
-    chunk.words = std::span(block.trace.data(), block.trace_used);
-    if (!over()) {
-      if (auto consumed = sink_->consume(chunk); !consumed) {
-        error_ = consumed.error();
-        failed_.store(true);
-      }
-    }
-    block.trace_used = 0;
-  }
-
-  void add_findings(Block& block) {
-    for (PendingFinding& pending : block.findings) {
-      if (pending.finding.kind == FindingKind::hang) ended_.store(true);
-      const auto known = std::find_if(
-          outcome_.findings.begin(), outcome_.findings.end(), [&](const Finding& finding) {
-            return finding.kind == pending.finding.kind && finding.line == pending.finding.line &&
-                   finding.kernel == pending.finding.kernel;
-          });
-      if (known != outcome_.findings.end()) {
-        known->count += pending.finding.count;
-      } else if (outcome_.findings.size() < finding_limit_) {
-        outcome_.findings.push_back(std::move(pending.finding));
-      }
-    }
-  }
-
-  TraceSink* sink_;
-  Outcome& outcome_;
-  std::size_t finding_limit_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::atomic<std::uint32_t> turn_{0};
-  std::atomic<bool> failed_{false};
-  std::atomic<bool> ended_{false};
-  Error error_;
-  std::exception_ptr thrown_;
-};
 
 double thread_cpu_seconds() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-void work(const Program& program, Collector& collector, std::atomic<std::uint32_t>& next,
-          std::uint32_t blocks, TraceSink* sink, bool plain_atomics, const Progress& progress,
-          bool reports) {
-  FramePool pool;
-  Block block(program, pool);
-  const bool tracing = sink != nullptr;
-  const bool runs = tracing && sink->wants_instructions();
-  std::uint32_t number = 0;
-  block.flush = [&](Block& running) { collector.flush(running, number); };
-  for (Warp& warp : block.warps) warp.plain_atomics = plain_atomics;
-  for (;;) {
-    number = next.fetch_add(1);
-    if (number >= blocks || collector.over()) break;
-    block.start(number, tracing, runs);
-    block.run();
-    collector.finish(block, number);
-    if (reports)
-      report_progress(progress, static_cast<double>(number + 1) / blocks, program.kernel);
-  }
-}
-
-// Up to `resident` blocks at once, which take turns.
-void work_in_turns(const Program& program, Collector& collector, std::uint32_t blocks,
-                   std::uint32_t resident, TraceSink* sink, const Progress& progress) {
-  struct Running {
-    Running(const Program& code, FramePool& frames) : block(code, frames) {}
-    Block block;
-    std::uint32_t number = 0;
-    bool ended = false;
-  };
-  FramePool pool;
-  std::deque<std::unique_ptr<Running>> open;  // in the order of their numbers
-  std::vector<std::unique_ptr<Running>> spare;
-  const bool tracing = sink != nullptr;
-  std::uint32_t next = 0;
-  const auto start_next = [&] {
-    if (spare.empty()) spare.push_back(std::make_unique<Running>(program, pool));
-    std::unique_ptr<Running> one = std::move(spare.back());
-    spare.pop_back();
-    one->number = next++;
-    one->ended = false;
-    one->block.flush = [&collector, number = one->number](Block& running) {
-      collector.flush(running, number);
-    };
-    one->block.start(one->number, tracing, tracing && sink->wants_instructions());
-    open.push_back(std::move(one));
-  };
-  while (!collector.over()) {
-    std::uint32_t running = 0;
-    for (const auto& one : open) {
-      if (!one->ended) one->ended = !one->block.advance();
-      if (!one->ended) ++running;
-    }
-    while (!open.empty() && open.front()->ended) {
-      collector.finish(open.front()->block, open.front()->number);
-      report_progress(progress, static_cast<double>(open.front()->number + 1) / blocks,
-                      program.kernel);
-      spare.push_back(std::move(open.front()));
-      open.pop_front();
-    }
-    if (next < blocks && running < resident) {
-      start_next();
-    } else if (open.empty()) {
-      break;
-    }
-  }
 }
 
 Result<std::vector<std::byte>> pack_parameters(const ptx::Function& kernel,
@@ -348,11 +173,11 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
     const double began = thread_cpu_seconds();
     try {
       if (in_turns) {
-        work_in_turns(*program, collector, static_cast<std::uint32_t>(blocks), card.resident_blocks,
-                      sink, options.progress);
+        run_in_turns(*program, collector, static_cast<std::uint32_t>(blocks), card.resident_blocks,
+                     sink, options.progress);
       } else {
-        work(*program, collector, next, static_cast<std::uint32_t>(blocks), sink, threads == 1,
-             options.progress, reports);
+        run_blocks(*program, collector, next, static_cast<std::uint32_t>(blocks), sink,
+                   threads == 1, options.progress, reports);
       }
     } catch (...) {
       collector.abandon(std::current_exception());  // out of memory
