@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "demarc/base/files.hpp"
 #include "paths.hpp"
 #include "program.hpp"
 
@@ -227,13 +228,40 @@ TEST_F(Program, ExecInsideExecIsRefusedByName) {
   }
 }
 
-TEST_F(Program, RunReportsTheTimesAndRefusesOutputsThatMissTheReference) {
-  // The stand-in carries out no bundled kernel: the outputs stay zero.
+TEST_F(Program, RunReportsTheTimesAndThatTheOutputsMeetTheReference) {
   const auto outcome = run_demarc({"run", "bundled:vecadd"});
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.out, HasSubstr("vecadd: 1.000 ms"));
-  EXPECT_THAT(outcome.err, HasSubstr("output 'c' (f32): 65536 of 65536 elements differ"));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("vecadd: 0.001 ms"));
+  EXPECT_THAT(outcome.out, HasSubstr("the outputs meet the reference"));
   EXPECT_EQ(run_demarc({"run", "bundled:vecadd", "--device", "sim:h100-sxm"}).exit_code, 1);
+}
+
+TEST_F(Program, RunEndsWithThreeWhereOutputsMissTheReference) {
+  const auto folder = test::fresh_folder("run_misses");
+  // A kernel that adds nothing: the outputs stay zero.
+  ASSERT_TRUE(write_file((folder / "idle.ptx").string(),
+                         ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry vecadd("
+                         ".param .u64 a, .param .u64 b, .param .u64 c, .param .u32 n) { ret; }\n"));
+  ASSERT_TRUE(write_file((folder / "misses.json").string(),
+                         R"({"schema": "demarc.launch/1", "name": "misses", "ptx": "idle.ptx",
+    "buffers": [{"name": "a", "bytes": 4096, "element": "f32", "fill": "random"},
+                {"name": "b", "bytes": 4096, "element": "f32", "fill": "random"},
+                {"name": "c", "bytes": 4096, "element": "f32", "output": true}],
+    "launches": [{"kernel": "vecadd", "grid": 4, "block": 256,
+                  "args": ["buf:a", "buf:b", "buf:c", "i32:1024"]}],
+    "check": {"reference": "vecadd"}})"));
+  const auto outcome = run_demarc({"run", "--launch", (folder / "misses.json").string()});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.out, HasSubstr("vecadd: 0.001 ms"));
+  EXPECT_THAT(outcome.err, HasSubstr("output 'c' (f32): 1024 of 1024 elements differ"));
+}
+
+TEST_F(Program, RunEndsWithThreeWhereAKernelWritesBehindItsBuffer) {
+  const auto outcome =
+      run_demarc({"run", (test::source_dir() / "examples" / "halo.ptx").string(), "--kernel",
+                  "halo", "--grid", "8", "--block", "64", "--args", "buf:2052,buf:2044"});
+  EXPECT_EQ(outcome.exit_code, 3) << outcome.out;
+  EXPECT_THAT(outcome.err, HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS"));
 }
 
 TEST(NoDriver, TheVerbsSaySoAndExitWithTwo) {
