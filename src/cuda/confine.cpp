@@ -37,13 +37,9 @@ Result<std::uint32_t> index_of_uuid(const std::shared_ptr<const Driver>& driver,
   return missing_capability("the program's GPU {} is not visible here", uuid);
 }
 
-// Runs in the child. `uuid`, when not empty, names the card instead of `device`.
-Result<Prepared> prepare(std::uint32_t device, const std::string& uuid, const TpcChoice& choice) {
-  DEMARC_TRY(const auto driver, Driver::load());
-  std::uint32_t index = device;
-  if (!uuid.empty()) {
-    DEMARC_TRY(index, index_of_uuid(driver, uuid));
-  }
+// Runs in the child.
+Result<Prepared> prepare(const std::shared_ptr<const Driver>& driver, std::uint32_t index,
+                         const TpcChoice& choice) {
   DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, index));
   DEMARC_TRY(const CardPointer card, Card::open(gpu));
   DEMARC_TRY(const partition::TpcSet tpcs, choose_tpcs(card->topology(), choice));
@@ -64,9 +60,9 @@ Result<Prepared> prepare(std::uint32_t device, const std::string& uuid, const Tp
 }
 
 // The same where no partition is wanted. Runs in the child.
-Result<Prepared> prepare_to_observe(std::uint32_t device) {
-  DEMARC_TRY(const auto driver, Driver::load());
-  DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, device));
+Result<Prepared> prepare_to_observe(const std::shared_ptr<const Driver>& driver,
+                                    std::uint32_t index) {
+  DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, index));
   Prepared prepared;
   prepared.capability = gpu->compute_capability();
   prepared.sms = gpu->sm_count();
@@ -159,9 +155,10 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   }
   DEMARC_CHECK(refuse_inside());
   DEMARC_TRY(const std::string preload, find_preload(plan.preload));
-  DEMARC_TRY(const Prepared prepared, in_child<Prepared>([&plan] {
-               return plan.observe ? prepare_to_observe(plan.device)
-                                   : prepare(plan.device, "", plan.choice);
+  DEMARC_TRY(const Prepared prepared, in_child<Prepared>([&plan]() -> Result<Prepared> {
+               DEMARC_TRY(const auto driver, Driver::load());
+               return plan.observe ? prepare_to_observe(driver, plan.device)
+                                   : prepare(driver, plan.device, plan.choice);
              }));
   DEMARC_TRY(const Control control, Control::create());
   ControlBlock& block = control.block();
@@ -191,8 +188,11 @@ Result<Moved> confine_again(std::int64_t pid, const TpcChoice& choice) {
   DEMARC_TRY(const std::string value, control_value_of(pid));
   DEMARC_TRY(const Control control, Control::open(value));
   const std::string uuid = control.block().uuid;
-  DEMARC_TRY(const Prepared prepared,
-             in_child<Prepared>([&uuid, &choice] { return prepare(0, uuid, choice); }));
+  DEMARC_TRY(const Prepared prepared, in_child<Prepared>([&]() -> Result<Prepared> {
+               DEMARC_TRY(const auto driver, Driver::load());
+               DEMARC_TRY(const std::uint32_t index, index_of_uuid(driver, uuid));
+               return prepare(driver, index, choice);
+             }));
   control.block().largest_cluster = prepared.largest_cluster;
   DEMARC_CHECK(control.store_mask(prepared.mask, true));
   return Moved{partition::TpcSet::from_words(prepared.tpc_words[0], prepared.tpc_words[1]),

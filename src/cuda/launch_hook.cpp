@@ -211,9 +211,9 @@ const DescriptorLayout* LaunchHook::layout_for(const void* descriptor) {
   return layout != nullptr && version_matches(*layout, descriptor) ? layout : nullptr;
 }
 
-// The mask of the finest level that has one, the driver's own of streams aside.
+// The mask of the finest level that has one, the driver's own of streams aside. `of_process` is
+// left alone where that is a finer one than the process's.
 bool LaunchHook::find_mask(const void* stream, HardwareMask& mask, bool& of_process) const {
-  of_process = false;
   if (thread_state.next_set) {
     mask = thread_state.next;
     return true;

@@ -121,6 +121,11 @@ std::uint32_t bit_count(const HardwareMask& mask) {
   return static_cast<std::uint32_t>(bits);
 }
 
+// "13.0" of 13000; the last digit counts patches.
+std::string version_text(int cuda_version) {
+  return fmt::format("{}.{}", cuda_version / 1000, cuda_version % 1000 / 10);
+}
+
 std::uint32_t tpcs_of(const Gpu& gpu) {
   const auto capability = gpu.compute_capability();
   const std::uint32_t per_tpc = gpu::sms_per_tpc(capability.major, capability.minor);
@@ -182,28 +187,22 @@ Result<StreamMasks> StreamMasks::open(GpuPointer gpu, LaunchHook& hook, const Fu
   if (!field) field = remembered;
   if (!field) {
     return missing_capability(
-        "CUDA {}.{}: where this driver keeps a stream's mask is not known; run demarc topo "
-        "--refresh once to find it, or use --mode green",
-        version / 1000, version % 1000 / 10);
+        "CUDA {}: where this driver keeps a stream's mask is not known; run demarc topo --refresh "
+        "once to find it, or use --mode green",
+        version_text(version));
   }
   const auto bits = verify_offset(gpu, hook, idle, *field);
   if (!bits) {
     if (bits.error().kind == ErrorKind::check_failed) return tl::unexpected(bits.error());
     return missing_capability(
-        "CUDA {}.{}: offset {:#x} does not hold a stream's mask on this driver ({}); use --mode "
-        "green",
-        version / 1000, version % 1000 / 10, field->offset, bits.error().message);
-  }
-  const std::uint32_t tpcs = tpcs_of(*gpu);
-  if (!field->wide && tpcs > 64) {
-    return missing_capability("{} has {} TPCs; stream masks of CUDA {}.{} hold 64", gpu->name(),
-                              tpcs, version / 1000, version % 1000 / 10);
+        "CUDA {}: offset {:#x} does not hold a stream's mask on this driver ({}); use --mode green",
+        version_text(version), field->offset, bits.error().message);
   }
   field_in_use.store(*field);
   hook.streams().set_gone_handler(&clear_gone_stream);
   DEMARC_TRY(const StreamPlace place, learn_stream_place(gpu, hook, idle));
   DEMARC_CHECK(hook.streams().use_place(place));
-  return StreamMasks(*field, *bits, tpcs, idle);
+  return StreamMasks(*field, *bits, tpcs_of(*gpu), idle);
 }
 
 void StreamMasks::use_hook(LaunchHook& hook, const gpu::Topology& topology) {
@@ -300,9 +299,9 @@ Result<StreamField> calibrate(const GpuPointer& gpu, LaunchHook& hook, const Fun
     }
   }
   return missing_capability(
-      "CUDA {}.{}: no place in the driver's stream object below {:#x} acts as a TPC mask; masks "
-      "are refused, use --mode green",
-      gpu->driver().cuda_version() / 1000, gpu->driver().cuda_version() % 1000 / 10, limit);
+      "CUDA {}: no place in the driver's stream object below {:#x} acts as a TPC mask; masks are "
+      "refused, use --mode green",
+      version_text(gpu->driver().cuda_version()), limit);
 }
 
 }  // namespace demarc::cuda

@@ -81,22 +81,16 @@ void Supervisor::serve_call() {
   const auto call = program_.listener.receive();
   if (!call) return;
   Image& image = image_of(*call);
-  switch (call->command) {
-    case static_cast<std::uint32_t>(OwnCommand::hooked): {
-      // A library with another's control block would count and confine for that one.
-      const bool agreed = call->argument == rules_.token && image.mark.has_value();
-      if (program_.listener.answer(*call, agreed ? 0 : EACCES) && agreed) image.hooked = true;
-      break;
-    }
-    case static_cast<std::uint32_t>(OwnCommand::stopped):
-      image.stopped = program_.listener.answer(*call, 0);
-      break;
-    case make_context_command:
-      judge_context(*call, image);
-      break;
-    default:
-      program_.listener.answer(*call, 0);
-      break;
+  if (call->command == static_cast<std::uint32_t>(OwnCommand::hooked)) {
+    // A library with another's control block would count and confine for that one.
+    const bool agreed = call->argument == rules_.token && image.mark.has_value();
+    if (program_.listener.answer(*call, agreed ? 0 : EACCES) && agreed) image.hooked = true;
+  } else if (call->command == static_cast<std::uint32_t>(OwnCommand::stopped)) {
+    image.stopped = program_.listener.answer(*call, 0);
+  } else if (call->command == make_context_command) {
+    judge_context(*call, image);
+  } else {
+    program_.listener.answer(*call, 0);
   }
   if (rules_.changed) rules_.changed(counts());
 }

@@ -105,6 +105,135 @@ TEST(Card, ADamagedFactsFileIsAnErrorThatNamesIt) {
   EXPECT_THAT(card.error().message, HasSubstr("GPU-fafafafa"));
 }
 
+TEST(CardFacts, AreReadAsTheyWereWrittenAndRefusedByNameWhereTheyAreWrong) {
+  CardFacts facts = fake_card().value()->facts();
+  facts.unconfirmed = {3, 5};
+  facts.notes = {"one", "two"};
+  facts.stream_field = StreamField{0x25c, false};
+  const std::string text = facts_to_json(facts);
+  const auto read = parse_facts(text, "facts");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->by_descriptor, facts.by_descriptor);
+  EXPECT_EQ(read->by_cluster, facts.by_cluster);
+  EXPECT_EQ(read->unconfirmed, facts.unconfirmed);
+  EXPECT_EQ(read->notes, facts.notes);
+  EXPECT_EQ(read->stream_field->offset, 0x25cU);
+  EXPECT_FALSE(read->stream_field->wide);
+  EXPECT_EQ(read->device, facts.device);
+  EXPECT_FALSE(read->from_cache);
+  const auto parsed = [&text](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    const std::size_t at = changed.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    changed.replace(at, from.size(), to);
+    return parse_facts(changed, "facts");
+  };
+  const auto refused = [&parsed](const std::string& from, const std::string& to) {
+    const auto result = parsed(from, to);
+    return result ? "read all the same" : result.error().message;
+  };
+  EXPECT_THAT(refused("demarc.topo/1", "demarc.topo/2"),
+              HasSubstr("facts: topo.schema: 'demarc.topo/2' is not understood"));
+  EXPECT_THAT(refused("3,", "-3,"), HasSubstr("facts: topo.unconfirmed: -3 is not the number"));
+  EXPECT_THAT(refused("\"one\"", "1"), HasSubstr("topo.notes: sentences are expected"));
+  EXPECT_THAT(refused("\"offset\": 604", "\"offset\": 65537"), HasSubstr("offset"));
+  EXPECT_THAT(refused("\"offset\"", "\"far\": 1, \"offset\""), HasSubstr("far"));
+  EXPECT_THAT(refused("\"unconfirmed\"", "\"else\": 1, \"unconfirmed\""), HasSubstr("else"));
+  EXPECT_THAT(refused("\"device\"", "\"card\""), HasSubstr("device"));
+  EXPECT_EQ(refused("\"offset\": 604", "\"offset\": 65536"), "read all the same");
+  const auto wide = parsed("\"wide\": false", "\"wide\": true");
+  ASSERT_TRUE(wide);
+  EXPECT_TRUE(wide->stream_field->wide);
+  EXPECT_FALSE(parsed("\"by_cluster\": true", "\"by_cluster\": false")->by_cluster);
+}
+
+TEST(CardFacts, LieWhereTheUserWantsThemElseInTheUsersCache) {
+  const GpuPointer gpu = test::fake_gpu();
+  const std::string name =
+      "/GPU-fafafafa-fafa-fafa-fafa-fafafafafafa-" + gpu->driver().driver_version() + ".json";
+  const auto with = [&](const char* own, const char* xdg, const char* home) {
+    const auto set = [](const char* variable, const char* value) {
+      value == nullptr ? ::unsetenv(variable) : ::setenv(variable, value, 1);
+    };
+    const std::string home_before = std::getenv("HOME") == nullptr ? "" : std::getenv("HOME");
+    set("DEMARC_CACHE", own);
+    set("XDG_CACHE_HOME", xdg);
+    set("HOME", home);
+    std::string path = facts_path(*gpu, "");
+    set("DEMARC_CACHE", nullptr);
+    set("XDG_CACHE_HOME", nullptr);
+    set("HOME", home_before.c_str());
+    return path;
+  };
+  EXPECT_EQ(facts_path(*gpu, "/here"), "/here" + name);
+  EXPECT_EQ(with("/own", "/xdg", "/home/me"), "/own" + name);
+  EXPECT_EQ(with("", "/xdg", "/home/me"), "/xdg/demarc" + name);
+  EXPECT_EQ(with(nullptr, nullptr, "/home/me"), "/home/me/.cache/demarc" + name);
+}
+
+TEST(Card, RenumberingIsLookedForWhereFactsAreRemembered) {
+  CardOptions options;
+  options.cache_folder = test::fresh_folder("renumbered_later").string();
+  ASSERT_TRUE(Card::open(test::fake_gpu(), options));
+  fake::FakeConfig config = fake::small_gpu();
+  config.virtual_sms = true;
+  config.mps_attribute = 0;
+  const auto card = Card::open(test::fake_gpu(config), options);
+  ASSERT_TRUE(card) << card.error().message;
+  EXPECT_TRUE((*card)->facts().from_cache);
+  EXPECT_TRUE((*card)->virtual_sms());
+  EXPECT_FALSE((*card)->stream_masks().value()->get((*card)->stream().handle()))
+      << "the mask of the look is taken back";
+}
+
+TEST(Card, WithoutMasksItSaysWhyAndRemembersNothing) {
+  CardOptions options;
+  options.cache_folder = test::fresh_folder("observer").string();
+  options.use_masks = false;
+  const auto card = Card::open(test::fake_gpu(), options).value();
+  EXPECT_EQ(card->hook().error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(card->stream_masks().error().message, HasSubstr("opened without masks"));
+  EXPECT_THAT(card->hardware_mask({1}).error().message, HasSubstr("opened without masks"));
+  EXPECT_THAT(card->facts().notes.back(), HasSubstr("masks: this card was opened without masks"));
+  EXPECT_FALSE(card->facts().stream_field);
+  EXPECT_FALSE(std::filesystem::exists(facts_path(*card->gpu(), options.cache_folder)));
+}
+
+TEST(Card, AnUnknownDriversFieldIsLookedForInAProcessOfItsOwnAndRemembered) {
+  ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
+  fake::FakeConfig config = fake::small_gpu();
+  config.cuda_version = 14020;
+  config.stream_offset = 0x6d8;
+  test::configure(config);
+  CardOptions options;
+  options.cache_folder = test::fresh_folder("unknown_driver").string();
+  options.refresh = true;
+  const auto found = open_card(0, options);
+  config.stream_field_works = false;
+  test::configure(config);
+  CardOptions elsewhere = options;
+  elsewhere.cache_folder = test::fresh_folder("unknown_field").string();
+  const auto missed = open_card(0, elsewhere);
+  config.stream_field_works = true;
+  test::configure(config);
+  options.refresh = false;
+  const auto later = open_card(0, options);
+  ::unsetenv("DEMARC_LIBCUDA");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_THAT((*found)->facts().notes,
+              testing::Contains("CUDA 14.2 is not in the table of drivers: a stream's mask was "
+                                "found at offset 0x6d8 and proved"));
+  EXPECT_EQ((*found)->facts().stream_field->offset, 0x6d8U);
+  EXPECT_TRUE((*found)->stream_masks());
+  ASSERT_TRUE(missed) << missed.error().message;
+  EXPECT_THAT((*missed)->facts().notes,
+              testing::Contains(testing::StartsWith("a stream's mask was looked for: ")));
+  EXPECT_FALSE((*missed)->stream_masks());
+  ASSERT_TRUE(later) << later.error().message;
+  EXPECT_TRUE((*later)->facts().from_cache);
+  EXPECT_TRUE((*later)->stream_masks());
+}
+
 // The card of the stand-in is remembered, then it is another one under the same UUID.
 class Remembered : public testing::Test {
  protected:
@@ -227,6 +356,8 @@ TEST(Calibration, RefusesWhenNoPlaceActsAsAMask) {
   LaunchHook* hook = LaunchHook::install(gpu->driver()).value();
   const auto field = calibrate(gpu, *hook, kernels.idle(), 0x800, {}, [](std::uint32_t) {});
   ASSERT_FALSE(field);
+  EXPECT_THAT(field.error().message, HasSubstr("CUDA 14.2: no place in the driver's stream object "
+                                               "below 0x800 acts as a TPC mask"));
   EXPECT_THAT(field.error().message, HasSubstr("masks are refused"));
 }
 

@@ -152,6 +152,34 @@ TEST(ColoredPool, CopiesOfPartsKeepEveryByteAndGoInFewPieces) {
   }
   EXPECT_EQ(buffer.upload(data.data(), 2, buffer.bytes() - 1).error().kind,
             ErrorKind::invalid_input);
+  EXPECT_EQ(buffer.download(data.data(), 2, buffer.bytes() - 1).error().kind,
+            ErrorKind::invalid_input);
+  EXPECT_FALSE(buffer.download(data.data(), 0, buffer.bytes() + 1));
+}
+
+// Neighbours before, behind, on both sides and on none.
+TEST(ColoredPool, BytesThatAreGivenBackJoinTheirFreeNeighbours) {
+  const auto pool = pool_of(4);
+  const std::uint64_t whole = pool->usage(0).largest_free_bytes;
+  for (const std::vector<std::size_t>& order :
+       {std::vector<std::size_t>{0, 1, 2}, {2, 1, 0}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}}) {
+    std::vector<std::optional<ColoredBuffer>> buffers;
+    for (int i = 0; i < 3; ++i) buffers.emplace_back(pool->allocate(0, 100000).value());
+    const std::uint64_t first = buffers[0]->first();
+    EXPECT_EQ(buffers[1]->first(), first + 100096) << "rounded up to 256 bytes";
+    for (const std::size_t buffer : order) buffers[buffer].reset();
+    EXPECT_EQ(pool->usage(0).largest_free_bytes, whole);
+    EXPECT_EQ(pool->usage(0).used_bytes + pool->usage(0).wasted_bytes, 0U);
+    EXPECT_EQ(pool->allocate(0, 100)->first(), first);
+  }
+  const auto held = pool->allocate(0, 256).value();
+  std::optional<ColoredBuffer> gap(pool->allocate(0, 256).value());
+  const auto behind = pool->allocate(0, 256).value();
+  const std::uint64_t left = pool->usage(0).largest_free_bytes;
+  const std::uint64_t place = gap->first();
+  gap.reset();
+  EXPECT_EQ(pool->usage(0).largest_free_bytes, left) << "a gap between others";
+  EXPECT_EQ(pool->allocate(0, 256)->first(), place) << "which is used again";
 }
 
 TEST(ColoredPool, ACapIsKeptAndFreedBytesCountAgain) {
@@ -179,6 +207,13 @@ TEST(ColoredPool, UsageCountsWhatWasAskedForAndWhatRoundingLost) {
   EXPECT_EQ(pool->usage(0).used_bytes, 5096U);
   EXPECT_EQ(pool->usage(0).wasted_bytes, 24U);
   EXPECT_EQ(pool->usage(0).capacity_bytes + pool->usage(1).capacity_bytes, 4 * two_mebibytes);
+}
+
+TEST(ColoredPool, OfFewerBytesThanAPageHasOnePage) {
+  const auto pool = ColoredPool::create(test::fake_gpu(), half_mask, 1000, halves);
+  ASSERT_TRUE(pool) << pool.error().message;
+  EXPECT_EQ((*pool)->arena().pages(), 1U);
+  EXPECT_EQ((*pool)->usage(0).capacity_bytes, two_mebibytes / 2);
 }
 
 TEST(ColoredPool, RunsAreContiguousAndAsLongAsSaid) {

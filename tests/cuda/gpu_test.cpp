@@ -5,8 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "demarc/base/files.hpp"
+#include "demarc/cuda/colored_copy.hpp"
 #include "demarc/cuda/colored_memory.hpp"
 #include "demarc/cuda/driver_errors.hpp"
+#include "demarc/cuda/masks.hpp"
+#include "demarc/cuda/memory_timer.hpp"
+#include "demarc/cuda/page_arena.hpp"
 #include "demarc/cuda/verify.hpp"
 #include "fake_card.hpp"
 
@@ -85,11 +89,12 @@ TEST(UnderMps, IsWhatTheDriverSaysAndWhereItCannotWhetherADaemonRuns) {
 }
 
 TEST(DriverError, AGpuThatFailsIsNoMissingCapability) {
-  for (const CuResult fault : {214, 700, 702, 710, 714, 715, 716, 717, 718, 719, 805, 806, 807, 808,
-                               809, 810, 709, 220, 999}) {
+  for (const CuResult fault : {3,   4,   214, 220, 226, 700, 702, 709, 710, 714, 715, 716,
+                               717, 718, 719, 721, 805, 806, 807, 808, 809, 810, 909, 999}) {
     EXPECT_EQ(kind_of(fault), ErrorKind::check_failed) << fault;
   }
-  for (const CuResult missing : {2, 34, 36, 46, 100, 101, 209, 222, 701, 800, 801, 803, 804}) {
+  for (const CuResult missing : {2,   34,  36,  46,  100, 101, 102, 209, 221, 222, 223, 224,
+                                 225, 701, 720, 800, 801, 802, 803, 804, 811, 812, 914, 915}) {
     EXPECT_EQ(kind_of(missing), ErrorKind::missing_capability) << missing;
   }
   for (const CuResult wrong : {1, 200, 218, 500, 912}) {
@@ -107,6 +112,115 @@ TEST(DriverError, IsPutIntoWordsWithItsKind) {
   EXPECT_EQ(fault.error().message,
             "work on the GPU failed: CUDA_ERROR_ILLEGAL_ADDRESS (as the stand-in says)");
   EXPECT_EQ(driver->check(801, "x").error().kind, ErrorKind::missing_capability);
+}
+
+TEST(DriverError, WithoutANameOrTextIsToldByItsNumber) {
+  const auto silent = driver_with([](DriverApi& api) {
+    api.cuGetErrorName = [](CuResult, const char**) { return 1; };
+    api.cuGetErrorString = [](CuResult, const char**) { return 1; };
+  });
+  EXPECT_EQ(silent->check(700, "work").error().message, "work: CUDA error 700 (no description)");
+}
+
+TEST(Driver, ThatIsNotThereOrTooOldOrFailsIsRefusedWithItsPlace) {
+  const auto none = Driver::load("/no/such/libcuda.so");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(none.error().message, HasSubstr("no NVIDIA driver on this machine: "));
+  EXPECT_THAT(none.error().message, HasSubstr("/no/such/libcuda.so"));
+  const auto old = Driver::load("libm.so.6");  // a library without any of the driver's functions
+  ASSERT_FALSE(old);
+  EXPECT_EQ(old.error().message, "libm.so.6: the driver is too old: it has no cuInit");
+  const auto fails = [](CuResult code) {
+    DriverApi api = test::fake_driver()->api();
+    static CuResult answer = 0;
+    answer = code;
+    api.cuInit = [](unsigned) { return answer; };
+    return Driver::from_table(api, "planted").error().message;
+  };
+  EXPECT_EQ(fails(100), "planted: the driver finds no usable GPU (cuInit: CUDA_ERROR_FAKE)");
+  EXPECT_EQ(fails(214), "planted: the GPU failed (cuInit: CUDA_ERROR_FAKE)");
+}
+
+TEST(Driver, TellsItsVersionBeforeItIsStarted) {
+  const std::string path = test::fake_driver()->origin();
+  fake::FakeConfig config = fake::small_gpu();
+  config.cuda_version = 12080;
+  test::configure(config);
+  ::setenv("DEMARC_LIBCUDA", path.c_str(), 1);
+  EXPECT_EQ(Driver::peek_version().value(), 12080);
+  EXPECT_EQ(test::fake_driver()->cuda_version(), 12080);
+  ::setenv("DEMARC_LIBCUDA", "libm.so.6", 1);
+  EXPECT_EQ(Driver::peek_version().error().message,
+            "libm.so.6: the driver does not tell its version");
+  ::setenv("DEMARC_LIBCUDA", "/no/such/libcuda.so", 1);
+  EXPECT_EQ(Driver::peek_version().error().kind, ErrorKind::missing_capability);
+  ::unsetenv("DEMARC_LIBCUDA");
+}
+
+TEST(Driver, CountsTheCardsThatItShows) {
+  EXPECT_EQ(test::fake_driver()->device_count().value(), 1U);
+  const auto three = driver_with([](DriverApi& api) {
+    api.cuDeviceGetCount = [](int* count) {
+      *count = 3;
+      return cu_success;
+    };
+  });
+  EXPECT_EQ(three->device_count().value(), 3U);
+  const auto broken = driver_with(
+      [](DriverApi& api) { api.cuDeviceGetCount = [](int*) -> CuResult { return 999; }; });
+  EXPECT_EQ(broken->device_count().error().kind, ErrorKind::check_failed);
+}
+
+TEST(Gpu, GetsTheKernelsOfItsCapabilityFromTheFirstThatHasThem) {
+  const auto loads = [](int major, int minor) {
+    fake::FakeConfig config = fake::small_gpu();
+    config.capability_major = major;
+    config.capability_minor = minor;
+    const GpuPointer gpu = test::fake_gpu(config);
+    const std::string missing = fmt::format(" for compute capability {}.{}", major, minor);
+    const auto probes = ProbeKernels::load(gpu);
+    const auto timer = MemoryTimer::create(gpu);
+    const auto copier = ColoredCopier::create(gpu);
+    EXPECT_TRUE(probes ||
+                probes.error().message.find("no probe kernels" + missing) != std::string::npos);
+    EXPECT_TRUE(timer || timer.error().message.find(missing) != std::string::npos);
+    EXPECT_TRUE(copier ||
+                copier.error().message.find("no copy kernel" + missing) != std::string::npos);
+    return (probes ? 1 : 0) + (timer ? 1 : 0) + (copier ? 1 : 0);
+  };
+  EXPECT_EQ(loads(7, 0), 0);
+  EXPECT_EQ(loads(7, 5), 3);
+  EXPECT_EQ(loads(8, 6), 3);
+  EXPECT_EQ(loads(9, 0), 3);
+}
+
+TEST(Gpu, IsDescribedByWhatTheDriverTells) {
+  const GpuPointer gpu = test::fake_gpu();
+  EXPECT_THAT(gpu->driver().driver_version(),
+              testing::AnyOf("cuda-13.0", testing::MatchesRegex("[0-9]+[.][0-9.]+")));
+  EXPECT_EQ(gpu->name(), "Fake GPU");
+  EXPECT_EQ(gpu->compute_capability(), (gpu::ComputeCapability{9, 0}));
+  EXPECT_EQ(gpu->sm_count(), 24U);
+  EXPECT_EQ(gpu->total_bytes(), 1U << 30U);
+  EXPECT_EQ(gpu->free_bytes().value(), 1U << 30U);
+  const gpu::Device device = describe(*gpu).value();
+  EXPECT_EQ(device.name, "Fake GPU");
+  EXPECT_THAT(device.source, HasSubstr(" on GPU-fafafafa-"));
+  EXPECT_EQ(device.sm_clock_hz, 1e6);  // what the stand-in does not know is 1000
+  EXPECT_EQ(device.memory_clock_hz, 1e6);
+  EXPECT_EQ(device.dram.bandwidth_bytes_per_s, 2.5e8) << "two transfers a clock, 125 bytes each";
+  EXPECT_EQ(device.sm.threads, 2048U);
+  EXPECT_EQ(device.sm.threads_per_block, 1024U);
+  EXPECT_EQ(device.sm.blocks, 32U);
+  EXPECT_EQ(device.sm.registers, 65536U);
+  EXPECT_EQ(device.sm.shared_bytes, 233472U);
+  EXPECT_EQ(device.sm.shared_block_bytes, 232448U);
+  EXPECT_EQ(device.sm.shared_reserved_bytes, 1000U);
+  EXPECT_EQ(device.l2.size_bytes, 50U << 20U);
+  EXPECT_EQ(device.dram.size_bytes, 1U << 30U);
+  ASSERT_EQ(device.topology.tpc_count(), 12U);
+  EXPECT_EQ(device.topology.tpcs[11].sms, (std::vector<std::uint32_t>{22, 23}));
 }
 
 TEST(DriverError, WhileStartingTellsAFailedGpuFromNone) {
@@ -157,6 +271,37 @@ TEST(GpuIndex, BeyondTheLastCardIsRefused) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
   EXPECT_THAT(refused.error().message, HasSubstr("there is no GPU cuda:1; this machine has 1"));
+}
+
+// As on a card that another program divides.
+TEST(MemoryTimers, SayWhichSmNoBlockReached) {
+  const auto card = test::fake_card().value();
+  const GpuPointer& gpu = card->gpu();
+  const MemoryTimer timer = MemoryTimer::create(gpu).value();
+  const PageArena arena = PageArena::create(gpu, 1).value();
+  const std::vector<std::uint64_t> offsets{0, 4096};
+  const std::vector<std::uint32_t> sms{1, 2, 5};
+  const std::vector<std::uint8_t> roles{1, 1, 1, 1, 2, 2};
+  const std::vector<std::uint32_t> chunks{0, 1, 2};
+  const TimedStream victim{chunks, 14, false, false};
+  const auto latencies = [&] { return timer.hit_latencies(arena.address(), offsets, sms, 2, 3); };
+  const auto seconds = [&] { return timer.stream_seconds(arena.address(), victim, {}, roles); };
+  const auto whole = latencies();
+  ASSERT_TRUE(whole) << whole.error().message;
+  EXPECT_EQ(whole->count(), 2U);
+  EXPECT_EQ(whole->dimensions, 3U);
+  for (const float cycles : whole->values) EXPECT_NEAR(cycles, 282, 33);
+  EXPECT_NEAR(seconds().value(), 300e-9, 1e-9) << "100 ns a chunk";
+  const auto mask = ProcessMask::set(card, {0, 2});
+  EXPECT_THAT(latencies().error().message,
+              HasSubstr("no block of the latency kernel reached SM 2: is the card shared"));
+  EXPECT_THAT(seconds().error().message, HasSubstr("the stream kernel did not run on SM 2"));
+  EXPECT_THAT(
+      timer.stream_seconds(arena.address(), {{}, 14, false, false}, {}, roles).error().message,
+      HasSubstr("a stream without chunks"));
+  const std::vector<std::uint8_t> nobody{0, 2};
+  EXPECT_THAT(timer.stream_seconds(arena.address(), victim, {}, nobody).error().message,
+              HasSubstr("no SM has the role of the victim"));
 }
 
 }  // namespace

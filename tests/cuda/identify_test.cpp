@@ -6,6 +6,7 @@
 
 #include <cstdio>
 
+#include "demarc/base/json.hpp"
 #include "demarc/cuda/verify.hpp"
 #include "fake_card.hpp"
 
@@ -98,6 +99,58 @@ TEST(Identify, WithoutRememberedFingerprintsItSaysHowToTakeThem) {
   EXPECT_THAT(found.error().message, HasSubstr("run demarc topo --refresh once, outside MPS"));
 }
 
+SmIdentity doubtful(std::uint32_t number) {
+  SmIdentity sm;
+  sm.sm = number;
+  sm.tpc = 1;
+  sm.distance = 1.5;
+  sm.other_tpc = 2;
+  sm.other_distance = 1.75;
+  return sm;
+}
+
+TEST(Identify, EightDoubtsAreNamedAndTheRestIsCounted) {
+  const gpu::Topology topology = gpu::regular_topology(2, 4, 2);
+  const auto text_of = [&](std::uint32_t doubts) {
+    std::vector<SmIdentity> launch;
+    for (std::uint32_t sm = 0; sm < doubts; ++sm) launch.push_back(doubtful(sm));
+    return identification_to_text(topology, identification_of(topology, {launch}), false);
+  };
+  const std::string eight = text_of(8);
+  EXPECT_THAT(eight, HasSubstr("launch 1: 8 SMs, by latency TPCs "));
+  EXPECT_THAT(eight, HasSubstr("  SM number 0 is IN DOUBT: TPC 1 is 1.50 cycles away, TPC 2 1.75 "
+                               "cycles\n"));
+  EXPECT_THAT(eight, HasSubstr("SM number 7 is IN DOUBT"));
+  EXPECT_THAT(eight, testing::Not(HasSubstr("more SMs")));
+  EXPECT_THAT(eight, HasSubstr("0 of 8 SMs identified; SM numbers could not be compared\n"));
+  const std::string ten = text_of(10);
+  EXPECT_THAT(ten, testing::Not(HasSubstr("SM number 8 is")));
+  EXPECT_THAT(ten, HasSubstr("  and 2 more SMs are IN DOUBT\n"));
+}
+
+TEST(Identify, TheJsonTellsOfEveryLaunchAndSm) {
+  const gpu::Topology topology = gpu::regular_topology(2, 2, 2);
+  SmIdentity sure = doubtful(2);
+  sure.certain = true;
+  const auto found = identification_of(topology, {{sure, doubtful(0)}, {sure}});
+  const Json json = Json::parse(identification_to_json(topology, found));
+  EXPECT_EQ(json["schema"], "demarc.identity/1");
+  EXPECT_EQ(json["tpcs"], "1");
+  EXPECT_EQ(json["sms"], 3);
+  EXPECT_EQ(json["in_doubt"], 1);
+  EXPECT_EQ(json["misnumbered"], 0);
+  ASSERT_EQ(json["launches"].size(), 2U);
+  const Json& first = json["launches"][0];
+  EXPECT_EQ(first["tpcs"], "1");
+  EXPECT_EQ(first["sms"][0]["number"], 2);
+  EXPECT_EQ(first["sms"][0]["certain"], true);
+  EXPECT_EQ(first["sms"][1]["certain"], false);
+  EXPECT_EQ(first["sms"][1]["gpc"], 0);
+  EXPECT_EQ(first["sms"][1]["other_tpc"], 2);
+  EXPECT_EQ(first["sms"][1]["distance_cycles"], 1.5);
+  EXPECT_EQ(first["sms"][1]["other_distance_cycles"], 1.75);
+}
+
 // verify() of a client of MPS, the whole card being remembered.
 Result<VerifyReport> verify_as(const fake::FakeConfig& config, const std::string& tpcs) {
   ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
@@ -127,6 +180,15 @@ TEST(VerifyOfAClient, HoldsWhenItsLatenciesAreThoseOfTheListedTpcs) {
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_TRUE(report->relative);
   EXPECT_TRUE(report->holds);
+  const std::string text = report_to_text(*report);
+  EXPECT_THAT(text, HasSubstr("launch 3: 10 SMs, by latency TPCs 1,5,7,10-11"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("outside")));
+  EXPECT_THAT(text, testing::Not(HasSubstr("are not expected")));
+  const Json json = Json::parse(report_to_json(*report));
+  EXPECT_EQ(json["identified"]["tpcs"], "1,5,7,10-11");
+  EXPECT_EQ(json["identified"]["launches"].size(), 3U);
+  EXPECT_TRUE(json["relative_sm_numbers"]);
+  EXPECT_FALSE(json["paths"][0].contains("outside")) << "numbers name no SM";
 }
 
 TEST(VerifyOfAClient, DoesNotHoldOnOtherTpcsThoughTheirNumberIsRight) {
@@ -211,6 +273,65 @@ TEST(Verify, ARunOfSmsFromZeroOnIsNotExcusedAsRelative) {
   EXPECT_TRUE(right->holds);
 }
 
+TEST(Verify, LooksAtEveryPathThatLaunchesTake) {
+  const auto whole = verify_plain({"0-11", "", 0, 0}, fake::small_gpu());
+  ASSERT_TRUE(whole) << whole.error().message;
+  EXPECT_TRUE(whole->holds);
+  EXPECT_EQ(whole->sms, 24U);
+  EXPECT_EQ(whole->expected_sms, 24U);
+  const VerifyPlan standard;
+  const std::uint64_t blocks = std::uint64_t{standard.blocks_per_sm} * 24;
+  ASSERT_EQ(whole->paths.size(), 3U);
+  const std::vector<std::pair<std::string, std::uint64_t>> paths{
+      {"stream", blocks}, {"default stream", blocks}, {"graph", 4 * blocks}};
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    EXPECT_EQ(whole->paths[i].name, paths[i].first);
+    EXPECT_EQ(whole->paths[i].placement.total(), paths[i].second);
+    EXPECT_EQ(whole->paths[i].outside, 0U);
+  }
+  const std::string text = report_to_text(*whole);
+  EXPECT_THAT(text, HasSubstr("Fake GPU: expected TPCs 0-11 (24 of 24 SMs)\n"));
+  EXPECT_THAT(text, HasSubstr(" blocks on  24 SMs, 0 outside\n"));
+  EXPECT_THAT(text, HasSubstr("the partition HOLDS\n"));
+  const auto part = verify_plain({"0-5", "", 0, 0}, fake::small_gpu());
+  ASSERT_TRUE(part) << part.error().message;
+  EXPECT_FALSE(part->holds);
+  for (const VerifyPath& path : part->paths) EXPECT_EQ(2 * path.outside, path.placement.total());
+  const Json json = Json::parse(report_to_json(*part));
+  EXPECT_EQ(json["schema"], "demarc.verify/1");
+  EXPECT_EQ(json["expected_tpcs"], "0-5");
+  EXPECT_EQ(json["expected_sms"], 12);
+  EXPECT_EQ(json["sms"], 24);
+  EXPECT_EQ(json["holds"], false);
+  EXPECT_EQ(json["paths"].size(), 3U);
+  EXPECT_EQ(json["paths"][2]["path"], "graph");
+  EXPECT_EQ(json["paths"][2]["outside"], 2 * blocks);
+  EXPECT_EQ(json["paths"][2]["blocks_per_sm"].size(), 24U);
+  EXPECT_FALSE(json.contains("identified"));
+}
+
+TEST(Verify, ProvesAModeByALaneOfIt) {
+  ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
+  ::setenv("DEMARC_CACHE", test::fresh_folder("modes").c_str(), 1);
+  VerifyPlan plan;
+  plan.choice = {"2-3", "", 0, 0};
+  plan.mode = Mode::mask;
+  test::configure(fake::small_gpu());
+  const auto masked = verify(plan);
+  fake::FakeConfig lying = fake::small_gpu();
+  lying.invert_masks = true;
+  test::configure(lying);
+  const auto inverted = verify(plan);
+  ::unsetenv("DEMARC_LIBCUDA");
+  ::unsetenv("DEMARC_CACHE");
+  ASSERT_TRUE(masked) << masked.error().message;
+  EXPECT_TRUE(masked->holds);
+  ASSERT_EQ(masked->paths.size(), 1U);
+  EXPECT_EQ(masked->paths[0].name, "mask");
+  EXPECT_EQ(masked->paths[0].placement.used_sms(), (std::vector<std::uint32_t>{4, 5, 6, 7}));
+  EXPECT_TRUE(!inverted || !inverted->holds);
+}
+
 TEST(Verify, UnderMpsListedTpcsNeedFingerprintsAndCountsDoNot) {
   fake::FakeConfig config = fake::small_gpu();
   config.client = 0x3;
@@ -223,6 +344,8 @@ TEST(Verify, UnderMpsListedTpcsNeedFingerprintsAndCountsDoNot) {
   ASSERT_TRUE(counted) << counted.error().message;
   EXPECT_TRUE(counted->relative);
   EXPECT_TRUE(counted->holds);
+  EXPECT_THAT(report_to_text(*counted),
+              HasSubstr("SM numbers are relative here (MPS): their count was checked\n"));
   const auto fewer = verify_plain({"", "", 2, 0}, config);
   ASSERT_TRUE(fewer) << fewer.error().message;
   EXPECT_FALSE(fewer->holds);
@@ -243,6 +366,24 @@ TEST(Identify, FingerprintsAreRememberedToTheHundredthOfACycle) {
                   0.006);
     }
   }
+  const auto refused = [&known](const std::string& from, const std::string& to) {
+    std::string text = facts_to_json(known);
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+    const auto parsed = parse_facts(text, "facts");
+    return parsed ? "read all the same" : parsed.error().message;
+  };
+  EXPECT_THAT(refused("\"modulus\": 5", "\"modulus\": 0"), HasSubstr("modulus"));
+  EXPECT_THAT(refused("\"modulus\": 5", "\"modulus\": 5000"), HasSubstr("modulus"));
+  EXPECT_EQ(refused("\"modulus\": 5", "\"modulus\": 1"), "read all the same");
+  EXPECT_THAT(refused("\"latency\": [\n      [", "\"latency\": [\n      [\"x\", "),
+              HasSubstr("fingerprints.latency[0]: \"x\" is not a number of cycles"));
+  EXPECT_THAT(refused("],\n      [", ", 1, 2, 3, 4, 5],\n      ["),
+              HasSubstr("latency[1]: 80 numbers"));
+  EXPECT_THAT(refused("\"latency\": [\n", "\"latency\": [[],\n"),
+              HasSubstr("latency[0]: 0 numbers"));
+  EXPECT_THAT(refused("\"modulus\"", "\"more\": 1, \"modulus\""), HasSubstr("more"));
   std::string damaged = facts_to_json(known);
   damaged.replace(damaged.find("\"modulus\": 5"), 12, "\"modulus\": 7");
   EXPECT_THAT(parse_facts(damaged, "facts").error().message,

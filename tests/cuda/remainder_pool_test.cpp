@@ -132,8 +132,13 @@ TEST(RemainderPool, WithoutTheL2SidesNothingIsColoured) {
 
 TEST(RemainderWindows, AreOfColoursThatFollowEachOtherAndExist) {
   const gpu::RemainderColoring& coloring = pool_of_sides()->remainders()->coloring;
-  EXPECT_TRUE(window_of_colors(coloring, 0x1));
-  EXPECT_TRUE(window_of_colors(coloring, 0x3));
+  const auto first = window_of_colors(coloring, 0x1).value();
+  const auto second = window_of_colors(coloring, 0x2).value();
+  EXPECT_EQ(first.count + second.count, 47U);
+  EXPECT_EQ(second.first, (first.first + first.count) % 47);
+  const auto both = window_of_colors(coloring, 0x3).value();
+  EXPECT_EQ(both.first, first.first);
+  EXPECT_EQ(both.count, 47U);
   for (const std::uint64_t wrong : {0x0U, 0x4U, 0x5U, 0x6U, 0x7U}) {
     EXPECT_FALSE(window_of_colors(coloring, wrong)) << wrong;
   }
@@ -172,6 +177,8 @@ TEST(RemainderPool, CopiesOfPartsKeepEveryByteAndNothingElse) {
   ASSERT_TRUE(neighbour.download(back.data(), back.size()));
   EXPECT_EQ(back, ones);
   EXPECT_EQ(buffer.upload(data.data(), 2, buffer.bytes() - 1).error().kind,
+            ErrorKind::invalid_input);
+  EXPECT_EQ(buffer.download(data.data(), 2, buffer.bytes() - 1).error().kind,
             ErrorKind::invalid_input);
 }
 

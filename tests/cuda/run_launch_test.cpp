@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 
+#include "demarc/cuda/launch.hpp"
 #include "fake_card.hpp"
 
 namespace demarc::cuda {
@@ -54,6 +56,95 @@ TEST(RunLaunch, buffers_of_the_host_take_no_memory_of_the_card) {
   std::memcpy(words, run->buffers[0].data(), sizeof words);
   EXPECT_EQ(words[16], run->addresses[0] + 128);
   EXPECT_EQ(words[48], 0x6100000060U);
+}
+
+TEST(RunLaunch, asks_for_shared_memory_beyond_what_every_kernel_has) {
+  for (const char* bytes : {"1024", "49152", "49153", "200000"}) {
+    gpu::Launch launch = self_lines("demarc_self_lines");
+    launch.kernels[0].dynamic_shared_bytes = static_cast<std::uint32_t>(std::atoi(bytes));
+    const auto run = run_launch(test::fake_gpu(), launch, lines_ptx, "lines.ptx");
+    EXPECT_TRUE(run) << bytes << ": " << run.error().message;
+  }
+  gpu::Launch launch = self_lines("demarc_self_lines");
+  launch.kernels[0].dynamic_shared_bytes = 400000;
+  const auto refused = run_launch(test::fake_gpu(), launch, lines_ptx, "lines.ptx");
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("cannot set an attribute of kernel 'demarc_self_lines'"));
+}
+
+// What the driver is asked for, past all that the stand-in would notice.
+struct Asked {
+  std::uint32_t grid[3], block[3], shared, attributes;
+  CuLaunchAttribute attribute[2];
+};
+Asked asked;  // by the last launch
+
+GpuPointer listening_gpu() {
+  DriverApi api = test::fake_driver()->api();
+  api.cuLaunchKernel = [](CuFunction, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                          unsigned by, unsigned bz, unsigned shared, CuStream, void**, void**) {
+    asked = {{gx, gy, gz}, {bx, by, bz}, shared, 0, {}};
+    return cu_success;
+  };
+  api.cuLaunchKernelEx = [](const CuLaunchConfig* config, CuFunction, void**, void**) {
+    asked = {{config->grid[0], config->grid[1], config->grid[2]},
+             {config->block[0], config->block[1], config->block[2]},
+             config->shared_bytes,
+             config->attribute_count,
+             {}};
+    for (unsigned i = 0; i < config->attribute_count; ++i) {
+      asked.attribute[i] = config->attributes[i];
+    }
+    return cu_success;
+  };
+  return Gpu::open(Driver::from_table(api, "listening").value(), 0).value();
+}
+
+TEST(LaunchShapes, reach_the_driver_as_they_are) {
+  const GpuPointer gpu = listening_gpu();
+  const Module module = Module::load(gpu, lines_ptx, "lines.ptx").value();
+  const Function function = module.function("demarc_self_lines").value();
+  const Stream stream = Stream::create(gpu).value();
+  LaunchShape shape{{2, 3, 4}, {5, 6, 7}, 89, 0, false};
+  const auto as_it_is = [&] {
+    ASSERT_TRUE(launch(stream, function, shape));
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(asked.grid[i], shape.grid[i]);
+      EXPECT_EQ(asked.block[i], shape.block[i]);
+    }
+    EXPECT_EQ(asked.shared, 89U);
+  };
+  as_it_is();
+  EXPECT_EQ(asked.attributes, 0U);
+  shape.cluster_blocks = 2;
+  as_it_is();
+  ASSERT_EQ(asked.attributes, 1U);
+  EXPECT_EQ(asked.attribute[0].id, CuLaunchAttribute::cluster_dimension);
+  EXPECT_EQ(asked.attribute[0].value.cluster[0], 2U);
+  EXPECT_EQ(asked.attribute[0].value.cluster[1], 1U);
+  EXPECT_EQ(asked.attribute[0].value.cluster[2], 1U);
+  shape.overlapped = true;
+  as_it_is();
+  ASSERT_EQ(asked.attributes, 2U);
+  EXPECT_EQ(asked.attribute[1].id, CuLaunchAttribute::programmatic_serialization);
+  EXPECT_EQ(asked.attribute[1].value.flag, 1);
+  shape.cluster_blocks = 0;
+  as_it_is();
+  ASSERT_EQ(asked.attributes, 1U);
+  EXPECT_EQ(asked.attribute[0].id, CuLaunchAttribute::programmatic_serialization);
+}
+
+TEST(LaunchShapes, with_attributes_are_refused_by_a_driver_that_has_none) {
+  DriverApi api = test::fake_driver()->api();
+  api.cuLaunchKernelEx = nullptr;
+  const GpuPointer gpu = Gpu::open(Driver::from_table(api, "old").value(), 0).value();
+  const Module module = Module::load(gpu, lines_ptx, "lines.ptx").value();
+  const Function function = module.function("demarc_self_lines").value();
+  const Stream stream = Stream::create(gpu).value();
+  LaunchShape shape = LaunchShape::line(2, 32);
+  shape.cluster_blocks = 2;
+  EXPECT_THAT(launch(stream, function, shape).error().message,
+              HasSubstr("no launches with attributes"));
 }
 
 TEST(RunLaunch, names_the_module_and_the_kernel_that_it_lacks) {

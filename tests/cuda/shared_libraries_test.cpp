@@ -87,12 +87,26 @@ void coloured_memory_through_c() {
     DEMAND(address == layout.base + (v | (odd ^ layout.wanted[0]) << layout.pivot[0]));
     DEMAND(run > 0 && run <= 16384);
   }
+  std::uint64_t address = 0;
+  DEMAND(SYMBOL(lib, demarc_buffer_address)(buffer, 99999, &address, nullptr) == 0);
+  DEMAND(SYMBOL(lib, demarc_buffer_address)(buffer, 100000, &address, nullptr) == 1);
+  DEMAND(SYMBOL(lib, demarc_buffer_download)(buffer, back.data(), 2, 99999) == 1);
+  demarc_remainder_layout other;
+  DEMAND(SYMBOL(lib, demarc_buffer_remainder_layout)(buffer, &other) == 2);
   demarc_audit audit;
   DEMAND(SYMBOL(lib, demarc_buffer_audit)(buffer, &audit) == 0);
-  DEMAND(audit.chunks == 7 && audit.outside == 0);
+  DEMAND(audit.chunks == 7 && audit.outside == 0 && audit.unclear == 0);
+  fake::FakeConfig moved = fake::small_gpu();
+  moved.page_seed = 99;  // the pages lie elsewhere
+  test::configure(moved);
+  demarc_buffer* large = nullptr;
+  DEMAND(SYMBOL(lib, demarc_buffer_create)(pool, 1, 2 << 20, &large) == 0);
+  DEMAND(SYMBOL(lib, demarc_buffer_audit)(large, &audit) == 3 && audit.outside > 0);
+  SYMBOL(lib, demarc_buffer_destroy)(large);
   demarc_usage usage;
   DEMAND(SYMBOL(lib, demarc_pool_usage)(pool, 0, &usage) == 0);
   DEMAND(usage.used_bytes == 100000 && usage.wasted_bytes == 96);
+  DEMAND(usage.capacity_bytes == 1 << 20 && usage.largest_free_bytes == (1 << 20) - 100096);
   DEMAND(SYMBOL(lib, demarc_pool_usage)(pool, 5, &usage) == 1);
   SYMBOL(lib, demarc_pool_destroy)(pool);
   DEMAND(SYMBOL(lib, demarc_buffer_download)(buffer, back.data(), 16, 0) == 0);
@@ -162,19 +176,88 @@ void observer_through_c() {
   SYMBOL(lib, demarc_close)(card);
 }
 
+void topology_through_c() {
+  void* lib = library("libdemarc.so");
+  const auto error = SYMBOL(lib, demarc_error);
+  const auto says = [&](const char* words) {
+    return std::string(error()).find(words) != std::string::npos;
+  };
+  demarc_card* card = nullptr;
+  DEMAND(SYMBOL(lib, demarc_open)(7, &card) == 2 && card == nullptr);
+  DEMAND(says("there is no GPU cuda:7"));
+  DEMAND(SYMBOL(lib, demarc_open)(0, &card) == 0 && card != nullptr && says(""));
+  DEMAND(std::string(error()).empty());
+  DEMAND(SYMBOL(lib, demarc_tpc_count)(card) == 12);
+  DEMAND(SYMBOL(lib, demarc_sm_count)(card) == 24);
+  DEMAND(SYMBOL(lib, demarc_gpc_count)(card) == 4);
+  std::uint32_t gpc = 99;
+  std::int32_t side = 99;
+  DEMAND(SYMBOL(lib, demarc_gpc_of_tpc)(card, 11, &gpc) == 0 && gpc == 3);
+  DEMAND(SYMBOL(lib, demarc_side_of_tpc)(card, 1, &side) == 0 && side == 1);
+  DEMAND(SYMBOL(lib, demarc_side_of_tpc)(card, 0, &side) == 0 && side == 0);
+  DEMAND(SYMBOL(lib, demarc_gpc_of_tpc)(card, 12, &gpc) == 1);
+  DEMAND(says("there is no TPC 12; the card has 12"));
+  DEMAND(SYMBOL(lib, demarc_side_of_tpc)(card, 12, &side) == 1);
+  const demarc_tpcs four = {{0x249, 0}};  // a GPC
+  DEMAND(SYMBOL(lib, demarc_check_cluster)(card, &four, 8, 1) == 0);
+  DEMAND(SYMBOL(lib, demarc_check_cluster)(card, &four, 9, 1) == 3);
+  SYMBOL(lib, demarc_close)(card);
+}
+
+void masks_through_c() {
+  void* lib = library("libdemarc.so");
+  demarc_card* card = nullptr;
+  DEMAND(SYMBOL(lib, demarc_open)(0, &card) == 0);
+  const auto outside = [&](void* stream, std::uint64_t allowed) {
+    const demarc_tpcs set = {{allowed, 0}};
+    std::uint64_t blocks = 1234567;
+    DEMAND(SYMBOL(lib, demarc_count_outside)(card, stream, &set, &blocks) == 0);
+    return blocks;
+  };
+  const auto of_process = [&](std::uint64_t tpcs) {
+    const demarc_tpcs set = {{tpcs, 0}};
+    return SYMBOL(lib, demarc_set_process_mask)(card, tpcs == 0 ? nullptr : &set);
+  };
+  DEMAND(outside(nullptr, 0x3f) == 48);  // half of four blocks an SM
+  DEMAND(of_process(0x30) == 0 && outside(nullptr, 0x30) == 0 && outside(nullptr, 0x10) == 48);
+  DEMAND(of_process(0x3) == 0 && outside(nullptr, 0x3) == 0 && outside(nullptr, 0x30) == 96);
+  const demarc_tpcs none = {{0, 0}};
+  DEMAND(SYMBOL(lib, demarc_set_process_mask)(card, &none) == 1 && outside(nullptr, 0x3) == 0);
+  DEMAND(of_process(0) == 0 && outside(nullptr, 0x3f) == 48);
+  const GpuPointer gpu = Gpu::open(test::fake_driver(), 0).value();
+  const Stream stream = Stream::create(gpu).value();
+  const demarc_tpcs six = {{0x40, 0}};
+  const demarc_tpcs nine = {{0x200, 0}};
+  const auto of_stream = SYMBOL(lib, demarc_set_stream_mask);
+  DEMAND(of_stream(card, stream.handle(), &six) == 0 && outside(stream.handle(), 0x40) == 0);
+  const auto of_next = SYMBOL(lib, demarc_set_next_mask);
+  DEMAND(of_next(card, &nine) == 0 && outside(stream.handle(), 0x200) == 0);
+  DEMAND(outside(stream.handle(), 0x40) == 0);
+  DEMAND(of_next(card, &nine) == 0 && of_next(card, nullptr) == 0);
+  DEMAND(outside(stream.handle(), 0x40) == 0);
+  DEMAND(of_next(card, &none) == 1 && of_stream(card, nullptr, &six) == 1);
+  DEMAND(of_stream(card, stream.handle(), nullptr) == 0 && outside(stream.handle(), 0x40) == 88);
+  DEMAND(of_process(0x3) == 0);
+  SYMBOL(lib, demarc_close)(card);
+  DEMAND(SYMBOL(lib, demarc_open_observer)(0, &card) == 0);
+  DEMAND(outside(nullptr, 0x3f) == 48);  // the mask went with its card
+  SYMBOL(lib, demarc_close)(card);
+}
+
 // TPCs that a launch into the stream uses.
-partition::TpcSet tpcs_of_launch(const GpuPointer& gpu, CuStream stream) {
+partition::TpcSet tpcs_of_launch(const GpuPointer& gpu, CuStream stream, std::uint32_t sms = 24) {
   const auto kernels = ProbeKernels::load(gpu).value();
-  const auto counts = DeviceBuffer::allocate(gpu, 4 * 24).value();
+  const auto counts = DeviceBuffer::allocate(gpu, 4 * sms).value();
   DEMAND(counts.fill(0).has_value());
   DevicePointer address = counts.address();
   DevicePointer none = 0;
   std::uint64_t spin = 0;
   void* arguments[] = {&address, &none, &spin};
-  DEMAND(gpu->api().cuLaunchKernel(kernels.where().handle(), 48, 1, 1, 32, 1, 1, 0, stream,
+  DEMAND(gpu->api().cuLaunchKernel(kernels.where().handle(), 2 * sms, 1, 1, 32, 1, 1, 0, stream,
                                    arguments, nullptr) == 0);
+  DEMAND(gpu->api().cuStreamSynchronize(stream) == 0);
   Placement placement;
-  placement.blocks = counts.read<std::uint32_t>(24).value();
+  placement.blocks = counts.read<std::uint32_t>(sms).value();
   partition::TpcSet set;
   for (const auto sm : placement.used_sms()) set.insert(sm / 2);
   return set;
@@ -191,6 +274,10 @@ void masks_through_libsmctrl() {
   std::uint64_t* of_gpc = nullptr;
   DEMAND(gpcs(&count, &of_gpc, 0) == 0 && count == 4);
   DEMAND(of_gpc[0] == 0x249 && of_gpc[3] == 0x800);
+  for (const char* name : {"libsmctrl_get_tpc_info", "libsmctrl_get_tpc_info_cuda"}) {
+    std::uint32_t tpcs = 0;
+    DEMAND(symbol<int(std::uint32_t*, int)>(lib, name)(&tpcs, 0) == 0 && tpcs == 12);
+  }
   const GpuPointer gpu = Gpu::open(test::fake_driver(), 0).value();
   const Stream stream = Stream::create(gpu).value();
   using partition::TpcSet;
@@ -203,6 +290,29 @@ void masks_through_libsmctrl() {
   DEMAND(tpcs_of_launch(gpu, stream.handle()) == (TpcSet{1, 2}));
 }
 
+// Masks of 64 bits leave no TPC from 64 on; the longer ones can.
+void wide_masks_through_libsmctrl() {
+  fake::FakeConfig config = fake::small_gpu();
+  config.tpcs = 80;
+  for (std::uint32_t t = 0; t < config.tpcs; ++t) {
+    config.gpc[t] = t / 8;
+    config.bit[t] = 9 * (t / 8) + t % 8;
+    config.side[t] = 0;
+  }
+  test::configure(config);
+  void* lib = library("libsmctrl.so");
+  __extension__ using Mask = unsigned __int128;
+  const auto set_next = symbol<void(std::uint64_t)>(lib, "libsmctrl_set_next_mask");
+  const auto set_stream = symbol<void(void*, Mask)>(lib, "libsmctrl_set_stream_mask_ext");
+  const GpuPointer gpu = Gpu::open(test::fake_driver(), 0).value();
+  const Stream stream = Stream::create(gpu).value();
+  using partition::TpcSet;
+  set_next(~(std::uint64_t{1} << 63 | 1));
+  DEMAND(tpcs_of_launch(gpu, stream.handle(), 160) == (TpcSet{0, 63}));
+  set_stream(stream.handle(), ~(Mask{1} << 70 | Mask{1} << 3));
+  DEMAND(tpcs_of_launch(gpu, stream.handle(), 160) == (TpcSet{3, 70}));
+}
+
 TEST_F(SharedLibraries, ColouredMemoryWorksThroughTheCInterface) {
   EXPECT_EXIT((coloured_memory_through_c(), std::_Exit(0)), testing::ExitedWithCode(0), "");
 }
@@ -213,6 +323,38 @@ TEST_F(SharedLibraries, ColoursThatAreRemaindersWorkThroughTheCInterface) {
 
 TEST_F(SharedLibraries, AnObserverCountsBlocksAndSetsNoMasks) {
   EXPECT_EXIT((observer_through_c(), std::_Exit(0)), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(SharedLibraries, TheTopologyIsReadThroughTheCInterface) {
+  EXPECT_EXIT((topology_through_c(), std::_Exit(0)), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(SharedLibraries, MasksAreSetChangedAndTakenBackThroughTheCInterface) {
+  EXPECT_EXIT((masks_through_c(), std::_Exit(0)), testing::ExitedWithCode(0), "");
+}
+
+// As there: running on unpartitioned is not an answer.
+TEST_F(SharedLibraries, AMaskThatLibsmctrlCannotSetEndsTheProgram) {
+  const auto set = [](const char* name, std::uint64_t mask) {
+    void* lib = library("libsmctrl.so");
+    symbol<void(std::uint64_t)>(lib, name)(mask);
+    std::_Exit(0);
+  };
+  for (const char* name : {"libsmctrl_set_global_mask", "libsmctrl_set_next_mask"}) {
+    EXPECT_EXIT(set(name, ~std::uint64_t{0}), testing::ExitedWithCode(1),
+                std::string(name) + ": a mask without any");
+  }
+  const auto set_default_stream = [] {
+    void* lib = library("libsmctrl.so");
+    symbol<void(void*, std::uint64_t)>(lib, "libsmctrl_set_stream_mask")(nullptr, 0);
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(set_default_stream(), testing::ExitedWithCode(1),
+              "libsmctrl_set_stream_mask: the default stream has no mask");
+}
+
+TEST_F(SharedLibraries, LibsmctrlMasksOfLargeCardsLeaveWhatTheyName) {
+  EXPECT_EXIT((wide_masks_through_libsmctrl(), std::_Exit(0)), testing::ExitedWithCode(0), "");
 }
 
 TEST_F(SharedLibraries, LibsmctrlMasksOverrideEachOtherAndDisable) {

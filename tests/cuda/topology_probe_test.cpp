@@ -125,6 +125,115 @@ TEST(Topology, ATpcThatNeverJoinedALargeClusterKeepsItsDescriptorsGpc) {
   EXPECT_THAT(finding->unconfirmed, ElementsAre(2U));
 }
 
+TEST(Topology, AClusterMakesAGpcOfTwoTpcsAndWithoutOneTheyStandAlone) {
+  TopologyEvidence evidence;
+  evidence.sms = 12;
+  evidence.bits = {0, 1, 9, 10, 18, 19};
+  evidence.bits_per_gpc = 9;
+  evidence.clusters = {{0, 2}, {4, 6}};
+  const auto finding = conclude_topology(evidence);
+  ASSERT_TRUE(finding) << finding.error().message;
+  EXPECT_TRUE(same_groups(finding->topology, {0, 0, 1, 1, 2, 3}));
+  EXPECT_THAT(finding->unconfirmed, testing::IsEmpty());
+  EXPECT_EQ(finding->topology.tpcs[3].bit, 10U);
+}
+
+TEST(Topology, WhatCannotBeIsRefused) {
+  TopologyEvidence evidence;
+  EXPECT_THAT(conclude_topology(evidence).error().message, HasSubstr("a GPU without SMs"));
+  evidence.sms = 8;
+  evidence.sms_per_tpc = 0;
+  EXPECT_FALSE(conclude_topology(evidence));
+  evidence.sms_per_tpc = 2;
+  evidence.bits = {0, 1, 2};
+  EXPECT_THAT(conclude_topology(evidence).error().message,
+              HasSubstr("3 hardware bits were given for 4 TPCs"));
+  evidence.bits.clear();
+  evidence.clusters = {{0, 8}};
+  EXPECT_THAT(conclude_topology(evidence).error().message,
+              HasSubstr("a cluster ran on SM 8, but the GPU has 8 SMs"));
+  evidence.clusters = {{0, 7}};
+  EXPECT_TRUE(conclude_topology(evidence));
+}
+
+TEST(Topology, TheContradictionNamesTheTpcsAndTheirBits) {
+  TopologyEvidence evidence;
+  evidence.sms = 8;
+  evidence.bits = {0, 1, 9, 10};
+  evidence.bits_per_gpc = 9;
+  evidence.clusters = {{0, 2}, {2, 4}};
+  EXPECT_THAT(
+      conclude_topology(evidence).error().message,
+      HasSubstr("TPCs 0 and 2 did run in one cluster, but their descriptor bits 0 and 9 lie "
+                "in different groups of 9 bits"));
+  evidence.bits = {0, 1, 2, 3};
+  evidence.clusters = {{0, 2}, {4, 6}};
+  EXPECT_THAT(conclude_topology(evidence).error().message,
+              HasSubstr("TPCs 0 and 2 never run in one cluster, but their descriptor bits 0 and 2 "
+                        "lie in one group of 9 bits"));
+}
+
+// Where nobody knows how many bits a GPC takes, the clusters tell.
+TEST(Topology, TheBitsOfAGpcAreFoundByItsClusters) {
+  TopologyEvidence evidence;
+  evidence.sms = 16;
+  evidence.bits = {0, 1, 2, 5, 6, 7, 10, 11};
+  evidence.clusters = {{0, 2, 4}, {6, 8, 10}, {12, 14}};
+  const auto finding = conclude_topology(evidence);
+  ASSERT_TRUE(finding) << finding.error().message;
+  EXPECT_TRUE(same_groups(finding->topology, {0, 0, 0, 1, 1, 1, 2, 2}));
+  evidence.bits[1] = 40;
+  EXPECT_THAT(conclude_topology(evidence).error().message, HasSubstr("different groups of 8 bits"));
+}
+
+// Two sides, 12 cycles apart, for 8 SMs over 8 lines.
+std::vector<std::vector<double>> two_sides(const std::vector<std::uint32_t>& side_of_sm) {
+  std::vector<std::vector<double>> latency;
+  for (std::size_t sm = 0; sm < side_of_sm.size(); ++sm) {
+    std::vector<double> row;
+    for (std::uint32_t line = 0; line < 8; ++line) {
+      row.push_back(280 + (line % 2 == side_of_sm[sm] ? 0 : 12) +
+                    0.1 * static_cast<double>((sm * 3 + line * 5) % 7));
+    }
+    latency.push_back(std::move(row));
+  }
+  return latency;
+}
+
+TEST(Topology, SidesAreThoseOfWholeTpcsAndOpenElsewhere) {
+  TopologyEvidence evidence;
+  evidence.sms = 8;
+  evidence.latency = two_sides({0, 0, 1, 1, 1, 1, 0, 0});
+  const auto whole = conclude_topology(evidence).value();
+  EXPECT_EQ(whole.topology.tpcs[0].side, 0U);
+  EXPECT_EQ(whole.topology.tpcs[1].side, 1U);
+  EXPECT_EQ(whole.topology.tpcs[2].side, 1U);
+  EXPECT_EQ(whole.topology.tpcs[3].side, 0U);
+  EXPECT_EQ(whole.notes.size(), 1U) << "of the GPCs alone";
+  evidence.latency = two_sides({0, 0, 1, 1, 1, 0, 0, 0});
+  const auto torn = conclude_topology(evidence).value();
+  EXPECT_EQ(torn.topology.tpcs[1].side, 1U);
+  EXPECT_FALSE(torn.topology.tpcs[2].side);
+  EXPECT_THAT(torn.notes.back(), HasSubstr("the SMs of some TPCs disagree"));
+  evidence.latency[3].clear();  // nothing was measured there
+  const auto lacking = conclude_topology(evidence).value();
+  EXPECT_FALSE(lacking.topology.tpcs[0].side);
+  EXPECT_THAT(lacking.notes.back(), HasSubstr("the latencies do not fall into two groups"));
+  evidence.latency.clear();
+  EXPECT_EQ(conclude_topology(evidence)->notes.size(), 1U) << "nobody looked";
+}
+
+TEST(Sides, OfTooFewOrRaggedRowsAreNotGuessed) {
+  EXPECT_TRUE(find_sides(two_sides({0, 0, 1, 1})));
+  EXPECT_FALSE(find_sides(two_sides({0, 1, 1})));
+  EXPECT_FALSE(find_sides(two_sides({0, 0, 0, 1}))) << "one SM is no side";
+  auto ragged = two_sides({0, 0, 1, 1});
+  ragged[2].pop_back();
+  EXPECT_FALSE(find_sides(ragged));
+  std::vector<std::vector<double>> narrow(4, {1, 2, 3});
+  EXPECT_FALSE(find_sides(narrow));
+}
+
 TEST(Topology, WithoutAnyEvidenceItSaysSo) {
   TopologyEvidence evidence;
   evidence.sms = 8;

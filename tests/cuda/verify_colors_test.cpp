@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "demarc/base/json.hpp"
 #include "fake_card.hpp"
 
 namespace demarc::cuda {
@@ -31,8 +32,33 @@ TEST_F(VerifyColors, AHalfIsProvedByItsChunksAndByNeighboursThatAreNotFelt) {
   ASSERT_EQ(report->effects.size(), 4U);
   EXPECT_NEAR(report->effects[0].slowdown, 1.0, 0.01);
   EXPECT_NEAR(report->effects[1].slowdown, 1.0, 0.01);
-  EXPECT_NEAR(report->effects[3].slowdown, 3.4, 0.1) << "writes in the same colours are felt";
-  EXPECT_THAT(report_to_text(*report), HasSubstr("the colours HOLD"));
+  EXPECT_NEAR(report->effects[2].slowdown, 1.8, 0.05) << "reads in the same colours are felt";
+  EXPECT_NEAR(report->effects[3].slowdown, 3.4, 0.1) << "writes in the same colours more";
+  EXPECT_EQ(report->expected, 0x1U);
+  EXPECT_EQ(report->audit.outside + report->audit.unclear, 0U);
+  const std::uint64_t chunks = report->audit.chunks_of_color[0];
+  EXPECT_EQ(chunks, report->audit.chunks());
+  const std::string text = report_to_text(*report);
+  EXPECT_THAT(text, HasSubstr("Fake GPU: chunks of 16384 bytes, by timing\n"));
+  EXPECT_THAT(text, HasSubstr(fmt::format("colour 0  {:>10} chunks, expected here\n", chunks)));
+  EXPECT_THAT(text, HasSubstr("colour 1           0 chunks\n"));
+  EXPECT_THAT(text, HasSubstr("0 outside, 0 unclear\n"));
+  EXPECT_THAT(text,
+              HasSubstr("neighbour reads, other colours         1.000 times the time alone\n"));
+  EXPECT_THAT(text, HasSubstr("3.400 times the time alone, for comparison\n"));
+  EXPECT_THAT(text, HasSubstr("the colours HOLD"));
+  const Json json = Json::parse(report_to_json(*report));
+  EXPECT_EQ(json["card"], "Fake GPU");
+  EXPECT_EQ(json["chunk_bytes"], 16384);
+  EXPECT_EQ(json["expected_colors"], 1);
+  EXPECT_EQ(json["chunks_of_color"], Json::array({chunks, 0}));
+  EXPECT_EQ(json["outside"], 0);
+  EXPECT_EQ(json["unclear"], 0);
+  EXPECT_EQ(json["holds"], true);
+  EXPECT_EQ(json["neighbours"].size(), 4U);
+  EXPECT_EQ(json["neighbours"][1]["counts"], true);
+  EXPECT_EQ(json["neighbours"][2]["neighbour"], "reads, the same colours");
+  EXPECT_EQ(json["neighbours"][2]["counts"], false);
 }
 
 TEST_F(VerifyColors, AQuarterIsComparedWithAnotherQuarter) {

@@ -7,7 +7,9 @@
 
 #include <cstdio>
 
+#include "fake_card.hpp"
 #include "in_child.hpp"
+#include "process_files.hpp"
 #include "supervised.hpp"
 
 namespace demarc::cuda {
@@ -33,6 +35,7 @@ int complain(const std::string& what) {
 class Confine : public testing::Test {
  protected:
   void SetUp() override {
+    test::configure(fake::small_gpu());  // whatever ran before in this process
     ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
     ::setenv("DEMARC_CACHE", test::fresh_folder("confine").c_str(), 1);
   }
@@ -95,6 +98,122 @@ TEST_F(Confine, WhoeverIsToldOfTheControlBlockReadsLiveCounters) {
         return 0;
       }),
       0);
+}
+
+// The TPCs that a mask leaves, as bits of the stand-in's first two words.
+std::uint64_t left_by(const HardwareMask& mask) {
+  return ~(std::uint64_t{mask.disabled[1]} << 32 | mask.disabled[0]);
+}
+
+TEST_F(Confine, ARunningProgramIsMovedOnTheCardThatItHas) {
+  EXPECT_EQ(
+      Supervised::apart([this] {
+        ::setenv("DEMARC_FAKE_DEVICES", "2", 1);
+        auto plan = plan_for(program, {"context", "launch"});
+        plan.device = 1;
+        plan.audit = true;
+        std::optional<Control> watched;
+        Result<Moved> moved = invalid_input("not tried");
+        std::uint32_t largest_before = 0;
+        plan.started = [&](const std::string& control) {
+          if (auto opened = Control::open(control)) watched.emplace(std::move(*opened));
+          largest_before = watched->block().largest_cluster;
+          // The program waits for its context.
+          for (const pid_t process : family_since(0)) {
+            if (control_value_of(process)) moved = confine_again(process, {"0,3,6", "", 0, 0});
+          }
+        };
+        const auto outcome = run_confined(plan);
+        if (!outcome) return complain(outcome.error().message);
+        if (!moved) return complain(moved.error().message);
+        REQUIRE_IN_CHILD(moved->tpcs == (partition::TpcSet{0, 3, 6}) && moved->graphs_before == 0);
+        REQUIRE_IN_CHILD(outcome->holds() && outcome->processes.kept_off == 0);
+        REQUIRE_IN_CHILD(outcome->masked[0] == 1 && outcome->masked_blocks[0] == 5);
+        HardwareMask mask;
+        REQUIRE_IN_CHILD(watched->block().mask.load(mask) && left_by(mask) == 0b111);
+        REQUIRE_IN_CHILD(largest_before == 2 && watched->block().largest_cluster == 6);
+        return 0;
+      }),
+      0);
+}
+
+TEST_F(Confine, AProgramSeesTheCardOfItsPartitionAlone) {
+  EXPECT_EQ(Supervised::apart([this] {
+              const auto shows = [&](const char* words) {
+                auto plan = plan_for(program, {});
+                plan.command = {"sh", "-c", words};
+                const auto outcome = run_confined(plan);
+                return outcome.has_value() && outcome->program_exit_code == 0;
+              };
+              REQUIRE_IN_CHILD(shows("test -z \"$CUDA_VISIBLE_DEVICES\""));
+              return 0;
+            }),
+            0);
+  EXPECT_EQ(Supervised::apart([this] {
+              ::setenv("DEMARC_FAKE_DEVICES", "3", 1);
+              auto plan = plan_for(program, {"context", "launch"});
+              plan.device = 2;
+              const auto outcome = run_confined(plan);
+              if (!outcome) return complain(outcome.error().message);
+              REQUIRE_IN_CHILD(outcome->holds());
+              plan.command = {"sh", "-c",
+                              "test \"${CUDA_VISIBLE_DEVICES#GPU-f8f8}\" != "
+                              "\"$CUDA_VISIBLE_DEVICES\""};
+              REQUIRE_IN_CHILD(run_confined(plan)->program_exit_code == 0);
+              return 0;
+            }),
+            0);
+}
+
+TEST_F(Confine, WhatCannotBeStartedAsAskedIsRefusedByName) {
+  const auto refused = [this](auto change, const char* words) {
+    auto plan = plan_for(program, {"exit=0"});
+    change(plan);
+    const auto outcome = run_confined(plan);
+    ASSERT_FALSE(outcome) << words;
+    EXPECT_THAT(outcome.error().message, testing::HasSubstr(words));
+  };
+  refused([](ConfinePlan& plan) { plan.command.clear(); }, "no command was given");
+  refused([](ConfinePlan& plan) { plan.preload = "/no/such.so"; },
+          "/no/such.so: there is no such library");
+  refused([](ConfinePlan& plan) { plan.preload.clear(); },
+          "libdemarc_preload.so was not found beside");
+  refused([](ConfinePlan& plan) { plan.choice = {}; }, "give exactly one of");
+  refused([](ConfinePlan& plan) { plan.choice.sms = 4; }, "give exactly one of");
+  refused([](ConfinePlan& plan) { plan.device = 1; }, "there is no GPU cuda:1");
+  EXPECT_THAT(confine_again(::getpid(), {"1", "", 0, 0}).error().message,
+              testing::HasSubstr("was not started by demarc exec"));
+  EXPECT_THAT(control_value_of(0).error().message, testing::HasSubstr("--pid 0: no such process"));
+}
+
+TEST_F(Confine, OnlyTheProcessesThatTheBlockCountsAreInIt) {
+  EXPECT_EQ(Supervised::apart([this] {
+              auto plan = plan_for(program, {"context"});
+              plan.command.insert(plan.command.begin(), {"env", "-i"});
+              std::optional<Control> watched;
+              plan.started = [&watched](const std::string& control) {
+                if (auto opened = Control::open(control)) watched.emplace(std::move(*opened));
+              };
+              REQUIRE_IN_CHILD(run_confined(plan).has_value());
+              REQUIRE_IN_CHILD(watched->block().kept_off == 1 && watched->block().stopped == 0);
+              REQUIRE_IN_CHILD(watched->block().confined == 0);
+              plan.command = program.subject({"set=DEMARC_CONTROL=/proc/1/fd/0#00", "init"});
+              REQUIRE_IN_CHILD(run_confined(plan).has_value());
+              REQUIRE_IN_CHILD(watched->block().kept_off == 0 && watched->block().stopped == 1);
+              return 0;
+            }),
+            0);
+}
+
+TEST_F(Confine, LaunchesAreCountedOnlyWhereSomebodyAsks) {
+  EXPECT_EQ(Supervised::apart([this] {
+              const auto plan = plan_for(program, {"context", "launch"});
+              const auto outcome = run_confined(plan);
+              REQUIRE_IN_CHILD(outcome.has_value() && outcome->holds());
+              REQUIRE_IN_CHILD(outcome->masked[0] + outcome->masked[3] == 0);
+              return 0;
+            }),
+            0);
 }
 
 TEST_F(Confine, ObservedProgramsRunOnTheWholeCardAndAreCounted) {

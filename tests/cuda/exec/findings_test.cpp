@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "demarc/base/json.hpp"
 #include "demarc/cuda/confine.hpp"
 
 namespace demarc::cuda {
@@ -98,6 +99,35 @@ TEST(Findings, ObservedKernelsThatLaunchKernelsAreWarnedOf) {
   LaunchCounters launches;
   launches.launchers = 1;
   EXPECT_THAT(warnings(outcome_of(one_confined, launches, true)), HasSubstr("NOR COUNTED"));
+}
+
+TEST(Audit, ListsThePathsThatWereTakenAndNoOther) {
+  ConfineOutcome outcome;
+  outcome.masked[0] = 3;
+  outcome.masked_blocks[0] = 17;
+  outcome.unmasked[1] = 4;
+  outcome.refused[2] = 5;
+  outcome.graphs = 6;
+  const std::string text = audit_to_text(outcome);
+  EXPECT_THAT(text,
+              HasSubstr("\n"
+                        "launch path      with the mask          blocks    without it   "
+                        "refused\n"
+                        "default stream               3              17             0         0\n"
+                        "stream                       0               0             4         0\n"
+                        "graph                        0               0             0         5\n"
+                        "6 launches of CUDA graphs\n"));
+  EXPECT_THAT(text, Not(HasSubstr("unknown")));
+  const Json json = Json::parse(audit_to_json(outcome));
+  ASSERT_EQ(json["paths"].size(), 4U);
+  EXPECT_EQ(json["paths"][0]["path"], "default stream");
+  EXPECT_EQ(json["paths"][0]["masked"], 3);
+  EXPECT_EQ(json["paths"][0]["masked_blocks"], 17);
+  EXPECT_EQ(json["paths"][1]["unmasked"], 4);
+  EXPECT_EQ(json["paths"][2]["refused"], 5);
+  EXPECT_EQ(json["paths"][3]["path"], "unknown");
+  EXPECT_EQ(json["graphs"], 6);
+  EXPECT_EQ(json["holds"], true) << "nothing was found";
 }
 
 TEST(Audit, SaysThatItCountsByMasksAndNotByWhereBlocksRan) {

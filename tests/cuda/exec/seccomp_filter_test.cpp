@@ -6,7 +6,9 @@
 #include <linux/audit.h>
 #include <linux/seccomp.h>
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace demarc::cuda {
 namespace {
@@ -16,7 +18,7 @@ std::uint32_t carry_out(std::uint32_t set, int call, std::uint64_t command) {
   data.arch = set;
   data.nr = call;
   data.args[1] = command;
-  const auto code = filter_instructions();
+  static const auto code = filter_instructions();
   std::uint32_t word = 0;
   for (std::size_t at = 0; at < code.size(); ++at) {
     const sock_filter& step = code[at];
@@ -58,6 +60,26 @@ TEST(SeccompFilter, ShowsIoctlWithItsCommandsHoweverItIsCalledAndNothingElse) {
       EXPECT_EQ(carry_out(way.set, way.ioctl, passed), SECCOMP_RET_ALLOW) << way.set << passed;
     }
     EXPECT_EQ(carry_out(way.set, way.other, 25), SECCOMP_RET_ALLOW) << way.set;
+  }
+}
+
+TEST(SeccompFilter, ShowsNoOtherCallWhateverItsNumber) {
+  struct Shown {
+    std::uint32_t set;
+    std::vector<int> ioctls;
+  };
+  constexpr int x32 = 0x40000000;
+  for (const Shown& shown :
+       {Shown{AUDIT_ARCH_X86_64, {16, x32 + 514}}, Shown{AUDIT_ARCH_I386, {54}},
+        Shown{AUDIT_ARCH_AARCH64, {29}}, Shown{AUDIT_ARCH_ARM, {54}}}) {
+    for (int call = 0; call < 600; ++call) {
+      for (const int number : {call, x32 + call}) {
+        const bool one = std::count(shown.ioctls.begin(), shown.ioctls.end(), number) != 0;
+        ASSERT_EQ(carry_out(shown.set, number, 25),
+                  one ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW)
+            << shown.set << " " << number;
+      }
+    }
   }
 }
 

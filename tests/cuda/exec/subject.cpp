@@ -40,8 +40,10 @@ int call(const char* name, Arguments... arguments) {
 
 void make_context() {
   void* context = nullptr;
+  int device = 0;
   const int ready = call("cuInit", 0U);
-  const int code = ready != 0 ? ready : call("cuDevicePrimaryCtxRetain", &context, 0);
+  call("cuDeviceGet", &device, 0);
+  const int code = ready != 0 ? ready : call("cuDevicePrimaryCtxRetain", &context, device);
   note("context " + std::to_string(code));
 }
 

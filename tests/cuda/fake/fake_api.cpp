@@ -1,7 +1,6 @@
 // The driver's symbols for the driver itself, devices and contexts.
 #include <dlfcn.h>
 
-#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -74,7 +73,7 @@ FAKE CuResult cuDeviceGetCount(int* count) {
   return cu_success;
 }
 FAKE CuResult cuDeviceGet(CuDevice* device, int ordinal) {
-  const auto& visible = visible_devices();
+  const auto visible = visible_devices();
   if (ordinal < 0 || static_cast<std::size_t>(ordinal) >= visible.size()) return 101;
   *device = visible[static_cast<std::size_t>(ordinal)];
   return cu_success;
@@ -97,9 +96,7 @@ FAKE CuResult cuDeviceGetAttribute(int* value, int attribute, CuDevice) {
   const FakeConfig& config = FakeGpu::get().config;
   switch (attribute) {
     case attribute_sm_count:
-      *value = config.client == 0 || config.client_hidden
-                   ? static_cast<int>(FakeGpu::get().sms())
-                   : std::popcount(config.client) * static_cast<int>(config.sms_per_tpc);
+      *value = static_cast<int>(FakeGpu::get().shown_sms());
       break;
     case attribute_capability_major:
       *value = config.capability_major;
@@ -137,7 +134,7 @@ FAKE CuResult cuDeviceGetAttribute(int* value, int attribute, CuDevice) {
       *value = 233472;
       break;
     case attribute_shared_bytes_per_block_optin:
-      *value = 232448;
+      *value = most_shared_bytes;
       break;
     default:
       *value = 1000;
@@ -178,5 +175,8 @@ FAKE CuResult cuCtxGetDevice(CuDevice* device) {
   return cu_success;
 }
 FAKE CuResult cuCtxSynchronize() {
-  return on_card([](FakeGpu&) { return cu_success; });
+  return on_card([](FakeGpu& gpu) {
+    gpu.unfinished.clear();
+    return cu_success;
+  });
 }

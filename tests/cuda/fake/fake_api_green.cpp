@@ -50,12 +50,16 @@ FAKE CuResult cuDevResourceGenerateDesc(CuResourceDesc* desc, CuDeviceResource* 
 FAKE CuResult cuGreenCtxCreate(CuGreenContext* context, CuResourceDesc desc, CuDevice, unsigned) {
   std::unique_ptr<FakeDesc> taken(reinterpret_cast<FakeDesc*>(desc));
   if (FakeGpu::get().callback != nullptr) return cu_error_not_supported;
+  const auto lock = locked();
+  ++FakeGpu::get().others_alive;
   auto* made = new FakeGreen;
   made->tpcs = taken->tpcs;
   *context = reinterpret_cast<CuGreenContext>(made);
   return cu_success;
 }
 FAKE CuResult cuGreenCtxDestroy(CuGreenContext context) {
+  const auto lock = locked();
+  --FakeGpu::get().others_alive;
   delete reinterpret_cast<FakeGreen*>(context);
   return cu_success;
 }

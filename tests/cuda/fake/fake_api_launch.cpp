@@ -66,8 +66,15 @@ FAKE CuResult cuFuncGetAttribute(int* value, int attribute, CuFunction function)
     return cu_success;
   });
 }
-FAKE CuResult cuFuncSetAttribute(CuFunction, int, int) {
-  return cu_success;
+FAKE CuResult cuFuncSetAttribute(CuFunction handle, int attribute, int value) {
+  return on_card([&](FakeGpu&) {
+    auto& function = *reinterpret_cast<FakeFunction*>(handle);
+    if (attribute != function_max_dynamic_shared_bytes) return cu_success;
+    const int own = attribute_of(function, function_shared_bytes);
+    if (value < 0 || value > most_shared_bytes - own) return error_invalid;
+    function.dynamic_shared = value;
+    return cu_success;
+  });
 }
 FAKE CuResult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CuFunction, int,
                                                           std::size_t) {
@@ -106,7 +113,10 @@ FAKE CuResult cuLaunchKernelEx(const CuLaunchConfig* config, CuFunction function
   return submit(std::move(launch), config->stream, 652);
 }
 FAKE CuResult cuGraphInstantiateWithFlags(CuGraphExec* executable, CuGraph graph,
-                                          unsigned long long) {
+                                          unsigned long long flags) {
+  if (flags != 0) return error_invalid;
+  const auto lock = locked();
+  ++FakeGpu::get().others_alive;
   auto* made = new FakeGraphExec;
   made->nodes = reinterpret_cast<FakeGraph*>(graph)->nodes;
   *executable = reinterpret_cast<CuGraphExec>(made);
@@ -119,10 +129,13 @@ FAKE CuResult cuGraphLaunch(CuGraphExec executable, CuStream stream) {
 FAKE CuResult cuGraphExecDestroy(CuGraphExec executable) {
   const auto lock = locked();
   function_callback(FakeGpu::get(), 516, &executable, false);
+  --FakeGpu::get().others_alive;
   delete reinterpret_cast<FakeGraphExec*>(executable);
   return cu_success;
 }
 FAKE CuResult cuGraphDestroy(CuGraph graph) {
+  const auto lock = locked();
+  --FakeGpu::get().others_alive;
   delete reinterpret_cast<FakeGraph*>(graph);
   return cu_success;
 }
@@ -139,6 +152,7 @@ FAKE CuResult cuStreamIsCapturing(CuStream stream, int* status) {
 FAKE CuResult cuStreamEndCapture(CuStream stream, CuGraph* graph) {
   const auto lock = locked();
   auto* made = new FakeGraph;
+  ++FakeGpu::get().others_alive;
   made->nodes = std::move(stream_of(stream)->captured);
   stream_of(stream)->captured.clear();
   stream_of(stream)->capturing = false;

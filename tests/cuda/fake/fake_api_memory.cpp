@@ -12,55 +12,70 @@ using namespace demarc::cuda;  // NOLINT
 
 #define FAKE extern "C" __attribute__((visibility("default")))
 
+namespace {
+// What lies in it nobody knows.
+CuResult allocate(FakeGpu& gpu, DevicePointer& address, std::size_t bytes) {
+  if (bytes == 0) return error_invalid;
+  const std::size_t whole = (bytes + 255) / 256 * 256;
+  void* memory = std::aligned_alloc(256, whole);
+  if (memory == nullptr) return 2;
+  std::memset(memory, 0xa5, whole);
+  address = reinterpret_cast<DevicePointer>(memory);
+  gpu.allocated[address] = bytes;
+  return cu_success;
+}
+CuResult give_back(DevicePointer address) {
+  const auto lock = locked();
+  FakeGpu& gpu = FakeGpu::get();
+  if (gpu.allocated.erase(address) == 0) return error_invalid;
+  std::free(reinterpret_cast<void*>(address));  // NOLINT: device addresses are integers
+  return gpu.broken;
+}
+CuResult copy(DevicePointer target, DevicePointer source, std::size_t bytes) {
+  return on_card([&](FakeGpu& gpu) {
+    if (!gpu.fits(target, bytes) || !gpu.fits(source, bytes)) return error_invalid;
+    if (gpu.is_written(source, bytes)) return error_launch_failed;
+    std::memcpy(reinterpret_cast<void*>(target), reinterpret_cast<const void*>(source), bytes);
+    return cu_success;
+  });
+}
+}  // namespace
+
 FAKE CuResult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   *free = *total = std::size_t{1} << 30;
   return cu_success;
 }
 FAKE CuResult cuMemAlloc_v2(DevicePointer* address, std::size_t bytes) {
   return on_card([&](FakeGpu& gpu) {
-    if (bytes > gpu.config.memory_bytes) return 2;
-    *address = reinterpret_cast<DevicePointer>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
-    if (*address == 0) return 2;
-    gpu.allocated[*address] = bytes;
-    return cu_success;
+    return bytes > gpu.config.memory_bytes ? 2 : allocate(gpu, *address, bytes);
   });
 }
 FAKE CuResult cuMemFree_v2(DevicePointer address) {
-  const auto lock = locked();
-  FakeGpu::get().allocated.erase(address);
-  std::free(reinterpret_cast<void*>(address));  // NOLINT: device addresses are integers
-  return FakeGpu::get().broken;
+  return give_back(address);
 }
 FAKE CuResult cuMemHostAlloc(void** address, std::size_t bytes, unsigned) {
   return on_card([&](FakeGpu& gpu) {
-    *address = std::malloc(bytes);
-    if (*address == nullptr) return 2;
-    gpu.allocated[reinterpret_cast<DevicePointer>(*address)] = bytes;
-    return cu_success;
+    DevicePointer made = 0;
+    const CuResult code = allocate(gpu, made, bytes);
+    *address = reinterpret_cast<void*>(made);  // NOLINT: device addresses are integers
+    return code;
   });
 }
 FAKE CuResult cuMemFreeHost(void* address) {
-  const auto lock = locked();
-  FakeGpu::get().allocated.erase(reinterpret_cast<DevicePointer>(address));
-  std::free(address);
-  return FakeGpu::get().broken;
+  return give_back(reinterpret_cast<DevicePointer>(address));
 }
 FAKE CuResult cuMemHostGetDevicePointer_v2(DevicePointer* device, void* host, unsigned) {
   *device = reinterpret_cast<DevicePointer>(host);
   return cu_success;
 }
 FAKE CuResult cuMemcpyHtoD_v2(DevicePointer target, const void* source, std::size_t bytes) {
-  return on_card([&](FakeGpu&) {
-    std::memcpy(reinterpret_cast<void*>(target), source, bytes);
-    return cu_success;
-  });
+  return copy(target, reinterpret_cast<DevicePointer>(source), bytes);
 }
 FAKE CuResult cuMemcpyDtoH_v2(void* target, DevicePointer source, std::size_t bytes) {
-  return cuMemcpyHtoD_v2(reinterpret_cast<DevicePointer>(target),
-                         reinterpret_cast<const void*>(source), bytes);  // NOLINT
+  return copy(reinterpret_cast<DevicePointer>(target), source, bytes);
 }
 FAKE CuResult cuMemcpyDtoD_v2(DevicePointer target, DevicePointer source, std::size_t bytes) {
-  return cuMemcpyHtoD_v2(target, reinterpret_cast<const void*>(source), bytes);  // NOLINT
+  return copy(target, source, bytes);
 }
 // Copies and fills do not become nodes of graphs.
 FAKE CuResult cuMemcpyHtoDAsync_v2(DevicePointer target, const void* source, std::size_t bytes,
@@ -89,6 +104,10 @@ FAKE CuResult cuMemcpy2DAsync_v2(const CuCopy2d* copy, CuStream stream) {
                    : reinterpret_cast<char*>(copy->target_device);  // NOLINT
     if (copy->width_bytes > copy->source_pitch || copy->width_bytes > copy->target_pitch) return 1;
     for (std::size_t row = 0; row < copy->height; ++row) {
+      const auto source = reinterpret_cast<DevicePointer>(from + row * copy->source_pitch);
+      const auto target = reinterpret_cast<DevicePointer>(to + row * copy->target_pitch);
+      if (!gpu.fits(source, copy->width_bytes) || !gpu.fits(target, copy->width_bytes)) return 1;
+      if (gpu.is_written(source, copy->width_bytes)) return error_launch_failed;
       std::memcpy(to + row * copy->target_pitch, from + row * copy->source_pitch,
                   copy->width_bytes);
     }
@@ -97,7 +116,8 @@ FAKE CuResult cuMemcpy2DAsync_v2(const CuCopy2d* copy, CuStream stream) {
   });
 }
 FAKE CuResult cuMemsetD8_v2(DevicePointer target, unsigned char value, std::size_t count) {
-  return on_card([&](FakeGpu&) {
+  return on_card([&](FakeGpu& gpu) {
+    if (!gpu.fits(target, count)) return error_invalid;
     std::memset(reinterpret_cast<void*>(target), value, count);
     return cu_success;
   });
@@ -110,7 +130,8 @@ FAKE CuResult cuMemsetD8Async(DevicePointer target, unsigned char value, std::si
 FAKE CuResult cuMemsetD32Async(DevicePointer target, unsigned value, std::size_t count,
                                CuStream stream) {
   if (stream_of(stream)->capturing) return cu_error_not_supported;
-  return on_card([&](FakeGpu&) {
+  return on_card([&](FakeGpu& gpu) {
+    if (!gpu.fits(target, count * 4)) return error_invalid;
     std::fill_n(reinterpret_cast<unsigned*>(target), count, value);
     return cu_success;
   });
@@ -125,10 +146,17 @@ FAKE CuResult cuMemAddressReserve(DevicePointer* address, std::size_t bytes, std
   void* range = ::mmap(nullptr, bytes + fake_page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (range == MAP_FAILED) return 2;
   *address = (reinterpret_cast<DevicePointer>(range) + fake_page - 1) / fake_page * fake_page;
+  const auto lock = locked();
+  ++FakeGpu::get().others_alive;
   return cu_success;
 }
+// The driver refuses what is still mapped.
 FAKE CuResult cuMemAddressFree(DevicePointer address, std::size_t bytes) {
   const auto lock = locked();
+  FakeGpu& gpu = FakeGpu::get();
+  const auto first = gpu.mapped.lower_bound(address);
+  if (first != gpu.mapped.end() && first->first < address + bytes) return error_invalid;
+  --gpu.others_alive;
   ::munmap(reinterpret_cast<void*>(address), bytes);  // NOLINT: device addresses are integers
   return cu_success;
 }
@@ -136,10 +164,14 @@ FAKE CuResult cuMemCreate(AllocationHandle* handle, std::size_t bytes,
                           const CuAllocationProperties*, unsigned long long) {
   static AllocationHandle next = 0;
   if (bytes == 0 || bytes % fake_page != 0) return 1;
+  const auto lock = locked();
+  ++FakeGpu::get().others_alive;
   *handle = ++next;
   return cu_success;
 }
 FAKE CuResult cuMemRelease(AllocationHandle) {
+  const auto lock = locked();
+  --FakeGpu::get().others_alive;
   return cu_success;
 }
 FAKE CuResult cuMemMap(DevicePointer address, std::size_t, std::size_t, AllocationHandle handle,

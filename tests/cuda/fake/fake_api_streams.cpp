@@ -30,6 +30,7 @@ FAKE CuResult cuStreamDestroy_v2(CuStream stream) {
   function_callback(gpu, 326, &stream, false);
   FakeStream* gone = stream_of(stream);
   gpu.streams.erase(gone);
+  gpu.finished(stream);
   gone->hangs = false;
   gone->captured.clear();
   gone->green = nullptr;
@@ -39,8 +40,11 @@ FAKE CuResult cuStreamDestroy_v2(CuStream stream) {
   return cu_success;
 }
 FAKE CuResult cuStreamQuery(CuStream stream) {
-  return on_card(
-      [&](FakeGpu&) { return stream_of(stream)->hangs ? cu_error_not_ready : cu_success; });
+  return on_card([&](FakeGpu& gpu) {
+    if (stream_of(stream)->hangs) return cu_error_not_ready;
+    gpu.finished(stream);
+    return cu_success;
+  });
 }
 FAKE CuResult cuStreamSynchronize(CuStream stream) {
   const CuResult code = cuStreamQuery(stream);
@@ -50,10 +54,14 @@ FAKE CuResult cuStreamWaitEvent(CuStream, CuEvent, unsigned) {
   return cu_success;
 }
 FAKE CuResult cuEventCreate(CuEvent* event, unsigned) {
+  const auto lock = locked();
+  ++FakeGpu::get().others_alive;
   *event = reinterpret_cast<CuEvent>(new FakeEvent);
   return cu_success;
 }
 FAKE CuResult cuEventDestroy_v2(CuEvent event) {
+  const auto lock = locked();
+  --FakeGpu::get().others_alive;
   delete reinterpret_cast<FakeEvent*>(event);
   return cu_success;
 }
@@ -63,11 +71,15 @@ FAKE CuResult cuEventRecord(CuEvent event, CuStream) {
     return cu_success;
   });
 }
+// Coarser than the driver's: all work is done.
 FAKE CuResult cuEventQuery(CuEvent) {
-  return on_card([](FakeGpu&) { return cu_success; });
+  return on_card([](FakeGpu& gpu) {
+    gpu.unfinished.clear();
+    return cu_success;
+  });
 }
-FAKE CuResult cuEventSynchronize(CuEvent) {
-  return on_card([](FakeGpu&) { return cu_success; });
+FAKE CuResult cuEventSynchronize(CuEvent event) {
+  return cuEventQuery(event);
 }
 FAKE CuResult cuEventElapsedTime(float* milliseconds, CuEvent begin, CuEvent end) {
   return on_card([&](FakeGpu&) {

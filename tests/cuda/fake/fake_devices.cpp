@@ -23,17 +23,14 @@ std::string uuid_text(int device) {
 
 }  // namespace
 
-const std::vector<int>& visible_devices() {
-  static const std::vector<int> visible = [] {
-    const char* count = std::getenv("DEMARC_FAKE_DEVICES");
-    const char* chosen = std::getenv("CUDA_VISIBLE_DEVICES");
-    std::vector<int> devices;
-    for (int i = 0; i < (count == nullptr ? 1 : std::atoi(count)); ++i) {
-      if (chosen == nullptr || uuid_text(i) == chosen) devices.push_back(i);
-    }
-    return devices;
-  }();
-  return visible;
+std::vector<int> visible_devices() {
+  const char* count = std::getenv("DEMARC_FAKE_DEVICES");
+  const char* chosen = std::getenv("CUDA_VISIBLE_DEVICES");
+  std::vector<int> devices;
+  for (int i = 0; i < (count == nullptr ? 1 : std::atoi(count)); ++i) {
+    if (chosen == nullptr || uuid_text(i) == chosen) devices.push_back(i);
+  }
+  return devices;
 }
 
 }  // namespace demarc::fake

@@ -98,4 +98,6 @@ std::uint64_t fake_launch_count();
 std::uint64_t fake_hanging_launches();
 std::uint64_t fake_copy_count();       // two-dimensional ones
 void fake_fail_next_launch(int code);  // the next launch returns this error
+// Contexts, modules, streams, events, graphs, memory and addresses that nobody has given back.
+std::int64_t fake_live_objects();
 }

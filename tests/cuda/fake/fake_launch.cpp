@@ -48,6 +48,15 @@ Elements descriptor_params(FakeStream* stream, const FakeLaunch& launch, void* d
 CuResult finish(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch,
                 const Descriptor& descriptor) {
   ++gpu.launches;
+  const bool probe = probe_arguments(launch.function->name) != nullptr;
+  if (launch.shared > static_cast<std::uint32_t>(launch.function->dynamic_shared)) {
+    return error_invalid;
+  }
+  if (probe) {
+    if (const CuResult wrong = wrong_with_probe(gpu, launch); wrong != cuda::cu_success) {
+      return wrong;
+    }
+  }
   const Placed placed = place(gpu, launch, enabled_by(gpu.config, descriptor, stream->green));
   if (placed.sm.empty()) {
     stream->hangs = true;
@@ -55,8 +64,8 @@ CuResult finish(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch,
     return cuda::cu_success;
   }
   if (stream->hangs) return cuda::cu_success;
-  if (probe_arguments(launch.function->name) != nullptr) {
-    run_probe(gpu, launch, placed);
+  if (probe) {
+    run_probe(gpu, stream, launch, placed);
     gpu.now_ns += probe_ns;
   } else {
     run_ptx(gpu, launch, placed);

@@ -28,8 +28,10 @@ struct Placed {
 
 // Bytes of each argument of a probe kernel; null: no probe kernel has this name.
 [[nodiscard]] const std::vector<std::size_t>* probe_arguments(const std::string& name);
-// Carries out a probe kernel in C++.
-void run_probe(FakeGpu& gpu, const FakeLaunch& launch, const Placed& placed);
+// What the driver or the hardware would not let pass of a launch of a probe kernel.
+[[nodiscard]] CuResult wrong_with_probe(const FakeGpu& gpu, const FakeLaunch& launch);
+// Carries out a probe kernel in C++. What it wrote can be read when the stream is done.
+void run_probe(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch, const Placed& placed);
 // Runs any other kernel in the emulator (fake_ptx.cpp).
 void run_ptx(FakeGpu& gpu, const FakeLaunch& launch, const Placed& placed);
 

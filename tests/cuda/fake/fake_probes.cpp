@@ -32,7 +32,7 @@ PlantedStream planted_stream(const std::uint64_t* words) {
 }
 
 // A victim takes 100 ns a chunk, and longer where the other stream uses the chunk's module.
-void run_streams(FakeGpu& gpu, const std::vector<std::uint64_t>& a) {
+void run_streams(FakeGpu& gpu, const std::vector<std::uint64_t>& a, const Placed& placed) {
   const PlantedStream victim = planted_stream(a.data());
   const PlantedStream other = planted_stream(a.data() + 5);
   const auto* roles = reinterpret_cast<const unsigned char*>(a[10]);
@@ -47,7 +47,7 @@ void run_streams(FakeGpu& gpu, const std::vector<std::uint64_t>& a) {
   for (std::uint32_t i = 0; i < victim.count; ++i) {
     nanoseconds += used[module_of(victim, i)] ? (other.writes != 0 ? 340 : 180) : 100;
   }
-  for (std::uint32_t sm = 0; sm < gpu.sms(); ++sm) {
+  for (const std::uint32_t sm : placed.number) {
     if (roles[sm] == 1) taken[sm] = static_cast<std::uint64_t>(nanoseconds * victim.rounds);
   }
 }
@@ -73,12 +73,13 @@ void run_fingerprint(FakeGpu& gpu, const std::vector<std::uint64_t>& a, const Pl
   counters[3] = counters[4] = static_cast<std::uint32_t>(taken.size());
 }
 
-void run_hit_latency(FakeGpu& gpu, const std::vector<std::uint64_t>& a) {
+void run_hit_latency(FakeGpu& gpu, const std::vector<std::uint64_t>& a, const Placed& placed) {
   const auto* offsets = reinterpret_cast<const std::uint32_t*>(a[1]);
   const auto* slot_of_sm = reinterpret_cast<const std::int32_t*>(a[3]);
   auto* out = reinterpret_cast<std::uint16_t*>(a[6]);
   const auto count = static_cast<std::size_t>(a[2]);
-  for (std::uint32_t sm = 0; sm < gpu.sms(); ++sm) {
+  const std::set<std::uint32_t> reached(placed.number.begin(), placed.number.end());
+  for (const std::uint32_t sm : reached) {
     if (slot_of_sm[sm] < 0) continue;
     for (std::size_t i = 0; i < count; ++i) {
       out[static_cast<std::size_t>(slot_of_sm[sm]) * count + i] = static_cast<std::uint16_t>(
@@ -100,6 +101,59 @@ void run_copy(const std::vector<std::uint64_t>& a) {
       *here = *there;
     }
   }
+}
+
+std::uint64_t blocks_of(const FakeLaunch& launch) {
+  return std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
+}
+
+// What a launch writes: address and bytes.
+struct Output {
+  DevicePointer address;
+  std::size_t bytes;
+};
+
+std::vector<Output> outputs_of(const FakeGpu& gpu, const FakeLaunch& launch) {
+  const auto& a = launch.arguments;
+  const std::string& name = launch.function->name;
+  const std::uint64_t sms = gpu.shown_sms();
+  const std::uint64_t blocks = blocks_of(launch);
+  if (name == "demarc_where") {
+    std::vector<Output> outputs{{a[0], 4 * sms}};
+    if (a[1] != 0) outputs.push_back({a[1], 4 * blocks});
+    return outputs;
+  }
+  if (name == "demarc_self_lines") return {{a[0], a[1] * (a[2] - 1) + 8}};
+  if (name == "demarc_latency") return {{a[6], 4}, {a[7], 4 * a[2]}};
+  if (name == "demarc_hit_latency") return {{a[6], 2 * a[2] * a[4]}};
+  if (name == "demarc_fingerprint")
+    return {{a[7], 20}, {a[8], 4 * blocks}, {a[9], 4 * a[2] * blocks}};
+  if (name == "demarc_streams") return {{a[14], 8 * sms}};
+  if (name == "demarc_affine") return {{a[3], 4 * a[2]}};
+  return {};
+}
+
+// Kernels that measure time count on the threads that they were written for.
+std::uint32_t wanted_threads(const std::string& name) {
+  if (name == "demarc_latency" || name == "demarc_hit_latency" || name == "demarc_fingerprint") {
+    return 32;
+  }
+  return name == "demarc_streams" ? 1024 : 0;
+}
+
+// Streams with other numbers would wait for ever, or begin as if others were done.
+bool streams_agree(const FakeGpu& gpu, const std::vector<std::uint64_t>& a) {
+  const auto* roles = reinterpret_cast<const unsigned char*>(a[10]);
+  const auto* ranks = reinterpret_cast<const std::uint16_t*>(a[11]);
+  const auto* counters = reinterpret_cast<const std::uint32_t*>(a[12]);
+  std::uint32_t workers[3] = {0, 0, 0};
+  for (std::uint32_t sm = 0; sm < gpu.shown_sms(); ++sm) {
+    if (roles[sm] > 2 || (roles[sm] != 0 && ranks[sm] != workers[roles[sm]]++)) return false;
+  }
+  const auto low = [&a](std::size_t word) { return static_cast<std::uint32_t>(a[word]); };
+  const auto high = [&a](std::size_t word) { return static_cast<std::uint32_t>(a[word] >> 32U); };
+  return high(4) == workers[1] && high(9) == workers[2] && low(3) != 0 && low(8) == 0 &&
+         low(9) == 0 && counters[0] == 0 && counters[1] == 0 && a[15] == a[12] + 8;
 }
 
 // Of a line of mapped memory its slice decides, as everywhere; of a buffer its number.
@@ -127,7 +181,30 @@ const std::vector<std::size_t>* probe_arguments(const std::string& name) {
   return found == sizes.end() ? nullptr : &found->second;
 }
 
-void run_probe(FakeGpu& gpu, const FakeLaunch& launch, const Placed& placed) {
+CuResult wrong_with_probe(const FakeGpu& gpu, const FakeLaunch& launch) {
+  const auto& a = launch.arguments;
+  const std::string& name = launch.function->name;
+  const std::uint32_t threads = launch.block[0] * launch.block[1] * launch.block[2];
+  const std::uint32_t wanted = wanted_threads(name);
+  if (threads == 0 || (wanted != 0 && threads != wanted)) return error_invalid;
+  if (blocks_of(launch) == 0) return error_invalid;
+  for (const Output& output : outputs_of(gpu, launch)) {
+    if (!gpu.fits(output.address, output.bytes)) return error_illegal_address;
+  }
+  const bool agree = name == "demarc_streams" ? streams_agree(gpu, a)
+                     : name == "demarc_fingerprint"
+                         ? std::all_of(at<std::uint32_t>(a[7]), at<std::uint32_t>(a[7]) + 5,
+                                       [](auto count) { return count == 0; })
+                         : true;
+  return agree ? cuda::cu_success : error_timeout;
+}
+
+void run_probe(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch, const Placed& placed) {
+  if (stream != &gpu.default_stream) {  // copies wait for that one
+    for (const Output& output : outputs_of(gpu, launch)) {
+      gpu.unfinished[output.address] = reinterpret_cast<CuStream>(stream);
+    }
+  }
   const auto& a = launch.arguments;
   const auto& where = placed.number;
   const std::string& name = launch.function->name;
@@ -149,11 +226,11 @@ void run_probe(FakeGpu& gpu, const FakeLaunch& launch, const Placed& placed) {
           static_cast<std::uint32_t>(8 * line_latency(gpu, target, a, line) + 0.5);
     }
   } else if (name == "demarc_hit_latency") {
-    run_hit_latency(gpu, a);
+    run_hit_latency(gpu, a, placed);
   } else if (name == "demarc_fingerprint") {
     run_fingerprint(gpu, a, placed);
   } else if (name == "demarc_streams") {
-    run_streams(gpu, a);
+    run_streams(gpu, a, placed);
   } else if (name == "demarc_copy_colored") {
     run_copy(a);
   } else if (name == "demarc_affine") {

@@ -97,6 +97,9 @@ CuResult load_function(FakeModule& module, FakeFunction& function) {
 }
 
 int attribute_of(const FakeFunction& function, int attribute) {
+  if (probe_arguments(function.name) != nullptr) {
+    return attribute == cuda::function_shared_bytes ? own_shared_bytes : 0;
+  }
   const int spilled = attribute == cuda::function_local_bytes ? function.local_bytes : 0;
   if (!function.module->loaded) return spilled;
   const ptx::Function* kernel = function.module->loaded->module().find_function(function.name);

@@ -1,4 +1,5 @@
 // The one state of the stand-in, and how a test sets it up.
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,6 +24,35 @@ FakeGpu& FakeGpu::get() {
 void FakeGpu::call_back(int domain, int id, const void* params) {
   if (callback != nullptr && enabled.count({domain, id}) != 0) {
     callback(callback_user, domain, id, params);
+  }
+}
+
+std::uint32_t FakeGpu::shown_sms() const {
+  if (config.client == 0 || config.client_hidden) return sms();
+  return static_cast<std::uint32_t>(std::popcount(config.client)) * config.sms_per_tpc;
+}
+
+bool FakeGpu::fits(DevicePointer address, std::size_t bytes) const {
+  auto next = allocated.upper_bound(address);
+  if (next != allocated.begin()) {
+    --next;
+    if (address - next->first < next->second) return bytes <= next->first + next->second - address;
+  }
+  const DevicePointer first = address / fake_page * fake_page;
+  for (DevicePointer page = first; page < address + bytes; page += fake_page) {
+    if (accessible.count(page) == 0) return page == first;
+  }
+  return true;
+}
+
+bool FakeGpu::is_written(DevicePointer address, std::size_t bytes) const {
+  const auto next = unfinished.lower_bound(address);
+  return next != unfinished.end() && next->first < address + bytes;
+}
+
+void FakeGpu::finished(CuStream stream) {
+  for (auto at = unfinished.begin(); at != unfinished.end();) {
+    at = at->second == stream ? unfinished.erase(at) : std::next(at);
   }
 }
 
@@ -100,6 +130,7 @@ FAKE void fake_configure(const FakeConfig* config) {
   gpu.hanging = 0;
   gpu.fail_next = cu_success;
   gpu.broken = cu_success;
+  gpu.unfinished.clear();
   gpu.default_stream.hangs = false;
   clear_stream_field(gpu.default_stream);
 }
@@ -112,6 +143,13 @@ FAKE std::uint64_t fake_hanging_launches() {
 }
 FAKE std::uint64_t fake_copy_count() {
   return FakeGpu::get().copies;
+}
+FAKE std::int64_t fake_live_objects() {
+  const auto lock = locked();
+  const FakeGpu& gpu = FakeGpu::get();
+  const std::size_t counted =
+      gpu.modules.size() + gpu.streams.size() + gpu.allocated.size() + gpu.mapped.size();
+  return gpu.contexts + static_cast<std::int64_t>(counted) + gpu.others_alive;
 }
 FAKE void fake_fail_next_launch(int code) {
   FakeGpu::get().fail_next = code;

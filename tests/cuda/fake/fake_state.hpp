@@ -31,6 +31,9 @@ using MaskWords = std::array<std::uint32_t, 4>;  // a set bit disables
 
 inline constexpr std::uint64_t fake_page = 2 << 20;
 
+inline constexpr int most_shared_bytes = 232448;  // of a block
+inline constexpr int own_shared_bytes = 64;       // of a probe kernel
+
 inline constexpr CuResult error_invalid = 1;
 inline constexpr CuResult error_invalid_ptx = 218;
 inline constexpr CuResult error_not_found = 500;
@@ -77,6 +80,7 @@ struct FakeFunction {
   struct FakeModule* module = nullptr;
   std::vector<std::size_t> argument_bytes;  // known once somebody has asked for the function
   int local_bytes = 0;                      // a thread; as its text has it, see cuModuleLoadData
+  int dynamic_shared = 48 << 10;            // bytes that a launch may ask for
 };
 
 struct FakeModule {
@@ -135,6 +139,8 @@ struct FakeGpu {
   std::map<DevicePointer, std::uint64_t> mapped;     // page -> physical page
   std::map<DevicePointer, std::uint64_t> allocated;  // address -> bytes; host memory too
   std::set<DevicePointer> accessible;                // mapped pages that kernels may use
+  std::map<DevicePointer, CuStream> unfinished;      // what a probe wrote -> its stream
+  std::int64_t others_alive = 0;  // events, graphs, pages, address ranges, green contexts
 
   FakeGpu() = default;
   FakeGpu(const FakeGpu&) = delete;
@@ -146,7 +152,14 @@ struct FakeGpu {
   }
   static FakeGpu& get();
   [[nodiscard]] std::uint32_t sms() const { return config.tpcs * config.sms_per_tpc; }
+  [[nodiscard]] std::uint32_t shown_sms() const;  // as the driver tells their number
   void call_back(int domain, int id, const void* params);
+  // False: begins in an allocation or in mapped pages, and goes beyond.
+  [[nodiscard]] bool fits(DevicePointer address, std::size_t bytes) const;
+  // Whether a launch may still be writing there.
+  [[nodiscard]] bool is_written(DevicePointer address, std::size_t bytes) const;
+  // Work of the stream is done: what it wrote can be read.
+  void finished(CuStream stream);
 };
 
 inline std::unique_lock<FairLock> locked() {
@@ -175,7 +188,7 @@ FakeStream* stream_of(CuStream stream);
 // All cards have the same state, and a UUID each.
 cuda::CuUuid card_uuid(int device);
 // The cards that the process sees, in order (fake_devices.cpp).
-const std::vector<int>& visible_devices();
+std::vector<int> visible_devices();
 // Asks the kernel for a context on the card, as the driver does. Not permitted where it refuses.
 CuResult register_context(const cuda::CuUuid& card);
 // Tells of entry to or exit from one of the driver's functions.

@@ -1,0 +1,210 @@
+// Objects of the driver: given back once, moved whole, and never touched on a card that is stuck.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "demarc/cuda/colored_memory.hpp"
+#include "demarc/cuda/launch.hpp"
+#include "demarc/cuda/memory.hpp"
+#include "demarc/cuda/page_arena.hpp"
+#include "fake_card.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::size_t page = 2 << 20;
+constexpr const char* idle_module = ".entry demarc_idle(";
+
+std::int64_t alive() {
+  return test::fake_symbol<std::int64_t()>("fake_live_objects")();
+}
+
+TEST(Objects, OfACardAPoolAndABufferAreAllGivenBack) {
+  test::configure(fake::small_gpu());
+  const std::int64_t before = alive();
+  {
+    const auto card = test::fake_card().value();
+    constexpr std::uint64_t masks[] = {0xc4000};
+    constexpr ShareRequest shares[] = {{0x1, 0}, {0x2, 0}};
+    const auto pool = ColoredPool::create(card->gpu(), masks, 8 * page, shares).value();
+    const auto buffer = pool->allocate(0, 1000).value();
+    const Event event = Event::create(card->gpu()).value();
+    EXPECT_GT(alive(), before);
+  }
+  EXPECT_EQ(alive(), before);
+}
+
+template <class T>
+T made(const GpuPointer& gpu);
+template <>
+DeviceBuffer made(const GpuPointer& gpu) {
+  return DeviceBuffer::allocate(gpu, 4096).value();
+}
+template <>
+PhysicalMemory made(const GpuPointer& gpu) {
+  return PhysicalMemory::create(gpu, page).value();
+}
+template <>
+AddressRange made(const GpuPointer& gpu) {
+  auto range = AddressRange::reserve(gpu, page, page).value();
+  const auto memory = made<PhysicalMemory>(gpu);
+  EXPECT_TRUE(range.map(0, memory));
+  return range;
+}
+template <>
+Module made(const GpuPointer& gpu) {
+  return Module::load(gpu, idle_module, "idle.ptx").value();
+}
+template <>
+Stream made(const GpuPointer& gpu) {
+  return Stream::create(gpu).value();
+}
+template <>
+Event made(const GpuPointer& gpu) {
+  return Event::create(gpu).value();
+}
+
+template <class T>
+class Moved : public testing::Test {};
+using Kinds = testing::Types<DeviceBuffer, PhysicalMemory, AddressRange, Module, Stream, Event>;
+TYPED_TEST_SUITE(Moved, Kinds);
+
+TYPED_TEST(Moved, IsOneObjectWhereverItIsAndTheOneInItsPlaceGoes) {
+  const GpuPointer gpu = test::fake_gpu();
+  const std::int64_t before = alive();
+  {
+    TypeParam one = made<TypeParam>(gpu);
+    const std::int64_t with_one = alive();
+    TypeParam other(std::move(one));
+    EXPECT_EQ(alive(), with_one);
+    one = made<TypeParam>(gpu);  // into what was moved from
+    {
+      TypeParam third = made<TypeParam>(gpu);
+      third = std::move(other);
+    }
+  }
+  EXPECT_EQ(alive(), before);
+}
+
+// A call on it might never return.
+TYPED_TEST(Moved, OnAStuckCardIsLeftAlone) {
+  const GpuPointer gpu = test::fake_gpu();
+  std::int64_t with_it = 0;
+  {
+    const TypeParam one = made<TypeParam>(gpu);
+    with_it = alive();
+    gpu->set_stuck();
+  }
+  EXPECT_EQ(alive(), with_it);
+}
+
+TEST(Moved, KeepsSizesWithTheMemoryThatTheyAreOf) {
+  const GpuPointer gpu = test::fake_gpu();
+  DeviceBuffer small = DeviceBuffer::allocate(gpu, 100).value();
+  DeviceBuffer large = DeviceBuffer::allocate(gpu, 5000).value();
+  const DevicePointer of_large = large.address();
+  small = std::move(large);
+  EXPECT_EQ(small.bytes(), 5000U);
+  EXPECT_EQ(small.address(), of_large);
+  DeviceBuffer third(std::move(small));
+  EXPECT_EQ(third.bytes(), 5000U);
+  EXPECT_EQ(small.bytes(), 0U);  // NOLINT(bugprone-use-after-move): what is left has no bytes
+  AddressRange wide = AddressRange::reserve(gpu, 2 * page, page).value();
+  const DevicePointer of_wide = wide.address();
+  AddressRange narrow = AddressRange::reserve(gpu, page, page).value();
+  narrow = std::move(wide);
+  EXPECT_EQ(narrow.bytes(), 2 * page);
+  EXPECT_EQ(narrow.address(), of_wide);
+  PhysicalMemory two = PhysicalMemory::create(gpu, 2 * page).value();
+  PhysicalMemory one = PhysicalMemory::create(gpu, page).value();
+  const AllocationHandle of_two = two.handle();
+  one = std::move(two);
+  EXPECT_EQ(one.bytes(), 2 * page);
+  EXPECT_EQ(one.handle(), of_two);
+}
+
+TEST(Buffers, TakeAndGiveBytesAtAnOffsetAndNoneBeyondTheirEnd) {
+  const DeviceBuffer buffer = DeviceBuffer::allocate(test::fake_gpu(), 16).value();
+  ASSERT_TRUE(buffer.fill(7));
+  const std::array<unsigned char, 4> four{1, 2, 3, 4};
+  ASSERT_TRUE(buffer.upload(four.data(), 4, 12));
+  const auto read = buffer.read<unsigned char>(6, 10).value();
+  EXPECT_EQ(read, (std::vector<unsigned char>{7, 7, 1, 2, 3, 4}));
+  for (const auto& [bytes, offset] :
+       {std::pair<std::size_t, std::size_t>{4, 13}, {0, 17}, {17, 0}}) {
+    std::array<unsigned char, 20> room{};
+    EXPECT_THAT(buffer.upload(room.data(), bytes, offset).error().message,
+                HasSubstr("do not fit into a buffer of 16"));
+    EXPECT_THAT(buffer.download(room.data(), bytes, offset).error().message,
+                HasSubstr("are beyond a buffer of 16"));
+  }
+  EXPECT_TRUE(buffer.upload(four.data(), 0, 16));
+}
+
+TEST(AddressRanges, AreMappedInsideOnlyAndUnmappedWhereTheyAreMapped) {
+  const GpuPointer gpu = test::fake_gpu();
+  AddressRange range = AddressRange::reserve(gpu, 2 * page, page).value();
+  const PhysicalMemory memory = PhysicalMemory::create(gpu, page).value();
+  EXPECT_THAT(range.map(page + 1, memory).error().message, HasSubstr("do not fit into a range"));
+  EXPECT_THAT(range.map(3 * page, memory).error().message, HasSubstr("do not fit into a range"));
+  const PhysicalMemory three = PhysicalMemory::create(gpu, 3 * page).value();
+  EXPECT_FALSE(range.map(0, three));
+  ASSERT_TRUE(range.map(page, memory));
+  EXPECT_TRUE(range.allow(page, page));
+  EXPECT_THAT(range.unmap(0, page).error().message, HasSubstr("nothing of 2097152 bytes"));
+  EXPECT_FALSE(range.unmap(page, 2 * page));
+  const std::int64_t mapped = alive();
+  EXPECT_TRUE(range.unmap(page, page));
+  EXPECT_EQ(alive(), mapped - 1);
+  EXPECT_FALSE(range.unmap(page, page)) << "it is gone";
+}
+
+TEST(VirtualMemory, OfADriverThatLacksAnyPartOfItIsRefused) {
+  using Lose = void (*)(DriverApi&);
+  for (const Lose lose :
+       {Lose{[](DriverApi& api) { api.cuMemCreate = nullptr; }},
+        Lose{[](DriverApi& api) { api.cuMemMap = nullptr; }},
+        Lose{[](DriverApi& api) { api.cuMemAddressReserve = nullptr; }},
+        Lose{[](DriverApi& api) { api.cuMemSetAccess = nullptr; }},
+        Lose{[](DriverApi& api) { api.cuMemGetAllocationGranularity = nullptr; }}}) {
+    DriverApi api = test::fake_driver()->api();
+    lose(api);
+    const GpuPointer gpu = Gpu::open(Driver::from_table(api, "planted").value(), 0).value();
+    EXPECT_THAT(PhysicalMemory::granularity(*gpu).error().message,
+                HasSubstr("no virtual memory management"));
+    EXPECT_EQ(PhysicalMemory::create(gpu, page).error().kind, ErrorKind::missing_capability);
+    EXPECT_FALSE(AddressRange::reserve(gpu, page));
+  }
+}
+
+TEST(PageArenas, AreArrangedOnlyInPagesThatTheyHaveAndEachOnce) {
+  const GpuPointer gpu = test::fake_gpu();
+  EXPECT_EQ(PageArena::create(gpu, 0).error().kind, ErrorKind::invalid_input);
+  PageArena arena = PageArena::create(gpu, 3).value();
+  std::vector<unsigned char> last(1, 1);
+  ASSERT_EQ(gpu->api().cuMemcpyDtoH_v2(last.data(), arena.address() + 3 * page - 1, 1), 0);
+  EXPECT_EQ(last[0], 0U) << "it is cleared to its end";
+  EXPECT_THAT(arena.arrange(std::array<std::uint32_t, 2>{0, 3}).error().message,
+              HasSubstr("page 3 is not there"));
+  EXPECT_THAT(arena.arrange(std::array<std::uint32_t, 2>{1, 1}).error().message,
+              HasSubstr("page 1 is named twice"));
+  EXPECT_EQ(arena.pages(), 3U) << "a refusal changes nothing";
+  const std::int64_t whole = alive();
+  ASSERT_TRUE(arena.arrange(std::array<std::uint32_t, 2>{2, 0}));
+  EXPECT_EQ(arena.pages(), 2U);
+  EXPECT_EQ(alive(), whole - 2) << "one page less, and its mapping";
+}
+
+TEST(Modules, NameWhatTheyLackAndGiveNothingForIt) {
+  const GpuPointer gpu = test::fake_gpu();
+  const Module module = Module::load(gpu, idle_module, "idle.ptx").value();
+  EXPECT_TRUE(module.function("demarc_idle"));
+  EXPECT_THAT(module.function("other").error().message, HasSubstr("idle.ptx: no kernel 'other'"));
+  EXPECT_THAT(module.global("table").error().message, HasSubstr("idle.ptx: no variable 'table'"));
+}
+
+}  // namespace
+}  // namespace demarc::cuda
