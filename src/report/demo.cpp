@@ -1,198 +1,20 @@
+// Runs the demonstration: what its page shows is in demo_page.cpp.
 #include "demarc/report/demo.hpp"
 
-#include <fmt/format.h>
-
-#include <array>
-
 #include "demarc/gpu/device.hpp"
-#include "demarc/report/isolate_page.hpp"
-#include "demarc/report/locality_page.hpp"
 #include "demarc/workload/workload.hpp"
+#include "demo_page.hpp"
 #include "isolate_demo.hpp"
 
 namespace demarc::report {
-namespace {
 
-// Table 2 of the paper, and what its text says of the results. A workload of two kernels is two
-// rows here and one there: the paper adds their loads up.
-struct PaperRow {
-  const char* workload;
-  const char* kernel;
-  std::uint32_t grid_x, grid_y, block_x, block_y, loads;
-  const char* remark;  // of a workload's first row
-};
-constexpr std::array<PaperRow, 10> paper_rows{{
-    {"kmeans", "invert_mapping", 49, 1, 256, 1, 5,
-     "both degrees of sharing above the hit rates; inter degree about 30 points off the L2 rate"},
-    {"convsep", "convolution_rows", 1, 32, 16, 4, 20,
-     "L1 hit rate 0 %; inter degree above the L2 hit rate by about 30 points"},
-    {"convsep", "convolution_columns", 8, 2, 16, 8, 20, ""},
-    {"backprop", "adjust_weights", 1, 64, 16, 16, 20,
-     "inter degree 5.65 points off the L2 hit rate"},
-    {"backprop", "layer_forward", 1, 64, 16, 16, 20, ""},
-    {"leukocyte", "imgvf", 36, 1, 320, 1, 10, "inter degree about 30 points below the L2 hit rate"},
-    {"bfs", "bfs_expand", 128, 1, 512, 1, 14, "degree and hit rate unrelated"},
-    {"bfs", "bfs_advance", 128, 1, 512, 1, 14, ""},
-    {"hotspot", "calculate_temp", 43, 43, 16, 16, 1,
-     "both degrees above the hit rates; about 30 points off the L2 rate"},
-    {"scan", "scan_exclusive_shared2", 26, 1, 256, 1, 2,
-     "the only workload with an L2 hit rate below 60 %"},
-}};
-
-std::int64_t loads_of(const LocalityStudy& study) {
-  std::int64_t count = 0;
-  for (const locality::Access& access : study.analysis.all.accesses)
-    count += access.kind == locality::AccessKind::load ? 1 : 0;
-  return count;
-}
-
-std::string label_of(const LocalityStudy& study) {
-  return study.name + " / " + study.analysis.kernel;
-}
-
-// The loads of all kernels of a workload, as Table 2 counts them.
-std::int64_t workload_loads(const std::vector<LocalityStudy>& studies, const std::string& name) {
-  std::int64_t count = 0;
-  for (const LocalityStudy& study : studies)
-    if (study.name == name) count += loads_of(study);
-  return count;
-}
-
-// What was launched: Table 2 of the paper.
-Table launch_table(const std::vector<LocalityStudy>& studies) {
-  Table table{
-      "The kernels, with the grids of the paper's Table 2; its count of ld.global is for the "
-      "whole workload, as is ours under \"all\"",
-      {{"workload"},
-       {"kernel"},
-       {"grid", Align::right},
-       {"block", Align::right},
-       {"threads", Align::right},
-       {"ld.global", Align::right},
-       {"all", Align::right},
-       {"paper", Align::right},
-       {"method"}},
-      {}};
-  for (std::size_t i = 0; i < studies.size(); ++i) {
-    const LocalityStudy& study = studies[i];
-    const locality::Analysis& a = study.analysis;
-    const std::int64_t all_loads = workload_loads(studies, study.name);
-    table.rows.push_back(
-        {study.name, a.kernel, fmt::format("{}x{}", a.grid.x, a.grid.y),
-         fmt::format("{}x{}", a.block.x, a.block.y),
-         count_cell(static_cast<std::int64_t>(a.grid.count() * a.block.count())),
-         count_cell(loads_of(study)),
-         count_cell(all_loads, all_loads == paper_rows[i].loads ? Tone::good : Tone::plain),
-         count_cell(paper_rows[i].loads), locality::to_string(a.method)});
-  }
-  return table;
-}
-
-Table index_table(const std::vector<LocalityStudy>& studies) {
-  Table table{
-      "Degree of sharing (dos), appearance frequency and SpScore of every kernel, and its "
-      "predicted hit rates",
-      {{"kernel"},
-       {"inter dos", Align::right},
-       {"inter freq.", Align::right},
-       {"intra dos", Align::right},
-       {"intra freq.", Align::right},
-       {"SpScore", Align::right},
-       {"L1 hit", Align::right},
-       {"L2 hit", Align::right}},
-      {}};
-  for (const LocalityStudy& study : studies) {
-    const locality::Analysis& a = study.analysis;
-    table.rows.push_back(
-        {a.kernel, number_cell(a.inter.degree_of_sharing, 4),
-         number_cell(a.inter.appearance_frequency, 3), number_cell(a.intra.degree_of_sharing, 4),
-         number_cell(a.intra.appearance_frequency, 3), number_cell(a.inter.spscore, 4),
-         percent_cell(study.sensitivity.whole.l1_hit_rate),
-         percent_cell(study.sensitivity.whole.l2_hit_rate)});
-  }
-  return table;
-}
-
-Chart rate_chart(const std::vector<LocalityStudy>& studies, bool l2) {
-  Chart chart;
-  chart.title = l2 ? "Inter-block degree of sharing and predicted L2 hit rate"
-                   : "Intra-block degree of sharing and predicted L1 hit rate";
-  chart.caption =
-      l2 ? "The question of the paper's Figure 8." : "The question of the paper's Figure 9.";
-  chart.y = {.name = "share", .low = 0, .high = 1};
-  Series degree{"degree of sharing", SeriesKind::bar, {}};
-  Series frequency{"appearance frequency", SeriesKind::bar, {}};
-  Series rate{l2 ? "L2 hit rate, predicted" : "L1 hit rate, predicted", SeriesKind::bar, {}};
-  for (const LocalityStudy& study : studies) {
-    const double x = static_cast<double>(chart.x.categories.size());
-    chart.x.categories.push_back(study.analysis.kernel);
-    const locality::Analysis& a = study.analysis;
-    degree.points.push_back(
-        {.x = x, .y = l2 ? a.inter.degree_of_sharing : a.intra.degree_of_sharing});
-    frequency.points.push_back(
-        {.x = x, .y = l2 ? a.inter.appearance_frequency : a.intra.appearance_frequency});
-    rate.points.push_back(
-        {.x = x,
-         .y = l2 ? study.sensitivity.whole.l2_hit_rate : study.sensitivity.whole.l1_hit_rate});
-  }
-  chart.series = {degree, frequency, rate};
-  return chart;
-}
-
-Table sensitivity_table(const std::vector<LocalityStudy>& studies) {
-  Table table{
-      "What each kernel would lose with half the L2, and what it takes from a neighbour, by a "
-      "model of bandwidths and latencies; a kernel that computes much demands less",
-      {{"workload"},
-       {"kernel"},
-       {"L2 hit, half L2", Align::right},
-       {"DRAM bytes", Align::right},
-       {"DRAM bytes, half L2", Align::right},
-       {"time, us", Align::right},
-       {"slowdown, half L2", Align::right},
-       {"DRAM demand", Align::right}},
-      {}};
-  for (const LocalityStudy& study : studies) {
-    const locality::Sensitivity& s = study.sensitivity;
-    table.rows.push_back({study.name, study.analysis.kernel, percent_cell(s.half.l2_hit_rate),
-                          count_cell(static_cast<std::int64_t>(s.whole.dram_bytes)),
-                          count_cell(static_cast<std::int64_t>(s.half.dram_bytes)),
-                          number_cell(s.time_s * 1e6, 1), number_cell(s.half_l2_slowdown, 2),
-                          percent_cell(s.dram_demand_share, 1)});
-  }
-  return table;
-}
-
-constexpr std::uint32_t demo_gpus = 4;
-
-Table translation_table(const std::vector<LocalityStudy>& studies) {
-  Table table{fmt::format("Pages of 4 KiB when the blocks are split over {} GPUs in contiguous "
-                          "parts, and the translation architecture this speaks for",
-                          demo_gpus),
-              {{"workload"},
-               {"kernel"},
-               {"pages", Align::right},
-               {"shared accesses", Align::right},
-               {"pages come back to", Align::right},
-               {"prefers"}},
-              {}};
-  for (const LocalityStudy& study : studies) {
-    if (study.pages.empty()) continue;
-    const locality::PageSplit& split = study.pages.front();
-    const locality::TranslationVerdict verdict = locality::judge_translation(split);
-    table.rows.push_back(
-        {study.name, study.analysis.kernel, count_cell(static_cast<std::int64_t>(split.pages)),
-         percent_cell(split.shared_access_share, 1), percent_cell(verdict.local_return_share, 1),
-         locality::to_string(verdict.architecture)});
-  }
-  return table;
-}
-
-Result<std::vector<LocalityStudy>> study_all(const std::string& device, const Progress& progress) {
+Result<std::vector<LocalityStudy>> study_rows(std::span<const PaperRow> rows,
+                                              const std::string& device, const Progress& progress) {
   std::vector<LocalityStudy> studies;
-  for (std::size_t i = 0; i < paper_rows.size(); ++i) {
-    const PaperRow& row = paper_rows[i];
-    report_progress(progress, static_cast<double>(i) / paper_rows.size(), row.kernel);
+  for (const PaperRow& row : rows) {
+    report_progress(progress,
+                    static_cast<double>(studies.size()) / static_cast<double>(rows.size()),
+                    row.kernel);
     DEMARC_TRY(const gpu::Launch launch, workload::instance(row.workload));
     DEMARC_TRY(const std::string ptx, workload::ptx_text(launch, 90));
     locality::Options options;
@@ -200,37 +22,11 @@ Result<std::vector<LocalityStudy>> study_all(const std::string& device, const Pr
     DEMARC_TRY(LocalityStudy study,
                study_locality(ptx, launch.ptx, launch, options, device, demo_gpus));
     study.name = row.workload;
-    const locality::Analysis& a = study.analysis;
-    if (a.grid.x != row.grid_x || a.grid.y != row.grid_y || a.block.x != row.block_x ||
-        a.block.y != row.block_y)
-      return check_failed(
-          "{}: launched with {}x{} blocks of {}x{} threads, not with {}x{} of {}x{}",
-          label_of(study), a.grid.x, a.grid.y, a.block.x, a.block.y, row.grid_x, row.grid_y,
-          row.block_x, row.block_y);
+    DEMARC_CHECK(check_grid(study, row));
     studies.push_back(std::move(study));
   }
   return studies;
 }
-
-Table remark_table() {
-  Table remarks{"What the paper reports of its A30", {{"workload"}, {"remark"}}, {}};
-  for (const PaperRow& row : paper_rows)
-    if (*row.remark != 0) remarks.rows.push_back({row.workload, row.remark});
-  return remarks;
-}
-
-// The part of the page on one kernel.
-void add_study(Page& page, const LocalityStudy& study) {
-  page.begin_section(label_of(study));
-  add_locality_summary(page, study);
-  add_locality_maps(page, study);
-  page.begin_section("Syntax trees of " + label_of(study), true);
-  add_syntax_trees(page, study);
-  page.end_section();
-  page.end_section();
-}
-
-}  // namespace
 
 Result<Demo> run_demo(const DemoOptions& options, const Progress& progress) {
   const Progress first = [&](double share, std::string_view what) {
@@ -246,39 +42,10 @@ Result<Demo> run_demo(const DemoOptions& options, const Progress& progress) {
   const std::string missing = missing_for_prediction(described);
   if (!missing.empty()) return invalid_input("--device {}: {}", options.device, missing);
   DEMARC_TRY(const study::StudyResult isolate, run_isolate_demo(plan, first));
-  DEMARC_TRY(const std::vector<LocalityStudy> studies, study_all(options.device, second));
+  DEMARC_TRY(const std::vector<LocalityStudy> studies,
+             study_rows(paper_rows(), options.device, second));
   report_progress(progress, 1, "writing the page");
-
-  Page page("Who disturbs whom, and why",
-            "Kernels in two halves of a simulated GPU, and the data locality of seven workloads");
-  page.context({.command = options.command, .device = studies.front().device});
-  page.prose("First the main job: " + isolate.device.name +
-             " in two halves, every kernel emulated from its PTX, its memory accesses timed by the "
-             "simulated memory system. These are answers of a model, not measurements. Simulated "
-             "colours isolate by construction: two of them have no slice and no channel in common, "
-             "and nothing else is modelled that they could share. On a card more is shared.");
-  add_isolate_study(page, isolate);
-  page.heading("Data locality: indices");
-  page.prose(
-      "Degree of sharing (dos) and appearance frequency after KNOM Review 2022, section III: "
-      "between thread blocks (inter) and between the threads of a block (intra), for global "
-      "loads at element granularity, every address exact. Hit rates are predicted for " +
-      studies.front().device +
-      ", loads and stores together. The kernels are equivalents written for this project; "
-      "`docs/locality.md` says where counts and indices differ from the paper and why.");
-  page.table(launch_table(studies));
-  page.table(index_table(studies));
-  page.table(remark_table());
-  page.chart(rate_chart(studies, true));
-  page.chart(rate_chart(studies, false));
-  page.heading("Sensitivity");
-  page.table(sensitivity_table(studies));
-  page.heading("Several GPUs");
-  page.table(translation_table(studies));
-  page.heading("Kernel by kernel");
-  for (const LocalityStudy& study : studies) add_study(page, study);
-  return Demo{page.html(), study::study_text(isolate) + "\n" + plain_text(launch_table(studies)) +
-                               "\n" + plain_text(index_table(studies))};
+  return demo_of(options, isolate, studies);
 }
 
 }  // namespace demarc::report

@@ -128,8 +128,8 @@ void add_costs(Page& page, const StudyResult& result) {
   Chart chart;
   chart.title = "What a partition costs";
   chart.caption = fmt::format(
-      "Time over {0} x the time alone on the whole GPU: 1 is a fair share of one {0}th. Bars: idle "
-      "neighbours; error bars reach to the worst neighbour.",
+      "Time over {0} x the time alone on the whole GPU: 1 is the fair share of one part of {0}. "
+      "Bars: idle neighbours; error bars reach to the worst neighbour.",
       result.plan.parts);
   chart.x.categories = names_of(result.plan.victims);
   chart.y.name = fmt::format("T / ({} T alone)", result.plan.parts);

@@ -141,6 +141,21 @@ TEST(Files, what_is_given_up_half_way_leaves_the_old_content_and_nothing_beside_
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
 }
 
+// Somebody makes a folder of the name while the content is written.
+TEST(Files, what_cannot_be_put_in_its_place_at_last_leaves_nothing_either) {
+  const auto folder = test::fresh_folder("files");
+  auto file = OutputFile::open(folder / "x");
+  ASSERT_TRUE(file);
+  std::filesystem::create_directory(folder / "x");
+  EXPECT_TRUE(file->write("content"));
+  const auto finished = file->finish();
+  ASSERT_FALSE(finished);
+  EXPECT_NE(finished.error().message.find("x: cannot be written: Is a directory"),
+            std::string::npos);
+  file = OutputFile::open(folder / "y");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+}
+
 TEST(Files, reading_ends_at_the_most_that_is_wanted) {
   EXPECT_EQ(*read_file("/dev/zero", 70'000), std::string(70'000, '\0'));
   const auto path = test::fresh_folder("files") / "x";

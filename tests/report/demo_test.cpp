@@ -1,0 +1,129 @@
+// The demonstration: its page of made-up results, its kernels, and what is refused at once.
+#include <gmock/gmock.h>
+
+#include <array>
+
+#include "demarc/workload/workload.hpp"
+#include "demo_page.hpp"
+#include "golden.hpp"
+#include "isolate_demo.hpp"
+#include "made_up.hpp"
+
+namespace demarc::report {
+namespace {
+
+using testing::HasSubstr;
+
+// The first row of the paper's table counts five loads, the second and third twenty together.
+std::vector<LocalityStudy> three_kernels() {
+  std::vector<LocalityStudy> studies(3, made_up_locality());
+  for (std::size_t i = 0; i < studies.size(); ++i) {
+    LocalityStudy& study = studies[i];
+    study.name = paper_rows()[i].workload;
+    study.analysis.kernel = paper_rows()[i].kernel;
+    study.analysis.all.accesses.resize(1 + i);
+    study.analysis.inter.degree_of_sharing += 0.1 * static_cast<double>(i);
+    study.sensitivity.half_l2_slowdown += static_cast<double>(i);
+  }
+  studies[0].analysis.all.accesses.assign(5, studies[0].analysis.all.accesses[0]);
+  studies[2].pages.clear();
+  return studies;
+}
+
+TEST(Demo, PageAndSummaryShowEveryNumberOfItsStudies) {
+  DemoOptions options;
+  options.command = "the command";
+  const Demo demo = demo_of(options, made_up_study(), three_kernels());
+  expect_golden("demo.json", blocks_of(demo.page));
+  const auto tables = demo.summary.find("\nThe kernels, with the grids");
+  ASSERT_NE(tables, std::string::npos);
+  EXPECT_EQ(demo.summary.substr(0, tables), study::study_text(made_up_study()));
+  expect_golden("demo_tables.txt", demo.summary.substr(tables));
+}
+
+TEST(Demo, EveryKernelIsLaunchedWithTheGridOfThePaper) {
+  for (const PaperRow& row : paper_rows()) {
+    const gpu::Launch launch = workload::instance(row.workload).value();
+    LocalityStudy study;
+    for (const gpu::KernelLaunch& kernel : launch.kernels) {
+      if (kernel.kernel != row.kernel) continue;
+      study.analysis.grid = kernel.grid;
+      study.analysis.block = kernel.block;
+      break;
+    }
+    EXPECT_TRUE(check_grid(study, row)) << row.kernel;
+  }
+}
+
+TEST(Demo, AKernelOfAnotherGridOrBlockIsAnErrorThatNamesBoth) {
+  const PaperRow& row = paper_rows()[1];
+  LocalityStudy right;
+  right.name = "convsep";
+  right.analysis.kernel = row.kernel;
+  right.analysis.grid = {1, 32, 1};
+  right.analysis.block = {16, 4, 1};
+  EXPECT_TRUE(check_grid(right, row));
+  for (int wrong = 0; wrong < 4; ++wrong) {
+    LocalityStudy study = right;
+    auto& a = study.analysis;
+    ++*std::array{&a.grid.x, &a.grid.y, &a.block.x, &a.block.y}.at(static_cast<std::size_t>(wrong));
+    const auto checked = check_grid(study, row);
+    ASSERT_FALSE(checked) << wrong;
+    EXPECT_EQ(checked.error().kind, ErrorKind::check_failed);
+    EXPECT_THAT(checked.error().message, HasSubstr("not with 1x32 of 16x4"));
+  }
+}
+
+TEST(Demo, StudiesOfTheKernelsAreNamedAndSplitOverFourGpus) {
+  const auto studies = study_rows(paper_rows().last(1), "sim:h100-sxm", {});
+  ASSERT_TRUE(studies) << studies.error().message;
+  ASSERT_EQ(studies->size(), 1U);
+  const LocalityStudy& scan = studies->front();
+  EXPECT_EQ(scan.name, "scan");
+  EXPECT_EQ(scan.analysis.kernel, "scan_exclusive_shared2");
+  ASSERT_FALSE(scan.pages.empty());
+  EXPECT_EQ(scan.pages.front().gpus, 4U);
+  PaperRow other = paper_rows().back();
+  other.block_x = 128;
+  EXPECT_FALSE(study_rows(std::span(&other, 1), "sim:h100-sxm", {}));
+}
+
+TEST(Demo, RunsThreeModesOnceWithThreeSamplesEach) {
+  DemoOptions options;
+  options.victims = "fwt,va";
+  options.aggressors = "mm";
+  const study::Plan plan = isolate_demo_plan(options).value();
+  std::vector<std::string> modes;
+  for (const study::Mode& mode : plan.modes) modes.push_back(mode.name());
+  EXPECT_THAT(modes, testing::ElementsAre("none", "mask", "mask+color"));
+  EXPECT_EQ(plan.victims.size(), 2U);
+  EXPECT_EQ(plan.aggressors.front().name, "mm");
+  EXPECT_EQ(plan.rounds, 1U);
+  EXPECT_EQ(plan.rule.warm_up, 1U);
+  EXPECT_EQ(plan.rule.least, 3U);
+  EXPECT_EQ(plan.rule.most, 3U);
+}
+
+TEST(Demo, RefusesWhatCannotBePredictedBeforeItRunsAnything) {
+  const auto error_of = [](const DemoOptions& options) {
+    const auto demo =
+        run_demo(options, [](double, std::string_view) { FAIL() << "something ran"; });
+    return demo ? std::string() : demo.error().message;
+  };
+  DemoOptions options;
+  options.victims = "nothing-like-it";
+  EXPECT_THAT(error_of(options), HasSubstr("no bundled workload 'nothing-like-it'"));
+  options = {};
+  options.aggressors = "";
+  EXPECT_THAT(error_of(options), HasSubstr("--aggressors"));
+  options = {};
+  options.device = "nothing like a device";
+  EXPECT_THAT(error_of(options), HasSubstr("nothing like a device"));
+  options.device = "sim:nothing-like-it";
+  EXPECT_THAT(error_of(options), HasSubstr("nothing-like-it"));
+  options.device = "sim:a100";  // of whose memory nothing is described
+  EXPECT_THAT(error_of(options), HasSubstr("--device sim:a100: no hit rates are predicted"));
+}
+
+}  // namespace
+}  // namespace demarc::report

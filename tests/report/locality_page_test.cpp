@@ -1,0 +1,172 @@
+// Page, text and JSON of a made-up study of one kernel, and what is refused before one is made.
+#include "demarc/report/locality_page.hpp"
+
+#include <gmock/gmock.h>
+
+#include "golden.hpp"
+#include "made_up.hpp"
+
+namespace demarc::report {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(LocalityPage, ShowsEveryNumber) {
+  expect_golden("locality.json", blocks_of(locality_page(made_up_locality(), "the command")));
+}
+
+TEST(LocalityPage, OfOneGpuHasNoPagesAndWithoutNotesNoHeadingOfThem) {
+  LocalityStudy study = made_up_locality();
+  study.pages.clear();
+  study.analysis.notes.clear();
+  const std::string blocks = blocks_of(locality_page(study, ""));
+  EXPECT_THAT(blocks, Not(HasSubstr("\"Pages\"")));
+  EXPECT_THAT(blocks, Not(HasSubstr("\"Notes\"")));
+  EXPECT_THAT(blocks_of(locality_page(made_up_locality(), "")), HasSubstr("\"Notes\""));
+}
+
+// One cell more than a page shows.
+TEST(LocalityPage, AMapThatIsTooLargeIsDrawnCoarseAndSaysSo) {
+  LocalityStudy study = made_up_locality();
+  locality::LocalityMap& map = study.analysis.inter.map;
+  map.size = 1025;
+  map.cells.clear();
+  for (std::uint32_t i = 0; map.cells.size() <= most_map_cells; ++i) {
+    for (std::uint32_t j = i + 1; j <= 1024; ++j) map.cells.push_back({i, j, 1});
+  }
+  map.cells.resize(most_map_cells + 1);
+  const auto html = [&study] {
+    Page page("t");
+    add_locality_maps(page, study);
+    return page.html();
+  };
+  const std::string coarse = html();
+  const auto has = [](const std::string& page, const char* text) {  // a megabyte is not printed
+    return page.find(text) != std::string::npos;
+  };
+  EXPECT_TRUE(has(coarse, "each cell is the sum over 2 x 2 pairs of blocks"));
+  EXPECT_TRUE(has(coarse, "block i / 2"));
+  EXPECT_TRUE(has(coarse, "\"rows\":513"));
+  EXPECT_TRUE(has(coarse, "\"thread i\""));
+  map.cells.pop_back();
+  const std::string exact = html();
+  EXPECT_FALSE(has(exact, "each cell is the sum"));
+  EXPECT_TRUE(has(exact, "\"rows\":1025"));
+}
+
+std::string tree_of(std::size_t nodes) {
+  Json tree = Json::array();
+  for (std::size_t n = 0; n < nodes; ++n) tree.push_back({{"reg", "%r"}, {"parent", 0}});
+  return Json{{"loads", {{{"instruction", "ld"}, {"line", 7}, {"tree", tree}}}}}.dump();
+}
+
+TEST(LocalityPage, ATreeOfMoreThanFourHundredNodesIsNamedAndNotDrawn) {
+  LocalityStudy study = made_up_locality();
+  study.analysis.trees_json = tree_of(400);
+  Page drawn("t");
+  add_syntax_trees(drawn, study);
+  EXPECT_THAT(blocks_of(drawn.html()), Not(HasSubstr("Too large")));
+  study.analysis.trees_json = tree_of(401);
+  Page named("t");
+  add_syntax_trees(named, study);
+  EXPECT_THAT(blocks_of(named.html()), HasSubstr("Too large to draw: line 7 (401 nodes)."));
+  study.analysis.trees_json = "{}";
+  Page none("t");
+  add_syntax_trees(none, study);
+  EXPECT_EQ(blocks_of(none.html()).find("kind"), std::string::npos);
+}
+
+TEST(LocalityText, ShowsEveryNumber) {
+  expect_golden("locality.txt", locality_text(made_up_locality()));
+}
+
+TEST(LocalityJson, HasThePredictionAndThePages) {
+  Json json = Json::parse(locality_json(made_up_locality(), true));
+  Json ours = {{"prediction", json["prediction"]}, {"pages", json["pages"]}};
+  expect_golden("locality_prediction.json", json_text(rounded(ours), 1) + "\n");
+  EXPECT_TRUE(json.contains("inter"));
+  LocalityStudy one = made_up_locality();
+  one.pages.clear();
+  EXPECT_FALSE(Json::parse(locality_json(one, false)).contains("pages"));
+}
+
+TEST(LocalityStudies, WhatIsNotPredictedIsSaidEverywhereAndNoRateIsShown) {
+  LocalityStudy study = made_up_locality();
+  study.no_prediction = "no rates";
+  EXPECT_THAT(locality_text(study), HasSubstr("note: no rates\n"));
+  EXPECT_THAT(locality_text(study), Not(HasSubstr("Predicted for")));
+  const Json json = Json::parse(locality_json(study, false));
+  EXPECT_EQ(json["prediction"], (Json{{"device", "described"}, {"left_out", "no rates"}}));
+  const std::string blocks = blocks_of(locality_page(study, ""));
+  EXPECT_THAT(blocks, HasSubstr("- no rates"));
+  EXPECT_THAT(blocks, Not(HasSubstr("hit rate, predicted")));
+}
+
+TEST(LocalityStudies, RatesOfABeginningAreSaidToBeThat) {
+  LocalityStudy study = made_up_locality();
+  EXPECT_EQ(incomplete_prediction(study), "");
+  study.sensitivity.half.complete = false;
+  EXPECT_THAT(incomplete_prediction(study), HasSubstr("the first 30 000 000 requests of warps"));
+  EXPECT_THAT(locality_text(study), HasSubstr("note: the hit rates are those of the first"));
+  study.sensitivity.half.complete = true;
+  study.sensitivity.whole.complete = false;
+  EXPECT_NE(incomplete_prediction(study), "");
+  study.no_prediction = "none at all";
+  EXPECT_EQ(incomplete_prediction(study), "");
+}
+
+TEST(LocalityStudies, WhatADescriptionLacksForAPredictionIsNamed) {
+  gpu::Device device;
+  device.name = "card";
+  EXPECT_EQ(missing_for_prediction(device),
+            "no hit rates are predicted: the description of card lacks the size of the L2 "
+            "(l2.size_bytes), the bandwidth of the DRAM (dram.bandwidth_bytes_per_s)");
+  device.l2.size_bytes = 1;
+  EXPECT_THAT(missing_for_prediction(device), HasSubstr("lacks the bandwidth of the DRAM"));
+  device.dram.bandwidth_bytes_per_s = 1;
+  EXPECT_EQ(missing_for_prediction(device), "");
+}
+
+constexpr const char* twice =
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %rd<4>;\n.reg .b32 %r<4>;\n"
+    "ld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\n"
+    "add.u64 %rd3, %rd1, %rd2;\nld.global.u32 %r2, [%rd3];\nret;\n}\n";
+
+Result<LocalityStudy> studied(const std::string& device, std::uint32_t gpus = 1,
+                              const std::string& ptx = twice) {
+  const gpu::Launch launch =
+      gpu::parse_launch(
+          {.ptx = "twice.ptx", .kernel = "k", .grid = "4", .block = "32", .arguments = "buf:4096"})
+          .value();
+  return study_locality(ptx, "twice.ptx", launch, {}, device, gpus);
+}
+
+TEST(LocalityStudies, OfALaunchHaveItsAccessesItsRatesAndItsPages) {
+  const auto one = studied("sim:gtx1080");
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_EQ(one->name, "twice.ptx");
+  EXPECT_EQ(one->analysis.all.accesses.size(), 1U);
+  EXPECT_EQ(one->sensitivity.whole.l1_sectors, 16U);
+  EXPECT_EQ(one->no_prediction, "");
+  EXPECT_TRUE(one->pages.empty());
+  const auto four = studied("sim:gtx1080", 4);
+  ASSERT_EQ(four->pages.size(), 3U);
+  EXPECT_EQ(four->pages[0].page_bytes, 4096U);
+  EXPECT_EQ(four->pages[1].page_bytes, 65536U);
+  EXPECT_EQ(four->pages[2].page_bytes, 2097152U);
+  EXPECT_EQ(four->pages[2].gpus, 4U);
+}
+
+TEST(LocalityStudies, AreRefusedForACardThatIsNotDescribedAndForPtxThatIsNone) {
+  const auto real = studied("cuda:0");
+  ASSERT_FALSE(real);
+  EXPECT_EQ(real.error().kind, ErrorKind::invalid_input);
+  EXPECT_THAT(real.error().message, HasSubstr("use sim:NAME"));
+  EXPECT_FALSE(studied("sim:nothing-like-it"));
+  EXPECT_FALSE(studied("sim:gtx1080", 1, "no PTX"));
+}
+
+}  // namespace
+}  // namespace demarc::report
