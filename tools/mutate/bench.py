@@ -56,7 +56,8 @@ class Bench:
         self.commands = {}
         for entry in json.loads((self.build / "compile_commands.json").read_text()):
             words = shlex.split(entry["command"])
-            self.commands.setdefault(os.path.relpath(entry["file"], self.tree), []).append(words)
+            if (self.build / words[words.index("-o") + 1]).exists():  # other targets compile it too
+                self.commands.setdefault(os.path.relpath(entry["file"], self.tree), []).append(words)
         (self.build / "tmp").mkdir(exist_ok=True)
         return None
 
