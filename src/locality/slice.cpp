@@ -222,7 +222,7 @@ class Slicer {
   // block, by their places in an order without back edges.
   void order_accesses() {
     slice_.reducible = cfg_.reducible();
-    std::vector<std::uint64_t> place(cfg_.blocks().size(), 0);
+    std::vector<std::uint64_t> place(cfg_.blocks().size());
     const auto order = cfg_.reverse_post_order();
     for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = std::uint64_t{i} << 32U;
     for (const ptx::Loop& loop : cfg_.loops()) slice_.loop_headers.push_back(loop.header);

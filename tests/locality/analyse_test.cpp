@@ -459,5 +459,111 @@ TEST(Analyse, an_address_outside_of_the_buffers_is_the_error_that_the_emulator_m
   EXPECT_FALSE(analyse(module, launch_of("16", "64", "buf:4095,i32:1024"), {}));
 }
 
+TEST(Analyse, shared_memory_is_that_of_the_kernel_of_the_module_and_of_the_launch) {
+  const ptx::ParseResult parsed = ptx::parse(
+      ".version 8.0\n.target sm_80\n.address_size 64\n.shared .align 4 .b8 all[64];\n"
+      ".global .align 4 .b8 none[999];\n"
+      ".visible .entry k(.param .u64 p)\n{\n.shared .align 4 .b8 own[400];\nret;\n}\n",
+      "k.ptx");
+  ASSERT_TRUE(parsed.diagnostics.ok());
+  gpu::KernelLaunch kernel;
+  kernel.kernel = "k";
+  kernel.dynamic_shared_bytes = 5;
+  EXPECT_EQ(shared_bytes_of(parsed.module, kernel), 469U);
+}
+
+// Threads from 20 on end at once.
+TEST(Analyse, threads_that_leave_the_kernel_touch_nothing_behind_it) {
+  for (const std::string leave : {"@%p1 ret;", "@%p1 exit;"}) {
+    const ptx::Module module = module_of(
+        "ld.param.u64 %rd1, [p0];\nmov.u32 %r2, %tid.x;\nsetp.ge.u32 %p1, %r2, 20;\n" + leave +
+            "\nmul.wide.u32 %rd2, %r2, 4;\nadd.u64 %rd3, %rd1, %rd2;\n"
+            "ld.global.u32 %r3, [%rd3];\n",
+        one_pointer);
+    const Analysis analysis = analysed(module, launch_of("1", "32", "buf:80,i32:0"));
+    EXPECT_EQ(analysis.method, Method::symbolic);
+    EXPECT_EQ(analysis.all.accesses.at(0).executed, 20U) << leave;
+  }
+}
+
+TEST(Analyse, accesses_of_functions_that_the_kernel_calls_are_the_emulators) {
+  const ptx::ParseResult parsed = ptx::parse(R"(.version 8.0
+.target sm_80
+.address_size 64
+.func (.param .b32 result) f(.param .b64 address)
+{
+.reg .b64 %rd<2>;
+.reg .b32 %r<2>;
+ld.param.u64 %rd1, [address];
+ld.global.u16 %r1, [%rd1];
+st.param.b32 [result], %r1;
+ret;
+}
+.visible .entry k(.param .u64 p0)
+{
+.reg .b64 %rd<4>;
+.reg .b32 %r<4>;
+ld.param.u64 %rd1, [p0];
+mov.u32 %r1, %tid.x;
+mul.wide.u32 %rd2, %r1, 2;
+add.u64 %rd3, %rd1, %rd2;
+{
+.param .b64 to;
+.param .b32 from;
+st.param.b64 [to], %rd3;
+call.uni (from), f, (to);
+ld.param.b32 %r2, [from];
+}
+st.global.u16 [%rd3], %r2;
+ret;
+}
+)",
+                                             "k.ptx");
+  ASSERT_TRUE(parsed.diagnostics.ok());
+  const Analysis analysis = analysed(parsed.module, launch_of("2", "64", "buf:128"));
+  EXPECT_EQ(analysis.method, Method::emulated);
+  ASSERT_EQ(analysis.all.accesses.size(), 2U);
+  const Access& called = analysis.all.accesses[1];
+  EXPECT_THAT(called.instruction, HasSubstr("ld.global.u16"));
+  EXPECT_EQ(called.line, 9U);
+  EXPECT_EQ(called.space, "global");
+  EXPECT_EQ(called.kind, AccessKind::load);
+  EXPECT_EQ(called.bytes, 2U);
+  EXPECT_EQ(called.source, Source::emulated);
+  EXPECT_EQ(called.access_class, AccessClass::data_dependent);
+  EXPECT_EQ(called.executed, 128U);
+  EXPECT_EQ(called.requests, 4U);
+  EXPECT_EQ(analysis.all.accesses[0].executed, 128U);
+  EXPECT_EQ(analysis.all.accesses[0].kind, AccessKind::store);
+}
+
+// Every thread reads where the word before says.
+constexpr const char* follows_data = R"(
+ld.param.u64 %rd1, [p0];
+mov.u32 %r1, 0;
+L:
+add.u32 %r1, %r1, 1;
+setp.lt.u32 %p1, %r1, 100;
+@%p1 bra L;
+ld.global.u32 %r2, [%rd1];
+mul.wide.u32 %rd2, %r2, 4;
+add.u64 %rd3, %rd1, %rd2;
+ld.global.u32 %r3, [%rd3];
+)";
+
+TEST(Analyse, what_takes_more_effort_than_allowed_is_refused_with_the_reason) {
+  const ptx::Module module = module_of(follows_data, one_pointer);
+  const gpu::Launch launch = launch_of("4", "64", "buf:4096:zero,i32:0");
+  const auto said = [&](const Effort& effort) {
+    const auto runs = collect_runs(module, launch, 0, Force::automatic, 0, {}, effort);
+    return runs ? std::string("collected") : runs.error().message;
+  };
+  EXPECT_EQ(said({}), "collected");
+  EXPECT_THAT(said({.trace_words = 3}), HasSubstr("too long to be emulated"));
+  EXPECT_EQ(said({.emulated_buffer_bytes = 4096}), "collected");
+  EXPECT_THAT(said({.emulated_buffer_bytes = 4095}),
+              HasSubstr("its 4096 bytes of buffers are more than the 4095 that may be emulated"));
+}
+
 }  // namespace
 }  // namespace demarc::locality

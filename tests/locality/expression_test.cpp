@@ -57,6 +57,9 @@ TEST(Expression, sums_and_products_are_written_with_their_common_factor_in_front
   for (const auto& [computed, expected] : cases)
     EXPECT_EQ(at_4_times(computed), expected) << computed;
   EXPECT_EQ(written("ld.global.u32 %r8, [%rd1+12];\n"), "param0 + 12: affine");
+  EXPECT_EQ(written("mul.wide.u32 %rd2, %r2, 4;\nsub.s64 %rd3, %rd1, %rd2;\n"
+                    "setp.eq.u32 %p1, %r2, 0;\n@%p1 ld.global.u32 %r8, [%rd3];\n"),
+            "param0 - 4*tid.x: affine under a guard");
   EXPECT_EQ(written("ld.global.u32 %r8, [%rd1];\n"), "param0: affine");
 }
 

@@ -241,6 +241,42 @@ TEST(SplitPages, counts_pages_by_the_gpus_that_touch_them) {
   EXPECT_EQ(whole.remote_access_share, 0.5);
 }
 
+TEST(SplitPages, a_page_lies_where_it_is_touched_most) {
+  // Of one page the first block reads a line once, the second one three times.
+  AccessRuns runs = reading(2, 0, 3);
+  runs.runs.erase(runs.runs.begin(), runs.runs.begin() + 2);
+  const PageSplit split = split_pages(runs, 2, 4096);
+  EXPECT_EQ(split.pages_by_sharers, (std::vector<std::uint64_t>{0, 1}));
+  EXPECT_EQ(split.shared_access_share, 1);
+  EXPECT_EQ(split.remote_access_share, 0.25);
+  EXPECT_EQ(split.first_pages, (std::vector<std::uint64_t>{0x10000}));
+  EXPECT_EQ(split.accesses, (std::vector<std::vector<std::uint64_t>>{{32}, {96}}));
+}
+
+TEST(SplitPages, no_more_pages_are_listed_than_asked_for) {
+  const PageSplit split = split_pages(reading(8, 4096, 1), 2, 4096, 3);
+  EXPECT_EQ(split.pages, 8U);
+  EXPECT_EQ(split.first_pages.size(), 3U);
+  EXPECT_EQ(split.accesses[0].size(), 3U);
+}
+
+TEST(Predict, as_many_blocks_run_at_a_time_as_threads_and_shared_memory_leave_room_for) {
+  gpu::Device device = small_device();
+  device.sm.blocks = 4;
+  device.sm.threads = 96;
+  const auto blocks = [&device](std::uint32_t shared) {
+    return predict_caches(reading(64, 128, 1), device, {.shared_bytes_per_block = shared})
+        .blocks_per_sm;
+  };
+  EXPECT_EQ(blocks(0), 3U);
+  device.sm.threads = 1024;
+  EXPECT_EQ(blocks(0), 4U);
+  device.sm.shared_bytes = 10'000;
+  device.sm.shared_reserved_bytes = 1000;
+  EXPECT_EQ(blocks(4000), 2U);
+  EXPECT_EQ(blocks(20'000), 1U) << "it runs all the same";
+}
+
 // A card describes its slices in the map of its addresses, if at all.
 TEST(Predict, the_l2_is_as_wide_as_the_slices_found_and_no_limit_where_none_are_known) {
   const AccessRuns runs = reading(100'000, 128, 1);
