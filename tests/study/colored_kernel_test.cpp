@@ -5,10 +5,10 @@
 
 #include <numeric>
 
-#include "demarc/cuda/colored_memory.hpp"
+#include "demarc/cuda/colored_code.hpp"
 #include "demarc/cuda/launch.hpp"
-#include "demarc/ptx/colored.hpp"
 #include "demarc/ptx/parser.hpp"
+#include "demarc/ptx/printer.hpp"
 #include "fake_card.hpp"
 
 namespace demarc::study {
@@ -50,44 +50,6 @@ done:
 constexpr std::uint32_t elements = 5000;
 constexpr std::uint64_t two_mebibytes = 2 << 20;
 
-// What the kernel is handed for a buffer, and the text that makes it right.
-struct Rewritten {
-  std::string text;
-  std::uint64_t from = 0;
-  std::uint64_t to = 0;
-};
-
-Rewritten for_parities(const ColoredBuffer& from, const ColoredBuffer& to) {
-  const auto layout = from.layout<1>();
-  const ptx::ColoredAddressing addressing{{layout.mask[0]}, layout.wanted[0]};
-  const auto pointer = [&](const ColoredBuffer& buffer) {
-    return ptx::colored_pointer(buffer.layout<1>().base, buffer.first(), addressing);
-  };
-  const auto module = ptx::parse_whole(scale_ptx, "scale").value();
-  return {ptx::rewrite_colored(module, addressing).value(), pointer(from), pointer(to)};
-}
-
-Rewritten for_remainders(const ColoredPool& pool, std::uint32_t color, const ColoredBuffer& from,
-                         const ColoredBuffer& to) {
-  const cuda::RemainderColors& colors = *pool.remainders();
-  const gpu::RemainderColoring& coloring = colors.coloring;
-  ptx::RemainderAddressing addressing;
-  addressing.arena = pool.arena().address();
-  addressing.pages = colors.table->address();
-  addressing.page_count = static_cast<std::uint32_t>(coloring.pages().size());
-  addressing.modulus = coloring.hash().modulus;
-  addressing.first = coloring.window(color).first;
-  addressing.count = coloring.window(color).count;
-  addressing.chunk_shift = coloring.hash().chunk_shift;
-  addressing.block_shift = coloring.hash().block_shift;
-  addressing.digits = static_cast<std::uint32_t>(coloring.hash().digits.size());
-  addressing.of_number = coloring.patterns().of_number;
-  addressing.of_free_bit = coloring.patterns().of_free_bit;
-  const auto module = ptx::parse_whole(scale_ptx, "scale").value();
-  return {ptx::rewrite_remainders(module, addressing).value(), addressing.arena + from.first(),
-          addressing.arena + to.first()};
-}
-
 // All of the other colour holds one pattern, before and after; so do the bytes of the colour beside
 // the result.
 class Beside {
@@ -108,10 +70,9 @@ class Beside {
   std::vector<std::uint8_t> pattern_;
 };
 
-// Runs `make`'s kernel from one buffer of colour `color` to another.
-template <class Make>
-void expect_contained(const std::shared_ptr<ColoredPool>& pool, std::uint32_t color,
-                      const Make& make) {
+// Runs the kernel, rewritten for the colour, from one buffer of it to another.
+void expect_contained(const std::shared_ptr<ColoredPool>& pool, std::uint32_t color) {
+  SCOPED_TRACE(color);
   std::vector<std::uint32_t> numbers(elements);
   std::iota(numbers.begin(), numbers.end(), 1U);
   const auto from = pool->allocate(color, elements * 4).value();
@@ -119,13 +80,14 @@ void expect_contained(const std::shared_ptr<ColoredPool>& pool, std::uint32_t co
   ASSERT_TRUE(from.upload(numbers.data(), elements * 4));
   const Beside same(*pool, color);
   const Beside other(*pool, 1 - color);
-  const Rewritten kernel = make(from, to);
+  const auto code = cuda::ColoredCode::of(*pool, color).value();
+  const auto rewritten = code.rewrite(ptx::parse_whole(scale_ptx, "scale").value()).value();
   const cuda::GpuPointer gpu = pool->arena().gpu();
-  const auto module = cuda::Module::load(gpu, kernel.text, "coloured").value();
+  const auto module = cuda::Module::load(gpu, ptx::print(rewritten.module), "coloured").value();
   const auto stream = cuda::Stream::create(gpu).value();
   ASSERT_TRUE(cuda::launch(stream, module.function("scale").value(),
-                           cuda::LaunchShape::line((elements + 255) / 256, 256), kernel.from,
-                           kernel.to, elements));
+                           cuda::LaunchShape::line((elements + 255) / 256, 256),
+                           code.pointer(from.first()), code.pointer(to.first()), elements));
   const auto done = stream.wait();
   ASSERT_TRUE(done) << done.error().message;
   std::vector<std::uint32_t> results(elements);
@@ -138,11 +100,10 @@ void expect_contained(const std::shared_ptr<ColoredPool>& pool, std::uint32_t co
 TEST(ColouredKernel, OfParitiesIsRightAndWritesNothingButItsResult) {
   constexpr std::uint64_t masks[] = {0xc4000};
   constexpr cuda::ShareRequest halves[] = {{0x1, 0}, {0x2, 0}};
-  const auto pool = ColoredPool::create(test::fake_gpu(), masks, 4 * two_mebibytes, halves).value();
-  for (const std::uint32_t color : {0U, 1U}) {
-    SCOPED_TRACE(color);
-    expect_contained(pool, color, for_parities);
-  }
+  const auto pool = ColoredPool::create(test::fake_gpu(), masks, 4 * two_mebibytes, halves,
+                                        cuda::PoolPages::one_region)
+                        .value();
+  for (const std::uint32_t color : {0U, 1U}) expect_contained(pool, color);
 }
 
 TEST(ColouredKernel, OfRemaindersIsRightAndWritesNothingButItsResult) {
@@ -152,12 +113,7 @@ TEST(ColouredKernel, OfRemaindersIsRightAndWritesNothingButItsResult) {
   const auto scheme = gpu::color_scheme(gpu::find_device("h200").value(), 2).value();
   constexpr cuda::ShareRequest sides[] = {{0x1, 0}, {0x2, 0}};
   const auto pool = ColoredPool::create(card, scheme, 4 * two_mebibytes, sides).value();
-  for (const std::uint32_t color : {0U, 1U}) {
-    SCOPED_TRACE(color);
-    expect_contained(pool, color, [&](const ColoredBuffer& from, const ColoredBuffer& to) {
-      return for_remainders(*pool, color, from, to);
-    });
-  }
+  for (const std::uint32_t color : {0U, 1U}) expect_contained(pool, color);
   test::configure(fake::small_gpu());
 }
 

@@ -105,6 +105,18 @@ std::string two_steps_json(std::uint32_t beyond) {
                      4 * elements, elements + beyond);
 }
 
+// The same with its first `count` buffers in memory of the host.
+std::string two_steps_in_host(std::size_t count) {
+  std::string text = two_steps_json(0);
+  std::size_t at = 0;
+  const std::string_view element = R"("element": "u32")";
+  for (std::size_t i = 0; i < count; ++i) {
+    at = text.find(element, at) + element.size();
+    text.insert(at, R"(, "memory": "host")");
+  }
+  return text;
+}
+
 class GpuExecutorTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -112,6 +124,11 @@ class GpuExecutorTest : public testing::Test {
     ASSERT_TRUE(write_file((folder / "two_steps.ptx").string(), two_steps_ptx));
     ASSERT_TRUE(write_file((folder / "two_steps.json").string(), two_steps_json(0)));
     ASSERT_TRUE(write_file((folder / "wild.json").string(), two_steps_json(1)));
+    for (const std::size_t count : {2U, 3U}) {
+      const auto path = folder / fmt::format("host{}.json", count);
+      ASSERT_TRUE(write_file(path.string(), two_steps_in_host(count)));
+      in_host.push_back({path.stem().string(), "launch:" + path.string()});
+    }
     two_steps = {"two_steps", "launch:" + (folder / "two_steps.json").string()};
     wild = {"wild", "launch:" + (folder / "wild.json").string()};
     ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
@@ -147,7 +164,10 @@ class GpuExecutorTest : public testing::Test {
     }
   }
   void expect_right(Lane& lane, bool several_launches) const {
-    const auto loaded = lane.load(two_steps);
+    expect_right(lane, several_launches, two_steps);
+  }
+  static void expect_right(Lane& lane, bool several_launches, const Workload& workload) {
+    const auto loaded = lane.load(workload);
     ASSERT_TRUE(loaded) << loaded.error().message;
     const auto times = lane.sample(3, 10);
     ASSERT_TRUE(times) << times.error().message;
@@ -177,14 +197,19 @@ class GpuExecutorTest : public testing::Test {
   GpuExecutorOptions options;
   Workload two_steps;
   Workload wild;
+  std::vector<Workload> in_host;  // two of three buffers, and all
 };
 
-// A process has either green contexts or masks, and a test program may run all suites in one
-// process: these come first.
+// A process has either green contexts or masks. ctest runs each suite in a process of its own; run
+// all together, the masks may come first.
 class GpuExecutorGreen : public GpuExecutorTest {};
 
 TEST_F(GpuExecutorGreen, EveryFormOfLaunchComputesTheSame) {
   const auto executor = open();
+  if (const auto stage = executor->divide(parse_modes("green")->at(0), 2); !stage) {
+    EXPECT_THAT(stage.error().message, HasSubstr("once masks were used"));
+    return;
+  }
   expect_right_in(*executor, "green,green+graph,green+overlapped,green+fused");
 }
 
@@ -229,6 +254,36 @@ TEST_F(GpuExecutor, ColoursChangePlacesWhereTheOptionsSaySoAndOnesThatDoNotExist
   const auto refused = open()->divide(parse_modes("mask+color")->at(0), 2);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
+}
+
+TEST_F(GpuExecutor, MemoryOfTheHostIsUsedAsItIsByLanesWithAndWithoutColours) {
+  const auto executor = open();
+  for (const char* name : {"none", "mask+color"}) {
+    SCOPED_TRACE(name);
+    const auto stage = executor->divide(parse_modes(name)->at(0), 2);
+    ASSERT_TRUE(stage) << stage.error().message;
+    expect_right((*stage)->lane(1), true, in_host[1]);
+    const auto mixed = (*stage)->lane(1).load(in_host[0]);
+    ASSERT_FALSE(mixed);
+    EXPECT_THAT(
+        mixed.error().message,
+        HasSubstr("2 of its 3 buffers lie in memory of the host; in a study all do or none"));
+  }
+}
+
+TEST_F(GpuExecutor, PartsHaveDomainsOfTheirOwnUnlessTheModeSaysOtherwiseOrTheCardHasNone) {
+  const auto account = [&](std::string_view mode) {
+    return open()->divide(parse_modes(mode)->at(0), 2).value()->account();
+  };
+  EXPECT_THAT(account("mask"), HasSubstr("; a memory synchronisation domain each"));
+  EXPECT_THAT(account("mask+common-domain"),
+              HasSubstr("; one memory synchronisation domain for all"));
+  fake::FakeConfig old = fake::small_gpu();
+  old.sync_domains = 1;
+  test::configure(old);
+  EXPECT_THAT(account("mask"), HasSubstr("; Fake GPU has no memory synchronisation domains"));
+  options.sync_domain = 1;
+  EXPECT_EQ(open()->whole().error().kind, ErrorKind::missing_capability);
 }
 
 TEST_F(GpuExecutor, AnAggressorLoopsFromStartToStopWhileTheVictimIsTimed) {

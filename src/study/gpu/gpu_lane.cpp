@@ -1,5 +1,6 @@
 #include "gpu/gpu_lane.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -187,14 +188,26 @@ class GpuLane : public Lane {
 
 }  // namespace
 
+Result<MemorySource*> ResidentSet::memory_of(const gpu::Launch& launch) const {
+  const auto& buffers = launch.buffers;
+  const auto in_host = std::count_if(buffers.begin(), buffers.end(),
+                                     [](const gpu::Buffer& buffer) { return buffer.host; });
+  if (in_host == 0) return memory_.get();
+  if (in_host == static_cast<std::ptrdiff_t>(buffers.size())) return host_.get();
+  return invalid_input(
+      "launch '{}': {} of its {} buffers lie in memory of the host; in a study all do or none",
+      launch.name, in_host, buffers.size());
+}
+
 Result<ResidentLaunch*> ResidentSet::get(const Workload& workload, const cuda::Stream& stream) {
   const auto found = resident_.find(workload.spec);
   if (found != resident_.end()) return found->second.get();
   DEMARC_TRY(const auto loaded, reader_(workload));
-  auto made = ResidentLaunch::make(gpu_, *memory_, loaded, form_, stream);
+  DEMARC_TRY(MemorySource* const memory, memory_of(loaded.launch));
+  auto made = ResidentLaunch::make(gpu_, *memory, loaded, form_, stream);
   if (!made && made.error().kind == ErrorKind::missing_capability && !resident_.empty()) {
     resident_.clear();  // perhaps the memory is full of workloads used earlier
-    made = ResidentLaunch::make(gpu_, *memory_, loaded, form_, stream);
+    made = ResidentLaunch::make(gpu_, *memory, loaded, form_, stream);
   }
   if (!made) {
     return tl::unexpected(Error{

@@ -20,7 +20,11 @@ class ResidentSet {
  public:
   ResidentSet(cuda::GpuPointer gpu, std::shared_ptr<MemorySource> memory, WorkloadReader reader,
               LaunchForm form)
-      : gpu_(std::move(gpu)), memory_(std::move(memory)), reader_(std::move(reader)), form_(form) {}
+      : gpu_(std::move(gpu)),
+        memory_(std::move(memory)),
+        host_(make_host_memory(gpu_)),
+        reader_(std::move(reader)),
+        form_(form) {}
 
   // Valid until the next call.
   Result<ResidentLaunch*> get(const Workload& workload, const cuda::Stream& stream);
@@ -29,7 +33,11 @@ class ResidentSet {
 
  private:
   cuda::GpuPointer gpu_;
+  // Where the launch's buffers lie: on the card or in the host, not some here and some there.
+  [[nodiscard]] Result<MemorySource*> memory_of(const gpu::Launch& launch) const;
+
   std::shared_ptr<MemorySource> memory_;
+  std::shared_ptr<MemorySource> host_;  // for workloads that use memory of the host
   WorkloadReader reader_;
   LaunchForm form_;
   std::map<std::string, std::unique_ptr<ResidentLaunch>, std::less<>> resident_;

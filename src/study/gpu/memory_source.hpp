@@ -43,4 +43,7 @@ class MemorySource {
 // cuMemAlloc; kernels stay as they are.
 [[nodiscard]] std::shared_ptr<MemorySource> make_plain_memory(cuda::GpuPointer gpu);
 
+// Memory of the host that the GPU maps; kernels stay as they are.
+[[nodiscard]] std::shared_ptr<MemorySource> make_host_memory(const cuda::GpuPointer& gpu);
+
 }  // namespace demarc::study
