@@ -189,7 +189,7 @@ bool VerifyReport::unconfined() const {
 
 std::string report_to_text(const VerifyReport& report) {
   std::string text =
-      fmt::format("{}: {} is looked at; expected TPCs {} ({} of {} SMs)\n", report.card,
+      fmt::format("{}: looking at {}; expected TPCs {} ({} of {} SMs)\n", report.card,
                   report.subject(), to_string(report.expected), report.expected_sms, report.sms);
   for (const VerifyPath& path : report.paths) {
     text += fmt::format("{:<16}{:>10} blocks on {:>3} SMs", path.name, path.placement.total(),

@@ -68,7 +68,7 @@ TEST_F(Program, AnUnknownDriverIsRefusedUntilTopoRefreshHasCalibratedIt) {
 TEST_F(Program, VerifySaysPlainlyThatNothingIsConfined) {
   const auto outcome = run_demarc({"verify", "--tpcs", "1,3"});
   EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.out, HasSubstr("this process as it is is looked at"));
+  EXPECT_THAT(outcome.out, HasSubstr("looking at this process as it is"));
   EXPECT_THAT(outcome.out, HasSubstr("this process is in no partition"));
   EXPECT_THAT(outcome.err, HasSubstr("start it under demarc exec"));
 }

@@ -290,7 +290,9 @@ TEST(Verify, LooksAtEveryPathThatLaunchesTake) {
     EXPECT_EQ(whole->paths[i].outside, 0U);
   }
   const std::string text = report_to_text(*whole);
-  EXPECT_THAT(text, HasSubstr("Fake GPU: expected TPCs 0-11 (24 of 24 SMs)\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("Fake GPU: looking at this process as it is; expected TPCs 0-11 (24 of 24 SMs)\n"));
   EXPECT_THAT(text, HasSubstr(" blocks on  24 SMs, 0 outside\n"));
   EXPECT_THAT(text, HasSubstr("the partition HOLDS\n"));
   const auto part = verify_plain({"0-5", "", 0, 0}, fake::small_gpu());
