@@ -45,7 +45,11 @@ Result<ColoredProgram> load(const std::shared_ptr<ColoredPool>& pool, const std:
 TEST(ColoredProgram, VariablesLieInTheShareWithTheirFirstContent) {
   const auto pool = small_pool();
   const auto program =
-      load(pool, variables + kernel("k", "st.global.u32 [zeros], 1;"), {{"k", 64, 64}});
+      load(pool,
+           variables + kernel("k",
+                              "ld.global.u64 %rd1, [second];\nld.u32 %r1, [%rd1];\n"
+                              "st.global.u32 [zeros+8], %r1;"),
+           {{"k", 64, 64}});
   ASSERT_TRUE(program) << program.error().message;
   const auto table = program->variable("table");
   const auto second = program->variable("second");
@@ -61,6 +65,11 @@ TEST(ColoredProgram, VariablesLieInTheShareWithTheirFirstContent) {
   EXPECT_EQ(read(*table, std::uint64_t{0}), 7U + (std::uint64_t{9} << 32U));
   EXPECT_EQ(read(*second, std::uint64_t{0}), table->address + 4);
   EXPECT_EQ(read(*zeros, std::array<std::uint32_t, 1024>{1}), (std::array<std::uint32_t, 1024>{}));
+  const auto stream = Stream::create(pool->arena().gpu()).value();
+  const auto function = program->module().function("k").value();
+  ASSERT_TRUE(launch(stream, function, LaunchShape::line(1, 64), std::uint64_t{0}));
+  ASSERT_TRUE(stream.wait());
+  EXPECT_EQ(read(*zeros, std::array<std::uint32_t, 1024>{})[2], 9U) << "read by way of second";
   EXPECT_EQ(table->address - table->offset,
             ColoredCode::of(*pool, 1)->pointer(program->variables()->first()));
 }
@@ -96,7 +105,7 @@ TEST(ColoredProgram, AKernelThatIsLaunchedAndCannotBeColouredIsNamedAndAnotherDo
 
 TEST(ColoredProgram, WhatPtxasKeepsInLocalMemoryIsTriedWithMoreRegistersAndThenRefused) {
   const auto pool = small_pool();
-  const std::string spills = ".reg .b32 %spills;\n";
+  const std::string spills = ".reg .b32 %spills<24>;\n";
   const std::string limited = ".maxntid 256, 1, 1\n.minnctapersm 8\n";
   const std::vector<KernelUse> uses{{"a", 64, 64}, {"b", 64, 64}};
   const auto freed = load(pool, kernel("a", spills, limited) + kernel("b", spills, limited), uses);
@@ -104,7 +113,7 @@ TEST(ColoredProgram, WhatPtxasKeepsInLocalMemoryIsTriedWithMoreRegistersAndThenR
   EXPECT_EQ(freed->module().function("a")->attribute(function_local_bytes).value(), 0);
   EXPECT_EQ(freed->module().function("b")->attribute(function_local_bytes).value(), 0);
   const auto kept =
-      load(pool, kernel("a", spills, limited) + kernel("b", ".reg .b32 %stack;\n"), uses);
+      load(pool, kernel("a", spills, limited) + kernel("b", ".reg .b32 %stack<8>;\n"), uses);
   ASSERT_FALSE(kept);
   EXPECT_EQ(kept.error().kind, ErrorKind::missing_capability);
   EXPECT_THAT(kept.error().message,
