@@ -144,8 +144,23 @@ TEST(ColoredKernels, the_heap_of_the_driver_is_refused) {
   const std::string heap = ".extern .func (.param .b64 r) malloc(.param .b64 a);\n";
   const std::string body =
       "{\n.param .b64 a; .param .b64 r;\nst.param.b64 [a], 8;\ncall.uni (r), malloc, (a);\n}\n";
-  EXPECT_NE(verdict(test::preamble + heap + kernel("k", body)).find("is not in the module"),
+  EXPECT_NE(verdict(test::preamble + heap + kernel("k", body))
+                .find("uses the heap of the driver, which is not coloured"),
             std::string::npos);
+}
+
+TEST(ColoredKernels, arguments_of_an_assertion_that_are_not_followed_are_refused) {
+  const std::string text = test::preamble + ".extern .func __assertfail(.reg .b64 a);\n" +
+                           kernel("k", "call __assertfail, (%rd1);");
+  EXPECT_NE(verdict(text).find("hands over its arguments in a way that is not followed"),
+            std::string::npos);
+}
+
+TEST(ColoredKernels, modules_of_32_bits_are_an_error) {
+  const auto made =
+      rewrite_colored(test::parsed(".version 8.0\n.target sm_90\n.address_size 32\n"), addressing);
+  EXPECT_EQ(made.error().message,
+            "t.ptx: coloured addressing needs 64-bit addresses (.address_size 64)");
 }
 
 // ---- variables of the module ------------------------------------------------------------------
@@ -243,6 +258,30 @@ TEST(ColoredVariables, addresses_in_other_places_are_refused) {
             std::string::npos);
 }
 
+TEST(ColoredVariables, one_sided_rewriting_refuses_them) {
+  const std::string text =
+      test::preamble + ".global .u32 v;\n" + kernel("k", "st.global.u32 [v], 1;");
+  ColoredOptions one_side = with_places;
+  one_side.accesses = ColoredAccesses::stores;
+  EXPECT_NE(verdict(text, one_side).find("only a whole rewriting knows where it lies"),
+            std::string::npos);
+}
+
+TEST(ColoredVariables, those_without_size_or_place_in_local_memory_of_the_module_are_refused) {
+  const auto said = [](const std::string& declaration) {
+    return verdict(test::preamble + declaration + kernel("k", "ld.u32 %r1, [v];"), with_places);
+  };
+  EXPECT_NE(said(".global .u32 v[];\n").find("the variable 'v' has no size"), std::string::npos);
+  EXPECT_NE(
+      said(".local .u32 v;\n").find("the variable 'v' lies in local memory of the whole module"),
+      std::string::npos);
+  EXPECT_NE(said(".global .u8 v[1] = {1, 2};\n").find("has an initialiser that cannot be read"),
+            std::string::npos);
+  EXPECT_NE(said(".shared .u32 v;\n").find("accesses a variable in a way that is not followed"),
+            std::string::npos);
+  EXPECT_EQ(said(".global .u32 v[] = {1, 2};\n"), "accepted");
+}
+
 // ---- local variables --------------------------------------------------------------------------
 
 const std::string keeps =
@@ -291,6 +330,12 @@ TEST(ColoredLocals, functions_lie_behind_their_callers_and_beside_each_other) {
   EXPECT_EQ(needs->kernels[1].local_bytes, 48U + 32U + 16U);
   EXPECT_EQ(needs->kernels[2].local_bytes, 0U);
   EXPECT_EQ(needs->local_bytes, 112U);
+}
+
+TEST(ColoredLocals, addresses_of_32_bits_are_refused) {
+  EXPECT_NE(verdict(test::preamble + kernel("k", keeps + "st.local.u32 [%r1], 1;"), with_places)
+                .find("has an address of 32 bits, which cannot be coloured"),
+            std::string::npos);
 }
 
 TEST(ColoredLocals, a_function_that_may_call_itself_is_refused) {
@@ -359,6 +404,12 @@ TEST(ColoredGeneric, what_is_shared_for_certain_names_the_space) {
   // Hints and the read-only cache are for global memory.
   EXPECT_NE(generic("mov.u64 %rd3, %rd2;\n", "ld.L1::evict_last.u32 %r1, [%rd3];").find("isspacep"),
             std::string::npos);
+}
+
+TEST(ColoredGeneric, shared_memory_of_a_cluster_is_asked_for_as_such) {
+  const std::string mapped = generic("mapa.u64 %rd3, %rd2, 1;\n");
+  EXPECT_NE(mapped.find("isspacep.shared::cluster \t%demarc_v, %demarc_g;"), std::string::npos)
+      << mapped;
 }
 
 TEST(ColoredGeneric, tiles_of_matrices_are_taken_from_shared_memory_alone) {

@@ -7,6 +7,7 @@
 
 #include "reporter.hpp"
 #include "rewrite/colored/access.hpp"
+#include "rewrite/colored/access_text.hpp"
 #include "rewrite/colored/origins.hpp"
 #include "rewrite/colored/system_calls.hpp"
 #include "rewrite/kernel_text.hpp"
@@ -19,39 +20,6 @@ bool is_concerned(Opcode opcode, ColoredAccesses accesses) {
   const bool loads = opcode == Opcode::ld || opcode == Opcode::ldu || opcode == Opcode::cp_async ||
                      opcode == Opcode::prefetch;
   return loads == (accesses == ColoredAccesses::loads);
-}
-
-// The access with [%demarc_a] for its address.
-std::string at_translated(std::string_view written, int bracket) {
-  std::string access(written);
-  std::size_t open = access.find('[');
-  for (; bracket > 0; --bracket) open = access.find('[', open + 1);
-  access.replace(open, access.find(']', open) - open + 1, "[%demarc_a]");
-  return access;
-}
-
-// Whether a generic access can be written as one to shared memory: hints are for global memory.
-bool can_name_shared(const Mnemonic& mnemonic) {
-  return std::none_of(mnemonic.modifiers.begin(), mnemonic.modifiers.end(), [](ModifierUse use) {
-    return use.id == Modifier::unknown || info(use.id).modifier_class == ModifierClass::cache ||
-           use.text == "nc";
-  });
-}
-
-// `.shared` comes behind the opcode, how the access is ordered, and the shape of a tile.
-std::string naming_shared(const Mnemonic& mnemonic, std::string access) {
-  static constexpr Modifier in_front[] = {
-      Modifier::weak,    Modifier::volatile_, Modifier::relaxed, Modifier::acquire,
-      Modifier::release, Modifier::acq_rel,   Modifier::mmio,    Modifier::cta,
-      Modifier::cluster, Modifier::gpu,       Modifier::sys,     Modifier::shape_mnk};
-  std::size_t at = access.find(mnemonic.text) + info(mnemonic.opcode).name.size();
-  for (const ModifierUse& use : mnemonic.modifiers) {
-    if (std::find(std::begin(in_front), std::end(in_front), use.id) == std::end(in_front)) continue;
-    const auto behind =
-        static_cast<std::size_t>(use.text.data() + use.text.size() - mnemonic.text.data());
-    at = std::max(at, access.find(mnemonic.text) + behind);
-  }
-  return access.insert(at, ".shared");
 }
 
 class FunctionRewriter {
@@ -218,6 +186,9 @@ class FunctionRewriter {
         if (context_.options.printing == ColoredPrinting::silenced) return;
         refuse("prints by a buffer of the driver, which is not coloured");
         return;
+      case SystemCall::heap:
+        refuse("uses the heap of the driver, which is not coloured");
+        return;
       case SystemCall::other:
         refuse(
             "calls a function that is not in the module; nobody translates the addresses it is "
@@ -318,7 +289,7 @@ class FunctionRewriter {
     } else if (access.kind == AccessKind::generic || access.kind == AccessKind::tile) {
       access_anywhere(access, *address);
     } else {
-      replace(block(linear(*address), context_.translation.arithmetic, access.bracket));
+      replace(in_colored(text_of(access, linear(*address)), context_.translation));
     }
   }
 
@@ -326,65 +297,32 @@ class FunctionRewriter {
     if (!in_memory(address) || access.kind == AccessKind::tile) {
       refuse("accesses a variable in a way that is not followed");
     } else if (has_place(address)) {
-      replace(block(moving("%demarc_a", address), context_.translation.arithmetic, access.bracket));
+      replace(in_colored(text_of(access, moving("%demarc_a", address)), context_.translation));
     }
   }
 
   void access_anywhere(const Access& access, const Operand& address) {
+    const AccessText to = text_of(access, linear(address));
     const std::uint8_t origin = origins_[address.index];
     if (origin == from_shared && can_name_shared(mnemonic())) {
-      replace(fmt::format(
-          "{{\n\t.reg .b64 %demarc_a;\n\t{}\n\tcvta.to.shared.u64 \t%demarc_a, "
-          "%demarc_a;\n\t{}\n\t}}",
-          linear(address), naming_shared(mnemonic(), at_translated(text(), access.bracket))));
-      return;
-    }
-    if (access.kind == AccessKind::tile) {
+      replace(in_shared(to));
+    } else if (access.kind == AccessKind::tile) {
       refuse(access.why);
-      return;
+    } else if (origin == from_colored || windows_ == 0) {
+      // Arguments of kernels come from the host, which has no other addresses.
+      replace(in_colored(to, context_.translation));
+    } else {
+      replace(in_one_of(to, context_.translation, windows_));
     }
-    // Arguments of kernels come from the host, which has no other addresses.
-    const std::uint8_t asked = origin == from_colored ? std::uint8_t{0} : windows_;
-    replace(block(linear(address), asked == 0 ? context_.translation.arithmetic : told_apart(asked),
-                  access.bracket));
+  }
+
+  [[nodiscard]] AccessText text_of(const Access& access, std::string address) const {
+    return {mnemonic(), text(), access.bracket, std::move(address)};
   }
 
   [[nodiscard]] std::string linear(const Operand& address) const {
     return fmt::format("add.s64 \t%demarc_a, {}, {};", body_.register_name(address.index),
                        address.offset());
-  }
-
-  // The translation, undone where the address lies in the window of another memory.
-  [[nodiscard]] std::string told_apart(std::uint8_t windows) const {
-    static constexpr std::pair<Origin, std::string_view> questions[] = {
-        {from_shared, "shared"},
-        {from_cluster, "shared::cluster"},
-        {from_constant, "const"},
-        {from_param, "param"}};
-    std::string ask =
-        "\t.reg .pred %demarc_w, %demarc_v;\n\t.reg .b64 %demarc_g;\n"
-        "\tmov.b64 \t%demarc_g, %demarc_a;\n";
-    bool first = true;
-    for (const auto& [origin, space] : questions) {
-      if ((windows & origin) == 0) continue;
-      ask +=
-          fmt::format("\tisspacep.{} \t{}, %demarc_g;\n", space, first ? "%demarc_w" : "%demarc_v");
-      if (!first) ask += "\tor.pred \t%demarc_w, %demarc_w, %demarc_v;\n";
-      first = false;
-    }
-    return ask + context_.translation.arithmetic +
-           "\tselp.b64 \t%demarc_a, %demarc_g, %demarc_a, %demarc_w;\n";
-  }
-
-  // A scope of its own, so that its registers clash with nothing.
-  [[nodiscard]] std::string block(std::string_view address, std::string_view arithmetic,
-                                  int bracket) const {
-    std::string access = at_translated(text(), bracket);
-    if (mnemonic().space == StateSpace::local) {
-      access.replace(access.find(".local"), 6, ".global");
-    }
-    return fmt::format("{{\n{}\t{}\n{}\t{}\n\t}}", context_.translation.declarations, address,
-                       arithmetic, access);
   }
 
   const ColoredContext& context_;

@@ -127,6 +127,7 @@ SystemCall system_call_of(const Module& module, const Body& body, const Instruct
     const Function& called = module.functions[operand.index];
     if (called.definition != no_index) return SystemCall::none;
     if (called.name == "__assertfail") return SystemCall::assertion;
+    if (called.name == "malloc" || called.name == "free") return SystemCall::heap;
     return called.name == "vprintf" ? SystemCall::printing : SystemCall::other;
   }
   return SystemCall::none;

@@ -12,6 +12,7 @@ enum class SystemCall : std::uint8_t {
   none,       // the function is in the module, or its address is in a register
   assertion,  // __assertfail: reached once, by a kernel that ends there
   printing,   // vprintf
+  heap,       // malloc, free
   other       // nobody knows what it does with an address
 };
 
