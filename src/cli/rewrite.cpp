@@ -55,7 +55,7 @@ Result<void> judge(const std::vector<ptx::ColoredKernel>& kernels, const Rewrite
   return {};
 }
 
-Result<std::string> colored(const ptx::Module& module, const RewriteOptions& options) {
+Result<ptx::Module> colored(const ptx::Module& module, const RewriteOptions& options) {
   ptx::ColoredAddressing addressing;
   addressing.color = options.color;
   for (const std::string& mask : options.masks) {
@@ -63,20 +63,22 @@ Result<std::string> colored(const ptx::Module& module, const RewriteOptions& opt
     addressing.masks.push_back(value);
   }
   DEMARC_TRY(const auto wanted, colored_options(options));
-  DEMARC_TRY(const auto made, ptx::rewrite_colored(module, addressing, wanted));
+  DEMARC_TRY(auto made, ptx::rewrite_colored(module, addressing, wanted));
   DEMARC_CHECK(judge(made.kernels, options));
-  return *made.module.text;
+  return std::move(made.module);
 }
 
 Result<void> rewrite(const RewriteOptions& options) {
   if (!options.affine && options.masks.empty() && !options.needs) {
     return invalid_input("say what to add: --affine, --color-mask MASK or both");
   }
+  if (options.masks.empty() && !options.needs &&
+      (!options.kernels.empty() || options.silence_printf)) {
+    return invalid_input("--kernel and --silence-printf go with --color-mask or --needs");
+  }
   DEMARC_TRY(auto module, ptx::load_module(options.input));
-  std::string text = *module.text;
   if (options.affine) {
-    DEMARC_TRY(text, ptx::rewrite_affine(module));
-    DEMARC_TRY(module, ptx::parse_whole(text, options.input));
+    DEMARC_TRY(module, ptx::rewrite_affine(module));
   }
   if (options.needs) {
     DEMARC_TRY(const auto wanted, colored_options(options));
@@ -84,9 +86,9 @@ Result<void> rewrite(const RewriteOptions& options) {
     return emit(options.output, ptx::needs_to_json(needs));
   }
   if (!options.masks.empty()) {
-    DEMARC_TRY(text, colored(module, options));
+    DEMARC_TRY(module, colored(module, options));
   }
-  return emit(options.output, text);
+  return emit(options.output, *module.text);
 }
 
 void add_colored_options(CLI::App& app, RewriteOptions& options) {

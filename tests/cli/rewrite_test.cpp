@@ -40,6 +40,12 @@ TEST(RewriteVerb, a_colour_beyond_the_masks_or_without_masks_is_refused) {
                 .find("--color requires --color-mask"),
             std::string::npos);
   EXPECT_NE(refusal({"rewrite", vecadd()}).find("say what to add"), std::string::npos);
+  for (const std::vector<std::string>& alone : {std::vector<std::string>{"--kernel", "vecadd"},
+                                                std::vector<std::string>{"--silence-printf"}}) {
+    std::vector<std::string> arguments{"rewrite", vecadd(), "--affine"};
+    arguments.insert(arguments.end(), alone.begin(), alone.end());
+    EXPECT_NE(refusal(arguments).find("go with --color-mask or --needs"), std::string::npos);
+  }
 }
 
 // One kernel with a variable and local memory, one that cannot be coloured.

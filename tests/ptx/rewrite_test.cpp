@@ -111,10 +111,10 @@ TEST(RewriteColored, pointers_are_divided_so_that_inserting_bits_restores_the_ar
 TEST(RewriteAffine, adds_parameters_and_takes_block_indices_from_the_queue) {
   const auto out = rewrite_affine(read_back(small_kernel));
   ASSERT_TRUE(out) << out.error().message;
-  EXPECT_NE(out->find("mov.u32 	%r2, %demarc_ctaid_x;"), std::string::npos);
-  EXPECT_NE(out->find("mov.u32 	%r3, %demarc_nctaid_x;"), std::string::npos);
-  EXPECT_NE(out->find("$done:\n	bra 	$demarc_next;"), std::string::npos);
-  const Module again = read_back(*out);
+  EXPECT_NE(out->text->find("mov.u32 	%r2, %demarc_ctaid_x;"), std::string::npos);
+  EXPECT_NE(out->text->find("mov.u32 	%r3, %demarc_nctaid_x;"), std::string::npos);
+  EXPECT_NE(out->text->find("$done:\n	bra 	$demarc_next;"), std::string::npos);
+  const Module& again = *out;
   ASSERT_EQ(again.kernels().size(), 1U);
   EXPECT_EQ(again.kernels()[0]->parameters.size(), 6U);
   EXPECT_EQ(again.kernels()[0]->parameters[2].name, "demarc_queue");
@@ -124,8 +124,8 @@ TEST(RewriteAffine, keeps_predicates_on_early_returns) {
   const auto out =
       rewrite_affine(read_back(with_body("\t.reg .pred %p1;\n\t@%p1 ret;\n\texit;\n")));
   ASSERT_TRUE(out);
-  EXPECT_NE(out->find("@%p1 bra \t$demarc_next;"), std::string::npos);
-  EXPECT_EQ(out->find("exit"), std::string::npos);
+  EXPECT_NE(out->text->find("@%p1 bra \t$demarc_next;"), std::string::npos);
+  EXPECT_EQ(out->text->find("exit"), std::string::npos);
 }
 
 }  // namespace

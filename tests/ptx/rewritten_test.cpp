@@ -58,15 +58,15 @@ std::string remainders(const Module& module) {
 }
 std::string affine(const Module& module) {
   const auto out = rewrite_affine(module);
-  return out ? *out : said(out.error());
+  return out ? *out->text : said(out.error());
 }
 std::string timed(const Module& module) {
   const auto out = rewrite_timed(module, {true, false});
-  return out ? *out : said(out.error());
+  return out ? *out->text : said(out.error());
 }
 std::string fused(const Module& module) {
   const auto out = rewrite_fused(module);
-  return out ? *out : said(out.error());
+  return out ? *out->text : said(out.error());
 }
 
 std::string refusal(const char* is, const char* name, const char* wanted) {

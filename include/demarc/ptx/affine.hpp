@@ -32,6 +32,6 @@ static_assert(sizeof(AffineQueue) == 40);
 
 // Errors name the line: %ctaid or %nctaid in a device function, a kernel that uses clusters or all
 // sixteen barriers.
-[[nodiscard]] Result<std::string> rewrite_affine(const Module& module);
+[[nodiscard]] Result<Module> rewrite_affine(const Module& module);
 
 }  // namespace demarc::ptx

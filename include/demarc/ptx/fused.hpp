@@ -34,7 +34,7 @@ inline constexpr std::uint64_t fused_state_bytes = 256;
 // The kernel of the result: demarc_fused(u64 steps, u32 count, u64 state), blocks of as many
 // threads in x as the largest step has. Errors name the line: an instruction that uses a parameter
 // other than by loading it, a barrier other than `bar.sync` with a constant below 15, clusters.
-[[nodiscard]] Result<std::string> rewrite_fused(const Module& module);
+[[nodiscard]] Result<Module> rewrite_fused(const Module& module);
 
 // Byte offsets of a kernel's parameters in FusedStep::arguments; an error when they do not fit.
 [[nodiscard]] Result<std::vector<std::uint32_t>> fused_offsets(const Function& kernel);

@@ -35,8 +35,8 @@ struct TimedOptions {
   bool overlapped = false;
 };
 
-// The text of `module` with every kernel changed. Errors name the line: `exit` in a device function
+// `module` with every kernel changed. Errors name the line: `exit` in a device function
 // when stamps are asked for.
-[[nodiscard]] Result<std::string> rewrite_timed(const Module& module, const TimedOptions& options);
+[[nodiscard]] Result<Module> rewrite_timed(const Module& module, const TimedOptions& options);
 
 }  // namespace demarc::ptx

@@ -173,7 +173,7 @@ Result<void> check_device_function(const Module& module, const Function& functio
 
 }  // namespace
 
-Result<std::string> rewrite_affine(const Module& module) {
+Result<Module> rewrite_affine(const Module& module) {
   DEMARC_CHECK(check_not_rewritten(module, "made SM-affine",
                                    {Rewriting::affine, Rewriting::fused, Rewriting::colored}));
   std::vector<Splice> splices;
@@ -185,7 +185,7 @@ Result<std::string> rewrite_affine(const Module& module) {
       DEMARC_CHECK(check_device_function(module, function));
     }
   }
-  return apply_splices(*module.text, std::move(splices));
+  return spliced(module, std::move(splices));
 }
 
 }  // namespace demarc::ptx

@@ -121,8 +121,7 @@ Result<ColoredModule> rewrite_module(const Module& module, const Translation& tr
   }
   const Remains remains = remains_of(module, functions, std::move(variables), options.printing);
   if (options.printing == ColoredPrinting::silenced) silence_printing(module, splices);
-  DEMARC_TRY(auto whole,
-             parse_whole(apply_splices(*module.text, std::move(splices)), module.source_name));
+  DEMARC_TRY(auto whole, spliced(module, std::move(splices)));
   DEMARC_TRY(auto made, without_the_rest(std::move(whole), remains));
   return ColoredModule{std::move(made), std::move(rewritten.kernels)};
 }

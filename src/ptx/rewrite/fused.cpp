@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "demarc/ptx/parser.hpp"
 #include "rewrite/kernel_text.hpp"
 #include "rewrite/marks.hpp"
 #include "rewrite/splice.hpp"
@@ -240,7 +241,7 @@ Result<std::vector<std::uint32_t>> fused_offsets(const Function& kernel) {
   return offsets;
 }
 
-Result<std::string> rewrite_fused(const Module& module) {
+Result<Module> rewrite_fused(const Module& module) {
   DEMARC_CHECK(check_not_rewritten(module, "fused",
                                    {Rewriting::fused, Rewriting::affine, Rewriting::colored}));
   if (module.version.major < 6) {
@@ -272,9 +273,10 @@ Result<std::string> rewrite_fused(const Module& module) {
   if (index == 0) return invalid_input("{}: there is no kernel to fuse", module.source_name);
   choice += "\tbra \t$demarc_fused_done;\n";
   const bool independent = shares_nothing(module);
-  return apply_splices(*module.text, std::move(removed)) + std::string(fused_head) +
-         std::string(independent ? fused_side_by_side : fused_one_at_a_time) +
-         std::string(fused_blocks) + choice + bodies + fused_tail(independent);
+  return parse_whole(apply_splices(*module.text, std::move(removed)) + std::string(fused_head) +
+                         std::string(independent ? fused_side_by_side : fused_one_at_a_time) +
+                         std::string(fused_blocks) + choice + bodies + fused_tail(independent),
+                     module.source_name);
 }
 
 }  // namespace demarc::ptx

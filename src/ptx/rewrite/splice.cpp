@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "demarc/ptx/parser.hpp"
+
 namespace demarc::ptx {
 
 std::string apply_splices(const std::string& text, std::vector<Splice> splices) {
@@ -16,6 +18,10 @@ std::string apply_splices(const std::string& text, std::vector<Splice> splices) 
     at = splice.at + splice.length;
   }
   return out.append(text, at);
+}
+
+Result<Module> spliced(const Module& module, std::vector<Splice> splices) {
+  return parse_whole(apply_splices(*module.text, std::move(splices)), module.source_name);
 }
 
 }  // namespace demarc::ptx

@@ -4,6 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "demarc/base/result.hpp"
+#include "demarc/ptx/ir.hpp"
+
 namespace demarc::ptx {
 
 struct Splice {
@@ -14,5 +17,8 @@ struct Splice {
 
 // The splices must not overlap; those at the same place are applied in their order.
 [[nodiscard]] std::string apply_splices(const std::string& text, std::vector<Splice> splices);
+
+// The module of the spliced text, under the same name.
+[[nodiscard]] Result<Module> spliced(const Module& module, std::vector<Splice> splices);
 
 }  // namespace demarc::ptx

@@ -100,7 +100,7 @@ StampedTime stamped_time(std::span<const std::uint64_t> words) {
   return {words[0], *std::max_element(words.begin() + 8, words.begin() + 40)};
 }
 
-Result<std::string> rewrite_timed(const Module& module, const TimedOptions& options) {
+Result<Module> rewrite_timed(const Module& module, const TimedOptions& options) {
   DEMARC_CHECK(check_not_rewritten(module, "timed", {Rewriting::timed, Rewriting::colored}));
   std::vector<Splice> splices;
   if (options.overlapped) raise_target(module, splices);
@@ -116,7 +116,7 @@ Result<std::string> rewrite_timed(const Module& module, const TimedOptions& opti
                            module.source_name, instruction.line, function.name);
     }
   }
-  return apply_splices(*module.text, std::move(splices));
+  return spliced(module, std::move(splices));
 }
 
 }  // namespace demarc::ptx

@@ -1,7 +1,5 @@
 #include "gpu/colored_memory.hpp"
 
-#include "demarc/ptx/parser.hpp"
-
 namespace demarc::study {
 namespace {
 
@@ -43,9 +41,7 @@ class ColoredMemory : public MemorySource {
     return std::make_unique<ColoredPlace>(std::move(buffer), address);
   }
   Result<std::unique_ptr<LoadedProgram>> load(
-      const std::string& ptx, const std::string& name,
-      std::span<const cuda::KernelUse> uses) const override {
-    DEMARC_TRY(const auto module, ptx::parse_whole(ptx, name));
+      const ptx::Module& module, std::span<const cuda::KernelUse> uses) const override {
     DEMARC_TRY(auto program, cuda::ColoredProgram::load(pool_, share_, module, uses));
     return std::make_unique<LoadedColored>(std::move(program));
   }

@@ -35,8 +35,7 @@ class MemorySource {
   // Loads a module so that the kernels of `uses` work on this memory. missing_capability where the
   // memory cannot hold what they keep beside their buffers.
   [[nodiscard]] virtual Result<std::unique_ptr<LoadedProgram>> load(
-      const std::string& ptx, const std::string& source_name,
-      std::span<const cuda::KernelUse> uses) const = 0;
+      const ptx::Module& module, std::span<const cuda::KernelUse> uses) const = 0;
   [[nodiscard]] virtual std::string account() const = 0;  // "colour 0 of 2, chunks of 16 KiB"
 };
 

@@ -34,10 +34,10 @@ class PlainMemory : public MemorySource {
     DEMARC_TRY(auto buffer, cuda::DeviceBuffer::allocate(gpu_, bytes));
     return std::make_unique<PlainBuffer>(std::move(buffer));
   }
-  Result<std::unique_ptr<LoadedProgram>> load(const std::string& ptx, const std::string& name,
+  Result<std::unique_ptr<LoadedProgram>> load(const ptx::Module& module,
                                               std::span<const cuda::KernelUse>) const override {
-    DEMARC_TRY(auto module, cuda::Module::load(gpu_, ptx, name));
-    return std::make_unique<PlainProgram>(std::move(module));
+    DEMARC_TRY(auto loaded, cuda::Module::load(gpu_, *module.text, module.source_name));
+    return std::make_unique<PlainProgram>(std::move(loaded));
   }
   std::string account() const override { return "memory not divided"; }
 

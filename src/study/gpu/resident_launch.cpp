@@ -132,19 +132,18 @@ Result<void> ResidentLaunch::load_kernels(MemorySource& memory, const LaunchForm
   if (overlapped && gpu_->compute_capability().major < 9) {
     return missing_capability("{}: overlapped launches need compute capability 9.0", gpu_->name());
   }
-  std::string text = loaded_.ptx;
-  DEMARC_TRY(const auto original, ptx::parse_whole(text, launch.ptx));
+  DEMARC_TRY(const auto original, ptx::parse_whole(loaded_.ptx, launch.ptx));
+  ptx::Module code = original;
   if (form.affine_sms) {
-    DEMARC_TRY(text, ptx::rewrite_affine(original));
+    DEMARC_TRY(code, ptx::rewrite_affine(code));
   } else if (fused) {
-    DEMARC_TRY(text, ptx::rewrite_fused(original));
+    DEMARC_TRY(code, ptx::rewrite_fused(code));
   }
   if (stamped || overlapped) {
-    DEMARC_TRY(const auto module, ptx::parse_whole(text, launch.ptx));
-    DEMARC_TRY(text, ptx::rewrite_timed(module, {stamped, overlapped}));
+    DEMARC_TRY(code, ptx::rewrite_timed(code, {stamped, overlapped}));
   }
   const std::uint64_t resident = form.affine_sms || fused ? gpu_->sm_count() * threads_of_an_sm : 0;
-  DEMARC_TRY(auto program, memory.load(text, launch.ptx, uses_of(launch, fused, resident)));
+  DEMARC_TRY(auto program, memory.load(code, uses_of(launch, fused, resident)));
   const cuda::Module& module = program->module();
   if (fused) {
     DEMARC_CHECK(add_fused(memory, form, module, original));
@@ -256,7 +255,8 @@ Result<void> ResidentLaunch::load_support(const MemorySource& memory) {
   constexpr std::uint64_t threads = std::uint64_t{support_blocks} * support_threads;
   const cuda::KernelUse uses[] = {{"demarc_copy", threads, support_threads},
                                   {"demarc_digest", threads, support_threads}};
-  DEMARC_TRY(auto support, memory.load(support_kernels_ptx(), "support kernels", uses));
+  DEMARC_TRY(const auto code, ptx::parse_whole(support_kernels_ptx(), "support kernels"));
+  DEMARC_TRY(auto support, memory.load(code, uses));
   DEMARC_TRY(auto copy, support->module().function("demarc_copy"));
   DEMARC_TRY(auto digest, support->module().function("demarc_digest"));
   copy_ = std::make_unique<cuda::Function>(std::move(copy));

@@ -186,7 +186,7 @@ TEST(Coloured, affine_kernels_of_old_modules_are_taken) {
   ASSERT_TRUE(module);
   const auto affine = rewrite_affine(*module);
   ASSERT_TRUE(affine);
-  EXPECT_NE(machine_code_digest(*affine, {}), "");
+  EXPECT_NE(machine_code_digest(*affine->text, {}), "");
 }
 
 }  // namespace
