@@ -69,13 +69,14 @@ TEST(EmulatedCard, ranges_side_by_side_count_and_overlapping_or_unreachable_ones
 
 TEST(EmulatedCard, blocks_see_the_sm_they_are_given_and_a_clock_that_goes_on_from_the_given_time) {
   OnCard on;
-  auto module = load(kernel_of(
-      "",
-      "mov.u32 %r2, %ctaid.x;\nmul.wide.u32 %rd3, %r2, 32;\nadd.u64 %rd3, %rd3, %rd1;\n"
-      "mov.u64 %rd6, %globaltimer;\nmov.u64 %rd7, %globaltimer;\n"
-      "mov.u32 %r3, %smid;\nmov.u32 %r4, %nsmid;\ncvt.u64.u32 %rd4, %r3;\ncvt.u64.u32 %rd5, %r4;\n"
-      "st.global.u64 [%rd3], %rd4;\nst.global.u64 [%rd3+8], %rd5;\n"
-      "st.global.u64 [%rd3+16], %rd6;\nst.global.u64 [%rd3+24], %rd7;"));
+  auto module = load(
+      kernel_of("",
+                "mov.u32 %r2, %ctaid.x;\nmul.wide.u32 %rd3, %r2, 32;\nadd.u64 %rd3, %rd3, %rd1;\n"
+                "mov.u64 %rd6, %globaltimer;\nmov.u64 %rd7, %globaltimer;\n"
+                "mov.u32 %r3, %smid;\nmov.u32 %r4, %nsmid;\nmov.u32 %r5, %globaltimer_hi;\n"
+                "mad.lo.u32 %r4, %r5, 100, %r4;\ncvt.u64.u32 %rd4, %r3;\ncvt.u64.u32 %rd5, %r4;\n"
+                "st.global.u64 [%rd3], %rd4;\nst.global.u64 [%rd3+8], %rd5;\n"
+                "st.global.u64 [%rd3+16], %rd6;\nst.global.u64 [%rd3+24], %rd7;"));
   constexpr std::uint64_t sms[] = {7, 3, 0};
   on.card.sm_of_block = {7, 3};
   on.card.sms = 9;
@@ -84,7 +85,7 @@ TEST(EmulatedCard, blocks_see_the_sm_they_are_given_and_a_clock_that_goes_on_fro
   for (std::uint64_t block = 0; block < 3; ++block) {
     const std::uint64_t* seen = on.memory + 4 * block;
     EXPECT_EQ(seen[0], sms[block]);
-    EXPECT_EQ(seen[1], 9U);
+    EXPECT_EQ(seen[1], 509U) << "the upper half of the time, and the SMs";
     EXPECT_GT(seen[2], on.card.time_ns);
     EXPECT_GE(seen[3], seen[2]);
     EXPECT_LE(seen[3], on.card.time_ns + outcome.kernels[0].longest_warp);
@@ -118,6 +119,21 @@ TEST(EmulatedCard, blocks_that_wait_for_each_other_end_when_all_of_them_are_resi
       EXPECT_EQ(outcome.findings[0].kind, FindingKind::hang);
     }
   }
+}
+
+// What is found first is of the lowest block, whichever block came to it first.
+TEST(EmulatedCard, findings_of_blocks_in_turns_come_in_the_order_of_the_blocks) {
+  const std::string body =
+      "mov.u32 %r2, %ctaid.x;\nsub.u32 %r3, 3, %r2;\nmul.lo.u32 %r3, %r3, 9000;\n"
+      "mov.u32 %r4, 0;\nagain:\nadd.u32 %r4, %r4, 1;\nsetp.lt.u32 %p1, %r4, %r3;\n"
+      "@%p1 bra again;\nst.global.u32 [%rd1+1024], 1;";
+  auto module = load(kernel_of("", body));
+  OnCard on;
+  on.card.resident_blocks = 4;
+  const auto outcome = on.run(module, 4, 1).value();
+  ASSERT_EQ(outcome.findings.size(), 1U);
+  EXPECT_EQ(outcome.findings[0].block[0], 0U);
+  EXPECT_EQ(outcome.findings[0].count, 4U);
 }
 
 // Blocks of very different length, of which only a few are resident.
