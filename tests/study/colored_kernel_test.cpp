@@ -47,7 +47,7 @@ done:
 }
 )";
 
-constexpr std::uint32_t elements = 5000;
+constexpr std::uint32_t scaled_elements = 5000;
 constexpr std::uint64_t two_mebibytes = 2 << 20;
 
 // All of the other colour holds one pattern, before and after; so do the bytes of the colour beside
@@ -73,11 +73,11 @@ class Beside {
 // Runs the kernel, rewritten for the colour, from one buffer of it to another.
 void expect_contained(const std::shared_ptr<ColoredPool>& pool, std::uint32_t color) {
   SCOPED_TRACE(color);
-  std::vector<std::uint32_t> numbers(elements);
+  std::vector<std::uint32_t> numbers(scaled_elements);
   std::iota(numbers.begin(), numbers.end(), 1U);
-  const auto from = pool->allocate(color, elements * 4).value();
-  const auto to = pool->allocate(color, elements * 4).value();
-  ASSERT_TRUE(from.upload(numbers.data(), elements * 4));
+  const auto from = pool->allocate(color, scaled_elements * 4).value();
+  const auto to = pool->allocate(color, scaled_elements * 4).value();
+  ASSERT_TRUE(from.upload(numbers.data(), scaled_elements * 4));
   const Beside same(*pool, color);
   const Beside other(*pool, 1 - color);
   const auto code = cuda::ColoredCode::of(*pool, color).value();
@@ -86,13 +86,13 @@ void expect_contained(const std::shared_ptr<ColoredPool>& pool, std::uint32_t co
   const auto module = cuda::Module::load(gpu, ptx::print(rewritten.module), "coloured").value();
   const auto stream = cuda::Stream::create(gpu).value();
   ASSERT_TRUE(cuda::launch(stream, module.function("scale").value(),
-                           cuda::LaunchShape::line((elements + 255) / 256, 256),
-                           code.pointer(from.first()), code.pointer(to.first()), elements));
+                           cuda::LaunchShape::line((scaled_elements + 255) / 256, 256),
+                           code.pointer(from.first()), code.pointer(to.first()), scaled_elements));
   const auto done = stream.wait();
   ASSERT_TRUE(done) << done.error().message;
-  std::vector<std::uint32_t> results(elements);
-  ASSERT_TRUE(to.download(results.data(), elements * 4));
-  for (std::uint32_t i = 0; i < elements; ++i) ASSERT_EQ(results[i], 3 * (i + 1) + i) << i;
+  std::vector<std::uint32_t> results(scaled_elements);
+  ASSERT_TRUE(to.download(results.data(), scaled_elements * 4));
+  for (std::uint32_t i = 0; i < scaled_elements; ++i) ASSERT_EQ(results[i], 3 * (i + 1) + i) << i;
   EXPECT_TRUE(same.untouched());
   EXPECT_TRUE(other.untouched());
 }

@@ -29,9 +29,8 @@ class HostMemory : public MemorySource {
     return std::make_unique<HostPlace>(std::move(buffer));
   }
   Result<std::unique_ptr<LoadedProgram>> load(
-      const std::string& ptx, const std::string& name,
-      std::span<const cuda::KernelUse> uses) const override {
-    return plain_->load(ptx, name, uses);
+      const ptx::Module& module, std::span<const cuda::KernelUse> uses) const override {
+    return plain_->load(module, uses);
   }
   std::string account() const override { return "memory of the host"; }
 
