@@ -6,6 +6,7 @@
 #include "demarc/cuda/memory.hpp"
 #include "demarc/ptx/affine.hpp"
 #include "demarc/ptx/parser.hpp"
+#include "demarc/ptx/printer.hpp"
 #include "fake_card.hpp"
 
 namespace demarc::study {
@@ -36,8 +37,8 @@ constexpr const char* note_sm_ptx = R"(.version 8.0
 
 TEST(AffineKernel, RunsEveryBlockOnceAndOnItsSmsAlone) {
   const auto gpu = test::fake_gpu();
-  const auto text = ptx::rewrite_affine(ptx::parse_whole(note_sm_ptx, "note").value()).value();
-  const auto module = cuda::Module::load(gpu, text, "note").value();
+  const auto affine = ptx::rewrite_affine(ptx::parse_whole(note_sm_ptx, "note").value()).value();
+  const auto module = cuda::Module::load(gpu, ptx::print(affine), "note").value();
   const auto stream = cuda::Stream::create(gpu).value();
   ptx::AffineQueue queue;
   queue.sms[0] = 0x3c0;  // 6 to 9
