@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "demarc/sim/tb_generate.hpp"
-#include "demarc/sim/tb_simulation.hpp"
+#include "demarc/sim/dispatch/tb_generate.hpp"
+#include "demarc/sim/dispatch/tb_simulation.hpp"
 #include "tick_by_tick.hpp"
 
 namespace demarc::bench {

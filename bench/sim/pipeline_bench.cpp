@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <ctime>
 
-#include "demarc/sim/pipeline.hpp"
+#include "demarc/sim/pipeline/pipeline.hpp"
 
 int main() {
   using namespace demarc::sim;

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "demarc/sim/dispatch_policy.hpp"
-#include "demarc/sim/tb_config.hpp"
+#include "demarc/sim/dispatch/policy.hpp"
+#include "demarc/sim/dispatch/tb_config.hpp"
 
 namespace demarc::bench {
 

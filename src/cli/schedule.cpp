@@ -7,7 +7,7 @@
 #include "demarc/base/files.hpp"
 #include "demarc/base/numbers.hpp"
 #include "demarc/report/schedule_page.hpp"
-#include "demarc/sim/tb_report.hpp"
+#include "demarc/sim/dispatch/tb_report.hpp"
 #include "schedule_commands.hpp"
 
 namespace demarc::cli {

@@ -1,6 +1,6 @@
 // demarc schedule generate: workloads for the SimTBS model.
 #include "demarc/base/files.hpp"
-#include "demarc/sim/tb_generate.hpp"
+#include "demarc/sim/dispatch/tb_generate.hpp"
 #include "schedule_commands.hpp"
 
 namespace demarc::cli {

@@ -1,6 +1,6 @@
 // demarc schedule plan: TPC partitions for periodic tasks.
 #include "demarc/base/files.hpp"
-#include "demarc/sim/schedulability.hpp"
+#include "demarc/sim/schedulability/schedulability.hpp"
 #include "schedule_commands.hpp"
 
 namespace demarc::cli {

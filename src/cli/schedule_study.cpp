@@ -1,7 +1,7 @@
 // demarc schedule study and compare: policies over many generated workloads.
 #include "demarc/base/files.hpp"
 #include "demarc/report/schedule_page.hpp"
-#include "demarc/sim/tb_compare.hpp"
+#include "demarc/sim/dispatch/tb_compare.hpp"
 #include "schedule_commands.hpp"
 
 namespace demarc::cli {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "alu.hpp"
 #include "demarc/emulate/emulate.hpp"
+#include "lanes/alu.hpp"
 #include "warp.hpp"
 
 namespace demarc::emulate {

@@ -6,7 +6,7 @@
 
 #include "demarc/emulate/placement.hpp"
 #include "demarc/ptx/initialiser.hpp"
-#include "lower.hpp"
+#include "lower/lower.hpp"
 
 namespace demarc::emulate {
 

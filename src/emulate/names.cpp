@@ -2,8 +2,8 @@
 #include <cpuid.h>
 #endif
 
-#include "alu.hpp"
 #include "demarc/emulate/emulate.hpp"
+#include "lanes/alu.hpp"
 
 namespace demarc::emulate {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "demarc/emulate/card.hpp"
-#include "lower.hpp"
+#include "lower/lower.hpp"
 
 namespace demarc::emulate {
 

@@ -1,4 +1,4 @@
-#include "demarc/probe/gpu_memory.hpp"
+#include "gpu_memory.hpp"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 #include "demarc/probe/open_memory.hpp"
 
 #include "demarc/cuda/card.hpp"
-#include "demarc/probe/gpu_memory.hpp"
-#include "demarc/probe/planted_memory.hpp"
-#include "demarc/probe/simulated_memory.hpp"
+#include "gpu_memory.hpp"
+#include "planted_memory.hpp"
+#include "simulated_memory.hpp"
 
 namespace demarc::probe {
 

@@ -1,4 +1,4 @@
-#include "demarc/probe/planted_memory.hpp"
+#include "planted_memory.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 #include "demarc/gpu/device.hpp"
-#include "demarc/probe/planted_memory.hpp"
+#include "planted_memory.hpp"
 
 namespace demarc::probe {
 namespace {

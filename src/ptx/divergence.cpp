@@ -1,4 +1,4 @@
-#include "demarc/ptx/divergence.hpp"
+#include "divergence.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "demarc/ptx/induction.hpp"
+#include "induction.hpp"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "demarc/report/page.hpp"
-#include "demarc/sim/tb_study.hpp"
+#include "demarc/sim/dispatch/tb_study.hpp"
 
 namespace demarc::report {
 

@@ -2,7 +2,7 @@
 
 #include "demarc/base/text.hpp"
 #include "demarc/report/schedule_page.hpp"
-#include "demarc/sim/tb_compare.hpp"
+#include "demarc/sim/dispatch/tb_compare.hpp"
 #include "schedule_cells.hpp"
 
 namespace demarc::report {

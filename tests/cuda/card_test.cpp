@@ -166,9 +166,9 @@ TEST(CardFacts, LieWhereTheUserWantsThemElseInTheUsersCache) {
     return path;
   };
   EXPECT_EQ(facts_path(*gpu, "/here"), "/here" + name);
-  EXPECT_EQ(with("/own", "/xdg", "/home/me"), "/own" + name);
-  EXPECT_EQ(with("", "/xdg", "/home/me"), "/xdg/demarc" + name);
-  EXPECT_EQ(with(nullptr, nullptr, "/home/me"), "/home/me/.cache/demarc" + name);
+  EXPECT_EQ(with("/own", "/xdg", "/me"), "/own" + name);
+  EXPECT_EQ(with("", "/xdg", "/me"), "/xdg/demarc" + name);
+  EXPECT_EQ(with(nullptr, nullptr, "/me"), "/me/.cache/demarc" + name);
 }
 
 TEST(Card, RenumberingIsLookedForWhereFactsAreRemembered) {

@@ -1,5 +1,5 @@
 // What the driver's function callbacks tell, byte by byte as the driver lays it out.
-#include "function_calls.hpp"
+#include "driver/function_calls.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

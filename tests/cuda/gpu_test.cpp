@@ -7,11 +7,11 @@
 #include "demarc/base/files.hpp"
 #include "demarc/cuda/colored_copy.hpp"
 #include "demarc/cuda/colored_memory.hpp"
-#include "demarc/cuda/driver_errors.hpp"
 #include "demarc/cuda/masks.hpp"
 #include "demarc/cuda/memory_timer.hpp"
 #include "demarc/cuda/page_arena.hpp"
 #include "demarc/cuda/verify.hpp"
+#include "driver/driver_errors.hpp"
 #include "fake_card.hpp"
 
 namespace demarc::cuda {

@@ -1,5 +1,5 @@
 // The rules by which a launch gets its mask.
-#include "demarc/cuda/mask_choice.hpp"
+#include "masks/mask_choice.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

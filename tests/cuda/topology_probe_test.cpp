@@ -1,4 +1,4 @@
-#include "demarc/cuda/topology_probe.hpp"
+#include "card/topology_probe.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

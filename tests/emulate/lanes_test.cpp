@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "lane_functions.hpp"
+#include "lanes/functions.hpp"
 
 namespace demarc::emulate {
 namespace {

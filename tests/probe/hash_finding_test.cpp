@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "demarc/base/gf2.hpp"
-#include "demarc/probe/planted_memory.hpp"
+#include "planted_memory.hpp"
 #include "robust_null_space.hpp"
 
 namespace demarc::probe {

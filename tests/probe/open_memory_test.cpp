@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "demarc/probe/planted_memory.hpp"
+#include "planted_memory.hpp"
 
 namespace demarc::probe {
 namespace {

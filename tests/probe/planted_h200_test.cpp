@@ -6,8 +6,8 @@
 
 #include "demarc/base/json.hpp"
 #include "demarc/gpu/color_scheme.hpp"
-#include "demarc/probe/planted_memory.hpp"
 #include "demarc/probe/probe.hpp"
+#include "planted_memory.hpp"
 
 namespace demarc::probe {
 namespace {

@@ -1,4 +1,4 @@
-#include "demarc/probe/simulated_memory.hpp"
+#include "simulated_memory.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "demarc/probe/planted_memory.hpp"
 #include "demarc/probe/probe.hpp"
 #include "few_sms.hpp"
+#include "planted_memory.hpp"
 
 namespace demarc::probe {
 namespace {

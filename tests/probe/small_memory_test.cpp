@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "demarc/base/gf2.hpp"
-#include "demarc/probe/planted_memory.hpp"
 #include "demarc/probe/probe.hpp"
+#include "planted_memory.hpp"
 
 namespace demarc::probe {
 namespace {

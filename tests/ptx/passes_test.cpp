@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "demarc/ptx/address_tree.hpp"
-#include "demarc/ptx/divergence.hpp"
-#include "demarc/ptx/induction.hpp"
 #include "demarc/ptx/initialiser.hpp"
+#include "divergence.hpp"
+#include "induction.hpp"
 #include "text.hpp"
 
 namespace demarc::ptx {

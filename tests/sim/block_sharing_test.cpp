@@ -1,9 +1,9 @@
 // The `locality` policy and the maps it reads.
-#include "demarc/sim/block_sharing.hpp"
+#include "demarc/sim/dispatch/block_sharing.hpp"
 
 #include <gtest/gtest.h>
 
-#include "demarc/sim/tb_report.hpp"
+#include "demarc/sim/dispatch/tb_report.hpp"
 
 namespace demarc::sim {
 namespace {

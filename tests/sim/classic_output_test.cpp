@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "demarc/base/files.hpp"
-#include "demarc/sim/tb_report.hpp"
+#include "demarc/sim/dispatch/tb_report.hpp"
 #include "paths.hpp"
 #include "program.hpp"
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "demarc/base/files.hpp"
-#include "demarc/sim/pipeline_scenario.hpp"
+#include "demarc/sim/pipeline/scenario.hpp"
 #include "paths.hpp"
 
 namespace demarc::sim {

@@ -1,11 +1,11 @@
-#include "demarc/sim/pipeline.hpp"
+#include "demarc/sim/pipeline/pipeline.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <map>
 
-#include "demarc/sim/pipeline_scenario.hpp"
+#include "demarc/sim/pipeline/scenario.hpp"
 
 namespace demarc::sim {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "demarc/sim/tb_config.hpp"
+#include "demarc/sim/dispatch/tb_config.hpp"
 
 namespace demarc::sim::plain {
 

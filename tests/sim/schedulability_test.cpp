@@ -1,4 +1,4 @@
-#include "demarc/sim/schedulability.hpp"
+#include "demarc/sim/schedulability/schedulability.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

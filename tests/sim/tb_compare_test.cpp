@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "demarc/sim/tb_compare.hpp"
+#include "demarc/sim/dispatch/tb_compare.hpp"
 
 namespace demarc::sim {
 namespace {

@@ -1,7 +1,7 @@
 // Where the published program hangs or crashes there is an error that names the line.
 #include <gtest/gtest.h>
 
-#include "demarc/sim/tb_report.hpp"
+#include "demarc/sim/dispatch/tb_report.hpp"
 
 namespace demarc::sim {
 namespace {

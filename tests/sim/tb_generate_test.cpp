@@ -1,12 +1,12 @@
-#include "demarc/sim/tb_generate.hpp"
+#include "demarc/sim/dispatch/tb_generate.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "demarc/sim/dispatch_timeline.hpp"
-#include "demarc/sim/tb_study.hpp"
+#include "demarc/sim/dispatch/tb_study.hpp"
+#include "demarc/sim/dispatch/timeline.hpp"
 
 namespace demarc::sim {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "demarc/report/table.hpp"
-#include "demarc/sim/dispatch_timeline.hpp"
-#include "demarc/sim/tb_study.hpp"
+#include "demarc/sim/dispatch/tb_study.hpp"
+#include "demarc/sim/dispatch/timeline.hpp"
 
 namespace demarc::report {
 

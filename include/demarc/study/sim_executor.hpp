@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "demarc/partition/partition.hpp"
-#include "demarc/sim/block_sharing.hpp"
+#include "demarc/sim/dispatch/block_sharing.hpp"
 #include "demarc/study/executor.hpp"
 
 namespace demarc::study {

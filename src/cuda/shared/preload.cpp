@@ -13,7 +13,7 @@
 #include <cstring>
 
 #include "demarc/cuda/control.hpp"
-#include "seccomp_filter.hpp"
+#include "exec/seccomp_filter.hpp"
 
 namespace {
 

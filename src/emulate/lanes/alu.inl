@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "alu.hpp"
+#include "lanes/alu.hpp"
 
 #if defined(__clang__)
 #define DEMARC_LANES \
@@ -285,7 +285,7 @@ const MicroOp* run_select(Warp& w, const MicroOp* op) {
     DEMARC_INLINE static bool value(A a, A b) { return (expression); } \
   };
 #define DEMARC_SELECT(name, D_)
-#include "alu_ops.def"
+#include "lanes/alu_ops.def"
 #undef DEMARC_UNARY
 #undef DEMARC_BINARY
 #undef DEMARC_TERNARY
@@ -317,7 +317,7 @@ constexpr AluHandlers alu_handlers[] = {
   {{run_select<D, 0>, run_select<D, 1>, run_select<D, 2>, run_select<D, 3>, run_select<D, 0>, \
     run_select<D, 1>, run_select<D, 2>, run_select<D, 3>},                                    \
    nullptr},
-#include "alu_ops.def"
+#include "lanes/alu_ops.def"
 #undef DEMARC_UNARY
 #undef DEMARC_BINARY
 #undef DEMARC_TERNARY

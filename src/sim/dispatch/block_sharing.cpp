@@ -1,4 +1,4 @@
-#include "demarc/sim/block_sharing.hpp"
+#include "demarc/sim/dispatch/block_sharing.hpp"
 
 #include <algorithm>
 

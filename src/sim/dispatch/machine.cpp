@@ -1,4 +1,4 @@
-#include "demarc/sim/dispatch_policy.hpp"
+#include "demarc/sim/dispatch/policy.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "demarc/base/json.hpp"
-#include "demarc/sim/tb_report.hpp"
+#include "demarc/sim/dispatch/tb_report.hpp"
 
 namespace demarc::sim {
 

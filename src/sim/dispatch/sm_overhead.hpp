@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "demarc/sim/tb_config.hpp"
+#include "demarc/sim/dispatch/tb_config.hpp"
 
 namespace demarc::sim {
 

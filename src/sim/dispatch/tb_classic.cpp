@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "demarc/base/text.hpp"
-#include "demarc/sim/tb_report.hpp"
+#include "demarc/sim/dispatch/tb_report.hpp"
 
 namespace demarc::sim {
 namespace {

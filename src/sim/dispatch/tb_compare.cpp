@@ -1,4 +1,4 @@
-#include "demarc/sim/tb_compare.hpp"
+#include "demarc/sim/dispatch/tb_compare.hpp"
 
 #include <algorithm>
 #include <cmath>

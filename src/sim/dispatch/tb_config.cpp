@@ -1,4 +1,4 @@
-#include "demarc/sim/tb_config.hpp"
+#include "demarc/sim/dispatch/tb_config.hpp"
 
 #include "demarc/base/text.hpp"
 

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "demarc/sim/tb_config.hpp"
+#include "demarc/sim/dispatch/tb_config.hpp"
 
 namespace demarc::sim {
 namespace {

@@ -1,4 +1,4 @@
-#include "demarc/sim/tb_generate.hpp"
+#include "demarc/sim/dispatch/tb_generate.hpp"
 
 #include <cmath>
 #include <numeric>

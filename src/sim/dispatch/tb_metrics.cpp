@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "demarc/sim/tb_report.hpp"
+#include "demarc/sim/dispatch/tb_report.hpp"
 #include "dispatch/sm_overhead.hpp"
 
 namespace demarc::sim {

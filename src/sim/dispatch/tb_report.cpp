@@ -1,6 +1,6 @@
 // Reports for people and for programs.
 
-#include "demarc/sim/tb_report.hpp"
+#include "demarc/sim/dispatch/tb_report.hpp"
 #include "demarc/base/json.hpp"
 #include "demarc/base/text.hpp"
 #include "demarc/base/version.hpp"

@@ -1,6 +1,6 @@
 // The tick loop. Ticks without blocks are jumped over, steps are computed anew only when occupancy
 // changed, and a policy that found no room is not asked again before something was freed.
-#include "demarc/sim/tb_simulation.hpp"
+#include "demarc/sim/dispatch/tb_simulation.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "demarc/sim/tb_study.hpp"
+#include "demarc/sim/dispatch/tb_study.hpp"
 
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
@@ -11,7 +11,7 @@
 #include "demarc/base/parallel.hpp"
 #include "demarc/base/text.hpp"
 #include "demarc/base/version.hpp"
-#include "demarc/sim/tb_compare.hpp"
+#include "demarc/sim/dispatch/tb_compare.hpp"
 
 namespace demarc::sim {
 namespace {

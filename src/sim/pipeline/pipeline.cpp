@@ -1,4 +1,4 @@
-#include "demarc/sim/pipeline.hpp"
+#include "demarc/sim/pipeline/pipeline.hpp"
 
 #include <deque>
 #include <map>

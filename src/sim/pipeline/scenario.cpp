@@ -6,7 +6,7 @@
 #include "demarc/base/numbers.hpp"
 #include "demarc/base/text.hpp"
 #include "demarc/base/version.hpp"
-#include "demarc/sim/pipeline_scenario.hpp"
+#include "demarc/sim/pipeline/scenario.hpp"
 #include "pipeline/index_ranges.hpp"
 
 namespace demarc::sim {

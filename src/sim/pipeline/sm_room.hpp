@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "demarc/sim/pipeline.hpp"
+#include "demarc/sim/pipeline/pipeline.hpp"
 
 namespace demarc::sim {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "demarc/sim/schedulability.hpp"
+#include "demarc/sim/schedulability/schedulability.hpp"
 #include "pipeline/sm_room.hpp"
 #include "schedulability/shares.hpp"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "demarc/sim/schedulability.hpp"
+#include "demarc/sim/schedulability/schedulability.hpp"
 
 namespace demarc::sim {
 

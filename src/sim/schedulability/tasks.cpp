@@ -4,7 +4,7 @@
 #include "demarc/base/numbers.hpp"
 #include "demarc/base/text.hpp"
 #include "demarc/base/version.hpp"
-#include "demarc/sim/schedulability.hpp"
+#include "demarc/sim/schedulability/schedulability.hpp"
 #include "pipeline/index_ranges.hpp"
 
 namespace demarc::sim {

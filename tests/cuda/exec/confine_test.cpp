@@ -7,9 +7,9 @@
 
 #include <cstdio>
 
+#include "driver/in_child.hpp"
+#include "exec/process_files.hpp"
 #include "fake_card.hpp"
-#include "in_child.hpp"
-#include "process_files.hpp"
 #include "supervised.hpp"
 
 namespace demarc::cuda {

@@ -1,5 +1,5 @@
 // What is read of other processes, and work in a process of its own.
-#include "process_files.hpp"
+#include "exec/process_files.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "in_child.hpp"
+#include "driver/in_child.hpp"
 #include "supervised.hpp"
 
 namespace demarc::cuda {

@@ -1,6 +1,6 @@
 // What the filter shows and what it lets pass, on every instruction set; the kernel of this machine
 // could carry out only its own.
-#include "seccomp_filter.hpp"
+#include "exec/seccomp_filter.hpp"
 
 #include <gtest/gtest.h>
 #include <linux/audit.h>

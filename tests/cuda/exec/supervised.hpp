@@ -10,8 +10,8 @@
 
 #include "demarc/base/files.hpp"
 #include "demarc/cuda/control.hpp"
+#include "exec/supervisor.hpp"
 #include "paths.hpp"
-#include "supervisor.hpp"
 
 namespace demarc::test {
 

@@ -15,7 +15,7 @@
 
 #include "../conformance.hpp"
 #include "demarc/base/process.hpp"
-#include "in_child.hpp"
+#include "driver/in_child.hpp"
 
 namespace demarc::test {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "demarc/probe/planted_memory.hpp"
+#include "planted_memory.hpp"
 #include "robust_null_space.hpp"
 
 namespace demarc::probe {

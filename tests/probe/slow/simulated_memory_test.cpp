@@ -1,12 +1,12 @@
 // The probe of a whole simulated memory.
-#include "demarc/probe/simulated_memory.hpp"
+#include "simulated_memory.hpp"
 
 #include <gtest/gtest.h>
 
 #include "demarc/base/gf2.hpp"
 #include "demarc/base/json.hpp"
-#include "demarc/probe/planted_memory.hpp"
 #include "demarc/probe/probe.hpp"
+#include "planted_memory.hpp"
 
 namespace demarc::probe {
 namespace {

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "demarc/base/gf2.hpp"
-#include "demarc/probe/planted_memory.hpp"
 #include "demarc/probe/probe.hpp"
 #include "few_sms.hpp"
+#include "planted_memory.hpp"
 
 namespace demarc::probe {
 namespace {

@@ -6,12 +6,12 @@
 
 #include "demarc/ptx/address_tree.hpp"
 #include "demarc/ptx/colored.hpp"
-#include "demarc/ptx/divergence.hpp"
-#include "demarc/ptx/induction.hpp"
 #include "demarc/ptx/initialiser.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "demarc/ptx/printer.hpp"
 #include "demarc/ptx/report.hpp"
+#include "divergence.hpp"
+#include "induction.hpp"
 
 namespace {
 

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "demarc/sim/block_sharing.hpp"
-#include "demarc/sim/pipeline_scenario.hpp"
-#include "demarc/sim/schedulability.hpp"
-#include "demarc/sim/tb_report.hpp"
+#include "demarc/sim/dispatch/block_sharing.hpp"
+#include "demarc/sim/dispatch/tb_report.hpp"
+#include "demarc/sim/pipeline/scenario.hpp"
+#include "demarc/sim/schedulability/schedulability.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

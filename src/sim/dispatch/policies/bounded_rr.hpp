@@ -1,7 +1,7 @@
 // The single candidate of the published round robin under one more condition.
 #pragma once
 
-#include "demarc/sim/dispatch_policy.hpp"
+#include "demarc/sim/dispatch/policy.hpp"
 
 namespace demarc::sim {
 

@@ -1,7 +1,7 @@
 // The number that bfa and dfa rank SMs by.
 #pragma once
 
-#include "demarc/sim/dispatch_policy.hpp"
+#include "demarc/sim/dispatch/policy.hpp"
 
 namespace demarc::sim {
 

@@ -1,6 +1,6 @@
 // The list of dispatch policies. To add one: a file beside this one that defines the factory, and a
 // line below.
-#include "demarc/sim/dispatch_policy.hpp"
+#include "demarc/sim/dispatch/policy.hpp"
 
 #define DEMARC_POLICIES(X)                                                                  \
   X(rr, "rr", "round robin as published: only the next SM, a full one is never skipped")    \

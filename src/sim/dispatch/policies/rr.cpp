@@ -1,7 +1,7 @@
 // Round robin as published: the only candidate is the SM after the last one used. The pointer moves
 // on success only, so a full SM stops dispatch although others are free; as of 2020, passing the
 // last SM ended the tick as well.
-#include "demarc/sim/dispatch_policy.hpp"
+#include "demarc/sim/dispatch/policy.hpp"
 
 namespace demarc::sim {
 namespace {

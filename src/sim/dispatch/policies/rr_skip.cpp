@@ -1,5 +1,5 @@
 // Round robin that moves past SMs without room: what the literature calls round robin.
-#include "demarc/sim/dispatch_policy.hpp"
+#include "demarc/sim/dispatch/policy.hpp"
 
 namespace demarc::sim {
 namespace {

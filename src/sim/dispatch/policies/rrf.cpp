@@ -1,6 +1,6 @@
 // Fill one SM, then move on cyclically; the pointer keeps its place. As of 2020, passing the last
 // SM ended the tick.
-#include "demarc/sim/dispatch_policy.hpp"
+#include "demarc/sim/dispatch/policy.hpp"
 
 namespace demarc::sim {
 namespace {

@@ -2,7 +2,7 @@
 // lowest SM number among equals.
 #pragma once
 
-#include "demarc/sim/dispatch_policy.hpp"
+#include "demarc/sim/dispatch/policy.hpp"
 
 namespace demarc::sim {
 

@@ -1,0 +1,76 @@
+// Figures of a SimTBS run, and the published program's printed report byte for byte.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+#include "demarc/sim/dispatch/tb_simulation.hpp"
+
+namespace demarc::sim {
+
+// Turnaround in ticks against the time the kernel takes alone.
+struct KernelFigures {
+  std::uint32_t alone = 0;  // stand-alone time: batches that fill the machine one after another
+  std::uint32_t time = 0;   // from its first block's placement to its end
+  std::uint32_t queue_time = 0;  // from its arrival
+  [[nodiscard]] double slowdown() const { return double{1.0} * time / alone; }
+  [[nodiscard]] double queue_slowdown() const { return double{1.0} * queue_time / alone; }
+};
+
+struct TbMetrics {
+  std::uint32_t ticks = 0;
+  std::size_t kernels = 0, finished = 0;
+  double antt = 0, antt_queue = 0;  // means over finished kernels; 0 when there are none
+  double finished_share = 0;        // of the kernels that arrived before the end
+  double kernels_per_tick = 0;      // the published program's STP
+  double stp = 0;                   // stand-alone time of the finished kernels per tick
+  double fairness = 0;              // Jain's index of the speed (alone / queue_time) of kernels
+  double worst_slowdown = 0;        // with queueing
+  double blocks_per_tick = 0;
+  double neighbours_together = 0;  // share of neighbouring blocks of a kernel on one SM
+  // Per cent; sampled after completions as the published program does, and before them, which
+  // counts the last tick of each block.
+  std::vector<double> utilization, utilization_full;
+  std::vector<double> memory, memory_full;  // mean units in use
+};
+
+// Stand-alone time of kernel `k`. Nothing where it is undefined: a block larger than an SM; a
+// request of 0 of a scheduling resource, except under TbModel::corrected.
+[[nodiscard]] Result<std::uint32_t> stand_alone_time(const TbConfig& config, TbModel model,
+                                                     std::size_t k);
+
+// Figures of the finished kernels, in file order; the rest are empty.
+[[nodiscard]] Result<std::vector<std::optional<KernelFigures>>> kernel_figures(
+    const TbConfig& config, TbModel model, const TbRun& run);
+
+[[nodiscard]] Result<TbMetrics> tb_metrics(const TbConfig& config, TbModel model, const TbRun& run);
+
+// What the published program writes, and its exit status.
+struct ClassicOutput {
+  std::string out, err;
+  int exit_status = 0;
+};
+
+// Runs `policy` over the configuration text. Exit status 2: the configuration is refused; 4: out of
+// memory; 1: where the published program would hang or crash.
+[[nodiscard]] ClassicOutput run_classic(std::string_view text, const std::string& source,
+                                        const std::string& policy, TbModel model, bool verbose);
+
+// Runs the policies (all when `policies` is empty) and returns JSON (schema demarc.schedule/1) or
+// a table for people.
+struct TbStudyRequest {
+  std::vector<std::string> policies;
+  TbModel model = TbModel::simtbs;
+  bool json = false;
+  bool kernels = false;  // one line or object a kernel as well
+  // See TbOptions. With it the report says what share of the sharing stayed on one SM.
+  std::map<std::uint32_t, BlockSharing> sharing;
+};
+[[nodiscard]] Result<std::string> report_schedule(const TbConfig& config,
+                                                  const TbStudyRequest& request);
+
+}  // namespace demarc::sim

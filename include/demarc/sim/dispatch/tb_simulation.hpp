@@ -1,0 +1,67 @@
+// Runs a SimTBS configuration under a policy. Results are those of the tick-by-tick rules, in IEEE
+// single precision; memory does not grow with the number of thread blocks.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+#include "demarc/sim/dispatch/policy.hpp"
+#include "demarc/sim/dispatch/tb_config.hpp"
+
+namespace demarc::sim {
+
+// Told what happens, in order. Every call is optional.
+class TbObserver {
+ public:
+  TbObserver() = default;
+  TbObserver(const TbObserver&) = delete;
+  TbObserver& operator=(const TbObserver&) = delete;
+  virtual ~TbObserver() = default;
+  virtual void placed(std::uint32_t /*tick*/, std::uint32_t /*sm*/, std::uint32_t /*kernel*/,
+                      std::uint32_t /*blocks*/) {}
+  // Blocks of one group: same kernel, SM and tick of placement.
+  virtual void finished(std::uint32_t /*tick*/, std::uint32_t /*sm*/, std::uint32_t /*kernel*/,
+                        std::uint32_t /*placed_tick*/, std::uint32_t /*blocks*/) {}
+  // `ticks` ticks from `tick` on ended with this occupancy.
+  virtual void ended(std::uint32_t /*tick*/, std::uint32_t /*ticks*/, const Machine& /*machine*/) {}
+};
+
+struct TbOptions {
+  TbModel model = TbModel::simtbs;
+  std::string policy = "rr";
+  std::uint32_t blocks_per_group = 0;  // see PolicySettings
+  // `locality`: what blocks share, by kernel type; under 0 what holds for every other type.
+  std::map<std::uint32_t, BlockSharing> sharing;
+  TbObserver* observer = nullptr;
+};
+
+struct KernelOutcome {
+  static constexpr std::uint32_t never = ~std::uint32_t{0};
+  std::uint32_t first_run = never;  // tick in which its first block was placed
+  std::uint32_t end = never;        // tick in which its last block completed
+};
+
+struct TbRun {
+  std::uint32_t ticks = 0;  // the tick counter at the end
+  std::vector<KernelOutcome> kernels;
+  std::uint64_t placed_blocks = 0;
+  std::uint64_t finished_blocks = 0;
+  // Sum over ticks of the units in use, after the completions of each tick and before them.
+  std::vector<std::uint64_t> sm_use, sm_use_full;
+  std::vector<std::uint64_t> memory_use, memory_use_full;
+  // Neighbouring blocks (i, i+1) of a kernel that were placed on one SM.
+  std::uint64_t neighbours_together = 0;
+  // The published program ends when a memory is exceeded: the use it would have come to.
+  std::optional<std::uint32_t> out_of_memory;
+};
+
+// Errors name the line of the configuration: kernels out of order (the published program hangs), a
+// block that can never be placed with no time limit (it hangs), a memory table that divides by zero
+// (it crashes).
+[[nodiscard]] Result<TbRun> simulate(const TbConfig& config, const TbOptions& options);
+
+}  // namespace demarc::sim

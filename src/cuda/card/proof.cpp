@@ -1,0 +1,82 @@
+// Proves a partition by where probe blocks ran.
+#include "card/proof.hpp"
+
+#include "demarc/cuda/identify.hpp"
+#include "demarc/cuda/masks.hpp"
+#include "demarc/partition/partition.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+constexpr std::uint32_t blocks_per_sm = 4;  // of the whole card
+constexpr std::uint64_t spin_cycles = 20000;
+constexpr int most_doubtful = 3;  // launches with doubts, before the proof is given up
+
+Result<Placement> probe_under(const CardPointer& card, const partition::TpcSet& tpcs) {
+  DEMARC_TRY(const ProcessMask mask, ProcessMask::set(card, tpcs));
+  return probe_placement(card->stream(), card->kernels(),
+                         LaunchShape::line(blocks_per_sm * card->gpu()->sm_count(), 64),
+                         spin_cycles);
+}
+
+Result<void> prove_by_number(const CardPointer& card, const partition::TpcSet& tpcs) {
+  const auto sms = partition::sms_of(card->topology(), tpcs);
+  DEMARC_TRY(const Placement inside, probe_under(card, tpcs));
+  if (inside.outside(sms) != 0) {
+    return check_failed(
+        "the partition does not hold on this card: {} of {} probe blocks ran outside the TPCs {}",
+        inside.outside(sms), inside.total(), partition::to_string(tpcs));
+  }
+  if (inside.used_sms() != sms) {
+    return check_failed(
+        "the partition is not what it should be: probe blocks ran on {} of the {} SMs of the TPCs "
+        "{}",
+        inside.used_sms().size(), sms.size(), partition::to_string(tpcs));
+  }
+  const partition::TpcSet others = partition::all_tpcs(card->topology()) - tpcs;
+  if (others.empty()) return {};
+  DEMARC_TRY(const Placement outside, probe_under(card, others));
+  const std::uint64_t strays = outside.total() - outside.outside(sms);
+  if (strays == 0) return {};
+  return check_failed(
+      "the partition cannot be told from the rest of this card: {} of {} probe blocks that were "
+      "kept out of the TPCs {} ran there",
+      strays, outside.total(), partition::to_string(tpcs));
+}
+
+Result<void> prove_by_latency(const CardPointer& card, const partition::TpcSet& tpcs) {
+  if (!card->facts().fingerprints) {
+    return missing_capability(
+        "{}: SM numbers are those of a launch here (MPS), and no fingerprints of the SMs are "
+        "remembered, so that nobody can tell where a program runs; run demarc topo --refresh once "
+        "outside MPS and with nothing else on the card",
+        card->gpu()->name());
+  }
+  DEMARC_TRY(const ProcessMask mask, ProcessMask::set(card, tpcs));
+  std::uint32_t in_doubt = 0;
+  for (int launch = 0; launch < most_doubtful; ++launch) {
+    DEMARC_TRY(const Identification found, identify_sms(card->gpu(), card->facts(), 1));
+    const partition::TpcSet strays = found.tpcs - tpcs;
+    if (!strays.empty()) {
+      return check_failed(
+          "the partition does not hold on this card: by latency, probe blocks ran on TPCs {}, "
+          "outside the TPCs {}",
+          partition::to_string(strays), partition::to_string(tpcs));
+    }
+    in_doubt = found.in_doubt;
+    if (in_doubt == 0 && found.sms != 0) return {};
+  }
+  return check_failed(
+      "the partition could not be proved: {} SMs are in doubt by their latencies; is the card "
+      "busy? Start the program when it is quiet",
+      in_doubt);
+}
+
+}  // namespace
+
+Result<void> prove_partition(const CardPointer& card, const partition::TpcSet& tpcs) {
+  const partition::TpcSet wanted = tpcs & partition::all_tpcs(card->topology());
+  return card->virtual_sms() ? prove_by_latency(card, wanted) : prove_by_number(card, wanted);
+}
+
+}  // namespace demarc::cuda

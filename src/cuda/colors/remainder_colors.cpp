@@ -1,0 +1,160 @@
+#include "demarc/cuda/remainder_colors.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+
+#include "colors/measuring.hpp"
+#include "demarc/base/parallel.hpp"
+#include "demarc/gpu/remainder_order.hpp"
+#include "demarc/gpu/slice_model.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+constexpr std::uint32_t remainder_samples = 32;  // chunks measured of a page
+constexpr std::uint64_t remainder_batch = 1024;  // pages measured in one go
+
+Result<std::vector<std::uint32_t>> sides_of(const gpu::Topology& topology,
+                                            const std::vector<std::uint32_t>& sms) {
+  if (!topology.sides_known()) {
+    return missing_capability("colours by L2 side: the side of each TPC is not known; demarc topo");
+  }
+  std::map<std::uint32_t, std::uint32_t> side_of_sm;
+  for (const gpu::Tpc& tpc : topology.tpcs) {
+    for (const std::uint32_t sm : tpc.sms) side_of_sm[sm] = tpc.side.value_or(0);
+  }
+  std::vector<std::uint32_t> sides;
+  sides.reserve(sms.size());
+  for (const std::uint32_t sm : sms) sides.push_back(side_of_sm[sm]);
+  return sides;
+}
+
+Result<gpu::RemainderModel> measure_model(const MemoryTimer& timer, const PageArena& arena,
+                                          const std::vector<std::uint32_t>& sms,
+                                          const gpu::RemainderHash& hash) {
+  if (hash.page_bytes != arena.page_bytes()) {
+    return invalid_input("remainders of pages of {} bytes on pages of {}", hash.page_bytes,
+                         arena.page_bytes());
+  }
+  std::vector<std::uint64_t> offsets;
+  for (std::uint64_t at = 0; at < hash.page_bytes; at += std::uint64_t{1} << hash.chunk_shift) {
+    offsets.push_back(at);
+  }
+  DEMARC_TRY(const auto latencies, timer.hit_latencies(arena.address(), offsets, sms,
+                                                       sms_measuring_together, hit_repeats));
+  return gpu::make_remainder_model(hash, latencies);
+}
+
+Result<std::vector<gpu::PageRemainder>> measure_pages(const MemoryTimer& timer,
+                                                      const PageArena& arena,
+                                                      const std::vector<std::uint32_t>& sms,
+                                                      const gpu::RemainderModel& model) {
+  const auto samples = gpu::sample_offsets(
+      model.hash.page_bytes, std::uint64_t{1} << model.hash.chunk_shift, remainder_samples);
+  std::vector<gpu::PageRemainder> found(arena.pages());
+  for (std::uint64_t first = 0; first < arena.pages(); first += remainder_batch) {
+    const std::uint64_t count = std::min(remainder_batch, arena.pages() - first);
+    std::vector<std::uint64_t> offsets;
+    for (std::uint64_t page = first; page < first + count; ++page) {
+      for (const std::uint64_t at : samples) offsets.push_back(page * arena.page_bytes() + at);
+    }
+    DEMARC_TRY(const auto latencies, timer.hit_latencies(arena.address(), offsets, sms,
+                                                         sms_measuring_together, hit_repeats));
+    parallel_for(count, 0, [&](std::size_t i) {
+      found[first + i] = gpu::find_page_remainder(model, samples, latencies, i * samples.size());
+    });
+  }
+  return found;
+}
+
+}  // namespace
+
+Result<RemainderColors> measure_remainders(const MemoryTimer& timer, PageArena& arena,
+                                           const gpu::Topology& topology,
+                                           const gpu::ColorScheme& scheme) {
+  if (!scheme.remainders) return invalid_input("the colours of this card are no remainders");
+  std::vector<std::uint32_t> sms = measuring_sms(*arena.gpu());
+  DEMARC_TRY(const auto sides, sides_of(topology, sms));
+  DEMARC_TRY(auto model, measure_model(timer, arena, sms, *scheme.remainders));
+  DEMARC_TRY(const auto found, measure_pages(timer, arena, sms, model));
+  const auto order = gpu::order_by_remainder(model, found);
+  const std::uint64_t taken = arena.pages();
+  if (order.size() * 2 < taken) {
+    return check_failed("colours: only {} of {} pages follow each other in their remainders",
+                        order.size(), taken);
+  }
+  std::vector<std::uint32_t> constants;
+  constants.reserve(order.size());
+  for (const std::uint32_t page : order) constants.push_back(found[page].constant);
+  DEMARC_CHECK(arena.arrange(order));
+  DEMARC_TRY(auto windows, gpu::windows_by_side(gpu::sides_of_remainders(model, sides),
+                                                scheme.colors, scheme.paths));
+  std::string text;
+  for (const auto& window : windows) text += fmt::format(" {}+{}", window.first, window.count);
+  DEMARC_TRY(auto coloring,
+             gpu::RemainderColoring::make(model.hash, std::move(windows), constants));
+  const auto pages = coloring.pages();
+  DEMARC_TRY(DeviceBuffer table, DeviceBuffer::allocate(arena.gpu(), pages.size_bytes()));
+  DEMARC_CHECK(table.upload(pages.data(), pages.size_bytes()));
+  std::string account = fmt::format(
+      "{} of {} pages in the order of their remainders (modulo {}, {:.1f} % of a page's latencies "
+      "explained), colours:{}",
+      order.size(), taken, model.hash.modulus, 100 * model.agreement, text);
+  return RemainderColors{std::move(sms), std::move(model), std::move(coloring),
+                         std::make_shared<const DeviceBuffer>(std::move(table)),
+                         std::move(account)};
+}
+
+Result<gpu::RemainderColoring::Window> window_of_colors(const gpu::RemainderColoring& coloring,
+                                                        std::uint64_t colors) {
+  const auto first = static_cast<std::uint32_t>(std::countr_zero(colors));
+  const auto count = static_cast<std::uint32_t>(std::popcount(colors));
+  if (colors == 0 || first + count > coloring.colors() || colors >> first != (1ULL << count) - 1) {
+    return invalid_input(
+        "colours {:#x}: some of the {} colours that follow each other were expected, such as 0x3",
+        colors, coloring.colors());
+  }
+  const std::uint32_t modulus = coloring.hash().modulus;
+  const auto begin = coloring.window(first);
+  const auto end = coloring.window(first + count - 1);
+  const std::uint32_t length = (end.first + end.count + modulus - begin.first) % modulus;
+  return gpu::RemainderColoring::Window{begin.first, length == 0 ? modulus : length};
+}
+
+Result<colored_layout<remainders>> layout_of_remainders(const gpu::RemainderColoring& coloring,
+                                                        std::uint64_t base, std::uint64_t first,
+                                                        std::uint64_t table) {
+  using Layout = colored_layout<remainders>;
+  const gpu::RemainderHash& hash = coloring.hash();
+  const auto window = coloring.window(0);
+  const auto& patterns = coloring.patterns();
+  Layout layout;
+  layout.base = base;
+  layout.first = first;
+  layout.pages = table;
+  layout.unit_shift = static_cast<unsigned>(std::countr_zero(hash.unit_bytes()));
+  const std::uint64_t numbers = coloring.color_bytes(0) >> layout.unit_shift;
+  if (patterns.of_number.size() > Layout::number_bits ||
+      patterns.of_free_bit.size() > Layout::free_bits || window.count < 2 ||
+      numbers * window.count >> 32U != 0) {
+    return missing_capability(
+        "{} numbers of {} remainders, with {} and {} bits in a page: device code knows colours of "
+        "2 remainders or more, 2^32 in all, with {} and {} bits",
+        numbers, window.count, patterns.of_number.size(), patterns.of_free_bit.size(),
+        Layout::number_bits, Layout::free_bits);
+  }
+  layout.first_remainder = window.first;
+  layout.skipped = hash.modulus - window.count;
+  layout.reciprocal =
+      static_cast<unsigned>(((std::uint64_t{1} << 32U) + window.count - 1) / window.count);
+  layout.page_shift = hash.number_bits();
+  layout.digits = static_cast<unsigned>(hash.digits.size());
+  layout.chunk_shift = hash.chunk_shift;
+  layout.block_bytes = hash.block_bytes();
+  std::copy(patterns.of_number.begin(), patterns.of_number.end(), layout.of_number);
+  std::copy(patterns.of_free_bit.begin(), patterns.of_free_bit.end(), layout.of_free_bit);
+  return layout;
+}
+
+}  // namespace demarc::cuda

@@ -1,0 +1,133 @@
+// Loads libcuda, fills the table of its functions, and puts its errors into words.
+#include "demarc/cuda/driver.hpp"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <vector>
+
+#include "driver/driver_errors.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+constexpr std::array<const char*, 5> usual_places = {
+    "libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1",
+    "/usr/lib/x86_64-linux-gnu/libcuda.so.1", "/usr/lib64/libcuda.so.1",
+    "/usr/lib/wsl/lib/libcuda.so.1"};
+
+Result<void*> open_library(const std::string& path, std::string& origin) {
+  std::vector<std::string> candidates;
+  const char* environment = std::getenv("DEMARC_LIBCUDA");
+  if (!path.empty()) {
+    candidates = {path};
+  } else if (environment != nullptr && *environment != '\0') {
+    candidates = {environment};
+  } else {
+    candidates.assign(usual_places.begin(), usual_places.end());
+  }
+  std::string reason;
+  for (const std::string& candidate : candidates) {
+    if (void* library = ::dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+      origin = candidate;
+      return library;
+    }
+    const char* text = ::dlerror();
+    if (reason.empty() && text != nullptr) reason = text;
+  }
+  return missing_capability("no NVIDIA driver on this machine: {}", reason);
+}
+
+Result<DriverApi> fill_table(void* library, const std::string& origin) {
+  DriverApi api;
+  std::string missing;
+  // POSIX lets a function pointer be read from what dlsym returns.
+#define DEMARC_CUDA_LOAD(required, symbol, parameters)                            \
+  api.symbol = reinterpret_cast<decltype(api.symbol)>(::dlsym(library, #symbol)); \
+  if ((required) != 0 && api.symbol == nullptr && missing.empty()) missing = #symbol;
+  DEMARC_CUDA_FUNCTIONS(DEMARC_CUDA_LOAD)
+#undef DEMARC_CUDA_LOAD
+  if (!missing.empty()) {
+    return missing_capability("{}: the driver is too old: it has no {}", origin, missing);
+  }
+  return api;
+}
+
+// "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build ..."
+std::string kernel_driver_version() {
+  std::ifstream file("/proc/driver/nvidia/version");
+  std::string word;
+  while (file >> word) {
+    const bool numeric = word.find_first_not_of("0123456789.") == std::string::npos;
+    if (numeric && word.find('.') != std::string::npos) return word;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Driver>> Driver::load(const std::string& path) {
+  std::string origin;
+  DEMARC_TRY(void* library, open_library(path, origin));
+  DEMARC_TRY(const DriverApi api, fill_table(library, origin));
+  return from_table(api, origin);
+}
+
+Result<int> Driver::peek_version() {
+  std::string origin;
+  DEMARC_TRY(void* library, open_library({}, origin));
+  const auto get_version =
+      reinterpret_cast<CuResult (*)(int*)>(::dlsym(library, "cuDriverGetVersion"));
+  int version = 0;
+  if (get_version == nullptr || get_version(&version) != cu_success) {
+    return missing_capability("{}: the driver does not tell its version", origin);
+  }
+  return version;
+}
+
+Result<std::shared_ptr<const Driver>> Driver::from_table(const DriverApi& api, std::string origin) {
+  std::shared_ptr<Driver> driver(new Driver);
+  driver->api_ = api;
+  driver->origin_ = std::move(origin);
+  if (const CuResult code = api.cuInit(0); code != cu_success) {
+    const char* name = nullptr;
+    api.cuGetErrorName(code, &name);
+    const std::string text = name == nullptr ? fmt::format("error {}", code) : name;
+    // "Unknown" is also what a machine without a device file gets.
+    if (kind_of(code) == ErrorKind::check_failed && code != cu_error_unknown) {
+      return check_failed("{}: the GPU failed (cuInit: {})", driver->origin_, text);
+    }
+    return missing_capability("{}: the driver finds no usable GPU (cuInit: {})", driver->origin_,
+                              text);
+  }
+  DEMARC_CHECK(driver->check(api.cuDriverGetVersion(&driver->cuda_version_), "cuDriverGetVersion"));
+  driver->driver_version_ = kernel_driver_version();
+  if (driver->driver_version_.empty()) {
+    driver->driver_version_ =
+        fmt::format("cuda-{}.{}", driver->cuda_version_ / 1000, driver->cuda_version_ % 1000 / 10);
+  }
+  return std::shared_ptr<const Driver>(std::move(driver));
+}
+
+Result<std::uint32_t> Driver::device_count() const {
+  int count = 0;
+  DEMARC_CHECK(check(api_.cuDeviceGetCount(&count), "cannot count the GPUs"));
+  return static_cast<std::uint32_t>(count);
+}
+
+Result<void> Driver::check(CuResult code, std::string_view what) const {
+  if (code == cu_success) return {};
+  const char* name = nullptr;
+  const char* text = nullptr;
+  api_.cuGetErrorName(code, &name);
+  api_.cuGetErrorString(code, &text);
+  return tl::unexpected(
+      Error{kind_of(code),
+            fmt::format("{}: {} ({})", what,
+                        name == nullptr ? fmt::format("CUDA error {}", code) : std::string(name),
+                        text == nullptr ? "no description" : text)});
+}
+
+}  // namespace demarc::cuda

@@ -1,0 +1,202 @@
+#include "demarc/cuda/confine.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "card/proof.hpp"
+#include "demarc/cuda/card.hpp"
+#include "demarc/partition/partition.hpp"
+#include "driver/in_child.hpp"
+#include "exec/supervisor.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+constexpr const char* preload_name = "libdemarc_preload.so";
+
+// What the child process that uses the GPU hands back. Plain data: goes through a pipe.
+struct Prepared {
+  HardwareMask mask;
+  gpu::ComputeCapability capability;
+  std::uint64_t tpc_words[2] = {};
+  std::uint32_t sms = 0;
+  std::uint32_t largest_cluster = 0;
+  std::uint32_t device_count = 0;
+  char uuid[48] = {};
+};
+
+Result<std::uint32_t> index_of_uuid(const std::shared_ptr<const Driver>& driver,
+                                    const std::string& uuid) {
+  DEMARC_TRY(const std::uint32_t count, driver->device_count());
+  for (std::uint32_t index = 0; index < count; ++index) {
+    DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, index));
+    if (gpu->uuid() == uuid) return index;
+  }
+  return missing_capability("the program's GPU {} is not visible here", uuid);
+}
+
+// Runs in the child.
+Result<Prepared> prepare(const std::shared_ptr<const Driver>& driver, std::uint32_t index,
+                         const TpcChoice& choice) {
+  DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, index));
+  DEMARC_TRY(const CardPointer card, Card::open(gpu));
+  DEMARC_TRY(const partition::TpcSet tpcs, choose_tpcs(card->topology(), choice));
+  Prepared prepared;
+  DEMARC_TRY(prepared.mask, card->hardware_mask(tpcs));
+  DEMARC_CHECK(prove_partition(card, tpcs));
+  const auto sms = partition::sms_of(card->topology(), tpcs);
+  prepared.capability = gpu->compute_capability();
+  prepared.tpc_words[0] = tpcs.words()[0];
+  prepared.tpc_words[1] = tpcs.words()[1];
+  prepared.sms = static_cast<std::uint32_t>(sms.size());
+  // Half-full SMs take clusters too, but how full they are the descriptor does not say: one block
+  // an SM is what is certain.
+  prepared.largest_cluster = partition::largest_cluster(card->topology(), tpcs, 1);
+  DEMARC_TRY(prepared.device_count, driver->device_count());
+  std::strncpy(prepared.uuid, gpu->uuid().c_str(), sizeof prepared.uuid - 1);
+  return prepared;
+}
+
+// The same where no partition is wanted. Runs in the child.
+Result<Prepared> prepare_to_observe(const std::shared_ptr<const Driver>& driver,
+                                    std::uint32_t index) {
+  DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, index));
+  Prepared prepared;
+  prepared.capability = gpu->compute_capability();
+  prepared.sms = gpu->sm_count();
+  DEMARC_TRY(prepared.device_count, driver->device_count());
+  std::strncpy(prepared.uuid, gpu->uuid().c_str(), sizeof prepared.uuid - 1);
+  return prepared;
+}
+
+Result<std::string> find_preload(const std::string& wanted) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (!wanted.empty()) {
+    if (fs::exists(wanted, ignored)) return fs::absolute(wanted).string();
+    return invalid_input("{}: there is no such library", wanted);
+  }
+  const fs::path folder = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  for (const fs::path& candidate : {folder / preload_name, folder / ".." / "lib" / preload_name,
+                                    folder / ".." / "lib" / "x86_64-linux-gnu" / preload_name}) {
+    if (fs::exists(candidate, ignored)) return fs::canonical(candidate, ignored).string();
+  }
+  return missing_capability("{} was not found beside {}; build it, or name it with --preload",
+                            preload_name, folder.string());
+}
+
+// Over the environment of this process.
+std::vector<std::pair<std::string, std::string>> environment_for(const Prepared& prepared,
+                                                                 const std::string& preload,
+                                                                 const std::string& control) {
+  std::vector<std::pair<std::string, std::string>> environment{{"CUDA_INJECTION64_PATH", preload},
+                                                               {control_variable, control}};
+  const char* other = std::getenv("CUDA_INJECTION64_PATH");
+  if (other != nullptr && preload != other) {
+    environment.emplace_back(chained_injection_variable, other);
+  }
+  // The mask is of one card: the program sees that one only.
+  if (prepared.device_count > 1) environment.emplace_back("CUDA_VISIBLE_DEVICES", prepared.uuid);
+  return environment;
+}
+
+// What is done here needs a context of its own on the whole card, which `demarc exec` keeps the
+// processes below it off. It would also need a second supervisor for what the first one watches.
+Result<void> refuse_inside() {
+  if (tell_supervisor(OwnCommand::present, 0) == EBADF) return {};
+  return invalid_input(
+      "this runs inside another demarc exec, whose partition is the ceiling: start it outside of "
+      "that one");
+}
+
+void copy_counters(const LaunchCounters& counters, ConfineOutcome& outcome) {
+  for (std::size_t p = 0; p < launch_paths; ++p) {
+    outcome.masked[p] = counters.masked[p];
+    outcome.unmasked[p] = counters.unmasked[p];
+    outcome.refused[p] = counters.refused[p];
+    outcome.masked_blocks[p] = counters.masked_blocks[p];
+  }
+  outcome.graphs = counters.graphs;
+}
+
+Result<Supervisor> start_supervised(const ConfinePlan& plan, const Control& control,
+                                    const ProgramPlan& program) {
+  ControlBlock& block = control.block();
+  return Supervisor::start({block.uuid, block.token[0], plan.tell,
+                            [&block](const ProcessCounts& counts) {
+                              block.confined = counts.confined;
+                              block.contexts = counts.contexts;
+                              block.kept_off = counts.kept_off;
+                              block.stopped = counts.stopped;
+                            }},
+                           program);
+}
+
+}  // namespace
+
+Result<partition::TpcSet> choose_tpcs(const gpu::Topology& topology, const TpcChoice& choice) {
+  const int given = (choice.tpcs.empty() ? 0 : 1) + (choice.gpcs.empty() ? 0 : 1) +
+                    (choice.sms == 0 ? 0 : 1) + (choice.share_percent == 0 ? 0 : 1);
+  if (given != 1) return invalid_input("give exactly one of --tpcs, --gpcs, --sms and --share");
+  if (!choice.tpcs.empty()) {
+    return partition::parse_tpc_set(choice.tpcs, topology.tpc_count(), "--tpcs");
+  }
+  if (!choice.gpcs.empty()) return partition::tpcs_of_gpcs(topology, choice.gpcs, "--gpcs");
+  if (choice.sms != 0) return partition::take_sms(topology, choice.sms);
+  return partition::take_share(topology, choice.share_percent);
+}
+
+Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
+  if (plan.command.empty()) return invalid_input("no command was given: demarc exec ... -- CMD");
+  if (plan.observe && !plan.choice.empty()) {
+    return invalid_input("--observe chooses no TPCs: leave --tpcs, --gpcs, --sms, --share out");
+  }
+  DEMARC_CHECK(refuse_inside());
+  DEMARC_TRY(const std::string preload, find_preload(plan.preload));
+  DEMARC_TRY(const Prepared prepared, in_child<Prepared>([&plan]() -> Result<Prepared> {
+               DEMARC_TRY(const auto driver, Driver::load());
+               return plan.observe ? prepare_to_observe(driver, plan.device)
+                                   : prepare(driver, plan.device, plan.choice);
+             }));
+  DEMARC_TRY(const Control control, Control::create());
+  ControlBlock& block = control.block();
+  block.capability = prepared.capability;
+  block.largest_cluster = prepared.largest_cluster;
+  block.count_launches = plan.audit || plan.started ? 1 : 0;
+  block.count_paths = plan.audit ? 1 : 0;
+  std::memcpy(block.uuid, prepared.uuid, sizeof block.uuid);
+  DEMARC_CHECK(control.store_mask(prepared.mask, !plan.observe));
+  DEMARC_TRY(Supervisor supervisor,
+             start_supervised(plan, control,
+                              {plan.command, environment_for(prepared, preload, control.value())}));
+  if (plan.started) plan.started(control.value());
+  ConfineOutcome outcome;
+  outcome.program_exit_code = supervisor.wait();
+  outcome.observed = plan.observe;
+  outcome.tpcs = partition::TpcSet::from_words(prepared.tpc_words[0], prepared.tpc_words[1]);
+  outcome.sms = prepared.sms;
+  outcome.processes = supervisor.counts();
+  copy_counters(block.counters, outcome);
+  outcome.findings = look_for_findings(outcome.processes, block.counters, plan.observe);
+  return outcome;
+}
+
+Result<Moved> confine_again(std::int64_t pid, const TpcChoice& choice) {
+  DEMARC_CHECK(refuse_inside());
+  DEMARC_TRY(const std::string value, control_value_of(pid));
+  DEMARC_TRY(const Control control, Control::open(value));
+  const std::string uuid = control.block().uuid;
+  DEMARC_TRY(const Prepared prepared, in_child<Prepared>([&]() -> Result<Prepared> {
+               DEMARC_TRY(const auto driver, Driver::load());
+               DEMARC_TRY(const std::uint32_t index, index_of_uuid(driver, uuid));
+               return prepare(driver, index, choice);
+             }));
+  control.block().largest_cluster = prepared.largest_cluster;
+  DEMARC_CHECK(control.store_mask(prepared.mask, true));
+  return Moved{partition::TpcSet::from_words(prepared.tpc_words[0], prepared.tpc_words[1]),
+               control.block().counters.graphs};
+}
+
+}  // namespace demarc::cuda

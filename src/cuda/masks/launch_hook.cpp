@@ -1,0 +1,391 @@
+// The launch callback: subscription, and what each callback does to a descriptor and the counters.
+#include "demarc/cuda/launch_hook.hpp"
+
+#include <cstdio>
+#include <mutex>
+
+#include "driver/callback_params.hpp"
+#include "driver/function_calls.hpp"
+#include "masks/mask_choice.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+// Domain 0xb, ids: 1 a descriptor was built; 3 a kept descriptor of a graph is about to be used; 2
+// the launch is complete.
+constexpr int launch_domain = 0xb;
+constexpr int descriptor_built = 1;
+constexpr int launch_complete = 2;
+constexpr int graph_node = 3;
+
+// One launching thread's share of the hook. Trivial, so that reading it inside the callback costs
+// no initialisation.
+struct ThreadState {
+  HardwareMask next;
+  HardwareMask last;
+  gpu::ComputeCapability capability;
+  std::uint32_t launches = 0;
+  LaunchPath path = LaunchPath::unknown;
+  bool counts = true;
+  bool next_set = false;
+  bool last_enabled = false;
+  bool probing = false;
+  bool probe_unknown = false;
+  const DescriptorLayout* probed = nullptr;
+  const void* graph_stream = nullptr;  // of the graph launch under way
+};
+// Read in every launch: at a fixed place of the thread's own block, without a call. Such blocks
+// have room to spare for libraries that are loaded late.
+constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
+thread_local std::string thread_probe_error;
+
+void add_to(std::array<std::atomic<std::uint64_t>, launch_paths>& counters,
+            std::uint64_t count = 1) {
+  if (!thread_state.counts) return;
+  counters[static_cast<std::size_t>(thread_state.path)].fetch_add(count, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+LaunchHook& LaunchHook::instance() {
+  static LaunchHook hook;
+  return hook;
+}
+
+Result<LaunchHook*> LaunchHook::install(const Driver& driver) {
+  return install(driver.api().cuGetExportTable, driver.driver_version());
+}
+
+Result<LaunchHook*> LaunchHook::install(GetExportTable get_table, const std::string& version,
+                                        Scope scope) {
+  static std::mutex mutex;
+  const std::scoped_lock lock(mutex);
+  LaunchHook& hook = instance();
+  if (!hook.subscribed_) DEMARC_CHECK(hook.subscribe(get_table, version, scope));
+  return &hook;
+}
+
+Result<void> LaunchHook::subscribe(GetExportTable get_table, const std::string& version,
+                                   Scope scope) {
+  DEMARC_CHECK(table_.subscribe(get_table, version, &LaunchHook::callback, this));
+  // Only masks of the next launch need to know when that launch is done.
+  constexpr int ids[] = {descriptor_built, launch_complete};
+  DEMARC_CHECK(table_.enable(launch_domain, std::span(ids, scope == Scope::process ? 1U : 2U)));
+  DEMARC_CHECK(table_.enable(function_domain, stream_and_graph_functions()));
+  subscribed_ = true;
+  return {};
+}
+
+Result<void> LaunchHook::count_paths() {
+  constexpr int ids[] = {graph_node};
+  DEMARC_CHECK(table_.enable(launch_domain, ids));
+  counts_nodes_.store(true);
+  return table_.enable(function_domain, launch_functions());
+}
+
+void LaunchHook::use_storage(SharedMask* mask, LaunchCounters* counters) {
+  mask_.store(mask == nullptr ? &own_mask_ : mask);
+  counters_.store(counters == nullptr ? &own_counters_ : counters);
+}
+
+// The masks that WantedMasks points to.
+struct LaunchHook::Found {
+  HardwareMask own;
+  HardwareMask driver;
+  HardwareMask ceiling;
+  WantedMasks wanted;
+};
+
+void LaunchHook::callback(void* user, int domain, int id, const void* params) {
+  auto* hook = static_cast<LaunchHook*>(user);
+  if (domain == function_domain) {
+    hook->on_function(id, params);
+    return;
+  }
+  if (domain != launch_domain) return;
+  if (id == launch_complete) {
+    thread_state.next_set = false;
+    return;
+  }
+  if (params == nullptr || params_bytes(params) < least_params_bytes) {
+    hook->not_understood("a launch whose callback has other parameters than known");
+    return;
+  }
+  void* descriptor = static_cast<void* const*>(params)[descriptor_index];
+  if (descriptor == nullptr) {
+    hook->not_understood("a launch whose callback shows no task descriptor");
+  } else if (id == graph_node) {
+    hook->on_graph_node(descriptor);
+  } else {
+    hook->on_built(descriptor, params);
+  }
+}
+
+void LaunchHook::on_built(void* descriptor, const void* params) {
+  streams_.look(params, static_cast<const char*>(descriptor));
+  const bool of_graph = thread_state.path == LaunchPath::graph;
+  const void* stream = thread_state.graph_stream;
+  if (!of_graph && !streams_.key_of_launch(params, static_cast<const char*>(descriptor), stream)) {
+    not_understood("a launch whose callback does not show its stream");
+  }
+  // A graph's descriptor passes when it is built and, where nodes are counted, again before it is
+  // used.
+  thread_state.counts = !of_graph || !counts_nodes_.load();
+  on_launch(descriptor, stream);
+}
+
+void LaunchHook::not_understood(const char* what) {
+  LaunchCounters& counters = *counters_.load(std::memory_order_relaxed);
+  counters.misunderstood.fetch_add(1, std::memory_order_relaxed);
+  HardwareMask ignored;
+  bool of_process = false;
+  if (!find_ceiling(ignored) && !find_mask(nullptr, ignored, of_process) && !streams_.any()) return;
+  char message[160];
+  std::snprintf(message, sizeof message, "%s: it cannot be confined", what);
+  report(message);
+}
+
+void LaunchHook::on_function(int id, const void* params) {
+  const FunctionCall call = read_function_call(id, params);
+  ThreadState& state = thread_state;
+  switch (call.kind) {
+    case FunctionCall::Kind::unreadable:
+      not_understood("a call of the driver whose callback has other parameters than known");
+      return;
+    case FunctionCall::Kind::stream_gone:
+      // The driver gives the same object to a later stream, with what was written into it.
+      streams_.forget(call.stream);
+      return;
+    case FunctionCall::Kind::graph_gone:
+      graphs_.forget(call.graph);
+      return;
+    case FunctionCall::Kind::launch:
+      state.path = is_default_stream(call.stream) ? LaunchPath::default_stream : LaunchPath::stream;
+      if (call.leaving) state.path = LaunchPath::unknown;
+      return;
+    case FunctionCall::Kind::graph_launch:
+      state.path = call.leaving ? LaunchPath::unknown : LaunchPath::graph;
+      if (!call.leaving && call.graph != nullptr) on_graph_launch(call.graph, call.stream);
+      return;
+    case FunctionCall::Kind::other:
+      return;
+  }
+}
+
+// A graph that is launched for the first time is built now, under the mask wanted now.
+void LaunchHook::on_graph_launch(const void* graph, CuStream stream) {
+  thread_state.graph_stream = is_default_stream(stream) ? nullptr : streams_.key_of(stream);
+  LaunchCounters& counters = *counters_.load(std::memory_order_relaxed);
+  counters.graphs.fetch_add(1, std::memory_order_relaxed);
+  Found found;
+  bool of_process = false;
+  if (find_mask(thread_state.graph_stream, found.own, of_process)) {
+    found.wanted.own = &found.own;
+  }
+  const bool confined = find_ceiling(found.ceiling);
+  if (confined) found.wanted.ceiling = &found.ceiling;
+  const HardwareMask wanted = choose_mask(found.wanted).mask;
+  const GraphMasks::Kept kept = graphs_.at_launch(graph, wanted);
+  // Under a ceiling a graph may keep less than it would get now.
+  const bool holds = confined ? kept.mask.covers(found.ceiling) : kept.mask == wanted;
+  if (!kept.known || !holds) counters.stale_graphs.fetch_add(1, std::memory_order_relaxed);
+}
+
+const DescriptorLayout* LaunchHook::layout_for(const void* descriptor) {
+  ThreadState& state = thread_state;
+  if (state.probing || learning_.load(std::memory_order_relaxed)) {
+    const auto found = find_layout(descriptor, state.probing ? state.capability : expected_);
+    if (state.probing) {
+      state.probed = found ? *found : nullptr;
+      state.probe_unknown = !found;
+      if (!found) thread_probe_error = found.error().message;
+      state.probing = false;
+      return state.probed;
+    }
+    if (found) {
+      layout_.store(*found, std::memory_order_release);
+      learning_.store(false);
+    }
+  }
+  const DescriptorLayout* layout = layout_.load(std::memory_order_acquire);
+  return layout != nullptr && version_matches(*layout, descriptor) ? layout : nullptr;
+}
+
+// The mask of the finest level that has one, the driver's own of streams aside. `of_process` is
+// left alone where that is a finer one than the process's.
+bool LaunchHook::find_mask(const void* stream, HardwareMask& mask, bool& of_process) const {
+  if (thread_state.next_set) {
+    mask = thread_state.next;
+    return true;
+  }
+  if (stream != nullptr && streams_.find(stream, mask)) return true;
+  of_process = true;
+  return mask_.load(std::memory_order_relaxed)->load(mask);
+}
+
+bool LaunchHook::find_ceiling(HardwareMask& mask) const {
+  const SharedMask* ceiling = ceiling_.load(std::memory_order_relaxed);
+  return ceiling != nullptr && ceiling->load(mask);
+}
+
+void LaunchHook::find_wanted(const DescriptorLayout& layout, const void* descriptor,
+                             const void* stream, Found& found) const {
+  if (find_mask(stream, found.own, found.wanted.own_of_process)) found.wanted.own = &found.own;
+  if (find_ceiling(found.ceiling)) found.wanted.ceiling = &found.ceiling;
+  found.driver = read_mask(layout, descriptor);
+  const bool of_driver = found.driver.any() && !found.driver.ours();
+  if (of_driver && mask_enabled(layout, descriptor)) found.wanted.driver = &found.driver;
+}
+
+void LaunchHook::on_launch(void* descriptor, const void* stream) {
+  ++thread_state.launches;
+  LaunchCounters& counters = *counters_.load(std::memory_order_relaxed);
+  if (const DescriptorLayout* layout = layout_for(descriptor)) {
+    put_mask(*layout, descriptor, stream, counters);
+    return;
+  }
+  HardwareMask ignored;
+  bool of_process = false;
+  if (!find_ceiling(ignored) && !find_mask(stream, ignored, of_process)) {
+    add_to(counters.unmasked);
+    return;
+  }
+  add_to(counters.refused);
+  report("a launch with a task descriptor of an unknown version cannot be confined");
+}
+
+void LaunchHook::put_mask(const DescriptorLayout& layout, void* descriptor, const void* stream,
+                          LaunchCounters& counters) {
+  ThreadState& state = thread_state;
+  if (may_launch(layout, descriptor)) counters.launchers.fetch_add(1, std::memory_order_relaxed);
+  Found found;
+  find_wanted(layout, descriptor, stream, found);
+  state.last = found.driver;
+  state.last_enabled = mask_enabled(layout, descriptor);
+  const MaskChoice choice = choose_mask(found.wanted);
+  if (choice.kind == MaskChoice::Kind::none) {
+    if (state.last.any()) clear_mask(layout, descriptor);
+    add_to(counters.unmasked);
+    return;
+  }
+  if (choice.kind != MaskChoice::Kind::keep) {
+    if (found.wanted.ceiling != nullptr || found.wanted.own_of_process) {
+      check_clusters(layout, descriptor, counters);
+    }
+    write_mask(layout, descriptor, choice.mask);
+  }
+  if (choice.kind == MaskChoice::Kind::empty) {
+    counters.empty_masks.fetch_add(1, std::memory_order_relaxed);
+    report("a launch has a mask of its own that leaves no TPC of the partition");
+  }
+  if (!tells_launchers(layout)) {
+    counters.launchers_unknown.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (!counts_masked_.load(std::memory_order_relaxed)) return;
+  add_to(counters.masked);
+  add_to(counters.masked_blocks, launch_size(layout, descriptor).blocks);
+}
+
+void LaunchHook::check_clusters(const DescriptorLayout& layout, const void* descriptor,
+                                LaunchCounters& counters) {
+  const std::uint32_t largest = largest_cluster_.load()->load(std::memory_order_relaxed);
+  if (largest == 0) return;
+  if (!tells_clusters(layout)) {
+    counters.clusters_unknown.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  const std::uint32_t blocks = launch_size(layout, descriptor).cluster_blocks;
+  if (blocks <= largest) return;
+  counters.unsafe_clusters.fetch_add(1, std::memory_order_relaxed);
+  char message[200];
+  std::snprintf(message, sizeof message,
+                "a launch with thread-block clusters of %u blocks would hang: no GPC of the "
+                "partition has more than %u SMs; take whole GPCs (--gpcs)",
+                blocks, largest);
+  report(message);
+}
+
+// The hardware has its copy already: nothing can be changed here, only looked at.
+void LaunchHook::on_graph_node(const void* descriptor) {
+  thread_state.counts = thread_state.path == LaunchPath::graph;
+  LaunchCounters& counters = *counters_.load(std::memory_order_relaxed);
+  const DescriptorLayout* layout = layout_for(descriptor);
+  if (layout == nullptr) {
+    add_to(counters.refused);
+    return;
+  }
+  Found found;
+  find_wanted(*layout, descriptor, thread_state.graph_stream, found);
+  const WantedMasks& wanted = found.wanted;
+  const HardwareMask& kept = found.driver;
+  const bool enabled = mask_enabled(*layout, descriptor);
+  bool inside = false;
+  if (wanted.ceiling != nullptr) {
+    inside = enabled && kept.covers(*wanted.ceiling);
+  } else if (wanted.driver != nullptr) {
+    inside = wanted.own == nullptr || wanted.own_of_process;
+  } else {
+    inside = wanted.own != nullptr && enabled && kept == *wanted.own;
+  }
+  add_to(inside ? counters.masked : counters.unmasked);
+  if (inside) add_to(counters.masked_blocks, launch_size(*layout, descriptor).blocks);
+}
+
+void LaunchHook::report(const char* message) {
+  if (auto* handler = refusal_.load()) handler(message);
+}
+
+void LaunchHook::expect(gpu::ComputeCapability capability) {
+  expected_ = capability;
+  learning_.store(true);
+}
+
+void LaunchHook::begin_probe(gpu::ComputeCapability capability) {
+  thread_state.capability = capability;
+  thread_state.probed = nullptr;
+  thread_state.probe_unknown = false;
+  thread_state.probing = true;
+}
+
+Result<void> LaunchHook::end_probe() {
+  ThreadState& state = thread_state;
+  if (state.probing) {
+    state.probing = false;
+    return missing_capability(
+        "launches do not pass the driver's callback here, so masks cannot be set; use --mode "
+        "green");
+  }
+  if (state.probe_unknown) return missing_capability("{}", thread_probe_error);
+  layout_.store(state.probed, std::memory_order_release);
+  return {};
+}
+
+void LaunchHook::set_process_mask(const std::optional<HardwareMask>& mask) {
+  mask_.load()->store(mask.value_or(HardwareMask{}), mask.has_value());
+}
+
+std::optional<HardwareMask> LaunchHook::process_mask() const {
+  HardwareMask mask;
+  if (!mask_.load()->load(mask)) return std::nullopt;
+  return mask;
+}
+
+void LaunchHook::set_next_mask(const std::optional<HardwareMask>& mask) {
+  thread_state.next_set = mask.has_value();
+  if (mask) thread_state.next = *mask;
+}
+
+bool LaunchHook::next_mask_pending() const {
+  return thread_state.next_set;
+}
+
+void LaunchHook::clear_last() {
+  thread_state.launches = 0;
+}
+
+std::optional<LaunchHook::Seen> LaunchHook::last() const {
+  if (thread_state.launches == 0) return std::nullopt;
+  return Seen{thread_state.last, thread_state.last_enabled, thread_state.launches};
+}
+
+}  // namespace demarc::cuda

@@ -1,0 +1,89 @@
+// What of the kernel a card does otherwise. The table of docs/emulate.md says how far it is off.
+#include <algorithm>
+
+#include "lower/lower.hpp"
+
+namespace demarc::emulate {
+
+using ptx::Opcode;
+using ptx::Type;
+
+namespace {
+
+std::string_view approximated_function(const ptx::Mnemonic& words) {
+  const auto is = [&](Type type) {
+    return std::find(words.types.begin(), words.types.end(), type) != words.types.end();
+  };
+  const bool roughly = std::any_of(
+      words.modifiers.begin(), words.modifiers.end(),
+      [](const ptx::ModifierUse& use) { return use.text == "approx" || use.text == "full"; });
+  if (!roughly) return {};
+  return is(Type::f64) ? "the full result; a card gives the upper half of the word"
+                       : "computed in double precision and rounded; a card's last bits may differ";
+}
+
+std::string_view approximated_product(const ptx::Mnemonic& words) {
+  // Integers are exact.
+  for (const Type type : words.types) {
+    if (type == Type::f64) return "fused multiply-adds in ascending k; the manual names no order";
+    if (type == Type::f16 || type == Type::f32)
+      return "the sum over k in double precision, rounded once; a card truncates on the way";
+  }
+  return {};
+}
+
+std::string_view approximated_special(ptx::SpecialRegister special) {
+  switch (special) {
+    case ptx::SpecialRegister::clock:
+    case ptx::SpecialRegister::clock_hi:
+    case ptx::SpecialRegister::clock64:
+    case ptx::SpecialRegister::globaltimer:
+    case ptx::SpecialRegister::globaltimer_lo:
+    case ptx::SpecialRegister::globaltimer_hi:
+      return "counts the warp's instructions instead of time";
+    default:
+      return {};
+  }
+}
+
+std::string_view approximated_instruction(const ptx::Mnemonic& words) {
+  switch (words.opcode) {
+    case Opcode::mma:
+    case Opcode::wmma_mma:
+      return approximated_product(words);
+    case Opcode::cp_async:
+    case Opcode::cp_async_bulk:
+      return "done when issued: a missing wait is not found";
+    case Opcode::mbarrier_try_wait:
+      return "does not wait: the other warps run when the phase is not over";
+    default:
+      return approximated_function(words);
+  }
+}
+
+}  // namespace
+
+void Lowering::note_approximation(const ptx::Instruction& instruction) {
+  const ptx::Mnemonic& words = mnemonic(instruction);
+  std::string name(words.text);
+  std::string_view what = approximated_instruction(words);
+  if (what.empty() && words.opcode == Opcode::mov) {
+    const ptx::Operand& from = operands(instruction).back();
+    if (from.kind != ptx::OperandKind::special) return;
+    const auto special = static_cast<ptx::SpecialRegister>(from.index);
+    what = approximated_special(special);
+    name = ptx::info(special).name;
+  }
+  if (what.empty()) return;
+  auto& known = program_->approximations;
+  if (std::any_of(known.begin(), known.end(),
+                  [&](const ptx::Diagnostic& other) { return other.text == name; }))
+    return;
+  const std::string& text = *request_.module->text;
+  const auto line_start = text.rfind('\n', instruction.text_offset) + 1;  // npos + 1 == 0
+  known.push_back({ptx::Severity::approximated, instruction.line,
+                   static_cast<std::uint32_t>(instruction.text_offset - line_start + 1),
+                   std::string(what), std::move(name)});
+}
+
+}  // namespace demarc::emulate

@@ -1,0 +1,496 @@
+#include <array>
+#include <optional>
+
+#include "lower/lower.hpp"
+#include "ops/control.hpp"
+
+namespace demarc::emulate {
+
+using ptx::Opcode;
+using ptx::OperandKind;
+using ptx::Type;
+using ptx::TypeKind;
+
+namespace {
+
+struct CompareWord {
+  std::string_view text;
+  Compare how;
+  bool is_unsigned;  // lo, ls, hi, hs
+};
+constexpr std::array<CompareWord, 18> compare_words{{{"eq", Compare::eq, false},
+                                                     {"ne", Compare::ne, false},
+                                                     {"lt", Compare::lt, false},
+                                                     {"le", Compare::le, false},
+                                                     {"gt", Compare::gt, false},
+                                                     {"ge", Compare::ge, false},
+                                                     {"lo", Compare::lt, true},
+                                                     {"ls", Compare::le, true},
+                                                     {"hi", Compare::gt, true},
+                                                     {"hs", Compare::ge, true},
+                                                     {"equ", Compare::equ, false},
+                                                     {"neu", Compare::neu, false},
+                                                     {"ltu", Compare::ltu, false},
+                                                     {"leu", Compare::leu, false},
+                                                     {"gtu", Compare::gtu, false},
+                                                     {"geu", Compare::geu, false},
+                                                     {"num", Compare::num, false},
+                                                     {"nan", Compare::nan, false}}};
+
+// The vector row of a comparison, and whether its operands are swapped.
+struct CompareRow {
+  Alu alu;
+  bool swap;
+};
+
+#define DEMARC_WIDTHS(name) \
+  bytes == 2 ? Alu::name##16 : (bytes == 4 ? Alu::name##32 : Alu::name##64)
+
+std::optional<CompareRow> compare_row(Compare how, Type type, bool is_unsigned) {
+  const std::uint32_t bytes = ptx::byte_size(type);
+  const TypeKind kind = ptx::info(type).kind;
+  if (type == Type::f32 || type == Type::f64) {
+    const bool f32 = type == Type::f32;
+    switch (how) {
+      case Compare::eq:
+        return CompareRow{f32 ? Alu::eq_f32 : Alu::eq_f64, false};
+      case Compare::ne:
+        return CompareRow{f32 ? Alu::ne_f32 : Alu::ne_f64, false};
+      case Compare::lt:
+        return CompareRow{f32 ? Alu::lt_f32 : Alu::lt_f64, false};
+      case Compare::le:
+        return CompareRow{f32 ? Alu::le_f32 : Alu::le_f64, false};
+      case Compare::gt:
+        return CompareRow{f32 ? Alu::lt_f32 : Alu::lt_f64, true};
+      case Compare::ge:
+        return CompareRow{f32 ? Alu::le_f32 : Alu::le_f64, true};
+      case Compare::equ:
+        return CompareRow{f32 ? Alu::equ_f32 : Alu::equ_f64, false};
+      case Compare::neu:
+        return CompareRow{f32 ? Alu::neu_f32 : Alu::neu_f64, false};
+      case Compare::ltu:
+        return CompareRow{f32 ? Alu::ltu_f32 : Alu::ltu_f64, false};
+      case Compare::leu:
+        return CompareRow{f32 ? Alu::leu_f32 : Alu::leu_f64, false};
+      case Compare::gtu:
+        return CompareRow{f32 ? Alu::ltu_f32 : Alu::ltu_f64, true};
+      case Compare::geu:
+        return CompareRow{f32 ? Alu::leu_f32 : Alu::leu_f64, true};
+      case Compare::num:
+        return CompareRow{f32 ? Alu::num_f32 : Alu::num_f64, false};
+      case Compare::nan:
+        return CompareRow{f32 ? Alu::nan_f32 : Alu::nan_f64, false};
+    }
+  }
+  if (kind != TypeKind::bits && kind != TypeKind::unsigned_ && kind != TypeKind::signed_)
+    return std::nullopt;
+  if (bytes < 2 || bytes > 8) return std::nullopt;
+  const bool is_signed = kind == TypeKind::signed_ && !is_unsigned;
+  switch (how) {
+    case Compare::eq:
+      return CompareRow{DEMARC_WIDTHS(eq_b), false};
+    case Compare::ne:
+      return CompareRow{DEMARC_WIDTHS(ne_b), false};
+    case Compare::lt:
+      return CompareRow{is_signed ? DEMARC_WIDTHS(lt_s) : DEMARC_WIDTHS(lt_u), false};
+    case Compare::le:
+      return CompareRow{is_signed ? DEMARC_WIDTHS(le_s) : DEMARC_WIDTHS(le_u), false};
+    case Compare::gt:
+      return CompareRow{is_signed ? DEMARC_WIDTHS(lt_s) : DEMARC_WIDTHS(lt_u), true};
+    case Compare::ge:
+      return CompareRow{is_signed ? DEMARC_WIDTHS(le_s) : DEMARC_WIDTHS(le_u), true};
+    default:
+      return std::nullopt;
+  }
+}
+
+Alu move_of_width(std::uint32_t width) {
+  return width == 1 ? Alu::mov_b8
+                    : (width == 2 ? Alu::mov_b16 : (width == 4 ? Alu::mov_b32 : Alu::mov_b64));
+}
+
+// Conversions that have a vector loop.
+std::optional<Alu> fast_conversion(Type to, Type from, Rounding rounding) {
+  const TypeKind from_kind = ptx::info(from).kind;
+  const TypeKind to_kind = ptx::info(to).kind;
+  const bool integers = from_kind != TypeKind::floating && to_kind != TypeKind::floating;
+  const std::uint32_t to_bytes = ptx::byte_size(to);
+  const std::uint32_t from_bytes = ptx::byte_size(from);
+  if (integers) {
+    if (to_bytes == from_bytes) return move_of_width(to_bytes);
+    const bool is_signed = from_kind == TypeKind::signed_;
+    switch (to_bytes * 16 + from_bytes) {
+      case 2 * 16 + 1:
+        return is_signed ? Alu::cvt_s16_s8 : Alu::cvt_u16_u8;
+      case 4 * 16 + 1:
+        return is_signed ? Alu::cvt_s32_s8 : Alu::cvt_u32_u8;
+      case 8 * 16 + 1:
+        return is_signed ? Alu::cvt_s64_s8 : Alu::cvt_u64_u8;
+      case 4 * 16 + 2:
+        return is_signed ? Alu::cvt_s32_s16 : Alu::cvt_u32_u16;
+      case 8 * 16 + 2:
+        return is_signed ? Alu::cvt_s64_s16 : Alu::cvt_u64_u16;
+      case 8 * 16 + 4:
+        return is_signed ? Alu::cvt_s64_s32 : Alu::cvt_u64_u32;
+      case 4 * 16 + 8:
+        return Alu::cvt_u32_u64;
+      case 2 * 16 + 8:
+        return Alu::cvt_u16_u64;
+      case 2 * 16 + 4:
+        return Alu::cvt_u16_u32;
+      case 1 * 16 + 2:
+        return Alu::cvt_u8_u16;
+      case 1 * 16 + 4:
+        return Alu::cvt_u8_u32;
+      case 1 * 16 + 8:
+        return Alu::cvt_u8_u64;
+      default:
+        return std::nullopt;
+    }
+  }
+  const bool nearest = rounding == Rounding::rn || rounding == Rounding::none;
+  if (to == Type::f32 && from == Type::s32 && nearest) return Alu::cvt_f32_s32;
+  if (to == Type::f32 && from == Type::u32 && nearest) return Alu::cvt_f32_u32;
+  if (to == Type::f64 && from == Type::s32 && nearest) return Alu::cvt_f64_s32;
+  if (to == Type::f64 && from == Type::u32 && nearest) return Alu::cvt_f64_u32;
+  if (to == Type::f32 && from == Type::f64 && nearest) return Alu::cvt_f32_f64;
+  if (to == Type::s32 && from == Type::f32 && rounding == Rounding::rzi)
+    return Alu::cvt_s32_f32_rzi;
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool Lowering::lower_compare(const ptx::Instruction& instruction) {
+  const ptx::Mnemonic& words = mnemonic(instruction);
+  const auto list = operands(instruction);
+  if (instruction.opcode == Opcode::selp) {
+    const Register d = destination(list[0]);
+    const Type type = words.type();
+    const Source c = source(list[3], Type::pred);
+    if (type == Type::pred) return false;
+    const Source a = source(list[1], type);
+    const Source b = source(list[2], type);
+    const std::uint32_t bytes = d.width;
+    if (bytes < 2) return false;
+    // A negated condition swaps the two.
+    const Source& yes = c.negated ? b : a;
+    const Source& no = c.negated ? a : b;
+    emit_alu(DEMARC_WIDTHS(selp_b), d, {yes, no, {c.slot, false, 0, false}});
+    return true;
+  }
+  if (instruction.opcode == Opcode::slct) {
+    const Register d = destination(list[0]);
+    const Type type = words.type(0);
+    LaneDetails& made =
+        emit_lanes(lane::slct, d,
+                   {source(list[1], type), source(list[2], type), source(list[3], words.type(1))});
+    made.from = lane_type(words.type(1));
+    made.ftz = has(instruction, "ftz");
+    return true;
+  }
+  Compare how = Compare::eq;
+  bool is_unsigned = false;
+  bool found = false;
+  for (const CompareWord& word : compare_words) {
+    if (!has(instruction, word.text)) continue;
+    how = word.how;
+    is_unsigned = word.is_unsigned;
+    found = true;
+  }
+  if (!found) return false;
+  std::uint32_t combine = 0;
+  if (list.size() > 3) combine = has(instruction, "and") ? 1 : (has(instruction, "or") ? 2 : 3);
+
+  if (instruction.opcode == Opcode::set) {
+    const Type from = words.type(1);
+    const Register d = destination(list[0]);
+    LaneDetails& made =
+        list.size() > 3 ? emit_lanes(lane::set, d,
+                                     {source(list[1], from), source(list[2], from),
+                                      source(list[3], Type::pred)})
+                        : emit_lanes(lane::set, d, {source(list[1], from), source(list[2], from)});
+    made.type = lane_type(words.type(0));
+    made.from = lane_type(from);
+    made.table = static_cast<std::uint32_t>(how);
+    made.combine = combine;
+    made.ftz = has(instruction, "ftz");
+    return true;
+  }
+
+  const Type type = words.type();
+  const bool pair = list[0].kind == OperandKind::pair;
+  const auto row = compare_row(how, type, is_unsigned);
+  if (!pair && combine == 0 && row && !has(instruction, "ftz") &&
+      list[0].kind == OperandKind::reg) {
+    const Register d = destination(list[0]);
+    const Source a = source(list[1], type);
+    const Source b = source(list[2], type);
+    if (row->swap) {
+      emit_alu(row->alu, d, {b, a});
+    } else {
+      emit_alu(row->alu, d, {a, b});
+    }
+    return true;
+  }
+  if (is_unsigned && ptx::info(type).kind == TypeKind::signed_) return false;
+  const auto results = pair ? body_->children(list[0]) : list.subspan(0, 1);
+  const bool first_sink = results[0].kind == OperandKind::sink;
+  Register d;
+  if (first_sink) {
+    d.slot = take_slot(4, 4);
+  } else {
+    d = destination(results[0]);
+  }
+  LaneDetails& made =
+      combine != 0
+          ? emit_lanes(lane::setp, d,
+                       {source(list[1], type), source(list[2], type), source(list[3], Type::pred)})
+          : emit_lanes(lane::setp, d, {source(list[1], type), source(list[2], type)});
+  made.type = lane_type(type);
+  made.table = static_cast<std::uint32_t>(how);
+  made.combine = combine;
+  made.ftz = has(instruction, "ftz");
+  if (pair && results[1].kind != OperandKind::sink) {
+    const Register q = destination(results[1]);
+    made.has_second = true;
+    made.second_slot = q.slot;
+    made.second_width = q.width;
+  }
+  return made.type != LaneType::none;
+}
+
+bool Lowering::lower_move(const ptx::Instruction& instruction) {
+  const ptx::Mnemonic& words = mnemonic(instruction);
+  const auto list = operands(instruction);
+  const Type type = words.type();
+  switch (instruction.opcode) {
+    case Opcode::prmt: {
+      const Register d = destination(list[0]);
+      LaneDetails& made = emit_lanes(
+          lane::prmt, d,
+          {source(list[1], Type::b32), source(list[2], Type::b32), source(list[3], Type::b32)});
+      static constexpr std::array<std::string_view, 6> modes{"f4e", "b4e", "rc8",
+                                                             "ecl", "ecr", "rc16"};
+      for (std::uint32_t i = 0; i < modes.size(); ++i) {
+        if (has(instruction, modes[i])) made.table = i + 1;
+      }
+      return true;
+    }
+    case Opcode::isspacep: {
+      const Register d = destination(list[0]);
+      LaneDetails& made = emit_lanes(lane::isspacep, d, {source(list[1], Type::u64)});
+      switch (words.space) {
+        case ptx::StateSpace::shared:
+          made.table = 1;
+          break;
+        case ptx::StateSpace::local:
+          made.table = 2;
+          break;
+        case ptx::StateSpace::constant:
+          made.table = 3;
+          break;
+        case ptx::StateSpace::param:
+          made.table = 4;
+          break;
+        default:
+          break;
+      }
+      return true;
+    }
+    case Opcode::cvta: {
+      const Register d = destination(list[0]);
+      const Source a = source(list[1], type);
+      std::uint64_t window = 0;
+      switch (words.space) {
+        case ptx::StateSpace::shared:
+          window = shared_window;
+          break;
+        case ptx::StateSpace::local:
+          window = local_window;
+          break;
+        case ptx::StateSpace::constant:
+          window = constant_window;
+          break;
+        case ptx::StateSpace::param:
+          window = param_window;
+          break;
+        default:
+          break;
+      }
+      if (d.width != 8 || a.width != 8) return false;
+      if (window == 0) {
+        emit_alu(Alu::mov_b64, d, {a});
+      } else {
+        emit_alu(has(instruction, "to") ? Alu::sub_b64 : Alu::add_b64, d,
+                 {a, {constant_slot(window), true, 8, false}});
+      }
+      return true;
+    }
+    case Opcode::mapa: {
+      // The block's own shared memory alone: rank 0 where no cluster is launched.
+      const ptx::Operand& rank = list[2];
+      if (rank.kind != OperandKind::immediate || rank.value != 0) {
+        unsupported(instruction, std::string(no_clusters));
+        return true;
+      }
+      const Register d = destination(list[0]);
+      const Source a = source(list[1], type);
+      emit_alu(move_of_width(d.width), d, {a});
+      return d.width == a.width;
+    }
+    case Opcode::getctarank: {
+      const Register d = destination(list[0]);
+      emit_alu(Alu::mov_b32, d, {{constant_slot(0), true, 4, false}});
+      return d.width == 4;
+    }
+    case Opcode::mov:
+      break;
+    default:
+      return false;
+  }
+  if (type == Type::pred) {
+    const Register d = destination(list[0]);
+    const Source a = source(list[1], type);
+    MicroOp& op = emit(control::pred_and);
+    op.d = d.slot;
+    op.a = a.slot;
+    op.b = a.slot;
+    op.flags = a.negated ? 3 : 0;
+    return d.width == 0 && a.width == 0;
+  }
+  const std::uint32_t bytes = ptx::byte_size(type);
+  if (type == Type::b128) return lower_wide_move(instruction);
+  if (bytes > 8) return false;
+  if (list[0].kind == OperandKind::vector) {
+    const auto parts = body_->children(list[0]);
+    const Source a = source(list[1], type);
+    const auto bits = static_cast<std::uint32_t>(bytes * 8 / parts.size());
+    for (std::uint32_t i = 0; i < parts.size(); ++i) {
+      if (parts[i].kind == OperandKind::sink) continue;
+      const Register d = destination(parts[i]);
+      if (bits == 32 && d.width == 4 && a.width == 8 && i == 0) {
+        emit_alu(Alu::cvt_u32_u64, d, {a});
+        continue;
+      }
+      LaneDetails& made = emit_lanes(lane::split_part, d, {a});
+      made.table = i;
+      made.combine = bits;
+    }
+    return a.width == bytes;
+  }
+  const Register d = destination(list[0]);
+  if (list[1].kind == OperandKind::vector) {
+    const auto parts = body_->children(list[1]);
+    if (parts.size() > 5) return false;
+    const auto bits = static_cast<std::uint32_t>(bytes * 8 / parts.size());
+    static constexpr std::array<Type, 3> part_types{Type::b8, Type::b16, Type::b32};
+    const Type part_type = part_types[bits == 8 ? 0 : (bits == 16 ? 1 : 2)];
+    std::array<Source, 4> in;
+    for (std::size_t i = 0; i < parts.size(); ++i) in[i] = source(parts[i], part_type);
+    LaneDetails& made = parts.size() == 2 ? emit_lanes(lane::join_parts, d, {in[0], in[1]})
+                        : parts.size() == 4
+                            ? emit_lanes(lane::join_parts, d, {in[0], in[1], in[2], in[3]})
+                            : emit_lanes(lane::join_parts, d, {in[0]});
+    made.combine = bits;
+    return d.width == bytes && (parts.size() == 2 || parts.size() == 4 || parts.size() == 1);
+  }
+  Source a = source(list[1], type);
+  if (a.uniform) a.width = d.width;
+  emit_alu(move_of_width(d.width), d, {a});
+  return a.width == d.width;
+}
+
+bool Lowering::lower_convert(const ptx::Instruction& instruction) {
+  const ptx::Mnemonic& words = mnemonic(instruction);
+  const auto list = operands(instruction);
+  const Register d = destination(list[0]);
+  if (instruction.opcode == Opcode::cvt_pack) {
+    LaneDetails& made = list.size() > 3
+                            ? emit_lanes(lane::cvt_pack, d,
+                                         {source(list[1], Type::s32), source(list[2], Type::s32),
+                                          source(list[3], Type::b32)})
+                            : emit_lanes(lane::cvt_pack, d,
+                                         {source(list[1], Type::s32), source(list[2], Type::s32)});
+    made.type = lane_type(words.type(0));
+    return lane_bytes(made.type) != 0 && ptx::byte_size(words.type(0)) <= 2 &&
+           ptx::info(words.type(0)).bits >= 8;
+  }
+  const Type to = words.type(0);
+  const Type from = words.type(1);
+  const LaneType to_lane = lane_type(to);
+  const LaneType from_lane = lane_type(from);
+  if (to_lane == LaneType::none || from_lane == LaneType::none) return false;
+  Rounding rounding = Rounding::none;
+  static constexpr std::array<std::pair<std::string_view, Rounding>, 9> names{
+      {{"rn", Rounding::rn},
+       {"rna", Rounding::rna},
+       {"rz", Rounding::rz},
+       {"rm", Rounding::rm},
+       {"rp", Rounding::rp},
+       {"rni", Rounding::rni},
+       {"rzi", Rounding::rzi},
+       {"rmi", Rounding::rmi},
+       {"rpi", Rounding::rpi}}};
+  for (const auto& [name, value] : names) {
+    if (has(instruction, name)) rounding = value;
+  }
+  const bool saturate = has(instruction, "sat") || has(instruction, "satfinite");
+  const bool ftz = has(instruction, "ftz");
+  const bool relu = has(instruction, "relu");
+  const bool packed_to =
+      to == Type::f16x2 || to == Type::bf16x2 || to == Type::e4m3x2 || to == Type::e5m2x2;
+  const bool packed_from = from == Type::e4m3x2 || from == Type::e5m2x2;
+  if (packed_from) {
+    if (to != Type::f16x2) return false;
+    LaneDetails& made = emit_lanes(lane::cvt_unpack, d, {source(list[1], Type::b16)});
+    made.from = from_lane;
+    made.relu = relu;
+    return true;
+  }
+  if (packed_to) {
+    if (from == Type::f16x2 && (to == Type::e4m3x2 || to == Type::e5m2x2)) {
+      LaneDetails& halves = emit_lanes(lane::cvt_halves, d, {source(list[1], Type::b32)});
+      halves.type = to_lane;
+      halves.rounding = rounding;
+      halves.relu = relu;
+      return true;
+    }
+    if (list.size() != 3 || from != Type::f32) return false;
+    LaneDetails& made =
+        emit_lanes(lane::cvt_two, d, {source(list[1], from), source(list[2], from)});
+    made.type = to_lane;
+    made.from = from_lane;
+    made.rounding = rounding;
+    made.saturate = saturate;
+    made.relu = relu;
+    return true;
+  }
+  if (list.size() != 2) return false;
+  const Source a = source(list[1], from);
+  const std::uint32_t from_bytes = ptx::byte_size(from);
+  const std::uint32_t to_bytes = ptx::byte_size(to);
+  const bool natural = d.width == to_bytes && (a.width == from_bytes || a.uniform);
+  if (natural && !saturate && !ftz && !relu) {
+    if (const auto alu = fast_conversion(to, from, rounding)) {
+      emit_alu(*alu, d, {a});
+      return true;
+    }
+    if (to == Type::f64 && from == Type::f32 && rounding == Rounding::none) {
+      emit_alu(Alu::cvt_f64_f32, d, {a});
+      return true;
+    }
+  }
+  LaneDetails& made = emit_lanes(lane::cvt, d, {a});
+  made.type = to_lane;
+  made.from = from_lane;
+  made.rounding = rounding;
+  made.saturate = saturate && !(to == Type::f16 && has(instruction, "satfinite"));
+  made.ftz = ftz;
+  made.relu = relu;
+  return true;
+}
+
+#undef DEMARC_WIDTHS
+
+}  // namespace demarc::emulate

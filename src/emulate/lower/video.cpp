@@ -1,0 +1,206 @@
+#include <array>
+#include <optional>
+
+#include "lanes/video.hpp"
+#include "lower/lower.hpp"
+
+namespace demarc::emulate {
+
+using ptx::Opcode;
+using ptx::Operand;
+using ptx::OperandKind;
+using ptx::Selector;
+using ptx::Type;
+
+namespace {
+
+struct VideoRow {
+  Opcode opcode;
+  VideoOperation operation;
+  unsigned parts;  // 1, 2 or 4
+};
+constexpr std::array<VideoRow, 22> video_rows{{{Opcode::vadd, VideoOperation::add, 1},
+                                               {Opcode::vsub, VideoOperation::sub, 1},
+                                               {Opcode::vabsdiff, VideoOperation::absdiff, 1},
+                                               {Opcode::vmin, VideoOperation::min, 1},
+                                               {Opcode::vmax, VideoOperation::max, 1},
+                                               {Opcode::vshl, VideoOperation::shift_left, 1},
+                                               {Opcode::vshr, VideoOperation::shift_right, 1},
+                                               {Opcode::vset, VideoOperation::set, 1},
+                                               {Opcode::vadd2, VideoOperation::add, 2},
+                                               {Opcode::vsub2, VideoOperation::sub, 2},
+                                               {Opcode::vavrg2, VideoOperation::average, 2},
+                                               {Opcode::vabsdiff2, VideoOperation::absdiff, 2},
+                                               {Opcode::vmin2, VideoOperation::min, 2},
+                                               {Opcode::vmax2, VideoOperation::max, 2},
+                                               {Opcode::vset2, VideoOperation::set, 2},
+                                               {Opcode::vadd4, VideoOperation::add, 4},
+                                               {Opcode::vsub4, VideoOperation::sub, 4},
+                                               {Opcode::vavrg4, VideoOperation::average, 4},
+                                               {Opcode::vabsdiff4, VideoOperation::absdiff, 4},
+                                               {Opcode::vmin4, VideoOperation::min, 4},
+                                               {Opcode::vmax4, VideoOperation::max, 4},
+                                               {Opcode::vset4, VideoOperation::set, 4}}};
+
+const VideoRow* video_row(Opcode opcode) {
+  for (const VideoRow& row : video_rows) {
+    if (row.opcode == opcode) return &row;
+  }
+  return nullptr;
+}
+
+// 0 all of the word, 1-4 byte 0-3, 5-6 half 0-1.
+std::optional<std::uint32_t> scalar_part(const Operand& operand) {
+  switch (operand.selector) {
+    case Selector::none:
+      return 0;
+    case Selector::b0:
+      return 1;
+    case Selector::b1:
+      return 2;
+    case Selector::b2:
+      return 3;
+    case Selector::b3:
+      return 4;
+    case Selector::h0:
+      return 5;
+    case Selector::h1:
+      return 6;
+    default:
+      return std::nullopt;
+  }
+}
+
+// The digits behind the letter of a selector, the last one (of part 0) first: ".h32" -> 2, 3.
+std::vector<unsigned> selector_digits(const Operand& operand) {
+  switch (operand.selector) {
+    case Selector::b0:
+    case Selector::h0:
+      return {0};
+    case Selector::b1:
+    case Selector::h1:
+      return {1};
+    case Selector::b2:
+      return {2};
+    case Selector::b3:
+      return {3};
+    default:
+      break;
+  }
+  std::vector<unsigned> digits;
+  for (unsigned at = 1; at < 8; ++at) {
+    const auto letter = static_cast<char>(operand.value >> (8 * at));
+    if (letter == 0) break;
+    digits.insert(digits.begin(), static_cast<unsigned>(letter - '0'));
+  }
+  return digits;
+}
+
+std::optional<std::uint32_t> compare_of(const ptx::Mnemonic& words) {
+  static constexpr std::array<std::pair<std::string_view, Compare>, 6> names{{{"eq", Compare::eq},
+                                                                              {"ne", Compare::ne},
+                                                                              {"lt", Compare::lt},
+                                                                              {"le", Compare::le},
+                                                                              {"gt", Compare::gt},
+                                                                              {"ge", Compare::ge}}};
+  for (const ptx::ModifierUse& use : words.modifiers) {
+    for (const auto& [name, compare] : names) {
+      if (use.text == name) return static_cast<std::uint32_t>(compare);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool Lowering::lower_video(const ptx::Instruction& instruction) {
+  const ptx::Mnemonic& words = mnemonic(instruction);
+  const auto list = operands(instruction);
+  const bool multiplies = instruction.opcode == Opcode::vmad;
+  const VideoRow* row = video_row(instruction.opcode);
+  if (row != nullptr && row->parts > 1) return lower_video_parts(instruction);
+  if (row == nullptr && !multiplies) return false;
+  const bool sets = instruction.opcode == Opcode::vset;
+  if (words.types.size() != (sets ? 2U : 3U)) return false;
+  const auto d_part = scalar_part(list[0]);
+  const auto a_part = scalar_part(list[1]);
+  const auto b_part = scalar_part(list[2]);
+  if (!d_part || !a_part || !b_part) return false;
+  const Register d = destination(list[0]);
+  if (d.width != 4) return false;
+  LaneDetails& made =
+      list.size() > 3
+          ? emit_lanes(multiplies ? lane::video_mad : lane::video, d,
+                       {source(list[1], Type::b32), source(list[2], Type::b32),
+                        source(list[3], Type::b32)})
+          : emit_lanes(lane::video, d, {source(list[1], Type::b32), source(list[2], Type::b32)});
+  made.type = lane_type(sets ? Type::u32 : words.type(0));
+  made.from = lane_type(words.type(sets ? 0 : 1));
+  made.other = lane_type(words.type(sets ? 1 : 2));
+  made.select[0] = *d_part;
+  made.select[1] = *a_part;
+  made.select[2] = *b_part;
+  made.saturate = has(instruction, "sat");
+  if (multiplies) {
+    made.combine = has(instruction, "shr7") ? 7 : (has(instruction, "shr15") ? 15 : 0);
+    made.table = (list[1].minus != list[2].minus ? video_minus_product : 0) |
+                 (list[3].minus ? video_minus_c : 0) |
+                 (has(instruction, "po") ? video_plus_one : 0);
+    return true;
+  }
+  made.table = static_cast<std::uint32_t>(row->operation);
+  if (has(instruction, "wrap")) made.table |= video_wrap;
+  if (sets) {
+    const auto compare = compare_of(words);
+    if (!compare) return false;
+    made.table |= *compare << 16;
+  }
+  if (list.size() > 3 && *d_part == 0) {
+    made.combine = has(instruction, "add") ? 1 : (has(instruction, "min") ? 2 : 3);
+    if (made.combine == 3 && !has(instruction, "max")) return false;
+  }
+  return true;
+}
+
+bool Lowering::lower_video_parts(const ptx::Instruction& instruction) {
+  const ptx::Mnemonic& words = mnemonic(instruction);
+  const auto list = operands(instruction);
+  const VideoRow& row = *video_row(instruction.opcode);
+  const bool sets = row.operation == VideoOperation::set;
+  if (words.types.size() != (sets ? 2U : 3U) || list.size() != 4) return false;
+  const Register d = destination(list[0]);
+  if (d.width != 4) return false;
+  LaneDetails& made = emit_lanes(
+      lane::video_parts, d,
+      {source(list[1], Type::b32), source(list[2], Type::b32), source(list[3], Type::b32)});
+  made.type = lane_type(sets ? Type::u32 : words.type(0));
+  made.from = lane_type(words.type(sets ? 0 : 1));
+  made.other = lane_type(words.type(sets ? 1 : 2));
+  made.saturate = has(instruction, "sat");
+  made.combine = has(instruction, "add") ? 1 : 0;
+  made.table = static_cast<std::uint32_t>(row.operation) | (row.parts == 4 ? video_bytes : 0);
+  if (sets) {
+    const auto compare = compare_of(words);
+    if (!compare) return false;
+    made.table |= *compare << 16;
+  }
+  made.select[0] = (1U << row.parts) - 1;
+  if (list[0].selector != Selector::none) {
+    made.select[0] = 0;
+    for (const unsigned digit : selector_digits(list[0])) made.select[0] |= 1U << digit;
+  }
+  for (unsigned operand = 1; operand <= 2; ++operand) {
+    // By default a gives its own parts and so does b, which follow those of a.
+    std::vector<unsigned> digits;
+    for (unsigned i = 0; i < row.parts; ++i) digits.push_back(i + (operand - 1) * row.parts);
+    if (list[operand].selector != Selector::none) digits = selector_digits(list[operand]);
+    if (digits.size() != row.parts) return false;
+    for (unsigned i = 0; i < row.parts; ++i) {
+      if (digits[i] >= 2 * row.parts) return false;
+      made.select[operand] |= digits[i] << (4 * i);
+    }
+  }
+  return true;
+}
+
+}  // namespace demarc::emulate

@@ -1,0 +1,239 @@
+#include "ops/async.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace demarc::emulate {
+
+namespace {
+
+struct BarrierWord {
+  std::uint32_t pending = 0;
+  std::uint32_t expected = 0;
+  std::int32_t bytes = 0;
+  bool parity = false;
+};
+
+constexpr unsigned count_bits = 20;
+constexpr std::uint64_t count_mask = (1U << count_bits) - 1;
+constexpr unsigned byte_bits = 22;
+
+BarrierWord unpack_barrier(std::uint64_t word) {
+  BarrierWord out;
+  out.pending = static_cast<std::uint32_t>(word & count_mask);
+  out.expected = static_cast<std::uint32_t>((word >> count_bits) & count_mask);
+  const auto bytes = static_cast<std::uint32_t>(word >> (2 * count_bits)) << (32 - byte_bits);
+  out.bytes = static_cast<std::int32_t>(bytes) >> (32 - byte_bits);
+  out.parity = ((word >> 62) & 1U) != 0;
+  return out;
+}
+
+std::uint64_t pack_barrier(const BarrierWord& in) {
+  const std::uint64_t bytes = static_cast<std::uint32_t>(in.bytes) & ((1U << byte_bits) - 1);
+  return (std::uint64_t{1} << 63) | (std::uint64_t{in.parity ? 1U : 0U} << 62) |
+         (bytes << (2 * count_bits)) | (std::uint64_t{in.expected} << count_bits) | in.pending;
+}
+
+// A phase ends when nothing is to come any more. For race checks that orders all warps, as a
+// barrier does.
+void end_phase(Warp& w, BarrierWord& word) {
+  if (word.pending != 0 || word.bytes != 0) return;
+  w.block->next_epoch();
+  word.pending = word.expected;
+  word.parity = !word.parity;
+}
+
+std::uint64_t number_of(Warp& w, const BarrierDetails& details, unsigned lane) {
+  if (!details.has_number) return 1;
+  std::uint64_t value = 0;
+  const std::size_t at = details.number_uniform ? 0 : std::size_t{lane} * details.number_bytes;
+  std::memcpy(&value, w.frame + details.number + at, details.number_bytes);
+  return value;
+}
+
+void barrier_result(Warp& w, const BarrierDetails& details, unsigned lane, std::uint64_t value) {
+  if (!details.has_result) return;
+  if (details.result_width == 0) {
+    Mask& p = *w.at<Mask>(details.result);
+    p = (p & ~(Mask{1} << lane)) | (static_cast<Mask>(value & 1U) << lane);
+    return;
+  }
+  std::memcpy(w.frame + details.result + std::size_t{lane} * details.result_width, &value,
+              details.result_width);
+}
+
+std::uint64_t* barrier_host(const Access& x, unsigned lane) {
+  return reinterpret_cast<std::uint64_t*>(x.addresses[lane] + x.delta + lane * x.pitch);
+}
+
+}  // namespace
+
+std::uint32_t pending_count(std::uint64_t state) {
+  return unpack_barrier(state).pending;
+}
+
+namespace async_ops {
+
+const MicroOp* barrier_word(Warp& w, const MicroOp* op) {
+  const auto& details = *static_cast<const BarrierDetails*>(op->aux);
+  const bool makes = details.operation == BarrierOperation::init;
+  Access x;
+  if (!w.program->tables.fronts[op->kind](w, op, x, makes ? AccessMode::store : AccessMode::atomic))
+    return op + 1;
+  for (Mask rest = x.mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    std::uint64_t* host = barrier_host(x, lane);
+    const std::uint64_t number = number_of(w, details, lane);
+    const auto count = static_cast<std::uint32_t>(number);
+    BarrierWord word = unpack_barrier(*host);
+    if (!makes && *host >> 63 == 0) {
+      w.block->report(w, op, lane, FindingKind::uninitialised_read,
+                      fmt::format("there is no initialised mbarrier at 0x{:x} in shared memory",
+                                  x.addresses[lane] + x.delta - w.block->shared_region.delta));
+      continue;
+    }
+    switch (details.operation) {
+      case BarrierOperation::init:
+        word = {count, count, 0, false};
+        break;
+      case BarrierOperation::invalidate:
+        *host = 0;
+        continue;
+      case BarrierOperation::expect:
+        word.bytes += static_cast<std::int32_t>(count);
+        break;
+      case BarrierOperation::complete:
+        word.bytes -= static_cast<std::int32_t>(count);
+        end_phase(w, word);
+        break;
+      case BarrierOperation::arrive:
+      case BarrierOperation::drop: {
+        const std::uint64_t before = *host;
+        const std::uint32_t arrivals = details.expects ? 1 : count;
+        if (details.expects) word.bytes += static_cast<std::int32_t>(count);
+        if (details.operation == BarrierOperation::drop) word.expected -= arrivals;
+        if (arrivals > word.pending) {
+          w.block->report(
+              w, op, lane, FindingKind::limit,
+              fmt::format("{} arrivals where the phase still expects {}", arrivals, word.pending));
+          word.pending = arrivals;
+        }
+        word.pending -= arrivals;
+        end_phase(w, word);
+        barrier_result(w, details, lane, before);
+        break;
+      }
+      case BarrierOperation::test_state:
+      case BarrierOperation::test_parity: {
+        // True once the phase that the state, or the parity, names has ended.
+        const bool asked = details.operation == BarrierOperation::test_parity
+                               ? (number & 1U) != 0
+                               : unpack_barrier(number).parity;
+        const bool ended = word.parity != asked;
+        barrier_result(w, details, lane, ended ? 1 : 0);
+        if (!ended) w.budget = 0;  // the other warps get their turn
+        continue;
+      }
+      case BarrierOperation::nothing:
+        break;
+    }
+    *host = pack_barrier(word);
+  }
+  return op + 1;
+}
+
+namespace {
+
+// The address of the lane that a one-lane memory micro-op names.
+std::uint64_t bulk_address(Warp& w, const MicroOp& op, unsigned lane) {
+  const bool uniform = (op.uniform & uniform_a) != 0;
+  const bool narrow = (op.flags & memory_narrow_address) != 0;
+  const std::uint64_t base = narrow && !uniform ? w.at<std::uint32_t>(op.a)[lane]
+                             : narrow           ? *w.at<std::uint32_t>(op.a)
+                                                : w.at<std::uint64_t>(op.a)[uniform ? 0 : lane];
+  const std::uint64_t sum = base + op.imm;
+  return narrow ? static_cast<std::uint32_t>(sum) : sum;
+}
+
+// `granules` times 16 bytes from `first` on, one a lane, through the checks of the space.
+bool bulk_access(Warp& w, const BulkDetails& details, const MicroOp& part, std::uint64_t first,
+                 unsigned granules, Access& x, AccessMode mode) {
+  MicroOp op = part;
+  op.a = details.scratch;
+  op.uniform = 0;
+  op.imm = 0;
+  op.flags = static_cast<std::uint8_t>(op.flags & ~memory_narrow_address);
+  auto* addresses = w.at<std::uint64_t>(details.scratch);
+  for (unsigned i = 0; i < warp_size; ++i) addresses[i] = first + 16 * std::min(i, granules - 1);
+  const Mask before = w.mask;
+  w.mask = granules >= warp_size ? full_mask : (Mask{1} << granules) - 1;
+  const bool some = w.program->tables.fronts[op.kind](w, &op, x, mode);
+  const bool all = some && x.mask == w.mask;
+  w.mask = before;
+  return all;
+}
+
+void combine_elements(const BulkDetails& details, std::byte* to, const std::byte* from) {
+  for (std::uint32_t at = 0; at < 16; at += details.element_bytes) {
+    std::uint64_t old = 0;
+    std::uint64_t value = 0;
+    std::memcpy(&old, to + at, details.element_bytes);
+    std::memcpy(&value, from + at, details.element_bytes);
+    const std::uint64_t made = atomic_value(details.kind, details.type, old, value, 0, false);
+    std::memcpy(to + at, &made, details.element_bytes);
+  }
+}
+
+}  // namespace
+
+const MicroOp* copy_bulk(Warp& w, const MicroOp* op) {
+  const auto& details = *static_cast<const BulkDetails*>(op->aux);
+  for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const std::uint32_t bytes =
+        w.at<std::uint32_t>(details.bytes)[details.bytes_uniform ? 0 : lane];
+    const std::uint64_t to = bulk_address(w, details.to, lane);
+    const std::uint64_t from = bulk_address(w, details.from, lane);
+    if (bytes % 16 != 0) {
+      w.block->report(w, op, lane, FindingKind::misaligned,
+                      fmt::format("a bulk copy of {} bytes: it must be a multiple of 16", bytes));
+      continue;
+    }
+    for (std::uint32_t done = 0; done < bytes; done += 16 * warp_size) {
+      const unsigned granules = std::min<std::uint32_t>((bytes - done) / 16, warp_size);
+      Access in;
+      Access out;
+      if (!bulk_access(w, details, details.from, from + done, granules, in, AccessMode::load) ||
+          !bulk_access(w, details, details.to, to + done, granules, out,
+                       details.reduces ? AccessMode::atomic : AccessMode::store))
+        break;
+      for (unsigned i = 0; i < granules; ++i) {
+        const auto* source = reinterpret_cast<const std::byte*>(in.addresses[i] + in.delta);
+        auto* target = reinterpret_cast<std::byte*>(out.addresses[i] + out.delta);
+        if (details.reduces) {
+          combine_elements(details, target, source);
+        } else {
+          std::memcpy(target, source, 16);
+        }
+      }
+    }
+    if (!details.signals) continue;
+    Access x;
+    const Mask before = w.mask;
+    w.mask = Mask{1} << lane;
+    if (w.program->tables.fronts[details.barrier.kind](w, &details.barrier, x,
+                                                       AccessMode::atomic)) {
+      std::uint64_t* host = barrier_host(x, lane);
+      BarrierWord word = unpack_barrier(*host);
+      word.bytes -= static_cast<std::int32_t>(bytes);
+      end_phase(w, word);
+      *host = pack_barrier(word);
+    }
+    w.mask = before;
+  }
+  return op + 1;
+}
+
+}  // namespace async_ops
+}  // namespace demarc::emulate

@@ -1,0 +1,232 @@
+#include "ops/warp.hpp"
+
+#include <bit>
+#include <cstring>
+
+namespace demarc::emulate {
+
+namespace warp_ops {
+
+namespace {
+
+std::uint64_t get(Warp& w, const WarpDetails& details, unsigned operand, unsigned width,
+                  unsigned lane) {
+  std::uint64_t value = 0;
+  std::memcpy(
+      &value,
+      w.frame + details.slot[operand] + (details.uniform[operand] ? 0 : std::size_t{lane} * width),
+      width);
+  return value;
+}
+
+void set_bit(Mask& mask, unsigned lane, bool value) {
+  mask = (mask & ~(Mask{1} << lane)) | (static_cast<Mask>(value) << lane);
+}
+
+const MicroOp* shuffle(Warp& w, const MicroOp* op, const WarpDetails& details) {
+  std::uint32_t result[warp_size];
+  Mask in_range = 0;
+  const auto* data = w.at<std::uint32_t>(details.slot[0]);
+  for (unsigned lane = 0; lane < warp_size; ++lane) {
+    const auto b = static_cast<unsigned>(get(w, details, 1, 4, lane)) & 31U;
+    const auto c = static_cast<unsigned>(get(w, details, 2, 4, lane));
+    const unsigned clamp = c & 31U;
+    const unsigned segment = (c >> 8) & 31U;
+    const unsigned highest = (lane & segment) | (clamp & ~segment & 31U);
+    const unsigned lowest = lane & segment;
+    unsigned from = lane;
+    bool valid = false;
+    switch (details.operation) {
+      case WarpOperation::shuffle_up:
+        valid = static_cast<int>(lane) - static_cast<int>(b) >= static_cast<int>(highest);
+        from = lane - b;
+        break;
+      case WarpOperation::shuffle_down:
+        from = lane + b;
+        valid = from <= highest;
+        break;
+      case WarpOperation::shuffle_butterfly:
+        from = lane ^ b;
+        valid = from <= highest;
+        break;
+      default:
+        from = lowest | (b & ~segment & 31U);
+        valid = from <= highest;
+        break;
+    }
+    if (!valid) from = lane;
+    in_range |= static_cast<Mask>(valid) << lane;
+    result[lane] = data[details.uniform[0] ? 0 : from];
+  }
+  auto* d = w.at<std::uint32_t>(op->d);
+  for (unsigned lane = 0; lane < warp_size; ++lane) {
+    if (((w.mask >> lane) & 1U) != 0 && details.has_result) d[lane] = result[lane];
+  }
+  if (details.has_predicate) {
+    Mask& p = *w.at<Mask>(details.predicate);
+    p = (p & ~w.mask) | (in_range & w.mask);
+  }
+  return op + 1;
+}
+
+const MicroOp* vote(Warp& w, const MicroOp* op, const WarpDetails& details) {
+  Mask p = *w.at<Mask>(details.slot[0]);
+  if (details.negated) p = ~p;
+  p &= w.mask;
+  if (details.operation == WarpOperation::vote_ballot) {
+    auto* d = w.at<std::uint32_t>(op->d);
+    for (unsigned lane = 0; lane < warp_size; ++lane) {
+      if (((w.mask >> lane) & 1U) != 0) d[lane] = p;
+    }
+    return op + 1;
+  }
+  bool value = false;
+  switch (details.operation) {
+    case WarpOperation::vote_all:
+      value = p == w.mask;
+      break;
+    case WarpOperation::vote_any:
+      value = p != 0;
+      break;
+    default:
+      value = p == 0 || p == w.mask;
+      break;
+  }
+  Mask& d = *w.at<Mask>(op->d);
+  d = (d & ~w.mask) | (value ? w.mask : 0);
+  return op + 1;
+}
+
+const MicroOp* match(Warp& w, const MicroOp* op, const WarpDetails& details) {
+  auto* d = w.at<std::uint32_t>(op->d);
+  Mask result[warp_size] = {};
+  Mask same_everywhere = 0;
+  for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const auto members = static_cast<Mask>(get(w, details, 1, 4, lane)) & w.mask;
+    const std::uint64_t mine = get(w, details, 0, details.width, lane);
+    for (Mask others = members; others != 0; others &= others - 1) {
+      const auto other = static_cast<unsigned>(std::countr_zero(others));
+      if (get(w, details, 0, details.width, other) == mine) result[lane] |= Mask{1} << other;
+    }
+    if (details.operation == WarpOperation::match_all) {
+      const bool all = result[lane] == members;
+      set_bit(same_everywhere, lane, all);
+      if (!all) result[lane] = 0;
+    }
+  }
+  for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    if (details.has_result) d[lane] = result[lane];
+  }
+  if (details.has_predicate) {
+    Mask& p = *w.at<Mask>(details.predicate);
+    p = (p & ~w.mask) | (same_everywhere & w.mask);
+  }
+  return op + 1;
+}
+
+const MicroOp* reduce(Warp& w, const MicroOp* op, const WarpDetails& details) {
+  std::uint32_t result[warp_size] = {};
+  for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const auto members = static_cast<Mask>(get(w, details, 1, 4, lane)) & w.mask;
+    bool first = true;
+    std::uint32_t sum = 0;
+    for (Mask others = members; others != 0; others &= others - 1) {
+      const auto value = static_cast<std::uint32_t>(
+          get(w, details, 0, 4, static_cast<unsigned>(std::countr_zero(others))));
+      if (first) {
+        sum = value;
+        first = false;
+        continue;
+      }
+      const bool less = details.is_signed
+                            ? static_cast<std::int32_t>(value) < static_cast<std::int32_t>(sum)
+                            : value < sum;
+      switch (details.operation) {
+        case WarpOperation::reduce_add:
+          sum += value;
+          break;
+        case WarpOperation::reduce_min:
+          sum = less ? value : sum;
+          break;
+        case WarpOperation::reduce_max:
+          sum = less ? sum : value;
+          break;
+        case WarpOperation::reduce_and:
+          sum &= value;
+          break;
+        case WarpOperation::reduce_or:
+          sum |= value;
+          break;
+        default:
+          sum ^= value;
+          break;
+      }
+    }
+    result[lane] = sum;
+  }
+  auto* d = w.at<std::uint32_t>(op->d);
+  for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    d[lane] = result[lane];
+  }
+  return op + 1;
+}
+
+}  // namespace
+
+const MicroOp* exchange(Warp& w, const MicroOp* op) {
+  const auto& details = *static_cast<const WarpDetails*>(op->aux);
+  switch (details.operation) {
+    case WarpOperation::shuffle_up:
+    case WarpOperation::shuffle_down:
+    case WarpOperation::shuffle_butterfly:
+    case WarpOperation::shuffle_index:
+      return shuffle(w, op, details);
+    case WarpOperation::vote_all:
+    case WarpOperation::vote_any:
+    case WarpOperation::vote_uniform:
+    case WarpOperation::vote_ballot:
+      return vote(w, op, details);
+    case WarpOperation::match_any:
+    case WarpOperation::match_all:
+      return match(w, op, details);
+    case WarpOperation::active_mask:
+    case WarpOperation::elect: {
+      const auto leader = static_cast<unsigned>(std::countr_zero(w.mask));
+      auto* d = w.at<std::uint32_t>(op->d);
+      for (Mask rest = w.mask; rest != 0 && details.has_result; rest &= rest - 1) {
+        d[std::countr_zero(rest)] = details.operation == WarpOperation::elect ? leader : w.mask;
+      }
+      if (details.has_predicate) {
+        Mask& p = *w.at<Mask>(details.predicate);
+        p = (p & ~w.mask) | (Mask{1} << leader);
+      }
+      return op + 1;
+    }
+    default:
+      return reduce(w, op, details);
+  }
+}
+
+const MicroOp* move_matrix(Warp& w, const MicroOp* op) {
+  const auto* a = w.at<std::uint32_t>(op->a);
+  std::uint16_t rows[8][8];
+  for (unsigned lane = 0; lane < warp_size; ++lane) {
+    rows[lane / 4][lane % 4 * 2] = static_cast<std::uint16_t>(a[lane]);
+    rows[lane / 4][lane % 4 * 2 + 1] = static_cast<std::uint16_t>(a[lane] >> 16);
+  }
+  auto* d = w.at<std::uint32_t>(op->d);
+  for (unsigned lane = 0; lane < warp_size; ++lane) {
+    if (((w.mask >> lane) & 1U) == 0) continue;
+    const std::uint32_t low = rows[lane % 4 * 2][lane / 4];
+    const std::uint32_t high = rows[lane % 4 * 2 + 1][lane / 4];
+    d[lane] = low | (high << 16);
+  }
+  return op + 1;
+}
+
+}  // namespace warp_ops
+}  // namespace demarc::emulate
