@@ -71,7 +71,7 @@ struct LaneDetails {
   bool abs = false;         // min.xorsign.abs
   std::uint32_t table = 0;  // lop3's truth table, prmt's mode, a comparison, …
   std::uint32_t combine = 0;
-  // Video instructions: type of b, and which parts of d, a and b (see lane_video.cpp).
+  // Video instructions: type of b, and which parts of d, a and b (see lanes/video.cpp).
   LaneType other = LaneType::none;
   std::uint32_t select[3] = {};
 };

@@ -85,7 +85,7 @@ class Lowering {
     std::string reason;
   };
 
-  // flow (lower_flow.cpp)
+  // flow (flow.cpp)
   void lower_function(std::uint32_t index);
   void allocate_registers();
   void lower_block(std::uint32_t block);
@@ -111,7 +111,7 @@ class Lowering {
   void resolve_targets();
   void place_shared();
 
-  // values (lower_values.cpp)
+  // values (values.cpp)
   std::uint32_t take_slot(std::uint32_t bytes, std::uint32_t alignment);
   std::uint32_t constant_slot(std::uint64_t value);
   Source source(const ptx::Operand& operand, ptx::Type type);
@@ -136,7 +136,7 @@ class Lowering {
             std::string_view memory);
   void note_approximation(const ptx::Instruction& instruction);  // approximations.cpp
 
-  // instructions (lower_arithmetic.cpp, lower_data.cpp, lower_memory.cpp, lower_warp.cpp)
+  // instructions (arithmetic.cpp, data.cpp, memory.cpp, warp.cpp)
   bool lower_arithmetic(const ptx::Instruction& instruction);
   bool lower_integer(const ptx::Instruction& instruction);
   bool lower_float(const ptx::Instruction& instruction);
