@@ -104,8 +104,12 @@ TEST(Plan, workloads_are_named_by_what_they_are) {
   EXPECT_EQ((*list)[0], (Workload{"mm", "mm"}));
   EXPECT_EQ((*list)[1], (Workload{"lstm", "launch:dir/lstm.json"}));
   EXPECT_EQ((*list)[2], (Workload{"python3 train.py", "cmd:python3 train.py"}));
-  EXPECT_FALSE(parse_workloads("mm,,va", "--victims"));
-  EXPECT_FALSE(parse_workloads("mm,mm", "--victims"));
+  EXPECT_EQ(parse_workloads("launch:mm.json", "--victims")->front().name, "mm");
+  EXPECT_EQ(parse_workloads("stream:a/b/x.txt", "--victims")->front().name, "x.txt");
+  EXPECT_EQ(parse_workloads("mm,,va", "--victims").error().message,
+            "--victims: an entry of 'mm,,va' is empty; write names divided by commas");
+  EXPECT_EQ(parse_workloads("mm,va,mm", "--victims").error().message,
+            "--victims: 'mm' is named twice");
 }
 
 TEST(Plan, impossible_plans_are_refused_by_name) {
@@ -115,11 +119,31 @@ TEST(Plan, impossible_plans_are_refused_by_name) {
             "--parts: 5 is out of range; a GPU is divided into 2, 3 or 4 parts");
   plan.parts = 4;
   EXPECT_TRUE(check_plan(plan));
+  plan.parts = 1;
+  EXPECT_FALSE(check_plan(plan));
+  plan.parts = 2;
+  EXPECT_TRUE(check_plan(plan));
   plan.aggressors.clear();
   EXPECT_EQ(check_plan(plan).error().message, "the study has no aggressor: name at least one");
   plan = plan_of(1, 1);
-  plan.rule.least = 500;
+  plan.victims.clear();
+  EXPECT_EQ(check_plan(plan).error().message, "the study has no victim: name at least one");
+  plan = plan_of(1, 1);
+  plan.modes.clear();
+  EXPECT_EQ(check_plan(plan).error().message, "--modes: no mode is named");
+  plan = plan_of(1, 1);
+  plan.rule.least = 401;
+  EXPECT_EQ(check_plan(plan).error().message,
+            "--samples: between 401 and 400 samples a visit make no sense; the first must be at "
+            "least 1 and not above the second");
+  plan.rule.least = 400;
+  EXPECT_TRUE(check_plan(plan));
+  plan.rule.least = 0;
   EXPECT_FALSE(check_plan(plan));
+  plan.rule.least = 1;
+  EXPECT_TRUE(check_plan(plan));
+  plan.aggressors.push_back(plan.aggressors.front());
+  EXPECT_EQ(check_plan(plan).error().message, "aggressor 'a0' is named twice: give each once");
 }
 
 TEST(Plan, rounds_and_warm_up_that_would_run_for_ever_are_refused) {

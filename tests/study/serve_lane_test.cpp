@@ -1,0 +1,98 @@
+// The worker's end of a lane in another process, request by request; and what is cut out of the
+// output of one that ended.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "demarc/study/remote_lane.hpp"
+#include "last_lines.hpp"
+#include "scripted_executor.hpp"
+#include "workload_names.hpp"
+
+namespace demarc::study {
+namespace {
+
+// What a worker with this script answers to these lines.
+std::string answers(Script& script, const std::string& requests) {
+  int down[2];
+  int up[2];
+  EXPECT_EQ(::pipe2(down, O_CLOEXEC) | ::pipe2(up, O_CLOEXEC), 0);
+  EXPECT_EQ(::write(down[1], requests.data(), requests.size()),
+            static_cast<ssize_t>(requests.size()));
+  ::close(down[1]);
+  ScriptedLane lane(script, "lane");
+  EXPECT_TRUE(serve_lane(lane, down[0], up[1]));
+  ::close(down[0]);
+  ::close(up[1]);
+  std::string all;
+  char chunk[4096];
+  for (ssize_t n = 0; (n = ::read(up[0], chunk, sizeof chunk)) > 0;) {
+    all.append(chunk, static_cast<std::size_t>(n));
+  }
+  ::close(up[0]);
+  return all;
+}
+
+TEST(ServeLane, every_request_is_done_and_answered_in_order) {
+  Script script;
+  script.outputs["lane"] = {42, false, "c[3]\tis 4,\nnot 5"};
+  EXPECT_EQ(answers(script, "load\tmm\tlaunch:mm.json\nsample\t3\t2.5\noutputs\nstart\nstop\n"),
+            "ok\nok\t100.000\t100.000\t100.000\nok\t42\t0\tc[3] is 4, not 5\nok\nok\t2.000000\n");
+  EXPECT_EQ(script.log,
+            (std::vector<std::string>{"lane load mm", "lane sample mm", "lane outputs mm",
+                                      "lane start mm", "lane stop mm"}));
+}
+
+TEST(ServeLane, what_a_worker_does_not_understand_is_refused_and_the_next_request_served) {
+  Script script;
+  EXPECT_EQ(answers(script, "load\tmm\nsample\t3\nsample\tx\t1\nsample\t1\tx\nfly\n\nstart\n"),
+            "error\t1\ta worker does not know the request 'load'\n"
+            "error\t1\ta worker does not know the request 'sample'\n"
+            "error\t1\tsample count: 'x' is not a whole number\n"
+            "error\t1\tsample seconds: 'x' is not a finite number\n"
+            "error\t1\ta worker does not know the request 'fly'\n"
+            "error\t1\ta worker does not know the request ''\n"
+            "ok\n");
+}
+
+TEST(ServeLane, an_error_of_the_lane_goes_on_one_line_with_its_kind) {
+  for (const char* what : {"load", "sample", "outputs", "start", "stop"}) {
+    Script script;
+    script.faults[std::string("lane ") + what + " mm"] = {ErrorKind::check_failed, "a\nb\tc"};
+    const std::string all = answers(script, "load\tmm\tmm\nsample\t1\t1\noutputs\nstart\nstop\n");
+    EXPECT_NE(all.find("error\t3\ta b c\n"), std::string::npos) << what;
+    EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), 5) << what;
+  }
+}
+
+TEST(LastLines, are_eight_on_one_line) {
+  EXPECT_EQ(last_lines(""), "nothing");
+  EXPECT_EQ(last_lines("\n\n"), "nothing");
+  EXPECT_EQ(last_lines("one"), "one");
+  EXPECT_EQ(last_lines("one\ntwo\n\n"), "one | two");
+  EXPECT_EQ(last_lines("1\n2\n3\n4\n5\n6\n7\n8\n"), "1 | 2 | 3 | 4 | 5 | 6 | 7 | 8");
+  EXPECT_EQ(last_lines("0\n1\n2\n3\n4\n5\n6\n7\n8\n"), "1 | 2 | 3 | 4 | 5 | 6 | 7 | 8");
+}
+
+TEST(WorkloadNames, short_ones_stand_for_bundled_kernels_in_any_case) {
+  for (const auto& [name, full] :
+       std::vector<std::pair<std::string, std::string>>{{"mm", "matmul_tiled"},
+                                                        {"VA", "vecadd"},
+                                                        {"sp", "scalarprod"},
+                                                        {"sn", "bitonic"},
+                                                        {"chase", "stress_chase"},
+                                                        {"atomics", "stress_atomics"},
+                                                        {"compute", "stress_arithmetic"},
+                                                        {"dram_read", "stress_dram_read"},
+                                                        {"dram_write", "stress_dram_write"},
+                                                        {"l2_read", "stress_l2_read"},
+                                                        {"L2_Write", "stress_l2_write"},
+                                                        {"LSTM", "lstm"}}) {
+    EXPECT_EQ(full_workload_name(name), full);
+  }
+}
+
+}  // namespace
+}  // namespace demarc::study
