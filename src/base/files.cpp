@@ -154,8 +154,10 @@ Result<std::string> read_file(const std::filesystem::path& path, std::uint64_t m
     return invalid_input("{}: holds more than {} bytes, the most that is read", path.string(),
                          most);
   };
-  if (!ignored && !bounded && size > most) return too_long();
-  if (!ignored) content.reserve(std::min<std::uint64_t>(size, most));
+  if (!ignored && !bounded) {
+    if (size > most) return too_long();
+    content.reserve(size);
+  }
   char buffer[1 << 16];
   std::size_t got = 1;
   while (got > 0 && content.size() < most) {

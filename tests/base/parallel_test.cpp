@@ -42,6 +42,13 @@ TEST(Parallel, no_piece_begins_after_a_failure) {
   EXPECT_EQ(begun, 1);
 }
 
+// A machine does not have a million threads.
+TEST(Parallel, no_more_threads_are_made_than_there_are_pieces) {
+  std::atomic<int> done{0};
+  parallel_for(2, 1'000'000, [&](std::size_t) { ++done; });
+  EXPECT_EQ(done, 2);
+}
+
 // More pieces than anybody could do.
 TEST(Parallel, a_failure_ends_the_work_of_all_threads) {
   EXPECT_THROW(parallel_for(std::size_t{1} << 60U, 2,
