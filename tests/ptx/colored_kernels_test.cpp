@@ -156,6 +156,30 @@ TEST(ColoredKernels, arguments_of_an_assertion_that_are_not_followed_are_refused
             std::string::npos);
 }
 
+TEST(ColoredKernels, an_access_with_a_comment_within_it_is_refused) {
+  const auto said = [](const std::string& access) {
+    return verdict(test::preamble + kernel("k", "ld.param.u64 %rd1, [p];\n" + access));
+  };
+  const std::string reason = "has a comment within it";
+  for (const std::string access :
+       {"ld.global.u32 %r1 /* [x] */, [%rd1];", "ld.global.u32 %r1, // [\n[%rd1];",
+        "ld.global.u32 %r1, /* ; */ [%rd1];", "ld .global.u32 %r1, [%rd1];"}) {
+    EXPECT_NE(said(access).find(reason), std::string::npos) << access;
+  }
+  EXPECT_EQ(said("/* [x] */ ld.global.u32 %r1, [ %rd1 + 4 ]; // [x]\n"), "accepted");
+}
+
+TEST(ColoredKernels, eight_reasons_are_told_and_the_others_counted) {
+  const auto told = [](int faults) {
+    std::string body;
+    for (int i = 0; i < faults; ++i) body += "prefetchu.L1 [0];\n";
+    const std::string said = verdict(test::preamble + kernel("k", body));
+    return said.substr(said.rfind('\n') + 1);
+  };
+  EXPECT_EQ(told(8).substr(0, 24), "t.ptx:14: kernel 'k': 'p");
+  EXPECT_EQ(told(10), "t.ptx: kernel 'k': 2 more");
+}
+
 TEST(ColoredKernels, modules_of_32_bits_are_an_error) {
   const auto made =
       rewrite_colored(test::parsed(".version 8.0\n.target sm_90\n.address_size 32\n"), addressing);
@@ -330,6 +354,13 @@ TEST(ColoredLocals, functions_lie_behind_their_callers_and_beside_each_other) {
   EXPECT_EQ(needs->kernels[1].local_bytes, 48U + 32U + 16U);
   EXPECT_EQ(needs->kernels[2].local_bytes, 0U);
   EXPECT_EQ(needs->local_bytes, 112U);
+}
+
+TEST(ColoredLocals, one_without_size_is_refused) {
+  EXPECT_NE(
+      verdict(test::preamble + kernel("k", ".local .b8 own[];\nst.local.u8 [own], 1;"), with_places)
+          .find("t.ptx:7: kernel 'k': the local variable 'own' has no size"),
+      std::string::npos);
 }
 
 TEST(ColoredLocals, addresses_of_32_bits_are_refused) {

@@ -148,8 +148,8 @@ struct ColoredModule {
                                                        const RemainderAddressing& addressing,
                                                        const ColoredOptions& options = {});
 
-// "k.ptx:12: kernel 'k' cannot be coloured: 'tex.2d…;' addresses …", one line a reason. Empty where
-// the kernel is accepted.
+// "k.ptx:12: kernel 'k': 'tex.2d…;' addresses memory …", a line for each of the first reasons.
+// Empty where the kernel is accepted.
 [[nodiscard]] std::string describe_refusals(const ColoredKernel& kernel,
                                             std::string_view source_name);
 

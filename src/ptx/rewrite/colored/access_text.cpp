@@ -11,10 +11,18 @@
 namespace demarc::ptx {
 namespace {
 
+// Where the bracket opens; npos where there is none.
+std::size_t bracket_of(const AccessText& access) {
+  std::size_t open = access.written.find('[');
+  for (int left = access.bracket; left > 0 && open != std::string_view::npos; --left) {
+    open = access.written.find('[', open + 1);
+  }
+  return open;
+}
+
 std::string at_translated(const AccessText& access) {
   std::string text(access.written);
-  std::size_t open = text.find('[');
-  for (int left = access.bracket; left > 0; --left) open = text.find('[', open + 1);
+  const std::size_t open = bracket_of(access);
   text.replace(open, text.find(']', open) - open + 1, "[%demarc_a]");
   if (access.mnemonic.space == StateSpace::local) text.replace(text.find(".local"), 6, ".global");
   return text;
@@ -27,6 +35,14 @@ std::string scope_of(const AccessText& access, const Translation& translation,
 }
 
 }  // namespace
+
+bool is_plainly_written(const AccessText& access) {
+  const std::string_view text = access.written;
+  const std::size_t open = bracket_of(access);
+  return open != std::string_view::npos && text.find(']', open) != std::string_view::npos &&
+         text.find(access.mnemonic.text) != std::string_view::npos &&
+         text.find('/') == std::string_view::npos;
+}
 
 bool can_name_shared(const Mnemonic& mnemonic) {
   return std::none_of(mnemonic.modifiers.begin(), mnemonic.modifiers.end(), [](ModifierUse use) {

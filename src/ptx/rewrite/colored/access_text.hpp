@@ -17,8 +17,12 @@ struct AccessText {
   std::string address;       // the instruction that puts the linear address into %demarc_a
 };
 
-// Whether a generic access can be written as one to shared memory: hints and the read-only cache
-// are for global memory.
+// Whether the brackets and the mnemonic are where they seem to be: no comment within the access, no
+// blanks within the mnemonic.
+[[nodiscard]] bool is_plainly_written(const AccessText& access);
+
+// The rest takes what is plainly written. Whether a generic access can be written as one to shared
+// memory: hints and the read-only cache are for global memory.
 [[nodiscard]] bool can_name_shared(const Mnemonic& mnemonic);
 // The access to shared memory, by the same generic address.
 [[nodiscard]] std::string in_shared(const AccessText& access);

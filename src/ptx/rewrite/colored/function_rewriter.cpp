@@ -69,6 +69,11 @@ class FunctionRewriter {
                                        "size is large enough for them",
                                        function_.name)});
     }
+    for (const Variable& variable : body_.variables) {
+      if (variable.space != StateSpace::local || variable.byte_size() != 0) continue;
+      out_.refusals.push_back(
+          {variable.line, fmt::format("the local variable '{}' has no size", variable.name)});
+    }
     if (frame_.bytes == 0) return;
     if (!context_.options.places.local) {
       out_.refusals.push_back(
@@ -280,7 +285,9 @@ class FunctionRewriter {
       return;
     }
     const Operand* address = address_of(body_, instruction(), access);
-    if (address == nullptr || address->base == Base::none) {
+    if (!is_plainly_written(text_of(access, {}))) {
+      refuse("has a comment within it, or is written in another way that is not followed");
+    } else if (address == nullptr || address->base == Base::none) {
       refuse("accesses an address of its own choice, which cannot be coloured");
     } else if (address->base != Base::reg) {
       access_variable(access, *address);

@@ -85,6 +85,7 @@ class Follower {
   }
 
   [[nodiscard]] std::uint8_t result_of(const Instruction& instruction) const {
+    const auto operands = function_.body.operands_of(instruction);
     const Mnemonic& mnemonic = module_.mnemonic(instruction);
     switch (instruction.opcode) {
       case Opcode::cvta:
@@ -105,7 +106,7 @@ class Follower {
       case Opcode::cvt:
         return all_read(instruction);
       case Opcode::mad:
-        return of(function_.body.operands_of(instruction)[3]);
+        return operands.size() > 3 ? of(operands[3]) : std::uint8_t{from_anywhere};
       case Opcode::mul:
         return 0;
       case Opcode::shl:

@@ -5,10 +5,21 @@
 #include "demarc/ptx/colored.hpp"
 
 namespace demarc::ptx {
+namespace {
+
+constexpr std::size_t most_reasons = 8;  // of a kernel, in words
+
+}  // namespace
 
 std::string describe_refusals(const ColoredKernel& kernel, std::string_view source_name) {
   std::string out;
+  std::size_t left = most_reasons;
   for (const ColoredRefusal& refusal : kernel.refusals) {
+    if (left-- == 0) {
+      out += fmt::format("\n{}: kernel '{}': {} more", source_name, kernel.name,
+                         kernel.refusals.size() - most_reasons);
+      break;
+    }
     out += fmt::format("{}{}:{}: kernel '{}': {}", out.empty() ? "" : "\n", source_name,
                        refusal.line, kernel.name, refusal.reason);
   }

@@ -51,7 +51,8 @@ class Messages {
   void add_store(std::uint32_t at) {
     const Instruction& instruction = body_.instructions[at];
     const auto operands = body_.operands_of(instruction);
-    if (instruction.opcode != Opcode::st || operands[0].base != Base::variable) return;
+    if (instruction.opcode != Opcode::st || operands.size() < 2) return;
+    if (operands[0].base != Base::variable) return;
     if (printed_.contains(operands[0].index)) stores_.insert(at);
     if (!asserted_.contains(operands[0].index)) return;
     stores_.insert(at);
