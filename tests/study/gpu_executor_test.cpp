@@ -238,7 +238,7 @@ TEST_F(GpuExecutor, ColoursThatAreParitiesComputeTheReferenceInEveryForm) {
   const auto executor = open();
   expect_right_in(*executor,
                   "mask+color,mask+color+graph,mask+color+overlapped,mask+color+fused,"
-                  "affinity+color,none+color");
+                  "affinity+color");
 }
 
 TEST_F(GpuExecutor, ColoursThatAreRemaindersComputeTheReferenceInEveryForm) {
@@ -249,10 +249,10 @@ TEST_F(GpuExecutor, ColoursThatAreRemaindersComputeTheReferenceInEveryForm) {
 
 TEST_F(GpuExecutor, ColoursChangePlacesWhereTheOptionsSaySoAndOnesThatDoNotExistAreRefused) {
   options.colors = {1, 0};
-  expect_right_in(*open(), "mask+color");
-  options.colors = {0, 2};
-  const auto refused = open()->divide(parse_modes("mask+color")->at(0), 2);
-  ASSERT_FALSE(refused);
+  const auto executor = open();
+  expect_right_in(*executor, "mask+color");
+  const auto refused = executor->divide(parse_modes("mask+color")->at(0), 3);
+  ASSERT_FALSE(refused) << "one mask makes two colours";
   EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
 }
 
