@@ -31,10 +31,10 @@ CuResult give_back(DevicePointer address) {
   std::free(reinterpret_cast<void*>(address));  // NOLINT: device addresses are integers
   return gpu.broken;
 }
-CuResult copy(DevicePointer target, DevicePointer source, std::size_t bytes) {
+CuResult copy(DevicePointer target, DevicePointer source, std::size_t bytes, CuStream stream) {
   return on_card([&](FakeGpu& gpu) {
     if (!gpu.fits(target, bytes) || !gpu.fits(source, bytes)) return error_invalid;
-    if (gpu.is_written(source, bytes)) return error_launch_failed;
+    if (gpu.is_written(source, bytes, stream)) return error_launch_failed;
     std::memcpy(reinterpret_cast<void*>(target), reinterpret_cast<const void*>(source), bytes);
     return cu_success;
   });
@@ -69,29 +69,29 @@ FAKE CuResult cuMemHostGetDevicePointer_v2(DevicePointer* device, void* host, un
   return cu_success;
 }
 FAKE CuResult cuMemcpyHtoD_v2(DevicePointer target, const void* source, std::size_t bytes) {
-  return copy(target, reinterpret_cast<DevicePointer>(source), bytes);
+  return copy(target, reinterpret_cast<DevicePointer>(source), bytes, nullptr);
 }
 FAKE CuResult cuMemcpyDtoH_v2(void* target, DevicePointer source, std::size_t bytes) {
-  return copy(reinterpret_cast<DevicePointer>(target), source, bytes);
+  return copy(reinterpret_cast<DevicePointer>(target), source, bytes, nullptr);
 }
 FAKE CuResult cuMemcpyDtoD_v2(DevicePointer target, DevicePointer source, std::size_t bytes) {
-  return copy(target, source, bytes);
+  return copy(target, source, bytes, nullptr);
 }
 // Copies and fills do not become nodes of graphs.
 FAKE CuResult cuMemcpyHtoDAsync_v2(DevicePointer target, const void* source, std::size_t bytes,
                                    CuStream stream) {
   if (stream_of(stream)->capturing) return cu_error_not_supported;
-  return cuMemcpyHtoD_v2(target, source, bytes);
+  return copy(target, reinterpret_cast<DevicePointer>(source), bytes, stream);
 }
 FAKE CuResult cuMemcpyDtoHAsync_v2(void* target, DevicePointer source, std::size_t bytes,
                                    CuStream stream) {
   if (stream_of(stream)->capturing) return cu_error_not_supported;
-  return cuMemcpyDtoH_v2(target, source, bytes);
+  return copy(reinterpret_cast<DevicePointer>(target), source, bytes, stream);
 }
 FAKE CuResult cuMemcpyDtoDAsync_v2(DevicePointer target, DevicePointer source, std::size_t bytes,
                                    CuStream stream) {
   if (stream_of(stream)->capturing) return cu_error_not_supported;
-  return cuMemcpyDtoD_v2(target, source, bytes);
+  return copy(target, source, bytes, stream);
 }
 FAKE CuResult cuMemcpy2DAsync_v2(const CuCopy2d* copy, CuStream stream) {
   if (stream_of(stream)->capturing) return cu_error_not_supported;
@@ -107,7 +107,7 @@ FAKE CuResult cuMemcpy2DAsync_v2(const CuCopy2d* copy, CuStream stream) {
       const auto source = reinterpret_cast<DevicePointer>(from + row * copy->source_pitch);
       const auto target = reinterpret_cast<DevicePointer>(to + row * copy->target_pitch);
       if (!gpu.fits(source, copy->width_bytes) || !gpu.fits(target, copy->width_bytes)) return 1;
-      if (gpu.is_written(source, copy->width_bytes)) return error_launch_failed;
+      if (gpu.is_written(source, copy->width_bytes, stream)) return error_launch_failed;
       std::memcpy(to + row * copy->target_pitch, from + row * copy->source_pitch,
                   copy->width_bytes);
     }

@@ -45,9 +45,12 @@ bool FakeGpu::fits(DevicePointer address, std::size_t bytes) const {
   return true;
 }
 
-bool FakeGpu::is_written(DevicePointer address, std::size_t bytes) const {
-  const auto next = unfinished.lower_bound(address);
-  return next != unfinished.end() && next->first < address + bytes;
+bool FakeGpu::is_written(DevicePointer address, std::size_t bytes, CuStream reader) const {
+  for (auto next = unfinished.lower_bound(address);
+       next != unfinished.end() && next->first < address + bytes; ++next) {
+    if (next->second != reader) return true;
+  }
+  return false;
 }
 
 void FakeGpu::finished(CuStream stream) {

@@ -156,8 +156,8 @@ struct FakeGpu {
   void call_back(int domain, int id, const void* params);
   // False: begins in an allocation or in mapped pages, and goes beyond.
   [[nodiscard]] bool fits(DevicePointer address, std::size_t bytes) const;
-  // Whether a launch may still be writing there.
-  [[nodiscard]] bool is_written(DevicePointer address, std::size_t bytes) const;
+  // Whether a launch in another stream than the reader's may still be writing there.
+  [[nodiscard]] bool is_written(DevicePointer address, std::size_t bytes, CuStream reader) const;
   // Work of the stream is done: what it wrote can be read.
   void finished(CuStream stream);
 };
