@@ -33,7 +33,8 @@ inline study::StudyResult made_up_study() {
   study::StudyResult result;
   result.plan.parts = 3;
   result.plan.seed = 77;
-  result.plan.modes = {{"none", false}, {"mps", false}, {"mask", true}};
+  result.plan.modes = {
+      {partition::Mode::none, false}, {partition::Mode::mps, false}, {partition::Mode::mask, true}};
   result.plan.victims = {{"va", "va"}, {"mm", "mm"}};
   result.plan.aggressors = {{"fwt", "fwt"}, {"sp", "sp"}};
   result.device = {"cuda:0", "card", "580.1", 16, true, {"first note", "second note"}};
