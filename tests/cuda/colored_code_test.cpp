@@ -14,13 +14,14 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::uint64_t page_bytes = 2 << 20;
+constexpr std::uint64_t arena_page_bytes = 2 << 20;
 constexpr std::uint64_t one_mask[] = {0xc4000};
 constexpr ShareRequest both_colors[] = {{0x1, 0}, {0x2, 0}};
 
 Result<std::shared_ptr<ColoredPool>> pool_with(PoolPages pages,
                                                const fake::FakeConfig& config = fake::small_gpu()) {
-  return ColoredPool::create(test::fake_gpu(config), one_mask, 16 * page_bytes, both_colors, pages);
+  return ColoredPool::create(test::fake_gpu(config), one_mask, 16 * arena_page_bytes, both_colors,
+                             pages);
 }
 
 TEST(OneRegion, KeepsThePagesOfTheMostFrequentConstantAlone) {
@@ -35,7 +36,7 @@ TEST(OneRegion, KeepsThePagesOfTheMostFrequentConstantAlone) {
   EXPECT_EQ(kept.size(), pool->arena().pages());
   EXPECT_EQ(pool->account(), fmt::format("16 pages measured, {} kept, of 1 constant", kept.size()));
   for (std::size_t share = 0; share < 2; ++share) {
-    EXPECT_EQ(pool->usage(share).largest_free_bytes, kept.size() * page_bytes / 2);
+    EXPECT_EQ(pool->usage(share).largest_free_bytes, kept.size() * arena_page_bytes / 2);
     const auto audit = pool->allocate(share, 1 << 20)->audit();
     ASSERT_TRUE(audit) << audit.error().message;
     EXPECT_TRUE(audit->holds());

@@ -14,10 +14,10 @@ namespace {
 using testing::HasSubstr;
 
 std::shared_ptr<ColoredPool> small_pool() {
-  constexpr std::uint64_t one_mask[] = {0xc4000};
-  constexpr ShareRequest both_colors[] = {{0x1, 0}, {0x2, 0}};
-  return ColoredPool::create(test::fake_gpu(fake::small_gpu()), one_mask, std::uint64_t{32} << 20U,
-                             both_colors, PoolPages::one_region)
+  constexpr std::uint64_t parity_masks[] = {0xc4000};
+  constexpr ShareRequest two_shares[] = {{0x1, 0}, {0x2, 0}};
+  return ColoredPool::create(test::fake_gpu(fake::small_gpu()), parity_masks,
+                             std::uint64_t{32} << 20U, two_shares, PoolPages::one_region)
       .value();
 }
 

@@ -163,8 +163,8 @@ TEST_F(FakePtx, FreedAndUnmappedMemoryIsOutOfBounds) {
   test::configure(fake::small_gpu());
   {
     auto range = AddressRange::reserve(gpu, 4 << 20, 2 << 20).value();
-    const auto page = PhysicalMemory::create(gpu, 2 << 20).value();
-    ASSERT_TRUE(range.map(0, page));
+    const auto physical = PhysicalMemory::create(gpu, 2 << 20).value();
+    ASSERT_TRUE(range.map(0, physical));
     ASSERT_TRUE(range.allow(0, 2 << 20));
     EXPECT_TRUE(launch(*stream, *vector_add, LaunchShape::line(1, 32), a.address(), a.address(),
                        range.address() + (2 << 20) - 40, 10U));

@@ -9,15 +9,15 @@
 namespace demarc::cuda {
 namespace {
 
-using Kind = FunctionCall::Kind;
+using Call = FunctionCall::Kind;
 
 // A callback's parameters, with arguments of which each word is its own number.
-struct Planted {
+struct PlantedCall {
   std::uint64_t arguments[8] = {100, 101, 102, 103, 104, 105, 106, 107};
   std::uint64_t config[8] = {200, 201, 202, 203, 204, 205, 206, 207};
   std::uint64_t params[11] = {88};
 
-  explicit Planted(int id, bool leaving = false) {
+  explicit PlantedCall(int id, bool leaving = false) {
     params[7] = reinterpret_cast<std::uint64_t>(arguments);
     params[10] = static_cast<std::uint64_t>(id) | (leaving ? std::uint64_t{1} << 32 : 0);
     if (id == 652 || id == 653) arguments[0] = reinterpret_cast<std::uint64_t>(config);
@@ -30,30 +30,30 @@ std::uint64_t number(const void* handle) {
 
 TEST(FunctionCalls, ShowTheStreamOfEveryWayToLaunch) {
   for (const int id : {307, 442, 477, 478}) {
-    const Planted planted(id);
+    const PlantedCall planted(id);
     const FunctionCall call = read_function_call(id, planted.params);
-    EXPECT_EQ(call.kind, Kind::launch) << id;
+    EXPECT_EQ(call.kind, Call::launch) << id;
     EXPECT_EQ(number(call.stream), 105U) << id;
     EXPECT_FALSE(call.leaving);
-    const Planted gone(id, true);
+    const PlantedCall gone(id, true);
     EXPECT_TRUE(read_function_call(id, gone.params).leaving);
   }
   for (const int id : {652, 653}) {
-    const Planted planted(id);
+    const PlantedCall planted(id);
     const FunctionCall call = read_function_call(id, planted.params);
-    EXPECT_EQ(call.kind, Kind::launch) << id;
+    EXPECT_EQ(call.kind, Call::launch) << id;
     EXPECT_EQ(number(call.stream), 204U) << id;
-    Planted without(id);
+    PlantedCall without(id);
     without.arguments[0] = 0;  // the driver refuses it
-    EXPECT_EQ(read_function_call(id, without.params).kind, Kind::other) << id;
+    EXPECT_EQ(read_function_call(id, without.params).kind, Call::other) << id;
   }
 }
 
 TEST(FunctionCalls, ShowTheGraphAndTheStreamOfALaunchOfAGraph) {
   for (const int id : {514, 515}) {
-    const Planted planted(id);
+    const PlantedCall planted(id);
     const FunctionCall call = read_function_call(id, planted.params);
-    EXPECT_EQ(call.kind, Kind::graph_launch) << id;
+    EXPECT_EQ(call.kind, Call::graph_launch) << id;
     EXPECT_EQ(number(call.graph), 100U) << id;
     EXPECT_EQ(number(call.stream), 101U) << id;
   }
@@ -61,25 +61,25 @@ TEST(FunctionCalls, ShowTheGraphAndTheStreamOfALaunchOfAGraph) {
 
 TEST(FunctionCalls, ShowWhatIsDestroyedBeforeItIsAndNotAgainAfterwards) {
   for (const int id : {127, 326, 516}) {
-    const Planted planted(id);
+    const PlantedCall planted(id);
     const FunctionCall call = read_function_call(id, planted.params);
-    EXPECT_EQ(call.kind, id == 516 ? Kind::graph_gone : Kind::stream_gone) << id;
+    EXPECT_EQ(call.kind, id == 516 ? Call::graph_gone : Call::stream_gone) << id;
     EXPECT_EQ(number(call.graph), id == 516 ? 100U : 0U) << id;
     EXPECT_EQ(number(call.stream), id == 516 ? 0U : 100U) << id;
-    const Planted gone(id, true);
-    EXPECT_EQ(read_function_call(id, gone.params).kind, Kind::other) << id;
+    const PlantedCall gone(id, true);
+    EXPECT_EQ(read_function_call(id, gone.params).kind, Call::other) << id;
   }
 }
 
 TEST(FunctionCalls, WithOtherParametersThanKnownAreUnreadable) {
-  Planted planted(307);
-  EXPECT_EQ(read_function_call(307, nullptr).kind, Kind::unreadable);
+  PlantedCall planted(307);
+  EXPECT_EQ(read_function_call(307, nullptr).kind, Call::unreadable);
   planted.params[0] = 87;
-  EXPECT_EQ(read_function_call(307, planted.params).kind, Kind::unreadable);
+  EXPECT_EQ(read_function_call(307, planted.params).kind, Call::unreadable);
   planted.params[0] = 88;
-  EXPECT_EQ(read_function_call(307, planted.params).kind, Kind::launch);
+  EXPECT_EQ(read_function_call(307, planted.params).kind, Call::launch);
   planted.params[7] = 0;
-  EXPECT_EQ(read_function_call(307, planted.params).kind, Kind::unreadable);
+  EXPECT_EQ(read_function_call(307, planted.params).kind, Call::unreadable);
 }
 
 TEST(FunctionCalls, AreAskedForByNumbersSeenOnTheDriver) {

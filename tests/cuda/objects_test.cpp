@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::size_t page = 2 << 20;
+constexpr std::size_t page_of_two_mib = 2 << 20;
 constexpr const char* idle_module = ".entry demarc_idle(";
 
 std::int64_t alive() {
@@ -29,7 +29,7 @@ TEST(Objects, OfACardAPoolAndABufferAreAllGivenBack) {
     const auto card = test::fake_card().value();
     constexpr std::uint64_t masks[] = {0xc4000};
     constexpr ShareRequest shares[] = {{0x1, 0}, {0x2, 0}};
-    const auto pool = ColoredPool::create(card->gpu(), masks, 8 * page, shares).value();
+    const auto pool = ColoredPool::create(card->gpu(), masks, 8 * page_of_two_mib, shares).value();
     const auto buffer = pool->allocate(0, 1000).value();
     const Event event = Event::create(card->gpu()).value();
     EXPECT_GT(alive(), before);
@@ -45,11 +45,11 @@ DeviceBuffer made(const GpuPointer& gpu) {
 }
 template <>
 PhysicalMemory made(const GpuPointer& gpu) {
-  return PhysicalMemory::create(gpu, page).value();
+  return PhysicalMemory::create(gpu, page_of_two_mib).value();
 }
 template <>
 AddressRange made(const GpuPointer& gpu) {
-  auto range = AddressRange::reserve(gpu, page, page).value();
+  auto range = AddressRange::reserve(gpu, page_of_two_mib, page_of_two_mib).value();
   const auto memory = made<PhysicalMemory>(gpu);
   EXPECT_TRUE(range.map(0, memory));
   return range;
@@ -112,17 +112,17 @@ TEST(Moved, KeepsSizesWithTheMemoryThatTheyAreOf) {
   DeviceBuffer third(std::move(small));
   EXPECT_EQ(third.bytes(), 5000U);
   EXPECT_EQ(small.bytes(), 0U);  // NOLINT(bugprone-use-after-move): what is left has no bytes
-  AddressRange wide = AddressRange::reserve(gpu, 2 * page, page).value();
+  AddressRange wide = AddressRange::reserve(gpu, 2 * page_of_two_mib, page_of_two_mib).value();
   const DevicePointer of_wide = wide.address();
-  AddressRange narrow = AddressRange::reserve(gpu, page, page).value();
+  AddressRange narrow = AddressRange::reserve(gpu, page_of_two_mib, page_of_two_mib).value();
   narrow = std::move(wide);
-  EXPECT_EQ(narrow.bytes(), 2 * page);
+  EXPECT_EQ(narrow.bytes(), 2 * page_of_two_mib);
   EXPECT_EQ(narrow.address(), of_wide);
-  PhysicalMemory two = PhysicalMemory::create(gpu, 2 * page).value();
-  PhysicalMemory one = PhysicalMemory::create(gpu, page).value();
+  PhysicalMemory two = PhysicalMemory::create(gpu, 2 * page_of_two_mib).value();
+  PhysicalMemory one = PhysicalMemory::create(gpu, page_of_two_mib).value();
   const AllocationHandle of_two = two.handle();
   one = std::move(two);
-  EXPECT_EQ(one.bytes(), 2 * page);
+  EXPECT_EQ(one.bytes(), 2 * page_of_two_mib);
   EXPECT_EQ(one.handle(), of_two);
 }
 
@@ -146,20 +146,23 @@ TEST(Buffers, TakeAndGiveBytesAtAnOffsetAndNoneBeyondTheirEnd) {
 
 TEST(AddressRanges, AreMappedInsideOnlyAndUnmappedWhereTheyAreMapped) {
   const GpuPointer gpu = test::fake_gpu();
-  AddressRange range = AddressRange::reserve(gpu, 2 * page, page).value();
-  const PhysicalMemory memory = PhysicalMemory::create(gpu, page).value();
-  EXPECT_THAT(range.map(page + 1, memory).error().message, HasSubstr("do not fit into a range"));
-  EXPECT_THAT(range.map(3 * page, memory).error().message, HasSubstr("do not fit into a range"));
-  const PhysicalMemory three = PhysicalMemory::create(gpu, 3 * page).value();
+  AddressRange range = AddressRange::reserve(gpu, 2 * page_of_two_mib, page_of_two_mib).value();
+  const PhysicalMemory memory = PhysicalMemory::create(gpu, page_of_two_mib).value();
+  EXPECT_THAT(range.map(page_of_two_mib + 1, memory).error().message,
+              HasSubstr("do not fit into a range"));
+  EXPECT_THAT(range.map(3 * page_of_two_mib, memory).error().message,
+              HasSubstr("do not fit into a range"));
+  const PhysicalMemory three = PhysicalMemory::create(gpu, 3 * page_of_two_mib).value();
   EXPECT_FALSE(range.map(0, three));
-  ASSERT_TRUE(range.map(page, memory));
-  EXPECT_TRUE(range.allow(page, page));
-  EXPECT_THAT(range.unmap(0, page).error().message, HasSubstr("nothing of 2097152 bytes"));
-  EXPECT_FALSE(range.unmap(page, 2 * page));
+  ASSERT_TRUE(range.map(page_of_two_mib, memory));
+  EXPECT_TRUE(range.allow(page_of_two_mib, page_of_two_mib));
+  EXPECT_THAT(range.unmap(0, page_of_two_mib).error().message,
+              HasSubstr("nothing of 2097152 bytes"));
+  EXPECT_FALSE(range.unmap(page_of_two_mib, 2 * page_of_two_mib));
   const std::int64_t mapped = alive();
-  EXPECT_TRUE(range.unmap(page, page));
+  EXPECT_TRUE(range.unmap(page_of_two_mib, page_of_two_mib));
   EXPECT_EQ(alive(), mapped - 1);
-  EXPECT_FALSE(range.unmap(page, page)) << "it is gone";
+  EXPECT_FALSE(range.unmap(page_of_two_mib, page_of_two_mib)) << "it is gone";
 }
 
 TEST(VirtualMemory, OfADriverThatLacksAnyPartOfItIsRefused) {
@@ -175,8 +178,9 @@ TEST(VirtualMemory, OfADriverThatLacksAnyPartOfItIsRefused) {
     const GpuPointer gpu = Gpu::open(Driver::from_table(api, "planted").value(), 0).value();
     EXPECT_THAT(PhysicalMemory::granularity(*gpu).error().message,
                 HasSubstr("no virtual memory management"));
-    EXPECT_EQ(PhysicalMemory::create(gpu, page).error().kind, ErrorKind::missing_capability);
-    EXPECT_FALSE(AddressRange::reserve(gpu, page));
+    EXPECT_EQ(PhysicalMemory::create(gpu, page_of_two_mib).error().kind,
+              ErrorKind::missing_capability);
+    EXPECT_FALSE(AddressRange::reserve(gpu, page_of_two_mib));
   }
 }
 
@@ -185,17 +189,18 @@ TEST(PageArenas, AreArrangedOnlyInPagesThatTheyHaveAndEachOnce) {
   EXPECT_EQ(PageArena::create(gpu, 0).error().kind, ErrorKind::invalid_input);
   PageArena arena = PageArena::create(gpu, 3).value();
   std::vector<unsigned char> last(1, 1);
-  ASSERT_EQ(gpu->api().cuMemcpyDtoH_v2(last.data(), arena.address() + 3 * page - 1, 1), 0);
+  ASSERT_EQ(gpu->api().cuMemcpyDtoH_v2(last.data(), arena.address() + 3 * page_of_two_mib - 1, 1),
+            0);
   EXPECT_EQ(last[0], 0U) << "it is cleared to its end";
   EXPECT_THAT(arena.arrange(std::array<std::uint32_t, 2>{0, 3}).error().message,
-              HasSubstr("page 3 is not there"));
+              HasSubstr("page_of_two_mib 3 is not there"));
   EXPECT_THAT(arena.arrange(std::array<std::uint32_t, 2>{1, 1}).error().message,
-              HasSubstr("page 1 is named twice"));
+              HasSubstr("page_of_two_mib 1 is named twice"));
   EXPECT_EQ(arena.pages(), 3U) << "a refusal changes nothing";
   const std::int64_t whole = alive();
   ASSERT_TRUE(arena.arrange(std::array<std::uint32_t, 2>{2, 0}));
   EXPECT_EQ(arena.pages(), 2U);
-  EXPECT_EQ(alive(), whole - 2) << "one page less, and its mapping";
+  EXPECT_EQ(alive(), whole - 2) << "one page_of_two_mib less, and its mapping";
 }
 
 TEST(Modules, NameWhatTheyLackAndGiveNothingForIt) {
