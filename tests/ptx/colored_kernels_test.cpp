@@ -7,10 +7,10 @@
 namespace demarc::ptx {
 namespace {
 
-const ColoredAddressing addressing{{0xc4000}, 1};
+const ColoredAddressing by_parity{{0xc4000}, 1};
 
 ColoredModule colored(const std::string& text, const ColoredOptions& options = {}) {
-  auto made = rewrite_colored(test::parsed(text), addressing, options);
+  auto made = rewrite_colored(test::parsed(text), by_parity, options);
   EXPECT_TRUE(made) << made.error().message;
   return made ? std::move(*made) : ColoredModule{};
 }
@@ -61,7 +61,7 @@ TEST(ColoredKernels, those_that_are_not_asked_for_are_gone_as_well) {
   ASSERT_EQ(made.kernels.size(), 1U);
   ASSERT_EQ(made.module.kernels().size(), 1U);
   EXPECT_EQ(made.module.kernels()[0]->name, "two");
-  const auto missing = rewrite_colored(test::parsed(text), addressing, {.kernels = {"three"}});
+  const auto missing = rewrite_colored(test::parsed(text), by_parity, {.kernels = {"three"}});
   EXPECT_EQ(missing.error().message, "t.ptx: there is no kernel 'three'");
 }
 
@@ -119,7 +119,7 @@ TEST(ColoredKernels, a_message_that_is_used_otherwise_or_is_none_is_refused) {
   EXPECT_EQ(said("mov.u64 %rd2, 0;\n" + fails), "accepted");
 }
 
-const std::string print =
+const std::string declares_print =
     ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n"
     ".global .align 1 .b8 format[4] = {37, 100, 10};\n";
 const std::string prints =
@@ -128,8 +128,8 @@ const std::string prints =
     "ld.param.b32 %r1, [r];\n}\n";
 
 TEST(ColoredKernels, one_that_prints_is_refused_or_silenced) {
-  const std::string text =
-      test::preamble + print + kernel("k", prints) + kernel("bad", prints + "prefetchu.L1 [0];");
+  const std::string text = test::preamble + declares_print + kernel("k", prints) +
+                           kernel("bad", prints + "prefetchu.L1 [0];");
   EXPECT_NE(verdict(text, with_places).find("prints by a buffer of the driver"), std::string::npos);
   ColoredOptions silenced = with_places;
   silenced.printing = ColoredPrinting::silenced;
@@ -182,7 +182,7 @@ TEST(ColoredKernels, eight_reasons_are_told_and_the_others_counted) {
 
 TEST(ColoredKernels, modules_of_32_bits_are_an_error) {
   const auto made =
-      rewrite_colored(test::parsed(".version 8.0\n.target sm_90\n.address_size 32\n"), addressing);
+      rewrite_colored(test::parsed(".version 8.0\n.target sm_90\n.address_size 32\n"), by_parity);
   EXPECT_EQ(made.error().message,
             "t.ptx: coloured addressing needs 64-bit addresses (.address_size 64)");
 }
