@@ -70,8 +70,19 @@ std::vector<const Function*> Module::kernels() const {
 
 std::string_view Module::text_of(const Instruction& instruction) const {
   const std::string_view rest = std::string_view(*text).substr(instruction.text_offset);
-  const std::size_t end = rest.find(';');
-  return rest.substr(0, end == std::string_view::npos ? rest.size() : end + 1);
+  std::size_t at = 0;
+  while (at < rest.size() && rest[at] != ';') {
+    // A semicolon in a comment ends nothing.
+    const bool line = rest.substr(at, 2) == "//";
+    const bool block = rest.substr(at, 2) == "/*";
+    if (line || block) {
+      const std::size_t end = rest.find(line ? "\n" : "*/", at + 2);
+      at = end == std::string_view::npos ? rest.size() : end + (line ? 1 : 2);
+    } else {
+      ++at;
+    }
+  }
+  return rest.substr(0, at + 1);
 }
 
 std::string_view Module::keep(std::string made) {

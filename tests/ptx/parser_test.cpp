@@ -151,5 +151,14 @@ TEST(Parser, a_copy_of_a_module_outlives_the_original) {
   EXPECT_NE(print(copy).find("add.s32 %r1, %r2, %r3;"), std::string::npos);
 }
 
+TEST(TextOf, a_semicolon_in_a_comment_ends_no_instruction) {
+  const Module module = test::parsed(
+      test::kernel("mov.u32 /* ; */ %r1, // ;\n %r2;\nadd.u32 %r1, %r1, 6 / 2;\nret;"));
+  const auto& instructions = module.kernels()[0]->body.instructions;
+  EXPECT_EQ(module.text_of(instructions[0]), "mov.u32 /* ; */ %r1, // ;\n %r2;");
+  EXPECT_EQ(module.text_of(instructions[1]), "add.u32 %r1, %r1, 6 / 2;");
+  EXPECT_EQ(module.text_of(instructions[2]), "ret;");
+}
+
 }  // namespace
 }  // namespace demarc::ptx
