@@ -1,0 +1,163 @@
+// Writes launch files. docs/gpu.md describes the format.
+#include "demarc/gpu/launch_write.hpp"
+
+#include <cmath>
+#include <filesystem>
+
+#include "demarc/base/json.hpp"
+
+namespace demarc::gpu {
+namespace {
+
+std::string file_name(const std::string& path) {
+  return path.starts_with("bundled:") ? path : std::filesystem::path(path).filename().string();
+}
+
+Json dim_json(const Dim3& dim) {
+  return Json::array({dim.x, dim.y, dim.z});
+}
+
+// Whole numbers stay whole, so that those of 2^53 and more are read back as they were.
+Json number_json(double value) {
+  constexpr double most = 0x1p62;
+  if (value == std::trunc(value) && std::abs(value) <= most) {
+    return static_cast<std::int64_t>(value);
+  }
+  return value;
+}
+
+Json value_json(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  return number_json(value);
+}
+
+Json fill_json(const Launch& launch, const Fill& fill) {
+  switch (fill.kind) {
+    case FillKind::zero:
+      break;
+    case FillKind::iota:
+      return "iota";
+    case FillKind::random:
+      return "random";
+    case FillKind::file:
+      return "@" + file_name(fill.file);
+    case FillKind::values: {
+      Json list = Json::array();
+      for (const double value : fill.values) list.push_back(value_json(value));
+      return list;
+    }
+    case FillKind::pointers:
+      return {{"pointers", launch.buffers[fill.target].name}, {"stride", fill.stride}};
+    case FillKind::generated: {
+      Json out{{"generator", fill.generator}};
+      for (const auto& [name, value] : fill.parameters) out[name] = value;
+      return out;
+    }
+  }
+  return "zero";
+}
+
+Json buffer_json(const Launch& launch, const Buffer& buffer) {
+  Json out{{"name", buffer.name}, {"bytes", buffer.bytes}, {"element", name_of(buffer.element)}};
+  out["fill"] = fill_json(launch, buffer.fill);
+  if (buffer.fill.low != 0 || buffer.fill.high != 0) {
+    out["low"] = number_json(buffer.fill.low);
+    out["high"] = number_json(buffer.fill.high);
+  }
+  if (buffer.output) out["output"] = true;
+  return out;
+}
+
+// Floating values as bits where the format has them; an f16 is exact as a decimal.
+std::string scalar_text(const Scalar& scalar) {
+  const double value = to_double(scalar);
+  switch (scalar.type) {
+    case ScalarType::f32:
+      return fmt::format("f32:0f{:08x}", static_cast<std::uint32_t>(scalar.bits));
+    case ScalarType::f64:
+      return fmt::format("f64:0d{:016x}", scalar.bits);
+    case ScalarType::f16:
+      if (std::isnan(value)) return std::signbit(value) ? "f16:-nan" : "f16:nan";
+      if (std::isinf(value)) return value < 0 ? "f16:-inf" : "f16:inf";
+      return fmt::format("f16:{}", value);
+    case ScalarType::u64:
+      // Expressions are of signed numbers.
+      return fmt::format("u64:{}", scalar.bits);
+    default:
+      return fmt::format("{}:{}", name_of(scalar.type), static_cast<std::int64_t>(value));
+  }
+}
+
+Result<Json> argument_json(const Launch& launch, const Argument& argument,
+                           const std::string& where) {
+  if (const auto* use = std::get_if<BufferUse>(&argument)) {
+    const std::string& name = launch.buffers[use->buffer].name;
+    return Json(use->offset == 0 ? "buf:" + name : fmt::format("buf:{}+{}", name, use->offset));
+  }
+  const auto* scalar = std::get_if<Scalar>(&argument);
+  if (scalar == nullptr) {
+    return invalid_input(
+        "{} is a structure passed by value, which a launch file cannot say; the command line can: "
+        "--args hex:…",
+        where);
+  }
+  const bool integer = !is_floating(scalar->type);
+  if (integer && scalar->type == ScalarType::u64 && scalar->bits > std::uint64_t{INT64_MAX}) {
+    return invalid_input("{} is {}, and a launch file has whole numbers below 2^63", where,
+                         scalar->bits);
+  }
+  // A 64-bit number passes through no double.
+  if (scalar->type == ScalarType::i64) {
+    return Json(fmt::format("i64:{}", static_cast<std::int64_t>(scalar->bits)));
+  }
+  return Json(scalar_text(*scalar));
+}
+
+Result<Json> kernel_json(const Launch& launch, const KernelLaunch& kernel) {
+  Json out{{"kernel", kernel.kernel}, {"grid", dim_json(kernel.grid)}};
+  out["block"] = dim_json(kernel.block);
+  if (kernel.dynamic_shared_bytes != 0) out["shared"] = kernel.dynamic_shared_bytes;
+  Json arguments = Json::array();
+  for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
+    DEMARC_TRY(Json argument,
+               argument_json(launch, kernel.arguments[i],
+                             fmt::format("argument {} of '{}'", i + 1, kernel.kernel)));
+    arguments.push_back(std::move(argument));
+  }
+  out["args"] = std::move(arguments);
+  return out;
+}
+
+}  // namespace
+
+Result<std::string> launch_to_json(const Launch& launch) {
+  Json out{{"schema", "demarc.launch/1"}};
+  if (!launch.name.empty()) out["name"] = launch.name;
+  if (!launch.summary.empty()) out["summary"] = launch.summary;
+  if (!launch.source.empty()) out["source"] = launch.source;
+  if (!launch.groups.empty()) out["groups"] = launch.groups;
+  out["ptx"] = file_name(launch.ptx);
+  out["seed"] = launch.seed;
+  out["buffers"] = Json::array();
+  for (const Buffer& buffer : launch.buffers) out["buffers"].push_back(buffer_json(launch, buffer));
+  out["launches"] = Json::array();
+  for (std::size_t i = 0; i < launch.kernels.size();) {
+    std::size_t end = i + 1;
+    while (end < launch.kernels.size() && launch.kernels[end] == launch.kernels[i]) ++end;
+    DEMARC_TRY(Json one, kernel_json(launch, launch.kernels[i]));
+    if (end - i > 1) {
+      one = {{"repeat", "i"}, {"times", end - i}, {"launches", Json::array({std::move(one)})}};
+    }
+    out["launches"].push_back(std::move(one));
+    i = end;
+  }
+  if (!launch.check.reference.empty()) {
+    out["check"] = {{"reference", launch.check.reference},
+                    {"absolute", launch.check.absolute},
+                    {"relative", launch.check.relative}};
+  }
+  return json_text(out, 1) + "\n";
+}
+
+}  // namespace demarc::gpu
