@@ -1,26 +1,11 @@
 // A study as JSON.
-#include "demarc/base/json.hpp"
-
 #include <cmath>
 
-#include "demarc/base/version.hpp"
 #include "demarc/study/study.hpp"
+#include "json_parts.hpp"
 
 namespace demarc::study {
 namespace {
-
-// An end that the samples do not give is null.
-Json end_json(double end) {
-  return std::isfinite(end) ? Json(end) : Json(nullptr);
-}
-
-Json ends_json(double low, double high) {
-  return Json::array({end_json(low), end_json(high)});
-}
-
-Json estimate_json(const Estimate& e) {
-  return {{"value", e.value}, {"low", end_json(e.low)}, {"high", end_json(e.high)}};
-}
 
 Json distribution_json(const Distribution& d) {
   return {{"count", d.count},
@@ -62,18 +47,6 @@ Json plan_json(const Plan& plan) {
             {"most", plan.rule.most},
             {"precision", plan.rule.precision},
             {"longest_seconds", plan.rule.longest_seconds}}}};
-}
-
-Json context_json(const DeviceContext& device, const std::string& command) {
-  return {{"program", fmt::format("demarc {}", version())},
-          {"revision", revision()},
-          {"command", command},
-          {"device", device.device},
-          {"device_name", device.name},
-          {"driver", device.driver},
-          {"sms", device.sms},
-          {"measured", device.measured},
-          {"notes", device.notes}};
 }
 
 Json cell_json(const Plan& plan, const Cell& cell) {

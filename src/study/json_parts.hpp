@@ -1,0 +1,17 @@
+// Pieces of JSON that results of several verbs have in common.
+#pragma once
+
+#include "demarc/base/json.hpp"
+#include "demarc/study/executor.hpp"
+#include "demarc/study/statistics.hpp"
+
+namespace demarc::study {
+
+// An end that the samples do not give is null.
+[[nodiscard]] Json end_json(double end);
+[[nodiscard]] Json ends_json(double low, double high);
+[[nodiscard]] Json estimate_json(const Estimate& e);
+// Program, device and command: the context of every result.
+[[nodiscard]] Json context_json(const DeviceContext& device, const std::string& command);
+
+}  // namespace demarc::study

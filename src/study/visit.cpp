@@ -1,0 +1,153 @@
+// One visit to a cell: a victim timed beside its neighbours, and its outputs compared.
+#include "visit.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace demarc::study {
+namespace {
+
+using VisitClock = std::chrono::steady_clock;
+
+double seconds_since(VisitClock::time_point start) {
+  return std::chrono::duration<double>(VisitClock::now() - start).count();
+}
+
+// What is wrong with `seen` beside the solo run, or nothing.
+std::string output_fault(const Outputs& seen, const Outputs& solo) {
+  if (!seen.mismatch.empty()) return seen.mismatch;
+  if (solo.exact && seen.digest != solo.digest) {
+    return fmt::format("outputs have digest {:016x}, its solo run {:016x}", seen.digest,
+                       solo.digest);
+  }
+  return {};
+}
+
+// The aggressor at work in lanes 1 ... n-1.
+class AggressorsRunning {
+ public:
+  static Result<AggressorsRunning> begin(Stage& stage, const Workload& aggressor) {
+    AggressorsRunning running(stage);
+    for (std::uint32_t i = 1; i < stage.lanes(); ++i) {
+      DEMARC_CHECK(stage.lane(i).load(aggressor));
+    }
+    for (std::uint32_t i = 1; i < stage.lanes(); ++i) {
+      DEMARC_CHECK(stage.lane(i).start());
+      running.started_ = i;
+    }
+    for (std::uint32_t i = 1; i < stage.lanes(); ++i) DEMARC_CHECK(stage.lane(i).visit_begins());
+    return running;
+  }
+  AggressorsRunning(AggressorsRunning&& other) noexcept
+      : stage_(other.stage_), started_(std::exchange(other.started_, 0)) {}
+  AggressorsRunning& operator=(AggressorsRunning&&) = delete;
+  ~AggressorsRunning() {
+    for (; started_ > 0; --started_) (void)stage_->lane(started_).stop();
+  }
+
+  Result<void> check_work() {
+    for (std::uint32_t i = 1; i < stage_->lanes(); ++i) {
+      DEMARC_CHECK(stage_->lane(i).visit_ended());
+    }
+    return {};
+  }
+
+  // Stops them all; puts finished runs a second over all lanes, and remarks, into the cell.
+  Result<void> end(Cell& cell) {
+    cell.aggressor_rate = 0;
+    Result<void> outcome;
+    for (; started_ > 0; --started_) {
+      Lane& lane = stage_->lane(started_);
+      auto stopped = lane.stop();
+      if (stopped) {
+        cell.aggressor_rate += *stopped;
+      } else if (outcome) {
+        outcome = tl::unexpected(std::move(stopped).error());
+      }
+      if (auto remark = lane.remark(); !remark.empty()) cell.remarks.push_back(std::move(remark));
+    }
+    return outcome;
+  }
+
+ private:
+  explicit AggressorsRunning(Stage& stage) : stage_(&stage) {}
+  Stage* stage_;
+  std::uint32_t started_ = 0;  // lanes 1 ... started_ run
+};
+
+// An error of an aggressor: of the cell where a command was not at work, else the mode's.
+Result<void> aggressor_error(const Workload& aggressor, Result<void> outcome, Cell& cell) {
+  if (outcome || !is_command(aggressor) || outcome.error().kind != ErrorKind::check_failed) {
+    return outcome;
+  }
+  if (cell.error.empty()) cell.error = std::move(outcome).error().message;
+  return {};
+}
+
+Result<void> time_victim(const StoppingRule& rule, Lane& victim, const Outputs& solo, Cell& cell) {
+  DEMARC_TRY(const std::uint32_t discarded,
+             take_samples(victim, rule, cell.samples_ns, cell.runs_ns));
+  cell.discarded += discarded;
+  DEMARC_TRY(const Outputs seen, victim.outputs());
+  if (cell.error.empty()) cell.error = output_fault(seen, solo);
+  return {};
+}
+
+}  // namespace
+
+Result<std::uint32_t> take_samples(Lane& lane, const StoppingRule& rule, std::vector<double>& into,
+                                   std::vector<double>& runs) {
+  std::uint32_t discarded = 0;
+  if (rule.warm_up > 0) {
+    DEMARC_TRY(const auto thrown_away, lane.sample(rule.warm_up, rule.longest_seconds / 4));
+    discarded = static_cast<std::uint32_t>(thrown_away.size());
+  }
+  const auto start = VisitClock::now();
+  std::vector<double> visit;
+  while (true) {
+    const std::size_t wanted = visit.size() < rule.least
+                                   ? rule.least - visit.size()
+                                   : std::min<std::size_t>(rule.least, rule.most - visit.size());
+    const double left = rule.longest_seconds - seconds_since(start);
+    if (wanted == 0 || (left <= 0 && !visit.empty())) break;
+    DEMARC_TRY(const auto batch,
+               lane.sample(static_cast<std::uint32_t>(wanted), std::max(left, 0.001)));
+    if (batch.empty()) return check_failed("the victim's lane gave no times");
+    visit.insert(visit.end(), batch.begin(), batch.end());
+    const auto with_gaps = lane.last_runs();
+    runs.insert(runs.end(), with_gaps.begin(), with_gaps.end());
+    if (visit.size() >= rule.least && relative_precision(describe(visit)) <= rule.precision) break;
+  }
+  into.insert(into.end(), visit.begin(), visit.end());
+  return discarded;
+}
+
+Result<Outputs> solo_outputs(Lane& lane, const Workload& victim) {
+  DEMARC_CHECK(lane.load(victim));
+  DEMARC_TRY(Outputs outputs, lane.outputs());
+  if (!outputs.mismatch.empty()) {
+    return check_failed("victim '{}' alone on the whole GPU already computes a wrong result: {}",
+                        victim.name, outputs.mismatch);
+  }
+  return outputs;
+}
+
+Result<void> visit_cell(const StoppingRule& rule, Stage& stage, const VisitPair& pair, Cell& cell) {
+  Lane& victim = stage.lane(0);
+  DEMARC_CHECK(victim.load(*pair.victim));
+  if (pair.aggressor == nullptr) return time_victim(rule, victim, *pair.solo, cell);
+  const Workload& aggressor = *pair.aggressor;
+  auto running = AggressorsRunning::begin(stage, aggressor);
+  if (!running) return aggressor_error(aggressor, tl::unexpected(running.error()), cell);
+  // Its outputs too, beside the aggressor.
+  DEMARC_CHECK(time_victim(rule, victim, *pair.solo, cell));
+  DEMARC_CHECK(aggressor_error(aggressor, running->check_work(), cell));
+  return aggressor_error(aggressor, running->end(cell), cell);
+}
+
+Result<void> finish_lanes(Stage& stage) {
+  for (std::uint32_t i = 0; i < stage.lanes(); ++i) DEMARC_CHECK(stage.lane(i).finish());
+  return {};
+}
+
+}  // namespace demarc::study
