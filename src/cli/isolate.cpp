@@ -2,26 +2,21 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 
 #include "demarc/base/files.hpp"
-#include "demarc/base/numbers.hpp"
-#include "demarc/gpu/device.hpp"
 #include "demarc/report/isolate_page.hpp"
-#include "demarc/study/gpu_executor.hpp"
 #include "demarc/study/planted.hpp"
 #include "demarc/study/remote_lane.hpp"
-#include "demarc/study/sim_executor.hpp"
 #include "demarc/study/study.hpp"
+#include "study_options.hpp"
 #include "verb.hpp"
 
 namespace demarc::cli {
 namespace {
 
 struct IsolateOptions {
-  std::string device = "cuda:0";
-  std::uint32_t parts = 2;
+  StudyOptions common;
   std::string modes = "none,mps,green,mask,affinity,mask+color";
   std::string victims = "mm,fwt,va,sp,sn,cfd,gaussian,nn";
   std::string aggressors = "mm,fwt,va";
@@ -29,47 +24,13 @@ struct IsolateOptions {
   study::StoppingRule rule;
   std::uint32_t rounds = 2;
   bool p99 = false;
-  std::string split = "gpc-aligned";
-  std::vector<std::string> masks;
-  std::vector<std::uint32_t> colors;
-  std::string description;
-  std::string clock = "gpu";
-  std::string dispatch;
-  std::vector<std::string> locality;
-  int victim_priority = 0;
-  double settle_seconds = 8;
-  std::uint64_t seed = 1;
   std::string json;
   std::string html;
-  unsigned threads = 0;
   bool worker = false;
-  std::optional<std::uint32_t> sync_domain;
   bool forecast = false;
-  bool modes_given = false;        // on the command line
-  bool samples_given = false;      // any of the options on how often
-  std::vector<std::string> given;  // of device_options and run_options
-};
-
-// Options that not every device can follow; the planted model follows none of them.
-struct DeviceOption {
-  std::string_view name;
-  bool real;  // cuda:N follows it
-  bool simulated;
-  std::string_view instead;
-};
-constexpr DeviceOption device_options[] = {
-    {"--masks", true, true, "it has no memory to colour; use cuda:N or sim:NAME"},
-    {"--colors", true, true, "it has no memory to colour; use cuda:N or sim:NAME"},
-    {"--description", true, false, "NAME is its description already; use cuda:N"},
-    {"--split", true, true, "it has no TPCs to deal out; use cuda:N or sim:NAME"},
-    {"--clock", true, false, "it has one way to take a time; leave it out or use cuda:N"},
-    {"--victim-priority", true, false, "its streams have no priorities; use cuda:N"},
-    {"--aggressor-cmd", true, false, "it runs kernels, not commands; use cuda:N"},
-    {"--settle", true, false, "it runs kernels, not commands; use cuda:N"},
-    {"--dispatch", false, true, "its hardware places the blocks; use sim:NAME"},
-    {"--locality", false, true, "its hardware places the blocks; use sim:NAME"},
-    {"--threads", false, true, "only simulated cells run side by side; use sim:NAME"},
-    {"--forecast", true, true, "it has no description of a GPU; use cuda:N or sim:NAME"},
+  bool modes_given = false;            // on the command line
+  bool samples_given = false;          // any of the options on how often
+  std::vector<std::string> run_given;  // of run_options
 };
 
 // Options on how things are run, which --forecast does not.
@@ -79,21 +40,12 @@ constexpr std::string_view run_options[] = {
     "--masks",     "--colors",   "--split",        "--clock",
     "--dispatch",  "--locality", "--threads",      "--victim-priority"};
 
-// What the options mean apart from any device.
-struct ParsedOptions {
-  study::Plan plan;
-  partition::SplitStrategy split{};
-  std::vector<std::uint64_t> masks;
-  study::Clock clock{};
-  std::map<std::string, sim::BlockSharing> sharing;
-};
-
 Result<study::Plan> plan_of(const IsolateOptions& options) {
   study::Plan plan;
-  plan.parts = options.parts;
+  plan.parts = options.common.parts;
   plan.rule = options.rule;
   plan.rounds = options.rounds;
-  plan.seed = options.seed;
+  plan.seed = options.common.seed;
   DEMARC_TRY(plan.modes, study::parse_modes(options.modes));
   DEMARC_TRY(plan.victims, study::parse_workloads(options.victims, "--victims"));
   DEMARC_TRY(plan.aggressors, study::parse_workloads(options.aggressors, "--aggressors"));
@@ -105,120 +57,50 @@ Result<study::Plan> plan_of(const IsolateOptions& options) {
   return plan;
 }
 
-Result<ParsedOptions> parse_options(const IsolateOptions& options) {
-  ParsedOptions parsed;
-  DEMARC_TRY(parsed.plan, plan_of(options));
-  const auto& aggressors = parsed.plan.aggressors;
-  if (options.victim_priority != 0 &&
+// What the options mean apart from any device.
+Result<study::Plan> parse_options(IsolateOptions& options) {
+  DEMARC_TRY(auto plan, plan_of(options));
+  const auto& aggressors = plan.aggressors;
+  if (options.common.victim_priority != 0 &&
       std::any_of(aggressors.begin(), aggressors.end(), study::is_command)) {
     return invalid_input(
         "--victim-priority: beside a command the victim is a process of its own, whose streams "
-        "have "
-        "no priority; leave it out");
+        "have no priority; leave it out");
   }
-  if (!(options.settle_seconds >= 0 && options.settle_seconds <= 3600)) {
-    return invalid_input("--settle {}: give 0 to 3600 seconds", options.settle_seconds);
-  }
-  DEMARC_TRY(parsed.split, partition::parse_split_strategy(options.split));
-  for (const std::string& mask : options.masks) {
-    DEMARC_TRY(const auto value, parse_u64(mask, "--masks"));
-    parsed.masks.push_back(value);
-  }
-  if (options.colors.size() > options.parts) {
-    return invalid_input("--colors: {} colours for {} parts; give one a part at most",
-                         options.colors.size(), options.parts);
-  }
-  DEMARC_TRY(parsed.clock, study::parse_clock(options.clock));
-  if (!options.locality.empty() && options.dispatch != "locality") {
-    return invalid_input("--locality is read by --dispatch locality only; add that");
-  }
-  if (options.dispatch == "locality" && options.locality.empty()) {
-    return invalid_input("--dispatch locality reads who shares what: add --locality MAP.json");
-  }
-  for (const std::string& option : options.locality) {
-    const std::size_t equals = option.find('=');
-    const std::string file = equals == std::string::npos ? option : option.substr(equals + 1);
-    DEMARC_TRY(const std::string text, read_file(file));
-    DEMARC_TRY(parsed.sharing[equals == std::string::npos ? "" : option.substr(0, equals)],
-               sim::parse_block_sharing(text, file));
-  }
-  const auto& modes = parsed.plan.modes;
-  if ((!options.masks.empty() || !options.colors.empty()) &&
-      std::none_of(modes.begin(), modes.end(), [](const study::Mode& m) { return m.color; })) {
-    return invalid_input("{}: no mode of --modes has colours; add one such as mask+color",
-                         options.masks.empty() ? "--colors" : "--masks");
-  }
-  return parsed;
+  DEMARC_CHECK(options.common.parse(plan.modes, "--modes"));
+  return plan;
 }
 
 Result<void> check_device(const IsolateOptions& options) {
-  const bool real = options.device.starts_with("cuda:");
-  const bool simulated = options.device.starts_with("sim:");
-  if (!real && !simulated && !options.device.starts_with("planted:")) {
+  const StudyOptions& common = options.common;
+  if (!common.real() && !common.simulated() && !common.device.starts_with("planted:")) {
     return invalid_input("--device {}: write cuda:N, sim:NAME, or planted:h100 for a model",
-                         options.device);
+                         common.device);
   }
-  for (const DeviceOption& option : device_options) {
-    if ((real && option.real) || (simulated && option.simulated)) continue;
-    if (std::find(options.given.begin(), options.given.end(), option.name) == options.given.end()) {
-      continue;
-    }
-    return invalid_input("{} cannot be followed by --device {}: {}", option.name, options.device,
-                         option.instead);
-  }
-  return {};
+  return common.check_device();
 }
 
 Result<void> check_forecast(const IsolateOptions& options) {
   if (!options.forecast) return {};
   for (const std::string_view option : run_options) {
-    if (std::find(options.given.begin(), options.given.end(), option) == options.given.end()) {
-      continue;
-    }
+    const auto& given = options.run_given;
+    if (std::find(given.begin(), given.end(), option) == given.end()) continue;
     return invalid_input("{} says how to run, and --forecast runs nothing: leave one of them out",
                          option);
   }
   return {};
 }
 
-Result<std::unique_ptr<study::Executor>> open_device(const IsolateOptions& options,
-                                                     const ParsedOptions& parsed) {
-  if (options.device.starts_with("planted:")) {
-    DEMARC_TRY(auto model, study::planted_model(options.device.substr(8)));
-    return study::make_planted_executor(std::move(model), options.seed);
-  }
-  if (options.device.starts_with("sim:")) {
-    study::SimExecutorOptions sim;
-    sim.device = options.device.substr(4);
-    sim.seed = options.seed;
-    sim.threads = options.threads;
-    sim.split = parsed.split;
-    sim.masks = parsed.masks;
-    sim.colors = options.colors;
-    sim.dispatch = options.dispatch;
-    sim.sharing = parsed.sharing;
-    return study::make_sim_executor(sim);
-  }
-  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
-  study::GpuExecutorOptions gpu;
-  gpu.device = ref.index;
-  gpu.program = "/proc/self/exe";
-  study::take_away_on_signals();
-  gpu.split = parsed.split;
-  gpu.masks = parsed.masks;
-  gpu.colors = options.colors;
-  gpu.description = options.description;
-  gpu.clock = parsed.clock;
-  gpu.victim_priority = options.victim_priority;
-  gpu.sync_domain = options.sync_domain;
-  gpu.command_settle_seconds = options.settle_seconds;
-  return study::make_gpu_executor(gpu);
+Result<std::unique_ptr<study::Executor>> open_device(const StudyOptions& options) {
+  if (!options.device.starts_with("planted:")) return options.open();
+  DEMARC_TRY(auto model, study::planted_model(options.device.substr(8)));
+  return study::make_planted_executor(std::move(model), options.seed);
 }
 
 // One lane over the whole device for another process; see demarc/study/remote_lane.hpp.
-Result<void> serve(const IsolateOptions& options) {
-  DEMARC_TRY(const auto parsed, parse_options(options));
-  DEMARC_TRY(const auto executor, open_device(options, parsed));
+Result<void> serve(IsolateOptions& options) {
+  DEMARC_CHECK(parse_options(options));
+  DEMARC_TRY(const auto executor, open_device(options.common));
   DEMARC_TRY(const auto stage, executor->whole());
   return study::serve_lane(stage->lane(0), STDIN_FILENO, STDOUT_FILENO);
 }
@@ -226,7 +108,7 @@ Result<void> serve(const IsolateOptions& options) {
 // A simulation repeats exactly: a few launches say it all. Modes are those that a simulated GPU
 // has, or that commands can be part of.
 IsolateOptions for_device(IsolateOptions options) {
-  if (!options.device.starts_with("sim:")) {
+  if (!options.common.simulated()) {
     if (!options.modes_given && !options.aggressor_commands.empty()) {
       options.modes = study::modes_for_commands();
     }
@@ -242,15 +124,15 @@ IsolateOptions for_device(IsolateOptions options) {
 }
 
 Result<void> isolate(const IsolateOptions& given) {
-  const IsolateOptions options = for_device(given);
+  IsolateOptions options = for_device(given);
   DEMARC_CHECK(check_device(options));
   if (options.worker) return serve(options);
   DEMARC_CHECK(check_forecast(options));
-  DEMARC_TRY(const auto parsed, parse_options(options));
-  DEMARC_TRY(const auto executor, open_device(options, parsed));
-  DEMARC_TRY(const auto result,
-             options.forecast ? study::forecast_study(parsed.plan, *executor)
-                              : study::run_study(parsed.plan, *executor, terminal_progress()));
+  DEMARC_TRY(const auto plan, parse_options(options));
+  DEMARC_TRY(const auto executor, open_device(options.common));
+  DEMARC_TRY(const auto result, options.forecast
+                                    ? study::forecast_study(plan, *executor)
+                                    : study::run_study(plan, *executor, terminal_progress()));
   if (!options.json.empty()) {
     DEMARC_CHECK(emit(options.json, study::study_json(result, command_line())));
   }
@@ -270,9 +152,7 @@ const RegisterVerb isolate_verb{
      "demarc isolate --device cuda:0 --parts 2 --modes none,mps,mask,mask+color --html out.html",
      [](CLI::App& app) -> std::function<Result<void>()> {
        auto options = std::make_shared<IsolateOptions>();
-       app.add_option("--device", options->device,
-                      "cuda:N, sim:NAME (simulated), or planted:h100 (a model)");
-       app.add_option("--parts", options->parts, "equal parts of the GPU: 2, 3 or 4");
+       options->common.declare(app, "cuda:N, sim:NAME (simulated), or planted:h100 (a model)");
        const CLI::Option* modes = app.add_option(
            "--modes", options->modes,
            "comma list of the modes below; those of one process also +color, then +graph, "
@@ -302,37 +182,11 @@ const RegisterVerb isolate_verb{
        app.add_option("--precision", options->rule.precision,
                       "stop when the 95 % half width of the mean is within this share");
        app.add_option("--longest", options->rule.longest_seconds, "seconds a visit may take");
-       app.add_option(
-           "--split", options->split,
-           "which TPCs a part gets: packed, distributed, gpc-aligned, side-aware, side-aligned");
-       app.add_option(
-              "--masks", options->masks,
-              "colour masks, offsets in 2 MiB pages: 0xc4000,0x18a000 (default: what the card's "
-              "description says keeps memory apart)")
-           ->delimiter(',');
-       app.add_option("--settle", options->settle_seconds,
+       app.add_option("--settle", options->common.settle_seconds,
                       "seconds that a command has from its start until victims are timed")
            ->capture_default_str();
-       app.add_option("--description", options->description,
-                      "what is known of the card's memory: a file of demarc probe memory -o, or a "
-                      "name (default: what is built in for the card)");
-       app.add_option("--colors", options->colors, "colour of each part: 1,0 (default: 0,1,...)")
-           ->delimiter(',');
-       app.add_option("--dispatch", options->dispatch,
-                      "who picks the SM of each block on sim:NAME: a policy of demarc schedule "
-                      "(default: the SM with the fewest threads)");
-       app.add_option("--locality", options->locality,
-                      "[WORKLOAD=]FILE: what the blocks of that victim or aggressor share, for "
-                      "--dispatch locality: JSON of demarc locality --json --maps");
-       app.add_option("--clock", options->clock,
-                      "what a time is: gpu, the kernels of a run by the GPU's clock; events, "
-                      "between events, with the launch");
-       app.add_option("--victim-priority", options->victim_priority,
-                      "priority of the victim's stream where parts are streams of one process; "
-                      "lower comes first");
        const CLI::Option* rounds =
            app.add_option("--rounds", options->rounds, "times each pair is visited");
-       app.add_option("--seed", options->seed, "order of the runs");
        app.add_flag(
            "--forecast", options->forecast,
            "run nothing: say from the kernels' PTX who would press on the memory, whom half "
@@ -340,15 +194,12 @@ const RegisterVerb isolate_verb{
        add_output(app, "--json", options->json, "result with raw samples; - is standard output");
        add_output(app, "--html", options->html, "one self-contained page with the figures");
        app.add_flag("--worker", options->worker)->group("");  // hidden: a lane for another process
-       app.add_option("--sync-domain", options->sync_domain)->group("");  // of it
-       app.add_option("--threads", options->threads,
-                      "simulated cells side by side; 0: all cores; results do not depend on it");
+       app.add_option("--sync-domain", options->common.sync_domain)->group("");  // of it
        return [=, &app] {
-         const auto note = [&](std::string_view name) {
-           if (app.count(std::string(name)) > 0) options->given.emplace_back(name);
-         };
-         for (const DeviceOption& option : device_options) note(option.name);
-         for (const std::string_view option : run_options) note(option);
+         options->common.note_given(app);
+         for (const std::string_view option : run_options) {
+           if (app.count(std::string(option)) > 0) options->run_given.emplace_back(option);
+         }
          options->modes_given = modes->count() > 0;
          options->samples_given =
              warm_up->count() + samples->count() + most->count() + p99->count() + rounds->count() >

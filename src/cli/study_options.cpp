@@ -1,0 +1,156 @@
+// Options that isolate and attack have in common.
+#include "study_options.hpp"
+
+#include <algorithm>
+
+#include "demarc/base/files.hpp"
+#include "demarc/base/numbers.hpp"
+#include "demarc/gpu/device.hpp"
+
+namespace demarc::cli {
+namespace {
+
+// Options that not every device can follow; the planted model follows none of them.
+struct DeviceOption {
+  std::string_view name;
+  bool real;  // cuda:N follows it
+  bool simulated;
+  std::string_view instead;
+};
+constexpr DeviceOption device_options[] = {
+    {"--masks", true, true, "it has no memory to colour; use cuda:N or sim:NAME"},
+    {"--colors", true, true, "it has no memory to colour; use cuda:N or sim:NAME"},
+    {"--description", true, false, "NAME is its description already; use cuda:N"},
+    {"--split", true, true, "it has no TPCs to deal out; use cuda:N or sim:NAME"},
+    {"--clock", true, false, "it has one way to take a time; leave it out or use cuda:N"},
+    {"--victim-priority", true, false, "its streams have no priorities; use cuda:N"},
+    {"--aggressor-cmd", true, false, "it runs kernels, not commands; use cuda:N"},
+    {"--settle", true, false, "it runs kernels, not commands; use cuda:N"},
+    {"--dispatch", false, true, "its hardware places the blocks; use sim:NAME"},
+    {"--locality", false, true, "its hardware places the blocks; use sim:NAME"},
+    {"--threads", false, true, "only simulated cells run side by side; use sim:NAME"},
+    {"--forecast", true, true, "it has no description of a GPU; use cuda:N or sim:NAME"},
+};
+
+}  // namespace
+
+void StudyOptions::declare(CLI::App& app, const std::string& devices) {
+  app.add_option("--device", device, devices);
+  app.add_option("--parts", parts, "equal parts of the GPU: 2, 3 or 4");
+  app.add_option("--split", split_,
+                 "which TPCs a part gets: packed, distributed, gpc-aligned, side-aware, "
+                 "side-aligned");
+  app.add_option("--masks", masks_,
+                 "colour masks, offsets in 2 MiB pages: 0xc4000,0x18a000 (default: what the card's "
+                 "description says keeps memory apart)")
+      ->delimiter(',');
+  app.add_option("--description", description_,
+                 "what is known of the card's memory: a file of demarc probe memory -o, or a "
+                 "name (default: what is built in for the card)");
+  app.add_option("--colors", colors_, "colour of each part: 1,0 (default: 0,1,...)")
+      ->delimiter(',');
+  app.add_option("--dispatch", dispatch_,
+                 "who picks the SM of each block on sim:NAME: a policy of demarc schedule "
+                 "(default: the SM with the fewest threads)");
+  app.add_option("--locality", locality_,
+                 "[WORKLOAD=]FILE: what the blocks of that victim or aggressor share, for "
+                 "--dispatch locality: JSON of demarc locality --json --maps");
+  app.add_option("--clock", clock_,
+                 "what a time is: gpu, the kernels of a run by the GPU's clock; events, "
+                 "between events, with the launch");
+  app.add_option("--victim-priority", victim_priority,
+                 "priority of the victim's stream where parts are streams of one process; lower "
+                 "comes first");
+  app.add_option("--seed", seed, "order of the runs, and whatever else is drawn");
+  app.add_option("--threads", threads_,
+                 "simulated cells side by side; 0: all cores; results do not depend on it");
+}
+
+void StudyOptions::note_given(const CLI::App& app) {
+  given_.clear();
+  for (const DeviceOption& option : device_options) {
+    const CLI::Option* declared = app.get_option_no_throw(std::string(option.name));
+    if (declared != nullptr && declared->count() > 0) given_.emplace_back(option.name);
+  }
+}
+
+bool StudyOptions::given(std::string_view option) const {
+  return std::find(given_.begin(), given_.end(), option) != given_.end();
+}
+
+Result<void> StudyOptions::check_device() const {
+  for (const DeviceOption& option : device_options) {
+    if ((real() && option.real) || (simulated() && option.simulated)) continue;
+    if (!given(option.name)) continue;
+    return invalid_input("{} cannot be followed by --device {}: {}", option.name, device,
+                         option.instead);
+  }
+  return {};
+}
+
+Result<void> StudyOptions::parse(const std::vector<study::Mode>& modes,
+                                 std::string_view mode_option) {
+  if (!(settle_seconds >= 0 && settle_seconds <= 3600)) {
+    return invalid_input("--settle {}: give 0 to 3600 seconds", settle_seconds);
+  }
+  DEMARC_TRY(strategy_, partition::parse_split_strategy(split_));
+  for (const std::string& mask : masks_) {
+    DEMARC_TRY(const auto value, parse_u64(mask, "--masks"));
+    mask_values_.push_back(value);
+  }
+  if (colors_.size() > parts) {
+    return invalid_input("--colors: {} colours for {} parts; give one a part at most",
+                         colors_.size(), parts);
+  }
+  DEMARC_TRY(clock_value_, study::parse_clock(clock_));
+  if (!locality_.empty() && dispatch_ != "locality") {
+    return invalid_input("--locality is read by --dispatch locality only; add that");
+  }
+  if (dispatch_ == "locality" && locality_.empty()) {
+    return invalid_input("--dispatch locality reads who shares what: add --locality MAP.json");
+  }
+  for (const std::string& option : locality_) {
+    const std::size_t equals = option.find('=');
+    const std::string file = equals == std::string::npos ? option : option.substr(equals + 1);
+    DEMARC_TRY(const std::string text, read_file(file));
+    DEMARC_TRY(sharing_[equals == std::string::npos ? "" : option.substr(0, equals)],
+               sim::parse_block_sharing(text, file));
+  }
+  if ((!masks_.empty() || !colors_.empty()) &&
+      std::none_of(modes.begin(), modes.end(), [](const study::Mode& m) { return m.color; })) {
+    return invalid_input("{}: no mode of {} has colours; add one such as mask+color",
+                         masks_.empty() ? "--colors" : "--masks", mode_option);
+  }
+  return {};
+}
+
+Result<std::unique_ptr<study::Executor>> StudyOptions::open() const {
+  if (simulated()) {
+    study::SimExecutorOptions sim;
+    sim.device = device.substr(4);
+    sim.seed = seed;
+    sim.threads = threads_;
+    sim.split = strategy_;
+    sim.masks = mask_values_;
+    sim.colors = colors_;
+    sim.dispatch = dispatch_;
+    sim.sharing = sharing_;
+    return study::make_sim_executor(sim);
+  }
+  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(device));
+  study::GpuExecutorOptions gpu;
+  gpu.device = ref.index;
+  gpu.program = "/proc/self/exe";
+  study::take_away_on_signals();
+  gpu.split = strategy_;
+  gpu.masks = mask_values_;
+  gpu.colors = colors_;
+  gpu.description = description_;
+  gpu.clock = clock_value_;
+  gpu.victim_priority = victim_priority;
+  gpu.sync_domain = sync_domain;
+  gpu.command_settle_seconds = settle_seconds;
+  return study::make_gpu_executor(gpu);
+}
+
+}  // namespace demarc::cli
