@@ -13,6 +13,7 @@
 #include "demarc/gpu/device.hpp"
 #include "demarc/gpu/launch.hpp"
 #include "demarc/study/mode.hpp"
+#include "demarc/study/neighbour_means.hpp"
 #include "demarc/study/plan.hpp"
 
 namespace demarc::study {
@@ -96,7 +97,12 @@ class Executor {
   // it has here. missing_capability, with the reason, where nothing is.
   [[nodiscard]] virtual Result<gpu::Device> description() const;
   [[nodiscard]] virtual Result<WorkloadCode> code_of(const Workload& workload) const;
-  // Called once before anything is run: a chance to do work of the whole plan at one go.
+  // What a neighbour under the mode can be made of. As it stands: kernels on so much memory that
+  // their first contents may pass through the host, without host memory in flight and without copy
+  // engines; what the description says of the card goes in.
+  [[nodiscard]] virtual Result<NeighbourMeans> neighbour_means(const Mode& mode,
+                                                               std::uint32_t parts) const;
+  // Called before a plan is run: a chance to do work of all of it at one go.
   [[nodiscard]] virtual Result<void> prepare(const Plan& /*plan*/, const Progress& /*progress*/) {
     return {};
   }

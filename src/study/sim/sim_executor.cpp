@@ -16,6 +16,8 @@ namespace {
 constexpr std::uint32_t ptx_target = 90;
 constexpr std::uint32_t least_samples = 3;
 constexpr std::uint64_t most_parts = 4;  // each with as much memory
+constexpr std::uint64_t most_neighbour_bytes = std::uint64_t{32} << 20U;
+constexpr std::uint64_t most_neighbour_accesses = std::uint64_t{1} << 17U;
 
 // One run of T(A, B), or of A alone on the whole GPU (parts = 1).
 struct CellKey {
@@ -166,6 +168,10 @@ class SimStudy {
         }
       }
     }
+    std::erase_if(jobs, [&](const auto& job) {
+      const auto known = cells_.find(std::get<0>(job));
+      return known != cells_.end() && known->second.ns.size() >= plan.rule.most;
+    });
     std::vector<Result<CellTimes>> done(jobs.size());
     std::mutex mutex;
     std::size_t finished = 0;
@@ -275,6 +281,15 @@ class SimExecutor final : public Executor {
   Result<gpu::Device> description() const override { return study_.device(); }
   Result<WorkloadCode> code_of(const Workload& workload) const override {
     return sim_workload_code(workload.spec, ptx_target);
+  }
+  // Each neighbour's kernel is emulated, and what it did is kept.
+  Result<NeighbourMeans> neighbour_means(const Mode& mode, std::uint32_t parts) const override {
+    DEMARC_TRY(NeighbourMeans means, Executor::neighbour_means(mode, parts));
+    means.bytes = most_neighbour_bytes;
+    means.accesses = most_neighbour_accesses;
+    means.lacking[Need::module_variables] =
+        fmt::format("variables of a module have no place on sim:{}", name_);
+    return means;
   }
   Result<void> prepare(const Plan& plan, const Progress& progress) override {
     return study_.prepare(plan, progress);
