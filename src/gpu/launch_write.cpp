@@ -66,6 +66,7 @@ Json buffer_json(const Launch& launch, const Buffer& buffer) {
     out["high"] = number_json(buffer.fill.high);
   }
   if (buffer.output) out["output"] = true;
+  if (buffer.host) out["memory"] = "host";
   return out;
 }
 

@@ -86,7 +86,7 @@ bool take_suffix(std::string& text, std::string_view suffix) {
   return true;
 }
 
-Result<Mode> parse_one_mode(const std::string& item) {
+Result<Mode> parse_one_mode(const std::string& item, std::string_view option) {
   std::string name = item;
   Mode mode;
   mode.common_domain = take_suffix(name, common_domain_suffix);
@@ -97,9 +97,9 @@ Result<Mode> parse_one_mode(const std::string& item) {
   const auto division = partition::parse_mode(name);
   if (!division) {
     return invalid_input(
-        "--modes: '{}' is no mode; there are {}; each also with +color, then with one of +graph, "
+        "{}: '{}' is no mode; there are {}; each also with +color, then with one of +graph, "
         "+overlapped, +fused, unless parts are processes ({}), then with +common-domain",
-        item, partition::mode_names([](const partition::ModeTraits&) { return true; }, ", "),
+        option, item, partition::mode_names([](const partition::ModeTraits&) { return true; }, ", "),
         partition::mode_names(
             [](const partition::ModeTraits& traits) { return traits.across_processes; }, ", "));
   }
@@ -108,8 +108,8 @@ Result<Mode> parse_one_mode(const std::string& item) {
   if ((mode.color && !traits.colors) ||
       (mode.launches != Launches::separate && traits.across_processes)) {
     return invalid_input(
-        "--modes: '{}': parts of {} are processes, which have neither colours nor changed launches",
-        item, name);
+        "{}: '{}': parts of {} are processes, which have neither colours nor changed launches",
+        option, item, name);
   }
   return mode;
 }
@@ -148,12 +148,12 @@ std::string Mode::name() const {
   return out;
 }
 
-Result<std::vector<Mode>> parse_modes(std::string_view text) {
+Result<std::vector<Mode>> parse_modes(std::string_view text, std::string_view option) {
   std::vector<Mode> modes;
   for (const std::string& item : split_commas(text)) {
-    DEMARC_TRY(Mode mode, parse_one_mode(item));
+    DEMARC_TRY(Mode mode, parse_one_mode(item, option));
     if (std::find(modes.begin(), modes.end(), mode) != modes.end()) {
-      return invalid_input("--modes: '{}' is named twice", item);
+      return invalid_input("{}: '{}' is named twice", option, item);
     }
     modes.push_back(mode);
   }

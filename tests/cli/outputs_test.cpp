@@ -12,6 +12,7 @@ namespace {
 // begun when the file cannot be written, so devices and inputs that do not exist do no harm.
 const std::vector<std::vector<std::string>>& writing_options() {
   static const std::vector<std::vector<std::string>> options{
+      {"attack", "--device", "sim:gtx1080", "--json"},
       {"blocks", "--json"},
       {"blocks", "--out"},
       {"demo", "--html"},

@@ -47,7 +47,7 @@ NeighbourMeans simulated(const std::string& name, bool color) {
   SimExecutorOptions options;
   options.device = name;
   const auto executor = make_sim_executor(options).value();
-  return executor->neighbour_means(Mode{"mask", color}, 2).value();
+  return executor->neighbour_means(Mode{partition::Mode::mask, color}, 2).value();
 }
 
 TEST(NeighbourMeans, a_simulated_card_has_what_its_description_says) {
@@ -73,7 +73,7 @@ TEST(NeighbourMeans, under_colours_no_slice_is_known) {
 
 TEST(NeighbourMeans, a_device_without_a_description_has_the_least_that_every_card_has) {
   const auto executor = make_planted_executor(planted_model("h100").value(), 1);
-  const NeighbourMeans means = executor->neighbour_means(Mode{"mask", false}, 2).value();
+  const NeighbourMeans means = executor->neighbour_means(Mode{partition::Mode::mask, false}, 2).value();
   EXPECT_EQ(means.target, 0U);
   EXPECT_EQ(means.shared_bytes, 48U * 1024);
   EXPECT_EQ(means.bytes, 256U << 20U);

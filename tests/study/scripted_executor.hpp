@@ -1,6 +1,7 @@
 // An executor whose lanes write down what they are asked, and fail where a test wants it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,6 +17,12 @@ struct Script {
   std::map<std::string, std::string> remarks;  // of "mask/1"
   std::map<std::string, Outputs> outputs;      // of "mask/0"; else those of the solo run
   std::vector<double> sample{100};
+  // Where it is set: one time of the victim beside what runs in the other parts, null for nothing.
+  std::function<double(const Workload& victim, const Workload* neighbour)> time;
+  const Workload* running = nullptr;  // in the other parts
+  NeighbourMeans means;               // of neighbours
+  // Why lanes do not take a workload; empty: they do.
+  std::function<std::string(const Workload& workload)> refuses;
 
   Result<void> say(const std::string& entry) {
     log.push_back(entry);
@@ -29,11 +36,20 @@ class ScriptedLane : public Lane {
  public:
   ScriptedLane(Script& script, std::string name) : script_(script), name_(std::move(name)) {}
   Result<void> load(const Workload& workload) override {
-    workload_ = workload.name;
+    const std::string why = script_.refuses ? script_.refuses(workload) : "";
+    if (!why.empty()) return missing_capability("{}", why);
+    workload_ = workload;
     return say("load");
   }
   Result<std::vector<double>> sample(std::uint32_t count, double) override {
     DEMARC_CHECK(say("sample"));
+    if (script_.time) {
+      std::vector<double> times;
+      for (std::uint32_t i = 0; i < count; ++i) {
+        times.push_back(script_.time(workload_, script_.running));
+      }
+      return times;
+    }
     if (script_.sample.empty()) return std::vector<double>{};
     return std::vector<double>(count, script_.sample.front());
   }
@@ -42,8 +58,12 @@ class ScriptedLane : public Lane {
     const auto own = script_.outputs.find(name_);
     return own == script_.outputs.end() ? Outputs{7, true, {}} : own->second;
   }
-  Result<void> start() override { return say("start"); }
+  Result<void> start() override {
+    script_.running = &workload_;
+    return say("start");
+  }
   Result<double> stop() override {
+    script_.running = nullptr;
     DEMARC_CHECK(say("stop"));
     return 2.0;
   }
@@ -57,11 +77,11 @@ class ScriptedLane : public Lane {
 
  private:
   Result<void> say(const std::string& what) {
-    return script_.say(name_ + " " + what + (what == "finish" ? "" : " " + workload_));
+    return script_.say(name_ + " " + what + (what == "finish" ? "" : " " + workload_.name));
   }
   Script& script_;
   std::string name_;
-  std::string workload_;
+  Workload workload_;
 };
 
 class ScriptedStage : public Stage {
@@ -86,6 +106,9 @@ class ScriptedExecutor : public Executor {
     DeviceContext out;
     out.device = "scripted";
     return out;
+  }
+  Result<NeighbourMeans> neighbour_means(const Mode&, std::uint32_t) const override {
+    return script_.means;
   }
   Result<std::unique_ptr<Stage>> whole() override {
     return std::make_unique<ScriptedStage>(script_, "whole", 1);

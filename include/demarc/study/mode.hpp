@@ -34,7 +34,9 @@ struct Mode {
   friend bool operator==(const Mode&, const Mode&) = default;
 };
 
-// A comma list; an unknown or repeated mode is an error that lists what exists.
-[[nodiscard]] Result<std::vector<Mode>> parse_modes(std::string_view text);
+// A comma list; an unknown or repeated mode is an error that names the option and lists what
+// exists.
+[[nodiscard]] Result<std::vector<Mode>> parse_modes(std::string_view text,
+                                                    std::string_view option = "--modes");
 
 }  // namespace demarc::study

@@ -1,0 +1,137 @@
+// demarc attack: the hunt for the worst neighbour of a partition.
+#include <chrono>
+#include <limits>
+#include <memory>
+
+#include "demarc/study/attack.hpp"
+#include "study_options.hpp"
+#include "verb.hpp"
+
+namespace demarc::cli {
+namespace {
+
+struct AttackOptions {
+  StudyOptions common;
+  std::string mode = "mask+color";
+  std::string victims = "va,mm,fwt,cfd,gaussian,chase";
+  study::AttackPlan plan;
+  std::uint32_t screen = 5;
+  std::uint32_t samples = 500;
+  double longest = 2;
+  std::string out;
+  std::string json;
+  bool samples_given = false;
+  bool candidates_given = false;
+};
+
+double seconds_now() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+// A simulation repeats exactly and is slow: few runs, fewer neighbours.
+void suit_device(AttackOptions& options) {
+  if (!options.common.simulated()) return;
+  if (!options.samples_given) {
+    options.screen = options.samples = 3;
+    options.plan.rounds = 1;
+  }
+  if (!options.candidates_given) options.plan.candidates = 100;
+}
+
+Result<study::AttackPlan> attack_plan(AttackOptions& options) {
+  study::AttackPlan plan = options.plan;
+  DEMARC_TRY(const auto modes, study::parse_modes(options.mode, "--mode"));
+  if (modes.size() != 1) {
+    return invalid_input("--mode {}: a hunt is of one mode; give one", options.mode);
+  }
+  plan.mode = modes.front();
+  plan.parts = options.common.parts;
+  plan.seed = options.common.seed;
+  DEMARC_TRY(plan.victims, study::parse_workloads(options.victims, "--victims"));
+  plan.screening.least = plan.screening.most = options.screen;
+  plan.proof.least = plan.proof.most = options.samples;
+  plan.proof.longest_seconds = options.longest;
+  if (options.common.simulated()) plan.proof.warm_up = plan.screening.warm_up;
+  DEMARC_CHECK(options.common.parse(modes, "--mode"));
+  return plan;
+}
+
+Result<void> attack(AttackOptions& options) {
+  suit_device(options);
+  const StudyOptions& common = options.common;
+  if (!common.real() && !common.simulated()) {
+    return invalid_input("--device {}: write cuda:N or sim:NAME", common.device);
+  }
+  DEMARC_CHECK(common.check_device());
+  DEMARC_TRY(const study::AttackPlan plan, attack_plan(options));
+  if (!options.out.empty()) DEMARC_CHECK(study::open_folder(options.out));
+  study::take_away_on_signals();
+  DEMARC_TRY(const auto executor, common.open());
+  DEMARC_TRY(const auto result,
+             study::run_attack(plan, *executor, terminal_progress(), seconds_now));
+  if (!options.out.empty()) DEMARC_CHECK(study::write_ranked(result, options.out));
+  if (!options.json.empty()) {
+    DEMARC_CHECK(emit(options.json, study::attack_json(result, command_line())));
+  }
+  if (options.json != "-") DEMARC_CHECK(emit("-", study::attack_text(result)));
+  if (result.verdict == study::Verdict::held) return {};
+  return check_failed("{}", study::verdict_text(result));
+}
+
+const RegisterVerb attack_verb{
+    {12, "attack", "hunts for the worst neighbour of a partition, and says whether it holds",
+     "demarc attack --device cuda:0 --mode mask+color --candidates 1000 --out worst",
+     [](CLI::App& app) -> std::function<Result<void>()> {
+       auto options = std::make_shared<AttackOptions>();
+       options->common.declare(app, "cuda:N or sim:NAME (simulated)");
+       app.add_option("--mode", options->mode,
+                      "the partition: one of the modes of demarc isolate --modes")
+           ->capture_default_str();
+       app.add_option(
+              "--victims", options->victims,
+              "comma list of bundled kernels, launch:FILE.json or, on sim:NAME, stream:FILE")
+           ->capture_default_str();
+       study::AttackPlan& plan = options->plan;
+       const CLI::Option* candidates = app.add_option(
+           "--candidates", plan.candidates, "neighbours to try (default: 1000, on sim:NAME 100)");
+       app.add_option("--seconds", plan.seconds,
+                      "begin no generation after so long; the worst are then measured again");
+       app.add_option("--generation", plan.generation, "neighbours bred at a time")
+           ->capture_default_str();
+       app.add_option("--keep", plan.keep, "worst neighbours that are measured again and ranked")
+           ->capture_default_str();
+       const CLI::Option* screen = app.add_option(
+           "--screen", options->screen,
+           "launches of a victim timed beside each neighbour (default: 5, on sim:NAME 3)");
+       const CLI::Option* samples = app.add_option(
+           "--samples", options->samples,
+           "and beside the worst, in each round; from 1000 of all rounds on there is a p99 "
+           "(default: 500, on sim:NAME 3)");
+       const CLI::Option* rounds = app.add_option("--rounds", plan.rounds,
+                                                  "times each pair of these is visited (default: "
+                                                  "2, on sim:NAME 1)");
+       app.add_option("--longest", options->longest, "seconds that such a visit may take")
+           ->capture_default_str();
+       app.add_option("--limit", plan.limit_percent,
+                      "per cent by which the mean of a victim may grow")
+           ->capture_default_str();
+       app.add_option("--limit-p99", plan.limit_tail_percent,
+                      "and its p99, or its worst run where there are too few for a p99")
+           ->capture_default_str();
+       app.add_option("--out", options->out,
+                      "folder for the launch files of the worst neighbours, for demarc run and "
+                      "demarc isolate --aggressors launch:FILE.json")
+           ->option_text("FOLDER");
+       add_output(app, "--json", options->json,
+                  "result (schema demarc.attack/1); - is standard output");
+       return [=, &app] {
+         options->common.note_given(app);
+         options->candidates_given = candidates->count() > 0;
+         options->samples_given = screen->count() + samples->count() + rounds->count() > 0;
+         return attack(*options);
+       };
+     }}};
+
+}  // namespace
+}  // namespace demarc::cli
