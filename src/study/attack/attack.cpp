@@ -164,6 +164,7 @@ class Hunt {
 
   Result<void> prove_batch(const std::vector<Screened>& worst) {
     std::vector<Candidate> candidates;
+    candidates.reserve(worst.size());
     for (const Screened& one : worst) candidates.push_back({one.genes, {one.name, one.spec}});
     DEMARC_TRY(const Measured seen,
                ground_.measure(candidates, plan_.proof, plan_.rounds,
