@@ -99,7 +99,8 @@ Result<Mode> parse_one_mode(const std::string& item, std::string_view option) {
     return invalid_input(
         "{}: '{}' is no mode; there are {}; each also with +color, then with one of +graph, "
         "+overlapped, +fused, unless parts are processes ({}), then with +common-domain",
-        option, item, partition::mode_names([](const partition::ModeTraits&) { return true; }, ", "),
+        option, item,
+        partition::mode_names([](const partition::ModeTraits&) { return true; }, ", "),
         partition::mode_names(
             [](const partition::ModeTraits& traits) { return traits.across_processes; }, ", "));
   }

@@ -73,7 +73,8 @@ TEST(NeighbourMeans, under_colours_no_slice_is_known) {
 
 TEST(NeighbourMeans, a_device_without_a_description_has_the_least_that_every_card_has) {
   const auto executor = make_planted_executor(planted_model("h100").value(), 1);
-  const NeighbourMeans means = executor->neighbour_means(Mode{partition::Mode::mask, false}, 2).value();
+  const NeighbourMeans means =
+      executor->neighbour_means(Mode{partition::Mode::mask, false}, 2).value();
   EXPECT_EQ(means.target, 0U);
   EXPECT_EQ(means.shared_bytes, 48U * 1024);
   EXPECT_EQ(means.bytes, 256U << 20U);
