@@ -65,6 +65,54 @@ TEST(HashFinding, knee_of_the_module_is_its_number_of_miss_registers) {
   EXPECT_GT(found.curves[0].cycles.back(), 10 * found.curves[4].cycles.back());
 }
 
+// As planted, but whatever is read beside the first address that anybody asked for takes longer the
+// more there are.
+class OneCrowdDisturbed final : public TimedMemory {
+ public:
+  explicit OneCrowdDisturbed(PlantedMemory& memory) : memory_(memory) {}
+  [[nodiscard]] const MemoryFacts& facts() const override { return memory_.facts(); }
+  Result<std::vector<float>> uncached_pairs(std::uint64_t primary,
+                                            std::span<const std::uint64_t> secondaries) override {
+    return memory_.uncached_pairs(primary, secondaries);
+  }
+  Result<std::vector<float>> reread(std::uint64_t first, std::span<const std::uint64_t> then,
+                                    std::span<const std::uint64_t> candidates) override {
+    return memory_.reread(first, then, candidates);
+  }
+  Result<float> crowded_read(std::uint64_t primary,
+                             std::span<const std::uint64_t> secondaries) override {
+    if (!first_) first_ = primary;
+    const float more = primary == *first_ ? 60.0F * static_cast<float>(secondaries.size()) : 0;
+    auto cycles = memory_.crowded_read(primary, secondaries);
+    if (cycles) *cycles += more;
+    return cycles;
+  }
+  Result<gpu::LatencyMatrix> hit_latencies(std::span<const std::uint64_t> addresses,
+                                           std::span<const std::uint32_t> sms,
+                                           std::uint32_t together, std::uint32_t repeats) override {
+    return memory_.hit_latencies(addresses, sms, together, repeats);
+  }
+  Result<double> stream_seconds(const Stream& victim, const Stream& aggressor) override {
+    return memory_.stream_seconds(victim, aggressor);
+  }
+
+ private:
+  PlantedMemory& memory_;
+  std::optional<std::uint64_t> first_;
+};
+
+TEST(HashFinding, one_crowd_that_meets_by_chance_does_not_hide_the_knee) {
+  auto planted = planted_memory("gtx1080", 5).value();
+  const auto& truth = planted->truth();
+  OneCrowdDisturbed memory(*planted);
+  Random random(5);
+  const auto found = measure_module(memory, {gpu::low_pivot_basis(truth.bank.rows)},
+                                    {gpu::low_pivot_basis(truth.set.rows)},
+                                    {gpu::low_pivot_basis(truth.module.rows)}, random, {})
+                         .value();
+  EXPECT_EQ(found.miss_registers.number, 16U) << found.miss_registers.reason;
+}
+
 // 500 cycles up to `knee` other threads, `step` more for each further one.
 std::vector<float> bent_curve(std::size_t knee, float step, std::size_t most = 64) {
   std::vector<float> cycles;
