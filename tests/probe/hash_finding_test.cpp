@@ -65,8 +65,7 @@ TEST(HashFinding, knee_of_the_module_is_its_number_of_miss_registers) {
   EXPECT_GT(found.curves[0].cycles.back(), 10 * found.curves[4].cycles.back());
 }
 
-// As planted, but whatever is read beside the first address that anybody asked for takes longer the
-// more there are.
+// As planted, but the first address that anybody asks for has a knee of its own at 10 others.
 class OneCrowdDisturbed final : public TimedMemory {
  public:
   explicit OneCrowdDisturbed(PlantedMemory& memory) : memory_(memory) {}
@@ -82,9 +81,10 @@ class OneCrowdDisturbed final : public TimedMemory {
   Result<float> crowded_read(std::uint64_t primary,
                              std::span<const std::uint64_t> secondaries) override {
     if (!first_) first_ = primary;
-    const float more = primary == *first_ ? 60.0F * static_cast<float>(secondaries.size()) : 0;
+    const std::size_t others = secondaries.size();
+    const bool disturbed = primary == *first_ && others > 10;
     auto cycles = memory_.crowded_read(primary, secondaries);
-    if (cycles) *cycles += more;
+    if (cycles && disturbed) *cycles += 100.0F * static_cast<float>(others - 10);
     return cycles;
   }
   Result<gpu::LatencyMatrix> hit_latencies(std::span<const std::uint64_t> addresses,
