@@ -377,6 +377,25 @@ TEST(Attack, generations_and_rankings_of_nobody_are_refused) {
   EXPECT_TRUE(hunt(script, plan));
 }
 
+TEST(Attack, hunts_that_would_time_nothing_are_refused) {
+  Script script = planted_script();
+  const auto refused = [&](const AttackPlan& plan, const std::string& option) {
+    const auto result = hunt(script, plan);
+    ASSERT_FALSE(result) << option;
+    EXPECT_EQ(result.error().kind, ErrorKind::invalid_input);
+    EXPECT_THAT(result.error().message, testing::StartsWith(option));
+  };
+  AttackPlan plan = plan_of(least_candidates());
+  plan.rounds = 0;
+  refused(plan, "--rounds");
+  plan = plan_of(least_candidates());
+  plan.screening.least = 0;
+  refused(plan, "--screen");
+  plan = plan_of(least_candidates());
+  plan.proof.least = 0;
+  refused(plan, "--samples");
+}
+
 TEST(Attack, idle_neighbours_are_timed_among_the_others_and_every_part_has_the_neighbour) {
   Script script = planted_script();
   AttackPlan plan = plan_of(least_candidates());

@@ -244,6 +244,9 @@ Result<void> check_attack(const AttackPlan& plan) {
   if (plan.keep == 0 || plan.generation == 0) {
     return invalid_input("--keep and --generation: at least one neighbour is needed");
   }
+  if (plan.screening.least == 0) {
+    return invalid_input("--screen: at least one launch is needed beside each neighbour");
+  }
   return {};
 }
 

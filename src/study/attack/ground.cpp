@@ -44,6 +44,7 @@ std::string without_name(std::string reason, const Workload& neighbour) {
 Result<Ground> Ground::open(const AttackPlan& plan, Executor& executor) {
   Ground ground(plan, executor);
   Plan check = plan_of_batch(plan, plan.proof);
+  check.rounds = plan.rounds;
   check.aggressors = {{"neighbour", "neighbour"}};
   DEMARC_CHECK(check_plan(check));
   DEMARC_TRY(ground.means_, executor.neighbour_means(plan.mode, plan.parts));
