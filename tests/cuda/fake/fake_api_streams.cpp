@@ -56,13 +56,15 @@ FAKE CuResult cuStreamWaitEvent(CuStream, CuEvent, unsigned) {
 FAKE CuResult cuEventCreate(CuEvent* event, unsigned) {
   const auto lock = locked();
   ++FakeGpu::get().others_alive;
-  *event = reinterpret_cast<CuEvent>(new FakeEvent);
+  auto made = std::make_unique<FakeEvent>();
+  *event = reinterpret_cast<CuEvent>(made.get());
+  FakeGpu::get().events[*event] = std::move(made);
   return cu_success;
 }
 FAKE CuResult cuEventDestroy_v2(CuEvent event) {
   const auto lock = locked();
   --FakeGpu::get().others_alive;
-  delete reinterpret_cast<FakeEvent*>(event);
+  FakeGpu::get().events.erase(event);
   return cu_success;
 }
 FAKE CuResult cuEventRecord(CuEvent event, CuStream) {

@@ -123,6 +123,7 @@ struct FakeGpu {
   CuContext current = nullptr;
   FakeStream default_stream;
   std::map<cuda::CuModule, std::unique_ptr<FakeModule>> modules;
+  std::map<cuda::CuEvent, std::unique_ptr<FakeEvent>> events;
   std::set<FakeStream*> streams;
   std::vector<FakeStream*> destroyed;  // given out again with what was written into them
   Callback callback = nullptr;
@@ -145,7 +146,7 @@ struct FakeGpu {
   FakeGpu() = default;
   FakeGpu(const FakeGpu&) = delete;
   FakeGpu& operator=(const FakeGpu&) = delete;
-  // A program may leave streams and modules behind, as it must when a stream hangs.
+  // A program may leave streams, events and modules behind, as it must when a stream hangs.
   ~FakeGpu() {
     for (FakeStream* stream : streams) delete stream;
     for (FakeStream* stream : destroyed) delete stream;
