@@ -193,9 +193,9 @@ TEST(PageArenas, AreArrangedOnlyInPagesThatTheyHaveAndEachOnce) {
             0);
   EXPECT_EQ(last[0], 0U) << "it is cleared to its end";
   EXPECT_THAT(arena.arrange(std::array<std::uint32_t, 2>{0, 3}).error().message,
-              HasSubstr("page_of_two_mib 3 is not there"));
+              HasSubstr("page 3 is not there"));
   EXPECT_THAT(arena.arrange(std::array<std::uint32_t, 2>{1, 1}).error().message,
-              HasSubstr("page_of_two_mib 1 is named twice"));
+              HasSubstr("page 1 is named twice"));
   EXPECT_EQ(arena.pages(), 3U) << "a refusal changes nothing";
   const std::int64_t whole = alive();
   ASSERT_TRUE(arena.arrange(std::array<std::uint32_t, 2>{2, 0}));

@@ -4,6 +4,7 @@
 #include <array>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -146,8 +147,11 @@ struct FakeGpu {
   FakeGpu() = default;
   FakeGpu(const FakeGpu&) = delete;
   FakeGpu& operator=(const FakeGpu&) = delete;
-  // A program may leave streams, events and modules behind, as it must when a stream hangs.
+  // A program may leave memory, streams, events and modules behind, as it must when a stream hangs.
   ~FakeGpu() {
+    for (const auto& [address, bytes] : allocated) {
+      std::free(reinterpret_cast<void*>(address));  // NOLINT: device addresses are integers
+    }
     for (FakeStream* stream : streams) delete stream;
     for (FakeStream* stream : destroyed) delete stream;
   }
