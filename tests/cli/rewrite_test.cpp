@@ -49,7 +49,7 @@ TEST(RewriteVerb, a_colour_beyond_the_masks_or_without_masks_is_refused) {
 }
 
 // One kernel with a variable and local memory, one that cannot be coloured.
-std::string two_kernels() {
+std::string kept_and_refused() {
   const auto path = fresh_folder("rewrite_verb") / "two.ptx";
   EXPECT_TRUE(write_file(path,
                          ".version 8.0\n.target sm_90\n.address_size 64\n.global .u32 v = 3;\n"
@@ -60,7 +60,7 @@ std::string two_kernels() {
 }
 
 TEST(RewriteVerb, a_refused_kernel_is_an_error_by_line_unless_it_may_be_left_out) {
-  const std::string in = two_kernels();
+  const std::string in = kept_and_refused();
   const std::vector<std::string> places{"--variables-at", "0x1000",          "--local-at",
                                         "0x2000",         "--local-threads", "64"};
   std::vector<std::string> arguments{"rewrite", in, "--color-mask", "0xc4000"};
@@ -84,7 +84,7 @@ TEST(RewriteVerb, a_refused_kernel_is_an_error_by_line_unless_it_may_be_left_out
 }
 
 TEST(RewriteVerb, memory_that_is_missing_or_crooked_is_refused) {
-  const std::string in = two_kernels();
+  const std::string in = kept_and_refused();
   const auto said = [&](const std::vector<std::string>& more) {
     std::vector<std::string> arguments{"rewrite", in,         "--color-mask",
                                        "0xc4000", "--kernel", "good"};
@@ -104,7 +104,7 @@ TEST(RewriteVerb, memory_that_is_missing_or_crooked_is_refused) {
 }
 
 TEST(RewriteVerb, needs_are_listed_as_json) {
-  const Outcome outcome = run_demarc({"rewrite", two_kernels(), "--needs"});
+  const Outcome outcome = run_demarc({"rewrite", kept_and_refused(), "--needs"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   for (const char* part :
        {"\"schema\": \"demarc.rewrite.needs/1\"", "\"name\": \"good\"", "\"local_bytes\": 32",

@@ -200,7 +200,7 @@ TEST(PageArenas, AreArrangedOnlyInPagesThatTheyHaveAndEachOnce) {
   const std::int64_t whole = alive();
   ASSERT_TRUE(arena.arrange(std::array<std::uint32_t, 2>{2, 0}));
   EXPECT_EQ(arena.pages(), 2U);
-  EXPECT_EQ(alive(), whole - 2) << "one page_of_two_mib less, and its mapping";
+  EXPECT_EQ(alive(), whole - 2) << "one page less, and its mapping";
 }
 
 TEST(Modules, NameWhatTheyLackAndGiveNothingForIt) {
