@@ -278,9 +278,11 @@ Value RowArithmetic::linear(const OperationShape& shape, const Value& a, const V
       return affine_value(factor.base * other.base + (adds ? c.base : 0),
                           factor.base * stride_of(other) + (adds ? stride_of(c) : 0), bits);
     }
-    case Operation::shift_left:
-      if (b.kind != Value::Kind::uniform || truncated(b.base, 32) >= bits) break;
-      return affine_value(a.base << b.base, stride_of(a) << b.base, bits);
+    case Operation::shift_left: {
+      const std::uint64_t by = truncated(b.base, 32);
+      if (b.kind != Value::Kind::uniform || by >= bits) break;
+      return affine_value(a.base << by, stride_of(a) << by, bits);
+    }
     case Operation::multiply_wide:
     case Operation::multiply_add_wide: {
       const auto x = exact(a, bits, shape.is_signed, row);
