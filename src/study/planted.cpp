@@ -71,7 +71,7 @@ class PlantedStage : public Stage {
   PlantedStage(const PlantedModel& model, Mode mode, std::uint32_t parts, std::uint64_t seed) {
     auto state = std::make_shared<StageState>();
     state->model = &model;
-    state->mode = std::move(mode);
+    state->mode = mode;
     state->parts = parts;
     state->random = Random(seed);
     for (std::uint32_t i = 0; i < parts; ++i) lanes_.emplace_back(state);
