@@ -49,7 +49,7 @@ Result<ptx::ColoredOptions> colored_options(const RewriteOptions& options) {
 
 // Refused kernels are an error, or a warning where the others are wanted all the same.
 Result<void> judge(const std::vector<ptx::ColoredKernel>& kernels, const RewriteOptions& options) {
-  const auto accepted = ptx::check_accepted(kernels, options.input);
+  auto accepted = ptx::check_accepted(kernels, options.input);
   if (accepted || !options.allow_refused) return accepted;
   fmt::print(stderr, "demarc rewrite: {}\n", accepted.error().message);
   return {};
