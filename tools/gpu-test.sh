@@ -42,7 +42,7 @@ check "topo: two ways of finding the topology agree" 0 'agree' "$demarc" topo --
 for mode in green mask affinity; do
   check "verify: a partition by $mode holds" 0 'partition HOLDS' "$demarc" verify --device "$device" --tpcs "$tpcs" --mode $mode
 done
-check "verify: a program without a partition is in none" 3 'DOES NOT HOLD' "$demarc" verify --device "$device" --tpcs "$tpcs"
+check "verify: a program without a partition is in none" 3 'is in no partition' "$demarc" verify --device "$device" --tpcs "$tpcs"
 check "verify: memory of colour 0 is kept apart" 0 'colours HOLD' "$demarc" verify --device "$device" --colors 0
 
 # Another program inside a partition: audited from outside, and proved from inside; one that a launcher lets out is noticed.

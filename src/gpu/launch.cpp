@@ -117,7 +117,11 @@ std::vector<std::byte> pack_argument(const Argument& argument,
   return bytes;
 }
 
-Result<Memory> initial_memory(const Launch& launch, std::span<const std::uint64_t> addresses) {
+Result<Memory> initial_memory(const Launch& launch, std::span<const std::uint64_t> addresses,
+                              Zeros zeros) {
+  const auto left_out = [&](const Buffer& buffer) {
+    return zeros == Zeros::left_out && buffer.fill.kind == FillKind::zero;
+  };
   const auto too_large = [](const Buffer& buffer) {
     return missing_capability("buffer '{}': {} bytes do not fit into this machine's memory",
                               buffer.name, buffer.bytes);
@@ -127,12 +131,14 @@ Result<Memory> initial_memory(const Launch& launch, std::span<const std::uint64_
                        static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   std::uint64_t taken = 0;
   for (const Buffer& buffer : launch.buffers) {
+    if (left_out(buffer)) continue;
     taken += buffer.bytes;
     if (taken > machine) return too_large(buffer);
   }
   Memory memory(launch.buffers.size());
   for (std::size_t i = 0; i < memory.size(); ++i) {
     const Buffer& buffer = launch.buffers[i];
+    if (left_out(buffer)) continue;
     try {
       memory[i].resize(buffer.bytes);
     } catch (const std::bad_alloc&) {

@@ -193,7 +193,7 @@ TEST(Neighbour, its_launch_file_reads_back_as_its_launch) {
 
 TEST(Neighbour, lanes_are_told_by_the_spec_where_its_memory_lies) {
   EXPECT_EQ(spec_prefix(Operation::atomic), "launch");
-  EXPECT_EQ(spec_prefix(Operation::host_store), "host");
+  EXPECT_EQ(spec_prefix(Operation::host_store), "launch");
   EXPECT_EQ(spec_prefix(Operation::copy_in), "copy_in");
   EXPECT_EQ(spec_prefix(Operation::copy_out), "copy_out");
 }

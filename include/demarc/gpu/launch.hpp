@@ -184,10 +184,13 @@ inline constexpr std::uint64_t default_base_address = 0x7000'0000'0000;
                                        std::span<const std::uint64_t> addresses,
                                        std::span<std::byte> out);
 
-// All buffers on the host, in order.
+// All buffers on the host, in order. Zeros::left_out: buffers that begin as zeros stay empty, for
+// who fills them where they lie.
 using Memory = std::vector<std::vector<std::byte>>;
+enum class Zeros { made, left_out };
 [[nodiscard]] Result<Memory> initial_memory(const Launch& launch,
-                                            std::span<const std::uint64_t> addresses);
+                                            std::span<const std::uint64_t> addresses,
+                                            Zeros zeros = Zeros::made);
 
 // The bytes of one argument as the kernel sees them.
 [[nodiscard]] std::vector<std::byte> pack_argument(const Argument& argument,

@@ -80,8 +80,8 @@ struct OperationRow {
 };
 [[nodiscard]] std::span<const OperationRow> operations();
 [[nodiscard]] const OperationRow& row_of(Operation operation);
-// How a lane is told of it: "launch" for a kernel on its memory, "host" for one on memory of the
-// host, "copy_in" and "copy_out" for copies by the copy engines.
+// How a lane is told of it: "launch" for a kernel, "copy_in" and "copy_out" for copies by the copy
+// engines.
 [[nodiscard]] std::string_view spec_prefix(Operation operation);
 
 struct PatternRow {

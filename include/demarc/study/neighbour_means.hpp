@@ -21,6 +21,7 @@ struct NeighbourMeans {
   std::uint64_t bytes = std::uint64_t{256} << 20U;   // of a neighbour's footprint, at most
   std::uint32_t shared_bytes = 48 * 1024;            // of a block, at most
   std::uint64_t accesses = std::uint64_t{1} << 27U;  // of all threads in one run, at most
+  std::uint64_t in_a_row = std::uint64_t{1} << 14U;  // accesses of one thread in one run, at most
   std::uint32_t target = 0;                          // compute capability, 90 for 9.0; 0: not known
   std::uint64_t row_bytes = std::uint64_t{1} << 18U;  // steps so long lead to another DRAM row
   // Lines of a page of 2 MiB that lie in the slice of its first line: offsets of 128 bytes.

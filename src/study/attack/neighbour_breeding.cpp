@@ -161,13 +161,16 @@ std::string impossible(const Neighbour& neighbour, const NeighbourMeans& means) 
 }
 
 Neighbour bounded(Neighbour neighbour, const NeighbourMeans& means) {
-  const auto fit = [&](std::uint64_t Neighbour::*value, std::uint64_t of_the_others) {
-    const std::uint64_t most = std::max<std::uint64_t>(means.accesses / of_the_others, 1);
+  const auto fit = [&](std::uint64_t Neighbour::*value, std::uint64_t accesses,
+                       std::uint64_t of_the_others) {
+    const std::uint64_t most = std::max<std::uint64_t>(accesses / of_the_others, 1);
     if (neighbour.*value > most) neighbour.*value = value_up_to(gene_of(value), most);
   };
-  fit(&Neighbour::launches, neighbour.blocks * neighbour.threads * neighbour.steps);
-  fit(&Neighbour::steps, neighbour.blocks * neighbour.threads * neighbour.launches);
-  fit(&Neighbour::blocks, neighbour.threads * neighbour.steps * neighbour.launches);
+  fit(&Neighbour::launches, means.in_a_row, neighbour.steps);
+  fit(&Neighbour::steps, means.in_a_row, neighbour.launches);
+  fit(&Neighbour::launches, means.accesses, neighbour.blocks * neighbour.threads * neighbour.steps);
+  fit(&Neighbour::steps, means.accesses, neighbour.blocks * neighbour.threads * neighbour.launches);
+  fit(&Neighbour::blocks, means.accesses, neighbour.threads * neighbour.steps * neighbour.launches);
   neighbour.in_flight =
       value_up_to(gene_of(&Neighbour::in_flight), std::min(neighbour.in_flight, neighbour.steps));
   return neighbour;

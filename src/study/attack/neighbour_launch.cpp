@@ -75,6 +75,7 @@ gpu::Launch neighbour_launch(const Neighbour& neighbour, const NeighbourMeans& m
   data.name = "data";
   data.bytes = works_on_buffer(neighbour.operation) ? std::max(neighbour.footprint, least_buffer)
                                                     : least_buffer;
+  data.host = row_of(neighbour.operation).need == Need::host_memory;
   launch.buffers.push_back(std::move(data));
   std::size_t lines = 0;
   if (neighbour.pattern == Pattern::slice) {

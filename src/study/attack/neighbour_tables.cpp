@@ -33,10 +33,10 @@ constexpr OperationRow operation_rows[] = {
     {Operation::constant, "constant", "load words of constant memory", Need::nothing, 4, true, 0, 0, 64 * kib, constant_patterns},
     {Operation::async_copy, "async_copy", "copy 16 bytes each to shared memory by cp.async", Need::nothing, 16, false, 80, 0, 0, copied_patterns},
     {Operation::bulk_copy, "bulk_copy", "copy 1 KiB a warp to shared memory by cp.async.bulk", Need::nothing, 32, false, 90, 0, 0, copied_patterns},
-    {Operation::host_load, "host_load", "load words of the host's memory", Need::host_memory, 4, true, 0, 0, 0, host_load_patterns},
-    {Operation::host_store, "host_store", "store words of the host's memory", Need::host_memory, 4, false, 0, 0, 0, host_store_patterns},
-    {Operation::copy_in, "copy_in", "are copied from the host by a copy engine", Need::copy_engines, 4, false, 0, 0, 0, stream_alone},
-    {Operation::copy_out, "copy_out", "are copied to the host by a copy engine", Need::copy_engines, 4, false, 0, 0, 0, stream_alone},
+    {Operation::host_load, "host_load", "load words of the host's memory", Need::host_memory, 4, true, 0, 0, 256 * mib, host_load_patterns},
+    {Operation::host_store, "host_store", "store words of the host's memory", Need::host_memory, 4, false, 0, 0, 256 * mib, host_store_patterns},
+    {Operation::copy_in, "copy_in", "are copied from the host by a copy engine", Need::copy_engines, 4, false, 0, 0, 256 * mib, stream_alone},
+    {Operation::copy_out, "copy_out", "are copied to the host by a copy engine", Need::copy_engines, 4, false, 0, 0, 256 * mib, stream_alone},
 };
 
 constexpr PatternRow pattern_rows[] = {
@@ -108,10 +108,8 @@ std::span<const Gene> genes() {
 }
 
 std::string_view spec_prefix(Operation operation) {
-  if (operation == Operation::copy_in || operation == Operation::copy_out) {
-    return row_of(operation).name;
-  }
-  return row_of(operation).need == Need::host_memory ? "host" : "launch";
+  const OperationRow& row = row_of(operation);
+  return row.need == Need::copy_engines ? row.name : "launch";
 }
 
 }  // namespace demarc::study

@@ -87,6 +87,20 @@ class GpuExecutor : public Executor {
     return gpu_workload_code(workload.spec, target_);
   }
 
+  // Of the memory that a part will have, three quarters: victims and the driver want some too.
+  Result<NeighbourMeans> neighbour_means(const Mode& mode, std::uint32_t parts) const override {
+    DEMARC_TRY(NeighbourMeans means, Executor::neighbour_means(mode, parts));
+    means.lacking.erase(Need::host_memory);
+    means.lacking.erase(Need::copy_engines);
+    std::uint64_t memory = options_.arena_pages_a_part * page_bytes / 2;
+    if (!mode.color) {
+      DEMARC_TRY(memory, gpu_->free_bytes());
+      memory /= std::max(parts, 2U) - 1;
+    }
+    means.bytes = memory / 4 * 3;
+    return means;
+  }
+
   Result<std::unique_ptr<Stage>> whole() override {
     DEMARC_TRY(auto stream, cuda::Stream::create(gpu_));
     if (options_.sync_domain) {
@@ -133,8 +147,7 @@ class GpuExecutor : public Executor {
     account += domains_text(mode, partitions);
     std::vector<std::unique_ptr<Lane>> lanes;
     for (std::uint32_t part = 0; part < parts; ++part) {
-      LaunchForm form;
-      if (part == 0) form = victim_form(mode);
+      LaunchForm form = part == 0 ? victim_form(mode) : neighbour_form();
       if (traits.rewrites) form.affine_sms = sm_bits(card->topology(), divided[part]->tpcs());
       if (part == 0 && traits.confines && !traits.rewrites) {
         form.own_sms = divided[part]->proof()->sms_allowed;
@@ -155,6 +168,12 @@ class GpuExecutor : public Executor {
     LaunchForm form;
     form.launches = mode.launches;
     form.stamps = options_.clock != Clock::events;
+    return form;
+  }
+
+  static LaunchForm neighbour_form() {
+    LaunchForm form;
+    form.neighbour = true;
     return form;
   }
 
@@ -194,8 +213,7 @@ class GpuExecutor : public Executor {
 
   std::shared_ptr<ResidentSet> plain_set(std::uint32_t part) {
     while (plain_sets_.size() <= part) {
-      LaunchForm form;
-      form.stamps = plain_sets_.empty() && options_.clock != Clock::events;
+      LaunchForm form = plain_sets_.empty() ? victim_form(Mode{}) : neighbour_form();
       plain_sets_.push_back(std::make_shared<ResidentSet>(gpu_, plain_, reader_, form));
     }
     return plain_sets_[part];

@@ -1,9 +1,12 @@
+// A lane of a GPU: a part's stream, the workloads that are resident, and the loop of a neighbour.
 #include "gpu/gpu_lane.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
+
+#include "gpu/copy_work.hpp"
 
 namespace demarc::study {
 namespace {
@@ -14,12 +17,14 @@ double elapsed_seconds(LaneClock::time_point start) {
   return std::chrono::duration<double>(LaneClock::now() - start).count();
 }
 
-// Runs a launch again and again in a thread until told to stop, a few runs ahead of the GPU.
+// Runs a lane's work again and again in a thread until told to stop. A few runs are enqueued ahead
+// of the GPU, so that it is never idle: as many as take `ahead_seconds`, but two at least. Who
+// stops the loop waits for them.
 class LaunchLoop {
  public:
-  LaunchLoop(const cuda::Gpu& gpu, const cuda::Stream& stream, const ResidentLaunch& launch,
+  LaunchLoop(const cuda::Gpu& gpu, const cuda::Stream& stream, const LaneWork& work,
              std::vector<cuda::Event> marks)
-      : gpu_(gpu), stream_(stream), launch_(launch), marks_(std::move(marks)) {
+      : gpu_(gpu), stream_(stream), work_(work), marks_(std::move(marks)) {
     thread_ = std::thread([this] { loop(); });
   }
   ~LaunchLoop() { finish(); }
@@ -66,23 +71,33 @@ class LaunchLoop {
     DEMARC_CHECK(gpu_.make_current());
     const auto begun = LaneClock::now();
     std::uint64_t enqueued = 0;
+    std::uint64_t ahead = least_ahead;
     while (!stopping_) {
-      const std::size_t mark = enqueued % marks_.size();
-      if (enqueued >= marks_.size()) {
-        DEMARC_CHECK(wait_mark(mark));
+      if (enqueued - finished_ >= ahead) {
+        DEMARC_CHECK(wait_mark(finished_ % marks_.size()));
+        if (finished_ == 0) ahead = runs_ahead(elapsed_seconds(begun));
         ++finished_;
+        continue;
       }
-      DEMARC_CHECK(launch_.enqueue(stream_));
-      DEMARC_CHECK(marks_[mark].record(stream_));
+      DEMARC_CHECK(work_.enqueue(stream_));
+      DEMARC_CHECK(marks_[enqueued % marks_.size()].record(stream_));
       ++enqueued;
     }
     rate_ = static_cast<double>(finished_) / std::max(elapsed_seconds(begun), 1e-9);
     return stream_.wait();
   }
 
+  [[nodiscard]] std::uint64_t runs_ahead(double run_seconds) const {
+    const double runs = ahead_seconds / std::max(run_seconds, 1e-9);
+    return std::clamp(static_cast<std::uint64_t>(std::min(runs, 1e6)), least_ahead,
+                      std::uint64_t{marks_.size()});
+  }
+
+  static constexpr std::uint64_t least_ahead = 2;
+  static constexpr double ahead_seconds = 0.002;
   const cuda::Gpu& gpu_;
   const cuda::Stream& stream_;
-  const ResidentLaunch& launch_;
+  const LaneWork& work_;
   std::vector<cuda::Event> marks_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> failed_{false};
@@ -98,7 +113,9 @@ class GpuLane : public Lane {
       : set_(std::move(set)), stream_(std::move(stream)), clock_(clock) {}
 
   Result<void> load(const Workload& workload) override {
-    DEMARC_TRY(current_, set_->get(workload, *stream_));
+    DEMARC_TRY(const Resident resident, set_->get(workload, *stream_));
+    work_ = resident.work;
+    launch_ = resident.launch;
     return {};
   }
 
@@ -109,16 +126,17 @@ class GpuLane : public Lane {
     constexpr std::uint32_t batch = ResidentLaunch::stamped_runs - 1;
     const auto begun = LaneClock::now();
     runs_.clear();
-    by_events_ = clock_ == Clock::events || !current_->stamped();
+    DEMARC_CHECK(check_timed());
+    by_events_ = clock_ == Clock::events || !launch_->stamped();
     DEMARC_CHECK(make_events(std::min(count, batch) + 1));
     std::vector<double> times;
     while (times.size() < count && (times.empty() || elapsed_seconds(begun) < longest_seconds)) {
       const auto runs =
           std::min<std::uint32_t>(batch, count - static_cast<std::uint32_t>(times.size()));
-      DEMARC_CHECK(current_->enqueue(*stream_));
+      DEMARC_CHECK(launch_->enqueue(*stream_));
       if (by_events_) DEMARC_CHECK(events_[0].record(*stream_));
       for (std::uint32_t i = 0; i < runs; ++i) {
-        DEMARC_CHECK(current_->enqueue(*stream_, i + 1));
+        DEMARC_CHECK(launch_->enqueue(*stream_, i + 1));
         // An event between two runs would keep the second from being launched early.
         if (by_events_) DEMARC_CHECK(events_[i + 1].record(*stream_));
       }
@@ -129,15 +147,18 @@ class GpuLane : public Lane {
   }
 
   std::vector<double> last_runs() const override { return runs_; }
-  Result<Outputs> outputs() override { return current_->checked_run(*stream_); }
+  Result<Outputs> outputs() override {
+    DEMARC_CHECK(check_timed());
+    return launch_->checked_run(*stream_);
+  }
 
   Result<void> start() override {
     std::vector<cuda::Event> marks;
-    for (int i = 0; i < runs_ahead; ++i) {
+    for (int i = 0; i < most_ahead; ++i) {
       DEMARC_TRY(auto event, cuda::Event::create(set_->gpu()));
       marks.push_back(std::move(event));
     }
-    loop_ = std::make_unique<LaunchLoop>(*set_->gpu(), *stream_, *current_, std::move(marks));
+    loop_ = std::make_unique<LaunchLoop>(*set_->gpu(), *stream_, *work_, std::move(marks));
     return loop_->wait_for_first();
   }
 
@@ -149,7 +170,12 @@ class GpuLane : public Lane {
   }
 
  private:
-  static constexpr int runs_ahead = 8;
+  static constexpr int most_ahead = 8;  // runs that wait for the GPU
+
+  [[nodiscard]] Result<void> check_timed() const {
+    if (launch_ != nullptr) return {};
+    return invalid_input("copies by the copy engines can be an aggressor, not a victim");
+  }
 
   // Of the `runs` runs enqueued last, behind the one in front of them.
   Result<void> add_times(std::uint32_t runs, std::vector<double>& times) {
@@ -160,10 +186,10 @@ class GpuLane : public Lane {
       }
       return {};
     }
-    DEMARC_TRY(const auto seen, current_->run_times(runs + 1));
+    DEMARC_TRY(const auto seen, launch_->run_times(runs + 1));
     for (std::uint32_t i = 0; i < runs; ++i) {
       times.push_back(seen[i + 1].kernels_ns);
-      if (current_->launches() > 1) runs_.push_back(seen[i + 1].span_ns);
+      if (launch_->launches() > 1) runs_.push_back(seen[i + 1].span_ns);
     }
     return {};
   }
@@ -181,39 +207,55 @@ class GpuLane : public Lane {
   Clock clock_;
   bool by_events_ = false;  // of the sample in hand
   std::vector<double> runs_;
-  ResidentLaunch* current_ = nullptr;
+  const LaneWork* work_ = nullptr;
+  ResidentLaunch* launch_ = nullptr;
   std::vector<cuda::Event> events_;
   std::unique_ptr<LaunchLoop> loop_;
 };
 
 }  // namespace
 
-Result<MemorySource*> ResidentSet::memory_of(const gpu::Launch& launch) const {
+Result<ResidentSet::Place*> ResidentSet::place_of(const gpu::Launch& launch) {
   const auto& buffers = launch.buffers;
   const auto in_host = std::count_if(buffers.begin(), buffers.end(),
                                      [](const gpu::Buffer& buffer) { return buffer.host; });
-  if (in_host == 0) return memory_.get();
-  if (in_host == static_cast<std::ptrdiff_t>(buffers.size())) return host_.get();
-  return invalid_input(
-      "launch '{}': {} of its {} buffers lie in memory of the host; in a study all do or none",
-      launch.name, in_host, buffers.size());
+  if (in_host != 0 && in_host != static_cast<std::ptrdiff_t>(buffers.size())) {
+    return invalid_input(
+        "launch '{}': {} of its {} buffers lie in memory of the host; in a study all do or none",
+        launch.name, in_host, buffers.size());
+  }
+  Place& place = in_host == 0 ? card_ : host_;
+  if (!place.support) {
+    DEMARC_TRY(auto support, SupportKernels::load(*place.memory));
+    place.support = std::make_shared<const SupportKernels>(std::move(support));
+  }
+  return &place;
 }
 
-Result<ResidentLaunch*> ResidentSet::get(const Workload& workload, const cuda::Stream& stream) {
-  const auto found = resident_.find(workload.spec);
-  if (found != resident_.end()) return found->second.get();
-  DEMARC_TRY(const auto loaded, reader_(workload));
-  DEMARC_TRY(MemorySource* const memory, memory_of(loaded.launch));
-  auto made = ResidentLaunch::make(gpu_, *memory, loaded, form_, stream);
-  if (!made && made.error().kind == ErrorKind::missing_capability && !resident_.empty()) {
-    resident_.clear();  // perhaps the memory is full of workloads used earlier
-    made = ResidentLaunch::make(gpu_, *memory, loaded, form_, stream);
+Result<std::unique_ptr<LaneWork>> ResidentSet::make(const LoadedLaunch& loaded,
+                                                    const cuda::Stream& stream) {
+  if (loaded.copies != CopyDirection::none) return make_copy_work(gpu_, loaded);
+  DEMARC_TRY(const Place* const place, place_of(loaded.launch));
+  return ResidentLaunch::make(gpu_, *place->memory, place->support, loaded, form_, stream);
+}
+
+Result<Resident> ResidentSet::get(const Workload& workload, const cuda::Stream& stream) {
+  auto found = resident_.find(workload.spec);
+  if (found == resident_.end()) {
+    DEMARC_TRY(const auto loaded, reader_(workload));
+    if (resident_.size() >= most_resident) resident_.clear();
+    auto made = make(loaded, stream);
+    if (!made && made.error().kind == ErrorKind::missing_capability && !resident_.empty()) {
+      resident_.clear();  // perhaps the memory is full of workloads used earlier
+      made = make(loaded, stream);
+    }
+    if (!made) {
+      return tl::unexpected(Error{made.error().kind, fmt::format("workload '{}': {}", workload.name,
+                                                                 made.error().message)});
+    }
+    found = resident_.emplace(workload.spec, std::move(*made)).first;
   }
-  if (!made) {
-    return tl::unexpected(Error{
-        made.error().kind, fmt::format("workload '{}': {}", workload.name, made.error().message)});
-  }
-  return resident_.emplace(workload.spec, std::move(*made)).first->second.get();
+  return Resident{found->second.get(), dynamic_cast<ResidentLaunch*>(found->second.get())};
 }
 
 std::unique_ptr<Lane> make_gpu_lane(std::shared_ptr<ResidentSet> set,

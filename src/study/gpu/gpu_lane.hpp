@@ -14,33 +14,46 @@ namespace demarc::study {
 // Resolves a workload's spec.
 using WorkloadReader = std::function<Result<LoadedLaunch>(const Workload& workload)>;
 
+// A workload that is resident. `launch` is null for copies: they can be run, not timed.
+struct Resident {
+  const LaneWork* work = nullptr;
+  ResidentLaunch* launch = nullptr;
+};
+
 // Workloads resident in one memory, kept until it is full, so that going back and forth between
 // them costs nothing. One lane uses a set at a time; lanes of different modes may take turns.
 class ResidentSet {
  public:
   ResidentSet(cuda::GpuPointer gpu, std::shared_ptr<MemorySource> memory, WorkloadReader reader,
               LaunchForm form)
-      : gpu_(std::move(gpu)),
-        memory_(std::move(memory)),
-        host_(make_host_memory(gpu_)),
-        reader_(std::move(reader)),
-        form_(form) {}
+      : gpu_(std::move(gpu)), reader_(std::move(reader)), form_(form) {
+    card_.memory = std::move(memory);
+    host_.memory = make_host_memory(gpu_);
+  }
 
   // Valid until the next call.
-  Result<ResidentLaunch*> get(const Workload& workload, const cuda::Stream& stream);
+  Result<Resident> get(const Workload& workload, const cuda::Stream& stream);
   [[nodiscard]] const cuda::GpuPointer& gpu() const { return gpu_; }
-  [[nodiscard]] const MemorySource& memory() const { return *memory_; }
 
  private:
-  cuda::GpuPointer gpu_;
-  // Where the launch's buffers lie: on the card or in the host, not some here and some there.
-  [[nodiscard]] Result<MemorySource*> memory_of(const gpu::Launch& launch) const;
+  // Memory of the host does not say when there is too little of it.
+  static constexpr std::size_t most_resident = 64;
 
-  std::shared_ptr<MemorySource> memory_;
-  std::shared_ptr<MemorySource> host_;  // for workloads that use memory of the host
+  // A memory, and the kernels that work on it once they are needed.
+  struct Place {
+    std::shared_ptr<MemorySource> memory;
+    std::shared_ptr<const SupportKernels> support;
+  };
+  // Where the launch's buffers lie: on the card or in the host, not some here and some there.
+  [[nodiscard]] Result<Place*> place_of(const gpu::Launch& launch);
+  Result<std::unique_ptr<LaneWork>> make(const LoadedLaunch& loaded, const cuda::Stream& stream);
+
+  cuda::GpuPointer gpu_;
+  Place card_;
+  Place host_;  // for workloads that use memory of the host
   WorkloadReader reader_;
   LaunchForm form_;
-  std::map<std::string, std::unique_ptr<ResidentLaunch>, std::less<>> resident_;
+  std::map<std::string, std::unique_ptr<LaneWork>, std::less<>> resident_;
 };
 
 // The looping runs in a thread of its own. `stream` stays the caller's when it is a view (its

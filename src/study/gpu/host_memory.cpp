@@ -1,3 +1,6 @@
+// Buffers in memory of the host, which kernels reach over the bus.
+#include <algorithm>
+
 #include "gpu/memory_source.hpp"
 
 namespace demarc::study {

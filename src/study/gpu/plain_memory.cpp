@@ -1,3 +1,4 @@
+// Buffers in memory of the card that is not divided.
 #include "gpu/memory_source.hpp"
 
 namespace demarc::study {

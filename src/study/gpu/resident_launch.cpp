@@ -1,3 +1,4 @@
+// Makes a launch ready on a GPU, runs it, and looks at what it computed.
 #include "gpu/resident_launch.hpp"
 
 #include <algorithm>
@@ -8,13 +9,10 @@
 #include "demarc/ptx/affine.hpp"
 #include "demarc/ptx/fused.hpp"
 #include "demarc/ptx/parser.hpp"
-#include "gpu/support_kernels.hpp"
 
 namespace demarc::study {
 namespace {
 
-constexpr std::uint32_t support_blocks = 512;
-constexpr std::uint32_t support_threads = 256;
 constexpr std::uint64_t threads_of_an_sm = 2048;  // the most of any compute capability
 
 double element_of(gpu::ScalarType type, const std::byte* at) {
@@ -80,49 +78,65 @@ ResidentLaunch::~ResidentLaunch() {
   if (graph_ != nullptr && !gpu_->stuck()) (void)gpu_->api().cuGraphExecDestroy(graph_);
 }
 
-Result<std::unique_ptr<ResidentLaunch>> ResidentLaunch::make(const cuda::GpuPointer& gpu,
-                                                             MemorySource& memory,
-                                                             LoadedLaunch loaded,
-                                                             const LaunchForm& form,
-                                                             const cuda::Stream& stream) {
-  auto self = std::unique_ptr<ResidentLaunch>(new ResidentLaunch(gpu));
+Result<std::unique_ptr<ResidentLaunch>> ResidentLaunch::make(
+    const cuda::GpuPointer& gpu, MemorySource& memory,
+    std::shared_ptr<const SupportKernels> support, LoadedLaunch loaded, const LaunchForm& form,
+    const cuda::Stream& stream) {
+  auto self = std::unique_ptr<ResidentLaunch>(new ResidentLaunch(gpu, memory, std::move(support)));
   self->loaded_ = std::move(loaded);
-  DEMARC_CHECK(self->place_buffers(memory));
-  DEMARC_CHECK(self->load_kernels(memory, form));
-  DEMARC_CHECK(self->load_support(memory));
-  DEMARC_CHECK(self->find_written(memory, stream));
+  DEMARC_CHECK(self->place_buffers());
+  DEMARC_CHECK(self->fill_buffers(stream));
+  DEMARC_CHECK(self->load_kernels(form));
+  if (!form.neighbour) DEMARC_CHECK(self->find_written(stream));
+  DEMARC_CHECK(stream.wait());
   return self;
 }
 
-Result<void> ResidentLaunch::place_buffers(MemorySource& memory) {
+Result<void> ResidentLaunch::place_buffers() {
   std::vector<std::uint64_t> addresses;
   for (const gpu::Buffer& buffer : loaded_.launch.buffers) {
     Buffer placed;
     placed.words = (buffer.bytes + 3) / 4;
-    DEMARC_TRY(placed.placed, memory.place(placed.words * 4));
+    DEMARC_TRY(placed.placed, memory_->place(placed.words * 4));
     addresses.push_back(placed.placed->address());
     buffers_.push_back(std::move(placed));
   }
-  DEMARC_TRY(result_, memory.place(256));
-  initial_ = loaded_.contents;
-  if (!initial_) {
-    DEMARC_TRY(auto contents, gpu::initial_memory(loaded_.launch, addresses));
-    initial_ = std::make_shared<const gpu::Memory>(std::move(contents));
-  }
+  DEMARC_TRY(result_, memory_->place(256));
+  initial_ = std::move(loaded_.contents);
+  if (initial_) return {};
+  DEMARC_TRY(auto contents, gpu::initial_memory(loaded_.launch, addresses, gpu::Zeros::left_out));
+  initial_ = std::make_shared<const gpu::Memory>(std::move(contents));
+  return {};
+}
+
+Result<void> ResidentLaunch::fill_buffers(const cuda::Stream& stream) {
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    DEMARC_CHECK(fill(*buffers_[i].placed, i));
+    DEMARC_CHECK(fill(*buffers_[i].placed, i, stream));
   }
   return {};
 }
 
-// The buffer's first content, and zeros up to the next whole word.
-Result<void> ResidentLaunch::fill(PlacedBuffer& to, std::size_t buffer) const {
-  std::vector<std::byte> bytes = initial_->at(buffer);
-  bytes.resize(buffers_[buffer].words * 4);
-  return to.upload(bytes.data(), bytes.size());
+bool ResidentLaunch::begins_as_zeros(std::size_t buffer) const {
+  return loaded_.launch.buffers[buffer].fill.kind == gpu::FillKind::zero;
 }
 
-Result<void> ResidentLaunch::load_kernels(MemorySource& memory, const LaunchForm& form) {
+// The buffer's first content, and zeros up to the next whole word.
+std::vector<std::uint32_t> ResidentLaunch::first_words(std::size_t buffer) const {
+  std::vector<std::uint32_t> words(buffers_[buffer].words);
+  const auto& content = initial_->at(buffer);
+  if (!content.empty()) std::memcpy(words.data(), content.data(), content.size());
+  return words;
+}
+
+// Zeros are made where they lie: a neighbour's memory may be larger than the host's.
+Result<void> ResidentLaunch::fill(PlacedBuffer& to, std::size_t buffer,
+                                  const cuda::Stream& stream) const {
+  if (begins_as_zeros(buffer)) return support_->zero(stream, to, buffers_[buffer].words);
+  const auto words = first_words(buffer);
+  return to.upload(words.data(), words.size() * 4);
+}
+
+Result<void> ResidentLaunch::load_kernels(const LaunchForm& form) {
   const gpu::Launch& launch = loaded_.launch;
   const bool fused =
       form.launches == Launches::fused && launch.kernels.size() > 1 && !form.affine_sms;
@@ -143,25 +157,24 @@ Result<void> ResidentLaunch::load_kernels(MemorySource& memory, const LaunchForm
     DEMARC_TRY(code, ptx::rewrite_timed(code, {stamped, overlapped}));
   }
   const std::uint64_t resident = form.affine_sms || fused ? gpu_->sm_count() * threads_of_an_sm : 0;
-  DEMARC_TRY(auto program, memory.load(code, uses_of(launch, fused, resident)));
+  DEMARC_TRY(auto program, memory_->load(code, uses_of(launch, fused, resident)));
   const cuda::Module& module = program->module();
   if (fused) {
-    DEMARC_CHECK(add_fused(memory, form, module, original));
+    DEMARC_CHECK(add_fused(form, module, original));
   } else {
     for (const gpu::KernelLaunch& kernel : launch.kernels) {
-      DEMARC_CHECK(add_kernel(memory, form, module, kernel));
+      DEMARC_CHECK(add_kernel(form, module, kernel));
     }
   }
   modules_.push_back(std::move(program));
   if (!stamped) return {};
   const std::size_t bytes = stamped_runs * kernels_.size() * ptx::stamp_bytes;
-  DEMARC_TRY(stamps_, memory.place(bytes));
+  DEMARC_TRY(stamps_, memory_->place(bytes));
   const std::vector<std::byte> zeros(bytes);
   return stamps_->upload(zeros.data(), bytes);
 }
 
-Result<void> ResidentLaunch::add_kernel(MemorySource& memory, const LaunchForm& form,
-                                        const cuda::Module& module,
+Result<void> ResidentLaunch::add_kernel(const LaunchForm& form, const cuda::Module& module,
                                         const gpu::KernelLaunch& kernel) {
   DEMARC_TRY(auto function, module.function(kernel.kernel));
   cuda::LaunchShape shape;
@@ -186,12 +199,12 @@ Result<void> ResidentLaunch::add_kernel(MemorySource& memory, const LaunchForm& 
   }
   kernels_.push_back({std::move(function), shape, std::move(arguments)});
   if (!form.affine_sms) return {};
-  return make_affine(memory, form, gpu_->sm_count(), kernels_.back());
+  return make_affine(form, gpu_->sm_count(), kernels_.back());
 }
 
 // The steps, and one launch of as many blocks as the part's SMs hold.
-Result<void> ResidentLaunch::add_fused(MemorySource& memory, const LaunchForm& form,
-                                       const cuda::Module& module, const ptx::Module& original) {
+Result<void> ResidentLaunch::add_fused(const LaunchForm& form, const cuda::Module& module,
+                                       const ptx::Module& original) {
   if (form.own_sms == 0) {
     return missing_capability(
         "fused launches wait for each other's blocks and need a part with SMs of its own");
@@ -208,9 +221,9 @@ Result<void> ResidentLaunch::add_fused(MemorySource& memory, const LaunchForm& f
   }
   DEMARC_TRY(const auto resident, function.blocks_per_sm(shape.block[0], shape.shared_bytes));
   shape.grid[0] = std::max(resident, 1U) * form.own_sms;
-  DEMARC_TRY(auto table, memory.place(steps.size() * sizeof steps[0]));
+  DEMARC_TRY(auto table, memory_->place(steps.size() * sizeof steps[0]));
   DEMARC_CHECK(table->upload(steps.data(), steps.size() * sizeof steps[0]));
-  DEMARC_TRY(auto state, memory.place(ptx::fused_state_bytes));
+  DEMARC_TRY(auto state, memory_->place(ptx::fused_state_bytes));
   const std::array<std::byte, ptx::fused_state_bytes> zeros{};
   DEMARC_CHECK(state->upload(zeros.data(), zeros.size()));
   const auto bytes_of = [](const auto& value) {
@@ -229,11 +242,11 @@ Result<void> ResidentLaunch::add_fused(MemorySource& memory, const LaunchForm& f
 }
 
 // The persistent grid and the parameters that rewrite_affine() added.
-Result<void> ResidentLaunch::make_affine(MemorySource& memory, const LaunchForm& form,
-                                         std::uint32_t sms, Kernel& kernel) {
+Result<void> ResidentLaunch::make_affine(const LaunchForm& form, std::uint32_t sms,
+                                         Kernel& kernel) {
   ptx::AffineQueue queue;
   queue.sms = *form.affine_sms;
-  DEMARC_TRY(auto placed, memory.place(sizeof queue));
+  DEMARC_TRY(auto placed, memory_->place(sizeof queue));
   DEMARC_CHECK(placed->upload(&queue, sizeof queue));
   const auto push = [&kernel](const auto& value) {
     std::vector<std::byte> bytes(sizeof value);
@@ -251,29 +264,13 @@ Result<void> ResidentLaunch::make_affine(MemorySource& memory, const LaunchForm&
   return {};
 }
 
-Result<void> ResidentLaunch::load_support(const MemorySource& memory) {
-  constexpr std::uint64_t threads = std::uint64_t{support_blocks} * support_threads;
-  const cuda::KernelUse uses[] = {{"demarc_copy", threads, support_threads},
-                                  {"demarc_digest", threads, support_threads}};
-  DEMARC_TRY(const auto code, ptx::parse_whole(support_kernels_ptx(), "support kernels"));
-  DEMARC_TRY(auto support, memory.load(code, uses));
-  DEMARC_TRY(auto copy, support->module().function("demarc_copy"));
-  DEMARC_TRY(auto digest, support->module().function("demarc_digest"));
-  copy_ = std::make_unique<cuda::Function>(std::move(copy));
-  digest_ = std::make_unique<cuda::Function>(std::move(digest));
-  modules_.push_back(std::move(support));
-  return {};
-}
-
 // Buffers whose digest a run changes get a copy to be restored from. Two runs from fresh inputs
 // tell whether the outputs repeat to the bit.
-Result<void> ResidentLaunch::find_written(MemorySource& memory, const cuda::Stream& stream) {
+Result<void> ResidentLaunch::find_written(const cuda::Stream& stream) {
   std::vector<std::uint64_t> before;
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
     DEMARC_TRY(const std::uint64_t d, digest(stream, i));
-    std::vector<std::uint32_t> words(buffers_[i].words);
-    std::memcpy(words.data(), initial_->at(i).data(), initial_->at(i).size());
-    if (d != digest_of(words, static_cast<std::uint32_t>(i))) {
+    if (d != digest_of(first_words(i), static_cast<std::uint32_t>(i))) {
       return check_failed("buffer '{}' of '{}' does not read back as it was written",
                           loaded_.launch.buffers[i].name, loaded_.launch.name);
     }
@@ -283,11 +280,9 @@ Result<void> ResidentLaunch::find_written(MemorySource& memory, const cuda::Stre
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
     DEMARC_TRY(const std::uint64_t after, digest(stream, i));
     if (after == before[i] && !loaded_.launch.buffers[i].output) continue;
-    DEMARC_TRY(buffers_[i].pristine, memory.place(buffers_[i].words * 4));
-    DEMARC_CHECK(fill(*buffers_[i].pristine, i));
+    DEMARC_TRY(buffers_[i].pristine, memory_->place(buffers_[i].words * 4));
+    DEMARC_CHECK(fill(*buffers_[i].pristine, i, stream));
   }
-  initial_.reset();
-  loaded_.contents.reset();
   DEMARC_TRY(const std::uint64_t first, output_digest(stream));
   DEMARC_CHECK(restore(stream));
   DEMARC_CHECK(enqueue(stream));
@@ -296,6 +291,8 @@ Result<void> ResidentLaunch::find_written(MemorySource& memory, const cuda::Stre
   if (!exact_) {
     DEMARC_TRY(expected_, read_outputs());
   }
+  initial_.reset();
+  written_known_ = true;
   return {};
 }
 
@@ -367,9 +364,7 @@ Result<std::vector<RunTime>> ResidentLaunch::run_times(std::uint32_t runs) const
 Result<void> ResidentLaunch::restore(const cuda::Stream& stream) const {
   for (const Buffer& buffer : buffers_) {
     if (!buffer.pristine) continue;
-    DEMARC_CHECK(cuda::launch(stream, *copy_,
-                              cuda::LaunchShape::line(support_blocks, support_threads),
-                              buffer.placed->address(), buffer.pristine->address(), buffer.words));
+    DEMARC_CHECK(support_->copy(stream, *buffer.placed, *buffer.pristine, buffer.words));
   }
   return {};
 }
@@ -378,10 +373,8 @@ Result<std::uint64_t> ResidentLaunch::digest(const cuda::Stream& stream, std::si
   DEMARC_CHECK(stream.wait());
   std::uint64_t sum = 0;
   DEMARC_CHECK(result_->upload(&sum, sizeof sum));
-  DEMARC_CHECK(cuda::launch(stream, *digest_,
-                            cuda::LaunchShape::line(support_blocks, support_threads),
-                            buffers_[buffer].placed->address(), buffers_[buffer].words,
-                            result_->address(), static_cast<std::uint32_t>(buffer)));
+  DEMARC_CHECK(support_->digest(stream, *buffers_[buffer].placed, buffers_[buffer].words, *result_,
+                                static_cast<std::uint32_t>(buffer)));
   DEMARC_CHECK(stream.wait());
   DEMARC_CHECK(result_->download(&sum, sizeof sum));
   return sum;
@@ -431,6 +424,10 @@ Result<std::string> ResidentLaunch::difference(
 }
 
 Result<Outputs> ResidentLaunch::checked_run(const cuda::Stream& stream) {
+  if (!written_known_) {
+    DEMARC_CHECK(fill_buffers(stream));
+    DEMARC_CHECK(find_written(stream));
+  }
   DEMARC_CHECK(restore(stream));
   DEMARC_CHECK(enqueue(stream));
   Outputs out;

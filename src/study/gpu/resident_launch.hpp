@@ -1,4 +1,5 @@
-// A launch made ready on a GPU: modules loaded, buffers placed and filled, arguments packed.
+// What a lane runs. ResidentLaunch is a launch made ready on a GPU: modules loaded, buffers placed
+// and filled, arguments packed.
 #pragma once
 
 #include <array>
@@ -11,15 +12,19 @@
 #include "demarc/gpu/launch.hpp"
 #include "demarc/ptx/timed.hpp"
 #include "demarc/study/executor.hpp"
-#include "gpu/memory_source.hpp"
+#include "gpu/support_kernels.hpp"
 
 namespace demarc::study {
+
+// What a copy engine does with a neighbour's buffer, once for each launch of a run.
+enum class CopyDirection { none, to_card, to_host };
 
 // A workload resolved: the launch and the PTX text its kernels are in.
 struct LoadedLaunch {
   gpu::Launch launch;
+  CopyDirection copies = CopyDirection::none;  // else its first buffer is copied, and nothing run
   std::string ptx;
-  // First contents of the buffers where they do not depend on addresses; else null.
+  // First contents of the buffers where they do not depend on addresses, zeros left out; else null.
   std::shared_ptr<const gpu::Memory> contents;
 };
 
@@ -33,6 +38,20 @@ struct LaunchForm {
   std::uint32_t own_sms = 0;
   // Kernels note their times on the GPU's clock; not for graphs, whose arguments stay.
   bool stamps = false;
+  // Nobody is expected to ask what a run computes: what checked_run() needs is made at its first
+  // call, and first contents in the host are kept until then.
+  bool neighbour = false;
+};
+
+// What a lane runs again and again.
+class LaneWork {
+ public:
+  LaneWork() = default;
+  virtual ~LaneWork() = default;
+  LaneWork(const LaneWork&) = delete;
+  LaneWork& operator=(const LaneWork&) = delete;
+  // One run; does not wait.
+  [[nodiscard]] virtual Result<void> enqueue(const cuda::Stream& stream) const = 0;
 };
 
 // When one run was on the GPU, by its own clock.
@@ -41,22 +60,24 @@ struct RunTime {
   double kernels_ns = 0;  // the kernels alone, gaps left out
 };
 
-class ResidentLaunch {
+class ResidentLaunch : public LaneWork {
  public:
-  // `stream` is used for the filling and for finding out which buffers the kernels write; it must
-  // outlive the object.
+  // `stream` is used for the filling and for finding out which buffers the kernels write; it and
+  // `memory` must outlive the object.
   static Result<std::unique_ptr<ResidentLaunch>> make(const cuda::GpuPointer& gpu,
-                                                      MemorySource& memory, LoadedLaunch loaded,
-                                                      const LaunchForm& form,
+                                                      MemorySource& memory,
+                                                      std::shared_ptr<const SupportKernels> support,
+                                                      LoadedLaunch loaded, const LaunchForm& form,
                                                       const cuda::Stream& stream);
 
-  ~ResidentLaunch();
-  ResidentLaunch(const ResidentLaunch&) = delete;
-  ResidentLaunch& operator=(const ResidentLaunch&) = delete;
+  ~ResidentLaunch() override;
 
-  // All kernels once, in order; does not wait. Leaves the buffers as the kernels leave them. With
-  // stamps, the run's times go to place `run`, below stamped_runs.
-  [[nodiscard]] Result<void> enqueue(const cuda::Stream& stream, std::uint32_t run = 0) const;
+  // All kernels once, in order. Leaves the buffers as the kernels leave them. With stamps, the
+  // run's times go to place `run`, below stamped_runs.
+  [[nodiscard]] Result<void> enqueue(const cuda::Stream& stream) const override {
+    return enqueue(stream, 0);
+  }
+  [[nodiscard]] Result<void> enqueue(const cuda::Stream& stream, std::uint32_t run) const;
 
   static constexpr std::uint32_t stamped_runs = 26;
   [[nodiscard]] bool stamped() const { return stamps_ != nullptr; }
@@ -81,20 +102,23 @@ class ResidentLaunch {
     std::uint64_t words = 0;
   };
 
-  explicit ResidentLaunch(cuda::GpuPointer gpu) : gpu_(std::move(gpu)) {}
-  Result<void> place_buffers(MemorySource& memory);
-  Result<void> fill(PlacedBuffer& to, std::size_t buffer) const;
-  Result<void> load_kernels(MemorySource& memory, const LaunchForm& form);
-  Result<void> add_kernel(MemorySource& memory, const LaunchForm& form, const cuda::Module& module,
+  ResidentLaunch(cuda::GpuPointer gpu, MemorySource& memory,
+                 std::shared_ptr<const SupportKernels> support)
+      : gpu_(std::move(gpu)), memory_(&memory), support_(std::move(support)) {}
+  Result<void> place_buffers();
+  Result<void> fill_buffers(const cuda::Stream& stream);
+  Result<void> fill(PlacedBuffer& to, std::size_t buffer, const cuda::Stream& stream) const;
+  [[nodiscard]] bool begins_as_zeros(std::size_t buffer) const;
+  [[nodiscard]] std::vector<std::uint32_t> first_words(std::size_t buffer) const;
+  Result<void> load_kernels(const LaunchForm& form);
+  Result<void> add_kernel(const LaunchForm& form, const cuda::Module& module,
                           const gpu::KernelLaunch& kernel);
-  Result<void> add_fused(MemorySource& memory, const LaunchForm& form, const cuda::Module& module,
+  Result<void> add_fused(const LaunchForm& form, const cuda::Module& module,
                          const ptx::Module& original);
   Result<void> enqueue_kernels(const cuda::Stream& stream, std::uint32_t run) const;
   Result<void> capture(const cuda::Stream& stream) const;
-  Result<void> load_support(const MemorySource& memory);
-  Result<void> make_affine(MemorySource& memory, const LaunchForm& form, std::uint32_t sms,
-                           Kernel& kernel);
-  Result<void> find_written(MemorySource& memory, const cuda::Stream& stream);
+  Result<void> make_affine(const LaunchForm& form, std::uint32_t sms, Kernel& kernel);
+  Result<void> find_written(const cuda::Stream& stream);
   Result<void> restore(const cuda::Stream& stream) const;
   Result<std::uint64_t> digest(const cuda::Stream& stream, std::size_t buffer);
   Result<std::uint64_t> output_digest(const cuda::Stream& stream);
@@ -102,6 +126,8 @@ class ResidentLaunch {
   Result<std::vector<std::vector<std::byte>>> read_outputs() const;
 
   cuda::GpuPointer gpu_;
+  MemorySource* memory_;
+  std::shared_ptr<const SupportKernels> support_;
   LoadedLaunch loaded_;
   std::vector<std::unique_ptr<LoadedProgram>> modules_;
   std::vector<Kernel> kernels_;
@@ -114,8 +140,7 @@ class ResidentLaunch {
   bool as_graph_ = false;
   mutable cuda::CuGraphExec graph_ = nullptr;  // captured at the first run
   std::unique_ptr<PlacedBuffer> result_;
-  std::unique_ptr<cuda::Function> copy_;
-  std::unique_ptr<cuda::Function> digest_;
+  bool written_known_ = false;
   bool exact_ = true;
 };
 
