@@ -14,6 +14,7 @@ struct AttackOptions {
   StudyOptions common;
   std::string mode = "mask+color";
   std::string victims = "va,mm,fwt,cfd,gaussian,chase";
+  std::vector<std::string> without;
   study::AttackPlan plan;
   std::uint32_t screen = 5;
   std::uint32_t samples = 500;
@@ -49,6 +50,11 @@ Result<study::AttackPlan> attack_plan(AttackOptions& options) {
   plan.parts = options.common.parts;
   plan.seed = options.common.seed;
   DEMARC_TRY(plan.victims, study::parse_workloads(options.victims, "--victims"));
+  for (const std::string& name : options.without) {
+    const auto operation = study::parse_operation(name);
+    if (!operation) return invalid_input("--without: {}", operation.error().message);
+    plan.without.push_back(*operation);
+  }
   plan.screening.least = plan.screening.most = options.screen;
   plan.proof.least = plan.proof.most = options.samples;
   plan.proof.longest_seconds = options.longest;
@@ -92,7 +98,12 @@ const RegisterVerb attack_verb{
               "--victims", options->victims,
               "comma list of bundled kernels, launch:FILE.json or, on sim:NAME, stream:FILE")
            ->capture_default_str();
+       app.add_option("--without", options->without,
+                      "comma list of operations that no neighbour has: store, host_load, ...")
+           ->delimiter(',');
        study::AttackPlan& plan = options->plan;
+       app.add_flag("--kernels-alone", plan.kernels_alone,
+                    "breed against the kernels and judge them, not the gaps between launches");
        const CLI::Option* candidates = app.add_option(
            "--candidates", plan.candidates, "neighbours to try (default: 1000, on sim:NAME 100)");
        app.add_option("--seconds", plan.seconds,

@@ -156,7 +156,8 @@ const RegisterVerb isolate_verb{
        const CLI::Option* modes = app.add_option(
            "--modes", options->modes,
            "comma list of the modes below; those of one process also +color, then +graph, "
-           "+overlapped or +fused for a victim's launches; any also +common-domain: parts share a "
+           "+overlapped, +graph+overlapped or +fused for a victim's launches; any also "
+           "+common-domain: parts share a "
            "memory synchronisation domain");
        app.footer(app.get_footer() + "\n\nModes:\n" + partition::modes_help());
        app.add_option(

@@ -50,7 +50,9 @@ struct LaunchesName {
   Launches launches;
   std::string_view suffix;
 };
-constexpr LaunchesName launches_names[] = {{Launches::graph, "+graph"},
+// A suffix that ends with another one comes before it.
+constexpr LaunchesName launches_names[] = {{Launches::overlapped_graph, "+graph+overlapped"},
+                                           {Launches::graph, "+graph"},
                                            {Launches::overlapped, "+overlapped"},
                                            {Launches::fused, "+fused"}};
 
@@ -91,14 +93,17 @@ Result<Mode> parse_one_mode(const std::string& item, std::string_view option) {
   Mode mode;
   mode.common_domain = take_suffix(name, common_domain_suffix);
   for (const LaunchesName& known : launches_names) {
-    if (take_suffix(name, known.suffix)) mode.launches = known.launches;
+    if (!take_suffix(name, known.suffix)) continue;
+    mode.launches = known.launches;
+    break;
   }
   mode.color = take_suffix(name, "+color");
   const auto division = partition::parse_mode(name);
   if (!division) {
     return invalid_input(
         "{}: '{}' is no mode; there are {}; each also with +color, then with one of +graph, "
-        "+overlapped, +fused, unless parts are processes ({}), then with +common-domain",
+        "+overlapped, +graph+overlapped, +fused, unless parts are processes ({}), then with "
+        "+common-domain",
         option, item,
         partition::mode_names([](const partition::ModeTraits&) { return true; }, ", "),
         partition::mode_names(

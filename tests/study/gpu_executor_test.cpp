@@ -210,7 +210,8 @@ TEST_F(GpuExecutorGreen, EveryFormOfLaunchComputesTheSame) {
     EXPECT_THAT(stage.error().message, HasSubstr("once masks were used"));
     return;
   }
-  expect_right_in(*executor, "green,green+graph,green+overlapped,green+fused");
+  expect_right_in(*executor,
+                  "green,green+graph,green+overlapped,green+graph+overlapped,green+fused");
 }
 
 class GpuExecutor : public GpuExecutorTest {};
@@ -231,7 +232,7 @@ TEST_F(GpuExecutor, EveryModeOfOneProcessComputesTheReference) {
 
 TEST_F(GpuExecutor, EveryFormOfLaunchComputesTheSameUnderAMask) {
   const auto executor = open();
-  expect_right_in(*executor, "mask+graph,mask+overlapped,mask+fused");
+  expect_right_in(*executor, "mask+graph,mask+overlapped,mask+graph+overlapped,mask+fused");
 }
 
 TEST_F(GpuExecutor, ColoursThatAreParitiesComputeTheReferenceInEveryForm) {
@@ -244,7 +245,9 @@ TEST_F(GpuExecutor, ColoursThatAreParitiesComputeTheReferenceInEveryForm) {
 TEST_F(GpuExecutor, ColoursThatAreRemaindersComputeTheReferenceInEveryForm) {
   take_remainders();
   const auto executor = open();
-  expect_right_in(*executor, "mask+color,mask+color+graph,mask+color+overlapped,mask+color+fused");
+  expect_right_in(*executor,
+                  "mask+color,mask+color+graph,mask+color+overlapped,mask+color+graph+overlapped,"
+                  "mask+color+fused");
 }
 
 TEST_F(GpuExecutor, ColoursChangePlacesWhereTheOptionsSaySoAndOnesThatDoNotExistAreRefused) {

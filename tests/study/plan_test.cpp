@@ -72,6 +72,11 @@ TEST(Plan, modes_are_read_with_and_without_colours) {
   EXPECT_EQ((*launches)[0], (Mode{partition::Mode::mask, false, Launches::fused}));
   EXPECT_EQ((*launches)[1].name(), "mask+color+overlapped");
   EXPECT_FALSE(parse_modes("mask+fused+color"));
+  const auto both = parse_modes("mask+graph+overlapped");
+  ASSERT_TRUE(both);
+  EXPECT_EQ((*both)[0], (Mode{partition::Mode::mask, false, Launches::overlapped_graph}));
+  EXPECT_EQ((*both)[0].name(), "mask+graph+overlapped");
+  EXPECT_FALSE(parse_modes("mask+overlapped+graph"));
   const auto common = parse_modes("mask+color+graph+common-domain,mps+common-domain,mps");
   ASSERT_TRUE(common);
   EXPECT_EQ((*common)[0], (Mode{partition::Mode::mask, true, Launches::graph, true}));
@@ -83,8 +88,8 @@ TEST(Plan, modes_are_read_with_and_without_colours) {
 TEST(Plan, an_unknown_or_doubled_mode_is_refused_with_the_list) {
   EXPECT_EQ(parse_modes("none,masc").error().message,
             "--modes: 'masc' is no mode; there are none, timeslice, mps, green, mask, affinity; "
-            "each also with +color, then with one of +graph, +overlapped, +fused, unless parts "
-            "are processes (timeslice, mps), then with +common-domain");
+            "each also with +color, then with one of +graph, +overlapped, +graph+overlapped, +fused, "
+            "unless parts are processes (timeslice, mps), then with +common-domain");
   EXPECT_EQ(parse_modes("mask,mask").error().message, "--modes: 'mask' is named twice");
   EXPECT_FALSE(parse_modes(""));
 }

@@ -29,6 +29,10 @@ struct AttackPlan {
   Mode mode;
   std::uint32_t parts = 2;
   std::vector<Workload> victims;
+  std::vector<Operation> without;  // that no neighbour has
+  // The kernels are bred against and judged, not the gaps between launches, which are a channel of
+  // their own (docs/isolation.md).
+  bool kernels_alone = false;
   std::uint64_t seed = 1;
   std::size_t candidates = 1000;                             // neighbours screened, at most
   double seconds = std::numeric_limits<double>::infinity();  // until no generation is begun

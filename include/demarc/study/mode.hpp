@@ -13,10 +13,11 @@ namespace demarc::study {
 // "mask+color" is {Mode::mask, true}. With colours a mode is what the paper calls CMP (compute and
 // memory partition), without them CP (compute partition) [Fractional GPUs, section VI].
 //
-// A victim that is a sequence of launches can be given to the GPU in four ways: one launch after
+// A victim that is a sequence of launches can be given to the GPU in five ways: one launch after
 // the other; replayed as a CUDA graph; each launched while the one before still runs (programmatic
-// dependent launch, compute capability 9.0); all fused into one persistent launch (ptx/fused.hpp).
-enum class Launches { separate, graph, overlapped, fused };
+// dependent launch, compute capability 9.0); both, a graph with programmatic edges; all fused into
+// one persistent launch (ptx/fused.hpp).
+enum class Launches { separate, graph, overlapped, overlapped_graph, fused };
 
 struct Mode {
   partition::Mode division = partition::Mode::none;

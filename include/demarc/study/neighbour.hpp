@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "demarc/base/random.hpp"
+#include "demarc/base/result.hpp"
 #include "demarc/gpu/launch.hpp"
 #include "demarc/study/neighbour_means.hpp"
 
@@ -80,6 +81,7 @@ struct OperationRow {
 };
 [[nodiscard]] std::span<const OperationRow> operations();
 [[nodiscard]] const OperationRow& row_of(Operation operation);
+[[nodiscard]] Result<Operation> parse_operation(std::string_view name);
 // How a lane is told of it: "launch" for a kernel, "copy_in" and "copy_out" for copies by the copy
 // engines.
 [[nodiscard]] std::string_view spec_prefix(Operation operation);

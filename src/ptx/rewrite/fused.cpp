@@ -107,7 +107,7 @@ $demarc_fused_wait:
 	fence.acq_rel.gpu;
 	red.global.add.u32 	[%demarc_barrier], 1;
 $demarc_fused_spin:
-	ld.acquire.gpu.global.u32 	%demarc_f3, [%demarc_barrier];
+	ld.relaxed.gpu.global.u32 	%demarc_f3, [%demarc_barrier];
 	setp.lt.u32 	%demarc_fp4, %demarc_f3, %demarc_f1;
 	@%demarc_fp4 bra 	$demarc_fused_spin;
 	fence.acq_rel.gpu;

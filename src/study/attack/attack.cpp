@@ -19,7 +19,7 @@ class Hunt {
         progress_(progress),
         clock_(clock),
         begun_(clock()),
-        breeder_(plan.seed, ground_.means()) {
+        breeder_(plan, ground_.means()) {
     result_.plan = plan;
     result_.device = executor.context();
     result_.account = ground_.account();
@@ -131,7 +131,7 @@ class Hunt {
         refusals_.add(std::string(row_of(candidates[i].genes.operation).name), seen.refused[i]);
         continue;
       }
-      RankedNeighbour first_look = slowdowns_of(seen, i);
+      RankedNeighbour first_look = slowdowns_of(seen, i, plan_.kernels_alone);
       Screened one{
           candidates[i].genes,    candidates[i].workload.name, candidates[i].workload.spec, 0, 0,
           result_.screened.size()};
@@ -173,7 +173,7 @@ class Hunt {
       if (!seen.refused[i].empty()) {  // it ran before
         return check_failed("{} cannot be measured again: {}", worst[i].name, seen.refused[i]);
       }
-      RankedNeighbour ranked = slowdowns_of(seen, i);
+      RankedNeighbour ranked = slowdowns_of(seen, i, plan_.kernels_alone);
       ranked.screened = worst[i];
       result_.ranked.push_back(std::move(ranked));
     }

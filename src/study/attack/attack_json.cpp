@@ -25,9 +25,13 @@ Json hunt_json(const AttackPlan& plan) {
   for (const Workload& victim : plan.victims) {
     victims.push_back({{"name", victim.name}, {"spec", victim.spec}});
   }
+  Json without = Json::array();
+  for (const Operation operation : plan.without) without.push_back(row_of(operation).name);
   return {{"mode", plan.mode.name()},
           {"parts", plan.parts},
           {"victims", std::move(victims)},
+          {"without", std::move(without)},
+          {"kernels_alone", plan.kernels_alone},
           {"seed", plan.seed},
           {"candidates", plan.candidates},
           {"seconds", end_json(plan.seconds)},

@@ -103,6 +103,12 @@ std::string attack_text(const AttackResult& result) {
   for (const Refusal& refusal : result.refusals) {
     append(out, "  {:>4} {:<10} {}\n", refusal.count, refusal.what, refusal.reason);
   }
+  if (plan.kernels_alone) out += "\nThe kernels alone are judged, not the gaps between launches.\n";
+  if (!plan.without.empty()) {
+    std::vector<std::string_view> names;
+    for (const Operation operation : plan.without) names.push_back(row_of(operation).name);
+    append(out, "\nLeft out: {}\n", joined(names, ", "));
+  }
   if (!result.untried.empty()) {
     append(out, "\nNever tried: {}\n", joined(result.untried, ", "));
   }

@@ -48,8 +48,12 @@ std::string refused_part(const Neighbour& neighbour) {
                                 : row_of(neighbour.operation).name);
 }
 
-Breeder::Breeder(std::uint64_t seed, NeighbourMeans means)
-    : random_(seed), means_(std::move(means)) {}
+Breeder::Breeder(const AttackPlan& plan, NeighbourMeans means)
+    : random_(plan.seed), without_(plan.without), means_(std::move(means)) {}
+
+bool Breeder::left_out(Operation operation) const {
+  return std::find(without_.begin(), without_.end(), operation) != without_.end();
+}
 
 bool Breeder::new_one(const Neighbour& neighbour) {
   std::vector<std::uint64_t> key{static_cast<std::uint64_t>(neighbour.operation),
@@ -59,6 +63,7 @@ bool Breeder::new_one(const Neighbour& neighbour) {
 }
 
 bool Breeder::accept(Neighbour& neighbour, Refusals& refusals) {
+  if (left_out(neighbour.operation)) return false;
   neighbour = bounded(neighbour, means_);
   if (!new_one(neighbour)) return false;
   const std::string why = impossible(neighbour, means_);
@@ -75,6 +80,7 @@ bool Breeder::hopeless(Operation operation, Pattern pattern) const {
 }
 
 std::vector<Neighbour> Breeder::another(Operation operation, Refusals& refusals) {
+  if (left_out(operation)) return {};
   for (std::size_t i = 0; i < draws_a_neighbour; ++i) {
     Neighbour one = random_neighbour(random_, operation);
     if (accept(one, refusals)) return {one};
@@ -87,7 +93,7 @@ std::vector<Neighbour> Breeder::another(Pattern pattern, Refusals& refusals) {
   for (std::size_t i = 0; i < draws_a_neighbour; ++i) {
     Neighbour one = random_neighbour(random_, pattern);
     if (accept(one, refusals)) return {one};
-    if (hopeless(Operation::load, pattern)) break;  // loads have every pattern
+    if (!left_out(Operation::load) && hopeless(Operation::load, pattern)) break;  // has them all
   }
   return {};
 }

@@ -23,10 +23,11 @@ class Refusals {
 // its operation.
 [[nodiscard]] std::string refused_part(const Neighbour& neighbour);
 
-// Never gives the same neighbour twice. Those that the means exclude are counted and left out.
+// Never gives the same neighbour twice, and none with an operation that the plan leaves out. Those
+// that the means exclude are counted and left out.
 class Breeder {
  public:
-  Breeder(std::uint64_t seed, NeighbourMeans means);
+  Breeder(const AttackPlan& plan, NeighbourMeans means);
 
   // One of every operation, and one of every pattern, as far as the means allow them.
   [[nodiscard]] std::vector<Neighbour> first(Refusals& refusals);
@@ -44,7 +45,10 @@ class Breeder {
   // Not even the least demanding one is allowed.
   [[nodiscard]] bool hopeless(Operation operation, Pattern pattern) const;
 
+  [[nodiscard]] bool left_out(Operation operation) const;
+
   Random random_;
+  std::vector<Operation> without_;
   NeighbourMeans means_;
   std::set<std::vector<std::uint64_t>> seen_;
 };

@@ -28,8 +28,9 @@ std::vector<std::size_t> shuffled(std::size_t count, Random& random) {
   return order;
 }
 
-// A reason without the neighbour's own name, so that equal reasons are equal.
+// The first line of a reason, without the neighbour's own name, so that equal reasons are equal.
 std::string without_name(std::string reason, const Workload& neighbour) {
+  reason = reason.substr(0, reason.find('\n'));
   for (const std::string& name :
        {neighbour.spec.substr(neighbour.spec.find(':') + 1), neighbour.name}) {
     for (std::size_t at = reason.find(name); at != std::string::npos; at = reason.find(name)) {

@@ -171,6 +171,10 @@ Neighbour bounded(Neighbour neighbour, const NeighbourMeans& means) {
   fit(&Neighbour::launches, means.accesses, neighbour.blocks * neighbour.threads * neighbour.steps);
   fit(&Neighbour::steps, means.accesses, neighbour.blocks * neighbour.threads * neighbour.launches);
   fit(&Neighbour::blocks, means.accesses, neighbour.threads * neighbour.steps * neighbour.launches);
+  const std::uint64_t footprint = value_up_to(gene_of(&Neighbour::footprint), means.bytes);
+  const std::uint64_t least =
+      std::max(row_of(neighbour.operation).least_bytes, row_of(neighbour.pattern).least_bytes);
+  neighbour.footprint = std::max(std::min(neighbour.footprint, footprint), least);
   neighbour.in_flight =
       value_up_to(gene_of(&Neighbour::in_flight), std::min(neighbour.in_flight, neighbour.steps));
   return neighbour;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "demarc/base/text.hpp"
 #include "demarc/study/neighbour.hpp"
 
 namespace demarc::study {
@@ -92,6 +93,15 @@ std::span<const OperationRow> operations() {
 const OperationRow& row_of(Operation operation) {
   return *std::find_if(std::begin(operation_rows), std::end(operation_rows),
                        [&](const OperationRow& row) { return row.operation == operation; });
+}
+
+Result<Operation> parse_operation(std::string_view name) {
+  std::string known;
+  for (const OperationRow& row : operation_rows) {
+    if (row.name == name) return row.operation;
+    append(known, "{}{}", known.empty() ? "" : ", ", row.name);
+  }
+  return invalid_input("'{}' is no operation of a neighbour; there are {}", name, known);
 }
 
 std::span<const PatternRow> patterns() {

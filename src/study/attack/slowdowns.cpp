@@ -16,7 +16,7 @@ Slowdown slowdown(std::size_t victim, bool whole_runs, std::span<const double> l
 
 }  // namespace
 
-RankedNeighbour slowdowns_of(const Measured& measured, std::size_t candidate) {
+RankedNeighbour slowdowns_of(const Measured& measured, std::size_t candidate, bool kernels_alone) {
   RankedNeighbour out;
   const std::vector<Cell>& cells = measured.beside[candidate];
   for (std::size_t victim = 0; victim < cells.size(); ++victim) {
@@ -31,6 +31,7 @@ RankedNeighbour slowdowns_of(const Measured& measured, std::size_t candidate) {
   }
   for (std::size_t i = 1; i < out.slowdowns.size(); ++i) {
     const Slowdown& one = out.slowdowns[i];
+    if (kernels_alone && one.whole_runs) continue;
     if (one.mean_percent.value > out.slowdowns[out.worst_mean].mean_percent.value) {
       out.worst_mean = i;
     }

@@ -6,8 +6,9 @@
 namespace demarc::study {
 
 // Its slowdowns of every victim and the worst of them, runs a second, and a wrong output; the
-// field `screened` stays empty.
-[[nodiscard]] RankedNeighbour slowdowns_of(const Measured& measured, std::size_t candidate);
+// field `screened` stays empty. `kernels_alone`: whole runs are told, but none is the worst.
+[[nodiscard]] RankedNeighbour slowdowns_of(const Measured& measured, std::size_t candidate,
+                                           bool kernels_alone);
 
 // Worse neighbours first: wrong outputs, then the mean.
 [[nodiscard]] bool hurts_more(const RankedNeighbour& a, const RankedNeighbour& b);

@@ -40,6 +40,10 @@ std::vector<cuda::KernelUse> uses_of(const gpu::Launch& launch, bool fused,
   return uses;
 }
 
+bool is_overlapped(Launches launches) {
+  return launches == Launches::overlapped || launches == Launches::overlapped_graph;
+}
+
 // One step for each launch, in the form that a fused kernel reads.
 Result<std::vector<ptx::FusedStep>> fused_steps(const gpu::Launch& launch,
                                                 const ptx::Module& module,
@@ -140,8 +144,8 @@ Result<void> ResidentLaunch::load_kernels(const LaunchForm& form) {
   const gpu::Launch& launch = loaded_.launch;
   const bool fused =
       form.launches == Launches::fused && launch.kernels.size() > 1 && !form.affine_sms;
-  const bool overlapped = form.launches == Launches::overlapped;
-  as_graph_ = form.launches == Launches::graph;
+  const bool overlapped = is_overlapped(form.launches);
+  as_graph_ = form.launches == Launches::graph || form.launches == Launches::overlapped_graph;
   const bool stamped = form.stamps && !as_graph_;
   if (overlapped && gpu_->compute_capability().major < 9) {
     return missing_capability("{}: overlapped launches need compute capability 9.0", gpu_->name());
@@ -186,7 +190,7 @@ Result<void> ResidentLaunch::add_kernel(const LaunchForm& form, const cuda::Modu
   set(shape.grid, kernel.grid);
   set(shape.block, kernel.block);
   shape.shared_bytes = kernel.dynamic_shared_bytes;
-  shape.overlapped = form.launches == Launches::overlapped;
+  shape.overlapped = is_overlapped(form.launches);
   if (shape.shared_bytes > 48 * 1024) {
     DEMARC_CHECK(function.set(cuda::function_max_dynamic_shared_bytes,
                               static_cast<int>(shape.shared_bytes)));
