@@ -21,7 +21,7 @@ ROOMS = {
     "ptx": Room(80, verbs="*Ptx*:*Rewrite*"),
     "gpu": Room(80, verbs="*Topo*:*Probe*:*Outputs*"),
     "workload": Room(80, leave_out="KeptPtx.*", verbs="*Emulate*"),  # the copy does not compile the kernels
-    "emulate": Room(80, verbs="*Emulate*"),
+    "emulate": Room(80, leave_out="All/BundledKernels.*", verbs="*Emulate*"),  # kept for one target alone
     "locality": Room(80, verbs="*Locality*"),
     "sim": Room(80, verbs="*Schedule*:*Translate*:*Blocks*"),
     "partition": Room(90, verbs="*Isolate*:*Topo*"),

@@ -141,6 +141,51 @@ TEST(MemorySimulation, AnAddressOutsideTheClientsMemoryIsAnError) {
   EXPECT_THAT(ran.error().message, HasSubstr("victim: address 0x2000 lies outside"));
 }
 
+// A source that gives up when it is asked for the second time; `what`: for what.
+class GivesUp final : public Source {
+ public:
+  enum class What { restart, kernel, block };
+  explicit GivesUp(What what) : what_(what) {}
+  Result<void> restart() override {
+    given_ = 0;
+    return again(What::restart);
+  }
+  Result<bool> next_kernel(KernelShape& shape) override {
+    shape = {2, 32, 0};
+    if (auto given = again(What::kernel); !given) return tl::unexpected(given.error());
+    return given_++ < 3;
+  }
+  Result<std::unique_ptr<BlockWork>> next_block() override {
+    if (auto given = again(What::block); !given) return tl::unexpected(given.error());
+    return replay_block(block_);
+  }
+
+ private:
+  Result<void> again(What what) {
+    if (what != what_ || ++asked_ < 2) return {};
+    return missing_capability("gave up");
+  }
+  What what_;
+  int asked_ = 0;
+  int given_ = 0;
+  std::shared_ptr<PackedBlock> block_ = [] {
+    auto block = std::make_shared<PackedBlock>();
+    block->warps.resize(1);
+    return block;
+  }();
+};
+
+TEST(MemorySimulation, ASourcesErrorIsTheRuns) {
+  for (const auto what : {GivesUp::What::restart, GivesUp::What::kernel, GivesUp::What::block}) {
+    Simulation gpu(small_memory());
+    const auto client = gpu.add_client({"victim", {0}, std::make_unique<GivesUp>(what), {}});
+    const auto ran = gpu.run_launches(client, 2);
+    ASSERT_FALSE(ran) << static_cast<int>(what);
+    EXPECT_EQ(ran.error().kind, ErrorKind::missing_capability);
+    EXPECT_THAT(ran.error().message, HasSubstr("gave up"));
+  }
+}
+
 TEST(MemorySimulation, ClientsStayOnTheirSms) {
   Simulation gpu(small_memory());
   Step work;
