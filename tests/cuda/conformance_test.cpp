@@ -91,9 +91,10 @@ TEST(Conformance, MpsNeedsAProcessStartedForIt) {
 TEST(Conformance, ProcessesOfMpsGetTheShareOfTheirPart) {
   const auto card = fake_card(fake::small_gpu(), false);
   const auto share_of = [&](const partition::TpcSet& tpcs) {
-    const auto variables = process_environment(Mode::mps, (*card)->topology(), test::part_of(tpcs));
-    return variables.size() == 1 && variables[0].first == "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
-               ? variables[0].second
+    const auto set_for_mps =
+        process_environment(Mode::mps, (*card)->topology(), test::part_of(tpcs));
+    return set_for_mps.size() == 1 && set_for_mps[0].first == "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
+               ? set_for_mps[0].second
                : "";
   };
   EXPECT_EQ(share_of({0, 1, 2}), "25");

@@ -8,44 +8,15 @@
 #include "demarc/cuda/masks.hpp"
 #include "demarc/cuda/memory.hpp"
 #include "fake_card.hpp"
+#include "small_kernels.hpp"
 
 namespace demarc::cuda {
 namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kernels_ptx = R"(.version 8.0
-.target sm_90
-.address_size 64
+constexpr const char* other_entries = R"(
 .visible .global .align 4 .u32 runs = 40;
-
-// c[i] = a[i] + b[i], i < n
-.visible .entry vector_add(.param .u64 a, .param .u64 b, .param .u64 c, .param .u32 n)
-{
-  .reg .pred %p<2>;
-  .reg .b32 %r<9>;
-  .reg .b64 %rd<9>;
-  ld.param.u64 %rd1, [a];
-  ld.param.u64 %rd2, [b];
-  ld.param.u64 %rd3, [c];
-  ld.param.u32 %r1, [n];
-  mov.u32 %r2, %ctaid.x;
-  mov.u32 %r3, %ntid.x;
-  mov.u32 %r4, %tid.x;
-  mad.lo.u32 %r5, %r2, %r3, %r4;
-  setp.ge.u32 %p1, %r5, %r1;
-  @%p1 bra done;
-  mul.wide.u32 %rd4, %r5, 4;
-  add.u64 %rd5, %rd1, %rd4;
-  add.u64 %rd6, %rd2, %rd4;
-  add.u64 %rd7, %rd3, %rd4;
-  ld.global.u32 %r6, [%rd5];
-  ld.global.u32 %r7, [%rd6];
-  add.u32 %r8, %r6, %r7;
-  st.global.u32 [%rd7], %r8;
-done:
-  ret;
-}
 
 // Block b: out[3b] its SM, out[3b + 1] the number of SMs, out[3b + 2] the time.
 .visible .entry where(.param .u64 out)
@@ -101,9 +72,10 @@ class FakePtx : public testing::Test {
  protected:
   void SetUp() override {
     gpu = test::fake_gpu();
-    module.emplace(Module::load(gpu, kernels_ptx, "kernels").value());
+    module.emplace(
+        Module::load(gpu, test::small_module(test::scale_entry, other_entries), "kernels").value());
     stream.emplace(Stream::create(gpu).value());
-    vector_add.emplace(function("vector_add"));
+    scale.emplace(function("scale"));
   }
   void TearDown() override { test::configure(fake::small_gpu()); }
 
@@ -113,15 +85,15 @@ class FakePtx : public testing::Test {
     EXPECT_TRUE(buffer.upload(content.data(), content.size() * 4));
     return buffer;
   }
-  [[nodiscard]] Result<void> add(const DeviceBuffer& a, const DeviceBuffer& c, std::uint32_t n) {
-    return launch(*stream, *vector_add, LaunchShape::line((n + 127) / 128, 128), a.address(),
-                  a.address(), c.address(), n);
+  [[nodiscard]] Result<void> scaled(const DeviceBuffer& a, const DeviceBuffer& c, std::uint32_t n) {
+    return launch(*stream, *scale, LaunchShape::line((n + 127) / 128, 128), a.address(),
+                  c.address(), n);
   }
 
   GpuPointer gpu;
   std::optional<Module> module;
   std::optional<Stream> stream;
-  std::optional<Function> vector_add;
+  std::optional<Function> scale;
 };
 
 TEST_F(FakePtx, AKernelWorksOnAllocatedMemoryAndNowhereElse) {
@@ -129,27 +101,27 @@ TEST_F(FakePtx, AKernelWorksOnAllocatedMemoryAndNowhereElse) {
   std::iota(numbers.begin(), numbers.end(), 7U);
   const auto a = words(numbers);
   const auto c = words(std::vector<std::uint32_t>(1000, 5));
-  ASSERT_TRUE(add(a, c, 990));
+  ASSERT_TRUE(scaled(a, c, 990));
   ASSERT_TRUE(stream->wait());
-  const auto sums = c.read<std::uint32_t>(1000).value();
-  for (std::uint32_t i = 0; i < 990; ++i) ASSERT_EQ(sums[i], 2 * (i + 7)) << i;
-  for (std::uint32_t i = 990; i < 1000; ++i) EXPECT_EQ(sums[i], 5U);
+  const auto results = c.read<std::uint32_t>(1000).value();
+  for (std::uint32_t i = 0; i < 990; ++i) ASSERT_EQ(results[i], 3 * (i + 7) + i) << i;
+  for (std::uint32_t i = 990; i < 1000; ++i) EXPECT_EQ(results[i], 5U);
   EXPECT_EQ(a.read<std::uint32_t>(1000).value(), numbers);
 }
 
 TEST_F(FakePtx, AnAccessOneByteBehindABufferBreaksTheContextForGood) {
   const auto a = words(std::vector<std::uint32_t>(10));
-  ASSERT_TRUE(add(a, a, 10));
+  ASSERT_TRUE(scaled(a, a, 10));
   ASSERT_TRUE(stream->wait());
   testing::internal::CaptureStderr();
-  ASSERT_TRUE(add(a, a, 11)) << "found while it runs, not when it is launched";
-  EXPECT_FALSE(add(a, a, 10));
+  ASSERT_TRUE(scaled(a, a, 11)) << "found while it runs, not when it is launched";
+  EXPECT_FALSE(scaled(a, a, 10));
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("out-of-bounds access: "));
   EXPECT_THAT(stream->wait().error().message, HasSubstr("ILLEGAL_ADDRESS"));
   EXPECT_THAT(a.read<std::uint32_t>(1).error().message, HasSubstr("ILLEGAL_ADDRESS"));
   EXPECT_THAT(DeviceBuffer::allocate(gpu, 8).error().message, HasSubstr("ILLEGAL_ADDRESS"));
   test::configure(fake::small_gpu());
-  EXPECT_TRUE(add(a, a, 10));
+  EXPECT_TRUE(scaled(a, a, 10));
 }
 
 TEST_F(FakePtx, FreedAndUnmappedMemoryIsOutOfBounds) {
@@ -157,8 +129,7 @@ TEST_F(FakePtx, FreedAndUnmappedMemoryIsOutOfBounds) {
   DevicePointer freed = 0;
   { freed = words(std::vector<std::uint32_t>(10)).address(); }
   testing::internal::CaptureStderr();
-  ASSERT_TRUE(
-      launch(*stream, *vector_add, LaunchShape::line(1, 32), a.address(), a.address(), freed, 10U));
+  ASSERT_TRUE(launch(*stream, *scale, LaunchShape::line(1, 32), a.address(), freed, 10U));
   EXPECT_THAT(stream->wait().error().message, HasSubstr("ILLEGAL_ADDRESS"));
   test::configure(fake::small_gpu());
   {
@@ -166,10 +137,10 @@ TEST_F(FakePtx, FreedAndUnmappedMemoryIsOutOfBounds) {
     const auto physical = PhysicalMemory::create(gpu, 2 << 20).value();
     ASSERT_TRUE(range.map(0, physical));
     ASSERT_TRUE(range.allow(0, 2 << 20));
-    EXPECT_TRUE(launch(*stream, *vector_add, LaunchShape::line(1, 32), a.address(), a.address(),
+    EXPECT_TRUE(launch(*stream, *scale, LaunchShape::line(1, 32), a.address(),
                        range.address() + (2 << 20) - 40, 10U));
     EXPECT_TRUE(stream->wait());
-    EXPECT_TRUE(launch(*stream, *vector_add, LaunchShape::line(1, 32), a.address(), a.address(),
+    EXPECT_TRUE(launch(*stream, *scale, LaunchShape::line(1, 32), a.address(),
                        range.address() + (2 << 20) - 36, 10U));
     EXPECT_THAT(stream->wait().error().message, HasSubstr("ILLEGAL_ADDRESS"));
   }
@@ -179,8 +150,7 @@ TEST_F(FakePtx, FreedAndUnmappedMemoryIsOutOfBounds) {
 TEST_F(FakePtx, AMisalignedAccessAndTextThatIsNoPtxHaveErrorsOfTheirOwn) {
   const auto a = words(std::vector<std::uint32_t>(10));
   testing::internal::CaptureStderr();
-  ASSERT_TRUE(launch(*stream, *vector_add, LaunchShape::line(1, 32), a.address(), a.address() + 2,
-                     a.address(), 4U));
+  ASSERT_TRUE(launch(*stream, *scale, LaunchShape::line(1, 32), a.address(), a.address() + 2, 4U));
   EXPECT_THAT(stream->wait().error().message, HasSubstr("MISALIGNED_ADDRESS"));
   test::configure(fake::small_gpu());
   const auto broken =
@@ -235,8 +205,8 @@ TEST_F(FakePtx, AGraphRunsItsKernelsInOrderEachTimeAndEventsTakeTheirTime) {
   const auto end = Event::create(gpu).value();
   const DriverApi& api = gpu->api();
   ASSERT_EQ(api.cuStreamBeginCapture_v2(stream->handle(), cu_capture_thread_local), cu_success);
-  ASSERT_TRUE(add(a, a, 3));
-  ASSERT_TRUE(add(a, a, 2));
+  ASSERT_TRUE(scaled(a, a, 3));
+  ASSERT_TRUE(scaled(a, a, 2));
   EXPECT_EQ(api.cuMemsetD8Async(a.address(), 0, 4, stream->handle()), cu_error_not_supported);
   CuGraph graph = nullptr;
   CuGraphExec ready = nullptr;
@@ -246,7 +216,7 @@ TEST_F(FakePtx, AGraphRunsItsKernelsInOrderEachTimeAndEventsTakeTheirTime) {
   ASSERT_TRUE(begin.record(*stream));
   for (int i = 0; i < 2; ++i) ASSERT_EQ(api.cuGraphLaunch(ready, stream->handle()), cu_success);
   ASSERT_TRUE(end.record(*stream));
-  EXPECT_EQ(a.read<std::uint32_t>(3).value(), (std::vector<std::uint32_t>{16, 32, 12}));
+  EXPECT_EQ(a.read<std::uint32_t>(3).value(), (std::vector<std::uint32_t>{81, 202, 35}));
   const double milliseconds = end.milliseconds_since(begin).value();
   EXPECT_GT(milliseconds, 4 * 0.001);
   EXPECT_LT(milliseconds, 4 * 0.0012);

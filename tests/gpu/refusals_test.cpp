@@ -157,8 +157,9 @@ TEST(AddressMapChecks, a_modulus_is_two_or_more_and_runs_belong_to_one) {
 }
 
 TEST(ColoringChecks, masks_are_at_most_eight_within_a_page_and_each_adds_a_colour) {
-  const auto error_of_masks = [](const std::vector<std::uint64_t>& masks, std::uint64_t page) {
-    const auto made = Coloring::make(masks, page);
+  const auto error_of_masks = [](const std::vector<std::uint64_t>& masks,
+                                 std::uint64_t page_bytes) {
+    const auto made = Coloring::make(masks, page_bytes);
     return made ? std::string() : made.error().message;
   };
   std::vector<std::uint64_t> masks;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "demarc/gpu/launch.hpp"
+#include "demarc/locality/analyse.hpp"
 #include "demarc/ptx/parser.hpp"
 
 namespace demarc::locality {
@@ -29,5 +30,29 @@ inline gpu::Launch launch_of(const std::string& grid, const std::string& block,
 }
 
 inline constexpr const char* one_pointer = ".param .u64 p0, .param .u32 p1";
+
+// in[i] under a guard i < n.
+inline constexpr const char* guarded_load = R"(
+ld.param.u64 %rd1, [p0];
+ld.param.u32 %r1, [p1];
+mov.u32 %r2, %ctaid.x;
+mov.u32 %r3, %ntid.x;
+mov.u32 %r4, %tid.x;
+mad.lo.s32 %r5, %r2, %r3, %r4;
+setp.ge.s32 %p1, %r5, %r1;
+@%p1 bra done;
+cvta.to.global.u64 %rd2, %rd1;
+mul.wide.s32 %rd3, %r5, 4;
+add.s64 %rd4, %rd2, %rd3;
+ld.global.f32 %f1, [%rd4];
+done:
+)";
+
+inline Analysis analysed(const ptx::Module& module, const gpu::Launch& launch,
+                         const Options& options = {}) {
+  auto analysis = analyse(module, launch, options);
+  EXPECT_TRUE(analysis) << (analysis ? "" : analysis.error().message);
+  return analysis ? std::move(*analysis) : Analysis{};
+}
 
 }  // namespace demarc::locality

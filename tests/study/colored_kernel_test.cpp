@@ -10,42 +10,13 @@
 #include "demarc/ptx/parser.hpp"
 #include "demarc/ptx/printer.hpp"
 #include "fake_card.hpp"
+#include "small_kernels.hpp"
 
 namespace demarc::study {
 namespace {
 
 using cuda::ColoredBuffer;
 using cuda::ColoredPool;
-
-// b[i] = 3 a[i] + i, i < n
-constexpr const char* scale_ptx = R"(.version 8.0
-.target sm_90
-.address_size 64
-
-.visible .entry scale(.param .u64 a, .param .u64 b, .param .u32 n)
-{
-  .reg .pred %p<2>;
-  .reg .b32 %r<9>;
-  .reg .b64 %rd<9>;
-  ld.param.u64 %rd1, [a];
-  ld.param.u64 %rd2, [b];
-  ld.param.u32 %r1, [n];
-  mov.u32 %r2, %ctaid.x;
-  mov.u32 %r3, %ntid.x;
-  mov.u32 %r4, %tid.x;
-  mad.lo.u32 %r5, %r2, %r3, %r4;
-  setp.ge.u32 %p1, %r5, %r1;
-  @%p1 bra done;
-  mul.wide.u32 %rd3, %r5, 4;
-  add.u64 %rd4, %rd1, %rd3;
-  add.u64 %rd5, %rd2, %rd3;
-  ld.global.u32 %r6, [%rd4];
-  mad.lo.u32 %r7, %r6, 3, %r5;
-  st.global.u32 [%rd5], %r7;
-done:
-  ret;
-}
-)";
 
 constexpr std::uint32_t scaled_elements = 5000;
 constexpr std::uint64_t two_mebibytes = 2 << 20;
@@ -81,7 +52,9 @@ void expect_contained(const std::shared_ptr<ColoredPool>& pool, std::uint32_t co
   const Beside same(*pool, color);
   const Beside other(*pool, 1 - color);
   const auto code = cuda::ColoredCode::of(*pool, color).value();
-  const auto rewritten = code.rewrite(ptx::parse_whole(scale_ptx, "scale").value()).value();
+  const auto rewritten =
+      code.rewrite(ptx::parse_whole(test::small_module(test::scale_entry), "scale").value())
+          .value();
   const cuda::GpuPointer gpu = pool->arena().gpu();
   const auto module = cuda::Module::load(gpu, ptx::print(rewritten.module), "coloured").value();
   const auto stream = cuda::Stream::create(gpu).value();

@@ -11,6 +11,7 @@
 #include "demarc/base/hash.hpp"
 #include "fake_card.hpp"
 #include "gpu/support_kernels.hpp"
+#include "small_kernels.hpp"
 
 namespace demarc::study {
 namespace {
@@ -20,66 +21,6 @@ using testing::Gt;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-// b[i] = 3 a[i] + i, then c[i] = b[i] + b[n - 1 - i], the second a grid that depends on all of the
-// first; `wild` writes n bytes behind c.
-constexpr const char* two_steps_ptx = R"(.version 8.0
-.target sm_90
-.address_size 64
-
-.visible .entry scale(.param .u64 a, .param .u64 b, .param .u32 n)
-{
-  .reg .pred %p<2>;
-  .reg .b32 %r<9>;
-  .reg .b64 %rd<9>;
-  ld.param.u64 %rd1, [a];
-  ld.param.u64 %rd2, [b];
-  ld.param.u32 %r1, [n];
-  mov.u32 %r2, %ctaid.x;
-  mov.u32 %r3, %ntid.x;
-  mov.u32 %r4, %tid.x;
-  mad.lo.u32 %r5, %r2, %r3, %r4;
-  setp.ge.u32 %p1, %r5, %r1;
-  @%p1 bra done;
-  mul.wide.u32 %rd3, %r5, 4;
-  add.u64 %rd4, %rd1, %rd3;
-  add.u64 %rd5, %rd2, %rd3;
-  ld.global.u32 %r6, [%rd4];
-  mad.lo.u32 %r7, %r6, 3, %r5;
-  st.global.u32 [%rd5], %r7;
-done:
-  ret;
-}
-
-.visible .entry fold(.param .u64 b, .param .u64 c, .param .u32 n)
-{
-  .reg .pred %p<2>;
-  .reg .b32 %r<12>;
-  .reg .b64 %rd<9>;
-  ld.param.u64 %rd1, [b];
-  ld.param.u64 %rd2, [c];
-  ld.param.u32 %r1, [n];
-  mov.u32 %r2, %ctaid.x;
-  mov.u32 %r3, %ntid.x;
-  mov.u32 %r4, %tid.x;
-  mad.lo.u32 %r5, %r2, %r3, %r4;
-  setp.ge.u32 %p1, %r5, %r1;
-  @%p1 bra done;
-  sub.u32 %r6, %r1, %r5;
-  sub.u32 %r6, %r6, 1;
-  mul.wide.u32 %rd3, %r5, 4;
-  mul.wide.u32 %rd4, %r6, 4;
-  add.u64 %rd5, %rd1, %rd3;
-  add.u64 %rd6, %rd1, %rd4;
-  add.u64 %rd7, %rd2, %rd3;
-  ld.global.u32 %r7, [%rd5];
-  ld.global.u32 %r8, [%rd6];
-  add.u32 %r9, %r7, %r8;
-  st.global.u32 [%rd7], %r9;
-done:
-  ret;
-}
-)";
 
 constexpr std::uint32_t elements = 1000;
 
@@ -92,7 +33,8 @@ std::uint64_t reference_digest() {
   return hash_of(hash_of(std::uint64_t{0}, digest_of(b, 1)), digest_of(c, 2));
 }
 
-// A launch of both kernels; `beyond`: elements of which b and c have no room.
+// A launch of both kernels, the second a grid that depends on all of the first; `beyond`: elements
+// of which b and c have no room.
 std::string two_steps_json(std::uint32_t beyond) {
   return fmt::format(R"({{"schema": "demarc.launch/1", "name": "two_steps", "ptx": "two_steps.ptx",
     "buffers": [
@@ -121,7 +63,8 @@ class GpuExecutorTest : public testing::Test {
  protected:
   void SetUp() override {
     const auto folder = test::fresh_folder("gpu_executor");
-    ASSERT_TRUE(write_file((folder / "two_steps.ptx").string(), two_steps_ptx));
+    ASSERT_TRUE(write_file((folder / "two_steps.ptx").string(),
+                           test::small_module(test::scale_entry, test::fold_entry)));
     ASSERT_TRUE(write_file((folder / "two_steps.json").string(), two_steps_json(0)));
     ASSERT_TRUE(write_file((folder / "wild.json").string(), two_steps_json(1)));
     for (const std::size_t count : {2U, 3U}) {

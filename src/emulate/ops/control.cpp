@@ -1,3 +1,4 @@
+// Control flow of a warp: branches, joins, calls and the end of lanes.
 #include "ops/control.hpp"
 
 #include <bit>
@@ -55,6 +56,42 @@ const MicroOp* pop(Warp& w) {
   return nullptr;
 }
 
+// Lanes of a divergent branch that go on at `pc` when those before them have come to `join`.
+void come_back(Warp& w, std::uint32_t pc, std::uint32_t join, Mask lanes) {
+  StackEntry entry;
+  entry.pc = pc;
+  entry.join = join;
+  entry.mask = lanes;
+  w.stack.push_back(entry);
+}
+
+// All lanes go on together at the join of a divergent branch, unless one around it does that.
+void wait_at_join(Warp& w, std::uint32_t join) {
+  if (join == w.top_join) return;
+  if (join != no_join) come_back(w, join, w.top_join, w.mask);
+  w.top_join = join;
+}
+
+template <class Value>
+Mask lanes_with(const Warp& w, const Value& of_lane, std::uint64_t wanted) {
+  Mask same = 0;
+  for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    if (of_lane(lane) == wanted) same |= Mask{1} << lane;
+  }
+  return same;
+}
+
+// Of lanes with several targets, those with the `same` go on; the others come back to this
+// micro-op, so that one target comes after the other until the join.
+void go_on_with(Warp& w, const MicroOp* op, Mask same) {
+  if (same == w.mask) return;
+  ++w.divergent_branches;
+  wait_at_join(w, op->join);
+  come_back(w, index_of(w, op), op->join, w.mask & ~same);
+  w.mask = same;
+}
+
 }  // namespace
 
 const MicroOp* guard(Warp& w, const MicroOp* op) {
@@ -93,16 +130,7 @@ const MicroOp* branch(Warp& w, const MicroOp* op) {
   if (rest == 0) return code + op->target;
   ++w.divergent_branches;
   const std::uint32_t join = op->join;
-  if (join == no_join || join != w.top_join) {
-    if (join != no_join) {
-      StackEntry entry;
-      entry.pc = join;
-      entry.join = w.top_join;
-      entry.mask = w.mask;
-      w.stack.push_back(entry);
-    }
-    w.top_join = join;
-  }
+  wait_at_join(w, join);
   if (op->target == join) {
     w.mask = rest;
     return op + 1;
@@ -111,11 +139,7 @@ const MicroOp* branch(Warp& w, const MicroOp* op) {
     w.mask = taken;
     return code + op->target;
   }
-  StackEntry entry;
-  entry.pc = op->target;
-  entry.join = join;
-  entry.mask = taken;
-  w.stack.push_back(entry);
+  come_back(w, op->target, join, taken);
   w.mask = rest;
   return op + 1;
 }
@@ -133,30 +157,7 @@ const MicroOp* branch_index(Warp& w, const MicroOp* op) {
     w.block->stopped = true;
     return nullptr;
   }
-  Mask same = 0;
-  for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    if (value(lane) == chosen) same |= Mask{1} << lane;
-  }
-  if (same == w.mask) return w.program->code.data() + targets[chosen];
-  ++w.divergent_branches;
-  if (op->join == no_join || op->join != w.top_join) {
-    if (op->join != no_join) {
-      StackEntry entry;
-      entry.pc = op->join;
-      entry.join = w.top_join;
-      entry.mask = w.mask;
-      w.stack.push_back(entry);
-    }
-    w.top_join = op->join;
-  }
-  // The other lanes come back to this micro-op.
-  StackEntry entry;
-  entry.pc = index_of(w, op);
-  entry.join = op->join;
-  entry.mask = w.mask & ~same;
-  w.stack.push_back(entry);
-  w.mask = same;
+  go_on_with(w, op, lanes_with(w, value, chosen));
   return w.program->code.data() + targets[chosen];
 }
 
@@ -243,29 +244,7 @@ const MicroOp* call_indirect(Warp& w, const MicroOp* op) {
     w.block->stopped = true;
     return nullptr;
   }
-  Mask same = 0;
-  for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    if (value(lane) == address) same |= Mask{1} << lane;
-  }
-  if (same != w.mask) {
-    // One target after the other; the join behind the call brings the lanes together.
-    ++w.divergent_branches;
-    if (op->join != w.top_join) {
-      StackEntry entry;
-      entry.pc = op->join;
-      entry.join = w.top_join;
-      entry.mask = w.mask;
-      w.stack.push_back(entry);
-      w.top_join = op->join;
-    }
-    StackEntry others;
-    others.pc = index_of(w, op);
-    others.join = op->join;
-    others.mask = w.mask & ~same;
-    w.stack.push_back(others);
-    w.mask = same;
-  }
+  go_on_with(w, op, lanes_with(w, value, address));
   return enter(w, op, details, found->second);
 }
 

@@ -1,0 +1,87 @@
+// The driver's table of callbacks: which layouts and answers are refused.
+#include "demarc/cuda/callback_table.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace demarc::cuda {
+namespace {
+
+using testing::HasSubstr;
+
+// Tables that a driver might hand out.
+std::size_t table_bytes = 96;
+CuResult subscribe_answer = 0;
+int refused_id = -1;
+
+CuResult subscribe_planted(std::uint32_t*, CallbackTable::Callback, void*) {
+  return subscribe_answer;
+}
+CuResult enable_planted(std::uint32_t, std::uint32_t, int, int id) {
+  return id == refused_id ? 1 : 0;
+}
+CuResult planted_table(const void** table, const CuUuid*) {
+  static const void* entries[8];
+  entries[0] = reinterpret_cast<const void*>(table_bytes);  // NOLINT: a size stands there
+  entries[3] = reinterpret_cast<const void*>(&subscribe_planted);
+  entries[6] = reinterpret_cast<const void*>(&enable_planted);
+  *table = entries;
+  return 0;
+}
+CuResult no_table(const void**, const CuUuid*) {
+  return 0;
+}
+CuResult refused_table(const void** table, const CuUuid* id) {
+  planted_table(table, id);
+  return 500;
+}
+
+class Table : public testing::Test {
+ protected:
+  void SetUp() override {
+    table_bytes = 96;
+    subscribe_answer = 0;
+    refused_id = -1;
+  }
+  static Result<void> subscribe(GetExportTable from) {
+    CallbackTable table;
+    return table.subscribe(
+        from, "1.2", [](void*, int, int, const void*) {}, nullptr);
+  }
+};
+
+TEST_F(Table, OfAnotherLayoutIsRefused) {
+  EXPECT_TRUE(subscribe(&planted_table));
+  for (const GetExportTable none : {GetExportTable{nullptr}, &no_table, &refused_table}) {
+    const auto refused = subscribe(none);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+    EXPECT_THAT(refused.error().message, HasSubstr("does not offer the launch callback"));
+  }
+  for (const std::size_t bytes : {55U, 4097U}) {
+    table_bytes = bytes;
+    EXPECT_THAT(subscribe(&planted_table).error().message, HasSubstr("not a layout known"));
+  }
+  for (const std::size_t bytes : {56U, 4096U}) {
+    table_bytes = bytes;
+    EXPECT_TRUE(subscribe(&planted_table));
+  }
+}
+
+TEST_F(Table, HeldByAnotherToolIsRefused) {
+  subscribe_answer = 210;
+  EXPECT_THAT(subscribe(&planted_table).error().message, HasSubstr("error 210"));
+}
+
+TEST_F(Table, ThatDoesNotEnableACallbackIsRefused) {
+  CallbackTable table;
+  ASSERT_TRUE(table.subscribe(
+      &planted_table, "1.2", [](void*, int, int, const void*) {}, nullptr));
+  constexpr int ids[] = {1, 3};
+  EXPECT_TRUE(table.enable(11, ids));
+  refused_id = 3;
+  EXPECT_THAT(table.enable(11, ids).error().message, HasSubstr("callback 3 of domain 11"));
+}
+
+}  // namespace
+}  // namespace demarc::cuda

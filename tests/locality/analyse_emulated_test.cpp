@@ -1,0 +1,261 @@
+// What closed forms do not cover: the emulator's part, what neither covers, and where it ends.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "demarc/base/json.hpp"
+#include "written_kernel.hpp"
+
+namespace demarc::locality {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Reads and writes of tables that the module declares: by name and offset, through registers, and
+// through a generic address and back.
+constexpr const char* tables = R"(.version 8.0
+.target sm_80
+.address_size 64
+.const .align 4 .b8 fixed[64];
+.global .align 4 .u32 head[3] = {1, 2, 3};
+.global .align 4 .b8 tab[4096];
+.global .align 8 .u64 pointer = tab;
+.visible .entry k(.param .u64 p0, .param .u32 p1)
+{
+.reg .pred %p<2>;
+.reg .b32 %r<9>;
+.reg .b64 %rd<12>;
+mov.u32 %r1, %tid.x;
+mov.u32 %r2, %ctaid.x;
+mad.lo.u32 %r3, %r2, 64, %r1;
+mul.wide.u32 %rd1, %r3, 4;
+mov.u64 %rd2, tab;
+add.s64 %rd3, %rd2, %rd1;
+ld.global.u32 %r4, [%rd3];
+mov.u64 %rd4, tab+16;
+add.s64 %rd5, %rd4, %rd1;
+ld.global.u32 %r5, [%rd5+4];
+mov.u64 %rd6, head;
+cvta.global.u64 %rd7, %rd6;
+cvta.to.global.u64 %rd8, %rd7;
+ld.global.u32 %r6, [%rd8+8];
+ld.global.u32 %r7, [tab+64];
+ld.const.u32 %r8, [fixed];
+setp.lt.u32 %p1, %r1, 20;
+@%p1 st.global.u32 [%rd3+2048], %r5;
+ld.global.u64 %rd9, [pointer];
+ld.global.u32 %r4, [%rd9];
+ret;
+}
+)";
+
+TEST(AnalyseEmulated, tables_of_the_module_have_closed_forms_where_the_emulator_puts_them) {
+  const ptx::ParseResult parsed = ptx::parse(tables, "k.ptx");
+  ASSERT_TRUE(parsed.diagnostics.ok());
+  const gpu::Launch launch = launch_of("4", "64", "buf:64,i32:0");
+  const auto mixed = collect_runs(parsed.module, launch, 0, Force::automatic);
+  const auto emulated = collect_runs(parsed.module, launch, 0, Force::emulated);
+  ASSERT_TRUE(mixed) << mixed.error().message;
+  ASSERT_TRUE(emulated) << emulated.error().message;
+  const std::vector<Access>& accesses = mixed->runs.accesses;
+  std::string found;
+  for (const Access& access : accesses) {
+    found += fmt::format("{} {} {}\n", access.expression, to_string(access.access_class),
+                         access.source == Source::symbolic ? "symbolic" : "emulated");
+  }
+  EXPECT_EQ(found,
+            "tab + 4*(tid.x + 64*ctaid.x) affine symbolic\n"
+            "tab + 4*(tid.x + 64*ctaid.x + 5) affine symbolic\n"
+            "head + 8 affine symbolic\n"
+            "tab + 64 affine symbolic\n"
+            "tab + 4*(tid.x + 64*ctaid.x + 512) affine under a guard symbolic\n"
+            "pointer affine symbolic\n"
+            "load(pointer) data-dependent emulated\n");
+  // Thread by thread, the same addresses.
+  const auto places = [](const AccessRuns& runs) {
+    std::vector<std::array<std::uint64_t, 4>> all;
+    for (const locality::Run& run : runs.runs)
+      for (std::uint32_t i = 0; i < run.count; ++i)
+        all.push_back({run.block, run.thread + i, run.access,
+                       run.address + static_cast<std::uint64_t>(run.stride) * i});
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  EXPECT_EQ(places(mixed->runs), places(emulated->runs));
+  EXPECT_EQ(inter_map(mixed->runs, Granularity::element, Count::multiset).map,
+            inter_map(emulated->runs, Granularity::element, Count::multiset).map);
+  EXPECT_EQ(intra_map(mixed->runs, Granularity::sector, Count::accesses).map,
+            intra_map(emulated->runs, Granularity::sector, Count::accesses).map);
+}
+
+TEST(AnalyseEmulated, an_address_behind_a_table_is_the_emulators_error) {
+  const ptx::ParseResult parsed = ptx::parse(tables, "k.ptx");
+  const auto analysis = analyse(parsed.module, launch_of("16", "64", "buf:64,i32:0"), {});
+  ASSERT_FALSE(analysis);
+  EXPECT_THAT(analysis.error().message, HasSubstr("out-of-bounds"));
+  EXPECT_THAT(analysis.error().message, HasSubstr("k.ptx"));
+}
+
+TEST(AnalyseEmulated, matrix_fragments_and_bulk_copies_are_counted_by_the_emulator) {
+  const ptx::Module fragment = module_of(
+      "ld.param.u64 %rd1, [p0];\nwmma.load.a.sync.aligned.m16n16k8.global.row.tf32 "
+      "{%r1, %r2, %r3, %r4}, [%rd1], 8;\n",
+      one_pointer);
+  const Analysis loads = analysed(fragment, launch_of("2", "32", "buf:4096,i32:0"));
+  EXPECT_EQ(loads.method, Method::emulated);
+  ASSERT_EQ(loads.all.accesses.size(), 1U);
+  EXPECT_GT(loads.all.accesses[0].executed, 0U);
+  EXPECT_EQ(loads.left_out, 0U);
+
+  const ptx::Module copy = module_of(R"(
+.shared .align 128 .b8 s[256];
+ld.param.u64 %rd1, [p0];
+mov.u32 %r1, s;
+mov.u32 %r3, %tid.x;
+setp.ne.u32 %p1, %r3, 0;
+@%p1 bra done;
+cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], 256;
+done:
+)",
+                                     one_pointer);
+  const Analysis stores = analysed(copy, launch_of("2", "32", "buf:4096,i32:0"));
+  ASSERT_EQ(stores.all.accesses.size(), 1U);
+  EXPECT_EQ(stores.all.accesses[0].kind, AccessKind::store);
+  EXPECT_EQ(stores.all.accesses[0].executed, 2U * 256 / 16);
+}
+
+TEST(AnalyseEmulated, counts_and_names_what_neither_closed_forms_nor_the_emulator_cover) {
+  const ptx::Module module = module_of(R"(
+ld.param.u64 %rd1, [p0];
+ldx.global.f32 %f1, [%rd1];
+ld.global.foo.f32 %f2, [%rd1];
+prefetch.global.L2 [%rd1];
+st.global.f32 [%rd1], %f1;
+)",
+                                       one_pointer);
+  const Analysis analysis = analysed(module, launch_of("1", "32", "buf:4096,i32:0"));
+  EXPECT_EQ(analysis.left_out, 2U);
+  EXPECT_THAT(analysis.notes, testing::Contains(HasSubstr("k.ptx:12: ldx.global.f32 %f1, [%rd1]")));
+  EXPECT_THAT(analysis.notes, testing::Contains(HasSubstr("k.ptx:13: ld.global.foo.f32")));
+  EXPECT_THAT(analysis.notes, testing::Contains(HasSubstr("prefetch.global.L2 [%rd1]")));
+  const Json json = Json::parse(analysis_json(analysis, false));
+  EXPECT_EQ(json["left_out"], 2);
+  Options closed_only;
+  closed_only.force = Force::symbolic;
+  const auto refused = analyse(module, launch_of("1", "32", "buf:4096,i32:0"), closed_only);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("k.ptx:12: ldx.global.f32"));
+}
+
+TEST(AnalyseEmulated, what_an_unknown_instruction_may_have_written_is_not_followed) {
+  const ptx::Module module = module_of(R"(
+ld.param.u64 %rd1, [p0];
+foo.b64 %rd1, 4;
+ld.global.f32 %f1, [%rd1];
+)",
+                                       one_pointer);
+  const auto analysis = analyse(module, launch_of("1", "32", "buf:4096,i32:0"), {});
+  ASSERT_FALSE(analysis);
+  EXPECT_THAT(analysis.error().message, HasSubstr("k.ptx:12"));
+}
+
+TEST(AnalyseEmulated,
+     an_address_outside_of_the_buffers_is_the_error_that_the_emulator_makes_of_it) {
+  const ptx::Module module = module_of(guarded_load, one_pointer);
+  const gpu::Launch launch = launch_of("16", "64", "buf:4,i32:1024");
+  Options emulated;
+  emulated.force = Force::emulated;
+  const auto expected = analyse(module, launch, emulated);
+  ASSERT_FALSE(expected);
+  EXPECT_THAT(expected.error().message, HasSubstr("out-of-bounds"));
+  for (const Force force : {Force::automatic, Force::symbolic}) {
+    Options options;
+    options.force = force;
+    const auto analysis = analyse(module, launch, options);
+    ASSERT_FALSE(analysis);
+    EXPECT_EQ(analysis.error(), expected.error());
+  }
+  EXPECT_TRUE(analyse(module, launch_of("16", "64", "buf:4096,i32:1024"), {}));
+  EXPECT_FALSE(analyse(module, launch_of("16", "64", "buf:4095,i32:1024"), {}));
+}
+
+TEST(AnalyseEmulated, accesses_of_functions_that_the_kernel_calls_are_the_emulators) {
+  const ptx::ParseResult parsed = ptx::parse(R"(.version 8.0
+.target sm_80
+.address_size 64
+.func (.param .b32 result) f(.param .b64 address)
+{
+.reg .b64 %rd<2>;
+.reg .b32 %r<2>;
+ld.param.u64 %rd1, [address];
+ld.global.u16 %r1, [%rd1];
+st.param.b32 [result], %r1;
+ret;
+}
+.visible .entry k(.param .u64 p0)
+{
+.reg .b64 %rd<4>;
+.reg .b32 %r<4>;
+ld.param.u64 %rd1, [p0];
+mov.u32 %r1, %tid.x;
+mul.wide.u32 %rd2, %r1, 2;
+add.u64 %rd3, %rd1, %rd2;
+{
+.param .b64 to;
+.param .b32 from;
+st.param.b64 [to], %rd3;
+call.uni (from), f, (to);
+ld.param.b32 %r2, [from];
+}
+st.global.u16 [%rd3], %r2;
+ret;
+}
+)",
+                                             "k.ptx");
+  ASSERT_TRUE(parsed.diagnostics.ok());
+  const Analysis analysis = analysed(parsed.module, launch_of("2", "64", "buf:128"));
+  EXPECT_EQ(analysis.method, Method::emulated);
+  ASSERT_EQ(analysis.all.accesses.size(), 2U);
+  const Access& called = analysis.all.accesses[1];
+  EXPECT_THAT(called.instruction, HasSubstr("ld.global.u16"));
+  EXPECT_EQ(called.line, 9U);
+  EXPECT_EQ(called.space, "global");
+  EXPECT_EQ(called.kind, AccessKind::load);
+  EXPECT_EQ(called.bytes, 2U);
+  EXPECT_EQ(called.source, Source::emulated);
+  EXPECT_EQ(called.access_class, AccessClass::data_dependent);
+  EXPECT_EQ(called.executed, 128U);
+  EXPECT_EQ(called.requests, 4U);
+  EXPECT_EQ(analysis.all.accesses[0].executed, 128U);
+  EXPECT_EQ(analysis.all.accesses[0].kind, AccessKind::store);
+}
+
+// Every thread reads where the word before says.
+constexpr const char* follows_data = R"(
+ld.param.u64 %rd1, [p0];
+mov.u32 %r1, 0;
+L:
+add.u32 %r1, %r1, 1;
+setp.lt.u32 %p1, %r1, 100;
+@%p1 bra L;
+ld.global.u32 %r2, [%rd1];
+mul.wide.u32 %rd2, %r2, 4;
+add.u64 %rd3, %rd1, %rd2;
+ld.global.u32 %r3, [%rd3];
+)";
+
+TEST(AnalyseEmulated, what_takes_more_effort_than_allowed_is_refused_with_the_reason) {
+  const ptx::Module module = module_of(follows_data, one_pointer);
+  const gpu::Launch launch = launch_of("4", "64", "buf:4096:zero,i32:0");
+  const auto said = [&](const Effort& effort) {
+    const auto runs = collect_runs(module, launch, 0, Force::automatic, 0, {}, effort);
+    return runs ? std::string("collected") : runs.error().message;
+  };
+  EXPECT_EQ(said({}), "collected");
+  EXPECT_THAT(said({.trace_words = 3}), HasSubstr("too long to be emulated"));
+  EXPECT_EQ(said({.emulated_buffer_bytes = 4096}), "collected");
+  EXPECT_THAT(said({.emulated_buffer_bytes = 4095}),
+              HasSubstr("its 4096 bytes of buffers are more than the 4095 that may be emulated"));
+}
+
+}  // namespace
+}  // namespace demarc::locality
