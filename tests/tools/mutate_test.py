@@ -84,8 +84,12 @@ class Patterns(unittest.TestCase):
         self.assertEqual(changed("std::vector<int> f(const A& a, B* b);"), {})
         self.expect("call erased", "  f(a,\n    g(b));", line=1)
         self.expect("early end dropped", "  case a:\n    break;\n  }", line=1)
-        self.expect("call erased", "  names.reserve(count);")
+
+    def test_what_nobody_can_notice_is_left_alone(self):
+        self.assertEqual(changed("  names.reserve(2 * (count + 1));"), {})
+        self.assertEqual(changed("  names.reserve(first +\n      count - 1);", 1), {})
         self.assertEqual(changed("  report_progress(progress,\n      done + 1);", 1), {})
+        self.expect("arithmetic", "  x = AddressRange::reserve(a + b);", "x = AddressRange::reserve(a - b);")
 
 
 class Sampling(unittest.TestCase):

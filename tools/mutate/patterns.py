@@ -97,8 +97,8 @@ def _guard(kind, lines, at):
         yield Site(kind, match.end(), inside.start(), "false && (" + lines[at][match.end():inside.start()] + ")")
 
 
-# No fault that anybody could see: how much room is kept, how text is laid out for the eye.
-_UNSEEN = re.compile(r"\b(reserve|shrink_to_fit|dump|sleep_for|yield|flush)\(")
+# No fault that anybody could see: how text is laid out for the eye, how long something waits.
+_UNSEEN = re.compile(r"\b(dump|sleep_for|yield|flush)\(")
 
 
 def _erased(regex):

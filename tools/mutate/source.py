@@ -15,13 +15,13 @@ _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.MULTILINE)
 _DECLARES = re.compile(r"^\s*(static_assert|assert|namespace|using|typedef|template|extern|friend|struct|class|enum)\b")
 
 
-# How far something is: seen by people alone.
-_PROGRESS = re.compile(r"\breport_progress\(")
+# Calls whose arguments no test can notice: how far something is (seen by people alone), how much room a container keeps.
+_UNNOTICED = re.compile(r"\breport_progress\(|\.(?:reserve|shrink_to_fit)\(")
 
 
-def _without_progress(text):
-    """Blanks the calls that tell of progress, which may go over several lines."""
-    for match in _PROGRESS.finditer(text):
+def _without_unnoticed(text):
+    """Blanks these calls, which may go over several lines."""
+    for match in _UNNOTICED.finditer(text):
         depth, end = 1, match.end()
         while depth and end < len(text):
             depth += {"(": 1, ")": -1}.get(text[end], 0)
@@ -47,5 +47,5 @@ def _blank(match):
 def code_lines(text, machine=platform.machine()):
     """The lines of `text`, as long as they are, with nothing in them that is no code."""
     text = _without_other_machines(text, machine)
-    text = _without_progress(_DIRECTIVE.sub(_blank, _TOKEN.sub(_blank, text)))
+    text = _without_unnoticed(_DIRECTIVE.sub(_blank, _TOKEN.sub(_blank, text)))
     return ["" if _DECLARES.match(line) else line for line in text.split("\n")]
