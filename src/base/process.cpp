@@ -58,7 +58,7 @@ class Streams {
     return {};
   }
 
-  std::array<int, 3> child{0, 1, 2};
+  std::array<int, 3> child{};
   int ours_in = -1;
   int ours_out = -1;
   int ours_kept = -1;

@@ -86,6 +86,12 @@ TEST(Files, as_many_links_are_followed_as_the_kernel_follows) {
   }
   EXPECT_TRUE(write_file(folder / "0", "x"));
   EXPECT_TRUE(std::filesystem::is_regular_file(folder / "40"));
+  {
+    auto given_up = OutputFile::open(folder / "0");
+    ASSERT_TRUE(given_up);
+    EXPECT_TRUE(given_up->write("half"));
+  }
+  EXPECT_EQ(*read_file(folder / "0"), "x") << "not written into directly";
   std::filesystem::remove(folder / "40");
   std::filesystem::create_symlink("41", folder / "40");
   EXPECT_FALSE(write_file(folder / "0", "x"));
@@ -112,6 +118,25 @@ TEST(Files, no_name_is_left_while_nothing_is_finished) {
   EXPECT_TRUE(std::filesystem::is_empty(folder));
   EXPECT_TRUE(file->finish());
   EXPECT_EQ(*read_file(folder / "x"), "half");
+}
+
+// There is no room for the longer name that a file without one gets before it is put in its place.
+TEST(Files, a_name_nearly_as_long_as_possible_is_written_as_any_other) {
+  const auto folder = test::fresh_folder("files");
+  const auto path = folder / std::string(240, 'n');
+  for (const bool finished : {false, true}) {
+    auto file = OutputFile::open(path);
+    ASSERT_TRUE(file) << file.error().message;
+    EXPECT_TRUE(file->write("content"));
+    EXPECT_FALSE(std::filesystem::exists(path));
+    if (finished) {
+      EXPECT_TRUE(file->finish());
+    }
+    file = OutputFile::open(folder / "x");
+    EXPECT_EQ(std::filesystem::exists(path), finished);
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), finished ? 1 : 0);
+  }
+  EXPECT_EQ(*read_file(path), "content");
 }
 
 TEST(Files, what_cannot_be_read_to_its_end_is_an_error) {

@@ -235,11 +235,17 @@ TEST(Process, a_death_signal_ends_it_with_the_thread_that_started_it) {
   std::optional<Process> process;
   std::thread([&] {
     ProcessOptions options;
-    options.death_signal = SIGKILL;
+    options.death_signal = SIGHUP;
     process.emplace(*Process::spawn({"sleep", "1000"}, options));
     EXPECT_FALSE(process->wait(0.01));
   }).join();
-  EXPECT_EQ(process->wait(-1)->signal, SIGKILL);
+  EXPECT_EQ(process->wait(-1)->signal, SIGHUP);
+}
+
+TEST(Process, one_that_somebody_else_waited_for_has_failed) {
+  auto process = Process::spawn({"true"}, {});
+  ASSERT_EQ(::waitpid(process->pid(), nullptr, 0), process->pid());
+  EXPECT_EQ(process->wait(-1)->words(), "exit code 1");
 }
 
 TEST(Process, a_program_is_found_as_a_shell_finds_it) {
@@ -251,6 +257,10 @@ TEST(Process, a_program_is_found_as_a_shell_finds_it) {
   const std::string before = ::getenv("PATH");
   ::setenv("PATH", (folder.string() + ":" + before).c_str(), 1);
   EXPECT_EQ(find_program("mine"), "");
+  std::filesystem::permissions(folder / "mine", std::filesystem::perms::owner_all);
+  EXPECT_EQ(find_program("mine"), (folder / "mine").string());
+  std::filesystem::create_directory(folder / "sh");
+  EXPECT_THAT(find_program("sh"), EndsWith("bin/sh")) << "a folder is no program";
   ::setenv("PATH", before.c_str(), 1);
 }
 
