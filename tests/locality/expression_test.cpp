@@ -91,5 +91,18 @@ TEST(Expression, a_loop_counts_in_i1_whatever_it_adds) {
   EXPECT_EQ(in_loop("%r2", "sub.s32 %r9, 64, %r9;\n"), "param0 + 4*phi(%r9): loop-affine");
 }
 
+// The merge lies below what goes round.
+TEST(Expression, what_is_added_before_the_access_belongs_to_the_trip) {
+  const auto stepped = [](const std::string& add) {
+    return written("mov.u64 %rd3, %rd1;\nmov.u32 %r5, 0;\nagain:\n" + add +
+                   "ld.global.u32 %r8, [%rd3];\nadd.s32 %r5, %r5, 1;\n"
+                   "setp.lt.s32 %p1, %r5, 3;\n@%p1 bra again;\n");
+  };
+  EXPECT_EQ(stepped("add.s64 %rd3, %rd3, 16;\n"), "param0 + 16*(i1 + 1): loop-affine");
+  EXPECT_EQ(stepped("cvt.u64.u32 %rd4, %r1;\nshl.b64 %rd4, %rd4, 2;\nadd.s64 %rd3, %rd4, %rd3;\n"),
+            "param0 + 4*(param1*i1 + param1): loop-affine");
+  EXPECT_EQ(stepped("sub.s64 %rd3, %rd3, -16;\n"), "phi(%rd3) + 16: loop-affine");
+}
+
 }  // namespace
 }  // namespace demarc::locality

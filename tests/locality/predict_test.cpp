@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "demarc/locality/pages.hpp"
 #include "l2_model.hpp"
@@ -293,6 +294,159 @@ TEST(Predict, the_l2_is_as_wide_as_the_slices_found_and_no_limit_where_none_are_
   EXPECT_EQ(probed.time_s, described.time_s);
   EXPECT_EQ(probed.l2_demand_share, described.l2_demand_share);
   EXPECT_GT(probed.l2_demand_share, 0);
+}
+
+// What an L1 keeps that the description does not tell of is that of such a card.
+TEST(Predict, an_l1_without_a_size_has_that_of_its_compute_capability) {
+  AccessRuns runs;  // one block goes twice over each of several lengths
+  runs.block = {32, 1, 1};
+  runs.accesses.resize(1);
+  for (const std::uint32_t kib : {60U, 112U, 160U, 224U, 320U}) {
+    for (std::uint32_t step = 0; step < 2 * kib; step += 4) {  // 32 lines of a warp each time
+      const auto number = static_cast<std::uint32_t>(runs.runs.size());
+      runs.runs.push_back({.address = (std::uint64_t{kib} << 20U) + (step % kib << 10U),
+                           .stride = 128,
+                           .count = 32,
+                           .request = number,
+                           .step = number});
+    }
+  }
+  gpu::Device device = small_device();
+  const auto rate = [&](gpu::ComputeCapability capability, std::uint64_t kib) {
+    device.compute_capability = capability;
+    device.l1.size_bytes = kib << 10U;
+    return predict_caches(runs, device).l1_hit_rate;
+  };
+  std::map<std::uint64_t, double> of_size;
+  for (const std::uint64_t kib : {48U, 64U, 96U, 128U, 192U, 256U, 384U, 512U})
+    of_size[kib] = rate({}, kib);
+  EXPECT_NE(of_size[96], of_size[128]);
+  EXPECT_NE(of_size[192], of_size[256]);
+  const std::vector<std::pair<gpu::ComputeCapability, std::uint64_t>> sizes{
+      {{7, 5}, 96}, {{8, 0}, 192}, {{9, 0}, 256}, {{10, 0}, 256}, {{8, 6}, 128}, {{12, 0}, 128}};
+  for (const auto& [capability, kib] : sizes) {
+    EXPECT_EQ(rate(capability, 0), of_size[kib]) << kib;
+    EXPECT_NE(of_size[kib], of_size[kib / 2]) << kib;
+    EXPECT_NE(of_size[kib], of_size[kib * 2]) << kib;
+  }
+}
+
+TEST(Predict, what_shared_memory_takes_is_not_left_for_the_l1) {
+  AccessRuns runs = reading(1, 0, 1);
+  runs.runs.clear();
+  for (std::uint32_t line = 0; line < 2 * 96; ++line)  // 12 KiB, twice
+    runs.runs.push_back({.address = std::uint64_t{line % 96} * 128,
+                         .stride = 4,
+                         .count = 32,
+                         .request = line,
+                         .step = line});
+  gpu::Device device = small_device();
+  device.sm.shared_bytes = 30'000;
+  device.sm.blocks = 1;
+  const auto rate = [&](std::uint32_t shared) {
+    return predict_caches(runs, device, {.shared_bytes_per_block = shared}).l1_hit_rate;
+  };
+  EXPECT_EQ(rate(20'000), 0.5);
+  EXPECT_EQ(rate(21'000), 0);
+  EXPECT_EQ(rate(40'000), 0);
+  device.sm.shared_bytes = 32'768;
+  EXPECT_EQ(rate(21'000), 0.5) << "as large as the L1: a memory of its own";
+}
+
+// One warp that reads one line; the least time of a kernel is there in any case.
+TEST(Predict, a_warp_waits_for_the_farthest_memory_that_answers_it) {
+  gpu::Device device = small_device();
+  device.dram.bandwidth_bytes_per_s = 0;
+  device.l2.slices = 1;
+  const auto cycles = [&](std::uint32_t times, AccessKind kind = AccessKind::load) {
+    AccessRuns runs = reading(1, 0, times);
+    runs.accesses[0].kind = kind;
+    const Sensitivity result = predict_sensitivity(runs, device);
+    EXPECT_DOUBLE_EQ(result.time_s, 2e-6 + result.whole.busiest_sm_s);
+    return result.whole.busiest_sm_s * 4 * 1e9;
+  };
+  EXPECT_DOUBLE_EQ(cycles(1), 650);
+  EXPECT_DOUBLE_EQ(cycles(2), 650 + 35);
+  EXPECT_DOUBLE_EQ(cycles(1, AccessKind::store), 0);
+  device.l1.latency_cycles = 10;
+  device.dram.latency_cycles = 1000;
+  EXPECT_DOUBLE_EQ(cycles(3), 1000 + 2 * 10);
+  AccessRuns passing = reading(1, 0, 2);
+  passing.accesses[0].passes_l1 = true;
+  EXPECT_DOUBLE_EQ(predict_caches(passing, device).busiest_sm_s * 4 * 1e9, 1000 + 270);
+  device.l2.latency_cycles = 200;
+  EXPECT_DOUBLE_EQ(predict_caches(passing, device).busiest_sm_s * 4 * 1e9, 1000 + 200);
+  AccessRuns two_warps = reading(1, 0, 1);
+  two_warps.block = {64, 1, 1};
+  two_warps.runs[0].count = 64;
+  EXPECT_DOUBLE_EQ(predict_caches(two_warps, device).busiest_sm_s * 8 * 1e9, 2 * 1000)
+      << "two warps wait at the same time";
+  device.sm_clock_hz = 2e9;
+  EXPECT_DOUBLE_EQ(predict_caches(passing, device).busiest_sm_s * 4 * 2e9, 1000 + 200);
+  device.sm_clock_hz = 0;
+  EXPECT_DOUBLE_EQ(predict_caches(passing, device).busiest_sm_s * 4 * 1e9, 1000 + 200);
+}
+
+TEST(Predict, a_kernel_takes_as_long_as_the_memory_that_is_busiest) {
+  gpu::Device device = small_device();
+  device.l1.latency_cycles = device.l2.latency_cycles = device.dram.latency_cycles = 1e-9;
+  device.dram.bandwidth_bytes_per_s = 1e6;
+  const AccessRuns once = reading(64, 128, 1);
+  Sensitivity result = predict_sensitivity(once, device);
+  EXPECT_DOUBLE_EQ(result.time_s, 2e-6 + 64 * 128 / 1e6);
+  EXPECT_DOUBLE_EQ(result.dram_demand_share, 64 * 128 / 1e6 / result.time_s);
+  EXPECT_DOUBLE_EQ(result.dram_demand_bytes_s, 64 * 128 / result.time_s);
+  device.dram.bandwidth_bytes_per_s = 0;
+  device.l2.slices = 2;
+  device.sm_clock_hz = 1e6;
+  AccessRuns past_l1 = reading(64, 128, 4);
+  past_l1.accesses[0].passes_l1 = true;
+  result = predict_sensitivity(past_l1, device);
+  const double l1_s = 64 * 4 * 128 / (128 * 1e6 * 2);
+  const double l2_s = 64 * 4 * 128 / (64 * 1e6 * 2);
+  EXPECT_DOUBLE_EQ(result.time_s, 2e-6 + l2_s);
+  EXPECT_DOUBLE_EQ(result.l2_demand_share, l2_s / result.time_s);
+  EXPECT_EQ(result.dram_demand_share, 0);
+  device.l2.slices = 16;
+  result = predict_sensitivity(past_l1, device);
+  EXPECT_DOUBLE_EQ(result.time_s, 2e-6 + l1_s);
+  EXPECT_DOUBLE_EQ(result.l2_demand_share, l2_s / 8 / result.time_s);
+}
+
+// Of two kernels: one that always hits and one that always misses.
+TEST(Predict, rates_of_several_kernels_are_over_all_of_their_sectors) {
+  gpu::Device device = small_device();
+  const AccessRuns again = reading(64, 0, 4);
+  AccessRuns stream = reading(16384, 128, 1);
+  for (locality::Run& run : stream.runs) run.address += 1U << 30U;
+  const std::vector<RepeatedKernel> both{{&again, 0, 3}, {&stream, 0, 1}};
+  const CachePrediction all = predict_repeated(both, device).whole;
+  const std::vector<RepeatedKernel> one{{&stream, 0, 1}};
+  const CachePrediction streamed = predict_repeated(one, device).whole;
+  EXPECT_EQ(streamed.l2_read_sectors, 16384U * 4);
+  EXPECT_EQ(all.l1_sectors, 16384U * 4 + 3 * 64 * 4 * 4);
+  const double l1_hits = all.l1_hit_rate * static_cast<double>(all.l1_sectors);
+  EXPECT_NEAR(l1_hits, 3 * (64 * 4 - 2) * 4, 1e-6) << "each SM misses its line once a launch";
+  EXPECT_EQ(all.l2_sectors, 16384U * 4 + 3 * 2 * 4);
+  EXPECT_EQ(all.l2_read_sectors, all.l2_sectors);
+  EXPECT_DOUBLE_EQ(all.l2_read_hit_rate, all.l2_hit_rate);
+  EXPECT_NEAR(all.l2_read_hit_rate * static_cast<double>(all.l2_read_sectors), 3 * 4, 1e-6)
+      << "what the first SM misses the second finds";
+  EXPECT_EQ(all.sms, 2U);
+  EXPECT_GT(all.dram_read_bytes, streamed.dram_read_bytes);
+}
+
+TEST(Predict, the_most_requests_are_those_of_all_kernels_together) {
+  const AccessRuns runs = reading(64, 128, 1);
+  const std::vector<RepeatedKernel> kernels{{&runs, 0, 1}, {&runs, 0, 1}};
+  const auto complete = [&](std::uint64_t most) {
+    return predict_repeated(kernels, small_device(), {.most_requests = most}).whole;
+  };
+  EXPECT_TRUE(complete(129).complete);
+  EXPECT_FALSE(complete(64).complete);
+  EXPECT_EQ(complete(64).l1_sectors, 64U * 4) << "the second was not begun";
+  EXPECT_FALSE(complete(100).complete);
+  EXPECT_GT(complete(100).l1_sectors, 64U * 4);
 }
 
 }  // namespace
