@@ -65,6 +65,15 @@ TEST(Process, output_and_error_stand_in_one_text_of_which_the_last_bytes_are_kep
             "line 2999\n");
 }
 
+// More at once than is taken at once.
+TEST(Process, one_that_writes_much_at_once_is_read_to_its_end) {
+  ProcessOptions options = kept(5);
+  options.before_exec = [] { ::fcntl(STDOUT_FILENO, F_SETPIPE_SZ, 1 << 20); };
+  EXPECT_EQ(
+      said("dd if=/dev/zero bs=1000000 count=1 2>/dev/null; sleep 0.01; echo; echo end", options),
+      "\nend\n");
+}
+
 TEST(Process, variables_are_set_replaced_and_taken_away_in_the_child_alone) {
   ::setenv("DEMARC_TEST_A", "ours", 1);
   ::setenv("DEMARC_TEST_B", "ours", 1);
