@@ -123,6 +123,17 @@ done:
   EXPECT_EQ(stores.all.accesses[0].executed, 2U * 256 / 16);
 }
 
+TEST(AnalyseEmulated, tells_of_the_emulators_progress) {
+  Options options;
+  options.force = Force::emulated;
+  options.threads = 1;
+  std::string told;
+  options.progress = [&told](double, std::string_view what) { told += what; };
+  analysed(module_of(guarded_load, one_pointer), launch_of("400", "64", "buf:4096,i32:150"),
+           options);
+  EXPECT_EQ(told.find("requests"), told.rfind("k", told.find("requests")) + 1) << told;
+}
+
 TEST(AnalyseEmulated, counts_and_names_what_neither_closed_forms_nor_the_emulator_cover) {
   const ptx::Module module = module_of(R"(
 ld.param.u64 %rd1, [p0];
@@ -156,6 +167,22 @@ ld.global.f32 %f1, [%rd1];
   const auto analysis = analyse(module, launch_of("1", "32", "buf:4096,i32:0"), {});
   ASSERT_FALSE(analysis);
   EXPECT_THAT(analysis.error().message, HasSubstr("k.ptx:12"));
+}
+
+TEST(AnalyseEmulated, an_unknown_instruction_writes_all_of_its_first_operand_and_nothing_else) {
+  const auto error_of = [](const std::string& unknown) {
+    const auto analysis =
+        analyse(module_of("ld.param.u64 %rd1, [p0];\n" + unknown + "\nld.global.f32 %f1, [%rd1];\n",
+                          one_pointer),
+                launch_of("1", "32", "buf:4096,i32:0"), {});
+    return analysis ? "" : analysis.error().message;
+  };
+  for (const char* unknown : {"foo.b64 %rd1, 4;", "foo.v2.b64 {%rd9, %rd1}, 4;",
+                              "foo.v2.b64 {%rd1, %rd9}, 4;", "foo.b64 (%rd9, %rd1), 4;"})
+    EXPECT_THAT(error_of(unknown), HasSubstr("does not cover: foo")) << unknown;
+  for (const char* unknown : {"foo.b64 %rd9, %rd1;", "foo.v2.b64 {%rd9, %rd10}, %rd1;",
+                              "foo.b64 [%rd1], %rd1;", "foo.b64 %rd11, {%rd9, %rd1};"})
+    EXPECT_EQ(error_of(unknown), "") << unknown;
 }
 
 TEST(AnalyseEmulated,
@@ -255,6 +282,20 @@ TEST(AnalyseEmulated, what_takes_more_effort_than_allowed_is_refused_with_the_re
   EXPECT_EQ(said({.emulated_buffer_bytes = 4096}), "collected");
   EXPECT_THAT(said({.emulated_buffer_bytes = 4095}),
               HasSubstr("its 4096 bytes of buffers are more than the 4095 that may be emulated"));
+}
+
+TEST(AnalyseEmulated, rows_that_take_more_operations_than_allowed_together_have_no_closed_forms) {
+  const ptx::Module module = module_of(guarded_load, one_pointer);
+  const gpu::Launch launch = launch_of("4", "64", "buf:4096:zero,i32:1024");
+  const auto method_within = [&](std::uint64_t operations) {
+    const auto runs =
+        collect_runs(module, launch, 0, Force::automatic, 0, {}, {.row_operations = operations});
+    return std::string(runs ? to_string(runs->method) : runs.error().message);
+  };
+  std::uint64_t least = 1;
+  while (least < 1000 && method_within(least) == "emulated") ++least;
+  EXPECT_EQ(least, 60U) << "4 blocks of 15 each";
+  EXPECT_EQ(method_within(least), "symbolic");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "both_ways.hpp"
+#include "demarc/base/json.hpp"
 #include "written_kernel.hpp"
 
 namespace demarc::locality {
@@ -125,6 +126,54 @@ TEST(LaunchChoice, of_the_way_accesses_say_which_was_theirs) {
   const Analysis emulated = analysed(both_kernels(), list_of({{"open", 2, 2}}), options);
   EXPECT_EQ(emulated.method, Method::emulated);
   for (const Access& access : emulated.all.accesses) EXPECT_EQ(access.source, Source::emulated);
+}
+
+constexpr const char* kept_analysis = R"json(
+{"schema":"demarc.locality/1","kernel":"k","instance":0,"grid":[2,1,1],"block":[32,1,1],"threads":64,
+"granularity":"element","count":"accesses","kind":"load","counted_instructions":2,"method":"mixed",
+"accesses":[
+{"instruction":"ld.global.u32 %r2, [%rd3];","line":15,"space":"global","kind":"load","bytes":4,
+ "expression":"param0 + 4*tid.x","class":"affine","method":"symbolic",
+ "executed":64,"requests":2,"sectors_per_request":4.0},
+{"instruction":"ld.global.u32 %r3, [%rd5];","line":18,"space":"global","kind":"load","bytes":4,
+ "expression":"param0 + 4*load(param0 + 4*tid.x)","class":"data-dependent","method":"emulated",
+ "executed":64,"requests":2,"sectors_per_request":1.0},
+{"instruction":"atom.global.add.u32 %r4, [%rd3+1024], 1;","line":19,"space":"global","kind":"atomic",
+ "bytes":4,"expression":"param0 + 4*(tid.x + 256)","class":"affine","method":"symbolic",
+ "executed":64,"requests":2,"sectors_per_request":4.0},
+{"instruction":"@%p1 st.global.u8 [%rd1+2048], %r3;","line":21,"space":"global","kind":"store",
+ "bytes":1,"expression":"param0 + 2048","class":"affine under a guard","method":"symbolic",
+ "executed":16,"requests":2,"sectors_per_request":1.0}],
+"inter":{"degree_of_sharing":1.0,"appearance_frequency":1.0,"spscore":0.5,
+ "paver_degree_of_sharing":16.0,"sharing_blocks":2,"sharing_pairs":1,"places":32,"shared_places":32,
+ "map":{"size":2,"bin":1,"cells":[[0,1,64]]}},
+"intra":{"degree_of_sharing":0.53125,"appearance_frequency":1.0,"map_block":0,
+ "distinct_blocks":1},
+"left_out":0,"notes":["a prefetch, counted nowhere: k.ptx:22: prefetch.global.L2 [%rd1];"]})json";
+
+// A load by its closed form, one that the emulator followed, and a store; the trees left out.
+TEST(AnalysisJson, is_whole) {
+  const ptx::Module module = module_of(R"(
+ld.param.u64 %rd1, [p0];
+mov.u32 %r1, %tid.x;
+mul.wide.u32 %rd2, %r1, 4;
+add.u64 %rd3, %rd1, %rd2;
+ld.global.u32 %r2, [%rd3];
+mul.wide.u32 %rd4, %r2, 4;
+add.u64 %rd5, %rd1, %rd4;
+ld.global.u32 %r3, [%rd5];
+atom.global.add.u32 %r4, [%rd3+1024], 1;
+setp.lt.u32 %p1, %r1, 8;
+@%p1 st.global.u8 [%rd1+2048], %r3;
+prefetch.global.L2 [%rd1];
+)",
+                                       one_pointer);
+  const Analysis analysis = analysed(module, launch_of("2,1,1", "32", "buf:4096:zero,i32:0"));
+  Json json = Json::parse(analysis_json(analysis, true));
+  EXPECT_TRUE(json["trees"].is_object());
+  json.erase("trees");
+  json["intra"].erase("map");
+  EXPECT_EQ(json_text(json), json_text(Json::parse(kept_analysis)));
 }
 
 TEST(LaunchChoice, launches_that_do_not_fit_the_kernel_are_refused) {

@@ -106,6 +106,16 @@ TEST(InterMap, a_load_in_a_loop_counts_once_a_thread) {
   EXPECT_EQ(value(Count::distinct), 320U);
 }
 
+TEST(IntraMap, is_that_of_the_block_that_executes_most_and_the_first_of_equals) {
+  AccessRuns runs = halo(4, 32);
+  runs.runs.clear();
+  EXPECT_EQ(intra_map(runs, Granularity::element, Count::accesses).map_block, 0U);
+  runs.runs = {{.block = 1}};
+  EXPECT_EQ(intra_map(runs, Granularity::element, Count::accesses).map_block, 1U);
+  runs.runs = {{.block = 1}, {.block = 2, .count = 3}, {.block = 3, .count = 3}};
+  EXPECT_EQ(intra_map(runs, Granularity::element, Count::accesses).map_block, 2U);
+}
+
 TEST(IntraMap, neighbouring_threads_share_one_access_of_a_halo) {
   const IntraResult result = intra_map(halo(8, 64), Granularity::element, Count::accesses);
   ASSERT_EQ(result.map.cells.size(), 63U);
