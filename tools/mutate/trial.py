@@ -5,6 +5,7 @@ import re
 import resource
 import signal
 import subprocess
+import tempfile
 import time
 from dataclasses import dataclass, field
 
@@ -45,19 +46,22 @@ def run(program, arguments, processor_limit, clock_limit):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     begin = time.monotonic()
     used = _children_s()
-    process = subprocess.Popen(program.command + arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               env={**os.environ, **program.environment}, start_new_session=True, preexec_fn=limits)
     too_long = False
-    try:
-        output, _ = process.communicate(timeout=clock_limit)
-    except subprocess.TimeoutExpired:
-        too_long = True
+    # A file and no pipe: a child that left the group may hold its end open long after the tests.
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(program.command + arguments, stdout=output, stderr=subprocess.STDOUT,
+                                   env={**os.environ, **program.environment}, start_new_session=True,
+                                   preexec_fn=limits)
+        try:
+            process.wait(timeout=clock_limit)
+        except subprocess.TimeoutExpired:
+            too_long = True
         _end(process)
-        output, _ = process.communicate()
-    _end(process)
+        process.wait()
+        output.seek(0)
+        text = output.read().decode(errors="replace")
     too_long = too_long or process.returncode in (-signal.SIGXCPU, -signal.SIGKILL)
-    return Run(process.returncode, output.decode(errors="replace"), _children_s() - used, time.monotonic() - begin,
-               too_long)
+    return Run(process.returncode, text, _children_s() - used, time.monotonic() - begin, too_long)
 
 
 def _children_s():
