@@ -44,6 +44,56 @@ TEST(Expression, errors_name_the_place_and_the_column) {
   EXPECT_NE(failure_of(std::string(10000, '(')).find("nested too deeply"), std::string::npos);
 }
 
+TEST(Expression, limits_are_where_they_are_said_to_be) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"0 << 3", "0"},
+      {"1 << 62", "4611686018427387904"},
+      {"2 << 62", "overflow"},
+      {"-1 << 1", "overflow"},
+      {"5 >> 62", "0"},
+      {"1 << -1", "a shift by 0 to 62"},
+      {"-8 >> 1", "-4"},
+      {"9223372036854775807 - -1", "overflow"},
+      {"9223372036854775807 * 2", "overflow"},
+      {"-9223372036854775807 - 1", "-9223372036854775808"},
+      {"-(-9223372036854775807 - 1)", "overflow"},
+      {"(-9223372036854775807 - 1) / -1", "overflow"},
+      {"(-9223372036854775807 - 1) % -1", "overflow"},
+      {"(-9223372036854775807 - 1) / 1", "-9223372036854775808"},
+      {"5 / -1", "-5"},
+      {"7 % 0", "division by zero"},
+      {"log2(1)", "0"},
+      {"log2(0)", "no function"},
+      {"sqrt(0)", "0"},
+      {"sqrt(-1)", "no function"},
+      {"min(3, 3)", "3"},
+      {"max(-1, 1)", "1"},
+      {"ceil_div(0, 5)", "0"},
+      {"ceil_div(5, 0)", "no function"},
+      {"ceil_div(-1, 5)", "no function"},
+      {"ceil_div(5, 1)", "5"},
+      {"round_up(2305843009213693951, 1)", "2305843009213693951"},
+      {"round_up(2305843009213693952, 1)", "no function"},
+      {"round_up(1, 2305843009213693952)", "no function"},
+      {"min(1, 2, 3)", "no function"},
+      {"k_", "there is no parameter 'k_'"},
+      {"", "a number, a parameter or '(' was expected at column 1"},
+  };
+  for (const auto& [text, expected] : cases) {
+    const auto value = evaluate(text, sample_variables, "x");
+    if (value)
+      EXPECT_EQ(std::to_string(*value), expected) << text;
+    else
+      EXPECT_NE(value.error().message.find(expected), std::string::npos) << value.error().message;
+  }
+  const auto nested = [](std::size_t deep) {
+    return std::string(deep, '(') + "1" + std::string(deep, ')');
+  };
+  EXPECT_EQ(failure_of(nested(63)), "");
+  EXPECT_NE(failure_of(nested(64)).find("nested too deeply"), std::string::npos);
+  EXPECT_EQ(failure_of(nested(60) + "+" + nested(60)), "");
+}
+
 RC_GTEST_PROP(Expression, adds_and_multiplies_as_integers_do,
               (std::int32_t a, std::int32_t b, std::int32_t c)) {
   const auto text = fmt::format("a + {}*c", b);

@@ -142,6 +142,33 @@ std::string values_file(const std::string& element, const std::string& rest,
          "\"]}]}";
 }
 
+TEST(LaunchFile, limits_are_where_they_are_said_to_be) {
+  EXPECT_EQ(refusal(R"("seed": 9)", R"("seed": 0)"), "accepted");
+  EXPECT_EQ(refusal(R"("seed": 9)", R"("seed": -1)"),
+            "x.json.seed: -1 is not within 0 .. 9223372036854775807");
+  EXPECT_EQ(parse_launch_json(values_file("f32", R"("fill": "zero")"), "x.json")->seed, 1U);
+  EXPECT_EQ(refusal(R"("times": "steps")", R"("times": 0)"), "accepted");
+  EXPECT_EQ(refusal(R"("times": "steps")", R"("times": "0-1")"),
+            "x.json.launches[0].times: -1 is not within 0 .. 1000000");
+  EXPECT_EQ(refusal(R"("block": [8, 8])", R"("block": [8, 8, 1])"), "accepted");
+  EXPECT_NE(refusal(R"("block": [8, 8])", R"("block": [8, 8, 1, 1])"), "accepted");
+  EXPECT_NE(refusal(R"("block": [8, 8])", R"("block": [])"), "accepted");
+  EXPECT_NE(refusal(R"("block": [8, 8])", R"("block": [8, 0])"), "accepted");
+  EXPECT_EQ(refusal(R"("block": [8, 8])", R"("block": [1, 1, 64])"), "accepted");
+  EXPECT_NE(refusal(R"("block": [8, 8])", R"("block": [1, 1, 65])"), "accepted");
+  EXPECT_EQ(refusal(R"("block": [8, 8])", R"("block": [1024])"), "accepted");
+  EXPECT_NE(refusal(R"("block": [8, 8])", R"("block": [1025])"), "accepted");
+  EXPECT_EQ(refusal(R"("grid": 1,)", R"("grid": [2147483647, 65535, 65535],)"), "accepted");
+  EXPECT_NE(refusal(R"("grid": 1,)", R"("grid": [2147483648],)"), "accepted");
+  EXPECT_NE(refusal(R"("grid": 1,)", R"("grid": [1, 65536],)"), "accepted");
+  EXPECT_NE(refusal(R"("grid": 1,)", R"("grid": [1, 1, 65536],)"), "accepted");
+  EXPECT_EQ(refusal(R"("shared": "4*256")", R"("shared": 232448)"), "accepted");
+  EXPECT_NE(refusal(R"("shared": "4*256")", R"("shared": 232449)"), "accepted");
+  EXPECT_EQ(refusal("+4*n-4", "+4*n"), "accepted") << "one behind the end is no access yet";
+  EXPECT_NE(refusal("+4*n-4", "+4*n+1"), "accepted");
+  EXPECT_EQ(refusal(R"("bytes": 16)", R"("bytes": 1)"), "accepted");
+}
+
 TEST(LaunchFile, memory_is_that_of_the_device_or_of_the_host) {
   EXPECT_EQ(refusal(R"("memory": "host")", R"("memory": "disk")"),
             "x.json.buffers[5].memory: 'disk' is neither device nor host");

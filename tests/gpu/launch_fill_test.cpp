@@ -5,9 +5,11 @@
 #include <cmath>
 #include <cstring>
 #include <set>
+#include <tuple>
 
 #include "aes_tables.hpp"
 #include "demarc/base/files.hpp"
+#include "demarc/base/hash.hpp"
 #include "demarc/gpu/launch.hpp"
 #include "paths.hpp"
 
@@ -180,6 +182,86 @@ TEST(Generators, mesh_neighbours_see_each_other) {
     }
   }
   EXPECT_EQ(borders, 2 * (30 + 20));
+}
+
+// Digests of measured launches rest on them.
+TEST(Generators, what_each_makes_of_a_seed_is_fixed_for_ever) {
+  struct Made {
+    const char* name;
+    std::map<std::string, std::int64_t> parameters;
+    std::uint64_t bytes;
+    std::uint64_t digest;
+  };
+  const std::vector<Made> all{
+      {"graph_nodes", {{"nodes", 21}, {"degree", 6}}, 8 * 21, 0x94dba6925049f647},
+      {"graph_edges", {{"nodes", 21}, {"degree", 6}}, 4 * 126, 0x78e25c4588d83863},
+      {"csr_offsets", {{"rows", 20}, {"columns", 15}, {"per_row", 5}}, 4 * 21, 0xa3fdb037308cd8d3},
+      {"csr_columns", {{"rows", 20}, {"columns", 15}, {"per_row", 5}}, 4 * 100, 0xcb2782280652d09b},
+      {"first_marked", {{"elements", 5}}, 5, 0xd1dd927ed529f768},
+      {"permutation", {{"elements", 100}}, 400, 0x95111909253ca24e},
+      {"pointer_chase", {{"elements", 100}, {"stride", 3}}, 1200, 0xdb7397df5046e3},
+      {"mesh_neighbours", {{"width", 13}, {"height", 11}}, 16 * 143, 0x2378693a8f6e2a2b},
+      {"dominant_matrix", {{"n", 7}}, 4 * 49, 0xbda9b841954e5ff6},
+      {"flow_state", {{"elements", 9}}, 4 * 45, 0x23508c11cdd32f7f},
+      {"aes_sbox", {}, 256, 0x3ddebb02269d0b21},
+      {"aes_round_keys", {}, 240, 0x77ac09d1d729dfa7},
+  };
+  ASSERT_EQ(all.size(), generator_names().size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Made& made = all[i];
+    EXPECT_EQ(generator_names()[i].name, made.name);
+    const auto bytes = generated<std::byte>(made.bytes, made.name, made.parameters);
+    EXPECT_EQ(hash_of(std::span<const std::byte>(bytes)), made.digest) << made.name;
+    const Launch small = launch_with(
+        buffer_of(made.bytes - 1, ScalarType::u8, generated_by(made.name, made.parameters)));
+    EXPECT_FALSE(initial_memory(small, default_addresses(small))) << made.name;
+  }
+}
+
+TEST(Fill, what_each_type_is_filled_with_at_random_is_fixed_for_ever) {
+  std::uint64_t digest = 0;
+  for (int type = 0; type <= static_cast<int>(ScalarType::f64); ++type) {
+    for (const double high : {0.0, 9.0}) {
+      Fill fill = fill_of(FillKind::random);
+      fill.low = high / -3;
+      fill.high = high;
+      const auto bytes = content<std::byte>(
+          launch_with(buffer_of(800, static_cast<ScalarType>(type), std::move(fill)), 3));
+      digest = hash_of(digest, hash_of(std::span<const std::byte>(bytes)));
+    }
+  }
+  EXPECT_EQ(digest, 0xbef4ac3b9a02f2a5U);
+}
+
+TEST(Fill, given_values_are_repeated_to_the_end) {
+  Fill fill = fill_of(FillKind::values);
+  EXPECT_FALSE(initial_memory(launch_with(buffer_of(8, ScalarType::i16, fill)),
+                              std::vector<std::uint64_t>{0}));
+  fill.values = {-1, 2, 3};
+  EXPECT_EQ(content<std::int16_t>(launch_with(buffer_of(8, ScalarType::i16, fill))),
+            (std::vector<std::int16_t>{-1, 2, 3, -1}));
+}
+
+TEST(Scalars, are_read_back_as_they_were_made) {
+  const std::vector<std::tuple<ScalarType, double, std::uint64_t>> cases{
+      {ScalarType::i8, -1, 0xff},
+      {ScalarType::u8, 255, 0xff},
+      {ScalarType::i16, -2, 0xfffe},
+      {ScalarType::u16, 65534, 0xfffe},
+      {ScalarType::i32, -3, 0xfffffffd},
+      {ScalarType::u32, 4294967293, 0xfffffffd},
+      {ScalarType::i64, -4, 0xfffffffffffffffc},
+      {ScalarType::u64, 0x1p63, 0x8000000000000000},
+      {ScalarType::f16, -1.5, 0xbe00},
+      {ScalarType::f32, -1.5, 0xbfc00000},
+      {ScalarType::f64, -1.5, 0xbff8000000000000},
+  };
+  for (const auto& [type, value, bits] : cases) {
+    const Scalar made = make_scalar(type, value);
+    EXPECT_EQ(made.bits, bits) << name_of(type);
+    EXPECT_EQ(made.type, type);
+    EXPECT_EQ(to_double(made), value) << name_of(type);
+  }
 }
 
 TEST(Generators, errors_name_the_buffer_and_what_is_known) {

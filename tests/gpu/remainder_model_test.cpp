@@ -72,6 +72,40 @@ TEST(PageRemainders, what_a_page_adds_to_its_numbers_is_found_by_latency) {
   }
 }
 
+// Samples of the chunks of one number, as they are looked for where a page's digits are known.
+TEST(PageRemainders, what_one_number_says_of_its_page_is_found_whatever_the_half) {
+  PlantedCard card(3);
+  const auto model = make_remainder_model(h200_remainders(), card.latencies(every_chunk(), 0, 0));
+  ASSERT_TRUE(model) << model.error().message;
+  const RemainderHash hash = h200_remainders();
+  std::vector<std::uint64_t> offsets;
+  for (const std::uint64_t offset : every_chunk())
+    if (hash.number(offset, 0) == 0) offsets.push_back(offset);
+  ASSERT_EQ(offsets.size(), 8U);
+  for (const std::uint32_t remainder : {0U, 1U, 23U, 46U}) {
+    const LatencyMatrix front = card.latencies({0, 256}, 0, 11);
+    LatencyMatrix samples = card.latencies(offsets, 0, remainder);
+    samples.values.insert(samples.values.begin(), front.values.begin(), front.values.end());
+    const auto found = find_number_remainders(*model, offsets, samples, 2);
+    EXPECT_EQ(found.remainders, std::vector<std::uint32_t>{remainder});
+    EXPECT_EQ(found.agreement, 1);
+    // The same page with its halves exchanged.
+    std::vector<std::uint64_t> exchanged(offsets);
+    for (std::uint64_t& offset : exchanged) {
+      for (const std::uint64_t other : offsets) {
+        if (std::popcount((offset ^ other) & hash.half) % 2 == 1) {
+          offset = other;
+          break;
+        }
+      }
+    }
+    const auto turned =
+        find_number_remainders(*model, offsets, card.latencies(exchanged, 0, remainder), 0);
+    EXPECT_EQ(turned.remainders, std::vector<std::uint32_t>{remainder});
+    EXPECT_EQ(turned.agreement, 1);
+  }
+}
+
 TEST(PageRemainders, a_card_with_another_hash_is_refused) {
   Random random(5);
   LatencyMatrix matrix;
