@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "demarc/base/files.hpp"
+#include "demarc/base/json.hpp"
 #include "paths.hpp"
 
 namespace demarc::gpu {
@@ -43,6 +44,20 @@ TEST(Device, WrittenAndReadAgainIsTheSame) {
     const auto again = parse_device(device_to_json(device), "again.json");
     ASSERT_TRUE(again) << again.error().message;
     EXPECT_EQ(*again, device);
+  }
+}
+
+TEST(Device, WhatADescriptionSaysIsWhatIsWrittenOfIt) {
+  for (const auto& entry : std::filesystem::directory_iterator(test::source_dir() / "devices")) {
+    const std::string text = read_file(entry.path()).value();
+    const auto device = parse_device(text, entry.path().string());
+    ASSERT_TRUE(device) << device.error().message;
+    const Json said = Json::parse(text).flatten();
+    const Json written = Json::parse(device_to_json(*device)).flatten();
+    for (const auto& [place, value] : said.items()) {
+      ASSERT_TRUE(written.contains(place)) << entry.path() << ": " << place;
+      EXPECT_EQ(written[place], value) << entry.path() << ": " << place;
+    }
   }
 }
 

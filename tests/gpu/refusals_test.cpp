@@ -6,6 +6,7 @@
 #include "demarc/base/json.hpp"
 #include "demarc/gpu/color_scheme.hpp"
 #include "demarc/gpu/device.hpp"
+#include "demarc/gpu/launch.hpp"
 #include "demarc/gpu/remainder_coloring.hpp"
 
 namespace demarc::gpu {
@@ -127,6 +128,33 @@ constexpr Refusal refusals[] = {
      "row_idle_ns: -1 must be 0 or more"},
 };
 // clang-format on
+
+TEST(Refusals, the_arguments_of_a_kernel_have_a_limit_together) {
+  Launch launch;
+  launch.kernels.resize(1);
+  launch.kernels[0].kernel = "k";
+  launch.kernels[0].arguments = {ByteArgument{std::vector<std::byte>(32760)},
+                                 Scalar{ScalarType::u32, 1}};
+  EXPECT_TRUE(validate(launch));
+  launch.kernels[0].arguments.emplace_back(Scalar{ScalarType::u8, 1});
+  EXPECT_THAT(validate(launch).error().message,
+              HasSubstr("kernel 0 ('k'): 32765 bytes of arguments; a kernel takes at most 32764"));
+  launch.kernels[0].arguments = {BufferUse{0, 0}};
+  EXPECT_THAT(validate(launch).error().message, HasSubstr("buffer 0 of 0"));
+  launch.buffers.resize(1);
+  launch.buffers[0].bytes = 8;
+  EXPECT_TRUE(validate(launch));
+  launch.buffers[0].fill.kind = FillKind::pointers;
+  launch.buffers[0].fill.target = 1;
+  EXPECT_THAT(validate(launch).error().message, HasSubstr("it points into buffer 1 of 1"));
+  launch.buffers[0].fill = {};
+  launch.buffers[0].bytes = (std::uint64_t{1} << 46U) + 1;
+  EXPECT_THAT(validate(launch).error().message, HasSubstr("bytes are above 2^46"));
+  launch.buffers[0].bytes -= 1;
+  EXPECT_TRUE(validate(launch));
+  launch.buffers[0].bytes = 0;
+  EXPECT_THAT(validate(launch).error().message, HasSubstr("at least one byte"));
+}
 
 TEST(Refusals, a_topology_without_tpcs_is_one) {
   EXPECT_THAT(Topology{}.check().error().message, HasSubstr("the topology has no TPC"));

@@ -59,6 +59,15 @@ AccessRuns any_runs() {
   return runs;
 }
 
+TEST(MapNames, are_read_back_as_they_are_written_and_others_refused) {
+  for (const Granularity granularity : all_granularities)
+    EXPECT_EQ(parse_granularity(to_string(granularity)).value(), granularity);
+  for (const Count count : all_counts) EXPECT_EQ(parse_count(to_string(count)).value(), count);
+  EXPECT_EQ(parse_granularity("64").error().message,
+            "--granularity: '64' is none of element, 32, 128, 4096, 65536, 2097152");
+  EXPECT_EQ(parse_count("").error().message, "--count: '' is none of accesses, multiset, distinct");
+}
+
 TEST(InterMap, neighbours_share_one_access_of_a_halo) {
   const InterResult result = inter_map(halo(8, 64), Granularity::element, Count::accesses);
   ASSERT_EQ(result.map.cells.size(), 7U);
