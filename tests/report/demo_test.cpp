@@ -113,6 +113,8 @@ TEST(Demo, RefusesWhatCannotBePredictedBeforeItRunsAnything) {
   DemoOptions options;
   options.victims = "nothing-like-it";
   EXPECT_THAT(error_of(options), HasSubstr("no bundled workload 'nothing-like-it'"));
+  options.victims = "fwt,fwt";
+  EXPECT_THAT(error_of(options), HasSubstr("fwt"));
   options = {};
   options.aggressors = "";
   EXPECT_THAT(error_of(options), HasSubstr("--aggressors"));

@@ -96,6 +96,8 @@ TEST_F(LoadByHand, files_of_contents_are_looked_at_before_anything_is_computed) 
     request.text.arguments = "buf:16,buf:4:@" + (folder / file).string();
     return refusal();
   };
+  request.text.arguments = "buf:4:@" + (folder / "none").string();
+  EXPECT_TRUE(refusal().starts_with("argument 1 (buffer '")) << refusal();
   const std::string named = "argument 2 (buffer '";
   EXPECT_EQ(arguments("none").substr(0, named.size()), named);
   EXPECT_NE(arguments("none").find("none: cannot be read: No such file"), std::string::npos);
