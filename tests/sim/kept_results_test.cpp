@@ -1,0 +1,190 @@
+// Whole results of small simulations, down to the last digit that is printed: digests of their
+// reports, kept from when the tests of single rules held.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+
+#include "demarc/base/files.hpp"
+#include "demarc/base/hash.hpp"
+#include "demarc/base/version.hpp"
+#include "demarc/sim/dispatch/tb_compare.hpp"
+#include "demarc/sim/dispatch/tb_generate.hpp"
+#include "demarc/sim/dispatch/tb_report.hpp"
+#include "demarc/sim/memory/simulation.hpp"
+#include "demarc/sim/memory/synthetic.hpp"
+#include "demarc/sim/pipeline/scenario.hpp"
+#include "demarc/sim/schedulability/schedulability.hpp"
+#include "demarc/sim/translation/report.hpp"
+#include "paths.hpp"
+#include "translation/small_machine.hpp"
+
+namespace demarc::sim {
+namespace {
+
+using Digests = std::map<std::string, std::uint64_t>;
+
+void expect_digest(const Digests& kept, const std::string& name, std::string report) {
+  const std::string now = version();
+  for (auto at = report.find(now); at != std::string::npos; at = report.find(now, at))
+    report.erase(at, now.size());
+  const auto wanted = kept.find(name);
+  const std::uint64_t found = hash_of(report);
+  EXPECT_TRUE(wanted != kept.end() && wanted->second == found)
+      << "{\"" << name << "\", " << fmt::format("{:#x}", found) << "},\n"
+      << report.substr(0, 2000);
+}
+
+TEST(KeptResults, of_every_scenario_of_the_examples) {
+  const Digests kept{
+      {"fig03_masked", 0xbc1f12e51d4f767c},          {"fig03_shared", 0xed37ba97354d830c},
+      {"fig04_gtx1060", 0x554e59becf9d03e3},         {"fig04_p100", 0xf67d8c9ab84621cd},
+      {"fig10_many_partitions", 0x9b02bf87b9c42771}, {"fig11_k1_first", 0x3ee2b03adb563416},
+      {"fig11_k2_first", 0x7f61fe2a58692af4},        {"fig12_one_more_slot", 0xcc54647413bc3e88},
+      {"fig12_slots_full", 0xb94883add8f7af2c},      {"fig13_distributed", 0xf7ebfa0083a74856},
+      {"fig13_packed", 0x840e3535316a42c8}};
+  for (const auto& entry :
+       std::filesystem::directory_iterator(test::source_dir() / "examples" / "dispatch")) {
+    const std::string text = read_file(entry.path()).value();
+    if (text.find("demarc.scenario/1") == std::string::npos) continue;
+    const auto scenario = parse_scenario(text, "x.json");
+    ASSERT_TRUE(scenario) << scenario.error().message;
+    const auto run = run_pipeline(scenario->spec, scenario->kernels, true);
+    ASSERT_TRUE(run) << run.error().message;
+    expect_digest(kept, entry.path().stem().string(),
+                  report_scenario(*scenario, *run, false) + report_scenario(*scenario, *run, true));
+  }
+}
+
+TEST(KeptResults, of_plans_that_hold_and_that_do_not) {
+  const Digests kept{{"fits", 0x35b8c5f50cde79e9},
+                     {"impossible", 0xcbb170cb889dc6b5},
+                     {"too many", 0xedb76d32161d4e77}};
+  const auto plan_of = [&](const std::string& name, const std::string& tasks) {
+    const auto set = parse_tasks(
+        R"({"schema": "demarc.tasks/1", "device": "gtx1060-3gb", "tasks": [)" + tasks + "]}",
+        "x.json");
+    ASSERT_TRUE(set) << set.error().message;
+    const auto plan = plan_schedule(*set);
+    ASSERT_TRUE(plan) << plan.error().message;
+    expect_digest(kept, name, plan_text(*set, *plan) + plan_json(*set, *plan));
+  };
+  const auto task = [](const std::string& name, int period, int deadline, int blocks, int us) {
+    return fmt::format(
+        R"({{"name": "{}", "period_us": {}, "deadline_us": {}, "blocks": {}, "threads": 512,
+            "registers_per_thread": 32, "shared_bytes": 1024, "block_us": {{"1": {}, "3": {}}}}})",
+        name, period, deadline, blocks, us, us + 7);
+  };
+  plan_of("fits", task("a", 1000, 800, 40, 60) + "," + task("b", 2000, 2000, 90, 100));
+  plan_of("impossible", task("a", 1000, 800, 40, 60) + "," + task("b", 100, 90, 900, 50));
+  plan_of("too many", task("a", 1000, 400, 60, 60) + "," + task("b", 1000, 500, 60, 60) + "," +
+                          task("c", 1000, 300, 60, 60) + "," + task("d", 1000, 350, 60, 60));
+}
+
+TEST(KeptResults, of_every_policy_on_every_mix_and_by_every_rule) {
+  const Digests kept{
+      {"extreme, corrected", 0x8c574504258b3fc},    {"extreme, simtbs", 0x9bbebc7a16696543},
+      {"extreme, simtbs-2020", 0x964f198558946b5d}, {"multi, corrected", 0xc67d89452620df04},
+      {"multi, simtbs", 0xc87a35559cc0c2b4},        {"multi, simtbs-2020", 0x8f689deeab0dee14},
+      {"uniform, corrected", 0xf57388bd551b6b88},   {"uniform, simtbs", 0x8557d1ce58a2b433},
+      {"uniform, simtbs-2020", 0xc766658bafade7e6}};
+  for (const TbMix mix : {TbMix::uniform, TbMix::extreme, TbMix::multi}) {
+    for (const TbModel model : {TbModel::simtbs, TbModel::simtbs_2020, TbModel::corrected}) {
+      const TbGeneration generation = model == TbModel::simtbs      ? TbGeneration::published_2021
+                                      : model == TbModel::corrected ? TbGeneration::corrected
+                                                                    : TbGeneration::published_2020;
+      const auto config =
+          generate_workload(paper_config({.sms = 4, .units = 8}, mix, 70, 400), generation, 5);
+      ASSERT_TRUE(config) << config.error().message;
+      TbStudyRequest request;
+      request.model = model;
+      request.kernels = true;
+      const auto table = report_schedule(*config, request);
+      ASSERT_TRUE(table) << table.error().message;
+      request.json = true;
+      request.kernels = false;
+      const std::string name = fmt::format("{}, {}", to_string(mix), to_string(model));
+      expect_digest(kept, name,
+                    print_tb_config(*config) + *table + report_schedule(*config, request).value());
+    }
+  }
+}
+
+TEST(KeptResults, of_a_small_comparison_of_policies) {
+  const Digests kept{{"tables", 0x8befdbfa7ab44eba}};
+  TbStudyOptions options;
+  options.seeds = 3;
+  options.ticks = 300;
+  options.sizes = {4, 8};
+  options.levels = {60};
+  const auto study = compare_policies(options);
+  ASSERT_TRUE(study) << study.error().message;
+  std::string tables = study_table(*study);
+  for (const TbMeasure& measure : tb_measures()) tables += compare_table(*study, measure);
+  expect_digest(kept, "tables", tables);
+}
+
+TEST(KeptResults, of_every_application_under_every_architecture) {
+  using namespace translation;
+  const Digests kept{
+      {"AES", 0x8a9275cde6826d47}, {"FFT", 0xb9930b210c3847a2}, {"FIR", 0xfcf41c6986a242d5},
+      {"KM", 0x5d420a114ee8af67},  {"MP", 0x45544e219eadd313},  {"MT", 0x6d9d6e81ef7727fd},
+      {"PR", 0x777623ddb3d613b6},  {"RL", 0xc9d08d53f9ab8351},  {"ST", 0xfb061d8c645dfa62}};
+  Settings settings = small_machine();
+  settings.megabytes = 1;
+  for (const ApplicationInfo& info : application_table()) {
+    const auto comparison =
+        compare(settings, {std::string(info.name)},
+                {Architecture::centralised, Architecture::distributed, Architecture::bypass}, 1);
+    ASSERT_TRUE(comparison) << comparison.error().message;
+    expect_digest(kept, std::string(info.name), to_json(*comparison) + to_text(*comparison));
+  }
+}
+
+TEST(KeptResults, of_walks_through_the_memory_of_a_card) {
+  using namespace memory;
+  const Digests kept{{"0, 0", 0x99c61729243ff427}, {"0, 1", 0x433b16a2530bac38},
+                     {"1, 0", 0x1d9d65cb497d0095}, {"1, 1", 0x165039af77d15813},
+                     {"2, 0", 0x375ffe48bfedb54c}, {"2, 1", 0x19d4ce790aff4d66}};
+  const auto spec = make_spec(gpu::find_device("gtx1080").value(), 3);
+  ASSERT_TRUE(spec) << spec.error().message;
+  for (const StepKind kind : {StepKind::load, StepKind::store, StepKind::atomic}) {
+    for (const WalkOrder order : {WalkOrder::ascending, WalkOrder::random}) {
+      Simulation simulation(*spec);
+      Walk walk;
+      walk.kind = kind;
+      walk.order = order;
+      walk.bytes = 1U << 19U;
+      walk.blocks = 9;
+      walk.rounds = 2;
+      walk.sectors = 3;
+      std::string text;
+      std::vector<std::uint32_t> clients;
+      for (const std::uint32_t first : {0U, 4U}) {
+        walk.base += std::uint64_t{first} << 20U;
+        ClientSpec client;
+        client.name = fmt::format("from {}", first);
+        client.sms = {first, first + 1, first + 2};
+        client.source = walk_source(walk);
+        clients.push_back(simulation.add_client(std::move(client)));
+      }
+      ASSERT_TRUE(simulation.run_launches(clients.front(), 2));
+      for (const std::uint32_t client : clients) {
+        const ClientStatistics& s = simulation.statistics(client);
+        text += fmt::format("{} {} {} {} {} {} {} {}:", s.instructions, s.blocks, s.load_sectors,
+                            s.store_sectors, s.atomic_sectors, s.l1_hit_sectors, s.l2_hit_sectors,
+                            s.l2_miss_sectors);
+        for (const Cycles cycles : s.run_cycles) text += fmt::format(" {}", cycles);
+        text += "\n";
+      }
+      const DramStatistics& d = simulation.dram();
+      text += fmt::format("{} {} {} {} {}\n", d.read_sectors, d.write_sectors, d.row_hits,
+                          d.activations, d.turnarounds);
+      expect_digest(kept, fmt::format("{}, {}", static_cast<int>(kind), static_cast<int>(order)),
+                    text);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace demarc::sim
