@@ -42,7 +42,9 @@ CuResult copy(DevicePointer target, DevicePointer source, std::size_t bytes, CuS
 }  // namespace
 
 FAKE CuResult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
-  *free = *total = std::size_t{1} << 30;
+  const FakeConfig& config = FakeGpu::get().config;
+  *free = config.free_bytes;
+  *total = config.memory_bytes;
   return cu_success;
 }
 FAKE CuResult cuMemAlloc_v2(DevicePointer* address, std::size_t bytes) {
