@@ -76,6 +76,7 @@ TEST(PlantedTruth, NeedsFunctionsOfPhysicalAddresses) {
 TEST(PlantedTruth, OfTheHoppersIsNotLinear) {
   EXPECT_EQ(planted_truth("h100")->stack.modulus, 5U);
   EXPECT_EQ(planted_truth("h100")->module.count(), 16U);
+  EXPECT_EQ(planted_truth("h100")->facts.pages, 4096U);
   EXPECT_EQ(planted_truth("h100")->facts.l2_bytes, 50U << 20U);
   const PlantedTruth h200 = planted_truth("h200").value();
   EXPECT_EQ(h200.remainders->modulus, 47U);

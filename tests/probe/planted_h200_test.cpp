@@ -7,6 +7,7 @@
 #include "demarc/base/json.hpp"
 #include "demarc/gpu/color_scheme.hpp"
 #include "demarc/probe/probe.hpp"
+#include "kept_report.hpp"
 #include "planted_memory.hpp"
 
 namespace demarc::probe {
@@ -16,7 +17,7 @@ using testing::Contains;
 using testing::HasSubstr;
 
 // So few pages, and so small an L2, that it takes no time.
-MemoryReport probed(std::uint32_t paths) {
+MemoryReport probed(std::uint32_t paths, const Progress& progress = {}) {
   PlantedTruth truth = planted_truth("h200").value();
   truth.facts.pages = 200;
   truth.facts.l2_bytes = 4U << 20U;
@@ -25,11 +26,12 @@ MemoryReport probed(std::uint32_t paths) {
   ProbeOptions options;
   options.conflicts.dram_bytes = 8U << 20U;
   options.slices.sms = 16;
-  return probe_memory(memory, options, {}).value();
+  return probe_memory(memory, options, progress).value();
 }
 
 TEST(PlantedH200, ItsSlicesAreRemaindersModulo47AndItsPathsRunsOfThem) {
-  const MemoryReport report = probed(6);
+  ProgressSeen progress;
+  const MemoryReport report = probed(6, progress.note());
   EXPECT_TRUE(report.decided) << report_to_text(report);
   EXPECT_EQ(report.map.slices, 94U);
   EXPECT_EQ(report.map.module.rows, planted_truth("h200")->module.rows);
@@ -68,6 +70,7 @@ TEST(PlantedH200, ItsSlicesAreRemaindersModulo47AndItsPathsRunsOfThem) {
   EXPECT_EQ(scheme->paths, 6U);
   EXPECT_EQ(scheme->remainders->modulus, 47U);
   EXPECT_EQ(Json::parse(report_to_json(report))["remainder_conflicts"]["groups"], 6);
+  expect_kept_report("planted_h200", report, progress);
 }
 
 TEST(PlantedH200, RemaindersThatAllShareOnePathMakeNoColours) {

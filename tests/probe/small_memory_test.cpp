@@ -5,6 +5,7 @@
 
 #include "demarc/base/gf2.hpp"
 #include "demarc/probe/probe.hpp"
+#include "kept_report.hpp"
 #include "planted_memory.hpp"
 
 namespace demarc::probe {
@@ -41,14 +42,16 @@ ProbeOptions small_streams() {
   return options;
 }
 
-MemoryReport probed(const PlantedTruth& truth, const ProbeOptions& options = small_streams()) {
+MemoryReport probed(const PlantedTruth& truth, const ProbeOptions& options = small_streams(),
+                    const Progress& progress = {}) {
   PlantedMemory memory(truth, 7);
-  return probe_memory(memory, options, {}).value();
+  return probe_memory(memory, options, progress).value();
 }
 
 TEST(SmallHiddenMemory, EveryPartOfItIsFoundAndSaid) {
   const PlantedTruth truth = hidden();
-  const MemoryReport report = probed(truth);
+  ProgressSeen progress;
+  const MemoryReport report = probed(truth, small_streams(), progress.note());
   ASSERT_TRUE(report.decided) << report_to_text(report);
   EXPECT_TRUE(gf2_same_space(report.map.module.rows, truth.module.rows));
   EXPECT_EQ(report.map.slices, 12U);
@@ -61,6 +64,7 @@ TEST(SmallHiddenMemory, EveryPartOfItIsFoundAndSaid) {
   for (const auto pages : report.pages->pages_per_constant) counted += pages;
   EXPECT_EQ(counted, 112U);
   EXPECT_THAT(report.verdict, Contains(HasSubstr("4 modules, constant over 1024 bytes")));
+  expect_kept_report("small_hidden", report, progress);
 }
 
 TEST(SmallHiddenMemory, AMaskThatIsolatesReadsAloneIsNotSaidToIsolate) {
@@ -71,10 +75,11 @@ TEST(SmallHiddenMemory, AMaskThatIsolatesReadsAloneIsNotSaidToIsolate) {
     EXPECT_TRUE(entry.isolates_dram) << entry.other.mask;
     EXPECT_EQ(entry.isolates, entry.other.mask == truth.cache_module.rows[0]) << entry.other.mask;
     EXPECT_LT(entry.other.dram_read, 1.1);
-    for (const double felt :
-         {entry.same.dram_read, entry.same.dram_write, entry.same.l2_read, entry.same.l2_write}) {
-      EXPECT_GT(felt, 1.15) << entry.same.mask;
-    }
+    EXPECT_NEAR(entry.same.dram_read, 2.3, 0.05) << entry.same.mask;
+    EXPECT_NEAR(entry.same.dram_write, 4.3, 0.05) << entry.same.mask;
+    EXPECT_NEAR(entry.same.l2_read, 1.4, 0.05) << entry.same.mask;
+    EXPECT_NEAR(entry.same.l2_write, 2.5, 0.05) << entry.same.mask;
+    EXPECT_NEAR(entry.other.l2_write, entry.isolates ? 1 : 2.5, 0.05) << entry.same.mask;
   }
   EXPECT_EQ(found.isolating, truth.cache_module.rows);
   EXPECT_TRUE(gf2_same_space(found.isolating_dram, truth.module.rows));
@@ -105,6 +110,7 @@ TEST(SmallHiddenMemory, NoMaskIsSaidToIsolateWhereEveryWriteIsFelt) {
   const MemoryReport report = probed(truth);
   EXPECT_TRUE(report.conflicts->isolating.empty());
   EXPECT_THAT(report.verdict, Contains(HasSubstr("no linear mask keeps")));
+  expect_kept_report("small_hidden_without_colours", report);
   for (const auto& entry : report.conflicts->masks) EXPECT_FALSE(entry.isolates);
   EXPECT_EQ(report.colors.front().all, 1U);
 }
@@ -155,7 +161,8 @@ PlantedTruth physical() {
 
 TEST(SmallPhysicalMemory, BanksSetsModulesAndRegistersAreFoundAndSaid) {
   const PlantedTruth truth = physical();
-  const MemoryReport report = probed(truth);
+  ProgressSeen progress;
+  const MemoryReport report = probed(truth, small_streams(), progress.note());
   ASSERT_TRUE(report.decided) << report_to_text(report);
   EXPECT_TRUE(gf2_same_space(report.map.bank.rows, truth.bank.rows));
   EXPECT_TRUE(gf2_same_space(report.map.set.rows, truth.set.rows));
@@ -171,6 +178,20 @@ TEST(SmallPhysicalMemory, BanksSetsModulesAndRegistersAreFoundAndSaid) {
   EXPECT_EQ(report.colors.front().all, 2U);
   EXPECT_GT(report.bank->confusion.agreement(), 0.9);
   EXPECT_LE(report.bank->wrong_pairs, report.bank->pairs / 5);
+  expect_kept_report("small_physical", report, progress);
+}
+
+TEST(SmallPhysicalMemory, WhereThereIsOneModuleNothingIsSaidOfAnother) {
+  PlantedTruth truth = physical();
+  truth.bank.rows[0] ^= 0x080000;
+  truth.module.rows.clear();
+  truth.cache_module.rows.clear();
+  const MemoryReport report = probed(truth);
+  ASSERT_TRUE(report.decided) << report_to_text(report);
+  EXPECT_EQ(report.map.module.count(), 1U);
+  EXPECT_EQ(report.map.interleave_bytes, 0U);
+  EXPECT_THAT(report.verdict, Contains(HasSubstr("there is one module: whether another one's")));
+  EXPECT_THAT(report.verdict, Contains("colours by masks: none"));
 }
 
 TEST(SmallPhysicalMemory, AHashThatCannotBeDecidedIsSaidWithItsName) {
@@ -180,6 +201,7 @@ TEST(SmallPhysicalMemory, AHashThatCannotBeDecidedIsSaidWithItsName) {
   EXPECT_FALSE(report.decided);
   EXPECT_FALSE(report.module);
   EXPECT_THAT(report.verdict, Contains(HasSubstr("the bank hash could not be decided: ")));
+  expect_kept_report("small_physical_not_decided", report);
 }
 
 TEST(SmallPhysicalMemory, ACacheWhoseHitsLookLikeMissesHasNoSetHash) {
