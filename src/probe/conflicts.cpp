@@ -1,3 +1,4 @@
+// Which masks keep two streams apart, and which pairs of modules disturb each other.
 #include <algorithm>
 #include <bit>
 
@@ -13,10 +14,12 @@ class ChunkChooser {
   ChunkChooser(const MemoryFacts& facts, const SliceFinding& slices, const PageFinding& pages)
       : facts_(&facts), slices_(&slices), pages_(&pages) {}
 
-  // `bytes` of chunks on which `coloring` gives `color`, from page `first` on.
-  [[nodiscard]] std::vector<std::uint32_t> choose(const gpu::Coloring& coloring,
-                                                  std::uint32_t color, std::uint64_t bytes,
-                                                  std::uint64_t first, unsigned shift) const {
+  // `bytes` of chunks on which `coloring` gives `color`, from page `first` on. Pages that hold
+  // fewer are refused: an aggressor without memory disturbs nobody.
+  [[nodiscard]] Result<std::vector<std::uint32_t>> choose(const gpu::Coloring& coloring,
+                                                          std::uint32_t color, std::uint64_t bytes,
+                                                          std::uint64_t first,
+                                                          unsigned shift) const {
     std::vector<std::uint32_t> chunks;
     const std::size_t wanted = bytes >> shift;
     const std::uint64_t per_page = facts_->page_bytes >> shift;
@@ -29,6 +32,14 @@ class ChunkChooser {
           chunks.push_back(static_cast<std::uint32_t>(page * per_page + chunk));
         }
       }
+    }
+    if (chunks.size() < wanted) {
+      return missing_capability(
+          "{}: {} pages are too few: from page {} on they hold {} of the {} KiB of one colour that "
+          "a "
+          "stream needs; give the probe more memory",
+          facts_->name, pages_->constants.size(), first, chunks.size() << shift >> 10U,
+          bytes >> 10U);
     }
     return chunks;
   }
@@ -66,12 +77,12 @@ Result<gpu::MaskIsolation> slowdowns(TimedMemory& memory, const ChunkChooser& ch
   const std::uint64_t victim_pages = dram_bytes * coloring.colors() / page_bytes + 8;
   Stream dram;
   dram.chunk_shift = shift;
-  dram.chunks = chooser.choose(coloring, 0, dram_bytes, 0, shift);
+  DEMARC_TRY(dram.chunks, chooser.choose(coloring, 0, dram_bytes, 0, shift));
   Stream cached = dram;
   cached.chunks.resize(
       std::min<std::size_t>(cached.chunks.size(), (memory.facts().l2_bytes / 6) >> shift));
   Stream aggressor = dram;
-  aggressor.chunks = chooser.choose(coloring, color, dram_bytes, victim_pages, shift);
+  DEMARC_TRY(aggressor.chunks, chooser.choose(coloring, color, dram_bytes, victim_pages, shift));
   gpu::MaskIsolation result;
   for (const bool in_cache : {false, true}) {
     const Stream& victim = in_cache ? cached : dram;
@@ -131,12 +142,13 @@ Result<ConflictFinding> measure_conflicts(TimedMemory& memory, const SliceFindin
   const std::uint64_t apart = bytes * modules.colors() / facts.page_bytes + 8;
   std::vector<std::vector<std::uint32_t>> others;
   for (std::uint32_t j = 0; j < modules.colors(); ++j) {
-    others.push_back(chooser.choose(modules, j, bytes, apart, shift));
+    DEMARC_TRY(auto chunks, chooser.choose(modules, j, bytes, apart, shift));
+    others.push_back(std::move(chunks));
   }
   for (std::uint32_t i = 0; i < modules.colors(); ++i) {
     Stream victim;
     victim.chunk_shift = shift;
-    victim.chunks = chooser.choose(modules, i, bytes, 0, shift);
+    DEMARC_TRY(victim.chunks, chooser.choose(modules, i, bytes, 0, shift));
     DEMARC_TRY(const double alone, memory.stream_seconds(victim, {}));
     std::vector<double> row;
     for (std::uint32_t j = 0; j < modules.colors(); ++j) {

@@ -1,6 +1,8 @@
 // Which threads disturb each other's reads, and what the knee of that says of a module's registers.
 #include <algorithm>
+#include <boost/math/statistics/linear_regression.hpp>
 #include <cmath>
+#include <numeric>
 
 #include "demarc/base/gf2.hpp"
 #include "hash_pairs.hpp"
@@ -35,33 +37,23 @@ float median_time(std::span<float> times) {
   return *middle;
 }
 
-// Least squares.
+// Least squares, over the index.
 struct Line {
   double constant, slope;
   double error;  // sum of squares
+
+  [[nodiscard]] double at(std::size_t n) const { return constant + slope * static_cast<double>(n); }
 };
 
-Line line_through(std::span<const float> y) {
-  const auto n = static_cast<double>(y.size());
-  double sx = 0;
-  double sy = 0;
-  double sxx = 0;
-  double sxy = 0;
-  double syy = 0;
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    const auto x = static_cast<double>(i);
-    const auto value = static_cast<double>(y[i]);
-    sx += x;
-    sy += value;
-    sxx += x * x;
-    sxy += x * value;
-    syy += value * value;
-  }
-  const double dx = n * sxx - sx * sx;
-  if (dx == 0) return {sy / n, 0, 0};
-  const double slope = (n * sxy - sx * sy) / dx;
-  const double constant = (sy - slope * sx) / n;
-  return {constant, slope, std::max(syy - slope * sxy - constant * sy, 0.0)};
+Line line_through(std::span<const float> points) {
+  const std::vector<double> y(points.begin(), points.end());
+  if (y.size() < 2) return {y.front(), 0, 0};
+  std::vector<double> x(y.size());
+  std::iota(x.begin(), x.end(), 0.0);
+  const auto [constant, slope] = boost::math::statistics::simple_ordinary_least_squares(x, y);
+  Line line{constant, slope, 0};
+  for (std::size_t n = 0; n < y.size(); ++n) line.error += std::pow(y[n] - line.at(n), 2);
+  return line;
 }
 
 // Where two lines fit much better than one: the last point of the first; 0: nowhere.
@@ -200,8 +192,7 @@ const CrowdCurve* curve_of(const ModuleFinding& finding, const Case& wanted) {
 
 // How far y[n] lies above the line through y[0 .. points).
 double rise_above(std::span<const float> y, std::size_t points, std::size_t n) {
-  const Line line = line_through(y.first(points));
-  return static_cast<double>(y[n]) - (line.constant + line.slope * static_cast<double>(n));
+  return static_cast<double>(y[n]) - line_through(y.first(points)).at(n);
 }
 
 }  // namespace

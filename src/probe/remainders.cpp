@@ -26,8 +26,8 @@ Labels label_chunks(std::span<const std::uint32_t> kind_of,
   return labels;
 }
 
-// Labels of a handful of chunks are disturbed measurements: they get that of the most frequent kind
-// of their constants, which costs as many chunks of agreement.
+// A label that only a handful of chunks have is noise. These chunks take the first label, which
+// costs as many chunks of agreement.
 Labels without_strays(const Labels& labels) {
   const std::uint32_t slices = label_count(labels);
   std::vector<std::uint32_t> sizes(slices);

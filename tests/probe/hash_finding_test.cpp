@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "demarc/base/gf2.hpp"
+#include "kept.hpp"
 #include "planted_memory.hpp"
 #include "robust_null_space.hpp"
 
@@ -196,6 +198,39 @@ TEST(MissRegisters, cases_that_the_hashes_rule_out_are_left_out_and_end) {
   const auto one_module = measure_module(*memory, bank, set, {}, random, {}).value();
   EXPECT_EQ(one_module.isolated, std::nullopt);
   for (const CrowdCurve& curve : one_module.curves) EXPECT_NE(curve.name, "DM");
+}
+
+// 500 cycles that bend around `knee`, over so many threads, to `step` more for each further one.
+std::vector<float> rounded_curve(double knee, double softness, double step, Random& random) {
+  std::vector<float> cycles;
+  for (std::size_t n = 0; n <= 64; ++n) {
+    const double beyond = static_cast<double>(n) - knee;
+    const double rise =
+        softness == 0 ? std::max(beyond, 0.0) : softness * std::log1p(std::exp(beyond / softness));
+    cycles.push_back(static_cast<float>(500 + step * rise + 2 * random.uniform()));
+  }
+  return cycles;
+}
+
+// Where sharp knees end and round ones begin was fitted to simulated cards: it stays there.
+TEST(MissRegisters, are_told_of_sharp_and_round_curves_as_kept) {
+  std::string text = "knee of curves that bend at 3, 5, ... 33 threads, by how many they take\n";
+  Random random(1);
+  for (const double softness : {0.0, 0.2, 0.3, 0.4, 0.6, 1.0, 2.0}) {
+    for (const double step : {6.0, 40.0}) {
+      text += fmt::format("{:3.1f}, {:2.0f} cycles each:", softness, step);
+      for (double knee = 3; knee < 34; knee += 2) {
+        const auto found = find_knee(rounded_curve(knee, softness, step, random));
+        text += found ? fmt::format(" {}", *found) : " -";
+      }
+      text += "\n";
+    }
+  }
+  text += "said of a knee at 23 others, and with half of the banks at\n";
+  for (const std::size_t half : {1U, 2U, 3U, 19U, 20U, 26U, 27U, 60U, 61U, 62U, 63U}) {
+    text += fmt::format("{}: {}\n", half, judged(bent_curve(23, 40), bent_curve(half, 40)).reason);
+  }
+  test::expect_kept("probe/golden/knees.txt", text);
 }
 
 class WrongDifferences : public testing::TestWithParam<int> {};

@@ -68,7 +68,7 @@ constexpr std::uint64_t mebibyte = 1U << 20U;
 // Lines of the first line's bank and set among them, and enough to evict it.
 TEST(KeptTimes, OfAPlantedCardWithPhysicalAddresses) {
   auto truth = planted_truth("gtx1080").value();
-  truth.ways = 2;
+  truth.ways = 4;
   PlantedMemory memory(truth, 3);
   std::vector<std::uint64_t> others;
   std::vector<std::uint64_t> evictors;
@@ -78,11 +78,10 @@ TEST(KeptTimes, OfAPlantedCardWithPhysicalAddresses) {
   }
   for (std::uint64_t line = 1; others.size() < 20; ++line) {
     const std::uint64_t address = line * 128;
-    if (truth.set(address) != truth.set(0)) continue;
-    others.push_back(address);
-    if (others.size() == 20) evictors.push_back(address);
+    if (truth.set(address) == truth.set(0)) others.push_back(address);
   }
-  others.push_back(evictors[0]);  // evicts nothing twice
+  // Three lines of the set, one of them twice, and a line of another one.
+  for (const std::size_t i : {19U, 17U, 18U, 19U, 0U}) evictors.push_back(others[i]);
   others.push_back(0);
   Times times(memory);
   times.pairs_and_rereads(others, evictors);

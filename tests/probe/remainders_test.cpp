@@ -5,10 +5,13 @@
 
 #include <set>
 
+#include "chunk_moves.hpp"
 #include "demarc/base/gf2.hpp"
+#include "demarc/base/hash.hpp"
 #include "demarc/base/random.hpp"
 #include "demarc/gpu/device.hpp"
 #include "demarc/gpu/remainder_coloring.hpp"
+#include "kept.hpp"
 
 namespace demarc::probe {
 namespace {
@@ -120,6 +123,45 @@ TEST(Remainders, are_not_found_where_there_are_none) {
   EXPECT_FALSE(find_remainders(linear, {}, chunk_bytes));
   EXPECT_FALSE(find_remainders(noise, {}, chunk_bytes));
   EXPECT_FALSE(find_remainders({}, {}, chunk_bytes));
+}
+
+std::string digest(const Labels& labels) {
+  return fmt::format("{} labels {:016x}", label_count(labels),
+                     hash_of(std::as_bytes(std::span(labels))));
+}
+
+// Every step on the way to the remainders of a page.
+std::string steps_of_page(const std::vector<std::uint32_t>& kinds, std::uint64_t half) {
+  const std::uint32_t halves[] = {static_cast<std::uint32_t>(half / chunk_bytes)};
+  const ChunkMoves moves = find_moves(kinds, halves);
+  std::string text = "flip of the half:";
+  for (const std::uint32_t flip : moves.half_flips) text += fmt::format(" {:#x}", flip);
+  text += "\ndigits, as pattern and mask:";
+  for (const Digit& digit : moves.digits) {
+    text += fmt::format(" {:#x}/{:#x}", digit.pattern, digit.mask);
+  }
+  text += "\ntwins apart: " + digest(split_twins(kinds, moves.digits)) + "\n";
+  const std::uint64_t masks[] = {half};
+  const auto found = find_remainders(kinds, masks, chunk_bytes, 0.5);
+  if (!found) return text + "no remainders\n";
+  text += fmt::format("{} slices modulo {}, agreement {:.6f}, number:", found->slices,
+                      found->stage.modulus, found->agreement);
+  for (const std::uint64_t row : found->stage.number.rows) text += fmt::format(" {:#x}", row);
+  return text + "\n";
+}
+
+// What chance does in between decides nothing, but a step that goes another way is seen.
+TEST(Remainders, are_found_step_by_step_as_kept) {
+  std::string text;
+  for (const std::uint32_t modulus : {47U, 9U}) {
+    gpu::RemainderHash hash = gpu::h200_remainders();
+    hash.modulus = modulus;
+    for (const std::uint32_t twins : {0U, modulus == 47 ? 6U : 1U}) {
+      text += fmt::format("modulo {}, {} twins\n", modulus, twins);
+      text += steps_of_page(disturbed_page(hash, 40, modulus / 2, twins, 2), hash.half);
+    }
+  }
+  test::expect_kept("probe/golden/remainders.txt", text);
 }
 
 // What the descriptions of the cards say is what the colouring uses.
