@@ -63,15 +63,12 @@ RobustNullSpace robust_null_space(std::span<const std::uint64_t> differences, st
     }
     const auto masks = gf2_null_space(std::span(order).first(take), columns);
     if (masks.empty()) continue;
-    auto kept = inliers_of(differences, masks);
+    const auto kept = inliers_of(differences, masks);
     if (kept.size() < needed) continue;
-    // Solving again over everything that agrees removes masks that only the sample allowed.
-    const auto refined = gf2_null_space(kept, columns);
-    kept = inliers_of(differences, refined);
-    const double saved = saved_bits(differences.size(), kept.size(), refined.size(), bits);
+    const double saved = saved_bits(differences.size(), kept.size(), masks.size(), bits);
     if (saved > most_saved) {
       most_saved = saved;
-      best.masks = gpu::low_pivot_basis(refined);
+      best.masks = gpu::low_pivot_basis(masks);
       best.inliers = kept.size();
       best.rank = gf2_rank(kept);
       left = tries_after_success;

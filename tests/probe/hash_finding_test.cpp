@@ -254,6 +254,13 @@ TEST_P(WrongDifferences, do_not_hide_the_planted_masks) {
   const auto found = robust_null_space(differences, columns, 0.75, random);
   EXPECT_TRUE(gf2_same_space(found.masks, planted));
   EXPECT_GE(found.inliers, 72U);
+  std::vector<std::uint64_t> agree;
+  for (const auto difference : differences) {
+    const auto odd = [&](std::uint64_t mask) { return parity(difference, mask) != 0; };
+    if (std::none_of(planted.begin(), planted.end(), odd)) agree.push_back(difference);
+  }
+  EXPECT_EQ(found.inliers, agree.size());
+  EXPECT_EQ(found.rank, gf2_rank(agree));
 }
 
 INSTANTIATE_TEST_SUITE_P(RobustNullSpace, WrongDifferences, testing::Range(0, 20));
