@@ -47,24 +47,40 @@ TEST(ChunkMoves, OfAConstantAreItsFlipAndNoDigit) {
                           Pair(64, 64), Pair(128, 128), Pair(256, 256)));
 }
 
-// Of the chunks of the first quarter the remainder is known, of the others nothing.
-Labels quarter(std::uint32_t modulus) {
+// Two digits of one weight, both of which pattern 1 flips: half of the chunks stay, a quarter goes
+// each way, and that is no digit.
+TEST(ChunkMoves, ToThreePlacesAreNoDigit) {
+  Labels labels;
+  for (std::uint32_t i = 0; i < 1024; ++i) labels.push_back((parity(i, 3) + (i & 1U) + i / 4) % 5);
+  EXPECT_THAT(
+      digits_of(find_moves(labels, {})),
+      ElementsAre(Pair(2, 3), Pair(3, 1), Pair(4, 4), Pair(8, 8), Pair(16, 16), Pair(32, 32),
+                  Pair(64, 64), Pair(128, 128), Pair(256, 256), Pair(512, 512)));
+}
+
+// Of the first `chunks` chunks the remainder is known, of the others nothing.
+Labels part(std::uint32_t chunks, std::uint32_t modulus) {
   Labels labels = counted(10, modulus);
   Random random(1);
-  for (std::uint32_t i = 256; i < labels.size(); ++i) {
+  for (std::uint32_t i = chunks; i < labels.size(); ++i) {
     labels[i] = modulus + static_cast<std::uint32_t>(random.below(modulus));
   }
   return labels;
 }
 
 TEST(ChunkMoves, OfAQuarterOfAPageAreNotThoseOfThePage) {
-  EXPECT_THAT(find_moves(quarter(5), {}).digits, IsEmpty());
+  EXPECT_THAT(find_moves(part(256, 5), {}).digits, IsEmpty());
   const std::uint32_t constants[] = {0x80};
-  Labels labels = quarter(5);
+  Labels labels = part(256, 5);
   for (std::uint32_t i = 0; i < labels.size(); ++i) {
     if ((i & 0x80U) != 0) labels[i] = i < 256 ? labels[i - 0x80] + 10 : labels[i] + 10;
   }
   EXPECT_THAT(find_moves(labels, constants).half_flips, ElementsAre(0U));
+}
+
+TEST(ChunkMoves, OfHalfAPageAreThoseOfThePage) {
+  EXPECT_EQ(find_moves(part(512, 5), {}).digits.size(), 9U);
+  EXPECT_THAT(find_moves(part(511, 5), {}).digits, IsEmpty());
 }
 
 TEST(ChunkMoves, OfNoChunksAndOfNoiseAreNone) {

@@ -200,6 +200,24 @@ TEST(MissRegisters, cases_that_the_hashes_rule_out_are_left_out_and_end) {
   for (const CrowdCurve& curve : one_module.curves) EXPECT_NE(curve.name, "DM");
 }
 
+// Of 2^14 banks and 2^4 sets so few lines share one of each that chance does not find them.
+TEST(MissRegisters, readers_of_one_set_and_one_bank_are_found_among_many_banks) {
+  PlantedTruth truth;
+  truth.facts.physical_addresses = true;
+  truth.facts.address_bits = 34;
+  truth.facts.sms = 4;
+  for (unsigned bit = 10; bit < 24; ++bit) truth.bank.rows.push_back(std::uint64_t{1} << bit);
+  truth.set.rows = {0x400, 0x4000000, 0x8000000, 0x10000000};
+  truth.module.rows = {0x400};
+  PlantedMemory memory(truth, 1);
+  Random random(1);
+  const auto found = measure_module(memory, truth.bank, truth.set, truth.module, random, {});
+  ASSERT_TRUE(found);
+  std::vector<std::string> names;
+  for (const CrowdCurve& curve : found->curves) names.push_back(curve.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"SCSB", "DCSB", "SCDB", "DCDB", "DM", "DCHB"}));
+}
+
 // 500 cycles that bend around `knee`, over so many threads, to `step` more for each further one.
 std::vector<float> rounded_curve(double knee, double softness, double step, Random& random) {
   std::vector<float> cycles;
