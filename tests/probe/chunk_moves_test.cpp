@@ -15,7 +15,7 @@ using testing::IsEmpty;
 using testing::Pair;
 
 // Chunk i of 2^bits lies in slice i modulo `modulus`; `halves` more where that bit is set.
-Labels counted(std::uint32_t bits, std::uint32_t modulus, std::uint32_t half_bit = 0) {
+Labels counted_slices(std::uint32_t bits, std::uint32_t modulus, std::uint32_t half_bit = 0) {
   Labels labels;
   for (std::uint32_t i = 0; i < 1U << bits; ++i) {
     labels.push_back(i % modulus + ((i & half_bit) != 0 ? modulus : 0));
@@ -33,14 +33,14 @@ TEST(ChunkMoves, OfARemainderAreTheDigitsOfItsNumber) {
   for (const std::uint32_t modulus : {3U, 5U, 7U}) {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> bits;
     for (std::uint32_t bit = 1; bit < 1U << 9U; bit *= 2) bits.emplace_back(bit, bit);
-    EXPECT_EQ(digits_of(find_moves(counted(9, modulus), {})), bits) << modulus;
+    EXPECT_EQ(digits_of(find_moves(counted_slices(9, modulus), {})), bits) << modulus;
   }
 }
 
 TEST(ChunkMoves, OfAConstantAreItsFlipAndNoDigit) {
   // Bit 5 counts 32, which is 2 modulo 5, and tells the half.
   const std::uint32_t constants[] = {0x20};
-  const ChunkMoves moves = find_moves(counted(9, 5, 0x20), constants);
+  const ChunkMoves moves = find_moves(counted_slices(9, 5, 0x20), constants);
   EXPECT_THAT(moves.half_flips, ElementsAre(0x20U));
   EXPECT_THAT(digits_of(moves),
               ElementsAre(Pair(1, 1), Pair(2, 2), Pair(4, 4), Pair(8, 8), Pair(16, 16),
@@ -59,8 +59,8 @@ TEST(ChunkMoves, ToThreePlacesAreNoDigit) {
 }
 
 // Of the first `chunks` chunks the remainder is known, of the others nothing.
-Labels part(std::uint32_t chunks, std::uint32_t modulus) {
-  Labels labels = counted(10, modulus);
+Labels known_part(std::uint32_t chunks, std::uint32_t modulus) {
+  Labels labels = counted_slices(10, modulus);
   Random random(1);
   for (std::uint32_t i = chunks; i < labels.size(); ++i) {
     labels[i] = modulus + static_cast<std::uint32_t>(random.below(modulus));
@@ -69,9 +69,9 @@ Labels part(std::uint32_t chunks, std::uint32_t modulus) {
 }
 
 TEST(ChunkMoves, OfAQuarterOfAPageAreNotThoseOfThePage) {
-  EXPECT_THAT(find_moves(part(256, 5), {}).digits, IsEmpty());
+  EXPECT_THAT(find_moves(known_part(256, 5), {}).digits, IsEmpty());
   const std::uint32_t constants[] = {0x80};
-  Labels labels = part(256, 5);
+  Labels labels = known_part(256, 5);
   for (std::uint32_t i = 0; i < labels.size(); ++i) {
     if ((i & 0x80U) != 0) labels[i] = i < 256 ? labels[i - 0x80] + 10 : labels[i] + 10;
   }
@@ -79,8 +79,8 @@ TEST(ChunkMoves, OfAQuarterOfAPageAreNotThoseOfThePage) {
 }
 
 TEST(ChunkMoves, OfHalfAPageAreThoseOfThePage) {
-  EXPECT_EQ(find_moves(part(512, 5), {}).digits.size(), 9U);
-  EXPECT_THAT(find_moves(part(511, 5), {}).digits, IsEmpty());
+  EXPECT_EQ(find_moves(known_part(512, 5), {}).digits.size(), 9U);
+  EXPECT_THAT(find_moves(known_part(511, 5), {}).digits, IsEmpty());
 }
 
 TEST(ChunkMoves, OfNoChunksAndOfNoiseAreNone) {
@@ -95,7 +95,7 @@ TEST(ChunkMoves, OfNoChunksAndOfNoiseAreNone) {
 
 // Slices 2 and 5 of 7 look alike: together they are one label of twice the usual size.
 TEST(SplitTwins, TellsTwoSlicesApartByWhereTheirChunksMove) {
-  const Labels truth = counted(11, 7);
+  const Labels truth = counted_slices(11, 7);
   const ChunkMoves moves = find_moves(truth, {});
   Labels alike = truth;
   for (auto& label : alike) {

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr std::uint64_t mask = 0x3000;
+constexpr std::uint64_t told_mask = 0x3000;
 
 // Whether the streams of a measurement lie in memory or in the L2, and what the aggressor does.
 enum class Felt : std::uint8_t { dram_read, dram_write, l2_read, l2_write };
@@ -45,7 +45,7 @@ class ToldMemory final : public TimedMemory {
   }
   static std::uint32_t color_of(const Stream& stream) {
     const auto color = [&](std::uint64_t chunk) {
-      return parity(chunk << stream.chunk_shift, mask);
+      return parity(chunk << stream.chunk_shift, told_mask);
     };
     for (const std::uint32_t chunk : stream.chunks) {
       EXPECT_EQ(color(chunk), color(stream.chunks[0])) << "a stream of two colours";
@@ -77,7 +77,8 @@ class ToldMemory final : public TimedMemory {
 // Streams of 4 pages, of which a colour has half: 8 pages for the victim, 8 between, 8 behind.
 constexpr std::uint64_t enough_pages = 24;
 
-Result<ConflictFinding> measured(ToldMemory& memory, std::vector<std::uint64_t> masks = {mask}) {
+Result<ConflictFinding> measured(ToldMemory& memory,
+                                 std::vector<std::uint64_t> masks = {told_mask}) {
   SliceFinding slices;
   slices.model.masks = std::move(masks);
   PageFinding pages;
@@ -92,7 +93,7 @@ TEST(Conflicts, AMaskIsolatesWhereNothingIsFeltAndNotWhereAnythingIs) {
   const ConflictFinding all = measured(quiet).value();
   ASSERT_THAT(all.masks, SizeIs(1));
   EXPECT_TRUE(all.masks[0].isolates && all.masks[0].isolates_dram);
-  EXPECT_THAT(all.isolating, ElementsAre(mask));
+  EXPECT_THAT(all.isolating, ElementsAre(told_mask));
   EXPECT_EQ(all.masks[0].same.dram_read, 2);
   EXPECT_EQ(all.masks[0].same.l2_write, 2);
   for (const Felt felt : {Felt::dram_read, Felt::dram_write, Felt::l2_read, Felt::l2_write}) {
@@ -144,7 +145,7 @@ TEST(Conflicts, TooFewPagesAreRefusedAndIsolateNothing) {
 
 TEST(Conflicts, OfMasksThatCutRunsTooShortForStreamsNothingIsMeasured) {
   ToldMemory memory(enough_pages);
-  const ConflictFinding found = measured(memory, {0x100 | mask}).value();
+  const ConflictFinding found = measured(memory, {0x100 | told_mask}).value();
   EXPECT_THAT(found.masks, IsEmpty());
   EXPECT_THAT(found.modules, IsEmpty());
   EXPECT_THAT(memory.asked, IsEmpty());
