@@ -164,6 +164,16 @@ TEST(MissRegisters, are_not_seen_without_a_sharp_knee_that_has_points_enough_beh
   EXPECT_NE(found.reason.find("65 threads and fewer show no sharp knee"), std::string::npos);
 }
 
+// However little a thread adds: what counts is how much better two lines fit than one.
+TEST(MissRegisters, are_seen_in_the_smallest_knee_without_noise) {
+  std::vector<float> cycles;
+  for (std::size_t n = 0; n <= 64; ++n) {
+    cycles.push_back(500 + 0.0625F * static_cast<float>(n > 23 ? n - 23 : 0));
+  }
+  EXPECT_EQ(find_knee(cycles), 23U);
+  EXPECT_FALSE(find_knee(std::vector<float>(65, 500)));
+}
+
 // Up to 0.3 of the next thread's rise is a sharp knee.
 TEST(MissRegisters, are_not_seen_where_queues_round_the_knee_off) {
   std::vector<float> sharp = bent_curve(23, 40);

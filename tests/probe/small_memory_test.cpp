@@ -64,6 +64,8 @@ TEST(SmallHiddenMemory, EveryPartOfItIsFoundAndSaid) {
   for (const auto pages : report.pages->pages_per_constant) counted += pages;
   EXPECT_EQ(counted, 112U);
   EXPECT_THAT(report.verdict, Contains(HasSubstr("4 modules, constant over 1024 bytes")));
+  EXPECT_GT(report.pages->seconds, 0);
+  EXPECT_GT(report.seconds, report.pages->seconds);
   expect_kept_report("small_hidden", report, progress);
 }
 

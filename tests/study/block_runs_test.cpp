@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "demarc/base/json.hpp"
+#include "kept.hpp"
 
 namespace demarc::study {
 namespace {
@@ -32,6 +33,23 @@ TEST(BlockRuns, a_kernel_that_begins_before_the_one_in_front_of_it_has_ended_is_
             std::vector<std::string>{"K2 began 1.0 us before K1 of the same stream had ended"});
   run.kernels[1].stream = 1;
   EXPECT_TRUE(faults_of(run).empty());
+}
+
+TEST(BlockRuns, a_kernel_of_which_no_block_was_seen_is_before_nobody) {
+  BlockRun run = two_in_a_stream();
+  run.blocks = {{1, 0, 9, 0.5, 50}};
+  EXPECT_TRUE(faults_of(run).empty());
+}
+
+TEST(BlockRuns, picture_and_json_are_as_kept) {
+  BlockRun run = two_in_a_stream();
+  run.finding = "found";
+  run.x_name = "SMs";
+  run.y_name = "us";
+  run.points = {{"a", 1, 2.5}};
+  Json json = Json::parse(block_runs_json({run}, "demarc blocks"));
+  for (const char* left_out : {"program", "revision"}) json["context"].erase(left_out);
+  test::expect_kept("study/golden/block_run.txt", block_run_svg(run) + json_text(json) + "\n");
 }
 
 TEST(BlockRuns, the_picture_has_a_bar_for_each_block_and_the_json_a_row) {
