@@ -110,6 +110,22 @@ TEST(Fill, pointers_are_addresses_within_their_target) {
             (std::vector<std::uint64_t>{addresses[1], addresses[1] + 40}));
 }
 
+TEST(Fill, zeros_can_be_left_out_however_many_there_are) {
+  Fill iota = fill_of(FillKind::iota);
+  Launch launch = launch_with(buffer_of(8, ScalarType::u32, iota));
+  launch.buffers.push_back(buffer_of(std::uint64_t{1} << 60U, ScalarType::u32, {}));
+  const auto addresses = default_addresses(launch);
+  EXPECT_EQ(initial_memory(launch, addresses).error().kind, ErrorKind::missing_capability);
+  const auto memory = initial_memory(launch, addresses, Zeros::left_out);
+  ASSERT_TRUE(memory) << memory.error().message;
+  EXPECT_EQ(memory->at(0).size(), 8U);
+  EXPECT_EQ(memory->at(0)[4], std::byte{1});
+  EXPECT_TRUE(memory->at(1).empty());
+  launch.buffers.pop_back();
+  launch.buffers.push_back(buffer_of(8, ScalarType::u32, {}));
+  EXPECT_EQ(initial_memory(launch, addresses)->at(1), std::vector<std::byte>(8));
+}
+
 TEST(Fill, a_file_fills_from_the_start_and_must_fit) {
   const auto path = test::fresh_folder("fill") / "data.bin";
   ASSERT_TRUE(write_file(path, "abc"));

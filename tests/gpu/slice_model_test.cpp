@@ -156,8 +156,8 @@ TEST(SliceModel, constants_of_pages_come_in_their_order_and_an_error_of_the_read
   ASSERT_EQ(found->size(), 2050U);
   EXPECT_EQ(calls, 2U);
   EXPECT_EQ(shares, (std::vector<double>{2048.0 / 2050, 1}));
-  for (std::size_t page = 0; page < found->size(); ++page)
-    ASSERT_EQ((*found)[page].constant, (*found)[page % 8].constant) << page;
+  for (std::size_t one = 0; one < found->size(); ++one)
+    ASSERT_EQ((*found)[one].constant, (*found)[one % 8].constant) << one;
   EXPECT_NE((*found)[0].constant, (*found)[1].constant);
   const auto failed = find_page_constants(
       model, 1, 12, [](auto) -> Result<LatencyMatrix> { return check_failed("stuck"); });

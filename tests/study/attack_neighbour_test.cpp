@@ -171,11 +171,58 @@ TEST(Neighbour, a_run_has_no_more_accesses_than_the_means_allow) {
     const Neighbour less = bounded(one, means);
     EXPECT_LE(less.blocks * less.threads * less.steps * less.launches, means.accesses);
     EXPECT_EQ(settled(less), less);
+    EXPECT_LE(less.steps * less.launches, means.in_a_row);
     EXPECT_EQ(less.footprint, one.footprint);
     EXPECT_LE(less.in_flight, less.steps);
-    if (one.blocks * one.threads * one.steps * one.launches <= means.accesses) {
+    if (one.blocks * one.threads * one.steps * one.launches <= means.accesses &&
+        one.steps * one.launches <= means.in_a_row) {
       EXPECT_EQ(less, one);
     }
+  }
+}
+
+// 4096 steps of 64 launches, each waiting for the one before, would run for half a second.
+TEST(Neighbour, one_thread_makes_no_more_accesses_in_a_row_than_the_means_allow) {
+  Neighbour one = settled({Operation::load, Pattern::chase});
+  one.footprint = std::uint64_t{1} << 20U;
+  one.steps = 4096;
+  one.launches = 64;
+  NeighbourMeans means = generous();
+  means.in_a_row = 16384;
+  EXPECT_EQ(bounded(one, means).steps, 4096U);
+  EXPECT_EQ(bounded(one, means).launches, 4U);
+  means.in_a_row = 1024;
+  EXPECT_EQ(bounded(one, means).steps, 1024U);
+  EXPECT_EQ(bounded(one, means).launches, 1U);
+}
+
+TEST(Neighbour, its_footprint_becomes_what_the_means_allow_unless_its_operation_needs_more) {
+  NeighbourMeans means = generous();
+  means.bytes = std::uint64_t{3} << 20U;
+  Neighbour one = settled({Operation::store, Pattern::stream});
+  one.footprint = std::uint64_t{1} << 30U;
+  EXPECT_EQ(bounded(one, means).footprint, std::uint64_t{3} << 20U);
+  EXPECT_EQ(impossible(bounded(one, means), means), "");
+  const Neighbour pages = settled({Operation::store, Pattern::page});
+  EXPECT_EQ(bounded(pages, means).footprint, std::uint64_t{16} << 20U);
+  EXPECT_THAT(impossible(bounded(pages, means), means), HasSubstr("its footprint is above"));
+}
+
+TEST(Neighbour, operations_are_read_by_name) {
+  for (const OperationRow& row : operations()) {
+    EXPECT_EQ(parse_operation(row.name).value(), row.operation);
+  }
+  const auto refused = parse_operation("storm");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("'storm' is no operation of a neighbour; there are load, store, atomic"));
+}
+
+TEST(Neighbour, only_what_uses_memory_of_the_host_lies_there) {
+  for (const OperationRow& row : operations()) {
+    const auto launch = neighbour_launch(settled({row.operation}), generous(), "n", "n.ptx");
+    EXPECT_EQ(launch.buffers.front().host, row.need == Need::host_memory) << row.name;
   }
 }
 

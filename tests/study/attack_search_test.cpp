@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "attack/slowdowns.hpp"
 #include "demarc/base/files.hpp"
 #include "demarc/base/json.hpp"
 #include "demarc/base/random.hpp"
@@ -177,6 +180,52 @@ TEST(Attack, the_first_neighbours_have_every_operation_and_every_pattern_that_is
   EXPECT_EQ(json["refusals"].size(), result->refusals.size());
 }
 
+TEST(Attack, operations_that_are_left_out_are_never_tried_and_the_others_are) {
+  Script script = planted_script();
+  AttackPlan plan = plan_of(120);
+  plan.without = {Operation::store, Operation::load};
+  const auto result = hunt(script, plan);
+  ASSERT_TRUE(result) << result.error().message;
+  std::set<Operation> tried;
+  std::set<Pattern> patterns_tried;
+  for (const Screened& one : result->screened) {
+    tried.insert(one.genes.operation);
+    patterns_tried.insert(one.genes.pattern);
+  }
+  EXPECT_FALSE(tried.contains(Operation::store) || tried.contains(Operation::load));
+  EXPECT_EQ(tried.size(), operations().size() - 2 - 4) << "four have no place here";
+  EXPECT_EQ(patterns_tried.size(), patterns().size());
+  EXPECT_EQ(result->verdict, Verdict::held) << "only stores hurt";
+  EXPECT_THAT(attack_text(*result), HasSubstr("Left out: store, load\n"));
+  EXPECT_EQ(Json::parse(attack_json(*result, "x"))["plan"]["without"], Json({"store", "load"}));
+  EXPECT_THAT(attack_text(hunt(script, plan_of(30)).value()), Not(HasSubstr("Left out")));
+}
+
+// Kernels 3 % slower, whole runs 50 %.
+TEST(Attack, where_kernels_alone_are_judged_gaps_between_launches_are_told_and_nothing_more) {
+  Measured measured;
+  measured.idle.resize(1);
+  measured.idle[0].samples_ns = {100, 100};
+  measured.idle[0].runs_ns = {200, 200};
+  measured.beside = {measured.idle};
+  measured.beside[0][0].samples_ns = {103, 103};
+  measured.beside[0][0].runs_ns = {300, 300};
+  const auto worst = [&](bool kernels_alone) {
+    const RankedNeighbour seen = slowdowns_of(measured, 0, kernels_alone);
+    EXPECT_EQ(seen.slowdowns.size(), 2U);
+    EXPECT_EQ(seen.worst_mean, seen.worst_tail);
+    return seen.slowdowns[seen.worst_mean].mean_percent.value;
+  };
+  EXPECT_NEAR(worst(false), 50, 1e-9);
+  EXPECT_NEAR(worst(true), 3, 1e-9);
+  Script script = planted_script();
+  AttackPlan plan = plan_of(least_candidates());
+  plan.kernels_alone = true;
+  EXPECT_THAT(attack_text(hunt(script, plan).value()), HasSubstr("The kernels alone are judged"));
+  EXPECT_EQ(Json::parse(attack_json(hunt(script, plan).value(), "x"))["plan"]["kernels_alone"],
+            true);
+}
+
 TEST(Attack, copies_and_host_memory_reach_lanes_that_give_them_under_specs_of_their_own) {
   Script script = planted_script();
   script.means.lacking.clear();
@@ -195,7 +244,8 @@ TEST(Attack, what_the_lanes_refuse_is_counted_by_reason_and_drawn_again) {
   script.refuses = [&](const Workload& workload) -> std::string {
     if (workload.name.find("-variable-") != std::string::npos) {
       ++refused;
-      return "workload '" + workload.name + "': " + workload.spec.substr(7) + ":3: no colours";
+      return "workload '" + workload.name + "': " + workload.spec.substr(7) + ":3: no colours\n" +
+             workload.spec + ":4";
     }
     if (workload.name.find("-byte-") != std::string::npos && ++refused > 0 && refused < 3) {
       return "no room";
@@ -209,7 +259,7 @@ TEST(Attack, what_the_lanes_refuse_is_counted_by_reason_and_drawn_again) {
   std::size_t counted = 0;
   for (const Refusal& refusal : result->refusals) {
     if (refusal.what != "variable") continue;
-    EXPECT_EQ(refusal.reason, "workload 'it': it:3: no colours");
+    EXPECT_EQ(refusal.reason, "workload 'it': it:3: no colours") << "the first line";
     counted += refusal.count;
   }
   EXPECT_GT(counted, 1U);

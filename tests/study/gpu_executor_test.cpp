@@ -217,6 +217,103 @@ TEST_F(GpuExecutor, MemoryOfTheHostIsUsedAsItIsByLanesWithAndWithoutColours) {
   }
 }
 
+TEST_F(GpuExecutor, CopiesAreNeighboursInEitherDirectionAndNeverVictims) {
+  const auto executor = open();
+  const auto stage = executor->divide(parse_modes("mask")->at(0), 2).value();
+  const auto copies = test::fake_symbol<std::uint64_t(int)>("fake_async_copies");
+  Lane& lane = stage->lane(1);
+  const std::string file = two_steps.spec.substr(std::string_view("launch").size());
+  for (const bool in : {true, false}) {
+    const std::string name = in ? "copy_in" : "copy_out";
+    for (const std::string& spec : {name, name + file}) {
+      SCOPED_TRACE(spec);
+      ASSERT_TRUE(lane.load({"copies", spec}));
+      const std::uint64_t other = copies(!in);
+      const std::uint64_t before = copies(in);
+      ASSERT_TRUE(lane.start());
+      const auto rate = lane.stop();
+      ASSERT_TRUE(rate) << rate.error().message;
+      EXPECT_GE(copies(in), before + (spec == name ? 2 : 4)) << "as many a run as it has launches";
+      EXPECT_EQ(copies(!in), other);
+      EXPECT_THAT(lane.sample(1, 1).error().message,
+                  HasSubstr("can be an aggressor, not a victim"));
+      EXPECT_THAT(lane.outputs().error().message, HasSubstr("can be an aggressor"));
+    }
+  }
+  EXPECT_FALSE(lane.load({"x", "copy_around"}));
+  EXPECT_EQ(executor->code_of({"copy_in", "copy_in"}).error().kind, ErrorKind::missing_capability);
+}
+
+TEST_F(GpuExecutor, ANeighbourTakesNoMemoryForOutputsThatNobodyAsksFor) {
+  const auto alive = test::fake_symbol<std::uint64_t()>("fake_allocated_bytes");
+  const auto executor = open();
+  const auto stage = executor->divide(parse_modes("none")->at(0), 2).value();
+  const auto taken_by = [&](std::uint32_t part) {
+    const std::uint64_t before = alive();
+    EXPECT_TRUE(stage->lane(part).load(two_steps));
+    return alive() - before;
+  };
+  const std::uint64_t of_a_victim = taken_by(0);
+  const std::uint64_t of_a_neighbour = taken_by(1);
+  EXPECT_GE(of_a_victim, of_a_neighbour + 2 * 4 * elements) << "copies of b and c";
+  EXPECT_GE(of_a_neighbour, 3 * 4 * elements);
+  EXPECT_EQ(stage->lane(1).outputs()->digest, reference_digest()) << "made ready when asked for";
+}
+
+TEST_F(GpuExecutor, NeighboursGetHostMemoryCopiesAndMostOfWhatTheirPartHas) {
+  const auto executor = open();
+  const auto means = [&](std::string_view mode, std::uint32_t parts) {
+    return executor->neighbour_means(parse_modes(mode)->at(0), parts).value();
+  };
+  EXPECT_FALSE(means("mask", 2).lacking.contains(Need::host_memory));
+  EXPECT_FALSE(means("mask", 2).lacking.contains(Need::copy_engines));
+  constexpr std::uint64_t free = std::uint64_t{1} << 30U;  // what the stand-in says
+  EXPECT_EQ(means("mask", 2).bytes, free / 4 * 3);
+  EXPECT_EQ(means("mask", 4).bytes, free / 3 / 4 * 3);
+  EXPECT_EQ(means("mask+color", 2).bytes, std::uint64_t{4} * (2U << 20U) / 2 / 4 * 3);
+}
+
+// Under remainders a copy of no bytes is an error of the driver's.
+TEST_F(GpuExecutor, AVariableOfTheModuleWithoutFirstContentBeginsAsZeros) {
+  take_remainders();
+  const auto folder = test::fresh_folder("gpu_executor_variable");
+  ASSERT_TRUE(write_file((folder / "variable.ptx").string(), R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .global .align 4 .u32 before[64];
+.visible .entry read(.param .u64 out)
+{
+  .reg .b32 %r<9>;
+  .reg .b64 %rd<9>;
+  ld.param.u64 %rd1, [out];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.u64 %rd1, %rd1, %rd2;
+  mov.u64 %rd3, before;
+  add.u64 %rd3, %rd3, %rd2;
+  ld.global.u32 %r2, [%rd3];
+  add.u32 %r2, %r2, 7;
+  st.global.u32 [%rd1], %r2;
+  ret;
+}
+)"));
+  ASSERT_TRUE(write_file((folder / "variable.json").string(),
+                         R"({"schema": "demarc.launch/1", "name": "variable", "ptx": "variable.ptx",
+    "buffers": [{"name": "out", "bytes": 256, "element": "u32", "output": true}],
+    "launches": [{"kernel": "read", "grid": 1, "block": 64, "args": ["buf:out"]}]})"));
+  const auto executor = open();
+  const auto stage = executor->divide(parse_modes("mask+color")->at(0), 2).value();
+  for (std::uint32_t part = 0; part < 2; ++part) {
+    const auto loaded =
+        stage->lane(part).load({"variable", "launch:" + (folder / "variable.json").string()});
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    const auto outputs = stage->lane(part).outputs();
+    ASSERT_TRUE(outputs) << outputs.error().message;
+    EXPECT_EQ(outputs->digest,
+              hash_of(std::uint64_t{0}, digest_of(std::vector<std::uint32_t>(64, 7), 0)));
+  }
+}
+
 TEST_F(GpuExecutor, PartsHaveDomainsOfTheirOwnUnlessTheModeSaysOtherwiseOrTheCardHasNone) {
   const auto account = [&](std::string_view mode) {
     return open()->divide(parse_modes(mode)->at(0), 2).value()->account();

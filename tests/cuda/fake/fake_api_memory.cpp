@@ -39,6 +39,10 @@ CuResult copy(DevicePointer target, DevicePointer source, std::size_t bytes, CuS
     return cu_success;
   });
 }
+void count_copy(bool to_card) {
+  const auto lock = locked();
+  ++FakeGpu::get().async_copies[to_card ? 1 : 0];
+}
 }  // namespace
 
 FAKE CuResult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
@@ -83,11 +87,13 @@ FAKE CuResult cuMemcpyDtoD_v2(DevicePointer target, DevicePointer source, std::s
 FAKE CuResult cuMemcpyHtoDAsync_v2(DevicePointer target, const void* source, std::size_t bytes,
                                    CuStream stream) {
   if (stream_of(stream)->capturing) return cu_error_not_supported;
+  count_copy(true);
   return copy(target, reinterpret_cast<DevicePointer>(source), bytes, stream);
 }
 FAKE CuResult cuMemcpyDtoHAsync_v2(void* target, DevicePointer source, std::size_t bytes,
                                    CuStream stream) {
   if (stream_of(stream)->capturing) return cu_error_not_supported;
+  count_copy(false);
   return copy(reinterpret_cast<DevicePointer>(target), source, bytes, stream);
 }
 FAKE CuResult cuMemcpyDtoDAsync_v2(DevicePointer target, DevicePointer source, std::size_t bytes,

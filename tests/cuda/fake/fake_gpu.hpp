@@ -96,6 +96,8 @@ FakeConfig small_gpu();
 extern "C" {
 void fake_configure(const demarc::fake::FakeConfig* config);  // also forgets all state
 std::uint64_t fake_launch_count();
+std::uint64_t fake_async_copies(int to_card);  // one-dimensional ones of that direction
+std::uint64_t fake_allocated_bytes();          // host memory too
 std::uint64_t fake_hanging_launches();
 std::uint64_t fake_copy_count();       // two-dimensional ones
 void fake_fail_next_launch(int code);  // the next launch returns this error

@@ -144,6 +144,16 @@ FAKE std::uint64_t fake_launch_count() {
 FAKE std::uint64_t fake_hanging_launches() {
   return FakeGpu::get().hanging;
 }
+FAKE std::uint64_t fake_async_copies(int to_card) {
+  const auto lock = locked();
+  return FakeGpu::get().async_copies[to_card != 0 ? 1 : 0];
+}
+FAKE std::uint64_t fake_allocated_bytes() {
+  const auto lock = locked();
+  std::uint64_t sum = 0;
+  for (const auto& [address, bytes] : FakeGpu::get().allocated) sum += bytes;
+  return sum;
+}
 FAKE std::uint64_t fake_copy_count() {
   return FakeGpu::get().copies;
 }

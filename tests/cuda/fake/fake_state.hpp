@@ -132,7 +132,8 @@ struct FakeGpu {
   std::set<std::pair<int, int>> enabled;
   std::uint32_t streams_made = 0;
   std::uint64_t launches = 0;
-  std::uint64_t copies = 0;  // two-dimensional ones
+  std::uint64_t copies = 0;                // two-dimensional ones
+  std::uint64_t async_copies[2] = {0, 0};  // to the host, to the card
   std::uint64_t hanging = 0;
   CuResult fail_next = 0;
   CuResult broken = 0;  // what a kernel did to the context: every later call ends with it
