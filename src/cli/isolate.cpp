@@ -164,7 +164,10 @@ const RegisterVerb isolate_verb{
            "--victims", options->victims,
            "comma list of bundled kernels, launch:FILE.json or, on sim:NAME, stream:FILE (an "
            "access stream, docs/simulate.md)");
-       app.add_option("--aggressors", options->aggressors, "the same, for the other parts");
+       app.add_option(
+           "--aggressors", options->aggressors,
+           "the same, for the other parts; on cuda:N also copy_in and copy_out, copies of "
+           "256 MiB by the copy engines");
        app.add_option(
            "--aggressor-cmd", options->aggressor_commands,
            fmt::format("a command line as one more aggressor, under {}; it runs under demarc exec "

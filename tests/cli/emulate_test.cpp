@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "demarc/base/files.hpp"
+#include "demarc/base/json.hpp"
 #include "paths.hpp"
 #include "program.hpp"
 
@@ -87,6 +88,30 @@ TEST(EmulateVerb, a_trace_is_written_and_begins_with_its_mark) {
   const auto bytes = read_file(path);
   ASSERT_TRUE(bytes);
   EXPECT_EQ(bytes->substr(0, 8), "DMRCTRC1");
+}
+
+// With a size that does not take long; a worst neighbour has none.
+TEST(EmulateVerb, launch_files_of_the_examples_run_without_a_finding) {
+  const auto examples = test::source_dir() / "examples";
+  std::size_t files = 0;
+  for (const char* folder : {"causes", "worst"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(examples / folder)) {
+      if (entry.path().extension() != ".json") continue;
+      SCOPED_TRACE(entry.path().string());
+      std::vector<std::string> words{"emulate", "--launch", entry.path().string()};
+      const Json launch = Json::parse(read_file(entry.path()).value_or(""));
+      const Json parameters = launch.value("parameters", Json::object());
+      for (const auto& [name, value] : {std::pair{"blocks", "2"}, std::pair{"rounds", "2"},
+                                        std::pair{"launches", "3"}, std::pair{"words", "4096"}}) {
+        if (!parameters.contains(name)) continue;
+        words.insert(words.end(), {"--set", fmt::format("{}={}", name, value)});
+      }
+      const auto outcome = run_demarc(words);
+      EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+      ++files;
+    }
+  }
+  EXPECT_EQ(files, 8U);
 }
 
 TEST(EmulateVerb, a_trace_goes_through_a_pipe_which_stays_one) {

@@ -142,8 +142,8 @@ TEST(SliceModel, constants_of_pages_come_in_their_order_and_an_error_of_the_read
     LatencyMatrix all;
     all.dimensions = 4;
     for (const std::uint64_t address : addresses) {
-      const auto page = static_cast<std::uint32_t>(address / planted_page);
-      const LatencyMatrix one = card.at({address % planted_page}, page % 8);
+      const auto nth = static_cast<std::uint32_t>(address / planted_page);
+      const LatencyMatrix one = card.at({address % planted_page}, nth % 8);
       all.values.insert(all.values.end(), one.values.begin(), one.values.end());
     }
     return all;
