@@ -22,7 +22,7 @@ std::uint64_t evaluate(LaneFunction function, LaneDetails details,
 RC_GTEST_PROP(LaneFunctions, lop3_looks_every_bit_up_in_its_table,
               (std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint8_t table)) {
   LaneDetails details;
-  details.table = table;
+  details.form = Lop3Form{table, Logic::none};
   std::uint32_t expected = 0;
   for (unsigned bit = 0; bit < 32; ++bit) {
     const unsigned index = ((a >> bit) & 1U) * 4 + ((b >> bit) & 1U) * 2 + ((c >> bit) & 1U);
@@ -76,13 +76,15 @@ RC_GTEST_PROP(LaneFunctions, prmt_picks_bytes_by_nibble,
     if ((nibble & 8U) != 0) byte = byte >= 128 ? 255 : 0;
     expected |= byte << (8 * i);
   }
-  RC_ASSERT(evaluate(lane::prmt, {}, {a, b, selector}) == expected);
+  LaneDetails details;
+  details.form = PermuteMode::index;
+  RC_ASSERT(evaluate(lane::prmt, details, {a, b, selector}) == expected);
 }
 
 RC_GTEST_PROP(LaneFunctions, shf_with_both_halves_equal_rotates, (std::uint32_t a)) {
   const auto n = *rc::gen::inRange(0U, 64U);
   LaneDetails details;
-  details.combine = 1;  // .wrap
+  details.form = AmountForm{true};
   RC_ASSERT(evaluate(lane::shf_left, details, {a, a, n}) == std::rotl(a, static_cast<int>(n % 32)));
   RC_ASSERT(evaluate(lane::shf_right, details, {a, a, n}) ==
             std::rotr(a, static_cast<int>(n % 32)));
@@ -91,13 +93,13 @@ RC_GTEST_PROP(LaneFunctions, shf_with_both_halves_equal_rotates, (std::uint32_t 
 RC_GTEST_PROP(LaneFunctions, add_with_carry_chains_to_64_bits, (std::uint64_t a, std::uint64_t b)) {
   LaneDetails low;
   low.type = LaneType::u32;
-  low.table = 1;
+  low.form = CarryForm{true, false};
   LaneInput input;
   input.in[0] = a & 0xffffffffU;
   input.in[1] = b & 0xffffffffU;
   const std::uint64_t low_sum = lane::add_integer(input, low);
   LaneDetails high = low;
-  high.table = 2;
+  high.form = CarryForm{false, true};
   input.in[0] = a >> 32;
   input.in[1] = b >> 32;
   const std::uint64_t high_sum = lane::add_integer(input, high);
@@ -107,7 +109,7 @@ RC_GTEST_PROP(LaneFunctions, add_with_carry_chains_to_64_bits, (std::uint64_t a,
 RC_GTEST_PROP(LaneFunctions, dp4a_is_a_sum_of_four_products,
               (std::int32_t a, std::int32_t b, std::int32_t c)) {
   LaneDetails details;
-  details.table = 3;
+  details.form = DotForm{true, true, false};
   auto expected = static_cast<std::uint32_t>(c);
   for (int i = 0; i < 4; ++i) {
     expected += static_cast<std::uint32_t>(static_cast<std::int8_t>(a >> (8 * i)) *
@@ -171,6 +173,14 @@ TEST(FloatingPoint, f32_nan_is_canonical_and_minimum_ignores_one_nan) {
   EXPECT_EQ(evaluate(lane::min, details, {0x80000000U, 0}), 0x80000000U);
   details.nan = true;
   EXPECT_EQ(evaluate(lane::min, details, {0x7fc00001U, 0x3f800000U}), 0x7fffffffU);
+}
+
+TEST(LaneFunctions, whose_form_is_another_instructions_are_told) {
+  LaneDetails details;
+  details.type = LaneType::u32;
+  details.form = AmountForm{true};
+  EXPECT_THROW(evaluate(lane::lop3, details, {1, 2, 3}), std::bad_variant_access);
+  EXPECT_THROW(evaluate(lane::add_integer, details, {1, 2}), std::bad_variant_access);
 }
 
 }  // namespace

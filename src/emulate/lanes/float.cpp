@@ -391,24 +391,25 @@ DEMARC_LANE_FUNCTION(copysign) {
 
 DEMARC_LANE_FUNCTION(testp) {
   const double x = lane_to_double(lane.in[0], details.type);
-  switch (details.table) {
-    case 0:
+  const FloatProperty property = std::get<FloatProperty>(details.form);
+  switch (property) {
+    case FloatProperty::finite:
       return std::isfinite(x) ? 1 : 0;
-    case 1:
+    case FloatProperty::infinite:
       return std::isinf(x) ? 1 : 0;
-    case 2:
+    case FloatProperty::number:
       return std::isnan(x) ? 0 : 1;
-    case 3:
+    case FloatProperty::not_a_number:
       return std::isnan(x) ? 1 : 0;
-    default: {
-      const bool zero_exponent = details.type == LaneType::f64
-                                     ? (lane.in[0] & 0x7ff0000000000000U) == 0
-                                     : (lane.in[0] & 0x7f800000U) == 0;
-      if (details.table == 5) return zero_exponent && x != 0 ? 1 : 0;
-      // The manual counts zeros as normal.
-      return (!zero_exponent || x == 0) && std::isfinite(x) ? 1 : 0;
-    }
+    case FloatProperty::normal:
+    case FloatProperty::subnormal:
+      break;
   }
+  const bool zero_exponent = details.type == LaneType::f64 ? (lane.in[0] & 0x7ff0000000000000U) == 0
+                                                           : (lane.in[0] & 0x7f800000U) == 0;
+  if (property == FloatProperty::subnormal) return zero_exponent && x != 0 ? 1 : 0;
+  // The manual counts zeros as normal.
+  return (!zero_exponent || x == 0) && std::isfinite(x) ? 1 : 0;
 }
 
 // A register wider than the result holds it with its sign.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "lanes/forms.hpp"
 #include "warp.hpp"
 
 namespace demarc::emulate {
@@ -67,34 +68,14 @@ struct LaneDetails {
   bool ftz = false;
   bool saturate = false;
   bool relu = false;
-  bool nan = false;         // min.NaN
-  bool abs = false;         // min.xorsign.abs
-  std::uint32_t table = 0;  // lop3's truth table, prmt's mode, a comparison, …
-  std::uint32_t combine = 0;
-  // Video instructions: type of b, and which parts of d, a and b (see lanes/video.cpp).
-  LaneType other = LaneType::none;
-  std::uint32_t select[3] = {};
+  bool nan = false;                 // min.NaN
+  bool abs = false;                 // min.xorsign.abs
+  LaneType other = LaneType::none;  // of video instructions: the type of b
+  LaneForm form;
 };
 
 // Runs MicroOp::aux, a LaneDetails.
 const MicroOp* run_lanes(Warp& warp, const MicroOp* op);
-
-enum class Compare : std::uint8_t {
-  eq,
-  ne,
-  lt,
-  le,
-  gt,
-  ge,
-  equ,
-  neu,
-  ltu,
-  leu,
-  gtu,
-  geu,
-  num,
-  nan
-};
 
 // Bits of `type` to a double (exact for every type up to f64 and 53-bit integers) and back with
 // rounding.

@@ -33,7 +33,7 @@ std::uint64_t saturate_s32(std::int64_t value) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, -2147483648LL, 2147483647LL));
 }
 
-// a + b + carry_in; carry out of the type's width goes to lane.carry where `sets_carry`.
+// a + b + carry; carry out of the type's width goes to lane.carry where `sets_carry`.
 std::uint64_t add_with_carry(LaneInput& lane, std::uint64_t a, std::uint64_t b, std::uint64_t carry,
                              unsigned bytes, bool sets_carry) {
   const UnsignedWide sum = UnsignedWide{cut_lane(a, bytes)} + cut_lane(b, bytes) + carry;
@@ -41,8 +41,19 @@ std::uint64_t add_with_carry(LaneInput& lane, std::uint64_t a, std::uint64_t b, 
   return cut_lane(static_cast<std::uint64_t>(sum), bytes);
 }
 
-constexpr std::uint32_t carry_out = 1;
-constexpr std::uint32_t carry_in = 2;
+bool joined(Logic logic, bool value, bool with) {
+  switch (logic) {
+    case Logic::none:
+      break;
+    case Logic::conjunction:
+      return value && with;
+    case Logic::disjunction:
+      return value || with;
+    case Logic::exclusive:
+      return value != with;
+  }
+  return value;
+}
 
 }  // namespace
 
@@ -51,7 +62,6 @@ namespace lane {
 #define DEMARC_LANE_FUNCTION(name) \
   std::uint64_t name([[maybe_unused]] LaneInput& lane, [[maybe_unused]] const LaneDetails& details)
 
-// table: bit 0 sets the carry, bit 1 uses it.
 DEMARC_LANE_FUNCTION(add_integer) {
   if (details.type == LaneType::u16x2 || details.type == LaneType::s16x2) {
     return (((lane.in[0] & 0xffff) + (lane.in[1] & 0xffff)) & 0xffff) |
@@ -61,9 +71,9 @@ DEMARC_LANE_FUNCTION(add_integer) {
     return saturate_s32(extend_lane(lane.in[0], LaneType::s32) +
                         extend_lane(lane.in[1], LaneType::s32));
   }
-  return add_with_carry(lane, lane.in[0], lane.in[1],
-                        (details.table & carry_in) != 0 ? lane.carry : 0, lane_bytes(details.type),
-                        (details.table & carry_out) != 0);
+  const auto& form = std::get<CarryForm>(details.form);
+  return add_with_carry(lane, lane.in[0], lane.in[1], form.takes ? lane.carry : 0,
+                        lane_bytes(details.type), form.sets);
 }
 
 // The condition code of a subtraction is a borrow.
@@ -72,16 +82,17 @@ DEMARC_LANE_FUNCTION(sub_integer) {
     return saturate_s32(extend_lane(lane.in[0], LaneType::s32) -
                         extend_lane(lane.in[1], LaneType::s32));
   }
+  const auto& form = std::get<CarryForm>(details.form);
   const unsigned bytes = lane_bytes(details.type);
-  const std::uint64_t borrow = (details.table & carry_in) != 0 ? lane.carry : 0;
+  const std::uint64_t borrow = form.takes ? lane.carry : 0;
   const std::uint64_t a = cut_lane(lane.in[0], bytes);
   const UnsignedWide b = UnsignedWide{cut_lane(lane.in[1], bytes)} + borrow;
-  if ((details.table & carry_out) != 0) lane.carry = b > a ? 1 : 0;
+  if (form.sets) lane.carry = b > a ? 1 : 0;
   return cut_lane(a - static_cast<std::uint64_t>(b), bytes);
 }
 
-// combine: 0 low, 1 high, 2 wide.
 DEMARC_LANE_FUNCTION(mad_integer) {
+  const auto& form = std::get<CarryForm>(details.form);
   const unsigned bytes = lane_bytes(details.type);
   const Wide product = signed_lane(details.type)
                            ? Wide{extend_lane(lane.in[0], details.type)} *
@@ -89,14 +100,13 @@ DEMARC_LANE_FUNCTION(mad_integer) {
                            : static_cast<Wide>(UnsignedWide{cut_lane(lane.in[0], bytes)} *
                                                UnsignedWide{cut_lane(lane.in[1], bytes)});
   const auto part =
-      static_cast<std::uint64_t>(details.combine == 1 ? product >> (bytes * 8) : product);
-  const unsigned out = details.combine == 2 ? bytes * 2 : bytes;
+      static_cast<std::uint64_t>(form.part == ProductPart::high ? product >> (bytes * 8) : product);
+  const unsigned out = form.part == ProductPart::wide ? bytes * 2 : bytes;
   if (details.saturate) {
     return saturate_s32(static_cast<std::int64_t>(static_cast<std::int32_t>(part)) +
                         extend_lane(lane.in[2], LaneType::s32));
   }
-  return add_with_carry(lane, part, lane.in[2], (details.table & carry_in) != 0 ? lane.carry : 0,
-                        out, (details.table & carry_out) != 0);
+  return add_with_carry(lane, part, lane.in[2], form.takes ? lane.carry : 0, out, form.sets);
 }
 
 DEMARC_LANE_FUNCTION(mul24) {
@@ -107,7 +117,8 @@ DEMARC_LANE_FUNCTION(mul24) {
                      : std::int64_t{shifted >> 8};
   };
   const std::int64_t product = low24(lane.in[0]) * low24(lane.in[1]);
-  return static_cast<std::uint32_t>(details.combine == 1 ? product >> 16 : product);
+  const bool high = std::get<Product24Form>(details.form).high;
+  return static_cast<std::uint32_t>(high ? product >> 16 : product);
 }
 
 DEMARC_LANE_FUNCTION(mad24) {
@@ -141,14 +152,14 @@ DEMARC_LANE_FUNCTION(clz) {
              : static_cast<std::uint64_t>(std::countl_zero(static_cast<std::uint32_t>(lane.in[0])));
 }
 
-// combine: .shiftamt
 DEMARC_LANE_FUNCTION(bfind) {
   std::int64_t a = extend_lane(lane.in[0], details.type);
   if (signed_lane(details.type) && a < 0) a = ~a;
   const auto bits = static_cast<std::uint64_t>(a);
   if (bits == 0) return 0xffffffffU;
   const auto at = static_cast<std::uint32_t>(63 - std::countl_zero(bits));
-  return details.combine != 0 ? lane_bytes(details.type) * 8 - 1 - at : at;
+  const bool shift_amount = std::get<FirstBitForm>(details.form).shift_amount;
+  return shift_amount ? lane_bytes(details.type) * 8 - 1 - at : at;
 }
 
 DEMARC_LANE_FUNCTION(fns) {
@@ -203,10 +214,9 @@ DEMARC_LANE_FUNCTION(bfi) {
   return result;
 }
 
-// combine: .wrap (else .clamp)
 DEMARC_LANE_FUNCTION(szext) {
   const auto n = static_cast<std::uint32_t>(lane.in[1]);
-  const std::uint32_t length = details.combine != 0 ? n & 31U : n;
+  const std::uint32_t length = std::get<AmountForm>(details.form).wraps ? n & 31U : n;
   const auto a = static_cast<std::uint32_t>(lane.in[0]);
   if (length >= 32) return a;
   if (length == 0) return 0;
@@ -219,7 +229,7 @@ DEMARC_LANE_FUNCTION(szext) {
 DEMARC_LANE_FUNCTION(bmsk) {
   auto position = static_cast<std::uint32_t>(lane.in[0]);
   auto length = static_cast<std::uint32_t>(lane.in[1]);
-  if (details.combine != 0) {
+  if (std::get<AmountForm>(details.form).wraps) {
     position &= 31U;
     length &= 31U;
   }
@@ -228,27 +238,27 @@ DEMARC_LANE_FUNCTION(bmsk) {
   return (ones << position) & 0xffffffffU;
 }
 
-// table bit 0: a is signed, bit 1: b is signed
 DEMARC_LANE_FUNCTION(dp4a) {
+  const auto& form = std::get<DotForm>(details.form);
   std::uint64_t sum = lane.in[2];
   for (unsigned shift = 0; shift < 32; shift += 8) {
     const std::int64_t a =
-        extend_lane(lane.in[0] >> shift, (details.table & 1U) != 0 ? LaneType::s8 : LaneType::u8);
+        extend_lane(lane.in[0] >> shift, form.a_signed ? LaneType::s8 : LaneType::u8);
     const std::int64_t b =
-        extend_lane(lane.in[1] >> shift, (details.table & 2U) != 0 ? LaneType::s8 : LaneType::u8);
+        extend_lane(lane.in[1] >> shift, form.b_signed ? LaneType::s8 : LaneType::u8);
     sum += static_cast<std::uint64_t>(a * b);
   }
   return static_cast<std::uint32_t>(sum);
 }
 
-// combine: .hi
 DEMARC_LANE_FUNCTION(dp2a) {
+  const auto& form = std::get<DotForm>(details.form);
   std::uint64_t sum = lane.in[2];
   for (unsigned i = 0; i < 2; ++i) {
-    const std::int64_t a = extend_lane(lane.in[0] >> (16 * i),
-                                       (details.table & 1U) != 0 ? LaneType::s16 : LaneType::u16);
-    const std::int64_t b = extend_lane(lane.in[1] >> (8 * i + 16 * details.combine),
-                                       (details.table & 2U) != 0 ? LaneType::s8 : LaneType::u8);
+    const std::int64_t a =
+        extend_lane(lane.in[0] >> (16 * i), form.a_signed ? LaneType::s16 : LaneType::u16);
+    const std::int64_t b = extend_lane(lane.in[1] >> (8 * i + (form.high ? 16U : 0U)),
+                                       form.b_signed ? LaneType::s8 : LaneType::u8);
     sum += static_cast<std::uint64_t>(a * b);
   }
   return static_cast<std::uint32_t>(sum);
@@ -258,37 +268,35 @@ DEMARC_LANE_FUNCTION(cnot) {
   return lane.in[0] == 0 ? 1 : 0;
 }
 
-// The second result of lop3.BoolOp: combine 1 or, 2 and.
 DEMARC_LANE_FUNCTION(lop3) {
+  const auto& form = std::get<Lop3Form>(details.form);
   const std::uint64_t a = lane.in[0];
   const std::uint64_t b = lane.in[1];
   const std::uint64_t c = lane.in[2];
   std::uint64_t result = 0;
   for (unsigned i = 0; i < 8; ++i) {
-    if (((details.table >> i) & 1U) == 0) continue;
+    if (((form.truth >> i) & 1U) == 0) continue;
     result |= ((i & 4U) != 0 ? a : ~a) & ((i & 2U) != 0 ? b : ~b) & ((i & 1U) != 0 ? c : ~c);
   }
   result &= 0xffffffffU;
-  if (details.combine == 1) lane.second = result != 0 || lane.in[3] != 0 ? 1 : 0;
-  if (details.combine == 2) lane.second = result != 0 && lane.in[3] != 0 ? 1 : 0;
+  lane.second = joined(form.logic, result != 0, lane.in[3] != 0) ? 1 : 0;
   return result;
 }
 
 DEMARC_LANE_FUNCTION(shf_left) {
   const auto c = static_cast<std::uint32_t>(lane.in[2]);
-  const std::uint32_t n = details.combine != 0 ? c & 31U : std::min(c, 32U);
+  const std::uint32_t n = std::get<AmountForm>(details.form).wraps ? c & 31U : std::min(c, 32U);
   const std::uint64_t pair = (lane.in[1] << 32) | (lane.in[0] & 0xffffffffU);
   return n == 0 ? pair >> 32 : (pair << n) >> 32 & 0xffffffffU;
 }
 
 DEMARC_LANE_FUNCTION(shf_right) {
   const auto c = static_cast<std::uint32_t>(lane.in[2]);
-  const std::uint32_t n = details.combine != 0 ? c & 31U : std::min(c, 32U);
+  const std::uint32_t n = std::get<AmountForm>(details.form).wraps ? c & 31U : std::min(c, 32U);
   const std::uint64_t pair = (lane.in[1] << 32) | (lane.in[0] & 0xffffffffU);
   return (pair >> n) & 0xffffffffU;
 }
 
-// table: 0 the index form, else f4e, b4e, rc8, ecl, ecr, rc16.
 DEMARC_LANE_FUNCTION(prmt) {
   const std::uint64_t pair = (lane.in[1] << 32) | (lane.in[0] & 0xffffffffU);
   const auto selector = static_cast<std::uint32_t>(lane.in[2]);
@@ -297,27 +305,27 @@ DEMARC_LANE_FUNCTION(prmt) {
     const unsigned s = selector & 3U;
     unsigned from = 0;
     bool sign = false;
-    switch (details.table) {
-      case 0:
+    switch (std::get<PermuteMode>(details.form)) {
+      case PermuteMode::index:
         from = (selector >> (4 * i)) & 7U;
         sign = ((selector >> (4 * i)) & 8U) != 0;
         break;
-      case 1:
+      case PermuteMode::f4e:
         from = s + i;
         break;
-      case 2:
+      case PermuteMode::b4e:
         from = (s + 8 - i) & 7U;
         break;
-      case 3:
+      case PermuteMode::rc8:
         from = s;
         break;
-      case 4:
+      case PermuteMode::ecl:
         from = std::max(i, s);
         break;
-      case 5:
+      case PermuteMode::ecr:
         from = std::min(i, s);
         break;
-      default:
+      case PermuteMode::rc16:
         from = (i & 1U) + 2 * (s & 1U);
         break;
     }
@@ -328,62 +336,51 @@ DEMARC_LANE_FUNCTION(prmt) {
   return result;
 }
 
-// table: 0 global, 1 shared, 2 local, 3 constant, 4 param
 DEMARC_LANE_FUNCTION(isspacep) {
   const std::uint64_t a = lane.in[0];
   const bool shared = a - shared_window < window_bytes;
   const bool local = a - local_window < window_bytes;
   const bool constant = a - constant_window < window_bytes;
   const bool param = a - param_window < window_bytes;
-  switch (details.table) {
-    case 1:
+  switch (std::get<AddressWindow>(details.form)) {
+    case AddressWindow::shared:
       return shared ? 1 : 0;
-    case 2:
+    case AddressWindow::local:
       return local ? 1 : 0;
-    case 3:
+    case AddressWindow::constant:
       return constant ? 1 : 0;
-    case 4:
+    case AddressWindow::param:
       return param ? 1 : 0;
-    default:
-      return shared || local || constant || param ? 0 : 1;
+    case AddressWindow::global:
+      break;
   }
+  return shared || local || constant || param ? 0 : 1;
 }
 
 DEMARC_LANE_FUNCTION(join_parts) {
+  const std::uint32_t bits = std::get<PartForm>(details.form).bits;
   std::uint64_t result = 0;
-  for (unsigned i = 0; i < details.sources; ++i) result |= lane.in[i] << (i * details.combine);
+  for (unsigned i = 0; i < details.sources; ++i) result |= lane.in[i] << (i * bits);
   return result;
 }
 
 DEMARC_LANE_FUNCTION(split_part) {
-  return (lane.in[0] >> (details.table * details.combine)) &
-         ((std::uint64_t{1} << details.combine) - 1);
+  const auto& form = std::get<PartForm>(details.form);
+  return (lane.in[0] >> (form.index * form.bits)) & ((std::uint64_t{1} << form.bits) - 1);
 }
 
 DEMARC_LANE_FUNCTION(setp) {
-  const bool result = compare_lanes(lane.in[0], lane.in[1], details.type,
-                                    static_cast<Compare>(details.table), details.ftz);
-  const bool c = lane.in[2] != 0;
-  const auto combined = [&](bool value) {
-    switch (details.combine) {
-      case 1:
-        return value && c;
-      case 2:
-        return value || c;
-      case 3:
-        return value != c;
-      default:
-        return value;
-    }
-  };
+  const auto& form = std::get<CompareForm>(details.form);
+  const bool result = compare_lanes(lane.in[0], lane.in[1], details.type, form.how, details.ftz);
+  const auto combined = [&](bool value) { return joined(form.logic, value, lane.in[2] != 0); };
   if (details.type == LaneType::f16x2 || details.type == LaneType::bf16x2) {
     const LaneType half = details.type == LaneType::f16x2 ? LaneType::f16 : LaneType::bf16;
-    const auto how = static_cast<Compare>(details.table);
     lane.second = combined(compare_lanes(lane.in[0] >> 16 & 0xffff, lane.in[1] >> 16 & 0xffff, half,
-                                         how, details.ftz))
+                                         form.how, details.ftz))
                       ? 1
                       : 0;
-    return combined(compare_lanes(lane.in[0] & 0xffff, lane.in[1] & 0xffff, half, how, details.ftz))
+    return combined(
+               compare_lanes(lane.in[0] & 0xffff, lane.in[1] & 0xffff, half, form.how, details.ftz))
                ? 1
                : 0;
   }
@@ -393,32 +390,21 @@ DEMARC_LANE_FUNCTION(setp) {
 
 // type: of the result; from: of what is compared
 DEMARC_LANE_FUNCTION(set) {
-  const auto how = static_cast<Compare>(details.table);
-  const auto value = [&](bool result) {
-    const bool c = lane.in[2] != 0;
-    switch (details.combine) {
-      case 1:
-        return result && c;
-      case 2:
-        return result || c;
-      case 3:
-        return result != c;
-      default:
-        return result;
-    }
-  };
+  const auto& form = std::get<CompareForm>(details.form);
+  const auto value = [&](bool result) { return joined(form.logic, result, lane.in[2] != 0); };
   if (details.from == LaneType::f16x2 || details.from == LaneType::bf16x2) {
     const bool is_half = details.from == LaneType::f16x2;
     const LaneType half = is_half ? LaneType::f16 : LaneType::bf16;
     const bool floating = details.type == LaneType::f16x2 || details.type == LaneType::bf16x2;
     const std::uint64_t yes = !floating ? 0xffffU : (is_half ? 0x3c00U : 0x3f80U);
     const bool low =
-        value(compare_lanes(lane.in[0] & 0xffff, lane.in[1] & 0xffff, half, how, details.ftz));
+        value(compare_lanes(lane.in[0] & 0xffff, lane.in[1] & 0xffff, half, form.how, details.ftz));
     const bool high = value(compare_lanes(lane.in[0] >> 16 & 0xffff, lane.in[1] >> 16 & 0xffff,
-                                          half, how, details.ftz));
+                                          half, form.how, details.ftz));
     return (low ? yes : 0) | (high ? yes << 16 : 0);
   }
-  const bool result = value(compare_lanes(lane.in[0], lane.in[1], details.from, how, details.ftz));
+  const bool result =
+      value(compare_lanes(lane.in[0], lane.in[1], details.from, form.how, details.ftz));
   if (!result) return 0;
   switch (details.type) {
     case LaneType::f32:

@@ -74,35 +74,37 @@ bool Lowering::lower_integer(const ptx::Instruction& instruction) {
   const auto list = operands(instruction);
   const Register d = destination(list[0]);
   const auto in = [&](std::size_t i) { return source(list[i], type); };
-  const auto carry_form = [&](LaneFunction function, std::uint32_t table) -> LaneDetails& {
+  const auto part = has(instruction, "wide") ? ProductPart::wide
+                    : has(instruction, "hi") ? ProductPart::high
+                                             : ProductPart::low;
+  const auto carry_form = [&](LaneFunction function, bool takes_carry) {
     LaneDetails& made = list.size() > 3 ? emit_lanes(function, d, {in(1), in(2), in(3)})
                                         : emit_lanes(function, d, {in(1), in(2)});
     made.type = lane_type(type);
-    made.table = table | (sets_carry ? 1U : 0U);
+    made.form = CarryForm{sets_carry, takes_carry, part};
     made.uses_carry = sets_carry;
     made.saturate = saturate;
-    return made;
   };
   switch (instruction.opcode) {
     case Opcode::add:
       if (saturate || sets_carry) {
-        carry_form(lane::add_integer, 0);
+        carry_form(lane::add_integer, false);
       } else {
         emit_alu(DEMARC_BY_WIDTH(add_b, ), d, {in(1), in(2)});
       }
       return true;
     case Opcode::sub:
       if (saturate || sets_carry) {
-        carry_form(lane::sub_integer, 0);
+        carry_form(lane::sub_integer, false);
       } else {
         emit_alu(DEMARC_BY_WIDTH(sub_b, ), d, {in(1), in(2)});
       }
       return true;
     case Opcode::addc:
-      carry_form(lane::add_integer, 2);
+      carry_form(lane::add_integer, true);
       return true;
     case Opcode::subc:
-      carry_form(lane::sub_integer, 2);
+      carry_form(lane::sub_integer, true);
       return true;
     case Opcode::mul:
       if (has(instruction, "wide")) {
@@ -121,9 +123,7 @@ bool Lowering::lower_integer(const ptx::Instruction& instruction) {
     case Opcode::mad:
     case Opcode::madc:
       if (saturate || sets_carry || instruction.opcode == Opcode::madc) {
-        LaneDetails& made =
-            carry_form(lane::mad_integer, instruction.opcode == Opcode::madc ? 2 : 0);
-        made.combine = has(instruction, "wide") ? 2 : (has(instruction, "hi") ? 1 : 0);
+        carry_form(lane::mad_integer, instruction.opcode == Opcode::madc);
       } else if (has(instruction, "wide")) {
         if (bytes == 2) {
           emit_alu(is_signed ? Alu::madwide_s16 : Alu::madwide_u16, d,
@@ -333,12 +333,12 @@ bool Lowering::lower_float(const ptx::Instruction& instruction) {
     made.nan = has(instruction, "NaN");
     made.abs = has(instruction, "xorsign");
     if (row.opcode == Opcode::testp) {
-      made.table = has(instruction, "finite")       ? 0U
-                   : has(instruction, "infinite")   ? 1U
-                   : has(instruction, "number")     ? 2U
-                   : has(instruction, "notanumber") ? 3U
-                   : has(instruction, "normal")     ? 4U
-                                                    : 5U;
+      made.form = has(instruction, "finite")       ? FloatProperty::finite
+                  : has(instruction, "infinite")   ? FloatProperty::infinite
+                  : has(instruction, "number")     ? FloatProperty::number
+                  : has(instruction, "notanumber") ? FloatProperty::not_a_number
+                  : has(instruction, "normal")     ? FloatProperty::normal
+                                                   : FloatProperty::subnormal;
     }
     const bool oob = has(instruction, "oob");
     return !oob;
@@ -394,14 +394,16 @@ bool Lowering::lower_logic(const ptx::Instruction& instruction) {
             : emit_lanes(lane::lop3, d,
                          {source(list[1], type), source(list[2], type), source(list[3], type)});
     if (list[4].kind != ptx::OperandKind::immediate) return false;
-    made.table = static_cast<std::uint32_t>(list[4].value) & 0xffU;
+    Lop3Form form;
+    form.truth = static_cast<std::uint8_t>(list[4].value & 0xffU);
     if (combined) {
       const Register p = destination(results[1]);
       made.has_second = true;
       made.second_slot = p.slot;
       made.second_width = p.width;
-      made.combine = has(instruction, "and") ? 2 : 1;
+      form.logic = has(instruction, "and") ? Logic::conjunction : Logic::disjunction;
     }
+    made.form = form;
     return true;
   }
   const Register d = destination(list[0]);
@@ -413,7 +415,7 @@ bool Lowering::lower_logic(const ptx::Instruction& instruction) {
   if (instruction.opcode == Opcode::shf) {
     LaneDetails& made = emit_lanes(has(instruction, "l") ? lane::shf_left : lane::shf_right, d,
                                    {in(1), in(2), source(list[3], Type::u32)});
-    made.combine = has(instruction, "wrap") ? 1 : 0;
+    made.form = AmountForm{has(instruction, "wrap")};
     return true;
   }
   if (bytes < 2 || bytes > 8) return false;

@@ -31,7 +31,7 @@ bool Lowering::lower_bits(const ptx::Instruction& instruction) {
       break;
     case Opcode::bfind:
       made = &emit_lanes(lane::bfind, d, {in(1, type)});
-      made->combine = has(instruction, "shiftamt") ? 1 : 0;
+      made->form = FirstBitForm{has(instruction, "shiftamt")};
       break;
     case Opcode::fns:
       made = &emit_lanes(lane::fns, d, {in(1, Type::b32), in(2, Type::b32), in(3, Type::s32)});
@@ -45,31 +45,31 @@ bool Lowering::lower_bits(const ptx::Instruction& instruction) {
       break;
     case Opcode::szext:
       made = &emit_lanes(lane::szext, d, {in(1, type), in(2, Type::u32)});
-      made->combine = has(instruction, "wrap") ? 1 : 0;
+      made->form = AmountForm{has(instruction, "wrap")};
       break;
     case Opcode::bmsk:
       made = &emit_lanes(lane::bmsk, d, {in(1, Type::u32), in(2, Type::u32)});
-      made->combine = has(instruction, "wrap") ? 1 : 0;
+      made->form = AmountForm{has(instruction, "wrap")};
       break;
     case Opcode::sad:
       made = &emit_lanes(lane::sad, d, {in(1, type), in(2, type), in(3, type)});
       break;
     case Opcode::mul24:
       made = &emit_lanes(lane::mul24, d, {in(1, type), in(2, type)});
-      made->combine = has(instruction, "hi") ? 1 : 0;
+      made->form = Product24Form{has(instruction, "hi")};
       break;
     case Opcode::mad24:
       made = &emit_lanes(lane::mad24, d, {in(1, type), in(2, type), in(3, type)});
-      made->combine = has(instruction, "hi") ? 1 : 0;
+      made->form = Product24Form{has(instruction, "hi")};
       made->saturate = has(instruction, "sat");
       break;
     case Opcode::dp4a:
     case Opcode::dp2a: {
       made = &emit_lanes(instruction.opcode == Opcode::dp4a ? lane::dp4a : lane::dp2a, d,
                          {in(1, Type::b32), in(2, Type::b32), in(3, Type::b32)});
-      made->table = (bits_type_is_signed(mnemonic(instruction).type(0)) ? 1U : 0U) |
-                    (bits_type_is_signed(mnemonic(instruction).type(1)) ? 2U : 0U);
-      made->combine = has(instruction, "hi") ? 1 : 0;
+      made->form =
+          DotForm{bits_type_is_signed(mnemonic(instruction).type(0)),
+                  bits_type_is_signed(mnemonic(instruction).type(1)), has(instruction, "hi")};
       break;
     }
     default:

@@ -199,8 +199,12 @@ bool Lowering::lower_compare(const ptx::Instruction& instruction) {
     found = true;
   }
   if (!found) return false;
-  std::uint32_t combine = 0;
-  if (list.size() > 3) combine = has(instruction, "and") ? 1 : (has(instruction, "or") ? 2 : 3);
+  CompareForm form{how, Logic::none};
+  if (list.size() > 3) {
+    form.logic = has(instruction, "and")  ? Logic::conjunction
+                 : has(instruction, "or") ? Logic::disjunction
+                                          : Logic::exclusive;
+  }
 
   if (instruction.opcode == Opcode::set) {
     const Type from = words.type(1);
@@ -212,8 +216,7 @@ bool Lowering::lower_compare(const ptx::Instruction& instruction) {
                         : emit_lanes(lane::set, d, {source(list[1], from), source(list[2], from)});
     made.type = lane_type(words.type(0));
     made.from = lane_type(from);
-    made.table = static_cast<std::uint32_t>(how);
-    made.combine = combine;
+    made.form = form;
     made.ftz = has(instruction, "ftz");
     return true;
   }
@@ -221,7 +224,7 @@ bool Lowering::lower_compare(const ptx::Instruction& instruction) {
   const Type type = words.type();
   const bool pair = list[0].kind == OperandKind::pair;
   const auto row = compare_row(how, type, is_unsigned);
-  if (!pair && combine == 0 && row && !has(instruction, "ftz") &&
+  if (!pair && form.logic == Logic::none && row && !has(instruction, "ftz") &&
       list[0].kind == OperandKind::reg) {
     const Register d = destination(list[0]);
     const Source a = source(list[1], type);
@@ -243,13 +246,12 @@ bool Lowering::lower_compare(const ptx::Instruction& instruction) {
     d = destination(results[0]);
   }
   LaneDetails& made =
-      combine != 0
+      form.logic != Logic::none
           ? emit_lanes(lane::setp, d,
                        {source(list[1], type), source(list[2], type), source(list[3], Type::pred)})
           : emit_lanes(lane::setp, d, {source(list[1], type), source(list[2], type)});
   made.type = lane_type(type);
-  made.table = static_cast<std::uint32_t>(how);
-  made.combine = combine;
+  made.form = form;
   made.ftz = has(instruction, "ftz");
   if (pair && results[1].kind != OperandKind::sink) {
     const Register q = destination(results[1]);
@@ -270,10 +272,12 @@ bool Lowering::lower_move(const ptx::Instruction& instruction) {
       LaneDetails& made = emit_lanes(
           lane::prmt, d,
           {source(list[1], Type::b32), source(list[2], Type::b32), source(list[3], Type::b32)});
-      static constexpr std::array<std::string_view, 6> modes{"f4e", "b4e", "rc8",
-                                                             "ecl", "ecr", "rc16"};
-      for (std::uint32_t i = 0; i < modes.size(); ++i) {
-        if (has(instruction, modes[i])) made.table = i + 1;
+      static constexpr std::pair<std::string_view, PermuteMode> modes[] = {
+          {"f4e", PermuteMode::f4e}, {"b4e", PermuteMode::b4e}, {"rc8", PermuteMode::rc8},
+          {"ecl", PermuteMode::ecl}, {"ecr", PermuteMode::ecr}, {"rc16", PermuteMode::rc16}};
+      made.form = PermuteMode::index;
+      for (const auto& [name, mode] : modes) {
+        if (has(instruction, name)) made.form = mode;
       }
       return true;
     }
@@ -282,18 +286,19 @@ bool Lowering::lower_move(const ptx::Instruction& instruction) {
       LaneDetails& made = emit_lanes(lane::isspacep, d, {source(list[1], Type::u64)});
       switch (words.space) {
         case ptx::StateSpace::shared:
-          made.table = 1;
+          made.form = AddressWindow::shared;
           break;
         case ptx::StateSpace::local:
-          made.table = 2;
+          made.form = AddressWindow::local;
           break;
         case ptx::StateSpace::constant:
-          made.table = 3;
+          made.form = AddressWindow::constant;
           break;
         case ptx::StateSpace::param:
-          made.table = 4;
+          made.form = AddressWindow::param;
           break;
         default:
+          made.form = AddressWindow::global;
           break;
       }
       return true;
@@ -373,9 +378,7 @@ bool Lowering::lower_move(const ptx::Instruction& instruction) {
         emit_alu(Alu::cvt_u32_u64, d, {a});
         continue;
       }
-      LaneDetails& made = emit_lanes(lane::split_part, d, {a});
-      made.table = i;
-      made.combine = bits;
+      emit_lanes(lane::split_part, d, {a}).form = PartForm{bits, i};
     }
     return a.width == bytes;
   }
@@ -392,7 +395,7 @@ bool Lowering::lower_move(const ptx::Instruction& instruction) {
                         : parts.size() == 4
                             ? emit_lanes(lane::join_parts, d, {in[0], in[1], in[2], in[3]})
                             : emit_lanes(lane::join_parts, d, {in[0]});
-    made.combine = bits;
+    made.form = PartForm{bits, 0};
     return d.width == bytes && (parts.size() == 2 || parts.size() == 4 || parts.size() == 1);
   }
   Source a = source(list[1], type);

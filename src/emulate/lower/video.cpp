@@ -1,7 +1,7 @@
+// Video instructions, scalar and of several parts of a word.
 #include <array>
 #include <optional>
 
-#include "lanes/video.hpp"
 #include "lower/lower.hpp"
 
 namespace demarc::emulate {
@@ -49,23 +49,22 @@ const VideoRow* video_row(Opcode opcode) {
   return nullptr;
 }
 
-// 0 all of the word, 1-4 byte 0-3, 5-6 half 0-1.
-std::optional<std::uint32_t> scalar_part(const Operand& operand) {
+std::optional<VideoPart> scalar_part(const Operand& operand) {
   switch (operand.selector) {
     case Selector::none:
-      return 0;
+      return VideoPart{};
     case Selector::b0:
-      return 1;
+      return VideoPart{0, 8};
     case Selector::b1:
-      return 2;
+      return VideoPart{8, 8};
     case Selector::b2:
-      return 3;
+      return VideoPart{16, 8};
     case Selector::b3:
-      return 4;
+      return VideoPart{24, 8};
     case Selector::h0:
-      return 5;
+      return VideoPart{0, 16};
     case Selector::h1:
-      return 6;
+      return VideoPart{16, 16};
     default:
       return std::nullopt;
   }
@@ -96,7 +95,7 @@ std::vector<unsigned> selector_digits(const Operand& operand) {
   return digits;
 }
 
-std::optional<std::uint32_t> compare_of(const ptx::Mnemonic& words) {
+std::optional<Compare> compare_of(const ptx::Mnemonic& words) {
   static constexpr std::array<std::pair<std::string_view, Compare>, 6> names{{{"eq", Compare::eq},
                                                                               {"ne", Compare::ne},
                                                                               {"lt", Compare::lt},
@@ -105,7 +104,7 @@ std::optional<std::uint32_t> compare_of(const ptx::Mnemonic& words) {
                                                                               {"ge", Compare::ge}}};
   for (const ptx::ModifierUse& use : words.modifiers) {
     for (const auto& [name, compare] : names) {
-      if (use.text == name) return static_cast<std::uint32_t>(compare);
+      if (use.text == name) return compare;
     }
   }
   return std::nullopt;
@@ -137,28 +136,39 @@ bool Lowering::lower_video(const ptx::Instruction& instruction) {
   made.type = lane_type(sets ? Type::u32 : words.type(0));
   made.from = lane_type(words.type(sets ? 0 : 1));
   made.other = lane_type(words.type(sets ? 1 : 2));
-  made.select[0] = *d_part;
-  made.select[1] = *a_part;
-  made.select[2] = *b_part;
   made.saturate = has(instruction, "sat");
   if (multiplies) {
-    made.combine = has(instruction, "shr7") ? 7 : (has(instruction, "shr15") ? 15 : 0);
-    made.table = (list[1].minus != list[2].minus ? video_minus_product : 0) |
-                 (list[3].minus ? video_minus_c : 0) |
-                 (has(instruction, "po") ? video_plus_one : 0);
+    VideoMadForm form{*a_part, *b_part};
+    form.minus_product = list[1].minus != list[2].minus;
+    form.minus_c = list[3].minus;
+    form.plus_one = has(instruction, "po");
+    form.scale = has(instruction, "shr7") ? 7 : (has(instruction, "shr15") ? 15 : 0);
+    made.form = form;
     return true;
   }
-  made.table = static_cast<std::uint32_t>(row->operation);
-  if (has(instruction, "wrap")) made.table |= video_wrap;
+  VideoForm form;
+  form.operation = row->operation;
+  form.wraps = has(instruction, "wrap");
+  form.d = *d_part;
+  form.a = *a_part;
+  form.b = *b_part;
   if (sets) {
     const auto compare = compare_of(words);
     if (!compare) return false;
-    made.table |= *compare << 16;
+    form.compare = *compare;
   }
-  if (list.size() > 3 && *d_part == 0) {
-    made.combine = has(instruction, "add") ? 1 : (has(instruction, "min") ? 2 : 3);
-    if (made.combine == 3 && !has(instruction, "max")) return false;
+  if (list.size() > 3 && list[0].selector == Selector::none) {
+    if (has(instruction, "add")) {
+      form.then = VideoThen::add;
+    } else if (has(instruction, "min")) {
+      form.then = VideoThen::min;
+    } else if (has(instruction, "max")) {
+      form.then = VideoThen::max;
+    } else {
+      return false;
+    }
   }
+  made.form = form;
   return true;
 }
 
@@ -177,29 +187,36 @@ bool Lowering::lower_video_parts(const ptx::Instruction& instruction) {
   made.from = lane_type(words.type(sets ? 0 : 1));
   made.other = lane_type(words.type(sets ? 1 : 2));
   made.saturate = has(instruction, "sat");
-  made.combine = has(instruction, "add") ? 1 : 0;
-  made.table = static_cast<std::uint32_t>(row.operation) | (row.parts == 4 ? video_bytes : 0);
+  VideoPartsForm form;
+  form.operation = row.operation;
+  form.parts = row.parts;
+  form.sums = has(instruction, "add");
   if (sets) {
     const auto compare = compare_of(words);
     if (!compare) return false;
-    made.table |= *compare << 16;
+    form.compare = *compare;
   }
-  made.select[0] = (1U << row.parts) - 1;
+  for (unsigned i = 0; i < row.parts; ++i) form.written[i] = list[0].selector == Selector::none;
   if (list[0].selector != Selector::none) {
-    made.select[0] = 0;
-    for (const unsigned digit : selector_digits(list[0])) made.select[0] |= 1U << digit;
+    for (const unsigned digit : selector_digits(list[0])) {
+      if (digit >= row.parts) return false;
+      form.written[digit] = true;
+    }
   }
-  for (unsigned operand = 1; operand <= 2; ++operand) {
-    // By default a gives its own parts and so does b, which follow those of a.
+  // By default a gives its own parts and so does b, which follow those of a.
+  const auto choose = [&](const Operand& operand, unsigned first, std::array<unsigned, 4>& to) {
     std::vector<unsigned> digits;
-    for (unsigned i = 0; i < row.parts; ++i) digits.push_back(i + (operand - 1) * row.parts);
-    if (list[operand].selector != Selector::none) digits = selector_digits(list[operand]);
+    for (unsigned i = 0; i < row.parts; ++i) digits.push_back(first + i);
+    if (operand.selector != Selector::none) digits = selector_digits(operand);
     if (digits.size() != row.parts) return false;
     for (unsigned i = 0; i < row.parts; ++i) {
       if (digits[i] >= 2 * row.parts) return false;
-      made.select[operand] |= digits[i] << (4 * i);
+      to[i] = digits[i];
     }
-  }
+    return true;
+  };
+  if (!choose(list[1], 0, form.a) || !choose(list[2], row.parts, form.b)) return false;
+  made.form = form;
   return true;
 }
 
