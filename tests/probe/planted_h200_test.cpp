@@ -73,6 +73,25 @@ TEST(PlantedH200, ItsSlicesAreRemaindersModulo47AndItsPathsRunsOfThem) {
   expect_kept_report("planted_h200", report, progress);
 }
 
+// One module, whose slices are remainders: no mask tells halves apart.
+TEST(PlantedH200, RemaindersWithoutHalvesAreAModelToo) {
+  PlantedTruth truth = planted_truth("h200").value();
+  truth.module.rows.clear();
+  truth.cache_module.rows.clear();
+  truth.facts.pages = 4;
+  PlantedMemory memory(truth, 5);
+  SliceOptions options;
+  options.sms = 16;
+  const SliceFinding found = find_slices(memory, options, {}).value();
+  EXPECT_TRUE(found.model.masks.empty());
+  ASSERT_TRUE(found.remainders);
+  EXPECT_EQ(found.remainders->slices, 47U);
+  ASSERT_TRUE(found.remainder_model);
+  EXPECT_EQ(found.remainder_model->hash.half, 0U);
+  EXPECT_EQ(found.remainder_model->hash.modulus, 47U);
+  EXPECT_FALSE(found.decided) << "colours need masks";
+}
+
 TEST(PlantedH200, RemaindersThatAllShareOnePathMakeNoColours) {
   const MemoryReport report = probed(1);
   ASSERT_TRUE(report.remainder_conflicts);
