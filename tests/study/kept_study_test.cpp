@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "attack/neighbour_files.hpp"
 #include "demarc/base/files.hpp"
 #include "demarc/study/planted.hpp"
 #include "demarc/study/sim_executor.hpp"
@@ -50,6 +51,39 @@ TEST(KeptStudy, OfAPlantedCard) {
   const auto result = run_study(plan, *executor, {});
   ASSERT_TRUE(result) << result.error().message;
   test::expect_kept("study/golden/planted_study.txt", kept_form(*result) + study_text(*result));
+}
+
+// What is said before anything runs, of kernels that are written here: those of bundled workloads
+// differ from compiler to compiler.
+TEST(KeptForecast, OfOneThatStreamsAndOneThatStaysInTheCache) {
+  const auto executor = make_sim_executor({}).value();
+  const auto folder = test::fresh_folder("kernels");
+  NeighbourMeans means;
+  means.bytes = 64U << 20U;
+  const auto written = [&](const std::string& name, Operation operation, Pattern pattern,
+                           std::uint64_t footprint) {
+    Neighbour one;
+    one.operation = operation;
+    one.pattern = pattern;
+    one.footprint = footprint;
+    one.blocks = 64;
+    one.threads = 256;
+    one.steps = 16;
+    return Workload{name, "launch:" + write_neighbour(folder, name, settled(one), means)->string()};
+  };
+  Plan plan = kept_plan("mask,mask+color", "va", "mm");
+  plan.victims = {written("reads", Operation::load, Pattern::stream, 8U << 20U),
+                  written("chases", Operation::load, Pattern::chase, 1536U << 10U)};
+  plan.aggressors = {written("writes", Operation::store, Pattern::stream, 16U << 20U),
+                     written("stays", Operation::reduction, Pattern::random, 256U << 10U)};
+  const auto result = forecast_study(plan, *executor);
+  ASSERT_TRUE(result) << result.error().message;
+  std::string text = kept_form(*result) + study_text(*result);
+  const std::string path = folder.string() + "/";
+  for (auto at = text.find(path); at != std::string::npos; at = text.find(path)) {
+    text.erase(at, path.size());
+  }
+  test::expect_kept("study/golden/forecast.txt", text);
 }
 
 TEST(PlantedModels, AreAsKept) {
