@@ -291,6 +291,29 @@ TEST_P(WrongDifferences, do_not_hide_the_planted_masks) {
   EXPECT_EQ(found.rank, gf2_rank(agree));
 }
 
+// Of 80 differences 60 are three quarters, and 59 are not.
+TEST(RobustMasks, agree_with_the_share_asked_for_and_no_less) {
+  constexpr std::uint64_t columns = (1U << 20U) - 1;
+  std::vector<std::uint64_t> planted;  // eight, each with a lowest bit of its own
+  Random random(6);
+  for (unsigned bit = 0; bit < 8; ++bit) planted.push_back(1U << bit | (random() & 0xfff00U));
+  for (const std::size_t right : {59U, 60U}) {
+    std::vector<std::uint64_t> differences;
+    while (differences.size() < 80) {
+      std::uint64_t difference = random() & columns;
+      for (const std::uint64_t mask : planted) {
+        if (parity(difference, mask) != 0) difference ^= mask & (~mask + 1);
+      }
+      if (differences.size() >= right) difference ^= 1 + random.below(255);  // at least one is odd
+      differences.push_back(difference);
+    }
+    const auto found = robust_null_space(differences, columns, 0.75, random);
+    // With 59 a smaller space, which more differences agree with, is all that can be said.
+    EXPECT_EQ(gf2_same_space(found.masks, planted), right == 60);
+    EXPECT_GE(found.inliers, 60U);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(RobustNullSpace, WrongDifferences, testing::Range(0, 20));
 
 }  // namespace
