@@ -1,6 +1,9 @@
 #include "demarc/study/remote_lane.hpp"
 
 #include <gtest/gtest.h>
+
+#include <cerrno>
+
 #include "demarc/study/planted.hpp"
 #include "paths.hpp"
 
@@ -113,6 +116,15 @@ TEST(RemoteLane, a_worker_that_never_answers_is_a_failed_check) {
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error(),
             (Error{ErrorKind::check_failed, "worker '/bin/sh' gave no answer within 0.05 s"}));
+}
+
+// The number of an error stays until the next one: it says nothing of a call that went well.
+TEST(RemoteLane, an_interruption_of_long_ago_is_none) {
+  auto there = spawn_lane({"/bin/sh", "-c", "read x; sleep 100"}, {}, 0.05);
+  ASSERT_TRUE(there);
+  errno = EINTR;
+  EXPECT_EQ((*there)->load({"mm", "mm"}).error().message,
+            "worker '/bin/sh' gave no answer within 0.05 s");
 }
 
 TEST(RemoteLane, a_program_that_is_not_there_is_named) {
