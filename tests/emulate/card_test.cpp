@@ -121,6 +121,22 @@ TEST(EmulatedCard, blocks_that_wait_for_each_other_end_when_all_of_them_are_resi
   }
 }
 
+TEST(EmulatedCard, blocks_that_reside_side_by_side_take_turns_on_one_thread) {
+  auto module = load(kernel_of("", ""));
+  OnCard on;
+  Options options;
+  options.threads = 3;
+  gpu::KernelLaunch kernel;
+  kernel.kernel = "k";
+  kernel.grid.x = 9;
+  kernel.arguments.emplace_back(gpu::Scalar{gpu::ScalarType::u64, on.address()});
+  for (const std::uint32_t resident : {1U, 2U, 9U}) {
+    on.card.resident_blocks = resident;
+    const auto outcome = module.run(kernel, on.card, options).value();
+    EXPECT_EQ(outcome.threads, resident == 1 ? 3U : 1U) << resident;
+  }
+}
+
 // What is found first is of the lowest block, whichever block came to it first.
 TEST(EmulatedCard, findings_of_blocks_in_turns_come_in_the_order_of_the_blocks) {
   const std::string body =
