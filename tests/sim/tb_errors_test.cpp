@@ -51,6 +51,128 @@ TEST(ClassicErrors, refused_configurations_have_status_2_and_the_line) {
   expect_classic_error("*sm\r\n2 1 1 4\r\n\r\n", 2, "c:3: blanks only");
 }
 
+// The message that a text is refused with; empty: it is read.
+std::string config_error(const std::string& text) {
+  const auto config = parse_tb_config(text, "c");
+  return config ? "" : config.error().message;
+}
+
+TEST(Grammar, every_rule_has_two_sides) {
+  const std::string sm = "*sm\n2 1 1 4\n";
+  const std::string both = sm + "*mem\n100\n";
+  const std::string load = "*workload\n";
+  const std::string ranges = "5-9 2-3 ";
+  const auto repeated = [](const std::string& text, std::size_t times) {
+    std::string all;
+    for (std::size_t i = 0; i < times; ++i) all += text;
+    return all;
+  };
+  struct Rule {
+    std::string right, wrong, message;
+  };
+  const std::vector<Rule> rules{
+      {"#" + std::string(1022, 'x') + "\n" + sm, "#" + std::string(1023, 'x') + "\n" + sm,
+       "c:1: longer than 1023 characters"},
+      {sm, "", "c:1: no *sm section"},
+      {"*general\n7\n\n" + sm, "*general\n7\n8\n", "c:3: *general holds one line"},
+      {"*general\n7 x\n" + sm, "*general\nx 7\n" + sm, "c:2: expected max_simtime"},
+      {sm + "\n" + "*mem\n100 200 x 300\n", sm + "*mem\n100 200 300\n",
+       "c:4: expected the capacity of one or two memories"},
+      {sm + "*mem\n1\n", sm + "*mem\n0\n", "c:4: every capacity must be above 0"},
+      {sm + "*mem\n1\n", sm + "*mem\nx\n", "c:4: expected the capacity"},
+      {sm + "*mem\n1\n", sm + "*mem\n1\n2\n", "c:5: *mem holds one line"},
+      {sm + "*mem\n1\n", sm + "*mem\n1\n*mem\n1\n", "c:5: a second *mem section"},
+      {sm, sm + "*mem\n", "c:3: *mem needs a line"},
+      {sm, sm + sm, "c:3: a second *sm section"},
+      {sm, "*sm\n2 1 1 4\n2 1 1 4\n", "c:3: *sm holds one line"},
+      {sm, "*sm\n\n", "c:2: *sm needs a line"},
+      {"*sm\n2 1 1 4 x 5\n", "*sm\n2 1 1\n", "c:2: expected: n_sms n_sched n_boundary"},
+      {"*sm\n2 1 1" + repeated(" 4", 12) + "\n", "*sm\n2 1 1" + repeated(" 4", 13) + "\n",
+       "c:2: expected: n_sms n_sched n_boundary max_1 .. max_n with n = 1..12"},
+      {"*sm\n1 1 1 4\n", "*sm\n0 1 1 4\n", "c:2: n_sms and n_sched must be above 0"},
+      {"*sm\n1 1 1 4\n", "*sm\n1 0 1 4\n", "c:2: n_sms and n_sched must be above 0"},
+      {"*sm\n1048576 1 1 4\n", "*sm\n1048577 1 1 4\n", "c:2: n_sms is 1048577: at most 1048576"},
+      {"*sm\n1 2 1 4 4\n", "*sm\n1 3 1 4 4\n", "c:2: n_sched and n_boundary may be at most"},
+      {"*sm\n1 1 2 4 4\n", "*sm\n1 1 3 4 4\n", "c:2: n_sched and n_boundary may be at most"},
+      {"*sm\n1 1 1 4 1\n", "*sm\n1 1 1 4 0\n", "c:2: every capacity must be above 0"},
+      {both + "*kernel\n", "*overhead_sm\n", "c:1: *sm must come before this section"},
+      {both + "*overhead_mem\n0.5 1\n", sm + "*overhead_mem\n", "c:3: *mem must come before"},
+      {sm + "*overhead_sm\n1.5 0.2\n", sm + "*overhead_sm\n", "c:3: an overhead section needs"},
+      {sm + "*overhead_sm\n0 0.2\n", sm + "*overhead_sm\n-0.1 0.2\n",
+       "ratio -0.1 must be at least 0"},
+      {both + "*overhead_mem\n1 0.2\n", both + "*overhead_mem\n1.1 0.2\n",
+       "c:6: ratio 1.1 must be at least 0 and at most 1"},
+      {sm + "*overhead_sm\n0.5 0.2 x\n", sm + "*overhead_sm\n0.5\n",
+       "c:4: expected a ratio and 1 overheads, found 1 numbers"},
+      {sm + "*overhead_sm\n0.5 +0.2\n", sm + "*overhead_sm\n0.5 0.2 0.3\n", "found 3 numbers"},
+      {sm + "*overhead_sm\n0.5 0.2\n", sm + "*overhead_sm\n0.5 inf\n", "found 1 numbers"},
+      {sm + "*overhead_sm\n0.4 0.2\n0.5 0.3\n", sm + "*overhead_sm\n0.4 0.2\n0.5 0.2\n",
+       "c:5: ratio and overheads must rise from line to line"},
+      {sm + "*overhead_sm\n0.4 0.2\n", sm + "*overhead_sm\n0.4 0.2\n*overhead_sm\n",
+       "c:5: this section was given before"},
+      {both + "*kernel\n9 1 1 1 1 1 x\n", both + "*kernel\n9 1 1 1 1 1 1\n",
+       "c:6: expected 6 numbers (type start n_tb duration, 1 requests, 1 of memory), found 7"},
+      {both + "*kernel\n0 1 1 1 0 0\n", both + "*kernel\n0 0 1 1 0 0\n",
+       "c:6: start, n_tb and duration must be above 0"},
+      {both + "*kernel\n0 1 1 1 0 0\n", both + "*kernel\n0 1 0 1 0 0\n", "must be above 0"},
+      {both + "*kernel\n0 1 1 1 0 0\n", both + "*kernel\n0 1 1 0 0 0\n", "must be above 0"},
+      {load + "70\n" + sm, load + "x\n" + sm, "c:2: expected a level in per cent"},
+      {load + "70\n" + sm, load + "70\n7\n" + sm, "c:3: too many lines in *workload"},
+      {load + "70 " + ranges + "1-2\n5-6\n" + sm, load + "70 " + ranges + "\n" + sm,
+       "c:2: expected: level ntb_range dur_range req_1 .. req_n"},
+      {load + "70 " + ranges + "1-2\n5-6\n" + sm, load + "70 5 2-3 1-2\n5-6\n" + sm,
+       "c:2: expected ranges a-b of the thread blocks and of the duration"},
+      {load + "70 " + ranges + "1-2\n5-6\n" + sm, load + "70 5-9 2- 1-2\n5-6\n" + sm,
+       "c:2: expected ranges a-b"},
+      {load + "70 " + ranges + "1-2\n5-6\n" + sm, load + "70 5-9 -3 1-2\n5-6\n" + sm,
+       "c:2: expected ranges a-b"},
+      {load + "70 " + ranges + "1-2\n5-6\n" + sm, load + "70 " + ranges + "1-2\n" + sm,
+       "c:3: *workload needs a second line with the memory ranges"},
+      {load + "70 " + ranges + "1-2\n5-6 7-8 x\n" + sm,
+       load + "70 " + ranges + "1-2\n5-6 7-8 9-9\n" + sm, "c:3: expected one or two memory ranges"},
+      {load + "70 " + ranges + "1-2\n5-6\n" + sm, load + "70 " + ranges + "1-2\nx\n" + sm,
+       "c:3: expected one or two memory ranges a-b"},
+      {load + "70 " + ranges + "1-2\n5-6\n" + sm, load + "70 " + ranges + "1-2\n5-6\n7-8\n" + sm,
+       "c:4: too many lines in *workload"},
+      {load + "70 " + ranges + "1-2\n5-6\n" + sm, load + "70 " + ranges + "1-2 1-2\n5-6\n" + sm,
+       "c:5: 1 SM resources here, 2 requests in *workload"},
+      {load + "70 " + ranges + "1-2\n5-6\n" + sm,
+       load + "70 " + ranges + repeated("1-2 ", 13) + "\n5-6\n" + sm,
+       "c:2: at most 12 SM resources"},
+      {load + "70 " + ranges + "1-1024\n5-6\n" + sm, load + "70 " + ranges + "1-1025\n5-6\n" + sm,
+       "request range '1-1025': expected a-b with a <= b and at most 1024 values"},
+      {load + "70 " + ranges + "2-2\n5-6\n" + sm, load + "70 " + ranges + "3-2\n5-6\n" + sm,
+       "request range '3-2'"},
+      {load + "70 " + ranges + "3,1,2\n5-6\n" + sm, load + "70 " + ranges + "3,x\n5-6\n" + sm,
+       "expected a-b or a,b,c"},
+  };
+  for (const Rule& rule : rules) {
+    EXPECT_EQ(config_error(rule.right), "") << rule.right;
+    EXPECT_NE(config_error(rule.wrong).find(rule.message), std::string::npos)
+        << rule.wrong << "\n"
+        << config_error(rule.wrong);
+  }
+}
+
+TEST(Grammar, a_workload_arrives_whole) {
+  const TbWorkload whole =
+      parse_tb_config("*workload\n70 5-9 2-3 1-3 8,4\n20-30 40-50\n*sm\n1 1 1 4 4\n", "c")
+          ->workload;
+  EXPECT_TRUE(whole.present);
+  EXPECT_FALSE(whole.from_kernels);
+  EXPECT_EQ(whole.level, 70U);
+  EXPECT_EQ(whole.line, 1U);
+  EXPECT_EQ(whole.n_tb.low, 5U);
+  EXPECT_EQ(whole.n_tb.high, 9U);
+  EXPECT_EQ(whole.duration.low, 2U);
+  EXPECT_EQ(whole.duration.high, 3U);
+  EXPECT_EQ(whole.requests, (std::vector<std::vector<std::uint32_t>>{{1, 2, 3}, {8, 4}}));
+  ASSERT_EQ(whole.memory.size(), 2U);
+  EXPECT_EQ(whole.memory[1].low, 40U);
+  EXPECT_EQ(whole.memory[1].high, 50U);
+  EXPECT_TRUE(parse_tb_config("*workload\n80\n*sm\n1 1 1 4\n", "c")->workload.from_kernels);
+}
+
 TEST(ClassicErrors, an_unknown_policy_has_status_1) {
   EXPECT_EQ(run_classic(machine, "c", "nope", TbModel::simtbs, false).exit_status, 1);
 }

@@ -11,6 +11,18 @@
 namespace demarc::sim {
 namespace {
 
+TEST(Generate, rules_and_mixes_are_known_by_name_and_others_refused) {
+  EXPECT_EQ(parse_tb_generation("2020").value(), TbGeneration::published_2020);
+  EXPECT_EQ(parse_tb_generation("2021").value(), TbGeneration::published_2021);
+  EXPECT_EQ(parse_tb_generation("corrected").value(), TbGeneration::corrected);
+  EXPECT_EQ(parse_tb_generation("2022").error().message,
+            "unknown generation '2022': use 2021, 2020 or corrected");
+  EXPECT_EQ(parse_tb_mix("uniform").value(), TbMix::uniform);
+  EXPECT_EQ(parse_tb_mix("extreme").value(), TbMix::extreme);
+  EXPECT_EQ(parse_tb_mix("multi").value(), TbMix::multi);
+  EXPECT_EQ(parse_tb_mix("").error().message, "unknown mix '': use uniform, extreme or multi");
+}
+
 TEST(Generate, the_same_seed_gives_the_same_workload_and_another_seed_another) {
   const TbConfig base = paper_config({}, TbMix::uniform, 80, 2000);
   const auto text = [&](std::uint64_t seed) {

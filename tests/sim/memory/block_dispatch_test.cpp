@@ -73,6 +73,33 @@ Cycles victim_beside(const PolicyInfo* dispatch) {
   return gpu.statistics(victim).run_cycles.at(0);
 }
 
+Step work_of(std::uint32_t instructions) {
+  Step work;
+  work.kind = StepKind::work;
+  work.instructions = instructions;
+  return work;
+}
+
+// Each kernel is placed by what its own blocks need, whatever was placed last.
+TEST(BlockDispatch, a_small_block_goes_beside_a_large_one_of_another_client) {
+  Spec spec = small_memory();
+  spec.instruction_cycles = 1;
+  Simulation gpu(spec);
+  const auto client = [&](std::size_t warps, std::uint32_t instructions) {
+    const std::vector<std::vector<Step>> block(warps, {work_of(instructions)});
+    ClientSpec made;
+    made.name = std::to_string(warps);
+    made.sms = {0};
+    made.source = launch_of({block});
+    made.dispatch = policy("bfa");
+    return gpu.add_client(std::move(made));
+  };
+  client(3, 5000);  // 96 of 128 threads
+  const auto small = client(1, 10);
+  ASSERT_TRUE(gpu.run_launches(small, 1));
+  EXPECT_LT(gpu.statistics(small).run_cycles.at(0), 1000U);
+}
+
 TEST(BlockDispatch, an_aggressor_placed_depth_first_shares_the_victims_sm_breadth_first_not) {
   const Cycles apart = victim_beside(policy("bfa"));
   const Cycles together = victim_beside(policy("dfa"));
