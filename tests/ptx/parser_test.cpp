@@ -57,6 +57,31 @@ TEST(Parser, immediates_keep_their_exact_value_and_type) {
   EXPECT_EQ(value(5).immediate, ImmediateKind::u64);
 }
 
+TEST(Parser, decimals_beyond_the_range_of_a_double_are_infinite_or_nothing) {
+  const Module module =
+      parsed(kernel("mov.f64 %rd1, 1e400; mov.f64 %rd1, 1e-400; mov.f64 %rd1, 1.5e+999;"));
+  const Body& body = module.find_function("k")->body;
+  const auto value = [&](std::size_t i) { return body.operands_of(body.instructions[i])[1].value; };
+  EXPECT_EQ(value(0), 0x7ff0000000000000U);
+  EXPECT_EQ(value(1), 0U);
+  EXPECT_EQ(value(2), 0x7ff0000000000000U);
+}
+
+TEST(Parser, a_range_of_variables_is_each_of_them_from_0_on) {
+  const Module module = parsed(kernel(".shared .b32 s<3>;"));
+  std::string names;
+  for (const Variable& variable : module.find_function("k")->body.variables)
+    names += std::string(variable.name) + " ";
+  EXPECT_EQ(names, "tile s0 s1 s2 ");
+}
+
+TEST(Parser, source_files_are_printed_where_they_stood) {
+  const std::string text = test::preamble + ".file 1 \"a.cu\"\n.file 2 \"b.cu\", 7, 9\n";
+  const std::string out = print(parsed(text));
+  EXPECT_NE(out.find("a.cu"), std::string::npos) << out;
+  EXPECT_LT(out.find("a.cu"), out.find("b.cu"));
+}
+
 TEST(Parser, every_form_of_operand_prints_as_it_was_read) {
   for (const std::string line :
        {"add.s32 %r1, %r2, -7;", "mov.u32 %r1, %tid.x;", "mov.b64 {%r1, %r2}, %rd1;",

@@ -69,6 +69,16 @@ TEST(Induction, a_counting_loop_has_its_variable_step_start_and_test) {
   EXPECT_TRUE(facts.tests[0].tests_updated_value);
 }
 
+TEST(Induction, a_test_before_the_update_is_of_the_value_before_it) {
+  const Analysed a(
+      "mov.u32 %r1, 0; L: setp.ge.s32 %p1, %r1, %r7; @%p1 bra M; add.s32 %r1, %r1, 1; bra L; "
+      "M: ret;");
+  const LoopFacts facts = find_induction(a.module, a.function.body, a.cfg, a.def_use);
+  ASSERT_EQ(facts.tests.size(), 1U);
+  EXPECT_FALSE(facts.tests[0].tests_updated_value);
+  EXPECT_TRUE(facts.tests[0].leaves_when_true);
+}
+
 TEST(Induction, steps_through_copies_and_by_registers_are_followed) {
   const Analysed a(
       "mov.u64 %rd1, 0; L: add.s64 %rd2, %rd1, 8; sub.s64 %rd3, %rd2, %rd9; mov.u64 %rd1, %rd3; "

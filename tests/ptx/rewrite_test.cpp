@@ -120,6 +120,24 @@ TEST(RewriteAffine, adds_parameters_and_takes_block_indices_from_the_queue) {
   EXPECT_EQ(again.kernels()[0]->parameters[2].name, "demarc_queue");
 }
 
+TEST(RewriteAffine, barriers_that_it_cannot_keep_apart_from_its_own_are_refused_by_line) {
+  const auto refusal = [](const std::string& barrier) {
+    const auto out = rewrite_affine(
+        read_back(with_body("\t.reg .pred %p<3>;\n\tmov.u32 %r1, 1;\n\t" + barrier + "\n")));
+    return out ? "" : out.error().message;
+  };
+  for (const char* kept :
+       {"bar.sync 0;", "bar.sync 14, 64;", "barrier.sync 3;", "bar.arrive 2, 64;",
+        "bar.red.popc.u32 %r2, 14, %p1;", "bar.warp.sync 0xffffffff;"})
+    EXPECT_EQ(refusal(kept), "") << kept;
+  for (const char* refused :
+       {"bar.sync 15;", "bar.sync %r1;", "barrier.sync 15;", "bar.arrive 15, 64;",
+        "bar.red.popc.u32 %r2, 15, %p1;", "bar.red.popc.u32 %r2, %r1, %p1;"}) {
+    EXPECT_EQ(refusal(refused).substr(0, 13), "small.ptx:13:") << refused;
+    EXPECT_NE(refusal(refused).find("persistent blocks use barrier 15"), std::string::npos);
+  }
+}
+
 TEST(RewriteAffine, keeps_predicates_on_early_returns) {
   const auto out =
       rewrite_affine(read_back(with_body("\t.reg .pred %p1;\n\t@%p1 ret;\n\texit;\n")));
