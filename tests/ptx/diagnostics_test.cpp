@@ -10,6 +10,16 @@ std::string said_of(const std::string& text) {
   return test::all_of(parse(text, "t.ptx").diagnostics);
 }
 
+TEST(Diagnostics, are_counted_by_their_severity) {
+  const ParseResult result = parse(
+      test::kernel("foo.b32 %r1, 4;\nfoo.b32 %r2, 4;\nmov.b32 %r1, 0f3F;\nadd.s32 %r1, %r2, 1;\n"),
+      "t.ptx");
+  EXPECT_EQ(result.diagnostics.malformed, 1U);
+  EXPECT_EQ(result.diagnostics.unsupported, 2U);
+  EXPECT_EQ(result.diagnostics.approximated, 0U);
+  EXPECT_EQ(result.diagnostics.list.size(), 3U);
+}
+
 TEST(Diagnostics, a_variable_that_no_memory_holds_is_an_error) {
   const auto declared = [](const std::string& dimensions) {
     return said_of(".version 8.0\n.target sm_90\n.address_size 64\n.global .b32 a" + dimensions +
