@@ -37,6 +37,11 @@ constexpr std::array<CompareWord, 18> compare_words{{{"eq", Compare::eq, false},
                                                      {"num", Compare::num, false},
                                                      {"nan", Compare::nan, false}}};
 
+// Whether mov joins or splits so many parts of equal size; types that are no plain bits have none.
+bool can_be_parts(Type type, std::size_t count) {
+  return ptx::info(type).kind == TypeKind::bits && (count == 1 || count == 2 || count == 4);
+}
+
 // The vector row of a comparison, and whether its operands are swapped.
 struct CompareRow {
   Alu alu;
@@ -369,11 +374,13 @@ bool Lowering::lower_move(const ptx::Instruction& instruction) {
   if (bytes > 8) return false;
   if (list[0].kind == OperandKind::vector) {
     const auto parts = body_->children(list[0]);
+    if (!can_be_parts(type, parts.size())) return false;
     const Source a = source(list[1], type);
     const auto bits = static_cast<std::uint32_t>(bytes * 8 / parts.size());
     for (std::uint32_t i = 0; i < parts.size(); ++i) {
       if (parts[i].kind == OperandKind::sink) continue;
       const Register d = destination(parts[i]);
+      if (d.width * 8 != bits) return false;
       if (bits == 32 && d.width == 4 && a.width == 8 && i == 0) {
         emit_alu(Alu::cvt_u32_u64, d, {a});
         continue;
@@ -385,18 +392,21 @@ bool Lowering::lower_move(const ptx::Instruction& instruction) {
   const Register d = destination(list[0]);
   if (list[1].kind == OperandKind::vector) {
     const auto parts = body_->children(list[1]);
-    if (parts.size() > 5) return false;
+    if (!can_be_parts(type, parts.size())) return false;
     const auto bits = static_cast<std::uint32_t>(bytes * 8 / parts.size());
     static constexpr std::array<Type, 3> part_types{Type::b8, Type::b16, Type::b32};
     const Type part_type = part_types[bits == 8 ? 0 : (bits == 16 ? 1 : 2)];
     std::array<Source, 4> in;
-    for (std::size_t i = 0; i < parts.size(); ++i) in[i] = source(parts[i], part_type);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      in[i] = source(parts[i], part_type);
+      if (in[i].width * 8 != bits) return false;
+    }
     LaneDetails& made = parts.size() == 2 ? emit_lanes(lane::join_parts, d, {in[0], in[1]})
                         : parts.size() == 4
                             ? emit_lanes(lane::join_parts, d, {in[0], in[1], in[2], in[3]})
                             : emit_lanes(lane::join_parts, d, {in[0]});
     made.form = PartForm{bits, 0};
-    return d.width == bytes && (parts.size() == 2 || parts.size() == 4 || parts.size() == 1);
+    return d.width == bytes;
   }
   Source a = source(list[1], type);
   if (a.uniform) a.width = d.width;
