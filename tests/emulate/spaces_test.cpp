@@ -1,0 +1,60 @@
+// Where generic addresses lead: which space they are of, and the way there and back.
+#include "harness.hpp"
+
+namespace demarc::emulate {
+namespace {
+
+using test::kernel_of;
+using test::launch_of;
+using test::run_text;
+using test::words_of;
+
+// What `body` leaves in %rd9 of thread 0.
+std::uint64_t result_of(const std::string& body) {
+  const auto outcome =
+      run_text(kernel_of(".const .align 8 .b8 table[16];\n.global .align 8 .b8 wide[16];\n",
+                         ".shared .align 8 .b8 tile[16];\n.local .align 8 .b8 own[16];\n" + body +
+                             "\nst.global.u64 [%rd2], %rd9;"),
+               launch_of(1, 1, 8));
+  EXPECT_TRUE(outcome) << body << ": " << outcome.error().message;
+  return outcome ? words_of(*outcome)[0] : 0;
+}
+
+TEST(Spaces, every_generic_address_is_of_its_own_and_of_no_other) {
+  const std::vector<std::pair<std::string, std::string>> addresses{
+      {"shared", "mov.u64 %rd3, tile;\ncvta.shared.u64 %rd4, %rd3;\nadd.u64 %rd4, %rd4, 15;"},
+      {"local", "mov.u64 %rd3, own;\ncvta.local.u64 %rd4, %rd3;\nadd.u64 %rd4, %rd4, 15;"},
+      {"const", "mov.u64 %rd3, table;\ncvta.const.u64 %rd4, %rd3;\nadd.u64 %rd4, %rd4, 15;"},
+      {"global", "mov.u64 %rd3, wide;\ncvta.global.u64 %rd4, %rd3;\nadd.u64 %rd4, %rd4, 15;"},
+      {"global", "mov.u64 %rd4, %rd1;"}};
+  for (const auto& [space, address] : addresses) {
+    for (const std::string asked : {"shared", "local", "const", "global"}) {
+      EXPECT_EQ(
+          result_of(address + "\nisspacep." + asked + " %p1, %rd4;\nselp.b64 %rd9, 1, 0, %p1;"),
+          space == asked ? 1U : 0U)
+          << address << " " << asked;
+    }
+  }
+}
+
+TEST(Spaces, the_way_to_a_generic_address_and_back_ends_where_it_began) {
+  for (const std::string space : {"shared", "local", "const", "global"}) {
+    EXPECT_EQ(result_of("mov.u64 %rd3, 8;\ncvta." + space + ".u64 %rd4, %rd3;\ncvta.to." + space +
+                        ".u64 %rd9, %rd4;"),
+              8U)
+        << space;
+  }
+}
+
+TEST(Spaces, a_block_without_a_cluster_maps_its_shared_memory_to_itself_and_has_rank_0) {
+  EXPECT_EQ(result_of("mov.u64 %rd3, 12345;\nmapa.shared::cluster.u64 %rd9, %rd3, 0;"), 12345U);
+  EXPECT_EQ(result_of("mov.u64 %rd3, tile;\ncvta.shared.u64 %rd4, %rd3;\n"
+                      "mapa.u64 %rd5, %rd4, 0;\nsub.u64 %rd9, %rd5, %rd4;"),
+            0U);
+  EXPECT_EQ(result_of("mov.u32 %r5, 7;\nmov.u64 %rd3, tile;\ncvta.shared.u64 %rd4, %rd3;\n"
+                      "getctarank.u64 %r5, %rd4;\ncvt.u64.u32 %rd9, %r5;"),
+            0U);
+}
+
+}  // namespace
+}  // namespace demarc::emulate

@@ -1,0 +1,164 @@
+// What of a memory system fits together and what is refused.
+#include "demarc/sim/memory/spec.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "small_memory.hpp"
+
+namespace demarc::sim::memory::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct SpecRule {
+  std::function<void(Spec&)> right;
+  std::function<void(Spec&)> wrong;
+  const char* message;
+};
+
+std::string spec_error(const std::function<void(Spec&)>& change) {
+  Spec spec = small_memory();
+  change(spec);
+  const auto checked = check_spec(spec);
+  return checked ? "" : checked.error().message;
+}
+
+// Hash rows of single bits from 128 on.
+gpu::LinearHash single_bits(std::uint32_t count) {
+  gpu::LinearHash hash;
+  for (std::uint32_t i = 0; i < count; ++i) hash.rows.push_back(std::uint64_t{1} << (7 + i));
+  return hash;
+}
+
+TEST(SpecRules, have_two_sides) {
+  const auto as_it_is = [](Spec&) {};
+  const std::vector<SpecRule> rules{
+      {as_it_is, [](Spec& s) { s.gpc_of_sm.clear(); }, "small: there is no SM"},
+      {as_it_is, [](Spec& s) { s.gpcs = 1; }, "an SM lies in a GPC that does not exist"},
+      {as_it_is, [](Spec& s) { s.slices = 2; }, "leads to another number of slices"},
+      {[](Spec& s) {
+         s.address.stack.modulus = s.slices = 3;
+         s.port_of_slice = {0, 0, 0};
+       },
+       [](Spec& s) { s.address.stack.modulus = s.slices = 3; }, "not every slice has a port"},
+      {[](Spec& s) {
+         s.ports = 3;
+         s.port_of_slice = {2};
+       },
+       [](Spec& s) {
+         s.ports = 2;
+         s.port_of_slice = {2};
+       },
+       "a slice has a port that does not exist"},
+      {as_it_is, [](Spec& s) { s.l2.ways = 0; }, "another number of L2 sets"},
+      {[](Spec& s) {
+         s.address.set.rows.clear();
+         s.l2.sets = 1;
+       },
+       [](Spec& s) { s.l2.sets = 4; }, "another number of L2 sets"},
+      {[](Spec& s) {
+         s.address.bank.rows.clear();
+         s.banks = 1;
+       },
+       [](Spec& s) { s.banks = 1; }, "another number of banks"},
+      {[](Spec& s) {
+         s.address.bank = single_bits(8);
+         s.banks = 256;
+       },
+       [](Spec& s) {
+         s.address.bank = single_bits(9);
+         s.banks = 512;
+       },
+       "8 bank bits"},
+      {[](Spec& s) {
+         s.address.set = single_bits(16);
+         s.l2.sets = 65536;
+       },
+       [](Spec& s) {
+         s.address.set = single_bits(17);
+         s.l2.sets = 131072;
+       },
+       "more than 16 module"},
+      {[](Spec& s) { s.address.stack.number = single_bits(24); },
+       [](Spec& s) { s.address.stack.number = single_bits(25); }, "24 bits of the modulo stage"},
+      {[](Spec& s) { s.threads = 65536; }, [](Spec& s) { s.threads = 65537; },
+       "an SM has more than 65536 threads"},
+      {[](Spec& s) { s.l1.sets = 4; }, [](Spec& s) { s.l1.sets = 3; },
+       "the number of L1 sets is no power of two"},
+      {[](Spec& s) { s.l1 = {}; }, [](Spec& s) { s.l1.sets = 6; }, "no power of two"},
+      {[](Spec& s) {
+         s.distance = {1, 2, 3, 4};
+       },
+       [](Spec& s) {
+         s.distance = {1, 2, 3};
+       },
+       "distances are given for some pairs"},
+      {[](Spec& s) { s.miss_registers = 1; }, [](Spec& s) { s.miss_registers = 0; },
+       "registers and write queue must hold something"},
+      {[](Spec& s) { s.l1_miss_registers = 1; }, [](Spec& s) { s.l1_miss_registers = 0; },
+       "must hold something"},
+      {[](Spec& s) { s.store_registers = 1; }, [](Spec& s) { s.store_registers = 0; },
+       "must hold something"},
+      {[](Spec& s) {
+         s.write_high = 1;
+         s.write_low = 0;
+       },
+       [](Spec& s) {
+         s.write_high = 0;
+         s.write_low = 0;
+       },
+       "must hold something"},
+      {[](Spec& s) { s.write_low = 3; }, [](Spec& s) { s.write_low = 4; },
+       "write_low less than write_high"},
+      {[](Spec& s) { s.address.row_shift = 7; }, [](Spec& s) { s.address.row_shift = 6; },
+       "a row is smaller than a line"},
+  };
+  for (const SpecRule& rule : rules) {
+    EXPECT_EQ(spec_error(rule.right), "") << rule.message;
+    EXPECT_THAT(spec_error(rule.wrong), HasSubstr(rule.message));
+  }
+}
+
+TEST(SpecRules, name_the_memory_system) {
+  Spec spec = small_memory();
+  spec.name.clear();
+  spec.gpc_of_sm.clear();
+  EXPECT_EQ(check_spec(spec).error().message, "memory system: there is no SM");
+}
+
+TEST(SpecText, says_every_setting) {
+  Spec spec = small_memory();
+  spec.gpc_ticks = 512;
+  EXPECT_EQ(
+      spec_text(spec),
+      "small: 4 SMs in 2 GPCs at 1000 MHz\n"
+      "SM: 1.0 instructions a cycle, 4 cycles between dependent ones\n"
+      "L1: 2 sets of 2 ways, hit 6 cycles, 8 miss and 8 store registers\n"
+      "crossbar: SM 32.0 B a cycle, GPC 16.0 B a cycle, 1 ports of 32.0 B a cycle, 10 cycles "
+      "there, "
+      "10 back\n"
+      "L2: 1 slices of 2 sets of 2 ways, 5 cycles, 16 miss registers a slice\n"
+      "DRAM: a channel a slice, 2 banks, bus 16.0 B a cycle, bursts of 1 sectors; precharge 7, "
+      "activate 9, column 11, row 40, turnaround 6, controller 20 cycles; rows close after 1000; "
+      "writes drain from 4 to 1\n"
+      "unloaded: L2 hit 33 cycles, DRAM 75 cycles\n");
+}
+
+// Loads of one line by one warp after the other: what an L1 of one set answers, and none.
+TEST(L1OfOneSet, answers_as_any_other_and_none_answers_nothing) {
+  for (const std::uint32_t sets : {0U, 1U, 2U}) {
+    Spec spec = small_memory();
+    spec.l1 = {sets, sets == 0 ? 0U : 2U};
+    Simulation gpu(spec);
+    std::vector<Step> loads(3, access(StepKind::load, {0x80 | 15U}, true));
+    const auto client = gpu.add_client({"reader", {0}, launch_of({{loads}}), {}});
+    ASSERT_TRUE(gpu.run_launches(client, 1));
+    EXPECT_EQ(gpu.statistics(client).l1_hit_sectors, sets == 0 ? 0U : 8U) << sets;
+  }
+}
+
+}  // namespace
+}  // namespace demarc::sim::memory::test
