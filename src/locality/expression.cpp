@@ -22,6 +22,14 @@ using Sum = std::map<Product, std::int64_t>;
 
 constexpr std::size_t most_terms = 64;
 
+// As the card calculates: modulo 2^64.
+std::int64_t wrapped_sum(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+std::int64_t wrapped_product(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+}
+
 Sum constant_sum(std::int64_t value) {
   return value == 0 ? Sum{} : Sum{{{}, value}};
 }
@@ -29,7 +37,7 @@ Sum constant_sum(std::int64_t value) {
 Sum added(Sum a, const Sum& b, std::int64_t factor) {
   for (const auto& [product, value] : b) {
     const auto it = a.try_emplace(product, 0).first;
-    it->second += factor * value;
+    it->second = wrapped_sum(it->second, wrapped_product(factor, value));
     if (it->second == 0) a.erase(it);
   }
   return a;
@@ -43,7 +51,7 @@ std::optional<Sum> multiplied(const Sum& a, const Sum& b) {
       Product both = p;
       both.insert(both.end(), q.begin(), q.end());
       std::sort(both.begin(), both.end());
-      result = added(std::move(result), Sum{{both, 1}}, x * y);
+      result = added(std::move(result), Sum{{both, 1}}, wrapped_product(x, y));
     }
   }
   return result;

@@ -63,6 +63,14 @@ TEST(Expression, sums_and_products_are_written_with_their_common_factor_in_front
   EXPECT_EQ(written("ld.global.u32 %r8, [%rd1];\n"), "param0: affine");
 }
 
+// Three times its inverse modulo 2^64 is one, and more than a signed number holds on the way.
+TEST(Expression, coefficients_wrap_as_the_card_wraps_them) {
+  EXPECT_EQ(written("mul.wide.u32 %rd2, %r2, 4;\nmul.lo.s64 %rd2, %rd2, 3;\n"
+                    "mul.lo.s64 %rd2, %rd2, -6148914691236517205;\nadd.s64 %rd3, %rd1, %rd2;\n"
+                    "ld.global.u32 %r8, [%rd3];\n"),
+            "param0 + 4*tid.x: affine");
+}
+
 TEST(Expression, a_loop_counts_in_i1_whatever_it_adds) {
   const auto first_access = [](const std::string& body) {
     const ptx::Module module = module_of(
