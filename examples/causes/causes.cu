@@ -57,18 +57,3 @@ extern "C" __global__ void local_array(unsigned* out, unsigned rounds) {
   for (unsigned i = 0; i < 1024; ++i) sum += words[i];
   out[thread] = sum;
 }
-
-// 256 MiB of the module itself, read and written.
-__device__ uint4 module_words[16 * 1024 * 1024];
-extern "C" __global__ void module_array(unsigned* out, unsigned rounds, unsigned words) {
-  const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
-  const unsigned threads = gridDim.x * blockDim.x;
-  for (unsigned round = 0; round < rounds; ++round) {
-    for (unsigned i = thread; i < words; i += threads) {
-      uint4 value = module_words[i];
-      value.x += round;
-      module_words[i] = value;
-    }
-  }
-  if (thread == 0) out[0] = module_words[5].x;
-}

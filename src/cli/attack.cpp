@@ -60,6 +60,10 @@ Result<study::AttackPlan> attack_plan(AttackOptions& options) {
   plan.proof.longest_seconds = options.longest;
   if (options.common.simulated()) plan.proof.warm_up = plan.screening.warm_up;
   DEMARC_CHECK(options.common.parse(modes, "--mode"));
+  if (plan.kernels_alone && options.common.clock() == study::Clock::events) {
+    return invalid_input(
+        "--kernels-alone cannot be used with --clock events, which times whole runs");
+  }
   return plan;
 }
 

@@ -41,6 +41,8 @@ class StudyOptions {
   // Of a real or a simulated device, once parsed.
   [[nodiscard]] Result<std::unique_ptr<study::Executor>> open() const;
 
+  [[nodiscard]] study::Clock clock() const { return clock_value_; }  // once parsed
+
   std::string device = "cuda:0";
   std::uint32_t parts = 2;
   std::uint64_t seed = 1;

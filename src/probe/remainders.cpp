@@ -1,3 +1,4 @@
+// Finds slices that are remainders of a hashed number.
 #include "demarc/probe/remainders.hpp"
 
 #include <algorithm>

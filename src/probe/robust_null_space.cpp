@@ -1,3 +1,4 @@
+// The masks that nearly all of some vectors have in common, though some of these are wrong.
 #include "robust_null_space.hpp"
 
 #include <algorithm>

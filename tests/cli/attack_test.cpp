@@ -103,6 +103,7 @@ TEST(AttackVerb, wrong_options_end_with_1_and_name_the_option) {
                                                 {"--victims", "cmd:true"},
                                                 {"--clock", "gpu"},
                                                 {"--keep", "0"},
+                                                {"--without", "storm"},
                                                 {"--split", "fair"},
                                                 {"--colors", "0,1,0"}}) {
     auto arguments = command(folder, {});
@@ -117,6 +118,9 @@ TEST(AttackVerb, wrong_options_end_with_1_and_name_the_option) {
   const Outcome planted = run_demarc({"attack", "--device", "planted:h100"});
   EXPECT_EQ(planted.exit_code, 1);
   EXPECT_THAT(planted.err, HasSubstr("--device planted:h100"));
+  const Outcome whole_runs = run_demarc({"attack", "--kernels-alone", "--clock", "events"});
+  EXPECT_EQ(whole_runs.exit_code, 1);
+  EXPECT_THAT(whole_runs.err, HasSubstr("--kernels-alone cannot be used with --clock events"));
   ASSERT_TRUE(write_file(folder / "file", "x"));
   const std::string file = (folder / "file").string();
   const Outcome out = run_demarc(command(folder, {"--out", file}));

@@ -197,6 +197,8 @@ TEST(Attack, operations_that_are_left_out_are_never_tried_and_the_others_are) {
   EXPECT_EQ(patterns_tried.size(), patterns().size());
   EXPECT_EQ(result->verdict, Verdict::held) << "only stores hurt";
   EXPECT_THAT(attack_text(*result), HasSubstr("Left out: store, load\n"));
+  EXPECT_THAT(verdict_text(*result),
+              HasSubstr("none of 120 neighbours without store, load slows a victim by"));
   EXPECT_EQ(Json::parse(attack_json(*result, "x"))["plan"]["without"], Json({"store", "load"}));
   EXPECT_THAT(attack_text(hunt(script, plan_of(30)).value()), Not(HasSubstr("Left out")));
 }
@@ -222,8 +224,30 @@ TEST(Attack, where_kernels_alone_are_judged_gaps_between_launches_are_told_and_n
   AttackPlan plan = plan_of(least_candidates());
   plan.kernels_alone = true;
   EXPECT_THAT(attack_text(hunt(script, plan).value()), HasSubstr("The kernels alone are judged"));
+  plan.without = {Operation::store};
+  EXPECT_THAT(verdict_text(hunt(script, plan).value()), HasSubstr("slows the kernels of a victim"));
+  plan.without.clear();
   EXPECT_EQ(Json::parse(attack_json(hunt(script, plan).value(), "x"))["plan"]["kernels_alone"],
             true);
+}
+
+TEST(Attack, what_leaves_no_operation_or_no_kernel_times_is_refused) {
+  Script script = planted_script();
+  AttackPlan plan = plan_of(30);
+  for (const OperationRow& row : operations()) plan.without.push_back(row.operation);
+  const auto nothing = hunt(script, plan);
+  ASSERT_FALSE(nothing);
+  EXPECT_EQ(nothing.error().kind, ErrorKind::invalid_input);
+  EXPECT_THAT(nothing.error().message, HasSubstr("--without: no operation is left"));
+  plan = plan_of(30);
+  plan.kernels_alone = true;
+  for (const Launches launches : {Launches::graph, Launches::overlapped_graph}) {
+    plan.mode.launches = launches;
+    EXPECT_THAT(hunt(script, plan).error().message,
+                HasSubstr("--kernels-alone: under " + plan.mode.name() + " a time is that of"));
+  }
+  plan.mode.launches = Launches::overlapped;
+  EXPECT_TRUE(hunt(script, plan));
 }
 
 TEST(Attack, copies_and_host_memory_reach_lanes_that_give_them_under_specs_of_their_own) {

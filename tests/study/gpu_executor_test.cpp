@@ -67,6 +67,10 @@ class GpuExecutorTest : public testing::Test {
                            test::small_module(test::scale_entry, test::fold_entry)));
     ASSERT_TRUE(write_file((folder / "two_steps.json").string(), two_steps_json(0)));
     ASSERT_TRUE(write_file((folder / "wild.json").string(), two_steps_json(1)));
+    ASSERT_TRUE(write_file((folder / "no_buffer.json").string(),
+                           R"({"schema": "demarc.launch/1", "name": "no_buffer",
+      "ptx": "two_steps.ptx", "buffers": [],
+      "launches": [{"kernel": "scale", "grid": 1, "block": 1, "args": ["u64:0", "u64:0", "u32:0"]}]})"));
     for (const std::size_t count : {2U, 3U}) {
       const auto path = folder / fmt::format("host{}.json", count);
       ASSERT_TRUE(write_file(path.string(), two_steps_in_host(count)));
@@ -241,6 +245,11 @@ TEST_F(GpuExecutor, CopiesAreNeighboursInEitherDirectionAndNeverVictims) {
     }
   }
   EXPECT_FALSE(lane.load({"x", "copy_around"}));
+  EXPECT_THAT(lane.start().error().message, HasSubstr("has nothing loaded"));
+  std::string no_buffer = file;
+  no_buffer.replace(no_buffer.rfind("two_steps.json"), std::string::npos, "no_buffer.json");
+  EXPECT_THAT(lane.load({"x", "copy_in" + no_buffer}).error().message,
+              HasSubstr("launch 'no_buffer': a buffer is needed, which is copied"));
   EXPECT_EQ(executor->code_of({"copy_in", "copy_in"}).error().kind, ErrorKind::missing_capability);
 }
 
@@ -312,6 +321,74 @@ TEST_F(GpuExecutor, AVariableOfTheModuleWithoutFirstContentBeginsAsZeros) {
     EXPECT_EQ(outputs->digest,
               hash_of(std::uint64_t{0}, digest_of(std::vector<std::uint32_t>(64, 7), 0)));
   }
+}
+
+// Each run adds one to its buffer, so that what a neighbour left there would be seen.
+std::string counting_ptx(const std::string& more_variables, const std::string& more_code) {
+  return R"(.version 8.0
+.target sm_90
+.address_size 64
+)" + more_variables +
+         R"(.visible .entry count(.param .u64 out)
+{
+  .reg .b32 %r<9>;
+  .reg .b64 %rd<9>;
+  ld.param.u64 %rd1, [out];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.u64 %rd1, %rd1, %rd2;
+  ld.global.u32 %r2, [%rd1];
+  add.u32 %r2, %r2, 1;
+  st.global.u32 [%rd1], %r2;
+)" + more_code +
+         "  ret;\n}\n";
+}
+
+Workload counting(const std::string& name, const std::string& ptx, const std::string& memory) {
+  const auto folder = test::fresh_folder("gpu_executor_" + name);
+  EXPECT_TRUE(write_file((folder / "count.ptx").string(), ptx));
+  EXPECT_TRUE(write_file((folder / "count.json").string(),
+                         R"({"schema": "demarc.launch/1", "name": "count", "ptx": "count.ptx",
+    "buffers": [{"name": "out", "bytes": 256, "element": "u32", "output": true, "memory": ")" +
+                             memory + R"("}],
+    "launches": [{"kernel": "count", "grid": 1, "block": 64, "args": ["buf:out"]}]})"));
+  return {name, "launch:" + (folder / "count.json").string()};
+}
+
+TEST_F(GpuExecutor, WhatANeighbourLeftInItsBuffersIsGoneWhenItsOutputsAreAskedFor) {
+  const auto executor = open();
+  const auto stage = executor->divide(parse_modes("mask+color")->at(0), 2).value();
+  Lane& lane = stage->lane(1);
+  ASSERT_TRUE(lane.load(counting("left", counting_ptx("", ""), "device")));
+  ASSERT_TRUE(lane.start());
+  ASSERT_TRUE(lane.stop());
+  const auto outputs = lane.outputs();
+  ASSERT_TRUE(outputs) << outputs.error().message;
+  EXPECT_EQ(outputs->digest,
+            hash_of(std::uint64_t{0}, digest_of(std::vector<std::uint32_t>(64, 1), 0)));
+}
+
+TEST_F(GpuExecutor, UnderColoursKernelsOnMemoryOfTheHostUseNoOtherMemoryOfTheCard) {
+  const auto executor = open();
+  const auto refusal = [&](std::string_view mode, const Workload& workload) {
+    const auto stage = executor->divide(parse_modes(mode)->at(0), 2).value();
+    const auto loaded = stage->lane(1).load(workload);
+    return loaded ? "" : loaded.error().message;
+  };
+  const Workload plain = counting("plain", counting_ptx("", ""), "host");
+  const Workload variable = counting(
+      "variable",
+      counting_ptx(".visible .global .align 4 .u32 own[64];\n", "  st.global.u32 [own], %r2;\n"),
+      "host");
+  const Workload local = counting(
+      "local", counting_ptx("", "  .local .align 4 .b8 own[64];\n  st.local.u32 [own], %r2;\n"),
+      "host");
+  EXPECT_EQ(refusal("mask+color", plain), "");
+  EXPECT_THAT(refusal("mask+color", variable),
+              HasSubstr("its kernels use 256 bytes of variables and 0 bytes of local memory"));
+  EXPECT_THAT(refusal("mask+color", local), HasSubstr("64 bytes of local memory per thread"));
+  EXPECT_EQ(refusal("mask", variable), "");
+  EXPECT_EQ(refusal("mask", local), "");
 }
 
 TEST_F(GpuExecutor, PartsHaveDomainsOfTheirOwnUnlessTheModeSaysOtherwiseOrTheCardHasNone) {

@@ -140,8 +140,8 @@ DEMARC_LANE_FUNCTION(shf_left);
 DEMARC_LANE_FUNCTION(shf_right);
 DEMARC_LANE_FUNCTION(prmt);
 DEMARC_LANE_FUNCTION(isspacep);
-DEMARC_LANE_FUNCTION(join_parts);  // mov.b64 d, {a, b}: parts of combine bits
-DEMARC_LANE_FUNCTION(split_part);  // part `table` of combine bits
+DEMARC_LANE_FUNCTION(join_parts);  // mov.b64 d, {a, b}
+DEMARC_LANE_FUNCTION(split_part);  // mov.b64 {d, e}, a: one of them
 DEMARC_LANE_FUNCTION(video);       // vadd and its kin, on one part of a word
 DEMARC_LANE_FUNCTION(video_mad);
 DEMARC_LANE_FUNCTION(video_parts);  // vadd2, vadd4 and their kin

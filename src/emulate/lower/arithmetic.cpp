@@ -1,3 +1,4 @@
+// Integer, floating-point and logic instructions.
 #include <array>
 
 #include "lower/lower.hpp"

@@ -1,3 +1,4 @@
+// Instructions that count, find, cut and mask bits, and dot products of bytes.
 #include "lower/lower.hpp"
 
 namespace demarc::emulate {

@@ -1,3 +1,4 @@
+// Comparisons, moves and conversions.
 #include <array>
 #include <optional>
 

@@ -244,6 +244,20 @@ Result<void> check_attack(const AttackPlan& plan) {
   if (plan.keep == 0 || plan.generation == 0) {
     return invalid_input("--keep and --generation: at least one neighbour is needed");
   }
+  const auto left_out = [&](const OperationRow& row) {
+    return std::find(plan.without.begin(), plan.without.end(), row.operation) != plan.without.end();
+  };
+  if (std::all_of(operations().begin(), operations().end(), left_out)) {
+    return invalid_input("--without: no operation is left that a neighbour could have");
+  }
+  const Launches launches = plan.mode.launches;
+  if (plan.kernels_alone &&
+      (launches == Launches::graph || launches == Launches::overlapped_graph)) {
+    return invalid_input(
+        "--kernels-alone: under {} a time is that of a whole run; judge whole runs, or take a mode "
+        "without +graph",
+        plan.mode.name());
+  }
   if (plan.screening.least == 0) {
     return invalid_input("--screen: at least one launch is needed beside each neighbour");
   }

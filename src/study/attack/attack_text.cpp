@@ -40,6 +40,17 @@ std::string limits_text(const AttackPlan& plan) {
                      plan.limit_tail_percent);
 }
 
+std::string names_of(const std::vector<Operation>& some) {
+  std::vector<std::string_view> names;
+  names.reserve(some.size());
+  for (const Operation operation : some) names.push_back(row_of(operation).name);
+  return joined(names, ", ");
+}
+
+std::string without_text(const AttackPlan& plan) {
+  return plan.without.empty() ? "" : fmt::format(" without {}", names_of(plan.without));
+}
+
 std::string undecided_text(const AttackResult& result) {
   if (!result.failure.empty()) return "the hunt ended early: " + result.failure;
   return "the time was up before every operation and every pattern had been tried";
@@ -63,8 +74,10 @@ std::string verdict_text(const AttackResult& result) {
   const std::string mode = result.plan.mode.name();
   switch (result.verdict) {
     case Verdict::held:
-      return fmt::format("{} HOLDS: none of {} neighbours slows a victim by more than {}", mode,
-                         result.screened.size(), limits_text(result.plan));
+      return fmt::format("{} HOLDS: none of {} neighbours{} slows {} by more than {}", mode,
+                         result.screened.size(), without_text(result.plan),
+                         result.plan.kernels_alone ? "the kernels of a victim" : "a victim",
+                         limits_text(result.plan));
     case Verdict::not_held: {
       const RankedNeighbour& worst = result.ranked.front();
       const Slowdown& mean = worst.slowdowns[worst.worst_mean];
@@ -104,11 +117,7 @@ std::string attack_text(const AttackResult& result) {
     append(out, "  {:>4} {:<10} {}\n", refusal.count, refusal.what, refusal.reason);
   }
   if (plan.kernels_alone) out += "\nThe kernels alone are judged, not the gaps between launches.\n";
-  if (!plan.without.empty()) {
-    std::vector<std::string_view> names;
-    for (const Operation operation : plan.without) names.push_back(row_of(operation).name);
-    append(out, "\nLeft out: {}\n", joined(names, ", "));
-  }
+  if (!plan.without.empty()) append(out, "\nLeft out: {}\n", names_of(plan.without));
   if (!result.untried.empty()) {
     append(out, "\nNever tried: {}\n", joined(result.untried, ", "));
   }

@@ -46,6 +46,7 @@ class ColoredMemory : public MemorySource {
     DEMARC_TRY(auto program, cuda::ColoredProgram::load(pool_, share_, module, uses));
     return std::make_unique<LoadedColored>(std::move(program));
   }
+  bool colored() const override { return true; }
   std::string account() const override {
     return fmt::format("colour {} of {}; {}", share_, pool_->colors(), pool_->account());
   }

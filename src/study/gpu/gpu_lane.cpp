@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "gpu/copy_work.hpp"
 
@@ -18,8 +19,8 @@ double elapsed_seconds(LaneClock::time_point start) {
 }
 
 // Runs a lane's work again and again in a thread until told to stop. A few runs are enqueued ahead
-// of the GPU, so that it is never idle: as many as take `ahead_seconds`, but two at least. Who
-// stops the loop waits for them.
+// of the GPU, so that it does not wait for the host: as many as take `ahead_seconds` at the pace of
+// the last run, but two at least. Who stops the loop waits for them.
 class LaunchLoop {
  public:
   LaunchLoop(const cuda::Gpu& gpu, const cuda::Stream& stream, const LaneWork& work,
@@ -69,13 +70,21 @@ class LaunchLoop {
 
   Result<void> run() {
     DEMARC_CHECK(gpu_.make_current());
+    auto ended = keep_running();
+    auto idle = stream_.wait();
+    DEMARC_CHECK(ended);
+    return idle;
+  }
+
+  Result<void> keep_running() {
     const auto begun = LaneClock::now();
+    auto last_ended = begun;
     std::uint64_t enqueued = 0;
     std::uint64_t ahead = least_ahead;
     while (!stopping_) {
       if (enqueued - finished_ >= ahead) {
         DEMARC_CHECK(wait_mark(finished_ % marks_.size()));
-        if (finished_ == 0) ahead = runs_ahead(elapsed_seconds(begun));
+        ahead = runs_ahead(elapsed_seconds(std::exchange(last_ended, LaneClock::now())));
         ++finished_;
         continue;
       }
@@ -84,7 +93,7 @@ class LaunchLoop {
       ++enqueued;
     }
     rate_ = static_cast<double>(finished_) / std::max(elapsed_seconds(begun), 1e-9);
-    return stream_.wait();
+    return {};
   }
 
   [[nodiscard]] std::uint64_t runs_ahead(double run_seconds) const {
@@ -113,6 +122,8 @@ class GpuLane : public Lane {
       : set_(std::move(set)), stream_(std::move(stream)), clock_(clock) {}
 
   Result<void> load(const Workload& workload) override {
+    work_ = nullptr;  // the set may give up what it had
+    launch_ = nullptr;
     DEMARC_TRY(const Resident resident, set_->get(workload, *stream_));
     work_ = resident.work;
     launch_ = resident.launch;
@@ -153,13 +164,16 @@ class GpuLane : public Lane {
   }
 
   Result<void> start() override {
+    if (work_ == nullptr) return invalid_input("a lane that has nothing loaded cannot be started");
     std::vector<cuda::Event> marks;
     for (int i = 0; i < most_ahead; ++i) {
       DEMARC_TRY(auto event, cuda::Event::create(set_->gpu()));
       marks.push_back(std::move(event));
     }
     loop_ = std::make_unique<LaunchLoop>(*set_->gpu(), *stream_, *work_, std::move(marks));
-    return loop_->wait_for_first();
+    auto begun = loop_->wait_for_first();
+    if (!begun) loop_.reset();  // nobody stops what did not start
+    return begun;
   }
 
   Result<double> stop() override {

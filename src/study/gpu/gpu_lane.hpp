@@ -27,8 +27,8 @@ class ResidentSet {
   ResidentSet(cuda::GpuPointer gpu, std::shared_ptr<MemorySource> memory, WorkloadReader reader,
               LaunchForm form)
       : gpu_(std::move(gpu)), reader_(std::move(reader)), form_(form) {
+    host_.memory = make_host_memory(gpu_, memory->colored());
     card_.memory = std::move(memory);
-    host_.memory = make_host_memory(gpu_);
   }
 
   // Valid until the next call.

@@ -36,13 +36,17 @@ class MemorySource {
   // memory cannot hold what they keep beside their buffers.
   [[nodiscard]] virtual Result<std::unique_ptr<LoadedProgram>> load(
       const ptx::Module& module, std::span<const cuda::KernelUse> uses) const = 0;
+  // It is of one colour, and so is all that its kernels use.
+  [[nodiscard]] virtual bool colored() const { return false; }
   [[nodiscard]] virtual std::string account() const = 0;  // "colour 0 of 2, chunks of 16 KiB"
 };
 
 // cuMemAlloc; kernels stay as they are.
 [[nodiscard]] std::shared_ptr<MemorySource> make_plain_memory(cuda::GpuPointer gpu);
 
-// Memory of the host that the GPU maps; kernels stay as they are.
-[[nodiscard]] std::shared_ptr<MemorySource> make_host_memory(const cuda::GpuPointer& gpu);
+// Memory of the host that the GPU maps; kernels stay as they are. `buffers_alone`: kernels that use
+// memory of the card beside their buffers are refused.
+[[nodiscard]] std::shared_ptr<MemorySource> make_host_memory(const cuda::GpuPointer& gpu,
+                                                             bool buffers_alone);
 
 }  // namespace demarc::study

@@ -88,12 +88,20 @@ Result<std::unique_ptr<ResidentLaunch>> ResidentLaunch::make(
     const cuda::Stream& stream) {
   auto self = std::unique_ptr<ResidentLaunch>(new ResidentLaunch(gpu, memory, std::move(support)));
   self->loaded_ = std::move(loaded);
-  DEMARC_CHECK(self->place_buffers());
-  DEMARC_CHECK(self->fill_buffers(stream));
-  DEMARC_CHECK(self->load_kernels(form));
-  if (!form.neighbour) DEMARC_CHECK(self->find_written(stream));
-  DEMARC_CHECK(stream.wait());
+  auto ready = self->make_ready(form, stream);
+  // Memory that goes back to a pool is written by nobody any more.
+  auto idle = stream.wait();
+  DEMARC_CHECK(ready);
+  DEMARC_CHECK(idle);
   return self;
+}
+
+Result<void> ResidentLaunch::make_ready(const LaunchForm& form, const cuda::Stream& stream) {
+  DEMARC_CHECK(place_buffers());
+  DEMARC_CHECK(load_kernels(form));
+  DEMARC_CHECK(fill_buffers(stream));
+  if (form.neighbour) return {};
+  return find_written(stream);
 }
 
 Result<void> ResidentLaunch::place_buffers() {
@@ -319,9 +327,9 @@ Result<void> ResidentLaunch::capture(const cuda::Stream& stream) const {
   const auto enqueued = enqueue_kernels(stream, 0);
   cuda::CuGraph graph = nullptr;
   DEMARC_CHECK(gpu_->check(api.cuStreamEndCapture(stream.handle(), &graph), "capturing a graph"));
-  DEMARC_CHECK(enqueued);
-  auto made =
-      gpu_->check(api.cuGraphInstantiateWithFlags(&graph_, graph, 0), "cannot make a graph ready");
+  auto made = enqueued ? gpu_->check(api.cuGraphInstantiateWithFlags(&graph_, graph, 0),
+                                     "cannot make a graph ready")
+                       : enqueued;
   (void)api.cuGraphDestroy(graph);
   return made;
 }

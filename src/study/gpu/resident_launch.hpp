@@ -105,6 +105,7 @@ class ResidentLaunch : public LaneWork {
   ResidentLaunch(cuda::GpuPointer gpu, MemorySource& memory,
                  std::shared_ptr<const SupportKernels> support)
       : gpu_(std::move(gpu)), memory_(&memory), support_(std::move(support)) {}
+  Result<void> make_ready(const LaunchForm& form, const cuda::Stream& stream);
   Result<void> place_buffers();
   Result<void> fill_buffers(const cuda::Stream& stream);
   Result<void> fill(PlacedBuffer& to, std::size_t buffer, const cuda::Stream& stream) const;

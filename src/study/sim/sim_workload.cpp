@@ -42,6 +42,10 @@ const std::map<std::string, Parameters, std::less<>>& sim_parameters() {
 
 Result<gpu::Launch> sim_launch_of(const std::string& spec) {
   if (spec.starts_with("launch:")) return gpu::read_launch(spec.substr(7));
+  if (spec.starts_with("copy_in") || spec.starts_with("copy_out")) {
+    return missing_capability("'{}': a simulated device has no copy engines; only cuda:N has",
+                              spec);
+  }
   if (spec.starts_with("cmd:")) {
     return missing_capability("'{}': a simulated device runs kernels, not commands",
                               spec.substr(4));
