@@ -30,6 +30,11 @@ std::int64_t wrapped_product(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }
 
+std::uint64_t magnitude(std::int64_t value) {
+  const auto bits = static_cast<std::uint64_t>(value);
+  return value < 0 ? 0 - bits : bits;
+}
+
 Sum constant_sum(std::int64_t value) {
   return value == 0 ? Sum{} : Sum{{{}, value}};
 }
@@ -370,7 +375,7 @@ class ExpressionWriter {
     if (sum.empty()) return "0";
     std::string out;
     for (const auto& [product, value] : ordered(sum)) {
-      const std::int64_t factor = value < 0 ? -value : value;
+      const std::uint64_t factor = magnitude(value);
       out += out.empty() ? (value < 0 ? "-" : "") : (value < 0 ? " - " : " + ");
       if (product.empty())
         out += fmt::format("{}", factor);
@@ -392,20 +397,19 @@ class ExpressionWriter {
     for (const auto& [product, value] : pointers)
       out += (out.empty() ? "" : " + ") + product_text(product);
     if (rest.empty()) return out.empty() ? "0" : out;
-    std::int64_t common = 0;
-    for (const auto& [product, value] : rest) common = std::gcd(common, value);
+    std::uint64_t common = 0;
+    for (const auto& [product, value] : rest) common = std::gcd(common, magnitude(value));
     const bool negative =
         std::all_of(rest.begin(), rest.end(), [](const auto& term) { return term.second < 0; });
-    if (negative) common = -common;
     std::string moved;
-    if (rest.size() > 1 && common != 1 && common != -1) {
+    if (rest.size() > 1 && (common != 1 || negative)) {
       Sum inner;
-      for (const auto& [product, value] : rest) inner[product] = value / common;
-      moved = fmt::format("{}*({})", negative ? -common : common, printed(inner, false));
-    } else if (rest.size() > 1 && negative) {
-      Sum inner;
-      for (const auto& [product, value] : rest) inner[product] = -value;
-      moved = "(" + printed(inner, false) + ")";
+      for (const auto& [product, value] : rest) {
+        const std::uint64_t part = magnitude(value) / common;
+        inner[product] = static_cast<std::int64_t>((value < 0) == negative ? part : 0 - part);
+      }
+      moved = fmt::format("({})", printed(inner, false));
+      if (common != 1) moved = fmt::format("{}*{}", common, moved);
     } else {
       moved = printed(rest, false);
       if (!moved.empty() && moved.front() == '-' && !out.empty())

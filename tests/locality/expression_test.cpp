@@ -71,6 +71,17 @@ TEST(Expression, coefficients_wrap_as_the_card_wraps_them) {
             "param0 + 4*tid.x: affine");
 }
 
+TEST(Expression, the_one_number_without_an_opposite_is_written) {
+  const std::string scaled =
+      "mul.wide.u32 %rd2, %r2, 4;\nmul.lo.s64 %rd2, %rd2, 2305843009213693952;\n";
+  EXPECT_EQ(written(scaled + "and.b64 %rd2, %rd2, 0;\nadd.s64 %rd3, %rd1, %rd2;\n"
+                             "ld.global.u32 %r8, [%rd3];\n"),
+            "param0 + (-9223372036854775808*tid.x & 0): affine");
+  EXPECT_EQ(written(scaled + "add.s64 %rd3, %rd1, %rd2;\nsetp.eq.u32 %p1, %r2, 0;\n"
+                             "@%p1 ld.global.u32 %r8, [%rd3];\n"),
+            "param0 - 9223372036854775808*tid.x: affine under a guard");
+}
+
 TEST(Expression, a_loop_counts_in_i1_whatever_it_adds) {
   const auto first_access = [](const std::string& body) {
     const ptx::Module module = module_of(
