@@ -67,6 +67,14 @@ TEST(OperandForms, a_vector_or_an_address_in_the_place_of_a_register_is_refused)
   EXPECT_GT(tried, 1000U);
 }
 
+TEST(OperandForms, results_and_operands_of_another_kind_are_refused) {
+  EXPECT_EQ(said_of("vadd.s32.s32.s32 %r5, %r1, %r1;"), "accepted");
+  EXPECT_NE(said_of("vadd.s32.s32.s32 %rd5, %r1, %r1;"), "accepted");
+  EXPECT_EQ(said_of("movmatrix.sync.aligned.m8n8.trans.b16 %r5, %r1;"), "accepted");
+  EXPECT_NE(said_of("mov.u32 %r6, 5;\nmovmatrix.sync.aligned.m8n8.trans.b16 %r5, %r6;"), "accepted")
+      << "the same in all lanes";
+}
+
 TEST(OperandForms, parts_of_a_move_make_up_its_bits) {
   for (const char* right : {"mov.b32 %r5, {%h1, %h2};", "mov.b64 %rd5, {%r5, %r6};",
                             "mov.b64 {%r5, _}, %rd5;", "mov.b64 %rd5, {%h1, %h2, %h3, 4};",

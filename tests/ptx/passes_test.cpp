@@ -53,6 +53,16 @@ TEST(DefUse, a_definition_reaches_itself_around_a_loop) {
   EXPECT_THAT(a.def_use.reaching(a.reg("%r1"), 1).definitions, ElementsAre(0, 1));
 }
 
+TEST(GlobalLoads, without_a_space_count_only_where_asked) {
+  const Module module = test::parsed(
+      test::kernel("ld.global.u32 %r1, [%rd1]; ld.shared.u32 %r1, [tile]; ld.u32 %r1, [%rd1]; "
+                   "st.global.u32 [%rd1], %r1; ldu.global.u32 %r1, [%rd1]; "
+                   "ld.param.u32 %r1, [n]; ret;"));
+  const Function& function = *module.find_function("k");
+  EXPECT_EQ(global_loads(module, function), (std::vector<std::uint32_t>{0, 4}));
+  EXPECT_EQ(global_loads(module, function, true), (std::vector<std::uint32_t>{0, 2, 4}));
+}
+
 TEST(Induction, a_counting_loop_has_its_variable_step_start_and_test) {
   const Analysed a(
       "mov.u32 %r1, 3; L: mov.u32 %r5, %r1; add.s32 %r1, %r1, 2; setp.lt.s32 %p1, %r1, %r7; "

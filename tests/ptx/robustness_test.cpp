@@ -113,6 +113,9 @@ TEST(Robustness, deep_nesting_is_an_error_that_says_so) {
   const ParseResult parentheses =
       parse(test::kernel("mov.u32 %r1, " + std::string(depth, '(') + ";"), "");
   EXPECT_NE(test::all_of(parentheses.diagnostics).find("nested too deeply"), std::string::npos);
+  const ParseResult signs =
+      parse(test::kernel("mov.b32 %r1, " + std::string(200'000, '-') + "1;"), "t.ptx");
+  EXPECT_NE(test::all_of(signs.diagnostics).find("nested too deeply"), std::string::npos);
   const ParseResult vectors =
       parse(test::kernel("mov.u32 " + std::string(depth, '{') + "%r1;"), "");
   EXPECT_FALSE(vectors.diagnostics.ok());

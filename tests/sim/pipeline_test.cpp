@@ -35,6 +35,37 @@ TEST(Pipeline, blocks_spread_over_tpcs_before_they_share_one) {
   EXPECT_EQ(sms_of_kernel(run, 0), (std::vector<std::uint32_t>{0, 2, 4, 6}));
 }
 
+TEST(Pipeline, kernels_that_no_sm_can_run_are_refused_and_those_that_just_fit_are_not) {
+  PipelineSpec spec = small_card();
+  spec.sm.registers = 65536;
+  const auto said = [&](auto change) {
+    PipelineKernel one = kernel("k", 0, 1, 10);
+    change(one);
+    const auto run = run_pipeline(spec, {one}, false);
+    return run ? std::string() : run.error().message;
+  };
+  const auto expect = [&](auto right, auto wrong, const std::string& message) {
+    EXPECT_EQ(said(right), "") << message;
+    EXPECT_EQ(said(wrong).substr(0, message.size()), message);
+  };
+  using Kernel = PipelineKernel;
+  expect([](Kernel& k) { k.blocks = 1; }, [](Kernel& k) { k.blocks = 0; },
+         "kernel 'k': blocks and the duration of a block must be above 0");
+  expect([](Kernel& k) { k.block_ns = 1; }, [](Kernel& k) { k.block_ns = 0; },
+         "kernel 'k': blocks and the duration of a block must be above 0");
+  expect([](Kernel& k) { k.threads = 1; }, [](Kernel& k) { k.threads = 0; },
+         "kernel 'k': 0 threads a block; the device allows 1 to 1024");
+  expect([](Kernel& k) { k.threads = 1024; }, [](Kernel& k) { k.threads = 1025; },
+         "kernel 'k': 1025 threads a block; the device allows 1 to 1024");
+  expect([](Kernel& k) { k.shared_bytes = 65536; }, [](Kernel& k) { k.shared_bytes = 65537; },
+         "kernel 'k': a block takes 1024 threads, ");
+  expect([](Kernel& k) { k.registers_per_thread = 64; },
+         [](Kernel& k) { k.registers_per_thread = 72; },
+         "kernel 'k': a block takes 1024 threads, ");
+  expect([](Kernel& k) { k.tpcs = TpcMask().set(3); }, [](Kernel& k) { k.tpcs = TpcMask().set(4); },
+         "kernel 'k': its mask enables none of the 4 TPCs");
+}
+
 TEST(Pipeline, a_higher_priority_goes_first_from_the_next_free_room_on) {
   auto low = kernel("low", 0, 32, 10);
   auto high = kernel("high", 1, 16, 10);

@@ -122,6 +122,21 @@ TEST_P(Bundled, reference_changes_an_output_and_the_check_tells_right_from_wrong
 INSTANTIATE_TEST_SUITE_P(Workload, Bundled, ::testing::ValuesIn(all_names()),
                          [](const auto& test) { return test.param; });
 
+// After many rounds all chains are at 1, whatever they began with.
+TEST(Workloads, the_arithmetic_of_a_stress_kernel_begins_anew_every_1024_threads) {
+  const auto launch =
+      instance("stress_arithmetic", {.scale = "", .parameters = {{"rounds", 1}, {"blocks", 5}}});
+  ASSERT_TRUE(launch) << launch.error().message;
+  gpu::Memory memory = gpu::initial_memory(*launch, gpu::default_addresses(*launch)).value();
+  ASSERT_TRUE(run_reference(*launch, memory));
+  std::vector<float> results(5U * 256);
+  std::memcpy(results.data(), memory[0].data(), results.size() * sizeof(float));
+  EXPECT_EQ(results[0], 4 * 0.25F + 6 * 0.75F);
+  EXPECT_NE(results[1023], results[0]);
+  EXPECT_EQ(results[1024], results[0]);
+  EXPECT_EQ(results[1279], results[255]);
+}
+
 TEST(Workloads, an_unknown_name_lists_the_known_ones) {
   EXPECT_TRUE(find("vecad").error().message.starts_with(
       "there is no bundled workload 'vecad'; known are: "));

@@ -48,34 +48,34 @@ TEST(TranslationClaims, none_holds_whatever_is_counted) {
   for (const auto& [name, count] : refuted) EXPECT_GT(count, 0) << name;
 }
 
-constexpr const char* kept_figures = R"(D over C, mean of all: 1.4671
-KM: D over C: 0.33996
-ST: D over C: 1.0655
-RL, FIR, MP: D over C, least: 0.37109
-RL, FIR, MP: D over C, most: 5.5756
-PR, MT, FFT: D over C, least: 0.51652
-AES: D over C: 2.0146
-MT, KM, FFT, ST: fewer IOMMU accesses, mean, %: -94.764
-ST: fewer IOMMU accesses, %: -9.2927
-RL, FIR, MP: walks D/C, least: 0.91051
-walks D/C, mean of all: 9.0132
-TLB-hit shares differ by at most, points: 45.378
-L2-TLB misses of C and D differ by at most, %: 3204.3
-bypass against the better of C and D, least: 0.19974
-bypass over the better mean of C and D: 1.7448
-D over C, mean of all: 7.048
-KM: D over C: 2.6177
-ST: D over C: 0.45019
-RL, FIR, MP: D over C, least: 0.99817
-RL, FIR, MP: D over C, most: 1.7154
-PR, MT, FFT: D over C, least: 0.36548
-AES: D over C: 0.11814
-MT, KM, FFT, ST: fewer IOMMU accesses, mean, %: 49.467
-ST: fewer IOMMU accesses, %: 73.048
-RL, FIR, MP: walks D/C, least: 0.05336
-walks D/C, mean of all: 2.8099
-TLB-hit shares differ by at most, points: 39.119
-L2-TLB misses of C and D differ by at most, %: 652.72
+constexpr const char* kept_figures = R"(D over C, mean of all: 1.4671 of 1.7 to 2.4, 2 digits
+KM: D over C: 0.33996 of 3.5 to 6, 2 digits
+ST: D over C: 1.0655 of 3.5 to 6.5, 2 digits
+RL, FIR, MP: D over C, least: 0.37109 of 0.85 to 1, 2 digits
+RL, FIR, MP: D over C, most: 5.5756 of 0.85 to 1, 2 digits
+PR, MT, FFT: D over C, least: 0.51652 of 1 to inf, 2 digits
+AES: D over C: 2.0146 of 0.95 to 1.05, 2 digits
+MT, KM, FFT, ST: fewer IOMMU accesses, mean, %: -94.764 of 60 to 75, 1 digits
+ST: fewer IOMMU accesses, %: -9.2927 of 85 to 100, 1 digits
+RL, FIR, MP: walks D/C, least: 0.91051 of 1.98 to 2.02, 2 digits
+walks D/C, mean of all: 9.0132 of 1.5 to 1.8, 2 digits
+TLB-hit shares differ by at most, points: 45.378 of 0 to 2, 2 digits
+L2-TLB misses of C and D differ by at most, %: 3204.3 of 0 to 5, 1 digits
+bypass against the better of C and D, least: 0.19974 of 0.98 to inf, 3 digits
+bypass over the better mean of C and D: 1.7448 of 1 to inf, 3 digits
+D over C, mean of all: 7.048 of 1.7 to 2.4, 2 digits
+KM: D over C: 2.6177 of 3.5 to 6, 2 digits
+ST: D over C: 0.45019 of 3.5 to 6.5, 2 digits
+RL, FIR, MP: D over C, least: 0.99817 of 0.85 to 1, 2 digits
+RL, FIR, MP: D over C, most: 1.7154 of 0.85 to 1, 2 digits
+PR, MT, FFT: D over C, least: 0.36548 of 1 to inf, 2 digits
+AES: D over C: 0.11814 of 0.95 to 1.05, 2 digits
+MT, KM, FFT, ST: fewer IOMMU accesses, mean, %: 49.467 of 60 to 75, 1 digits
+ST: fewer IOMMU accesses, %: 73.048 of 85 to 100, 1 digits
+RL, FIR, MP: walks D/C, least: 0.05336 of 1.98 to 2.02, 2 digits
+walks D/C, mean of all: 2.8099 of 1.5 to 1.8, 2 digits
+TLB-hit shares differ by at most, points: 39.119 of 0 to 2, 2 digits
+L2-TLB misses of C and D differ by at most, %: 652.72 of 0 to 5, 1 digits
 )";
 
 TEST(TranslationClaims, figures_of_made_up_counters_are_what_they_were) {
@@ -85,7 +85,8 @@ TEST(TranslationClaims, figures_of_made_up_counters_are_what_they_were) {
     Comparison comparison = any_comparison(random);
     if (i == 1) comparison.architectures.pop_back();
     for (const Claim& claim : claims_of(comparison))
-      found += fmt::format("{}: {:.5g}\n", claim.name, claim.ours);
+      found += fmt::format("{}: {:.5g} of {:g} to {:g}, {} digits\n", claim.name, claim.ours,
+                           claim.low, claim.high, claim.decimals);
   }
   EXPECT_EQ(found, kept_figures);
 }
