@@ -136,6 +136,20 @@ RC_GTEST_PROP(Plain, frequent_operands_mean_what_the_general_reader_makes_of_the
   RC_ASSERT(a.messages == b.messages);
 }
 
+// A mnemonic is known from its second use on.
+TEST(Plain, every_such_operand_by_itself_means_what_the_general_reader_makes_of_it) {
+  const std::string known = "mov.b32 %r2, %r3;\nst.global.b32 [%rd2], %r2;\n";
+  const std::string behind(100, '\n');
+  for (const std::string& operand : plain_and_odd_operands()) {
+    for (const std::string mnemonic : {"mov.b32 %r1, ", "st.global.b32 [%rd1], "}) {
+      const Reading a = read(known + mnemonic + operand + ";", behind);
+      const Reading b = read(known + "/**/" + mnemonic + "/**/" + operand + "/**/;", behind);
+      EXPECT_EQ(a.printed, b.printed) << mnemonic << operand;
+      EXPECT_EQ(a.messages, b.messages) << mnemonic << operand;
+    }
+  }
+}
+
 std::uint32_t first_register(const Body& body, std::size_t instruction) {
   return body.operands_of(body.instructions[instruction])[0].index;
 }
