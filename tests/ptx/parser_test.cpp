@@ -67,6 +67,16 @@ TEST(Parser, decimals_beyond_the_range_of_a_double_are_infinite_or_nothing) {
   EXPECT_EQ(value(2), 0x7ff0000000000000U);
 }
 
+TEST(Parser, an_element_prints_as_it_was_read_and_is_made_of_name_and_index) {
+  const std::string line = "mov.u32 %r1, tile[%r2];";
+  const Module module = parsed(kernel(line));
+  const Function& function = *module.find_function("k");
+  EXPECT_EQ(print(module, function, function.body.instructions.back()), line);
+  const Operand element = function.body.operands_of(function.body.instructions[0])[1];
+  ASSERT_EQ(element.kind, OperandKind::element);
+  EXPECT_EQ(function.body.children(element)[1].kind, OperandKind::reg);
+}
+
 TEST(Parser, a_range_of_variables_is_each_of_them_from_0_on) {
   const Module module = parsed(kernel(".shared .b32 s<3>;"));
   std::string names;
