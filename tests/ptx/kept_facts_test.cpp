@@ -2,6 +2,7 @@
 // make of them: digests, kept from when the tests of single facts held.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 
@@ -24,8 +25,17 @@
 namespace demarc::ptx {
 namespace {
 
+std::vector<std::filesystem::path> corpus_files() {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(demarc::test::source_dir() / "tests" / "ptx" / "corpus"))
+    if (entry.path().extension() == ".ptx") files.push_back(entry.path());
+  return files;
+}
+
 using Digests = std::map<std::string, std::uint64_t>;
 
+// A failure prints the row to be kept when the change is meant.
 void expect_digest(const Digests& kept, const std::string& name, const std::string& facts) {
   const auto wanted = kept.find(name);
   const std::uint64_t found = hash_of(facts);
@@ -204,10 +214,7 @@ TEST(KeptFacts, of_the_corpus_and_of_bundled_kernels) {
                        {"textures rewritten", 0x62f901f5da59b126},
                        {"video rewritten", 0xa21778e881ac16e7},
                        {"wgmma rewritten", 0x11a5bf09c1975931}};
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(demarc::test::source_dir() / "tests" / "ptx" / "corpus"))
-    if (entry.path().extension() == ".ptx") files.push_back(entry.path());
+  std::vector<std::filesystem::path> files = corpus_files();
   for (const char* name : {"bfs", "cfd", "fft", "leukocyte", "matmul", "reduction", "scan"})
     files.push_back(demarc::test::source_dir() / "kernels" / "ptx" / (std::string(name) + ".ptx"));
   const ParseResult odd = parse(odd_kernel, "odd.ptx");
@@ -219,6 +226,87 @@ TEST(KeptFacts, of_the_corpus_and_of_bundled_kernels) {
     ASSERT_TRUE(parsed.diagnostics.ok()) << file;
     expect_digest(facts, file.stem().string(), facts_of(parsed.module));
     expect_digest(passes, file.stem().string() + " rewritten", rewritten(parsed.module));
+  }
+}
+
+// The module without the instructions of `function` but one: labels and declarations stay.
+std::string alone(const Module& module, const Function& function, const Instruction& kept) {
+  std::string text(*module.text);
+  for (const Instruction& instruction : function.body.instructions) {
+    if (&instruction == &kept) continue;
+    const std::size_t length = module.text_of(instruction).size();
+    for (std::size_t i = 0; i < length; ++i) {
+      char& c = text[instruction.text_offset + i];
+      if (c != '\n') c = ' ';
+    }
+  }
+  return text;
+}
+
+// What becomes of every instruction that addresses memory, whatever else the kernel holds.
+TEST(KeptFacts, of_each_access_by_itself) {
+  const Digests passes{
+      {"arithmetic alone", 0x66f259433addf774},     {"barriers alone", 0x91806024d27e2889},
+      {"bulk_copies alone", 0x81dfb2764c398c47},    {"control_flow alone", 0x547b88246e2488fb},
+      {"debug_sections alone", 0xae8e3258f1810cac}, {"matrices alone", 0x3281e007c8177a0a},
+      {"memory alone", 0xca5ec6e72f1d1d73},         {"multicast alone", 0x8bdbe71ff6ee67a2},
+      {"tensor_memory alone", 0x914addcf3650f940},  {"textures alone", 0xd17305f2a0a93ba8},
+      {"video alone", 0xe863deebc7584a2a},          {"wgmma alone", 0x96ed07180e7ca32}};
+  ColoredOptions options;
+  options.places = {0x7000'0000'1000, 0x7000'0100'0000, 4096};
+  for (const auto& file : corpus_files()) {
+    const ParseResult parsed = parse(read_file(file).value(), "x.ptx");
+    std::string made;
+    for (const Function& function : parsed.module.functions) {
+      for (const Instruction& instruction : function.body.instructions) {
+        const auto operands = function.body.operands_of(instruction);
+        const bool addresses = std::any_of(operands.begin(), operands.end(), [](const Operand& o) {
+          return o.kind == OperandKind::address;
+        });
+        if (!addresses) continue;
+        options.kernels = {std::string(function.name)};
+        const ParseResult one = parse(alone(parsed.module, function, instruction), "x.ptx");
+        if (!one.diagnostics.ok()) continue;
+        const auto colored = rewrite_colored(one.module, {{0x2100, 0x14400}, 2}, options);
+        if (!colored) {
+          made += colored.error().message + "\n";
+          continue;
+        }
+        for (const ColoredKernel& kernel : colored->kernels)
+          made += describe_refusals(kernel, "x.ptx");
+        for (const Function& changed : colored->module.functions)
+          for (const Instruction& i : changed.body.instructions)
+            made += std::string(colored->module.text_of(i)) + "\n";
+      }
+    }
+    expect_digest(passes, file.stem().string() + " alone", made);
+  }
+}
+
+// Everything that is said of the corpus with one word taken out, at many places.
+TEST(KeptFacts, of_what_is_said_of_broken_text) {
+  const Digests said{
+      {"arithmetic broken", 0x9c2bde37a9f272e5},     {"barriers broken", 0x1573bad254d349fb},
+      {"bulk_copies broken", 0xd013399cb9824edc},    {"control_flow broken", 0x920ffd6e60161808},
+      {"debug_sections broken", 0x574b8afc800f768e}, {"matrices broken", 0x1164713b762be685},
+      {"memory broken", 0x61141d8c3cc9a9f0},         {"multicast broken", 0x57cdf231e25a82f8},
+      {"tensor_memory broken", 0xafdfa622c36bce06},  {"textures broken", 0xec357bf6ac830cd4},
+      {"video broken", 0x5c69a0af636a3e07},          {"wgmma broken", 0xd21a445062d5ca69}};
+  for (const auto& file : corpus_files()) {
+    const std::string text = read_file(file).value();
+    std::string all;
+    for (std::size_t k = 0; k < 60; ++k) {
+      const std::size_t from = text.find_first_of(" ,;{}()[]<>\n", text.size() * k / 60);
+      const std::size_t to = text.find_first_of(" ,;{}()[]<>\n", from + 1);
+      if (to == std::string::npos) continue;
+      std::string broken = text;
+      broken.erase(from, k % 2 == 0 ? 1 : to - from);
+      const ParseResult result = parse(broken, "x.ptx");
+      for (const Diagnostic& diagnostic : result.diagnostics.list)
+        all += format(diagnostic, "x.ptx") + "\n";
+      all += print(result.module);
+    }
+    expect_digest(said, file.stem().string() + " broken", all);
   }
 }
 

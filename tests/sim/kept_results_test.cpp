@@ -24,6 +24,7 @@ namespace {
 
 using Digests = std::map<std::string, std::uint64_t>;
 
+// A failure prints the row to be kept when the change is meant.
 void expect_digest(const Digests& kept, const std::string& name, std::string report) {
   static const std::regex build(R"re("(version|revision)": "[^"]*")re");
   report = std::regex_replace(report, build, "");
