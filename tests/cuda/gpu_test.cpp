@@ -65,6 +65,24 @@ TEST(MigInstance, IsRefusedByNameForMasksColoursTopologyAndProof) {
   EXPECT_TRUE(test::fake_gpu()->check_whole());
 }
 
+TEST(Verify, AModeThatConfinesNothingIsNoPartitionThatCouldBeVerified) {
+  const auto gpu = test::fake_gpu(fake::small_gpu());
+  ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
+  for (const Mode mode : {Mode::none, Mode::timeslice, Mode::mps}) {
+    VerifyPlan plan;
+    plan.mode = mode;
+    plan.choice.tpcs = "0";
+    const auto refused = verify(plan);
+    ASSERT_FALSE(refused) << partition::to_string(mode);
+    EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
+    EXPECT_THAT(refused.error().message,
+                HasSubstr(fmt::format("--mode {}: it confines nothing that could be verified; "
+                                      "green, mask, affinity do",
+                                      partition::to_string(mode))));
+  }
+  ::unsetenv("DEMARC_LIBCUDA");
+}
+
 TEST(MigInstance, IsToldByItsNameWhereOneUuidIsAll) {
   fake::FakeConfig config = fake::small_gpu();
   std::snprintf(config.name, sizeof config.name, "NVIDIA H100 MIG 1g.10gb");
