@@ -16,6 +16,7 @@ namespace {
 
 struct ExecOptions {
   std::string device = "cuda:0";
+  std::string sync_domain = "free";
   cuda::ConfinePlan plan;
   std::int64_t pid = 0;
   bool json = false;
@@ -62,6 +63,7 @@ Result<void> run_exec(ExecOptions& options) {
                          options.device);
   }
   options.plan.device = ref.index;
+  DEMARC_TRY(options.plan.sync_domain, cuda::parse_domain_choice(options.sync_domain));
   if (options.announce >= 0) DEMARC_CHECK(prepare_announcement(options));
   options.plan.tell = [](const std::string& line) {
     fmt::print(stderr, "demarc exec: {}\n", line);
@@ -97,6 +99,10 @@ const RegisterVerb registered_exec({
       app.add_option("--gpcs", choice.gpcs, "all TPCs of these GPCs, such as 0-2");
       app.add_option("--sms", choice.sms, "at least this many SMs");
       app.add_option("--share", choice.share_percent, "at least this share of the SMs, per cent");
+      app.add_option("--sync-domain", options->sync_domain,
+                     "memory synchronisation domain of all launches: a number, `free` for one that "
+                     "no other demarc exec has, `none` to leave launches theirs")
+          ->capture_default_str();
       app.add_option("--pid", options->pid,
                      "give a running program other TPCs, from outside of it");
       app.add_flag(

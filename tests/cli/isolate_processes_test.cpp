@@ -98,12 +98,26 @@ TEST_F(IsolateProcesses, commands_are_confined_counted_and_leave_nothing_behind)
   const Json result = Json::parse(read_file(json).value());
   EXPECT_EQ(result["cells"].size(), 12U) << outcome.out;
   EXPECT_THAT(outcome.out, HasSubstr("mask (2 processes, each confined by demarc exec; part "));
-  EXPECT_THAT(outcome.out, HasSubstr("; a memory synchronisation domain each; commands keep that"));
+  EXPECT_THAT(outcome.out, HasSubstr("; a memory synchronisation domain each"));
   EXPECT_THAT(left_behind(), IsEmpty());
   // Asked for its clients before the command is ended; it has none here.
   const std::string daemon =
       "start GPU-fafafafa-fafa-fafa-fafa-fafafafafafa\nget_server_list\nquit\n";
   EXPECT_EQ(told(), daemon + daemon);  // mps and mask
+}
+
+// The command's parent is the demarc exec that it runs under.
+TEST_F(IsolateProcesses, commands_have_the_domain_of_their_part) {
+  const std::string seen = (folder / "seen").string();
+  const std::string command =
+      fmt::format("tr '\\0' ' ' < /proc/$PPID/cmdline >> {}; echo >> {}; {}", seen, seen, busy());
+  const Outcome outcome = run_demarc(study("none,timeslice,mask,none+common-domain",
+                                           {"--aggressor-cmd", command, "--settle", "0"}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
+  const std::string all = read_file(seen).value();
+  EXPECT_THAT(all, HasSubstr("exec --device cuda:0 --observe --sync-domain 1 "));
+  EXPECT_THAT(all, HasSubstr("exec --device cuda:0 --observe --sync-domain none "));
+  EXPECT_THAT(all, testing::ContainsRegex("exec --device cuda:0 --tpcs [0-9,-]+ --sync-domain 1 "));
 }
 
 TEST_F(IsolateProcesses, a_command_that_fails_is_an_error_of_its_cells_and_exit_code_3) {

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstring>
+#include <tuple>
 
 namespace demarc::cuda {
 namespace {
@@ -46,6 +47,30 @@ TEST(Descriptor, AnUnknownVersionIsRefusedWithWhatWasSeen) {
 TEST(Descriptor, AHopperVersionByteOnABlackwellCardIsNotAHopperDescriptor) {
   const Bytes stray = descriptor_of(72, 0x40);
   EXPECT_FALSE(find_layout(stray.data(), {10, 0}));
+}
+
+TEST(Descriptor, TheSyncDomainIsTwoBitsOfAHopperDescriptorAlone) {
+  Bytes bytes = descriptor_of(72, 0x40);
+  const auto* hopper = *find_layout(bytes.data(), {9, 0});
+  bytes[140] = 0x5a;
+  bytes[143] = 0xc5;
+  EXPECT_EQ(read_domain(*hopper, bytes.data()), 0U);
+  for (const std::uint32_t domain : {3U, 1U, 2U}) {
+    EXPECT_TRUE(write_domain(*hopper, bytes.data(), domain));
+    EXPECT_EQ(read_domain(*hopper, bytes.data()), domain);
+    EXPECT_EQ(word(bytes, 140), 0xc500005aU | domain << 28);
+  }
+  for (const auto& [offset, version, capability] :
+       {std::tuple{72, 0x22, gpu::ComputeCapability{7, 0}},
+        std::tuple{58, 0x50, gpu::ComputeCapability{12, 0}}}) {
+    Bytes other =
+        descriptor_of(static_cast<std::size_t>(offset), static_cast<std::uint8_t>(version));
+    const Bytes before = other;
+    const auto* layout = *find_layout(other.data(), capability);
+    EXPECT_FALSE(read_domain(*layout, other.data()));
+    EXPECT_FALSE(write_domain(*layout, other.data(), 1));
+    EXPECT_EQ(other, before);
+  }
 }
 
 TEST(Descriptor, HopperMasksAreFourWordsAt304WithTheEnableBit) {

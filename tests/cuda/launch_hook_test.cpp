@@ -6,6 +6,7 @@
 
 #include "conformance.hpp"
 #include "demarc/cuda/masks.hpp"
+#include "demarc/cuda/sync_domain.hpp"
 #include "fake_card.hpp"
 
 namespace demarc::cuda {
@@ -30,6 +31,7 @@ class Hook : public testing::Test {
     hook->use_storage(nullptr, nullptr);
     hook->set_refusal_handler(nullptr);
     hook->set_largest_cluster(0);
+    hook->set_sync_domain(std::nullopt);
     hook->set_process_mask(std::nullopt);
     hook->set_next_mask(std::nullopt);
   }
@@ -154,6 +156,49 @@ class OneNode {
   CuGraph graph_ = nullptr;
   CuGraphExec executable_ = nullptr;
 };
+
+std::uint32_t domain_of_last_launch() {
+  return test::fake_symbol<std::uint32_t()>("fake_last_domain")();
+}
+
+TEST_F(Hook, ADomainIsThatOfEveryLaunchWhateverItsStreamHas) {
+  launch_one();
+  EXPECT_EQ(domain_of_last_launch(), 0U);
+  ASSERT_TRUE(cuda::set_sync_domain(*card->gpu(), stream->handle(), 2));
+  launch_one();
+  EXPECT_EQ(domain_of_last_launch(), 2U);
+  hook->set_sync_domain(3);
+  launch_one();
+  EXPECT_EQ(domain_of_last_launch(), 3U);
+  EXPECT_EQ(hook->last()->domain, 2U) << "as the driver had built it";
+  ASSERT_TRUE(hook->count_paths());
+  OneNode(card, *stream).run();
+  EXPECT_EQ(domain_of_last_launch(), 3U);
+  EXPECT_EQ(counters.other_domains, 0U);
+  hook->set_sync_domain(std::nullopt);
+  launch_one();
+  EXPECT_EQ(domain_of_last_launch(), 2U);
+}
+
+TEST_F(Hook, LaunchesThatCannotHaveTheirDomainAreCounted) {
+  ASSERT_TRUE(hook->count_paths());
+  const OneNode graph(card, *stream);
+  graph.run();
+  hook->set_sync_domain(1);
+  graph.run();
+  EXPECT_EQ(counters.other_domains, 1U) << "it keeps what it was built with";
+  change([](fake::FakeConfig& c) { c.descriptor_version = 0x41; });
+  launch_one();
+  EXPECT_EQ(counters.other_domains, 2U) << "an unknown version";
+  fake::FakeConfig older = fake::small_gpu();
+  older.descriptor_version = 0x22;
+  older.capability_major = 8;
+  open(older);
+  const auto before = counters.other_domains.load();
+  launch_one();
+  EXPECT_EQ(counters.other_domains, before + 1) << "a version that has no domain";
+  EXPECT_FALSE(hook->last()->domain);
+}
 
 TEST_F(Hook, AGraphIsInsideACeilingWhenItKeepsNothingElse) {
   ASSERT_TRUE(hook->count_paths());

@@ -56,6 +56,20 @@ TEST(Proof, APartitionThatHoldsIsProvedAndTheMaskTakenBack) {
   EXPECT_FALSE((*card->hook())->process_mask());
 }
 
+TEST(Proof, DomainsThatDescriptorsDoNotShowAreFound) {
+  EXPECT_TRUE(prove_sync_domains(test::fake_gpu(fake::small_gpu())));
+  fake::FakeConfig config = fake::small_gpu();
+  config.hides_domains = true;
+  const auto hidden = prove_sync_domains(test::fake_gpu(config));
+  ASSERT_FALSE(hidden);
+  EXPECT_EQ(hidden.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(hidden.error().message, HasSubstr("do not show where a launch has its memory sync"));
+  config.hides_domains = false;
+  config.descriptors_pass = false;
+  EXPECT_THAT(prove_sync_domains(test::fake_gpu(config)).error().message,
+              HasSubstr("launches do not pass"));
+}
+
 TEST(Proof, AMaskThatIsNotObeyedIsFound) {
   fake::FakeConfig config = fake::small_gpu();
   config.obey_masks = false;

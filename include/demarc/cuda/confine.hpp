@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "demarc/cuda/control.hpp"
@@ -25,8 +27,22 @@ struct TpcChoice {
 [[nodiscard]] Result<partition::TpcSet> choose_tpcs(const gpu::Topology& topology,
                                                     const TpcChoice& choice);
 
+// The memory synchronisation domain of a program (sync_domain.hpp).
+struct DomainChoice {
+  enum class Kind {
+    free,   // one that no other `demarc exec` on the card has, never 0, which is everybody's
+    keeps,  // launches keep what they and their streams have
+    given,
+  };
+  Kind kind = Kind::free;
+  std::uint32_t domain = 0;  // given
+};
+// "free", "none" or a number.
+[[nodiscard]] Result<DomainChoice> parse_domain_choice(std::string_view text);
+
 struct ConfinePlan {
   std::uint32_t device = 0;
+  DomainChoice sync_domain;
   TpcChoice choice;
   std::vector<std::string> command;  // program and arguments
   bool audit = false;                // count launches by path
@@ -61,6 +77,8 @@ struct ConfineOutcome {
   bool observed = false;      // without a partition
   partition::TpcSet tpcs;
   std::uint32_t sms = 0;
+  std::optional<std::uint32_t> sync_domain;  // of all launches; nothing: they kept their own
+  std::string no_domain;                     // why there is none though one was wanted
   ProcessCounts processes;
   // What the hook saw in all processes of the program.
   std::uint64_t masked[launch_paths] = {};
@@ -79,7 +97,7 @@ struct ConfineOutcome {
 // all that it started. Processes that would reach a GPU without being confined are kept off it by
 // the kernel. An existing injection library is kept. Call before anything in this process has used
 // CUDA, from its only thread. check_failed when the proof fails, invalid_input inside another
-// run_confined().
+// run_confined(), missing_capability for a domain that the card lacks.
 [[nodiscard]] Result<ConfineOutcome> run_confined(const ConfinePlan& plan);
 
 struct Moved {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "demarc/base/result.hpp"
@@ -59,6 +60,8 @@ struct DescriptorLayout {
                                  // of kernels (dynamic parallelism); -1: not known
   std::int16_t counts_offset;    // of the word that says where the end of the launch is counted
   std::int16_t awaits_offset;    // of the word that says whose end comes next; see may_launch()
+  std::int16_t domain_offset;    // of the word whose bits 28 and 29 are the memory synchronisation
+                                 // domain; -1: not known
 };
 
 struct LaunchSize {
@@ -68,6 +71,13 @@ struct LaunchSize {
 [[nodiscard]] LaunchSize launch_size(const DescriptorLayout& layout, const void* descriptor);
 // False when launches in clusters cannot be told from others: cards from Hopper on have clusters.
 [[nodiscard]] bool tells_clusters(const DescriptorLayout& layout);
+// The memory synchronisation domain of the launch; nothing where the version does not tell.
+[[nodiscard]] std::optional<std::uint32_t> read_domain(const DescriptorLayout& layout,
+                                                       const void* descriptor);
+// False, and nothing is written, where the version does not tell. `domain` is 0 to 3.
+[[nodiscard]] bool write_domain(const DescriptorLayout& layout, void* descriptor,
+                                std::uint32_t domain);
+
 // False when may_launch() is a guess.
 [[nodiscard]] bool tells_launchers(const DescriptorLayout& layout);
 

@@ -36,6 +36,9 @@ struct LaunchCounters {
   // Masked launches whose descriptor does not tell the size of clusters (V05_00), while it should
   // have been checked: a cluster too large for the mask hangs unseen.
   std::atomic<std::uint64_t> clusters_unknown{0};
+  // Launches that should have had a memory synchronisation domain of their program's own and left
+  // with another.
+  std::atomic<std::uint64_t> other_domains{0};
 
   [[nodiscard]] std::uint64_t seen() const;
 };

@@ -76,7 +76,8 @@ class LaunchHook {
   struct Seen {
     HardwareMask mask;
     bool enabled = false;
-    std::uint32_t launches = 0;  // since clear_last()
+    std::optional<std::uint32_t> domain;  // nothing where descriptors do not tell
+    std::uint32_t launches = 0;           // since clear_last()
   };
   void clear_last();
   [[nodiscard]] std::optional<Seen> last() const;
@@ -94,6 +95,11 @@ class LaunchHook {
   void set_largest_cluster(std::uint32_t blocks) { own_largest_cluster_.store(blocks); }
   // Reads that number from elsewhere, for as long as the process lives.
   void share_largest_cluster(std::atomic<std::uint32_t>* blocks) { largest_cluster_.store(blocks); }
+  // Every launch gets this memory synchronisation domain (0 to 3), whatever its stream or program
+  // asks for; those that cannot are counted. Nothing: launches keep theirs.
+  void set_sync_domain(std::optional<std::uint32_t> domain) {
+    sync_domain_.store(domain.value_or(no_sync_domain));
+  }
   // Learns the layout from the first descriptor that passes, of a card of this capability.
   void expect(gpu::ComputeCapability capability);
   // Called, inside the callback, when a launch cannot be confined though a mask is wanted. Where it
@@ -111,6 +117,7 @@ class LaunchHook {
   void on_graph_launch(const void* graph, CuStream stream);
   void put_mask(const DescriptorLayout& layout, void* descriptor, const void* stream,
                 LaunchCounters& counters);
+  void put_domain(const DescriptorLayout& layout, void* descriptor, LaunchCounters& counters);
   void check_clusters(const DescriptorLayout& layout, const void* descriptor,
                       LaunchCounters& counters);
   bool find_mask(const void* stream, HardwareMask& mask, bool& of_process) const;
@@ -133,6 +140,8 @@ class LaunchHook {
   std::atomic<LaunchCounters*> counters_{&own_counters_};
   std::atomic<const DescriptorLayout*> layout_{nullptr};
   std::atomic<void (*)(const char*)> refusal_{nullptr};
+  static constexpr std::uint32_t no_sync_domain = ~std::uint32_t{0};
+  std::atomic<std::uint32_t> sync_domain_{no_sync_domain};
   std::atomic<std::uint32_t> own_largest_cluster_{0};
   std::atomic<std::atomic<std::uint32_t>*> largest_cluster_{&own_largest_cluster_};
   std::atomic<bool> learning_{false};

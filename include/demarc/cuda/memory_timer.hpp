@@ -2,6 +2,8 @@
 // coloured memory and its audit are made of.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -53,7 +55,34 @@ class MemoryTimer {
                                               const TimedStream& aggressor,
                                               std::span<const std::uint8_t> roles) const;
 
+  // Seconds that a launch of one block of `empty`, a kernel without parameters that does nothing,
+  // takes from the one before it, while all SMs but two run `traffic` in a memory synchronisation
+  // domain of their own; without chunks: beside nothing. check_failed when the traffic always ends
+  // first.
+  [[nodiscard]] Result<double> launch_seconds(DevicePointer base, const TimedStream& traffic,
+                                              const Function& empty) const;
+
  private:
+  // Who runs what on which SM, and where the kernel finds it.
+  struct Field {
+    std::vector<std::uint8_t> roles;   // by SM: 0 idle, 1 victim, 2 aggressor
+    std::vector<std::uint16_t> ranks;  // among those of its role
+    std::array<std::uint32_t, 3> workers{};
+    std::optional<DeviceBuffer> state;
+    LaunchShape shape;
+  };
+  // A stream whose chunks lie on the card.
+  struct PlacedStream {
+    TimedStream stream;
+    const DeviceBuffer* list;
+    std::uint32_t rounds;  // 0: without end
+  };
+  [[nodiscard]] Result<Field> make_field(std::span<const std::uint8_t> roles) const;
+  [[nodiscard]] Result<void> start(const Stream& stream, const Field& field, DevicePointer base,
+                                   const PlacedStream& victim, const PlacedStream& aggressor) const;
+  [[nodiscard]] static Result<std::uint64_t> nanoseconds_of(const Field& field);
+  [[nodiscard]] Result<double> time_launches(const Function& empty) const;
+
   MemoryTimer(Module module, Function latency, Function fingerprint, Function streams,
               Stream stream)
       : module_(std::move(module)),

@@ -3,6 +3,7 @@
 
 #include "demarc/cuda/identify.hpp"
 #include "demarc/cuda/masks.hpp"
+#include "demarc/cuda/sync_domain.hpp"
 #include "demarc/partition/partition.hpp"
 
 namespace demarc::cuda {
@@ -73,6 +74,26 @@ Result<void> prove_by_latency(const CardPointer& card, const partition::TpcSet& 
 }
 
 }  // namespace
+
+Result<void> prove_sync_domains(const GpuPointer& gpu) {
+  DEMARC_TRY(LaunchHook* const hook, LaunchHook::install(gpu->driver()));
+  DEMARC_TRY(const ProbeKernels kernels, ProbeKernels::load(gpu));
+  DEMARC_TRY(const Stream stream, Stream::create(gpu));
+  for (std::uint32_t domain = 0; domain < sync_domain_count(*gpu); ++domain) {
+    DEMARC_CHECK(set_sync_domain(*gpu, stream.handle(), domain));
+    hook->clear_last();
+    hook->begin_probe(gpu->compute_capability());
+    DEMARC_CHECK(launch(stream, kernels.idle(), LaunchShape::line(1, 1)));
+    DEMARC_CHECK(stream.wait());
+    DEMARC_CHECK(hook->end_probe());
+    const auto seen = hook->last();
+    if (seen && seen->domain == domain) continue;
+    return missing_capability(
+        "{}: the task descriptors do not show where a launch has its memory synchronisation domain",
+        gpu->name());
+  }
+  return {};
+}
 
 Result<void> prove_partition(const CardPointer& card, const partition::TpcSet& tpcs) {
   const partition::TpcSet wanted = tpcs & partition::all_tpcs(card->topology());

@@ -17,4 +17,9 @@ namespace demarc::cuda {
 // refused here, or when latencies are needed and none are remembered.
 [[nodiscard]] Result<void> prove_partition(const CardPointer& card, const partition::TpcSet& tpcs);
 
+// Whether launches show their memory synchronisation domain where descriptors are known to keep it,
+// so that one written there is theirs. missing_capability when they do not, and when the driver has
+// no launch callback.
+[[nodiscard]] Result<void> prove_sync_domains(const GpuPointer& gpu);
+
 }  // namespace demarc::cuda

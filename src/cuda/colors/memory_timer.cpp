@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "demarc/cuda/probe_kernels.hpp"
+#include "demarc/cuda/sync_domain.hpp"
 #include "demarc/gpu/embedded_ptx.hpp"
 #include "memory_kernels_ptx.hpp"
 
@@ -25,6 +26,11 @@ constexpr std::uint64_t stream_limit_ns = 3'000'000'000;
 constexpr float chained_loads = 8;
 // Blocks of a launch start within microseconds where SMs are free.
 constexpr std::uint64_t gather_ns = 300'000;
+// Launches that are timed beside traffic, and rounds of that traffic: some milliseconds.
+constexpr std::uint32_t launch_batches = 3;
+constexpr std::uint32_t launches_a_batch = 100;
+constexpr std::uint32_t least_rounds_beside = 2048;
+constexpr std::uint32_t most_rounds_beside = 1 << 17;
 constexpr std::uint64_t launch_limit_ns = 10'000'000'000;
 
 Result<DeviceBuffer> upload_words(const GpuPointer& gpu, std::span<const std::uint32_t> words) {
@@ -157,69 +163,128 @@ Result<LaunchLatencies> MemoryTimer::launch_latencies(DevicePointer base,
   return found;
 }
 
+Result<MemoryTimer::Field> MemoryTimer::make_field(std::span<const std::uint8_t> roles) const {
+  const GpuPointer& gpu = stream_.gpu();
+  const std::uint32_t sms = gpu->sm_count();
+  Field field;
+  field.roles.assign(roles.begin(), roles.end());
+  field.roles.resize(sms, 0);
+  field.ranks.resize(sms, 0);
+  for (std::uint32_t sm = 0; sm < sms; ++sm) {
+    field.ranks[sm] = static_cast<std::uint16_t>(field.workers.at(field.roles[sm])++);
+  }
+  if (field.workers[1] == 0) return invalid_input("no SM has the role of the victim");
+  DEMARC_TRY(auto state, DeviceBuffer::allocate(gpu, 16 + sms * 11ULL + 64));
+  field.state.emplace(std::move(state));
+  field.shape = LaunchShape::line(sms, 1024);
+  DEMARC_TRY(field.shape.shared_bytes, whole_sm_shared_bytes(streams_));
+  return field;
+}
+
+Result<void> MemoryTimer::start(const Stream& stream, const Field& field, DevicePointer base,
+                                const PlacedStream& victim, const PlacedStream& aggressor) const {
+  const std::size_t sms = field.roles.size();
+  const DeviceBuffer& state = *field.state;
+  const std::uint64_t times = state.address() + 16;
+  const std::uint64_t ranks = times + sms * 8;
+  const std::uint64_t roles = ranks + sms * 2;
+  DEMARC_CHECK(state.fill(0));
+  DEMARC_CHECK(state.upload(field.ranks.data(), sms * 2, 16 + sms * 8));
+  DEMARC_CHECK(state.upload(field.roles.data(), sms, 16 + sms * 10));
+  const auto described = [&](const PlacedStream& placed, std::uint32_t workers) {
+    return DeviceStream{base,
+                        placed.list->address(),
+                        static_cast<std::uint32_t>(placed.stream.chunks.size()),
+                        placed.stream.chunk_shift,
+                        placed.rounds,
+                        placed.stream.writes ? 1U : 0U,
+                        placed.stream.latency ? 1U : 0U,
+                        workers};
+  };
+  return launch(stream, streams_, field.shape, described(victim, field.workers[1]),
+                described(aggressor, field.workers[2]), roles, ranks, state.address(),
+                stream_limit_ns, times, state.address() + 8);
+}
+
 Result<double> MemoryTimer::stream_seconds(DevicePointer base, const TimedStream& victim,
                                            const TimedStream& aggressor,
                                            std::span<const std::uint8_t> roles) const {
   const GpuPointer& gpu = stream_.gpu();
   if (victim.chunks.empty()) return invalid_input("a stream without chunks cannot be timed");
-  const std::uint32_t sms = gpu->sm_count();
-  std::vector<std::uint8_t> role(sms, 0);
-  std::vector<std::uint16_t> rank(sms, 0);
-  std::uint32_t workers[3] = {0, 0, 0};
-  for (std::uint32_t sm = 0; sm < sms && sm < roles.size(); ++sm) {
-    if (roles[sm] == 2 && aggressor.chunks.empty()) continue;
-    role[sm] = roles[sm];
-    rank[sm] = static_cast<std::uint16_t>(workers[role[sm]]++);
-  }
-  if (workers[1] == 0) return invalid_input("no SM has the role of the victim");
+  std::vector<std::uint8_t> used(roles.begin(), roles.end());
+  if (aggressor.chunks.empty())
+    std::replace(used.begin(), used.end(), std::uint8_t{2}, std::uint8_t{0});
+  DEMARC_TRY(const Field field, make_field(used));
   DEMARC_TRY(const DeviceBuffer victim_list, upload_words(gpu, victim.chunks));
   DEMARC_TRY(const DeviceBuffer aggressor_list, upload_words(gpu, aggressor.chunks));
-  DEMARC_TRY(const DeviceBuffer state, DeviceBuffer::allocate(gpu, 16 + sms * 11ULL + 64));
-  const std::uint64_t times = state.address() + 16;
-  const std::uint64_t ranks = times + sms * 8ULL;
-  const std::uint64_t role_list = ranks + sms * 2ULL;
-  DEMARC_TRY(const std::uint32_t shared, whole_sm_shared_bytes(streams_));
-  LaunchShape shape = LaunchShape::line(sms, 1024);
-  shape.shared_bytes = shared;
   const std::uint32_t rounds = rounds_of(victim);
-  double seconds = 0;
-  for (const bool warm_up : {true, false}) {
-    DEMARC_CHECK(state.fill(0));
-    DEMARC_CHECK(state.upload(rank.data(), sms * 2ULL, 16 + sms * 8ULL));
-    DEMARC_CHECK(state.upload(role.data(), sms, 16 + sms * 10ULL));
-    DeviceStream first{base,
-                       victim_list.address(),
-                       static_cast<std::uint32_t>(victim.chunks.size()),
-                       victim.chunk_shift,
-                       warm_up ? 1 : rounds,
-                       victim.writes ? 1U : 0U,
-                       victim.latency ? 1U : 0U,
-                       workers[1]};
-    DeviceStream second{base,
-                        aggressor_list.address(),
-                        static_cast<std::uint32_t>(aggressor.chunks.size()),
-                        aggressor.chunk_shift,
-                        0,
-                        aggressor.writes ? 1U : 0U,
-                        0,
-                        workers[2]};
-    DEMARC_CHECK(launch(stream_, streams_, shape, first, second, role_list, ranks, state.address(),
-                        stream_limit_ns, times, state.address() + 8));
+  for (const std::uint32_t now : {1U, rounds}) {
+    TimedStream quiet = aggressor;
+    quiet.latency = false;
+    DEMARC_CHECK(
+        start(stream_, field, base, {victim, &victim_list, now}, {quiet, &aggressor_list, 0}));
     DEMARC_CHECK(stream_.wait());
-    if (warm_up) continue;
-    DEMARC_TRY(const auto taken, state.read<std::uint64_t>(sms, 16));
-    std::uint64_t slowest = 0;
-    for (std::uint32_t sm = 0; sm < sms; ++sm) {
-      if (role[sm] != 1) continue;
-      if (taken[sm] == 0) {
-        return missing_capability(
-            "the stream kernel did not run on SM {}: is the card shared or partitioned?", sm);
-      }
-      slowest = std::max(slowest, taken[sm]);
-    }
-    seconds = static_cast<double>(slowest) * 1e-9 / rounds;
   }
-  return seconds;
+  DEMARC_TRY(const std::uint64_t slowest, nanoseconds_of(field));
+  return static_cast<double>(slowest) * 1e-9 / rounds;
+}
+
+// Of the slowest SM of the victim.
+Result<std::uint64_t> MemoryTimer::nanoseconds_of(const Field& field) {
+  DEMARC_TRY(const auto taken, field.state->read<std::uint64_t>(field.roles.size(), 16));
+  std::uint64_t slowest = 0;
+  for (std::size_t sm = 0; sm < taken.size(); ++sm) {
+    if (field.roles[sm] != 1) continue;
+    if (taken[sm] == 0) {
+      return missing_capability(
+          "the stream kernel did not run on SM {}: is the card shared or partitioned?", sm);
+    }
+    slowest = std::max(slowest, taken[sm]);
+  }
+  return slowest;
+}
+
+Result<double> MemoryTimer::launch_seconds(DevicePointer base, const TimedStream& traffic,
+                                           const Function& empty) const {
+  const GpuPointer& gpu = stream_.gpu();
+  if (traffic.chunks.empty()) return time_launches(empty);
+  std::vector<std::uint8_t> roles(gpu->sm_count(), 1);
+  std::fill(roles.end() - static_cast<std::ptrdiff_t>(std::min<std::size_t>(2, roles.size() / 2)),
+            roles.end(), std::uint8_t{0});
+  DEMARC_TRY(const Field field, make_field(roles));
+  DEMARC_TRY(const DeviceBuffer list, upload_words(gpu, traffic.chunks));
+  DEMARC_TRY(const Stream beside, Stream::create(gpu));
+  // A kernel's end waits for the stores of its whole domain, whichever slices they go to.
+  if (sync_domain_count(*gpu) > 1) DEMARC_CHECK(set_sync_domain(*gpu, beside.handle(), 1));
+  for (std::uint32_t rounds = least_rounds_beside; rounds <= most_rounds_beside; rounds *= 4) {
+    DEMARC_CHECK(start(beside, field, base, {traffic, &list, rounds}, {{}, &list, 0}));
+    DEMARC_TRY(const double seconds, time_launches(empty));
+    DEMARC_TRY(const bool ended, beside.done());
+    DEMARC_CHECK(beside.wait());
+    DEMARC_CHECK(nanoseconds_of(field));
+    if (!ended) return seconds;
+  }
+  return check_failed("launches took longer than {} rounds of the traffic beside them",
+                      most_rounds_beside);
+}
+
+// The median of some batches; the first one warms up.
+Result<double> MemoryTimer::time_launches(const Function& empty) const {
+  DEMARC_TRY(const Event begin, Event::create(gpu()));
+  DEMARC_TRY(const Event end, Event::create(gpu()));
+  std::vector<double> milliseconds;
+  for (std::uint32_t batch = 0; batch <= launch_batches; ++batch) {
+    DEMARC_CHECK(begin.record(stream_));
+    for (std::uint32_t i = 0; i < launches_a_batch; ++i) {
+      DEMARC_CHECK(launch(stream_, empty, LaunchShape::line(1, 32)));
+    }
+    DEMARC_CHECK(end.record(stream_));
+    DEMARC_CHECK(stream_.wait());
+    DEMARC_TRY(const double taken, end.milliseconds_since(begin));
+    if (batch != 0) milliseconds.push_back(taken);
+  }
+  std::sort(milliseconds.begin(), milliseconds.end());
+  return milliseconds[milliseconds.size() / 2] * 1e-3 / launches_a_batch;
 }
 
 }  // namespace demarc::cuda

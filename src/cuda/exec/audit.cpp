@@ -67,6 +67,12 @@ constexpr FindingRow finding_rows[] = {
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
        return launches.unsafe_clusters;
      }},
+    {"other_domains",
+     "{} launches had another memory synchronisation domain than their program should have",
+     Severity::fails, Severity::fails,
+     [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
+       return launches.other_domains;
+     }},
     {"stale_graphs",
      "{} launches of CUDA graphs ran under an earlier mask: that of their graph's first launch",
      Severity::fails, Severity::none,
@@ -96,6 +102,11 @@ constexpr FindingRow finding_rows[] = {
      }},
 };
 
+std::string domain_text(const ConfineOutcome& outcome) {
+  if (!outcome.sync_domain) return "launches keep their memory synchronisation domains\n";
+  return fmt::format("launches have the memory synchronisation domain {}\n", *outcome.sync_domain);
+}
+
 bool matters(const Finding& finding, Severity least) {
   return finding.count != 0 && finding.severity >= least;
 }
@@ -123,6 +134,9 @@ std::string warnings(const ConfineOutcome& outcome) {
   for (const Finding& finding : outcome.findings) {
     if (matters(finding, Severity::warns)) text += "demarc exec: " + finding.text + "\n";
   }
+  if (!outcome.no_domain.empty()) {
+    text += "demarc exec: no memory synchronisation domain of its own: " + outcome.no_domain + "\n";
+  }
   return text;
 }
 
@@ -137,6 +151,7 @@ std::string audit_to_text(const ConfineOutcome& outcome) {
                       processes.kept_off, processes.stopped);
   text +=
       "launches and blocks are counted by the masks in their descriptors, not by where they ran\n";
+  text += domain_text(outcome);
   text += fmt::format("{:<16}{:>14}{:>16}{:>14}{:>10}\n", "launch path", "with the mask", "blocks",
                       "without it", "refused");
   for (std::size_t p = 0; p < launch_paths; ++p) {
@@ -166,6 +181,8 @@ std::string audit_to_json(const ConfineOutcome& outcome) {
                   {"observed", outcome.observed},
                   {"tpcs", to_string(outcome.tpcs)},
                   {"sms", outcome.sms},
+                  {"sync_domain", outcome.sync_domain ? Json(*outcome.sync_domain) : Json(nullptr)},
+                  {"no_sync_domain_because", outcome.no_domain},
                   {"processes_confined", outcome.processes.confined},
                   {"contexts", outcome.processes.contexts},
                   {"counted_by", "masks in the launches' descriptors"},

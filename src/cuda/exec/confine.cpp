@@ -4,11 +4,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <limits>
+#include <span>
 
 #include "card/proof.hpp"
+#include "demarc/base/numbers.hpp"
 #include "demarc/cuda/card.hpp"
+#include "demarc/cuda/sync_domain.hpp"
 #include "demarc/partition/partition.hpp"
 #include "driver/in_child.hpp"
+#include "exec/domain_claim.hpp"
 #include "exec/supervisor.hpp"
 
 namespace demarc::cuda {
@@ -24,6 +29,8 @@ struct Prepared {
   std::uint32_t sms = 0;
   std::uint32_t largest_cluster = 0;
   std::uint32_t device_count = 0;
+  std::uint32_t sync_domains = 1;  // that a program can be given one of
+  char no_domains[200] = {};       // why it cannot
   char uuid[48] = {};
 };
 
@@ -37,9 +44,32 @@ Result<std::uint32_t> index_of_uuid(const std::shared_ptr<const Driver>& driver,
   return missing_capability("the program's GPU {} is not visible here", uuid);
 }
 
+void copy_text(const std::string& text, std::span<char> to) {
+  std::strncpy(to.data(), text.c_str(), to.size() - 1);
+}
+
+// Which memory synchronisation domains there are to choose from. What lacks is said where the
+// program would have done without, and refused where one was asked for by its number.
+Result<void> prepare_domains(const GpuPointer& gpu, const DomainChoice& choice,
+                             Prepared& prepared) {
+  if (choice.kind == DomainChoice::Kind::keeps) return {};
+  const std::uint32_t count = sync_domain_count(*gpu);
+  const Result<void> ready =
+      count < 2 ? missing_capability("{} has one for all", gpu->name()) : prove_sync_domains(gpu);
+  if (ready) {
+    prepared.sync_domains = count;
+  } else if (choice.kind == DomainChoice::Kind::given ||
+             ready.error().kind != ErrorKind::missing_capability) {
+    return tl::unexpected(ready.error());
+  } else {
+    copy_text(ready.error().message, prepared.no_domains);
+  }
+  return {};
+}
+
 // Runs in the child.
 Result<Prepared> prepare(const std::shared_ptr<const Driver>& driver, std::uint32_t index,
-                         const TpcChoice& choice) {
+                         const TpcChoice& choice, const DomainChoice& domain) {
   DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, index));
   DEMARC_TRY(const CardPointer card, Card::open(gpu));
   DEMARC_TRY(const partition::TpcSet tpcs, choose_tpcs(card->topology(), choice));
@@ -54,20 +84,22 @@ Result<Prepared> prepare(const std::shared_ptr<const Driver>& driver, std::uint3
   // Half-full SMs take clusters too, but how full they are the descriptor does not say: one block
   // an SM is what is certain.
   prepared.largest_cluster = partition::largest_cluster(card->topology(), tpcs, 1);
+  DEMARC_CHECK(prepare_domains(gpu, domain, prepared));
   DEMARC_TRY(prepared.device_count, driver->device_count());
-  std::strncpy(prepared.uuid, gpu->uuid().c_str(), sizeof prepared.uuid - 1);
+  copy_text(gpu->uuid(), prepared.uuid);
   return prepared;
 }
 
 // The same where no partition is wanted. Runs in the child.
 Result<Prepared> prepare_to_observe(const std::shared_ptr<const Driver>& driver,
-                                    std::uint32_t index) {
+                                    std::uint32_t index, const DomainChoice& domain) {
   DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, index));
   Prepared prepared;
   prepared.capability = gpu->compute_capability();
   prepared.sms = gpu->sm_count();
+  DEMARC_CHECK(prepare_domains(gpu, domain, prepared));
   DEMARC_TRY(prepared.device_count, driver->device_count());
-  std::strncpy(prepared.uuid, gpu->uuid().c_str(), sizeof prepared.uuid - 1);
+  copy_text(gpu->uuid(), prepared.uuid);
   return prepared;
 }
 
@@ -121,6 +153,37 @@ void copy_counters(const LaunchCounters& counters, ConfineOutcome& outcome) {
   outcome.graphs = counters.graphs;
 }
 
+// The domain of a program, kept from others while it runs.
+struct OwnDomain {
+  std::optional<std::uint32_t> domain;
+  std::string none_because;
+  std::optional<DomainClaim> claim;
+};
+
+Result<OwnDomain> choose_domain(const DomainChoice& choice, const Prepared& prepared) {
+  OwnDomain own;
+  own.none_because = prepared.no_domains;
+  if (choice.kind == DomainChoice::Kind::given) {
+    if (choice.domain >= prepared.sync_domains) {
+      return missing_capability(
+          "there is no memory synchronisation domain {}; the card has 0 to {}", choice.domain,
+          prepared.sync_domains - 1);
+    }
+    own.domain = choice.domain;
+  } else if (choice.kind == DomainChoice::Kind::free && prepared.sync_domains > 1) {
+    DEMARC_TRY(auto claim, DomainClaim::take(prepared.uuid, prepared.sync_domains));
+    if (claim) {
+      own.domain = claim->domain();
+      own.claim.emplace(std::move(*claim));
+    } else {
+      own.none_because =
+          fmt::format("other programs of demarc exec have the domains 1 to {} of this card",
+                      prepared.sync_domains - 1);
+    }
+  }
+  return own;
+}
+
 Result<Supervisor> start_supervised(const ConfinePlan& plan, const Control& control,
                                     const ProgramPlan& program) {
   ControlBlock& block = control.block();
@@ -135,6 +198,17 @@ Result<Supervisor> start_supervised(const ConfinePlan& plan, const Control& cont
 }
 
 }  // namespace
+
+Result<DomainChoice> parse_domain_choice(std::string_view text) {
+  if (text == "free") return DomainChoice{DomainChoice::Kind::free, 0};
+  if (text == "none") return DomainChoice{DomainChoice::Kind::keeps, 0};
+  const auto number = parse_u64(text, "--sync-domain");
+  if (!number || *number > std::numeric_limits<std::int32_t>::max()) {
+    return invalid_input("--sync-domain {}: free, none or the number of a domain was expected",
+                         text);
+  }
+  return DomainChoice{DomainChoice::Kind::given, static_cast<std::uint32_t>(*number)};
+}
 
 Result<partition::TpcSet> choose_tpcs(const gpu::Topology& topology, const TpcChoice& choice) {
   const int given = (choice.tpcs.empty() ? 0 : 1) + (choice.gpcs.empty() ? 0 : 1) +
@@ -157,15 +231,17 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   DEMARC_TRY(const std::string preload, find_preload(plan.preload));
   DEMARC_TRY(const Prepared prepared, in_child<Prepared>([&plan]() -> Result<Prepared> {
                DEMARC_TRY(const auto driver, Driver::load());
-               return plan.observe ? prepare_to_observe(driver, plan.device)
-                                   : prepare(driver, plan.device, plan.choice);
+               return plan.observe ? prepare_to_observe(driver, plan.device, plan.sync_domain)
+                                   : prepare(driver, plan.device, plan.choice, plan.sync_domain);
              }));
+  DEMARC_TRY(const OwnDomain own, choose_domain(plan.sync_domain, prepared));
   DEMARC_TRY(const Control control, Control::create());
   ControlBlock& block = control.block();
   block.capability = prepared.capability;
   block.largest_cluster = prepared.largest_cluster;
   block.count_launches = plan.audit || plan.started ? 1 : 0;
   block.count_paths = plan.audit ? 1 : 0;
+  block.sync_domain = own.domain ? static_cast<std::int32_t>(*own.domain) : -1;
   std::memcpy(block.uuid, prepared.uuid, sizeof block.uuid);
   DEMARC_CHECK(control.store_mask(prepared.mask, !plan.observe));
   DEMARC_TRY(Supervisor supervisor,
@@ -177,6 +253,8 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   outcome.observed = plan.observe;
   outcome.tpcs = partition::TpcSet::from_words(prepared.tpc_words[0], prepared.tpc_words[1]);
   outcome.sms = prepared.sms;
+  outcome.sync_domain = own.domain;
+  outcome.no_domain = own.none_because;
   outcome.processes = supervisor.counts();
   copy_counters(block.counters, outcome);
   outcome.findings = look_for_findings(outcome.processes, block.counters, plan.observe);
@@ -191,7 +269,7 @@ Result<Moved> confine_again(std::int64_t pid, const TpcChoice& choice) {
   DEMARC_TRY(const Prepared prepared, in_child<Prepared>([&]() -> Result<Prepared> {
                DEMARC_TRY(const auto driver, Driver::load());
                DEMARC_TRY(const std::uint32_t index, index_of_uuid(driver, uuid));
-               return prepare(driver, index, choice);
+               return prepare(driver, index, choice, {DomainChoice::Kind::keeps, 0});
              }));
   control.block().largest_cluster = prepared.largest_cluster;
   DEMARC_CHECK(control.store_mask(prepared.mask, true));

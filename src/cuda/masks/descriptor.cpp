@@ -10,12 +10,14 @@ constexpr std::uint32_t enable_bit = std::uint32_t{1} << 31;
 constexpr std::uint32_t launcher_bit = std::uint32_t{1} << 4;
 constexpr std::uint32_t cluster_bit = std::uint32_t{1} << 23;  // of word 0: launched in clusters
 constexpr std::uint8_t first_with_clusters = 0x40;             // descriptors of Hopper
+constexpr std::uint32_t domain_shift = 28;
+constexpr std::uint32_t domain_mask = 3;
 
 // first, last: the version byte as read from descriptors, high digit = major.
 constexpr DescriptorLayout known_layouts[] = {
-    {"V01_06 to V03", 0x16, 0x3f, 72, 84, 2, -1, -1, -1, -1, -1, -1},
-    {"V04_00", 0x40, 0x40, 72, 304, 4, 0, 128, 268, 40, 192, 232},
-    {"V05_00", 0x50, 0x50, 58, 280, 4, 16, -1, -1, -1, -1, -1},
+    {"V01_06 to V03", 0x16, 0x3f, 72, 84, 2, -1, -1, -1, -1, -1, -1, -1},
+    {"V04_00", 0x40, 0x40, 72, 304, 4, 0, 128, 268, 40, 192, 232, 140},
+    {"V05_00", 0x50, 0x50, 58, 280, 4, 16, -1, -1, -1, -1, -1, -1},
 };
 
 std::uint8_t byte_at(const void* descriptor, std::size_t offset) {
@@ -98,6 +100,20 @@ LaunchSize launch_size(const DescriptorLayout& layout, const void* descriptor) {
                         byte_at(descriptor, cluster + 1) * byte_at(descriptor, cluster + 2);
   if (size.cluster_blocks != 0) size.blocks *= size.cluster_blocks;
   return size;
+}
+
+std::optional<std::uint32_t> read_domain(const DescriptorLayout& layout, const void* descriptor) {
+  if (layout.domain_offset < 0) return std::nullopt;
+  return word_at(descriptor, static_cast<std::size_t>(layout.domain_offset)) >> domain_shift &
+         domain_mask;
+}
+
+bool write_domain(const DescriptorLayout& layout, void* descriptor, std::uint32_t domain) {
+  if (layout.domain_offset < 0) return false;
+  const auto offset = static_cast<std::size_t>(layout.domain_offset);
+  const std::uint32_t rest = word_at(descriptor, offset) & ~(domain_mask << domain_shift);
+  set_word(descriptor, offset, rest | (domain & domain_mask) << domain_shift);
+  return true;
 }
 
 bool tells_clusters(const DescriptorLayout& layout) {

@@ -29,6 +29,7 @@ struct ThreadState {
   bool counts = true;
   bool next_set = false;
   bool last_enabled = false;
+  std::optional<std::uint32_t> last_domain;
   bool probing = false;
   bool probe_unknown = false;
   const DescriptorLayout* probed = nullptr;
@@ -43,6 +44,10 @@ void add_to(std::array<std::atomic<std::uint64_t>, launch_paths>& counters,
             std::uint64_t count = 1) {
   if (!thread_state.counts) return;
   counters[static_cast<std::size_t>(thread_state.path)].fetch_add(count, std::memory_order_relaxed);
+}
+
+void count_other_domain(LaunchCounters& counters) {
+  if (thread_state.counts) counters.other_domains.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -241,9 +246,11 @@ void LaunchHook::on_launch(void* descriptor, const void* stream) {
   ++thread_state.launches;
   LaunchCounters& counters = *counters_.load(std::memory_order_relaxed);
   if (const DescriptorLayout* layout = layout_for(descriptor)) {
+    put_domain(*layout, descriptor, counters);
     put_mask(*layout, descriptor, stream, counters);
     return;
   }
+  if (sync_domain_.load(std::memory_order_relaxed) != no_sync_domain) count_other_domain(counters);
   HardwareMask ignored;
   bool of_process = false;
   if (!find_ceiling(ignored) && !find_mask(stream, ignored, of_process)) {
@@ -286,6 +293,14 @@ void LaunchHook::put_mask(const DescriptorLayout& layout, void* descriptor, cons
   add_to(counters.masked_blocks, launch_size(layout, descriptor).blocks);
 }
 
+void LaunchHook::put_domain(const DescriptorLayout& layout, void* descriptor,
+                            LaunchCounters& counters) {
+  thread_state.last_domain = read_domain(layout, descriptor);
+  const std::uint32_t domain = sync_domain_.load(std::memory_order_relaxed);
+  if (domain == no_sync_domain) return;
+  if (!write_domain(layout, descriptor, domain)) count_other_domain(counters);
+}
+
 void LaunchHook::check_clusters(const DescriptorLayout& layout, const void* descriptor,
                                 LaunchCounters& counters) {
   const std::uint32_t largest = largest_cluster_.load()->load(std::memory_order_relaxed);
@@ -318,6 +333,10 @@ void LaunchHook::on_graph_node(const void* descriptor) {
   find_wanted(*layout, descriptor, thread_state.graph_stream, found);
   const WantedMasks& wanted = found.wanted;
   const HardwareMask& kept = found.driver;
+  const std::uint32_t domain = sync_domain_.load(std::memory_order_relaxed);
+  if (domain != no_sync_domain && read_domain(*layout, descriptor) != domain) {
+    count_other_domain(counters);
+  }
   const bool enabled = mask_enabled(*layout, descriptor);
   bool inside = false;
   if (wanted.ceiling != nullptr) {
@@ -385,7 +404,8 @@ void LaunchHook::clear_last() {
 
 std::optional<LaunchHook::Seen> LaunchHook::last() const {
   if (thread_state.launches == 0) return std::nullopt;
-  return Seen{thread_state.last, thread_state.last_enabled, thread_state.launches};
+  return Seen{thread_state.last, thread_state.last_enabled, thread_state.last_domain,
+              thread_state.launches};
 }
 
 }  // namespace demarc::cuda

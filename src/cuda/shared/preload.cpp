@@ -83,6 +83,8 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   (*hook)->use_ceiling(&block.mask);
   (*hook)->set_refusal_handler(&stop_unconfined);
   (*hook)->share_largest_cluster(&block.largest_cluster);
+  if (block.sync_domain >= 0)
+    (*hook)->set_sync_domain(static_cast<std::uint32_t>(block.sync_domain));
   (*hook)->expect(block.capability);
   (*hook)->count_masked(block.count_launches != 0);
   if (block.count_paths != 0) {

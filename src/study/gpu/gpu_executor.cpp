@@ -6,6 +6,7 @@
 #include "demarc/base/text.hpp"
 #include "demarc/cuda/backend.hpp"
 #include "demarc/cuda/control.hpp"
+#include "demarc/cuda/launch_colors.hpp"
 #include "demarc/cuda/sync_domain.hpp"
 #include "gpu/colored_memory.hpp"
 #include "gpu/gpu_lane.hpp"
@@ -156,10 +157,11 @@ class GpuExecutor : public Executor {
       // The part owns its stream and outlives the lane.
       const std::shared_ptr<const cuda::Stream> stream(std::shared_ptr<void>(),
                                                        &divided[part]->stream());
+      const auto observe = exec_options({"--observe"}, partitions[part]);
       lanes.push_back(make_choosing_lane(make_gpu_lane(std::move(set), stream, options_.clock),
-                                         make_command_lane(command_options({"--observe"}, {}))));
+                                         make_command_lane(command_options(observe, {}))));
     }
-    if (mode.color) account += "; " + pool_->account();
+    if (mode.color) account += "; " + pool_->account() + launches_account_;
     return std::make_unique<LaneStage>(std::move(divided), std::move(lanes), std::move(account));
   }
 
@@ -235,7 +237,8 @@ class GpuExecutor : public Executor {
   // One pool serves all modes of a study; it is measured once.
   Result<std::shared_ptr<MemorySource>> colored_memory(std::uint32_t part, std::uint32_t parts) {
     DEMARC_CHECK(fill_pool(parts));
-    DEMARC_TRY(const auto colors, colors_of_parts(pool_->colors(), parts, options_.colors));
+    const auto& chosen = options_.colors.empty() ? colors_by_launches_ : options_.colors;
+    DEMARC_TRY(const auto colors, colors_of_parts(pool_->colors(), parts, chosen));
     return make_colored_memory(pool_, colors[part]);
   }
 
@@ -260,6 +263,11 @@ class GpuExecutor : public Executor {
         std::uint64_t{options_.arena_pages_a_part} * parts / (scheme.remainders ? 2 : 1);
     DEMARC_TRY(pool_, cuda::ColoredPool::create(card, scheme, pages * page_bytes, shares,
                                                 cuda::PoolPages::one_region));
+    if (!options_.colors.empty()) return {};
+    // The victim, part 0, gets the colour that launches feel most: then no neighbour uses it.
+    DEMARC_TRY(const cuda::LaunchFelt felt, cuda::measure_launches(*pool_));
+    colors_by_launches_ = felt.most_felt_first();
+    launches_account_ = "; " + felt.account();
     return {};
   }
 
@@ -278,6 +286,14 @@ class GpuExecutor : public Executor {
       out.insert(out.end(), client.begin(), client.end());
     }
     return out;
+  }
+
+  // With the memory synchronisation domain of the part.
+  static std::vector<std::string> exec_options(std::vector<std::string> how,
+                                               const partition::Partition& part) {
+    how.emplace_back("--sync-domain");
+    how.push_back(part.sync_domain ? std::to_string(*part.sync_domain) : "none");
+    return how;
   }
 
   std::vector<std::string> exec_command(const std::vector<std::string>& how) const {
@@ -335,11 +351,10 @@ class GpuExecutor : public Executor {
         each.worker.insert(each.worker.end(),
                            {"--sync-domain", std::to_string(*partitions[i].sync_domain)});
       }
-      each.command = command_options({"--observe"}, each.environment);
+      each.command = command_options(exec_options({"--observe"}, partitions[i]), each.environment);
     }
     if (traits.confines) confine(all, partitions, account);
     account += domains_text(mode, partitions);
-    if (commands_) account += "; commands keep that of all";
     if (daemon) {
       // The daemon outlives the lanes of its stage.
       const auto before_end = [&clients = *daemon](pid_t leader) {
@@ -357,10 +372,12 @@ class GpuExecutor : public Executor {
     account += ", each confined by demarc exec";
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const std::string tpcs = partition::to_string(partitions[i].tpcs);
-      auto argv = exec_command({"--tpcs", tpcs, "--"});
+      const auto how = exec_options({"--tpcs", tpcs}, partitions[i]);
+      auto argv = exec_command(how);
+      argv.emplace_back("--");
       argv.insert(argv.end(), parts[i].worker.begin(), parts[i].worker.end());
       parts[i].worker = std::move(argv);
-      parts[i].command = command_options({"--tpcs", tpcs}, parts[i].environment);
+      parts[i].command = command_options(how, parts[i].environment);
       append(account, "; part {}: TPCs {}", partitions[i].name, tpcs);
     }
   }
@@ -372,6 +389,8 @@ class GpuExecutor : public Executor {
   WorkloadReader reader_;
   std::vector<std::shared_ptr<ResidentSet>> plain_sets_;
   std::shared_ptr<cuda::ColoredPool> pool_;
+  std::vector<std::uint32_t> colors_by_launches_;  // of the parts, unless they were chosen
+  std::string launches_account_;
   bool commands_ = false;  // among the plan's aggressors
   std::shared_ptr<StudyFolder> folder_;
   cuda::CardPointer plain_card_;  // both are opened when a mode needs them

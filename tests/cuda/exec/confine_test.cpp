@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "driver/in_child.hpp"
+#include "exec/domain_claim.hpp"
 #include "exec/process_files.hpp"
 #include "fake_card.hpp"
 #include "supervised.hpp"
@@ -237,6 +238,101 @@ TEST_F(Confine, ObservedProgramsRunOnTheWholeCardAndAreCounted) {
               return 0;
             }),
             0);
+}
+
+// The domain of a program's launches, by the stand-in, and what the outcome says of it.
+struct DomainSeen {
+  std::string log;
+  std::optional<std::uint32_t> said;
+  std::string none_because;
+};
+
+DomainSeen run_in_domain(Supervised& program, const DomainChoice& choice, bool observe) {
+  ::unlink(program.log_path().c_str());
+  auto plan = plan_for(program, {"context", "launch", "domain"});
+  plan.sync_domain = choice;
+  plan.observe = observe;
+  if (observe) plan.choice = {};
+  const auto outcome = run_confined(plan);
+  if (!outcome) return {outcome.error().message, {}, ""};
+  if (!outcome->holds()) return {warnings(*outcome), {}, ""};
+  const std::string log = program.log();
+  const std::size_t at = log.find("domain ");
+  return {at == std::string::npos ? log : log.substr(at), outcome->sync_domain, outcome->no_domain};
+}
+
+TEST_F(Confine, AProgramHasTheDomainThatIsGivenOrAFreeOneOrItsOwn) {
+  for (const bool observe : {false, true}) {
+    EXPECT_EQ(Supervised::apart([&] {
+                const auto given = run_in_domain(program, {DomainChoice::Kind::given, 3}, observe);
+                if (given.log != "domain 3\n") return complain(given.log);
+                REQUIRE_IN_CHILD(given.said == 3U && given.none_because.empty());
+                const auto free = run_in_domain(program, {}, observe);
+                if (free.log != "domain 1\n") return complain(free.log);
+                REQUIRE_IN_CHILD(free.said == 1U && free.none_because.empty());
+                const auto own = run_in_domain(program, {DomainChoice::Kind::keeps, 0}, observe);
+                if (own.log != "domain 0\n") return complain(own.log);
+                REQUIRE_IN_CHILD(!own.said && own.none_because.empty());
+                return 0;
+              }),
+              0);
+  }
+}
+
+TEST_F(Confine, DomainsThatOtherProgramsHaveAreNotFree) {
+  EXPECT_EQ(Supervised::apart([&] {
+              const std::string card = program.card;
+              auto first = DomainClaim::take(card, 4).value();
+              const auto second = DomainClaim::take(card, 4).value();
+              REQUIRE_IN_CHILD(first->domain() == 1 && second->domain() == 2);
+              REQUIRE_IN_CHILD(DomainClaim::take("GPU-another", 4).value()->domain() == 1);
+              REQUIRE_IN_CHILD(run_in_domain(program, {}, false).said == 3U);
+              const auto third = DomainClaim::take(card, 4).value();
+              const auto none = run_in_domain(program, {}, false);
+              if (none.log != "domain 0\n") return complain(none.log);
+              REQUIRE_IN_CHILD(!none.said);
+              REQUIRE_IN_CHILD(none.none_because.find("have the domains 1 to 3 of this card") !=
+                               std::string::npos);
+              first.reset();
+              REQUIRE_IN_CHILD(run_in_domain(program, {}, false).said == 1U);
+              return 0;
+            }),
+            0);
+}
+
+TEST_F(Confine, ADomainThatTheCardLacksIsRefusedByNumberAndDoneWithoutOtherwise) {
+  EXPECT_EQ(
+      Supervised::apart([&] {
+        const auto refused = [&](std::uint32_t domain, const char* words) {
+          const auto seen = run_in_domain(program, {DomainChoice::Kind::given, domain}, false);
+          return seen.log.find(words) != std::string::npos;
+        };
+        REQUIRE_IN_CHILD(refused(4, "there is no memory synchronisation domain 4"));
+        fake::FakeConfig config = fake::small_gpu();
+        config.hides_domains = true;
+        test::configure(config);
+        REQUIRE_IN_CHILD(refused(1, "do not show where a launch has"));
+        const auto hidden = run_in_domain(program, {}, false);
+        REQUIRE_IN_CHILD(!hidden.said && hidden.log == "domain 0\n");
+        REQUIRE_IN_CHILD(hidden.none_because.find("do not show where") != std::string::npos);
+        config.sync_domains = 1;
+        test::configure(config);
+        REQUIRE_IN_CHILD(refused(1, "has one for all"));
+        REQUIRE_IN_CHILD(run_in_domain(program, {}, true).none_because.find("has one for all") !=
+                         std::string::npos);
+        return 0;
+      }),
+      0);
+}
+
+TEST(DomainChoices, AreFreeNoneOrANumber) {
+  EXPECT_EQ(parse_domain_choice("free")->kind, DomainChoice::Kind::free);
+  EXPECT_EQ(parse_domain_choice("none")->kind, DomainChoice::Kind::keeps);
+  const auto two = parse_domain_choice("2");
+  EXPECT_TRUE(two && two->kind == DomainChoice::Kind::given && two->domain == 2);
+  for (const char* wrong : {"", "-1", "auto", "1,2", "4294967296", "2147483648"}) {
+    EXPECT_FALSE(parse_domain_choice(wrong)) << wrong;
+  }
 }
 
 TEST_F(Confine, InsideAnotherExecIsRefused) {

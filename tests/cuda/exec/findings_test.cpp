@@ -69,6 +69,8 @@ TEST(Findings, LaunchesThatMayHaveRunOutsideDoNotHold) {
                 "4 times the driver told of a launch in a form that is not known", true},
            Case{[](LaunchCounters& seen) { seen.unsafe_clusters = 4; },
                 "4 launches had thread-block clusters", false},
+           Case{[](LaunchCounters& seen) { seen.other_domains = 4; },
+                "4 launches had another memory synchronisation domain", false},
            Case{[](LaunchCounters& seen) { seen.stale_graphs = 4; },
                 "4 launches of CUDA graphs ran under an earlier mask", true},
            Case{[](LaunchCounters& seen) { seen.launchers = 4; },
@@ -128,6 +130,23 @@ TEST(Audit, ListsThePathsThatWereTakenAndNoOther) {
   EXPECT_EQ(json["paths"][3]["path"], "unknown");
   EXPECT_EQ(json["graphs"], 6);
   EXPECT_EQ(json["holds"], true) << "nothing was found";
+}
+
+TEST(Audit, NamesTheDomainOrWhyThereIsNone) {
+  const LaunchCounters launches;
+  auto outcome = outcome_of(one_confined, launches);
+  EXPECT_THAT(audit_to_text(outcome),
+              HasSubstr("\nlaunches keep their memory synchronisation domains\n"));
+  EXPECT_THAT(audit_to_json(outcome), HasSubstr("\"sync_domain\": null"));
+  EXPECT_THAT(warnings(outcome), IsEmpty()) << "none was wanted";
+  outcome.no_domain = "all are taken";
+  EXPECT_THAT(warnings(outcome), HasSubstr("no memory synchronisation domain of its own: all are"));
+  EXPECT_THAT(audit_to_json(outcome), HasSubstr("all are taken"));
+  EXPECT_TRUE(outcome.holds());
+  outcome.sync_domain = 2;
+  EXPECT_THAT(audit_to_text(outcome),
+              HasSubstr("\nlaunches have the memory synchronisation domain 2\n"));
+  EXPECT_THAT(audit_to_json(outcome), HasSubstr("\"sync_domain\": 2"));
 }
 
 TEST(Audit, SaysThatItCountsByMasksAndNotByWhereBlocksRan) {

@@ -41,7 +41,12 @@ FAKE CuResult cuStreamDestroy_v2(CuStream stream) {
 }
 FAKE CuResult cuStreamQuery(CuStream stream) {
   return on_card([&](FakeGpu& gpu) {
-    if (stream_of(stream)->hangs) return cu_error_not_ready;
+    FakeStream& asked = *stream_of(stream);
+    if (asked.hangs) return cu_error_not_ready;
+    if (gpu.now_ns < asked.busy_until_ns) {
+      gpu.now_ns = asked.busy_until_ns;
+      return cu_error_not_ready;
+    }
     gpu.finished(stream);
     return cu_success;
   });

@@ -51,6 +51,9 @@ Descriptor build(const FakeConfig& config, const FakeLaunch& launch) {
     set_word(descriptor, 268, 0x10100 | launch.cluster);
     set_word(descriptor, 0, 0x00800000);
   }
+  if (config.descriptor_version == 0x40 && !config.hides_domains) {
+    set_word(descriptor, 140, 0x80000001 | launch.domain << 28);
+  }
   for (std::size_t i = 0; i < layout.count; ++i) {
     set_word(descriptor, layout.words + 4 * i, config.stale_mask[i]);
   }
@@ -64,6 +67,10 @@ Descriptor build(const FakeConfig& config, const FakeLaunch& launch) {
     }
   }
   return descriptor;
+}
+
+std::uint32_t domain_of(const Descriptor& descriptor) {
+  return word_at(descriptor, 140) >> 28 & 3U;
 }
 
 // Nodes of a graph all have the bit of kernels that launch kernels. What tells these apart is whose

@@ -68,7 +68,9 @@ struct FakeConfig {
   std::uint64_t free_bytes = 1ULL << 30U;  // of memory, whatever is taken
   std::uint32_t sync_domains = 4;  // memory synchronisation domains; 1: the attribute is unknown
   bool forgets_domains = false;    // streams keep the one they have
+  bool hides_domains = false;      // descriptors show domain 0, whatever their stream has
   bool kernels_launch = false;     // kernels contain launches of kernels
+  std::uint32_t felt_paths = 0;    // bit p: launches feel stores to path (module) p of the memory
   double latency_noise = 0.1;      // cycles, standard deviation
   // From this launch on (they are counted from 1), to before that one, latencies have this noise
   // and physical pages are those of another seed; 0, 0: never.
@@ -103,4 +105,5 @@ std::uint64_t fake_copy_count();       // two-dimensional ones
 void fake_fail_next_launch(int code);  // the next launch returns this error
 // Contexts, modules, streams, events, graphs, memory and addresses that nobody has given back.
 std::int64_t fake_live_objects();
+std::uint32_t fake_last_domain();  // of memory synchronisation, of the last launch that ran
 }

@@ -48,6 +48,7 @@ Elements descriptor_params(FakeStream* stream, const FakeLaunch& launch, void* d
 CuResult finish(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch,
                 const Descriptor& descriptor) {
   ++gpu.launches;
+  gpu.last_domain = domain_of(descriptor);
   const bool probe = probe_arguments(launch.function->name) != nullptr;
   if (launch.shared > static_cast<std::uint32_t>(launch.function->dynamic_shared)) {
     return error_invalid;
@@ -66,7 +67,7 @@ CuResult finish(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch,
   if (stream->hangs) return cuda::cu_success;
   if (probe) {
     run_probe(gpu, stream, launch, placed);
-    gpu.now_ns += probe_ns;
+    gpu.now_ns += gpu.now_ns < gpu.felt_until_ns ? probe_ns * 3 / 2 : probe_ns;
   } else {
     run_ptx(gpu, launch, placed);
   }
@@ -149,6 +150,7 @@ CuResult submit(FakeLaunch launch, CuStream handle, int function_id) {
   if (gpu.fail_next != cuda::cu_success) return std::exchange(gpu.fail_next, cuda::cu_success);
   FakeStream* stream = stream_of(handle);
   take_stream_mask(stream, launch);
+  launch.domain = stream->domains[0];
   if (stream->capturing) {
     stream->captured.push_back(std::move(launch));
     return cuda::cu_success;

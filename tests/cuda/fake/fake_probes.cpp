@@ -32,15 +32,16 @@ PlantedStream planted_stream(const std::uint64_t* words) {
 }
 
 // A victim takes 100 ns a chunk, and longer where the other stream uses the chunk's module.
-void run_streams(FakeGpu& gpu, const std::vector<std::uint64_t>& a, const Placed& placed) {
+// Alone it runs on, a tenth of a millisecond a round, while others launch.
+void run_streams(FakeGpu& gpu, FakeStream* stream, const std::vector<std::uint64_t>& a,
+                 const Placed& placed) {
   const PlantedStream victim = planted_stream(a.data());
   const PlantedStream other = planted_stream(a.data() + 5);
   const auto* roles = reinterpret_cast<const unsigned char*>(a[10]);
   auto* taken = reinterpret_cast<std::uint64_t*>(a[14]);
   bool used[16] = {};
-  const auto module_of = [&gpu](const PlantedStream& stream, std::uint32_t i) {
-    return planted_chunk(gpu, stream.base + (std::uint64_t{stream.chunks[i]} << stream.shift))
-        .module;
+  const auto module_of = [&gpu](const PlantedStream& of, std::uint32_t i) {
+    return planted_chunk(gpu, of.base + (std::uint64_t{of.chunks[i]} << of.shift)).module;
   };
   for (std::uint32_t i = 0; i < other.count; ++i) used[module_of(other, i)] = true;
   double nanoseconds = 0;
@@ -50,6 +51,13 @@ void run_streams(FakeGpu& gpu, const std::vector<std::uint64_t>& a, const Placed
   for (const std::uint32_t sm : placed.number) {
     if (roles[sm] == 1) taken[sm] = static_cast<std::uint64_t>(nanoseconds * victim.rounds);
   }
+  if (other.count != 0 || victim.rounds < 2) return;
+  stream->busy_until_ns = gpu.now_ns + victim.rounds * std::uint64_t{100'000};
+  bool felt = false;
+  for (std::uint32_t i = 0; i < victim.count; ++i) {
+    felt |= victim.writes != 0 && (gpu.config.felt_paths >> module_of(victim, i) & 1U) != 0;
+  }
+  if (felt) gpu.felt_until_ns = stream->busy_until_ns;
 }
 
 // A block an SM; the blocks that find no SM left come too late.
@@ -230,7 +238,7 @@ void run_probe(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch, const
   } else if (name == "demarc_fingerprint") {
     run_fingerprint(gpu, a, placed);
   } else if (name == "demarc_streams") {
-    run_streams(gpu, a, placed);
+    run_streams(gpu, stream, a, placed);
   } else if (name == "demarc_copy_colored") {
     run_copy(a);
   } else if (name == "demarc_affine") {

@@ -157,6 +157,9 @@ FAKE std::uint64_t fake_allocated_bytes() {
 FAKE std::uint64_t fake_copy_count() {
   return FakeGpu::get().copies;
 }
+FAKE std::uint32_t fake_last_domain() {
+  return FakeGpu::get().last_domain;
+}
 FAKE std::int64_t fake_live_objects() {
   const auto lock = locked();
   const FakeGpu& gpu = FakeGpu::get();

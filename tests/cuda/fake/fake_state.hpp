@@ -72,6 +72,7 @@ struct FakeStream {
   std::uint32_t number = 0;  // in the order of their creation
   std::array<unsigned char, 2> domains{0, 1};
   FakeGreen* green = nullptr;
+  std::uint64_t busy_until_ns = 0;  // with traffic that others run beside
   std::vector<struct FakeLaunch> captured;
   FakeStream();
 };
@@ -104,6 +105,7 @@ struct FakeLaunch {
   std::vector<std::uint64_t> arguments;  // each begins with a word of its own
   MaskWords stream_mask{};  // hardware bits, as the stream's field said when it was captured
   bool stream_masked = false;
+  std::uint32_t domain = 0;  // of memory synchronisation, as its stream said
 };
 
 struct FakeGraph {
@@ -136,6 +138,8 @@ struct FakeGpu {
   std::uint64_t async_copies[2] = {0, 0};  // to the host, to the card
   std::uint64_t hanging = 0;
   CuResult fail_next = 0;
+  std::uint32_t last_domain = 0;
+  std::uint64_t felt_until_ns = 0;  // traffic that launches feel is under way
   CuResult broken = 0;  // what a kernel did to the context: every later call ends with it
   std::uint64_t now_ns = 1'000'000'000;  // %globaltimer; launches alone take time
   std::mt19937_64 random{1};

@@ -1,0 +1,46 @@
+// Claims domains by binding names that only one socket can have.
+#include "exec/domain_claim.hpp"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+namespace demarc::cuda {
+
+Result<std::optional<DomainClaim>> DomainClaim::take(const std::string& uuid, std::uint32_t count) {
+  for (std::uint32_t domain = 1; domain < count; ++domain) {
+    const int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (socket < 0) return missing_capability("cannot make a socket: {}", std::strerror(errno));
+    DomainClaim claim(socket, domain);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    // A name that begins with a zero byte has no file.
+    const std::string name = fmt::format("demarc-domain-{}-{}", uuid, domain);
+    const std::size_t length = std::min(name.size(), sizeof address.sun_path - 1);
+    std::memcpy(address.sun_path + 1, name.data(), length);
+    const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+    if (::bind(socket, reinterpret_cast<const sockaddr*>(&address), bytes) == 0) {
+      return std::optional<DomainClaim>(std::move(claim));
+    }
+    if (errno != EADDRINUSE) {
+      return missing_capability("cannot claim a memory synchronisation domain: {}",
+                                std::strerror(errno));
+    }
+  }
+  return std::optional<DomainClaim>();
+}
+
+DomainClaim::~DomainClaim() {
+  if (socket_ >= 0) ::close(socket_);
+}
+
+DomainClaim::DomainClaim(DomainClaim&& other) noexcept
+    : socket_(std::exchange(other.socket_, -1)), domain_(other.domain_) {}
+
+}  // namespace demarc::cuda
