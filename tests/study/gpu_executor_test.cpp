@@ -20,6 +20,7 @@ using testing::Each;
 using testing::Gt;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 constexpr std::uint32_t elements = 1000;
@@ -195,6 +196,37 @@ TEST_F(GpuExecutor, ColoursThatAreRemaindersComputeTheReferenceInEveryForm) {
   expect_right_in(*executor,
                   "mask+color,mask+color+graph,mask+color+overlapped,mask+color+graph+overlapped,"
                   "mask+color+fused");
+}
+
+TEST_F(GpuExecutor, AColouredVictimLaunchesWhereTheOthersAreNotFelt) {
+  take_remainders();
+  fake::FakeConfig config = fake::small_gpu();
+  config.remainders = true;
+  config.streams_feel_sides = true;
+  test::configure(config);
+  const auto account = [&](const char* mode) {
+    const auto stage = open()->divide(parse_modes(mode)->at(0), 2);
+    return stage ? (*stage)->account() : stage.error().message;
+  };
+  const char* const unfelt =
+      "an empty launch takes 1000.00 us, 1000.00 beside traffic of the others' colours";
+  EXPECT_THAT(account("mask+color"), HasSubstr(unfelt)) << "of its streams half feel each side";
+  for (const std::uint32_t own : {0U, 1U}) {
+    options.colors = {own, 1 - own};
+    EXPECT_THAT(account("mask+color"), HasSubstr(unfelt)) << own;
+  }
+  options.colors.clear();
+  config.streams_feel_sides = false;
+  config.felt_paths = 1U << 4U;  // on one side: the victim takes that colour
+  test::configure(config);
+  EXPECT_THAT(account("mask+color"), HasSubstr(unfelt));
+  std::uint32_t felt = 0;
+  for (const std::uint32_t own : {0U, 1U}) {
+    options.colors = {own, 1 - own};
+    felt += account("mask+color").find(unfelt) == std::string::npos ? 1U : 0U;
+  }
+  EXPECT_EQ(felt, 1U);
+  EXPECT_THAT(account("mask"), Not(HasSubstr("an empty launch")));
 }
 
 TEST_F(GpuExecutor, ColoursChangePlacesWhereTheOptionsSaySoAndOnesThatDoNotExistAreRefused) {

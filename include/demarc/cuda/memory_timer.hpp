@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -55,12 +56,12 @@ class MemoryTimer {
                                               const TimedStream& aggressor,
                                               std::span<const std::uint8_t> roles) const;
 
-  // Seconds that a launch of one block of `empty`, a kernel without parameters that does nothing,
-  // takes from the one before it, while all SMs but two run `traffic` in a memory synchronisation
-  // domain of their own; without chunks: beside nothing. check_failed when the traffic always ends
-  // first.
-  [[nodiscard]] Result<double> launch_seconds(DevicePointer base, const TimedStream& traffic,
-                                              const Function& empty) const;
+  // What `work` returns, while the SMs of role 1 run `traffic` in a memory synchronisation domain
+  // of their own. `work` runs again, beside more traffic, where it outlasted the traffic;
+  // check_failed when it always does.
+  [[nodiscard]] Result<double> beside(DevicePointer base, const TimedStream& traffic,
+                                      std::span<const std::uint8_t> roles,
+                                      const std::function<Result<double>()>& work) const;
 
  private:
   // Who runs what on which SM, and where the kernel finds it.
@@ -81,7 +82,6 @@ class MemoryTimer {
   [[nodiscard]] Result<void> start(const Stream& stream, const Field& field, DevicePointer base,
                                    const PlacedStream& victim, const PlacedStream& aggressor) const;
   [[nodiscard]] static Result<std::uint64_t> nanoseconds_of(const Field& field);
-  [[nodiscard]] Result<double> time_launches(const Function& empty) const;
 
   MemoryTimer(Module module, Function latency, Function fingerprint, Function streams,
               Stream stream)

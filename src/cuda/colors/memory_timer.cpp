@@ -26,11 +26,7 @@ constexpr std::uint64_t stream_limit_ns = 3'000'000'000;
 constexpr float chained_loads = 8;
 // Blocks of a launch start within microseconds where SMs are free.
 constexpr std::uint64_t gather_ns = 300'000;
-// Launches that are timed beside traffic, and rounds of that traffic: some milliseconds.
-constexpr std::uint32_t launch_batches = 3;
-constexpr std::uint32_t launches_a_batch = 100;
-constexpr std::uint32_t least_rounds_beside = 2048;
-constexpr std::uint32_t most_rounds_beside = 1 << 17;
+constexpr std::uint32_t longest_traffic = 1024;  // times what rounds_of() says: seconds
 constexpr std::uint64_t launch_limit_ns = 10'000'000'000;
 
 Result<DeviceBuffer> upload_words(const GpuPointer& gpu, std::span<const std::uint32_t> words) {
@@ -244,47 +240,26 @@ Result<std::uint64_t> MemoryTimer::nanoseconds_of(const Field& field) {
   return slowest;
 }
 
-Result<double> MemoryTimer::launch_seconds(DevicePointer base, const TimedStream& traffic,
-                                           const Function& empty) const {
-  const GpuPointer& gpu = stream_.gpu();
-  if (traffic.chunks.empty()) return time_launches(empty);
-  std::vector<std::uint8_t> roles(gpu->sm_count(), 1);
-  std::fill(roles.end() - static_cast<std::ptrdiff_t>(std::min<std::size_t>(2, roles.size() / 2)),
-            roles.end(), std::uint8_t{0});
+Result<double> MemoryTimer::beside(DevicePointer base, const TimedStream& traffic,
+                                   std::span<const std::uint8_t> roles,
+                                   const std::function<Result<double>()>& work) const {
+  if (traffic.chunks.empty()) return invalid_input("a stream without chunks is no traffic");
   DEMARC_TRY(const Field field, make_field(roles));
-  DEMARC_TRY(const DeviceBuffer list, upload_words(gpu, traffic.chunks));
-  DEMARC_TRY(const Stream beside, Stream::create(gpu));
-  // A kernel's end waits for the stores of its whole domain, whichever slices they go to.
-  if (sync_domain_count(*gpu) > 1) DEMARC_CHECK(set_sync_domain(*gpu, beside.handle(), 1));
-  for (std::uint32_t rounds = least_rounds_beside; rounds <= most_rounds_beside; rounds *= 4) {
-    DEMARC_CHECK(start(beside, field, base, {traffic, &list, rounds}, {{}, &list, 0}));
-    DEMARC_TRY(const double seconds, time_launches(empty));
-    DEMARC_TRY(const bool ended, beside.done());
-    DEMARC_CHECK(beside.wait());
+  DEMARC_TRY(const DeviceBuffer list, upload_words(gpu(), traffic.chunks));
+  DEMARC_TRY(const Stream stream, Stream::create(gpu()));
+  // A kernel's end waits for the stores of its whole domain, wherever they go.
+  if (sync_domain_count(*gpu()) > 1) DEMARC_CHECK(set_sync_domain(*gpu(), stream.handle(), 1));
+  for (std::uint32_t longer = 4; longer <= longest_traffic; longer *= 4) {
+    DEMARC_CHECK(
+        start(stream, field, base, {traffic, &list, longer * rounds_of(traffic)}, {{}, &list, 0}));
+    DEMARC_TRY(const double measured, work());
+    DEMARC_TRY(const bool ended, stream.done());
+    DEMARC_CHECK(stream.wait());
     DEMARC_CHECK(nanoseconds_of(field));
-    if (!ended) return seconds;
+    if (!ended) return measured;
   }
-  return check_failed("launches took longer than {} rounds of the traffic beside them",
-                      most_rounds_beside);
-}
-
-// The median of some batches; the first one warms up.
-Result<double> MemoryTimer::time_launches(const Function& empty) const {
-  DEMARC_TRY(const Event begin, Event::create(gpu()));
-  DEMARC_TRY(const Event end, Event::create(gpu()));
-  std::vector<double> milliseconds;
-  for (std::uint32_t batch = 0; batch <= launch_batches; ++batch) {
-    DEMARC_CHECK(begin.record(stream_));
-    for (std::uint32_t i = 0; i < launches_a_batch; ++i) {
-      DEMARC_CHECK(launch(stream_, empty, LaunchShape::line(1, 32)));
-    }
-    DEMARC_CHECK(end.record(stream_));
-    DEMARC_CHECK(stream_.wait());
-    DEMARC_TRY(const double taken, end.milliseconds_since(begin));
-    if (batch != 0) milliseconds.push_back(taken);
-  }
-  std::sort(milliseconds.begin(), milliseconds.end());
-  return milliseconds[milliseconds.size() / 2] * 1e-3 / launches_a_batch;
+  return check_failed(
+      "the traffic that was to disturb a measurement ended before it, however long");
 }
 
 }  // namespace demarc::cuda

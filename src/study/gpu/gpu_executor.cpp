@@ -6,7 +6,7 @@
 #include "demarc/base/text.hpp"
 #include "demarc/cuda/backend.hpp"
 #include "demarc/cuda/control.hpp"
-#include "demarc/cuda/launch_colors.hpp"
+#include "demarc/cuda/launch_place.hpp"
 #include "demarc/cuda/sync_domain.hpp"
 #include "gpu/colored_memory.hpp"
 #include "gpu/gpu_lane.hpp"
@@ -18,6 +18,8 @@
 namespace demarc::study {
 namespace {
 
+// Streams that a coloured victim chooses from: as many as the driver has channels for by default.
+constexpr std::size_t launch_streams = 8;
 constexpr std::uint64_t page_bytes = std::uint64_t{2} << 20U;  // that arena_pages_a_part counts
 
 // Lanes of this process. The parts of the card that they run in live as long.
@@ -139,8 +141,8 @@ class GpuExecutor : public Executor {
     DEMARC_TRY(const auto back_end, cuda::make_backend(card, mode.division));
     std::vector<std::unique_ptr<cuda::Lane>> divided;
     for (std::uint32_t part = 0; part < parts; ++part) {
-      const int priority = part == 0 ? options_.victim_priority : 0;
-      DEMARC_TRY(auto lane, back_end->open(partitions[part], priority));
+      DEMARC_TRY(auto lane, part == 0 ? victim_lane(*back_end, mode, partitions)
+                                      : back_end->open(partitions[part]));
       divided.push_back(std::move(lane));
     }
     std::string account = traits.confines ? account_of(partitions, divided)
@@ -161,7 +163,7 @@ class GpuExecutor : public Executor {
       lanes.push_back(make_choosing_lane(make_gpu_lane(std::move(set), stream, options_.clock),
                                          make_command_lane(command_options(observe, {}))));
     }
-    if (mode.color) account += "; " + pool_->account() + launches_account_;
+    if (mode.color) account += "; " + pool_->account() + "; " + launches_account_;
     return std::make_unique<LaneStage>(std::move(divided), std::move(lanes), std::move(account));
   }
 
@@ -237,9 +239,48 @@ class GpuExecutor : public Executor {
   // One pool serves all modes of a study; it is measured once.
   Result<std::shared_ptr<MemorySource>> colored_memory(std::uint32_t part, std::uint32_t parts) {
     DEMARC_CHECK(fill_pool(parts));
-    const auto& chosen = options_.colors.empty() ? colors_by_launches_ : options_.colors;
-    DEMARC_TRY(const auto colors, colors_of_parts(pool_->colors(), parts, chosen));
+    DEMARC_TRY(const auto colors, chosen_colors(parts));
     return make_colored_memory(pool_, colors[part]);
+  }
+
+  // As --colors says; else the victim, part 0, has the one where its launches feel the others
+  // least.
+  Result<std::vector<std::uint32_t>> chosen_colors(std::uint32_t parts) const {
+    std::vector<std::uint32_t> chosen = options_.colors;
+    if (chosen.empty() && quiet_color_) {
+      chosen.push_back(*quiet_color_);
+      for (std::uint32_t color = 0; color < pool_->colors(); ++color) {
+        if (color != *quiet_color_) chosen.push_back(color);
+      }
+    }
+    return colors_of_parts(pool_->colors(), parts, chosen);
+  }
+
+  // Of several streams, each confined and proved, the one whose launches feel the other parts'
+  // memory least.
+  Result<std::unique_ptr<cuda::Lane>> victim_lane(
+      cuda::Backend& back_end, const Mode& mode,
+      const std::vector<partition::Partition>& partitions) {
+    const partition::Partition& own = partitions.front();
+    if (!mode.color) return back_end.open(own, options_.victim_priority);
+    const auto parts = static_cast<std::uint32_t>(partitions.size());
+    DEMARC_CHECK(fill_pool(parts));
+    std::vector<std::unique_ptr<cuda::Lane>> lanes(launch_streams);
+    std::vector<const cuda::Stream*> streams;
+    for (auto& lane : lanes) {
+      DEMARC_TRY(lane, back_end.open(own, options_.victim_priority));
+      streams.push_back(&lane->stream());
+    }
+    DEMARC_TRY(const cuda::CardPointer card, card_for(mode.traits().hook));
+    DEMARC_TRY(const cuda::LaunchTimes times,
+               cuda::time_launches(card, *pool_, streams, lanes.front()->tpcs()));
+    if (options_.colors.empty() && !quiet_color_) quiet_color_ = times.quietest().share;
+    DEMARC_TRY(const auto colors, chosen_colors(parts));
+    const cuda::LaunchPlace place = times.quietest(colors.front());
+    launches_account_ =
+        fmt::format("an empty launch takes {:.2f} us, {:.2f} beside traffic of the others' colours",
+                    times.alone[place.stream], times.beside_others(place));
+    return std::move(lanes[place.stream]);
   }
 
   // Masks that were given are taken as they are; else what the card's description says.
@@ -263,11 +304,6 @@ class GpuExecutor : public Executor {
         std::uint64_t{options_.arena_pages_a_part} * parts / (scheme.remainders ? 2 : 1);
     DEMARC_TRY(pool_, cuda::ColoredPool::create(card, scheme, pages * page_bytes, shares,
                                                 cuda::PoolPages::one_region));
-    if (!options_.colors.empty()) return {};
-    // The victim, part 0, gets the colour that launches feel most: then no neighbour uses it.
-    DEMARC_TRY(const cuda::LaunchFelt felt, cuda::measure_launches(*pool_));
-    colors_by_launches_ = felt.most_felt_first();
-    launches_account_ = "; " + felt.account();
     return {};
   }
 
@@ -389,9 +425,9 @@ class GpuExecutor : public Executor {
   WorkloadReader reader_;
   std::vector<std::shared_ptr<ResidentSet>> plain_sets_;
   std::shared_ptr<cuda::ColoredPool> pool_;
-  std::vector<std::uint32_t> colors_by_launches_;  // of the parts, unless they were chosen
-  std::string launches_account_;
-  bool commands_ = false;  // among the plan's aggressors
+  std::optional<std::uint32_t> quiet_color_;  // of the victim, unless colours were chosen
+  std::string launches_account_;              // of the last stage
+  bool commands_ = false;                     // among the plan's aggressors
   std::shared_ptr<StudyFolder> folder_;
   cuda::CardPointer plain_card_;  // both are opened when a mode needs them
   cuda::CardPointer masked_card_;

@@ -66,12 +66,13 @@ struct FakeConfig {
   std::uint8_t instance_uuid = 0;   // of the MIG instance of it that is open; 0: none
   std::uint64_t memory_bytes = 1ULL << 30U;
   std::uint64_t free_bytes = 1ULL << 30U;  // of memory, whatever is taken
-  std::uint32_t sync_domains = 4;  // memory synchronisation domains; 1: the attribute is unknown
-  bool forgets_domains = false;    // streams keep the one they have
-  bool hides_domains = false;      // descriptors show domain 0, whatever their stream has
-  bool kernels_launch = false;     // kernels contain launches of kernels
-  std::uint32_t felt_paths = 0;    // bit p: launches feel stores to path (module) p of the memory
-  double latency_noise = 0.1;      // cycles, standard deviation
+  std::uint32_t sync_domains = 4;   // memory synchronisation domains; 1: the attribute is unknown
+  bool forgets_domains = false;     // streams keep the one they have
+  bool hides_domains = false;       // descriptors show domain 0, whatever their stream has
+  bool kernels_launch = false;      // kernels contain launches of kernels
+  std::uint32_t felt_paths = 0;     // bit p: launches feel traffic to path (module) p of the memory
+  bool streams_feel_sides = false;  // stream n feels traffic to the L2 side n % 2
+  double latency_noise = 0.1;       // cycles, standard deviation
   // From this launch on (they are counted from 1), to before that one, latencies have this noise
   // and physical pages are those of another seed; 0, 0: never.
   std::uint64_t upset_from = 0;

@@ -45,6 +45,12 @@ Elements descriptor_params(FakeStream* stream, const FakeLaunch& launch, void* d
   return params;
 }
 
+bool feels(const FakeGpu& gpu, const FakeStream& stream) {
+  if (gpu.now_ns >= gpu.felt.until_ns) return false;
+  return gpu.felt.path ||
+         (gpu.config.streams_feel_sides && (gpu.felt.sides >> stream.number % 2 & 1U) != 0);
+}
+
 CuResult finish(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch,
                 const Descriptor& descriptor) {
   ++gpu.launches;
@@ -67,7 +73,7 @@ CuResult finish(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch,
   if (stream->hangs) return cuda::cu_success;
   if (probe) {
     run_probe(gpu, stream, launch, placed);
-    gpu.now_ns += gpu.now_ns < gpu.felt_until_ns ? probe_ns * 3 / 2 : probe_ns;
+    gpu.now_ns += feels(gpu, *stream) ? probe_ns * 3 / 2 : probe_ns;
   } else {
     run_ptx(gpu, launch, placed);
   }

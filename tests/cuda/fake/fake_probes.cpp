@@ -40,24 +40,25 @@ void run_streams(FakeGpu& gpu, FakeStream* stream, const std::vector<std::uint64
   const auto* roles = reinterpret_cast<const unsigned char*>(a[10]);
   auto* taken = reinterpret_cast<std::uint64_t*>(a[14]);
   bool used[16] = {};
-  const auto module_of = [&gpu](const PlantedStream& of, std::uint32_t i) {
-    return planted_chunk(gpu, of.base + (std::uint64_t{of.chunks[i]} << of.shift)).module;
+  const auto chunk_of = [&gpu](const PlantedStream& of, std::uint32_t i) {
+    return planted_chunk(gpu, of.base + (std::uint64_t{of.chunks[i]} << of.shift));
   };
-  for (std::uint32_t i = 0; i < other.count; ++i) used[module_of(other, i)] = true;
+  for (std::uint32_t i = 0; i < other.count; ++i) used[chunk_of(other, i).module] = true;
   double nanoseconds = 0;
   for (std::uint32_t i = 0; i < victim.count; ++i) {
-    nanoseconds += used[module_of(victim, i)] ? (other.writes != 0 ? 340 : 180) : 100;
+    nanoseconds += used[chunk_of(victim, i).module] ? (other.writes != 0 ? 340 : 180) : 100;
   }
   for (const std::uint32_t sm : placed.number) {
     if (roles[sm] == 1) taken[sm] = static_cast<std::uint64_t>(nanoseconds * victim.rounds);
   }
   if (other.count != 0 || victim.rounds < 2) return;
   stream->busy_until_ns = gpu.now_ns + victim.rounds * std::uint64_t{100'000};
-  bool felt = false;
+  gpu.felt = {stream->busy_until_ns, false, 0};
   for (std::uint32_t i = 0; i < victim.count; ++i) {
-    felt |= victim.writes != 0 && (gpu.config.felt_paths >> module_of(victim, i) & 1U) != 0;
+    const PlantedChunk chunk = chunk_of(victim, i);
+    gpu.felt.path |= (gpu.config.felt_paths >> chunk.module & 1U) != 0;
+    gpu.felt.sides |= std::uint32_t{1} << chunk.side;
   }
-  if (felt) gpu.felt_until_ns = stream->busy_until_ns;
 }
 
 // A block an SM; the blocks that find no SM left come too late.

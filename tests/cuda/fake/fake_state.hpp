@@ -139,7 +139,12 @@ struct FakeGpu {
   std::uint64_t hanging = 0;
   CuResult fail_next = 0;
   std::uint32_t last_domain = 0;
-  std::uint64_t felt_until_ns = 0;  // traffic that launches feel is under way
+  // Traffic that launches may feel: until when, whether on a felt path, on which sides (bits).
+  struct Felt {
+    std::uint64_t until_ns = 0;
+    bool path = false;
+    std::uint32_t sides = 0;
+  } felt;
   CuResult broken = 0;  // what a kernel did to the context: every later call ends with it
   std::uint64_t now_ns = 1'000'000'000;  // %globaltimer; launches alone take time
   std::mt19937_64 random{1};

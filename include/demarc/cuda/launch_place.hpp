@@ -1,0 +1,44 @@
+// Where launches are felt least. What the card needs for a launch has no colour: a part of it lies
+// somewhere on one L2 side, another place for each stream (its channel), and the rest shares its
+// way with some slices of the L2. On an H200 an empty launch of 1.5 us takes 1.8 us beside reads of
+// the colour that a stream does not feel and 2.5 us beside the other; stores to one of the two
+// colours are felt more by every stream (docs/measurements/launches.md). So who launches often
+// chooses a stream and a colour together.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "demarc/cuda/colored_memory.hpp"
+#include "demarc/partition/tpc_set.hpp"
+
+namespace demarc::cuda {
+
+struct LaunchPlace {
+  std::size_t stream = 0;  // index of the stream to launch into
+  std::uint32_t share = 0;
+};
+
+// Microseconds of an empty launch.
+struct LaunchTimes {
+  std::vector<double> alone;                // [stream]
+  std::vector<std::vector<double>> beside;  // [stream][share]: mean beside kinds of traffic to it
+
+  // The stream and the share, whose others disturb the stream's launches least; `own_share` when
+  // that is given already. Of places that differ by less than a hundredth, the first.
+  [[nodiscard]] LaunchPlace quietest(std::optional<std::uint32_t> own_share = {}) const;
+  // Mean time of a launch from there, the other shares in use.
+  [[nodiscard]] double beside_others(const LaunchPlace& place) const;
+};
+
+// Times launches into each of the streams while the SMs outside of `own` read and write each share
+// of the pool. Takes some milliseconds a stream and share, during which nothing else may run on the
+// card, and some of the pool's free memory, which it gives back: missing_capability when a share
+// has none.
+[[nodiscard]] Result<LaunchTimes> time_launches(const CardPointer& card, ColoredPool& pool,
+                                                std::span<const Stream* const> streams,
+                                                const partition::TpcSet& own);
+
+}  // namespace demarc::cuda
