@@ -16,6 +16,26 @@
 
 namespace demarc::cuda {
 
+// Times launches of a kernel of one block that does nothing, as fast as the card starts them.
+class LaunchTimer {
+ public:
+  static Result<LaunchTimer> create(CardPointer card);
+  // Of one launch, from the one before it: the median of three batches of a hundred. They are
+  // handed in while a kernel of a millisecond holds the stream, so that the host does not decide.
+  [[nodiscard]] Result<double> microseconds(const Stream& stream) const;
+
+ private:
+  LaunchTimer(CardPointer card, DeviceBuffer counts, Event begin, Event end)
+      : card_(std::move(card)),
+        counts_(std::move(counts)),
+        begin_(std::move(begin)),
+        end_(std::move(end)) {}
+  CardPointer card_;
+  DeviceBuffer counts_;
+  Event begin_;
+  Event end_;
+};
+
 struct LaunchPlace {
   std::size_t stream = 0;  // index of the stream to launch into
   std::uint32_t share = 0;

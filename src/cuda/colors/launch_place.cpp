@@ -13,8 +13,6 @@ constexpr std::uint64_t dram_bytes = std::uint64_t{128} << 20U;  // beyond the L
 constexpr std::uint64_t l2_bytes = std::uint64_t{4} << 20U;
 constexpr double least_difference = 0.01;
 
-// Launches are handed in while this many cycles hold the stream, so that the card decides how fast
-// they follow each other and not the host.
 constexpr std::uint64_t gate_cycles = 2'000'000;
 constexpr std::uint32_t launches_a_batch = 100;
 constexpr std::uint32_t batches = 3;
@@ -24,47 +22,6 @@ struct Traffic {
   bool writes;
 };
 constexpr Traffic kinds[] = {{dram_bytes, false}, {dram_bytes, true}, {l2_bytes, true}};
-
-// Launches of a kernel that does nothing.
-class LaunchTimer {
- public:
-  static Result<LaunchTimer> create(const CardPointer& card) {
-    DEMARC_TRY(auto counts, DeviceBuffer::allocate(card->gpu(), 4ULL * card->gpu()->sm_count()));
-    DEMARC_TRY(auto begin, Event::create(card->gpu()));
-    DEMARC_TRY(auto end, Event::create(card->gpu()));
-    return LaunchTimer(card, std::move(counts), std::move(begin), std::move(end));
-  }
-
-  // Microseconds, the median of some batches.
-  Result<double> operator()(const Stream& stream) const {
-    std::vector<double> times;
-    for (std::uint32_t batch = 0; batch < batches; ++batch) {
-      DEMARC_CHECK(launch(stream, card_->kernels().where(), LaunchShape::line(1, 32),
-                          counts_.address(), DevicePointer{0}, gate_cycles));
-      DEMARC_CHECK(begin_.record(stream));
-      for (std::uint32_t i = 0; i < launches_a_batch; ++i) {
-        DEMARC_CHECK(launch(stream, card_->kernels().idle(), LaunchShape::line(1, 32)));
-      }
-      DEMARC_CHECK(end_.record(stream));
-      DEMARC_CHECK(stream.wait());
-      DEMARC_TRY(const double milliseconds, end_.milliseconds_since(begin_));
-      times.push_back(milliseconds * 1e3 / launches_a_batch);
-    }
-    std::sort(times.begin(), times.end());
-    return times[times.size() / 2];
-  }
-
- private:
-  LaunchTimer(CardPointer card, DeviceBuffer counts, Event begin, Event end)
-      : card_(std::move(card)),
-        counts_(std::move(counts)),
-        begin_(std::move(begin)),
-        end_(std::move(end)) {}
-  CardPointer card_;
-  DeviceBuffer counts_;
-  Event begin_;
-  Event end_;
-};
 
 std::vector<std::uint32_t> chunks_of(const ColoredBuffer& buffer, DevicePointer arena,
                                      std::uint64_t bytes) {
@@ -86,6 +43,31 @@ std::vector<std::uint8_t> roles_beside(const Card& card, const partition::TpcSet
 }
 
 }  // namespace
+
+Result<LaunchTimer> LaunchTimer::create(CardPointer card) {
+  DEMARC_TRY(auto counts, DeviceBuffer::allocate(card->gpu(), 4ULL * card->gpu()->sm_count()));
+  DEMARC_TRY(auto begin, Event::create(card->gpu()));
+  DEMARC_TRY(auto end, Event::create(card->gpu()));
+  return LaunchTimer(std::move(card), std::move(counts), std::move(begin), std::move(end));
+}
+
+Result<double> LaunchTimer::microseconds(const Stream& stream) const {
+  std::vector<double> times;
+  for (std::uint32_t batch = 0; batch < batches; ++batch) {
+    DEMARC_CHECK(launch(stream, card_->kernels().where(), LaunchShape::line(1, 32),
+                        counts_.address(), DevicePointer{0}, gate_cycles));
+    DEMARC_CHECK(begin_.record(stream));
+    for (std::uint32_t i = 0; i < launches_a_batch; ++i) {
+      DEMARC_CHECK(launch(stream, card_->kernels().idle(), LaunchShape::line(1, 32)));
+    }
+    DEMARC_CHECK(end_.record(stream));
+    DEMARC_CHECK(stream.wait());
+    DEMARC_TRY(const double milliseconds, end_.milliseconds_since(begin_));
+    times.push_back(milliseconds * 1e3 / launches_a_batch);
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
 
 double LaunchTimes::beside_others(const LaunchPlace& place) const {
   const std::vector<double>& times = beside.at(place.stream);
@@ -117,7 +99,7 @@ Result<LaunchTimes> time_launches(const CardPointer& card, ColoredPool& pool,
   const DevicePointer arena = pool.arena().address();
   LaunchTimes times;
   for (const Stream* stream : streams) {
-    DEMARC_TRY(times.alone.emplace_back(), launches(*stream));
+    DEMARC_TRY(times.alone.emplace_back(), launches.microseconds(*stream));
   }
   times.beside.assign(streams.size(), std::vector<double>(pool.shares()));
   for (std::uint32_t share = 0; share < pool.shares(); ++share) {
@@ -131,8 +113,9 @@ Result<LaunchTimes> time_launches(const CardPointer& card, ColoredPool& pool,
       const TimedStream traffic{chunks, static_cast<std::uint32_t>(std::countr_zero(run)),
                                 kind.writes, false};
       for (std::size_t s = 0; s < streams.size(); ++s) {
-        DEMARC_TRY(const double taken,
-                   timer.beside(arena, traffic, roles, [&] { return launches(*streams[s]); }));
+        DEMARC_TRY(const double taken, timer.beside(arena, traffic, roles, [&] {
+          return launches.microseconds(*streams[s]);
+        }));
         times.beside[s][share] += taken / std::size(kinds);
       }
     }
