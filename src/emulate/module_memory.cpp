@@ -1,4 +1,6 @@
-// Where the variables of a module lie, and what they hold at the start.
+// Places the variables of a module, and fills them.
+#include "module_memory.hpp"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 
 #include "demarc/emulate/placement.hpp"
 #include "demarc/ptx/initialiser.hpp"
-#include "lower/lower.hpp"
 
 namespace demarc::emulate {
 

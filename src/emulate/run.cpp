@@ -7,6 +7,7 @@
 
 #include "block_loops.hpp"
 #include "demarc/ptx/ir.hpp"
+#include "lower/lower.hpp"
 #include "run.hpp"
 
 namespace demarc::emulate {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "demarc/emulate/card.hpp"
-#include "lower/lower.hpp"
+#include "module_memory.hpp"
 
 namespace demarc::emulate {
 

@@ -1,7 +1,7 @@
 // What of the kernel a card does otherwise. The table of docs/emulate.md says how far it is off.
-#include <algorithm>
+#include "lower/approximations.hpp"
 
-#include "lower/lower.hpp"
+#include <algorithm>
 
 namespace demarc::emulate {
 
@@ -63,26 +63,27 @@ std::string_view approximated_instruction(const ptx::Mnemonic& words) {
 
 }  // namespace
 
-void Lowering::note_approximation(const ptx::Instruction& instruction) {
-  const ptx::Mnemonic& words = mnemonic(instruction);
+void note_approximation(const KernelContext& kernel, const InstructionView& instruction) {
+  const ptx::Mnemonic& words = instruction.words();
   std::string name(words.text);
   std::string_view what = approximated_instruction(words);
   if (what.empty() && words.opcode == Opcode::mov) {
-    const ptx::Operand& from = operands(instruction).back();
+    const ptx::Operand& from = instruction.operands().back();
     if (from.kind != ptx::OperandKind::special) return;
     const auto special = static_cast<ptx::SpecialRegister>(from.index);
     what = approximated_special(special);
     name = ptx::info(special).name;
   }
   if (what.empty()) return;
-  auto& known = program_->approximations;
+  auto& known = kernel.program.approximations;
   if (std::any_of(known.begin(), known.end(),
                   [&](const ptx::Diagnostic& other) { return other.text == name; }))
     return;
-  const std::string& text = *request_.module->text;
-  const auto line_start = text.rfind('\n', instruction.text_offset) + 1;  // npos + 1 == 0
-  known.push_back({ptx::Severity::approximated, instruction.line,
-                   static_cast<std::uint32_t>(instruction.text_offset - line_start + 1),
+  const std::string& text = *kernel.module().text;
+  const ptx::Instruction& written = instruction.written();
+  const auto line_start = text.rfind('\n', written.text_offset) + 1;  // npos + 1 == 0
+  known.push_back({ptx::Severity::approximated, written.line,
+                   static_cast<std::uint32_t>(written.text_offset - line_start + 1),
                    std::string(what), std::move(name)});
 }
 

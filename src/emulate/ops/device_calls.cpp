@@ -39,7 +39,7 @@ std::string device_string(Warp& w, unsigned lane, std::uint64_t address) {
 }
 
 std::uint64_t argument_of(Warp& w, const CallDetails& details, std::size_t index, unsigned lane) {
-  // Parameters of calls are padded to 16 bytes a lane (Lowering).
+  // Parameters of calls are padded to 16 bytes a lane (call_pitch).
   std::uint64_t value = 0;
   std::memcpy(&value, w.frame + details.arguments[index] + std::size_t{lane} * 16, sizeof value);
   return value;

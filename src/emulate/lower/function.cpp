@@ -1,0 +1,103 @@
+// Lowers a function block by block, in the order of the text.
+#include "lower/function.hpp"
+
+#include <fmt/format.h>
+
+#include "lower/instructions.hpp"
+#include "lower/register_parameters.hpp"
+#include "ops/control.hpp"
+
+namespace demarc::emulate {
+
+using ptx::Opcode;
+
+namespace {
+
+std::string source_position(const ptx::Module& module, const ptx::Body& body,
+                            const ptx::Instruction& instruction) {
+  if (instruction.location == ptx::no_index) return {};
+  const ptx::Location& location = body.locations[instruction.location];
+  for (const ptx::SourceFile& file : module.files) {
+    if (file.number == location.file) return fmt::format("{}:{}", file.path, location.line);
+  }
+  return {};
+}
+
+// What traces and findings say about the instructions of a function.
+void list_instructions(const ptx::Module& module, const ptx::Function& function,
+                       std::vector<CodeInstruction>& list) {
+  for (const ptx::Instruction& instruction : function.body.instructions) {
+    CodeInstruction code;
+    code.trace.function = std::string(function.name);
+    code.trace.line = instruction.line;
+    code.trace.text = std::string(module.text_of(instruction));
+    code.source = source_position(module, function.body, instruction);
+    list.push_back(std::move(code));
+  }
+}
+
+// Whether nothing runs behind the last instruction of the block.
+bool ends_in_leaving(const ptx::BasicBlock& block, const ptx::Body& body) {
+  if (block.count == 0) return false;
+  const ptx::Instruction& last = body.instructions[block.first + block.count - 1];
+  const bool leaves = last.opcode == Opcode::bra || last.opcode == Opcode::brx_idx ||
+                      last.opcode == Opcode::ret || last.opcode == Opcode::exit ||
+                      last.opcode == Opcode::trap;
+  return leaves && last.predicate == ptx::no_index;
+}
+
+void leave_at_end(FunctionContext& f) {
+  if (f.function.is_entry) {
+    f.code.emit(control::exit_lanes);
+    return;
+  }
+  give_register_results(f);
+  f.code.emit(control::return_lanes);
+}
+
+// What follows in the text is what follows here, unless that block was left out.
+void fall_through(FunctionContext& f, const ptx::Cfg& cfg, std::uint32_t block) {
+  std::uint32_t next = block + 1;
+  while (next < cfg.exit() && cfg.blocks()[next].count == 0 && !cfg.reachable(next)) ++next;
+  if (!cfg.reachable(next) || next != block + 1) f.branches.jump(next);
+}
+
+void lower_block(FunctionContext& f, const ptx::Cfg& cfg, std::uint32_t block) {
+  const ptx::BasicBlock& basic = cfg.blocks()[block];
+  f.branches.begin(block);
+  f.code.begin(basic.count > 0 ? basic.first : 0);
+  if (f.branches.is_join(block)) f.code.emit(control::join);
+  for (std::uint32_t i = basic.first; i < basic.first + basic.count; ++i)
+    lower_instruction(f, InstructionView(f.kernel.module(), f.function.body, i));
+  f.code.close_run();
+  if (block == cfg.exit()) {
+    leave_at_end(f);
+  } else if (!ends_in_leaving(basic, f.function.body)) {
+    fall_through(f, cfg, block);
+  }
+}
+
+}  // namespace
+
+void lower_function(const KernelContext& kernel, std::uint32_t index) {
+  Program& program = kernel.program;
+  const ptx::Function& function = kernel.functions[index];
+  const ptx::Cfg cfg(function.body);
+  const auto first = static_cast<std::uint32_t>(program.instructions.size());
+  list_instructions(kernel.module(), function, program.instructions);
+  program.functions[index].entry = static_cast<std::uint32_t>(program.code.size());
+
+  Frame frame(kernel.module(), function, cfg, program.functions[index], kernel.refusals);
+  Emitter code(program, first);
+  Operands operands(kernel, index, frame, code);
+  Branches branches(function.body, cfg, code);
+  FunctionContext f{kernel, function, index, frame, code, operands, branches};
+  if (!function.is_entry) take_register_parameters(f);
+  for (std::uint32_t block = 0; block < cfg.blocks().size(); ++block) {
+    if (cfg.reachable(block)) lower_block(f, cfg, block);
+  }
+  branches.resolve();
+  frame.finish(program.functions[index], kernel.refusals);
+}
+
+}  // namespace demarc::emulate

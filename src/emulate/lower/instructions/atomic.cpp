@@ -1,0 +1,101 @@
+// Atomic operations, and reductions that give no result back.
+#include "lower/instructions.hpp"
+#include "lower/types.hpp"
+#include "ops/memory.hpp"
+
+namespace demarc::emulate {
+
+using ptx::Opcode;
+using ptx::OperandKind;
+using ptx::Type;
+
+namespace {
+
+// The operands of each element.
+bool read_atomic_values(FunctionContext& f, const InstructionView& instruction,
+                        const ptx::Operand& operand, AtomicDetails& made) {
+  const std::uint32_t bytes = ptx::byte_size(instruction.type());
+  const auto values = instruction.elements(operand);
+  if (values.size() != instruction.words().vector_width) return false;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Source b = f.operands.source(values[i], instruction.type());
+    if (!b.uniform && b.width != bytes) return false;
+    made.b[i] = b.slot.offset;
+    made.b_uniform[i] = b.uniform;
+  }
+  return true;
+}
+
+enum class AtomicResult : std::uint8_t { used, thrown_away, not_covered };
+
+AtomicResult place_atomic_results(FunctionContext& f, const InstructionView& instruction,
+                                  AtomicDetails& made) {
+  if (instruction[0].kind == OperandKind::sink) return AtomicResult::thrown_away;
+  const auto results = instruction.elements(instruction[0]);
+  if (results.size() != instruction.words().vector_width) return AtomicResult::not_covered;
+  AtomicResult out = AtomicResult::thrown_away;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].kind == OperandKind::sink) continue;
+    const Register d = f.operands.destination(results[i]);
+    if (d.uniform || d.width != ptx::byte_size(instruction.type()))
+      return AtomicResult::not_covered;
+    made.d[i] = d.slot.offset;
+    out = AtomicResult::used;
+  }
+  return out;
+}
+
+// Whether the outcome is the same in any order.
+bool commutes(AtomicKind kind, Type type) {
+  switch (kind) {
+    case AtomicKind::exch:
+    case AtomicKind::cas:
+    case AtomicKind::inc:
+    case AtomicKind::dec:
+      return false;
+    case AtomicKind::add:
+      return !is_floating(type);
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+// atom d, [place], b [, c] and red [place], b
+bool lower_atomic(FunctionContext& f, const InstructionView& instruction) {
+  const bool gives_result = instruction.opcode() == Opcode::atom;
+  if (!gives_result && instruction.opcode() != Opcode::red) return false;
+  const Type type = instruction.type();
+  const std::uint32_t bytes = ptx::byte_size(type);
+  const auto kind = atomic_kind(instruction);
+  const auto known_type = atomic_type(type);
+  if (!kind || !known_type || bytes == 0 || bytes > 8) return false;
+  auto& made = f.code.details<AtomicDetails>();
+  made.kind = *kind;
+  made.type = *known_type;
+  const std::size_t place = gives_result ? 1 : 0;
+  auto op = f.operands.address(instruction[place], instruction.words().space);
+  if (!op || !read_atomic_values(f, instruction, instruction[place + 1], made)) return false;
+  if (*kind == AtomicKind::cas) {
+    const Source c = f.operands.source(instruction[place + 2], type);
+    made.c = c.slot.offset;
+    made.c_uniform = c.uniform;
+  }
+  const AtomicResult result =
+      gives_result ? place_atomic_results(f, instruction, made) : AtomicResult::thrown_away;
+  if (result == AtomicResult::not_covered) return false;
+  op->run = memory_ops::atomic;
+  op->bytes = static_cast<std::uint8_t>(bytes);
+  op->count = instruction.words().vector_width;
+  op->aux = &made;
+  const auto where = static_cast<AddressKind>(op->kind);
+  f.code.note({.kind = AccessKind::atomic, .bytes = bytes * op->count, .place = where});
+  f.code.emit(*op);
+  // Blocks do not see each other's shared memory.
+  if (where != AddressKind::shared && (result == AtomicResult::used || !commutes(*kind, type)))
+    f.code.order_blocks();
+  return true;
+}
+
+}  // namespace demarc::emulate

@@ -1,0 +1,82 @@
+// Barriers of a block and of a warp.
+#include "lower/instructions.hpp"
+#include "ops/control.hpp"
+
+namespace demarc::emulate {
+
+using ptx::Opcode;
+
+namespace {
+
+enum class BarrierKind : std::uint8_t { sync, arrive, reduce, warp, cluster };
+
+BarrierKind barrier_kind(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::bar_warp_sync:
+      return BarrierKind::warp;
+    case Opcode::barrier_cluster_arrive:
+    case Opcode::barrier_cluster_wait:
+      return BarrierKind::cluster;
+    case Opcode::bar_arrive:
+    case Opcode::bar_cta_arrive:
+    case Opcode::barrier_arrive:
+    case Opcode::barrier_cta_arrive:
+      return BarrierKind::arrive;
+    case Opcode::bar_red:
+    case Opcode::bar_cta_red:
+    case Opcode::barrier_red:
+    case Opcode::barrier_cta_red:
+      return BarrierKind::reduce;
+    default:
+      return BarrierKind::sync;
+  }
+}
+
+// [d,] id [, count] [, predicate]: the first and the last for a reduction alone.
+void lower_block_barrier(FunctionContext& f, const InstructionView& instruction, BarrierKind kind) {
+  const bool reduces = kind == BarrierKind::reduce;
+  const auto inputs = instruction.operands().subspan(
+      reduces ? 1 : 0, instruction.operands().size() - (reduces ? 2 : 0));
+  const bool has_count = inputs.size() > 1;
+  const Source id = f.operands.source(inputs[0], ptx::Type::u32);
+  const Source count = has_count ? f.operands.source(inputs[1], ptx::Type::u32) : Source{};
+  Source predicate;
+  Register d;
+  if (reduces) {
+    predicate = f.operands.source(instruction.operands().back(), ptx::Type::pred);
+    d = f.operands.destination(instruction[0]);
+    if (d.uniform) f.code.fail();
+  }
+  MicroOp& op = f.code.emit(control::barrier);
+  op.a = id.slot.offset;
+  op.b = count.slot.offset;
+  op.c = predicate.slot.offset;
+  op.d = d.slot.offset;
+  op.uniform = uniform_bits(id, count);
+  op.flags =
+      static_cast<std::uint8_t>((has_count ? control::barrier_has_count : 0) |
+                                (kind == BarrierKind::arrive ? control::barrier_arrive_only : 0) |
+                                (reduces ? control::barrier_reduces : 0) |
+                                (predicate.negated ? control::barrier_negated : 0));
+  op.width = instruction.has("and") ? 1 : (instruction.has("or") ? 2 : 0);
+  f.kernel.program.suspends = true;
+}
+
+}  // namespace
+
+bool lower_barrier(FunctionContext& f, const InstructionView& instruction) {
+  const BarrierKind kind = barrier_kind(instruction.opcode());
+  switch (kind) {
+    case BarrierKind::warp:
+      f.code.emit(control::nothing);  // lanes run in step
+      break;
+    case BarrierKind::cluster:
+      f.kernel.refusals.add(instruction.written(), no_clusters);
+      break;
+    default:
+      lower_block_barrier(f, instruction, kind);
+  }
+  return true;
+}
+
+}  // namespace demarc::emulate

@@ -1,0 +1,34 @@
+// Instructions that change nothing here: hints to caches, orderings, waits.
+#include "lower/instructions.hpp"
+#include "lower/types.hpp"
+#include "ops/control.hpp"
+
+namespace demarc::emulate {
+
+using ptx::Opcode;
+
+// Memory is coherent, and accesses happen in order.
+bool lower_hint(FunctionContext& f, const InstructionView& instruction) {
+  switch (instruction.opcode()) {
+    case Opcode::createpolicy: {
+      const Register d = f.operands.destination(instruction[0]);
+      f.code.alu(Alu::mov_b64, d, {f.frame.constant(ptx::Type::b64, 0)});
+      return true;
+    }
+    case Opcode::prefetch:
+    case Opcode::prefetchu:
+    case Opcode::applypriority:
+    case Opcode::membar:
+    case Opcode::fence:
+    case Opcode::griddepcontrol:
+    case Opcode::nanosleep:
+    case Opcode::pmevent:
+    case Opcode::setmaxnreg:
+      f.code.emit(control::nothing);
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace demarc::emulate

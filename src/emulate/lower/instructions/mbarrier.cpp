@@ -1,0 +1,109 @@
+// Barriers in shared memory.
+#include "lower/instructions.hpp"
+#include "lower/types.hpp"
+#include "ops/async.hpp"
+
+namespace demarc::emulate {
+
+using ptx::Opcode;
+using ptx::OperandKind;
+using ptx::Type;
+
+namespace {
+
+constexpr std::uint8_t word_bytes = 8;
+
+// [result,] [place] [, number]
+struct BarrierShape {
+  BarrierOperation operation = BarrierOperation::nothing;
+  bool has_result = false;
+  Type number = Type::u32;
+};
+
+std::optional<BarrierShape> barrier_shape(const InstructionView& instruction) {
+  const auto arrival = [&](BarrierOperation operation) {
+    return BarrierShape{operation, instruction[0].kind != OperandKind::address};
+  };
+  switch (instruction.opcode()) {
+    case Opcode::mbarrier_init:
+      return BarrierShape{BarrierOperation::init};
+    case Opcode::mbarrier_inval:
+      return BarrierShape{BarrierOperation::invalidate};
+    case Opcode::mbarrier_expect_tx:
+      return BarrierShape{BarrierOperation::expect};
+    case Opcode::mbarrier_complete_tx:
+      return BarrierShape{BarrierOperation::complete};
+    case Opcode::mbarrier_arrive:
+      return arrival(BarrierOperation::arrive);
+    case Opcode::mbarrier_arrive_drop:
+      return arrival(BarrierOperation::drop);
+    case Opcode::mbarrier_test_wait:
+    case Opcode::mbarrier_try_wait:
+      if (instruction.has("parity"))
+        return BarrierShape{BarrierOperation::test_parity, true, Type::u32};
+      return BarrierShape{BarrierOperation::test_state, true, Type::b64};
+    case Opcode::cp_async_mbarrier_arrive:
+      // The copies before it are done: with .noinc it counts as one of the expected arrivals,
+      // without it adds one and takes it away.
+      return BarrierShape{instruction.has("noinc") ? BarrierOperation::arrive
+                                                   : BarrierOperation::nothing};
+    default:
+      return std::nullopt;
+  }
+}
+
+std::uint64_t pending_of_state(LaneInput& lane, const LaneDetails&) {
+  return pending_count(lane.in[0]);
+}
+
+bool lower_pending_count(FunctionContext& f, const InstructionView& instruction) {
+  const Register d = f.operands.destination(instruction[0]);
+  f.code.lanes(pending_of_state, d, {f.operands.source(instruction[1], Type::b64)});
+  return d.width == 4;
+}
+
+bool place_barrier_result(FunctionContext& f, const ptx::Operand& operand, BarrierDetails& made) {
+  if (operand.kind == OperandKind::sink) return true;
+  const Register d = f.operands.destination(operand);
+  if (d.uniform) return false;
+  made.result = d.slot.offset;
+  made.result_width = d.width;
+  made.has_result = true;
+  return true;
+}
+
+void read_number(FunctionContext& f, const ptx::Operand& operand, Type type, BarrierDetails& made) {
+  if (operand.kind == OperandKind::sink) return;
+  const Source number = f.operands.source(operand, type);
+  made.number = number.slot.offset;
+  made.number_uniform = number.uniform;
+  made.number_bytes = static_cast<std::uint8_t>(ptx::byte_size(type));
+  made.has_number = true;
+}
+
+}  // namespace
+
+bool lower_mbarrier(FunctionContext& f, const InstructionView& instruction) {
+  if (instruction.opcode() == Opcode::mbarrier_pending_count)
+    return lower_pending_count(f, instruction);
+  const auto shape = barrier_shape(instruction);
+  if (!shape) return false;
+  const std::size_t place = shape->has_result ? 1 : 0;
+  auto op = f.operands.address(instruction[place], instruction.words().space);
+  if (!op) return false;
+  auto& made = f.code.details<BarrierDetails>();
+  made.operation = shape->operation;
+  made.expects = instruction.has("expect_tx");
+  if (place + 1 < instruction.operands().size())
+    read_number(f, instruction[place + 1], shape->number, made);
+  if (shape->has_result && !place_barrier_result(f, instruction[0], made)) return false;
+  op->run = async_ops::barrier_word;
+  op->bytes = word_bytes;
+  op->flags |= memory_volatile;
+  op->aux = &made;
+  f.code.note({.kind = AccessKind::atomic, .bytes = word_bytes, .place = AddressKind::shared});
+  f.code.emit(*op);
+  return true;
+}
+
+}  // namespace demarc::emulate

@@ -1,0 +1,107 @@
+// Moves of registers, and of the parts of one.
+#include "lower/instructions.hpp"
+#include "lower/types.hpp"
+#include "ops/control.hpp"
+
+namespace demarc::emulate {
+
+using ptx::Opcode;
+using ptx::OperandKind;
+using ptx::Type;
+
+namespace {
+
+constexpr std::uint32_t byte_bits = 8;
+
+bool lower_predicate_move(FunctionContext& f, const InstructionView& instruction) {
+  const Register d = f.operands.destination(instruction[0]);
+  const Source a = f.operands.source(instruction[1], Type::pred);
+  // a and a: the flags negate both.
+  constexpr std::uint8_t negates_both = 3;
+  MicroOp& op = f.code.emit(control::pred_and);
+  op.d = d.slot.offset;
+  op.a = a.slot.offset;
+  op.b = a.slot.offset;
+  op.flags = a.negated ? negates_both : std::uint8_t{0};
+  return d.width == 0 && a.width == 0;
+}
+
+// Whether mov joins or splits so many parts of equal size; types that are no plain bits have none.
+bool can_be_parts(Type type, std::size_t count) {
+  return ptx::info(type).kind == ptx::TypeKind::bits && (count == 1 || count == 2 || count == 4);
+}
+
+std::uint32_t bits_of_part(Type type, std::size_t count) {
+  return static_cast<std::uint32_t>(ptx::byte_size(type) * byte_bits / count);
+}
+
+// mov.b64 {low, high}, a
+bool lower_split(FunctionContext& f, const InstructionView& instruction) {
+  const Type type = instruction.type();
+  const auto parts = instruction.children(instruction[0]);
+  if (!can_be_parts(type, parts.size())) return false;
+  const Source a = f.operands.source(instruction[1], type);
+  const std::uint32_t bits = bits_of_part(type, parts.size());
+  for (std::uint32_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].kind == OperandKind::sink) continue;
+    const Register d = f.operands.destination(parts[i]);
+    if (d.width * byte_bits != bits) return false;
+    const bool is_low_word = i == 0 && d.width == 4 && a.width == 8;
+    if (is_low_word) {
+      f.code.alu(Alu::cvt_u32_u64, d, {a});
+    } else {
+      f.code.lanes(lane::split_part, d, {a}).form = PartForm{.bits = bits, .index = i};
+    }
+  }
+  return a.width == ptx::byte_size(type);
+}
+
+// mov.b64 d, {low, high}
+bool lower_join(FunctionContext& f, const InstructionView& instruction) {
+  static constexpr Rows<std::uint32_t, Type, 3> part_types{
+      {{8, Type::b8}, {16, Type::b16}, {32, Type::b32}}};
+  const Type type = instruction.type();
+  const Register d = f.operands.destination(instruction[0]);
+  const auto parts = instruction.children(instruction[1]);
+  if (!can_be_parts(type, parts.size())) return false;
+  const std::uint32_t bits = bits_of_part(type, parts.size());
+  const std::vector<Source> sources =
+      f.operands.sources(parts, look_up(part_types, bits).value_or(Type::b32));
+  for (const Source& part : sources) {
+    if (part.width * byte_bits != bits) return false;
+  }
+  f.code.lanes(lane::join_parts, d, sources).form = PartForm{.bits = bits};
+  return d.width == ptx::byte_size(type);
+}
+
+}  // namespace
+
+bool lower_move(FunctionContext& f, const InstructionView& instruction) {
+  if (instruction.opcode() != Opcode::mov) return false;
+  const Type type = instruction.type();
+  if (type == Type::pred) return lower_predicate_move(f, instruction);
+  if (ptx::byte_size(type) > 8) return false;
+  if (instruction[0].kind == OperandKind::vector) return lower_split(f, instruction);
+  if (instruction[1].kind == OperandKind::vector) return lower_join(f, instruction);
+  const Register d = f.operands.destination(instruction[0]);
+  const Source a = f.operands.source(instruction[1], type);
+  f.code.alu(move_of_width(d.width), d, {a});
+  return a.uniform || a.width == d.width;
+}
+
+bool lower_permute(FunctionContext& f, const InstructionView& instruction) {
+  static constexpr Rows<std::string_view, PermuteMode, 6> modes{{{"f4e", PermuteMode::f4e},
+                                                                 {"b4e", PermuteMode::b4e},
+                                                                 {"rc8", PermuteMode::rc8},
+                                                                 {"ecl", PermuteMode::ecl},
+                                                                 {"ecr", PermuteMode::ecr},
+                                                                 {"rc16", PermuteMode::rc16}}};
+  if (instruction.opcode() != Opcode::prmt) return false;
+  const Register d = f.operands.destination(instruction[0]);
+  LaneDetails& made = f.code.lanes(
+      lane::prmt, d, f.operands.sources(instruction.operands().subspan(1, 3), Type::b32));
+  made.form = instruction.chosen(modes).value_or(PermuteMode::index);
+  return true;
+}
+
+}  // namespace demarc::emulate

@@ -1,0 +1,66 @@
+// Copies values into the frame and out of it.
+#include "lower/register_parameters.hpp"
+
+#include "ops/memory.hpp"
+
+namespace demarc::emulate {
+
+namespace {
+
+// The register that a .reg parameter or result is; null for one in .param space.
+const Register* register_of(const FunctionContext& f, const ptx::Variable& variable) {
+  if (variable.space != ptx::StateSpace::reg) return nullptr;
+  for (const ptx::RegisterRange& range : f.function.body.registers) {
+    if (range.name == variable.name && !range.is_range) return &f.frame.reg(range.first);
+  }
+  return nullptr;
+}
+
+LanePlace place_of(const FrameVariable& variable) {
+  return {.slot = {variable.offset}, .pitch = variable.bytes};
+}
+
+}  // namespace
+
+LanePlace lanes_of(const Source& source) {
+  return {.slot = source.slot, .pitch = source.width, .uniform = source.uniform};
+}
+
+LanePlace lanes_of(const Register& reg) {
+  return lanes_of(value_of(reg));
+}
+
+bool can_copy_lanes(std::uint8_t width) {
+  return width != 0 && width <= sizeof(std::uint64_t);
+}
+
+void copy_lanes(Emitter& code, const LanePlace& from, const LanePlace& to, std::uint8_t width) {
+  MicroOp& op = code.emit(memory_ops::copy_lanes);
+  op.a = from.slot.offset;
+  op.c = from.pitch;
+  op.uniform = from.uniform ? uniform_a : std::uint8_t{0};
+  op.d = to.slot.offset;
+  op.b = to.pitch;
+  op.bytes = width;
+  if (!can_copy_lanes(width)) code.fail();
+}
+
+void take_register_parameters(FunctionContext& f) {
+  const CodeFunction& code = f.kernel.program.functions[f.index];
+  for (std::size_t i = 0; i < f.function.parameters.size(); ++i) {
+    const Register* reg = register_of(f, f.function.parameters[i]);
+    if (reg == nullptr) continue;
+    copy_lanes(f.code, place_of(code.parameters[i]), lanes_of(*reg), reg->width);
+  }
+}
+
+void give_register_results(FunctionContext& f) {
+  const CodeFunction& code = f.kernel.program.functions[f.index];
+  for (std::size_t i = 0; i < f.function.results.size(); ++i) {
+    const Register* reg = register_of(f, f.function.results[i]);
+    if (reg == nullptr) continue;
+    copy_lanes(f.code, lanes_of(*reg), place_of(code.results[i]), reg->width);
+  }
+}
+
+}  // namespace demarc::emulate

@@ -1,0 +1,117 @@
+// Reads special registers.
+#include "lower/special.hpp"
+
+#include "ops/control.hpp"
+
+namespace demarc::emulate {
+
+using ptx::SpecialRegister;
+
+namespace {
+
+// Of %tid.y and its kin. %tid without a selector is %tid.x.
+enum class Axis : std::uint8_t { x, y, z, w };
+
+Axis axis_of(ptx::Selector selector) {
+  switch (selector) {
+    case ptx::Selector::y:
+      return Axis::y;
+    case ptx::Selector::z:
+      return Axis::z;
+    case ptx::Selector::w:
+      return Axis::w;
+    default:
+      return Axis::x;
+  }
+}
+
+// Grids and blocks have three dimensions; the fourth is 0.
+std::uint32_t extent_of(const std::array<std::uint32_t, 3>& extents, Axis axis) {
+  return axis == Axis::w ? 0 : extents[static_cast<std::size_t>(axis)];
+}
+
+std::optional<std::uint64_t> known_before_launch(const KernelContext& kernel, SpecialRegister which,
+                                                 Axis axis) {
+  const LowerRequest& request = kernel.request;
+  switch (which) {
+    case SpecialRegister::ntid:
+      return extent_of(request.block, axis);
+    case SpecialRegister::nctaid:
+    case SpecialRegister::nclusterid:
+      return extent_of(request.grid, axis);
+    case SpecialRegister::tid:
+    case SpecialRegister::ctaid:
+    case SpecialRegister::clusterid:
+      return axis == Axis::w ? std::optional<std::uint64_t>(0) : std::nullopt;
+    // A block is a cluster of its own.
+    case SpecialRegister::cluster_ctaid:
+    case SpecialRegister::cluster_ctarank:
+      return 0;
+    case SpecialRegister::cluster_nctaid:
+    case SpecialRegister::cluster_nctarank:
+      return 1;
+    case SpecialRegister::nwarpid:
+      return kernel.program.warps();
+    case SpecialRegister::nsmid:
+      return request.sms;
+    case SpecialRegister::gridid:
+      return 0;
+    case SpecialRegister::warp_sz:
+      return warp_size;
+    case SpecialRegister::dynamic_smem_size:
+      return request.dynamic_shared_bytes;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::optional<Source> special_source(const KernelContext& kernel, const ptx::Operand& operand,
+                                     Frame& frame, Emitter& code) {
+  const auto which = static_cast<SpecialRegister>(operand.index);
+  const Axis axis = axis_of(operand.selector);
+  const ptx::Type type = ptx::info(which).type;
+  if (const auto value = known_before_launch(kernel, which, axis))
+    return frame.constant(type, *value);
+
+  const auto width = static_cast<std::uint8_t>(ptx::byte_size(type));
+  const auto read_index = [&](Handler handler, const Register& d) {
+    MicroOp& op = code.emit(handler);
+    op.d = d.slot.offset;
+    op.imm = static_cast<std::uint64_t>(axis);
+    return value_of(d);
+  };
+  switch (which) {
+    case SpecialRegister::tid:
+      return read_index(control::read_tid, frame.vector(width));
+    case SpecialRegister::ctaid:
+    case SpecialRegister::clusterid:
+      return read_index(control::read_block_index, frame.uniform(width));
+    case SpecialRegister::laneid:
+    case SpecialRegister::warpid:
+    case SpecialRegister::smid:
+    case SpecialRegister::lanemask_eq:
+    case SpecialRegister::lanemask_le:
+    case SpecialRegister::lanemask_lt:
+    case SpecialRegister::lanemask_ge:
+    case SpecialRegister::lanemask_gt:
+    case SpecialRegister::clock:
+    case SpecialRegister::clock_hi:
+    case SpecialRegister::clock64:
+    case SpecialRegister::globaltimer:
+    case SpecialRegister::globaltimer_lo:
+    case SpecialRegister::globaltimer_hi: {
+      const Register d = frame.vector(width);
+      MicroOp& op = code.emit(control::read_special);
+      op.d = d.slot.offset;
+      op.imm = operand.index;
+      op.bytes = width;
+      return value_of(d);
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace demarc::emulate

@@ -1,0 +1,35 @@
+// What the variables of a module mean: where they lie, and what they hold at the start.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+#include "demarc/ptx/ir.hpp"
+#include "machine.hpp"
+
+namespace demarc::emulate {
+
+// The same for all kernels of a launch.
+struct ModuleMemory {
+  std::map<const ptx::Variable*, std::uint64_t> global_address;
+  std::map<const ptx::Variable*, std::uint64_t> constant_offset;
+  std::vector<std::vector<std::byte>> storage;  // of the global variables
+  std::vector<Region> regions;
+  std::vector<std::byte> constants;
+  std::unique_ptr<DeviceHeap> heap;  // made when a kernel first needs it, kept for the launch
+};
+
+// Addresses of global variables: those of global_variable_addresses(), or where they lie on the
+// host.
+enum class VariablePlaces : std::uint8_t { own, host };
+
+[[nodiscard]] Result<ModuleMemory> place_module_memory(const ptx::Module& module,
+                                                       const std::string& source,
+                                                       VariablePlaces places);
+
+}  // namespace demarc::emulate
