@@ -1,8 +1,10 @@
+// Finds the registers that can live in a uniform slot.
 #include "lower/uniform.hpp"
 
 #include <algorithm>
 
 #include "demarc/ptx/def_use.hpp"
+#include "lower/liveness.hpp"
 
 namespace demarc::emulate {
 
@@ -100,7 +102,6 @@ class Analysis {
   Influence influence_of(std::uint32_t block) const;
   bool sources_uniform(const ptx::Instruction& instruction) const;
   bool place_allows(std::uint32_t reg) const;
-  void find_zeroed(UniformRegisters& out) const;
   bool is_result(std::uint32_t reg) const;
 
   const ptx::Module& module_;
@@ -200,50 +201,6 @@ bool Analysis::place_allows(std::uint32_t reg) const {
   return true;
 }
 
-// Registers live at the entry: backwards data flow, one bit a register.
-void Analysis::find_zeroed(UniformRegisters& out) const {
-  const std::size_t count = body_.register_count;
-  const std::size_t words = (count + 63) / 64;
-  const auto blocks = cfg_.blocks();
-  std::vector<std::uint64_t> used(blocks.size() * words);
-  std::vector<std::uint64_t> killed(blocks.size() * words);
-  std::vector<std::uint64_t> live(blocks.size() * words);
-  for (std::uint32_t b = 0; b < blocks.size(); ++b) {
-    for (std::uint32_t i = blocks[b].first; i < blocks[b].first + blocks[b].count; ++i) {
-      const ptx::Instruction& instruction = body_.instructions[i];
-      ptx::for_each_read(body_, instruction, [&](std::uint32_t reg) {
-        const std::uint64_t bit = std::uint64_t{1} << (reg % 64);
-        if ((killed[b * words + reg / 64] & bit) == 0) used[b * words + reg / 64] |= bit;
-      });
-      if (instruction.predicate != ptx::no_index) continue;
-      ptx::for_each_written(body_, instruction, [&](std::uint32_t reg) {
-        killed[b * words + reg / 64] |= std::uint64_t{1} << (reg % 64);
-      });
-    }
-  }
-  bool changed = true;
-  while (changed) {
-    changed = false;
-    const auto order = cfg_.reverse_post_order();
-    for (std::size_t n = order.size(); n-- > 0;) {
-      const std::uint32_t b = order[n];
-      for (std::size_t w = 0; w < words; ++w) {
-        std::uint64_t leaving = 0;
-        for (const std::uint32_t successor : blocks[b].successors)
-          leaving |= live[successor * words + w];
-        const std::uint64_t entering = used[b * words + w] | (leaving & ~killed[b * words + w]);
-        if (entering != live[b * words + w]) {
-          live[b * words + w] = entering;
-          changed = true;
-        }
-      }
-    }
-  }
-  out.zeroed.resize(count);
-  for (std::size_t reg = 0; reg < count; ++reg)
-    out.zeroed[reg] = ((live[reg / 64] >> (reg % 64)) & 1U) != 0;
-}
-
 // A .reg result is read by every lane that returns, wherever it does.
 bool Analysis::is_result(std::uint32_t reg) const {
   return std::any_of(
@@ -255,7 +212,7 @@ bool Analysis::is_result(std::uint32_t reg) const {
 UniformRegisters Analysis::run() {
   collect();
   UniformRegisters out;
-  find_zeroed(out);
+  out.zeroed = live_at_entry(body_, cfg_);
   uniform_.assign(body_.register_count, false);
   if (!cfg_.reducible()) {
     out.uniform = uniform_;

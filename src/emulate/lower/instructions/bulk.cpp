@@ -47,10 +47,11 @@ bool set_reduction(const InstructionView& instruction, BulkDetails& made) {
 }
 
 // A micro-op within the details.
-MicroOp part_of_copy(const Emitter& code, MicroOp op, std::uint8_t bytes) {
-  op.instruction = code.instruction();
-  op.bytes = bytes;
-  return op;
+MicroOp part_of_copy(const Emitter& code, const MicroOp& op, std::uint8_t bytes) {
+  MicroOp part = op;
+  part.instruction = code.instruction();
+  part.bytes = bytes;
+  return part;
 }
 
 }  // namespace
