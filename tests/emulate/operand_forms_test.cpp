@@ -92,5 +92,71 @@ TEST(OperandForms, parts_of_a_move_make_up_its_bits) {
   }
 }
 
+// A pair of lines each: the first is right.
+TEST(OperandForms, a_register_of_another_width_than_the_instruction_names_is_refused) {
+  const std::string product = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 ";
+  const std::string wide = ".reg .b128 %q;\n";
+  const std::string matrix = "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], ";
+  const std::string c = ", {%r1, %r2}, {%r3}, {%f1, %f2, %f3, %f4};";
+  const std::pair<std::string, std::string> lines[] = {
+      {"add.u32 %r5, %r1, %r1;", "add.u32 %p1, %r1, %r1;"},
+      {"add.u32 %r5, %r1, %r1;", "add.u32 %rd5, %r1, %r1;"},
+      {"add.u32 %r5, %r1, %r1;", "add.u32 %r5, %h1, %r1;"},
+      {"add.u64 %rd5, %rd1, 5;", "mov.u32 %r6, 5;\nadd.u64 %rd5, %rd1, %r6;"},
+      {"mul.wide.u32 %rd5, %r1, %r1;", "mul.wide.u32 %r5, %r1, %r1;"},
+      {"mul.wide.u32 %rd5, %r1, %r1;", "mul.wide.u64 %rd5, %rd1, %rd1;"},
+      {"mad.wide.u32 %rd5, %r1, %r1, %rd1;", "mad.wide.u32 %rd5, %r1, %r1, %r1;"},
+      {"shl.b64 %rd5, %rd1, %r1;", "shl.b64 %rd5, %rd1, %rd1;"},
+      {"shf.l.wrap.b32 %r5, %r1, %r1, %r1;", "shf.l.wrap.b32 %r5, %r1, %r1, %rd1;"},
+      {"setp.eq.u32 %p1, %r1, %r1;", "setp.eq.u32 %r5, %r1, %r1;"},
+      {"selp.b32 %r5, %r1, %r1, %p1;", "selp.b32 %rd5, %r1, %r1, %p1;"},
+      {"selp.b32 %r5, %r1, %r1, %p1;", "selp.b32 %r5, %r1, %r1, %r1;"},
+      {"selp.b32 %r5, %r1, %r1, %p1;", "mov.u32 %r6, 5;\nselp.b32 %r5, %r1, %r1, %r6;"},
+      {"mov.b32 %r5, 5;", "mov.b32 %p1, 5;"},
+      {"mov.b64 %rd5, %rd1;", "mov.b32 %rd5, %rd1;"},
+      {"mov.u32 %r5, %ctaid.x;", "mov.u64 %rd5, %ctaid.x;"},
+      {"bar.sync %r1;", "bar.sync %h1;"},
+      {"bar.red.popc.u32 %r5, 0, %p1;", "bar.red.popc.u32 %h1, 0, %p1;"},
+      {"bar.red.popc.u32 %r5, 0, %p1;", "bar.red.popc.u32 %r5, 0, %r1;"},
+      {"bar.red.and.pred %p2, 0, %p1;", "bar.red.and.pred %r5, 0, %p1;"},
+      {"shfl.sync.idx.b32 %r5, %r1, 0, 31, -1;", "shfl.sync.idx.b32 %rd5, %r1, 0, 31, -1;"},
+      {"shfl.sync.idx.b32 %r5, %r1, 0, 31, -1;", "shfl.sync.idx.b32 %r5, %rd1, 0, 31, -1;"},
+      {"shfl.sync.idx.b32 %r5|%p1, %r1, 0, 31, -1;", "shfl.sync.idx.b32 %r5|%r6, %r1, 0, 31, -1;"},
+      {"vote.sync.any.pred %p2, %p1, -1;", "vote.sync.any.pred %r5, %p1, -1;"},
+      {"vote.sync.any.pred %p2, %p1, -1;", "vote.sync.any.pred %p2, %r1, -1;"},
+      {"vote.sync.ballot.b32 %r5, %p1, -1;", "vote.sync.ballot.b32 %p2, %p1, -1;"},
+      {"movmatrix.sync.aligned.m8n8.trans.b16 %r5, %r1;",
+       "movmatrix.sync.aligned.m8n8.trans.b16 %rd5, %r1;"},
+      {product + "{%f1, %f2, %f3, %f4}" + c, product + "{%h1, %h2, %h3, %h4}" + c},
+      {"atom.global.cas.b32 %r5, [%rd1], %r1, %r1;", "atom.global.cas.b32 %r5, [%rd1], %r1, %rd1;"},
+      {"popc.b64 %r5, %rd1;", "popc.b64 %rd5, %rd1;"},
+      {"popc.b32 %r5, %r1;", "popc.b32 %p1, %r1;"},
+      {"bfe.u64 %rd5, %rd1, 3, 4;", "bfe.u64 %r5, %rd1, 3, 4;"},
+      {"setp.eq.and.u32 %p1|%p2, %r1, %r1, %p3;", "setp.eq.and.u32 %p1|%r5, %r1, %r1, %p3;"},
+      {"set.eq.u32.u64 %r5, %rd1, %rd1;", "set.eq.u32.u64 %rd5, %rd1, %rd1;"},
+      {"fma.rn.f32 %f5, %f1, %f1, %f1;", "fma.rn.f32 %rd5, %f1, %f1, %f1;"},
+      {"testp.finite.f32 %p1, %f1;", "testp.finite.f32 %r5, %f1;"},
+      {"isspacep.global %p1, %rd1;", "isspacep.global %r5, %rd1;"},
+      {"cvt.rn.f16x2.f32 %r5, %f1, %f1;", "cvt.rn.f16x2.f32 %h5, %f1, %f1;"},
+      {"vadd.u32.u32.u32 %r5, %r1, %r1;", "vadd.u32.u32.u32 %r5, %r1, %rd1;"},
+      {"and.pred %p1, %p2, %p3;", "and.pred %p1, %p2, %r1;"},
+      {"and.pred %p1, %p2, %p3;", "and.pred %r5, %p2, %p3;"},
+      {wide + "mov.b128 %q, {%rd1, 5};", wide + "mov.b128 %q, {%rd1, %r1};"},
+      {wide + "mov.b128 %q, {%rd1, 5};", wide + "mov.b128 %rd5, {%rd1, 5};"},
+      {wide + "mov.b128 {%rd5, %rd6}, %q;", wide + "mov.b128 {%rd5, %r6}, %q;"},
+      {wide + "mov.b128 %q, %q;", wide + "mov.b128 %q, 5;"},
+      {wide + "mov.b128 %q, %q;", wide + "mov.b128 %q, %rd1;"},
+      {wide + "st.global.b128 [%rd1], %q;", wide + "st.global.b128 [%rd1], _;"},
+      {wide + "st.global.b128 [%rd1], %q;", wide + "st.global.b128 [%rd1], 5;"},
+      {matrix + "{%r1};", matrix + "{_};"},
+  };
+  for (const auto& [right, wrong] : lines) {
+    EXPECT_EQ(said_of(right), "accepted") << right;
+    EXPECT_NE(said_of(wrong).find("a form of this instruction the emulator does not cover"),
+              std::string::npos)
+        << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace demarc::emulate::test

@@ -88,5 +88,22 @@ TEST(Refusals, a_function_with_more_registers_than_a_warp_can_keep) {
             std::string::npos);
 }
 
+TEST(Refusals, a_function_with_a_register_parameter_that_calls_do_not_carry) {
+  const std::string cause = "a .reg parameter or result that is a predicate or has 16 bytes: f";
+  const auto of = [](const std::string& function, const std::string& call) {
+    return refusal(kernel_of(function, call));
+  };
+  EXPECT_NE(of(".func f(.reg .pred a)\n{\n\tret;\n}\n", "call f, (1);").find(cause),
+            std::string::npos);
+  EXPECT_NE(of(".func f(.reg .b128 a)\n{\n\tret;\n}\n", "call f, (1);").find(cause),
+            std::string::npos);
+  EXPECT_NE(
+      of(".func (.reg .pred r) f()\n{\n\tsetp.eq.u32 r, 1, 1;\n}\n", "call (%r5), f;").find(cause),
+      std::string::npos);
+  EXPECT_EQ(
+      of(".func (.reg .b64 r) f(.reg .b64 a)\n{\n\tmov.u64 r, a;\n}\n", "call (%rd5), f, (%rd1);"),
+      "accepted");
+}
+
 }  // namespace
 }  // namespace demarc::emulate

@@ -15,11 +15,6 @@ namespace {
 constexpr std::uint32_t uniform_bytes = 8;
 constexpr std::uint32_t vector_alignment = 64;  // vector loops load whole cache lines
 
-std::uint8_t register_width(ptx::Type type) {
-  return type == ptx::Type::pred ? std::uint8_t{0}
-                                 : static_cast<std::uint8_t>(ptx::byte_size(type));
-}
-
 std::uint32_t bytes_in_frame(const Register& reg) {
   if (reg.width == 0) return sizeof(Mask);
   return reg.uniform ? uniform_bytes : reg.width * warp_size;
@@ -38,7 +33,7 @@ void Frame::place_registers(const ptx::Module& module, const ptx::Cfg& cfg) {
   const UniformRegisters facts = find_uniform_registers(module, function_, cfg);
   registers_.reserve(function_.body.register_count);
   for (const ptx::RegisterRange& range : function_.body.registers) {
-    const std::uint8_t width = register_width(range.type);
+    const std::uint8_t width = width_of(range.type);
     for (std::uint32_t number = range.first; number < range.first + range.count; ++number) {
       const bool is_uniform = width <= uniform_bytes && facts.uniform[number];
       registers_.push_back(width == 0 ? predicate() : is_uniform ? uniform(width) : vector(width));
@@ -105,7 +100,7 @@ Source Frame::constant(ptx::Type type, std::uint64_t bits) {
   if (at == constants_.end())
     at = constants_.emplace(bits, take(uniform_bytes, uniform_bytes)).first;
   if (is_predicate) return {.slot = at->second};
-  const std::uint8_t width = std::max<std::uint8_t>(register_width(type), 1);
+  const std::uint8_t width = std::max<std::uint8_t>(width_of(type), 1);
   return {.slot = at->second, .width = width, .uniform = true};
 }
 

@@ -12,12 +12,27 @@ using ptx::OperandKind;
 
 namespace {
 
-constexpr std::uint8_t sink_width = 8;        // no result but a .b128 is wider
+constexpr std::uint8_t any_sink_width = 8;
 constexpr std::uint64_t function_pitch = 16;  // between the addresses of two functions
+
+// A register has the width of the type. Constants and addresses may be wider: their low bytes
+// count.
+bool is_of_type(const Operand& operand, const Source& value, ptx::Type type) {
+  const std::uint8_t width = width_of(type);
+  if (value.width == width) return true;
+  const bool is_wider = width > 0 && value.width > width;
+  return operand.kind != OperandKind::reg && value.uniform && is_wider;
+}
 
 }  // namespace
 
 Source Operands::source(const Operand& operand, ptx::Type type) {
+  const Source value = any_source(operand, type);
+  if (!is_of_type(operand, value, type)) code_.fail();
+  return value;
+}
+
+Source Operands::any_source(const Operand& operand, ptx::Type type) {
   switch (operand.kind) {
     case OperandKind::reg: {
       Source value = value_of(frame_.reg(operand.index));
@@ -45,9 +60,18 @@ std::vector<Source> Operands::sources(std::span<const Operand> operands, ptx::Ty
   return out;
 }
 
-Register Operands::destination(const Operand& operand) {
+Register Operands::destination(const Operand& operand, ptx::Type type) {
+  const std::uint8_t width = width_of(type);
+  if (operand.kind == OperandKind::sink)
+    return width == 0 ? frame_.predicate() : frame_.vector(width);
+  const Register reg = any_destination(operand);
+  if (reg.width != width) code_.fail();
+  return reg;
+}
+
+Register Operands::any_destination(const Operand& operand) {
   if (operand.kind == OperandKind::reg) return frame_.reg(operand.index);
-  if (operand.kind == OperandKind::sink) return frame_.vector(sink_width);
+  if (operand.kind == OperandKind::sink) return frame_.vector(any_sink_width);
   code_.fail();
   return {};
 }

@@ -24,13 +24,18 @@ class Operands {
         frame_(frame),
         code_(code) {}
 
-  // An operand that is read. A special register and the address of a local variable take a
-  // micro-op to read.
+  // An operand that is read as `type`; a register of another width fails. A special register and
+  // the address of a local variable take a micro-op to read.
   Source source(const ptx::Operand& operand, ptx::Type type);
+  // The same for registers of any width: the caller looks at Source::width.
+  Source any_source(const ptx::Operand& operand, ptx::Type type);
   // Several that have the same type.
   std::vector<Source> sources(std::span<const ptx::Operand> operands, ptx::Type type);
-  // A register, or for a sink a place that nobody reads.
-  Register destination(const ptx::Operand& operand);
+  // A register that is written with a `type`, or for a sink a place that nobody reads; a register
+  // of another width fails.
+  Register destination(const ptx::Operand& operand, ptx::Type type);
+  // The same for registers of any width: the caller looks at Register::width.
+  Register any_destination(const ptx::Operand& operand);
   // The predicate that an instruction is guarded with.
   [[nodiscard]] Source guard(const InstructionView& instruction) const;
 

@@ -16,6 +16,16 @@ const Register* register_of(const FunctionContext& f, const ptx::Variable& varia
   return nullptr;
 }
 
+// There is no instruction that could fail for it.
+void refuse_what_cannot_be_copied(FunctionContext& f, const std::vector<ptx::Variable>& variables) {
+  for (const ptx::Variable& variable : variables) {
+    const Register* reg = register_of(f, variable);
+    if (reg == nullptr || can_copy_lanes(reg->width)) continue;
+    f.kernel.refusals.add(f.function,
+                          "a .reg parameter or result that is a predicate or has 16 bytes");
+  }
+}
+
 LanePlace place_of(const FrameVariable& variable) {
   return {.slot = {variable.offset}, .pitch = variable.bytes};
 }
@@ -46,6 +56,8 @@ void copy_lanes(Emitter& code, const LanePlace& from, const LanePlace& to, std::
 }
 
 void take_register_parameters(FunctionContext& f) {
+  refuse_what_cannot_be_copied(f, f.function.parameters);
+  refuse_what_cannot_be_copied(f, f.function.results);
   const CodeFunction& code = f.kernel.program.functions[f.index];
   for (std::size_t i = 0; i < f.function.parameters.size(); ++i) {
     const Register* reg = register_of(f, f.function.parameters[i]);

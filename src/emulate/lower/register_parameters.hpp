@@ -21,9 +21,11 @@ struct LanePlace {
 
 // Whether copy_lanes() can copy a value of such a width: no predicate, nor 16 bytes.
 [[nodiscard]] bool can_copy_lanes(std::uint8_t width);
+// Fails where it cannot.
 void copy_lanes(Emitter& code, const LanePlace& from, const LanePlace& to, std::uint8_t width);
 
-// At the start of a function: its .reg parameters from the frame into their registers.
+// At the start of a function: its .reg parameters from the frame into their registers. The function
+// is refused where one of them, or of its results, cannot be copied.
 void take_register_parameters(FunctionContext& f);
 // Where it returns: its .reg results from their registers into the frame.
 void give_register_results(FunctionContext& f);

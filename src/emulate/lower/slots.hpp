@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "demarc/ptx/vocabulary.hpp"
 #include "warp.hpp"
 
 namespace demarc::emulate {
@@ -16,6 +17,12 @@ struct Slot {
 
 // Parameters and results of functions are padded to this, so that callers need not know their type.
 inline constexpr std::uint32_t call_pitch = 16;  // bytes of a lane
+
+// Register::width of a register of that type.
+[[nodiscard]] inline std::uint8_t width_of(ptx::Type type) {
+  return type == ptx::Type::pred ? std::uint8_t{0}
+                                 : static_cast<std::uint8_t>(ptx::byte_size(type));
+}
 
 // What an instruction writes.
 struct Register {

@@ -9,8 +9,6 @@
 
 namespace demarc::emulate {
 
-inline constexpr std::uint8_t word_width = 4;  // bytes of every register
-
 // The types of the result and of the two operands that are read as parts of a word.
 struct VideoTypes {
   ptx::Type d;

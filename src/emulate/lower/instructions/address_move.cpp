@@ -19,9 +19,9 @@ bool lower_isspacep(FunctionContext& f, const InstructionView& instruction) {
        {StateSpace::local, AddressWindow::local},
        {StateSpace::constant, AddressWindow::constant},
        {StateSpace::param, AddressWindow::param}}};
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], Type::pred);
   LaneDetails& made =
-      f.code.lanes(lane::isspacep, d, {f.operands.source(instruction[1], Type::u64)});
+      f.code.lanes(lane::isspacep, d, {f.operands.any_source(instruction[1], Type::u64)});
   made.form = look_up(windows, instruction.words().space).value_or(AddressWindow::global);
   return true;
 }
@@ -33,7 +33,7 @@ bool lower_cvta(FunctionContext& f, const InstructionView& instruction) {
        {StateSpace::local, local_window},
        {StateSpace::constant, constant_window},
        {StateSpace::param, param_window}}};
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], instruction.type());
   const Source a = f.operands.source(instruction[1], instruction.type());
   if (d.width != address_width || a.width != address_width) return false;
   if (const auto window = look_up(windows, instruction.words().space)) {
@@ -52,14 +52,14 @@ bool lower_mapa(FunctionContext& f, const InstructionView& instruction) {
     f.kernel.refusals.add(instruction.written(), no_clusters);
     return true;
   }
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], instruction.type());
   const Source a = f.operands.source(instruction[1], instruction.type());
   f.code.alu(move_of_width(d.width), d, {a});
   return d.width == a.width;
 }
 
 bool lower_getctarank(FunctionContext& f, const InstructionView& instruction) {
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], Type::u32);
   f.code.alu(Alu::mov_b32, d, {f.frame.constant(Type::u32, 0)});
   return d.width == 4;
 }

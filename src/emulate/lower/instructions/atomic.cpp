@@ -36,9 +36,8 @@ AtomicResult place_atomic_results(FunctionContext& f, const InstructionView& ins
   AtomicResult out = AtomicResult::thrown_away;
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].kind == OperandKind::sink) continue;
-    const Register d = f.operands.destination(results[i]);
-    if (d.uniform || d.width != ptx::byte_size(instruction.type()))
-      return AtomicResult::not_covered;
+    const Register d = f.operands.destination(results[i], instruction.type());
+    if (d.uniform) return AtomicResult::not_covered;
     made.d[i] = d.slot.offset;
     out = AtomicResult::used;
   }

@@ -44,7 +44,8 @@ void lower_block_barrier(FunctionContext& f, const InstructionView& instruction,
   Register d;
   if (reduces) {
     predicate = f.operands.source(instruction.operands().back(), ptx::Type::pred);
-    d = f.operands.destination(instruction[0]);
+    d = f.operands.destination(instruction[0],
+                               instruction.has("popc") ? ptx::Type::u32 : ptx::Type::pred);
     if (d.uniform) f.code.fail();
   }
   MicroOp& op = f.code.emit(control::barrier);

@@ -9,30 +9,31 @@ using ptx::Type;
 
 namespace {
 
-// Types of the sources. none: that of the instruction.
+// Types of the result and the sources. none: that of the instruction.
 struct BitsRow {
   Opcode opcode;
   LaneFunction lane;
+  Type result;
   std::size_t sources;
   std::array<Type, 4> types;
 };
 
 constexpr std::array<BitsRow, 14> bits_rows{{
     // clang-format off
-    {Opcode::popc,  lane::popc,  1, {Type::none}},
-    {Opcode::clz,   lane::clz,   1, {Type::none}},
-    {Opcode::brev,  lane::brev,  1, {Type::none}},
-    {Opcode::bfind, lane::bfind, 1, {Type::none}},
-    {Opcode::fns,   lane::fns,   3, {Type::b32, Type::b32, Type::s32}},
-    {Opcode::bfe,   lane::bfe,   3, {Type::none, Type::u32, Type::u32}},
-    {Opcode::bfi,   lane::bfi,   4, {Type::none, Type::none, Type::u32, Type::u32}},
-    {Opcode::szext, lane::szext, 2, {Type::none, Type::u32}},
-    {Opcode::bmsk,  lane::bmsk,  2, {Type::u32, Type::u32}},
-    {Opcode::sad,   lane::sad,   3, {Type::none, Type::none, Type::none}},
-    {Opcode::mul24, lane::mul24, 2, {Type::none, Type::none}},
-    {Opcode::mad24, lane::mad24, 3, {Type::none, Type::none, Type::none}},
-    {Opcode::dp4a,  lane::dp4a,  3, {Type::b32, Type::b32, Type::b32}},
-    {Opcode::dp2a,  lane::dp2a,  3, {Type::b32, Type::b32, Type::b32}},
+    {Opcode::popc,  lane::popc,  Type::u32,  1, {Type::none}},
+    {Opcode::clz,   lane::clz,   Type::u32,  1, {Type::none}},
+    {Opcode::brev,  lane::brev,  Type::none, 1, {Type::none}},
+    {Opcode::bfind, lane::bfind, Type::u32,  1, {Type::none}},
+    {Opcode::fns,   lane::fns,   Type::b32,  3, {Type::b32, Type::b32, Type::s32}},
+    {Opcode::bfe,   lane::bfe,   Type::none, 3, {Type::none, Type::u32, Type::u32}},
+    {Opcode::bfi,   lane::bfi,   Type::none, 4, {Type::none, Type::none, Type::u32, Type::u32}},
+    {Opcode::szext, lane::szext, Type::none, 2, {Type::none, Type::u32}},
+    {Opcode::bmsk,  lane::bmsk,  Type::b32,  2, {Type::u32, Type::u32}},
+    {Opcode::sad,   lane::sad,   Type::none, 3, {Type::none, Type::none, Type::none}},
+    {Opcode::mul24, lane::mul24, Type::none, 2, {Type::none, Type::none}},
+    {Opcode::mad24, lane::mad24, Type::none, 3, {Type::none, Type::none, Type::none}},
+    {Opcode::dp4a,  lane::dp4a,  Type::b32,  3, {Type::b32, Type::b32, Type::b32}},
+    {Opcode::dp2a,  lane::dp2a,  Type::b32,  3, {Type::b32, Type::b32, Type::b32}},
     // clang-format on
 }};
 
@@ -59,14 +60,13 @@ LaneForm bits_form(const InstructionView& instruction) {
 }  // namespace
 
 bool lower_bits(FunctionContext& f, const InstructionView& instruction) {
+  const auto named = [&](Type type) { return type == Type::none ? instruction.type() : type; };
   for (const BitsRow& row : bits_rows) {
     if (row.opcode != instruction.opcode()) continue;
-    const Register d = f.operands.destination(instruction[0]);
+    const Register d = f.operands.destination(instruction[0], named(row.result));
     std::vector<Source> sources;
-    for (std::size_t i = 0; i < row.sources; ++i) {
-      const Type type = row.types[i] == Type::none ? instruction.type() : row.types[i];
-      sources.push_back(f.operands.source(instruction[1 + i], type));
-    }
+    for (std::size_t i = 0; i < row.sources; ++i)
+      sources.push_back(f.operands.source(instruction[1 + i], named(row.types[i])));
     LaneDetails& made = f.code.lanes(row.lane, d, sources);
     made.type = lane_type(instruction.type());
     made.form = bits_form(instruction);

@@ -68,7 +68,7 @@ std::vector<std::uint32_t> give_arguments(FunctionContext& f, const InstructionV
     const auto slot = passing_place(f, operand);
     if (!slot) break;
     offsets.push_back(slot->offset);
-    const Source value = f.operands.source(operand, ptx::Type::b64);
+    const Source value = f.operands.any_source(operand, ptx::Type::b64);
     copy_lanes(f.code, lanes_of(value), {.slot = *slot, .pitch = call_pitch}, value.width);
   }
   return offsets;
@@ -85,7 +85,7 @@ std::vector<std::uint32_t> place_results(FunctionContext& f, const InstructionVi
     const auto slot = passing_place(f, operand);
     if (!slot) break;
     offsets.push_back(slot->offset);
-    taken.push_back({.slot = *slot, .reg = f.operands.destination(operand)});
+    taken.push_back({.slot = *slot, .reg = f.operands.any_destination(operand)});
   }
   return offsets;
 }

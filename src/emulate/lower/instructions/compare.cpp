@@ -15,16 +15,20 @@ struct Comparison {
   bool is_unsigned = false;  // lo, ls, hi and hs compare signed integers as unsigned ones, too
 };
 
+constexpr Comparison as_unsigned(Compare how) {
+  return {.how = how, .is_unsigned = true};
+}
+
 constexpr Rows<std::string_view, Comparison, 18> comparison_words{{{"eq", {Compare::eq}},
                                                                    {"ne", {Compare::ne}},
                                                                    {"lt", {Compare::lt}},
                                                                    {"le", {Compare::le}},
                                                                    {"gt", {Compare::gt}},
                                                                    {"ge", {Compare::ge}},
-                                                                   {"lo", {Compare::lt, true}},
-                                                                   {"ls", {Compare::le, true}},
-                                                                   {"hi", {Compare::gt, true}},
-                                                                   {"hs", {Compare::ge, true}},
+                                                                   {"lo", as_unsigned(Compare::lt)},
+                                                                   {"ls", as_unsigned(Compare::le)},
+                                                                   {"hi", as_unsigned(Compare::gt)},
+                                                                   {"hs", as_unsigned(Compare::ge)},
                                                                    {"equ", {Compare::equ}},
                                                                    {"neu", {Compare::neu}},
                                                                    {"ltu", {Compare::ltu}},
@@ -122,7 +126,7 @@ std::vector<Source> compared(FunctionContext& f, const InstructionView& instruct
 bool lower_set(FunctionContext& f, const InstructionView& instruction,
                const Comparison& comparison) {
   const Type from = instruction.type(1);
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], instruction.type(0));
   LaneDetails& made = f.code.lanes(lane::set, d, compared(f, instruction, from));
   made.type = lane_type(instruction.type(0));
   made.from = lane_type(from);
@@ -141,7 +145,7 @@ bool lower_plain_setp(FunctionContext& f, const InstructionView& instruction,
   const Type type = instruction.type();
   const auto loop = compare_loop(comparison, type);
   if (!loop) return false;
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], Type::pred);
   std::vector<Source> sources = compared(f, instruction, type);
   if (loop->order == Order::swapped) std::swap(sources[0], sources[1]);
   f.code.alu(loop->alu, d, sources);
@@ -154,14 +158,15 @@ bool lower_setp(FunctionContext& f, const InstructionView& instruction,
   const Type type = instruction.type();
   if (comparison.is_unsigned && is_signed(type)) return false;
   const auto results = instruction.results();
-  const Register d = results[0].kind == OperandKind::sink ? f.frame.predicate()
-                                                          : f.operands.destination(results[0]);
+  const Register d = results[0].kind == OperandKind::sink
+                         ? f.frame.predicate()
+                         : f.operands.destination(results[0], Type::pred);
   LaneDetails& made = f.code.lanes(lane::setp, d, compared(f, instruction, type));
   made.type = lane_type(type);
   made.form = CompareForm{comparison.how, logic_of(instruction)};
   made.ftz = instruction.has("ftz");
   if (results.size() > 1 && results[1].kind != OperandKind::sink) {
-    const Register q = f.operands.destination(results[1]);
+    const Register q = f.operands.destination(results[1], Type::pred);
     made.has_second = true;
     made.second_slot = q.slot.offset;
     made.second_width = q.width;

@@ -97,7 +97,7 @@ bool is_narrow_pair(Type type) {
 
 bool lower_pack(FunctionContext& f, const InstructionView& instruction) {
   const Type type = instruction.type();
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], Type::b32);
   std::vector<Source> sources = f.operands.sources(instruction.operands().subspan(1, 2), Type::s32);
   if (instruction.operands().size() > 3)
     sources.push_back(f.operands.source(instruction[3], Type::b32));
@@ -109,7 +109,7 @@ bool lower_pack(FunctionContext& f, const InstructionView& instruction) {
 // Two narrow numbers to f16x2.
 bool lower_unpack(FunctionContext& f, const InstructionView& instruction) {
   if (instruction.type(0) != Type::f16x2) return false;
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], Type::f16x2);
   LaneDetails& made =
       f.code.lanes(lane::cvt_unpack, d, {f.operands.source(instruction[1], Type::b16)});
   made.from = lane_type(instruction.type(1));
@@ -119,7 +119,7 @@ bool lower_unpack(FunctionContext& f, const InstructionView& instruction) {
 
 // f16x2 to two narrow numbers.
 bool lower_halves(FunctionContext& f, const InstructionView& instruction) {
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], instruction.type(0));
   LaneDetails& made =
       f.code.lanes(lane::cvt_halves, d, {f.operands.source(instruction[1], Type::b32)});
   made.type = lane_type(instruction.type(0));
@@ -132,7 +132,7 @@ bool lower_halves(FunctionContext& f, const InstructionView& instruction) {
 bool lower_pair(FunctionContext& f, const InstructionView& instruction) {
   const Type from = instruction.type(1);
   if (instruction.operands().size() != 3 || from != Type::f32) return false;
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], instruction.type(0));
   LaneDetails& made =
       f.code.lanes(lane::cvt_two, d, f.operands.sources(instruction.operands().subspan(1), from));
   made.type = lane_type(instruction.type(0));
@@ -148,8 +148,8 @@ bool lower_one(FunctionContext& f, const InstructionView& instruction) {
   const Type to = instruction.type(0);
   const Type from = instruction.type(1);
   const Rounding rounding = conversion_rounding(instruction);
-  const Register d = f.operands.destination(instruction[0]);
-  const Source a = f.operands.source(instruction[1], from);
+  const Register d = f.operands.any_destination(instruction[0]);
+  const Source a = f.operands.any_source(instruction[1], from);
   const bool natural =
       d.width == ptx::byte_size(to) && (a.width == ptx::byte_size(from) || a.uniform);
   if (natural && !instruction.has_any({"sat", "satfinite", "ftz", "relu"})) {

@@ -99,7 +99,8 @@ bool lower_float_lanes(FunctionContext& f, const InstructionView& instruction,
   const Type type = instruction.type();
   const auto sources = instruction.operands().subspan(1);
   if (sources.size() < row.sources || sources.size() > most_sources(row)) return false;
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d =
+      f.operands.destination(instruction[0], row.opcode == Opcode::testp ? Type::pred : type);
   LaneDetails& made = f.code.lanes(row.lane, d, f.operands.sources(sources, type));
   const bool approximate = instruction.has_any({"approx", "full"});
   made.type = lane_type(type);
@@ -123,7 +124,7 @@ bool lower_float(FunctionContext& f, const InstructionView& instruction) {
   if (type == Type::f32x2 && !has_f32x2(instruction.opcode())) return false;
   const auto alu = vector_loop(*row, instruction);
   if (!alu) return lower_float_lanes(f, instruction, *row);
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], type);
   f.code.alu(*alu, d, f.operands.sources(instruction.operands().subspan(1), type));
   return true;
 }
@@ -134,7 +135,7 @@ bool lower_packed_integer(FunctionContext& f, const InstructionView& instruction
   const Type type = instruction.type();
   const auto function = look_up(functions, instruction.opcode());
   if (!function || (type != Type::u16x2 && type != Type::s16x2)) return false;
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], type);
   LaneDetails& made =
       f.code.lanes(*function, d, f.operands.sources(instruction.operands().subspan(1, 2), type));
   made.type = lane_type(type);

@@ -11,7 +11,7 @@ using ptx::Opcode;
 bool lower_hint(FunctionContext& f, const InstructionView& instruction) {
   switch (instruction.opcode()) {
     case Opcode::createpolicy: {
-      const Register d = f.operands.destination(instruction[0]);
+      const Register d = f.operands.destination(instruction[0], ptx::Type::b64);
       f.code.alu(Alu::mov_b64, d, {f.frame.constant(ptx::Type::b64, 0)});
       return true;
     }

@@ -41,12 +41,11 @@ constexpr std::array<IntegerRow, 12> integer_rows{{
 // The result has twice the width of the operands, which have 16 or 32 bits.
 struct WideRow {
   Opcode opcode;
-  std::size_t sources;
   Alu s16, u16, s32, u32;
 };
 constexpr std::array<WideRow, 2> wide_rows{
-    {{Opcode::mul, 2, Alu::mulwide_s16, Alu::mulwide_u16, Alu::mulwide_s32, Alu::mulwide_u32},
-     {Opcode::mad, 3, Alu::madwide_s16, Alu::madwide_u16, Alu::madwide_s32, Alu::madwide_u32}}};
+    {{Opcode::mul, Alu::mulwide_s16, Alu::mulwide_u16, Alu::mulwide_s32, Alu::mulwide_u32},
+     {Opcode::mad, Alu::madwide_s16, Alu::madwide_u16, Alu::madwide_s32, Alu::madwide_u32}}};
 
 ProductPart product_part(const InstructionView& instruction) {
   if (instruction.has("wide")) return ProductPart::wide;
@@ -60,8 +59,11 @@ bool lower_wide(FunctionContext& f, const InstructionView& instruction) {
     if (row.opcode != instruction.opcode() || bytes > 4) continue;
     const Alu alu =
         is_signed(type) ? (bytes == 2 ? row.s16 : row.s32) : (bytes == 2 ? row.u16 : row.u32);
-    const Register d = f.operands.destination(instruction[0]);
-    f.code.alu(alu, d, f.operands.sources(instruction.operands().subspan(1, row.sources), type));
+    const ptx::Type wide = bytes == 2 ? ptx::Type::b32 : ptx::Type::b64;
+    const Register d = f.operands.destination(instruction[0], wide);
+    std::vector<Source> sources = f.operands.sources(instruction.operands().subspan(1, 2), type);
+    if (row.opcode == Opcode::mad) sources.push_back(f.operands.source(instruction[3], wide));
+    f.code.alu(alu, d, sources);
     return true;
   }
   return false;
@@ -92,12 +94,13 @@ bool lower_carry(FunctionContext& f, const InstructionView& instruction) {
   const LaneFunction function = carry_function(instruction.opcode());
   if (function == nullptr) return false;
   const ptx::Type type = instruction.type();
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], type);
   LaneDetails& made =
       f.code.lanes(function, d, f.operands.sources(instruction.operands().subspan(1), type));
   const bool sets = instruction.has("cc");
   made.type = lane_type(type);
-  made.form = CarryForm{sets, takes_carry(instruction.opcode()), product_part(instruction)};
+  made.form = CarryForm{
+      .sets = sets, .takes = takes_carry(instruction.opcode()), .part = product_part(instruction)};
   made.uses_carry = sets;
   made.saturate = instruction.has("sat");
   return true;
@@ -107,7 +110,7 @@ bool lower_relu(FunctionContext& f, const InstructionView& instruction) {
   const bool most = instruction.opcode() == Opcode::max;
   if (!most && instruction.opcode() != Opcode::min) return false;
   const ptx::Type type = instruction.type();
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], type);
   LaneDetails& made = f.code.lanes(most ? lane::max : lane::min, d,
                                    f.operands.sources(instruction.operands().subspan(1), type));
   made.type = lane_type(type);
@@ -129,7 +132,7 @@ bool lower_integer(FunctionContext& f, const InstructionView& instruction) {
   for (const IntegerRow& row : integer_rows) {
     if (row.opcode != instruction.opcode() || row.part != part) continue;
     const AluByWidth& alu = is_signed(type) ? row.of_signed : row.of_unsigned;
-    const Register d = f.operands.destination(instruction[0]);
+    const Register d = f.operands.destination(instruction[0], type);
     f.code.alu(alu.of(bytes), d,
                f.operands.sources(instruction.operands().subspan(1, row.sources), type));
     return true;

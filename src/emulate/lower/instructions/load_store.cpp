@@ -87,7 +87,7 @@ std::optional<LoadedVector> loaded_vector(FunctionContext& f, const InstructionV
       out.slots.slots[i] = VectorDetails::sink;
       continue;
     }
-    const Register d = f.operands.destination(parts[i]);
+    const Register d = f.operands.any_destination(parts[i]);
     if (d.uniform || (out.width != 0 && out.width != d.width)) return std::nullopt;
     out.width = d.width;
     out.slots.slots[i] = d.slot.offset;
@@ -103,7 +103,7 @@ bool store_vector(FunctionContext& f, const InstructionView& instruction, MicroO
   if (parts.size() != instruction.words().vector_width) return false;
   auto& made = f.code.details<VectorDetails>();
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const Source part = f.operands.source(parts[i], instruction.type());
+    const Source part = f.operands.any_source(parts[i], instruction.type());
     if (!part.uniform) op.width = part.width;
     made.slots[i] = part.slot.offset;
     made.uniform[i] = part.uniform ? 1 : 0;
@@ -113,7 +113,7 @@ bool store_vector(FunctionContext& f, const InstructionView& instruction, MicroO
 }
 
 bool store_scalar(FunctionContext& f, const InstructionView& instruction, MicroOp& op) {
-  const Source value = f.operands.source(instruction[1], instruction.type());
+  const Source value = f.operands.any_source(instruction[1], instruction.type());
   if (f.code.failed() || value.width == 0) return false;
   if (!value.uniform) op.width = value.width;
   op.b = value.slot.offset;
@@ -139,7 +139,7 @@ bool lower_load(FunctionContext& f, const InstructionView& instruction) {
     op->aux = &made;
     op->run = load_handler(tables, type, vector->width);
   } else {
-    const Register d = f.operands.destination(instruction[0]);
+    const Register d = f.operands.any_destination(instruction[0]);
     op->d = d.slot.offset;
     if (d.uniform) op->uniform |= uniform_d;
     op->run = load_handler(tables, type, d.width);

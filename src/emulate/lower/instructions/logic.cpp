@@ -40,14 +40,14 @@ bool lower_lop3(FunctionContext& f, const InstructionView& instruction) {
   const ptx::Operand& truth = instruction[4];
   if (truth.kind != ptx::OperandKind::immediate) return false;
   const auto results = instruction.results();
-  const Register d = f.operands.destination(results[0]);
+  const Register d = f.operands.destination(results[0], type);
   std::vector<Source> sources = f.operands.sources(instruction.operands().subspan(1, 3), type);
   if (has_predicate) sources.push_back(f.operands.source(instruction[5], Type::pred));
   LaneDetails& made = f.code.lanes(lane::lop3, d, sources);
   Lop3Form form;
   form.truth = static_cast<std::uint8_t>(truth.value);
   if (has_predicate) {
-    const Register p = f.operands.destination(results[1]);
+    const Register p = f.operands.destination(results[1], Type::pred);
     made.has_second = true;
     made.second_slot = p.slot.offset;
     made.second_width = p.width;
@@ -58,16 +58,18 @@ bool lower_lop3(FunctionContext& f, const InstructionView& instruction) {
 }
 
 bool lower_funnel_shift(FunctionContext& f, const InstructionView& instruction) {
-  const Register d = f.operands.destination(instruction[0]);
-  LaneDetails& made =
-      f.code.lanes(instruction.has("l") ? lane::shf_left : lane::shf_right, d,
-                   f.operands.sources(instruction.operands().subspan(1, 3), instruction.type()));
+  const Register d = f.operands.destination(instruction[0], instruction.type());
+  const Type type = instruction.type();
+  LaneDetails& made = f.code.lanes(
+      instruction.has("l") ? lane::shf_left : lane::shf_right, d,
+      {f.operands.source(instruction[1], type), f.operands.source(instruction[2], type),
+       f.operands.source(instruction[3], Type::u32)});
   made.form = AmountForm{instruction.has("wrap")};
   return true;
 }
 
 bool lower_cnot(FunctionContext& f, const InstructionView& instruction) {
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], instruction.type());
   const Source a = f.operands.source(instruction[1], instruction.type());
   f.code.lanes(lane::cnot, d, {a}).type = lane_type(instruction.type());
   return true;
@@ -93,9 +95,13 @@ bool lower_logic(FunctionContext& f, const InstructionView& instruction) {
   for (const LogicRow& row : logic_rows) {
     if (row.opcode != instruction.opcode()) continue;
     const AluByWidth& alu = is_signed(type) ? row.of_signed : row.of_unsigned;
-    const Register d = f.operands.destination(instruction[0]);
-    f.code.alu(alu.of(bytes), d,
-               f.operands.sources(instruction.operands().subspan(1, row.sources), type));
+    const Register d = f.operands.destination(instruction[0], type);
+    std::vector<Source> sources{f.operands.source(instruction[1], type)};
+    if (row.sources > 1) {
+      const bool shifts = row.opcode == Opcode::shl || row.opcode == Opcode::shr;
+      sources.push_back(f.operands.source(instruction[2], shifts ? Type::u32 : type));
+    }
+    f.code.alu(alu.of(bytes), d, sources);
     return true;
   }
   return false;
@@ -110,7 +116,7 @@ bool lower_predicate_logic(FunctionContext& f, const InstructionView& instructio
   if (!handler || instruction.type() != Type::pred) return false;
   // not p is (not p) and (not p).
   const bool inverts = instruction.opcode() == Opcode::not_;
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], Type::pred);
   const Source a = f.operands.source(instruction[1], Type::pred);
   const Source b = inverts ? a : f.operands.source(instruction[2], Type::pred);
   MicroOp& op = f.code.emit(*handler);
@@ -119,7 +125,7 @@ bool lower_predicate_logic(FunctionContext& f, const InstructionView& instructio
   op.b = b.slot.offset;
   op.flags = static_cast<std::uint8_t>((a.negated != inverts ? negates_a : 0) |
                                        (b.negated != inverts ? negates_b : 0));
-  return d.width == 0 && a.width == 0 && b.width == 0;
+  return true;
 }
 
 }  // namespace demarc::emulate

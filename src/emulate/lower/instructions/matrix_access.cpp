@@ -22,8 +22,9 @@ bool lower_matrix_rows(FunctionContext& f, const InstructionView& instruction) {
   made.transposed = instruction.has("trans");
   made.matrices = static_cast<unsigned>(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const Register reg = f.operands.destination(parts[i]);
-    if (reg.uniform || reg.width != 4) return false;
+    const Source reg = loads ? value_of(f.operands.destination(parts[i], Type::b32))
+                             : f.operands.source(parts[i], Type::b32);
+    if (reg.uniform) return false;
     made.slots[i] = reg.slot.offset;
   }
   auto op = f.operands.address(instruction[loads ? 1 : 0], instruction.words().space);
@@ -39,7 +40,7 @@ bool lower_matrix_rows(FunctionContext& f, const InstructionView& instruction) {
 }
 
 bool lower_matrix_move(FunctionContext& f, const InstructionView& instruction) {
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], Type::b32);
   const Source a = f.operands.source(instruction[1], Type::b32);
   if (a.uniform || d.uniform) return false;
   MicroOp& op = f.code.emit(warp_ops::move_matrix);

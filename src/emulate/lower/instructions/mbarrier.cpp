@@ -16,13 +16,15 @@ constexpr std::uint8_t word_bytes = 8;
 // [result,] [place] [, number]
 struct BarrierShape {
   BarrierOperation operation = BarrierOperation::nothing;
-  bool has_result = false;
+  std::optional<Type> result = std::nullopt;
   Type number = Type::u32;
 };
 
 std::optional<BarrierShape> barrier_shape(const InstructionView& instruction) {
   const auto arrival = [&](BarrierOperation operation) {
-    return BarrierShape{operation, instruction[0].kind != OperandKind::address};
+    BarrierShape shape{.operation = operation};
+    if (instruction[0].kind != OperandKind::address) shape.result = Type::b64;
+    return shape;
   };
   switch (instruction.opcode()) {
     case Opcode::mbarrier_init:
@@ -40,8 +42,9 @@ std::optional<BarrierShape> barrier_shape(const InstructionView& instruction) {
     case Opcode::mbarrier_test_wait:
     case Opcode::mbarrier_try_wait:
       if (instruction.has("parity"))
-        return BarrierShape{BarrierOperation::test_parity, true, Type::u32};
-      return BarrierShape{BarrierOperation::test_state, true, Type::b64};
+        return BarrierShape{.operation = BarrierOperation::test_parity, .result = Type::pred};
+      return BarrierShape{
+          .operation = BarrierOperation::test_state, .result = Type::pred, .number = Type::b64};
     case Opcode::cp_async_mbarrier_arrive:
       // The copies before it are done: with .noinc it counts as one of the expected arrivals,
       // without it adds one and takes it away.
@@ -57,14 +60,15 @@ std::uint64_t pending_of_state(LaneInput& lane, const LaneDetails&) {
 }
 
 bool lower_pending_count(FunctionContext& f, const InstructionView& instruction) {
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], Type::b32);
   f.code.lanes(pending_of_state, d, {f.operands.source(instruction[1], Type::b64)});
-  return d.width == 4;
+  return true;
 }
 
-bool place_barrier_result(FunctionContext& f, const ptx::Operand& operand, BarrierDetails& made) {
+bool place_barrier_result(FunctionContext& f, const ptx::Operand& operand, Type type,
+                          BarrierDetails& made) {
   if (operand.kind == OperandKind::sink) return true;
-  const Register d = f.operands.destination(operand);
+  const Register d = f.operands.destination(operand, type);
   if (d.uniform) return false;
   made.result = d.slot.offset;
   made.result_width = d.width;
@@ -88,7 +92,7 @@ bool lower_mbarrier(FunctionContext& f, const InstructionView& instruction) {
     return lower_pending_count(f, instruction);
   const auto shape = barrier_shape(instruction);
   if (!shape) return false;
-  const std::size_t place = shape->has_result ? 1 : 0;
+  const std::size_t place = shape->result ? 1 : 0;
   auto op = f.operands.address(instruction[place], instruction.words().space);
   if (!op) return false;
   auto& made = f.code.details<BarrierDetails>();
@@ -96,7 +100,7 @@ bool lower_mbarrier(FunctionContext& f, const InstructionView& instruction) {
   made.expects = instruction.has("expect_tx");
   if (place + 1 < instruction.operands().size())
     read_number(f, instruction[place + 1], shape->number, made);
-  if (shape->has_result && !place_barrier_result(f, instruction[0], made)) return false;
+  if (shape->result && !place_barrier_result(f, instruction[0], *shape->result, made)) return false;
   op->run = async_ops::barrier_word;
   op->bytes = word_bytes;
   op->flags |= memory_volatile;

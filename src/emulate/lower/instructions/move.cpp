@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint32_t byte_bits = 8;
 
 bool lower_predicate_move(FunctionContext& f, const InstructionView& instruction) {
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], Type::pred);
   const Source a = f.operands.source(instruction[1], Type::pred);
   // a and a: the flags negate both.
   constexpr std::uint8_t negates_both = 3;
@@ -44,7 +44,7 @@ bool lower_split(FunctionContext& f, const InstructionView& instruction) {
   const std::uint32_t bits = bits_of_part(type, parts.size());
   for (std::uint32_t i = 0; i < parts.size(); ++i) {
     if (parts[i].kind == OperandKind::sink) continue;
-    const Register d = f.operands.destination(parts[i]);
+    const Register d = f.operands.any_destination(parts[i]);
     if (d.width * byte_bits != bits) return false;
     const bool is_low_word = i == 0 && d.width == 4 && a.width == 8;
     if (is_low_word) {
@@ -61,7 +61,7 @@ bool lower_join(FunctionContext& f, const InstructionView& instruction) {
   static constexpr Rows<std::uint32_t, Type, 3> part_types{
       {{8, Type::b8}, {16, Type::b16}, {32, Type::b32}}};
   const Type type = instruction.type();
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], type);
   const auto parts = instruction.children(instruction[1]);
   if (!can_be_parts(type, parts.size())) return false;
   const std::uint32_t bits = bits_of_part(type, parts.size());
@@ -83,10 +83,10 @@ bool lower_move(FunctionContext& f, const InstructionView& instruction) {
   if (ptx::byte_size(type) > 8) return false;
   if (instruction[0].kind == OperandKind::vector) return lower_split(f, instruction);
   if (instruction[1].kind == OperandKind::vector) return lower_join(f, instruction);
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], type);
   const Source a = f.operands.source(instruction[1], type);
-  f.code.alu(move_of_width(d.width), d, {a});
-  return a.uniform || a.width == d.width;
+  f.code.alu(move_of_width(ptx::byte_size(type)), d, {a});
+  return true;
 }
 
 bool lower_permute(FunctionContext& f, const InstructionView& instruction) {
@@ -97,7 +97,7 @@ bool lower_permute(FunctionContext& f, const InstructionView& instruction) {
                                                                  {"ecr", PermuteMode::ecr},
                                                                  {"rc16", PermuteMode::rc16}}};
   if (instruction.opcode() != Opcode::prmt) return false;
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], Type::b32);
   LaneDetails& made = f.code.lanes(
       lane::prmt, d, f.operands.sources(instruction.operands().subspan(1, 3), Type::b32));
   made.form = instruction.chosen(modes).value_or(PermuteMode::index);

@@ -11,21 +11,22 @@ namespace {
 
 bool lower_selp(FunctionContext& f, const InstructionView& instruction) {
   const Type type = instruction.type();
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], type);
   const Source condition = f.operands.source(instruction[3], Type::pred);
-  if (type == Type::pred || d.width < 2) return false;
+  const std::uint32_t bytes = ptx::byte_size(type);
+  if (type == Type::pred || bytes < 2 || bytes > 8) return false;
   const Source a = f.operands.source(instruction[1], type);
   const Source b = f.operands.source(instruction[2], type);
   // A negated condition swaps the two.
   const bool swaps = condition.negated;
-  f.code.alu(DEMARC_ALU_BY_WIDTH(selp_b).of(d.width), d, {swaps ? b : a, swaps ? a : b, condition});
+  f.code.alu(DEMARC_ALU_BY_WIDTH(selp_b).of(bytes), d, {swaps ? b : a, swaps ? a : b, condition});
   return true;
 }
 
 bool lower_slct(FunctionContext& f, const InstructionView& instruction) {
   const Type type = instruction.type(0);
   const Type condition = instruction.type(1);
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], type);
   LaneDetails& made = f.code.lanes(
       lane::slct, d,
       {f.operands.source(instruction[1], type), f.operands.source(instruction[2], type),

@@ -94,8 +94,7 @@ bool lower_video(FunctionContext& f, const InstructionView& instruction) {
   const auto types = video_types(instruction);
   const auto parts = scalar_parts(instruction);
   if (!types || !parts) return false;
-  const Register d = f.operands.destination(instruction[0]);
-  if (d.width != word_width) return false;
+  const Register d = f.operands.destination(instruction[0], Type::b32);
   LaneDetails& made =
       f.code.lanes(multiplies ? lane::video_mad : lane::video, d,
                    f.operands.sources(instruction.operands().subspan(1), Type::b32));

@@ -122,8 +122,7 @@ bool lower_video_parts(FunctionContext& f, const InstructionView& instruction) {
   const auto types = video_types(instruction);
   const auto form = parts_form(instruction, *row);
   if (!types || !form) return false;
-  const Register d = f.operands.destination(instruction[0]);
-  if (d.width != word_width) return false;
+  const Register d = f.operands.destination(instruction[0], ptx::Type::b32);
   LaneDetails& made = f.code.lanes(
       lane::video_parts, d, f.operands.sources(instruction.operands().subspan(1), ptx::Type::b32));
   set_video_types(made, *types);

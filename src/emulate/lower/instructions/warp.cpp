@@ -26,11 +26,10 @@ class ExchangeSources {
     return source;
   }
   // The first one, which is what is exchanged.
-  Source read_data(Type type) {
+  void read_data(Type type) {
     const Source source = read(type);
     made_.negated = source.negated;
     if (!source.uniform && source.width != 0) made_.width = source.width;
-    return source;
   }
 
  private:
@@ -67,18 +66,23 @@ std::optional<WarpOperation> reduction(const InstructionView& instruction) {
   return instruction.chosen(words);
 }
 
+// A predicate for votes other than a ballot, else a word.
+Type first_result(const InstructionView& instruction) {
+  const bool is_vote = instruction.opcode() == Opcode::vote;
+  return is_vote && !instruction.has("ballot") ? Type::pred : Type::b32;
+}
+
 // What is exchanged, and how.
 bool read_exchange(FunctionContext& f, const InstructionView& instruction, WarpDetails& made) {
   const Type type = instruction.type();
   ExchangeSources sources(f, instruction, made);
   switch (instruction.opcode()) {
-    case Opcode::shfl: {
+    case Opcode::shfl:
       made.operation = shuffle(instruction);
-      const Source data = sources.read_data(Type::b32);
+      sources.read_data(Type::b32);
       sources.read(Type::b32);  // lane or distance
       sources.read(Type::b32);  // segment
-      return data.uniform || data.width == 4;
-    }
+      return true;
     case Opcode::vote:
       made.operation = vote(instruction);
       sources.read_data(Type::pred);
@@ -117,12 +121,13 @@ bool lower_warp(FunctionContext& f, const InstructionView& instruction) {
   Register d;
   made.has_result = results[0].kind != OperandKind::sink;
   if (made.has_result) {
-    d = f.operands.destination(results[0]);
+    d = f.operands.destination(results[0], first_result(instruction));
     if (d.uniform) return false;
   }
   if (results.size() > 1 && results[1].kind != OperandKind::sink) {
     made.has_predicate = true;
-    made.predicate = f.operands.destination(results[1]).slot.offset;
+    const Register p = f.operands.destination(results[1], Type::pred);
+    made.predicate = p.slot.offset;
   }
   if (!read_exchange(f, instruction, made)) return false;
   MicroOp& op = f.code.emit(warp_ops::exchange);

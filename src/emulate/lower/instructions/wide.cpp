@@ -11,7 +11,13 @@ using ptx::Type;
 namespace {
 
 constexpr std::uint8_t wide_width = 16;
-constexpr std::uint8_t half_width = 8;
+
+// A register: a constant has 8 bytes.
+Source wide_source(FunctionContext& f, const ptx::Operand& operand) {
+  const Source value = f.operands.source(operand, Type::b128);
+  if (value.uniform) f.code.fail();
+  return value;
+}
 
 // mov.b128 d, {low, high}
 bool lower_wide_join(FunctionContext& f, const InstructionView& instruction) {
@@ -19,20 +25,20 @@ bool lower_wide_join(FunctionContext& f, const InstructionView& instruction) {
   if (parts.size() != 2) return false;
   const Source low = f.operands.source(parts[0], Type::b64);
   const Source high = f.operands.source(parts[1], Type::b64);
-  const Register d = f.operands.destination(instruction[0]);
+  const Register d = f.operands.destination(instruction[0], Type::b128);
   MicroOp& op = f.code.emit(memory_ops::join_wide);
   op.d = d.slot.offset;
   op.a = low.slot.offset;
   op.b = high.slot.offset;
   op.uniform = uniform_bits(low, high);
-  return d.width == wide_width && low.width == half_width && high.width == half_width;
+  return true;
 }
 
 // mov.b128 {low, high}, a
 bool lower_wide_split(FunctionContext& f, const InstructionView& instruction) {
-  const Source a = f.operands.source(instruction[1], Type::b128);
+  const Source a = wide_source(f, instruction[1]);
   const auto parts = instruction.children(instruction[0]);
-  if (parts.size() != 2 || a.width != wide_width) return false;
+  if (parts.size() != 2) return false;
   std::array<Slot, 2> slots;
   std::uint8_t thrown = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -40,8 +46,8 @@ bool lower_wide_split(FunctionContext& f, const InstructionView& instruction) {
       thrown = static_cast<std::uint8_t>(thrown | (1U << i));
       continue;
     }
-    const Register d = f.operands.destination(parts[i]);
-    if (d.width != half_width || d.uniform) return false;
+    const Register d = f.operands.destination(parts[i], Type::b64);
+    if (d.uniform) return false;
     slots[i] = d.slot;
   }
   MicroOp& op = f.code.emit(memory_ops::split_wide);
@@ -58,12 +64,12 @@ bool lower_wide_move(FunctionContext& f, const InstructionView& instruction) {
   if (instruction.opcode() != Opcode::mov || instruction.type() != Type::b128) return false;
   if (instruction[1].kind == OperandKind::vector) return lower_wide_join(f, instruction);
   if (instruction[0].kind == OperandKind::vector) return lower_wide_split(f, instruction);
-  const Source a = f.operands.source(instruction[1], Type::b128);
-  const Register d = f.operands.destination(instruction[0]);
+  const Source a = wide_source(f, instruction[1]);
+  const Register d = f.operands.destination(instruction[0], Type::b128);
   MicroOp& op = f.code.emit(memory_ops::move_wide);
   op.d = d.slot.offset;
   op.a = a.slot.offset;
-  return d.width == wide_width && a.width == wide_width;
+  return true;
 }
 
 bool lower_wide_access(FunctionContext& f, const InstructionView& instruction) {
@@ -72,11 +78,11 @@ bool lower_wide_access(FunctionContext& f, const InstructionView& instruction) {
   if (instruction.type() != Type::b128 || instruction.words().vector_width > 1) return false;
   auto op = f.operands.address(instruction[loads ? 1 : 0], instruction.words().space);
   if (!op) return false;
-  const Register reg = f.operands.destination(instruction[loads ? 0 : 1]);
-  if (reg.width != wide_width) return false;
+  const Slot slot = loads ? f.operands.destination(instruction[0], Type::b128).slot
+                          : wide_source(f, instruction[1]).slot;
   op->run = loads ? memory_ops::load_wide : memory_ops::store_wide;
-  op->d = reg.slot.offset;
-  op->b = reg.slot.offset;
+  op->d = slot.offset;
+  op->b = slot.offset;
   op->bytes = wide_width;
   if (instruction.has_any({"volatile", "relaxed", "acquire", "release"}))
     op->flags |= memory_volatile;
