@@ -1,0 +1,73 @@
+// Arrays that one kind of index alone looks into, and the indices of an array in order.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "demarc/base/strong.hpp"
+
+namespace demarc {
+
+// 0, 1, ... count - 1, for a loop:  for (const GpuIndex gpu : indices<GpuIndex>(gpus)) ...
+template <class Key>
+class Indices {
+ public:
+  class Iterator {
+   public:
+    explicit Iterator(Key at) : at_(at) {}
+    [[gnu::always_inline]] Key operator*() const { return at_; }
+    [[gnu::always_inline]] Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    friend bool operator==(Iterator, Iterator) = default;
+
+   private:
+    Key at_;
+  };
+  explicit Indices(std::size_t count) : end_(count) {}
+  [[nodiscard]] Iterator begin() const { return Iterator(Key{}); }
+  [[nodiscard]] Iterator end() const { return Iterator(end_); }
+
+ private:
+  Key end_;
+};
+template <class Key>
+[[nodiscard]] Indices<Key> indices(std::size_t count) {
+  return Indices<Key>(count);
+}
+
+// A vector with a T for each Key: PerIndex<GpuIndex, Gpu> gpus;  gpus[page] does not compile.
+template <class Key, class T, class Allocator = std::allocator<T>>
+class PerIndex : private std::vector<T, Allocator> {
+  using Base = std::vector<T, Allocator>;
+
+ public:
+  using Base::assign;
+  using Base::back;
+  using Base::Base;
+  using Base::begin;
+  using Base::clear;
+  using Base::data;
+  using Base::emplace_back;
+  using Base::empty;
+  using Base::end;
+  using Base::push_back;
+  using Base::reserve;
+  using Base::resize;
+  using Base::size;
+  using typename Base::const_iterator;
+  using typename Base::iterator;
+  using typename Base::size_type;
+  using typename Base::value_type;
+
+  [[gnu::always_inline]] T& operator[](Key key) { return Base::operator[](key.raw()); }
+  [[gnu::always_inline]] const T& operator[](Key key) const { return Base::operator[](key.raw()); }
+  [[nodiscard]] T& at(Key key) { return Base::at(key.raw()); }
+  [[nodiscard]] const T& at(Key key) const { return Base::at(key.raw()); }
+  [[nodiscard]] Indices<Key> keys() const { return Indices<Key>(size()); }
+  // The key that the next push_back() fills.
+  [[nodiscard]] Key next_key() const { return Key(size()); }
+};
+
+}  // namespace demarc
