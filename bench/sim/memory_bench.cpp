@@ -80,7 +80,7 @@ int main() {
     }
     const auto& statistics = gpu.statistics(client);
     const double rate = static_cast<double>(statistics.sectors()) / seconds;
-    const double simulated = static_cast<double>(statistics.run_cycles[0]) / spec->clock_hz;
+    const double simulated = static_cast<double>(statistics.run_cycles[0].raw()) / spec->clock_hz;
     reached = reached && rate >= 2e6;
     fmt::print(
         "{}: {:.2f} M sector requests/s (target 2, limit of the source {:.0f}); {:.0f} GB/s "

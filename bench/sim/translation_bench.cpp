@@ -9,6 +9,7 @@
 namespace {
 
 namespace translation = demarc::sim::translation;
+using demarc::sim::Cycles;
 using demarc::sim::EventQueue;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -17,12 +18,12 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 double queue_events_per_second() {
   EventQueue<std::uint64_t> queue;
-  for (std::uint64_t i = 0; i < 1000; ++i) queue.schedule(i, i);
+  for (std::uint64_t i = 0; i < 1000; ++i) queue.schedule(Cycles(i), i);
   constexpr std::uint64_t events = 20'000'000;
   const auto start = std::chrono::steady_clock::now();
   for (std::uint64_t i = 0; i < events; ++i) {
     const std::uint64_t event = queue.pop();
-    queue.schedule(queue.now() + 1 + event % 900, event);
+    queue.schedule(queue.now() + Cycles(1 + event % 900), event);
   }
   return static_cast<double>(events) / seconds_since(start);
 }

@@ -9,7 +9,8 @@
 namespace demarc::probe {
 namespace {
 
-using sim::memory::Cycles;
+using sim::Cycles;
+using sim::operator""_cycles;
 using sim::memory::Request;
 
 constexpr std::uint64_t hidden_pages = 4096;
@@ -128,7 +129,7 @@ float SimulatedMemory::with_jitter(double cycles) {
 
 Result<std::vector<float>> SimulatedMemory::uncached_pairs(
     std::uint64_t primary, std::span<const std::uint64_t> secondaries) {
-  const Cycles rest = spec_.row_idle_cycles + 100;  // rows of the pair before close
+  const Cycles rest = spec_.row_idle_cycles + 100_cycles;  // rows of the pair before close
   const std::uint32_t other = spec_.sms() > 1 ? 1 : 0;
   std::vector<float> cycles;
   cycles.reserve(secondaries.size());
@@ -137,7 +138,7 @@ Result<std::vector<float>> SimulatedMemory::uncached_pairs(
                                       uncached_read(rest, other, secondary, 1)};
     DEMARC_TRY(const auto done, gpu_.timed(pair));
     cycles.push_back(
-        with_jitter(static_cast<double>(std::max(done[0].first, done[1].first) - rest)));
+        with_jitter(static_cast<double>((std::max(done[0].first, done[1].first) - rest).raw())));
   }
   return cycles;
 }
@@ -153,14 +154,14 @@ Result<std::vector<float>> SimulatedMemory::reread(std::uint64_t first,
     gpu_.touch(candidate);
     const std::array<Request, 1> again{Request{.sm = 0, .address = first}};
     DEMARC_TRY(const auto done, gpu_.timed(again));
-    cycles.push_back(with_jitter(static_cast<double>(done[0].first)));
+    cycles.push_back(with_jitter(static_cast<double>(done[0].first.raw())));
   }
   return cycles;
 }
 
 Result<float> SimulatedMemory::crowded_read(std::uint64_t primary,
                                             std::span<const std::uint64_t> secondaries) {
-  constexpr Cycles settle = 6000;  // until the others have found their rhythm
+  constexpr Cycles settle = 6000_cycles;  // until the others have found their rhythm
   constexpr std::uint64_t reads = 6;
   // Each of the others keeps one miss register busy: its next read arrives when the last, which had
   // to close a row, has been served.
@@ -168,11 +169,12 @@ Result<float> SimulatedMemory::crowded_read(std::uint64_t primary,
   std::vector<Request> requests{uncached_read(settle, 0, primary, reads)};
   for (std::size_t i = 0; i < secondaries.size(); ++i) {
     const auto sm = static_cast<std::uint32_t>(i % std::max(spec_.sms() - 1, 1U) + 1) % spec_.sms();
-    requests.push_back(uncached_read(i, sm, secondaries[i], 0));
+    requests.push_back(uncached_read(Cycles(i), sm, secondaries[i], 0));
     requests.back().interval = held;
   }
   DEMARC_TRY(const auto done, gpu_.timed(requests));
-  return with_jitter(static_cast<double>(done[0].last - settle) / static_cast<double>(reads));
+  return with_jitter(static_cast<double>((done[0].last - settle).raw()) /
+                     static_cast<double>(reads));
 }
 
 Result<gpu::LatencyMatrix> SimulatedMemory::hit_latencies(std::span<const std::uint64_t> addresses,
@@ -191,14 +193,14 @@ Result<gpu::LatencyMatrix> SimulatedMemory::hit_latencies(std::span<const std::u
       double least = noise * random_.normal();
       for (std::uint32_t r = 1; r < repeats; ++r) least = std::min(least, noise * random_.normal());
       if (random_.uniform() < noise_.spikes / 10) least += 40 * random_.uniform();
-      matrix.values.push_back(static_cast<float>(static_cast<double>(done[0].first) + least));
+      matrix.values.push_back(static_cast<float>(static_cast<double>(done[0].first.raw()) + least));
     }
   }
   return matrix;
 }
 
 Result<double> SimulatedMemory::stream_seconds(const Stream& victim, const Stream& aggressor) {
-  constexpr Cycles longest = 96'000;
+  constexpr Cycles longest = 96'000_cycles;
   constexpr std::uint64_t enough = 100'000;  // sectors that say how fast a stream is
   const double noise = 1 + 0.003 * random_.normal();
   const std::uint64_t key = key_of(victim, aggressor);
@@ -227,22 +229,22 @@ Result<double> SimulatedMemory::stream_seconds(const Stream& victim, const Strea
     // them, but for the first, in which nothing has found its rhythm.
     const std::size_t launches = 2 + enough * sim::memory::sector_bytes / bytes;
     while (statistics.run_cycles.size() < launches && gpu.now() < longest) {
-      DEMARC_CHECK(gpu.run_for(2'000));
+      DEMARC_CHECK(gpu.run_for(2'000_cycles));
     }
     const auto& ended = statistics.run_cycles;
     for (std::size_t i = 1; i < ended.size(); ++i) {
-      cycles += static_cast<double>(ended[i]) / static_cast<double>(ended.size() - 1);
+      cycles += static_cast<double>(ended[i].raw()) / static_cast<double>(ended.size() - 1);
     }
   }
   if (cycles == 0) {
     // Sectors count when they are asked for, and a stream in one module asks for some 8000 cycles
     // of work at once.
-    constexpr Cycles settle = 16'000;
-    constexpr Cycles step = 8'000;
+    constexpr Cycles settle = 16'000_cycles;
+    constexpr Cycles step = 8'000_cycles;
     DEMARC_CHECK(gpu.run_for(settle));
     const std::uint64_t before = statistics.sectors();
     std::uint64_t sectors = 0;
-    Cycles window = 0;
+    Cycles window;
     do {
       DEMARC_CHECK(gpu.run_for(step));
       window += step;
@@ -252,7 +254,7 @@ Result<double> SimulatedMemory::stream_seconds(const Stream& victim, const Strea
       return check_failed("{}: a stream stands still\n{}", facts_.name, gpu.waiting());
     }
     cycles = static_cast<double>(bytes) / static_cast<double>(sectors * sim::memory::sector_bytes) *
-             static_cast<double>(window);
+             static_cast<double>(window.raw());
   }
   const double seconds = cycles / spec_.clock_hz;
   known_streams_.emplace(key, seconds);

@@ -273,9 +273,9 @@ void add_bypass(Page& page, const Study& study) {
     std::vector<Cell> row{first ? Cell("residency") : Cell(run.variant.name)};
     for (std::size_t i = 0; i < base.apps.size(); ++i) {
       const auto& of = base.apps[i].summaries;
-      const double better = static_cast<double>(std::min(of[0].cycles, of[1].cycles));
+      const double better = static_cast<double>(std::min(of[0].cycles, of[1].cycles).raw());
       const double ours =
-          better / static_cast<double>(run.comparison.apps[i].summaries.back().cycles);
+          better / static_cast<double>(run.comparison.apps[i].summaries.back().cycles.raw());
       row.push_back(number_cell(ours, 3, ours >= 0.98 ? Tone::good : Tone::bad));
     }
     table.rows.push_back(std::move(row));

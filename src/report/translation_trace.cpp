@@ -10,7 +10,7 @@ std::string translation_trace(const sim::translation::Comparison& comparison,
     const auto process = static_cast<std::uint32_t>(i + 1);
     trace.process(process, fmt::format("{}, {}", comparison.apps.front().name,
                                        to_string(comparison.architectures[i])));
-    const auto width = static_cast<double>(timelines[i].bin_cycles);
+    const auto width = static_cast<double>(timelines[i].bin_cycles.raw());
     double inside = 0;  // the IOMMU
     double time = 0;
     for (const sim::translation::TimelineBin& bin : timelines[i].bins) {

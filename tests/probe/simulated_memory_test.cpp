@@ -10,7 +10,8 @@ namespace {
 // held; and once all registers are taken, each further thread adds held / registers cycles,
 // whatever the threads do in between.
 TEST(SimulatedMemory, WithOneLoadAThreadKneeAndSlopeStillGiveTheRegistersOfAModule) {
-  using sim::memory::Cycles;
+  using sim::Cycles;
+  constexpr Cycles settle(20'000);
   const gpu::Device device = gpu::find_device("gtx1080").value();
   sim::memory::Spec spec = sim::memory::make_spec(device, 1).value();
   spec.l1 = {};
@@ -33,22 +34,22 @@ TEST(SimulatedMemory, WithOneLoadAThreadKneeAndSlopeStillGiveTheRegistersOfAModu
   const auto read_beside = [&](std::size_t threads) {
     sim::memory::Simulation gpu(spec);
     std::vector<sim::memory::Request> requests{
-        {.at = 20'000, .sm = 0, .address = primary, .cached = false, .repeats = 20}};
+        {.at = settle, .sm = 0, .address = primary, .cached = false, .repeats = 20}};
     for (std::size_t i = 0; i < threads; ++i) {
-      requests.push_back({.at = i,
+      requests.push_back({.at = Cycles(i),
                           .sm = static_cast<std::uint32_t>(1 + i % (spec.sms() - 1)),
                           .address = others[i],
                           .cached = false,
                           .repeats = 0});
     }
-    return static_cast<double>(gpu.timed(requests).value().front().last - 20'000) / 20;
+    return static_cast<double>((gpu.timed(requests).value().front().last - settle).raw()) / 20;
   };
   const double alone = read_beside(0);
   const double at_48 = read_beside(48);
   const double at_64 = read_beside(64);
   const double slope = (at_64 - at_48) / 16;
   // Both are seen from outside: a read alone, and an L2 hit.
-  const double held = alone - static_cast<double>(spec.l2_hit_latency());
+  const double held = alone - static_cast<double>(spec.l2_hit_latency().raw());
   EXPECT_NEAR(held / slope, 16, 1);
   const double knee = 64 - (at_64 - alone) / slope;
   EXPECT_NEAR(knee * held / alone, 16, 2);

@@ -15,11 +15,11 @@ sim::translation::Summary summary_of(std::uint64_t n, std::size_t architecture) 
   s.l1_tlb = {9'000 - 10 * n, 100, 900 + 10 * n};
   s.l2_tlb = {500 + n, 50, 350 + 9 * n};
   if (architecture == 0) {
-    s.cycles = 100'000 + 3'000 * n;
+    s.cycles = sim::Cycles(100'000 + 3'000 * n);
     s.iommu_accesses = 900 + 10 * n;
     return s;
   }
-  s.cycles = 100'000 - 9'000 * n + 1'000 * architecture;
+  s.cycles = sim::Cycles(100'000 - 9'000 * n + 1'000 * architecture);
   s.gmmu_walks = 350 + 8 * n;
   s.gmmu_hits = 100 + 20 * n;
   s.iommu_accesses = 700 - 30 * n;
@@ -51,7 +51,7 @@ TEST(TranslationPage, ShowsEveryNumberOfEveryVariant) {
   study.runs.push_back({{"defaults", "as they are", {}, false}, compared(apps, 3, 1)});
   study.runs.push_back({{"chain", "another split", {"a=b"}, false}, compared(apps, 2, 2)});
   study.runs.push_back({{"bypass-oracle", "knows", {}, true}, compared(apps, 3, 3)});
-  study.runs[2].comparison.apps[0].summaries[2].cycles = 150'000;
+  study.runs[2].comparison.apps[0].summaries[2].cycles = sim::Cycles(150'000);
   expect_golden("translation.json", blocks_of(translation_study_page(study, "the command")));
 }
 
@@ -71,7 +71,7 @@ TEST(TranslationPage, AnApplicationWithoutRequestsHasSharesOfZero) {
   study.runs.push_back({{"defaults", "", {}, false}, compared({"PR"}, 2, 1)});
   for (auto& summary : study.runs[0].comparison.apps[0].summaries) {
     summary = {};
-    summary.cycles = 1;
+    summary.cycles = sim::Cycles(1);
   }
   const std::string blocks = blocks_of(translation_study_page(study, ""));
   EXPECT_EQ(blocks.find("nan"), std::string::npos);
@@ -80,10 +80,10 @@ TEST(TranslationPage, AnApplicationWithoutRequestsHasSharesOfZero) {
 
 TEST(TranslationTrace, HasRatesOfEveryBinAndWhatIsInsideTheIommu) {
   sim::translation::Timeline timeline;
-  timeline.bin_cycles = 32;
+  timeline.bin_cycles = sim::Cycles(32);
   timeline.bins = {{1, 2, 30, 4, 5, 6}, {7, 8, 9, 10, 11, 12}};
   sim::translation::Timeline second = timeline;
-  second.bin_cycles = 64;
+  second.bin_cycles = sim::Cycles(64);
   expect_golden(
       "translation.trace.json",
       json_text(rounded(Json::parse(translation_trace(compared({"KM"}, 2, 1), {timeline, second}))),

@@ -15,16 +15,16 @@
 #include <type_traits>
 #include <vector>
 
-namespace demarc::sim {
+#include "demarc/sim/units.hpp"
 
-using Cycles = std::uint64_t;
+namespace demarc::sim {
 
 template <class Event>
 class EventQueue {
   static_assert(std::is_trivially_copyable_v<Event> && sizeof(Event) <= 128);
 
  public:
-  static constexpr Cycles never = ~Cycles{0};
+  static constexpr Cycles never{~std::uint64_t{0}};
 
   EventQueue() = default;
   // It points into itself.
@@ -38,7 +38,7 @@ class EventQueue {
   // `at` must not lie in the past.
   [[gnu::always_inline]] void schedule(Cycles at, const Event& event) {
     ++count_;
-    if (at - now_ - 1 < wheel_size - 1) {
+    if ((at - now_).raw() - 1 < wheel_size - 1) {
       put(at, event);
     } else {
       put_elsewhere(at, event);
@@ -105,7 +105,9 @@ class EventQueue {
     }
   };
 
-  static std::size_t slot(Cycles at) { return static_cast<std::size_t>(at & (wheel_size - 1)); }
+  static std::size_t slot(Cycles at) {
+    return static_cast<std::size_t>(at.raw() & (wheel_size - 1));
+  }
 
   // Time of the first bucket that holds something.
   [[nodiscard]] Cycles next_in_wheel() const {
@@ -118,7 +120,7 @@ class EventQueue {
       bits = occupied_[word];
     }
     const std::size_t found = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-    return now_ + ((found - start) & (wheel_size - 1));
+    return now_ + Cycles((found - start) & (wheel_size - 1));
   }
 
   [[gnu::always_inline]] void put(Cycles at, const Event& event) {
@@ -158,7 +160,7 @@ class EventQueue {
   // Moves the clock to `at` and the events of that time to where pop() takes them.
   [[gnu::noinline]] void open(Cycles at) {
     now_ = at;
-    while (!far_.empty() && far_.front().at - now_ < wheel_size) {
+    while (!far_.empty() && (far_.front().at - now_).raw() < wheel_size) {
       std::pop_heap(far_.begin(), far_.end(), Later{});
       put(far_.back().at, far_.back().event);
       far_.pop_back();
@@ -199,7 +201,7 @@ class EventQueue {
   std::uint32_t following_ = no_chunk;  // first events of the time after, when `now` was reached
   std::size_t following_size_ = 0;
   std::vector<Far> far_;
-  Cycles now_ = 0;
+  Cycles now_;
   std::uint64_t sequence_ = 0;
   std::size_t count_ = 0;
 };

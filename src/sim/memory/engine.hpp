@@ -44,14 +44,14 @@ struct Event {
   }
 };
 
-// A link or bus: busy until free_at (ticks). Users come in order of time.
+// A link or bus, busy until free_at. Users come in order of time.
 struct Server {
-  std::uint64_t free_at = 0;
+  Ticks free_at;
   // The cycle in which `ticks` of service, asked for at `now`, have ended.
-  Cycles take(Cycles now, std::uint64_t ticks) {
-    const std::uint64_t begin = now * ticks_per_cycle;
+  Cycles take(Cycles now, Ticks ticks) {
+    const Ticks begin = ticks_of(now);
     free_at = (free_at > begin ? free_at : begin) + ticks;
-    return (free_at + ticks_per_cycle - 1) / ticks_per_cycle;
+    return cycles_of(free_at);
   }
 };
 
@@ -140,7 +140,7 @@ struct BlockSlot {
 struct SmState {
   Server issue, request, reply;
   Fifo lsu;  // of warps
-  Cycles lsu_free = 0;
+  Cycles lsu_free;
   bool lsu_scheduled = false;
   bool lsu_stalled = false;
   std::uint32_t misses = 0;
@@ -166,8 +166,8 @@ struct ChannelState {
 
 struct alignas(64) BankState {
   Fifo queue[2];  // reads, writes
-  Cycles free_at = 0;
-  Cycles activate_from = 0;
+  Cycles free_at;
+  Cycles activate_from;
   std::uint32_t row = none;
   std::uint32_t streak = 0;
   bool scheduled = false;
@@ -178,7 +178,7 @@ struct ClientState {
   std::uint32_t blocks_left = 0;
   std::uint32_t blocks_running = 0;
   std::uint64_t launched = 0;  // place in the order of kernel launches
-  Cycles run_start = 0;
+  Cycles run_start;
   bool active = false;                 // a kernel has started and not ended
   bool known = false;                  // `shape` is that of the kernel to start next
   std::vector<std::uint8_t> allowed;   // by SM

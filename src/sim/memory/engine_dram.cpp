@@ -42,15 +42,15 @@ void Engine::choose_direction(std::uint32_t slice) {
   channel.writing = writing;
   channel.turn = spec.write_high - spec.write_low;
   ++state.dram.turnarounds;
-  channel.bus.free_at = std::max(channel.bus.free_at, now() * ticks_per_cycle) +
-                        spec.turnaround_cycles * ticks_per_cycle;
+  channel.bus.free_at =
+      std::max(channel.bus.free_at, ticks_of(now())) + ticks_of(spec.turnaround_cycles);
   for (std::uint32_t bank = slice * spec.banks; bank < (slice + 1) * spec.banks; ++bank) {
     serve_bank(bank);
   }
 }
 
 void Engine::activate(BankState& bank, std::uint32_t index, std::uint32_t row) {
-  Cycles start = now() + (bank.row == none ? 0 : spec.precharge_cycles);
+  Cycles start = now() + (bank.row == none ? Cycles() : spec.precharge_cycles);
   start = std::max(start, bank.activate_from);
   bank.activate_from = start + spec.row_cycles;
   bank.row = row;
@@ -71,12 +71,11 @@ void Engine::column_access(BankState& bank, std::uint32_t index, std::uint32_t n
   const std::uint64_t sectors = sector_count(fetch.sectors);
   const std::uint64_t bursts =
       (sectors + spec.burst_sectors - 1) / spec.burst_sectors * spec.burst_sectors;
-  const std::uint64_t ticks = bursts * spec.burst_ticks;
+  const Ticks ticks = bursts * spec.burst_ticks;
   const Cycles end = channel.bus.take(now() + spec.column_cycles, ticks);
-  const Cycles begin = (channel.bus.free_at - ticks) / ticks_per_cycle;
+  const Cycles begin((channel.bus.free_at - ticks).raw() / ticks_per_cycle);
   // The next column access of the bank leaves so that its data follows on the bus.
-  bank.free_at = std::max(
-      begin - spec.column_cycles + (ticks + ticks_per_cycle - 1) / ticks_per_cycle, now() + 1);
+  bank.free_at = std::max(begin - spec.column_cycles + cycles_of(ticks), now() + 1_cycles);
   ++state.dram.row_hits;
   if (channel.turn > 0) --channel.turn;
   if (fetch.write) {

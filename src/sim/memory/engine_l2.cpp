@@ -35,9 +35,9 @@ void Engine::send(Packet& packet, Cycles at) {
   Cycles leaves = state.sms[packet.sm].request.take(at, sectors * spec.sm_ticks);
   leaves += spec.request_cycles;
   if (!spec.distance.empty()) {
-    leaves += spec.distance[std::size_t{packet.slice} * spec.sms() + packet.sm];
+    leaves += Cycles(spec.distance[std::size_t{packet.slice} * spec.sms() + packet.sm]);
   }
-  const auto kind = spec.gpc_ticks == 0 ? EventKind::arrive : EventKind::gpc_request;
+  const auto kind = spec.gpc_ticks == Ticks() ? EventKind::arrive : EventKind::gpc_request;
   state.events.schedule(leaves, {head_of(kind, take_packet(packet), sectors), packet.sm,
                                  static_cast<std::uint16_t>(spec.port_of_slice[packet.slice])});
 }
@@ -45,14 +45,14 @@ void Engine::send(Packet& packet, Cycles at) {
 void Engine::gpc_request(Event event) {
   prefetch(&state.packets[event.index()]);
   Server& link = state.gpc_request[spec.gpc_of_sm[event.place]];
-  state.events.schedule(link.take(now(), std::uint64_t{event.sectors()} * spec.gpc_ticks),
+  state.events.schedule(link.take(now(), event.sectors() * spec.gpc_ticks),
                         event.as(EventKind::arrive));
 }
 
 void Engine::arrive(Event event) {
   state.l2.prefetch_set(set_of(state.packets[event.index()]));
   Server& port = state.port_request[event.port];
-  state.events.schedule(port.take(now(), std::uint64_t{event.sectors()} * spec.port_ticks),
+  state.events.schedule(port.take(now(), event.sectors() * spec.port_ticks),
                         event.as(EventKind::lookup));
 }
 
@@ -86,7 +86,7 @@ void Engine::gpc_reply(Event event) {
   }
   const std::uint64_t sectors = event.sectors();
   Cycles at = now();
-  if (spec.gpc_ticks != 0) {
+  if (spec.gpc_ticks != Ticks()) {
     Server& link = state.gpc_reply[spec.gpc_of_sm[event.place]];
     at = link.take(at, sectors * spec.gpc_ticks);
   }

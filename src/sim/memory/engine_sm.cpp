@@ -47,8 +47,7 @@ void Engine::advance(std::uint32_t index) {
     if (warp.instructions > 0) {
       const std::uint32_t count = std::min(warp.instructions, issue_slice);
       warp.instructions -= count;
-      const Cycles issued =
-          state.sms[block.sm].issue.take(now(), std::uint64_t{count} * spec.issue_ticks);
+      const Cycles issued = state.sms[block.sm].issue.take(now(), count * spec.issue_ticks);
       schedule(std::max(issued, now() + count * spec.instruction_cycles), EventKind::warp, index);
       return;
     }
@@ -79,7 +78,7 @@ void Engine::barrier(std::uint32_t index) {
   for (const std::uint32_t other : block.warps) {
     if (state.warps[other].state != WarpState::barrier) continue;
     state.warps[other].state = WarpState::ready;
-    schedule(now() + 1, EventKind::warp, other);
+    schedule(now() + 1_cycles, EventKind::warp, other);
   }
 }
 
@@ -96,7 +95,7 @@ void Engine::end_warp(std::uint32_t index) {
     for (const std::uint32_t other : block.warps) {
       if (state.warps[other].state != WarpState::barrier) continue;
       state.warps[other].state = WarpState::ready;
-      schedule(now() + 1, EventKind::warp, other);
+      schedule(now() + 1_cycles, EventKind::warp, other);
     }
   }
 }
@@ -239,9 +238,9 @@ void Engine::run_lsu(std::uint32_t number) {
   }
   if (l1_hit) {
     ++warp.outstanding;
-    schedule(at - 1 + spec.l1_hit_cycles, EventKind::l1_hit, index);
+    schedule(at - 1_cycles + spec.l1_hit_cycles, EventKind::l1_hit, index);
   }
-  sm.lsu_free = std::max(at, now() + 1);
+  sm.lsu_free = std::max(at, now() + 1_cycles);
   if (stalled) {
     sm.lsu_stalled = true;
     return;

@@ -15,13 +15,13 @@ void Engine::inject(std::uint32_t index) {
     return;
   }
   constexpr std::uint32_t most_under_way = 2;
-  if (request.interval != 0 && injected.under_way == most_under_way) {
+  if (request.interval != Cycles() && injected.under_way == most_under_way) {
     --state.injected_pending;
     injected.late = true;
     return;
   }
   ++injected.under_way;
-  if (request.interval != 0) schedule_inject(now() + request.interval, index);
+  if (request.interval != Cycles()) schedule_inject(now() + request.interval, index);
   Packet packet;
   packet.line = static_cast<std::uint32_t>(request.address >> line_shift);
   packet.sectors = static_cast<std::uint8_t>(1U << ((request.address % line_bytes) / sector_bytes));
@@ -41,7 +41,7 @@ void Engine::injected_done(std::uint32_t index) {
   injected.completion.last = now();
   if (injected.completion.count == injected.request.repeats) {
     --state.injected_open;
-  } else if (injected.request.interval == 0 || injected.late) {
+  } else if (injected.request.interval == Cycles() || injected.late) {
     injected.late = false;
     schedule_inject(now(), index);
   }

@@ -1,3 +1,4 @@
+// A memory system from a device description: its checks, its text.
 #include "demarc/sim/memory/spec.hpp"
 
 #include <algorithm>
@@ -11,16 +12,41 @@
 namespace demarc::sim::memory {
 namespace {
 
-Cycles whole_cycles(std::uint64_t ticks) {
-  return (ticks + ticks_per_cycle - 1) / ticks_per_cycle;
-}
+// Numbers of a description as times; remembers the first that is no time of a simulation.
+class Times {
+ public:
+  explicit Times(double clock_hz) : clock_hz_(clock_hz) {}
 
-// Ticks a sector takes on a link of `bytes` a cycle; 0: never the limit.
-std::uint32_t sector_ticks(double bytes) {
-  if (bytes <= 0) return 0;
-  return static_cast<std::uint32_t>(
-      std::lround(static_cast<double>(sector_bytes * ticks_per_cycle) / bytes));
-}
+  Cycles of_ns(std::string_view name, double ns) {
+    return Cycles(checked(name, std::round(ns * 1e-9 * clock_hz_)));
+  }
+  // Without what is left of a cycle.
+  Cycles of_cycles(std::string_view name, double cycles) { return Cycles(checked(name, cycles)); }
+  // What a sector takes on a link of `bytes` a cycle; 0: never the limit.
+  Ticks of_sector(std::string_view name, double bytes) {
+    if (bytes <= 0) return {};
+    return Ticks(
+        checked(name, std::round(static_cast<double>(sector_bytes * ticks_per_cycle) / bytes)));
+  }
+  // What one of those takes of which so many pass in a cycle.
+  Ticks of_one(std::string_view name, double in_a_cycle) {
+    return Ticks(checked(name, std::round(ticks_per_cycle / in_a_cycle)));
+  }
+  [[nodiscard]] Result<void> all_well(std::string_view device) const {
+    if (wrong_.empty()) return {};
+    return invalid_input("{}: {}: such a time cannot be simulated", device, wrong_);
+  }
+
+ private:
+  static constexpr double most = 4294967295;
+  std::uint64_t checked(std::string_view name, double number) {
+    if (number >= 0 && number <= most) return static_cast<std::uint64_t>(number);
+    if (wrong_.empty()) wrong_ = name;
+    return 0;
+  }
+  double clock_hz_;
+  std::string wrong_;
+};
 
 // The rows of `hash` that the module does not already fix: what is left to tell apart inside one.
 gpu::LinearHash inside_module(const gpu::LinearHash& hash, const gpu::LinearHash& module) {
@@ -124,38 +150,39 @@ void fill_ports(const gpu::LinearHash& port, Spec& spec) {
 
 Result<void> fill_timing(const gpu::Device& device, Spec& spec) {
   const gpu::MemorySystem& system = *device.memory_system;
-  const auto cycles = [&](double ns) {
-    return static_cast<Cycles>(std::lround(ns * 1e-9 * spec.clock_hz));
-  };
-  spec.sm_ticks = std::max(sector_ticks(system.sm_link_bytes), 1U);
-  spec.gpc_ticks = sector_ticks(system.gpc_link_bytes);
-  spec.port_ticks = std::max(sector_ticks(system.port_bytes), 1U);
-  spec.issue_ticks =
-      static_cast<std::uint32_t>(std::lround(ticks_per_cycle / system.issue_per_cycle));
+  Times times(spec.clock_hz);
+  const auto at_least_one = [](Ticks ticks) { return std::max(ticks, Ticks(1)); };
+  spec.sm_ticks =
+      at_least_one(times.of_sector("memory_system.sm_link_bytes", system.sm_link_bytes));
+  spec.gpc_ticks = times.of_sector("memory_system.gpc_link_bytes", system.gpc_link_bytes);
+  spec.port_ticks = at_least_one(times.of_sector("memory_system.port_bytes", system.port_bytes));
+  spec.issue_ticks = times.of_one("memory_system.issue_per_cycle", system.issue_per_cycle);
   spec.instruction_cycles =
-      static_cast<Cycles>(std::max(1.0, std::round(system.instruction_latency_cycles)));
-  spec.l1_hit_cycles = device.l1.latency_cycles > 0 ? static_cast<Cycles>(device.l1.latency_cycles)
-                                                    : spec.l1_hit_cycles;
+      times.of_cycles("memory_system.instruction_latency_cycles",
+                      std::max(1.0, std::round(system.instruction_latency_cycles)));
+  if (device.l1.latency_cycles > 0)
+    spec.l1_hit_cycles = times.of_cycles("l1.latency_cycles", device.l1.latency_cycles);
   spec.burst_ticks =
-      std::max(sector_ticks(device.dram.bandwidth_bytes_per_s / spec.clock_hz / spec.slices), 1U);
+      at_least_one(times.of_sector("dram.bandwidth_bytes_per_s", device.dram.bandwidth_bytes_per_s /
+                                                                     spec.clock_hz / spec.slices));
   spec.burst_sectors = std::max(system.burst_bytes / sector_bytes, 1U);
-  spec.precharge_cycles = cycles(system.precharge_ns);
-  spec.activate_cycles = cycles(system.activate_ns);
-  spec.column_cycles = cycles(system.column_ns);
-  spec.row_cycles = cycles(system.row_cycle_ns);
-  spec.row_idle_cycles = cycles(system.row_idle_ns);
-  spec.turnaround_cycles = cycles(system.turnaround_ns);
+  spec.precharge_cycles = times.of_ns("memory_system.precharge_ns", system.precharge_ns);
+  spec.activate_cycles = times.of_ns("memory_system.activate_ns", system.activate_ns);
+  spec.column_cycles = times.of_ns("memory_system.column_ns", system.column_ns);
+  spec.row_cycles = times.of_ns("memory_system.row_cycle_ns", system.row_cycle_ns);
+  spec.row_idle_cycles = times.of_ns("memory_system.row_idle_ns", system.row_idle_ns);
+  spec.turnaround_cycles = times.of_ns("memory_system.turnaround_ns", system.turnaround_ns);
   spec.write_high = system.write_queue;
   spec.write_low = system.write_queue / 4;
-  spec.launch_cycles = cycles(1000);
+  spec.launch_cycles = times.of_ns("sm_clock_hz", 1000);
+  const Cycles hit = times.of_cycles("l2.latency_cycles", device.l2.latency_cycles);
+  const Cycles miss = times.of_cycles("dram.latency_cycles", device.dram.latency_cycles);
+  const Cycles spread =
+      times.of_cycles("memory_system.latency_spread_cycles", system.latency_spread_cycles / 2);
+  DEMARC_CHECK(times.all_well(device.name));
   // What is left of the latencies measured from outside is the way there and back.
-  spec.request_cycles = 0;
-  spec.reply_cycles = 0;
-  spec.l2_cycles = 0;
-  spec.dram_cycles = 0;
-  const auto hit = static_cast<Cycles>(device.l2.latency_cycles);
-  const auto spread = static_cast<Cycles>(system.latency_spread_cycles / 2);
-  if (hit < spec.l2_hit_latency() + spread + 8) {
+  spec.request_cycles = spec.reply_cycles = spec.l2_cycles = spec.dram_cycles = Cycles();
+  if (hit < spec.l2_hit_latency() + spread + Cycles(8)) {
     return invalid_input("{}: l2.latency_cycles: {} cycles are less than the links alone take ({})",
                          device.name, hit, spec.l2_hit_latency() + spread);
   }
@@ -163,7 +190,6 @@ Result<void> fill_timing(const gpu::Device& device, Spec& spec) {
   spec.l2_cycles = rest / 4;
   spec.request_cycles = (rest - spec.l2_cycles) / 2;
   spec.reply_cycles = rest - spec.l2_cycles - spec.request_cycles;
-  const auto miss = static_cast<Cycles>(device.dram.latency_cycles);
   if (miss < spec.dram_latency() + spread) {
     return invalid_input(
         "{}: dram.latency_cycles: {} cycles are less than an L2 hit and a row activation take ({})",
@@ -176,13 +202,13 @@ Result<void> fill_timing(const gpu::Device& device, Spec& spec) {
 }  // namespace
 
 Cycles Spec::l2_hit_latency() const {
-  return 2 * (whole_cycles(sm_ticks) + whole_cycles(gpc_ticks) + whole_cycles(port_ticks)) +
-         request_cycles + l2_cycles + reply_cycles;
+  return 2 * (cycles_of(sm_ticks) + cycles_of(gpc_ticks) + cycles_of(port_ticks)) + request_cycles +
+         l2_cycles + reply_cycles;
 }
 
 Cycles Spec::dram_latency() const {
   return l2_hit_latency() + dram_cycles + activate_cycles + column_cycles +
-         whole_cycles(std::uint64_t{burst_ticks} * burst_sectors);
+         cycles_of(burst_sectors * burst_ticks);
 }
 
 Result<Spec> make_spec(const gpu::Device& device, std::uint64_t seed) {
@@ -269,16 +295,17 @@ Result<void> check_spec(const Spec& spec) {
 }
 
 std::string spec_text(const Spec& spec) {
-  const auto bytes = [](std::uint32_t ticks) {
-    return ticks == 0 ? std::string("no limit")
-                      : fmt::format("{:.1f} B a cycle",
-                                    static_cast<double>(sector_bytes * ticks_per_cycle) / ticks);
+  const auto bytes = [](Ticks ticks) {
+    if (ticks == Ticks()) return std::string("no limit");
+    return fmt::format("{:.1f} B a cycle", static_cast<double>(sector_bytes * ticks_per_cycle) /
+                                               static_cast<double>(ticks.raw()));
   };
   std::string text = fmt::format("{}: {} SMs in {} GPCs at {:.0f} MHz\n", spec.name, spec.sms(),
                                  spec.gpcs, spec.clock_hz / 1e6);
-  text +=
-      fmt::format("SM: {:.1f} instructions a cycle, {} cycles between dependent ones\n",
-                  static_cast<double>(ticks_per_cycle) / spec.issue_ticks, spec.instruction_cycles);
+  text += fmt::format(
+      "SM: {:.1f} instructions a cycle, {} cycles between dependent ones\n",
+      static_cast<double>(ticks_per_cycle) / static_cast<double>(spec.issue_ticks.raw()),
+      spec.instruction_cycles);
   text += fmt::format("L1: {} sets of {} ways, hit {} cycles, {} miss and {} store registers\n",
                       spec.l1.sets, spec.l1.ways, spec.l1_hit_cycles, spec.l1_miss_registers,
                       spec.store_registers);

@@ -7,9 +7,9 @@ namespace {
 
 class Oracle final : public BypassDecision {
  public:
-  bool skip_gmmu(std::uint32_t, bool resident) override { return !resident; }
-  void on_table_insert(std::uint32_t) override {}
-  void on_table_remove(std::uint32_t) override {}
+  bool skip_gmmu(PageNumber, bool resident) override { return !resident; }
+  void on_table_insert(PageNumber) override {}
+  void on_table_remove(PageNumber) override {}
   void on_walk(bool) override {}
 };
 
@@ -18,14 +18,14 @@ class Oracle final : public BypassDecision {
 // is full stays so); a false positive costs one useless walk.
 class ResidencyFilter final : public BypassDecision {
  public:
-  bool skip_gmmu(std::uint32_t page, bool) override {
+  bool skip_gmmu(PageNumber page, bool) override {
     return counters_[first_hash(page)] == 0 || counters_[second_hash(page)] == 0;
   }
-  void on_table_insert(std::uint32_t page) override {
+  void on_table_insert(PageNumber page) override {
     add(first_hash(page));
     add(second_hash(page));
   }
-  void on_table_remove(std::uint32_t page) override {
+  void on_table_remove(PageNumber page) override {
     take(first_hash(page));
     take(second_hash(page));
   }
@@ -39,8 +39,8 @@ class ResidencyFilter final : public BypassDecision {
   void take(std::size_t at) {
     if (counters_[at] < full && counters_[at] > 0) --counters_[at];
   }
-  static std::size_t first_hash(std::uint32_t page) { return (page * 0x9e3779b1U) >> 16; }
-  static std::size_t second_hash(std::uint32_t page) { return (page * 0x85ebca6bU) >> 16; }
+  static std::size_t first_hash(PageNumber page) { return (page.raw() * 0x9e3779b1U) >> 16; }
+  static std::size_t second_hash(PageNumber page) { return (page.raw() * 0x85ebca6bU) >> 16; }
   std::vector<std::uint8_t> counters_ = std::vector<std::uint8_t>(std::size_t{1} << 16);
 };
 
@@ -50,12 +50,12 @@ class EpochHitRate final : public BypassDecision {
  public:
   EpochHitRate(std::uint32_t epoch, std::uint32_t threshold)
       : epoch_(epoch), threshold_(threshold) {}
-  bool skip_gmmu(std::uint32_t, bool) override {
+  bool skip_gmmu(PageNumber, bool) override {
     if (!skipping_) return false;
     return ++requests_ % sampling != 0;
   }
-  void on_table_insert(std::uint32_t) override {}
-  void on_table_remove(std::uint32_t) override {}
+  void on_table_insert(PageNumber) override {}
+  void on_table_remove(PageNumber) override {}
   void on_walk(bool hit) override {
     ++walks_;
     hits_ += hit ? 1 : 0;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "demarc/sim/translation/places.hpp"
 #include "demarc/sim/translation/settings.hpp"
 
 namespace demarc::sim::translation {
@@ -13,9 +14,9 @@ class BypassDecision {
  public:
   virtual ~BypassDecision() = default;
   // Called for each miss of the GPU's L2 TLB. `resident`: the exact answer, for the oracle alone.
-  [[nodiscard]] virtual bool skip_gmmu(std::uint32_t page, bool resident) = 0;
-  virtual void on_table_insert(std::uint32_t page) = 0;
-  virtual void on_table_remove(std::uint32_t page) = 0;
+  [[nodiscard]] virtual bool skip_gmmu(PageNumber page, bool resident) = 0;
+  virtual void on_table_insert(PageNumber page) = 0;
+  virtual void on_table_remove(PageNumber page) = 0;
   virtual void on_walk(bool hit) = 0;
 };
 

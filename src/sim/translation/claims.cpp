@@ -120,8 +120,8 @@ std::vector<Claim> claims_of(const Comparison& comparison) {
   if (comparison.architectures.size() > 2) {
     judge.claim("bypass against the better of C and D, least", "(ours)",
                 judge.of_all([](const ApplicationResult& app) {
-                  return ratio(std::min(app.summaries[0].cycles, app.summaries[1].cycles),
-                               app.summaries[2].cycles);
+                  return ratio(std::min(app.summaries[0].cycles, app.summaries[1].cycles).raw(),
+                               app.summaries[2].cycles.raw());
                 }),
                 least_of, 0.98, any_number, 3);
     const double best =

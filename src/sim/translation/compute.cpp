@@ -20,35 +20,34 @@ Occupancy occupancy_of(const Settings& settings, const KernelShape& shape) {
   return most;
 }
 
-void System::start_kernel(std::uint32_t kernel) {
+void System::start_kernel(KernelNumber kernel) {
   kernel_ = kernel;
-  const KernelShape& shape = application_.kernels()[kernel];
+  const KernelShape& shape = application_.kernels()[kernel.raw()];
   groups_left_ = shape.groups();
   most_ = occupancy_of(settings_, shape);
   for (Cu& cu : cus_) cu.l1.clear();
-  for (std::uint32_t gpu = 0; gpu < gpus_.size(); ++gpu) {
+  for (const GpuIndex gpu : gpus_.keys()) {
     gpus_[gpu].next_group = 0;
-    at(now(), EventKind::dispatch, gpu);
+    at<EventKind::dispatch>(now(), gpu);
   }
 }
 
-std::uint32_t gpu_of_group(const Settings& settings, Split split, const KernelShape& shape,
-                           std::uint32_t group) {
+GpuIndex gpu_of_group(const Settings& settings, Split split, const KernelShape& shape,
+                      std::uint32_t group) {
   switch (split) {
     case Split::native:
     case Split::roundrobin:
-      return group % settings.gpus;
+      return GpuIndex(group % settings.gpus);
     case Split::contiguous:
-      return static_cast<std::uint32_t>(std::uint64_t{group} * settings.gpus / shape.groups());
+      return GpuIndex(std::uint64_t{group} * settings.gpus / shape.groups());
     case Split::dim0:
-      return static_cast<std::uint32_t>(std::uint64_t{group % shape.groups_x} * settings.gpus /
-                                        shape.groups_x);
+      return GpuIndex(std::uint64_t{group % shape.groups_x} * settings.gpus / shape.groups_x);
   }
-  return 0;
+  return {};
 }
 
-void System::dispatch(std::uint32_t gpu) {
-  const KernelShape& shape = application_.kernels()[kernel_];
+void System::dispatch(GpuIndex gpu) {
+  const KernelShape& shape = application_.kernels()[kernel_.raw()];
   Gpu& g = gpus_[gpu];
   g.dispatch_stalled = false;
   while (g.next_group < shape.groups() &&
@@ -62,36 +61,36 @@ void System::dispatch(std::uint32_t gpu) {
   }
   ++g.next_group;
   const std::uint32_t further = shape.waves_per_group > 4 ? shape.waves_per_group - 4 : 0;
-  at(now() + settings_.dispatch_cycles + further, EventKind::dispatch, gpu);
+  at<EventKind::dispatch>(now() + Cycles(settings_.dispatch_cycles + further), gpu);
 }
 
-bool System::place_group(std::uint32_t gpu, std::uint32_t group) {
-  const KernelShape& shape = application_.kernels()[kernel_];
+bool System::place_group(GpuIndex gpu, std::uint32_t group) {
+  const KernelShape& shape = application_.kernels()[kernel_.raw()];
   Gpu& g = gpus_[gpu];
   for (std::uint32_t tried = 0; tried < settings_.cus; ++tried) {
-    const std::uint32_t index = gpu * settings_.cus + g.next_cu;
+    const CuIndex index = cu_of(gpu, g.next_cu);
     g.next_cu = (g.next_cu + 1) % settings_.cus;
     Cu& cu = cus_[index];
     if (cu.waves + shape.waves_per_group > most_.waves || cu.groups >= most_.groups) continue;
     cu.waves += shape.waves_per_group;
     ++cu.groups;
-    const std::uint32_t slot = take_slot(groups_, free_groups_);
+    const GroupSlot slot = groups_.take();
     groups_[slot].waves = groups_[slot].waves_left = shape.waves_per_group;
     for (std::uint32_t w = 0; w < shape.waves_per_group; ++w) {
-      const std::uint32_t wave = take_slot(waves_, free_waves_);
+      const WaveSlot wave = waves_.take();
       waves_[wave] = Wave{};
       waves_[wave].cu = index;
       waves_[wave].simd = (cu.waves - w) % 4;
-      waves_[wave].group_slot = slot;
-      waves_[wave].at = {kernel_, group, w, 0};
-      at(now() + 1, EventKind::wave_next, wave);
+      waves_[wave].group = slot;
+      waves_[wave].at = {.kernel = kernel_.raw(), .group = group, .wave = w, .index = 0};
+      at<EventKind::wave_next>(then(), wave);
     }
     return true;
   }
   return false;
 }
 
-void System::wave_next(std::uint32_t index) {
+void System::wave_next(WaveSlot index) {
   Wave& wave = waves_[index];
   if (!wave.fetched) {
     if (!application_.instruction(wave.at, wave.next)) {
@@ -108,26 +107,26 @@ void System::wave_next(std::uint32_t index) {
     return;
   }
   if (wave.next.barrier && !wave.past_barrier) {
-    Group& group = groups_[wave.group_slot];
+    Group& group = groups_[wave.group];
     wave.past_barrier = true;
     group.at_barrier.push_back(index);
     if (group.at_barrier.size() < group.waves) return;
-    for (const std::uint32_t other : group.at_barrier) {
-      if (other != index) at(now(), EventKind::wave_next, other);
+    for (const WaveSlot other : group.at_barrier) {
+      if (other != index) at<EventKind::wave_next>(now(), other);
     }
     group.at_barrier.clear();
   }
   // A SIMD works on one wave's vector instruction for four cycles.
   Cycles& simd = cus_[wave.cu].simd_free[wave.simd];
-  simd = std::max(simd, now()) + Cycles{4} * wave.next.alu;
-  at(simd, EventKind::wave_issue, index);
+  simd = std::max(simd, now()) + Cycles(4) * wave.next.alu;
+  at<EventKind::wave_issue>(simd, index);
 }
 
-void System::wave_issue(std::uint32_t index) {
+void System::wave_issue(WaveSlot index) {
   Wave& wave = waves_[index];
   if (wave.next.lines == 0) {  // a barrier or work alone
     wave.fetched = false;
-    at(now() + 1, EventKind::wave_next, index);
+    at<EventKind::wave_next>(then(), index);
     return;
   }
   Cu& cu = cus_[wave.cu];
@@ -135,15 +134,15 @@ void System::wave_issue(std::uint32_t index) {
     cu.waiting_waves.push_back(index);
     return;
   }
-  const std::uint32_t slot = take_slot(accesses_, free_accesses_);
+  const AccessSlot slot = accesses_.take();
   Access& access = accesses_[slot];
   access.wave = index;
   access.next = 0;
   access.instruction = wave.next;
   access.pending = wave.next.lines;
-  access.done = 0;
-  access.start = std::max(now() + settings_.memory_pipeline, cu.port_free);
-  cu.port_free = access.start + access.pending;
+  access.done = Cycles();
+  access.start = std::max(now() + Cycles(settings_.memory_pipeline), cu.port_free);
+  cu.port_free = access.start + Cycles(access.pending);
   cu.lines_in_flight += access.pending;
   lines_ += access.pending;
   ++wave.accesses;
@@ -152,55 +151,57 @@ void System::wave_issue(std::uint32_t index) {
   cu.queue.push_back(slot);
   if (!cu.tlb_blocked && !cu.tlb_scheduled) {
     cu.tlb_scheduled = true;
-    at(access.start, EventKind::l1_run, wave.cu);
+    at<EventKind::l1_run>(access.start, wave.cu);
   }
-  at(now() + 1, EventKind::wave_next, index);
+  at<EventKind::wave_next>(then(), index);
 }
 
-void System::access_done(std::uint32_t slot) {
+void System::access_done(AccessSlot slot) {
   Access& access = accesses_[slot];
-  const std::uint32_t index = access.wave;
+  const WaveSlot index = access.wave;
   Wave& wave = waves_[index];
   Cu& cu = cus_[wave.cu];
   cu.lines_in_flight -= access.instruction.lines;
   --wave.accesses;
   if (!access.instruction.store) --wave.loads;
-  free_accesses_.push_back(slot);
-  tell(Moment::access_ended, cu.gpu, index);
+  accesses_.give_back(slot);
+  if (watch_)
+    watch_({.moment = Moment::access_ended, .cycle = now(), .gpu = cu.gpu, .wave = index});
   while (!cu.waiting_waves.empty() &&
          cu.lines_in_flight + waves_[cu.waiting_waves.front()].next.lines <=
              settings_.outstanding_lines) {
-    const std::uint32_t waiting = cu.waiting_waves.front();
+    const WaveSlot waiting = cu.waiting_waves.front();
     cu.waiting_waves.pop_front();
     wave_issue(waiting);
   }
   Wave& same = waves_[index];
   if (same.waits_for_loads && same.loads == 0) {
     same.waits_for_loads = false;
-    at(now(), EventKind::wave_next, index);
+    at<EventKind::wave_next>(now(), index);
   } else if (same.ended && same.accesses == 0) {
     end_wave(index);
   }
 }
 
-void System::end_wave(std::uint32_t index) {
+void System::end_wave(WaveSlot index) {
   const Wave& wave = waves_[index];
-  const std::uint32_t cu_index = wave.cu;
-  const std::uint32_t slot = wave.group_slot;
-  free_waves_.push_back(index);
+  const CuIndex cu_index = wave.cu;
+  const GroupSlot slot = wave.group;
+  waves_.give_back(index);
   Group& group = groups_[slot];
   if (--group.waves_left > 0) return;
   Cu& cu = cus_[cu_index];
   cu.waves -= group.waves;
   --cu.groups;
-  free_groups_.push_back(slot);
+  groups_.give_back(slot);
   if (gpus_[cu.gpu].dispatch_stalled) {
     gpus_[cu.gpu].dispatch_stalled = false;
-    at(now(), EventKind::dispatch, cu.gpu);
+    at<EventKind::dispatch>(now(), cu.gpu);
   }
   if (--groups_left_ > 0) return;
-  if (kernel_ + 1 < application_.kernels().size()) {
-    at(now() + settings_.kernel_overhead, EventKind::kernel_start, kernel_ + 1);
+  KernelNumber next = kernel_;
+  if ((++next).raw() < application_.kernels().size()) {
+    at<EventKind::kernel_start>(now() + Cycles(settings_.kernel_overhead), next);
   } else {
     finished_ = true;
   }

@@ -11,46 +11,44 @@ constexpr std::uint32_t reply_header_bytes = 4;
 
 }  // namespace
 
-void System::access_line(std::uint32_t slot, std::uint32_t line, Cycles when) {
+void System::access_line(AccessSlot slot, LineNumber line, Cycles when) {
   const bool store = accesses_[slot].instruction.store;
   Cu& cu = cus_[waves_[accesses_[slot].wave].cu];
-  const std::uint32_t page = line >> page_shift_;
-  const std::uint32_t owner = page_owner_[page];
-  const std::uint32_t physical =
-      (page_frame_[page] << page_shift_) | (line & ((1U << page_shift_) - 1));
+  const GpuIndex owner = page_owner_[pages_.page_of(line)];
+  const FrameLine physical = frame_line(line);
   const bool local = owner == cu.gpu;
   const bool cached = local || settings_.remote_in_l1 != 0;
   if (!store && cached) {
-    const std::size_t tag = cu.l1.find(line);
-    if (tag != LruSets::absent) {
-      complete_line(slot, std::max(when + settings_.l1_latency, cu.l1_ready[tag]));
+    const LruSlot tag = cu.l1.find(line);
+    if (tag != LruSets<LineNumber>::absent) {
+      complete_line(slot, std::max(when + Cycles(settings_.l1_latency), cu.l1_ready[tag]));
       return;
     }
   }
   GpuMemory& memory = gpus_[owner].memory;
   if (local && store) {
-    complete_line(slot, memory.write(physical, when + 1));
+    complete_line(slot, memory.write(physical, when + 1_cycles));
     return;
   }
   if (local) {
-    miss_l1(cu, {slot, line}, when + 1);
+    miss_l1(cu, {slot, line}, when + 1_cycles);
     return;
   }
   ++remote_lines_;
   const std::uint32_t bytes = store ? request_bytes + line_bytes : request_bytes;
   send_line({.kind = store ? MessageKind::write_line : MessageKind::read_line,
-             .from = cu.gpu,
-             .to = owner,
+             .from = Network::node_of(cu.gpu),
+             .to = Network::node_of(owner),
              .flits = network_.flits(bytes),
              .line = {.access = slot, .of_owner = physical, .of_space = line}},
-            when + 1);
+            when + 1_cycles);
 }
 
 // A remote access leaves its GPU, unless a migration wants the links quiet.
 void System::send_line(const Message& message, Cycles when) {
-  Gpu& gpu = gpus_[message.from];
+  Gpu& gpu = gpus_[Network::gpu_of(message.from)];
   if (gpu.rdma_held) {
-    const std::uint32_t slot = take_slot(messages_, free_messages_);
+    const MessageSlot slot = messages_.take();
     messages_[slot] = message;
     gpu.held.push_back(slot);
     return;
@@ -59,11 +57,12 @@ void System::send_line(const Message& message, Cycles when) {
   send(message, when);
 }
 
-void System::line_returned(std::uint32_t index) {
+void System::line_returned(GpuIndex index) {
   Gpu& gpu = gpus_[index];
   if (--gpu.remote_in_flight > 0 || !gpu.drain_asked) return;
   gpu.drain_asked = false;
-  send({.kind = MessageKind::drained, .from = index, .to = network_.cpu()}, now());
+  send({.kind = MessageKind::drained, .from = Network::node_of(index), .to = network_.cpu()},
+       now());
 }
 
 // A read of this GPU's memory takes a miss register; without a free one it waits in order, while
@@ -74,28 +73,25 @@ void System::miss_l1(Cu& cu, const LineWaiter& miss, Cycles when) {
     cu.l1_waiting.push_back(miss);
     if (cu.l1_scheduled) return;
     cu.l1_scheduled = true;
-    at(std::max(*free, now()), EventKind::l1_free, static_cast<std::uint32_t>(&cu - cus_.data()));
+    at<EventKind::l1_free>(std::max(*free, now()), CuIndex(&cu - cus_.data()));
     return;
   }
-  const std::uint32_t page = miss.line >> page_shift_;
-  const std::uint32_t physical =
-      (page_frame_[page] << page_shift_) | (miss.line & ((1U << page_shift_) - 1));
-  *free = gpus_[cu.gpu].memory.read(physical, when);
+  *free = gpus_[cu.gpu].memory.read(frame_line(miss.line), when);
   cu.l1_ready[cu.l1.insert(miss.line)] = *free;
   complete_line(miss.access, *free);
 }
 
-void System::run_l1_misses(std::uint32_t index) {
+void System::run_l1_misses(CuIndex index) {
   Cu& cu = cus_[index];
   cu.l1_scheduled = false;
   std::deque<LineWaiter> waiting;
   waiting.swap(cu.l1_waiting);
   while (!waiting.empty()) {
     const LineWaiter miss = waiting.front();
-    const std::uint32_t owner = page_owner_[miss.line >> page_shift_];
-    const std::size_t tag = cu.l1.find(miss.line);
-    if (tag != LruSets::absent) {  // an earlier miss has brought the line
-      complete_line(miss.access, std::max(now() + settings_.l1_latency, cu.l1_ready[tag]));
+    const GpuIndex owner = page_owner_[pages_.page_of(miss.line)];
+    const LruSlot tag = cu.l1.find(miss.line);
+    if (tag != LruSets<LineNumber>::absent) {  // an earlier miss has brought the line
+      complete_line(miss.access, std::max(now() + Cycles(settings_.l1_latency), cu.l1_ready[tag]));
     } else if (owner != cu.gpu) {  // the page has moved meanwhile
       access_line(miss.access, miss.line, now());
     } else {
@@ -110,62 +106,64 @@ void System::run_l1_misses(std::uint32_t index) {
   }
 }
 
-void System::complete_line(std::uint32_t slot, Cycles when) {
+void System::complete_line(AccessSlot slot, Cycles when) {
   Access& access = accesses_[slot];
   access.done = std::max(access.done, when);
-  if (--access.pending == 0) at(std::max(access.done, now()), EventKind::access_done, slot);
+  if (--access.pending == 0) at<EventKind::access_done>(std::max(access.done, now()), slot);
 }
 
 void System::send(const Message& message, Cycles when) {
-  const std::uint32_t slot = take_slot(messages_, free_messages_);
+  const MessageSlot slot = messages_.take();
   messages_[slot] = message;
-  at(when, EventKind::hop, slot);
+  at<EventKind::hop>(when, slot);
 }
 
-void System::hop(std::uint32_t slot) {
+void System::hop(MessageSlot slot) {
   Message& message = messages_[slot];
   if (message.hop == network_.hops(message.from, message.to)) {
-    const bool for_gpu = message.to != network_.cpu() && gpus_[message.to].paused;
+    const bool for_gpu = message.to != network_.cpu() && gpus_[Network::gpu_of(message.to)].paused;
     const bool waits = message.kind == MessageKind::translated ||
                        message.kind == MessageKind::page_data ||
                        message.kind == MessageKind::line_data;
     if (for_gpu && waits) {
-      gpus_[message.to].deferred.push_back({EventKind::hop, slot, 0});
+      gpus_[Network::gpu_of(message.to)].deferred.push_back(Event::of<EventKind::hop>(slot));
       return;
     }
     const Message arrived = message;
-    free_messages_.push_back(slot);
+    messages_.give_back(slot);
     receive(arrived);
     return;
   }
   const Cycles there = network_.cross(message.from, message.to, message.hop, message.flits, now());
   ++message.hop;
-  at(there, EventKind::hop, slot);
+  at<EventKind::hop>(there, slot);
 }
 
 void System::receive(const Message& message) {
-  const std::uint32_t page = message.page;
+  const PageNumber page = message.page;
   switch (message.kind) {
     case MessageKind::translate:
       ++iommu_accesses_;
-      tell(Moment::iommu_asked, message.from, page);
-      iommu_.arrive({message.from, page}, now());
+      tell(Moment::iommu_asked, Network::gpu_of(message.from), page);
+      iommu_.arrive({Network::gpu_of(message.from), page}, now());
       run_iommu();
       return;
     case MessageKind::page_data:
-      page_arrived(page, message.to);
+      page_arrived(page, Network::gpu_of(message.to));
       return;
-    case MessageKind::translated:
+    case MessageKind::translated: {
+      const GpuIndex gpu = Network::gpu_of(message.to);
       if (message.moved_here && architecture_ != Architecture::centralised) {
-        at(now() + settings_.gmmu_latency, EventKind::entered, message.to, page);
+        at<EventKind::entered>(now() + Cycles(settings_.gmmu_latency), gpu, page);
         return;
       }
-      if (settings_.gmmu_fill == GmmuFill::any || page_owner_[page] == message.to)
-        learn(message.to, page);
-      fill_l2_tlb(message.to, page);
+      if (settings_.gmmu_fill == GmmuFill::any || page_owner_[page] == gpu) learn(gpu, page);
+      fill_l2_tlb(gpu, page);
       return;
+    }
     case MessageKind::read_line: {
-      const Cycles ready = gpus_[message.to].memory.read(message.line.of_owner, now());
+      const Cycles ready =
+          gpus_[Network::gpu_of(message.to)].memory.read(message.line.of_owner, now());
       send({.kind = MessageKind::line_data,
             .from = message.to,
             .to = message.from,
@@ -175,7 +173,8 @@ void System::receive(const Message& message) {
       return;
     }
     case MessageKind::write_line: {
-      const Cycles ready = gpus_[message.to].memory.write(message.line.of_owner, now());
+      const Cycles ready =
+          gpus_[Network::gpu_of(message.to)].memory.write(message.line.of_owner, now());
       send({.kind = MessageKind::write_done,
             .from = message.to,
             .to = message.from,
@@ -187,12 +186,12 @@ void System::receive(const Message& message) {
       Cu& cu = cus_[waves_[accesses_[message.line.access].wave].cu];
       if (settings_.remote_in_l1 != 0) cu.l1_ready[cu.l1.insert(message.line.of_space)] = now();
       complete_line(message.line.access, now());
-      line_returned(message.to);
+      line_returned(Network::gpu_of(message.to));
       return;
     }
     case MessageKind::write_done:
       complete_line(message.line.access, now());
-      line_returned(message.to);
+      line_returned(Network::gpu_of(message.to));
       return;
     default:
       receive_move(message);

@@ -6,8 +6,7 @@ namespace demarc::sim::translation {
 std::string System::describe_queues() const {
   std::string text = fmt::format(
       "IOMMU: {} queued, {} walking; links busy for {} more cycles, {} messages on the way\n",
-      iommu_.queued(), iommu_.busy(), network_.backlog(now()),
-      messages_.size() - free_messages_.size());
+      iommu_.queued(), iommu_.busy(), network_.backlog(now()), messages_.taken());
   text += fmt::format("page moves: {} queued, {}\n", move_queue_.size(),
                       move_.active ? fmt::format("page {} from GPU {} to GPU {}: {} ({} GPUs not "
                                                  "drained, {} pieces not here)",
@@ -16,7 +15,7 @@ std::string System::describe_queues() const {
                                    : std::string("none under way"));
   for (const auto& [page, gpus] : waiting_for_move_)
     text += fmt::format("page {}: {} GPUs wait for it to arrive\n", page, gpus.size());
-  for (std::size_t g = 0; g < gpus_.size(); ++g) {
+  for (const GpuIndex g : gpus_.keys()) {
     const Gpu& gpu = gpus_[g];
     text += fmt::format("GPU[{}].L2TLB: {} queued, {} pages pending, blocked {}\n", g,
                         gpu.queue.size(), gpu.tlb.pending(), gpu.tlb_blocked);
@@ -33,14 +32,14 @@ std::string System::describe_queues() const {
 
 std::string System::describe_waves() const {
   std::string text;
-  for (std::size_t c = 0; c < cus_.size(); ++c) {
+  for (const CuIndex c : cus_.keys()) {
     const Cu& cu = cus_[c];
     if (cu.waves == 0 && cu.queue.empty()) continue;
     text += fmt::format(
         "GPU[{}].CU[{}]: {} waves, {} lines in flight, {} accesses before the TLB, {} pages "
         "pending, {} waves waiting to issue, {} lines waiting for a miss register\n",
-        cu.gpu, c % settings_.cus, cu.waves, cu.lines_in_flight, cu.queue.size(), cu.tlb.pending(),
-        cu.waiting_waves.size(), cu.l1_waiting.size());
+        cu.gpu, c.raw() % settings_.cus, cu.waves, cu.lines_in_flight, cu.queue.size(),
+        cu.tlb.pending(), cu.waiting_waves.size(), cu.l1_waiting.size());
   }
   for (const Group& group : groups_) {
     if (group.at_barrier.empty()) continue;

@@ -19,27 +19,31 @@ GpuMemory::GpuMemory(const Settings& settings)
       bank_bits_(static_cast<std::uint32_t>(std::countr_zero(settings.l2_banks))) {
   const std::uint32_t sets = settings.l2_bank_bytes / line_bytes / l2_ways;
   banks_.assign(settings.l2_banks,
-                Bank{LruSets(sets, l2_ways), std::vector<Cycles>(std::size_t{sets} * l2_ways, 0), 0,
-                     0, std::vector<Cycles>(settings.l2_mshrs, 0), 0});
+                Bank{.tags = LruSets<BankLine>(sets, l2_ways),
+                     .ready = PerIndex<LruSlot, Cycles>(std::size_t{sets} * l2_ways),
+                     .free = {},
+                     .dram_free = {},
+                     .misses = std::vector<Cycles>(settings.l2_mshrs)});
 }
 
-GpuMemory::Bank& GpuMemory::bank_of(std::uint32_t line, std::uint32_t& local) {
-  const std::uint32_t page = line >> interleave_bits;
-  local = ((page >> bank_bits_) << interleave_bits) | (line & ((1U << interleave_bits) - 1));
-  return banks_[page & ((1U << bank_bits_) - 1)];
+GpuMemory::Bank& GpuMemory::bank_of(FrameLine line, BankLine& local) {
+  const std::uint32_t stripe = line.raw() >> interleave_bits;
+  local = BankLine(((stripe >> bank_bits_) << interleave_bits) |
+                   (line.raw() & ((1U << interleave_bits) - 1)));
+  return banks_[stripe & ((1U << bank_bits_) - 1)];
 }
 
-Cycles GpuMemory::read(std::uint32_t line, Cycles at) {
-  std::uint32_t local = 0;
+Cycles GpuMemory::read(FrameLine line, Cycles at) {
+  BankLine local;
   Bank& bank = bank_of(line, local);
   Cycles start = std::max(at, bank.free);
-  const std::size_t slot = bank.tags.find(local);
-  const bool hit = slot != LruSets::absent;
+  const LruSlot slot = bank.tags.find(local);
+  const bool hit = slot != LruSets<BankLine>::absent;
   if (!hit) start = std::max(start, bank.misses[bank.oldest]);
-  bank.free = start + 1;
+  bank.free = start + 1_cycles;
   if (hit) return std::max(start + latency_, bank.ready[slot]);
   const Cycles dram = std::max(start + latency_, bank.dram_free);
-  bank.dram_free = dram + 1;
+  bank.dram_free = dram + 1_cycles;
   const Cycles done = dram + dram_latency_;
   bank.misses[bank.oldest] = done;
   bank.oldest = (bank.oldest + 1) % bank.misses.size();
@@ -47,15 +51,15 @@ Cycles GpuMemory::read(std::uint32_t line, Cycles at) {
   return done;
 }
 
-Cycles GpuMemory::write(std::uint32_t line, Cycles at) {
-  std::uint32_t local = 0;
+Cycles GpuMemory::write(FrameLine line, Cycles at) {
+  BankLine local;
   Bank& bank = bank_of(line, local);
   const Cycles start = std::max(at, bank.free);
-  bank.free = start + 1;
+  bank.free = start + 1_cycles;
   if (!bank.tags.touch(local)) {
     bank.ready[bank.tags.insert(local)] = start + latency_;
     // The line it replaces is written back in time; that costs the channel one slot.
-    bank.dram_free = std::max(bank.dram_free, start) + 1;
+    bank.dram_free = std::max(bank.dram_free, start) + 1_cycles;
   }
   return start + latency_;
 }
@@ -67,7 +71,7 @@ void GpuMemory::flush() {
 std::uint32_t GpuMemory::misses_under_way(Cycles now) const {
   std::uint32_t count = 0;
   for (const Bank& bank : banks_) {
-    for (const Cycles done : bank.misses) count += done > now ? 1 : 0;
+    for (const Cycles done : bank.misses) count += done > now ? 1U : 0U;
   }
   return count;
 }

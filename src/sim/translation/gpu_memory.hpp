@@ -6,18 +6,28 @@
 #include <cstdint>
 #include <vector>
 
-#include "demarc/sim/event_queue.hpp"
+#include "demarc/sim/translation/places.hpp"
 #include "demarc/sim/translation/settings.hpp"
 #include "lru_sets.hpp"
 
 namespace demarc::sim::translation {
 
+// Of one GPU's memory. Its frames hold pages.
+using FrameNumber = Index<struct FrameNumberTag>;
+using FrameLine = Index<struct FrameLineTag>;
+
+// Where a line of the application lies while its page is in that frame.
+[[nodiscard, gnu::always_inline]] inline FrameLine line_in(FrameNumber frame, LineNumber line,
+                                                           PageSize pages) {
+  return FrameLine((frame.raw() * pages.lines()) | pages.within(line));
+}
+
 class GpuMemory {
  public:
   explicit GpuMemory(const Settings& settings);
   // When a read of `line` arriving at `at` has its data, or a write has been taken.
-  Cycles read(std::uint32_t line, Cycles at);
-  Cycles write(std::uint32_t line, Cycles at);
+  Cycles read(FrameLine line, Cycles at);
+  Cycles write(FrameLine line, Cycles at);
   // Past the L2: when a controller of migrations has read or written a piece of a page.
   [[nodiscard]] Cycles bypass_l2(Cycles at) const { return at + dram_latency_; }
   // Forgets what the L2 holds.
@@ -26,18 +36,19 @@ class GpuMemory {
   [[nodiscard]] std::uint32_t misses_under_way(Cycles now) const;
 
  private:
+  using BankLine = Index<struct BankLineTag>;
   struct Bank {
-    LruSets tags;
-    std::vector<Cycles> ready;   // per tag: when its data is there
-    Cycles free = 0;             // next cycle it takes a request
-    Cycles dram_free = 0;        // its DRAM channel
-    std::vector<Cycles> misses;  // ring: when each of the last so many misses was over
+    LruSets<BankLine> tags;
+    PerIndex<LruSlot, Cycles> ready;  // when the data is there
+    Cycles free;                      // next cycle it takes a request
+    Cycles dram_free;                 // its DRAM channel
+    std::vector<Cycles> misses;       // ring: when each of the last so many misses was over
     std::size_t oldest = 0;
   };
-  Bank& bank_of(std::uint32_t line, std::uint32_t& local);
+  Bank& bank_of(FrameLine line, BankLine& local);
 
-  std::uint32_t latency_;
-  std::uint32_t dram_latency_;
+  Cycles latency_;
+  Cycles dram_latency_;
   std::uint32_t bank_bits_;
   std::vector<Bank> banks_;
 };

@@ -4,8 +4,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "demarc/base/per_index.hpp"
+
 namespace demarc::sim::translation {
 
+// Where a directory holds a key: what is kept beside the keys is found by it.
+using LruSlot = Index<struct LruSlotTag, std::size_t>;
+
+// Key: an index of 32 bits, of which the last is never entered.
+template <class Key>
 class LruSets {
  public:
   // `sets` is a power of two.
@@ -15,38 +22,38 @@ class LruSets {
         keys_(std::size_t{sets} * ways, empty),
         stamps_(keys_.size()) {}
 
-  static constexpr std::size_t absent = ~std::size_t{0};
+  static constexpr LruSlot absent{~std::size_t{0}};
 
   // The slot of the key, which becomes the most recently used; or `absent`.
-  std::size_t find(std::uint32_t key) {
-    const std::size_t first = (key & set_mask_) * std::size_t{ways_};
+  LruSlot find(Key key) {
+    const std::size_t first = first_of(key);
     for (std::size_t i = first; i < first + ways_; ++i) {
       if (keys_[i] == key) {
         stamps_[i] = ++clock_;
-        return i;
+        return LruSlot(i);
       }
     }
     return absent;
   }
-  bool touch(std::uint32_t key) { return find(key) != absent; }
+  bool touch(Key key) { return find(key) != absent; }
 
   // Replaces the least recently used key of the set; the slot.
-  std::size_t insert(std::uint32_t key) {
-    const std::size_t first = (key & set_mask_) * std::size_t{ways_};
+  LruSlot insert(Key key) {
+    const std::size_t first = first_of(key);
     std::size_t victim = first;
     for (std::size_t i = first; i < first + ways_; ++i) {
       if (stamps_[i] < stamps_[victim]) victim = i;
     }
     keys_[victim] = key;
     stamps_[victim] = ++clock_;
-    return victim;
+    return LruSlot(victim);
   }
 
-  void erase(std::uint32_t key) {
-    const std::size_t slot = find(key);
+  void erase(Key key) {
+    const LruSlot slot = find(key);
     if (slot == absent) return;
-    keys_[slot] = empty;
-    stamps_[slot] = 0;
+    keys_[slot.raw()] = empty;
+    stamps_[slot.raw()] = 0;
   }
 
   [[nodiscard]] std::size_t size() const { return keys_.size(); }
@@ -56,10 +63,14 @@ class LruSets {
   }
 
  private:
-  static constexpr std::uint32_t empty = ~std::uint32_t{0};
+  static constexpr Key empty{~std::uint32_t{0}};
+  [[nodiscard]] std::size_t first_of(Key key) const {
+    return (key.raw() & set_mask_) * std::size_t{ways_};
+  }
+
   std::uint32_t ways_;
   std::uint32_t set_mask_;
-  std::vector<std::uint32_t> keys_;
+  std::vector<Key> keys_;
   std::vector<std::uint64_t> stamps_;  // 0: never used
   std::uint64_t clock_ = 0;
 };

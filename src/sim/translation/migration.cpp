@@ -14,34 +14,44 @@ constexpr std::uint32_t header_bytes = 12;
 
 }  // namespace
 
-bool System::moves(std::uint32_t page) const {
+bool System::moves(PageNumber page) const {
   return settings_.remote == Remote::migration &&
          (settings_.migration_limit == 0 || page_moves_[page] < settings_.migration_limit);
 }
 
 // An answer under way that a move has overtaken.
-bool System::stale(std::uint32_t gpu, std::uint32_t page) const {
+bool System::stale(GpuIndex gpu, PageNumber page) const {
   return settings_.remote == Remote::migration && page_owner_[page] != gpu && moves(page);
 }
 
-std::uint32_t System::gpu_of(const Event& event) const {
-  switch (event.kind) {
+GpuIndex System::gpu_of(const Event& event) const {
+  const auto of_cu = [&](CuIndex cu) { return cus_[cu].gpu; };
+  const auto of_wave = [&](WaveSlot wave) { return of_cu(waves_[wave].cu); };
+  switch (event.kind()) {
     case EventKind::wave_next:
+      return of_wave(event.subject<EventKind::wave_next>());
     case EventKind::wave_issue:
-      return cus_[waves_[event.a].cu].gpu;
+      return of_wave(event.subject<EventKind::wave_issue>());
     case EventKind::l1_run:
+      return of_cu(event.subject<EventKind::l1_run>());
     case EventKind::l1_fill:
+      return of_cu(event.subject<EventKind::l1_fill>());
     case EventKind::l1_free:
+      return of_cu(event.subject<EventKind::l1_free>());
     case EventKind::l2_arrive:
-      return cus_[event.a].gpu;
+      return of_cu(event.subject<EventKind::l2_arrive>());
     case EventKind::dispatch:
+      return event.subject<EventKind::dispatch>();
     case EventKind::l2_run:
+      return event.subject<EventKind::l2_run>();
     case EventKind::gmmu_arrive:
+      return event.subject<EventKind::gmmu_arrive>();
     case EventKind::gmmu_done:
+      return event.subject<EventKind::gmmu_done>();
     case EventKind::entered:
-      return event.a;
+      return event.subject<EventKind::entered>();
     case EventKind::access_done:
-      return cus_[waves_[accesses_[event.a].wave].cu].gpu;
+      return of_wave(accesses_[event.subject<EventKind::access_done>()].wave);
     default:
       return no_gpu;
   }
@@ -49,7 +59,7 @@ std::uint32_t System::gpu_of(const Event& event) const {
 
 // What happens inside a GPU that stands still happens when it goes on.
 bool System::defer(const Event& event) {
-  const std::uint32_t gpu = gpu_of(event);
+  const GpuIndex gpu = gpu_of(event);
   if (gpu == no_gpu || !gpus_[gpu].paused) return false;
   gpus_[gpu].deferred.push_back(event);
   return true;
@@ -66,17 +76,22 @@ void System::start_next_move() {
   move_.undrained = settings_.gpus;
   move_.phase = "draining";
   tell(Moment::move_began, move_.to, move_.page);
-  for (std::uint32_t gpu = 0; gpu < settings_.gpus; ++gpu)
-    send({.kind = MessageKind::drain, .from = network_.cpu(), .to = gpu, .page = move_.page},
+  for (const GpuIndex gpu : gpus_.keys())
+    send({.kind = MessageKind::drain,
+          .from = network_.cpu(),
+          .to = Network::node_of(gpu),
+          .page = move_.page},
          now());
 }
 
 void System::receive_move(const Message& message) {
-  const std::uint32_t cpu = network_.cpu();
-  const std::uint32_t page = move_.page;
+  const Node cpu = network_.cpu();
+  const Node from = Network::node_of(move_.from);
+  const Node to = Network::node_of(move_.to);
+  const PageNumber page = move_.page;
   switch (message.kind) {
     case MessageKind::drain: {
-      Gpu& gpu = gpus_[message.to];
+      Gpu& gpu = gpus_[Network::gpu_of(message.to)];
       gpu.rdma_held = true;
       gpu.drain_asked = gpu.remote_in_flight > 0;
       if (!gpu.drain_asked)
@@ -87,24 +102,23 @@ void System::receive_move(const Message& message) {
       if (--move_.undrained > 0) return;
       move_.phase = "shooting down";
       tell(Moment::drained, move_.to, page);
-      send({.kind = MessageKind::shoot_down, .from = cpu, .to = move_.from, .page = page}, now());
+      send({.kind = MessageKind::shoot_down, .from = cpu, .to = from, .page = page}, now());
       return;
     case MessageKind::shoot_down:
-      shoot_down(message.to);
+      shoot_down(Network::gpu_of(message.to));
       return;
     case MessageKind::shot_down:
       move_.phase = "copying";
-      page_owner_[page] = move_.to;
-      page_frame_[page] = frames_used_[move_.to]++;
+      lay(page, move_.to);
       tell(Moment::shot_down, move_.to, page);
-      send({.kind = MessageKind::fetch_page, .from = cpu, .to = move_.to, .page = page}, now());
+      send({.kind = MessageKind::fetch_page, .from = cpu, .to = to, .page = page}, now());
       return;
     case MessageKind::fetch_page:
       move_.pieces = settings_.page_bytes / piece_bytes;
       for (std::uint32_t i = 0; i < move_.pieces; ++i) {
         send({.kind = MessageKind::fetch_piece,
-              .from = move_.to,
-              .to = move_.from,
+              .from = to,
+              .to = from,
               .flits = network_.flits(header_bytes),
               .page = page},
              now());
@@ -112,34 +126,34 @@ void System::receive_move(const Message& message) {
       return;
     case MessageKind::fetch_piece:
       send({.kind = MessageKind::piece,
-            .from = move_.from,
-            .to = move_.to,
+            .from = from,
+            .to = to,
             .flits = network_.flits(piece_bytes + header_bytes),
             .page = page},
            gpus_[move_.from].memory.bypass_l2(now()));
       return;
     case MessageKind::piece:
       if (--move_.pieces > 0) return;
-      send({.kind = MessageKind::page_fetched, .from = move_.to, .to = cpu, .page = page},
+      send({.kind = MessageKind::page_fetched, .from = to, .to = cpu, .page = page},
            gpus_[move_.to].memory.bypass_l2(now()));
       return;
     case MessageKind::page_fetched:
       move_.phase = "resuming";
       tell(Moment::page_copied, move_.to, page);
-      send({.kind = MessageKind::resume, .from = cpu, .to = move_.from, .page = page}, now());
+      send({.kind = MessageKind::resume, .from = cpu, .to = from, .page = page}, now());
       return;
     case MessageKind::resume:
-      resume(message.to);
+      resume(Network::gpu_of(message.to));
       send({.kind = MessageKind::resumed, .from = message.to, .to = cpu, .page = page}, now());
       return;
     case MessageKind::resumed:
       end_move();
       return;
     case MessageKind::release_lines: {
-      Gpu& gpu = gpus_[message.to];
+      Gpu& gpu = gpus_[Network::gpu_of(message.to)];
       gpu.rdma_held = false;
       gpu.remote_in_flight += static_cast<std::uint32_t>(gpu.held.size());
-      for (const std::uint32_t slot : gpu.held) at(now(), EventKind::hop, slot);
+      for (const MessageSlot slot : gpu.held) at<EventKind::hop>(now(), slot);
       gpu.held.clear();
       return;
     }
@@ -148,44 +162,45 @@ void System::receive_move(const Message& message) {
   }
 }
 
-void System::shoot_down(std::uint32_t index) {
+void System::shoot_down(GpuIndex index) {
   Gpu& gpu = gpus_[index];
   gpu.paused = true;
   gpu.memory.flush();
   gpu.tlb.invalidate(move_.page);
-  for (std::uint32_t cu = 0; cu < settings_.cus; ++cu) {
-    cus_[std::size_t{index} * settings_.cus + cu].l1.clear();
-    cus_[std::size_t{index} * settings_.cus + cu].tlb.invalidate(move_.page);
+  for (std::uint32_t number = 0; number < settings_.cus; ++number) {
+    Cu& cu = cus_[cu_of(index, number)];
+    cu.l1.clear();
+    cu.tlb.invalidate(move_.page);
   }
-  Cycles done = now() + settings_.flush_cycles;
-  if (architecture_ != Architecture::centralised) done += settings_.gmmu_latency;
+  Cycles done = now() + Cycles(settings_.flush_cycles);
+  if (architecture_ != Architecture::centralised) done += Cycles(settings_.gmmu_latency);
   if (gpu.table[move_.page] != 0) {
     gpu.table[move_.page] = 0;
     if (gpu.bypass) gpu.bypass->on_table_remove(move_.page);
   }
-  at(done, EventKind::flushed, index);
+  at<EventKind::flushed>(done, index);
 }
 
-void System::resume(std::uint32_t index) {
+void System::resume(GpuIndex index) {
   Gpu& gpu = gpus_[index];
   gpu.paused = false;
   std::vector<Event> deferred;
   deferred.swap(gpu.deferred);
-  for (const Event& event : deferred) at(now(), event.kind, event.a, event.b);
+  for (const Event& event : deferred) schedule(now(), event);
 }
 
 void System::end_move() {
-  const std::uint32_t page = move_.page;
-  const std::uint32_t cpu = network_.cpu();
+  const PageNumber page = move_.page;
   tell(Moment::owner_resumed, move_.from, page);
-  for (std::uint32_t gpu = 0; gpu < settings_.gpus; ++gpu)
-    send({.kind = MessageKind::release_lines, .from = cpu, .to = gpu, .page = page}, now());
-  send({.kind = MessageKind::translated,
-        .from = cpu,
-        .to = move_.to,
-        .page = page,
-        .moved_here = true},
-       now());
+  for (const GpuIndex gpu : gpus_.keys())
+    send({.kind = MessageKind::release_lines,
+          .from = network_.cpu(),
+          .to = Network::node_of(gpu),
+          .page = page},
+         now());
+  Message answer = translated(move_.to, page);
+  answer.moved_here = true;
+  send(answer, now());
   move_.active = false;
   ++migrations_;
   ++page_moves_[page];

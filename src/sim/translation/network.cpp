@@ -15,12 +15,14 @@ Network::Network(const Settings& settings)
   const std::uint32_t root = switches;
   // Link numbers: GPU g up 2g, down 2g+1; switch s up 2(gpus+s), down +1; CPU to root, root to CPU
   // at the end.
-  const auto gpu_link = [&](std::uint32_t gpu, bool down) { return 2 * gpu + (down ? 1U : 0U); };
+  const auto gpu_link = [&](std::uint32_t gpu, bool down) {
+    return Link(2 * gpu + (down ? 1U : 0U));
+  };
   const auto switch_link = [&](std::uint32_t s, bool down) {
-    return 2 * (gpus_ + s) + (down ? 1U : 0U);
+    return Link(2 * (gpus_ + s) + (down ? 1U : 0U));
   };
   const std::uint32_t cpu_link = 2 * (gpus_ + switches);
-  free_.assign(cpu_link + 2, 0);
+  free_.assign(cpu_link + 2, Cycles());
   moved_.assign(cpu_link + 2, 0);
 
   // Switches from a GPU's up to the root.
@@ -46,34 +48,33 @@ Network::Network(const Settings& settings)
         up.pop_back();
         down.pop_back();
       }
-      route.push_back(from == gpus_ ? cpu_link : gpu_link(from, false));
+      route.push_back(from == gpus_ ? Link(cpu_link) : gpu_link(from, false));
       for (std::size_t i = 0; i + 1 < up.size(); ++i) route.push_back(switch_link(up[i], false));
       for (std::size_t i = down.size() - 1; i > 0; --i)
         route.push_back(switch_link(down[i - 1], true));
-      route.push_back(to == gpus_ ? cpu_link + 1 : gpu_link(to, true));
+      route.push_back(to == gpus_ ? Link(cpu_link + 1) : gpu_link(to, true));
     }
   }
 }
 
-Cycles Network::cross(std::uint32_t from, std::uint32_t to, std::uint32_t hop, std::uint32_t flits,
-                      Cycles now) {
+Cycles Network::cross(Node from, Node to, std::uint32_t hop, std::uint32_t flits, Cycles now) {
   const auto& way = route(from, to);
   Cycles& free = free_[way[hop]];
   const Cycles start = std::max(now, free);
-  free = start + flits;
+  free = start + Cycles(flits);
   moved_[way[hop]] += flits;
   flits_moved_ += flits;
-  return start + flits + (hop + 1 < way.size() ? switch_latency_ : 0);
+  return free + (hop + 1 < way.size() ? switch_latency_ : Cycles());
 }
 
 Cycles Network::backlog(Cycles now) const {
   const Cycles last = *std::max_element(free_.begin(), free_.end());
-  return last > now ? last - now : 0;
+  return last > now ? last - now : Cycles();
 }
 
 double Network::busiest_share(Cycles cycles) const {
   const auto most = static_cast<double>(*std::max_element(moved_.begin(), moved_.end()));
-  return cycles == 0 ? 0.0 : most / static_cast<double>(cycles);
+  return cycles == Cycles() ? 0.0 : most / static_cast<double>(cycles.raw());
 }
 
 std::uint32_t Network::flits(std::uint32_t bytes) const {

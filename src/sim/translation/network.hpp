@@ -5,26 +5,32 @@
 #include <cstdint>
 #include <vector>
 
-#include "demarc/sim/event_queue.hpp"
+#include "demarc/sim/translation/places.hpp"
 #include "demarc/sim/translation/settings.hpp"
 
 namespace demarc::sim::translation {
+
+// Who sends and receives: the GPUs, in order, then the CPU with the IOMMU.
+using Node = Index<struct NodeTag>;
 
 class Network {
  public:
   explicit Network(const Settings& settings);
 
-  // Nodes: the GPUs are 0 .. gpus-1, the CPU with the IOMMU is node `gpus`.
-  [[nodiscard]] std::uint32_t cpu() const { return gpus_; }
+  [[nodiscard, gnu::always_inline]] Node cpu() const { return Node(gpus_); }
+  [[nodiscard, gnu::always_inline]] static Node node_of(GpuIndex gpu) { return Node(gpu.raw()); }
+  // Of a node that is not the CPU.
+  [[nodiscard, gnu::always_inline]] static GpuIndex gpu_of(Node node) {
+    return GpuIndex(node.raw());
+  }
 
   // Number of links on the way.
-  [[nodiscard]] std::uint32_t hops(std::uint32_t from, std::uint32_t to) const {
+  [[nodiscard]] std::uint32_t hops(Node from, Node to) const {
     return static_cast<std::uint32_t>(route(from, to).size());
   }
   // Puts `flits` on the `hop`-th link of the way, not before `now`; returns when they have left the
   // switch (or reached the node) behind it.
-  Cycles cross(std::uint32_t from, std::uint32_t to, std::uint32_t hop, std::uint32_t flits,
-               Cycles now);
+  Cycles cross(Node from, Node to, std::uint32_t hop, std::uint32_t flits, Cycles now);
 
   // Payload of `bytes` in flits: 25 % encoding on top, at least one.
   [[nodiscard]] std::uint32_t flits(std::uint32_t bytes) const;
@@ -35,17 +41,17 @@ class Network {
   [[nodiscard]] std::uint64_t link_bytes() const { return flits_moved_ * flit_bytes_; }
 
  private:
-  [[nodiscard]] const std::vector<std::uint32_t>& route(std::uint32_t from,
-                                                        std::uint32_t to) const {
-    return routes_[std::size_t{from} * (gpus_ + 1) + to];
+  using Link = Index<struct LinkTag>;
+  [[nodiscard]] const std::vector<Link>& route(Node from, Node to) const {
+    return routes_[std::size_t{from.raw()} * (gpus_ + 1) + to.raw()];
   }
 
   std::uint32_t gpus_;
   std::uint32_t flit_bytes_;
-  std::uint32_t switch_latency_;
-  std::vector<std::vector<std::uint32_t>> routes_;  // [from * nodes + to]: links in order
-  std::vector<Cycles> free_;                        // per link: when it can take the next flit
-  std::vector<std::uint64_t> moved_;                // per link, flits
+  Cycles switch_latency_;
+  std::vector<std::vector<Link>> routes_;  // [from * nodes + to]: links in order
+  PerIndex<Link, Cycles> free_;            // when it can take the next flit
+  PerIndex<Link, std::uint64_t> moved_;    // flits
   std::uint64_t flits_moved_ = 0;
 };
 

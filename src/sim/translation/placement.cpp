@@ -1,46 +1,43 @@
 // First touch without a race: a GPU that happens to be ahead by a few cycles would get every page
 // that several GPUs use, run ahead on local memory, and so decide the result; which GPU that is
 // depends on the architecture, and comparisons would compare that.
-#include <bit>
-
 #include "system.hpp"
 
 namespace demarc::sim::translation {
 namespace {
 
 // Which of two GPUs gets a page that both touch at the same step.
-std::uint32_t draw(std::uint32_t page, std::uint32_t gpu) {
-  std::uint64_t z = ((std::uint64_t{page} << 6) | gpu) * 0x9e3779b97f4a7c15ULL;
+std::uint32_t draw(PageNumber page, GpuIndex gpu) {
+  std::uint64_t z = ((page.raw<std::uint64_t>() << 6) | gpu.raw()) * 0x9e3779b97f4a7c15ULL;
   z = (z ^ (z >> 29)) * 0xbf58476d1ce4e5b9ULL;
   return static_cast<std::uint32_t>(z >> 32);
 }
 
 struct Home {
-  std::uint32_t gpu = untouched;
+  GpuIndex gpu = untouched;
   std::uint32_t step = ~std::uint32_t{0};
 };
 
 }  // namespace
 
-std::vector<std::uint32_t> first_touch_homes(const Settings& settings, Split split,
-                                             const Application& application) {
-  const auto page_shift =
-      static_cast<std::uint32_t>(std::countr_zero(settings.page_bytes / line_bytes));
-  const std::size_t pages = (application.bytes() + settings.page_bytes - 1) / settings.page_bytes;
-  std::vector<std::uint32_t> homes(pages, untouched);
+PerIndex<PageNumber, GpuIndex> first_touch_homes(const Settings& settings, Split split,
+                                                 const Application& application) {
+  const PageSize page_size(settings.page_bytes);
+  const std::size_t pages = page_size.pages_of(application.bytes());
+  PerIndex<PageNumber, GpuIndex> homes(pages, untouched);
   std::size_t missing = pages;
   MemoryInstruction instruction;
   const auto kernels = application.kernels();
   for (std::uint32_t k = 0; k < kernels.size() && missing > 0; ++k) {
-    std::vector<Home> touched(pages);
-    std::vector<std::uint32_t> steps(settings.gpus, 0);  // work-groups of each GPU so far
+    PerIndex<PageNumber, Home> touched(pages);
+    PerIndex<GpuIndex, std::uint32_t> steps(settings.gpus, 0);  // work-groups of each GPU so far
     for (std::uint32_t group = 0; group < kernels[k].groups(); ++group) {
-      const std::uint32_t gpu = gpu_of_group(settings, split, kernels[k], group);
+      const GpuIndex gpu = gpu_of_group(settings, split, kernels[k], group);
       const std::uint32_t step = steps[gpu]++;
       for (std::uint32_t wave = 0; wave < kernels[k].waves_per_group; ++wave) {
         for (std::uint32_t i = 0; application.instruction({k, group, wave, i}, instruction); ++i) {
           for (std::uint32_t l = 0; l < instruction.lines; ++l) {
-            const std::uint32_t page = instruction.line[l] >> page_shift;
+            const PageNumber page = page_size.page_of(instruction.line[l]);
             Home& home = touched[page];
             if (step > home.step || (step == home.step && gpu == home.gpu)) continue;
             if (step == home.step && draw(page, gpu) > draw(page, home.gpu)) continue;
@@ -49,7 +46,7 @@ std::vector<std::uint32_t> first_touch_homes(const Settings& settings, Split spl
         }
       }
     }
-    for (std::size_t page = 0; page < pages; ++page) {
+    for (const PageNumber page : homes.keys()) {
       if (homes[page] != untouched || touched[page].gpu == untouched) continue;
       homes[page] = touched[page].gpu;
       --missing;

@@ -16,7 +16,7 @@ Json tlb_json(const TlbCounts& counts) {
 }
 
 Json summary_json(const Summary& s) {
-  return {{"cycles", s.cycles},
+  return {{"cycles", s.cycles.raw()},
           {"line_accesses", s.lines},
           {"walks", s.walks()},
           {"iommu_accesses", s.iommu_accesses},
@@ -35,15 +35,15 @@ Json summary_json(const Summary& s) {
           {"busiest_link", s.busiest_link},
           {"iommu_utilisation", s.iommu_utilisation},
           {"gmmu_utilisation", s.gmmu_utilisation},
-          {"iommu_queue_wait_cycles", s.iommu_queue_wait},
-          {"gmmu_queue_wait_cycles", s.gmmu_queue_wait}};
+          {"iommu_queue_wait_cycles", s.iommu_queue_wait.raw()},
+          {"gmmu_queue_wait_cycles", s.gmmu_queue_wait.raw()}};
 }
 
 }  // namespace
 
 double Comparison::speedup(const ApplicationResult& app, std::size_t i) {
-  return static_cast<double>(app.summaries[0].cycles) /
-         static_cast<double>(app.summaries[i].cycles);
+  return static_cast<double>(app.summaries[0].cycles.raw()) /
+         static_cast<double>(app.summaries[i].cycles.raw());
 }
 
 double Comparison::mean_speedup(std::size_t i) const {

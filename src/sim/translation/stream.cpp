@@ -1,3 +1,4 @@
+// Access streams from outside as applications: warps in pairs, their lines kept in one array.
 #include "demarc/sim/translation/stream.hpp"
 
 #include <algorithm>
@@ -12,6 +13,9 @@ namespace stream_detail {
 
 constexpr std::uint32_t warps_per_wave = 2;
 constexpr std::uint32_t sector_bytes = 32;
+
+// Of the addresses as the stream has them.
+using StreamPage = Index<struct StreamPageTag, std::uint64_t>;
 
 // An instruction of a wave; its lines follow each other in one array of all of them.
 struct StoredInstruction {
@@ -36,7 +40,7 @@ class StreamApplication final : public Application {
   std::vector<KernelShape> shapes;
   std::vector<std::uint64_t> waves{0};
   std::vector<StoredInstruction> instructions;
-  std::vector<std::uint32_t> lines;
+  std::vector<LineNumber> lines;
   std::uint64_t pages = 0;
 
   [[nodiscard]] std::string_view name() const override { return options.name; }
@@ -68,31 +72,34 @@ using stream_detail::sector_bytes;
 using stream_detail::StoredInstruction;
 using stream_detail::StoredKernel;
 using stream_detail::StreamApplication;
+using stream_detail::StreamPage;
 using stream_detail::warps_per_wave;
 
 struct StreamBuilder::State {
   std::unique_ptr<StreamApplication> made = std::make_unique<StreamApplication>();
-  std::uint32_t page_lines = 1;
-  // Pages by address, numbered in order of appearance until finish().
-  std::unordered_map<std::uint64_t, std::uint32_t> numbers;
-  std::vector<std::uint64_t> addresses;
-  std::uint64_t last_page = ~std::uint64_t{0};
-  std::uint32_t last_number = 0;
+  PageSize page_size;
+  // Pages of the stream's addresses, numbered in order of appearance until finish().
+  std::unordered_map<StreamPage, PageNumber> numbers;
+  PerIndex<PageNumber, StreamPage> appeared;
+  StreamPage last_page{~std::uint64_t{0}};
+  PageNumber last_number;
 
-  std::uint32_t line_of(std::uint64_t address) {
-    const std::uint64_t page = address / made->options.page_bytes;
+  explicit State(const StreamOptions& options) : page_size(options.page_bytes) {}
+
+  LineNumber line_of(Address address) {
+    const StreamPage page(address.raw() / made->options.page_bytes);
     if (page != last_page) {
-      const auto [found, inserted] =
-          numbers.emplace(page, static_cast<std::uint32_t>(addresses.size()));
-      if (inserted) addresses.push_back(page);
+      const auto [found, inserted] = numbers.emplace(page, appeared.next_key());
+      if (inserted) appeared.push_back(page);
       last_page = page;
       last_number = found->second;
     }
-    return last_number * page_lines +
-           static_cast<std::uint32_t>(address % made->options.page_bytes / line_bytes);
+    return page_size.line_in(
+        last_number,
+        static_cast<std::uint32_t>(address.raw() % made->options.page_bytes / line_bytes));
   }
 
-  [[nodiscard]] bool left_out(std::uint64_t address) const {
+  [[nodiscard]] bool left_out(Address address) const {
     return std::any_of(
         made->options.left_out.begin(), made->options.left_out.end(),
         [&](const auto& range) { return address >= range.first && address < range.second; });
@@ -105,10 +112,10 @@ struct StreamBuilder::State {
       for (std::uint32_t half = 0; half < 2; ++half) {
         const std::uint64_t sectors = (step.lines[i] >> (2 * half)) & 3;
         if (sectors == 0) continue;
-        const std::uint64_t first =
-            base + std::uint64_t{2 * half + (sectors == 2 ? 1U : 0U)} * sector_bytes;
+        const Address first(base +
+                            std::uint64_t{2 * half + (sectors == 2 ? 1U : 0U)} * sector_bytes);
         if (left_out(first)) continue;
-        const std::uint32_t number = line_of(first);
+        const LineNumber number = line_of(first);
         const auto end = out.line.begin() + out.lines;
         if (out.lines < wave_lanes && std::find(out.line.begin(), end, number) == end)
           out.line[out.lines++] = number;
@@ -222,8 +229,7 @@ void StreamBuilder::State::add_wave(const memory::PackedBlock& block, std::size_
   made->waves.push_back(made->instructions.size());
 }
 
-StreamBuilder::StreamBuilder(StreamOptions options) : state_(std::make_unique<State>()) {
-  state_->page_lines = options.page_bytes / line_bytes;
+StreamBuilder::StreamBuilder(StreamOptions options) : state_(std::make_unique<State>(options)) {
   state_->made->options = std::move(options);
 }
 StreamBuilder::~StreamBuilder() = default;
@@ -275,19 +281,20 @@ Result<std::unique_ptr<Application>> StreamBuilder::finish() {
   }
   if (made.lines.empty())
     return invalid_input("{}: no kernel touches global memory", made.options.name);
-  const std::uint64_t pages = state_->addresses.size();
-  if (pages * state_->page_lines > 0xffffffffULL)
+  const std::uint64_t pages = state_->appeared.size();
+  if (pages * state_->page_size.lines() > 0xffffffffULL)
     return invalid_input("{}: {} pages of {} bytes are more than this simulation holds",
                          made.options.name, pages, made.options.page_bytes);
-  std::vector<std::uint64_t> sorted = state_->addresses;
+  const auto& appeared = state_->appeared;
+  std::vector<StreamPage> sorted(appeared.begin(), appeared.end());
   std::sort(sorted.begin(), sorted.end());
-  std::vector<std::uint32_t> place(pages);
-  for (std::uint64_t i = 0; i < pages; ++i) {
-    const auto at = std::lower_bound(sorted.begin(), sorted.end(), state_->addresses[i]);
-    place[i] = static_cast<std::uint32_t>(at - sorted.begin());
-  }
-  for (std::uint32_t& line : made.lines)
-    line = place[line / state_->page_lines] * state_->page_lines + line % state_->page_lines;
+  PerIndex<PageNumber, PageNumber> place;
+  for (const StreamPage page : appeared)
+    place.push_back(
+        PageNumber(std::lower_bound(sorted.begin(), sorted.end(), page) - sorted.begin()));
+  const PageSize& size = state_->page_size;
+  for (LineNumber& line : made.lines)
+    line = size.line_in(place[size.page_of(line)], size.within(line));
   made.pages = pages;
   return std::unique_ptr<Application>(std::move(state_->made));
 }

@@ -1,6 +1,5 @@
+// The machine as it is built, its events one by one, and what is counted at the end.
 #include "system.hpp"
-
-#include <bit>
 
 #include "timeline.hpp"
 
@@ -11,16 +10,16 @@ constexpr std::uint32_t l1_cache_ways = 4;
 
 }  // namespace
 
-System::Cu::Cu(const Settings& settings, std::uint32_t gpu_index)
+System::Cu::Cu(const Settings& settings, GpuIndex gpu_index)
     : gpu(gpu_index),
       tlb(settings.l1_tlb_sets, settings.l1_tlb_ways, settings.l1_tlb_mshrs),
       l1(settings.l1_bytes / line_bytes / l1_cache_ways, l1_cache_ways),
-      l1_ready(l1.size(), 0),
-      l1_misses(settings.l1_mshrs, 0) {}
+      l1_ready(l1.size()),
+      l1_misses(settings.l1_mshrs) {}
 
-System::Gpu::Gpu(const Settings& settings, std::uint32_t pages)
+System::Gpu::Gpu(const Settings& settings, std::size_t pages)
     : tlb(settings.l2_tlb_sets, settings.l2_tlb_ways, settings.l2_tlb_mshrs),
-      gmmu(settings.gmmu_walkers, settings.gmmu_latency),
+      gmmu(settings.gmmu_walkers, Cycles(settings.gmmu_latency)),
       table(pages, 0),
       memory(settings) {}
 
@@ -31,17 +30,18 @@ System::System(const Settings& settings, Architecture architecture, const Applic
       application_(application),
       split_(settings.split == Split::native ? application.native_split() : settings.split),
       network_(settings),
-      iommu_(settings.iommu_walkers, settings.iommu_latency),
-      page_shift_(static_cast<std::uint32_t>(std::countr_zero(settings.page_bytes / line_bytes))),
+      iommu_(settings.iommu_walkers, Cycles(settings.iommu_latency)),
+      pages_(settings.page_bytes),
+      l1_ports_(settings.l1_tlb_ports),
+      l2_ports_(settings.l2_tlb_ports),
       watch_(std::move(watch)) {
-  const auto pages = static_cast<std::uint32_t>((application.bytes() + settings.page_bytes - 1) /
-                                                settings.page_bytes);
+  const std::size_t pages = pages_.pages_of(application.bytes());
   page_owner_.assign(pages, in_cpu_memory);
-  page_frame_.assign(pages, 0);
-  frames_used_.assign(settings.gpus, 0);
+  page_frame_.resize(pages);
+  next_frame_.resize(settings.gpus);
   page_moving_.assign(pages, 0);
   page_moves_.assign(settings.remote == Remote::migration ? pages : 0, 0);
-  for (std::uint32_t gpu = 0; gpu < settings.gpus; ++gpu) {
+  for (const GpuIndex gpu : indices<GpuIndex>(settings.gpus)) {
     gpus_.emplace_back(settings, pages);
     if (architecture == Architecture::bypass) gpus_.back().bypass = make_bypass_decision(settings);
     for (std::uint32_t cu = 0; cu < settings.cus; ++cu) cus_.emplace_back(settings, gpu);
@@ -56,92 +56,99 @@ void System::place_pages() {
   if (settings_.placement != Placement::interleaved && settings_.placement != Placement::contiguous)
     return;
   const std::size_t pages = page_owner_.size();
-  for (std::uint32_t page = 0; page < pages; ++page) {
-    const std::uint32_t gpu =
-        settings_.placement == Placement::interleaved
-            ? page % settings_.gpus
-            : static_cast<std::uint32_t>(std::uint64_t{page} * settings_.gpus / pages);
-    page_owner_[page] = gpu;
-    page_frame_[page] = frames_used_[gpu]++;
+  for (const PageNumber page : page_owner_.keys()) {
+    const GpuIndex gpu(settings_.placement == Placement::interleaved
+                           ? page.raw() % settings_.gpus
+                           : std::uint64_t{page.raw()} * settings_.gpus / pages);
+    lay(page, gpu);
     if (settings_.gmmu_fill == GmmuFill::eager) learn(gpu, page);
   }
 }
 
+void System::lay(PageNumber page, GpuIndex gpu) {
+  page_owner_[page] = gpu;
+  page_frame_[page] = next_frame_[gpu];
+  ++next_frame_[gpu];
+}
+
 void System::handle(const Event& event) {
   if (move_.active && defer(event)) return;
-  switch (event.kind) {
+  switch (event.kind()) {
     case EventKind::kernel_start:
-      start_kernel(event.a);
+      start_kernel(event.subject<EventKind::kernel_start>());
       return;
     case EventKind::dispatch:
-      dispatch(event.a);
+      dispatch(event.subject<EventKind::dispatch>());
       return;
     case EventKind::wave_next:
-      wave_next(event.a);
+      wave_next(event.subject<EventKind::wave_next>());
       return;
     case EventKind::wave_issue:
-      wave_issue(event.a);
+      wave_issue(event.subject<EventKind::wave_issue>());
       return;
     case EventKind::l1_run:
-      run_l1_tlb(event.a);
+      run_l1_tlb(event.subject<EventKind::l1_run>());
       return;
     case EventKind::l1_fill:
-      fill_l1_tlb(event.a, event.b);
+      fill_l1_tlb(event.subject<EventKind::l1_fill>(), event.page<EventKind::l1_fill>());
       return;
     case EventKind::l2_arrive: {
-      Gpu& gpu = gpus_[cus_[event.a].gpu];
-      gpu.queue.push_back({event.a, event.b});
-      if (!gpu.tlb_blocked && !gpu.tlb_scheduled) run_l2_tlb(cus_[event.a].gpu);
+      const CuIndex cu = event.subject<EventKind::l2_arrive>();
+      Gpu& gpu = gpus_[cus_[cu].gpu];
+      gpu.queue.push_back({cu, event.page<EventKind::l2_arrive>()});
+      if (!gpu.tlb_blocked && !gpu.tlb_scheduled) run_l2_tlb(cus_[cu].gpu);
       return;
     }
     case EventKind::l2_run:
-      run_l2_tlb(event.a);
+      run_l2_tlb(event.subject<EventKind::l2_run>());
       return;
-    case EventKind::gmmu_arrive:
-      gpus_[event.a].gmmu.arrive({event.a, event.b}, now());
-      run_gmmu(event.a);
+    case EventKind::gmmu_arrive: {
+      const GpuIndex gpu = event.subject<EventKind::gmmu_arrive>();
+      gpus_[gpu].gmmu.arrive({gpu, event.page<EventKind::gmmu_arrive>()}, now());
+      run_gmmu(gpu);
       return;
+    }
     case EventKind::gmmu_done:
-      gmmu_done(event.a, event.b);
+      gmmu_done(event.subject<EventKind::gmmu_done>(), event.page<EventKind::gmmu_done>());
       return;
     case EventKind::iommu_done:
-      iommu_done(event.a, event.b);
+      iommu_done(event.subject<EventKind::iommu_done>(), event.page<EventKind::iommu_done>());
       return;
-    case EventKind::page_moved:
-      page_arrived(event.b);
+    case EventKind::page_arrived:
+      page_arrived(event.page<EventKind::page_arrived>());
       return;
     case EventKind::flushed:
       send({.kind = MessageKind::shot_down,
-            .from = event.a,
+            .from = Network::node_of(event.subject<EventKind::flushed>()),
             .to = network_.cpu(),
             .page = move_.page},
            now());
       return;
     case EventKind::entered:
-      learn(event.a, event.b);
-      fill_l2_tlb(event.a, event.b);
+      learn(event.subject<EventKind::entered>(), event.page<EventKind::entered>());
+      fill_l2_tlb(event.subject<EventKind::entered>(), event.page<EventKind::entered>());
       return;
     case EventKind::hop:
-      hop(event.a);
+      hop(event.subject<EventKind::hop>());
       return;
     case EventKind::l1_free:
-      run_l1_misses(event.a);
+      run_l1_misses(event.subject<EventKind::l1_free>());
       return;
     case EventKind::access_done:
-      access_done(event.a);
+      access_done(event.subject<EventKind::access_done>());
       return;
   }
 }
 
 Result<Summary> System::run(const Progress& progress) {
-  at(0, EventKind::kernel_start, 0);
+  at<EventKind::kernel_start>(Cycles(), KernelNumber());
   std::uint64_t handled = 0;
   const auto kernels = static_cast<double>(application_.kernels().size());
   while (!events_.empty() && !finished_) {
     handle(events_.pop());
     if ((++handled & 0xfffff) == 0) {
-      const double groups = application_.kernels()[kernel_].groups();
-      report_progress(progress, (kernel_ + 1 - groups_left_ / groups) / kernels,
+      const double groups = application_.kernels()[kernel_.raw()].groups();
+      report_progress(progress, (kernel_.raw() + 1 - groups_left_ / groups) / kernels,
                       application_.name());
     }
   }
@@ -176,7 +183,7 @@ Summary System::summarise() const {
   summary.remote_owned = remote_owned_;
   summary.remote_lines = remote_lines_;
   summary.migrations = migrations_;
-  summary.pages_owned = frames_used_;
+  for (const FrameNumber frames : next_frame_) summary.pages_owned.push_back(frames.raw());
   summary.link_bytes = network_.link_bytes();
   summary.busiest_link = network_.busiest_share(now());
   summary.iommu_queue_wait = iommu_.queue_wait();

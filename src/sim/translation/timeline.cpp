@@ -1,3 +1,4 @@
+// Counts of what happens, in stretches of time that double as the simulation goes on.
 #include "timeline.hpp"
 
 namespace demarc::sim::translation {
@@ -21,7 +22,7 @@ TimelineBin& bin_of(Timeline& timeline, Cycles now) {
     for (std::size_t i = 0; i < bins.size(); i += 2)
       bins[i / 2] = i + 1 < bins.size() ? sum_of(bins[i], bins[i + 1]) : bins[i];
     bins.resize((bins.size() + 1) / 2);
-    timeline.bin_cycles *= 2;
+    timeline.bin_cycles = 2 * timeline.bin_cycles;
   }
   const std::size_t at = now / timeline.bin_cycles;
   if (at >= timeline.bins.size()) timeline.bins.resize(at + 1);
@@ -31,25 +32,25 @@ TimelineBin& bin_of(Timeline& timeline, Cycles now) {
 }  // namespace
 
 Watch timeline_watch(Timeline& timeline) {
-  return [&timeline](Moment moment, Cycles now, std::uint32_t, std::uint32_t) {
-    switch (moment) {
+  return [&timeline](const Happening& happening) {
+    switch (happening.moment) {
       case Moment::l2_missed:
-        ++bin_of(timeline, now).l2_misses;
+        ++bin_of(timeline, happening.cycle).l2_misses;
         return;
       case Moment::gmmu_ended:
-        ++bin_of(timeline, now).gmmu_walks;
+        ++bin_of(timeline, happening.cycle).gmmu_walks;
         return;
       case Moment::iommu_asked:
-        ++bin_of(timeline, now).iommu_arrivals;
+        ++bin_of(timeline, happening.cycle).iommu_arrivals;
         return;
       case Moment::iommu_ended:
-        ++bin_of(timeline, now).iommu_walks;
+        ++bin_of(timeline, happening.cycle).iommu_walks;
         return;
       case Moment::placed:
-        ++bin_of(timeline, now).pages_placed;
+        ++bin_of(timeline, happening.cycle).pages_placed;
         return;
       case Moment::owner_resumed:
-        ++bin_of(timeline, now).pages_moved;
+        ++bin_of(timeline, happening.cycle).pages_moved;
         return;
       default:
         return;

@@ -11,6 +11,27 @@
 
 namespace demarc::sim::translation {
 
+// Time at a TLB that looks up several pages a cycle: turns of its ports.
+using Turns = Quantity<struct TurnsTag>;
+class TlbPorts {
+ public:
+  explicit TlbPorts(std::uint32_t count) : count_(count) {}
+  // The first turn of a cycle.
+  [[nodiscard, gnu::always_inline]] Turns first_of(Cycles cycle) const {
+    return Turns(cycle.raw() * count_);
+  }
+  [[nodiscard, gnu::always_inline]] Cycles cycle_of(Turns turn) const {
+    return Cycles(turn.raw() / count_);
+  }
+  // Cycles that so many answers take which leave one after the other.
+  [[nodiscard, gnu::always_inline]] Cycles after(std::uint64_t answers) const {
+    return Cycles(answers / count_);
+  }
+
+ private:
+  std::uint32_t count_;
+};
+
 // Waiter: what is handed back when the page arrives.
 template <class Waiter>
 class Tlb {
@@ -20,7 +41,7 @@ class Tlb {
   Tlb(std::uint32_t sets, std::uint32_t ways, std::uint32_t mshrs)
       : entries_(sets, ways), mshrs_(mshrs) {}
 
-  Outcome look_up(std::uint32_t page, const Waiter& waiter) {
+  Outcome look_up(PageNumber page, const Waiter& waiter) {
     for (Mshr& mshr : mshrs_) {
       if (mshr.used && mshr.page == page) {
         mshr.waiters.push_back(waiter);
@@ -46,7 +67,7 @@ class Tlb {
 
   // Enters the page and calls done(waiter) for everyone who waited for it, in order.
   template <class Done>
-  void fill(std::uint32_t page, Done done) {
+  void fill(PageNumber page, Done done) {
     entries_.insert(page);
     for (Mshr& mshr : mshrs_) {
       if (!mshr.used || mshr.page != page) continue;
@@ -60,7 +81,7 @@ class Tlb {
   }
 
   // Takes the page out of the entries; who waits for it goes on waiting.
-  void invalidate(std::uint32_t page) { entries_.erase(page); }
+  void invalidate(PageNumber page) { entries_.erase(page); }
 
   [[nodiscard]] const TlbCounts& counts() const { return counts_; }
   [[nodiscard]] std::uint32_t pending() const { return pending_; }
@@ -68,10 +89,10 @@ class Tlb {
  private:
   struct Mshr {
     bool used = false;
-    std::uint32_t page = 0;
+    PageNumber page;
     std::vector<Waiter> waiters;
   };
-  LruSets entries_;
+  LruSets<PageNumber> entries_;
   std::vector<Mshr> mshrs_;
   std::vector<Waiter> released_;
   std::uint32_t pending_ = 0;

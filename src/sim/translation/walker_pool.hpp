@@ -4,18 +4,18 @@
 #include <cstdint>
 #include <deque>
 
-#include "demarc/sim/event_queue.hpp"
+#include "demarc/sim/translation/places.hpp"
 
 namespace demarc::sim::translation {
 
 struct WalkRequest {
-  std::uint32_t gpu = 0;
-  std::uint32_t page = 0;
+  GpuIndex gpu;
+  PageNumber page;
 };
 
 class WalkerPool {
  public:
-  WalkerPool(std::uint32_t walkers, std::uint32_t latency) : walkers_(walkers), latency_(latency) {}
+  WalkerPool(std::uint32_t walkers, Cycles latency) : walkers_(walkers), latency_(latency) {}
 
   // Queues a request. At most one walk starts a cycle.
   void arrive(const WalkRequest& request, Cycles now) { queue_.push_back({request, now}); }
@@ -29,21 +29,20 @@ class WalkerPool {
     ++busy_;
     ++walks_;
     busy_cycles_ += latency_;
-    next_start_ = begin + 1;
+    next_start_ = begin + Cycles(1);
     end = begin + latency_;
     return true;
   }
   void finish() { --busy_; }
 
   [[nodiscard]] std::uint64_t walks() const { return walks_; }
-  [[nodiscard]] std::uint64_t queue_wait() const { return queue_wait_; }
+  [[nodiscard]] Cycles queue_wait() const { return queue_wait_; }
   [[nodiscard]] std::size_t queued() const { return queue_.size(); }
   [[nodiscard]] std::uint32_t busy() const { return busy_; }
   // Share of walker time used in `cycles`.
   [[nodiscard]] double utilisation(Cycles cycles) const {
-    return cycles == 0
-               ? 0.0
-               : static_cast<double>(busy_cycles_) / (static_cast<double>(cycles) * walkers_);
+    if (cycles == Cycles()) return 0;
+    return static_cast<double>(busy_cycles_.raw()) / (static_cast<double>(cycles.raw()) * walkers_);
   }
 
  private:
@@ -52,13 +51,13 @@ class WalkerPool {
     Cycles arrived;
   };
   std::uint32_t walkers_;
-  std::uint32_t latency_;
+  Cycles latency_;
   std::deque<Waiting> queue_;
   std::uint32_t busy_ = 0;
-  Cycles next_start_ = 0;
+  Cycles next_start_;
   std::uint64_t walks_ = 0;
-  std::uint64_t busy_cycles_ = 0;
-  std::uint64_t queue_wait_ = 0;
+  Cycles busy_cycles_;
+  Cycles queue_wait_;
 };
 
 }  // namespace demarc::sim::translation

@@ -117,11 +117,11 @@ class SimStudy {
     CellTimes times;
     const auto& cycles = gpu.statistics(victim).run_cycles;
     for (std::size_t i = warm_up; i < cycles.size(); ++i) {
-      times.ns.push_back(static_cast<double>(cycles[i]) / spec_.clock_hz * 1e9);
+      times.ns.push_back(static_cast<double>(cycles[i].raw()) / spec_.clock_hz * 1e9);
     }
     for (const std::uint32_t other : others) {
       times.aggressor_rate += static_cast<double>(gpu.statistics(other).run_cycles.size()) /
-                              (static_cast<double>(gpu.now()) / spec_.clock_hz);
+                              (static_cast<double>(gpu.now().raw()) / spec_.clock_hz);
     }
     return times;
   }

@@ -11,12 +11,12 @@ namespace {
 
 TEST(EventQueue, equal_times_run_in_the_order_they_were_scheduled_near_and_far) {
   EventQueue<int> queue;
-  queue.schedule(10000, 1);  // beyond the wheel
-  queue.schedule(5, 0);
+  queue.schedule(10000_cycles, 1);  // beyond the wheel
+  queue.schedule(5_cycles, 0);
   EXPECT_EQ(queue.pop(), 0);
-  queue.schedule(7000, 9);
+  queue.schedule(7000_cycles, 9);
   EXPECT_EQ(queue.pop(), 9);
-  queue.schedule(10000, 2);  // within the wheel by now
+  queue.schedule(10000_cycles, 2);  // within the wheel by now
   EXPECT_EQ(queue.pop(), 1);
   EXPECT_EQ(queue.pop(), 2);
   EXPECT_TRUE(queue.empty());
@@ -27,7 +27,7 @@ RC_GTEST_PROP(EventQueue, events_come_out_as_a_stable_sort_by_time, ()) {
   EventQueue<std::size_t> queue;
   std::vector<Cycles> times;
   std::vector<bool> seen;
-  std::pair<Cycles, std::size_t> last{0, 0};
+  std::pair<Cycles, std::size_t> last;
   bool first = true;
   const auto pop = [&] {
     const Cycles expected = queue.next_time();
@@ -43,7 +43,7 @@ RC_GTEST_PROP(EventQueue, events_come_out_as_a_stable_sort_by_time, ()) {
   const auto steps = *rc::gen::inRange(1, 300);
   for (int i = 0; i < steps; ++i) {
     if (queue.empty() || *rc::gen::inRange(0, 3) != 0) {
-      times.push_back(queue.now() + static_cast<Cycles>(*rc::gen::inRange(0, 20000)));
+      times.push_back(queue.now() + Cycles(*rc::gen::inRange(0, 20000)));
       seen.push_back(false);
       queue.schedule(times.back(), times.size() - 1);
     } else {

@@ -61,7 +61,7 @@ Cycles victim_beside(const PolicyInfo* dispatch) {
   work.kind = StepKind::work;
   work.instructions = 1000;
   Spec spec = small_memory();
-  spec.instruction_cycles = 1;
+  spec.instruction_cycles = 1_cycles;
   Simulation gpu(spec);
   const auto victim = gpu.add_client({"victim", {0, 1, 2, 3}, launch_of({{{work}}}), {}});
   gpu.add_client({.name = "aggressor",
@@ -83,7 +83,7 @@ Step work_of(std::uint32_t instructions) {
 // Each kernel is placed by what its own blocks need, whatever was placed last.
 TEST(BlockDispatch, a_small_block_goes_beside_a_large_one_of_another_client) {
   Spec spec = small_memory();
-  spec.instruction_cycles = 1;
+  spec.instruction_cycles = 1_cycles;
   Simulation gpu(spec);
   const auto client = [&](std::size_t warps, std::uint32_t instructions) {
     const std::vector<std::vector<Step>> block(warps, {work_of(instructions)});
@@ -97,14 +97,14 @@ TEST(BlockDispatch, a_small_block_goes_beside_a_large_one_of_another_client) {
   client(3, 5000);  // 96 of 128 threads
   const auto small = client(1, 10);
   ASSERT_TRUE(gpu.run_launches(small, 1));
-  EXPECT_LT(gpu.statistics(small).run_cycles.at(0), 1000U);
+  EXPECT_LT(gpu.statistics(small).run_cycles.at(0), 1000_cycles);
 }
 
 TEST(BlockDispatch, an_aggressor_placed_depth_first_shares_the_victims_sm_breadth_first_not) {
   const Cycles apart = victim_beside(policy("bfa"));
   const Cycles together = victim_beside(policy("dfa"));
-  EXPECT_GE(apart, 1000U);
-  EXPECT_LT(apart, 1100U);
+  EXPECT_GE(apart, 1000_cycles);
+  EXPECT_LT(apart, 1100_cycles);
   EXPECT_GT(together, 3 * apart);  // four warps take turns
 }
 

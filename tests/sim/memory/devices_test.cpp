@@ -23,9 +23,9 @@ class SimulatedDevice : public ::testing::TestWithParam<std::string> {
   }
   [[nodiscard]] Cycles distance(const Simulation& gpu, std::uint32_t sm,
                                 std::uint64_t address) const {
-    if (spec.distance.empty()) return 0;
+    if (spec.distance.empty()) return {};
     const Place place = gpu.decoder()(static_cast<std::uint32_t>(address >> line_shift));
-    return spec.distance[std::size_t{place.slice} * spec.sms() + sm];
+    return Cycles(spec.distance[std::size_t{place.slice} * spec.sms() + sm]);
   }
 };
 
@@ -48,8 +48,8 @@ TEST_P(SimulatedDevice, HasTheLatenciesOfItsDescription) {
     EXPECT_EQ(miss, spec.dram_latency() + distance(gpu, sm, address));
     const Cycles hit = load_cycles(gpu, sm, address);
     EXPECT_EQ(hit, spec.l2_hit_latency() + distance(gpu, sm, address));
-    misses += static_cast<double>(miss) / loads;
-    hits += static_cast<double>(hit) / loads;
+    misses += static_cast<double>(miss.raw()) / loads;
+    hits += static_cast<double>(hit.raw()) / loads;
   }
   const double spread = device.memory_system->latency_spread_cycles;
   EXPECT_NEAR(hits, device.l2.latency_cycles, 1 + spread / 4);
@@ -65,16 +65,17 @@ TEST_P(SimulatedDevice, StreamsAsMuchAsItsRegistersAllowAndNeverMoreThanItsBus) 
   walk.threads = 512;
   Simulation gpu(spec);
   const auto client = gpu.add_client({"stream", sms, walk_source(walk), {}});
-  ASSERT_TRUE(gpu.run_for(6'000));
+  ASSERT_TRUE(gpu.run_for(6'000_cycles));
   const std::uint64_t before = gpu.dram().read_sectors;
-  ASSERT_TRUE(gpu.run_for(6'000));
+  ASSERT_TRUE(gpu.run_for(6'000_cycles));
   const double seconds = 6'000 / spec.clock_hz;
   const double moved = static_cast<double>((gpu.dram().read_sectors - before) * sector_bytes);
   const double bus = device.dram.bandwidth_bytes_per_s;
   // By Little's law: the lines that all registers hold, each for the time from lookup to data of an
   // open row at least.
   const double held =
-      static_cast<double>(spec.dram_latency() - spec.l2_hit_latency() - spec.activate_cycles) /
+      static_cast<double>(
+          (spec.dram_latency() - spec.l2_hit_latency() - spec.activate_cycles).raw()) /
       spec.clock_hz;
   const double registers = static_cast<double>(spec.slices * spec.miss_registers * line_bytes);
   EXPECT_LE(moved / seconds, 1.005 * bus);

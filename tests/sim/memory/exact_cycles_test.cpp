@@ -6,20 +6,31 @@ namespace demarc::sim::memory::test {
 namespace {
 
 // Cycles at which the requests arrive, each alone in its list position.
-std::vector<Cycles> arrivals(Simulation& gpu, std::vector<Request> requests) {
+struct Asked {
+  std::uint64_t at = 0;
+  std::uint32_t sm = 0;
+  std::uint64_t address = 0;
+  StepKind kind = StepKind::load;
+};
+using Times = std::vector<std::uint64_t>;
+Times arrivals(Simulation& gpu, const std::vector<Asked>& asked) {
+  std::vector<Request> requests;
+  for (const Asked& one : asked)
+    requests.push_back(
+        {.at = Cycles(one.at), .sm = one.sm, .address = one.address, .kind = one.kind});
   const auto completions = gpu.timed(requests);
   EXPECT_TRUE(completions) << completions.error().message;
-  std::vector<Cycles> cycles;
-  for (const Completion& completion : *completions) cycles.push_back(completion.first);
+  Times cycles;
+  for (const Completion& completion : *completions) cycles.push_back(completion.first.raw());
   return cycles;
 }
-using Times = std::vector<Cycles>;
 
 // A launch that is not finished after `cycles - 1` cycles and is after `cycles`.
-void expect_takes(const Spec& spec, std::shared_ptr<Source> source, Cycles cycles) {
+void expect_takes(const Spec& spec, std::shared_ptr<Source> source, std::uint64_t number) {
+  const Cycles cycles(number);
   Simulation gpu(spec);
   const auto client = gpu.add_client({"test", {0}, std::move(source), {}});
-  ASSERT_TRUE(gpu.run_for(cycles - 1));
+  ASSERT_TRUE(gpu.run_for(cycles - 1_cycles));
   EXPECT_TRUE(gpu.statistics(client).run_cycles.empty()) << gpu.statistics(client).run_cycles[0];
   ASSERT_TRUE(gpu.run_for(cycles - gpu.now()));
   ASSERT_EQ(gpu.statistics(client).run_cycles.size(), 1U);
@@ -28,7 +39,7 @@ void expect_takes(const Spec& spec, std::shared_ptr<Source> source, Cycles cycle
 
 TEST(ExactCycles, AnL2HitTakesTheSumOfItsWay) {
   const Spec spec = small_memory();
-  EXPECT_EQ(spec.l2_hit_latency(), hit);
+  EXPECT_EQ(spec.l2_hit_latency(), Cycles(hit));
   Simulation gpu(spec);
   gpu.touch(0);
   EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}}), Times{hit});
@@ -36,7 +47,7 @@ TEST(ExactCycles, AnL2HitTakesTheSumOfItsWay) {
 
 TEST(ExactCycles, AnL2MissAddsControllerRowColumnAndBurst) {
   const Spec spec = small_memory();
-  EXPECT_EQ(spec.dram_latency(), miss);
+  EXPECT_EQ(spec.dram_latency(), Cycles(miss));
   Simulation gpu(spec);
   EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}}), Times{miss});
 }
@@ -120,7 +131,7 @@ TEST(ExactCycles, TwoRowsOfABankAreARowCycleApart) {
 
 TEST(ExactCycles, ARowLeftAloneIsClosed) {
   Spec spec = small_memory();
-  spec.row_idle_cycles = 100;
+  spec.row_idle_cycles = 100_cycles;
   Simulation gpu(spec);
   EXPECT_EQ(
       arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}, {.at = 500, .sm = 0, .address = other_row}}),
@@ -159,7 +170,7 @@ TEST(ExactCycles, PortsOfTwoSlicesServeAtTheSameTimeUnlessTheyAreOne) {
 
 TEST(ExactCycles, SmsOfOneGpcShareItsLink) {
   Spec spec = small_memory();
-  spec.gpc_ticks = 512;  // two cycles a sector
+  spec.gpc_ticks = Ticks(512);  // two cycles a sector
   spec.address.module.rows = {0x4000};
   spec.slices = 2;
   spec.ports = 2;
@@ -235,13 +246,13 @@ TEST(ExactCycles, WritesWaitingAreDrainedAfterOneTurnOfTheBus) {
   Simulation gpu(spec);
   // Two dirty lines of set 0, evicted by two loads: two writes wait, so the bus turns.
   const auto store = [](std::uint64_t address) {
-    return Request{.at = 0, .sm = 0, .address = address, .kind = StepKind::store};
+    return Asked{.at = 0, .sm = 0, .address = address, .kind = StepKind::store};
   };
   arrivals(gpu, {store(0)});
   arrivals(gpu, {store(0x100)});
   EXPECT_EQ(gpu.dram().write_sectors, 0U);
   arrivals(gpu, {{.at = 0, .sm = 0, .address = 0x200}, {.at = 0, .sm = 0, .address = 0x300}});
-  ASSERT_TRUE(gpu.run_for(1000));
+  ASSERT_TRUE(gpu.run_for(1000_cycles));
   EXPECT_EQ(gpu.dram().write_sectors, 2U);
   EXPECT_EQ(gpu.dram().turnarounds, 2U);  // there and back
 }

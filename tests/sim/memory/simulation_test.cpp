@@ -44,7 +44,7 @@ RC_GTEST_PROP(MemorySimulation, EveryLaunchEndsAndItsSectorsAddUp, ()) {
   spec.miss_registers = static_cast<std::uint32_t>(*rc::gen::inRange(1, 4));
   spec.l1_miss_registers = static_cast<std::uint32_t>(*rc::gen::inRange(1, 4));
   spec.store_registers = static_cast<std::uint32_t>(*rc::gen::inRange(1, 4));
-  spec.gpc_ticks = *rc::gen::element(0U, 300U);
+  spec.gpc_ticks = Ticks(*rc::gen::element(0U, 300U));
   std::uint64_t loads = 0;
   std::uint64_t others = 0;
   for (const auto& block : steps) {
@@ -62,9 +62,9 @@ RC_GTEST_PROP(MemorySimulation, EveryLaunchEndsAndItsSectorsAddUp, ()) {
     Simulation gpu(spec);
     const auto a = gpu.add_client({"a", {0, 1, 2}, launch_of(steps), {}});
     const auto b = gpu.add_client({"b", {2, 3}, launch_of(steps), {}});
-    const auto ran = gpu.run_launches(a, 2, 1'000'000);
+    const auto ran = gpu.run_launches(a, 2, 1'000'000_cycles);
     RC_ASSERT(ran.has_value());
-    RC_ASSERT(gpu.run_launches(b, 1, 1'000'000).has_value());
+    RC_ASSERT(gpu.run_launches(b, 1, 1'000'000_cycles).has_value());
     const ClientStatistics& s = gpu.statistics(a);
     RC_ASSERT(s.run_cycles.size() >= 2U);
     if (s.run_cycles.size() == 2) {
@@ -97,7 +97,7 @@ TEST(MemorySimulation, AReaderBesideWritersWithoutEndGetsItsTurns) {
   gpu.add_client({"writers", {1, 2, 3}, walk_source(writes), {}});
   // A load waits for the turn of the writers in hand and for the requests in front of it in the
   // slice.
-  const auto ran = gpu.run_launches(reader, 1, 40'000);
+  const auto ran = gpu.run_launches(reader, 1, 40'000_cycles);
   ASSERT_TRUE(ran) << ran.error().message;
   EXPECT_GT(gpu.dram().write_sectors, 16U * (spec.write_high - spec.write_low));
 }
@@ -123,7 +123,7 @@ TEST(MemorySimulation, WhatTakesTooLongIsShownWithEveryQueue) {
     loads.push_back(access(StepKind::load, {(i * other_row) | 1}));
   }
   const auto client = gpu.add_client({"victim", {0}, launch_of({{loads}}), {}});
-  const auto ran = gpu.run_launches(client, 1, 100);
+  const auto ran = gpu.run_launches(client, 1, 100_cycles);
   ASSERT_FALSE(ran);
   EXPECT_THAT(ran.error().message, HasSubstr("SM 0: 1 blocks"));
   EXPECT_THAT(ran.error().message, HasSubstr("8 of 8 miss registers"));
@@ -198,8 +198,8 @@ TEST(MemorySimulation, ClientsStayOnTheirSms) {
   ASSERT_TRUE(gpu.run_launches(other, 2));
   ASSERT_TRUE(gpu.run_launches(alone, 3));
   // Arithmetic on SMs of one's own is not disturbed at all.
-  for (const Cycles cycles : gpu.statistics(alone).run_cycles) EXPECT_EQ(cycles, 1600U);
-  EXPECT_EQ(gpu.statistics(other).run_cycles[0], 1600U);
+  for (const Cycles cycles : gpu.statistics(alone).run_cycles) EXPECT_EQ(cycles, 1600_cycles);
+  EXPECT_EQ(gpu.statistics(other).run_cycles[0], 1600_cycles);
 }
 
 TEST(MemorySimulation, TwoClientsOnOneSmShareIt) {
@@ -211,8 +211,8 @@ TEST(MemorySimulation, TwoClientsOnOneSmShareIt) {
   const auto a = gpu.add_client({"a", {0}, launch_of(blocks), {}});
   const auto b = gpu.add_client({"b", {0}, launch_of(blocks), {}});
   ASSERT_TRUE(gpu.run_launches(b, 1));
-  EXPECT_EQ(gpu.statistics(a).run_cycles[0], 3200U);  // its kernel came first
-  EXPECT_EQ(gpu.statistics(b).run_cycles[0], 6400U);
+  EXPECT_EQ(gpu.statistics(a).run_cycles[0], 3200_cycles);  // its kernel came first
+  EXPECT_EQ(gpu.statistics(b).run_cycles[0], 6400_cycles);
 }
 
 TEST(MemorySimulation, CoalescingGivesEachLineOnce) {

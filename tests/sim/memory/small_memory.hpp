@@ -7,8 +7,9 @@
 
 namespace demarc::sim::memory::test {
 
-inline constexpr Cycles hit = 29;
-inline constexpr Cycles miss = 71;
+// Bare numbers: tests reckon by hand.
+inline constexpr std::uint64_t hit = 29;
+inline constexpr std::uint64_t miss = 71;
 inline constexpr std::uint64_t other_set = 0x80;
 inline constexpr std::uint64_t other_bank = 0x1000;
 inline constexpr std::uint64_t other_row = 0x10000;
@@ -20,32 +21,32 @@ inline Spec small_memory() {
   spec.gpcs = 2;
   spec.threads = 128;
   spec.blocks = 4;
-  spec.issue_ticks = 256;
-  spec.instruction_cycles = 4;
+  spec.issue_ticks = Ticks(256);
+  spec.instruction_cycles = 4_cycles;
   spec.l1 = {2, 2};
-  spec.l1_hit_cycles = 6;
+  spec.l1_hit_cycles = 6_cycles;
   spec.l1_miss_registers = 8;
   spec.store_registers = 8;
-  spec.request_cycles = 10;
-  spec.reply_cycles = 10;
-  spec.l2_cycles = 5;
+  spec.request_cycles = 10_cycles;
+  spec.reply_cycles = 10_cycles;
+  spec.l2_cycles = 5_cycles;
   spec.address.set.rows = {0x80};
   spec.address.bank.rows = {other_bank};
   spec.address.row_shift = 16;
   spec.port_of_slice = {0};
   spec.l2 = {2, 2};
   spec.banks = 2;
-  spec.burst_ticks = 512;
-  spec.dram_cycles = 20;
-  spec.precharge_cycles = 7;
-  spec.activate_cycles = 9;
-  spec.column_cycles = 11;
-  spec.row_cycles = 40;
-  spec.row_idle_cycles = 1000;
-  spec.turnaround_cycles = 6;
+  spec.burst_ticks = Ticks(512);
+  spec.dram_cycles = 20_cycles;
+  spec.precharge_cycles = 7_cycles;
+  spec.activate_cycles = 9_cycles;
+  spec.column_cycles = 11_cycles;
+  spec.row_cycles = 40_cycles;
+  spec.row_idle_cycles = 1000_cycles;
+  spec.turnaround_cycles = 6_cycles;
   spec.write_high = 4;
   spec.write_low = 1;
-  spec.launch_cycles = 3;
+  spec.launch_cycles = 3_cycles;
   return spec;
 }
 

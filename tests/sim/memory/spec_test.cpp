@@ -131,7 +131,7 @@ TEST(SpecRules, name_the_memory_system) {
 
 TEST(SpecText, says_every_setting) {
   Spec spec = small_memory();
-  spec.gpc_ticks = 512;
+  spec.gpc_ticks = Ticks(512);
   EXPECT_EQ(
       spec_text(spec),
       "small: 4 SMs in 2 GPCs at 1000 MHz\n"
@@ -158,6 +158,25 @@ TEST(L1OfOneSet, answers_as_any_other_and_none_answers_nothing) {
     ASSERT_TRUE(gpu.run_launches(client, 1));
     EXPECT_EQ(gpu.statistics(client).l1_hit_sectors, sets == 0 ? 0U : 8U) << sets;
   }
+}
+
+TEST(SpecOfADevice, a_time_that_no_simulation_can_hold_is_refused_with_its_place) {
+  const auto message = [](const std::function<void(gpu::Device&)>& change) {
+    gpu::Device device = gpu::find_device("gtx1080").value();
+    change(device);
+    const auto spec = make_spec(device);
+    return spec ? std::string("accepted") : spec.error().message;
+  };
+  EXPECT_EQ(message([](gpu::Device&) {}), "accepted");
+  EXPECT_THAT(message([](gpu::Device& d) { d.memory_system->row_idle_ns = 1e300; }),
+              HasSubstr(": memory_system.row_idle_ns: such a time cannot be simulated"));
+  EXPECT_THAT(message([](gpu::Device& d) { d.memory_system->sm_link_bytes = 1e-300; }),
+              HasSubstr(": memory_system.sm_link_bytes: such a time"));
+  EXPECT_THAT(message([](gpu::Device& d) { d.memory_system->issue_per_cycle = 1e-300; }),
+              HasSubstr(": memory_system.issue_per_cycle: such a time"));
+  EXPECT_THAT(message([](gpu::Device& d) { d.l2.latency_cycles = -1; }),
+              HasSubstr(": l2.latency_cycles: such a time"));
+  EXPECT_EQ(message([](gpu::Device& d) { d.memory_system->row_idle_ns = 2e9; }), "accepted");
 }
 
 }  // namespace

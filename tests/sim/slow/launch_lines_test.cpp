@@ -22,7 +22,9 @@ StreamLines lines_of(const Application& application) {
   for (std::uint32_t k = 0; k < kernels.size(); ++k) {
     for (std::uint32_t group = 0; group < kernels[k].groups(); ++group) {
       for (std::uint32_t wave = 0; wave < kernels[k].waves_per_group; ++wave) {
-        for (std::uint32_t i = 0; application.instruction({k, group, wave, i}, instruction); ++i)
+        for (std::uint32_t i = 0; application.instruction(
+                 {.kernel = k, .group = group, .wave = wave, .index = i}, instruction);
+             ++i)
           (instruction.store ? lines.writes : lines.reads) += instruction.lines;
       }
     }
@@ -43,7 +45,8 @@ StreamLines emulated_lines(const std::string& workload,
   const auto addresses = gpu::default_addresses(*launch);
   for (std::size_t i = 0; i < launch->buffers.size(); ++i) {
     if (std::find(scalar.begin(), scalar.end(), launch->buffers[i].name) == scalar.end()) continue;
-    options.left_out.emplace_back(addresses[i], addresses[i] + launch->buffers[i].bytes);
+    const Address first(addresses[i]);
+    options.left_out.emplace_back(first, first + launch->buffers[i].bytes);
   }
   const auto application = application_of_launch(module.module, *launch, options);
   EXPECT_TRUE(application) << application.error().message;

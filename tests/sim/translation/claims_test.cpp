@@ -13,7 +13,7 @@ namespace {
 // miss of the L2 TLB goes to the IOMMU, with one what it lacks.
 Summary any_summary(Architecture architecture, Random& random) {
   Summary s;
-  s.cycles = 1 + random.below(1'000'000);
+  s.cycles = Cycles(1 + random.below(1'000'000));
   s.lines = s.l1_tlb.hits = 1'000'000;
   s.l2_tlb.misses = 1 + random.below(500'000);
   if (architecture != Architecture::centralised) {

@@ -16,36 +16,39 @@ using testing::HasSubstr;
 
 constexpr std::uint32_t page_bytes = 4096;
 
-struct Told {
-  Moment moment;
-  Cycles cycle;
-  std::uint32_t gpu;
-  std::uint32_t page;
-};
+// What is reckoned by hand: bare numbers.
+using Cyclelist = std::vector<std::uint64_t>;
 
 struct Recording {
-  std::vector<Told> told;
+  std::vector<Happening> told;
   Summary summary;
 
   // Cycles of all such moments.
-  [[nodiscard]] std::vector<Cycles> of(Moment moment, std::uint32_t page) const {
-    std::vector<Cycles> cycles;
-    for (const Told& one : told) {
-      if (one.moment == moment && one.page == page) cycles.push_back(one.cycle);
+  [[nodiscard]] Cyclelist of(Moment moment, std::uint32_t page) const {
+    return of_each(moment, &Happening::page, PageNumber(page));
+  }
+  [[nodiscard]] Cyclelist ended(std::uint32_t wave) const {
+    return of_each(Moment::access_ended, &Happening::wave, WaveSlot(wave));
+  }
+  [[nodiscard]] std::uint64_t cycles() const { return summary.cycles.raw(); }
+
+ private:
+  template <class T>
+  [[nodiscard]] Cyclelist of_each(Moment moment, std::optional<T> Happening::*member,
+                                  T wanted) const {
+    Cyclelist cycles;
+    for (const Happening& one : told) {
+      if (one.moment == moment && one.*member == wanted) cycles.push_back(one.cycle.raw());
     }
     return cycles;
   }
 };
 
-using Cyclelist = std::vector<Cycles>;
-
 Recording record(const Settings& settings, Architecture architecture,
                  const TinyApplication& application) {
   Recording recording;
   System system(settings, architecture, application,
-                [&](Moment moment, Cycles cycle, std::uint32_t gpu, std::uint32_t page) {
-                  recording.told.push_back({moment, cycle, gpu, page});
-                });
+                [&](const Happening& happening) { recording.told.push_back(happening); });
   const auto summary = system.run({});
   EXPECT_TRUE(summary) << summary.error().message;
   if (summary) recording.summary = *summary;
@@ -76,7 +79,7 @@ TEST(TranslationPath, a_centralised_miss_goes_over_the_link_to_the_iommu_and_bac
   EXPECT_EQ(r.of(Moment::l2_filled, 0), Cyclelist{462 + 283});
   EXPECT_EQ(r.of(Moment::l1_filled, 0), Cyclelist{745 + 1});
   // One cycle to the L1, one to the L2, whose miss takes 10 and the DRAM 100.
-  EXPECT_EQ(r.summary.cycles, 746U + 1 + 1 + 10 + 100);
+  EXPECT_EQ(r.cycles(), 746U + 1 + 1 + 10 + 100);
 }
 
 // The first kernel ends at 858, as above. The second starts 1600 cycles later and finds the page in
@@ -86,7 +89,7 @@ TEST(TranslationPath, between_kernels_the_l1_cache_is_emptied_and_the_tlbs_are_n
   settings.cus = 1;
   const TinyApplication load({{{load_pages({0})}}}, page_bytes, 2);
   const Recording r = record(settings, Architecture::centralised, load);
-  EXPECT_EQ(r.of(Moment::access_ended, 0), (Cyclelist{858, 858 + 1600 + 67 + 1 + 1 + 10}));
+  EXPECT_EQ(r.ended(0), (Cyclelist{858, 858 + 1600 + 67 + 1 + 1 + 10}));
   EXPECT_EQ(r.summary.l1_tlb.misses, 1U);
   EXPECT_EQ(r.summary.l1_tlb.hits, 1U);
   EXPECT_EQ(r.summary.l2_tlb.lookups(), 1U);
@@ -96,7 +99,7 @@ TEST(TranslationPath, between_kernels_the_l1_cache_is_emptied_and_the_tlbs_are_n
 TEST(TranslationPath, within_a_kernel_a_line_stays_in_the_l1_cache) {
   const TinyApplication loads({{{load_pages({0}), load_pages({0})}}}, page_bytes);
   const Recording r = record(one_gpu(), Architecture::centralised, loads);
-  EXPECT_EQ(r.of(Moment::access_ended, 0), (Cyclelist{858, 858 + 66 + 1 + 60}));
+  EXPECT_EQ(r.ended(0), (Cyclelist{858, 858 + 66 + 1 + 60}));
 }
 
 TEST(TranslationPath, a_gmmu_that_misses_costs_its_walk_and_nothing_else) {
@@ -106,7 +109,7 @@ TEST(TranslationPath, a_gmmu_that_misses_costs_its_walk_and_nothing_else) {
   EXPECT_EQ(r.of(Moment::gmmu_ended, 0), Cyclelist{79 + 100});
   EXPECT_EQ(r.of(Moment::iommu_asked, 0), Cyclelist{179 + 283});
   EXPECT_EQ(r.of(Moment::l2_filled, 0), Cyclelist{462 + 100 + 283});
-  EXPECT_EQ(r.summary.cycles, 858U + 100);
+  EXPECT_EQ(r.cycles(), 858U + 100);
 }
 
 TEST(TranslationPath, a_gmmu_that_hits_answers_after_its_walk) {
@@ -140,7 +143,7 @@ TEST(TranslationPath, a_hit_in_both_tlb_and_l1_takes_the_latency_of_the_l1) {
   const TinyApplication loads({{{load_pages({0}), load_pages({0})}}}, page_bytes);
   const Recording r = record(one_gpu(), Architecture::centralised, loads);
   // The second load is issued at 858, when the first has returned.
-  EXPECT_EQ(r.of(Moment::access_ended, 0), (Cyclelist{858, 858 + 66 + 1 + 60}));
+  EXPECT_EQ(r.ended(0), (Cyclelist{858, 858 + 66 + 1 + 60}));
 }
 
 TEST(TranslationPath, a_miss_under_a_miss_joins_it_and_is_answered_with_it) {
@@ -192,7 +195,7 @@ TEST(TranslationPath, the_queue_of_the_iommu_is_served_in_order_by_its_only_walk
   EXPECT_EQ(r.of(Moment::iommu_ended, 0), Cyclelist{462});
   EXPECT_EQ(r.of(Moment::iommu_ended, 1), Cyclelist{562});
   EXPECT_EQ(r.of(Moment::iommu_ended, 2), Cyclelist{662});
-  EXPECT_EQ(r.summary.iommu_queue_wait, 99U + 198U);
+  EXPECT_EQ(r.summary.iommu_queue_wait, Cycles(99 + 198));
 }
 
 TEST(TranslationPath, a_page_that_is_copied_at_first_touch_arrives_with_its_translation) {
@@ -212,8 +215,8 @@ TEST(TranslationPath, a_remote_line_travels_to_its_owner_and_back) {
   const auto filled = r.of(Moment::l1_filled, 0);
   EXPECT_EQ(filled, (Cyclelist{746, 747}));
   // Request 1 + 140 + 1; the line is in the L2 from GPU 0's own load, 10; reply 5 + 140 + 5.
-  const Cycles asked = 747 + 1 + 1;
-  EXPECT_EQ(r.summary.cycles, asked + 142 + 10 + 150);
+  const std::uint64_t asked = 747 + 1 + 1;
+  EXPECT_EQ(r.cycles(), asked + 142 + 10 + 150);
   EXPECT_EQ(r.summary.remote_lines, 1U);
 }
 
@@ -221,11 +224,11 @@ TEST(TranslationPath, a_second_line_waits_for_the_only_miss_register_of_the_l1) 
   Settings settings = one_gpu();
   settings.l1_mshrs = 1;
   MemoryInstruction two_lines = load_pages({0});
-  two_lines.line[two_lines.lines++] = 1;
+  two_lines.line[two_lines.lines++] = LineNumber(1);
   const TinyApplication load({{{two_lines}}}, page_bytes);
-  EXPECT_EQ(record(settings, Architecture::centralised, load).summary.cycles, 858U + 110);
+  EXPECT_EQ(record(settings, Architecture::centralised, load).cycles(), 858U + 110);
   settings.l1_mshrs = 2;
-  EXPECT_EQ(record(settings, Architecture::centralised, load).summary.cycles, 858U + 1)
+  EXPECT_EQ(record(settings, Architecture::centralised, load).cycles(), 858U + 1)
       << "the bank takes one a cycle";
 }
 
@@ -259,10 +262,10 @@ TEST(TranslationMigration, the_distributed_architecture_pays_for_taking_out_and_
   settings.remote = Remote::migration;
   const TinyApplication groups({{{}}, {{load_pages({0})}}}, 2 * page_bytes);
   const auto of = [&](Architecture architecture) { return record(settings, architecture, groups); };
-  const Cycles centralised = of(Architecture::centralised).summary.cycles;
+  const std::uint64_t centralised = of(Architecture::centralised).cycles();
   const Recording r = of(Architecture::distributed);
-  const Cycles walk = settings.gmmu_latency;
-  EXPECT_EQ(r.summary.cycles, centralised + 3 * walk) << "its walk, the removal, the entry";
+  const std::uint64_t walk = settings.gmmu_latency;
+  EXPECT_EQ(r.cycles(), centralised + 3 * walk) << "its walk, the removal, the entry";
 }
 
 TEST(TranslationMigration, with_the_default_flush_a_move_takes_the_4800_cycles_of_the_reference) {
@@ -270,7 +273,7 @@ TEST(TranslationMigration, with_the_default_flush_a_move_takes_the_4800_cycles_o
   settings.remote = Remote::migration;
   const TinyApplication groups({{{}}, {{load_pages({0})}}}, 2 * page_bytes);
   const Recording r = record(settings, Architecture::centralised, groups);
-  const Cycles took = r.of(Moment::l2_filled, 0).at(0) - r.of(Moment::move_began, 0).at(0);
+  const std::uint64_t took = r.of(Moment::l2_filled, 0).at(0) - r.of(Moment::move_began, 0).at(0);
   EXPECT_GT(took, 4700U);
   EXPECT_LT(took, 4900U);
 }
@@ -282,18 +285,19 @@ TEST(TranslationMigration, the_former_owner_stands_still_until_it_is_resumed) {
   // GPU 0 loads from a page of its own, again and again.
   std::vector<MemoryInstruction> own(60, load_pages({1}));
   settings.placement = Placement::interleaved;  // pages 0 and 2 on GPU 0
-  for (auto& instruction : own) instruction.line[0] = 2 * 64;
+  for (auto& instruction : own) instruction.line[0] = LineNumber(2 * 64);
   const TinyApplication groups({{own}, {{load_pages({0})}}}, 4 * page_bytes);
   const Recording r = record(settings, Architecture::centralised, groups);
-  const Cycles shot = 1029 + 283;  // the request to shoot down reaches GPU 0
-  const Cycles resumed = r.of(Moment::owner_resumed, 0).at(0) - 283;
+  const std::uint64_t shot = 1029 + 283;  // the request to shoot down reaches GPU 0
+  const std::uint64_t resumed = r.of(Moment::owner_resumed, 0).at(0) - 283;
   bool before = false;
   bool after = false;
-  for (const Told& told : r.told) {
-    if (told.moment != Moment::access_ended || told.gpu != 0) continue;
-    EXPECT_FALSE(told.cycle > shot + 10 && told.cycle < resumed) << told.cycle;
-    before = before || told.cycle <= shot;
-    after = after || told.cycle >= resumed;
+  for (const Happening& told : r.told) {
+    if (told.moment != Moment::access_ended || told.gpu != GpuIndex(0)) continue;
+    const std::uint64_t cycle = told.cycle.raw();
+    EXPECT_FALSE(cycle > shot + 10 && cycle < resumed) << cycle;
+    before = before || cycle <= shot;
+    after = after || cycle >= resumed;
   }
   EXPECT_TRUE(before);
   EXPECT_TRUE(after);
@@ -307,7 +311,7 @@ TEST(TranslationMigration, pages_move_one_at_a_time_in_the_whole_system) {
   const Recording r = record(settings, Architecture::centralised, groups);
   std::vector<Cycles> began;
   std::vector<Cycles> ended;
-  for (const Told& told : r.told) {
+  for (const Happening& told : r.told) {
     if (told.moment == Moment::move_began) began.push_back(told.cycle);
     if (told.moment == Moment::owner_resumed) ended.push_back(told.cycle);
   }
@@ -366,17 +370,18 @@ TEST(TranslationPlacement, pages_used_by_several_gpus_are_shared_out_and_others_
   std::vector<TinyApplication::Waves> groups;
   for (std::uint32_t g = 0; g < 8; ++g) {
     MemoryInstruction shared;
-    for (std::uint32_t page = 0; page < 64; ++page) shared.line[shared.lines++] = page * 64;
+    for (std::uint32_t page = 0; page < 64; ++page)
+      shared.line[shared.lines++] = LineNumber(page * 64);
     groups.push_back({{shared, load_pages({64 + g})}});
   }
   Settings settings;
   const auto homes =
       first_touch_homes(settings, Split::roundrobin, TinyApplication(groups, 80 * page_bytes));
   std::vector<int> shares(4, 0);
-  for (std::uint32_t page = 0; page < 64; ++page) ++shares.at(homes[page]);
+  for (const PageNumber page : indices<PageNumber>(64)) ++shares.at(homes[page].raw());
   for (const int share : shares) EXPECT_GT(share, 8);
-  for (std::uint32_t g = 0; g < 8; ++g) EXPECT_EQ(homes[64 + g], g % 4);
-  EXPECT_EQ(homes[79], untouched);
+  for (std::uint32_t g = 0; g < 8; ++g) EXPECT_EQ(homes[PageNumber(64 + g)], GpuIndex(g % 4));
+  EXPECT_EQ(homes[PageNumber(79)], untouched);
 }
 
 }  // namespace

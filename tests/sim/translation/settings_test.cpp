@@ -48,7 +48,7 @@ std::vector<std::uint64_t> fingerprint(const ApplicationInfo& info, const Settin
   for (std::uint32_t k = 0; k < std::min<std::size_t>(kernels.size(), 2); ++k) {
     for (std::uint32_t i = 0; application->instruction({k, 0, 0, i}, one); ++i) {
       print.push_back(one.alu);
-      print.insert(print.end(), one.line.begin(), one.line.begin() + one.lines);
+      for (std::uint32_t l = 0; l < one.lines; ++l) print.push_back(one.line[l].raw());
     }
   }
   return print;

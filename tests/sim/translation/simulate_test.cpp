@@ -25,7 +25,9 @@ LineCounts count_lines(const Application& application) {
   for (std::uint32_t k = 0; k < kernels.size(); ++k) {
     for (std::uint32_t group = 0; group < kernels[k].groups(); ++group) {
       for (std::uint32_t wave = 0; wave < kernels[k].waves_per_group; ++wave) {
-        for (std::uint32_t i = 0; application.instruction({k, group, wave, i}, instruction); ++i) {
+        for (std::uint32_t i = 0; application.instruction(
+                 {.kernel = k, .group = group, .wave = wave, .index = i}, instruction);
+             ++i) {
           (instruction.store ? counts.writes : counts.reads) += instruction.lines;
         }
       }
@@ -86,7 +88,7 @@ TEST(TranslationApplications, every_line_lies_within_the_footprint) {
         for (std::uint32_t i = 0; application->instruction({k, group, 0, i}, instruction); ++i) {
           ASSERT_GT(instruction.lines, 0U) << info.name;
           for (std::uint32_t l = 0; l < instruction.lines; ++l) {
-            ASSERT_LT(std::uint64_t{instruction.line[l]} * line_bytes, application->bytes())
+            ASSERT_LT(instruction.line[l].raw<std::uint64_t>() * line_bytes, application->bytes())
                 << info.name;
           }
         }

@@ -45,13 +45,13 @@ TEST(TranslationStream, warps_in_step_are_one_instruction_of_the_lines_of_both) 
   MemoryInstruction out;
   ASSERT_TRUE((*application)->instruction({0, 0, 0, 0}, out));
   // Pages 1, 2 and 4 become 0, 1 and 2; a line of 128 bytes has two of 64.
-  EXPECT_EQ(std::vector<std::uint32_t>(out.line.begin(), out.line.begin() + out.lines),
-            (std::vector<std::uint32_t>{0, 1, 64 + 2, 3}));
+  EXPECT_EQ(std::vector<LineNumber>(out.line.begin(), out.line.begin() + out.lines),
+            (std::vector{LineNumber(0), LineNumber(1), LineNumber(64 + 2), LineNumber(3)}));
   EXPECT_EQ(out.alu, 5U);
   EXPECT_FALSE(out.store);
   ASSERT_TRUE((*application)->instruction({0, 0, 0, 1}, out));
   EXPECT_EQ(out.lines, 1U) << "the same line twice is one access";
-  EXPECT_EQ(out.line[0], 128U);
+  EXPECT_EQ(out.line[0], LineNumber(128));
   EXPECT_TRUE(out.store && out.wait);
   EXPECT_FALSE((*application)->instruction({0, 0, 0, 2}, out));
   EXPECT_EQ((*application)->bytes(), 3U * 4096);

@@ -42,7 +42,8 @@ class TinyApplication final : public Application {
 inline MemoryInstruction load_pages(std::initializer_list<std::uint32_t> pages) {
   MemoryInstruction instruction;
   instruction.wait = true;
-  for (const std::uint32_t page : pages) instruction.line[instruction.lines++] = page * 64;
+  for (const std::uint32_t page : pages)
+    instruction.line[instruction.lines++] = LineNumber(page * 64);
   return instruction;
 }
 

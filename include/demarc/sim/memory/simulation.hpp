@@ -71,18 +71,18 @@ struct DramStatistics {
 
 // One access made for itself, past the L1: for probes and tests.
 struct Request {
-  Cycles at = 0;  // from the call on
+  Cycles at = {};  // from the call on
   std::uint32_t sm = 0;
   std::uint64_t address = 0;  // physical
   StepKind kind = StepKind::load;
   bool cached = true;         // false: a load that misses the L2 and leaves nothing in it
   std::uint64_t repeats = 1;  // the next leaves when the one before has arrived; 0: without end
-  Cycles interval = 0;  // without end: not 0: the next leaves so long after the one before, with
-                        // two under way at most
+  // Without end: not 0: the next leaves so long after the one before, with two under way at most.
+  Cycles interval = {};
 };
 struct Completion {
-  Cycles first = 0;  // arrival of the first, from the call on
-  Cycles last = 0;
+  Cycles first;  // arrival of the first, from the call on
+  Cycles last;
   std::uint64_t count = 0;
 };
 
@@ -108,7 +108,7 @@ class Simulation {
   // address outside a translation, and a simulation that is stuck or takes more than `limit`
   // cycles, with all that is waiting.
   [[nodiscard]] Result<void> run_launches(std::uint32_t client, std::uint64_t launches,
-                                          Cycles limit = Cycles{1} << 40);
+                                          Cycles limit = Cycles(std::uint64_t{1} << 40U));
   // Runs for `cycles` cycles, or until nothing is left to do.
   [[nodiscard]] Result<void> run_for(Cycles cycles);
 

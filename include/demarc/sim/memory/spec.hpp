@@ -13,13 +13,20 @@
 
 #include "demarc/base/result.hpp"
 #include "demarc/gpu/device.hpp"
+#include "demarc/sim/units.hpp"
 
 namespace demarc::sim::memory {
 
-using Cycles = std::uint64_t;
-
 // Widths are kept in ticks, so that a link of 23 bytes a cycle is not rounded to 32.
+using Ticks = Quantity<struct TicksTag>;
 inline constexpr std::uint64_t ticks_per_cycle = 256;
+[[nodiscard, gnu::always_inline]] constexpr Ticks ticks_of(Cycles cycles) {
+  return Ticks(cycles.raw() * ticks_per_cycle);
+}
+// Cycles within which they have passed.
+[[nodiscard, gnu::always_inline]] constexpr Cycles cycles_of(Ticks ticks) {
+  return Cycles((ticks.raw() + ticks_per_cycle - 1) / ticks_per_cycle);
+}
 
 inline constexpr std::uint32_t line_shift = 7;  // lines of 128 bytes
 inline constexpr std::uint32_t line_bytes = 1U << line_shift;
@@ -54,19 +61,19 @@ struct Spec {
   std::uint32_t threads = 2048;
   std::uint32_t blocks = 32;
   std::uint32_t shared_bytes = 0;  // 0: never the limit
-  std::uint32_t issue_ticks = 64;  // a warp instruction
-  Cycles instruction_cycles = 4;   // between dependent instructions of a warp
+  Ticks issue_ticks{64};           // a warp instruction
+  Cycles instruction_cycles{4};    // between dependent instructions of a warp
   CacheSpec l1;
-  Cycles l1_hit_cycles = 30;
+  Cycles l1_hit_cycles{30};
   std::uint32_t l1_miss_registers = 256;
   std::uint32_t store_registers = 256;
 
   // Crossbar: ticks a sector of 32 bytes; a load request takes as long as one sector.
-  std::uint32_t sm_ticks = 256;
-  std::uint32_t gpc_ticks = 0;  // 0: no GPC link
-  std::uint32_t port_ticks = 256;
-  Cycles request_cycles = 80;
-  Cycles reply_cycles = 80;
+  Ticks sm_ticks{256};
+  Ticks gpc_ticks;  // 0: no GPC link
+  Ticks port_ticks{256};
+  Cycles request_cycles{80};
+  Cycles reply_cycles{80};
   std::vector<std::uint8_t> distance;  // [slice * sms + sm], added to the request; may be empty
 
   // L2. One channel of DRAM behind each slice.
@@ -74,25 +81,25 @@ struct Spec {
   std::uint32_t ports = 1;
   std::vector<std::uint32_t> port_of_slice;
   CacheSpec l2;  // of one slice
-  Cycles l2_cycles = 20;
+  Cycles l2_cycles{20};
   std::uint32_t miss_registers = 16;  // lines of one slice asked of DRAM and not yet there
 
   // DRAM.
   std::uint32_t banks = 16;         // of a channel
-  std::uint32_t burst_ticks = 256;  // of the bus, a sector
+  Ticks burst_ticks{256};           // of the bus, a sector
   std::uint32_t burst_sectors = 1;  // least transfer
-  Cycles dram_cycles = 100;         // controller, there and back
-  Cycles precharge_cycles = 20;
-  Cycles activate_cycles = 20;
-  Cycles column_cycles = 20;
-  Cycles row_cycles = 60;  // between two activations of a bank
-  Cycles row_idle_cycles = 400;
-  Cycles turnaround_cycles = 10;
+  Cycles dram_cycles{100};          // controller, there and back
+  Cycles precharge_cycles{20};
+  Cycles activate_cycles{20};
+  Cycles column_cycles{20};
+  Cycles row_cycles{60};  // between two activations of a bank
+  Cycles row_idle_cycles{400};
+  Cycles turnaround_cycles{10};
   std::uint32_t write_high = 32;  // writes waiting in a channel: start draining
   std::uint32_t write_low = 8;    // and stop
   std::uint32_t row_streak = 16;  // row hits served in front of an older row miss
 
-  Cycles launch_cycles = 1500;  // between two kernels of one stream
+  Cycles launch_cycles{1500};  // between two kernels of one stream
 
   [[nodiscard]] std::uint32_t sms() const { return static_cast<std::uint32_t>(gpc_of_sm.size()); }
   // Cycles of a load of one sector that hits the L2, or misses it and finds its bank closed, with

@@ -12,39 +12,37 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/sim/translation/places.hpp"
 #include "demarc/sim/translation/settings.hpp"
 
 namespace demarc::sim::translation {
 
-inline constexpr std::uint32_t line_bytes = 64;
 inline constexpr std::uint32_t wave_lanes = 64;
 
-// One memory instruction of a wave: the distinct lines it touches, in lane order. An address is a
-// line number (byte address / 64) in the application's own space, which starts at 0.
+// One memory instruction of a wave: the distinct lines it touches, in lane order.
 struct MemoryInstruction {
   bool store = false;
   bool wait = false;      // earlier loads of the wave must have returned before this one is issued
   bool barrier = false;   // all waves of the work-group must have come this far
   std::uint32_t alu = 0;  // vector instructions before it
   std::uint32_t lines = 0;
-  std::array<std::uint32_t, wave_lanes> line{};
+  std::array<LineNumber, wave_lanes> line{};
 
   // Ready for the next instruction; what `line` holds does not matter.
   void clear() {
     store = wait = barrier = false;
     alu = lines = 0;
   }
-  // Adds the line of a byte address unless it is the one added last.
-  void touch(std::uint64_t byte_address) {
-    const auto number = static_cast<std::uint32_t>(byte_address / line_bytes);
+  // Adds a line unless it is the one added last.
+  void touch(LineNumber number) {
     if (lines > 0 && line[lines - 1] == number) return;
     line[lines++] = number;
   }
+  void touch(Address address) { touch(line_of(address)); }
   // All lines of [first, first + bytes).
-  void touch_range(std::uint64_t first, std::uint64_t bytes) {
-    for (std::uint64_t at = first / line_bytes; at <= (first + bytes - 1) / line_bytes; ++at) {
-      touch(at * line_bytes);
-    }
+  void touch_range(Address first, std::uint64_t bytes) {
+    const LineNumber last = line_of(first + (bytes - 1));
+    for (LineNumber at = line_of(first); at <= last; ++at) touch(at);
   }
 };
 

@@ -7,9 +7,9 @@
 
 #include "demarc/base/progress.hpp"
 #include "demarc/base/result.hpp"
-#include "demarc/sim/event_queue.hpp"
 #include "demarc/sim/translation/application.hpp"
 #include "demarc/sim/translation/settings.hpp"
+#include "demarc/sim/units.hpp"
 
 namespace demarc::sim::translation {
 
@@ -21,7 +21,7 @@ struct TlbCounts {
 };
 
 struct Summary {
-  Cycles cycles = 0;
+  Cycles cycles;
   std::uint64_t lines = 0;  // line accesses of all waves
   TlbCounts l1_tlb;
   TlbCounts l2_tlb;
@@ -36,8 +36,8 @@ struct Summary {
   std::vector<std::uint32_t> pages_owned;  // frames given out on each GPU
   std::uint64_t link_bytes = 0;            // payload and headers on all links, both directions
   double busiest_link = 0;                 // share of the time that the busiest link moved flits
-  std::uint64_t iommu_queue_wait = 0;      // cycles, summed over requests
-  std::uint64_t gmmu_queue_wait = 0;
+  Cycles iommu_queue_wait;                 // summed over requests
+  Cycles gmmu_queue_wait;
   double iommu_utilisation = 0;  // of the walkers, in [0, 1]
   double gmmu_utilisation = 0;
 
@@ -60,7 +60,7 @@ struct TimelineBin {
 };
 struct Timeline {
   static constexpr std::size_t most_bins = 1024;
-  Cycles bin_cycles = 16;  // doubles whenever there would be more bins
+  Cycles bin_cycles{16};  // doubles whenever there would be more bins
   std::vector<TimelineBin> bins;
 };
 

@@ -25,9 +25,9 @@ struct StreamOptions {
   std::uint32_t vgprs = 32;                // per lane, and
   std::uint32_t sgprs = 32;                // per wave: they bound the waves of a CU
   std::uint64_t most_lines = 500'000'000;  // line accesses kept in memory (4 bytes each)
-  // Byte addresses [first, second) that do not take the way of vector accesses, such as
+  // Addresses [first, second) that do not take the way of vector accesses, such as
   // coefficients that a GPU with scalar loads reads through its scalar cache.
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> left_out = {};
+  std::vector<std::pair<Address, Address>> left_out = {};
 };
 
 // Takes the blocks of a launch in order and becomes an Application.

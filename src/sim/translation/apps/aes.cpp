@@ -39,7 +39,7 @@ class Aes final : public Application {
       return true;
     }
     // Contiguous quarters of the groups belong to the GPUs in turn.
-    const std::uint64_t table = tables_[std::uint64_t{at.group} * gpus_ / kernel_.groups_x];
+    const Address table = tables_[std::uint64_t{at.group} * gpus_ / kernel_.groups_x];
     const std::uint32_t step = (at.index - 1) % 17;
     if (step == 0) {
       out.touch(table + 256 + (at.index - 1) / 17 * 16 % 240);
@@ -59,8 +59,8 @@ class Aes final : public Application {
   ArrayLayout layout_;
   std::uint32_t gpus_;
   std::uint32_t alu_;
-  std::uint64_t data_ = 0;
-  std::vector<std::uint64_t> tables_;
+  Address data_;
+  std::vector<Address> tables_;
   KernelShape kernel_;
 };
 

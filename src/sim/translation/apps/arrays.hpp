@@ -11,21 +11,21 @@ namespace demarc::sim::translation {
 class ArrayLayout {
  public:
   explicit ArrayLayout(const Settings& settings) : page_(settings.page_bytes) {}
-  // Byte address of an array of `bytes`.
-  std::uint64_t add(std::uint64_t bytes) {
-    const std::uint64_t start = next_;
-    next_ += (bytes + page_ - 1) / page_ * page_;
+  // Where an array of `bytes` begins.
+  Address add(std::uint64_t bytes) {
+    const Address start = next_;
+    next_ = next_ + (bytes + page_ - 1) / page_ * page_;
     return start;
   }
-  [[nodiscard]] std::uint64_t bytes() const { return next_; }
+  [[nodiscard]] std::uint64_t bytes() const { return next_ - Address(); }
 
  private:
   std::uint64_t page_;
-  std::uint64_t next_ = 0;
+  Address next_;
 };
 
 // 64 lanes reading `width` bytes each, contiguous from `first`.
-inline void touch_wave(MemoryInstruction& out, std::uint64_t first, std::uint32_t width) {
+inline void touch_wave(MemoryInstruction& out, Address first, std::uint32_t width) {
   out.touch_range(first, std::uint64_t{wave_lanes} * width);
 }
 

@@ -36,7 +36,7 @@ class Fft final : public Application {
   ArrayLayout layout_;
   std::uint32_t alu_;
   std::uint32_t transform_alu_;
-  std::uint64_t data_ = 0;
+  Address data_;
   std::vector<KernelShape> kernels_;
 };
 

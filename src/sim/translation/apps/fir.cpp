@@ -41,8 +41,8 @@ class Fir final : public Application {
   static constexpr std::uint64_t history_bytes = 64;
   ArrayLayout layout_;
   std::uint32_t alu_;
-  std::uint64_t in_ = 0;
-  std::uint64_t out_ = 0;
+  Address in_;
+  Address out_;
   KernelShape kernel_;
 };
 

@@ -64,9 +64,9 @@ class KMeans final : public Application {
   std::uint32_t transpose_alu_;
   std::uint32_t alu_;
   std::uint64_t points_ = 0;
-  std::uint64_t feature_ = 0;
-  std::uint64_t swap_ = 0;
-  std::uint64_t membership_ = 0;
+  Address feature_;
+  Address swap_;
+  Address membership_;
   std::vector<KernelShape> kernels_;
 };
 

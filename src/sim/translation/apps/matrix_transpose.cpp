@@ -47,8 +47,8 @@ class MatrixTranspose final : public Application {
   ArrayLayout layout_;
   std::uint32_t alu_;
   std::uint64_t width_ = 0;
-  std::uint64_t in_ = 0;
-  std::uint64_t out_ = 0;
+  Address in_;
+  Address out_;
   KernelShape kernel_;
 };
 

@@ -55,9 +55,9 @@ class MaxPooling final : public Application {
   Split native_split_;
   std::uint64_t side_ = 0;
   std::uint64_t out_side_ = 0;
-  std::uint64_t in_ = 0;
-  std::uint64_t top_ = 0;
-  std::uint64_t mask_ = 0;
+  Address in_;
+  Address top_;
+  Address mask_;
   KernelShape kernel_;
 };
 

@@ -35,8 +35,8 @@ class PageRank final : public Application {
 
   [[nodiscard]] bool instruction(const WavePosition& at, MemoryInstruction& out) const override {
     const std::uint64_t row = at.group;
-    const std::uint64_t x = ranks_[at.kernel % 2];
-    const std::uint64_t y = ranks_[1 - at.kernel % 2];
+    const Address x = ranks_[at.kernel % 2];
+    const Address y = ranks_[1 - at.kernel % 2];
     const auto chunks = static_cast<std::uint32_t>((degree_ + wave_lanes - 1) / wave_lanes);
     const std::uint32_t last = 2 + 3 * chunks;
     if (at.index > last) return false;
@@ -78,10 +78,10 @@ class PageRank final : public Application {
   std::uint32_t alu_;
   std::uint64_t nodes_ = 0;
   std::uint64_t degree_ = 0;
-  std::uint64_t offsets_ = 0;
-  std::uint64_t columns_ = 0;
-  std::uint64_t values_ = 0;
-  std::uint64_t ranks_[2] = {};
+  Address offsets_;
+  Address columns_;
+  Address values_;
+  Address ranks_[2];
   std::vector<KernelShape> kernels_;
 };
 

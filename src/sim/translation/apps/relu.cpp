@@ -31,8 +31,8 @@ class Relu final : public Application {
  private:
   ArrayLayout layout_;
   std::uint32_t alu_;
-  std::uint64_t in_ = 0;
-  std::uint64_t out_ = 0;
+  Address in_;
+  Address out_;
   KernelShape kernel_;
 };
 

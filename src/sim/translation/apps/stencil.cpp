@@ -32,7 +32,7 @@ class Stencil final : public Application {
     out.clear();
     out.wait = true;
     out.alu = alu_;
-    const std::uint64_t source = arrays_[at.kernel % 2];
+    const Address source = arrays_[at.kernel % 2];
     if (at.index < read_rows) {  // 64 columns of every row, one column in from the halo
       touch_wave(out, source + ((top + at.index) * pitch_ + left + 1) * 4, 4);
     } else if (at.index < 3 * read_rows) {  // lane 0 the left halo, then lane 63 the right one
@@ -55,7 +55,7 @@ class Stencil final : public Application {
   std::uint32_t store_alu_;
   std::uint64_t side_ = 0;
   std::uint64_t pitch_ = 0;
-  std::uint64_t arrays_[2] = {};
+  Address arrays_[2];
   std::vector<KernelShape> kernels_;
 };
 
