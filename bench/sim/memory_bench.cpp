@@ -38,7 +38,7 @@ double pulled_per_second(const Case& test) {
       do {
         block->next(w, step);
         for (std::size_t i = 0; i < step.count; ++i) {
-          sectors += static_cast<std::uint64_t>(std::popcount(step.lines[i] & 15U));
+          sectors += static_cast<std::uint64_t>(std::popcount(step.lines[i].sectors()));
         }
       } while (step.kind != StepKind::end);
     }

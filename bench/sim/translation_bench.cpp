@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "demarc/sim/event_queue.hpp"
 #include "demarc/sim/translation/simulate.hpp"
 
 namespace {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "demarc/base/hash.hpp"
 #include "demarc/sim/memory/synthetic.hpp"
@@ -11,12 +12,15 @@ namespace {
 
 using sim::Cycles;
 using sim::operator""_cycles;
+using sim::memory::LineNumber;
+using sim::memory::PhysicalAddress;
 using sim::memory::Request;
 
 constexpr std::uint64_t hidden_pages = 4096;
 
 Request uncached_read(Cycles at, std::uint32_t sm, std::uint64_t address, std::uint64_t repeats) {
-  return {.at = at, .sm = sm, .address = address, .cached = false, .repeats = repeats};
+  return {
+      .at = at, .sm = sm, .address = PhysicalAddress(address), .cached = false, .repeats = repeats};
 }
 
 sim::memory::Walk walk_of(const Stream& stream, std::size_t sms) {
@@ -45,10 +49,10 @@ class L2Filling {
     const std::uint64_t chunks = std::min<std::uint64_t>(stream.chunks.size(), lines >> shift);
     for (std::uint64_t i = 0; i < chunks << shift; ++i) {
       const std::uint32_t chunk = stream.chunks[stream.chunks.size() - 1 - (i >> shift)];
-      const auto line = static_cast<std::uint32_t>((chunk << shift) +
-                                                   ((1U << shift) - 1 - (i & ((1U << shift) - 1))));
+      const LineNumber line((std::uint64_t{chunk} << shift) +
+                            ((1U << shift) - 1 - (i & ((1U << shift) - 1))));
       const sim::memory::Place place = decoder_(line);
-      std::uint32_t& left = left_[std::size_t{place.slice} * spec_.l2.sets + place.set];
+      std::uint32_t& left = left_[std::size_t{place.slice.raw()} * spec_.l2.sets + place.set.raw()];
       if (left == 0) continue;
       --left;
       kept_.push_back({line, stream.writes});
@@ -57,13 +61,13 @@ class L2Filling {
 
   void touch(sim::memory::Simulation& gpu) const {
     for (std::size_t i = kept_.size(); i-- > 0;) {
-      gpu.touch(std::uint64_t{kept_[i].line} << sim::memory::line_shift, kept_[i].written);
+      gpu.touch(address_of(kept_[i].line), kept_[i].written);
     }
   }
 
  private:
   struct Line {
-    std::uint32_t line;
+    LineNumber line;
     bool written;
   };
   const sim::memory::Spec& spec_;
@@ -107,7 +111,8 @@ Result<std::unique_ptr<SimulatedMemory>> SimulatedMemory::open(const gpu::Device
   MemoryFacts& facts = memory->facts_;
   facts.name = device.name + " (simulated)";
   facts.physical_addresses = spec.address.page_bytes == 0;
-  facts.address_bits = device.address_map->address_bits;
+  constexpr auto most_bits = std::uint32_t{std::bit_width(sim::memory::most_bytes - 1)};
+  facts.address_bits = std::min(device.address_map->address_bits, most_bits);
   facts.page_bytes = spec.address.page_bytes;
   facts.pages = facts.physical_addresses ? 0 : hidden_pages;
   facts.sms = spec.sms();
@@ -149,10 +154,10 @@ Result<std::vector<float>> SimulatedMemory::reread(std::uint64_t first,
   std::vector<float> cycles;
   cycles.reserve(candidates.size());
   for (const std::uint64_t candidate : candidates) {
-    gpu_.touch(first);
-    for (const std::uint64_t address : then) gpu_.touch(address);
-    gpu_.touch(candidate);
-    const std::array<Request, 1> again{Request{.sm = 0, .address = first}};
+    gpu_.touch(PhysicalAddress(first));
+    for (const std::uint64_t address : then) gpu_.touch(PhysicalAddress(address));
+    gpu_.touch(PhysicalAddress(candidate));
+    const std::array<Request, 1> again{Request{.sm = 0, .address = PhysicalAddress(first)}};
     DEMARC_TRY(const auto done, gpu_.timed(again));
     cycles.push_back(with_jitter(static_cast<double>(done[0].first.raw())));
   }
@@ -186,9 +191,9 @@ Result<gpu::LatencyMatrix> SimulatedMemory::hit_latencies(std::span<const std::u
   matrix.values.reserve(addresses.size() * sms.size());
   const double noise = noise_.hit_jitter * (together > 16 ? 4 : 1);
   for (const std::uint64_t address : addresses) {
-    gpu_.touch(address);
+    gpu_.touch(PhysicalAddress(address));
     for (const std::uint32_t sm : sms) {
-      const std::array<Request, 1> read{Request{.sm = sm, .address = address}};
+      const std::array<Request, 1> read{Request{.sm = sm, .address = PhysicalAddress(address)}};
       DEMARC_TRY(const auto done, gpu_.timed(read));
       double least = noise * random_.normal();
       for (std::uint32_t r = 1; r < repeats; ++r) least = std::min(least, noise * random_.normal());

@@ -17,7 +17,7 @@ TEST(SimulatedMemory, WithOneLoadAThreadKneeAndSlopeStillGiveTheRegistersOfAModu
   spec.l1 = {};
   const sim::memory::AddressDecoder decoder(spec.address);
   const auto place = [&](std::uint64_t address) {
-    return decoder(static_cast<std::uint32_t>(address >> sim::memory::line_shift));
+    return decoder(line_of(sim::memory::PhysicalAddress(address)));
   };
   const std::uint64_t primary = 0x12345680;
   // The same module, another bank and another set; one row of each bank, so that only registers are
@@ -33,12 +33,15 @@ TEST(SimulatedMemory, WithOneLoadAThreadKneeAndSlopeStillGiveTheRegistersOfAModu
   }
   const auto read_beside = [&](std::size_t threads) {
     sim::memory::Simulation gpu(spec);
-    std::vector<sim::memory::Request> requests{
-        {.at = settle, .sm = 0, .address = primary, .cached = false, .repeats = 20}};
+    std::vector<sim::memory::Request> requests{{.at = settle,
+                                                .sm = 0,
+                                                .address = sim::memory::PhysicalAddress(primary),
+                                                .cached = false,
+                                                .repeats = 20}};
     for (std::size_t i = 0; i < threads; ++i) {
       requests.push_back({.at = Cycles(i),
                           .sm = static_cast<std::uint32_t>(1 + i % (spec.sms() - 1)),
-                          .address = others[i],
+                          .address = sim::memory::PhysicalAddress(others[i]),
                           .cached = false,
                           .repeats = 0});
     }
@@ -71,8 +74,8 @@ TEST(SimulatedMemory, StreamsInOneModuleOfAnH100DisturbEachOtherAndInTwoDoNot) {
     Stream stream;
     stream.chunk_shift = 11;
     for (std::uint32_t chunk = first_page << 10U; stream.chunks.size() < 32768; ++chunk) {
-      const auto line = static_cast<std::uint32_t>(chunk << (11U - sim::memory::line_shift));
-      if (decoder(line).slice / 5 == module) stream.chunks.push_back(chunk);
+      const sim::memory::LineNumber line(chunk << (11U - sim::memory::line_shift));
+      if (decoder(line).slice.raw() / 5 == module) stream.chunks.push_back(chunk);
     }
     return stream;
   };

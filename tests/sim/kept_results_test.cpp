@@ -161,7 +161,7 @@ TEST(KeptResults, of_walks_through_the_memory_of_a_card) {
       std::string text;
       std::vector<std::uint32_t> clients;
       for (const std::uint32_t first : {0U, 4U}) {
-        walk.base += std::uint64_t{first} << 20U;
+        walk.base = walk.base + (std::uint64_t{first} << 20U);
         ClientSpec client;
         client.name = fmt::format("from {}", first);
         client.sms = {first, first + 1, first + 2};

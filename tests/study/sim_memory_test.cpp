@@ -9,17 +9,16 @@ namespace {
 
 // The slices in which memory of `bytes` lies, and its pages.
 struct Where {
-  std::set<std::uint32_t> slices;
+  std::set<sim::memory::SliceIndex> slices;
   std::set<std::uint64_t> pages;
 };
 Where where(const sim::memory::Spec& spec, const sim::memory::Translation& translation) {
   const sim::memory::AddressDecoder decoder(spec.address);
   Where found;
-  for (const std::uint64_t chunk : translation.chunks) {
-    found.pages.insert(chunk >> 21U);
+  for (const sim::memory::PhysicalAddress chunk : translation.chunks) {
+    found.pages.insert(chunk.raw() >> 21U);
     for (std::uint64_t at = 0; at >> translation.chunk_shift == 0; at += 128) {
-      found.slices.insert(
-          decoder(static_cast<std::uint32_t>((chunk + at) >> sim::memory::line_shift)).slice);
+      found.slices.insert(decoder(line_of(chunk + at)).slice);
     }
   }
   return found;
@@ -34,21 +33,21 @@ TEST(SimMemory, ColoursLieInSlicesOfTheirOwnOnEveryCardAndPlainMemoryInAll) {
       const auto coloring = choose_coloring(device, parts);
       ASSERT_TRUE(coloring) << name << ": " << coloring.error().message;
       SimMemory memory(device, spec, 5);
-      std::set<std::uint32_t> taken;
+      std::set<sim::memory::SliceIndex> taken;
       std::set<std::uint64_t> pages;
       std::size_t page_count = 0;
       for (std::uint32_t color = 0; color < parts; ++color) {
-        const auto translation = memory.colored(0x1000000, bytes, *coloring, color);
+        const auto translation = memory.colored(sim::Address(0x1000000), bytes, *coloring, color);
         EXPECT_GE(translation.chunks.size() << translation.chunk_shift, bytes);
         const Where found = where(spec, translation);
         EXPECT_EQ(found.slices.size(), spec.slices / parts) << name;
-        for (const std::uint32_t slice : found.slices) {
+        for (const auto slice : found.slices) {
           EXPECT_TRUE(taken.insert(slice).second) << name << ": slice " << slice << " has two";
         }
         pages.insert(found.pages.begin(), found.pages.end());
         page_count += found.pages.size();
       }
-      const Where plain = where(spec, memory.plain(0x1000000, bytes));
+      const Where plain = where(spec, memory.plain(sim::Address(0x1000000), bytes));
       EXPECT_EQ(plain.slices.size(), spec.slices) << name;
       pages.insert(plain.pages.begin(), plain.pages.end());
       EXPECT_EQ(pages.size(), page_count + plain.pages.size()) << name << ": a page is used twice";
@@ -61,11 +60,11 @@ TEST(SimMemory, ChunksOfAColourAreInOrderAndKeepTheirPlaceWithinALine) {
   const sim::memory::Spec spec = sim::memory::make_spec(device, 5).value();
   const auto coloring = choose_coloring(device, 2, {0xc4000}).value();
   SimMemory memory(device, spec, 5);
-  const auto translation = memory.colored(0, std::uint64_t{4} << 20U, coloring, 1);
+  const auto translation = memory.colored(sim::Address(), std::uint64_t{4} << 20U, coloring, 1);
   EXPECT_EQ(translation.chunk_shift, 14U);  // 16 KiB runs
   for (std::size_t i = 1; i < translation.chunks.size(); ++i) {
-    EXPECT_EQ(translation.chunks[i] % (1U << 14U), 0U);
-    if (translation.chunks[i] >> 21U == translation.chunks[i - 1] >> 21U) {
+    EXPECT_EQ(translation.chunks[i].raw() % (1U << 14U), 0U);
+    if (translation.chunks[i].raw() >> 21U == translation.chunks[i - 1].raw() >> 21U) {
       EXPECT_GT(translation.chunks[i], translation.chunks[i - 1]);
     }
   }

@@ -33,7 +33,7 @@ TEST(SimParts, ColouringsAndPlacesAreAsKept) {
     const sim::memory::Spec spec = sim::memory::make_spec(device, 5).value();
     SimMemory memory(device, spec, 5);
     text += fmt::format("{}, plain: {}\n", name,
-                        places_of_memory(memory.plain(0x1000000, 5 * two_mib + 1)));
+                        places_of_memory(memory.plain(sim::Address(0x1000000), 5 * two_mib + 1)));
     for (const std::uint32_t parts : {1U, 2U, 3U, 4U, 8U, 16U, 32U}) {
       const auto coloring = choose_coloring(device, parts);
       text += fmt::format("{}, {} parts:", name, parts);
@@ -43,7 +43,9 @@ TEST(SimParts, ColouringsAndPlacesAreAsKept) {
       }
       for (const std::uint64_t mask : coloring->masks()) text += fmt::format(" {:#x}", mask);
       const std::uint32_t last = coloring->colors() - 1;
-      text += "; " + places_of_memory(memory.colored(0x1000, two_mib + 1, *coloring, last)) + "\n";
+      text += "; " +
+              places_of_memory(memory.colored(sim::Address(0x1000), two_mib + 1, *coloring, last)) +
+              "\n";
     }
   }
   test::expect_kept("study/golden/sim_colourings.txt", text);
@@ -52,9 +54,9 @@ TEST(SimParts, ColouringsAndPlacesAreAsKept) {
 TEST(SimParts, MemoryHasPagesForAllItsBytesAndNoneForNothing) {
   const gpu::Device device = gpu::find_device("gtx1080").value();
   SimMemory memory(device, sim::memory::make_spec(device, 1).value(), 1);
-  EXPECT_EQ(memory.plain(0, 0).chunks.size(), 0U);
-  EXPECT_EQ(memory.plain(0, two_mib).chunks.size(), 1U);
-  EXPECT_EQ(memory.plain(0, two_mib + 1).chunks.size(), 2U);
+  EXPECT_EQ(memory.plain(sim::Address(), 0).chunks.size(), 0U);
+  EXPECT_EQ(memory.plain(sim::Address(), two_mib).chunks.size(), 1U);
+  EXPECT_EQ(memory.plain(sim::Address(), two_mib + 1).chunks.size(), 2U);
 }
 
 TEST(SimParts, AskedMasksOfWhichNoColouringCanBeMadeAreRefused) {
@@ -114,7 +116,7 @@ TEST(SimParts, AWorkloadIsEmulatedOnceAndItsOutputsAreChecked) {
   ASSERT_TRUE(loaded) << loaded.error().message;
   const auto code = sim_workload_code("va@small", 90).value();
   const auto addresses = gpu::default_addresses(code.launch);
-  EXPECT_EQ(loaded->base, addresses.front());
+  EXPECT_EQ(loaded->base, sim::Address(addresses.front()));
   EXPECT_EQ(loaded->bytes, addresses.back() + code.launch.buffers.back().bytes - addresses[0]);
   EXPECT_EQ(loaded->outputs.mismatch, "");
   EXPECT_TRUE(loaded->outputs.exact);
@@ -138,7 +140,7 @@ TEST_F(SimStreams, SpanThePagesFromTheirFirstAddressToTheEndOfTheirLastLine) {
       "kernel threads=64\nblock\nwarp\nload 0x700080/1 0x500100/1\nbarrier\nwarp\nstore "
       "0x600000\n");
   ASSERT_TRUE(one) << one.error().message;
-  EXPECT_EQ(one->base, 0x400000U);
+  EXPECT_EQ(one->base, sim::Address(0x400000));
   EXPECT_EQ(one->bytes, 0x300100U);
   EXPECT_EQ(one->outputs.digest, 0U);
   EXPECT_TRUE(one->source() != nullptr);

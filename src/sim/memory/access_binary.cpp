@@ -60,10 +60,11 @@ Result<PackedSteps> read_steps(WordReader& reader) {
       return reader.wrong("this is no step");
     }
     for (std::size_t line = 0; line < step.count; ++line, ++i) {
-      DEMARC_TRY(step.lines[line], reader.word());
-      if ((step.lines[line] & 15U) == 0 || (step.lines[line] & 0x70U) != 0) {
+      DEMARC_TRY(const std::uint64_t word, reader.word());
+      const auto entry = LineEntry::from_word(word);
+      if (!entry)
         return reader.wrong("an entry is the address of a line and a mask of its sectors");
-      }
+      step.lines[line] = *entry;
     }
     steps.add(step);
   }

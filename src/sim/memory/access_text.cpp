@@ -132,8 +132,9 @@ class AccessReader {
   // ADDRESS or ADDRESS/SECTORS, the mask of the sectors of its line.
   Result<void> add_line(std::string_view word, Step& step) {
     const auto slash = word.find('/');
-    DEMARC_TRY(const std::uint64_t address, parse_u64(word.substr(0, slash), where_));
-    std::uint64_t mask = std::uint64_t{1} << (address % line_bytes / sector_bytes);
+    DEMARC_TRY(const std::uint64_t number, parse_u64(word.substr(0, slash), where_));
+    const Address address(number);
+    std::uint64_t mask = sector_of(address);
     if (slash != std::string_view::npos) {
       DEMARC_TRY(mask, parse_u64(word.substr(slash + 1), where_));
     }
@@ -143,7 +144,7 @@ class AccessReader {
     if (step.count == step.lines.size()) {
       return invalid_input("{}: a warp has 32 lanes, so at most 32 lines", where_);
     }
-    step.lines[step.count++] = (address & ~std::uint64_t{line_bytes - 1}) | mask;
+    step.lines[step.count++] = LineEntry(address, static_cast<std::uint32_t>(mask));
     return {};
   }
 
@@ -204,8 +205,7 @@ std::string access_text(const PackedLaunch& launch) {
           text += fmt::format("{}{}", step.wait ? "wait " : "", verb_of(step.kind));
           if (step.instructions != 0) text += fmt::format(" +{}", step.instructions);
           for (std::size_t i = 0; i < step.count; ++i) {
-            text += fmt::format(" {:#x}/{}", step.lines[i] & ~std::uint64_t{line_bytes - 1},
-                                step.lines[i] & 15U);
+            text += fmt::format(" {:#x}/{}", step.lines[i].line(), step.lines[i].sectors());
           }
           text += '\n';
         }

@@ -1,3 +1,4 @@
+// The tables of a decoder, and the constants of pages.
 #include "demarc/sim/memory/address.hpp"
 
 #include <bit>
@@ -25,13 +26,13 @@ AddressDecoder::AddressDecoder(const AddressSpec& spec)
   }
 }
 
-std::uint64_t AddressDecoder::constant_of(std::uint64_t page) const {
-  const std::uint64_t x = stirred(page + seed_ * 0x9e3779b97f4a7c15ULL);
+std::uint64_t AddressDecoder::constant_of(PageNumber page) const {
+  const std::uint64_t x = stirred(page.raw() + seed_ * 0x9e3779b97f4a7c15ULL);
   // The upper half becomes the shift of the modulo stage: small, so that sums do not wrap.
   return (x & 0xffffffffU) | (((x >> 32U) % 1021U) << 32U);
 }
 
-std::uint32_t AddressDecoder::page_constant(std::uint64_t page) const {
+std::uint32_t AddressDecoder::page_constant(PageNumber page) const {
   if (page_shift_ == 0) return 0;
   return static_cast<std::uint32_t>(constant_of(page)) & module_mask_;
 }

@@ -68,11 +68,11 @@ struct Fifo {
 
 // A line asked for, on its way out or back. Half a line of the host's cache.
 struct alignas(16) Packet {
-  std::uint32_t line = 0;
+  LineNumber line;
   std::uint32_t next = none;     // in a wait queue or a list of waiters
   std::uint32_t owner = none;    // warp, or request of timed()
   std::uint32_t l1_line = none;  // to be filled; none: the owner waits for it alone
-  std::uint32_t row = 0;
+  RowNumber row;
   std::uint16_t sm = 0;
   std::uint16_t slice = 0;
   std::uint16_t client = 0;
@@ -103,7 +103,7 @@ struct alignas(16) Fetch {
   std::uint32_t l2_line = none;  // none: for a packet alone, past the tags
   std::uint32_t owner = none;    // that packet, or the miss register
   std::uint32_t next = none;
-  std::uint32_t row = 0;
+  RowNumber row;
   std::uint32_t bank = 0;  // over all channels
   std::uint16_t slice = 0;
   std::uint8_t sectors = 0;
@@ -113,7 +113,7 @@ struct alignas(16) Fetch {
 enum class WarpState : std::uint8_t { free, ready, loads, barrier, lsu };
 // With the step it is at, of which lines from the second on lie elsewhere.
 struct alignas(16) WarpSlot {
-  std::uint64_t line = 0;
+  LineEntry line;
   std::uint32_t block = none;
   std::uint32_t outstanding = 0;   // loads, L1 hits and atomics under way
   std::uint32_t next = none;       // in the LSU queue
@@ -164,11 +164,14 @@ struct ChannelState {
   bool writing = false;
 };
 
+// Of a bank that is closed.
+inline constexpr RowNumber no_row{~std::uint32_t{0}};
+
 struct alignas(64) BankState {
   Fifo queue[2];  // reads, writes
   Cycles free_at;
   Cycles activate_from;
-  std::uint32_t row = none;
+  RowNumber row = no_row;
   std::uint32_t streak = 0;
   bool scheduled = false;
 };
@@ -208,8 +211,8 @@ struct State {
   std::vector<L1Waiter> l1_waiters;
   std::uint32_t free_packet = none, free_fetch = none, free_waiter = none;
   LargeArray<WarpSlot> warps;
-  std::vector<std::array<std::uint64_t, 32>> warp_lines;  // of steps with more than one
-  Step step;                                              // as it comes from a source
+  std::vector<std::array<LineEntry, 32>> warp_lines;  // of steps with more than one
+  Step step;                                          // as it comes from a source
   std::vector<std::uint32_t> free_warps;
   std::vector<BlockSlot> blocks;
   std::vector<std::uint32_t> free_blocks;
@@ -224,14 +227,14 @@ struct State {
   bool interrupted = false;  // a launch has ended, or there is an error
 };
 
-// The physical line of an address; nothing outside the translation.
-inline std::optional<std::uint32_t> line_at(const Translation& translation, std::uint64_t address) {
-  if (translation.chunks.empty()) return static_cast<std::uint32_t>(address >> line_shift);
+// Where an address lies on the card; nothing outside the translation or the card's lines.
+inline std::optional<LineNumber> line_at(const Translation& translation, Address address) {
+  if (translation.chunks.empty()) return find_line(PhysicalAddress(address.raw()));
   const std::uint64_t offset = address - translation.base;
   const std::uint64_t chunk = offset >> translation.chunk_shift;
   if (chunk >= translation.chunks.size()) return std::nullopt;
   const std::uint64_t within = offset & ((std::uint64_t{1} << translation.chunk_shift) - 1);
-  return static_cast<std::uint32_t>((translation.chunks[chunk] + within) >> line_shift);
+  return find_line(translation.chunks[chunk] + within);
 }
 
 class Engine {
@@ -261,7 +264,7 @@ class Engine {
     ++state.injected_pending;
     schedule(at, EventKind::inject, index);
   }
-  void touch(std::uint32_t line, bool written);
+  void touch(LineNumber line, bool written);
   void fail(ErrorKind kind, std::string message);
 
  private:
@@ -273,14 +276,13 @@ class Engine {
   void load_done(std::uint32_t warp);
   void queue_access(std::uint32_t warp);
   void run_lsu(std::uint32_t sm);
-  bool issue_line(std::uint32_t sm, std::uint32_t warp, std::uint64_t entry, Cycles at,
-                  bool& l1_hit);
+  bool issue_line(std::uint32_t sm, std::uint32_t warp, LineEntry entry, Cycles at, bool& l1_hit);
   bool passes_l1(Packet& packet, bool& l1_hit);
   void wait_in_list(std::uint32_t warp, std::uint32_t l1_line, std::uint8_t needed);
   [[nodiscard]] std::uint32_t ready_waiters(std::uint32_t l1_line);
   void packet_done(std::uint32_t index);
   void resume_lsu(std::uint32_t sm);
-  void outside(std::uint32_t client, std::uint64_t address);
+  void outside(std::uint32_t client, Address address);
 
   // Blocks (engine_blocks.cpp)
   void kernel_start(std::uint32_t client);
@@ -306,8 +308,8 @@ class Engine {
   [[nodiscard]] std::uint32_t set_of(const Packet& packet) const {
     return packet.slice * spec.l2.sets + packet.set;
   }
-  [[nodiscard]] std::uint32_t l1_set(std::uint32_t sm, std::uint32_t line) const {
-    return sm * spec.l1.sets + ((line ^ (line >> l1_set_bits_)) & (spec.l1.sets - 1));
+  [[nodiscard]] std::uint32_t l1_set(std::uint32_t sm, LineNumber line) const {
+    return sm * spec.l1.sets + ((line.raw() ^ (line.raw() >> l1_set_bits_)) & (spec.l1.sets - 1));
   }
   [[nodiscard]] std::uint32_t make_room(std::uint32_t set, std::uint16_t slice);
   [[nodiscard]] std::uint32_t open_register(std::uint16_t slice, std::uint32_t l2_line);
@@ -320,7 +322,7 @@ class Engine {
   // DRAM (engine_dram.cpp)
   void start_fetch(const Fetch& fetch);
   void serve_bank(std::uint32_t bank);
-  void activate(BankState& bank, std::uint32_t index, std::uint32_t row);
+  void activate(BankState& bank, std::uint32_t index, RowNumber row);
   void column_access(BankState& bank, std::uint32_t index, std::uint32_t fetch,
                      std::uint32_t before);
   void choose_direction(std::uint32_t slice);
@@ -340,9 +342,9 @@ class Engine {
   }
 
   void look_ahead();
-  void prefetch_l1(const BlockSlot& block, std::uint64_t entry) const {
+  void prefetch_l1(const BlockSlot& block, LineEntry entry) const {
     if (spec.l1.sets == 0) return;
-    const auto line = line_at(clients[block.client].translation, entry);
+    const auto line = line_at(clients[block.client].translation, entry.line());
     if (line) state.l1.prefetch_set(l1_set(block.sm, *line));
   }
 

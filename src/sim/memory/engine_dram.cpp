@@ -49,8 +49,8 @@ void Engine::choose_direction(std::uint32_t slice) {
   }
 }
 
-void Engine::activate(BankState& bank, std::uint32_t index, std::uint32_t row) {
-  Cycles start = now() + (bank.row == none ? Cycles() : spec.precharge_cycles);
+void Engine::activate(BankState& bank, std::uint32_t index, RowNumber row) {
+  Cycles start = now() + (bank.row == no_row ? Cycles() : spec.precharge_cycles);
   start = std::max(start, bank.activate_from);
   bank.activate_from = start + spec.row_cycles;
   bank.row = row;
@@ -111,10 +111,11 @@ void Engine::serve_bank(std::uint32_t index) {
     schedule(bank.free_at, EventKind::bank, index);
     return;
   }
-  if (bank.row != none && now() > bank.free_at + spec.row_idle_cycles) bank.row = none;
+  if (bank.row != no_row && now() > bank.free_at + spec.row_idle_cycles) bank.row = no_row;
   std::uint32_t before = none;
   std::uint32_t chosen = queue.head;
-  if (state.fetches[chosen].row != bank.row && bank.streak < spec.row_streak && bank.row != none) {
+  if (state.fetches[chosen].row != bank.row && bank.streak < spec.row_streak &&
+      bank.row != no_row) {
     std::uint32_t previous = chosen;
     std::uint32_t at = state.fetches[chosen].next;
     for (std::uint32_t seen = 1; at != none && seen < row_window; ++seen) {

@@ -27,9 +27,9 @@ bool carries_reply(const Packet& packet) {
 
 void Engine::send(Packet& packet, Cycles at) {
   const Place place = decoder(packet.line);
-  packet.slice = static_cast<std::uint16_t>(place.slice);
-  packet.set = static_cast<std::uint16_t>(place.set);
-  packet.bank = static_cast<std::uint8_t>(place.bank);
+  packet.slice = place.slice.raw<std::uint16_t>();
+  packet.set = place.set.raw<std::uint16_t>();
+  packet.bank = place.bank.raw<std::uint8_t>();
   packet.row = place.row;
   const std::uint64_t sectors = request_sectors(packet);
   Cycles leaves = state.sms[packet.sm].request.take(at, sectors * spec.sm_ticks);
@@ -98,7 +98,7 @@ void Engine::gpc_reply(Event event) {
 std::uint32_t Engine::make_room(std::uint32_t set, std::uint16_t slice) {
   TagArray& l2 = state.l2;
   const std::uint32_t way = l2.victim(set);
-  if (way == none || l2.line(way) == none || l2.dirty(way) == 0) return way;
+  if (way == none || l2.line(way) == TagArray::no_line || l2.dirty(way) == 0) return way;
   if (state.channels[slice].writes >= 2 * spec.write_high) return none;
   const Place place = decoder(l2.line(way));
   Fetch write;
@@ -106,7 +106,7 @@ std::uint32_t Engine::make_room(std::uint32_t set, std::uint16_t slice) {
   write.slice = slice;
   write.sectors = static_cast<std::uint8_t>(l2.dirty(way));
   write.row = place.row;
-  write.bank = slice * spec.banks + place.bank;
+  write.bank = slice * spec.banks + place.bank.raw();
   start_fetch(write);
   return way;
 }
@@ -301,19 +301,20 @@ void Engine::fill(std::uint32_t index) {
   retry(fetch.slice);
 }
 
-void Engine::touch(std::uint32_t line, bool written) {
+void Engine::touch(LineNumber line, bool written) {
   const Place place = decoder(line);
-  const std::uint32_t set = place.slice * spec.l2.sets + place.set;
+  const std::uint32_t slice = place.slice.raw();
+  const std::uint32_t set = slice * spec.l2.sets + place.set.raw();
   TagArray& l2 = state.l2;
   std::uint32_t way = l2.find(set, line);
   if (way == none) {
     way = l2.victim(set);
     if (way == none) return;
-    l2.install(place.slice, way, line);
-    state.slices[place.slice].first_absent = false;
+    l2.install(slice, way, line);
+    state.slices[slice].first_absent = false;
   }
   l2.state(way) |= 15U | (written ? 15U << TagArray::dirty_shift : 0U);
-  l2.use(place.slice, way);
+  l2.use(slice, way);
 }
 
 }  // namespace demarc::sim::memory

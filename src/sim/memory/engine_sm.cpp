@@ -128,7 +128,7 @@ void Engine::resume_lsu(std::uint32_t number) {
   schedule(std::max(now(), sm.lsu_free), EventKind::lsu, number);
 }
 
-[[gnu::noinline]] void Engine::outside(std::uint32_t client, std::uint64_t address) {
+[[gnu::noinline]] void Engine::outside(std::uint32_t client, Address address) {
   const Translation& translation = clients[client].translation;
   fail(ErrorKind::invalid_input,
        fmt::format("{}: address {:#x} lies outside its memory, [{:#x}, {:#x})",
@@ -137,7 +137,7 @@ void Engine::resume_lsu(std::uint32_t number) {
 }
 
 // False: a register is missing and the line must wait.
-inline bool Engine::issue_line(std::uint32_t number, std::uint32_t index, std::uint64_t entry,
+inline bool Engine::issue_line(std::uint32_t number, std::uint32_t index, LineEntry entry,
                                Cycles at, bool& l1_hit) {
   SmState& sm = state.sms[number];
   WarpSlot& warp = state.warps[index];
@@ -146,7 +146,7 @@ inline bool Engine::issue_line(std::uint32_t number, std::uint32_t index, std::u
     return false;
   }
   const std::uint32_t client = state.blocks[warp.block].client;
-  const std::uint64_t address = entry & ~std::uint64_t{line_bytes - 1};
+  const Address address = entry.line();
   const auto line = line_at(clients[client].translation, address);
   if (!line) {
     outside(client, address);
@@ -159,7 +159,7 @@ inline bool Engine::issue_line(std::uint32_t number, std::uint32_t index, std::u
   packet.sm = static_cast<std::uint16_t>(number);
   packet.client = static_cast<std::uint16_t>(client);
   packet.kind = kind;
-  packet.sectors = static_cast<std::uint8_t>(entry & 15U);
+  packet.sectors = static_cast<std::uint8_t>(entry.sectors());
   const std::uint32_t sectors = sector_count(packet.sectors);
   if (kind == StepKind::load) {
     statistics.load_sectors += sectors;
@@ -227,8 +227,7 @@ void Engine::run_lsu(std::uint32_t number) {
   bool l1_hit = false;
   bool stalled = false;
   while (warp.lines_done < warp.lines) {
-    const std::uint64_t entry =
-        warp.lines == 1 ? warp.line : state.warp_lines[index][warp.lines_done];
+    const LineEntry entry = warp.lines == 1 ? warp.line : state.warp_lines[index][warp.lines_done];
     if (!issue_line(number, index, entry, at, l1_hit)) {
       stalled = true;
       break;

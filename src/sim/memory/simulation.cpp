@@ -1,3 +1,4 @@
+// What the outside asks of a simulation: launches, times, single accesses.
 #include "demarc/sim/memory/simulation.hpp"
 
 #include <algorithm>
@@ -23,8 +24,8 @@ void Engine::inject(std::uint32_t index) {
   ++injected.under_way;
   if (request.interval != Cycles()) schedule_inject(now() + request.interval, index);
   Packet packet;
-  packet.line = static_cast<std::uint32_t>(request.address >> line_shift);
-  packet.sectors = static_cast<std::uint8_t>(1U << ((request.address % line_bytes) / sector_bytes));
+  packet.line = line_of(request.address);
+  packet.sectors = static_cast<std::uint8_t>(sector_of(request.address));
   packet.owner = index;
   packet.sm = static_cast<std::uint16_t>(request.sm);
   packet.kind = request.kind;
@@ -81,8 +82,8 @@ const DramStatistics& Simulation::dram() const {
 std::string Simulation::waiting() const {
   return engine_->waiting();
 }
-void Simulation::touch(std::uint64_t address, bool written) {
-  engine_->touch(static_cast<std::uint32_t>(address >> line_shift), written);
+void Simulation::touch(PhysicalAddress address, bool written) {
+  engine_->touch(line_of(address), written);
 }
 
 Result<void> Simulation::run_launches(std::uint32_t client, std::uint64_t launches, Cycles limit) {
@@ -124,6 +125,10 @@ Result<std::vector<Completion>> Simulation::timed(std::span<const Request> reque
   for (const Request& request : requests) {
     if (request.sm >= engine.spec.sms()) {
       return invalid_input("an access from SM {}: there are {}", request.sm, engine.spec.sms());
+    }
+    if (!find_line(request.address)) {
+      return invalid_input("an access to {:#x}: a simulated card has no memory beyond {:#x}",
+                           request.address, most_bytes);
     }
     state.injected_open += request.repeats != 0 ? 1 : 0;
     state.injected.push_back({request, {}, 0, false});

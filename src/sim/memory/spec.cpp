@@ -108,6 +108,10 @@ std::vector<std::uint8_t> plane_distances(const Spec& spec, double spread, std::
 
 Result<void> fill_address(const gpu::Device& device, std::uint64_t seed, Spec& spec) {
   const gpu::AddressMap& map = *device.address_map;
+  if (device.dram.size_bytes > most_bytes) {
+    return invalid_input("{}: dram.size_bytes: {} are more than the {} that can be simulated",
+                         device.name, device.dram.size_bytes, most_bytes);
+  }
   AddressSpec& address = spec.address;
   address.module = map.module;
   if (map.stack) address.stack = *map.stack;

@@ -25,11 +25,11 @@ struct WalkPlan {
   [[nodiscard]] std::uint64_t wrapped(std::uint64_t number) const {
     return mask != 0 ? number & mask : number % lines;
   }
-  [[nodiscard]] std::uint64_t address(std::uint64_t number) const {
+  [[nodiscard]] Address address(std::uint64_t number) const {
     if (!walk.chunks) return walk.base + (number << line_shift);
     const std::uint32_t shift = walk.chunk_shift - line_shift;
     const std::uint64_t chunk = (*walk.chunks)[number >> shift];
-    return (chunk << walk.chunk_shift) +
+    return Address(chunk << walk.chunk_shift) +
            ((number & ((std::uint64_t{1} << shift) - 1)) << line_shift);
   }
 };
@@ -58,8 +58,8 @@ class WalkBlock final : public BlockWork {
     step.wait = walk.ahead != 0 && taken % walk.ahead == 0;
     step.instructions = walk.instructions;
     step.count = 1;
-    const auto mask = (std::uint64_t{1} << walk.sectors) - 1;
-    step.lines[0] = plan_->address(line) | (walk.sectors == 1 ? 1ULL << (line & 3U) : mask);
+    const std::uint32_t mask = (1U << walk.sectors) - 1;
+    step.lines[0] = {plan_->address(line), walk.sectors == 1 ? 1U << (line & 3U) : mask};
   }
 
  private:

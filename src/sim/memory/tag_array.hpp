@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "demarc/sim/memory/lines.hpp"
 #include "large_array.hpp"
 
 namespace demarc::sim::memory {
@@ -31,21 +32,25 @@ class TagArray {
   [[nodiscard]] std::uint32_t set_of(std::uint32_t index) const { return index >> way_bits_; }
   [[nodiscard]] std::size_t indices() const { return std::size_t{sets_all_} << way_bits_; }
 
+  static constexpr LineNumber no_line{none};  // of a way that is empty
+
   // Index of `wanted`, or none.
-  [[nodiscard]] std::uint32_t find(std::uint32_t set, std::uint32_t wanted) const {
+  [[nodiscard]] std::uint32_t find(std::uint32_t set, LineNumber wanted) const {
     const std::uint32_t* const row = words_.data() + std::size_t{set} * stride_;
     Four found{};
     for (std::uint32_t way = 0; way < padded_ways_; way += 4) {
       Four lines;
       std::memcpy(&lines, row + way, sizeof(lines));
-      found |= static_cast<Four>(lines == wanted) & (Four{1, 2, 3, 4} + way);
+      found |= static_cast<Four>(lines == wanted.raw()) & (Four{1, 2, 3, 4} + way);
     }
     const std::uint32_t place = found[0] | found[1] | found[2] | found[3];  // one at most is not 0
     return place == 0 ? none : index(set, place - 1);
   }
   // An empty way, else the least recently used one with nothing under way; none when all wait.
   [[nodiscard]] std::uint32_t victim(std::uint32_t set) const;
-  [[nodiscard]] std::uint32_t line(std::uint32_t index) const { return words_[place(index)]; }
+  [[nodiscard]] LineNumber line(std::uint32_t index) const {
+    return LineNumber(words_[place(index)]);
+  }
   [[nodiscard]] std::uint32_t& state(std::uint32_t index) {
     return words_[place(index) + padded_ways_];
   }
@@ -56,8 +61,8 @@ class TagArray {
   [[nodiscard]] std::uint32_t pending(std::uint32_t index) {
     return (state(index) >> pending_shift) & 15U;
   }
-  void install(std::uint32_t cache, std::uint32_t index, std::uint32_t new_line) {
-    words_[place(index)] = new_line;
+  void install(std::uint32_t cache, std::uint32_t index, LineNumber new_line) {
+    words_[place(index)] = new_line.raw();
     state(index) = 0;
     use(cache, index);
   }

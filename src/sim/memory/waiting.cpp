@@ -85,7 +85,7 @@ std::string Engine::waiting() const {
       if (bank.queue[0].size + bank.queue[1].size == 0) continue;
       text += fmt::format(
           "  bank {}: {} reads, {} writes, row {}\n", b, bank.queue[0].size, bank.queue[1].size,
-          bank.row == none ? std::string("closed") : fmt::format("{:#x}", bank.row));
+          bank.row == no_row ? std::string("closed") : fmt::format("{:#x}", bank.row));
     }
   }
   return text;

@@ -1,16 +1,15 @@
+// Steps packed and replayed, and lanes coalesced into lines.
 #include "demarc/sim/memory/work.hpp"
 
 #include <algorithm>
 #include <bit>
-
-#include "demarc/sim/memory/spec.hpp"
 
 namespace demarc::sim::memory {
 
 void PackedSteps::add(const Step& step) {
   words_.push_back(static_cast<std::uint64_t>(step.kind) | (std::uint64_t{step.wait} << 3U) |
                    (std::uint64_t{step.count} << 8U) | (std::uint64_t{step.instructions} << 16U));
-  words_.insert(words_.end(), step.lines.begin(), step.lines.begin() + step.count);
+  for (std::size_t i = 0; i < step.count; ++i) words_.push_back(step.lines[i].word());
 }
 
 void PackedSteps::read(std::size_t& at, Step& step) const {
@@ -26,7 +25,8 @@ void PackedSteps::read(std::size_t& at, Step& step) const {
   step.wait = (head & 8U) != 0;
   step.count = static_cast<std::uint8_t>(head >> 8U);
   step.instructions = static_cast<std::uint32_t>(head >> 16U);
-  std::copy_n(words_.begin() + static_cast<std::ptrdiff_t>(at), step.count, step.lines.begin());
+  const std::uint64_t* const words = words_.data() + at;
+  for (std::size_t i = 0; i < step.count; ++i) step.lines[i] = LineEntry::again(words[i]);
   at += step.count;
 }
 
@@ -92,25 +92,25 @@ std::unique_ptr<Source> replay_launch(std::shared_ptr<const PackedLaunch> launch
 }
 
 std::uint8_t coalesce(const std::array<std::uint64_t, 32>& addresses, std::uint32_t mask,
-                      std::uint32_t bytes, std::array<std::uint64_t, 32>& lines) {
+                      std::uint32_t bytes, std::array<LineEntry, 32>& lines) {
   std::uint8_t count = 0;
-  const auto add = [&](std::uint64_t address) {
-    const std::uint64_t line = address & ~std::uint64_t{line_bytes - 1};
-    const std::uint64_t sector = std::uint64_t{1} << ((address % line_bytes) / sector_bytes);
+  const auto add = [&](Address address) {
+    const LineEntry entry(address, sector_of(address));
     // Lanes mostly go upwards: the last entry is the likely one.
     for (std::size_t i = count; i-- > 0;) {
-      if ((lines[i] & ~std::uint64_t{15}) == line) {
-        lines[i] |= sector;
+      if (lines[i].line() == entry.line()) {
+        lines[i].add(entry.sectors());
         return;
       }
     }
-    if (count < lines.size()) lines[count++] = line | sector;
+    if (count < lines.size()) lines[count++] = entry;
   };
   for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-    const std::uint64_t first = addresses[static_cast<unsigned>(std::countr_zero(rest))];
+    const Address first(addresses[static_cast<unsigned>(std::countr_zero(rest))]);
     // Counted, for addresses wrap at 2^64.
-    std::uint64_t sectors = (first % sector_bytes + std::max(bytes, 1U) - 1) / sector_bytes + 1;
-    for (std::uint64_t at = first; sectors > 0; --sectors, at += sector_bytes) add(at);
+    std::uint64_t sectors =
+        (first.raw() % sector_bytes + std::max(bytes, 1U) - 1) / sector_bytes + 1;
+    for (Address at = first; sectors > 0; --sectors, at = at + sector_bytes) add(at);
   }
   std::sort(lines.begin(), lines.begin() + count);
   return count;

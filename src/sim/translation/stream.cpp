@@ -12,7 +12,6 @@ namespace demarc::sim::translation {
 namespace stream_detail {
 
 constexpr std::uint32_t warps_per_wave = 2;
-constexpr std::uint32_t sector_bytes = 32;
 
 // Of the addresses as the stream has them.
 using StreamPage = Index<struct StreamPageTag, std::uint64_t>;
@@ -68,7 +67,7 @@ class StreamApplication final : public Application {
 
 }  // namespace stream_detail
 
-using stream_detail::sector_bytes;
+using memory::sector_bytes;
 using stream_detail::StoredInstruction;
 using stream_detail::StoredKernel;
 using stream_detail::StreamApplication;
@@ -108,12 +107,12 @@ struct StreamBuilder::State {
   // The 64-byte lines of a step, each once, in its order.
   void touch(const memory::Step& step, MemoryInstruction& out) {
     for (std::uint32_t i = 0; i < step.count; ++i) {
-      const std::uint64_t base = step.lines[i] & ~std::uint64_t{15};
+      const memory::LineEntry entry = step.lines[i];
       for (std::uint32_t half = 0; half < 2; ++half) {
-        const std::uint64_t sectors = (step.lines[i] >> (2 * half)) & 3;
+        const std::uint32_t sectors = (entry.sectors() >> (2 * half)) & 3U;
         if (sectors == 0) continue;
-        const Address first(base +
-                            std::uint64_t{2 * half + (sectors == 2 ? 1U : 0U)} * sector_bytes);
+        const Address first =
+            entry.line() + std::uint64_t{2 * half + (sectors == 2 ? 1U : 0U)} * sector_bytes;
         if (left_out(first)) continue;
         const LineNumber number = line_of(first);
         const auto end = out.line.begin() + out.lines;

@@ -105,15 +105,15 @@ std::uint64_t SimMemory::next_page() {
   return (taken_++ * 0x9e3779b1ULL + seed_ * 77777) & (pages_ - 1);
 }
 
-sim::memory::Translation SimMemory::plain(std::uint64_t base, std::uint64_t bytes) {
+sim::memory::Translation SimMemory::plain(sim::Address base, std::uint64_t bytes) {
   sim::memory::Translation translation{base, sim_page_shift, {}};
   for (std::uint64_t at = 0; at < bytes; at += sim_page_bytes) {
-    translation.chunks.push_back(next_page() << sim_page_shift);
+    translation.chunks.emplace_back(next_page() << sim_page_shift);
   }
   return translation;
 }
 
-sim::memory::Translation SimMemory::colored(std::uint64_t base, std::uint64_t bytes,
+sim::memory::Translation SimMemory::colored(sim::Address base, std::uint64_t bytes,
                                             const gpu::Coloring& coloring, std::uint32_t color) {
   std::vector<std::uint64_t> in_page;
   for (const std::uint64_t mask : coloring.masks()) in_page.push_back(mask & (sim_page_bytes - 1));
@@ -126,7 +126,10 @@ sim::memory::Translation SimMemory::colored(std::uint64_t base, std::uint64_t by
     // What the bits above the page add to each mask.
     std::uint32_t constant = 0;
     if (hidden_) {
-      constant = inside.constant_from_rows(module_rows_, decoder_.page_constant(page)).value();
+      constant = inside
+                     .constant_from_rows(module_rows_,
+                                         decoder_.page_constant(sim::memory::PageNumber(page)))
+                     .value();
     } else {
       // low_pivot_basis may have summed masks: the constant is found for each sum by itself.
       for (std::size_t i = 0; i < inside.masks().size(); ++i) {
@@ -145,7 +148,7 @@ sim::memory::Translation SimMemory::colored(std::uint64_t base, std::uint64_t by
       }
     }
     for (std::uint64_t k = 0; k < chunks_a_page; ++k) {
-      translation.chunks.push_back((page << sim_page_shift) + inside.chunk(k, color, constant));
+      translation.chunks.emplace_back((page << sim_page_shift) + inside.chunk(k, color, constant));
     }
   }
   return translation;

@@ -20,12 +20,13 @@ class SimMemory {
   SimMemory(const gpu::Device& device, const sim::memory::Spec& spec, std::uint64_t seed);
 
   // Memory for `bytes` from `base` on; no two calls share a page.
-  [[nodiscard]] sim::memory::Translation plain(std::uint64_t base, std::uint64_t bytes);
-  [[nodiscard]] sim::memory::Translation colored(std::uint64_t base, std::uint64_t bytes,
+  [[nodiscard]] sim::memory::Translation plain(sim::Address base, std::uint64_t bytes);
+  [[nodiscard]] sim::memory::Translation colored(sim::Address base, std::uint64_t bytes,
                                                  const gpu::Coloring& coloring,
                                                  std::uint32_t color);
 
  private:
+  // Pages of 2 MiB.
   [[nodiscard]] std::uint64_t next_page();
 
   sim::memory::AddressDecoder decoder_;

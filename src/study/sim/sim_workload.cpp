@@ -76,8 +76,8 @@ std::uint64_t sim_digest(const gpu::Launch& launch, const gpu::Memory& memory) {
 Result<SimWorkload> load_access_stream(const std::string& path) {
   constexpr std::uint64_t page = std::uint64_t{1} << 21U;
   DEMARC_TRY(const auto launch, sim::memory::read_access_stream(path));
-  std::uint64_t first = ~std::uint64_t{0};
-  std::uint64_t last = 0;
+  sim::Address first(~std::uint64_t{0});
+  sim::Address last;
   sim::memory::Step step;
   for (const auto& kernel : launch->kernels) {
     for (const auto& block : kernel.blocks) {
@@ -85,8 +85,8 @@ Result<SimWorkload> load_access_stream(const std::string& path) {
         std::size_t at = 0;
         for (warp.read(at, step); step.kind != sim::memory::StepKind::end; warp.read(at, step)) {
           for (std::size_t i = 0; i < step.count; ++i) {
-            first = std::min(first, step.lines[i]);
-            last = std::max(last, step.lines[i]);
+            first = std::min(first, step.lines[i].line());
+            last = std::max(last, step.lines[i].line());
           }
         }
       }
@@ -94,9 +94,8 @@ Result<SimWorkload> load_access_stream(const std::string& path) {
   }
   if (first > last) return invalid_input("{}: the stream has no access to memory", path);
   SimWorkload loaded;
-  loaded.base = first & ~(page - 1);
-  loaded.bytes =
-      (last & ~std::uint64_t{sim::memory::line_bytes - 1}) - loaded.base + sim::memory::line_bytes;
+  loaded.base = first - first.raw() % page;
+  loaded.bytes = last - loaded.base + sim::memory::line_bytes;
   loaded.source = [launch] { return sim::memory::replay_launch(launch); };
   return loaded;
 }
@@ -126,9 +125,10 @@ Result<SimWorkload> load_sim_workload(const std::string& spec, std::uint32_t tar
   auto module = std::make_shared<const ptx::Module>(std::move(parsed));
   SimWorkload loaded;
   const auto addresses = gpu::default_addresses(launch);
-  loaded.base = addresses.empty() ? gpu::default_base_address : addresses.front();
+  loaded.base = sim::Address(addresses.empty() ? gpu::default_base_address : addresses.front());
   for (std::size_t i = 0; i < addresses.size(); ++i) {
-    loaded.bytes = std::max(loaded.bytes, addresses[i] + launch.buffers[i].bytes - loaded.base);
+    loaded.bytes =
+        std::max(loaded.bytes, sim::Address(addresses[i]) + launch.buffers[i].bytes - loaded.base);
   }
   DEMARC_TRY(sim::memory::RecordedLaunch recorded, sim::memory::record_launch(*module, launch));
   loaded.outputs.digest = sim_digest(launch, recorded.outcome.buffers);

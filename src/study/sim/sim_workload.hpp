@@ -12,7 +12,7 @@ namespace demarc::study {
 
 struct SimWorkload {
   std::function<std::unique_ptr<sim::memory::Source>()> source;
-  std::uint64_t base = 0;   // address of the first buffer
+  sim::Address base;        // of the first buffer
   std::uint64_t bytes = 0;  // up to the end of the last
   Outputs outputs;
 };

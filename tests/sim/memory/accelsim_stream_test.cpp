@@ -154,7 +154,9 @@ ClientStatistics simulated(const std::shared_ptr<const PackedLaunch>& launch) {
       gpu.add_client({"mixed",
                       {0, 1, 2},
                       replay_launch(launch),
-                      Translation{gpu::default_base_address, 12, {0x3000, 0x1000}}});
+                      Translation{Address(gpu::default_base_address),
+                                  12,
+                                  {PhysicalAddress(0x3000), PhysicalAddress(0x1000)}}});
   EXPECT_TRUE(gpu.run_launches(client, 2));
   return gpu.statistics(client);
 }

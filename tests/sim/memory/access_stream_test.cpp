@@ -35,7 +35,7 @@ TEST(AccessStream, TextSaysWhatEachWarpDoes) {
   std::size_t at = 0;
   const PackedSteps& second = (*launch)->kernels[0].blocks[0]->warps[1];
   second.read(at, step);
-  EXPECT_EQ(step.lines[0], 0x3000U | 2U);  // the sector of the address itself
+  EXPECT_EQ(step.lines[0].word(), 0x3000U | 2U);  // the sector of the address itself
   second.read(at, step);
   EXPECT_TRUE(step.wait);
   EXPECT_EQ(step.kind, StepKind::store);

@@ -17,15 +17,15 @@ class SimulatedDevice : public ::testing::TestWithParam<std::string> {
   const Spec spec = make_spec(device, 3).value();
 
   // Cycles of one load of `address` by `sm`, nothing else under way.
-  static Cycles load_cycles(Simulation& gpu, std::uint32_t sm, std::uint64_t address) {
+  static Cycles load_cycles(Simulation& gpu, std::uint32_t sm, PhysicalAddress address) {
     const std::array<Request, 1> load{Request{.sm = sm, .address = address}};
     return gpu.timed(load).value().front().first;
   }
   [[nodiscard]] Cycles distance(const Simulation& gpu, std::uint32_t sm,
-                                std::uint64_t address) const {
+                                PhysicalAddress address) const {
     if (spec.distance.empty()) return {};
-    const Place place = gpu.decoder()(static_cast<std::uint32_t>(address >> line_shift));
-    return Cycles(spec.distance[std::size_t{place.slice} * spec.sms() + sm]);
+    const Place place = gpu.decoder()(line_of(address));
+    return Cycles(spec.distance[std::size_t{place.slice.raw()} * spec.sms() + sm]);
   }
 };
 
@@ -41,7 +41,7 @@ TEST_P(SimulatedDevice, HasTheLatenciesOfItsDescription) {
   double misses = 0;
   constexpr std::uint64_t loads = 64;
   for (std::uint64_t i = 0; i < loads; ++i) {
-    const std::uint64_t address = i * 0x4f1000;
+    const PhysicalAddress address(i * 0x4f1000);
     const auto sm = static_cast<std::uint32_t>(i * 7) % spec.sms();
     ASSERT_TRUE(gpu.run_for(2 * spec.row_idle_cycles));
     const Cycles miss = load_cycles(gpu, sm, address);
@@ -92,11 +92,10 @@ TEST_P(SimulatedDevice, SpreadsItsMemoryEvenlyOverSlicesSetsAndBanks) {
   constexpr std::uint32_t lines = 1U << 19U;
   Random random(11);
   for (std::uint32_t i = 0; i < lines; ++i) {
-    const Place place =
-        decoder(static_cast<std::uint32_t>(random.below(device.dram.size_bytes / line_bytes)));
-    ++slices.at(place.slice);
-    ++banks.at(place.bank);
-    ++sets.at(place.set);
+    const Place place = decoder(LineNumber(random.below(device.dram.size_bytes / line_bytes)));
+    ++slices.at(place.slice.raw());
+    ++banks.at(place.bank.raw());
+    ++sets.at(place.set.raw());
   }
   for (const auto* counts : {&slices, &banks, &sets}) {
     const double fair = lines / static_cast<double>(counts->size());
@@ -124,13 +123,14 @@ TEST(PageConstants, AreAddedToTheModulesOfTheirPageAndChangeWithTheSeed) {
   std::uint32_t differ = 0;
   std::vector<std::uint32_t> seen(first.address.module.count());
   for (std::uint32_t page = 0; page < 512; ++page) {
-    const std::uint32_t constant = decoder.page_constant(page);
+    const std::uint32_t constant = decoder.page_constant(PageNumber(page));
     ++seen.at(constant);
-    differ += constant != other.page_constant(page) ? 1U : 0U;
+    differ += constant != other.page_constant(PageNumber(page)) ? 1U : 0U;
     for (std::uint32_t i = 0; i < 64; ++i) {
-      const std::uint32_t line = page * lines_a_page + i * 251 % lines_a_page;
-      const std::uint64_t offset = (std::uint64_t{line} << line_shift) % map.page_bytes;
-      EXPECT_EQ(decoder(line).slice / first.address.stack.modulus, map.module(offset) ^ constant);
+      const LineNumber line(page * lines_a_page + i * 251 % lines_a_page);
+      const std::uint64_t offset = address_of(line).raw() % map.page_bytes;
+      EXPECT_EQ(decoder(line).slice.raw() / first.address.stack.modulus,
+                map.module(offset) ^ constant);
     }
   }
   EXPECT_GT(differ, 400U);

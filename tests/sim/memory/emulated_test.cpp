@@ -79,8 +79,13 @@ TEST(EmulatedSteps, EmulatedOnTheFlyTakesAsLongAsRecorded) {
     Simulation gpu(small_memory());
     std::shared_ptr<Source> source =
         fly ? emulate_on_the_fly(module, add_one_launch(), 1) : replay_launch(recorded->launch);
-    const auto client = gpu.add_client(
-        {"add", {0, 1, 2}, source, Translation{gpu::default_base_address, 12, {0x3000, 0x1000}}});
+    const auto client =
+        gpu.add_client({"add",
+                        {0, 1, 2},
+                        source,
+                        Translation{Address(gpu::default_base_address),
+                                    12,
+                                    {PhysicalAddress(0x3000), PhysicalAddress(0x1000)}}});
     const auto ran = gpu.run_launches(client, 3);
     ASSERT_TRUE(ran) << ran.error().message;
     times[fly ? 1 : 0] = gpu.statistics(client).run_cycles;

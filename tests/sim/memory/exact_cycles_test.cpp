@@ -16,8 +16,10 @@ using Times = std::vector<std::uint64_t>;
 Times arrivals(Simulation& gpu, const std::vector<Asked>& asked) {
   std::vector<Request> requests;
   for (const Asked& one : asked)
-    requests.push_back(
-        {.at = Cycles(one.at), .sm = one.sm, .address = one.address, .kind = one.kind});
+    requests.push_back({.at = Cycles(one.at),
+                        .sm = one.sm,
+                        .address = PhysicalAddress(one.address),
+                        .kind = one.kind});
   const auto completions = gpu.timed(requests);
   EXPECT_TRUE(completions) << completions.error().message;
   Times cycles;
@@ -41,7 +43,7 @@ TEST(ExactCycles, AnL2HitTakesTheSumOfItsWay) {
   const Spec spec = small_memory();
   EXPECT_EQ(spec.l2_hit_latency(), Cycles(hit));
   Simulation gpu(spec);
-  gpu.touch(0);
+  gpu.touch(PhysicalAddress(0));
   EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}}), Times{hit});
 }
 
@@ -75,7 +77,7 @@ TEST(ExactCycles, AMissUnderAMissWaitsForTheSameData) {
 
 TEST(ExactCycles, AHitPassesAMissThatIsUnderWay) {
   Simulation gpu(small_memory());
-  gpu.touch(other_set);
+  gpu.touch(PhysicalAddress(other_set));
   EXPECT_EQ(
       arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}, {.at = 5, .sm = 1, .address = other_set}}),
       (Times{miss, 5 + hit}));
@@ -99,7 +101,7 @@ TEST(ExactCycles, WithAllRegistersTakenAHitIsNotHeldUp) {
   Spec spec = small_memory();
   spec.miss_registers = 1;
   Simulation gpu(spec);
-  gpu.touch(other_set);
+  gpu.touch(PhysicalAddress(other_set));
   EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0},
                            {.at = 0, .sm = 1, .address = other_bank},
                            {.at = 9, .sm = 2, .address = other_set}})[2],
@@ -140,14 +142,14 @@ TEST(ExactCycles, ARowLeftAloneIsClosed) {
 
 TEST(ExactCycles, OneSmSendsOneRequestACycle) {
   Simulation gpu(small_memory());
-  gpu.touch(0);
+  gpu.touch(PhysicalAddress(0));
   EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}, {.at = 0, .sm = 0, .address = 0}}),
             (Times{hit, hit + 1}));
 }
 
 TEST(ExactCycles, APortServesOneSmAfterTheOther) {
   Simulation gpu(small_memory());
-  gpu.touch(0);
+  gpu.touch(PhysicalAddress(0));
   EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}, {.at = 0, .sm = 2, .address = 0}}),
             (Times{hit, hit + 1}));
 }
@@ -160,8 +162,8 @@ TEST(ExactCycles, PortsOfTwoSlicesServeAtTheSameTimeUnlessTheyAreOne) {
     spec.ports = 2;
     spec.port_of_slice = {0, shared ? 0U : 1U};
     Simulation gpu(spec);
-    gpu.touch(0);
-    gpu.touch(0x4000);
+    gpu.touch(PhysicalAddress(0));
+    gpu.touch(PhysicalAddress(0x4000));
     EXPECT_EQ(
         arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}, {.at = 0, .sm = 1, .address = 0x4000}}),
         (Times{hit, shared ? hit + 1 : hit}));
@@ -176,8 +178,8 @@ TEST(ExactCycles, SmsOfOneGpcShareItsLink) {
   spec.ports = 2;
   spec.port_of_slice = {0, 1};
   Simulation gpu(spec);
-  gpu.touch(0);
-  gpu.touch(0x4000);
+  gpu.touch(PhysicalAddress(0));
+  gpu.touch(PhysicalAddress(0x4000));
   for (const std::uint32_t other : {1U, 2U}) {  // 1: the same GPC, 2: another
     EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0},
                              {.at = 0, .sm = other, .address = 0x4000}}),
@@ -189,7 +191,7 @@ TEST(ExactCycles, DistanceIsAddedOnTheWay) {
   Spec spec = small_memory();
   spec.distance = {0, 13, 0, 0};
   Simulation gpu(spec);
-  gpu.touch(0);
+  gpu.touch(PhysicalAddress(0));
   EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 1, .address = 0}}), Times{hit + 13});
 }
 

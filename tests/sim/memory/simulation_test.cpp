@@ -28,8 +28,8 @@ std::vector<std::vector<std::vector<Step>>> random_steps() {
         step.count = static_cast<std::uint8_t>(*rc::gen::inRange(1, 5));
         for (std::size_t i = 0; i < step.count; ++i) {
           const auto line = static_cast<std::uint64_t>(*rc::gen::inRange(0, 4096));
-          step.lines[i] =
-              (line << line_shift) | static_cast<std::uint64_t>(*rc::gen::inRange(1, 16));
+          step.lines[i] = {Address(line << line_shift),
+                           static_cast<std::uint32_t>(*rc::gen::inRange(1, 16))};
         }
         warp.push_back(step);
       }
@@ -51,7 +51,7 @@ RC_GTEST_PROP(MemorySimulation, EveryLaunchEndsAndItsSectorsAddUp, ()) {
     for (const auto& warp : block) {
       for (const Step& step : warp) {
         for (std::size_t i = 0; i < step.count; ++i) {
-          const auto sectors = std::popcount(step.lines[i] & 15U);
+          const auto sectors = std::popcount(step.lines[i].sectors());
           (step.kind == StepKind::load ? loads : others) += static_cast<std::uint64_t>(sectors);
         }
       }
@@ -133,12 +133,31 @@ TEST(MemorySimulation, WhatTakesTooLongIsShownWithEveryQueue) {
 
 TEST(MemorySimulation, AnAddressOutsideTheClientsMemoryIsAnError) {
   Simulation gpu(small_memory());
-  Translation translation{0x1000, 12, {0}};
+  const Translation translation{Address(0x1000), 12, {PhysicalAddress(0)}};
   const auto client = gpu.add_client(
       {"victim", {0}, launch_of({{{access(StepKind::load, {0x2001})}}}), translation});
   const auto ran = gpu.run_launches(client, 1);
   ASSERT_FALSE(ran);
   EXPECT_THAT(ran.error().message, HasSubstr("victim: address 0x2000 lies outside"));
+}
+
+TEST(MemorySimulation, AnAddressBeyondTheLastLineOfACardIsAnError) {
+  const auto message = [](std::uint64_t word, const Translation& translation) {
+    Simulation gpu(small_memory());
+    const auto client = gpu.add_client(
+        {"victim", {0}, launch_of({{{access(StepKind::load, {word})}}}), translation});
+    const auto ran = gpu.run_launches(client, 1);
+    return ran ? std::string("ran") : ran.error().message;
+  };
+  EXPECT_EQ(message(most_bytes - line_bytes + 1, {}), "ran");
+  EXPECT_THAT(message(most_bytes + 1, {}), HasSubstr("victim: address 0x8000000000 lies outside"));
+  const Translation high{Address(0), 12, {PhysicalAddress(most_bytes)}};
+  EXPECT_THAT(message(1, high), HasSubstr("victim: address 0x0 lies outside"));
+  Simulation gpu(small_memory());
+  const std::array<Request, 1> beyond{Request{.address = PhysicalAddress(most_bytes)}};
+  const auto timed = gpu.timed(beyond);
+  ASSERT_FALSE(timed);
+  EXPECT_THAT(timed.error().message, HasSubstr("an access to 0x8000000000"));
 }
 
 // A source that gives up when it is asked for the second time; `what`: for what.
@@ -217,13 +236,13 @@ TEST(MemorySimulation, TwoClientsOnOneSmShareIt) {
 
 TEST(MemorySimulation, CoalescingGivesEachLineOnce) {
   std::array<std::uint64_t, 32> addresses{};
-  std::array<std::uint64_t, 32> lines{};
+  std::array<LineEntry, 32> lines{};
   for (std::uint64_t lane = 0; lane < 32; ++lane) addresses[lane] = 0x1040 + 4 * lane;
   ASSERT_EQ(coalesce(addresses, ~0U, 4, lines), 2);
-  EXPECT_EQ(lines[0], 0x1000U | 0xcU);
-  EXPECT_EQ(lines[1], 0x1080U | 0x3U);
+  EXPECT_EQ(lines[0].word(), 0x1000U | 0xcU);
+  EXPECT_EQ(lines[1].word(), 0x1080U | 0x3U);
   EXPECT_EQ(coalesce(addresses, 1, 16, lines), 1);
-  EXPECT_EQ(lines[0], 0x1000U | 0x4U);
+  EXPECT_EQ(lines[0].word(), 0x1000U | 0x4U);
 }
 
 TEST(MemorySimulation, ASpecWhoseHashesDoNotFitItsSizesIsRefused) {

@@ -69,11 +69,13 @@ inline std::unique_ptr<Source> launch_of(const std::vector<std::vector<std::vect
   return replay_launch(launch);
 }
 
-inline Step access(StepKind kind, std::initializer_list<std::uint64_t> lines, bool wait = false) {
+// `words` of LineEntry.
+inline Step access(StepKind kind, std::initializer_list<std::uint64_t> words, bool wait = false) {
   Step step;
   step.kind = kind;
   step.wait = wait;
-  for (const std::uint64_t line : lines) step.lines[step.count++] = line;
+  for (const std::uint64_t word : words)
+    step.lines[step.count++] = LineEntry::from_word(word).value();
   return step;
 }
 

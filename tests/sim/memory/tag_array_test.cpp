@@ -12,27 +12,27 @@ namespace {
 // One set, the least recently used line first.
 struct PlainSet {
   struct Line {
-    std::uint32_t line;
+    LineNumber line;
     bool pending;
   };
   std::vector<Line> by_use;
 
-  [[nodiscard]] auto find(std::uint32_t line) {
+  [[nodiscard]] auto find(LineNumber line) {
     return std::find_if(by_use.begin(), by_use.end(),
                         [&](const Line& at) { return at.line == line; });
   }
-  // The line to be replaced; none: an empty way is taken, or every line is pending.
-  [[nodiscard]] std::uint32_t oldest(std::size_t ways) const {
-    if (by_use.size() < ways) return none;
+  // The line to be replaced; no_line: an empty way is taken, or every line is pending.
+  [[nodiscard]] LineNumber oldest(std::size_t ways) const {
+    if (by_use.size() < ways) return TagArray::no_line;
     const auto at =
         std::find_if(by_use.begin(), by_use.end(), [](const Line& line) { return !line.pending; });
-    return at == by_use.end() ? none : at->line;
+    return at == by_use.end() ? TagArray::no_line : at->line;
   }
 };
 
 // One access of `line`: used where it is found, else installed. True: both do the same.
 bool access(TagArray& tags, PlainSet& plain, std::uint32_t cache, std::uint32_t set,
-            std::uint32_t ways, std::uint32_t line, bool pending) {
+            std::uint32_t ways, LineNumber line, bool pending) {
   std::uint32_t index = tags.find(set, line);
   const auto known = plain.find(line);
   if ((index != none) != (known != plain.by_use.end())) return false;
@@ -41,10 +41,10 @@ bool access(TagArray& tags, PlainSet& plain, std::uint32_t cache, std::uint32_t 
     plain.by_use.erase(known);
   } else {
     index = tags.victim(set);
-    const std::uint32_t expected = plain.oldest(ways);
-    if (index == none) return expected == none && plain.by_use.size() == ways;
+    const LineNumber expected = plain.oldest(ways);
+    if (index == none) return expected == TagArray::no_line && plain.by_use.size() == ways;
     if (tags.line(index) != expected) return false;
-    if (expected != none) plain.by_use.erase(plain.find(expected));
+    if (expected != TagArray::no_line) plain.by_use.erase(plain.find(expected));
     tags.install(cache, index, line);
   }
   plain.by_use.push_back({line, pending});
@@ -62,7 +62,7 @@ RC_GTEST_PROP(TagArray, replaces_the_line_least_recently_used_that_waits_for_not
   std::vector<PlainSet> plain(std::size_t{caches} * sets);
   for (int i = 0; i < 300; ++i) {
     const auto set = *rc::gen::inRange<std::uint32_t>(0, caches * sets);
-    const auto line = *rc::gen::inRange<std::uint32_t>(0, 2 * ways);
+    const LineNumber line(*rc::gen::inRange<std::uint32_t>(0, 2 * ways));
     const bool pending = *rc::gen::inRange(0, 4) == 0;
     RC_ASSERT(access(tags, plain[set], set / sets, set, ways, line, pending));
   }
@@ -77,8 +77,8 @@ TEST(TagArray, order_of_use_outlives_the_numbers_it_is_kept_in) {
   for (int i = 0; i < 400000; ++i) {
     drawn = drawn * 1664525U + 1013904223U;
     const std::uint32_t set = (drawn >> 30U) & 3U;
-    ASSERT_TRUE(
-        access(tags, plain[set], set / 2, set, ways, (drawn >> 20U) % 7, (drawn >> 10U) % 5 == 0))
+    ASSERT_TRUE(access(tags, plain[set], set / 2, set, ways, LineNumber((drawn >> 20U) % 7),
+                       (drawn >> 10U) % 5 == 0))
         << "access " << i;
   }
 }
@@ -86,13 +86,13 @@ TEST(TagArray, order_of_use_outlives_the_numbers_it_is_kept_in) {
 TEST(TagArray, a_new_line_starts_with_no_sector) {
   TagArray tags;
   tags.resize(1, 1, 1);
-  tags.install(0, tags.victim(0), 7);
+  tags.install(0, tags.victim(0), LineNumber(7));
   tags.state(0) |= 15U | (3U << TagArray::dirty_shift) | TagArray::waited_bit;
   EXPECT_EQ(tags.valid(0), 15U);
   EXPECT_EQ(tags.dirty(0), 3U);
-  tags.install(0, tags.victim(0), 8);
-  EXPECT_EQ(tags.find(0, 7), none);
-  EXPECT_EQ(tags.find(0, 8), 0U);
+  tags.install(0, tags.victim(0), LineNumber(8));
+  EXPECT_EQ(tags.find(0, LineNumber(7)), none);
+  EXPECT_EQ(tags.find(0, LineNumber(8)), 0U);
   EXPECT_EQ(tags.state(0) & 0xffffU, 0U);
 }
 

@@ -122,8 +122,8 @@ memory::PackedLaunch any_launch() {
         if (step.kind == memory::StepKind::load || step.kind == memory::StepKind::store) {
           step.count = static_cast<std::uint8_t>(*rc::gen::inRange(1, 5));
           for (std::uint32_t i = 0; i < step.count; ++i)
-            step.lines[i] =
-                std::uint64_t{*rc::gen::inRange(0U, 400U)} * 128 + *rc::gen::inRange(1U, 16U);
+            step.lines[i] = {Address(std::uint64_t{*rc::gen::inRange(0U, 400U)} * 128),
+                             *rc::gen::inRange(1U, 16U)};
         }
         steps.add(step);
       }

@@ -9,44 +9,52 @@
 
 namespace demarc::sim::memory {
 
+using SliceIndex = Index<struct SliceIndexTag>;
+using SetInSlice = Index<struct SetInSliceTag>;
+using BankInSlice = Index<struct BankInSliceTag>;  // of its channel
+using RowNumber = Index<struct RowNumberTag>;
+// Of AddressSpec::page_bytes.
+using PageNumber = Index<struct PageNumberTag, std::uint64_t>;
+
 struct Place {
-  std::uint32_t slice = 0;
-  std::uint32_t set = 0;
-  std::uint32_t bank = 0;
-  std::uint32_t row = 0;
+  SliceIndex slice;
+  SetInSlice set;
+  BankInSlice bank;
+  RowNumber row;
 };
 
-// Takes line numbers (byte address >> line_shift), below 2^32.
 class AddressDecoder {
  public:
   explicit AddressDecoder(const AddressSpec& spec);
 
-  [[nodiscard]] Place operator()(std::uint32_t line) const {
+  [[nodiscard]] Place operator()(LineNumber number) const {
+    const std::uint32_t line = number.raw();
     const std::uint64_t all = tables_[0][line & 255U] ^ tables_[1][(line >> 8U) & 255U] ^
                               tables_[2][(line >> 16U) & 255U] ^ tables_[3][line >> 24U];
     auto module = static_cast<std::uint32_t>(all & 0xffffU);
     Place place;
-    place.set = static_cast<std::uint32_t>((all >> 16U) & 0xffffU);
-    place.bank = static_cast<std::uint32_t>((all >> 32U) & 0xffU);
-    place.row = line >> row_shift_;
+    place.set = SetInSlice((all >> 16U) & 0xffffU);
+    place.bank = BankInSlice((all >> 32U) & 0xffU);
+    place.row = RowNumber(line >> row_shift_);
     if (page_shift_ == 0) {
-      place.slice = modulus_ == 1
-                        ? module
-                        : module * modulus_ + static_cast<std::uint32_t>(all >> 40U) % modulus_;
+      place.slice = SliceIndex(
+          modulus_ == 1 ? module
+                        : module * modulus_ + static_cast<std::uint32_t>(all >> 40U) % modulus_);
       return place;
     }
-    const std::uint64_t constant = constant_of(line >> page_shift_);
+    const std::uint64_t constant = constant_of(PageNumber(line >> page_shift_));
     module ^= static_cast<std::uint32_t>(constant) & module_mask_;
     const auto shift = static_cast<std::uint32_t>(constant >> 32U);
-    place.slice = module * modulus_ + (static_cast<std::uint32_t>(all >> 40U) + shift) % modulus_;
+    place.slice =
+        SliceIndex(module * modulus_ + (static_cast<std::uint32_t>(all >> 40U) + shift) % modulus_);
     return place;
   }
 
-  // What page `page` adds to the module index; 0 where addresses are physical throughout.
-  [[nodiscard]] std::uint32_t page_constant(std::uint64_t page) const;
+  // What a page adds to the module index; 0 where addresses are physical throughout.
+  [[nodiscard]] std::uint32_t page_constant(PageNumber page) const;
 
  private:
-  [[nodiscard]] std::uint64_t constant_of(std::uint64_t page) const;
+  [[nodiscard]] std::uint64_t constant_of(PageNumber page) const;
 
   std::array<std::array<std::uint64_t, 256>, 4> tables_{};  // small: they stay in a core's cache
   std::uint32_t row_shift_;

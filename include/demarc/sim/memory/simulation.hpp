@@ -26,12 +26,12 @@
 
 namespace demarc::sim::memory {
 
-// Where a client's addresses lie: chunk i, of 1 << chunk_shift bytes from `base` on, at physical
-// address chunks[i]. No chunks: addresses are physical.
+// Where a client's addresses lie: chunk i, of 1 << chunk_shift bytes from `base` on, at
+// chunks[i]. No chunks: its addresses are those of the card's memory.
 struct Translation {
-  std::uint64_t base = 0;
+  Address base;
   std::uint32_t chunk_shift = 0;
-  std::vector<std::uint64_t> chunks;
+  std::vector<PhysicalAddress> chunks;
 };
 
 struct ClientSpec {
@@ -73,7 +73,7 @@ struct DramStatistics {
 struct Request {
   Cycles at = {};  // from the call on
   std::uint32_t sm = 0;
-  std::uint64_t address = 0;  // physical
+  PhysicalAddress address = {};
   StepKind kind = StepKind::load;
   bool cached = true;         // false: a load that misses the L2 and leaves nothing in it
   std::uint64_t repeats = 1;  // the next leaves when the one before has arrived; 0: without end
@@ -118,7 +118,7 @@ class Simulation {
 
   // Reads a line into the L2 in no time, as an access would: for long walks whose times do not
   // matter. Or, `written`, writes its sectors: they go to DRAM when the line is evicted.
-  void touch(std::uint64_t address, bool written = false);
+  void touch(PhysicalAddress address, bool written = false);
 
   [[nodiscard]] const ClientStatistics& statistics(std::uint32_t client) const;
   [[nodiscard]] const DramStatistics& dram() const;

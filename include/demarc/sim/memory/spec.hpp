@@ -13,6 +13,7 @@
 
 #include "demarc/base/result.hpp"
 #include "demarc/gpu/device.hpp"
+#include "demarc/sim/memory/lines.hpp"
 #include "demarc/sim/units.hpp"
 
 namespace demarc::sim::memory {
@@ -27,10 +28,6 @@ inline constexpr std::uint64_t ticks_per_cycle = 256;
 [[nodiscard, gnu::always_inline]] constexpr Cycles cycles_of(Ticks ticks) {
   return Cycles((ticks.raw() + ticks_per_cycle - 1) / ticks_per_cycle);
 }
-
-inline constexpr std::uint32_t line_shift = 7;  // lines of 128 bytes
-inline constexpr std::uint32_t line_bytes = 1U << line_shift;
-inline constexpr std::uint32_t sector_bytes = 32;
 
 // sets = 0: there is no such cache.
 struct CacheSpec {

@@ -9,21 +9,21 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/sim/memory/lines.hpp"
 
 namespace demarc::sim::memory {
 
 enum class StepKind : std::uint8_t { load, store, atomic, reduce, barrier, work, end };
 
-// `instructions` are issued first; then the access, with `count` lines. A line entry is the byte
-// address of a line of 128 bytes, plus the mask of its four sectors in bits 0-3. An atomic returns
-// a value that the warp waits for like a load; a reduction does not. `wait`: before the
-// instructions, all loads of the warp must have arrived.
+// `instructions` are issued first; then the access, with `count` lines. An atomic returns a value
+// that the warp waits for like a load; a reduction does not. `wait`: before the instructions, all
+// loads of the warp must have arrived.
 struct Step {
   StepKind kind = StepKind::end;
   bool wait = false;
   std::uint8_t count = 0;  // at most 32
   std::uint32_t instructions = 0;
-  std::array<std::uint64_t, 32> lines{};
+  std::array<LineEntry, 32> lines{};
 };
 
 struct KernelShape {
@@ -59,7 +59,7 @@ class Source {
 };
 
 // Steps packed into words: a head (kind in bits 0-2, wait in bit 3, count in bits 8-15,
-// instructions in bits 16-47), then `count` line entries.
+// instructions in bits 16-47), then the words of `count` line entries.
 class PackedSteps {
  public:
   void add(const Step& step);
@@ -90,10 +90,10 @@ struct PackedLaunch {
 };
 [[nodiscard]] std::unique_ptr<Source> replay_launch(std::shared_ptr<const PackedLaunch> launch);
 
-// Byte addresses of the active lanes, `bytes` each, as line entries in ascending order; returns
-// how many. Lanes are the bits of `mask`.
+// Addresses of the active lanes, `bytes` each, as line entries in ascending order; returns how
+// many. Lanes are the bits of `mask`.
 [[nodiscard]] std::uint8_t coalesce(const std::array<std::uint64_t, 32>& addresses,
                                     std::uint32_t mask, std::uint32_t bytes,
-                                    std::array<std::uint64_t, 32>& lines);
+                                    std::array<LineEntry, 32>& lines);
 
 }  // namespace demarc::sim::memory
