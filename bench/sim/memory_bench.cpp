@@ -56,8 +56,8 @@ int main() {
     return EXIT_FAILURE;
   }
   fmt::print("{}", spec_text(*spec));
-  std::vector<std::uint32_t> sms(spec->sms());
-  for (std::uint32_t i = 0; i < sms.size(); ++i) sms[i] = i;
+  const auto every = spec->gpc_of_sm.keys();
+  const std::vector<demarc::sim::SmIndex> sms(every.begin(), every.end());
   Walk stream{.bytes = std::uint64_t{64} << 20U, .blocks = 1056, .threads = 256};
   Walk scattered = stream;
   scattered.sectors = 1;

@@ -11,6 +11,7 @@ namespace demarc::probe {
 namespace {
 
 using sim::Cycles;
+using sim::SmIndex;
 using sim::operator""_cycles;
 using sim::memory::LineNumber;
 using sim::memory::PhysicalAddress;
@@ -18,7 +19,7 @@ using sim::memory::Request;
 
 constexpr std::uint64_t hidden_pages = 4096;
 
-Request uncached_read(Cycles at, std::uint32_t sm, std::uint64_t address, std::uint64_t repeats) {
+Request uncached_read(Cycles at, SmIndex sm, std::uint64_t address, std::uint64_t repeats) {
   return {
       .at = at, .sm = sm, .address = PhysicalAddress(address), .cached = false, .repeats = repeats};
 }
@@ -121,7 +122,7 @@ Result<std::unique_ptr<SimulatedMemory>> SimulatedMemory::open(const gpu::Device
   const auto& tpcs = device.topology.tpcs;
   for (std::size_t t = 0; t < tpcs.size(); ++t) {
     auto& side = t % 2 == 0 ? memory->victim_sms_ : memory->aggressor_sms_;
-    side.insert(side.end(), tpcs[t].sms.begin(), tpcs[t].sms.end());
+    for (const std::uint32_t sm : tpcs[t].sms) side.emplace_back(sm);
   }
   return memory;
 }
@@ -135,11 +136,11 @@ float SimulatedMemory::with_jitter(double cycles) {
 Result<std::vector<float>> SimulatedMemory::uncached_pairs(
     std::uint64_t primary, std::span<const std::uint64_t> secondaries) {
   const Cycles rest = spec_.row_idle_cycles + 100_cycles;  // rows of the pair before close
-  const std::uint32_t other = spec_.sms() > 1 ? 1 : 0;
+  const SmIndex other(spec_.sms() > 1 ? 1 : 0);
   std::vector<float> cycles;
   cycles.reserve(secondaries.size());
   for (const std::uint64_t secondary : secondaries) {
-    const std::array<Request, 2> pair{uncached_read(rest, 0, primary, 1),
+    const std::array<Request, 2> pair{uncached_read(rest, SmIndex(0), primary, 1),
                                       uncached_read(rest, other, secondary, 1)};
     DEMARC_TRY(const auto done, gpu_.timed(pair));
     cycles.push_back(
@@ -157,7 +158,8 @@ Result<std::vector<float>> SimulatedMemory::reread(std::uint64_t first,
     gpu_.touch(PhysicalAddress(first));
     for (const std::uint64_t address : then) gpu_.touch(PhysicalAddress(address));
     gpu_.touch(PhysicalAddress(candidate));
-    const std::array<Request, 1> again{Request{.sm = 0, .address = PhysicalAddress(first)}};
+    const std::array<Request, 1> again{
+        Request{.sm = SmIndex(0), .address = PhysicalAddress(first)}};
     DEMARC_TRY(const auto done, gpu_.timed(again));
     cycles.push_back(with_jitter(static_cast<double>(done[0].first.raw())));
   }
@@ -171,9 +173,9 @@ Result<float> SimulatedMemory::crowded_read(std::uint64_t primary,
   // Each of the others keeps one miss register busy: its next read arrives when the last, which had
   // to close a row, has been served.
   const Cycles held = spec_.dram_latency() - spec_.l2_hit_latency() + spec_.precharge_cycles;
-  std::vector<Request> requests{uncached_read(settle, 0, primary, reads)};
+  std::vector<Request> requests{uncached_read(settle, SmIndex(0), primary, reads)};
   for (std::size_t i = 0; i < secondaries.size(); ++i) {
-    const auto sm = static_cast<std::uint32_t>(i % std::max(spec_.sms() - 1, 1U) + 1) % spec_.sms();
+    const SmIndex sm((i % std::max(spec_.sms() - 1, 1U) + 1) % spec_.sms());
     requests.push_back(uncached_read(Cycles(i), sm, secondaries[i], 0));
     requests.back().interval = held;
   }
@@ -193,7 +195,8 @@ Result<gpu::LatencyMatrix> SimulatedMemory::hit_latencies(std::span<const std::u
   for (const std::uint64_t address : addresses) {
     gpu_.touch(PhysicalAddress(address));
     for (const std::uint32_t sm : sms) {
-      const std::array<Request, 1> read{Request{.sm = sm, .address = PhysicalAddress(address)}};
+      const std::array<Request, 1> read{
+          Request{.sm = SmIndex(sm), .address = PhysicalAddress(address)}};
       DEMARC_TRY(const auto done, gpu_.timed(read));
       double least = noise * random_.normal();
       for (std::uint32_t r = 1; r < repeats; ++r) least = std::min(least, noise * random_.normal());

@@ -50,7 +50,7 @@ class SimulatedMemory final : public TimedMemory {
   ClockNoise noise_;
   Random random_;
   MemoryFacts facts_;
-  std::vector<std::uint32_t> victim_sms_, aggressor_sms_;  // every other TPC
+  std::vector<sim::SmIndex> victim_sms_, aggressor_sms_;  // every other TPC
   std::map<std::uint64_t, double> known_streams_;  // the simulation answers the same each time
 };
 

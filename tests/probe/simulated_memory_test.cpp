@@ -34,13 +34,13 @@ TEST(SimulatedMemory, WithOneLoadAThreadKneeAndSlopeStillGiveTheRegistersOfAModu
   const auto read_beside = [&](std::size_t threads) {
     sim::memory::Simulation gpu(spec);
     std::vector<sim::memory::Request> requests{{.at = settle,
-                                                .sm = 0,
+                                                .sm = sim::SmIndex(0),
                                                 .address = sim::memory::PhysicalAddress(primary),
                                                 .cached = false,
                                                 .repeats = 20}};
     for (std::size_t i = 0; i < threads; ++i) {
       requests.push_back({.at = Cycles(i),
-                          .sm = static_cast<std::uint32_t>(1 + i % (spec.sms() - 1)),
+                          .sm = sim::SmIndex(1 + i % (spec.sms() - 1)),
                           .address = sim::memory::PhysicalAddress(others[i]),
                           .cached = false,
                           .repeats = 0});

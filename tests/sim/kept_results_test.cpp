@@ -159,17 +159,17 @@ TEST(KeptResults, of_walks_through_the_memory_of_a_card) {
       walk.rounds = 2;
       walk.sectors = 3;
       std::string text;
-      std::vector<std::uint32_t> clients;
+      std::vector<ClientIndex> clients;
       for (const std::uint32_t first : {0U, 4U}) {
         walk.base = walk.base + (std::uint64_t{first} << 20U);
         ClientSpec client;
         client.name = fmt::format("from {}", first);
-        client.sms = {first, first + 1, first + 2};
+        client.sms = {SmIndex(first), SmIndex(first + 1), SmIndex(first + 2)};
         client.source = walk_source(walk);
         clients.push_back(simulation.add_client(std::move(client)));
       }
       ASSERT_TRUE(simulation.run_launches(clients.front(), 2));
-      for (const std::uint32_t client : clients) {
+      for (const ClientIndex client : clients) {
         const ClientStatistics& s = simulation.statistics(client);
         text += fmt::format("{} {} {} {} {} {} {} {}:", s.instructions, s.blocks, s.load_sectors,
                             s.store_sectors, s.atomic_sectors, s.l1_hit_sectors, s.l2_hit_sectors,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <iterator>
 #include <vector>
 
 #include "demarc/base/strong.hpp"
@@ -14,11 +15,23 @@ class Indices {
  public:
   class Iterator {
    public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Key;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const Key*;
+    using reference = Key;
+
+    Iterator() = default;
     explicit Iterator(Key at) : at_(at) {}
     [[gnu::always_inline]] Key operator*() const { return at_; }
     [[gnu::always_inline]] Iterator& operator++() {
       ++at_;
       return *this;
+    }
+    Iterator operator++(int) {
+      const Iterator before = *this;
+      ++at_;
+      return before;
     }
     friend bool operator==(Iterator, Iterator) = default;
 

@@ -13,6 +13,9 @@ consteval Cycles operator""_cycles(unsigned long long count) {
   return Cycles(count);
 }
 
+// One of the SMs of a GPU.
+using SmIndex = Index<struct SmIndexTag>;
+
 // A byte, as the program that is simulated names it; bytes apart.
 using Address = Location<struct AddressTag>;
 

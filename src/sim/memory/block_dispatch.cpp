@@ -1,3 +1,4 @@
+// What a policy sees of one client's SMs.
 #include "block_dispatch.hpp"
 
 #include <algorithm>
@@ -34,19 +35,19 @@ void BlockDispatch::set_request(const KernelShape& shape, bool own) {
   request_ = {threads, 1, limits_shared_ ? shape.shared_bytes : 0, own ? threads : 0};
 }
 
-std::uint32_t BlockDispatch::choose(const KernelShape& shape, std::uint32_t index) {
+SmIndex BlockDispatch::choose(const KernelShape& shape, std::uint32_t index) {
   set_request(shape, true);
   const std::uint32_t chosen = policy_->choose(machine_, {request_, 0, index});
-  return chosen == no_sm ? no_sm : sms_[chosen];
+  return chosen == no_sm ? SmIndex(none) : sms_[chosen];
 }
 
-void BlockDispatch::placed(std::uint32_t sm, const KernelShape& shape, bool own) {
+void BlockDispatch::placed(SmIndex sm, const KernelShape& shape, bool own) {
   if (position_[sm] == no_sm) return;
   set_request(shape, own);
   machine_.place(position_[sm], {request_, 0, 0});
 }
 
-void BlockDispatch::ended(std::uint32_t sm, const KernelShape& shape, bool own) {
+void BlockDispatch::ended(SmIndex sm, const KernelShape& shape, bool own) {
   if (position_[sm] == no_sm) return;
   set_request(shape, own);
   Machine::Release<false> release(machine_);

@@ -7,6 +7,7 @@
 
 #include "demarc/sim/dispatch/policy.hpp"
 #include "demarc/sim/memory/simulation.hpp"
+#include "slots.hpp"
 
 namespace demarc::sim::memory {
 
@@ -17,19 +18,20 @@ class BlockDispatch {
 
   // A round of dispatch begins.
   void begin() { policy_->begin_tick(); }
-  // The SM for block `index` of a kernel, or no_sm; the caller places it there at once.
-  [[nodiscard]] std::uint32_t choose(const KernelShape& shape, std::uint32_t index);
+  // The SM for block `index` of a kernel, or none; the caller places it there at once.
+  [[nodiscard]] SmIndex choose(const KernelShape& shape, std::uint32_t index);
 
   // A block, of this client (`own`) or another one, started or ended on an SM of the GPU.
-  void placed(std::uint32_t sm, const KernelShape& shape, bool own);
-  void ended(std::uint32_t sm, const KernelShape& shape, bool own);
+  void placed(SmIndex sm, const KernelShape& shape, bool own);
+  void ended(SmIndex sm, const KernelShape& shape, bool own);
 
  private:
   // Requests: threads, blocks, shared memory, and threads of this client alone.
   void set_request(const KernelShape& shape, bool own);
 
-  std::vector<std::uint32_t> sms_;
-  std::vector<std::uint32_t> position_;  // of each SM in sms_, or no_sm
+  // The machine counts the client's SMs alone, by their places in sms_.
+  std::vector<SmIndex> sms_;
+  PerIndex<SmIndex, std::uint32_t> position_;  // in sms_, or no_sm
   Machine machine_;
   std::shared_ptr<const BlockSharing> sharing_;
   std::unique_ptr<DispatchPolicy> policy_;

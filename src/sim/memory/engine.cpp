@@ -1,3 +1,4 @@
+// The engine as it is built, its loop over events, and what it asks the host for early.
 #include "engine.hpp"
 
 #include <bit>
@@ -6,6 +7,9 @@ namespace demarc::sim::memory {
 namespace {
 
 const char nothing_ahead = 0;  // what events need that need nothing
+
+template <EventKind kind>
+constexpr std::integral_constant<EventKind, kind> of_kind;
 
 template <class T>
 constexpr auto shift_of = static_cast<std::uint32_t>(std::countr_zero(sizeof(T)));
@@ -27,22 +31,23 @@ Engine::Engine(const Spec& given) : spec(given), decoder(given.address) {
   state.l2.resize(spec.slices, spec.l2.sets, spec.l2.ways);
   state.slices.resize(spec.slices);
   state.registers.resize(std::size_t{spec.slices} * spec.miss_registers);
-  for (std::uint32_t i = 0; i < spec.slices; ++i) {
-    for (std::uint32_t k = (i + 1) * spec.miss_registers; k-- > i * spec.miss_registers;) {
-      state.registers[k].waiters = state.slices[i].free_register;
-      state.slices[i].free_register = k;
+  for (const SliceIndex slice : state.slices.keys()) {
+    const std::uint32_t first = slice.raw() * spec.miss_registers;
+    for (std::uint32_t k = first + spec.miss_registers; k-- > first;) {
+      state.registers[RegisterIndex(k)].next_free = state.slices[slice].free_register;
+      state.slices[slice].free_register = RegisterIndex(k);
     }
   }
   state.channels.resize(spec.slices);
   state.banks.resize(std::size_t{spec.slices} * spec.banks);
 }
 
-std::uint32_t Engine::add_client(ClientSpec client) {
-  const auto index = static_cast<std::uint32_t>(clients.size());
+ClientIndex Engine::add_client(ClientSpec client) {
+  const ClientIndex index = clients.next_key();
   ClientState added;
   added.allowed.assign(spec.sms(), 0);
   added.threads.assign(spec.sms(), 0);
-  for (const std::uint32_t sm : client.sms) added.allowed.at(sm) = 1;
+  for (const SmIndex sm : client.sms) added.allowed.at(sm) = 1;
   std::unique_ptr<BlockDispatch> policy;
   if (client.dispatch != nullptr) {
     policy = std::make_unique<BlockDispatch>(spec, client);
@@ -57,7 +62,7 @@ std::uint32_t Engine::add_client(ClientSpec client) {
     fail(begun.error().kind, begun.error().message);
   }
   state.clients.back().run_start = now();
-  schedule(now(), EventKind::kernel_start, index);
+  schedule<EventKind::kernel_start>(now(), index);
   return index;
 }
 
@@ -66,14 +71,14 @@ void Engine::fail(ErrorKind kind, std::string message) {
   state.interrupted = true;
 }
 
-[[gnu::noinline]] std::uint32_t Engine::add_packet(const Packet& packet) {
+[[gnu::noinline]] PacketIndex Engine::add_packet(const Packet& packet) {
   if (state.packets.size() == Event::indices) {
     fail(ErrorKind::check_failed,
          fmt::format("more than {} accesses are under way", Event::indices));
-    return 0;
+    return {};
   }
   state.packets.push_back(packet);
-  return static_cast<std::uint32_t>(state.packets.size() - 1);
+  return PacketIndex(state.packets.size() - 1);
 }
 
 // The state is larger than a core's caches, and events touch it all over. Packets on their way ask
@@ -82,39 +87,39 @@ void Engine::fail(ErrorKind kind, std::string message) {
 // avoid branches on the kind of each, which the host cannot foretell.
 [[gnu::noinline]] void Engine::look_ahead() {
   const auto set_pool = [&](EventKind kind, const void* start, std::uint32_t shift) {
-    ahead_[static_cast<std::size_t>(kind)] = {static_cast<const char*>(start), shift, none};
+    ahead_[static_cast<std::size_t>(kind)] = {static_cast<const char*>(start), shift, None::raw};
   };
   set_pool(EventKind::warp, state.warps.data(), shift_of<WarpSlot>);
   set_pool(EventKind::fill, state.fetches.data(), shift_of<Fetch>);
   set_pool(EventKind::bank, state.banks.data(), shift_of<BankState>);
   for (const Event& coming : state.events.ahead(2 * look_at_once, look_at_once)) {
     const Ahead& pool = ahead_[coming.head & 15U];
-    prefetch(pool.start + (std::size_t{coming.index() & pool.mask} << pool.shift));
+    prefetch(pool.start + (std::size_t{(coming.head >> 7U) & pool.mask} << pool.shift));
   }
   const auto events = state.events.ahead(look_at_once, look_at_once);
   std::array<std::uint32_t, 16> kinds{};
   for (std::size_t i = 0; i < events.size(); ++i) kinds[events[i].head & 15U] |= 1U << i;
-  const auto each = [&](EventKind kind, auto&& look) {
+  const auto each = [&]<EventKind kind>(std::integral_constant<EventKind, kind>, auto&& look) {
     for (auto rest = kinds[static_cast<std::size_t>(kind)]; rest != 0; rest &= rest - 1) {
-      look(events[static_cast<std::size_t>(std::countr_zero(rest))].index());
+      look(events[static_cast<std::size_t>(std::countr_zero(rest))].template subject<kind>());
     }
   };
-  each(EventKind::done, [&](std::uint32_t index) {
+  each(of_kind<EventKind::done>, [&](PacketIndex index) {
     const Packet& packet = state.packets[index];
-    if (!packet.injected) prefetch(&state.warps[packet.owner]);
+    if (!packet.injected) prefetch(&state.warps[packet.owner.as<WarpIndex>()]);
   });
-  each(EventKind::fill, [&](std::uint32_t index) {
+  each(of_kind<EventKind::fill>, [&](FetchIndex index) {
     const Fetch& fetch = state.fetches[index];
     if (fetch.l2_line == none) return;
     state.l2.prefetch_state(fetch.l2_line);
-    const std::uint32_t waiter = state.registers[fetch.owner].waiters;
+    const PacketIndex waiter = state.registers[fetch.owner.as<RegisterIndex>()].waiters;
     if (waiter != none) prefetch(&state.packets[waiter]);
   });
-  each(EventKind::bank, [&](std::uint32_t index) {
-    const std::uint32_t head = state.banks[index].queue[0].head;
+  each(of_kind<EventKind::bank>, [&](BankIndex index) {
+    const FetchIndex head = state.banks[index].queue[0].head;
     if (head != none) prefetch(&state.fetches[head]);
   });
-  each(EventKind::warp, [&](std::uint32_t index) {
+  each(of_kind<EventKind::warp>, [&](WarpIndex index) {
     const WarpSlot& warp = state.warps[index];
     const BlockSlot& block = state.blocks[warp.block];
     if (!warp.has_step) {
@@ -128,23 +133,22 @@ void Engine::fail(ErrorKind kind, std::string message) {
 }
 
 [[gnu::always_inline]] inline void Engine::handle(Event event) {
-  const std::uint32_t index = event.index();
   switch (event.kind()) {
     case EventKind::kernel_start:
-      kernel_start(index);
+      kernel_start(event.subject<EventKind::kernel_start>());
       break;
     case EventKind::warp:
-      advance(index);
+      advance(event.subject<EventKind::warp>());
       break;
     case EventKind::lsu:
-      state.sms[index].lsu_scheduled = false;
-      run_lsu(index);
+      state.sms[event.subject<EventKind::lsu>()].lsu_scheduled = false;
+      run_lsu(event.subject<EventKind::lsu>());
       break;
     case EventKind::l1_hit:
-      load_done(index);
+      load_done(event.subject<EventKind::l1_hit>());
       break;
     case EventKind::inject:
-      inject(index);
+      inject(event.subject<EventKind::inject>());
       break;
     case EventKind::gpc_request:
       gpc_request(event);
@@ -153,24 +157,24 @@ void Engine::fail(ErrorKind kind, std::string message) {
       arrive(event);
       break;
     case EventKind::lookup:
-      lookup(index);
+      lookup(event.subject<EventKind::lookup>());
       break;
     case EventKind::bank:
-      state.banks[index].scheduled = false;
-      serve_bank(index);
+      state.banks[event.subject<EventKind::bank>()].scheduled = false;
+      serve_bank(event.subject<EventKind::bank>());
       break;
     case EventKind::fill:
-      fill(index);
+      fill(event.subject<EventKind::fill>());
       break;
     case EventKind::retry:
-      state.slices[index].retry_scheduled = false;
-      retry(index);
+      state.slices[event.subject<EventKind::retry>()].retry_scheduled = false;
+      retry(event.subject<EventKind::retry>());
       break;
     case EventKind::gpc_reply:
       gpc_reply(event);
       break;
     case EventKind::done:
-      packet_done(index);
+      packet_done(event.subject<EventKind::done>());
       break;
   }
 }

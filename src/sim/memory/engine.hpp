@@ -8,6 +8,7 @@
 #include "block_dispatch.hpp"
 #include "demarc/sim/event_queue.hpp"
 #include "demarc/sim/memory/simulation.hpp"
+#include "slots.hpp"
 #include "tag_array.hpp"
 
 namespace demarc::sim::memory {
@@ -28,21 +29,52 @@ enum class EventKind : std::uint32_t {
   done,          // and its SM
 };
 
+// What each of them is about.
+// clang-format off
+template <EventKind> struct About;
+template <> struct About<EventKind::kernel_start> { using Subject = ClientIndex; };
+template <> struct About<EventKind::warp>         { using Subject = WarpIndex; };
+template <> struct About<EventKind::lsu>          { using Subject = SmIndex; };
+template <> struct About<EventKind::l1_hit>       { using Subject = WarpIndex; };
+template <> struct About<EventKind::inject>       { using Subject = RequestIndex; };
+template <> struct About<EventKind::gpc_request>  { using Subject = PacketIndex; };
+template <> struct About<EventKind::arrive>       { using Subject = PacketIndex; };
+template <> struct About<EventKind::lookup>       { using Subject = PacketIndex; };
+template <> struct About<EventKind::bank>         { using Subject = BankIndex; };
+template <> struct About<EventKind::fill>         { using Subject = FetchIndex; };
+template <> struct About<EventKind::retry>        { using Subject = SliceIndex; };
+template <> struct About<EventKind::gpc_reply>    { using Subject = PacketIndex; };
+template <> struct About<EventKind::done>         { using Subject = PacketIndex; };
+// clang-format on
+template <EventKind kind>
+using SubjectOf = typename About<kind>::Subject;
+
 // What a link needs to know of a packet travels in the event, so that packets, of which many are
 // under way, are looked at only where they end; and so does what lets the host ask early for what
 // the end will touch.
 struct Event {
   static constexpr std::uint32_t indices = 1U << 25U;
-  std::uint32_t head = 0;   // kind in bits 0-3, sectors on the link in bits 4-6, then the index
-  std::uint16_t place = 0;  // SM of a packet
-  std::uint16_t port = 0;   // and port of its slice; on the way back, its L1 set
+  std::uint32_t head = 0;  // kind in bits 0-3, sectors on the link in bits 4-6, then the index
+  Packed<SmIndex, std::uint16_t> sm;  // of a packet
+  std::uint16_t port = 0;             // and port of its slice; on the way back, its L1 set
+
+  template <EventKind kind>
+  [[gnu::always_inline]] static Event of(SubjectOf<kind> subject) {
+    return {static_cast<std::uint32_t>(kind) | (subject.raw() << 7U), {}, 0};
+  }
   [[nodiscard]] EventKind kind() const { return static_cast<EventKind>(head & 15U); }
   [[nodiscard]] std::uint32_t sectors() const { return (head >> 4U) & 7U; }
-  [[nodiscard]] std::uint32_t index() const { return head >> 7U; }
+  // For whoever has looked at the kind.
+  template <EventKind kind>
+  [[nodiscard, gnu::always_inline]] SubjectOf<kind> subject() const {
+    return SubjectOf<kind>(head >> 7U);
+  }
+  [[nodiscard]] PacketIndex packet() const { return PacketIndex(head >> 7U); }
   [[nodiscard]] Event as(EventKind kind) const {
-    return {(head & ~15U) | static_cast<std::uint32_t>(kind), place, port};
+    return {(head & ~15U) | static_cast<std::uint32_t>(kind), sm, port};
   }
 };
+static_assert(sizeof(Event) == 8);
 
 // A link or bus, busy until free_at. Users come in order of time.
 struct Server {
@@ -60,24 +92,25 @@ inline std::uint32_t sector_count(std::uint8_t mask) {
   return static_cast<std::uint32_t>((0x4332322132212110ULL >> (4U * mask)) & 15U);
 }
 
+template <class Key>
 struct Fifo {
-  std::uint32_t head = none;
-  std::uint32_t tail = none;
+  Key head = none;
+  Key tail = none;
   std::uint32_t size = 0;
 };
 
 // A line asked for, on its way out or back. Half a line of the host's cache.
 struct alignas(16) Packet {
   LineNumber line;
-  std::uint32_t next = none;     // in a wait queue or a list of waiters
-  std::uint32_t owner = none;    // warp, or request of timed()
-  std::uint32_t l1_line = none;  // to be filled; none: the owner waits for it alone
+  PacketIndex next = none;               // in a wait queue or a list of waiters
+  OneOf<WarpIndex, RequestIndex> owner;  // a request: `injected`
+  L1Tags::Way l1_line = none;            // to be filled; none: the owner waits for it alone
   RowNumber row;
-  std::uint16_t sm = 0;
-  std::uint16_t slice = 0;
-  std::uint16_t client = 0;
-  std::uint16_t set = 0;  // place in the slice and its channel
-  std::uint8_t bank = 0;
+  Packed<SmIndex, std::uint16_t> sm;
+  Packed<SliceIndex, std::uint16_t> slice;
+  Packed<ClientIndex, std::uint16_t> client;
+  Packed<SetInSlice, std::uint16_t> set;  // place in the slice and its channel
+  Packed<BankInSlice, std::uint8_t> bank;
   StepKind kind = StepKind::load;
   std::uint8_t sectors = 0;
   bool injected : 1 = false;
@@ -87,25 +120,26 @@ struct alignas(16) Packet {
 static_assert(sizeof(Packet) == 32);
 
 struct L1Waiter {
-  std::uint32_t warp = none;
-  std::uint32_t next = none;
+  WarpIndex warp = none;
+  WaiterIndex next = none;
   std::uint8_t needed = 0;
 };
 
 // Of a slice: a line with sectors under way, and who waits for them.
 struct MissRegister {
-  std::uint32_t l2_line = none;
-  std::uint32_t waiters = none;  // list of packets; of a free register, the next one
+  L2Tags::Way l2_line = none;
+  PacketIndex waiters = none;      // a list
+  RegisterIndex next_free = none;  // of a free register
 };
 
 // A transfer between a slice and its channel.
 struct alignas(16) Fetch {
-  std::uint32_t l2_line = none;  // none: for a packet alone, past the tags
-  std::uint32_t owner = none;    // that packet, or the miss register
-  std::uint32_t next = none;
+  L2Tags::Way l2_line = none;               // none: for a packet alone, past the tags
+  OneOf<PacketIndex, RegisterIndex> owner;  // that packet, or the miss register
+  FetchIndex next = none;
   RowNumber row;
-  std::uint32_t bank = 0;  // over all channels
-  std::uint16_t slice = 0;
+  BankIndex bank;
+  Packed<SliceIndex, std::uint16_t> slice;
   std::uint8_t sectors = 0;
   bool write = false;
 };
@@ -114,9 +148,9 @@ enum class WarpState : std::uint8_t { free, ready, loads, barrier, lsu };
 // With the step it is at, of which lines from the second on lie elsewhere.
 struct alignas(16) WarpSlot {
   LineEntry line;
-  std::uint32_t block = none;
+  BlockIndex block = none;
   std::uint32_t outstanding = 0;   // loads, L1 hits and atomics under way
-  std::uint32_t next = none;       // in the LSU queue
+  WarpIndex next = none;           // in the LSU queue
   std::uint32_t instructions = 0;  // left to issue
   std::uint16_t index = 0;         // in the block
   std::uint8_t lines = 0;
@@ -130,16 +164,16 @@ static_assert(sizeof(WarpSlot) == 32);
 
 struct BlockSlot {
   std::unique_ptr<BlockWork> work;
-  std::vector<std::uint32_t> warps;
-  std::uint32_t client = 0;
-  std::uint32_t sm = 0;
+  std::vector<WarpIndex> warps;
+  ClientIndex client;
+  SmIndex sm;
   std::uint32_t live = 0;
   std::uint32_t arrived = 0;  // at the barrier
 };
 
 struct SmState {
   Server issue, request, reply;
-  Fifo lsu;  // of warps
+  Fifo<WarpIndex> lsu;
   Cycles lsu_free;
   bool lsu_scheduled = false;
   bool lsu_stalled = false;
@@ -149,9 +183,9 @@ struct SmState {
 };
 
 struct SliceState {
-  Fifo waiting;  // packets that need a miss register, a way or room for a write
+  Fifo<PacketIndex> waiting;  // that need a miss register, a way or room for a write
   std::uint32_t misses = 0;
-  std::uint32_t free_register = none;
+  RegisterIndex free_register = none;
   bool retry_scheduled = false;
   bool first_absent = false;  // the line of the first that waits was looked for and is not there
 };
@@ -168,7 +202,7 @@ struct ChannelState {
 inline constexpr RowNumber no_row{~std::uint32_t{0}};
 
 struct alignas(64) BankState {
-  Fifo queue[2];  // reads, writes
+  Fifo<FetchIndex> queue[2];  // reads, writes
   Cycles free_at;
   Cycles activate_from;
   RowNumber row = no_row;
@@ -182,10 +216,10 @@ struct ClientState {
   std::uint32_t blocks_running = 0;
   std::uint64_t launched = 0;  // place in the order of kernel launches
   Cycles run_start;
-  bool active = false;                 // a kernel has started and not ended
-  bool known = false;                  // `shape` is that of the kernel to start next
-  std::vector<std::uint8_t> allowed;   // by SM
-  std::vector<std::uint32_t> threads;  // resident, by SM
+  bool active = false;  // a kernel has started and not ended
+  bool known = false;   // `shape` is that of the kernel to start next
+  PerIndex<SmIndex, std::uint8_t> allowed;
+  PerIndex<SmIndex, std::uint32_t> threads;  // resident
   ClientStatistics statistics;
 };
 
@@ -196,29 +230,35 @@ struct InjectedState {
   bool late = false;  // the next one waits for an arrival
 };
 
+template <class Key, class T>
+using LargePerIndex = PerIndex<Key, T, LargeAllocator<T>>;
+
 struct State {
   EventQueue<Event> events;
-  std::vector<SmState> sms;
+  PerIndex<SmIndex, SmState> sms;
   std::vector<Server> gpc_request, gpc_reply, port_request, port_reply;
-  TagArray l1, l2;
-  std::vector<SliceState> slices;
-  std::vector<ChannelState> channels;
-  std::vector<BankState> banks;
-  std::vector<MissRegister> registers;
-  LargeArray<Packet> packets;
-  LargeArray<Fetch> fetches;
-  std::vector<std::uint32_t> l1_lists;  // of waiters, by L1 line
-  std::vector<L1Waiter> l1_waiters;
-  std::uint32_t free_packet = none, free_fetch = none, free_waiter = none;
-  LargeArray<WarpSlot> warps;
-  std::vector<std::array<LineEntry, 32>> warp_lines;  // of steps with more than one
-  Step step;                                          // as it comes from a source
-  std::vector<std::uint32_t> free_warps;
-  std::vector<BlockSlot> blocks;
-  std::vector<std::uint32_t> free_blocks;
-  std::vector<ClientState> clients;
+  L1Tags l1;
+  L2Tags l2;
+  PerIndex<SliceIndex, SliceState> slices;
+  PerIndex<SliceIndex, ChannelState> channels;
+  PerIndex<BankIndex, BankState> banks;
+  PerIndex<RegisterIndex, MissRegister> registers;
+  LargePerIndex<PacketIndex, Packet> packets;
+  LargePerIndex<FetchIndex, Fetch> fetches;
+  PerIndex<L1Tags::Way, WaiterIndex> l1_lists;
+  PerIndex<WaiterIndex, L1Waiter> l1_waiters;
+  PacketIndex free_packet = none;
+  FetchIndex free_fetch = none;
+  WaiterIndex free_waiter = none;
+  LargePerIndex<WarpIndex, WarpSlot> warps;
+  PerIndex<WarpIndex, std::array<LineEntry, 32>> warp_lines;  // of steps with more than one
+  Step step;                                                  // as it comes from a source
+  std::vector<WarpIndex> free_warps;
+  PerIndex<BlockIndex, BlockSlot> blocks;
+  std::vector<BlockIndex> free_blocks;
+  PerIndex<ClientIndex, ClientState> clients;
   std::uint64_t launches = 0;
-  std::vector<InjectedState> injected;
+  PerIndex<RequestIndex, InjectedState> injected;
   std::size_t injected_open = 0;     // requests with an end that have not reached it
   std::size_t injected_pending = 0;  // accesses under way or about to leave
   bool injected_closing = false;     // those without end stop
@@ -244,13 +284,14 @@ class Engine {
   const Spec spec;
   const AddressDecoder decoder;
   State state;
-  std::vector<ClientSpec> clients;                       // Resources
-  std::vector<std::unique_ptr<BlockDispatch>> dispatch;  // of each client; null: no policy
+  PerIndex<ClientIndex, ClientSpec> clients;                       // Resources
+  PerIndex<ClientIndex, std::unique_ptr<BlockDispatch>> dispatch;  // null: no policy
 
   void step();
-  std::uint32_t add_client(ClientSpec client);
-  void schedule(Cycles at, EventKind kind, std::uint32_t index) {
-    state.events.schedule(at, {static_cast<std::uint32_t>(kind) | (index << 7U)});
+  ClientIndex add_client(ClientSpec client);
+  template <EventKind kind>
+  void schedule(Cycles at, SubjectOf<kind> subject) {
+    state.events.schedule(at, Event::of<kind>(subject));
   }
   // Events up to and including the next one that interrupts, or until `end` is passed.
   void run_until(Cycles end);
@@ -258,40 +299,40 @@ class Engine {
   void run_through(Cycles end);
   [[nodiscard]] Cycles now() const { return state.events.now(); }
   [[nodiscard]] std::string waiting() const;
-  void inject(std::uint32_t index);
-  void injected_done(std::uint32_t index);
-  void schedule_inject(Cycles at, std::uint32_t index) {
+  void inject(RequestIndex index);
+  void injected_done(RequestIndex index);
+  void schedule_inject(Cycles at, RequestIndex index) {
     ++state.injected_pending;
-    schedule(at, EventKind::inject, index);
+    schedule<EventKind::inject>(at, index);
   }
   void touch(LineNumber line, bool written);
   void fail(ErrorKind kind, std::string message);
 
  private:
   // SMs (engine_sm.cpp)
-  void advance(std::uint32_t warp);
-  void take_step(std::uint32_t warp, BlockSlot& block);
-  void barrier(std::uint32_t warp);
-  void end_warp(std::uint32_t warp);
-  void load_done(std::uint32_t warp);
-  void queue_access(std::uint32_t warp);
-  void run_lsu(std::uint32_t sm);
-  bool issue_line(std::uint32_t sm, std::uint32_t warp, LineEntry entry, Cycles at, bool& l1_hit);
+  void advance(WarpIndex warp);
+  void take_step(WarpIndex warp, BlockSlot& block);
+  void barrier(WarpIndex warp);
+  void end_warp(WarpIndex warp);
+  void load_done(WarpIndex warp);
+  void queue_access(WarpIndex warp);
+  void run_lsu(SmIndex sm);
+  bool issue_line(SmIndex sm, WarpIndex warp, LineEntry entry, Cycles at, bool& l1_hit);
   bool passes_l1(Packet& packet, bool& l1_hit);
-  void wait_in_list(std::uint32_t warp, std::uint32_t l1_line, std::uint8_t needed);
-  [[nodiscard]] std::uint32_t ready_waiters(std::uint32_t l1_line);
-  void packet_done(std::uint32_t index);
-  void resume_lsu(std::uint32_t sm);
-  void outside(std::uint32_t client, Address address);
+  void wait_in_list(WarpIndex warp, L1Tags::Way l1_line, std::uint8_t needed);
+  [[nodiscard]] WaiterIndex ready_waiters(L1Tags::Way l1_line);
+  void packet_done(PacketIndex index);
+  void resume_lsu(SmIndex sm);
+  void outside(ClientIndex client, Address address);
 
   // Blocks (engine_blocks.cpp)
-  void kernel_start(std::uint32_t client);
-  void kernel_end(std::uint32_t client);
-  void place_all(std::uint32_t client);
-  void refill(std::uint32_t sm);
-  [[nodiscard]] bool fits(std::uint32_t client, std::uint32_t sm) const;
-  bool place(std::uint32_t client, std::uint32_t sm);
-  void end_block(std::uint32_t block);
+  void kernel_start(ClientIndex client);
+  void kernel_end(ClientIndex client);
+  void place_all(ClientIndex client);
+  void refill(SmIndex sm);
+  [[nodiscard]] bool fits(ClientIndex client, SmIndex sm) const;
+  bool place(ClientIndex client, SmIndex sm);
+  void end_block(BlockIndex block);
 
   // Crossbar and L2 (engine_l2.cpp)
   // Gives the packet its place and sends it off.
@@ -299,44 +340,49 @@ class Engine {
   void gpc_request(Event event);
   void arrive(Event event);
   void gpc_reply(Event event);
-  void reply(std::uint32_t packet);
-  void lookup(std::uint32_t packet);
-  bool attempt(std::uint32_t packet, bool may_allocate);
-  bool start_miss(std::uint32_t packet, std::uint32_t way);
-  void wait_for(std::uint32_t packet, std::uint32_t way, std::uint32_t number);
-  bool attempt_past_tags(std::uint32_t packet, bool may_allocate);
-  [[nodiscard]] std::uint32_t set_of(const Packet& packet) const {
-    return packet.slice * spec.l2.sets + packet.set;
+  void reply(PacketIndex packet);
+  void lookup(PacketIndex packet);
+  bool attempt(PacketIndex packet, bool may_allocate);
+  bool start_miss(PacketIndex packet, L2Tags::Way way);
+  void wait_for(PacketIndex packet, L2Tags::Way way, RegisterIndex number);
+  bool attempt_past_tags(PacketIndex packet, bool may_allocate);
+  [[nodiscard]] L2Tags::Set l2_set(SliceIndex slice, SetInSlice set) const {
+    return L2Tags::Set(slice.raw() * spec.l2.sets + set.raw());
   }
-  [[nodiscard]] std::uint32_t l1_set(std::uint32_t sm, LineNumber line) const {
-    return sm * spec.l1.sets + ((line.raw() ^ (line.raw() >> l1_set_bits_)) & (spec.l1.sets - 1));
+  [[nodiscard]] BankIndex bank_of(SliceIndex slice, BankInSlice bank) const {
+    return BankIndex(slice.raw() * spec.banks + bank.raw());
   }
-  [[nodiscard]] std::uint32_t make_room(std::uint32_t set, std::uint16_t slice);
-  [[nodiscard]] std::uint32_t open_register(std::uint16_t slice, std::uint32_t l2_line);
-  [[nodiscard]] std::uint32_t find_register(std::uint16_t slice, std::uint32_t l2_line) const;
-  void close_register(std::uint16_t slice, std::uint32_t number);
-  void retry(std::uint32_t slice);
-  void look_behind(std::uint32_t first) const;
-  void fill(std::uint32_t fetch);
+  [[nodiscard]] L1Tags::Set l1_set(SmIndex sm, std::uint32_t number) const {
+    return L1Tags::Set(sm.raw() * spec.l1.sets + (number & (spec.l1.sets - 1)));
+  }
+  [[nodiscard]] L1Tags::Set l1_set(SmIndex sm, LineNumber line) const {
+    return l1_set(sm, line.raw() ^ (line.raw() >> l1_set_bits_));
+  }
+  [[nodiscard]] L2Tags::Way make_room(L2Tags::Set set, SliceIndex slice);
+  [[nodiscard]] RegisterIndex open_register(SliceIndex slice, L2Tags::Way l2_line);
+  [[nodiscard]] RegisterIndex find_register(SliceIndex slice, L2Tags::Way l2_line) const;
+  void close_register(SliceIndex slice, RegisterIndex number);
+  void retry(SliceIndex slice);
+  void look_behind(PacketIndex first) const;
+  void fill(FetchIndex fetch);
 
   // DRAM (engine_dram.cpp)
   void start_fetch(const Fetch& fetch);
-  void serve_bank(std::uint32_t bank);
-  void activate(BankState& bank, std::uint32_t index, RowNumber row);
-  void column_access(BankState& bank, std::uint32_t index, std::uint32_t fetch,
-                     std::uint32_t before);
-  void choose_direction(std::uint32_t slice);
+  void serve_bank(BankIndex bank);
+  void activate(BankState& bank, BankIndex index, RowNumber row);
+  void column_access(BankState& bank, BankIndex index, FetchIndex fetch, FetchIndex before);
+  void choose_direction(SliceIndex slice);
 
   void handle(Event event);
-  [[nodiscard]] std::uint32_t take_packet(const Packet& packet) {
-    const std::uint32_t index = state.free_packet;
+  [[nodiscard]] PacketIndex take_packet(const Packet& packet) {
+    const PacketIndex index = state.free_packet;
     if (index == none) return add_packet(packet);
     state.free_packet = state.packets[index].next;
     state.packets[index] = packet;
     return index;
   }
-  [[nodiscard]] std::uint32_t add_packet(const Packet& packet);
-  void drop_packet(std::uint32_t index) {
+  [[nodiscard]] PacketIndex add_packet(const Packet& packet);
+  void drop_packet(PacketIndex index) {
     state.packets[index].next = state.free_packet;
     state.free_packet = index;
   }

@@ -3,7 +3,7 @@
 
 namespace demarc::sim::memory {
 
-void Engine::kernel_start(std::uint32_t number) {
+void Engine::kernel_start(ClientIndex number) {
   ClientState& client = state.clients[number];
   if (!client.known) {
     const auto more = clients[number].source->next_kernel(client.shape);
@@ -22,13 +22,13 @@ void Engine::kernel_start(std::uint32_t number) {
 }
 
 // The next kernel of a launch starts after a pause, and so does the next launch.
-void Engine::kernel_end(std::uint32_t number) {
+void Engine::kernel_end(ClientIndex number) {
   ClientState& client = state.clients[number];
   client.active = false;
   const auto more = clients[number].source->next_kernel(client.shape);
   if (!more) return fail(more.error().kind, more.error().message);
   client.known = *more;
-  schedule(now() + spec.launch_cycles, EventKind::kernel_start, number);
+  schedule<EventKind::kernel_start>(now() + spec.launch_cycles, number);
   if (*more) return;
   client.statistics.run_cycles.push_back(now() - client.run_start);
   state.interrupted = true;
@@ -38,7 +38,7 @@ void Engine::kernel_end(std::uint32_t number) {
   }
 }
 
-bool Engine::fits(std::uint32_t client, std::uint32_t number) const {
+bool Engine::fits(ClientIndex client, SmIndex number) const {
   const SmState& sm = state.sms[number];
   const KernelShape& shape = state.clients[client].shape;
   const std::uint32_t most = clients[client].threads_per_sm;
@@ -48,17 +48,17 @@ bool Engine::fits(std::uint32_t client, std::uint32_t number) const {
 }
 
 // Without a policy: breadth first, each block goes to the SM with the fewest threads.
-void Engine::place_all(std::uint32_t number) {
+void Engine::place_all(ClientIndex number) {
   const ClientState& client = state.clients[number];
   BlockDispatch* const policy = dispatch[number].get();
   if (policy != nullptr) policy->begin();
   while (client.blocks_left > 0 && !state.error) {
-    std::uint32_t best = none;
+    SmIndex best = none;
     if (policy != nullptr) {
       best = policy->choose(client.shape, client.shape.blocks - client.blocks_left);
-      if (best == no_sm) return;
+      if (best == none) return;
     }
-    for (const std::uint32_t sm : clients[number].sms) {
+    for (const SmIndex sm : clients[number].sms) {
       if (policy != nullptr || !fits(number, sm)) continue;
       if (best == none || state.sms[sm].threads < state.sms[best].threads) best = sm;
     }
@@ -66,7 +66,7 @@ void Engine::place_all(std::uint32_t number) {
   }
 }
 
-bool Engine::place(std::uint32_t number, std::uint32_t sm_number) {
+bool Engine::place(ClientIndex number, SmIndex sm_number) {
   auto work = clients[number].source->next_block();
   if (!work) {
     fail(work.error().kind, work.error().message);
@@ -82,12 +82,12 @@ bool Engine::place(std::uint32_t number, std::uint32_t sm_number) {
   sm.threads += shape.warps() * 32;
   client.threads[sm_number] += shape.warps() * 32;
   sm.shared_bytes += shape.shared_bytes;
-  for (std::uint32_t i = 0; i < dispatch.size(); ++i) {
+  for (const ClientIndex i : dispatch.keys()) {
     if (dispatch[i]) dispatch[i]->placed(sm_number, shape, i == number);
   }
-  std::uint32_t slot = none;
+  BlockIndex slot = none;
   if (state.free_blocks.empty()) {
-    slot = static_cast<std::uint32_t>(state.blocks.size());
+    slot = state.blocks.next_key();
     state.blocks.emplace_back();
   } else {
     slot = state.free_blocks.back();
@@ -101,9 +101,9 @@ bool Engine::place(std::uint32_t number, std::uint32_t sm_number) {
   block.live = shape.warps();
   block.arrived = 0;
   for (std::uint32_t i = 0; i < shape.warps(); ++i) {
-    std::uint32_t warp = none;
+    WarpIndex warp = none;
     if (state.free_warps.empty()) {
-      warp = static_cast<std::uint32_t>(state.warps.size());
+      warp = state.warps.next_key();
       state.warps.emplace_back();
       state.warp_lines.emplace_back();
     } else {
@@ -117,15 +117,15 @@ bool Engine::place(std::uint32_t number, std::uint32_t sm_number) {
     added.has_step = false;
     added.state = WarpState::ready;
     block.warps.push_back(warp);
-    schedule(now(), EventKind::warp, warp);
+    schedule<EventKind::warp>(now(), warp);
   }
   return true;
 }
 
-void Engine::end_block(std::uint32_t slot) {
+void Engine::end_block(BlockIndex slot) {
   BlockSlot& block = state.blocks[slot];
-  const std::uint32_t number = block.client;
-  const std::uint32_t sm_number = block.sm;
+  const ClientIndex number = block.client;
+  const SmIndex sm_number = block.sm;
   ClientState& client = state.clients[number];
   const KernelShape shape = client.shape;
   SmState& sm = state.sms[sm_number];
@@ -133,7 +133,7 @@ void Engine::end_block(std::uint32_t slot) {
   sm.threads -= shape.warps() * 32;
   client.threads[sm_number] -= shape.warps() * 32;
   sm.shared_bytes -= shape.shared_bytes;
-  for (std::uint32_t i = 0; i < dispatch.size(); ++i) {
+  for (const ClientIndex i : dispatch.keys()) {
     if (dispatch[i]) dispatch[i]->ended(sm_number, shape, i == number);
   }
   state.free_warps.insert(state.free_warps.end(), block.warps.rbegin(), block.warps.rend());
@@ -146,10 +146,10 @@ void Engine::end_block(std::uint32_t slot) {
 
 // Room on one SM: kernels that have waited longest come first. One that does not fit now will not
 // fit when more has been placed, so each is asked once.
-void Engine::refill(std::uint32_t sm) {
+void Engine::refill(SmIndex sm) {
   for (std::uint64_t asked = 0;;) {
-    std::uint32_t chosen = none;
-    for (std::uint32_t i = 0; i < state.clients.size(); ++i) {
+    ClientIndex chosen = none;
+    for (const ClientIndex i : state.clients.keys()) {
       const ClientState& client = state.clients[i];
       if (!client.active || client.blocks_left == 0 || client.allowed[sm] == 0) continue;
       if (client.launched <= asked) continue;

@@ -15,9 +15,9 @@ constexpr std::uint32_t row_window = 12;  // accesses of a bank that are looked 
 }  // namespace
 
 void Engine::start_fetch(const Fetch& fetch) {
-  std::uint32_t index = state.free_fetch;
+  FetchIndex index = state.free_fetch;
   if (index == none) {
-    index = static_cast<std::uint32_t>(state.fetches.size());
+    index = state.fetches.next_key();
     state.fetches.push_back(fetch);
   } else {
     state.free_fetch = state.fetches[index].next;
@@ -30,7 +30,7 @@ void Engine::start_fetch(const Fetch& fetch) {
   serve_bank(fetch.bank);
 }
 
-void Engine::choose_direction(std::uint32_t slice) {
+void Engine::choose_direction(SliceIndex slice) {
   ChannelState& channel = state.channels[slice];
   const bool turn_over = channel.turn == 0;
   const bool writing =
@@ -44,12 +44,10 @@ void Engine::choose_direction(std::uint32_t slice) {
   ++state.dram.turnarounds;
   channel.bus.free_at =
       std::max(channel.bus.free_at, ticks_of(now())) + ticks_of(spec.turnaround_cycles);
-  for (std::uint32_t bank = slice * spec.banks; bank < (slice + 1) * spec.banks; ++bank) {
-    serve_bank(bank);
-  }
+  for (const BankInSlice bank : indices<BankInSlice>(spec.banks)) serve_bank(bank_of(slice, bank));
 }
 
-void Engine::activate(BankState& bank, std::uint32_t index, RowNumber row) {
+void Engine::activate(BankState& bank, BankIndex index, RowNumber row) {
   Cycles start = now() + (bank.row == no_row ? Cycles() : spec.precharge_cycles);
   start = std::max(start, bank.activate_from);
   bank.activate_from = start + spec.row_cycles;
@@ -58,14 +56,13 @@ void Engine::activate(BankState& bank, std::uint32_t index, RowNumber row) {
   bank.free_at = start + spec.activate_cycles;
   bank.scheduled = true;
   ++state.dram.activations;
-  schedule(bank.free_at, EventKind::bank, index);
+  schedule<EventKind::bank>(bank.free_at, index);
 }
 
-void Engine::column_access(BankState& bank, std::uint32_t index, std::uint32_t number,
-                           std::uint32_t before) {
+void Engine::column_access(BankState& bank, BankIndex index, FetchIndex number, FetchIndex before) {
   const Fetch fetch = state.fetches[number];
   ChannelState& channel = state.channels[fetch.slice];
-  Fifo& queue = bank.queue[fetch.write ? 1 : 0];
+  Fifo<FetchIndex>& queue = bank.queue[fetch.write ? 1 : 0];
   remove_after(queue, state.fetches, before);
   bank.streak = before == none ? 0 : bank.streak + 1;
   const std::uint64_t sectors = sector_count(fetch.sectors);
@@ -86,38 +83,38 @@ void Engine::column_access(BankState& bank, std::uint32_t index, std::uint32_t n
   } else {
     state.dram.read_sectors += sectors;
     --channel.reads;
-    schedule(end + spec.dram_cycles, EventKind::fill, number);
+    schedule<EventKind::fill>(end + spec.dram_cycles, number);
   }
   if (!bank.scheduled && (bank.queue[0].size + bank.queue[1].size) > 0) {
     bank.scheduled = true;
-    schedule(bank.free_at, EventKind::bank, index);
+    schedule<EventKind::bank>(bank.free_at, index);
   }
   choose_direction(fetch.slice);
   SliceState& slice = state.slices[fetch.slice];
   if (fetch.write && slice.waiting.size > 0 && !slice.retry_scheduled) {
     slice.retry_scheduled = true;  // not now: a lookup may be under way
-    schedule(now(), EventKind::retry, fetch.slice);
+    schedule<EventKind::retry>(now(), fetch.slice);
   }
 }
 
-void Engine::serve_bank(std::uint32_t index) {
+void Engine::serve_bank(BankIndex index) {
   BankState& bank = state.banks[index];
   if (bank.scheduled) return;
-  const ChannelState& channel = state.channels[index / spec.banks];
-  const Fifo& queue = bank.queue[channel.writing ? 1 : 0];
+  const ChannelState& channel = state.channels[SliceIndex(index.raw() / spec.banks)];
+  const Fifo<FetchIndex>& queue = bank.queue[channel.writing ? 1 : 0];
   if (queue.head == none) return;
   if (now() < bank.free_at) {
     bank.scheduled = true;
-    schedule(bank.free_at, EventKind::bank, index);
+    schedule<EventKind::bank>(bank.free_at, index);
     return;
   }
   if (bank.row != no_row && now() > bank.free_at + spec.row_idle_cycles) bank.row = no_row;
-  std::uint32_t before = none;
-  std::uint32_t chosen = queue.head;
+  FetchIndex before = none;
+  FetchIndex chosen = queue.head;
   if (state.fetches[chosen].row != bank.row && bank.streak < spec.row_streak &&
       bank.row != no_row) {
-    std::uint32_t previous = chosen;
-    std::uint32_t at = state.fetches[chosen].next;
+    FetchIndex previous = chosen;
+    FetchIndex at = state.fetches[chosen].next;
     for (std::uint32_t seen = 1; at != none && seen < row_window; ++seen) {
       if (state.fetches[at].row == bank.row) {
         before = previous;

@@ -16,7 +16,7 @@ bool answers(StepKind kind) {
 
 }  // namespace
 
-void Engine::take_step(std::uint32_t index, BlockSlot& block) {
+void Engine::take_step(WarpIndex index, BlockSlot& block) {
   WarpSlot& warp = state.warps[index];
   Step& step = state.step;
   block.work->next(warp.index, step);
@@ -34,7 +34,7 @@ void Engine::take_step(std::uint32_t index, BlockSlot& block) {
   }
 }
 
-void Engine::advance(std::uint32_t index) {
+void Engine::advance(WarpIndex index) {
   WarpSlot& warp = state.warps[index];
   warp.state = WarpState::ready;
   BlockSlot& block = state.blocks[warp.block];
@@ -48,7 +48,7 @@ void Engine::advance(std::uint32_t index) {
       const std::uint32_t count = std::min(warp.instructions, issue_slice);
       warp.instructions -= count;
       const Cycles issued = state.sms[block.sm].issue.take(now(), count * spec.issue_ticks);
-      schedule(std::max(issued, now() + count * spec.instruction_cycles), EventKind::warp, index);
+      schedule<EventKind::warp>(std::max(issued, now() + count * spec.instruction_cycles), index);
       return;
     }
     switch (warp.kind) {
@@ -69,22 +69,22 @@ void Engine::advance(std::uint32_t index) {
   }
 }
 
-void Engine::barrier(std::uint32_t index) {
+void Engine::barrier(WarpIndex index) {
   WarpSlot& warp = state.warps[index];
   BlockSlot& block = state.blocks[warp.block];
   warp.state = WarpState::barrier;
   if (++block.arrived < block.live) return;
   block.arrived = 0;
-  for (const std::uint32_t other : block.warps) {
+  for (const WarpIndex other : block.warps) {
     if (state.warps[other].state != WarpState::barrier) continue;
     state.warps[other].state = WarpState::ready;
-    schedule(now() + 1_cycles, EventKind::warp, other);
+    schedule<EventKind::warp>(now() + 1_cycles, other);
   }
 }
 
-void Engine::end_warp(std::uint32_t index) {
+void Engine::end_warp(WarpIndex index) {
   WarpSlot& warp = state.warps[index];
-  const std::uint32_t number = warp.block;
+  const BlockIndex number = warp.block;
   BlockSlot& block = state.blocks[number];
   warp.state = WarpState::free;
   --block.live;
@@ -92,22 +92,22 @@ void Engine::end_warp(std::uint32_t index) {
     end_block(number);
   } else if (block.arrived == block.live) {  // the others wait at a barrier for nobody else
     block.arrived = 0;
-    for (const std::uint32_t other : block.warps) {
+    for (const WarpIndex other : block.warps) {
       if (state.warps[other].state != WarpState::barrier) continue;
       state.warps[other].state = WarpState::ready;
-      schedule(now() + 1_cycles, EventKind::warp, other);
+      schedule<EventKind::warp>(now() + 1_cycles, other);
     }
   }
 }
 
-void Engine::load_done(std::uint32_t index) {
+void Engine::load_done(WarpIndex index) {
   WarpSlot& warp = state.warps[index];
   if (--warp.outstanding == 0 && warp.state == WarpState::loads) advance(index);
 }
 
-void Engine::queue_access(std::uint32_t index) {
+void Engine::queue_access(WarpIndex index) {
   WarpSlot& warp = state.warps[index];
-  const std::uint32_t number = state.blocks[warp.block].sm;
+  const SmIndex number = state.blocks[warp.block].sm;
   SmState& sm = state.sms[number];
   warp.state = WarpState::lsu;
   push_back(sm.lsu, state.warps, index);
@@ -116,19 +116,19 @@ void Engine::queue_access(std::uint32_t index) {
     run_lsu(number);
   } else {
     sm.lsu_scheduled = true;
-    schedule(sm.lsu_free, EventKind::lsu, number);
+    schedule<EventKind::lsu>(sm.lsu_free, number);
   }
 }
 
-void Engine::resume_lsu(std::uint32_t number) {
+void Engine::resume_lsu(SmIndex number) {
   SmState& sm = state.sms[number];
   if (!sm.lsu_stalled || sm.lsu_scheduled) return;
   sm.lsu_stalled = false;
   sm.lsu_scheduled = true;
-  schedule(std::max(now(), sm.lsu_free), EventKind::lsu, number);
+  schedule<EventKind::lsu>(std::max(now(), sm.lsu_free), number);
 }
 
-[[gnu::noinline]] void Engine::outside(std::uint32_t client, Address address) {
+[[gnu::noinline]] void Engine::outside(ClientIndex client, Address address) {
   const Translation& translation = clients[client].translation;
   fail(ErrorKind::invalid_input,
        fmt::format("{}: address {:#x} lies outside its memory, [{:#x}, {:#x})",
@@ -137,15 +137,15 @@ void Engine::resume_lsu(std::uint32_t number) {
 }
 
 // False: a register is missing and the line must wait.
-inline bool Engine::issue_line(std::uint32_t number, std::uint32_t index, LineEntry entry,
-                               Cycles at, bool& l1_hit) {
+inline bool Engine::issue_line(SmIndex number, WarpIndex index, LineEntry entry, Cycles at,
+                               bool& l1_hit) {
   SmState& sm = state.sms[number];
   WarpSlot& warp = state.warps[index];
   const StepKind kind = warp.kind;
   if (answers(kind) ? sm.misses >= spec.l1_miss_registers : sm.stores >= spec.store_registers) {
     return false;
   }
-  const std::uint32_t client = state.blocks[warp.block].client;
+  const ClientIndex client = state.blocks[warp.block].client;
   const Address address = entry.line();
   const auto line = line_at(clients[client].translation, address);
   if (!line) {
@@ -156,8 +156,8 @@ inline bool Engine::issue_line(std::uint32_t number, std::uint32_t index, LineEn
   Packet packet;
   packet.line = *line;
   packet.owner = index;
-  packet.sm = static_cast<std::uint16_t>(number);
-  packet.client = static_cast<std::uint16_t>(client);
+  packet.sm = number;
+  packet.client = client;
   packet.kind = kind;
   packet.sectors = static_cast<std::uint8_t>(entry.sectors());
   const std::uint32_t sectors = sector_count(packet.sectors);
@@ -185,43 +185,44 @@ inline bool Engine::issue_line(std::uint32_t number, std::uint32_t index, LineEn
 // What the L1 lacks of a load stays in the packet; false: nothing. The warp waits unless all was
 // there.
 inline bool Engine::passes_l1(Packet& packet, bool& l1_hit) {
-  TagArray& l1 = state.l1;
-  const std::uint32_t set = l1_set(packet.sm, packet.line);
-  std::uint32_t found = l1.find(set, packet.line);
+  L1Tags& l1 = state.l1;
+  const L1Tags::Set set = l1_set(packet.sm, packet.line);
+  L1Tags::Way found = l1.find(set, packet.line);
   if (found != none && (l1.valid(found) & packet.sectors) == packet.sectors) {
     l1.use(packet.sm, found);
     l1_hit = true;
     state.clients[packet.client].statistics.l1_hit_sectors += sector_count(packet.sectors);
     return false;
   }
-  ++state.warps[packet.owner].outstanding;
+  const WarpIndex owner = packet.owner.as<WarpIndex>();
+  ++state.warps[owner].outstanding;
   if (found == none) {
     found = l1.victim(set);
     if (found == none) return true;  // every way waits: the load goes past the L1
     l1.install(packet.sm, found, packet.line);
-    l1.state(found) |= std::uint32_t{packet.sectors} << TagArray::pending_shift;
+    l1.state(found) |= std::uint32_t{packet.sectors} << L1Tags::pending_shift;
     packet.l1_line = found;
     return true;
   }
   l1.use(packet.sm, found);
   const std::uint32_t pending = l1.pending(found);
   if ((packet.sectors & pending) != 0) {  // others have asked for some of it
-    wait_in_list(packet.owner, found, packet.sectors);
+    wait_in_list(owner, found, packet.sectors);
     packet.listed = true;
   }
   packet.sectors = static_cast<std::uint8_t>(packet.sectors & ~(l1.valid(found) | pending));
   if (packet.sectors == 0) return false;
-  l1.state(found) |= std::uint32_t{packet.sectors} << TagArray::pending_shift;
+  l1.state(found) |= std::uint32_t{packet.sectors} << L1Tags::pending_shift;
   packet.l1_line = found;
   return true;
 }
 
 // Takes the instruction at the head of the queue, one line a cycle, until registers run out.
-void Engine::run_lsu(std::uint32_t number) {
+void Engine::run_lsu(SmIndex number) {
   SmState& sm = state.sms[number];
   sm.lsu_stalled = false;
   if (sm.lsu.head == none) return;
-  const std::uint32_t index = sm.lsu.head;
+  const WarpIndex index = sm.lsu.head;
   WarpSlot& warp = state.warps[index];
   Cycles at = now();
   bool l1_hit = false;
@@ -237,7 +238,7 @@ void Engine::run_lsu(std::uint32_t number) {
   }
   if (l1_hit) {
     ++warp.outstanding;
-    schedule(at - 1_cycles + spec.l1_hit_cycles, EventKind::l1_hit, index);
+    schedule<EventKind::l1_hit>(at - 1_cycles + spec.l1_hit_cycles, index);
   }
   sm.lsu_free = std::max(at, now() + 1_cycles);
   if (stalled) {
@@ -247,35 +248,35 @@ void Engine::run_lsu(std::uint32_t number) {
   remove_after(sm.lsu, state.warps, none);
   warp.has_step = false;
   warp.state = WarpState::ready;
-  schedule(sm.lsu_free, EventKind::warp, index);
+  schedule<EventKind::warp>(sm.lsu_free, index);
   if (sm.lsu.head != none) {
     sm.lsu_scheduled = true;
-    schedule(sm.lsu_free, EventKind::lsu, number);
+    schedule<EventKind::lsu>(sm.lsu_free, number);
   }
 }
 
-void Engine::wait_in_list(std::uint32_t warp, std::uint32_t l1_line, std::uint8_t needed) {
-  std::uint32_t waiter = state.free_waiter;
+void Engine::wait_in_list(WarpIndex warp, L1Tags::Way l1_line, std::uint8_t needed) {
+  WaiterIndex waiter = state.free_waiter;
   if (waiter == none) {
-    waiter = static_cast<std::uint32_t>(state.l1_waiters.size());
+    waiter = state.l1_waiters.next_key();
     state.l1_waiters.emplace_back();
   } else {
     state.free_waiter = state.l1_waiters[waiter].next;
   }
   state.l1_waiters[waiter] = {warp, state.l1_lists[l1_line], needed};
   state.l1_lists[l1_line] = waiter;
-  state.l1.state(l1_line) |= TagArray::waited_bit;
+  state.l1.state(l1_line) |= L1Tags::waited_bit;
 }
 
 // Those in the list of a line whose sectors have all arrived, oldest first.
-std::uint32_t Engine::ready_waiters(std::uint32_t l1_line) {
+WaiterIndex Engine::ready_waiters(L1Tags::Way l1_line) {
   const std::uint32_t valid = state.l1.valid(l1_line);
-  std::uint32_t still = none;
-  std::uint32_t ready = none;
-  std::uint32_t last_still = none;
-  for (std::uint32_t at = state.l1_lists[l1_line]; at != none;) {  // newest first
+  WaiterIndex still = none;
+  WaiterIndex ready = none;
+  WaiterIndex last_still = none;
+  for (WaiterIndex at = state.l1_lists[l1_line]; at != none;) {  // newest first
     L1Waiter& waiter = state.l1_waiters[at];
-    const std::uint32_t next = waiter.next;
+    const WaiterIndex next = waiter.next;
     if ((waiter.needed & ~valid) == 0) {
       waiter.next = ready;
       ready = at;
@@ -287,15 +288,15 @@ std::uint32_t Engine::ready_waiters(std::uint32_t l1_line) {
     at = next;
   }
   state.l1_lists[l1_line] = still;
-  if (still == none) state.l1.state(l1_line) &= ~TagArray::waited_bit;
+  if (still == none) state.l1.state(l1_line) &= ~L1Tags::waited_bit;
   return ready;
 }
 
-void Engine::packet_done(std::uint32_t index) {
+void Engine::packet_done(PacketIndex index) {
   const Packet packet = state.packets[index];
   drop_packet(index);
   if (packet.injected) {
-    injected_done(packet.owner);
+    injected_done(packet.owner.as<RequestIndex>());
     return;
   }
   SmState& sm = state.sms[packet.sm];
@@ -305,20 +306,21 @@ void Engine::packet_done(std::uint32_t index) {
     return;
   }
   --sm.misses;
+  const WarpIndex owner = packet.owner.as<WarpIndex>();
   if (packet.l1_line == none) {
-    load_done(packet.owner);
+    load_done(owner);
   } else {
     std::uint32_t& of_line = state.l1.state(packet.l1_line);
     of_line |= packet.sectors;
-    of_line &= ~(std::uint32_t{packet.sectors} << TagArray::pending_shift);
+    of_line &= ~(std::uint32_t{packet.sectors} << L1Tags::pending_shift);
     // Warps are woken in the order in which they asked: nobody who asked for sectors of this packet
     // did so before its owner.
-    std::uint32_t ready =
-        (of_line & TagArray::waited_bit) != 0 ? ready_waiters(packet.l1_line) : none;
-    if (!packet.listed) load_done(packet.owner);
+    WaiterIndex ready = none;
+    if ((of_line & L1Tags::waited_bit) != 0) ready = ready_waiters(packet.l1_line);
+    if (!packet.listed) load_done(owner);
     while (ready != none) {
-      const std::uint32_t next = state.l1_waiters[ready].next;
-      const std::uint32_t warp = state.l1_waiters[ready].warp;
+      const WaiterIndex next = state.l1_waiters[ready].next;
+      const WarpIndex warp = state.l1_waiters[ready].warp;
       state.l1_waiters[ready].next = state.free_waiter;
       state.free_waiter = ready;
       load_done(warp);

@@ -1,12 +1,14 @@
 // Queues threaded through pools: no allocation when something waits.
 #pragma once
 
+#include <type_traits>
+
 #include "engine.hpp"
 
 namespace demarc::sim::memory {
 
-template <class Pool>
-void push_back(Fifo& fifo, Pool& pool, std::uint32_t index) {
+template <class Key, class Pool>
+void push_back(Fifo<Key>& fifo, Pool& pool, Key index) {
   pool[index].next = none;
   if (fifo.tail == none) {
     fifo.head = index;
@@ -18,10 +20,10 @@ void push_back(Fifo& fifo, Pool& pool, std::uint32_t index) {
 }
 
 // `before` is the element in front of the one removed; none: the head is removed.
-template <class Pool>
-void remove_after(Fifo& fifo, Pool& pool, std::uint32_t before) {
-  const std::uint32_t index = before == none ? fifo.head : pool[before].next;
-  const std::uint32_t next = pool[index].next;
+template <class Key, class Pool>
+void remove_after(Fifo<Key>& fifo, Pool& pool, std::type_identity_t<Key> before) {
+  const Key index = before == none ? fifo.head : pool[before].next;
+  const Key next = pool[index].next;
   (before == none ? fifo.head : pool[before].next) = next;
   if (next == none) fifo.tail = before;
   --fifo.size;

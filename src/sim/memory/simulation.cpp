@@ -8,7 +8,7 @@
 namespace demarc::sim::memory {
 
 // One access of a request leaves. An access counts as pending from its event until its arrival.
-void Engine::inject(std::uint32_t index) {
+void Engine::inject(RequestIndex index) {
   InjectedState& injected = state.injected[index];
   const Request& request = injected.request;
   if (request.repeats == 0 && state.injected_closing) {
@@ -27,14 +27,14 @@ void Engine::inject(std::uint32_t index) {
   packet.line = line_of(request.address);
   packet.sectors = static_cast<std::uint8_t>(sector_of(request.address));
   packet.owner = index;
-  packet.sm = static_cast<std::uint16_t>(request.sm);
+  packet.sm = request.sm;
   packet.kind = request.kind;
   packet.injected = true;
   packet.cached = request.cached || request.kind != StepKind::load;
   send(packet, now());
 }
 
-void Engine::injected_done(std::uint32_t index) {
+void Engine::injected_done(RequestIndex index) {
   InjectedState& injected = state.injected[index];
   --state.injected_pending;
   --injected.under_way;
@@ -70,10 +70,10 @@ const AddressDecoder& Simulation::decoder() const {
 Cycles Simulation::now() const {
   return engine_->now();
 }
-std::uint32_t Simulation::add_client(ClientSpec client) {
+ClientIndex Simulation::add_client(ClientSpec client) {
   return engine_->add_client(std::move(client));
 }
-const ClientStatistics& Simulation::statistics(std::uint32_t client) const {
+const ClientStatistics& Simulation::statistics(ClientIndex client) const {
   return engine_->state.clients.at(client).statistics;
 }
 const DramStatistics& Simulation::dram() const {
@@ -86,7 +86,7 @@ void Simulation::touch(PhysicalAddress address, bool written) {
   engine_->touch(line_of(address), written);
 }
 
-Result<void> Simulation::run_launches(std::uint32_t client, std::uint64_t launches, Cycles limit) {
+Result<void> Simulation::run_launches(ClientIndex client, std::uint64_t launches, Cycles limit) {
   Engine& engine = *engine_;
   const Cycles end = engine.now() + limit;
   while (engine.state.clients.at(client).statistics.run_cycles.size() < launches) {
@@ -123,7 +123,7 @@ Result<std::vector<Completion>> Simulation::timed(std::span<const Request> reque
   state.injected_pending = 0;
   state.injected_closing = false;
   for (const Request& request : requests) {
-    if (request.sm >= engine.spec.sms()) {
+    if (request.sm.raw() >= engine.spec.sms()) {
       return invalid_input("an access from SM {}: there are {}", request.sm, engine.spec.sms());
     }
     if (!find_line(request.address)) {
@@ -134,9 +134,8 @@ Result<std::vector<Completion>> Simulation::timed(std::span<const Request> reque
     state.injected.push_back({request, {}, 0, false});
   }
   if (state.injected_open == 0) return invalid_input("no access of those to be timed has an end");
-  for (std::uint32_t i = 0; i < requests.size(); ++i) {
-    engine.schedule_inject(start + requests[i].at, i);
-  }
+  for (const RequestIndex i : state.injected.keys())
+    engine.schedule_inject(start + state.injected[i].request.at, i);
   while (state.injected_open > 0) {
     if (state.error) return tl::unexpected(*state.error);
     if (state.events.empty())

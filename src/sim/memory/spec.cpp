@@ -233,7 +233,7 @@ Result<Spec> make_spec(const gpu::Device& device, std::uint64_t seed) {
   spec.clock_hz = device.sm_clock_hz;
   spec.gpc_of_sm.assign(device.topology.sm_count(), 0);
   for (const gpu::Tpc& tpc : device.topology.tpcs) {
-    for (const std::uint32_t sm : tpc.sms) spec.gpc_of_sm[sm] = tpc.gpc;
+    for (const std::uint32_t sm : tpc.sms) spec.gpc_of_sm[SmIndex(sm)] = tpc.gpc;
   }
   spec.gpcs = device.topology.gpc_count();
   spec.threads = device.sm.threads;
@@ -245,7 +245,7 @@ Result<Spec> make_spec(const gpu::Device& device, std::uint64_t seed) {
   DEMARC_CHECK(fill_address(device, seed, spec));
   fill_ports(device.memory_system->port, spec);
   DEMARC_CHECK(fill_timing(device, spec));
-  spec.distance =
+  spec.distances =
       plane_distances(spec, device.memory_system->latency_spread_cycles, seed ^ 0x6d61ULL);
   DEMARC_CHECK(check_spec(spec));
   return spec;
@@ -277,8 +277,8 @@ Result<void> check_spec(const Spec& spec) {
       spec.address.bank.rows.size() > 8 || spec.address.stack.number.rows.size() > 24) {
     return wrong("more than 16 module or set bits, 8 bank bits or 24 bits of the modulo stage");
   }
-  if (std::max(spec.l1.ways, spec.l2.ways) > TagArray::most_ways) {
-    return wrong(fmt::format("a cache has more than {} ways", TagArray::most_ways));
+  if (std::max(spec.l1.ways, spec.l2.ways) > most_ways) {
+    return wrong(fmt::format("a cache has more than {} ways", most_ways));
   }
   if (spec.threads > 65536 || std::uint64_t{spec.threads} * spec.sms() > Event::indices) {
     return wrong(
@@ -287,7 +287,7 @@ Result<void> check_spec(const Spec& spec) {
   if (spec.l1.sets != 0 && !std::has_single_bit(spec.l1.sets)) {
     return wrong("the number of L1 sets is no power of two");
   }
-  if (!spec.distance.empty() && spec.distance.size() != std::size_t{spec.slices} * spec.sms()) {
+  if (!spec.distances.empty() && spec.distances.size() != std::size_t{spec.slices} * spec.sms()) {
     return wrong("distances are given for some pairs of slice and SM only");
   }
   if (spec.miss_registers == 0 || spec.l1_miss_registers == 0 || spec.store_registers == 0 ||

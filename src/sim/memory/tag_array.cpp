@@ -1,3 +1,4 @@
+// Victims and times of use of the tags, and pages of the host for large arrays.
 #include "tag_array.hpp"
 
 #include <algorithm>
@@ -15,7 +16,8 @@ void ask_large_pages([[maybe_unused]] void* start, [[maybe_unused]] std::size_t 
 #endif
 }
 
-void TagArray::resize(std::uint32_t caches, std::uint32_t sets, std::uint32_t ways) {
+template <class Cache>
+void TagArray<Cache>::resize(std::uint32_t caches, std::uint32_t sets, std::uint32_t ways) {
   ways_ = ways;
   padded_ways_ = (ways + 3) / 4 * 4;
   way_bits_ = ways > 1 ? static_cast<std::uint32_t>(std::bit_width(ways - 1)) : 0;
@@ -23,36 +25,38 @@ void TagArray::resize(std::uint32_t caches, std::uint32_t sets, std::uint32_t wa
   sets_all_ = caches * sets;
   constexpr std::uint32_t step = 8;  // half a line of the host's cache
   stride_ = (padded_ways_ + ways + step - 1) / step * step;
-  words_.assign(std::size_t{sets_all_} * stride_, none);
+  words_.assign(std::size_t{sets_all_} * stride_, None::raw);
   clocks_.assign(caches, 0);
 }
 
-std::uint32_t TagArray::victim(std::uint32_t set) const {
-  const std::uint32_t* const row = words_.data() + std::size_t{set} * stride_;
+template <class Cache>
+typename TagArray<Cache>::Way TagArray<Cache>::victim(Set set) const {
+  const std::uint32_t* const row = words_.data() + std::size_t{set.raw()} * stride_;
   // Ways are taken in order and never become empty again.
-  if (row[ways_ - 1] == none) {
+  if (row[ways_ - 1] == None::raw) {
     std::uint32_t way = 0;
-    while (row[way] != none) ++way;
+    while (row[way] != None::raw) ++way;
     return index(set, way);
   }
-  std::uint32_t best = none;
-  std::uint32_t oldest = none;
+  std::uint32_t best = None::raw;
+  std::uint32_t oldest = None::raw;
   for (std::uint32_t way = 0; way < ways_; ++way) {
     const std::uint32_t of_way = row[padded_ways_ + way];
-    const std::uint32_t time = (of_way & pending_bits) != 0 ? none : of_way >> 16U;
+    const std::uint32_t time = (of_way & pending_bits) != 0 ? None::raw : of_way >> 16U;
     best = time < oldest ? way : best;
     oldest = time < oldest ? time : oldest;
   }
-  return best == none ? none : index(set, best);
+  return best == None::raw ? Way(none) : index(set, best);
 }
 
-void TagArray::renumber(std::uint32_t cache) {
+template <class Cache>
+void TagArray<Cache>::renumber(Cache cache) {
   std::vector<std::uint32_t*> ages;
-  for (std::uint32_t set = cache * sets_; set < (cache + 1) * sets_; ++set) {
+  for (std::uint32_t set = cache.raw() * sets_; set < (cache.raw() + 1) * sets_; ++set) {
     std::uint32_t* const row = words_.data() + std::size_t{set} * stride_;
     ages.clear();
     for (std::uint32_t way = 0; way < ways_; ++way) {
-      if (row[way] != none) ages.push_back(row + padded_ways_ + way);
+      if (row[way] != None::raw) ages.push_back(row + padded_ways_ + way);
     }
     std::sort(ages.begin(), ages.end(),
               [](const auto* a, const auto* b) { return *a >> 16U < *b >> 16U; });
@@ -61,5 +65,8 @@ void TagArray::renumber(std::uint32_t cache) {
   }
   clocks_[cache] = ways_;
 }
+
+template class TagArray<SmIndex>;
+template class TagArray<SliceIndex>;
 
 }  // namespace demarc::sim::memory

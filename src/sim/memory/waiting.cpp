@@ -43,9 +43,8 @@ struct WarpCount {
 
 std::string Engine::waiting() const {
   std::string text;
-  for (std::size_t i = 0; i < clients.size(); ++i)
-    text += client_line(clients[i], state.clients[i]);
-  std::vector<WarpCount> counts(spec.sms());
+  for (const ClientIndex i : clients.keys()) text += client_line(clients[i], state.clients[i]);
+  PerIndex<SmIndex, WarpCount> counts(spec.sms());
   for (const WarpSlot& warp : state.warps) {
     if (warp.state == WarpState::free) continue;
     WarpCount& count = counts[state.blocks[warp.block].sm];
@@ -54,7 +53,7 @@ std::string Engine::waiting() const {
     count.lsu += warp.state == WarpState::lsu ? 1 : 0;
     count.ready += warp.state == WarpState::ready ? 1 : 0;
   }
-  for (std::size_t i = 0; i < state.sms.size(); ++i) {
+  for (const SmIndex i : state.sms.keys()) {
     const SmState& sm = state.sms[i];
     if (sm.blocks == 0 && sm.misses == 0 && sm.stores == 0) continue;
     const WarpCount& count = counts[i];
@@ -69,7 +68,7 @@ std::string Engine::waiting() const {
     text += fmt::format("timed accesses: {} under way\n", state.injected_pending);
   }
   text += events_line(state.events);
-  for (std::size_t i = 0; i < state.slices.size(); ++i) {
+  for (const SliceIndex i : state.slices.keys()) {
     const SliceState& slice = state.slices[i];
     const ChannelState& channel = state.channels[i];
     if (slice.misses == 0 && slice.waiting.size == 0 && channel.reads + channel.writes == 0) {
@@ -80,8 +79,8 @@ std::string Engine::waiting() const {
         "writes wait, {}\n",
         i, slice.misses, spec.miss_registers, slice.waiting.size, channel.reads, channel.writes,
         channel.writing ? "writing" : "reading");
-    for (std::size_t b = 0; b < spec.banks; ++b) {
-      const BankState& bank = state.banks[i * spec.banks + b];
+    for (const BankInSlice b : indices<BankInSlice>(spec.banks)) {
+      const BankState& bank = state.banks[bank_of(i, b)];
       if (bank.queue[0].size + bank.queue[1].size == 0) continue;
       text += fmt::format(
           "  bank {}: {} reads, {} writes, row {}\n", b, bank.queue[0].size, bank.queue[1].size,

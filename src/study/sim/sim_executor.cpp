@@ -105,11 +105,13 @@ class SimStudy {
                                               division.colors[part])
                              : memory.plain(workload.base, workload.bytes);
       const auto sharing = sharing_of(name);
-      return gpu.add_client({std::move(name), division.sms[part], workload.source(),
-                             std::move(translation), division.threads_per_sm, policy_, sharing});
+      const auto& of_part = division.sms[part];
+      const std::vector<sim::SmIndex> sms(of_part.begin(), of_part.end());
+      return gpu.add_client({std::move(name), sms, workload.source(), std::move(translation),
+                             division.threads_per_sm, policy_, sharing});
     };
-    const std::uint32_t victim = join(0, workloads_.at(key.victim), key.victim);
-    std::vector<std::uint32_t> others;
+    const sim::memory::ClientIndex victim = join(0, workloads_.at(key.victim), key.victim);
+    std::vector<sim::memory::ClientIndex> others;
     for (std::uint32_t part = 1; part < key.parts && !key.aggressor.empty(); ++part) {
       others.push_back(join(part, workloads_.at(key.aggressor), key.aggressor));
     }
@@ -119,7 +121,7 @@ class SimStudy {
     for (std::size_t i = warm_up; i < cycles.size(); ++i) {
       times.ns.push_back(static_cast<double>(cycles[i].raw()) / spec_.clock_hz * 1e9);
     }
-    for (const std::uint32_t other : others) {
+    for (const sim::memory::ClientIndex other : others) {
       times.aggressor_rate += static_cast<double>(gpu.statistics(other).run_cycles.size()) /
                               (static_cast<double>(gpu.now().raw()) / spec_.clock_hz);
     }

@@ -151,9 +151,7 @@ Recorded record_mixed() {
 ClientStatistics simulated(const std::shared_ptr<const PackedLaunch>& launch) {
   Simulation gpu(small_memory());
   const auto client =
-      gpu.add_client({"mixed",
-                      {0, 1, 2},
-                      replay_launch(launch),
+      gpu.add_client({"mixed", sms({0, 1, 2}), replay_launch(launch),
                       Translation{Address(gpu::default_base_address),
                                   12,
                                   {PhysicalAddress(0x3000), PhysicalAddress(0x1000)}}});

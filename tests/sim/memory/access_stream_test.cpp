@@ -52,8 +52,8 @@ TEST(AccessStream, TextAndBinaryComeBackAsTheyWere) {
 
 TEST(AccessStream, AStreamRunsOnASimulation) {
   Simulation gpu(small_memory());
-  const auto client =
-      gpu.add_client({"mine", {0, 1}, replay_launch(parse_access_text(example, "x").value()), {}});
+  const auto client = gpu.add_client(
+      {"mine", sms({0, 1}), replay_launch(parse_access_text(example, "x").value()), {}});
   ASSERT_TRUE(gpu.run_launches(client, 1));
   EXPECT_EQ(gpu.statistics(client).load_sectors, 6U);
   EXPECT_EQ(gpu.statistics(client).store_sectors, 2U);

@@ -32,7 +32,7 @@ ClientStatistics after_one_launch(const PolicyInfo* dispatch,
                                   std::shared_ptr<const BlockSharing> sharing) {
   Simulation gpu(small_memory());
   const auto client = gpu.add_client({.name = "readers",
-                                      .sms = {0, 1, 2, 3},
+                                      .sms = sms({0, 1, 2, 3}),
                                       .source = launch_of(pairs_of_readers()),
                                       .translation = {},
                                       .dispatch = dispatch,
@@ -63,9 +63,9 @@ Cycles victim_beside(const PolicyInfo* dispatch) {
   Spec spec = small_memory();
   spec.instruction_cycles = 1_cycles;
   Simulation gpu(spec);
-  const auto victim = gpu.add_client({"victim", {0, 1, 2, 3}, launch_of({{{work}}}), {}});
+  const auto victim = gpu.add_client({"victim", sms({0, 1, 2, 3}), launch_of({{{work}}}), {}});
   gpu.add_client({.name = "aggressor",
-                  .sms = {0, 1, 2, 3},
+                  .sms = sms({0, 1, 2, 3}),
                   .source = launch_of({{{work}}, {{work}}, {{work}}}),
                   .translation = {},
                   .dispatch = dispatch});
@@ -89,7 +89,7 @@ TEST(BlockDispatch, a_small_block_goes_beside_a_large_one_of_another_client) {
     const std::vector<std::vector<Step>> block(warps, {work_of(instructions)});
     ClientSpec made;
     made.name = std::to_string(warps);
-    made.sms = {0};
+    made.sms = sms({0});
     made.source = launch_of({block});
     made.dispatch = policy("bfa");
     return gpu.add_client(std::move(made));
@@ -112,12 +112,12 @@ TEST(BlockDispatch, every_policy_runs_every_block_of_two_clients_to_the_end) {
   for (const PolicyInfo& info : dispatch_policies()) {
     SCOPED_TRACE(info.name);
     Simulation gpu(small_memory());
-    const auto add = [&](std::string name, std::vector<std::uint32_t> sms) {
+    const auto add = [&](std::string name, std::initializer_list<std::uint32_t> on) {
       Blocks blocks = pairs_of_readers();
       const Blocks again = pairs_of_readers();
       for (int i = 0; i < 3; ++i) blocks.insert(blocks.end(), again.begin(), again.end());
       return gpu.add_client({.name = std::move(name),
-                             .sms = std::move(sms),
+                             .sms = sms(on),
                              .source = launch_of(blocks),
                              .translation = {},
                              .threads_per_sm = 96,

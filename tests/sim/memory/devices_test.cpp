@@ -17,15 +17,12 @@ class SimulatedDevice : public ::testing::TestWithParam<std::string> {
   const Spec spec = make_spec(device, 3).value();
 
   // Cycles of one load of `address` by `sm`, nothing else under way.
-  static Cycles load_cycles(Simulation& gpu, std::uint32_t sm, PhysicalAddress address) {
+  static Cycles load_cycles(Simulation& gpu, SmIndex sm, PhysicalAddress address) {
     const std::array<Request, 1> load{Request{.sm = sm, .address = address}};
     return gpu.timed(load).value().front().first;
   }
-  [[nodiscard]] Cycles distance(const Simulation& gpu, std::uint32_t sm,
-                                PhysicalAddress address) const {
-    if (spec.distance.empty()) return {};
-    const Place place = gpu.decoder()(line_of(address));
-    return Cycles(spec.distance[std::size_t{place.slice.raw()} * spec.sms() + sm]);
+  [[nodiscard]] Cycles distance(const Simulation& gpu, SmIndex sm, PhysicalAddress address) const {
+    return spec.distance(gpu.decoder()(line_of(address)).slice, sm);
   }
 };
 
@@ -42,7 +39,7 @@ TEST_P(SimulatedDevice, HasTheLatenciesOfItsDescription) {
   constexpr std::uint64_t loads = 64;
   for (std::uint64_t i = 0; i < loads; ++i) {
     const PhysicalAddress address(i * 0x4f1000);
-    const auto sm = static_cast<std::uint32_t>(i * 7) % spec.sms();
+    const SmIndex sm(i * 7 % spec.sms());
     ASSERT_TRUE(gpu.run_for(2 * spec.row_idle_cycles));
     const Cycles miss = load_cycles(gpu, sm, address);
     EXPECT_EQ(miss, spec.dram_latency() + distance(gpu, sm, address));
@@ -57,8 +54,8 @@ TEST_P(SimulatedDevice, HasTheLatenciesOfItsDescription) {
 }
 
 TEST_P(SimulatedDevice, StreamsAsMuchAsItsRegistersAllowAndNeverMoreThanItsBus) {
-  std::vector<std::uint32_t> sms(spec.sms());
-  std::iota(sms.begin(), sms.end(), 0U);
+  const auto every = spec.gpc_of_sm.keys();
+  const std::vector<SmIndex> sms(every.begin(), every.end());
   Walk walk;
   walk.bytes = std::uint64_t{256} << 20U;
   walk.blocks = 4 * spec.sms();

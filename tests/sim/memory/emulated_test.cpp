@@ -80,9 +80,7 @@ TEST(EmulatedSteps, EmulatedOnTheFlyTakesAsLongAsRecorded) {
     std::shared_ptr<Source> source =
         fly ? emulate_on_the_fly(module, add_one_launch(), 1) : replay_launch(recorded->launch);
     const auto client =
-        gpu.add_client({"add",
-                        {0, 1, 2},
-                        source,
+        gpu.add_client({"add", sms({0, 1, 2}), source,
                         Translation{Address(gpu::default_base_address),
                                     12,
                                     {PhysicalAddress(0x3000), PhysicalAddress(0x1000)}}});

@@ -17,7 +17,7 @@ Times arrivals(Simulation& gpu, const std::vector<Asked>& asked) {
   std::vector<Request> requests;
   for (const Asked& one : asked)
     requests.push_back({.at = Cycles(one.at),
-                        .sm = one.sm,
+                        .sm = SmIndex(one.sm),
                         .address = PhysicalAddress(one.address),
                         .kind = one.kind});
   const auto completions = gpu.timed(requests);
@@ -31,7 +31,7 @@ Times arrivals(Simulation& gpu, const std::vector<Asked>& asked) {
 void expect_takes(const Spec& spec, std::shared_ptr<Source> source, std::uint64_t number) {
   const Cycles cycles(number);
   Simulation gpu(spec);
-  const auto client = gpu.add_client({"test", {0}, std::move(source), {}});
+  const auto client = gpu.add_client({"test", sms({0}), std::move(source), {}});
   ASSERT_TRUE(gpu.run_for(cycles - 1_cycles));
   EXPECT_TRUE(gpu.statistics(client).run_cycles.empty()) << gpu.statistics(client).run_cycles[0];
   ASSERT_TRUE(gpu.run_for(cycles - gpu.now()));
@@ -160,7 +160,7 @@ TEST(ExactCycles, PortsOfTwoSlicesServeAtTheSameTimeUnlessTheyAreOne) {
     spec.address.module.rows = {0x4000};
     spec.slices = 2;
     spec.ports = 2;
-    spec.port_of_slice = {0, shared ? 0U : 1U};
+    spec.port_of_slice = PerIndex<SliceIndex, std::uint32_t>{0, shared ? 0U : 1U};
     Simulation gpu(spec);
     gpu.touch(PhysicalAddress(0));
     gpu.touch(PhysicalAddress(0x4000));
@@ -176,7 +176,7 @@ TEST(ExactCycles, SmsOfOneGpcShareItsLink) {
   spec.address.module.rows = {0x4000};
   spec.slices = 2;
   spec.ports = 2;
-  spec.port_of_slice = {0, 1};
+  spec.port_of_slice = PerIndex<SliceIndex, std::uint32_t>{0, 1};
   Simulation gpu(spec);
   gpu.touch(PhysicalAddress(0));
   gpu.touch(PhysicalAddress(0x4000));
@@ -189,7 +189,7 @@ TEST(ExactCycles, SmsOfOneGpcShareItsLink) {
 
 TEST(ExactCycles, DistanceIsAddedOnTheWay) {
   Spec spec = small_memory();
-  spec.distance = {0, 13, 0, 0};
+  spec.distances = {0, 13, 0, 0};
   Simulation gpu(spec);
   gpu.touch(PhysicalAddress(0));
   EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 1, .address = 0}}), Times{hit + 13});

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "demarc/sim/memory/simulation.hpp"
-#include "memory/tag_array.hpp"
+#include "memory/engine.hpp"
 
 namespace demarc::sim::memory::test {
 namespace {
@@ -16,6 +16,10 @@ constexpr bool differ = !std::is_constructible_v<A, B> && !std::is_constructible
 static_assert(differ<Cycles, Ticks> && differ<Address, PhysicalAddress>);
 static_assert(differ<LineNumber, PageNumber> && differ<LineNumber, RowNumber>);
 static_assert(differ<SliceIndex, SetInSlice> && differ<SetInSlice, BankInSlice>);
+static_assert(differ<L1Tags::Way, L2Tags::Way> && differ<L1Tags::Set, L2Tags::Set>);
+static_assert(differ<L2Tags::Way, L2Tags::Set> && differ<SmIndex, SliceIndex>);
+static_assert(differ<WarpIndex, BlockIndex> && differ<PacketIndex, FetchIndex>);
+static_assert(differ<ClientIndex, SmIndex> && differ<BankIndex, BankInSlice>);
 static_assert(differ<LineEntry, std::uint64_t> && differ<LineEntry, Address>);
 
 template <class T>
@@ -39,10 +43,26 @@ concept RunFor = requires(Simulation gpu, T time) {
 };
 static_assert(RunFor<Cycles> && !RunFor<Ticks> && !RunFor<std::uint64_t>);
 template <class T>
-concept FoundInTags = requires(TagArray tags, T line) {
-  tags.find(0, line);
-};
+concept FoundInTags = requires(L2Tags tags, T line) { tags.find(L2Tags::Set(), line); };
 static_assert(FoundInTags<LineNumber> && !FoundInTags<std::uint32_t> && !FoundInTags<RowNumber>);
+
+template <EventKind kind, class T>
+concept Happens = requires(T subject) {
+  Event::of<kind>(subject);
+};
+static_assert(Happens<EventKind::fill, FetchIndex> && !Happens<EventKind::fill, PacketIndex>);
+static_assert(Happens<EventKind::lsu, SmIndex> && !Happens<EventKind::lsu, WarpIndex>);
+template <class T>
+concept Owns = requires(Packet packet, T owner) {
+  packet.owner = owner;
+};
+static_assert(Owns<WarpIndex> && Owns<RequestIndex> && !Owns<PacketIndex>);
+
+TEST(MemoryLines, an_index_in_fewer_bits_comes_back_or_is_refused) {
+  const Packed<SmIndex, std::uint16_t> most = SmIndex(65535);
+  EXPECT_EQ(SmIndex(most), SmIndex(65535));
+  EXPECT_THROW((Packed<SmIndex, std::uint16_t>(SmIndex(65536))), std::logic_error);
+}
 
 TEST(MemoryLines, an_address_has_its_line_up_to_the_last_one) {
   EXPECT_EQ(line_of(PhysicalAddress(3 * 128 + 127)), LineNumber(3));

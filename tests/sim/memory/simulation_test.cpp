@@ -60,8 +60,8 @@ RC_GTEST_PROP(MemorySimulation, EveryLaunchEndsAndItsSectorsAddUp, ()) {
   std::vector<Cycles> first;
   for (int repeat = 0; repeat < 2; ++repeat) {
     Simulation gpu(spec);
-    const auto a = gpu.add_client({"a", {0, 1, 2}, launch_of(steps), {}});
-    const auto b = gpu.add_client({"b", {2, 3}, launch_of(steps), {}});
+    const auto a = gpu.add_client({"a", sms({0, 1, 2}), launch_of(steps), {}});
+    const auto b = gpu.add_client({"b", sms({2, 3}), launch_of(steps), {}});
     const auto ran = gpu.run_launches(a, 2, 1'000'000_cycles);
     RC_ASSERT(ran.has_value());
     RC_ASSERT(gpu.run_launches(b, 1, 1'000'000_cycles).has_value());
@@ -87,14 +87,14 @@ TEST(MemorySimulation, AReaderBesideWritersWithoutEndGetsItsTurns) {
   for (std::uint64_t i = 0; i < 16; ++i) {
     loads.push_back(access(StepKind::load, {0x400000 + ((i * other_row) | 1)}, true));
   }
-  const auto reader = gpu.add_client({"reader", {0}, launch_of({{loads}}), {}});
+  const auto reader = gpu.add_client({"reader", sms({0}), launch_of({{loads}}), {}});
   Walk writes;
   writes.kind = StepKind::store;
   writes.blocks = 6;
   writes.threads = 64;
   writes.rounds = 1000;
   writes.instructions = 0;
-  gpu.add_client({"writers", {1, 2, 3}, walk_source(writes), {}});
+  gpu.add_client({"writers", sms({1, 2, 3}), walk_source(writes), {}});
   // A load waits for the turn of the writers in hand and for the requests in front of it in the
   // slice.
   const auto ran = gpu.run_launches(reader, 1, 40'000_cycles);
@@ -106,7 +106,7 @@ TEST(MemorySimulation, ABlockThatFitsNoSmIsSaidToBeStuckWithWhatWaits) {
   Spec spec = small_memory();
   Simulation gpu(spec);
   const std::vector<std::vector<Step>> wide(8, {access(StepKind::load, {1})});
-  const auto client = gpu.add_client({"victim", {0}, launch_of({wide}), {}});
+  const auto client = gpu.add_client({"victim", sms({0}), launch_of({wide}), {}});
   const auto ran = gpu.run_launches(client, 1);
   ASSERT_FALSE(ran);
   EXPECT_EQ(ran.error().kind, ErrorKind::check_failed);
@@ -122,7 +122,7 @@ TEST(MemorySimulation, WhatTakesTooLongIsShownWithEveryQueue) {
   for (std::uint64_t i = 0; i < 64; ++i) {
     loads.push_back(access(StepKind::load, {(i * other_row) | 1}));
   }
-  const auto client = gpu.add_client({"victim", {0}, launch_of({{loads}}), {}});
+  const auto client = gpu.add_client({"victim", sms({0}), launch_of({{loads}}), {}});
   const auto ran = gpu.run_launches(client, 1, 100_cycles);
   ASSERT_FALSE(ran);
   EXPECT_THAT(ran.error().message, HasSubstr("SM 0: 1 blocks"));
@@ -135,7 +135,7 @@ TEST(MemorySimulation, AnAddressOutsideTheClientsMemoryIsAnError) {
   Simulation gpu(small_memory());
   const Translation translation{Address(0x1000), 12, {PhysicalAddress(0)}};
   const auto client = gpu.add_client(
-      {"victim", {0}, launch_of({{{access(StepKind::load, {0x2001})}}}), translation});
+      {"victim", sms({0}), launch_of({{{access(StepKind::load, {0x2001})}}}), translation});
   const auto ran = gpu.run_launches(client, 1);
   ASSERT_FALSE(ran);
   EXPECT_THAT(ran.error().message, HasSubstr("victim: address 0x2000 lies outside"));
@@ -145,7 +145,7 @@ TEST(MemorySimulation, AnAddressBeyondTheLastLineOfACardIsAnError) {
   const auto message = [](std::uint64_t word, const Translation& translation) {
     Simulation gpu(small_memory());
     const auto client = gpu.add_client(
-        {"victim", {0}, launch_of({{{access(StepKind::load, {word})}}}), translation});
+        {"victim", sms({0}), launch_of({{{access(StepKind::load, {word})}}}), translation});
     const auto ran = gpu.run_launches(client, 1);
     return ran ? std::string("ran") : ran.error().message;
   };
@@ -197,7 +197,7 @@ class GivesUp final : public Source {
 TEST(MemorySimulation, ASourcesErrorIsTheRuns) {
   for (const auto what : {GivesUp::What::restart, GivesUp::What::kernel, GivesUp::What::block}) {
     Simulation gpu(small_memory());
-    const auto client = gpu.add_client({"victim", {0}, std::make_unique<GivesUp>(what), {}});
+    const auto client = gpu.add_client({"victim", sms({0}), std::make_unique<GivesUp>(what), {}});
     const auto ran = gpu.run_launches(client, 2);
     ASSERT_FALSE(ran) << static_cast<int>(what);
     EXPECT_EQ(ran.error().kind, ErrorKind::missing_capability);
@@ -211,9 +211,9 @@ TEST(MemorySimulation, ClientsStayOnTheirSms) {
   work.kind = StepKind::work;
   work.instructions = 100;
   const std::vector<std::vector<std::vector<Step>>> blocks(8, {{work}, {work}, {work}, {work}});
-  const auto alone = gpu.add_client({"a", {0, 1}, launch_of(blocks), {}});
+  const auto alone = gpu.add_client({"a", sms({0, 1}), launch_of(blocks), {}});
   ASSERT_TRUE(gpu.run_launches(alone, 1));
-  const auto other = gpu.add_client({"b", {2, 3}, launch_of(blocks), {}});
+  const auto other = gpu.add_client({"b", sms({2, 3}), launch_of(blocks), {}});
   ASSERT_TRUE(gpu.run_launches(other, 2));
   ASSERT_TRUE(gpu.run_launches(alone, 3));
   // Arithmetic on SMs of one's own is not disturbed at all.
@@ -227,8 +227,8 @@ TEST(MemorySimulation, TwoClientsOnOneSmShareIt) {
   work.kind = StepKind::work;
   work.instructions = 100;
   const std::vector<std::vector<std::vector<Step>>> blocks(8, {{work}, {work}, {work}, {work}});
-  const auto a = gpu.add_client({"a", {0}, launch_of(blocks), {}});
-  const auto b = gpu.add_client({"b", {0}, launch_of(blocks), {}});
+  const auto a = gpu.add_client({"a", sms({0}), launch_of(blocks), {}});
+  const auto b = gpu.add_client({"b", sms({0}), launch_of(blocks), {}});
   ASSERT_TRUE(gpu.run_launches(b, 1));
   EXPECT_EQ(gpu.statistics(a).run_cycles[0], 3200_cycles);  // its kernel came first
   EXPECT_EQ(gpu.statistics(b).run_cycles[0], 6400_cycles);

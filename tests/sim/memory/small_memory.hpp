@@ -17,7 +17,7 @@ inline constexpr std::uint64_t other_row = 0x10000;
 inline Spec small_memory() {
   Spec spec;
   spec.name = "small";
-  spec.gpc_of_sm = {0, 0, 1, 1};
+  spec.gpc_of_sm = PerIndex<SmIndex, std::uint32_t>{0, 0, 1, 1};
   spec.gpcs = 2;
   spec.threads = 128;
   spec.blocks = 4;
@@ -33,7 +33,7 @@ inline Spec small_memory() {
   spec.address.set.rows = {0x80};
   spec.address.bank.rows = {other_bank};
   spec.address.row_shift = 16;
-  spec.port_of_slice = {0};
+  spec.port_of_slice = PerIndex<SliceIndex, std::uint32_t>{0};
   spec.l2 = {2, 2};
   spec.banks = 2;
   spec.burst_ticks = Ticks(512);
@@ -48,6 +48,12 @@ inline Spec small_memory() {
   spec.write_low = 1;
   spec.launch_cycles = 3_cycles;
   return spec;
+}
+
+inline std::vector<SmIndex> sms(std::initializer_list<std::uint32_t> numbers) {
+  std::vector<SmIndex> list;
+  for (const std::uint32_t number : numbers) list.emplace_back(number);
+  return list;
 }
 
 // A launch of one kernel whose warp w of block b runs steps[b][w].

@@ -12,6 +12,7 @@ namespace demarc::sim::memory::test {
 namespace {
 
 using ::testing::HasSubstr;
+using Ports = PerIndex<SliceIndex, std::uint32_t>;
 
 struct SpecRule {
   std::function<void(Spec&)> right;
@@ -41,16 +42,16 @@ TEST(SpecRules, have_two_sides) {
       {as_it_is, [](Spec& s) { s.slices = 2; }, "leads to another number of slices"},
       {[](Spec& s) {
          s.address.stack.modulus = s.slices = 3;
-         s.port_of_slice = {0, 0, 0};
+         s.port_of_slice = Ports{0, 0, 0};
        },
        [](Spec& s) { s.address.stack.modulus = s.slices = 3; }, "not every slice has a port"},
       {[](Spec& s) {
          s.ports = 3;
-         s.port_of_slice = {2};
+         s.port_of_slice = Ports{2};
        },
        [](Spec& s) {
          s.ports = 2;
-         s.port_of_slice = {2};
+         s.port_of_slice = Ports{2};
        },
        "a slice has a port that does not exist"},
       {as_it_is, [](Spec& s) { s.l2.ways = 0; }, "another number of L2 sets"},
@@ -90,10 +91,10 @@ TEST(SpecRules, have_two_sides) {
        "the number of L1 sets is no power of two"},
       {[](Spec& s) { s.l1 = {}; }, [](Spec& s) { s.l1.sets = 6; }, "no power of two"},
       {[](Spec& s) {
-         s.distance = {1, 2, 3, 4};
+         s.distances = {1, 2, 3, 4};
        },
        [](Spec& s) {
-         s.distance = {1, 2, 3};
+         s.distances = {1, 2, 3};
        },
        "distances are given for some pairs"},
       {[](Spec& s) { s.miss_registers = 1; }, [](Spec& s) { s.miss_registers = 0; },
@@ -154,7 +155,7 @@ TEST(L1OfOneSet, answers_as_any_other_and_none_answers_nothing) {
     spec.l1 = {sets, sets == 0 ? 0U : 2U};
     Simulation gpu(spec);
     std::vector<Step> loads(3, access(StepKind::load, {0x80 | 15U}, true));
-    const auto client = gpu.add_client({"reader", {0}, launch_of({{loads}}), {}});
+    const auto client = gpu.add_client({"reader", sms({0}), launch_of({{loads}}), {}});
     ASSERT_TRUE(gpu.run_launches(client, 1));
     EXPECT_EQ(gpu.statistics(client).l1_hit_sectors, sets == 0 ? 0U : 8U) << sets;
   }

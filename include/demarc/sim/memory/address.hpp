@@ -9,7 +9,6 @@
 
 namespace demarc::sim::memory {
 
-using SliceIndex = Index<struct SliceIndexTag>;
 using SetInSlice = Index<struct SetInSliceTag>;
 using BankInSlice = Index<struct BankInSliceTag>;  // of its channel
 using RowNumber = Index<struct RowNumberTag>;

@@ -34,9 +34,11 @@ struct Translation {
   std::vector<PhysicalAddress> chunks;
 };
 
+using ClientIndex = Index<struct ClientIndexTag>;
+
 struct ClientSpec {
   std::string name;
-  std::vector<std::uint32_t> sms;  // where its blocks may run
+  std::vector<SmIndex> sms;  // where its blocks may run
   std::shared_ptr<Source> source;
   Translation translation;
   std::uint32_t threads_per_sm = 0;  // the most it may have on one SM; 0: what the SM has
@@ -72,7 +74,7 @@ struct DramStatistics {
 // One access made for itself, past the L1: for probes and tests.
 struct Request {
   Cycles at = {};  // from the call on
-  std::uint32_t sm = 0;
+  SmIndex sm = {};
   PhysicalAddress address = {};
   StepKind kind = StepKind::load;
   bool cached = true;         // false: a load that misses the L2 and leaves nothing in it
@@ -102,12 +104,12 @@ class Simulation {
 
   // The client starts at once. Among clients that wait for the same SM, the one whose kernel was
   // launched first is served first.
-  std::uint32_t add_client(ClientSpec client);
+  ClientIndex add_client(ClientSpec client);
 
   // Runs until `client` has finished `launches` launches in all. Errors: those of a source, an
   // address outside a translation, and a simulation that is stuck or takes more than `limit`
   // cycles, with all that is waiting.
-  [[nodiscard]] Result<void> run_launches(std::uint32_t client, std::uint64_t launches,
+  [[nodiscard]] Result<void> run_launches(ClientIndex client, std::uint64_t launches,
                                           Cycles limit = Cycles(std::uint64_t{1} << 40U));
   // Runs for `cycles` cycles, or until nothing is left to do.
   [[nodiscard]] Result<void> run_for(Cycles cycles);
@@ -120,7 +122,7 @@ class Simulation {
   // matter. Or, `written`, writes its sectors: they go to DRAM when the line is evicted.
   void touch(PhysicalAddress address, bool written = false);
 
-  [[nodiscard]] const ClientStatistics& statistics(std::uint32_t client) const;
+  [[nodiscard]] const ClientStatistics& statistics(ClientIndex client) const;
   [[nodiscard]] const DramStatistics& dram() const;
   // Every queue that is not empty and every register in use, one a line.
   [[nodiscard]] std::string waiting() const;

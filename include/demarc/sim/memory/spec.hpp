@@ -29,6 +29,8 @@ inline constexpr std::uint64_t ticks_per_cycle = 256;
   return Cycles((ticks.raw() + ticks_per_cycle - 1) / ticks_per_cycle);
 }
 
+using SliceIndex = Index<struct SliceIndexTag>;
+
 // sets = 0: there is no such cache.
 struct CacheSpec {
   std::uint32_t sets = 0;
@@ -53,7 +55,7 @@ struct Spec {
   AddressSpec address;
 
   // One SM.
-  std::vector<std::uint32_t> gpc_of_sm;  // its size is the number of SMs
+  PerIndex<SmIndex, std::uint32_t> gpc_of_sm;  // its size is the number of SMs
   std::uint32_t gpcs = 1;
   std::uint32_t threads = 2048;
   std::uint32_t blocks = 32;
@@ -71,12 +73,12 @@ struct Spec {
   Ticks port_ticks{256};
   Cycles request_cycles{80};
   Cycles reply_cycles{80};
-  std::vector<std::uint8_t> distance;  // [slice * sms + sm], added to the request; may be empty
+  std::vector<std::uint8_t> distances;  // [slice * sms + sm], added to the request; may be empty
 
   // L2. One channel of DRAM behind each slice.
   std::uint32_t slices = 1;
   std::uint32_t ports = 1;
-  std::vector<std::uint32_t> port_of_slice;
+  PerIndex<SliceIndex, std::uint32_t> port_of_slice;
   CacheSpec l2;  // of one slice
   Cycles l2_cycles{20};
   std::uint32_t miss_registers = 16;  // lines of one slice asked of DRAM and not yet there
@@ -98,6 +100,10 @@ struct Spec {
 
   Cycles launch_cycles{1500};  // between two kernels of one stream
 
+  [[nodiscard]] Cycles distance(SliceIndex slice, SmIndex sm) const {
+    if (distances.empty()) return {};
+    return Cycles(distances[std::size_t{slice.raw()} * sms() + sm.raw()]);
+  }
   [[nodiscard]] std::uint32_t sms() const { return static_cast<std::uint32_t>(gpc_of_sm.size()); }
   // Cycles of a load of one sector that hits the L2, or misses it and finds its bank closed, with
   // nothing else under way.

@@ -11,7 +11,7 @@ enum class WalkOrder : std::uint8_t { ascending, random };
 // Every line of [base, base + bytes) once a round, dealt to the warps in turn. `ahead` loads of a
 // warp are under way at a time: 1 makes each wait for the one before.
 struct Walk {
-  Address base;
+  Address base = {};
   std::uint64_t bytes = std::uint64_t{1} << 20U;
   // Not empty: the walk goes over these chunks of 1 << chunk_shift bytes instead; chunk c lies at
   // c << chunk_shift.
