@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/study/plan.hpp"
 
 namespace demarc::study {
 
@@ -52,9 +53,10 @@ struct BlockRun {
 [[nodiscard]] const std::vector<std::string>& block_experiments();
 
 // Runs the experiments of those names on card `device`, each one or more runs. missing_capability
-// where masks are refused.
+// where masks are refused. `growing`: what figure-13 runs on more and more TPCs.
 [[nodiscard]] Result<std::vector<BlockRun>> run_block_experiments(
-    std::uint32_t device, const std::vector<std::string>& names);
+    std::uint32_t device, const std::vector<std::string>& names,
+    const std::vector<Workload>& growing = {{"compute", "compute"}, {"va", "va"}});
 
 // What is wrong with a run: blocks outside their kernel's SMs, kernels of one stream that overlap.
 // Empty: nothing.

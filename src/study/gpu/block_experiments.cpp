@@ -1,13 +1,15 @@
+// Experiments that show where and when blocks run.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <numeric>
+#include <limits>
 
 #include "demarc/base/random.hpp"
 #include "demarc/base/text.hpp"
 #include "demarc/cuda/backend.hpp"
 #include "gpu/block_timer.hpp"
 #include "gpu/gpu_lane.hpp"
+#include "gpu/growth.hpp"
 #include "gpu/workload_reader.hpp"
 #include "number_ranges.hpp"
 
@@ -26,23 +28,21 @@ TpcSet tpc_range(std::uint32_t first, std::uint32_t end) {
   return set;
 }
 
-double end_of(const BlockRun& run, std::uint32_t kernel) {
-  double end = 0;
-  for (const BlockTime& b : run.blocks) {
-    if (b.kernel == kernel) end = std::max(end, b.end_us);
-  }
-  return end;
-}
+// When a kernel's blocks ran, in us since the first block of the run began.
+struct Span {
+  double begin = std::numeric_limits<double>::max();
+  double end = std::numeric_limits<double>::lowest();
+  [[nodiscard]] double length() const { return end - begin; }
+};
 
-double begin_of(const BlockRun& run, std::uint32_t kernel) {
-  double begin = run.blocks.empty() ? 0 : run.blocks.front().end_us;
-  bool seen = false;
+Span span_of(const BlockRun& run, std::uint32_t kernel) {
+  Span span;
   for (const BlockTime& b : run.blocks) {
     if (b.kernel != kernel) continue;
-    begin = seen ? std::min(begin, b.begin_us) : b.begin_us;
-    seen = true;
+    span.begin = std::min(span.begin, b.begin_us);
+    span.end = std::max(span.end, b.end_us);
   }
-  return begin;
+  return span;
 }
 
 PlannedKernel kernel_on(std::string name, std::uint32_t stream, std::uint32_t blocks,
@@ -58,7 +58,7 @@ PlannedKernel kernel_on(std::string name, std::uint32_t stream, std::uint32_t bl
   return out;
 }
 
-Result<Runs> two_kernels(const BlockTimer& timer) {
+Result<Runs> two_kernels(const BlockTimer& timer, const std::vector<Workload>& /*growing*/) {
   const std::uint32_t tpcs = timer.card()->topology().tpc_count();
   const std::uint32_t slots = blocks_of_an_sm * timer.card()->gpu()->sm_count();
   Runs runs;
@@ -75,13 +75,13 @@ Result<Runs> two_kernels(const BlockTimer& timer) {
                                    {kernel_on("K1", 0, 3 * slots, 200, first), delay,
                                     kernel_on("K2", 1, slots / 2, 100, second)}));
     run.finding = fmt::format("K2 begins at {:.0f} us and ends at {:.0f} us; K1 ends at {:.0f} us",
-                              begin_of(run, 2), end_of(run, 2), end_of(run, 0));
+                              span_of(run, 2).begin, span_of(run, 2).end, span_of(run, 0).end);
     runs.push_back(std::move(run));
   }
   return runs;
 }
 
-Result<Runs> alternating_mask(const BlockTimer& timer) {
+Result<Runs> alternating_mask(const BlockTimer& timer, const std::vector<Workload>& /*growing*/) {
   const std::uint32_t tpcs = timer.card()->topology().tpc_count();
   TpcSet even;
   for (std::uint32_t tpc = 0; tpc < tpcs; tpc += 2) even.insert(tpc);
@@ -96,7 +96,7 @@ Result<Runs> alternating_mask(const BlockTimer& timer) {
 }
 
 // 38 kernels, 17 partitions with holes and overlaps, two streams.
-Result<Runs> many_partitions(const BlockTimer& timer) {
+Result<Runs> many_partitions(const BlockTimer& timer, const std::vector<Workload>& /*growing*/) {
   constexpr std::uint32_t partitions = 17;
   constexpr std::uint32_t kernels = 38;
   const std::uint32_t tpcs = timer.card()->topology().tpc_count();
@@ -124,7 +124,7 @@ Result<Runs> many_partitions(const BlockTimer& timer) {
 }
 
 // The kernel that comes first takes all of its part, the overlap included.
-Result<Runs> overlapping(const BlockTimer& timer) {
+Result<Runs> overlapping(const BlockTimer& timer, const std::vector<Workload>& /*growing*/) {
   const std::uint32_t tpcs = timer.card()->topology().tpc_count();
   const TpcSet low = tpc_range(0, 2 * tpcs / 3);
   const TpcSet high = tpc_range(tpcs / 3, tpcs);
@@ -135,8 +135,8 @@ Result<Runs> overlapping(const BlockTimer& timer) {
     DEMARC_TRY(auto run, timer.run(second_first ? "figure-11-K2-first" : "figure-11-K1-first",
                                    {delay, kernel_on("K1", 0, blocks, 100, low),
                                     kernel_on("K2", 1, blocks, 100, high)}));
-    run.finding = fmt::format("K1 takes {:.0f} us, K2 {:.0f} us", end_of(run, 1) - begin_of(run, 1),
-                              end_of(run, 2) - begin_of(run, 2));
+    run.finding = fmt::format("K1 takes {:.0f} us, K2 {:.0f} us", span_of(run, 1).length(),
+                              span_of(run, 2).length());
     runs.push_back(std::move(run));
   }
   return runs;
@@ -166,7 +166,7 @@ Result<BlockRun> concurrent_kernels(const BlockTimer& timer) {
 }
 
 // A kernel of low priority in one half; more and more of high priority in the other half.
-Result<Runs> priority_blocks(const BlockTimer& timer) {
+Result<Runs> priority_blocks(const BlockTimer& timer, const std::vector<Workload>& /*growing*/) {
   DEMARC_TRY(auto slots, concurrent_kernels(timer));
   const auto most = static_cast<std::uint32_t>(slots.points.front().y);
   const std::uint32_t tpcs = timer.card()->topology().tpc_count();
@@ -185,7 +185,7 @@ Result<Runs> priority_blocks(const BlockTimer& timer) {
     }
     DEMARC_TRY(last, timer.run("figure-12", std::move(planned)));
     points.push_back({"low-priority kernel in its own half", static_cast<double>(count),
-                      end_of(last, 0) - begin_of(last, 0)});
+                      span_of(last, 0).length()});
   }
   last.points = std::move(points);
   last.x_name = "kernels of high priority in the other half";
@@ -201,45 +201,22 @@ Result<Runs> priority_blocks(const BlockTimer& timer) {
   return runs;
 }
 
-// TPCs in the order in which a growing partition takes them.
-std::vector<std::uint32_t> growth_order(const gpu::Topology& topology, bool packed) {
-  std::vector<std::vector<std::uint32_t>> gpcs;
-  for (std::uint32_t g = 0; g < topology.gpc_count(); ++g) gpcs.push_back(topology.tpcs_of_gpc(g));
-  std::stable_sort(gpcs.begin(), gpcs.end(),
-                   [](const auto& a, const auto& b) { return a.size() > b.size(); });
-  std::vector<std::uint32_t> order;
-  if (packed) {
-    for (const auto& gpc : gpcs) order.insert(order.end(), gpc.begin(), gpc.end());
-    return order;
-  }
-  for (std::size_t i = 0; order.size() < topology.tpc_count(); ++i) {
-    for (const auto& gpc : gpcs) {
-      if (i < gpc.size()) order.push_back(gpc[i]);
-    }
-  }
-  return order;
-}
-
 // Run time against the number of TPCs, taken GPC by GPC or from all GPCs in turn.
-Result<Runs> packed_or_distributed(const BlockTimer& timer) {
+Result<Runs> packed_or_distributed(const BlockTimer& timer, const std::vector<Workload>& growing) {
   const cuda::CardPointer& card = timer.card();
   const auto capability = card->gpu()->compute_capability();
   const auto set = std::make_shared<ResidentSet>(
       card->gpu(), make_plain_memory(card->gpu()),
       make_workload_reader(capability.major * 10U + capability.minor), LaunchForm{});
   DEMARC_TRY(const auto back_end, cuda::make_backend(card, partition::Mode::mask));
-  const std::uint32_t tpcs = card->topology().tpc_count();
-  std::vector<std::uint32_t> counts{1, 2, 4, 6, 8, 9, 10, 12, 16, 18, 20, 24, 32, 40, 48, 56};
-  std::erase_if(counts, [&](std::uint32_t n) { return n >= tpcs; });
-  counts.push_back(tpcs);
   Runs runs;
-  for (const std::string workload : {"compute", "va"}) {
+  for (const Workload& workload : growing) {
     BlockRun run;
-    run.name = "figure-13-" + workload;
+    run.name = "figure-13-" + workload.name;
     run.x_name = "TPCs";
     run.y_name = "run time, us";
     double largest_difference = 0;
-    for (const std::uint32_t count : counts) {
+    for (const std::uint32_t count : growth_steps(card->topology().tpc_count())) {
       double times[2] = {};
       for (const bool packed : {true, false}) {
         const auto order = growth_order(card->topology(), packed);
@@ -250,7 +227,7 @@ Result<Runs> packed_or_distributed(const BlockTimer& timer) {
         const std::shared_ptr<const cuda::Stream> stream(std::shared_ptr<void>(),
                                                          &confined->stream());
         const auto lane = make_gpu_lane(set, stream, Clock::events);
-        DEMARC_CHECK(lane->load({workload, workload}));
+        DEMARC_CHECK(lane->load(workload));
         DEMARC_TRY(auto samples, lane->sample(5, 0.3));
         std::sort(samples.begin(), samples.end());
         times[packed ? 0 : 1] = samples[samples.size() / 2] / 1e3;
@@ -267,7 +244,7 @@ Result<Runs> packed_or_distributed(const BlockTimer& timer) {
 
 struct Experiment {
   const char* name;
-  Result<Runs> (*run)(const BlockTimer&);
+  Result<Runs> (*run)(const BlockTimer&, const std::vector<Workload>& growing);
 };
 constexpr Experiment experiments[] = {
     {"figure-3", two_kernels},      {"figure-4", alternating_mask},
@@ -285,7 +262,8 @@ const std::vector<std::string>& block_experiments() {
   return names;
 }
 
-Result<Runs> run_block_experiments(std::uint32_t device, const std::vector<std::string>& names) {
+Result<Runs> run_block_experiments(std::uint32_t device, const std::vector<std::string>& names,
+                                   const std::vector<Workload>& growing) {
   for (const std::string& name : names) {
     const auto& known = block_experiments();
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
@@ -298,7 +276,7 @@ Result<Runs> run_block_experiments(std::uint32_t device, const std::vector<std::
   Runs runs;
   for (const Experiment& experiment : experiments) {
     if (std::find(names.begin(), names.end(), experiment.name) == names.end()) continue;
-    DEMARC_TRY(auto made, experiment.run(timer));
+    DEMARC_TRY(auto made, experiment.run(timer, growing));
     for (BlockRun& run : made) runs.push_back(std::move(run));
   }
   return runs;

@@ -1,3 +1,4 @@
+// Launches kernels that hold their SM, and reads what they noted.
 #include "gpu/block_timer.hpp"
 
 #include <algorithm>
@@ -92,7 +93,6 @@ Result<BlockRun> BlockTimer::run(std::string name, std::vector<PlannedKernel> pl
     streams.emplace(one.kernel.stream, std::move(stream));
   }
   DEMARC_TRY(const auto records, cuda::DeviceBuffer::allocate(gpu, blocks * record_words * 8));
-  DEMARC_CHECK(records.fill(0));
   DEMARC_TRY(const auto gate_open, cuda::Event::create(gpu));
   DEMARC_CHECK(cuda::launch(card_->stream(), hold_, cuda::LaunchShape::line(1, 32),
                             records.address() + (blocks - 1) * record_words * 8, gate_ns));

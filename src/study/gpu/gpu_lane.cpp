@@ -2,119 +2,13 @@
 #include "gpu/gpu_lane.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "gpu/copy_work.hpp"
+#include "gpu/launch_loop.hpp"
 
 namespace demarc::study {
 namespace {
-
-using LaneClock = std::chrono::steady_clock;
-
-double elapsed_seconds(LaneClock::time_point start) {
-  return std::chrono::duration<double>(LaneClock::now() - start).count();
-}
-
-// Runs a lane's work again and again in a thread until told to stop. A few runs are enqueued ahead
-// of the GPU, so that it does not wait for the host: as many as take `ahead_seconds` at the pace of
-// the last run, but two at least. Who stops the loop waits for them.
-class LaunchLoop {
- public:
-  LaunchLoop(const cuda::Gpu& gpu, const cuda::Stream& stream, const LaneWork& work,
-             std::vector<cuda::Event> marks)
-      : gpu_(gpu), stream_(stream), work_(work), marks_(std::move(marks)) {
-    thread_ = std::thread([this] { loop(); });
-  }
-  ~LaunchLoop() { finish(); }
-  LaunchLoop(const LaunchLoop&) = delete;
-  LaunchLoop& operator=(const LaunchLoop&) = delete;
-
-  // Waits until the first run has ended: from then on the part is busy.
-  Result<void> wait_for_first() {
-    const auto begun = LaneClock::now();
-    while (finished_ == 0 && !failed_) {
-      if (elapsed_seconds(begun) > 60) {
-        return check_failed("an aggressor's first run did not end within 60 s");
-      }
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
-    return failed_ ? tl::unexpected(error_) : Result<void>{};
-  }
-
-  Result<double> finish() {
-    stopping_ = true;
-    if (thread_.joinable()) thread_.join();
-    if (failed_) return tl::unexpected(error_);
-    return rate_;
-  }
-
- private:
-  void loop() {
-    const auto outcome = run();
-    if (outcome) return;
-    error_ = outcome.error();
-    failed_ = true;
-  }
-
-  Result<void> wait_mark(std::size_t i) {
-    while (true) {
-      const cuda::CuResult code = gpu_.api().cuEventQuery(marks_[i].handle());
-      if (code == cuda::cu_success) return {};
-      if (code != cuda::cu_error_not_ready) return gpu_.check(code, "an aggressor's run");
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
-    }
-  }
-
-  Result<void> run() {
-    DEMARC_CHECK(gpu_.make_current());
-    auto ended = keep_running();
-    auto idle = stream_.wait();
-    DEMARC_CHECK(ended);
-    return idle;
-  }
-
-  Result<void> keep_running() {
-    const auto begun = LaneClock::now();
-    auto last_ended = begun;
-    std::uint64_t enqueued = 0;
-    std::uint64_t ahead = least_ahead;
-    while (!stopping_) {
-      if (enqueued - finished_ >= ahead) {
-        DEMARC_CHECK(wait_mark(finished_ % marks_.size()));
-        ahead = runs_ahead(elapsed_seconds(std::exchange(last_ended, LaneClock::now())));
-        ++finished_;
-        continue;
-      }
-      DEMARC_CHECK(work_.enqueue(stream_));
-      DEMARC_CHECK(marks_[enqueued % marks_.size()].record(stream_));
-      ++enqueued;
-    }
-    rate_ = static_cast<double>(finished_) / std::max(elapsed_seconds(begun), 1e-9);
-    return {};
-  }
-
-  [[nodiscard]] std::uint64_t runs_ahead(double run_seconds) const {
-    const double runs = ahead_seconds / std::max(run_seconds, 1e-9);
-    return std::clamp(static_cast<std::uint64_t>(std::min(runs, 1e6)), least_ahead,
-                      std::uint64_t{marks_.size()});
-  }
-
-  static constexpr std::uint64_t least_ahead = 2;
-  static constexpr double ahead_seconds = 0.002;
-  const cuda::Gpu& gpu_;
-  const cuda::Stream& stream_;
-  const LaneWork& work_;
-  std::vector<cuda::Event> marks_;
-  std::atomic<bool> stopping_{false};
-  std::atomic<bool> failed_{false};
-  std::atomic<std::uint64_t> finished_{0};
-  double rate_ = 0;
-  Error error_;
-  std::thread thread_;
-};
 
 class GpuLane : public Lane {
  public:
@@ -135,13 +29,13 @@ class GpuLane : public Lane {
   // until the queue has filled and is not counted.
   Result<std::vector<double>> sample(std::uint32_t count, double longest_seconds) override {
     constexpr std::uint32_t batch = ResidentLaunch::stamped_runs - 1;
-    const auto begun = LaneClock::now();
+    const double begun = steady_seconds();
     runs_.clear();
     DEMARC_CHECK(check_timed());
     by_events_ = clock_ == Clock::events || !launch_->stamped();
     DEMARC_CHECK(make_events(std::min(count, batch) + 1));
     std::vector<double> times;
-    while (times.size() < count && (times.empty() || elapsed_seconds(begun) < longest_seconds)) {
+    while (times.size() < count && (times.empty() || steady_seconds() - begun < longest_seconds)) {
       const auto runs =
           std::min<std::uint32_t>(batch, count - static_cast<std::uint32_t>(times.size()));
       DEMARC_CHECK(launch_->enqueue(*stream_));

@@ -8,7 +8,7 @@ using namespace demarc::cuda;  // NOLINT
 
 #define FAKE extern "C" __attribute__((visibility("default")))
 
-FAKE CuResult cuStreamCreateWithPriority(CuStream* stream, unsigned, int) {
+FAKE CuResult cuStreamCreateWithPriority(CuStream* stream, unsigned, int priority) {
   const auto lock = locked();
   FakeGpu& gpu = FakeGpu::get();
   FakeStream* made = nullptr;
@@ -20,6 +20,7 @@ FAKE CuResult cuStreamCreateWithPriority(CuStream* stream, unsigned, int) {
     made = gpu.destroyed.back();
     gpu.destroyed.pop_back();
   }
+  made->priority = priority;
   gpu.streams.insert(made);
   *stream = reinterpret_cast<CuStream>(made);
   return cu_success;
@@ -43,6 +44,7 @@ FAKE CuResult cuStreamQuery(CuStream stream) {
   return on_card([&](FakeGpu& gpu) {
     FakeStream& asked = *stream_of(stream);
     if (asked.hangs) return cu_error_not_ready;
+    settle_holds(gpu);
     if (gpu.now_ns < asked.busy_until_ns) {
       gpu.now_ns = asked.busy_until_ns;
       return cu_error_not_ready;
@@ -55,7 +57,10 @@ FAKE CuResult cuStreamSynchronize(CuStream stream) {
   const CuResult code = cuStreamQuery(stream);
   return code == cu_error_not_ready ? error_launch_failed : code;
 }
-FAKE CuResult cuStreamWaitEvent(CuStream, CuEvent, unsigned) {
+FAKE CuResult cuStreamWaitEvent(CuStream stream, CuEvent event, unsigned) {
+  const auto lock = locked();
+  std::uint64_t& busy = stream_of(stream)->busy_until_ns;
+  busy = std::max(busy, reinterpret_cast<FakeEvent*>(event)->ns);
   return cu_success;
 }
 FAKE CuResult cuEventCreate(CuEvent* event, unsigned) {
@@ -72,9 +77,11 @@ FAKE CuResult cuEventDestroy_v2(CuEvent event) {
   FakeGpu::get().events.erase(event);
   return cu_success;
 }
-FAKE CuResult cuEventRecord(CuEvent event, CuStream) {
+FAKE CuResult cuEventRecord(CuEvent event, CuStream stream) {
   return on_card([&](FakeGpu& gpu) {
-    reinterpret_cast<FakeEvent*>(event)->ns = gpu.now_ns;
+    settle_holds(gpu);
+    reinterpret_cast<FakeEvent*>(event)->ns =
+        std::max(gpu.now_ns, stream_of(stream)->busy_until_ns);
     return cu_success;
   });
 }

@@ -81,6 +81,7 @@ struct FakeConfig {
   std::uint64_t upset_seed = 0;  // added to page_seed
   double latency_offset = 0;     // cycles, of every SM: as at another clock
   std::uint64_t page_seed = 1;   // of what physical pages add to the hash of their chunks
+  bool holds_stray = false;      // who notes where it runs notes the SM after its own
   bool remainders = false;       // the memory is that of an H200, gpu::h200_remainders()
 };
 

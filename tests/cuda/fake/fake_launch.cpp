@@ -64,14 +64,17 @@ CuResult finish(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch,
       return wrong;
     }
   }
-  const Placed placed = place(gpu, launch, enabled_by(gpu.config, descriptor, stream->green));
+  const auto tpcs = enabled_by(gpu.config, descriptor, stream->green);
+  const Placed placed = place(gpu, launch, tpcs);
   if (placed.sm.empty()) {
     stream->hangs = true;
     ++gpu.hanging;
     return cuda::cu_success;
   }
   if (stream->hangs) return cuda::cu_success;
-  if (probe) {
+  if (launch.function->name == "demarc_hold") {
+    enqueue_hold(gpu, stream, launch, tpcs);
+  } else if (probe) {
     run_probe(gpu, stream, launch, placed);
     gpu.now_ns += feels(gpu, *stream) ? probe_ns * 3 / 2 : probe_ns;
   } else {

@@ -34,6 +34,9 @@ struct Placed {
 [[nodiscard]] CuResult wrong_with_probe(const FakeGpu& gpu, const FakeLaunch& launch);
 // Carries out a probe kernel in C++. What it wrote can be read when the stream is done.
 void run_probe(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch, const Placed& placed);
+// Takes a launch of the kernel that holds its SM (fake_holds.cpp).
+void enqueue_hold(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch,
+                  const std::vector<std::uint32_t>& tpcs);
 // Runs any other kernel in the emulator (fake_ptx.cpp).
 void run_ptx(FakeGpu& gpu, const FakeLaunch& launch, const Placed& placed);
 

@@ -138,6 +138,7 @@ std::vector<Output> outputs_of(const FakeGpu& gpu, const FakeLaunch& launch) {
   if (name == "demarc_fingerprint")
     return {{a[7], 20}, {a[8], 4 * blocks}, {a[9], 4 * a[2] * blocks}};
   if (name == "demarc_streams") return {{a[14], 8 * sms}};
+  if (name == "demarc_hold") return {{a[0], 24 * blocks}};
   if (name == "demarc_affine") return {{a[3], 4 * a[2]}};
   return {};
 }
@@ -182,6 +183,7 @@ const std::vector<std::size_t>* probe_arguments(const std::string& name) {
       {"demarc_latency", {8, 8, 4, 4, 4, 4, 8, 8}},
       {"demarc_self_lines", {8, 8, 4}},
       {"demarc_affine", {8, 8, 4, 8, 8}},
+      {"demarc_hold", {8, 8}},
       {"demarc_hit_latency", {8, 8, 4, 8, 4, 4, 8, 4}},
       {"demarc_fingerprint", {8, 8, 4, 4, 4, 8, 8, 8, 8, 8, 4}},
       {"demarc_streams", {40, 40, 8, 8, 8, 8, 8, 8}},

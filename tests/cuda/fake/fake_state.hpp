@@ -71,8 +71,9 @@ struct FakeStream {
   bool capturing = false;
   std::uint32_t number = 0;  // in the order of their creation
   std::array<unsigned char, 2> domains{0, 1};
+  int priority = 0;
+  std::uint64_t busy_until_ns = 0;  // with launches that hold SMs, or with traffic
   FakeGreen* green = nullptr;
-  std::uint64_t busy_until_ns = 0;  // with traffic that others run beside
   std::vector<struct FakeLaunch> captured;
   FakeStream();
 };
@@ -118,6 +119,16 @@ struct FakeGraphExec {
   std::vector<Descriptor> uploaded;     // what the hardware uses: later edits come too late
 };
 
+// A launch of the kernel that holds its SM, not yet begun (fake_holds.cpp).
+struct FakeHold {
+  FakeStream* stream = nullptr;
+  std::vector<std::uint32_t> sms;  // it may use
+  std::uint32_t blocks = 0;
+  std::uint64_t ns = 0;  // of a block
+  DevicePointer records = 0;
+  std::uint64_t launched_ns = 0;
+};
+
 struct FakeGpu {
   FairLock mutex;
   FakeConfig config = small_gpu();
@@ -151,7 +162,9 @@ struct FakeGpu {
   std::map<DevicePointer, std::uint64_t> mapped;     // page -> physical page
   std::map<DevicePointer, std::uint64_t> allocated;  // address -> bytes; host memory too
   std::set<DevicePointer> accessible;                // mapped pages that kernels may use
-  std::map<DevicePointer, CuStream> unfinished;      // what a probe wrote -> its stream
+  std::vector<FakeHold> holds;                       // in the order of their launches
+  std::map<std::uint32_t, std::array<std::uint64_t, 2>> free_ns;  // SM -> when its places are free
+  std::map<DevicePointer, CuStream> unfinished;  // what a probe wrote -> its stream
   std::int64_t others_alive = 0;  // events, graphs, pages, address ranges, green contexts
 
   FakeGpu() = default;
@@ -213,6 +226,8 @@ void function_callback(FakeGpu& gpu, int id, const void* arguments, bool leaving
 // In a stream that is captured it becomes a node of the graph.
 CuResult submit(FakeLaunch launch, CuStream handle, int function_id);
 CuResult launch_graph(FakeStream* stream, FakeGraphExec& graph);
+// Runs what holds its SM and has been launched.
+void settle_holds(FakeGpu& gpu);
 std::vector<std::uint64_t> copy_arguments(const FakeFunction& function, void** arguments);
 
 }  // namespace demarc::fake
