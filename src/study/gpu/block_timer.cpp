@@ -2,6 +2,7 @@
 #include "gpu/block_timer.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "demarc/cuda/masks.hpp"
@@ -53,12 +54,10 @@ hold_done:
 constexpr std::uint64_t gate_ns = 3'000'000;
 
 void read_records(const std::vector<std::uint64_t>& records, BlockRun& run) {
+  std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
   std::size_t at = 0;
-  std::uint64_t first = ~std::uint64_t{0};
-  for (const RunKernel& kernel : run.kernels) {
-    for (std::uint32_t block = 0; block < kernel.blocks; ++block, at += record_words) {
-      first = std::min(first, records[at + 1]);
-    }
+  for (; at + record_words < records.size(); at += record_words) {  // the gate's comes last
+    first = std::min(first, records[at + 1]);
   }
   at = 0;
   for (std::uint32_t k = 0; k < run.kernels.size(); ++k) {

@@ -58,7 +58,7 @@ class GpuLane : public Lane {
   }
 
   Result<void> start() override {
-    if (work_ == nullptr) return invalid_input("a lane that has nothing loaded cannot be started");
+    DEMARC_CHECK(check_loaded());
     std::vector<cuda::Event> marks;
     for (int i = 0; i < most_ahead; ++i) {
       DEMARC_TRY(auto event, cuda::Event::create(set_->gpu()));
@@ -80,7 +80,13 @@ class GpuLane : public Lane {
  private:
   static constexpr int most_ahead = 8;  // runs that wait for the GPU
 
+  [[nodiscard]] Result<void> check_loaded() const {
+    if (work_ != nullptr) return {};
+    return invalid_input("a lane that has nothing loaded cannot be started");
+  }
+
   [[nodiscard]] Result<void> check_timed() const {
+    DEMARC_CHECK(check_loaded());
     if (launch_ != nullptr) return {};
     return invalid_input("copies by the copy engines can be an aggressor, not a victim");
   }

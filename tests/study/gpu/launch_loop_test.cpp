@@ -19,6 +19,10 @@ struct Ends {
   std::atomic<int> yes{every_one};
   std::atomic<cuda::CuResult> later{cuda::cu_error_not_ready};
   std::atomic<int> asked{0};
+  std::atomic<int> astray{0};          // asked for another event than that of the next run to end
+  std::vector<cuda::CuEvent> of_runs;  // by the loop's thread alone
+  std::size_t ended = 0;
+  decltype(cuda::DriverApi::cuEventRecord) record = nullptr;
 };
 Ends ends;
 
@@ -28,10 +32,20 @@ class LaunchLoopTest : public testing::Test {
     test::configure(fake::small_gpu());
     ends.yes = every_one;
     ends.later = cuda::cu_error_not_ready;
-    ends.asked = 0;
+    ends.asked = ends.astray = 0;
+    ends.of_runs.clear();
+    ends.ended = 0;
     cuda::DriverApi api = test::fake_driver()->api();
-    api.cuEventQuery = [](cuda::CuEvent) -> cuda::CuResult {
-      return ++ends.asked <= ends.yes ? cuda::cu_success : ends.later.load();
+    ends.record = api.cuEventRecord;
+    api.cuEventRecord = [](cuda::CuEvent event, cuda::CuStream of) -> cuda::CuResult {
+      ends.of_runs.push_back(event);
+      return ends.record(event, of);
+    };
+    api.cuEventQuery = [](cuda::CuEvent event) -> cuda::CuResult {
+      if (event != ends.of_runs.at(ends.ended)) ++ends.astray;
+      if (++ends.asked > ends.yes) return ends.later;
+      ++ends.ended;
+      return cuda::cu_success;
     };
     auto driver = cuda::Driver::from_table(api, "events by hand");
     gpu = cuda::Gpu::open(driver.value(), 0).value();
@@ -112,6 +126,15 @@ TEST_F(LaunchLoopTest, TellsHowManyRunsEndedInASecond) {
   const auto rate = loop.finish();
   ASSERT_TRUE(rate) << rate.error().message;
   EXPECT_DOUBLE_EQ(*rate, 10.0 / 11);
+}
+
+TEST_F(LaunchLoopTest, AsksForTheEventOfTheRunThatEndsNext) {
+  ends.yes = 20;
+  const CountedWork work([](int) { return Result<void>{}; });
+  LaunchLoop loop(*gpu, *stream, work, marks(3));
+  until([] { return ends.asked > 25; });
+  EXPECT_TRUE(loop.finish());
+  EXPECT_EQ(ends.astray, 0);
 }
 
 TEST_F(LaunchLoopTest, HasBegunOnceItsFirstRunHasEnded) {

@@ -1,0 +1,269 @@
+// The executor on a real GPU where it divides the card between processes: what it starts, with
+// which arguments and environment. The program that it starts notes them, and serves a planted
+// lane.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+#include "demarc/base/files.hpp"
+#include "demarc/cuda/control.hpp"
+#include "demarc/study/gpu_executor.hpp"
+#include "fake_card.hpp"
+
+namespace demarc::study {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr const char* own_uuid = "GPU-fafafafa-fafa-fafa-fafa-fafafafafafa";
+
+class ExecutorProcesses : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder = test::fresh_folder("executor_processes");
+    for (const char* name : {"bin", "tmp", "cache"}) fs::create_directories(folder / name);
+    write_program(folder / "bin" / "nvidia-cuda-mps-control",
+                  fmt::format("if [ \"$1\" = -d ]; then echo start; else cat; fi >> {}",
+                              (folder / "mps").string()));
+    // As `demarc exec` it announces what the test counts in, and becomes what follows `--`.
+    write_program(
+        folder / "program",
+        fmt::format(R"sh(said="$CUDA_VISIBLE_DEVICES $CUDA_MPS_ACTIVE_THREAD_PERCENTAGE $*"
+[ -n "$DEMARC_STUDY" ] || said="unmarked $said"
+[ -z "$CUDA_MPS_PIPE_DIRECTORY" ] || said="mps $said"
+echo "$said" >> {0}/said
+while [ $# -gt 0 ]; do
+  if [ "$1" = --announce ]; then echo "$(cat {0}/control)" > /proc/self/fd/"$2"; fi
+  if [ "$1" = -- ]; then shift; exec "$@"; fi
+  if [ "$1" = --worker ]; then exec {1} h100; fi
+  shift
+done)sh",
+                    folder.string(),
+                    (test::build_dir() / "tests" / "study" / "demarc_planted_worker").string()));
+    path_before = ::getenv("PATH");
+    ::setenv("PATH", ((folder / "bin").string() + ":" + path_before).c_str(), 1);
+    ::setenv("TMPDIR", (folder / "tmp").c_str(), 1);
+    ::setenv("DEMARC_CACHE", (folder / "cache").c_str(), 1);
+    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    test::configure(fake::small_gpu());
+    options.program = (folder / "program").string();
+    options.command_settle_seconds = 0;
+  }
+  void TearDown() override {
+    for (const char* name : {"TMPDIR", "DEMARC_CACHE", "DEMARC_LIBCUDA"}) ::unsetenv(name);
+    ::setenv("PATH", path_before.c_str(), 1);
+    test::configure(fake::small_gpu());
+  }
+  static void write_program(const fs::path& path, const std::string& lines) {
+    ASSERT_TRUE(write_file(path.string(), "#!/bin/sh\n" + lines + "\n"));
+    fs::permissions(path, fs::perms::owner_all);
+  }
+  // An executor that is about to run a study with these aggressors.
+  [[nodiscard]] std::unique_ptr<Executor> prepared(const std::vector<Workload>& aggressors) const {
+    auto executor = make_gpu_executor(options).value();
+    Plan plan;
+    plan.aggressors = aggressors;
+    EXPECT_TRUE(executor->prepare(plan, {}));
+    return executor;
+  }
+  // What the program was started with so far, in the order of its parts; then it is forgotten.
+  std::vector<std::string> said() {
+    std::istringstream text(read_file((folder / "said").string()).value_or(""));
+    fs::remove(folder / "said");
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(text, line);) lines.push_back(line);
+    std::sort(lines.begin(), lines.end());
+    return lines;
+  }
+  static std::unique_ptr<Stage> divide(Executor& executor, std::string_view mode,
+                                       std::uint32_t parts = 2) {
+    auto stage = executor.divide(parse_modes(mode)->at(0), parts);
+    EXPECT_TRUE(stage) << stage.error().message;
+    return stage ? std::move(*stage) : nullptr;
+  }
+  // Until a worker has answered, it may not have said what it was started with.
+  static void answer(Stage& stage) {
+    for (std::uint32_t part = 0; part < stage.lanes(); ++part) {
+      ASSERT_TRUE(stage.lane(part).load({"mm", "mm"}));
+    }
+  }
+  [[nodiscard]] std::size_t folders() const {
+    std::size_t count = 0;
+    for (const auto& entry : fs::directory_iterator(folder / "tmp")) {
+      if (entry.path().filename().string().starts_with("demarc-study-")) ++count;
+    }
+    return count;
+  }
+
+  fs::path folder;
+  std::string path_before;
+  GpuExecutorOptions options;
+};
+
+TEST_F(ExecutorProcesses, TimeSlicesAreWorkersOfTheStudyOnOneCardWithoutADaemon) {
+  options.clock = Clock::events;
+  const auto executor = prepared({});
+  EXPECT_EQ(folders(), 0U) << "nothing is needed yet";
+  {
+    const auto stage = divide(*executor, "timeslice");
+    ASSERT_NE(stage, nullptr);
+    EXPECT_EQ(stage->lanes(), 2U);
+    EXPECT_EQ(stage->account(),
+              "2 processes that take turns; a memory synchronisation domain each");
+    answer(*stage);
+    const std::string worker =
+        std::string(own_uuid) + "  isolate --device cuda:0 --worker --clock events --sync-domain ";
+    EXPECT_THAT(said(), ElementsAre(worker + "0", worker + "1"));
+    EXPECT_EQ(folders(), 1U);
+    const auto other = divide(*executor, "timeslice");
+    EXPECT_EQ(folders(), 1U) << "one folder for all";
+    answer(*other);
+    said();
+  }
+  EXPECT_FALSE(fs::exists(folder / "mps"));
+}
+
+TEST_F(ExecutorProcesses, UnderMpsWorkersAreClientsWithTheirShareOfADaemonThatEndsWithThem) {
+  const auto executor = prepared({});
+  {
+    const auto stage = divide(*executor, "mps");
+    ASSERT_NE(stage, nullptr);
+    EXPECT_EQ(stage->account(),
+              "2 processes; part 1/2: CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50; part 2/2: "
+              "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50; a memory synchronisation domain each");
+    answer(*stage);
+    const std::string worker = "mps " + std::string(own_uuid) +
+                               " 50 isolate --device cuda:0 --worker --clock gpu --sync-domain ";
+    EXPECT_THAT(said(), ElementsAre(worker + "0", worker + "1"));
+    EXPECT_EQ(read_file((folder / "mps").string()).value(), "start\n");
+  }
+  EXPECT_EQ(read_file((folder / "mps").string()).value(), "start\nquit\n");
+}
+
+TEST_F(ExecutorProcesses, PartsWithoutDomainsOfTheirOwnGetNone) {
+  fake::FakeConfig old = fake::small_gpu();
+  old.sync_domains = 1;
+  test::configure(old);
+  const auto executor = prepared({});
+  const auto stage = divide(*executor, "timeslice");
+  ASSERT_NE(stage, nullptr);
+  EXPECT_THAT(stage->account(), HasSubstr("; Fake GPU has no memory synchronisation domains"));
+  answer(*stage);
+  EXPECT_THAT(said(), testing::Each(Not(HasSubstr("--sync-domain"))));
+}
+
+TEST_F(ExecutorProcesses, AcrossProcessesThereAreNeitherColoursNorChangedLaunches) {
+  const auto executor = prepared({{"busy", "cmd:sleep 1000"}});
+  for (const Mode& mode : {Mode{partition::Mode::mps, true, Launches::separate},
+                           Mode{partition::Mode::mps, false, Launches::graph},
+                           Mode{partition::Mode::mask, true, Launches::separate}}) {
+    const auto refused = executor->divide(mode, 2);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+    EXPECT_THAT(refused.error().message,
+                HasSubstr("across processes there are neither colours nor changed launches"));
+  }
+  EXPECT_THAT(said(), IsEmpty());
+}
+
+TEST_F(ExecutorProcesses, BesideCommandsMasksConfineWorkersAndCommandsOfEachPart) {
+  const auto executor = prepared({{"mm", "mm"}, {"busy", "cmd:sleep 1000"}});
+  EXPECT_EQ(folders(), 1U) << "commands carry the study's mark in every mode";
+  auto control = cuda::Control::create().value();
+  ASSERT_TRUE(write_file((folder / "control").string(), control.value()));
+  const auto stage = divide(*executor, "mask");
+  ASSERT_NE(stage, nullptr);
+  EXPECT_EQ(
+      stage->account(),
+      "2 processes, each confined by demarc exec; part 1/2: TPCs 0,2-3,5-6,8-9; part 2/2: TPCs "
+      "1,4,7,10-11; a memory synchronisation domain each; commands keep that of all");
+  answer(*stage);
+  const std::string exec = std::string(own_uuid) + "  exec --device cuda:0 --tpcs ";
+  const std::string isolate = " isolate --device cuda:0 --worker --clock gpu --sync-domain ";
+  const std::string inner = "mps " + std::string(own_uuid) + " " + isolate;
+  const std::string program = (folder / "program").string();
+  EXPECT_THAT(said(), ElementsAre("mps " + exec + "0,2-3,5-6,8-9 -- " + program + isolate + "0",
+                                  "mps " + exec + "1,4,7,10-11 -- " + program + isolate + "1",
+                                  inner + "0", inner + "1"));
+  Lane& lane = stage->lane(1);
+  control.block().counters.masked[0] = 1;
+  ASSERT_TRUE(lane.load({"busy", "cmd:sleep 1000"}));
+  const auto started = lane.start();
+  ASSERT_TRUE(started) << started.error().message;
+  const auto commands = said();
+  ASSERT_EQ(commands.size(), 1U);
+  EXPECT_THAT(commands[0], HasSubstr("mps " + exec + "1,4,7,10-11 --announce "));
+  EXPECT_THAT(commands[0], HasSubstr(" -- /bin/sh -c sleep 1000"));
+  EXPECT_TRUE(lane.stop());
+  EXPECT_THAT(read_file((folder / "mps").string()).value(), HasSubstr("start\nget_server_list\n"));
+}
+
+TEST_F(ExecutorProcesses, CommandsOfModesThatConfineNothingAreObserved) {
+  const auto executor = prepared({{"busy", "cmd:sleep 1000"}});
+  auto control = cuda::Control::create().value();
+  ASSERT_TRUE(write_file((folder / "control").string(), control.value()));
+  control.block().counters.masked[0] = 1;
+  for (const char* mode : {"none", "timeslice"}) {
+    SCOPED_TRACE(mode);
+    const auto stage = divide(*executor, mode);
+    ASSERT_NE(stage, nullptr);
+    said();
+    Lane& lane = stage->lane(1);
+    ASSERT_TRUE(lane.load({"busy", "cmd:sleep 1000"}));
+    const auto started = lane.start();
+    ASSERT_TRUE(started) << started.error().message;
+    EXPECT_THAT(
+        said(),
+        testing::Contains(testing::AllOf(
+            HasSubstr(std::string(own_uuid) + "  exec --device cuda:0 --observe --announce "),
+            HasSubstr(" -- /bin/sh -c sleep 1000"), Not(HasSubstr("unmarked")))));
+    EXPECT_TRUE(lane.stop());
+    if (mode == std::string_view("none")) {
+      EXPECT_EQ(stage->account(), "2 streams of one process; a memory synchronisation domain each");
+    } else {
+      EXPECT_THAT(stage->account(), HasSubstr("; commands keep that of all"));
+    }
+  }
+}
+
+// What must be able to say that it stayed where it belongs must not have to be killed.
+TEST_F(ExecutorProcesses, ACommandThatIsConfinedMustEndWhenItIsTold) {
+  const auto executor = prepared({{"busy", "cmd:x"}});
+  auto control = cuda::Control::create().value();
+  ASSERT_TRUE(write_file((folder / "control").string(), control.value()));
+  control.block().counters.masked[0] = 1;
+  const auto stage = divide(*executor, "mask");
+  ASSERT_NE(stage, nullptr);
+  Lane& lane = stage->lane(1);
+  ASSERT_TRUE(lane.load({"busy", "cmd:exec sleep 1000"}));
+  ASSERT_TRUE(lane.start());
+  EXPECT_TRUE(lane.stop());
+  write_program(folder / "program", "echo broken >&2; exit 3");
+  ASSERT_TRUE(lane.load({"busy", "cmd:exec sleep 1000"}));
+  const auto failed = lane.start();
+  ASSERT_FALSE(failed);
+  EXPECT_THAT(failed.error().message, HasSubstr("exit code 3"));
+}
+
+TEST_F(ExecutorProcesses, AWorkerThatDoesNotStartAndADaemonThatDoesNotAreErrors) {
+  const auto executor = prepared({});
+  options.program = "/no/such/program";
+  const auto wrong = prepared({});
+  const auto stage = wrong->divide(parse_modes("mps")->at(0), 2);
+  EXPECT_FALSE(stage && (*stage)->lane(0).load({"mm", "mm"}));
+  fs::remove(folder / "mps");
+  write_program(folder / "bin" / "nvidia-cuda-mps-control", "exit 1");
+  const auto refused = executor->divide(parse_modes("mps")->at(0), 2);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("nvidia-cuda-mps-control -d' does not start"));
+}
+
+}  // namespace
+}  // namespace demarc::study
