@@ -29,6 +29,8 @@ struct GpuExecutorOptions {
   std::string program;
   // How long a command that is an aggressor gets from its start until it is taken to be busy.
   double command_settle_seconds = 8;
+  // Until a command that does not heed SIGTERM is killed.
+  double command_leave_seconds = 10;
   // Which TPCs go to which part under mask and affinity.
   partition::SplitStrategy split = partition::SplitStrategy::gpc_aligned;
   // Pages of 2 MiB taken, times the parts, to find enough of one kind for coloured memory.

@@ -352,6 +352,7 @@ class GpuExecutor : public Executor {
     out.environment = environment_of(nullptr);
     out.environment.insert(out.environment.end(), more.begin(), more.end());
     out.settle_seconds = options_.command_settle_seconds;
+    out.leave_seconds = options_.command_leave_seconds;
     return out;
   }
 

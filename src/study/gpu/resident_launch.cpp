@@ -337,15 +337,14 @@ Result<void> ResidentLaunch::capture(const cuda::Stream& stream) const {
 Result<void> ResidentLaunch::enqueue_kernels(const cuda::Stream& stream, std::uint32_t run) const {
   std::size_t place = std::size_t{run} * kernels_.size();
   for (const Kernel& kernel : kernels_) {
-    void* pointers[1024];
-    std::size_t count = 0;
-    for (; count < kernel.arguments.size() && count + 1 < std::size(pointers); ++count) {
-      pointers[count] = const_cast<std::byte*>(kernel.arguments[count].data());
+    std::vector<void*> pointers;
+    for (const std::vector<std::byte>& argument : kernel.arguments) {
+      pointers.push_back(const_cast<std::byte*>(argument.data()));
     }
     std::uint64_t stamp = stamps_ ? stamps_->address() + place * ptx::stamp_bytes : 0;
-    pointers[count] = &stamp;  // read only by kernels that take stamps
+    pointers.push_back(&stamp);  // read only by kernels that take stamps
     ++place;
-    DEMARC_CHECK(cuda::launch_raw(stream, kernel.function, kernel.shape, pointers));
+    DEMARC_CHECK(cuda::launch_raw(stream, kernel.function, kernel.shape, pointers.data()));
   }
   return {};
 }

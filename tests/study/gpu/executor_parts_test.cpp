@@ -1,0 +1,215 @@
+// The executor on a real GPU: what it says of the card and of its parts, and that kernels stay in
+// them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "demarc/base/files.hpp"
+#include "demarc/base/hash.hpp"
+#include "demarc/study/gpu_executor.hpp"
+#include "fake_card.hpp"
+#include "gpu/support_kernels.hpp"
+#include "small_kernels.hpp"
+
+namespace demarc::study {
+namespace {
+
+using testing::HasSubstr;
+
+class ExecutorParts : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder = test::fresh_folder("executor_parts");
+    ::setenv("DEMARC_CACHE", (folder / "cache").c_str(), 1);
+    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    test::configure(fake::small_gpu());
+    options.arena_pages_a_part = 4;
+    options.masks = {0xc4000};
+  }
+  void TearDown() override {
+    for (const char* name : {"DEMARC_CACHE", "DEMARC_LIBCUDA"}) ::unsetenv(name);
+    test::configure(fake::small_gpu());
+  }
+  [[nodiscard]] std::unique_ptr<Executor> open() const {
+    auto executor = make_gpu_executor(options);
+    EXPECT_TRUE(executor) << executor.error().message;
+    return std::move(*executor);
+  }
+  static std::unique_ptr<Stage> divided(Executor& executor, std::string_view mode,
+                                        std::uint32_t parts = 2) {
+    auto stage = executor.divide(parse_modes(mode)->at(0), parts);
+    EXPECT_TRUE(stage) << stage.error().message;
+    return stage ? std::move(*stage) : nullptr;
+  }
+  // Of 64 blocks each notes whether its SM is one of those given.
+  [[nodiscard]] Workload staying(const std::string& name, std::uint64_t sms) const;
+
+  std::filesystem::path folder;
+  GpuExecutorOptions options;
+};
+
+TEST_F(ExecutorParts, TheCardIsNamedWithItsDriverAndItsSms) {
+  const auto executor = open();
+  const DeviceContext context = executor->context();
+  EXPECT_EQ(context.device, "cuda:0");
+  EXPECT_EQ(context.name, "Fake GPU");
+  EXPECT_EQ(context.sms, 24U);
+  EXPECT_TRUE(context.measured);
+  EXPECT_FALSE(context.driver.empty());
+  const auto stage = executor->whole().value();
+  EXPECT_EQ(stage->account(), "the whole GPU");
+  EXPECT_EQ(stage->lanes(), 1U);
+  GpuExecutorOptions other;
+  other.device = 9;
+  EXPECT_FALSE(make_gpu_executor(other));
+}
+
+TEST_F(ExecutorParts, AccountsNameTheSmsOfEachPartAndTheirDomains) {
+  const auto executor = open();
+  EXPECT_EQ(divided(*executor, "none", 3)->account(),
+            "3 streams of one process; a memory synchronisation domain each");
+  EXPECT_EQ(divided(*executor, "mask")->account(),
+            "part 1/2: SMs 0-1, 4-7, 10-13, 16-19; part 2/2: SMs 2-3, 8-9, 14-15, 20-23; a memory "
+            "synchronisation domain each");
+}
+
+// Where any set of TPCs will do the options say how they are chosen; else parts are packed.
+TEST_F(ExecutorParts, TheSplitDecidesWhereTpcsCanBeChosen) {
+  options.split = partition::SplitStrategy::packed;
+  EXPECT_EQ(
+      divided(*open(), "mask")->account(),
+      "part 1/2: SMs 0-3, 6-9, 12-13, 18-19; part 2/2: SMs 4-5, 10-11, 14-17, 20-23; a memory "
+      "synchronisation domain each");
+}
+
+TEST_F(ExecutorParts, OnlyTheVictimsStreamHasThePriorityOfTheOptions) {
+  const auto streams = test::fake_symbol<std::uint64_t(int)>("fake_streams_of_priority");
+  options.victim_priority = -3;
+  const auto executor = open();
+  for (const char* mode : {"none", "mask"}) {
+    const auto stage = divided(*executor, mode);
+    EXPECT_EQ(streams(-3), 1U) << mode;
+    EXPECT_GE(streams(0), 1U);
+  }
+  EXPECT_EQ(streams(-3), 0U);
+}
+
+Workload ExecutorParts::staying(const std::string& name, std::uint64_t sms) const {
+  EXPECT_TRUE(write_file((folder / "stay.ptx").string(), test::small_module(R"(
+.visible .entry stay(.param .u64 out, .param .u64 sms)
+{
+  .reg .b32 %r<4>;
+  .reg .b64 %rd<6>;
+  ld.param.u64 %rd1, [out];
+  ld.param.u64 %rd2, [sms];
+  mov.u32 %r1, %ctaid.x;
+  mul.wide.u32 %rd3, %r1, 4;
+  add.u64 %rd1, %rd1, %rd3;
+  mov.u32 %r2, %smid;
+  shr.u64 %rd4, %rd2, %r2;
+  cvt.u32.u64 %r3, %rd4;
+  and.b32 %r3, %r3, 1;
+  st.global.u32 [%rd1], %r3;
+  ret;
+}
+)")));
+  const std::string file = (folder / (name + ".json")).string();
+  EXPECT_TRUE(write_file(file, fmt::format(R"({{"schema": "demarc.launch/1", "name": "stay",
+    "ptx": "stay.ptx",
+    "buffers": [{{"name": "out", "bytes": 256, "element": "u32", "output": true}}],
+    "launches": [{{"kernel": "stay", "grid": 64, "block": 1, "args": ["buf:out", "u64:{}"]}}]}})",
+                                           sms)));
+  return {name, "launch:" + file};
+}
+
+// Bit s: "SMs 0-1, 4-7" has SM s.
+std::uint64_t sms_in(const std::string& account, const std::string& part) {
+  const std::size_t at = account.find(part + ": SMs ") + part.size() + 6;
+  std::istringstream text(account.substr(at, account.find(';', at) - at));
+  std::uint64_t bits = 0;
+  for (std::string range; std::getline(text, range, ',');) {
+    const std::size_t dash = range.find('-');
+    const unsigned long first = std::stoul(range);
+    const unsigned long last =
+        dash == std::string::npos ? first : std::stoul(range.substr(dash + 1));
+    for (unsigned long sm = first; sm <= last; ++sm) bits |= std::uint64_t{1} << sm;
+  }
+  return bits;
+}
+
+TEST_F(ExecutorParts, KernelsStayOnTheSmsThatTheAccountNames) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.tpcs = 20;  // 40 SMs, in 5 GPCs
+  for (std::uint32_t t = 0; t < config.tpcs; ++t) {
+    config.gpc[t] = t % 5;
+    config.bit[t] = 9 * (t % 5) + t / 5;
+    config.side[t] = 0;
+  }
+  test::configure(config);
+  const auto executor = open();
+  const std::uint64_t all_ones =
+      hash_of(std::uint64_t{0}, digest_of(std::vector<std::uint32_t>(64, 1), 0));
+  for (const char* mode : {"mask", "affinity"}) {
+    SCOPED_TRACE(mode);
+    const auto stage = divided(*executor, mode);
+    ASSERT_NE(stage, nullptr);
+    const std::string account = stage->account();
+    const std::uint64_t first = sms_in(account, "part 1/2");
+    const std::uint64_t second = sms_in(account, "part 2/2");
+    EXPECT_EQ(first & second, 0U);
+    EXPECT_EQ(first | second, (std::uint64_t{1} << 40U) - 1);
+    for (std::uint32_t part = 0; part < 2; ++part) {
+      Lane& lane = stage->lane(part);
+      const std::string name = fmt::format("{}_{}", mode, part);
+      ASSERT_TRUE(lane.load(staying(name, part == 0 ? first : second)));
+      EXPECT_EQ(lane.outputs()->digest, all_ones);
+      ASSERT_TRUE(lane.load(staying(name + "_wrong", part == 0 ? second : first)));
+      EXPECT_NE(lane.outputs()->digest, all_ones);
+    }
+  }
+}
+
+TEST_F(ExecutorParts, CodeIsForTheHighestTargetThatTheCardRuns) {
+  const auto target = [&](int major, int minor) {
+    fake::FakeConfig config = fake::small_gpu();
+    config.capability_major = major;
+    config.capability_minor = minor;
+    test::configure(config);
+    const std::string ptx = open()->code_of({"va", "va"})->ptx;
+    const std::size_t at = ptx.find(".target ");
+    return ptx.substr(at, ptx.find('\n', at) - at);
+  };
+  EXPECT_EQ(target(9, 0), ".target sm_90");
+  EXPECT_EQ(target(8, 6), ".target sm_80");
+  EXPECT_EQ(target(7, 9), ".target sm_75");
+}
+
+TEST_F(ExecutorParts, ModesThatNeedTheHookComeLast) {
+  const auto executor = open();
+  const auto rank = [&](std::string_view mode) { return executor->rank(parse_modes(mode)->at(0)); };
+  EXPECT_LT(rank("green"), rank("mask"));
+  EXPECT_LE(rank("green"), rank("none"));
+}
+
+TEST_F(ExecutorParts, WithoutMasksTheDescriptionSaysWhichColoursThereAre) {
+  options.masks.clear();
+  EXPECT_FALSE(open()->divide(parse_modes("mask+color")->at(0), 2)) << "nothing is known of it";
+  options.description = "h100-sxm";
+  const auto known = open()->description();
+  ASSERT_TRUE(known) << known.error().message;
+  const auto stage = open()->divide(parse_modes("mask+color")->at(0), 2);
+  EXPECT_TRUE(stage) << stage.error().message;
+}
+
+TEST(Clocks, HaveTwoNames) {
+  for (const Clock clock : {Clock::gpu, Clock::events}) {
+    EXPECT_EQ(parse_clock(clock_name(clock)).value(), clock);
+  }
+  EXPECT_EQ(clock_name(Clock::gpu), "gpu");
+  EXPECT_EQ(clock_name(Clock::events), "events");
+  EXPECT_EQ(parse_clock("sun").error().message, "--clock: 'sun' is neither gpu nor events");
+}
+
+}  // namespace
+}  // namespace demarc::study
