@@ -85,6 +85,27 @@ TEST_F(Remains, of_a_study_that_was_killed_are_taken_away_by_the_next) {
   EXPECT_EQ(told(), fmt::format("quit in {}\n", (left / "mps").string()));
 }
 
+TEST_F(Remains, are_processes_with_the_whole_mark_under_its_own_name_wherever_it_stands) {
+  const fs::path left = leave("demarc-study-gone02");
+  const auto with = [](const std::vector<std::string>& entries) {
+    std::vector<std::string> argv{"/usr/bin/env", "-i"};
+    argv.insert(argv.end(), entries.begin(), entries.end());
+    argv.insert(argv.end(), {"/bin/sleep", "1000"});
+    auto process = std::move(*Process::spawn(argv, {}));
+    const std::string environment = fmt::format("/proc/{}/environ", process.pid());
+    while (!read_file(environment)->starts_with(entries.front())) std::this_thread::yield();
+    return process;
+  };
+  const std::string mark = "DEMARC_STUDY=" + left.string();
+  auto first = with({mark, "A=1"});
+  auto last = with({"A=1", mark});
+  auto both = with({"MY_" + mark, mark + "x", mark});
+  auto other = with({"MY_" + mark, "A=" + mark});
+  take_away_remains(60);
+  for (Process* one : {&first, &last, &both}) EXPECT_EQ(one->wait(-1)->signal, SIGTERM);
+  EXPECT_TRUE(other.running());
+}
+
 TEST_F(Remains, that_heed_no_signal_are_killed) {
   const fs::path left = leave("demarc-study-gone01");
   const fs::path ready = folder / "ready";
@@ -149,6 +170,33 @@ TEST_F(Remains, the_daemon_sees_one_card_and_quits_with_its_stage) {
   EXPECT_FALSE(fs::exists(mps));
 }
 
+// The daemon belongs to the study, and stays in its group; who tells it to quit is not to be ended
+// with it, and has nothing to say.
+TEST_F(Remains, the_daemon_carries_a_mark_of_its_own_and_its_control_program_none) {
+  write_control(
+      fmt::format("echo \"$1:$DEMARC_STUDY:$CUDA_MPS_LOG_DIRECTORY:$(cut -d' ' -f5 "
+                  "/proc/$$/stat)\" >> {}/seen; echo noise >&2",
+                  folder.string()));
+  const auto own = StudyFolder::make();
+  ASSERT_TRUE(own);
+  const std::string mps = (*own)->mps_folder().string();
+  testing::internal::CaptureStderr();
+  {
+    const auto daemon = MpsDaemon::start(*own, "GPU-7");
+    ASSERT_TRUE(daemon) << daemon.error().message;
+    EXPECT_EQ((*daemon)->environment().back(),
+              (std::pair<std::string, std::string>("CUDA_MPS_LOG_DIRECTORY", mps)));
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "noise\n");
+    testing::internal::CaptureStderr();
+    (*daemon)->end_clients_below(1);
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  const std::string seen = read_file((folder / "seen").string()).value();
+  EXPECT_THAT(seen,
+              testing::StartsWith(fmt::format("-d:{0}:{0}:{1}\n:{0}:{0}:", mps, ::getpgrp())));
+  EXPECT_THAT(seen, HasSubstr(fmt::format("\n::{}:", mps)));
+}
+
 TEST_F(Remains, clients_below_a_command_are_ended_by_the_daemon_and_no_others) {
   write_control(fmt::format(
       "if [ \"$1\" != -d ]; then read what; echo \"$what\" >> {0}/asked; case $what in "
@@ -183,6 +231,49 @@ TEST_F(Remains, a_daemon_that_does_not_start_is_a_missing_capability_in_words) {
   fs::remove(folder / "bin" / "nvidia-cuda-mps-control");
   EXPECT_THAT(MpsDaemon::start(*own, "GPU-7").error().message,
               HasSubstr("it comes with the NVIDIA driver"));
+}
+
+TEST_F(Remains, need_a_folder_that_can_be_written) {
+  const auto own = StudyFolder::make();
+  ASSERT_TRUE(own);
+  ASSERT_TRUE(write_file((*own)->mps_folder().string(), "a file"));
+  EXPECT_THAT(MpsDaemon::start(*own, "GPU-7").error().message, HasSubstr("mps: cannot make "));
+  for (const auto& [place, words] :
+       {std::pair("/no/such/folder", "TMPDIR: there is no folder for temporary files: "),
+        std::pair("/proc", "cannot make a folder like /proc/demarc-study-")}) {
+    ::setenv("TMPDIR", place, 1);
+    const auto made = StudyFolder::make();
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().kind, ErrorKind::missing_capability);
+    EXPECT_THAT(made.error().message, HasSubstr(words));
+    take_away_remains(60);
+  }
+}
+
+// As `nohup` starts it.
+TEST_F(Remains, of_a_study_that_ignores_a_signal_stay_until_one_that_it_heeds) {
+  const fs::path name = folder / "name";
+  const pid_t study = ::fork();
+  if (study == 0) {
+    ::signal(SIGHUP, SIG_IGN);
+    const auto own = StudyFolder::make();
+    if (!own) ::_exit(1);
+    take_away_on_signals();
+    ::raise(SIGHUP);
+    if (!write_file(name.string(), (*own)->path().string())) ::_exit(1);
+    while (true) ::pause();
+  }
+  int status = 0;
+  while (!fs::exists(name)) {
+    ASSERT_EQ(::waitpid(study, &status, WNOHANG), 0) << "it has ended";
+    std::this_thread::yield();
+  }
+  const std::string path = read_file(name.string()).value();
+  EXPECT_TRUE(fs::exists(path));
+  ::kill(study, SIGINT);
+  ::waitpid(study, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+  EXPECT_FALSE(fs::exists(path));
 }
 
 TEST_F(Remains, are_taken_away_before_a_signal_ends_the_study) {

@@ -166,8 +166,13 @@ void on_signal(int number) {
 Result<std::shared_ptr<StudyFolder>> StudyFolder::make() {
   take_away_remains(patience);
   const std::lock_guard guard(registry().mutex);
-  std::string folder =
-      (fs::temp_directory_path() / fmt::format("{}XXXXXX", folder_prefix)).string();
+  std::error_code failed;
+  const fs::path temporary = fs::temp_directory_path(failed);
+  if (failed) {
+    return missing_capability("TMPDIR: there is no folder for temporary files: {}",
+                              failed.message());
+  }
+  std::string folder = (temporary / fmt::format("{}XXXXXX", folder_prefix)).string();
   if (::mkdtemp(folder.data()) == nullptr) {
     return missing_capability("cannot make a folder like {}: {}", folder, std::strerror(errno));
   }

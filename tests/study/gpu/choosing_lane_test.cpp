@@ -1,0 +1,91 @@
+// One lane for commands and one for all else, behind one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gpu/process_stage.hpp"
+
+namespace demarc::study {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// Notes what it is asked for.
+class NotingLane : public Lane {
+ public:
+  NotingLane(std::string name, std::vector<std::string>& asked, bool fails_at_the_end = false)
+      : name_(std::move(name)), asked_(asked), fails_(fails_at_the_end) {}
+  Result<void> load(const Workload& workload) override { return note("load " + workload.spec); }
+  Result<std::vector<double>> sample(std::uint32_t count, double longest) override {
+    DEMARC_CHECK(note(fmt::format("sample {} {}", count, longest)));
+    return std::vector<double>{1};
+  }
+  std::vector<double> last_runs() const override { return {2}; }
+  Result<Outputs> outputs() override {
+    DEMARC_CHECK(note("outputs"));
+    return Outputs{3, true, ""};
+  }
+  Result<void> start() override { return note("start"); }
+  Result<double> stop() override {
+    DEMARC_CHECK(note("stop"));
+    return 4;
+  }
+  Result<void> visit_begins() override { return note("begins"); }
+  Result<void> visit_ended() override { return note("ended"); }
+  std::string remark() const override { return name_; }
+  Result<void> finish() override {
+    DEMARC_CHECK(note("finish"));
+    if (fails_) return check_failed("{} was outside", name_);
+    return {};
+  }
+
+ private:
+  Result<void> note(const std::string& what) {
+    asked_.push_back(name_ + ": " + what);
+    return {};
+  }
+  std::string name_;
+  std::vector<std::string>& asked_;
+  bool fails_;
+};
+
+TEST(ChoosingLane, HandsCommandsToOneLaneAndAllElseToTheOther) {
+  std::vector<std::string> asked;
+  const auto lane = make_choosing_lane(std::make_unique<NotingLane>("device", asked),
+                                       std::make_unique<NotingLane>("command", asked));
+  EXPECT_THAT(lane->last_runs(), IsEmpty()) << "nothing is loaded yet";
+  for (const char* spec : {"mm", "cmd:make"}) {
+    const std::string name = spec == std::string("mm") ? "device" : "command";
+    asked.clear();
+    ASSERT_TRUE(lane->load({"x", spec}));
+    EXPECT_EQ(lane->sample(5, 2)->front(), 1);
+    EXPECT_EQ(lane->outputs()->digest, 3U);
+    ASSERT_TRUE(lane->start());
+    ASSERT_TRUE(lane->visit_begins());
+    ASSERT_TRUE(lane->visit_ended());
+    EXPECT_EQ(lane->stop().value(), 4);
+    EXPECT_THAT(
+        asked, ElementsAre(name + ": load " + spec, name + ": sample 5 2", name + ": outputs",
+                           name + ": start", name + ": begins", name + ": ended", name + ": stop"));
+    EXPECT_EQ(lane->last_runs().front(), 2);
+    EXPECT_EQ(lane->remark(), name);
+  }
+}
+
+TEST(ChoosingLane, EndsBothAndTellsWhichOfThemWasOutside) {
+  std::vector<std::string> asked;
+  const auto end = [&](bool device_fails, bool command_fails) {
+    const auto ended =
+        make_choosing_lane(std::make_unique<NotingLane>("device", asked, device_fails),
+                           std::make_unique<NotingLane>("command", asked, command_fails))
+            ->finish();
+    return ended ? "" : ended.error().message;
+  };
+  EXPECT_EQ(end(false, false), "");
+  EXPECT_THAT(asked, ElementsAre("command: finish", "device: finish"));
+  EXPECT_EQ(end(true, false), "device was outside");
+  EXPECT_EQ(end(false, true), "command was outside");
+}
+
+}  // namespace
+}  // namespace demarc::study
