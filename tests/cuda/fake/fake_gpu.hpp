@@ -103,9 +103,9 @@ std::uint64_t fake_launch_count();
 std::uint64_t fake_async_copies(int to_card);  // one-dimensional ones of that direction
 std::uint64_t fake_allocated_bytes();          // host memory too
 std::uint64_t fake_hanging_launches();
-std::uint64_t fake_streams_of_priority(int priority);  // that are alive
-std::uint64_t fake_copy_count();                       // two-dimensional ones
-void fake_fail_next_launch(int code);                  // the next launch returns this error
+int fake_launch_priority();            // of the stream of the last launch
+std::uint64_t fake_copy_count();       // two-dimensional ones
+void fake_fail_next_launch(int code);  // the next launch returns this error
 // Contexts, modules, streams, events, graphs, memory and addresses that nobody has given back.
 std::int64_t fake_live_objects();
 std::uint32_t fake_last_domain();  // of memory synchronisation, of the last launch that ran

@@ -1,5 +1,4 @@
 // The one state of the stand-in, and how a test sets it up.
-#include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
@@ -145,12 +144,9 @@ FAKE std::uint64_t fake_launch_count() {
 FAKE std::uint64_t fake_hanging_launches() {
   return FakeGpu::get().hanging;
 }
-FAKE std::uint64_t fake_streams_of_priority(int priority) {
+FAKE int fake_launch_priority() {
   const auto lock = locked();
-  const auto& streams = FakeGpu::get().streams;
-  return static_cast<std::uint64_t>(
-      std::count_if(streams.begin(), streams.end(),
-                    [priority](const FakeStream* one) { return one->priority == priority; }));
+  return FakeGpu::get().launch_priority;
 }
 FAKE std::uint64_t fake_async_copies(int to_card) {
   const auto lock = locked();

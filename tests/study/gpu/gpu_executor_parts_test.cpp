@@ -86,15 +86,41 @@ TEST_F(ExecutorParts, TheSplitDecidesWhereTpcsCanBeChosen) {
 }
 
 TEST_F(ExecutorParts, OnlyTheVictimsStreamHasThePriorityOfTheOptions) {
-  const auto streams = test::fake_symbol<std::uint64_t(int)>("fake_streams_of_priority");
+  const auto priority = test::fake_symbol<int()>("fake_launch_priority");
   options.victim_priority = -3;
   const auto executor = open();
   for (const char* mode : {"none", "mask"}) {
-    const auto stage = divided(*executor, mode);
-    EXPECT_EQ(streams(-3), 1U) << mode;
-    EXPECT_GE(streams(0), 1U);
+    SCOPED_TRACE(mode);
+    const auto stage = divided(*executor, mode, 3);
+    ASSERT_NE(stage, nullptr);
+    for (std::uint32_t part = 0; part < 3; ++part) {
+      ASSERT_TRUE(stage->lane(part).load(staying("any", 1)));
+      ASSERT_TRUE(stage->lane(part).outputs());
+      EXPECT_EQ(priority(), part == 0 ? -3 : 0);
+    }
   }
-  EXPECT_EQ(streams(-3), 0U);
+}
+
+// What is found out with masks is remembered, so that nothing is where they were not used.
+TEST_F(ExecutorParts, MasksAreLeftAloneInModesThatDoNotNeedThem) {
+  const auto executor = open();
+  ASSERT_NE(divided(*executor, "none"), nullptr);
+  EXPECT_FALSE(std::filesystem::exists(folder / "cache"));
+  ASSERT_NE(divided(*executor, "mask"), nullptr);
+  EXPECT_TRUE(std::filesystem::exists(folder / "cache"));
+}
+
+TEST_F(ExecutorParts, OnePoolOfColouredMemoryServesAllModes) {
+  const auto alive = test::fake_symbol<std::int64_t()>("fake_live_objects");
+  const auto executor = open();
+  const auto first = divided(*executor, "mask+color");
+  ASSERT_NE(first, nullptr);
+  EXPECT_THAT(first->account(), HasSubstr("a memory synchronisation domain each; "));
+  EXPECT_THAT(first->account(), HasSubstr("; 8 pages measured, "));
+  const std::int64_t before = alive();
+  const auto second = divided(*executor, "mask+color+graph");
+  ASSERT_NE(second, nullptr);
+  EXPECT_LT(alive() - before, 8) << "streams and kernels, no pages";
 }
 
 Workload ExecutorParts::staying(const std::string& name, std::uint64_t sms) const {

@@ -125,6 +125,7 @@ TEST_F(ExecutorProcesses, TimeSlicesAreWorkersOfTheStudyOnOneCardWithoutADaemon)
     const auto other = divide(*executor, "timeslice");
     EXPECT_EQ(folders(), 1U) << "one folder for all";
     answer(*other);
+    answer(*stage);
     said();
   }
   EXPECT_FALSE(fs::exists(folder / "mps"));
