@@ -274,6 +274,25 @@ TEST(ColoredVariables, constants_that_hold_addresses_of_them_are_refused) {
   EXPECT_EQ(said(".const .u64 c = 5;\n"), "accepted");
 }
 
+// A chain of constants: the kernel that stays names its beginning alone.
+TEST(ColoredVariables,
+     constants_stay_with_what_they_hold_the_addresses_of_where_a_kernel_uses_them) {
+  const std::string text =
+      test::preamble +
+      ".const .align 4 .u32 end = 5;\n.const .align 8 .u64 middle = end;\n"
+      ".const .align 8 .u64 begin = middle;\n.const .align 8 .u64 unused = end;\n" +
+      kernel("gone", stores) +
+      kernel("k",
+             "ld.const.u64 %rd1, [begin];\nld.const.u64 %rd2, [%rd1];\n"
+             "ld.const.u32 %r1, [%rd2];");
+  const ColoredModule made = colored(text, {.places = {0x100000, 0x200000, 64}, .kernels = {"k"}});
+  ASSERT_EQ(made.kernels.size(), 1U);
+  EXPECT_TRUE(made.kernels[0].accepted()) << describe_refusals(made.kernels[0], "t.ptx");
+  std::vector<std::string_view> names;
+  for (const Variable& variable : made.module.variables) names.push_back(variable.name);
+  EXPECT_EQ(names, (std::vector<std::string_view>{"end", "middle", "begin"}));
+}
+
 TEST(ColoredVariables, addresses_in_other_places_are_refused) {
   EXPECT_NE(verdict(test::preamble + ".global .u32 v;\n" +
                         kernel("k", "mov.u32 %r1, v;\nadd.s64 %rd2, %rd1, v;"),
