@@ -256,6 +256,7 @@ TEST_F(Remains, of_a_study_that_ignores_a_signal_stay_until_one_that_it_heeds) {
   const pid_t study = ::fork();
   if (study == 0) {
     ::signal(SIGHUP, SIG_IGN);
+    ::signal(SIGINT, SIG_DFL);  // who starts the tests in the background ignores it
     const auto own = StudyFolder::make();
     if (!own) ::_exit(1);
     take_away_on_signals();
