@@ -75,6 +75,22 @@ TEST(OperandForms, results_and_operands_of_another_kind_are_refused) {
       << "the same in all lanes";
 }
 
+// Of the result the parts that there are; of the operands those of both.
+TEST(OperandForms, parts_that_a_register_does_not_have_are_not_written) {
+  for (const char* right : {"vadd2.s32.s32.s32 %r5.h0, %r1, %r1, %r1;",
+                            "vadd2.s32.s32.s32 %r5.h10, %r1.h32, %r1.h01, %r1;",
+                            "vadd4.u32.u32.u32 %r5.b3, %r1, %r1, %r1;",
+                            "vadd4.u32.u32.u32 %r5.b3210, %r1.b7654, %r1.b3120, %r1;"}) {
+    EXPECT_EQ(said_of(right), "accepted") << right;
+  }
+  for (const char* wrong :
+       {"vadd2.s32.s32.s32 %r5.b2, %r1, %r1, %r1;", "vadd2.s32.s32.s32 %r5.b3, %r1, %r1, %r1;",
+        "vadd2.s32.s32.s32 %r5.h32, %r1, %r1, %r1;", "vadd4.u32.u32.u32 %r5.b40, %r1, %r1, %r1;",
+        "vadd4.u32.u32.u32 %r5.b7654, %r1, %r1, %r1;"}) {
+    EXPECT_NE(said_of(wrong), "accepted") << wrong;
+  }
+}
+
 TEST(OperandForms, parts_of_a_move_make_up_its_bits) {
   for (const char* right : {"mov.b32 %r5, {%h1, %h2};", "mov.b64 %rd5, {%r5, %r6};",
                             "mov.b64 {%r5, _}, %rd5;", "mov.b64 %rd5, {%h1, %h2, %h3, 4};",
