@@ -170,11 +170,10 @@ FAKE CuResult cuMemAddressFree(DevicePointer address, std::size_t bytes) {
 }
 FAKE CuResult cuMemCreate(AllocationHandle* handle, std::size_t bytes,
                           const CuAllocationProperties*, unsigned long long) {
-  static AllocationHandle next = 0;
   if (bytes == 0 || bytes % fake_page != 0) return 1;
   const auto lock = locked();
   ++FakeGpu::get().others_alive;
-  *handle = ++next;
+  *handle = ++FakeGpu::get().pages_made;
   return cu_success;
 }
 FAKE CuResult cuMemRelease(AllocationHandle) {
