@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstring>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -75,8 +76,10 @@ void coloured_memory_through_c() {
   DEMAND(SYMBOL(lib, demarc_buffer_download)(buffer, back.data(), back.size(), 0) == 0);
   DEMAND(data == back);
   demarc_layout layout;
+  std::memset(&layout, 0xff, sizeof layout);
   DEMAND(SYMBOL(lib, demarc_buffer_layout)(buffer, &layout) == 0);
   DEMAND(layout.masks == 1 && layout.mask[0] == 0xc4000 && layout.pivot[0] == 14);
+  DEMAND(layout.mask[1] == 0 && layout.pivot[1] == 0 && layout.wanted[1] == 0);
   for (std::uint64_t at = 0; at < data.size(); at += 1237) {
     std::uint64_t address = 0;
     std::uint64_t run = 0;
@@ -92,7 +95,10 @@ void coloured_memory_through_c() {
   DEMAND(SYMBOL(lib, demarc_buffer_address)(buffer, 100000, &address, nullptr) == 1);
   DEMAND(SYMBOL(lib, demarc_buffer_download)(buffer, back.data(), 2, 99999) == 1);
   demarc_remainder_layout other;
+  std::memset(&other, 0xff, sizeof other);
   DEMAND(SYMBOL(lib, demarc_buffer_remainder_layout)(buffer, &other) == 2);
+  const demarc_remainder_layout empty{};
+  DEMAND(std::memcmp(&other, &empty, sizeof other) == 0);
   demarc_audit audit;
   DEMAND(SYMBOL(lib, demarc_buffer_audit)(buffer, &audit) == 0);
   DEMAND(audit.chunks == 7 && audit.outside == 0 && audit.unclear == 0);
@@ -107,7 +113,7 @@ void coloured_memory_through_c() {
   DEMAND(SYMBOL(lib, demarc_pool_usage)(pool, 0, &usage) == 0);
   DEMAND(usage.used_bytes == 100000 && usage.wasted_bytes == 96);
   DEMAND(usage.capacity_bytes == 1 << 20 && usage.largest_free_bytes == (1 << 20) - 100096);
-  DEMAND(SYMBOL(lib, demarc_pool_usage)(pool, 5, &usage) == 1);
+  DEMAND(SYMBOL(lib, demarc_pool_usage)(pool, 2, &usage) == 1);
   SYMBOL(lib, demarc_pool_destroy)(pool);
   DEMAND(SYMBOL(lib, demarc_buffer_download)(buffer, back.data(), 16, 0) == 0);
   SYMBOL(lib, demarc_buffer_destroy)(buffer);
@@ -138,7 +144,9 @@ void remainders_through_c() {
   DEMAND(SYMBOL(lib, demarc_buffer_download)(buffer, back.data(), back.size(), 7) == 0);
   DEMAND(std::equal(back.begin(), back.end(), data.begin() + 7));
   demarc_layout parities;
+  std::memset(&parities, 0xff, sizeof parities);
   DEMAND(SYMBOL(lib, demarc_buffer_layout)(buffer, &parities) == 2);
+  DEMAND(parities.base == 0 && parities.masks == 0);
   colored_layout<remainders> layout;
   DEMAND(SYMBOL(lib, demarc_buffer_remainder_layout)(
              buffer, reinterpret_cast<demarc_remainder_layout*>(&layout)) == 0);
