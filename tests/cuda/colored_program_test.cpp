@@ -74,6 +74,40 @@ TEST(ColoredProgram, VariablesLieInTheShareWithTheirFirstContent) {
             ColoredCode::of(*pool, 1)->pointer(program->variables()->first()));
 }
 
+// A kernel that counts along its pointer finds each byte of the share where the host put it.
+TEST(ColoredProgram, OfAShareOfRemaindersFindsItsBytesWhereTheHostPutThem) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.remainders = true;
+  const auto scheme = gpu::color_scheme(gpu::find_device("h200").value(), 2).value();
+  constexpr ShareRequest each_side[] = {{0x1, 0}, {0x2, 0}};
+  const auto card = test::fake_card(config).value();
+  const auto pool = ColoredPool::create(card, scheme, 8 << 20U, each_side).value();
+  const ColoredBuffer before = pool->allocate(1, 3000).value();
+  const ColoredBuffer buffer = pool->allocate(1, std::uint64_t{4} << 18U).value();
+  const auto program =
+      load(pool,
+           kernel("k",
+                  "ld.param.u64 %rd1, [p];\nmov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %tid.x;\n"
+                  "mad.lo.u32 %r1, %r1, 64, %r2;\nmul.wide.u32 %rd2, %r1, 1024;\n"
+                  "add.u64 %rd1, %rd1, %rd2;\nld.global.u32 %r3, [%rd1];\nadd.u32 %r3, %r3, %r1;\n"
+                  "st.global.u32 [%rd1], %r3;"),
+           {{"k", 1024, 64}});
+  ASSERT_TRUE(program) << program.error().message;
+  std::vector<std::uint32_t> words(std::size_t{1} << 18U);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = static_cast<std::uint32_t>(i * 77);
+  ASSERT_TRUE(buffer.upload(words.data(), 4 * words.size()));
+  const auto pointer = ColoredCode::of(*pool, 1)->pointer(buffer.first());
+  EXPECT_EQ(pointer, pool->arena().address() + buffer.first());
+  const auto stream = Stream::create(pool->arena().gpu()).value();
+  const auto function = program->module().function("k").value();
+  ASSERT_TRUE(launch(stream, function, LaunchShape::line(16, 64), pointer));
+  ASSERT_TRUE(stream.wait());
+  for (std::uint32_t thread = 0; thread < 1024; ++thread) words[256 * thread] += thread;
+  std::vector<std::uint32_t> back(words.size());
+  ASSERT_TRUE(buffer.download(back.data(), 4 * back.size()));
+  EXPECT_EQ(back, words);
+}
+
 TEST(ColoredProgram, LocalMemoryIsAsLargeAsTheLargestLaunchNeeds) {
   const auto pool = small_pool();
   const std::string keeps = ".local .align 8 .b8 own[100];\nst.local.u32 [own], 1;";

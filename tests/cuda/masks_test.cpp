@@ -73,6 +73,31 @@ TEST_F(Masks, NestedProcessMasksComeBackInOrder) {
   EXPECT_EQ(tpcs_used(card, stream), (std::vector<std::uint32_t>{1, 2}));
 }
 
+TEST_F(Masks, NestedStreamMasksComeBackInOrder) {
+  const Stream stream = Stream::create(card->gpu()).value();
+  const auto outer = StreamMask::set(card, stream.handle(), {1, 2});
+  {
+    const auto inner = StreamMask::set(card, stream.handle(), {3});
+    EXPECT_EQ(tpcs_used(card, stream), std::vector<std::uint32_t>{3});
+  }
+  EXPECT_EQ(tpcs_used(card, stream), (std::vector<std::uint32_t>{1, 2}));
+}
+
+TEST(LaunchStreams, RefuseAMaskToOneStreamTooMany) {
+  const auto streams = std::make_unique<LaunchStreams>();
+  const auto number = [](std::uintptr_t n) {
+    return reinterpret_cast<CuStream>(64 * (n + 1));  // NOLINT: never followed
+  };
+  for (std::size_t n = 0; n < StreamTable::most_streams; ++n) {
+    ASSERT_TRUE(streams->set_mask(number(n), HardwareMask{}));
+  }
+  EXPECT_TRUE(streams->set_mask(number(0), HardwareMask{}));
+  const auto refused = streams->set_mask(number(StreamTable::most_streams), HardwareMask{});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+  EXPECT_EQ(refused.error().message, "4096 streams have a mask already");
+}
+
 TEST_F(Masks, AMaskWithoutAnyTpcIsRefusedAtEveryLevel) {
   const Stream stream = Stream::create(card->gpu()).value();
   for (const TpcSet& none : {TpcSet{}, TpcSet{100}}) {

@@ -44,6 +44,10 @@ DeviceBuffer made(const GpuPointer& gpu) {
   return DeviceBuffer::allocate(gpu, 4096).value();
 }
 template <>
+HostBuffer made(const GpuPointer& gpu) {
+  return HostBuffer::allocate(gpu, 4096).value();
+}
+template <>
 PhysicalMemory made(const GpuPointer& gpu) {
   return PhysicalMemory::create(gpu, page_of_two_mib).value();
 }
@@ -69,7 +73,8 @@ Event made(const GpuPointer& gpu) {
 
 template <class T>
 class Moved : public testing::Test {};
-using Kinds = testing::Types<DeviceBuffer, PhysicalMemory, AddressRange, Module, Stream, Event>;
+using Kinds =
+    testing::Types<DeviceBuffer, HostBuffer, PhysicalMemory, AddressRange, Module, Stream, Event>;
 TYPED_TEST_SUITE(Moved, Kinds);
 
 TYPED_TEST(Moved, IsOneObjectWhereverItIsAndTheOneInItsPlaceGoes) {
@@ -112,6 +117,12 @@ TEST(Moved, KeepsSizesWithTheMemoryThatTheyAreOf) {
   DeviceBuffer third(std::move(small));
   EXPECT_EQ(third.bytes(), 5000U);
   EXPECT_EQ(small.bytes(), 0U);  // NOLINT(bugprone-use-after-move): what is left has no bytes
+  HostBuffer of_host = HostBuffer::allocate(gpu, 5000).value();
+  const DevicePointer shown_at = of_host.address();
+  HostBuffer of_other = HostBuffer::allocate(gpu, 100).value();
+  of_other = std::move(of_host);
+  EXPECT_EQ(of_other.bytes().size(), 5000U);
+  EXPECT_EQ(of_other.address(), shown_at);
   AddressRange wide = AddressRange::reserve(gpu, 2 * page_of_two_mib, page_of_two_mib).value();
   const DevicePointer of_wide = wide.address();
   AddressRange narrow = AddressRange::reserve(gpu, page_of_two_mib, page_of_two_mib).value();
@@ -142,6 +153,30 @@ TEST(Buffers, TakeAndGiveBytesAtAnOffsetAndNoneBeyondTheirEnd) {
                 HasSubstr("are beyond a buffer of 16"));
   }
   EXPECT_TRUE(buffer.upload(four.data(), 0, 16));
+}
+
+TEST(Buffers, OfTheHostThatTheCardCannotSeeAreGivenBack) {
+  DriverApi api = test::fake_driver()->api();
+  api.cuMemHostGetDevicePointer_v2 = [](DevicePointer*, void*, unsigned) -> CuResult { return 2; };
+  const GpuPointer gpu = Gpu::open(Driver::from_table(api, "planted").value(), 0).value();
+  const std::int64_t before = alive();
+  EXPECT_THAT(HostBuffer::allocate(gpu, 4096).error().message,
+              HasSubstr("cannot map memory of the host"));
+  EXPECT_EQ(alive(), before);
+}
+
+TEST(Streams, AreDoneWhenTheirWorkIs) {
+  static CuResult answer = cu_success;
+  DriverApi api = test::fake_driver()->api();
+  api.cuStreamQuery = [](CuStream) { return answer; };
+  const GpuPointer gpu = Gpu::open(Driver::from_table(api, "planted").value(), 0).value();
+  const Stream stream = Stream::create(gpu).value();
+  answer = cu_success;
+  EXPECT_TRUE(stream.done().value());
+  answer = cu_error_not_ready;
+  EXPECT_FALSE(stream.done().value());
+  answer = 719;
+  EXPECT_EQ(stream.done().error().kind, ErrorKind::check_failed);
 }
 
 TEST(AddressRanges, AreMappedInsideOnlyAndUnmappedWhereTheyAreMapped) {
