@@ -241,6 +241,36 @@ TEST(Gpu, IsDescribedByWhatTheDriverTells) {
   EXPECT_EQ(device.topology.tpcs[11].sms, (std::vector<std::uint32_t>{22, 23}));
 }
 
+// Each attribute has a number of its own, none of them usual.
+TEST(Gpu, IsDescribedByUnusualNumbersToo) {
+  const auto driver = driver_with([](DriverApi& api) {
+    api.cuDeviceGetAttribute = [](int* value, int attribute, CuDevice device) {
+      const CuResult code =
+          test::fake_driver()->api().cuDeviceGetAttribute(value, attribute, device);
+      const bool kept = attribute == attribute_capability_major ||
+                        attribute == attribute_capability_minor || attribute == attribute_sm_count;
+      if (!kept) *value = 8000 + attribute;
+      return code;
+    };
+  });
+  const gpu::Device device = describe(*Gpu::open(driver, 0).value()).value();
+  const auto of = [](CuDeviceAttribute attribute) {
+    return 8000U + static_cast<unsigned>(attribute);
+  };
+  EXPECT_EQ(device.sm_clock_hz, 1e3 * of(attribute_clock_khz));
+  EXPECT_EQ(device.memory_clock_hz, 1e3 * of(attribute_memory_clock_khz));
+  EXPECT_EQ(device.dram.bandwidth_bytes_per_s,
+            2e3 * of(attribute_memory_clock_khz) * of(attribute_memory_bus_bits) / 8);
+  EXPECT_EQ(device.l2.size_bytes, of(attribute_l2_bytes));
+  EXPECT_EQ(device.sm.threads, of(attribute_max_threads_per_sm));
+  EXPECT_EQ(device.sm.threads_per_block, of(attribute_max_threads_per_block));
+  EXPECT_EQ(device.sm.blocks, of(attribute_max_blocks_per_sm));
+  EXPECT_EQ(device.sm.registers, of(attribute_registers_per_sm));
+  EXPECT_EQ(device.sm.shared_bytes, of(attribute_shared_bytes_per_sm));
+  EXPECT_EQ(device.sm.shared_block_bytes, of(attribute_shared_bytes_per_block_optin));
+  EXPECT_EQ(device.sm.shared_reserved_bytes, of(attribute_reserved_shared_bytes));
+}
+
 TEST(DriverError, WhileStartingTellsAFailedGpuFromNone) {
   static CuResult answer = 0;
   DriverApi api = test::fake_driver()->api();

@@ -268,6 +268,8 @@ TEST(Verify, ARunOfSmsFromZeroOnIsNotExcusedAsRelative) {
   EXPECT_FALSE(wrong->relative);
   EXPECT_FALSE(wrong->holds);
   EXPECT_TRUE(wrong->proved);
+  EXPECT_FALSE(wrong->unconfined());
+  EXPECT_THAT(report_to_text(*wrong), HasSubstr("the partition DOES NOT HOLD\n"));
   const auto right = verify_plain({"0-1", "", 0, 0}, config);
   ASSERT_TRUE(right) << right.error().message;
   EXPECT_TRUE(right->holds);
@@ -299,12 +301,16 @@ TEST(Verify, LooksAtEveryPathThatLaunchesTake) {
   ASSERT_TRUE(part) << part.error().message;
   EXPECT_FALSE(part->holds);
   for (const VerifyPath& path : part->paths) EXPECT_EQ(2 * path.outside, path.placement.total());
+  EXPECT_THAT(report_to_text(*part),
+              HasSubstr("this process is in no partition: its blocks ran on every SM of the card"));
+  EXPECT_FALSE(whole->unconfined()) << "the whole card was expected";
   const Json json = Json::parse(report_to_json(*part));
   EXPECT_EQ(json["schema"], "demarc.verify/1");
   EXPECT_EQ(json["expected_tpcs"], "0-5");
   EXPECT_EQ(json["expected_sms"], 12);
   EXPECT_EQ(json["sms"], 24);
   EXPECT_EQ(json["holds"], false);
+  EXPECT_EQ(json["unconfined"], true);
   EXPECT_EQ(json["paths"].size(), 3U);
   EXPECT_EQ(json["paths"][2]["path"], "graph");
   EXPECT_EQ(json["paths"][2]["outside"], 2 * blocks);
@@ -330,6 +336,8 @@ TEST(Verify, ProvesAModeByALaneOfIt) {
   EXPECT_TRUE(masked->holds);
   ASSERT_EQ(masked->paths.size(), 1U);
   EXPECT_EQ(masked->paths[0].name, "mask");
+  EXPECT_EQ(masked->subject(), "a partition of mode mask, made for this");
+  EXPECT_FALSE(masked->unconfined());
   EXPECT_EQ(masked->paths[0].placement.used_sms(), (std::vector<std::uint32_t>{4, 5, 6, 7}));
   EXPECT_TRUE(!inverted || !inverted->holds);
 }

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 
+#include "demarc/cuda/identify.hpp"
 #include "fake_card.hpp"
 
 namespace demarc::cuda {
@@ -155,7 +156,11 @@ TEST(ProofUnderMps, DoubtsAreNoProof) {
     c.virtual_sms = true;
     c.latency_offset = 30;  // as at another clock: no SM looks like any remembered one
   });
+  const auto launches = test::fake_symbol<std::uint64_t()>("fake_launch_count");
+  ASSERT_TRUE(identify_sms(card->gpu(), card->facts(), 1));
+  const std::uint64_t of_one = launches();
   refuses(card, {4, 5}, ErrorKind::check_failed, "4 SMs are in doubt by their latencies");
+  EXPECT_EQ(launches(), 4 * of_one) << "after three of them it is given up";
 }
 
 }  // namespace

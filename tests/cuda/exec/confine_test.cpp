@@ -138,6 +138,68 @@ TEST_F(Confine, ARunningProgramIsMovedOnTheCardThatItHas) {
       0);
 }
 
+TEST_F(Confine, AProgramOnACardThatIsNotSeenHereIsNotMoved) {
+  EXPECT_EQ(Supervised::apart([this] {
+              ::setenv("DEMARC_FAKE_DEVICES", "2", 1);
+              auto plan = plan_for(program, {"context"});
+              plan.device = 1;
+              std::string said;
+              plan.started = [&said](const std::string&) {
+                ::setenv("DEMARC_FAKE_DEVICES", "1", 1);
+                for (const pid_t process : family_since(0)) {
+                  if (!control_value_of(process)) continue;
+                  const auto moved = confine_again(process, {"0", "", 0, 0});
+                  said = moved ? "moved" : moved.error().message;
+                }
+              };
+              REQUIRE_IN_CHILD(run_confined(plan).has_value());
+              REQUIRE_IN_CHILD(said.find("is not visible here") != std::string::npos);
+              return 0;
+            }),
+            0);
+}
+
+// Whoever has the control block counts in it, as the library in the program does.
+TEST_F(Confine, TheOutcomeHasWhatTheBlockCountedOfEveryPath) {
+  EXPECT_EQ(Supervised::apart([this] {
+              auto plan = plan_for(program, {"context"});
+              plan.started = [](const std::string& control) {
+                const auto opened = Control::open(control);
+                LaunchCounters& counters = opened->block().counters;
+                for (std::size_t p = 0; p < launch_paths; ++p) {
+                  counters.masked[p] += 10 + p;
+                  counters.unmasked[p] += 20 + p;
+                  counters.refused[p] += 30 + p;
+                  counters.masked_blocks[p] += 40 + p;
+                }
+                counters.graphs += 50;
+              };
+              const auto outcome = run_confined(plan);
+              REQUIRE_IN_CHILD(outcome.has_value() && !outcome->holds());
+              for (std::size_t p = 0; p < launch_paths; ++p) {
+                REQUIRE_IN_CHILD(outcome->masked[p] == 10 + p && outcome->unmasked[p] == 20 + p);
+                REQUIRE_IN_CHILD(outcome->refused[p] == 30 + p);
+                REQUIRE_IN_CHILD(outcome->masked_blocks[p] == 40 + p);
+              }
+              REQUIRE_IN_CHILD(outcome->graphs == 50);
+              return 0;
+            }),
+            0);
+}
+
+TEST(TpcChoices, AreOneOfFourWays) {
+  const gpu::Topology topology = gpu::regular_topology(2, 4, 2);
+  EXPECT_EQ(choose_tpcs(topology, {"1,3", "", 0, 0}).value(), (partition::TpcSet{1, 3}));
+  EXPECT_EQ(choose_tpcs(topology, {"", "1", 0, 0}).value(), (partition::TpcSet{4, 5, 6, 7}));
+  EXPECT_EQ(choose_tpcs(topology, {"", "", 6, 0}).value().size(), 3U);
+  EXPECT_EQ(choose_tpcs(topology, {"", "", 0, 25}).value().size(), 2U);
+  for (const TpcChoice& wrong : {TpcChoice{}, TpcChoice{"1", "1", 0, 0}, TpcChoice{"1", "", 2, 0},
+                                 TpcChoice{"", "1", 0, 50}, TpcChoice{"", "", 2, 50}}) {
+    EXPECT_THAT(choose_tpcs(topology, wrong).error().message,
+                testing::HasSubstr("give exactly one of --tpcs, --gpcs, --sms and --share"));
+  }
+}
+
 TEST_F(Confine, AProgramSeesTheCardOfItsPartitionAlone) {
   EXPECT_EQ(Supervised::apart([this] {
               const auto shows = [&](const char* words) {

@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <spawn.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -56,6 +58,18 @@ void launch() {
       call("cuLaunchKernel", function, 5U, 1U, 1U, 32U, 1U, 1U, 0U, static_cast<void*>(nullptr),
            static_cast<void**>(nullptr), static_cast<void**>(nullptr));
   note("launch " + std::to_string(code));
+}
+
+// As the driver does on its device file, with the parameters where no memory is.
+void ask_for_context(const char* path) {
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  const int code = ::ioctl(file, 25UL, 8UL) == 0 ? 0 : errno;
+  ::close(file);
+  note(std::string("ask ") + path + " " + std::to_string(code));
+}
+
+void ask_for_supervisor(unsigned long command) {
+  note("present " + std::to_string(::ioctl(-1, command, 0UL) == 0 ? 0 : errno));
 }
 
 std::vector<char*> remaining() {
@@ -142,6 +156,10 @@ bool do_step(const std::string& step) {
     launch();
   } else if (name == "domain") {
     note("domain " + std::to_string(call("fake_last_domain")));
+  } else if (name == "ask") {
+    ask_for_context(argument.c_str());
+  } else if (name == "present") {
+    ask_for_supervisor(std::strtoul(argument.c_str(), nullptr, 0));
   } else if (name == "exit") {
     std::exit(number);
   } else if (name == "_exit") {

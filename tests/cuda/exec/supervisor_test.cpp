@@ -88,6 +88,33 @@ TEST(Supervision, AnotherCardIsKeptOff) {
                                          program.card));
 }
 
+// Which card is chosen stands in the process's memory.
+TEST(Supervision, ACallWhoseCardCannotBeReadIsKeptOff) {
+  Supervised program("unreadable");
+  EXPECT_EQ(program.run({"init", "ask=/dev/null"}), 0);
+  EXPECT_EQ(program.log(), "init 0\nask /dev/null " + std::to_string(EPERM) + "\n");
+  EXPECT_EQ(program.counts.kept_off, 1U);
+  EXPECT_EQ(program.counts.contexts, 0U);
+  ASSERT_EQ(program.told.size(), 1U);
+  EXPECT_THAT(program.told[0],
+              HasSubstr("KEPT OFF GPU of unknown name: its memory cannot be read"));
+}
+
+TEST(Supervision, TheSameCallOnAnOrdinaryFileIsNoneOfItsConcern) {
+  Supervised program("ordinary");
+  EXPECT_EQ(program.run({"ask=/proc/self/exe"}), 0);
+  EXPECT_EQ(program.log(), "ask /proc/self/exe " + std::to_string(ENOTTY) + "\n");
+  EXPECT_EQ(program.counts.kept_off + program.counts.contexts, 0U);
+  EXPECT_THAT(program.told, IsEmpty());
+}
+
+TEST(Supervision, WhoeverAsksIsToldThatThereIsASupervisor) {
+  Supervised program("asked");
+  EXPECT_EQ(program.run({"present=0x44656d00", "present=0x44656d03"}), 0);
+  EXPECT_EQ(program.log(), "present 0\npresent 0\n");
+  EXPECT_EQ(program.counts.stopped + program.counts.confined + program.counts.kept_off, 0U);
+}
+
 TEST(Supervision, ThreadsSpawnedProcessesClosedFilesAndDaemonsAreConfinedAlike) {
   Supervised program("ways");
   EXPECT_EQ(program.run({"close-files", "context-in-thread", "launch", "spawn", "context", "daemon",
