@@ -234,6 +234,24 @@ TEST(Card, AnUnknownDriversFieldIsLookedForInAProcessOfItsOwnAndRemembered) {
   EXPECT_TRUE((*later)->stream_masks());
 }
 
+TEST(Card, AnUnknownDriverWhoseDescriptorsAreNotKnownEitherSaysThat) {
+  ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
+  fake::FakeConfig config = fake::small_gpu();
+  config.cuda_version = 14020;
+  config.descriptor_version = 0x4f;
+  test::configure(config);
+  CardOptions options;
+  options.cache_folder = test::fresh_folder("unknown_descriptor").string();
+  options.refresh = true;
+  const auto card = open_card(0, options);
+  ::unsetenv("DEMARC_LIBCUDA");
+  ASSERT_TRUE(card) << card.error().message;
+  EXPECT_THAT((*card)->facts().notes,
+              testing::Contains(testing::AllOf(
+                  testing::StartsWith("a stream's mask was looked for: the task descriptors"),
+                  HasSubstr("0x4f"))));
+}
+
 // The card of the stand-in is remembered, then it is another one under the same UUID.
 class Remembered : public testing::Test {
  protected:

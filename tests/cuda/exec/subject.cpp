@@ -178,6 +178,9 @@ bool do_step(const std::string& step) {
     ::close_range(3, ~0U, 0);
   } else if (name == "set") {
     ::putenv(const_cast<char*>(std::strchr(*rest, '=') + 1));
+  } else if (name == "show") {
+    const char* value = std::getenv(argument.c_str());
+    note(argument + " " + (value == nullptr ? "none" : value));
   } else if (name == "signal") {
     send_to_parent_and_take(number);
   } else if (name == "block") {

@@ -207,6 +207,40 @@ TEST(Supervision, TheBlockOfAnotherExecIsNoticed) {
   EXPECT_EQ(without.counts.stopped, 1U);
 }
 
+// What the library says before it ends a process.
+TEST(Supervision, AProcessThatIsStoppedIsToldWhy) {
+  const auto said = [](const std::string& name, const std::string& step) {
+    Supervised program(name);
+    std::vector<std::string> command{"sh", "-c", "exec \"$@\" 2>\"$0\"",
+                                     program.log_path() + ".err"};
+    for (const std::string& word : program.subject({step, "init"})) command.push_back(word);
+    EXPECT_NE(program.run_command(command), 0);
+    EXPECT_EQ(program.counts.stopped, 1U) << step;
+    return read_file(program.log_path() + ".err").value_or("");
+  };
+  EXPECT_THAT(said("no_driver", "set=DEMARC_LIBCUDA=/no/such/libcuda.so"),
+              HasSubstr("stopped: the driver that called is not libcuda.so.1"));
+  const Control foreign = Control::create().value();
+  EXPECT_THAT(said("foreign_block", "set=DEMARC_CONTROL=" + foreign.value()),
+              HasSubstr("its control block is another's, or it cannot be looked into"));
+  EXPECT_THAT(said("no_block", "set=DEMARC_CONTROL=/proc/1/fd/0"),
+              HasSubstr("expected /proc/PID/fd/N#TOKEN"));
+}
+
+TEST(Supervision, AnotherToolIsInjectedToo) {
+  Supervised program("chained");
+  EXPECT_EQ(program.run({"set=DEMARC_CHAINED_INJECTION=" + test::fake_libcuda(), "context",
+                         "show=DEMARC_FAKE_INJECTED"}),
+            0);
+  EXPECT_EQ(program.log(), "context 0\nDEMARC_FAKE_INJECTED yes\n");
+  Supervised alone("unchained");
+  EXPECT_EQ(alone.run({"set=DEMARC_CHAINED_INJECTION=", "context", "show=DEMARC_FAKE_INJECTED"}),
+            0);
+  EXPECT_EQ(alone.log(), "context 0\nDEMARC_FAKE_INJECTED none\n");
+  EXPECT_EQ(alone.run({"set=DEMARC_CHAINED_INJECTION=/no/such.so", "context"}), 0)
+      << "one that is not there stops nobody";
+}
+
 TEST(Supervision, TwoBesideEachOtherDoNotMix) {
   Supervised first("first");
   Supervised second("second");
@@ -257,7 +291,9 @@ TEST(Supervision, AKernelThatDoesNotShowCallsIsRefused) {
     sigset_t none;
     ::sigemptyset(&none);
     if (install_filter() < 0) return 64;
+    const int input = ::fcntl(STDIN_FILENO, F_GETFD);
     if (inner.run_command({"true"}) != -2) return 1;
+    if (::fcntl(STDIN_FILENO, F_GETFD) != input) return 3;  // no file of this process is closed
     return inner.told.at(0).find("watches it already") != std::string::npos ? 0 : 2;
   });
   EXPECT_EQ(code, 0);

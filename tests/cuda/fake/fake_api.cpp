@@ -34,6 +34,12 @@ FAKE CuResult cuInit(unsigned) {
   }
   return cu_success;
 }
+// As another tool that is injected: leaves a trace in the environment.
+// NOLINTNEXTLINE(readability-identifier-naming): the driver asks for it by this name
+FAKE int InitializeInjection() {
+  ::setenv("DEMARC_FAKE_INJECTED", "yes", 1);
+  return 1;
+}
 FAKE CuResult cuDriverGetVersion(int* version) {
   if (!FakeGpu::get().initialised) configure_from_environment(FakeGpu::get().config);
   *version = FakeGpu::get().config.cuda_version;
