@@ -70,11 +70,13 @@ TEST(ColoredCode, AddressesTheShareThatItIsOf) {
   EXPECT_EQ(first.pointer(4096), first.pointer(0) + 4096);
 }
 
-TEST(PageConstants, AreMeasuredAgainWhereTheCardWasDisturbed) {
+TEST(PageConstants, AreMeasuredThreeTimesWhereTheCardIsDisturbed) {
   fake::FakeConfig busy = fake::small_gpu();
   busy.upset_from = 4;  // the first page has been measured, by three launches
-  busy.upset_until = 7;
+  busy.upset_until = 4 + 3 * 3;
   busy.upset_noise = 60;
+  EXPECT_THAT(pool_with(PoolPages::all, busy).error().message, HasSubstr("are not certain"));
+  busy.upset_until = 4 + 2 * 3;
   const auto pool = pool_with(PoolPages::all, busy);
   ASSERT_TRUE(pool) << pool.error().message;
   const auto audit = (*pool)->allocate(0, 1 << 20)->audit();

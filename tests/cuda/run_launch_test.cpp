@@ -134,6 +134,20 @@ TEST(LaunchShapes, reach_the_driver_as_they_are) {
   EXPECT_EQ(asked.attribute[0].id, CuLaunchAttribute::programmatic_serialization);
 }
 
+TEST(RunLaunch, gives_the_driver_every_dimension) {
+  gpu::Launch launch = gpu::parse_launch({.ptx = "lines.ptx",
+                                          .kernel = "demarc_self_lines",
+                                          .grid = "2,3,4",
+                                          .block = "5,6,7",
+                                          .arguments = "buf:512:iota,u64:128,u32:3"})
+                           .value();
+  launch.kernels[0].dynamic_shared_bytes = 91;
+  ASSERT_TRUE(run_launch(listening_gpu(), launch, lines_ptx, "lines.ptx"));
+  EXPECT_THAT(asked.grid, testing::ElementsAre(2, 3, 4));
+  EXPECT_THAT(asked.block, testing::ElementsAre(5, 6, 7));
+  EXPECT_EQ(asked.shared, 91U);
+}
+
 TEST(LaunchShapes, with_attributes_are_refused_by_a_driver_that_has_none) {
   DriverApi api = test::fake_driver()->api();
   api.cuLaunchKernelEx = nullptr;

@@ -1,0 +1,207 @@
+// What probes ask the card for: on a real card proofs and fingerprints stand on it, the stand-in
+// answers whatever is asked.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+
+#include "card/proof.hpp"
+#include "conformance.hpp"
+#include "demarc/cuda/colored_memory.hpp"
+#include "demarc/cuda/fingerprints.hpp"
+#include "demarc/cuda/memory_timer.hpp"
+#include "demarc/cuda/page_arena.hpp"
+#include "demarc/cuda/verify.hpp"
+#include "fake_card.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Not;
+
+// Bytes of each argument.
+const std::map<std::string, std::vector<std::size_t>> argument_sizes{
+    {"demarc_where", {8, 8, 8}},
+    {"demarc_latency", {8, 8, 4, 4, 4, 4, 8, 8}},
+    {"demarc_hit_latency", {8, 8, 4, 8, 4, 4, 8, 4}},
+    {"demarc_fingerprint", {8, 8, 4, 4, 4, 8, 8, 8, 8, 8, 4}},
+    {"demarc_streams", {40, 40, 8, 8, 8, 8, 8, 8}},
+};
+
+struct Heard {
+  unsigned blocks = 0;
+  unsigned threads = 0;
+  unsigned cluster = 0;
+  std::vector<std::uint64_t> arguments;       // their first eight bytes
+  std::vector<std::uint32_t> first_argument;  // all of it, where it is a structure
+  friend bool operator==(const Heard&, const Heard&) = default;
+};
+std::map<CuFunction, std::string> heard_names;
+std::map<std::string, std::vector<Heard>> heard;  // by the kernel's name
+
+void hear_launch(CuFunction function, unsigned blocks, unsigned threads, unsigned cluster,
+                 void** arguments) {
+  const std::string& name = heard_names[function];
+  const auto sizes = argument_sizes.find(name);
+  if (sizes == argument_sizes.end()) return;
+  Heard one{blocks, threads, cluster, {}, {}};
+  for (std::size_t i = 0; i < sizes->second.size(); ++i) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, arguments[i], std::min(sizes->second[i], sizeof value));
+    one.arguments.push_back(value);
+  }
+  if (sizes->second[0] > 8) {
+    one.first_argument.resize(sizes->second[0] / 4);
+    std::memcpy(one.first_argument.data(), arguments[0], sizes->second[0]);
+  }
+  heard[name].push_back(std::move(one));
+}
+
+GpuPointer heard_gpu(const fake::FakeConfig& config = fake::small_gpu()) {
+  test::configure(config);
+  heard_names.clear();
+  heard.clear();
+  DriverApi api = test::fake_driver()->api();
+  api.cuModuleGetFunction = [](CuFunction* function, CuModule module, const char* name) {
+    const CuResult code = test::fake_driver()->api().cuModuleGetFunction(function, module, name);
+    if (code == cu_success) heard_names[*function] = name;
+    return code;
+  };
+  api.cuLaunchKernel = [](CuFunction function, unsigned x, unsigned y, unsigned z, unsigned bx,
+                          unsigned by, unsigned bz, unsigned shared, CuStream stream,
+                          void** arguments, void** extra) {
+    hear_launch(function, x * y * z, bx * by * bz, 0, arguments);
+    return test::fake_driver()->api().cuLaunchKernel(function, x, y, z, bx, by, bz, shared, stream,
+                                                     arguments, extra);
+  };
+  api.cuLaunchKernelEx = [](const CuLaunchConfig* config_of_launch, CuFunction function,
+                            void** arguments, void** extra) {
+    hear_launch(function, config_of_launch->grid[0], config_of_launch->block[0],
+                config_of_launch->attributes[0].value.cluster[0], arguments);
+    return test::fake_driver()->api().cuLaunchKernelEx(config_of_launch, function, arguments,
+                                                       extra);
+  };
+  return Gpu::open(Driver::from_table(api, "heard").value(), 0).value();
+}
+
+CardPointer heard_card(bool use_masks) {
+  CardOptions options;
+  options.cache_folder = test::fresh_folder("heard").string();
+  options.use_masks = use_masks;
+  return Card::open(heard_gpu(), options).value();
+}
+
+// Four blocks an SM, each of which holds its SM so that the others look for another.
+TEST(ProbeArguments, OfAProofAreBlocksThatReachEverySm) {
+  const auto card = heard_card(true);
+  heard.clear();
+  ASSERT_TRUE(prove_partition(card, {0, 1}));
+  ASSERT_EQ(heard["demarc_where"].size(), 2U) << "inside, and outside";
+  for (const Heard& one : heard["demarc_where"]) {
+    EXPECT_EQ(one.blocks, 4U * 24U);
+    EXPECT_EQ(one.threads, 64U);
+    EXPECT_EQ(one.arguments[2], 20000U);
+  }
+}
+
+TEST(ProbeArguments, OfALanesProofAreTheSameShorter) {
+  const auto card = heard_card(false);
+  heard.clear();
+  ASSERT_TRUE(make_backend(card, Mode::none).value()->open(test::part_of({0})));
+  ASSERT_EQ(heard["demarc_where"].size(), 1U);
+  EXPECT_EQ(heard["demarc_where"][0].blocks, 4U * 24U);
+  EXPECT_EQ(heard["demarc_where"][0].threads, 64U);
+  EXPECT_EQ(heard["demarc_where"][0].arguments[2], 2000U);
+}
+
+TEST(ProbeArguments, OfATopologyAreClustersOfEverySizeAndOddStrides) {
+  const auto card = heard_card(true);
+  std::vector<unsigned> sizes;
+  for (const Heard& one : heard["demarc_where"]) {
+    EXPECT_EQ(one.arguments[2], 20000U);
+    if (one.cluster == 0) {
+      EXPECT_EQ(one.blocks, 32U) << "of one TPC, to see whether SMs are renumbered";
+      continue;
+    }
+    sizes.push_back(one.cluster);
+    EXPECT_EQ(one.blocks, std::max(48 / one.cluster, 1U) * one.cluster) << one.cluster;
+    EXPECT_EQ(one.threads, 32U);
+  }
+  EXPECT_THAT(sizes, ElementsAre(16, 8, 4, 2, 12, 6));
+  ASSERT_EQ(heard["demarc_latency"].size(), 24U) << "one for each SM";
+  for (std::size_t sm = 0; sm < 24; ++sm) {
+    const Heard& one = heard["demarc_latency"][sm];
+    EXPECT_EQ(one.blocks, 48U);
+    EXPECT_EQ(one.threads, 32U);
+    EXPECT_EQ(one.arguments[1], 256U * 17U) << "bytes from line to line";
+    EXPECT_EQ(one.arguments[2], 96U) << "lines";
+    EXPECT_EQ(one.arguments[3], 6U) << "repeats";
+    EXPECT_EQ(one.arguments[4], sm);
+  }
+}
+
+TEST(ProbeArguments, OfFingerprintsAreThoseOfTheDocumentation) {
+  const GpuPointer gpu = heard_gpu();
+  const MemoryTimer timer = MemoryTimer::create(gpu).value();
+  const auto map = known_address_map("NVIDIA H100 80GB HBM3").value();
+  ASSERT_TRUE(measure_fingerprints(timer, map));
+  ASSERT_EQ(heard["demarc_fingerprint"].size(), 1U);
+  const Heard& one = heard["demarc_fingerprint"][0];
+  EXPECT_EQ(one.blocks, 48U) << "what a client is shown may be less than it gets";
+  EXPECT_EQ(one.threads, 32U);
+  EXPECT_EQ(one.arguments[2], 2048U) << "chunks";
+  EXPECT_EQ(one.arguments[3], 8U) << "SMs at a time";
+  EXPECT_EQ(one.arguments[4], 16U) << "readings of a chunk";
+  EXPECT_EQ(one.arguments[5], 300'000U) << "ns until all SMs have joined";
+  EXPECT_EQ(one.arguments[6], 10'000'000'000U) << "ns until it is given up";
+}
+
+TEST(ProbeArguments, OfHitsAreEightSmsAtATime) {
+  constexpr std::uint64_t masks_of_half[] = {0xc4000};
+  constexpr ShareRequest shares_of_half[] = {{0x1, 0}, {0x2, 0}};
+  ASSERT_TRUE(ColoredPool::create(heard_gpu(), masks_of_half, 4 << 20, shares_of_half));
+  ASSERT_THAT(heard["demarc_hit_latency"], Not(IsEmpty()));
+  for (const Heard& one : heard["demarc_hit_latency"]) {
+    EXPECT_EQ(one.blocks, 24U);
+    EXPECT_EQ(one.threads, 32U);
+    EXPECT_EQ(one.arguments[4], 8U) << "SMs at a time";
+    EXPECT_EQ(one.arguments[5], 4U) << "repeats";
+  }
+}
+
+TEST(ProbeArguments, OfStreamsAreRoundsOfAboutTwoGigabytes) {
+  const GpuPointer gpu = heard_gpu();
+  const MemoryTimer timer = MemoryTimer::create(gpu).value();
+  const PageArena arena = PageArena::create(gpu, 1).value();
+  std::vector<std::uint8_t> roles(24, 2);
+  roles[0] = roles[5] = roles[7] = 1;
+  const auto rounds = [&](std::size_t count, unsigned shift, bool latency) {
+    heard.clear();
+    const std::vector<std::uint32_t> chunks(count, 0);
+    EXPECT_TRUE(timer.stream_seconds(arena.address(), {chunks, shift, true, latency}, {}, roles));
+    const auto& both = heard["demarc_streams"];
+    EXPECT_EQ(both.size(), 2U);
+    EXPECT_EQ(both[0].first_argument[6], 1U) << "a round to warm up";
+    for (const Heard& one : both) {
+      EXPECT_EQ(one.blocks, 24U);
+      EXPECT_EQ(one.threads, 1024U);
+      EXPECT_EQ(one.first_argument[4], count);
+      EXPECT_EQ(one.first_argument[5], shift);
+      EXPECT_EQ(one.first_argument[7], 1U) << "writes";
+      EXPECT_EQ(one.first_argument[8], latency ? 1U : 0U);
+      EXPECT_EQ(one.first_argument[9], 3U) << "workers";
+      EXPECT_EQ(one.arguments[5], 3'000'000'000U) << "ns until it is given up";
+    }
+    return both[1].first_argument[6];
+  };
+  EXPECT_EQ(rounds(2, 14, false), 4096U) << "at most";
+  EXPECT_EQ(rounds(100, 20, false), 19U);
+  EXPECT_EQ(rounds(100, 30, false), 2U) << "at least";
+  EXPECT_EQ(rounds(100, 14, true), 20000U) << "loads of a chase";
+}
+
+}  // namespace
+}  // namespace demarc::cuda
