@@ -234,6 +234,33 @@ TEST(Card, AnUnknownDriversFieldIsLookedForInAProcessOfItsOwnAndRemembered) {
   EXPECT_TRUE((*later)->stream_masks());
 }
 
+// A stream's object has room for a mask at every 24th to 44th byte of 64: at seven places, the last
+// of which is the mask's, or at six that are none.
+TEST(Calibration, GoesOnBehindPlacesThatEndTheProcessButNotForEver) {
+  ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
+  const auto search = [](std::uint32_t deadly_bytes) {
+    fake::FakeConfig config = fake::small_gpu();
+    config.cuda_version = 14020;
+    config.stream_offset = 24 + 5 * 64;
+    config.deadly_from = 24;
+    config.deadly_until = 24 + deadly_bytes;
+    test::configure(config);
+    auto found = calibrate_isolated(0);
+    test::configure(fake::small_gpu());
+    return found;
+  };
+  const auto after_one = search(4);
+  ASSERT_TRUE(after_one) << after_one.error().message;
+  EXPECT_EQ(after_one->offset, 24U + 5U * 64U);
+  const auto after_sixteen = search(2 * 64 + 16);
+  EXPECT_TRUE(after_sixteen) << after_sixteen.error().message;
+  const auto after_more = search(2 * 64 + 20);
+  ::unsetenv("DEMARC_LIBCUDA");
+  ASSERT_FALSE(after_more);
+  EXPECT_EQ(after_more.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(after_more.error().message, HasSubstr("ended without an answer"));
+}
+
 TEST(Card, AnUnknownDriverWhoseDescriptorsAreNotKnownEitherSaysThat) {
   ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
   fake::FakeConfig config = fake::small_gpu();

@@ -159,7 +159,9 @@ TEST(ColoredPool, CopiesOfPartsKeepEveryByteAndGoInFewPieces) {
 
 // Neighbours before, behind, on both sides and on none.
 TEST(ColoredPool, BytesThatAreGivenBackJoinTheirFreeNeighbours) {
-  const auto pool = pool_of(4);
+  const auto pool = ColoredPool::create(test::fake_gpu(), half_mask, 4 * two_mebibytes, halves,
+                                        PoolPages::one_region)
+                        .value();
   const std::uint64_t whole = pool->usage(0).largest_free_bytes;
   for (const std::vector<std::size_t>& order :
        {std::vector<std::size_t>{0, 1, 2}, {2, 1, 0}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}}) {

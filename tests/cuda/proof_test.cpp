@@ -75,7 +75,9 @@ TEST(Proof, AMaskThatIsNotObeyedIsFound) {
   fake::FakeConfig config = fake::small_gpu();
   config.obey_masks = false;
   const auto card = test::fake_card(config).value();
-  refuses(card, {0, 1}, ErrorKind::check_failed, "the partition does not hold on this card");
+  refuses(card, {0, 1}, ErrorKind::check_failed,
+          "the partition does not hold on this card: 80 of 96 probe blocks ran outside the TPCs "
+          "0-1");
 }
 
 TEST(Proof, AnInvertedMaskIsFound) {
@@ -99,7 +101,9 @@ TEST(Proof, NumbersOfALaunchAreFoundOutByTheRestOfTheCard) {
   const auto card = test::fake_card().value();
   ASSERT_FALSE(card->virtual_sms());
   change(fake::small_gpu(), [](fake::FakeConfig& c) { c.virtual_sms = true; });
-  refuses(card, {0, 1, 2, 3}, ErrorKind::check_failed, "cannot be told from the rest");
+  refuses(card, {0, 1, 2, 3}, ErrorKind::check_failed,
+          "cannot be told from the rest of this card: 48 of 96 probe blocks that were kept out of "
+          "the TPCs 0-3 ran there");
   refuses(card, {4, 5}, ErrorKind::check_failed, "does not hold on this card");
 }
 

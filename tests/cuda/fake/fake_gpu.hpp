@@ -41,8 +41,11 @@ struct FakeConfig {
   std::uint32_t side[most_tpcs] = {};  // L2 side
   std::uint32_t stream_offset = 0x51c;
   bool stream_field_works = true;  // false: the field is ignored, as on a driver that moved it
-  bool callback = true;            // the export table exists
-  bool descriptors_pass = true;    // launches reach the callback
+  // Whoever writes to these bytes of a stream's object ends with the next launch; 0, 0: none.
+  std::uint32_t deadly_from = 0;
+  std::uint32_t deadly_until = 0;
+  bool callback = true;          // the export table exists
+  bool descriptors_pass = true;  // launches reach the callback
   std::uint8_t descriptor_version = 0x40;
   bool virtual_sms = false;  // %smid counts the SMs of a launch, as under MPS
   std::uint64_t client =

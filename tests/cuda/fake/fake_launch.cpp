@@ -1,5 +1,6 @@
 // Launches of the stand-in: what the callback is shown, and then the kernel, at once.
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <utility>
 
@@ -121,9 +122,17 @@ void take_stream_mask(FakeStream* stream, FakeLaunch& launch) {
   }
 }
 
+// Where no field of other meaning is, as FakeStream has it.
+void end_if_overwritten(const FakeConfig& config, const FakeStream& stream) {
+  for (std::uint32_t at = config.deadly_from; at < config.deadly_until; ++at) {
+    if (at % 64 >= 24 && stream.object[at] != 0) ::raise(SIGKILL);
+  }
+}
+
 CuResult launch_now(FakeStream* stream, CuStream handle, const FakeLaunch& launch,
                     int function_id) {
   FakeGpu& gpu = FakeGpu::get();
+  end_if_overwritten(gpu.config, *stream);
   // What the whole card cannot host the driver refuses; what a mask makes impossible it does not.
   if (launch.cluster > largest_gpc(gpu.config)) return 912;
   // Arguments of cuLaunchKernel: the function, six sizes, shared memory, the stream.
