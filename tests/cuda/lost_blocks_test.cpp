@@ -188,6 +188,53 @@ TEST(LostBlocks, APlaceThatHangsTheCardWhenItIsTriedEndsTheSearch) {
             fmt::format("the mask tried at {:#x} of the stream object hangs the GPU", tried[0]));
 }
 
+// What is remembered of the card would do, were it not for what happens now.
+TEST(LostBlocks, ACardThatHangsOrFailsWhileItIsOpenedIsRefused) {
+  static CuFunction where = nullptr;
+  CardOptions options;
+  options.cache_folder = test::fresh_folder("hangs").string();
+  hanging_gpu = nullptr;
+  where = nullptr;
+  const GpuPointer gpu = gpu_behind([](DriverApi& api) {
+    api.cuStreamQuery = [](CuStream stream) -> CuResult {
+      if (hanging_gpu == nullptr) return test::fake_driver()->api().cuStreamQuery(stream);
+      hanging_gpu->set_stuck();
+      return 702;
+    };
+    api.cuModuleGetFunction = [](CuFunction* function, CuModule module, const char* name) {
+      const CuResult code = test::fake_driver()->api().cuModuleGetFunction(function, module, name);
+      if (std::string(name) == "demarc_where") where = *function;
+      return code;
+    };
+    api.cuLaunchKernel = [](CuFunction function, unsigned x, unsigned y, unsigned z, unsigned bx,
+                            unsigned by, unsigned bz, unsigned shared, CuStream stream,
+                            void** arguments, void** extra) -> CuResult {
+      if (function == where) return 719;
+      return test::fake_driver()->api().cuLaunchKernel(function, x, y, z, bx, by, bz, shared,
+                                                       stream, arguments, extra);
+    };
+  });
+  ASSERT_TRUE(Card::open(test::fake_gpu(), options));
+  const auto failed = Card::open(gpu, options);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(failed.error().message, HasSubstr("cannot launch kernel 'demarc_where'"));
+  hanging_gpu = gpu.get();
+  const auto hung = Card::open(gpu, options);
+  ASSERT_FALSE(hung);
+  EXPECT_EQ(hung.error().kind, ErrorKind::check_failed);
+}
+
+TEST(LostBlocks, LaunchesThatDoNotPassTheCallbackShowNoMask) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.descriptors_pass = false;
+  const GpuPointer gpu = test::fake_gpu(config);
+  const auto kernels = ProbeKernels::load(gpu).value();
+  LaunchHook* hook = LaunchHook::install(gpu->driver()).value();
+  EXPECT_THAT(StreamMasks::open(gpu, *hook, kernels.idle()).error().message,
+              HasSubstr("a launch did not pass the driver's callback"));
+}
+
 // A stream whose launches cannot be looked at gets its mask in the driver's object.
 TEST(LostBlocks, AStreamThatMayBeCapturingIsMaskedInTheDriversObject) {
   static CuResult answer = cu_success;

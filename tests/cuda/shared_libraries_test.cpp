@@ -66,8 +66,10 @@ void coloured_memory_through_c() {
   DEMAND(SYMBOL(lib, demarc_pool_create)(card, masks, 1, 16 << 20, shares, 2, &pool) == 0);
   demarc_buffer* buffer = nullptr;
   DEMAND(SYMBOL(lib, demarc_buffer_create)(pool, 0, 100000, &buffer) == 0);
-  demarc_buffer* too_large = nullptr;
+  auto* const nowhere = reinterpret_cast<void*>(8);  // NOLINT: never followed
+  auto* too_large = static_cast<demarc_buffer*>(nowhere);
   DEMAND(SYMBOL(lib, demarc_buffer_create)(pool, 0, 1 << 20, &too_large) == 2);
+  DEMAND(too_large == nullptr);
   DEMAND(std::string(SYMBOL(lib, demarc_error)()).find("may use 1048576") != std::string::npos);
   std::vector<unsigned char> data(100000);
   std::iota(data.begin(), data.end(), static_cast<unsigned char>(1));
@@ -116,6 +118,10 @@ void coloured_memory_through_c() {
   DEMAND(SYMBOL(lib, demarc_pool_usage)(pool, 2, &usage) == 1);
   SYMBOL(lib, demarc_pool_destroy)(pool);
   DEMAND(SYMBOL(lib, demarc_buffer_download)(buffer, back.data(), 16, 0) == 0);
+  const std::uint64_t wrong[] = {0x10000};
+  pool = reinterpret_cast<demarc_pool*>(8);  // NOLINT: never followed
+  DEMAND(SYMBOL(lib, demarc_pool_create)(card, wrong, 1, 16 << 20, shares, 2, &pool) == 1);
+  DEMAND(pool == nullptr);
   SYMBOL(lib, demarc_buffer_destroy)(buffer);
   SYMBOL(lib, demarc_close)(card);
 }
@@ -129,9 +135,9 @@ void remainders_through_c() {
   demarc_card* card = nullptr;
   DEMAND(SYMBOL(lib, demarc_open)(0, &card) == 0);
   const demarc_share shares[] = {{1, 0}, {2, 0}};
-  demarc_pool* pool = nullptr;
+  auto* pool = reinterpret_cast<demarc_pool*>(8);  // NOLINT: never followed
   const auto create = SYMBOL(lib, demarc_pool_create_described);
-  DEMAND(create(card, nullptr, 2, 16 << 20, shares, 2, &pool) == 2);
+  DEMAND(create(card, nullptr, 2, 16 << 20, shares, 2, &pool) == 2 && pool == nullptr);
   DEMAND(std::string(SYMBOL(lib, demarc_error)()).find("no description of 'Fake GPU'") !=
          std::string::npos);
   DEMAND(create(card, "h200", 2, 16 << 20, shares, 2, &pool) == 0);
@@ -190,8 +196,11 @@ void topology_through_c() {
   const auto says = [&](const char* words) {
     return std::string(error()).find(words) != std::string::npos;
   };
-  demarc_card* card = nullptr;
+  auto* const nowhere = reinterpret_cast<void*>(8);  // NOLINT: never followed
+  auto* card = static_cast<demarc_card*>(nowhere);
   DEMAND(SYMBOL(lib, demarc_open)(7, &card) == 2 && card == nullptr);
+  card = static_cast<demarc_card*>(nowhere);
+  DEMAND(SYMBOL(lib, demarc_open_observer)(7, &card) == 2 && card == nullptr);
   DEMAND(says("there is no GPU cuda:7"));
   DEMAND(SYMBOL(lib, demarc_open)(0, &card) == 0 && card != nullptr && says(""));
   DEMAND(std::string(error()).empty());
@@ -209,6 +218,35 @@ void topology_through_c() {
   const demarc_tpcs four = {{0x249, 0}};  // a GPC
   DEMAND(SYMBOL(lib, demarc_check_cluster)(card, &four, 8, 1) == 0);
   DEMAND(SYMBOL(lib, demarc_check_cluster)(card, &four, 9, 1) == 3);
+  SYMBOL(lib, demarc_close)(card);
+}
+
+// No masks, no card; an observer needs none. The numbers of a client's launches show no side.
+void refusals_through_c() {
+  fake::FakeConfig config = fake::small_gpu();
+  config.descriptors_pass = false;
+  test::configure(config);
+  void* lib = library("libdemarc.so");
+  const auto says = [&](const char* words) {
+    return std::string(SYMBOL(lib, demarc_error)()).find(words) != std::string::npos;
+  };
+  demarc_card* card = nullptr;
+  DEMAND(SYMBOL(lib, demarc_open)(0, &card) == 2 && card == nullptr);
+  DEMAND(says("do not pass the driver's callback"));
+  config.descriptors_pass = true;
+  config.virtual_sms = true;
+  config.uuid = 0x31;  // another card, of which nothing is remembered
+  std::snprintf(config.name, sizeof config.name, "NVIDIA H100 80GB HBM3");
+  test::configure(config);
+  DEMAND(SYMBOL(lib, demarc_open_observer)(0, &card) == 0);
+  std::int32_t side = 99;
+  DEMAND(SYMBOL(lib, demarc_side_of_tpc)(card, 1, &side) == 0 && side == -1);
+  // A mask of modules alone, by the description of this card.
+  const std::uint64_t masks[] = {0x1a8800};
+  const demarc_share shares[] = {{1, 0}, {2, 0}};
+  demarc_pool* pool = nullptr;
+  DEMAND(SYMBOL(lib, demarc_pool_create)(card, masks, 1, 16 << 20, shares, 2, &pool) == 3);
+  DEMAND(says("does not keep reads, writes and L2 hits of two colours apart"));
   SYMBOL(lib, demarc_close)(card);
 }
 
@@ -331,6 +369,10 @@ TEST_F(SharedLibraries, ColoursThatAreRemaindersWorkThroughTheCInterface) {
 
 TEST_F(SharedLibraries, AnObserverCountsBlocksAndSetsNoMasks) {
   EXPECT_EXIT((observer_through_c(), std::_Exit(0)), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(SharedLibraries, WhatCannotBeDividedIsRefusedThroughTheCInterface) {
+  EXPECT_EXIT((refusals_through_c(), std::_Exit(0)), testing::ExitedWithCode(0), "");
 }
 
 TEST_F(SharedLibraries, TheTopologyIsReadThroughTheCInterface) {

@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -70,6 +71,19 @@ void ask_for_context(const char* path) {
 
 void ask_for_supervisor(unsigned long command) {
   note("present " + std::to_string(::ioctl(-1, command, 0UL) == 0 ? 0 : errno));
+}
+
+// As a profiler does: the driver's callbacks have one subscriber a process.
+void subscribe_first() {
+  const void* const* table = nullptr;
+  const unsigned char any[16] = {};
+  std::uint32_t handle = 0;
+  call("cuGetExportTable", &table, static_cast<const unsigned char*>(any));
+  using Callback = void (*)(void*, int, int, const void*);
+  using Subscribe = int (*)(std::uint32_t*, Callback, void*);
+  const Callback nothing = [](void*, int, int, const void*) {};
+  const auto subscribe = reinterpret_cast<Subscribe>(const_cast<void*>(table[3]));
+  note("subscribe " + std::to_string(subscribe(&handle, nothing, nullptr)));
 }
 
 std::vector<char*> remaining() {
@@ -178,6 +192,8 @@ bool do_step(const std::string& step) {
     ::close_range(3, ~0U, 0);
   } else if (name == "set") {
     ::putenv(const_cast<char*>(std::strchr(*rest, '=') + 1));
+  } else if (name == "subscribe") {
+    subscribe_first();
   } else if (name == "show") {
     const char* value = std::getenv(argument.c_str());
     note(argument + " " + (value == nullptr ? "none" : value));

@@ -133,6 +133,15 @@ TEST(Supervision, ADaemonIsWaitedFor) {
   EXPECT_EQ(program.counts.confined, 1U);
 }
 
+TEST(Supervision, NothingOfADaemonIsLeftBehind) {
+  Supervised program("buried");
+  EXPECT_EQ(Supervised::apart([&] {
+              if (program.run({"daemon", "context", "exit=9"}) != 0) return 1;
+              return ::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD ? 0 : 2;
+            }),
+            0);
+}
+
 TEST(Supervision, SignalsReachTheProgramAndWhatItStarted) {
   for (const int signal : {SIGTERM, SIGHUP, SIGINT, SIGQUIT}) {
     Supervised program("signals");
@@ -223,6 +232,8 @@ TEST(Supervision, AProcessThatIsStoppedIsToldWhy) {
   const Control foreign = Control::create().value();
   EXPECT_THAT(said("foreign_block", "set=DEMARC_CONTROL=" + foreign.value()),
               HasSubstr("its control block is another's, or it cannot be looked into"));
+  EXPECT_THAT(said("profiled", "subscribe"),
+              HasSubstr("another tool, such as a profiler, may hold"));
   EXPECT_THAT(said("no_block", "set=DEMARC_CONTROL=/proc/1/fd/0"),
               HasSubstr("expected /proc/PID/fd/N#TOKEN"));
 }
@@ -239,6 +250,8 @@ TEST(Supervision, AnotherToolIsInjectedToo) {
   EXPECT_EQ(alone.log(), "context 0\nDEMARC_FAKE_INJECTED none\n");
   EXPECT_EQ(alone.run({"set=DEMARC_CHAINED_INJECTION=/no/such.so", "context"}), 0)
       << "one that is not there stops nobody";
+  const std::string own = (test::build_dir() / "libdemarc_preload.so").string();
+  EXPECT_EQ(alone.run({"set=DEMARC_CHAINED_INJECTION=" + own, "context"}), 0) << "it is in already";
 }
 
 TEST(Supervision, TwoBesideEachOtherDoNotMix) {
