@@ -133,15 +133,6 @@ TEST(Supervision, ADaemonIsWaitedFor) {
   EXPECT_EQ(program.counts.confined, 1U);
 }
 
-TEST(Supervision, NothingOfADaemonIsLeftBehind) {
-  Supervised program("buried");
-  EXPECT_EQ(Supervised::apart([&] {
-              if (program.run({"daemon", "context", "exit=9"}) != 0) return 1;
-              return ::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD ? 0 : 2;
-            }),
-            0);
-}
-
 TEST(Supervision, SignalsReachTheProgramAndWhatItStarted) {
   for (const int signal : {SIGTERM, SIGHUP, SIGINT, SIGQUIT}) {
     Supervised program("signals");
