@@ -56,9 +56,10 @@ def suites_named_like(tree, room):
 
 
 def likely(file, named, killers):
-    """Suites that may notice a fault of this file first: those that did before, and those named as it is."""
-    stem = Path(file).stem
-    close = {name for other, names in named.items() if other in stem or stem in other for name in names}
+    """Suites that may notice a fault of this file first: those that did before, and those named as it or its folder is."""
+    stem, folder = Path(file).stem, Path(file).parent.name + "_"
+    close = {name for other, names in named.items()
+             if other in stem or stem in other or other.startswith(folder) for name in names}
     return close | killers.get(file, set())
 
 
