@@ -34,13 +34,16 @@ Error green_error(Change change) {
 
 // Contexts that confine nothing: their streams are like any other.
 int green_alive = 0;
+int green_made = 0;
 CuResult green_answer = cu_success;  // to the call that a test lets fail
 
 void give_plain_contexts(DriverApi& api) {
   green_alive = 0;
+  green_made = 0;
   api.cuGreenCtxCreate = [](CuGreenContext* context, CuResourceDesc, CuDevice, unsigned) {
     *context = reinterpret_cast<CuGreenContext>(&green_alive);
     ++green_alive;
+    ++green_made;
     return cu_success;
   };
   api.cuGreenCtxDestroy = [](CuGreenContext) {
@@ -138,6 +141,31 @@ TEST(LaneRefusal, AContextThatDoesNotConfineIsFoundOutAndGivenBack) {
   EXPECT_EQ(green_alive, 0);
 }
 
+TEST(GreenContexts, AreMadeOncePerGroupAndGoAfterTheirStreamsUnlessTheCardIsStuck) {
+  static int streams_gone_late = 0;
+  streams_gone_late = 0;
+  const auto card = card_behind([](DriverApi& api) {
+    give_plain_contexts(api);
+    api.cuStreamDestroy_v2 = [](CuStream stream) {
+      if (green_alive == 0) ++streams_gone_late;
+      return test::fake_driver()->api().cuStreamDestroy_v2(stream);
+    };
+  });
+  const auto backend = make_backend(card, Mode::green).value();
+  EXPECT_EQ(green_made, 12);
+  EXPECT_EQ(green_alive, 0) << "each is looked at once";
+  EXPECT_EQ(streams_gone_late, 0);
+  auto lane = backend->open(part_of(partition::TpcSet::first(12))).value();
+  EXPECT_EQ(green_alive, 1);
+  lane.reset();
+  EXPECT_EQ(green_alive, 0);
+  EXPECT_EQ(streams_gone_late, 0);
+  lane = backend->open(part_of(partition::TpcSet::first(12))).value();
+  card->gpu()->set_stuck();
+  lane.reset();
+  EXPECT_EQ(green_alive, 1) << "a call on it might never return";
+}
+
 // As in a client of MPS whose share the driver does not show.
 TEST(LaneRefusal, AStreamThatShouldReachEverySmAndDoesNotIsRefused) {
   fake::FakeConfig config = fake::small_gpu();
@@ -189,6 +217,28 @@ TEST(AffinityRefusal, WhereKernelsCannotKnowTheirSmThereAreNoAffineLanes) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
   EXPECT_THAT(refused.error().message, HasSubstr("SMs are renumbered here (MPS)"));
+}
+
+// What a kernel looks its SM up in has 256 bits.
+TEST(AffinityRefusal, SmsBeyondTheTableOfTheKernelAreRefused) {
+  static int shown = 0;
+  const auto backend_of = [](int sms) {
+    shown = sms;
+    const auto card = card_behind([](DriverApi& api) {
+      api.cuDeviceGetAttribute = [](int* value, int attribute, CuDevice device) {
+        const CuResult code =
+            test::fake_driver()->api().cuDeviceGetAttribute(value, attribute, device);
+        if (attribute == attribute_sm_count) *value = shown;
+        return code;
+      };
+    });
+    return make_backend(card, Mode::affinity);
+  };
+  EXPECT_TRUE(backend_of(256));
+  const auto refused = backend_of(258);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(refused.error().message, HasSubstr("258 SMs are more than 256"));
 }
 
 TEST(AffinityRefusal, APartitionOfTpcsThatTheCardHasNotIsRefused) {

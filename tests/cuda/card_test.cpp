@@ -81,7 +81,7 @@ TEST(Card, TpcsThatTheDescriptorCannotNameGetNoMask) {
 
 TEST(Card, WhatWasFoundIsRememberedForTheSameCardAndDriver) {
   CardOptions options;
-  options.cache_folder = test::fresh_folder("cache").string();
+  options.cache_folder = (test::fresh_folder("cache") / "that" / "is" / "made").string();
   const GpuPointer gpu = test::fake_gpu();
   const auto first = Card::open(gpu, options);
   ASSERT_TRUE(first) << first.error().message;

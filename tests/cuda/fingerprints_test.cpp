@@ -200,6 +200,28 @@ TEST(FingerprintMatch, AnSmThatIsNoneOfTheCardsIsInDoubt) {
   }
 }
 
+TEST(FingerprintMatch, AnSmFartherThanNoiseIsInDoubtThoughNoOtherTpcIsNear) {
+  Random random(9);
+  PlantedCard card = small_card(random);
+  for (std::uint32_t t = 0; t < card.topology.tpc_count(); ++t) {
+    for (double& value : card.latency[t]) value += 20.0 * t;
+  }
+  const auto reference = reference_of(card, random);
+  const auto certain_with = [&](double away) {
+    PlantedCard moved = card;
+    for (double& value : moved.latency[4]) value += away;
+    const auto seen =
+        make_fingerprints(moved.map, moved.offsets,
+                          moved.measure(moved.page(random), {8, 0}, 0.1, 0, random), {8, 0});
+    const auto found = match_fingerprints(card.topology, reference, seen.value()).value();
+    EXPECT_EQ(found[0].tpc, 4U);
+    EXPECT_TRUE(found[1].certain);
+    return found[0].certain;
+  };
+  EXPECT_TRUE(certain_with(0.7));
+  EXPECT_FALSE(certain_with(0.9)) << "0.8 cycles are the limit";
+}
+
 TEST(FingerprintMatch, AReferenceOfAnotherCardIsRefused) {
   Random random(6);
   const PlantedCard card = small_card(random);

@@ -275,6 +275,13 @@ TEST(Verify, ARunOfSmsFromZeroOnIsNotExcusedAsRelative) {
   EXPECT_TRUE(right->holds);
 }
 
+TEST(Verify, LeavesNothingBehind) {
+  const auto alive = test::fake_symbol<std::int64_t()>("fake_live_objects");
+  const std::int64_t before = alive();
+  ASSERT_TRUE(verify_plain({"0-11", "", 0, 0}, fake::small_gpu()));
+  EXPECT_EQ(alive(), before);
+}
+
 TEST(Verify, LooksAtEveryPathThatLaunchesTake) {
   const auto whole = verify_plain({"0-11", "", 0, 0}, fake::small_gpu());
   ASSERT_TRUE(whole) << whole.error().message;

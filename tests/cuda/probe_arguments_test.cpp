@@ -35,19 +35,22 @@ struct Heard {
   unsigned blocks = 0;
   unsigned threads = 0;
   unsigned cluster = 0;
+  unsigned shared = 0;
   std::vector<std::uint64_t> arguments;       // their first eight bytes
   std::vector<std::uint32_t> first_argument;  // all of it, where it is a structure
   friend bool operator==(const Heard&, const Heard&) = default;
 };
 std::map<CuFunction, std::string> heard_names;
+bool heard_large_clusters = false;
+constexpr unsigned whole_sm = 232448 - 64;  // all that a block may have, but for the kernel's own
 std::map<std::string, std::vector<Heard>> heard;  // by the kernel's name
 
 void hear_launch(CuFunction function, unsigned blocks, unsigned threads, unsigned cluster,
-                 void** arguments) {
+                 unsigned shared, void** arguments) {
   const std::string& name = heard_names[function];
   const auto sizes = argument_sizes.find(name);
   if (sizes == argument_sizes.end()) return;
-  Heard one{blocks, threads, cluster, {}, {}};
+  Heard one{blocks, threads, cluster, shared, {}, {}};
   for (std::size_t i = 0; i < sizes->second.size(); ++i) {
     std::uint64_t value = 0;
     std::memcpy(&value, arguments[i], std::min(sizes->second[i], sizeof value));
@@ -64,23 +67,30 @@ GpuPointer heard_gpu(const fake::FakeConfig& config = fake::small_gpu()) {
   test::configure(config);
   heard_names.clear();
   heard.clear();
+  heard_large_clusters = false;
   DriverApi api = test::fake_driver()->api();
   api.cuModuleGetFunction = [](CuFunction* function, CuModule module, const char* name) {
     const CuResult code = test::fake_driver()->api().cuModuleGetFunction(function, module, name);
     if (code == cu_success) heard_names[*function] = name;
     return code;
   };
+  api.cuFuncSetAttribute = [](CuFunction function, int attribute, int value) {
+    heard_large_clusters |= heard_names[function] == "demarc_where" &&
+                            attribute == function_non_portable_cluster && value == 1;
+    return test::fake_driver()->api().cuFuncSetAttribute(function, attribute, value);
+  };
   api.cuLaunchKernel = [](CuFunction function, unsigned x, unsigned y, unsigned z, unsigned bx,
                           unsigned by, unsigned bz, unsigned shared, CuStream stream,
                           void** arguments, void** extra) {
-    hear_launch(function, x * y * z, bx * by * bz, 0, arguments);
+    hear_launch(function, x * y * z, bx * by * bz, 0, shared, arguments);
     return test::fake_driver()->api().cuLaunchKernel(function, x, y, z, bx, by, bz, shared, stream,
                                                      arguments, extra);
   };
   api.cuLaunchKernelEx = [](const CuLaunchConfig* config_of_launch, CuFunction function,
                             void** arguments, void** extra) {
     hear_launch(function, config_of_launch->grid[0], config_of_launch->block[0],
-                config_of_launch->attributes[0].value.cluster[0], arguments);
+                config_of_launch->attributes[0].value.cluster[0], config_of_launch->shared_bytes,
+                arguments);
     return test::fake_driver()->api().cuLaunchKernelEx(config_of_launch, function, arguments,
                                                        extra);
   };
@@ -129,7 +139,9 @@ TEST(ProbeArguments, OfATopologyAreClustersOfEverySizeAndOddStrides) {
     sizes.push_back(one.cluster);
     EXPECT_EQ(one.blocks, std::max(48 / one.cluster, 1U) * one.cluster) << one.cluster;
     EXPECT_EQ(one.threads, 32U);
+    EXPECT_EQ(one.shared, whole_sm);
   }
+  EXPECT_TRUE(heard_large_clusters) << "those of 12 and 16 are not portable";
   EXPECT_THAT(sizes, ElementsAre(16, 8, 4, 2, 12, 6));
   ASSERT_EQ(heard["demarc_latency"].size(), 24U) << "one for each SM";
   for (std::size_t sm = 0; sm < 24; ++sm) {
@@ -140,6 +152,7 @@ TEST(ProbeArguments, OfATopologyAreClustersOfEverySizeAndOddStrides) {
     EXPECT_EQ(one.arguments[2], 96U) << "lines";
     EXPECT_EQ(one.arguments[3], 6U) << "repeats";
     EXPECT_EQ(one.arguments[4], sm);
+    EXPECT_EQ(one.shared, whole_sm);
   }
 }
 
@@ -152,6 +165,7 @@ TEST(ProbeArguments, OfFingerprintsAreThoseOfTheDocumentation) {
   const Heard& one = heard["demarc_fingerprint"][0];
   EXPECT_EQ(one.blocks, 48U) << "what a client is shown may be less than it gets";
   EXPECT_EQ(one.threads, 32U);
+  EXPECT_EQ(one.shared, whole_sm);
   EXPECT_EQ(one.arguments[2], 2048U) << "chunks";
   EXPECT_EQ(one.arguments[3], 8U) << "SMs at a time";
   EXPECT_EQ(one.arguments[4], 16U) << "readings of a chunk";
@@ -167,6 +181,7 @@ TEST(ProbeArguments, OfHitsAreEightSmsAtATime) {
   for (const Heard& one : heard["demarc_hit_latency"]) {
     EXPECT_EQ(one.blocks, 24U);
     EXPECT_EQ(one.threads, 32U);
+    EXPECT_EQ(one.shared, whole_sm);
     EXPECT_EQ(one.arguments[4], 8U) << "SMs at a time";
     EXPECT_EQ(one.arguments[5], 4U) << "repeats";
   }
@@ -188,6 +203,7 @@ TEST(ProbeArguments, OfStreamsAreRoundsOfAboutTwoGigabytes) {
     for (const Heard& one : both) {
       EXPECT_EQ(one.blocks, 24U);
       EXPECT_EQ(one.threads, 1024U);
+      EXPECT_EQ(one.shared, whole_sm);
       EXPECT_EQ(one.first_argument[4], count);
       EXPECT_EQ(one.first_argument[5], shift);
       EXPECT_EQ(one.first_argument[7], 1U) << "writes";

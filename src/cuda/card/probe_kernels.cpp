@@ -92,7 +92,6 @@ Result<std::vector<std::vector<std::uint32_t>>> probe_clusters(const Stream& str
     const std::uint32_t blocks = std::max(2 * sms / size, 1U) * size;
     DEMARC_TRY(const DeviceBuffer counts, DeviceBuffer::allocate(gpu, sms * 4ULL));
     DEMARC_TRY(const DeviceBuffer places, DeviceBuffer::allocate(gpu, blocks * 4ULL));
-    DEMARC_CHECK(counts.fill(0));
     LaunchShape shape = LaunchShape::line(blocks, 32);
     shape.shared_bytes = shared;
     shape.cluster_blocks = size;
@@ -128,7 +127,6 @@ Result<std::vector<std::vector<double>>> probe_latencies(const Stream& stream,
   DEMARC_TRY(const DeviceBuffer taken, DeviceBuffer::allocate(gpu, sms * 4ULL));
   DEMARC_TRY(const DeviceBuffer cycles, DeviceBuffer::allocate(gpu, 4ULL * sms * lines));
   DEMARC_CHECK(taken.fill(0));
-  DEMARC_CHECK(cycles.fill(0));
   DEMARC_TRY(const std::uint32_t shared, whole_sm_shared_bytes(kernels.latency()));
   LaunchShape shape = LaunchShape::line(2 * sms, 32);
   shape.shared_bytes = shared;
