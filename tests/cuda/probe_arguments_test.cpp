@@ -176,7 +176,8 @@ TEST(ProbeArguments, OfFingerprintsAreThoseOfTheDocumentation) {
 TEST(ProbeArguments, OfHitsAreEightSmsAtATime) {
   constexpr std::uint64_t masks_of_half[] = {0xc4000};
   constexpr ShareRequest shares_of_half[] = {{0x1, 0}, {0x2, 0}};
-  ASSERT_TRUE(ColoredPool::create(heard_gpu(), masks_of_half, 4 << 20, shares_of_half));
+  const auto pool =
+      ColoredPool::create(heard_gpu(), masks_of_half, 4 << 20, shares_of_half).value();
   ASSERT_THAT(heard["demarc_hit_latency"], Not(IsEmpty()));
   for (const Heard& one : heard["demarc_hit_latency"]) {
     EXPECT_EQ(one.blocks, 24U);
@@ -185,6 +186,31 @@ TEST(ProbeArguments, OfHitsAreEightSmsAtATime) {
     EXPECT_EQ(one.arguments[4], 8U) << "SMs at a time";
     EXPECT_EQ(one.arguments[5], 4U) << "repeats";
   }
+  EXPECT_EQ(heard["demarc_hit_latency"][0].arguments[2], 8192U) << "every chunk of a page";
+  heard.clear();
+  ASSERT_TRUE(pool->allocate(0, 100000)->audit());
+  for (const Heard& one : heard["demarc_hit_latency"]) {
+    EXPECT_EQ(one.arguments[2], 7U * 16U) << "16 places of each chunk";
+  }
+}
+
+TEST(ProbeArguments, OfRemaindersAre32ChunksOfAPageAndFourOfANumber) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.remainders = true;
+  CardOptions options;
+  options.cache_folder = test::fresh_folder("heard").string();
+  const auto card = Card::open(heard_gpu(config), options).value();
+  heard.clear();
+  constexpr ShareRequest shares_by_side[] = {{0x1, 0}, {0x2, 0}};
+  const auto scheme = gpu::color_scheme(gpu::find_device("h200").value(), 2).value();
+  const auto pool = ColoredPool::create(card, scheme, 8 << 20, shares_by_side).value();
+  ASSERT_EQ(heard["demarc_hit_latency"].size(), 6U);
+  EXPECT_EQ(heard["demarc_hit_latency"][0].arguments[2], 8192U);
+  EXPECT_EQ(heard["demarc_hit_latency"][3].arguments[2], 4U * 32U);
+  heard.clear();
+  ASSERT_TRUE(pool->allocate(0, 100000)->audit());
+  ASSERT_THAT(heard["demarc_hit_latency"], Not(IsEmpty()));
+  EXPECT_EQ(heard["demarc_hit_latency"][0].arguments[2], 49U * 4U);
 }
 
 TEST(ProbeArguments, OfStreamsAreRoundsOfAboutTwoGigabytes) {

@@ -274,6 +274,23 @@ RC_GTEST_PROP(Sides, PlantedSidesAreFound, (std::uint64_t seed)) {
   RC_ASSERT(found->side == side);
 }
 
+// SMs along one axis: two each `from_middle` to either side, one unit about that place.
+TEST(Sides, StandFourOfTheirOwnWidthsApartAtLeast) {
+  const auto at = [](double from_middle) {
+    std::vector<std::vector<double>> latency;
+    for (const double place :
+         {-from_middle - 1, -from_middle + 1, from_middle - 1, from_middle + 1}) {
+      latency.push_back({280 + place, 280 - place, 280 + place, 280 - place});
+    }
+    return find_sides(latency);
+  };
+  EXPECT_FALSE(at(1.9));
+  const auto apart = at(2.1);
+  ASSERT_TRUE(apart);
+  EXPECT_NEAR(apart->separation, 4.2, 1e-9);
+  EXPECT_THAT(apart->side, ElementsAre(0, 0, 1, 1));
+}
+
 TEST(Sides, NoiseAloneIsNotTwoSides) {
   Random random(3);
   std::vector<std::vector<double>> latency(60, std::vector<double>(40));

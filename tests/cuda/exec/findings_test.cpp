@@ -149,6 +149,24 @@ TEST(Audit, NamesTheDomainOrWhyThereIsNone) {
   EXPECT_THAT(audit_to_json(outcome), HasSubstr("\"sync_domain\": 2"));
 }
 
+TEST(Audit, ListsAPathWhateverItsNumbersAddUpTo) {
+  ConfineOutcome outcome;
+  outcome.masked[1] = outcome.unmasked[1] = 5;
+  outcome.masked[2] = outcome.refused[2] = 6;
+  const std::string text = audit_to_text(outcome);
+  EXPECT_THAT(text, HasSubstr("\nstream  "));
+  EXPECT_THAT(text, HasSubstr("\ngraph  "));
+}
+
+TEST(LaunchCounters, OfEveryPathAndKindAreSeen) {
+  LaunchCounters launches;
+  launches.masked[0] = 1;
+  launches.unmasked[1] = 10;
+  launches.refused[2] = 100;
+  launches.masked[3] = 1000;
+  EXPECT_EQ(launches.seen(), 1111U);
+}
+
 TEST(Audit, SaysThatItCountsByMasksAndNotByWhereBlocksRan) {
   LaunchCounters launches;
   launches.unmasked[0] = 2;
