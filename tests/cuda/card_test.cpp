@@ -186,6 +186,16 @@ TEST(Card, RenumberingIsLookedForWhereFactsAreRemembered) {
       << "the mask of the look is taken back";
 }
 
+TEST(Card, WhatTheTopologyLeavesOpenIsSaid) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.latency_noise = 60;
+  const auto card = fake_card(config, false).value();
+  EXPECT_EQ(card->facts().unconfirmed.size(), 12U) << "found by clusters alone";
+  EXPECT_THAT(card->facts().notes,
+              testing::Contains("L2 sides: the latencies do not fall into two groups"));
+  EXPECT_TRUE(fake_card().value()->facts().unconfirmed.empty());
+}
+
 TEST(Card, WithoutMasksItSaysWhyAndRemembersNothing) {
   CardOptions options;
   options.cache_folder = test::fresh_folder("observer").string();

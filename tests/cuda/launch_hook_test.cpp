@@ -335,6 +335,16 @@ TEST_F(Hook, ACallOfTheDriverThatIsNotUnderstoodIsCountedAndReported) {
   }
 }
 
+TEST_F(Hook, ALaunchWhosePathIsNotShownIsNotCountedByThatOfTheOneBefore) {
+  ASSERT_TRUE(hook->count_paths());
+  launch_one();
+  EXPECT_EQ(counters.unmasked[at(LaunchPath::stream)], 1U);
+  change([](fake::FakeConfig& c) { c.function_params = fake::Params::hollow; });
+  launch_one();
+  EXPECT_EQ(counters.unmasked[at(LaunchPath::stream)], 1U);
+  EXPECT_EQ(counters.unmasked[at(LaunchPath::unknown)], 1U);
+}
+
 TEST_F(Hook, ALaunchThatEndsBeforeItsStreamIsNotUnderstood) {
   const StreamPlace learned = hook->streams().place();
   ASSERT_TRUE(hook->streams().use_place({StreamPlace::Kind::element, 11}));  // behind 88 bytes

@@ -29,6 +29,7 @@ const std::map<std::string, std::vector<std::size_t>> argument_sizes{
     {"demarc_hit_latency", {8, 8, 4, 8, 4, 4, 8, 4}},
     {"demarc_fingerprint", {8, 8, 4, 4, 4, 8, 8, 8, 8, 8, 4}},
     {"demarc_streams", {40, 40, 8, 8, 8, 8, 8, 8}},
+    {"demarc_copy_colored", {}},
 };
 
 struct Heard {
@@ -56,7 +57,7 @@ void hear_launch(CuFunction function, unsigned blocks, unsigned threads, unsigne
     std::memcpy(&value, arguments[i], std::min(sizes->second[i], sizeof value));
     one.arguments.push_back(value);
   }
-  if (sizes->second[0] > 8) {
+  if (!sizes->second.empty() && sizes->second[0] > 8) {
     one.first_argument.resize(sizes->second[0] / 4);
     std::memcpy(one.first_argument.data(), arguments[0], sizes->second[0]);
   }
@@ -211,6 +212,16 @@ TEST(ProbeArguments, OfRemaindersAre32ChunksOfAPageAndFourOfANumber) {
   ASSERT_TRUE(pool->allocate(0, 100000)->audit());
   ASSERT_THAT(heard["demarc_hit_latency"], Not(IsEmpty()));
   EXPECT_EQ(heard["demarc_hit_latency"][0].arguments[2], 49U * 4U);
+  // A thread for every 16 bytes, and for those that are cut at both ends.
+  const ColoredBuffer buffer = pool->allocate(1, 4080).value();
+  const std::vector<char> bytes(buffer.bytes());
+  for (const std::size_t size : {4063U, 4064U}) {
+    heard.clear();
+    ASSERT_TRUE(buffer.upload(bytes.data(), size));
+    ASSERT_EQ(heard["demarc_copy_colored"].size(), 1U);
+    EXPECT_EQ(heard["demarc_copy_colored"][0].threads, 256U);
+    EXPECT_EQ(heard["demarc_copy_colored"][0].blocks, size == 4063 ? 1U : 2U);
+  }
 }
 
 TEST(ProbeArguments, OfStreamsAreRoundsOfAboutTwoGigabytes) {
