@@ -152,7 +152,8 @@ TEST(Identify, TheJsonTellsOfEveryLaunchAndSm) {
 }
 
 // verify() of a client of MPS, the whole card being remembered.
-Result<VerifyReport> verify_as(const fake::FakeConfig& config, const std::string& tpcs) {
+Result<VerifyReport> verify_as(const fake::FakeConfig& config, const std::string& tpcs,
+                               std::uint32_t launches = 3) {
   ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
   ::setenv("DEMARC_CACHE", test::fresh_folder("client").c_str(), 1);
   test::configure(known_card());
@@ -160,6 +161,8 @@ Result<VerifyReport> verify_as(const fake::FakeConfig& config, const std::string
   test::configure(config);
   VerifyPlan plan;
   plan.choice.tpcs = tpcs;
+  EXPECT_EQ(plan.identified_launches, 3U);
+  plan.identified_launches = launches;
   auto report = verify(plan);
   ::unsetenv("DEMARC_LIBCUDA");
   ::unsetenv("DEMARC_CACHE");
@@ -189,6 +192,13 @@ TEST(VerifyOfAClient, HoldsWhenItsLatenciesAreThoseOfTheListedTpcs) {
   EXPECT_EQ(json["identified"]["launches"].size(), 3U);
   EXPECT_TRUE(json["relative_sm_numbers"]);
   EXPECT_FALSE(json["paths"][0].contains("outside")) << "numbers name no SM";
+}
+
+TEST(VerifyOfAClient, IdentifiesAsManyLaunchesAsAsked) {
+  EXPECT_EQ(verify_as(known_card(0xca2), "1,5,7,10-11", 1)->identified->launches.size(), 1U);
+  const auto none = verify_as(known_card(0xca2), "1,5,7,10-11", 0);
+  ASSERT_FALSE(none) << "numbers alone prove nothing there";
+  EXPECT_EQ(none.error().kind, ErrorKind::missing_capability);
 }
 
 TEST(VerifyOfAClient, DoesNotHoldOnOtherTpcsThoughTheirNumberIsRight) {

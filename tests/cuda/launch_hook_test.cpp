@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "conformance.hpp"
 #include "demarc/cuda/masks.hpp"
 #include "demarc/cuda/sync_domain.hpp"
@@ -333,6 +335,17 @@ TEST_F(Hook, ACallOfTheDriverThatIsNotUnderstoodIsCountedAndReported) {
     EXPECT_THAT(reported, HasSubstr("a call of the driver"));
     change([](fake::FakeConfig& c) { c.function_params = fake::Params::whole; });
   }
+}
+
+TEST_F(Hook, AThreadThatHasNotLaunchedHasNoLastLaunch) {
+  launch_one();
+  EXPECT_TRUE(hook->last());
+  std::thread([this] {
+    EXPECT_FALSE(hook->last());
+    EXPECT_FALSE(hook->next_mask_pending());
+    launch_one();
+    EXPECT_EQ(hook->last()->launches, 1U);
+  }).join();
 }
 
 TEST_F(Hook, ALaunchWhosePathIsNotShownIsNotCountedByThatOfTheOneBefore) {

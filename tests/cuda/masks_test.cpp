@@ -153,6 +153,8 @@ void a_later_stream_is_free(const CardPointer& card) {
   ASSERT_TRUE(masks->set(library, {5}));
   ASSERT_EQ(masks->get(library), TpcSet{5});
   ASSERT_EQ(api.cuStreamDestroy_v2(library), 0);
+  EXPECT_FALSE((*card->hook())->streams().shows(library))
+      << "a later one may show itself elsewhere";
   const Stream later = Stream::create(card->gpu()).value();
   ASSERT_EQ(later.handle(), library) << "the stand-in did not reuse the object";
   EXPECT_FALSE(masks->get(later.handle()));

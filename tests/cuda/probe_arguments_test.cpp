@@ -42,6 +42,7 @@ struct Heard {
   friend bool operator==(const Heard&, const Heard&) = default;
 };
 std::map<CuFunction, std::string> heard_names;
+std::vector<std::uint8_t> heard_roles;  // of the last launch of streams
 bool heard_large_clusters = false;
 constexpr unsigned whole_sm = 232448 - 64;  // all that a block may have, but for the kernel's own
 std::map<std::string, std::vector<Heard>> heard;  // by the kernel's name
@@ -60,6 +61,10 @@ void hear_launch(CuFunction function, unsigned blocks, unsigned threads, unsigne
   if (!sizes->second.empty() && sizes->second[0] > 8) {
     one.first_argument.resize(sizes->second[0] / 4);
     std::memcpy(one.first_argument.data(), arguments[0], sizes->second[0]);
+  }
+  if (name == "demarc_streams") {  // the stand-in's memory is the host's
+    heard_roles.resize(24);
+    std::memcpy(heard_roles.data(), reinterpret_cast<const void*>(one.arguments[2]), 24);  // NOLINT
   }
   heard[name].push_back(std::move(one));
 }
@@ -251,6 +256,9 @@ TEST(ProbeArguments, OfStreamsAreRoundsOfAboutTwoGigabytes) {
     return both[1].first_argument[6];
   };
   EXPECT_EQ(rounds(2, 14, false), 4096U) << "at most";
+  const std::vector<std::uint8_t> victims{1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0,
+                                          0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  EXPECT_EQ(heard_roles, victims) << "without a neighbour nobody has its role";
   EXPECT_EQ(rounds(100, 20, false), 19U);
   EXPECT_EQ(rounds(100, 30, false), 2U) << "at least";
   EXPECT_EQ(rounds(100, 14, true), 20000U) << "loads of a chase";
