@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "demarc/base/files.hpp"
 #include "demarc/cuda/colored_copy.hpp"
 #include "demarc/cuda/colored_memory.hpp"
@@ -12,6 +14,7 @@
 #include "demarc/cuda/page_arena.hpp"
 #include "demarc/cuda/verify.hpp"
 #include "driver/driver_errors.hpp"
+#include "driver/driver_version.hpp"
 #include "fake_card.hpp"
 
 namespace demarc::cuda {
@@ -174,6 +177,20 @@ TEST(Driver, TellsItsVersionBeforeItIsStarted) {
   ::setenv("DEMARC_LIBCUDA", "/no/such/libcuda.so", 1);
   EXPECT_EQ(Driver::peek_version().error().kind, ErrorKind::missing_capability);
   ::unsetenv("DEMARC_LIBCUDA");
+}
+
+TEST(Driver, HasTheVersionOfTheKernelsModule) {
+  const auto version_of = [](const char* text) {
+    std::istringstream stream(text);
+    return version_in(stream);
+  };
+  EXPECT_EQ(
+      version_of("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release "
+                 "Build  (dvs-builder@U22-I3)  Tue Nov 4\nGCC version:  gcc version 12.3.0\n"),
+      "580.159.04");
+  EXPECT_EQ(version_of("module 64 of 1.x and 580"), "")
+      << "a number with a point, and nothing else";
+  EXPECT_EQ(version_of(""), "");
 }
 
 TEST(Driver, CountsTheCardsThatItShows) {

@@ -179,6 +179,23 @@ TEST(Streams, AreDoneWhenTheirWorkIs) {
   EXPECT_EQ(stream.done().error().kind, ErrorKind::check_failed);
 }
 
+TEST(Streams, AreWaitedForWithinTheLimitAndNoLonger) {
+  static int queries_left = 0;
+  DriverApi api = test::fake_driver()->api();
+  api.cuStreamQuery = [](CuStream) -> CuResult {
+    return queries_left-- == 0 ? cu_success : cu_error_not_ready;
+  };
+  const GpuPointer gpu = Gpu::open(Driver::from_table(api, "planted").value(), 0).value();
+  const Stream stream = Stream::create(gpu).value();
+  queries_left = 3;
+  EXPECT_TRUE(stream.wait(std::chrono::minutes(1)));
+  EXPECT_FALSE(gpu->stuck());
+  queries_left = -1;  // never
+  EXPECT_THAT(stream.wait(std::chrono::milliseconds(0)).error().message,
+              HasSubstr("work did not finish within 0 ms"));
+  EXPECT_TRUE(gpu->stuck());
+}
+
 TEST(AddressRanges, AreMappedInsideOnlyAndUnmappedWhereTheyAreMapped) {
   const GpuPointer gpu = test::fake_gpu();
   AddressRange range = AddressRange::reserve(gpu, 2 * page_of_two_mib, page_of_two_mib).value();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "driver/driver_errors.hpp"
+#include "driver/driver_version.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -55,18 +56,16 @@ Result<DriverApi> fill_table(void* library, const std::string& origin) {
   return api;
 }
 
-// "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build ..."
-std::string kernel_driver_version() {
-  std::ifstream file("/proc/driver/nvidia/version");
+}  // namespace
+
+std::string version_in(std::istream& text) {
   std::string word;
-  while (file >> word) {
+  while (text >> word) {
     const bool numeric = word.find_first_not_of("0123456789.") == std::string::npos;
     if (numeric && word.find('.') != std::string::npos) return word;
   }
   return {};
 }
-
-}  // namespace
 
 Result<std::shared_ptr<const Driver>> Driver::load(const std::string& path) {
   std::string origin;
@@ -103,7 +102,8 @@ Result<std::shared_ptr<const Driver>> Driver::from_table(const DriverApi& api, s
                               text);
   }
   DEMARC_CHECK(driver->check(api.cuDriverGetVersion(&driver->cuda_version_), "cuDriverGetVersion"));
-  driver->driver_version_ = kernel_driver_version();
+  std::ifstream of_kernel("/proc/driver/nvidia/version");
+  driver->driver_version_ = version_in(of_kernel);
   if (driver->driver_version_.empty()) {
     driver->driver_version_ =
         fmt::format("cuda-{}.{}", driver->cuda_version_ / 1000, driver->cuda_version_ % 1000 / 10);
