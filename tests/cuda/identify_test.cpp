@@ -187,6 +187,7 @@ TEST(VerifyOfAClient, HoldsWhenItsLatenciesAreThoseOfTheListedTpcs) {
   EXPECT_THAT(text, HasSubstr("launch 3: 10 SMs, by latency TPCs 1,5,7,10-11"));
   EXPECT_THAT(text, testing::Not(HasSubstr("outside")));
   EXPECT_THAT(text, testing::Not(HasSubstr("are not expected")));
+  EXPECT_THAT(text, testing::Not(HasSubstr("their count was checked")));
   const Json json = Json::parse(report_to_json(*report));
   EXPECT_EQ(json["identified"]["tpcs"], "1,5,7,10-11");
   EXPECT_EQ(json["identified"]["launches"].size(), 3U);
@@ -321,6 +322,8 @@ TEST(Verify, LooksAtEveryPathThatLaunchesTake) {
   EXPECT_THAT(report_to_text(*part),
               HasSubstr("this process is in no partition: its blocks ran on every SM of the card"));
   EXPECT_FALSE(whole->unconfined()) << "the whole card was expected";
+  EXPECT_THAT(report_to_text(*verify_plain({"", "", 24, 0}, fake::small_gpu())),
+              testing::Not(HasSubstr("their count was checked")));
   const Json json = Json::parse(report_to_json(*part));
   EXPECT_EQ(json["schema"], "demarc.verify/1");
   EXPECT_EQ(json["expected_tpcs"], "0-5");

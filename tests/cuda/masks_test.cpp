@@ -396,6 +396,26 @@ TEST(StreamFields, OfOldDriversAreNarrowAndConfineToo) {
   EXPECT_FALSE(masks->get(stream.handle()));
 }
 
+TEST(StreamMasksOfTheHook, NeedTheBitOfEveryTpc) {
+  const auto card = fake_card().value();
+  LaunchHook* hook = card->hook().value();
+  const auto fresh = [&] {
+    return StreamMasks::open(card->gpu(), *hook, card->kernels().idle()).value();
+  };
+  auto whole = fresh();
+  EXPECT_FALSE(whole.uses_hook());
+  whole.use_hook(*hook, card->topology());
+  EXPECT_TRUE(whole.uses_hook());
+  gpu::Topology torn = card->topology();
+  torn.tpcs[3].bit.reset();
+  auto without = fresh();
+  without.use_hook(*hook, torn);
+  EXPECT_FALSE(without.uses_hook());
+  torn.tpcs[3].bit = 128;
+  without.use_hook(*hook, torn);
+  EXPECT_FALSE(without.uses_hook()) << "a mask has 128 bits";
+}
+
 TEST(StreamFields, OfNewDriversAreReadBackAsTheyWereSet) {
   fake::FakeConfig config = fake::small_gpu();
   config.streams = fake::Shows::nothing;

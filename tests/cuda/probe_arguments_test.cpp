@@ -140,6 +140,7 @@ TEST(ProbeArguments, OfATopologyAreClustersOfEverySizeAndOddStrides) {
     EXPECT_EQ(one.arguments[2], 20000U);
     if (one.cluster == 0) {
       EXPECT_EQ(one.blocks, 32U) << "of one TPC, to see whether SMs are renumbered";
+      EXPECT_EQ(one.threads, 32U);
       continue;
     }
     sizes.push_back(one.cluster);

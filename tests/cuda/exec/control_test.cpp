@@ -45,6 +45,7 @@ TEST(ControlBlocks, AreRefusedWithAnotherTokenMagicOrSize) {
   EXPECT_THAT(refusal(file_of(made) + "#" + zeros), HasSubstr("not the control block"));
   EXPECT_THAT(refusal(file_of(made) + "#"), HasSubstr("not the control block"));
   EXPECT_THAT(refusal(file_of(made)), HasSubstr("expected /proc/PID/fd/N#TOKEN"));
+  EXPECT_THAT(refusal("/proc/self/fd/9999#" + zeros), HasSubstr("cannot be opened"));
   made.block().bytes += 8;
   EXPECT_THAT(refusal(made.value()), HasSubstr("another version"));
   made.block().bytes -= 8;

@@ -19,7 +19,8 @@ using namespace demarc::cuda;  // NOLINT
 
 #define FAKE extern "C" __attribute__((visibility("default")))
 
-FAKE CuResult cuInit(unsigned) {
+FAKE CuResult cuInit(unsigned flags) {
+  if (flags != 0) return error_invalid;
   FakeGpu& gpu = FakeGpu::get();
   if (gpu.initialised) return cu_success;
   gpu.initialised = true;

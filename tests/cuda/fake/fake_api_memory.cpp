@@ -70,7 +70,8 @@ FAKE CuResult cuMemHostAlloc(void** address, std::size_t bytes, unsigned) {
 FAKE CuResult cuMemFreeHost(void* address) {
   return give_back(reinterpret_cast<DevicePointer>(address));
 }
-FAKE CuResult cuMemHostGetDevicePointer_v2(DevicePointer* device, void* host, unsigned) {
+FAKE CuResult cuMemHostGetDevicePointer_v2(DevicePointer* device, void* host, unsigned flags) {
+  if (flags != 0) return error_invalid;
   *device = reinterpret_cast<DevicePointer>(host);
   return cu_success;
 }
@@ -145,12 +146,15 @@ FAKE CuResult cuMemsetD32Async(DevicePointer target, unsigned value, std::size_t
   });
 }
 FAKE CuResult cuMemGetAllocationGranularity(std::size_t* bytes, const CuAllocationProperties*,
-                                            int) {
+                                            int option) {
+  if (option != 0) return error_invalid;  // the least one
   *bytes = fake_page;
   return cu_success;
 }
+// Flags that the driver has none for are refused, as it does.
 FAKE CuResult cuMemAddressReserve(DevicePointer* address, std::size_t bytes, std::size_t,
-                                  DevicePointer, unsigned long long) {
+                                  DevicePointer wanted, unsigned long long flags) {
+  if (wanted != 0 || flags != 0) return error_invalid;
   void* range = ::mmap(nullptr, bytes + fake_page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (range == MAP_FAILED) return 2;
   *address = (reinterpret_cast<DevicePointer>(range) + fake_page - 1) / fake_page * fake_page;
@@ -169,8 +173,8 @@ FAKE CuResult cuMemAddressFree(DevicePointer address, std::size_t bytes) {
   return cu_success;
 }
 FAKE CuResult cuMemCreate(AllocationHandle* handle, std::size_t bytes,
-                          const CuAllocationProperties*, unsigned long long) {
-  if (bytes == 0 || bytes % fake_page != 0) return 1;
+                          const CuAllocationProperties*, unsigned long long flags) {
+  if (bytes == 0 || bytes % fake_page != 0 || flags != 0) return error_invalid;
   const auto lock = locked();
   ++FakeGpu::get().others_alive;
   *handle = ++FakeGpu::get().pages_made;
@@ -181,8 +185,9 @@ FAKE CuResult cuMemRelease(AllocationHandle) {
   --FakeGpu::get().others_alive;
   return cu_success;
 }
-FAKE CuResult cuMemMap(DevicePointer address, std::size_t, std::size_t, AllocationHandle handle,
-                       unsigned long long) {
+FAKE CuResult cuMemMap(DevicePointer address, std::size_t, std::size_t offset,
+                       AllocationHandle handle, unsigned long long flags) {
+  if (offset != 0 || flags != 0) return error_invalid;
   const auto lock = locked();
   FakeGpu::get().mapped[address] = handle;
   return cu_success;

@@ -63,7 +63,8 @@ FAKE CuResult cuStreamWaitEvent(CuStream stream, CuEvent event, unsigned) {
   busy = std::max(busy, reinterpret_cast<FakeEvent*>(event)->ns);
   return cu_success;
 }
-FAKE CuResult cuEventCreate(CuEvent* event, unsigned) {
+FAKE CuResult cuEventCreate(CuEvent* event, unsigned flags) {
+  if (flags != 0) return error_invalid;
   const auto lock = locked();
   ++FakeGpu::get().others_alive;
   auto made = std::make_unique<FakeEvent>();
