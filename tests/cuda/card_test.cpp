@@ -48,7 +48,8 @@ TEST(Card, DisagreeingWaysAreAnErrorThatNamesTheTpcs) {
   const auto card = fake_card(config);
   ASSERT_FALSE(card);
   EXPECT_EQ(card.error().kind, ErrorKind::check_failed);
-  EXPECT_THAT(card.error().message, HasSubstr("disagree: TPCs 0 and"));
+  EXPECT_THAT(card.error().message,
+              testing::AllOf(HasSubstr("disagree: TPCs 0 and"), HasSubstr("of 9 bits")));
 }
 
 TEST(Card, RenumberedSmsAreNoticedAndWhatTheyShowIsNotRemembered) {

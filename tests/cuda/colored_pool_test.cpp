@@ -232,7 +232,7 @@ TEST(ColoredPool, SharesThatOverlapAndPartitionsWithoutColoursAreRefused) {
   const auto pool =
       ColoredPool::create(test::fake_gpu(), half_mask, 4 * two_mebibytes, overlapping);
   ASSERT_FALSE(pool);
-  EXPECT_THAT(pool.error().message, HasSubstr("in two shares"));
+  EXPECT_THAT(pool.error().message, HasSubstr("colours 0x1 are in two shares"));
   EXPECT_FALSE(share_request({"plain", {0}, 0, 0}));
   const auto request = share_request({"half", {0}, 2, 777}).value();
   EXPECT_EQ(request.colors, 2U);

@@ -156,9 +156,13 @@ TEST(LaunchShapes, with_attributes_are_refused_by_a_driver_that_has_none) {
   const Function function = module.function("demarc_self_lines").value();
   const Stream stream = Stream::create(gpu).value();
   LaunchShape shape = LaunchShape::line(2, 32);
-  shape.cluster_blocks = 2;
-  EXPECT_THAT(launch(stream, function, shape).error().message,
-              HasSubstr("no launches with attributes"));
+  const DeviceBuffer buffer = DeviceBuffer::allocate(gpu, 128).value();
+  EXPECT_TRUE(launch(stream, function, shape, buffer.address(), std::uint64_t{128}, 1U));
+  for (const std::uint32_t cluster : {1U, 2U}) {
+    shape.cluster_blocks = cluster;
+    EXPECT_THAT(launch(stream, function, shape).error().message,
+                HasSubstr("no launches with attributes"));
+  }
 }
 
 TEST(RunLaunch, names_the_module_and_the_kernel_that_it_lacks) {
