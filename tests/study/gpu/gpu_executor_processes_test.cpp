@@ -184,15 +184,17 @@ TEST_F(ExecutorProcesses, BesideCommandsMasksConfineWorkersAndCommandsOfEachPart
   EXPECT_EQ(
       stage->account(),
       "2 processes, each confined by demarc exec; part 1/2: TPCs 0,2-3,5-6,8-9; part 2/2: TPCs "
-      "1,4,7,10-11; a memory synchronisation domain each; commands keep that of all");
+      "1,4,7,10-11; a memory synchronisation domain each");
   answer(*stage);
   const std::string exec = std::string(own_uuid) + "  exec --device cuda:0 --tpcs ";
   const std::string isolate = " isolate --device cuda:0 --worker --clock gpu --sync-domain ";
   const std::string inner = "mps " + std::string(own_uuid) + " " + isolate;
   const std::string program = (folder / "program").string();
-  EXPECT_THAT(said(), ElementsAre("mps " + exec + "0,2-3,5-6,8-9 -- " + program + isolate + "0",
-                                  "mps " + exec + "1,4,7,10-11 -- " + program + isolate + "1",
-                                  inner + "0", inner + "1"));
+  EXPECT_THAT(
+      said(),
+      ElementsAre("mps " + exec + "0,2-3,5-6,8-9 --sync-domain 0 -- " + program + isolate + "0",
+                  "mps " + exec + "1,4,7,10-11 --sync-domain 1 -- " + program + isolate + "1",
+                  inner + "0", inner + "1"));
   Lane& lane = stage->lane(1);
   control.block().counters.masked[0] = 1;
   ASSERT_TRUE(lane.load({"busy", "cmd:sleep 1000"}));
@@ -200,7 +202,7 @@ TEST_F(ExecutorProcesses, BesideCommandsMasksConfineWorkersAndCommandsOfEachPart
   ASSERT_TRUE(started) << started.error().message;
   const auto commands = said();
   ASSERT_EQ(commands.size(), 1U);
-  EXPECT_THAT(commands[0], HasSubstr("mps " + exec + "1,4,7,10-11 --announce "));
+  EXPECT_THAT(commands[0], HasSubstr("mps " + exec + "1,4,7,10-11 --sync-domain 1 --announce "));
   EXPECT_THAT(commands[0], HasSubstr(" -- /bin/sh -c sleep 1000"));
   EXPECT_TRUE(lane.stop());
   EXPECT_THAT(read_file((folder / "mps").string()).value(), HasSubstr("start\nget_server_list\n"));
@@ -220,17 +222,13 @@ TEST_F(ExecutorProcesses, CommandsOfModesThatConfineNothingAreObserved) {
     ASSERT_TRUE(lane.load({"busy", "cmd:sleep 1000"}));
     const auto started = lane.start();
     ASSERT_TRUE(started) << started.error().message;
-    EXPECT_THAT(
-        said(),
-        testing::Contains(testing::AllOf(
-            HasSubstr(std::string(own_uuid) + "  exec --device cuda:0 --observe --announce "),
-            HasSubstr(" -- /bin/sh -c sleep 1000"), Not(HasSubstr("unmarked")))));
+    EXPECT_THAT(said(),
+                testing::Contains(testing::AllOf(
+                    HasSubstr(std::string(own_uuid) +
+                              "  exec --device cuda:0 --observe --sync-domain 1 --announce "),
+                    HasSubstr(" -- /bin/sh -c sleep 1000"), Not(HasSubstr("unmarked")))));
     EXPECT_TRUE(lane.stop());
-    if (mode == std::string_view("none")) {
-      EXPECT_EQ(stage->account(), "2 streams of one process; a memory synchronisation domain each");
-    } else {
-      EXPECT_THAT(stage->account(), HasSubstr("; commands keep that of all"));
-    }
+    EXPECT_THAT(stage->account(), HasSubstr("; a memory synchronisation domain each"));
   }
 }
 
