@@ -46,6 +46,10 @@ void run_streams(FakeGpu& gpu, FakeStream* stream, const std::vector<std::uint64
   for (std::uint32_t i = 0; i < other.count; ++i) used[chunk_of(other, i).module] = true;
   double nanoseconds = 0;
   for (std::uint32_t i = 0; i < victim.count; ++i) {
+    if (other.count == 0) {
+      nanoseconds += 100;
+      continue;
+    }
     nanoseconds += used[chunk_of(victim, i).module] ? (other.writes != 0 ? 340 : 180) : 100;
   }
   for (const std::uint32_t sm : placed.number) {
@@ -54,6 +58,7 @@ void run_streams(FakeGpu& gpu, FakeStream* stream, const std::vector<std::uint64
   if (other.count != 0 || victim.rounds < 2) return;
   stream->busy_until_ns = gpu.now_ns + victim.rounds * std::uint64_t{100'000};
   gpu.felt = {stream->busy_until_ns, false, 0};
+  if (gpu.config.felt_paths == 0 && !gpu.config.streams_feel_sides) return;
   for (std::uint32_t i = 0; i < victim.count; ++i) {
     const PlantedChunk chunk = chunk_of(victim, i);
     gpu.felt.path |= (gpu.config.felt_paths >> chunk.module & 1U) != 0;
