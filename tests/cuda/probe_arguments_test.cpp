@@ -39,7 +39,6 @@ struct Heard {
   unsigned shared = 0;
   std::vector<std::uint64_t> arguments;       // their first eight bytes
   std::vector<std::uint32_t> first_argument;  // all of it, where it is a structure
-  friend bool operator==(const Heard&, const Heard&) = default;
 };
 std::map<CuFunction, std::string> heard_names;
 std::vector<std::uint8_t> heard_roles;  // of the last launch of streams
