@@ -42,9 +42,9 @@ TEST(BlockSharing, errors_name_file_and_key) {
 
 class Places final : public TbObserver {
  public:
-  void placed(std::uint32_t /*tick*/, std::uint32_t sm, std::uint32_t /*kernel*/,
+  void placed(std::uint32_t /*tick*/, SmIndex sm, std::uint32_t /*kernel*/,
               std::uint32_t /*blocks*/) override {
-    sms.push_back(sm);
+    sms.push_back(sm.raw());
   }
   std::vector<std::uint32_t> sms;
 };

@@ -6,9 +6,9 @@ namespace {
 // The highest-numbered SM with room.
 class LastFit final : public DispatchPolicy {
  public:
-  std::uint32_t choose(const Machine& machine, const BlockRequest& block) override {
-    for (std::uint32_t sm = machine.sms(); sm-- > 0;) {
-      if (machine.fits(sm, block)) return sm;
+  SmIndex choose(const Machine& machine, const BlockRequest& block) override {
+    for (SmIndex end(machine.sms()); end != SmIndex(); end = end - 1) {
+      if (machine.fits(end - 1, block)) return end - 1;
     }
     return no_sm;
   }

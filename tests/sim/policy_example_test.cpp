@@ -11,6 +11,19 @@
 namespace demarc::sim {
 namespace {
 
+// A policy speaks of SMs, not of numbers.
+template <class T>
+concept AsksMachine = requires(const Machine machine, T sm, BlockRequest block) {
+  machine.fits(sm, block);
+};
+static_assert(AsksMachine<SmIndex> && !AsksMachine<std::uint32_t> && !AsksMachine<Cycles>);
+template <class T>
+concept PlacesOn = requires(Machine machine, T sm, BlockRequest block) {
+  machine.place(sm, block);
+};
+static_assert(PlacesOn<SmIndex> && !PlacesOn<std::uint32_t> && !PlacesOn<std::size_t>);
+static_assert(std::is_same_v<decltype(no_sm), const SmIndex>);
+
 TEST(PolicyExample, is_the_one_in_the_page_on_policies) {
   std::istringstream page(*read_file(test::source_dir() / "docs" / "policies.md"));
   const std::string indent = "   ";
@@ -33,11 +46,11 @@ TEST(PolicyExample, picks_the_highest_numbered_sm_with_room) {
   const std::uint32_t request = 3;
   const BlockRequest block{{&request, 1}, 0, 0};
   const auto policy = make_last_fit({});
-  std::uint32_t places[5];
+  SmIndex places[5];
   ASSERT_EQ(policy->choose_many(machine, block, places), 3U);
-  EXPECT_EQ(places[0], 2U);
-  EXPECT_EQ(places[1], 1U);
-  EXPECT_EQ(places[2], 0U);
+  EXPECT_EQ(places[0], SmIndex(2));
+  EXPECT_EQ(places[1], SmIndex(1));
+  EXPECT_EQ(places[2], SmIndex(0));
   EXPECT_EQ(policy->choose(machine, block), no_sm);
 }
 

@@ -33,7 +33,7 @@ class Indices {
       ++at_;
       return before;
     }
-    friend bool operator==(Iterator, Iterator) = default;
+    [[gnu::always_inline]] friend bool operator==(Iterator a, Iterator b) { return a.at_ == b.at_; }
 
    private:
     Key at_;

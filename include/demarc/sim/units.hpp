@@ -13,8 +13,8 @@ consteval Cycles operator""_cycles(unsigned long long count) {
   return Cycles(count);
 }
 
-// One of the SMs of a GPU.
-using SmIndex = Index<struct SmIndexTag>;
+// One of the SMs of a GPU; neighbours are 1 apart.
+using SmIndex = Location<struct SmIndexTag, std::uint32_t>;
 
 // A byte, as the program that is simulated names it; bytes apart.
 using Address = Location<struct AddressTag>;

@@ -1,3 +1,4 @@
+// Occupancy: placing and releasing many blocks at a time.
 #include "demarc/sim/dispatch/policy.hpp"
 
 #include <algorithm>
@@ -13,13 +14,12 @@ Machine::Machine(SmSpec spec)
       used_(std::size_t{spec_.n_sms} * resources_ + 16),
       total_(resources_) {}
 
-std::uint32_t Machine::place_run(std::uint32_t first, const BlockRequest& block,
-                                 std::span<std::uint32_t> out) {
+std::uint32_t Machine::place_run(SmIndex first, const BlockRequest& block, std::span<SmIndex> out) {
   const auto most = static_cast<std::uint32_t>(
-      std::min<std::size_t>(out.size(), std::size_t{spec_.n_sms} - first));
+      std::min<std::size_t>(out.size(), std::size_t{spec_.n_sms} - first.raw()));
   std::uint32_t count = 0;
   if (resources_ == 1 && !wraps_ && block.sm[0] <= spec_.max[0]) {
-    std::uint32_t* used = used_.data() + first;
+    std::uint32_t* used = used_.data() + first.raw();
     const std::uint32_t request = block.sm[0];
     const std::uint32_t max = spec_.max[0];
     for (; count < most && used[count] + request <= max; ++count) {
@@ -39,8 +39,8 @@ std::uint32_t Machine::place_run(std::uint32_t first, const BlockRequest& block,
   return count;
 }
 
-void Machine::release_row(std::uint32_t first_sm, std::uint32_t mask, std::uint32_t request) {
-  std::uint32_t* const used = used_.data() + first_sm;
+void Machine::release_row(SmIndex first_sm, std::uint32_t mask, std::uint32_t request) {
+  std::uint32_t* const used = used_.data() + first_sm.raw();
   if (levels_) levels_->lower(first_sm, mask, used, request);
   subtract_in(used, mask, request);
 }
@@ -49,23 +49,23 @@ bool Machine::levels_serve(const BlockRequest& block) {
   if (!levels_) {
     if (!UsageLevels::apply_to(spec_)) return false;
     levels_.emplace(spec_);
-    for (std::uint32_t sm = 0; sm < spec_.n_sms; ++sm) {
+    for (const SmIndex sm : indices<SmIndex>(spec_.n_sms)) {
       if (used(sm, 0) != 0) levels_->move(sm, 0, used(sm, 0));
     }
   }
   return block.sm[0] != 0 && block.sm[0] <= spec_.max[0] && levels_->complete();
 }
 
-std::size_t Machine::place_breadth_first(const BlockRequest& block, std::span<std::uint32_t> out) {
+std::size_t Machine::place_breadth_first(const BlockRequest& block, std::span<SmIndex> out) {
   const std::uint32_t request = block.sm[0];
   const std::uint32_t highest = spec_.max[0] - request;
   std::size_t count = 0;
   for (std::uint32_t level = 0; count < out.size(); ++level) {
     level = levels_->lowest_from(level);
     if (level > highest) break;
-    levels_->move_lowest(level, level + request, out.size() - count, [&](std::uint32_t sm) {
+    levels_->move_lowest(level, level + request, out.size() - count, [&](SmIndex sm) {
       out[count++] = sm;
-      used_[sm * resources_] += request;
+      used_[sm.raw() * resources_] += request;
       for (std::size_t r = 1; r < resources_; ++r) add_use(sm, r, block.sm[r]);
     });
   }
@@ -73,19 +73,19 @@ std::size_t Machine::place_breadth_first(const BlockRequest& block, std::span<st
   return count;
 }
 
-std::size_t Machine::place_depth_first(const BlockRequest& block, std::span<std::uint32_t> out) {
+std::size_t Machine::place_depth_first(const BlockRequest& block, std::span<SmIndex> out) {
   const std::uint32_t request = block.sm[0];
   const std::uint32_t highest = spec_.max[0] - request;
   std::size_t count = 0;
   while (count < out.size()) {
     const std::uint32_t level = levels_->highest_to(highest);
     if (level == UsageLevels::none) break;
-    const std::uint32_t sm = levels_->first(level);
+    const SmIndex sm = levels_->first(level);
     // It stays the fullest with room until it has none.
     const auto blocks = static_cast<std::uint32_t>(
         std::min<std::size_t>(out.size() - count, (highest - level) / request + 1));
     for (std::uint32_t i = 0; i < blocks; ++i) out[count++] = sm;
-    used_[sm * resources_] += blocks * request;
+    used_[sm.raw() * resources_] += blocks * request;
     for (std::size_t r = 1; r < resources_; ++r) add_use(sm, r, blocks * block.sm[r]);
     levels_->move(sm, level, level + blocks * request);
   }
@@ -94,10 +94,10 @@ std::size_t Machine::place_depth_first(const BlockRequest& block, std::span<std:
 }
 
 std::size_t DispatchPolicy::choose_many(Machine& machine, BlockRequest block,
-                                        std::span<std::uint32_t> out) {
+                                        std::span<SmIndex> out) {
   std::size_t count = 0;
   while (count < out.size()) {
-    const std::uint32_t sm = choose(machine, block);
+    const SmIndex sm = choose(machine, block);
     if (sm == no_sm) break;
     machine.place(sm, block);
     out[count++] = sm;

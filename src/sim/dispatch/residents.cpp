@@ -165,9 +165,8 @@ void Residents::trim() {
 
 // The loops below keep members in locals: after a store through a pointer the compiler would read
 // them again for every block. Kept out of line, they keep them in registers.
-[[gnu::noinline]] std::uint64_t Residents::add(std::span<const std::uint32_t> sms,
-                                               std::uint32_t kernel, std::uint32_t tick,
-                                               float work) {
+[[gnu::noinline]] std::uint64_t Residents::add(std::span<const SmIndex> sms, std::uint32_t kernel,
+                                               std::uint32_t tick, float work) {
   // The same kernel may be added twice in a tick, the second time on SMs of the first.
   if (batch_kernel_ != kernel || batch_tick_ != tick) {
     ++batch_;
@@ -182,10 +181,10 @@ void Residents::trim() {
   std::size_t rows = rows_;
   std::uint64_t joined = 0;
   std::uint64_t together = 0;
-  const std::uint32_t* const first = sms.data();
-  const std::uint32_t* const last = first + sms.size();
-  for (const std::uint32_t* place = first; place != last; ++place) {
-    const std::uint32_t sm = *place;
+  const SmIndex* const first = sms.data();
+  const SmIndex* const last = first + sms.size();
+  for (const SmIndex* place = first; place != last; ++place) {
+    const std::uint32_t sm = place->raw();
     Top& top = tops[sm];
     const std::uint32_t row = top.count;
     const std::uint32_t lane = sm % tile;
@@ -193,7 +192,7 @@ void Residents::trim() {
     if (top.batch == batch) {
       ++groups[i - tile].blocks;
       ++joined;
-      together += place != first && place[-1] == sm ? 1U : 0U;
+      together += place != first && place[-1] == *place ? 1U : 0U;
       continue;
     }
     if (row == rows) {

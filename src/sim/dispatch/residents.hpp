@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "demarc/sim/units.hpp"
+
 namespace demarc::sim {
 
 // SMs are taken in tiles of 16: row r of a tile holds the r-th group of each of its SMs, so that
@@ -27,7 +29,7 @@ class Residents {
 
   // One block of `kernel` with `work` left on each SM of `sms` in turn, placed in `tick`. Returns
   // how many went to the SM of the block before them in `sms`.
-  std::uint64_t add(std::span<const std::uint32_t> sms, std::uint32_t kernel, std::uint32_t tick,
+  std::uint64_t add(std::span<const SmIndex> sms, std::uint32_t kernel, std::uint32_t tick,
                     float work);
 
   // What one tick takes off the work of every block on an SM: 1 / (1 + (cost + memory_cost)) in
@@ -53,7 +55,7 @@ class Residents {
   template <class Visitor>
   bool drain(Visitor& visitor, bool /*one_by_one*/) {
     for (const Group& group : done()) {
-      visitor.state(group.kernel, group.sm, group.blocks, group.placed_tick);
+      visitor.state(group.kernel, SmIndex(group.sm), group.blocks, group.placed_tick);
     }
     return done_count_ != 0;
   }

@@ -218,13 +218,13 @@ void RowResidents::put(std::uint32_t t, std::uint32_t mask, std::uint32_t blocks
   }
 }
 
-std::uint64_t RowResidents::add(std::span<const std::uint32_t> sms, std::uint32_t kernel,
+std::uint64_t RowResidents::add(std::span<const SmIndex> sms, std::uint32_t kernel,
                                 std::uint32_t tick, float work) {
   const Batch batch{kernel, tick, work};
   std::size_t run = 0;
-  while (run < sms.size() && sms[run] == sms[0] + run) ++run;
+  while (run < sms.size() && sms[run] == sms[0] + static_cast<std::uint32_t>(run)) ++run;
   if (run == sms.size() || run >= tile) {
-    put_run(sms[0], static_cast<std::uint32_t>(run), batch);
+    put_run(sms[0].raw(), static_cast<std::uint32_t>(run), batch);
     return run == sms.size() ? 0 : add(sms.subspan(run), kernel, tick, work);
   }
   std::uint64_t together = 0;
@@ -233,9 +233,9 @@ std::uint64_t RowResidents::add(std::span<const std::uint32_t> sms, std::uint32_
     put_runs(sms, batch);
     return together;
   }
-  for (const std::uint32_t sm : sms) {
-    const std::uint32_t t = sm / tile;
-    const std::uint32_t bit = 1U << (sm % tile);
+  for (const SmIndex sm : sms) {
+    const std::uint32_t t = sm.raw() / tile;
+    const std::uint32_t bit = 1U << (sm.raw() % tile);
     if ((mask_[t] & bit) != 0) [[unlikely]] {
       put_masks(batch);
     }
@@ -267,11 +267,12 @@ void RowResidents::put_masks(const Batch& batch) {
 }
 
 // Runs of blocks on one SM, one after the other.
-void RowResidents::put_runs(std::span<const std::uint32_t> sms, const Batch& batch) {
+void RowResidents::put_runs(std::span<const SmIndex> sms, const Batch& batch) {
   for (std::size_t i = 0; i < sms.size();) {
     std::size_t end = i + 1;
     while (end < sms.size() && sms[end] == sms[i]) ++end;
-    put(sms[i] / tile, 1U << (sms[i] % tile), static_cast<std::uint32_t>(end - i), batch);
+    put(sms[i].raw() / tile, 1U << (sms[i].raw() % tile), static_cast<std::uint32_t>(end - i),
+        batch);
     i = end;
   }
 }

@@ -23,7 +23,7 @@ class RowResidents {
 
   // One block of `kernel` with `work` left on each SM of `sms` in turn, placed in `tick`. Returns
   // how many went to the SM of the block before them in `sms`.
-  std::uint64_t add(std::span<const std::uint32_t> sms, std::uint32_t kernel, std::uint32_t tick,
+  std::uint64_t add(std::span<const SmIndex> sms, std::uint32_t kernel, std::uint32_t tick,
                     float work);
 
   using Steps = Residents::Steps;
@@ -46,13 +46,13 @@ class RowResidents {
       const std::uint32_t first_sm = lanes.tile * tile;
       std::uint32_t left = hit.mask;
       if (!one_by_one && (hit.mask & row.several) == 0) [[likely]] {
-        visitor.row(row.kernel, first_sm, hit.mask);
+        visitor.row(row.kernel, SmIndex(first_sm), hit.mask);
         left = 0;
       }
       for (; left != 0; left &= left - 1) {
         const auto lane = static_cast<std::uint32_t>(std::countr_zero(left));
         const std::size_t at = std::size_t{hit.row} * tile + lane;
-        visitor.state(row.kernel, first_sm + lane,
+        visitor.state(row.kernel, SmIndex(first_sm + lane),
                       (row.several >> lane & 1U) != 0 ? blocks_[at] : 1,
                       ticks_.empty() ? 0 : ticks_[at]);
       }
@@ -102,7 +102,7 @@ class RowResidents {
   void put(std::uint32_t tile, std::uint32_t mask, std::uint32_t blocks, const Batch& batch);
   void put_run(std::uint32_t first, std::uint32_t count, const Batch& batch);
   void put_masks(const Batch& batch);
-  void put_runs(std::span<const std::uint32_t> sms, const Batch& batch);
+  void put_runs(std::span<const SmIndex> sms, const Batch& batch);
   std::uint32_t take_row();
   void resize(std::size_t rows);
   void trim();

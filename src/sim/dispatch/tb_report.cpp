@@ -15,7 +15,7 @@ class SharingKept final : public TbObserver {
   SharingKept(const TbConfig& config, const std::map<std::uint32_t, BlockSharing>& sharing)
       : config_(config), sharing_(sharing) {}
 
-  void placed(std::uint32_t /*tick*/, std::uint32_t sm, std::uint32_t kernel,
+  void placed(std::uint32_t /*tick*/, SmIndex sm, std::uint32_t kernel,
               std::uint32_t blocks) override {
     if (kernel != kernel_) homes_.clear();
     kernel_ = kernel;
@@ -36,7 +36,7 @@ class SharingKept final : public TbObserver {
   const TbConfig& config_;
   const std::map<std::uint32_t, BlockSharing>& sharing_;
   std::uint32_t kernel_ = ~std::uint32_t{0};
-  std::vector<std::uint32_t> homes_;
+  std::vector<SmIndex> homes_;
   double all_ = 0, kept_ = 0;
 };
 

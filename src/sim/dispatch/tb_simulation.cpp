@@ -243,7 +243,7 @@ class TbSimulation {
   void take_in(std::uint32_t k, std::size_t placed) {
     if (placed == 0) return;
     if (run_.kernels[k].first_run == KernelOutcome::never) run_.kernels[k].first_run = tick_;
-    const std::span<const std::uint32_t> places = std::span(places_).first(placed);
+    const std::span<const SmIndex> places = std::span(places_).first(placed);
     if (head_placed_ > 0 && places[0] == last_place_) ++run_.neighbours_together;
     run_.neighbours_together +=
         residents_.add(places, k, tick_, static_cast<float>(config_.kernels[k].duration));
@@ -275,7 +275,7 @@ class TbSimulation {
     residents_.advance({.sm_cost = sm_cost_.data(),
                         .memory_cost = memory_cost_,
                         .level_cost = level_cost_,
-                        .used = machine_.usage(0),
+                        .used = machine_.usage(SmIndex()),
                         .changed = changed});
     complete();
     if (may_stand_still_ && !changed_ && before_ == residents_.work()) return stand_still();
@@ -302,25 +302,28 @@ class TbSimulation {
         : s_(simulation),
           release_(simulation.machine_),
           left_(simulation.left_.data()),
-          used_(simulation.machine_.usage(0)),
+          used_(simulation.machine_.usage(SmIndex())),
           cost_(simulation.by_level_ ? nullptr : simulation.sm_cost_.data()),
           cost_of_(simulation.overhead_.template pricer<one>()) {}
 
     // Only with `one`.
-    void row(std::uint32_t kernel, std::uint32_t first_sm, std::uint32_t mask) {
+    void row(std::uint32_t kernel, SmIndex first_sm, std::uint32_t mask) {
       const auto count = static_cast<std::uint32_t>(std::popcount(mask));
       release_.row(first_sm, mask, count, left_[kernel].request);
       for (std::uint32_t left = cost_ != nullptr ? mask : 0; left != 0; left &= left - 1) {
-        const std::uint32_t sm = first_sm + static_cast<std::uint32_t>(std::countr_zero(left));
+        const std::uint32_t sm =
+            first_sm.raw() + static_cast<std::uint32_t>(std::countr_zero(left));
         cost_[sm] = cost_of_(used_ + sm);
       }
       take_off(kernel, count);
     }
-    void state(std::uint32_t kernel, std::uint32_t sm, std::uint32_t count, std::uint32_t placed) {
+    void state(std::uint32_t kernel, SmIndex sm, std::uint32_t count, std::uint32_t placed) {
       const std::uint32_t* const request =
           one ? &left_[kernel].request : s_.config_.fields.data() + kernel * s_.fields_;
       release_(sm, request, count);
-      if (cost_ != nullptr) cost_[sm] = cost_of_(used_ + sm * (one ? 1 : s_.machine_.resources()));
+      if (cost_ != nullptr) {
+        cost_[sm.raw()] = cost_of_(used_ + sm.raw() * (one ? 1 : s_.machine_.resources()));
+      }
       for (std::size_t m = 0; !one && m < s_.memory_used_.size(); ++m) {
         s_.memory_used_[m] -= count * request[s_.memory_map_[m]];
       }
@@ -365,13 +368,13 @@ class TbSimulation {
   }
 
   // Works out the cost of the use of the SMs at which something changed, for the ticks to come.
-  [[gnu::noinline]] void price(std::span<const std::uint32_t> sms) {
+  [[gnu::noinline]] void price(std::span<const SmIndex> sms) {
     if (by_level_) return;
-    const std::uint32_t* const used = machine_.usage(0);
+    const std::uint32_t* const used = machine_.usage(SmIndex());
     const std::size_t resources = one ? 1 : machine_.resources();
     float* const cost = sm_cost_.data();
     const auto cost_of = overhead_.pricer<one>();
-    for (const std::uint32_t sm : sms) cost[sm] = cost_of(used + sm * resources);
+    for (const SmIndex sm : sms) cost[sm.raw()] = cost_of(used + sm.raw() * resources);
   }
 
   [[nodiscard]] std::size_t memories() const { return one ? 1 : memory_used_.size(); }
@@ -396,7 +399,7 @@ class TbSimulation {
   std::vector<std::uint32_t> order_;  // kernels by start; empty: file order
   std::vector<Left> left_;
   std::vector<float> before_;
-  std::array<std::uint32_t, 1024> places_{};
+  std::array<SmIndex, 1024> places_{};
   float memory_cost_ = 0;  // of the use at the last execute()
   TbRun run_;
   std::optional<Error> error_;
@@ -406,7 +409,7 @@ class TbSimulation {
   std::size_t head_ = 0;     // oldest kernel with an unplaced block
   std::size_t arrived_ = 0;  // kernels before this one have arrived
   std::uint32_t head_placed_ = 0;
-  std::uint32_t last_place_ = no_sm;
+  SmIndex last_place_ = no_sm;
   std::size_t finished_ = 0;
   std::uint32_t idle_failures_ = 0;
   bool waiting_ = false;  // no room, and nothing freed since

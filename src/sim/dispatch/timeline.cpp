@@ -15,10 +15,10 @@ void sort_spans(DispatchTimeline& timeline) {
 class SpanRecorder final : public TbObserver {
  public:
   explicit SpanRecorder(DispatchTimeline& timeline) : timeline_(timeline) {}
-  void finished(std::uint32_t tick, std::uint32_t sm, std::uint32_t kernel,
-                std::uint32_t placed_tick, std::uint32_t blocks) override {
-    timeline_.spans.push_back(
-        {sm, kernel, static_cast<double>(placed_tick), static_cast<double>(tick) + 1, blocks});
+  void finished(std::uint32_t tick, SmIndex sm, std::uint32_t kernel, std::uint32_t placed_tick,
+                std::uint32_t blocks) override {
+    timeline_.spans.push_back({sm.raw(), kernel, static_cast<double>(placed_tick),
+                               static_cast<double>(tick) + 1, blocks});
   }
 
  private:

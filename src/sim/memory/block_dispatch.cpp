@@ -17,13 +17,13 @@ SmSpec sm_capacity(const Spec& spec, const ClientSpec& client) {
 }  // namespace
 
 BlockDispatch::BlockDispatch(const Spec& spec, const ClientSpec& client)
-    : sms_(client.sms),
+    : sms_(client.sms.begin(), client.sms.end()),
       position_(spec.sms(), no_sm),
       machine_(sm_capacity(spec, client)),
       sharing_(client.sharing),
       limits_shared_(spec.shared_bytes != 0),
       request_(4) {
-  for (std::uint32_t i = 0; i < sms_.size(); ++i) position_.at(sms_[i]) = i;
+  for (const SmIndex own : sms_.keys()) position_.at(sms_[own]) = own;
   PolicySettings settings;
   settings.spec = machine_.spec();
   if (sharing_) settings.sharing = {sharing_.get()};
@@ -37,7 +37,7 @@ void BlockDispatch::set_request(const KernelShape& shape, bool own) {
 
 SmIndex BlockDispatch::choose(const KernelShape& shape, std::uint32_t index) {
   set_request(shape, true);
-  const std::uint32_t chosen = policy_->choose(machine_, {request_, 0, index});
+  const SmIndex chosen = policy_->choose(machine_, {request_, 0, index});
   return chosen == no_sm ? SmIndex(none) : sms_[chosen];
 }
 

@@ -29,9 +29,9 @@ class BlockDispatch {
   // Requests: threads, blocks, shared memory, and threads of this client alone.
   void set_request(const KernelShape& shape, bool own);
 
-  // The machine counts the client's SMs alone, by their places in sms_.
-  std::vector<SmIndex> sms_;
-  PerIndex<SmIndex, std::uint32_t> position_;  // in sms_, or no_sm
+  // The machine counts the client's SMs alone.
+  PerIndex<SmIndex, SmIndex> sms_;       // by the machine's
+  PerIndex<SmIndex, SmIndex> position_;  // by the GPU's: the machine's, or no_sm
   Machine machine_;
   std::shared_ptr<const BlockSharing> sharing_;
   std::unique_ptr<DispatchPolicy> policy_;

@@ -34,7 +34,7 @@ Engine::Engine(const Spec& given) : spec(given), decoder(given.address) {
   for (const SliceIndex slice : state.slices.keys()) {
     const std::uint32_t first = slice.raw() * spec.miss_registers;
     for (std::uint32_t k = first + spec.miss_registers; k-- > first;) {
-      state.registers[RegisterIndex(k)].next_free = state.slices[slice].free_register;
+      state.registers[RegisterIndex(k)].chain = state.slices[slice].free_register;
       state.slices[slice].free_register = RegisterIndex(k);
     }
   }
@@ -112,7 +112,8 @@ void Engine::fail(ErrorKind kind, std::string message) {
     const Fetch& fetch = state.fetches[index];
     if (fetch.l2_line == none) return;
     state.l2.prefetch_state(fetch.l2_line);
-    const PacketIndex waiter = state.registers[fetch.owner.as<RegisterIndex>()].waiters;
+    const PacketIndex waiter =
+        state.registers[fetch.owner.as<RegisterIndex>()].chain.as<PacketIndex>();
     if (waiter != none) prefetch(&state.packets[waiter]);
   });
   each(of_kind<EventKind::bank>, [&](BankIndex index) {

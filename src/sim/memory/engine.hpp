@@ -128,8 +128,7 @@ struct L1Waiter {
 // Of a slice: a line with sectors under way, and who waits for them.
 struct MissRegister {
   L2Tags::Way l2_line = none;
-  PacketIndex waiters = none;      // a list
-  RegisterIndex next_free = none;  // of a free register
+  OneOf<PacketIndex, RegisterIndex> chain;  // who waits; of a free register, the next one
 };
 
 // A transfer between a slice and its channel.

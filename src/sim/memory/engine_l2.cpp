@@ -112,8 +112,8 @@ L2Tags::Way Engine::make_room(L2Tags::Set set, SliceIndex slice) {
 RegisterIndex Engine::open_register(SliceIndex slice, L2Tags::Way l2_line) {
   const RegisterIndex number = state.slices[slice].free_register;
   MissRegister& opened = state.registers[number];
-  state.slices[slice].free_register = opened.next_free;
-  opened = {.l2_line = l2_line};
+  state.slices[slice].free_register = opened.chain.as<RegisterIndex>();
+  opened = {.l2_line = l2_line, .chain = none};
   ++state.slices[slice].misses;
   return number;
 }
@@ -125,7 +125,7 @@ RegisterIndex Engine::find_register(SliceIndex slice, L2Tags::Way l2_line) const
 }
 
 void Engine::close_register(SliceIndex slice, RegisterIndex number) {
-  state.registers[number] = {.next_free = state.slices[slice].free_register};
+  state.registers[number] = {.l2_line = none, .chain = state.slices[slice].free_register};
   state.slices[slice].free_register = number;
   --state.slices[slice].misses;
 }
@@ -196,8 +196,8 @@ void Engine::wait_for(PacketIndex index, L2Tags::Way way, RegisterIndex number) 
   std::uint32_t& of_line = state.l2.state(way);
   const std::uint32_t missing = packet.sectors & ~(of_line | (of_line >> L2Tags::pending_shift));
   of_line |= missing << L2Tags::pending_shift;
-  packet.next = state.registers[number].waiters;
-  state.registers[number].waiters = index;
+  packet.next = state.registers[number].chain.as<PacketIndex>();
+  state.registers[number].chain = index;
   if (missing == 0) return;
   Fetch read;
   read.l2_line = way;
@@ -273,7 +273,7 @@ void Engine::fill(FetchIndex index) {
   PacketIndex ready = none;
   PacketIndex still = none;
   PacketIndex last_still = none;
-  for (PacketIndex at = state.registers[number].waiters; at != none;) {
+  for (PacketIndex at = state.registers[number].chain.as<PacketIndex>(); at != none;) {
     Packet& packet = state.packets[at];
     const PacketIndex next = packet.next;
     if ((packet.sectors & ~valid) == 0) {
@@ -286,7 +286,7 @@ void Engine::fill(FetchIndex index) {
     }
     at = next;
   }
-  state.registers[number].waiters = still;
+  state.registers[number].chain = still;
   while (ready != none) {
     const Packet& packet = state.packets[ready];
     const PacketIndex next = packet.next;

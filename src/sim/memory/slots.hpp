@@ -20,9 +20,9 @@ using RequestIndex = Index<struct RequestTag>;    // of timed()
 // Names nothing, of any kind.
 struct None {
   static constexpr std::uint32_t raw = ~std::uint32_t{0};
-  template <class Tag>
-  [[gnu::always_inline]] constexpr operator Index<Tag>() const {
-    return Index<Tag>(raw);
+  template <class Tag, Arithmetic arithmetic>
+  [[gnu::always_inline]] constexpr operator Strong<Tag, std::uint32_t, arithmetic>() const {
+    return Strong<Tag, std::uint32_t, arithmetic>(raw);
   }
 };
 inline constexpr None none;

@@ -15,10 +15,11 @@
 #include "demarc/sim/dispatch/block_sharing.hpp"
 #include "demarc/sim/dispatch/tb_config.hpp"
 #include "demarc/sim/dispatch/usage_levels.hpp"
+#include "demarc/sim/units.hpp"
 
 namespace demarc::sim {
 
-inline constexpr std::uint32_t no_sm = ~std::uint32_t{0};
+inline constexpr SmIndex no_sm{~std::uint32_t{0}};
 
 // The thread block to place. Blocks of a kernel are alike and placed in index order.
 struct BlockRequest {
@@ -36,12 +37,12 @@ class Machine {
   [[nodiscard]] std::uint32_t sms() const { return spec_.n_sms; }
   [[nodiscard]] std::size_t resources() const { return resources_; }
   [[nodiscard]] std::uint32_t max(std::size_t resource) const { return spec_.max[resource]; }
-  [[nodiscard]] std::uint32_t used(std::uint32_t sm, std::size_t resource) const {
-    return used_[sm * resources_ + resource];
+  [[nodiscard]] std::uint32_t used(SmIndex sm, std::size_t resource) const {
+    return used_[sm.raw() * resources_ + resource];
   }
   // The uses of one SM, one a resource.
-  [[nodiscard]] const std::uint32_t* usage(std::uint32_t sm) const {
-    return used_.data() + sm * resources_;
+  [[nodiscard]] const std::uint32_t* usage(SmIndex sm) const {
+    return used_.data() + sm.raw() * resources_;
   }
   // Units in use over all SMs.
   [[nodiscard]] std::uint64_t total(std::size_t resource) const { return total_[resource]; }
@@ -57,16 +58,16 @@ class Machine {
   }
 
   // Scheduling resources decide; the others may pass their capacity.
-  [[nodiscard]] bool fits(std::uint32_t sm, const BlockRequest& block) const {
-    const std::uint32_t* used = used_.data() + sm * resources_;
+  [[nodiscard]] bool fits(SmIndex sm, const BlockRequest& block) const {
+    const std::uint32_t* used = used_.data() + sm.raw() * resources_;
     for (std::size_t r = 0; r < spec_.n_sched; ++r) {
       if (used[r] + block.sm[r] > spec_.max[r]) return false;
     }
     return true;
   }
 
-  void place(std::uint32_t sm, const BlockRequest& block) {
-    std::uint32_t* used = used_.data() + sm * resources_;
+  void place(SmIndex sm, const BlockRequest& block) {
+    std::uint32_t* used = used_.data() + sm.raw() * resources_;
     const std::uint32_t before = used[0];
     for (std::size_t r = 0; r < resources_; ++r) {
       add_use(sm, r, block.sm[r]);
@@ -76,13 +77,12 @@ class Machine {
   }
   // Places one block on each SM from `first` on, up to out.size() blocks and the last SM, until one
   // does not fit; writes the SMs and returns how many.
-  std::uint32_t place_run(std::uint32_t first, const BlockRequest& block,
-                          std::span<std::uint32_t> out);
+  std::uint32_t place_run(SmIndex first, const BlockRequest& block, std::span<SmIndex> out);
   // Places blocks on SMs of the lowest use, the lowest SM first, as many as `out` holds and fit.
   // Only with levels().
-  std::size_t place_breadth_first(const BlockRequest& block, std::span<std::uint32_t> out);
+  std::size_t place_breadth_first(const BlockRequest& block, std::span<SmIndex> out);
   // The same on SMs of the highest use with room.
-  std::size_t place_depth_first(const BlockRequest& block, std::span<std::uint32_t> out);
+  std::size_t place_depth_first(const BlockRequest& block, std::span<SmIndex> out);
 
   // Gives back what blocks took: release(sm, request, blocks), then totals are right when it goes
   // out of scope. `one`: the machine has a single resource.
@@ -98,13 +98,12 @@ class Machine {
     ~Release() { machine_.total_[0] -= units_; }
     // One block from each SM first_sm + i, i in the `count` bits of the 16 of `mask`. Only for a
     // single resource and requests that do not wrap around.
-    void row(std::uint32_t first_sm, std::uint32_t mask, std::uint32_t count,
-             std::uint32_t request) {
+    void row(SmIndex first_sm, std::uint32_t mask, std::uint32_t count, std::uint32_t request) {
       machine_.release_row(first_sm, mask, request);
       units_ += std::uint64_t{count} * request;
     }
-    void operator()(std::uint32_t sm, const std::uint32_t* request, std::uint32_t blocks) {
-      std::uint32_t* used = used_ + sm * (one ? 1 : machine_.resources_);
+    void operator()(SmIndex sm, const std::uint32_t* request, std::uint32_t blocks) {
+      std::uint32_t* used = used_ + sm.raw() * (one ? 1 : machine_.resources_);
       const std::uint32_t before = used[0];
       used[0] -= blocks * request[0];
       units_ += std::uint64_t{before} - used[0];
@@ -128,13 +127,13 @@ class Machine {
 
  private:
   // The use of an SM may wrap around; the total follows it.
-  void add_use(std::uint32_t sm, std::size_t resource, std::uint32_t amount) {
-    std::uint32_t& used = used_[sm * resources_ + resource];
+  void add_use(SmIndex sm, std::size_t resource, std::uint32_t amount) {
+    std::uint32_t& used = used_[sm.raw() * resources_ + resource];
     total_[resource] -= used;
     used += amount;
     total_[resource] += used;
   }
-  void release_row(std::uint32_t first_sm, std::uint32_t mask, std::uint32_t request);
+  void release_row(SmIndex first_sm, std::uint32_t mask, std::uint32_t request);
 
   SmSpec spec_;
   std::size_t resources_;
@@ -155,12 +154,12 @@ class DispatchPolicy {
   DispatchPolicy& operator=(const DispatchPolicy&) = delete;
   virtual ~DispatchPolicy() = default;
 
-  [[nodiscard]] virtual std::uint32_t choose(const Machine& machine, const BlockRequest& block) = 0;
+  [[nodiscard]] virtual SmIndex choose(const Machine& machine, const BlockRequest& block) = 0;
 
   // Places up to out.size() blocks alike and writes where; fewer when one must wait. Override it
   // only for speed: the result must be that of choose() and place() in turn.
   [[nodiscard]] virtual std::size_t choose_many(Machine& machine, BlockRequest block,
-                                                std::span<std::uint32_t> out);
+                                                std::span<SmIndex> out);
   // Dispatch of another tick begins.
   virtual void begin_tick() {}
 };

@@ -21,10 +21,10 @@ class TbObserver {
   TbObserver(const TbObserver&) = delete;
   TbObserver& operator=(const TbObserver&) = delete;
   virtual ~TbObserver() = default;
-  virtual void placed(std::uint32_t /*tick*/, std::uint32_t /*sm*/, std::uint32_t /*kernel*/,
+  virtual void placed(std::uint32_t /*tick*/, SmIndex /*sm*/, std::uint32_t /*kernel*/,
                       std::uint32_t /*blocks*/) {}
   // Blocks of one group: same kernel, SM and tick of placement.
-  virtual void finished(std::uint32_t /*tick*/, std::uint32_t /*sm*/, std::uint32_t /*kernel*/,
+  virtual void finished(std::uint32_t /*tick*/, SmIndex /*sm*/, std::uint32_t /*kernel*/,
                         std::uint32_t /*placed_tick*/, std::uint32_t /*blocks*/) {}
   // `ticks` ticks from `tick` on ended with this occupancy.
   virtual void ended(std::uint32_t /*tick*/, std::uint32_t /*ticks*/, const Machine& /*machine*/) {}

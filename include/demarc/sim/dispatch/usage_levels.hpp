@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "demarc/sim/dispatch/tb_config.hpp"
+#include "demarc/sim/units.hpp"
 
 namespace demarc::sim {
 
@@ -36,7 +37,8 @@ class UsageLevels {
 
   // The use of one SM changed. Requests that wrap around can leave a use above the capacity for a
   // while; such an SM is in no set.
-  void move(std::uint32_t sm, std::uint32_t from, std::uint32_t to) {
+  void move(SmIndex index, std::uint32_t from, std::uint32_t to) {
+    const std::uint32_t sm = index.raw();
     const std::uint64_t bit = std::uint64_t{1} << (sm % 64);
     if (from < levels_) {
       word(from, sm / 64) &= ~bit;
@@ -52,10 +54,10 @@ class UsageLevels {
   }
   // The use of each SM first_sm + i, i in the bits of `mask`, falls from used[i] by `amount`. The
   // 16 SMs of a mask lie in one word of a set.
-  void lower(std::uint32_t first_sm, std::uint32_t mask, const std::uint32_t* used,
+  void lower(SmIndex first_sm, std::uint32_t mask, const std::uint32_t* used,
              std::uint32_t amount) {
-    std::uint64_t* const sets = sets_.data() + first_sm / 64;
-    const std::uint32_t shift = first_sm % 64;
+    std::uint64_t* const sets = sets_.data() + first_sm.raw() / 64;
+    const std::uint32_t shift = first_sm.raw() % 64;
     const std::uint32_t words = words_;
     std::uint64_t low_marks = 0;
     for (; mask != 0; mask &= mask - 1) {
@@ -106,10 +108,11 @@ class UsageLevels {
     return none;
   }
   // The lowest SM of a level that holds one.
-  [[nodiscard]] std::uint32_t first(std::uint32_t level) const {
+  [[nodiscard]] SmIndex first(std::uint32_t level) const {
     std::uint32_t w = 0;
     while (sets_[level * words_ + w] == 0) ++w;
-    return w * 64 + static_cast<std::uint32_t>(std::countr_zero(sets_[level * words_ + w]));
+    return SmIndex(w * 64 +
+                   static_cast<std::uint32_t>(std::countr_zero(sets_[level * words_ + w])));
   }
   // Moves up to `most` SMs, the lowest first, from one level to another and calls take(sm) for
   // each.
@@ -120,7 +123,7 @@ class UsageLevels {
       const std::uint64_t all = word(from, w);
       std::uint64_t left = all;
       for (; left != 0 && moved < most; left &= left - 1, ++moved) {
-        take(w * 64 + static_cast<std::uint32_t>(std::countr_zero(left)));
+        take(SmIndex(w * 64 + static_cast<std::uint32_t>(std::countr_zero(left))));
       }
       word(from, w) = left;
       word(to, w) |= all & ~left;

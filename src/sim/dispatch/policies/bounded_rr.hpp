@@ -8,15 +8,15 @@ namespace demarc::sim {
 template <class Condition>
 class BoundedRoundRobin final : public DispatchPolicy {
  public:
-  std::uint32_t choose(const Machine& machine, const BlockRequest& block) override {
+  SmIndex choose(const Machine& machine, const BlockRequest& block) override {
     if (!machine.fits(next_, block) || !Condition::holds(machine, next_, block)) return no_sm;
-    const std::uint32_t sm = next_;
-    next_ = next_ + 1 == machine.sms() ? 0 : next_ + 1;
+    const SmIndex sm = next_;
+    if (++next_ == SmIndex(machine.sms())) next_ = SmIndex();
     return sm;
   }
 
  private:
-  std::uint32_t next_ = 0;
+  SmIndex next_;
 };
 
 }  // namespace demarc::sim

@@ -7,14 +7,13 @@ namespace {
 
 class DepthFirst final : public ScoredPolicy {
  public:
-  std::size_t choose_many(Machine& machine, BlockRequest block,
-                          std::span<std::uint32_t> out) override {
+  std::size_t choose_many(Machine& machine, BlockRequest block, std::span<SmIndex> out) override {
     if (machine.levels_serve(block)) return machine.place_depth_first(block, out);
     return ScoredPolicy::choose_many(machine, block, out);
   }
 
  protected:
-  float score(const Machine& machine, std::uint32_t sm, const BlockRequest& block) const override {
+  float score(const Machine& machine, SmIndex sm, const BlockRequest& block) const override {
     return -fullest_share(machine, sm, block);
   }
 };

@@ -14,11 +14,11 @@ class Hardware final : public DispatchPolicy {
       : sms_per_tpc_(std::max(sms_per_tpc, 1U)),
         sms_per_gpc_(sms_per_tpc_ * std::max(tpcs_per_gpc, 1U)) {}
 
-  std::uint32_t choose(const Machine& machine, const BlockRequest& block) override {
+  SmIndex choose(const Machine& machine, const BlockRequest& block) override {
     const std::uint32_t gpcs = (machine.sms() + sms_per_gpc_ - 1) / sms_per_gpc_;
     for (std::uint32_t tried = 0; tried < gpcs; ++tried) {
       const std::uint32_t gpc = (next_gpc_ + tried) % gpcs;
-      const std::uint32_t sm = emptiest(machine, block, gpc * sms_per_gpc_);
+      const SmIndex sm = emptiest(machine, block, SmIndex(gpc * sms_per_gpc_));
       if (sm == no_sm) continue;
       next_gpc_ = (gpc + 1) % gpcs;
       return sm;
@@ -27,16 +27,16 @@ class Hardware final : public DispatchPolicy {
   }
 
  private:
-  [[nodiscard]] std::uint32_t emptiest(const Machine& machine, const BlockRequest& block,
-                                       std::uint32_t first) const {
-    std::uint32_t best = no_sm;
+  [[nodiscard]] SmIndex emptiest(const Machine& machine, const BlockRequest& block,
+                                 SmIndex first) const {
+    SmIndex best = no_sm;
     float best_tpc = 0;
-    const std::uint32_t end = std::min(first + sms_per_gpc_, machine.sms());
-    for (std::uint32_t tpc = first; tpc < end; tpc += sms_per_tpc_) {
-      std::uint32_t best_here = no_sm;
+    const SmIndex end = std::min(first + sms_per_gpc_, SmIndex(machine.sms()));
+    for (SmIndex tpc = first; tpc < end; tpc = tpc + sms_per_tpc_) {
+      SmIndex best_here = no_sm;
       float lowest = 0;
       float sum = 0;
-      for (std::uint32_t sm = tpc; sm < std::min(tpc + sms_per_tpc_, end); ++sm) {
+      for (SmIndex sm = tpc; sm < std::min(tpc + sms_per_tpc_, end); ++sm) {
         const float share = fullest_share(machine, sm, block);
         sum += share;
         if (!machine.fits(sm, block)) continue;

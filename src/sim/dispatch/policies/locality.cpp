@@ -16,14 +16,14 @@ class Locality final : public ScoredPolicy {
   explicit Locality(const PolicySettings& settings)
       : blocks_per_group_(settings.blocks_per_group), sharing_(settings.sharing) {}
 
-  std::uint32_t choose(const Machine& machine, const BlockRequest& block) override {
+  SmIndex choose(const Machine& machine, const BlockRequest& block) override {
     if (const BlockSharing* sharing = sharing_of(block.kernel)) {
       return beside_shares(machine, block, *sharing);
     }
     const std::uint32_t group = block.block / group_size(machine, block);
     const bool same = block.kernel == kernel_ && group == group_ && home_ != no_sm;
     if (same && machine.fits(home_, block)) return home_;
-    const std::uint32_t sm = ScoredPolicy::choose(machine, block);
+    const SmIndex sm = ScoredPolicy::choose(machine, block);
     if (sm == no_sm) return no_sm;
     kernel_ = block.kernel;
     group_ = group;
@@ -31,15 +31,14 @@ class Locality final : public ScoredPolicy {
     return sm;
   }
 
-  std::size_t choose_many(Machine& machine, BlockRequest block,
-                          std::span<std::uint32_t> out) override {
+  std::size_t choose_many(Machine& machine, BlockRequest block, std::span<SmIndex> out) override {
     // One by one, past what ScoredPolicy does with a run of equal blocks.
     // NOLINTNEXTLINE(bugprone-parent-virtual-call)
     return DispatchPolicy::choose_many(machine, block, out);
   }
 
  protected:
-  float score(const Machine& machine, std::uint32_t sm, const BlockRequest& block) const override {
+  float score(const Machine& machine, SmIndex sm, const BlockRequest& block) const override {
     return fullest_share(machine, sm, block);
   }
 
@@ -48,8 +47,8 @@ class Locality final : public ScoredPolicy {
     return kernel < sharing_.size() ? sharing_[kernel] : nullptr;
   }
 
-  std::uint32_t beside_shares(const Machine& machine, const BlockRequest& block,
-                              const BlockSharing& sharing) {
+  SmIndex beside_shares(const Machine& machine, const BlockRequest& block,
+                        const BlockSharing& sharing) {
     // Blocks of one kernel at a time are placed, in index order.
     if (kernel_ != block.kernel || homes_.size() > block.block) homes_.clear();
     kernel_ = block.kernel;
@@ -57,7 +56,7 @@ class Locality final : public ScoredPolicy {
     for (const BlockSharing::Earlier& earlier : sharing.earlier(block.block)) {
       if (earlier.block < homes_.size()) shared_[homes_[earlier.block]] += earlier.amount;
     }
-    std::uint32_t best = no_sm;
+    SmIndex best = no_sm;
     std::uint64_t most = 0;
     float lowest = 0;
     for (const auto& [sm, amount] : shared_) {
@@ -86,9 +85,9 @@ class Locality final : public ScoredPolicy {
   std::vector<const BlockSharing*> sharing_;
   std::uint32_t kernel_ = ~std::uint32_t{0};
   std::uint32_t group_ = 0;
-  std::uint32_t home_ = no_sm;
-  std::vector<std::uint32_t> homes_;               // SM of each block of kernel_ so far
-  std::map<std::uint32_t, std::uint64_t> shared_;  // with the block to place, by SM
+  SmIndex home_ = no_sm;
+  std::vector<SmIndex> homes_;               // of each block of kernel_ so far
+  std::map<SmIndex, std::uint64_t> shared_;  // with the block to place, by SM
 };
 
 }  // namespace

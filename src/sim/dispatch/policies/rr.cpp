@@ -10,25 +10,24 @@ class RoundRobin final : public DispatchPolicy {
  public:
   explicit RoundRobin(bool wrap_ends_tick) : wrap_ends_tick_(wrap_ends_tick) {}
 
-  std::uint32_t choose(const Machine& machine, const BlockRequest& block) override {
+  SmIndex choose(const Machine& machine, const BlockRequest& block) override {
     if (wrapped_ || !machine.fits(next_, block)) return no_sm;
-    const std::uint32_t sm = next_++;
-    if (next_ == machine.sms()) {
-      next_ = 0;
+    const SmIndex sm = next_;
+    if (++next_ == SmIndex(machine.sms())) {
+      next_ = SmIndex();
       wrapped_ = wrap_ends_tick_;
     }
     return sm;
   }
 
-  std::size_t choose_many(Machine& machine, BlockRequest block,
-                          std::span<std::uint32_t> out) override {
+  std::size_t choose_many(Machine& machine, BlockRequest block, std::span<SmIndex> out) override {
     std::size_t count = 0;
     while (count < out.size() && !wrapped_) {
       const std::uint32_t placed = machine.place_run(next_, block, out.subspan(count));
       count += placed;
-      next_ += placed;
-      if (next_ < machine.sms()) break;
-      next_ = 0;
+      next_ = next_ + placed;
+      if (next_ < SmIndex(machine.sms())) break;
+      next_ = SmIndex();
       wrapped_ = wrap_ends_tick_;
     }
     return count;
@@ -39,7 +38,7 @@ class RoundRobin final : public DispatchPolicy {
  private:
   bool wrap_ends_tick_;
   bool wrapped_ = false;
-  std::uint32_t next_ = 0;
+  SmIndex next_;
 };
 
 }  // namespace

@@ -9,12 +9,12 @@ class FillingRoundRobin final : public DispatchPolicy {
  public:
   explicit FillingRoundRobin(bool wrap_ends_tick) : wrap_ends_tick_(wrap_ends_tick) {}
 
-  std::uint32_t choose(const Machine& machine, const BlockRequest& block) override {
+  SmIndex choose(const Machine& machine, const BlockRequest& block) override {
     if (wrapped_) return no_sm;
     for (std::uint32_t tried = 0; tried < machine.sms(); ++tried) {
       if (machine.fits(current_, block)) return current_;
-      if (++current_ < machine.sms()) continue;
-      current_ = 0;
+      if (++current_ < SmIndex(machine.sms())) continue;
+      current_ = SmIndex();
       wrapped_ = wrap_ends_tick_;
       if (wrapped_) return no_sm;
     }
@@ -26,7 +26,7 @@ class FillingRoundRobin final : public DispatchPolicy {
  private:
   bool wrap_ends_tick_;
   bool wrapped_ = false;
-  std::uint32_t current_ = 0;
+  SmIndex current_;
 };
 
 }  // namespace

@@ -8,21 +8,20 @@ namespace demarc::sim {
 
 class ScoredPolicy : public DispatchPolicy {
  public:
-  std::uint32_t choose(const Machine& machine, const BlockRequest& block) override;
+  SmIndex choose(const Machine& machine, const BlockRequest& block) override;
   // Scores every SM once, then only the one just placed on: score() may depend on the state of its
   // own SM alone.
-  std::size_t choose_many(Machine& machine, BlockRequest block,
-                          std::span<std::uint32_t> out) override;
+  std::size_t choose_many(Machine& machine, BlockRequest block, std::span<SmIndex> out) override;
 
  protected:
   // Called only for an SM that the block fits.
-  [[nodiscard]] virtual float score(const Machine& machine, std::uint32_t sm,
+  [[nodiscard]] virtual float score(const Machine& machine, SmIndex sm,
                                     const BlockRequest& block) const = 0;
 
  private:
   struct Candidate {
     float score;
-    std::uint32_t sm;
+    SmIndex sm;
     // Order of a heap whose front is the best.
     friend bool operator<(const Candidate& a, const Candidate& b) {
       return a.score > b.score || (a.score == b.score && a.sm > b.sm);
