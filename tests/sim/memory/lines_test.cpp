@@ -43,7 +43,9 @@ concept RunFor = requires(Simulation gpu, T time) {
 };
 static_assert(RunFor<Cycles> && !RunFor<Ticks> && !RunFor<std::uint64_t>);
 template <class T>
-concept FoundInTags = requires(L2Tags tags, T line) { tags.find(L2Tags::Set(), line); };
+concept FoundInTags = requires(L2Tags tags, T line) {
+  tags.find(L2Tags::Set(), line);
+};
 static_assert(FoundInTags<LineNumber> && !FoundInTags<std::uint32_t> && !FoundInTags<RowNumber>);
 
 template <EventKind kind, class T>
