@@ -82,6 +82,26 @@ TEST(Refusals, a_function_with_larger_parameters_than_a_call_can_carry) {
       << refusal(text);
 }
 
+TEST(Refusals, a_call_that_hands_over_other_values_than_the_function_declares) {
+  const std::string function =
+      ".func (.param .b32 r) f(.param .b8 a[32], .reg .b32 b)\n{\n\tst.param.b32 [r], b;\n}\n";
+  const auto of = [&](const std::string& call) {
+    return refusal(kernel_of(function,
+                             ".param .b8 a[32];\n.param .b8 s[16];\n.param .b32 r;\n"
+                             ".param .b64 q;\n" +
+                                 call));
+  };
+  EXPECT_EQ(of("call (r), f, (a, %r1);"), "accepted");
+  EXPECT_EQ(of("call (q), f, (a, 1);"), "accepted");
+  for (const std::string call :
+       {"call (r), f, (a);", "call (r), f, (s, %r1);", "call (r), f, (%r1, %r1);",
+        "call (r), f, (a, %r1, %r1);", "call f, (a, %r1);", "call (a), f, (a, %r1);"}) {
+    EXPECT_NE(of(call).find("a form of this instruction the emulator does not cover: " + call),
+              std::string::npos)
+        << call;
+  }
+}
+
 TEST(Refusals, a_function_with_more_registers_than_a_warp_can_keep) {
   EXPECT_NE(refusal(kernel_of("", ".reg .b64 %many<600000>;"))
                 .find("registers and parameters of more than 134217728 bytes a warp: k"),

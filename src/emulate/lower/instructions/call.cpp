@@ -57,37 +57,51 @@ std::optional<Slot> passing_place(FunctionContext& f, const Operand& operand) {
   return f.frame.lanes(call_pitch);
 }
 
-std::vector<std::uint32_t> give_arguments(FunctionContext& f, const InstructionView& instruction,
-                                          const Operand& list) {
-  std::vector<std::uint32_t> offsets;
-  for (const Operand& operand : instruction.children(list)) {
+// What a call hands over: places in the frame of the caller.
+struct HandedPlaces {
+  std::vector<FrameVariable> arguments;
+  std::vector<FrameVariable> results;
+  std::vector<TakenResult> taken;
+};
+
+void give_arguments(FunctionContext& f, std::span<const Operand> list, HandedPlaces& out) {
+  for (const Operand& operand : list) {
     if (const auto variable = handed_variable(f, operand)) {
-      offsets.push_back(variable->offset);
+      out.arguments.push_back(*variable);
       continue;
     }
     const auto slot = passing_place(f, operand);
-    if (!slot) break;
-    offsets.push_back(slot->offset);
+    if (!slot) return;
+    out.arguments.push_back({slot->offset, call_pitch});
     const Source value = f.operands.any_source(operand, ptx::Type::b64);
     copy_lanes(f.code, lanes_of(value), {.slot = *slot, .pitch = call_pitch}, value.width);
   }
-  return offsets;
 }
 
-std::vector<std::uint32_t> place_results(FunctionContext& f, const InstructionView& instruction,
-                                         const Operand& list, std::vector<TakenResult>& taken) {
-  std::vector<std::uint32_t> offsets;
-  for (const Operand& operand : instruction.children(list)) {
+void place_results(FunctionContext& f, std::span<const Operand> list, HandedPlaces& out) {
+  for (const Operand& operand : list) {
     if (const auto variable = handed_variable(f, operand)) {
-      offsets.push_back(variable->offset);
+      out.results.push_back(*variable);
       continue;
     }
     const auto slot = passing_place(f, operand);
-    if (!slot) break;
-    offsets.push_back(slot->offset);
-    taken.push_back({.slot = *slot, .reg = f.operands.any_destination(operand)});
+    if (!slot) return;
+    out.results.push_back({slot->offset, call_pitch});
+    out.taken.push_back({.slot = *slot, .reg = f.operands.any_destination(operand)});
   }
-  return offsets;
+}
+
+std::vector<std::uint32_t> offsets_of(const std::vector<FrameVariable>& places) {
+  std::vector<std::uint32_t> out;
+  for (const FrameVariable& place : places) out.push_back(place.offset);
+  return out;
+}
+
+// Whole places are copied from one frame to the other.
+bool agree(const std::vector<FrameVariable>& handed, const std::vector<FrameVariable>& declared) {
+  return std::equal(
+      handed.begin(), handed.end(), declared.begin(), declared.end(),
+      [](const FrameVariable& a, const FrameVariable& b) { return a.bytes == b.bytes; });
 }
 
 void call_through_register(FunctionContext& f, const Operand& callee, CallDetails& call) {
@@ -108,10 +122,14 @@ Handler device_function(std::string_view name, const CallDetails& call) {
     std::size_t fewest_results;
     Handler handler;
   };
-  static constexpr std::array<Row, 4> rows{{{"vprintf", 2, 0, device_calls::print},
-                                            {"malloc", 1, 1, device_calls::allocate},
-                                            {"free", 1, 0, device_calls::release},
-                                            {"__assertfail", 5, 0, device_calls::assertion}}};
+  static constexpr std::array<Row, 4> rows{
+      {{.name = "vprintf", .arguments = 2, .fewest_results = 0, .handler = device_calls::print},
+       {.name = "malloc", .arguments = 1, .fewest_results = 1, .handler = device_calls::allocate},
+       {.name = "free", .arguments = 1, .fewest_results = 0, .handler = device_calls::release},
+       {.name = "__assertfail",
+        .arguments = 5,
+        .fewest_results = 0,
+        .handler = device_calls::assertion}}};
   for (const Row& row : rows) {
     if (row.name == name && row.arguments == call.arguments.size() &&
         row.fewest_results <= call.results.size()) {
@@ -136,24 +154,30 @@ void call_device_function(FunctionContext& f, const InstructionView& instruction
   f.code.emit(handler).aux = &call;
 }
 
+void call_function(FunctionContext& f, const ptx::Function& callee, const HandedPlaces& handed,
+                   CallDetails& call) {
+  call.function = f.kernel.functions.index_of(callee);
+  const CodeFunction& code = f.kernel.program.functions[call.function];
+  if (!agree(handed.arguments, code.parameters) || !agree(handed.results, code.results))
+    f.code.fail();
+  f.code.emit(control::call).aux = &call;
+}
+
 void emit_call(FunctionContext& f, const InstructionView& instruction, const Operand& callee,
-               CallDetails& call) {
+               const HandedPlaces& handed) {
+  auto& call = f.code.details<CallDetails>();
+  call.arguments = offsets_of(handed.arguments);
+  call.results = offsets_of(handed.results);
   f.kernel.program.calls = true;
   if (callee.kind == OperandKind::reg) {
     call_through_register(f, callee, call);
-    return;
-  }
-  if (callee.base != ptx::Base::function) {
+  } else if (callee.base != ptx::Base::function) {
     f.code.fail();
-    return;
-  }
-  const ptx::Function* definition = definition_of(f.kernel.module(), callee.index);
-  if (definition == nullptr) {
+  } else if (const auto* definition = definition_of(f.kernel.module(), callee.index)) {
+    call_function(f, *definition, handed, call);
+  } else {
     call_device_function(f, instruction, f.kernel.module().functions[callee.index].name, call);
-    return;
   }
-  call.function = f.kernel.functions.index_of(*definition);
-  f.code.emit(control::call).aux = &call;
 }
 
 }  // namespace
@@ -161,13 +185,12 @@ void emit_call(FunctionContext& f, const InstructionView& instruction, const Ope
 bool lower_call(FunctionContext& f, const InstructionView& instruction) {
   const CallParts parts = parts_of_call(instruction);
   if (parts.callee == nullptr) return false;
-  auto& call = f.code.details<CallDetails>();
-  std::vector<TakenResult> taken;
-  if (parts.results != nullptr) call.results = place_results(f, instruction, *parts.results, taken);
-  if (parts.arguments != nullptr) call.arguments = give_arguments(f, instruction, *parts.arguments);
+  HandedPlaces handed;
+  if (parts.results != nullptr) place_results(f, instruction.children(*parts.results), handed);
+  if (parts.arguments != nullptr) give_arguments(f, instruction.children(*parts.arguments), handed);
   if (f.code.failed()) return false;
-  emit_call(f, instruction, *parts.callee, call);
-  for (const auto& [slot, reg] : taken) {
+  emit_call(f, instruction, *parts.callee, handed);
+  for (const auto& [slot, reg] : handed.taken) {
     if (reg.uniform) f.code.fail();
     copy_lanes(f.code, {.slot = slot, .pitch = call_pitch}, lanes_of(reg), reg.width);
   }
