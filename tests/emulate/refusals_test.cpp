@@ -43,6 +43,27 @@ TEST(Refusals, shared_memory_of_another_block) {
   EXPECT_EQ(refusal(kernel_of("", "mapa.u64 %rd5, %rd1, 0;")), "accepted");
 }
 
+TEST(Refusals, bulk_copies_that_are_covered_in_other_forms) {
+  const std::string in = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes";
+  const std::string out = "cp.async.bulk.global";
+  const std::string reduce = "cp.reduce.async.bulk.global.shared::cta.bulk_group";
+  EXPECT_EQ(refusal(kernel_of("", in + " [%r5], [%rd1], 256, [%r6];")), "accepted");
+  EXPECT_EQ(refusal(kernel_of("", out + ".shared::cta.bulk_group [%rd1], [%r5], 256;")),
+            "accepted");
+  EXPECT_EQ(refusal(kernel_of("", reduce + ".add.u32 [%rd1], [%r5], 256;")), "accepted");
+  for (const std::string& line :
+       {in + ".multicast::cluster [%r5], [%rd1], 256, [%r6], %h1;",
+        out + ".shared::cta.bulk_group.cp_mask [%rd1], [%r5], 256, %h1;",
+        out + ".bulk_group [%rd1], [%r5], 256;", reduce + ".exch.u32 [%rd1], [%r5], 256;",
+        in + " [%r5], [%rd1], 256;"}) {
+    // What follows begins with an operand that could be the barrier.
+    EXPECT_NE(refusal(kernel_of("", line + "\nst.shared.b64 [%r6], %rd1;"))
+                  .find("a form of this instruction the emulator does not cover: " + line),
+              std::string::npos)
+        << line;
+  }
+}
+
 TEST(Refusals, variables_larger_than_the_memory_they_are_of) {
   EXPECT_NE(refusal(kernel_of(".shared .b8 s[4294967297];\n", "mov.u64 %rd3, s;"))
                 .find(": 4294967297 bytes of shared memory, 232448 are the most: s"),

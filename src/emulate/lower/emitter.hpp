@@ -72,7 +72,7 @@ class Emitter {
     return reference;
   }
   void note(const AccessNote& access);
-  // Only in that order do blocks give the same results every time.
+  // The blocks of the kernel run one after the other: side by side they could give other results.
   void order_blocks() { program_.ordered = true; }
 
  private:

@@ -1,4 +1,4 @@
-// Places in memory.
+// Rounding of places in memory.
 #pragma once
 
 #include <cstdint>
