@@ -12,7 +12,6 @@ namespace {
 
 using sim::Cycles;
 using sim::SmIndex;
-using sim::operator""_cycles;
 using sim::memory::LineNumber;
 using sim::memory::PhysicalAddress;
 using sim::memory::Request;
@@ -135,7 +134,7 @@ float SimulatedMemory::with_jitter(double cycles) {
 
 Result<std::vector<float>> SimulatedMemory::uncached_pairs(
     std::uint64_t primary, std::span<const std::uint64_t> secondaries) {
-  const Cycles rest = spec_.row_idle_cycles + 100_cycles;  // rows of the pair before close
+  const Cycles rest = spec_.row_idle_cycles + Cycles(100);  // rows of the pair before close
   const SmIndex other(spec_.sms() > 1 ? 1 : 0);
   std::vector<float> cycles;
   cycles.reserve(secondaries.size());
@@ -168,7 +167,7 @@ Result<std::vector<float>> SimulatedMemory::reread(std::uint64_t first,
 
 Result<float> SimulatedMemory::crowded_read(std::uint64_t primary,
                                             std::span<const std::uint64_t> secondaries) {
-  constexpr Cycles settle = 6000_cycles;  // until the others have found their rhythm
+  constexpr Cycles settle(6000);  // until the others have found their rhythm
   constexpr std::uint64_t reads = 6;
   // Each of the others keeps one miss register busy: its next read arrives when the last, which had
   // to close a row, has been served.
@@ -208,7 +207,7 @@ Result<gpu::LatencyMatrix> SimulatedMemory::hit_latencies(std::span<const std::u
 }
 
 Result<double> SimulatedMemory::stream_seconds(const Stream& victim, const Stream& aggressor) {
-  constexpr Cycles longest = 96'000_cycles;
+  constexpr Cycles longest(96'000);
   constexpr std::uint64_t enough = 100'000;  // sectors that say how fast a stream is
   const double noise = 1 + 0.003 * random_.normal();
   const std::uint64_t key = key_of(victim, aggressor);
@@ -237,7 +236,7 @@ Result<double> SimulatedMemory::stream_seconds(const Stream& victim, const Strea
     // them, but for the first, in which nothing has found its rhythm.
     const std::size_t launches = 2 + enough * sim::memory::sector_bytes / bytes;
     while (statistics.run_cycles.size() < launches && gpu.now() < longest) {
-      DEMARC_CHECK(gpu.run_for(2'000_cycles));
+      DEMARC_CHECK(gpu.run_for(Cycles(2'000)));
     }
     const auto& ended = statistics.run_cycles;
     for (std::size_t i = 1; i < ended.size(); ++i) {
@@ -247,8 +246,8 @@ Result<double> SimulatedMemory::stream_seconds(const Stream& victim, const Strea
   if (cycles == 0) {
     // Sectors count when they are asked for, and a stream in one module asks for some 8000 cycles
     // of work at once.
-    constexpr Cycles settle = 16'000_cycles;
-    constexpr Cycles step = 8'000_cycles;
+    constexpr Cycles settle(16'000);
+    constexpr Cycles step(8'000);
     DEMARC_CHECK(gpu.run_for(settle));
     const std::uint64_t before = statistics.sectors();
     std::uint64_t sectors = 0;
