@@ -145,6 +145,7 @@ TEST(OperandForms, a_register_of_another_width_than_the_instruction_names_is_ref
        "movmatrix.sync.aligned.m8n8.trans.b16 %rd5, %r1;"},
       {product + "{%f1, %f2, %f3, %f4}" + c, product + "{%h1, %h2, %h3, %h4}" + c},
       {"atom.global.cas.b32 %r5, [%rd1], %r1, %r1;", "atom.global.cas.b32 %r5, [%rd1], %r1, %rd1;"},
+      {"ld.global.v2.u32 {%r5, %r6}, [%rd1];", "ld.global.v2.u32 {%r5, %rd5}, [%rd1];"},
       {"popc.b64 %r5, %rd1;", "popc.b64 %rd5, %rd1;"},
       {"popc.b32 %r5, %r1;", "popc.b32 %p1, %r1;"},
       {"bfe.u64 %rd5, %rd1, 3, 4;", "bfe.u64 %r5, %rd1, 3, 4;"},
