@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "colors/measuring.hpp"
 #include "demarc/partition/partition.hpp"
 
 namespace demarc::cuda {
@@ -22,16 +23,6 @@ struct Traffic {
   bool writes;
 };
 constexpr Traffic kinds[] = {{dram_bytes, false}, {dram_bytes, true}, {l2_bytes, true}};
-
-std::vector<std::uint32_t> chunks_of(const ColoredBuffer& buffer, DevicePointer arena,
-                                     std::uint64_t bytes) {
-  std::vector<std::uint32_t> chunks;
-  const std::uint64_t run = buffer.run_bytes();
-  for (std::uint64_t at = 0; at < std::min(bytes, buffer.bytes()); at += run) {
-    chunks.push_back(static_cast<std::uint32_t>((buffer.address(at) - arena) / run));
-  }
-  return chunks;
-}
 
 // Traffic runs outside of `own`.
 std::vector<std::uint8_t> roles_beside(const Card& card, const partition::TpcSet& own) {
@@ -103,14 +94,11 @@ Result<LaunchTimes> time_launches(const CardPointer& card, ColoredPool& pool,
   }
   times.beside.assign(streams.size(), std::vector<double>(pool.shares()));
   for (std::uint32_t share = 0; share < pool.shares(); ++share) {
-    // Whole chunks; the rounding may take a little more than is asked for.
-    const std::uint64_t run = pool.run_bytes();
-    const std::uint64_t free = pool.usage(share).largest_free_bytes / 2 / run * run;
-    DEMARC_TRY(const ColoredBuffer buffer,
-               pool.allocate(share, std::min(dram_bytes, std::max(free, run))));
+    DEMARC_TRY(const ColoredBuffer buffer, whole_chunks(pool, share, dram_bytes));
     for (const Traffic& kind : kinds) {
       const auto chunks = chunks_of(buffer, arena, kind.bytes);
-      const TimedStream traffic{chunks, static_cast<std::uint32_t>(std::countr_zero(run)),
+      const TimedStream traffic{chunks,
+                                static_cast<std::uint32_t>(std::countr_zero(pool.run_bytes())),
                                 kind.writes, false};
       for (std::size_t s = 0; s < streams.size(); ++s) {
         DEMARC_TRY(const double taken, timer.beside(arena, traffic, roles, [&] {

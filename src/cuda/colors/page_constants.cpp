@@ -6,20 +6,11 @@
 namespace demarc::cuda {
 namespace {
 
-constexpr std::uint32_t measured_sms = 24;
 constexpr std::uint64_t slice_chunk_bytes = 256;
 // Latencies jump while the card changes its clocks; then measuring again helps.
 constexpr int most_attempts = 3;
 
 }  // namespace
-
-std::vector<std::uint32_t> measuring_sms(const Gpu& gpu) {
-  const std::uint32_t available = gpu.sm_count();
-  const std::uint32_t wanted = std::min(measured_sms, available);
-  std::vector<std::uint32_t> sms;
-  for (std::uint32_t i = 0; i < wanted; ++i) sms.push_back(i * available / wanted);
-  return sms;
-}
 
 Result<gpu::SliceModel> measure_slices(const MemoryTimer& timer, const PageArena& arena) {
   const auto sms = measuring_sms(*arena.gpu());

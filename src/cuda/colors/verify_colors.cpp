@@ -2,22 +2,13 @@
 
 #include <bit>
 
+#include "colors/measuring.hpp"
 #include "demarc/base/json.hpp"
 
 namespace demarc::cuda {
 namespace {
 
 constexpr std::uint64_t stream_bytes = std::uint64_t{256} << 20U;  // beyond any L2
-
-// Chunks of a buffer as numbers from the start of the arena.
-std::vector<std::uint32_t> chunks_of(const ColoredBuffer& buffer, DevicePointer arena) {
-  std::vector<std::uint32_t> chunks;
-  const std::uint64_t run = buffer.run_bytes();
-  for (std::uint64_t at = 0; at < buffer.bytes(); at += run) {
-    chunks.push_back(static_cast<std::uint32_t>((buffer.address(at) - arena) / run));
-  }
-  return chunks;
-}
 
 // Every other TPC is the victim's, the others are the neighbour's.
 std::vector<std::uint8_t> roles_of(const Gpu& gpu) {
@@ -52,13 +43,6 @@ Result<std::shared_ptr<ColoredPool>> pool_of(const GpuPointer& gpu, const gpu::C
   return ColoredPool::create(card, scheme, bytes, shares);
 }
 
-// Whole chunks, so that the next buffer begins with a chunk too.
-Result<ColoredBuffer> whole_chunks(ColoredPool& pool, std::size_t share) {
-  const std::uint64_t chunk = pool.run_bytes();
-  const std::uint64_t free = pool.usage(share).largest_free_bytes / 2 / chunk * chunk;
-  return pool.allocate(share, std::min(stream_bytes, std::max(free, chunk)));
-}
-
 // The colours moved by the least difference that leaves none in place: as many others.
 Result<std::uint64_t> other_colors(std::uint64_t colors, std::uint32_t count) {
   for (std::uint32_t difference = 1; difference < count; ++difference) {
@@ -75,12 +59,12 @@ Result<std::uint64_t> other_colors(std::uint64_t colors, std::uint32_t count) {
 Result<void> measure_effects(ColoredPool& pool, const ColoredBuffer& own,
                              VerifyColorsReport& report) {
   DEMARC_TRY(const MemoryTimer timer, MemoryTimer::create(pool.arena().gpu()));
-  DEMARC_TRY(const ColoredBuffer other, whole_chunks(pool, 1));
-  DEMARC_TRY(const ColoredBuffer same, whole_chunks(pool, 0));
+  DEMARC_TRY(const ColoredBuffer other, whole_chunks(pool, 1, stream_bytes));
+  DEMARC_TRY(const ColoredBuffer same, whole_chunks(pool, 0, stream_bytes));
   const DevicePointer base = pool.arena().address();
-  const auto own_chunks = chunks_of(own, base);
-  const auto other_chunks = chunks_of(other, base);
-  const auto same_chunks = chunks_of(same, base);
+  const auto own_chunks = chunks_of(own, base, stream_bytes);
+  const auto other_chunks = chunks_of(other, base, stream_bytes);
+  const auto same_chunks = chunks_of(same, base, stream_bytes);
   const auto shift = static_cast<std::uint32_t>(std::countr_zero(own.run_bytes()));
   const auto roles = roles_of(*pool.arena().gpu());
   const TimedStream victim{own_chunks, shift, false, false};
@@ -111,7 +95,7 @@ Result<VerifyColorsReport> verify_colors(const VerifyColorsPlan& plan) {
   DEMARC_TRY(const std::uint64_t others, other_colors(plan.colors, scheme.colors));
   const ShareRequest shares[] = {{plan.colors, 0}, {others, 0}};
   DEMARC_TRY(const auto pool, pool_of(gpu, scheme, plan.pool_bytes, shares));
-  DEMARC_TRY(const ColoredBuffer own, whole_chunks(*pool, 0));
+  DEMARC_TRY(const ColoredBuffer own, whole_chunks(*pool, 0, stream_bytes));
   VerifyColorsReport report;
   report.card = gpu->name();
   report.expected = plan.colors;
