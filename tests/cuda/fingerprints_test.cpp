@@ -157,6 +157,31 @@ RC_GTEST_PROP(Fingerprints, UnderAnyNoiseAreIdentifiedRightlyOrNotAtAll, (std::u
   }
 }
 
+// Cards of these seeds show an SM nearer to the TPC beside its own than to its own.
+TEST(FingerprintMatch, ATpcThatTheNoiseMayHaveTakenForAnotherIsInDoubt) {
+  for (const std::uint64_t seed : {std::uint64_t{4504}, std::uint64_t{12694}}) {
+    Random random(seed);
+    const PlantedCard card = small_card(random);
+    const auto truth = some_sms(card, random);
+    const double noise = 12 * random.uniform() * random.uniform();
+    auto seen =
+        make_fingerprints(card.map, card.offsets,
+                          card.measure(card.page(random), truth, noise, 0.15, random), truth)
+            .value();
+    const auto reference = reference_of(card, random);
+    const auto wrong = [&] {
+      const auto found = match_fingerprints(card.topology, reference, seen).value();
+      return std::count_if(found.begin(), found.end(), [&](const SmIdentity& sm) {
+        return sm.certain && sm.tpc != card.topology.tpc_of_sm(sm.sm);
+      });
+    };
+    EXPECT_NEAR(seen.noise, 1.25 * noise / std::sqrt(19.2), 0.1 * noise);
+    EXPECT_EQ(wrong(), 0);
+    seen.noise = 0;
+    EXPECT_GE(wrong(), 1) << "were the noise not known";
+  }
+}
+
 TEST(FingerprintMatch, TpcsThatLookAlikeAreInDoubtAndBothAreNamed) {
   Random random(3);
   PlantedCard card = small_card(random);

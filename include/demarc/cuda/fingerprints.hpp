@@ -24,8 +24,12 @@ struct Fingerprints {
   std::uint32_t modulus = 1;                // slice = parities * modulus + remainder
   std::vector<std::uint32_t> sms;           // number that the launch gave the SM of each row
   std::vector<std::vector<float>> latency;  // [row][slice], cycles of an L2 hit
+  double noise = 0;  // cycles, standard error of a latency; of those just measured only
 
-  friend bool operator==(const Fingerprints&, const Fingerprints&) = default;
+  // Whether they say the same of the SMs, however noisy.
+  friend bool operator==(const Fingerprints& a, const Fingerprints& b) {
+    return a.modulus == b.modulus && a.sms == b.sms && a.latency == b.latency;
+  }
 };
 
 // The address hash of the cards of this name, from the descriptions that the program carries.
@@ -52,8 +56,9 @@ struct SmIdentity {
   std::uint32_t other_tpc = 0;
   double distance = 0;
   double other_distance = 0;
-  // At most half as far as the next, near enough to be believed, and no TPC has more SMs than it
-  // can have. Otherwise `tpc` is a guess, not to be relied on.
+  // At most half as far as the next, which the noise cannot have taken there, near enough to be
+  // believed, and no TPC has more SMs than it can have. Otherwise `tpc` is a guess, not to be
+  // relied on.
   bool certain = false;
 };
 

@@ -18,6 +18,10 @@ constexpr std::size_t judging_sms = 8;
 // Two TPCs are at least 0.45 cycles apart on an H100; the noise of a launch is 0.05 to 0.25.
 constexpr double most_distance = 0.8;
 constexpr double most_ratio = 0.5;
+// Standard errors that the next TPC has to be away. Without it one in some thousand SMs was taken
+// for its neighbour at a noise of 1.2 cycles a reading and more (planted, 10 slices).
+constexpr double least_errors = 2;
+constexpr double median_error = 1.25;  // of a median over that of a mean, for normal noise
 
 // Names of the slices of a page; bit i of `constant` is what the page adds to row i of the number.
 std::vector<std::uint32_t> slice_names(const gpu::AddressMap& map,
@@ -200,6 +204,8 @@ Result<Fingerprints> make_fingerprints(const gpu::AddressMap& map,
         "{:.2f}: another program uses the card, or its address hash is another one",
         least, whole);
   }
+  const double readings = static_cast<double>(offsets.size()) / slices;  // of a slice
+  made.noise = median_error * least / std::sqrt(readings);
   for (std::uint32_t column = 0; column < sms.size(); ++column) {
     std::vector<std::vector<float>> of_slice(slices);
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -240,6 +246,7 @@ Result<std::vector<SmIdentity>> match_fingerprints(const gpu::Topology& topology
   for (SmIdentity& sm : found) {
     sm.certain = alignment.clear && sm.distance <= most_distance &&
                  sm.distance <= most_ratio * sm.other_distance &&
+                 sm.other_distance >= least_errors * observed.noise &&
                  sms_seen[sm.tpc] <= topology.tpcs[sm.tpc].sms.size();
   }
   return found;
