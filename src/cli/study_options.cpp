@@ -47,7 +47,8 @@ void StudyOptions::declare(CLI::App& app, const std::string& devices) {
   app.add_option("--description", description_,
                  "what is known of the card's memory: a file of demarc probe memory -o, or a "
                  "name (default: what is built in for the card)");
-  app.add_option("--colors", colors_, "colour of each part: 1,0 (default: the victim has the one that launches feel)")
+  app.add_option("--colors", colors_,
+                 "colour of each part: 1,0 (default: the victim has the one that launches feel)")
       ->delimiter(',');
   app.add_option("--dispatch", dispatch_,
                  "who picks the SM of each block on sim:NAME: a policy of demarc schedule "

@@ -171,14 +171,12 @@ Result<OwnDomain> choose_domain(const DomainChoice& choice, const Prepared& prep
     }
     own.domain = choice.domain;
   } else if (choice.kind == DomainChoice::Kind::free && prepared.sync_domains > 1) {
-    DEMARC_TRY(auto claim, DomainClaim::take(prepared.uuid, prepared.sync_domains));
+    auto claim = DomainClaim::take(prepared.uuid, prepared.sync_domains);
     if (claim) {
       own.domain = claim->domain();
       own.claim.emplace(std::move(*claim));
     } else {
-      own.none_because =
-          fmt::format("other programs of demarc exec have the domains 1 to {} of this card",
-                      prepared.sync_domains - 1);
+      own.none_because = claim.error().message;
     }
   }
   return own;

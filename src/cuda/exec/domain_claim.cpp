@@ -13,11 +13,9 @@
 
 namespace demarc::cuda {
 
-Result<std::optional<DomainClaim>> DomainClaim::take(const std::string& uuid, std::uint32_t count) {
+Result<DomainClaim> DomainClaim::take(const std::string& uuid, std::uint32_t count) {
   for (std::uint32_t domain = 1; domain < count; ++domain) {
-    const int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (socket < 0) return missing_capability("cannot make a socket: {}", std::strerror(errno));
-    DomainClaim claim(socket, domain);
+    DomainClaim claim(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), domain);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     // A name that begins with a zero byte has no file.
@@ -25,15 +23,14 @@ Result<std::optional<DomainClaim>> DomainClaim::take(const std::string& uuid, st
     const std::size_t length = std::min(name.size(), sizeof address.sun_path - 1);
     std::memcpy(address.sun_path + 1, name.data(), length);
     const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
-    if (::bind(socket, reinterpret_cast<const sockaddr*>(&address), bytes) == 0) {
-      return std::optional<DomainClaim>(std::move(claim));
-    }
-    if (errno != EADDRINUSE) {
-      return missing_capability("cannot claim a memory synchronisation domain: {}",
-                                std::strerror(errno));
+    if (::bind(claim.socket_, reinterpret_cast<const sockaddr*>(&address), bytes) == 0) {
+      return claim;
     }
   }
-  return std::optional<DomainClaim>();
+  return missing_capability(
+      "the domains 1 to {} of this card cannot be had; the last of them: {}. Other programs of "
+      "demarc exec may have them",
+      count - 1, std::strerror(errno));
 }
 
 DomainClaim::~DomainClaim() {

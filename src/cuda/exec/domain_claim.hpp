@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "demarc/base/result.hpp"
@@ -14,8 +13,8 @@ namespace demarc::cuda {
 // user is, and a container that has a namespace of its own does not see those outside.
 class DomainClaim {
  public:
-  // One of 1 to `count` - 1 of the card with that UUID. Nothing when all are taken.
-  static Result<std::optional<DomainClaim>> take(const std::string& uuid, std::uint32_t count);
+  // One of 1 to `count` - 1 of the card with that UUID. missing_capability when none can be had.
+  static Result<DomainClaim> take(const std::string& uuid, std::uint32_t count);
   ~DomainClaim();
   DomainClaim(DomainClaim&& other) noexcept;
   DomainClaim& operator=(DomainClaim&&) = delete;
