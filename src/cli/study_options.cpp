@@ -48,7 +48,8 @@ void StudyOptions::declare(CLI::App& app, const std::string& devices) {
                  "what is known of the card's memory: a file of demarc probe memory -o, or a "
                  "name (default: what is built in for the card)");
   app.add_option("--colors", colors_,
-                 "colour of each part: 1,0 (default: the victim has the one that launches feel)")
+                 "colour of each part: 1,0 (default: 0,1,...; on cuda:N the victim has the one "
+                 "where launches are felt least)")
       ->delimiter(',');
   app.add_option("--dispatch", dispatch_,
                  "who picks the SM of each block on sim:NAME: a policy of demarc schedule "

@@ -66,6 +66,14 @@ TEST_F(LaunchPlaces, AColourIsChosenByThePathThatAllFeel) {
   EXPECT_EQ(times()->quietest().share, 1 - place.share);
 }
 
+TEST_F(LaunchPlaces, APartThatIsTheWholeCardHasItsTrafficEverywhere) {
+  open(0, true, 2);
+  std::vector<const Stream*> pointers{&streams[0], &streams[1]};
+  const auto found = time_launches(card, *pool, pointers, TpcSet::first(12));
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_NE(found->quietest(0).stream, found->quietest(1).stream);
+}
+
 TEST_F(LaunchPlaces, MemoryIsGivenBackAndWhereNoneIsLeftItIsSaid) {
   open(0, false, 4);
   const std::uint64_t free = pool->usage(2).largest_free_bytes;

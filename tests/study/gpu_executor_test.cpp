@@ -187,7 +187,7 @@ TEST_F(GpuExecutor, ColoursThatAreParitiesComputeTheReferenceInEveryForm) {
   const auto executor = open();
   expect_right_in(*executor,
                   "mask+color,mask+color+graph,mask+color+overlapped,mask+color+fused,"
-                  "affinity+color");
+                  "affinity+color,none+color");
 }
 
 TEST_F(GpuExecutor, ColoursThatAreRemaindersComputeTheReferenceInEveryForm) {

@@ -53,10 +53,10 @@ struct LaunchTimes {
   [[nodiscard]] double beside_others(const LaunchPlace& place) const;
 };
 
-// Times launches into each of the streams while the SMs outside of `own` read and write each share
-// of the pool. Takes some milliseconds a stream and share, during which nothing else may run on the
-// card, and some of the pool's free memory, which it gives back: missing_capability when a share
-// has none.
+// Times launches into each of the streams while the SMs outside of `own`, or, where that is the
+// whole card, all SMs, read and write each share of the pool. Takes some milliseconds a stream and
+// share, during which nothing else may run on the card, and some of the pool's free memory, which
+// it gives back: missing_capability when a share has none.
 [[nodiscard]] Result<LaunchTimes> time_launches(const CardPointer& card, ColoredPool& pool,
                                                 std::span<const Stream* const> streams,
                                                 const partition::TpcSet& own);

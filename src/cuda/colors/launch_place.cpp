@@ -24,9 +24,10 @@ struct Traffic {
 };
 constexpr Traffic kinds[] = {{dram_bytes, false}, {dram_bytes, true}, {l2_bytes, true}};
 
-// Traffic runs outside of `own`.
+// Traffic runs outside of `own`; everywhere where nothing is: it leaves room for small blocks.
 std::vector<std::uint8_t> roles_beside(const Card& card, const partition::TpcSet& own) {
   std::vector<std::uint8_t> roles(card.gpu()->sm_count(), 1);
+  if ((partition::all_tpcs(card.topology()) - own).empty()) return roles;
   for (const std::uint32_t sm : partition::sms_of(card.topology(), own)) {
     if (sm < roles.size()) roles[sm] = 0;
   }
