@@ -184,11 +184,13 @@ TEST_F(Hook, ADomainIsThatOfEveryLaunchWhateverItsStreamHas) {
 
 TEST_F(Hook, LaunchesThatCannotHaveTheirDomainAreCounted) {
   ASSERT_TRUE(hook->count_paths());
-  const OneNode graph(card, *stream);
-  graph.run();
-  hook->set_sync_domain(1);
-  graph.run();
-  EXPECT_EQ(counters.other_domains, 1U) << "it keeps what it was built with";
+  {
+    const OneNode graph(card, *stream);
+    graph.run();
+    hook->set_sync_domain(1);
+    graph.run();
+    EXPECT_EQ(counters.other_domains, 1U) << "it keeps what it was built with";
+  }
   change([](fake::FakeConfig& c) { c.descriptor_version = 0x41; });
   launch_one();
   EXPECT_EQ(counters.other_domains, 2U) << "an unknown version";

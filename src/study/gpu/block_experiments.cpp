@@ -111,9 +111,11 @@ Result<Runs> many_partitions(const BlockTimer& timer, const std::vector<Workload
   }
   std::vector<PlannedKernel> planned;
   for (std::uint32_t k = 0; k < kernels; ++k) {
-    planned.push_back(kernel_on(fmt::format("K{}", k + 1), k % 2,
-                                8 + static_cast<std::uint32_t>(random.below(90)),
-                                20 + static_cast<double>(random.below(60)), sets[k % partitions]));
+    // Drawn one after the other: arguments of a call are evaluated in any order.
+    const double microseconds = 20 + static_cast<double>(random.below(60));
+    const std::uint32_t blocks = 8 + static_cast<std::uint32_t>(random.below(90));
+    planned.push_back(
+        kernel_on(fmt::format("K{}", k + 1), k % 2, blocks, microseconds, sets[k % partitions]));
   }
   DEMARC_TRY(auto run, timer.run("figure-10", std::move(planned)));
   const auto faults = faults_of(run);

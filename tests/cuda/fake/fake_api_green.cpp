@@ -1,6 +1,9 @@
 // The driver's symbols for green contexts.
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <vector>
 
 #include "fake_state.hpp"
 
@@ -13,6 +16,10 @@ namespace {
 struct FakeDesc {
   std::vector<std::uint32_t> tpcs;
 };
+// Whoever asked for them may leave them behind: descriptions nobody takes back in any case, and
+// contexts stay where a card is stuck.
+std::vector<std::unique_ptr<FakeDesc>> descriptions;
+std::map<CuGreenContext, std::unique_ptr<FakeGreen>> contexts;
 }  // namespace
 
 FAKE CuResult cuDeviceGetDevResource(CuDevice, CuDeviceResource* resource, int) {
@@ -42,25 +49,27 @@ FAKE CuResult cuDevSmResourceSplitByCount(CuDeviceResource* result, unsigned* gr
 }
 FAKE CuResult cuDevResourceGenerateDesc(CuResourceDesc* desc, CuDeviceResource* resources,
                                         unsigned count) {
-  auto* made = new FakeDesc;
+  auto made = std::make_unique<FakeDesc>();
   for (unsigned i = 0; i < count; ++i) made->tpcs.push_back(resources[i].internal[0]);
-  *desc = reinterpret_cast<CuResourceDesc>(made);
+  *desc = reinterpret_cast<CuResourceDesc>(made.get());
+  const auto lock = locked();
+  descriptions.push_back(std::move(made));
   return cu_success;
 }
 FAKE CuResult cuGreenCtxCreate(CuGreenContext* context, CuResourceDesc desc, CuDevice, unsigned) {
-  std::unique_ptr<FakeDesc> taken(reinterpret_cast<FakeDesc*>(desc));
   if (FakeGpu::get().callback != nullptr) return cu_error_not_supported;
   const auto lock = locked();
   ++FakeGpu::get().others_alive;
-  auto* made = new FakeGreen;
-  made->tpcs = taken->tpcs;
-  *context = reinterpret_cast<CuGreenContext>(made);
+  auto made = std::make_unique<FakeGreen>();
+  made->tpcs = reinterpret_cast<FakeDesc*>(desc)->tpcs;
+  *context = reinterpret_cast<CuGreenContext>(made.get());
+  contexts[*context] = std::move(made);
   return cu_success;
 }
 FAKE CuResult cuGreenCtxDestroy(CuGreenContext context) {
   const auto lock = locked();
   --FakeGpu::get().others_alive;
-  delete reinterpret_cast<FakeGreen*>(context);
+  contexts.erase(context);
   return cu_success;
 }
 FAKE CuResult cuGreenCtxStreamCreate(CuStream* stream, CuGreenContext context, unsigned, int) {
