@@ -93,6 +93,7 @@ void place_results(FunctionContext& f, std::span<const Operand> list, HandedPlac
 
 std::vector<std::uint32_t> offsets_of(const std::vector<FrameVariable>& places) {
   std::vector<std::uint32_t> out;
+  out.reserve(places.size());
   for (const FrameVariable& place : places) out.push_back(place.offset);
   return out;
 }
