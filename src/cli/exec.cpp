@@ -103,8 +103,8 @@ const RegisterVerb registered_exec({
                      "memory synchronisation domain of all launches: a number, `free` for one that "
                      "no other demarc exec has, `none` to leave launches theirs")
           ->capture_default_str();
-      app.add_option("--pid", options->pid,
-                     "give a running program other TPCs, from outside of it");
+      auto* pid = app.add_option("--pid", options->pid,
+                                 "give a running program other TPCs, from outside of it");
       app.add_flag(
           "--audit", options->plan.audit,
           "count the launches by path and by the masks in their descriptors, report at exit");
@@ -118,6 +118,15 @@ const RegisterVerb registered_exec({
       app.add_option("--preload", options->plan.preload, "path of libdemarc_preload.so");
       app.add_option("command", options->plan.command, "the program and its arguments, after --");
       app.positionals_at_end();
+      // Nothing else of a running program changes.
+      for (CLI::Option* other : app.get_options()) {
+        const auto is = [other](const char* name) { return other->check_name(name); };
+        if (is("--pid") || is("--help") || is("command") || is("--tpcs") || is("--gpcs") ||
+            is("--sms") || is("--share")) {
+          continue;
+        }
+        pid->excludes(other);
+      }
       return [options] { return run_exec(*options); };
     },
 });

@@ -216,6 +216,26 @@ TEST_F(Program, ARunningProgramCanBeGivenOtherTpcsFromOutside) {
   EXPECT_THAT(outcome.out, HasSubstr("TPCs 4-5\nmoved 0"));
   EXPECT_THAT(outcome.out, HasSubstr("the partition HOLDS"));
   EXPECT_EQ(run_demarc({"exec", "--pid", "1", "--tpcs", "0"}).exit_code, 1);
+  for (const std::vector<std::string>& other : {std::vector<std::string>{"--sync-domain", "2"},
+                                                {"--audit"},
+                                                {"--json"},
+                                                {"--observe"},
+                                                {"--device", "cuda:0"},
+                                                {"--announce", "1"},
+                                                {"--preload", "x.so"}}) {
+    std::vector<std::string> argv{"exec", "--pid", "1", "--tpcs", "0"};
+    argv.insert(argv.end(), other.begin(), other.end());
+    const auto refused = run_demarc(argv);
+    EXPECT_EQ(refused.exit_code, 1);
+    EXPECT_THAT(refused.err,
+                testing::AllOf(HasSubstr("--pid"), HasSubstr(" excludes "), HasSubstr(other[0])));
+  }
+  for (const char* domain : {"", "-1", "auto", "1.5"}) {
+    EXPECT_EQ(run_demarc({"exec", "--tpcs", "0", "--sync-domain", domain, "--", "true"}).exit_code,
+              1)
+        << domain;
+  }
+  EXPECT_EQ(run_demarc({"exec", "--tpcs", "0", "--sync-domain", "9", "--", "true"}).exit_code, 2);
 }
 
 TEST_F(Program, ExecInsideExecIsRefusedByName) {

@@ -7,8 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "demarc/cuda/colored_memory.hpp"

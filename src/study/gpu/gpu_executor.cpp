@@ -6,21 +6,15 @@
 #include "demarc/base/text.hpp"
 #include "demarc/cuda/backend.hpp"
 #include "demarc/cuda/control.hpp"
-#include "demarc/cuda/launch_place.hpp"
 #include "demarc/cuda/sync_domain.hpp"
-#include "gpu/colored_memory.hpp"
+#include "gpu/colored_parts.hpp"
 #include "gpu/gpu_lane.hpp"
 #include "gpu/process_stage.hpp"
 #include "gpu/workload_reader.hpp"
 #include "number_ranges.hpp"
-#include "part_colors.hpp"
 
 namespace demarc::study {
 namespace {
-
-// Streams that a coloured victim chooses from: as many as the driver has channels for by default.
-constexpr std::size_t launch_streams = 8;
-constexpr std::uint64_t page_bytes = std::uint64_t{2} << 20U;  // that arena_pages_a_part counts
 
 // Lanes of this process. The parts of the card that they run in live as long.
 class LaneStage : public Stage {
@@ -95,7 +89,7 @@ class GpuExecutor : public Executor {
     DEMARC_TRY(NeighbourMeans means, Executor::neighbour_means(mode, parts));
     means.lacking.erase(Need::host_memory);
     means.lacking.erase(Need::copy_engines);
-    std::uint64_t memory = options_.arena_pages_a_part * page_bytes / 2;
+    std::uint64_t memory = options_.arena_pages_a_part * arena_page_bytes / 2;
     if (!mode.color) {
       DEMARC_TRY(memory, gpu_->free_bytes());
       memory /= std::max(parts, 2U) - 1;
@@ -140,9 +134,16 @@ class GpuExecutor : public Executor {
     DEMARC_TRY(const auto partitions, partitions_of(mode, card->topology(), parts));
     DEMARC_TRY(const auto back_end, cuda::make_backend(card, mode.division));
     std::vector<std::unique_ptr<cuda::Lane>> divided;
-    for (std::uint32_t part = 0; part < parts; ++part) {
-      DEMARC_TRY(auto lane, part == 0 ? victim_lane(*back_end, mode, partitions)
-                                      : back_end->open(partitions[part]));
+    std::string of_colors;
+    if (mode.color) {
+      DEMARC_CHECK(fill_colors(parts));
+      DEMARC_TRY(auto victim, colors_.open_victim(card, *back_end, partitions));
+      divided.push_back(std::move(victim.lane));
+      of_colors = fmt::format("; {}; {}", colors_.account(), victim.account);
+    }
+    for (std::uint32_t part = mode.color ? 1 : 0; part < parts; ++part) {
+      const int priority = part == 0 ? options_.victim_priority : 0;
+      DEMARC_TRY(auto lane, back_end->open(partitions[part], priority));
       divided.push_back(std::move(lane));
     }
     std::string account = traits.confines ? account_of(partitions, divided)
@@ -163,7 +164,7 @@ class GpuExecutor : public Executor {
       lanes.push_back(make_choosing_lane(make_gpu_lane(std::move(set), stream, options_.clock),
                                          make_command_lane(command_options(observe, {}))));
     }
-    if (mode.color) account += "; " + pool_->account() + "; " + launches_account_;
+    account += of_colors;
     return std::make_unique<LaneStage>(std::move(divided), std::move(lanes), std::move(account));
   }
 
@@ -231,80 +232,16 @@ class GpuExecutor : public Executor {
     }
     std::shared_ptr<MemorySource> memory = plain_;
     if (mode.color) {
-      DEMARC_TRY(memory, colored_memory(part, parts));
+      DEMARC_TRY(memory, colors_.memory_of(part, parts));
     }
     return std::make_shared<ResidentSet>(gpu_, std::move(memory), reader_, form);
   }
 
   // One pool serves all modes of a study; it is measured once.
-  Result<std::shared_ptr<MemorySource>> colored_memory(std::uint32_t part, std::uint32_t parts) {
-    DEMARC_CHECK(fill_pool(parts));
-    DEMARC_TRY(const auto colors, chosen_colors(parts));
-    return make_colored_memory(pool_, colors[part]);
-  }
-
-  // As --colors says; else the victim, part 0, has the one where its launches feel the others
-  // least.
-  Result<std::vector<std::uint32_t>> chosen_colors(std::uint32_t parts) const {
-    std::vector<std::uint32_t> chosen = options_.colors;
-    if (chosen.empty() && quiet_color_) {
-      chosen.push_back(*quiet_color_);
-      for (std::uint32_t color = 0; color < pool_->colors(); ++color) {
-        if (color != *quiet_color_) chosen.push_back(color);
-      }
-    }
-    return colors_of_parts(pool_->colors(), parts, chosen);
-  }
-
-  // Of several streams, each confined and proved, the one whose launches feel the other parts'
-  // memory least.
-  Result<std::unique_ptr<cuda::Lane>> victim_lane(
-      cuda::Backend& back_end, const Mode& mode,
-      const std::vector<partition::Partition>& partitions) {
-    const partition::Partition& own = partitions.front();
-    if (!mode.color) return back_end.open(own, options_.victim_priority);
-    const auto parts = static_cast<std::uint32_t>(partitions.size());
-    DEMARC_CHECK(fill_pool(parts));
-    std::vector<std::unique_ptr<cuda::Lane>> lanes(launch_streams);
-    std::vector<const cuda::Stream*> streams;
-    for (auto& lane : lanes) {
-      DEMARC_TRY(lane, back_end.open(own, options_.victim_priority));
-      streams.push_back(&lane->stream());
-    }
-    DEMARC_TRY(const cuda::CardPointer card, card_for(mode.traits().hook));
-    DEMARC_TRY(const cuda::LaunchTimes times,
-               cuda::time_launches(card, *pool_, streams, lanes.front()->tpcs()));
-    if (options_.colors.empty() && !quiet_color_) quiet_color_ = times.quietest().share;
-    DEMARC_TRY(const auto colors, chosen_colors(parts));
-    const cuda::LaunchPlace place = times.quietest(colors.front());
-    launches_account_ =
-        fmt::format("an empty launch takes {:.2f} us, {:.2f} beside traffic of the others' colours",
-                    times.alone[place.stream], times.beside_others(place));
-    return std::move(lanes[place.stream]);
-  }
-
-  // Masks that were given are taken as they are; else what the card's description says.
-  Result<gpu::ColorScheme> scheme_for(std::uint32_t parts) const {
-    if (!options_.masks.empty()) {
-      return gpu::ColorScheme{1U << options_.masks.size(), options_.masks, {}, 0};
-    }
-    DEMARC_TRY(const auto device, gpu::describe_card(gpu_->name(), options_.description));
-    return gpu::color_scheme(device, parts);
-  }
-
-  // Share c is colour c. Of the pages of a pool of remainders nearly every one can be used, of
-  // others those of one constant.
-  Result<void> fill_pool(std::uint32_t parts) {
-    if (pool_) return {};
-    DEMARC_TRY(const gpu::ColorScheme scheme, scheme_for(parts));
+  Result<void> fill_colors(std::uint32_t parts) {
+    if (colors_.filled()) return {};
     DEMARC_TRY(const cuda::CardPointer card, card_for(partition::HookUse::unused));
-    std::vector<cuda::ShareRequest> shares;
-    for (std::uint32_t c = 0; c < scheme.colors; ++c) shares.push_back({std::uint64_t{1} << c, 0});
-    const std::uint64_t pages =
-        std::uint64_t{options_.arena_pages_a_part} * parts / (scheme.remainders ? 2 : 1);
-    DEMARC_TRY(pool_, cuda::ColoredPool::create(card, scheme, pages * page_bytes, shares,
-                                                cuda::PoolPages::one_region));
-    return {};
+    return colors_.fill(card, parts);
   }
 
   Result<void> open_folder() {
@@ -425,10 +362,8 @@ class GpuExecutor : public Executor {
   std::uint32_t target_;
   WorkloadReader reader_;
   std::vector<std::shared_ptr<ResidentSet>> plain_sets_;
-  std::shared_ptr<cuda::ColoredPool> pool_;
-  std::optional<std::uint32_t> quiet_color_;  // of the victim, unless colours were chosen
-  std::string launches_account_;              // of the last stage
-  bool commands_ = false;                     // among the plan's aggressors
+  ColoredParts colors_{options_};
+  bool commands_ = false;  // among the plan's aggressors
   std::shared_ptr<StudyFolder> folder_;
   cuda::CardPointer plain_card_;  // both are opened when a mode needs them
   cuda::CardPointer masked_card_;

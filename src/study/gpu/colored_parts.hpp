@@ -1,0 +1,51 @@
+// What the parts of a study have of coloured memory: one pool for all modes, a colour for each
+// part, and for the victim the stream whose launches feel the other colours least.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "demarc/cuda/backend.hpp"
+#include "demarc/cuda/colored_memory.hpp"
+#include "demarc/study/gpu_executor.hpp"
+#include "gpu/memory_source.hpp"
+
+namespace demarc::study {
+
+inline constexpr std::uint64_t arena_page_bytes = std::uint64_t{2} << 20U;
+
+class ColoredParts {
+ public:
+  // `options` outlive this object.
+  explicit ColoredParts(const GpuExecutorOptions& options) : options_(options) {}
+
+  [[nodiscard]] bool filled() const { return pool_ != nullptr; }
+  // Takes the memory and finds its colours, once a study.
+  [[nodiscard]] Result<void> fill(const cuda::CardPointer& card, std::uint32_t parts);
+
+  // The rest is of a pool that is filled.
+  struct Victim {
+    std::unique_ptr<cuda::Lane> lane;
+    std::string account;  // what its launches feel
+  };
+  // Of several lanes of the first partition the one whose launches feel the others' memory least.
+  // The first call chooses the victim's colour too, unless the options name one.
+  [[nodiscard]] Result<Victim> open_victim(const cuda::CardPointer& card, cuda::Backend& back_end,
+                                           const std::vector<partition::Partition>& partitions);
+  [[nodiscard]] Result<std::shared_ptr<MemorySource>> memory_of(std::uint32_t part,
+                                                                std::uint32_t parts) const;
+  [[nodiscard]] std::string account() const { return pool_->account(); }
+
+ private:
+  [[nodiscard]] Result<gpu::ColorScheme> scheme_for(const cuda::Gpu& gpu,
+                                                    std::uint32_t parts) const;
+  [[nodiscard]] Result<std::vector<std::uint32_t>> colors_of(std::uint32_t parts) const;
+
+  const GpuExecutorOptions& options_;
+  std::shared_ptr<cuda::ColoredPool> pool_;
+  std::optional<std::uint32_t> quiet_color_;  // of the victim
+};
+
+}  // namespace demarc::study
