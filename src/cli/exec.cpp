@@ -43,6 +43,17 @@ Result<void> prepare_announcement(ExecOptions& options) {
   return {};
 }
 
+Result<void> refuse_beside_pid(const std::vector<const CLI::Option*>& others) {
+  for (const CLI::Option* option : others) {
+    if (option->count() == 0) continue;
+    return invalid_input(
+        "--pid gives a running program other TPCs and changes nothing else: leave "
+        "{} out",
+        option->get_name());
+  }
+  return {};
+}
+
 Result<void> run_exec(ExecOptions& options) {
   if (options.pid != 0) {
     if (!options.plan.command.empty()) {
@@ -103,8 +114,8 @@ const RegisterVerb registered_exec({
                      "memory synchronisation domain of all launches: a number, `free` for one that "
                      "no other demarc exec has, `none` to leave launches theirs")
           ->capture_default_str();
-      auto* pid = app.add_option("--pid", options->pid,
-                                 "give a running program other TPCs, from outside of it");
+      app.add_option("--pid", options->pid,
+                     "give a running program other TPCs, from outside of it");
       app.add_flag(
           "--audit", options->plan.audit,
           "count the launches by path and by the masks in their descriptors, report at exit");
@@ -118,16 +129,17 @@ const RegisterVerb registered_exec({
       app.add_option("--preload", options->plan.preload, "path of libdemarc_preload.so");
       app.add_option("command", options->plan.command, "the program and its arguments, after --");
       app.positionals_at_end();
-      // Nothing else of a running program changes.
-      for (CLI::Option* other : app.get_options()) {
-        const auto is = [other](const char* name) { return other->check_name(name); };
-        if (is("--pid") || is("--help") || is("command") || is("--tpcs") || is("--gpcs") ||
-            is("--sms") || is("--share")) {
-          continue;
-        }
-        pid->excludes(other);
+      std::vector<const CLI::Option*> others;  // that say nothing of a running program
+      for (const CLI::Option* option : app.get_options()) {
+        if (option->check_name("--pid") || option->check_name("command")) continue;
+        if (option->check_name("--tpcs") || option->check_name("--gpcs")) continue;
+        if (option->check_name("--sms") || option->check_name("--share")) continue;
+        others.push_back(option);
       }
-      return [options] { return run_exec(*options); };
+      return [options, others]() -> Result<void> {
+        if (options->pid != 0) DEMARC_CHECK(refuse_beside_pid(others));
+        return run_exec(*options);
+      };
     },
 });
 
