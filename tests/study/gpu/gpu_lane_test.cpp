@@ -127,25 +127,13 @@ TEST_F(ResidentSetTest, TheKernelsOfEachMemoryAreLoadedOnce) {
 
 // Each run takes as much longer than the one before as a step of a loop takes.
 LoadedLaunch slowing_launch() {
-  LoadedLaunch loaded = counting_launch("slowing", 64);
-  loaded.ptx = test::small_module(R"(
-.visible .entry count(.param .u64 out)
-{
+  return counting_launch("slowing", 64, gpu::FillKind::zero, R"(
   .reg .pred %p<2>;
-  .reg .b32 %r<3>;
-  .reg .b64 %rd<2>;
-  ld.param.u64 %rd1, [out];
-  ld.global.u32 %r1, [%rd1];
-  add.u32 %r1, %r1, 1;
-  st.global.u32 [%rd1], %r1;
 next:
   sub.u32 %r1, %r1, 1;
   setp.ne.u32 %p1, %r1, 0;
   @%p1 bra next;
-  ret;
-}
 )");
-  return loaded;
 }
 
 class GpuLaneTest : public ResidentSetTest {

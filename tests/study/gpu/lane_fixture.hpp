@@ -231,9 +231,11 @@ inline std::uint64_t two_step_digest() {
   return digest_of_outputs({{1, b}, {2, c}});
 }
 
-// Adds one to out[0], which lies in memory that every run leaves as it is.
+// Adds one to out[0], which lies in memory that every run leaves as it is. `then` are PTX lines
+// that come after that; %r1 holds the sum.
 inline LoadedLaunch counting_launch(const std::string& name, std::uint64_t bytes,
-                                    gpu::FillKind fill = gpu::FillKind::zero) {
+                                    gpu::FillKind fill = gpu::FillKind::zero,
+                                    const std::string& then = "") {
   LoadedLaunch loaded;
   loaded.launch.name = name;
   loaded.launch.ptx = name + ".ptx";
@@ -246,6 +248,8 @@ inline LoadedLaunch counting_launch(const std::string& name, std::uint64_t bytes
   ld.global.u32 %r1, [%rd1];
   add.u32 %r1, %r1, 1;
   st.global.u32 [%rd1], %r1;
+)",
+                                  then, R"(
   ret;
 }
 )");

@@ -1,0 +1,193 @@
+// The grids and blocks of a launch made ready on a card, fused and affine ones among them.
+#include "resident_launch_fixture.hpp"
+
+namespace demarc::study {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+// Each thread notes all its indices where they say.
+constexpr const char* note_indices_entry = R"(
+.visible .entry note(.param .u64 out, .param .u32 salt)
+{
+  .reg .b32 %r<40>;
+  .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [out];
+  ld.param.u32 %r30, [salt];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, %tid.y;
+  mov.u32 %r3, %tid.z;
+  mov.u32 %r4, %ntid.x;
+  mov.u32 %r5, %ntid.y;
+  mov.u32 %r6, %ntid.z;
+  mov.u32 %r7, %ctaid.x;
+  mov.u32 %r8, %ctaid.y;
+  mov.u32 %r9, %ctaid.z;
+  mov.u32 %r10, %nctaid.x;
+  mov.u32 %r11, %nctaid.y;
+  mad.lo.u32 %r12, %r9, %r11, %r8;
+  mad.lo.u32 %r12, %r12, %r10, %r7;
+  mul.lo.u32 %r13, %r4, %r5;
+  mul.lo.u32 %r13, %r13, %r6;
+  mad.lo.u32 %r14, %r3, %r5, %r2;
+  mad.lo.u32 %r14, %r14, %r4, %r1;
+  mad.lo.u32 %r15, %r12, %r13, %r14;
+  mul.wide.u32 %rd2, %r15, 4;
+  add.u64 %rd3, %rd1, %rd2;
+  mad.lo.u32 %r16, %r1, 10, %r2;
+  mad.lo.u32 %r16, %r16, 10, %r3;
+  mad.lo.u32 %r16, %r16, 10, %r7;
+  mad.lo.u32 %r16, %r16, 10, %r8;
+  mad.lo.u32 %r16, %r16, 10, %r9;
+  add.u32 %r16, %r16, %r30;
+  st.global.u32 [%rd3], %r16;
+  ret;
+}
+)";
+
+std::vector<std::uint32_t> noted_indices(const gpu::Dim3& grid, const gpu::Dim3& block,
+                                         std::uint32_t salt) {
+  std::vector<std::uint32_t> out;
+  for (std::uint32_t bz = 0; bz < grid.z; ++bz)
+    for (std::uint32_t by = 0; by < grid.y; ++by)
+      for (std::uint32_t bx = 0; bx < grid.x; ++bx)
+        for (std::uint32_t z = 0; z < block.z; ++z)
+          for (std::uint32_t y = 0; y < block.y; ++y)
+            for (std::uint32_t x = 0; x < block.x; ++x)
+              out.push_back(((((x * 10 + y) * 10 + z) * 10 + bx) * 10 + by) * 10 + bz + salt);
+  return out;
+}
+
+constexpr gpu::Dim3 noted_grid{2, 3, 4};
+constexpr gpu::Dim3 noted_block{4, 8, 1};
+constexpr gpu::Dim3 noted_deep{2, 2, 8};
+
+// Two launches with grids and blocks of three dimensions; the second is the larger in threads.
+LoadedLaunch noting_launch(const gpu::Dim3& second = noted_deep) {
+  LoadedLaunch loaded;
+  loaded.launch.name = "noting";
+  loaded.launch.ptx = "noting.ptx";
+  loaded.ptx = test::small_module(note_indices_entry);
+  loaded.launch.buffers = {made_buffer("x", 24 * 32 * 4, gpu::FillKind::zero, true),
+                           made_buffer("y", 24 * 4 * second.count(), gpu::FillKind::zero, true)};
+  loaded.launch.kernels = {
+      made_kernel("note", noted_grid, noted_block, {gpu::BufferUse{0}, made_word(3)}),
+      made_kernel("note", noted_grid, second, {gpu::BufferUse{1}, made_word(5)})};
+  return loaded;
+}
+
+TEST_F(ResidentLaunchTest, GridsAndBlocksOfThreeDimensionsComputeTheSameInEveryForm) {
+  const std::uint64_t expected = digest_of_outputs({{0, noted_indices(noted_grid, noted_block, 3)},
+                                                    {1, noted_indices(noted_grid, noted_deep, 5)}});
+  for (const LaunchForm& form : {LaunchForm{}, form_of(Launches::graph),
+                                 form_of(Launches::overlapped), form_of(Launches::overlapped_graph),
+                                 form_of(Launches::fused, 24), affine_on_six_to_nine()}) {
+    const auto made = make(noting_launch(), form);
+    ASSERT_TRUE(made) << made.error().message;
+    const auto outputs = (*made)->checked_run(*stream);
+    ASSERT_TRUE(outputs) << outputs.error().message;
+    EXPECT_EQ(outputs->digest, expected) << static_cast<int>(form.launches);
+    EXPECT_TRUE(outputs->exact);
+    EXPECT_EQ((*made)->launch().name, "noting");
+  }
+}
+
+TEST_F(ResidentLaunchTest, LaunchesHaveTheShapesOfTheirKernelsAndTheSharedMemoryTheyAskFor) {
+  LoadedLaunch loaded = noting_launch();
+  loaded.launch.kernels[1].dynamic_shared_bytes = 48 * 1024;
+  ASSERT_TRUE(make(loaded));
+  const SeenLaunch first{"note", {2, 3, 4}, {4, 8, 1}, 0, false};
+  const SeenLaunch second{"note", {2, 3, 4}, {2, 2, 8}, 48 * 1024, false};
+  EXPECT_THAT(own_launches(), ElementsAre(first, second, first, second)) << "two runs tell enough";
+  // More than that a kernel gets only if it is told before.
+  loaded.launch.kernels[1].dynamic_shared_bytes = 48 * 1024 + 16;
+  EXPECT_EQ(refusal(loaded), "none");
+  loaded.launch.kernels[1].dynamic_shared_bytes = 240 * 1024;
+  EXPECT_THAT(refusal(loaded), HasSubstr("cannot set an attribute of kernel 'note'"));
+}
+
+TEST_F(ResidentLaunchTest, WhatItsKernelsUseIsTheMostOfTheirLaunches) {
+  LoadedLaunch loaded = noting_launch({32, 4, 2});
+  loaded.launch.kernels.push_back(loaded.launch.kernels.front());
+  const auto used = [&] {
+    std::vector<std::string> out;
+    for (const cuda::KernelUse& one : memory->uses) {
+      out.push_back(fmt::format("{} {} {}", one.kernel, one.threads, one.block_threads));
+    }
+    return out;
+  };
+  ASSERT_TRUE(make(loaded));
+  EXPECT_THAT(used(), ElementsAre("note 6144 256"));
+  ASSERT_TRUE(make(two_step_launch()));
+  EXPECT_THAT(used(), ElementsAre("scale 1024 128", "fold 1024 256"));
+  // Of a persistent grid as many as the SMs hold.
+  ASSERT_TRUE(make(loaded, form_of(Launches::fused, 4)));
+  EXPECT_THAT(used(), ElementsAre("demarc_fused 49152 256"));
+  ASSERT_TRUE(make(two_step_launch(), affine_on_six_to_nine()));
+  EXPECT_THAT(used(), ElementsAre("scale 49152 128", "fold 49152 256"));
+}
+
+TEST_F(ResidentLaunchTest, AnAffineKernelHasAGridThatFillsTheCardAndTheBlockItHad) {
+  for (const int resident : {3, 0}) {  // 0: a kernel that hides how it fits
+    seen_driver.resident_blocks = resident;
+    const auto made = make(noting_launch(), affine_on_six_to_nine());
+    ASSERT_TRUE(made) << made.error().message;
+    const unsigned blocks = resident == 3 ? 72 : 24;
+    EXPECT_THAT(own_launches(),
+                ElementsAre(SeenLaunch{"note", {blocks, 1, 1}, {4, 8, 1}, 0, false},
+                            SeenLaunch{"note", {blocks, 1, 1}, {2, 2, 8}, 0, false},
+                            SeenLaunch{"note", {blocks, 1, 1}, {4, 8, 1}, 0, false},
+                            SeenLaunch{"note", {blocks, 1, 1}, {2, 2, 8}, 0, false}));
+  }
+}
+
+TEST_F(ResidentLaunchTest, AFusedLaunchFillsTheSmsOfItsPartWithTheLargestBlock) {
+  LoadedLaunch loaded = noting_launch({32, 2, 2});
+  loaded.launch.kernels[0].dynamic_shared_bytes = 512;
+  loaded.launch.kernels[1].dynamic_shared_bytes = 64;
+  for (const int resident : {2, 0}) {
+    seen_driver.resident_blocks = resident;
+    const auto made = make(loaded, form_of(Launches::fused, resident == 0 ? 5 : 3));
+    ASSERT_TRUE(made) << made.error().message;
+    const SeenLaunch one{"demarc_fused", {resident == 0 ? 5U : 6U, 1, 1}, {128, 1, 1}, 512, false};
+    EXPECT_THAT(own_launches(), ElementsAre(one, one));
+    EXPECT_EQ((*made)->launches(), 1U);
+  }
+}
+
+TEST_F(ResidentLaunchTest, OneLaunchAloneOrAnAffineOneIsNeverFused) {
+  LoadedLaunch one = noting_launch();
+  one.launch.kernels.pop_back();
+  ASSERT_TRUE(make(one, form_of(Launches::fused)));
+  EXPECT_THAT(own_launches(), Each(Field(&SeenLaunch::kernel, "note")));
+  LaunchForm affine = affine_on_six_to_nine();
+  affine.launches = Launches::fused;
+  ASSERT_TRUE(make(noting_launch(), affine));
+  EXPECT_THAT(own_launches(), AllOf(SizeIs(4), Each(Field(&SeenLaunch::kernel, "note"))));
+}
+
+TEST_F(ResidentLaunchTest, WhatCannotBeFusedIsRefusedByName) {
+  const LaunchForm fused = form_of(Launches::fused, 24);
+  EXPECT_EQ(refusal(two_step_launch(), form_of(Launches::fused)),
+            "fused launches wait for each other's blocks and need a part with SMs of its own");
+  EXPECT_EQ(kind, ErrorKind::missing_capability);
+  EXPECT_EQ(refusal(noting_launch({33, 1, 1}), fused),
+            "note: blocks of 33 threads cannot be fused, only multiples of 32");
+  EXPECT_EQ(kind, ErrorKind::missing_capability);
+  LoadedLaunch other = two_step_launch();
+  other.launch.kernels[1].kernel = "crease";
+  EXPECT_EQ(refusal(other, fused), "two_steps.ptx: no kernel 'crease'");
+  EXPECT_EQ(kind, ErrorKind::invalid_input);
+  EXPECT_THAT(refusal(other), HasSubstr("no kernel 'crease'"));
+  LoadedLaunch wrong = two_step_launch();
+  wrong.ptx += ".visible";
+  EXPECT_THAT(refusal(wrong), HasSubstr("two_steps.ptx"));
+}
+
+}  // namespace
+}  // namespace demarc::study
