@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 
 #include "demarc/ptx/printer.hpp"
 
@@ -177,6 +178,17 @@ class ExpressionWriter {
 
   // A merge of definitions: a loop counter where one of them adds a constant to the merge itself.
   Sum merged(std::uint32_t index) {
+    const ptx::TreeNode& node = tree_.nodes[index];
+    if (!open_.insert(index).second) {
+      circular_.insert(open_.begin(), open_.end());
+      return choice(node);
+    }
+    Sum sum = start_and_steps(index);
+    open_.erase(index);
+    return circular_.erase(index) != 0 ? choice(node) : sum;
+  }
+
+  Sum start_and_steps(std::uint32_t index) {
     const ptx::TreeNode& node = tree_.nodes[index];
     std::optional<Sum> start;
     std::optional<Sum> step;
@@ -426,6 +438,8 @@ class ExpressionWriter {
   std::vector<std::string> names_;
   std::vector<Rank> ranks_;
   std::vector<std::uint32_t> counters_;
+  std::set<std::uint32_t> open_;      // merges that are being written
+  std::set<std::uint32_t> circular_;  // of these, those whose steps lead back to them
 };
 
 }  // namespace

@@ -123,5 +123,15 @@ TEST(Expression, what_is_added_before_the_access_belongs_to_the_trip) {
   EXPECT_EQ(stepped("sub.s64 %rd3, %rd3, -16;\n"), "phi(%rd3) + 16: loop-affine");
 }
 
+// Both summands come from the sum of a trip before: a walk that followed each would not end.
+TEST(Expression, a_sum_whose_summands_both_return_to_it_is_opaque) {
+  EXPECT_EQ(written("mov.u32 %r5, %r2;\nmov.u32 %r7, %r3;\nmov.u32 %r6, 0;\nagain:\n"
+                    "add.s32 %r9, %r5, %r7;\nmul.wide.s32 %rd2, %r9, 4;\n"
+                    "add.s64 %rd3, %rd1, %rd2;\nld.global.u32 %r8, [%rd3];\n"
+                    "mov.u32 %r5, %r9;\nmov.u32 %r7, %r9;\n"
+                    "add.s32 %r6, %r6, 1;\nsetp.lt.s32 %p1, %r6, 3;\n@%p1 bra again;\n"),
+            "param0 + 4*(phi(%r5) + phi(%r7)): loop-affine");
+}
+
 }  // namespace
 }  // namespace demarc::locality
