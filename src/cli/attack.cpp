@@ -98,9 +98,9 @@ const RegisterVerb attack_verb{
        app.add_option("--mode", options->mode,
                       "the partition: one of the modes of demarc isolate --modes")
            ->capture_default_str();
-       app.add_option(
-              "--victims", options->victims,
-              "comma list of bundled kernels, launch:FILE.json or, on sim:NAME, stream:FILE")
+       app.add_option("--victims", options->victims,
+                      "comma list of bundled kernels, launch:FILE.json[@SCALE] or, on sim:NAME, "
+                      "stream:FILE")
            ->capture_default_str();
        app.add_option("--without", options->without,
                       "comma list of operations that no neighbour has: store, host_load, ...")

@@ -160,10 +160,10 @@ const RegisterVerb isolate_verb{
            "+common-domain: parts share a "
            "memory synchronisation domain");
        app.footer(app.get_footer() + "\n\nModes:\n" + partition::modes_help());
-       app.add_option(
-           "--victims", options->victims,
-           "comma list of bundled kernels, launch:FILE.json or, on sim:NAME, stream:FILE (an "
-           "access stream, docs/simulate.md)");
+       app.add_option("--victims", options->victims,
+                      "comma list of bundled kernels, launch:FILE.json[@SCALE] or, on sim:NAME, "
+                      "stream:FILE (an "
+                      "access stream, docs/simulate.md)");
        app.add_option(
            "--aggressors", options->aggressors,
            "the same, for the other parts; on cuda:N also copy_in and copy_out, copies of "

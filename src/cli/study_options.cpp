@@ -20,6 +20,7 @@ struct DeviceOption {
 constexpr DeviceOption device_options[] = {
     {"--masks", true, true, "it has no memory to colour; use cuda:N or sim:NAME"},
     {"--colors", true, true, "it has no memory to colour; use cuda:N or sim:NAME"},
+    {"--memory-gib", true, false, "it has no memory to take; use cuda:N"},
     {"--description", true, false, "NAME is its description already; use cuda:N"},
     {"--split", true, true, "it has no TPCs to deal out; use cuda:N or sim:NAME"},
     {"--clock", true, false, "it has one way to take a time; leave it out or use cuda:N"},
@@ -44,6 +45,9 @@ void StudyOptions::declare(CLI::App& app, const std::string& devices) {
                  "colour masks, offsets in 2 MiB pages: 0xc4000,0x18a000 (default: what the card's "
                  "description says keeps memory apart)")
       ->delimiter(',');
+  app.add_option("--memory-gib", memory_gib_,
+                 "GiB of the card's memory that coloured parts have together (default: 12 a part "
+                 "where colours are masks, else 6)");
   app.add_option("--description", description_,
                  "what is known of the card's memory: a file of demarc probe memory -o, or a "
                  "name (default: what is built in for the card)");
@@ -100,6 +104,9 @@ Result<void> StudyOptions::parse(const std::vector<study::Mode>& modes,
     DEMARC_TRY(const auto value, parse_u64(mask, "--masks"));
     mask_values_.push_back(value);
   }
+  if (memory_gib_ && !(*memory_gib_ >= 0.25 && *memory_gib_ <= 4096)) {
+    return invalid_input("--memory-gib {}: give 0.25 to 4096", *memory_gib_);
+  }
   if (colors_.size() > parts) {
     return invalid_input("--colors: {} colours for {} parts; give one a part at most",
                          colors_.size(), parts);
@@ -118,10 +125,13 @@ Result<void> StudyOptions::parse(const std::vector<study::Mode>& modes,
     DEMARC_TRY(sharing_[equals == std::string::npos ? "" : option.substr(0, equals)],
                sim::parse_block_sharing(text, file));
   }
-  if ((!masks_.empty() || !colors_.empty()) &&
+  if ((!masks_.empty() || !colors_.empty() || memory_gib_) &&
       std::none_of(modes.begin(), modes.end(), [](const study::Mode& m) { return m.color; })) {
     return invalid_input("{}: no mode of {} has colours; add one such as mask+color",
-                         masks_.empty() ? "--colors" : "--masks", mode_option);
+                         !masks_.empty()    ? "--masks"
+                         : !colors_.empty() ? "--colors"
+                                            : "--memory-gib",
+                         mode_option);
   }
   return {};
 }
@@ -148,6 +158,7 @@ Result<std::unique_ptr<study::Executor>> StudyOptions::open() const {
   gpu.masks = mask_values_;
   gpu.colors = colors_;
   gpu.description = description_;
+  if (memory_gib_) gpu.arena_pages = static_cast<std::uint64_t>(*memory_gib_ * 512);
   gpu.clock = clock_value_;
   gpu.victim_priority = victim_priority;
   gpu.sync_domain = sync_domain;

@@ -56,6 +56,7 @@ class StudyOptions {
   std::vector<std::string> masks_;
   std::vector<std::uint32_t> colors_;
   std::string description_;
+  std::optional<double> memory_gib_;
   std::string clock_ = "gpu";
   std::string dispatch_;
   std::vector<std::string> locality_;

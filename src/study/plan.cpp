@@ -120,8 +120,8 @@ Result<Mode> parse_one_mode(const std::string& item, std::string_view option) {
   return mode;
 }
 
-// "launch:dir/mm.json" -> "mm", "stream:dir/x.txt" -> "x.txt", "cmd:python3 train.py" -> "python3
-// train.py".
+// "launch:dir/mm.json" -> "mm", "launch:dir/mm.json@large" -> "mm@large", "stream:dir/x.txt" ->
+// "x.txt", "cmd:python3 train.py" -> "python3 train.py".
 std::string display_name(std::string_view spec) {
   if (spec.starts_with("cmd:")) return std::string(spec.substr(4));
   if (!spec.starts_with("launch:") && !spec.starts_with("stream:")) return std::string(spec);
@@ -129,7 +129,12 @@ std::string display_name(std::string_view spec) {
   if (const auto slash = spec.rfind('/'); slash != std::string_view::npos) {
     spec.remove_prefix(slash + 1);
   }
-  if (spec.ends_with(".json")) spec.remove_suffix(5);
+  if (const auto dot = spec.rfind(".json"); dot != std::string_view::npos) {
+    const std::string_view behind = spec.substr(dot + 5);
+    if (behind.empty() || behind.front() == '@') {
+      return std::string(spec.substr(0, dot)) + std::string(behind);
+    }
+  }
   return std::string(spec);
 }
 

@@ -101,8 +101,9 @@ TEST(EmulateVerb, launch_files_of_the_examples_run_without_a_finding) {
       std::vector<std::string> words{"emulate", "--launch", entry.path().string()};
       const Json launch = Json::parse(read_file(entry.path()).value_or(""));
       const Json parameters = launch.value("parameters", Json::object());
-      for (const auto& [name, value] : {std::pair{"blocks", "2"}, std::pair{"rounds", "2"},
-                                        std::pair{"launches", "3"}, std::pair{"words", "4096"}}) {
+      for (const auto& [name, value] :
+           {std::pair{"blocks", "2"}, std::pair{"rounds", "2"}, std::pair{"launches", "3"},
+            std::pair{"words", "4096"}, std::pair{"mib", "2"}, std::pair{"loads", "4"}}) {
         if (!parameters.contains(name)) continue;
         words.insert(words.end(), {"--set", fmt::format("{}={}", name, value)});
       }
@@ -111,7 +112,7 @@ TEST(EmulateVerb, launch_files_of_the_examples_run_without_a_finding) {
       ++files;
     }
   }
-  EXPECT_EQ(files, 8U);
+  EXPECT_EQ(files, 10U);
 }
 
 TEST(EmulateVerb, a_trace_goes_through_a_pipe_which_stays_one) {

@@ -113,6 +113,9 @@ TEST(IsolateVerb, malformed_values_end_with_1_on_every_device_before_it_is_looke
                                                   {"--clock", "sun"},
                                                   {"--colors", "0,blue"},
                                                   {"--colors", "0,1,0"},
+                                                  {"--memory-gib", "0.2"},
+                                                  {"--memory-gib", "4097"},
+                                                  {"--memory-gib", "nan"},
                                                   {"--victim-priority", "high"},
                                                   {"--split", "fair"},
                                                   {"--dispatch", "locality"}}) {
@@ -125,6 +128,13 @@ TEST(IsolateVerb, malformed_values_end_with_1_on_every_device_before_it_is_looke
   }
 }
 
+TEST(IsolateVerb, memory_is_given_to_coloured_parts_only) {
+  const Outcome outcome =
+      run_demarc({"isolate", "--device", "cuda:99", "--modes", "mask", "--memory-gib", "64"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, testing::HasSubstr("--memory-gib: no mode of --modes has colours"));
+}
+
 TEST(IsolateVerb, what_a_device_cannot_follow_ends_with_1_and_names_option_and_device) {
   const auto refused = [](const std::string& device, const std::string& option,
                           const std::string& value) {
@@ -135,7 +145,7 @@ TEST(IsolateVerb, what_a_device_cannot_follow_ends_with_1_and_names_option_and_d
   };
   for (const auto& [option, value] :
        {std::pair{"--clock", "events"}, std::pair{"--victim-priority", "-1"},
-        std::pair{"--aggressor-cmd", "true"}}) {
+        std::pair{"--memory-gib", "1"}, std::pair{"--aggressor-cmd", "true"}}) {
     refused("sim:gtx1080", option, value);
     refused("planted:h100", option, value);
   }

@@ -311,6 +311,19 @@ TEST_F(GpuExecutor, NeighboursGetHostMemoryCopiesAndMostOfWhatTheirPartHas) {
   EXPECT_EQ(means("mask+color", 2).bytes, std::uint64_t{4} * (2U << 20U) / 2 / 4 * 3);
 }
 
+TEST_F(GpuExecutor, ColouredPartsHaveTheMemoryThatIsAskedFor) {
+  const auto pages = [&](std::uint64_t wanted) {
+    options.arena_pages = wanted;
+    const auto stage = open()->divide(parse_modes("mask+color")->at(0), 2);
+    const std::string account = stage ? (*stage)->account() : stage.error().message;
+    return account.substr(account.find("; ") + 2);
+  };
+  EXPECT_THAT(pages(0), HasSubstr("8 pages measured"));
+  EXPECT_THAT(pages(14), HasSubstr("14 pages measured"));
+  const auto mode = parse_modes("mask+color")->at(0);
+  EXPECT_EQ(open()->neighbour_means(mode, 2)->bytes, std::uint64_t{7} * (2U << 20U) / 4 * 3);
+}
+
 // Under remainders a copy of no bytes is an error of the driver's.
 TEST_F(GpuExecutor, AVariableOfTheModuleWithoutFirstContentBeginsAsZeros) {
   take_remainders();

@@ -110,7 +110,12 @@ TEST(Plan, workloads_are_named_by_what_they_are) {
   EXPECT_EQ((*list)[0], (Workload{"mm", "mm"}));
   EXPECT_EQ((*list)[1], (Workload{"lstm", "launch:dir/lstm.json"}));
   EXPECT_EQ((*list)[2], (Workload{"python3 train.py", "cmd:python3 train.py"}));
-  EXPECT_EQ(parse_workloads("launch:mm.json", "--victims")->front().name, "mm");
+  const auto name_of = [](const char* text) {
+    return parse_workloads(text, "--victims")->front().name;
+  };
+  EXPECT_EQ(name_of("launch:mm.json"), "mm");
+  EXPECT_EQ(name_of("launch:a@b/mm.json@large"), "mm@large");
+  EXPECT_EQ(name_of("launch:mm.jsonl"), "mm.jsonl");
   EXPECT_EQ(parse_workloads("stream:a/b/x.txt", "--victims")->front().name, "x.txt");
   EXPECT_EQ(parse_workloads("mm,,va", "--victims").error().message,
             "--victims: an entry of 'mm,,va' is empty; write names divided by commas");

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "demarc/base/result.hpp"
 #include "demarc/cuda/driver_api.hpp"
@@ -34,6 +35,14 @@ class Driver {
   // `what` says what was tried: "cannot launch probe: CUDA_ERROR_... (...)". The kind is kind_of()
   // the error: a GPU that fails is check_failed.
   [[nodiscard]] Result<void> check(CuResult code, std::string_view what) const;
+  // What a function of the driver writes to its first parameter; `what` as above.
+  template <class T, class... Rest>
+  [[nodiscard]] Result<T> ask(std::string_view what, CuResult (*function)(T*, Rest...),
+                              std::type_identity_t<Rest>... rest) const {
+    T value{};
+    DEMARC_CHECK(check(function(&value, rest...), what));
+    return value;
+  }
 
  private:
   Driver() = default;

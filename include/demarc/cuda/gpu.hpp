@@ -49,6 +49,11 @@ class Gpu {
   [[nodiscard]] Result<void> check(CuResult code, std::string_view what) const {
     return driver_->check(code, what);
   }
+  template <class T, class... Rest>
+  [[nodiscard]] Result<T> ask(std::string_view what, CuResult (*function)(T*, Rest...),
+                              std::type_identity_t<Rest>... rest) const {
+    return driver_->ask(what, function, rest...);
+  }
 
   // Set when work did not finish within its time: destructors then leave the driver alone, because
   // its calls would wait for ever. The process should end.

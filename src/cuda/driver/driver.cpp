@@ -112,8 +112,7 @@ Result<std::shared_ptr<const Driver>> Driver::from_table(const DriverApi& api, s
 }
 
 Result<std::uint32_t> Driver::device_count() const {
-  int count = 0;
-  DEMARC_CHECK(check(api_.cuDeviceGetCount(&count), "cannot count the GPUs"));
+  DEMARC_TRY(const int count, ask("cannot count the GPUs", api_.cuDeviceGetCount));
   return static_cast<std::uint32_t>(count);
 }
 

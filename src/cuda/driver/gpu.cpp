@@ -76,13 +76,10 @@ Result<std::shared_ptr<Gpu>> Gpu::open(std::shared_ptr<const Driver> driver, std
   gpu->capability_ = {static_cast<std::uint32_t>(major), static_cast<std::uint32_t>(minor)};
   DEMARC_TRY(const int sms, gpu->attribute(attribute_sm_count));
   gpu->sm_count_ = static_cast<std::uint32_t>(sms);
-  std::size_t bytes = 0;
-  DEMARC_CHECK(
-      gpu->check(api.cuDeviceTotalMem_v2(&bytes, gpu->device_), "cannot read the memory size"));
-  gpu->total_bytes_ = bytes;
-
-  DEMARC_CHECK(gpu->check(api.cuDevicePrimaryCtxRetain(&gpu->context_, gpu->device_),
-                          fmt::format("cannot open GPU cuda:{}", index)));
+  DEMARC_TRY(gpu->total_bytes_,
+             gpu->ask("cannot read the memory size", api.cuDeviceTotalMem_v2, gpu->device_));
+  DEMARC_TRY(gpu->context_, gpu->ask(fmt::format("cannot open GPU cuda:{}", index),
+                                     api.cuDevicePrimaryCtxRetain, gpu->device_));
   DEMARC_CHECK(gpu->make_current());
   return gpu;
 }
@@ -92,10 +89,8 @@ Gpu::~Gpu() {
 }
 
 Result<int> Gpu::attribute(CuDeviceAttribute attribute) const {
-  int value = 0;
-  DEMARC_CHECK(check(api().cuDeviceGetAttribute(&value, attribute, device_),
-                     fmt::format("cannot read device attribute {}", static_cast<int>(attribute))));
-  return value;
+  return ask(fmt::format("cannot read device attribute {}", static_cast<int>(attribute)),
+             api().cuDeviceGetAttribute, attribute, device_);
 }
 
 Result<void> Gpu::check_whole() const {

@@ -5,9 +5,8 @@
 namespace demarc::cuda {
 
 Result<Module> Module::load(GpuPointer gpu, const std::string& image, std::string source) {
-  CuModule handle = nullptr;
-  DEMARC_CHECK(gpu->check(gpu->api().cuModuleLoadData(&handle, image.c_str()),
-                          fmt::format("{}: the driver refuses the module", source)));
+  DEMARC_TRY(CuModule handle, gpu->ask(fmt::format("{}: the driver refuses the module", source),
+                                       gpu->api().cuModuleLoadData, image.c_str()));
   return Module(std::move(gpu), handle, std::move(source));
 }
 
@@ -28,9 +27,8 @@ Module& Module::operator=(Module&& other) noexcept {
 }
 
 Result<Function> Module::function(const std::string& name) const {
-  CuFunction handle = nullptr;
-  DEMARC_CHECK(gpu_->check(gpu_->api().cuModuleGetFunction(&handle, handle_, name.c_str()),
-                           fmt::format("{}: no kernel '{}'", source_, name)));
+  DEMARC_TRY(CuFunction handle, gpu_->ask(fmt::format("{}: no kernel '{}'", source_, name),
+                                          gpu_->api().cuModuleGetFunction, handle_, name.c_str()));
   return Function(gpu_, handle, name);
 }
 
@@ -44,10 +42,8 @@ Result<std::pair<DevicePointer, std::size_t>> Module::global(const std::string& 
 }
 
 Result<int> Function::attribute(CuFunctionAttribute attribute) const {
-  int value = 0;
-  DEMARC_CHECK(gpu_->check(gpu_->api().cuFuncGetAttribute(&value, attribute, handle_),
-                           fmt::format("cannot read an attribute of kernel '{}'", name_)));
-  return value;
+  return gpu_->ask(fmt::format("cannot read an attribute of kernel '{}'", name_),
+                   gpu_->api().cuFuncGetAttribute, attribute, handle_);
 }
 
 Result<void> Function::set(CuFunctionAttribute attribute, int value) const {
@@ -57,10 +53,10 @@ Result<void> Function::set(CuFunctionAttribute attribute, int value) const {
 
 Result<std::uint32_t> Function::blocks_per_sm(std::uint32_t threads,
                                               std::size_t shared_bytes) const {
-  int blocks = 0;
-  DEMARC_CHECK(gpu_->check(gpu_->api().cuOccupancyMaxActiveBlocksPerMultiprocessor(
-                               &blocks, handle_, static_cast<int>(threads), shared_bytes),
-                           fmt::format("cannot find how many blocks of '{}' an SM holds", name_)));
+  DEMARC_TRY(const int blocks,
+             gpu_->ask(fmt::format("cannot find how many blocks of '{}' an SM holds", name_),
+                       gpu_->api().cuOccupancyMaxActiveBlocksPerMultiprocessor, handle_,
+                       static_cast<int>(threads), shared_bytes));
   return static_cast<std::uint32_t>(blocks);
 }
 

@@ -25,9 +25,9 @@ Result<void> needs_virtual_memory(const Gpu& gpu) {
 }  // namespace
 
 Result<DeviceBuffer> DeviceBuffer::allocate(GpuPointer gpu, std::size_t bytes) {
-  DevicePointer address = 0;
-  DEMARC_CHECK(gpu->check(gpu->api().cuMemAlloc_v2(&address, bytes),
-                          fmt::format("cannot allocate {} bytes on {}", bytes, gpu->name())));
+  DEMARC_TRY(const DevicePointer address,
+             gpu->ask(fmt::format("cannot allocate {} bytes on {}", bytes, gpu->name()),
+                      gpu->api().cuMemAlloc_v2, bytes));
   return DeviceBuffer(std::move(gpu), address, bytes);
 }
 
@@ -75,18 +75,15 @@ Result<void> DeviceBuffer::download(void* target, std::size_t bytes, std::size_t
 Result<std::size_t> PhysicalMemory::granularity(const Gpu& gpu) {
   DEMARC_CHECK(needs_virtual_memory(gpu));
   const CuAllocationProperties properties = pinned_on(gpu);
-  std::size_t bytes = 0;
-  DEMARC_CHECK(gpu.check(gpu.api().cuMemGetAllocationGranularity(&bytes, &properties, 0),
-                         "cannot read the page size"));
-  return bytes;
+  return gpu.ask("cannot read the page size", gpu.api().cuMemGetAllocationGranularity, &properties,
+                 0);
 }
 
 Result<HostBuffer> HostBuffer::allocate(GpuPointer gpu, std::size_t bytes) {
   const DriverApi& api = gpu->api();
-  void* data = nullptr;
-  DEMARC_CHECK(
-      gpu->check(api.cuMemHostAlloc(&data, bytes, cu_host_memory_mapped),
-                 fmt::format("cannot allocate {} bytes of the host for {}", bytes, gpu->name())));
+  DEMARC_TRY(void* data, gpu->ask(fmt::format("cannot allocate {} bytes of the host for {}", bytes,
+                                              gpu->name()),
+                                  api.cuMemHostAlloc, bytes, cu_host_memory_mapped));
   DevicePointer address = 0;
   const CuResult mapped = api.cuMemHostGetDevicePointer_v2(&address, data, 0);
   if (mapped != cu_success) api.cuMemFreeHost(data);
@@ -141,9 +138,9 @@ PhysicalMemory& PhysicalMemory::operator=(PhysicalMemory&& other) noexcept {
 Result<AddressRange> AddressRange::reserve(GpuPointer gpu, std::size_t bytes,
                                            std::size_t alignment) {
   DEMARC_CHECK(needs_virtual_memory(*gpu));
-  DevicePointer address = 0;
-  DEMARC_CHECK(gpu->check(gpu->api().cuMemAddressReserve(&address, bytes, alignment, 0, 0),
-                          fmt::format("cannot reserve {} bytes of addresses", bytes)));
+  DEMARC_TRY(const DevicePointer address,
+             gpu->ask(fmt::format("cannot reserve {} bytes of addresses", bytes),
+                      gpu->api().cuMemAddressReserve, bytes, alignment, 0, 0));
   return AddressRange(std::move(gpu), address, bytes);
 }
 

@@ -34,10 +34,9 @@ Result<void> wait_for(const Gpu& gpu, CuStream handle, std::chrono::milliseconds
 }  // namespace
 
 Result<Stream> Stream::create(GpuPointer gpu, int priority) {
-  CuStream handle = nullptr;
-  DEMARC_CHECK(
-      gpu->check(gpu->api().cuStreamCreateWithPriority(&handle, cu_stream_non_blocking, priority),
-                 "cannot create a stream"));
+  DEMARC_TRY(CuStream handle,
+             gpu->ask("cannot create a stream", gpu->api().cuStreamCreateWithPriority,
+                      cu_stream_non_blocking, priority));
   return Stream(std::move(gpu), handle);
 }
 
@@ -71,8 +70,7 @@ Result<void> wait_for_default_stream(const GpuPointer& gpu, std::chrono::millise
 }
 
 Result<Event> Event::create(GpuPointer gpu) {
-  CuEvent handle = nullptr;
-  DEMARC_CHECK(gpu->check(gpu->api().cuEventCreate(&handle, 0), "cannot create an event"));
+  DEMARC_TRY(CuEvent handle, gpu->ask("cannot create an event", gpu->api().cuEventCreate, 0));
   return Event(std::move(gpu), handle);
 }
 
@@ -94,9 +92,9 @@ Result<void> Event::record(const Stream& stream) const {
 }
 
 Result<double> Event::milliseconds_since(const Event& begin) const {
-  float milliseconds = 0;
-  DEMARC_CHECK(gpu_->check(gpu_->api().cuEventElapsedTime(&milliseconds, begin.handle_, handle_),
-                           "cannot read the time between two events"));
+  DEMARC_TRY(const float milliseconds,
+             gpu_->ask("cannot read the time between two events", gpu_->api().cuEventElapsedTime,
+                       begin.handle_, handle_));
   return static_cast<double>(milliseconds);
 }
 

@@ -31,7 +31,6 @@ struct ThreadState {
   bool last_enabled = false;
   std::optional<std::uint32_t> last_domain;
   bool probing = false;
-  bool probe_unknown = false;
   const DescriptorLayout* probed = nullptr;
   const void* graph_stream = nullptr;  // of the graph launch under way
 };
@@ -202,7 +201,6 @@ const DescriptorLayout* LaunchHook::layout_for(const void* descriptor) {
     const auto found = find_layout(descriptor, state.probing ? state.capability : expected_);
     if (state.probing) {
       state.probed = found ? *found : nullptr;
-      state.probe_unknown = !found;
       if (!found) thread_probe_error = found.error().message;
       state.probing = false;
       return state.probed;
@@ -362,7 +360,6 @@ void LaunchHook::expect(gpu::ComputeCapability capability) {
 void LaunchHook::begin_probe(gpu::ComputeCapability capability) {
   thread_state.capability = capability;
   thread_state.probed = nullptr;
-  thread_state.probe_unknown = false;
   thread_state.probing = true;
 }
 
@@ -374,7 +371,7 @@ Result<void> LaunchHook::end_probe() {
         "launches do not pass the driver's callback here, so masks cannot be set; use --mode "
         "green");
   }
-  if (state.probe_unknown) return missing_capability("{}", thread_probe_error);
+  if (state.probed == nullptr) return missing_capability("{}", thread_probe_error);
   layout_.store(state.probed, std::memory_order_release);
   return {};
 }

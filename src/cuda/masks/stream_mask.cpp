@@ -268,7 +268,8 @@ std::optional<partition::TpcSet> StreamMasks::get(CuStream stream) const {
     std::copy(words.begin() + 1, words.end(), mask.begin());
   } else {
     std::memcpy(words.data(), at, 2 * sizeof words[0]);
-    mask = {words[1], words[0], 0, 0};
+    mask[0] = words[1];
+    mask[1] = words[0];
     if ((mask[0] | mask[1]) == 0) return std::nullopt;
   }
   partition::TpcSet enabled;

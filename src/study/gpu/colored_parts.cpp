@@ -28,7 +28,9 @@ Result<void> ColoredParts::fill(const cuda::CardPointer& card, std::uint32_t par
   std::vector<cuda::ShareRequest> shares;
   for (std::uint32_t c = 0; c < scheme.colors; ++c) shares.push_back({std::uint64_t{1} << c, 0});
   const std::uint64_t pages =
-      std::uint64_t{options_.arena_pages_a_part} * parts / (scheme.remainders ? 2 : 1);
+      options_.arena_pages != 0
+          ? options_.arena_pages
+          : std::uint64_t{options_.arena_pages_a_part} * parts / (scheme.remainders ? 2 : 1);
   DEMARC_TRY(pool_, cuda::ColoredPool::create(card, scheme, pages * arena_page_bytes, shares,
                                               cuda::PoolPages::one_region));
   return {};

@@ -89,7 +89,9 @@ class GpuExecutor : public Executor {
     DEMARC_TRY(NeighbourMeans means, Executor::neighbour_means(mode, parts));
     means.lacking.erase(Need::host_memory);
     means.lacking.erase(Need::copy_engines);
-    std::uint64_t memory = options_.arena_pages_a_part * arena_page_bytes / 2;
+    const std::uint64_t pages =
+        options_.arena_pages != 0 ? options_.arena_pages / parts : options_.arena_pages_a_part / 2;
+    std::uint64_t memory = pages * arena_page_bytes;
     if (!mode.color) {
       DEMARC_TRY(memory, gpu_->free_bytes());
       memory /= std::max(parts, 2U) - 1;

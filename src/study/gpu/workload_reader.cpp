@@ -5,6 +5,7 @@
 #include <map>
 
 #include "demarc/workload/workload.hpp"
+#include "launch_spec.hpp"
 #include "workload_names.hpp"
 
 namespace demarc::study {
@@ -42,7 +43,7 @@ Result<std::optional<LoadedLaunch>> copies_of(std::string_view spec) {
 }
 
 Result<gpu::Launch> launch_of(const std::string& spec) {
-  if (spec.starts_with("launch:")) return gpu::read_launch(spec.substr(7));
+  if (is_launch_file(spec)) return read_launch_file(spec);
   if (spec.starts_with("cmd:")) {
     return invalid_input("'{}' is a command: it can be an aggressor, not a victim", spec.substr(4));
   }

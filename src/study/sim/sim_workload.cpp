@@ -10,6 +10,7 @@
 #include "demarc/sim/memory/emulated.hpp"
 #include "demarc/sim/memory/spec.hpp"
 #include "demarc/workload/workload.hpp"
+#include "launch_spec.hpp"
 #include "workload_names.hpp"
 
 namespace demarc::study {
@@ -41,7 +42,7 @@ const std::map<std::string, Parameters, std::less<>>& sim_parameters() {
 }
 
 Result<gpu::Launch> sim_launch_of(const std::string& spec) {
-  if (spec.starts_with("launch:")) return gpu::read_launch(spec.substr(7));
+  if (is_launch_file(spec)) return read_launch_file(spec);
   if (spec.starts_with("copy_in") || spec.starts_with("copy_out")) {
     return missing_capability("'{}': a simulated device has no copy engines; only cuda:N has",
                               spec);

@@ -24,7 +24,8 @@ namespace {
 std::string driver_path;  // NOLINTBEGIN: of this small program alone
 std::string log_path;
 char** rest = nullptr;  // of the steps, from the present one on
-int first_parent = 0;   // NOLINTEND
+int first_parent = 0;
+void* context = nullptr;  // NOLINTEND: of the card
 
 void note(const std::string& line) {
   const int file = ::open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -42,7 +43,6 @@ int call(const char* name, Arguments... arguments) {
 }
 
 void make_context() {
-  void* context = nullptr;
   int device = 0;
   const int ready = call("cuInit", 0U);
   call("cuDeviceGet", &device, 0);
@@ -53,6 +53,7 @@ void make_context() {
 void launch() {
   void* module = nullptr;
   void* function = nullptr;
+  call("cuCtxSetCurrent", context);
   call("cuModuleLoadData", &module, static_cast<const void*>(".entry demarc_idle("));
   call("cuModuleGetFunction", &function, module, "demarc_idle");
   const int code =

@@ -169,15 +169,16 @@ FAKE CuResult cuDevicePrimaryCtxRelease_v2(CuDevice) {
   return cu_success;
 }
 FAKE CuResult cuCtxSetCurrent(CuContext context) {
-  FakeGpu::get().current = context;
+  current_context = context;
   return cu_success;
 }
 FAKE CuResult cuCtxGetCurrent(CuContext* context) {
   if (!FakeGpu::get().initialised) return 3;
-  *context = FakeGpu::get().current;
+  *context = current_context;
   return cu_success;
 }
 FAKE CuResult cuCtxGetDevice(CuDevice* device) {
+  if (current_context == nullptr) return error_no_context;
   *device = 0;
   return cu_success;
 }

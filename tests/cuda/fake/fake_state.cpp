@@ -8,6 +8,8 @@
 
 namespace demarc::fake {
 
+thread_local CuContext current_context = nullptr;
+
 FakeStream::FakeStream() : storage(4096, 0) {
   object = storage.data();
   // Fields of other meaning, so that not every place reads as an unused mask.

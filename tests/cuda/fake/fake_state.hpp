@@ -36,6 +36,7 @@ inline constexpr int most_shared_bytes = 232448;  // of a block
 inline constexpr int own_shared_bytes = 64;       // of a probe kernel
 
 inline constexpr CuResult error_invalid = 1;
+inline constexpr CuResult error_no_context = 201;
 inline constexpr CuResult error_invalid_ptx = 218;
 inline constexpr CuResult error_not_found = 500;
 inline constexpr CuResult error_illegal_address = 700;
@@ -129,12 +130,14 @@ struct FakeHold {
   std::uint64_t launched_ns = 0;
 };
 
+// Of the calling thread.
+extern thread_local CuContext current_context;
+
 struct FakeGpu {
   FairLock mutex;
   FakeConfig config = small_gpu();
   bool initialised = false;
   int contexts = 0;  // how often the only one is held
-  CuContext current = nullptr;
   FakeStream default_stream;
   std::map<cuda::CuModule, std::unique_ptr<FakeModule>> modules;
   std::map<cuda::CuEvent, std::unique_ptr<FakeEvent>> events;
@@ -198,6 +201,7 @@ inline std::unique_lock<FairLock> locked() {
 // What the call does, unless a kernel has broken the context.
 template <class Call>
 CuResult on_card(Call&& call) {
+  if (current_context == nullptr) return error_no_context;
   const auto lock = locked();
   if (const CuResult broken = FakeGpu::get().broken; broken != cuda::cu_success) return broken;
   return call(FakeGpu::get());

@@ -50,6 +50,27 @@ TEST(WorkloadReader, BundledWorkloadsHaveTheSizeOfACardUnlessTheNameSaysAnother)
   EXPECT_THAT(gpu_workload_code("va", reader_target)->ptx, HasSubstr(".entry"));
 }
 
+TEST(WorkloadReader, ALaunchFileHasTheScaleBehindItsExtension) {
+  const auto folder = test::fresh_folder("reader@home.json");
+  ASSERT_TRUE(write_file((folder / "fold.ptx").string(), test::small_module(test::fold_entry)));
+  const std::string file = (folder / "fold.json").string();
+  ASSERT_TRUE(write_file(file, R"({"schema": "demarc.launch/1", "name": "fold", "ptx": "fold.ptx",
+    "parameters": {"words": 16}, "scales": {"large": {"words": 64}},
+    "buffers": [{"name": "b", "bytes": "8*words", "element": "u64"},
+                {"name": "c", "bytes": "4*words", "element": "u32"}],
+    "launches": [{"kernel": "fold", "grid": 1, "block": 32,
+                  "args": ["buf:b", "buf:c", "u32:words"]}]})"));
+  const auto bytes = [](const std::string& spec) {
+    const auto code = gpu_workload_code(spec, reader_target);
+    EXPECT_TRUE(code) << code.error().message;
+    return code ? code->launch.buffers.front().bytes : 0;
+  };
+  EXPECT_EQ(bytes("launch:" + file), 128U);
+  EXPECT_EQ(bytes("launch:" + file + "@large"), 512U);
+  EXPECT_THAT(gpu_workload_code("launch:" + file + "@huge", reader_target).error().message,
+              HasSubstr("there is no scale 'huge'"));
+}
+
 TEST(WorkloadReader, WhatHasNoPtxSaysWhy) {
   const auto why = [](const std::string& spec) {
     const auto code = gpu_workload_code(spec, reader_target);
