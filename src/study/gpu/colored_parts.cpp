@@ -1,5 +1,7 @@
 #include "gpu/colored_parts.hpp"
 
+#include <fmt/format.h>
+
 #include "demarc/cuda/launch_place.hpp"
 #include "gpu/colored_memory.hpp"
 #include "part_colors.hpp"
@@ -62,10 +64,14 @@ Result<ColoredParts::Victim> ColoredParts::open_victim(
   if (options_.colors.empty() && !quiet_color_) quiet_color_ = times.quietest().share;
   DEMARC_TRY(const auto colors, colors_of(static_cast<std::uint32_t>(partitions.size())));
   const cuda::LaunchPlace place = times.quietest(colors.front());
+  std::string of_parts;
+  for (const std::uint32_t color : colors) of_parts += fmt::format(" {},", color);
+  of_parts.back() = ';';
   return Victim{
       std::move(lanes[place.stream]),
-      fmt::format("an empty launch takes {:.2f} us, {:.2f} beside traffic of the others' colours",
-                  times.alone[place.stream], times.beside_others(place))};
+      fmt::format("the parts have the colours{} an empty launch takes {:.2f} us, {:.2f} beside "
+                  "traffic of the others' colours",
+                  of_parts, times.alone[place.stream], times.beside_others(place))};
 }
 
 Result<std::shared_ptr<MemorySource>> ColoredParts::memory_of(std::uint32_t part,

@@ -1,6 +1,7 @@
 // Workers and commands of a stage, and the MPS daemon whose clients they are.
 #include "gpu/process_stage.hpp"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -30,9 +31,8 @@ pid_t parent_of(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/status", pid));
   for (std::string word; file >> word;) {
     if (word != "PPid:") continue;
-    pid_t parent = 0;
-    file >> parent;
-    return parent;
+    file >> word;
+    return static_cast<pid_t>(std::atoi(word.c_str()));
   }
   return 0;
 }

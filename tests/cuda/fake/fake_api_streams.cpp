@@ -57,7 +57,8 @@ FAKE CuResult cuStreamSynchronize(CuStream stream) {
   const CuResult code = cuStreamQuery(stream);
   return code == cu_error_not_ready ? error_launch_failed : code;
 }
-FAKE CuResult cuStreamWaitEvent(CuStream stream, CuEvent event, unsigned) {
+FAKE CuResult cuStreamWaitEvent(CuStream stream, CuEvent event, unsigned flags) {
+  if (flags != 0) return error_invalid;
   const auto lock = locked();
   std::uint64_t& busy = stream_of(stream)->busy_until_ns;
   busy = std::max(busy, reinterpret_cast<FakeEvent*>(event)->ns);

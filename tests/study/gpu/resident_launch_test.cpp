@@ -153,6 +153,16 @@ TEST_F(ResidentLaunchTest, OutputsThatDoNotRepeatAreComparedWithTheirFirstWithin
   EXPECT_EQ(mismatch(0, 0, both), "");
 }
 
+TEST_F(ResidentLaunchTest, OutputsThatDoNotRepeatAreNoticedInTheFirstBufferToo) {
+  LoadedLaunch first = drifting_launch(0, 0, "");
+  std::swap(first.launch.buffers[0], first.launch.buffers[1]);
+  first.launch.kernels = {made_kernel("drift", {1}, {1}, {gpu::BufferUse{1}, gpu::BufferUse{0}})};
+  const auto made = make(std::move(first));
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ((*made)->checked_run(*stream)->mismatch,
+            "element 5 of 'out' is 3, its first run gave 2");
+}
+
 // One run's kernels and the gap between them, 1000 ns on this card, in places of their own.
 TEST_F(ResidentLaunchTest, StampsTellTheKernelsOfEachRunAndTheWholeRun) {
   LaunchForm form;
