@@ -4,7 +4,7 @@ file(REMOVE_RECURSE "${work}")
 file(MAKE_DIRECTORY "${work}/tools" "${work}/src")
 file(COPY "${SOURCE}/tools/check-format.sh" "${SOURCE}/tools/check-tidy.sh" "${SOURCE}/tools/check-docs.sh"
      "${SOURCE}/tools/check-snippets.sh" "${SOURCE}/tools/run-fuzzers.sh" "${SOURCE}/tools/check-tree.sh"
-     "${SOURCE}/tools/sum-up-tests.sh" "${SOURCE}/tools/gpu-test.sh" DESTINATION "${work}/tools")
+     "${SOURCE}/tools/sum-up-tests.sh" "${SOURCE}/tools/gpu-test.sh" "${SOURCE}/tools/run-suite.sh" DESTINATION "${work}/tools")
 file(COPY "${SOURCE}/.clang-format" "${SOURCE}/.clang-tidy" DESTINATION "${work}")
 file(WRITE "${work}/src/bad.cpp" "int  BadName( ){return 0;}\n")
 file(WRITE "${work}/page.md" "[nowhere](missing.md)\n")
@@ -162,3 +162,6 @@ expect_refusal("FAILED   emulator: [^\n]* is not there" ${on_a_card} card)
 expect_refusal("FAILED   run: vecadd meets its reference: no 'outputs meet the reference'" ${on_a_card} card)
 file(COPY_FILE "${work}/bare/demarc" "${work}/bare/tests/emulate/demarc_emulate_gpu")
 expect_refusal("not run  topo[^\n]*: no card of that kind\n.*gpu-test: 0 passed, 0 failed, [1-9][0-9]* not run" ${on_a_card} bare)
+
+# A program of tests that ends before they have, as if all were well.
+expect_refusal("ended with exit code 0 before its tests had" tools/run-suite.sh sh -c "touch $TEST_PREMATURE_EXIT_FILE")

@@ -48,10 +48,12 @@ def run(program, arguments, processor_limit, clock_limit):
     used = _children_s()
     too_long = False
     # A file and no pipe: a child that left the group may hold its end open long after the tests.
-    with tempfile.TemporaryFile() as output:
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryDirectory() as folder:
+        # GoogleTest keeps this file while tests are under way: a program that ends meanwhile has failed.
+        under_way = os.path.join(folder, "tests")
         process = subprocess.Popen(program.command + arguments, stdout=output, stderr=subprocess.STDOUT,
-                                   env={**os.environ, **program.environment}, start_new_session=True,
-                                   preexec_fn=limits)
+                                   env={**os.environ, **program.environment, "TEST_PREMATURE_EXIT_FILE": under_way},
+                                   start_new_session=True, preexec_fn=limits)
         try:
             process.wait(timeout=clock_limit)
         except subprocess.TimeoutExpired:
@@ -60,8 +62,10 @@ def run(program, arguments, processor_limit, clock_limit):
         process.wait()
         output.seek(0)
         text = output.read().decode(errors="replace")
+        early = os.path.exists(under_way)
     too_long = too_long or process.returncode in (-signal.SIGXCPU, -signal.SIGKILL)
-    return Run(process.returncode, text, _children_s() - used, time.monotonic() - begin, too_long)
+    code = process.returncode or (1 if early else 0)
+    return Run(code, text, _children_s() - used, time.monotonic() - begin, too_long)
 
 
 def _children_s():

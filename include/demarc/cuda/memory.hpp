@@ -12,6 +12,10 @@ namespace demarc::cuda {
 class DeviceBuffer {
  public:
   static Result<DeviceBuffer> allocate(GpuPointer gpu, std::size_t bytes);
+  template <class T>
+  static Result<DeviceBuffer> allocate(GpuPointer gpu, std::size_t count) {
+    return allocate(std::move(gpu), count * sizeof(T));
+  }
   ~DeviceBuffer();
   DeviceBuffer(DeviceBuffer&& other) noexcept;
   DeviceBuffer& operator=(DeviceBuffer&& other) noexcept;

@@ -23,7 +23,7 @@ class AffinityLane : public Lane {
     const Function& kernel = card_->kernels().affine();
     DEMARC_TRY(const std::uint32_t per_sm, kernel.blocks_per_sm(affine_threads, 0));
     DEMARC_TRY(const DeviceBuffer next, DeviceBuffer::allocate(gpu, 4));
-    DEMARC_TRY(const DeviceBuffer places, DeviceBuffer::allocate(gpu, 4ULL * blocks));
+    DEMARC_TRY(const DeviceBuffer places, DeviceBuffer::allocate<std::uint32_t>(gpu, blocks));
     DEMARC_CHECK(next.fill(0));
     DEMARC_CHECK(places.fill(0xff));
     DEMARC_CHECK(launch(stream_, kernel,

@@ -57,7 +57,7 @@ std::uint64_t Placement::outside(const std::vector<std::uint32_t>& allowed) cons
 Result<Placement> probe_placement(const Stream& stream, const ProbeKernels& kernels,
                                   const LaunchShape& shape, std::uint64_t spin_cycles) {
   const std::uint32_t sms = stream.gpu()->sm_count();
-  DEMARC_TRY(const DeviceBuffer counts, DeviceBuffer::allocate(stream.gpu(), sms * 4ULL));
+  DEMARC_TRY(const DeviceBuffer counts, DeviceBuffer::allocate<std::uint32_t>(stream.gpu(), sms));
   DEMARC_CHECK(counts.fill(0));
   DEMARC_CHECK(
       launch(stream, kernels.where(), shape, counts.address(), DevicePointer{0}, spin_cycles));
@@ -90,8 +90,8 @@ Result<std::vector<std::vector<std::uint32_t>>> probe_clusters(const Stream& str
   const std::uint32_t sms = gpu->sm_count();
   for (const std::uint32_t size : cluster_sizes) {
     const std::uint32_t blocks = std::max(2 * sms / size, 1U) * size;
-    DEMARC_TRY(const DeviceBuffer counts, DeviceBuffer::allocate(gpu, sms * 4ULL));
-    DEMARC_TRY(const DeviceBuffer places, DeviceBuffer::allocate(gpu, blocks * 4ULL));
+    DEMARC_TRY(const DeviceBuffer counts, DeviceBuffer::allocate<std::uint32_t>(gpu, sms));
+    DEMARC_TRY(const DeviceBuffer places, DeviceBuffer::allocate<std::uint32_t>(gpu, blocks));
     LaunchShape shape = LaunchShape::line(blocks, 32);
     shape.shared_bytes = shared;
     shape.cluster_blocks = size;
@@ -124,8 +124,8 @@ Result<std::vector<std::vector<double>>> probe_latencies(const Stream& stream,
   const std::uint32_t sms = gpu->sm_count();
   DEMARC_CHECK(launch(stream, kernels.self_lines(), LaunchShape::line((lines + 255) / 256, 256),
                       buffer.address(), stride, lines));
-  DEMARC_TRY(const DeviceBuffer taken, DeviceBuffer::allocate(gpu, sms * 4ULL));
-  DEMARC_TRY(const DeviceBuffer cycles, DeviceBuffer::allocate(gpu, 4ULL * sms * lines));
+  DEMARC_TRY(const DeviceBuffer taken, DeviceBuffer::allocate<std::uint32_t>(gpu, sms));
+  DEMARC_TRY(const DeviceBuffer cycles, DeviceBuffer::allocate<std::uint32_t>(gpu, sms * lines));
   DEMARC_CHECK(taken.fill(0));
   DEMARC_TRY(const std::uint32_t shared, whole_sm_shared_bytes(kernels.latency()));
   LaunchShape shape = LaunchShape::line(2 * sms, 32);

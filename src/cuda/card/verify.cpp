@@ -13,7 +13,8 @@ constexpr std::uint32_t verify_threads = 64;
 
 Result<Placement> through_default_stream(const GpuPointer& gpu, const ProbeKernels& kernels,
                                          std::uint32_t blocks) {
-  DEMARC_TRY(const DeviceBuffer counts, DeviceBuffer::allocate(gpu, gpu->sm_count() * 4ULL));
+  DEMARC_TRY(const DeviceBuffer counts,
+             DeviceBuffer::allocate<std::uint32_t>(gpu, gpu->sm_count()));
   DEMARC_CHECK(counts.fill(0));
   DevicePointer address = counts.address();
   DevicePointer none = 0;
@@ -50,7 +51,8 @@ Result<Placement> through_graph(const Stream& stream, const ProbeKernels& kernel
                                 std::uint32_t blocks) {
   const GpuPointer& gpu = stream.gpu();
   const DriverApi& api = gpu->api();
-  DEMARC_TRY(const DeviceBuffer counts, DeviceBuffer::allocate(gpu, gpu->sm_count() * 4ULL));
+  DEMARC_TRY(const DeviceBuffer counts,
+             DeviceBuffer::allocate<std::uint32_t>(gpu, gpu->sm_count()));
   DEMARC_CHECK(counts.fill(0));
   GraphHandles handles(api);
   DEMARC_CHECK(gpu->check(api.cuStreamBeginCapture_v2(stream.handle(), cu_capture_thread_local),

@@ -37,7 +37,8 @@ std::vector<std::uint8_t> roles_beside(const Card& card, const partition::TpcSet
 }  // namespace
 
 Result<LaunchTimer> LaunchTimer::create(CardPointer card) {
-  DEMARC_TRY(auto counts, DeviceBuffer::allocate(card->gpu(), 4ULL * card->gpu()->sm_count()));
+  DEMARC_TRY(auto counts,
+             DeviceBuffer::allocate<std::uint32_t>(card->gpu(), card->gpu()->sm_count()));
   DEMARC_TRY(auto begin, Event::create(card->gpu()));
   DEMARC_TRY(auto end, Event::create(card->gpu()));
   return LaunchTimer(std::move(card), std::move(counts), std::move(begin), std::move(end));

@@ -82,7 +82,7 @@ Result<gpu::LatencyMatrix> MemoryTimer::hit_latencies(DevicePointer base,
   const auto count = static_cast<std::uint32_t>(lines.size());
   together = std::max(together, 1U);
   DEMARC_TRY(const DeviceBuffer list, upload_words(gpu, lines));
-  DEMARC_TRY(const DeviceBuffer slots, DeviceBuffer::allocate(gpu, 4ULL * gpu->sm_count()));
+  DEMARC_TRY(const DeviceBuffer slots, DeviceBuffer::allocate<std::uint32_t>(gpu, gpu->sm_count()));
   DEMARC_TRY(const DeviceBuffer taken,
              DeviceBuffer::allocate(gpu, 2ULL * std::max(count, 1U) * together));
   DEMARC_TRY(const std::uint32_t shared, whole_sm_shared_bytes(latency_));
@@ -130,8 +130,8 @@ Result<LaunchLatencies> MemoryTimer::launch_latencies(DevicePointer base,
   const std::uint32_t blocks = 2 * gpu->sm_count();
   DEMARC_TRY(const DeviceBuffer list, upload_words(gpu, lines));
   DEMARC_TRY(const DeviceBuffer counters, DeviceBuffer::allocate(gpu, 20));
-  DEMARC_TRY(const DeviceBuffer numbers, DeviceBuffer::allocate(gpu, 4ULL * blocks));
-  DEMARC_TRY(const DeviceBuffer sums, DeviceBuffer::allocate(gpu, 4ULL * blocks * count));
+  DEMARC_TRY(const DeviceBuffer numbers, DeviceBuffer::allocate<std::uint32_t>(gpu, blocks));
+  DEMARC_TRY(const DeviceBuffer sums, DeviceBuffer::allocate<std::uint32_t>(gpu, blocks * count));
   DEMARC_CHECK(counters.fill(0));
   DEMARC_TRY(const std::uint32_t shared, whole_sm_shared_bytes(fingerprint_));
   LaunchShape shape = LaunchShape::line(blocks, 32);

@@ -42,7 +42,8 @@ Result<void> count_outside(demarc_card* card, void* stream, const demarc_tpcs* t
   using namespace demarc::cuda;  // NOLINT
   const CardPointer& opened = card->card;
   const GpuPointer& gpu = opened->gpu();
-  DEMARC_TRY(const DeviceBuffer counts, DeviceBuffer::allocate(gpu, gpu->sm_count() * 4ULL));
+  DEMARC_TRY(const DeviceBuffer counts,
+             DeviceBuffer::allocate<std::uint32_t>(gpu, gpu->sm_count()));
   DEMARC_CHECK(counts.fill(0));
   DevicePointer address = counts.address();
   DevicePointer none = 0;

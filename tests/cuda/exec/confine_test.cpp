@@ -408,6 +408,7 @@ TEST(DomainChoices, AreFreeNoneOrANumber) {
   EXPECT_EQ(parse_domain_choice("none")->kind, DomainChoice::Kind::keeps);
   const auto two = parse_domain_choice("2");
   EXPECT_TRUE(two && two->kind == DomainChoice::Kind::given && two->domain == 2);
+  EXPECT_EQ(parse_domain_choice("2147483647")->domain, 2147483647U);
   for (const char* wrong : {"", "-1", "auto", "1,2", "4294967296", "2147483648"}) {
     EXPECT_FALSE(parse_domain_choice(wrong)) << wrong;
   }

@@ -104,6 +104,9 @@ FAKE CuResult cuMemcpyDtoDAsync_v2(DevicePointer target, DevicePointer source, s
 }
 FAKE CuResult cuMemcpy2DAsync_v2(const CuCopy2d* copy, CuStream stream) {
   if (stream_of(stream)->capturing) return cu_error_not_supported;
+  for (const unsigned type : {copy->source_type, copy->target_type}) {
+    if (type != cu_memory_host && type != cu_memory_device) return error_invalid;
+  }
   return on_card([&](FakeGpu& gpu) {
     const char* from = copy->source_type == cu_memory_host
                            ? static_cast<const char*>(copy->source_host)
