@@ -35,8 +35,8 @@ struct GpuExecutorOptions {
   partition::SplitStrategy split = partition::SplitStrategy::gpc_aligned;
   // Pages of 2 MiB taken, times the parts, to find enough of one kind for coloured memory.
   std::uint32_t arena_pages_a_part = 6144;
-  // Pages that coloured parts have together; 0: by what a part takes, of which half do where colours
-  // are remainders.
+  // Pages that coloured parts have together; 0: by what a part takes, of which half do where
+  // colours are remainders.
   std::uint64_t arena_pages = 0;
   // What is known of the card's memory, for gpu::describe_card().
   std::string description;
