@@ -1,11 +1,18 @@
-"""Adds on each of the cards that are named, by their numbers as this process sees them, and prints which they were.
+"""Adds on cards that are named by their numbers, as this program sees them, and prints which cards they were."""
+import argparse
 
-    demarc exec --device cuda:1 --gpcs 0-3 --audit -- python3 examples/pytorch/cards.py 0
-"""
-import sys
+from timing import import_torch
 
-import torch
 
-for number in sys.argv[1:]:
-    ones = torch.ones(1 << 20, device=f"cuda:{number}")
-    print(number, float((ones + 1).sum()), torch.cuda.get_device_properties(int(number)).uuid)
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("numbers", nargs="+", type=int, help="0 is the first card that this program sees")
+    arguments = parser.parse_args()
+    torch = import_torch()
+    for number in arguments.numbers:
+        ones = torch.ones(1 << 20, device=f"cuda:{number}")
+        print(number, float((ones + 1).sum()), torch.cuda.get_device_properties(number).uuid)
+
+
+if __name__ == "__main__":
+    main()

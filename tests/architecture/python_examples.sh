@@ -8,10 +8,10 @@ fail() { echo "python_examples: $1" >&2; exit 1; }
 for script in *.py; do
   "$1" -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$script"
 done
-for script in detector.py resnet.py flood.py measure.py; do
+for script in cards.py detector.py resnet.py flood.py measure.py; do
   "$1" "$script" --help | grep -q '^usage: ' || fail "$script --help says no usage"
 done
-for command in 'detector.py --frames 1' 'resnet.py --frames 1' 'flood.py adds'; do
+for command in 'detector.py --frames 1' 'resnet.py --frames 1' 'flood.py adds' 'cards.py 0'; do
   code=0; said=$("$1" $command 2>&1) || code=$?
   [ $code = 2 ] || fail "$command ends with $code where it lacks something: $said"
   grep -qE '^PyTorch (is missing|finds no GPU) here' <<<"$said" || fail "$command does not say what is missing: $said"
