@@ -18,6 +18,7 @@ struct ExecOptions {
   std::string device = "cuda:0";
   std::string sync_domain = "free";
   cuda::ConfinePlan plan;
+  bool moves = false;  // --pid is given
   std::int64_t pid = 0;
   bool json = false;
   int announce = -1;
@@ -55,7 +56,10 @@ Result<void> refuse_beside_pid(const std::vector<const CLI::Option*>& others) {
 }
 
 Result<void> run_exec(ExecOptions& options) {
-  if (options.pid != 0) {
+  if (options.moves) {
+    if (options.pid < 1) {
+      return invalid_input("--pid {}: give the number of a process", options.pid);
+    }
     if (!options.plan.command.empty()) {
       return invalid_input("--pid moves a running program; give no command with it");
     }
@@ -110,12 +114,13 @@ const RegisterVerb registered_exec({
       app.add_option("--gpcs", choice.gpcs, "all TPCs of these GPCs, such as 0-2");
       app.add_option("--sms", choice.sms, "at least this many SMs");
       app.add_option("--share", choice.share_percent, "at least this share of the SMs, per cent");
-      app.add_option("--sync-domain", options->sync_domain,
-                     "memory synchronisation domain of all launches: a number, `free` for one that "
-                     "no other demarc exec has, `none` to leave launches theirs")
-          ->capture_default_str();
-      app.add_option("--pid", options->pid,
-                     "give a running program other TPCs, from outside of it");
+      const CLI::Option* domain =
+          app.add_option("--sync-domain", options->sync_domain,
+                         "memory synchronisation domain of all launches: a number, `free` for one "
+                         "that no other demarc exec has (default), `none` to leave launches theirs "
+                         "(default with --observe)");
+      const CLI::Option* pid = app.add_option(
+          "--pid", options->pid, "give a running program other TPCs, from outside of it");
       app.add_flag(
           "--audit", options->plan.audit,
           "count the launches by path and by the masks in their descriptors, report at exit");
@@ -136,8 +141,10 @@ const RegisterVerb registered_exec({
         if (option->check_name("--sms") || option->check_name("--share")) continue;
         others.push_back(option);
       }
-      return [options, others]() -> Result<void> {
-        if (options->pid != 0) DEMARC_CHECK(refuse_beside_pid(others));
+      return [options, others, domain, pid]() -> Result<void> {
+        options->moves = pid->count() != 0;
+        if (options->moves) DEMARC_CHECK(refuse_beside_pid(others));
+        if (options->plan.observe && domain->count() == 0) options->sync_domain = "none";
         return run_exec(*options);
       };
     },

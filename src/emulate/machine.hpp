@@ -60,8 +60,8 @@ struct CodeFunction {
 // Payload of a micro-op that needs more than fits in it.
 struct CallDetails {
   std::uint32_t function = 0;
-  std::vector<std::uint32_t> arguments;  // frame offsets in the caller
-  std::vector<std::uint32_t> results;
+  std::vector<FrameVariable> arguments;  // in the caller's frame
+  std::vector<FrameVariable> results;
 };
 struct VectorDetails {
   static constexpr std::uint32_t sink = ~std::uint32_t{0};

@@ -216,6 +216,11 @@ TEST_F(Program, ARunningProgramCanBeGivenOtherTpcsFromOutside) {
   EXPECT_THAT(outcome.out, HasSubstr("TPCs 4-5\nmoved 0"));
   EXPECT_THAT(outcome.out, HasSubstr("the partition HOLDS"));
   EXPECT_EQ(run_demarc({"exec", "--pid", "1", "--tpcs", "0"}).exit_code, 1);
+  for (const char* none : {"0", "-3"}) {
+    const auto started = run_demarc({"exec", "--pid", none, "--tpcs", "0"});
+    EXPECT_EQ(started.exit_code, 1);
+    EXPECT_THAT(started.err, testing::HasSubstr(fmt::format("--pid {}: give the number", none)));
+  }
   for (const std::vector<std::string>& other : {std::vector<std::string>{"--sync-domain", "2"},
                                                 {"--audit"},
                                                 {"--json"},

@@ -82,6 +82,36 @@ TEST(Calls, a_register_that_holds_no_function_is_a_finding) {
   EXPECT_NE(outcome->findings[0].detail.find("which is no function"), std::string::npos);
 }
 
+// Copied as they are declared, the places of one frame would reach beyond the other.
+TEST(Calls, a_function_that_takes_or_gives_other_values_than_are_handed_over_is_a_finding) {
+  const auto finding = [](const std::string& function, const std::string& call) {
+    const auto outcome = run_text(kernel_of(function,
+                                            "mov.u64 %rd7, other;\n{ .param .b32 a; .param .b32 r; "
+                                            ".param .b64 s;\nst.param.b32 [a], %r1;\n" +
+                                                call + " }"),
+                                  launch_of(1, 32, 256));
+    if (!outcome) return outcome.error().message;
+    return outcome->findings.empty() ? std::string() : outcome->findings[0].detail;
+  };
+  const std::string large_argument = ".func other(.param .b8 x[65536]) { ret; }\n";
+  const std::string large_result = ".func (.param .b8 o[65536]) other(.param .b32 n) { ret; }\n";
+  const std::string plain = ".func (.param .b32 o) other(.param .b32 n) { ret; }\n";
+  const auto is_other = testing::HasSubstr("takes or gives other values");
+  EXPECT_THAT(finding(large_argument, "P: .callprototype _ (.param .b32 _);\ncall %rd7, (a), P;"),
+              is_other);
+  EXPECT_THAT(
+      finding(large_result,
+              "P: .callprototype (.param .b32 _) _ (.param .b32 _);\ncall (r), %rd7, (a), P;"),
+      is_other);
+  EXPECT_THAT(finding(plain, "P: .callprototype _ (.param .b32 _);\ncall %rd7, (a), P;"), is_other);
+  EXPECT_THAT(finding(plain, "P: .callprototype (.param .b32 _) _ ();\ncall (r), %rd7, (), P;"),
+              is_other);
+  EXPECT_EQ(
+      finding(plain,
+              "P: .callprototype (.param .b32 _) _ (.param .b32 _);\ncall (r), %rd7, (a), P;"),
+      "");
+}
+
 TEST(Calls, parameters_and_results_may_be_registers) {
   const auto words = flow_words(R"(
 .func (.reg .b32 res) weigh(.reg .b32 a, .reg .b64 b, .reg .b32 c)

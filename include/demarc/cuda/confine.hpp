@@ -30,8 +30,8 @@ struct TpcChoice {
 // The memory synchronisation domain of a program (sync_domain.hpp).
 struct DomainChoice {
   enum class Kind {
-    free,   // one that no other `demarc exec` on the card has, never 0, which is everybody's
-    keeps,  // launches keep what they and their streams have
+    free,  // one that no other `demarc exec` on the card has, never 0, which is everybody's
+    none,  // launches keep what they and their streams have
     given,
   };
   Kind kind = Kind::free;
@@ -78,7 +78,7 @@ struct ConfineOutcome {
   partition::TpcSet tpcs;
   std::uint32_t sms = 0;
   std::optional<std::uint32_t> sync_domain;  // of all launches; nothing: they kept their own
-  std::string no_domain;                     // why there is none though one was wanted
+  std::string no_domain_because;             // why there is none though one was wanted
   ProcessCounts processes;
   // What the hook saw in all processes of the program.
   std::uint64_t masked[launch_paths] = {};

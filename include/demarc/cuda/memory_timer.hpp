@@ -56,9 +56,9 @@ class MemoryTimer {
                                               const TimedStream& aggressor,
                                               std::span<const std::uint8_t> roles) const;
 
-  // What `work` returns, while the SMs of role 1 run `traffic` in a memory synchronisation domain
-  // of their own. `work` runs again, beside more traffic, where it outlasted the traffic;
-  // check_failed when it always does.
+  // What `work` returns, while the SMs of role 1 run `traffic`. Where the card has several memory
+  // synchronisation domains that is in domain 1, which `work` must not launch in. `work` runs
+  // again, beside more traffic, where it outlasted the traffic; check_failed when it always does.
   [[nodiscard]] Result<double> beside(DevicePointer base, const TimedStream& traffic,
                                       std::span<const std::uint8_t> roles,
                                       const std::function<Result<double>()>& work) const;

@@ -134,8 +134,10 @@ std::string warnings(const ConfineOutcome& outcome) {
   for (const Finding& finding : outcome.findings) {
     if (matters(finding, Severity::warns)) text += "demarc exec: " + finding.text + "\n";
   }
-  if (!outcome.no_domain.empty()) {
-    text += "demarc exec: no memory synchronisation domain of its own: " + outcome.no_domain + "\n";
+  if (!outcome.no_domain_because.empty()) {
+    text +=
+        "demarc exec: no memory synchronisation domain of its own: " + outcome.no_domain_because +
+        "\n";
   }
   return text;
 }
@@ -182,7 +184,7 @@ std::string audit_to_json(const ConfineOutcome& outcome) {
                   {"tpcs", to_string(outcome.tpcs)},
                   {"sms", outcome.sms},
                   {"sync_domain", outcome.sync_domain ? Json(*outcome.sync_domain) : Json(nullptr)},
-                  {"no_sync_domain_because", outcome.no_domain},
+                  {"no_sync_domain_because", outcome.no_domain_because},
                   {"processes_confined", outcome.processes.confined},
                   {"contexts", outcome.processes.contexts},
                   {"counted_by", "masks in the launches' descriptors"},

@@ -29,8 +29,8 @@ struct Prepared {
   std::uint32_t sms = 0;
   std::uint32_t largest_cluster = 0;
   std::uint32_t device_count = 0;
-  std::uint32_t sync_domains = 1;  // that a program can be given one of
-  char no_domains[200] = {};       // why it cannot
+  std::uint32_t sync_domains = 1;    // that a program can be given one of
+  char no_domain_because[200] = {};  // why it cannot
   char uuid[48] = {};
 };
 
@@ -52,7 +52,7 @@ void copy_text(const std::string& text, std::span<char> to) {
 // program would have done without, and refused where one was asked for by its number.
 Result<void> prepare_domains(const GpuPointer& gpu, const DomainChoice& choice,
                              Prepared& prepared) {
-  if (choice.kind == DomainChoice::Kind::keeps) return {};
+  if (choice.kind == DomainChoice::Kind::none) return {};
   const std::uint32_t count = sync_domain_count(*gpu);
   const Result<void> ready =
       count < 2 ? missing_capability("{} has one for all", gpu->name()) : prove_sync_domains(gpu);
@@ -62,7 +62,7 @@ Result<void> prepare_domains(const GpuPointer& gpu, const DomainChoice& choice,
              ready.error().kind != ErrorKind::missing_capability) {
     return tl::unexpected(ready.error());
   } else {
-    copy_text(ready.error().message, prepared.no_domains);
+    copy_text(ready.error().message, prepared.no_domain_because);
   }
   return {};
 }
@@ -156,13 +156,29 @@ void copy_counters(const LaunchCounters& counters, ConfineOutcome& outcome) {
 // The domain of a program, kept from others while it runs.
 struct OwnDomain {
   std::optional<std::uint32_t> domain;
-  std::string none_because;
+  std::string no_domain_because;
   std::optional<DomainClaim> claim;
 };
 
-Result<OwnDomain> choose_domain(const DomainChoice& choice, const Prepared& prepared) {
+using Tell = std::function<void(const std::string& line)>;
+
+// Nobody is kept from domain 0, which is everybody's.
+Result<void> claim_given(OwnDomain& own, const Prepared& prepared, const Tell& tell) {
+  if (*own.domain == 0) return {};
+  DEMARC_TRY(auto claim, DomainClaim::try_one(prepared.uuid, *own.domain));
+  if (claim) {
+    own.claim.emplace(std::move(*claim));
+  } else if (tell) {
+    tell(fmt::format("the memory synchronisation domain {} is another demarc exec's too",
+                     *own.domain));
+  }
+  return {};
+}
+
+Result<OwnDomain> choose_domain(const DomainChoice& choice, const Prepared& prepared,
+                                const Tell& tell) {
   OwnDomain own;
-  own.none_because = prepared.no_domains;
+  own.no_domain_because = prepared.no_domain_because;
   if (choice.kind == DomainChoice::Kind::given) {
     if (choice.domain >= prepared.sync_domains) {
       return missing_capability(
@@ -170,13 +186,14 @@ Result<OwnDomain> choose_domain(const DomainChoice& choice, const Prepared& prep
           prepared.sync_domains - 1);
     }
     own.domain = choice.domain;
+    DEMARC_CHECK(claim_given(own, prepared, tell));
   } else if (choice.kind == DomainChoice::Kind::free && prepared.sync_domains > 1) {
     auto claim = DomainClaim::take(prepared.uuid, prepared.sync_domains);
     if (claim) {
       own.domain = claim->domain();
       own.claim.emplace(std::move(*claim));
     } else {
-      own.none_because = claim.error().message;
+      own.no_domain_because = claim.error().message;
     }
   }
   return own;
@@ -199,7 +216,7 @@ Result<Supervisor> start_supervised(const ConfinePlan& plan, const Control& cont
 
 Result<DomainChoice> parse_domain_choice(std::string_view text) {
   if (text == "free") return DomainChoice{DomainChoice::Kind::free, 0};
-  if (text == "none") return DomainChoice{DomainChoice::Kind::keeps, 0};
+  if (text == "none") return DomainChoice{DomainChoice::Kind::none, 0};
   const auto number = parse_u64(text, "--sync-domain");
   if (!number || *number > std::numeric_limits<std::int32_t>::max()) {
     return invalid_input("--sync-domain {}: free, none or the number of a domain was expected",
@@ -232,7 +249,7 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
                return plan.observe ? prepare_to_observe(driver, plan.device, plan.sync_domain)
                                    : prepare(driver, plan.device, plan.choice, plan.sync_domain);
              }));
-  DEMARC_TRY(const OwnDomain own, choose_domain(plan.sync_domain, prepared));
+  DEMARC_TRY(const OwnDomain own, choose_domain(plan.sync_domain, prepared, plan.tell));
   DEMARC_TRY(const Control control, Control::create());
   ControlBlock& block = control.block();
   block.capability = prepared.capability;
@@ -252,7 +269,7 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   outcome.tpcs = partition::TpcSet::from_words(prepared.tpc_words[0], prepared.tpc_words[1]);
   outcome.sms = prepared.sms;
   outcome.sync_domain = own.domain;
-  outcome.no_domain = own.none_because;
+  outcome.no_domain_because = own.no_domain_because;
   outcome.processes = supervisor.counts();
   copy_counters(block.counters, outcome);
   outcome.findings = look_for_findings(outcome.processes, block.counters, plan.observe);
@@ -267,7 +284,7 @@ Result<Moved> confine_again(std::int64_t pid, const TpcChoice& choice) {
   DEMARC_TRY(const Prepared prepared, in_child<Prepared>([&]() -> Result<Prepared> {
                DEMARC_TRY(const auto driver, Driver::load());
                DEMARC_TRY(const std::uint32_t index, index_of_uuid(driver, uuid));
-               return prepare(driver, index, choice, {DomainChoice::Kind::keeps, 0});
+               return prepare(driver, index, choice, {DomainChoice::Kind::none, 0});
              }));
   control.block().largest_cluster = prepared.largest_cluster;
   DEMARC_CHECK(control.store_mask(prepared.mask, true));

@@ -13,24 +13,34 @@
 
 namespace demarc::cuda {
 
+Result<std::optional<DomainClaim>> DomainClaim::try_one(const std::string& uuid,
+                                                        std::uint32_t domain) {
+  DomainClaim claim(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), domain);
+  if (claim.socket_ < 0) {
+    return missing_capability("no domain can be claimed: no socket can be made: {}",
+                              std::strerror(errno));
+  }
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  // A name that begins with a zero byte has no file.
+  const std::string name = fmt::format("demarc-domain-{}-{}", uuid, domain);
+  const std::size_t length = std::min(name.size(), sizeof address.sun_path - 1);
+  std::memcpy(address.sun_path + 1, name.data(), length);
+  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+  if (::bind(claim.socket_, reinterpret_cast<const sockaddr*>(&address), bytes) == 0) {
+    return std::optional(std::move(claim));
+  }
+  if (errno == EADDRINUSE) return std::nullopt;
+  return missing_capability("no domain can be claimed: {}", std::strerror(errno));
+}
+
 Result<DomainClaim> DomainClaim::take(const std::string& uuid, std::uint32_t count) {
   for (std::uint32_t domain = 1; domain < count; ++domain) {
-    DomainClaim claim(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), domain);
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    // A name that begins with a zero byte has no file.
-    const std::string name = fmt::format("demarc-domain-{}-{}", uuid, domain);
-    const std::size_t length = std::min(name.size(), sizeof address.sun_path - 1);
-    std::memcpy(address.sun_path + 1, name.data(), length);
-    const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
-    if (::bind(claim.socket_, reinterpret_cast<const sockaddr*>(&address), bytes) == 0) {
-      return claim;
-    }
+    DEMARC_TRY(auto claim, try_one(uuid, domain));
+    if (claim) return std::move(*claim);
   }
   return missing_capability(
-      "the domains 1 to {} of this card cannot be had; the last of them: {}. Other programs of "
-      "demarc exec may have them",
-      count - 1, std::strerror(errno));
+      "other programs of demarc exec have all of the card's domains but the common one");
 }
 
 DomainClaim::~DomainClaim() {

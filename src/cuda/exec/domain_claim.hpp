@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "demarc/base/result.hpp"
@@ -13,8 +14,11 @@ namespace demarc::cuda {
 // user is, and a container that has a namespace of its own does not see those outside.
 class DomainClaim {
  public:
-  // One of 1 to `count` - 1 of the card with that UUID. missing_capability when none can be had.
+  // One of 1 to `count` - 1 of the card with that UUID. missing_capability when others have them
+  // all, or when none can be claimed.
   static Result<DomainClaim> take(const std::string& uuid, std::uint32_t count);
+  // That one; nothing when another has it.
+  static Result<std::optional<DomainClaim>> try_one(const std::string& uuid, std::uint32_t domain);
   ~DomainClaim();
   DomainClaim(DomainClaim&& other) noexcept;
   DomainClaim& operator=(DomainClaim&&) = delete;

@@ -30,10 +30,9 @@ T or_give_up(demarc::Result<T> result, const char* what) {
 const CardPointer& smctrl_card(const char* what) {
   static const CardPointer card = [what] {
     const auto driver = or_give_up(demarc::cuda::Driver::load(), what);
-    int device = 0;  // left alone where the thread has no context
-    static_cast<void>(driver->api().cuCtxGetDevice(&device));
-    const auto gpu =
-        or_give_up(demarc::cuda::Gpu::open(driver, static_cast<std::uint32_t>(device)), what);
+    const auto of_thread = driver->ask("this thread has no card", driver->api().cuCtxGetDevice);
+    const auto gpu = or_give_up(
+        demarc::cuda::Gpu::open(driver, static_cast<std::uint32_t>(of_thread.value_or(0))), what);
     return or_give_up(demarc::cuda::Card::open(gpu), what);
   }();
   return card;

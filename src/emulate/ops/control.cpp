@@ -1,6 +1,7 @@
 // Control flow of a warp: branches, joins, calls and the end of lanes.
 #include "ops/control.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -23,12 +24,12 @@ Mask predicate(Warp& w, const MicroOp* op) {
 void copy_results(Warp& w, const StackEntry& entry) {
   const auto& details = *static_cast<const CallDetails*>(w.program->code[entry.pc - 1].aux);
   const CodeFunction& callee = w.program->functions[w.function];
-  for (std::size_t i = 0; i < details.results.size() && i < callee.results.size(); ++i) {
+  for (std::size_t i = 0; i < details.results.size(); ++i) {
     const std::size_t bytes = callee.results[i].bytes;
     for (Mask rest = entry.mask; rest != 0; rest &= rest - 1) {
       const std::size_t at = static_cast<std::size_t>(std::countr_zero(rest)) * bytes;
-      std::memcpy(entry.frame + details.results[i] + at, w.frame + callee.results[i].offset + at,
-                  bytes);
+      std::memcpy(entry.frame + details.results[i].offset + at,
+                  w.frame + callee.results[i].offset + at, bytes);
     }
   }
 }
@@ -203,8 +204,8 @@ const MicroOp* enter(Warp& w, const MicroOp* op, const CallDetails& details, std
   std::byte* frame = w.block->pool->take(callee);
   for (const FrameVariable& zeroed : callee.zeroed)
     std::memset(frame + zeroed.offset, 0, zeroed.bytes);
-  for (std::size_t i = 0; i < details.arguments.size() && i < callee.parameters.size(); ++i) {
-    std::memcpy(frame + callee.parameters[i].offset, w.frame + details.arguments[i],
+  for (std::size_t i = 0; i < details.arguments.size(); ++i) {
+    std::memcpy(frame + callee.parameters[i].offset, w.frame + details.arguments[i].offset,
                 std::size_t{callee.parameters[i].bytes} * warp_size);
   }
   StackEntry entry;
@@ -225,6 +226,16 @@ const MicroOp* enter(Warp& w, const MicroOp* op, const CallDetails& details, std
 
 }  // namespace
 
+bool takes(const CodeFunction& callee, const CallDetails& call) {
+  const auto as_wide = [](const std::vector<FrameVariable>& handed,
+                          const std::vector<FrameVariable>& declared) {
+    return std::equal(
+        handed.begin(), handed.end(), declared.begin(), declared.end(),
+        [](const FrameVariable& a, const FrameVariable& b) { return a.bytes == b.bytes; });
+  };
+  return as_wide(call.arguments, callee.parameters) && as_wide(call.results, callee.results);
+}
+
 const MicroOp* call(Warp& w, const MicroOp* op) {
   const auto& details = *static_cast<const CallDetails*>(op->aux);
   return enter(w, op, details, details.function);
@@ -241,6 +252,14 @@ const MicroOp* call_indirect(Warp& w, const MicroOp* op) {
   if (found == w.program->function_of_address.end()) {
     w.block->report(w, op, first, FindingKind::trap,
                     fmt::format("call of 0x{:x}, which is no function", address));
+    w.block->stopped = true;
+    return nullptr;
+  }
+  if (!takes(w.program->functions[found->second], details)) {
+    w.block->report(w, op, first, FindingKind::trap,
+                    fmt::format("call of 0x{:x}, a function that takes or gives other values than "
+                                "the call hands over",
+                                address));
     w.block->stopped = true;
     return nullptr;
   }

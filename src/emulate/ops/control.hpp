@@ -18,7 +18,10 @@ const MicroOp* join(Warp& w, const MicroOp* op);  // a reconvergence point
 const MicroOp* exit_lanes(Warp& w,
                           const MicroOp* op);  // flags bit 1: only lanes with the predicate
 const MicroOp* return_lanes(Warp& w, const MicroOp* op);  // the same, from a function
-const MicroOp* call(Warp& w, const MicroOp* op);          // aux: CallDetails
+// Whether a function has the parameters and results that a call hands over: whole places are copied
+// from one frame to the other.
+[[nodiscard]] bool takes(const CodeFunction& callee, const CallDetails& call);
+const MicroOp* call(Warp& w, const MicroOp* op);  // aux: CallDetails
 const MicroOp* call_indirect(Warp& w,
                              const MicroOp* op);  // the same; a: 64-bit register with the address
 const MicroOp* barrier(Warp& w,

@@ -41,7 +41,8 @@ std::string device_string(Warp& w, unsigned lane, std::uint64_t address) {
 std::uint64_t argument_of(Warp& w, const CallDetails& details, std::size_t index, unsigned lane) {
   // Parameters of calls are padded to 16 bytes a lane (call_pitch).
   std::uint64_t value = 0;
-  std::memcpy(&value, w.frame + details.arguments[index] + std::size_t{lane} * 16, sizeof value);
+  std::memcpy(&value, w.frame + details.arguments[index].offset + std::size_t{lane} * 16,
+              sizeof value);
   return value;
 }
 
@@ -155,7 +156,8 @@ const MicroOp* print(Warp& w, const MicroOp* op) {
         format, arguments, [&](std::uint64_t address) { return device_string(w, lane, address); });
     if (!details.results.empty()) {
       const std::uint32_t count = 0;
-      std::memcpy(w.frame + details.results[0] + std::size_t{lane} * 16, &count, sizeof count);
+      std::memcpy(w.frame + details.results[0].offset + std::size_t{lane} * 16, &count,
+                  sizeof count);
     }
   }
   return op + 1;
@@ -166,7 +168,8 @@ const MicroOp* allocate(Warp& w, const MicroOp* op) {
   for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const std::uint64_t address = w.program->heap->allocate(argument_of(w, details, 0, lane));
-    std::memcpy(w.frame + details.results[0] + std::size_t{lane} * 16, &address, sizeof address);
+    std::memcpy(w.frame + details.results[0].offset + std::size_t{lane} * 16, &address,
+                sizeof address);
   }
   return op + 1;
 }

@@ -1,3 +1,4 @@
+// How coloured parts of a study get their memory, and the victim its stream.
 #include "gpu/colored_parts.hpp"
 
 #include <fmt/format.h>
@@ -23,16 +24,24 @@ Result<gpu::ColorScheme> ColoredParts::scheme_for(const cuda::Gpu& gpu, std::uin
   return gpu::color_scheme(device, parts);
 }
 
+std::uint64_t ColoredParts::pages_to_take(const gpu::ColorScheme& scheme,
+                                          std::uint32_t parts) const {
+  if (options_.arena_pages != 0) return options_.arena_pages;
+  return std::uint64_t{options_.arena_pages_a_part} * parts / (scheme.remainders ? 2 : 1);
+}
+
+Result<std::uint64_t> ColoredParts::bytes_of_part(const cuda::Gpu& gpu, std::uint32_t parts) const {
+  DEMARC_TRY(const gpu::ColorScheme scheme, scheme_for(gpu, parts));
+  return pages_to_take(scheme, parts) * arena_page_bytes / parts / (scheme.remainders ? 1 : 2);
+}
+
 // Share c is colour c. Of the pages of a pool of remainders nearly every one can be used, of others
 // those of one constant.
 Result<void> ColoredParts::fill(const cuda::CardPointer& card, std::uint32_t parts) {
   DEMARC_TRY(const gpu::ColorScheme scheme, scheme_for(*card->gpu(), parts));
   std::vector<cuda::ShareRequest> shares;
   for (std::uint32_t c = 0; c < scheme.colors; ++c) shares.push_back({std::uint64_t{1} << c, 0});
-  const std::uint64_t pages =
-      options_.arena_pages != 0
-          ? options_.arena_pages
-          : std::uint64_t{options_.arena_pages_a_part} * parts / (scheme.remainders ? 2 : 1);
+  const std::uint64_t pages = pages_to_take(scheme, parts);
   DEMARC_TRY(pool_, cuda::ColoredPool::create(card, scheme, pages * arena_page_bytes, shares,
                                               cuda::PoolPages::one_region));
   return {};

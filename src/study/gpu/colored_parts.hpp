@@ -22,6 +22,10 @@ class ColoredParts {
   explicit ColoredParts(const GpuExecutorOptions& options) : options_(options) {}
 
   [[nodiscard]] bool filled() const { return pool_ != nullptr; }
+  // What a part will have: of the pages taken nearly all where colours are remainders, of others
+  // about half, those of one constant.
+  [[nodiscard]] Result<std::uint64_t> bytes_of_part(const cuda::Gpu& gpu,
+                                                    std::uint32_t parts) const;
   // Takes the memory and finds its colours, once a study.
   [[nodiscard]] Result<void> fill(const cuda::CardPointer& card, std::uint32_t parts);
 
@@ -41,6 +45,9 @@ class ColoredParts {
  private:
   [[nodiscard]] Result<gpu::ColorScheme> scheme_for(const cuda::Gpu& gpu,
                                                     std::uint32_t parts) const;
+  // Of all parts together.
+  [[nodiscard]] std::uint64_t pages_to_take(const gpu::ColorScheme& scheme,
+                                            std::uint32_t parts) const;
   [[nodiscard]] Result<std::vector<std::uint32_t>> colors_of(std::uint32_t parts) const;
 
   const GpuExecutorOptions& options_;

@@ -89,10 +89,10 @@ class GpuExecutor : public Executor {
     DEMARC_TRY(NeighbourMeans means, Executor::neighbour_means(mode, parts));
     means.lacking.erase(Need::host_memory);
     means.lacking.erase(Need::copy_engines);
-    const std::uint64_t pages =
-        options_.arena_pages != 0 ? options_.arena_pages / parts : options_.arena_pages_a_part / 2;
-    std::uint64_t memory = pages * arena_page_bytes;
-    if (!mode.color) {
+    std::uint64_t memory = 0;
+    if (mode.color) {
+      DEMARC_TRY(memory, colors_.bytes_of_part(*gpu_, parts));
+    } else {
       DEMARC_TRY(memory, gpu_->free_bytes());
       memory /= std::max(parts, 2U) - 1;
     }

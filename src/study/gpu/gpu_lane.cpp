@@ -82,7 +82,7 @@ class GpuLane : public Lane {
 
   [[nodiscard]] Result<void> check_loaded() const {
     if (work_ != nullptr) return {};
-    return invalid_input("a lane that has nothing loaded cannot be started");
+    return invalid_input("a lane that has nothing loaded cannot run");
   }
 
   [[nodiscard]] Result<void> check_timed() const {

@@ -139,7 +139,7 @@ TEST(Audit, NamesTheDomainOrWhyThereIsNone) {
               HasSubstr("\nlaunches keep their memory synchronisation domains\n"));
   EXPECT_THAT(audit_to_json(outcome), HasSubstr("\"sync_domain\": null"));
   EXPECT_THAT(warnings(outcome), IsEmpty()) << "none was wanted";
-  outcome.no_domain = "all are taken";
+  outcome.no_domain_because = "all are taken";
   EXPECT_THAT(warnings(outcome), HasSubstr("no memory synchronisation domain of its own: all are"));
   EXPECT_THAT(audit_to_json(outcome), HasSubstr("all are taken"));
   EXPECT_TRUE(outcome.holds());

@@ -54,7 +54,8 @@ FAKE CuResult cuStreamQuery(CuStream stream) {
   });
 }
 FAKE CuResult cuStreamSynchronize(CuStream stream) {
-  const CuResult code = cuStreamQuery(stream);
+  CuResult code = cuStreamQuery(stream);
+  while (code == cu_error_not_ready && !stream_of(stream)->hangs) code = cuStreamQuery(stream);
   return code == cu_error_not_ready ? error_launch_failed : code;
 }
 FAKE CuResult cuStreamWaitEvent(CuStream stream, CuEvent event, unsigned flags) {

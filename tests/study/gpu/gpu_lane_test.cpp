@@ -223,7 +223,7 @@ TEST_F(GpuLaneTest, EventsAreTheClockWhereTheOptionsSaySoAndOfGraphs) {
 TEST_F(GpuLaneTest, NothingIsLoadedBeforeALoadAndAfterOneThatFailed) {
   const auto idle = lane(Clock::gpu);
   const auto refuses = [&] {
-    const std::string words = "a lane that has nothing loaded cannot be started";
+    const std::string words = "a lane that has nothing loaded cannot run";
     EXPECT_EQ(idle->start().error().message, words);
     EXPECT_EQ(idle->sample(1, 1).error().message, words);
     EXPECT_EQ(idle->outputs().error().message, words);

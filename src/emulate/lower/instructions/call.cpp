@@ -91,20 +91,6 @@ void place_results(FunctionContext& f, std::span<const Operand> list, HandedPlac
   }
 }
 
-std::vector<std::uint32_t> offsets_of(const std::vector<FrameVariable>& places) {
-  std::vector<std::uint32_t> out;
-  out.reserve(places.size());
-  for (const FrameVariable& place : places) out.push_back(place.offset);
-  return out;
-}
-
-// Whole places are copied from one frame to the other.
-bool agree(const std::vector<FrameVariable>& handed, const std::vector<FrameVariable>& declared) {
-  return std::equal(
-      handed.begin(), handed.end(), declared.begin(), declared.end(),
-      [](const FrameVariable& a, const FrameVariable& b) { return a.bytes == b.bytes; });
-}
-
 void call_through_register(FunctionContext& f, const Operand& callee, CallDetails& call) {
   const Source address = f.operands.source(callee, ptx::Type::u64);
   MicroOp& op = f.code.emit(control::call_indirect);
@@ -155,27 +141,25 @@ void call_device_function(FunctionContext& f, const InstructionView& instruction
   f.code.emit(handler).aux = &call;
 }
 
-void call_function(FunctionContext& f, const ptx::Function& callee, const HandedPlaces& handed,
-                   CallDetails& call) {
+void call_function(FunctionContext& f, const ptx::Function& callee, CallDetails& call) {
   call.function = f.kernel.functions.index_of(callee);
   const CodeFunction& code = f.kernel.program.functions[call.function];
-  if (!agree(handed.arguments, code.parameters) || !agree(handed.results, code.results))
-    f.code.fail();
+  if (!control::takes(code, call)) f.code.fail();
   f.code.emit(control::call).aux = &call;
 }
 
 void emit_call(FunctionContext& f, const InstructionView& instruction, const Operand& callee,
                const HandedPlaces& handed) {
   auto& call = f.code.details<CallDetails>();
-  call.arguments = offsets_of(handed.arguments);
-  call.results = offsets_of(handed.results);
+  call.arguments = handed.arguments;
+  call.results = handed.results;
   f.kernel.program.calls = true;
   if (callee.kind == OperandKind::reg) {
     call_through_register(f, callee, call);
   } else if (callee.base != ptx::Base::function) {
     f.code.fail();
   } else if (const auto* definition = definition_of(f.kernel.module(), callee.index)) {
-    call_function(f, *definition, handed, call);
+    call_function(f, *definition, call);
   } else {
     call_device_function(f, instruction, f.kernel.module().functions[callee.index].name, call);
   }
