@@ -114,6 +114,20 @@ TEST_F(LaunchLoopTest, IsAheadByAsManyRunsAsItsPaceAllows) {
   EXPECT_TRUE(loop.finish());
 }
 
+// Six runs of 0.39 ms, then runs of a second: those that wait already end, and no more come.
+TEST_F(LaunchLoopTest, IsAheadByFewerRunsWhenTheyTakeLonger) {
+  ends.yes = 20;
+  std::atomic<int> looks{0};
+  const CountedWork work([](int) { return Result<void>{}; });
+  LaunchLoop loop(*gpu, *stream, work, marks(8), {}, [&looks] {
+    const int look = ++looks;
+    return look < 8 ? 0.00039 * look : 1.0 * look;
+  });
+  until([] { return ends.asked > 23; });
+  EXPECT_EQ(work.runs, 20 + 2);
+  EXPECT_TRUE(loop.finish());
+}
+
 // A look at the clock is a second: one when the loop begins, one for each run that ends, and one at
 // the end.
 TEST_F(LaunchLoopTest, TellsHowManyRunsEndedInASecond) {
