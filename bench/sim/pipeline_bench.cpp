@@ -8,15 +8,15 @@ int main() {
   using namespace demarc::sim;
   PipelineSpec spec;
   spec.topology = demarc::gpu::regular_topology(8, 8, 2);
-  std::vector<PipelineKernel> kernels;
+  PipelineKernels kernels;
   for (std::uint32_t k = 0; k < 400; ++k) {
     PipelineKernel kernel;
     kernel.name = "k";
     kernel.stream = k % 40;
-    kernel.arrival_ns = std::uint64_t{k} * 1000;
+    kernel.arrival = k * 1000_ns;
     kernel.blocks = 20000;
     kernel.threads = 128 << (k % 3);
-    kernel.block_ns = 700 + 13 * (k % 17);
+    kernel.block_time = 700_ns + k % 17 * 13_ns;
     kernel.priority = static_cast<int>(k % 3);
     for (std::uint32_t t = 0; t < 16; ++t) kernel.tpcs.set((k * 8 + t) % 64);
     kernel.tpcs &=

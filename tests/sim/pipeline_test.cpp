@@ -6,6 +6,7 @@
 #include <map>
 
 #include "demarc/sim/pipeline/scenario.hpp"
+#include "sm_list.hpp"
 
 namespace demarc::sim {
 namespace {
@@ -20,26 +21,26 @@ PipelineSpec small_card() {
 }
 
 PipelineKernel kernel(std::string name, std::uint32_t stream, std::uint64_t blocks,
-                      std::uint64_t block_ns) {
+                      Nanoseconds block_time) {
   PipelineKernel k;
   k.name = std::move(name);
   k.stream = stream;
   k.blocks = blocks;
   k.threads = 1024;
-  k.block_ns = block_ns;
+  k.block_time = block_time;
   return k;
 }
 
 TEST(Pipeline, blocks_spread_over_tpcs_before_they_share_one) {
-  const auto run = run_pipeline(small_card(), {kernel("a", 0, 4, 10)}, true).value();
-  EXPECT_EQ(sms_of_kernel(run, 0), (std::vector<std::uint32_t>{0, 2, 4, 6}));
+  const auto run = run_pipeline(small_card(), {kernel("a", 0, 4, 10_ns)}, true).value();
+  EXPECT_EQ(sms_of_kernel(run, KernelIndex(0)), sm_list({0, 2, 4, 6}));
 }
 
 TEST(Pipeline, kernels_that_no_sm_can_run_are_refused_and_those_that_just_fit_are_not) {
   PipelineSpec spec = small_card();
   spec.sm.registers = 65536;
   const auto said = [&](auto change) {
-    PipelineKernel one = kernel("k", 0, 1, 10);
+    PipelineKernel one = kernel("k", 0, 1, 10_ns);
     change(one);
     const auto run = run_pipeline(spec, {one}, false);
     return run ? std::string() : run.error().message;
@@ -51,7 +52,7 @@ TEST(Pipeline, kernels_that_no_sm_can_run_are_refused_and_those_that_just_fit_ar
   using Kernel = PipelineKernel;
   expect([](Kernel& k) { k.blocks = 1; }, [](Kernel& k) { k.blocks = 0; },
          "kernel 'k': blocks and the duration of a block must be above 0");
-  expect([](Kernel& k) { k.block_ns = 1; }, [](Kernel& k) { k.block_ns = 0; },
+  expect([](Kernel& k) { k.block_time = 1_ns; }, [](Kernel& k) { k.block_time = 0_ns; },
          "kernel 'k': blocks and the duration of a block must be above 0");
   expect([](Kernel& k) { k.threads = 1; }, [](Kernel& k) { k.threads = 0; },
          "kernel 'k': 0 threads a block; the device allows 1 to 1024");
@@ -67,63 +68,64 @@ TEST(Pipeline, kernels_that_no_sm_can_run_are_refused_and_those_that_just_fit_ar
 }
 
 TEST(Pipeline, a_higher_priority_goes_first_from_the_next_free_room_on) {
-  auto low = kernel("low", 0, 32, 10);
-  auto high = kernel("high", 1, 16, 10);
-  high.arrival_ns = 1;
+  auto low = kernel("low", 0, 32, 10_ns);
+  auto high = kernel("high", 1, 16, 10_ns);
+  high.arrival = 1_ns;
   high.priority = 5;
   const auto run = run_pipeline(small_card(), {low, high}, false).value();
-  EXPECT_EQ(run.kernels[1].first_ns, 10U);
-  EXPECT_EQ(run.kernels[1].end_ns, 20U);
-  EXPECT_EQ(run.kernels[0].end_ns, 30U);
+  EXPECT_EQ(run.kernels[KernelIndex(1)].started, 10_ns);
+  EXPECT_EQ(run.kernels[KernelIndex(1)].ended, 20_ns);
+  EXPECT_EQ(run.kernels[KernelIndex(0)].ended, 30_ns);
 }
 
 TEST(Pipeline, a_block_that_does_not_fit_holds_its_tpcs_for_itself) {
-  auto small = kernel("small", 0, 8, 10);  // one block of 1024 threads on every SM
-  auto large = kernel("large", 1, 1, 10);
+  auto small = kernel("small", 0, 8, 10_ns);  // one block of 1024 threads on every SM
+  auto large = kernel("large", 1, 1, 10_ns);
   large.shared_bytes = 65536;
   small.shared_bytes = 1024;
-  auto late = kernel("late", 2, 1, 10);
+  auto late = kernel("late", 2, 1, 10_ns);
   const auto run = run_pipeline(small_card(), {small, large, late}, false).value();
-  EXPECT_EQ(run.kernels[1].first_ns, 10U);
-  EXPECT_EQ(run.kernels[2].first_ns, 10U) << "overtook the large block on a TPC it may use";
+  EXPECT_EQ(run.kernels[KernelIndex(1)].started, 10_ns);
+  EXPECT_EQ(run.kernels[KernelIndex(2)].started, 10_ns)
+      << "overtook the large block on a TPC it may use";
 }
 
 TEST(Pipeline, a_task_further_down_runs_where_the_head_may_not) {
-  auto head = kernel("head", 0, 100, 10);
+  auto head = kernel("head", 0, 100, 10_ns);
   head.tpcs = TpcMask(0b0011);
-  auto other = kernel("other", 1, 8, 10);
+  auto other = kernel("other", 1, 8, 10_ns);
   const auto run = run_pipeline(small_card(), {head, other}, true).value();
-  EXPECT_EQ(run.kernels[1].first_ns, 0U);
-  EXPECT_EQ(sms_of_kernel(run, 1), (std::vector<std::uint32_t>{4, 5, 6, 7}));
+  EXPECT_EQ(run.kernels[KernelIndex(1)].started, 0_ns);
+  EXPECT_EQ(sms_of_kernel(run, KernelIndex(1)), sm_list({4, 5, 6, 7}));
 }
 
 TEST(Pipeline, a_shared_hardware_queue_makes_streams_wait_for_each_other) {
   PipelineSpec spec = small_card();
   spec.hardware_queues = 1;
   // a2 waits for a1 and blocks the queue for b1, which could run.
-  const std::vector<PipelineKernel> kernels = {kernel("a1", 0, 1, 50), kernel("a2", 0, 1, 50),
-                                               kernel("b1", 1, 1, 50)};
-  EXPECT_EQ(run_pipeline(spec, kernels, false)->kernels[2].first_ns, 50U);
+  const PipelineKernels kernels = {kernel("a1", 0, 1, 50_ns), kernel("a2", 0, 1, 50_ns),
+                                   kernel("b1", 1, 1, 50_ns)};
+  EXPECT_EQ(run_pipeline(spec, kernels, false)->kernels[KernelIndex(2)].started, 50_ns);
   spec.hardware_queues = 2;
-  EXPECT_EQ(run_pipeline(spec, kernels, false)->kernels[2].first_ns, 0U);
+  EXPECT_EQ(run_pipeline(spec, kernels, false)->kernels[KernelIndex(2)].started, 0_ns);
 }
 
 TEST(Pipeline, a_launched_task_keeps_its_slot_until_its_last_block_completes) {
   PipelineSpec spec = small_card();
   spec.task_slots = 1;
   const auto run =
-      run_pipeline(spec, {kernel("a", 0, 1, 50), kernel("b", 1, 1, 50)}, false).value();
-  EXPECT_EQ(run.kernels[1].first_ns, 50U);
+      run_pipeline(spec, {kernel("a", 0, 1, 50_ns), kernel("b", 1, 1, 50_ns)}, false).value();
+  EXPECT_EQ(run.kernels[KernelIndex(1)].started, 50_ns);
 }
 
 TEST(Pipeline, errors_name_the_kernel_that_would_hang_the_card) {
-  auto k = kernel("k7", 0, 1, 1);
+  auto k = kernel("k7", 0, 1, 1_ns);
   k.tpcs = TpcMask(0b10000);
   const auto run = run_pipeline(small_card(), {k}, false);
   ASSERT_FALSE(run);
   EXPECT_EQ(run.error().message,
             "kernel 'k7': its mask enables none of the 4 TPCs: the launch would hang for ever");
-  k = kernel("k8", 0, 1, 1);
+  k = kernel("k8", 0, 1, 1_ns);
   k.shared_bytes = 65537;
   EXPECT_NE(run_pipeline(small_card(), {k}, false).error().message.find("kernel 'k8': a block"),
             std::string::npos);
@@ -151,13 +153,13 @@ RC_GTEST_PROP(Pipeline, random_launches_respect_masks_limits_and_streams, ()) {
   spec.task_slots = *rc::gen::inRange(1U, 5U);
   spec.hardware_queues = *rc::gen::inRange(1U, 4U);
   const auto count = *rc::gen::inRange<std::size_t>(1, 20);
-  std::vector<PipelineKernel> kernels;
-  std::uint64_t arrival = 0;
+  PipelineKernels kernels;
+  Nanoseconds arrival;
   for (std::size_t i = 0; i < count; ++i) {
     PipelineKernel k = kernel("k", *rc::gen::inRange(0U, 6U), *rc::gen::inRange(1ULL, 40ULL),
-                              *rc::gen::inRange(1ULL, 50ULL));
-    arrival += *rc::gen::inRange(0ULL, 30ULL);
-    k.arrival_ns = arrival;
+                              Nanoseconds(*rc::gen::inRange(1ULL, 50ULL)));
+    arrival += Nanoseconds(*rc::gen::inRange(0ULL, 30ULL));
+    k.arrival = arrival;
     k.threads = *rc::gen::inRange(1U, 1025U);
     k.shared_bytes = *rc::gen::inRange(0U, 65537U);
     k.priority = *rc::gen::inRange(0, 3);
@@ -166,24 +168,24 @@ RC_GTEST_PROP(Pipeline, random_launches_respect_masks_limits_and_streams, ()) {
   }
   const auto result = run_pipeline(spec, kernels, true);
   RC_ASSERT(static_cast<bool>(result));
-  std::vector<std::uint64_t> ran(count);
-  std::map<std::uint32_t, std::map<std::uint64_t, std::int64_t>> threads, shared;
+  PerIndex<KernelIndex, std::uint64_t> ran(count);
+  std::map<SmIndex, std::map<Nanoseconds, std::int64_t>> threads, shared;
   for (const BlockRun& run : result->runs) {
     ran[run.kernel] += run.blocks;
-    RC_ASSERT(kernels[run.kernel].tpcs.test(run.sm / 2));
+    RC_ASSERT(kernels[run.kernel].tpcs.test(run.sm.raw() / 2));
     const std::int64_t warps = (kernels[run.kernel].threads + 31) / 32 * std::int64_t{run.blocks};
     const std::int64_t bytes = std::int64_t{kernels[run.kernel].shared_bytes} * run.blocks;
-    threads[run.sm][run.start_ns] += warps;
-    threads[run.sm][run.end_ns] -= warps;
-    shared[run.sm][run.start_ns] += bytes;
-    shared[run.sm][run.end_ns] -= bytes;
+    threads[run.sm][run.start] += warps;
+    threads[run.sm][run.end] -= warps;
+    shared[run.sm][run.start] += bytes;
+    shared[run.sm][run.end] -= bytes;
   }
-  for (std::size_t k = 0; k < count; ++k) {
+  for (const KernelIndex k : kernels.keys()) {
     RC_ASSERT(ran[k] == kernels[k].blocks);
-    RC_ASSERT(result->kernels[k].first_ns >= kernels[k].arrival_ns);
-    for (std::size_t j = 0; j < k; ++j) {
+    RC_ASSERT(result->kernels[k].started >= kernels[k].arrival);
+    for (const KernelIndex j : indices<KernelIndex>(k.raw())) {
       if (kernels[j].stream != kernels[k].stream) continue;
-      RC_ASSERT(result->kernels[k].first_ns >= result->kernels[j].end_ns);
+      RC_ASSERT(result->kernels[k].started >= result->kernels[j].ended);
     }
   }
   for (const auto& [sm, changes] : threads) {

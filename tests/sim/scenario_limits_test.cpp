@@ -127,18 +127,18 @@ TEST(Scenario, arrives_whole_with_its_defaults) {
   EXPECT_EQ(plain.spec.task_slots, 32U);
   EXPECT_EQ(plain.spec.hardware_queues, 32U);
   ASSERT_EQ(plain.kernels.size(), 1U);
-  const PipelineKernel& kernel = plain.kernels[0];
+  const PipelineKernel& kernel = plain.kernels[KernelIndex(0)];
   EXPECT_EQ(kernel.priority, 1) << "the stream's";
   EXPECT_EQ(kernel.tpcs.count(), 2U);
   EXPECT_EQ(kernel.registers_per_thread, 0U);
   EXPECT_EQ(kernel.shared_bytes, 0U);
-  EXPECT_EQ(kernel.block_ns, 100'000U);
+  EXPECT_EQ(kernel.block_time, 100'000_ns);
   const auto own = parse_scenario(
       changed(changed(whole_scenario, "/kernels/0/gpcs", R"("1")"), "/kernels/0/priority", "-3"),
       "x");
   ASSERT_TRUE(own) << own.error().message;
-  EXPECT_EQ(own->kernels[0].priority, -3);
-  EXPECT_EQ(own->kernels[0].tpcs.count(), own->spec.topology.tpcs_of_gpc(1).size());
+  EXPECT_EQ(own->kernels[KernelIndex(0)].priority, -3);
+  EXPECT_EQ(own->kernels[KernelIndex(0)].tpcs.count(), own->spec.topology.tpcs_of_gpc(1).size());
   const auto repeated =
       parse_scenario(changed(whole_scenario, "/kernels/0/repeat", "3"), "x").value();
   EXPECT_EQ(repeated.kernels.size(), 3U);
@@ -146,11 +146,11 @@ TEST(Scenario, arrives_whole_with_its_defaults) {
 
 TEST(Tasks, arrive_whole_with_their_defaults) {
   const auto set = parse_tasks(changed(whole_tasks, "/tasks/0/deadline_us", "null"), "x").value();
-  EXPECT_EQ(set.tasks[0].deadline_ns, 1'000'000U) << "the period";
-  EXPECT_EQ(set.tasks[0].block_ns,
-            (std::map<std::uint32_t, std::uint64_t>{{1, 10'000}, {2, 12'000}}));
+  EXPECT_EQ(set.tasks[0].deadline, 1'000'000_ns) << "the period";
+  EXPECT_EQ(set.tasks[0].block_times,
+            (std::map<std::uint32_t, Nanoseconds>{{1, 10'000_ns}, {2, 12'000_ns}}));
   const auto one = parse_tasks(changed(whole_tasks, "/tasks/0/block_us", "7"), "x").value();
-  EXPECT_EQ(one.tasks[0].block_ns, (std::map<std::uint32_t, std::uint64_t>{{1, 7'000}}));
+  EXPECT_EQ(one.tasks[0].block_times, (std::map<std::uint32_t, Nanoseconds>{{1, 7'000_ns}}));
 }
 
 }  // namespace

@@ -20,43 +20,43 @@ TaskSet task_set(std::uint32_t tpcs) {
 }
 
 // `blocks` blocks of 1024 threads: four at a time on each TPC.
-RealTimeTask task(std::string name, std::uint64_t period, std::uint64_t blocks,
-                  std::uint64_t block_ns) {
+RealTimeTask task(std::string name, Nanoseconds period, std::uint64_t blocks,
+                  Nanoseconds block_time) {
   RealTimeTask t;
   t.name = std::move(name);
-  t.period_ns = period;
-  t.deadline_ns = period;
+  t.period = period;
+  t.deadline = period;
   t.blocks = blocks;
   t.threads = 1024;
-  t.block_ns[1] = block_ns;
+  t.block_times[1] = block_time;
   return t;
 }
 
 TEST(Plan, a_task_gets_the_fewest_tpcs_that_hold_its_deadline_then_the_spare_ones) {
   TaskSet set = task_set(4);
-  set.tasks = {task("a", 100, 16, 50), task("b", 100, 8, 50)};
+  set.tasks = {task("a", 100_ns, 16, 50_ns), task("b", 100_ns, 8, 50_ns)};
   const auto plan = plan_schedule(set).value();
   ASSERT_TRUE(plan.feasible());
   ASSERT_EQ(plan.partitions.size(), 2U);
   EXPECT_EQ(plan.partitions[0].tpcs.size() + plan.partitions[1].tpcs.size(), 4U);
-  EXPECT_LE(plan.worst_ns[0], 100U);
-  EXPECT_EQ(job_time_ns(set, 0, 2), 100U);
-  EXPECT_EQ(job_time_ns(set, 0, 1), 200U);
+  EXPECT_LE(plan.worst[0], 100_ns);
+  EXPECT_EQ(job_time(set, 0, 2), 100_ns);
+  EXPECT_EQ(job_time(set, 0, 1), 200_ns);
 }
 
 TEST(Plan, tasks_share_a_partition_when_dedicated_ones_do_not_fit) {
   TaskSet set = task_set(1);
-  set.tasks = {task("a", 1000, 4, 100), task("b", 2000, 4, 300)};
+  set.tasks = {task("a", 1000_ns, 4, 100_ns), task("b", 2000_ns, 4, 300_ns)};
   const auto plan = plan_schedule(set).value();
   ASSERT_TRUE(plan.feasible());
   ASSERT_EQ(plan.partitions.size(), 1U);
-  EXPECT_EQ(plan.partitions[0].bound_ns, 400U);
-  EXPECT_EQ(plan.worst_ns[1], 400U);
+  EXPECT_EQ(plan.partitions[0].bound, 400_ns);
+  EXPECT_EQ(plan.worst[1], 400_ns);
 }
 
 TEST(Plan, a_task_too_long_for_the_whole_gpu_is_named) {
   TaskSet set = task_set(2);
-  set.tasks = {task("fine", 100, 1, 10), task("hopeless", 100, 1, 101)};
+  set.tasks = {task("fine", 100_ns, 1, 10_ns), task("hopeless", 100_ns, 1, 101_ns)};
   const auto plan = plan_schedule(set).value();
   EXPECT_FALSE(plan.feasible());
   EXPECT_EQ(plan.impossible, (std::vector<std::size_t>{1}));
@@ -64,7 +64,7 @@ TEST(Plan, a_task_too_long_for_the_whole_gpu_is_named) {
 
 TEST(Plan, tasks_that_fit_alone_but_not_together_are_left_out) {
   TaskSet set = task_set(2);
-  set.tasks = {task("a", 100, 8, 90), task("b", 100, 8, 90)};
+  set.tasks = {task("a", 100_ns, 8, 90_ns), task("b", 100_ns, 8, 90_ns)};
   const auto plan = plan_schedule(set).value();
   EXPECT_FALSE(plan.feasible());
   EXPECT_EQ(plan.left_out.size(), 1U);
@@ -75,7 +75,7 @@ TEST(Plan, there_are_no_more_partitions_than_task_slots_and_hardware_queues) {
   for (const bool slots : {true, false}) {
     TaskSet set = task_set(8);
     (slots ? set.spec.task_slots : set.spec.hardware_queues) = 3;
-    for (int i = 0; i < 8; ++i) set.tasks.push_back(task("t", 1000, 1, 100));
+    for (int i = 0; i < 8; ++i) set.tasks.push_back(task("t", 1000_ns, 1, 100_ns));
     const auto plan = plan_schedule(set).value();
     EXPECT_TRUE(plan.feasible());
     EXPECT_EQ(plan.partitions.size(), 3U);
@@ -89,11 +89,11 @@ TEST(Plan, partitions_may_grow_when_they_are_merged_for_a_slot_but_not_beyond_th
   // Alone a task of 50 needs one TPC; two of them need 100 on one or 100 on two: none is saved.
   TaskSet set = task_set(4);
   set.spec.task_slots = 1;
-  set.tasks = {task("a", 100, 8, 50), task("b", 100, 8, 50)};
+  set.tasks = {task("a", 100_ns, 8, 50_ns), task("b", 100_ns, 8, 50_ns)};
   const auto merged = plan_schedule(set).value();
   EXPECT_TRUE(merged.feasible());
   ASSERT_EQ(merged.partitions.size(), 1U);
-  EXPECT_EQ(merged.partitions[0].bound_ns, 100U);
+  EXPECT_EQ(merged.partitions[0].bound, 100_ns);
   EXPECT_EQ(merged.partitions[0].tpcs.size(), 4U);
 }
 
@@ -101,7 +101,7 @@ TEST(Plan, tasks_without_a_task_slot_are_named) {
   TaskSet set = task_set(4);
   set.device_name = "test";
   set.spec.task_slots = 1;
-  set.tasks = {task("a", 100, 1, 90), task("b", 100, 1, 90)};
+  set.tasks = {task("a", 100_ns, 1, 90_ns), task("b", 100_ns, 1, 90_ns)};
   const auto plan = plan_schedule(set).value();
   EXPECT_FALSE(plan.feasible());
   EXPECT_EQ(plan.left_out.size(), 0U);
@@ -116,8 +116,9 @@ RC_GTEST_PROP(Plan, merging_takes_the_pair_that_saves_most_the_first_of_equals, 
   TaskSet set = task_set(*rc::gen::inRange(1U, 9U));
   const int count = *rc::gen::inRange(2, 12);
   for (int i = 0; i < count; ++i) {
-    set.tasks.push_back(task("t", *rc::gen::inRange(200ULL, 2000ULL),
-                             *rc::gen::inRange(1ULL, 40ULL), *rc::gen::inRange(1ULL, 100ULL)));
+    set.tasks.push_back(task("t", Nanoseconds(*rc::gen::inRange(200ULL, 2000ULL)),
+                             *rc::gen::inRange(1ULL, 40ULL),
+                             Nanoseconds(*rc::gen::inRange(1ULL, 100ULL))));
   }
   std::vector<Share> list;
   for (std::size_t t = 0; t < set.tasks.size(); ++t) {
@@ -134,11 +135,11 @@ RC_GTEST_PROP(Plan, merging_takes_the_pair_that_saves_most_the_first_of_equals, 
       for (std::size_t b = a + 1; b < list.size(); ++b) {
         Share both = list[a];
         both.tasks.insert(both.tasks.end(), list[b].tasks.begin(), list[b].tasks.end());
-        both.limit_ns = std::min(both.limit_ns, list[b].limit_ns);
+        both.limit = std::min(both.limit, list[b].limit);
         both.tpcs = 0;
-        for (std::uint32_t i = 0; i < both.bound_ns.size(); ++i) {
-          both.bound_ns[i] += list[b].bound_ns[i];
-          if (both.tpcs == 0 && both.bound_ns[i] <= both.limit_ns) both.tpcs = i + 1;
+        for (std::uint32_t i = 0; i < both.bounds.size(); ++i) {
+          both.bounds[i] += list[b].bounds[i];
+          if (both.tpcs == 0 && both.bounds[i] <= both.limit) both.tpcs = i + 1;
         }
         const std::int64_t saved = std::int64_t{list[a].tpcs} + list[b].tpcs - both.tpcs;
         if (both.tpcs == 0 || saved <= most) continue;
@@ -164,7 +165,7 @@ RC_GTEST_PROP(Plan, merging_takes_the_pair_that_saves_most_the_first_of_equals, 
 TEST(Plan, eight_hundred_tasks_are_planned) {
   TaskSet set = task_set(66);
   for (std::uint64_t i = 0; i < 800; ++i)
-    set.tasks.push_back(task("t", 1'000'000, 1 + i % 7, 100 + i % 11));
+    set.tasks.push_back(task("t", 1'000'000_ns, 1 + i % 7, Nanoseconds(100 + i % 11)));
   const auto plan = plan_schedule(set).value();
   EXPECT_TRUE(plan.feasible());
   EXPECT_LE(plan.partitions.size(), 32U);
@@ -172,12 +173,12 @@ TEST(Plan, eight_hundred_tasks_are_planned) {
 
 TEST(Plan, more_than_can_be_tried_out_is_refused) {
   TaskSet set = task_set(2);
-  set.tasks = {task("often", 1, 1, 1), task("seldom", 1'000'000'000'000, 1, 1)};
+  set.tasks = {task("often", 1_ns, 1, 1_ns), task("seldom", 1'000'000'000'000_ns, 1, 1_ns)};
   const auto far = plan_schedule(set);
   ASSERT_FALSE(far);
   EXPECT_EQ(far.error().message.substr(0, 54),
             "task 'often': 2000000000001 jobs of 1 blocks until 200");
-  set.tasks.assign(most_tasks + 1, task("t", 100, 1, 1));
+  set.tasks.assign(most_tasks + 1, task("t", 100_ns, 1, 1_ns));
   const auto many = plan_schedule(set);
   ASSERT_FALSE(many);
   EXPECT_EQ(many.error().message, "4097 tasks; a plan is made for at most 4096");
@@ -197,19 +198,20 @@ RC_GTEST_PROP(Plan, feasible_plans_hold_in_the_simulation_with_disjoint_tpcs, ()
   TaskSet set = task_set(*rc::gen::inRange(1U, 12U));
   const int count = *rc::gen::inRange(1, 7);
   for (int i = 0; i < count; ++i) {
-    set.tasks.push_back(task("t", *rc::gen::inRange(50ULL, 2000ULL), *rc::gen::inRange(1ULL, 40ULL),
-                             *rc::gen::inRange(1ULL, 200ULL)));
-    set.tasks.back().deadline_ns = *rc::gen::inRange(50ULL, 2500ULL);
+    set.tasks.push_back(task("t", Nanoseconds(*rc::gen::inRange(50ULL, 2000ULL)),
+                             *rc::gen::inRange(1ULL, 40ULL),
+                             Nanoseconds(*rc::gen::inRange(1ULL, 200ULL))));
+    set.tasks.back().deadline = Nanoseconds(*rc::gen::inRange(50ULL, 2500ULL));
   }
   const auto plan = plan_schedule(set);
   RC_ASSERT(static_cast<bool>(plan));
-  std::set<std::uint32_t> used;
+  std::set<TpcIndex> used;
   std::size_t placed = plan->impossible.size() + plan->left_out.size();
   for (const TaskPartition& partition : plan->partitions) {
     placed += partition.tasks.size();
-    for (const std::uint32_t tpc : partition.tpcs) RC_ASSERT(used.insert(tpc).second);
+    for (const TpcIndex tpc : partition.tpcs) RC_ASSERT(used.insert(tpc).second);
     for (const std::size_t t : partition.tasks) {
-      RC_ASSERT(plan->worst_ns[t] <= set.tasks[t].deadline_ns);
+      RC_ASSERT(plan->worst[t] <= set.tasks[t].deadline);
     }
   }
   RC_ASSERT(placed == set.tasks.size());

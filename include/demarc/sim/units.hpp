@@ -13,8 +13,22 @@ consteval Cycles operator""_cycles(unsigned long long count) {
   return Cycles(count);
 }
 
-// One of the SMs of a GPU; neighbours are 1 apart.
+// The same in the models that know no clock.
+using Nanoseconds = Quantity<struct NanosecondsTag>;
+consteval Nanoseconds operator""_ns(unsigned long long count) {
+  return Nanoseconds(count);
+}
+[[nodiscard]] constexpr double microseconds(Nanoseconds time) {
+  return static_cast<double>(time.raw()) / 1000;
+}
+
+// One of the SMs, or of the TPCs, of a GPU; neighbours are 1 apart.
 using SmIndex = Location<struct SmIndexTag, std::uint32_t>;
+using TpcIndex = Location<struct TpcIndexTag, std::uint32_t>;
+inline constexpr SmIndex no_sm{~std::uint32_t{0}};
+
+// A kernel, by its place in the workload.
+using KernelIndex = Index<struct KernelIndexTag>;
 
 // A byte, as the program that is simulated names it; bytes apart.
 using Address = Location<struct AddressTag>;

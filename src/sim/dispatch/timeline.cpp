@@ -34,8 +34,8 @@ DispatchTimeline pipeline_timeline(const PipelineScenario& scenario, const Pipel
   timeline.sms = scenario.spec.topology.sm_count();
   for (const PipelineKernel& kernel : scenario.kernels) timeline.kernels.push_back(kernel.name);
   for (const BlockRun& r : run.runs) {
-    timeline.spans.push_back({r.sm, r.kernel, static_cast<double>(r.start_ns) / 1000,
-                              static_cast<double>(r.end_ns) / 1000, r.blocks});
+    timeline.spans.push_back(
+        {r.sm.raw(), r.kernel.raw(), microseconds(r.start), microseconds(r.end), r.blocks});
   }
   sort_spans(timeline);
   return timeline;

@@ -12,8 +12,8 @@ namespace {
 
 // Blocks launched at one time on one SM; those of a task complete in the order of their launch.
 struct Flight {
-  std::uint64_t end_ns;
-  std::uint32_t sm;
+  Nanoseconds end;
+  SmIndex sm;
   std::uint32_t blocks;
 };
 
@@ -31,7 +31,7 @@ struct Task {
 
 class Pipeline {
  public:
-  Pipeline(const PipelineSpec& spec, const std::vector<PipelineKernel>& kernels, bool record)
+  Pipeline(const PipelineSpec& spec, const PipelineKernels& kernels, bool record)
       : spec_(spec),
         kernels_(kernels),
         record_(record),
@@ -50,22 +50,22 @@ class Pipeline {
       launch();
       if (!next_event()) break;
     }
-    run_.end_ns = now_;
+    run_.end = now_;
     return std::move(run_);
   }
 
  private:
   struct Completion {
-    std::uint64_t end_ns;
-    std::uint32_t task;
+    Nanoseconds end;
+    KernelIndex kernel;
     friend bool operator<(const Completion& a, const Completion& b) {
-      return a.end_ns != b.end_ns ? a.end_ns > b.end_ns : a.task > b.task;
+      return a.end != b.end ? a.end > b.end : a.kernel > b.kernel;
     }
   };
   // Order of the sorted task table.
   struct TableOrder {
     const Pipeline* pipeline;
-    bool operator()(std::uint32_t a, std::uint32_t b) const {
+    bool operator()(KernelIndex a, KernelIndex b) const {
       const int pa = pipeline->kernels_[a].priority;
       const int pb = pipeline->kernels_[b].priority;
       return pa != pb ? pa > pb : pipeline->tasks_[a].sequence < pipeline->tasks_[b].sequence;
@@ -79,32 +79,32 @@ class Pipeline {
     if (room_.tpcs() > most_tpcs) {
       return invalid_input("{} TPCs: at most {}", room_.tpcs(), most_tpcs);
     }
-    std::map<std::uint32_t, std::uint64_t> last_arrival;
-    for (std::uint32_t k = 0; k < kernels_.size(); ++k) {
+    std::map<std::uint32_t, Nanoseconds> last_arrival;
+    for (const KernelIndex k : kernels_.keys()) {
       const PipelineKernel& kernel = kernels_[k];
       DEMARC_CHECK(check(kernel));
-      std::uint64_t& last = last_arrival[kernel.stream];
-      if (kernel.arrival_ns < last) {
+      Nanoseconds& last = last_arrival[kernel.stream];
+      if (kernel.arrival < last) {
         return invalid_input(
             "kernel '{}': arrives before the one ahead of it in its stream; put the kernels of a "
             "stream in order of arrival",
             kernel.name);
       }
-      last = kernel.arrival_ns;
+      last = kernel.arrival;
       tasks_[k].need = block_need(kernel, spec_.sm);
       tasks_[k].to_launch = kernel.blocks;
       order_.push_back(k);
     }
     // The host hands launches over in the order of their arrival.
-    std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return kernels_[a].arrival_ns < kernels_[b].arrival_ns;
+    std::stable_sort(order_.begin(), order_.end(), [&](KernelIndex a, KernelIndex b) {
+      return kernels_[a].arrival < kernels_[b].arrival;
     });
     return {};
   }
 
   [[nodiscard]] Result<void> check(const PipelineKernel& kernel) const {
     const BlockNeed need = block_need(kernel, spec_.sm);
-    if (kernel.blocks == 0 || kernel.block_ns == 0) {
+    if (kernel.blocks == 0 || kernel.block_time == 0_ns) {
       return invalid_input("kernel '{}': blocks and the duration of a block must be above 0",
                            kernel.name);
     }
@@ -130,19 +130,19 @@ class Pipeline {
 
   // Heads of hardware queues whose stream is idle go to the TMU.
   void feed_tmu() {
-    while (next_arrival_ < order_.size() && kernels_[order_[next_arrival_]].arrival_ns <= now_) {
-      const std::uint32_t k = order_[next_arrival_++];
+    while (next_arrival_ < order_.size() && kernels_[order_[next_arrival_]].arrival <= now_) {
+      const KernelIndex k = order_[next_arrival_++];
       queues_[kernels_[k].stream % spec_.hardware_queues].push_back(k);
       queues_changed_ = true;
     }
     if (!queues_changed_) return;
     queues_changed_ = false;
-    for (std::deque<std::uint32_t>& queue : queues_) {
+    for (std::deque<KernelIndex>& queue : queues_) {
       while (!queue.empty() && busy_streams_.insert(kernels_[queue.front()].stream).second) {
-        const std::uint32_t k = queue.front();
+        const KernelIndex k = queue.front();
         queue.pop_front();
         tasks_[k].place = Place::tmu;
-        run_.kernels[k].queued_ns = now_;
+        run_.kernels[k].queued = now_;
         tmu_[kernels_[k].priority].push_back(k);
       }
     }
@@ -154,13 +154,13 @@ class Pipeline {
     while (!tmu_.empty()) {
       auto highest = tmu_.begin();
       if (slots_.size() == spec_.task_slots) {
-        const std::uint32_t lowest =
+        const KernelIndex lowest =
             *std::max_element(slots_.begin(), slots_.end(), TableOrder{this});
         if (kernels_[lowest].priority >= highest->first) return;
         evict(lowest);
         highest = tmu_.begin();
       }
-      const std::uint32_t k = highest->second.front();
+      const KernelIndex k = highest->second.front();
       highest->second.pop_front();
       if (highest->second.empty()) tmu_.erase(highest);
       tasks_[k].place = Place::wdu;
@@ -174,7 +174,7 @@ class Pipeline {
     }
   }
 
-  void evict(std::uint32_t k) {
+  void evict(KernelIndex k) {
     leave_slot(k);
     std::erase(table_, k);
     // A TPC that waited for this task may serve another now.
@@ -184,14 +184,14 @@ class Pipeline {
     tmu_[kernels_[k].priority].push_front(k);
   }
 
-  void leave_slot(std::uint32_t k) { std::erase(slots_, k); }
+  void leave_slot(KernelIndex k) { std::erase(slots_, k); }
 
   // The load balancer. Only TPCs whose room or claims changed since the last time are looked at; a
   // TPC that an earlier task of the table may use waits for that one.
   void launch() {
     TpcMask claimed;
     for (std::size_t i = 0; i < table_.size() && (fresh_ & ~claimed).any();) {
-      const std::uint32_t k = table_[i];
+      const KernelIndex k = table_[i];
       const TpcMask mine = kernels_[k].tpcs & fresh_ & ~claimed;
       if (mine.any()) launch_blocks(k, mine);
       if (tasks_[k].to_launch == 0) {
@@ -205,13 +205,13 @@ class Pipeline {
     fresh_.reset();
   }
 
-  void launch_blocks(std::uint32_t k, const TpcMask& where) {
+  void launch_blocks(KernelIndex k, const TpcMask& where) {
     Task& task = tasks_[k];
     candidates_.clear();
     for (std::size_t t = where._Find_first(); t < most_tpcs; t = where._Find_next(t)) {
-      const auto tpc = static_cast<std::uint32_t>(t);
-      const std::uint32_t sm = room_.best_sm(tpc, task.need);
-      if (sm != SmRoom::no_room) candidates_.push_back({room_.tpc_threads(tpc), tpc, sm});
+      const TpcIndex tpc(t);
+      const SmIndex sm = room_.best_sm(tpc, task.need);
+      if (sm != no_sm) candidates_.push_back({room_.tpc_threads(tpc), tpc, sm});
     }
     std::make_heap(candidates_.begin(), candidates_.end());
     while (task.to_launch > 0 && !candidates_.empty()) {
@@ -220,7 +220,7 @@ class Pipeline {
       start_block(k, candidate.sm);
       candidate.sm = room_.best_sm(candidate.tpc, task.need);
       candidate.threads = room_.tpc_threads(candidate.tpc);
-      if (candidate.sm == SmRoom::no_room) {
+      if (candidate.sm == no_sm) {
         candidates_.pop_back();
       } else {
         std::push_heap(candidates_.begin(), candidates_.end());
@@ -228,7 +228,7 @@ class Pipeline {
     }
   }
 
-  void start_block(std::uint32_t k, std::uint32_t sm) {
+  void start_block(KernelIndex k, SmIndex sm) {
     Task& task = tasks_[k];
     room_.take(sm, task.need);
     --task.to_launch;
@@ -236,12 +236,12 @@ class Pipeline {
     ++run_.launched_blocks;
     if (!task.started) {
       task.started = true;
-      run_.kernels[k].first_ns = now_;
+      run_.kernels[k].started = now_;
     }
-    const std::uint64_t end = now_ + kernels_[k].block_ns;
+    const Nanoseconds end = now_ + kernels_[k].block_time;
     if (task.flights.size() > task.first_flight) {
       Flight& last = task.flights.back();
-      if (last.sm == sm && last.end_ns == end) {
+      if (last.sm == sm && last.end == end) {
         ++last.blocks;
         return;
       }
@@ -255,26 +255,25 @@ class Pipeline {
   bool next_event() {
     const bool arrivals = next_arrival_ < order_.size();
     if (completions_.empty() && !arrivals) return false;
-    std::uint64_t next = ~std::uint64_t{0};
-    if (arrivals) next = kernels_[order_[next_arrival_]].arrival_ns;
-    if (!completions_.empty()) next = std::min(next, completions_.top().end_ns);
+    Nanoseconds next(~std::uint64_t{0});
+    if (arrivals) next = kernels_[order_[next_arrival_]].arrival;
+    if (!completions_.empty()) next = std::min(next, completions_.top().end);
     now_ = std::max(now_, next);
-    while (!completions_.empty() && completions_.top().end_ns == now_) {
-      const std::uint32_t k = completions_.top().task;
+    while (!completions_.empty() && completions_.top().end == now_) {
+      const KernelIndex k = completions_.top().kernel;
       completions_.pop();
       complete(k);
     }
     return true;
   }
 
-  void complete(std::uint32_t k) {
+  void complete(KernelIndex k) {
     Task& task = tasks_[k];
-    while (task.first_flight < task.flights.size() &&
-           task.flights[task.first_flight].end_ns == now_) {
+    while (task.first_flight < task.flights.size() && task.flights[task.first_flight].end == now_) {
       const Flight flight = task.flights[task.first_flight++];
       room_.give(flight.sm, task.need, flight.blocks);
       task.running -= flight.blocks;
-      fresh_.set(room_.tpc_of(flight.sm));
+      fresh_.set(room_.tpc_of(flight.sm).raw());
       if (record_) record_run(k, flight);
     }
     constexpr std::size_t worth_moving = 1024;
@@ -282,7 +281,7 @@ class Pipeline {
       task.flights.clear();
       task.first_flight = 0;
     } else {
-      completions_.push({task.flights[task.first_flight].end_ns, k});
+      completions_.push({task.flights[task.first_flight].end, k});
       if (task.first_flight > worth_moving) {
         task.flights.erase(task.flights.begin(),
                            task.flights.begin() + static_cast<std::ptrdiff_t>(task.first_flight));
@@ -292,18 +291,18 @@ class Pipeline {
     if (task.to_launch == 0 && task.running == 0) finish(k);
   }
 
-  void record_run(std::uint32_t k, const Flight& flight) {
+  void record_run(KernelIndex k, const Flight& flight) {
     for (auto run = run_.runs.rbegin();
-         run != run_.runs.rend() && run->kernel == k && run->end_ns == now_; ++run) {
+         run != run_.runs.rend() && run->kernel == k && run->end == now_; ++run) {
       if (run->sm != flight.sm) continue;
       run->blocks += flight.blocks;
       return;
     }
-    run_.runs.push_back({k, flight.sm, now_ - kernels_[k].block_ns, now_, flight.blocks});
+    run_.runs.push_back({k, flight.sm, now_ - kernels_[k].block_time, now_, flight.blocks});
   }
 
-  void finish(std::uint32_t k) {
-    run_.kernels[k].end_ns = now_;
+  void finish(KernelIndex k) {
+    run_.kernels[k].ended = now_;
     if (tasks_[k].place == Place::wdu) {
       leave_slot(k);
     } else {  // evicted with its last blocks running
@@ -317,7 +316,9 @@ class Pipeline {
   }
 
   struct Candidate {
-    std::uint32_t threads, tpc, sm;
+    std::uint32_t threads;
+    TpcIndex tpc;
+    SmIndex sm;
     // Front of the heap: fewest threads in use, then lowest TPC.
     friend bool operator<(const Candidate& a, const Candidate& b) {
       return a.threads != b.threads ? a.threads > b.threads : a.tpc > b.tpc;
@@ -325,44 +326,44 @@ class Pipeline {
   };
 
   const PipelineSpec& spec_;
-  const std::vector<PipelineKernel>& kernels_;
+  const PipelineKernels& kernels_;
   bool record_;
   SmRoom room_;
-  std::vector<Task> tasks_;
-  std::vector<std::uint32_t> order_;  // kernels by arrival
+  PerIndex<KernelIndex, Task> tasks_;
+  std::vector<KernelIndex> order_;  // kernels by arrival
   std::size_t next_arrival_ = 0;
-  std::vector<std::deque<std::uint32_t>> queues_;
+  std::vector<std::deque<KernelIndex>> queues_;
   std::set<std::uint32_t> busy_streams_;
   bool queues_changed_ = false;
-  std::map<int, std::deque<std::uint32_t>, std::greater<>> tmu_;  // lists by priority
-  std::vector<std::uint32_t> slots_;                              // of the WDU
-  std::vector<std::uint32_t> table_;  // sorted: slots with blocks to launch
+  std::map<int, std::deque<KernelIndex>, std::greater<>> tmu_;  // lists by priority
+  std::vector<KernelIndex> slots_;                              // of the WDU
+  std::vector<KernelIndex> table_;  // sorted: slots with blocks to launch
   std::uint64_t next_sequence_ = 0;
   TpcMask all_;
   TpcMask fresh_;  // TPCs to look at in launch()
   std::vector<Candidate> candidates_;
   std::priority_queue<Completion> completions_;  // next one of each task with blocks running
-  std::uint64_t now_ = 0;
+  Nanoseconds now_;
   PipelineRun run_;
 };
 
 }  // namespace
 
-Result<PipelineRun> run_pipeline(const PipelineSpec& spec,
-                                 const std::vector<PipelineKernel>& kernels, bool record_runs) {
+Result<PipelineRun> run_pipeline(const PipelineSpec& spec, const PipelineKernels& kernels,
+                                 bool record_runs) {
   return Pipeline(spec, kernels, record_runs).run();
 }
 
-std::vector<std::uint32_t> kernels_on_sm(const PipelineRun& run, std::uint32_t sm) {
-  std::set<std::uint32_t> found;
+std::vector<KernelIndex> kernels_on_sm(const PipelineRun& run, SmIndex sm) {
+  std::set<KernelIndex> found;
   for (const BlockRun& r : run.runs) {
     if (r.sm == sm) found.insert(r.kernel);
   }
   return {found.begin(), found.end()};
 }
 
-std::vector<std::uint32_t> sms_of_kernel(const PipelineRun& run, std::uint32_t kernel) {
-  std::set<std::uint32_t> found;
+std::vector<SmIndex> sms_of_kernel(const PipelineRun& run, KernelIndex kernel) {
+  std::set<SmIndex> found;
   for (const BlockRun& r : run.runs) {
     if (r.kernel == kernel) found.insert(r.sm);
   }

@@ -90,8 +90,8 @@ class ScenarioParser {
     return {};
   }
 
-  static Result<std::uint64_t> nanoseconds(JsonObject& object, std::string_view key,
-                                           std::optional<double> fallback) {
+  static Result<Nanoseconds> time(JsonObject& object, std::string_view key,
+                                  std::optional<double> fallback) {
     double us = 0;
     if (fallback) {
       DEMARC_TRY(us, object.number_or(key, *fallback));
@@ -101,7 +101,7 @@ class ScenarioParser {
     if (!(us >= 0) || us > 1e12) {
       return invalid_input("{}.{}: {} is not a time in microseconds", object.where(), key, us);
     }
-    return static_cast<std::uint64_t>(std::llround(us * 1000));
+    return Nanoseconds(std::llround(us * 1000));
   }
 
   Result<void> take_kernel(const Json& json) {
@@ -118,8 +118,8 @@ class ScenarioParser {
     kernel.stream = static_cast<std::uint32_t>(at - scenario_.streams.begin());
     const StreamSettings& settings = settings_[kernel.stream];
     kernel.tpcs = settings.tpcs;
-    DEMARC_TRY(kernel.arrival_ns, nanoseconds(object, "arrival_us", 0.0));
-    DEMARC_TRY(kernel.block_ns, nanoseconds(object, "block_us", std::nullopt));
+    DEMARC_TRY(kernel.arrival, time(object, "arrival_us", 0.0));
+    DEMARC_TRY(kernel.block_time, time(object, "block_us", std::nullopt));
     DEMARC_TRY(const auto blocks, object.integer("blocks", 1, std::int64_t{1} << 40));
     DEMARC_TRY(const auto threads, object.integer("threads", 1, 1024));
     DEMARC_TRY(const auto registers, object.integer_or("registers_per_thread", 0, 255, 0));
@@ -156,20 +156,20 @@ std::string report_scenario(const PipelineScenario& scenario, const PipelineRun&
               {"device", scenario.device_name},
               {"task_slots", scenario.spec.task_slots},
               {"hardware_queues", scenario.spec.hardware_queues},
-              {"end_us", static_cast<double>(run.end_ns) / 1000},
+              {"end_us", microseconds(run.end)},
               {"blocks", run.launched_blocks},
               {"most_slots_used", run.most_slots_used},
               {"kernels", Json::array()}};
-    for (std::uint32_t k = 0; k < run.kernels.size(); ++k) {
+    for (const KernelIndex k : run.kernels.keys()) {
       const PipelineOutcome& outcome = run.kernels[k];
       root["kernels"].push_back({{"name", scenario.kernels[k].name},
                                  {"stream", scenario.streams[scenario.kernels[k].stream]},
                                  {"priority", scenario.kernels[k].priority},
-                                 {"queued_us", static_cast<double>(outcome.queued_ns) / 1000},
-                                 {"first_us", static_cast<double>(outcome.first_ns) / 1000},
-                                 {"end_us", static_cast<double>(outcome.end_ns) / 1000},
+                                 {"queued_us", microseconds(outcome.queued)},
+                                 {"first_us", microseconds(outcome.started)},
+                                 {"end_us", microseconds(outcome.ended)},
                                  {"evictions", outcome.evictions},
-                                 {"sms", sms_of_kernel(run, k)}});
+                                 {"sms", index_array(sms_of_kernel(run, k))}});
     }
     return json_text(root, 2) + "\n";
   }
@@ -179,13 +179,12 @@ std::string report_scenario(const PipelineScenario& scenario, const PipelineRun&
          scenario.spec.hardware_queues);
   append(out, "{:<14} {:<10} {:>11} {:>11} {:>11} {:>8}  SMs\n", "kernel", "stream", "queued us",
          "first us", "end us", "evicted");
-  for (std::uint32_t k = 0; k < run.kernels.size(); ++k) {
+  for (const KernelIndex k : run.kernels.keys()) {
     const PipelineOutcome& outcome = run.kernels[k];
     append(out, "{:<14} {:<10} {:>11.3f} {:>11.3f} {:>11.3f} {:>8}  {}\n", scenario.kernels[k].name,
-           scenario.streams[scenario.kernels[k].stream],
-           static_cast<double>(outcome.queued_ns) / 1000,
-           static_cast<double>(outcome.first_ns) / 1000, static_cast<double>(outcome.end_ns) / 1000,
-           outcome.evictions, index_ranges(sms_of_kernel(run, k)));
+           scenario.streams[scenario.kernels[k].stream], microseconds(outcome.queued),
+           microseconds(outcome.started), microseconds(outcome.ended), outcome.evictions,
+           index_ranges(sms_of_kernel(run, k)));
   }
   return out;
 }

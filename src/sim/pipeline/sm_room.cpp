@@ -12,12 +12,12 @@ BlockNeed block_need(const PipelineKernel& kernel, const gpu::SmLimits& limits) 
 SmRoom::SmRoom(const PipelineSpec& spec)
     : limits_(spec.sm),
       shared_(spec.sm.shared_bytes),
-      tpc_of_(spec.topology.sm_count()),
       tpc_threads_(spec.topology.tpcs.size()),
+      tpc_of_(spec.topology.sm_count()),
       use_(spec.topology.sm_count()) {
   for (const gpu::Tpc& tpc : spec.topology.tpcs) {
-    for (const std::uint32_t sm : tpc.sms) tpc_of_[sm] = static_cast<std::uint32_t>(tpcs_.size());
-    tpcs_.push_back(tpc.sms);
+    for (const std::uint32_t sm : tpc.sms) tpc_of_[SmIndex(sm)] = tpcs_.next_key();
+    tpcs_.emplace_back(tpc.sms.begin(), tpc.sms.end());
   }
 }
 

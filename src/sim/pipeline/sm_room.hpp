@@ -24,21 +24,20 @@ class SmRoom {
 
   [[nodiscard]] std::uint32_t tpcs() const { return static_cast<std::uint32_t>(tpcs_.size()); }
 
-  // The SM of TPC `tpc` with the fewest threads in use on which the block fits, or no_room.
-  static constexpr std::uint32_t no_room = ~std::uint32_t{0};
-  [[nodiscard]] std::uint32_t best_sm(std::uint32_t tpc, const BlockNeed& need) const {
-    std::uint32_t best = no_room;
-    for (const std::uint32_t sm : tpcs_[tpc]) {
+  // The SM of TPC `tpc` with the fewest threads in use on which the block fits, or no_sm.
+  [[nodiscard]] SmIndex best_sm(TpcIndex tpc, const BlockNeed& need) const {
+    SmIndex best = no_sm;
+    for (const SmIndex sm : tpcs_[tpc]) {
       if (!fits(sm, need)) continue;
-      if (best == no_room || use_[sm].threads < use_[best].threads) best = sm;
+      if (best == no_sm || use_[sm].threads < use_[best].threads) best = sm;
     }
     return best;
   }
-  [[nodiscard]] std::uint32_t tpc_threads(std::uint32_t tpc) const { return tpc_threads_[tpc]; }
-  [[nodiscard]] std::uint32_t tpc_of(std::uint32_t sm) const { return tpc_of_[sm]; }
+  [[nodiscard]] std::uint32_t tpc_threads(TpcIndex tpc) const { return tpc_threads_[tpc]; }
+  [[nodiscard]] TpcIndex tpc_of(SmIndex sm) const { return tpc_of_[sm]; }
 
-  void take(std::uint32_t sm, const BlockNeed& need) { change(sm, need, 1U); }
-  void give(std::uint32_t sm, const BlockNeed& need, std::uint32_t blocks) {
+  void take(SmIndex sm, const BlockNeed& need) { change(sm, need, 1U); }
+  void give(SmIndex sm, const BlockNeed& need, std::uint32_t blocks) {
     change(sm, need, 0U - blocks);
   }
 
@@ -46,13 +45,13 @@ class SmRoom {
   struct Use {
     std::uint32_t blocks = 0, threads = 0, registers = 0, shared = 0;
   };
-  [[nodiscard]] bool fits(std::uint32_t sm, const BlockNeed& need) const {
+  [[nodiscard]] bool fits(SmIndex sm, const BlockNeed& need) const {
     const Use& use = use_[sm];
     return use.blocks < limits_.blocks && use.threads + need.threads <= limits_.threads &&
            use.registers + need.registers <= limits_.registers &&
            use.shared + need.shared <= shared_;
   }
-  void change(std::uint32_t sm, const BlockNeed& need, std::uint32_t blocks) {
+  void change(SmIndex sm, const BlockNeed& need, std::uint32_t blocks) {
     Use& use = use_[sm];
     use.blocks += blocks;
     use.threads += blocks * need.threads;
@@ -63,9 +62,10 @@ class SmRoom {
 
   gpu::SmLimits limits_;
   std::uint32_t shared_;
-  std::vector<std::vector<std::uint32_t>> tpcs_;  // SMs of each TPC
-  std::vector<std::uint32_t> tpc_of_, tpc_threads_;
-  std::vector<Use> use_;
+  PerIndex<TpcIndex, std::vector<SmIndex>> tpcs_;
+  PerIndex<TpcIndex, std::uint32_t> tpc_threads_;
+  PerIndex<SmIndex, TpcIndex> tpc_of_;
+  PerIndex<SmIndex, Use> use_;
 };
 
 }  // namespace demarc::sim

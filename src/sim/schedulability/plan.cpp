@@ -9,15 +9,21 @@
 namespace demarc::sim {
 namespace {
 
+Nanoseconds block_time(const RealTimeTask& task, std::uint32_t tpcs) {
+  auto entry = task.block_times.upper_bound(tpcs);
+  if (entry != task.block_times.begin()) --entry;
+  return entry->second;
+}
+
 // Spare TPCs, one at a time, to the share with the least slack among those it helps.
 void spend_spare(std::vector<Share>& shares, std::uint64_t spare) {
   for (; spare > 0; --spare) {
     Share* tightest = nullptr;
     double highest = 0;
     for (Share& share : shares) {
-      const std::uint64_t now = share.bound_on(share.tpcs);
+      const Nanoseconds now = share.bound_on(share.tpcs);
       if (share.bound_on(share.tpcs + 1) > now) continue;
-      const double load = static_cast<double>(now) / static_cast<double>(share.limit_ns);
+      const double load = static_cast<double>(now.raw()) / static_cast<double>(share.limit.raw());
       if (load <= highest) continue;
       tightest = &share;
       highest = load;
@@ -29,20 +35,20 @@ void spend_spare(std::vector<Share>& shares, std::uint64_t spare) {
 
 // What the simulation would have to run, in blocks times SMs that take them: refused when that is
 // more than some seconds' worth.
-Result<void> check_work(const TaskSet& set, const SchedulePlan& plan, std::uint64_t horizon) {
+Result<void> check_work(const TaskSet& set, const SchedulePlan& plan, Nanoseconds horizon) {
   constexpr double most_work = 2e7;
   double work = 0;
   for (const TaskPartition& partition : plan.partitions) {
     for (const std::size_t t : partition.tasks) {
       const RealTimeTask& task = set.tasks[t];
-      const std::uint64_t jobs = horizon / task.period_ns + 1;
+      const std::uint64_t jobs = horizon / task.period + 1;
       work += static_cast<double>(jobs) * (1 + static_cast<double>(task.blocks));
       if (work <= most_work) continue;
       return invalid_input(
           "task '{}': {} jobs of {} blocks until {:.0f} us, when the plan would be tried out, "
           "are more than can be simulated; bring the periods closer together or make the kernels "
           "smaller",
-          task.name, jobs, task.blocks, static_cast<double>(horizon) / 1000);
+          task.name, jobs, task.blocks, microseconds(horizon));
     }
   }
   return {};
@@ -52,62 +58,62 @@ Result<void> check_work(const TaskSet& set, const SchedulePlan& plan, std::uint6
 Result<void> check_by_simulation(const TaskSet& set, SchedulePlan& plan) {
   constexpr std::uint64_t most_jobs = 1000;
   double jobs_per_ns = 0;
-  std::uint64_t hyperperiod = 1;
-  std::uint64_t longest_period = 1;
+  Nanoseconds hyperperiod = 1_ns;
+  Nanoseconds longest_period = 1_ns;
   for (const RealTimeTask& task : set.tasks) {
-    jobs_per_ns += 1.0 / static_cast<double>(task.period_ns);
-    longest_period = std::max(longest_period, task.period_ns);
-    constexpr std::uint64_t long_enough = std::uint64_t{1} << 40;
-    if (hyperperiod < long_enough) hyperperiod = std::lcm(hyperperiod, task.period_ns);
+    jobs_per_ns += 1.0 / static_cast<double>(task.period.raw());
+    longest_period = std::max(longest_period, task.period);
+    constexpr Nanoseconds long_enough(std::uint64_t{1} << 40);
+    if (hyperperiod < long_enough) {
+      hyperperiod = Nanoseconds(std::lcm(hyperperiod.raw(), task.period.raw()));
+    }
   }
-  const auto enough = static_cast<std::uint64_t>(double{most_jobs} / jobs_per_ns);
-  const std::uint64_t horizon = std::max(std::min(hyperperiod, enough), 2 * longest_period);
+  const Nanoseconds enough(static_cast<std::uint64_t>(double{most_jobs} / jobs_per_ns));
+  const Nanoseconds horizon = std::max(std::min(hyperperiod, enough), 2 * longest_period);
   DEMARC_CHECK(check_work(set, plan, horizon));
 
-  std::vector<PipelineKernel> kernels;
-  std::vector<std::size_t> task_of;
+  PipelineKernels kernels;
+  PerIndex<KernelIndex, std::size_t> task_of;
   for (std::uint32_t p = 0; p < plan.partitions.size(); ++p) {
     const TaskPartition& partition = plan.partitions[p];
-    std::vector<std::pair<std::uint64_t, std::size_t>> releases;
+    std::vector<std::pair<Nanoseconds, std::size_t>> releases;
     for (const std::size_t t : partition.tasks) {
-      for (std::uint64_t at = 0; at < horizon; at += set.tasks[t].period_ns) {
+      for (Nanoseconds at; at < horizon; at += set.tasks[t].period) {
         releases.emplace_back(at, t);
       }
     }
     std::sort(releases.begin(), releases.end());
     TpcMask mask;
-    for (const std::uint32_t tpc : partition.tpcs) mask.set(tpc);
+    for (const TpcIndex tpc : partition.tpcs) mask.set(tpc.raw());
     for (const auto& [at, t] : releases) {
       const RealTimeTask& task = set.tasks[t];
       PipelineKernel kernel;
       kernel.name = task.name;
       kernel.stream = p;
-      kernel.arrival_ns = at;
+      kernel.arrival = at;
       kernel.blocks = task.blocks;
       kernel.threads = task.threads;
       kernel.registers_per_thread = task.registers_per_thread;
       kernel.shared_bytes = task.shared_bytes;
-      const auto tpcs = static_cast<std::uint32_t>(partition.tpcs.size());
-      auto entry = task.block_ns.upper_bound(tpcs);
-      if (entry != task.block_ns.begin()) --entry;
-      kernel.block_ns = entry->second;
+      kernel.block_time = block_time(task, static_cast<std::uint32_t>(partition.tpcs.size()));
       kernel.tpcs = mask;
       kernels.push_back(std::move(kernel));
       task_of.push_back(t);
     }
   }
   DEMARC_TRY(const PipelineRun run, run_pipeline(set.spec, kernels, false));
-  plan.worst_ns.assign(set.tasks.size(), 0);
-  for (std::size_t k = 0; k < kernels.size(); ++k) {
-    const std::uint64_t response = run.kernels[k].end_ns - kernels[k].arrival_ns;
-    std::uint64_t& worst = plan.worst_ns[task_of[k]];
+  plan.worst.assign(set.tasks.size(), 0_ns);
+  for (const KernelIndex k : kernels.keys()) {
+    const Nanoseconds response = run.kernels[k].ended - kernels[k].arrival;
+    const Nanoseconds bound = plan.partitions[kernels[k].stream].bound;
+    Nanoseconds& worst = plan.worst[task_of[k]];
     worst = std::max(worst, response);
     const RealTimeTask& task = set.tasks[task_of[k]];
-    if (response > plan.partitions[kernels[k].stream].bound_ns || response > task.deadline_ns) {
+    if (response > bound || response > task.deadline) {
       return check_failed(
           "task '{}': the simulation takes {} ns for a job, the plan promised {} "
           "ns and the deadline is {} ns",
-          task.name, response, plan.partitions[kernels[k].stream].bound_ns, task.deadline_ns);
+          task.name, response, bound, task.deadline);
     }
   }
   return {};
@@ -115,7 +121,7 @@ Result<void> check_by_simulation(const TaskSet& set, SchedulePlan& plan) {
 
 }  // namespace
 
-std::uint64_t job_time_ns(const TaskSet& set, std::size_t task, std::uint32_t tpcs) {
+Nanoseconds job_time(const TaskSet& set, std::size_t task, std::uint32_t tpcs) {
   const RealTimeTask& t = set.tasks[task];
   PipelineKernel kernel;
   kernel.threads = t.threads;
@@ -133,9 +139,7 @@ std::uint64_t job_time_ns(const TaskSet& set, std::size_t task, std::uint32_t tp
     sms = std::min<std::uint64_t>(sms, tpc.sms.size());
   }
   const std::uint64_t wave = std::max<std::uint64_t>(per_sm * sms * tpcs, 1);
-  auto entry = t.block_ns.upper_bound(tpcs);
-  if (entry != t.block_ns.begin()) --entry;
-  return (t.blocks + wave - 1) / wave * entry->second;
+  return (t.blocks + wave - 1) / wave * block_time(t, tpcs);
 }
 
 Result<SchedulePlan> plan_schedule(const TaskSet& set) {
@@ -166,9 +170,9 @@ Result<SchedulePlan> plan_schedule(const TaskSet& set) {
   std::vector<Share> shares = groups.take();
   if (plan.feasible()) spend_spare(shares, all - groups.tpcs());
   // GPC by GPC, so that partitions share as few GPCs as possible.
-  std::vector<std::uint32_t> order;
+  std::vector<TpcIndex> order;
   for (std::uint32_t g = 0; g < set.spec.topology.gpc_count(); ++g) {
-    for (const std::uint32_t tpc : set.spec.topology.tpcs_of_gpc(g)) order.push_back(tpc);
+    for (const std::uint32_t tpc : set.spec.topology.tpcs_of_gpc(g)) order.emplace_back(tpc);
   }
   auto next = order.begin();
   for (const Share& share : shares) {
@@ -177,7 +181,7 @@ Result<SchedulePlan> plan_schedule(const TaskSet& set) {
     std::sort(partition.tpcs.begin(), partition.tpcs.end());
     next += share.tpcs;
     partition.tasks = share.tasks;
-    partition.bound_ns = share.bound_on(share.tpcs);
+    partition.bound = share.bound_on(share.tpcs);
     plan.partitions.push_back(std::move(partition));
   }
   if (!plan.partitions.empty()) DEMARC_CHECK(check_by_simulation(set, plan));

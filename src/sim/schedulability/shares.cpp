@@ -8,18 +8,16 @@
 namespace demarc::sim {
 namespace {
 
-std::uint64_t saturating_sum(std::uint64_t a, std::uint64_t b) {
-  return a > std::numeric_limits<std::uint64_t>::max() - b
-             ? std::numeric_limits<std::uint64_t>::max()
-             : a + b;
+Nanoseconds saturating_sum(Nanoseconds a, Nanoseconds b) {
+  constexpr Nanoseconds most(std::numeric_limits<std::uint64_t>::max());
+  return a > most - b ? most : a + b;
 }
 
 // The fewest TPCs on which the two hold their deadlines together.
 std::optional<std::uint32_t> tpcs_together(const Share& a, const Share& b) {
-  const std::uint64_t limit = std::min(a.limit_ns, b.limit_ns);
-  for (std::size_t i = 0; i < a.bound_ns.size(); ++i) {
-    if (saturating_sum(a.bound_ns[i], b.bound_ns[i]) <= limit)
-      return static_cast<std::uint32_t>(i) + 1;
+  const Nanoseconds limit = std::min(a.limit, b.limit);
+  for (std::size_t i = 0; i < a.bounds.size(); ++i) {
+    if (saturating_sum(a.bounds[i], b.bounds[i]) <= limit) return static_cast<std::uint32_t>(i) + 1;
   }
   return {};
 }
@@ -27,10 +25,10 @@ std::optional<std::uint32_t> tpcs_together(const Share& a, const Share& b) {
 }  // namespace
 
 std::optional<Share> share_of(const TaskSet& set, std::size_t task) {
-  Share share{{task}, {}, std::min(set.tasks[task].period_ns, set.tasks[task].deadline_ns), 0};
+  Share share{{task}, {}, std::min(set.tasks[task].period, set.tasks[task].deadline), 0};
   for (std::uint32_t tpcs = 1; tpcs <= set.spec.topology.tpc_count(); ++tpcs) {
-    share.bound_ns.push_back(job_time_ns(set, task, tpcs));
-    if (share.tpcs == 0 && share.bound_ns.back() <= share.limit_ns) share.tpcs = tpcs;
+    share.bounds.push_back(job_time(set, task, tpcs));
+    if (share.tpcs == 0 && share.bounds.back() <= share.limit) share.tpcs = tpcs;
   }
   return share.tpcs == 0 ? std::nullopt : std::optional(std::move(share));
 }
@@ -76,9 +74,9 @@ bool Shares::merge_best(std::int64_t least) {
   tpcs_ -= static_cast<std::uint64_t>(merged.tpcs) + other.tpcs;
   merged.tpcs = tpcs_together(merged, other).value();
   tpcs_ += merged.tpcs;
-  merged.limit_ns = std::min(merged.limit_ns, other.limit_ns);
-  for (std::size_t i = 0; i < merged.bound_ns.size(); ++i)
-    merged.bound_ns[i] = saturating_sum(merged.bound_ns[i], other.bound_ns[i]);
+  merged.limit = std::min(merged.limit, other.limit);
+  for (std::size_t i = 0; i < merged.bounds.size(); ++i)
+    merged.bounds[i] = saturating_sum(merged.bounds[i], other.bounds[i]);
   merged.tasks.insert(merged.tasks.end(), other.tasks.begin(), other.tasks.end());
   shares_[second].reset();
   --alive_;

@@ -11,11 +11,11 @@ namespace demarc::sim {
 
 struct Share {
   std::vector<std::size_t> tasks;
-  std::vector<std::uint64_t> bound_ns;  // [TPCs - 1]: no job takes longer; the sum of the job times
-  std::uint64_t limit_ns = 0;           // the shortest period or deadline
-  std::uint32_t tpcs = 0;               // the fewest on which it holds its deadlines
+  std::vector<Nanoseconds> bounds;  // [TPCs - 1]: no job takes longer; the sum of the job times
+  Nanoseconds limit;                // the shortest period or deadline
+  std::uint32_t tpcs = 0;           // the fewest on which it holds its deadlines
 
-  [[nodiscard]] std::uint64_t bound_on(std::uint32_t count) const { return bound_ns.at(count - 1); }
+  [[nodiscard]] Nanoseconds bound_on(std::uint32_t count) const { return bounds.at(count - 1); }
 };
 
 // One task alone; nothing when it does not hold its deadline on the whole GPU.

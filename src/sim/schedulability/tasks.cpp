@@ -10,10 +10,10 @@
 namespace demarc::sim {
 namespace {
 
-Result<std::uint64_t> task_time(double us, const std::string& where) {
+Result<Nanoseconds> task_time(double us, const std::string& where) {
   if (!(us > 0) || us > 1e9)
     return invalid_input("{}: {} is not a time in microseconds", where, us);
-  return static_cast<std::uint64_t>(std::llround(us * 1000));
+  return Nanoseconds(std::llround(us * 1000));
 }
 
 Result<RealTimeTask> parse_task(const Json& json, const std::string& where) {
@@ -21,9 +21,9 @@ Result<RealTimeTask> parse_task(const Json& json, const std::string& where) {
   RealTimeTask task;
   DEMARC_TRY(task.name, object.string("name"));
   DEMARC_TRY(const double period, object.number("period_us"));
-  DEMARC_TRY(task.period_ns, task_time(period, where + ".period_us"));
+  DEMARC_TRY(task.period, task_time(period, where + ".period_us"));
   DEMARC_TRY(const double deadline, object.number_or("deadline_us", period));
-  DEMARC_TRY(task.deadline_ns, task_time(deadline, where + ".deadline_us"));
+  DEMARC_TRY(task.deadline, task_time(deadline, where + ".deadline_us"));
   DEMARC_TRY(const auto blocks, object.integer("blocks", 1, 1 << 24));
   DEMARC_TRY(const auto threads, object.integer("threads", 1, 1024));
   DEMARC_TRY(const auto registers, object.integer_or("registers_per_thread", 0, 255, 0));
@@ -34,7 +34,7 @@ Result<RealTimeTask> parse_task(const Json& json, const std::string& where) {
   task.shared_bytes = static_cast<std::uint32_t>(shared);
   DEMARC_TRY(const Json* durations, object.any("block_us"));
   if (durations->is_number()) {
-    DEMARC_TRY(task.block_ns[1], task_time(durations->get<double>(), where + ".block_us"));
+    DEMARC_TRY(task.block_times[1], task_time(durations->get<double>(), where + ".block_us"));
   } else if (durations->is_object() && !durations->empty()) {
     for (const auto& [tpcs, us] : durations->items()) {
       const std::string key = fmt::format("{}.block_us.{}", where, tpcs);
@@ -42,7 +42,7 @@ Result<RealTimeTask> parse_task(const Json& json, const std::string& where) {
       if (!us.is_number() || count == 0 || count > most_tpcs) {
         return invalid_input("{}: expected a number of TPCs and a time", key);
       }
-      DEMARC_TRY(task.block_ns[static_cast<std::uint32_t>(count)],
+      DEMARC_TRY(task.block_times[static_cast<std::uint32_t>(count)],
                  task_time(us.get<double>(), key));
     }
   } else {
@@ -50,10 +50,6 @@ Result<RealTimeTask> parse_task(const Json& json, const std::string& where) {
   }
   DEMARC_CHECK(object.finish());
   return task;
-}
-
-double us_of(std::uint64_t ns) {
-  return static_cast<double>(ns) / 1000;
 }
 
 }  // namespace
@@ -88,18 +84,18 @@ std::string plan_text(const TaskSet& set, const SchedulePlan& plan) {
   append(out, "{}: {} TPCs\n", set.device_name, set.spec.topology.tpc_count());
   for (const TaskPartition& partition : plan.partitions) {
     append(out, "partition of {} TPCs {}: bound {:.1f} us\n", partition.tpcs.size(),
-           index_ranges(partition.tpcs), us_of(partition.bound_ns));
+           index_ranges(partition.tpcs), microseconds(partition.bound));
     for (const std::size_t t : partition.tasks) {
       append(out, "  {:<16} period {:.1f} us, deadline {:.1f} us, simulated worst {:.1f} us\n",
-             set.tasks[t].name, us_of(set.tasks[t].period_ns), us_of(set.tasks[t].deadline_ns),
-             us_of(plan.worst_ns[t]));
+             set.tasks[t].name, microseconds(set.tasks[t].period),
+             microseconds(set.tasks[t].deadline), microseconds(plan.worst[t]));
     }
   }
   for (const std::size_t t : plan.impossible) {
     append(out,
            "cannot hold: {} takes {:.1f} us on all TPCs, deadline {:.1f} us, period {:.1f} us\n",
-           set.tasks[t].name, us_of(job_time_ns(set, t, set.spec.topology.tpc_count())),
-           us_of(set.tasks[t].deadline_ns), us_of(set.tasks[t].period_ns));
+           set.tasks[t].name, microseconds(job_time(set, t, set.spec.topology.tpc_count())),
+           microseconds(set.tasks[t].deadline), microseconds(set.tasks[t].period));
   }
   for (const std::size_t t : plan.left_out) {
     append(out, "no TPCs left for: {}\n", set.tasks[t].name);
@@ -120,11 +116,11 @@ std::string plan_json(const TaskSet& set, const SchedulePlan& plan) {
     Json tasks = Json::array();
     for (const std::size_t t : partition.tasks) {
       tasks.push_back({{"name", set.tasks[t].name},
-                       {"deadline_us", us_of(set.tasks[t].deadline_ns)},
-                       {"simulated_worst_us", us_of(plan.worst_ns[t])}});
+                       {"deadline_us", microseconds(set.tasks[t].deadline)},
+                       {"simulated_worst_us", microseconds(plan.worst[t])}});
     }
-    root["partitions"].push_back({{"tpcs", partition.tpcs},
-                                  {"bound_us", us_of(partition.bound_ns)},
+    root["partitions"].push_back({{"tpcs", index_array(partition.tpcs)},
+                                  {"bound_us", microseconds(partition.bound)},
                                   {"tasks", std::move(tasks)}});
   }
   for (const std::size_t t : plan.impossible) root["impossible"].push_back(set.tasks[t].name);

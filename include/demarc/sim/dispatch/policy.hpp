@@ -19,8 +19,6 @@
 
 namespace demarc::sim {
 
-inline constexpr SmIndex no_sm{~std::uint32_t{0}};
-
 // The thread block to place. Blocks of a kernel are alike and placed in index order.
 struct BlockRequest {
   std::span<const std::uint32_t> sm;  // request of each SM resource

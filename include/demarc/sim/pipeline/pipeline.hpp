@@ -1,6 +1,6 @@
 // The hardware path of a kernel launch on NVIDIA GPUs, from stream to SM (Bakita and Anderson, RTAS
 // 2023, section 4): hardware queues, task management unit (TMU), work distribution unit (WDU) with
-// its task slots, priorities, TPC masks. Event-driven; times are in nanoseconds.
+// its task slots, priorities, TPC masks. Event-driven.
 //
 //   stream -> hardware queue -> TMU: a FIFO list a priority -> WDU: task slots, sorted task table
 //          -> load balancer -> SM
@@ -18,6 +18,7 @@
 
 #include "demarc/base/result.hpp"
 #include "demarc/gpu/device.hpp"
+#include "demarc/sim/units.hpp"
 
 namespace demarc::sim {
 
@@ -37,50 +38,49 @@ struct PipelineSpec {
 struct PipelineKernel {
   std::string name;
   std::uint32_t stream = 0;
-  std::uint64_t arrival_ns = 0;  // when the host hands it over
+  Nanoseconds arrival;  // when the host hands it over
   std::uint64_t blocks = 1;
   std::uint32_t threads = 32;  // of a block
   std::uint32_t registers_per_thread = 0;
   std::uint32_t shared_bytes = 0;
-  std::uint64_t block_ns = 1;  // how long one block runs
-  int priority = 0;            // larger goes first
+  Nanoseconds block_time = 1_ns;  // how long one block runs
+  int priority = 0;               // larger goes first
   TpcMask tpcs = TpcMask().set();
 };
+using PipelineKernels = PerIndex<KernelIndex, PipelineKernel>;
 
 struct PipelineOutcome {
-  std::uint64_t queued_ns = 0;  // entered the TMU
-  std::uint64_t first_ns = 0;   // first block launched
-  std::uint64_t end_ns = 0;     // last block completed
+  Nanoseconds queued;           // entered the TMU
+  Nanoseconds started;          // first block launched
+  Nanoseconds ended;            // last block completed
   std::uint32_t evictions = 0;  // how often it lost its task slot
 };
 
 // Blocks of one kernel that ran on one SM over the same time.
 struct BlockRun {
-  std::uint32_t kernel = 0;
-  std::uint32_t sm = 0;
-  std::uint64_t start_ns = 0;
-  std::uint64_t end_ns = 0;
+  KernelIndex kernel;
+  SmIndex sm;
+  Nanoseconds start;
+  Nanoseconds end;
   std::uint32_t blocks = 0;
 };
 
 struct PipelineRun {
-  std::vector<PipelineOutcome> kernels;
+  PerIndex<KernelIndex, PipelineOutcome> kernels;
   std::vector<BlockRun> runs;  // by completion; empty unless asked for
   std::uint64_t launched_blocks = 0;
-  std::uint64_t end_ns = 0;
+  Nanoseconds end;
   std::uint32_t most_slots_used = 0;
 };
 
 // Errors name the kernel: a block larger than an SM, a mask without a TPC of the device, arrivals
 // of a stream that go backwards.
 [[nodiscard]] Result<PipelineRun> run_pipeline(const PipelineSpec& spec,
-                                               const std::vector<PipelineKernel>& kernels,
-                                               bool record_runs);
+                                               const PipelineKernels& kernels, bool record_runs);
 
 // Kernels whose blocks ran on `sm`, ascending.
-[[nodiscard]] std::vector<std::uint32_t> kernels_on_sm(const PipelineRun& run, std::uint32_t sm);
+[[nodiscard]] std::vector<KernelIndex> kernels_on_sm(const PipelineRun& run, SmIndex sm);
 // SMs that ran blocks of `kernel`, ascending.
-[[nodiscard]] std::vector<std::uint32_t> sms_of_kernel(const PipelineRun& run,
-                                                       std::uint32_t kernel);
+[[nodiscard]] std::vector<SmIndex> sms_of_kernel(const PipelineRun& run, KernelIndex kernel);
 
 }  // namespace demarc::sim

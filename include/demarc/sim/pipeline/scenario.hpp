@@ -19,7 +19,7 @@ struct PipelineScenario {
   std::string device_name;
   PipelineSpec spec;
   std::vector<std::string> streams;
-  std::vector<PipelineKernel> kernels;
+  PipelineKernels kernels;
 };
 
 // Errors name `source` and the path of the key.

@@ -15,15 +15,15 @@ namespace demarc::sim {
 // A job is one kernel launch, released every period; it must end within the deadline.
 struct RealTimeTask {
   std::string name;
-  std::uint64_t period_ns = 0;
-  std::uint64_t deadline_ns = 0;
+  Nanoseconds period;
+  Nanoseconds deadline;
   std::uint64_t blocks = 1;
   std::uint32_t threads = 32;
   std::uint32_t registers_per_thread = 0;
   std::uint32_t shared_bytes = 0;
   // How long a block runs, by the number of TPCs of its partition: the entry of the largest number
   // not above it; below the first entry the first.
-  std::map<std::uint32_t, std::uint64_t> block_ns;
+  std::map<std::uint32_t, Nanoseconds> block_times;
 };
 
 struct TaskSet {
@@ -39,13 +39,13 @@ struct TaskSet {
 [[nodiscard]] Result<TaskSet> parse_tasks(std::string_view text, std::string_view source);
 
 // Time of one job alone on `tpcs` TPCs: full waves of blocks.
-[[nodiscard]] std::uint64_t job_time_ns(const TaskSet& set, std::size_t task, std::uint32_t tpcs);
+[[nodiscard]] Nanoseconds job_time(const TaskSet& set, std::size_t task, std::uint32_t tpcs);
 
 // Tasks of one partition run one job after another, in the order of release.
 struct TaskPartition {
-  std::vector<std::uint32_t> tpcs;
+  std::vector<TpcIndex> tpcs;
   std::vector<std::size_t> tasks;
-  std::uint64_t bound_ns = 0;  // no job takes longer: the sum of the job times
+  Nanoseconds bound;  // no job takes longer: the sum of the job times
 };
 
 struct SchedulePlan {
@@ -53,7 +53,7 @@ struct SchedulePlan {
   std::vector<std::size_t> impossible;    // tasks that miss their deadline on the whole GPU, alone
   std::vector<std::size_t> left_out;      // tasks for which no TPCs are left
   std::vector<std::size_t> without_slot;  // tasks for whose partition no task slot is left
-  std::vector<std::uint64_t> worst_ns;    // simulated worst response of each task
+  std::vector<Nanoseconds> worst;         // simulated worst response of each task
   [[nodiscard]] bool feasible() const {
     return impossible.empty() && left_out.empty() && without_slot.empty();
   }
