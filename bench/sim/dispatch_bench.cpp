@@ -51,7 +51,7 @@ bool same(const sim::TbRun& run, const PlainResult& plain) {
       run.sm_use[0] != plain.sm_use) {
     return false;
   }
-  for (std::size_t k = 0; k < plain.end.size(); ++k) {
+  for (const sim::KernelIndex k : plain.end.keys()) {
     if (run.kernels[k].end != plain.end[k]) return false;
   }
   return true;
@@ -64,7 +64,7 @@ void measure(const Case& c) {
   const sim::TbConfig small = workload(c, c.plain_ticks);
   auto start = cpu_seconds();
   const PlainResult plain =
-      TickByTick(small, std::string_view(c.policy) == "bfa").run(c.plain_ticks);
+      TickByTick(small, std::string_view(c.policy) == "bfa").run(sim::TbTicks(c.plain_ticks));
   const double plain_rate = static_cast<double>(plain.placed) / (cpu_seconds() - start) / 1e6;
   if (options.policy != "rr-skip" && options.policy != "dfa" &&
       !same(must(sim::simulate(small, options)), plain)) {

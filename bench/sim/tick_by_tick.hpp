@@ -6,13 +6,12 @@
 #include <memory>
 #include <vector>
 
-#include "demarc/sim/dispatch/policy.hpp"
-#include "demarc/sim/dispatch/tb_config.hpp"
+#include "demarc/sim/dispatch/tb_simulation.hpp"
 
 namespace demarc::bench {
 
 struct PlainBlock {
-  std::uint32_t kernel = 0;
+  sim::KernelIndex kernel;
   float left = 0;
 };
 
@@ -25,7 +24,7 @@ struct PlainResult {
   std::uint64_t placed = 0;
   std::uint64_t finished = 0;
   std::uint64_t sm_use = 0;
-  std::vector<std::uint32_t> end;  // tick of each kernel's last completion
+  PerIndex<sim::KernelIndex, sim::TbTicks> end;  // last completion
 };
 
 class TickByTick {
@@ -35,13 +34,15 @@ class TickByTick {
     for (PlainSm& sm : sms_) sm.used.resize(config.resources());
     memory_.resize(config.memory.size());
     left_.resize(config.kernels.size());
-    for (std::size_t k = 0; k < left_.size(); ++k) left_[k] = config.kernels[k].n_tb;
-    result_.end.resize(config.kernels.size(), ~0U);
+    for (const sim::KernelIndex k : left_.keys()) left_[k] = config.kernels[k].n_tb;
+    result_.end.resize(config.kernels.size(), sim::KernelOutcome::never);
   }
 
-  PlainResult run(std::uint32_t ticks) {
-    for (std::uint32_t t = 0; t < ticks; ++t) {
-      while (arrived_ < config_.kernels.size() && config_.kernels[arrived_].start == t) ++arrived_;
+  PlainResult run(sim::TbTicks ticks) {
+    for (sim::TbTicks t; t < ticks; ++t) {
+      while (arrived_ < config_.kernels.next_key() && config_.kernels[arrived_].start == t) {
+        ++arrived_;
+      }
       dispatch();
       execute(t);
       for (const PlainSm& sm : sms_) result_.sm_use += sm.used[0];
@@ -96,8 +97,8 @@ class TickByTick {
       for (std::size_t m = 0; m < memory_.size(); ++m) {
         memory_[m] += fields[config_.resources() + m];
       }
-      sms_[s].blocks.push_back(std::make_unique<PlainBlock>(PlainBlock{
-          static_cast<std::uint32_t>(head_), static_cast<float>(config_.kernels[head_].duration)}));
+      sms_[s].blocks.push_back(std::make_unique<PlainBlock>(
+          PlainBlock{head_, static_cast<float>(config_.kernels[head_].duration.raw())}));
       ++result_.placed;
       if (++placed_ == config_.kernels[head_].n_tb) {
         placed_ = 0;
@@ -106,7 +107,7 @@ class TickByTick {
     }
   }
 
-  void execute(std::uint32_t t) {
+  void execute(sim::TbTicks t) {
     float memory_cost = 0;
     for (std::size_t m = 0; m < memory_.size(); ++m) {
       memory_cost += config_.memory_overhead.cost(
@@ -141,8 +142,10 @@ class TickByTick {
   const sim::TbConfig& config_;
   bool breadth_first_;
   std::vector<PlainSm> sms_;
-  std::vector<std::uint32_t> memory_, left_;
-  std::size_t head_ = 0, arrived_ = 0, next_ = 0;
+  std::vector<std::uint32_t> memory_;
+  PerIndex<sim::KernelIndex, std::uint32_t> left_;
+  sim::KernelIndex head_, arrived_;
+  std::size_t next_ = 0;
   std::uint32_t placed_ = 0;
   PlainResult result_;
 };

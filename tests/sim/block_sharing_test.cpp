@@ -15,11 +15,12 @@ const std::string map_of_four =
 TEST(BlockSharing, reads_the_map_between_blocks) {
   const auto sharing = parse_block_sharing(map_of_four, "m.json").value();
   EXPECT_EQ(sharing.blocks(), 4U);
-  EXPECT_TRUE(sharing.earlier(0).empty());
-  ASSERT_EQ(sharing.earlier(3).size(), 2U);
-  EXPECT_EQ(sharing.earlier(3)[0].block, 1U);
-  EXPECT_EQ(sharing.earlier(3)[0].amount, 64U);
-  EXPECT_TRUE(sharing.earlier(9).empty());
+  EXPECT_TRUE(sharing.earlier(BlockNumber(0)).empty());
+  const auto of_the_last = sharing.earlier(BlockNumber(3));
+  ASSERT_EQ(of_the_last.size(), 2U);
+  EXPECT_EQ(of_the_last[0].block, BlockNumber(1));
+  EXPECT_EQ(of_the_last[0].amount, 64U);
+  EXPECT_TRUE(sharing.earlier(BlockNumber(9)).empty());
 }
 
 void expect_sharing_error(const std::string& text, const std::string& message) {
@@ -42,7 +43,7 @@ TEST(BlockSharing, errors_name_file_and_key) {
 
 class Places final : public TbObserver {
  public:
-  void placed(std::uint32_t /*tick*/, SmIndex sm, std::uint32_t /*kernel*/,
+  void placed(TbTicks /*tick*/, SmIndex sm, KernelIndex /*kernel*/,
               std::uint32_t /*blocks*/) override {
     sms.push_back(sm.raw());
   }

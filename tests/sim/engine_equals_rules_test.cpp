@@ -10,11 +10,11 @@ namespace {
 
 class UseRecorder final : public TbObserver {
  public:
-  void ended(std::uint32_t tick, std::uint32_t ticks, const Machine& machine) override {
-    EXPECT_EQ(tick, use.size());
+  void ended(TbTicks tick, TbTicks ticks, const Machine& machine) override {
+    EXPECT_EQ(tick, TbTicks(use.size()));
     std::vector<std::uint64_t> now;
     for (std::size_t r = 0; r < machine.resources(); ++r) now.push_back(machine.total(r));
-    use.insert(use.end(), ticks, now);
+    use.insert(use.end(), ticks.raw(), now);
   }
   std::vector<std::vector<std::uint64_t>> use;
 };
@@ -45,7 +45,7 @@ plain::Shares neighbour_shares(const TbConfig& config) {
 BlockSharing neighbour_sharing(const TbConfig& config) {
   std::vector<SharedCell> cells;
   for (const auto& [low, high, amount] : neighbour_shares(config)) {
-    cells.push_back({static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high), amount});
+    cells.push_back({BlockNumber(low), BlockNumber(high), amount});
   }
   return BlockSharing(128, cells);
 }
@@ -53,7 +53,7 @@ BlockSharing neighbour_sharing(const TbConfig& config) {
 TbConfig random_config(std::size_t resources, std::size_t memories) {
   TbConfig config;
   config.source = "random";
-  config.max_simtime = *rc::gen::inRange(1U, 250U);
+  config.max_simtime = TbTicks(*rc::gen::inRange(1U, 250U));
   config.sm.n_sms = *rc::gen::inRange(1U, 40U);
   const auto n = static_cast<std::uint32_t>(resources);
   config.sm.n_sched = *rc::gen::inRange(1U, n + 1);
@@ -67,9 +67,9 @@ TbConfig random_config(std::size_t resources, std::size_t memories) {
   config.sm_overhead = random_table(resources, true);
   config.memory_overhead = random_table(memories, false);
   const int kernels = *rc::gen::inRange(0, 25);
-  std::uint32_t start = 1;
+  TbTicks start = 1_ticks;
   for (int k = 0; k < kernels; ++k) {
-    start += *rc::gen::inRange(0U, 12U);
+    start += TbTicks(*rc::gen::inRange(0U, 12U));
     std::vector<std::uint32_t> fields;
     for (std::size_t r = 0; r < resources; ++r) {
       // Now and then one that fits no SM.
@@ -77,7 +77,7 @@ TbConfig random_config(std::size_t resources, std::size_t memories) {
     }
     for (std::size_t m = 0; m < memories; ++m) fields.push_back(*rc::gen::inRange(0U, 30U));
     config.add_kernel({*rc::gen::inRange(0U, 13U), start, *rc::gen::inRange(1U, 120U),
-                       *rc::gen::inRange(1U, 40U), static_cast<std::uint32_t>(k + 1)},
+                       TbTicks(*rc::gen::inRange(1U, 40U)), static_cast<std::uint32_t>(k + 1)},
                       fields);
   }
   return config;
@@ -101,7 +101,7 @@ void expect_equal_to_rules(const TbConfig& config, TbModel model) {
     RC_ASSERT(got->ticks == want.ticks);
     RC_ASSERT(got->finished_blocks == want.finished);
     RC_ASSERT(got->memory_use == want.memory_use);
-    for (std::size_t k = 0; k < config.kernels.size(); ++k) {
+    for (const KernelIndex k : config.kernels.keys()) {
       RC_ASSERT(got->kernels[k].end == want.end[k]);
       if (!want.out_of_memory) RC_ASSERT(got->kernels[k].first_run == want.first[k]);
     }
@@ -168,7 +168,7 @@ RC_GTEST_PROP(EngineEqualsRules, with_several_resources_and_memories, ()) {
 
 RC_GTEST_PROP(EngineEqualsRules, corrected_with_kernels_in_any_order, ()) {
   TbConfig config = random_layout();
-  for (TbKernel& kernel : config.kernels) kernel.start = *rc::gen::inRange(1U, 200U);
+  for (TbKernel& kernel : config.kernels) kernel.start = TbTicks(*rc::gen::inRange(1U, 200U));
   expect_equal_to_rules(config, TbModel::corrected);
 }
 

@@ -14,8 +14,8 @@
 namespace demarc::sim::plain {
 
 struct Outcome {
-  std::uint32_t ticks = 0;
-  std::vector<std::uint32_t> first, end;        // ~0: never
+  TbTicks ticks;
+  PerIndex<KernelIndex, TbTicks> first, end;    // ~0: never
   std::vector<std::vector<std::uint64_t>> use;  // after each tick's completions, a resource each
   std::vector<std::uint64_t> memory_use;        // summed over ticks
   std::uint64_t finished = 0;
@@ -23,7 +23,7 @@ struct Outcome {
 };
 
 struct Block {
-  std::size_t kernel;
+  KernelIndex kernel;
   float left;
 };
 
@@ -61,15 +61,15 @@ class Reference {
     memory_.assign(c_.memory.size(), 0);
     placed_.assign(c_.kernels.size(), 0);
     completed_.assign(c_.kernels.size(), 0);
-    out_.first.assign(c_.kernels.size(), ~0U);
-    out_.end.assign(c_.kernels.size(), ~0U);
+    out_.first.assign(c_.kernels.size(), TbTicks(~0U));
+    out_.end.assign(c_.kernels.size(), TbTicks(~0U));
     out_.memory_use.assign(c_.memory.size(), 0);
   }
 
   Outcome run() {
-    std::uint32_t t = 0;
-    while (!all_complete() && (c_.max_simtime == 0 || t < c_.max_simtime)) {
-      for (std::size_t k = 0; k < c_.kernels.size(); ++k) {
+    TbTicks t;
+    while (!all_complete() && (c_.max_simtime == 0_ticks || t < c_.max_simtime)) {
+      for (const KernelIndex k : c_.kernels.keys()) {
         if (c_.kernels[k].start == t) active_.push_back(k);
       }
       schedule(t);
@@ -107,30 +107,30 @@ class Reference {
 
  private:
   bool all_complete() const {
-    for (std::size_t k = 0; k < c_.kernels.size(); ++k) {
+    for (const KernelIndex k : c_.kernels.keys()) {
       if (completed_[k] < c_.kernels[k].n_tb) return false;
     }
     return true;
   }
 
-  std::uint32_t request(std::size_t k, std::size_t r) const { return c_.kernel_fields(k)[r]; }
+  std::uint32_t request(KernelIndex k, std::size_t r) const { return c_.kernel_fields(k)[r]; }
   float share(std::uint64_t used, std::size_t r) const {
     return static_cast<float>(used) / static_cast<float>(c_.sm.max[r]);
   }
-  bool fits(const Sm& sm, std::size_t k) const {
+  bool fits(const Sm& sm, KernelIndex k) const {
     for (std::size_t r = 0; r < c_.sm.n_sched; ++r) {
       if (sm.used[r] + request(k, r) > c_.sm.max[r]) return false;
     }
     return true;
   }
-  float fullest(const Sm& sm, std::size_t k, std::size_t resources) const {
+  float fullest(const Sm& sm, KernelIndex k, std::size_t resources) const {
     float worst = 0;
     for (std::size_t r = 0; r < resources; ++r) {
       worst = std::max(worst, share(sm.used[r] + request(k, r), r));
     }
     return worst;
   }
-  bool smk_allows(const Sm& sm, std::size_t k) const {
+  bool smk_allows(const Sm& sm, KernelIndex k) const {
     float used[2] = {0, 0};
     float asked[2] = {0, 0};
     for (std::size_t r = 0; r < c_.sm.max.size(); ++r) {
@@ -141,7 +141,7 @@ class Reference {
     return used[0] + asked[0] <= 1.5F && used[1] + asked[1] <= 1.5F;
   }
 
-  int choose(std::size_t k) {
+  int choose(KernelIndex k) {
     const int n = static_cast<int>(sms_.size());
     if (policy_ == "rr" || policy_ == "smk" || policy_ == "fua") {
       const Sm& sm = sms_[static_cast<std::size_t>(pointer_)];
@@ -177,7 +177,7 @@ class Reference {
 
   // The SM that fits with the smallest score, the lowest number among equals.
   template <class Score>
-  int smallest(std::size_t k, Score score) {
+  int smallest(KernelIndex k, Score score) {
     int best = -1;
     float least = 0;
     for (std::size_t i = 0; i < sms_.size(); ++i) {
@@ -190,7 +190,7 @@ class Reference {
     return best;
   }
 
-  float score(const Sm& sm, std::size_t k) const {
+  float score(const Sm& sm, KernelIndex k) const {
     if (policy_ == "bfa") return fullest(sm, k, c_.sm.n_sched);
     if (policy_ == "dfa") return -fullest(sm, k, c_.sm.n_sched);
     float sum = 0;
@@ -209,7 +209,7 @@ class Reference {
 
   // GPCs of 8 TPCs of 2 SMs take turns; the TPC with the lowest sum of shares, there the emptier
   // SM.
-  int choose_as_hardware(std::size_t k) {
+  int choose_as_hardware(KernelIndex k) {
     const std::size_t gpcs = (sms_.size() + 15) / 16;
     for (std::size_t tried = 0; tried < gpcs; ++tried) {
       const std::size_t gpc = (gpc_ + tried) % gpcs;
@@ -237,7 +237,7 @@ class Reference {
   }
 
   // The SM whose blocks of this kernel share most with this one, or the emptiest.
-  int choose_beside_shares(std::size_t k) {
+  int choose_beside_shares(KernelIndex k) {
     std::vector<std::uint64_t> shared(sms_.size());
     for (const auto& [low, high, amount] : shares_) {
       if (high != placed_[k]) continue;
@@ -261,7 +261,7 @@ class Reference {
     return best;
   }
 
-  void schedule(std::uint32_t t) {
+  void schedule(TbTicks t) {
     for (std::size_t r = 0; r < c_.sm.n_sched; ++r) {
       std::uint64_t total = 0;
       for (const Sm& sm : sms_) total += sm.used[r];
@@ -270,9 +270,9 @@ class Reference {
     ended_ = false;
     while (true) {
       const auto at = std::find_if(active_.begin(), active_.end(),
-                                   [&](std::size_t k) { return placed_[k] < c_.kernels[k].n_tb; });
+                                   [&](KernelIndex k) { return placed_[k] < c_.kernels[k].n_tb; });
       if (at == active_.end()) return;
-      const std::size_t k = *at;
+      const KernelIndex k = *at;
       for (std::size_t m = 0; waits_for_memory_ && m < memory_.size(); ++m) {
         if (memory_[m] + c_.kernel_fields(k)[field_[m]] > c_.memory[m]) return;
       }
@@ -288,11 +288,11 @@ class Reference {
         }
       }
       if (placed_[k]++ == 0) out_.first[k] = t;
-      sm.blocks.push_back({k, static_cast<float>(c_.kernels[k].duration)});
+      sm.blocks.push_back({k, static_cast<float>(c_.kernels[k].duration.raw())});
     }
   }
 
-  void execute(std::uint32_t t) {
+  void execute(TbTicks t) {
     float memory_cost = 0;
     for (std::size_t m = 0; m < memory_.size(); ++m) {
       memory_cost += lookup(c_.memory_overhead, m,
@@ -328,7 +328,7 @@ class Reference {
         }
       }
       sm.blocks = staying;
-      for (const std::size_t k : done_) {
+      for (const KernelIndex k : done_) {
         for (std::size_t r = 0; r < sm.used.size(); ++r) sm.used[r] -= request(k, r);
         for (std::size_t m = 0; m < memory_.size(); ++m) {
           memory_[m] -= c_.kernel_fields(k)[field_[m]];
@@ -344,11 +344,17 @@ class Reference {
   bool waits_for_memory_;
   std::vector<std::size_t> field_;
   Shares shares_;
-  std::vector<std::array<std::size_t, 3>> homes_;  // kernel, block, SM
+  struct Home {
+    KernelIndex kernel;
+    std::uint32_t block;
+    std::size_t sm;
+  };
+  std::vector<Home> homes_;
   std::size_t gpc_ = 0;
   std::vector<Sm> sms_;
-  std::vector<std::uint32_t> memory_, placed_, completed_;
-  std::vector<std::size_t> active_, done_;
+  std::vector<std::uint32_t> memory_;
+  PerIndex<KernelIndex, std::uint32_t> placed_, completed_;
+  std::vector<KernelIndex> active_, done_;
   int pointer_ = 0;
   bool ended_ = false;
   Outcome out_;

@@ -16,7 +16,7 @@ std::string printed(const char* format, Args... args) {
 }
 
 // Time of a kernel alone: batches that fill the machine, each as long as its overhead makes it.
-inline std::uint32_t alone(const TbConfig& c, std::size_t k,
+inline std::uint32_t alone(const TbConfig& c, KernelIndex k,
                            const std::vector<std::size_t>& field) {
   const auto request = c.kernel_fields(k);
   std::uint32_t per_sm = ~0U;
@@ -47,7 +47,7 @@ inline std::uint32_t alone(const TbConfig& c, std::size_t k,
           c.memory_overhead, m,
           static_cast<float>(batch * request[field[m]]) / static_cast<float>(c.memory[m]));
     }
-    const float time = static_cast<float>(c.kernels[k].duration) * (1.0F + (sm + memory));
+    const float time = static_cast<float>(c.kernels[k].duration.raw()) * (1.0F + (sm + memory));
     sum += time;
   }
   return static_cast<std::uint32_t>(sum);
@@ -56,6 +56,7 @@ inline std::uint32_t alone(const TbConfig& c, std::size_t k,
 inline std::string report(const TbConfig& c, const std::string& policy, TbModel model,
                           const Outcome& o, bool verbose) {
   std::string text;
+  const std::uint32_t ticks = o.ticks.raw();
   std::vector<double> use(c.sm.max.size());
   for (std::size_t t = 0; t < o.use.size(); ++t) {
     if (verbose) text += printed("[%6zu]", t);
@@ -66,10 +67,10 @@ inline std::string report(const TbConfig& c, const std::string& policy, TbModel 
     }
     if (verbose) text += "\n";
   }
-  text += printed("policy: %s\nsimulation end: %u\nSM utilization: ", policy.c_str(), o.ticks);
+  text += printed("policy: %s\nsimulation end: %u\nSM utilization: ", policy.c_str(), ticks);
   for (std::size_t r = 0; r < use.size(); ++r) {
     const double capacity = double{1.0} * c.sm.n_sms * c.sm.max[r];
-    text += o.ticks == 0 ? " -nan%" : printed(" %.2f%%", use[r] / o.ticks / capacity * 100);
+    text += ticks == 0 ? " -nan%" : printed(" %.2f%%", use[r] / ticks / capacity * 100);
   }
   text += "\nkernel statistics:\n";
   const std::vector<std::size_t> field = memory_field(c, model);
@@ -77,13 +78,13 @@ inline std::string report(const TbConfig& c, const std::string& policy, TbModel 
   double sum = 0;
   double queue_sum = 0;
   std::array<std::pair<std::uint32_t, double>, 11> types{};
-  for (std::size_t k = 0; k < c.kernels.size(); ++k) {
-    if (o.end[k] == ~0U) continue;
+  for (const KernelIndex k : c.kernels.keys()) {
+    if (o.end[k] == TbTicks(~0U)) continue;
     const double s = alone(c, k, field);
-    const double slowdown = (o.end[k] - o.first[k] + 1) / s;
-    const double queue = (o.end[k] - c.kernels[k].start + 1) / s;
+    const double slowdown = (o.end[k] - o.first[k] + 1_ticks).raw() / s;
+    const double queue = (o.end[k] - c.kernels[k].start + 1_ticks).raw() / s;
     if (verbose)
-      text += printed("kernel[%02zu]: ANTT: %.2f(qdelay: %.2f)\n", k + 1, slowdown, queue);
+      text += printed("kernel[%02u]: ANTT: %.2f(qdelay: %.2f)\n", k.raw() + 1, slowdown, queue);
     ++finished;
     sum += slowdown;
     queue_sum += queue;
@@ -92,7 +93,7 @@ inline std::string report(const TbConfig& c, const std::string& policy, TbModel 
     types[c.kernels[k].type].second += slowdown;
   }
   const auto rate = [&](std::uint64_t n) {
-    return static_cast<double>(static_cast<float>(n) / static_cast<float>(o.ticks));
+    return static_cast<double>(static_cast<float>(n) / static_cast<float>(ticks));
   };
   if (finished > 0) {
     text += printed("ANTT: %.3f, %.3f(with queuing delay)\nSTP: %.4f(%u kernels)\n", sum / finished,
@@ -105,10 +106,10 @@ inline std::string report(const TbConfig& c, const std::string& policy, TbModel 
   }
   text += "Mem:";
   for (const std::uint64_t m : o.memory_use) {
-    text += o.ticks == 0 ? " -nan\n" : printed(" %.1f\n", static_cast<double>(m) / o.ticks);
+    text += ticks == 0 ? " -nan\n" : printed(" %.1f\n", static_cast<double>(m) / ticks);
   }
-  text += o.ticks == 0 ? "\nTB throughput: -nan\n"
-                       : printed("\nTB throughput: %.2f\n", rate(o.finished));
+  text +=
+      ticks == 0 ? "\nTB throughput: -nan\n" : printed("\nTB throughput: %.2f\n", rate(o.finished));
   return text;
 }
 

@@ -44,7 +44,7 @@ TEST(PolicyExample, is_the_one_in_the_page_on_policies) {
 TEST(PolicyExample, picks_the_highest_numbered_sm_with_room) {
   Machine machine(SmSpec{3, 1, 1, {4}});
   const std::uint32_t request = 3;
-  const BlockRequest block{{&request, 1}, 0, 0};
+  const BlockRequest block{{&request, 1}, {}, {}};
   const auto policy = make_last_fit({});
   SmIndex places[5];
   ASSERT_EQ(policy->choose_many(machine, block, places), 3U);

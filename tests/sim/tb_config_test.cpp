@@ -15,7 +15,7 @@ TbConfig config_of(std::size_t resources, std::size_t memories) {
   config.sm.max.resize(resources, 8);
   config.memory.resize(memories, 100);
   config.kernels.resize(1);
-  config.kernels[0].line = 7;
+  config.kernels[KernelIndex(0)].line = 7;
   return config;
 }
 

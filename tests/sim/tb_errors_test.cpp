@@ -194,10 +194,11 @@ TEST(Classic, sections_match_by_prefix_and_carriage_returns_are_harmless) {
 TEST(Grammar, a_number_with_a_sign_wraps_around_in_32_bits) {
   const auto config = parse_tb_config(machine + "*kernel\n-1 +1 1 1 -5 -0\n", "c");
   ASSERT_TRUE(config) << config.error().message;
-  EXPECT_EQ(config->kernels[0].type, 4294967295U);
-  EXPECT_EQ(config->kernels[0].start, 1U);
-  EXPECT_EQ(config->kernel_fields(0)[0], 4294967291U);
-  EXPECT_EQ(config->kernel_fields(0)[1], 0U);
+  const KernelIndex only;
+  EXPECT_EQ(config->kernels[only].type, 4294967295U);
+  EXPECT_EQ(config->kernels[only].start, 1_ticks);
+  EXPECT_EQ(config->kernel_fields(only)[0], 4294967291U);
+  EXPECT_EQ(config->kernel_fields(only)[1], 0U);
 }
 
 TEST(Grammar, what_the_published_program_takes_or_refuses) {
@@ -230,7 +231,7 @@ TEST(Corrected, kernels_in_any_order_and_waiting_for_memory) {
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_FALSE(run->out_of_memory);
   EXPECT_EQ(run->finished_blocks, 3U);
-  EXPECT_GT(run->kernels[0].first_run, 5U);
+  EXPECT_GT(run->kernels[KernelIndex(0)].first_run, 5_ticks);
 }
 
 }  // namespace

@@ -38,8 +38,8 @@ TEST(Generate, published_ranges_leave_their_lower_bound_out) {
                           .value();
   ASSERT_GT(config.kernels.size(), 500U);
   std::uint32_t most_blocks = 0;
-  std::uint32_t longest = 0;
-  for (std::size_t k = 0; k < config.kernels.size(); ++k) {
+  TbTicks longest;
+  for (const KernelIndex k : config.kernels.keys()) {
     most_blocks = std::max(most_blocks, config.kernels[k].n_tb);
     longest = std::max(longest, config.kernels[k].duration);
     EXPECT_TRUE(config.kernel_fields(k)[0] == 1 || config.kernel_fields(k)[0] == 8);
@@ -47,7 +47,7 @@ TEST(Generate, published_ranges_leave_their_lower_bound_out) {
     EXPECT_LE(config.kernel_fields(k)[1], 30U);
   }
   EXPECT_LE(most_blocks, 115U);
-  EXPECT_EQ(longest, 14U);
+  EXPECT_EQ(longest, 14_ticks);
 }
 
 TEST(Generate, what_is_printed_is_read_back_the_same) {
@@ -97,7 +97,7 @@ TEST(Policies, every_policy_places_every_block_of_a_light_load) {
           .value();
   for (const PolicyInfo& info : dispatch_policies()) {
     TbConfig unlimited = config;
-    unlimited.max_simtime = 0;
+    unlimited.max_simtime = 0_ticks;
     TbOptions options;
     options.model = TbModel::corrected;
     options.policy = std::string(info.name);

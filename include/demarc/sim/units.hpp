@@ -22,6 +22,12 @@ consteval Nanoseconds operator""_ns(unsigned long long count) {
   return static_cast<double>(time.raw()) / 1000;
 }
 
+// Time of the SimTBS model.
+using TbTicks = Quantity<struct TbTicksTag, std::uint32_t>;
+consteval TbTicks operator""_ticks(unsigned long long count) {
+  return TbTicks(count);
+}
+
 // One of the SMs, or of the TPCs, of a GPU; neighbours are 1 apart.
 using SmIndex = Location<struct SmIndexTag, std::uint32_t>;
 using TpcIndex = Location<struct TpcIndexTag, std::uint32_t>;
@@ -29,6 +35,9 @@ inline constexpr SmIndex no_sm{~std::uint32_t{0}};
 
 // A kernel, by its place in the workload.
 using KernelIndex = Index<struct KernelIndexTag>;
+inline constexpr KernelIndex no_kernel{~std::uint32_t{0}};
+// A block of one kernel; neighbours are 1 apart.
+using BlockNumber = Location<struct BlockNumberTag, std::uint32_t>;
 
 // A byte, as the program that is simulated names it; bytes apart.
 using Address = Location<struct AddressTag>;

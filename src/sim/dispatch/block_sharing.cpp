@@ -8,13 +8,14 @@ namespace demarc::sim {
 
 BlockSharing::BlockSharing(std::uint32_t blocks, const std::vector<SharedCell>& cells)
     : first_(std::size_t{blocks} + 1) {
-  const auto known = [blocks](const SharedCell& c) { return c.low < c.high && c.high < blocks; };
+  const BlockNumber end(blocks);
+  const auto known = [end](const SharedCell& c) { return c.low < c.high && c.high < end; };
   for (const SharedCell& cell : cells) {
     if (known(cell)) ++first_[cell.high + 1];
   }
-  for (std::size_t b = 0; b < blocks; ++b) first_[b + 1] += first_[b];
+  for (const BlockNumber b : indices<BlockNumber>(blocks)) first_[b + 1] += first_[b];
   earlier_.resize(first_.back());
-  std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
+  PerIndex<BlockNumber, std::size_t> next(first_.begin(), first_.end() - 1);
   for (const SharedCell& cell : cells) {
     if (known(cell)) earlier_[next[cell.high]++] = {cell.low, cell.amount};
   }
@@ -50,8 +51,7 @@ Result<BlockSharing> parse_block_sharing(std::string_view text, std::string_view
     if (row >= column || column >= static_cast<std::uint64_t>(size)) {
       return invalid_input("{}: expected row < column < {}", where, size);
     }
-    found.push_back({static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(column),
-                     cell[2].get<std::uint64_t>()});
+    found.push_back({BlockNumber(row), BlockNumber(column), cell[2].get<std::uint64_t>()});
   }
   return BlockSharing(static_cast<std::uint32_t>(size), found);
 }

@@ -165,8 +165,8 @@ void Residents::trim() {
 
 // The loops below keep members in locals: after a store through a pointer the compiler would read
 // them again for every block. Kept out of line, they keep them in registers.
-[[gnu::noinline]] std::uint64_t Residents::add(std::span<const SmIndex> sms, std::uint32_t kernel,
-                                               std::uint32_t tick, float work) {
+[[gnu::noinline]] std::uint64_t Residents::add(std::span<const SmIndex> sms, KernelIndex kernel,
+                                               TbTicks tick, float work) {
   // The same kernel may be added twice in a tick, the second time on SMs of the first.
   if (batch_kernel_ != kernel || batch_tick_ != tick) {
     ++batch_;
@@ -204,7 +204,7 @@ void Residents::trim() {
     }
     top = {batch, row + 1};
     works[i] = work;
-    groups[i] = {kernel, 1, tick, sm};
+    groups[i] = {kernel, 1, tick, *place};
     if (row >= height[sm / tile]) height[sm / tile] = row + 1;
   }
   groups_ += sms.size() - joined;
@@ -258,7 +258,7 @@ void Residents::advance(const Steps& steps) {
   groups_ -= done_count_;
 }
 
-std::uint32_t Residents::some_kernel() const {
+KernelIndex Residents::some_kernel() const {
   std::uint32_t sm = 0;
   while (tops_[sm].count == 0) ++sm;
   return group_[at(sm, 0)].kernel;

@@ -25,12 +25,11 @@ class Residents {
   // The work left of every group; for a look whether anything moved.
   [[nodiscard]] const std::vector<float>& work() const { return work_; }
   // The kernel of some block on the lowest SM that has one. Only when not empty().
-  [[nodiscard]] std::uint32_t some_kernel() const;
+  [[nodiscard]] KernelIndex some_kernel() const;
 
   // One block of `kernel` with `work` left on each SM of `sms` in turn, placed in `tick`. Returns
   // how many went to the SM of the block before them in `sms`.
-  std::uint64_t add(std::span<const SmIndex> sms, std::uint32_t kernel, std::uint32_t tick,
-                    float work);
+  std::uint64_t add(std::span<const SmIndex> sms, KernelIndex kernel, TbTicks tick, float work);
 
   // What one tick takes off the work of every block on an SM: 1 / (1 + (cost + memory_cost)) in
   // single precision, with the cost of each SM in sm_cost (padded to whole tiles), or, where
@@ -55,7 +54,7 @@ class Residents {
   template <class Visitor>
   bool drain(Visitor& visitor, bool /*one_by_one*/) {
     for (const Group& group : done()) {
-      visitor.state(group.kernel, SmIndex(group.sm), group.blocks, group.placed_tick);
+      visitor.state(group.kernel, group.sm, group.blocks, group.placed_tick);
     }
     return done_count_ != 0;
   }
@@ -66,10 +65,10 @@ class Residents {
 
  private:
   struct Group {
-    std::uint32_t kernel;
+    KernelIndex kernel;
     std::uint32_t blocks;
-    std::uint32_t placed_tick;
-    std::uint32_t sm;
+    TbTicks placed_tick;
+    SmIndex sm;
   };
   static constexpr float nothing = std::numeric_limits<float>::infinity();
 
@@ -107,8 +106,8 @@ class Residents {
   // A number of its own for each pair of kernel and tick: later blocks of a batch join the group
   // of the earlier one on their SM.
   std::uint64_t batch_ = 0;
-  std::uint32_t batch_kernel_ = ~std::uint32_t{0};
-  std::uint32_t batch_tick_ = 0;
+  KernelIndex batch_kernel_ = no_kernel;
+  TbTicks batch_tick_;
   std::vector<float> work_;  // [tile][row][SM], `nothing` where there is no group
   std::vector<Group> group_;
   std::vector<Top> tops_;

@@ -218,8 +218,8 @@ void RowResidents::put(std::uint32_t t, std::uint32_t mask, std::uint32_t blocks
   }
 }
 
-std::uint64_t RowResidents::add(std::span<const SmIndex> sms, std::uint32_t kernel,
-                                std::uint32_t tick, float work) {
+std::uint64_t RowResidents::add(std::span<const SmIndex> sms, KernelIndex kernel, TbTicks tick,
+                                float work) {
   const Batch batch{kernel, tick, work};
   std::size_t run = 0;
   while (run < sms.size() && sms[run] == sms[0] + static_cast<std::uint32_t>(run)) ++run;
@@ -287,13 +287,13 @@ std::vector<float> RowResidents::work() const {
   return all;
 }
 
-std::uint32_t RowResidents::some_kernel() const {
-  std::uint32_t lowest = none;
-  std::uint32_t kernel = 0;
+KernelIndex RowResidents::some_kernel() const {
+  SmIndex lowest = no_sm;
+  KernelIndex kernel;
   for (std::size_t row = 0; row < rows_; ++row) {
     if (lanes_[row].live == 0) continue;
-    const std::uint32_t sm =
-        lanes_[row].tile * tile + static_cast<std::uint32_t>(std::countr_zero(lanes_[row].live));
+    const SmIndex sm(lanes_[row].tile * tile +
+                     static_cast<std::uint32_t>(std::countr_zero(lanes_[row].live)));
     if (sm >= lowest) continue;
     lowest = sm;
     kernel = row_[row].kernel;

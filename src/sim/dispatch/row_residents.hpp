@@ -23,8 +23,7 @@ class RowResidents {
 
   // One block of `kernel` with `work` left on each SM of `sms` in turn, placed in `tick`. Returns
   // how many went to the SM of the block before them in `sms`.
-  std::uint64_t add(std::span<const SmIndex> sms, std::uint32_t kernel, std::uint32_t tick,
-                    float work);
+  std::uint64_t add(std::span<const SmIndex> sms, KernelIndex kernel, TbTicks tick, float work);
 
   using Steps = Residents::Steps;
 
@@ -54,7 +53,7 @@ class RowResidents {
         const std::size_t at = std::size_t{hit.row} * tile + lane;
         visitor.state(row.kernel, SmIndex(first_sm + lane),
                       (row.several >> lane & 1U) != 0 ? blocks_[at] : 1,
-                      ticks_.empty() ? 0 : ticks_[at]);
+                      ticks_.empty() ? 0_ticks : ticks_[at]);
       }
       lanes.live = static_cast<std::uint16_t>(lanes.live & ~hit.mask);
       const std::uint32_t dead = lanes.live == 0 ? 1 : 0;
@@ -67,14 +66,14 @@ class RowResidents {
   // The work left of every state; for a look whether anything moved.
   [[nodiscard]] std::vector<float> work() const;
   // The kernel of some block on the lowest SM that has one. Only when not empty().
-  [[nodiscard]] std::uint32_t some_kernel() const;
+  [[nodiscard]] KernelIndex some_kernel() const;
 
  private:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
   struct Row {
-    std::uint32_t kernel = none;
-    std::uint32_t tick = 0;     // of the last addition
+    KernelIndex kernel = no_kernel;
+    TbTicks tick;               // of the last addition
     std::uint16_t fresh = 0;    // lanes added in `tick`
     std::uint16_t several = 0;  // lanes of more than one block
   };
@@ -95,7 +94,8 @@ class RowResidents {
   static std::size_t subtract_avx512(const Advance& a);
 
   struct Batch {
-    std::uint32_t kernel, tick;
+    KernelIndex kernel;
+    TbTicks tick;
     float work;
   };
   // `blocks` blocks on each SM in `mask` of one tile.
@@ -118,7 +118,7 @@ class RowResidents {
   std::vector<float> steps_;           // of each SM, this tick
   std::vector<float> work_;            // [row][lane]; anything in lanes that are not live
   std::vector<std::uint32_t> blocks_;  // [row][lane], of lanes in `several`
-  std::vector<std::uint32_t> ticks_;   // [row][lane], or empty
+  std::vector<TbTicks> ticks_;         // [row][lane], or empty
   std::vector<Row> row_;
   std::vector<Lanes> lanes_;  // of each row
   std::vector<Hit> hits_;

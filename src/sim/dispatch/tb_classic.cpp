@@ -12,7 +12,7 @@ class TickPrinter final : public TbObserver {
  public:
   explicit TickPrinter(std::string& out) : out_(out) {}
 
-  void ended(std::uint32_t tick, std::uint32_t ticks, const Machine& machine) override {
+  void ended(TbTicks tick, TbTicks ticks, const Machine& machine) override {
     line_.clear();
     for (std::size_t r = 0; r < machine.resources(); ++r) {
       append(
@@ -20,8 +20,8 @@ class TickPrinter final : public TbObserver {
           static_cast<double>(machine.total(r)) / static_cast<double>(machine.capacity(r)) * 100.0);
     }
     line_.push_back('\n');
-    for (std::uint32_t i = 0; i < ticks; ++i) {
-      append(out_, "[{:6}]", tick + i);
+    for (const TbTicks end = tick + ticks; tick != end; ++tick) {
+      append(out_, "[{:6}]", tick);
       out_.append(line_);
     }
   }
@@ -36,12 +36,13 @@ std::string ratio_text(double value, int decimals) {
   return std::isnan(value) ? "-nan" : fmt::format("{:.{}f}", value, decimals);
 }
 
-double per_tick(double amount, std::uint32_t ticks) {
-  return ticks == 0 ? std::nan("") : amount / ticks;
+double per_tick(double amount, TbTicks ticks) {
+  return ticks == 0_ticks ? std::nan("") : amount / ticks.raw();
 }
 
-float single_rate(std::uint64_t count, std::uint32_t ticks) {
-  return ticks == 0 ? std::nanf("") : static_cast<float>(count) / static_cast<float>(ticks);
+float single_rate(std::uint64_t count, TbTicks ticks) {
+  return ticks == 0_ticks ? std::nanf("")
+                          : static_cast<float>(count) / static_cast<float>(ticks.raw());
 }
 
 struct TypeSum {
@@ -49,17 +50,17 @@ struct TypeSum {
   double slowdown = 0;
 };
 
-void print_kernels(std::string& out, const TbConfig& config, std::uint32_t ticks,
-                   const std::vector<std::optional<KernelFigures>>& figures, bool verbose) {
+void print_kernels(std::string& out, const TbConfig& config, TbTicks ticks,
+                   const FiguresOfKernels& figures, bool verbose) {
   constexpr std::uint32_t listed_types = 10;
   std::array<TypeSum, listed_types + 1> types{};
   TypeSum all;
   double queue_slowdown = 0;
-  for (std::size_t k = 0; k < figures.size(); ++k) {
+  for (const KernelIndex k : figures.keys()) {
     if (!figures[k]) continue;
     if (verbose) {
-      append(out, "kernel[{:02}]: ANTT: {:.2f}(qdelay: {:.2f})\n", k + 1, figures[k]->slowdown(),
-             figures[k]->queue_slowdown());
+      append(out, "kernel[{:02}]: ANTT: {:.2f}(qdelay: {:.2f})\n", k.raw() + 1,
+             figures[k]->slowdown(), figures[k]->queue_slowdown());
     }
     ++all.count;
     all.slowdown += figures[k]->slowdown();

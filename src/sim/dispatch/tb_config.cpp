@@ -52,7 +52,7 @@ Result<std::vector<std::uint32_t>> memory_fields(const TbConfig& config, TbModel
     return invalid_input(
         "{}:{}: with one SM resource and two memories the published program uses a memory request "
         "it never read; use --model corrected",
-        config.source, config.kernels.front().line);
+        config.source, config.kernels.begin()->line);
   }
   if (n == 11) {
     map[0] = 1;
@@ -85,7 +85,7 @@ std::string print_tb_config(const TbConfig& config) {
   table("overhead_mem", config.memory_overhead);
   table("overhead_sm", config.sm_overhead);
   out += "*kernel\n";
-  for (std::size_t k = 0; k < config.kernels.size(); ++k) {
+  for (const KernelIndex k : config.kernels.keys()) {
     const TbKernel& kernel = config.kernels[k];
     append(out, "{} {} {} {}", kernel.type, kernel.start, kernel.n_tb, kernel.duration);
     for (const std::uint32_t field : config.kernel_fields(k)) append(out, " {}", field);

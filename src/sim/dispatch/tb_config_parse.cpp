@@ -181,7 +181,7 @@ class ConfigParser {
     if (data_lines_ > 1) return fail("*general holds one line");
     const auto numbers = leading_numbers(fields);
     if (numbers.empty()) return fail("expected max_simtime, a number of ticks");
-    config_.max_simtime = numbers[0];
+    config_.max_simtime = TbTicks(numbers[0]);
     return {};
   }
 
@@ -316,8 +316,12 @@ class ConfigParser {
           "found {}",
           expected, config_.resources(), config_.memory.size(), numbers.size());
     }
-    const TbKernel kernel{numbers[0], numbers[1], numbers[2], numbers[3], line_};
-    if (kernel.start == 0 || kernel.n_tb == 0 || kernel.duration == 0) {
+    const TbKernel kernel{.type = numbers[0],
+                          .start = TbTicks(numbers[1]),
+                          .n_tb = numbers[2],
+                          .duration = TbTicks(numbers[3]),
+                          .line = line_};
+    if (kernel.start == 0_ticks || kernel.n_tb == 0 || kernel.duration == 0_ticks) {
       return fail("start, n_tb and duration must be above 0");
     }
     config_.add_kernel(kernel, std::span(numbers).subspan(4));

@@ -31,14 +31,14 @@ class WorkloadGenerator {
     const double level = config_.workload.level;
     const bool instantaneous = generation_ == TbGeneration::published_2020;
     double sum = 0;
-    for (std::uint32_t t = 0; t < config_.max_simtime; ++t) {
+    for (TbTicks t; t < config_.max_simtime; ++t) {
       sum += nominal_use();
       draw();
       // At t = 0 the published program divides 0 by 0 and accepts nothing.
-      const bool accepted =
-          instantaneous ? nominal_use_with_candidate() <= level : t > 0 && sum / t <= level;
+      const bool accepted = instantaneous ? nominal_use_with_candidate() <= level
+                                          : t > 0_ticks && sum / t.raw() <= level;
       if (accepted) accept(t);
-      while (!running_.empty() && running_.top().end == t) {
+      while (!running_.empty() && running_.top().end == t.raw()) {
         add_use(running_.top().kernel, -1);
         running_.pop();
       }
@@ -48,8 +48,8 @@ class WorkloadGenerator {
 
  private:
   struct Running {
-    std::uint64_t end;
-    std::uint32_t kernel;
+    std::uint64_t end;  // in ticks; may be more than TbTicks can hold
+    KernelIndex kernel;
     friend bool operator<(const Running& a, const Running& b) { return a.end > b.end; }
   };
 
@@ -64,7 +64,7 @@ class WorkloadGenerator {
     if (!workload.present) {
       return invalid_input("{}: a *workload section is needed to generate kernels", config_.source);
     }
-    if (config_.max_simtime == 0) {
+    if (config_.max_simtime == 0_ticks) {
       return invalid_input("{}: max_simtime must be above 0 to generate kernels", config_.source);
     }
     if (workload.from_kernels) {
@@ -114,17 +114,17 @@ class WorkloadGenerator {
   void draw() {
     const TbWorkload& workload = config_.workload;
     if (workload.from_kernels) {
-      const std::size_t k = below(std::min(pool_.size(), most_choices_of_kernels));
+      const KernelIndex k(below(std::min(pool_.size(), most_choices_of_kernels)));
       candidate_ = pool_[k];
       const auto first =
-          pool_fields_.begin() + static_cast<std::ptrdiff_t>(k * config_.fields_per_kernel());
+          pool_fields_.begin() + static_cast<std::ptrdiff_t>(k.raw() * config_.fields_per_kernel());
       fields_.assign(first, first + static_cast<std::ptrdiff_t>(config_.fields_per_kernel()));
       return;
     }
     candidate_ = TbKernel{};
     fields_.clear();
     candidate_.n_tb = draw_range(workload.n_tb);
-    candidate_.duration = draw_range(workload.duration);
+    candidate_.duration = TbTicks(draw_range(workload.duration));
     for (const auto& choices : workload.requests) fields_.push_back(choices[below(choices.size())]);
     for (const IntRange& range : workload.memory) fields_.push_back(draw_memory(range));
   }
@@ -141,7 +141,7 @@ class WorkloadGenerator {
   [[nodiscard]] double nominal_use() const { return mean_percent(nullptr); }
   [[nodiscard]] double nominal_use_with_candidate() const { return mean_percent(&candidate_); }
 
-  void add_use(std::uint32_t kernel, double sign) {
+  void add_use(KernelIndex kernel, double sign) {
     const auto fields = config_.kernel_fields(kernel);
     for (std::size_t r = 0; r < use_.size(); ++r) {
       use_[r] += sign * config_.kernels[kernel].n_tb * fields[r];
@@ -162,20 +162,20 @@ class WorkloadGenerator {
     return sm + overhead_.sm_cost(as_units.data());
   }
 
-  void accept(std::uint32_t t) {
-    const float length = static_cast<float>(candidate_.duration) * (1.0F + lone_overhead());
-    candidate_.start = t + 1;
-    const auto kernel = static_cast<std::uint32_t>(config_.kernels.size());
+  void accept(TbTicks t) {
+    const float length = static_cast<float>(candidate_.duration.raw()) * (1.0F + lone_overhead());
+    candidate_.start = t + 1_ticks;
+    const KernelIndex kernel = config_.kernels.next_key();
     config_.add_kernel(candidate_, fields_);
     add_use(kernel, 1);
-    running_.push({static_cast<std::uint64_t>(static_cast<float>(t) + length), kernel});
+    running_.push({static_cast<std::uint64_t>(static_cast<float>(t.raw()) + length), kernel});
   }
 
   TbConfig config_;
   TbGeneration generation_;
   Random random_;
   OverheadModel overhead_;
-  std::vector<TbKernel> pool_;
+  PerIndex<KernelIndex, TbKernel> pool_;
   std::vector<std::uint32_t> pool_fields_;
   TbKernel candidate_;
   std::vector<std::uint32_t> fields_;
@@ -216,7 +216,7 @@ TbConfig paper_config(const TbMachine& machine, TbMix mix, std::uint32_t level,
                       std::uint32_t ticks) {
   TbConfig config;
   config.source = "generated";
-  config.max_simtime = ticks;
+  config.max_simtime = TbTicks(ticks);
   config.sm = SmSpec{machine.sms, 1, 1, {machine.units}};
   const std::uint64_t memory = std::uint64_t{15000} * machine.sms * machine.units / 128;
   config.memory = {static_cast<std::uint32_t>(std::max<std::uint64_t>(memory, 1))};

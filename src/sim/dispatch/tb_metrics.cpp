@@ -17,7 +17,7 @@ class StandAlone {
         used_(config.resources()),
         memory_(config.memory.size()) {}
 
-  Result<std::uint32_t> time(std::size_t k) {
+  Result<TbTicks> time(KernelIndex k) {
     const TbKernel& kernel = config_.kernels[k];
     const auto fields = config_.kernel_fields(k);
     std::uint32_t per_sm = ~std::uint32_t{0};
@@ -49,11 +49,11 @@ class StandAlone {
       return invalid_input("{}:{}: the stand-alone time of this kernel comes to {}", config_.source,
                            kernel.line, sum);
     }
-    return static_cast<std::uint32_t>(sum);
+    return TbTicks(static_cast<std::uint32_t>(sum));
   }
 
  private:
-  [[nodiscard]] float batch_time(std::size_t k, std::uint64_t blocks) {
+  [[nodiscard]] float batch_time(KernelIndex k, std::uint64_t blocks) {
     const auto fields = config_.kernel_fields(k);
     const auto per_sm =
         static_cast<std::uint32_t>((blocks + config_.sm.n_sms - 1) / config_.sm.n_sms);
@@ -62,7 +62,7 @@ class StandAlone {
       memory_[m] = static_cast<std::uint32_t>(blocks) * fields[memory_map_[m]];
     }
     const float overhead = overhead_.sm_cost(used_.data()) + overhead_.memory_cost(memory_);
-    return static_cast<float>(config_.kernels[k].duration) * (1.0F + overhead);
+    return static_cast<float>(config_.kernels[k].duration.raw()) * (1.0F + overhead);
   }
 
   const TbConfig& config_;
@@ -74,22 +74,21 @@ class StandAlone {
 
 }  // namespace
 
-Result<std::uint32_t> stand_alone_time(const TbConfig& config, TbModel model, std::size_t k) {
+Result<TbTicks> stand_alone_time(const TbConfig& config, TbModel model, KernelIndex k) {
   DEMARC_TRY(auto map, memory_fields(config, model));
   return StandAlone(config, model, std::move(map)).time(k);
 }
 
-Result<std::vector<std::optional<KernelFigures>>> kernel_figures(const TbConfig& config,
-                                                                 TbModel model, const TbRun& run) {
+Result<FiguresOfKernels> kernel_figures(const TbConfig& config, TbModel model, const TbRun& run) {
   DEMARC_TRY(auto map, memory_fields(config, model));
   StandAlone alone(config, model, std::move(map));
-  std::vector<std::optional<KernelFigures>> figures(run.kernels.size());
-  for (std::size_t k = 0; k < figures.size(); ++k) {
+  FiguresOfKernels figures(run.kernels.size());
+  for (const KernelIndex k : figures.keys()) {
     const KernelOutcome& outcome = run.kernels[k];
     if (outcome.end == KernelOutcome::never) continue;
-    DEMARC_TRY(const std::uint32_t time, alone.time(k));
-    figures[k] = KernelFigures{time, outcome.end - outcome.first_run + 1,
-                               outcome.end - config.kernels[k].start + 1};
+    DEMARC_TRY(const TbTicks time, alone.time(k));
+    const TbTicks after = outcome.end + 1_ticks;
+    figures[k] = KernelFigures{time, after - outcome.first_run, after - config.kernels[k].start};
   }
   return figures;
 }
@@ -108,12 +107,12 @@ Result<TbMetrics> tb_metrics(const TbConfig& config, TbModel model, const TbRun&
     metrics.antt += kernel->slowdown();
     metrics.antt_queue += kernel->queue_slowdown();
     metrics.worst_slowdown = std::max(metrics.worst_slowdown, kernel->queue_slowdown());
-    alone += kernel->alone;
+    alone += kernel->alone.raw();
     const double s = 1.0 / kernel->queue_slowdown();
     speed += s;
     speed_squared += s * s;
   }
-  const double ticks = std::max(run.ticks, 1U);
+  const double ticks = std::max(run.ticks, 1_ticks).raw();
   if (metrics.finished > 0) {
     const auto count = static_cast<double>(metrics.finished);
     metrics.antt /= count;

@@ -15,14 +15,13 @@ class SharingKept final : public TbObserver {
   SharingKept(const TbConfig& config, const std::map<std::uint32_t, BlockSharing>& sharing)
       : config_(config), sharing_(sharing) {}
 
-  void placed(std::uint32_t /*tick*/, SmIndex sm, std::uint32_t kernel,
-              std::uint32_t blocks) override {
+  void placed(TbTicks /*tick*/, SmIndex sm, KernelIndex kernel, std::uint32_t blocks) override {
     if (kernel != kernel_) homes_.clear();
     kernel_ = kernel;
     auto found = sharing_.find(config_.kernels[kernel].type);
     if (found == sharing_.end()) found = sharing_.find(0);
     for (; found != sharing_.end() && blocks > 0; --blocks) {
-      const auto block = static_cast<std::uint32_t>(homes_.size());
+      const BlockNumber block = homes_.next_key();
       homes_.push_back(sm);
       for (const BlockSharing::Earlier& earlier : found->second.earlier(block)) {
         all_ += static_cast<double>(earlier.amount);
@@ -35,8 +34,8 @@ class SharingKept final : public TbObserver {
  private:
   const TbConfig& config_;
   const std::map<std::uint32_t, BlockSharing>& sharing_;
-  std::uint32_t kernel_ = ~std::uint32_t{0};
-  std::vector<SmIndex> homes_;
+  KernelIndex kernel_ = no_kernel;
+  PerIndex<BlockNumber, SmIndex> homes_;  // of its blocks so far
   double all_ = 0, kept_ = 0;
 };
 
@@ -45,7 +44,7 @@ struct PolicyReport {
   double sharing_kept = 0;
   TbRun run;
   TbMetrics metrics;
-  std::vector<std::optional<KernelFigures>> kernels;
+  FiguresOfKernels kernels;
 };
 
 Result<std::vector<PolicyReport>> run_policies(const TbConfig& config,
@@ -73,18 +72,18 @@ Result<std::vector<PolicyReport>> run_policies(const TbConfig& config,
   return reports;
 }
 
-Json kernel_json(const TbConfig& config, const PolicyReport& report, std::size_t k) {
+Json kernel_json(const TbConfig& config, const PolicyReport& report, KernelIndex k) {
   const TbKernel& kernel = config.kernels[k];
   const KernelOutcome& outcome = report.run.kernels[k];
-  Json value{{"kernel", k + 1},
+  Json value{{"kernel", k.raw() + 1},
              {"line", kernel.line},
              {"type", kernel.type},
-             {"start", kernel.start},
+             {"start", kernel.start.raw()},
              {"blocks", kernel.n_tb}};
-  if (outcome.first_run != KernelOutcome::never) value["first_run"] = outcome.first_run;
+  if (outcome.first_run != KernelOutcome::never) value["first_run"] = outcome.first_run.raw();
   if (const auto& figures = report.kernels[k]) {
-    value["end"] = outcome.end;
-    value["alone"] = figures->alone;
+    value["end"] = outcome.end.raw();
+    value["alone"] = figures->alone.raw();
     value["slowdown"] = figures->slowdown();
     value["queue_slowdown"] = figures->queue_slowdown();
   }
@@ -103,7 +102,7 @@ std::string schedule_json(const TbConfig& config, const TbStudyRequest& request,
     if (report.run.out_of_memory) entry["out_of_memory"] = *report.run.out_of_memory;
     if (request.kernels) {
       entry["kernel"] = Json::array();
-      for (std::size_t k = 0; k < config.kernels.size(); ++k) {
+      for (const KernelIndex k : config.kernels.keys()) {
         entry["kernel"].push_back(kernel_json(config, report, k));
       }
     }
@@ -131,13 +130,14 @@ std::string schedule_table(const TbConfig& config, const TbStudyRequest& request
                                    : fmt::format(" {:>7.1f}%", 100 * report.sharing_kept),
            report.run.out_of_memory ? "  ended: out of memory" : "");
     if (!request.kernels) continue;
-    for (std::size_t k = 0; k < report.kernels.size(); ++k) {
+    for (const KernelIndex k : report.kernels.keys()) {
       const auto& figures = report.kernels[k];
       if (!figures) {
-        append(out, "  kernel {:>4} (line {}): not finished\n", k + 1, config.kernels[k].line);
+        append(out, "  kernel {:>4} (line {}): not finished\n", k.raw() + 1,
+               config.kernels[k].line);
         continue;
       }
-      append(out, "  kernel {:>4} (line {}): alone {}, took {}, with waiting {}\n", k + 1,
+      append(out, "  kernel {:>4} (line {}): alone {}, took {}, with waiting {}\n", k.raw() + 1,
              config.kernels[k].line, figures->alone, figures->time, figures->queue_time);
     }
   }
@@ -147,7 +147,7 @@ std::string schedule_table(const TbConfig& config, const TbStudyRequest& request
 }  // namespace
 
 Json metrics_json(const TbMetrics& m) {
-  return Json{{"ticks", m.ticks},
+  return Json{{"ticks", m.ticks.raw()},
               {"kernels", m.kernels},
               {"finished", m.finished},
               {"finished_share", m.finished_share},

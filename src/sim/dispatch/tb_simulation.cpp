@@ -40,17 +40,17 @@ class TbSimulation {
     settings.sharing = sharing_by_kernel();
     policy_ = info->make(settings);
     DEMARC_CHECK(prepare());
-    while (finished_ < config_.kernels.size() && (limit_ == 0 || tick_ < limit_)) {
+    while (finished_ < config_.kernels.size() && (limit_ == 0_ticks || tick_ < limit_)) {
       if (residents_.empty() && head_ == arrived_) {
-        const std::uint32_t start = config_.kernels[order_of(arrived_)].start;
+        const TbTicks start = config_.kernels[order_of(arrived_)].start;
         if (start > tick_) {
-          skip_to(limit_ == 0 ? start : std::min(start, limit_));
+          skip_to(limit_ == 0_ticks ? start : std::min(start, limit_));
           continue;
         }
       }
       if (!one_tick()) return tl::unexpected(std::move(*error_));
       if (run_.out_of_memory) break;
-      if (tick_ == ~std::uint32_t{0}) {
+      if (tick_ == KernelOutcome::never) {
         return invalid_input("{}: the tick counter is exhausted", config_.source);
       }
       ++tick_;
@@ -60,12 +60,12 @@ class TbSimulation {
   }
 
  private:
-  [[nodiscard]] std::uint32_t order_of(std::size_t position) const {
-    return order_.empty() ? static_cast<std::uint32_t>(position) : order_[position];
+  [[nodiscard]] KernelIndex order_of(std::size_t position) const {
+    return order_.empty() ? KernelIndex(position) : order_[position];
   }
 
-  [[nodiscard]] std::vector<const BlockSharing*> sharing_by_kernel() const {
-    std::vector<const BlockSharing*> by_kernel;
+  [[nodiscard]] PerIndex<KernelIndex, const BlockSharing*> sharing_by_kernel() const {
+    PerIndex<KernelIndex, const BlockSharing*> by_kernel;
     if (options_.sharing.empty()) return by_kernel;
     for (const TbKernel& kernel : config_.kernels) {
       auto found = options_.sharing.find(kernel.type);
@@ -87,13 +87,13 @@ class TbSimulation {
             config_.source, at->line, at->start);
       }
       order_.resize(kernels.size());
-      std::iota(order_.begin(), order_.end(), 0U);
-      std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
-        return later(kernels[a], kernels[b]);
-      });
+      std::iota(order_.begin(), order_.end(), KernelIndex());
+      std::stable_sort(order_.begin(), order_.end(),
+                       [&](KernelIndex a, KernelIndex b) { return later(kernels[a], kernels[b]); });
     }
-    for (std::size_t k = 0; k < kernels.size(); ++k) {
-      may_stand_still_ = may_stand_still_ || kernels[k].duration >= (1U << 24);
+    constexpr TbTicks single_precision(1U << 24);
+    for (const KernelIndex k : kernels.keys()) {
+      may_stand_still_ = may_stand_still_ || kernels[k].duration >= single_precision;
       for (std::size_t r = 0; r < config_.resources(); ++r) {
         wraps_ = wraps_ || config_.kernel_fields(k)[r] > config_.sm.max[r];
       }
@@ -115,9 +115,9 @@ class TbSimulation {
     limit_ = config_.max_simtime;
     run_.kernels.resize(kernels.size());
     left_.reserve(kernels.size());
-    for (std::size_t k = 0; k < kernels.size(); ++k) {
+    for (const KernelIndex k : kernels.keys()) {
       left_.push_back({kernels[k].n_tb, config_.kernel_fields(k)[0],
-                       memory_map_.empty() ? 0 : memory_request(static_cast<std::uint32_t>(k), 0)});
+                       memory_map_.empty() ? 0 : memory_request(k, 0)});
     }
     run_.sm_use.resize(config_.resources());
     run_.sm_use_full.resize(config_.resources());
@@ -132,7 +132,7 @@ class TbSimulation {
     return false;
   }
 
-  void skip_to(std::uint32_t tick) {
+  void skip_to(TbTicks tick) {
     if (options_.observer != nullptr) options_.observer->ended(tick_, tick - tick_, machine_);
     tick_ = tick;
   }
@@ -158,17 +158,17 @@ class TbSimulation {
       return stuck();
     }
     add_use(run_.sm_use, run_.memory_use);
-    if (options_.observer != nullptr) options_.observer->ended(tick_, 1, machine_);
+    if (options_.observer != nullptr) options_.observer->ended(tick_, 1_ticks, machine_);
     return true;
   }
 
   bool stuck() {
-    if (limit_ != 0) {
+    if (limit_ != 0_ticks) {
       add_use(run_.sm_use, run_.memory_use);
       if (options_.observer != nullptr) {
         options_.observer->ended(tick_, limit_ - tick_, machine_);
       }
-      tick_ = limit_ - 1;
+      tick_ = limit_ - 1_ticks;
       return true;
     }
     const TbKernel& kernel = config_.kernels[order_of(head_)];
@@ -178,7 +178,7 @@ class TbSimulation {
         config_.source, kernel.line, options_.policy);
   }
 
-  [[nodiscard]] std::uint32_t memory_request(std::uint32_t kernel, std::size_t memory) const {
+  [[nodiscard]] std::uint32_t memory_request(KernelIndex kernel, std::size_t memory) const {
     return config_.kernel_fields(kernel)[memory_map_[memory]];
   }
 
@@ -200,13 +200,13 @@ class TbSimulation {
   void dispatch() {
     policy_->begin_tick();
     while (head_ < arrived_) {
-      const std::uint32_t k = order_of(head_);
+      const KernelIndex k = order_of(head_);
       const TbKernel& kernel = config_.kernels[k];
       for (std::size_t m = 0; m < memories(); ++m) memory_request_[m] = memory_request(k, m);
       const std::uint64_t asked =
           within_memory(std::min<std::uint64_t>(kernel.n_tb - head_placed_, places_.size()));
       const BlockRequest block{config_.kernel_fields(k).first(config_.resources()), k,
-                               head_placed_};
+                               BlockNumber(head_placed_)};
       if (asked == 0) {  // no memory for one more
         exceed_memory(block);
         return;
@@ -240,13 +240,13 @@ class TbSimulation {
     }
   }
 
-  void take_in(std::uint32_t k, std::size_t placed) {
+  void take_in(KernelIndex k, std::size_t placed) {
     if (placed == 0) return;
     if (run_.kernels[k].first_run == KernelOutcome::never) run_.kernels[k].first_run = tick_;
     const std::span<const SmIndex> places = std::span(places_).first(placed);
     if (head_placed_ > 0 && places[0] == last_place_) ++run_.neighbours_together;
     run_.neighbours_together +=
-        residents_.add(places, k, tick_, static_cast<float>(config_.kernels[k].duration));
+        residents_.add(places, k, tick_, static_cast<float>(config_.kernels[k].duration.raw()));
     price(places);
     last_place_ = places.back();
     if (options_.observer != nullptr) {
@@ -284,7 +284,7 @@ class TbSimulation {
 
   // No block made progress: the subtraction is below half a unit in the last place.
   bool stand_still() {
-    if (limit_ != 0) return true;
+    if (limit_ != 0_ticks) return true;
     return fail(
         "{}:{}: a block of this kernel never ends: in single precision its remaining work is too "
         "large for one tick to lessen it; shorten it or set max_simtime",
@@ -307,9 +307,9 @@ class TbSimulation {
           cost_of_(simulation.overhead_.template pricer<one>()) {}
 
     // Only with `one`.
-    void row(std::uint32_t kernel, SmIndex first_sm, std::uint32_t mask) {
+    void row(KernelIndex kernel, SmIndex first_sm, std::uint32_t mask) {
       const auto count = static_cast<std::uint32_t>(std::popcount(mask));
-      release_.row(first_sm, mask, count, left_[kernel].request);
+      release_.row(first_sm, mask, count, left_of(kernel).request);
       for (std::uint32_t left = cost_ != nullptr ? mask : 0; left != 0; left &= left - 1) {
         const std::uint32_t sm =
             first_sm.raw() + static_cast<std::uint32_t>(std::countr_zero(left));
@@ -317,9 +317,9 @@ class TbSimulation {
       }
       take_off(kernel, count);
     }
-    void state(std::uint32_t kernel, SmIndex sm, std::uint32_t count, std::uint32_t placed) {
+    void state(KernelIndex kernel, SmIndex sm, std::uint32_t count, TbTicks placed) {
       const std::uint32_t* const request =
-          one ? &left_[kernel].request : s_.config_.fields.data() + kernel * s_.fields_;
+          one ? &left_of(kernel).request : s_.config_.fields.data() + kernel.raw() * s_.fields_;
       release_(sm, request, count);
       if (cost_ != nullptr) {
         cost_[sm.raw()] = cost_of_(used_ + sm.raw() * (one ? 1 : s_.machine_.resources()));
@@ -338,8 +338,9 @@ class TbSimulation {
     }
 
    private:
-    void take_off(std::uint32_t kernel, std::uint32_t count) {
-      Left& of = left_[kernel];
+    [[gnu::always_inline]] Left& left_of(KernelIndex kernel) { return left_[kernel.raw()]; }
+    void take_off(KernelIndex kernel, std::uint32_t count) {
+      Left& of = left_of(kernel);
       blocks_ += count;
       if (one) memory_ += count * of.memory;
       if ((of.blocks -= count) == 0) {
@@ -396,16 +397,16 @@ class TbSimulation {
   std::vector<float> sm_cost_;
   bool by_level_ = false;  // few levels of use: costs by level instead of by SM
   std::vector<float> level_cost_;
-  std::vector<std::uint32_t> order_;  // kernels by start; empty: file order
-  std::vector<Left> left_;
+  std::vector<KernelIndex> order_;  // kernels by start; empty: file order
+  PerIndex<KernelIndex, Left> left_;
   std::vector<float> before_;
   std::array<SmIndex, 1024> places_{};
   float memory_cost_ = 0;  // of the use at the last execute()
   TbRun run_;
   std::optional<Error> error_;
   std::size_t fields_ = config_.fields_per_kernel();
-  std::uint32_t limit_ = 0;
-  std::uint32_t tick_ = 0;
+  TbTicks limit_;
+  TbTicks tick_;
   std::size_t head_ = 0;     // oldest kernel with an unplaced block
   std::size_t arrived_ = 0;  // kernels before this one have arrived
   std::uint32_t head_placed_ = 0;

@@ -15,10 +15,10 @@ void sort_spans(DispatchTimeline& timeline) {
 class SpanRecorder final : public TbObserver {
  public:
   explicit SpanRecorder(DispatchTimeline& timeline) : timeline_(timeline) {}
-  void finished(std::uint32_t tick, SmIndex sm, std::uint32_t kernel, std::uint32_t placed_tick,
+  void finished(TbTicks tick, SmIndex sm, KernelIndex kernel, TbTicks placed_tick,
                 std::uint32_t blocks) override {
-    timeline_.spans.push_back({sm.raw(), kernel, static_cast<double>(placed_tick),
-                               static_cast<double>(tick) + 1, blocks});
+    timeline_.spans.push_back({sm.raw(), kernel.raw(), static_cast<double>(placed_tick.raw()),
+                               static_cast<double>(tick.raw()) + 1, blocks});
   }
 
  private:
@@ -46,8 +46,8 @@ Result<DispatchTimeline> tb_timeline(const TbConfig& config, TbOptions options) 
   timeline.title = fmt::format("{}, policy {}", config.source, options.policy);
   timeline.unit = "tick";
   timeline.sms = config.sm.n_sms;
-  for (std::size_t k = 0; k < config.kernels.size(); ++k) {
-    timeline.kernels.push_back(fmt::format("kernel {}", k + 1));
+  for (const KernelIndex k : config.kernels.keys()) {
+    timeline.kernels.push_back(fmt::format("kernel {}", k.raw() + 1));
   }
   SpanRecorder recorder(timeline);
   options.observer = &recorder;

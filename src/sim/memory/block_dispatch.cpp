@@ -37,14 +37,14 @@ void BlockDispatch::set_request(const KernelShape& shape, bool own) {
 
 SmIndex BlockDispatch::choose(const KernelShape& shape, std::uint32_t index) {
   set_request(shape, true);
-  const SmIndex chosen = policy_->choose(machine_, {request_, 0, index});
+  const SmIndex chosen = policy_->choose(machine_, {request_, KernelIndex(), BlockNumber(index)});
   return chosen == no_sm ? SmIndex(none) : sms_[chosen];
 }
 
 void BlockDispatch::placed(SmIndex sm, const KernelShape& shape, bool own) {
   if (position_[sm] == no_sm) return;
   set_request(shape, own);
-  machine_.place(position_[sm], {request_, 0, 0});
+  machine_.place(position_[sm], {.sm = request_, .kernel = {}, .block = {}});
 }
 
 void BlockDispatch::ended(SmIndex sm, const KernelShape& shape, bool own) {

@@ -209,7 +209,7 @@ class Pipeline {
     Task& task = tasks_[k];
     candidates_.clear();
     for (std::size_t t = where._Find_first(); t < most_tpcs; t = where._Find_next(t)) {
-      const TpcIndex tpc(t);
+      const TpcIndex tpc(static_cast<std::uint32_t>(t));
       const SmIndex sm = room_.best_sm(tpc, task.need);
       if (sm != no_sm) candidates_.push_back({room_.tpc_threads(tpc), tpc, sm});
     }

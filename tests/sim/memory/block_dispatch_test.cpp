@@ -24,8 +24,11 @@ Blocks pairs_of_readers() {
 }
 
 std::shared_ptr<const BlockSharing> neighbours_share() {
-  return std::make_shared<const BlockSharing>(
-      8, std::vector<SharedCell>{{0, 1, 9}, {2, 3, 9}, {4, 5, 9}, {6, 7, 9}});
+  std::vector<SharedCell> cells;
+  for (BlockNumber even; even != BlockNumber(8); even = even + 2) {
+    cells.push_back({even, even + 1, 9});
+  }
+  return std::make_shared<const BlockSharing>(8, cells);
 }
 
 ClientStatistics after_one_launch(const PolicyInfo* dispatch,

@@ -9,20 +9,21 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/sim/units.hpp"
 
 namespace demarc::sim {
 
 // Blocks `low` < `high` share `amount`, in whatever the map counts.
 struct SharedCell {
-  std::uint32_t low = 0;
-  std::uint32_t high = 0;
+  BlockNumber low;
+  BlockNumber high;
   std::uint64_t amount = 0;
 };
 
 class BlockSharing {
  public:
   struct Earlier {
-    std::uint32_t block;
+    BlockNumber block;
     std::uint64_t amount;
   };
 
@@ -34,13 +35,13 @@ class BlockSharing {
     return static_cast<std::uint32_t>(first_.empty() ? 0 : first_.size() - 1);
   }
   // Blocks of lower index that share with `block`; none for a block the map does not know.
-  [[nodiscard]] std::span<const Earlier> earlier(std::uint32_t block) const {
-    if (block >= blocks()) return {};
+  [[nodiscard]] std::span<const Earlier> earlier(BlockNumber block) const {
+    if (block >= BlockNumber(blocks())) return {};
     return std::span(earlier_).subspan(first_[block], first_[block + 1] - first_[block]);
   }
 
  private:
-  std::vector<std::size_t> first_;  // of each block, into earlier_
+  PerIndex<BlockNumber, std::size_t> first_;  // in earlier_; one more for the end
   std::vector<Earlier> earlier_;
 };
 

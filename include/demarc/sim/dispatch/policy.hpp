@@ -22,8 +22,8 @@ namespace demarc::sim {
 // The thread block to place. Blocks of a kernel are alike and placed in index order.
 struct BlockRequest {
   std::span<const std::uint32_t> sm;  // request of each SM resource
-  std::uint32_t kernel = 0;           // position in the workload
-  std::uint32_t block = 0;            // index of the first block asked for
+  KernelIndex kernel;
+  BlockNumber block;  // the first one asked for
 };
 
 // How much of every SM is in use. Arithmetic is unsigned 32-bit, as in the published program.
@@ -168,9 +168,9 @@ struct PolicySettings {
   SmSpec spec;
   // `locality`: blocks i with equal i / blocks_per_group share data. 0: as many as fit one SM.
   std::uint32_t blocks_per_group = 0;
-  // `locality`: what the blocks of each kernel of the workload share; null or missing: not known.
-  // Must outlive the policy.
-  std::vector<const BlockSharing*> sharing;
+  // `locality`: what the blocks of each kernel share; null or missing: not known. Must outlive the
+  // policy.
+  PerIndex<KernelIndex, const BlockSharing*> sharing;
   std::uint32_t sms_per_tpc = 2;  // `hw`
   std::uint32_t tpcs_per_gpc = 8;
 };

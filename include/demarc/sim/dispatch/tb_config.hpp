@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/sim/units.hpp"
 
 namespace demarc::sim {
 
@@ -47,10 +48,10 @@ struct SmSpec {
 
 struct TbKernel {
   std::uint32_t type = 0;
-  std::uint32_t start = 0;     // tick of arrival
-  std::uint32_t n_tb = 0;      // thread blocks
-  std::uint32_t duration = 0;  // ticks of one block without overhead
-  std::uint32_t line = 0;      // of the configuration file
+  TbTicks start;           // arrival
+  std::uint32_t n_tb = 0;  // thread blocks
+  TbTicks duration;        // of one block without overhead
+  std::uint32_t line = 0;  // of the configuration file
 };
 
 struct IntRange {
@@ -70,19 +71,19 @@ struct TbWorkload {
 };
 
 struct TbConfig {
-  std::string source;             // file name, for messages
-  std::uint32_t max_simtime = 0;  // 0: until all kernels are complete
+  std::string source;   // file name, for messages
+  TbTicks max_simtime;  // 0: until all kernels are complete
   SmSpec sm;
   std::vector<std::uint32_t> memory;  // capacity of each global memory
   OverheadTable sm_overhead, memory_overhead;
-  std::vector<TbKernel> kernels;
+  PerIndex<KernelIndex, TbKernel> kernels;
   std::vector<std::uint32_t> fields;  // of each kernel: requests of SM resources, then of memories
   TbWorkload workload;
 
   [[nodiscard]] std::size_t resources() const { return sm.max.size(); }
   [[nodiscard]] std::size_t fields_per_kernel() const { return sm.max.size() + memory.size(); }
-  [[nodiscard]] std::span<const std::uint32_t> kernel_fields(std::size_t kernel) const {
-    return {fields.data() + kernel * fields_per_kernel(), fields_per_kernel()};
+  [[nodiscard]] std::span<const std::uint32_t> kernel_fields(KernelIndex kernel) const {
+    return {fields.data() + kernel.raw() * fields_per_kernel(), fields_per_kernel()};
   }
   void add_kernel(const TbKernel& kernel, std::span<const std::uint32_t> kernel_fields);
 };

@@ -12,17 +12,19 @@
 
 namespace demarc::sim {
 
-// Turnaround in ticks against the time the kernel takes alone.
+// Turnaround against the time the kernel takes alone.
 struct KernelFigures {
-  std::uint32_t alone = 0;  // stand-alone time: batches that fill the machine one after another
-  std::uint32_t time = 0;   // from its first block's placement to its end
-  std::uint32_t queue_time = 0;  // from its arrival
-  [[nodiscard]] double slowdown() const { return double{1.0} * time / alone; }
-  [[nodiscard]] double queue_slowdown() const { return double{1.0} * queue_time / alone; }
+  TbTicks alone;       // stand-alone time: batches that fill the machine one after another
+  TbTicks time;        // from its first block's placement to its end
+  TbTicks queue_time;  // from its arrival
+  [[nodiscard]] double slowdown() const { return double{1.0} * time.raw() / alone.raw(); }
+  [[nodiscard]] double queue_slowdown() const {
+    return double{1.0} * queue_time.raw() / alone.raw();
+  }
 };
 
 struct TbMetrics {
-  std::uint32_t ticks = 0;
+  TbTicks ticks;
   std::size_t kernels = 0, finished = 0;
   double antt = 0, antt_queue = 0;  // means over finished kernels; 0 when there are none
   double finished_share = 0;        // of the kernels that arrived before the end
@@ -40,12 +42,13 @@ struct TbMetrics {
 
 // Stand-alone time of kernel `k`. Nothing where it is undefined: a block larger than an SM; a
 // request of 0 of a scheduling resource, except under TbModel::corrected.
-[[nodiscard]] Result<std::uint32_t> stand_alone_time(const TbConfig& config, TbModel model,
-                                                     std::size_t k);
+[[nodiscard]] Result<TbTicks> stand_alone_time(const TbConfig& config, TbModel model,
+                                               KernelIndex k);
 
-// Figures of the finished kernels, in file order; the rest are empty.
-[[nodiscard]] Result<std::vector<std::optional<KernelFigures>>> kernel_figures(
-    const TbConfig& config, TbModel model, const TbRun& run);
+// Of the finished kernels; the rest are empty.
+using FiguresOfKernels = PerIndex<KernelIndex, std::optional<KernelFigures>>;
+[[nodiscard]] Result<FiguresOfKernels> kernel_figures(const TbConfig& config, TbModel model,
+                                                      const TbRun& run);
 
 [[nodiscard]] Result<TbMetrics> tb_metrics(const TbConfig& config, TbModel model, const TbRun& run);
 

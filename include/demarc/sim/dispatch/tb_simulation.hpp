@@ -21,13 +21,13 @@ class TbObserver {
   TbObserver(const TbObserver&) = delete;
   TbObserver& operator=(const TbObserver&) = delete;
   virtual ~TbObserver() = default;
-  virtual void placed(std::uint32_t /*tick*/, SmIndex /*sm*/, std::uint32_t /*kernel*/,
+  virtual void placed(TbTicks /*tick*/, SmIndex /*sm*/, KernelIndex /*kernel*/,
                       std::uint32_t /*blocks*/) {}
   // Blocks of one group: same kernel, SM and tick of placement.
-  virtual void finished(std::uint32_t /*tick*/, SmIndex /*sm*/, std::uint32_t /*kernel*/,
-                        std::uint32_t /*placed_tick*/, std::uint32_t /*blocks*/) {}
+  virtual void finished(TbTicks /*tick*/, SmIndex /*sm*/, KernelIndex /*kernel*/,
+                        TbTicks /*placed_tick*/, std::uint32_t /*blocks*/) {}
   // `ticks` ticks from `tick` on ended with this occupancy.
-  virtual void ended(std::uint32_t /*tick*/, std::uint32_t /*ticks*/, const Machine& /*machine*/) {}
+  virtual void ended(TbTicks /*tick*/, TbTicks /*ticks*/, const Machine& /*machine*/) {}
 };
 
 struct TbOptions {
@@ -40,14 +40,14 @@ struct TbOptions {
 };
 
 struct KernelOutcome {
-  static constexpr std::uint32_t never = ~std::uint32_t{0};
-  std::uint32_t first_run = never;  // tick in which its first block was placed
-  std::uint32_t end = never;        // tick in which its last block completed
+  static constexpr TbTicks never{~std::uint32_t{0}};
+  TbTicks first_run = never;  // tick in which its first block was placed
+  TbTicks end = never;        // tick in which its last block completed
 };
 
 struct TbRun {
-  std::uint32_t ticks = 0;  // the tick counter at the end
-  std::vector<KernelOutcome> kernels;
+  TbTicks ticks;  // the tick counter at the end
+  PerIndex<KernelIndex, KernelOutcome> kernels;
   std::uint64_t placed_blocks = 0;
   std::uint64_t finished_blocks = 0;
   // Sum over ticks of the units in use, after the completions of each tick and before them.

@@ -20,7 +20,7 @@ class Locality final : public ScoredPolicy {
     if (const BlockSharing* sharing = sharing_of(block.kernel)) {
       return beside_shares(machine, block, *sharing);
     }
-    const std::uint32_t group = block.block / group_size(machine, block);
+    const std::uint32_t group = block.block.raw() / group_size(machine, block);
     const bool same = block.kernel == kernel_ && group == group_ && home_ != no_sm;
     if (same && machine.fits(home_, block)) return home_;
     const SmIndex sm = ScoredPolicy::choose(machine, block);
@@ -43,18 +43,18 @@ class Locality final : public ScoredPolicy {
   }
 
  private:
-  [[nodiscard]] const BlockSharing* sharing_of(std::uint32_t kernel) const {
-    return kernel < sharing_.size() ? sharing_[kernel] : nullptr;
+  [[nodiscard]] const BlockSharing* sharing_of(KernelIndex kernel) const {
+    return kernel < sharing_.next_key() ? sharing_[kernel] : nullptr;
   }
 
   SmIndex beside_shares(const Machine& machine, const BlockRequest& block,
                         const BlockSharing& sharing) {
     // Blocks of one kernel at a time are placed, in index order.
-    if (kernel_ != block.kernel || homes_.size() > block.block) homes_.clear();
+    if (kernel_ != block.kernel || block.block < homes_.next_key()) homes_.clear();
     kernel_ = block.kernel;
     shared_.clear();
     for (const BlockSharing::Earlier& earlier : sharing.earlier(block.block)) {
-      if (earlier.block < homes_.size()) shared_[homes_[earlier.block]] += earlier.amount;
+      if (earlier.block < homes_.next_key()) shared_[homes_[earlier.block]] += earlier.amount;
     }
     SmIndex best = no_sm;
     std::uint64_t most = 0;
@@ -82,11 +82,11 @@ class Locality final : public ScoredPolicy {
   }
 
   std::uint32_t blocks_per_group_;
-  std::vector<const BlockSharing*> sharing_;
-  std::uint32_t kernel_ = ~std::uint32_t{0};
+  PerIndex<KernelIndex, const BlockSharing*> sharing_;
+  KernelIndex kernel_ = no_kernel;
   std::uint32_t group_ = 0;
   SmIndex home_ = no_sm;
-  std::vector<SmIndex> homes_;               // of each block of kernel_ so far
+  PerIndex<BlockNumber, SmIndex> homes_;     // of the blocks of kernel_ so far
   std::map<SmIndex, std::uint64_t> shared_;  // with the block to place, by SM
 };
 
