@@ -61,7 +61,7 @@ class TbSimulation {
 
  private:
   [[nodiscard]] KernelIndex order_of(std::size_t position) const {
-    return order_.empty() ? KernelIndex(position) : order_[position];
+    return order_.empty() ? KernelIndex(static_cast<std::uint32_t>(position)) : order_[position];
   }
 
   [[nodiscard]] PerIndex<KernelIndex, const BlockSharing*> sharing_by_kernel() const {
