@@ -24,10 +24,11 @@ set(DEMARC_EIGEN $<BUILD_INTERFACE:Eigen3::Eigen>)
 find_path(DEMARC_XXHASH_FOLDER xxhash.h REQUIRED)
 find_library(DEMARC_M4RI_LIBRARY m4ri REQUIRED)
 find_library(DEMARC_ZSTD_LIBRARY zstd REQUIRED)
+find_library(DEMARC_LZ4_LIBRARY lz4 REQUIRED)
 find_package(TBB QUIET)
 
 # Libraries without a CMake package of their own, exported with ours.
-foreach(name M4RI ZSTD)
+foreach(name M4RI ZSTD LZ4)
   string(TOLOWER ${name} lower)
   add_library(demarc_${lower} INTERFACE)
   set(library "${DEMARC_${name}_LIBRARY}")

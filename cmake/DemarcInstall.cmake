@@ -2,7 +2,7 @@
 include(CMakePackageConfigHelpers)
 get_property(rooms GLOBAL PROPERTY DEMARC_ROOM_TARGETS)
 add_dependencies(demarc_installed ${rooms})
-install(TARGETS ${rooms} demarc_m4ri demarc_zstd EXPORT demarc-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS ${rooms} demarc_m4ri demarc_zstd demarc_lz4 EXPORT demarc-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/demarc" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT demarc-targets NAMESPACE demarc:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/demarc)
 export(EXPORT demarc-targets NAMESPACE demarc:: FILE "${PROJECT_BINARY_DIR}/demarc-targets.cmake")

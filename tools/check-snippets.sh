@@ -10,7 +10,7 @@ source=$(cd "$(dirname "$0")/.." && pwd)
 pages=(); for page in "$@"; do pages+=("$(realpath "$page")"); done
 rm -rf "$scratch"; mkdir -p "$scratch/build/release"; cd "$scratch"
 ln -s "$program" build/release/demarc
-for folder in kernels devices examples; do if [ -e "$source/$folder" ]; then ln -s "$source/$folder" "$folder"; fi; done
+for folder in kernels devices examples tests; do if [ -e "$source/$folder" ]; then ln -s "$source/$folder" "$folder"; fi; done
 has_gpu=no; if compgen -G '/dev/nvidia[0-9]*' >/dev/null; then has_gpu=yes; fi
 ran=0; failed=0; command_line=""; output=""; position=1
 

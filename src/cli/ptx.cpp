@@ -1,5 +1,8 @@
-// demarc ptx: parse, check and print PTX; control-flow graphs, syntax trees, opcode counts.
+// demarc ptx: parse, check and print PTX; control-flow graphs, syntax trees, opcode counts; the PTX
+// that programs carry.
 #include "demarc/base/files.hpp"
+#include "demarc/base/text.hpp"
+#include "demarc/fatbin/files.hpp"
 #include "demarc/ptx/address_tree.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "demarc/ptx/printer.hpp"
@@ -10,8 +13,8 @@ namespace demarc::cli {
 namespace {
 
 struct PtxOptions {
-  std::string file, cfg, tree, out;
-  bool check = false, print = false, stats = false, json = false;
+  std::string file, cfg, tree, extract, out;
+  bool check = false, print = false, stats = false, list = false, json = false;
 };
 
 Result<void> check_ptx(const PtxOptions& options) {
@@ -23,7 +26,18 @@ Result<void> check_ptx(const PtxOptions& options) {
                        result.diagnostics.malformed == 1 ? "" : "s");
 }
 
+// What a program, a library, a fat binary or a cubin holds.
+Result<void> open_images(const PtxOptions& options) {
+  DEMARC_TRY(const fatbin::FileImages file, fatbin::read_images(options.file));
+  if (options.list) return emit(options.out, fatbin::images_report(file, options.json));
+  DEMARC_TRY(const auto written, fatbin::extract_ptx(file, options.extract));
+  std::string paths;
+  for (const auto& path : written) append(paths, "{}\n", path.string());
+  return emit(options.out, paths);
+}
+
 Result<void> run_ptx(const PtxOptions& options) {
+  if (options.list || !options.extract.empty()) return open_images(options);
   if (!options.print && !options.stats && options.cfg.empty() && options.tree.empty()) {
     return check_ptx(options);
   }
@@ -40,12 +54,17 @@ Result<void> run_ptx(const PtxOptions& options) {
 const RegisterVerb ptx_verb({
     .order = 60,
     .name = "ptx",
-    .summary = "parse, check and print PTX; control-flow graphs, syntax trees, opcode counts",
+    .summary =
+        "parse, check and print PTX; control-flow graphs, syntax trees, opcode counts; PTX of "
+        "programs",
     .example = "demarc ptx kernel.ptx --stats",
     .declare =
         [](CLI::App& app) {
           auto options = std::make_shared<PtxOptions>();
-          app.add_option("file", options->file, "PTX file")->required();
+          app.add_option(
+                 "file", options->file,
+                 "PTX file; with --list and --extract also a program, library, fat binary or cubin")
+              ->required();
           auto* what = app.add_option_group("what to do");
           what->add_flag("--check", options->check, "report everything wrong with it (default)");
           what->add_flag("--print", options->print, "the module, printed from what was understood");
@@ -55,6 +74,11 @@ const RegisterVerb ptx_verb({
                            "syntax tree of the address of every ld.global of this kernel, as JSON")
               ->type_name("KERNEL");
           what->add_flag("--stats", options->stats, "functions, registers, opcode counts");
+          what->add_flag("--list", options->list,
+                         "the device code in the file: kind, target, compression, bytes, kernels");
+          what->add_option("--extract", options->extract,
+                           "write all PTX in the file to this folder")
+              ->type_name("DIR");
           what->require_option(0, 1);
           app.add_flag("--json", options->json, "JSON instead of text");
           add_output(app, "--out", options->out, "write to this file instead of standard output");

@@ -8,6 +8,36 @@
 #include "parse_state.hpp"
 
 namespace demarc::ptx {
+namespace {
+
+// What is given for PTX and holds PTX at best, by its first bytes; and what takes it out.
+struct Container {
+  std::string_view magic;
+  std::string_view what;
+  std::string_view command;
+};
+// clang-format off
+constexpr Container containers[] = {
+    {"\x7f" "ELF", "a program, a library or a cubin", "demarc ptx --extract DIR"},
+    {"\x50\xed\x55\xba", "a fat binary", "demarc ptx --extract DIR"},
+    {"!<arch>\n", "an archive", "ar x"},
+};
+// clang-format on
+
+// Why the text is not looked at; empty: it is.
+std::string refusal_of(const Module& module) {
+  if (module.text->size() >= std::numeric_limits<std::uint32_t>::max())
+    return "the text is larger than 4 GiB";
+  for (const Container& container : containers) {
+    if (module.text->starts_with(container.magic)) {
+      return fmt::format("this is {}, and no PTX text; '{} {}' takes out what it holds",
+                         container.what, container.command, module.source_name);
+    }
+  }
+  return {};
+}
+
+}  // namespace
 
 ParseResult parse(std::string text, std::string source_name, const ParseOptions& options) {
   ParseResult result;
@@ -15,9 +45,8 @@ ParseResult parse(std::string text, std::string source_name, const ParseOptions&
   module.source_name = std::move(source_name);
   module.text = std::make_shared<const std::string>(std::move(text));
   module.made_text = std::make_shared<std::deque<std::string>>();
-  if (module.text->size() >= std::numeric_limits<std::uint32_t>::max()) {
-    result.diagnostics.list.push_back(
-        {Severity::malformed, 1, 1, "the text is larger than 4 GiB", ""});
+  if (std::string refusal = refusal_of(module); !refusal.empty()) {
+    result.diagnostics.list.push_back({Severity::malformed, 1, 1, std::move(refusal), ""});
     result.diagnostics.malformed = 1;
     return result;
   }

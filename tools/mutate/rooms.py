@@ -19,6 +19,7 @@ def _conformance(mode):
 ROOMS = {
     "base": Room(80, verbs="*"),
     "ptx": Room(80, verbs="*Ptx*:*Rewrite*"),
+    "fatbin": Room(90, verbs="*Ptx*"),
     "gpu": Room(80, verbs="*Topo*:*Probe*:*Outputs*"),
     "workload": Room(80, leave_out="KeptPtx.*", verbs="*Emulate*"),  # the copy does not compile the kernels
     "emulate": Room(80, leave_out="All/BundledKernels.*", verbs="*Emulate*"),  # kept for one target alone

@@ -1,0 +1,43 @@
+// The device code that a file holds, and the PTX of it as files.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+#include "demarc/fatbin/image.hpp"
+
+namespace demarc::fatbin {
+
+struct FileImage {
+  std::string where;    // "a.out: .nv_fatbin: image 0", for messages
+  std::string section;  // of an executable or library; else empty
+  Image image;
+};
+
+// Movable and copyable; copies share the file's bytes.
+struct FileImages {
+  std::string path;
+  std::shared_ptr<const std::string> content;  // what all views point into
+  std::vector<FileImage> images;               // at least one, in the order of the file
+};
+
+// An executable, shared library or object with device code (sections .nv_fatbin, and __nv_relfatbin
+// of nvcc -rdc=true), a fat binary, a cubin or PTX. An archive is refused: its members are files.
+[[nodiscard]] Result<FileImages> read_images(const std::filesystem::path& path);
+
+// The same of a file's content; `path` stands in the messages.
+[[nodiscard]] Result<FileImages> images_of(std::string content, std::string path);
+
+// A line for each entry of each image: section, kind, target, compression, bytes, flags, and the
+// kernels of PTX. JSON schema: demarc.ptx.images/1.
+[[nodiscard]] std::string images_report(const FileImages& file, bool as_json);
+
+// Writes every PTX into `folder`, which is made where it is not there, and gives the paths. An
+// error where there is none.
+[[nodiscard]] Result<std::vector<std::filesystem::path>> extract_ptx(
+    const FileImages& file, const std::filesystem::path& folder);
+
+}  // namespace demarc::fatbin

@@ -1,0 +1,33 @@
+// What device code is for: an architecture, and which others can run PTX of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "demarc/base/result.hpp"
+
+namespace demarc::fatbin {
+
+// In ascending order of how much a target may use of its architecture.
+enum class TargetScope : std::uint8_t {
+  any,           // sm_90: PTX of it runs on every later architecture
+  family,        // sm_100f: on those of its family
+  architecture,  // sm_90a: on its own alone
+};
+
+struct Target {
+  std::uint32_t sm = 0;  // 10 times the compute capability: 90
+  TargetScope scope = TargetScope::any;
+
+  friend auto operator<=>(const Target&, const Target&) = default;
+};
+
+[[nodiscard]] std::string name(Target target);  // "sm_90a"
+[[nodiscard]] Result<Target> parse_target(std::string_view text);
+
+// Whether a card of compute capability `sm` (90: 9.0) can compile PTX of that target. A family that
+// is not known has one member.
+[[nodiscard]] bool runs_ptx(std::uint32_t sm, Target target);
+
+}  // namespace demarc::fatbin

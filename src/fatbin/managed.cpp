@@ -1,0 +1,128 @@
+// Finds __managed__ variables: `.attribute(.managed)` in PTX, a bit of the symbol in machine code.
+#include "demarc/fatbin/managed.hpp"
+
+#include <set>
+
+#include "bytes.hpp"
+#include "demarc/fatbin/entry.hpp"
+#include "demarc/ptx/parser.hpp"
+#include "elf.hpp"
+
+namespace demarc::fatbin {
+namespace {
+
+using Names = std::set<std::string>;
+
+bool is_name(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+         c == '$';
+}
+
+// Whether `.attribute(.managed, .unified(1, 2))` has the attribute, and not one that begins so.
+bool says_managed(std::string_view attributes) {
+  constexpr std::string_view word = "managed";
+  for (auto at = attributes.find(word); at != std::string_view::npos;
+       at = attributes.find(word, at + 1)) {
+    const auto behind = at + word.size();
+    if ((at == 0 || !is_name(attributes[at - 1])) &&
+        (behind == attributes.size() || !is_name(attributes[behind])))
+      return true;
+  }
+  return false;
+}
+
+void add_of_ptx(const ptx::Module& module, Names& names) {
+  const auto add = [&](const std::vector<ptx::Variable>& variables) {
+    for (const ptx::Variable& variable : variables) {
+      if (says_managed(variable.attributes)) names.emplace(variable.name);
+    }
+  };
+  add(module.variables);
+  for (const ptx::Function& function : module.functions) add(function.body.variables);
+}
+
+Result<void> add_of_ptx(std::string_view text, std::string_view name, Names& names) {
+  DEMARC_TRY(const ptx::Module module, ptx::parse_whole(std::string(text), std::string(name)));
+  add_of_ptx(module, names);
+  return {};
+}
+
+// Bit 2 of st_other, whatever the symbol's type: ptxas sets it for managed variables alone.
+constexpr unsigned char managed_bit = 0x4;
+
+Result<void> add_symbols(const Elf::Section& table, std::string_view texts, std::string_view name,
+                         Names& names) {
+  if (table.header.sh_entsize != sizeof(Elf64_Sym) ||
+      table.content.size() % sizeof(Elf64_Sym) != 0) {
+    return invalid_input("{}: its symbol table has {} bytes in entries of {}; {} are right", name,
+                         table.content.size(), table.header.sh_entsize, sizeof(Elf64_Sym));
+  }
+  for (std::size_t at = 0; at < table.content.size(); at += sizeof(Elf64_Sym)) {
+    const auto symbol = *field<Elf64_Sym>(table.content, at);
+    if ((symbol.st_other & managed_bit) == 0) continue;
+    const auto end = texts.find('\0', symbol.st_name);
+    if (end == std::string_view::npos)
+      return invalid_input("{}: a managed variable whose name has no end", name);
+    names.emplace(texts.substr(symbol.st_name, end - symbol.st_name));
+  }
+  return {};
+}
+
+Result<void> add_of_cubin(std::string_view bytes, std::string_view name, Names& names) {
+  DEMARC_TRY(const Elf elf, Elf::read(bytes, name));
+  if (!elf.is_cubin()) {
+    return invalid_input("{}: is no machine code of a GPU, but an ELF file of machine {}", name,
+                         elf.header().e_machine);
+  }
+  DEMARC_CHECK(sm_of(elf, name));  // of the ABIs that are known the bit is
+  bool found = false;
+  for (const Elf::Section& section : elf.sections()) {
+    if (section.header.sh_type != SHT_SYMTAB) continue;
+    found = true;
+    if (section.header.sh_link >= elf.sections().size())
+      return invalid_input("{}: its symbol table names a section that is not there", name);
+    DEMARC_CHECK(add_symbols(section, elf.sections()[section.header.sh_link].content, name, names));
+  }
+  if (found) return {};
+  return invalid_input(
+      "{}: machine code without a symbol table: whether it has managed variables is not known",
+      name);
+}
+
+Result<void> add_of_fat_binary(std::string_view bytes, std::string_view name, Names& names) {
+  DEMARC_TRY(const std::vector<Entry> entries, read_entries(bytes, name));
+  for (const Entry& entry : entries) {
+    if (entry.kind != EntryKind::ptx && entry.kind != EntryKind::cubin) {
+      return invalid_input("{}: is {}: whether it has managed variables is not known", entry.where,
+                           kind_name(entry));
+    }
+    DEMARC_TRY(const std::string content, content_of(entry));
+    DEMARC_CHECK(entry.kind == EntryKind::ptx ? add_of_ptx(content, entry.where, names)
+                                              : add_of_cubin(content, entry.where, names));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> managed_variables(const ptx::Module& module) {
+  Names names;
+  add_of_ptx(module, names);
+  return {names.begin(), names.end()};
+}
+
+Result<std::vector<std::string>> managed_variables(const Image& image, std::string_view name) {
+  Names names;
+  if (image.kind == ImageKind::ptx) {
+    DEMARC_CHECK(add_of_ptx(image.bytes, name, names));
+  } else if (image.kind == ImageKind::cubin) {
+    DEMARC_CHECK(add_of_cubin(image.bytes, name, names));
+  } else {
+    DEMARC_CHECK(add_of_fat_binary(image.bytes, name, names));
+  }
+  for (const std::string_view linked : image.prelinked)
+    DEMARC_CHECK(add_of_fat_binary(linked, name, names));
+  return std::vector<std::string>(names.begin(), names.end());
+}
+
+}  // namespace demarc::fatbin
