@@ -24,20 +24,19 @@ constexpr Container containers[] = {
 };
 // clang-format on
 
-// Why the text is not looked at; empty: it is.
-std::string refusal_of(const Module& module) {
-  if (module.text->size() >= std::numeric_limits<std::uint32_t>::max())
-    return "the text is larger than 4 GiB";
+}  // namespace
+
+Result<void> check_is_text(std::string_view text, std::string_view source_name) {
+  if (text.size() >= std::numeric_limits<std::uint32_t>::max())
+    return invalid_input("the text is larger than 4 GiB");
   for (const Container& container : containers) {
-    if (module.text->starts_with(container.magic)) {
-      return fmt::format("this is {}, and no PTX text; '{} {}' takes out what it holds",
-                         container.what, container.command, module.source_name);
+    if (text.starts_with(container.magic)) {
+      return invalid_input("this is {}, and no PTX text; '{} {}' takes out what it holds",
+                           container.what, container.command, source_name);
     }
   }
   return {};
 }
-
-}  // namespace
 
 ParseResult parse(std::string text, std::string source_name, const ParseOptions& options) {
   ParseResult result;
@@ -45,8 +44,9 @@ ParseResult parse(std::string text, std::string source_name, const ParseOptions&
   module.source_name = std::move(source_name);
   module.text = std::make_shared<const std::string>(std::move(text));
   module.made_text = std::make_shared<std::deque<std::string>>();
-  if (std::string refusal = refusal_of(module); !refusal.empty()) {
-    result.diagnostics.list.push_back({Severity::malformed, 1, 1, std::move(refusal), ""});
+  if (auto checked = check_is_text(*module.text, module.source_name); !checked) {
+    result.diagnostics.list.push_back(
+        {Severity::malformed, 1, 1, std::move(checked.error().message), ""});
     result.diagnostics.malformed = 1;
     return result;
   }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "demarc/base/files.hpp"
+#include "demarc/ptx/parser.hpp"
 #include "demarc/workload/workload.hpp"
 
 namespace demarc::workload {
@@ -149,6 +150,8 @@ Result<LoadedLaunch> load_launch(const LaunchRequest& request) {
   }
   DEMARC_CHECK(check_fills(loaded.launch));
   DEMARC_TRY(loaded.ptx, ptx_text(loaded.launch, request.target));
+  if (const auto text = ptx::check_is_text(loaded.ptx, loaded.ptx_name); !text)
+    return invalid_input("{}: {}", loaded.ptx_name, text.error().message);
   DEMARC_CHECK(choose_kernels(loaded));
   return loaded;
 }

@@ -53,5 +53,46 @@ TEST(PtxVerb, print_stats_cfg_and_tree_give_their_forms) {
             std::string::npos);
 }
 
+std::string fat_binary(const std::string& name) {
+  return (demarc::test::source_dir() / "tests" / "fatbin" / "files" / name).string();
+}
+
+TEST(PtxVerb, a_fat_binary_is_listed_and_its_ptx_written_as_files) {
+  const auto file = fat_binary("zstd.fatbin");
+  const auto list = demarc::test::run_demarc({"ptx", file, "--list"});
+  EXPECT_EQ(list.exit_code, 0);
+  EXPECT_NE(list.out.find("PTX           sm_90    zstd"), std::string::npos);
+  const auto json = demarc::test::run_demarc({"ptx", file, "--list", "--json"});
+  EXPECT_NE(json.out.find("\"schema\": \"demarc.ptx.images/1\""), std::string::npos);
+  const auto folder = demarc::test::fresh_folder("ptx_extract");
+  const auto written = demarc::test::run_demarc({"ptx", file, "--extract", folder.string()});
+  EXPECT_EQ(written.exit_code, 0);
+  const std::string path = (folder / "zstd.fatbin.0.2.sm_90.ptx").string();
+  EXPECT_EQ(written.out, path + "\n");
+  EXPECT_EQ(demarc::test::run_demarc({"ptx", path}).exit_code, 0);
+}
+
+TEST(PtxVerb, machine_code_alone_gives_no_ptx_and_exits_with_1) {
+  const auto folder = demarc::test::fresh_folder("ptx_extract");
+  const auto outcome = demarc::test::run_demarc(
+      {"ptx", fat_binary("elf_only.fatbin"), "--extract", folder.string()});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.err.find("holds no PTX, only machine code"), std::string::npos);
+}
+
+TEST(PtxVerb, every_verb_says_which_command_takes_the_ptx_out) {
+  const auto file = fat_binary("zstd.fatbin");
+  const std::string cure = "'demarc ptx --extract DIR " + file + "' takes out what it holds";
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"ptx", file, "--print"},
+           {"rewrite", file, "--needs"},
+           {"emulate", file, "--kernel", "k", "--grid", "1", "--block", "1", "--args", ""},
+           {"locality", file, "--kernel", "k", "--grid", "1", "--block", "1", "--args", ""}}) {
+    const auto outcome = demarc::test::run_demarc(command);
+    EXPECT_EQ(outcome.exit_code, 1) << command[0];
+    EXPECT_NE(outcome.err.find(cure), std::string::npos) << command[0] << ": " << outcome.err;
+  }
+}
+
 }  // namespace
 }  // namespace demarc::ptx

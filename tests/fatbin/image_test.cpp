@@ -128,7 +128,7 @@ TEST(ImageInMemory, a_list_of_linked_binaries_without_end_is_refused) {
   const std::string fat_binary = kept_file("lz4.fatbin");
   std::vector<const char*> list(most_prelinked + 1, fat_binary.data());
   EXPECT_EQ(refusal_at(bytes_of({0x466243b1, 2, fat_binary.data(), list.data()})),
-            "module: a wrapper with more than 65536 fat binaries");
+            "module: a wrapper with more than 16384 fat binaries");
   list.back() = nullptr;
   EXPECT_EQ(refusal_at(bytes_of({0x466243b1, 2, fat_binary.data(), list.data()})), "");
 }

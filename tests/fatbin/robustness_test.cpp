@@ -24,10 +24,11 @@ const std::vector<std::string>& all_kept() {
 }
 
 TEST(AnyBytes, every_byte_of_the_headers_changed_is_answered) {
-  constexpr std::size_t headers = 160;
-  for (const std::string& file : all_kept()) {
-    for (std::size_t at = 0; at < std::min(headers, file.size()); ++at) {
-      for (const int change : {0x01, 0x80, 0xff})
+  constexpr std::size_t headers = 96;
+  for (const char* name : {"none.fatbin", "lz4.fatbin", "options.fatbin", "managed_elf.fatbin"}) {
+    const std::string file = kept_file(name);
+    for (std::size_t at = 0; at < headers; ++at) {
+      for (const int change : {0x01, 0xff})
         do_everything(with(file, at, static_cast<char>(file[at] ^ change)));
     }
   }

@@ -34,6 +34,25 @@ TEST(Diagnostics, a_variable_that_no_memory_holds_is_an_error) {
   EXPECT_EQ(declared("[17592186044416]"), "");
 }
 
+TEST(Diagnostics, a_file_that_holds_ptx_at_best_says_what_takes_it_out) {
+  const auto refusal = [](const std::string& what, const std::string& command) {
+    return "t.ptx:1:1: malformed: this is " + what + ", and no PTX text; '" + command +
+           " t.ptx' takes out what it holds\n";
+  };
+  const auto begins = [](const std::string& text, const std::string& start) {
+    return text.substr(0, start.size()) == start;
+  };
+  const std::string program =
+      refusal("a program, a library or a cubin", "demarc ptx --extract DIR");
+  EXPECT_TRUE(begins(said_of("\x7f"
+                             "ELF and more"),
+                     program));
+  EXPECT_TRUE(begins(said_of("\x50\xed\x55\xba and more"),
+                     refusal("a fat binary", "demarc ptx --extract DIR")));
+  EXPECT_TRUE(begins(said_of("!<arch>\nmore"), refusal("an archive", "ar x")));
+  EXPECT_FALSE(parse_whole("!<arch>\nmore", "t.ptx"));
+}
+
 TEST(Diagnostics, one_run_reports_every_error_with_line_column_and_text) {
   EXPECT_EQ(said_of(test::kernel("add.s32 %r1, %r2;\n"
                                  "add.s32 %r1, %r99, %r3;\n"

@@ -91,6 +91,12 @@ TEST_F(LoadByHand, a_kernel_has_to_be_named_where_there_are_two_and_there_has_to
   EXPECT_EQ(refusal(), request.text.ptx + ": it has no entry, so nothing to run");
 }
 
+TEST_F(LoadByHand, a_fat_binary_says_which_command_takes_its_ptx_out) {
+  ASSERT_TRUE(write_file(folder / "k.ptx", "\x50\xed\x55\xba .entry one"));
+  EXPECT_EQ(refusal(), request.text.ptx + ": this is a fat binary, and no PTX text; 'demarc ptx " +
+                           "--extract DIR " + request.text.ptx + "' takes out what it holds");
+}
+
 TEST_F(LoadByHand, files_of_contents_are_looked_at_before_anything_is_computed) {
   const auto arguments = [&](const std::string& file) {
     request.text.arguments = "buf:16,buf:4:@" + (folder / file).string();

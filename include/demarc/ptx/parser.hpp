@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "demarc/base/result.hpp"
 #include "demarc/ptx/diagnostic.hpp"
@@ -21,7 +22,11 @@ struct ParseResult {
   Diagnostics diagnostics;
 };
 
-// `source_name` stands in the messages. Texts of 4 GiB and more are refused (one diagnostic).
+// An error where `text` is no text, but a file that holds PTX at best (a program, a fat binary, an
+// archive); it says which command takes that out of `source_name`. Also for 4 GiB and more.
+[[nodiscard]] Result<void> check_is_text(std::string_view text, std::string_view source_name);
+
+// `source_name` stands in the messages. What check_is_text() refuses is one diagnostic.
 [[nodiscard]] ParseResult parse(std::string text, std::string source_name,
                                 const ParseOptions& options = {});
 
