@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "bytes.hpp"
+#include "demarc/fatbin/best_ptx.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "support.hpp"
 
@@ -56,6 +57,21 @@ std::string linked(const std::string& cubin, std::uint32_t names, std::uint64_t 
   const auto at = section_headers_at(cubin) + sizeof(Elf64_Shdr);
   return with(with(cubin, at + offsetof(Elf64_Shdr, sh_link), names),
               at + offsetof(Elf64_Shdr, sh_entsize), entry_bytes);
+}
+
+// The example of docs/fatbin.md.
+Result<fatbin::PtxCode> unmanaged_ptx_of(const void* pointer) {
+  DEMARC_TRY(const fatbin::Image image, fatbin::image_at(pointer, "cuModuleLoadData"));
+  DEMARC_TRY(const auto managed, fatbin::managed_variables(image, "cuModuleLoadData"));
+  if (!managed.empty()) return invalid_input("managed: {}", managed.front());
+  DEMARC_TRY(const fatbin::PtxCode code, fatbin::best_ptx(image, 90, "cuModuleLoadData"));
+  return code;
+}
+
+TEST(Managed, the_example_of_the_documentation_refuses_managed_variables_and_gives_ptx) {
+  EXPECT_EQ(name(unmanaged_ptx_of(kept_file("zstd.fatbin").data())->target), "sm_90");
+  EXPECT_EQ(message_of(unmanaged_ptx_of(kept_file("managed.fatbin").data())),
+            "managed: managed_table");
 }
 
 TEST(Managed, machine_code_says_so_by_a_bit_of_the_symbol_on_every_target) {
