@@ -9,13 +9,13 @@ namespace demarc::sim {
 
 // Time: from the start of a simulation on, or between two moments.
 using Cycles = Quantity<struct CyclesTag>;
-consteval Cycles operator""_cycles(unsigned long long count) {
+constexpr Cycles operator""_cycles(unsigned long long count) {
   return Cycles(count);
 }
 
 // The same in the models that know no clock.
 using Nanoseconds = Quantity<struct NanosecondsTag>;
-consteval Nanoseconds operator""_ns(unsigned long long count) {
+constexpr Nanoseconds operator""_ns(unsigned long long count) {
   return Nanoseconds(count);
 }
 [[nodiscard]] constexpr double microseconds(Nanoseconds time) {
@@ -24,7 +24,7 @@ consteval Nanoseconds operator""_ns(unsigned long long count) {
 
 // Time of the SimTBS model.
 using TbTicks = Quantity<struct TbTicksTag, std::uint32_t>;
-consteval TbTicks operator""_ticks(unsigned long long count) {
+constexpr TbTicks operator""_ticks(unsigned long long count) {
   return TbTicks(count);
 }
 
