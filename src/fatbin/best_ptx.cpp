@@ -22,6 +22,7 @@ std::string what_there_is(std::span<const Entry> entries) {
       if (kind_name(entry) == kind) targets.insert(entry.target);
     }
     std::vector<std::string> names;
+    names.reserve(targets.size());
     for (const Target& target : targets) names.push_back(fatbin::name(target));
     parts.push_back(fmt::format("{} for {}", kind, joined(names, ", ")));
   }

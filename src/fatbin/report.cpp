@@ -59,8 +59,8 @@ void append_entry(std::string& out, const std::string& number, const Json& entry
          entry["kind"].get<std::string>(), entry["target"].get<std::string>(),
          entry["compression"].get<std::string>(), entry["stored_bytes"].get<std::uint64_t>(),
          entry["content_bytes"].get<std::uint64_t>(), joined(strings(entry["flags"]), " "));
-  if (entry["options"] != "")
-    append(out, "          options: {}\n", entry["options"].get<std::string>());
+  const auto options = entry["options"].get<std::string>();
+  if (!options.empty()) append(out, "          options: {}\n", options);
   if (entry.contains("kernels"))
     append(out, "          kernels: {}\n", joined(strings(entry["kernels"]), ", "));
   if (entry.contains("error"))
