@@ -22,6 +22,10 @@ Result<gpu::Launch> read_launch_file(std::string_view spec) {
   const std::size_t at = path.rfind('@');
   if (at != std::string_view::npos && path.substr(0, at).ends_with(extension)) {
     options.scale = path.substr(at + 1);
+    if (options.scale.empty()) {
+      return invalid_input("'{}': name one of the file's scales behind the '@', or leave it out",
+                           spec);
+    }
     path = path.substr(0, at);
   }
   return gpu::read_launch(std::string(path), options);

@@ -49,6 +49,7 @@ class Gpu {
   [[nodiscard]] Result<void> check(CuResult code, std::string_view what) const {
     return driver_->check(code, what);
   }
+  // Driver::ask().
   template <class T, class... Rest>
   [[nodiscard]] Result<T> ask(std::string_view what, CuResult (*function)(T*, Rest...),
                               std::type_identity_t<Rest>... rest) const {

@@ -125,7 +125,8 @@ Result<std::vector<std::vector<double>>> probe_latencies(const Stream& stream,
   DEMARC_CHECK(launch(stream, kernels.self_lines(), LaunchShape::line((lines + 255) / 256, 256),
                       buffer.address(), stride, lines));
   DEMARC_TRY(const DeviceBuffer taken, DeviceBuffer::allocate<std::uint32_t>(gpu, sms));
-  DEMARC_TRY(const DeviceBuffer cycles, DeviceBuffer::allocate<std::uint32_t>(gpu, sms * lines));
+  DEMARC_TRY(const DeviceBuffer cycles,
+             DeviceBuffer::allocate<std::uint32_t>(gpu, std::size_t{sms} * lines));
   DEMARC_CHECK(taken.fill(0));
   DEMARC_TRY(const std::uint32_t shared, whole_sm_shared_bytes(kernels.latency()));
   LaunchShape shape = LaunchShape::line(2 * sms, 32);

@@ -131,7 +131,8 @@ Result<LaunchLatencies> MemoryTimer::launch_latencies(DevicePointer base,
   DEMARC_TRY(const DeviceBuffer list, upload_words(gpu, lines));
   DEMARC_TRY(const DeviceBuffer counters, DeviceBuffer::allocate(gpu, 20));
   DEMARC_TRY(const DeviceBuffer numbers, DeviceBuffer::allocate<std::uint32_t>(gpu, blocks));
-  DEMARC_TRY(const DeviceBuffer sums, DeviceBuffer::allocate<std::uint32_t>(gpu, blocks * count));
+  DEMARC_TRY(const DeviceBuffer sums,
+             DeviceBuffer::allocate<std::uint32_t>(gpu, std::size_t{blocks} * count));
   DEMARC_CHECK(counters.fill(0));
   DEMARC_TRY(const std::uint32_t shared, whole_sm_shared_bytes(fingerprint_));
   LaunchShape shape = LaunchShape::line(blocks, 32);

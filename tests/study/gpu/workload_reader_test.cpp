@@ -69,6 +69,8 @@ TEST(WorkloadReader, ALaunchFileHasTheScaleBehindItsExtension) {
   EXPECT_EQ(bytes("launch:" + file + "@large"), 512U);
   EXPECT_THAT(gpu_workload_code("launch:" + file + "@huge", reader_target).error().message,
               HasSubstr("there is no scale 'huge'"));
+  EXPECT_THAT(gpu_workload_code("launch:" + file + "@", reader_target).error().message,
+              HasSubstr("name one of the file's scales"));
 }
 
 TEST(WorkloadReader, WhatHasNoPtxSaysWhy) {
