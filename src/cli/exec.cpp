@@ -119,6 +119,9 @@ const RegisterVerb registered_exec({
                          "memory synchronisation domain of all launches: a number, `free` for one "
                          "that no other demarc exec has (default), `none` to leave launches theirs "
                          "(default with --observe)");
+      app.add_flag("!--no-host-memory", options->plan.host_memory,
+                   "refuse the program what its kernels would reach memory of the host by: pinned, "
+                   "registered and managed memory and the like; no partition isolates that path");
       const CLI::Option* pid = app.add_option(
           "--pid", options->pid, "give a running program other TPCs, from outside of it");
       app.add_flag(

@@ -13,12 +13,15 @@ using testing::HasSubstr;
 std::size_t table_bytes = 96;
 CuResult subscribe_answer = 0;
 int refused_id = -1;
+int last_enabled = 0;
 
 CuResult subscribe_planted(std::uint32_t*, CallbackTable::Callback, void*) {
   return subscribe_answer;
 }
 CuResult enable_planted(std::uint32_t, std::uint32_t, int, int id) {
-  return id == refused_id ? 1 : 0;
+  if (id == refused_id) return 1;
+  last_enabled = id;
+  return 0;
 }
 CuResult planted_table(const void** table, const CuUuid*) {
   static const void* entries[8];
@@ -81,6 +84,17 @@ TEST_F(Table, ThatDoesNotEnableACallbackIsRefused) {
   EXPECT_TRUE(table.enable(11, ids));
   refused_id = 3;
   EXPECT_THAT(table.enable(11, ids).error().message, HasSubstr("callback 3 of domain 11"));
+}
+
+TEST_F(Table, EnablesCallbacksUntilOneIsRefused) {
+  CallbackTable table;
+  ASSERT_TRUE(table.subscribe(
+      &planted_table, "1.2", [](void*, int, int, const void*) {}, nullptr));
+  refused_id = 807;
+  EXPECT_TRUE(table.enable_all(6));
+  EXPECT_EQ(last_enabled, 806);
+  refused_id = 1;
+  EXPECT_THAT(table.enable_all(6).error().message, HasSubstr("all callbacks of domain 6"));
 }
 
 }  // namespace

@@ -87,5 +87,11 @@ TEST(FunctionCalls, AreAskedForByNumbersSeenOnTheDriver) {
   EXPECT_THAT(stream_and_graph_functions(), testing::ElementsAre(514, 515, 127, 326, 516));
 }
 
+TEST(FunctionCalls, OfOtherFunctionsAreNotLookedInto) {
+  for (const int id : {0, 39, 243, 308, 651, 654}) {
+    EXPECT_EQ(read_function_call(id, PlantedCall(id).params).kind, Call::other) << id;
+  }
+}
+
 }  // namespace
 }  // namespace demarc::cuda

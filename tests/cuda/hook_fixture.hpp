@@ -19,6 +19,7 @@ class Hook : public testing::Test {
     hook->use_ceiling(nullptr);
     hook->use_storage(nullptr, nullptr);
     hook->set_refusal_handler(nullptr);
+    ASSERT_TRUE(hook->watch_calls(nullptr));
     hook->set_largest_cluster(0);
     hook->set_sync_domain(std::nullopt);
     hook->set_process_mask(std::nullopt);

@@ -3,11 +3,13 @@
 
 #include <thread>
 
+#include "driver/driver_call.hpp"
 #include "hook_fixture.hpp"
 
 namespace demarc::cuda {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST_F(Hook, UnderACeilingMasksOfEveryLevelAreCutDownToIt) {
@@ -268,6 +270,30 @@ TEST_F(Hook, AMaskOfOursThatIsNoLongerWantedIsTakenOut) {
   EXPECT_EQ(tpcs_used().size(), 12U);
   const auto process = ProcessMask::set(card, {2});
   EXPECT_EQ(tpcs_used(), std::vector<std::uint32_t>{2}) << "ours is not the driver's";
+}
+
+TEST_F(Hook, EveryCallIsShownAtItsEntryAndMayBeAnswered) {
+  static std::vector<std::string> shown;
+  shown.clear();
+  ASSERT_TRUE(hook->watch_calls([](const DriverCall& call) {
+    EXPECT_FALSE(call.leaving());
+    shown.emplace_back(call.name());
+    if (call.name() == "cuMemHostAlloc" && call.argument<std::size_t>(8) == 64) call.answer(801);
+  }));
+  EXPECT_FALSE(HostBuffer::allocate(card->gpu(), 64));
+  EXPECT_TRUE(HostBuffer::allocate(card->gpu(), 128));
+  EXPECT_THAT(shown, ElementsAre("cuMemHostAlloc", "cuMemHostAlloc"));
+  EXPECT_EQ(reported, "");
+}
+
+TEST_F(Hook, ACallThatCannotBeShownIsReported) {
+  ASSERT_TRUE(hook->watch_calls([](const DriverCall&) { FAIL() << "nothing can be read"; }));
+  for (const auto params : {fake::Params::absent, fake::Params::short_, fake::Params::hollow}) {
+    reported.clear();
+    change([&](fake::FakeConfig& now) { now.function_params = params; });
+    EXPECT_TRUE(HostBuffer::allocate(card->gpu(), 64));
+    EXPECT_THAT(reported, HasSubstr("a call of the driver whose callback"));
+  }
 }
 
 }  // namespace

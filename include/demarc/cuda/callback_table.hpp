@@ -23,6 +23,8 @@ class CallbackTable {
                          void* user);
   // The driver calls back for these from now on.
   Result<void> enable(int domain, std::span<const int> ids) const;
+  // The same for all ids of the domain, which begin with 1. missing_capability when there is none.
+  Result<void> enable_all(int domain) const;
 
  private:
   using EnableFunction = CuResult (*)(std::uint32_t on, std::uint32_t handle, int domain, int id);

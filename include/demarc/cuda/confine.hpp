@@ -46,6 +46,7 @@ struct ConfinePlan {
   TpcChoice choice;
   std::vector<std::string> command;  // program and arguments
   bool audit = false;                // count launches by path
+  bool host_memory = true;           // the program's kernels may reach memory of the host
   bool observe = false;  // no partition, `choice` is empty: launches are only seen and counted
   // Called with a line for the user about each process that is kept off, as it happens.
   std::function<void(const std::string& line)> tell;

@@ -54,6 +54,7 @@ enum CuDeviceAttribute : int {
   attribute_capability_minor = 76,
   attribute_shared_bytes_per_sm = 81,
   attribute_registers_per_sm = 82,
+  attribute_pageable_memory = 88,  // kernels reach all memory of the host
   attribute_shared_bytes_per_block_optin = 97,
   attribute_virtual_memory = 102,
   attribute_max_blocks_per_sm = 106,

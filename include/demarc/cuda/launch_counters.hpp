@@ -39,6 +39,8 @@ struct LaunchCounters {
   // Launches that should have had a memory synchronisation domain of their program's own and left
   // with another.
   std::atomic<std::uint64_t> other_domains{0};
+  // Calls for memory of the host that were refused, so that no kernel reaches any.
+  std::atomic<std::uint64_t> host_memory_refused{0};
 
   [[nodiscard]] std::uint64_t seen() const;
 };

@@ -34,6 +34,8 @@
 
 namespace demarc::cuda {
 
+class DriverCall;
+
 class LaunchHook {
  public:
   // The hook of this process; subscribes on first use. missing_capability when the driver does not
@@ -102,6 +104,9 @@ class LaunchHook {
   }
   // Learns the layout from the first descriptor that passes, of a card of this capability.
   void expect(gpu::ComputeCapability capability);
+  // `watch` sees every call of the driver's functions at its entry, inside the callback, and may
+  // answer it. Where a call cannot be shown, the refusal handler is called.
+  Result<void> watch_calls(void (*watch)(const DriverCall& call));
   // Called, inside the callback, when a launch cannot be confined though a mask is wanted. Where it
   // returns, a launch with an empty mask goes on under the ceiling alone, the others unconfined.
   void set_refusal_handler(void (*handler)(const char* message)) { refusal_.store(handler); }
@@ -111,6 +116,7 @@ class LaunchHook {
   static LaunchHook& instance();
   static void callback(void* user, int domain, int id, const void* params);
   void on_function(int id, const void* params);
+  void show_call(const void* params);
   void on_built(void* descriptor, const void* params);
   void on_launch(void* descriptor, const void* stream);
   void on_graph_node(const void* descriptor);
@@ -140,6 +146,7 @@ class LaunchHook {
   std::atomic<LaunchCounters*> counters_{&own_counters_};
   std::atomic<const DescriptorLayout*> layout_{nullptr};
   std::atomic<void (*)(const char*)> refusal_{nullptr};
+  std::atomic<void (*)(const DriverCall&)> watch_{nullptr};
   static constexpr std::uint32_t no_sync_domain = ~std::uint32_t{0};
   std::atomic<std::uint32_t> sync_domain_{no_sync_domain};
   std::atomic<std::uint32_t> own_largest_cluster_{0};

@@ -54,4 +54,11 @@ Result<void> CallbackTable::enable(int domain, std::span<const int> ids) const {
   return {};
 }
 
+Result<void> CallbackTable::enable_all(int domain) const {
+  int id = 1;
+  while (enable_(1, handle_, domain, id) == cu_success) ++id;
+  if (id == 1) return missing_capability("the driver refuses all callbacks of domain {}", domain);
+  return {};
+}
+
 }  // namespace demarc::cuda

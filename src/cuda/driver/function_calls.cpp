@@ -80,6 +80,8 @@ FunctionCall read_function_call(int id, const void* params) {
   } else if (is_one_of(id, std::span(launch_ids).first(plain_launches))) {
     call.kind = FunctionCall::Kind::launch;
     call.stream = value_at<CuStream>(arguments + stream_of_plain_launch);
+  } else if (!is_one_of(id, launch_ids)) {
+    return call;
   } else if (const auto* config = value_at<const char*>(arguments)) {  // the driver refuses null
     call.kind = FunctionCall::Kind::launch;
     call.stream = value_at<CuStream>(config + stream_of_config);

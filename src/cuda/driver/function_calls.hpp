@@ -27,7 +27,7 @@ struct FunctionCall {
   CuGraphExec graph = nullptr;
 };
 
-// Reads the parameters of a callback of one of the functions below.
+// Reads the parameters of a callback; `other` of functions that are none of those below.
 [[nodiscard]] FunctionCall read_function_call(int id, const void* params);
 
 // What a hook needs in any case, and what it needs to tell paths of launches apart.

@@ -73,6 +73,12 @@ constexpr FindingRow finding_rows[] = {
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
        return launches.other_domains;
      }},
+    {"host_memory_refused",
+     "{} calls for memory of the host, which kernels could reach, were refused", Severity::warns,
+     Severity::warns,
+     [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
+       return launches.host_memory_refused;
+     }},
     {"stale_graphs",
      "{} launches of CUDA graphs ran under an earlier mask: that of their graph's first launch",
      Severity::fails, Severity::none,

@@ -14,6 +14,7 @@
 #include "demarc/partition/partition.hpp"
 #include "driver/in_child.hpp"
 #include "exec/domain_claim.hpp"
+#include "exec/host_memory.hpp"
 #include "exec/supervisor.hpp"
 
 namespace demarc::cuda {
@@ -101,6 +102,24 @@ Result<Prepared> prepare_to_observe(const std::shared_ptr<const Driver>& driver,
   DEMARC_TRY(prepared.device_count, driver->device_count());
   copy_text(gpu->uuid(), prepared.uuid);
   return prepared;
+}
+
+// Refusing calls keeps kernels from memory of the host only where every call is known and where the
+// driver does not map all of it (heterogeneous memory management).
+Result<void> check_host_memory_can_be_refused(const Driver& driver, const Gpu& gpu) {
+  if (driver.cuda_version() > looked_at_until) {
+    return missing_capability(
+        "memory of the host cannot be refused: this driver has CUDA {}.{}, and only the functions "
+        "up to {}.{} have been looked at",
+        driver.cuda_version() / 1000, driver.cuda_version() % 1000 / 10, looked_at_until / 1000,
+        looked_at_until % 1000 / 10);
+  }
+  DEMARC_TRY(const int pageable, gpu.attribute(attribute_pageable_memory));
+  if (pageable == 0) return {};
+  return missing_capability(
+      "memory of the host cannot be refused: kernels on {} reach all of it without asking "
+      "(heterogeneous memory management); load the module nvidia-uvm with uvm_disable_hmm=1",
+      gpu.name());
 }
 
 Result<std::string> find_preload(const std::string& wanted) {
@@ -246,6 +265,10 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   DEMARC_TRY(const std::string preload, find_preload(plan.preload));
   DEMARC_TRY(const Prepared prepared, in_child<Prepared>([&plan]() -> Result<Prepared> {
                DEMARC_TRY(const auto driver, Driver::load());
+               if (!plan.host_memory) {
+                 DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, plan.device));
+                 DEMARC_CHECK(check_host_memory_can_be_refused(*driver, *gpu));
+               }
                return plan.observe ? prepare_to_observe(driver, plan.device, plan.sync_domain)
                                    : prepare(driver, plan.device, plan.choice, plan.sync_domain);
              }));
@@ -256,6 +279,7 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   block.largest_cluster = prepared.largest_cluster;
   block.count_launches = plan.audit || plan.started ? 1 : 0;
   block.count_paths = plan.audit ? 1 : 0;
+  block.no_host_memory = plan.host_memory ? 0 : 1;
   block.sync_domain = own.domain ? static_cast<std::int32_t>(*own.domain) : -1;
   std::memcpy(block.uuid, prepared.uuid, sizeof block.uuid);
   DEMARC_CHECK(control.store_mask(prepared.mask, !plan.observe));

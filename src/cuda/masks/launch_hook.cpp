@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "driver/callback_params.hpp"
+#include "driver/driver_call.hpp"
 #include "driver/function_calls.hpp"
 #include "masks/mask_choice.hpp"
 
@@ -87,6 +88,11 @@ Result<void> LaunchHook::count_paths() {
   return table_.enable(function_domain, launch_functions());
 }
 
+Result<void> LaunchHook::watch_calls(void (*watch)(const DriverCall& call)) {
+  watch_.store(watch);
+  return table_.enable_all(function_domain);
+}
+
 void LaunchHook::use_storage(SharedMask* mask, LaunchCounters* counters) {
   mask_.store(mask == nullptr ? &own_mask_ : mask);
   counters_.store(counters == nullptr ? &own_counters_ : counters);
@@ -149,7 +155,19 @@ void LaunchHook::not_understood(const char* what) {
   report(message);
 }
 
+void LaunchHook::show_call(const void* params) {
+  auto* watch = watch_.load(std::memory_order_relaxed);
+  if (watch == nullptr) return;
+  const auto call = DriverCall::read(params);
+  if (!call) {
+    report("a call of the driver whose callback has other parameters than known");
+  } else if (!call->leaving()) {
+    watch(*call);
+  }
+}
+
 void LaunchHook::on_function(int id, const void* params) {
+  show_call(params);
   const FunctionCall call = read_function_call(id, params);
   ThreadState& state = thread_state;
   switch (call.kind) {

@@ -13,11 +13,14 @@
 #include <cstring>
 
 #include "demarc/cuda/control.hpp"
+#include "driver/driver_call.hpp"
+#include "exec/host_memory.hpp"
 #include "exec/seccomp_filter.hpp"
 
 namespace {
 
 using demarc::cuda::Control;
+using demarc::cuda::LaunchCounters;
 using demarc::cuda::LaunchHook;
 using demarc::cuda::OwnCommand;
 using demarc::cuda::tell_supervisor;
@@ -48,6 +51,19 @@ void report_hooked(const demarc::cuda::ControlBlock& block) {
                                 : "it was not started below one, or that one has ended",
                 std::strerror(error));
   stop(message, 3);
+}
+
+LaunchCounters* counters = nullptr;
+
+void refuse_host_memory(const demarc::cuda::DriverCall& call) {
+  if (!demarc::cuda::gives_host_memory(call)) return;
+  call.answer(demarc::cuda::cu_error_not_supported);
+  if (counters->host_memory_refused.fetch_add(1) != 0) return;
+  std::fprintf(stderr,
+               "demarc exec: process %d: %.*s was refused, and so will be what else gives kernels "
+               "memory of the host\n",
+               static_cast<int>(::getpid()), static_cast<int>(call.name().size()),
+               call.name().data());
 }
 
 // Another tool that wanted the same door is let in too.
@@ -90,6 +106,12 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   if (block.count_paths != 0) {
     if (const auto counting = (*hook)->count_paths(); !counting) {
       stop(counting.error().message.c_str(), 2);
+    }
+  }
+  if (block.no_host_memory != 0) {
+    counters = &block.counters;
+    if (const auto watching = (*hook)->watch_calls(&refuse_host_memory); !watching) {
+      stop(watching.error().message.c_str(), 2);
     }
   }
   report_hooked(block);

@@ -97,6 +97,17 @@ TEST(Findings, WhatACardDoesNotTellIsWarnedOf) {
   EXPECT_THAT(warnings(outcome_of(one_confined, launches, true)), IsEmpty());
 }
 
+// The program was told: nothing got through.
+TEST(Findings, RefusedMemoryOfTheHostIsWarnedOf) {
+  LaunchCounters launches;
+  launches.host_memory_refused = 5;
+  for (const bool observed : {false, true}) {
+    const auto outcome = outcome_of(one_confined, launches, observed);
+    EXPECT_TRUE(outcome.holds());
+    EXPECT_THAT(warnings(outcome), HasSubstr("5 calls for memory of the host"));
+  }
+}
+
 TEST(Findings, ObservedKernelsThatLaunchKernelsAreWarnedOf) {
   LaunchCounters launches;
   launches.launchers = 1;

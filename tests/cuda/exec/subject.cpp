@@ -50,6 +50,14 @@ void make_context() {
   note("context " + std::to_string(code));
 }
 
+void take_host_memory() {
+  void* memory = nullptr;
+  call("cuCtxSetCurrent", context);
+  const int code = call("cuMemHostAlloc", &memory, std::size_t{64}, 0U);
+  note("host memory " + std::to_string(code));
+  if (code == 0) call("cuMemFreeHost", memory);
+}
+
 void launch() {
   void* module = nullptr;
   void* function = nullptr;
@@ -169,6 +177,8 @@ bool do_step(const std::string& step) {
     std::thread(make_context).join();
   } else if (name == "launch") {
     launch();
+  } else if (name == "host-memory") {
+    take_host_memory();
   } else if (name == "domain") {
     note("domain " + std::to_string(call("fake_last_domain")));
   } else if (name == "ask") {

@@ -59,12 +59,19 @@ FAKE CuResult cuMemAlloc_v2(DevicePointer* address, std::size_t bytes) {
 FAKE CuResult cuMemFree_v2(DevicePointer address) {
   return give_back(address);
 }
-FAKE CuResult cuMemHostAlloc(void** address, std::size_t bytes, unsigned) {
-  return on_card([&](FakeGpu& gpu) {
-    DevicePointer made = 0;
-    const CuResult code = allocate(gpu, made, bytes);
-    *address = reinterpret_cast<void*>(made);  // NOLINT: device addresses are integers
-    return code;
+FAKE CuResult cuMemHostAlloc(void** address, std::size_t bytes, unsigned flags) {
+  const struct {
+    void** address;
+    std::size_t bytes;
+    unsigned flags;
+  } arguments{address, bytes, flags};
+  return called(39, "cuMemHostAlloc", arguments, [&] {
+    return on_card([&](FakeGpu& gpu) {
+      DevicePointer made = 0;
+      const CuResult code = allocate(gpu, made, bytes);
+      *address = reinterpret_cast<void*>(made);  // NOLINT: device addresses are integers
+      return code;
+    });
   });
 }
 FAKE CuResult cuMemFreeHost(void* address) {

@@ -72,6 +72,7 @@ struct FakeConfig {
   std::uint32_t sync_domains = 4;   // memory synchronisation domains; 1: the attribute is unknown
   bool forgets_domains = false;     // streams keep the one they have
   bool hides_domains = false;       // descriptors show domain 0, whatever their stream has
+  bool pageable = false;            // kernels reach all memory of the host
   bool kernels_launch = false;      // kernels contain launches of kernels
   std::uint32_t felt_paths = 0;     // bit p: launches feel traffic to path (module) p of the memory
   bool streams_feel_sides = false;  // stream n feels traffic to the L2 side n % 2

@@ -87,12 +87,20 @@ CuResult finish(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch,
 
 }  // namespace
 
-void function_callback(FakeGpu& gpu, int id, const void* arguments, bool leaving) {
+void function_callback(FakeGpu& gpu, FakeCall& call, bool leaving) {
   Elements params;
   params.words[0] = 104;
-  params.words[arguments_element] = reinterpret_cast<std::uint64_t>(arguments);
-  params.words[10] = static_cast<std::uint64_t>(id) | (leaving ? std::uint64_t{1} << 32 : 0);
-  show(gpu, 6, id, params, gpu.config.function_params, arguments_element);
+  params.words[5] = reinterpret_cast<std::uint64_t>(&call.result);
+  params.words[6] = reinterpret_cast<std::uint64_t>(call.name);
+  params.words[arguments_element] = reinterpret_cast<std::uint64_t>(call.arguments);
+  params.words[10] = static_cast<std::uint64_t>(call.id) | (leaving ? std::uint64_t{1} << 32 : 0);
+  params.words[11] = reinterpret_cast<std::uint64_t>(&call.answered);
+  show(gpu, 6, call.id, params, gpu.config.function_params, arguments_element);
+}
+
+void function_callback(FakeGpu& gpu, int id, const void* arguments, bool leaving) {
+  FakeCall call{id, "", arguments};
+  function_callback(gpu, call, leaving);
 }
 
 namespace {

@@ -63,6 +63,8 @@ void FakeGpu::finished(CuStream stream) {
 
 namespace {
 
+constexpr int last_function = 806;
+
 CuResult subscribe(std::uint32_t* handle, Callback callback, void* user) {
   FakeGpu& gpu = FakeGpu::get();
   if (gpu.callback != nullptr) return 210;
@@ -73,6 +75,7 @@ CuResult subscribe(std::uint32_t* handle, Callback callback, void* user) {
 }
 
 CuResult enable(std::uint32_t on, std::uint32_t, int domain, int id) {
+  if (id < 1 || (domain == 6 && id > last_function)) return error_invalid;
   FakeGpu& gpu = FakeGpu::get();
   if (on != 0) {
     gpu.enabled.insert({domain, id});

@@ -225,8 +225,29 @@ cuda::CuUuid card_uuid(int device);
 std::vector<int> visible_devices();
 // Asks the kernel for a context on the card, as the driver does. Not permitted where it refuses.
 CuResult register_context(const cuda::CuUuid& card);
-// Tells of entry to or exit from one of the driver's functions.
+// A call of one of the driver's functions, as its callback gets it: a tool may answer it.
+struct FakeCall {
+  int id = 0;                       // as CUPTI numbers functions
+  const char* name = "";            // of the version that was called
+  const void* arguments = nullptr;  // as the members of a struct
+  CuResult result = 999;
+  int answered = 0;
+};
+// Tells of entry to or exit from it.
+void function_callback(FakeGpu& gpu, FakeCall& call, bool leaving);
+// The same for a function whose answer nobody looks at.
 void function_callback(FakeGpu& gpu, int id, const void* arguments, bool leaving);
+// Carries a call out between its callbacks, unless it was answered.
+template <class Arguments, class Work>
+CuResult called(int id, const char* name, const Arguments& arguments, Work&& work) {
+  FakeCall call{id, name, &arguments};
+  const auto lock = locked();
+  function_callback(FakeGpu::get(), call, false);
+  if (call.answered != 0) return call.result;
+  call.result = work();
+  function_callback(FakeGpu::get(), call, true);
+  return call.result;
+}
 // Builds the descriptor of a launch, shows it to the callback, runs the kernel on the SMs the
 // descriptor leaves. Returns a CUresult.
 // In a stream that is captured it becomes a node of the graph.

@@ -1,0 +1,43 @@
+// Reads the parameters of the callback at entry to and exit from the driver's functions.
+#include "driver/driver_call.hpp"
+
+#include "driver/callback_params.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+// Elements of the parameters. The site holds the function's number and, above, 0 on entry and 1 on
+// exit. What the result and the answer point to is the driver's own variable: the function does
+// nothing and returns the result where the answer is not 0 after the callback.
+constexpr std::size_t result_index = 5;
+constexpr std::size_t name_index = 6;
+constexpr std::size_t arguments_index = 7;
+constexpr std::size_t site_index = 10;
+constexpr std::size_t answer_index = 11;
+constexpr std::uint32_t least_call_params_bytes = (answer_index + 1) * 8;
+
+}  // namespace
+
+std::optional<DriverCall> DriverCall::read(const void* params) {
+  if (params == nullptr || params_bytes(params) < least_call_params_bytes) return std::nullopt;
+  const auto* elements = static_cast<void* const*>(params);
+  DriverCall call;
+  call.arguments_ = static_cast<const char*>(elements[arguments_index]);
+  const auto* name = static_cast<const char*>(elements[name_index]);
+  call.result_ = static_cast<CuResult*>(elements[result_index]);
+  call.answered_ = static_cast<int*>(elements[answer_index]);
+  if (call.arguments_ == nullptr || name == nullptr || call.result_ == nullptr ||
+      call.answered_ == nullptr) {
+    return std::nullopt;
+  }
+  call.name_ = name;
+  call.leaving_ = (static_cast<const std::uint64_t*>(params)[site_index] >> 32U) != 0;
+  return call;
+}
+
+void DriverCall::answer(CuResult code) const {
+  *result_ = code;
+  *answered_ = 1;
+}
+
+}  // namespace demarc::cuda

@@ -1,0 +1,144 @@
+// Calls of the driver's functions as their callback shows them, and which give memory of the host.
+#include "driver/driver_call.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+
+#include "exec/host_memory.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+// Parameters of a callback, element by element as the driver lays them out.
+struct PlantedDriverCall {
+  std::uint64_t arguments[8] = {};
+  CuResult result = 999;
+  int answered = 0;
+  std::array<std::uint64_t, 13> params = {104};
+
+  explicit PlantedDriverCall(const char* name, bool leaving = false) {
+    params[5] = reinterpret_cast<std::uint64_t>(&result);
+    params[6] = reinterpret_cast<std::uint64_t>(name);
+    params[7] = reinterpret_cast<std::uint64_t>(arguments);
+    params[10] = 39 | (leaving ? std::uint64_t{1} << 32 : 0);
+    params[11] = reinterpret_cast<std::uint64_t>(&answered);
+  }
+  [[nodiscard]] std::optional<DriverCall> read() const { return DriverCall::read(params.data()); }
+};
+
+TEST(DriverCalls, ShowNameSiteAndArguments) {
+  PlantedDriverCall planted("cuMemHostAlloc");
+  planted.arguments[1] = 4096;
+  planted.arguments[2] = std::uint64_t{7} << 32 | 5;
+  const auto call = planted.read();
+  ASSERT_TRUE(call);
+  EXPECT_EQ(call->name(), "cuMemHostAlloc");
+  EXPECT_FALSE(call->leaving());
+  EXPECT_EQ(call->argument<std::size_t>(8), 4096U);
+  EXPECT_EQ(call->argument<std::uint32_t>(16), 5U);
+  EXPECT_EQ(call->argument<std::uint32_t>(20), 7U);
+  EXPECT_TRUE(PlantedDriverCall("cuInit", true).read()->leaving());
+}
+
+TEST(DriverCalls, AnAnswerIsTheDriversResultAndKeepsItFromTheCall) {
+  const PlantedDriverCall planted("cuMemHostAlloc");
+  planted.read()->answer(801);
+  EXPECT_EQ(planted.result, 801);
+  EXPECT_EQ(planted.answered, 1);
+}
+
+TEST(DriverCalls, ParametersOfAnotherLayoutAreNotRead) {
+  EXPECT_FALSE(DriverCall::read(nullptr));
+  for (const std::size_t element : {5U, 6U, 7U, 11U}) {
+    PlantedDriverCall planted("cuInit");
+    planted.params[element] = 0;
+    EXPECT_FALSE(planted.read()) << element;
+  }
+  PlantedDriverCall planted("cuInit");
+  planted.params[0] = 95;
+  EXPECT_FALSE(planted.read());
+  planted.params[0] = 96;
+  EXPECT_TRUE(planted.read());
+}
+
+bool gives(const char* name) {
+  return gives_host_memory(*PlantedDriverCall(name).read());
+}
+
+TEST(HostMemory, ComesFromFunctionsOfEveryVersion) {
+  for (const char* name :
+       {"cuMemAllocHost", "cuMemAllocHost_v2", "cuMemHostAlloc", "cuMemHostRegister",
+        "cuMemHostRegister_v2", "cuMemAllocManaged", "cuMemImportFromShareableHandle",
+        "cuMemPoolImportFromShareableHandle", "cuImportExternalMemory", "cuGraphicsMapResources",
+        "cuGraphicsMapResources_ptsz", "cuGraphicsEGLRegisterImage",
+        "cuEGLStreamConsumerAcquireFrame", "cuEGLStreamProducerReturnFrame"}) {
+    EXPECT_TRUE(gives(name)) << name;
+  }
+  for (const char* name :
+       {"cuMemAlloc_v2", "cuMemAllocAsync", "cuMemHostUnregister", "cuMemHostGetDevicePointer_v2",
+        "cuMemcpyHtoD_v2", "cuLaunchKernel", "cuLaunchHostFunc", "cuMemAlloc", "cu", ""}) {
+    EXPECT_FALSE(gives(name)) << name;
+  }
+}
+
+// Type of the allocation, kinds of handles, type and number of the location.
+using Properties = std::array<std::uint32_t, 4>;
+constexpr Properties on_card = {1, 0, 1, 0};
+constexpr Properties on_host = {1, 0, 2, 0};
+constexpr Properties on_host_node = {1, 0, 3, 0};
+constexpr Properties managed_pool = {2, 0, 1, 0};
+
+// With an argument that points to `what`.
+bool gives(const char* name, std::size_t argument, const void* what, std::uint64_t after = 0) {
+  PlantedDriverCall planted(name);
+  planted.arguments[argument] = reinterpret_cast<std::uint64_t>(what);
+  if (argument < 7) planted.arguments[argument + 1] = after;
+  return gives_host_memory(*planted.read());
+}
+
+TEST(HostMemory, IsWhatAllocationsAndPoolsOffTheCardAre) {
+  for (const auto& [name, argument] :
+       {std::pair{"cuMemCreate", 2U}, std::pair{"cuMemPoolCreate", 1U},
+        std::pair{"cuGraphAddMemAllocNode", 4U}}) {
+    EXPECT_FALSE(gives(name, argument, on_card.data())) << name;
+    EXPECT_TRUE(gives(name, argument, on_host.data())) << name;
+    EXPECT_TRUE(gives(name, argument, on_host_node.data())) << name;
+    EXPECT_TRUE(gives(name, argument, managed_pool.data())) << name;
+    EXPECT_FALSE(gives(name, argument, nullptr)) << name;
+  }
+}
+
+TEST(HostMemory, IsWhatPoolsOfAnotherPlaceGive) {
+  for (const char* name : {"cuMemGetDefaultMemPool", "cuMemGetMemPool"}) {
+    constexpr std::uint32_t card[] = {1, 0};
+    constexpr std::uint32_t host[] = {2, 0};
+    EXPECT_FALSE(gives(name, 1, card, 1)) << name;
+    EXPECT_TRUE(gives(name, 1, card, 2)) << name << ", managed";
+    EXPECT_TRUE(gives(name, 1, host, 1)) << name;
+    EXPECT_FALSE(gives(name, 1, nullptr, 1)) << name;
+  }
+}
+
+TEST(HostMemory, IsWhatNodesOfGraphsAllocateOffTheCard) {
+  const auto node = [](std::uint32_t type, const Properties& properties) {
+    std::array<std::uint32_t, 8> words = {type};
+    std::copy(properties.begin(), properties.end(), words.begin() + 4);
+    return words;
+  };
+  const auto kernel = node(0, on_host);
+  const auto here = node(10, on_card);
+  const auto there = node(10, on_host);
+  for (const auto& [name, argument] :
+       {std::pair{"cuGraphAddNode", 4U}, std::pair{"cuGraphAddNode_v2", 5U}}) {
+    EXPECT_FALSE(gives(name, argument, kernel.data())) << name;
+    EXPECT_FALSE(gives(name, argument, here.data())) << name;
+    EXPECT_TRUE(gives(name, argument, there.data())) << name;
+    EXPECT_FALSE(gives(name, argument, nullptr)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace demarc::cuda

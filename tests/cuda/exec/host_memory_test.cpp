@@ -1,0 +1,58 @@
+// Programs whose kernels get no memory of the host, and where that cannot be had.
+#include "confine_fixture.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+class HostMemory : public Confine {};
+
+TEST_F(HostMemory, AProgramWithoutHostMemoryIsToldSoAndRunsOn) {
+  for (const bool observe : {false, true}) {
+    EXPECT_EQ(Supervised::apart([&] {
+                auto plan = plan_for(program, {"context", "host-memory", "host-memory", "launch"});
+                if (observe) plan.choice = {};
+                plan.observe = observe;
+                const auto with = run_confined(plan);
+                REQUIRE_IN_CHILD(with.has_value() && with->holds());
+                REQUIRE_IN_CHILD(
+                    program.log().ends_with("context 0\nhost memory 0\nhost memory 0\nlaunch 0\n"));
+                plan.host_memory = false;
+                const auto without = run_confined(plan);
+                REQUIRE_IN_CHILD(without.has_value() && without->holds());
+                REQUIRE_IN_CHILD(program.log().ends_with(
+                    "context 0\nhost memory 801\nhost memory 801\nlaunch 0\n"));
+                const std::string said = warnings(*without);
+                return said.find("2 calls for memory of the host") != std::string::npos
+                           ? 0
+                           : complain(said);
+              }),
+              0);
+  }
+}
+
+TEST_F(HostMemory, HostMemoryIsNotRefusedWhereRefusingItWouldNotHelp) {
+  EXPECT_EQ(Supervised::apart([&] {
+              auto plan = plan_for(program, {"context"});
+              plan.host_memory = false;
+              const auto refusal = [&plan](const fake::FakeConfig& config) {
+                test::configure(config);
+                const auto outcome = run_confined(plan);
+                if (outcome) return std::string("none");
+                return outcome.error().kind == ErrorKind::missing_capability
+                           ? outcome.error().message
+                           : "another kind";
+              };
+              fake::FakeConfig config = fake::small_gpu();
+              if (refusal(config) != "none") return complain(refusal(config));
+              config.pageable = true;
+              REQUIRE_IN_CHILD(refusal(config).find("uvm_disable_hmm=1") != std::string::npos);
+              config.pageable = false;
+              config.cuda_version = 13010;
+              REQUIRE_IN_CHILD(refusal(config).find("CUDA 13.1") != std::string::npos);
+              return 0;
+            }),
+            0);
+}
+
+}  // namespace
+}  // namespace demarc::cuda
