@@ -1,0 +1,17 @@
+// Modules with __managed__ variables: memory that the driver moves between card and host, and that
+// kernels reach without any call for it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "driver/driver_call.hpp"
+
+namespace demarc::cuda {
+
+// Why the module that the call loads, or the part of one that it links, must not be loaded where
+// kernels get no memory of the host: it has managed variables, which are named, or it cannot be
+// read. Nothing where the call loads nothing, or a module without.
+[[nodiscard]] std::optional<std::string> refused_module(const DriverCall& call);
+
+}  // namespace demarc::cuda
