@@ -25,6 +25,8 @@ find_path(DEMARC_XXHASH_FOLDER xxhash.h REQUIRED)
 find_library(DEMARC_M4RI_LIBRARY m4ri REQUIRED)
 find_library(DEMARC_ZSTD_LIBRARY zstd REQUIRED)
 find_library(DEMARC_LZ4_LIBRARY lz4 REQUIRED)
+find_library(DEMARC_ZSTD_ARCHIVE libzstd.a REQUIRED)
+find_library(DEMARC_LZ4_ARCHIVE liblz4.a REQUIRED)
 find_package(TBB QUIET)
 
 # Libraries without a CMake package of their own, exported with ours.

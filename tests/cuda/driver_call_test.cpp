@@ -7,7 +7,10 @@
 #include <array>
 #include <string>
 
+#include "demarc/base/files.hpp"
 #include "exec/host_memory.hpp"
+#include "exec/managed_modules.hpp"
+#include "paths.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -36,6 +39,8 @@ TEST(DriverCalls, ShowNameSiteAndArguments) {
   const auto call = planted.read();
   ASSERT_TRUE(call);
   EXPECT_EQ(call->name(), "cuMemHostAlloc");
+  EXPECT_EQ(call->base_name(), "cuMemHostAlloc");
+  EXPECT_EQ(PlantedDriverCall("cuMemFree_v2").read()->base_name(), "cuMemFree");
   EXPECT_FALSE(call->leaving());
   EXPECT_EQ(call->argument<std::size_t>(8), 4096U);
   EXPECT_EQ(call->argument<std::uint32_t>(16), 5U);
@@ -137,6 +142,53 @@ TEST(HostMemory, IsWhatNodesOfGraphsAllocateOffTheCard) {
     EXPECT_FALSE(gives(name, argument, here.data())) << name;
     EXPECT_TRUE(gives(name, argument, there.data())) << name;
     EXPECT_FALSE(gives(name, argument, nullptr)) << name;
+  }
+}
+
+constexpr const char* plain_module = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .global .align 4 .u32 own;
+)";
+const std::string managed_module =  // NOLINT(cert-err58-cpp)
+    std::string(plain_module) + ".visible .global .attribute(.managed) .align 4 .u32 total;\n" +
+    ".visible .global .attribute(.managed) .align 4 .u32 also;\n";
+constexpr const char* why_managed = "it has managed variables: also, total";
+
+// Of a call whose second argument is this pointer.
+std::optional<std::string> refused(const char* name, const void* what) {
+  PlantedDriverCall planted(name);
+  planted.arguments[1] = reinterpret_cast<std::uint64_t>(what);
+  return refused_module(*planted.read());
+}
+
+TEST(ManagedModules, AreRefusedByNameWhateverLoadsThem) {
+  for (const char* name :
+       {"cuModuleLoadData", "cuModuleLoadDataEx", "cuModuleLoadFatBinary", "cuLibraryLoadData"}) {
+    EXPECT_EQ(refused(name, managed_module.c_str()), why_managed) << name;
+    EXPECT_EQ(refused(name, plain_module), std::nullopt) << name;
+    EXPECT_THAT(refused(name, "what is this"), testing::Optional(testing::HasSubstr("the module")))
+        << name;
+    EXPECT_EQ(refused(name, nullptr), std::nullopt) << name << ", which the driver refuses";
+  }
+  EXPECT_EQ(refused("cuModuleGetGlobal_v2", managed_module.c_str()), std::nullopt);
+}
+
+TEST(ManagedModules, AreRefusedByNameInFilesToo) {
+  const auto folder = test::fresh_folder("managed_modules");
+  const auto path = [&](const char* name, const std::string& text) {
+    const std::string file = (folder / name).string();
+    EXPECT_TRUE(write_file(file, text));
+    return file;
+  };
+  const std::string managed = path("managed.ptx", managed_module);
+  const std::string plain = path("plain.ptx", plain_module);
+  for (const char* name : {"cuModuleLoad", "cuLibraryLoadFromFile"}) {
+    EXPECT_EQ(refused(name, managed.c_str()), why_managed) << name;
+    EXPECT_EQ(refused(name, plain.c_str()), std::nullopt) << name;
+    EXPECT_THAT(refused(name, "/nowhere/to.be"), testing::Optional(testing::HasSubstr("nowhere")))
+        << name;
+    EXPECT_EQ(refused(name, nullptr), std::nullopt) << name;
   }
 }
 

@@ -20,6 +20,8 @@ class DriverCall {
   [[nodiscard]] bool leaving() const { return leaving_; }
   // Of the version that was called: "cuMemAlloc_v2", "cuLaunchKernel_ptsz".
   [[nodiscard]] std::string_view name() const { return name_; }
+  // Without what tells versions apart: "cuMemAlloc".
+  [[nodiscard]] std::string_view base_name() const { return name_.substr(0, name_.find('_')); }
 
   // The argument that lies `offset` bytes behind the first one: they are laid out as the members of
   // a struct are.

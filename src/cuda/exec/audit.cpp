@@ -73,9 +73,8 @@ constexpr FindingRow finding_rows[] = {
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
        return launches.other_domains;
      }},
-    {"host_memory_refused",
-     "{} calls for memory of the host, which kernels could reach, were refused", Severity::warns,
-     Severity::warns,
+    {"host_memory_refused", "calls refused that would have given kernels memory of the host: {}",
+     Severity::warns, Severity::warns,
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
        return launches.host_memory_refused;
      }},

@@ -40,7 +40,7 @@ bool node_off_the_card(const char* node) {
 }
 
 struct Row {
-  std::string_view name;  // without what tells versions apart
+  std::string_view name;  // DriverCall::base_name()
   bool (*gives)(const DriverCall& call);
 };
 
@@ -79,7 +79,7 @@ constexpr Row rows[] = {
 }  // namespace
 
 bool gives_host_memory(const DriverCall& call) {
-  const std::string_view name = call.name().substr(0, call.name().find('_'));
+  const std::string_view name = call.base_name();
   const auto* row = std::find_if(std::begin(rows), std::end(rows),
                                  [&](const Row& known) { return known.name == name; });
   return row != std::end(rows) && row->gives(call);

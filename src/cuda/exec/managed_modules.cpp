@@ -1,5 +1,8 @@
-// The functions that load or link code, a row each; layouts as in CUDA's own header.
+// The functions that load code, a row each; layouts as in CUDA's own header. What a program links
+// it loads by them too.
 #include "exec/managed_modules.hpp"
+
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
@@ -12,7 +15,7 @@ namespace {
 
 using Names = Result<std::vector<std::string>>;
 
-// An image without a length, as cuModuleLoadData gets it. Null: the driver refuses it itself.
+// Of both the second argument says what is loaded. Null: the driver refuses it itself.
 Names of_image(const DriverCall& call) {
   const auto* address = call.argument<const void*>(8);
   if (address == nullptr) return {};
@@ -20,7 +23,8 @@ Names of_image(const DriverCall& call) {
   return fatbin::managed_variables(image, "the module");
 }
 
-Names of_file(const char* path) {
+Names of_file(const DriverCall& call) {
+  const auto* path = call.argument<const char*>(8);
   if (path == nullptr) return {};
   DEMARC_TRY(const auto file, fatbin::read_images(path));
   std::vector<std::string> names;
@@ -31,39 +35,22 @@ Names of_file(const char* path) {
   return names;
 }
 
-// cuLinkAddData: state, kind, data, bytes.
-Names of_linked_data(const DriverCall& call) {
-  const auto* data = call.argument<const char*>(16);
-  if (data == nullptr) return {};
-  DEMARC_TRY(const auto image,
-             fatbin::image_in({data, call.argument<std::size_t>(24)}, "what is linked"));
-  return fatbin::managed_variables(image, "what is linked");
-}
-
 struct Row {
-  std::string_view name;  // without what tells versions apart
+  std::string_view name;  // DriverCall::base_name()
   Names (*names)(const DriverCall& call);
 };
 
 constexpr Row rows[] = {
-    {"cuModuleLoadData", of_image},
-    {"cuModuleLoadDataEx", of_image},
-    {"cuModuleLoadFatBinary", of_image},
-    {"cuLibraryLoadData", of_image},
-    {"cuModuleLoad", [](const DriverCall& call) { return of_file(call.argument<const char*>(8)); }},
-    {"cuLibraryLoadFromFile",
-     [](const DriverCall& call) { return of_file(call.argument<const char*>(8)); }},
-    {"cuLinkAddData", of_linked_data},
-    {"cuLinkAddFile",
-     [](const DriverCall& call) { return of_file(call.argument<const char*>(16)); }},
+    {"cuModuleLoadData", of_image},      {"cuModuleLoadDataEx", of_image},
+    {"cuModuleLoadFatBinary", of_image}, {"cuLibraryLoadData", of_image},
+    {"cuModuleLoad", of_file},           {"cuLibraryLoadFromFile", of_file},
 };
 
 }  // namespace
 
 std::optional<std::string> refused_module(const DriverCall& call) {
-  const std::string_view name = base_name(call);
   const auto* row = std::find_if(std::begin(rows), std::end(rows),
-                                 [&](const Row& known) { return known.name == name; });
+                                 [&](const Row& known) { return known.name == call.base_name(); });
   if (row == std::end(rows)) return std::nullopt;
   const auto names = row->names(call);
   if (!names) return names.error().message;

@@ -9,9 +9,9 @@
 
 namespace demarc::cuda {
 
-// Why the module that the call loads, or the part of one that it links, must not be loaded where
-// kernels get no memory of the host: it has managed variables, which are named, or it cannot be
-// read. Nothing where the call loads nothing, or a module without.
+// Why the module that the call loads must not be loaded where kernels get no memory of the host: it
+// has managed variables, which are named, or it cannot be read. Nothing where the call loads
+// nothing, or a module without.
 [[nodiscard]] std::optional<std::string> refused_module(const DriverCall& call);
 
 }  // namespace demarc::cuda

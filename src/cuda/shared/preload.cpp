@@ -15,6 +15,7 @@
 #include "demarc/cuda/control.hpp"
 #include "driver/driver_call.hpp"
 #include "exec/host_memory.hpp"
+#include "exec/managed_modules.hpp"
 #include "exec/seccomp_filter.hpp"
 
 namespace {
@@ -55,15 +56,20 @@ void report_hooked(const demarc::cuda::ControlBlock& block) {
 
 LaunchCounters* counters = nullptr;
 
-void refuse_host_memory(const demarc::cuda::DriverCall& call) {
-  if (!demarc::cuda::gives_host_memory(call)) return;
+void refuse_call(const demarc::cuda::DriverCall& call, const char* why) {
   call.answer(demarc::cuda::cu_error_not_supported);
-  if (counters->host_memory_refused.fetch_add(1) != 0) return;
-  std::fprintf(stderr,
-               "demarc exec: process %d: %.*s was refused, and so will be what else gives kernels "
-               "memory of the host\n",
+  counters->host_memory_refused.fetch_add(1);
+  std::fprintf(stderr, "demarc exec: process %d: %.*s was refused: %s\n",
                static_cast<int>(::getpid()), static_cast<int>(call.name().size()),
-               call.name().data());
+               call.name().data(), why);
+}
+
+void refuse_host_memory(const demarc::cuda::DriverCall& call) {
+  if (demarc::cuda::gives_host_memory(call)) {
+    refuse_call(call, "it gives kernels memory of the host");
+  } else if (const auto why = demarc::cuda::refused_module(call)) {
+    refuse_call(call, why->c_str());
+  }
 }
 
 // Another tool that wanted the same door is let in too.

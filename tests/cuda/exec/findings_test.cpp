@@ -104,7 +104,7 @@ TEST(Findings, RefusedMemoryOfTheHostIsWarnedOf) {
   for (const bool observed : {false, true}) {
     const auto outcome = outcome_of(one_confined, launches, observed);
     EXPECT_TRUE(outcome.holds());
-    EXPECT_THAT(warnings(outcome), HasSubstr("5 calls for memory of the host"));
+    EXPECT_THAT(warnings(outcome), HasSubstr("memory of the host: 5"));
   }
 }
 

@@ -4,9 +4,9 @@
 namespace demarc::cuda {
 namespace {
 
-class HostMemory : public Confine {};
+class ProgramsWithoutHostMemory : public Confine {};
 
-TEST_F(HostMemory, AProgramWithoutHostMemoryIsToldSoAndRunsOn) {
+TEST_F(ProgramsWithoutHostMemory, AreToldSoAndRunOn) {
   for (const bool observe : {false, true}) {
     EXPECT_EQ(Supervised::apart([&] {
                 auto plan = plan_for(program, {"context", "host-memory", "host-memory", "launch"});
@@ -22,15 +22,29 @@ TEST_F(HostMemory, AProgramWithoutHostMemoryIsToldSoAndRunsOn) {
                 REQUIRE_IN_CHILD(program.log().ends_with(
                     "context 0\nhost memory 801\nhost memory 801\nlaunch 0\n"));
                 const std::string said = warnings(*without);
-                return said.find("2 calls for memory of the host") != std::string::npos
-                           ? 0
-                           : complain(said);
+                return said.find("memory of the host: 2") != std::string::npos ? 0 : complain(said);
               }),
               0);
   }
 }
 
-TEST_F(HostMemory, HostMemoryIsNotRefusedWhereRefusingItWouldNotHelp) {
+TEST_F(ProgramsWithoutHostMemory, LoadNoModulesWithManagedVariables) {
+  EXPECT_EQ(
+      Supervised::apart([&] {
+        auto plan = plan_for(program, {"context", "managed", "launch"});
+        REQUIRE_IN_CHILD(run_confined(plan)->holds());
+        REQUIRE_IN_CHILD(program.log().ends_with("managed 0\nlaunch 0\n"));
+        plan.host_memory = false;
+        const auto without = run_confined(plan);
+        REQUIRE_IN_CHILD(without.has_value() && without->holds());
+        REQUIRE_IN_CHILD(program.log().ends_with("managed 801\nlaunch 0\n"));
+        REQUIRE_IN_CHILD(warnings(*without).find("memory of the host: 1") != std::string::npos);
+        return 0;
+      }),
+      0);
+}
+
+TEST_F(ProgramsWithoutHostMemory, AreRefusedWhereRefusingWouldNotHelp) {
   EXPECT_EQ(Supervised::apart([&] {
               auto plan = plan_for(program, {"context"});
               plan.host_memory = false;

@@ -58,11 +58,30 @@ void take_host_memory() {
   if (code == 0) call("cuMemFreeHost", memory);
 }
 
+constexpr const char* idle_module = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry demarc_idle()
+{
+  ret;
+}
+)";
+
+// Of a module with a __managed__ variable.
+void load_managed() {
+  void* module = nullptr;
+  call("cuCtxSetCurrent", context);
+  const std::string text =
+      std::string(idle_module) + ".visible .global .attribute(.managed) .align 4 .u32 total;\n";
+  note("managed " +
+       std::to_string(call("cuModuleLoadData", &module, static_cast<const void*>(text.c_str()))));
+}
+
 void launch() {
   void* module = nullptr;
   void* function = nullptr;
   call("cuCtxSetCurrent", context);
-  call("cuModuleLoadData", &module, static_cast<const void*>(".entry demarc_idle("));
+  if (call("cuModuleLoadData", &module, static_cast<const void*>(idle_module)) != 0) return;
   call("cuModuleGetFunction", &function, module, "demarc_idle");
   const int code =
       call("cuLaunchKernel", function, 5U, 1U, 1U, 32U, 1U, 1U, 0U, static_cast<void*>(nullptr),
@@ -179,6 +198,8 @@ bool do_step(const std::string& step) {
     launch();
   } else if (name == "host-memory") {
     take_host_memory();
+  } else if (name == "managed") {
+    load_managed();
   } else if (name == "domain") {
     note("domain " + std::to_string(call("fake_last_domain")));
   } else if (name == "ask") {

@@ -9,29 +9,41 @@ using namespace demarc::cuda;  // NOLINT
 
 #define FAKE extern "C" __attribute__((visibility("default")))
 
+namespace {
+
 // Kernels that name a register %spills keep 24 bytes in local memory while .minnctapersm limits
 // their registers, those that name %stack keep 8 in any case.
+CuResult make_module(FakeGpu& gpu, CuModule& module, const void* image) {
+  auto made = std::make_unique<FakeModule>();
+  made->text = static_cast<const char*>(image);
+  const std::string& text = made->text;
+  for (std::size_t at = text.find(".entry "); at != std::string::npos;
+       at = text.find(".entry ", at + 1)) {
+    const std::size_t begin = at + 7;
+    const std::size_t end = text.find_first_of("( \n", begin);
+    auto function = std::make_unique<FakeFunction>();
+    function->name = text.substr(begin, end - begin);
+    function->module = made.get();
+    const std::string body = text.substr(at, text.find(".entry ", begin) - at);
+    const auto names = [&](const char* word) { return body.find(word) != std::string::npos; };
+    if (names("%spills") && names(".minnctapersm")) function->local_bytes = 24;
+    if (names("%stack")) function->local_bytes = 8;
+    made->functions[function->name] = std::move(function);
+  }
+  module = reinterpret_cast<CuModule>(made.get());
+  gpu.modules[module] = std::move(made);
+  return cu_success;
+}
+
+}  // namespace
+
 FAKE CuResult cuModuleLoadData(CuModule* module, const void* image) {
-  return on_card([&](FakeGpu& gpu) {
-    auto made = std::make_unique<FakeModule>();
-    made->text = static_cast<const char*>(image);
-    const std::string& text = made->text;
-    for (std::size_t at = text.find(".entry "); at != std::string::npos;
-         at = text.find(".entry ", at + 1)) {
-      const std::size_t begin = at + 7;
-      const std::size_t end = text.find_first_of("( \n", begin);
-      auto function = std::make_unique<FakeFunction>();
-      function->name = text.substr(begin, end - begin);
-      function->module = made.get();
-      const std::string body = text.substr(at, text.find(".entry ", begin) - at);
-      const auto names = [&](const char* word) { return body.find(word) != std::string::npos; };
-      if (names("%spills") && names(".minnctapersm")) function->local_bytes = 24;
-      if (names("%stack")) function->local_bytes = 8;
-      made->functions[function->name] = std::move(function);
-    }
-    *module = reinterpret_cast<CuModule>(made.get());
-    gpu.modules[*module] = std::move(made);
-    return cu_success;
+  const struct {
+    CuModule* module;
+    const void* image;
+  } arguments{module, image};
+  return called(19, "cuModuleLoadData", arguments, [&] {
+    return on_card([&](FakeGpu& gpu) { return make_module(gpu, *module, image); });
   });
 }
 FAKE CuResult cuModuleUnload(CuModule module) {

@@ -83,7 +83,7 @@ struct FakeFunction {
   std::string name;
   struct FakeModule* module = nullptr;
   std::vector<std::size_t> argument_bytes;  // known once somebody has asked for the function
-  int local_bytes = 0;                      // a thread; as its text has it, see cuModuleLoadData
+  int local_bytes = 0;                      // a thread; as its text has it, see make_module()
   int dynamic_shared = 48 << 10;            // bytes that a launch may ask for
 };
 
