@@ -39,7 +39,7 @@ bool node_off_the_card(const char* node) {
   return node != nullptr && word_at(node, 0) == allocation_node && off_the_card(node + 16);
 }
 
-struct Row {
+struct Giver {
   std::string_view name;  // DriverCall::base_name()
   bool (*gives)(const DriverCall& call);
 };
@@ -48,7 +48,7 @@ bool always(const DriverCall&) {
   return true;
 }
 
-constexpr Row rows[] = {
+constexpr Giver givers[] = {
     {"cuMemAllocHost", always},
     {"cuMemHostAlloc", always},
     {"cuMemHostRegister", always},
@@ -80,9 +80,9 @@ constexpr Row rows[] = {
 
 bool gives_host_memory(const DriverCall& call) {
   const std::string_view name = call.base_name();
-  const auto* row = std::find_if(std::begin(rows), std::end(rows),
-                                 [&](const Row& known) { return known.name == name; });
-  return row != std::end(rows) && row->gives(call);
+  const auto* row = std::find_if(std::begin(givers), std::end(givers),
+                                 [&](const Giver& known) { return known.name == name; });
+  return row != std::end(givers) && row->gives(call);
 }
 
 }  // namespace demarc::cuda

@@ -35,12 +35,12 @@ Names of_file(const DriverCall& call) {
   return names;
 }
 
-struct Row {
+struct Loader {
   std::string_view name;  // DriverCall::base_name()
   Names (*names)(const DriverCall& call);
 };
 
-constexpr Row rows[] = {
+constexpr Loader loaders[] = {
     {"cuModuleLoadData", of_image},      {"cuModuleLoadDataEx", of_image},
     {"cuModuleLoadFatBinary", of_image}, {"cuLibraryLoadData", of_image},
     {"cuModuleLoad", of_file},           {"cuLibraryLoadFromFile", of_file},
@@ -49,9 +49,10 @@ constexpr Row rows[] = {
 }  // namespace
 
 std::optional<std::string> refused_module(const DriverCall& call) {
-  const auto* row = std::find_if(std::begin(rows), std::end(rows),
-                                 [&](const Row& known) { return known.name == call.base_name(); });
-  if (row == std::end(rows)) return std::nullopt;
+  const auto* row = std::find_if(std::begin(loaders), std::end(loaders), [&](const Loader& known) {
+    return known.name == call.base_name();
+  });
+  if (row == std::end(loaders)) return std::nullopt;
   const auto names = row->names(call);
   if (!names) return names.error().message;
   if (names->empty()) return std::nullopt;
