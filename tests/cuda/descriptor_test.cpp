@@ -96,6 +96,14 @@ TEST(Descriptor, OlderMasksAreTwoWordsAt84) {
   EXPECT_EQ(word(bytes, 84), 5U);
   EXPECT_EQ(word(bytes, 88), 6U);
   EXPECT_EQ(word(bytes, 92), 0U);
+  // Nothing else changes, in front of the descriptor neither: no bit switches them on.
+  std::array<Bytes, 2> placed{};
+  placed[1] = descriptor_of(72, 0x30);
+  std::array<Bytes, 2> wanted = placed;
+  const std::uint32_t words[] = {5, 6};
+  std::memcpy(wanted[1].data() + 84, words, sizeof words);
+  write_mask(*layout, placed[1].data(), {{5, 6, 0, 0}});
+  EXPECT_EQ(placed, wanted);
   EXPECT_FALSE(fits(*layout, gpu::regular_topology(9, 8, 2)));
   EXPECT_TRUE(fits(*layout, gpu::regular_topology(8, 8, 2)));
 }

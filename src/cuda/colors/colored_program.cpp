@@ -88,7 +88,6 @@ Result<ColoredProgram> ColoredProgram::load(const std::shared_ptr<ColoredPool>& 
   ptx::ColoredOptions options;
   for (const KernelUse& use : uses) options.kernels.push_back(use.kernel);
   DEMARC_TRY(const auto needs, ptx::find_colored_needs(module, options));
-  DEMARC_CHECK(ptx::check_accepted(needs.kernels, module.source_name));
 
   Placed variables;
   if (needs.variables.bytes != 0) {

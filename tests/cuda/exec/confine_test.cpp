@@ -45,6 +45,18 @@ TEST_F(Confine, AProgramThatIsNotHookedDoesNotHold) {
             0);
 }
 
+TEST_F(Confine, AProgramWhoseLaunchCannotBeConfinedIsEndedThereAndCounted) {
+  EXPECT_EQ(Supervised::apart([this] {
+              const auto outcome =
+                  run_confined(plan_for(program, {"context", "describe-as=65", "launch"}));
+              REQUIRE_IN_CHILD(outcome.has_value() && !outcome->holds());
+              REQUIRE_IN_CHILD(outcome->program_exit_code == 3);
+              REQUIRE_IN_CHILD(outcome->processes.stopped == 1);
+              return program.log().ends_with("context 0\n") ? 0 : complain(program.log());
+            }),
+            0);
+}
+
 TEST_F(Confine, WhoeverIsToldOfTheControlBlockReadsLiveCounters) {
   EXPECT_EQ(
       Supervised::apart([this] {

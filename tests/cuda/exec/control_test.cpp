@@ -71,8 +71,11 @@ TEST(ControlBlocks, FilesThatOthersCouldShortenOrThatHaveAnotherSizeAreRefused) 
         << sealed;
     ::close(file);
   }
-  EXPECT_NE(::ftruncate(::open(file_of(made).c_str(), O_RDWR | O_CLOEXEC), 0), 0)
-      << "the block itself cannot be shortened";
+  const int own = ::open(file_of(made).c_str(), O_RDWR | O_CLOEXEC);
+  EXPECT_NE(::ftruncate(own, 0), 0) << "the block itself cannot be shortened";
+  EXPECT_NE(::ftruncate(own, 1 << 20U), 0) << "nor lengthened";
+  EXPECT_NE(::fcntl(own, F_ADD_SEALS, F_SEAL_WRITE), 0) << "nor closed to others";
+  ::close(own);
 }
 
 TEST(ControlBlocks, AreGoneWithTheirOwnerHoweverItEnds) {

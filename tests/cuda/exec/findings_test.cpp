@@ -49,6 +49,10 @@ TEST(Findings, AProcessKeptOffOrStoppedDoesNotHoldWhateverElseWasConfined) {
     EXPECT_FALSE(stopped.holds());
     EXPECT_THAT(warnings(stopped), HasSubstr("3 process(es) could not be confined and were"));
     EXPECT_THAT(warnings(stopped), Not(HasSubstr("NOTHING")));
+    // One of each, too, is not nothing.
+    for (const ProcessCounts& each : {ProcessCounts{1, 1, 1, 0}, ProcessCounts{1, 1, 0, 1}}) {
+      EXPECT_THAT(warnings(outcome_of(each, launches, observed)), Not(HasSubstr("NOTHING")));
+    }
   }
 }
 

@@ -5,10 +5,16 @@
 #include <gtest/gtest.h>
 #include <linux/audit.h>
 #include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <vector>
+
+#include "not_run.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -81,6 +87,34 @@ TEST(SeccompFilter, ShowsNoOtherCallWhateverItsNumber) {
       }
     }
   }
+}
+
+// An error of an earlier call is none of this one, and an error of this one is not tried again.
+TEST(SeccompFilter, IsInstalledOnceAndASecondOneIsRefused) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);  // who is not root can install it, too
+    errno = EACCES;
+    const int first = install_filter();
+    errno = EACCES;
+    const int second = install_filter();  // a process has one listener
+    ::_exit(first >= 0 && second < 0 && errno == EBUSY ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(SeccompFilter, AnErrorThatRightsDoNotMendLeavesTheProcessItsRights) {
+  if (::geteuid() != 0) DEMARC_NOT_RUN("no root");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (install_filter() < 0 || install_filter() >= 0) ::_exit(1);
+    ::_exit(::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0 ? 0 : 2);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(SeccompFilter, EndsProcessesOfAnInstructionSetItDoesNotKnow) {

@@ -200,6 +200,8 @@ bool do_step(const std::string& step) {
     take_host_memory();
   } else if (name == "managed") {
     load_managed();
+  } else if (name == "describe-as") {
+    call("fake_describe_as", number);
   } else if (name == "domain") {
     note("domain " + std::to_string(call("fake_last_domain")));
   } else if (name == "ask") {

@@ -179,6 +179,10 @@ FAKE std::int64_t fake_live_objects() {
       gpu.modules.size() + gpu.streams.size() + gpu.allocated.size() + gpu.mapped.size();
   return gpu.contexts + static_cast<std::int64_t>(counted) + gpu.others_alive;
 }
+FAKE void fake_describe_as(int version) {
+  const auto lock = locked();
+  FakeGpu::get().config.descriptor_version = static_cast<std::uint8_t>(version);
+}
 FAKE void fake_fail_next_launch(int code) {
   FakeGpu::get().fail_next = code;
 }
