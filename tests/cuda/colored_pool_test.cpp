@@ -31,10 +31,14 @@ TEST(ColoredPool, EveryChunkOfABufferHasItsColourByTiming) {
   constexpr ShareRequest shares[] = {{0x3, 0}, {0x4, 0}, {0x8, 0}};
   const auto pool = pool_of(24, shares, quarters);
   for (std::size_t share = 0; share < 3; ++share) {
+    const auto before = pool->allocate(share, 300000).value();
     const auto buffer = pool->allocate(share, 1200000).value();
+    ASSERT_NE(buffer.first(), 0U);
     const auto audit = buffer.audit();
     ASSERT_TRUE(audit) << audit.error().message;
     EXPECT_TRUE(audit->holds());
+    const std::uint64_t last = buffer.first() + 1200000 - 1;
+    EXPECT_EQ(audit->chunks(), last / audit->chunk_bytes - buffer.first() / audit->chunk_bytes + 1);
     EXPECT_EQ(audit->unclear, 0U);
     for (std::size_t color = 0; color < 4; ++color) {
       EXPECT_EQ(audit->chunks_of_color[color] != 0, ((shares[share].colors >> color) & 1U) != 0)

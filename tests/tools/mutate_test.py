@@ -55,6 +55,11 @@ class Patterns(unittest.TestCase):
         self.expect("call erased", "  if (bad) report.push_back(bad);", "if (bad) {}")
         self.expect("early end dropped", "  if (found) break;\n  x();", "if (found) {}")
 
+    def test_the_first_value_of_what_a_call_fills_in_is_none(self):
+        self.expect("constant", "  int free = 0;\n  int total = 0;\n  check(get(&free, &total));")
+        self.expect("constant", "  int free = 0;\n  check(get(&freedom));", "int free = 1;")
+        self.expect("constant", "  int n = 2;\n  n += take();", "int n = 1;", "int n = 3;")
+
     def test_a_refusal_is_dropped_and_its_guard_never_true(self):
         text = "  if (n == 0) {\n    return invalid_input(\"none\",\n                         n);\n  }\n  return n;"
         self.expect("guard never true", text, "if (false && (n == 0)) {")

@@ -30,6 +30,19 @@ def _without_unnoticed(text):
     return text
 
 
+# A variable and its first value, of a line of its own.
+_BEGINS_AS = re.compile(r"^\s*(?:std::)?\w+ \*?(\w+) = ([^;]*);$")
+
+
+def _without_first_values_of_results(lines):
+    """Blanks the first value of a variable whose address the next statements hand to a call: the call gives it its value."""
+    for at, line in enumerate(lines):
+        match = _BEGINS_AS.match(line)
+        if match and re.search(r"&" + match.group(1) + r"\b", " ".join(lines[at + 1:at + 5])):
+            lines[at] = line[:match.start(2)] + " " * len(match.group(2)) + line[match.end(2):]
+    return lines
+
+
 # The branch of this machine, then those that are compiled on another kind.
 _BRANCHES = {"x86_64": re.compile(r"(^#if defined\(__x86_64__\)$.*?)(^#el.*?)(?=^#endif)", re.MULTILINE | re.DOTALL)}
 
@@ -48,4 +61,5 @@ def code_lines(text, machine=platform.machine()):
     """The lines of `text`, as long as they are, with nothing in them that is no code."""
     text = _without_other_machines(text, machine)
     text = _without_unnoticed(_DIRECTIVE.sub(_blank, _TOKEN.sub(_blank, text)))
-    return ["" if _DECLARES.match(line) else line for line in text.split("\n")]
+    lines = ["" if _DECLARES.match(line) else line for line in text.split("\n")]
+    return _without_first_values_of_results(lines)

@@ -1,5 +1,6 @@
 // libdemarc.so: coloured memory.
 #include <cstring>
+#include <type_traits>
 
 #include "c_api_guard.hpp"
 #include "demarc/cuda/colored_memory.hpp"
@@ -18,7 +19,7 @@ namespace {
 using demarc::Result;
 using demarc::c_api::guarded;
 
-constexpr unsigned most_masks = 8;
+constexpr unsigned most_masks = std::extent_v<decltype(demarc_layout::mask)>;
 
 std::vector<demarc::cuda::ShareRequest> requests_of(const demarc_share* shares, uint32_t count) {
   std::vector<demarc::cuda::ShareRequest> requests;

@@ -29,6 +29,25 @@ TEST_F(Confine, TheOutcomeCountsProcessesContextsAndLaunches) {
       0);
 }
 
+TEST_F(Confine, TpcsBeyondThe64thAreNamedByTheirNumbers) {
+  EXPECT_EQ(Supervised::apart([this] {
+              fake::FakeConfig config = fake::small_gpu();
+              config.tpcs = 70;
+              for (std::uint32_t t = 0; t < config.tpcs; ++t) {
+                config.gpc[t] = t % 8;
+                config.bit[t] = 9 * config.gpc[t] + t / 8;
+              }
+              test::configure(config);
+              auto plan = plan_for(program, {"context"});
+              plan.choice.tpcs = "3,69";
+              const auto outcome = run_confined(plan);
+              if (!outcome) return complain(outcome.error().message);
+              REQUIRE_IN_CHILD(outcome->tpcs == partition::TpcSet::from_words(8, 32));
+              return 0;
+            }),
+            0);
+}
+
 TEST_F(Confine, AProgramThatIsNotHookedDoesNotHold) {
   EXPECT_EQ(Supervised::apart([this] {
               auto plan = plan_for(program, {"context"});

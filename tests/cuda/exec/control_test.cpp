@@ -78,6 +78,19 @@ TEST(ControlBlocks, FilesThatOthersCouldShortenOrThatHaveAnotherSizeAreRefused) 
   ::close(own);
 }
 
+TEST(ControlBlocks, TakeAMaskWhateverErrorAnEarlierCallHad) {
+  const Control made = Control::create().value();
+  HardwareMask mask;
+  mask.disabled[1] = 6;
+  for (const int earlier : {EINTR, EACCES}) {
+    errno = earlier;
+    ASSERT_TRUE(made.store_mask(mask, true));
+  }
+  HardwareMask found;
+  ASSERT_TRUE(made.block().mask.load(found));
+  EXPECT_EQ(found.disabled[1], 6U);
+}
+
 TEST(ControlBlocks, AreGoneWithTheirOwnerHoweverItEnds) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);

@@ -54,6 +54,16 @@ TEST_F(ProgramDomains, AProgramHasTheDomainThatIsGivenOrAFreeOneOrItsOwn) {
   }
 }
 
+TEST_F(ProgramDomains, AProgramThatIsLeftItsOwnHasTheOneThatItChooses) {
+  EXPECT_EQ(Supervised::apart([&] {
+              auto plan = plan_for(program, {"context", "own-domain=2", "launch", "domain"});
+              plan.sync_domain = {DomainChoice::Kind::none, 0};
+              REQUIRE_IN_CHILD(run_confined(plan)->holds());
+              return program.log().ends_with("launch 0\ndomain 2\n") ? 0 : complain(program.log());
+            }),
+            0);
+}
+
 TEST_F(ProgramDomains, DomainsThatOtherProgramsHaveAreNotFree) {
   EXPECT_EQ(Supervised::apart([&] {
               const std::string card = program.card;

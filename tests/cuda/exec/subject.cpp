@@ -200,6 +200,10 @@ bool do_step(const std::string& step) {
     take_host_memory();
   } else if (name == "managed") {
     load_managed();
+  } else if (name == "own-domain") {
+    const unsigned char domains[64] = {static_cast<unsigned char>(number), 1};
+    call("cuCtxSetCurrent", context);
+    call("cuStreamSetAttribute", static_cast<void*>(nullptr), 9, static_cast<const void*>(domains));
   } else if (name == "describe-as") {
     call("fake_describe_as", number);
   } else if (name == "domain") {

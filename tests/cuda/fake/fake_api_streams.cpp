@@ -89,8 +89,9 @@ FAKE CuResult cuEventRecord(CuEvent event, CuStream stream) {
   });
 }
 // Coarser than the driver's: all work is done.
-FAKE CuResult cuEventQuery(CuEvent) {
-  return on_card([](FakeGpu& gpu) {
+FAKE CuResult cuEventQuery(CuEvent event) {
+  return on_card([event](FakeGpu& gpu) {
+    gpu.now_ns = std::max(gpu.now_ns, reinterpret_cast<FakeEvent*>(event)->ns);
     gpu.unfinished.clear();
     return cu_success;
   });
@@ -99,7 +100,8 @@ FAKE CuResult cuEventSynchronize(CuEvent event) {
   return cuEventQuery(event);
 }
 FAKE CuResult cuEventElapsedTime(float* milliseconds, CuEvent begin, CuEvent end) {
-  return on_card([&](FakeGpu&) {
+  return on_card([&](FakeGpu& gpu) {
+    if (reinterpret_cast<FakeEvent*>(end)->ns > gpu.now_ns) return cu_error_not_ready;
     const std::uint64_t ns =
         reinterpret_cast<FakeEvent*>(end)->ns - reinterpret_cast<FakeEvent*>(begin)->ns;
     *milliseconds = static_cast<float>(static_cast<double>(ns) / 1e6);
