@@ -86,10 +86,9 @@ typedef struct demarc_layout {
  * colored.cuh, whose address() says what they mean. A kernel may take a
  * colored_span<T, remainders> of them. */
 typedef struct demarc_remainder_layout {
-  uint64_t base, first, pages;
-  uint32_t first_remainder, skipped, reciprocal;
-  uint32_t unit_shift, page_shift, digits, chunk_shift, block_bytes;
-  uint32_t of_number[10], of_free_bit[3];
+  uint64_t base, first, table;
+  uint32_t chunk_shift, page_shift, chunks;
+  uint32_t reciprocal, reciprocal_shift, skipped, first_chunk;
 } demarc_remainder_layout;
 
 typedef struct demarc_audit {

@@ -1,5 +1,6 @@
 #include "demarc/gpu/remainder_coloring.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "demarc/base/gf2.hpp"
@@ -158,6 +159,68 @@ std::uint64_t RemainderColoring::position(std::uint64_t linear, std::uint32_t co
   }
   const std::uint64_t chunk = (std::uint64_t{1} << hash_.chunk_shift) - 1;
   return block << hash_.block_shift | std::uint64_t{low} << hash_.chunk_shift | (linear & chunk);
+}
+
+namespace {
+
+constexpr std::uint32_t outside_page = std::uint32_t{1} << 31U;  // a chunk, twice the largest arena
+
+template <class T>
+void append(std::vector<std::byte>& bytes, T value) {
+  const auto* begin = reinterpret_cast<const std::byte*>(&value);
+  bytes.insert(bytes.end(), begin, begin + sizeof value);
+}
+
+}  // namespace
+
+Result<RemainderSteps> RemainderColoring::steps(std::uint32_t color) const {
+  const auto free_bits = static_cast<std::uint32_t>(hash_.free_bits.size());
+  const std::uint64_t chunk = std::uint64_t{1} << hash_.chunk_shift;
+  const std::uint64_t chunks = pages() * (hash_.page_bytes >> hash_.chunk_shift);
+  if (chunks > outside_page / 2) {
+    return missing_capability("an arena of {} chunks of {} bytes: device code knows {} at most",
+                              chunks, chunk, outside_page / 2);
+  }
+  const Window window = windows_.at(color);
+  const std::uint32_t round = window.count << free_bits;
+  RemainderSteps steps;
+  steps.chunk_shift = hash_.chunk_shift;
+  steps.page_shift = hash_.number_bits() + free_bits;
+  // The first number of the colour that lies behind the last page.
+  const std::uint64_t behind = (std::uint64_t{pages()} << hash_.number_bits()) - window.first;
+  const std::uint64_t units = behind / hash_.modulus * window.count +
+                              std::min<std::uint64_t>(behind % hash_.modulus, window.count);
+  steps.chunks = static_cast<std::uint32_t>(units << free_bits);
+  // Exact for numbers below 2^31: the error of the quotient's 32 + shift bits is less than `round`.
+  steps.reciprocal_shift = static_cast<std::uint32_t>(std::bit_width(round - 1)) - 1;
+  steps.reciprocal = static_cast<std::uint32_t>(
+      ((std::uint64_t{1} << (32U + steps.reciprocal_shift)) + round - 1) / round);
+  steps.skipped = (hash_.modulus - window.count) << free_bits;
+  steps.first = window.first << free_bits;
+  return steps;
+}
+
+std::vector<std::byte> RemainderColoring::table() const {
+  const auto free_bits = static_cast<std::uint32_t>(hash_.free_bits.size());
+  const std::uint32_t block_chunks = hash_.block_shift - hash_.chunk_shift;
+  const std::uint32_t page_shift = hash_.number_bits() + free_bits;
+  std::vector<std::byte> bytes;
+  for (std::uint32_t c = 0; c < 1U << page_shift; ++c) {
+    const std::uint32_t number = c >> free_bits;
+    std::uint32_t at = number >> hash_.digits.size() << block_chunks;
+    for (std::size_t j = 0; j < patterns_.of_number.size(); ++j) {
+      if (((number >> j) & 1U) != 0) at ^= patterns_.of_number[j];
+    }
+    for (std::size_t i = 0; i < free_bits; ++i) {
+      if (((c >> i) & 1U) != 0) at ^= patterns_.of_free_bit[i];
+    }
+    append(bytes, static_cast<std::uint16_t>(at));
+  }
+  for (std::uint32_t page = 0; page < pages(); ++page) {
+    append(bytes, page << page_shift ^ pages_[page]);
+  }
+  append(bytes, outside_page);
+  return bytes;
 }
 
 }  // namespace demarc::gpu

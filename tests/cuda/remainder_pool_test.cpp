@@ -144,14 +144,6 @@ TEST(RemainderWindows, AreOfColoursThatFollowEachOtherAndExist) {
   }
 }
 
-TEST(RemainderWindows, OfOneRemainderAreRefusedToDeviceCode) {
-  const gpu::RemainderColoring& coloring = pool_of_sides()->remainders()->coloring;
-  EXPECT_TRUE(layout_of_remainders(coloring.with_windows({{0, 2}}).value(), 0, 0, 0));
-  const auto refused = layout_of_remainders(coloring.with_windows({{0, 1}}).value(), 0, 0, 0);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
-}
-
 TEST(RemainderPool, CopiesOfPartsKeepEveryByteAndNothingElse) {
   const Pool& pool = pool_of_sides();
   const auto buffer = pool->allocate(1, 300003).value();

@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "demarc/gpu/address_map.hpp"
-#include "demarc/gpu/remainder_coloring.hpp"
 #include "demarc/ptx/colored.hpp"
 #include "harness.hpp"
+#include "remainder_addressing.hpp"
 
 namespace demarc::emulate {
 namespace {
@@ -64,26 +64,12 @@ class RemainderColors : public Colors {
   std::uint64_t pointer(std::uint64_t arena, std::uint64_t linear) const override {
     return arena + linear;
   }
-  std::vector<std::byte> table() const override {
-    std::vector<std::byte> bytes(coloring_.pages().size_bytes());
-    std::memcpy(bytes.data(), coloring_.pages().data(), bytes.size());
-    return bytes;
-  }
+  std::vector<std::byte> table() const override { return coloring_.table(); }
   Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena,
                                      std::uint64_t table,
                                      const ptx::ColoredOptions& options) const override {
-    const ptx::RemainderAddressing addressing{arena,
-                                              table,
-                                              static_cast<std::uint32_t>(coloring_.pages().size()),
-                                              47,
-                                              coloring_.window(color_).first,
-                                              coloring_.window(color_).count,
-                                              8,
-                                              17,
-                                              6,
-                                              coloring_.patterns().of_number,
-                                              coloring_.patterns().of_free_bit};
-    return ptx::rewrite_remainders(module, addressing, options);
+    return ptx::rewrite_remainders(
+        module, demarc::test::addressing_of(coloring_, color_, arena, table), options);
   }
 
  private:

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <set>
 
 namespace demarc::gpu {
@@ -75,6 +77,87 @@ TEST(RemainderColoring, no_chunk_is_given_out_twice) {
   }
   // All but what lies in the rounds of 47 numbers at the ends.
   EXPECT_GT(seen.size() * 256, 3 * (2U << 20U) * 95 / 100);
+}
+
+// What device code does, as RemainderSteps says it.
+std::uint64_t stepped(const RemainderSteps& steps, const std::vector<std::byte>& table,
+                      std::uint64_t linear) {
+  const auto entry = [&table]<class T>(std::size_t at, T value) {
+    std::memcpy(&value, table.data() + at, sizeof value);
+    return value;
+  };
+  const auto v = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(linear >> steps.chunk_shift, steps.chunks));
+  const std::uint32_t round =
+      static_cast<std::uint32_t>(std::uint64_t{v} * steps.reciprocal >> 32U) >>
+      steps.reciprocal_shift;
+  const std::uint32_t c = v + round * steps.skipped + steps.first;
+  const std::uint32_t in_page = c % (1U << steps.page_shift);
+  const std::size_t pages = std::size_t{2} << steps.page_shift;
+  const std::uint32_t chunk = entry(pages + 4 * std::size_t{c >> steps.page_shift}, 0U) ^
+                              entry(2 * std::size_t{in_page}, std::uint16_t{0});
+  return (std::uint64_t{chunk} << steps.chunk_shift) | (linear % (1U << steps.chunk_shift));
+}
+
+TEST(RemainderSteps, find_every_chunk_of_64_pages) {
+  for (const Window window : {Window{24, 23}, Window{0, 24}, Window{36, 12}}) {
+    const auto coloring =
+        RemainderColoring::make(h200_remainders(), {window}, some_constants(64)).value();
+    const RemainderSteps steps = coloring.steps(0).value();
+    const std::vector<std::byte> table = coloring.table();
+    for (std::uint64_t linear = 0; linear < coloring.color_bytes(0); linear += 256) {
+      ASSERT_EQ(stepped(steps, table, linear + 77), coloring.position(linear + 77, 0)) << linear;
+    }
+  }
+}
+
+RC_GTEST_PROP(RemainderSteps, find_chunks_whatever_the_pages_and_lead_outside_behind_them, ()) {
+  const auto constants =
+      *rc::gen::container<std::vector<std::uint32_t>>(64, rc::gen::inRange(0U, 64U));
+  const Window window{*rc::gen::inRange(0U, 47U), *rc::gen::inRange(1U, 48U)};
+  const auto coloring = RemainderColoring::make(h200_remainders(), {window}, constants).value();
+  const RemainderSteps steps = coloring.steps(0).value();
+  const std::vector<std::byte> table = coloring.table();
+  const std::uint64_t arena = 64 * coloring.hash().page_bytes;
+  for (int i = 0; i < 20; ++i) {
+    const auto linear = *rc::gen::inRange<std::uint64_t>(0, coloring.color_bytes(0));
+    RC_ASSERT(stepped(steps, table, linear) == coloring.position(linear, 0));
+  }
+  const std::uint64_t last = steps.chunks - 1;
+  RC_ASSERT(stepped(steps, table, last * 256) < arena);
+  for (const std::uint64_t behind : {last + 1, last + 2, std::uint64_t{1} << 31U}) {
+    RC_ASSERT(stepped(steps, table, behind * 256) >= 2 * arena);
+  }
+}
+
+// The division by a multiplication is exact in the largest arena, whatever the window.
+TEST(RemainderSteps, divide_exactly_up_to_two_to_the_31) {
+  const std::vector<std::uint32_t> one_page(1);
+  for (std::uint32_t count = 1; count <= 47; ++count) {
+    const auto coloring =
+        RemainderColoring::make(h200_remainders(), {{0, count}}, one_page).value();
+    const RemainderSteps steps = coloring.steps(0).value();
+    const std::uint64_t round = std::uint64_t{8} * count;
+    for (std::uint64_t rounds = 1; rounds * round < std::uint64_t{1} << 31U; rounds += 99991) {
+      for (const std::uint64_t v : {rounds * round - 1, rounds * round}) {
+        ASSERT_EQ((v * steps.reciprocal >> 32U) >> steps.reciprocal_shift, v / round) << count;
+      }
+    }
+  }
+}
+
+TEST(RemainderSteps, of_an_arena_beyond_256_gib_are_refused) {
+  RemainderHash hash = h200_remainders();
+  const auto fits = [&hash](std::size_t pages) {
+    return RemainderColoring::make(hash, {{0, 24}}, std::vector<std::uint32_t>(pages))
+        .value()
+        .steps(0);
+  };
+  constexpr std::size_t most = std::size_t{1} << 17U;
+  EXPECT_TRUE(fits(most));
+  const auto refused = fits(most + 1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
 }
 
 TEST(RemainderColoring, colours_that_overlap_are_refused) {

@@ -47,13 +47,13 @@ std::string colored(const Module& module, ColoredAddressing addressing = {{0xc40
 }
 std::string remainders(const Module& module) {
   RemainderAddressing addressing;
-  addressing.page_count = 1;
-  addressing.modulus = 2;
-  addressing.count = 1;
   addressing.chunk_shift = 8;
-  addressing.block_shift = 9;
-  addressing.digits = 1;
-  addressing.of_number = {1};
+  addressing.page_shift = 13;
+  addressing.chunks = 260000;
+  addressing.reciprocal = 0xb21642c9;  // of 8 * 23
+  addressing.reciprocal_shift = 7;
+  addressing.skipped = 8 * 24;
+  addressing.first = 8 * 24;
   return text_or_refusals(rewrite_remainders(module, addressing));
 }
 std::string affine(const Module& module) {

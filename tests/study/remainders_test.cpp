@@ -6,11 +6,10 @@
 #include "demarc/base/files.hpp"
 #include "demarc/cuda/remainder_colors.hpp"
 #include "demarc/emulate/emulate.hpp"
-#include "demarc/gpu/remainder_coloring.hpp"
-#include "demarc/ptx/colored.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "gpu/support_kernels.hpp"
 #include "paths.hpp"
+#include "remainder_addressing.hpp"
 
 namespace demarc::study {
 namespace {
@@ -26,7 +25,7 @@ TEST(RewriteRemainders, instructions_compute_what_the_colouring_does) {
   launch.buffers[0].bytes = 4U << 20U;  // the arena
   launch.buffers[0].output = true;
   launch.buffers[1].bytes = words * 4;
-  launch.buffers[2].bytes = coloring.pages().size_bytes();
+  launch.buffers[2].bytes = coloring.table().size();
   gpu::KernelLaunch kernel;
   kernel.kernel = "demarc_copy";
   kernel.grid.x = 40;
@@ -36,17 +35,7 @@ TEST(RewriteRemainders, instructions_compute_what_the_colouring_does) {
   launch.kernels.push_back(kernel);
   const auto addresses = gpu::default_addresses(launch);
   for (const std::uint32_t color : {0U, 1U}) {
-    ptx::RemainderAddressing addressing{addresses[0],
-                                        addresses[2],
-                                        static_cast<std::uint32_t>(coloring.pages().size()),
-                                        47,
-                                        coloring.window(color).first,
-                                        coloring.window(color).count,
-                                        8,
-                                        17,
-                                        6,
-                                        coloring.patterns().of_number,
-                                        coloring.patterns().of_free_bit};
+    const auto addressing = test::addressing_of(coloring, color, addresses[0], addresses[2]);
     const auto plain = ptx::parse(support_kernels_ptx(), "copies");
     const auto made = ptx::rewrite_remainders(plain.module, addressing,
                                               {.accesses = ptx::ColoredAccesses::stores});
@@ -56,8 +45,7 @@ TEST(RewriteRemainders, instructions_compute_what_the_colouring_does) {
     memory[0].resize(4U << 20U);
     memory[1].resize(words * 4);
     for (std::uint32_t i = 0; i < words; ++i) std::memcpy(&memory[1][4 * i], &i, 4);
-    memory[2].resize(coloring.pages().size_bytes());
-    std::memcpy(memory[2].data(), coloring.pages().data(), memory[2].size());
+    memory[2] = coloring.table();
     const auto outcome = emulate::run_on(made->module, launch, memory);
     ASSERT_TRUE(outcome) << outcome.error().message;
     EXPECT_TRUE(outcome->findings.empty());
@@ -81,7 +69,7 @@ TEST(CopyRemainders, device_code_puts_every_byte_where_the_colouring_says) {
   launch.buffers.resize(3);
   launch.buffers[0].bytes = 4U << 20U;  // the arena
   launch.buffers[1].bytes = bytes + ahead;
-  launch.buffers[2].bytes = coloring.pages().size_bytes();
+  launch.buffers[2].bytes = coloring.table().size();
   const auto addresses = gpu::default_addresses(launch);
   const auto layout =
       cuda::layout_of_remainders(coloring, addresses[0], first, addresses[2]).value();
@@ -104,8 +92,7 @@ TEST(CopyRemainders, device_code_puts_every_byte_where_the_colouring_says) {
   for (std::uint64_t i = 0; i < bytes + ahead; ++i) {
     memory[1].push_back(static_cast<std::byte>(1 + i % 251));
   }
-  memory[2].resize(coloring.pages().size_bytes());
-  std::memcpy(memory[2].data(), coloring.pages().data(), memory[2].size());
+  memory[2] = coloring.table();
   const auto outcome = emulate::run_on(module.module, launch, memory);
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_TRUE(outcome->findings.empty());
@@ -120,8 +107,10 @@ TEST(CopyRemainders, device_code_puts_every_byte_where_the_colouring_says) {
 }
 
 TEST(RewriteRemainders, the_table_stays_in_the_l1_where_ptx_can_say_so) {
-  const ptx::RemainderAddressing addressing{
-      1U << 21U, 1U << 20U, 16, 47, 0, 24, 8, 17, 6, {1, 2, 4, 8, 16, 32}, {64, 128, 256}};
+  const auto coloring = gpu::RemainderColoring::make(gpu::h200_remainders(), {{0, 24}},
+                                                     std::vector<std::uint32_t>(16))
+                            .value();
+  const auto addressing = test::addressing_of(coloring, 0, 1U << 21U, 1U << 20U);
   const auto rewritten = [&](const std::string& head) {
     const auto module = ptx::parse(head +
                                        "\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n"
@@ -131,8 +120,11 @@ TEST(RewriteRemainders, the_table_stays_in_the_l1_where_ptx_can_say_so) {
     const auto made = ptx::rewrite_remainders(module.module, addressing);
     return made ? *made->module.text : made.error().message;
   };
-  EXPECT_NE(rewritten(".version 7.4\n.target sm_90a").find("ld.global.nc.L1::evict_last.u16"),
-            std::string::npos);
+  for (const char* width : {"u16", "u32"}) {
+    EXPECT_NE(rewritten(".version 7.4\n.target sm_90a")
+                  .find(std::string("ld.global.nc.L1::evict_last.") + width),
+              std::string::npos);
+  }
   EXPECT_NE(rewritten(".version 7.3\n.target sm_90").find("ld.global.nc.u16"), std::string::npos);
   EXPECT_NE(rewritten(".version 7.4\n.target sm_60").find("ld.global.nc.u16"), std::string::npos);
 }

@@ -8,9 +8,9 @@
 //   }
 //
 // An element access costs about five integer instructions a mask. Where colours are remainders (an
-// H200) the span is a demarc::colored_span<float, demarc::remainders>, at about 35 and a load of 16
-// bits. Elements must not be wider than 16 bytes; x.vector(i) reads and writes 16 aligned bytes at
-// a time.
+// H200) the span is a demarc::colored_span<float, demarc::remainders>, at about 16 and two loads
+// from a small table. Elements must not be wider than 16 bytes; x.vector(i) reads and writes 16
+// aligned bytes at a time.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -61,68 +61,43 @@ struct colored_layout {
 // In place of the number of masks: colours are runs of remainders.
 inline constexpr unsigned remainders = ~0U;
 
-// Where byte `linear` of a run of remainders lies: RemainderColoring::position() of
-// gpu/remainder_coloring.hpp, whose words these are. Filled in by ColoredBuffer::layout().
+// Where byte `linear` of a run of remainders lies: gpu::RemainderSteps, whose words these are.
+// Filled in by ColoredBuffer::layout().
 template <>
 struct colored_layout<remainders> {
-  static constexpr unsigned number_bits = 10;  // of a number within a page, at most
-  static constexpr unsigned free_bits = 3;
-
   unsigned long long base = 0;   // address of the arena
   unsigned long long first = 0;  // linear position of the buffer
-  unsigned long long pages = 0;  // address of a table of 16 bits a page of the arena
-  unsigned first_remainder = 0;
-  unsigned skipped = 0;     // remainders of a round that are not of the run
-  unsigned reciprocal = 0;  // 2^32 over the remainders of the run, rounded up
-  unsigned unit_shift = 0;  // bytes of a number
-  unsigned page_shift = 0;  // numbers of a page
-  unsigned digits = 0;      // bits of a number below a block
+  unsigned long long table = 0;  // address of RemainderColoring::table()
   unsigned chunk_shift = 0;
-  unsigned block_bytes = 0;
-  unsigned of_number[number_bits] = {};
-  unsigned of_free_bit[free_bits] = {};
+  unsigned page_shift = 0;
+  unsigned chunks = 0;
+  unsigned reciprocal = 0;
+  unsigned reciprocal_shift = 0;
+  unsigned skipped = 0;
+  unsigned first_chunk = 0;
 
   DEMARC_COLORED_FUNCTION unsigned long long address(unsigned long long byte) const {
     const unsigned long long linear = first + byte;
-    unsigned n = static_cast<unsigned>(linear >> unit_shift);
-    n += quotient(n) * skipped + first_remainder;
-    unsigned low = page_constant(n >> page_shift);
-#if defined(__CUDACC__)
-#pragma unroll
-#endif
-    for (unsigned j = 0; j < number_bits; ++j) add(low, n & (1U << j), of_number[j]);
-    const unsigned chunk = static_cast<unsigned>(linear) >> chunk_shift;
-#if defined(__CUDACC__)
-#pragma unroll
-#endif
-    for (unsigned i = 0; i < free_bits; ++i) add(low, chunk & (1U << i), of_free_bit[i]);
+    const unsigned long long wanted = linear >> chunk_shift;
+    const unsigned v = wanted < chunks ? static_cast<unsigned>(wanted) : chunks;
+    const unsigned c = v + (high(v) >> reciprocal_shift) * skipped + first_chunk;
+    const unsigned in_page = c & ((1U << page_shift) - 1);
+    const unsigned chunk = entry<unsigned>((2ULL << page_shift) + 4ULL * (c >> page_shift)) ^
+                           entry<unsigned short>(2ULL * in_page);
     const unsigned inside = static_cast<unsigned>(linear) & ((1U << chunk_shift) - 1);
-    return base + static_cast<unsigned long long>(n >> digits) * block_bytes +
-           (low << chunk_shift | inside);
+    return base + (static_cast<unsigned long long>(chunk) << chunk_shift | inside);
   }
 
  private:
-  // A predicate for each bit: two machine instructions, where selecting a word takes three.
-  DEMARC_COLORED_FUNCTION static void add(unsigned& low, unsigned bit, unsigned pattern) {
-#if defined(__CUDA_ARCH__)
-    asm("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %1, 0;\n\t@p xor.b32 %0, %0, %2;\n\t}"
-        : "+r"(low)
-        : "r"(bit), "r"(pattern));
-#else
-    if (bit != 0) low ^= pattern;
-#endif
+  DEMARC_COLORED_FUNCTION unsigned high(unsigned v) const {
+    return static_cast<unsigned>(static_cast<unsigned long long>(v) * reciprocal >> 32U);
   }
-  // n / remainders of the run, exact while n times these is below 2^32.
-  DEMARC_COLORED_FUNCTION unsigned quotient(unsigned n) const {
-    return static_cast<unsigned>(static_cast<unsigned long long>(n) * reciprocal >> 32U);
-  }
-  DEMARC_COLORED_FUNCTION unsigned page_constant(unsigned page) const {
+  template <class T>
+  DEMARC_COLORED_FUNCTION unsigned entry(unsigned long long at) const {
 #if defined(__CUDA_ARCH__)
-    unsigned short constant;
-    asm("ld.global.nc.u16 %0, [%1];" : "=h"(constant) : "l"(pages + 2ULL * page));
-    return constant;
+    return __ldg(reinterpret_cast<const T*>(table + at));
 #else
-    return reinterpret_cast<const unsigned short*>(pages)[page];
+    return *reinterpret_cast<const T*>(table + at);
 #endif
   }
 };

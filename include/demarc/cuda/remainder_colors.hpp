@@ -18,7 +18,7 @@ struct RemainderColors {
   std::vector<std::uint32_t> sms;             // that latencies are measured from
   gpu::RemainderModel model;                  // its remainders are those of the arena's numbers
   gpu::RemainderColoring coloring;            // of the arena; window c is colour c
-  std::shared_ptr<const DeviceBuffer> table;  // on the card: coloring.pages()
+  std::shared_ptr<const DeviceBuffer> table;  // on the card: coloring.table()
   std::string account;                        // how it was found
 };
 
@@ -37,8 +37,7 @@ struct RemainderColors {
     const gpu::RemainderColoring& coloring, std::uint64_t colors);
 
 // For device code: byte 0 is byte `first` of the only colour of `coloring`, in an arena at `base`;
-// `table` is the address of coloring.pages() where the code runs. missing_capability when the hash
-// has more bits than the layout.
+// `table` is the address of coloring.table() where the code runs.
 [[nodiscard]] Result<colored_layout<remainders>> layout_of_remainders(
     const gpu::RemainderColoring& coloring, std::uint64_t base, std::uint64_t first,
     std::uint64_t table);

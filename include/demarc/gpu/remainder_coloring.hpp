@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -60,6 +61,24 @@ struct RemainderPatterns {
 // An error when the masks do not determine those bits.
 [[nodiscard]] Result<RemainderPatterns> remainder_patterns(const RemainderHash& hash);
 
+// How device code finds a byte of a colour, in chunks; a table (RemainderColoring::table()) has
+// what no arithmetic does:
+//   v = min(linear / chunk, chunks)
+//   c = v + (v * reciprocal >> 32 >> reciprocal_shift) * skipped + first
+//   position = (pages[c >> page_shift] ^ patterns[c % 2^page_shift]) * chunk + linear % chunk
+struct RemainderSteps {
+  std::uint32_t chunk_shift = 0;  // bytes of a chunk
+  std::uint32_t page_shift = 0;   // chunks of a page
+  std::uint32_t chunks = 0;       // of the colour on all pages; those behind them lead outside
+  std::uint32_t reciprocal =
+      0;  // of the colour's chunks of a round, so shifted that it has 32 bits
+  std::uint32_t reciprocal_shift = 0;
+  std::uint32_t skipped = 0;  // chunks of a round that are not the colour's
+  std::uint32_t first = 0;    // chunk of the arena that the colour begins with
+
+  friend bool operator==(const RemainderSteps&, const RemainderSteps&) = default;
+};
+
 // Colours of an arena: pages in an order in which numbers go on from one page to the next. Colour w
 // holds the numbers whose remainder lies in [first, first + count) of its window, modulo the
 // modulus.
@@ -84,8 +103,7 @@ class RemainderColoring {
 
   [[nodiscard]] const RemainderHash& hash() const { return hash_; }
   [[nodiscard]] const RemainderPatterns& patterns() const { return patterns_; }
-  // What the constant of each page adds to the low bits.
-  [[nodiscard]] std::span<const std::uint16_t> pages() const { return pages_; }
+  [[nodiscard]] std::uint32_t pages() const { return static_cast<std::uint32_t>(pages_.size()); }
   [[nodiscard]] std::uint32_t colors() const { return static_cast<std::uint32_t>(windows_.size()); }
   [[nodiscard]] Window window(std::uint32_t color) const { return windows_.at(color); }
 
@@ -93,12 +111,18 @@ class RemainderColoring {
   [[nodiscard]] std::uint64_t color_bytes(std::uint32_t color) const;
   [[nodiscard]] std::uint64_t position(std::uint64_t linear, std::uint32_t color) const;
 
+  // missing_capability for an arena beyond 2^30 chunks, 256 GiB on an H200.
+  [[nodiscard]] Result<RemainderSteps> steps(std::uint32_t color) const;
+  // Of all colours, as it lies in memory: 16 bits a chunk of a page ("patterns"), then 32 bits a
+  // page ("pages") and one more, which leads far behind the arena.
+  [[nodiscard]] std::vector<std::byte> table() const;
+
  private:
   RemainderColoring() = default;
   RemainderHash hash_;
   RemainderPatterns patterns_;
   std::vector<Window> windows_;
-  std::vector<std::uint16_t> pages_;
+  std::vector<std::uint16_t> pages_;  // what the constant of each adds to the low bits
 };
 
 }  // namespace demarc::gpu

@@ -41,21 +41,19 @@ struct ColoredAddressing {
   std::uint32_t color = 0;
 };
 
-// The same for colours that are remainders (gpu/remainder_coloring.hpp), in about 35 machine
-// instructions and a load of 16 bits: address and arena are those of byte 0, linear addresses
-// follow each other from the arena's address on.
+// The same for colours that are remainders, by gpu::RemainderSteps (gpu/remainder_coloring.hpp): 14
+// machine instructions and two loads from a table that the L1 holds. Linear addresses follow each
+// other from the arena's address on; those that are none of the colour's lead far behind it.
 struct RemainderAddressing {
-  std::uint64_t arena = 0;       // address, a multiple of its page size
-  std::uint64_t pages = 0;       // address of the table: 16 bits a page
-  std::uint32_t page_count = 0;  // its entries
-  std::uint32_t modulus = 0;     // of these remainders the colour has `count` from `first` on
-  std::uint32_t first = 0;       // below modulus
-  std::uint32_t count = 0;       // below 64
+  std::uint64_t arena = 0;  // address, a multiple of its page size
+  std::uint64_t table = 0;  // address of RemainderColoring::table()
   std::uint32_t chunk_shift = 0;
-  std::uint32_t block_shift = 0;
-  std::uint32_t digits = 0;              // bits of a number below a block
-  std::vector<std::uint32_t> of_number;  // patterns of address bits, see RemainderPatterns
-  std::vector<std::uint32_t> of_free_bit;
+  std::uint32_t page_shift = 0;
+  std::uint32_t chunks = 0;
+  std::uint32_t reciprocal = 0;
+  std::uint32_t reciprocal_shift = 0;
+  std::uint32_t skipped = 0;
+  std::uint32_t first = 0;
 };
 
 // Which accesses go to the coloured memory; the others keep their addresses. Only kernels without

@@ -3,22 +3,10 @@
 namespace demarc::cuda {
 namespace {
 
-ptx::RemainderAddressing addressing_of(const RemainderShare& share, const RemainderColors& colors,
-                                       DevicePointer arena) {
-  const gpu::RemainderColoring& coloring = *share.coloring;
-  ptx::RemainderAddressing addressing;
-  addressing.arena = arena;
-  addressing.pages = colors.table->address();
-  addressing.page_count = static_cast<std::uint32_t>(coloring.pages().size());
-  addressing.modulus = coloring.hash().modulus;
-  addressing.first = coloring.window(0).first;
-  addressing.count = coloring.window(0).count;
-  addressing.chunk_shift = coloring.hash().chunk_shift;
-  addressing.block_shift = coloring.hash().block_shift;
-  addressing.digits = static_cast<std::uint32_t>(coloring.hash().digits.size());
-  addressing.of_number = coloring.patterns().of_number;
-  addressing.of_free_bit = coloring.patterns().of_free_bit;
-  return addressing;
+ptx::RemainderAddressing addressing_of(const colored_layout<remainders>& layout) {
+  return {layout.base,       layout.table,      layout.chunk_shift,      layout.page_shift,
+          layout.chunks,     layout.reciprocal, layout.reciprocal_shift, layout.skipped,
+          layout.first_chunk};
 }
 
 }  // namespace
@@ -30,7 +18,7 @@ Result<ColoredCode> ColoredCode::of(const ColoredPool& pool, std::size_t share) 
   DEMARC_TRY(const ShareColors colors, pool.only_region(share));
   const DevicePointer arena = pool.arena().address();
   if (const auto* remainders = std::get_if<RemainderShare>(&colors)) {
-    return ColoredCode(arena, addressing_of(*remainders, *pool.remainders(), arena));
+    return ColoredCode(arena, addressing_of(remainders->layout));
   }
   const auto& parities = std::get<ColorShare>(colors);
   const auto masks = parities.coloring.masks();

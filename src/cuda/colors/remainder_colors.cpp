@@ -94,9 +94,9 @@ Result<RemainderColors> measure_remainders(const MemoryTimer& timer, PageArena& 
   for (const auto& window : windows) text += fmt::format(" {}+{}", window.first, window.count);
   DEMARC_TRY(auto coloring,
              gpu::RemainderColoring::make(model.hash, std::move(windows), constants));
-  const auto pages = coloring.pages();
-  DEMARC_TRY(DeviceBuffer table, DeviceBuffer::allocate(arena.gpu(), pages.size_bytes()));
-  DEMARC_CHECK(table.upload(pages.data(), pages.size_bytes()));
+  const std::vector<std::byte> content = coloring.table();
+  DEMARC_TRY(DeviceBuffer table, DeviceBuffer::allocate(arena.gpu(), content.size()));
+  DEMARC_CHECK(table.upload(content.data(), content.size()));
   std::string account = fmt::format(
       "{} of {} pages in the order of their remainders (modulo {}, {:.1f} % of a page's latencies "
       "explained), colours:{}",
@@ -125,35 +125,18 @@ Result<gpu::RemainderColoring::Window> window_of_colors(const gpu::RemainderColo
 Result<colored_layout<remainders>> layout_of_remainders(const gpu::RemainderColoring& coloring,
                                                         std::uint64_t base, std::uint64_t first,
                                                         std::uint64_t table) {
-  using Layout = colored_layout<remainders>;
-  const gpu::RemainderHash& hash = coloring.hash();
-  const auto window = coloring.window(0);
-  const auto& patterns = coloring.patterns();
-  Layout layout;
+  DEMARC_TRY(const gpu::RemainderSteps steps, coloring.steps(0));
+  colored_layout<remainders> layout;
   layout.base = base;
   layout.first = first;
-  layout.pages = table;
-  layout.unit_shift = static_cast<unsigned>(std::countr_zero(hash.unit_bytes()));
-  const std::uint64_t numbers = coloring.color_bytes(0) >> layout.unit_shift;
-  if (patterns.of_number.size() > Layout::number_bits ||
-      patterns.of_free_bit.size() > Layout::free_bits || window.count < 2 ||
-      numbers * window.count >> 32U != 0) {
-    return missing_capability(
-        "{} numbers of {} remainders, with {} and {} bits in a page: device code knows colours of "
-        "2 remainders or more, 2^32 in all, with {} and {} bits",
-        numbers, window.count, patterns.of_number.size(), patterns.of_free_bit.size(),
-        Layout::number_bits, Layout::free_bits);
-  }
-  layout.first_remainder = window.first;
-  layout.skipped = hash.modulus - window.count;
-  layout.reciprocal =
-      static_cast<unsigned>(((std::uint64_t{1} << 32U) + window.count - 1) / window.count);
-  layout.page_shift = hash.number_bits();
-  layout.digits = static_cast<unsigned>(hash.digits.size());
-  layout.chunk_shift = hash.chunk_shift;
-  layout.block_bytes = hash.block_bytes();
-  std::copy(patterns.of_number.begin(), patterns.of_number.end(), layout.of_number);
-  std::copy(patterns.of_free_bit.begin(), patterns.of_free_bit.end(), layout.of_free_bit);
+  layout.table = table;
+  layout.chunk_shift = steps.chunk_shift;
+  layout.page_shift = steps.page_shift;
+  layout.chunks = steps.chunks;
+  layout.reciprocal = steps.reciprocal;
+  layout.reciprocal_shift = steps.reciprocal_shift;
+  layout.skipped = steps.skipped;
+  layout.first_chunk = steps.first;
   return layout;
 }
 

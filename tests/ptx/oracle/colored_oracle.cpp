@@ -20,16 +20,14 @@ const ColoredOptions with_places{.printing = ColoredPrinting::silenced,
 RemainderAddressing remainders() {
   RemainderAddressing addressing;
   addressing.arena = 0x7f00'0000'0000;
-  addressing.pages = 0x7e00'0000'0000;
-  addressing.page_count = 64;
-  addressing.modulus = 47;
-  addressing.first = 24;
-  addressing.count = 23;
+  addressing.table = 0x7e00'0000'0000;
   addressing.chunk_shift = 8;
-  addressing.block_shift = 17;
-  addressing.digits = 6;
-  addressing.of_number = {1, 2, 4, 8, 16, 32};
-  addressing.of_free_bit = {64, 128, 256};
+  addressing.page_shift = 13;
+  addressing.chunks = 260000;
+  addressing.reciprocal = 0xb21642c9;  // of 8 * 23
+  addressing.reciprocal_shift = 7;
+  addressing.skipped = 8 * 24;
+  addressing.first = 8 * 24;
   return addressing;
 }
 

@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view registers =
     "\t.reg .b64 %demarc_a, %demarc_h;\n\t.reg .b32 %demarc_l, %demarc_u, %demarc_o, %demarc_x, "
     "%demarc_s;\n";
-constexpr std::string_view table_registers = "\t.reg .b16 %demarc_t;\n\t.reg .pred %demarc_p;\n";
+constexpr std::string_view table_registers = "\t.reg .b16 %demarc_t;\n";
 
 // Up to this many further bits, shifts and XORs beat a population count, which runs at a quarter
 // of their rate.
@@ -91,28 +91,20 @@ std::string address_arithmetic(const ColoredAddressing& addressing) {
 }
 
 Result<void> check_addressing(const RemainderAddressing& addressing) {
-  if (addressing.count == 0 || addressing.count >= 64 || addressing.count > addressing.modulus ||
-      addressing.first >= addressing.modulus || addressing.page_count == 0 ||
-      addressing.of_number.size() < addressing.digits ||
-      addressing.digits + addressing.of_free_bit.size() !=
-          addressing.block_shift - addressing.chunk_shift) {
-    return invalid_input("coloured addressing: {} of {} remainders from {} on do not fit",
-                         addressing.count, addressing.modulus, addressing.first);
+  const std::uint64_t page = std::uint64_t{1} << (addressing.chunk_shift + addressing.page_shift);
+  if (addressing.chunk_shift < 4 || addressing.chunk_shift > 12 || addressing.page_shift == 0 ||
+      addressing.page_shift > 16 || addressing.chunks == 0 || addressing.reciprocal_shift > 31 ||
+      addressing.arena % page != 0) {
+    return invalid_input(
+        "coloured addressing: {} chunks of 2^{} bytes, 2^{} a page, in an arena at {:#x} do not "
+        "fit",
+        addressing.chunks, addressing.chunk_shift, addressing.page_shift, addressing.arena);
   }
   return {};
 }
 
-// XORs `pattern` into %demarc_x where bit `bit` of `word` is set: two machine instructions, where
-// the bit spread over a word and an AND take three.
-std::string add_pattern(const char* word, std::size_t bit, std::uint32_t pattern) {
-  return fmt::format(
-      "\tand.b32 \t%demarc_s, {}, {};\n\tsetp.ne.u32 \t%demarc_p, %demarc_s, 0;\n"
-      "\t@%demarc_p xor.b32 \t%demarc_x, %demarc_x, {};\n",
-      word, std::uint32_t{1} << bit, pattern);
-}
-
-// The table is in memory that everybody shares: its lines should stay in the L1, whatever the
-// kernel streams through it.
+// The table is in memory that everybody shares: its lines, 16 KiB and 4 bytes a page, should stay
+// in the L1, whatever the kernel streams through it.
 const char* table_policy(const Module& module) {
   const bool knows = module.version.major * 10 + module.version.minor >= 74;
   const auto newer = [](std::string_view target) {
@@ -127,45 +119,35 @@ const char* table_policy(const Module& module) {
              : "";
 }
 
-// The same for remainders; RemainderColoring::position() in instructions. The division by `count`
-// is a multiplication, exact for the 26 bits that a linear address has above a unit. Addresses of
-// accesses that a predicate switches off may be anything, so the table's index is limited.
+// The same for remainders, as gpu::RemainderSteps says. The number of a chunk has 32 bits: windows
+// repeat after 2^40 bytes.
 std::string address_arithmetic(const RemainderAddressing& a, const Module& module) {
-  const std::uint32_t unit_shift = a.block_shift - a.digits;
+  const char* policy = table_policy(module);
   std::string out = fmt::format(
-      "\tsub.s64 \t%demarc_a, %demarc_a, {};\n\tcvt.u32.u64 \t%demarc_o, %demarc_a;\n"
-      "\tshr.u64 \t%demarc_h, %demarc_a, {};\n\tcvt.u32.u64 \t%demarc_l, %demarc_h;\n",
-      a.arena, unit_shift);
-  if (a.count == 1) {
-    out += fmt::format("\tmul.lo.u32 \t%demarc_l, %demarc_l, {};\n", a.modulus);
-  } else if (a.count < a.modulus) {
-    const std::uint64_t magic = ((std::uint64_t{1} << 32U) + a.count - 1) / a.count;
-    out += fmt::format(
-        "\tmul.hi.u32 \t%demarc_u, %demarc_l, {};\n"
-        "\tmad.lo.u32 \t%demarc_l, %demarc_u, {}, %demarc_l;\n",
-        magic, a.modulus - a.count);
+      "\tshr.u64 \t%demarc_h, %demarc_a, {};\n\tcvt.u32.u64 \t%demarc_l, %demarc_h;\n"
+      "\tcvt.u32.u64 \t%demarc_o, %demarc_a;\n\tsub.u32 \t%demarc_l, %demarc_l, {};\n"
+      "\tmin.u32 \t%demarc_l, %demarc_l, {};\n\tmul.hi.u32 \t%demarc_u, %demarc_l, {};\n",
+      a.chunk_shift, static_cast<std::uint32_t>(a.arena >> a.chunk_shift), a.chunks, a.reciprocal);
+  if (a.reciprocal_shift != 0) {
+    out += fmt::format("\tshr.u32 \t%demarc_u, %demarc_u, {};\n", a.reciprocal_shift);
   }
-  out += fmt::format(
-      "\tadd.u32 \t%demarc_l, %demarc_l, {};\n\tshr.u32 \t%demarc_u, %demarc_l, {};\n"
-      "\tmin.u32 \t%demarc_u, %demarc_u, {};\n\tmul.wide.u32 \t%demarc_h, %demarc_u, 2;\n"
-      "\tadd.s64 \t%demarc_h, %demarc_h, {};\n\tld.global.nc{}.u16 \t%demarc_t, [%demarc_h];\n"
-      "\tcvt.u32.u16 \t%demarc_x, %demarc_t;\n\tshr.u32 \t%demarc_u, %demarc_l, {};\n",
-      a.first, a.of_number.size(), a.page_count - 1, a.pages, table_policy(module), a.digits);
-  for (std::size_t j = 0; j < a.of_number.size(); ++j) {
-    out += add_pattern("%demarc_l", j, a.of_number[j]);
-  }
-  for (std::size_t i = 0; i < a.of_free_bit.size(); ++i) {
-    out += add_pattern("%demarc_o", a.chunk_shift + i, a.of_free_bit[i]);
-  }
-  return out + fmt::format(
-                   "\tshl.b32 \t%demarc_x, %demarc_x, {};\n"
-                   "\tand.b32 \t%demarc_o, %demarc_o, {};\n"
-                   "\tor.b32 \t%demarc_x, %demarc_x, %demarc_o;\n"
-                   "\tcvt.u64.u32 \t%demarc_a, %demarc_x;\n"
-                   "\tmul.wide.u32 \t%demarc_h, %demarc_u, {};\n"
-                   "\tadd.s64 \t%demarc_a, %demarc_a, %demarc_h;\n"
-                   "\tadd.s64 \t%demarc_a, %demarc_a, {};\n",
-                   a.chunk_shift, (1U << a.chunk_shift) - 1, 1U << a.block_shift, a.arena);
+  return out +
+         fmt::format(
+             "\tmad.lo.u32 \t%demarc_l, %demarc_u, {}, %demarc_l;\n"
+             "\tadd.u32 \t%demarc_l, %demarc_l, {};\n\tshr.u32 \t%demarc_u, %demarc_l, {};\n"
+             "\tmul.wide.u32 \t%demarc_h, %demarc_u, 4;\n\tadd.s64 \t%demarc_h, %demarc_h, {};\n"
+             "\tld.global.nc{}.u32 \t%demarc_x, [%demarc_h];\n"
+             "\tand.b32 \t%demarc_l, %demarc_l, {};\n\tmul.wide.u32 \t%demarc_h, %demarc_l, 2;\n"
+             "\tadd.s64 \t%demarc_h, %demarc_h, {};\n"
+             "\tld.global.nc{}.u16 \t%demarc_t, [%demarc_h];\n\tcvt.u32.u16 \t%demarc_l, "
+             "%demarc_t;\n"
+             "\txor.b32 \t%demarc_x, %demarc_x, %demarc_l;\n"
+             "\tmul.wide.u32 \t%demarc_a, %demarc_x, {};\n\tadd.s64 \t%demarc_a, %demarc_a, {};\n"
+             "\tand.b32 \t%demarc_o, %demarc_o, {};\n\tcvt.u64.u32 \t%demarc_h, %demarc_o;\n"
+             "\tor.b64 \t%demarc_a, %demarc_a, %demarc_h;\n",
+             a.skipped, a.first, a.page_shift, a.table + (std::uint64_t{2} << a.page_shift), policy,
+             (1U << a.page_shift) - 1, a.table, policy, 1U << a.chunk_shift, a.arena,
+             (1U << a.chunk_shift) - 1);
 }
 
 }  // namespace
