@@ -112,6 +112,6 @@ std::uint64_t fake_copy_count();       // two-dimensional ones
 void fake_fail_next_launch(int code);  // the next launch returns this error
 // Contexts, modules, streams, events, graphs, memory and addresses that nobody has given back.
 std::int64_t fake_live_objects();
-void fake_describe_as(int version);    // descriptors have this version from now on
-std::uint32_t fake_last_domain();  // of memory synchronisation, of the last launch that ran
+void fake_describe_as(int version);  // descriptors have this version from now on
+std::uint32_t fake_last_domain();    // of memory synchronisation, of the last launch that ran
 }
