@@ -86,9 +86,9 @@ typedef struct demarc_layout {
  * colored.cuh, whose address() says what they mean. A kernel may take a
  * colored_span<T, remainders> of them. */
 typedef struct demarc_remainder_layout {
-  uint64_t base, first, table;
-  uint32_t chunk_shift, page_shift, chunks;
-  uint32_t reciprocal, reciprocal_shift, skipped, first_chunk;
+  uint64_t base, first, table, pages;
+  uint32_t chunk_shift, page_shift, end;
+  uint32_t reciprocal, reciprocal_shift, skipped;
 } demarc_remainder_layout;
 
 typedef struct demarc_audit {

@@ -182,21 +182,41 @@ Result<RemainderSteps> RemainderColoring::steps(std::uint32_t color) const {
                               chunks, chunk, outside_page / 2);
   }
   const Window window = windows_.at(color);
+  // After so many rounds a page begins `first` numbers before a round does.
+  const std::uint64_t page_numbers = std::uint64_t{1} << hash_.number_bits();
+  std::uint64_t rounds = 0;
+  while (rounds < page_numbers &&
+         (rounds * hash_.modulus + page_numbers - window.first) % page_numbers != 0) {
+    ++rounds;
+  }
+  if (rounds == page_numbers) {
+    return missing_capability("remainders modulo {}: device code knows odd numbers", hash_.modulus);
+  }
+  const std::uint64_t pages_before = (rounds * hash_.modulus - window.first) / page_numbers;
+  // The first number of the colour that lies behind the last page.
+  const std::uint64_t behind = pages() * page_numbers - window.first;
+  const std::uint64_t units = behind / hash_.modulus * window.count +
+                              std::min<std::uint64_t>(behind % hash_.modulus, window.count);
   const std::uint32_t round = window.count << free_bits;
   RemainderSteps steps;
   steps.chunk_shift = hash_.chunk_shift;
   steps.page_shift = hash_.number_bits() + free_bits;
-  // The first number of the colour that lies behind the last page.
-  const std::uint64_t behind = (std::uint64_t{pages()} << hash_.number_bits()) - window.first;
-  const std::uint64_t units = behind / hash_.modulus * window.count +
-                              std::min<std::uint64_t>(behind % hash_.modulus, window.count);
-  steps.chunks = static_cast<std::uint32_t>(units << free_bits);
-  // Exact for numbers below 2^31: the error of the quotient's 32 + shift bits is less than `round`.
-  steps.reciprocal_shift = static_cast<std::uint32_t>(std::bit_width(round - 1)) - 1;
-  steps.reciprocal = static_cast<std::uint32_t>(
-      ((std::uint64_t{1} << (32U + steps.reciprocal_shift)) + round - 1) / round);
+  steps.begin = static_cast<std::uint32_t>(rounds * round);
+  steps.end = static_cast<std::uint32_t>(rounds * round + (units << free_bits));
   steps.skipped = (hash_.modulus - window.count) << free_bits;
-  steps.first = window.first << free_bits;
+  const auto reciprocal = [&steps, round] {
+    return ((std::uint64_t{1} << (32U + steps.reciprocal_shift)) + round - 1) / round;
+  };
+  // The quotient is exact as long as `end` times what was rounded up stays below 2^(32 + shift).
+  while (steps.end *
+                 (reciprocal() * round - (std::uint64_t{1} << (32U + steps.reciprocal_shift))) >>
+             (32U + steps.reciprocal_shift) !=
+         0) {
+    ++steps.reciprocal_shift;
+  }
+  steps.reciprocal = static_cast<std::uint32_t>(reciprocal());
+  steps.pages_at = static_cast<std::uint32_t>((std::uint64_t{2} << steps.page_shift) +
+                                              4 * (hash_.modulus - pages_before));
   return steps;
 }
 
@@ -216,6 +236,7 @@ std::vector<std::byte> RemainderColoring::table() const {
     }
     append(bytes, static_cast<std::uint16_t>(at));
   }
+  for (std::uint32_t page = 0; page < hash_.modulus; ++page) append(bytes, outside_page);
   for (std::uint32_t page = 0; page < pages(); ++page) {
     append(bytes, page << page_shift ^ pages_[page]);
   }

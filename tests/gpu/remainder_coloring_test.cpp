@@ -87,14 +87,13 @@ std::uint64_t stepped(const RemainderSteps& steps, const std::vector<std::byte>&
     return value;
   };
   const auto v = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(linear >> steps.chunk_shift, steps.chunks));
+      std::min<std::uint64_t>((linear >> steps.chunk_shift) + steps.begin, steps.end));
   const std::uint32_t round =
       static_cast<std::uint32_t>(std::uint64_t{v} * steps.reciprocal >> 32U) >>
       steps.reciprocal_shift;
-  const std::uint32_t c = v + round * steps.skipped + steps.first;
+  const std::uint32_t c = v + round * steps.skipped;
   const std::uint32_t in_page = c % (1U << steps.page_shift);
-  const std::size_t pages = std::size_t{2} << steps.page_shift;
-  const std::uint32_t chunk = entry(pages + 4 * std::size_t{c >> steps.page_shift}, 0U) ^
+  const std::uint32_t chunk = entry(steps.pages_at + 4 * std::size_t{c >> steps.page_shift}, 0U) ^
                               entry(2 * std::size_t{in_page}, std::uint16_t{0});
   return (std::uint64_t{chunk} << steps.chunk_shift) | (linear % (1U << steps.chunk_shift));
 }
@@ -123,27 +122,56 @@ RC_GTEST_PROP(RemainderSteps, find_chunks_whatever_the_pages_and_lead_outside_be
     const auto linear = *rc::gen::inRange<std::uint64_t>(0, coloring.color_bytes(0));
     RC_ASSERT(stepped(steps, table, linear) == coloring.position(linear, 0));
   }
-  const std::uint64_t last = steps.chunks - 1;
+  const std::uint64_t last = steps.end - steps.begin - 1;
   RC_ASSERT(stepped(steps, table, last * 256) < arena);
   for (const std::uint64_t behind : {last + 1, last + 2, std::uint64_t{1} << 31U}) {
     RC_ASSERT(stepped(steps, table, behind * 256) >= 2 * arena);
   }
 }
 
-// The division by a multiplication is exact in the largest arena, whatever the window.
-TEST(RemainderSteps, divide_exactly_up_to_two_to_the_31) {
-  const std::vector<std::uint32_t> one_page(1);
-  for (std::uint32_t count = 1; count <= 47; ++count) {
-    const auto coloring =
-        RemainderColoring::make(h200_remainders(), {{0, count}}, one_page).value();
-    const RemainderSteps steps = coloring.steps(0).value();
-    const std::uint64_t round = std::uint64_t{8} * count;
-    for (std::uint64_t rounds = 1; rounds * round < std::uint64_t{1} << 31U; rounds += 99991) {
-      for (const std::uint64_t v : {rounds * round - 1, rounds * round}) {
-        ASSERT_EQ((v * steps.reciprocal >> 32U) >> steps.reciprocal_shift, v / round) << count;
+// Up to the last chunk, whatever the window and the number of pages.
+TEST(RemainderSteps, divide_exactly) {
+  for (const std::size_t pages : {1U, 700U, 30000U, 1U << 17U}) {
+    const std::vector<std::uint32_t> constants(pages);
+    for (std::uint32_t count = 1; count <= 47; ++count) {
+      const auto coloring =
+          RemainderColoring::make(h200_remainders(), {{47 - count, count}}, constants).value();
+      const RemainderSteps steps = coloring.steps(0).value();
+      const std::uint64_t round = std::uint64_t{8} * count;
+      const std::uint64_t stride = std::max<std::uint64_t>(1, steps.end / round / 500);
+      for (std::uint64_t rounds = steps.end / round; rounds >= stride; rounds -= stride) {
+        for (const std::uint64_t v : {rounds * round - 1, rounds * round}) {
+          ASSERT_EQ((v * steps.reciprocal >> 32U) >> steps.reciprocal_shift, v / round) << count;
+        }
       }
     }
   }
+}
+
+// What lies in front of the window is outside of the arena, or of the colour's on the first page.
+TEST(RemainderSteps, in_front_of_the_window_reach_no_other_colour) {
+  const auto constants = some_constants(3);
+  const auto coloring = RemainderColoring::make(h200_remainders(), {{24, 23}}, constants).value();
+  const RemainderSteps steps = coloring.steps(0).value();
+  const std::vector<std::byte> table = coloring.table();
+  std::uint64_t inside = 0;
+  for (std::uint64_t before = 1; before <= steps.begin; ++before) {
+    const std::uint64_t at = stepped(steps, table, std::uint64_t{0} - before * 256);
+    if (at >= 6 * coloring.hash().page_bytes) continue;
+    ++inside;
+    ASSERT_LT(at, coloring.hash().page_bytes);
+    ASSERT_GE(coloring.hash().number(at, constants[0]) % 47, 24U);
+  }
+  EXPECT_LT(inside, 24U * 8U);
+}
+
+TEST(RemainderSteps, of_an_even_modulus_are_refused) {
+  RemainderHash hash = h200_remainders();
+  hash.modulus = 46;
+  const auto refused = RemainderColoring::make(hash, {{1, 20}}, some_constants(1)).value().steps(0);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+  EXPECT_TRUE(RemainderColoring::make(hash, {{0, 20}}, some_constants(1)).value().steps(0));
 }
 
 TEST(RemainderSteps, of_an_arena_beyond_256_gib_are_refused) {

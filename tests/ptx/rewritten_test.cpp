@@ -49,11 +49,10 @@ std::string remainders(const Module& module) {
   RemainderAddressing addressing;
   addressing.chunk_shift = 8;
   addressing.page_shift = 13;
-  addressing.chunks = 260000;
-  addressing.reciprocal = 0xb21642c9;  // of 8 * 23
-  addressing.reciprocal_shift = 7;
+  addressing.begin = 8 * 23 * 24;
+  addressing.end = addressing.begin + 260000;
+  addressing.reciprocal = 23342214;  // of 8 * 23
   addressing.skipped = 8 * 24;
-  addressing.first = 8 * 24;
   return text_or_refusals(rewrite_remainders(module, addressing));
 }
 std::string affine(const Module& module) {

@@ -10,15 +10,8 @@ inline ptx::RemainderAddressing addressing_of(const gpu::RemainderColoring& colo
                                               std::uint32_t color, std::uint64_t arena,
                                               std::uint64_t table) {
   const gpu::RemainderSteps steps = coloring.steps(color).value();
-  return {arena,
-          table,
-          steps.chunk_shift,
-          steps.page_shift,
-          steps.chunks,
-          steps.reciprocal,
-          steps.reciprocal_shift,
-          steps.skipped,
-          steps.first};
+  return {arena,       table,     table + steps.pages_at, steps.chunk_shift,      steps.page_shift,
+          steps.begin, steps.end, steps.reciprocal,       steps.reciprocal_shift, steps.skipped};
 }
 
 }  // namespace demarc::test

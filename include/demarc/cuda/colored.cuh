@@ -66,24 +66,24 @@ inline constexpr unsigned remainders = ~0U;
 template <>
 struct colored_layout<remainders> {
   unsigned long long base = 0;   // address of the arena
-  unsigned long long first = 0;  // linear position of the buffer
+  unsigned long long first = 0;  // linear position of the buffer, from RemainderSteps::begin on
   unsigned long long table = 0;  // address of RemainderColoring::table()
+  unsigned long long pages = 0;  // address of pages[0]
   unsigned chunk_shift = 0;
   unsigned page_shift = 0;
-  unsigned chunks = 0;
+  unsigned end = 0;
   unsigned reciprocal = 0;
   unsigned reciprocal_shift = 0;
   unsigned skipped = 0;
-  unsigned first_chunk = 0;
 
   DEMARC_COLORED_FUNCTION unsigned long long address(unsigned long long byte) const {
     const unsigned long long linear = first + byte;
     const unsigned long long wanted = linear >> chunk_shift;
-    const unsigned v = wanted < chunks ? static_cast<unsigned>(wanted) : chunks;
-    const unsigned c = v + (high(v) >> reciprocal_shift) * skipped + first_chunk;
+    const unsigned v = wanted < end ? static_cast<unsigned>(wanted) : end;
+    const unsigned c = v + (high(v) >> reciprocal_shift) * skipped;
     const unsigned in_page = c & ((1U << page_shift) - 1);
-    const unsigned chunk = entry<unsigned>((2ULL << page_shift) + 4ULL * (c >> page_shift)) ^
-                           entry<unsigned short>(2ULL * in_page);
+    const unsigned chunk = entry<unsigned>(pages + 4ULL * (c >> page_shift)) ^
+                           entry<unsigned short>(table + 2ULL * in_page);
     const unsigned inside = static_cast<unsigned>(linear) & ((1U << chunk_shift) - 1);
     return base + (static_cast<unsigned long long>(chunk) << chunk_shift | inside);
   }
@@ -93,11 +93,11 @@ struct colored_layout<remainders> {
     return static_cast<unsigned>(static_cast<unsigned long long>(v) * reciprocal >> 32U);
   }
   template <class T>
-  DEMARC_COLORED_FUNCTION unsigned entry(unsigned long long at) const {
+  DEMARC_COLORED_FUNCTION static unsigned entry(unsigned long long at) {
 #if defined(__CUDA_ARCH__)
-    return __ldg(reinterpret_cast<const T*>(table + at));
+    return __ldg(reinterpret_cast<const T*>(at));
 #else
-    return *reinterpret_cast<const T*>(table + at);
+    return *reinterpret_cast<const T*>(at);
 #endif
   }
 };

@@ -63,18 +63,20 @@ struct RemainderPatterns {
 
 // How device code finds a byte of a colour, in chunks; a table (RemainderColoring::table()) has
 // what no arithmetic does:
-//   v = min(linear / chunk, chunks)
-//   c = v + (v * reciprocal >> 32 >> reciprocal_shift) * skipped + first
+//   v = min(linear / chunk + begin, end)
+//   c = v + (v * reciprocal >> 32 >> reciprocal_shift) * skipped
 //   position = (pages[c >> page_shift] ^ patterns[c % 2^page_shift]) * chunk + linear % chunk
+// `begin` counts whole rounds and makes c begin where a page does, so that nothing has to be added
+// for the remainder that the colour begins with.
 struct RemainderSteps {
   std::uint32_t chunk_shift = 0;  // bytes of a chunk
   std::uint32_t page_shift = 0;   // chunks of a page
-  std::uint32_t chunks = 0;       // of the colour on all pages; those behind them lead outside
-  std::uint32_t reciprocal =
-      0;  // of the colour's chunks of a round, so shifted that it has 32 bits
-  std::uint32_t reciprocal_shift = 0;
-  std::uint32_t skipped = 0;  // chunks of a round that are not the colour's
-  std::uint32_t first = 0;    // chunk of the arena that the colour begins with
+  std::uint32_t begin = 0;        // v of the colour's first chunk
+  std::uint32_t end = 0;          // of the first one behind all pages
+  std::uint32_t reciprocal = 0;   // 2^(32 + shift) over the colour's chunks of a round, rounded up
+  std::uint32_t reciprocal_shift = 0;  // the least that divides exactly up to `end`
+  std::uint32_t skipped = 0;           // chunks of a round that are not the colour's
+  std::uint32_t pages_at = 0;          // byte of the table where pages[0] lies
 
   friend bool operator==(const RemainderSteps&, const RemainderSteps&) = default;
 };
@@ -111,10 +113,12 @@ class RemainderColoring {
   [[nodiscard]] std::uint64_t color_bytes(std::uint32_t color) const;
   [[nodiscard]] std::uint64_t position(std::uint64_t linear, std::uint32_t color) const;
 
-  // missing_capability for an arena beyond 2^30 chunks, 256 GiB on an H200.
+  // missing_capability for an arena beyond 2^30 chunks, 256 GiB on an H200, and for a modulus that
+  // is even.
   [[nodiscard]] Result<RemainderSteps> steps(std::uint32_t color) const;
   // Of all colours, as it lies in memory: 16 bits a chunk of a page ("patterns"), then 32 bits a
-  // page ("pages") and one more, which leads far behind the arena.
+  // page ("pages"). As many entries as the modulus, in front of these, and one behind them lead far
+  // behind the arena.
   [[nodiscard]] std::vector<std::byte> table() const;
 
  private:

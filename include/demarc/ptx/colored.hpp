@@ -41,19 +41,20 @@ struct ColoredAddressing {
   std::uint32_t color = 0;
 };
 
-// The same for colours that are remainders, by gpu::RemainderSteps (gpu/remainder_coloring.hpp): 14
-// machine instructions and two loads from a table that the L1 holds. Linear addresses follow each
-// other from the arena's address on; those that are none of the colour's lead far behind it.
+// The same for colours that are remainders, by gpu::RemainderSteps (gpu/remainder_coloring.hpp): 12
+// to 14 machine instructions and two loads from a table that the L1 holds. Linear addresses follow
+// each other from the arena's address on; those that are none of the colour's lead far behind it.
 struct RemainderAddressing {
   std::uint64_t arena = 0;  // address, a multiple of its page size
   std::uint64_t table = 0;  // address of RemainderColoring::table()
+  std::uint64_t pages = 0;  // address of pages[0]
   std::uint32_t chunk_shift = 0;
   std::uint32_t page_shift = 0;
-  std::uint32_t chunks = 0;
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
   std::uint32_t reciprocal = 0;
   std::uint32_t reciprocal_shift = 0;
   std::uint32_t skipped = 0;
-  std::uint32_t first = 0;
 };
 
 // Which accesses go to the coloured memory; the others keep their addresses. Only kernels without

@@ -47,7 +47,7 @@ colored_layout<remainders> ColoredBuffer::remainder_layout(std::uint64_t offset)
   const auto* run = std::get_if<RemainderShare>(&share_);
   if (run == nullptr) return {};
   colored_layout<remainders> layout = run->layout;
-  layout.first = first_ + offset;
+  layout.first += first_ + offset;
   return layout;
 }
 

@@ -3,10 +3,18 @@
 namespace demarc::cuda {
 namespace {
 
+// The layout is of byte 0.
 ptx::RemainderAddressing addressing_of(const colored_layout<remainders>& layout) {
-  return {layout.base,       layout.table,      layout.chunk_shift,      layout.page_shift,
-          layout.chunks,     layout.reciprocal, layout.reciprocal_shift, layout.skipped,
-          layout.first_chunk};
+  return {layout.base,
+          layout.table,
+          layout.pages,
+          layout.chunk_shift,
+          layout.page_shift,
+          static_cast<std::uint32_t>(layout.first >> layout.chunk_shift),
+          layout.end,
+          layout.reciprocal,
+          layout.reciprocal_shift,
+          layout.skipped};
 }
 
 }  // namespace

@@ -128,15 +128,15 @@ Result<colored_layout<remainders>> layout_of_remainders(const gpu::RemainderColo
   DEMARC_TRY(const gpu::RemainderSteps steps, coloring.steps(0));
   colored_layout<remainders> layout;
   layout.base = base;
-  layout.first = first;
+  layout.first = (std::uint64_t{steps.begin} << steps.chunk_shift) + first;
   layout.table = table;
+  layout.pages = table + steps.pages_at;
   layout.chunk_shift = steps.chunk_shift;
   layout.page_shift = steps.page_shift;
-  layout.chunks = steps.chunks;
+  layout.end = steps.end;
   layout.reciprocal = steps.reciprocal;
   layout.reciprocal_shift = steps.reciprocal_shift;
   layout.skipped = steps.skipped;
-  layout.first_chunk = steps.first;
   return layout;
 }
 

@@ -1,11 +1,11 @@
 // ptxas takes coloured text, and most kernels of the CUDA libraries can be coloured.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <regex>
 #include <sstream>
 
 #include "compilers.hpp"
+#include "demarc/base/files.hpp"
 #include "demarc/ptx/affine.hpp"
 #include "demarc/ptx/colored.hpp"
 #include "demarc/ptx/parser.hpp"
@@ -21,13 +21,13 @@ RemainderAddressing remainders() {
   RemainderAddressing addressing;
   addressing.arena = 0x7f00'0000'0000;
   addressing.table = 0x7e00'0000'0000;
+  addressing.pages = addressing.table + 20000;
   addressing.chunk_shift = 8;
   addressing.page_shift = 13;
-  addressing.chunks = 260000;
-  addressing.reciprocal = 0xb21642c9;  // of 8 * 23
-  addressing.reciprocal_shift = 7;
+  addressing.begin = 8 * 23 * 24;
+  addressing.end = addressing.begin + 260000;
+  addressing.reciprocal = 23342214;  // of 8 * 23
   addressing.skipped = 8 * 24;
-  addressing.first = 8 * 24;
   return addressing;
 }
 
@@ -175,6 +175,59 @@ TEST(Coloured, nine_in_ten_kernels_of_the_libraries_can_be_coloured) {
   }
   EXPECT_GT(sum.all, 10U);
   EXPECT_GE(sum.accepted * 10, sum.all * 9) << said;
+}
+
+// What colours add to the machine code: printed, and no more than the limits. A change that makes
+// it less lowers them. A function's code is filled up to a multiple of eight instructions.
+struct Price {
+  const char* module;
+  double instructions;      // added, per access
+  std::uint32_t registers;  // in all
+  std::uint64_t spilled_bytes;
+};
+
+void expect_price(const std::string& text, const Price& most) {
+  const auto module = parse_whole(text, most.module);
+  ASSERT_TRUE(module) << module.error().message;
+  const auto made = rewrite_remainders(*module, remainders(), with_places);
+  ASSERT_TRUE(made) << made.error().message;
+  ASSERT_TRUE(check_accepted(made->kernels, most.module));
+  const std::string& colored = *made->module.text;
+  std::size_t accesses = 0;
+  for (std::size_t at = colored.find(".reg .b64 %demarc_a"); at != std::string::npos;
+       at = colored.find(".reg .b64 %demarc_a", at + 1)) {
+    ++accesses;
+  }
+  ASSERT_NE(accesses, 0U);
+  const MachineCodeFigures before = machine_code_figures(text);
+  const MachineCodeFigures after = machine_code_figures(colored);
+  const double added =
+      static_cast<double>(after.instructions - before.instructions) / static_cast<double>(accesses);
+  std::printf(
+      "%-26s %4zu accesses, +%.1f instructions each, registers %u -> %u, spills %lu -> %lu\n",
+      most.module, accesses, added, before.registers, after.registers,
+      static_cast<unsigned long>(before.spilled_bytes),
+      static_cast<unsigned long>(after.spilled_bytes));
+  EXPECT_LE(added, most.instructions) << most.module;
+  EXPECT_LE(after.registers, most.registers) << most.module;
+  EXPECT_LE(after.spilled_bytes, most.spilled_bytes) << most.module;
+}
+
+TEST(Coloured, the_price_of_remainders_in_machine_code_is_within_its_limits) {
+  const auto triton = demarc::test::source_dir() / "tests" / "ptx" / "corpus" / "triton";
+  for (const Price& most :
+       {Price{"attention_sm90.ptx", 13.4, 178, 0}, Price{"matmul_sm90.ptx", 13.7, 255, 752},
+        Price{"fp8_scale_sm100.ptx", 15.6, 38, 0}, Price{"fp8_scale_sm90.ptx", 15.6, 40, 0},
+        Price{"histogram_sm100.ptx", 15.1, 29, 0}, Price{"dropout_sm80.ptx", 15.6, 32, 0},
+        Price{"softmax_sm75.ptx", 16.1, 51, 0}}) {
+    expect_price(read_file(triton / most.module).value(), most);
+  }
+  const auto kernels = demarc::test::source_dir() / "kernels";
+  for (const Price& most : {Price{"vecadd.cu", 16.1, 24, 0}, Price{"matmul.cu", 5.4, 32, 0},
+                            Price{"cfd.cu", 16.4, 54, 0}, Price{"stencil9.cu", 12.0, 40, 0},
+                            Price{"scalarprod.cu", 6.6, 32, 0}, Price{"nn.cu", 20.1, 14, 0}}) {
+    expect_price(nvcc_ptx(kernels / most.module, {"-arch=compute_90"}), most);
+  }
 }
 
 TEST(Coloured, affine_kernels_of_old_modules_are_taken) {

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <stdexcept>
 
@@ -48,8 +50,8 @@ std::filesystem::path scratch_file(const std::string& suffix) {
   return folder / fmt::format("demarc_oracle_{}_{}{}", ::getpid(), counter++, suffix);
 }
 
-// Runs a shell command; its messages become the exception when it fails.
-void run_compiler(const std::string& command) {
+// Runs a shell command and gives its messages, which become the exception when it fails.
+std::string run_compiler(const std::string& command) {
   ProcessOptions options;
   options.output = options.error = ChildStream::kept;
   auto compiler = Process::spawn({"/bin/sh", "-c", command}, options);
@@ -57,6 +59,7 @@ void run_compiler(const std::string& command) {
   if (compiler->wait(-1)->exit_code != 0) {
     throw std::runtime_error(command + "\n" + compiler->kept());
   }
+  return compiler->kept();
 }
 
 // Size and time of the program stand for its version.
@@ -113,6 +116,32 @@ std::string target_of(const std::string& ptx) {
   return std::atoi(target.c_str() + 3) < 75 ? "sm_75" : target;
 }
 
+struct Assembled {
+  std::map<std::string, std::string> sections;  // text_sections()
+  std::string messages;
+};
+
+Assembled assembled(const std::string& ptx, const std::vector<std::string>& flags) {
+  const auto in = scratch_file(".ptx");
+  const auto out = scratch_file(".o");
+  std::ofstream(in, std::ios::binary) << ptx;
+  const std::string messages =
+      run_compiler(std::string("'") + DEMARC_PTXAS + "' -w -arch=" + target_of(ptx) +
+                   joined(flags) + " -o '" + out.string() + "' '" + in.string() + "'");
+  Assembled made{text_sections(slurp_file(out)), messages};
+  std::filesystem::remove(in);
+  std::filesystem::remove(out);
+  return made;
+}
+
+std::vector<std::uint64_t> numbers_behind(const std::string& text, std::string_view words) {
+  std::vector<std::uint64_t> numbers;
+  for (std::size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) {
+    numbers.push_back(std::strtoull(text.c_str() + at + words.size(), nullptr, 10));
+  }
+  return numbers;
+}
+
 }  // namespace
 
 std::vector<std::filesystem::path> cuda_sources(const std::filesystem::path& folder) {
@@ -137,21 +166,34 @@ std::string clang_ptx(const std::filesystem::path& source, const std::vector<std
 }
 
 std::string machine_code_digest(const std::string& ptx, const std::vector<std::string>& flags) {
-  const std::string target = target_of(ptx);
   return cached(stamp_of(DEMARC_PTXAS) + joined(flags) + ptx, [&] {
-    const auto in = scratch_file(".ptx");
-    const auto out = scratch_file(".o");
-    std::ofstream(in, std::ios::binary) << ptx;
-    run_compiler(std::string("'") + DEMARC_PTXAS + "' -w -arch=" + target + joined(flags) +
-                 " -o '" + out.string() + "' '" + in.string() + "'");
     std::string digest;
-    for (const auto& [name, content] : text_sections(slurp_file(out))) {
+    for (const auto& [name, content] : assembled(ptx, flags).sections) {
       digest += fmt::format("{} {} {}\n", name, content.size(), hash_of(content));
     }
-    std::filesystem::remove(in);
-    std::filesystem::remove(out);
     return digest;
   });
+}
+
+MachineCodeFigures machine_code_figures(const std::string& ptx) {
+  const std::string text = cached(stamp_of(DEMARC_PTXAS) + "figures" + ptx, [&] {
+    constexpr std::uint64_t instruction_bytes = 16;
+    const Assembled made = assembled(ptx, {"-v"});
+    std::uint64_t bytes = 0;
+    for (const auto& [name, content] : made.sections) bytes += content.size();
+    std::uint64_t most_registers = 0;
+    for (const std::uint64_t one : numbers_behind(made.messages, "Used ")) {
+      most_registers = std::max(most_registers, one);
+    }
+    std::uint64_t spilled = 0;
+    for (const std::uint64_t one : numbers_behind(made.messages, "bytes stack frame, ")) {
+      spilled += one;
+    }
+    return fmt::format("{} {} {}", bytes / instruction_bytes, most_registers, spilled);
+  });
+  MachineCodeFigures figures;
+  std::istringstream(text) >> figures.instructions >> figures.registers >> figures.spilled_bytes;
+  return figures;
 }
 
 }  // namespace demarc::ptx::test

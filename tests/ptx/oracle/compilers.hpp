@@ -2,6 +2,7 @@
 // goes in, so a second run of the tests compiles nothing.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -25,5 +26,14 @@ inline constexpr int all_targets[] = {75, 80, 90, 100};
 // ptxas is told the target that the module names, sm_75 at least. Throws with its messages.
 [[nodiscard]] std::string machine_code_digest(const std::string& ptx,
                                               const std::vector<std::string>& flags);
+
+// What ptxas makes of a module: of all its functions together, registers of the one with most.
+struct MachineCodeFigures {
+  std::uint64_t instructions = 0;
+  std::uint32_t registers = 0;
+  std::uint64_t spilled_bytes = 0;
+};
+// For a target that the module names, sm_75 at least. Throws with its messages.
+[[nodiscard]] MachineCodeFigures machine_code_figures(const std::string& ptx);
 
 }  // namespace demarc::ptx::test

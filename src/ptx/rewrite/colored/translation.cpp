@@ -93,12 +93,14 @@ std::string address_arithmetic(const ColoredAddressing& addressing) {
 Result<void> check_addressing(const RemainderAddressing& addressing) {
   const std::uint64_t page = std::uint64_t{1} << (addressing.chunk_shift + addressing.page_shift);
   if (addressing.chunk_shift < 4 || addressing.chunk_shift > 12 || addressing.page_shift == 0 ||
-      addressing.page_shift > 16 || addressing.chunks == 0 || addressing.reciprocal_shift > 31 ||
-      addressing.arena % page != 0) {
+      addressing.page_shift > 16 || addressing.begin >= addressing.end ||
+      addressing.reciprocal_shift > 31 || addressing.arena % page != 0) {
     return invalid_input(
-        "coloured addressing: {} chunks of 2^{} bytes, 2^{} a page, in an arena at {:#x} do not "
+        "coloured addressing: chunks {} to {} of 2^{} bytes, 2^{} a page, in an arena at {:#x} do "
+        "not "
         "fit",
-        addressing.chunks, addressing.chunk_shift, addressing.page_shift, addressing.arena);
+        addressing.begin, addressing.end, addressing.chunk_shift, addressing.page_shift,
+        addressing.arena);
   }
   return {};
 }
@@ -127,14 +129,15 @@ std::string address_arithmetic(const RemainderAddressing& a, const Module& modul
       "\tshr.u64 \t%demarc_h, %demarc_a, {};\n\tcvt.u32.u64 \t%demarc_l, %demarc_h;\n"
       "\tcvt.u32.u64 \t%demarc_o, %demarc_a;\n\tsub.u32 \t%demarc_l, %demarc_l, {};\n"
       "\tmin.u32 \t%demarc_l, %demarc_l, {};\n\tmul.hi.u32 \t%demarc_u, %demarc_l, {};\n",
-      a.chunk_shift, static_cast<std::uint32_t>(a.arena >> a.chunk_shift), a.chunks, a.reciprocal);
+      a.chunk_shift, static_cast<std::uint32_t>((a.arena >> a.chunk_shift) - a.begin), a.end,
+      a.reciprocal);
   if (a.reciprocal_shift != 0) {
     out += fmt::format("\tshr.u32 \t%demarc_u, %demarc_u, {};\n", a.reciprocal_shift);
   }
   return out +
          fmt::format(
              "\tmad.lo.u32 \t%demarc_l, %demarc_u, {}, %demarc_l;\n"
-             "\tadd.u32 \t%demarc_l, %demarc_l, {};\n\tshr.u32 \t%demarc_u, %demarc_l, {};\n"
+             "\tshr.u32 \t%demarc_u, %demarc_l, {};\n"
              "\tmul.wide.u32 \t%demarc_h, %demarc_u, 4;\n\tadd.s64 \t%demarc_h, %demarc_h, {};\n"
              "\tld.global.nc{}.u32 \t%demarc_x, [%demarc_h];\n"
              "\tand.b32 \t%demarc_l, %demarc_l, {};\n\tmul.wide.u32 \t%demarc_h, %demarc_l, 2;\n"
@@ -145,9 +148,8 @@ std::string address_arithmetic(const RemainderAddressing& a, const Module& modul
              "\tmul.wide.u32 \t%demarc_a, %demarc_x, {};\n\tadd.s64 \t%demarc_a, %demarc_a, {};\n"
              "\tand.b32 \t%demarc_o, %demarc_o, {};\n\tcvt.u64.u32 \t%demarc_h, %demarc_o;\n"
              "\tor.b64 \t%demarc_a, %demarc_a, %demarc_h;\n",
-             a.skipped, a.first, a.page_shift, a.table + (std::uint64_t{2} << a.page_shift), policy,
-             (1U << a.page_shift) - 1, a.table, policy, 1U << a.chunk_shift, a.arena,
-             (1U << a.chunk_shift) - 1);
+             a.skipped, a.page_shift, a.pages, policy, (1U << a.page_shift) - 1, a.table, policy,
+             1U << a.chunk_shift, a.arena, (1U << a.chunk_shift) - 1);
 }
 
 }  // namespace
