@@ -8,7 +8,7 @@
 //   }
 //
 // An element access costs about five integer instructions a mask. Where colours are remainders (an
-// H200) the span is a demarc::colored_span<float, demarc::remainders>, at about 16 and two loads
+// H200) the span is a demarc::colored_span<float, demarc::remainders>, at about 14 and two loads
 // from a small table. Elements must not be wider than 16 bytes; x.vector(i) reads and writes 16
 // aligned bytes at a time.
 #pragma once
