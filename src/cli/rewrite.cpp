@@ -7,9 +7,13 @@
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/numbers.hpp"
+#include "demarc/cuda/gpu.hpp"
+#include "demarc/gpu/color_scheme.hpp"
+#include "demarc/gpu/device.hpp"
 #include "demarc/ptx/affine.hpp"
 #include "demarc/ptx/colored.hpp"
 #include "demarc/ptx/parser.hpp"
+#include "demarc/ptx/report.hpp"
 #include "verb.hpp"
 
 namespace demarc::cli {
@@ -21,6 +25,10 @@ struct RewriteOptions {
   bool affine = false;
   std::vector<std::string> masks;
   std::uint32_t color = 0;
+  std::string colors;  // "0/2"
+  std::string device;
+  std::string description;
+  bool stats = false;
   std::vector<std::string> kernels;
   bool allow_refused = false;
   bool silence_printf = false;
@@ -55,26 +63,109 @@ Result<void> judge(const std::vector<ptx::ColoredKernel>& kernels, const Rewrite
   return {};
 }
 
-Result<ptx::Module> colored(const ptx::Module& module, const RewriteOptions& options) {
+// The card of --device, else of --description.
+Result<gpu::Device> device_of(const RewriteOptions& options) {
+  if (options.device.empty()) return gpu::find_device(options.description);
+  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
+  if (ref.kind == gpu::DeviceRef::Kind::simulated) return gpu::find_device(ref.name);
+  DEMARC_TRY(const auto driver, cuda::Driver::load());
+  DEMARC_TRY(const auto gpu, cuda::Gpu::open(driver, ref.index));
+  return gpu::describe_card(gpu->name(), options.description);
+}
+
+struct WantedColor {
+  std::uint64_t color = 0;
+  std::uint64_t colors = 0;
+};
+
+Result<WantedColor> parse_wanted_color(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos) {
+    return invalid_input("--colors: '{}': a colour and how many there are were expected, as in 0/2",
+                         text);
+  }
+  WantedColor wanted;
+  DEMARC_TRY(wanted.color, parse_u64(text.substr(0, slash), "--colors"));
+  DEMARC_TRY(wanted.colors, parse_u64(text.substr(slash + 1), "--colors"));
+  constexpr std::uint64_t most_colors = 64;
+  if (wanted.color < wanted.colors && wanted.colors <= most_colors) return wanted;
+  return invalid_input("--colors: there is no colour {} of {}; the first is 0, {} can be asked for",
+                       wanted.color, wanted.colors, most_colors);
+}
+
+// A colour of a card, by its description. Where colours are remainders, which of them it has is
+// found when the module is loaded.
+Result<ptx::ColoredModule> in_color_of_device(const ptx::Module& module,
+                                              const RewriteOptions& options,
+                                              const ptx::ColoredOptions& wanted) {
+  DEMARC_TRY(const WantedColor color, parse_wanted_color(options.colors));
+  DEMARC_TRY(const gpu::Device device, device_of(options));
+  DEMARC_TRY(const gpu::ColorScheme scheme,
+             gpu::color_scheme(device, static_cast<std::uint32_t>(color.colors)));
+  if (scheme.colors != color.colors) {
+    return invalid_input("--colors: {} divides its memory into {} colours, not {}", device.name,
+                         scheme.colors, color.colors);
+  }
+  if (!scheme.remainders) {
+    return ptx::rewrite_colored(module, {scheme.masks, static_cast<std::uint32_t>(color.color)},
+                                wanted);
+  }
+  return ptx::rewrite_remainders(
+      module, ptx::RemainderShape{scheme.remainders->chunk_shift, scheme.remainders->page_shift()},
+      wanted);
+}
+
+Result<ptx::ColoredModule> in_color_of_masks(const ptx::Module& module,
+                                             const RewriteOptions& options,
+                                             const ptx::ColoredOptions& wanted) {
   ptx::ColoredAddressing addressing;
   addressing.color = options.color;
   for (const std::string& mask : options.masks) {
     DEMARC_TRY(const std::uint64_t value, parse_u64(mask, "--color-mask"));
     addressing.masks.push_back(value);
   }
+  return ptx::rewrite_colored(module, addressing, wanted);
+}
+
+std::uint64_t instructions_of(const ptx::Module& module) {
+  std::uint64_t count = 0;
+  for (const ptx::MnemonicCount& row : ptx::count_mnemonics(module)) count += row.count;
+  return count;
+}
+
+// What was added, a line a kernel and one for the module.
+void print_stats(const ptx::Module& before, const ptx::ColoredModule& made) {
+  for (const ptx::ColoredKernel& kernel : made.kernels) {
+    fmt::print(stderr, "{}: {} accesses translated\n", kernel.name, kernel.accesses);
+  }
+  fmt::print(stderr, "{}: {} instructions before, {} now\n", before.source_name,
+             instructions_of(before), instructions_of(made.module));
+}
+
+Result<ptx::Module> colored(const ptx::Module& module, const RewriteOptions& options) {
   DEMARC_TRY(const auto wanted, colored_options(options));
-  DEMARC_TRY(auto made, ptx::rewrite_colored(module, addressing, wanted));
+  DEMARC_TRY(auto made, options.colors.empty() ? in_color_of_masks(module, options, wanted)
+                                               : in_color_of_device(module, options, wanted));
   DEMARC_CHECK(judge(made.kernels, options));
+  if (options.stats) print_stats(module, made);
   return std::move(made.module);
 }
 
 Result<void> rewrite(const RewriteOptions& options) {
-  if (!options.affine && options.masks.empty() && !options.needs) {
-    return invalid_input("say what to add: --affine, --color-mask MASK or both");
+  const bool colors = !options.masks.empty() || !options.colors.empty();
+  if (!options.affine && !colors && !options.needs) {
+    return invalid_input("say what to add: --affine, a colour (--colors, --color-mask) or both");
   }
-  if (options.masks.empty() && !options.needs &&
-      (!options.kernels.empty() || options.silence_printf)) {
-    return invalid_input("--kernel and --silence-printf go with --color-mask or --needs");
+  if (!colors && !options.needs && (!options.kernels.empty() || options.silence_printf)) {
+    return invalid_input("--kernel and --silence-printf go with --colors, --color-mask or --needs");
+  }
+  if (!colors && (options.allow_refused || options.stats || !options.variables_at.empty() ||
+                  !options.local_at.empty())) {
+    return invalid_input(
+        "--allow-refused, --stats, --variables-at and --local-at go with --colors or --color-mask");
+  }
+  if (!options.colors.empty() && options.device.empty() && options.description.empty()) {
+    return invalid_input("--colors: of which card? --device or --description says it");
   }
   DEMARC_TRY(auto module, ptx::load_module(options.input));
   if (options.affine) {
@@ -85,13 +176,19 @@ Result<void> rewrite(const RewriteOptions& options) {
     DEMARC_TRY(const auto needs, ptx::find_colored_needs(module, wanted));
     return emit(options.output, ptx::needs_to_json(needs));
   }
-  if (!options.masks.empty()) {
+  if (colors) {
     DEMARC_TRY(module, colored(module, options));
   }
   return emit(options.output, *module.text);
 }
 
 void add_colored_options(CLI::App& app, RewriteOptions& options) {
+  CLI::Option* const colors = app.add_option(
+      "--colors", options.colors, "a colour of a card and how many it is divided into: 0/2");
+  app.add_option("--device", options.device, "of this card: cuda:N or sim:NAME")->needs(colors);
+  app.add_option("--description", options.description,
+                 "of the card with this description: a built-in name or a file")
+      ->needs(colors);
   CLI::Option* const masks =
       app.add_option("--color-mask", options.masks,
                      "address bits whose parity is the colour; may be repeated, lowest bit first");
@@ -105,23 +202,23 @@ void add_colored_options(CLI::App& app, RewriteOptions& options) {
   app.add_option("--kernel", options.kernels,
                  "keep this kernel and remove the others; may be repeated");
   app.add_flag("--allow-refused", options.allow_refused,
-               "remove kernels that cannot be coloured and say why; without it they are an error")
-      ->needs(masks);
+               "remove kernels that cannot be coloured and say why; without it they are an error");
+  app.add_flag("--stats", options.stats, "say what was added, on standard error");
   app.add_flag("--silence-printf", options.silence_printf,
                "kernels print nothing; without it one that prints cannot be coloured");
   app.add_option("--variables-at", options.variables_at,
-                 "linear address of coloured memory for the variables of the module (--needs)")
-      ->needs(masks);
+                 "linear address of coloured memory for the variables of the module (--needs)");
   CLI::Option* const local =
       app.add_option("--local-at", options.local_at,
-                     "linear address of coloured memory for the local variables of threads")
-          ->needs(masks);
+                     "linear address of coloured memory for the local variables of threads");
   CLI::Option* const threads =
       app.add_option("--local-threads", options.local_threads,
                      "threads that it has room for; those beyond stop their kernel");
   threads->needs(local);
   local->needs(threads);
   needs->excludes(masks);
+  needs->excludes(colors);
+  masks->excludes(colors);
 }
 
 const RegisterVerb rewrite_verb{

@@ -67,6 +67,11 @@ std::optional<HostRange> LoadedModule::variable(std::string_view name) const {
   for (const auto& [variable, address] : state_->memory.global_address) {
     if (variable->name == name) return HostRange{address, variable->byte_size()};
   }
+  for (const auto& [variable, offset] : state_->memory.constant_offset) {
+    if (variable->name != name) continue;
+    return HostRange{reinterpret_cast<std::uint64_t>(state_->memory.constants.data() + offset),
+                     variable->byte_size()};
+  }
   return std::nullopt;
 }
 

@@ -200,7 +200,7 @@ Result<RemainderSteps> RemainderColoring::steps(std::uint32_t color) const {
   const std::uint32_t round = window.count << free_bits;
   RemainderSteps steps;
   steps.chunk_shift = hash_.chunk_shift;
-  steps.page_shift = hash_.number_bits() + free_bits;
+  steps.page_shift = hash_.page_shift();
   steps.begin = static_cast<std::uint32_t>(rounds * round);
   steps.end = static_cast<std::uint32_t>(rounds * round + (units << free_bits));
   steps.skipped = (hash_.modulus - window.count) << free_bits;
@@ -223,7 +223,7 @@ Result<RemainderSteps> RemainderColoring::steps(std::uint32_t color) const {
 std::vector<std::byte> RemainderColoring::table() const {
   const auto free_bits = static_cast<std::uint32_t>(hash_.free_bits.size());
   const std::uint32_t block_chunks = hash_.block_shift - hash_.chunk_shift;
-  const std::uint32_t page_shift = hash_.number_bits() + free_bits;
+  const std::uint32_t page_shift = hash_.page_shift();
   std::vector<std::byte> bytes;
   for (std::uint32_t c = 0; c < 1U << page_shift; ++c) {
     const std::uint32_t number = c >> free_bits;

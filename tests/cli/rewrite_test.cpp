@@ -44,7 +44,53 @@ TEST(RewriteVerb, a_colour_beyond_the_masks_or_without_masks_is_refused) {
                                                 std::vector<std::string>{"--silence-printf"}}) {
     std::vector<std::string> arguments{"rewrite", vecadd(), "--affine"};
     arguments.insert(arguments.end(), alone.begin(), alone.end());
-    EXPECT_NE(refusal(arguments).find("go with --color-mask or --needs"), std::string::npos);
+    EXPECT_NE(refusal(arguments).find("go with --colors, --color-mask or --needs"),
+              std::string::npos);
+  }
+}
+
+// The H100's colours are parities, known from its description; those of the H200 are known when the
+// module is loaded.
+TEST(RewriteVerb, a_colour_of_a_card_is_taken_from_its_description) {
+  const Outcome by_mask =
+      run_demarc({"rewrite", vecadd(), "--color-mask", "0xc4000", "--color", "1"});
+  for (const std::vector<std::string>& card :
+       {std::vector<std::string>{"--description", "h100-sxm"}, {"--device", "sim:h100-sxm"}}) {
+    std::vector<std::string> arguments{"rewrite", vecadd(), "--colors", "1/2", "--stats"};
+    arguments.insert(arguments.end(), card.begin(), card.end());
+    const Outcome outcome = run_demarc(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, by_mask.out);
+    EXPECT_NE(outcome.err.find("vecadd: 3 accesses translated"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find(" instructions before, "), std::string::npos);
+  }
+  const Outcome later =
+      run_demarc({"rewrite", vecadd(), "--colors", "0/2", "--description", "h200"});
+  EXPECT_EQ(later.exit_code, 0) << later.err;
+  EXPECT_EQ(later.err, "");
+  EXPECT_NE(later.out.find(".visible .const .align 8 .b8 demarc_colors[48];"), std::string::npos);
+  EXPECT_NE(later.out.find("[demarc_colors+"), std::string::npos);
+}
+
+TEST(RewriteVerb, a_colour_that_no_card_has_is_refused) {
+  const auto said = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"rewrite", vecadd()});
+    return refusal(more);
+  };
+  for (const char* wrong : {"1", "x/2", "2/2", "0/0", "0/65", "0/"}) {
+    EXPECT_NE(said({"--colors", wrong, "--description", "h200"}).find("--colors"),
+              std::string::npos)
+        << wrong;
+  }
+  EXPECT_NE(said({"--colors", "0/3", "--description", "h100-sxm"})
+                .find("divides its memory into 4 colours, not 3"),
+            std::string::npos);
+  EXPECT_NE(said({"--colors", "0/2"}).find("of which card?"), std::string::npos);
+  EXPECT_NE(said({"--colors", "0/2", "--description", "no-such"}).find("no-such"),
+            std::string::npos);
+  for (const char* alone : {"--allow-refused", "--stats"}) {
+    EXPECT_NE(said({"--affine", alone}).find("go with --colors or --color-mask"),
+              std::string::npos);
   }
 }
 

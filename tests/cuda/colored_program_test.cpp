@@ -74,38 +74,70 @@ TEST(ColoredProgram, VariablesLieInTheShareWithTheirFirstContent) {
             ColoredCode::of(*pool, 1)->pointer(program->variables()->first()));
 }
 
-// A kernel that counts along its pointer finds each byte of the share where the host put it.
-TEST(ColoredProgram, OfAShareOfRemaindersFindsItsBytesWhereTheHostPutThem) {
+// A share of remainders, and a kernel that counts along its pointer.
+struct RemainderHalf {
+  std::shared_ptr<ColoredPool> pool;
+  ColoredBuffer before;
+  ColoredBuffer buffer;
+};
+
+RemainderHalf remainder_half() {
   fake::FakeConfig config = fake::small_gpu();
   config.remainders = true;
   const auto scheme = gpu::color_scheme(gpu::find_device("h200").value(), 2).value();
   constexpr ShareRequest each_side[] = {{0x1, 0}, {0x2, 0}};
-  const auto card = test::fake_card(config).value();
-  const auto pool = ColoredPool::create(card, scheme, 8 << 20U, each_side).value();
-  const ColoredBuffer before = pool->allocate(1, 3000).value();
-  const ColoredBuffer buffer = pool->allocate(1, std::uint64_t{4} << 18U).value();
-  const auto program =
-      load(pool,
-           kernel("k",
-                  "ld.param.u64 %rd1, [p];\nmov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %tid.x;\n"
-                  "mad.lo.u32 %r1, %r1, 64, %r2;\nmul.wide.u32 %rd2, %r1, 1024;\n"
-                  "add.u64 %rd1, %rd1, %rd2;\nld.global.u32 %r3, [%rd1];\nadd.u32 %r3, %r3, %r1;\n"
-                  "st.global.u32 [%rd1], %r3;"),
-           {{"k", 1024, 64}});
-  ASSERT_TRUE(program) << program.error().message;
+  auto pool =
+      ColoredPool::create(test::fake_card(config).value(), scheme, 8 << 20U, each_side).value();
+  ColoredBuffer before = pool->allocate(1, 3000).value();
+  ColoredBuffer buffer = pool->allocate(1, std::uint64_t{4} << 18U).value();
+  return {std::move(pool), std::move(before), std::move(buffer)};
+}
+
+const std::string counting = kernel(  // NOLINT(cert-err58-cpp)
+    "k",
+    "ld.param.u64 %rd1, [p];\nmov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %tid.x;\n"
+    "mad.lo.u32 %r1, %r1, 64, %r2;\nmul.wide.u32 %rd2, %r1, 1024;\n"
+    "add.u64 %rd1, %rd1, %rd2;\nld.global.u32 %r3, [%rd1];\nadd.u32 %r3, %r3, %r1;\n"
+    "st.global.u32 [%rd1], %r3;");
+
+// It finds each byte of the share where the host put it.
+void expect_counted(const RemainderHalf& half, const Module& module) {
   std::vector<std::uint32_t> words(std::size_t{1} << 18U);
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = static_cast<std::uint32_t>(i * 77);
-  ASSERT_TRUE(buffer.upload(words.data(), 4 * words.size()));
-  const auto pointer = ColoredCode::of(*pool, 1)->pointer(buffer.first());
-  EXPECT_EQ(pointer, pool->arena().address() + buffer.first());
-  const auto stream = Stream::create(pool->arena().gpu()).value();
-  const auto function = program->module().function("k").value();
-  ASSERT_TRUE(launch(stream, function, LaunchShape::line(16, 64), pointer));
+  ASSERT_TRUE(half.buffer.upload(words.data(), 4 * words.size()));
+  const auto pointer = ColoredCode::of(*half.pool, 1)->pointer(half.buffer.first());
+  EXPECT_EQ(pointer, half.pool->arena().address() + half.buffer.first());
+  const auto stream = Stream::create(half.pool->arena().gpu()).value();
+  ASSERT_TRUE(launch(stream, module.function("k").value(), LaunchShape::line(16, 64), pointer));
   ASSERT_TRUE(stream.wait());
   for (std::uint32_t thread = 0; thread < 1024; ++thread) words[256 * thread] += thread;
   std::vector<std::uint32_t> back(words.size());
-  ASSERT_TRUE(buffer.download(back.data(), 4 * back.size()));
+  ASSERT_TRUE(half.buffer.download(back.data(), 4 * back.size()));
   EXPECT_EQ(back, words);
+}
+
+TEST(ColoredProgram, OfAShareOfRemaindersFindsItsBytesWhereTheHostPutThem) {
+  const RemainderHalf half = remainder_half();
+  const auto program = load(half.pool, counting, {{"k", 1024, 64}});
+  ASSERT_TRUE(program) << program.error().message;
+  expect_counted(half, program->module());
+}
+
+// The text knows no colours; those of the share are written into its variable.
+TEST(ColoredProgram, RewrittenBeforeTheColoursWereKnownIsToldThemWhenItIsLoaded) {
+  const RemainderHalf half = remainder_half();
+  const GpuPointer gpu = half.pool->arena().gpu();
+  const auto made = ptx::rewrite_remainders(module_of(counting), ptx::RemainderShape{8, 13});
+  ASSERT_TRUE(made) << made.error().message;
+  const auto module = Module::load(gpu, *made->module.text, "k.ptx").value();
+  const auto variable = module.global(ptx::remainder_constants_name);
+  ASSERT_TRUE(variable) << variable.error().message;
+  const auto constants = ColoredCode::of(*half.pool, 1)->constants();
+  ASSERT_TRUE(constants);
+  ASSERT_EQ(variable->second, sizeof *constants);
+  ASSERT_EQ(gpu->api().cuMemcpyHtoD_v2(variable->first, &*constants, sizeof *constants), 0);
+  expect_counted(half, module);
+  EXPECT_FALSE(ColoredCode::of(*small_pool(), 1)->constants());
 }
 
 TEST(ColoredProgram, LocalMemoryIsAsLargeAsTheLargestLaunchNeeds) {

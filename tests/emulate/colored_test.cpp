@@ -1,5 +1,6 @@
 // Coloured kernels on the emulator: the results are those of the plain ones, and every byte of the
 // arena that is not theirs is left alone. Masks and remainders.
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,13 +69,41 @@ class RemainderColors : public Colors {
   Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena,
                                      std::uint64_t table,
                                      const ptx::ColoredOptions& options) const override {
-    return ptx::rewrite_remainders(
-        module, demarc::test::addressing_of(coloring_, color_, arena, table), options);
+    return ptx::rewrite_remainders(module, addressing(arena, table), options);
+  }
+
+ protected:
+  [[nodiscard]] ptx::RemainderAddressing addressing(std::uint64_t arena,
+                                                    std::uint64_t table) const {
+    return demarc::test::addressing_of(coloring_, color_, arena, table);
   }
 
  private:
   gpu::RemainderColoring coloring_;
   std::uint32_t color_;
+};
+
+// The text knows no colours; its constant variable is set, as whoever loads a module does.
+class RemainderColorsAtLoad : public RemainderColors {
+ public:
+  using RemainderColors::RemainderColors;
+  Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena,
+                                     std::uint64_t table,
+                                     const ptx::ColoredOptions& options) const override {
+    DEMARC_TRY(auto made, ptx::rewrite_remainders(module, ptx::RemainderShape{8, 13}, options));
+    const auto constants = ptx::remainder_constants(addressing(arena, table));
+    std::uint64_t words[sizeof constants / 8];
+    std::memcpy(words, &constants, sizeof constants);
+    std::string text = *made.module.text;
+    const std::string declared = fmt::format(".b8 {}[48];", ptx::remainder_constants_name);
+    const std::size_t at = text.find(declared);
+    EXPECT_NE(at, std::string::npos);
+    text.replace(
+        at, declared.size(),
+        fmt::format(".b64 {}[6] = {{{}}};", ptx::remainder_constants_name, fmt::join(words, ", ")));
+    DEMARC_TRY(made.module, ptx::parse_whole(text, module.source_name));
+    return made;
+  }
 };
 
 // Places in linear bytes: the output, the variables, the local memory.
@@ -193,6 +222,7 @@ void expect_contained(const std::string& text, const Shape& shape = {}) {
     expect_same(MaskColors({0xc4000}, color), text, shape, expected);
     expect_same(MaskColors({0x600, 0x1fa000}, 2 + color), text, shape, expected);
     expect_same(RemainderColors(color), text, shape, expected);
+    if (color == 1) expect_same(RemainderColorsAtLoad(color), text, shape, expected);
   }
 }
 

@@ -131,7 +131,27 @@ TEST(RewriteRemainders, the_table_stays_in_the_l1_where_ptx_can_say_so) {
 
 TEST(RewriteRemainders, colours_that_do_not_fit_are_refused) {
   const auto plain = ptx::parse(support_kernels_ptx(), "copies");
-  EXPECT_FALSE(ptx::rewrite_remainders(plain.module, {}));
+  const auto coloring =
+      gpu::RemainderColoring::make(gpu::h200_remainders(), {{0, 24}}, std::vector<std::uint32_t>(4))
+          .value();
+  const ptx::RemainderAddressing right = test::addressing_of(coloring, 0, 1U << 21U, 1U << 20U);
+  EXPECT_TRUE(ptx::rewrite_remainders(plain.module, right));
+  const auto refused = [&](auto change) {
+    ptx::RemainderAddressing wrong = right;
+    change(wrong);
+    return !ptx::rewrite_remainders(plain.module, wrong);
+  };
+  EXPECT_TRUE(refused([](auto& wrong) { wrong.end = wrong.begin; }));
+  EXPECT_TRUE(refused([](auto& wrong) { wrong.reciprocal_shift = 32; }));
+  EXPECT_TRUE(refused([](auto& wrong) { wrong.arena += 4096; }));
+  EXPECT_TRUE(refused([](auto& wrong) { wrong.chunk_shift = 3; }));
+  for (const ptx::RemainderShape fits : {ptx::RemainderShape{4, 1}, ptx::RemainderShape{12, 16}}) {
+    EXPECT_TRUE(ptx::rewrite_remainders(plain.module, fits));
+  }
+  for (const ptx::RemainderShape wrong : {ptx::RemainderShape{3, 13}, ptx::RemainderShape{13, 13},
+                                          ptx::RemainderShape{8, 0}, ptx::RemainderShape{8, 17}}) {
+    EXPECT_FALSE(ptx::rewrite_remainders(plain.module, wrong));
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -19,6 +20,9 @@ class ColoredCode {
   // The module with all memory of its kernels in the share.
   [[nodiscard]] Result<ptx::ColoredModule> rewrite(const ptx::Module& module,
                                                    const ptx::ColoredOptions& options = {}) const;
+  // For the variable `demarc_colors` of a module that was rewritten before (ptx::RemainderShape).
+  // Nothing where colours are parities: the text has them.
+  [[nodiscard]] std::optional<ptx::RemainderConstants> constants() const;
   // What a kernel gets as the address of byte `linear` of the share, such as
   // ColoredBuffer::first().
   [[nodiscard]] std::uint64_t pointer(std::uint64_t linear) const;

@@ -44,7 +44,8 @@ class LoadedModule {
   ~LoadedModule();
 
   [[nodiscard]] const ptx::Module& module() const;
-  // Where a variable of the state space global lies; nothing: there is no such variable.
+  // Where a variable of global or constant memory lies, whose content may be written between
+  // launches; nothing: there is no such variable.
   [[nodiscard]] std::optional<HostRange> variable(std::string_view name) const;
 
   // Arguments are scalars and bytes. A finding is no error: the outcome, which has no buffers,

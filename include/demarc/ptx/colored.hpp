@@ -57,6 +57,29 @@ struct RemainderAddressing {
   std::uint32_t skipped = 0;
 };
 
+// What a module that is rewritten for colours that are not known yet has in its constant variable
+// `demarc_colors`. Whoever loads the module sets it; until then accesses fault.
+struct RemainderConstants {
+  std::uint64_t arena = 0;
+  std::uint64_t table = 0;
+  std::uint64_t pages = 0;
+  std::uint32_t before =
+      0;  // number that the arena's first chunk has among linear ones, less begin
+  std::uint32_t end = 0;
+  std::uint32_t reciprocal = 0;
+  std::uint32_t reciprocal_shift = 0;
+  std::uint32_t skipped = 0;
+  std::uint32_t unused = 0;
+};
+inline constexpr const char* remainder_constants_name = "demarc_colors";
+[[nodiscard]] RemainderConstants remainder_constants(const RemainderAddressing& addressing);
+
+// Of such colours the text knows these.
+struct RemainderShape {
+  std::uint32_t chunk_shift = 0;
+  std::uint32_t page_shift = 0;
+};
+
 // Which accesses go to the coloured memory; the others keep their addresses. Only kernels without
 // variables of their own can be rewritten on one side.
 enum class ColoredAccesses { all, loads, stores };
@@ -92,6 +115,7 @@ struct ColoredKernel {
   std::uint32_t line = 0;
   std::vector<ColoredRefusal> refusals;  // empty: accepted
   std::uint64_t local_bytes = 0;         // local variables of a thread, those of what it calls too
+  std::uint64_t accesses = 0;            // whose addresses are translated, in the functions it runs
 
   [[nodiscard]] bool accepted() const { return refusals.empty(); }
 };
@@ -145,6 +169,9 @@ struct ColoredModule {
                                                     const ColoredOptions& options = {});
 [[nodiscard]] Result<ColoredModule> rewrite_remainders(const Module& module,
                                                        const RemainderAddressing& addressing,
+                                                       const ColoredOptions& options = {});
+// The same for whatever colours `demarc_colors` says when the module is loaded.
+[[nodiscard]] Result<ColoredModule> rewrite_remainders(const Module& module, RemainderShape shape,
                                                        const ColoredOptions& options = {});
 
 // "k.ptx:12: kernel 'k': 'tex.2d…;' addresses memory …", a line for each of the first reasons.

@@ -41,6 +41,12 @@ Result<ptx::ColoredModule> ColoredCode::rewrite(const ptx::Module& module,
   return ptx::rewrite_colored(module, std::get<ptx::ColoredAddressing>(addressing_), options);
 }
 
+std::optional<ptx::RemainderConstants> ColoredCode::constants() const {
+  const auto* remainders = std::get_if<ptx::RemainderAddressing>(&addressing_);
+  if (remainders == nullptr) return std::nullopt;
+  return ptx::remainder_constants(*remainders);
+}
+
 std::uint64_t ColoredCode::pointer(std::uint64_t linear) const {
   if (const auto* parities = std::get_if<ptx::ColoredAddressing>(&addressing_)) {
     return ptx::colored_pointer(arena_, linear, *parities);

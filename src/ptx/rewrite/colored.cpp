@@ -95,11 +95,26 @@ Rewritten rewrite_functions(const Module& module, const Survey& survey,
     for (const std::uint32_t run : survey.runs[i]) {
       const auto& refusals = out.functions[run].refusals;
       kernel.refusals.insert(kernel.refusals.end(), refusals.begin(), refusals.end());
+      kernel.accesses += out.functions[run].accesses;
     }
     kernel.local_bytes = survey.frames.bytes_of(survey.runs[i]);
     out.kernels.push_back(std::move(kernel));
   }
   return out;
+}
+
+// Where variables of a module may begin. One of 64-bit addresses says so.
+std::size_t behind_address_size(std::string_view text) {
+  constexpr std::string_view directive = ".address_size";
+  const std::size_t number = text.find_first_not_of(
+      " \t\r\n", text.find(directive, text.find(".target")) + directive.size());
+  return text.find_first_not_of("0123456789", number);
+}
+
+std::set<std::uint32_t> with_one_in_front(const std::set<std::uint32_t>& indices) {
+  std::set<std::uint32_t> moved{0};
+  for (const std::uint32_t index : indices) moved.insert(index + 1);
+  return moved;
 }
 
 Result<ColoredModule> rewrite_module(const Module& module, const Translation& translation,
@@ -119,8 +134,12 @@ Result<ColoredModule> rewrite_module(const Module& module, const Translation& tr
     splices.insert(splices.end(), one.splices.begin(), one.splices.end());
     variables.insert(one.kept.begin(), one.kept.end());
   }
-  const Remains remains = remains_of(module, functions, std::move(variables), options.printing);
+  Remains remains = remains_of(module, functions, std::move(variables), options.printing);
   if (options.printing == ColoredPrinting::silenced) silence_printing(module, splices);
+  if (!translation.variable.empty()) {
+    splices.push_back({behind_address_size(*module.text), 0, "\n" + translation.variable});
+    remains.variables = with_one_in_front(remains.variables);
+  }
   DEMARC_TRY(auto whole, spliced(module, std::move(splices)));
   DEMARC_TRY(auto made, without_the_rest(std::move(whole), remains));
   return ColoredModule{std::move(made), std::move(rewritten.kernels)};
@@ -143,7 +162,7 @@ Result<ColoredNeeds> find_colored_needs(const Module& module, const ColoredOptio
   DEMARC_TRY(const Survey survey, survey_of(module, options));
   ColoredOptions with_places = options;
   with_places.places = {0, 0, 1};
-  const Translation anything{{}, {}, std::numeric_limits<std::uint64_t>::max()};
+  const Translation anything{{}, {}, {}, std::numeric_limits<std::uint64_t>::max()};
   ColoredNeeds needs;
   needs.kernels = rewrite_functions(module, survey, anything, with_places).kernels;
   needs.variables = survey.variables.block();
@@ -164,6 +183,12 @@ Result<ColoredModule> rewrite_remainders(const Module& module,
                                          const RemainderAddressing& addressing,
                                          const ColoredOptions& options) {
   DEMARC_TRY(const Translation translation, translation_of(addressing, module));
+  return rewrite_module(module, translation, options);
+}
+
+Result<ColoredModule> rewrite_remainders(const Module& module, RemainderShape shape,
+                                         const ColoredOptions& options) {
+  DEMARC_TRY(const Translation translation, translation_of(shape, module));
   return rewrite_module(module, translation, options);
 }
 

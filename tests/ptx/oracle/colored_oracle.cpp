@@ -139,7 +139,8 @@ TEST(Coloured, every_form_of_access_is_taken) {
   const auto module = parse_whole(every_form, "forms.ptx");
   ASSERT_TRUE(module) << module.error().message;
   for (const auto& made : {rewrite_colored(*module, {{0x38a000, 0xc4000}, 1}, with_places),
-                           rewrite_remainders(*module, remainders(), with_places)}) {
+                           rewrite_remainders(*module, remainders(), with_places),
+                           rewrite_remainders(*module, RemainderShape{8, 13}, with_places)}) {
     ASSERT_TRUE(made) << made.error().message;
     std::string said;
     EXPECT_EQ(count_accepted(*made, "forms.ptx", said).accepted, 1U) << said;

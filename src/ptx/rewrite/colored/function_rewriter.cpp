@@ -296,7 +296,7 @@ class FunctionRewriter {
     } else if (access.kind == AccessKind::generic || access.kind == AccessKind::tile) {
       access_anywhere(access, *address);
     } else {
-      replace(in_colored(text_of(access, linear(*address)), context_.translation));
+      translate(in_colored(text_of(access, linear(*address)), context_.translation));
     }
   }
 
@@ -304,7 +304,7 @@ class FunctionRewriter {
     if (!in_memory(address) || access.kind == AccessKind::tile) {
       refuse("accesses a variable in a way that is not followed");
     } else if (has_place(address)) {
-      replace(in_colored(text_of(access, moving("%demarc_a", address)), context_.translation));
+      translate(in_colored(text_of(access, moving("%demarc_a", address)), context_.translation));
     }
   }
 
@@ -317,10 +317,15 @@ class FunctionRewriter {
       refuse(access.why);
     } else if (origin == from_colored || windows_ == 0) {
       // Arguments of kernels come from the host, which has no other addresses.
-      replace(in_colored(to, context_.translation));
+      translate(in_colored(to, context_.translation));
     } else {
-      replace(in_one_of(to, context_.translation, windows_));
+      translate(in_one_of(to, context_.translation, windows_));
     }
+  }
+
+  void translate(std::string access) {
+    ++out_.accesses;
+    replace(std::move(access));
   }
 
   [[nodiscard]] AccessText text_of(const Access& access, std::string address) const {

@@ -24,6 +24,7 @@ struct ColoredContext {
 struct RewrittenFunction {
   std::vector<Splice> splices;
   std::vector<ColoredRefusal> refusals;
+  std::uint64_t accesses = 0;       // that are translated
   std::vector<std::uint32_t> kept;  // Module::variables whose own address stays in use, ascending
 };
 

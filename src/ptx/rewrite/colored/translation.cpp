@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 namespace demarc::ptx {
 namespace {
@@ -11,6 +12,7 @@ constexpr std::string_view registers =
     "\t.reg .b64 %demarc_a, %demarc_h;\n\t.reg .b32 %demarc_l, %demarc_u, %demarc_o, %demarc_x, "
     "%demarc_s;\n";
 constexpr std::string_view table_registers = "\t.reg .b16 %demarc_t;\n";
+constexpr std::string_view constant_registers = "\t.reg .b64 %demarc_c;\n\t.reg .b32 %demarc_k;\n";
 
 // Up to this many further bits, shifts and XORs beat a population count, which runs at a quarter
 // of their rate.
@@ -90,19 +92,29 @@ std::string address_arithmetic(const ColoredAddressing& addressing) {
   return out + "\tmov.b64 \t%demarc_a, {%demarc_o, %demarc_u};\n";
 }
 
-Result<void> check_addressing(const RemainderAddressing& addressing) {
-  const std::uint64_t page = std::uint64_t{1} << (addressing.chunk_shift + addressing.page_shift);
-  if (addressing.chunk_shift < 4 || addressing.chunk_shift > 12 || addressing.page_shift == 0 ||
-      addressing.page_shift > 16 || addressing.begin >= addressing.end ||
-      addressing.reciprocal_shift > 31 || addressing.arena % page != 0) {
-    return invalid_input(
-        "coloured addressing: chunks {} to {} of 2^{} bytes, 2^{} a page, in an arena at {:#x} do "
-        "not "
-        "fit",
-        addressing.begin, addressing.end, addressing.chunk_shift, addressing.page_shift,
-        addressing.arena);
+Result<void> check_shape(RemainderShape shape) {
+  if (shape.chunk_shift >= 4 && shape.chunk_shift <= 12 && shape.page_shift > 0 &&
+      shape.page_shift <= 16) {
+    return {};
   }
-  return {};
+  return invalid_input(
+      "coloured addressing: chunks of 2^{} bytes, 2^{} a page; 2^4 to 2^12 bytes and 2 to 2^16 "
+      "chunks fit",
+      shape.chunk_shift, shape.page_shift);
+}
+
+Result<void> check_addressing(const RemainderAddressing& addressing) {
+  DEMARC_CHECK(check_shape({addressing.chunk_shift, addressing.page_shift}));
+  const std::uint64_t page = std::uint64_t{1} << (addressing.chunk_shift + addressing.page_shift);
+  if (addressing.begin < addressing.end && addressing.reciprocal_shift < 32 &&
+      addressing.arena % page == 0) {
+    return {};
+  }
+  return invalid_input(
+      "coloured addressing: chunks {} to {}, quotients shifted by {}, an arena at {:#x} of pages "
+      "of "
+      "{} bytes: these do not fit",
+      addressing.begin, addressing.end, addressing.reciprocal_shift, addressing.arena, page);
 }
 
 // The table is in memory that everybody shares: its lines, 16 KiB and 4 bytes a page, should stay
@@ -121,50 +133,116 @@ const char* table_policy(const Module& module) {
              : "";
 }
 
+// The operands of the arithmetic that depend on the colours: numbers in the text, or loaded from
+// the module's constant variable, which machine instructions take as they take numbers.
+class RemainderOperands {
+ public:
+  explicit RemainderOperands(std::optional<RemainderConstants> known) : known_(known) {}
+
+  // `op` with `member` as its last operand.
+  std::string with(std::string_view op, std::uint32_t RemainderConstants::*member) const {
+    if (known_) return fmt::format("\t{}, {};\n", op, *known_.*member);
+    return fmt::format("\tld.const.u32 \t%demarc_k, [{}+{}];\n\t{}, %demarc_k;\n",
+                       remainder_constants_name, offset(member), op);
+  }
+  std::string with(std::string_view op, std::uint64_t RemainderConstants::*member) const {
+    if (known_) return fmt::format("\t{}, {};\n", op, *known_.*member);
+    return fmt::format("\tld.const.u64 \t%demarc_c, [{}+{}];\n\t{}, %demarc_c;\n",
+                       remainder_constants_name, offset(member), op);
+  }
+  // A shift by a number that is known to be 0 is none.
+  [[nodiscard]] bool shifts() const { return !known_ || known_->reciprocal_shift != 0; }
+
+ private:
+  template <class Member>
+  static std::size_t offset(Member member) {
+    static const RemainderConstants origin;
+    return static_cast<std::size_t>(reinterpret_cast<const char*>(&(origin.*member)) -
+                                    reinterpret_cast<const char*>(&origin));
+  }
+  std::optional<RemainderConstants> known_;
+};
+
 // The same for remainders, as gpu::RemainderSteps says. The number of a chunk has 32 bits: windows
 // repeat after 2^40 bytes.
-std::string address_arithmetic(const RemainderAddressing& a, const Module& module) {
+std::string address_arithmetic(RemainderShape shape, const RemainderOperands& operands,
+                               const Module& module) {
+  using Constants = RemainderConstants;
   const char* policy = table_policy(module);
   std::string out = fmt::format(
       "\tshr.u64 \t%demarc_h, %demarc_a, {};\n\tcvt.u32.u64 \t%demarc_l, %demarc_h;\n"
-      "\tcvt.u32.u64 \t%demarc_o, %demarc_a;\n\tsub.u32 \t%demarc_l, %demarc_l, {};\n"
-      "\tmin.u32 \t%demarc_l, %demarc_l, {};\n\tmul.hi.u32 \t%demarc_u, %demarc_l, {};\n",
-      a.chunk_shift, static_cast<std::uint32_t>((a.arena >> a.chunk_shift) - a.begin), a.end,
-      a.reciprocal);
-  if (a.reciprocal_shift != 0) {
-    out += fmt::format("\tshr.u32 \t%demarc_u, %demarc_u, {};\n", a.reciprocal_shift);
+      "\tcvt.u32.u64 \t%demarc_o, %demarc_a;\n",
+      shape.chunk_shift);
+  out += operands.with("sub.u32 \t%demarc_l, %demarc_l", &Constants::before);
+  out += operands.with("min.u32 \t%demarc_l, %demarc_l", &Constants::end);
+  out += operands.with("mul.hi.u32 \t%demarc_u, %demarc_l", &Constants::reciprocal);
+  if (operands.shifts()) {
+    out += operands.with("shr.u32 \t%demarc_u, %demarc_u", &Constants::reciprocal_shift);
   }
-  return out +
-         fmt::format(
-             "\tmad.lo.u32 \t%demarc_l, %demarc_u, {}, %demarc_l;\n"
-             "\tshr.u32 \t%demarc_u, %demarc_l, {};\n"
-             "\tmul.wide.u32 \t%demarc_h, %demarc_u, 4;\n\tadd.s64 \t%demarc_h, %demarc_h, {};\n"
-             "\tld.global.nc{}.u32 \t%demarc_x, [%demarc_h];\n"
-             "\tand.b32 \t%demarc_l, %demarc_l, {};\n\tmul.wide.u32 \t%demarc_h, %demarc_l, 2;\n"
-             "\tadd.s64 \t%demarc_h, %demarc_h, {};\n"
-             "\tld.global.nc{}.u16 \t%demarc_t, [%demarc_h];\n\tcvt.u32.u16 \t%demarc_l, "
-             "%demarc_t;\n"
-             "\txor.b32 \t%demarc_x, %demarc_x, %demarc_l;\n"
-             "\tmul.wide.u32 \t%demarc_a, %demarc_x, {};\n\tadd.s64 \t%demarc_a, %demarc_a, {};\n"
-             "\tand.b32 \t%demarc_o, %demarc_o, {};\n\tcvt.u64.u32 \t%demarc_h, %demarc_o;\n"
-             "\tor.b64 \t%demarc_a, %demarc_a, %demarc_h;\n",
-             a.skipped, a.page_shift, a.pages, policy, (1U << a.page_shift) - 1, a.table, policy,
-             1U << a.chunk_shift, a.arena, (1U << a.chunk_shift) - 1);
+  out += operands.with("mul.lo.u32 \t%demarc_u, %demarc_u", &Constants::skipped);
+  out += fmt::format(
+      "\tadd.u32 \t%demarc_l, %demarc_l, %demarc_u;\n\tshr.u32 \t%demarc_u, %demarc_l, {};\n"
+      "\tmul.wide.u32 \t%demarc_h, %demarc_u, 4;\n",
+      shape.page_shift);
+  out += operands.with("add.s64 \t%demarc_h, %demarc_h", &Constants::pages);
+  out += fmt::format(
+      "\tld.global.nc{}.u32 \t%demarc_x, [%demarc_h];\n"
+      "\tand.b32 \t%demarc_l, %demarc_l, {};\n\tmul.wide.u32 \t%demarc_h, %demarc_l, 2;\n",
+      policy, (1U << shape.page_shift) - 1);
+  out += operands.with("add.s64 \t%demarc_h, %demarc_h", &Constants::table);
+  out += fmt::format(
+      "\tld.global.nc{}.u16 \t%demarc_t, [%demarc_h];\n\tcvt.u32.u16 \t%demarc_l, %demarc_t;\n"
+      "\txor.b32 \t%demarc_x, %demarc_x, %demarc_l;\n\tmul.wide.u32 \t%demarc_a, %demarc_x, {};\n",
+      policy, 1U << shape.chunk_shift);
+  out += operands.with("add.s64 \t%demarc_a, %demarc_a", &Constants::arena);
+  return out + fmt::format(
+                   "\tand.b32 \t%demarc_o, %demarc_o, {};\n\tcvt.u64.u32 \t%demarc_h, %demarc_o;\n"
+                   "\tor.b64 \t%demarc_a, %demarc_a, %demarc_h;\n",
+                   (1U << shape.chunk_shift) - 1);
 }
 
 }  // namespace
 
+RemainderConstants remainder_constants(const RemainderAddressing& addressing) {
+  RemainderConstants constants;
+  constants.arena = addressing.arena;
+  constants.table = addressing.table;
+  constants.pages = addressing.pages;
+  constants.before =
+      static_cast<std::uint32_t>((addressing.arena >> addressing.chunk_shift) - addressing.begin);
+  constants.end = addressing.end;
+  constants.reciprocal = addressing.reciprocal;
+  constants.reciprocal_shift = addressing.reciprocal_shift;
+  constants.skipped = addressing.skipped;
+  return constants;
+}
+
 Result<Translation> translation_of(const ColoredAddressing& addressing) {
   DEMARC_CHECK(check_addressing(addressing));
-  return Translation{std::string(registers), address_arithmetic(addressing),
+  return Translation{{},
+                     std::string(registers),
+                     address_arithmetic(addressing),
                      addressing.masks[0] & -addressing.masks[0]};
 }
 
 Result<Translation> translation_of(const RemainderAddressing& addressing, const Module& module) {
   DEMARC_CHECK(check_addressing(addressing));
-  return Translation{std::string(table_registers) + std::string(registers),
-                     address_arithmetic(addressing, module),
-                     std::uint64_t{1} << addressing.chunk_shift};
+  const RemainderShape shape{addressing.chunk_shift, addressing.page_shift};
+  const RemainderOperands operands(remainder_constants(addressing));
+  return Translation{{},
+                     std::string(table_registers) + std::string(registers),
+                     address_arithmetic(shape, operands, module),
+                     std::uint64_t{1} << shape.chunk_shift};
+}
+
+Result<Translation> translation_of(RemainderShape shape, const Module& module) {
+  DEMARC_CHECK(check_shape(shape));
+  return Translation{
+      fmt::format(".visible .const .align 8 .b8 {}[{}];\n", remainder_constants_name,
+                  sizeof(RemainderConstants)),
+      std::string(table_registers) + std::string(constant_registers) + std::string(registers),
+      address_arithmetic(shape, RemainderOperands(std::nullopt), module),
+      std::uint64_t{1} << shape.chunk_shift};
 }
 
 }  // namespace demarc::ptx

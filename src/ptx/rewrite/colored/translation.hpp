@@ -10,7 +10,8 @@
 namespace demarc::ptx {
 
 struct Translation {
-  std::string declarations;   // of the registers that `arithmetic` uses
+  std::string variable = {};  // of the module, that `arithmetic` uses
+  std::string declarations;   // of the registers that it uses
   std::string arithmetic;     // changes %demarc_a
   std::uint64_t granule = 0;  // bytes that follow each other whatever the colours
 };
@@ -19,5 +20,6 @@ struct Translation {
 [[nodiscard]] Result<Translation> translation_of(const ColoredAddressing& addressing);
 [[nodiscard]] Result<Translation> translation_of(const RemainderAddressing& addressing,
                                                  const Module& module);
+[[nodiscard]] Result<Translation> translation_of(RemainderShape shape, const Module& module);
 
 }  // namespace demarc::ptx
