@@ -1,6 +1,5 @@
 #include "demarc/gpu/remainder_coloring.hpp"
 
-#include <algorithm>
 #include <bit>
 
 #include "demarc/base/gf2.hpp"
@@ -159,89 +158,6 @@ std::uint64_t RemainderColoring::position(std::uint64_t linear, std::uint32_t co
   }
   const std::uint64_t chunk = (std::uint64_t{1} << hash_.chunk_shift) - 1;
   return block << hash_.block_shift | std::uint64_t{low} << hash_.chunk_shift | (linear & chunk);
-}
-
-namespace {
-
-constexpr std::uint32_t outside_page = std::uint32_t{1} << 31U;  // a chunk, twice the largest arena
-
-template <class T>
-void append(std::vector<std::byte>& bytes, T value) {
-  const auto* begin = reinterpret_cast<const std::byte*>(&value);
-  bytes.insert(bytes.end(), begin, begin + sizeof value);
-}
-
-}  // namespace
-
-Result<RemainderSteps> RemainderColoring::steps(std::uint32_t color) const {
-  const auto free_bits = static_cast<std::uint32_t>(hash_.free_bits.size());
-  const std::uint64_t chunk = std::uint64_t{1} << hash_.chunk_shift;
-  const std::uint64_t chunks = pages() * (hash_.page_bytes >> hash_.chunk_shift);
-  if (chunks > outside_page / 2) {
-    return missing_capability("an arena of {} chunks of {} bytes: device code knows {} at most",
-                              chunks, chunk, outside_page / 2);
-  }
-  const Window window = windows_.at(color);
-  // After so many rounds a page begins `first` numbers before a round does.
-  const std::uint64_t page_numbers = std::uint64_t{1} << hash_.number_bits();
-  std::uint64_t rounds = 0;
-  while (rounds < page_numbers &&
-         (rounds * hash_.modulus + page_numbers - window.first) % page_numbers != 0) {
-    ++rounds;
-  }
-  if (rounds == page_numbers) {
-    return missing_capability("remainders modulo {}: device code knows odd numbers", hash_.modulus);
-  }
-  const std::uint64_t pages_before = (rounds * hash_.modulus - window.first) / page_numbers;
-  // The first number of the colour that lies behind the last page.
-  const std::uint64_t behind = pages() * page_numbers - window.first;
-  const std::uint64_t units = behind / hash_.modulus * window.count +
-                              std::min<std::uint64_t>(behind % hash_.modulus, window.count);
-  const std::uint32_t round = window.count << free_bits;
-  RemainderSteps steps;
-  steps.chunk_shift = hash_.chunk_shift;
-  steps.page_shift = hash_.page_shift();
-  steps.begin = static_cast<std::uint32_t>(rounds * round);
-  steps.end = static_cast<std::uint32_t>(rounds * round + (units << free_bits));
-  steps.skipped = (hash_.modulus - window.count) << free_bits;
-  const auto reciprocal = [&steps, round] {
-    return ((std::uint64_t{1} << (32U + steps.reciprocal_shift)) + round - 1) / round;
-  };
-  // The quotient is exact as long as `end` times what was rounded up stays below 2^(32 + shift).
-  while (steps.end *
-                 (reciprocal() * round - (std::uint64_t{1} << (32U + steps.reciprocal_shift))) >>
-             (32U + steps.reciprocal_shift) !=
-         0) {
-    ++steps.reciprocal_shift;
-  }
-  steps.reciprocal = static_cast<std::uint32_t>(reciprocal());
-  steps.pages_at = static_cast<std::uint32_t>((std::uint64_t{2} << steps.page_shift) +
-                                              4 * (hash_.modulus - pages_before));
-  return steps;
-}
-
-std::vector<std::byte> RemainderColoring::table() const {
-  const auto free_bits = static_cast<std::uint32_t>(hash_.free_bits.size());
-  const std::uint32_t block_chunks = hash_.block_shift - hash_.chunk_shift;
-  const std::uint32_t page_shift = hash_.page_shift();
-  std::vector<std::byte> bytes;
-  for (std::uint32_t c = 0; c < 1U << page_shift; ++c) {
-    const std::uint32_t number = c >> free_bits;
-    std::uint32_t at = number >> hash_.digits.size() << block_chunks;
-    for (std::size_t j = 0; j < patterns_.of_number.size(); ++j) {
-      if (((number >> j) & 1U) != 0) at ^= patterns_.of_number[j];
-    }
-    for (std::size_t i = 0; i < free_bits; ++i) {
-      if (((c >> i) & 1U) != 0) at ^= patterns_.of_free_bit[i];
-    }
-    append(bytes, static_cast<std::uint16_t>(at));
-  }
-  for (std::uint32_t page = 0; page < hash_.modulus; ++page) append(bytes, outside_page);
-  for (std::uint32_t page = 0; page < pages(); ++page) {
-    append(bytes, page << page_shift ^ pages_[page]);
-  }
-  append(bytes, outside_page);
-  return bytes;
 }
 
 }  // namespace demarc::gpu

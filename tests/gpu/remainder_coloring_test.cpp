@@ -165,6 +165,13 @@ TEST(RemainderSteps, in_front_of_the_window_reach_no_other_colour) {
   EXPECT_LT(inside, 24U * 8U);
 }
 
+TEST(RemainderSteps, of_no_pages_lead_outside_from_the_first_chunk_on) {
+  const auto coloring = RemainderColoring::make(h200_remainders(), {{40, 7}}, {}).value();
+  const RemainderSteps steps = coloring.steps(0).value();
+  EXPECT_EQ(steps.begin, steps.end);
+  EXPECT_GT(stepped(steps, coloring.table(), 0), std::uint64_t{1} << 38U);
+}
+
 TEST(RemainderSteps, of_an_even_modulus_are_refused) {
   RemainderHash hash = h200_remainders();
   hash.modulus = 46;

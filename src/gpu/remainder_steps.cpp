@@ -1,0 +1,101 @@
+// What device code computes and looks up to find a byte of a run of remainders.
+#include <algorithm>
+#include <optional>
+
+#include "demarc/gpu/remainder_coloring.hpp"
+
+namespace demarc::gpu {
+namespace {
+
+constexpr std::uint32_t outside_page = std::uint32_t{1} << 31U;  // a chunk, twice the largest arena
+
+template <class T>
+void append(std::vector<std::byte>& bytes, T value) {
+  const auto* begin = reinterpret_cast<const std::byte*>(&value);
+  bytes.insert(bytes.end(), begin, begin + sizeof value);
+}
+
+// The least number of rounds, of `modulus` numbers each, after which a page begins `first` numbers
+// before a round does: then rounds that are counted from that page on begin with the colour.
+std::optional<std::uint64_t> rounds_before(std::uint32_t modulus, std::uint32_t first,
+                                           std::uint64_t page_numbers) {
+  for (std::uint64_t rounds = 0; rounds < page_numbers; ++rounds) {
+    if ((rounds * modulus + page_numbers - first) % page_numbers == 0) return rounds;
+  }
+  return std::nullopt;
+}
+
+// Numbers of the window below `numbers`.
+std::uint64_t numbers_of(RemainderColoring::Window window, std::uint32_t modulus,
+                         std::uint64_t numbers) {
+  if (numbers <= window.first) return 0;
+  const std::uint64_t from_first = numbers - window.first;
+  return from_first / modulus * window.count +
+         std::min<std::uint64_t>(from_first % modulus, window.count);
+}
+
+// The least shift with which v * reciprocal >> 32 >> shift is v / divisor up to `end`: as long as
+// `end` times what was rounded up stays below 2^(32 + shift).
+void set_reciprocal(RemainderSteps& steps, std::uint32_t divisor) {
+  for (;; ++steps.reciprocal_shift) {
+    const std::uint64_t one = std::uint64_t{1} << (32U + steps.reciprocal_shift);
+    const std::uint64_t reciprocal = (one + divisor - 1) / divisor;
+    steps.reciprocal = static_cast<std::uint32_t>(reciprocal);
+    if (steps.end * (reciprocal * divisor - one) < one) return;
+  }
+}
+
+}  // namespace
+
+Result<RemainderSteps> RemainderColoring::steps(std::uint32_t color) const {
+  const std::uint64_t chunks = pages() * (hash_.page_bytes >> hash_.chunk_shift);
+  if (chunks > outside_page / 2) {
+    return missing_capability("an arena of {} chunks of {} bytes: device code knows {} at most",
+                              chunks, std::uint64_t{1} << hash_.chunk_shift, outside_page / 2);
+  }
+  const Window window = windows_.at(color);
+  const std::uint64_t page_numbers = std::uint64_t{1} << hash_.number_bits();
+  const auto rounds = rounds_before(hash_.modulus, window.first, page_numbers);
+  if (!rounds) {
+    return missing_capability("remainders modulo {}: device code knows odd numbers", hash_.modulus);
+  }
+  const std::uint64_t pages_before = (*rounds * hash_.modulus - window.first) / page_numbers;
+  const auto free_bits = static_cast<std::uint32_t>(hash_.free_bits.size());
+  const std::uint64_t own = numbers_of(window, hash_.modulus, pages() * page_numbers);
+  RemainderSteps steps;
+  steps.chunk_shift = hash_.chunk_shift;
+  steps.page_shift = hash_.page_shift();
+  steps.begin = static_cast<std::uint32_t>((*rounds * window.count) << free_bits);
+  steps.end = static_cast<std::uint32_t>((*rounds * window.count + own) << free_bits);
+  steps.skipped = (hash_.modulus - window.count) << free_bits;
+  set_reciprocal(steps, window.count << free_bits);
+  steps.pages_at = static_cast<std::uint32_t>((std::uint64_t{2} << steps.page_shift) +
+                                              4 * (hash_.modulus - pages_before));
+  return steps;
+}
+
+std::vector<std::byte> RemainderColoring::table() const {
+  const auto free_bits = static_cast<std::uint32_t>(hash_.free_bits.size());
+  const std::uint32_t block_chunks = hash_.block_shift - hash_.chunk_shift;
+  const std::uint32_t page_shift = hash_.page_shift();
+  std::vector<std::byte> bytes;
+  for (std::uint32_t c = 0; c < 1U << page_shift; ++c) {
+    const std::uint32_t number = c >> free_bits;
+    std::uint32_t at = number >> hash_.digits.size() << block_chunks;
+    for (std::size_t j = 0; j < patterns_.of_number.size(); ++j) {
+      if (((number >> j) & 1U) != 0) at ^= patterns_.of_number[j];
+    }
+    for (std::size_t i = 0; i < free_bits; ++i) {
+      if (((c >> i) & 1U) != 0) at ^= patterns_.of_free_bit[i];
+    }
+    append(bytes, static_cast<std::uint16_t>(at));
+  }
+  for (std::uint32_t page = 0; page < hash_.modulus; ++page) append(bytes, outside_page);
+  for (std::uint32_t page = 0; page < pages(); ++page) {
+    append(bytes, page << page_shift ^ pages_[page]);
+  }
+  append(bytes, outside_page);
+  return bytes;
+}
+
+}  // namespace demarc::gpu
