@@ -13,13 +13,15 @@ using testing::HasSubstr;
 std::size_t table_bytes = 96;
 CuResult subscribe_answer = 0;
 int refused_id = -1;
+int first_enabled = 0;
 int last_enabled = 0;
 
 CuResult subscribe_planted(std::uint32_t*, CallbackTable::Callback, void*) {
   return subscribe_answer;
 }
-CuResult enable_planted(std::uint32_t, std::uint32_t, int, int id) {
-  if (id == refused_id) return 1;
+CuResult enable_planted(std::uint32_t on, std::uint32_t, int, int id) {
+  if (on != 1 || id == refused_id) return 1;
+  if (first_enabled < 0) first_enabled = id;
   last_enabled = id;
   return 0;
 }
@@ -91,7 +93,9 @@ TEST_F(Table, EnablesCallbacksUntilOneIsRefused) {
   ASSERT_TRUE(table.subscribe(
       &planted_table, "1.2", [](void*, int, int, const void*) {}, nullptr));
   refused_id = 807;
+  first_enabled = -1;
   EXPECT_TRUE(table.enable_all(6));
+  EXPECT_EQ(first_enabled, 1) << "there is no callback 0";
   EXPECT_EQ(last_enabled, 806);
   refused_id = 1;
   EXPECT_THAT(table.enable_all(6).error().message, HasSubstr("all callbacks of domain 6"));

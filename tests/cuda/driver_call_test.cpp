@@ -46,6 +46,9 @@ TEST(DriverCalls, ShowNameSiteAndArguments) {
   EXPECT_EQ(call->argument<std::uint32_t>(16), 5U);
   EXPECT_EQ(call->argument<std::uint32_t>(20), 7U);
   EXPECT_TRUE(PlantedDriverCall("cuInit", true).read()->leaving());
+  PlantedDriverCall far("cuInit");
+  far.params[10] = 0xffffffff;  // no bit of the function's number says that it is left
+  EXPECT_FALSE(far.read()->leaving());
 }
 
 TEST(DriverCalls, AnAnswerIsTheDriversResultAndKeepsItFromTheCall) {

@@ -37,6 +37,9 @@ TEST(FunctionCalls, ShowTheStreamOfEveryWayToLaunch) {
     EXPECT_FALSE(call.leaving);
     const PlantedCall gone(id, true);
     EXPECT_TRUE(read_function_call(id, gone.params).leaving);
+    PlantedCall far(id);
+    far.params[10] = 0xffffffff;  // no bit of the function's number says that it is left
+    EXPECT_FALSE(read_function_call(id, far.params).leaving);
   }
   for (const int id : {652, 653}) {
     const PlantedCall planted(id);

@@ -53,9 +53,9 @@ PhysicalMemory made(const GpuPointer& gpu) {
 }
 template <>
 AddressRange made(const GpuPointer& gpu) {
-  auto range = AddressRange::reserve(gpu, page_of_two_mib, page_of_two_mib).value();
+  auto range = AddressRange::reserve(gpu, 2 * page_of_two_mib, page_of_two_mib).value();
   const auto memory = made<PhysicalMemory>(gpu);
-  EXPECT_TRUE(range.map(0, memory));
+  EXPECT_TRUE(range.map(page_of_two_mib, memory));
   return range;
 }
 template <>
@@ -106,6 +106,43 @@ TYPED_TEST(Moved, OnAStuckCardIsLeftAlone) {
   EXPECT_EQ(alive(), with_it);
 }
 
+// Ranges with pages mapped at different places, and with none.
+TEST(Moved, UnmapsWhatIsMappedInTheRangeThatItWasMovedTo) {
+  const GpuPointer gpu = test::fake_gpu();
+  const std::int64_t before = alive();
+  {
+    const auto memory = made<PhysicalMemory>(gpu);
+    AddressRange empty = AddressRange::reserve(gpu, page_of_two_mib, page_of_two_mib).value();
+    {
+      AddressRange mapped = made<AddressRange>(gpu);
+      AddressRange target = AddressRange::reserve(gpu, page_of_two_mib, page_of_two_mib).value();
+      ASSERT_TRUE(target.map(0, memory));
+      target = std::move(mapped);
+      EXPECT_TRUE(target.unmap(page_of_two_mib, page_of_two_mib));
+      empty = made<AddressRange>(gpu);
+    }
+  }
+  EXPECT_EQ(alive(), before);
+}
+
+TEST(Moved, LeavesNoSizeBehind) {
+  const GpuPointer gpu = test::fake_gpu();
+  AddressRange range = made<AddressRange>(gpu);
+  const AddressRange taken(std::move(range));
+  EXPECT_EQ(range.bytes(), 0U);  // NOLINT(bugprone-use-after-move)
+  PhysicalMemory memory = made<PhysicalMemory>(gpu);
+  const PhysicalMemory held(std::move(memory));
+  EXPECT_EQ(memory.bytes(), 0U);  // NOLINT(bugprone-use-after-move)
+}
+
+TEST(Moved, NamesTheModuleThatItWas) {
+  const GpuPointer gpu = test::fake_gpu();
+  Module one = made<Module>(gpu);
+  Module other = Module::load(gpu, idle_module, "other.ptx").value();
+  one = std::move(other);
+  EXPECT_THAT(one.function("none").error().message, HasSubstr("other.ptx: no kernel"));
+}
+
 TEST(Moved, KeepsSizesWithTheMemoryThatTheyAreOf) {
   const GpuPointer gpu = test::fake_gpu();
   DeviceBuffer small = DeviceBuffer::allocate(gpu, 100).value();
@@ -153,6 +190,8 @@ TEST(Buffers, TakeAndGiveBytesAtAnOffsetAndNoneBeyondTheirEnd) {
                 HasSubstr("are beyond a buffer of 16"));
   }
   EXPECT_TRUE(buffer.upload(four.data(), 0, 16));
+  std::array<unsigned char, 1> none{};
+  EXPECT_TRUE(buffer.download(none.data(), 0, 16));
 }
 
 TEST(Buffers, OfTheHostThatTheCardCannotSeeAreGivenBack) {

@@ -165,6 +165,72 @@ TEST(LaunchShapes, with_attributes_are_refused_by_a_driver_that_has_none) {
   }
 }
 
+int shared_asked = 0;  // how often a kernel was given more shared memory than every one has
+
+// 48 KiB are any kernel's, without being asked for.
+TEST(RunLaunch, asks_for_shared_memory_only_beyond_48_kib) {
+  DriverApi api = test::fake_driver()->api();
+  api.cuFuncSetAttribute = [](CuFunction function, int attribute, int value) {
+    ++shared_asked;
+    return test::fake_driver()->api().cuFuncSetAttribute(function, attribute, value);
+  };
+  const GpuPointer gpu = Gpu::open(Driver::from_table(api, "counting").value(), 0).value();
+  for (const auto& [bytes, asked_for] : {std::pair{49152U, 0}, std::pair{49153U, 1}}) {
+    gpu::Launch launch = self_lines("demarc_self_lines");
+    launch.kernels[0].dynamic_shared_bytes = bytes;
+    shared_asked = 0;
+    EXPECT_TRUE(run_launch(gpu, launch, lines_ptx, "lines.ptx"));
+    EXPECT_EQ(shared_asked, asked_for) << bytes;
+  }
+}
+
+std::size_t least_allocated = 0;
+int threads_asked = 0;
+std::size_t shared_of_blocks = 0;
+
+TEST(RunLaunch, tells_the_registers_and_the_blocks_that_the_driver_told) {
+  DriverApi api = test::fake_driver()->api();
+  api.cuFuncGetAttribute = [](int* value, int attribute, CuFunction) {
+    *value = attribute == function_registers ? 77 : 5;
+    return cu_success;
+  };
+  api.cuOccupancyMaxActiveBlocksPerMultiprocessor = [](int* blocks, CuFunction, int threads,
+                                                       std::size_t shared) {
+    threads_asked = threads;
+    shared_of_blocks = shared;
+    *blocks = 6;
+    return cu_success;
+  };
+  const GpuPointer gpu = Gpu::open(Driver::from_table(api, "telling").value(), 0).value();
+  gpu::Launch launch = self_lines("demarc_self_lines");
+  launch.kernels[0].dynamic_shared_bytes = 91;
+  const auto run = run_launch(gpu, launch, lines_ptx, "lines.ptx").value();
+  EXPECT_EQ(run.kernels[0].registers, 77U);
+  EXPECT_EQ(run.kernels[0].blocks_per_sm, 6U);
+  EXPECT_EQ(threads_asked, 32);
+  EXPECT_EQ(shared_of_blocks, 91U);
+}
+
+// Kernels read words.
+TEST(RunLaunch, gives_every_buffer_room_for_a_word) {
+  DriverApi api = test::fake_driver()->api();
+  api.cuMemAlloc_v2 = [](DevicePointer* address, std::size_t bytes) {
+    least_allocated = bytes;
+    return test::fake_driver()->api().cuMemAlloc_v2(address, bytes);
+  };
+  api.cuLaunchKernel = [](CuFunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          unsigned, CuStream, void** arguments, void**) -> CuResult {
+    return arguments[3] == nullptr ? cu_success : 1;  // where the arguments end
+  };
+  const GpuPointer gpu = Gpu::open(Driver::from_table(api, "small").value(), 0).value();
+  gpu::Launch launch = self_lines("demarc_self_lines");
+  launch.buffers[0].bytes = 3;
+  const auto run = run_launch(gpu, launch, lines_ptx, "lines.ptx");
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(least_allocated, 4U);
+  EXPECT_EQ(run->buffers[0].size(), 3U);
+}
+
 TEST(RunLaunch, names_the_module_and_the_kernel_that_it_lacks) {
   const auto run = run_launch(test::fake_gpu(), self_lines("other"), lines_ptx, "lines.ptx");
   ASSERT_FALSE(run);

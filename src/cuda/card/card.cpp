@@ -6,6 +6,7 @@
 #include "card/topology_probe.hpp"
 #include "demarc/base/files.hpp"
 #include "demarc/cuda/identify.hpp"
+#include "driver/driver_version.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -21,12 +22,6 @@ constexpr std::uint32_t reference_rounds = 4;
 // Bits a GPC takes in the descriptor: 9 on Hopper, measured on H100 and H200.
 std::uint32_t bits_per_gpc(gpu::ComputeCapability capability) {
   return capability == gpu::ComputeCapability{9, 0} ? 9 : 0;
-}
-
-std::uint32_t count_tpcs(const Gpu& gpu) {
-  const auto capability = gpu.compute_capability();
-  const std::uint32_t per_tpc = gpu::sms_per_tpc(capability.major, capability.minor);
-  return (gpu.sm_count() + per_tpc - 1) / per_tpc;
 }
 
 std::string bit_text(const gpu::Tpc& tpc) {
@@ -121,7 +116,7 @@ Result<void> Card::find_facts() {
   evidence.sms_per_tpc = gpu::sms_per_tpc(capability.major, capability.minor);
   evidence.bits_per_gpc = bits_per_gpc(capability);
   if (stream_masks_) {
-    for (std::uint32_t tpc = 0; tpc < count_tpcs(*gpu_); ++tpc) {
+    for (std::uint32_t tpc = 0; tpc < stream_masks_->tpc_count(); ++tpc) {
       DEMARC_TRY(const std::uint32_t bit,
                  hardware_bit_of(*stream_, stream_masks_->field(), *hook_, kernels_->idle(), tpc));
       evidence.bits.push_back(bit);
@@ -200,9 +195,9 @@ Result<CardPointer> open_card(std::uint32_t index, const CardOptions& options) {
       if (found) own.stream_field = *found;
       own.notes.push_back(
           found
-              ? fmt::format("CUDA {}.{} is not in the table of drivers: a stream's mask was found "
-                            "at offset {:#x} and proved",
-                            version / 1000, version % 1000 / 10, found->offset)
+              ? fmt::format("CUDA {} is not in the table of drivers: a stream's mask was found at "
+                            "offset {:#x} and proved",
+                            cuda_version_text(version), found->offset)
               : "a stream's mask was looked for: " + found.error().message);
     }
   }

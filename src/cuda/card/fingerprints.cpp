@@ -79,8 +79,7 @@ float median_of(std::vector<float>& values) {
 
 // A choice of what pages add: slice (p, r) of one fingerprint is (p ^ flip, r + shift) of another.
 struct Alignment {
-  std::uint32_t flip = 0;
-  std::uint32_t shift = 0;
+  std::uint32_t flip, shift;
 };
 
 std::vector<float> aligned(const std::vector<float>& row, std::uint32_t modulus,
@@ -120,12 +119,12 @@ double misfit(const Fingerprints& reference, const Fingerprints& observed,
 
 struct AlignmentChoice {
   Alignment best;
-  bool clear = true;  // no other one fits half as well
+  bool clear;  // no other one fits half as well
 };
 
 AlignmentChoice align(const Fingerprints& reference, const Fingerprints& observed) {
   const auto slices = static_cast<std::uint32_t>(observed.latency.front().size());
-  AlignmentChoice choice;
+  Alignment best{};
   double least = std::numeric_limits<double>::max();
   double next = least;
   for (std::uint32_t name = 0; name < slices; ++name) {
@@ -134,13 +133,12 @@ AlignmentChoice align(const Fingerprints& reference, const Fingerprints& observe
     if (fit < least) {
       next = least;
       least = fit;
-      choice.best = candidate;
+      best = candidate;
     } else {
       next = std::min(next, fit);
     }
   }
-  choice.clear = least <= most_ratio * next;
-  return choice;
+  return {best, least <= most_ratio * next};
 }
 
 SmIdentity nearest_tpc(const gpu::Topology& topology, const Fingerprints& reference,

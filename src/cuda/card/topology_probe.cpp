@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <utility>
 
 namespace demarc::cuda {
 namespace {
@@ -88,18 +89,20 @@ Result<std::uint32_t> find_stride(const TopologyEvidence& evidence, const Groups
       evidence.bits[found.b], found.same_cluster ? "different groups" : "one group", shown);
 }
 
-// Key of the GPC of each TPC; equal keys are one GPC, keys ascend with GPC numbers.
-std::vector<std::uint64_t> keys_by_descriptor(const TopologyEvidence& evidence,
-                                              const Groups& groups, std::uint32_t stride) {
+// Of the GPC of a TPC; equal keys are one GPC, keys ascend with GPC numbers.
+using GpcKey = std::pair<std::uint32_t, std::uint32_t>;
+
+std::vector<GpcKey> keys_by_descriptor(const TopologyEvidence& evidence, const Groups& groups,
+                                       std::uint32_t stride) {
   std::map<std::uint32_t, bool> has_cluster;
   for (std::size_t t = 0; t < evidence.bits.size(); ++t) {
     has_cluster[evidence.bits[t] / stride] |= groups.size[t] > 1;
   }
-  std::vector<std::uint64_t> keys;
+  std::vector<GpcKey> keys;
   for (std::size_t t = 0; t < evidence.bits.size(); ++t) {
     const std::uint32_t group = evidence.bits[t] / stride;
     const bool alone = !evidence.clusters.empty() && !has_cluster[group];
-    keys.push_back(std::uint64_t{group} << 32 | (alone ? evidence.bits[t] + 1 : 0));
+    keys.emplace_back(group, alone ? evidence.bits[t] : 0);
   }
   return keys;
 }
@@ -136,7 +139,7 @@ Result<TopologyFinding> conclude_topology(const TopologyEvidence& evidence) {
   TopologyFinding finding;
   finding.by_cluster = !evidence.clusters.empty();
   finding.by_descriptor = !evidence.bits.empty();
-  std::vector<std::uint64_t> keys(tpcs, 0);
+  std::vector<GpcKey> keys(tpcs);
   if (finding.by_descriptor && (finding.by_cluster || evidence.bits_per_gpc != 0)) {
     DEMARC_TRY(const std::uint32_t stride, find_stride(evidence, groups));
     keys = keys_by_descriptor(evidence, groups, stride);
@@ -144,13 +147,13 @@ Result<TopologyFinding> conclude_topology(const TopologyEvidence& evidence) {
     // Sets in the order of their first TPC.
     for (std::uint32_t t = 0; t < tpcs; ++t) {
       const auto first = std::find(groups.root.begin(), groups.root.end(), groups.root[t]);
-      keys[t] = static_cast<std::uint64_t>(first - groups.root.begin());
+      keys[t].first = static_cast<std::uint32_t>(first - groups.root.begin());
     }
   } else {
     finding.notes.emplace_back(
         "GPCs: neither descriptors nor clusters tell them on this GPU; all TPCs are listed as one");
   }
-  std::vector<std::uint64_t> distinct = keys;
+  std::vector<GpcKey> distinct = keys;
   std::sort(distinct.begin(), distinct.end());
   distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
   for (std::uint32_t t = 0; t < tpcs; ++t) {

@@ -123,12 +123,12 @@ Result<void> probe_as_it_is(const GpuPointer& gpu, std::uint32_t blocks, VerifyR
   DEMARC_TRY(
       Placement plain,
       probe_placement(stream, kernels, LaunchShape::line(blocks, verify_threads), verify_spin));
-  report.paths.push_back({"stream", std::move(plain), 0});
+  report.paths.push_back({"stream", std::move(plain)});
   DEMARC_TRY(Placement by_default, through_default_stream(gpu, kernels, blocks));
-  report.paths.push_back({"default stream", std::move(by_default), 0});
+  report.paths.push_back({"default stream", std::move(by_default)});
   if (gpu->api().cuGraphLaunch != nullptr) {
     DEMARC_TRY(Placement graph, through_graph(stream, kernels, blocks));
-    report.paths.push_back({"graph", std::move(graph), 0});
+    report.paths.push_back({"graph", std::move(graph)});
   }
   return {};
 }
@@ -167,10 +167,9 @@ Result<VerifyReport> verify(const VerifyPlan& plan) {
     report.topology = card->topology();
     DEMARC_TRY(report.expected, choose_tpcs(report.topology, plan.choice));
     DEMARC_TRY(const auto backend, make_backend(card, *plan.mode));
-    DEMARC_TRY(const auto lane, backend->open({"verified", report.expected, 0, 0}));
+    DEMARC_TRY(const auto lane, backend->open({"verified", report.expected}));
     DEMARC_TRY(Placement placement, lane->probe(blocks, verify_spin));
-    report.paths.push_back(
-        {std::string(partition::to_string(*plan.mode)), std::move(placement), 0});
+    report.paths.push_back({std::string(partition::to_string(*plan.mode)), std::move(placement)});
   }
   report.sms = report.topology.sm_count();
   DEMARC_CHECK(judge(report));

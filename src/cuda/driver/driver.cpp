@@ -3,9 +3,9 @@
 
 #include <dlfcn.h>
 
-#include <array>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <vector>
 
 #include "driver/driver_errors.hpp"
@@ -14,10 +14,9 @@
 namespace demarc::cuda {
 namespace {
 
-constexpr std::array<const char*, 5> usual_places = {
-    "libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1",
-    "/usr/lib/x86_64-linux-gnu/libcuda.so.1", "/usr/lib64/libcuda.so.1",
-    "/usr/lib/wsl/lib/libcuda.so.1"};
+constexpr const char* usual_places[] = {"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1",
+                                        "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+                                        "/usr/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"};
 
 Result<void*> open_library(const std::string& path, std::string& origin) {
   std::vector<std::string> candidates;
@@ -27,7 +26,7 @@ Result<void*> open_library(const std::string& path, std::string& origin) {
   } else if (environment != nullptr && *environment != '\0') {
     candidates = {environment};
   } else {
-    candidates.assign(usual_places.begin(), usual_places.end());
+    candidates.assign(std::begin(usual_places), std::end(usual_places));
   }
   std::string reason;
   for (const std::string& candidate : candidates) {
@@ -65,6 +64,10 @@ std::string version_in(std::istream& text) {
     if (numeric && word.find('.') != std::string::npos) return word;
   }
   return {};
+}
+
+std::string cuda_version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
 Result<std::shared_ptr<const Driver>> Driver::load(const std::string& path) {
@@ -105,8 +108,7 @@ Result<std::shared_ptr<const Driver>> Driver::from_table(const DriverApi& api, s
   std::ifstream of_kernel("/proc/driver/nvidia/version");
   driver->driver_version_ = version_in(of_kernel);
   if (driver->driver_version_.empty()) {
-    driver->driver_version_ =
-        fmt::format("cuda-{}.{}", driver->cuda_version_ / 1000, driver->cuda_version_ % 1000 / 10);
+    driver->driver_version_ = "cuda-" + cuda_version_text(driver->cuda_version_);
   }
   return std::shared_ptr<const Driver>(std::move(driver));
 }

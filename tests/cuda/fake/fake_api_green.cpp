@@ -72,11 +72,13 @@ FAKE CuResult cuGreenCtxDestroy(CuGreenContext context) {
   contexts.erase(context);
   return cu_success;
 }
-FAKE CuResult cuGreenCtxStreamCreate(CuStream* stream, CuGreenContext context, unsigned, int) {
+FAKE CuResult cuGreenCtxStreamCreate(CuStream* stream, CuGreenContext context, unsigned,
+                                     int priority) {
   const auto lock = locked();
   auto* made = new FakeStream;
   std::memset(made->object + FakeGpu::get().config.stream_offset, 0, 20);
   made->green = reinterpret_cast<FakeGreen*>(context);
+  made->priority = priority;
   *stream = reinterpret_cast<CuStream>(made);
   return cu_success;
 }

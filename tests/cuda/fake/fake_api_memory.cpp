@@ -39,6 +39,10 @@ CuResult copy(DevicePointer target, DevicePointer source, std::size_t bytes, CuS
     return cu_success;
   });
 }
+bool pinned_on_the_card(const CuAllocationProperties& properties) {
+  return properties.type == CuAllocationProperties::pinned &&
+         properties.location.type == CuMemoryLocation::device;
+}
 void count_copy(bool to_card) {
   const auto lock = locked();
   ++FakeGpu::get().async_copies[to_card ? 1 : 0];
@@ -155,9 +159,9 @@ FAKE CuResult cuMemsetD32Async(DevicePointer target, unsigned value, std::size_t
     return cu_success;
   });
 }
-FAKE CuResult cuMemGetAllocationGranularity(std::size_t* bytes, const CuAllocationProperties*,
-                                            int option) {
-  if (option != 0) return error_invalid;  // the least one
+FAKE CuResult cuMemGetAllocationGranularity(std::size_t* bytes,
+                                            const CuAllocationProperties* properties, int option) {
+  if (option != 0 || !pinned_on_the_card(*properties)) return error_invalid;  // the least one
   *bytes = fake_page;
   return cu_success;
 }
@@ -183,8 +187,9 @@ FAKE CuResult cuMemAddressFree(DevicePointer address, std::size_t bytes) {
   return cu_success;
 }
 FAKE CuResult cuMemCreate(AllocationHandle* handle, std::size_t bytes,
-                          const CuAllocationProperties*, unsigned long long flags) {
+                          const CuAllocationProperties* properties, unsigned long long flags) {
   if (bytes == 0 || bytes % fake_page != 0 || flags != 0) return error_invalid;
+  if (!pinned_on_the_card(*properties)) return error_invalid;
   const auto lock = locked();
   ++FakeGpu::get().others_alive;
   *handle = ++FakeGpu::get().pages_made;
@@ -199,21 +204,23 @@ FAKE CuResult cuMemMap(DevicePointer address, std::size_t, std::size_t offset,
                        AllocationHandle handle, unsigned long long flags) {
   if (offset != 0 || flags != 0) return error_invalid;
   const auto lock = locked();
-  FakeGpu::get().mapped[address] = handle;
-  return cu_success;
+  return FakeGpu::get().mapped.emplace(address, handle).second ? cu_success : error_invalid;
 }
 FAKE CuResult cuMemUnmap(DevicePointer address, std::size_t bytes) {
   const auto lock = locked();
   FakeGpu& gpu = FakeGpu::get();
-  gpu.mapped.erase(address);
+  if (gpu.mapped.erase(address) == 0) return error_invalid;
   gpu.accessible.erase(gpu.accessible.lower_bound(address),
                        gpu.accessible.lower_bound(address + bytes));
   ::mprotect(reinterpret_cast<void*>(address), bytes, PROT_NONE);  // NOLINT
   return cu_success;
 }
-FAKE CuResult cuMemSetAccess(DevicePointer address, std::size_t bytes, const CuAccess*,
-                             std::size_t) {
+FAKE CuResult cuMemSetAccess(DevicePointer address, std::size_t bytes, const CuAccess* access,
+                             std::size_t count) {
+  if (count != 1 || access->location.type != CuMemoryLocation::device) return error_invalid;
+  if (access->flags != CuAccess::read_write) return error_invalid;
   return on_card([&](FakeGpu& gpu) {
+    if (!gpu.mapped.contains(address)) return error_invalid;
     if (::mprotect(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE) != 0) return 1;
     for (std::size_t at = 0; at < bytes; at += fake_page) gpu.accessible.insert(address + at);
     return cu_success;

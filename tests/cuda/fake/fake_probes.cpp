@@ -211,6 +211,7 @@ CuResult wrong_with_probe(const FakeGpu& gpu, const FakeLaunch& launch) {
   const std::string& name = launch.function->name;
   const std::uint32_t threads = launch.block[0] * launch.block[1] * launch.block[2];
   const std::uint32_t wanted = wanted_threads(name);
+  if (launch.block[1] != 1 || launch.block[2] != 1) return error_invalid;  // lines of threads
   if (threads == 0 || (wanted != 0 && threads != wanted)) return error_invalid;
   if (blocks_of(launch) == 0) return error_invalid;
   for (const Output& output : outputs_of(gpu, launch)) {

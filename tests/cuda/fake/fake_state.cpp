@@ -74,8 +74,8 @@ CuResult subscribe(std::uint32_t* handle, Callback callback, void* user) {
   return cuda::cu_success;
 }
 
-CuResult enable(std::uint32_t on, std::uint32_t, int domain, int id) {
-  if (id < 1 || (domain == 6 && id > last_function)) return error_invalid;
+CuResult enable(std::uint32_t on, std::uint32_t handle, int domain, int id) {
+  if (on > 1 || handle != 1 || id < 1 || (domain == 6 && id > last_function)) return error_invalid;
   FakeGpu& gpu = FakeGpu::get();
   if (on != 0) {
     gpu.enabled.insert({domain, id});
