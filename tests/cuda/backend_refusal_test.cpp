@@ -241,6 +241,34 @@ TEST(AffinityRefusal, SmsBeyondTheTableOfTheKernelAreRefused) {
   EXPECT_THAT(refused.error().message, HasSubstr("258 SMs are more than 256"));
 }
 
+// SMs beyond the first word of the table, which has one of 64 bits each.
+TEST(AffineLanes, ReachSmsBeyondThe64th) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.tpcs = 80;
+  for (std::uint32_t t = 0; t < config.tpcs; ++t) {
+    config.gpc[t] = t / 10;
+    config.bit[t] = t / 10 * 9 + t % 10;
+    config.side[t] = t % 2;
+  }
+  static int threads_of_block = 0;
+  const auto card = card_behind(
+      [](DriverApi& api) {
+        api.cuOccupancyMaxActiveBlocksPerMultiprocessor = [](int* blocks, CuFunction, int threads,
+                                                             std::size_t shared) {
+          threads_of_block = threads;
+          *blocks = shared == 0 ? 3 : 0;
+          return cu_success;
+        };
+      },
+      config);
+  const auto lane = make_backend(card, Mode::affinity).value()->open(part_of({31, 32, 63, 64}));
+  ASSERT_TRUE(lane) << lane.error().message;
+  EXPECT_EQ((*lane)->proof()->sms,
+            (std::vector<std::uint32_t>{62, 63, 64, 65, 126, 127, 128, 129}));
+  EXPECT_EQ((*lane)->proof()->outside, 0U);
+  EXPECT_EQ(threads_of_block, 64);
+}
+
 TEST(AffinityRefusal, APartitionOfTpcsThatTheCardHasNotIsRefused) {
   const auto card = test::fake_card(fake::small_gpu(), false).value();
   const auto lane = make_backend(card, Mode::affinity).value()->open(part_of({100}));

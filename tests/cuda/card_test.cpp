@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -23,6 +24,8 @@ TEST(Card, TheTopologyOfThePlantedGpuIsFoundByBothWays) {
   const auto& facts = (*card)->facts();
   EXPECT_TRUE(facts.by_descriptor);
   EXPECT_TRUE(facts.by_cluster);
+  ASSERT_TRUE(facts.stream_field);
+  EXPECT_EQ(facts.stream_field->offset, config.stream_offset);
   EXPECT_FALSE((*card)->virtual_sms());
   for (std::uint32_t t = 0; t < config.tpcs; ++t) {
     const gpu::Tpc& tpc = (*card)->topology().tpcs[t];
@@ -71,6 +74,8 @@ TEST(Card, TpcsThatTheDescriptorCannotNameGetNoMask) {
   config.descriptor_version = 0x30;  // with a mask of 64 bits
   const GpuPointer gpu = test::fake_gpu(config);
   CardFacts facts = Card::open(gpu, options).value()->facts();
+  EXPECT_FALSE(facts.by_cluster);
+  EXPECT_EQ(facts.device.topology.gpc_count(), 1U) << "nobody knows how many bits a GPC has there";
   facts.device.topology.tpcs[5].bit = 64;
   ASSERT_TRUE(write_file(facts_path(*gpu, options.cache_folder), facts_to_json(facts)));
   const auto card = Card::open(gpu, options);
@@ -146,6 +151,11 @@ TEST(CardFacts, AreReadAsTheyWereWrittenAndRefusedByNameWhereTheyAreWrong) {
   ASSERT_TRUE(wide);
   EXPECT_TRUE(wide->stream_field->wide);
   EXPECT_FALSE(parsed("\"by_cluster\": true", "\"by_cluster\": false")->by_cluster);
+  EXPECT_FALSE(parsed("\"by_cluster\": true,", "")->by_cluster) << "what nobody says is not so";
+  EXPECT_FALSE(parsed("\"by_descriptor\": true,", "")->by_descriptor);
+  EXPECT_TRUE(parsed(",\n    \"wide\": false", "")->stream_field->wide);
+  EXPECT_EQ(refused("\"offset\": 604", "\"offset\": 0"), "read all the same");
+  EXPECT_THAT(refused("\"offset\": 604", "\"offset\": -1"), HasSubstr("offset"));
 }
 
 TEST(CardFacts, LieWhereTheUserWantsThemElseInTheUsersCache) {
@@ -213,7 +223,7 @@ TEST(Card, WithoutMasksItSaysWhyAndRemembersNothing) {
 TEST(Card, AnUnknownDriversFieldIsLookedForInAProcessOfItsOwnAndRemembered) {
   ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
   fake::FakeConfig config = fake::small_gpu();
-  config.cuda_version = 14020;
+  config.cuda_version = 15780;
   config.stream_offset = 0x6d8;
   test::configure(config);
   CardOptions options;
@@ -232,7 +242,7 @@ TEST(Card, AnUnknownDriversFieldIsLookedForInAProcessOfItsOwnAndRemembered) {
   ::unsetenv("DEMARC_LIBCUDA");
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_THAT((*found)->facts().notes,
-              testing::Contains("CUDA 14.2 is not in the table of drivers: a stream's mask was "
+              testing::Contains("CUDA 15.78 is not in the table of drivers: a stream's mask was "
                                 "found at offset 0x6d8 and proved"));
   EXPECT_EQ((*found)->facts().stream_field->offset, 0x6d8U);
   EXPECT_TRUE((*found)->stream_masks());
@@ -243,6 +253,34 @@ TEST(Card, AnUnknownDriversFieldIsLookedForInAProcessOfItsOwnAndRemembered) {
   ASSERT_TRUE(later) << later.error().message;
   EXPECT_TRUE((*later)->facts().from_cache);
   EXPECT_TRUE((*later)->stream_masks());
+}
+
+// Of a card without remembered facts that may not use masks, or is not to be refreshed.
+TEST(Card, AnUnknownDriversFieldIsNotLookedForUnasked) {
+  ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
+  fake::FakeConfig config = fake::small_gpu();
+  config.cuda_version = 14020;
+  const auto searched = [&config](const CardOptions& how) {
+    CardOptions options = how;
+    options.cache_folder = test::fresh_folder("unasked").string();
+    test::configure(config);
+    const auto card = open_card(0, options);
+    EXPECT_TRUE(card) << card.error().message;
+    const auto& notes = (*card)->facts().notes;
+    return std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
+      return note.find("a stream's mask was ") != std::string::npos;
+    });
+  };
+  CardOptions options;
+  EXPECT_FALSE(searched(options));
+  options.refresh = true;
+  EXPECT_TRUE(searched(options));
+  options.stream_field = StreamField{config.stream_offset, true};
+  EXPECT_FALSE(searched(options)) << "it was named";
+  options.stream_field.reset();
+  options.use_masks = false;
+  EXPECT_FALSE(searched(options));
+  ::unsetenv("DEMARC_LIBCUDA");
 }
 
 // A stream's object has room for a mask at every 24th to 44th byte of 64: at seven places, the last

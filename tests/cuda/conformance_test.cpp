@@ -81,10 +81,12 @@ TEST(Conformance, MpsNeedsAProcessStartedForIt) {
   const auto refused = make_backend(*card, Mode::mps);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, testing::HasSubstr("nvidia-cuda-mps-control"));
-  ::setenv("CUDA_MPS_PIPE_DIRECTORY", "/tmp", 1);
-  const auto backend = make_backend(*card, Mode::mps);
-  ::unsetenv("CUDA_MPS_PIPE_DIRECTORY");
-  ASSERT_TRUE(backend);
+  for (const char* variable : {"CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"}) {
+    ::setenv(variable, "/tmp", 1);
+    const auto backend = make_backend(*card, Mode::mps);
+    ::unsetenv(variable);
+    EXPECT_TRUE(backend) << variable;
+  }
 }
 
 // Rounded down: three thirds of the card are 99 per cent of its threads and not 102.
@@ -98,6 +100,10 @@ TEST(Conformance, ProcessesOfMpsGetTheShareOfTheirPart) {
                : "";
   };
   EXPECT_EQ(share_of({0, 1, 2}), "25");
+  const gpu::Topology large = gpu::regular_topology(10, 20, 2);
+  EXPECT_EQ(process_environment(Mode::mps, large, test::part_of({7}))[0].second, "1")
+      << "0 per cent would be no limit";
+  EXPECT_EQ(process_environment(Mode::mps, gpu::Topology{}, test::part_of({}))[0].second, "1");
   EXPECT_EQ(share_of({0, 1, 2, 3}), "33");
   EXPECT_EQ(share_of({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}), "100");
   for (const Mode mode : {Mode::none, Mode::timeslice, Mode::green, Mode::mask, Mode::affinity}) {

@@ -49,6 +49,7 @@ TEST(Identify, AClientOfMpsIsFoundOnItsTpcsThoughItsNumbersStartAtZero) {
   const std::string text = identification_to_text(known.device.topology, *found, true);
   EXPECT_THAT(text, HasSubstr("launch 1: 10 SMs, by latency TPCs 1,5,7,10-11 (GPCs 1,2,3)"));
   EXPECT_THAT(text, HasSubstr("TPC   5 of GPC  2 (SM 10, 11): here number 2, 3"));
+  EXPECT_LT(text.rfind("here number"), text.find("launch 2: ")) << "of the first launch alone";
   EXPECT_THAT(text, HasSubstr("those of a launch (MPS): 20 do not name their SM"));
 }
 
@@ -187,6 +188,7 @@ TEST(VerifyOfAClient, HoldsWhenItsLatenciesAreThoseOfTheListedTpcs) {
   EXPECT_THAT(text, HasSubstr("launch 3: 10 SMs, by latency TPCs 1,5,7,10-11"));
   EXPECT_THAT(text, testing::Not(HasSubstr("outside")));
   EXPECT_THAT(text, testing::Not(HasSubstr("are not expected")));
+  EXPECT_THAT(text, testing::Not(HasSubstr("here number")));
   EXPECT_THAT(text, testing::Not(HasSubstr("their count was checked")));
   const Json json = Json::parse(report_to_json(*report));
   EXPECT_EQ(json["identified"]["tpcs"], "1,5,7,10-11");
@@ -405,7 +407,9 @@ TEST(Identify, FingerprintsAreRememberedToTheHundredthOfACycle) {
     return parsed ? "read all the same" : parsed.error().message;
   };
   EXPECT_THAT(refused("\"modulus\": 5", "\"modulus\": 0"), HasSubstr("modulus"));
-  EXPECT_THAT(refused("\"modulus\": 5", "\"modulus\": 5000"), HasSubstr("modulus"));
+  EXPECT_THAT(refused("\"modulus\": 5", "\"modulus\": 4097"),
+              testing::Not(HasSubstr("80 numbers")));
+  EXPECT_THAT(refused("\"modulus\": 5", "\"modulus\": 4096"), HasSubstr("80 numbers"));
   EXPECT_EQ(refused("\"modulus\": 5", "\"modulus\": 1"), "read all the same");
   EXPECT_THAT(refused("\"latency\": [\n      [", "\"latency\": [\n      [\"x\", "),
               HasSubstr("fingerprints.latency[0]: \"x\" is not a number of cycles"));

@@ -57,6 +57,45 @@ TEST(LostBlocks, OfThePlacementProbeAreCounted) {
   EXPECT_EQ(lost.error().message, "the placement probe counted 0 of 96 blocks");
 }
 
+TEST(LostBlocks, OfAGridOfThreeDimensionsAreNone) {
+  const GpuPointer gpu = test::fake_gpu();
+  const auto kernels = ProbeKernels::load(gpu).value();
+  const Stream stream = Stream::create(gpu).value();
+  const auto placement =
+      probe_placement(stream, kernels, LaunchShape{{5, 3, 2}, {32, 1, 1}, 0, 0, false}, 0);
+  ASSERT_TRUE(placement) << placement.error().message;
+  EXPECT_EQ(placement->total(), 30U);
+}
+
+// A load takes an eighth of what eight loads take.
+TEST(LostBlocks, SmsThatNoBlockReachesHaveNoLatenciesAndTheOthersThoseOfALoad) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.client = 0x3;
+  config.client_hidden = true;
+  const GpuPointer gpu = test::fake_gpu(config);
+  const auto kernels = ProbeKernels::load(gpu).value();
+  const Stream stream = Stream::create(gpu).value();
+  const DeviceBuffer buffer = DeviceBuffer::allocate(gpu, 4 * 4352).value();
+  const auto latency = probe_latencies(stream, kernels, buffer, 4352, 4, 1).value();
+  ASSERT_EQ(latency.size(), 24U);
+  for (std::size_t sm = 0; sm < 24; ++sm) {
+    ASSERT_EQ(latency[sm].size(), sm < 4 ? 4U : 0U) << sm;
+    for (const double cycles : latency[sm]) EXPECT_NEAR(cycles, 290, 21.5);
+  }
+}
+
+TEST(LostBlocks, OfClustersAreNoneWhereTheCardOrTheDriverHasNoClusters) {
+  fake::FakeConfig old = fake::small_gpu();
+  old.capability_major = 8;
+  const auto clusters_of = [](const GpuPointer& gpu) {
+    const auto kernels = ProbeKernels::load(gpu).value();
+    return probe_clusters(Stream::create(gpu).value(), kernels).value().size();
+  };
+  EXPECT_EQ(clusters_of(test::fake_gpu(old)), 0U);
+  EXPECT_EQ(clusters_of(gpu_behind([](DriverApi& api) { api.cuLaunchKernelEx = nullptr; })), 0U);
+  EXPECT_NE(clusters_of(test::fake_gpu()), 0U);
+}
+
 TEST(LostBlocks, LinesThatDoNotFitIntoTheirBufferAreRefused) {
   const GpuPointer gpu = test::fake_gpu();
   const auto kernels = ProbeKernels::load(gpu).value();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstring>
 #include <map>
 
@@ -25,6 +26,8 @@ using testing::Not;
 // Bytes of each argument.
 const std::map<std::string, std::vector<std::size_t>> argument_sizes{
     {"demarc_where", {8, 8, 8}},
+    {"demarc_affine", {8, 8, 4, 8, 8}},
+    {"demarc_self_lines", {8, 8, 4}},
     {"demarc_latency", {8, 8, 4, 4, 4, 4, 8, 8}},
     {"demarc_hit_latency", {8, 8, 4, 8, 4, 4, 8, 4}},
     {"demarc_fingerprint", {8, 8, 4, 4, 4, 8, 8, 8, 8, 8, 4}},
@@ -102,11 +105,11 @@ GpuPointer heard_gpu(const fake::FakeConfig& config = fake::small_gpu()) {
   return Gpu::open(Driver::from_table(api, "heard").value(), 0).value();
 }
 
-CardPointer heard_card(bool use_masks) {
+CardPointer heard_card(bool use_masks, const fake::FakeConfig& config = fake::small_gpu()) {
   CardOptions options;
   options.cache_folder = test::fresh_folder("heard").string();
   options.use_masks = use_masks;
-  return Card::open(heard_gpu(), options).value();
+  return Card::open(heard_gpu(config), options).value();
 }
 
 // Four blocks an SM, each of which holds its SM so that the others look for another.
@@ -132,6 +135,39 @@ TEST(ProbeArguments, OfALanesProofAreTheSameShorter) {
   EXPECT_EQ(heard["demarc_where"][0].arguments[2], 2000U);
 }
 
+TEST(ProbeArguments, OfMaskedAndAffineLanesAreBlocksOf64Threads) {
+  for (const Mode mode : {Mode::mask, Mode::affinity}) {
+    const auto card = heard_card(mode == Mode::mask);
+    heard.clear();
+    ASSERT_TRUE(make_backend(card, mode).value()->open(test::part_of({0, 1})));
+    const auto& launches = heard[mode == Mode::mask ? "demarc_where" : "demarc_affine"];
+    ASSERT_EQ(launches.size(), 1U);
+    EXPECT_EQ(launches[0].threads, 64U);
+    EXPECT_EQ(launches[0].blocks, mode == Mode::mask ? 4U * 24U : 24U) << "one fits on an SM";
+  }
+}
+
+// As many fingerprints of each SM as are remembered together.
+TEST(ProbeArguments, OfACardWithAKnownHashAreFourRoundsOfFingerprints) {
+  fake::FakeConfig config = fake::small_gpu();
+  std::snprintf(config.name, sizeof config.name, "NVIDIA H100 80GB HBM3");
+  const auto card = heard_card(true, config);
+  ASSERT_TRUE(card->facts().fingerprints);
+  EXPECT_EQ(heard["demarc_fingerprint"].size(), 4U);
+}
+
+TEST(ProbeArguments, OfClustersOnASmallCardAreOneOfEachSizeAtLeast) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.tpcs = 2;
+  const GpuPointer gpu = heard_gpu(config);
+  const auto kernels = ProbeKernels::load(gpu).value();
+  ASSERT_TRUE(probe_clusters(Stream::create(gpu).value(), kernels));
+  ASSERT_EQ(heard["demarc_where"].size(), 6U);
+  EXPECT_EQ(heard["demarc_where"][0].blocks, 16U);
+  EXPECT_EQ(heard["demarc_where"][1].blocks, 8U);
+  EXPECT_EQ(heard["demarc_where"][3].blocks, 8U);
+}
+
 TEST(ProbeArguments, OfATopologyAreClustersOfEverySizeAndOddStrides) {
   const auto card = heard_card(true);
   std::vector<unsigned> sizes;
@@ -149,6 +185,9 @@ TEST(ProbeArguments, OfATopologyAreClustersOfEverySizeAndOddStrides) {
   }
   EXPECT_TRUE(heard_large_clusters) << "those of 12 and 16 are not portable";
   EXPECT_THAT(sizes, ElementsAre(16, 8, 4, 2, 12, 6));
+  ASSERT_EQ(heard["demarc_self_lines"].size(), 1U);
+  EXPECT_EQ(heard["demarc_self_lines"][0].blocks, 1U) << "for 96 lines";
+  EXPECT_EQ(heard["demarc_self_lines"][0].threads, 256U);
   ASSERT_EQ(heard["demarc_latency"].size(), 24U) << "one for each SM";
   for (std::size_t sm = 0; sm < 24; ++sm) {
     const Heard& one = heard["demarc_latency"][sm];

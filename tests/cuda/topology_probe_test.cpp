@@ -186,6 +186,53 @@ TEST(Topology, TheBitsOfAGpcAreFoundByItsClusters) {
   EXPECT_THAT(conclude_topology(evidence).error().message, HasSubstr("different groups of 8 bits"));
 }
 
+TEST(Topology, AGpcHas32BitsAtMost) {
+  TopologyEvidence evidence;
+  evidence.sms = 8;
+  evidence.bits = {0, 31, 32, 33};
+  evidence.clusters = {{0, 2}, {4, 6}};
+  const auto finding = conclude_topology(evidence);
+  ASSERT_TRUE(finding) << finding.error().message;
+  EXPECT_TRUE(same_groups(finding->topology, {0, 0, 1, 1}));
+  evidence.bits = {0, 32, 33, 34};
+  EXPECT_FALSE(conclude_topology(evidence));
+}
+
+TEST(Topology, BitsAloneTellNoGpcsWhereNobodyKnowsHowManyAGpcTakes) {
+  TopologyEvidence evidence;
+  evidence.sms = 8;
+  evidence.bits = {0, 1, 9, 10};
+  const auto finding = conclude_topology(evidence).value();
+  EXPECT_EQ(finding.topology.gpc_count(), 1U);
+  EXPECT_THAT(finding.notes.at(0), HasSubstr("neither descriptors nor clusters"));
+  evidence.bits_per_gpc = 9;
+  EXPECT_EQ(conclude_topology(evidence)->topology.gpc_count(), 2U);
+}
+
+TEST(Topology, ASingleTpcIsNoContradictionWhereverItStands) {
+  TopologyEvidence evidence;
+  evidence.sms = 6;
+  evidence.bits = {0, 1, 2};
+  evidence.bits_per_gpc = 9;
+  evidence.clusters = {{2, 4}};  // TPC 0 in none
+  const auto finding = conclude_topology(evidence);
+  ASSERT_TRUE(finding) << finding.error().message;
+  EXPECT_TRUE(same_groups(finding->topology, {0, 0, 0}));
+  EXPECT_THAT(finding->unconfirmed, ElementsAre(0U));
+  evidence.bits = {0, 9, 18};
+  EXPECT_THAT(conclude_topology(evidence).error().message, HasSubstr("TPCs 1 and 2 did run"))
+      << "neighbours are compared too";
+}
+
+TEST(Topology, TheLastTpcOfAnOddNumberOfSmsHasOne) {
+  TopologyEvidence evidence;
+  evidence.sms = 9;
+  const auto finding = conclude_topology(evidence).value();
+  ASSERT_EQ(finding.topology.tpc_count(), 5U);
+  EXPECT_THAT(finding.topology.tpcs[3].sms, ElementsAre(6U, 7U));
+  EXPECT_THAT(finding.topology.tpcs[4].sms, ElementsAre(8U));
+}
+
 // Two sides, 12 cycles apart, for 8 SMs over 8 lines.
 std::vector<std::vector<double>> two_sides(const std::vector<std::uint32_t>& side_of_sm) {
   std::vector<std::vector<double>> latency;
