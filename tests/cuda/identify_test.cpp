@@ -258,6 +258,35 @@ TEST(VerifyOfAClient, OnABusyCardIsNotCalledProved) {
   EXPECT_THAT(report_to_text(*report), HasSubstr("the partition COULD NOT BE PROVED"));
 }
 
+// Numbers that name the SMs say themselves what is outside.
+TEST(Verify, TpcsByLatencyAreOnlyHeldAgainstAListWhereNumbersNameNoSm) {
+  const auto named = verify_as(known_card(), "0-5");
+  ASSERT_TRUE(named) << named.error().message;
+  ASSERT_TRUE(named->identified);
+  EXPECT_FALSE(named->relative);
+  EXPECT_FALSE(named->holds);
+  EXPECT_THAT(report_to_text(*named), testing::Not(HasSubstr("are not expected")));
+  VerifyReport counted = *named;
+  counted.relative = true;
+  EXPECT_THAT(report_to_text(counted), HasSubstr("TPCs 6-11 were used and are not expected"));
+  counted.named = false;
+  EXPECT_THAT(report_to_text(counted), testing::Not(HasSubstr("are not expected")));
+}
+
+TEST(Verify, AProcessIsUnconfinedOnlyWhereEveryPathReachesEverySm) {
+  VerifyReport report;
+  report.sms = 2;
+  report.expected_sms = 1;
+  VerifyPath everywhere{"stream", {}};
+  everywhere.placement.blocks = {1, 1};
+  VerifyPath inside{"graph", {}};
+  inside.placement.blocks = {1, 0};
+  report.paths = {everywhere};
+  EXPECT_TRUE(report.unconfined());
+  report.paths = {everywhere, inside};
+  EXPECT_FALSE(report.unconfined());
+}
+
 // verify() as the process is, without fingerprints, on a card that need not be as it says.
 Result<VerifyReport> verify_plain(const TpcChoice& choice, const fake::FakeConfig& config) {
   ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);

@@ -31,7 +31,7 @@ bool read_all(int file, std::string& text, std::chrono::milliseconds limit) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         end - std::chrono::steady_clock::now());
     if (left.count() <= 0) return false;
-    pollfd waiting{file, POLLIN, 0};
+    pollfd waiting{file, POLLIN, {}};
     const int ready = ::poll(&waiting, 1, static_cast<int>(left.count()));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return false;
