@@ -141,6 +141,42 @@ TEST(LaneRefusal, AContextThatDoesNotConfineIsFoundOutAndGivenBack) {
   EXPECT_EQ(green_alive, 0);
 }
 
+// Blocks, threads and cycles that a group is looked at with, and its lane is proved with.
+TEST(GreenContexts, AreLookedAtWithBlocksThatReachBothSms) {
+  struct Look {
+    unsigned blocks, threads;
+    std::uint64_t cycles;
+    bool operator==(const Look&) const = default;
+  };
+  static std::vector<Look> looks;
+  static unsigned room_for_groups = 0;
+  const auto card = card_behind([](DriverApi& api) {
+    give_plain_contexts(api);
+    api.cuDevSmResourceSplitByCount = [](CuDeviceResource* result, unsigned* groups,
+                                         const CuDeviceResource* from, CuDeviceResource* rest,
+                                         unsigned flags, unsigned least) {
+      room_for_groups = *groups;
+      return test::fake_driver()->api().cuDevSmResourceSplitByCount(result, groups, from, rest,
+                                                                    flags, least);
+    };
+    api.cuLaunchKernel = [](CuFunction function, unsigned x, unsigned y, unsigned z, unsigned bx,
+                            unsigned by, unsigned bz, unsigned shared, CuStream stream,
+                            void** arguments, void** extra) {
+      looks.push_back({x * y * z, bx * by * bz, 0});
+      std::memcpy(&looks.back().cycles, arguments[2], sizeof looks.back().cycles);
+      return test::fake_driver()->api().cuLaunchKernel(function, x, y, z, bx, by, bz, shared,
+                                                       stream, arguments, extra);
+    };
+  });
+  looks.clear();
+  const auto backend = make_backend(card, Mode::green).value();
+  EXPECT_EQ(room_for_groups, 256U);
+  EXPECT_EQ(looks, std::vector<Look>(12, Look{64, 64, 5000}));
+  looks.clear();
+  EXPECT_TRUE(backend->open(part_of(partition::TpcSet::first(12))));
+  EXPECT_EQ(looks, std::vector<Look>(1, Look{96, 64, 2000}));
+}
+
 TEST(GreenContexts, AreMadeOncePerGroupAndGoAfterTheirStreamsUnlessTheCardIsStuck) {
   static int streams_gone_late = 0;
   streams_gone_late = 0;

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <utility>
 
+#include "card/proof.hpp"
 #include "demarc/cuda/colored_memory.hpp"
 #include "demarc/cuda/fingerprints.hpp"
 #include "demarc/cuda/memory_timer.hpp"
@@ -197,6 +199,61 @@ TEST(LostBlocks, ADriverThatCannotTellAStreamsDomainHasOne) {
   EXPECT_EQ(
       sync_domain_count(*gpu_behind([](DriverApi& api) { api.cuStreamGetAttribute = nullptr; })),
       1U);
+}
+
+CuResult fail_where(CuFunction function, unsigned x, unsigned y, unsigned z, unsigned bx,
+                    unsigned by, unsigned bz, unsigned shared, CuStream stream, void** arguments,
+                    void** extra) {
+  if (bx == 32 && x == 32) return 719;  // the look for renumbered SMs
+  return test::fake_driver()->api().cuLaunchKernel(function, x, y, z, bx, by, bz, shared, stream,
+                                                   arguments, extra);
+}
+
+TEST(LostBlocks, OfTheLookForRenumberedSmsOpenNoCard) {
+  const GpuPointer gpu = gpu_behind([](DriverApi& api) { api.cuLaunchKernel = &fail_where; });
+  CardOptions options;
+  options.cache_folder = test::fresh_folder("look").string();
+  const auto card = Card::open(gpu, options);
+  ASSERT_FALSE(card);
+  EXPECT_EQ(card.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(card.error().message, HasSubstr("cannot launch kernel 'demarc_where'"));
+}
+
+const Gpu* stuck_card = nullptr;  // gets stuck in its first launch
+
+// Without masks it would be opened, and the next call might never return.
+TEST(LostBlocks, OfACardThatGetsStuckWhileMasksAreTriedOpenNoCard) {
+  const GpuPointer gpu = gpu_behind([](DriverApi& api) {
+    api.cuLaunchKernel = [](CuFunction function, unsigned x, unsigned y, unsigned z, unsigned bx,
+                            unsigned by, unsigned bz, unsigned shared, CuStream stream,
+                            void** arguments, void** extra) {
+      const Gpu* stuck = std::exchange(stuck_card, nullptr);
+      if (stuck == nullptr) {
+        return test::fake_driver()->api().cuLaunchKernel(function, x, y, z, bx, by, bz, shared,
+                                                         stream, arguments, extra);
+      }
+      stuck->set_stuck();
+      return CuResult{702};
+    };
+  });
+  CardOptions options;
+  options.cache_folder = test::fresh_folder("stuck").string();
+  stuck_card = gpu.get();
+  const auto card = Card::open(gpu, options);
+  ASSERT_FALSE(card);
+  EXPECT_THAT(card.error().message, HasSubstr("cannot launch kernel 'demarc_idle'"));
+}
+
+// The error of a launch that nobody waits for is lost, or another's.
+TEST(LostBlocks, OfALaunchThatFailsProveNoDomains) {
+  static int answers = 0;
+  const GpuPointer gpu = gpu_behind([](DriverApi& api) {
+    api.cuStreamQuery = [](CuStream) -> CuResult { return answers++ == 0 ? 719 : cu_success; };
+  });
+  answers = 0;
+  const auto proved = prove_sync_domains(gpu);
+  ASSERT_FALSE(proved);
+  EXPECT_EQ(proved.error().kind, ErrorKind::check_failed);
 }
 
 const Gpu* hanging_gpu = nullptr;  // whose work never ends, once it is set

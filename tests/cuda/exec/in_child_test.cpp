@@ -16,14 +16,14 @@
 namespace demarc::cuda {
 namespace {
 
-std::ptrdiff_t open_files() {
+std::ptrdiff_t files_open_here() {
   return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
 }
 
 // Its answer is a value, or an error of each kind, and may be longer than a pipe holds.
 TEST(WorkInAChild, BringsAnswersOfAnyLengthAndErrorsOfAnyKindBackAndLeavesNoFileOpen) {
   EXPECT_EQ(test::Supervised::apart([] {
-              const std::ptrdiff_t before = open_files();
+              const std::ptrdiff_t before = files_open_here();
               std::string text;
               for (int i = 0; i < 300000; ++i) text += static_cast<char>('a' + i % 23);
               for (const std::string& bytes : {std::string(), std::string("one"), text}) {
@@ -44,14 +44,14 @@ TEST(WorkInAChild, BringsAnswersOfAnyLengthAndErrorsOfAnyKindBackAndLeavesNoFile
                 if (answer || answer.error().kind != kind) return 2;
                 if (answer.error().message != "so it is") return 3;
               }
-              return open_files() == before ? 0 : 4;
+              return files_open_here() == before ? 0 : 4;
             }),
             0);
 }
 
 TEST(WorkInAChild, ThatEndsWithoutAnAnswerOrGivesNoneInTimeIsSaidSo) {
   EXPECT_EQ(test::Supervised::apart([] {
-              const std::ptrdiff_t before = open_files();
+              const std::ptrdiff_t before = files_open_here();
               const auto says = [](const std::function<void()>& work, int limit_ms) {
                 const auto answer = answer_of_child(
                     [&work] {
@@ -68,7 +68,7 @@ TEST(WorkInAChild, ThatEndsWithoutAnAnswerOrGivesNoneInTimeIsSaidSo) {
               if (says([] { ::raise(SIGKILL); }, 60000) != prefix + "signal 9)") return 2;
               if (says([] { ::pause(); }, 20) != "the GPU did not answer within 20 ms") return 3;
               if (::waitpid(-1, nullptr, WNOHANG) != -1) return 4;  // a child is left
-              return open_files() == before ? 0 : 5;
+              return files_open_here() == before ? 0 : 5;
             }),
             0);
 }
@@ -106,10 +106,10 @@ TEST(WorkInAChild, ThatCannotBeStartedIsSaidSo) {
               // Root may have as many as it likes.
               if (::setrlimit(RLIMIT_NPROC, &none) != 0) return 1;
               if (::geteuid() == 0 && ::setuid(65534) != 0) return 2;
-              const std::ptrdiff_t before = open_files();
+              const std::ptrdiff_t before = files_open_here();
               const auto answer = in_child<int>([]() -> Result<int> { return 5; });
               if (answer) return 3;
-              if (open_files() != before) return 5;
+              if (files_open_here() != before) return 5;
               const std::string& said = answer.error().message;
               return said.find("cannot start a process: ") == 0 ? 0 : 4;
             }),
