@@ -117,6 +117,8 @@ TEST(CardFacts, AreReadAsTheyWereWrittenAndRefusedByNameWhereTheyAreWrong) {
   facts.notes = {"one", "two"};
   facts.stream_field = StreamField{0x25c, false};
   const std::string text = facts_to_json(facts);
+  EXPECT_THAT(text,
+              testing::AllOf(HasSubstr("\n  \"notes\": ["), HasSubstr("\n  },\n  \"device\"")));
   const auto read = parse_facts(text, "facts");
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->by_descriptor, facts.by_descriptor);

@@ -88,6 +88,28 @@ TEST(FingerprintChoice, EverySmHelpsToAlign) {
   EXPECT_EQ(found[1].distance, 0);
 }
 
+TEST(FingerprintChoice, TheFirstSmHelpsToAlignAsWell) {
+  Fingerprints reference;
+  reference.modulus = 1;
+  reference.sms = {0, 1};
+  reference.latency = {row_about(300), {250, 250, 250, 250}};
+  const auto found =
+      match_fingerprints(gpu::regular_topology(1, 2, 1), reference, reference).value();
+  EXPECT_TRUE(found[0].certain);
+  EXPECT_TRUE(found[1].certain);
+}
+
+TEST(FingerprintChoice, ACycleInOneSliceIsEnoughToAlign) {
+  Fingerprints reference;
+  reference.modulus = 1;
+  reference.sms = {0, 1};
+  reference.latency = {{250, 250, 250, 251}, {260, 260, 260, 261}};
+  const auto found =
+      match_fingerprints(gpu::regular_topology(1, 2, 1), reference, reference).value();
+  EXPECT_TRUE(found[0].certain);
+  EXPECT_TRUE(found[1].certain);
+}
+
 gpu::AddressMap hash_without_a_stack() {
   gpu::AddressMap map = known_address_map("NVIDIA H100 80GB HBM3").value();
   map.stack.reset();
@@ -128,6 +150,24 @@ TEST(FingerprintChoice, AFingerprintHasTheMedianOfEverySlice) {
       EXPECT_EQ(row[slice], 200 + 20 * static_cast<float>(slice) + middle / 64) << slice;
     }
   }
+}
+
+// Readings of a slice are a cycle off its mean, each.
+TEST(FingerprintChoice, TheNoiseIsThatOfAMedianOfTheReadingsOfASlice) {
+  const gpu::AddressMap map = hash_without_a_stack();
+  gpu::LatencyMatrix matrix;
+  matrix.dimensions = 1;
+  std::vector<std::uint64_t> offsets;
+  std::vector<std::uint32_t> seen(4, 0);
+  for (std::uint64_t offset = 0; offset < map.page_bytes; offset += map.interleave_bytes) {
+    const std::uint32_t slice = map.module(offset);
+    if (seen[slice] == 64) continue;
+    offsets.push_back(offset);
+    matrix.values.push_back((seen[slice]++ % 2 == 0 ? 199.F : 201.F) +
+                            20 * static_cast<float>(slice));
+  }
+  ASSERT_EQ(offsets.size(), 4U * 64U);
+  EXPECT_DOUBLE_EQ(make_fingerprints(map, offsets, matrix, {0})->noise, 1.25 / 8);
 }
 
 // One SM that follows the hash does not vouch for the rest.

@@ -41,7 +41,7 @@ Result<Groups> group_by_cluster(const TopologyEvidence& evidence, std::uint32_t 
   }
   Groups groups;
   groups.root.resize(tpcs);
-  groups.size.assign(tpcs, 0);
+  groups.size.resize(tpcs);
   for (std::uint32_t t = 0; t < tpcs; ++t) groups.root[t] = sets.find(t);
   for (std::uint32_t t = 0; t < tpcs; ++t) {
     groups.size[t] = static_cast<std::uint32_t>(
@@ -60,7 +60,7 @@ struct Contradiction {
 std::optional<Contradiction> contradiction(const std::vector<std::uint32_t>& bits,
                                            const Groups& groups, std::uint32_t stride) {
   for (std::uint32_t a = 0; a < bits.size(); ++a) {
-    for (std::uint32_t b = a + 1; b < bits.size(); ++b) {
+    for (std::uint32_t b = a; b < bits.size(); ++b) {
       const bool same_cluster = groups.root[a] == groups.root[b];
       const bool same_gpc = bits[a] / stride == bits[b] / stride;
       if (same_cluster && !same_gpc) return Contradiction{a, b, true};
