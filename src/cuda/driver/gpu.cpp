@@ -11,7 +11,7 @@ namespace {
 
 struct Identity {
   std::string uuid;
-  bool mig = false;
+  bool mig;
 };
 
 std::string uuid_text(const CuUuid& uuid, bool mig) {

@@ -144,7 +144,7 @@ std::vector<Output> outputs_of(const FakeGpu& gpu, const FakeLaunch& launch) {
     return {{a[7], 20}, {a[8], 4 * blocks}, {a[9], 4 * a[2] * blocks}};
   if (name == "demarc_streams") return {{a[14], 8 * sms}};
   if (name == "demarc_hold") return {{a[0], 24 * blocks}};
-  if (name == "demarc_affine") return {{a[3], 4 * a[2]}};
+  if (name == "demarc_affine") return {{a[1], 4}, {a[3], 4 * a[2]}};
   return {};
 }
 
