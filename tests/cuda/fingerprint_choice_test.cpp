@@ -51,7 +51,7 @@ TEST(FingerprintChoice, TheNextTpcIsTwiceAsFarAtLeast) {
 // The parity of a slice's name makes no difference: which half is which nobody can tell.
 TEST(FingerprintChoice, WhereTwoAlignmentsFitNothingIsCertain) {
   Random random(11);
-  for (int page = 0; page < 20; ++page) {
+  for (int draw = 0; draw < 20; ++draw) {
     const auto nearly = [&random](float cycles) {
       return cycles + static_cast<float>(0.02 * random.uniform());
     };
@@ -67,7 +67,7 @@ TEST(FingerprintChoice, WhereTwoAlignmentsFitNothingIsCertain) {
     }
     const auto found =
         match_fingerprints(gpu::regular_topology(1, 2, 1), reference, observed).value();
-    EXPECT_FALSE(found[0].certain || found[1].certain) << page;
+    EXPECT_FALSE(found[0].certain || found[1].certain) << draw;
   }
 }
 
