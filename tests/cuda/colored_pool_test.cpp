@@ -106,6 +106,7 @@ TEST(ColoredPool, APoolOfGivenConstantsIsNotAuditedAndOneOfTooFewIsRefused) {
   };
   EXPECT_THAT(adopt(3).error().message, HasSubstr("4 page constants for an arena of 3 pages"));
   const auto pool = adopt(4).value();
+  EXPECT_EQ(pool->account(), "4 pages measured, 4 kept, of 1 constant");
   EXPECT_EQ(pool->allocate(0, 1000)->audit().error().kind, ErrorKind::missing_capability);
   EXPECT_THAT(pool->allocate(2, 1000).error().message, HasSubstr("share 2: the pool has 2"));
   const auto whole = pool->allocate(0, 5 * two_mebibytes);
@@ -213,6 +214,21 @@ TEST(ColoredPool, UsageCountsWhatWasAskedForAndWhatRoundingLost) {
   EXPECT_EQ(pool->usage(0).used_bytes, 5096U);
   EXPECT_EQ(pool->usage(0).wasted_bytes, 24U);
   EXPECT_EQ(pool->usage(0).capacity_bytes + pool->usage(1).capacity_bytes, 4 * two_mebibytes);
+}
+
+TEST(ColoredPool, BuffersTakeWholeMultiplesOf256BytesAndAtLeastOne) {
+  const auto pool = pool_of(1);
+  const std::uint64_t whole = pool->usage(0).largest_free_bytes;
+  const auto none = pool->allocate(0, 0).value();
+  EXPECT_EQ(pool->usage(0).largest_free_bytes, whole - 256);
+  const auto more = pool->allocate(0, 257).value();
+  EXPECT_EQ(pool->usage(0).largest_free_bytes, whole - 768);
+  EXPECT_EQ(more.first(), 256U);
+  EXPECT_EQ(pool->usage(0).wasted_bytes, 256U + 255U);
+  const auto rest = pool->allocate(0, whole - 768).value();
+  EXPECT_EQ(pool->usage(0).largest_free_bytes, 0U);
+  EXPECT_FALSE(pool->allocate(0, 1));
+  EXPECT_EQ(none.layout<remainders>().table, 0U) << "its colours are parities";
 }
 
 TEST(ColoredPool, OfFewerBytesThanAPageHasOnePage) {

@@ -57,6 +57,7 @@ TEST(ColoredProgram, VariablesLieInTheShareWithTheirFirstContent) {
   ASSERT_TRUE(table && second && zeros);
   EXPECT_FALSE(program->variable("other"));
   EXPECT_EQ(table->bytes, 8U);
+  EXPECT_EQ(table->offset, 0U) << "a pool's start is aligned for everything";
   EXPECT_EQ(zeros->bytes, 4096U);
   const auto read = [&](const ColoredProgram::Variable& variable, auto value) {
     EXPECT_TRUE(program->variables()->download(&value, sizeof value, variable.offset));
@@ -72,6 +73,44 @@ TEST(ColoredProgram, VariablesLieInTheShareWithTheirFirstContent) {
   EXPECT_EQ(read(*zeros, std::array<std::uint32_t, 1024>{})[2], 9U) << "read by way of second";
   EXPECT_EQ(table->address - table->offset,
             ColoredCode::of(*pool, 1)->pointer(program->variables()->first()));
+}
+
+TEST(ColoredProgram, VariablesLieAtMultiplesOfTheirAlignmentWhereverTheShareBegins) {
+  const auto pool = small_pool();
+  const auto before = pool->allocate(1, 256).value();
+  const auto program = load(pool,
+                            ".visible .global .align 1024 .u32 wide[3] = {7, 9, 11};\n" +
+                                kernel("k", "st.global.u32 [wide], 1;"),
+                            {{"k", 64, 64}});
+  ASSERT_TRUE(program) << program.error().message;
+  const auto wide = program->variable("wide").value();
+  EXPECT_EQ(wide.address % 1024, 0U);
+  EXPECT_EQ(wide.offset, 768U) << "no more is skipped than must be";
+  std::array<std::uint32_t, 3> values{};
+  ASSERT_TRUE(program->variables()->download(values.data(), sizeof values, wide.offset));
+  EXPECT_EQ(values, (std::array<std::uint32_t, 3>{7, 9, 11}));
+}
+
+TEST(ColoredProgram, EveryThreadHasLocalMemoryOfItsOwnInTheShare) {
+  const auto pool = small_pool();
+  const auto program =
+      load(pool,
+           ".visible .global .align 4 .u32 seen[64];\n" +
+               kernel("k",
+                      ".local .align 4 .b8 own[8];\nmov.u32 %r1, %tid.x;\n"
+                      "st.local.u32 [own+4], %r1;\nbar.sync 0;\nld.local.u32 %r2, [own+4];\n"
+                      "add.u32 %r2, %r2, 5;\nmul.wide.u32 %rd1, %r1, 4;\nmov.u64 %rd2, seen;\n"
+                      "add.u64 %rd2, %rd2, %rd1;\nst.global.u32 [%rd2], %r2;"),
+           {{"k", 64, 64}});
+  ASSERT_TRUE(program) << program.error().message;
+  const auto stream = Stream::create(pool->arena().gpu()).value();
+  const auto function = program->module().function("k").value();
+  ASSERT_TRUE(launch(stream, function, LaunchShape::line(1, 64), std::uint64_t{0}));
+  ASSERT_TRUE(stream.wait());
+  std::array<std::uint32_t, 64> seen{};
+  ASSERT_TRUE(
+      program->variables()->download(seen.data(), sizeof seen, program->variable("seen")->offset));
+  for (std::uint32_t thread = 0; thread < 64; ++thread) EXPECT_EQ(seen[thread], thread + 5);
 }
 
 // A share of remainders, and a kernel that counts along its pointer.

@@ -11,6 +11,7 @@
 #include "conformance.hpp"
 #include "demarc/cuda/colored_memory.hpp"
 #include "demarc/cuda/fingerprints.hpp"
+#include "demarc/cuda/launch_place.hpp"
 #include "demarc/cuda/memory_timer.hpp"
 #include "demarc/cuda/page_arena.hpp"
 #include "demarc/cuda/verify.hpp"
@@ -265,6 +266,60 @@ TEST(ProbeArguments, OfRemaindersAre32ChunksOfAPageAndFourOfANumber) {
     ASSERT_EQ(heard["demarc_copy_colored"].size(), 1U);
     EXPECT_EQ(heard["demarc_copy_colored"][0].threads, 256U);
     EXPECT_EQ(heard["demarc_copy_colored"][0].blocks, size == 4063 ? 1U : 2U);
+  }
+}
+
+// More than the copier keeps on the card at a time.
+TEST(ProbeArguments, OfLargeCopiesAre1024BlocksForEach32Mebibytes) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.remainders = true;
+  CardOptions options;
+  options.cache_folder = test::fresh_folder("heard").string();
+  const auto card = Card::open(heard_gpu(config), options).value();
+  constexpr ShareRequest everything[] = {{0x3, 0}};
+  const auto scheme = gpu::color_scheme(gpu::find_device("h200").value(), 2).value();
+  const auto pool = ColoredPool::create(card, scheme, 40 << 20, everything).value();
+  const auto before = pool->allocate(0, 256).value();
+  const ColoredBuffer buffer = pool->allocate(0, (33 << 20) + 77).value();
+  std::vector<std::uint32_t> words((33 << 20) / 4);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = static_cast<std::uint32_t>(i * 77);
+  std::vector<std::uint32_t> back(words.size());
+  heard.clear();
+  ASSERT_TRUE(buffer.upload(words.data(), 4 * words.size(), 5));
+  ASSERT_TRUE(buffer.download(back.data(), 4 * back.size(), 5));
+  EXPECT_TRUE(back == words);
+  const auto& copies = heard["demarc_copy_colored"];
+  ASSERT_EQ(copies.size(), 4U);
+  EXPECT_EQ(copies[0].blocks, 1024U);
+  EXPECT_EQ(copies[1].blocks, 257U);
+}
+
+TEST(ProbeArguments, OfTrafficBesideLaunchesAreTheSmsOfOthersAndTheDomainOfOthers) {
+  fake::FakeConfig config = fake::small_gpu();
+  for (const std::uint32_t domains : {4U, 2U, 1U}) {
+    config.sync_domains = domains;
+    CardOptions options;
+    options.cache_folder = test::fresh_folder("heard").string();
+    const auto card = Card::open(heard_gpu(config), options).value();
+    constexpr std::uint64_t masks_of_half[] = {0xc4000};
+    constexpr ShareRequest shares_of_half[] = {{0x1, 0}, {0x2, 0}};
+    const auto pool =
+        ColoredPool::create(card->gpu(), masks_of_half, 4 << 20, shares_of_half).value();
+    const Stream stream = Stream::create(card->gpu()).value();
+    const std::vector<const Stream*> streams{&stream};
+    const auto times = time_launches(card, *pool, streams, {0, 1, 2});
+    ASSERT_TRUE(times) << times.error().message;
+    std::vector<std::uint8_t> others(24, 1);
+    std::fill_n(others.begin(), 6, std::uint8_t{0});
+    EXPECT_EQ(heard_roles, others);
+    const MemoryTimer timer = MemoryTimer::create(card->gpu()).value();
+    const std::vector<std::uint32_t> chunks{0, 1};
+    std::uint32_t domain = 99;
+    ASSERT_TRUE(timer.beside(pool->arena().address(), {chunks, 14, true, false}, others, [&] {
+      domain = test::fake_symbol<std::uint32_t()>("fake_last_domain")();
+      return Result<double>(1.0);
+    }));
+    EXPECT_EQ(domain, domains > 1 ? 1U : 0U) << domains;
   }
 }
 

@@ -357,6 +357,36 @@ void wide_masks_through_libsmctrl() {
   DEMAND(tpcs_of_launch(gpu, stream.handle(), 160) == (TpcSet{0, 63}));
   set_stream(stream.handle(), ~(Mask{1} << 70 | Mask{1} << 3));
   DEMAND(tpcs_of_launch(gpu, stream.handle(), 160) == (TpcSet{3, 70}));
+  std::uint32_t count = 0;
+  std::uint64_t* of_gpc = nullptr;
+  const auto gpcs =
+      symbol<int(std::uint32_t*, std::uint64_t**, int)>(lib, "libsmctrl_get_gpc_info");
+  DEMAND(gpcs(&count, &of_gpc, 0) == 0 && count == 10);
+  DEMAND(of_gpc[7] == std::uint64_t{0xff} << 56 && of_gpc[8] == 0 && of_gpc[9] == 0);
+}
+
+void wide_masks_through_c() {
+  fake::FakeConfig config = fake::small_gpu();
+  config.tpcs = 80;
+  for (std::uint32_t t = 0; t < config.tpcs; ++t) {
+    config.gpc[t] = t / 8;
+    config.bit[t] = 9 * (t / 8) + t % 8;
+    config.side[t] = 0;
+  }
+  test::configure(config);
+  void* lib = library("libdemarc.so");
+  demarc_card* card = nullptr;
+  DEMAND(SYMBOL(lib, demarc_open)(0, &card) == 0);
+  const GpuPointer gpu = Gpu::open(test::fake_driver(), 0).value();
+  const Stream stream = Stream::create(gpu).value();
+  const demarc_tpcs two = {{0x8, 0x40}};
+  DEMAND(SYMBOL(lib, demarc_set_stream_mask)(card, stream.handle(), &two) == 0);
+  DEMAND(tpcs_of_launch(gpu, stream.handle(), 160) == (partition::TpcSet{3, 70}));
+  SYMBOL(lib, demarc_close)(card);
+}
+
+TEST_F(SharedLibraries, TpcsBeyondThe64thAreNamedThroughTheCInterface) {
+  EXPECT_EXIT((wide_masks_through_c(), std::_Exit(0)), testing::ExitedWithCode(0), "");
 }
 
 TEST_F(SharedLibraries, ColouredMemoryWorksThroughTheCInterface) {

@@ -272,12 +272,16 @@ TEST(Topology, SidesAreThoseOfWholeTpcsAndOpenElsewhere) {
 
 TEST(Sides, OfTooFewOrRaggedRowsAreNotGuessed) {
   EXPECT_TRUE(find_sides(two_sides({0, 0, 1, 1})));
+  EXPECT_FALSE(find_sides({}));
   EXPECT_FALSE(find_sides(two_sides({0, 1, 1})));
   EXPECT_FALSE(find_sides(two_sides({0, 0, 0, 1}))) << "one SM is no side";
   auto ragged = two_sides({0, 0, 1, 1});
   ragged[2].pop_back();
   EXPECT_FALSE(find_sides(ragged));
-  std::vector<std::vector<double>> narrow(4, {1, 2, 3});
+  auto narrow = two_sides({0, 0, 1, 1});
+  for (auto& row : narrow) row.resize(4);
+  EXPECT_TRUE(find_sides(narrow));
+  for (auto& row : narrow) row.resize(3);
   EXPECT_FALSE(find_sides(narrow));
 }
 
@@ -336,6 +340,20 @@ TEST(Sides, StandFourOfTheirOwnWidthsApartAtLeast) {
   ASSERT_TRUE(apart);
   EXPECT_NEAR(apart->separation, 4.2, 1e-9);
   EXPECT_THAT(apart->side, ElementsAre(0, 0, 1, 1));
+}
+
+TEST(Sides, AreFoundAmongSmsAndLinesThatAreSlowEverywhere) {
+  auto latency = two_sides({0, 1, 1, 0, 0, 1, 0, 1});
+  for (std::size_t sm = 0; sm < latency.size(); ++sm) {
+    for (std::size_t line = 0; line < latency[sm].size(); ++line) {
+      latency[sm][line] += static_cast<double>(40 * sm + 30 * line);
+    }
+  }
+  const auto found = find_sides(latency);
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->side, ElementsAre(0, 1, 1, 0, 0, 1, 0, 1));
+  const std::vector<std::vector<double>> alike(8, std::vector<double>(8, 280));
+  EXPECT_FALSE(find_sides(alike));
 }
 
 TEST(Sides, NoiseAloneIsNotTwoSides) {

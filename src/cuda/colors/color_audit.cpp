@@ -8,7 +8,7 @@ namespace demarc::cuda {
 namespace {
 
 constexpr std::uint64_t audit_samples = 16;  // of a chunk, where it is large enough
-constexpr std::size_t audit_batch = 4096;    // chunks measured in one go
+constexpr std::uint64_t audit_batch = 1024;  // chunks measured in one go
 constexpr std::uint64_t number_samples = 4;  // of the chunks of one number, remainders
 constexpr double least_audit_agreement = 0.75;
 
@@ -26,6 +26,50 @@ std::uint32_t color_of(std::uint32_t remainder, const gpu::RemainderColoring& co
     if (behind(remainder, coloring, color) < behind(remainder, coloring, nearest)) nearest = color;
   }
   return nearest;
+}
+
+// What was measured of a chunk: where its samples lie in their pages, and the first one's row.
+struct Chunk {
+  std::span<const std::uint64_t> in_page;
+  const gpu::LatencyMatrix& latencies;
+  std::size_t row;
+};
+
+struct Audited {
+  const MemoryTimer& timer;
+  const PageArena& arena;
+  std::span<const std::uint32_t> sms;
+  std::uint64_t chunk;  // bytes
+  std::uint64_t samples;
+};
+
+// Whole chunks from the one that byte `first` of a share lies in to that of its last byte.
+// place(linear address) is an offset in the arena; judge(Chunk, ColorAudit&) counts a chunk.
+template <class Place, class Judge>
+Result<ColorAudit> audit_chunks(const Audited& of, std::uint64_t first, std::uint64_t bytes,
+                                std::uint32_t colors, const Place& place, const Judge& judge) {
+  ColorAudit audit;
+  audit.chunk_bytes = of.chunk;
+  audit.chunks_of_color.resize(colors);
+  const std::uint64_t begin = first / of.chunk;
+  const std::uint64_t end = (first + bytes + of.chunk - 1) / of.chunk;
+  for (std::uint64_t batch = begin; batch < end; batch += audit_batch) {
+    const std::uint64_t batch_end = std::min(end, batch + audit_batch);
+    std::vector<std::uint64_t> offsets;
+    for (std::uint64_t k = batch; k < batch_end; ++k) {
+      for (std::uint64_t s = 0; s < of.samples; ++s) {
+        offsets.push_back(place(k * of.chunk + of.chunk / of.samples * s));
+      }
+    }
+    DEMARC_TRY(const auto latencies, of.timer.hit_latencies(of.arena.address(), offsets, of.sms,
+                                                            sms_measuring_together, hit_repeats));
+    for (std::uint64_t& offset : offsets) offset %= of.arena.page_bytes();
+    for (std::size_t row = 0; row < offsets.size(); row += of.samples) {
+      const auto in_page = std::span<const std::uint64_t>(offsets).subspan(row, of.samples);
+      DEMARC_CHECK(judge(Chunk{in_page, latencies, row}, audit));
+    }
+  }
+  return audit;
 }
 
 }  // namespace
@@ -46,92 +90,55 @@ Result<ColorAudit> ColoredBuffer::audit_masks(const ColorShare& share) const {
   const gpu::SliceModel& model = *pool_->model_;
   const gpu::Coloring& coloring = pool_->coloring();
   const std::uint64_t wanted = pool_->shares_[share_index_].color_set;
-  const DevicePointer arena = pool_->arena().address();
-  const std::uint64_t page = pool_->arena().page_bytes();
+  const std::uint64_t region = base_ - pool_->arena().address();
   const std::uint64_t chunk = run_bytes();
+  const auto place = [&](std::uint64_t at) {
+    // Samples are chunks of the slices, of 256 bytes.
+    return region + share.coloring.position(at, share.color) / 256 * 256;
+  };
+  const auto judge = [&](const Chunk& measured, ColorAudit& audit) -> Result<void> {
+    const auto found = model.page_constant(measured.in_page, measured.latencies, measured.row);
+    if (found.agreement < least_audit_agreement) {
+      ++audit.unclear;
+      return {};
+    }
+    DEMARC_TRY(const std::uint32_t constant,
+               coloring.constant_from_rows(model.masks, found.constant));
+    const std::uint32_t color = coloring.color(measured.in_page.front(), constant);
+    ++audit.chunks_of_color[color];
+    if (((wanted >> color) & 1U) == 0) ++audit.outside;
+    return {};
+  };
   const std::uint64_t samples = std::min(audit_samples, std::max<std::uint64_t>(chunk / 256, 1));
-  ColorAudit audit;
-  audit.chunk_bytes = chunk;
-  audit.chunks_of_color.assign(coloring.colors(), 0);
-  // Whole chunks from the one the buffer begins in to the one it ends in.
-  const std::uint64_t begin = first_ / chunk;
-  const std::uint64_t end = (first_ + bytes_ + chunk - 1) / chunk;
-  for (std::uint64_t first = begin; first < end; first += audit_batch) {
-    const std::uint64_t count = std::min<std::uint64_t>(audit_batch, end - first);
-    std::vector<std::uint64_t> offsets;
-    for (std::uint64_t k = first; k < first + count; ++k) {
-      const std::uint64_t at = base_ - arena + share.coloring.position(k * chunk, share.color);
-      for (std::uint64_t s = 0; s < samples; ++s) {
-        offsets.push_back(at + chunk / samples * s / 256 * 256);
-      }
-    }
-    DEMARC_TRY(const auto latencies,
-               pool_->timer_->hit_latencies(arena, offsets, model.sms, sms_measuring_together,
-                                            hit_repeats));
-    for (std::uint64_t k = 0; k < count; ++k) {
-      std::vector<std::uint64_t> in_page(
-          offsets.begin() + static_cast<std::ptrdiff_t>(k * samples),
-          offsets.begin() + static_cast<std::ptrdiff_t>((k + 1) * samples));
-      for (std::uint64_t& offset : in_page) offset %= page;
-      const auto found = model.page_constant(in_page, latencies, k * samples);
-      if (found.agreement < least_audit_agreement) {
-        ++audit.unclear;
-        continue;
-      }
-      DEMARC_TRY(const std::uint32_t constant,
-                 coloring.constant_from_rows(model.masks, found.constant));
-      const std::uint32_t color = coloring.color(in_page.front(), constant);
-      ++audit.chunks_of_color[color];
-      if (((wanted >> color) & 1U) == 0) ++audit.outside;
-    }
-  }
-  return audit;
+  return audit_chunks({*pool_->timer_, pool_->arena(), model.sms, chunk, samples}, first_, bytes_,
+                      coloring.colors(), place, judge);
 }
 
 // A chunk here is what has one number, 2 KiB on an H200.
 Result<ColorAudit> ColoredBuffer::audit_remainders(const RemainderShare& share) const {
   const RemainderColors& colors = *pool_->remainders();
   const gpu::RemainderColoring& coloring = *share.coloring;
-  const DevicePointer arena = pool_->arena().address();
-  const std::uint64_t page = pool_->arena().page_bytes();
   const std::uint64_t unit = coloring.hash().unit_bytes();
+  const auto place = [&](std::uint64_t at) { return coloring.position(at, 0); };
+  const auto judge = [&](const Chunk& measured, ColorAudit& audit) -> Result<void> {
+    const auto found = gpu::find_number_remainders(colors.model, measured.in_page,
+                                                   measured.latencies, measured.row);
+    const auto inside = std::count_if(
+        found.remainders.begin(), found.remainders.end(), [&](std::uint32_t remainder) {
+          return behind(remainder, coloring, 0) < coloring.window(0).count;
+        });
+    const bool all = inside == std::ssize(found.remainders);
+    if (found.agreement < least_audit_agreement || (inside != 0 && !all)) {
+      ++audit.unclear;
+      return {};
+    }
+    ++audit.chunks_of_color[color_of(found.remainders.front(), colors.coloring)];
+    if (!all) ++audit.outside;
+    return {};
+  };
   const std::uint64_t samples = std::min(number_samples, unit / run_bytes());
-  ColorAudit audit;
-  audit.chunk_bytes = unit;
-  audit.chunks_of_color.assign(pool_->colors(), 0);
-  const std::uint64_t begin = first_ / unit;
-  const std::uint64_t end = (first_ + bytes_ + unit - 1) / unit;
-  for (std::uint64_t first = begin; first < end; first += audit_batch) {
-    const std::uint64_t count = std::min<std::uint64_t>(audit_batch, end - first);
-    std::vector<std::uint64_t> offsets;
-    for (std::uint64_t k = first; k < first + count; ++k) {
-      for (std::uint64_t s = 0; s < samples; ++s) {
-        offsets.push_back(coloring.position(k * unit + unit / samples * s, 0));
-      }
-    }
-    DEMARC_TRY(const auto latencies,
-               pool_->timer_->hit_latencies(arena, offsets, colors.sms, sms_measuring_together,
-                                            hit_repeats));
-    for (std::uint64_t k = 0; k < count; ++k) {
-      std::vector<std::uint64_t> in_page(
-          offsets.begin() + static_cast<std::ptrdiff_t>(k * samples),
-          offsets.begin() + static_cast<std::ptrdiff_t>((k + 1) * samples));
-      for (std::uint64_t& offset : in_page) offset %= page;
-      const auto found = gpu::find_number_remainders(colors.model, in_page, latencies, k * samples);
-      const auto inside = std::count_if(
-          found.remainders.begin(), found.remainders.end(), [&](std::uint32_t remainder) {
-            return behind(remainder, coloring, 0) < coloring.window(0).count;
-          });
-      const bool all = inside == std::ssize(found.remainders);
-      if (found.agreement < least_audit_agreement || (inside != 0 && !all)) {
-        ++audit.unclear;
-        continue;
-      }
-      ++audit.chunks_of_color[color_of(found.remainders.front(), colors.coloring)];
-      if (!all) ++audit.outside;
-    }
-  }
-  return audit;
+  return audit_chunks({*pool_->timer_, pool_->arena(), colors.sms, unit, samples}, first_, bytes_,
+                      pool_->colors(), place, judge);
 }
 
 }  // namespace demarc::cuda

@@ -3,11 +3,6 @@
 #include "demarc/cuda/colored_memory.hpp"
 
 namespace demarc::cuda {
-namespace {
-
-constexpr std::uint64_t most_pitch = std::uint64_t{1} << 24;  // of a two-dimensional copy, bytes
-
-}  // namespace
 
 ColoredBuffer::ColoredBuffer(std::shared_ptr<ColoredPool> pool, std::size_t share_index,
                              ShareColors share, DevicePointer base, std::uint64_t first,
@@ -65,12 +60,9 @@ std::vector<ColoredBuffer::Rows> ColoredBuffer::rows(std::uint64_t bytes,
     const std::uint64_t run = std::min(bytes - done, run_bytes() - at % run_bytes());
     const DevicePointer where = address(offset + done);
     Rows* last = all.empty() ? nullptr : &all.back();
-    if (last != nullptr && last->width == run && last->count == 1 && where > last->address &&
-        where - last->address < most_pitch) {
-      last->pitch = where - last->address;
-      ++last->count;
-    } else if (last != nullptr && last->width == run && last->count > 1 &&
-               where == last->address + last->count * last->pitch) {
+    if (last != nullptr && last->width == run &&
+        (last->count == 1 || where - last->address == last->count * last->pitch)) {
+      last->pitch = (where - last->address) / last->count;
       ++last->count;
     } else {
       all.push_back({where, run, run, 1, done});

@@ -11,8 +11,8 @@ namespace {
 constexpr std::uint64_t buffer_alignment = 256;
 
 std::uint64_t rounded(std::uint64_t bytes) {
-  return (std::max<std::uint64_t>(bytes, 1) + buffer_alignment - 1) / buffer_alignment *
-         buffer_alignment;
+  return std::max(buffer_alignment,
+                  (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment);
 }
 
 Result<void> check_disjoint(std::span<const ShareRequest> shares) {
@@ -134,7 +134,7 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::create(const CardPointer& card
   DEMARC_TRY(PageArena arena, PageArena::create(gpu, pages_of(bytes, page_bytes)));
   DEMARC_TRY(RemainderColors colors, measure_remainders(timer, arena, card->topology(), scheme));
   std::shared_ptr<ColoredPool> pool(new ColoredPool(std::move(arena), {}, {}));
-  pool->regions_.push_back({0, 0, pool->arena_.pages() * page_bytes});
+  pool->regions_.emplace_back();  // from the start of the arena on
   for (const auto& request : shares) {
     DEMARC_TRY(const auto window, window_of_colors(colors.coloring, request.colors));
     DEMARC_TRY(auto coloring, colors.coloring.with_windows({window}));
@@ -208,7 +208,7 @@ Result<ColoredBuffer> ColoredPool::allocate(std::size_t share_index, std::uint64
   Share& share = shares_[share_index];
   const std::uint64_t wanted = rounded(bytes);
   const std::uint64_t in_use = share.usage.used_bytes + share.usage.wasted_bytes;
-  if (share.byte_cap != 0 && wanted > share.byte_cap - std::min(in_use, share.byte_cap)) {
+  if (share.byte_cap != 0 && wanted > share.byte_cap - in_use) {
     return missing_capability(
         "{} bytes of coloured memory: the partition may use {} bytes and uses {}", bytes,
         share.byte_cap, in_use);
@@ -218,7 +218,6 @@ Result<ColoredBuffer> ColoredPool::allocate(std::size_t share_index, std::uint64
       if (range->end - range->begin < wanted) continue;
       const std::uint64_t first = range->begin;
       range->begin += wanted;
-      if (range->begin == range->end) share.free[r].erase(range);
       share.usage.used_bytes += bytes;
       share.usage.wasted_bytes += wanted - bytes;
       DEMARC_TRY(auto colors, colors_in(share, regions_[r]));
@@ -236,7 +235,7 @@ std::uint64_t ColoredPool::Share::largest_free() const {
     for (const Range& range : ranges) largest = std::max(largest, range.end - range.begin);
   }
   if (byte_cap == 0) return largest;
-  return std::min(largest, byte_cap - std::min(byte_cap, usage.used_bytes + usage.wasted_bytes));
+  return std::min(largest, byte_cap - usage.used_bytes - usage.wasted_bytes);
 }
 
 ColoredUsage ColoredPool::usage(std::size_t share) const {

@@ -35,17 +35,9 @@ Result<Placed> place(ColoredPool& pool, std::size_t share, const ColoredCode& co
 }
 
 Result<void> fill(const Placed& placed, const ptx::ColoredBlock& block) {
-  const auto content = block.content(placed.address);
-  if (!content.empty()) {
-    DEMARC_CHECK(placed.buffer->upload(content.data(), content.size(), placed.skipped));
-  }
-  constexpr std::uint64_t most = std::uint64_t{16} << 20U;
-  const std::vector<std::uint8_t> zeros(std::min(most, block.bytes - content.size()));
-  for (std::uint64_t at = content.size(); at < block.bytes; at += most) {
-    DEMARC_CHECK(
-        placed.buffer->upload(zeros.data(), std::min(most, block.bytes - at), placed.skipped + at));
-  }
-  return {};
+  auto content = block.content(placed.address);
+  content.resize(block.bytes);  // what is named without a value is zero
+  return placed.buffer->upload(content.data(), content.size(), placed.skipped);
 }
 
 // The first kernel of which ptxas keeps something in local memory, else null; and how many bytes.

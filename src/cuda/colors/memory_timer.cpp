@@ -31,8 +31,8 @@ constexpr std::uint64_t launch_limit_ns = 10'000'000'000;
 
 Result<DeviceBuffer> upload_words(const GpuPointer& gpu, std::span<const std::uint32_t> words) {
   DEMARC_TRY(DeviceBuffer buffer,
-             DeviceBuffer::allocate(gpu, std::max<std::size_t>(words.size(), 1) * 4));
-  if (!words.empty()) DEMARC_CHECK(buffer.upload(words.data(), words.size() * 4));
+             DeviceBuffer::allocate<std::uint32_t>(gpu, std::max<std::size_t>(words.size(), 1)));
+  if (!words.empty()) DEMARC_CHECK(buffer.upload(words.data(), words.size_bytes()));
   return buffer;
 }
 
@@ -90,7 +90,7 @@ Result<gpu::LatencyMatrix> MemoryTimer::hit_latencies(DevicePointer base,
   shape.shared_bytes = shared;
   gpu::LatencyMatrix matrix;
   matrix.dimensions = static_cast<std::uint32_t>(sms.size());
-  matrix.values.assign(offsets.size() * sms.size(), 0);
+  matrix.values.resize(offsets.size() * sms.size());
   for (std::size_t first = 0; first < sms.size(); first += together) {
     const auto group = sms.subspan(first, std::min<std::size_t>(together, sms.size() - first));
     std::vector<std::int32_t> slot_of_sm(gpu->sm_count(), -1);
@@ -129,7 +129,7 @@ Result<LaunchLatencies> MemoryTimer::launch_latencies(DevicePointer base,
   // What a client of MPS is shown may be less than its launches get.
   const std::uint32_t blocks = 2 * gpu->sm_count();
   DEMARC_TRY(const DeviceBuffer list, upload_words(gpu, lines));
-  DEMARC_TRY(const DeviceBuffer counters, DeviceBuffer::allocate(gpu, 20));
+  DEMARC_TRY(const DeviceBuffer counters, DeviceBuffer::allocate<std::uint32_t>(gpu, 5));
   DEMARC_TRY(const DeviceBuffer numbers, DeviceBuffer::allocate<std::uint32_t>(gpu, blocks));
   DEMARC_TRY(const DeviceBuffer sums,
              DeviceBuffer::allocate<std::uint32_t>(gpu, std::size_t{blocks} * count));
@@ -165,13 +165,13 @@ Result<MemoryTimer::Field> MemoryTimer::make_field(std::span<const std::uint8_t>
   const std::uint32_t sms = gpu->sm_count();
   Field field;
   field.roles.assign(roles.begin(), roles.end());
-  field.roles.resize(sms, 0);
-  field.ranks.resize(sms, 0);
+  field.roles.resize(sms);
+  field.ranks.resize(sms);
   for (std::uint32_t sm = 0; sm < sms; ++sm) {
     field.ranks[sm] = static_cast<std::uint16_t>(field.workers.at(field.roles[sm])++);
   }
   if (field.workers[1] == 0) return invalid_input("no SM has the role of the victim");
-  DEMARC_TRY(auto state, DeviceBuffer::allocate(gpu, 16 + sms * 11ULL + 64));
+  DEMARC_TRY(auto state, DeviceBuffer::allocate(gpu, 16 + sms * 11ULL));
   field.state.emplace(std::move(state));
   field.shape = LaunchShape::line(sms, 1024);
   DEMARC_TRY(field.shape.shared_bytes, whole_sm_shared_bytes(streams_));

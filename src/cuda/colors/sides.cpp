@@ -1,6 +1,7 @@
 // Which SMs lie on which side of the L2, by the axis along which their latencies spread most.
-#include <Eigen/Core>
+#include <Eigen/Eigenvalues>
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "card/topology_probe.hpp"
@@ -9,12 +10,11 @@ namespace demarc::cuda {
 namespace {
 
 constexpr double least_separation = 4;
-constexpr int power_steps = 60;
 
 // Less the mean of each line and of each SM: what is left is who is near to what.
 Eigen::MatrixXd centred(const std::vector<std::vector<double>>& latency) {
   Eigen::MatrixXd matrix(static_cast<Eigen::Index>(latency.size()),
-                         static_cast<Eigen::Index>(latency[0].size()));
+                         static_cast<Eigen::Index>(latency.front().size()));
   for (Eigen::Index r = 0; r < matrix.rows(); ++r) {
     matrix.row(r) = Eigen::Map<const Eigen::RowVectorXd>(
         latency[static_cast<std::size_t>(r)].data(), matrix.cols());
@@ -26,40 +26,29 @@ Eigen::MatrixXd centred(const std::vector<std::vector<double>>& latency) {
   return matrix;
 }
 
-// Coordinates of the rows along the axis of greatest spread (power iteration).
+// Coordinates of the rows along the axis of greatest spread, in units of their own.
 Eigen::VectorXd first_component(const Eigen::MatrixXd& matrix) {
-  // Starts from the row of greatest length: never orthogonal to the axis.
-  Eigen::Index longest = 0;
-  matrix.rowwise().squaredNorm().maxCoeff(&longest);
-  Eigen::VectorXd axis = matrix.row(longest);
-  Eigen::VectorXd score = Eigen::VectorXd::Zero(matrix.rows());
-  for (int step = 0; step < power_steps; ++step) {
-    const double norm = axis.norm();
-    if (norm <= 0) return score;
-    axis /= norm;
-    score = matrix * axis;
-    axis = matrix.transpose() * score;
-  }
-  return score;
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> axes(matrix * matrix.transpose());
+  return axes.eigenvectors().rightCols<1>();  // they stand in the order of their spreads
 }
 
 }  // namespace
 
 std::optional<Sides> find_sides(const std::vector<std::vector<double>>& latency) {
-  if (latency.size() < 4 || latency[0].size() < 4) return std::nullopt;
+  if (latency.empty() || latency.front().size() < 4) return std::nullopt;
   for (const auto& row : latency) {
-    if (row.size() != latency[0].size()) return std::nullopt;
+    if (row.size() != latency.front().size()) return std::nullopt;
   }
   const Eigen::VectorXd score = first_component(centred(latency));
   Sides sides;
-  double mean[2] = {0, 0};
-  double count[2] = {0, 0};
+  std::array<double, 2> mean{};
+  std::array<double, 2> count{};
   for (const double value : score) {
     const std::size_t side = value < 0 ? 0 : 1;
     mean[side] += value;
     count[side] += 1;
   }
-  if (count[0] < 2 || count[1] < 2) return std::nullopt;
+  if (*std::min_element(count.begin(), count.end()) < 2) return std::nullopt;
   mean[0] /= count[0];
   mean[1] /= count[1];
   double variance = 0;
@@ -67,7 +56,7 @@ std::optional<Sides> find_sides(const std::vector<std::vector<double>>& latency)
     const double away = value - mean[value < 0 ? 0 : 1];
     variance += away * away / static_cast<double>(score.size());
   }
-  sides.separation = (mean[1] - mean[0]) / std::max(std::sqrt(variance), 1e-9);
+  sides.separation = (mean[1] - mean[0]) / std::sqrt(variance);
   // Two halves of one bell curve stand 2.6 of these units apart; two groups far more.
   if (sides.separation < least_separation) return std::nullopt;
   const bool first = score[0] < 0;

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "demarc/cuda/control.hpp"
 #include "driver/driver_call.hpp"
@@ -42,16 +43,20 @@ void stop_unconfined(const char* message) {
   stop(message, 3);
 }
 
+template <class T>
+void stop_without(const demarc::Result<T>& needed) {
+  if (!needed) stop(needed.error().message.c_str(), 2);
+}
+
 // From now on the supervisor lets this process make contexts.
 void report_hooked(const demarc::cuda::ControlBlock& block) {
   const int error = tell_supervisor(OwnCommand::hooked, block.token[0]);
   if (error == 0) return;
-  char message[200];
-  std::snprintf(message, sizeof message, "no demarc exec watches it: %s (%s)",
-                error == EACCES ? "its control block is another's, or it cannot be looked into"
-                                : "it was not started below one, or that one has ended",
-                std::strerror(error));
-  stop(message, 3);
+  const std::string why = error == EACCES
+                              ? "its control block is another's, or it cannot be looked into"
+                              : "it was not started below one, or that one has ended";
+  stop_unconfined(
+      ("no demarc exec watches it: " + why + " (" + std::strerror(error) + ")").c_str());
 }
 
 LaunchCounters* counters = nullptr;
@@ -91,7 +96,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   const char* path = std::getenv(demarc::cuda::control_variable);
   if (path == nullptr || hooked) return 1;
   auto opened = Control::open(path);
-  if (!opened) stop(opened.error().message.c_str(), 2);
+  stop_without(opened);
   // For ever: launches may come from the destructors of others.
   static const Control* const control = new Control(std::move(*opened));
   auto& block = control->block();
@@ -100,7 +105,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   const auto get_table =
       reinterpret_cast<demarc::cuda::GetExportTable>(::dlsym(driver, "cuGetExportTable"));
   auto hook = LaunchHook::install(get_table, "of this process", LaunchHook::Scope::process);
-  if (!hook) stop(hook.error().message.c_str(), 2);
+  stop_without(hook);
   (*hook)->use_storage(nullptr, &block.counters);
   (*hook)->use_ceiling(&block.mask);
   (*hook)->set_refusal_handler(&stop_unconfined);
@@ -109,16 +114,10 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
     (*hook)->set_sync_domain(static_cast<std::uint32_t>(block.sync_domain));
   (*hook)->expect(block.capability);
   (*hook)->count_masked(block.count_launches != 0);
-  if (block.count_paths != 0) {
-    if (const auto counting = (*hook)->count_paths(); !counting) {
-      stop(counting.error().message.c_str(), 2);
-    }
-  }
+  if (block.count_paths != 0) stop_without((*hook)->count_paths());
   if (block.no_host_memory != 0) {
     counters = &block.counters;
-    if (const auto watching = (*hook)->watch_calls(&refuse_host_memory); !watching) {
-      stop(watching.error().message.c_str(), 2);
-    }
+    stop_without((*hook)->watch_calls(&refuse_host_memory));
   }
   report_hooked(block);
   hooked = true;

@@ -110,6 +110,9 @@ TEST_F(ProgramDomains, ADomainThatIsGivenIsClaimedAndSharedOnlyWithAWord) {
               told.clear();
               plan.sync_domain.domain = 0;
               REQUIRE_IN_CHILD(run_confined(plan)->sync_domain == 0U);
+              plan.command = program.subject({"context", "own-domain=2", "launch", "domain"});
+              REQUIRE_IN_CHILD(run_confined(plan)->holds());
+              REQUIRE_IN_CHILD(program.log().ends_with("launch 0\ndomain 0\n"));
               const auto zero = DomainClaim::try_one(program.card, 0);
               REQUIRE_IN_CHILD(told.empty() && zero && *zero);
               return 0;

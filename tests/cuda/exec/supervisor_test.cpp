@@ -209,24 +209,36 @@ TEST(Supervision, TheBlockOfAnotherExecIsNoticed) {
 
 // What the library says before it ends a process.
 TEST(Supervision, AProcessThatIsStoppedIsToldWhy) {
-  const auto said = [](const std::string& name, const std::string& step) {
+  const auto said = [](const std::string& name, const std::string& step, int code = 2) {
     Supervised program(name);
     std::vector<std::string> command{"sh", "-c", "exec \"$@\" 2>\"$0\"",
                                      program.log_path() + ".err"};
     for (const std::string& word : program.subject({step, "init"})) command.push_back(word);
-    EXPECT_NE(program.run_command(command), 0);
+    EXPECT_EQ(program.run_command(command), code) << step;
     EXPECT_EQ(program.counts.stopped, 1U) << step;
     return read_file(program.log_path() + ".err").value_or("");
   };
   EXPECT_THAT(said("no_driver", "set=DEMARC_LIBCUDA=/no/such/libcuda.so"),
               HasSubstr("stopped: the driver that called is not libcuda.so.1"));
+  for (const char* none : {"set=DEMARC_LIBCUDA=", "set=DEMARC_LIBCUDA"}) {
+    EXPECT_THAT(said("unnamed_driver", none), HasSubstr("that called is not libcuda.so.1")) << none;
+  }
   const Control foreign = Control::create().value();
-  EXPECT_THAT(said("foreign_block", "set=DEMARC_CONTROL=" + foreign.value()),
-              HasSubstr("its control block is another's, or it cannot be looked into"));
+  EXPECT_THAT(said("foreign_block", "set=DEMARC_CONTROL=" + foreign.value(), 3),
+              HasSubstr("no demarc exec watches it: its control block is another's, or it cannot "
+                        "be looked into (Permission denied)"));
   EXPECT_THAT(said("profiled", "subscribe"),
               HasSubstr("another tool, such as a profiler, may hold"));
   EXPECT_THAT(said("no_block", "set=DEMARC_CONTROL=/proc/1/fd/0"),
               HasSubstr("expected /proc/PID/fd/N#TOKEN"));
+}
+
+TEST(Supervision, AProcessWithoutAControlBlockRunsOnAndIsKeptOff) {
+  Supervised program("unaddressed");
+  EXPECT_EQ(program.run({"set=DEMARC_CONTROL", "context", "exit=6"}), 6);
+  EXPECT_EQ(program.log(), "context 800\n");
+  EXPECT_EQ(program.counts.kept_off, 1U);
+  EXPECT_EQ(program.counts.stopped, 0U);
 }
 
 TEST(Supervision, AnotherToolIsInjectedToo) {

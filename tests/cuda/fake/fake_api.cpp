@@ -30,7 +30,7 @@ FAKE CuResult cuInit(unsigned flags) {
   if (const char* path = std::getenv("CUDA_INJECTION64_PATH")) {
     if (void* library = ::dlopen(path, RTLD_NOW | RTLD_GLOBAL)) {
       const auto entry = reinterpret_cast<int (*)()>(::dlsym(library, "InitializeInjection"));
-      if (entry != nullptr) entry();
+      if (entry != nullptr && entry() != 1) return error_invalid;
     }
   }
   return cu_success;

@@ -84,7 +84,10 @@ void run_fingerprint(FakeGpu& gpu, const std::vector<std::uint64_t>& a, const Pl
           loads * slice_latency(gpu, placed.sm[b], a[0] + std::uint64_t{offsets[i]} * 128) + 0.5);
     }
   }
-  counters[3] = counters[4] = static_cast<std::uint32_t>(taken.size());
+  // Of the SMs with even and with odd numbers.
+  const auto odd = static_cast<std::uint32_t>(taken.size() / 2);
+  counters[4] = static_cast<std::uint32_t>(taken.size());
+  counters[3] = (counters[4] - odd) | odd << 16U;
 }
 
 void run_hit_latency(FakeGpu& gpu, const std::vector<std::uint64_t>& a, const Placed& placed) {
@@ -102,18 +105,31 @@ void run_hit_latency(FakeGpu& gpu, const std::vector<std::uint64_t>& a, const Pl
   }
 }
 
-void run_copy(const std::vector<std::uint64_t>& a) {
+constexpr std::size_t layout_words = sizeof(colored_layout<remainders>) / 8;
+
+colored_layout<remainders> copied_layout(const std::vector<std::uint64_t>& a) {
   colored_layout<remainders> colored;
-  constexpr std::size_t words = sizeof colored / 8;
   std::memcpy(static_cast<void*>(&colored), a.data(), sizeof colored);
-  for (std::uint64_t i = 0; i < a[words + 1]; ++i) {
-    auto* there = reinterpret_cast<char*>(colored.address(i));
-    auto* here = reinterpret_cast<char*>(a[words] + i);
-    if (a[words + 2] != 0) {
-      *there = *here;
-    } else {
-      *here = *there;
-    }
+  return colored;
+}
+
+// The kernel moves 16 bytes at a time, which lie together in coloured memory and as plainly.
+bool vectors_agree(const FakeGpu& gpu, const std::vector<std::uint64_t>& a) {
+  return (copied_layout(a).first - a[layout_words]) % 16 == 0 && a[layout_words + 2] < 2 &&
+         gpu.fits(a[layout_words], a[layout_words + 1]);
+}
+
+void run_copy(const std::vector<std::uint64_t>& a) {
+  const colored_layout<remainders> colored = copied_layout(a);
+  const std::uint64_t bytes = a[layout_words + 1];
+  for (std::uint64_t done = 0; done < bytes;) {
+    const std::uint64_t now =
+        std::min<std::uint64_t>(bytes - done, 16 - (colored.first + done) % 16);
+    void* there = reinterpret_cast<void*>(colored.address(done));  // NOLINT
+    void* here = reinterpret_cast<void*>(a[layout_words] + done);  // NOLINT
+    const bool to_colored = a[layout_words + 2] != 0;
+    std::memcpy(to_colored ? there : here, to_colored ? here : there, now);
+    done += now;
   }
 }
 
@@ -145,6 +161,9 @@ std::vector<Output> outputs_of(const FakeGpu& gpu, const FakeLaunch& launch) {
   if (name == "demarc_streams") return {{a[14], 8 * sms}};
   if (name == "demarc_hold") return {{a[0], 24 * blocks}};
   if (name == "demarc_affine") return {{a[1], 4}, {a[3], 4 * a[2]}};
+  if (name == "demarc_copy_colored" && a[layout_words + 2] == 0) {
+    return {{a[layout_words], a[layout_words + 1]}};
+  }
   return {};
 }
 
@@ -168,7 +187,8 @@ bool streams_agree(const FakeGpu& gpu, const std::vector<std::uint64_t>& a) {
   const auto low = [&a](std::size_t word) { return static_cast<std::uint32_t>(a[word]); };
   const auto high = [&a](std::size_t word) { return static_cast<std::uint32_t>(a[word] >> 32U); };
   return high(4) == workers[1] && high(9) == workers[2] && low(3) != 0 && low(8) == 0 &&
-         low(9) == 0 && counters[0] == 0 && counters[1] == 0 && a[15] == a[12] + 8;
+         low(9) == 0 && (workers[2] == 0) == (low(7) == 0) && counters[0] == 0 &&
+         counters[1] == 0 && a[15] == a[12] + 8;
 }
 
 // Of a line of mapped memory its slice decides, as everywhere; of a buffer its number.
@@ -217,12 +237,15 @@ CuResult wrong_with_probe(const FakeGpu& gpu, const FakeLaunch& launch) {
   for (const Output& output : outputs_of(gpu, launch)) {
     if (!gpu.fits(output.address, output.bytes)) return error_illegal_address;
   }
-  const bool agree = name == "demarc_streams"   ? streams_agree(gpu, a)
-                     : name == "demarc_latency" ? lines_lead_to_themselves(a)
-                     : name == "demarc_fingerprint"
-                         ? std::all_of(at<std::uint32_t>(a[7]), at<std::uint32_t>(a[7]) + 5,
-                                       [](auto count) { return count == 0; })
-                         : true;
+  const bool agree =
+      name == "demarc_streams"        ? streams_agree(gpu, a)
+      : name == "demarc_latency"      ? lines_lead_to_themselves(a)
+      : name == "demarc_copy_colored" ? vectors_agree(gpu, a)
+      : name == "demarc_hit_latency"  ? a[7] == 0  // what is loaded changes nothing
+      : name == "demarc_fingerprint"
+          ? a[10] == 0 && std::all_of(at<std::uint32_t>(a[7]), at<std::uint32_t>(a[7]) + 5,
+                                      [](auto count) { return count == 0; })
+          : true;
   return agree ? cuda::cu_success : error_timeout;
 }
 

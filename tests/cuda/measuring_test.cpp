@@ -1,0 +1,54 @@
+// Which SMs measure, and what streams go over.
+#include "colors/measuring.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fake_card.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(Measuring, TakesTwentyFourSmsSpreadOverTheCardOrAllThatItHas) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.tpcs = 30;
+  const auto sms = measuring_sms(*test::fake_gpu(config));
+  ASSERT_EQ(sms.size(), 24U);
+  EXPECT_EQ(sms[0], 0U);
+  EXPECT_EQ(sms[1], 2U);
+  EXPECT_EQ(sms[2], 5U);
+  EXPECT_EQ(sms[23], 57U);
+  config.tpcs = 2;
+  EXPECT_THAT(measuring_sms(*test::fake_gpu(config)), ElementsAre(0, 1, 2, 3));
+}
+
+TEST(Measuring, StreamsGoOverWholeChunksOfHalfOfWhatIsFree) {
+  constexpr std::uint64_t masks[] = {0xc4000};
+  constexpr ShareRequest shares[] = {{0x1, 0}, {0x2, 5 << 14}};
+  const auto pool =
+      ColoredPool::create(test::fake_gpu(), masks, 4 << 20, shares, PoolPages::one_region).value();
+  constexpr std::uint64_t chunk = 16384;
+  ASSERT_EQ(pool->run_bytes(), chunk);
+  EXPECT_EQ(whole_chunks(*pool, 1, 1 << 20)->bytes(), 2 * chunk) << "five are free";
+  EXPECT_EQ(whole_chunks(*pool, 1, 100)->bytes(), 100U);
+  const auto most = pool->allocate(1, 4 * chunk).value();
+  EXPECT_EQ(whole_chunks(*pool, 1, 1 << 20)->bytes(), chunk) << "one, where no more is left";
+  const auto all = pool->allocate(1, chunk).value();
+  EXPECT_FALSE(whole_chunks(*pool, 1, 1 << 20));
+
+  const auto buffer = pool->allocate(0, 3 * chunk + 1).value();
+  const DevicePointer arena = pool->arena().address();
+  std::vector<std::uint32_t> places;
+  for (std::uint64_t at = 0; at < 4 * chunk; at += chunk) {
+    places.push_back(static_cast<std::uint32_t>((buffer.address(at) - arena) / chunk));
+  }
+  EXPECT_EQ(chunks_of(buffer, arena, 1 << 20), places);
+  places.resize(2);
+  EXPECT_EQ(chunks_of(buffer, arena, 2 * chunk), places);
+  EXPECT_EQ(chunks_of(buffer, arena, chunk + 1), places);
+}
+
+}  // namespace
+}  // namespace demarc::cuda
