@@ -27,8 +27,11 @@ TEST(Measuring, TakesTwentyFourSmsSpreadOverTheCardOrAllThatItHas) {
 TEST(Measuring, StreamsGoOverWholeChunksOfHalfOfWhatIsFree) {
   constexpr std::uint64_t masks[] = {0xc4000};
   constexpr ShareRequest shares[] = {{0x1, 0}, {0x2, 5 << 14}};
+  const std::vector<std::uint32_t> constants(2, 0);
   const auto pool =
-      ColoredPool::create(test::fake_gpu(), masks, 4 << 20, shares, PoolPages::one_region).value();
+      ColoredPool::adopt(PageArena::create(test::fake_gpu(), 2).value(),
+                         gpu::Coloring::make(masks, 2 << 20).value(), constants, shares)
+          .value();
   constexpr std::uint64_t chunk = 16384;
   ASSERT_EQ(pool->run_bytes(), chunk);
   EXPECT_EQ(whole_chunks(*pool, 1, 1 << 20)->bytes(), 2 * chunk) << "five are free";

@@ -294,33 +294,21 @@ TEST(ProbeArguments, OfLargeCopiesAre1024BlocksForEach32Mebibytes) {
   EXPECT_EQ(copies[1].blocks, 257U);
 }
 
-TEST(ProbeArguments, OfTrafficBesideLaunchesAreTheSmsOfOthersAndTheDomainOfOthers) {
-  fake::FakeConfig config = fake::small_gpu();
-  for (const std::uint32_t domains : {4U, 2U, 1U}) {
-    config.sync_domains = domains;
-    CardOptions options;
-    options.cache_folder = test::fresh_folder("heard").string();
-    const auto card = Card::open(heard_gpu(config), options).value();
-    constexpr std::uint64_t masks_of_half[] = {0xc4000};
-    constexpr ShareRequest shares_of_half[] = {{0x1, 0}, {0x2, 0}};
-    const auto pool =
-        ColoredPool::create(card->gpu(), masks_of_half, 4 << 20, shares_of_half).value();
-    const Stream stream = Stream::create(card->gpu()).value();
-    const std::vector<const Stream*> streams{&stream};
-    const auto times = time_launches(card, *pool, streams, {0, 1, 2});
-    ASSERT_TRUE(times) << times.error().message;
-    std::vector<std::uint8_t> others(24, 1);
-    std::fill_n(others.begin(), 6, std::uint8_t{0});
-    EXPECT_EQ(heard_roles, others);
-    const MemoryTimer timer = MemoryTimer::create(card->gpu()).value();
-    const std::vector<std::uint32_t> chunks{0, 1};
-    std::uint32_t domain = 99;
-    ASSERT_TRUE(timer.beside(pool->arena().address(), {chunks, 14, true, false}, others, [&] {
-      domain = test::fake_symbol<std::uint32_t()>("fake_last_domain")();
-      return Result<double>(1.0);
-    }));
-    EXPECT_EQ(domain, domains > 1 ? 1U : 0U) << domains;
-  }
+TEST(ProbeArguments, OfTrafficBesideLaunchesAreTheSmsOfOthers) {
+  const CardPointer card = heard_card(false);
+  const auto coloring = gpu::Coloring::make(std::vector<std::uint64_t>{0xc4000}, 2 << 20).value();
+  const std::vector<std::uint32_t> constants(2, 0);
+  constexpr ShareRequest shares_of_half[] = {{0x1, 0}, {0x2, 0}};
+  const auto pool = ColoredPool::adopt(PageArena::create(card->gpu(), 2).value(), coloring,
+                                       constants, shares_of_half)
+                        .value();
+  const Stream stream = Stream::create(card->gpu()).value();
+  const std::vector<const Stream*> streams{&stream};
+  const auto times = time_launches(card, *pool, streams, {0, 1, 2});
+  ASSERT_TRUE(times) << times.error().message;
+  std::vector<std::uint8_t> others(24, 1);
+  std::fill_n(others.begin(), 6, std::uint8_t{0});
+  EXPECT_EQ(heard_roles, others);
 }
 
 TEST(ProbeArguments, OfStreamsAreRoundsOfAboutTwoGigabytes) {
