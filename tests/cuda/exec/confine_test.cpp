@@ -76,6 +76,19 @@ TEST_F(Confine, AProgramWhoseLaunchCannotBeConfinedIsEndedThereAndCounted) {
             0);
 }
 
+TEST_F(Confine, ALaunchWhoseClustersWouldHangInThePartitionIsNotMade) {
+  EXPECT_EQ(Supervised::apart([this] {
+              const auto fits = run_confined(plan_for(program, {"context", "cluster=2"}));
+              REQUIRE_IN_CHILD(fits.has_value() && fits->holds());
+              if (!program.log().ends_with("cluster 0\n")) return complain(program.log());
+              const auto hangs = run_confined(plan_for(program, {"context", "cluster=4"}));
+              REQUIRE_IN_CHILD(hangs.has_value() && !hangs->holds());
+              REQUIRE_IN_CHILD(hangs->program_exit_code == 3 && hangs->processes.stopped == 1);
+              return program.log().ends_with("context 0\n") ? 0 : complain(program.log());
+            }),
+            0);
+}
+
 TEST_F(Confine, WhoeverIsToldOfTheControlBlockReadsLiveCounters) {
   EXPECT_EQ(
       Supervised::apart([this] {

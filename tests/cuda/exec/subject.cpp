@@ -77,12 +77,38 @@ void load_managed() {
        std::to_string(call("cuModuleLoadData", &module, static_cast<const void*>(text.c_str()))));
 }
 
-void launch() {
+void* idle_kernel() {
   void* module = nullptr;
   void* function = nullptr;
   call("cuCtxSetCurrent", context);
-  if (call("cuModuleLoadData", &module, static_cast<const void*>(idle_module)) != 0) return;
+  if (call("cuModuleLoadData", &module, static_cast<const void*>(idle_module)) != 0) return nullptr;
   call("cuModuleGetFunction", &function, module, "demarc_idle");
+  return function;
+}
+
+// Of the driver: a launch with thread-block clusters.
+void launch_cluster(unsigned blocks) {
+  struct {
+    int id = 4;
+    int pad = 0;
+    unsigned size[16] = {};
+  } attribute;
+  attribute.size[0] = blocks;
+  attribute.size[1] = attribute.size[2] = 1;
+  struct {
+    unsigned grid[3], block[3], shared;
+    void* stream;
+    void* attributes;
+    unsigned count;
+  } config = {{blocks, 1, 1}, {32, 1, 1}, 0, nullptr, &attribute, 1};
+  const int code = call("cuLaunchKernelEx", static_cast<const void*>(&config), idle_kernel(),
+                        static_cast<void**>(nullptr), static_cast<void**>(nullptr));
+  note("cluster " + std::to_string(code));
+}
+
+void launch() {
+  void* function = idle_kernel();
+  if (function == nullptr) return;
   const int code =
       call("cuLaunchKernel", function, 5U, 1U, 1U, 32U, 1U, 1U, 0U, static_cast<void*>(nullptr),
            static_cast<void**>(nullptr), static_cast<void**>(nullptr));
@@ -196,6 +222,8 @@ bool do_step(const std::string& step) {
     std::thread(make_context).join();
   } else if (name == "launch") {
     launch();
+  } else if (name == "cluster") {
+    launch_cluster(static_cast<unsigned>(number));
   } else if (name == "host-memory") {
     take_host_memory();
   } else if (name == "managed") {

@@ -253,6 +253,7 @@ TEST(Supervision, AnotherToolIsInjectedToo) {
   EXPECT_EQ(alone.log(), "context 0\nDEMARC_FAKE_INJECTED none\n");
   EXPECT_EQ(alone.run({"set=DEMARC_CHAINED_INJECTION=/no/such.so", "context"}), 0)
       << "one that is not there stops nobody";
+  EXPECT_THAT(alone.log(), testing::Not(HasSubstr("injected"))) << "nor is another one asked";
   const std::string own = (test::build_dir() / "libdemarc_preload.so").string();
   EXPECT_EQ(alone.run({"set=DEMARC_CHAINED_INJECTION=" + own, "context"}), 0) << "it is in already";
 }
