@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 
 const std::vector<std::uint32_t> two_chunks{0, 1};
-const std::vector<std::uint8_t> first_sms{1, 1};
+const std::vector<std::uint8_t> traffic_sms{1, 1};
 
 TEST(Traffic, IsInTheSecondDomainWhereTheCardHasSeveral) {
   fake::FakeConfig config = fake::small_gpu();
@@ -24,7 +24,7 @@ TEST(Traffic, IsInTheSecondDomainWhereTheCardHasSeveral) {
     const PageArena arena = PageArena::create(gpu, 1).value();
     std::uint32_t domain = 99;
     const auto measured =
-        timer.beside(arena.address(), {two_chunks, 14, true, false}, first_sms, [&] {
+        timer.beside(arena.address(), {two_chunks, 14, true, false}, traffic_sms, [&] {
           domain = test::fake_symbol<std::uint32_t()>("fake_last_domain")();
           return Result<double>(7.0);
         });
@@ -44,7 +44,7 @@ TEST(Traffic, GrowsUntilItOutlastsTheWorkAndIsGivenUpAfterFiveTimes) {
   const TimedStream three_rounds{two_chunks, 28, true, false};
   const auto times_of = [&](int launches) {
     int times = 0;
-    const auto measured = timer.beside(arena.address(), three_rounds, first_sms, [&] {
+    const auto measured = timer.beside(arena.address(), three_rounds, traffic_sms, [&] {
       for (int i = 0; i < launches; ++i) {
         EXPECT_TRUE(launch(stream, kernels.idle(), LaunchShape::line(1, 32)));
       }
@@ -59,8 +59,9 @@ TEST(Traffic, GrowsUntilItOutlastsTheWorkAndIsGivenUpAfterFiveTimes) {
   EXPECT_EQ(times_of(5), 3);
   EXPECT_EQ(times_of(350), -5);
   const auto none = [] { return Result<double>(0.0); };
-  EXPECT_THAT(timer.beside(arena.address(), {{}, 14, true, false}, first_sms, none).error().message,
-              HasSubstr("is no traffic"));
+  EXPECT_THAT(
+      timer.beside(arena.address(), {{}, 14, true, false}, traffic_sms, none).error().message,
+      HasSubstr("is no traffic"));
 }
 
 }  // namespace
