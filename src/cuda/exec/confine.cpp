@@ -1,6 +1,8 @@
 #include "demarc/cuda/confine.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -13,6 +15,7 @@
 #include "demarc/cuda/sync_domain.hpp"
 #include "demarc/partition/partition.hpp"
 #include "driver/in_child.hpp"
+#include "driver/version_text.hpp"
 #include "exec/domain_claim.hpp"
 #include "exec/host_memory.hpp"
 #include "exec/supervisor.hpp"
@@ -26,13 +29,13 @@ constexpr const char* preload_name = "libdemarc_preload.so";
 struct Prepared {
   HardwareMask mask;
   gpu::ComputeCapability capability;
-  std::uint64_t tpc_words[2] = {};
-  std::uint32_t sms = 0;
-  std::uint32_t largest_cluster = 0;
-  std::uint32_t device_count = 0;
-  std::uint32_t sync_domains = 1;    // that a program can be given one of
+  partition::TpcSet tpcs;
+  std::uint32_t sms{};
+  std::uint32_t largest_cluster{};
+  std::uint32_t device_count{};
+  std::uint32_t sync_domains{};      // that a program can be given one of
   char no_domain_because[200] = {};  // why it cannot
-  char uuid[48] = {};
+  char uuid[sizeof ControlBlock::uuid] = {};
 };
 
 Result<std::uint32_t> index_of_uuid(const std::shared_ptr<const Driver>& driver,
@@ -46,7 +49,7 @@ Result<std::uint32_t> index_of_uuid(const std::shared_ptr<const Driver>& driver,
 }
 
 void copy_text(const std::string& text, std::span<char> to) {
-  std::strncpy(to.data(), text.c_str(), to.size() - 1);
+  std::snprintf(to.data(), to.size(), "%s", text.c_str());
 }
 
 // Which memory synchronisation domains there are to choose from. What lacks is said where the
@@ -79,8 +82,7 @@ Result<Prepared> prepare(const std::shared_ptr<const Driver>& driver, std::uint3
   DEMARC_CHECK(prove_partition(card, tpcs));
   const auto sms = partition::sms_of(card->topology(), tpcs);
   prepared.capability = gpu->compute_capability();
-  prepared.tpc_words[0] = tpcs.words()[0];
-  prepared.tpc_words[1] = tpcs.words()[1];
+  prepared.tpcs = tpcs;
   prepared.sms = static_cast<std::uint32_t>(sms.size());
   // Half-full SMs take clusters too, but how full they are the descriptor does not say: one block
   // an SM is what is certain.
@@ -109,10 +111,9 @@ Result<Prepared> prepare_to_observe(const std::shared_ptr<const Driver>& driver,
 Result<void> check_host_memory_can_be_refused(const Driver& driver, const Gpu& gpu) {
   if (driver.cuda_version() > looked_at_until) {
     return missing_capability(
-        "memory of the host cannot be refused: this driver has CUDA {}.{}, and only the functions "
-        "up to {}.{} have been looked at",
-        driver.cuda_version() / 1000, driver.cuda_version() % 1000 / 10, looked_at_until / 1000,
-        looked_at_until % 1000 / 10);
+        "memory of the host cannot be refused: this driver has CUDA {}, and only the functions up "
+        "to {} have been looked at",
+        version_text(driver.cuda_version()), version_text(looked_at_until));
   }
   DEMARC_TRY(const int pageable, gpu.attribute(attribute_pageable_memory));
   if (pageable == 0) return {};
@@ -163,12 +164,13 @@ Result<void> refuse_inside() {
 }
 
 void copy_counters(const LaunchCounters& counters, ConfineOutcome& outcome) {
-  for (std::size_t p = 0; p < launch_paths; ++p) {
-    outcome.masked[p] = counters.masked[p];
-    outcome.unmasked[p] = counters.unmasked[p];
-    outcome.refused[p] = counters.refused[p];
-    outcome.masked_blocks[p] = counters.masked_blocks[p];
-  }
+  const auto copy = [](const auto& from, auto& to) {
+    std::copy(from.begin(), from.end(), std::begin(to));
+  };
+  copy(counters.masked, outcome.masked);
+  copy(counters.unmasked, outcome.unmasked);
+  copy(counters.refused, outcome.refused);
+  copy(counters.masked_blocks, outcome.masked_blocks);
   outcome.graphs = counters.graphs;
 }
 
@@ -206,7 +208,7 @@ Result<OwnDomain> choose_domain(const DomainChoice& choice, const Prepared& prep
     }
     own.domain = choice.domain;
     DEMARC_CHECK(claim_given(own, prepared, tell));
-  } else if (choice.kind == DomainChoice::Kind::free && prepared.sync_domains > 1) {
+  } else if (choice.kind == DomainChoice::Kind::free && prepared.sync_domains != 0) {
     auto claim = DomainClaim::take(prepared.uuid, prepared.sync_domains);
     if (claim) {
       own.domain = claim->domain();
@@ -234,8 +236,8 @@ Result<Supervisor> start_supervised(const ConfinePlan& plan, const Control& cont
 }  // namespace
 
 Result<DomainChoice> parse_domain_choice(std::string_view text) {
-  if (text == "free") return DomainChoice{DomainChoice::Kind::free, 0};
-  if (text == "none") return DomainChoice{DomainChoice::Kind::none, 0};
+  if (text == "free") return DomainChoice{DomainChoice::Kind::free, {}};
+  if (text == "none") return DomainChoice{DomainChoice::Kind::none, {}};
   const auto number = parse_u64(text, "--sync-domain");
   if (!number || *number > std::numeric_limits<std::int32_t>::max()) {
     return invalid_input("--sync-domain {}: free, none or the number of a domain was expected",
@@ -277,10 +279,10 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   ControlBlock& block = control.block();
   block.capability = prepared.capability;
   block.largest_cluster = prepared.largest_cluster;
-  block.count_launches = plan.audit || plan.started ? 1 : 0;
-  block.count_paths = plan.audit ? 1 : 0;
-  block.no_host_memory = plan.host_memory ? 0 : 1;
-  block.sync_domain = own.domain ? static_cast<std::int32_t>(*own.domain) : -1;
+  block.count_launches = std::uint32_t{plan.audit || plan.started};
+  block.count_paths = std::uint32_t{plan.audit};
+  block.no_host_memory = std::uint32_t{!plan.host_memory};
+  if (own.domain) block.sync_domain = static_cast<std::int32_t>(*own.domain);
   std::memcpy(block.uuid, prepared.uuid, sizeof block.uuid);
   DEMARC_CHECK(control.store_mask(prepared.mask, !plan.observe));
   DEMARC_TRY(Supervisor supervisor,
@@ -290,7 +292,7 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   ConfineOutcome outcome;
   outcome.program_exit_code = supervisor.wait();
   outcome.observed = plan.observe;
-  outcome.tpcs = partition::TpcSet::from_words(prepared.tpc_words[0], prepared.tpc_words[1]);
+  outcome.tpcs = prepared.tpcs;
   outcome.sms = prepared.sms;
   outcome.sync_domain = own.domain;
   outcome.no_domain_because = own.no_domain_because;
@@ -308,12 +310,11 @@ Result<Moved> confine_again(std::int64_t pid, const TpcChoice& choice) {
   DEMARC_TRY(const Prepared prepared, in_child<Prepared>([&]() -> Result<Prepared> {
                DEMARC_TRY(const auto driver, Driver::load());
                DEMARC_TRY(const std::uint32_t index, index_of_uuid(driver, uuid));
-               return prepare(driver, index, choice, {DomainChoice::Kind::none, 0});
+               return prepare(driver, index, choice, {DomainChoice::Kind::none, {}});
              }));
   control.block().largest_cluster = prepared.largest_cluster;
   DEMARC_CHECK(control.store_mask(prepared.mask, true));
-  return Moved{partition::TpcSet::from_words(prepared.tpc_words[0], prepared.tpc_words[1]),
-               control.block().counters.graphs};
+  return Moved{prepared.tpcs, control.block().counters.graphs};
 }
 
 }  // namespace demarc::cuda

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,9 +58,9 @@ Result<Control> Control::create() {
     return missing_capability("cannot make the control block: {}", std::strerror(errno));
   }
   void* memory = MAP_FAILED;
-  std::uint64_t token[2];
+  decltype(ControlBlock::token) token;
   if (::ftruncate(file, sizeof(ControlBlock)) == 0 && ::fcntl(file, F_ADD_SEALS, fixed_size) == 0 &&
-      ::getrandom(token, sizeof token, 0) == sizeof token) {
+      ::getentropy(token, sizeof token) == 0) {
     memory = map_block(file);
   }
   if (memory == MAP_FAILED) {
@@ -120,7 +119,7 @@ Result<std::string> control_value_of(std::int64_t pid) {
   const std::string prefix = std::string(control_variable) + "=";
   std::string entry;
   while (std::getline(file, entry, '\0')) {
-    if (entry.rfind(prefix, 0) == 0) return entry.substr(prefix.size());
+    if (entry.starts_with(prefix)) return entry.substr(prefix.size());
   }
   return invalid_input("--pid {}: that process was not started by demarc exec", pid);
 }

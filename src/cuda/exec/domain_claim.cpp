@@ -5,7 +5,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -23,10 +22,9 @@ Result<std::optional<DomainClaim>> DomainClaim::try_one(const std::string& uuid,
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   // A name that begins with a zero byte has no file.
-  const std::string name = fmt::format("demarc-domain-{}-{}", uuid, domain);
-  const std::size_t length = std::min(name.size(), sizeof address.sun_path - 1);
-  std::memcpy(address.sun_path + 1, name.data(), length);
-  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+  const std::string name = '\0' + fmt::format("demarc-domain-{}-{}", uuid, domain);
+  const std::size_t length = name.copy(address.sun_path, sizeof address.sun_path);
+  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
   if (::bind(claim.socket_, reinterpret_cast<const sockaddr*>(&address), bytes) == 0) {
     return std::optional(std::move(claim));
   }

@@ -12,14 +12,15 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 
 namespace demarc::cuda {
 namespace {
 
 struct Stat {
-  pid_t process = 0;
-  pid_t parent = 0;
-  std::uint64_t start_time = 0;
+  pid_t process{};
+  pid_t parent{};
+  std::uint64_t start_time{};
 };
 
 std::optional<Stat> stat_of(pid_t process) {
@@ -29,11 +30,11 @@ std::optional<Stat> stat_of(pid_t process) {
   // The name, in brackets, may hold anything; fields 3 and later follow it.
   const std::size_t bracket = text.rfind(')');
   if (bracket == std::string::npos) return std::nullopt;
-  std::istringstream fields(text.substr(bracket + 1));
+  std::istringstream fields(text.substr(bracket));
   Stat stat;
   stat.process = process;
   std::string skipped;
-  fields >> skipped >> stat.parent;
+  fields >> skipped >> skipped >> stat.parent;  // after the bracket and the state
   for (int field = 5; field < 22; ++field) fields >> skipped;
   fields >> stat.start_time;
   if (!fields) return std::nullopt;
@@ -44,8 +45,8 @@ std::vector<Stat> all_processes() {
   std::vector<Stat> all;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+    // 0, which is no process, where the name is no number.
     const auto number = static_cast<pid_t>(std::atoi(entry.path().filename().c_str()));
-    if (number <= 0) continue;
     if (const auto stat = stat_of(number)) all.push_back(*stat);
   }
   return all;
@@ -54,9 +55,12 @@ std::vector<Stat> all_processes() {
 }  // namespace
 
 std::optional<pid_t> process_of(pid_t thread) {
+  constexpr std::string_view name = "Tgid:";
   std::ifstream file(fmt::format("/proc/{}/status", thread));
   for (std::string line; std::getline(file, line);) {
-    if (line.rfind("Tgid:", 0) == 0) return static_cast<pid_t>(std::atoi(line.c_str() + 5));
+    if (line.starts_with(name)) {
+      return static_cast<pid_t>(std::atoi(line.c_str() + name.size()));
+    }
   }
   return std::nullopt;
 }
@@ -65,10 +69,11 @@ std::optional<ImageMark> image_mark(pid_t process) {
   std::ifstream file(fmt::format("/proc/{}/auxv", process), std::ios::binary);
   Elf64_auxv_t entry{};
   while (file.read(reinterpret_cast<char*>(&entry), sizeof entry)) {
-    if (entry.a_type != AT_RANDOM) continue;
     ImageMark mark{};
-    if (!read_memory(process, entry.a_un.a_val, mark.data(), sizeof mark)) break;
-    return mark;
+    if (entry.a_type == AT_RANDOM &&
+        read_memory(process, entry.a_un.a_val, mark.data(), sizeof mark)) {
+      return mark;
+    }
   }
   return std::nullopt;
 }

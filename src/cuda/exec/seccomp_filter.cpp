@@ -138,7 +138,6 @@ bool FilterListener::send(const FilteredCall& call, int error, std::uint32_t fla
   response.id = call.id;
   response.error = -error;
   response.flags = flags;
-  std::fill(sent_.begin(), sent_.end(), 0);
   std::memcpy(sent_.data(), &response, sizeof response);
   return ::ioctl(file_, SECCOMP_IOCTL_NOTIF_SEND, sent_.data()) == 0;
 }

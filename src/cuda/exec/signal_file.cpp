@@ -23,9 +23,8 @@ Result<SignalFile> SignalFile::open() {
   }
   ::sigprocmask(SIG_BLOCK, &taken, &signals.before_);
   // Where whoever started this program ignores SIGCHLD, the kernel would keep exit codes to itself.
-  struct sigaction standard {};
-  standard.sa_handler = SIG_DFL;
-  ::sigaction(SIGCHLD, &standard, &signals.children_before_);
+  ::sigaction(SIGCHLD, nullptr, &signals.children_before_);
+  ::signal(SIGCHLD, SIG_DFL);
   return signals;
 }
 

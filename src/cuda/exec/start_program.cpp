@@ -8,48 +8,50 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <optional>
 
 namespace demarc::cuda {
 namespace {
 
 // What the child says: that it has the filter (with the serving end), or what failed.
 struct Word {
-  enum class Step : int { filtered, no_filter, no_program } step = Step::filtered;
-  int error = 0;
+  enum class Step : int { filtered, no_filter, no_program } step;
+  int error;
 };
 
 struct FileSpace {
   alignas(cmsghdr) char bytes[CMSG_SPACE(sizeof(int))] = {};
 };
 
-void say(int socket, Word word, int file) {
-  iovec data{&word, sizeof word};
+void say(int socket, Word word, std::optional<int> file) {
+  iovec data[] = {{&word, sizeof word}};
   FileSpace space;
   msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  if (file >= 0) {
+  message.msg_iov = data;
+  message.msg_iovlen = std::size(data);
+  if (file) {
     message.msg_control = space.bytes;
     message.msg_controllen = sizeof space.bytes;
     cmsghdr* header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof file);
-    std::memcpy(CMSG_DATA(header), &file, sizeof file);
+    header->cmsg_len = CMSG_LEN(sizeof *file);
+    std::memcpy(CMSG_DATA(header), &*file, sizeof *file);
   }
   ::sendmsg(socket, &message, MSG_NOSIGNAL);
 }
 
 // False when the child closed its end without a word. `file` is left alone when none came.
 bool hear(int socket, Word& word, int& file) {
-  iovec data{&word, sizeof word};
+  iovec data[] = {{&word, sizeof word}};
   FileSpace space;
   msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
+  message.msg_iov = data;
+  message.msg_iovlen = std::size(data);
   message.msg_control = space.bytes;
   message.msg_controllen = sizeof space.bytes;
-  ssize_t got = 0;
+  ssize_t got{};
   do {
     got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   } while (got < 0 && errno == EINTR);
@@ -70,15 +72,15 @@ bool hear(int socket, Word& word, int& file) {
   ::sigprocmask(SIG_SETMASK, &signals, nullptr);
   const int listener = install_filter();
   if (listener < 0) {
-    say(socket, {Word::Step::no_filter, errno}, -1);
-    ::_exit(2);
+    say(socket, {Word::Step::no_filter, errno}, {});
+    ::_exit(EXIT_FAILURE);
   }
-  say(socket, {Word::Step::filtered, 0}, listener);
+  say(socket, {Word::Step::filtered, {}}, listener);
   ::close(listener);
   // The socket closes as the program begins.
   ::execvp(arguments[0], arguments.data());
-  say(socket, {Word::Step::no_program, errno}, -1);
-  ::_exit(1);
+  say(socket, {Word::Step::no_program, errno}, {});
+  ::_exit(EXIT_FAILURE);
 }
 
 Result<StartedProgram> filter_refused(int error) {

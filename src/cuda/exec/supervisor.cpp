@@ -30,13 +30,13 @@ std::string uuid_digits(const std::array<unsigned char, 16>& bytes) {
 
 OrphanKeeper::OrphanKeeper() {
   int before = 0;
-  ::prctl(PR_GET_CHILD_SUBREAPER, &before, 0, 0, 0);
+  ::prctl(PR_GET_CHILD_SUBREAPER, &before);
   ends_it_ = before == 0;
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
 OrphanKeeper::~OrphanKeeper() {
-  if (ends_it_) ::prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+  if (ends_it_) ::prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
 OrphanKeeper::OrphanKeeper(OrphanKeeper&& other) noexcept
@@ -60,9 +60,10 @@ Supervisor::Supervisor(SupervisorRules rules, OrphanKeeper keeper, SignalFile si
 int Supervisor::wait() {
   bool ended = false;
   while (!ended) {
-    pollfd waiting[] = {{program_.listener.file(), POLLIN, 0}, {signals_.file(), POLLIN, 0}};
-    if (::poll(waiting, 2, -1) < 0) continue;
-    if ((waiting[1].revents & POLLIN) != 0) take_signal();
+    // Where it fails it tells of nothing.
+    pollfd waiting[] = {{program_.listener.file(), POLLIN, {}}, {signals_.file(), POLLIN, {}}};
+    ::poll(waiting, std::size(waiting), -1);
+    take_signals();
     if ((waiting[0].revents & POLLIN) != 0) serve_call();
     // No process has the filter any more. It outlives the program, whoever its parent is.
     ended = (waiting[0].revents & POLLHUP) != 0;
@@ -101,10 +102,14 @@ void Supervisor::judge_context(const FilteredCall& call, Image& image) {
     return;
   }
   const std::string objected = objection(call, image);
-  if (objected.empty()) {
-    if (program_.listener.let_pass(call)) ++image.contexts;
-    return;
+  if (!objected.empty()) {
+    keep_off(call, image, objected);
+  } else if (program_.listener.let_pass(call)) {
+    ++image.contexts;
   }
+}
+
+void Supervisor::keep_off(const FilteredCall& call, Image& image, const std::string& objected) {
   const std::string name = name_of(call.thread);
   if (!program_.listener.answer(call, EPERM) || image.kept_off) return;
   image.kept_off = true;
@@ -156,14 +161,14 @@ ProcessCounts Supervisor::counts() const {
   return counts;
 }
 
-void Supervisor::take_signal() {
-  const auto signal = signals_.take();
-  if (!signal) return;
-  if (signal->number == SIGCHLD) {
-    reap();
-  } else if (signal->number != SIGPIPE && !signal->from_kernel) {
-    // What the kernel sends, for the terminal, went to the program as well.
-    pass_on(signal->number);
+void Supervisor::take_signals() {
+  while (const auto signal = signals_.take()) {
+    if (signal->number == SIGCHLD) {
+      reap();
+    } else if (signal->number != SIGPIPE && !signal->from_kernel) {
+      // What the kernel sends, for the terminal, went to the program as well.
+      pass_on(signal->number);
+    }
   }
 }
 

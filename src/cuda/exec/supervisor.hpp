@@ -63,9 +63,10 @@ class Supervisor {
              StartedProgram program);
   void serve_call();
   void judge_context(const FilteredCall& call, Image& image);
+  void keep_off(const FilteredCall& call, Image& image, const std::string& objected);
   [[nodiscard]] std::string objection(const FilteredCall& call, const Image& image) const;
   Image& image_of(const FilteredCall& call);
-  void take_signal();
+  void take_signals();
   void pass_on(int signal) const;
   void reap();
 

@@ -253,6 +253,10 @@ TEST_F(Confine, WhatCannotBeStartedAsAskedIsRefusedByName) {
   refused([](ConfinePlan& plan) { plan.choice = {}; }, "give exactly one of");
   refused([](ConfinePlan& plan) { plan.choice.sms = 4; }, "give exactly one of");
   refused([](ConfinePlan& plan) { plan.device = 1; }, "there is no GPU cuda:1");
+  fake::FakeConfig deaf = fake::small_gpu();
+  deaf.obey_masks = false;
+  test::configure(deaf);
+  refused([](ConfinePlan&) {}, "does not hold");
   EXPECT_THAT(confine_again(::getpid(), {"1", "", 0, 0}).error().message,
               testing::HasSubstr("was not started by demarc exec"));
   EXPECT_THAT(control_value_of(0).error().message, testing::HasSubstr("--pid 0: no such process"));

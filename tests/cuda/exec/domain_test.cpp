@@ -108,13 +108,16 @@ TEST_F(ProgramDomains, ADomainThatIsGivenIsClaimedAndSharedOnlyWithAWord) {
                                "the memory synchronisation domain 1 is another demarc "
                                "exec's too");
               told.clear();
-              plan.sync_domain.domain = 0;
-              REQUIRE_IN_CHILD(run_confined(plan)->sync_domain == 0U);
-              plan.command = program.subject({"context", "own-domain=2", "launch", "domain"});
-              REQUIRE_IN_CHILD(run_confined(plan)->holds());
-              REQUIRE_IN_CHILD(program.log().ends_with("launch 0\ndomain 0\n"));
+              plan.sync_domain = {};
+              REQUIRE_IN_CHILD(run_confined(plan)->sync_domain == 2U);
+              REQUIRE_IN_CHILD(of_another == 3U && told.empty());
+              plan.sync_domain = {DomainChoice::Kind::given, 0};
               const auto zero = DomainClaim::try_one(program.card, 0);
-              REQUIRE_IN_CHILD(told.empty() && zero && *zero);
+              REQUIRE_IN_CHILD(zero && *zero);
+              plan.command = program.subject({"context", "own-domain=2", "launch", "domain"});
+              REQUIRE_IN_CHILD(run_confined(plan)->sync_domain == 0U);
+              REQUIRE_IN_CHILD(program.log().ends_with("launch 0\ndomain 0\n"));
+              REQUIRE_IN_CHILD(told.empty());
               return 0;
             }),
             0);
@@ -142,8 +145,13 @@ TEST_F(ProgramDomains, ADomainThatTheCardLacksIsRefusedByNumberAndDoneWithoutOth
           const auto seen = run_in_domain(program, {DomainChoice::Kind::given, domain}, false);
           return seen.log.find(words) != std::string::npos;
         };
-        REQUIRE_IN_CHILD(refused(4, "there is no memory synchronisation domain 4"));
+        REQUIRE_IN_CHILD(
+            refused(4, "there is no memory synchronisation domain 4; the card has 0 to 3"));
         fake::FakeConfig config = fake::small_gpu();
+        config.sync_domains = 2;
+        test::configure(config);
+        REQUIRE_IN_CHILD(run_in_domain(program, {}, false).said == 1U);
+        config.sync_domains = 4;
         config.hides_domains = true;
         test::configure(config);
         REQUIRE_IN_CHILD(refused(1, "do not show where a launch has"));
@@ -156,6 +164,8 @@ TEST_F(ProgramDomains, ADomainThatTheCardLacksIsRefusedByNumberAndDoneWithoutOth
         REQUIRE_IN_CHILD(
             run_in_domain(program, {}, true).no_domain_because.find("has one for all") !=
             std::string::npos);
+        const auto unwanted = run_in_domain(program, {DomainChoice::Kind::none, 0}, true);
+        REQUIRE_IN_CHILD(unwanted.log == "domain 0\n" && unwanted.no_domain_because.empty());
         return 0;
       }),
       0);

@@ -35,6 +35,7 @@ TEST(Findings, NothingThatReachedTheGpuDoesNotHold) {
   EXPECT_FALSE(outcome.holds());
   EXPECT_EQ(warnings(outcome),
             "demarc exec: no process of the program reached the GPU: NOTHING WAS CONFINED\n");
+  EXPECT_EQ(Json::parse(audit_to_json(outcome))["findings"]["nothing_reached_the_gpu"], 1);
   EXPECT_FALSE(outcome_of({}, launches, true).holds());
 }
 
@@ -195,8 +196,9 @@ TEST(Audit, SaysThatItCountsByMasksAndNotByWhereBlocksRan) {
                               "stopped\nlaunches and blocks are counted by the masks in their "
                               "descriptors, not by where they ran\n"));
   EXPECT_THAT(text, HasSubstr("2 launches ran OUTSIDE the partition"));
+  EXPECT_THAT(text, Not(HasSubstr("unknown"))) << "a path that was not taken";
   const std::string json = audit_to_json(outcome);
-  EXPECT_THAT(json, HasSubstr("\"schema\": \"demarc.exec/2\""));
+  EXPECT_THAT(json, HasSubstr("\n  \"schema\": \"demarc.exec/2\""));
   EXPECT_THAT(json, HasSubstr("\"program_exit_code\": 5"));
   EXPECT_THAT(json, HasSubstr("\"holds\": false"));
   EXPECT_THAT(json, HasSubstr("\"launches_outside\": 2"));
