@@ -36,12 +36,13 @@ TEST(Descriptor, EachGenerationHasItsLayout) {
 }
 
 TEST(Descriptor, AnUnknownVersionIsRefusedWithWhatWasSeen) {
-  const Bytes next = descriptor_of(72, 0x41);
+  Bytes next = descriptor_of(72, 0x41);
+  next[58] = 0x33;
   const auto layout = find_layout(next.data(), {9, 0});
   ASSERT_FALSE(layout);
   EXPECT_EQ(layout.error().kind, ErrorKind::missing_capability);
   EXPECT_THAT(layout.error().message, HasSubstr("compute capability 9.0"));
-  EXPECT_THAT(layout.error().message, HasSubstr("0x41"));
+  EXPECT_THAT(layout.error().message, HasSubstr("version bytes 0x41 and 0x33"));
 }
 
 TEST(Descriptor, AHopperVersionByteOnABlackwellCardIsNotAHopperDescriptor) {
@@ -106,6 +107,38 @@ TEST(Descriptor, OlderMasksAreTwoWordsAt84) {
   EXPECT_EQ(placed, wanted);
   EXPECT_FALSE(fits(*layout, gpu::regular_topology(9, 8, 2)));
   EXPECT_TRUE(fits(*layout, gpu::regular_topology(8, 8, 2)));
+  gpu::Topology small = gpu::regular_topology(2, 2, 2);
+  small.tpcs[1].bit = 63;
+  EXPECT_TRUE(fits(*layout, small));
+  small.tpcs[1].bit = 64;
+  EXPECT_FALSE(fits(*layout, small));
+}
+
+TEST(Descriptor, BlackwellMasksAreFourWordsAt280WithTheEnableBit) {
+  Bytes bytes = descriptor_of(58, 0x50);
+  const auto* layout = *find_layout(bytes.data(), {10, 0});
+  Bytes wanted = bytes;
+  const std::uint32_t words[] = {1, 2, 3, 0x80000004};
+  std::memcpy(wanted.data() + 280, words, sizeof words);
+  wanted[19] = 0x80;
+  write_mask(*layout, bytes.data(), {{1, 2, 3, 0x80000004}});
+  EXPECT_EQ(bytes, wanted);
+  EXPECT_EQ(read_mask(*layout, bytes.data()), (HardwareMask{{1, 2, 3, 0x80000004}}));
+}
+
+// What lies in front of such a descriptor is nobody's.
+TEST(Descriptor, OthersThanHoppersTellNeitherSizesNorLaunchers) {
+  for (const auto& [offset, version, capability] :
+       {std::tuple{72U, 0x22, gpu::ComputeCapability{7, 0}},
+        std::tuple{58U, 0x50, gpu::ComputeCapability{12, 0}}}) {
+    std::array<Bytes, 2> placed{};
+    for (Bytes& bytes : placed) bytes.fill(0xff);
+    placed[1][offset] = static_cast<std::uint8_t>(version);
+    const auto* layout = *find_layout(placed[1].data(), capability);
+    EXPECT_FALSE(may_launch(*layout, placed[1].data()));
+    EXPECT_EQ(launch_size(*layout, placed[1].data()).blocks, 0U);
+    EXPECT_EQ(launch_size(*layout, placed[1].data()).cluster_blocks, 0U);
+  }
 }
 
 TEST(Descriptor, GridsOfClustersAreCountedInBlocks) {
@@ -118,6 +151,7 @@ TEST(Descriptor, GridsOfClustersAreCountedInBlocks) {
   bytes[268] = 4;
   EXPECT_EQ(launch_size(*layout, bytes.data()).cluster_blocks, 0U) << "not launched in clusters";
   bytes[2] = 0x80;
+  EXPECT_EQ(launch_size(*layout, bytes.data()).blocks, 6U) << "a size of none is not known";
   bytes[269] = 2;
   bytes[270] = 1;
   EXPECT_EQ(launch_size(*layout, bytes.data()).blocks, 48U);
@@ -144,7 +178,7 @@ TEST(Descriptor, AHardwareBitBeyondTheMaskIsRefused) {
   gpu::Topology topology = gpu::regular_topology(2, 2, 2);
   topology.tpcs[3].bit = 128;
   EXPECT_FALSE(to_hardware(topology, {0}));
-  topology.tpcs[3].bit = 126;
+  topology.tpcs[3].bit = 127;
   EXPECT_TRUE(to_hardware(topology, {0}));
 }
 

@@ -123,7 +123,8 @@ TEST_F(Hook, ACallOfTheDriverThatIsNotUnderstoodIsCountedAndReported) {
     change([what](fake::FakeConfig& c) { c.function_params = what; });
     gone.reset();
     EXPECT_GE(counters.misunderstood, 1U);
-    EXPECT_THAT(reported, HasSubstr("a call of the driver"));
+    EXPECT_THAT(reported, HasSubstr("a call of the driver whose callback has other parameters "
+                                    "than known: it cannot be confined"));
     change([](fake::FakeConfig& c) { c.function_params = fake::Params::whole; });
   }
 }
@@ -131,12 +132,30 @@ TEST_F(Hook, ACallOfTheDriverThatIsNotUnderstoodIsCountedAndReported) {
 TEST_F(Hook, AThreadThatHasNotLaunchedHasNoLastLaunch) {
   launch_one();
   EXPECT_TRUE(hook->last());
+  set_ceiling({2});
   std::thread([this] {
     EXPECT_FALSE(hook->last());
     EXPECT_FALSE(hook->next_mask_pending());
     launch_one();
     EXPECT_EQ(hook->last()->launches, 1U);
   }).join();
+  EXPECT_EQ(reported, "") << "its first launch is confined";
+}
+
+TEST_F(Hook, AProbeThatNoLaunchAnsweredIsOver) {
+  hook->begin_probe({8, 0});
+  EXPECT_FALSE(hook->end_probe());
+  set_ceiling({2});
+  EXPECT_EQ(tpcs_used(), std::vector<std::uint32_t>{2});
+  EXPECT_EQ(reported, "");
+}
+
+TEST_F(Hook, TheFewestParametersThatShowADescriptorAreEnough) {
+  change([](fake::FakeConfig& c) { c.launch_params = fake::Params::least; });
+  set_ceiling({2});
+  launch_one();
+  EXPECT_EQ(counters.misunderstood, 0U);
+  EXPECT_EQ(reported, "");
 }
 
 TEST_F(Hook, ALaunchWhosePathIsNotShownIsNotCountedByThatOfTheOneBefore) {
@@ -186,7 +205,8 @@ TEST_F(Hook, AClusterOneBlockTooLargeIsReportedAndOneThatFitsIsNot) {
   shape.cluster_blocks = 5;
   ASSERT_TRUE(launch(*stream, card->kernels().idle(), shape));
   EXPECT_EQ(counters.unsafe_clusters, 1U);
-  EXPECT_THAT(reported, HasSubstr("clusters of 5 blocks would hang"));
+  EXPECT_THAT(reported, HasSubstr("clusters of 5 blocks would hang: no GPC of the partition has "
+                                  "more than 4 SMs; take whole GPCs (--gpcs)"));
 }
 
 // A stream's own mask does not lift the limit of the ceiling.

@@ -392,6 +392,8 @@ TEST(StreamFields, OfOldDriversAreNarrowAndConfineToo) {
   TpcSet used;
   for (const std::uint32_t sm : placement.used_sms()) used.insert(sm / 2);
   EXPECT_EQ(used, some);
+  ASSERT_TRUE(masks->set(stream.handle(), TpcSet::first(32)));
+  EXPECT_EQ(masks->get(stream.handle()), TpcSet::first(32)) << "one of the words is empty";
   ASSERT_TRUE(masks->clear(stream.handle()));
   EXPECT_FALSE(masks->get(stream.handle()));
 }
@@ -435,6 +437,8 @@ TEST(StreamFields, OfNewDriversAreReadBackAsTheyWereSet) {
   TpcSet used;
   for (const std::uint32_t sm : placement.used_sms()) used.insert(sm / 2);
   EXPECT_EQ(used, some);
+  ASSERT_TRUE(masks->clear(stream.handle()));
+  EXPECT_FALSE(masks->get(stream.handle()));
 }
 
 }  // namespace

@@ -2,8 +2,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <array>
-#include <new>
+#include <memory>
 
 #include "demarc/cuda/probe_kernels.hpp"
 #include "demarc/cuda/stream_mask.hpp"
@@ -19,26 +18,19 @@ struct Found {
   std::uint32_t offset;
 };
 
-// What a child leaves behind when it dies: the last place it wrote to.
-class Trace {
- public:
-  static Result<Trace> make() {
-    void* memory = ::mmap(nullptr, sizeof(std::uint32_t), PROT_READ | PROT_WRITE,
-                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return missing_capability("no memory to share with a child process");
-    return Trace(new (memory) std::uint32_t(0));
-  }
-  ~Trace() {
-    if (word_ != nullptr) ::munmap(word_, sizeof *word_);
-  }
-  Trace(Trace&& other) noexcept : word_(std::exchange(other.word_, nullptr)) {}
-  Trace& operator=(Trace&&) = delete;
-  [[nodiscard]] volatile std::uint32_t& word() const { return *word_; }
-
- private:
-  explicit Trace(std::uint32_t* word) : word_(word) {}
-  std::uint32_t* word_;
+struct Unmap {
+  void operator()(std::uint32_t* word) const { ::munmap(word, sizeof *word); }
 };
+
+// What a child leaves behind when it dies: the last place it wrote to; 0: none yet.
+using Trace = std::unique_ptr<std::uint32_t, Unmap>;
+
+Result<Trace> make_trace() {
+  void* memory = ::mmap(nullptr, sizeof(std::uint32_t), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return missing_capability("no memory to share with a child process");
+  return Trace(static_cast<std::uint32_t*>(memory));
+}
 
 Result<Found> calibrate_here(std::uint32_t index, std::span<const std::uint32_t> skip,
                              volatile std::uint32_t& trying) {
@@ -60,13 +52,13 @@ Result<Found> calibrate_here(std::uint32_t index, std::span<const std::uint32_t>
 }  // namespace
 
 Result<StreamField> calibrate_isolated(std::uint32_t index) {
-  DEMARC_TRY(const Trace trace, Trace::make());
+  DEMARC_TRY(const Trace trace, make_trace());
+  volatile std::uint32_t& trying = *trace;
   std::vector<std::uint32_t> skip;
   while (true) {
-    trace.word() = 0;
-    const auto found = in_child<Found>([&] { return calibrate_here(index, skip, trace.word()); });
+    const auto found = in_child<Found>([&] { return calibrate_here(index, skip, trying); });
     if (found) return StreamField{found->offset, true};
-    const std::uint32_t last = trace.word();
+    const std::uint32_t last = trying;
     // An answer in words is final; a death, or silence, at a new place costs that place.
     const bool died = found.error().kind == ErrorKind::check_failed && last != 0 &&
                       std::find(skip.begin(), skip.end(), last) == skip.end();

@@ -34,6 +34,11 @@ void set_word(void* descriptor, std::size_t offset, std::uint32_t word) {
   std::memcpy(static_cast<char*>(descriptor) + offset, &word, sizeof word);
 }
 
+void set_mask_words(const DescriptorLayout& layout, void* descriptor, const HardwareMask& mask) {
+  std::memcpy(static_cast<char*>(descriptor) + layout.word_offset, mask.disabled.data(),
+              layout.words * sizeof(std::uint32_t));
+}
+
 // Blackwell (10.x, 12.x) is the first whose version byte moved, so the position to look at follows
 // from the compute capability and a stray byte cannot be taken for a version.
 bool applies_to(const DescriptorLayout& layout, gpu::ComputeCapability capability) {
@@ -67,25 +72,20 @@ bool mask_enabled(const DescriptorLayout& layout, const void* descriptor) {
 
 HardwareMask read_mask(const DescriptorLayout& layout, const void* descriptor) {
   HardwareMask mask;
-  for (std::size_t i = 0; i < layout.words; ++i) {
-    mask.disabled[i] = word_at(descriptor, layout.word_offset + 4 * i);
-  }
+  std::memcpy(mask.disabled.data(), static_cast<const char*>(descriptor) + layout.word_offset,
+              layout.words * sizeof(std::uint32_t));
   return mask;
 }
 
 void write_mask(const DescriptorLayout& layout, void* descriptor, const HardwareMask& mask) {
-  for (std::size_t i = 0; i < layout.words; ++i) {
-    set_word(descriptor, layout.word_offset + 4 * i, mask.disabled[i]);
-  }
+  set_mask_words(layout, descriptor, mask);
   if (layout.enable_offset < 0) return;
   const auto offset = static_cast<std::size_t>(layout.enable_offset);
   set_word(descriptor, offset, word_at(descriptor, offset) | enable_bit);
 }
 
 void clear_mask(const DescriptorLayout& layout, void* descriptor) {
-  for (std::size_t i = 0; i < layout.words; ++i) {
-    set_word(descriptor, layout.word_offset + 4 * i, 0);
-  }
+  set_mask_words(layout, descriptor, {});
 }
 
 LaunchSize launch_size(const DescriptorLayout& layout, const void* descriptor) {
@@ -125,7 +125,7 @@ bool tells_launchers(const DescriptorLayout& layout) {
 }
 
 bool may_launch(const DescriptorLayout& layout, const void* descriptor) {
-  if (layout.launcher_offset < 0) return false;
+  if (!tells_launchers(layout)) return false;
   const auto word = [&](std::int16_t offset) {
     return word_at(descriptor, static_cast<std::size_t>(offset));
   };

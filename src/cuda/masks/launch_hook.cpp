@@ -27,9 +27,9 @@ struct ThreadState {
   gpu::ComputeCapability capability;
   std::uint32_t launches = 0;
   LaunchPath path = LaunchPath::unknown;
-  bool counts = true;
+  bool counts{};
   bool next_set = false;
-  bool last_enabled = false;
+  bool last_enabled{};
   std::optional<std::uint32_t> last_domain;
   bool probing = false;
   const DescriptorLayout* probed = nullptr;
@@ -108,10 +108,7 @@ struct LaunchHook::Found {
 
 void LaunchHook::callback(void* user, int domain, int id, const void* params) {
   auto* hook = static_cast<LaunchHook*>(user);
-  if (domain == function_domain) {
-    hook->on_function(id, params);
-    return;
-  }
+  if (domain == function_domain) hook->on_function(id, params);
   if (domain != launch_domain) return;
   if (id == launch_complete) {
     thread_state.next_set = false;
@@ -148,7 +145,7 @@ void LaunchHook::not_understood(const char* what) {
   LaunchCounters& counters = *counters_.load(std::memory_order_relaxed);
   counters.misunderstood.fetch_add(1, std::memory_order_relaxed);
   HardwareMask ignored;
-  bool of_process = false;
+  bool of_process{};
   if (!find_ceiling(ignored) && !find_mask(nullptr, ignored, of_process) && !streams_.any()) return;
   char message[160];
   std::snprintf(message, sizeof message, "%s: it cannot be confined", what);
@@ -170,27 +167,20 @@ void LaunchHook::on_function(int id, const void* params) {
   show_call(params);
   const FunctionCall call = read_function_call(id, params);
   ThreadState& state = thread_state;
-  switch (call.kind) {
-    case FunctionCall::Kind::unreadable:
-      not_understood("a call of the driver whose callback has other parameters than known");
-      return;
-    case FunctionCall::Kind::stream_gone:
-      // The driver gives the same object to a later stream, with what was written into it.
-      streams_.forget(call.stream);
-      return;
-    case FunctionCall::Kind::graph_gone:
-      graphs_.forget(call.graph);
-      return;
-    case FunctionCall::Kind::launch:
-      state.path = is_default_stream(call.stream) ? LaunchPath::default_stream : LaunchPath::stream;
-      if (call.leaving) state.path = LaunchPath::unknown;
-      return;
-    case FunctionCall::Kind::graph_launch:
-      state.path = call.leaving ? LaunchPath::unknown : LaunchPath::graph;
-      if (!call.leaving && call.graph != nullptr) on_graph_launch(call.graph, call.stream);
-      return;
-    case FunctionCall::Kind::other:
-      return;
+  using Kind = FunctionCall::Kind;
+  if (call.kind == Kind::unreadable) {
+    not_understood("a call of the driver whose callback has other parameters than known");
+  } else if (call.kind == Kind::stream_gone) {
+    // The driver gives the same object to a later stream, with what was written into it.
+    streams_.forget(call.stream);
+  } else if (call.kind == Kind::graph_gone) {
+    graphs_.forget(call.graph);
+  } else if (call.kind == Kind::launch) {
+    state.path = is_default_stream(call.stream) ? LaunchPath::default_stream : LaunchPath::stream;
+    if (call.leaving) state.path = LaunchPath::unknown;
+  } else if (call.kind == Kind::graph_launch) {
+    state.path = call.leaving ? LaunchPath::unknown : LaunchPath::graph;
+    if (!call.leaving && call.graph != nullptr) on_graph_launch(call.graph, call.stream);
   }
 }
 
@@ -200,7 +190,7 @@ void LaunchHook::on_graph_launch(const void* graph, CuStream stream) {
   LaunchCounters& counters = *counters_.load(std::memory_order_relaxed);
   counters.graphs.fetch_add(1, std::memory_order_relaxed);
   Found found;
-  bool of_process = false;
+  bool of_process{};
   if (find_mask(thread_state.graph_stream, found.own, of_process)) {
     found.wanted.own = &found.own;
   }
@@ -268,7 +258,7 @@ void LaunchHook::on_launch(void* descriptor, const void* stream) {
   }
   if (sync_domain_.load(std::memory_order_relaxed) != no_sync_domain) count_other_domain(counters);
   HardwareMask ignored;
-  bool of_process = false;
+  bool of_process{};
   if (!find_ceiling(ignored) && !find_mask(stream, ignored, of_process)) {
     add_to(counters.unmasked);
     return;
@@ -321,10 +311,7 @@ void LaunchHook::check_clusters(const DescriptorLayout& layout, const void* desc
                                 LaunchCounters& counters) {
   const std::uint32_t largest = largest_cluster_.load()->load(std::memory_order_relaxed);
   if (largest == 0) return;
-  if (!tells_clusters(layout)) {
-    counters.clusters_unknown.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
+  if (!tells_clusters(layout)) counters.clusters_unknown.fetch_add(1, std::memory_order_relaxed);
   const std::uint32_t blocks = launch_size(layout, descriptor).cluster_blocks;
   if (blocks <= largest) return;
   counters.unsafe_clusters.fetch_add(1, std::memory_order_relaxed);
@@ -354,14 +341,10 @@ void LaunchHook::on_graph_node(const void* descriptor) {
     count_other_domain(counters);
   }
   const bool enabled = mask_enabled(*layout, descriptor);
-  bool inside = false;
-  if (wanted.ceiling != nullptr) {
-    inside = enabled && kept.covers(*wanted.ceiling);
-  } else if (wanted.driver != nullptr) {
-    inside = wanted.own == nullptr || wanted.own_of_process;
-  } else {
-    inside = wanted.own != nullptr && enabled && kept == *wanted.own;
-  }
+  const bool inside = wanted.ceiling != nullptr ? enabled && kept.covers(*wanted.ceiling)
+                      : wanted.driver != nullptr
+                          ? wanted.own == nullptr || wanted.own_of_process
+                          : wanted.own != nullptr && enabled && kept == *wanted.own;
   add_to(inside ? counters.masked : counters.unmasked);
   if (inside) add_to(counters.masked_blocks, launch_size(*layout, descriptor).blocks);
 }
@@ -377,7 +360,6 @@ void LaunchHook::expect(gpu::ComputeCapability capability) {
 
 void LaunchHook::begin_probe(gpu::ComputeCapability capability) {
   thread_state.capability = capability;
-  thread_state.probed = nullptr;
   thread_state.probing = true;
 }
 

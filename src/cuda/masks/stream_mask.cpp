@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "demarc/cuda/memory.hpp"
+#include "driver/version_text.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -36,7 +37,6 @@ constexpr KnownOffset known_offsets[] = {{9000, 0x128},  {10020, 0x24c}, {11040,
 constexpr std::array<KnownOffset, 0> known_offsets = {};
 #endif
 
-constexpr std::size_t wide_words = 5;
 // The field in use; offset 0, where the object keeps something else: none.
 std::atomic<StreamField> field_in_use{StreamField{}};
 
@@ -54,6 +54,13 @@ bool read_safely(const void* from, void* to, std::size_t bytes) {
 
 using LogicalMask = std::array<std::uint32_t, 4>;  // a set bit disables
 
+// As drivers from CUDA 12.0 on keep it; those before have two words, the higher TPCs first.
+struct WideField {
+  std::uint32_t on{};
+  LogicalMask mask{};
+  friend bool operator==(const WideField&, const WideField&) = default;
+};
+
 // Over the full width, whatever number of TPCs the driver shows: inside an MPS partition it shows
 // fewer than a launch can reach (seen on an H100).
 LogicalMask disable_all_but(const partition::TpcSet& enabled) {
@@ -65,9 +72,8 @@ LogicalMask disable_all_but(const partition::TpcSet& enabled) {
 void write_field(CuStream stream, const StreamField& field, bool on, const LogicalMask& mask) {
   char* at = stream_object(stream) + field.offset;
   if (field.wide) {
-    const std::array<std::uint32_t, wide_words> words = {on ? 1U : 0U, mask[0], mask[1], mask[2],
-                                                         mask[3]};
-    std::memcpy(at, words.data(), sizeof words);
+    const WideField wide{on ? 1U : 0U, mask};
+    std::memcpy(at, &wide, sizeof wide);
   } else {
     const std::array<std::uint32_t, 2> words = {mask[1], mask[0]};
     std::memcpy(at, words.data(), sizeof words);
@@ -119,11 +125,6 @@ std::uint32_t bit_count(const HardwareMask& mask) {
   int bits = 0;
   for (const std::uint32_t word : mask.disabled) bits += std::popcount(word);
   return static_cast<std::uint32_t>(bits);
-}
-
-// "13.0" of 13000; the last digit counts patches.
-std::string version_text(int cuda_version) {
-  return fmt::format("{}.{}", cuda_version / 1000, cuda_version % 1000 / 10);
 }
 
 std::uint32_t tpcs_of(const Gpu& gpu) {
@@ -214,7 +215,7 @@ void StreamMasks::use_hook(LaunchHook& hook, const gpu::Topology& topology) {
 }
 
 Result<void> StreamMasks::set(CuStream stream, const partition::TpcSet& enabled) const {
-  if (stream == nullptr || reinterpret_cast<std::uintptr_t>(stream) <= 2) {
+  if (is_default_stream(stream)) {
     return invalid_input("the default stream has no mask of its own; set the process mask");
   }
   if ((enabled & partition::TpcSet::first(tpcs_)).empty()) {
@@ -248,29 +249,29 @@ bool StreamMasks::hook_sees(CuStream stream) const {
 }
 
 Result<void> StreamMasks::clear(CuStream stream) const {
-  if (stream == nullptr || reinterpret_cast<std::uintptr_t>(stream) <= 2) return {};
+  if (is_default_stream(stream)) return {};
   if (hook_ != nullptr) hook_->streams().clear_mask(stream);
   write_field(stream, field_, false, LogicalMask{});
   return {};
 }
 
 std::optional<partition::TpcSet> StreamMasks::get(CuStream stream) const {
-  if (stream == nullptr || reinterpret_cast<std::uintptr_t>(stream) <= 2) return std::nullopt;
+  if (is_default_stream(stream)) return std::nullopt;
   if (hook_ != nullptr) {
     if (const auto kept = hook_->streams().mask(stream)) return enabled_tpcs(topology_, *kept);
   }
-  std::array<std::uint32_t, wide_words> words{};
   const char* at = stream_object(stream) + field_.offset;
   LogicalMask mask{};
   if (field_.wide) {
-    std::memcpy(words.data(), at, sizeof words);
-    if (words[0] == 0) return std::nullopt;
-    std::copy(words.begin() + 1, words.end(), mask.begin());
+    WideField wide;
+    std::memcpy(&wide, at, sizeof wide);
+    if (wide.on == 0) return std::nullopt;
+    mask = wide.mask;
   } else {
-    std::memcpy(words.data(), at, 2 * sizeof words[0]);
-    mask[0] = words[1];
-    mask[1] = words[0];
-    if ((mask[0] | mask[1]) == 0) return std::nullopt;
+    std::array<std::uint32_t, 2> words{};
+    std::memcpy(words.data(), at, sizeof words);
+    std::copy(words.rbegin(), words.rend(), mask.begin());
+    if (mask == LogicalMask{}) return std::nullopt;
   }
   partition::TpcSet enabled;
   for (std::uint32_t t = 0; t < tpcs_; ++t) {
@@ -286,11 +287,11 @@ Result<StreamField> calibrate(const GpuPointer& gpu, LaunchHook& hook, const Fun
     if (std::find(skip.begin(), skip.end(), offset) != skip.end()) continue;
     // A fresh stream for each candidate: a wrong write harms nobody else.
     DEMARC_TRY(const Stream stream, Stream::create(gpu));
-    std::array<std::uint32_t, wide_words> words{};
-    if (!read_safely(stream_object(stream.handle()) + offset, words.data(), sizeof words)) continue;
-    const bool unused =
-        std::all_of(words.begin(), words.end(), [](std::uint32_t word) { return word == 0; });
-    if (!unused) continue;
+    WideField there;
+    if (!read_safely(stream_object(stream.handle()) + offset, &there, sizeof there) ||
+        there != WideField{}) {
+      continue;
+    }
     trying(offset);
     const StreamField field{offset, true};
     const auto bit = hardware_bit_of(stream, field, hook, idle, 0);

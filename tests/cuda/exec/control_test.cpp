@@ -37,6 +37,9 @@ TEST(ControlBlocks, AreSharedWithWhoeverKnowsTheirName) {
   made.block().counters.graphs = 3;
   EXPECT_EQ(opened->block().counters.graphs, 3U);
   EXPECT_NE(Control::create()->value(), made.value());
+  const auto& token = made.block().token;
+  EXPECT_EQ(made.value(), fmt::format("{}#{:016x}{:016x}", file_of(made), token[0], token[1]));
+  EXPECT_NE(token[0], token[1]);
 }
 
 TEST(ControlBlocks, AreRefusedWithAnotherTokenMagicOrSize) {

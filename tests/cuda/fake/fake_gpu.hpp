@@ -26,6 +26,7 @@ enum class Params : std::uint32_t {
   absent,  // a null pointer
   short_,  // fewer bytes than anybody knows
   hollow,  // no descriptor, no arguments
+  least,   // as many as show the descriptor
 };
 
 // Plain data: crosses a library boundary.

@@ -21,6 +21,7 @@ struct Elements {
 // Calls back with what the configuration leaves of the parameters.
 void show(FakeGpu& gpu, int domain, int id, Elements elements, Params what, std::size_t hollow) {
   if (what == Params::short_) elements.words[0] = 16;
+  if (what == Params::least) elements.words[0] = 40;
   if (what == Params::hollow) elements.words[hollow] = 0;
   gpu.call_back(domain, id, what == Params::absent ? nullptr : elements.words);
 }
@@ -120,7 +121,7 @@ void take_stream_mask(FakeStream* stream, FakeLaunch& launch) {
     words[1] = narrow[1];
     words[2] = narrow[0];
   }
-  launch.stream_masked = words[0] != 0;
+  launch.stream_masked = words[0] == 1;
   const std::uint32_t smeared = config.smeared_bit;
   if (smeared != 0) launch.stream_mask[smeared / 32] |= std::uint32_t{1} << (smeared % 32);
   for (std::uint32_t t = 0; t < config.tpcs; ++t) {
