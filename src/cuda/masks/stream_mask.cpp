@@ -89,7 +89,7 @@ void clear_gone_stream(CuStream stream) {
 // How launches show their stream: the same way for two streams, for a kernel and for a fill.
 Result<StreamPlace> learn_stream_place(const GpuPointer& gpu, LaunchHook& hook,
                                        const Function& idle) {
-  DEMARC_TRY(const DeviceBuffer buffer, DeviceBuffer::allocate(gpu, 4096));
+  DEMARC_TRY(const DeviceBuffer buffer, DeviceBuffer::allocate(gpu, 1000));
   DEMARC_TRY(const Stream first, Stream::create(gpu));
   DEMARC_TRY(const Stream second, Stream::create(gpu));
   std::optional<StreamPlace> same;

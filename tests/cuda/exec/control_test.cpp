@@ -120,17 +120,36 @@ TEST(ControlBlocks, WritersOfSeveralProcessesTakeTurnsAndADeadOneLosesItsTurn) {
   const Control made = Control::create().value();
   const int file = ::open(file_of(made).c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_EQ(::flock(file, LOCK_EX), 0);
+  static int heard[2];
+  ASSERT_EQ(::pipe2(heard, O_CLOEXEC), 0);
   const pid_t writer = ::fork();
-  if (writer == 0) std::_Exit(made.store_mask(words(7), true) ? 0 : 1);
+  if (writer == 0) {
+    struct sigaction interrupts {};
+    interrupts.sa_handler = [](int) { static_cast<void>(!::write(heard[1], "x", 1)); };
+    ::sigaction(SIGUSR1, &interrupts, nullptr);
+    std::_Exit(made.store_mask(words(7), true) ? 0 : 1);
+  }
   // The kernel lists who waits; a writer that does not would end.
   const std::string waits = fmt::format(" {} ", writer);
-  for (bool waiting = false; !waiting;) {
-    ASSERT_EQ(::waitpid(writer, nullptr, WNOHANG), 0) << "it did not wait for its turn";
-    std::ifstream locks("/proc/locks");
-    for (std::string line; std::getline(locks, line);) {
-      waiting |= line.find("->") != std::string::npos && line.find(waits) != std::string::npos;
+  const auto see_it_wait = [&] {
+    for (bool waiting = false; !waiting;) {
+      ASSERT_EQ(::waitpid(writer, nullptr, WNOHANG), 0) << "it did not wait for its turn";
+      std::ifstream locks("/proc/locks");
+      for (std::string line; std::getline(locks, line);) {
+        waiting |= line.find("->") != std::string::npos && line.find(waits) != std::string::npos;
+      }
     }
-  }
+  };
+  see_it_wait();
+  if (HasFatalFailure()) return;
+  // A signal interrupts the call, and the writer waits anew.
+  char byte = 0;
+  ::kill(writer, SIGUSR1);
+  ASSERT_EQ(::read(heard[0], &byte, 1), 1);
+  see_it_wait();
+  if (HasFatalFailure()) return;
+  ::close(heard[0]);
+  ::close(heard[1]);
   HardwareMask mask;
   EXPECT_FALSE(made.block().mask.load(mask));
   ::flock(file, LOCK_UN);  // the writer has the same open file, which a close would leave open

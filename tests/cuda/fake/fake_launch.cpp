@@ -173,6 +173,10 @@ CuResult launch_now(FakeStream* stream, CuStream handle, const FakeLaunch& launc
 }  // namespace
 
 CuResult submit(FakeLaunch launch, CuStream handle, int function_id) {
+  const auto none = [](const auto& shape) {
+    return std::count(std::begin(shape), std::end(shape), 0U) != 0;
+  };
+  if (none(launch.grid) || none(launch.block)) return error_invalid;
   FakeGpu& gpu = FakeGpu::get();
   if (gpu.broken != cuda::cu_success) return gpu.broken;
   if (gpu.fail_next != cuda::cu_success) return std::exchange(gpu.fail_next, cuda::cu_success);
