@@ -421,7 +421,7 @@ TEST(StreamMasksOfTheHook, NeedTheBitOfEveryTpc) {
 TEST(StreamFields, OfNewDriversAreReadBackAsTheyWereSet) {
   fake::FakeConfig config = fake::small_gpu();
   config.streams = fake::Shows::nothing;
-  config.tpcs = 80;
+  config.tpcs = 127;
   for (std::uint32_t t = 0; t < config.tpcs; ++t) config.bit[t] = t;
   const GpuPointer gpu = test::fake_gpu(config);
   const auto kernels = ProbeKernels::load(gpu).value();
@@ -429,11 +429,11 @@ TEST(StreamFields, OfNewDriversAreReadBackAsTheyWereSet) {
   const auto masks = StreamMasks::open(gpu, *hook, kernels.idle());
   ASSERT_TRUE(masks) << masks.error().message;
   const Stream stream = Stream::create(gpu).value();
-  const TpcSet some{1, 31, 32, 63, 64, 79};
+  const TpcSet some{1, 31, 32, 63, 64, 79, 95, 96, 126};
   ASSERT_TRUE(masks->set(stream.handle(), some));
   EXPECT_EQ(masks->get(stream.handle()), some);
-  EXPECT_FALSE(masks->set(stream.handle(), TpcSet{80})) << "there is no such TPC";
-  const auto placement = probe_placement(stream, kernels, LaunchShape::line(160, 32), 0).value();
+  EXPECT_FALSE(masks->set(stream.handle(), TpcSet{127})) << "there is no such TPC";
+  const auto placement = probe_placement(stream, kernels, LaunchShape::line(508, 32), 0).value();
   TpcSet used;
   for (const std::uint32_t sm : placement.used_sms()) used.insert(sm / 2);
   EXPECT_EQ(used, some);
