@@ -102,6 +102,7 @@ TEST(Supervision, AnErrorOfAnEarlierCallIsNoneOfItsOwn) {
 TEST(Supervision, AProgramWhoseEndAnotherTookHasFailed) {
   Supervised program("taken");
   EXPECT_EQ(Supervised::apart([&] {
+              ::alarm(30);  // a program that asks once more would wait for ever
               auto supervisor =
                   Supervisor::start({program.card,
                                      program.control.block().token[0],
