@@ -14,8 +14,8 @@
 #include "demarc/cuda/card.hpp"
 #include "demarc/cuda/sync_domain.hpp"
 #include "demarc/partition/partition.hpp"
+#include "driver/driver_version.hpp"
 #include "driver/in_child.hpp"
-#include "driver/version_text.hpp"
 #include "exec/domain_claim.hpp"
 #include "exec/host_memory.hpp"
 #include "exec/supervisor.hpp"
@@ -113,7 +113,7 @@ Result<void> check_host_memory_can_be_refused(const Driver& driver, const Gpu& g
     return missing_capability(
         "memory of the host cannot be refused: this driver has CUDA {}, and only the functions up "
         "to {} have been looked at",
-        version_text(driver.cuda_version()), version_text(looked_at_until));
+        cuda_version_text(driver.cuda_version()), cuda_version_text(looked_at_until));
   }
   DEMARC_TRY(const int pageable, gpu.attribute(attribute_pageable_memory));
   if (pageable == 0) return {};

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "demarc/cuda/memory.hpp"
-#include "driver/version_text.hpp"
+#include "driver/driver_version.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -190,14 +190,14 @@ Result<StreamMasks> StreamMasks::open(GpuPointer gpu, LaunchHook& hook, const Fu
     return missing_capability(
         "CUDA {}: where this driver keeps a stream's mask is not known; run demarc topo --refresh "
         "once to find it, or use --mode green",
-        version_text(version));
+        cuda_version_text(version));
   }
   const auto bits = verify_offset(gpu, hook, idle, *field);
   if (!bits) {
     if (bits.error().kind == ErrorKind::check_failed) return tl::unexpected(bits.error());
     return missing_capability(
         "CUDA {}: offset {:#x} does not hold a stream's mask on this driver ({}); use --mode green",
-        version_text(version), field->offset, bits.error().message);
+        cuda_version_text(version), field->offset, bits.error().message);
   }
   field_in_use.store(*field);
   hook.streams().set_gone_handler(&clear_gone_stream);
@@ -303,7 +303,7 @@ Result<StreamField> calibrate(const GpuPointer& gpu, LaunchHook& hook, const Fun
   return missing_capability(
       "CUDA {}: no place in the driver's stream object below {:#x} acts as a TPC mask; masks are "
       "refused, use --mode green",
-      version_text(gpu->driver().cuda_version()), limit);
+      cuda_version_text(gpu->driver().cuda_version()), limit);
 }
 
 }  // namespace demarc::cuda
