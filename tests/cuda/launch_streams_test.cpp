@@ -100,6 +100,7 @@ Result<StreamMasks> open_masks(Ruin ruin, int failing) {
   const GpuPointer gpu = Gpu::open(Driver::from_table(api, "failing").value(), 0).value();
   const auto kernels = ProbeKernels::load(gpu).value();
   LaunchHook* hook = LaunchHook::install(gpu->driver()).value();
+  hook->expect(gpu->compute_capability());
   calls_made = 0;
   failing_call = failing;
   auto masks = StreamMasks::open(gpu, *hook, kernels.idle());
@@ -136,7 +137,8 @@ TEST(StreamMasksThatOpen, StopAtAnyCallThatFailsAndSayWhich) {
        },
        "cannot fill a buffer"}};
   for (const auto& [ruin, words] : kinds) {
-    ASSERT_TRUE(open_masks(ruin, -1));
+    const auto unharmed = open_masks(ruin, -1);
+    ASSERT_TRUE(unharmed) << unharmed.error().message;
     const int calls = calls_made;
     EXPECT_GT(calls, 1) << words;
     for (int failing = 0; failing < calls; ++failing) {
