@@ -1,4 +1,4 @@
-// The parameters of the driver's launch callback: undocumented, seen on CUDA 13.0. Element 0 (32
+// The parameters of the driver's callbacks: undocumented, seen on CUDA 13.0. Element 0 (32
 // bits of it) is their size in bytes; the rest are 8-byte elements.
 #pragma once
 
@@ -7,9 +7,15 @@
 
 namespace demarc::cuda {
 
+// Of the launch callback.
 inline constexpr std::size_t descriptor_index = 4;
 inline constexpr std::uint32_t least_params_bytes = 40;
 inline constexpr std::uint32_t most_params_bytes = 256;
+
+// Of the callbacks of functions: the site holds the function's number and, above, 0 on entry and 1
+// on exit.
+inline constexpr std::size_t arguments_index = 7;
+inline constexpr std::size_t site_index = 10;
 
 inline std::uint32_t params_bytes(const void* params) {
   return *static_cast<const std::uint32_t*>(params);

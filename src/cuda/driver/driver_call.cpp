@@ -6,13 +6,10 @@
 namespace demarc::cuda {
 namespace {
 
-// Elements of the parameters. The site holds the function's number and, above, 0 on entry and 1 on
-// exit. What the result and the answer point to is the driver's own variable: the function does
-// nothing and returns the result where the answer is not 0 after the callback.
+// What the result and the answer point to is the driver's own variable: the function does nothing
+// and returns the result where the answer is not 0 after the callback.
 constexpr std::size_t result_index = 5;
 constexpr std::size_t name_index = 6;
-constexpr std::size_t arguments_index = 7;
-constexpr std::size_t site_index = 10;
 constexpr std::size_t answer_index = 11;
 constexpr std::uint32_t least_call_params_bytes = (answer_index + 1) * 8;
 

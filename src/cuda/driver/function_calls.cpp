@@ -9,10 +9,6 @@
 namespace demarc::cuda {
 namespace {
 
-// Element 7 of the parameters points to the function's arguments, element 10 holds the number and,
-// above, 0 on entry and 1 on exit (seen on CUDA 13.0).
-constexpr std::size_t arguments_index = 7;
-constexpr std::size_t site_index = 10;
 constexpr std::uint32_t least_function_params_bytes = 88;
 
 // cuLaunchKernel, cuLaunchCooperativeKernel, each also for per-thread default streams; then

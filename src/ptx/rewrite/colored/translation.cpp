@@ -105,16 +105,17 @@ Result<void> check_shape(RemainderShape shape) {
 
 Result<void> check_addressing(const RemainderAddressing& addressing) {
   DEMARC_CHECK(check_shape({addressing.chunk_shift, addressing.page_shift}));
-  const std::uint64_t page = std::uint64_t{1} << (addressing.chunk_shift + addressing.page_shift);
+  const std::uint64_t page_bytes = std::uint64_t{1}
+                                   << (addressing.chunk_shift + addressing.page_shift);
   if (addressing.begin < addressing.end && addressing.reciprocal_shift < 32 &&
-      addressing.arena % page == 0) {
+      addressing.arena % page_bytes == 0) {
     return {};
   }
   return invalid_input(
       "coloured addressing: chunks {} to {}, quotients shifted by {}, an arena at {:#x} of pages "
       "of "
       "{} bytes: these do not fit",
-      addressing.begin, addressing.end, addressing.reciprocal_shift, addressing.arena, page);
+      addressing.begin, addressing.end, addressing.reciprocal_shift, addressing.arena, page_bytes);
 }
 
 // The table is in memory that everybody shares: its lines, 16 KiB and 4 bytes a page, should stay
