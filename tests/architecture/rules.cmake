@@ -19,7 +19,7 @@ macro(try_link room used)
 endmacro()
 
 macro(try_rule call)
-  set(probe "${BINARY}/architecture/link.cmake")
+  set(probe "${BINARY}/architecture/${RULE}.cmake")
   file(WRITE "${probe}" "cmake_minimum_required(VERSION 3.25)\ninclude(${SOURCE}/cmake/DemarcRoom.cmake)\n${call}\n")
   execute_process(COMMAND ${CMAKE_COMMAND} -P "${probe}" RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
   string(REGEX REPLACE "[\n ]+" " " text "${text}")
