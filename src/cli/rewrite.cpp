@@ -67,7 +67,10 @@ Result<void> judge(const std::vector<ptx::ColoredKernel>& kernels, const Rewrite
 Result<gpu::Device> device_of(const RewriteOptions& options) {
   if (options.device.empty()) return gpu::find_device(options.description);
   DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
-  if (ref.kind == gpu::DeviceRef::Kind::simulated) return gpu::find_device(ref.name);
+  if (ref.kind == gpu::DeviceRef::Kind::simulated) {
+    if (options.description.empty()) return gpu::find_device(ref.name);
+    return invalid_input("--description: {} has a description of its own", options.device);
+  }
   DEMARC_TRY(const auto driver, cuda::Driver::load());
   DEMARC_TRY(const auto gpu, cuda::Gpu::open(driver, ref.index));
   return gpu::describe_card(gpu->name(), options.description);

@@ -49,6 +49,13 @@ TEST(RewriteVerb, a_colour_beyond_the_masks_or_without_masks_is_refused) {
   }
 }
 
+TEST(RewriteVerb, a_simulated_card_with_another_description_is_refused) {
+  EXPECT_NE(refusal({"rewrite", vecadd(), "--colors", "1/2", "--device", "sim:h100-sxm",
+                     "--description", "gtx1080"})
+                .find("--description: sim:h100-sxm has a description of its own"),
+            std::string::npos);
+}
+
 // The H100's colours are parities, known from its description; those of the H200 are known when the
 // module is loaded.
 TEST(RewriteVerb, a_colour_of_a_card_is_taken_from_its_description) {

@@ -81,8 +81,9 @@ TEST(HostMemory, ComesFromFunctionsOfEveryVersion) {
        {"cuMemAllocHost", "cuMemAllocHost_v2", "cuMemHostAlloc", "cuMemHostRegister",
         "cuMemHostRegister_v2", "cuMemAllocManaged", "cuMemImportFromShareableHandle",
         "cuMemPoolImportFromShareableHandle", "cuImportExternalMemory", "cuGraphicsMapResources",
-        "cuGraphicsMapResources_ptsz", "cuGraphicsEGLRegisterImage",
-        "cuEGLStreamConsumerAcquireFrame", "cuEGLStreamProducerReturnFrame"}) {
+        "cuGraphicsMapResources_ptsz", "cuGLMapBufferObject_v2", "cuGLMapBufferObjectAsync_v2_ptsz",
+        "cuGraphicsEGLRegisterImage", "cuEGLStreamConsumerAcquireFrame",
+        "cuEGLStreamProducerReturnFrame"}) {
     EXPECT_TRUE(gives(name)) << name;
   }
   for (const char* name :

@@ -336,8 +336,8 @@ void masks_through_libsmctrl() {
   DEMAND(tpcs_of_launch(gpu, stream.handle()) == (TpcSet{1, 2}));
 }
 
-// Masks of 64 bits leave no TPC from 64 on; the longer ones can.
-void wide_masks_through_libsmctrl() {
+// 80 TPCs, more than a mask of 64 bits names.
+fake::FakeConfig ten_gpcs_of_eight() {
   fake::FakeConfig config = fake::small_gpu();
   config.tpcs = 80;
   for (std::uint32_t t = 0; t < config.tpcs; ++t) {
@@ -345,7 +345,12 @@ void wide_masks_through_libsmctrl() {
     config.bit[t] = 9 * (t / 8) + t % 8;
     config.side[t] = 0;
   }
-  test::configure(config);
+  return config;
+}
+
+// Masks of 64 bits leave no TPC from 64 on; the longer ones can.
+void wide_masks_through_libsmctrl() {
+  test::configure(ten_gpcs_of_eight());
   void* lib = library("libsmctrl.so");
   __extension__ using Mask = unsigned __int128;
   const auto set_next = symbol<void(std::uint64_t)>(lib, "libsmctrl_set_next_mask");
@@ -366,14 +371,7 @@ void wide_masks_through_libsmctrl() {
 }
 
 void wide_masks_through_c() {
-  fake::FakeConfig config = fake::small_gpu();
-  config.tpcs = 80;
-  for (std::uint32_t t = 0; t < config.tpcs; ++t) {
-    config.gpc[t] = t / 8;
-    config.bit[t] = 9 * (t / 8) + t % 8;
-    config.side[t] = 0;
-  }
-  test::configure(config);
+  test::configure(ten_gpcs_of_eight());
   void* lib = library("libdemarc.so");
   demarc_card* card = nullptr;
   DEMAND(SYMBOL(lib, demarc_open)(0, &card) == 0);

@@ -41,9 +41,10 @@ struct ColoredAddressing {
   std::uint32_t color = 0;
 };
 
-// The same for colours that are remainders, by gpu::RemainderSteps (gpu/remainder_coloring.hpp): 12
-// to 14 machine instructions and two loads from a table that the L1 holds. Linear addresses follow
-// each other from the arena's address on; those that are none of the colour's lead far behind it.
+// The same for colours that are remainders, by gpu::RemainderSteps (gpu/remainder_coloring.hpp):
+// about 14 machine instructions, two of them loads from tables that the L1 holds. Linear addresses
+// follow each other from the arena's address on; those that are none of the colour's lead far
+// behind it.
 struct RemainderAddressing {
   std::uint64_t arena = 0;  // address, a multiple of its page size
   std::uint64_t table = 0;  // address of RemainderColoring::table()

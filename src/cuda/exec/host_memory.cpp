@@ -71,6 +71,8 @@ constexpr Giver givers[] = {
     {"cuMemPoolImportFromShareableHandle", always},
     {"cuImportExternalMemory", always},
     {"cuGraphicsMapResources", always},
+    {"cuGLMapBufferObject", always},
+    {"cuGLMapBufferObjectAsync", always},
     {"cuGraphicsEGLRegisterImage", always},
     {"cuEGLStreamConsumerAcquireFrame", always},
     {"cuEGLStreamProducerReturnFrame", always},
