@@ -91,7 +91,7 @@ class RemainderColorsAtLoad : public RemainderColors {
                                      std::uint64_t table,
                                      const ptx::ColoredOptions& options) const override {
     DEMARC_TRY(auto made, ptx::rewrite_remainders(module, ptx::RemainderShape{8, 13}, options));
-    const auto constants = ptx::remainder_constants(addressing(arena, table));
+    const auto constants = addressing(arena, table).constants;
     std::uint64_t words[sizeof constants / 8];
     std::memcpy(words, &constants, sizeof constants);
     std::string text = *made.module.text;

@@ -46,13 +46,12 @@ std::string colored(const Module& module, ColoredAddressing addressing = {{0xc40
   return text_or_refusals(rewrite_colored(module, addressing));
 }
 std::string remainders(const Module& module) {
-  RemainderAddressing addressing;
-  addressing.chunk_shift = 8;
-  addressing.page_shift = 13;
-  addressing.begin = 8 * 23 * 24;
-  addressing.end = addressing.begin + 260000;
-  addressing.reciprocal = 23342214;  // of 8 * 23
-  addressing.skipped = 8 * 24;
+  constexpr std::uint32_t begin = 8 * 23 * 24;
+  const RemainderAddressing addressing{{.chunk_shift = 8, .page_shift = 13},
+                                       {.before = 0U - begin,
+                                        .end = begin + 260000,
+                                        .reciprocal = 23342214,  // of 8 * 23
+                                        .skipped = 8 * 24}};
   return text_or_refusals(rewrite_remainders(module, addressing));
 }
 std::string affine(const Module& module) {

@@ -141,10 +141,10 @@ TEST(RewriteRemainders, colours_that_do_not_fit_are_refused) {
     change(wrong);
     return !ptx::rewrite_remainders(plain.module, wrong);
   };
-  EXPECT_TRUE(refused([](auto& wrong) { wrong.end = wrong.begin; }));
-  EXPECT_TRUE(refused([](auto& wrong) { wrong.reciprocal_shift = 32; }));
-  EXPECT_TRUE(refused([](auto& wrong) { wrong.arena += 4096; }));
-  EXPECT_TRUE(refused([](auto& wrong) { wrong.chunk_shift = 3; }));
+  EXPECT_TRUE(refused([](auto& wrong) { wrong.constants.end = 0; }));
+  EXPECT_TRUE(refused([](auto& wrong) { wrong.constants.reciprocal_shift = 32; }));
+  EXPECT_TRUE(refused([](auto& wrong) { wrong.constants.arena += 4096; }));
+  EXPECT_TRUE(refused([](auto& wrong) { wrong.shape.chunk_shift = 3; }));
   for (const ptx::RemainderShape fits : {ptx::RemainderShape{4, 1}, ptx::RemainderShape{12, 16}}) {
     EXPECT_TRUE(ptx::rewrite_remainders(plain.module, fits));
   }

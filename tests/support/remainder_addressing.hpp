@@ -10,8 +10,15 @@ inline ptx::RemainderAddressing addressing_of(const gpu::RemainderColoring& colo
                                               std::uint32_t color, std::uint64_t arena,
                                               std::uint64_t table) {
   const gpu::RemainderSteps steps = coloring.steps(color).value();
-  return {arena,       table,     table + steps.pages_at, steps.chunk_shift,      steps.page_shift,
-          steps.begin, steps.end, steps.reciprocal,       steps.reciprocal_shift, steps.skipped};
+  return {{.chunk_shift = steps.chunk_shift, .page_shift = steps.page_shift},
+          {.arena = arena,
+           .table = table,
+           .pages = table + steps.pages_at,
+           .before = static_cast<std::uint32_t>((arena >> steps.chunk_shift) - steps.begin),
+           .end = steps.end,
+           .reciprocal = steps.reciprocal,
+           .reciprocal_shift = steps.reciprocal_shift,
+           .skipped = steps.skipped}};
 }
 
 }  // namespace demarc::test

@@ -43,29 +43,21 @@ struct ColoredAddressing {
 
 // The same for colours that are remainders, by gpu::RemainderSteps (gpu/remainder_coloring.hpp):
 // about 14 machine instructions, two of them loads from tables that the L1 holds. Linear addresses
-// follow each other from the arena's address on; those that are none of the colour's lead far
-// behind it.
-struct RemainderAddressing {
-  std::uint64_t arena = 0;  // address, a multiple of its page size
-  std::uint64_t table = 0;  // address of RemainderColoring::table()
-  std::uint64_t pages = 0;  // address of pages[0]
+// follow each other from a window of addresses on, which the arena itself may be; those that are
+// none of the colour's lead far behind the arena. Text that is rewritten for colours which are not
+// known yet knows their shape:
+struct RemainderShape {
   std::uint32_t chunk_shift = 0;
   std::uint32_t page_shift = 0;
-  std::uint32_t begin = 0;
-  std::uint32_t end = 0;
-  std::uint32_t reciprocal = 0;
-  std::uint32_t reciprocal_shift = 0;
-  std::uint32_t skipped = 0;
 };
 
-// What a module that is rewritten for colours that are not known yet has in its constant variable
-// `demarc_colors`. Whoever loads the module sets it; until then accesses fault.
+// ... and has the rest in its constant variable `demarc_colors`. Whoever loads the module sets it;
+// until then accesses fault.
 struct RemainderConstants {
-  std::uint64_t arena = 0;
-  std::uint64_t table = 0;
-  std::uint64_t pages = 0;
-  std::uint32_t before =
-      0;  // number that the arena's first chunk has among linear ones, less begin
+  std::uint64_t arena = 0;   // address, a multiple of its page size
+  std::uint64_t table = 0;   // address of RemainderColoring::table()
+  std::uint64_t pages = 0;   // address of pages[0]
+  std::uint32_t before = 0;  // number of the window's first chunk among addresses, less `begin`
   std::uint32_t end = 0;
   std::uint32_t reciprocal = 0;
   std::uint32_t reciprocal_shift = 0;
@@ -73,12 +65,10 @@ struct RemainderConstants {
   std::uint32_t unused = 0;
 };
 inline constexpr const char* remainder_constants_name = "demarc_colors";
-[[nodiscard]] RemainderConstants remainder_constants(const RemainderAddressing& addressing);
 
-// Of such colours the text knows these.
-struct RemainderShape {
-  std::uint32_t chunk_shift = 0;
-  std::uint32_t page_shift = 0;
+struct RemainderAddressing {
+  RemainderShape shape;
+  RemainderConstants constants;
 };
 
 // Which accesses go to the coloured memory; the others keep their addresses. Only kernels without

@@ -3,18 +3,18 @@
 namespace demarc::cuda {
 namespace {
 
-// The layout is of byte 0.
+// The layout is of byte 0. The arena is its own window.
 ptx::RemainderAddressing addressing_of(const colored_layout<remainders>& layout) {
-  return {layout.base,
-          layout.table,
-          layout.pages,
-          layout.chunk_shift,
-          layout.page_shift,
-          static_cast<std::uint32_t>(layout.first >> layout.chunk_shift),
-          layout.end,
-          layout.reciprocal,
-          layout.reciprocal_shift,
-          layout.skipped};
+  const std::uint64_t begin = layout.first >> layout.chunk_shift;
+  return {{.chunk_shift = layout.chunk_shift, .page_shift = layout.page_shift},
+          {.arena = layout.base,
+           .table = layout.table,
+           .pages = layout.pages,
+           .before = static_cast<std::uint32_t>((layout.base >> layout.chunk_shift) - begin),
+           .end = layout.end,
+           .reciprocal = layout.reciprocal,
+           .reciprocal_shift = layout.reciprocal_shift,
+           .skipped = layout.skipped}};
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ Result<ptx::ColoredModule> ColoredCode::rewrite(const ptx::Module& module,
 std::optional<ptx::RemainderConstants> ColoredCode::constants() const {
   const auto* remainders = std::get_if<ptx::RemainderAddressing>(&addressing_);
   if (remainders == nullptr) return std::nullopt;
-  return ptx::remainder_constants(*remainders);
+  return remainders->constants;
 }
 
 std::uint64_t ColoredCode::pointer(std::uint64_t linear) const {

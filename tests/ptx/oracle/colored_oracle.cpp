@@ -18,17 +18,17 @@ const ColoredOptions with_places{.printing = ColoredPrinting::silenced,
                                  .places = {0x7f00'0000'0000, 0x7f10'0000'0000, 1U << 20U}};
 
 RemainderAddressing remainders() {
-  RemainderAddressing addressing;
-  addressing.arena = 0x7f00'0000'0000;
-  addressing.table = 0x7e00'0000'0000;
-  addressing.pages = addressing.table + 20000;
-  addressing.chunk_shift = 8;
-  addressing.page_shift = 13;
-  addressing.begin = 8 * 23 * 24;
-  addressing.end = addressing.begin + 260000;
-  addressing.reciprocal = 23342214;  // of 8 * 23
-  addressing.skipped = 8 * 24;
-  return addressing;
+  constexpr std::uint64_t arena = 0x7f00'0000'0000;
+  constexpr std::uint64_t table = 0x7e00'0000'0000;
+  constexpr std::uint32_t begin = 8 * 23 * 24;
+  return {{.chunk_shift = 8, .page_shift = 13},
+          {.arena = arena,
+           .table = table,
+           .pages = table + 20000,
+           .before = static_cast<std::uint32_t>((arena >> 8U) - begin),
+           .end = begin + 260000,
+           .reciprocal = 23342214,  // of 8 * 23
+           .skipped = 8 * 24}};
 }
 
 struct Count {

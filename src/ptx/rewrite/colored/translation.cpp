@@ -104,18 +104,16 @@ Result<void> check_shape(RemainderShape shape) {
 }
 
 Result<void> check_addressing(const RemainderAddressing& addressing) {
-  DEMARC_CHECK(check_shape({addressing.chunk_shift, addressing.page_shift}));
-  const std::uint64_t page_bytes = std::uint64_t{1}
-                                   << (addressing.chunk_shift + addressing.page_shift);
-  if (addressing.begin < addressing.end && addressing.reciprocal_shift < 32 &&
-      addressing.arena % page_bytes == 0) {
+  const auto& [shape, constants] = addressing;
+  DEMARC_CHECK(check_shape(shape));
+  const std::uint64_t page_bytes = std::uint64_t{1} << (shape.chunk_shift + shape.page_shift);
+  if (constants.end != 0 && constants.reciprocal_shift < 32 && constants.arena % page_bytes == 0) {
     return {};
   }
   return invalid_input(
-      "coloured addressing: chunks {} to {}, quotients shifted by {}, an arena at {:#x} of pages "
-      "of "
-      "{} bytes: these do not fit",
-      addressing.begin, addressing.end, addressing.reciprocal_shift, addressing.arena, page_bytes);
+      "coloured addressing: chunks up to {}, quotients shifted by {}, an arena at {:#x} of pages "
+      "of {} bytes: these do not fit",
+      constants.end, constants.reciprocal_shift, constants.arena, page_bytes);
 }
 
 // The table is in memory that everybody shares: its lines, 16 KiB and 4 bytes a page, should stay
@@ -204,20 +202,6 @@ std::string address_arithmetic(RemainderShape shape, const RemainderOperands& op
 
 }  // namespace
 
-RemainderConstants remainder_constants(const RemainderAddressing& addressing) {
-  RemainderConstants constants;
-  constants.arena = addressing.arena;
-  constants.table = addressing.table;
-  constants.pages = addressing.pages;
-  constants.before =
-      static_cast<std::uint32_t>((addressing.arena >> addressing.chunk_shift) - addressing.begin);
-  constants.end = addressing.end;
-  constants.reciprocal = addressing.reciprocal;
-  constants.reciprocal_shift = addressing.reciprocal_shift;
-  constants.skipped = addressing.skipped;
-  return constants;
-}
-
 Result<Translation> translation_of(const ColoredAddressing& addressing) {
   DEMARC_CHECK(check_addressing(addressing));
   return Translation{{},
@@ -228,12 +212,11 @@ Result<Translation> translation_of(const ColoredAddressing& addressing) {
 
 Result<Translation> translation_of(const RemainderAddressing& addressing, const Module& module) {
   DEMARC_CHECK(check_addressing(addressing));
-  const RemainderShape shape{addressing.chunk_shift, addressing.page_shift};
-  const RemainderOperands operands(remainder_constants(addressing));
+  const RemainderOperands operands(addressing.constants);
   return Translation{{},
                      std::string(table_registers) + std::string(registers),
-                     address_arithmetic(shape, operands, module),
-                     std::uint64_t{1} << shape.chunk_shift};
+                     address_arithmetic(addressing.shape, operands, module),
+                     std::uint64_t{1} << addressing.shape.chunk_shift};
 }
 
 Result<Translation> translation_of(RemainderShape shape, const Module& module) {
