@@ -73,15 +73,15 @@ void add_kernel(gpu::Launch& launch, const char* name, std::vector<gpu::Argument
   launch.kernels.push_back(std::move(kernel));
 }
 
-gpu::Argument wide(std::uint64_t value) {
+gpu::Argument u64_argument(std::uint64_t value) {
   return gpu::make_scalar(gpu::ScalarType::u64, static_cast<std::int64_t>(value));
 }
-gpu::Argument narrow(std::uint32_t value) {
+gpu::Argument u32_argument(std::uint32_t value) {
   return gpu::make_scalar(gpu::ScalarType::u32, std::int64_t{value});
 }
 
 // What a byte of the target is before, of the source, and what elements are filled with.
-constexpr std::byte before{0xa5};
+constexpr std::byte unwritten{0xa5};
 std::byte source_byte(std::uint64_t linear) {
   return static_cast<std::byte>(linear * 151 + linear / 251 + 1);
 }
@@ -105,20 +105,22 @@ void expect_rows(Work work, const ptx::Module& module, bool colored_source, bool
   target.put_at(addresses[1]);
 
   gpu::Memory memory{std::vector<std::byte>(source.buffer_bytes()),
-                     std::vector<std::byte>(target.buffer_bytes(), before)};
+                     std::vector<std::byte>(target.buffer_bytes(), unwritten)};
   for (std::uint64_t i = 0; i < source_bytes; ++i) memory[0][source.position(i)] = source_byte(i);
   gpu::Memory expected = memory;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Rows& one = rows[i];
     const std::uint64_t to = i * slot_bytes + one.target;
     if (work == Work::copy) {
-      add_kernel(launch, "demarc_copy2d",
-                 {target.pointer(to), wide(one.target_pitch), source.pointer(one.source),
-                  wide(one.source_pitch), wide(one.width), wide(one.height)});
+      add_kernel(
+          launch, "demarc_copy2d",
+          {target.pointer(to), u64_argument(one.target_pitch), source.pointer(one.source),
+           u64_argument(one.source_pitch), u64_argument(one.width), u64_argument(one.height)});
     } else {
       add_kernel(launch, "demarc_fill2d",
-                 {target.pointer(to), wide(one.target_pitch), narrow(value_of(i)),
-                  narrow(one.element), wide(one.width / one.element), wide(one.height)});
+                 {target.pointer(to), u64_argument(one.target_pitch), u32_argument(value_of(i)),
+                  u32_argument(one.element), u64_argument(one.width / one.element),
+                  u64_argument(one.height)});
     }
     for (std::uint64_t row = 0; row < one.height; ++row) {
       for (std::uint64_t k = 0; k < one.width; ++k) {
