@@ -3,7 +3,6 @@
 
 #include <cstdio>
 #include <memory>
-#include <optional>
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/numbers.hpp"
@@ -38,20 +37,24 @@ struct RewriteOptions {
   bool needs = false;
 };
 
-Result<std::optional<std::uint64_t>> address_of(const std::string& text, const char* option) {
-  if (text.empty()) return std::optional<std::uint64_t>();
+// 0 where nothing is said.
+Result<std::uint64_t> address_of(const std::string& text, const char* option) {
+  if (text.empty()) return std::uint64_t{0};
   DEMARC_TRY(const std::uint64_t value, parse_u64(text, option));
   if (value % 16 != 0) return invalid_input("{}: {} is no multiple of 16", option, text);
-  return std::optional(value);
+  if (value == 0) return invalid_input("{}: no memory has the address 0", option);
+  return value;
 }
 
 Result<ptx::ColoredOptions> colored_options(const RewriteOptions& options) {
   ptx::ColoredOptions out;
   out.kernels = options.kernels;
   if (options.silence_printf) out.printing = ptx::ColoredPrinting::silenced;
-  DEMARC_TRY(out.places.variables, address_of(options.variables_at, "--variables-at"));
-  DEMARC_TRY(out.places.local, address_of(options.local_at, "--local-at"));
-  out.places.local_threads = options.local_threads;
+  ptx::ColoredPlaces places;
+  DEMARC_TRY(places.variables, address_of(options.variables_at, "--variables-at"));
+  DEMARC_TRY(places.local, address_of(options.local_at, "--local-at"));
+  places.local_threads = options.local_threads;
+  out.places = places;
   return out;
 }
 
@@ -112,6 +115,12 @@ Result<ptx::ColoredModule> in_color_of_device(const ptx::Module& module,
   if (!scheme.remainders) {
     return ptx::rewrite_colored(module, {scheme.masks, static_cast<std::uint32_t>(color.color)},
                                 wanted);
+  }
+  if (!options.variables_at.empty() || !options.local_at.empty()) {
+    return invalid_input(
+        "--variables-at and --local-at: of {} the colours and with them the places of variables "
+        "and local memory are set when the module is loaded (its variable '{}')",
+        device.name, ptx::colored_constants_name);
   }
   return ptx::rewrite_remainders(
       module, ptx::RemainderShape{scheme.remainders->chunk_shift, scheme.remainders->page_shift()},

@@ -75,7 +75,7 @@ TEST(RewriteVerb, a_colour_of_a_card_is_taken_from_its_description) {
       run_demarc({"rewrite", vecadd(), "--colors", "0/2", "--description", "h200"});
   EXPECT_EQ(later.exit_code, 0) << later.err;
   EXPECT_EQ(later.err, "");
-  EXPECT_NE(later.out.find(".visible .const .align 8 .b8 demarc_colors[48];"), std::string::npos);
+  EXPECT_NE(later.out.find(".visible .const .align 8 .b8 demarc_colors[72];"), std::string::npos);
   EXPECT_NE(later.out.find("[demarc_colors+"), std::string::npos);
 }
 

@@ -169,14 +169,12 @@ TEST(ColoredProgram, RewrittenBeforeTheColoursWereKnownIsToldThemWhenItIsLoaded)
   const auto made = ptx::rewrite_remainders(module_of(counting), ptx::RemainderShape{8, 13});
   ASSERT_TRUE(made) << made.error().message;
   const auto module = Module::load(gpu, *made->module.text, "k.ptx").value();
-  const auto variable = module.global(ptx::remainder_constants_name);
+  const auto variable = module.global(ptx::colored_constants_name);
   ASSERT_TRUE(variable) << variable.error().message;
-  const auto constants = ColoredCode::of(*half.pool, 1)->constants();
-  ASSERT_TRUE(constants);
-  ASSERT_EQ(variable->second, sizeof *constants);
-  ASSERT_EQ(gpu->api().cuMemcpyHtoD_v2(variable->first, &*constants, sizeof *constants), 0);
+  const auto constants = ColoredCode::of(*half.pool, 1)->constants({});
+  ASSERT_EQ(variable->second, constants.size());
+  ASSERT_EQ(gpu->api().cuMemcpyHtoD_v2(variable->first, constants.data(), constants.size()), 0);
   expect_counted(half, module);
-  EXPECT_FALSE(ColoredCode::of(*small_pool(), 1)->constants());
 }
 
 TEST(ColoredProgram, LocalMemoryIsAsLargeAsTheLargestLaunchNeeds) {

@@ -29,8 +29,25 @@ class Colors {
   [[nodiscard]] virtual std::vector<std::byte> table() const { return std::vector<std::byte>(8); }
   [[nodiscard]] virtual Result<ptx::ColoredModule> rewrite(
       const ptx::Module& module, std::uint64_t arena, std::uint64_t table,
-      const ptx::ColoredOptions& options) const = 0;
+      const ptx::ColoredPlaces& places) const = 0;
 };
+
+// Sets the constant variable of a module, as whoever loads one does.
+Result<ptx::ColoredModule> loaded_with(ptx::ColoredModule made,
+                                       const std::vector<std::byte>& constants) {
+  std::vector<std::uint64_t> words(constants.size() / 8);
+  std::memcpy(words.data(), constants.data(), constants.size());
+  std::string text = *made.module.text;
+  const std::string declared =
+      fmt::format(".b8 {}[{}];", ptx::colored_constants_name, constants.size());
+  const std::size_t at = text.find(declared);
+  if (at == std::string::npos) return invalid_input("there is no {}", declared);
+  text.replace(at, declared.size(),
+               fmt::format(".b64 {}[{}] = {{{}}};", ptx::colored_constants_name, words.size(),
+                           fmt::join(words, ", ")));
+  DEMARC_TRY(made.module, ptx::parse_whole(text, made.module.source_name));
+  return made;
+}
 
 class MaskColors : public Colors {
  public:
@@ -43,13 +60,28 @@ class MaskColors : public Colors {
     return ptx::colored_pointer(arena, linear, addressing_);
   }
   Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t, std::uint64_t,
-                                     const ptx::ColoredOptions& options) const override {
-    return ptx::rewrite_colored(module, addressing_, options);
+                                     const ptx::ColoredPlaces& places) const override {
+    return ptx::rewrite_colored(module, addressing_, {.places = places});
   }
+
+ protected:
+  [[nodiscard]] const ptx::ColoredAddressing& addressing() const { return addressing_; }
 
  private:
   gpu::Coloring coloring_;
   ptx::ColoredAddressing addressing_;
+};
+
+// The text knows its colour, and no places.
+class MaskColorsAtLoad : public MaskColors {
+ public:
+  using MaskColors::MaskColors;
+  Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t, std::uint64_t,
+                                     const ptx::ColoredPlaces& places) const override {
+    DEMARC_TRY(auto made,
+               ptx::rewrite_colored(module, addressing(), {.places = ptx::PlacesAtLoad{}}));
+    return loaded_with(std::move(made), ptx::colored_constants(places));
+  }
 };
 
 class RemainderColors : public Colors {
@@ -68,8 +100,8 @@ class RemainderColors : public Colors {
   std::vector<std::byte> table() const override { return coloring_.table(); }
   Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena,
                                      std::uint64_t table,
-                                     const ptx::ColoredOptions& options) const override {
-    return ptx::rewrite_remainders(module, addressing(arena, table), options);
+                                     const ptx::ColoredPlaces& places) const override {
+    return ptx::rewrite_remainders(module, addressing(arena, table), {.places = places});
   }
 
  protected:
@@ -83,33 +115,40 @@ class RemainderColors : public Colors {
   std::uint32_t color_;
 };
 
-// The text knows no colours; its constant variable is set, as whoever loads a module does.
+// The text knows no colours and no places.
 class RemainderColorsAtLoad : public RemainderColors {
  public:
   using RemainderColors::RemainderColors;
   Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena,
                                      std::uint64_t table,
-                                     const ptx::ColoredOptions& options) const override {
-    DEMARC_TRY(auto made, ptx::rewrite_remainders(module, ptx::RemainderShape{8, 13}, options));
+                                     const ptx::ColoredPlaces& places) const override {
+    DEMARC_TRY(auto made, ptx::rewrite_remainders(module, ptx::RemainderShape{8, 13}));
     const auto constants = addressing(arena, table).constants;
-    std::uint64_t words[sizeof constants / 8];
-    std::memcpy(words, &constants, sizeof constants);
-    std::string text = *made.module.text;
-    const std::string declared = fmt::format(".b8 {}[48];", ptx::remainder_constants_name);
-    const std::size_t at = text.find(declared);
-    EXPECT_NE(at, std::string::npos);
-    text.replace(
-        at, declared.size(),
-        fmt::format(".b64 {}[6] = {{{}}};", ptx::remainder_constants_name, fmt::join(words, ", ")));
-    DEMARC_TRY(made.module, ptx::parse_whole(text, module.source_name));
-    return made;
+    return loaded_with(std::move(made), ptx::colored_constants(places, &constants));
+  }
+};
+
+// The text knows its colours, and no places.
+class RemainderPlacesAtLoad : public RemainderColors {
+ public:
+  using RemainderColors::RemainderColors;
+  Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena,
+                                     std::uint64_t table,
+                                     const ptx::ColoredPlaces& places) const override {
+    DEMARC_TRY(auto made, ptx::rewrite_remainders(module, addressing(arena, table),
+                                                  {.places = ptx::PlacesAtLoad{}}));
+    return loaded_with(std::move(made), ptx::colored_constants(places));
   }
 };
 
 // Places in linear bytes: the output, the variables, the local memory.
 constexpr std::uint64_t output_at = 0x4100;
-constexpr std::uint64_t variables_at = 0x9000;
-constexpr std::uint64_t local_at = 0x20000;
+struct Layout {
+  std::uint64_t variables_at = 0x9000;
+  std::uint64_t local_at = 0x20000;
+  std::uint64_t spare_threads = 0;  // that local memory has room for beyond those of the launch
+};
+constexpr Layout other_layout{0x31040, 0x6080, 13};
 
 struct Shape {
   std::uint32_t grid = 3;
@@ -158,7 +197,7 @@ struct ColoredRun {
 
 // The coloured form of kernel `k`, with local memory for `threads` threads.
 Result<ColoredRun> run_colored(const Colors& colors, const std::string& text, const Shape& shape,
-                               std::uint64_t threads) {
+                               std::uint64_t threads, const Layout& layout = {}) {
   const ptx::ParseResult parsed = ptx::parse(text, "t.ptx");
   ColoredRun run;
   DEMARC_TRY(run.needs, ptx::find_colored_needs(parsed.module));
@@ -169,9 +208,9 @@ Result<ColoredRun> run_colored(const Colors& colors, const std::string& text, co
   launch.buffers[1].bytes = table.size();
   const auto addresses = gpu::default_addresses(launch);
   const std::uint64_t arena = (addresses[0] + page - 1) / page * page;
-  ptx::ColoredOptions options;
-  options.places = {colors.pointer(arena, variables_at), colors.pointer(arena, local_at), threads};
-  DEMARC_TRY(const auto made, colors.rewrite(parsed.module, arena, addresses[1], options));
+  const ptx::ColoredPlaces places{colors.pointer(arena, layout.variables_at),
+                                  colors.pointer(arena, layout.local_at), threads};
+  DEMARC_TRY(const auto made, colors.rewrite(parsed.module, arena, addresses[1], places));
   DEMARC_CHECK(ptx::check_accepted(made.kernels, "t.ptx"));
 
   launch.kernels = launch_of(shape).kernels;
@@ -180,9 +219,10 @@ Result<ColoredRun> run_colored(const Colors& colors, const std::string& text, co
   run.arena = {{std::vector<std::byte>(launch.buffers[0].bytes, untouched), table},
                arena - addresses[0],
                &colors};
-  const auto content = run.needs.variables.content(*options.places.variables);
+  const auto content = run.needs.variables.content(places.variables);
   for (std::uint64_t i = 0; i < run.needs.variables.bytes; ++i) {
-    run.arena.at(variables_at + i) = i < content.size() ? std::byte{content[i]} : std::byte{0};
+    run.arena.at(layout.variables_at + i) =
+        i < content.size() ? std::byte{content[i]} : std::byte{0};
   }
   for (std::uint64_t i = 0; i < shape.words * 8; ++i) run.arena.at(output_at + i) = std::byte{0};
   DEMARC_TRY(auto outcome, run_on(made.module, launch, run.arena.buffers, one_thread()));
@@ -192,9 +232,9 @@ Result<ColoredRun> run_colored(const Colors& colors, const std::string& text, co
 }
 
 void expect_same(const Colors& colors, const std::string& text, const Shape& shape,
-                 const std::vector<std::byte>& expected) {
-  const std::uint64_t threads = std::uint64_t{shape.grid} * shape.block;
-  auto run = run_colored(colors, text, shape, threads);
+                 const std::vector<std::byte>& expected, const Layout& layout = {}) {
+  const std::uint64_t threads = std::uint64_t{shape.grid} * shape.block + layout.spare_threads;
+  auto run = run_colored(colors, text, shape, threads, layout);
   ASSERT_TRUE(run) << run.error().message;
   ASSERT_TRUE(run->findings.empty()) << describe(run->findings[0], "coloured");
   Arena& arena = run->arena;
@@ -203,10 +243,10 @@ void expect_same(const Colors& colors, const std::string& text, const Shape& sha
     arena.at(output_at + i) = untouched;
   }
   for (std::uint64_t i = 0; i < run->needs.variables.bytes; ++i) {
-    arena.at(variables_at + i) = untouched;
+    arena.at(layout.variables_at + i) = untouched;
   }
   for (std::uint64_t i = 0; i < run->needs.local_bytes * threads; ++i) {
-    arena.at(local_at + i) = untouched;
+    arena.at(layout.local_at + i) = untouched;
   }
   const auto& bytes = arena.buffers[0];
   EXPECT_EQ(std::count(bytes.begin(), bytes.end(), untouched), std::ssize(bytes))
@@ -222,8 +262,12 @@ void expect_contained(const std::string& text, const Shape& shape = {}) {
     expect_same(MaskColors({0xc4000}, color), text, shape, expected);
     expect_same(MaskColors({0x600, 0x1fa000}, 2 + color), text, shape, expected);
     expect_same(RemainderColors(color), text, shape, expected);
-    if (color == 1) expect_same(RemainderColorsAtLoad(color), text, shape, expected);
   }
+  for (const Layout& layout : {Layout{}, other_layout}) {
+    expect_same(MaskColorsAtLoad({0x600, 0x1fa000}, 3), text, shape, expected, layout);
+    expect_same(RemainderColorsAtLoad(1), text, shape, expected, layout);
+  }
+  expect_same(RemainderPlacesAtLoad(0), text, shape, expected, other_layout);
 }
 
 // %rd2 becomes the place of the grid's thread in the output, %r2 its number.
@@ -407,13 +451,40 @@ TEST(ColoredEmulation, a_thread_beyond_the_local_memory_stops_its_kernel) {
     st.local.u32 [own], %r2;
     st.global.u32 [%rd2], 1;
   )");
-  const auto findings = [&](std::uint64_t threads) {
-    return run_colored(MaskColors({0xc4000}, 1), text, {}, threads).value().findings;
+  const MaskColors known({0xc4000}, 1);
+  const MaskColorsAtLoad at_load({0xc4000}, 1);
+  for (const Colors* colors :
+       {static_cast<const Colors*>(&known), static_cast<const Colors*>(&at_load)}) {
+    const auto findings = [&](std::uint64_t threads) {
+      return run_colored(*colors, text, {}, threads).value().findings;
+    };
+    EXPECT_TRUE(findings(120).empty());
+    const auto beyond = findings(119);
+    ASSERT_EQ(beyond.size(), 1U);
+    EXPECT_EQ(beyond[0].kind, FindingKind::trap);
+  }
+}
+
+// Nobody has written the constant variable: no place is taken for granted.
+TEST(ColoredEmulation, a_module_whose_places_are_not_set_touches_nothing_of_the_arena) {
+  const auto findings = [](const std::string& text) {
+    const ptx::ParseResult parsed = ptx::parse(text, "t.ptx");
+    gpu::Launch launch = launch_of({});
+    launch.buffers[0].bytes = page;
+    const auto made =
+        ptx::rewrite_colored(parsed.module, {{0xc4000}, 1}, {.places = ptx::PlacesAtLoad{}});
+    const auto outcome = run_on(made.value().module, launch,
+                                {std::vector<std::byte>(page, untouched)}, one_thread());
+    const auto& bytes = outcome.value().buffers[0];
+    EXPECT_EQ(std::count(bytes.begin(), bytes.end(), untouched), std::ssize(bytes));
+    return outcome->findings;
   };
-  EXPECT_TRUE(findings(120).empty());
-  const auto beyond = findings(119);
-  ASSERT_EQ(beyond.size(), 1U);
-  EXPECT_EQ(beyond[0].kind, FindingKind::trap);
+  const auto variable = findings(kernel(".global .u32 v;\n", "st.global.u32 [v], 1;"));
+  ASSERT_FALSE(variable.empty());
+  EXPECT_EQ(variable[0].kind, FindingKind::out_of_bounds);
+  const auto local = findings(kernel("", ".local .u32 own;\nst.local.u32 [own], 1;"));
+  ASSERT_FALSE(local.empty());
+  EXPECT_EQ(local[0].kind, FindingKind::trap);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ std::string kernel(const std::string& name, const std::string& body) {
          "\nret;\n}\n";
 }
 
-const ColoredOptions with_places{.places = {0x100000, 0x200000, 64}};
+const ColoredOptions with_places{.places = ColoredPlaces{0x100000, 0x200000, 64}};
 
 const std::string stores = "ld.param.u64 %rd1, [p];\nst.global.u32 [%rd1], 1;";
 const std::string traps_in_texture =
@@ -285,7 +285,8 @@ TEST(ColoredVariables,
       kernel("k",
              "ld.const.u64 %rd1, [begin];\nld.const.u64 %rd2, [%rd1];\n"
              "ld.const.u32 %r1, [%rd2];");
-  const ColoredModule made = colored(text, {.places = {0x100000, 0x200000, 64}, .kernels = {"k"}});
+  const ColoredModule made =
+      colored(text, {.places = ColoredPlaces{0x100000, 0x200000, 64}, .kernels = {"k"}});
   ASSERT_EQ(made.kernels.size(), 1U);
   EXPECT_TRUE(made.kernels[0].accepted()) << describe_refusals(made.kernels[0], "t.ptx");
   std::vector<std::string_view> names;

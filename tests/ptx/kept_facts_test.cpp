@@ -95,7 +95,7 @@ std::string rewritten(const Module& module) {
     ColoredOptions options;
     options.accesses = accesses;
     options.printing = ColoredPrinting::silenced;
-    options.places = {0x7000'0000'1000, 0x7000'0100'0000, 4096};
+    options.places = ColoredPlaces{0x7000'0000'1000, 0x7000'0100'0000, 4096};
     const auto colored = rewrite_colored(module, {{0x2100, 0x14400}, 2}, options);
     made += colored ? print(colored->module) : colored.error().message;
     for (const ColoredKernel& kernel : colored ? colored->kernels : std::vector<ColoredKernel>{})
@@ -252,7 +252,7 @@ TEST(KeptFacts, of_each_access_by_itself) {
       {"tensor_memory alone", 0x914addcf3650f940},  {"textures alone", 0xd17305f2a0a93ba8},
       {"video alone", 0xe863deebc7584a2a},          {"wgmma alone", 0x96ed07180e7ca32}};
   ColoredOptions options;
-  options.places = {0x7000'0000'1000, 0x7000'0100'0000, 4096};
+  options.places = ColoredPlaces{0x7000'0000'1000, 0x7000'0100'0000, 4096};
   for (const auto& file : corpus_files()) {
     const ParseResult parsed = parse(read_file(file).value(), "x.ptx");
     std::string made;

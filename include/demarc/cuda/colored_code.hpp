@@ -2,10 +2,10 @@
 // and what they get as pointers (ptx/colored.hpp).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <variant>
+#include <vector>
 
 #include "demarc/cuda/colored_memory.hpp"
 #include "demarc/ptx/colored.hpp"
@@ -17,12 +17,12 @@ class ColoredCode {
   // The pool must have one region (PoolPages::one_region): positions alone decide colours then.
   static Result<ColoredCode> of(const ColoredPool& pool, std::size_t share);
 
-  // The module with all memory of its kernels in the share.
+  // The module with all memory of its kernels in the share. With ptx::PlacesAtLoad the text serves
+  // every share of these colours, wherever it lies: remainders are then in constants() too.
   [[nodiscard]] Result<ptx::ColoredModule> rewrite(const ptx::Module& module,
                                                    const ptx::ColoredOptions& options = {}) const;
-  // For the variable `demarc_colors` of a module that was rewritten before (ptx::RemainderShape).
-  // Nothing where colours are parities: the text has them.
-  [[nodiscard]] std::optional<ptx::RemainderConstants> constants() const;
+  // For the variable `demarc_colors` of a module that was rewritten with ptx::PlacesAtLoad.
+  [[nodiscard]] std::vector<std::byte> constants(const ptx::ColoredPlaces& places) const;
   // What a kernel gets as the address of byte `linear` of the share, such as
   // ColoredBuffer::first().
   [[nodiscard]] std::uint64_t pointer(std::uint64_t linear) const;

@@ -23,10 +23,11 @@
 // not in the result, so that nothing uncoloured can be launched.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "demarc/base/result.hpp"
@@ -51,8 +52,7 @@ struct RemainderShape {
   std::uint32_t page_shift = 0;
 };
 
-// ... and has the rest in its constant variable `demarc_colors`. Whoever loads the module sets it;
-// until then accesses fault.
+// ... and has the rest in its constant variable `demarc_colors`, see colored_constants().
 struct RemainderConstants {
   std::uint64_t arena = 0;   // address, a multiple of its page size
   std::uint64_t table = 0;   // address of RemainderColoring::table()
@@ -64,7 +64,6 @@ struct RemainderConstants {
   std::uint32_t skipped = 0;
   std::uint32_t unused = 0;
 };
-inline constexpr const char* remainder_constants_name = "demarc_colors";
 
 struct RemainderAddressing {
   RemainderShape shape;
@@ -81,18 +80,33 @@ enum class ColoredPrinting {
   silenced  // it prints nothing and goes on; printf returns 0
 };
 
-// Linear addresses of coloured memory for what a module itself brings; nothing where there is none.
+// Linear addresses of coloured memory for what a module itself brings; 0: nothing is there.
 struct ColoredPlaces {
-  std::optional<std::uint64_t> variables;  // ColoredNeeds::variables.bytes
-  std::optional<std::uint64_t> local;      // local_threads times ColoredNeeds::local_bytes
+  std::uint64_t variables = 0;  // ColoredNeeds::variables.bytes
+  std::uint64_t local = 0;      // local_threads times ColoredNeeds::local_bytes
   // The most threads of a launch that keep local variables; those beyond stop their kernel (trap).
   std::uint64_t local_threads = 0;
+
+  friend bool operator==(const ColoredPlaces&, const ColoredPlaces&) = default;
 };
+// One text serves whatever places there are: it takes them from its constant variable
+// `demarc_colors`, see colored_constants().
+struct PlacesAtLoad {};
+
+inline constexpr const char* colored_constants_name = "demarc_colors";
+
+// What the constant variable `demarc_colors` of a module must hold that is rewritten for places
+// which are known when it is loaded (PlacesAtLoad, RemainderShape). Whoever loads the module writes
+// it; until then accesses fault, and threads with local variables stop their kernel. `remainders`:
+// for a module that knows of its colours nothing but a RemainderShape. Its bytes are as many as the
+// variable has.
+[[nodiscard]] std::vector<std::byte> colored_constants(
+    const ColoredPlaces& places, const RemainderConstants* remainders = nullptr);
 
 struct ColoredOptions {
   ColoredAccesses accesses = ColoredAccesses::all;
   ColoredPrinting printing = ColoredPrinting::refused;
-  ColoredPlaces places = {};
+  std::variant<ColoredPlaces, PlacesAtLoad> places = {};
   std::vector<std::string> kernels = {};  // the result has these alone; empty: all
 };
 
@@ -161,7 +175,8 @@ struct ColoredModule {
 [[nodiscard]] Result<ColoredModule> rewrite_remainders(const Module& module,
                                                        const RemainderAddressing& addressing,
                                                        const ColoredOptions& options = {});
-// The same for whatever colours `demarc_colors` says when the module is loaded.
+// The same for the colours and places that `demarc_colors` has when the module is loaded. Errors
+// also: places that are known before.
 [[nodiscard]] Result<ColoredModule> rewrite_remainders(const Module& module, RemainderShape shape,
                                                        const ColoredOptions& options = {});
 

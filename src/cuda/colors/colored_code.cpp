@@ -35,16 +35,17 @@ Result<ColoredCode> ColoredCode::of(const ColoredPool& pool, std::size_t share) 
 
 Result<ptx::ColoredModule> ColoredCode::rewrite(const ptx::Module& module,
                                                 const ptx::ColoredOptions& options) const {
-  if (const auto* remainders = std::get_if<ptx::RemainderAddressing>(&addressing_)) {
-    return ptx::rewrite_remainders(module, *remainders, options);
-  }
-  return ptx::rewrite_colored(module, std::get<ptx::ColoredAddressing>(addressing_), options);
+  const auto* parities = std::get_if<ptx::ColoredAddressing>(&addressing_);
+  if (parities != nullptr) return ptx::rewrite_colored(module, *parities, options);
+  const auto& remainders = std::get<ptx::RemainderAddressing>(addressing_);
+  return std::holds_alternative<ptx::PlacesAtLoad>(options.places)
+             ? ptx::rewrite_remainders(module, remainders.shape, options)
+             : ptx::rewrite_remainders(module, remainders, options);
 }
 
-std::optional<ptx::RemainderConstants> ColoredCode::constants() const {
+std::vector<std::byte> ColoredCode::constants(const ptx::ColoredPlaces& places) const {
   const auto* remainders = std::get_if<ptx::RemainderAddressing>(&addressing_);
-  if (remainders == nullptr) return std::nullopt;
-  return remainders->constants;
+  return ptx::colored_constants(places, remainders == nullptr ? nullptr : &remainders->constants);
 }
 
 std::uint64_t ColoredCode::pointer(std::uint64_t linear) const {

@@ -81,22 +81,24 @@ Result<ColoredProgram> ColoredProgram::load(const std::shared_ptr<ColoredPool>& 
   for (const KernelUse& use : uses) options.kernels.push_back(use.kernel);
   DEMARC_TRY(const auto needs, ptx::find_colored_needs(module, options));
 
+  ptx::ColoredPlaces places;
   Placed variables;
   if (needs.variables.bytes != 0) {
     DEMARC_TRY(variables, place(*pool, share, code, needs.variables.bytes,
                                 needs.variables.alignment, "variables of the module"));
     DEMARC_CHECK(fill(variables, needs.variables));
-    options.places.variables = variables.address;
+    places.variables = variables.address;
   }
   Placed local;
   if (needs.local_bytes != 0) {
     for (const KernelUse& use : uses) {
-      options.places.local_threads = std::max(options.places.local_threads, use.threads);
+      places.local_threads = std::max(places.local_threads, use.threads);
     }
-    DEMARC_TRY(local, place(*pool, share, code, needs.local_bytes * options.places.local_threads,
+    DEMARC_TRY(local, place(*pool, share, code, needs.local_bytes * places.local_threads,
                             needs.local_alignment, "local variables"));
-    options.places.local = local.address;
+    places.local = local.address;
   }
+  options.places = places;
   DEMARC_TRY(auto rewritten, code.rewrite(module, options));
   DEMARC_CHECK(ptx::check_accepted(rewritten.kernels, module.source_name));
   DEMARC_TRY(Module loaded, load_contained(pool->arena().gpu(), std::move(rewritten.module), uses));

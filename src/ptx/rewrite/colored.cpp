@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <set>
+#include <span>
 
 #include "demarc/ptx/initialiser.hpp"
 #include "demarc/ptx/parser.hpp"
@@ -80,7 +82,9 @@ Rewritten rewrite_functions(const Module& module, const Survey& survey,
           return variable.space == StateSpace::local;
         });
       });
-  const ColoredContext context{module,           translation,   options,
+  const auto* known = std::get_if<ColoredPlaces>(&options.places);
+  const PlaceOperands places(known == nullptr ? std::nullopt : std::optional(*known), 0);
+  const ColoredContext context{module,           translation,   options,    places,
                                survey.variables, survey.frames, keeps_local};
   std::set<std::uint32_t> reached;
   for (const auto& run : survey.runs) reached.insert(run.begin(), run.end());
@@ -136,8 +140,11 @@ Result<ColoredModule> rewrite_module(const Module& module, const Translation& tr
   }
   Remains remains = remains_of(module, functions, std::move(variables), options.printing);
   if (options.printing == ColoredPrinting::silenced) silence_printing(module, splices);
-  if (!translation.variable.empty()) {
-    splices.push_back({behind_address_size(*module.text), 0, "\n" + translation.variable});
+  if (std::holds_alternative<PlacesAtLoad>(options.places)) {
+    const std::size_t bytes = sizeof(ColoredPlaces) + translation.constant_bytes;
+    splices.push_back(
+        {behind_address_size(*module.text), 0,
+         fmt::format("\n.visible .const .align 8 .b8 {}[{}];\n", colored_constants_name, bytes)});
     remains.variables = with_one_in_front(remains.variables);
   }
   DEMARC_TRY(auto whole, spliced(module, std::move(splices)));
@@ -161,8 +168,8 @@ std::vector<std::uint8_t> ColoredBlock::content(std::uint64_t address) const {
 Result<ColoredNeeds> find_colored_needs(const Module& module, const ColoredOptions& options) {
   DEMARC_TRY(const Survey survey, survey_of(module, options));
   ColoredOptions with_places = options;
-  with_places.places = {0, 0, 1};
-  const Translation anything{{}, {}, {}, std::numeric_limits<std::uint64_t>::max()};
+  with_places.places = PlacesAtLoad{};
+  const Translation anything{.granule = std::numeric_limits<std::uint64_t>::max()};
   ColoredNeeds needs;
   needs.kernels = rewrite_functions(module, survey, anything, with_places).kernels;
   needs.variables = survey.variables.block();
@@ -189,7 +196,25 @@ Result<ColoredModule> rewrite_remainders(const Module& module,
 Result<ColoredModule> rewrite_remainders(const Module& module, RemainderShape shape,
                                          const ColoredOptions& options) {
   DEMARC_TRY(const Translation translation, translation_of(shape, module));
-  return rewrite_module(module, translation, options);
+  const auto* known = std::get_if<ColoredPlaces>(&options.places);
+  if (known != nullptr && *known != ColoredPlaces{}) {
+    return invalid_input(
+        "coloured addressing: places of variables and of local memory are given, but like the "
+        "colours they are set when the module is loaded");
+  }
+  ColoredOptions at_load = options;
+  at_load.places = PlacesAtLoad{};
+  return rewrite_module(module, translation, at_load);
+}
+
+std::vector<std::byte> colored_constants(const ColoredPlaces& places,
+                                         const RemainderConstants* remainders) {
+  const auto of_places = std::as_bytes(std::span(&places, 1));
+  std::vector<std::byte> bytes(of_places.begin(), of_places.end());
+  if (remainders == nullptr) return bytes;
+  const auto of_colors = std::as_bytes(std::span(remainders, 1));
+  bytes.insert(bytes.end(), of_colors.begin(), of_colors.end());
+  return bytes;
 }
 
 std::uint64_t colored_pointer(std::uint64_t arena_address, std::uint64_t linear,

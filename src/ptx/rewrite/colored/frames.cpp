@@ -87,13 +87,19 @@ std::uint64_t Frames::bytes_of(const std::vector<std::uint32_t>& functions) cons
   return bytes;
 }
 
-std::string frame_prologue(const Frame& frame, const ColoredPlaces& places) {
-  return fmt::format(
-      "{}\tsetp.ge.u64 \t%demarc_lp, %demarc_lq0, {};\n\t@%demarc_lp trap;\n"
-      "\tmul.lo.s64 \t%demarc_frame, %demarc_lq0, {};\n"
-      "\tadd.s64 \t%demarc_frame, %demarc_frame, {};\n",
-      thread_number, places.local_threads, frame.bytes,
-      *places.local + frame.before * places.local_threads);
+std::string frame_prologue(const Frame& frame, const PlaceOperands& places) {
+  const auto with = [&](std::string_view op, std::uint64_t ColoredPlaces::*member) {
+    return places.with(op, member, "%demarc_lq1");
+  };
+  std::string out(thread_number);
+  out += with("setp.ge.u64 \t%demarc_lp, %demarc_lq0", &ColoredPlaces::local_threads);
+  out += fmt::format("\t@%demarc_lp trap;\n\tmul.lo.s64 \t%demarc_frame, %demarc_lq0, {};\n",
+                     frame.bytes);
+  out += with("add.s64 \t%demarc_frame, %demarc_frame", &ColoredPlaces::local);
+  if (frame.before == 0) return out;
+  out += fmt::format("\tmov.u64 \t%demarc_lq0, {};\n", frame.before);
+  out += with("mul.lo.s64 \t%demarc_lq0, %demarc_lq0", &ColoredPlaces::local_threads);
+  return out + "\tadd.s64 \t%demarc_frame, %demarc_frame, %demarc_lq0;\n";
 }
 
 }  // namespace demarc::ptx

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "demarc/ptx/colored.hpp"
+#include "rewrite/colored/constant_operands.hpp"
 #include "rewrite/colored/reach.hpp"
 
 namespace demarc::ptx {
@@ -34,7 +34,7 @@ class Frames {
 };
 
 // At the beginning of a body: %demarc_frame becomes the address of the thread's frame, and a thread
-// beyond places.local_threads stops the kernel.
-[[nodiscard]] std::string frame_prologue(const Frame& frame, const ColoredPlaces& places);
+// beyond ColoredPlaces::local_threads stops the kernel.
+[[nodiscard]] std::string frame_prologue(const Frame& frame, const PlaceOperands& places);
 
 }  // namespace demarc::ptx

@@ -62,6 +62,12 @@ class FunctionRewriter {
                        body_.register_name(instruction().predicate));
   }
 
+  // Whether there is coloured memory for variables or for local ones.
+  [[nodiscard]] bool is_given(std::uint64_t ColoredPlaces::*place) const {
+    const auto& known = context_.places.known();
+    return !known || *known.*place != 0;
+  }
+
   void add_frame() {
     if (frame_.recursive) {
       out_.refusals.push_back(
@@ -75,19 +81,19 @@ class FunctionRewriter {
           {variable.line, fmt::format("the local variable '{}' has no size", variable.name)});
     }
     if (frame_.bytes == 0) return;
-    if (!context_.options.places.local) {
+    if (!is_given(&ColoredPlaces::local)) {
       out_.refusals.push_back(
           {function_.line, fmt::format("'{}' has {} bytes of local variables per thread, for which "
                                        "no coloured memory is given",
                                        function_.name, frame_.bytes)});
       return;
     }
-    const auto places = find_kernel_text(module_, function_);
-    if (!places) {
+    const auto found = find_kernel_text(module_, function_);
+    if (!found) {
       out_.refusals.push_back({function_.line, "its body cannot be found"});
       return;
     }
-    out_.splices.push_back({places->body, 0, frame_prologue(frame_, context_.options.places)});
+    out_.splices.push_back({found->body, 0, frame_prologue(frame_, context_.places)});
     remove_declarations();
   }
 
@@ -243,7 +249,7 @@ class FunctionRewriter {
       return;
     }
     if (!has_place(operands[1])) return;
-    replace(fmt::format("{}{}", guard(), moving(to, operands[1])));
+    replace(moving(guard(), to, operands[1]));
   }
 
   // Whether a variable of global or local memory has got one; else the instruction is refused.
@@ -252,24 +258,25 @@ class FunctionRewriter {
       refuse("uses a variable; only a whole rewriting knows where it lies");
       return false;
     }
-    if (operand.base == Base::variable) return context_.options.places.local && !frame_.recursive;
-    if (context_.options.places.variables) return true;
+    if (operand.base == Base::variable) {
+      return is_given(&ColoredPlaces::local) && !frame_.recursive;
+    }
+    if (is_given(&ColoredPlaces::variables)) return true;
     refuse(fmt::format("uses the variable '{}', for which no coloured memory is given",
                        module_.variables[operand.index].name));
     return false;
   }
 
-  // The instruction that puts the linear address of a variable into a register.
-  [[nodiscard]] std::string moving(std::string_view to, const Operand& operand) const {
+  // The instructions that put the linear address of a variable into a register.
+  [[nodiscard]] std::string moving(std::string_view guard, std::string_view to,
+                                   const Operand& operand) const {
     if (operand.base == Base::variable) {
-      return fmt::format(
-          "add.s64 \t{}, %demarc_frame, {};", to,
-          static_cast<std::int64_t>(frame_.variables[operand.index]) + operand.offset());
+      const auto offset = static_cast<std::int64_t>(frame_.variables[operand.index]);
+      return fmt::format("{}add.s64 \t{}, %demarc_frame, {};", guard, to,
+                         offset + operand.offset());
     }
-    return fmt::format("mov.u64 \t{}, {};", to,
-                       static_cast<std::int64_t>(*context_.options.places.variables +
-                                                 *context_.variables.offset(operand.index)) +
-                           operand.offset());
+    const auto offset = static_cast<std::int64_t>(*context_.variables.offset(operand.index));
+    return context_.places.sum(guard, to, &ColoredPlaces::variables, offset + operand.offset());
   }
 
   void rewrite_access(const Access& access) {
@@ -304,7 +311,8 @@ class FunctionRewriter {
     if (!in_memory(address) || access.kind == AccessKind::tile) {
       refuse("accesses a variable in a way that is not followed");
     } else if (has_place(address)) {
-      translate(in_colored(text_of(access, moving("%demarc_a", address)), context_.translation));
+      translate(
+          in_colored(text_of(access, moving("", "%demarc_a", address)), context_.translation));
     }
   }
 

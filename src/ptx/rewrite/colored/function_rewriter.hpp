@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "demarc/ptx/colored.hpp"
+#include "rewrite/colored/constant_operands.hpp"
 #include "rewrite/colored/frames.hpp"
 #include "rewrite/colored/translation.hpp"
 #include "rewrite/colored/variables.hpp"
@@ -16,6 +17,7 @@ struct ColoredContext {
   const Module& module;
   const Translation& translation;
   const ColoredOptions& options;
+  const PlaceOperands& places;  // ColoredOptions::places
   const BlockLayout& variables;
   const Frames& frames;
   bool keeps_local = false;  // some function has local variables

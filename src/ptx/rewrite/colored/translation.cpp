@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <optional>
+
+#include "rewrite/colored/constant_operands.hpp"
 
 namespace demarc::ptx {
 namespace {
@@ -132,68 +133,45 @@ const char* table_policy(const Module& module) {
              : "";
 }
 
-// The operands of the arithmetic that depend on the colours: numbers in the text, or loaded from
-// the module's constant variable, which machine instructions take as they take numbers.
-class RemainderOperands {
- public:
-  explicit RemainderOperands(std::optional<RemainderConstants> known) : known_(known) {}
-
-  // `op` with `member` as its last operand.
-  std::string with(std::string_view op, std::uint32_t RemainderConstants::*member) const {
-    if (known_) return fmt::format("\t{}, {};\n", op, *known_.*member);
-    return fmt::format("\tld.const.u32 \t%demarc_k, [{}+{}];\n\t{}, %demarc_k;\n",
-                       remainder_constants_name, offset(member), op);
-  }
-  std::string with(std::string_view op, std::uint64_t RemainderConstants::*member) const {
-    if (known_) return fmt::format("\t{}, {};\n", op, *known_.*member);
-    return fmt::format("\tld.const.u64 \t%demarc_c, [{}+{}];\n\t{}, %demarc_c;\n",
-                       remainder_constants_name, offset(member), op);
-  }
-  // A shift by a number that is known to be 0 is none.
-  [[nodiscard]] bool shifts() const { return !known_ || known_->reciprocal_shift != 0; }
-
- private:
-  template <class Member>
-  static std::size_t offset(Member member) {
-    static const RemainderConstants origin;
-    return static_cast<std::size_t>(reinterpret_cast<const char*>(&(origin.*member)) -
-                                    reinterpret_cast<const char*>(&origin));
-  }
-  std::optional<RemainderConstants> known_;
-};
-
 // The same for remainders, as gpu::RemainderSteps says. The number of a chunk has 32 bits: windows
 // repeat after 2^40 bytes.
 std::string address_arithmetic(RemainderShape shape, const RemainderOperands& operands,
                                const Module& module) {
   using Constants = RemainderConstants;
+  const auto with = [&](std::string_view op, std::uint32_t Constants::*member) {
+    return operands.with(op, member, "%demarc_k");
+  };
+  const auto with_wide = [&](std::string_view op, std::uint64_t Constants::*member) {
+    return operands.with(op, member, "%demarc_c");
+  };
   const char* policy = table_policy(module);
   std::string out = fmt::format(
       "\tshr.u64 \t%demarc_h, %demarc_a, {};\n\tcvt.u32.u64 \t%demarc_l, %demarc_h;\n"
       "\tcvt.u32.u64 \t%demarc_o, %demarc_a;\n",
       shape.chunk_shift);
-  out += operands.with("sub.u32 \t%demarc_l, %demarc_l", &Constants::before);
-  out += operands.with("min.u32 \t%demarc_l, %demarc_l", &Constants::end);
-  out += operands.with("mul.hi.u32 \t%demarc_u, %demarc_l", &Constants::reciprocal);
-  if (operands.shifts()) {
-    out += operands.with("shr.u32 \t%demarc_u, %demarc_u", &Constants::reciprocal_shift);
+  out += with("sub.u32 \t%demarc_l, %demarc_l", &Constants::before);
+  out += with("min.u32 \t%demarc_l, %demarc_l", &Constants::end);
+  out += with("mul.hi.u32 \t%demarc_u, %demarc_l", &Constants::reciprocal);
+  // A shift by a number that is known to be 0 is none.
+  if (!operands.known() || operands.known()->reciprocal_shift != 0) {
+    out += with("shr.u32 \t%demarc_u, %demarc_u", &Constants::reciprocal_shift);
   }
-  out += operands.with("mul.lo.u32 \t%demarc_u, %demarc_u", &Constants::skipped);
+  out += with("mul.lo.u32 \t%demarc_u, %demarc_u", &Constants::skipped);
   out += fmt::format(
       "\tadd.u32 \t%demarc_l, %demarc_l, %demarc_u;\n\tshr.u32 \t%demarc_u, %demarc_l, {};\n"
       "\tmul.wide.u32 \t%demarc_h, %demarc_u, 4;\n",
       shape.page_shift);
-  out += operands.with("add.s64 \t%demarc_h, %demarc_h", &Constants::pages);
+  out += with_wide("add.s64 \t%demarc_h, %demarc_h", &Constants::pages);
   out += fmt::format(
       "\tld.global.nc{}.u32 \t%demarc_x, [%demarc_h];\n"
       "\tand.b32 \t%demarc_l, %demarc_l, {};\n\tmul.wide.u32 \t%demarc_h, %demarc_l, 2;\n",
       policy, (1U << shape.page_shift) - 1);
-  out += operands.with("add.s64 \t%demarc_h, %demarc_h", &Constants::table);
+  out += with_wide("add.s64 \t%demarc_h, %demarc_h", &Constants::table);
   out += fmt::format(
       "\tld.global.nc{}.u16 \t%demarc_t, [%demarc_h];\n\tcvt.u32.u16 \t%demarc_l, %demarc_t;\n"
       "\txor.b32 \t%demarc_x, %demarc_x, %demarc_l;\n\tmul.wide.u32 \t%demarc_a, %demarc_x, {};\n",
       policy, 1U << shape.chunk_shift);
-  out += operands.with("add.s64 \t%demarc_a, %demarc_a", &Constants::arena);
+  out += with_wide("add.s64 \t%demarc_a, %demarc_a", &Constants::arena);
   return out + fmt::format(
                    "\tand.b32 \t%demarc_o, %demarc_o, {};\n\tcvt.u64.u32 \t%demarc_h, %demarc_o;\n"
                    "\tor.b64 \t%demarc_a, %demarc_a, %demarc_h;\n",
@@ -204,29 +182,27 @@ std::string address_arithmetic(RemainderShape shape, const RemainderOperands& op
 
 Result<Translation> translation_of(const ColoredAddressing& addressing) {
   DEMARC_CHECK(check_addressing(addressing));
-  return Translation{{},
-                     std::string(registers),
-                     address_arithmetic(addressing),
-                     addressing.masks[0] & -addressing.masks[0]};
+  return Translation{.declarations = std::string(registers),
+                     .arithmetic = address_arithmetic(addressing),
+                     .granule = addressing.masks[0] & -addressing.masks[0]};
 }
 
 Result<Translation> translation_of(const RemainderAddressing& addressing, const Module& module) {
   DEMARC_CHECK(check_addressing(addressing));
-  const RemainderOperands operands(addressing.constants);
-  return Translation{{},
-                     std::string(table_registers) + std::string(registers),
-                     address_arithmetic(addressing.shape, operands, module),
-                     std::uint64_t{1} << addressing.shape.chunk_shift};
+  const RemainderOperands operands(addressing.constants, 0);
+  return Translation{.declarations = fmt::format("{}{}", table_registers, registers),
+                     .arithmetic = address_arithmetic(addressing.shape, operands, module),
+                     .granule = std::uint64_t{1} << addressing.shape.chunk_shift};
 }
 
 Result<Translation> translation_of(RemainderShape shape, const Module& module) {
   DEMARC_CHECK(check_shape(shape));
+  const RemainderOperands operands(std::nullopt, sizeof(ColoredPlaces));
   return Translation{
-      fmt::format(".visible .const .align 8 .b8 {}[{}];\n", remainder_constants_name,
-                  sizeof(RemainderConstants)),
-      std::string(table_registers) + std::string(constant_registers) + std::string(registers),
-      address_arithmetic(shape, RemainderOperands(std::nullopt), module),
-      std::uint64_t{1} << shape.chunk_shift};
+      .declarations = fmt::format("{}{}{}", table_registers, constant_registers, registers),
+      .arithmetic = address_arithmetic(shape, operands, module),
+      .granule = std::uint64_t{1} << shape.chunk_shift,
+      .constant_bytes = sizeof(RemainderConstants)};
 }
 
 }  // namespace demarc::ptx
