@@ -14,8 +14,10 @@
 namespace demarc::ptx::test {
 namespace {
 
-const ColoredOptions with_places{.printing = ColoredPrinting::silenced,
-                                 .places = {0x7f00'0000'0000, 0x7f10'0000'0000, 1U << 20U}};
+const ColoredOptions with_places{
+    .printing = ColoredPrinting::silenced,
+    .places = ColoredPlaces{0x7f00'0000'0000, 0x7f10'0000'0000, 1U << 20U}};
+const ColoredOptions at_load{.printing = ColoredPrinting::silenced, .places = PlacesAtLoad{}};
 
 RemainderAddressing remainders() {
   constexpr std::uint64_t arena = 0x7f00'0000'0000;
@@ -140,12 +142,33 @@ TEST(Coloured, every_form_of_access_is_taken) {
   ASSERT_TRUE(module) << module.error().message;
   for (const auto& made : {rewrite_colored(*module, {{0x38a000, 0xc4000}, 1}, with_places),
                            rewrite_remainders(*module, remainders(), with_places),
-                           rewrite_remainders(*module, RemainderShape{8, 13}, with_places)}) {
+                           rewrite_colored(*module, {{0x38a000, 0xc4000}, 1}, at_load),
+                           rewrite_remainders(*module, RemainderShape{8, 13}, at_load)}) {
     ASSERT_TRUE(made) << made.error().message;
     std::string said;
     EXPECT_EQ(count_accepted(*made, "forms.ptx", said).accepted, 1U) << said;
     EXPECT_NE(machine_code_digest(*made->module.text, {}), "");
   }
+}
+
+TEST(Coloured, triton_s_modules_are_taken_whatever_is_known_when_they_are_loaded) {
+  const auto triton = demarc::test::source_dir() / "tests" / "ptx" / "corpus" / "triton";
+  std::size_t modules = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(triton)) {
+    if (entry.path().extension() != ".ptx") continue;
+    const std::string name = entry.path().filename();
+    const auto module = parse_whole(read_file(entry.path()).value(), name);
+    ASSERT_TRUE(module) << module.error().message;
+    for (const auto& made : {rewrite_colored(*module, {{0x38a000, 0xc4000}, 1}, at_load),
+                             rewrite_remainders(*module, RemainderShape{8, 13}, at_load)}) {
+      ASSERT_TRUE(made) << made.error().message;
+      const auto accepted = check_accepted(made->kernels, name);
+      EXPECT_TRUE(accepted) << accepted.error().message;
+      EXPECT_NE(machine_code_digest(*made->module.text, {}), "") << name;
+    }
+    ++modules;
+  }
+  EXPECT_GE(modules, 8U);
 }
 
 TEST(Coloured, nine_in_ten_kernels_of_the_libraries_can_be_coloured) {
@@ -180,19 +203,22 @@ TEST(Coloured, nine_in_ten_kernels_of_the_libraries_can_be_coloured) {
 
 // What colours add to the machine code: printed, and no more than the limits. A change that makes
 // it less lowers them. A function's code is filled up to a multiple of eight instructions.
-struct Price {
-  const char* module;
+struct Limits {
   double instructions;      // added, per access
   std::uint32_t registers;  // in all
   std::uint64_t spilled_bytes;
 };
+struct Price {
+  const char* module;
+  Limits known;    // colours that are known when the module is rewritten
+  Limits at_load;  // and those that are set when it is loaded
+};
 
-void expect_price(const std::string& text, const Price& most) {
-  const auto module = parse_whole(text, most.module);
-  ASSERT_TRUE(module) << module.error().message;
-  const auto made = rewrite_remainders(*module, remainders(), with_places);
+// `made`: of the module `text`.
+void expect_within(const Limits& most, const std::string& text, const Result<ColoredModule>& made,
+                   const std::string& what) {
   ASSERT_TRUE(made) << made.error().message;
-  ASSERT_TRUE(check_accepted(made->kernels, most.module));
+  ASSERT_TRUE(check_accepted(made->kernels, what));
   const std::string& colored = *made->module.text;
   std::size_t accesses = 0;
   for (std::size_t at = colored.find(".reg .b64 %demarc_a"); at != std::string::npos;
@@ -205,30 +231,61 @@ void expect_price(const std::string& text, const Price& most) {
   const double added =
       static_cast<double>(after.instructions - before.instructions) / static_cast<double>(accesses);
   std::printf(
-      "%-26s %4zu accesses, +%.1f instructions each, registers %u -> %u, spills %lu -> %lu\n",
-      most.module, accesses, added, before.registers, after.registers,
+      "%-28s %4zu accesses, +%.1f instructions each, registers %u -> %u, spills %lu -> %lu\n",
+      what.c_str(), accesses, added, before.registers, after.registers,
       static_cast<unsigned long>(before.spilled_bytes),
       static_cast<unsigned long>(after.spilled_bytes));
-  EXPECT_LE(added, most.instructions) << most.module;
-  EXPECT_LE(after.registers, most.registers) << most.module;
-  EXPECT_LE(after.spilled_bytes, most.spilled_bytes) << most.module;
+  EXPECT_LE(added, most.instructions) << what;
+  EXPECT_LE(after.registers, most.registers) << what;
+  EXPECT_LE(after.spilled_bytes, most.spilled_bytes) << what;
+}
+
+void expect_price(const std::string& text, const Price& most) {
+  const auto module = parse_whole(text, most.module);
+  ASSERT_TRUE(module) << module.error().message;
+  const std::string name = most.module;
+  expect_within(most.known, text, rewrite_remainders(*module, remainders(), with_places),
+                name + " known");
+  expect_within(most.at_load, text, rewrite_remainders(*module, RemainderShape{8, 13}, at_load),
+                name + " at load");
 }
 
 TEST(Coloured, the_price_of_remainders_in_machine_code_is_within_its_limits) {
   const auto triton = demarc::test::source_dir() / "tests" / "ptx" / "corpus" / "triton";
-  for (const Price& most :
-       {Price{"attention_sm90.ptx", 13.4, 178, 0}, Price{"matmul_sm90.ptx", 13.7, 255, 752},
-        Price{"fp8_scale_sm100.ptx", 15.6, 38, 0}, Price{"fp8_scale_sm90.ptx", 15.6, 40, 0},
-        Price{"histogram_sm100.ptx", 15.1, 29, 0}, Price{"dropout_sm80.ptx", 15.6, 32, 0},
-        Price{"softmax_sm75.ptx", 16.1, 51, 0}}) {
+  for (const Price& most : {Price{"attention_sm90.ptx", {13.4, 178, 0}, {14.5, 172, 0}},
+                            Price{"matmul_sm90.ptx", {13.7, 255, 752}, {14.8, 255, 756}},
+                            Price{"fp8_scale_sm100.ptx", {15.6, 38, 0}, {16.1, 40, 0}},
+                            Price{"fp8_scale_sm90.ptx", {15.6, 40, 0}, {16.1, 32, 0}},
+                            Price{"histogram_sm100.ptx", {15.1, 29, 0}, {15.1, 32, 0}},
+                            Price{"dropout_sm80.ptx", {15.6, 32, 0}, {16.6, 32, 0}},
+                            Price{"softmax_sm75.ptx", {16.1, 51, 0}, {17.1, 51, 0}}}) {
     expect_price(read_file(triton / most.module).value(), most);
   }
   const auto kernels = demarc::test::source_dir() / "kernels";
-  for (const Price& most : {Price{"vecadd.cu", 16.1, 24, 0}, Price{"matmul.cu", 5.4, 32, 0},
-                            Price{"cfd.cu", 16.4, 54, 0}, Price{"stencil9.cu", 12.0, 40, 0},
-                            Price{"scalarprod.cu", 6.6, 32, 0}, Price{"nn.cu", 20.1, 14, 0}}) {
+  for (const Price& most : {Price{"vecadd.cu", {16.1, 24, 0}, {16.1, 26, 0}},
+                            Price{"matmul.cu", {5.4, 32, 0}, {5.8, 40, 0}},
+                            Price{"cfd.cu", {16.4, 54, 0}, {17.1, 54, 0}},
+                            Price{"stencil9.cu", {12.0, 40, 0}, {12.9, 43, 0}},
+                            Price{"scalarprod.cu", {6.6, 32, 0}, {7.4, 34, 0}},
+                            Price{"nn.cu", {20.1, 14, 0}, {20.1, 14, 0}}}) {
     expect_price(nvcc_ptx(kernels / most.module, {"-arch=compute_90"}), most);
   }
+}
+
+// A function reads them where it begins: its accesses are the same.
+TEST(Coloured, places_that_are_set_at_load_cost_a_few_instructions_per_function) {
+  const auto module = parse_whole(every_form, "forms.ptx");
+  ASSERT_TRUE(module) << module.error().message;
+  const ColoredAddressing parities{{0x38a000, 0xc4000}, 1};
+  const auto known = rewrite_colored(*module, parities, with_places);
+  const auto later = rewrite_colored(*module, parities, at_load);
+  ASSERT_TRUE(known) << known.error().message;
+  ASSERT_TRUE(later) << later.error().message;
+  const MachineCodeFigures before = machine_code_figures(*known->module.text);
+  const MachineCodeFigures after = machine_code_figures(*later->module.text);
+  constexpr std::uint64_t functions = 2;
+  EXPECT_LE(after.instructions, before.instructions + 8 * functions);
+  EXPECT_LE(after.registers, before.registers + 2);
 }
 
 TEST(Coloured, affine_kernels_of_old_modules_are_taken) {

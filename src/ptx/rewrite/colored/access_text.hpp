@@ -14,7 +14,7 @@ struct AccessText {
   const Mnemonic& mnemonic;
   std::string_view written;  // from its guard to its semicolon
   std::uint8_t bracket = 0;  // which bracketed operand is the address
-  std::string address;       // the instructions that put the linear address into %demarc_a
+  std::string address;       // the instruction that puts the linear address into %demarc_a
 };
 
 // Whether the brackets and the mnemonic are where they seem to be: no comment within the access, no

@@ -1,5 +1,6 @@
 // Numbers that rewritten code computes with. They stand in its text, or in the constant variable of
-// the module, which machine instructions take as they take numbers.
+// the module; there a function loads them where it begins. ptxas then takes them from constant
+// memory in the instructions that use them, and its other passes see no loads in the accesses.
 #pragma once
 
 #include <fmt/format.h>
@@ -22,34 +23,32 @@ class ConstantOperands {
 
   [[nodiscard]] const std::optional<Constants>& known() const { return known_; }
 
-  // `op` with `member` as its last operand. `scratch`: a register of the size of `member`.
   template <class Number>
-  [[nodiscard]] std::string with(std::string_view op, Number Constants::*member,
-                                 std::string_view scratch) const {
-    if (known_) return fmt::format("\t{}, {};\n", op, *known_.*member);
-    return fmt::format("\tld.const.u{} \t{}, {};\n\t{}, {};\n", 8 * sizeof(Number), scratch,
-                       in_variable(member), op, scratch);
+  [[nodiscard]] std::string operand(Number Constants::*member) const {
+    if (known_) return fmt::format("{}", *known_.*member);
+    return fmt::format("%demarc_c{}", offset(member));
   }
 
-  // `guard` and the instructions that put `member` plus `more` into the register `to`.
-  [[nodiscard]] std::string sum(std::string_view guard, std::string_view to,
-                                std::uint64_t Constants::*member, std::int64_t more) const {
-    if (known_) {
-      const auto number = static_cast<std::int64_t>(*known_.*member) + more;
-      return fmt::format("{}mov.u64 \t{}, {};", guard, to, number);
-    }
-    return fmt::format("{0}ld.const.u64 \t{1}, {2};\n\t{0}add.s64 \t{1}, {1}, {3};", guard, to,
-                       in_variable(member), more);
+  // What makes these operands of a function's instructions, at the beginning of its body.
+  template <class... Numbers>
+  [[nodiscard]] std::string loads(Numbers Constants::*... members) const {
+    if (known_) return {};
+    return (load(offset(members), 8 * sizeof(Numbers)) + ...);
   }
 
  private:
-  template <class Member>
-  [[nodiscard]] std::string in_variable(Member member) const {
+  template <class Number>
+  [[nodiscard]] std::size_t offset(Number Constants::*member) const {
     static const Constants origin;
-    const auto offset =
+    const auto in_constants =
         reinterpret_cast<const char*>(&(origin.*member)) - reinterpret_cast<const char*>(&origin);
-    return fmt::format("[{}+{}]", colored_constants_name, at_ + static_cast<std::size_t>(offset));
+    return at_ + static_cast<std::size_t>(in_constants);
   }
+  static std::string load(std::size_t offset, std::size_t bits) {
+    return fmt::format("\n\t.reg .b{0} %demarc_c{1};\n\tld.const.u{0} \t%demarc_c{1}, [{2}+{1}];",
+                       bits, offset, colored_constants_name);
+  }
+
   std::optional<Constants> known_;
   std::size_t at_;
 };

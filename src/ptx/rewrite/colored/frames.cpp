@@ -89,7 +89,7 @@ std::uint64_t Frames::bytes_of(const std::vector<std::uint32_t>& functions) cons
 
 std::string frame_prologue(const Frame& frame, const PlaceOperands& places) {
   const auto with = [&](std::string_view op, std::uint64_t ColoredPlaces::*member) {
-    return places.with(op, member, "%demarc_lq1");
+    return fmt::format("\t{}, {};\n", op, places.operand(member));
   };
   std::string out(thread_number);
   out += with("setp.ge.u64 \t%demarc_lp, %demarc_lq0", &ColoredPlaces::local_threads);

@@ -33,8 +33,8 @@ class Frames {
   std::uint64_t alignment_ = 16;
 };
 
-// At the beginning of a body: %demarc_frame becomes the address of the thread's frame, and a thread
-// beyond ColoredPlaces::local_threads stops the kernel.
+// At the beginning of a body, behind the loads of `places`: %demarc_frame becomes the address of
+// the thread's frame, and a thread beyond ColoredPlaces::local_threads stops the kernel.
 [[nodiscard]] std::string frame_prologue(const Frame& frame, const PlaceOperands& places);
 
 }  // namespace demarc::ptx

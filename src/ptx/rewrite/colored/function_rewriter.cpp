@@ -37,11 +37,12 @@ class FunctionRewriter {
     MessageUses messages = message_uses_of(module_, function_);
     out_.refusals = std::move(messages.refusals);
     messages_.insert(messages.instructions.begin(), messages.instructions.end());
-    add_frame();
+    check_frame();
     for (at_ = 0; at_ < body_.instructions.size(); ++at_) {
       if (!check_operands(instruction())) continue;
       rewrite(instruction());
     }
+    add_prologue();
     return std::move(out_);
   }
 
@@ -68,7 +69,7 @@ class FunctionRewriter {
     return !known || *known.*place != 0;
   }
 
-  void add_frame() {
+  void check_frame() {
     if (frame_.recursive) {
       out_.refusals.push_back(
           {function_.line, fmt::format("'{}' has local variables and may call itself, so that no "
@@ -86,15 +87,28 @@ class FunctionRewriter {
           {function_.line, fmt::format("'{}' has {} bytes of local variables per thread, for which "
                                        "no coloured memory is given",
                                        function_.name, frame_.bytes)});
-      return;
     }
+  }
+
+  // What the rewritten instructions need where the function begins.
+  void add_prologue() {
+    const bool has_frame = frame_.bytes != 0 && is_given(&ColoredPlaces::local);
+    std::string prologue;
+    if (out_.accesses != 0) prologue += context_.translation.prologue;
+    if (has_frame || names_variables_) {
+      prologue += context_.places.loads(&ColoredPlaces::variables, &ColoredPlaces::local,
+                                        &ColoredPlaces::local_threads);
+    }
+    if (has_frame) prologue += frame_prologue(frame_, context_.places);
+    if (prologue.empty()) return;
     const auto found = find_kernel_text(module_, function_);
     if (!found) {
       out_.refusals.push_back({function_.line, "its body cannot be found"});
       return;
     }
-    out_.splices.push_back({found->body, 0, frame_prologue(frame_, context_.places)});
-    remove_declarations();
+    // In front of a rewritten instruction at the same place.
+    out_.splices.insert(out_.splices.begin(), {found->body, 0, std::move(prologue)});
+    if (has_frame) remove_declarations();
   }
 
   // ptxas takes a stack frame for local variables that nothing uses, too.
@@ -267,16 +281,23 @@ class FunctionRewriter {
     return false;
   }
 
-  // The instructions that put the linear address of a variable into a register.
-  [[nodiscard]] std::string moving(std::string_view guard, std::string_view to,
-                                   const Operand& operand) const {
+  // The instruction that puts the linear address of a variable into a register.
+  std::string moving(std::string_view guard, std::string_view to, const Operand& operand) {
     if (operand.base == Base::variable) {
       const auto offset = static_cast<std::int64_t>(frame_.variables[operand.index]);
       return fmt::format("{}add.s64 \t{}, %demarc_frame, {};", guard, to,
                          offset + operand.offset());
     }
-    const auto offset = static_cast<std::int64_t>(*context_.variables.offset(operand.index));
-    return context_.places.sum(guard, to, &ColoredPlaces::variables, offset + operand.offset());
+    names_variables_ = true;
+    const auto offset =
+        static_cast<std::int64_t>(*context_.variables.offset(operand.index)) + operand.offset();
+    const auto& known = context_.places.known();
+    if (known) {
+      return fmt::format("{}mov.u64 \t{}, {};", guard, to,
+                         static_cast<std::int64_t>(known->variables) + offset);
+    }
+    return fmt::format("{}add.s64 \t{}, {}, {};", guard, to,
+                       context_.places.operand(&ColoredPlaces::variables), offset);
   }
 
   void rewrite_access(const Access& access) {
@@ -353,6 +374,7 @@ class FunctionRewriter {
   std::uint8_t windows_;
   std::vector<std::uint8_t> origins_;
   std::set<std::uint32_t> messages_;  // instructions that take addresses of messages
+  bool names_variables_ = false;      // of the module
   std::uint32_t at_ = 0;              // the instruction that is looked at
   RewrittenFunction out_;
 };

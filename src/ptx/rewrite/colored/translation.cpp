@@ -13,7 +13,6 @@ constexpr std::string_view registers =
     "\t.reg .b64 %demarc_a, %demarc_h;\n\t.reg .b32 %demarc_l, %demarc_u, %demarc_o, %demarc_x, "
     "%demarc_s;\n";
 constexpr std::string_view table_registers = "\t.reg .b16 %demarc_t;\n";
-constexpr std::string_view constant_registers = "\t.reg .b64 %demarc_c;\n\t.reg .b32 %demarc_k;\n";
 
 // Up to this many further bits, shifts and XORs beat a population count, which runs at a quarter
 // of their rate.
@@ -138,11 +137,9 @@ const char* table_policy(const Module& module) {
 std::string address_arithmetic(RemainderShape shape, const RemainderOperands& operands,
                                const Module& module) {
   using Constants = RemainderConstants;
-  const auto with = [&](std::string_view op, std::uint32_t Constants::*member) {
-    return operands.with(op, member, "%demarc_k");
-  };
-  const auto with_wide = [&](std::string_view op, std::uint64_t Constants::*member) {
-    return operands.with(op, member, "%demarc_c");
+  // `op` with `member` as its last operand.
+  const auto with = [&](std::string_view op, auto member) {
+    return fmt::format("\t{}, {};\n", op, operands.operand(member));
   };
   const char* policy = table_policy(module);
   std::string out = fmt::format(
@@ -161,17 +158,17 @@ std::string address_arithmetic(RemainderShape shape, const RemainderOperands& op
       "\tadd.u32 \t%demarc_l, %demarc_l, %demarc_u;\n\tshr.u32 \t%demarc_u, %demarc_l, {};\n"
       "\tmul.wide.u32 \t%demarc_h, %demarc_u, 4;\n",
       shape.page_shift);
-  out += with_wide("add.s64 \t%demarc_h, %demarc_h", &Constants::pages);
+  out += with("add.s64 \t%demarc_h, %demarc_h", &Constants::pages);
   out += fmt::format(
       "\tld.global.nc{}.u32 \t%demarc_x, [%demarc_h];\n"
       "\tand.b32 \t%demarc_l, %demarc_l, {};\n\tmul.wide.u32 \t%demarc_h, %demarc_l, 2;\n",
       policy, (1U << shape.page_shift) - 1);
-  out += with_wide("add.s64 \t%demarc_h, %demarc_h", &Constants::table);
+  out += with("add.s64 \t%demarc_h, %demarc_h", &Constants::table);
   out += fmt::format(
       "\tld.global.nc{}.u16 \t%demarc_t, [%demarc_h];\n\tcvt.u32.u16 \t%demarc_l, %demarc_t;\n"
       "\txor.b32 \t%demarc_x, %demarc_x, %demarc_l;\n\tmul.wide.u32 \t%demarc_a, %demarc_x, {};\n",
       policy, 1U << shape.chunk_shift);
-  out += with_wide("add.s64 \t%demarc_a, %demarc_a", &Constants::arena);
+  out += with("add.s64 \t%demarc_a, %demarc_a", &Constants::arena);
   return out + fmt::format(
                    "\tand.b32 \t%demarc_o, %demarc_o, {};\n\tcvt.u64.u32 \t%demarc_h, %demarc_o;\n"
                    "\tor.b64 \t%demarc_a, %demarc_a, %demarc_h;\n",
@@ -198,11 +195,15 @@ Result<Translation> translation_of(const RemainderAddressing& addressing, const 
 Result<Translation> translation_of(RemainderShape shape, const Module& module) {
   DEMARC_CHECK(check_shape(shape));
   const RemainderOperands operands(std::nullopt, sizeof(ColoredPlaces));
+  using Constants = RemainderConstants;
   return Translation{
-      .declarations = fmt::format("{}{}{}", table_registers, constant_registers, registers),
+      .prologue = operands.loads(&Constants::arena, &Constants::table, &Constants::pages,
+                                 &Constants::before, &Constants::end, &Constants::reciprocal,
+                                 &Constants::reciprocal_shift, &Constants::skipped),
+      .declarations = fmt::format("{}{}", table_registers, registers),
       .arithmetic = address_arithmetic(shape, operands, module),
       .granule = std::uint64_t{1} << shape.chunk_shift,
-      .constant_bytes = sizeof(RemainderConstants)};
+      .constant_bytes = sizeof(Constants)};
 }
 
 }  // namespace demarc::ptx

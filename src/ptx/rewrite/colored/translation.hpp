@@ -10,10 +10,11 @@
 namespace demarc::ptx {
 
 struct Translation {
+  std::string prologue = {};      // of each function that has translated accesses
   std::string declarations = {};  // of the registers that `arithmetic` uses
   std::string arithmetic = {};    // changes %demarc_a
   std::uint64_t granule = 0;      // bytes that follow each other whatever the colours
-  // Bytes that it reads in the module's constant variable, behind the ColoredPlaces.
+  // Bytes that the prologue reads in the module's constant variable, behind the ColoredPlaces.
   std::size_t constant_bytes = 0;
 };
 
