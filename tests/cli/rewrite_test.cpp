@@ -154,6 +154,28 @@ TEST(RewriteVerb, memory_that_is_missing_or_crooked_is_refused) {
   EXPECT_NE(said({"--variables-at", "0x1008"}).find("--variables-at: 0x1008 is no multiple of 16"),
             std::string::npos);
   EXPECT_NE(said({"--local-at", "0x1000"}).find("--local-threads"), std::string::npos);
+  EXPECT_NE(said({"--variables-at", "0"}).find("--variables-at: no memory has the address 0"),
+            std::string::npos);
+}
+
+TEST(RewriteVerb, places_are_refused_where_they_are_set_when_the_module_is_loaded) {
+  for (const std::vector<std::string>& place :
+       {std::vector<std::string>{"--variables-at", "0x1000"},
+        {"--local-at", "0x1000", "--local-threads", "64"}}) {
+    std::vector<std::string> arguments{
+        "rewrite", kept_and_refused(), "--colors", "0/2", "--description",
+        "h200",    "--kernel",         "good"};
+    const Outcome without = run_demarc(arguments);
+    EXPECT_EQ(without.exit_code, 0) << without.err;
+    EXPECT_NE(without.out.find("[demarc_colors+0]"), std::string::npos) << without.out;
+    arguments.insert(arguments.end(), place.begin(), place.end());
+    EXPECT_NE(refusal(arguments).find(
+                  "--variables-at and --local-at: of NVIDIA H200 the colours and with "
+                  "them the places of variables and local memory are set when "
+                  "the module is loaded (its variable 'demarc_colors')"),
+              std::string::npos)
+        << refusal(arguments);
+  }
 }
 
 TEST(RewriteVerb, needs_are_listed_as_json) {

@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstring>
+
 #include "demarc/ptx/parser.hpp"
 #include "fake_card.hpp"
 
@@ -162,6 +165,52 @@ TEST(ColoredProgram, OfAShareOfRemaindersFindsItsBytesWhereTheHostPutThem) {
   expect_counted(half, program->module());
 }
 
+// Each thread adds a number of the table to its own, by way of an address among first contents and
+// of a local variable.
+const std::string by_places =
+    variables +
+    kernel("k",
+           ".local .align 4 .b8 own[8];\nmov.u32 %r1, %tid.x;\nld.global.u64 %rd1, [second];\n"
+           "ld.u32 %r2, [%rd1];\nadd.u32 %r2, %r2, %r1;\nst.local.u32 [own+4], %r2;\n"
+           "bar.sync 0;\nld.local.u32 %r3, [own+4];\nmul.wide.u32 %rd2, %r1, 4;\n"
+           "mov.u64 %rd3, zeros;\nadd.u64 %rd3, %rd3, %rd2;\nst.global.u32 [%rd3], %r3;");
+
+// The text is as good for any place: it is loaded once and told two, one after the other.
+void expect_placed_at_load(const std::shared_ptr<ColoredPool>& pool) {
+  constexpr std::uint64_t threads = 64;
+  const auto code = ColoredCode::of(*pool, 1).value();
+  const auto needs = ptx::find_colored_needs(module_of(by_places)).value();
+  const auto made = code.rewrite(module_of(by_places), {.places = ptx::PlacesAtLoad{}});
+  ASSERT_TRUE(made) << made.error().message;
+  ASSERT_TRUE(ptx::check_accepted(made->kernels, "k.ptx"));
+  const GpuPointer gpu = pool->arena().gpu();
+  const auto module = Module::load(gpu, *made->module.text, "k.ptx").value();
+  const auto variable = module.global(ptx::colored_constants_name).value();
+  const auto stream = Stream::create(gpu).value();
+  std::vector<ColoredBuffer> kept;  // no two places are the same
+  for (int round = 0; round < 2; ++round) {
+    ColoredBuffer block = pool->allocate(1, needs.variables.bytes).value();
+    ColoredBuffer local = pool->allocate(1, threads * needs.local_bytes).value();
+    const ptx::ColoredPlaces places{code.pointer(block.first()), code.pointer(local.first()),
+                                    threads};
+    auto content = needs.variables.content(places.variables);
+    content.resize(needs.variables.bytes);
+    ASSERT_TRUE(block.upload(content.data(), content.size()));
+    const auto constants = code.constants(places);
+    ASSERT_EQ(variable.second, constants.size());
+    ASSERT_EQ(gpu->api().cuMemcpyHtoD_v2(variable.first, constants.data(), constants.size()), 0);
+    ASSERT_TRUE(launch(stream, module.function("k").value(), LaunchShape::line(1, threads),
+                       std::uint64_t{0}));
+    ASSERT_TRUE(stream.wait());
+    ASSERT_TRUE(block.download(content.data(), content.size()));
+    std::array<std::uint32_t, threads> seen{};
+    std::memcpy(seen.data(), content.data() + needs.variables.variables.back().offset, sizeof seen);
+    for (std::uint32_t thread = 0; thread < threads; ++thread) EXPECT_EQ(seen[thread], 9 + thread);
+    kept.push_back(std::move(block));
+    kept.push_back(std::move(local));
+  }
+}
+
 // The text knows no colours; those of the share are written into its variable.
 TEST(ColoredProgram, RewrittenBeforeTheColoursWereKnownIsToldThemWhenItIsLoaded) {
   const RemainderHalf half = remainder_half();
@@ -175,6 +224,11 @@ TEST(ColoredProgram, RewrittenBeforeTheColoursWereKnownIsToldThemWhenItIsLoaded)
   ASSERT_EQ(variable->second, constants.size());
   ASSERT_EQ(gpu->api().cuMemcpyHtoD_v2(variable->first, constants.data(), constants.size()), 0);
   expect_counted(half, module);
+  expect_placed_at_load(half.pool);
+}
+
+TEST(ColoredProgram, RewrittenBeforePlacesWereKnownIsToldThemWhenItIsLoaded) {
+  expect_placed_at_load(small_pool());
 }
 
 TEST(ColoredProgram, LocalMemoryIsAsLargeAsTheLargestLaunchNeeds) {

@@ -1,6 +1,8 @@
 // What is refused is a kernel: the others of its module are coloured, and it is gone.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "demarc/ptx/colored.hpp"
 #include "text.hpp"
 
@@ -237,6 +239,74 @@ TEST(ColoredVariables, their_addresses_become_those_in_the_block) {
             "for which no coloured memory is given\n"
             "t.ptx:12: kernel 'k': 'st.global.u32 [v+4], 1;' uses the variable 'v', "
             "for which no coloured memory is given");
+}
+
+TEST(ColoredVariables, their_block_s_address_is_read_where_it_is_known_at_load_alone) {
+  const std::string body = "mov.u64 %rd1, v;\n@%p1 mov.u64 %rd3, v+8;\nst.global.u32 [v+4], 1;";
+  const std::string text = test::preamble + ".global .align 4 .u32 v[4];\n" + kernel("k", body) +
+                           kernel("other", stores);
+  const ColoredModule made = colored(text, {.places = PlacesAtLoad{}});
+  const std::string& out = *made.module.text;
+  EXPECT_TRUE(check_accepted(made.kernels, "t.ptx"));
+  EXPECT_NE(out.find(".visible .const .align 8 .b8 demarc_colors[24];"), std::string::npos) << out;
+  EXPECT_NE(out.find("\tadd.s64 %rd1, %demarc_c0, 0;\n"), std::string::npos) << out;
+  EXPECT_NE(out.find("\t@%p1 add.s64 %rd3, %demarc_c0, 8;\n"), std::string::npos);
+  EXPECT_NE(out.find("\tadd.s64 %demarc_a, %demarc_c0, 4;\n"), std::string::npos);
+  const std::string load = "ld.const.u64 %demarc_c0, [demarc_colors+0];";
+  EXPECT_NE(out.find(load), std::string::npos);
+  EXPECT_EQ(out.find(load, out.find(load) + 1), std::string::npos) << "'other' has no variables";
+  EXPECT_EQ(colored(text, with_places).module.text->find("demarc_colors"), std::string::npos);
+}
+
+TEST(ColoredVariables, a_body_may_begin_with_the_use_of_one) {
+  const std::string text =
+      test::preamble +
+      ".global .align 4 .u32 v;\n.visible .entry k()\n{st.global.u32 [v], 1;ret;}\n";
+  for (const ColoredModule& made :
+       {colored(text, {.places = PlacesAtLoad{}}), colored(text, with_places)}) {
+    EXPECT_TRUE(check_accepted(made.kernels, "t.ptx"));
+    EXPECT_EQ(made.module.kernels().size(), 1U);
+  }
+}
+
+// Nothing may be thought to lie where it does not.
+TEST(ColoredVariables, places_that_are_given_where_they_are_set_at_load_are_refused) {
+  const Module module = test::parsed(test::preamble + kernel("k", stores));
+  const RemainderShape shape{8, 13};
+  EXPECT_TRUE(rewrite_remainders(module, shape));
+  EXPECT_TRUE(rewrite_remainders(module, shape, {.places = PlacesAtLoad{}}));
+  for (const ColoredPlaces& given : {ColoredPlaces{.variables = 16}, ColoredPlaces{.local = 16},
+                                     ColoredPlaces{.local_threads = 1}}) {
+    EXPECT_EQ(rewrite_remainders(module, shape, {.places = given}).error().message,
+              "coloured addressing: places of variables and of local memory are given, but like "
+              "the colours they are set when the module is loaded");
+  }
+}
+
+TEST(ColoredConstants, are_as_many_bytes_as_the_variable_of_the_module_has) {
+  const ColoredPlaces places{.variables = 1, .local = 2, .local_threads = 3};
+  const auto words = [](const std::vector<std::byte>& bytes) {
+    std::vector<std::uint64_t> out(bytes.size() / 8);
+    std::memcpy(out.data(), bytes.data(), bytes.size());
+    return out;
+  };
+  EXPECT_EQ(words(colored_constants(places)), (std::vector<std::uint64_t>{1, 2, 3}));
+  const RemainderConstants remainders{.arena = 4,
+                                      .table = 5,
+                                      .pages = 6,
+                                      .before = 7,
+                                      .end = 1,
+                                      .reciprocal = 8,
+                                      .reciprocal_shift = 1,
+                                      .skipped = 9};
+  constexpr std::uint64_t one = std::uint64_t{1} << 32U;
+  EXPECT_EQ(words(colored_constants(places, &remainders)),
+            (std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6, one + 7, one + 8, 9}));
+  const auto made =
+      rewrite_remainders(test::parsed(test::preamble + kernel("k", stores)), RemainderShape{8, 13});
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->module.variables[0].byte_size(), 72U);
+  EXPECT_EQ(made->module.variables[0].name, colored_constants_name);
 }
 
 TEST(ColoredVariables, those_that_cannot_be_placed_refuse_the_kernels_that_name_them) {
