@@ -14,10 +14,11 @@
 // address must be a multiple of its page size, and no pointer may be used on the host as it is.
 //
 // Variables of the module and local variables of its functions get places in coloured memory, which
-// the caller provides: find_colored_needs() says how much. Shared and constant memory and the
-// kernel's own parameters stay where they are. A generic address is tested at run time
-// (isspacep) where the text does not tell which memory it means; linear addresses must therefore
-// lie outside of the windows that the GPU has for the other memories.
+// the caller provides: find_colored_needs() says how much. They are numbers in the text, or are set
+// when the module is loaded (PlacesAtLoad). Shared and constant memory and the kernel's own
+// parameters stay where they are. A generic address is tested at run time (isspacep) where the text
+// does not tell which memory it means; linear addresses must therefore lie outside of the windows
+// that the GPU has for the other memories.
 //
 // What is refused is a kernel, not a module. Refused kernels, and functions that only they run, are
 // not in the result, so that nothing uncoloured can be launched.
