@@ -29,7 +29,7 @@ class Colors {
   [[nodiscard]] virtual std::vector<std::byte> table() const { return std::vector<std::byte>(8); }
   [[nodiscard]] virtual Result<ptx::ColoredModule> rewrite(
       const ptx::Module& module, std::uint64_t arena, std::uint64_t table,
-      const ptx::ColoredPlaces& places) const = 0;
+      const ptx::ColoredPlaces& given) const = 0;
 };
 
 // Sets the constant variable of a module, as whoever loads one does.
@@ -60,8 +60,8 @@ class MaskColors : public Colors {
     return ptx::colored_pointer(arena, linear, addressing_);
   }
   Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t, std::uint64_t,
-                                     const ptx::ColoredPlaces& places) const override {
-    return ptx::rewrite_colored(module, addressing_, {.places = places});
+                                     const ptx::ColoredPlaces& given) const override {
+    return ptx::rewrite_colored(module, addressing_, {.places = given});
   }
 
  protected:
@@ -77,10 +77,10 @@ class MaskColorsAtLoad : public MaskColors {
  public:
   using MaskColors::MaskColors;
   Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t, std::uint64_t,
-                                     const ptx::ColoredPlaces& places) const override {
+                                     const ptx::ColoredPlaces& given) const override {
     DEMARC_TRY(auto made,
                ptx::rewrite_colored(module, addressing(), {.places = ptx::PlacesAtLoad{}}));
-    return loaded_with(std::move(made), ptx::colored_constants(places));
+    return loaded_with(std::move(made), ptx::colored_constants(given));
   }
 };
 
@@ -100,8 +100,8 @@ class RemainderColors : public Colors {
   std::vector<std::byte> table() const override { return coloring_.table(); }
   Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena,
                                      std::uint64_t table,
-                                     const ptx::ColoredPlaces& places) const override {
-    return ptx::rewrite_remainders(module, addressing(arena, table), {.places = places});
+                                     const ptx::ColoredPlaces& given) const override {
+    return ptx::rewrite_remainders(module, addressing(arena, table), {.places = given});
   }
 
  protected:
@@ -121,10 +121,10 @@ class RemainderColorsAtLoad : public RemainderColors {
   using RemainderColors::RemainderColors;
   Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena,
                                      std::uint64_t table,
-                                     const ptx::ColoredPlaces& places) const override {
+                                     const ptx::ColoredPlaces& given) const override {
     DEMARC_TRY(auto made, ptx::rewrite_remainders(module, ptx::RemainderShape{8, 13}));
     const auto constants = addressing(arena, table).constants;
-    return loaded_with(std::move(made), ptx::colored_constants(places, &constants));
+    return loaded_with(std::move(made), ptx::colored_constants(given, &constants));
   }
 };
 
@@ -134,10 +134,10 @@ class RemainderPlacesAtLoad : public RemainderColors {
   using RemainderColors::RemainderColors;
   Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena,
                                      std::uint64_t table,
-                                     const ptx::ColoredPlaces& places) const override {
+                                     const ptx::ColoredPlaces& given) const override {
     DEMARC_TRY(auto made, ptx::rewrite_remainders(module, addressing(arena, table),
                                                   {.places = ptx::PlacesAtLoad{}}));
-    return loaded_with(std::move(made), ptx::colored_constants(places));
+    return loaded_with(std::move(made), ptx::colored_constants(given));
   }
 };
 
@@ -208,9 +208,9 @@ Result<ColoredRun> run_colored(const Colors& colors, const std::string& text, co
   launch.buffers[1].bytes = table.size();
   const auto addresses = gpu::default_addresses(launch);
   const std::uint64_t arena = (addresses[0] + page - 1) / page * page;
-  const ptx::ColoredPlaces places{colors.pointer(arena, layout.variables_at),
-                                  colors.pointer(arena, layout.local_at), threads};
-  DEMARC_TRY(const auto made, colors.rewrite(parsed.module, arena, addresses[1], places));
+  const ptx::ColoredPlaces given{colors.pointer(arena, layout.variables_at),
+                                 colors.pointer(arena, layout.local_at), threads};
+  DEMARC_TRY(const auto made, colors.rewrite(parsed.module, arena, addresses[1], given));
   DEMARC_CHECK(ptx::check_accepted(made.kernels, "t.ptx"));
 
   launch.kernels = launch_of(shape).kernels;
@@ -219,7 +219,7 @@ Result<ColoredRun> run_colored(const Colors& colors, const std::string& text, co
   run.arena = {{std::vector<std::byte>(launch.buffers[0].bytes, untouched), table},
                arena - addresses[0],
                &colors};
-  const auto content = run.needs.variables.content(places.variables);
+  const auto content = run.needs.variables.content(given.variables);
   for (std::uint64_t i = 0; i < run.needs.variables.bytes; ++i) {
     run.arena.at(layout.variables_at + i) =
         i < content.size() ? std::byte{content[i]} : std::byte{0};
