@@ -90,6 +90,7 @@ enum class PoolPages {
 };
 
 class ColoredPool;
+struct LentShare;  // lent_share.hpp
 
 // Freed when the last reference goes. Keeps its pool alive.
 class ColoredBuffer {
@@ -164,14 +165,16 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
                                                      const gpu::ColorScheme& scheme,
                                                      std::uint64_t bytes,
                                                      std::span<const ShareRequest> shares,
-                                                     PoolPages pages = PoolPages::all);
+                                                     PoolPages pages = PoolPages::all,
+                                                     Lending lending = Lending::none);
   // The same with masks of the caller's choice (sums of the card's linear masks), whether they keep
   // traffic apart or not: verify_colors() tells.
   static Result<std::shared_ptr<ColoredPool>> create(GpuPointer gpu,
                                                      std::span<const std::uint64_t> masks,
                                                      std::uint64_t bytes,
                                                      std::span<const ShareRequest> shares,
-                                                     PoolPages pages = PoolPages::all);
+                                                     PoolPages pages = PoolPages::all,
+                                                     Lending lending = Lending::none);
   // The same on an arena whose constants (of the colouring) are known; it is rearranged.
   static Result<std::shared_ptr<ColoredPool>> adopt(PageArena arena, gpu::Coloring coloring,
                                                     std::span<const std::uint32_t> constants,
@@ -193,6 +196,13 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
   // The colours of a share as seen from the start of the arena; an error where there are several
   // regions.
   [[nodiscard]] Result<ShareColors> only_region(std::size_t share) const;
+  // What another process needs to use all of a share, besides table() and the arena's pages
+  // (lent_share.hpp). The pool must have one region, made to be lent, and no buffer in the share:
+  // it counts nothing that borrowers use, so whoever lends a share allocates nothing in it.
+  [[nodiscard]] Result<LentShare> lend(std::size_t share) const;
+  // Of remainders: what RemainderSteps need (gpu::RemainderColoring::table()), for all shares the
+  // same. Empty where colours are parities.
+  [[nodiscard]] std::vector<std::byte> table() const;
   // How the pages were found, in words.
   [[nodiscard]] std::string account() const;
   // Bytes of a colour that follow each other at consecutive addresses.

@@ -75,6 +75,9 @@
   X(0, cuMemUnmap, (DevicePointer address, std::size_t bytes))                                       \
   X(0, cuMemSetAccess, (DevicePointer address, std::size_t bytes, const CuAccess* access, std::size_t count)) \
   X(0, cuMemGetAllocationGranularity, (std::size_t* bytes, const CuAllocationProperties* properties, int option)) \
+  X(0, cuMemExportToShareableHandle, (void* shareable, AllocationHandle handle, int type, unsigned long long flags)) \
+  X(0, cuMemImportFromShareableHandle, (AllocationHandle* handle, void* shareable, int type))        \
+  X(0, cuMemGetAllocationPropertiesFromHandle, (CuAllocationProperties* properties, AllocationHandle handle)) \
   X(0, cuStreamBeginCapture_v2, (CuStream stream, int mode))                                         \
   X(0, cuStreamEndCapture, (CuStream stream, CuGraph* graph))                                        \
   X(0, cuGraphInstantiateWithFlags, (CuGraphExec* executable, CuGraph graph, unsigned long long flags)) \

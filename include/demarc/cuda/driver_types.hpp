@@ -57,6 +57,7 @@ enum CuDeviceAttribute : int {
   attribute_pageable_memory = 88,  // kernels reach all memory of the host
   attribute_shared_bytes_per_block_optin = 97,
   attribute_virtual_memory = 102,
+  attribute_file_descriptors = 103,  // physical memory can be lent by them
   attribute_max_blocks_per_sm = 106,
   attribute_reserved_shared_bytes = 111,
   attribute_cluster_launch = 120,
@@ -117,8 +118,9 @@ struct CuMemoryLocation {
 
 struct CuAllocationProperties {
   static constexpr int pinned = 1;
+  static constexpr int file_descriptor = 1;
   int type;
-  int handle_types;
+  int handle_types;  // 0, or file_descriptor
   CuMemoryLocation location;
   void* win32_metadata;
   struct {

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "demarc/base/owned_file.hpp"
 #include "demarc/cuda/stream.hpp"
 
 namespace demarc::cuda {
@@ -65,15 +66,30 @@ class HostBuffer {
   std::size_t bytes_ = 0;
 };
 
+// Whether other processes may map a piece of physical memory that this one has made.
+enum class Lending {
+  none,
+  by_descriptor,  // whoever has a file descriptor of it may
+};
+
 // A piece of physical device memory (cuMemCreate); it has no address until it is mapped.
 class PhysicalMemory {
  public:
-  // `bytes` is a multiple of granularity().
-  static Result<PhysicalMemory> create(GpuPointer gpu, std::size_t bytes);
+  // `bytes` is a multiple of granularity(). missing_capability where it is to be lent and the
+  // driver knows no file descriptors.
+  static Result<PhysicalMemory> create(GpuPointer gpu, std::size_t bytes,
+                                       Lending lending = Lending::none);
+  // What another process has lent, `bytes` of it; the descriptor may be closed afterwards.
+  // invalid_input when it is no memory of this card.
+  static Result<PhysicalMemory> borrow(GpuPointer gpu, const OwnedFile& lent, std::size_t bytes);
   static Result<std::size_t> granularity(const Gpu& gpu);  // 2 MiB on the cards seen
   ~PhysicalMemory();
   PhysicalMemory(PhysicalMemory&& other) noexcept;
   PhysicalMemory& operator=(PhysicalMemory&& other) noexcept;
+
+  // A descriptor for borrow(), closed by exec(). The memory stays until nobody has a descriptor or
+  // a mapping of it, whichever process that is. An error unless it was created to be lent.
+  [[nodiscard]] Result<OwnedFile> lend() const;
 
   [[nodiscard]] AllocationHandle handle() const { return handle_; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
@@ -90,7 +106,9 @@ class PhysicalMemory {
 // destruction; the PhysicalMemory may go first.
 class AddressRange {
  public:
-  static Result<AddressRange> reserve(GpuPointer gpu, std::size_t bytes, std::size_t alignment = 0);
+  // At `wanted` where that is free, else, or where it is 0, at a place that the driver chooses.
+  static Result<AddressRange> reserve(GpuPointer gpu, std::size_t bytes, std::size_t alignment = 0,
+                                      DevicePointer wanted = 0);
   ~AddressRange();
   AddressRange(AddressRange&& other) noexcept;
   AddressRange& operator=(AddressRange&& other) noexcept;

@@ -12,12 +12,18 @@ class PageArena {
  public:
   // `pages` pages of the driver's granularity (2 MiB on the cards seen), mapped one after the
   // other, filled with zeros.
-  static Result<PageArena> create(GpuPointer gpu, std::uint64_t pages);
+  static Result<PageArena> create(GpuPointer gpu, std::uint64_t pages,
+                                  Lending lending = Lending::none);
 
   [[nodiscard]] DevicePointer address() const { return range_.address(); }
   [[nodiscard]] std::uint64_t page_bytes() const { return page_bytes_; }
   [[nodiscard]] std::uint64_t pages() const { return memory_.size(); }
   [[nodiscard]] const GpuPointer& gpu() const { return gpu_; }
+  [[nodiscard]] Lending lending() const { return lending_; }
+
+  // A file descriptor with which another process maps page `page`, counted in their order now
+  // (PhysicalMemory::lend()).
+  [[nodiscard]] Result<OwnedFile> lend_page(std::uint64_t page) const;
 
   // Page order[i] comes to place i; pages that `order` leaves out go back to the driver. Contents
   // stay with the pages. The address of the arena changes.
@@ -25,15 +31,17 @@ class PageArena {
 
  private:
   PageArena(GpuPointer gpu, std::vector<PhysicalMemory> memory, AddressRange range,
-            std::uint64_t page_bytes)
+            std::uint64_t page_bytes, Lending lending)
       : gpu_(std::move(gpu)),
         memory_(std::move(memory)),
         range_(std::move(range)),
-        page_bytes_(page_bytes) {}
+        page_bytes_(page_bytes),
+        lending_(lending) {}
   GpuPointer gpu_;
   std::vector<PhysicalMemory> memory_;
   AddressRange range_;
   std::uint64_t page_bytes_ = 0;
+  Lending lending_ = Lending::none;
 };
 
 }  // namespace demarc::cuda

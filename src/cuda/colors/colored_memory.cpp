@@ -59,12 +59,12 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::create(GpuPointer gpu,
                                                          std::span<const std::uint64_t> masks,
                                                          std::uint64_t bytes,
                                                          std::span<const ShareRequest> shares,
-                                                         PoolPages pages) {
+                                                         PoolPages pages, Lending lending) {
   DEMARC_CHECK(gpu->check_whole());
   DEMARC_TRY(const std::size_t page_bytes, PhysicalMemory::granularity(*gpu));
   DEMARC_TRY(gpu::Coloring coloring, gpu::Coloring::make(masks, page_bytes));
   DEMARC_TRY(MemoryTimer timer, MemoryTimer::create(gpu));
-  DEMARC_TRY(PageArena arena, PageArena::create(gpu, pages_of(bytes, page_bytes)));
+  DEMARC_TRY(PageArena arena, PageArena::create(gpu, pages_of(bytes, page_bytes), lending));
   DEMARC_TRY(gpu::SliceModel model, measure_slices(timer, arena));
   DEMARC_TRY(const auto row_constants, measure_page_constants(timer, arena, model));
   std::vector<std::uint32_t> certain;  // pages; the others go back to the driver
@@ -124,14 +124,14 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::create(const CardPointer& card
                                                          const gpu::ColorScheme& scheme,
                                                          std::uint64_t bytes,
                                                          std::span<const ShareRequest> shares,
-                                                         PoolPages pages) {
+                                                         PoolPages pages, Lending lending) {
   const GpuPointer& gpu = card->gpu();
-  if (!scheme.remainders) return create(gpu, scheme.masks, bytes, shares, pages);
+  if (!scheme.remainders) return create(gpu, scheme.masks, bytes, shares, pages, lending);
   DEMARC_CHECK(check_disjoint(shares));
   DEMARC_TRY(const std::size_t page_bytes, PhysicalMemory::granularity(*gpu));
   DEMARC_TRY(MemoryTimer timer, MemoryTimer::create(gpu));
   DEMARC_TRY(ColoredCopier copier, ColoredCopier::create(gpu));
-  DEMARC_TRY(PageArena arena, PageArena::create(gpu, pages_of(bytes, page_bytes)));
+  DEMARC_TRY(PageArena arena, PageArena::create(gpu, pages_of(bytes, page_bytes), lending));
   DEMARC_TRY(RemainderColors colors, measure_remainders(timer, arena, card->topology(), scheme));
   std::shared_ptr<ColoredPool> pool(new ColoredPool(std::move(arena), {}, {}));
   pool->regions_.emplace_back();  // from the start of the arena on

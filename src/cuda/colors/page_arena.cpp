@@ -17,19 +17,27 @@ Result<AddressRange> map_pages(const GpuPointer& gpu, const std::vector<Physical
 
 }  // namespace
 
-Result<PageArena> PageArena::create(GpuPointer gpu, std::uint64_t pages) {
+Result<PageArena> PageArena::create(GpuPointer gpu, std::uint64_t pages, Lending lending) {
   if (pages == 0) return invalid_input("an arena needs at least one page");
   DEMARC_TRY(const std::size_t page_bytes, PhysicalMemory::granularity(*gpu));
   std::vector<PhysicalMemory> memory;
   memory.reserve(pages);
   for (std::uint64_t i = 0; i < pages; ++i) {
-    DEMARC_TRY(PhysicalMemory page, PhysicalMemory::create(gpu, page_bytes));
+    DEMARC_TRY(PhysicalMemory page, PhysicalMemory::create(gpu, page_bytes, lending));
     memory.push_back(std::move(page));
   }
   DEMARC_TRY(AddressRange range, map_pages(gpu, memory, page_bytes));
   DEMARC_CHECK(gpu->check(gpu->api().cuMemsetD8_v2(range.address(), 0, page_bytes * pages),
                           "clear an arena"));
-  return PageArena(std::move(gpu), std::move(memory), std::move(range), page_bytes);
+  return PageArena(std::move(gpu), std::move(memory), std::move(range), page_bytes, lending);
+}
+
+Result<OwnedFile> PageArena::lend_page(std::uint64_t page) const {
+  if (lending_ == Lending::none) return invalid_input("the pages of this arena cannot be lent");
+  if (page >= memory_.size()) {
+    return invalid_input("lending page {} of an arena: it has {}", page, memory_.size());
+  }
+  return memory_[page].lend();
 }
 
 Result<void> PageArena::arrange(std::span<const std::uint32_t> order) {

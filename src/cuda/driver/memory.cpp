@@ -1,6 +1,9 @@
 #include "demarc/cuda/memory.hpp"
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 namespace demarc::cuda {
@@ -20,6 +23,17 @@ Result<void> needs_virtual_memory(const Gpu& gpu) {
     return {};
   }
   return missing_capability("{}: the driver has no virtual memory management", gpu.name());
+}
+
+Result<void> needs_lending(const Gpu& gpu) {
+  const DriverApi& api = gpu.api();
+  if (api.cuMemExportToShareableHandle != nullptr &&
+      api.cuMemImportFromShareableHandle != nullptr &&
+      api.cuMemGetAllocationPropertiesFromHandle != nullptr) {
+    DEMARC_TRY(const int known, gpu.attribute(attribute_file_descriptors));
+    if (known != 0) return {};
+  }
+  return missing_capability("{}: the driver lends no memory by file descriptors", gpu.name());
 }
 
 }  // namespace
@@ -109,14 +123,56 @@ HostBuffer& HostBuffer::operator=(HostBuffer&& other) noexcept {
   return *this;
 }
 
-Result<PhysicalMemory> PhysicalMemory::create(GpuPointer gpu, std::size_t bytes) {
+Result<PhysicalMemory> PhysicalMemory::create(GpuPointer gpu, std::size_t bytes, Lending lending) {
   DEMARC_CHECK(needs_virtual_memory(*gpu));
-  const CuAllocationProperties properties = pinned_on(*gpu);
+  CuAllocationProperties properties = pinned_on(*gpu);
+  if (lending == Lending::by_descriptor) {
+    DEMARC_CHECK(needs_lending(*gpu));
+    properties.handle_types = CuAllocationProperties::file_descriptor;
+  }
   AllocationHandle handle = 0;
   DEMARC_CHECK(gpu->check(
       gpu->api().cuMemCreate(&handle, bytes, &properties, 0),
       fmt::format("cannot allocate {} bytes of physical memory on {}", bytes, gpu->name())));
   return PhysicalMemory(std::move(gpu), handle, bytes);
+}
+
+Result<PhysicalMemory> PhysicalMemory::borrow(GpuPointer gpu, const OwnedFile& lent,
+                                              std::size_t bytes) {
+  DEMARC_CHECK(needs_virtual_memory(*gpu));
+  DEMARC_CHECK(needs_lending(*gpu));
+  AllocationHandle handle = 0;
+  // The driver wants the descriptor in the place of a pointer.
+  void* descriptor = reinterpret_cast<void*>(static_cast<std::intptr_t>(lent.get()));  // NOLINT
+  DEMARC_CHECK(
+      gpu->check(gpu->api().cuMemImportFromShareableHandle(&handle, descriptor,
+                                                           CuAllocationProperties::file_descriptor),
+                 fmt::format("file descriptor {} is no memory that can be borrowed", lent.get())));
+  PhysicalMemory memory(std::move(gpu), handle, bytes);
+  const Gpu& card = *memory.gpu_;
+  DEMARC_TRY(const CuAllocationProperties found,
+             card.ask("cannot look at lent memory",
+                      card.api().cuMemGetAllocationPropertiesFromHandle, handle));
+  if (found.location.type != CuMemoryLocation::device || found.location.id != card.handle()) {
+    return invalid_input("file descriptor {} is memory of something else than {}", lent.get(),
+                         card.name());
+  }
+  return memory;
+}
+
+Result<OwnedFile> PhysicalMemory::lend() const {
+  DEMARC_CHECK(needs_lending(*gpu_));
+  int descriptor = -1;
+  DEMARC_CHECK(gpu_->check(
+      gpu_->api().cuMemExportToShareableHandle(&descriptor, handle_,
+                                               CuAllocationProperties::file_descriptor, 0),
+      "cannot lend memory"));
+  OwnedFile file(descriptor);
+  // Whether the driver does so is not documented.
+  if (::fcntl(file.get(), F_SETFD, FD_CLOEXEC) != 0) {
+    return check_failed("file descriptor {}, which the driver lends, is none", file.get());
+  }
+  return file;
 }
 
 PhysicalMemory::~PhysicalMemory() {
@@ -136,11 +192,11 @@ PhysicalMemory& PhysicalMemory::operator=(PhysicalMemory&& other) noexcept {
 }
 
 Result<AddressRange> AddressRange::reserve(GpuPointer gpu, std::size_t bytes,
-                                           std::size_t alignment) {
+                                           std::size_t alignment, DevicePointer wanted) {
   DEMARC_CHECK(needs_virtual_memory(*gpu));
   DEMARC_TRY(const DevicePointer address,
              gpu->ask(fmt::format("cannot reserve {} bytes of addresses", bytes),
-                      gpu->api().cuMemAddressReserve, bytes, alignment, 0, 0));
+                      gpu->api().cuMemAddressReserve, bytes, alignment, wanted, 0));
   return AddressRange(std::move(gpu), address, bytes);
 }
 

@@ -1,6 +1,4 @@
-// The driver's symbols for memory: allocations, copies, fills, virtual memory.
-#include <sys/mman.h>
-
+// The driver's symbols for memory: allocations, copies, fills.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -38,10 +36,6 @@ CuResult copy(DevicePointer target, DevicePointer source, std::size_t bytes, CuS
     std::memcpy(reinterpret_cast<void*>(target), reinterpret_cast<const void*>(source), bytes);
     return cu_success;
   });
-}
-bool pinned_on_the_card(const CuAllocationProperties& properties) {
-  return properties.type == CuAllocationProperties::pinned &&
-         properties.location.type == CuMemoryLocation::device;
 }
 void count_copy(bool to_card) {
   const auto lock = locked();
@@ -156,73 +150,6 @@ FAKE CuResult cuMemsetD32Async(DevicePointer target, unsigned value, std::size_t
   return on_card([&](FakeGpu& gpu) {
     if (!gpu.fits(target, count * 4)) return error_invalid;
     std::fill_n(reinterpret_cast<unsigned*>(target), count, value);
-    return cu_success;
-  });
-}
-FAKE CuResult cuMemGetAllocationGranularity(std::size_t* bytes,
-                                            const CuAllocationProperties* properties, int option) {
-  if (option != 0 || !pinned_on_the_card(*properties)) return error_invalid;  // the least one
-  *bytes = fake_page;
-  return cu_success;
-}
-// Flags that the driver has none for are refused, as it does.
-FAKE CuResult cuMemAddressReserve(DevicePointer* address, std::size_t bytes, std::size_t,
-                                  DevicePointer wanted, unsigned long long flags) {
-  if (wanted != 0 || flags != 0) return error_invalid;
-  void* range = ::mmap(nullptr, bytes + fake_page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (range == MAP_FAILED) return 2;
-  *address = (reinterpret_cast<DevicePointer>(range) + fake_page - 1) / fake_page * fake_page;
-  const auto lock = locked();
-  ++FakeGpu::get().others_alive;
-  return cu_success;
-}
-// The driver refuses what is still mapped.
-FAKE CuResult cuMemAddressFree(DevicePointer address, std::size_t bytes) {
-  const auto lock = locked();
-  FakeGpu& gpu = FakeGpu::get();
-  const auto first = gpu.mapped.lower_bound(address);
-  if (first != gpu.mapped.end() && first->first < address + bytes) return error_invalid;
-  --gpu.others_alive;
-  ::munmap(reinterpret_cast<void*>(address), bytes);  // NOLINT: device addresses are integers
-  return cu_success;
-}
-FAKE CuResult cuMemCreate(AllocationHandle* handle, std::size_t bytes,
-                          const CuAllocationProperties* properties, unsigned long long flags) {
-  if (bytes == 0 || bytes % fake_page != 0 || flags != 0) return error_invalid;
-  if (!pinned_on_the_card(*properties)) return error_invalid;
-  const auto lock = locked();
-  ++FakeGpu::get().others_alive;
-  *handle = ++FakeGpu::get().pages_made;
-  return cu_success;
-}
-FAKE CuResult cuMemRelease(AllocationHandle) {
-  const auto lock = locked();
-  --FakeGpu::get().others_alive;
-  return cu_success;
-}
-FAKE CuResult cuMemMap(DevicePointer address, std::size_t, std::size_t offset,
-                       AllocationHandle handle, unsigned long long flags) {
-  if (offset != 0 || flags != 0) return error_invalid;
-  const auto lock = locked();
-  return FakeGpu::get().mapped.emplace(address, handle).second ? cu_success : error_invalid;
-}
-FAKE CuResult cuMemUnmap(DevicePointer address, std::size_t bytes) {
-  const auto lock = locked();
-  FakeGpu& gpu = FakeGpu::get();
-  if (gpu.mapped.erase(address) == 0) return error_invalid;
-  gpu.accessible.erase(gpu.accessible.lower_bound(address),
-                       gpu.accessible.lower_bound(address + bytes));
-  ::mprotect(reinterpret_cast<void*>(address), bytes, PROT_NONE);  // NOLINT
-  return cu_success;
-}
-FAKE CuResult cuMemSetAccess(DevicePointer address, std::size_t bytes, const CuAccess* access,
-                             std::size_t count) {
-  if (count != 1 || access->location.type != CuMemoryLocation::device) return error_invalid;
-  if (access->flags != CuAccess::read_write) return error_invalid;
-  return on_card([&](FakeGpu& gpu) {
-    if (!gpu.mapped.contains(address)) return error_invalid;
-    if (::mprotect(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE) != 0) return 1;
-    for (std::size_t at = 0; at < bytes; at += fake_page) gpu.accessible.insert(address + at);
     return cu_success;
   });
 }

@@ -120,6 +120,14 @@ struct FakeGraphExec {
   std::vector<Descriptor> uploaded;     // what the hardware uses: later edits come too late
 };
 
+// Physical memory, as its handle names it.
+struct FakeMemory {
+  std::uint64_t physical = 0;  // number of its first page
+  std::size_t bytes = 0;
+  int card = 0;
+  int file = -1;  // with its contents, where it was made to be lent
+};
+
 // A launch of the kernel that holds its SM, not yet begun (fake_holds.cpp).
 struct FakeHold {
   FakeStream* stream = nullptr;
@@ -164,6 +172,8 @@ struct FakeGpu {
   std::uint64_t now_ns = 1'000'000'000;  // %globaltimer; launches alone take time
   std::mt19937_64 random{1};
   std::uint64_t pages_made = 0;                      // physical pages are numbered from 1
+  std::uint64_t handles_made = 0;
+  std::map<cuda::AllocationHandle, FakeMemory> memory;
   std::map<DevicePointer, std::uint64_t> mapped;     // page -> physical page
   std::map<DevicePointer, std::uint64_t> allocated;  // address -> bytes; host memory too
   std::set<DevicePointer> accessible;                // mapped pages that kernels may use

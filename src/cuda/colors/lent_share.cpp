@@ -1,0 +1,38 @@
+// What the owner of a pool tells another process of a share.
+#include "demarc/cuda/lent_share.hpp"
+
+namespace demarc::cuda {
+
+Result<LentShare> ColoredPool::lend(std::size_t share) const {
+  if (share >= shares_.size()) {
+    return invalid_input("share {}: the pool has {}", share, shares_.size());
+  }
+  if (arena_.lending() == Lending::none) {
+    return invalid_input("share {}: the pages of the pool were not made to be lent", share);
+  }
+  DEMARC_TRY(const ShareColors colors, only_region(share));
+  const ColoredUsage& usage = shares_[share].usage;
+  if (usage.used_bytes + usage.wasted_bytes != 0) {
+    return invalid_input("share {} cannot be lent: buffers of this process use {} bytes of it",
+                         share, usage.used_bytes + usage.wasted_bytes);
+  }
+  LentShare lent;
+  lent.card = arena_.gpu()->uuid();
+  lent.page_bytes = arena_.page_bytes();
+  lent.pages = arena_.pages();
+  lent.bytes = usage.capacity_bytes;
+  if (const auto* run = std::get_if<RemainderShare>(&colors)) {
+    DEMARC_TRY(lent.colors, run->coloring->steps(0));
+  } else {
+    const auto& parities = std::get<ColorShare>(colors);
+    const auto masks = parities.coloring.masks();
+    lent.colors = ptx::ColoredAddressing{{masks.begin(), masks.end()}, parities.color};
+  }
+  return lent;
+}
+
+std::vector<std::byte> ColoredPool::table() const {
+  return remainders_ ? remainders_->coloring.table() : std::vector<std::byte>();
+}
+
+}  // namespace demarc::cuda

@@ -1,0 +1,212 @@
+// The driver's symbols for virtual memory: ranges of addresses, physical memory, what lends it to
+// other processes.
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fake_state.hpp"
+
+using namespace demarc::fake;  // NOLINT: exported symbols are not in a namespace
+using namespace demarc::cuda;  // NOLINT
+
+#define FAKE extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+// What stands behind the bytes of memory in the file that lends it: the number of the physical page
+// goes with it, so that every process sees the same colours.
+struct LentTrailer {
+  std::uint64_t magic = 0x6d656d20656b6166;
+  std::uint64_t physical = 0;
+  int card = 0;
+  int unused = 0;
+};
+
+bool pinned_on_the_card(const CuAllocationProperties& properties) {
+  return properties.type == CuAllocationProperties::pinned &&
+         properties.location.type == CuMemoryLocation::device;
+}
+
+void* at(DevicePointer address) {
+  return reinterpret_cast<void*>(address);  // NOLINT: device addresses are integers
+}
+
+// -1 where the machine has no room for it.
+int lent_file(const FakeMemory& memory) {
+  const int file = ::memfd_create("demarc-fake-memory", MFD_CLOEXEC);
+  const LentTrailer trailer{.physical = memory.physical, .card = memory.card};
+  const auto end = static_cast<off_t>(memory.bytes);
+  if (file >= 0 && ::pwrite(file, &trailer, sizeof trailer, end) != sizeof trailer) {
+    ::close(file);
+    return -1;
+  }
+  return file;
+}
+
+// Aligned to the next page at least. 0: there is none so long.
+DevicePointer free_range(std::size_t bytes, std::size_t alignment) {
+  const std::size_t step = std::max<std::size_t>(alignment, fake_page);
+  void* room =
+      ::mmap(nullptr, bytes + step, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return 0;
+  const auto begin = reinterpret_cast<DevicePointer>(room);
+  const DevicePointer first = (begin + step - 1) / step * step;
+  if (first != begin) ::munmap(room, first - begin);
+  if (first != begin + step) ::munmap(at(first + bytes), begin + step - first);
+  return first;
+}
+
+}  // namespace
+
+FAKE CuResult cuMemGetAllocationGranularity(std::size_t* bytes,
+                                            const CuAllocationProperties* properties, int option) {
+  if (option != 0 || !pinned_on_the_card(*properties)) return error_invalid;  // the least one
+  *bytes = fake_page;
+  return cu_success;
+}
+// Where it is wanted if that is free, else anywhere. Flags that the driver has none for are
+// refused, as it does.
+FAKE CuResult cuMemAddressReserve(DevicePointer* address, std::size_t bytes, std::size_t alignment,
+                                  DevicePointer wanted, unsigned long long flags) {
+  if (bytes == 0 || bytes % fake_page != 0 || flags != 0) return error_invalid;
+  *address = 0;
+  if (wanted != 0 && wanted % fake_page == 0) {
+    void* range = ::mmap(at(wanted), bytes, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (range == at(wanted)) {
+      *address = wanted;
+    } else if (range != MAP_FAILED) {
+      ::munmap(range, bytes);  // a kernel that knows no such flag takes it for a wish
+    }
+  }
+  if (*address == 0) *address = free_range(bytes, alignment);
+  if (*address == 0) return 2;
+  const auto lock = locked();
+  ++FakeGpu::get().others_alive;
+  return cu_success;
+}
+// The driver refuses what is still mapped.
+FAKE CuResult cuMemAddressFree(DevicePointer address, std::size_t bytes) {
+  const auto lock = locked();
+  FakeGpu& gpu = FakeGpu::get();
+  const auto first = gpu.mapped.lower_bound(address);
+  if (first != gpu.mapped.end() && first->first < address + bytes) return error_invalid;
+  --gpu.others_alive;
+  ::munmap(at(address), bytes);
+  return cu_success;
+}
+FAKE CuResult cuMemCreate(AllocationHandle* handle, std::size_t bytes,
+                          const CuAllocationProperties* properties, unsigned long long flags) {
+  if (bytes == 0 || bytes % fake_page != 0 || flags != 0) return error_invalid;
+  if (!pinned_on_the_card(*properties)) return error_invalid;
+  const auto lock = locked();
+  FakeGpu& gpu = FakeGpu::get();
+  FakeMemory memory{++gpu.pages_made, bytes, properties->location.id};
+  if (properties->handle_types == CuAllocationProperties::file_descriptor) {
+    memory.file = lent_file(memory);
+    if (memory.file < 0) return 2;
+  } else if (properties->handle_types != 0) {
+    return error_invalid;
+  }
+  ++gpu.others_alive;
+  *handle = ++gpu.handles_made;
+  gpu.memory[*handle] = memory;
+  return cu_success;
+}
+FAKE CuResult cuMemRelease(AllocationHandle handle) {
+  const auto lock = locked();
+  FakeGpu& gpu = FakeGpu::get();
+  const auto memory = gpu.memory.find(handle);
+  if (memory == gpu.memory.end()) return error_invalid;
+  if (memory->second.file >= 0) ::close(memory->second.file);
+  gpu.memory.erase(memory);
+  --gpu.others_alive;
+  return cu_success;
+}
+FAKE CuResult cuMemMap(DevicePointer address, std::size_t bytes, std::size_t offset,
+                       AllocationHandle handle, unsigned long long flags) {
+  if (offset != 0 || flags != 0) return error_invalid;
+  const auto lock = locked();
+  FakeGpu& gpu = FakeGpu::get();
+  const auto memory = gpu.memory.find(handle);
+  if (memory == gpu.memory.end() || bytes > memory->second.bytes) return error_invalid;
+  if (gpu.mapped.contains(address)) return error_invalid;
+  const int file = memory->second.file;
+  if (file >= 0 && ::mmap(at(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, file, 0) !=
+                       at(address)) {
+    return 2;
+  }
+  gpu.mapped[address] = memory->second.physical;
+  return cu_success;
+}
+FAKE CuResult cuMemUnmap(DevicePointer address, std::size_t bytes) {
+  const auto lock = locked();
+  FakeGpu& gpu = FakeGpu::get();
+  if (gpu.mapped.erase(address) == 0) return error_invalid;
+  gpu.accessible.erase(gpu.accessible.lower_bound(address),
+                       gpu.accessible.lower_bound(address + bytes));
+  ::mmap(at(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+         0);
+  return cu_success;
+}
+FAKE CuResult cuMemSetAccess(DevicePointer address, std::size_t bytes, const CuAccess* access,
+                             std::size_t count) {
+  if (count != 1 || access->location.type != CuMemoryLocation::device) return error_invalid;
+  if (access->flags != CuAccess::read_write) return error_invalid;
+  return on_card([&](FakeGpu& gpu) {
+    if (!gpu.mapped.contains(address)) return error_invalid;
+    if (::mprotect(at(address), bytes, PROT_READ | PROT_WRITE) != 0) return 1;
+    for (std::size_t done = 0; done < bytes; done += fake_page) {
+      gpu.accessible.insert(address + done);
+    }
+    return cu_success;
+  });
+}
+FAKE CuResult cuMemExportToShareableHandle(void* shareable, AllocationHandle handle, int type,
+                                           unsigned long long flags) {
+  if (type != CuAllocationProperties::file_descriptor || flags != 0) return error_invalid;
+  const auto lock = locked();
+  const auto& all = FakeGpu::get().memory;
+  const auto memory = all.find(handle);
+  if (memory == all.end() || memory->second.file < 0) return error_invalid;
+  const int file = ::dup(memory->second.file);
+  if (file < 0) return 2;
+  *static_cast<int*>(shareable) = file;
+  return cu_success;
+}
+FAKE CuResult cuMemImportFromShareableHandle(AllocationHandle* handle, void* shareable, int type) {
+  if (type != CuAllocationProperties::file_descriptor) return error_invalid;
+  const int lent = static_cast<int>(reinterpret_cast<std::intptr_t>(shareable));
+  struct stat found {};
+  LentTrailer trailer;
+  if (::fstat(lent, &found) != 0 || found.st_size <= static_cast<off_t>(sizeof trailer)) {
+    return error_invalid;
+  }
+  const off_t end = found.st_size - static_cast<off_t>(sizeof trailer);
+  if (::pread(lent, &trailer, sizeof trailer, end) != sizeof trailer ||
+      trailer.magic != LentTrailer{}.magic) {
+    return error_invalid;
+  }
+  const int file = ::dup(lent);
+  if (file < 0) return 2;
+  const auto lock = locked();
+  FakeGpu& gpu = FakeGpu::get();
+  ++gpu.others_alive;
+  *handle = ++gpu.handles_made;
+  gpu.memory[*handle] = {trailer.physical, static_cast<std::size_t>(end), trailer.card, file};
+  return cu_success;
+}
+FAKE CuResult cuMemGetAllocationPropertiesFromHandle(CuAllocationProperties* properties,
+                                                     AllocationHandle handle) {
+  const auto lock = locked();
+  const auto& all = FakeGpu::get().memory;
+  const auto memory = all.find(handle);
+  if (memory == all.end()) return error_invalid;
+  *properties = {};
+  properties->type = CuAllocationProperties::pinned;
+  properties->location = {CuMemoryLocation::device, memory->second.card};
+  if (memory->second.file >= 0) {
+    properties->handle_types = CuAllocationProperties::file_descriptor;
+  }
+  return cu_success;
+}
