@@ -14,6 +14,10 @@ namespace demarc::cuda {
 
 class ColoredCode {
  public:
+  using Addressing = std::variant<ptx::ColoredAddressing, ptx::RemainderAddressing>;
+  // `window`: what a kernel gets as the address of linear byte 0, as `addressing` translates it.
+  ColoredCode(DevicePointer window, Addressing addressing)
+      : window_(window), addressing_(std::move(addressing)) {}
   // The pool must have one region (PoolPages::one_region): positions alone decide colours then.
   static Result<ColoredCode> of(const ColoredPool& pool, std::size_t share);
 
@@ -25,13 +29,10 @@ class ColoredCode {
   [[nodiscard]] std::vector<std::byte> constants(const ptx::ColoredPlaces& places) const;
   // What a kernel gets as the address of byte `linear` of the share, such as
   // ColoredBuffer::first().
-  [[nodiscard]] std::uint64_t pointer(std::uint64_t linear) const;
+  [[nodiscard]] std::uint64_t pointer(std::uint64_t linear) const { return window_ + linear; }
 
  private:
-  using Addressing = std::variant<ptx::ColoredAddressing, ptx::RemainderAddressing>;
-  ColoredCode(DevicePointer arena, Addressing addressing)
-      : arena_(arena), addressing_(std::move(addressing)) {}
-  DevicePointer arena_;
+  DevicePointer window_;
   Addressing addressing_;
 };
 

@@ -30,7 +30,9 @@ Result<ColoredCode> ColoredCode::of(const ColoredPool& pool, std::size_t share) 
   }
   const auto& parities = std::get<ColorShare>(colors);
   const auto masks = parities.coloring.masks();
-  return ColoredCode(arena, ptx::ColoredAddressing{{masks.begin(), masks.end()}, parities.color});
+  ptx::ColoredAddressing addressing{{masks.begin(), masks.end()}, parities.color};
+  const DevicePointer window = ptx::colored_pointer(arena, 0, addressing);
+  return ColoredCode(window, std::move(addressing));
 }
 
 Result<ptx::ColoredModule> ColoredCode::rewrite(const ptx::Module& module,
@@ -46,13 +48,6 @@ Result<ptx::ColoredModule> ColoredCode::rewrite(const ptx::Module& module,
 std::vector<std::byte> ColoredCode::constants(const ptx::ColoredPlaces& places) const {
   const auto* remainders = std::get_if<ptx::RemainderAddressing>(&addressing_);
   return ptx::colored_constants(places, remainders == nullptr ? nullptr : &remainders->constants);
-}
-
-std::uint64_t ColoredCode::pointer(std::uint64_t linear) const {
-  if (const auto* parities = std::get_if<ptx::ColoredAddressing>(&addressing_)) {
-    return ptx::colored_pointer(arena_, linear, *parities);
-  }
-  return arena_ + linear;
 }
 
 }  // namespace demarc::cuda

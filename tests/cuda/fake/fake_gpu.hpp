@@ -115,4 +115,7 @@ void fake_fail_next_launch(int code);  // the next launch returns this error
 std::int64_t fake_live_objects();
 void fake_describe_as(int version);  // descriptors have this version from now on
 std::uint32_t fake_last_domain();    // of memory synchronisation, of the last launch that ran
+// The planted truth of a mapped address: its module of the memory, its L2 side (of remainders).
+std::uint64_t fake_module_of(std::uint64_t address);
+std::uint64_t fake_side_of(std::uint64_t address);
 }

@@ -80,3 +80,14 @@ double slice_latency(FakeGpu& gpu, std::uint32_t sm, std::uint64_t address) {
 }
 
 }  // namespace demarc::fake
+
+#define FAKE extern "C" __attribute__((visibility("default")))
+
+FAKE std::uint64_t fake_module_of(std::uint64_t address) {
+  const auto lock = demarc::fake::locked();
+  return demarc::fake::planted_chunk(demarc::fake::FakeGpu::get(), address).module;
+}
+FAKE std::uint64_t fake_side_of(std::uint64_t address) {
+  const auto lock = demarc::fake::locked();
+  return demarc::fake::planted_chunk(demarc::fake::FakeGpu::get(), address).side;
+}

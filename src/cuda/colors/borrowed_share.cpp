@@ -1,0 +1,210 @@
+// Maps what another process has lent, where rewritten kernels find it by window addresses.
+#include <cstring>
+
+#include "demarc/cuda/lent_share.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+struct Places {
+  AddressRange arena;
+  AddressRange window;
+};
+
+// Where an arena may lie if the driver's choice, 0, leaves no room for the window: seldom used, as
+// are halves, quarters and eighths of them.
+constexpr DevicePointer arena_places[] = {0, 0x4800'0000'0000, 0x6000'0000'0000, 0x6800'0000'0000};
+
+std::uint64_t whole_pages(std::uint64_t bytes, std::uint64_t page_bytes) {
+  return (bytes + page_bytes - 1) / page_bytes * page_bytes;
+}
+
+Result<void> check_pages(const Gpu& gpu, const LentShare& lent) {
+  if (lent.card != gpu.uuid()) {
+    return invalid_input("a share that is lent of card {} cannot be used on {}, which is {}",
+                         lent.card, gpu.name(), gpu.uuid());
+  }
+  DEMARC_TRY(const std::size_t page_bytes, PhysicalMemory::granularity(gpu));
+  if (lent.page_bytes != page_bytes) {
+    return invalid_input("a share is lent in pages of {} bytes; those of {} have {}",
+                         lent.page_bytes, gpu.name(), page_bytes);
+  }
+  if (lent.pages == 0 || lent.pages > gpu.total_bytes() / page_bytes) {
+    return invalid_input("a share is lent of {} pages; {} has 1 to {}", lent.pages, gpu.name(),
+                         gpu.total_bytes() / page_bytes);
+  }
+  return {};
+}
+
+Result<void> check_room(const LentShare& lent, std::uint64_t room) {
+  if (lent.bytes > 0 && lent.bytes <= room) return {};
+  return invalid_input("a share is lent of {} bytes; its {} pages have room for 1 to {}",
+                       lent.bytes, lent.pages, room);
+}
+
+Result<void> check_colors(const LentShare& lent, const ptx::ColoredAddressing& parities,
+                          std::span<const std::byte> table) {
+  DEMARC_TRY(const auto coloring, gpu::Coloring::make(parities.masks, lent.page_bytes));
+  if (!table.empty()) {
+    return invalid_input("a share whose colours are parities is lent with a table of {} bytes",
+                         table.size());
+  }
+  return check_room(lent, lent.pages * lent.page_bytes / coloring.colors());
+}
+
+// The chunk, counted from the page of pages_at on, as device code computes it.
+std::uint64_t chunk_of(const gpu::RemainderSteps& steps, std::uint64_t v) {
+  return v + (v * steps.reciprocal >> 32U >> steps.reciprocal_shift) * steps.skipped;
+}
+
+std::uint32_t entry(std::span<const std::byte> table, std::uint64_t at) {
+  std::uint32_t value = 0;
+  std::memcpy(&value, table.data() + at, sizeof value);
+  return value;
+}
+
+// Whatever a kernel computes, the table leads it to pages of the arena, each to its own, or far
+// behind them all.
+Result<void> check_table(const LentShare& lent, const gpu::RemainderSteps& steps,
+                         std::span<const std::byte> table) {
+  const std::uint64_t patterns = std::uint64_t{2} << steps.page_shift;  // bytes of them
+  const std::uint64_t behind = chunk_of(steps, steps.end) >> steps.page_shift;
+  const std::uint64_t expected = steps.pages_at + 4 * (behind + 1);
+  if (table.size() != expected || steps.pages_at < patterns ||
+      expected < patterns + 4 * (lent.pages + 1) || steps.pages_at % 4 != 0) {
+    return invalid_input(
+        "the table of a lent share has {} bytes; {} and a place for each of {} pages were expected",
+        table.size(), expected, lent.pages);
+  }
+  const std::uint64_t first = expected - 4 * (lent.pages + 1);
+  for (std::uint64_t at = patterns; at < expected; at += 4) {
+    const std::uint64_t page = (at - first) / 4;
+    const std::uint64_t leads_to = entry(table, at) >> steps.page_shift;
+    const bool inside = at >= first && page < lent.pages;
+    if (inside ? leads_to != page : leads_to < lent.pages) {
+      return invalid_input("the table of a lent share leads to page {} of the arena from byte {}",
+                           leads_to, at);
+    }
+  }
+  for (std::uint64_t at = 0; at < patterns; at += 2) {
+    std::uint16_t pattern = 0;
+    std::memcpy(&pattern, table.data() + at, sizeof pattern);
+    if (pattern >> steps.page_shift != 0) {
+      return invalid_input("the table of a lent share leads beyond a page from byte {}", at);
+    }
+  }
+  return {};
+}
+
+Result<void> check_colors(const LentShare& lent, const gpu::RemainderSteps& steps,
+                          std::span<const std::byte> table) {
+  if (steps.chunk_shift > 12 || steps.page_shift > 16 || steps.reciprocal_shift > 31 ||
+      steps.begin > steps.end ||
+      lent.page_bytes != std::uint64_t{1} << (steps.chunk_shift + steps.page_shift)) {
+    return invalid_input(
+        "a share is lent of chunks {} to {} of 2^{} bytes, 2^{} a page of {}, quotients shifted by "
+        "{}: these do not fit",
+        steps.begin, steps.end, steps.chunk_shift, steps.page_shift, lent.page_bytes,
+        steps.reciprocal_shift);
+  }
+  DEMARC_CHECK(check_room(lent, std::uint64_t{steps.end - steps.begin} << steps.chunk_shift));
+  return check_table(lent, steps, table);
+}
+
+// The text of a rewritten kernel makes the arena's address out of that of its window.
+Result<Places> reserve(const GpuPointer& gpu, const LentShare& lent,
+                       const ptx::ColoredAddressing& parities) {
+  const std::uint64_t alignment = lent.page_bytes << parities.masks.size();
+  for (const DevicePointer place : arena_places) {
+    DEMARC_TRY(AddressRange arena,
+               AddressRange::reserve(gpu, lent.pages * lent.page_bytes, alignment, place));
+    if (arena.address() % alignment != 0) continue;
+    const DevicePointer wanted = ptx::colored_pointer(arena.address(), 0, parities);
+    DEMARC_TRY(AddressRange window,
+               AddressRange::reserve(gpu, whole_pages(lent.bytes, lent.page_bytes), lent.page_bytes,
+                                     wanted));
+    if (window.address() == wanted) return Places{std::move(arena), std::move(window)};
+  }
+  return missing_capability(
+      "{}: the driver gives no addresses for the window of a lent share of {} bytes: those of its "
+      "arena divided by {} are taken, at {} places",
+      gpu->name(), lent.bytes, 1U << parities.masks.size(), std::size(arena_places));
+}
+
+Result<Places> reserve(const GpuPointer& gpu, const LentShare& lent, const gpu::RemainderSteps&) {
+  DEMARC_TRY(AddressRange arena,
+             AddressRange::reserve(gpu, lent.pages * lent.page_bytes, lent.page_bytes));
+  DEMARC_TRY(AddressRange window,
+             AddressRange::reserve(gpu, whole_pages(lent.bytes, lent.page_bytes), lent.page_bytes));
+  return Places{std::move(arena), std::move(window)};
+}
+
+Result<void> map_page(const GpuPointer& gpu, AddressRange& arena, std::uint64_t page,
+                      std::uint64_t page_bytes, const OwnedFile& lent) {
+  const auto mapped = [&]() -> Result<void> {
+    DEMARC_TRY(const PhysicalMemory memory, PhysicalMemory::borrow(gpu, lent, page_bytes));
+    return arena.map(page * page_bytes, memory);
+  }();
+  if (mapped) return {};
+  return tl::unexpected(
+      Error{mapped.error().kind,
+            fmt::format("page {} of a lent share: {}", page, mapped.error().message)});
+}
+
+Result<void> map_pages(const GpuPointer& gpu, AddressRange& arena, const LentShare& lent,
+                       const std::function<Result<std::vector<OwnedFile>>()>& next_pages) {
+  for (std::uint64_t page = 0; page < lent.pages;) {
+    DEMARC_TRY(std::vector<OwnedFile> batch, next_pages());
+    if (batch.empty() || batch.size() > lent.pages - page) {
+      return invalid_input("a share is lent of {} pages; there came descriptors of {}", lent.pages,
+                           page + batch.size());
+    }
+    for (OwnedFile& descriptor : batch) {
+      const OwnedFile closed_when_mapped(std::move(descriptor));
+      DEMARC_CHECK(map_page(gpu, arena, page, lent.page_bytes, closed_when_mapped));
+      ++page;
+    }
+  }
+  return arena.allow(0, arena.bytes());
+}
+
+}  // namespace
+
+Result<BorrowedShare> BorrowedShare::open(
+    GpuPointer gpu, const LentShare& lent, std::span<const std::byte> table,
+    const std::function<Result<std::vector<OwnedFile>>()>& next_pages) {
+  DEMARC_CHECK(check_pages(*gpu, lent));
+  DEMARC_CHECK(
+      std::visit([&](const auto& colors) { return check_colors(lent, colors, table); }, lent.colors));
+  DEMARC_TRY(Places places, std::visit([&](const auto& colors) { return reserve(gpu, lent, colors); },
+                                       lent.colors));
+  DEMARC_CHECK(map_pages(gpu, places.arena, lent, next_pages));
+  BorrowedShare share(lent, std::move(places.arena), std::move(places.window));
+  if (!table.empty()) {
+    DEMARC_TRY(DeviceBuffer on_card, DeviceBuffer::allocate(gpu, table.size()));
+    DEMARC_CHECK(on_card.upload(table.data(), table.size()));
+    share.table_.emplace(std::move(on_card));
+  }
+  return share;
+}
+
+ColoredCode BorrowedShare::code() const {
+  if (const auto* parities = std::get_if<ptx::ColoredAddressing>(&lent_.colors)) {
+    return {window(), *parities};
+  }
+  const auto& steps = std::get<gpu::RemainderSteps>(lent_.colors);
+  const auto number = static_cast<std::uint32_t>(window() >> steps.chunk_shift);
+  return {window(),
+          ptx::RemainderAddressing{
+              {.chunk_shift = steps.chunk_shift, .page_shift = steps.page_shift},
+              {.arena = arena(),
+               .table = table_->address(),
+               .pages = table_->address() + steps.pages_at,
+               .before = number - steps.begin,
+               .end = steps.end,
+               .reciprocal = steps.reciprocal,
+               .reciprocal_shift = steps.reciprocal_shift,
+               .skipped = steps.skipped}}};
+}
+
+}  // namespace demarc::cuda
