@@ -68,8 +68,8 @@ TEST(LentMemory, StaysWithItsBorrowerWhenTheOwnerGivesItBack) {
     ASSERT_EQ(gpu->api().cuMemsetD8_v2(range.address(), 7, lent_page_bytes), 0);
     lent = own.lend().value();
   }
-  const AddressRange range = mapped_at_any_place(
-      gpu, PhysicalMemory::borrow(gpu, lent, lent_page_bytes).value());
+  const AddressRange range =
+      mapped_at_any_place(gpu, PhysicalMemory::borrow(gpu, lent, lent_page_bytes).value());
   unsigned char last = 0;
   ASSERT_EQ(gpu->api().cuMemcpyDtoH_v2(&last, range.address() + lent_page_bytes - 1, 1), 0);
   EXPECT_EQ(last, 7U);

@@ -29,19 +29,28 @@ std::int64_t objects_alive() {
   return test::fake_symbol<std::int64_t()>("fake_live_objects")();
 }
 
-std::shared_ptr<ColoredPool> lent_parities(std::uint64_t pages = 6) {
-  return ColoredPool::create(test::fake_gpu(), lent_mask, pages * page_of_share, lent_halves,
-                             PoolPages::one_region, Lending::by_descriptor)
+// With what is said of its pages instead of what measuring finds.
+std::shared_ptr<ColoredPool> lent_parities(const std::vector<std::uint32_t>& constants,
+                                           std::span<const ShareRequest> shares = lent_halves,
+                                           Lending lending = Lending::by_descriptor) {
+  return ColoredPool::adopt(PageArena::create(test::fake_gpu(), constants.size(), lending).value(),
+                            gpu::Coloring::make(lent_mask, page_of_share).value(), constants,
+                            shares)
       .value();
 }
 
-std::shared_ptr<ColoredPool> lent_remainders() {
+// Measured once.
+const std::shared_ptr<ColoredPool>& lent_remainders() {
   fake::FakeConfig config = fake::small_gpu();
   config.remainders = true;
-  const auto scheme = gpu::color_scheme(gpu::find_device("h200").value(), 2).value();
-  return ColoredPool::create(test::fake_card(config).value(), scheme, 4 * page_of_share,
-                             lent_halves, PoolPages::one_region, Lending::by_descriptor)
-      .value();
+  static const auto pool =
+      ColoredPool::create(test::fake_card(config).value(),
+                          gpu::color_scheme(gpu::find_device("h200").value(), 2).value(),
+                          4 * page_of_share, lent_halves, PoolPages::one_region,
+                          Lending::by_descriptor)
+          .value();
+  test::configure(config);
+  return pool;
 }
 
 // The descriptors of all pages, `most` a batch; after them none.
@@ -179,7 +188,9 @@ void expect_shares_apart(const std::shared_ptr<ColoredPool>& pool,
 }
 
 TEST(LentShare, OfParitiesIsChangedByAnotherProcessInItsColourAlone) {
-  const auto pool = lent_parities();
+  const auto pool = ColoredPool::create(test::fake_gpu(), lent_mask, 6 * page_of_share, lent_halves,
+                                        PoolPages::one_region, Lending::by_descriptor)
+                        .value();
   auto* true_module = test::fake_symbol<std::uint64_t(std::uint64_t)>("fake_module_of");
   // Of the planted masks the last one is that of the pool.
   expect_shares_apart(pool, [=](std::uint64_t address) { return true_module(address) >> 3U & 1U; });
@@ -196,18 +207,17 @@ void count_where_nothing_is(const ColoredPool& pool, const LentShare& lent, bool
   const auto share = borrow(pool, lent);
   ASSERT_TRUE(share) << share.error().message;
   const ptx::Module module = counting_module();
-  const std::string text =
-      rewritten ? *share->code().rewrite(module)->module.text : *module.text;
+  const std::string text = rewritten ? *share->code().rewrite(module)->module.text : *module.text;
   testing::internal::CaptureStderr();
-  const auto done = run_count(pool.arena().gpu(), text,
-                              share->window() + static_cast<std::uint64_t>(offset), 1);
+  const auto done =
+      run_count(pool.arena().gpu(), text, share->window() + static_cast<std::uint64_t>(offset), 1);
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("out-of-bounds"));
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().message, HasSubstr("ILLEGAL_ADDRESS"));
 }
 
 TEST(LentShare, HasAWindowThatOnlyRewrittenKernelsReachMemoryThrough) {
-  for (const auto& pool : {lent_parities(2), lent_remainders()}) {
+  for (const auto& pool : {lent_parities({0, 0}), lent_remainders()}) {
     const LentShare lent = pool->lend(0).value();
     for (const std::int64_t offset : {std::int64_t{0}, static_cast<std::int64_t>(lent.bytes) - 4}) {
       EXPECT_EQ(in_another_process([&] { count_where_nothing_is(*pool, lent, false, offset); }), 0);
@@ -224,16 +234,14 @@ TEST(LentShare, HasAWindowThatOnlyRewrittenKernelsReachMemoryThrough) {
 
 TEST(LentShare, OfACapIsNoLongerThanIt) {
   constexpr ShareRequest capped[] = {{0x1, 5000}, {0x2, 0}};
-  const auto pool = ColoredPool::create(test::fake_gpu(), lent_mask, 2 * page_of_share, capped,
-                                        PoolPages::one_region, Lending::by_descriptor)
-                        .value();
+  const auto pool = lent_parities({1, 1}, capped);
   const LentShare lent = pool->lend(0).value();
   EXPECT_EQ(lent.bytes, 5000U);
   EXPECT_EQ(borrow(*pool, lent)->bytes(), 5000U);
 }
 
 TEST(LentShare, IsRefusedByAPoolThatCannotLendIt) {
-  const auto pool = lent_parities(4);
+  const auto pool = lent_parities({1, 1});
   EXPECT_THAT(pool->lend(2).error().message, HasSubstr("share 2: the pool has 2"));
   {
     const auto buffer = pool->allocate(1, 1000).value();
@@ -242,15 +250,9 @@ TEST(LentShare, IsRefusedByAPoolThatCannotLendIt) {
     EXPECT_TRUE(pool->lend(0)) << "the other share has none";
   }
   EXPECT_TRUE(pool->lend(1));
-  const auto make = [](PoolPages pages, Lending lending) {
-    return ColoredPool::create(test::fake_gpu(), lent_mask, 16 * page_of_share, lent_halves, pages,
-                               lending)
-        .value();
-  };
-  EXPECT_THAT(make(PoolPages::one_region, Lending::none)->lend(0).error().message,
+  EXPECT_THAT(lent_parities({1, 1}, lent_halves, Lending::none)->lend(0).error().message,
               HasSubstr("share 0: the pages of the pool were not made to be lent"));
-  EXPECT_THAT(make(PoolPages::all, Lending::by_descriptor)->lend(0).error().message,
-              HasSubstr("2 regions"));
+  EXPECT_THAT(lent_parities({1, 0})->lend(0).error().message, HasSubstr("2 regions"));
 }
 
 // Of what is lent, `change` is made; nothing is left behind.
@@ -262,8 +264,7 @@ void expect_refused(const ColoredPool& pool, const std::string& reason,
   change(lent);
   if (change_table) change_table(table);
   const std::int64_t before = objects_alive();
-  const auto share =
-      BorrowedShare::open(pool.arena().gpu(), lent, table, pages_of_pool(pool));
+  const auto share = BorrowedShare::open(pool.arena().gpu(), lent, table, pages_of_pool(pool));
   ASSERT_FALSE(share) << reason;
   EXPECT_EQ(share.error().kind, ErrorKind::invalid_input);
   EXPECT_THAT(share.error().message, HasSubstr(reason));
@@ -271,7 +272,7 @@ void expect_refused(const ColoredPool& pool, const std::string& reason,
 }
 
 TEST(BorrowedShare, OfAnotherCardOrOtherPagesIsRefused) {
-  const auto pool = lent_parities(2);
+  const auto pool = lent_parities({0, 0});
   const std::string own = pool->arena().gpu()->uuid();
   expect_refused(*pool,
                  "a share that is lent of card GPU-00 cannot be used on Fake GPU, which is " + own,
@@ -285,14 +286,13 @@ TEST(BorrowedShare, OfAnotherCardOrOtherPagesIsRefused) {
 }
 
 TEST(BorrowedShare, OfMoreBytesThanItsPagesHaveRoomForIsRefused) {
-  for (const auto& pool : {lent_parities(2), lent_remainders()}) {
+  for (const auto& pool : {lent_parities({0, 0}), lent_remainders()}) {
     const LentShare lent = pool->lend(1).value();
     std::uint64_t room = lent.pages * page_of_share / 2;
     if (const auto* steps = std::get_if<gpu::RemainderSteps>(&lent.colors)) {
       room = std::uint64_t{steps->end - steps->begin} << steps->chunk_shift;
     }
-    const std::string reason =
-        fmt::format("its {} pages have room for 1 to {}", lent.pages, room);
+    const std::string reason = fmt::format("its {} pages have room for 1 to {}", lent.pages, room);
     expect_refused(*pool, reason, [=](LentShare& changed) { changed.bytes = room + 1; });
     expect_refused(*pool, reason, [](LentShare& changed) { changed.bytes = 0; });
     LentShare whole = lent;
@@ -302,7 +302,7 @@ TEST(BorrowedShare, OfMoreBytesThanItsPagesHaveRoomForIsRefused) {
 }
 
 TEST(BorrowedShare, OfParitiesThatAreNoneOrHaveATableIsRefused) {
-  const auto pool = lent_parities(2);
+  const auto pool = lent_parities({0, 0});
   expect_refused(*pool, "mask 0x200000 reaches beyond a page", [](LentShare& lent) {
     std::get<ptx::ColoredAddressing>(lent.colors).masks = {0x200000};
   });
@@ -322,7 +322,7 @@ TEST(BorrowedShare, OfRemaindersWhoseNumbersDoNotFitIsRefused) {
     expect_refused(*pool, "these do not fit", [&](LentShare& lent) {
       auto& steps = std::get<gpu::RemainderSteps>(lent.colors);
       change(steps);
-      if (steps.chunk_shift == 13) steps.page_shift = 8;   // still 2 MiB
+      if (steps.chunk_shift == 13) steps.page_shift = 8;  // still 2 MiB
       if (steps.page_shift == 17) steps.chunk_shift = 4;
     });
   }
@@ -366,15 +366,14 @@ TEST(BorrowedShare, OfATableThatDoesNotLeadToItsPagesIsRefused) {
   for (const auto& [at, page] : std::vector<std::pair<std::size_t, std::uint32_t>>{
            {size - 8, 0}, {size - 4, 0}, {size - 4 * (pages + 2), 0}, {16384, 1}}) {
     expect_refused(*pool, fmt::format("leads to page {} of the arena from byte {}", page, at),
-                   nothing,
-                   [&, at = at, page = page](auto& table) { leads_to(table, at, page); });
+                   nothing, [&, at = at, page = page](auto& table) { leads_to(table, at, page); });
   }
   expect_refused(*pool, "leads beyond a page from byte 16382", nothing,
                  [](std::vector<std::byte>& table) { table[16383] = std::byte{0x20}; });
 }
 
 TEST(BorrowedShare, OfTooFewTooManyOrOtherDescriptorsIsRefused) {
-  const auto pool = lent_parities(6);
+  const auto pool = lent_parities({0, 0, 0, 0, 0});
   const LentShare lent = pool->lend(0).value();
   const std::uint64_t pages = lent.pages;
   ASSERT_GT(pages, 2U);
@@ -415,7 +414,7 @@ TEST(BorrowedShare, OfTooFewTooManyOrOtherDescriptorsIsRefused) {
 }
 
 TEST(BorrowedShare, KeepsNoDescriptor) {
-  const auto pool = lent_parities(6);
+  const auto pool = lent_parities({0, 0, 0, 0, 0});
   std::vector<int> given;
   const PageSource all = pages_of_pool(*pool);
   const auto share = BorrowedShare::open(
@@ -456,7 +455,7 @@ GpuPointer card_with_wishes_unheard() {
 }
 
 TEST(BorrowedShare, LiesElsewhereWhereTheDriverHasNoWindowForItsFirstPlace) {
-  const auto pool = lent_parities(2);
+  const auto pool = lent_parities({0, 0});
   const GpuPointer gpu = card_with_wishes_unheard();
   const LentShare lent = pool->lend(0).value();
   const auto open = [&] { return BorrowedShare::open(gpu, lent, {}, pages_of_pool(*pool)); };

@@ -1,7 +1,7 @@
-// A share of a coloured pool that other processes use. The owner takes the memory, finds the colours
-// and lends every page by a file descriptor; a borrower maps all pages in the owner's order and
-// needs no measurement. Pages hold all colours: it is the borrower's code that keeps to one share,
-// so that a borrower may run rewritten kernels alone.
+// A share of a coloured pool that other processes use. The owner takes the memory, finds the
+// colours and lends every page by a file descriptor; a borrower maps all pages in the owner's order
+// and needs no measurement. Pages hold all colours: it is the borrower's code that keeps to one
+// share, so that a borrower may run rewritten kernels alone.
 //
 // What kernels get as pointers are addresses of a window: reserved, as long as the share, and never
 // mapped. Rewritten kernels translate them; a kernel or a copy that knows nothing of colours

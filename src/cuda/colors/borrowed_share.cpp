@@ -146,9 +146,8 @@ Result<void> map_page(const GpuPointer& gpu, AddressRange& arena, std::uint64_t 
     return arena.map(page * page_bytes, memory);
   }();
   if (mapped) return {};
-  return tl::unexpected(
-      Error{mapped.error().kind,
-            fmt::format("page {} of a lent share: {}", page, mapped.error().message)});
+  return tl::unexpected(Error{mapped.error().kind, fmt::format("page {} of a lent share: {}", page,
+                                                               mapped.error().message)});
 }
 
 Result<void> map_pages(const GpuPointer& gpu, AddressRange& arena, const LentShare& lent,
@@ -174,10 +173,11 @@ Result<BorrowedShare> BorrowedShare::open(
     GpuPointer gpu, const LentShare& lent, std::span<const std::byte> table,
     const std::function<Result<std::vector<OwnedFile>>()>& next_pages) {
   DEMARC_CHECK(check_pages(*gpu, lent));
-  DEMARC_CHECK(
-      std::visit([&](const auto& colors) { return check_colors(lent, colors, table); }, lent.colors));
-  DEMARC_TRY(Places places, std::visit([&](const auto& colors) { return reserve(gpu, lent, colors); },
-                                       lent.colors));
+  DEMARC_CHECK(std::visit([&](const auto& colors) { return check_colors(lent, colors, table); },
+                          lent.colors));
+  DEMARC_TRY(
+      Places places,
+      std::visit([&](const auto& colors) { return reserve(gpu, lent, colors); }, lent.colors));
   DEMARC_CHECK(map_pages(gpu, places.arena, lent, next_pages));
   BorrowedShare share(lent, std::move(places.arena), std::move(places.window));
   if (!table.empty()) {
@@ -194,17 +194,16 @@ ColoredCode BorrowedShare::code() const {
   }
   const auto& steps = std::get<gpu::RemainderSteps>(lent_.colors);
   const auto number = static_cast<std::uint32_t>(window() >> steps.chunk_shift);
-  return {window(),
-          ptx::RemainderAddressing{
-              {.chunk_shift = steps.chunk_shift, .page_shift = steps.page_shift},
-              {.arena = arena(),
-               .table = table_->address(),
-               .pages = table_->address() + steps.pages_at,
-               .before = number - steps.begin,
-               .end = steps.end,
-               .reciprocal = steps.reciprocal,
-               .reciprocal_shift = steps.reciprocal_shift,
-               .skipped = steps.skipped}}};
+  return {window(), ptx::RemainderAddressing{
+                        {.chunk_shift = steps.chunk_shift, .page_shift = steps.page_shift},
+                        {.arena = arena(),
+                         .table = table_->address(),
+                         .pages = table_->address() + steps.pages_at,
+                         .before = number - steps.begin,
+                         .end = steps.end,
+                         .reciprocal = steps.reciprocal,
+                         .reciprocal_shift = steps.reciprocal_shift,
+                         .skipped = steps.skipped}}};
 }
 
 }  // namespace demarc::cuda

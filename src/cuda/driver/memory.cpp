@@ -163,10 +163,9 @@ Result<PhysicalMemory> PhysicalMemory::borrow(GpuPointer gpu, const OwnedFile& l
 Result<OwnedFile> PhysicalMemory::lend() const {
   DEMARC_CHECK(needs_lending(*gpu_));
   int descriptor = -1;
-  DEMARC_CHECK(gpu_->check(
-      gpu_->api().cuMemExportToShareableHandle(&descriptor, handle_,
-                                               CuAllocationProperties::file_descriptor, 0),
-      "cannot lend memory"));
+  DEMARC_CHECK(gpu_->check(gpu_->api().cuMemExportToShareableHandle(
+                               &descriptor, handle_, CuAllocationProperties::file_descriptor, 0),
+                           "cannot lend memory"));
   OwnedFile file(descriptor);
   // Whether the driver does so is not documented.
   if (::fcntl(file.get(), F_SETFD, FD_CLOEXEC) != 0) {
@@ -191,8 +190,8 @@ PhysicalMemory& PhysicalMemory::operator=(PhysicalMemory&& other) noexcept {
   return *this;
 }
 
-Result<AddressRange> AddressRange::reserve(GpuPointer gpu, std::size_t bytes,
-                                           std::size_t alignment, DevicePointer wanted) {
+Result<AddressRange> AddressRange::reserve(GpuPointer gpu, std::size_t bytes, std::size_t alignment,
+                                           DevicePointer wanted) {
   DEMARC_CHECK(needs_virtual_memory(*gpu));
   DEMARC_TRY(const DevicePointer address,
              gpu->ask(fmt::format("cannot reserve {} bytes of addresses", bytes),

@@ -132,8 +132,8 @@ FAKE CuResult cuMemMap(DevicePointer address, std::size_t bytes, std::size_t off
   if (memory == gpu.memory.end() || bytes > memory->second.bytes) return error_invalid;
   if (gpu.mapped.contains(address)) return error_invalid;
   const int file = memory->second.file;
-  if (file >= 0 && ::mmap(at(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, file, 0) !=
-                       at(address)) {
+  if (file >= 0 &&
+      ::mmap(at(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, file, 0) != at(address)) {
     return 2;
   }
   gpu.mapped[address] = memory->second.physical;

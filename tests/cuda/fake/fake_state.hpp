@@ -171,7 +171,7 @@ struct FakeGpu {
   CuResult broken = 0;  // what a kernel did to the context: every later call ends with it
   std::uint64_t now_ns = 1'000'000'000;  // %globaltimer; launches alone take time
   std::mt19937_64 random{1};
-  std::uint64_t pages_made = 0;                      // physical pages are numbered from 1
+  std::uint64_t pages_made = 0;  // physical pages are numbered from 1
   std::uint64_t handles_made = 0;
   std::map<cuda::AllocationHandle, FakeMemory> memory;
   std::map<DevicePointer, std::uint64_t> mapped;     // page -> physical page
