@@ -1,0 +1,252 @@
+// What is lent and does not fit together is refused by whoever would borrow it.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "lent_pools.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using test::borrow;
+using test::lent_parities;
+using test::lent_remainders;
+using test::objects_alive;
+using test::page_of_share;
+using test::pages_of_pool;
+using test::PageSource;
+using testing::HasSubstr;
+
+// Of what is lent, `change` is made; nothing is left behind.
+void expect_refused(const ColoredPool& pool, const std::string& reason,
+                    const std::function<void(LentShare&)>& change,
+                    const std::function<void(std::vector<std::byte>&)>& change_table = {}) {
+  LentShare lent = pool.lend(1).value();
+  std::vector<std::byte> table = pool.table();
+  change(lent);
+  if (change_table) change_table(table);
+  const std::int64_t before = objects_alive();
+  const auto share = BorrowedShare::open(pool.arena().gpu(), lent, table, pages_of_pool(pool));
+  ASSERT_FALSE(share) << reason;
+  EXPECT_EQ(share.error().kind, ErrorKind::invalid_input);
+  EXPECT_THAT(share.error().message, HasSubstr(reason));
+  EXPECT_EQ(objects_alive(), before);
+}
+
+TEST(BorrowedShare, OfAnotherCardOrOtherPagesIsRefused) {
+  const auto pool = lent_parities({0, 0});
+  const std::string own = pool->arena().gpu()->uuid();
+  expect_refused(*pool,
+                 "a share that is lent of card GPU-00 cannot be used on Fake GPU, which is " + own,
+                 [](LentShare& lent) { lent.card = "GPU-00"; });
+  expect_refused(*pool, "in pages of 4194304 bytes; those of Fake GPU have 2097152",
+                 [](LentShare& lent) { lent.page_bytes *= 2; });
+  expect_refused(*pool, "of 0 pages; Fake GPU has 1 to 512",
+                 [](LentShare& lent) { lent.pages = 0; });
+  expect_refused(*pool, "of 513 pages; Fake GPU has 1 to 512",
+                 [](LentShare& lent) { lent.pages = 513; });
+}
+
+TEST(BorrowedShare, OfMoreBytesThanItsPagesHaveRoomForIsRefused) {
+  for (const auto& pool : {lent_parities({0, 0}), lent_remainders()}) {
+    const LentShare lent = pool->lend(1).value();
+    std::uint64_t room = lent.pages * page_of_share / 2;
+    if (const auto* steps = std::get_if<gpu::RemainderSteps>(&lent.colors)) {
+      room = std::uint64_t{steps->end - steps->begin} << steps->chunk_shift;
+    }
+    const std::string reason = fmt::format("its {} pages have room for 1 to {}", lent.pages, room);
+    expect_refused(*pool, reason, [=](LentShare& changed) { changed.bytes = room + 1; });
+    expect_refused(*pool, reason, [](LentShare& changed) { changed.bytes = 0; });
+    LentShare whole = lent;
+    whole.bytes = room;
+    EXPECT_TRUE(borrow(*pool, whole));
+  }
+}
+
+TEST(BorrowedShare, OfParitiesThatAreNoneOrHaveATableIsRefused) {
+  const auto pool = lent_parities({0, 0});
+  expect_refused(*pool, "mask 0x200000 reaches beyond a page", [](LentShare& lent) {
+    std::get<ptx::ColoredAddressing>(lent.colors).masks = {0x200000};
+  });
+  expect_refused(
+      *pool, "whose colours are parities is lent with a table of 4 bytes", [](LentShare&) {},
+      [](std::vector<std::byte>& table) { table.resize(4); });
+}
+
+TEST(BorrowedShare, OfRemaindersWhoseNumbersDoNotFitIsRefused) {
+  const auto pool = lent_remainders();
+  using Change = void (*)(gpu::RemainderSteps&);
+  for (const Change change : {Change{[](auto& steps) { steps.chunk_shift = 13; }},
+                              Change{[](auto& steps) { steps.page_shift = 17; }},
+                              Change{[](auto& steps) { steps.reciprocal_shift = 32; }},
+                              Change{[](auto& steps) { steps.begin = steps.end + 1; }},
+                              Change{[](auto& steps) { steps.page_shift -= 1; }}}) {
+    expect_refused(*pool, "these do not fit", [&](LentShare& lent) {
+      auto& steps = std::get<gpu::RemainderSteps>(lent.colors);
+      change(steps);
+      if (steps.chunk_shift == 13) steps.page_shift = 8;  // still 2 MiB
+      if (steps.page_shift == 17) steps.chunk_shift = 4;
+    });
+  }
+}
+
+TEST(BorrowedShare, OfATableThatDoesNotLeadToItsPagesIsRefused) {
+  const auto pool = lent_remainders();
+  const auto nothing = [](LentShare&) {};
+  const auto steps_of = [](LentShare& lent) -> gpu::RemainderSteps& {
+    return std::get<gpu::RemainderSteps>(lent.colors);
+  };
+  const std::size_t size = pool->table().size();
+  const std::uint64_t pages = pool->arena().pages();
+  const std::string length = "the table of a lent share has ";
+  for (const std::size_t wrong : {std::size_t{0}, size - 4, size + 4, size - 1}) {
+    expect_refused(*pool, length + std::to_string(wrong), nothing,
+                   [&](std::vector<std::byte>& table) { table.resize(wrong); });
+  }
+  // Numbers that read the table elsewhere.
+  for (const std::uint32_t moved : {4U, 2U, 0U - 4U}) {
+    expect_refused(*pool, length, [&](LentShare& lent) { steps_of(lent).pages_at += moved; });
+  }
+  // As much further as the table is longer, or shorter.
+  expect_refused(
+      *pool, length, [&](LentShare& lent) { steps_of(lent).pages_at += 2; },
+      [](std::vector<std::byte>& table) { table.resize(table.size() + 2); });
+  expect_refused(
+      *pool, length, [&](LentShare& lent) { steps_of(lent).pages_at = 16380; },
+      [&](std::vector<std::byte>& table) {
+        LentShare lent = pool->lend(1).value();
+        table.resize(size - (steps_of(lent).pages_at - 16380));
+      });
+  expect_refused(*pool, length, [](LentShare& lent) { lent.pages = 200; });
+  expect_refused(*pool, "leads to page 262144 of the arena from byte",
+                 [](LentShare& lent) { lent.pages += 1; });
+  const auto leads_to = [](std::vector<std::byte>& table, std::size_t at, std::uint32_t page) {
+    const std::uint32_t value = page << 13U;
+    std::memcpy(table.data() + at, &value, sizeof value);
+  };
+  // The last page to the first; what stands before and behind the pages into them.
+  for (const auto& [at, page] : std::vector<std::pair<std::size_t, std::uint32_t>>{
+           {size - 8, 0}, {size - 4, 0}, {size - 4 * (pages + 2), 0}, {16384, 1}}) {
+    expect_refused(*pool, fmt::format("leads to page {} of the arena from byte {}", page, at),
+                   nothing, [&, at = at, page = page](auto& table) { leads_to(table, at, page); });
+  }
+  expect_refused(*pool, "leads beyond a page from byte 16382", nothing,
+                 [](std::vector<std::byte>& table) { table[16383] = std::byte{0x20}; });
+}
+
+TEST(BorrowedShare, OfTooFewTooManyOrOtherDescriptorsIsRefused) {
+  const auto pool = lent_parities({0, 0, 0, 0, 0});
+  const LentShare lent = pool->lend(0).value();
+  const std::uint64_t pages = lent.pages;
+  ASSERT_GT(pages, 2U);
+  const std::int64_t before = objects_alive();
+  const auto refusal = [&](const PageSource& source) {
+    const auto share = BorrowedShare::open(pool->arena().gpu(), lent, {}, source);
+    EXPECT_FALSE(share);
+    EXPECT_EQ(objects_alive(), before);
+    return share ? Error{} : share.error();
+  };
+  PageSource all = pages_of_pool(*pool, 1);
+  std::uint64_t given = 0;
+  EXPECT_EQ(refusal([&]() -> Result<std::vector<OwnedFile>> {
+              if (++given == pages) return std::vector<OwnedFile>();
+              return all();
+            }),
+            (Error{ErrorKind::invalid_input,
+                   fmt::format("a share is lent of {} pages; there came descriptors of {}", pages,
+                               pages - 1)}));
+  EXPECT_EQ(refusal([&]() -> Result<std::vector<OwnedFile>> {
+              std::vector<OwnedFile> batch = pages_of_pool(*pool, pages)().value();
+              batch.push_back(pool->arena().lend_page(0).value());
+              return batch;
+            }),
+            (Error{ErrorKind::invalid_input,
+                   fmt::format("a share is lent of {} pages; there came descriptors of {}", pages,
+                               pages + 1)}));
+  PageSource two = pages_of_pool(*pool, 2);
+  const Error other = refusal([&]() -> Result<std::vector<OwnedFile>> {
+    DEMARC_TRY(auto batch, two());
+    batch[1] = OwnedFile(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    return batch;
+  });
+  EXPECT_EQ(other.kind, ErrorKind::invalid_input);
+  EXPECT_THAT(other.message, HasSubstr("page 1 of a lent share: file descriptor "));
+  EXPECT_EQ(refusal([]() -> Result<std::vector<OwnedFile>> { return check_failed("gone"); }),
+            (Error{ErrorKind::check_failed, "gone"}));
+}
+
+TEST(BorrowedShare, KeepsNoDescriptor) {
+  const auto pool = lent_parities({0, 0, 0, 0, 0});
+  std::vector<int> given;
+  const PageSource all = pages_of_pool(*pool);
+  const auto share = BorrowedShare::open(
+      pool->arena().gpu(), pool->lend(0).value(), {}, [&]() -> Result<std::vector<OwnedFile>> {
+        for (const int file : given) EXPECT_EQ(::fcntl(file, F_GETFD), -1) << "a batch is closed";
+        given.clear();
+        DEMARC_TRY(auto batch, all());
+        for (const OwnedFile& file : batch) given.push_back(file.get());
+        return batch;
+      });
+  ASSERT_TRUE(share) << share.error().message;
+  for (const int file : given) EXPECT_EQ(::fcntl(file, F_GETFD), -1);
+}
+
+// Requests for addresses that the driver does not fulfil: so many of those with a wish, and of
+// those with an alignment of more than a page.
+std::uint32_t wishes_unheard = 0;
+std::uint32_t places_unaligned = 0;
+
+GpuPointer card_with_wishes_unheard() {
+  static CuResult (*reserve)(DevicePointer*, std::size_t, std::size_t, DevicePointer,
+                             unsigned long long) = nullptr;
+  DriverApi api = test::fake_driver()->api();
+  reserve = api.cuMemAddressReserve;
+  api.cuMemAddressReserve = [](DevicePointer* address, std::size_t bytes, std::size_t alignment,
+                               DevicePointer wanted, unsigned long long flags) {
+    if (wanted != 0 && wishes_unheard > 0) {
+      --wishes_unheard;
+      wanted = 0;
+    }
+    if (alignment > page_of_share && places_unaligned > 0) {
+      --places_unaligned;
+      wanted = 0x4b00'0000'0000 + page_of_share;
+    }
+    return reserve(address, bytes, alignment, wanted, flags);
+  };
+  return Gpu::open(Driver::from_table(api, "deaf").value(), 0).value();
+}
+
+TEST(BorrowedShare, LiesElsewhereWhereTheDriverHasNoWindowForItsFirstPlace) {
+  const auto pool = lent_parities({0, 0});
+  const GpuPointer gpu = card_with_wishes_unheard();
+  const LentShare lent = pool->lend(0).value();
+  const auto open = [&] { return BorrowedShare::open(gpu, lent, {}, pages_of_pool(*pool)); };
+  const std::int64_t before = objects_alive();
+  wishes_unheard = 1;
+  {
+    const auto share = open();
+    ASSERT_TRUE(share) << share.error().message;
+    EXPECT_EQ(share->arena(), 0x4800'0000'0000U);
+    EXPECT_EQ(share->window(), 0x2400'0000'0000U);
+  }
+  places_unaligned = 1;
+  {
+    const auto share = open();
+    ASSERT_TRUE(share) << share.error().message;
+    EXPECT_EQ(share->arena(), 0x4800'0000'0000U);
+  }
+  // A wish for a window at the first place, then two at each of the others.
+  wishes_unheard = 7;
+  const auto refused = open();
+  EXPECT_EQ(wishes_unheard, 0U);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("those of its arena divided by 2 are taken, at 4 places"));
+  EXPECT_EQ(objects_alive(), before);
+}
+
+}  // namespace
+}  // namespace demarc::cuda

@@ -1,0 +1,64 @@
+// Pools on the stand-in whose shares other processes borrow.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "demarc/cuda/lent_share.hpp"
+#include "fake_card.hpp"
+
+namespace demarc::test {
+
+using PageSource = std::function<Result<std::vector<OwnedFile>>()>;
+
+inline constexpr std::uint64_t page_of_share = 2 << 20;
+inline constexpr cuda::ShareRequest lent_halves[] = {{0x1, 0}, {0x2, 0}};
+inline constexpr std::uint64_t lent_mask[] = {0xc4000};
+
+inline std::int64_t objects_alive() {
+  return fake_symbol<std::int64_t()>("fake_live_objects")();
+}
+
+// With what is said of its pages in the place of what measuring finds.
+inline std::shared_ptr<cuda::ColoredPool> lent_parities(
+    const std::vector<std::uint32_t>& constants,
+    std::span<const cuda::ShareRequest> shares = lent_halves,
+    cuda::Lending lending = cuda::Lending::by_descriptor) {
+  return cuda::ColoredPool::adopt(
+             cuda::PageArena::create(fake_gpu(), constants.size(), lending).value(),
+             gpu::Coloring::make(lent_mask, page_of_share).value(), constants, shares)
+      .value();
+}
+
+// Measured once.
+inline const std::shared_ptr<cuda::ColoredPool>& lent_remainders() {
+  fake::FakeConfig config = fake::small_gpu();
+  config.remainders = true;
+  static const auto pool =
+      cuda::ColoredPool::create(
+          fake_card(config).value(), gpu::color_scheme(gpu::find_device("h200").value(), 2).value(),
+          4 * page_of_share, lent_halves, cuda::PoolPages::one_region, cuda::Lending::by_descriptor)
+          .value();
+  configure(config);
+  return pool;
+}
+
+// The descriptors of all pages, `most` a batch; after them none.
+inline PageSource pages_of_pool(const cuda::ColoredPool& pool, std::uint64_t most = 2) {
+  return [&pool, most, next = std::uint64_t{0}]() mutable -> Result<std::vector<OwnedFile>> {
+    std::vector<OwnedFile> batch;
+    for (; batch.size() < most && next < pool.arena().pages(); ++next) {
+      DEMARC_TRY(OwnedFile page, pool.arena().lend_page(next));
+      batch.push_back(std::move(page));
+    }
+    return batch;
+  };
+}
+
+inline Result<cuda::BorrowedShare> borrow(const cuda::ColoredPool& pool,
+                                          const cuda::LentShare& lent) {
+  return cuda::BorrowedShare::open(pool.arena().gpu(), lent, pool.table(), pages_of_pool(pool));
+}
+
+}  // namespace demarc::test
