@@ -47,6 +47,8 @@ TEST(BorrowedShare, OfAnotherCardOrOtherPagesIsRefused) {
                  [](LentShare& lent) { lent.pages = 0; });
   expect_refused(*pool, "of 513 pages; Fake GPU has 1 to 512",
                  [](LentShare& lent) { lent.pages = 513; });
+  expect_refused(*pool, "of 512 pages; there came descriptors of 2",
+                 [](LentShare& lent) { lent.pages = 512; });
 }
 
 TEST(BorrowedShare, OfMoreBytesThanItsPagesHaveRoomForIsRefused) {

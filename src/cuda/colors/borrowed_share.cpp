@@ -78,9 +78,9 @@ Result<void> check_table(const LentShare& lent, const gpu::RemainderSteps& steps
   }
   const std::uint64_t first = expected - 4 * (lent.pages + 1);
   for (std::uint64_t at = patterns; at < expected; at += 4) {
-    const std::uint64_t page = (at - first) / 4;
+    const std::uint64_t page = (at - first) / 4;  // none of them in front of the first
     const std::uint64_t leads_to = entry(table, at) >> steps.page_shift;
-    const bool inside = at >= first && page < lent.pages;
+    const bool inside = page < lent.pages;
     if (inside ? leads_to != page : leads_to < lent.pages) {
       return invalid_input("the table of a lent share leads to page {} of the arena from byte {}",
                            leads_to, at);
