@@ -195,10 +195,23 @@ TEST(BorrowedShare, KeepsNoDescriptor) {
   for (const int file : given) EXPECT_EQ(::fcntl(file, F_GETFD), -1);
 }
 
-// Requests for addresses that the driver does not fulfil: so many of those with a wish, and of
-// those with an alignment of more than a page.
+TEST(BorrowedShare, LeavesNoAddressOfItsWindowToAnybodyElse) {
+  for (const auto& pool : {lent_parities({0, 0, 0, 0, 0}), lent_remainders()}) {
+    const GpuPointer gpu = pool->arena().gpu();
+    const auto share = borrow(*pool, pool->lend(0).value());
+    ASSERT_TRUE(share) << share.error().message;
+    EXPECT_EQ(share->window() % page_of_share, 0U);
+    const std::uint64_t last = (share->bytes() - 1) / page_of_share * page_of_share;
+    EXPECT_GT(last, 0U);
+    for (const std::uint64_t at : {std::uint64_t{0}, last}) {
+      const auto other = AddressRange::reserve(gpu, page_of_share, 0, share->window() + at);
+      EXPECT_NE(other->address(), share->window() + at);
+    }
+  }
+}
+
+// Requests for addresses that the driver does not fulfil: so many of those with a wish.
 std::uint32_t wishes_unheard = 0;
-std::uint32_t places_unaligned = 0;
 
 GpuPointer card_with_wishes_unheard() {
   static CuResult (*reserve)(DevicePointer*, std::size_t, std::size_t, DevicePointer,
@@ -211,10 +224,6 @@ GpuPointer card_with_wishes_unheard() {
       --wishes_unheard;
       wanted = 0;
     }
-    if (alignment > page_of_share && places_unaligned > 0) {
-      --places_unaligned;
-      wanted = 0x4b00'0000'0000 + page_of_share;
-    }
     return reserve(address, bytes, alignment, wanted, flags);
   };
   return Gpu::open(Driver::from_table(api, "deaf").value(), 0).value();
@@ -226,18 +235,18 @@ TEST(BorrowedShare, LiesElsewhereWhereTheDriverHasNoWindowForItsFirstPlace) {
   const LentShare lent = pool->lend(0).value();
   const auto open = [&] { return BorrowedShare::open(gpu, lent, {}, pages_of_pool(*pool)); };
   const std::int64_t before = objects_alive();
+  {
+    const auto share = open();
+    ASSERT_TRUE(share) << share.error().message;
+    EXPECT_NE(share->arena(), 0x4800'0000'0000U) << "the driver's own choice does";
+    EXPECT_EQ(share->window(), share->arena() / 2);
+  }
   wishes_unheard = 1;
   {
     const auto share = open();
     ASSERT_TRUE(share) << share.error().message;
     EXPECT_EQ(share->arena(), 0x4800'0000'0000U);
     EXPECT_EQ(share->window(), 0x2400'0000'0000U);
-  }
-  places_unaligned = 1;
-  {
-    const auto share = open();
-    ASSERT_TRUE(share) << share.error().message;
-    EXPECT_EQ(share->arena(), 0x4800'0000'0000U);
   }
   // A wish for a window at the first place, then two at each of the others.
   wishes_unheard = 7;

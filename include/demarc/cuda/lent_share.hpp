@@ -35,7 +35,7 @@ struct LentShare {
 class BorrowedShare {
  public:
   // `table` is ColoredPool::table(). `next_pages` is called until it has given every page's
-  // descriptor, in their order, at least one a call; each is closed as soon as its page is mapped.
+  // descriptor, in their order, at least one a call; those of a call are closed before the next.
   // Errors, after which nothing is left behind: invalid_input where what is lent is of another
   // card, does not fit together, or where descriptors lack, are too many or are no memory;
   // missing_capability where the driver gives no addresses that fit; errors of `next_pages`.

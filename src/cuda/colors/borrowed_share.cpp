@@ -118,7 +118,6 @@ Result<Places> reserve(const GpuPointer& gpu, const LentShare& lent,
   for (const DevicePointer place : arena_places) {
     DEMARC_TRY(AddressRange arena,
                AddressRange::reserve(gpu, lent.pages * lent.page_bytes, alignment, place));
-    if (arena.address() % alignment != 0) continue;
     const DevicePointer wanted = ptx::colored_pointer(arena.address(), 0, parities);
     DEMARC_TRY(AddressRange window,
                AddressRange::reserve(gpu, whole_pages(lent.bytes, lent.page_bytes), lent.page_bytes,
@@ -158,9 +157,8 @@ Result<void> map_pages(const GpuPointer& gpu, AddressRange& arena, const LentSha
       return invalid_input("a share is lent of {} pages; there came descriptors of {}", lent.pages,
                            page + batch.size());
     }
-    for (OwnedFile& descriptor : batch) {
-      const OwnedFile closed_when_mapped(std::move(descriptor));
-      DEMARC_CHECK(map_page(gpu, arena, page, lent.page_bytes, closed_when_mapped));
+    for (const OwnedFile& descriptor : batch) {
+      DEMARC_CHECK(map_page(gpu, arena, page, lent.page_bytes, descriptor));
       ++page;
     }
   }

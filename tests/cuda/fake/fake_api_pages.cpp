@@ -43,16 +43,17 @@ int lent_file(const FakeMemory& memory) {
   return file;
 }
 
-// Aligned to the next page at least. 0: there is none so long.
+// Aligned as it must be and no better. 0: there is none so long.
 DevicePointer free_range(std::size_t bytes, std::size_t alignment) {
   const std::size_t step = std::max<std::size_t>(alignment, fake_page);
-  void* room =
-      ::mmap(nullptr, bytes + step, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* room = ::mmap(nullptr, bytes + 2 * step, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) return 0;
   const auto begin = reinterpret_cast<DevicePointer>(room);
-  const DevicePointer first = (begin + step - 1) / step * step;
+  DevicePointer first = (begin + step - 1) / step * step;
+  if (first / step % 2 == 0) first += step;
   if (first != begin) ::munmap(room, first - begin);
-  if (first != begin + step) ::munmap(at(first + bytes), begin + step - first);
+  if (first != begin + 2 * step) ::munmap(at(first + bytes), begin + 2 * step - first);
   return first;
 }
 
