@@ -146,9 +146,9 @@ FAKE CuResult cuMemUnmap(DevicePointer address, std::size_t bytes) {
   if (gpu.mapped.erase(address) == 0) return error_invalid;
   gpu.accessible.erase(gpu.accessible.lower_bound(address),
                        gpu.accessible.lower_bound(address + bytes));
-  ::mmap(at(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-         0);
-  return cu_success;
+  const void* empty = ::mmap(at(address), bytes, PROT_NONE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  return empty == MAP_FAILED ? 2 : cu_success;
 }
 FAKE CuResult cuMemSetAccess(DevicePointer address, std::size_t bytes, const CuAccess* access,
                              std::size_t count) {
