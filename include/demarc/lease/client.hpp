@@ -1,0 +1,76 @@
+// The client's side of a connection to `demarc serve`: questions, each with its answer. Every call
+// waits for the server; none starts a thread, takes a lock or throws. Calls of one client may not
+// overlap.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "demarc/base/owned_file.hpp"
+#include "demarc/base/result.hpp"
+#include "demarc/lease/messages.hpp"
+#include "demarc/lease/packet.hpp"
+
+namespace demarc::lease {
+
+// Environment of the processes of a program that has a lease: the server's socket and the token.
+inline constexpr const char* socket_variable = "DEMARC_SOCKET";
+inline constexpr const char* token_variable = "DEMARC_LEASE";
+
+// $DEMARC_SOCKET; else demarc.sock in $XDG_RUNTIME_DIR, or in /run where that is not set.
+[[nodiscard]] std::string default_socket();
+
+// What attach() gives beside the connection.
+struct Attachment {
+  Lease lease;
+  std::vector<std::byte> table;  // of remainders; empty for parities
+};
+
+struct ServerStatus {
+  std::string card;  // UUID
+  std::uint64_t arena_bytes = 0;
+  std::vector<TenantStatus> tenants;
+};
+
+class LeaseClient {
+ public:
+  // missing_capability when no server listens there or it is another's.
+  [[nodiscard]] static Result<LeaseClient> connect(const std::string& socket);
+
+  // Errors of the calls below: the server's own, in its words; missing_capability when it is gone;
+  // check_failed when its answer is none.
+  [[nodiscard]] Result<Opened> open(const std::string& tenant, const std::string& control) const;
+  // The process is one of the lease's from then on, and all its memory in the lease ends with it.
+  // Then next_pages() until it gives none.
+  [[nodiscard]] Result<Attachment> attach(const std::string& token);
+  // The descriptors of the next pages of the arena, in order; empty: all have come.
+  [[nodiscard]] Result<std::vector<OwnedFile>> next_pages();
+  // At least `bytes`, a multiple of extent_step, filled with zeros. missing_capability, with what
+  // is left, when the tenant has no such run.
+  [[nodiscard]] Result<Extent> take(std::uint64_t bytes) const;
+  // What take() gave at `first`; no kernel may use it any more.
+  [[nodiscard]] Result<void> give(std::uint64_t first) const;
+
+  [[nodiscard]] Result<ServerStatus> list() const;
+  [[nodiscard]] Result<void> grow(const std::string& tenant, std::uint64_t bytes) const;
+  [[nodiscard]] Result<void> move(const std::string& tenant, const std::string& tpcs) const;
+  [[nodiscard]] Result<void> revoke(const std::string& tenant) const;
+
+  // Of the connection; for who has to keep it from being closed.
+  [[nodiscard]] int file() const { return socket_.file(); }
+
+ private:
+  explicit LeaseClient(PacketSocket socket) : socket_(std::move(socket)) {}
+  [[nodiscard]] Result<Packet> receive() const;
+  [[nodiscard]] Result<Packet> ask(const Request& request) const;
+  template <class Answer>
+  [[nodiscard]] Result<Answer> answer(const Request& request) const;
+
+  PacketSocket socket_;
+  std::uint64_t pages_ = 0;     // of the arena
+  std::uint64_t received_ = 0;  // of those, descriptors that have come
+};
+
+}  // namespace demarc::lease

@@ -1,0 +1,142 @@
+// What clients and server say to each other: one JSON object a packet. Each message is read back
+// exactly; unknown members, missing ones and other types are errors that name the place.
+//
+// A client asks with "do"; the answer has "error" (words) with "code" (the exit code that they
+// mean), or what was asked for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+#include "demarc/lease/share.hpp"
+
+namespace demarc::lease {
+
+inline constexpr std::uint64_t extent_step = std::uint64_t{2} << 20U;  // bytes
+
+// By `demarc exec`: the lease lives as long as this connection or one that attached to it.
+struct OpenRequest {
+  std::string tenant;
+  std::string control;  // what cuda::Control::open() takes; empty: nobody counts launches
+  friend bool operator==(const OpenRequest&, const OpenRequest&) = default;
+};
+// By a process of the program; its connection and its memory are the process's from then on.
+struct AttachRequest {
+  std::string token;  // 32 hexadecimal digits
+  friend bool operator==(const AttachRequest&, const AttachRequest&) = default;
+};
+struct TakeRequest {
+  std::uint64_t bytes = 0;
+  friend bool operator==(const TakeRequest&, const TakeRequest&) = default;
+};
+struct GiveRequest {
+  std::uint64_t first = 0;
+  friend bool operator==(const GiveRequest&, const GiveRequest&) = default;
+};
+struct ListRequest {
+  friend bool operator==(const ListRequest&, const ListRequest&) = default;
+};
+// The most that the tenant may take, in linear bytes, from now on.
+struct GrowRequest {
+  std::string tenant;
+  std::uint64_t bytes = 0;
+  friend bool operator==(const GrowRequest&, const GrowRequest&) = default;
+};
+struct MoveRequest {
+  std::string tenant;
+  std::string tpcs;  // "0-15,20"
+  friend bool operator==(const MoveRequest&, const MoveRequest&) = default;
+};
+// Nothing is given any more and the tenant's processes are ended.
+struct RevokeRequest {
+  std::string tenant;
+  friend bool operator==(const RevokeRequest&, const RevokeRequest&) = default;
+};
+using Request = std::variant<OpenRequest, AttachRequest, TakeRequest, GiveRequest, ListRequest,
+                             GrowRequest, MoveRequest, RevokeRequest>;
+
+[[nodiscard]] std::string to_text(const Request& request);
+[[nodiscard]] Result<Request> parse_request(std::string_view text);
+
+struct Opened {
+  Lease lease;
+  std::string token;
+  friend bool operator==(const Opened&, const Opened&) = default;
+};
+// Beside the lease of AttachRequest one descriptor rides where its colours need a table.
+struct Attached {
+  Lease lease;
+  friend bool operator==(const Attached&, const Attached&) = default;
+};
+// A descriptor for each of `count` pages of the arena, from page `first` on, rides with it.
+struct PageBatch {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  friend bool operator==(const PageBatch&, const PageBatch&) = default;
+};
+// Linear bytes [first, first + bytes) of the tenant's share; multiples of extent_step.
+struct Extent {
+  std::uint64_t first = 0;
+  std::uint64_t bytes = 0;
+  friend bool operator==(const Extent&, const Extent&) = default;
+};
+struct Done {
+  friend bool operator==(const Done&, const Done&) = default;
+};
+// Begins the answer to ListRequest: so many packets of a TenantStatus follow.
+struct ListHead {
+  std::string card;
+  std::uint64_t arena_bytes = 0;
+  std::uint64_t tenants = 0;
+  friend bool operator==(const ListHead&, const ListHead&) = default;
+};
+struct TenantStatus {
+  std::string name = {};
+  std::string tpcs = {};
+  std::string colors = {};
+  std::optional<std::uint32_t> sync_domain = {};
+  std::uint64_t bytes = 0;          // that may be taken
+  std::uint64_t given_bytes = 0;    // taken and not given back
+  std::uint64_t unclean_bytes = 0;  // given back, and not yet filled with zeros
+  std::uint64_t extents = 0;
+  std::uint64_t leases = 0;
+  std::vector<std::int64_t> processes = {};  // attached ones
+  std::uint64_t refused_takes = 0;
+  std::uint64_t launches = 0;          // of its leases that live: confined,
+  std::uint64_t outside_launches = 0;  // and not confined or refused
+  bool revoked = false;                // its processes are being ended
+  friend bool operator==(const TenantStatus&, const TenantStatus&) = default;
+};
+
+[[nodiscard]] std::string to_text(const Error& error);
+[[nodiscard]] std::string to_text(const Opened& answer);
+[[nodiscard]] std::string to_text(const Attached& answer);
+[[nodiscard]] std::string to_text(const PageBatch& answer);
+[[nodiscard]] std::string to_text(const Extent& answer);
+[[nodiscard]] std::string to_text(const Done& answer);
+[[nodiscard]] std::string to_text(const ListHead& answer);
+[[nodiscard]] std::string to_text(const TenantStatus& answer);
+
+// The answer of that kind; the server's error where the packet holds one. Of the types above.
+template <class Answer>
+[[nodiscard]] Result<Answer> parse_answer(std::string_view text);
+template <>
+Result<Opened> parse_answer(std::string_view text);
+template <>
+Result<Attached> parse_answer(std::string_view text);
+template <>
+Result<PageBatch> parse_answer(std::string_view text);
+template <>
+Result<Extent> parse_answer(std::string_view text);
+template <>
+Result<Done> parse_answer(std::string_view text);
+template <>
+Result<ListHead> parse_answer(std::string_view text);
+template <>
+Result<TenantStatus> parse_answer(std::string_view text);
+
+}  // namespace demarc::lease

@@ -1,0 +1,155 @@
+// Questions to `demarc serve` and its answers, as a client sees them.
+#include "demarc/lease/client.hpp"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+
+namespace demarc::lease {
+namespace {
+
+tl::unexpected<Error> no_answer(const std::string& why) {
+  return check_failed("demarc serve gave an answer that is none: {}", why);
+}
+
+// What the server says, and not an error of the answer's form.
+template <class Answer>
+Result<Answer> read_answer(const Packet& packet, std::size_t files) {
+  Result<Answer> answer = parse_answer<Answer>(packet.text);
+  if (answer && packet.files.size() != files) {
+    return no_answer(
+        fmt::format("{} descriptors came, {} were expected", packet.files.size(), files));
+  }
+  return answer;
+}
+
+Result<std::vector<std::byte>> read_table(const OwnedFile& file) {
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return no_answer("the table of the colours is no file");
+  }
+  std::vector<std::byte> table(static_cast<std::size_t>(status.st_size));
+  std::span<std::byte> rest(table);
+  while (!rest.empty()) {
+    const auto at = static_cast<off_t>(table.size() - rest.size());
+    const ssize_t bytes = ::pread(file.get(), rest.data(), rest.size(), at);
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes <= 0) return no_answer("the table of the colours cannot be read");
+    rest = rest.subspan(static_cast<std::size_t>(bytes));
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string default_socket() {
+  if (const char* path = std::getenv(socket_variable); path != nullptr && *path != '\0') {
+    return path;
+  }
+  const char* folder = std::getenv("XDG_RUNTIME_DIR");
+  const bool given = folder != nullptr && *folder != '\0';
+  return std::string(given ? folder : "/run") + "/demarc.sock";
+}
+
+Result<LeaseClient> LeaseClient::connect(const std::string& socket) {
+  DEMARC_TRY(PacketSocket connected, PacketSocket::connect(socket));
+  return LeaseClient(std::move(connected));
+}
+
+Result<Packet> LeaseClient::receive() const {
+  DEMARC_TRY(PacketSocket::Received received, socket_.receive());
+  if (received.packet) return *std::move(received.packet);
+  return missing_capability("demarc serve has ended, or ended this connection");
+}
+
+Result<Packet> LeaseClient::ask(const Request& request) const {
+  DEMARC_TRY(const bool sent, socket_.send(to_text(request)));
+  if (!sent) return missing_capability("demarc serve takes no question now");
+  return receive();
+}
+
+template <class Answer>
+Result<Answer> LeaseClient::answer(const Request& request) const {
+  DEMARC_TRY(const Packet packet, ask(request));
+  return read_answer<Answer>(packet, 0);
+}
+
+Result<Opened> LeaseClient::open(const std::string& tenant, const std::string& control) const {
+  return answer<Opened>(OpenRequest{tenant, control});
+}
+
+Result<Attachment> LeaseClient::attach(const std::string& token) {
+  DEMARC_TRY(const Packet packet, ask(AttachRequest{token}));
+  DEMARC_TRY(Attached attached, parse_answer<Attached>(packet.text));
+  Attachment attachment{std::move(attached.lease), {}};
+  const Share& share = attachment.lease.share;
+  const bool needs_table = std::holds_alternative<Remainders>(share.colors);
+  DEMARC_CHECK(read_answer<Attached>(packet, needs_table ? 1 : 0));
+  if (needs_table) {
+    DEMARC_TRY(attachment.table, read_table(packet.files.front()));
+  }
+  pages_ = share.pages;
+  received_ = 0;
+  return attachment;
+}
+
+Result<std::vector<OwnedFile>> LeaseClient::next_pages() {
+  if (received_ == pages_) return std::vector<OwnedFile>{};
+  DEMARC_TRY(Packet packet, receive());
+  DEMARC_TRY(const PageBatch batch, parse_answer<PageBatch>(packet.text));
+  if (batch.first != received_ || batch.count == 0 || batch.count > pages_ - received_ ||
+      packet.files.size() != batch.count) {
+    return no_answer(
+        fmt::format("pages from {} on, {} of them, came with {} descriptors; those from "
+                    "{} on, {} at most, were expected",
+                    batch.first, batch.count, packet.files.size(), received_, pages_ - received_));
+  }
+  received_ += batch.count;
+  return std::move(packet.files);
+}
+
+Result<Extent> LeaseClient::take(std::uint64_t bytes) const {
+  DEMARC_TRY(const Extent extent, answer<Extent>(TakeRequest{bytes}));
+  if (extent.bytes < bytes || extent.bytes % extent_step != 0 || extent.first % extent_step != 0) {
+    return no_answer(fmt::format("{} bytes at {} for {} bytes", extent.bytes, extent.first, bytes));
+  }
+  return extent;
+}
+
+Result<void> LeaseClient::give(std::uint64_t first) const {
+  DEMARC_CHECK(answer<Done>(GiveRequest{first}));
+  return {};
+}
+
+Result<ServerStatus> LeaseClient::list() const {
+  DEMARC_TRY(const ListHead head, answer<ListHead>(ListRequest{}));
+  ServerStatus status{head.card, head.arena_bytes, {}};
+  for (std::uint64_t i = 0; i < head.tenants; ++i) {
+    DEMARC_TRY(const Packet packet, receive());
+    DEMARC_TRY(TenantStatus tenant, read_answer<TenantStatus>(packet, 0));
+    status.tenants.push_back(std::move(tenant));
+  }
+  return status;
+}
+
+Result<void> LeaseClient::grow(const std::string& tenant, std::uint64_t bytes) const {
+  DEMARC_CHECK(answer<Done>(GrowRequest{tenant, bytes}));
+  return {};
+}
+
+Result<void> LeaseClient::move(const std::string& tenant, const std::string& tpcs) const {
+  DEMARC_CHECK(answer<Done>(MoveRequest{tenant, tpcs}));
+  return {};
+}
+
+Result<void> LeaseClient::revoke(const std::string& tenant) const {
+  DEMARC_CHECK(answer<Done>(RevokeRequest{tenant}));
+  return {};
+}
+
+}  // namespace demarc::lease

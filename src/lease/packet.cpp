@@ -1,0 +1,188 @@
+// Packets with descriptors over a Unix socket: sending, receiving, who is at the other end.
+#include "demarc/lease/packet.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace demarc::lease {
+namespace {
+
+constexpr int waiting_connections = 64;
+
+// Room for the descriptors of a packet and for one more, so that too many are seen.
+constexpr std::size_t control_bytes = CMSG_SPACE(sizeof(int) * (packet_files + 1));
+
+Result<sockaddr_un> address_of(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
+    return invalid_input("socket '{}': its path has {} characters; give one of 1 to {}", path,
+                         path.size(), sizeof address.sun_path - 1);
+  }
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  return address;
+}
+
+Result<OwnedFile> new_socket(int flags) {
+  OwnedFile file(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0));
+  if (file.get() < 0) return missing_capability("cannot make a socket: {}", std::strerror(errno));
+  return file;
+}
+
+// The files that came with a message, owned whatever else is wrong with it.
+std::vector<OwnedFile> files_of(msghdr& message) {
+  std::vector<OwnedFile> files;
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
+       part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int file = -1;
+      std::memcpy(&file, CMSG_DATA(part) + i * sizeof file, sizeof file);
+      files.emplace_back(file);
+    }
+  }
+  return files;
+}
+
+}  // namespace
+
+Result<PacketSocket> PacketSocket::connect(const std::string& path) {
+  DEMARC_TRY(const sockaddr_un address, address_of(path));
+  DEMARC_TRY(OwnedFile file, new_socket(0));
+  while (::connect(file.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    if (errno == EINTR) continue;
+    return missing_capability("socket '{}': {}: demarc serve does not run there, or not for you",
+                              path, std::strerror(errno));
+  }
+  return PacketSocket(std::move(file));
+}
+
+Result<Peer> PacketSocket::peer() const {
+  ucred credentials{};
+  socklen_t length = sizeof credentials;
+  if (::getsockopt(file(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) {
+    return missing_capability("a socket does not say who is at its other end: {}",
+                              std::strerror(errno));
+  }
+  return Peer{credentials.pid, credentials.uid, credentials.gid};
+}
+
+Result<bool> PacketSocket::send(std::string_view text, std::span<const int> files) const {
+  if (text.empty() || text.size() > packet_bytes || files.size() > packet_files) {
+    return invalid_input(
+        "a packet of {} bytes with {} files: 1 to {} bytes and {} files at most fit one",
+        text.size(), files.size(), packet_bytes, packet_files);
+  }
+  iovec data{const_cast<char*>(text.data()), text.size()};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) std::array<char, control_bytes> control{};
+  if (!files.empty()) {
+    message.msg_control = control.data();
+    message.msg_controllen = CMSG_SPACE(files.size_bytes());
+    cmsghdr* part = CMSG_FIRSTHDR(&message);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(files.size_bytes());
+    std::memcpy(CMSG_DATA(part), files.data(), files.size_bytes());
+  }
+  while (::sendmsg(file(), &message, MSG_NOSIGNAL) < 0) {
+    if (errno == EINTR) continue;
+    // Too many descriptors of this user are on their way: the other end has to take some first.
+    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ETOOMANYREFS) return false;
+    return missing_capability("a packet could not be sent: {}", std::strerror(errno));
+  }
+  return true;
+}
+
+Result<PacketSocket::Received> PacketSocket::receive() const {
+  Packet packet;
+  packet.text.resize(packet_bytes);
+  iovec data{packet.text.data(), packet.text.size()};
+  alignas(cmsghdr) std::array<char, control_bytes> control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  ssize_t bytes = -1;
+  while ((bytes = ::recvmsg(file(), &message, MSG_CMSG_CLOEXEC)) < 0) {
+    if (errno == EINTR) continue;
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return Received{};
+    if (errno == ECONNRESET) return Received{std::nullopt, true};
+    return missing_capability("a packet could not be received: {}", std::strerror(errno));
+  }
+  packet.files = files_of(message);
+  if ((message.msg_flags & MSG_TRUNC) != 0) {
+    return invalid_input("a packet of more than {} bytes came", packet_bytes);
+  }
+  // Also when this process may have no more descriptors open.
+  if ((message.msg_flags & MSG_CTRUNC) != 0 || packet.files.size() > packet_files) {
+    return missing_capability(
+        "not all descriptors of a packet could be taken: it has more than {}, or this process has "
+        "as many open as it may (ulimit -n)",
+        packet_files);
+  }
+  if (bytes == 0) return Received{std::nullopt, true};
+  packet.text.resize(static_cast<std::size_t>(bytes));
+  return Received{std::move(packet), false};
+}
+
+Result<PacketListener> PacketListener::listen(const std::string& path, std::optional<gid_t> group) {
+  DEMARC_TRY(const sockaddr_un address, address_of(path));
+  // The path itself cannot be locked: who listens is told by a file beside it.
+  const std::string lock_path = path + ".lock";
+  OwnedFile lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (lock.get() < 0) return invalid_input("'{}': {}", lock_path, std::strerror(errno));
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    return invalid_input("socket '{}': another demarc serve listens there; give another --socket",
+                         path);
+  }
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0) {
+    if (!S_ISSOCK(status.st_mode)) {
+      return invalid_input("socket '{}': something else than a socket has this name", path);
+    }
+    ::unlink(path.c_str());
+  }
+  DEMARC_TRY(OwnedFile file, new_socket(SOCK_NONBLOCK));
+  // Before the path exists, so that it is never open to more than it should be.
+  const mode_t before = ::umask(0177);
+  const int bound = ::bind(file.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  const int code = errno;
+  ::umask(before);
+  if (bound != 0) return invalid_input("socket '{}': {}", path, std::strerror(code));
+  PacketListener listener(path, std::move(lock), std::move(file));
+  if (group && (::lchown(path.c_str(), static_cast<uid_t>(-1), *group) != 0 ||
+                ::chmod(path.c_str(), 0660) != 0)) {
+    return invalid_input("socket '{}': cannot be given to group {}: {}", path, *group,
+                         std::strerror(errno));
+  }
+  if (::listen(listener.file(), waiting_connections) != 0) {
+    return missing_capability("socket '{}': {}", path, std::strerror(errno));
+  }
+  return listener;
+}
+
+PacketListener::~PacketListener() {
+  if (file_.get() >= 0) ::unlink(path_.c_str());
+}
+
+std::optional<PacketSocket> PacketListener::accept() const {
+  OwnedFile file(::accept4(file_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (file.get() < 0) return std::nullopt;
+  return PacketSocket(std::move(file));
+}
+
+}  // namespace demarc::lease

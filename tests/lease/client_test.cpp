@@ -1,0 +1,166 @@
+// What a client makes of the answers of a server: those of this file are written by hand.
+#include "demarc/lease/client.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "paths.hpp"
+
+namespace demarc::lease {
+namespace {
+
+using testing::HasSubstr;
+
+// A server that has answered before it is asked.
+class Client : public testing::Test {
+ protected:
+  void answer(const std::string& text, const std::vector<int>& files = {}) const {
+    ASSERT_TRUE(server->send(text, files).value());
+  }
+  [[nodiscard]] std::string question() const { return server->receive()->packet->text; }
+  [[nodiscard]] static Lease lease(std::uint64_t pages) {
+    Lease lease{"a", "GPU-1", "0", 1, 8, {4, pages, 8, Parities{{3}, 1}}};
+    return lease;
+  }
+
+  std::string path = test::fresh_folder("client") / "socket";
+  PacketListener listener = PacketListener::listen(path, std::nullopt).value();
+  LeaseClient client = LeaseClient::connect(path).value();
+  std::optional<PacketSocket> server = listener.accept();
+};
+
+TEST_F(Client, asks_and_hands_out_what_is_answered) {
+  answer(to_text(Opened{lease(2), "00ff"}));
+  EXPECT_EQ(client.open("a", "#1").value(), (Opened{lease(2), "00ff"}));
+  EXPECT_EQ(parse_request(question()).value(), Request(OpenRequest{"a", "#1"}));
+  answer(to_text(Extent{4 << 20, 2 << 20}));
+  EXPECT_EQ(client.take(5).value(), (Extent{4 << 20, 2 << 20}));
+  EXPECT_EQ(parse_request(question()).value(), Request(TakeRequest{5}));
+  answer(to_text(Done{}));
+  EXPECT_TRUE(client.give(4 << 20));
+  EXPECT_EQ(parse_request(question()).value(), Request(GiveRequest{4 << 20}));
+  for (int i = 0; i < 3; ++i) answer(to_text(Done{}));
+  EXPECT_TRUE(client.grow("a", 9));
+  EXPECT_EQ(parse_request(question()).value(), Request(GrowRequest{"a", 9}));
+  EXPECT_TRUE(client.move("a", "0-3"));
+  EXPECT_EQ(parse_request(question()).value(), Request(MoveRequest{"a", "0-3"}));
+  EXPECT_TRUE(client.revoke("a"));
+  EXPECT_EQ(parse_request(question()).value(), Request(RevokeRequest{"a"}));
+}
+
+TEST_F(Client, reads_a_list_packet_by_packet) {
+  answer(to_text(ListHead{"GPU-1", 100, 2}));
+  answer(to_text(TenantStatus{.name = "a", .tpcs = "0-1"}));
+  answer(to_text(TenantStatus{.name = "b", .tpcs = "2"}));
+  const auto status = client.list().value();
+  EXPECT_EQ(status.card, "GPU-1");
+  EXPECT_EQ(status.arena_bytes, 100U);
+  ASSERT_EQ(status.tenants.size(), 2U);
+  EXPECT_EQ(status.tenants[1].name, "b");
+}
+
+TEST_F(Client, gets_the_errors_of_the_server_as_they_are) {
+  const Error error{ErrorKind::check_failed, "no"};
+  for (int i = 0; i < 8; ++i) answer(to_text(error));
+  EXPECT_EQ(client.open("a", "").error(), error);
+  EXPECT_EQ(client.attach("0").error(), error);
+  EXPECT_EQ(client.take(1).error(), error);
+  EXPECT_EQ(client.give(1).error(), error);
+  EXPECT_EQ(client.list().error(), error);
+  EXPECT_EQ(client.grow("a", 1).error(), error);
+  EXPECT_EQ(client.move("a", "0").error(), error);
+  EXPECT_EQ(client.revoke("a").error(), error);
+}
+
+TEST_F(Client, takes_pages_in_order_until_all_have_come) {
+  const int file = listener.file();
+  answer(to_text(Attached{lease(5)}));
+  answer(to_text(PageBatch{0, 3}), {file, file, file});
+  answer(to_text(PageBatch{3, 2}), {file, file});
+  const auto attached = client.attach("00ff").value();
+  EXPECT_EQ(attached.lease, lease(5));
+  EXPECT_TRUE(attached.table.empty());
+  EXPECT_EQ(parse_request(question()).value(), Request(AttachRequest{"00ff"}));
+  EXPECT_EQ(client.next_pages()->size(), 3U);
+  EXPECT_EQ(client.next_pages()->size(), 2U);
+  EXPECT_TRUE(client.next_pages()->empty());
+  EXPECT_TRUE(client.next_pages()->empty());
+}
+
+TEST_F(Client, refuses_pages_that_are_not_the_next_ones) {
+  const int file = listener.file();
+  const auto refused = [&](const PageBatch& batch, const std::vector<int>& files) {
+    answer(to_text(batch), files);
+    const auto pages = client.next_pages();
+    return pages ? "taken" : pages.error().message;
+  };
+  answer(to_text(Attached{lease(2)}));
+  ASSERT_TRUE(client.attach("00ff"));
+  EXPECT_THAT(refused({1, 1}, {file}),
+              HasSubstr("pages from 1 on, 1 of them, came with 1 descriptors; those from 0 on, 2 "
+                        "at most, were expected"));
+  EXPECT_THAT(refused({0, 0}, {}), HasSubstr("an answer that is none"));
+  EXPECT_THAT(refused({0, 3}, {file, file, file}), HasSubstr("an answer that is none"));
+  EXPECT_THAT(refused({0, 2}, {file}), HasSubstr("an answer that is none"));
+  EXPECT_THAT(refused({0, 1}, {file, file}), HasSubstr("an answer that is none"));
+  EXPECT_EQ(refused({0, 2}, {file, file}), "taken");
+}
+
+TEST_F(Client, reads_the_table_of_remainders_from_its_file) {
+  Lease remainders = lease(1);
+  remainders.share.colors = Remainders{};
+  const OwnedFile table(::memfd_create("table", MFD_CLOEXEC));
+  ASSERT_EQ(::write(table.get(), "abc", 3), 3);
+  answer(to_text(Attached{remainders}), {table.get()});
+  const auto attached = client.attach("0").value();
+  EXPECT_EQ(attached.table,
+            (std::vector<std::byte>{std::byte{'a'}, std::byte{'b'}, std::byte{'c'}}));
+  answer(to_text(Attached{remainders}));
+  EXPECT_THAT(client.attach("0").error().message, HasSubstr("0 descriptors came, 1 were expected"));
+  answer(to_text(Attached{lease(1)}), {table.get()});
+  EXPECT_THAT(client.attach("0").error().message, HasSubstr("1 descriptors came, 0 were expected"));
+  answer(to_text(Attached{remainders}), {listener.file()});
+  EXPECT_THAT(client.attach("0").error().message, HasSubstr("is no file"));
+  const OwnedFile closed(::open(path.append(".lock").c_str(), O_WRONLY | O_CLOEXEC));
+  ASSERT_EQ(::ftruncate(closed.get(), 4), 0);
+  answer(to_text(Attached{remainders}), {closed.get()});
+  EXPECT_THAT(client.attach("0").error().message, HasSubstr("cannot be read"));
+}
+
+TEST_F(Client, refuses_extents_that_are_not_what_was_asked_for) {
+  for (const Extent& wrong : {Extent{0, 2 << 20}, Extent{1, 4 << 20}, Extent{0, (4 << 20) + 1}}) {
+    answer(to_text(wrong));
+    const auto extent = client.take((2 << 20) + 1);
+    ASSERT_FALSE(extent);
+    EXPECT_EQ(extent.error().kind, ErrorKind::check_failed);
+    EXPECT_THAT(extent.error().message, HasSubstr("an answer that is none"));
+  }
+  answer(to_text(Done{}), {listener.file()});
+  EXPECT_THAT(client.give(0).error().message, HasSubstr("1 descriptors came, 0 were expected"));
+}
+
+TEST_F(Client, is_told_when_the_server_has_ended) {
+  answer(to_text(ListHead{"GPU-1", 100, 1}));
+  server.reset();
+  EXPECT_THAT(client.next_pages()->size(), 0U) << "no page was promised";
+  EXPECT_FALSE(client.list());
+  const auto refused = client.take(1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+}
+
+TEST(DefaultSocket, is_what_the_environment_says_then_the_users_then_the_machines) {
+  ::setenv(socket_variable, "/a/b", 1);
+  EXPECT_EQ(default_socket(), "/a/b");
+  ::unsetenv(socket_variable);
+  ::setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
+  EXPECT_EQ(default_socket(), "/run/user/7/demarc.sock");
+  ::unsetenv("XDG_RUNTIME_DIR");
+  EXPECT_EQ(default_socket(), "/run/demarc.sock");
+}
+
+}  // namespace
+}  // namespace demarc::lease

@@ -1,0 +1,133 @@
+// Messages come back as they were, and whatever is not one is refused with its place.
+#include "demarc/lease/messages.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace demarc::lease {
+namespace {
+
+using testing::HasSubstr;
+
+Lease lease_by_parities() {
+  return {"detector", "GPU-1", "0-15,20", 3, 4096, {2 << 20, 70, 1 << 30, Parities{{0xc4000}, 1}}};
+}
+
+Lease lease_by_remainders() {
+  Lease lease = lease_by_parities();
+  lease.sync_domain.reset();
+  lease.share.colors = Remainders{8, 13, 1, 0xffffffff, 3, 4, 5, 16392};
+  return lease;
+}
+
+template <class Answer>
+void expect_kept(const Answer& answer) {
+  const auto read = parse_answer<Answer>(to_text(answer));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, answer) << to_text(answer);
+}
+
+template <class Answer>
+std::string refusal(const std::string& text) {
+  const auto read = parse_answer<Answer>(text);
+  return read ? "taken" : read.error().message;
+}
+
+std::string without(std::string text, const std::string& part, const std::string& instead = "") {
+  const std::size_t at = text.find(part);
+  EXPECT_NE(at, std::string::npos) << part << " in " << text;
+  return text.replace(at, part.size(), instead);
+}
+
+TEST(Messages, of_every_kind_come_back_as_they_were) {
+  for (const Request& request :
+       {Request(OpenRequest{"a \"name\"", "/proc/1/fd/2#3"}), Request(AttachRequest{"0f"}),
+        Request(TakeRequest{std::uint64_t{1} << 40}), Request(GiveRequest{7}),
+        Request(ListRequest{}), Request(GrowRequest{"a", 9}), Request(MoveRequest{"a", "0-3"}),
+        Request(RevokeRequest{"a"})}) {
+    const auto read = parse_request(to_text(request));
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(*read, request) << to_text(request);
+  }
+  expect_kept(Opened{lease_by_parities(), "0123"});
+  expect_kept(Opened{lease_by_remainders(), "0123"});
+  expect_kept(Attached{lease_by_remainders()});
+  expect_kept(PageBatch{5, 200});
+  expect_kept(Extent{2 << 20, 4 << 20});
+  expect_kept(Done{});
+  expect_kept(ListHead{"GPU-1", std::uint64_t{1} << 37, 2});
+  expect_kept(TenantStatus{"a", "0-3", "0", 2, 10, 4, 2, 1, 1, {12, 13}, 1, 100, 3, true});
+}
+
+TEST(Messages, say_the_error_of_the_server_with_its_exit_code) {
+  for (const ErrorKind kind :
+       {ErrorKind::invalid_input, ErrorKind::missing_capability, ErrorKind::check_failed}) {
+    const auto read = parse_answer<Extent>(to_text(Error{kind, "no room"}));
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error(), (Error{kind, "no room"}));
+  }
+  EXPECT_THAT(refusal<Done>(R"({"error":"x","code":4})"),
+              HasSubstr("answer of demarc serve.code: 4 is not within 1 .. 3"));
+  EXPECT_THAT(refusal<Done>(R"({"error":"x"})"), HasSubstr("the key 'code' is missing"));
+  EXPECT_THAT(refusal<Done>(R"({"error":"x","code":1,"y":2})"), HasSubstr("unknown key 'y'"));
+  EXPECT_THAT(refusal<Done>(R"({"error":1,"code":1})"), HasSubstr(".error: a string was expected"));
+}
+
+TEST(Messages, that_ask_for_nothing_known_are_refused_with_the_place) {
+  const auto refused = [](std::string_view text) {
+    const auto read = parse_request(text);
+    return read ? "taken" : read.error().message;
+  };
+  EXPECT_THAT(refused("{"), HasSubstr("request: not valid JSON"));
+  EXPECT_EQ(refused("[]"), "request: an object was expected, found array");
+  EXPECT_EQ(refused("{}"), "request: the key 'do' is missing");
+  EXPECT_EQ(refused(R"({"do":"steal"})"),
+            "request.do: 'steal': one of open, attach, take, give, list, grow, move, revoke was "
+            "expected");
+  EXPECT_EQ(refused(R"({"do":"take"})"), "request: the key 'bytes' is missing");
+  EXPECT_EQ(refused(R"({"do":"take","bytes":"1"})"),
+            "request.bytes: a whole number was expected, found \"1\"");
+  EXPECT_EQ(refused(R"({"do":"take","bytes":-1})"),
+            "request.bytes: -1 is not within 0 .. 9223372036854775807");
+  EXPECT_EQ(refused(R"({"do":"take","bytes":1,"more":1})"), "request: unknown key 'more'");
+  EXPECT_EQ(refused(R"({"do":"open","tenant":1,"control":""})"),
+            "request.tenant: a string was expected, found number");
+}
+
+TEST(Messages, with_a_lease_that_is_none_are_refused_with_the_place) {
+  const std::string good = to_text(Opened{lease_by_parities(), "0123"});
+  const std::string place = "answer of demarc serve.lease";
+  EXPECT_EQ(refusal<Opened>(without(good, "\"masks\":[802816]", "\"masks\":[1.5]")),
+            place + ".share.parities.masks: whole numbers from 0 on were expected, found 1.5");
+  EXPECT_EQ(refusal<Opened>(without(good, "\"masks\":[802816]", "\"masks\":[-1]")),
+            place + ".share.parities.masks: whole numbers from 0 on were expected, found -1");
+  EXPECT_THAT(refusal<Opened>(without(good, "[802816]", "[9223372036854775808]")),
+              HasSubstr("found 9223372036854775808"));
+  EXPECT_THAT(refusal<Opened>(without(good, "[802816]", "1")), HasSubstr("an array was expected"));
+  EXPECT_EQ(refusal<Opened>(without(good, "\"parities\"", "\"stripes\"")),
+            place + ".share: one of 'parities' and 'remainders' was expected");
+  EXPECT_EQ(refusal<Opened>(without(good, "\"parities\"", "\"remainders\":{},\"parities\"")),
+            place + ".share: one of 'parities' and 'remainders' was expected");
+  EXPECT_EQ(refusal<Opened>(without(good, "\"color\":1", "\"color\":4294967296")),
+            place + ".share.parities.color: 4294967296 is not within 0 .. 4294967295");
+  EXPECT_EQ(refusal<Opened>(without(good, "\"color\":1", "\"color\":1,\"hue\":2")),
+            place + ".share.parities: unknown key 'hue'");
+  EXPECT_EQ(refusal<Opened>(without(good, "\"sync_domain\":3", "\"sync_domain\":\"x\"")),
+            place + ".sync_domain: a whole number was expected, found \"x\"");
+  EXPECT_EQ(refusal<Opened>(without(good, "\"sync_domain\":3,")),
+            place + ": the key 'sync_domain' is missing");
+  EXPECT_EQ(refusal<Opened>(without(good, "\"page_bytes\":2097152,")),
+            place + ".share: the key 'page_bytes' is missing");
+  EXPECT_THAT(refusal<Attached>(good), HasSubstr("unknown key 'token'"));
+}
+
+TEST(Messages, that_are_not_true_or_false_where_they_must_be_are_refused) {
+  const std::string good = to_text(TenantStatus{});
+  EXPECT_THAT(refusal<TenantStatus>(without(good, "\"revoked\":false", "\"revoked\":0")),
+              HasSubstr(".revoked: true or false was expected"));
+  EXPECT_THAT(refusal<TenantStatus>(without(good, ",\"revoked\":false")),
+              HasSubstr("the key 'revoked' is missing"));
+}
+
+}  // namespace
+}  // namespace demarc::lease
