@@ -1,0 +1,260 @@
+// Changes of the ledger: each is whole, or refused with nothing changed.
+#include "demarc/serve/ledger.hpp"
+
+#include <algorithm>
+
+#include "demarc/base/text.hpp"
+
+namespace demarc::serve {
+namespace {
+
+using lease::extent_step;
+
+// So that what is told of a tenant fits a packet.
+constexpr std::uint64_t most_processes = 1024;
+
+constexpr std::uint64_t whole_steps(std::uint64_t bytes) {
+  return bytes / extent_step * extent_step;
+}
+
+std::uint64_t end_of_holdings(const Book::Tenant& tenant) {
+  if (tenant.holdings.empty()) return 0;
+  const auto& [first, last] = *tenant.holdings.rbegin();
+  return first + last.bytes;
+}
+
+Result<void> check_terms(const Terms& terms) {
+  if (terms.tpcs.empty()) return invalid_input("tenant '{}' has no TPCs", terms.name);
+  if (terms.colors == 0) {
+    return invalid_input("tenant '{}' has no colours: its memory would be everybody's", terms.name);
+  }
+  if (terms.bytes > terms.share_bytes) {
+    return invalid_input("tenant '{}': {} bytes were asked for, its colours hold {}", terms.name,
+                         terms.bytes, terms.share_bytes);
+  }
+  if (whole_steps(terms.bytes) == 0) {
+    return invalid_input("tenant '{}': {} bytes; at least {} were expected", terms.name,
+                         terms.bytes, extent_step);
+  }
+  return {};
+}
+
+// What a tenant that is used keeps.
+Result<void> check_kept(const Book::Tenant& now, const Terms& terms) {
+  if (now.terms.colors != terms.colors || now.terms.share_bytes != terms.share_bytes) {
+    return invalid_input("tenant '{}' is used: its colours stay", terms.name);
+  }
+  if (now.terms.sync_domain != terms.sync_domain) {
+    return invalid_input("tenant '{}' is used: its memory synchronisation domain stays",
+                         terms.name);
+  }
+  if (end_of_holdings(now) > terms.bytes) {
+    return invalid_input("tenant '{}' is used up to byte {}: {} bytes are too few", terms.name,
+                         end_of_holdings(now), terms.bytes);
+  }
+  return {};
+}
+
+// The first run of free bytes that is long enough, and the longest.
+struct FreeRun {
+  std::optional<std::uint64_t> first;
+  std::uint64_t longest = 0;
+};
+FreeRun find_run(const Book::Tenant& tenant, std::uint64_t bytes) {
+  FreeRun run;
+  std::uint64_t begin = 0;
+  const auto look = [&](std::uint64_t end) {
+    if (end <= begin) return;
+    if (end - begin >= bytes && !run.first) run.first = begin;
+    run.longest = std::max(run.longest, end - begin);
+  };
+  for (const auto& [first, holding] : tenant.holdings) {
+    look(first);
+    begin = first + holding.bytes;
+  }
+  look(whole_steps(tenant.terms.bytes));
+  return run;
+}
+
+std::string names_of(const Book& book) {
+  std::vector<std::string> names;
+  for (const auto& [name, tenant] : book.tenants) names.push_back(name);
+  return names.empty() ? "none" : joined(names, ", ");
+}
+
+}  // namespace
+
+const Book::Tenant* Ledger::tenant(const std::string& name) const {
+  const auto found = book_.tenants.find(name);
+  return found == book_.tenants.end() ? nullptr : &found->second;
+}
+
+Result<const Book::Tenant*> Ledger::known_tenant(const std::string& name) const {
+  if (const Book::Tenant* found = tenant(name)) return found;
+  return invalid_input("there is no tenant '{}'; the tenants are: {}", name, names_of(book_));
+}
+
+bool Ledger::busy(const std::string& name) const {
+  const Book::Tenant* found = tenant(name);
+  return (found != nullptr && !found->holdings.empty()) ||
+         std::any_of(book_.leases.begin(), book_.leases.end(),
+                     [&](const auto& entry) { return entry.second.tenant == name; });
+}
+
+std::uint64_t Ledger::processes_of(const std::string& name) const {
+  return static_cast<std::uint64_t>(std::count_if(
+      book_.processes.begin(), book_.processes.end(),
+      [&](const auto& entry) { return book_.leases.at(entry.second.lease).tenant == name; }));
+}
+
+Result<void> Ledger::set(const Terms& terms) {
+  std::vector<Terms> all;
+  for (const auto& [name, tenant] : book_.tenants) {
+    if (name != terms.name) all.push_back(tenant.terms);
+  }
+  all.push_back(terms);
+  return replace(all);
+}
+
+Result<void> Ledger::replace(const std::vector<Terms>& terms) {
+  Book next{{}, book_.leases, book_.processes};
+  for (const Terms& wanted : terms) {
+    DEMARC_CHECK(check_terms(wanted));
+    if (next.tenants.contains(wanted.name)) {
+      return invalid_input("tenant '{}' is there twice", wanted.name);
+    }
+    Book::Tenant& entry = next.tenants[wanted.name];
+    if (const Book::Tenant* now = tenant(wanted.name)) {
+      if (busy(wanted.name)) DEMARC_CHECK(check_kept(*now, wanted));
+      entry = *now;
+    }
+    entry.terms = wanted;
+  }
+  for (const auto& [name, tenant] : book_.tenants) {
+    if (!next.tenants.contains(name) && busy(name)) {
+      return invalid_input("tenant '{}' is used: it stays", name);
+    }
+  }
+  if (auto sound = prove(next); !sound) return invalid_input("{}", sound.error().message);
+  book_ = std::move(next);
+  return {};
+}
+
+Result<LeaseId> Ledger::open(const std::string& name) {
+  DEMARC_TRY(const Book::Tenant* found, known_tenant(name));
+  if (found->revoked) {
+    return missing_capability("tenant '{}' was revoked: its processes have to end first", name);
+  }
+  const LeaseId id = ++last_id_;
+  book_.leases[id] = {name, true};
+  return id;
+}
+
+void Ledger::close(LeaseId lease) {
+  book_.leases.at(lease).open = false;
+  end_lease_without_users(lease);
+}
+
+Result<ProcessId> Ledger::attach(LeaseId lease) {
+  const std::string& name = book_.leases.at(lease).tenant;
+  if (tenant(name)->revoked) {
+    return missing_capability("tenant '{}' was revoked", name);
+  }
+  if (processes_of(name) >= most_processes) {
+    return missing_capability("tenant '{}' has {} processes; more are not attached", name,
+                              most_processes);
+  }
+  const ProcessId id = ++last_id_;
+  book_.processes[id] = {lease};
+  return id;
+}
+
+void Ledger::detach(ProcessId process) {
+  const LeaseId lease = book_.processes.at(process).lease;
+  for (auto& [first, holding] : book_.tenants.at(book_.leases.at(lease).tenant).holdings) {
+    if (holding.process == process) {
+      holding = {holding.bytes, 0, Holding::State::unclean};
+    }
+  }
+  book_.processes.erase(process);
+  end_lease_without_users(lease);
+}
+
+void Ledger::end_lease_without_users(LeaseId lease) {
+  const Book::Lease entry = book_.leases.at(lease);
+  if (entry.open) return;
+  for (const auto& [id, process] : book_.processes) {
+    if (process.lease == lease) return;
+  }
+  book_.leases.erase(lease);
+  for (const auto& [id, other] : book_.leases) {
+    if (other.tenant == entry.tenant) return;
+  }
+  book_.tenants.at(entry.tenant).revoked = false;
+}
+
+Result<lease::Extent> Ledger::take(ProcessId process, std::uint64_t bytes) {
+  Book::Tenant& tenant =
+      book_.tenants.at(book_.leases.at(book_.processes.at(process).lease).tenant);
+  const Terms& terms = tenant.terms;
+  if (tenant.revoked) {
+    ++tenant.refused_takes;
+    return missing_capability("tenant '{}' was revoked", terms.name);
+  }
+  if (bytes == 0) return invalid_input("0 bytes were asked for");
+  const bool may_fit = bytes <= terms.bytes;  // and rounding does not overflow
+  const std::uint64_t whole = may_fit ? whole_steps(bytes + extent_step - 1) : 0;
+  const FreeRun run = find_run(tenant, whole);
+  if (!may_fit || !run.first) {
+    ++tenant.refused_takes;
+    return missing_capability("{} bytes for tenant '{}': the longest run that is free has {} of {}",
+                              bytes, terms.name, run.longest, terms.bytes);
+  }
+  tenant.holdings[*run.first] = {whole, process, Holding::State::given};
+  return lease::Extent{*run.first, whole};
+}
+
+Result<void> Ledger::give(ProcessId process, std::uint64_t first) {
+  auto& holdings =
+      book_.tenants.at(book_.leases.at(book_.processes.at(process).lease).tenant).holdings;
+  const auto found = holdings.find(first);
+  if (found == holdings.end() || found->second.process != process) {
+    return invalid_input("no bytes of this process begin at {}", first);
+  }
+  found->second = {found->second.bytes, 0, Holding::State::unclean};
+  return {};
+}
+
+Result<void> Ledger::revoke(const std::string& name) {
+  DEMARC_CHECK(known_tenant(name));
+  const bool leased = std::any_of(book_.leases.begin(), book_.leases.end(),
+                                  [&](const auto& entry) { return entry.second.tenant == name; });
+  book_.tenants.at(name).revoked = leased;
+  return {};
+}
+
+std::optional<Unclean> Ledger::next_unclean(std::uint64_t most) const {
+  for (const auto& [name, tenant] : book_.tenants) {
+    for (const auto& [first, holding] : tenant.holdings) {
+      if (holding.state != Holding::State::unclean) continue;
+      return Unclean{name, first,
+                     std::min(holding.bytes, std::max(whole_steps(most), extent_step))};
+    }
+  }
+  return std::nullopt;
+}
+
+void Ledger::cleaned(const Unclean& piece) {
+  auto& holdings = book_.tenants.at(piece.tenant).holdings;
+  const std::uint64_t rest = holdings.at(piece.first).bytes - piece.bytes;
+  holdings.erase(piece.first);
+  if (rest != 0) {
+    holdings[piece.first + piece.bytes] = {rest, 0, Holding::State::unclean};
+  }
+}
+
+void Ledger::lose(const Unclean& piece) {
+  book_.tenants.at(piece.tenant).holdings.at(piece.first).state = Holding::State::lost;
+}
+
+}  // namespace demarc::serve

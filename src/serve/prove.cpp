@@ -1,0 +1,83 @@
+// The proof, from what is written down, that leases do not overlap.
+#include "demarc/serve/ledger.hpp"
+
+namespace demarc::serve {
+namespace {
+
+Result<void> prove_apart(const Terms& a, const Terms& b) {
+  if (const auto both = a.tpcs & b.tpcs; !both.empty()) {
+    return check_failed("tenants '{}' and '{}' share the TPCs {}", a.name, b.name, to_string(both));
+  }
+  if ((a.colors & b.colors) != 0) {
+    return check_failed("tenants '{}' and '{}' share the colours {:#x}", a.name, b.name,
+                        a.colors & b.colors);
+  }
+  if (a.sync_domain && b.sync_domain && *a.sync_domain != 0 && *a.sync_domain == *b.sync_domain) {
+    return check_failed("tenants '{}' and '{}' share the memory synchronisation domain {}", a.name,
+                        b.name, *a.sync_domain);
+  }
+  return {};
+}
+
+Result<void> prove_owner(const Book& book, const std::string& tenant, std::uint64_t first,
+                         const Holding& holding) {
+  if (holding.state != Holding::State::given) {
+    if (holding.process == 0) return {};
+    return check_failed("tenant '{}': the bytes at {} are a process's and nobody's", tenant, first);
+  }
+  const auto process = book.processes.find(holding.process);
+  if (process == book.processes.end()) {
+    return check_failed("tenant '{}': the bytes at {} are of a process that is gone", tenant,
+                        first);
+  }
+  const auto lease = book.leases.find(process->second.lease);
+  if (lease == book.leases.end() || lease->second.tenant != tenant) {
+    return check_failed("tenant '{}': the bytes at {} are of another tenant's process", tenant,
+                        first);
+  }
+  return {};
+}
+
+Result<void> prove_holdings(const Book& book, const Book::Tenant& tenant) {
+  const std::string& name = tenant.terms.name;
+  std::uint64_t end = 0;  // of the holdings so far
+  for (const auto& [first, holding] : tenant.holdings) {
+    if (first < end) {
+      return check_failed("tenant '{}': the bytes at {} are given twice", name, first);
+    }
+    if (holding.bytes == 0 || holding.bytes > tenant.terms.bytes ||
+        first > tenant.terms.bytes - holding.bytes) {
+      return check_failed("tenant '{}': {} bytes at {}, of {} that it may have", name,
+                          holding.bytes, first, tenant.terms.bytes);
+    }
+    end = first + holding.bytes;
+    DEMARC_CHECK(prove_owner(book, name, first, holding));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> prove(const Book& book) {
+  for (auto a = book.tenants.begin(); a != book.tenants.end(); ++a) {
+    if (a->second.terms.bytes > a->second.terms.share_bytes) {
+      return check_failed("tenant '{}': {} bytes of a share of {}", a->first, a->second.terms.bytes,
+                          a->second.terms.share_bytes);
+    }
+    for (auto b = std::next(a); b != book.tenants.end(); ++b) {
+      DEMARC_CHECK(prove_apart(a->second.terms, b->second.terms));
+    }
+    DEMARC_CHECK(prove_holdings(book, a->second));
+  }
+  for (const auto& [id, lease] : book.leases) {
+    if (book.tenants.contains(lease.tenant)) continue;
+    return check_failed("lease {} is of '{}', a tenant that is gone", id, lease.tenant);
+  }
+  for (const auto& [id, process] : book.processes) {
+    if (book.leases.contains(process.lease)) continue;
+    return check_failed("process {} is of a lease that is gone", id);
+  }
+  return {};
+}
+
+}  // namespace demarc::serve

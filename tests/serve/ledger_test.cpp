@@ -1,0 +1,406 @@
+// The ledger gives nothing twice and forgets nothing, whatever comes in whatever order.
+#include "demarc/serve/ledger.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+namespace demarc::serve {
+namespace {
+
+using lease::extent_step;
+using partition::TpcSet;
+using testing::HasSubstr;
+using State = Holding::State;
+
+Terms terms(const std::string& name, TpcSet tpcs, std::uint64_t colors, std::uint64_t steps,
+            std::optional<std::uint32_t> domain = {}) {
+  return {name, tpcs, colors, domain, steps * extent_step, steps * extent_step};
+}
+
+class Tenants : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(ledger.replace({terms("a", {0, 1}, 1, 8, 1), terms("b", {2}, 2, 8, 2)}));
+  }
+  void TearDown() override {
+    const auto sound = prove(ledger.book());
+    EXPECT_TRUE(sound) << sound.error().message;
+  }
+  ProcessId process_of(const std::string& tenant) {
+    return ledger.attach(ledger.open(tenant).value()).value();
+  }
+  void clean_all() {
+    while (const auto piece = ledger.next_unclean(UINT64_MAX)) ledger.cleaned(*piece);
+  }
+  [[nodiscard]] std::size_t holdings(const std::string& name) const {
+    return ledger.tenant(name)->holdings.size();
+  }
+  static std::string refusal(const Result<void>& result) {
+    return result ? "taken" : result.error().message;
+  }
+
+  Ledger ledger;
+};
+
+TEST_F(Tenants, that_would_share_something_are_refused_and_nothing_changes) {
+  const auto refused = [&](const Terms& wanted) { return refusal(ledger.set(wanted)); };
+  EXPECT_EQ(refused(terms("c", {1, 5}, 4, 8)), "tenants 'a' and 'c' share the TPCs 1");
+  EXPECT_EQ(refused(terms("c", {5}, 6, 8)), "tenants 'b' and 'c' share the colours 0x2");
+  EXPECT_EQ(refused(terms("c", {5}, 4, 8, 2)),
+            "tenants 'b' and 'c' share the memory synchronisation domain 2");
+  EXPECT_EQ(refused(terms("c", {}, 4, 8)), "tenant 'c' has no TPCs");
+  EXPECT_THAT(refused(terms("c", {5}, 0, 8)), HasSubstr("tenant 'c' has no colours"));
+  EXPECT_EQ(refused({"c", {5}, 4, {}, extent_step, extent_step + 1}),
+            "tenant 'c': 2097153 bytes were asked for, its colours hold 2097152");
+  EXPECT_EQ(refused({"c", {5}, 4, {}, extent_step, extent_step - 1}),
+            "tenant 'c': 2097151 bytes; at least 2097152 were expected");
+  EXPECT_EQ(ledger.book().tenants.size(), 2U);
+  EXPECT_EQ(refused(terms("c", {5}, 4, 8, 0)), "taken");
+  EXPECT_EQ(refused(terms("d", {6}, 8, 8, 0)), "taken") << "domain 0 is everybody's";
+  EXPECT_EQ(refused(terms("e", {7}, 16, 8)), "taken");
+  EXPECT_EQ(refused(terms("f", {8}, 32, 8)), "taken") << "two without a domain";
+  EXPECT_EQ(refusal(ledger.replace({terms("a", {0}, 1, 8), terms("a", {1}, 2, 8)})),
+            "tenant 'a' is there twice");
+}
+
+TEST_F(Tenants, exchange_what_they_have_and_go_when_they_are_not_used) {
+  EXPECT_TRUE(ledger.replace({terms("a", {2}, 2, 8, 2), terms("b", {0, 1}, 1, 8, 1)}));
+  EXPECT_EQ(ledger.tenant("a")->terms.tpcs, (TpcSet{2}));
+  EXPECT_TRUE(ledger.replace({terms("b", {0, 1}, 1, 8, 1)}));
+  EXPECT_EQ(ledger.tenant("a"), nullptr);
+  EXPECT_EQ(ledger.known_tenant("a").error().message, "there is no tenant 'a'; the tenants are: b");
+  EXPECT_TRUE(ledger.replace({}));
+  EXPECT_EQ(ledger.known_tenant("a").error().message,
+            "there is no tenant 'a'; the tenants are: none");
+}
+
+TEST_F(Tenants, that_are_used_keep_what_their_processes_have) {
+  const auto process = process_of("a");
+  ASSERT_EQ(ledger.take(process, 3 * extent_step).value().first, 0U);
+  EXPECT_EQ(refusal(ledger.set(terms("a", {0}, 4, 8, 1))), "tenant 'a' is used: its colours stay");
+  EXPECT_EQ(refusal(ledger.set(terms("a", {0}, 1, 9, 1))), "tenant 'a' is used: its colours stay");
+  EXPECT_EQ(refusal(ledger.set(terms("a", {0}, 1, 8, 3))),
+            "tenant 'a' is used: its memory synchronisation domain stays");
+  EXPECT_EQ(refusal(ledger.replace({terms("b", {2}, 2, 8, 2)})), "tenant 'a' is used: it stays");
+  Terms other = terms("a", {5}, 1, 8, 1);
+  other.bytes = 2 * extent_step;
+  EXPECT_EQ(refusal(ledger.set(other)),
+            "tenant 'a' is used up to byte 6291456: 4194304 bytes are too few");
+  other.bytes = 3 * extent_step;
+  EXPECT_EQ(refusal(ledger.set(other)), "taken") << "other TPCs and fewer bytes";
+  EXPECT_EQ(holdings("a"), 1U);
+  EXPECT_TRUE(ledger.busy("a"));
+  EXPECT_FALSE(ledger.busy("b"));
+  EXPECT_FALSE(ledger.busy("c"));
+}
+
+TEST_F(Tenants, get_the_first_run_that_is_long_enough) {
+  const auto process = process_of("a");
+  EXPECT_EQ(ledger.take(process, 1).value(), (lease::Extent{0, extent_step}));
+  EXPECT_EQ(ledger.take(process, extent_step + 1).value(),
+            (lease::Extent{extent_step, 2 * extent_step}));
+  EXPECT_EQ(ledger.take(process, extent_step).value().first, 3 * extent_step);
+  EXPECT_EQ(ledger.take(process, 4 * extent_step).value().first, 4 * extent_step);
+  EXPECT_EQ(ledger.take(process, 1).error().message,
+            "1 bytes for tenant 'a': the longest run that is free has 0 of 16777216");
+  ASSERT_TRUE(ledger.give(process, extent_step));
+  clean_all();
+  EXPECT_EQ(ledger.take(process, 3 * extent_step).error().message,
+            "6291456 bytes for tenant 'a': the longest run that is free has 4194304 of 16777216");
+  EXPECT_EQ(ledger.tenant("a")->refused_takes, 2U);
+  ASSERT_TRUE(ledger.give(process, 3 * extent_step));
+  clean_all();
+  EXPECT_EQ(ledger.take(process, 3 * extent_step).value().first, extent_step)
+      << "two free neighbours are one run";
+  EXPECT_EQ(ledger.take(process, UINT64_MAX).error().kind, ErrorKind::missing_capability);
+  EXPECT_EQ(ledger.take(process, 0).error().kind, ErrorKind::invalid_input);
+}
+
+TEST_F(Tenants, that_are_capped_get_no_byte_beyond) {
+  Terms capped = terms("a", {0, 1}, 1, 8, 1);
+  capped.bytes = 2 * extent_step + 1;
+  ASSERT_TRUE(ledger.set(capped));
+  const auto process = process_of("a");
+  EXPECT_FALSE(ledger.take(process, 2 * extent_step + 1));
+  EXPECT_TRUE(ledger.take(process, 2 * extent_step));
+  EXPECT_FALSE(ledger.take(process, 1));
+}
+
+TEST_F(Tenants, cannot_give_what_they_do_not_have) {
+  const auto process = process_of("a");
+  const auto other = process_of("a");
+  ASSERT_TRUE(ledger.take(process, 2 * extent_step));
+  EXPECT_EQ(refusal(ledger.give(other, 0)), "no bytes of this process begin at 0");
+  EXPECT_EQ(refusal(ledger.give(process, extent_step)),
+            "no bytes of this process begin at 2097152");
+  EXPECT_TRUE(ledger.give(process, 0));
+  EXPECT_EQ(refusal(ledger.give(process, 0)), "no bytes of this process begin at 0");
+}
+
+TEST_F(Tenants, get_bytes_back_only_once_they_are_clean) {
+  const auto process = process_of("a");
+  ASSERT_TRUE(ledger.take(process, 8 * extent_step));
+  ASSERT_TRUE(ledger.give(process, 0));
+  EXPECT_FALSE(ledger.take(process, 1));
+  EXPECT_EQ(ledger.next_unclean(1)->bytes, extent_step);
+  const auto piece = ledger.next_unclean(4 * extent_step - 1);
+  ASSERT_TRUE(piece);
+  EXPECT_EQ(piece->tenant, "a");
+  EXPECT_EQ(piece->first, 0U);
+  EXPECT_EQ(piece->bytes, 3 * extent_step);
+  ledger.cleaned(*piece);
+  EXPECT_EQ(ledger.next_unclean(UINT64_MAX)->first, 3 * extent_step);
+  EXPECT_EQ(ledger.next_unclean(UINT64_MAX)->bytes, 5 * extent_step);
+  EXPECT_EQ(ledger.take(process, 3 * extent_step).value().first, 0U);
+  EXPECT_FALSE(ledger.take(process, 1));
+  ledger.lose(*ledger.next_unclean(extent_step));
+  EXPECT_FALSE(ledger.next_unclean(UINT64_MAX));
+  EXPECT_FALSE(ledger.take(process, 1));
+  ledger.detach(process);
+  clean_all();
+  EXPECT_EQ(ledger.tenant("a")->holdings.at(3 * extent_step).state, State::lost);
+}
+
+TEST_F(Tenants, have_a_lease_as_long_as_its_owner_or_one_of_its_processes_lives) {
+  const auto lease = ledger.open("a").value();
+  const auto first = ledger.attach(lease).value();
+  const auto second = ledger.attach(lease).value();
+  ASSERT_TRUE(ledger.take(first, 1));
+  ASSERT_TRUE(ledger.take(second, 1));
+  EXPECT_EQ(ledger.processes_of("a"), 2U);
+  EXPECT_EQ(ledger.processes_of("b"), 0U);
+  ledger.close(lease);
+  ledger.detach(first);
+  EXPECT_TRUE(ledger.book().leases.contains(lease));
+  EXPECT_EQ(ledger.tenant("a")->holdings.at(0).state, State::unclean);
+  EXPECT_EQ(ledger.tenant("a")->holdings.at(extent_step).state, State::given);
+  ledger.detach(second);
+  EXPECT_TRUE(ledger.book().leases.empty());
+  EXPECT_TRUE(ledger.busy("a")) << "its memory is not clean";
+  clean_all();
+  EXPECT_FALSE(ledger.busy("a"));
+  const auto next = ledger.open("a").value();
+  ledger.detach(ledger.attach(next).value());
+  EXPECT_TRUE(ledger.book().leases.contains(next)) << "its owner is there";
+  ledger.close(next);
+  EXPECT_TRUE(ledger.book().leases.empty());
+}
+
+TEST_F(Tenants, that_are_revoked_get_nothing_until_all_have_ended) {
+  EXPECT_FALSE(ledger.revoke("c"));
+  ASSERT_TRUE(ledger.revoke("b"));
+  EXPECT_TRUE(ledger.open("b")) << "nobody had to end";
+  const auto lease = ledger.open("a").value();
+  const auto process = ledger.attach(lease).value();
+  ASSERT_TRUE(ledger.revoke("a"));
+  EXPECT_EQ(ledger.take(process, 1).error().message, "tenant 'a' was revoked");
+  EXPECT_EQ(ledger.tenant("a")->refused_takes, 1U);
+  EXPECT_EQ(ledger.attach(lease).error().message, "tenant 'a' was revoked");
+  EXPECT_EQ(ledger.open("a").error().message,
+            "tenant 'a' was revoked: its processes have to end first");
+  ledger.close(lease);
+  EXPECT_FALSE(ledger.open("a"));
+  ledger.detach(process);
+  EXPECT_TRUE(ledger.open("a"));
+}
+
+TEST_F(Tenants, stay_revoked_while_another_lease_lives) {
+  const auto first = ledger.open("a").value();
+  const auto second = ledger.open("a").value();
+  ASSERT_TRUE(ledger.revoke("a"));
+  ledger.close(first);
+  EXPECT_FALSE(ledger.open("a"));
+  ledger.close(second);
+  EXPECT_TRUE(ledger.open("a"));
+}
+
+TEST_F(Tenants, have_a_limited_number_of_processes) {
+  const auto lease = ledger.open("a").value();
+  for (int i = 0; i < 1024; ++i) ASSERT_TRUE(ledger.attach(lease));
+  EXPECT_EQ(ledger.attach(lease).error().message,
+            "tenant 'a' has 1024 processes; more are not attached");
+  EXPECT_TRUE(ledger.attach(ledger.open("b").value()));
+}
+
+// Books that no ledger writes.
+class Proof : public testing::Test {
+ protected:
+  [[nodiscard]] std::string fault() const {
+    const auto proved = prove(book);
+    return proved ? "none" : proved.error().message;
+  }
+  Book book{{{"a", {terms("a", {0}, 1, 8, 1), {{0, {extent_step, 2, State::given}}}}},
+             {"b", {terms("b", {2}, 2, 8, 2), {}}}},
+            {{1, {"a"}}, {3, {"b"}}},
+            {{2, {1}}}};
+};
+
+TEST_F(Proof, sees_what_two_tenants_share) {
+  EXPECT_EQ(fault(), "none");
+  book.tenants["b"].terms.tpcs = {0, 2};
+  EXPECT_EQ(fault(), "tenants 'a' and 'b' share the TPCs 0");
+  book.tenants["b"].terms.tpcs = {2};
+  book.tenants["b"].terms.colors = 3;
+  EXPECT_EQ(fault(), "tenants 'a' and 'b' share the colours 0x1");
+  book.tenants["b"].terms.colors = 2;
+  book.tenants["b"].terms.sync_domain = 1;
+  EXPECT_EQ(fault(), "tenants 'a' and 'b' share the memory synchronisation domain 1");
+}
+
+TEST_F(Proof, sees_bytes_that_two_have_or_that_nobody_may_have) {
+  auto& holdings = book.tenants["a"].holdings;
+  holdings[extent_step - 1] = {extent_step, 2, State::given};
+  EXPECT_EQ(fault(), "tenant 'a': the bytes at 2097151 are given twice");
+  holdings.erase(extent_step - 1);
+  holdings[extent_step] = {8 * extent_step, 2, State::given};
+  EXPECT_EQ(fault(), "tenant 'a': 16777216 bytes at 2097152, of 16777216 that it may have");
+  holdings[extent_step] = {9 * extent_step, 2, State::given};
+  EXPECT_THAT(fault(), HasSubstr("18874368 bytes at 2097152"));
+  holdings[extent_step] = {0, 2, State::given};
+  EXPECT_THAT(fault(), HasSubstr("0 bytes at 2097152"));
+  holdings[extent_step] = {7 * extent_step, 2, State::given};
+  EXPECT_EQ(fault(), "none");
+  book.tenants["a"].terms.bytes += 1;
+  EXPECT_EQ(fault(), "tenant 'a': 16777217 bytes of a share of 16777216");
+}
+
+TEST_F(Proof, sees_what_belongs_to_nobody_that_is_there) {
+  auto& holding = book.tenants["a"].holdings[0];
+  holding.process = 9;
+  EXPECT_EQ(fault(), "tenant 'a': the bytes at 0 are of a process that is gone");
+  book.processes[9] = {3};
+  EXPECT_EQ(fault(), "tenant 'a': the bytes at 0 are of another tenant's process");
+  holding = {extent_step, 2, State::unclean};
+  EXPECT_EQ(fault(), "tenant 'a': the bytes at 0 are a process's and nobody's");
+  holding = {extent_step, 0, State::lost};
+  EXPECT_EQ(fault(), "none");
+  book.processes[9] = {7};
+  EXPECT_EQ(fault(), "process 9 is of a lease that is gone");
+  book.processes.erase(9);
+  book.leases[3].tenant = "c";
+  EXPECT_EQ(fault(), "lease 3 is of 'c', a tenant that is gone");
+}
+
+// 64 clients of four tenants, each with a lease and a process of its own, beside a second book: the
+// owner of every step of every tenant.
+class Crowd {
+ public:
+  static constexpr std::uint64_t steps = 100;
+  static constexpr std::size_t clients = 64;
+
+  Crowd() {
+    for (std::uint32_t t = 0; t < 4; ++t) {
+      EXPECT_TRUE(ledger_.set(terms(name(t), {t}, std::uint64_t{1} << t, steps)).has_value());
+      owners_[name(t)].assign(steps, 0);
+    }
+  }
+
+  void step(std::size_t client, int what, std::uint64_t size) {
+    const std::string tenant = name(static_cast<std::uint32_t>(client % 4));
+    if (!members_[client]) {
+      const LeaseId lease = ledger_.open(tenant).value();
+      members_[client] = {lease, ledger_.attach(lease).value(), {}};
+      ++grants;
+    }
+    Member& member = *members_[client];
+    if (what < 5) {
+      take(tenant, member, size);
+    } else if (what < 8) {
+      if (!member.firsts.empty()) give(tenant, member, size % member.firsts.size());
+    } else if (what == 8) {
+      end(client);
+    } else if (const auto piece = ledger_.next_unclean(size * extent_step / 3 + extent_step)) {
+      clean(*piece);
+    }
+    const auto sound = prove(ledger_.book());
+    EXPECT_TRUE(sound) << sound.error().message;
+  }
+
+  // Everything that was given comes back.
+  void leave() {
+    for (std::size_t client = 0; client < clients; ++client) end(client);
+    while (const auto piece = ledger_.next_unclean(UINT64_MAX)) clean(*piece);
+    EXPECT_TRUE(ledger_.book().leases.empty());
+    EXPECT_TRUE(ledger_.book().processes.empty());
+    for (const auto& [tenant, entry] : ledger_.book().tenants) {
+      EXPECT_TRUE(entry.holdings.empty());
+      EXPECT_TRUE(owners_[tenant] == std::vector<ProcessId>(steps, 0));
+    }
+  }
+
+  int grants = 0;
+
+ private:
+  static constexpr ProcessId nobody = UINT64_MAX;
+  struct Member {
+    LeaseId lease = 0;
+    ProcessId process = 0;
+    std::vector<lease::Extent> firsts;
+  };
+  static std::string name(std::uint32_t tenant) { return fmt::format("t{}", tenant); }
+
+  void replace_owner(const std::string& tenant, const lease::Extent& extent, ProcessId from,
+                     ProcessId to) {
+    for (std::uint64_t i = 0; i < extent.bytes / extent_step; ++i) {
+      ProcessId& owner = owners_.at(tenant).at(extent.first / extent_step + i);
+      EXPECT_EQ(owner, from);
+      owner = to;
+    }
+  }
+  void take(const std::string& tenant, Member& member, std::uint64_t size) {
+    const auto extent = ledger_.take(member.process, size * extent_step - 1);
+    const std::vector<ProcessId> wanted(size, 0);
+    const auto& owners = owners_.at(tenant);
+    const bool free =
+        std::search(owners.begin(), owners.end(), wanted.begin(), wanted.end()) != owners.end();
+    EXPECT_EQ(extent.has_value(), free);
+    if (!extent || !free) return;
+    ++grants;
+    EXPECT_TRUE(extent->bytes == size * extent_step);
+    replace_owner(tenant, *extent, 0, member.process);
+    member.firsts.push_back(*extent);
+  }
+  void give(const std::string& tenant, Member& member, std::size_t which) {
+    const auto extent = member.firsts[which];
+    EXPECT_TRUE(ledger_.give(member.process, extent.first).has_value());
+    replace_owner(tenant, extent, member.process, nobody);
+    member.firsts.erase(member.firsts.begin() + static_cast<std::ptrdiff_t>(which));
+  }
+  void end(std::size_t client) {
+    if (!members_[client]) return;
+    const Member member = *members_[client];
+    const std::string tenant = name(static_cast<std::uint32_t>(client % 4));
+    for (const auto& extent : member.firsts) replace_owner(tenant, extent, member.process, nobody);
+    // Whichever connection is seen to have ended first.
+    if (client % 2 == 0) ledger_.close(member.lease);
+    ledger_.detach(member.process);
+    if (client % 2 != 0) ledger_.close(member.lease);
+    members_[client].reset();
+  }
+  void clean(const Unclean& piece) {
+    ledger_.cleaned(piece);
+    replace_owner(piece.tenant, {piece.first, piece.bytes}, nobody, 0);
+  }
+
+  Ledger ledger_;
+  std::map<std::string, std::vector<ProcessId>> owners_;  // [step]; 0: free
+  std::array<std::optional<Member>, clients> members_;
+};
+
+TEST(Crowds, of_64_clients_never_share_a_byte_and_lose_none) {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    Crowd crowd;
+    std::mt19937_64 random(seed);
+    for (int i = 0; i < 1000 && !testing::Test::HasFailure(); ++i) {
+      crowd.step(random() % Crowd::clients, static_cast<int>(random() % 10), 1 + random() % 12);
+    }
+    EXPECT_GT(crowd.grants, 100) << "seed " << seed;
+    crowd.leave();
+  }
+}
+
+}  // namespace
+}  // namespace demarc::serve
