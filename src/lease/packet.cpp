@@ -74,7 +74,19 @@ Result<Peer> PacketSocket::peer() const {
     return missing_capability("a socket does not say who is at its other end: {}",
                               std::strerror(errno));
   }
-  return Peer{credentials.pid, credentials.uid, credentials.gid};
+  Peer peer{credentials.pid, credentials.uid, {credentials.gid}};
+  length = 0;  // bytes of the groups, which the kernel tells
+  if (::getsockopt(file(), SOL_SOCKET, SO_PEERGROUPS, nullptr, &length) != 0 && errno != ERANGE) {
+    return missing_capability("a socket does not say the groups of its other end: {}",
+                              std::strerror(errno));
+  }
+  std::vector<gid_t> more(length / sizeof(gid_t));
+  if (!more.empty() && ::getsockopt(file(), SOL_SOCKET, SO_PEERGROUPS, more.data(), &length) != 0) {
+    return missing_capability("a socket does not say the groups of its other end: {}",
+                              std::strerror(errno));
+  }
+  peer.groups.insert(peer.groups.end(), more.begin(), more.end());
+  return peer;
 }
 
 Result<bool> PacketSocket::send(std::string_view text, std::span<const int> files) const {

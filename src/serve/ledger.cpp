@@ -101,6 +101,14 @@ bool Ledger::busy(const std::string& name) const {
                      [&](const auto& entry) { return entry.second.tenant == name; });
 }
 
+const std::string& Ledger::tenant_of(ProcessId process) const {
+  return book_.leases.at(book_.processes.at(process).lease).tenant;
+}
+
+Book::Tenant& Ledger::tenant_with(ProcessId process) {
+  return book_.tenants.at(tenant_of(process));
+}
+
 std::uint64_t Ledger::processes_of(const std::string& name) const {
   return static_cast<std::uint64_t>(std::count_if(
       book_.processes.begin(), book_.processes.end(),
@@ -171,7 +179,7 @@ Result<ProcessId> Ledger::attach(LeaseId lease) {
 
 void Ledger::detach(ProcessId process) {
   const LeaseId lease = book_.processes.at(process).lease;
-  for (auto& [first, holding] : book_.tenants.at(book_.leases.at(lease).tenant).holdings) {
+  for (auto& [first, holding] : tenant_with(process).holdings) {
     if (holding.process == process) {
       holding = {holding.bytes, 0, Holding::State::unclean};
     }
@@ -194,11 +202,9 @@ void Ledger::end_lease_without_users(LeaseId lease) {
 }
 
 Result<lease::Extent> Ledger::take(ProcessId process, std::uint64_t bytes) {
-  Book::Tenant& tenant =
-      book_.tenants.at(book_.leases.at(book_.processes.at(process).lease).tenant);
+  Book::Tenant& tenant = tenant_with(process);
   const Terms& terms = tenant.terms;
   if (tenant.revoked) {
-    ++tenant.refused_takes;
     return missing_capability("tenant '{}' was revoked", terms.name);
   }
   if (bytes == 0) return invalid_input("0 bytes were asked for");
@@ -206,7 +212,6 @@ Result<lease::Extent> Ledger::take(ProcessId process, std::uint64_t bytes) {
   const std::uint64_t whole = may_fit ? whole_steps(bytes + extent_step - 1) : 0;
   const FreeRun run = find_run(tenant, whole);
   if (!may_fit || !run.first) {
-    ++tenant.refused_takes;
     return missing_capability("{} bytes for tenant '{}': the longest run that is free has {} of {}",
                               bytes, terms.name, run.longest, terms.bytes);
   }
@@ -214,9 +219,12 @@ Result<lease::Extent> Ledger::take(ProcessId process, std::uint64_t bytes) {
   return lease::Extent{*run.first, whole};
 }
 
+void Ledger::count_refusal(ProcessId process) {
+  ++tenant_with(process).refused_takes;
+}
+
 Result<void> Ledger::give(ProcessId process, std::uint64_t first) {
-  auto& holdings =
-      book_.tenants.at(book_.leases.at(book_.processes.at(process).lease).tenant).holdings;
+  auto& holdings = tenant_with(process).holdings;
   const auto found = holdings.find(first);
   if (found == holdings.end() || found->second.process != process) {
     return invalid_input("no bytes of this process begin at {}", first);
@@ -233,8 +241,9 @@ Result<void> Ledger::revoke(const std::string& name) {
   return {};
 }
 
-std::optional<Unclean> Ledger::next_unclean(std::uint64_t most) const {
+std::optional<Unclean> Ledger::next_unclean(std::uint64_t most, const std::string& wanted) const {
   for (const auto& [name, tenant] : book_.tenants) {
+    if (!wanted.empty() && name != wanted) continue;
     for (const auto& [first, holding] : tenant.holdings) {
       if (holding.state != Holding::State::unclean) continue;
       return Unclean{name, first,

@@ -128,7 +128,10 @@ TEST_F(Listening, knows_the_process_at_the_other_end) {
   const auto peer = server->peer().value();
   EXPECT_EQ(peer.process, ::getpid());
   EXPECT_EQ(peer.user, ::geteuid());
-  EXPECT_EQ(peer.group, ::getegid());
+  std::vector<gid_t> groups(static_cast<std::size_t>(::getgroups(0, nullptr)));
+  ASSERT_EQ(::getgroups(static_cast<int>(groups.size()), groups.data()), groups.size());
+  groups.insert(groups.begin(), ::getegid());
+  EXPECT_EQ(peer.groups, groups);
   EXPECT_FALSE(server->receive()->packet) << "the server's end waits";
 }
 

@@ -28,7 +28,7 @@ struct Packet {
 struct Peer {
   pid_t process = 0;
   uid_t user = 0;
-  gid_t group = 0;
+  std::vector<gid_t> groups;  // of which its own is the first
 };
 
 class PacketSocket {

@@ -80,6 +80,7 @@ class Ledger {
   [[nodiscard]] Result<const Book::Tenant*> known_tenant(const std::string& name) const;
   // Whether it has leases, or memory that is not clean yet.
   [[nodiscard]] bool busy(const std::string& name) const;
+  [[nodiscard]] const std::string& tenant_of(ProcessId process) const;
   [[nodiscard]] std::uint64_t processes_of(const std::string& name) const;
 
   // A new tenant, or other terms for one. Refused, and nothing changed, where it would share
@@ -99,18 +100,23 @@ class Ledger {
   void detach(ProcessId process);
   // Rounded up to whole extent_step. missing_capability, with what is left, where no run is free.
   [[nodiscard]] Result<lease::Extent> take(ProcessId process, std::uint64_t bytes);
+  // A take() that was refused for good.
+  void count_refusal(ProcessId process);
   [[nodiscard]] Result<void> give(ProcessId process, std::uint64_t first);
   // From now on nothing is given to the tenant, until its last lease has ended.
   [[nodiscard]] Result<void> revoke(const std::string& tenant);
 
   // The first steps of one that waits, at most so many bytes but one step; nothing: all is clean.
-  [[nodiscard]] std::optional<Unclean> next_unclean(std::uint64_t most) const;
+  // Of the tenant, or of any where none is named.
+  [[nodiscard]] std::optional<Unclean> next_unclean(std::uint64_t most,
+                                                    const std::string& tenant = {}) const;
   // Those bytes hold zeros, and are free.
   void cleaned(const Unclean& piece);
   // They could not be filled: nobody gets the holding that they are of any more.
   void lose(const Unclean& piece);
 
  private:
+  [[nodiscard]] Book::Tenant& tenant_with(ProcessId process);
   void end_lease_without_users(LeaseId lease);
   Book book_;
   std::uint64_t last_id_ = 0;  // of leases and processes

@@ -1,0 +1,44 @@
+// What the server needs of the card whose division it owns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "demarc/base/owned_file.hpp"
+#include "demarc/base/result.hpp"
+#include "demarc/lease/share.hpp"
+#include "demarc/partition/tpc_set.hpp"
+
+namespace demarc::serve {
+
+// Of one thread. Shares are named by their set of colours (bit c: colour c).
+class CardSide {
+ public:
+  CardSide() = default;
+  virtual ~CardSide() = default;
+  CardSide(const CardSide&) = delete;
+  CardSide& operator=(const CardSide&) = delete;
+
+  [[nodiscard]] virtual const std::string& uuid() const = 0;
+  [[nodiscard]] virtual std::uint64_t pages() const = 0;  // of the arena, in order
+  [[nodiscard]] virtual std::uint64_t page_bytes() const = 0;
+  // invalid_input for colours that the arena was not divided into.
+  [[nodiscard]] virtual Result<lease::Share> share(std::uint64_t colors) const = 0;
+  // What clients need to find the bytes of their colours; empty for parities.
+  [[nodiscard]] virtual std::vector<std::byte> table() const = 0;
+  // Descriptors of `count` pages of the arena, from page `first` on, in order.
+  [[nodiscard]] virtual Result<std::vector<OwnedFile>> lend(std::uint64_t first,
+                                                            std::uint64_t count) const = 0;
+  // Fills linear bytes of a share with zeros and waits until they are.
+  [[nodiscard]] virtual Result<void> scrub(std::uint64_t colors, std::uint64_t first,
+                                           std::uint64_t bytes) = 0;
+  // Proves with a probe kernel that a mask of these TPCs confines to them.
+  [[nodiscard]] virtual Result<void> prove(const partition::TpcSet& tpcs) = 0;
+  // Gives a running program (by what cuda::Control::open() takes) other TPCs.
+  [[nodiscard]] virtual Result<void> move(const std::string& control,
+                                          const partition::TpcSet& tpcs) = 0;
+};
+
+}  // namespace demarc::serve

@@ -1,0 +1,120 @@
+// The server of a card's division: one thread, which answers packets, ends what hangs on
+// connections that end, and fills memory with zeros before it is given again.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "demarc/cuda/control.hpp"
+#include "demarc/lease/packet.hpp"
+#include "demarc/serve/card_side.hpp"
+#include "demarc/serve/ledger.hpp"
+
+namespace demarc::serve {
+
+struct ServerOptions {
+  std::string socket;
+  std::optional<gid_t> group;  // its members may have leases too
+  uid_t user = 0;              // who may have leases, and grow, move and revoke them
+  std::uint64_t scrub_bytes = std::uint64_t{256} << 20U;  // at a time, between answers
+  // Looked at before every grant; a ledger that it refuses grants nothing any more.
+  std::function<Result<void>(const Book&)> proof = prove;
+  // A line for the log.
+  std::function<void(const std::string& line)> tell = [](const std::string&) {};
+};
+
+class Server {
+ public:
+  // Proves the TPCs of all tenants on the card, then listens. `card` outlives the server.
+  [[nodiscard]] static Result<std::unique_ptr<Server>> start(ServerOptions options, CardSide& card,
+                                                             const std::vector<Terms>& tenants);
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Serves what has come, waiting for it so long at most (ms; below 0: without limit). True when
+  // `wake` (a descriptor; -1: none) is readable.
+  [[nodiscard]] Result<bool> turn(int milliseconds, int wake = -1);
+
+  // Other tenants, without a restart: a line about each tenant that is used and stays as it is. An
+  // error, and nothing changed, where the rest cannot be.
+  [[nodiscard]] Result<std::vector<std::string>> reload(const std::vector<Terms>& tenants);
+  // Ends all processes; nothing is given from now on. turn() until idle().
+  void end_all();
+  // No lease, and no memory that waits for zeros.
+  [[nodiscard]] bool idle() const;
+
+  [[nodiscard]] const Ledger& ledger() const { return ledger_; }
+  [[nodiscard]] std::vector<lease::TenantStatus> status() const;
+  [[nodiscard]] const CardSide& card() const { return card_; }
+  [[nodiscard]] std::size_t connections() const { return connections_.size(); }
+  // The live counters of a tenant's leases.
+  [[nodiscard]] std::vector<const cuda::LaunchCounters*> counters(const std::string& tenant) const;
+
+ private:
+  struct Answer {
+    std::string text;
+    OwnedFile file = OwnedFile();  // that rides along; none: -1
+  };
+  struct Connection {
+    lease::PacketSocket socket;
+    lease::Peer peer;
+    OwnedFile process_file;  // pidfd of the peer
+    std::list<Answer> answers = {};
+    std::optional<LeaseId> lease = {};      // that it opened
+    std::optional<ProcessId> process = {};  // that it attached
+    std::uint64_t next_page = 0;            // to be lent
+    bool stalled = false;                   // could not be sent though it should have been
+    bool ended = false;                     // its other end is closed; its process may still run
+    bool forgotten = false;                 // to be taken off the list
+  };
+  struct LeaseFacts {
+    std::string token;
+    std::string control;  // empty: none
+    std::shared_ptr<cuda::Control> block;
+  };
+
+  Server(ServerOptions options, CardSide& card, lease::PacketListener listener);
+
+  // server.cpp
+  void accept_all();
+  void serve(Connection& connection, short events);
+  void send_answers(Connection& connection);
+  [[nodiscard]] Result<bool> send_pages(Connection& connection);
+  void end_connection(Connection& connection);
+  void forget(Connection& connection);
+  [[nodiscard]] bool sends(const Connection& connection) const;
+  void scrub(const Unclean& piece);
+
+  // requests.cpp
+  void answer(Connection& connection, const lease::Packet& packet);
+  [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::OpenRequest& request);
+  [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::AttachRequest& request);
+  [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::TakeRequest& request);
+  [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::GiveRequest& request);
+  [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::ListRequest& request);
+  [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::GrowRequest& request);
+  [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::MoveRequest& request);
+  [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::RevokeRequest& request);
+  [[nodiscard]] Result<void> check_rules(const Connection& connection) const;
+  [[nodiscard]] Result<lease::Lease> lease_of(const std::string& tenant) const;
+  [[nodiscard]] Result<lease::Extent> take(ProcessId process, std::uint64_t bytes);
+  [[nodiscard]] Result<void> proved() const;
+  void end_processes(const std::string& tenant);
+
+  ServerOptions options_;
+  CardSide& card_;
+  lease::PacketListener listener_;
+  Ledger ledger_;
+  OwnedFile table_;          // sealed; -1: none
+  std::uint64_t pages_ = 0;  // of the arena
+  std::map<LeaseId, LeaseFacts> leases_;
+  std::list<Connection> connections_;
+};
+
+}  // namespace demarc::serve

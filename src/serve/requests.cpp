@@ -1,0 +1,287 @@
+// What clients ask the server for: each is carried out whole, or refused with nothing changed.
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstring>
+
+#include "demarc/base/text.hpp"
+#include "demarc/serve/server.hpp"
+
+namespace demarc::serve {
+namespace {
+
+using partition::TpcSet;
+
+Result<std::string> new_token() {
+  std::uint64_t words[2];
+  if (::getentropy(words, sizeof words) != 0) {
+    return missing_capability("no random numbers: {}", std::strerror(errno));
+  }
+  return fmt::format("{:016x}{:016x}", words[0], words[1]);
+}
+
+// Only a file of the one who asks is opened.
+Result<void> check_control(const std::string& control, pid_t process) {
+  const std::string begin = fmt::format("/proc/{}/fd/", process);
+  const std::size_t mark = control.find('#');
+  const bool good = control.starts_with(begin) && mark != std::string::npos &&
+                    mark > begin.size() &&
+                    control.find_first_not_of("0123456789", begin.size()) == mark;
+  if (good) return {};
+  return invalid_input("control '{}': {}N#TOKEN was expected, a file of the process that asks",
+                       control, begin);
+}
+
+// "0,2-3"
+std::string color_list(std::uint64_t colors) {
+  std::vector<int> list;
+  for (; colors != 0; colors &= colors - 1) list.push_back(std::countr_zero(colors));
+  return joined(list, ",");
+}
+
+std::uint64_t sum(const std::array<std::atomic<std::uint64_t>, cuda::launch_paths>& counts) {
+  std::uint64_t all = 0;
+  for (const auto& count : counts) all += count;
+  return all;
+}
+
+}  // namespace
+
+void Server::answer(Connection& connection, const lease::Packet& packet) {
+  auto done = [&]() -> Result<void> {
+    DEMARC_TRY(const lease::Request request, lease::parse_request(packet.text));
+    return std::visit([&](const auto& asked) { return carry_out(connection, asked); }, request);
+  }();
+  if (!done) connection.answers.push_back({lease::to_text(done.error()), {}});
+}
+
+Result<void> Server::proved() const {
+  return options_.proof(ledger_.book());
+}
+
+// Terms of other tenants are not everybody's to change.
+Result<void> Server::check_rules(const Connection& connection) const {
+  if (connection.peer.user == options_.user) return {};
+  return invalid_input("user {} may have leases; only user {} may change tenants",
+                       connection.peer.user, options_.user);
+}
+
+Result<lease::Lease> Server::lease_of(const std::string& tenant) const {
+  const Terms& terms = ledger_.tenant(tenant)->terms;
+  DEMARC_TRY(lease::Share share, card_.share(terms.colors));
+  return lease::Lease{tenant,      card_.uuid(),    to_string(terms.tpcs), terms.sync_domain,
+                      terms.bytes, std::move(share)};
+}
+
+Result<void> Server::carry_out(Connection& connection, const lease::OpenRequest& request) {
+  if (connection.lease || connection.process) {
+    return invalid_input("this connection has a lease already; one connection has one");
+  }
+  LeaseFacts facts{"", request.control, nullptr};
+  DEMARC_TRY(facts.token, new_token());
+  if (!request.control.empty()) {
+    DEMARC_CHECK(check_control(request.control, connection.peer.process));
+    DEMARC_TRY(cuda::Control control, cuda::Control::open(request.control));
+    facts.block = std::make_shared<cuda::Control>(std::move(control));
+  }
+  DEMARC_CHECK(ledger_.known_tenant(request.tenant));
+  DEMARC_TRY(lease::Lease lease, lease_of(request.tenant));
+  DEMARC_TRY(const LeaseId id, ledger_.open(request.tenant));
+  if (auto sound = proved(); !sound) {
+    ledger_.close(id);
+    return sound;
+  }
+  connection.lease = id;
+  connection.answers.push_back({to_text(lease::Opened{std::move(lease), facts.token}), {}});
+  leases_.emplace(id, std::move(facts));
+  return {};
+}
+
+Result<void> Server::carry_out(Connection& connection, const lease::AttachRequest& request) {
+  if (connection.lease || connection.process) {
+    return invalid_input("this connection has a lease already; one connection has one");
+  }
+  const auto found = std::find_if(leases_.begin(), leases_.end(), [&](const auto& entry) {
+    return entry.second.token == request.token;
+  });
+  if (found == leases_.end()) {
+    return invalid_input("no lease has this token: it has ended, or was never given");
+  }
+  const std::string tenant = ledger_.book().leases.at(found->first).tenant;
+  DEMARC_TRY(lease::Lease lease, lease_of(tenant));
+  DEMARC_TRY(const ProcessId process, ledger_.attach(found->first));
+  if (auto sound = proved(); !sound) {
+    ledger_.detach(process);
+    return sound;
+  }
+  connection.process = process;
+  Answer answer{to_text(lease::Attached{std::move(lease)}), {}};
+  if (table_.get() >= 0) answer.file = OwnedFile(::dup(table_.get()));
+  connection.answers.push_back(std::move(answer));
+  return {};
+}
+
+// What waits for zeros is filled at once where it is needed.
+Result<lease::Extent> Server::take(ProcessId process, std::uint64_t bytes) {
+  auto extent = ledger_.take(process, bytes);
+  while (!extent && extent.error().kind == ErrorKind::missing_capability) {
+    const auto piece = ledger_.next_unclean(options_.scrub_bytes, ledger_.tenant_of(process));
+    if (!piece) break;
+    scrub(*piece);
+    extent = ledger_.take(process, bytes);
+  }
+  return extent;
+}
+
+Result<void> Server::carry_out(Connection& connection, const lease::TakeRequest& request) {
+  if (!connection.process) return invalid_input("attach to a lease before memory is taken");
+  const auto extent = take(*connection.process, request.bytes);
+  if (!extent) {
+    ledger_.count_refusal(*connection.process);
+    return tl::unexpected(extent.error());
+  }
+  // What was written down is a process's, and is not told to it: nobody uses it.
+  DEMARC_CHECK(proved());
+  connection.answers.push_back({to_text(*extent), {}});
+  return {};
+}
+
+Result<void> Server::carry_out(Connection& connection, const lease::GiveRequest& request) {
+  if (!connection.process) return invalid_input("attach to a lease before memory is given back");
+  DEMARC_CHECK(ledger_.give(*connection.process, request.first));
+  connection.answers.push_back({to_text(lease::Done{}), {}});
+  return {};
+}
+
+Result<void> Server::carry_out(Connection& connection, const lease::ListRequest&) {
+  const auto tenants = status();
+  connection.answers.push_back(
+      {to_text(lease::ListHead{card_.uuid(), card_.pages() * card_.page_bytes(), tenants.size()}),
+       {}});
+  for (const auto& tenant : tenants) connection.answers.push_back({to_text(tenant), {}});
+  return {};
+}
+
+Result<void> Server::carry_out(Connection& connection, const lease::GrowRequest& request) {
+  DEMARC_CHECK(check_rules(connection));
+  DEMARC_TRY(const Book::Tenant* tenant, ledger_.known_tenant(request.tenant));
+  Terms terms = tenant->terms;
+  terms.bytes = request.bytes;
+  DEMARC_CHECK(ledger_.set(terms));
+  connection.answers.push_back({to_text(lease::Done{}), {}});
+  return {};
+}
+
+Result<void> Server::carry_out(Connection& connection, const lease::MoveRequest& request) {
+  DEMARC_CHECK(check_rules(connection));
+  DEMARC_TRY(const Book::Tenant* tenant, ledger_.known_tenant(request.tenant));
+  const TpcSet before = tenant->terms.tpcs;
+  Terms terms = tenant->terms;
+  DEMARC_TRY(terms.tpcs, partition::parse_tpc_set(request.tpcs, TpcSet::capacity, "TPCs"));
+  Ledger next = ledger_;
+  DEMARC_CHECK(next.set(terms));
+  std::vector<const LeaseFacts*> moved;
+  for (const auto& [id, facts] : leases_) {
+    if (ledger_.book().leases.at(id).tenant != request.tenant) continue;
+    if (!facts.block) {
+      return missing_capability(
+          "a program of tenant '{}' cannot be moved: nothing of it was told "
+          "to the server",
+          request.tenant);
+    }
+    if (facts.block->block().counters.graphs != 0) {
+      return missing_capability(
+          "a program of tenant '{}' has launched CUDA graphs, which keep "
+          "their TPCs: end it, then move the tenant",
+          request.tenant);
+    }
+    moved.push_back(&facts);
+  }
+  DEMARC_CHECK(card_.prove(terms.tpcs));
+  for (const LeaseFacts* facts : moved) {
+    const auto done = card_.move(facts->control, terms.tpcs);
+    if (done) continue;
+    for (const LeaseFacts* other : moved) {
+      if (other == facts) break;
+      static_cast<void>(card_.move(other->control, before));
+    }
+    return done;
+  }
+  ledger_ = std::move(next);
+  connection.answers.push_back({to_text(lease::Done{}), {}});
+  return {};
+}
+
+Result<void> Server::carry_out(Connection& connection, const lease::RevokeRequest& request) {
+  DEMARC_CHECK(check_rules(connection));
+  DEMARC_CHECK(ledger_.revoke(request.tenant));
+  end_processes(request.tenant);
+  connection.answers.push_back({to_text(lease::Done{}), {}});
+  return {};
+}
+
+Result<std::vector<std::string>> Server::reload(const std::vector<Terms>& tenants) {
+  std::vector<Terms> next;
+  std::vector<std::string> stays;
+  for (const Terms& wanted : tenants) {
+    const Book::Tenant* now = ledger_.tenant(wanted.name);
+    const bool keeps = now != nullptr && ledger_.busy(wanted.name) && now->terms != wanted;
+    next.push_back(keeps ? now->terms : wanted);
+    if (keeps) stays.push_back(wanted.name);
+  }
+  for (const auto& [name, tenant] : ledger_.book().tenants) {
+    const bool named = std::any_of(tenants.begin(), tenants.end(),
+                                   [&](const Terms& wanted) { return wanted.name == name; });
+    if (named || !ledger_.busy(name)) continue;
+    next.push_back(tenant.terms);
+    stays.push_back(name);
+  }
+  Ledger changed = ledger_;
+  DEMARC_CHECK(changed.replace(next));
+  for (const Terms& terms : next) {
+    const Book::Tenant* now = ledger_.tenant(terms.name);
+    if (now == nullptr || now->terms.tpcs != terms.tpcs) DEMARC_CHECK(card_.prove(terms.tpcs));
+  }
+  ledger_ = std::move(changed);
+  for (std::string& line : stays) {
+    line = fmt::format("tenant '{}' is used and stays as it is", line);
+  }
+  return stays;
+}
+
+std::vector<lease::TenantStatus> Server::status() const {
+  std::vector<lease::TenantStatus> all;
+  for (const auto& [name, tenant] : ledger_.book().tenants) {
+    lease::TenantStatus status;
+    status.name = name;
+    status.tpcs = to_string(tenant.terms.tpcs);
+    status.colors = color_list(tenant.terms.colors);
+    status.sync_domain = tenant.terms.sync_domain;
+    status.bytes = tenant.terms.bytes;
+    for (const auto& [first, holding] : tenant.holdings) {
+      const bool given = holding.state == Holding::State::given;
+      (given ? status.given_bytes : status.unclean_bytes) += holding.bytes;
+      if (given) ++status.extents;
+    }
+    for (const auto& [id, lease] : ledger_.book().leases) {
+      if (lease.tenant == name) ++status.leases;
+    }
+    for (const Connection& connection : connections_) {
+      if (!connection.process || ledger_.tenant_of(*connection.process) != name) continue;
+      status.processes.push_back(connection.peer.process);
+    }
+    status.refused_takes = tenant.refused_takes;
+    for (const cuda::LaunchCounters* counters : this->counters(name)) {
+      status.launches += sum(counters->masked);
+      status.outside_launches += sum(counters->unmasked) + sum(counters->refused);
+    }
+    status.revoked = tenant.revoked;
+    all.push_back(std::move(status));
+  }
+  return all;
+}
+
+}  // namespace demarc::serve

@@ -1,0 +1,243 @@
+// Processes end in every way there is; what they had comes back once nobody can use it.
+#include "server_fixture.hpp"
+
+#include <random>
+
+namespace demarc::serve {
+namespace {
+
+using lease::LeaseClient;
+using testing::HasSubstr;
+
+class Deaths : public ServerTest {
+ protected:
+  void SetUp() override {
+    start();
+    ASSERT_EQ(::pipe(go_), 0);
+  }
+  void TearDown() override {
+    ::close(go_[0]);
+    if (go_[1] >= 0) ::close(go_[1]);
+  }
+  // In a child: until let_go().
+  void wait_for_word() const {
+    ::close(go_[1]);
+    char byte = 0;
+    static_cast<void>(!::read(go_[0], &byte, 1));
+  }
+  void let_go() { ::close(std::exchange(go_[1], -1)); }
+
+  // In a child: attached, with all pages and so many bytes, all of them 'x'.
+  [[nodiscard]] LeaseClient user_of(const std::string& token, std::uint64_t bytes) {
+    auto client = LeaseClient::connect(options.socket).value();
+    static_cast<void>(client.attach(token).value());
+    while (!client.next_pages().value().empty()) {
+    }
+    const auto extent = client.take(bytes).value();
+    std::memset(card.memory(1) + extent.first, 'x', extent.bytes);
+    return client;
+  }
+  void expect_zeros() {
+    EXPECT_EQ(std::count(card.memory(1), card.memory(1) + PlantedCard::share_bytes, '\0'),
+              PlantedCard::share_bytes);
+  }
+
+  int go_[2] = {-1, -1};
+};
+
+TEST_F(Deaths, give_memory_back_clean_when_a_process_is_killed) {
+  static_cast<void>(card.memory(1));
+  const auto owner = connect();
+  const std::string token = open(owner).token;
+  const pid_t process = in_process([&] {
+    const auto client = user_of(token, 5 * step);
+    wait_for_word();
+    return 0;
+  });
+  turn_until([&] { return card.memory(1)[5 * step - 1] == 'x'; });
+  EXPECT_EQ(status("a").given_bytes, 5 * step);
+  EXPECT_THAT(status("a").processes, testing::ElementsAre(process));
+  ::kill(process, SIGKILL);
+  EXPECT_EQ(end_of(process), SIGKILL);
+  turn_until([&] { return status("a").given_bytes + status("a").unclean_bytes == 0; });
+  expect_zeros();
+  EXPECT_EQ(status("a").leases, 1U) << "its owner is there";
+  EXPECT_TRUE(status("a").processes.empty());
+}
+
+TEST_F(Deaths, of_the_owner_end_the_lease_with_the_last_process) {
+  static_cast<void>(card.memory(1));
+  auto owner = std::make_optional(connect());
+  const std::string token = open(*owner).token;
+  const pid_t process = in_process([&] {
+    owner.reset();  // its copy
+    const auto client = user_of(token, step);
+    wait_for_word();
+    return 0;
+  });
+  turn_until([&] { return card.memory(1)[0] == 'x'; });
+  owner.reset();
+  turn_until([&] { return server->connections() == 1; });
+  EXPECT_EQ(status("a").leases, 1U);
+  let_go();
+  EXPECT_EQ(end_of(process), 0);
+  turn_until([&] { return server->idle(); });
+  EXPECT_EQ(server->connections(), 0U);
+  EXPECT_EQ(refusal(connect(), lease::AttachRequest{token}),
+            "no lease has this token: it has ended, or was never given");
+  expect_zeros();
+}
+
+TEST_F(Deaths, of_a_connection_leave_its_memory_to_the_process_that_still_runs) {
+  static_cast<void>(card.memory(1));
+  const auto owner = connect();
+  const std::string token = open(owner).token;
+  const pid_t process = in_process([&] {
+    { const auto client = user_of(token, step); }
+    card.memory(1)[1] = 'y';
+    wait_for_word();
+    return 0;
+  });
+  turn_until([&] { return card.memory(1)[1] == 'y'; });
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(server->turn(1));
+  EXPECT_EQ(status("a").given_bytes, step);
+  EXPECT_EQ(card.memory(1)[0], 'x');
+  let_go();
+  EXPECT_EQ(end_of(process), 0);
+  turn_until([&] { return status("a").given_bytes + status("a").unclean_bytes == 0; });
+  expect_zeros();
+}
+
+TEST_F(Deaths, of_a_process_leave_its_memory_to_a_child_that_has_its_files) {
+  static_cast<void>(card.memory(1));
+  const auto owner = connect();
+  const std::string token = open(owner).token;
+  const pid_t process = in_process([&] {
+    const auto client = user_of(token, step);
+    if (::fork() == 0) {
+      wait_for_word();
+      ::_exit(0);
+    }
+    return 0;
+  });
+  turn_until([&] { return card.memory(1)[0] == 'x'; });
+  EXPECT_EQ(end_of(process), 0);
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(server->turn(1));
+  EXPECT_EQ(status("a").given_bytes, step);
+  let_go();
+  turn_until([&] { return status("a").given_bytes + status("a").unclean_bytes == 0; });
+  expect_zeros();
+}
+
+TEST_F(Deaths, are_what_revoking_brings) {
+  static_cast<void>(card.memory(1));
+  auto owner = std::make_optional(connect());
+  const std::string token = open(*owner).token;
+  const auto other = connect();
+  static_cast<void>(open(other, "b"));
+  const pid_t process = in_process([&] {
+    const auto client = user_of(token, step);
+    wait_for_word();
+    return 0;
+  });
+  turn_until([&] { return card.memory(1)[0] == 'x'; });
+  EXPECT_EQ(refusal(connect(), lease::RevokeRequest{"a"}), "done");
+  EXPECT_EQ(end_of(process), SIGKILL);
+  turn_until([&] { return status("a").given_bytes + status("a").unclean_bytes == 0; });
+  EXPECT_TRUE(status("a").revoked);
+  EXPECT_FALSE(status("b").revoked);
+  EXPECT_EQ(refusal(connect(), lease::AttachRequest{token}), "tenant 'a' was revoked");
+  EXPECT_THAT(refusal(connect(), lease::OpenRequest{"a", ""}), HasSubstr("was revoked"));
+  owner.reset();
+  turn_until([&] { return !status("a").revoked; });
+  EXPECT_EQ(open(connect()).lease.tenant, "a");
+  EXPECT_THAT(refusal(connect(), lease::RevokeRequest{"c"}), HasSubstr("there is no tenant 'c'"));
+}
+
+TEST_F(Deaths, of_all_come_with_the_end_of_the_server) {
+  static_cast<void>(card.memory(1));
+  auto owner = std::make_optional(connect());
+  const std::string token = open(*owner).token;
+  const pid_t process = in_process([&] {
+    const auto client = user_of(token, step);
+    wait_for_word();
+    return 0;
+  });
+  turn_until([&] { return card.memory(1)[0] == 'x'; });
+  EXPECT_FALSE(server->idle());
+  server->end_all();
+  EXPECT_EQ(end_of(process), SIGKILL);
+  owner.reset();
+  turn_until([&] { return server->idle(); });
+}
+
+TEST_F(Deaths, of_processes_of_one_tenant_leave_the_other_alone) {
+  const auto owner = connect();
+  const std::string token = open(owner, "b").token;
+  const pid_t process = in_process([&] {
+    auto client = LeaseClient::connect(options.socket).value();
+    static_cast<void>(client.attach(token).value());
+    while (!client.next_pages().value().empty()) {
+    }
+    wait_for_word();
+    return 7;
+  });
+  turn_until([&] { return status("b").processes.size() == 1; });
+  const auto first = connect();
+  static_cast<void>(open(first, "a"));
+  EXPECT_EQ(refusal(connect(), lease::RevokeRequest{"a"}), "done");
+  let_go();
+  turn_until([&] { return status("b").processes.empty(); });
+  EXPECT_EQ(end_of(process), 7 << 8);
+}
+
+// Each client process takes and gives at random; half of them are killed in the middle of it.
+TEST_F(Deaths, of_64_processes_leave_nothing_behind) {
+  server.reset();
+  PlantedCard small(3);
+  server = Server::start(options, small, {terms_of("a", {0, 1}, 1), terms_of("b", {2}, 2)}).value();
+  auto owner_a = std::make_optional(connect());
+  auto owner_b = std::make_optional(connect());
+  const std::string tokens[] = {open(*owner_a, "a").token, open(*owner_b, "b").token};
+  std::vector<pid_t> processes;
+  for (std::uint32_t i = 0; i < 64; ++i) {
+    processes.push_back(in_process([&, i] {
+      auto client = LeaseClient::connect(options.socket).value();
+      static_cast<void>(client.attach(tokens[i % 2]).value());
+      while (!client.next_pages().value().empty()) {
+      }
+      std::mt19937 random(i);
+      std::vector<std::uint64_t> firsts;
+      for (int change = 0; change < 16; ++change) {
+        if (random() % 3 != 0 || firsts.empty()) {
+          const auto extent = client.take(1 + random() % (3 * step));
+          if (extent) firsts.push_back(extent->first);
+        } else {
+          if (!client.give(firsts.back())) return 1;
+          firsts.pop_back();
+        }
+      }
+      if (i % 2 == 0) ::raise(SIGKILL);
+      return 0;
+    }));
+  }
+  std::size_t seen = 0;
+  turn_until([&] {
+    EXPECT_TRUE(prove(server->ledger().book()));
+    int status = 0;
+    while (::waitpid(-1, &status, WNOHANG) > 0) {
+      EXPECT_TRUE(status == 0 || status == SIGKILL) << status;
+      ++seen;
+    }
+    return seen == processes.size();
+  });
+  owner_a.reset();
+  owner_b.reset();
+  turn_until([&] { return server->idle() && server->connections() == 0; });
+  for (const auto& [name, tenant] : server->ledger().book().tenants) {
+    EXPECT_TRUE(tenant.holdings.empty()) << name;
+  }
+}
+
+}  // namespace
+}  // namespace demarc::serve

@@ -1,0 +1,98 @@
+// A card of plain memory, whose every answer a test may plant.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <map>
+
+#include "demarc/serve/card_side.hpp"
+
+namespace demarc::serve {
+
+class PlantedCard : public CardSide {
+ public:
+  static constexpr std::uint64_t share_steps = 8;
+  static constexpr std::uint64_t share_bytes = share_steps << 21U;
+
+  explicit PlantedCard(std::uint64_t pages = 450) : pages_(pages) {}
+
+  [[nodiscard]] const std::string& uuid() const override { return uuid_; }
+  [[nodiscard]] std::uint64_t pages() const override { return pages_; }
+  [[nodiscard]] std::uint64_t page_bytes() const override { return 4096; }
+  [[nodiscard]] Result<lease::Share> share(std::uint64_t colors) const override {
+    if (colors == 0 || colors > 0xff) return invalid_input("no such share");
+    lease::Share share{page_bytes(), pages_, share_bytes, {}};
+    if (has_table) {
+      share.colors = lease::Remainders{.pages_at = static_cast<std::uint32_t>(colors)};
+    } else {
+      share.colors = lease::Parities{{0xc4000}, static_cast<std::uint32_t>(colors)};
+    }
+    return share;
+  }
+  [[nodiscard]] std::vector<std::byte> table() const override {
+    return has_table ? std::vector<std::byte>(1000, std::byte{7}) : std::vector<std::byte>{};
+  }
+  // Page i is a file of i bytes.
+  [[nodiscard]] Result<std::vector<OwnedFile>> lend(std::uint64_t first,
+                                                    std::uint64_t count) const override {
+    if (!lend_error.empty()) return missing_capability("{}", lend_error);
+    std::vector<OwnedFile> files;
+    for (std::uint64_t i = first; i < first + count; ++i) {
+      files.emplace_back(::memfd_create("page", MFD_CLOEXEC));
+      if (::ftruncate(files.back().get(), static_cast<off_t>(i)) != 0) {
+        return missing_capability("page {}", i);
+      }
+    }
+    return files;
+  }
+  [[nodiscard]] Result<void> scrub(std::uint64_t colors, std::uint64_t first,
+                                   std::uint64_t bytes) override {
+    scrubs.push_back({first, bytes});
+    if (!scrub_error.empty()) return missing_capability("{}", scrub_error);
+    std::memset(memory(colors) + first, 0, bytes);
+    return {};
+  }
+  [[nodiscard]] Result<void> prove(const partition::TpcSet& tpcs) override {
+    proved.push_back(to_string(tpcs));
+    if (tpcs.contains(unproved_tpc)) return check_failed("TPC {} is not kept", unproved_tpc);
+    return {};
+  }
+  [[nodiscard]] Result<void> move(const std::string& control,
+                                  const partition::TpcSet& tpcs) override {
+    moves.push_back(control + " " + to_string(tpcs));
+    if (control == immovable) return check_failed("it does not move");
+    return {};
+  }
+
+  // Linear bytes of a share; those of a process that was forked too.
+  [[nodiscard]] char* memory(std::uint64_t colors) {
+    char*& bytes = memory_[colors];
+    if (bytes == nullptr) {
+      bytes = static_cast<char*>(
+          ::mmap(nullptr, share_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    }
+    return bytes;
+  }
+  ~PlantedCard() override {
+    for (const auto& [colors, bytes] : memory_) ::munmap(bytes, share_bytes);
+  }
+  PlantedCard(const PlantedCard&) = delete;
+  PlantedCard& operator=(const PlantedCard&) = delete;
+
+  bool has_table = false;
+  std::string lend_error, scrub_error;
+  std::uint32_t unproved_tpc = 127;
+  std::string immovable;
+  std::vector<std::string> proved, moves;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> scrubs;
+
+ private:
+  std::string uuid_ = "GPU-planted";
+  std::uint64_t pages_;
+  std::map<std::uint64_t, char*> memory_;
+};
+
+}  // namespace demarc::serve

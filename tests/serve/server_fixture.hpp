@@ -1,0 +1,108 @@
+// A server on a planted card, which takes its turns while a test waits for an answer.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+
+#include <csignal>
+
+#include "demarc/lease/client.hpp"
+#include "demarc/serve/server.hpp"
+#include "paths.hpp"
+#include "planted_card.hpp"
+
+namespace demarc::serve {
+
+inline Terms terms_of(const std::string& name, partition::TpcSet tpcs, std::uint64_t colors,
+                      std::optional<std::uint32_t> domain = {}) {
+  return {name, tpcs, colors, domain, PlantedCard::share_bytes, PlantedCard::share_bytes};
+}
+
+class ServerTest : public testing::Test {
+ protected:
+  static constexpr std::uint64_t step = lease::extent_step;
+
+  void start() {
+    server = Server::start(options, card, {terms_of("a", {0, 1}, 1, 1), terms_of("b", {2}, 2, 2)})
+                 .value();
+  }
+  static bool readable(int file) {
+    pollfd item{file, POLLIN, 0};
+    return ::poll(&item, 1, 0) > 0;
+  }
+  // Until `done`; the test fails where that does not come.
+  void turn_until(const std::function<bool()>& done) const {
+    for (int i = 0; i < 2000 && !done(); ++i) ASSERT_TRUE(server->turn(10));
+    ASSERT_TRUE(done()) << "the server does nothing any more";
+  }
+  [[nodiscard]] lease::PacketSocket connect() const {
+    return lease::PacketSocket::connect(options.socket).value();
+  }
+  [[nodiscard]] lease::Packet next(const lease::PacketSocket& client) const {
+    turn_until([&] { return readable(client.file()); });
+    auto received = client.receive().value();
+    EXPECT_TRUE(received.packet) << "the server ended the connection";
+    return received.packet ? std::move(*received.packet) : lease::Packet{};
+  }
+  [[nodiscard]] lease::Packet ask(const lease::PacketSocket& client, std::string_view text) const {
+    EXPECT_TRUE(client.send(text).value());
+    return next(client);
+  }
+  template <class Answer>
+  [[nodiscard]] Result<Answer> ask(const lease::PacketSocket& client,
+                                   const lease::Request& request) const {
+    return lease::parse_answer<Answer>(ask(client, to_text(request)).text);
+  }
+  [[nodiscard]] std::string refusal(const lease::PacketSocket& client,
+                                    const lease::Request& request) const {
+    const auto answer = ask<lease::Done>(client, request);
+    return answer ? "done" : answer.error().message;
+  }
+  [[nodiscard]] lease::Opened open(const lease::PacketSocket& client,
+                                   const std::string& tenant = "a",
+                                   const std::string& control = "") const {
+    return ask<lease::Opened>(client, lease::OpenRequest{tenant, control}).value();
+  }
+  // With all pages taken.
+  [[nodiscard]] lease::Attached attach(const lease::PacketSocket& client,
+                                       const std::string& token) const {
+    auto attached = ask<lease::Attached>(client, lease::AttachRequest{token}).value();
+    for (std::uint64_t pages = 0; pages < card.pages();) pages += next(client).files.size();
+    return attached;
+  }
+  [[nodiscard]] lease::Extent take(const lease::PacketSocket& client, std::uint64_t bytes) const {
+    return ask<lease::Extent>(client, lease::TakeRequest{bytes}).value();
+  }
+  [[nodiscard]] lease::TenantStatus status(const std::string& tenant) const {
+    for (auto& status : server->status()) {
+      if (status.name == tenant) return status;
+    }
+    ADD_FAILURE() << "there is no tenant " << tenant;
+    return {};
+  }
+  // A process that does this; what it returns is its exit code.
+  static pid_t in_process(const std::function<int()>& work) {
+    const pid_t process = ::fork();
+    if (process == 0) ::_exit(work());
+    return process;
+  }
+  static int end_of(pid_t process) {
+    int status = 0;
+    EXPECT_EQ(::waitpid(process, &status, 0), process);
+    return status;
+  }
+
+  PlantedCard card;
+  std::vector<std::string> told;
+  ServerOptions options{test::fresh_folder("serve") / "socket",
+                        {},
+                        ::geteuid(),
+                        4 * step,
+                        prove,
+                        [this](const std::string& line) { told.push_back(line); }};
+  std::unique_ptr<Server> server;
+};
+
+}  // namespace demarc::serve

@@ -1,0 +1,287 @@
+// A server gives leases, pages and memory to whom they belong, and to nobody else.
+#include "server_fixture.hpp"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+namespace demarc::serve {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class Serving : public ServerTest {
+ protected:
+  void SetUp() override { start(); }
+};
+
+TEST_F(Serving, proves_the_TPCs_of_every_tenant_before_it_listens) {
+  EXPECT_THAT(card.proved, ElementsAre("0-1", "2"));
+  options.socket += "2";
+  card.unproved_tpc = 2;
+  const auto refused =
+      Server::start(options, card, {terms_of("a", {0, 1}, 1), terms_of("b", {2}, 2)});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "TPC 2 is not kept");
+  EXPECT_FALSE(std::filesystem::exists(options.socket));
+  EXPECT_FALSE(Server::start(options, card, {terms_of("a", {0}, 1), terms_of("b", {0}, 2)}));
+}
+
+TEST_F(Serving, opens_a_lease_in_the_numbers_of_its_tenant) {
+  const auto owner = connect();
+  const auto opened = open(owner);
+  EXPECT_EQ(opened.lease, (lease::Lease{"a", "GPU-planted", "0-1", 1, PlantedCard::share_bytes,
+                                        card.share(1).value()}));
+  EXPECT_EQ(opened.token.size(), 32U);
+  const auto second = connect();
+  EXPECT_NE(open(second).token, opened.token);
+  EXPECT_EQ(status("a").leases, 2U);
+  EXPECT_EQ(status("b").leases, 0U);
+  EXPECT_EQ(refusal(connect(), lease::OpenRequest{"c", ""}),
+            "there is no tenant 'c'; the tenants are: a, b");
+}
+
+TEST_F(Serving, lends_every_page_once_and_in_order) {
+  const auto owner = connect();
+  const auto process = connect();
+  const auto attached =
+      ask<lease::Attached>(process, lease::AttachRequest{open(owner, "b").token}).value();
+  EXPECT_EQ(attached.lease.tenant, "b");
+  EXPECT_EQ(attached.lease.share, card.share(2).value());
+  std::uint64_t page = 0;
+  while (page < card.pages()) {
+    const auto packet = next(process);
+    const auto batch = lease::parse_answer<lease::PageBatch>(packet.text).value();
+    ASSERT_EQ(batch.first, page);
+    ASSERT_EQ(packet.files.size(), batch.count);
+    for (const OwnedFile& file : packet.files) {
+      struct stat facts {};
+      ASSERT_EQ(::fstat(file.get(), &facts), 0);
+      EXPECT_EQ(facts.st_size, static_cast<off_t>(page++));
+    }
+  }
+  EXPECT_EQ(take(process, 1).first, 0U) << "a packet after the pages is no answer";
+}
+
+TEST_F(Serving, hands_out_the_table_in_a_file_that_nobody_can_change) {
+  card.has_table = true;
+  server.reset();
+  start();
+  const auto owner = connect();
+  const std::string token = open(owner).token;
+  const auto process = connect();
+  const auto packet = ask(process, to_text(lease::Request(lease::AttachRequest{token})));
+  ASSERT_EQ(packet.files.size(), 1U);
+  char bytes[1001];
+  EXPECT_EQ(::pread(packet.files[0].get(), bytes, sizeof bytes, 0), 1000);
+  EXPECT_EQ(bytes[999], 7);
+  EXPECT_EQ(::pwrite(packet.files[0].get(), bytes, 1, 0), -1);
+  EXPECT_EQ(::ftruncate(packet.files[0].get(), 0), -1);
+}
+
+TEST_F(Serving, gives_memory_and_takes_it_back) {
+  const auto owner = connect();
+  const auto process = connect();
+  static_cast<void>(attach(process, open(owner).token));
+  EXPECT_EQ(take(process, step + 1), (lease::Extent{0, 2 * step}));
+  EXPECT_EQ(take(process, 1), (lease::Extent{2 * step, step}));
+  EXPECT_EQ(status("a").given_bytes, 3 * step);
+  EXPECT_EQ(status("a").extents, 2U);
+  EXPECT_THAT(status("a").processes, ElementsAre(::getpid()));
+  EXPECT_EQ(status("b").given_bytes, 0U);
+  EXPECT_EQ(refusal(process, lease::GiveRequest{0}), "done");
+  EXPECT_EQ(refusal(process, lease::GiveRequest{0}), "no bytes of this process begin at 0");
+}
+
+TEST_F(Serving, fills_what_comes_back_with_zeros_before_it_is_given_again) {
+  const auto owner = connect();
+  const auto process = connect();
+  static_cast<void>(attach(process, open(owner).token));
+  ASSERT_EQ(take(process, 8 * step).first, 0U);
+  std::memset(card.memory(1), 'x', 8 * step);
+  // Both questions lie there before the server looks: the second waits for the zeros.
+  ASSERT_TRUE(*process.send(to_text(lease::Request(lease::GiveRequest{0}))));
+  ASSERT_TRUE(*process.send(to_text(lease::Request(lease::TakeRequest{8 * step}))));
+  EXPECT_EQ(lease::parse_answer<lease::Done>(next(process).text), lease::Done{});
+  EXPECT_EQ(lease::parse_answer<lease::Extent>(next(process).text).value().bytes, 8 * step);
+  EXPECT_EQ(std::count(card.memory(1), card.memory(1) + 8 * step, '\0'), 8 * step);
+  EXPECT_EQ(card.scrubs.size(), 2U) << "in pieces of four steps";
+  EXPECT_EQ(status("a").refused_takes, 0U);
+}
+
+TEST_F(Serving, gives_nobody_what_could_not_be_filled_with_zeros) {
+  const auto owner = connect();
+  const auto process = connect();
+  static_cast<void>(attach(process, open(owner).token));
+  static_cast<void>(take(process, 6 * step));
+  card.scrub_error = "the card is lost";
+  ASSERT_EQ(refusal(process, lease::GiveRequest{0}), "done");
+  turn_until([&] { return !told.empty(); });
+  EXPECT_EQ(told[0],
+            "tenant 'a': memory at 0 could not be filled with zeros and is not given any more: "
+            "the card is lost");
+  EXPECT_EQ(take(process, 2 * step).first, 6 * step);
+  EXPECT_THAT(refusal(process, lease::TakeRequest{1}), HasSubstr("the longest run that is free"));
+  EXPECT_EQ(status("a").unclean_bytes, 6 * step);
+  EXPECT_EQ(status("a").refused_takes, 1U);
+}
+
+TEST_F(Serving, refuses_questions_of_those_who_have_not_asked_for_a_lease) {
+  const auto client = connect();
+  EXPECT_EQ(refusal(client, lease::TakeRequest{1}), "attach to a lease before memory is taken");
+  EXPECT_EQ(refusal(client, lease::GiveRequest{1}),
+            "attach to a lease before memory is given back");
+  EXPECT_EQ(refusal(client, lease::AttachRequest{""}),
+            "no lease has this token: it has ended, or was never given");
+  const std::string token = open(client).token;
+  EXPECT_EQ(refusal(client, lease::OpenRequest{"a", ""}),
+            "this connection has a lease already; one connection has one");
+  EXPECT_EQ(refusal(client, lease::AttachRequest{token}),
+            "this connection has a lease already; one connection has one");
+  const auto process = connect();
+  static_cast<void>(attach(process, token));
+  EXPECT_EQ(refusal(process, lease::OpenRequest{"a", ""}),
+            "this connection has a lease already; one connection has one");
+  EXPECT_EQ(lease::parse_answer<lease::Done>(ask(client, "nonsense").text).error().kind,
+            ErrorKind::invalid_input);
+  EXPECT_EQ(status("a").leases, 1U);
+}
+
+TEST_F(Serving, ends_the_connection_of_one_who_sends_what_is_no_packet) {
+  const auto client = connect();
+  const std::string text(lease::packet_bytes + 1, 'x');
+  ASSERT_GT(::send(client.file(), text.data(), text.size(), 0), 0);
+  EXPECT_THAT(next(client).text, HasSubstr("a packet of more than 65536 bytes came"));
+  EXPECT_TRUE(client.receive()->ended);
+  EXPECT_EQ(server->connections(), 0U);
+  EXPECT_THAT(told, ElementsAre(HasSubstr("a packet of more than 65536 bytes came")));
+}
+
+TEST_F(Serving, says_why_pages_cannot_be_lent_and_ends_the_connection) {
+  const auto owner = connect();
+  const auto process = connect();
+  const std::string token = open(owner).token;
+  card.lend_error = "no more files";
+  ASSERT_TRUE(ask<lease::Attached>(process, lease::AttachRequest{token}));
+  EXPECT_THAT(next(process).text, HasSubstr("no more files"));
+  EXPECT_TRUE(process.receive()->ended);
+  EXPECT_THAT(told, ElementsAre(HasSubstr("no more files")));
+}
+
+TEST_F(Serving, waits_for_nobody_who_does_not_read) {
+  const auto owner = connect();
+  const std::string token = open(owner).token;
+  server.reset();
+  PlantedCard large(20000);
+  server = Server::start(options, large, {terms_of("a", {0}, 1)}).value();
+  const auto second_owner = connect();
+  const auto sleeper = connect();
+  ASSERT_TRUE(ask<lease::Attached>(sleeper, lease::AttachRequest{open(second_owner).token}));
+  const auto other = connect();
+  EXPECT_EQ(open(other).lease.tenant, "a");
+  EXPECT_EQ(refusal(other, lease::TakeRequest{1}), "attach to a lease before memory is taken");
+}
+
+TEST_F(Serving, lists_tenants_with_what_they_have) {
+  const auto owner = connect();
+  const auto control = cuda::Control::create().value();
+  static_cast<void>(open(owner, "b", control.value()));
+  control.block().counters.masked[0] = 5;
+  control.block().counters.masked[1] = 6;
+  control.block().counters.unmasked[1] = 3;
+  control.block().counters.refused[2] = 4;
+  const auto client = connect();
+  const auto head = ask<lease::ListHead>(client, lease::ListRequest{}).value();
+  EXPECT_EQ(head, (lease::ListHead{"GPU-planted", 450 * 4096, 2}));
+  const auto a = lease::parse_answer<lease::TenantStatus>(next(client).text).value();
+  EXPECT_EQ(a.name, "a");
+  EXPECT_EQ(a.tpcs, "0-1");
+  EXPECT_EQ(a.colors, "0");
+  EXPECT_EQ(a.sync_domain, 1U);
+  EXPECT_EQ(a.bytes, PlantedCard::share_bytes);
+  const auto b = lease::parse_answer<lease::TenantStatus>(next(client).text).value();
+  EXPECT_EQ(b.colors, "1");
+  EXPECT_EQ(b.leases, 1U);
+  EXPECT_EQ(b.launches, 11U);
+  EXPECT_EQ(b.outside_launches, 7U);
+  EXPECT_EQ(server->counters("b").size(), 1U);
+  EXPECT_TRUE(server->counters("a").empty());
+}
+
+TEST_F(Serving, opens_no_file_but_a_control_block_of_the_one_who_asks) {
+  const auto client = connect();
+  const std::string self = fmt::format("/proc/{}/fd/", ::getpid());
+  for (const std::string& wrong :
+       {std::string("/etc/passwd#0"), std::string("/proc/1/fd/0#0"), self + "0", self + "#0",
+        self + "../../1/fd/0#0", self + "0/#0"}) {
+    EXPECT_THAT(refusal(client, lease::OpenRequest{"a", wrong}),
+                HasSubstr("N#TOKEN was expected, a file of the process that asks"))
+        << wrong;
+  }
+  EXPECT_THAT(refusal(client, lease::OpenRequest{"a", self + "0#00"}), HasSubstr("control block"));
+  EXPECT_EQ(status("a").leases, 0U);
+}
+
+TEST_F(Serving, grants_nothing_that_the_proof_refuses) {
+  server.reset();
+  bool sound = true;
+  options.proof = [&](const Book&) -> Result<void> {
+    if (sound) return {};
+    return check_failed("two have one byte");
+  };
+  start();
+  const auto owner = connect();
+  const std::string token = open(owner).token;
+  const auto process = connect();
+  static_cast<void>(attach(process, token));
+  sound = false;
+  EXPECT_EQ(refusal(process, lease::TakeRequest{1}), "two have one byte");
+  EXPECT_EQ(refusal(connect(), lease::OpenRequest{"a", ""}), "two have one byte");
+  EXPECT_EQ(refusal(connect(), lease::AttachRequest{token}), "two have one byte");
+  EXPECT_EQ(status("a").leases, 1U);
+  EXPECT_EQ(status("a").processes.size(), 1U);
+}
+
+TEST_F(Serving, has_a_limited_number_of_connections) {
+  std::vector<lease::PacketSocket> clients;
+  for (int i = 0; i < 512; ++i) {
+    clients.push_back(connect());
+    ASSERT_TRUE(server->turn(0));
+  }
+  const auto refused = connect();
+  EXPECT_THAT(next(refused).text, HasSubstr("this server has 512 connections"));
+  EXPECT_TRUE(refused.receive()->ended);
+  clients.clear();
+  turn_until([&] { return server->connections() == 0; });
+  EXPECT_EQ(open(connect()).lease.tenant, "a");
+}
+
+// Who may ask is told by the kernel.
+class Peers : public ServerTest {};
+
+TEST_F(Peers, of_another_user_get_nothing) {
+  options.user = ::geteuid() + 1;
+  start();
+  const auto client = connect();
+  EXPECT_THAT(next(client).text,
+              HasSubstr(fmt::format("user {} may have no leases of this server", ::geteuid())));
+  EXPECT_TRUE(client.receive()->ended);
+  EXPECT_EQ(server->connections(), 0U);
+  EXPECT_EQ(told.size(), 1U);
+}
+
+TEST_F(Peers, of_the_group_have_leases_and_change_no_tenant) {
+  options.user = ::geteuid() + 1;
+  options.group = ::getegid();
+  start();
+  const auto client = connect();
+  EXPECT_EQ(open(client).lease.tenant, "a");
+  const std::string rule = fmt::format("user {} may have leases; only user {} may change tenants",
+                                       ::geteuid(), options.user);
+  EXPECT_EQ(refusal(client, lease::GrowRequest{"a", step}), rule);
+  EXPECT_EQ(refusal(client, lease::MoveRequest{"a", "5"}), rule);
+  EXPECT_EQ(refusal(client, lease::RevokeRequest{"a"}), rule);
+}
+
+}  // namespace
+}  // namespace demarc::serve
