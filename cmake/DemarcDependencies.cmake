@@ -22,6 +22,8 @@ find_package(Eigen3 REQUIRED NO_MODULE)
 set(DEMARC_EIGEN $<BUILD_INTERFACE:Eigen3::Eigen>)
 # Headers alone, of base/hash.hpp.
 find_path(DEMARC_XXHASH_FOLDER xxhash.h REQUIRED)
+# Headers alone, of serve/config.cpp.
+find_path(DEMARC_TOML_FOLDER toml++/toml.h REQUIRED)
 find_library(DEMARC_M4RI_LIBRARY m4ri REQUIRED)
 find_library(DEMARC_ZSTD_LIBRARY zstd REQUIRED)
 find_library(DEMARC_LZ4_LIBRARY lz4 REQUIRED)

@@ -1,0 +1,74 @@
+// What `demarc serve` is told: a card, how it is divided, where it listens. A file of TOML;
+// whatever is wrong in it is refused with its file, line and column.
+//
+//   card = 0
+//   [tenants.detector]
+//   share = "50 %"
+//   colors = "0/2"
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "demarc/cuda/confine.hpp"
+#include "demarc/serve/ledger.hpp"
+
+namespace demarc::serve {
+
+// Where something stands in the file: "serve.toml:12:3".
+using Place = std::string;
+
+enum class MpsUse { on, off, automatic };
+[[nodiscard]] Result<MpsUse> parse_mps_use(std::string_view text);
+
+struct TenantConfig {
+  std::string name;
+  Place place;
+  cuda::TpcChoice choice;
+  Place choice_place;
+  std::uint64_t colors = 0;  // bit c: colour c
+  Place colors_place;
+  std::optional<std::uint64_t> bytes;  // the most it may have; none: what its colours hold
+  Place bytes_place;
+  std::optional<std::uint32_t> sync_domain;  // none: one that is free
+  Place domain_place;
+};
+
+struct Config {
+  std::string source;  // the file's name
+  std::uint32_t card = 0;
+  std::string description;               // of the card's memory, as gpu::describe_card() takes it
+  std::uint32_t colors = 2;              // that the memory is divided into
+  std::optional<std::uint64_t> memory;   // bytes of the card's that are taken
+  std::uint64_t reserve = 0;             // bytes that are left free where `memory` says nothing
+  std::string socket;                    // empty: lease::default_socket()
+  std::optional<gid_t> group;            // whose members may have leases
+  std::optional<std::uint16_t> metrics;  // port of 127.0.0.1
+  MpsUse mps = MpsUse::automatic;
+  std::vector<TenantConfig> tenants;  // by name
+};
+
+[[nodiscard]] Result<Config> parse_config(std::string_view text, const std::string& source);
+[[nodiscard]] Result<Config> read_config(const std::string& path);
+
+// "16 GiB", "512MiB" or a number of bytes; `what` names it in the error.
+[[nodiscard]] Result<std::uint64_t> parse_bytes(std::string_view text, std::string_view what);
+
+// What the configuration means on a card.
+struct CardNumbers {
+  gpu::Topology topology;
+  std::uint32_t sync_domains = 1;
+  // Linear bytes that a set of colours holds.
+  std::function<Result<std::uint64_t>(std::uint64_t colors)> share_bytes;
+};
+// Refused with the place: TPCs, colours and domains of two tenants, bytes beyond the share, what
+// the card does not have.
+[[nodiscard]] Result<std::vector<Terms>> terms_of(const Config& config, const CardNumbers& card);
+
+}  // namespace demarc::serve

@@ -1,0 +1,312 @@
+// Reads the configuration: every value by its key, every other key refused.
+#include "demarc/serve/config.hpp"
+
+#include <grp.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+#include "demarc/base/files.hpp"
+#include "demarc/base/numbers.hpp"
+#include "demarc/base/text.hpp"
+
+namespace demarc::serve {
+namespace {
+
+constexpr std::uint32_t most_colors = 64;
+constexpr std::uint64_t default_reserve = std::uint64_t{1} << 30U;
+
+// A table whose keys are taken one by one; finish() refuses those that nobody took.
+class Table {
+ public:
+  Table(const toml::table& table, std::string source)
+      : table_(&table), source_(std::move(source)) {}
+
+  [[nodiscard]] Place place_of(const toml::node& node) const {
+    const toml::source_position at = node.source().begin;
+    return fmt::format("{}:{}:{}", source_, at.line, at.column);
+  }
+  // Of the key, or of the table where there is no such key.
+  [[nodiscard]] Place place(std::string_view key) const {
+    const toml::node* node = table_->get(key);
+    return place_of(node == nullptr ? static_cast<const toml::node&>(*table_) : *node);
+  }
+  [[nodiscard]] bool has(std::string_view key) const { return table_->contains(key); }
+  const toml::node* take(std::string_view key) {
+    known_.emplace_back(key);
+    return table_->get(key);
+  }
+
+  [[nodiscard]] Result<std::optional<std::string>> string(std::string_view key) {
+    const toml::node* node = take(key);
+    if (node == nullptr) return std::optional<std::string>();
+    if (const auto* text = node->as_string()) return std::optional(text->get());
+    return invalid_input("{}: {}: text in quotes was expected", place(key), key);
+  }
+  [[nodiscard]] Result<std::optional<std::uint64_t>> number(std::string_view key, std::uint64_t low,
+                                                            std::uint64_t high) {
+    const toml::node* node = take(key);
+    if (node == nullptr) return std::optional<std::uint64_t>();
+    const auto* number = node->as_integer();
+    if (number == nullptr || number->get() < 0 || static_cast<std::uint64_t>(number->get()) < low ||
+        static_cast<std::uint64_t>(number->get()) > high) {
+      return invalid_input("{}: {}: a whole number from {} to {} was expected", place(key), key,
+                           low, high);
+    }
+    return std::optional(static_cast<std::uint64_t>(number->get()));
+  }
+  [[nodiscard]] Result<std::optional<std::uint64_t>> bytes(std::string_view key) {
+    const toml::node* node = take(key);
+    if (node == nullptr) return std::optional<std::uint64_t>();
+    std::string text;
+    if (const auto* words = node->as_string()) text = words->get();
+    if (const auto* plain = node->as_integer()) text = std::to_string(plain->get());
+    DEMARC_TRY(const std::uint64_t value,
+               parse_bytes(text, fmt::format("{}: {}", place(key), key)));
+    return std::optional(value);
+  }
+
+  [[nodiscard]] Result<void> finish() const {
+    for (const auto& [key, value] : *table_) {
+      if (std::find(known_.begin(), known_.end(), key.str()) != known_.end()) continue;
+      const toml::source_position at = key.source().begin;
+      return invalid_input("{}:{}:{}: unknown key '{}'; the keys here are: {}", source_, at.line,
+                           at.column, key.str(), joined(known_, ", "));
+    }
+    return {};
+  }
+
+ private:
+  const toml::table* table_;
+  std::string source_;
+  std::vector<std::string> known_;
+};
+
+tl::unexpected<Error> not_colors(const Place& place) {
+  return invalid_input(
+      "{}: colors: \"i/n\", the i-th (from 0 on) of n equal parts, or a list of "
+      "colours such as [0, 1] was expected",
+      place);
+}
+
+// "i/n"
+struct ColorPart {
+  std::uint32_t part = 0;
+  std::uint32_t of = 0;
+};
+Result<ColorPart> parse_color_part(const std::string& text, const Place& place) {
+  const std::size_t mark = text.find('/');
+  if (mark == std::string::npos) return not_colors(place);
+  const auto part = parse_u64(text.substr(0, mark), "part");
+  const auto of = parse_u64(text.substr(mark + 1), "parts");
+  if (!part || !of || *of < 2 || *of > most_colors || *part >= *of) return not_colors(place);
+  return ColorPart{static_cast<std::uint32_t>(*part), static_cast<std::uint32_t>(*of)};
+}
+
+// The parts that tenants are written in, for how many colours there have to be.
+Result<std::uint32_t> parts_of(const toml::table& tenants, const std::string& source) {
+  std::uint32_t parts = 2;
+  for (const auto& [name, node] : tenants) {
+    const toml::node* colors = node.is_table() ? node.as_table()->get("colors") : nullptr;
+    if (colors == nullptr || !colors->is_string()) continue;
+    const Table table(*node.as_table(), source);
+    DEMARC_TRY(const ColorPart part,
+               parse_color_part(colors->as_string()->get(), table.place("colors")));
+    parts = std::lcm(parts, part.of);
+    if (parts > most_colors) {
+      return invalid_input("{}: colors: the parts of all tenants need {} colours; {} are the most",
+                           table.place("colors"), parts, most_colors);
+    }
+  }
+  return parts;
+}
+
+Result<std::uint64_t> read_colors(const toml::node& node, std::uint32_t count, const Place& place) {
+  std::uint64_t colors = 0;
+  if (const auto* text = node.as_string()) {
+    DEMARC_TRY(const ColorPart part, parse_color_part(text->get(), place));
+    if (count % part.of != 0) {
+      return invalid_input("{}: colors: {} colours cannot be divided into {} parts", place, count,
+                           part.of);
+    }
+    const std::uint32_t run = count / part.of;
+    for (std::uint32_t c = part.part * run; c < (part.part + 1) * run; ++c) {
+      colors |= std::uint64_t{1} << c;
+    }
+    return colors;
+  }
+  const auto* list = node.as_array();
+  if (list == nullptr || list->empty()) return not_colors(place);
+  for (const toml::node& item : *list) {
+    const auto* number = item.as_integer();
+    if (number == nullptr || number->get() < 0 || number->get() >= std::int64_t{count}) {
+      return invalid_input("{}: colors: numbers from 0 to {} were expected", place, count - 1);
+    }
+    colors |= std::uint64_t{1} << static_cast<std::uint32_t>(number->get());
+  }
+  return colors;
+}
+
+Result<double> parse_percent(std::string_view text, const Place& place) {
+  while (!text.empty() && (text.back() == '%' || text.back() == ' ')) text.remove_suffix(1);
+  const auto percent = parse_double(text, "share");
+  if (percent && *percent > 0 && *percent <= 100) return *percent;
+  return invalid_input("{}: share: more than 0 and at most 100 % was expected, such as \"50 %\"",
+                       place);
+}
+
+// Which TPCs: exactly one of four keys.
+Result<void> read_choice(Table& table, TenantConfig& tenant) {
+  constexpr std::array keys{"tpcs", "gpcs", "sms", "share"};
+  tenant.choice_place = tenant.place;
+  int given = 0;
+  for (const char* key : keys) {
+    if (!table.has(key)) continue;
+    ++given;
+    tenant.choice_place = table.place(key);
+  }
+  if (given != 1) {
+    return invalid_input("{}: tenant '{}': exactly one of {} was expected", tenant.choice_place,
+                         tenant.name, joined(keys, ", "));
+  }
+  DEMARC_TRY(const auto tpcs, table.string("tpcs"));
+  DEMARC_TRY(const auto gpcs, table.string("gpcs"));
+  DEMARC_TRY(const auto sms, table.number("sms", 1, 1024));
+  DEMARC_TRY(const auto share, table.string("share"));
+  tenant.choice.tpcs = tpcs.value_or("");
+  tenant.choice.gpcs = gpcs.value_or("");
+  tenant.choice.sms = static_cast<std::uint32_t>(sms.value_or(0));
+  if (share) {
+    DEMARC_TRY(tenant.choice.share_percent, parse_percent(*share, tenant.choice_place));
+  }
+  if (!tenant.choice.empty()) return {};
+  return invalid_input("{}: a list such as \"0-15,20\" was expected", tenant.choice_place);
+}
+
+Result<TenantConfig> read_tenant(const std::string& name, const toml::table& node,
+                                 const Config& config) {
+  Table table(node, config.source);
+  TenantConfig tenant;
+  tenant.name = name;
+  tenant.place = table.place_of(node);
+  DEMARC_CHECK(read_choice(table, tenant));
+  tenant.colors_place = table.place("colors");
+  const toml::node* colors = table.take("colors");
+  if (colors == nullptr) {
+    return invalid_input("{}: tenant '{}' has no colors: its memory would be everybody's",
+                         tenant.place, name);
+  }
+  DEMARC_TRY(tenant.colors, read_colors(*colors, config.colors, tenant.colors_place));
+  tenant.bytes_place = table.place("bytes");
+  DEMARC_TRY(tenant.bytes, table.bytes("bytes"));
+  tenant.domain_place = table.place("sync_domain");
+  if (const toml::node* domain = table.take("sync_domain"); domain != nullptr) {
+    const auto* number = domain->as_integer();
+    const auto* word = domain->as_string();
+    const bool free = word != nullptr && word->get() == "free";
+    if (!free && (number == nullptr || number->get() < 0 || number->get() > INT32_MAX)) {
+      return invalid_input("{}: sync_domain: \"free\" or the number of a domain was expected",
+                           tenant.domain_place);
+    }
+    if (!free) tenant.sync_domain = static_cast<std::uint32_t>(number->get());
+  }
+  DEMARC_CHECK(table.finish());
+  return tenant;
+}
+
+Result<std::optional<gid_t>> read_group(Table& table) {
+  DEMARC_TRY(const auto name, table.string("group"));
+  if (!name) return std::optional<gid_t>();
+  if (const struct ::group* found = ::getgrnam(name->c_str())) return std::optional(found->gr_gid);
+  return invalid_input("{}: group: this machine has no group '{}'", table.place("group"), *name);
+}
+
+Result<Config> read_all(const toml::table& root, const std::string& source) {
+  Table table(root, source);
+  Config config;
+  config.source = source;
+  const toml::node* tenants = table.take("tenants");
+  if (tenants == nullptr || !tenants->is_table() || tenants->as_table()->empty()) {
+    return invalid_input("{}: tenants: at least one table such as [tenants.detector] was expected",
+                         tenants == nullptr ? source : table.place("tenants"));
+  }
+  DEMARC_TRY(const std::uint32_t parts, parts_of(*tenants->as_table(), source));
+  DEMARC_TRY(const auto colors, table.number("colors", 2, most_colors));
+  config.colors = static_cast<std::uint32_t>(colors.value_or(parts));
+  DEMARC_TRY(const auto card, table.number("card", 0, 1023));
+  config.card = static_cast<std::uint32_t>(card.value_or(0));
+  DEMARC_TRY(const auto description, table.string("description"));
+  config.description = description.value_or("");
+  if (table.has("memory") && table.has("reserve")) {
+    return invalid_input("{}: reserve: memory says already how much is taken: leave one out",
+                         table.place("reserve"));
+  }
+  DEMARC_TRY(config.memory, table.bytes("memory"));
+  DEMARC_TRY(const auto reserve, table.bytes("reserve"));
+  config.reserve = reserve.value_or(default_reserve);
+  DEMARC_TRY(const auto socket, table.string("socket"));
+  config.socket = socket.value_or("");
+  DEMARC_TRY(config.group, read_group(table));
+  DEMARC_TRY(const auto metrics, table.number("metrics", 1, UINT16_MAX));
+  if (metrics) config.metrics = static_cast<std::uint16_t>(*metrics);
+  DEMARC_TRY(const auto mps, table.string("mps"));
+  const auto use = parse_mps_use(mps.value_or("auto"));
+  if (!use) return invalid_input("{}: mps: {}", table.place("mps"), use.error().message);
+  config.mps = *use;
+  DEMARC_CHECK(table.finish());
+  for (const auto& [name, node] : *tenants->as_table()) {
+    const std::string text(name.str());
+    if (!node.is_table()) {
+      return invalid_input("{}: tenants.{}: a table was expected", table.place_of(node), text);
+    }
+    DEMARC_TRY(TenantConfig tenant, read_tenant(text, *node.as_table(), config));
+    config.tenants.push_back(std::move(tenant));
+  }
+  return config;
+}
+
+}  // namespace
+
+Result<MpsUse> parse_mps_use(std::string_view text) {
+  if (text == "on") return MpsUse::on;
+  if (text == "off") return MpsUse::off;
+  if (text == "auto") return MpsUse::automatic;
+  return invalid_input("'{}': on, off or auto was expected", text);
+}
+
+Result<std::uint64_t> parse_bytes(std::string_view text, std::string_view what) {
+  constexpr std::array<std::string_view, 5> units{"", "KiB", "MiB", "GiB", "TiB"};
+  std::uint64_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (unit.starts_with(' ')) unit.remove_prefix(1);
+  const auto* const found = std::find(units.begin(), units.end(), unit);
+  const auto shift = static_cast<std::uint32_t>(found - units.begin()) * 10;
+  if (failed != std::errc() || found == units.end() || number > (UINT64_MAX >> 1U >> shift)) {
+    return invalid_input(
+        "{}: '{}': a number of bytes was expected, such as 16 GiB, 512 MiB or "
+        "4096",
+        what, text);
+  }
+  return number << shift;
+}
+
+Result<Config> parse_config(std::string_view text, const std::string& source) {
+  const toml::parse_result parsed = toml::parse(text, source);
+  if (parsed) return read_all(parsed.table(), source);
+  const toml::source_position at = parsed.error().source().begin;
+  return invalid_input("{}:{}:{}: {}", source, at.line, at.column, parsed.error().description());
+}
+
+Result<Config> read_config(const std::string& path) {
+  DEMARC_TRY(const std::string text, read_file(path));
+  return parse_config(text, path);
+}
+
+}  // namespace demarc::serve

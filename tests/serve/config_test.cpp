@@ -1,0 +1,285 @@
+// A configuration says what it means, or where it is wrong.
+#include "demarc/serve/config.hpp"
+
+#include <gmock/gmock.h>
+#include <grp.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "demarc/partition/tpc_set.hpp"
+
+namespace demarc::serve {
+namespace {
+
+using partition::TpcSet;
+using testing::HasSubstr;
+
+constexpr std::string_view two_halves = R"(
+[tenants.a]
+share = "50 %"
+colors = "0/2"
+[tenants.b]
+tpcs = "0-1"
+colors = "1/2"
+)";
+
+std::string config_refusal(std::string_view text) {
+  const auto config = parse_config(text, "f.toml");
+  return config ? "taken" : config.error().message;
+}
+
+// The refusal of a tenant with these lines.
+std::string tenant_refusal(const std::string& lines) {
+  return config_refusal("[tenants.a]\n" + lines + "\n");
+}
+
+// Two GPCs of four TPCs of two SMs, three domains, 64 MiB a colour.
+CardNumbers small_card() {
+  return {gpu::regular_topology(2, 4, 2), 4, [](std::uint64_t colors) -> Result<std::uint64_t> {
+            if (colors == 0x80) return invalid_input("no such share");
+            return static_cast<std::uint64_t>(__builtin_popcountll(colors)) << 26U;
+          }};
+}
+
+Result<std::vector<Terms>> terms_from(std::string_view text, CardNumbers card = small_card()) {
+  auto config = parse_config(text, "f.toml");
+  if (!config) return tl::unexpected(config.error());
+  return terms_of(*config, card);
+}
+std::string terms_refusal(std::string_view text) {
+  const auto terms = terms_from(text);
+  return terms ? "taken" : terms.error().message;
+}
+
+TEST(ServeConfig, has_defaults_for_all_but_the_tenants) {
+  const auto config = parse_config(two_halves, "f.toml").value();
+  EXPECT_EQ(config.card, 0U);
+  EXPECT_EQ(config.colors, 2U);
+  EXPECT_FALSE(config.memory);
+  EXPECT_EQ(config.reserve, std::uint64_t{1} << 30U);
+  EXPECT_TRUE(config.socket.empty());
+  EXPECT_FALSE(config.group);
+  EXPECT_FALSE(config.metrics);
+  EXPECT_EQ(config.mps, MpsUse::automatic);
+  ASSERT_EQ(config.tenants.size(), 2U);
+  EXPECT_EQ(config.tenants[0].name, "a");
+  EXPECT_EQ(config.tenants[0].choice.share_percent, 50);
+  EXPECT_EQ(config.tenants[0].colors, 1U);
+  EXPECT_EQ(config.tenants[1].colors, 2U);
+  EXPECT_EQ(config.tenants[1].choice_place, "f.toml:6:8");
+  EXPECT_FALSE(config.tenants[1].bytes);
+  EXPECT_FALSE(config.tenants[1].sync_domain);
+}
+
+TEST(ServeConfig, says_everything_there_is_to_say) {
+  const std::string group = ::getgrgid(::getegid())->gr_name;
+  const auto config = parse_config(fmt::format(R"(card = 3
+description = "h200.json"
+colors = 8
+memory = "64 GiB"
+socket = "/run/x.sock"
+group = "{}"
+metrics = 9464
+mps = "off"
+[tenants."with blanks"]
+gpcs = "0-2"
+colors = [0, 3, 7]
+bytes = 4194304
+sync_domain = 2
+[tenants.c]
+sms = 5
+colors = "3/8"
+bytes = "8 MiB"
+sync_domain = "free"
+)",
+                                               group),
+                                   "f.toml")
+                          .value();
+  EXPECT_EQ(config.card, 3U);
+  EXPECT_EQ(config.description, "h200.json");
+  EXPECT_EQ(config.colors, 8U);
+  EXPECT_EQ(config.memory, std::uint64_t{64} << 30U);
+  EXPECT_EQ(config.socket, "/run/x.sock");
+  EXPECT_EQ(config.group, ::getegid());
+  EXPECT_EQ(config.metrics, 9464);
+  EXPECT_EQ(config.mps, MpsUse::off);
+  const TenantConfig& c = config.tenants[0];
+  EXPECT_EQ(c.choice.sms, 5U);
+  EXPECT_EQ(c.colors, 8U);
+  EXPECT_EQ(c.bytes, 8U << 20U);
+  EXPECT_FALSE(c.sync_domain);
+  const TenantConfig& first = config.tenants[1];
+  EXPECT_EQ(first.name, "with blanks");
+  EXPECT_EQ(first.choice.gpcs, "0-2");
+  EXPECT_EQ(first.colors, 0x89U);
+  EXPECT_EQ(first.bytes, 4194304U);
+  EXPECT_EQ(first.sync_domain, 2U);
+  EXPECT_EQ(
+      parse_config(std::string("reserve = \"3GiB\"\n").append(two_halves), "f").value().reserve,
+      std::uint64_t{3} << 30U);
+}
+
+TEST(ServeConfig, divides_the_memory_as_finely_as_its_tenants_need) {
+  const auto config = parse_config(R"([tenants.a]
+sms = 1
+colors = "1/2"
+[tenants.b]
+sms = 1
+colors = "1/4"
+)",
+                                   "f")
+                          .value();
+  EXPECT_EQ(config.colors, 4U);
+  EXPECT_EQ(config.tenants[0].colors, 0b1100U);
+  EXPECT_EQ(config.tenants[1].colors, 0b0010U);
+}
+
+TEST(ServeConfig, is_refused_with_the_place_of_what_is_wrong) {
+  const auto with = [](const std::string& line) {
+    return config_refusal(line + "\n" + std::string(two_halves));
+  };
+  EXPECT_THAT(with("card = "), HasSubstr("f.toml:1:"));
+  EXPECT_THAT(with("cards = 1"), HasSubstr("f.toml:1:1: unknown key 'cards'; the keys here are: "));
+  EXPECT_EQ(with("card = -1"), "f.toml:1:8: card: a whole number from 0 to 1023 was expected");
+  EXPECT_EQ(with("card = 1024"), "f.toml:1:8: card: a whole number from 0 to 1023 was expected");
+  EXPECT_EQ(with("card = 1.5"), "f.toml:1:8: card: a whole number from 0 to 1023 was expected");
+  EXPECT_EQ(with("colors = 1"), "f.toml:1:10: colors: a whole number from 2 to 64 was expected");
+  EXPECT_EQ(with("socket = 1"), "f.toml:1:10: socket: text in quotes was expected");
+  EXPECT_EQ(with("metrics = 0"),
+            "f.toml:1:11: metrics: a whole number from 1 to 65535 was expected");
+  EXPECT_EQ(with("mps = \"maybe\""), "f.toml:1:7: mps: 'maybe': on, off or auto was expected");
+  EXPECT_EQ(with("group = \"no such group\""),
+            "f.toml:1:9: group: this machine has no group 'no such group'");
+  EXPECT_EQ(with("memory = \"much\""),
+            "f.toml:1:10: memory: 'much': a number of bytes was expected, such as 16 GiB, 512 MiB "
+            "or 4096");
+  EXPECT_THAT(with("memory = true"), HasSubstr("f.toml:1:10: memory: ''"));
+  EXPECT_EQ(with("memory = 1\nreserve = 2"),
+            "f.toml:2:11: reserve: memory says already how much is taken: leave one out");
+  EXPECT_EQ(config_refusal("card = 1"),
+            "f.toml: tenants: at least one table such as [tenants.detector] was expected");
+  EXPECT_THAT(config_refusal("tenants = 1"), HasSubstr("f.toml:1:11: tenants: at least one table"));
+  EXPECT_THAT(config_refusal("[tenants]"), HasSubstr("tenants: at least one table"));
+  EXPECT_EQ(config_refusal("tenants.a = 1"), "f.toml:1:13: tenants.a: a table was expected");
+  EXPECT_THAT(config_refusal("[tenants.a]\ncolors = \"0/2\"\nsms = 1\n[tenants.a]\n"),
+              HasSubstr("f.toml:4:"));
+  EXPECT_THAT(read_config("/no/such/file").error().message, HasSubstr("/no/such/file"));
+}
+
+TEST(ServeConfig, of_a_tenant_is_refused_with_the_place_of_what_is_wrong) {
+  EXPECT_EQ(tenant_refusal("colors = \"0/2\""),
+            "f.toml:1:1: tenant 'a': exactly one of tpcs, gpcs, sms, share was expected");
+  EXPECT_EQ(tenant_refusal("tpcs = \"0\"\nsms = 1\ncolors = \"0/2\""),
+            "f.toml:3:7: tenant 'a': exactly one of tpcs, gpcs, sms, share was expected");
+  EXPECT_EQ(tenant_refusal("tpcs = \"\"\ncolors = \"0/2\""),
+            "f.toml:2:8: a list such as \"0-15,20\" was expected");
+  EXPECT_EQ(tenant_refusal("tpcs = 1\ncolors = \"0/2\""),
+            "f.toml:2:8: tpcs: text in quotes was expected");
+  EXPECT_EQ(tenant_refusal("sms = 0\ncolors = \"0/2\""),
+            "f.toml:2:7: sms: a whole number from 1 to 1024 was expected");
+  for (const char* share : {"0", "101", "half", ""}) {
+    EXPECT_EQ(tenant_refusal(fmt::format("share = \"{}\"\ncolors = \"0/2\"", share)),
+              "f.toml:2:9: share: more than 0 and at most 100 % was expected, such as \"50 %\"");
+  }
+  EXPECT_EQ(tenant_refusal("sms = 1"),
+            "f.toml:1:1: tenant 'a' has no colors: its memory would be everybody's");
+  for (const char* colors :
+       {"\"2/2\"", "\"0/1\"", "\"1\"", "\"0/65\"", "\"x/2\"", "\"0/y\"", "1", "[]"}) {
+    EXPECT_THAT(tenant_refusal(fmt::format("sms = 1\ncolors = {}", colors)),
+                HasSubstr("f.toml:3:10: colors: \"i/n\", the i-th"))
+        << colors;
+  }
+  for (const char* colors : {"[2]", "[-1]", "[\"0\"]"}) {
+    EXPECT_EQ(tenant_refusal(fmt::format("sms = 1\ncolors = {}", colors)),
+              "f.toml:3:10: colors: numbers from 0 to 1 were expected");
+  }
+  EXPECT_EQ(config_refusal("colors = 4\n[tenants.a]\nsms = 1\ncolors = \"0/3\""),
+            "f.toml:4:10: colors: 4 colours cannot be divided into 3 parts");
+  EXPECT_EQ(config_refusal("[tenants.a]\nsms = 1\ncolors = \"0/9\"\n[tenants.b]\nsms = 1\ncolors = "
+                           "\"0/8\""),
+            "f.toml:6:10: colors: the parts of all tenants need 72 colours; 64 are the most");
+  EXPECT_THAT(tenant_refusal("sms = 1\ncolors = \"0/2\"\nbytes = \"-1\""),
+              HasSubstr("f.toml:4:9: bytes: '-1'"));
+  for (const char* domain : {"\"none\"", "-1", "1.5", "4294967296"}) {
+    EXPECT_EQ(tenant_refusal(fmt::format("sms = 1\ncolors = \"0/2\"\nsync_domain = {}", domain)),
+              "f.toml:4:15: sync_domain: \"free\" or the number of a domain was expected");
+  }
+  EXPECT_EQ(tenant_refusal("sms = 1\ncolors = \"0/2\"\ncolours = 1"),
+            "f.toml:4:1: unknown key 'colours'; the keys here are: tpcs, gpcs, sms, share, colors, "
+            "bytes, sync_domain");
+}
+
+TEST(ServeConfig, counts_bytes_in_words) {
+  EXPECT_EQ(parse_bytes("4096", "x").value(), 4096U);
+  EXPECT_EQ(parse_bytes("3KiB", "x").value(), 3072U);
+  EXPECT_EQ(parse_bytes("2 MiB", "x").value(), 2U << 20U);
+  EXPECT_EQ(parse_bytes("1 TiB", "x").value(), std::uint64_t{1} << 40U);
+  for (const char* wrong :
+       {"", "GiB", "1 GB", "1.5 GiB", "-1", "1  GiB", "8388608 TiB", "99999999999999999999"}) {
+    EXPECT_THAT(parse_bytes(wrong, "--bytes").error().message, HasSubstr("--bytes: '")) << wrong;
+  }
+  EXPECT_TRUE(parse_bytes("8388607 TiB", "x"));
+}
+
+TEST(ServeTerms, give_every_tenant_TPCs_colours_bytes_and_a_domain) {
+  const auto terms = terms_from(two_halves).value();
+  ASSERT_EQ(terms.size(), 2U);
+  EXPECT_EQ(terms[0], (Terms{"a", TpcSet{2, 3, 4, 5}, 1, 1, 1 << 26, 1 << 26}));
+  EXPECT_EQ(terms[1], (Terms{"b", TpcSet{0, 1}, 2, 2, 1 << 26, 1 << 26}));
+}
+
+TEST(ServeTerms, take_domains_that_are_named_first) {
+  const auto terms = terms_from(R"([tenants.a]
+sms = 1
+colors = [0]
+bytes = "32 MiB"
+[tenants.b]
+sms = 3
+colors = [1]
+sync_domain = 1
+)")
+                         .value();
+  EXPECT_EQ(terms[0].sync_domain, 2U);
+  EXPECT_EQ(terms[1].sync_domain, 1U);
+  EXPECT_EQ(terms[0].bytes, 32U << 20U);
+  EXPECT_EQ(terms[0].tpcs, (TpcSet{0}));
+  EXPECT_EQ(terms[1].tpcs, (TpcSet{1, 2}));
+  CardNumbers old = small_card();
+  old.sync_domains = 1;
+  EXPECT_FALSE(terms_from(two_halves, old).value()[0].sync_domain);
+}
+
+TEST(ServeTerms, that_two_tenants_would_share_are_refused_with_the_place) {
+  const auto two = [](const std::string& a, const std::string& b) {
+    return terms_refusal("[tenants.a]\n" + a + "\n[tenants.b]\n" + b + "\n");
+  };
+  EXPECT_EQ(two("tpcs = \"0-1\"\ncolors = [0]", "gpcs = \"0\"\ncolors = [1]"),
+            "f.toml:5:8: tenant 'b': the TPCs 0-1 belong to tenant 'a' too");
+  EXPECT_EQ(two("sms = 1\ncolors = [0]", "sms = 1\ncolors = [0, 1]"),
+            "f.toml:6:10: tenant 'b': the colours 0x1 belong to tenant 'a' too");
+  EXPECT_EQ(two("sms = 12\ncolors = [0]", "sms = 5\ncolors = [1]"),
+            "f.toml:5:7: tenant 'b': 5 SMs were asked for, 4 of 16 are free");
+  EXPECT_EQ(two("sms = 1\ncolors = [0]\nsync_domain = 3", "sms = 1\ncolors = [1]\nsync_domain = 3"),
+            "f.toml:8:15: tenant 'b': the domain 3 is another tenant's too");
+  EXPECT_EQ(two("sms = 1\ncolors = [0]\nsync_domain = 0", "sms = 1\ncolors = [1]\nsync_domain = 0"),
+            "taken");
+  EXPECT_EQ(two("sms = 1\ncolors = [0]", "sms = 1\ncolors = [1]\nsync_domain = 4"),
+            "f.toml:7:15: tenant 'b': the card has the domains 0 to 3");
+  EXPECT_EQ(two("tpcs = \"0\"\ncolors = [0]", "tpcs = \"8\"\ncolors = [1]").substr(0, 11),
+            "f.toml:5:8:");
+  EXPECT_EQ(two("sms = 1\ncolors = [0]", "sms = 1\ncolors = [1]\nbytes = \"65 MiB\""),
+            "f.toml:7:9: tenant 'b': 68157440 bytes were asked for, its colours hold 67108864");
+}
+
+TEST(ServeTerms, that_the_card_has_not_are_refused) {
+  std::string text = "colors = 8\n";
+  for (int i = 0; i < 4; ++i) {
+    text += fmt::format("[tenants.t{}]\nsms = 1\ncolors = [{}]\n", i, i);
+  }
+  EXPECT_EQ(terms_refusal(text), "f.toml:11:1: tenant 't3': no domain is free; the card has 4");
+  EXPECT_EQ(terms_refusal("colors = 8\n[tenants.a]\nsms = 1\ncolors = [7]"),
+            "f.toml:4:10: tenant 'a': no such share");
+}
+
+}  // namespace
+}  // namespace demarc::serve
