@@ -5,11 +5,11 @@
 #include <cstdio>
 #include <utility>
 
-#include "card/proof.hpp"
 #include "demarc/cuda/colored_memory.hpp"
 #include "demarc/cuda/fingerprints.hpp"
 #include "demarc/cuda/memory_timer.hpp"
 #include "demarc/cuda/page_arena.hpp"
+#include "demarc/cuda/proof.hpp"
 #include "demarc/cuda/remainder_colors.hpp"
 #include "demarc/cuda/stream_mask.hpp"
 #include "demarc/cuda/sync_domain.hpp"

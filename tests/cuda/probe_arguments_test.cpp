@@ -7,13 +7,13 @@
 #include <cstring>
 #include <map>
 
-#include "card/proof.hpp"
 #include "conformance.hpp"
 #include "demarc/cuda/colored_memory.hpp"
 #include "demarc/cuda/fingerprints.hpp"
 #include "demarc/cuda/launch_place.hpp"
 #include "demarc/cuda/memory_timer.hpp"
 #include "demarc/cuda/page_arena.hpp"
+#include "demarc/cuda/proof.hpp"
 #include "demarc/cuda/verify.hpp"
 #include "fake_card.hpp"
 

@@ -1,5 +1,5 @@
 // The proof of a partition, on cards that lie.
-#include "card/proof.hpp"
+#include "demarc/cuda/proof.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Proves a partition by where probe blocks ran.
-#include "card/proof.hpp"
+#include "demarc/cuda/proof.hpp"
 
 #include "demarc/cuda/identify.hpp"
 #include "demarc/cuda/masks.hpp"

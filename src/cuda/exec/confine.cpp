@@ -9,9 +9,9 @@
 #include <limits>
 #include <span>
 
-#include "card/proof.hpp"
 #include "demarc/base/numbers.hpp"
 #include "demarc/cuda/card.hpp"
+#include "demarc/cuda/proof.hpp"
 #include "demarc/cuda/sync_domain.hpp"
 #include "demarc/partition/partition.hpp"
 #include "driver/driver_version.hpp"

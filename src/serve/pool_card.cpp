@@ -1,0 +1,193 @@
+// A coloured pool behind the server: taken, proved, lent, filled with zeros.
+#include "pool_card.hpp"
+
+#include <algorithm>
+
+#include "demarc/cuda/lent_share.hpp"
+#include "demarc/cuda/proof.hpp"
+#include "demarc/cuda/sync_domain.hpp"
+#include "demarc/gpu/color_scheme.hpp"
+#include "demarc/partition/partition.hpp"
+
+namespace demarc::serve {
+namespace {
+
+constexpr std::uint64_t audited_bytes = std::uint64_t{8} << 20U;  // of each share
+constexpr std::uint64_t zero_bytes = std::uint64_t{16} << 20U;    // that are written at a time
+
+lease::Share share_of(const cuda::LentShare& lent) {
+  lease::Share share{lent.page_bytes, lent.pages, lent.bytes, {}};
+  if (const auto* steps = std::get_if<gpu::RemainderSteps>(&lent.colors)) {
+    share.colors = lease::Remainders{steps->chunk_shift, steps->page_shift, steps->begin,
+                                     steps->end,         steps->reciprocal, steps->reciprocal_shift,
+                                     steps->skipped,     steps->pages_at};
+  } else {
+    const auto& parities = std::get<ptx::ColoredAddressing>(lent.colors);
+    share.colors = lease::Parities{parities.masks, parities.color};
+  }
+  return share;
+}
+
+// Colours are what timing says, before anybody relies on them.
+Result<void> audit(cuda::ColoredPool& pool, std::size_t share, std::uint64_t colors) {
+  const std::uint64_t bytes = std::min(audited_bytes, pool.usage(share).largest_free_bytes);
+  DEMARC_TRY(const cuda::ColoredBuffer buffer, pool.allocate(share, bytes));
+  DEMARC_TRY(const cuda::ColorAudit found, buffer.audit());
+  if (found.holds()) return {};
+  return check_failed("colours {:#x}: by timing {} of {} chunks are of others, {} in doubt", colors,
+                      found.outside, found.chunks(), found.unclear);
+}
+
+// How much of the card's memory the arena gets.
+Result<std::uint64_t> arena_bytes(const Config& config, const cuda::Gpu& gpu) {
+  DEMARC_TRY(const std::uint64_t free, gpu.free_bytes());
+  if (config.memory) {
+    if (*config.memory <= free) return *config.memory;
+    return missing_capability("memory: {} bytes were asked for, {} are free on {}", *config.memory,
+                              free, gpu.name());
+  }
+  if (config.reserve < free) return free - config.reserve;
+  return missing_capability("reserve: {} bytes are to be left, {} are free on {}", config.reserve,
+                            free, gpu.name());
+}
+
+}  // namespace
+
+Result<std::uint64_t> scaled_colors(std::uint64_t colors, std::uint32_t wanted,
+                                    std::uint32_t there) {
+  if (there % wanted != 0 || there > 64) {
+    return invalid_input(
+        "colors: the card's memory is divided into {} colours, which {} do not "
+        "divide: give a power of two",
+        there, wanted);
+  }
+  const std::uint32_t run = there / wanted;
+  std::uint64_t scaled = 0;
+  for (std::uint32_t color = 0; color < there; ++color) {
+    if (((colors >> (color / run)) & 1U) != 0) scaled |= std::uint64_t{1} << color;
+  }
+  return scaled;
+}
+
+Result<std::unique_ptr<PoolCard>> PoolCard::create(const Config& config) {
+  DEMARC_TRY(const auto driver, cuda::Driver::load());
+  DEMARC_TRY(const cuda::GpuPointer gpu, cuda::Gpu::open(driver, config.card));
+  DEMARC_TRY(const gpu::Device device, gpu::describe_card(gpu->name(), config.description));
+  DEMARC_TRY(const gpu::ColorScheme scheme, gpu::color_scheme(device, config.colors));
+  DEMARC_TRY(const cuda::CardPointer card, cuda::Card::open(gpu));
+  DEMARC_TRY(const std::uint64_t bytes, arena_bytes(config, *gpu));
+  std::vector<cuda::ShareRequest> requests;
+  std::vector<std::uint64_t> colors;
+  for (const TenantConfig& tenant : config.tenants) {
+    if (std::find(colors.begin(), colors.end(), tenant.colors) != colors.end()) continue;
+    DEMARC_TRY(const std::uint64_t scaled,
+               scaled_colors(tenant.colors, config.colors, scheme.colors));
+    requests.push_back({scaled, 0});
+    colors.push_back(tenant.colors);
+  }
+  DEMARC_TRY(const auto pool,
+             cuda::ColoredPool::create(card, scheme, bytes, requests, cuda::PoolPages::one_region,
+                                       cuda::Lending::by_descriptor));
+  for (std::size_t i = 0; i < colors.size(); ++i) DEMARC_CHECK(audit(*pool, i, colors[i]));
+  return adopt(card, pool, colors);
+}
+
+Result<std::unique_ptr<PoolCard>> PoolCard::adopt(cuda::CardPointer card,
+                                                  const std::shared_ptr<cuda::ColoredPool>& pool,
+                                                  const std::vector<std::uint64_t>& colors) {
+  std::unique_ptr<PoolCard> side(new PoolCard(std::move(card), pool));
+  side->zeros_.resize(zero_bytes);
+  for (std::size_t i = 0; i < colors.size(); ++i) {
+    DEMARC_TRY(const cuda::LentShare lent, pool->lend(i));
+    // Whole steps are given, so whole steps are filled.
+    const std::uint64_t bytes = lent.bytes / lease::extent_step * lease::extent_step;
+    if (bytes == 0) {
+      return missing_capability(
+          "colours {:#x} hold {} bytes of the arena, fewer than one step "
+          "of {}",
+          colors[i], lent.bytes, lease::extent_step);
+    }
+    DEMARC_TRY(cuda::ColoredBuffer all, pool->allocate(i, bytes));
+    lease::Share share = share_of(lent);
+    share.bytes = bytes;
+    side->shares_.emplace(colors[i], Lent{std::move(share), std::move(all)});
+  }
+  const cuda::Gpu& gpu = *side->card_->gpu();
+  if (const std::uint32_t count = cuda::sync_domain_count(gpu); count > 1) {
+    const auto proved = cuda::prove_sync_domains(side->card_->gpu());
+    if (proved) {
+      side->sync_domains_ = count;
+    } else if (proved.error().kind != ErrorKind::missing_capability) {
+      return tl::unexpected(proved.error());
+    }
+  }
+  return side;
+}
+
+CardNumbers PoolCard::numbers() const {
+  return {card_->topology(), sync_domains_, [this](std::uint64_t colors) -> Result<std::uint64_t> {
+            DEMARC_TRY(const lease::Share found, share(colors));
+            return found.bytes;
+          }};
+}
+
+const std::string& PoolCard::uuid() const {
+  return card_->gpu()->uuid();
+}
+
+std::uint64_t PoolCard::pages() const {
+  return pool_->arena().pages();
+}
+
+std::uint64_t PoolCard::page_bytes() const {
+  return pool_->arena().page_bytes();
+}
+
+Result<lease::Share> PoolCard::share(std::uint64_t colors) const {
+  const auto found = shares_.find(colors);
+  if (found != shares_.end()) return found->second.share;
+  return invalid_input(
+      "colours {:#x}: the memory was not divided so when the server started: "
+      "start it anew",
+      colors);
+}
+
+std::vector<std::byte> PoolCard::table() const {
+  return pool_->table();
+}
+
+Result<std::vector<OwnedFile>> PoolCard::lend(std::uint64_t first, std::uint64_t count) const {
+  std::vector<OwnedFile> files;
+  for (std::uint64_t page = first; page < first + count; ++page) {
+    DEMARC_TRY(OwnedFile file, pool_->arena().lend_page(page));
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+Result<void> PoolCard::scrub(std::uint64_t colors, std::uint64_t first, std::uint64_t bytes) {
+  const auto found = shares_.find(colors);
+  if (found == shares_.end()) return invalid_input("colours {:#x} are no share", colors);
+  for (std::uint64_t done = 0; done < bytes; done += zero_bytes) {
+    DEMARC_CHECK(
+        found->second.all.upload(zeros_.data(), std::min(zero_bytes, bytes - done), first + done));
+  }
+  return {};
+}
+
+Result<void> PoolCard::prove(const partition::TpcSet& tpcs) {
+  const auto all = partition::all_tpcs(card_->topology());
+  if (!tpcs.is_subset_of(all)) {
+    return invalid_input("TPCs {}: the card has the TPCs {}", to_string(tpcs), to_string(all));
+  }
+  return cuda::prove_partition(card_, tpcs);
+}
+
+Result<void> PoolCard::move(const std::string& control, const partition::TpcSet& tpcs) {
+  DEMARC_TRY(const cuda::HardwareMask mask, card_->hardware_mask(tpcs));
+  DEMARC_TRY(const cuda::Control program, cuda::Control::open(control));
+  program.block().largest_cluster = partition::largest_cluster(card_->topology(), tpcs, 1);
+  return program.store_mask(mask, true);
+}
+
+}  // namespace demarc::serve

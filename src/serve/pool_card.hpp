@@ -1,0 +1,62 @@
+// The card's side on a real card: a coloured pool, whose shares are lent whole.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "demarc/cuda/colored_memory.hpp"
+#include "demarc/serve/card_side.hpp"
+#include "demarc/serve/config.hpp"
+
+namespace demarc::serve {
+
+class PoolCard : public CardSide {
+ public:
+  // Takes the memory, sorts it by colours and shows by timing, for each tenant, that its colours
+  // are what they should be. Nothing else may run on the card meanwhile. Colours of other sets than
+  // the configuration's are no shares from then on.
+  [[nodiscard]] static Result<std::unique_ptr<PoolCard>> create(const Config& config);
+  // The same on a pool that is there; share i of it is of colors[i].
+  [[nodiscard]] static Result<std::unique_ptr<PoolCard>> adopt(
+      cuda::CardPointer card, const std::shared_ptr<cuda::ColoredPool>& pool,
+      const std::vector<std::uint64_t>& colors);
+
+  // For terms_of().
+  [[nodiscard]] CardNumbers numbers() const;
+
+  [[nodiscard]] const std::string& uuid() const override;
+  [[nodiscard]] std::uint64_t pages() const override;
+  [[nodiscard]] std::uint64_t page_bytes() const override;
+  [[nodiscard]] Result<lease::Share> share(std::uint64_t colors) const override;
+  [[nodiscard]] std::vector<std::byte> table() const override;
+  [[nodiscard]] Result<std::vector<OwnedFile>> lend(std::uint64_t first,
+                                                    std::uint64_t count) const override;
+  [[nodiscard]] Result<void> scrub(std::uint64_t colors, std::uint64_t first,
+                                   std::uint64_t bytes) override;
+  [[nodiscard]] Result<void> prove(const partition::TpcSet& tpcs) override;
+  [[nodiscard]] Result<void> move(const std::string& control,
+                                  const partition::TpcSet& tpcs) override;
+
+ private:
+  struct Lent {
+    lease::Share share;
+    cuda::ColoredBuffer all;  // all bytes of the share, for zeros
+  };
+  PoolCard(cuda::CardPointer card, std::shared_ptr<cuda::ColoredPool> pool)
+      : card_(std::move(card)), pool_(std::move(pool)) {}
+
+  cuda::CardPointer card_;
+  std::shared_ptr<cuda::ColoredPool> pool_;
+  std::uint32_t sync_domains_ = 1;
+  std::map<std::uint64_t, Lent> shares_;  // by their colours
+  std::vector<std::byte> zeros_;
+};
+
+// The colours of a division into `wanted` as those of one into `there`, a multiple of it; an error
+// names what `wanted` could be.
+[[nodiscard]] Result<std::uint64_t> scaled_colors(std::uint64_t colors, std::uint32_t wanted,
+                                                  std::uint32_t there);
+
+}  // namespace demarc::serve

@@ -1,0 +1,127 @@
+// The card's side of a server, on the stand-in: what it lends, fills with zeros and proves.
+#include "pool_card.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "demarc/cuda/lent_share.hpp"
+#include "lent_pools.hpp"
+
+namespace demarc::serve {
+namespace {
+
+using test::page_of_share;
+using testing::HasSubstr;
+
+constexpr std::uint64_t step = lease::extent_step;
+
+// Four pages of one constant: two steps a half.
+class OnAPool : public testing::Test {
+ protected:
+  cuda::CardPointer card = test::fake_card().value();
+  std::shared_ptr<cuda::ColoredPool> pool =
+      cuda::ColoredPool::adopt(
+          cuda::PageArena::create(card->gpu(), 4, cuda::Lending::by_descriptor).value(),
+          gpu::Coloring::make(test::lent_mask, page_of_share).value(),
+          std::vector<std::uint32_t>{0, 0, 0, 0}, test::lent_halves)
+          .value();
+  std::unique_ptr<PoolCard> side = PoolCard::adopt(card, pool, {1, 2}).value();
+
+  [[nodiscard]] std::vector<char> arena() const {
+    std::vector<char> bytes(4 * page_of_share);
+    EXPECT_EQ(
+        card->gpu()->api().cuMemcpyDtoH_v2(bytes.data(), pool->arena().address(), bytes.size()), 0);
+    return bytes;
+  }
+};
+
+TEST_F(OnAPool, lends_shares_in_the_numbers_of_the_pool) {
+  EXPECT_EQ(side->uuid(), card->gpu()->uuid());
+  EXPECT_EQ(side->pages(), 4U);
+  EXPECT_EQ(side->page_bytes(), page_of_share);
+  EXPECT_TRUE(side->table().empty());
+  const auto first = side->share(1).value();
+  EXPECT_EQ(first, (lease::Share{page_of_share, 4, 2 * step, lease::Parities{{0xc4000}, 0}}));
+  EXPECT_EQ(side->share(2).value().colors,
+            (std::variant<lease::Parities, lease::Remainders>(lease::Parities{{0xc4000}, 1})));
+  EXPECT_THAT(side->share(3).error().message,
+              HasSubstr("colours 0x3: the memory was not divided so when the server started"));
+  const auto files = side->lend(1, 3).value();
+  ASSERT_EQ(files.size(), 3U);
+  for (const OwnedFile& file : files) {
+    EXPECT_TRUE(cuda::PhysicalMemory::borrow(card->gpu(), file, page_of_share));
+  }
+  EXPECT_FALSE(side->lend(3, 2));
+}
+
+TEST_F(OnAPool, knows_what_terms_need_of_the_card) {
+  const auto numbers = side->numbers();
+  EXPECT_EQ(numbers.topology, card->topology());
+  EXPECT_EQ(numbers.sync_domains, 4U);
+  EXPECT_EQ(numbers.share_bytes(1).value(), 2 * step);
+  EXPECT_FALSE(numbers.share_bytes(4));
+}
+
+TEST_F(OnAPool, fills_the_bytes_of_a_share_with_zeros_and_no_other) {
+  ASSERT_EQ(card->gpu()->api().cuMemsetD8_v2(pool->arena().address(), 7, 4 * page_of_share), 0);
+  ASSERT_TRUE(side->scrub(2, step, step));
+  const gpu::Coloring coloring = gpu::Coloring::make(test::lent_mask, page_of_share).value();
+  std::uint64_t zeros = 0;
+  const auto bytes = arena();
+  for (std::uint64_t at = 0; at < bytes.size(); at += 64) {
+    if (bytes[at] != 0) continue;
+    zeros += 64;
+    ASSERT_EQ(__builtin_parityll(at & test::lent_mask[0]), 1) << "at " << at;
+    ASSERT_GE(at, 2 * page_of_share) << "the first step of the share";
+  }
+  EXPECT_EQ(zeros, step);
+  EXPECT_FALSE(side->scrub(2, 2 * step, step)) << "beyond the share";
+  EXPECT_FALSE(side->scrub(4, 0, step));
+}
+
+TEST_F(OnAPool, proves_TPCs_that_the_card_has_and_no_others) {
+  EXPECT_TRUE(side->prove({1, 3}));
+  EXPECT_EQ(side->prove({1, 12}).error().message, "TPCs 1,12: the card has the TPCs 0-11");
+}
+
+TEST_F(OnAPool, gives_a_running_program_another_mask) {
+  const auto control = cuda::Control::create().value();
+  ASSERT_TRUE(side->move(control.value(), {0, 1, 2}));
+  cuda::HardwareMask mask;
+  ASSERT_TRUE(control.block().mask.load(mask));
+  EXPECT_EQ(mask, card->hardware_mask({0, 1, 2}).value());
+  EXPECT_NE(control.block().largest_cluster, 0U);
+  EXPECT_FALSE(side->move("nothing", {0}));
+}
+
+TEST(PoolCards, tell_of_remainders_what_their_clients_need) {
+  const auto& pool = test::lent_remainders();
+  cuda::CardOptions options;
+  options.cache_folder = test::fresh_folder("facts").string();
+  const auto card = cuda::Card::open(pool->arena().gpu(), options).value();
+  const auto lent = pool->lend(1).value();
+  {
+    const auto side = PoolCard::adopt(card, pool, {1, 2}).value();
+    const auto share = side->share(2).value();
+    const auto steps = std::get<gpu::RemainderSteps>(lent.colors);
+    EXPECT_EQ(std::get<lease::Remainders>(share.colors),
+              (lease::Remainders{steps.chunk_shift, steps.page_shift, steps.begin, steps.end,
+                                 steps.reciprocal, steps.reciprocal_shift, steps.skipped,
+                                 steps.pages_at}));
+    EXPECT_EQ(share.bytes, lent.bytes / step * step);
+    EXPECT_EQ(side->table(), pool->table());
+    EXPECT_TRUE(side->scrub(1, 0, step));
+  }
+}
+
+TEST(PoolCards, scale_colours_to_those_that_the_card_has) {
+  EXPECT_EQ(scaled_colors(0b01, 2, 2).value(), 0b01U);
+  EXPECT_EQ(scaled_colors(0b10, 2, 8).value(), 0b11110000U);
+  EXPECT_EQ(scaled_colors(0b101, 4, 8).value(), 0b00110011U);
+  EXPECT_THAT(scaled_colors(1, 3, 4).error().message,
+              HasSubstr("divided into 4 colours, which 3 do not divide"));
+  EXPECT_FALSE(scaled_colors(1, 64, 128));
+}
+
+}  // namespace
+}  // namespace demarc::serve
