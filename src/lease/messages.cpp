@@ -56,6 +56,7 @@ void fields(Fields& to, Lease& value) {
   to.member("sync_domain", value.sync_domain);
   to.member("bytes", value.bytes);
   to.member("share", value.share);
+  to.member("mps", value.mps);
 }
 
 // Requests.
@@ -135,7 +136,8 @@ void fields(Fields& to, TenantStatus& value) {
   to.member("processes", value.processes);
   to.member("refused_takes", value.refused_takes);
   to.member("launches", value.launches);
-  to.member("outside_launches", value.outside_launches);
+  to.member("unconfined", value.unconfined);
+  to.member("refused", value.refused);
   to.member("revoked", value.revoked);
 }
 

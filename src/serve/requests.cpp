@@ -42,10 +42,9 @@ std::string color_list(std::uint64_t colors) {
   return joined(list, ",");
 }
 
-std::uint64_t sum(const std::array<std::atomic<std::uint64_t>, cuda::launch_paths>& counts) {
-  std::uint64_t all = 0;
-  for (const auto& count : counts) all += count;
-  return all;
+void add(std::vector<std::uint64_t>& to,
+         const std::array<std::atomic<std::uint64_t>, cuda::launch_paths>& counts) {
+  for (std::size_t path = 0; path < counts.size(); ++path) to[path] += counts[path];
 }
 
 }  // namespace
@@ -72,8 +71,8 @@ Result<void> Server::check_rules(const Connection& connection) const {
 Result<lease::Lease> Server::lease_of(const std::string& tenant) const {
   const Terms& terms = ledger_.tenant(tenant)->terms;
   DEMARC_TRY(lease::Share share, card_.share(terms.colors));
-  return lease::Lease{tenant,      card_.uuid(),    to_string(terms.tpcs), terms.sync_domain,
-                      terms.bytes, std::move(share)};
+  return lease::Lease{tenant,      card_.uuid(),     to_string(terms.tpcs), terms.sync_domain,
+                      terms.bytes, std::move(share), options_.mps};
 }
 
 Result<void> Server::carry_out(Connection& connection, const lease::OpenRequest& request) {
@@ -274,9 +273,13 @@ std::vector<lease::TenantStatus> Server::status() const {
       status.processes.push_back(connection.peer.process);
     }
     status.refused_takes = tenant.refused_takes;
-    for (const cuda::LaunchCounters* counters : this->counters(name)) {
-      status.launches += sum(counters->masked);
-      status.outside_launches += sum(counters->unmasked) + sum(counters->refused);
+    for (auto* counts : {&status.launches, &status.unconfined, &status.refused}) {
+      counts->resize(cuda::launch_paths);
+    }
+    for (const cuda::LaunchCounters* seen : counters(name)) {
+      add(status.launches, seen->masked);
+      add(status.unconfined, seen->unmasked);
+      add(status.refused, seen->refused);
     }
     status.revoked = tenant.revoked;
     all.push_back(std::move(status));

@@ -22,7 +22,7 @@ class Client : public testing::Test {
   }
   [[nodiscard]] std::string question() const { return server->receive()->packet->text; }
   [[nodiscard]] static Lease lease(std::uint64_t pages) {
-    Lease lease{"a", "GPU-1", "0", 1, 8, {4, pages, 8, Parities{{3}, 1}}};
+    Lease lease{"a", "GPU-1", "0", 1, 8, {4, pages, 8, Parities{{3}, 1}}, ""};
     return lease;
   }
 

@@ -10,7 +10,8 @@ namespace {
 using testing::HasSubstr;
 
 Lease lease_by_parities() {
-  return {"detector", "GPU-1", "0-15,20", 3, 4096, {2 << 20, 70, 1 << 30, Parities{{0xc4000}, 1}}};
+  return {"detector", "GPU-1", "0-15,20", 3, 4096, {2 << 20, 70, 1 << 30, Parities{{0xc4000}, 1}},
+          "/run/mps"};
 }
 
 Lease lease_by_remainders() {
@@ -56,7 +57,8 @@ TEST(Messages, of_every_kind_come_back_as_they_were) {
   expect_kept(Extent{2 << 20, 4 << 20});
   expect_kept(Done{});
   expect_kept(ListHead{"GPU-1", std::uint64_t{1} << 37, 2});
-  expect_kept(TenantStatus{"a", "0-3", "0", 2, 10, 4, 2, 1, 1, {12, 13}, 1, 100, 3, true});
+  expect_kept(
+      TenantStatus{"a", "0-3", "0", 2, 10, 4, 2, 1, 1, {12, 13}, 1, {100, 2}, {3}, {}, true});
 }
 
 TEST(Messages, say_the_error_of_the_server_with_its_exit_code) {

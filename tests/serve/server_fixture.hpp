@@ -98,6 +98,7 @@ class ServerTest : public testing::Test {
   std::vector<std::string> told;
   ServerOptions options{test::fresh_folder("serve") / "socket",
                         {},
+                        "/run/mps",
                         ::geteuid(),
                         4 * step,
                         prove,

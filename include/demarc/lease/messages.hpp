@@ -106,9 +106,11 @@ struct TenantStatus {
   std::uint64_t leases = 0;
   std::vector<std::int64_t> processes = {};  // attached ones
   std::uint64_t refused_takes = 0;
-  std::uint64_t launches = 0;          // of its leases that live: confined,
-  std::uint64_t outside_launches = 0;  // and not confined or refused
-  bool revoked = false;                // its processes are being ended
+  // Of its leases that live, by path (cuda::LaunchPath): confined, not confined, refused.
+  std::vector<std::uint64_t> launches = {};
+  std::vector<std::uint64_t> unconfined = {};
+  std::vector<std::uint64_t> refused = {};
+  bool revoked = false;  // its processes are being ended
   friend bool operator==(const TenantStatus&, const TenantStatus&) = default;
 };
 

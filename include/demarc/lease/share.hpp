@@ -46,6 +46,7 @@ struct Lease {
   std::optional<std::uint32_t> sync_domain;
   std::uint64_t bytes = 0;  // linear bytes that may be taken; at most share.bytes
   Share share;
+  std::string mps = {};  // CUDA_MPS_PIPE_DIRECTORY of its programs; empty: the card has no MPS
   friend bool operator==(const Lease&, const Lease&) = default;
 };
 

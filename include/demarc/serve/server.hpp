@@ -21,6 +21,7 @@ namespace demarc::serve {
 struct ServerOptions {
   std::string socket;
   std::optional<gid_t> group;  // its members may have leases too
+  std::string mps;             // of all leases
   uid_t user = 0;              // who may have leases, and grow, move and revoke them
   std::uint64_t scrub_bytes = std::uint64_t{256} << 20U;  // at a time, between answers
   // Looked at before every grant; a ledger that it refuses grants nothing any more.

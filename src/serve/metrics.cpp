@@ -1,0 +1,188 @@
+// Prometheus: every number of a tenant under a name, and the port that serves them.
+#include <functional>
+
+#include "demarc/serve/status.hpp"
+
+#ifdef DEMARC_NO_METRICS
+
+namespace demarc::serve {
+namespace {
+
+tl::unexpected<Error> no_library() {
+  return missing_capability("this build has no metrics: its libraries exist as shared ones alone");
+}
+
+}  // namespace
+
+struct StatusPages::State {};
+StatusPages::StatusPages(std::unique_ptr<State> state) : state_(std::move(state)) {}
+StatusPages::~StatusPages() = default;
+
+Result<std::string> status_to_metrics(const lease::ServerStatus&) {
+  return no_library();
+}
+Result<std::unique_ptr<StatusPages>> StatusPages::start(std::uint16_t, const std::string&) {
+  return no_library();
+}
+
+}  // namespace demarc::serve
+
+#else
+
+#include <civetweb.h>
+#include <prometheus/text_serializer.h>
+
+#include <sstream>
+
+#include "demarc/cuda/launch_counters.hpp"
+#include "demarc/partition/tpc_set.hpp"
+
+namespace demarc::serve {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+struct Number {
+  const char* name;
+  const char* help;
+  MetricType type;
+  double (*of)(const lease::TenantStatus& tenant);
+};
+
+// "0-3,8" has five numbers.
+double count_of(const std::string& list) {
+  const auto set = partition::parse_tpc_set(list, partition::TpcSet::capacity, "list");
+  return set ? set->size() : 0;
+}
+
+// clang-format off
+constexpr Number numbers[] = {
+    {"demarc_tenant_tpcs", "TPCs that the tenant's kernels may run on", MetricType::Gauge, [](const auto& t) { return count_of(t.tpcs); }},
+    {"demarc_tenant_colors", "memory colours of the tenant", MetricType::Gauge, [](const auto& t) { return count_of(t.colors); }},
+    {"demarc_tenant_bytes", "bytes that the tenant may have", MetricType::Gauge, [](const auto& t) { return static_cast<double>(t.bytes); }},
+    {"demarc_tenant_given_bytes", "bytes that processes of the tenant have", MetricType::Gauge, [](const auto& t) { return static_cast<double>(t.given_bytes); }},
+    {"demarc_tenant_unclean_bytes", "bytes that came back and are not filled with zeros", MetricType::Gauge, [](const auto& t) { return static_cast<double>(t.unclean_bytes); }},
+    {"demarc_tenant_extents", "pieces of memory that processes of the tenant have", MetricType::Gauge, [](const auto& t) { return static_cast<double>(t.extents); }},
+    {"demarc_tenant_leases", "leases of the tenant", MetricType::Gauge, [](const auto& t) { return static_cast<double>(t.leases); }},
+    {"demarc_tenant_processes", "processes that are attached to a lease of the tenant", MetricType::Gauge, [](const auto& t) { return static_cast<double>(t.processes.size()); }},
+    {"demarc_tenant_refused_takes_total", "times that memory was refused to the tenant", MetricType::Counter, [](const auto& t) { return static_cast<double>(t.refused_takes); }},
+};
+// clang-format on
+
+// By path of the launch; of leases that live, so that a number may fall.
+struct LaunchNumber {
+  const char* name;
+  const char* help;
+  std::vector<std::uint64_t> lease::TenantStatus::*counts;
+};
+constexpr LaunchNumber launch_numbers[] = {
+    {"demarc_lease_launches", "launches of living leases that were confined",
+     &lease::TenantStatus::launches},
+    {"demarc_lease_unconfined_launches", "launches of living leases that were not confined",
+     &lease::TenantStatus::unconfined},
+    {"demarc_lease_refused_launches", "launches of living leases that nobody could confine",
+     &lease::TenantStatus::refused},
+};
+
+ClientMetric metric_of(MetricType type, double value, std::vector<ClientMetric::Label> labels) {
+  ClientMetric metric;
+  metric.label = std::move(labels);
+  (type == MetricType::Gauge ? metric.gauge.value : metric.counter.value) = value;
+  return metric;
+}
+
+std::vector<MetricFamily> families_of(const lease::ServerStatus& status) {
+  std::vector<MetricFamily> families;
+  families.push_back({"demarc_arena_bytes",
+                      "bytes of coloured memory of all tenants",
+                      MetricType::Gauge,
+                      {metric_of(MetricType::Gauge, static_cast<double>(status.arena_bytes),
+                                 {{"card", status.card}})}});
+  for (const Number& number : numbers) {
+    families.push_back({number.name, number.help, number.type, {}});
+    for (const auto& tenant : status.tenants) {
+      families.back().metric.push_back(
+          metric_of(number.type, number.of(tenant), {{"tenant", tenant.name}}));
+    }
+  }
+  for (const LaunchNumber& number : launch_numbers) {
+    families.push_back({number.name, number.help, MetricType::Gauge, {}});
+    for (const auto& tenant : status.tenants) {
+      const auto& counts = tenant.*number.counts;
+      for (std::size_t path = 0; path < counts.size() && path < cuda::launch_paths; ++path) {
+        families.back().metric.push_back(metric_of(
+            MetricType::Gauge, static_cast<double>(counts[path]),
+            {{"tenant", tenant.name}, {"path", to_string(static_cast<cuda::LaunchPath>(path))}}));
+      }
+    }
+  }
+  return families;
+}
+
+struct Page {
+  const char* type;
+  std::function<Result<std::string>(const lease::ServerStatus&)> body;
+  std::string socket;
+};
+
+Result<std::string> body_of(const Page& page) {
+  DEMARC_TRY(const auto client, lease::LeaseClient::connect(page.socket));
+  DEMARC_TRY(const auto status, client.list());
+  return page.body(status);
+}
+
+int handle(mg_connection* connection, void* data) {
+  const Page& page = *static_cast<const Page*>(data);
+  const auto body = body_of(page);
+  const std::string& text = body ? *body : body.error().message;
+  mg_printf(connection,
+            "HTTP/1.1 %s\r\nContent-Type: %s; charset=utf-8\r\nContent-Length: %zu\r\n"
+            "Connection: close\r\n\r\n",
+            body ? "200 OK" : "503 Service Unavailable", body ? page.type : "text/plain",
+            text.size());
+  mg_write(connection, text.data(), text.size());
+  return body ? 200 : 503;
+}
+
+}  // namespace
+
+struct StatusPages::State {
+  Page metrics, page;
+  mg_context* context = nullptr;
+  ~State() {
+    if (context != nullptr) mg_stop(context);
+  }
+};
+
+StatusPages::StatusPages(std::unique_ptr<State> state) : state_(std::move(state)) {}
+StatusPages::~StatusPages() = default;
+
+Result<std::string> status_to_metrics(const lease::ServerStatus& status) {
+  return prometheus::TextSerializer().Serialize(families_of(status));
+}
+
+Result<std::unique_ptr<StatusPages>> StatusPages::start(std::uint16_t port,
+                                                        const std::string& socket) {
+  auto state = std::make_unique<State>();
+  state->metrics = {"text/plain; version=0.0.4", status_to_metrics, socket};
+  state->page = {"text/html", status_to_html, socket};
+  const std::string address = fmt::format("127.0.0.1:{}", port);
+  const char* options[] = {"listening_ports", address.c_str(), "num_threads", "2", nullptr};
+  const mg_callbacks none{};
+  state->context = mg_start(&none, nullptr, options);
+  if (state->context == nullptr) {
+    return missing_capability(
+        "metrics: port {} of 127.0.0.1 cannot be listened at: it is taken, "
+        "or not yours",
+        port);
+  }
+  mg_set_request_handler(state->context, "/metrics$", handle, &state->metrics);
+  mg_set_request_handler(state->context, "/$", handle, &state->page);
+  return std::unique_ptr<StatusPages>(new StatusPages(std::move(state)));
+}
+
+}  // namespace demarc::serve
+
+#endif

@@ -1,0 +1,123 @@
+// What a server says of itself: as a table, as JSON, as a page.
+#include "demarc/serve/status.hpp"
+
+#include <numeric>
+
+#include "demarc/base/json.hpp"
+#include "demarc/base/text.hpp"
+
+namespace demarc::serve {
+namespace {
+
+std::uint64_t sum(const std::vector<std::uint64_t>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+}
+
+std::string mebibytes(std::uint64_t bytes) {
+  return fmt::format("{} MiB", bytes >> 20U);
+}
+
+std::string domain_of(const lease::TenantStatus& tenant) {
+  return tenant.sync_domain ? fmt::format("{}", *tenant.sync_domain) : "-";
+}
+
+// The cells of a tenant's line, and their headings.
+constexpr const char* headings[] = {"tenant", "TPCs",   "colours",   "domain",   "may have",
+                                    "has",    "zeroed", "processes", "launches", "outside"};
+std::vector<std::string> cells_of(const lease::TenantStatus& tenant) {
+  return {tenant.name + (tenant.revoked ? " (revoked)" : ""),
+          tenant.tpcs,
+          tenant.colors,
+          domain_of(tenant),
+          mebibytes(tenant.bytes),
+          mebibytes(tenant.given_bytes),
+          mebibytes(tenant.unclean_bytes),
+          fmt::format("{}", tenant.processes.size()),
+          fmt::format("{}", sum(tenant.launches)),
+          fmt::format("{}", sum(tenant.unconfined) + sum(tenant.refused))};
+}
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '&') {
+      out += "&amp;";
+    } else if (c == '<') {
+      out += "&lt;";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+Json json_of(const lease::TenantStatus& tenant) {
+  return Json{{"name", tenant.name},
+              {"tpcs", tenant.tpcs},
+              {"colors", tenant.colors},
+              {"sync_domain", tenant.sync_domain ? Json(*tenant.sync_domain) : Json(nullptr)},
+              {"bytes", tenant.bytes},
+              {"given_bytes", tenant.given_bytes},
+              {"unclean_bytes", tenant.unclean_bytes},
+              {"extents", tenant.extents},
+              {"leases", tenant.leases},
+              {"processes", tenant.processes},
+              {"refused_takes", tenant.refused_takes},
+              {"launches", tenant.launches},
+              {"unconfined_launches", tenant.unconfined},
+              {"refused_launches", tenant.refused},
+              {"revoked", tenant.revoked}};
+}
+
+}  // namespace
+
+std::string status_to_text(const lease::ServerStatus& status) {
+  std::vector<std::vector<std::string>> lines{{std::begin(headings), std::end(headings)}};
+  for (const auto& tenant : status.tenants) lines.push_back(cells_of(tenant));
+  std::vector<std::size_t> widths(lines.front().size());
+  for (const auto& line : lines) {
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+  }
+  std::string text =
+      fmt::format("{}: {} of coloured memory\n", status.card, mebibytes(status.arena_bytes));
+  for (const auto& line : lines) {
+    std::string row;
+    for (std::size_t i = 0; i < line.size(); ++i) append(row, "{:<{}}  ", line[i], widths[i]);
+    row.erase(row.find_last_not_of(' ') + 1);
+    text += row + "\n";
+  }
+  return text;
+}
+
+std::string status_to_json(const lease::ServerStatus& status) {
+  Json tenants = Json::array();
+  for (const auto& tenant : status.tenants) tenants.push_back(json_of(tenant));
+  const Json json{{"schema", "demarc.lease/1"},
+                  {"card", status.card},
+                  {"arena_bytes", status.arena_bytes},
+                  {"launch_paths", Json{"default stream", "stream", "graph", "unknown"}},
+                  {"tenants", std::move(tenants)}};
+  return json_text(json, 2) + "\n";
+}
+
+std::string status_to_html(const lease::ServerStatus& status) {
+  std::string page =
+      "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Demarc</title>"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><style>"
+      "body{font:16px sans-serif;margin:1em;color-scheme:light dark}"
+      "div{overflow-x:auto}table{border-collapse:collapse}"
+      "td,th{padding:.3em .7em;text-align:left;border-bottom:1px solid #8888}"
+      "</style></head><body><h1>Demarc</h1>";
+  append(page, "<p>{}: {} of coloured memory</p><div><table><tr>", escaped(status.card),
+         mebibytes(status.arena_bytes));
+  for (const char* heading : headings) append(page, "<th>{}</th>", heading);
+  page += "</tr>\n";
+  for (const auto& tenant : status.tenants) {
+    page += "<tr>";
+    for (const auto& cell : cells_of(tenant)) append(page, "<td>{}</td>", escaped(cell));
+    page += "</tr>\n";
+  }
+  return page + "</table></div><p><a href=\"/metrics\">metrics</a></p></body></html>\n";
+}
+
+}  // namespace demarc::serve

@@ -1,0 +1,172 @@
+// What a server says of itself, read as people, programs and Prometheus read it.
+#include "demarc/serve/status.hpp"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <thread>
+
+#include "demarc/base/json.hpp"
+#include "server_fixture.hpp"
+
+namespace demarc::serve {
+namespace {
+
+using testing::HasSubstr;
+
+lease::ServerStatus two_tenants() {
+  return {"GPU-1",
+          std::uint64_t{3} << 30U,
+          {{.name = "a<b>",
+            .tpcs = "0-3,8",
+            .colors = "0,1",
+            .sync_domain = 2,
+            .bytes = 64 << 20,
+            .given_bytes = 6 << 20,
+            .unclean_bytes = 2 << 20,
+            .extents = 3,
+            .leases = 1,
+            .processes = {10, 11},
+            .refused_takes = 4,
+            .launches = {1, 20, 300, 0},
+            .unconfined = {5, 0, 0, 0},
+            .refused = {0, 0, 0, 7},
+            .revoked = true},
+           {.name = "second", .tpcs = "9", .colors = "2"}}};
+}
+
+TEST(Status, is_a_line_a_tenant) {
+  EXPECT_EQ(status_to_text(two_tenants()),
+            "GPU-1: 3072 MiB of coloured memory\n"
+            "tenant          TPCs   colours  domain  may have  has    zeroed  processes  launches  "
+            "outside\n"
+            "a<b> (revoked)  0-3,8  0,1      2       64 MiB    6 MiB  2 MiB   2          321       "
+            "12\n"
+            "second          9      2        -       0 MiB     0 MiB  0 MiB   0          0         "
+            "0\n");
+}
+
+TEST(Status, is_JSON_with_every_number) {
+  const Json json = parse_json(status_to_json(two_tenants()), "x").value();
+  EXPECT_EQ(json["schema"], "demarc.lease/1");
+  EXPECT_EQ(json["arena_bytes"], std::uint64_t{3} << 30U);
+  EXPECT_EQ(json["launch_paths"].size(), cuda::launch_paths);
+  const Json& first = json["tenants"][0];
+  EXPECT_EQ(first["sync_domain"], 2);
+  EXPECT_TRUE(json["tenants"][1]["sync_domain"].is_null());
+  EXPECT_EQ(first["processes"], (Json{10, 11}));
+  EXPECT_EQ(first["launches"], (Json{1, 20, 300, 0}));
+  EXPECT_EQ(first["unconfined_launches"][0], 5);
+  EXPECT_EQ(first["refused_launches"][3], 7);
+  EXPECT_EQ(first["refused_takes"], 4);
+  EXPECT_EQ(first["given_bytes"], 6 << 20);
+  EXPECT_EQ(first["unclean_bytes"], 2 << 20);
+  EXPECT_EQ(first["revoked"], true);
+}
+
+TEST(Status, is_a_page_in_which_names_are_text) {
+  const std::string page = status_to_html(two_tenants());
+  EXPECT_THAT(page, HasSubstr("<td>a&lt;b> (revoked)</td><td>0-3,8</td>"));
+  EXPECT_THAT(page, HasSubstr("width=device-width"));
+}
+
+TEST(Status, is_numbers_for_Prometheus) {
+  const std::string text = status_to_metrics(two_tenants()).value();
+  for (const char* line :
+       {"# TYPE demarc_tenant_tpcs gauge\n", "demarc_arena_bytes{card=\"GPU-1\"} 3221225472\n",
+        "demarc_tenant_tpcs{tenant=\"a<b>\"} 5\n", "demarc_tenant_colors{tenant=\"a<b>\"} 2\n",
+        "demarc_tenant_bytes{tenant=\"a<b>\"} 67108864\n",
+        "demarc_tenant_given_bytes{tenant=\"a<b>\"} 6291456\n",
+        "demarc_tenant_unclean_bytes{tenant=\"a<b>\"} 2097152\n",
+        "demarc_tenant_extents{tenant=\"a<b>\"} 3\n", "demarc_tenant_leases{tenant=\"a<b>\"} 1\n",
+        "demarc_tenant_processes{tenant=\"a<b>\"} 2\n",
+        "# TYPE demarc_tenant_refused_takes_total counter\n",
+        "demarc_tenant_refused_takes_total{tenant=\"a<b>\"} 4\n",
+        "demarc_lease_launches{tenant=\"a<b>\",path=\"graph\"} 300\n",
+        "demarc_lease_unconfined_launches{tenant=\"a<b>\",path=\"default stream\"} 5\n",
+        "demarc_lease_refused_launches{tenant=\"a<b>\",path=\"unknown\"} 7\n",
+        "demarc_tenant_processes{tenant=\"second\"} 0\n"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+}
+
+// A port of this machine that nobody listens at, just now.
+std::uint16_t free_port(OwnedFile* keep = nullptr) {
+  OwnedFile file(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  EXPECT_EQ(::bind(file.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
+  EXPECT_EQ(::getsockname(file.get(), reinterpret_cast<sockaddr*>(&address), &length), 0);
+  if (keep != nullptr) {
+    EXPECT_EQ(::listen(file.get(), 1), 0);
+    *keep = std::move(file);
+  }
+  return ntohs(address.sin_port);
+}
+
+std::string fetch(std::uint16_t port, const std::string& path) {
+  const OwnedFile file(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::connect(file.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) return "";
+  const std::string ask = "GET " + path + " HTTP/1.0\r\n\r\n";
+  EXPECT_EQ(::write(file.get(), ask.data(), ask.size()), static_cast<ssize_t>(ask.size()));
+  std::string answer;
+  char bytes[4096];
+  for (ssize_t count = 0; (count = ::read(file.get(), bytes, sizeof bytes)) > 0;) {
+    answer.append(bytes, static_cast<std::size_t>(count));
+  }
+  return answer;
+}
+
+class Pages : public ServerTest {
+ protected:
+  // While the server takes its turns.
+  [[nodiscard]] std::string fetch_from(std::uint16_t port, const std::string& path) const {
+    std::atomic<bool> done{false};
+    std::string answer;
+    std::thread reader([&] {
+      answer = fetch(port, path);
+      done = true;
+    });
+    turn_until([&] { return done.load(); });
+    reader.join();
+    return answer;
+  }
+};
+
+// One test, for the port's threads take two seconds to end.
+TEST_F(Pages, show_what_the_server_says_then_and_say_where_there_is_none) {
+  const std::uint16_t port = free_port();
+  const auto pages = StatusPages::start(port, options.socket).value();
+  const std::string none = fetch(port, "/metrics");
+  EXPECT_THAT(none, HasSubstr("503"));
+  EXPECT_THAT(none, HasSubstr("demarc serve does not run there"));
+  start();
+  EXPECT_THAT(fetch_from(port, "/metrics"), HasSubstr("demarc_tenant_leases{tenant=\"a\"} 0\n"));
+  const auto owner = connect();
+  static_cast<void>(open(owner));
+  const std::string metrics = fetch_from(port, "/metrics");
+  EXPECT_THAT(metrics, HasSubstr("200 OK"));
+  EXPECT_THAT(metrics, HasSubstr("demarc_tenant_leases{tenant=\"a\"} 1\n"));
+  EXPECT_THAT(fetch_from(port, "/"), HasSubstr("<td>a</td>"));
+  EXPECT_THAT(fetch_from(port, "/other"), HasSubstr("404"));
+}
+
+TEST_F(Pages, at_a_port_that_is_taken_are_refused) {
+  OwnedFile other;
+  const std::uint16_t port = free_port(&other);
+  EXPECT_THAT(StatusPages::start(port, options.socket).error().message,
+              HasSubstr("cannot be listened at"));
+}
+
+}  // namespace
+}  // namespace demarc::serve
