@@ -1,0 +1,66 @@
+#include "demarc/serve/run.hpp"
+
+#include <cstdio>
+#include <memory>
+
+#include "demarc/gpu/device.hpp"
+#include "verb.hpp"
+
+namespace demarc::cli {
+namespace {
+
+struct ServeOptions {
+  serve::ServePlan plan;
+  std::string device;
+  std::string mps;
+  bool check = false;
+};
+
+Result<void> run_serve(ServeOptions& options) {
+  if (!options.device.empty()) {
+    DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
+    if (ref.kind != gpu::DeviceRef::Kind::cuda) {
+      return invalid_input("--device {}: only a real GPU is served; give cuda:N", options.device);
+    }
+    options.plan.card = ref.index;
+  }
+  if (!options.mps.empty()) {
+    const auto use = serve::parse_mps_use(options.mps);
+    if (!use) return invalid_input("--mps {}", use.error().message);
+    options.plan.mps = *use;
+  }
+  if (options.check) {
+    DEMARC_TRY(const auto config, plan_config(options.plan));
+    return emit("", fmt::format("{}: {} tenants\n", config.source, config.tenants.size()));
+  }
+  options.plan.tell = [](const std::string& line) {
+    fmt::print(stderr, "demarc serve: {}\n", line);
+  };
+  return serve::run(options.plan);
+}
+
+const RegisterVerb registered_serve({
+    41,
+    "serve",
+    "own a card's division and hand it out to the programs of tenants, until SIGTERM",
+    "demarc serve --config demarc.toml",
+    [](CLI::App& app) -> std::function<Result<void>()> {
+      auto options = std::make_shared<ServeOptions>();
+      app.add_option("--config", options->plan.config,
+                     "the tenants, in TOML (docs/serve.md); read again at SIGHUP")
+          ->required();
+      app.add_option("--device", options->device, "cuda:N instead of the configuration's card");
+      app.add_option("--socket", options->plan.socket,
+                     "path of the socket (default: the configuration's, else $DEMARC_SOCKET, else "
+                     "demarc.sock in $XDG_RUNTIME_DIR or /run)");
+      app.add_option("--mps", options->mps,
+                     "on: programs share the card by MPS, which is started; off: they take turns; "
+                     "auto: on where there is MPS (default: the configuration's, else auto)");
+      app.add_flag("--check", options->check,
+                   "read the configuration and say what is wrong in it, without a card");
+      return [options] { return run_serve(*options); };
+    },
+});
+
+}  // namespace
+}  // namespace demarc::cli

@@ -1,0 +1,78 @@
+// The daemon of MPS is started, told of and ended; a script stands in for it.
+#include "mps.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "demarc/base/files.hpp"
+#include "paths.hpp"
+
+namespace demarc::serve {
+namespace {
+
+using testing::HasSubstr;
+
+class WithMps : public testing::Test {
+ protected:
+  void TearDown() override { ::setenv("PATH", path.c_str(), 1); }
+  // Notes what it is asked.
+  void install(int exit_code) const {
+    const auto program = folder / "nvidia-cuda-mps-control";
+    ASSERT_TRUE(write_file(program, fmt::format(R"(#!/bin/sh
+if [ "$1" = -d ]; then echo "start $CUDA_MPS_PIPE_DIRECTORY $CUDA_VISIBLE_DEVICES" >> "{0}/log"; exit {1}; fi
+read word; echo "$word $CUDA_MPS_PIPE_DIRECTORY" >> "{0}/log"
+)",
+                                                folder.string(), exit_code)));
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    ::setenv("PATH", (folder.string() + ":" + path).c_str(), 1);
+  }
+  [[nodiscard]] std::string log() const { return read_file(folder / "log").value(); }
+
+  std::string path = std::getenv("PATH");
+  std::filesystem::path folder = test::fresh_folder("mps");
+  std::string own = folder / "own";
+};
+
+TEST_F(WithMps, programs_find_the_daemon_until_the_server_ends) {
+  install(0);
+  for (const MpsUse use : {MpsUse::on, MpsUse::automatic}) {
+    std::filesystem::remove(folder / "log");
+    {
+      const auto mps = Mps::start(use, own, "GPU-1").value();
+      EXPECT_EQ(mps->folder(), own);
+      EXPECT_EQ(log(), "start " + own + " GPU-1\n");
+      EXPECT_TRUE(std::filesystem::is_directory(own));
+    }
+    EXPECT_THAT(log(), HasSubstr("\nquit " + own + "\n"));
+    EXPECT_FALSE(std::filesystem::exists(own));
+  }
+}
+
+TEST_F(WithMps, off_means_that_nothing_is_started) {
+  install(0);
+  EXPECT_EQ(Mps::start(MpsUse::off, own, "GPU-1").value()->folder(), "");
+  EXPECT_FALSE(std::filesystem::exists(folder / "log"));
+}
+
+TEST_F(WithMps, a_daemon_that_does_not_start_is_refused) {
+  install(3);
+  for (const MpsUse use : {MpsUse::on, MpsUse::automatic}) {
+    const auto refused = Mps::start(use, own, "GPU-1");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+    EXPECT_THAT(refused.error().message, HasSubstr("does not start: exit code 3"));
+  }
+}
+
+TEST_F(WithMps, a_machine_without_it_has_none_unless_it_must) {
+  ::setenv("PATH", folder.c_str(), 1);
+  EXPECT_EQ(Mps::start(MpsUse::automatic, own, "GPU-1").value()->folder(), "");
+  EXPECT_THAT(Mps::start(MpsUse::on, own, "GPU-1").error().message,
+              HasSubstr("it comes with the NVIDIA driver"));
+}
+
+}  // namespace
+}  // namespace demarc::serve

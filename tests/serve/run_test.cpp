@@ -1,0 +1,124 @@
+// A server lives until it is told, and reads its configuration when it is told to.
+#include "demarc/serve/run.hpp"
+
+#include <sys/prctl.h>
+
+#include <fstream>
+
+#include "demarc/base/files.hpp"
+#include "server_fixture.hpp"
+
+namespace demarc::serve {
+namespace {
+
+using lease::LeaseClient;
+using testing::HasSubstr;
+
+class Running : public ServerTest {
+ protected:
+  // The server in a process of its own, which writes what it tells to a pipe.
+  void SetUp() override {
+    ASSERT_EQ(::pipe(lines_), 0);
+    process_ = in_process([&] {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      start();
+      int reads = 0;
+      const auto tell = [&](const std::string& line) {
+        const std::string whole = line + "\n";
+        static_cast<void>(!::write(lines_[1], whole.data(), whole.size()));
+      };
+      const auto result = serve_until_told(
+          *server,
+          [&]() -> Result<std::vector<Terms>> {
+            if (++reads == 2) return invalid_input("f.toml:1:1: wrong");
+            return std::vector<Terms>{terms_of("b", {3}, 2, 2)};
+          },
+          tell);
+      server.reset();
+      return result ? 0 : static_cast<int>(result.error().kind);
+    });
+    ::close(lines_[1]);
+  }
+  void TearDown() override { ::close(lines_[0]); }
+  // Once the server listens.
+  [[nodiscard]] LeaseClient client() const {
+    for (int i = 0; i < 5000; ++i) {
+      if (auto connected = LeaseClient::connect(options.socket)) return *std::move(connected);
+      ::usleep(1000);
+    }
+    return LeaseClient::connect(options.socket).value();
+  }
+  [[nodiscard]] std::string line() const {
+    std::string text;
+    for (char c = 0; ::read(lines_[0], &c, 1) == 1 && c != '\n';) text += c;
+    return text;
+  }
+
+  int lines_[2] = {-1, -1};
+  pid_t process_ = 0;
+};
+
+TEST_F(Running, ends_at_SIGTERM_with_the_programs_of_its_tenants) {
+  auto owner = client();
+  const std::string token = owner.open("a", "").value().token;
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t program = in_process([&] {
+    auto own = client();
+    const bool attached = own.attach(token).has_value();
+    while (!own.next_pages().value().empty()) {
+    }
+    static_cast<void>(!::write(ready[1], "x", 1));
+    ::pause();
+    return attached ? 0 : 1;
+  });
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  ::kill(process_, SIGTERM);
+  EXPECT_EQ(end_of(program), SIGKILL);
+  EXPECT_EQ(end_of(process_), 0);
+  EXPECT_FALSE(std::filesystem::exists(options.socket));
+  EXPECT_EQ(owner.list().error().kind, ErrorKind::missing_capability);
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+TEST_F(Running, ends_at_SIGINT) {
+  static_cast<void>(client());
+  ::kill(process_, SIGINT);
+  EXPECT_EQ(end_of(process_), 0);
+}
+
+TEST_F(Running, reads_its_configuration_again_at_SIGHUP) {
+  const auto own = client();
+  ASSERT_TRUE(own.open("a", ""));
+  ::kill(process_, SIGHUP);
+  EXPECT_EQ(line(), "tenant 'a' is used and stays as it is");
+  EXPECT_EQ(line(), "the configuration was read again");
+  EXPECT_EQ(own.list().value().tenants[1].tpcs, "3");
+  ::kill(process_, SIGHUP);
+  EXPECT_EQ(line(), "the configuration stays as it was: f.toml:1:1: wrong");
+  EXPECT_EQ(own.list().value().tenants[1].tpcs, "3");
+  ::kill(process_, SIGTERM);
+  EXPECT_EQ(end_of(process_), 0);
+}
+
+TEST(ServePlans, put_the_command_line_before_the_configuration) {
+  const std::string path = test::fresh_folder("plan") / "f.toml";
+  ASSERT_TRUE(write_file(path,
+                         "card = 2\nsocket = \"/run/x\"\nmps = \"on\"\n[tenants.a]\nsms = "
+                         "1\ncolors = [0]\n"));
+  const auto own = plan_config({path, {}, "", {}, {}}).value();
+  EXPECT_EQ(own.card, 2U);
+  EXPECT_EQ(own.socket, "/run/x");
+  EXPECT_EQ(own.mps, MpsUse::on);
+  const auto other = plan_config({path, 0, "/run/y", MpsUse::off, {}}).value();
+  EXPECT_EQ(other.card, 0U);
+  EXPECT_EQ(other.socket, "/run/y");
+  EXPECT_EQ(other.mps, MpsUse::off);
+  ASSERT_TRUE(write_file(path, "[tenants.a]\nsms = 1\ncolors = [0]\n"));
+  EXPECT_EQ(plan_config({path, {}, "", {}, {}}).value().socket, lease::default_socket());
+}
+
+}  // namespace
+}  // namespace demarc::serve
