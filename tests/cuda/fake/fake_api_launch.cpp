@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "fake_state.hpp"
+#include "fake_told.hpp"
 
 using namespace demarc::fake;  // NOLINT: exported symbols are not in a namespace
 using namespace demarc::cuda;  // NOLINT
@@ -35,33 +35,17 @@ CuResult make_module(FakeGpu& gpu, CuModule& module, const void* image) {
   return cu_success;
 }
 
-}  // namespace
-
-FAKE CuResult cuModuleLoadData(CuModule* module, const void* image) {
-  const struct {
-    CuModule* module;
-    const void* image;
-  } arguments{module, image};
-  return called(19, "cuModuleLoadData", arguments, [&] {
-    return on_card([&](FakeGpu& gpu) { return make_module(gpu, *module, image); });
-  });
-}
-FAKE CuResult cuModuleUnload(CuModule module) {
-  const auto lock = locked();
-  FakeGpu::get().modules.erase(module);
-  return cu_success;
-}
-FAKE CuResult cuModuleGetFunction(CuFunction* function, CuModule module, const char* name) {
+CuResult find_function(CuFunction& function, CuModule module, const char* name) {
   return on_card([&](FakeGpu&) {
     auto& from = *reinterpret_cast<FakeModule*>(module);
     const auto found = from.functions.find(name);
     if (found == from.functions.end()) return error_not_found;
-    *function = reinterpret_cast<CuFunction>(found->second.get());
+    function = reinterpret_cast<CuFunction>(found->second.get());
     return load_function(from, *found->second);
   });
 }
-FAKE CuResult cuModuleGetGlobal_v2(DevicePointer* address, std::size_t* bytes, CuModule module,
-                                   const char* name) {
+CuResult find_variable(DevicePointer* address, std::size_t* bytes, CuModule module,
+                       const char* name) {
   return on_card([&](FakeGpu&) {
     auto& from = *reinterpret_cast<FakeModule*>(module);
     if (const CuResult code = load_module(from); code != cu_success) return code;
@@ -71,6 +55,94 @@ FAKE CuResult cuModuleGetGlobal_v2(DevicePointer* address, std::size_t* bytes, C
     if (bytes != nullptr) *bytes = found->bytes;
     return cu_success;
   });
+}
+
+}  // namespace
+
+FAKE CuResult cuModuleLoadData(CuModule* module, const void* image) {
+  return told(
+      19, "cuModuleLoadData",
+      [&] { return on_card([&](FakeGpu& gpu) { return make_module(gpu, *module, image); }); },
+      module, image);
+}
+FAKE CuResult cuModuleLoadDataEx(CuModule* module, const void* image, unsigned count, int* options,
+                                 void** values) {
+  return told(
+      20, "cuModuleLoadDataEx",
+      [&] { return on_card([&](FakeGpu& gpu) { return make_module(gpu, *module, image); }); },
+      module, image, count, options, values);
+}
+FAKE CuResult cuModuleUnload(CuModule module) {
+  return told(
+      22, "cuModuleUnload",
+      [&] {
+        FakeGpu::get().modules.erase(module);
+        return cu_success;
+      },
+      module);
+}
+// Libraries and their kernels are modules and functions of the stand-in's only context.
+FAKE CuResult cuLibraryLoadData(CuLibrary* library, const void* image, int* options, void** values,
+                                unsigned count, int* library_options, void** library_values,
+                                unsigned library_count) {
+  return told(
+      678, "cuLibraryLoadData",
+      [&] {
+        return on_card([&](FakeGpu& gpu) {
+          CuModule module = nullptr;
+          const CuResult code = make_module(gpu, module, image);
+          *library = reinterpret_cast<CuLibrary>(module);
+          return code;
+        });
+      },
+      library, image, options, values, count, library_options, library_values, library_count);
+}
+FAKE CuResult cuLibraryUnload(CuLibrary library) {
+  return told(
+      680, "cuLibraryUnload",
+      [&] {
+        FakeGpu::get().modules.erase(reinterpret_cast<CuModule>(library));
+        return cu_success;
+      },
+      library);
+}
+FAKE CuResult cuModuleGetFunction(CuFunction* function, CuModule module, const char* name) {
+  return told(
+      23, "cuModuleGetFunction", [&] { return find_function(*function, module, name); }, function,
+      module, name);
+}
+FAKE CuResult cuLibraryGetKernel(CuKernel* kernel, CuLibrary library, const char* name) {
+  return told(
+      681, "cuLibraryGetKernel",
+      [&] {
+        CuFunction function = nullptr;
+        const CuResult code = find_function(function, reinterpret_cast<CuModule>(library), name);
+        *kernel = reinterpret_cast<CuKernel>(function);
+        return code;
+      },
+      kernel, library, name);
+}
+FAKE CuResult cuKernelGetFunction(CuFunction* function, CuKernel kernel) {
+  return told(
+      683, "cuKernelGetFunction",
+      [&] {
+        *function = reinterpret_cast<CuFunction>(kernel);
+        return cu_success;
+      },
+      function, kernel);
+}
+FAKE CuResult cuModuleGetGlobal_v2(DevicePointer* address, std::size_t* bytes, CuModule module,
+                                   const char* name) {
+  return told(
+      241, "cuModuleGetGlobal_v2", [&] { return find_variable(address, bytes, module, name); },
+      address, bytes, module, name);
+}
+FAKE CuResult cuLibraryGetGlobal(DevicePointer* address, std::size_t* bytes, CuLibrary library,
+                                 const char* name) {
+  return told(
+      684, "cuLibraryGetGlobal",
+      [&] { return find_variable(address, bytes, reinterpret_cast<CuModule>(library), name); },
+      address, bytes, library, name);
 }
 FAKE CuResult cuFuncGetAttribute(int* value, int attribute, CuFunction function) {
   return on_card([&](FakeGpu&) {
@@ -106,6 +178,7 @@ FAKE CuResult cuLaunchKernel(CuFunction function, unsigned grid_x, unsigned grid
   std::copy(block, block + 3, launch.block);
   launch.shared = shared;
   launch.arguments = copy_arguments(*launch.function, arguments);
+  launch.given = arguments;
   return submit(std::move(launch), stream, 307);
 }
 FAKE CuResult cuLaunchKernelEx(const CuLaunchConfig* config, CuFunction function, void** arguments,
@@ -122,6 +195,7 @@ FAKE CuResult cuLaunchKernelEx(const CuLaunchConfig* config, CuFunction function
     }
   }
   launch.arguments = copy_arguments(*launch.function, arguments);
+  launch.given = arguments;
   return submit(std::move(launch), config->stream, 652);
 }
 FAKE CuResult cuGraphInstantiateWithFlags(CuGraphExec* executable, CuGraph graph,

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fake_state.hpp"
+#include "fake_told.hpp"
 
 using namespace demarc::fake;  // NOLINT: exported symbols are not in a namespace
 using namespace demarc::cuda;  // NOLINT
@@ -57,6 +57,24 @@ DevicePointer free_range(std::size_t bytes, std::size_t alignment) {
   return first;
 }
 
+CuResult create(AllocationHandle* handle, std::size_t bytes,
+                const CuAllocationProperties* properties, unsigned long long flags) {
+  if (bytes == 0 || bytes % fake_page != 0 || flags != 0) return error_invalid;
+  if (!pinned_on_the_card(*properties)) return error_invalid;
+  FakeGpu& gpu = FakeGpu::get();
+  FakeMemory memory{++gpu.pages_made, bytes, properties->location.id};
+  if (properties->handle_types == CuAllocationProperties::file_descriptor) {
+    memory.file = lent_file(memory);
+    if (memory.file < 0) return 2;
+  } else if (properties->handle_types != 0) {
+    return error_invalid;
+  }
+  ++gpu.others_alive;
+  *handle = ++gpu.handles_made;
+  gpu.memory[*handle] = memory;
+  return cu_success;
+}
+
 }  // namespace
 
 FAKE CuResult cuMemGetAllocationGranularity(std::size_t* bytes,
@@ -98,21 +116,9 @@ FAKE CuResult cuMemAddressFree(DevicePointer address, std::size_t bytes) {
 }
 FAKE CuResult cuMemCreate(AllocationHandle* handle, std::size_t bytes,
                           const CuAllocationProperties* properties, unsigned long long flags) {
-  if (bytes == 0 || bytes % fake_page != 0 || flags != 0) return error_invalid;
-  if (!pinned_on_the_card(*properties)) return error_invalid;
-  const auto lock = locked();
-  FakeGpu& gpu = FakeGpu::get();
-  FakeMemory memory{++gpu.pages_made, bytes, properties->location.id};
-  if (properties->handle_types == CuAllocationProperties::file_descriptor) {
-    memory.file = lent_file(memory);
-    if (memory.file < 0) return 2;
-  } else if (properties->handle_types != 0) {
-    return error_invalid;
-  }
-  ++gpu.others_alive;
-  *handle = ++gpu.handles_made;
-  gpu.memory[*handle] = memory;
-  return cu_success;
+  return told(
+      549, "cuMemCreate", [&] { return create(handle, bytes, properties, flags); }, handle, bytes,
+      properties, flags);
 }
 FAKE CuResult cuMemRelease(AllocationHandle handle) {
   const auto lock = locked();
@@ -146,9 +152,9 @@ FAKE CuResult cuMemUnmap(DevicePointer address, std::size_t bytes) {
   if (gpu.mapped.erase(address) == 0) return error_invalid;
   gpu.accessible.erase(gpu.accessible.lower_bound(address),
                        gpu.accessible.lower_bound(address + bytes));
-  const void* empty = ::mmap(at(address), bytes, PROT_NONE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-  return empty == MAP_FAILED ? 2 : cu_success;
+  ::mmap(at(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+         0);
+  return cu_success;
 }
 FAKE CuResult cuMemSetAccess(DevicePointer address, std::size_t bytes, const CuAccess* access,
                              std::size_t count) {

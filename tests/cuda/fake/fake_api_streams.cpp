@@ -66,7 +66,7 @@ FAKE CuResult cuStreamWaitEvent(CuStream stream, CuEvent event, unsigned flags) 
   return cu_success;
 }
 FAKE CuResult cuEventCreate(CuEvent* event, unsigned flags) {
-  if (flags != 0) return error_invalid;
+  if (flags != 0 && flags != cu_event_disable_timing) return error_invalid;
   const auto lock = locked();
   ++FakeGpu::get().others_alive;
   auto made = std::make_unique<FakeEvent>();

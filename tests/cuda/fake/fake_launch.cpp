@@ -100,7 +100,10 @@ void function_callback(FakeGpu& gpu, FakeCall& call, bool leaving) {
 }
 
 void function_callback(FakeGpu& gpu, int id, const void* arguments, bool leaving) {
-  FakeCall call{id, "", arguments};
+  const char* name = id == 514   ? "cuGraphLaunch"
+                     : id == 516 ? "cuGraphExecDestroy"
+                                 : "cuStreamDestroy_v2";
+  FakeCall call{id, name, arguments};
   function_callback(gpu, call, leaving);
 }
 
@@ -147,15 +150,36 @@ CuResult launch_now(FakeStream* stream, CuStream handle, const FakeLaunch& launc
   // Arguments of cuLaunchKernel: the function, six sizes, shared memory, the stream.
   struct {
     void* function;
-    std::uint32_t sizes[8];
+    std::uint32_t sizes[7];
     CuStream stream;
-  } arguments{launch.function, {}, handle};
+    void** given;
+    void** extra;
+  } arguments{launch.function,
+              {launch.grid[0], launch.grid[1], launch.grid[2], launch.block[0], launch.block[1],
+               launch.block[2], launch.shared},
+              handle,
+              launch.given,
+              nullptr};
   const void* shown = &arguments;
   CuLaunchConfig config{};
   config.stream = handle;
-  const void* config_pointer = &config;
-  if (function_id == 652) shown = &config_pointer;
-  function_callback(gpu, function_id, shown, false);
+  std::copy(launch.grid, launch.grid + 3, config.grid);
+  std::copy(launch.block, launch.block + 3, config.block);
+  const struct {
+    const void* config;
+    void* function;
+    void** given;
+    void** extra;
+  } of_config{&config, launch.function, launch.given, nullptr};
+  if (function_id == 652) shown = &of_config;
+  FakeCall call{function_id, function_id == 652 ? "cuLaunchKernelEx" : "cuLaunchKernel", shown};
+  function_callback(gpu, call, false);
+  if (call.answered != 0) return call.result;
+  if (stream->capturing) {
+    stream->captured.push_back(launch);
+    function_callback(gpu, call, true);
+    return cuda::cu_success;
+  }
   Descriptor descriptor = build(gpu.config, launch);
   const bool strays = gpu.config.stray_streams != 0 && stream->number >= gpu.config.stray_streams;
   void* shown_at = gpu.config.streams == Shows::by_place && !strays
@@ -166,7 +190,7 @@ CuResult launch_now(FakeStream* stream, CuStream handle, const FakeLaunch& launc
   show_launch(gpu, 1, params);
   std::memcpy(descriptor.data(), shown_at, descriptor.size());
   gpu.call_back(0xb, 2, params.words);
-  function_callback(gpu, function_id, shown, true);
+  function_callback(gpu, call, true);
   return finish(gpu, stream, launch, descriptor);
 }
 
@@ -183,10 +207,6 @@ CuResult submit(FakeLaunch launch, CuStream handle, int function_id) {
   FakeStream* stream = stream_of(handle);
   take_stream_mask(stream, launch);
   launch.domain = stream->domains[0];
-  if (stream->capturing) {
-    stream->captured.push_back(std::move(launch));
-    return cuda::cu_success;
-  }
   return launch_now(stream, handle, launch, function_id);
 }
 

@@ -105,6 +105,7 @@ struct FakeLaunch {
   std::uint32_t shared = 0;
   std::uint32_t cluster = 0;
   std::vector<std::uint64_t> arguments;  // each begins with a word of its own
+  void** given = nullptr;                // as the caller has them, as long as its call lasts
   MaskWords stream_mask{};  // hardware bits, as the stream's field said when it was captured
   bool stream_masked = false;
   std::uint32_t domain = 0;  // of memory synchronisation, as its stream said

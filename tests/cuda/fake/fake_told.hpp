@@ -1,0 +1,16 @@
+// Functions of the driver that callbacks are told of, with their arguments laid out as they see
+// them.
+#pragma once
+
+#include "fake_state.hpp"
+#include "laid_out.hpp"
+
+namespace demarc::fake {
+
+// Carries a call out between its callbacks, unless it was answered.
+template <class Work, class... Arguments>
+CuResult told(int id, const char* name, Work&& work, const Arguments&... arguments) {
+  return called(id, name, laid_out(arguments...), std::forward<Work>(work));
+}
+
+}  // namespace demarc::fake
