@@ -41,6 +41,12 @@ TEST(DriverCalls, ShowNameSiteAndArguments) {
   EXPECT_EQ(call->name(), "cuMemHostAlloc");
   EXPECT_EQ(call->base_name(), "cuMemHostAlloc");
   EXPECT_EQ(PlantedDriverCall("cuMemFree_v2").read()->base_name(), "cuMemFree");
+  EXPECT_EQ(call->versioned_name(), "cuMemHostAlloc");
+  EXPECT_FALSE(call->per_thread());
+  for (const char* name : {"cuMemsetD8_v2_ptds", "cuMemsetD8_v2_ptsz"}) {
+    EXPECT_EQ(PlantedDriverCall(name).read()->versioned_name(), "cuMemsetD8_v2");
+    EXPECT_TRUE(PlantedDriverCall(name).read()->per_thread());
+  }
   EXPECT_FALSE(call->leaving());
   EXPECT_EQ(call->argument<std::size_t>(8), 4096U);
   EXPECT_EQ(call->argument<std::uint32_t>(16), 5U);

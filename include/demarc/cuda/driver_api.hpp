@@ -67,6 +67,16 @@
                         CuStream stream, void** arguments, void** extra))                            \
   X(0, cuLaunchKernelEx, (const CuLaunchConfig* config, CuFunction function, void** arguments, void** extra)) \
   X(0, cuOccupancyMaxActiveClusters, (int* clusters, CuFunction function, const CuLaunchConfig* config)) \
+  X(0, cuMemAllocAsync, (DevicePointer* address, std::size_t bytes, CuStream stream))                \
+  X(0, cuMemFreeAsync, (DevicePointer address, CuStream stream))                                     \
+  X(0, cuPointerGetAttribute, (void* value, int attribute, DevicePointer address))                   \
+  X(0, cuModuleLoadDataEx, (CuModule* module, const void* image, unsigned count, int* options, void** values)) \
+  X(0, cuLibraryLoadData, (CuLibrary* library, const void* image, int* options, void** values, unsigned count, int* library_options, void** library_values, unsigned library_count)) \
+  X(0, cuLibraryUnload, (CuLibrary library))                                                         \
+  X(0, cuLibraryGetKernel, (CuKernel* kernel, CuLibrary library, const char* name))                  \
+  X(0, cuLibraryGetGlobal, (DevicePointer* address, std::size_t* bytes, CuLibrary library, const char* name)) \
+  X(0, cuKernelGetFunction, (CuFunction* function, CuKernel kernel))                                 \
+  X(0, cuThreadExchangeStreamCaptureMode, (int* mode))                                               \
   X(0, cuMemAddressReserve, (DevicePointer* address, std::size_t bytes, std::size_t alignment, DevicePointer wanted, unsigned long long flags)) \
   X(0, cuMemAddressFree, (DevicePointer address, std::size_t bytes))                                 \
   X(0, cuMemCreate, (AllocationHandle* handle, std::size_t bytes, const CuAllocationProperties* properties, unsigned long long flags)) \

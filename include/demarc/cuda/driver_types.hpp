@@ -14,6 +14,9 @@ struct CUgraph_st;
 struct CUgraphExec_st;
 struct CUgreenCtx_st;
 struct CUdevResourceDesc_st;
+struct CUlib_st;
+struct CUkern_st;
+struct CUmemPoolHandle_st;
 
 namespace demarc::cuda {
 
@@ -28,11 +31,16 @@ using CuGraph = CUgraph_st*;
 using CuGraphExec = CUgraphExec_st*;
 using CuGreenContext = CUgreenCtx_st*;
 using CuResourceDesc = CUdevResourceDesc_st*;
+using CuLibrary = CUlib_st*;
+using CuKernel = CUkern_st*;
 using DevicePointer = unsigned long long;  // CUdeviceptr
 using AllocationHandle = unsigned long long;
 
 inline constexpr CuResult cu_success = 0;
 inline constexpr CuResult cu_error_invalid_value = 1;
+inline constexpr CuResult cu_error_out_of_memory = 2;
+inline constexpr CuResult cu_error_no_binary = 209;
+inline constexpr CuResult cu_error_not_found = 500;
 inline constexpr CuResult cu_error_not_ready = 600;
 inline constexpr CuResult cu_error_not_supported = 801;
 inline constexpr CuResult cu_error_unknown = 999;
@@ -83,6 +91,8 @@ inline constexpr int cu_capture_thread_local = 1;
 inline constexpr unsigned cu_host_memory_mapped = 2;
 inline constexpr unsigned cu_memory_host = 1;
 inline constexpr unsigned cu_memory_device = 2;
+inline constexpr unsigned cu_memory_array = 3;
+inline constexpr unsigned cu_memory_unified = 4;
 
 union CuLaunchAttributeValue {
   char bytes[64];
@@ -152,6 +162,21 @@ struct CuCopy2d {
   void* target_array;
   std::size_t target_pitch;
   std::size_t width_bytes, height;
+};
+
+// CUDA_MEMCPY3D
+struct CuCopy3d {
+  struct Side {
+    std::size_t x_bytes, y, z, level;
+    unsigned type;
+    void* host;
+    DevicePointer device;
+    void* array;
+    void* reserved;
+    std::size_t pitch, height;
+  };
+  Side source, target;
+  std::size_t width_bytes, height, depth;
 };
 
 // CUdevResource, version 1 (CUDA 12.4 to 13.0).

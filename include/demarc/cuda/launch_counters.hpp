@@ -13,6 +13,13 @@ enum class LaunchPath : std::uint32_t { default_stream, stream, graph, unknown }
 inline constexpr std::size_t launch_paths = 4;
 [[nodiscard]] const char* to_string(LaunchPath path);
 
+// What became of the calls of programs whose memory lies in a share of coloured memory.
+struct ColoredCounters {
+  std::atomic<std::uint64_t> answered{0};  // in the driver's place
+  std::atomic<std::uint64_t> refused{0};   // by name
+  std::atomic<std::uint64_t> left_out{0};  // kernels that cannot be coloured, not loaded
+};
+
 // What the callback saw. Plain data, may live in shared memory. Launches are counted by path while
 // count_paths() is on, else as `unknown`; nodes of graphs at each launch while it is on, else once,
 // when they are built.
@@ -41,6 +48,7 @@ struct LaunchCounters {
   std::atomic<std::uint64_t> other_domains{0};
   // Calls for memory of the host that were refused, so that no kernel reaches any.
   std::atomic<std::uint64_t> host_memory_refused{0};
+  ColoredCounters colored;
 
   [[nodiscard]] std::uint64_t seen() const;
 };

@@ -20,6 +20,14 @@ class DriverCall {
   [[nodiscard]] bool leaving() const { return leaving_; }
   // Of the version that was called: "cuMemAlloc_v2", "cuLaunchKernel_ptsz".
   [[nodiscard]] std::string_view name() const { return name_; }
+  // Without what says which default stream is meant: "cuMemAlloc_v2", "cuLaunchKernel".
+  [[nodiscard]] std::string_view versioned_name() const {
+    return name_.substr(0, name_.size() - (per_thread() ? 5 : 0));
+  }
+  // Whether the default stream is the calling thread's own.
+  [[nodiscard]] bool per_thread() const {
+    return name_.ends_with("_ptds") || name_.ends_with("_ptsz");
+  }
   // Without what tells versions apart: "cuMemAlloc".
   [[nodiscard]] std::string_view base_name() const { return name_.substr(0, name_.find('_')); }
 

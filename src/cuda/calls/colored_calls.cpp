@@ -1,0 +1,47 @@
+// Finds who answers a call.
+#include "calls/colored_calls.hpp"
+
+#include "calls/call_rules.hpp"
+#include "calls/own_calls.hpp"
+
+namespace demarc::cuda {
+
+Result<std::unique_ptr<ColoredCalls>> ColoredCalls::create(Means means) {
+  DEMARC_TRY(WindowCopies copies, WindowCopies::create(means.api, means.code, means.capability));
+  return std::unique_ptr<ColoredCalls>(new ColoredCalls(std::move(means), copies));
+}
+
+ColoredCalls::ColoredCalls(Means means, WindowCopies copies)
+    : means_(std::move(means)),
+      copies_(copies),
+      memory_(means_.window, means_.bytes, means_.owner),
+      memory_calls_(means_.api, memory_),
+      copy_calls_(means_.api, memory_, copies_),
+      module_calls_({means_.api, means_.code, memory_calls_, copies_,
+                     means_.capability.major * 10 + means_.capability.minor, means_.counters,
+                     means_.tell}) {}
+
+// True where the function is one of these.
+template <class Calls>
+bool ColoredCalls::answered_by(Calls& calls, const DriverCall& call) {
+  const auto* row = find_row(Calls::rows(), call);
+  if (row == nullptr) return false;
+  if (const CallAnswer answer = (calls.*row->answer)(call)) {
+    call.answer(*answer);
+    means_.counters.answered.fetch_add(1, std::memory_order_relaxed);
+  }
+  return true;
+}
+
+void ColoredCalls::serve(const DriverCall& call) {
+  if (OwnCalls::active() || passes_colored(call.base_name())) return;
+  if (answered_by(module_calls_, call) || answered_by(memory_calls_, call) ||
+      answered_by(copy_calls_, call)) {
+    return;
+  }
+  call.answer(cu_error_not_supported);
+  means_.counters.refused.fetch_add(1, std::memory_order_relaxed);
+  means_.tell(fmt::format("{} was refused: {}", call.name(), why_refused(call.base_name())));
+}
+
+}  // namespace demarc::cuda

@@ -1,0 +1,55 @@
+// The calls of a program all of whose memory and kernels are to keep to a share of coloured memory:
+// each passes, is answered in the driver's place, or is refused by its name.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "calls/copy_calls.hpp"
+#include "calls/memory_calls.hpp"
+#include "calls/module_calls.hpp"
+#include "calls/window_copies.hpp"
+#include "calls/window_memory.hpp"
+#include "demarc/cuda/colored_code.hpp"
+#include "demarc/cuda/launch_counters.hpp"
+#include "demarc/gpu/device.hpp"
+
+namespace demarc::cuda {
+
+class ColoredCalls {
+ public:
+  struct Means {
+    const DriverApi& api;  // outlives the object
+    ColoredCode code;
+    DevicePointer window = 0;
+    std::uint64_t bytes = 0;  // of the window
+    WindowMemory::Owner owner;
+    gpu::ComputeCapability capability;
+    ColoredCounters& counters;  // outlive the object
+    // A line for the user about what was refused.
+    std::function<void(const std::string& line)> tell;
+  };
+  // A context is current.
+  static Result<std::unique_ptr<ColoredCalls>> create(Means means);
+  ColoredCalls(const ColoredCalls&) = delete;
+  ColoredCalls& operator=(const ColoredCalls&) = delete;
+
+  // At the entry of a call. Calls that Demarc makes itself pass.
+  void serve(const DriverCall& call);
+
+ private:
+  ColoredCalls(Means means, WindowCopies copies);
+  template <class Calls>
+  [[nodiscard]] bool answered_by(Calls& calls, const DriverCall& call);
+
+  Means means_;
+  WindowCopies copies_;
+  WindowMemory memory_;
+  MemoryCalls memory_calls_;
+  CopyCalls copy_calls_;
+  ModuleCalls module_calls_;
+};
+
+}  // namespace demarc::cuda

@@ -1,0 +1,87 @@
+// From an image that a program hands to the driver to text whose kernels keep to the window.
+#include "calls/colored_image.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "demarc/fatbin/best_ptx.hpp"
+#include "demarc/ptx/parser.hpp"
+#include "demarc/ptx/registers.hpp"
+
+namespace demarc::cuda {
+
+Result<ColoredImage> ColoredImage::read(const fatbin::Image& image, std::uint32_t target,
+                                        const std::string& name) {
+  DEMARC_TRY(fatbin::PtxCode code, fatbin::best_ptx(image, target, name));
+  DEMARC_TRY(ptx::Module module, ptx::parse_whole(std::move(code.text), name));
+  ColoredImage read(std::move(module));
+  DEMARC_TRY(const auto needs, ptx::find_colored_needs(read.module_));
+  for (const ptx::ColoredKernel& kernel : needs.kernels) read.all_.push_back(kernel.name);
+  read.refuse(needs.kernels);
+  return read;
+}
+
+// True where one of them is refused.
+bool ColoredImage::refuse(const std::vector<ptx::ColoredKernel>& kernels) {
+  bool any = false;
+  for (const ptx::ColoredKernel& kernel : kernels) {
+    if (kernel.accepted()) continue;
+    any = true;
+    refused_.emplace(kernel.name, ptx::describe_refusals(kernel, name()));
+  }
+  return any;
+}
+
+std::vector<std::string> ColoredImage::kernels() const {
+  std::vector<std::string> left;
+  std::copy_if(all_.begin(), all_.end(), std::back_inserter(left),
+               [&](const std::string& kernel) { return !refused_.contains(kernel); });
+  return left;
+}
+
+Result<std::string> ColoredImage::text(const ColoredCode& code) {
+  ptx::ColoredOptions options;
+  options.places = ptx::PlacesAtLoad{};
+  for (;;) {
+    options.kernels = kernels();
+    needs_ = {};
+    // No kernels would mean all of them.
+    if (options.kernels.empty()) {
+      return fmt::format(".version {}.{}\n.target {}\n.address_size 64\n", module_.version.major,
+                         module_.version.minor, module_.targets.at(0));
+    }
+    DEMARC_TRY(auto made, code.rewrite(module_, options));
+    // Rewriting may refuse more than what was found before.
+    if (refuse(made.kernels)) continue;
+    DEMARC_TRY(needs_, ptx::find_colored_needs(module_, options));
+    for (const std::string& kernel : with_most_registers_) {
+      DEMARC_TRY(made.module, ptx::with_most_registers(std::move(made.module), kernel,
+                                                       most_threads(kernel).value_or(1)));
+    }
+    return *made.module.text;
+  }
+}
+
+// As the text limits the threads of a block.
+std::optional<std::uint32_t> ColoredImage::most_threads(const std::string& kernel) const {
+  const ptx::Function* function = module_.find_function(kernel);
+  if (function == nullptr) return std::nullopt;
+  for (const char* name : {"reqntid", "maxntid"}) {
+    const ptx::PerformanceDirective* directive = function->directive(name);
+    if (directive == nullptr) continue;
+    std::uint64_t threads = 1;
+    for (const std::uint64_t value : directive->values) threads *= value;
+    return static_cast<std::uint32_t>(threads);
+  }
+  return std::nullopt;
+}
+
+void ColoredImage::spills(const std::string& kernel, int bytes) {
+  if (most_threads(kernel) && with_most_registers_.insert(kernel).second) return;
+  with_most_registers_.erase(kernel);
+  refused_.emplace(kernel, fmt::format("{}: kernel '{}': ptxas keeps {} bytes per thread in local "
+                                       "memory, which has no colour",
+                                       name(), kernel, bytes));
+}
+
+}  // namespace demarc::cuda

@@ -1,0 +1,50 @@
+// Code of a program that is to be coloured: its PTX, which kernels of it can be, and what was found
+// against the others.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "demarc/cuda/colored_code.hpp"
+#include "demarc/fatbin/image.hpp"
+
+namespace demarc::cuda {
+
+class ColoredImage {
+ public:
+  // `target`: 90 for compute capability 9.0. Errors: there is no PTX for it, or it cannot be read.
+  static Result<ColoredImage> read(const fatbin::Image& image, std::uint32_t target,
+                                   const std::string& name);
+
+  // The text with the kernels that are left, for places that are known when it is loaded.
+  [[nodiscard]] Result<std::string> text(const ColoredCode& code);
+  // Kernels that are left.
+  [[nodiscard]] std::vector<std::string> kernels() const;
+  // Those that are not left, and why.
+  [[nodiscard]] const std::map<std::string, std::string>& refused() const { return refused_; }
+  // ptxas keeps so many bytes a thread of it in local memory: it gets more registers where its text
+  // limits them, else it is refused.
+  void spills(const std::string& kernel, int bytes);
+
+  // Of the last text().
+  [[nodiscard]] const ptx::ColoredNeeds& needs() const { return needs_; }
+  [[nodiscard]] const std::string& name() const { return module_.source_name; }
+
+ private:
+  explicit ColoredImage(ptx::Module module) : module_(std::move(module)) {}
+  [[nodiscard]] std::optional<std::uint32_t> most_threads(const std::string& kernel) const;
+  bool refuse(const std::vector<ptx::ColoredKernel>& kernels);
+
+  ptx::Module module_;
+  std::vector<std::string> all_;
+  ptx::ColoredNeeds needs_;
+  std::map<std::string, std::string> refused_;
+  std::set<std::string> with_most_registers_;
+};
+
+}  // namespace demarc::cuda

@@ -1,0 +1,65 @@
+// Copies and fills of a coloured program: those that touch the window are carried out by kernels of
+// Demarc's, in the order of the stream that was meant.
+#pragma once
+
+#include "calls/call_answer.hpp"
+#include "calls/window_copies.hpp"
+#include "calls/window_memory.hpp"
+
+namespace demarc::cuda {
+
+class CopyCalls {
+ public:
+  // All outlive the object.
+  CopyCalls(const DriverApi& api, const WindowMemory& memory, const WindowCopies& copies)
+      : api_(api), memory_(memory), copies_(copies) {}
+
+  static std::span<const CallRow<CopyCalls>> rows();
+
+ private:
+  using Place = WindowCopies::Place;
+  struct Copy {
+    Place to;
+    Place from;
+    std::uint64_t width = 0;
+    std::uint64_t height = 1;
+    std::uint64_t depth = 1;
+    std::uint64_t to_plane = 0;  // bytes from plane to plane
+    std::uint64_t from_plane = 0;
+  };
+  enum class Waits { never, for_the_host };
+
+  CallAnswer copy(const DriverCall& call);
+  CallAnswer copy_async(const DriverCall& call);
+  CallAnswer copy_peer(const DriverCall& call);
+  CallAnswer copy_peer_async(const DriverCall& call);
+  CallAnswer host_to_device(const DriverCall& call);
+  CallAnswer host_to_device_async(const DriverCall& call);
+  CallAnswer device_to_host(const DriverCall& call);
+  CallAnswer device_to_host_async(const DriverCall& call);
+  CallAnswer device_to_device(const DriverCall& call);
+  CallAnswer device_to_device_async(const DriverCall& call);
+  CallAnswer copy_2d(const DriverCall& call);
+  CallAnswer copy_2d_async(const DriverCall& call);
+  CallAnswer copy_3d(const DriverCall& call);
+  CallAnswer copy_3d_async(const DriverCall& call);
+  template <class Value, bool Async>
+  CallAnswer fill(const DriverCall& call);
+  template <class Value, bool Async>
+  CallAnswer fill_2d(const DriverCall& call);
+
+  CallAnswer linear(Place::Kind to_kind, DevicePointer to, Place::Kind from_kind,
+                    DevicePointer from, std::uint64_t bytes, CuStream stream, Waits waits) const;
+  CallAnswer rectangle(const CuCopy2d* copy, CuStream stream, Waits waits) const;
+  CallAnswer box(const CuCopy3d* copy, CuStream stream, Waits waits) const;
+  CallAnswer carry_out(Copy copy, CuStream stream, Waits waits) const;
+  // Settles what kind of place an address is. False: it lies in the window, but not all bytes in
+  // one allocation.
+  [[nodiscard]] bool settle(Place& place, const Copy& copy, std::uint64_t plane) const;
+
+  const DriverApi& api_;
+  const WindowMemory& memory_;
+  const WindowCopies& copies_;
+};
+
+}  // namespace demarc::cuda

@@ -1,0 +1,220 @@
+// Answers the functions of the driver that allocate, free and describe memory.
+#include "calls/memory_calls.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "calls/own_calls.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+constexpr std::uint64_t pitch_step = 512;
+
+// CUpointer_attribute, those that are told.
+enum PointerAttribute : int {
+  of_context = 1,
+  of_memory_type = 2,
+  of_device_pointer = 3,
+  of_host_pointer = 4,
+  of_buffer_id = 7,
+  of_managed = 8,
+  of_device = 9,
+  of_range_start = 11,
+  of_range_bytes = 12,
+  of_pool = 17,
+};
+
+template <class T>
+CuResult tell_value(void* target, T value) {
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a handle, which is a pointer
+  std::memcpy(target, &value, sizeof value);
+  return cu_success;
+}
+
+}  // namespace
+
+std::span<const CallRow<MemoryCalls>> MemoryCalls::rows() {
+  static constexpr CallRow<MemoryCalls> table[] = {
+      {"cuMemAlloc_v2", &MemoryCalls::alloc},
+      {"cuMemAllocPitch_v2", &MemoryCalls::alloc_pitch},
+      {"cuMemAllocAsync", &MemoryCalls::alloc_async},
+      {"cuMemAllocFromPoolAsync", &MemoryCalls::alloc_async},
+      {"cuMemFree_v2", &MemoryCalls::free},
+      {"cuMemFreeAsync", &MemoryCalls::free_async},
+      {"cuMemGetInfo_v2", &MemoryCalls::info},
+      {"cuMemGetAddressRange_v2", &MemoryCalls::address_range},
+      {"cuPointerGetAttribute", &MemoryCalls::attribute},
+      {"cuPointerGetAttributes", &MemoryCalls::attributes},
+      {"cuPointerSetAttribute", &MemoryCalls::set_attribute},
+  };
+  return table;
+}
+
+// Gives back what streams have come by; all of it where it is waited for.
+void MemoryCalls::reap(bool waiting) {
+  const OwnCalls own;
+  const std::lock_guard lock(mutex_);
+  std::erase_if(pending_, [&](const Pending& one) {
+    const CuResult code =
+        waiting ? api_.cuEventSynchronize(one.event) : api_.cuEventQuery(one.event);
+    if (code == cu_error_not_ready) return false;
+    api_.cuEventDestroy_v2(one.event);
+    memory_.free(one.address);
+    return true;
+  });
+}
+
+Result<DevicePointer> MemoryCalls::allocate(std::uint64_t bytes) {
+  reap(false);
+  auto made = memory_.allocate(bytes);
+  if (made) return made;
+  reap(true);
+  return memory_.allocate(bytes);
+}
+
+CuResult MemoryCalls::give(DevicePointer* address, std::uint64_t bytes) {
+  if (address == nullptr || bytes == 0) return cu_error_invalid_value;
+  const auto made = allocate(bytes);
+  if (!made) return cu_error_out_of_memory;
+  *address = *made;
+  return cu_success;
+}
+
+CallAnswer MemoryCalls::alloc(const DriverCall& call) {
+  return give(call.argument<DevicePointer*>(0), call.argument<std::size_t>(8));
+}
+
+CallAnswer MemoryCalls::alloc_pitch(const DriverCall& call) {
+  auto* pitch = call.argument<std::size_t*>(8);
+  const auto width = call.argument<std::size_t>(16);
+  const auto height = call.argument<std::size_t>(24);
+  if (pitch == nullptr || width == 0 || width > memory_.bytes()) return cu_error_invalid_value;
+  const std::uint64_t whole = (width + pitch_step - 1) / pitch_step * pitch_step;
+  if (height > memory_.bytes() / whole) return cu_error_out_of_memory;
+  const CuResult code = give(call.argument<DevicePointer*>(0), whole * height);
+  if (code == cu_success) *pitch = whole;
+  return code;
+}
+
+// What is given is free already, so that no stream has to be waited for.
+CallAnswer MemoryCalls::alloc_async(const DriverCall& call) {
+  return give(call.argument<DevicePointer*>(0), call.argument<std::size_t>(8));
+}
+
+// As the driver's: not before what is under way on the card has ended.
+CallAnswer MemoryCalls::free(const DriverCall& call) {
+  const auto address = call.argument<DevicePointer>(0);
+  if (!memory_.contains(address)) return std::nullopt;
+  {
+    const OwnCalls own;
+    if (const CuResult code = api_.cuCtxSynchronize(); code != cu_success) return code;
+  }
+  return memory_.free(address) ? cu_success : cu_error_invalid_value;
+}
+
+// What is freed while a graph is captured stays, because the graph may be launched again.
+CallAnswer MemoryCalls::free_async(const DriverCall& call) {
+  const auto address = call.argument<DevicePointer>(0);
+  if (!memory_.contains(address)) return std::nullopt;
+  const auto found = memory_.find(address);
+  if (!found || found->address != address) return cu_error_invalid_value;
+  const CuStream stream = meant_stream(call, call.argument<CuStream>(8));
+  const OwnCalls own;
+  int capturing = 0;
+  if (api_.cuStreamIsCapturing != nullptr) {
+    const CuResult code = api_.cuStreamIsCapturing(stream, &capturing);
+    if (code != cu_success) return code;
+  }
+  if (capturing != 0) return cu_success;
+  Pending pending{address, nullptr};
+  CuResult code = api_.cuEventCreate(&pending.event, cu_event_disable_timing);
+  if (code == cu_success) code = api_.cuEventRecord(pending.event, stream);
+  if (code != cu_success) return code;
+  const std::lock_guard lock(mutex_);
+  pending_.push_back(pending);
+  return cu_success;
+}
+
+CallAnswer MemoryCalls::info(const DriverCall& call) {
+  reap(false);
+  auto* free = call.argument<std::size_t*>(0);
+  auto* total = call.argument<std::size_t*>(8);
+  if (free != nullptr) *free = memory_.bytes() - memory_.usage().used_bytes;
+  if (total != nullptr) *total = memory_.bytes();
+  return cu_success;
+}
+
+CallAnswer MemoryCalls::address_range(const DriverCall& call) {
+  const auto address = call.argument<DevicePointer>(16);
+  if (!memory_.contains(address)) return std::nullopt;
+  const auto found = memory_.find(address);
+  if (!found) return cu_error_not_found;
+  auto* base = call.argument<DevicePointer*>(0);
+  auto* bytes = call.argument<std::size_t*>(8);
+  if (base != nullptr) *base = found->address;
+  if (bytes != nullptr) *bytes = found->bytes;
+  return cu_success;
+}
+
+CuResult MemoryCalls::tell(int attribute, DevicePointer address, void* value) const {
+  const auto found = memory_.find(address);
+  if (!found || value == nullptr) return cu_error_invalid_value;
+  const OwnCalls own;
+  CuContext context = nullptr;
+  CuDevice device = 0;
+  switch (attribute) {
+    case of_context:
+      if (const CuResult code = api_.cuCtxGetCurrent(&context); code != cu_success) return code;
+      return tell_value(value, context);
+    case of_memory_type:
+      return tell_value(value, cu_memory_device);
+    case of_device_pointer:
+      return tell_value(value, address);
+    case of_buffer_id:
+      return tell_value(value, found->address);
+    case of_managed:
+      return tell_value(value, 0U);
+    case of_device:
+      if (const CuResult code = api_.cuCtxGetDevice(&device); code != cu_success) return code;
+      return tell_value(value, device);
+    case of_range_start:
+      return tell_value(value, found->address);
+    case of_range_bytes:
+      return tell_value(value, std::size_t{found->bytes});
+    case of_pool:
+      return tell_value(value, static_cast<void*>(nullptr));
+    default:
+      return cu_error_invalid_value;
+  }
+}
+
+CallAnswer MemoryCalls::attribute(const DriverCall& call) {
+  const auto address = call.argument<DevicePointer>(16);
+  if (!memory_.contains(address)) return std::nullopt;
+  return tell(call.argument<int>(8), address, call.argument<void*>(0));
+}
+
+// What an address does not have is null here, and no error.
+CallAnswer MemoryCalls::attributes(const DriverCall& call) {
+  const auto address = call.argument<DevicePointer>(24);
+  if (!memory_.contains(address)) return std::nullopt;
+  const auto count = call.argument<unsigned>(0);
+  const auto* attributes = call.argument<const int*>(8);
+  auto* const* values = call.argument<void**>(16);
+  if (attributes == nullptr || values == nullptr) return cu_error_invalid_value;
+  for (unsigned i = 0; i < count; ++i) {
+    const CuResult code = attributes[i] == of_host_pointer && values[i] != nullptr
+                              ? tell_value(values[i], static_cast<void*>(nullptr))
+                              : tell(attributes[i], address, values[i]);
+    if (code != cu_success) return code;
+  }
+  return cu_success;
+}
+
+CallAnswer MemoryCalls::set_attribute(const DriverCall& call) {
+  if (!memory_.contains(call.argument<DevicePointer>(16))) return std::nullopt;
+  return cu_error_not_supported;
+}
+
+}  // namespace demarc::cuda

@@ -1,0 +1,53 @@
+// Allocations of a coloured program: they are made in the window, and what the driver would tell of
+// an address there is told in its place.
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "calls/call_answer.hpp"
+#include "calls/window_memory.hpp"
+#include "demarc/cuda/driver_api.hpp"
+
+namespace demarc::cuda {
+
+class MemoryCalls {
+ public:
+  // Both outlive the object.
+  MemoryCalls(const DriverApi& api, WindowMemory& memory) : api_(api), memory_(memory) {}
+
+  static std::span<const CallRow<MemoryCalls>> rows();
+
+  // A block that the driver's calls do not free. Error: there is no room.
+  [[nodiscard]] Result<DevicePointer> allocate(std::uint64_t bytes);
+  // Of such a block that nothing on the card uses any more.
+  void release(DevicePointer address) { memory_.free(address); }
+
+ private:
+  // Freed in the order of a stream that has not come there yet.
+  struct Pending {
+    DevicePointer address;
+    CuEvent event;
+  };
+  CallAnswer alloc(const DriverCall& call);
+  CallAnswer alloc_pitch(const DriverCall& call);
+  CallAnswer alloc_async(const DriverCall& call);
+  CallAnswer free(const DriverCall& call);
+  CallAnswer free_async(const DriverCall& call);
+  CallAnswer info(const DriverCall& call);
+  CallAnswer address_range(const DriverCall& call);
+  CallAnswer attribute(const DriverCall& call);
+  CallAnswer attributes(const DriverCall& call);
+  CallAnswer set_attribute(const DriverCall& call);
+
+  CuResult give(DevicePointer* address, std::uint64_t bytes);
+  CuResult tell(int attribute, DevicePointer address, void* value) const;
+  void reap(bool waiting);
+
+  const DriverApi& api_;
+  WindowMemory& memory_;
+  std::mutex mutex_;  // of pending_
+  std::vector<Pending> pending_;
+};
+
+}  // namespace demarc::cuda

@@ -1,0 +1,106 @@
+// Modules of a coloured program: what it loads is rewritten first, so that every kernel that it can
+// launch keeps to the window. Code that has no PTX, and kernels that cannot be rewritten, are not
+// loaded; their names are told.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "calls/call_answer.hpp"
+#include "calls/colored_image.hpp"
+#include "calls/memory_calls.hpp"
+#include "calls/window_copies.hpp"
+#include "demarc/cuda/colored_code.hpp"
+#include "demarc/cuda/launch_counters.hpp"
+#include "demarc/fatbin/image.hpp"
+
+namespace demarc::cuda {
+
+class ModuleCalls {
+ public:
+  // All that is referred to outlives the object.
+  struct Means {
+    const DriverApi& api;
+    const ColoredCode& code;
+    MemoryCalls& memory;
+    const WindowCopies& copies;
+    std::uint32_t target = 0;  // 90 for compute capability 9.0
+    ColoredCounters& counters;
+    // A line for the user about what was refused.
+    std::function<void(const std::string& line)> tell;
+  };
+  explicit ModuleCalls(Means means) : means_(std::move(means)) {}
+
+  static std::span<const CallRow<ModuleCalls>> rows();
+
+ private:
+  // A module or a library.
+  using Handle = const void*;
+  struct Loaded {
+    explicit Loaded(ColoredImage code) : image(std::move(code)) {}
+    ColoredImage image;
+    std::map<std::string, CuFunction> kernels;  // those that were accepted
+    ptx::ColoredPlaces places;
+    DevicePointer variables = 0;  // allocations; 0: none
+    DevicePointer local = 0;
+    DevicePointer constants = 0;  // where the driver put `demarc_colors`
+    std::mutex launching;         // of kernels with local variables
+    CuEvent launched = nullptr;   // the last of those has ended
+  };
+  // How one kind of code is handed to the driver.
+  struct Kind {
+    std::function<CuResult(Handle* handle, const char* text)> load;
+    std::function<CuResult(Handle handle)> unload;
+    std::function<CuResult(CuFunction* function, Handle handle, const char* name)> function;
+    std::function<CuResult(DevicePointer* address, Handle handle, const char* name)> variable;
+  };
+  // What a kernel is launched with.
+  struct Launch {
+    CuFunction function = nullptr;
+    std::uint64_t threads = 0;
+    CuStream stream = nullptr;
+  };
+
+  CallAnswer load_module(const DriverCall& call);
+  CallAnswer load_module_ex(const DriverCall& call);
+  CallAnswer load_module_file(const DriverCall& call);
+  CallAnswer load_library(const DriverCall& call);
+  CallAnswer load_library_file(const DriverCall& call);
+  CallAnswer unload(const DriverCall& call);
+  CallAnswer variable(const DriverCall& call);
+  CallAnswer launch(const DriverCall& call);
+  CallAnswer launch_ex(const DriverCall& call);
+  CallAnswer add_node(const DriverCall& call);
+  CallAnswer set_node(const DriverCall& call);
+  CallAnswer set_executable_node(const DriverCall& call);
+
+  [[nodiscard]] Kind module_kind(unsigned count, int* options, void** values) const;
+  [[nodiscard]] Kind library_kind(const DriverCall& call) const;
+  CuResult load_from(Handle* handle, const void* image, const Kind& kind);
+  CuResult load_file(Handle* handle, const char* path, const Kind& kind);
+  CuResult load(Handle* handle, const fatbin::Image& image, const Kind& kind);
+  // Until the driver keeps nothing of a kernel in local memory of its own.
+  CuResult load_contained(Handle* handle, Loaded& loaded, const Kind& kind);
+  [[nodiscard]] CuResult find_kernels(Handle handle, Loaded& loaded, const Kind& kind) const;
+  [[nodiscard]] CuResult place(Handle handle, Loaded& loaded, const Kind& kind);
+  [[nodiscard]] CuResult write_constants(const Loaded& loaded) const;
+  [[nodiscard]] CuResult make_room(Loaded& loaded, std::uint64_t threads);
+  void forget(Handle handle);
+  // Null where the function is not one that was loaded here.
+  [[nodiscard]] std::shared_ptr<Loaded> owner_of(CuFunction function);
+  CallAnswer judge_node(CuFunction function, CuKernel kernel);
+  // `again` launches as the program wanted to.
+  CallAnswer judge(const Launch& launch, const std::function<CuResult()>& again);
+
+  Means means_;
+  std::shared_mutex mutex_;  // of the tables
+  std::unordered_map<Handle, std::shared_ptr<Loaded>> loaded_;
+  std::unordered_map<CuFunction, std::shared_ptr<Loaded>> functions_;
+};
+
+}  // namespace demarc::cuda

@@ -1,0 +1,165 @@
+// One plain kernel for copies, rewritten for either side of it and for both.
+#include "calls/window_copies.hpp"
+
+#include <algorithm>
+
+#include "calls/own_calls.hpp"
+#include "copy_kernels_ptx.hpp"
+#include "demarc/gpu/embedded_ptx.hpp"
+#include "demarc/ptx/parser.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using Place = WindowCopies::Place;
+using Size = WindowCopies::Size;
+
+constexpr std::uint64_t staged_bytes = std::uint64_t{32} << 20U;
+constexpr std::uint64_t vector_bytes = 16;
+constexpr unsigned threads = 256;
+constexpr std::uint64_t most_blocks = 1024;
+
+WindowCopies::Grid grid_for(std::uint64_t row_bytes, std::uint64_t height) {
+  const std::uint64_t wanted = row_bytes / vector_bytes / threads + 1;
+  const std::uint64_t along = std::min(wanted, most_blocks);
+  const std::uint64_t rows = std::min(height, std::max(most_blocks / along, std::uint64_t{1}));
+  return {static_cast<unsigned>(along), static_cast<unsigned>(rows)};
+}
+
+Place moved(Place place, std::uint64_t column, std::uint64_t row) {
+  place.address += column + row * place.pitch;
+  return place;
+}
+
+unsigned memory_type(Place::Kind kind) {
+  if (kind == Place::Kind::host) return cu_memory_host;
+  return kind == Place::Kind::device ? cu_memory_device : cu_memory_unified;
+}
+
+CuCopy2d plain_copy(const Place& to, const Place& from, Size size) {
+  CuCopy2d copy{};
+  copy.source_type = memory_type(from.kind);
+  copy.source_host = reinterpret_cast<const void*>(from.address);  // NOLINT: told by the type
+  copy.source_device = from.address;
+  copy.source_pitch = from.pitch;
+  copy.target_type = memory_type(to.kind);
+  copy.target_host = reinterpret_cast<void*>(to.address);  // NOLINT: told by the type
+  copy.target_device = to.address;
+  copy.target_pitch = to.pitch;
+  copy.width_bytes = size.width;
+  copy.height = size.height;
+  return copy;
+}
+
+// A kernel of Demarc's own in some form. Libraries belong to no context.
+Result<CuFunction> load_kernel(const DriverApi& api, const ptx::ColoredModule& made,
+                               const char* name) {
+  DEMARC_CHECK(ptx::check_accepted(made.kernels, "window_copy.ptx"));
+  CuLibrary library = nullptr;
+  CuKernel kernel = nullptr;
+  CuResult code = api.cuLibraryLoadData(&library, made.module.text->c_str(), nullptr, nullptr, 0,
+                                        nullptr, nullptr, 0);
+  if (code == cu_success) code = api.cuLibraryGetKernel(&kernel, library, name);
+  if (code != cu_success) {
+    return missing_capability("the driver refuses the copies of coloured memory (error {})", code);
+  }
+  // The driver takes both kinds of handles where kernels are launched.
+  return reinterpret_cast<CuFunction>(kernel);
+}
+
+}  // namespace
+
+Result<WindowCopies> WindowCopies::create(const DriverApi& api, const ColoredCode& code,
+                                          gpu::ComputeCapability capability) {
+  const gpu::EmbeddedPtx* image = gpu::find_ptx(embedded::copy_kernels(), "window_copy",
+                                                capability.major * 10 + capability.minor);
+  if (image == nullptr || api.cuLibraryLoadData == nullptr || api.cuLibraryGetKernel == nullptr ||
+      api.cuMemAllocAsync == nullptr || api.cuMemFreeAsync == nullptr) {
+    return missing_capability(
+        "copies of coloured memory need compute capability 7.5 and a driver of CUDA 12.0 or newer");
+  }
+  const OwnCalls own;
+  DEMARC_TRY(const auto plain, ptx::parse_whole(std::string(image->text), "window_copy.ptx"));
+  struct Form {
+    CuFunction WindowCopies::*kernel;
+    const char* name;
+    ptx::ColoredAccesses accesses;
+  };
+  WindowCopies copies(api);
+  for (const Form& form :
+       {Form{&WindowCopies::within_, "demarc_copy2d", ptx::ColoredAccesses::all},
+        Form{&WindowCopies::into_, "demarc_copy2d", ptx::ColoredAccesses::stores},
+        Form{&WindowCopies::out_of_, "demarc_copy2d", ptx::ColoredAccesses::loads},
+        Form{&WindowCopies::fill_, "demarc_fill2d", ptx::ColoredAccesses::stores}}) {
+    ptx::ColoredOptions options;
+    options.accesses = form.accesses;
+    options.kernels = {form.name};
+    DEMARC_TRY(const auto made, code.rewrite(plain, options));
+    DEMARC_TRY(copies.*form.kernel, load_kernel(api, made, form.name));
+  }
+  return copies;
+}
+
+CuResult WindowCopies::run(CuFunction kernel, Grid grid, CuStream stream,
+                           std::span<void*> arguments) const {
+  return api_->cuLaunchKernel(kernel, grid.along_rows, grid.rows, 1, threads, 1, 1, 0, stream,
+                              arguments.data(), nullptr);
+}
+
+CuResult WindowCopies::run_copy(CuFunction kernel, Place to, Place from, Size size,
+                                CuStream stream) const {
+  void* arguments[] = {&to.address, &to.pitch,   &from.address,
+                       &from.pitch, &size.width, &size.height};
+  return run(kernel, grid_for(size.width, size.height), stream, arguments);
+}
+
+CuResult WindowCopies::copy_piece(DevicePointer staging, const Place& to, const Place& from,
+                                  Size size, CuStream stream) const {
+  const Place between{Place::Kind::device, staging, size.width};
+  if (to.kind == Place::Kind::window) {
+    const CuCopy2d plain = plain_copy(between, from, size);
+    const CuResult code = api_->cuMemcpy2DAsync_v2(&plain, stream);
+    return code == cu_success ? run_copy(into_, to, between, size, stream) : code;
+  }
+  const CuCopy2d plain = plain_copy(to, between, size);
+  const CuResult code = run_copy(out_of_, between, from, size, stream);
+  return code == cu_success ? api_->cuMemcpy2DAsync_v2(&plain, stream) : code;
+}
+
+// In pieces that the staging memory holds: of many rows, or of a part of one.
+CuResult WindowCopies::copy_staged(const Place& to, const Place& from, Size size,
+                                   CuStream stream) const {
+  const std::uint64_t piece_width = std::min(size.width, staged_bytes);
+  const std::uint64_t piece_height = std::min(size.height, staged_bytes / piece_width);
+  DevicePointer staging = 0;
+  CuResult code = api_->cuMemAllocAsync(&staging, piece_width * piece_height, stream);
+  if (code != cu_success) return code;
+  for (std::uint64_t row = 0; code == cu_success && row < size.height; row += piece_height) {
+    for (std::uint64_t at = 0; code == cu_success && at < size.width; at += piece_width) {
+      const Size piece{std::min(piece_width, size.width - at),
+                       std::min(piece_height, size.height - row)};
+      code = copy_piece(staging, moved(to, at, row), moved(from, at, row), piece, stream);
+    }
+  }
+  const CuResult freed = api_->cuMemFreeAsync(staging, stream);
+  return code == cu_success ? freed : code;
+}
+
+CuResult WindowCopies::copy(const Place& to, const Place& from, Size size, CuStream stream) const {
+  if (size.width == 0 || size.height == 0) return cu_success;
+  const OwnCalls own;
+  if (to.kind == Place::Kind::window && from.kind == Place::Kind::window) {
+    return run_copy(within_, to, from, size, stream);
+  }
+  return copy_staged(to, from, size, stream);
+}
+
+CuResult WindowCopies::fill(Place to, std::uint32_t value, std::uint32_t element_bytes, Size size,
+                            CuStream stream) const {
+  if (size.width == 0 || size.height == 0) return cu_success;
+  const OwnCalls own;
+  void* arguments[] = {&to.address, &to.pitch, &value, &element_bytes, &size.width, &size.height};
+  return run(fill_, grid_for(size.width * element_bytes, size.height), stream, arguments);
+}
+
+}  // namespace demarc::cuda

@@ -1,0 +1,69 @@
+// Copies and fills of coloured memory at addresses of its window, in the order of a stream. Where
+// one side is other memory, the bytes go through memory of the card that has no colour and is
+// allocated and freed in the stream's order, so that captured copies become nodes of their graph.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "demarc/base/result.hpp"
+#include "demarc/cuda/colored_code.hpp"
+#include "demarc/cuda/driver_api.hpp"
+#include "demarc/gpu/device.hpp"
+
+namespace demarc::cuda {
+
+class WindowCopies {
+ public:
+  // Where the first byte of a rectangle lies and how far its rows are apart.
+  struct Place {
+    enum class Kind {
+      window,
+      host,
+      device,
+      unified,  // whatever the driver knows of the address
+    };
+    Kind kind = Kind::unified;
+    DevicePointer address = 0;
+    std::uint64_t pitch = 0;
+  };
+  struct Size {
+    std::uint64_t width = 0;  // bytes, or elements where a fill says so
+    std::uint64_t height = 1;
+  };
+
+  // The kernels, rewritten for the share. `api` outlives the copies.
+  static Result<WindowCopies> create(const DriverApi& api, const ColoredCode& code,
+                                     gpu::ComputeCapability capability);
+
+  // One side at least is the window's. Codes are the driver's.
+  [[nodiscard]] CuResult copy(const Place& to, const Place& from, Size size, CuStream stream) const;
+  // Every element becomes the low bytes of `value`; the width counts elements of 1, 2 or 4 bytes.
+  [[nodiscard]] CuResult fill(Place to, std::uint32_t value, std::uint32_t element_bytes, Size size,
+                              CuStream stream) const;
+
+  // Blocks of a kernel.
+  struct Grid {
+    unsigned along_rows;
+    unsigned rows;
+  };
+
+ private:
+  explicit WindowCopies(const DriverApi& api) : api_(&api) {}
+  [[nodiscard]] CuResult run(CuFunction kernel, Grid grid, CuStream stream,
+                             std::span<void*> arguments) const;
+  [[nodiscard]] CuResult run_copy(CuFunction kernel, Place to, Place from, Size size,
+                                  CuStream stream) const;
+  [[nodiscard]] CuResult copy_staged(const Place& to, const Place& from, Size size,
+                                     CuStream stream) const;
+  [[nodiscard]] CuResult copy_piece(DevicePointer staging, const Place& to, const Place& from,
+                                    Size size, CuStream stream) const;
+
+  const DriverApi* api_;
+  CuFunction within_ = nullptr;  // both sides are the window's
+  CuFunction into_ = nullptr;
+  CuFunction out_of_ = nullptr;
+  CuFunction fill_ = nullptr;
+};
+
+}  // namespace demarc::cuda

@@ -1,0 +1,114 @@
+// First fit in stretches that are taken from the window's owner.
+#include "calls/window_memory.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace demarc::cuda {
+namespace {
+
+constexpr std::uint64_t allocation_step = 512;
+// Small allocations share a stretch.
+constexpr std::uint64_t least_stretch = std::uint64_t{32} << 20U;
+
+std::uint64_t rounded_up(std::uint64_t bytes) {
+  return (bytes + allocation_step - 1) / allocation_step * allocation_step;
+}
+
+}  // namespace
+
+bool WindowMemory::touches(DevicePointer address, std::uint64_t bytes) const {
+  return contains(address) || (bytes != 0 && window_ - address < bytes);
+}
+
+std::optional<std::uint64_t> WindowMemory::take_free(std::uint64_t bytes) {
+  const auto room = std::find_if(free_.begin(), free_.end(),
+                                 [&](const auto& range) { return range.second >= bytes; });
+  if (room == free_.end()) return std::nullopt;
+  const auto [first, length] = *room;
+  free_.erase(room);
+  if (length > bytes) free_.emplace(first + bytes, length - bytes);
+  return first;
+}
+
+Result<DevicePointer> WindowMemory::allocate(std::uint64_t bytes) {
+  if (bytes == 0 || bytes > bytes_) {
+    return invalid_input("{} bytes of coloured memory: the share has {}", bytes, bytes_);
+  }
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t whole = rounded_up(bytes);
+  auto first = take_free(whole);
+  if (!first) {
+    auto stretch = owner_.take(std::max(whole, least_stretch));
+    // What is left may be less than small allocations would share.
+    if (!stretch && whole < least_stretch) stretch = owner_.take(whole);
+    if (!stretch) return tl::unexpected(stretch.error());
+    if (stretch->bytes < whole || stretch->first > bytes_ ||
+        stretch->bytes > bytes_ - stretch->first) {
+      return check_failed("a stretch of {} bytes from {} on was lent for {}; the share has {}",
+                          stretch->bytes, stretch->first, whole, bytes_);
+    }
+    stretches_.emplace(stretch->first, stretch->bytes);
+    usage_.taken_bytes += stretch->bytes;
+    first = stretch->first;
+    if (stretch->bytes > whole) free_.emplace(*first + whole, stretch->bytes - whole);
+  }
+  allocated_.emplace(*first, bytes);
+  usage_.used_bytes += whole;
+  return window_ + *first;
+}
+
+bool WindowMemory::free(DevicePointer address) {
+  const std::lock_guard lock(mutex_);
+  const auto found = allocated_.find(address - window_);
+  if (found == allocated_.end()) return false;
+  const auto [first, bytes] = *found;
+  allocated_.erase(found);
+  usage_.used_bytes -= rounded_up(bytes);
+  put_free(first, rounded_up(bytes));
+  return true;
+}
+
+// Together with what is free beside it, but not beyond its stretch.
+void WindowMemory::put_free(std::uint64_t first, std::uint64_t bytes) {
+  const auto stretch = std::prev(stretches_.upper_bound(first));
+  const std::uint64_t end = stretch->first + stretch->second;
+  if (const auto next = free_.find(first + bytes); next != free_.end() && next->first < end) {
+    bytes += next->second;
+    free_.erase(next);
+  }
+  const auto above = free_.lower_bound(first);
+  if (above != free_.begin()) {
+    const auto below = std::prev(above);
+    if (below->first >= stretch->first && below->first + below->second == first) {
+      first = below->first;
+      bytes += below->second;
+      free_.erase(below);
+    }
+  }
+  if (bytes < stretch->second) {
+    free_.emplace(first, bytes);
+    return;
+  }
+  const Stretch empty{stretch->first, stretch->second};
+  stretches_.erase(stretch);
+  usage_.taken_bytes -= empty.bytes;
+  owner_.give(empty);
+}
+
+std::optional<WindowMemory::Allocation> WindowMemory::find(DevicePointer address) const {
+  if (!contains(address)) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  const auto above = allocated_.upper_bound(address - window_);
+  if (above == allocated_.begin()) return std::nullopt;
+  const auto [first, bytes] = *std::prev(above);
+  if (address - window_ - first >= bytes) return std::nullopt;
+  return Allocation{window_ + first, bytes};
+}
+
+WindowMemory::Usage WindowMemory::usage() const {
+  const std::lock_guard lock(mutex_);
+  return usage_;
+}
+
+}  // namespace demarc::cuda

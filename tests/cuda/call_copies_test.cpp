@@ -1,0 +1,179 @@
+// Copies and fills of a program whose memory lies in a share.
+#include "program_on_share.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+class CopyCallsOfPrograms : public test::ProgramCalls<test::ColorKind::remainders> {};
+
+std::vector<std::uint8_t> bytes_from(std::size_t count, std::uint32_t seed) {
+  std::vector<std::uint8_t> bytes(count);
+  for (std::size_t i = 0; i < count; ++i)
+    bytes[i] = static_cast<std::uint8_t>(i * 7 + i / 9 + seed);
+  return bytes;
+}
+
+TEST_F(CopyCallsOfPrograms, CopiesGoWhereverTheyBeginAndHoweverLongTheyAre) {
+  const DevicePointer a = allocated(70000);
+  const DevicePointer b = allocated(70000);
+  write(a, bytes_from(70000, 1));
+  write(b, bytes_from(70000, 2));
+  auto expected = bytes_from(70000, 2);
+  const auto source = bytes_from(70000, 1);
+  const auto new_bytes = bytes_from(5000, 3);
+  ASSERT_EQ(api.cuMemcpyDtoD_v2(b + 1003, a + 17, 40001), cu_success);
+  std::copy_n(source.begin() + 17, 40001, expected.begin() + 1003);
+  ASSERT_EQ(api.cuMemcpyHtoDAsync_v2(b + 60001, new_bytes.data(), 5000, nullptr), cu_success);
+  std::copy_n(new_bytes.begin(), 5000, expected.begin() + 60001);
+  ASSERT_EQ(api.cuMemcpyDtoDAsync_v2(b + 5, a + 9, 3, nullptr), cu_success);
+  std::copy_n(source.begin() + 9, 3, expected.begin() + 5);
+  EXPECT_EQ(read<std::uint8_t>(b, 70000), expected);
+  std::vector<std::uint8_t> part(777);
+  ASSERT_EQ(api.cuMemcpyDtoHAsync_v2(part.data(), b + 999, 777, nullptr), cu_success);
+  ASSERT_EQ(api.cuCtxSynchronize(), cu_success);
+  EXPECT_TRUE(std::equal(part.begin(), part.end(), expected.begin() + 999));
+  EXPECT_EQ(ask("cuMemcpyPeer", a, nullptr, b, nullptr, std::size_t{70000}), cu_success);
+  EXPECT_EQ(read<std::uint8_t>(a, 70000), expected);
+  EXPECT_EQ(ask("cuMemcpyPeerAsync", a, nullptr, b + 1, nullptr, std::size_t{10}, nullptr),
+            cu_success);
+  EXPECT_EQ(read<std::uint8_t>(a, 1)[0], expected[1]);
+}
+
+TEST_F(CopyCallsOfPrograms, CopiesOfUnifiedAddressesFindWhichSideIsTheShares) {
+  const DevicePointer a = allocated(4096);
+  auto host = bytes_from(4096, 5);
+  const auto at_host = reinterpret_cast<DevicePointer>(host.data());
+  EXPECT_EQ(ask("cuMemcpy", a, at_host, host.size()), cu_success);
+  EXPECT_EQ(read<std::uint8_t>(a, 4096), bytes_from(4096, 5));
+  std::fill(host.begin(), host.end(), 0);
+  EXPECT_EQ(ask("cuMemcpyAsync_ptsz", at_host, a + 96, std::size_t{4000}, nullptr), cu_success);
+  EXPECT_EQ(host[0], bytes_from(4096, 5)[96]);
+  EXPECT_EQ(ask("cuMemcpy", at_host, at_host + 64, std::size_t{64}), std::nullopt)
+      << "the driver's own";
+  EXPECT_EQ(ask("cuMemcpy", a, at_host, std::size_t{0}), cu_success);
+}
+
+TEST_F(CopyCallsOfPrograms, RectanglesAndBoxesAreCopiedRowByRow) {
+  const DevicePointer a = allocated(64 * 40 * 3);
+  write(a, std::vector<std::uint8_t>(64 * 40 * 3, 9));
+  auto host = bytes_from(50 * 30 * 3, 1);
+  CuCopy2d flat{};
+  flat.source_type = cu_memory_host;
+  flat.source_host = host.data();
+  flat.source_pitch = 50;
+  flat.source_x_bytes = 3;
+  flat.source_y = 2;
+  flat.target_type = cu_memory_device;
+  flat.target_device = a;
+  flat.target_pitch = 64;
+  flat.target_x_bytes = 5;
+  flat.target_y = 1;
+  flat.width_bytes = 45;
+  flat.height = 20;
+  EXPECT_EQ(ask("cuMemcpy2D_v2", &flat), cu_success);
+  std::vector<std::uint8_t> expected(64 * 40 * 3, 9);
+  for (std::size_t y = 0; y < 20; ++y) {
+    std::copy_n(host.begin() + static_cast<std::ptrdiff_t>((y + 2) * 50 + 3), 45,
+                expected.begin() + static_cast<std::ptrdiff_t>((y + 1) * 64 + 5));
+  }
+  EXPECT_EQ(read<std::uint8_t>(a, expected.size()), expected);
+  CuCopy3d box{};
+  box.source.type = cu_memory_device;
+  box.source.device = a;
+  box.source.pitch = 64;
+  box.source.height = 40;
+  box.source.z = 1;
+  box.source.x_bytes = 7;
+  box.target.type = cu_memory_host;
+  box.target.host = host.data();
+  box.target.pitch = 50;
+  box.target.height = 30;
+  box.target.y = 4;
+  box.width_bytes = 33;
+  box.height = 11;
+  box.depth = 2;
+  const auto pattern_of_a = bytes_from(expected.size(), 8);
+  write(a, pattern_of_a);
+  auto boxed = host;
+  EXPECT_EQ(ask("cuMemcpy3D_v2", &box), cu_success);
+  for (std::size_t z = 0; z < 2; ++z) {
+    for (std::size_t y = 0; y < 11; ++y) {
+      std::copy_n(pattern_of_a.begin() + static_cast<std::ptrdiff_t>(((z + 1) * 40 + y) * 64 + 7),
+                  33, boxed.begin() + static_cast<std::ptrdiff_t>((z * 30 + y + 4) * 50));
+    }
+  }
+  EXPECT_EQ(host, boxed);
+  for (const unsigned array : {0U, cu_memory_array}) {
+    flat.source_type = array;
+    box.target.type = array;
+    EXPECT_EQ(ask("cuMemcpy2DAsync_v2", &flat, nullptr), cu_error_not_supported);
+    EXPECT_EQ(ask("cuMemcpy3DAsync_v2", &box, nullptr), cu_error_not_supported);
+  }
+  flat.source_type = cu_memory_host;
+  flat.target_pitch = 44;
+  EXPECT_EQ(ask("cuMemcpy2DUnaligned_v2", &flat), cu_error_invalid_value) << "rows overlap";
+  flat.target_pitch = 64;
+  flat.height = ~std::size_t{0};
+  EXPECT_EQ(ask("cuMemcpy2D_v2", &flat), cu_error_invalid_value);
+  box.target.type = cu_memory_host;
+  box.source.height = 10;
+  EXPECT_EQ(ask("cuMemcpy3D_v2", &box), cu_error_invalid_value) << "planes overlap";
+  box.source.height = 40;
+  box.depth = ~std::size_t{0};
+  EXPECT_EQ(ask("cuMemcpy3D_v2", &box), cu_error_invalid_value);
+}
+
+TEST_F(CopyCallsOfPrograms, FillsWriteElementsOfEveryWidth) {
+  const DevicePointer a = allocated(4096);
+  write(a, std::vector<std::uint8_t>(4096, 1));
+  ASSERT_EQ(api.cuMemsetD8_v2(a + 3, 0xab, 10), cu_success);
+  ASSERT_EQ(api.cuMemsetD32Async(a + 64, 0x01020304, 5, nullptr), cu_success);
+  EXPECT_EQ(ask("cuMemsetD16_v2", a + 102, std::uint16_t{0x0506}, std::size_t{3}), cu_success);
+  EXPECT_EQ(ask("cuMemsetD2D8_v2", a + 1000, std::size_t{100}, std::uint8_t{7}, std::size_t{30},
+                std::size_t{4}),
+            cu_success);
+  EXPECT_EQ(ask("cuMemsetD2D32Async", a + 2000, std::size_t{200}, 0x0a0b0c0dU, std::size_t{2},
+                std::size_t{3}, nullptr),
+            cu_success);
+  std::vector<std::uint8_t> expected(4096, 1);
+  std::fill_n(expected.begin() + 3, 10, 0xab);
+  for (std::size_t i = 0; i < 20; ++i) expected[64 + i] = static_cast<std::uint8_t>(4 - i % 4);
+  for (std::size_t i = 0; i < 6; ++i) expected[102 + i] = i % 2 == 0 ? 6 : 5;
+  for (std::size_t y = 0; y < 4; ++y)
+    std::fill_n(expected.begin() + 1000 + 100 * static_cast<int>(y), 30, 7);
+  for (std::size_t y = 0; y < 3; ++y) {
+    for (std::size_t i = 0; i < 8; ++i) {
+      expected[2000 + 200 * y + i] = static_cast<std::uint8_t>(0x0d - i % 4);
+    }
+  }
+  EXPECT_EQ(read<std::uint8_t>(a, 4096), expected);
+  EXPECT_EQ(
+      ask("cuMemsetD2D16_v2", a, std::size_t{5}, std::uint16_t{7}, std::size_t{3}, std::size_t{2}),
+      cu_error_invalid_value)
+      << "rows overlap";
+  EXPECT_EQ(ask("cuMemsetD16Async", a, std::uint16_t{7}, ~std::size_t{0}, nullptr),
+            cu_error_invalid_value);
+  EXPECT_EQ(ask("cuMemsetD2D8Async", a, std::size_t{1}, std::uint8_t{7}, ~std::size_t{0},
+                std::size_t{1}, nullptr),
+            cu_error_invalid_value);
+  std::uint32_t elsewhere = 0;
+  EXPECT_EQ(ask("cuMemsetD32_v2", reinterpret_cast<DevicePointer>(&elsewhere), 1U, std::size_t{1}),
+            std::nullopt);
+}
+
+TEST_F(CopyCallsOfPrograms, NothingIsCopiedBeyondAnAllocation) {
+  const DevicePointer a = allocated(1000);
+  allocated(1000);
+  std::vector<std::uint8_t> host(3000);
+  EXPECT_EQ(api.cuMemcpyHtoD_v2(a, host.data(), 1001), cu_error_invalid_value);
+  EXPECT_EQ(api.cuMemcpyDtoH_v2(host.data(), a + 500, 501), cu_error_invalid_value);
+  EXPECT_EQ(api.cuMemcpyDtoD_v2(a + 1, a, 1000), cu_error_invalid_value);
+  EXPECT_EQ(api.cuMemsetD8_v2(a + 999, 0, 2), cu_error_invalid_value);
+  EXPECT_EQ(api.cuMemcpyHtoD_v2(window + window_bytes - 4096, host.data(), 1),
+            cu_error_invalid_value)
+      << "not allocated";
+  EXPECT_EQ(api.cuMemcpyHtoD_v2(window - 8, host.data(), 16), cu_error_invalid_value);
+}
+
+}  // namespace
+}  // namespace demarc::cuda

@@ -1,0 +1,107 @@
+// Allocations of a program whose memory lies in a share.
+#include "program_on_share.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+class MemoryCallsOfPrograms : public test::ProgramCalls<test::ColorKind::remainders> {};
+
+TEST_F(MemoryCallsOfPrograms, WhatIsAskedOfAnAddressIsToldOfItsAllocation) {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  ASSERT_EQ(api.cuMemGetInfo_v2(&free, &total), cu_success);
+  EXPECT_EQ(total, window_bytes);
+  EXPECT_EQ(free, window_bytes);
+  const DevicePointer a = allocated(1000);
+  ASSERT_EQ(api.cuMemGetInfo_v2(&free, nullptr == nullptr ? &total : nullptr), cu_success);
+  EXPECT_EQ(free, window_bytes - 1024);
+  DevicePointer base = 0;
+  std::size_t bytes = 0;
+  EXPECT_EQ(ask("cuMemGetAddressRange_v2", &base, &bytes, a + 999), cu_success);
+  EXPECT_EQ(base, a);
+  EXPECT_EQ(bytes, 1000U);
+  EXPECT_EQ(ask("cuMemGetAddressRange_v2", &base, &bytes, a + 1000), cu_error_not_found);
+  EXPECT_EQ(ask("cuMemGetAddressRange_v2", &base, &bytes, DevicePointer{4096}), std::nullopt);
+  const auto told_of = [&](int attribute, auto value) {
+    EXPECT_EQ(ask("cuPointerGetAttribute", static_cast<void*>(&value), attribute, a + 8),
+              cu_success)
+        << attribute;
+    return value;
+  };
+  CuContext context = nullptr;
+  ASSERT_EQ(api.cuCtxGetCurrent(&context), cu_success);
+  EXPECT_EQ(told_of(1, CuContext{}), context);
+  EXPECT_EQ(told_of(2, 0U), cu_memory_device);
+  EXPECT_EQ(told_of(3, DevicePointer{}), a + 8);
+  EXPECT_EQ(told_of(7, DevicePointer{}), a);
+  EXPECT_EQ(told_of(8, 9U), 0U) << "not managed";
+  EXPECT_EQ(told_of(9, 9), 0) << "the card's number";
+  EXPECT_EQ(told_of(11, DevicePointer{}), a);
+  EXPECT_EQ(told_of(12, std::size_t{}), 1000U);
+  EXPECT_EQ(told_of(17, &context), nullptr) << "no pool";
+  std::uint64_t value = 0;
+  EXPECT_EQ(ask("cuPointerGetAttribute", &value, 4, a), cu_error_invalid_value)
+      << "the host has no address of it";
+  EXPECT_EQ(ask("cuPointerGetAttribute", &value, 2, a + 1000), cu_error_invalid_value);
+  EXPECT_EQ(ask("cuPointerGetAttribute", &value, 2, DevicePointer{4096}), std::nullopt);
+  const int attributes[] = {2, 4};
+  unsigned type = 0;
+  void* host = &type;
+  void* values[] = {&type, &host};
+  EXPECT_EQ(ask("cuPointerGetAttributes", 2U, &attributes[0], &values[0], a), cu_success);
+  EXPECT_EQ(type, cu_memory_device);
+  EXPECT_EQ(host, nullptr);
+  EXPECT_EQ(ask("cuPointerGetAttributes", 2U, &attributes[0], &values[0], a + 1000),
+            cu_error_invalid_value);
+  EXPECT_EQ(ask("cuPointerSetAttribute", &value, 6, a), cu_error_not_supported);
+  EXPECT_EQ(ask("cuPointerSetAttribute", &value, 6, DevicePointer{4096}), std::nullopt);
+}
+
+TEST_F(MemoryCallsOfPrograms, AllocationsThatCannotBeMadeAreRefused) {
+  DevicePointer address = 7;
+  EXPECT_EQ(api.cuMemAlloc_v2(&address, 0), cu_error_invalid_value);
+  EXPECT_EQ(api.cuMemAlloc_v2(&address, window_bytes + 1), cu_error_out_of_memory);
+  EXPECT_EQ(ask("cuMemAlloc_v2", nullptr, std::size_t{64}), cu_error_invalid_value);
+  std::size_t pitch = 7;
+  EXPECT_EQ(ask("cuMemAllocPitch_v2", &address, &pitch, std::size_t{0}, std::size_t{4}, 4U),
+            cu_error_invalid_value);
+  EXPECT_EQ(ask("cuMemAllocPitch_v2", &address, &pitch, ~std::size_t{0}, std::size_t{4}, 4U),
+            cu_error_invalid_value);
+  EXPECT_EQ(ask("cuMemAllocPitch_v2", &address, &pitch, std::size_t{64}, ~std::size_t{0}, 4U),
+            cu_error_out_of_memory);
+  EXPECT_EQ(address, 7U);
+  EXPECT_EQ(pitch, 7U);
+  EXPECT_EQ(ask("cuMemAllocPitch_v2", &address, &pitch, std::size_t{513}, std::size_t{3}, 4U),
+            cu_success);
+  EXPECT_EQ(pitch, 1024U);
+  std::size_t bytes = 0;
+  EXPECT_EQ(ask("cuMemGetAddressRange_v2", nullptr, &bytes, address), cu_success);
+  EXPECT_EQ(bytes, 3072U);
+  EXPECT_EQ(api.cuMemFree_v2(address + 512), cu_error_invalid_value);
+  EXPECT_EQ(api.cuMemFree_v2(address), cu_success);
+}
+
+TEST_F(MemoryCallsOfPrograms, MemoryThatAStreamFreesIsUsedAgainOnceItHasComeThere) {
+  DevicePointer a = 0;
+  ASSERT_EQ(api.cuMemAllocAsync(&a, window_bytes - 4096, nullptr), cu_success);
+  EXPECT_TRUE(in_window(a));
+  EXPECT_EQ(api.cuMemFreeAsync(a + 1, nullptr), cu_error_invalid_value);
+  ASSERT_EQ(api.cuMemFreeAsync(a, nullptr), cu_success);
+  DevicePointer b = 0;
+  EXPECT_EQ(ask("cuMemAllocFromPoolAsync", &b, window_bytes - 4096, nullptr, nullptr), cu_success);
+  EXPECT_EQ(b, a);
+  CuStream stream = nullptr;
+  ASSERT_EQ(api.cuStreamCreateWithPriority(&stream, cu_stream_non_blocking, 0), cu_success);
+  ASSERT_EQ(api.cuStreamBeginCapture_v2(stream, cu_capture_thread_local), cu_success);
+  ASSERT_EQ(api.cuMemFreeAsync(b, stream), cu_success);
+  CuGraph graph = nullptr;
+  ASSERT_EQ(api.cuStreamEndCapture(stream, &graph), cu_success);
+  EXPECT_EQ(api.cuMemAlloc_v2(&a, window_bytes - 4096), cu_error_out_of_memory)
+      << "the graph may be launched again";
+  EXPECT_EQ(api.cuGraphDestroy(graph), cu_success);
+  EXPECT_EQ(api.cuStreamDestroy_v2(stream), cu_success);
+  EXPECT_EQ(ask("cuMemFreeAsync", DevicePointer{4096}, nullptr), std::nullopt);
+}
+
+}  // namespace
+}  // namespace demarc::cuda

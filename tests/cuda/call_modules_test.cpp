@@ -1,0 +1,205 @@
+// Code that a program loads, and what it launches of it.
+#include "program_on_share.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ModuleCallsOfPrograms : public test::ProgramCalls<test::ColorKind::remainders> {};
+
+TEST_F(ModuleCallsOfPrograms, VariablesOfModulesLieInTheShare) {
+  const CuModule module =
+      loaded(test::module_head +
+             std::string(".visible .global .align 4 .u32 table[2] = {7, 9};\n"
+                         ".visible .global .align 4 .u32 zeros[1024];\n"
+                         ".visible .const .align 4 .u32 fixed[2] = {3, 4};\n") +
+             test::kernel_of("k",
+                             "ld.global.u32 %r1, [table+4];\nld.const.u32 %r2, [fixed];\n"
+                             "add.u32 %r1, %r1, %r2;\nst.global.u32 [zeros+8], %r1;"));
+  DevicePointer table = 0;
+  DevicePointer zeros = 0;
+  DevicePointer fixed = 0;
+  std::size_t bytes = 0;
+  ASSERT_EQ(api.cuModuleGetGlobal_v2(&table, &bytes, module, "table"), cu_success);
+  EXPECT_EQ(bytes, 8U);
+  ASSERT_EQ(api.cuModuleGetGlobal_v2(&zeros, nullptr, module, "zeros"), cu_success);
+  ASSERT_EQ(api.cuModuleGetGlobal_v2(&fixed, nullptr, module, "fixed"), cu_success);
+  EXPECT_TRUE(in_window(table) && in_window(zeros));
+  EXPECT_FALSE(in_window(fixed)) << "constants are read through a memory of their own";
+  EXPECT_NE(api.cuModuleGetGlobal_v2(&fixed, nullptr, module, "other"), cu_success);
+  EXPECT_THAT(read<std::uint32_t>(table, 2), ElementsAre(7, 9));
+  EXPECT_THAT(read<std::uint32_t>(zeros, 1024), Each(0U));
+  write(table, std::vector<std::uint32_t>{1, 20});
+  write(fixed, std::vector<std::uint32_t>{300, 4});
+  ASSERT_EQ(launch_line(function_of(module, "k"), 1, 1, DevicePointer{}), cu_success);
+  EXPECT_EQ(read<std::uint32_t>(zeros, 3)[2], 320U);
+  EXPECT_NE(taken, 0U);
+  ASSERT_EQ(api.cuModuleUnload(module), cu_success);
+  EXPECT_EQ(taken, 0U);
+}
+
+TEST_F(ModuleCallsOfPrograms, LibrariesAreLoadedLikeModules) {
+  const std::string text = test::module_head +
+                           std::string(".visible .global .align 4 .u32 seen[4];\n") +
+                           test::kernel_of("k", "mov.u32 %r1, %tid.x;\nst.global.u32 [seen], 5;");
+  CuLibrary library = nullptr;
+  ASSERT_EQ(api.cuLibraryLoadData(&library, text.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+            cu_success);
+  CuKernel kernel = nullptr;
+  ASSERT_EQ(api.cuLibraryGetKernel(&kernel, library, "k"), cu_success);
+  DevicePointer seen = 0;
+  ASSERT_EQ(api.cuLibraryGetGlobal(&seen, nullptr, library, "seen"), cu_success);
+  EXPECT_TRUE(in_window(seen));
+  ASSERT_EQ(launch_line(reinterpret_cast<CuFunction>(kernel), 1, 1, DevicePointer{}), cu_success);
+  EXPECT_EQ(read<std::uint32_t>(seen, 1)[0], 5U);
+  EXPECT_EQ(api.cuLibraryUnload(library), cu_success);
+  EXPECT_EQ(taken, 0U);
+}
+
+TEST_F(ModuleCallsOfPrograms, CodeWithoutPtxAndFilesThatAreNoneAreRefusedByName) {
+  CuModule module = nullptr;
+  const std::vector<char> elf = [] {
+    std::vector<char> bytes(64, 0);
+    std::copy_n(
+        "\x7f"
+        "ELF\x02\x01\x01",
+        7, bytes.begin());
+    bytes[18] = static_cast<char>(190);  // EM_CUDA
+    return bytes;
+  }();
+  EXPECT_EQ(api.cuModuleLoadData(&module, elf.data()), cu_error_no_binary);
+  EXPECT_EQ(api.cuModuleLoadData(&module, "no code"), cu_error_no_binary);
+  EXPECT_EQ(ask("cuModuleLoad", &module, "/nowhere/k.cubin"), cu_error_no_binary);
+  EXPECT_EQ(ask("cuModuleLoadFatBinary", &module, nullptr), cu_error_invalid_value);
+  EXPECT_EQ(told.size(), 3U);
+  EXPECT_THAT(told.back(), HasSubstr("/nowhere/k.cubin"));
+  EXPECT_EQ(module, nullptr);
+}
+
+TEST_F(ModuleCallsOfPrograms, KernelsThatCannotBeColouredAreLeftOutAndTold) {
+  const CuModule module = loaded(
+      test::module_head +
+      test::kernel_of("printed",
+                      ".param .b32 out;\nmov.u64 %rd1, 0;\ntrap;\n"
+                      "tensormap.replace.tile.global_address.global.b1024.b64 [%rd1], %rd1;") +
+      test::kernel_of("plain", "ld.param.u64 %rd1, [p];\nst.global.u32 [%rd1], 7;") +
+      ".visible .entry spilling(.param .u64 p)\n{\n.reg .b64 %stack;\nret;\n}\n" +
+      ".visible .entry limited(.param .u64 p)\n.maxntid 64\n.minnctapersm 8\n{\n.reg .b64 "
+      "%spills;\nret;\n}\n");
+  CuFunction function = nullptr;
+  EXPECT_EQ(api.cuModuleGetFunction(&function, module, "printed"), 500);
+  EXPECT_EQ(api.cuModuleGetFunction(&function, module, "spilling"), 500);
+  EXPECT_EQ(api.cuModuleGetFunction(&function, module, "limited"), cu_success)
+      << "with more registers it keeps nothing there";
+  const DevicePointer a = allocated(4);
+  ASSERT_EQ(launch_line(function_of(module, "plain"), 1, 1, a), cu_success);
+  EXPECT_EQ(read<std::uint32_t>(a, 1)[0], 7U);
+  EXPECT_THAT(told, ElementsAre(HasSubstr("kernel 'printed'"),
+                                HasSubstr("kernel 'spilling': ptxas keeps 8 bytes per thread")));
+}
+
+TEST_F(ModuleCallsOfPrograms, AModuleOfWhichNoKernelIsLeftIsEmpty) {
+  const CuModule module =
+      loaded(std::string(test::module_head) +
+             ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %stack;\nret;\n}\n");
+  CuFunction function = nullptr;
+  EXPECT_EQ(api.cuModuleGetFunction(&function, module, "k"), 500);
+  EXPECT_THAT(told, ElementsAre(HasSubstr("kernel 'k': ptxas keeps 8 bytes")));
+  EXPECT_EQ(api.cuModuleUnload(module), cu_success);
+}
+
+TEST_F(ModuleCallsOfPrograms, LocalVariablesLieInTheShareHoweverManyThreadsThereAre) {
+  const CuModule module = loaded(test::module_head + test::kernel_of("k", test::with_locals));
+  const CuFunction k = function_of(module, "k");
+  const DevicePointer out = allocated(4 * 512);
+  CuStream stream = nullptr;
+  ASSERT_EQ(api.cuStreamCreateWithPriority(&stream, cu_stream_non_blocking, 0), cu_success);
+  for (const unsigned blocks : {1U, 4U, 8U, 2U}) {
+    DevicePointer to = out;
+    void* arguments[] = {&to};
+    ASSERT_EQ(api.cuLaunchKernel(k, blocks, 1, 1, 64, 1, 1, 0, blocks == 4 ? stream : nullptr,
+                                 arguments, nullptr),
+              cu_success);
+    const auto seen = read<std::uint32_t>(out, blocks * 64);
+    for (std::uint32_t i = 0; i < seen.size(); ++i) ASSERT_EQ(seen[i], i) << blocks;
+  }
+  DevicePointer to = out;
+  void* arguments[] = {&to};
+  CuLaunchConfig config{{1, 1, 1}, {64, 1, 1}, 0, stream, nullptr, 0};
+  EXPECT_EQ(api.cuLaunchKernelEx(&config, k, arguments, nullptr), cu_success);
+  EXPECT_THAT(told, IsEmpty());
+  EXPECT_EQ(api.cuLaunchKernel(k, 1 << 20U, 1, 1, 64, 1, 1, 0, nullptr, arguments, nullptr),
+            cu_error_out_of_memory);
+  EXPECT_THAT(told, ElementsAre(HasSubstr("local variables of 67108864 threads, 16 bytes each")));
+  ASSERT_EQ(api.cuStreamBeginCapture_v2(stream, cu_capture_thread_local), cu_success);
+  EXPECT_EQ(api.cuLaunchKernel(k, 1, 1, 1, 64, 1, 1, 0, stream, arguments, nullptr),
+            cu_error_not_supported);
+  CuGraph graph = nullptr;
+  ASSERT_EQ(api.cuStreamEndCapture(stream, &graph), cu_success);
+  EXPECT_THAT(told.back(), HasSubstr("cannot be a node of a graph"));
+  EXPECT_EQ(api.cuGraphDestroy(graph), cu_success);
+  EXPECT_EQ(api.cuStreamDestroy_v2(stream), cu_success);
+  EXPECT_EQ(api.cuMemFree_v2(out), cu_success);
+  EXPECT_EQ(api.cuModuleUnload(module), cu_success);
+  EXPECT_EQ(taken, 0U);
+}
+
+TEST_F(ModuleCallsOfPrograms, CapturedKernelsKeepToTheShare) {
+  const CuModule module =
+      loaded(test::module_head +
+             test::kernel_of("k", "ld.param.u64 %rd1, [p];\nst.global.u32 [%rd1], 7;"));
+  const CuFunction k = function_of(module, "k");
+  const DevicePointer a = allocated(4);
+  write(a, std::vector<std::uint32_t>{0});
+  CuStream stream = nullptr;
+  CuGraph graph = nullptr;
+  CuGraphExec executable = nullptr;
+  ASSERT_EQ(api.cuStreamCreateWithPriority(&stream, cu_stream_non_blocking, 0), cu_success);
+  ASSERT_EQ(api.cuStreamBeginCapture_v2(stream, cu_capture_thread_local), cu_success);
+  DevicePointer to = a;
+  void* arguments[] = {&to};
+  ASSERT_EQ(api.cuLaunchKernel(k, 1, 1, 1, 1, 1, 1, 0, stream, arguments, nullptr), cu_success);
+  ASSERT_EQ(api.cuStreamEndCapture(stream, &graph), cu_success);
+  ASSERT_EQ(api.cuGraphInstantiateWithFlags(&executable, graph, 0), cu_success);
+  EXPECT_EQ(read<std::uint32_t>(a, 1)[0], 0U);
+  ASSERT_EQ(api.cuGraphLaunch(executable, stream), cu_success);
+  ASSERT_EQ(api.cuStreamSynchronize(stream), cu_success);
+  EXPECT_EQ(read<std::uint32_t>(a, 1)[0], 7U);
+  api.cuGraphExecDestroy(executable);
+  api.cuGraphDestroy(graph);
+  api.cuStreamDestroy_v2(stream);
+}
+
+TEST_F(ModuleCallsOfPrograms, KernelsThatCameAnotherWayAreRefused) {
+  serve(false);
+  const CuModule plain = loaded(test::module_head + test::kernel_of("k", "mov.u32 %r1, 1;"));
+  const CuFunction k = function_of(plain, "k");
+  serve(true);
+  EXPECT_EQ(launch_line(k, 1, 1, DevicePointer{}), cu_error_not_supported);
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_THAT(told[0], HasSubstr("was not loaded through Demarc"));
+  const struct {
+    CuFunction function;
+    char sizes[48];
+    CuKernel kernel;
+  } node{nullptr, {}, reinterpret_cast<CuKernel>(k)};
+  EXPECT_EQ(ask("cuGraphAddKernelNode_v2", nullptr, nullptr, nullptr, std::size_t{0}, &node),
+            cu_error_not_supported);
+  EXPECT_EQ(ask("cuGraphKernelNodeSetParams_v2", nullptr, &node), cu_error_not_supported);
+  EXPECT_EQ(ask("cuGraphExecKernelNodeSetParams", nullptr, nullptr, &node), cu_error_not_supported);
+  EXPECT_EQ(told.size(), 4U);
+  const CuModule module = loaded(test::module_head + test::kernel_of("k", "mov.u32 %r1, 1;") +
+                                 test::kernel_of("locals", test::with_locals));
+  const CuFunction own = function_of(module, "k");
+  EXPECT_EQ(ask("cuGraphKernelNodeSetParams", nullptr, &own), cu_error_not_supported)
+      << "another kernel of the module has local variables";
+  serve(false);
+  api.cuModuleUnload(plain);
+}
+
+}  // namespace
+}  // namespace demarc::cuda

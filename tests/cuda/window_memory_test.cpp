@@ -1,0 +1,161 @@
+// Allocations of a process in the window of its coloured memory.
+#include "calls/window_memory.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <map>
+#include <vector>
+
+namespace demarc::cuda {
+namespace {
+
+constexpr DevicePointer window = DevicePointer{1} << 40U;
+constexpr std::uint64_t mib = std::uint64_t{1} << 20U;
+
+// Lends stretches one behind the other, and again what came back, in the order of their places.
+struct StretchOwner {
+  std::uint64_t bytes;
+  std::map<std::uint64_t, std::uint64_t> lent;
+  std::vector<std::uint64_t> asked;
+
+  Result<WindowMemory::Stretch> take(std::uint64_t wanted) {
+    asked.push_back(wanted);
+    const std::uint64_t whole = (wanted + 2 * mib - 1) / (2 * mib) * (2 * mib);
+    std::uint64_t first = 0;
+    for (const auto& [begin, length] : lent) {
+      if (begin - first >= whole) break;
+      first = begin + length;
+    }
+    if (bytes - first < whole) return missing_capability("no room for {}", wanted);
+    lent.emplace(first, whole);
+    return WindowMemory::Stretch{first, whole};
+  }
+  WindowMemory::Owner owner() {
+    return {[this](std::uint64_t wanted) { return take(wanted); },
+            [this](const WindowMemory::Stretch& stretch) {
+              ASSERT_EQ(lent.at(stretch.first), stretch.bytes);
+              lent.erase(stretch.first);
+            }};
+  }
+};
+
+TEST(WindowMemories, TellWhatLiesInThem) {
+  StretchOwner owner{64 * mib, {}, {}};
+  const WindowMemory memory(window, owner.bytes, owner.owner());
+  EXPECT_FALSE(memory.contains(window - 1));
+  EXPECT_TRUE(memory.contains(window));
+  EXPECT_TRUE(memory.contains(window + 64 * mib - 1));
+  EXPECT_FALSE(memory.contains(window + 64 * mib));
+  EXPECT_FALSE(memory.touches(window - 8, 8));
+  EXPECT_TRUE(memory.touches(window - 8, 9));
+  EXPECT_TRUE(memory.touches(window + 64 * mib - 1, 1));
+  EXPECT_TRUE(memory.touches(window + 64 * mib - 1, 0));
+  EXPECT_FALSE(memory.touches(window + 64 * mib, 1));
+}
+
+TEST(WindowMemories, KnowTheAllocationThatAnAddressLiesIn) {
+  StretchOwner owner{64 * mib, {}, {}};
+  WindowMemory memory(window, owner.bytes, owner.owner());
+  const DevicePointer first = memory.allocate(100).value();
+  const DevicePointer second = memory.allocate(600).value();
+  EXPECT_EQ(first, window);
+  EXPECT_EQ(second, window + 512);
+  EXPECT_EQ(memory.usage().used_bytes, 512U + 1024U);
+  const auto found = memory.find(second + 599);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->address, second);
+  EXPECT_EQ(found->bytes, 600U);
+  EXPECT_FALSE(memory.find(second + 600));
+  EXPECT_FALSE(memory.find(first + 100));
+  EXPECT_FALSE(memory.find(window - 1));
+  EXPECT_FALSE(memory.free(second + 8));
+  EXPECT_TRUE(memory.free(first));
+  EXPECT_FALSE(memory.free(first));
+  EXPECT_FALSE(memory.find(first));
+  EXPECT_EQ(memory.allocate(512).value(), first);
+}
+
+TEST(WindowMemories, ShareAStretchAndGiveItBackOnceItIsEmpty) {
+  StretchOwner owner{64 * mib, {}, {}};
+  WindowMemory memory(window, owner.bytes, owner.owner());
+  const DevicePointer small = memory.allocate(1).value();
+  const DevicePointer other = memory.allocate(mib).value();
+  EXPECT_THAT(owner.asked, testing::ElementsAre(32 * mib));
+  EXPECT_EQ(memory.usage().taken_bytes, 32 * mib);
+  EXPECT_TRUE(memory.free(small));
+  EXPECT_EQ(owner.lent.size(), 1U);
+  EXPECT_TRUE(memory.free(other));
+  EXPECT_TRUE(owner.lent.empty());
+  EXPECT_EQ(memory.usage().taken_bytes, 0U);
+}
+
+TEST(WindowMemories, TakeWhatIsLeftWhereItIsLessThanAStretch) {
+  StretchOwner owner{34 * mib, {}, {}};
+  WindowMemory memory(window, owner.bytes, owner.owner());
+  EXPECT_TRUE(memory.allocate(32 * mib));
+  EXPECT_TRUE(memory.allocate(2 * mib));
+  EXPECT_THAT(owner.asked, testing::ElementsAre(32 * mib, 32 * mib, 2 * mib));
+  const auto full = memory.allocate(1);
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().message, "no room for 512");
+}
+
+TEST(WindowMemories, RefuseWhatNoShareHas) {
+  StretchOwner owner{64 * mib, {}, {}};
+  WindowMemory memory(window, owner.bytes, owner.owner());
+  EXPECT_FALSE(memory.allocate(0));
+  EXPECT_FALSE(memory.allocate(64 * mib + 1));
+  EXPECT_FALSE(memory.allocate(~std::uint64_t{0}));
+  EXPECT_TRUE(owner.asked.empty());
+  EXPECT_TRUE(memory.allocate(64 * mib));
+}
+
+TEST(WindowMemories, RefuseStretchesThatDoNotFit) {
+  for (const WindowMemory::Stretch wrong :
+       {WindowMemory::Stretch{0, 32 * mib - 1}, WindowMemory::Stretch{33 * mib, 32 * mib},
+        WindowMemory::Stretch{65 * mib, 32 * mib}}) {
+    WindowMemory memory(window, 64 * mib,
+                        {[&](std::uint64_t) { return Result<WindowMemory::Stretch>(wrong); },
+                         [](const WindowMemory::Stretch&) {}});
+    const auto made = memory.allocate(32 * mib);
+    ASSERT_FALSE(made) << wrong.first;
+    EXPECT_EQ(made.error().kind, ErrorKind::check_failed);
+    EXPECT_EQ(memory.usage().taken_bytes, 0U);
+  }
+}
+
+RC_GTEST_PROP(WindowMemories, never_give_a_byte_twice_and_lose_none, ()) {
+  StretchOwner owner{256 * mib, {}, {}};
+  WindowMemory memory(window, owner.bytes, owner.owner());
+  std::map<DevicePointer, std::uint64_t> live;
+  const int steps = *rc::gen::inRange(1, 120);
+  for (int step = 0; step < steps; ++step) {
+    if (live.empty() || *rc::gen::inRange(0, 5) < 3) {
+      const std::uint64_t bytes = *rc::gen::inRange<std::uint64_t>(1, 40 * mib);
+      const auto address = memory.allocate(bytes);
+      if (!address) continue;
+      const auto next = live.lower_bound(*address);
+      if (next != live.end()) RC_ASSERT(*address + bytes <= next->first);
+      if (next != live.begin()) {
+        const auto& [begin, length] = *std::prev(next);
+        RC_ASSERT(begin + length <= *address);
+      }
+      RC_ASSERT(memory.contains(*address) && memory.contains(*address + bytes - 1));
+      live.emplace(*address, bytes);
+    } else {
+      const auto chosen =
+          std::next(live.begin(), *rc::gen::inRange<std::ptrdiff_t>(0, std::ssize(live)));
+      RC_ASSERT(memory.free(chosen->first));
+      live.erase(chosen);
+    }
+  }
+  for (const auto& [address, bytes] : live) RC_ASSERT(memory.free(address));
+  RC_ASSERT(owner.lent.empty());
+  RC_ASSERT(memory.usage().used_bytes == 0U);
+  RC_ASSERT(memory.allocate(256 * mib));
+}
+
+}  // namespace
+}  // namespace demarc::cuda
