@@ -119,6 +119,13 @@ const RegisterVerb registered_exec({
                          "memory synchronisation domain of all launches: a number, `free` for one "
                          "that no other demarc exec has (default), `none` to leave launches theirs "
                          "(default with --observe)");
+      CLI::Option* tenant = app.add_option(
+          "--tenant", options->plan.tenant,
+          "a tenant of `demarc serve`: the program runs on its TPCs, and all of its memory and "
+          "kernels lie in its colours; what has no PTX or leaves the colours is refused by name");
+      app.add_option("--socket", options->plan.socket,
+                     "of the server (default: DEMARC_SOCKET, else as demarc serve)")
+          ->needs(tenant);
       app.add_flag("!--no-host-memory", options->plan.host_memory,
                    "refuse the program what its kernels would reach memory of the host by: pinned, "
                    "registered and managed memory and the like; no partition isolates that path");

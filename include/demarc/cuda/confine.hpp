@@ -48,6 +48,10 @@ struct ConfinePlan {
   bool audit = false;                // count launches by path
   bool host_memory = true;           // the program's kernels may reach memory of the host
   bool observe = false;  // no partition, `choice` is empty: launches are only seen and counted
+  // A tenant of `demarc serve`, else empty: its lease says which card, TPCs, domain and colours
+  // the program has, and `choice` is empty.
+  std::string tenant;
+  std::string socket;  // of the server; empty: lease::default_socket()
   // Called with a line for the user about each process that is kept off, as it happens.
   std::function<void(const std::string& line)> tell;
   // Called once the program has started, with what Control::open() takes; launches are counted then

@@ -16,7 +16,7 @@ inline constexpr const char* control_variable = "DEMARC_CONTROL";
 inline constexpr const char* chained_injection_variable = "DEMARC_CHAINED_INJECTION";
 
 struct ControlBlock {
-  static constexpr std::uint64_t expected_magic = 0x34306372616d6564;  // "demarc04"
+  static constexpr std::uint64_t expected_magic = 0x35306372616d6564;  // "demarc05"
   std::uint64_t magic = expected_magic;
   std::uint32_t bytes = sizeof(ControlBlock);  // of this struct: another build's is refused
   std::uint64_t token[2] = {};                 // random; whoever opens the block must know it
@@ -27,6 +27,9 @@ struct ControlBlock {
   std::uint32_t count_paths = 0;     // tell streams and graphs apart
   std::int32_t sync_domain = -1;     // of memory synchronisation, of every launch; -1: its own
   std::uint32_t no_host_memory = 0;  // kernels get no memory of the host
+  // Where processes attach to their tenant's lease; empty: they have none.
+  char lease_socket[108] = {};
+  char lease_token[40] = {};
   SharedMask mask;
   LaunchCounters counters;
   // Of processes, from their exec to the next one; live, written by `demarc exec` alone.

@@ -78,6 +78,16 @@ constexpr FindingRow finding_rows[] = {
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
        return launches.host_memory_refused;
      }},
+    {"calls_refused", "calls refused that would have left the colours of the tenant: {}",
+     Severity::warns, Severity::warns,
+     [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
+       return launches.colored.refused;
+     }},
+    {"kernels_left_out", "kernels that cannot be coloured and were not loaded: {}", Severity::warns,
+     Severity::warns,
+     [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
+       return launches.colored.left_out;
+     }},
     {"stale_graphs",
      "{} launches of CUDA graphs ran under an earlier mask: that of their graph's first launch",
      Severity::fails, Severity::none,

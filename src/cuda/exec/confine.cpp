@@ -13,10 +13,12 @@
 #include "demarc/cuda/card.hpp"
 #include "demarc/cuda/proof.hpp"
 #include "demarc/cuda/sync_domain.hpp"
+#include "demarc/lease/client.hpp"
 #include "demarc/partition/partition.hpp"
 #include "driver/driver_version.hpp"
 #include "driver/in_child.hpp"
 #include "exec/domain_claim.hpp"
+#include "exec/gpu_by_uuid.hpp"
 #include "exec/host_memory.hpp"
 #include "exec/supervisor.hpp"
 
@@ -37,16 +39,6 @@ struct Prepared {
   char no_domain_because[200] = {};  // why it cannot
   char uuid[sizeof ControlBlock::uuid] = {};
 };
-
-Result<std::uint32_t> index_of_uuid(const std::shared_ptr<const Driver>& driver,
-                                    const std::string& uuid) {
-  DEMARC_TRY(const std::uint32_t count, driver->device_count());
-  for (std::uint32_t index = 0; index < count; ++index) {
-    DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, index));
-    if (gpu->uuid() == uuid) return index;
-  }
-  return missing_capability("the program's GPU {} is not visible here", uuid);
-}
 
 void copy_text(const std::string& text, std::span<char> to) {
   std::snprintf(to.data(), to.size(), "%s", text.c_str());
@@ -233,6 +225,56 @@ Result<Supervisor> start_supervised(const ConfinePlan& plan, const Control& cont
                            program);
 }
 
+// What a tenant's lease says, in the place of what a plan would.
+struct TenantLease {
+  lease::LeaseClient client;  // the lease lives as long as its connection
+  lease::Opened opened;
+};
+
+// Where the processes attach goes into the block.
+Result<TenantLease> open_lease(const ConfinePlan& plan, const Control& control) {
+  const std::string socket = plan.socket.empty() ? lease::default_socket() : plan.socket;
+  ControlBlock& block = control.block();
+  if (socket.size() >= sizeof block.lease_socket) {
+    return invalid_input("{}: the path of a socket has at most {} characters", socket,
+                         sizeof block.lease_socket - 1);
+  }
+  DEMARC_TRY(auto client, lease::LeaseClient::connect(socket));
+  DEMARC_TRY(auto opened, client.open(plan.tenant, control.value()));
+  copy_text(socket, block.lease_socket);
+  copy_text(opened.token, block.lease_token);
+  return TenantLease{std::move(client), std::move(opened)};
+}
+
+// On which card, with which TPCs and in which domain a program runs.
+struct Division {
+  std::string card;  // UUID; empty: the plan's device
+  TpcChoice choice;
+  DomainChoice domain;
+};
+
+Division division_of(const ConfinePlan& plan, const std::optional<TenantLease>& tenant) {
+  Division division{{}, plan.choice, plan.sync_domain};
+  if (!tenant) return division;
+  const lease::Lease& lease = tenant->opened.lease;
+  division.card = lease.card;
+  division.choice.tpcs = lease.tpcs;
+  if (lease.sync_domain) division.domain = {DomainChoice::Kind::given, *lease.sync_domain};
+  return division;
+}
+
+Result<void> check_plan(const ConfinePlan& plan) {
+  if (plan.command.empty()) return invalid_input("no command was given: demarc exec ... -- CMD");
+  if (plan.observe && !plan.choice.empty()) {
+    return invalid_input("--observe chooses no TPCs: leave --tpcs, --gpcs, --sms, --share out");
+  }
+  if (!plan.tenant.empty() && (plan.observe || !plan.choice.empty())) {
+    return invalid_input(
+        "--tenant brings its own TPCs: leave --observe, --tpcs, --gpcs, --sms, --share out");
+  }
+  return refuse_inside();
+}
+
 }  // namespace
 
 Result<DomainChoice> parse_domain_choice(std::string_view text) {
@@ -259,23 +301,28 @@ Result<partition::TpcSet> choose_tpcs(const gpu::Topology& topology, const TpcCh
 }
 
 Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
-  if (plan.command.empty()) return invalid_input("no command was given: demarc exec ... -- CMD");
-  if (plan.observe && !plan.choice.empty()) {
-    return invalid_input("--observe chooses no TPCs: leave --tpcs, --gpcs, --sms, --share out");
-  }
-  DEMARC_CHECK(refuse_inside());
+  DEMARC_CHECK(check_plan(plan));
   DEMARC_TRY(const std::string preload, find_preload(plan.preload));
-  DEMARC_TRY(const Prepared prepared, in_child<Prepared>([&plan]() -> Result<Prepared> {
+  DEMARC_TRY(const Control control, Control::create());
+  std::optional<TenantLease> tenant;
+  if (!plan.tenant.empty()) {
+    DEMARC_TRY(tenant, open_lease(plan, control));
+  }
+  const Division division = division_of(plan, tenant);
+  DEMARC_TRY(const Prepared prepared, in_child<Prepared>([&]() -> Result<Prepared> {
                DEMARC_TRY(const auto driver, Driver::load());
+               std::uint32_t device = plan.device;
+               if (!division.card.empty()) {
+                 DEMARC_TRY(device, index_of_uuid(driver, division.card));
+               }
                if (!plan.host_memory) {
-                 DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, plan.device));
+                 DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, device));
                  DEMARC_CHECK(check_host_memory_can_be_refused(*driver, *gpu));
                }
-               return plan.observe ? prepare_to_observe(driver, plan.device, plan.sync_domain)
-                                   : prepare(driver, plan.device, plan.choice, plan.sync_domain);
+               return plan.observe ? prepare_to_observe(driver, device, division.domain)
+                                   : prepare(driver, device, division.choice, division.domain);
              }));
-  DEMARC_TRY(const OwnDomain own, choose_domain(plan.sync_domain, prepared, plan.tell));
-  DEMARC_TRY(const Control control, Control::create());
+  DEMARC_TRY(const OwnDomain own, choose_domain(division.domain, prepared, plan.tell));
   ControlBlock& block = control.block();
   block.capability = prepared.capability;
   block.largest_cluster = prepared.largest_cluster;

@@ -13,11 +13,13 @@
 #include <cstring>
 #include <string>
 
+#include "calls/own_calls.hpp"
 #include "demarc/cuda/control.hpp"
 #include "driver/driver_call.hpp"
 #include "exec/host_memory.hpp"
 #include "exec/managed_modules.hpp"
 #include "exec/seccomp_filter.hpp"
+#include "exec/tenant_process.hpp"
 
 namespace {
 
@@ -60,21 +62,43 @@ void report_hooked(const demarc::cuda::ControlBlock& block) {
 }
 
 LaunchCounters* counters = nullptr;
+bool host_memory_is_refused = false;
+demarc::cuda::TenantProcess* tenant = nullptr;
 
-void refuse_call(const demarc::cuda::DriverCall& call, const char* why) {
-  call.answer(demarc::cuda::cu_error_not_supported);
-  counters->host_memory_refused.fetch_add(1);
-  std::fprintf(stderr, "demarc exec: process %d: %.*s was refused: %s\n",
-               static_cast<int>(::getpid()), static_cast<int>(call.name().size()),
-               call.name().data(), why);
+void tell(const std::string& line) {
+  std::fprintf(stderr, "demarc exec: process %d: %s\n", static_cast<int>(::getpid()), line.c_str());
 }
 
-void refuse_host_memory(const demarc::cuda::DriverCall& call) {
+void refuse_call(const demarc::cuda::DriverCall& call, const std::string& why) {
+  call.answer(demarc::cuda::cu_error_not_supported);
+  counters->host_memory_refused.fetch_add(1);
+  tell(std::string(call.name()) + " was refused: " + why);
+}
+
+bool refused_host_memory(const demarc::cuda::DriverCall& call) {
   if (demarc::cuda::gives_host_memory(call)) {
     refuse_call(call, "it gives kernels memory of the host");
-  } else if (const auto why = demarc::cuda::refused_module(call)) {
-    refuse_call(call, why->c_str());
+    return true;
   }
+  const auto why = demarc::cuda::refused_module(call);
+  if (why) refuse_call(call, *why);
+  return why.has_value();
+}
+
+void watch(const demarc::cuda::DriverCall& call) {
+  if (host_memory_is_refused && !demarc::cuda::OwnCalls::active() && refused_host_memory(call)) {
+    return;
+  }
+  if (tenant != nullptr) stop_without(tenant->serve(call));
+}
+
+// The process has its memory in the tenant's colours, or ends. For ever: other libraries free what
+// they allocated when the process ends.
+void attach(demarc::cuda::ControlBlock& block) {
+  auto attached = demarc::cuda::TenantProcess::attach(block.lease_socket, block.lease_token,
+                                                      block.counters.colored, &tell);
+  stop_without(attached);
+  tenant = attached->release();
 }
 
 // Another tool that wanted the same door is let in too.
@@ -115,10 +139,10 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   (*hook)->expect(block.capability);
   (*hook)->count_masked(block.count_launches != 0);
   if (block.count_paths != 0) stop_without((*hook)->count_paths());
-  if (block.no_host_memory != 0) {
-    counters = &block.counters;
-    stop_without((*hook)->watch_calls(&refuse_host_memory));
-  }
+  counters = &block.counters;
+  host_memory_is_refused = block.no_host_memory != 0;
+  if (block.lease_token[0] != '\0') attach(block);
+  if (host_memory_is_refused || tenant != nullptr) stop_without((*hook)->watch_calls(&watch));
   report_hooked(block);
   hooked = true;
   call_chained_injection();

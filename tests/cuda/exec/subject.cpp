@@ -115,6 +115,62 @@ void launch() {
   note("launch " + std::to_string(code));
 }
 
+constexpr const char* counting_module = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .global .align 4 .u32 added = 5;
+.visible .entry count(.param .u64 p)
+{
+  .reg .b64 %rd<4>;
+  .reg .b32 %r<6>;
+  ld.param.u64 %rd1, [p];
+  mov.u32 %r1, %ctaid.x;
+  mov.u32 %r2, %ntid.x;
+  mov.u32 %r3, %tid.x;
+  mad.lo.u32 %r1, %r1, %r2, %r3;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.u64 %rd1, %rd1, %rd2;
+  ld.global.u32 %r4, [%rd1];
+  ld.global.u32 %r5, [added];
+  add.u32 %r4, %r4, %r5;
+  st.global.u32 [%rd1], %r4;
+  ret;
+}
+)";
+
+// 16384 numbers go to the card, each gets 5 more there, and they come back.
+std::string counted() {
+  constexpr std::size_t count = 16384;
+  unsigned long long memory = 0;
+  void* module = nullptr;
+  void* function = nullptr;
+  std::vector<unsigned> numbers(count);
+  for (std::size_t i = 0; i < count; ++i) numbers[i] = static_cast<unsigned>(i * 3);
+  call("cuCtxSetCurrent", context);
+  int code = call("cuMemAlloc_v2", &memory, count * sizeof(unsigned));
+  if (code != 0) return "allocation " + std::to_string(code);
+  code = call("cuMemcpyHtoD_v2", memory, static_cast<const void*>(numbers.data()),
+              count * sizeof(unsigned));
+  if (code != 0) return "upload " + std::to_string(code);
+  code = call("cuModuleLoadData", &module, static_cast<const void*>(counting_module));
+  if (code != 0) return "module " + std::to_string(code);
+  code = call("cuModuleGetFunction", &function, module, "count");
+  void* arguments[] = {&memory};
+  if (code == 0) {
+    code = call("cuLaunchKernel", function, static_cast<unsigned>(count / 64), 1U, 1U, 64U, 1U, 1U,
+                0U, static_cast<void*>(nullptr), static_cast<void**>(arguments),
+                static_cast<void**>(nullptr));
+  }
+  if (code != 0) return "launch " + std::to_string(code);
+  code =
+      call("cuMemcpyDtoH_v2", static_cast<void*>(numbers.data()), memory, count * sizeof(unsigned));
+  if (code != 0) return "download " + std::to_string(code);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (numbers[i] != i * 3 + 5) return "wrong at " + std::to_string(i);
+  }
+  return "right";
+}
+
 // As the driver does on its device file, with the parameters where no memory is.
 void ask_for_context(const char* path) {
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
@@ -226,6 +282,14 @@ bool do_step(const std::string& step) {
     launch_cluster(static_cast<unsigned>(number));
   } else if (name == "host-memory") {
     take_host_memory();
+  } else if (name == "wait-for") {
+    while (::access(argument.c_str(), F_OK) != 0) ::usleep(1000);
+  } else if (name == "count") {
+    note("count " + counted());
+  } else if (name == "map-memory") {
+    unsigned long long handle = 0;
+    note("map " + std::to_string(call("cuMemCreate", &handle, std::size_t{2 << 20},
+                                      static_cast<const void*>(nullptr), 0ULL)));
   } else if (name == "managed") {
     load_managed();
   } else if (name == "own-domain") {

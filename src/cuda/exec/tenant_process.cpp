@@ -1,0 +1,101 @@
+// Attaches a process to its tenant's lease and has its calls answered.
+#include "exec/tenant_process.hpp"
+
+#include <utility>
+
+#include "calls/call_rules.hpp"
+#include "calls/own_calls.hpp"
+#include "exec/gpu_by_uuid.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+// The context that a program has current stays so.
+class KeptContext {
+ public:
+  explicit KeptContext(const DriverApi& api) : api_(api) { api_.cuCtxGetCurrent(&context_); }
+  ~KeptContext() { api_.cuCtxSetCurrent(context_); }
+  KeptContext(const KeptContext&) = delete;
+  KeptContext& operator=(const KeptContext&) = delete;
+
+ private:
+  const DriverApi& api_;
+  CuContext context_ = nullptr;
+};
+
+}  // namespace
+
+LentShare lent_share(const lease::Lease& lease) {
+  LentShare lent;
+  lent.card = lease.card;
+  lent.page_bytes = lease.share.page_bytes;
+  lent.pages = lease.share.pages;
+  lent.bytes = lease.share.bytes;
+  if (const auto* parities = std::get_if<lease::Parities>(&lease.share.colors)) {
+    lent.colors = ptx::ColoredAddressing{parities->masks, parities->color};
+    return lent;
+  }
+  const auto& steps = std::get<lease::Remainders>(lease.share.colors);
+  lent.colors =
+      gpu::RemainderSteps{steps.chunk_shift, steps.page_shift,       steps.begin,   steps.end,
+                          steps.reciprocal,  steps.reciprocal_shift, steps.skipped, steps.pages_at};
+  return lent;
+}
+
+Result<std::unique_ptr<TenantProcess>> TenantProcess::attach(const std::string& socket,
+                                                             const std::string& token,
+                                                             ColoredCounters& counters, Tell tell) {
+  DEMARC_TRY(lease::LeaseClient client, lease::LeaseClient::connect(socket));
+  DEMARC_TRY(lease::Attachment attachment, client.attach(token));
+  return std::unique_ptr<TenantProcess>(
+      new TenantProcess(std::move(client), std::move(attachment), counters, std::move(tell)));
+}
+
+Result<WindowMemory::Stretch> TenantProcess::take(std::uint64_t bytes) {
+  DEMARC_TRY(const lease::Extent extent, client_.take(bytes));
+  return WindowMemory::Stretch{extent.first, extent.bytes};
+}
+
+Result<void> TenantProcess::open() {
+  const std::lock_guard lock(opening_);
+  if (opened_.load() != nullptr) return {};
+  const OwnCalls own;
+  DEMARC_TRY(const auto driver, Driver::load());
+  const KeptContext kept(driver->api());
+  DEMARC_TRY(const std::uint32_t index, index_of_uuid(driver, attachment_.lease.card));
+  DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, index));
+  const LentShare lent = lent_share(attachment_.lease);
+  DEMARC_TRY(auto share, BorrowedShare::open(gpu, lent, attachment_.table,
+                                             [this] { return client_.next_pages(); }));
+  share_.emplace(std::move(share));
+  DEMARC_TRY(calls_, ColoredCalls::create({gpu->api(),
+                                           share_->code(),
+                                           share_->window(),
+                                           share_->bytes(),
+                                           {[this](std::uint64_t bytes) { return take(bytes); },
+                                            [this](const WindowMemory::Stretch& stretch) {
+                                              if (auto given = client_.give(stretch.first);
+                                                  !given) {
+                                                tell_(given.error().message);
+                                              }
+                                            }},
+                                           gpu->compute_capability(),
+                                           counters_,
+                                           tell_}));
+  gpu_ = gpu;
+  opened_.store(calls_.get());
+  return {};
+}
+
+Result<void> TenantProcess::serve(const DriverCall& call) {
+  if (OwnCalls::active() || passes_colored(call.base_name())) return {};
+  ColoredCalls* calls = opened_.load(std::memory_order_acquire);
+  if (calls == nullptr) {
+    DEMARC_CHECK(open());
+    calls = opened_.load();
+  }
+  calls->serve(call);
+  return {};
+}
+
+}  // namespace demarc::cuda

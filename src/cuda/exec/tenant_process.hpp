@@ -1,0 +1,56 @@
+// A process of a program that has a tenant's lease: everything that it allocates, loads and
+// launches lies in the tenant's colours.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "calls/colored_calls.hpp"
+#include "demarc/cuda/lent_share.hpp"
+#include "demarc/lease/client.hpp"
+
+namespace demarc::cuda {
+
+// The numbers of a lease's share as the memory of a process is made of them.
+[[nodiscard]] LentShare lent_share(const lease::Lease& lease);
+
+class TenantProcess {
+ public:
+  using Tell = std::function<void(const std::string& line)>;
+
+  // Attaches to the lease; the memory is mapped at the first call that needs it. `counters` outlive
+  // the object.
+  static Result<std::unique_ptr<TenantProcess>> attach(const std::string& socket,
+                                                       const std::string& token,
+                                                       ColoredCounters& counters, Tell tell);
+
+  // At the entry of each of the program's calls. Error: the memory could not be mapped, and nothing
+  // of the program may run.
+  [[nodiscard]] Result<void> serve(const DriverCall& call);
+
+ private:
+  TenantProcess(lease::LeaseClient client, lease::Attachment attachment, ColoredCounters& counters,
+                Tell tell)
+      : client_(std::move(client)),
+        attachment_(std::move(attachment)),
+        counters_(counters),
+        tell_(std::move(tell)) {}
+  [[nodiscard]] Result<void> open();
+  [[nodiscard]] Result<WindowMemory::Stretch> take(std::uint64_t bytes);
+
+  lease::LeaseClient client_;
+  lease::Attachment attachment_;
+  ColoredCounters& counters_;
+  Tell tell_;
+  std::mutex opening_;
+  GpuPointer gpu_;
+  std::optional<BorrowedShare> share_;
+  std::unique_ptr<ColoredCalls> calls_;
+  std::atomic<ColoredCalls*> opened_{nullptr};
+};
+
+}  // namespace demarc::cuda

@@ -1,0 +1,220 @@
+// Whole programs under `demarc exec --tenant`, beside a server, on the stand-in driver: processes
+// that know nothing of each other share one card's memory.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <csignal>
+
+#include "demarc/lease/client.hpp"
+#include "demarc/serve/server.hpp"
+#include "exec/confine_fixture.hpp"
+#include "lent_pools.hpp"
+#include "pool_card.hpp"
+
+namespace demarc::serve {
+namespace {
+
+using cuda::complain;
+using test::Supervised;
+
+// In a process of its own, until it is told to end; then it looks at its arena. Its exit code: 0
+// where all bytes that are not zero are of colours that programs had.
+class ServingProcess {
+ public:
+  ServingProcess(const std::string& socket, bool remainders) : socket_(socket) {
+    shared_ = static_cast<Shared*>(
+        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    new (shared_) Shared;
+    process_ = ::fork();
+    if (process_ == 0) std::_Exit(serve(remainders));
+    while (!shared_->ready && ::waitpid(process_, nullptr, WNOHANG) == 0) ::usleep(1000);
+  }
+  ~ServingProcess() {
+    if (process_ > 0) {
+      ::kill(process_, SIGKILL);
+      ::waitpid(process_, nullptr, 0);
+    }
+    ::munmap(shared_, sizeof(Shared));
+  }
+  ServingProcess(const ServingProcess&) = delete;
+  ServingProcess& operator=(const ServingProcess&) = delete;
+
+  [[nodiscard]] bool ready() const { return shared_->ready; }
+  [[nodiscard]] pid_t process() const { return process_; }
+  // Bytes of the arena that are not zero, once all memory is back: freed memory is filled with
+  // zeros.
+  int end() {
+    shared_->end = true;
+    int status = -1;
+    ::waitpid(process_, &status, 0);
+    process_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
+  }
+
+ private:
+  struct Shared {
+    std::atomic<bool> ready{false};
+    std::atomic<bool> end{false};
+  };
+
+  int serve(bool remainders) {
+    const auto pool = remainders ? test::lent_remainders() : test::lent_parities({0, 0, 0, 0});
+    const auto card = test::fake_card(config(remainders)).value();
+    const auto side = PoolCard::adopt(card, pool, {1, 2}).value();
+    ServerOptions options;
+    options.socket = socket_;
+    options.user = ::getuid();
+    options.tell = [](const std::string& line) {
+      std::fprintf(stderr, "server: %s\n", line.c_str());
+    };
+    std::vector<Terms> tenants;
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      const std::uint64_t bytes = side->share(std::uint64_t{1} << i).value().bytes;
+      tenants.push_back({i == 0 ? "a" : "b",
+                         i == 0 ? partition::TpcSet{0, 1} : partition::TpcSet{5},
+                         std::uint64_t{1} << i, std::nullopt, bytes, bytes});
+    }
+    auto server = Server::start(options, *side, tenants);
+    if (!server) return complain(server.error().message);
+    shared_->ready = true;
+    while (!shared_->end || !(*server)->idle()) {
+      if (const auto turned = (*server)->turn(10); !turned) return complain(turned.error().message);
+    }
+    std::vector<char> bytes(pool->arena().pages() * pool->arena().page_bytes());
+    const auto& api = card->gpu()->api();
+    if (api.cuMemcpyDtoH_v2(bytes.data(), pool->arena().address(), bytes.size()) != 0) return 3;
+    const auto left = std::count_if(bytes.begin(), bytes.end(), [](char c) { return c != 0; });
+    return left == 0 ? 0 : complain(std::to_string(left) + " bytes were left in the arena");
+  }
+  static fake::FakeConfig config(bool remainders) {
+    fake::FakeConfig config = fake::small_gpu();
+    config.remainders = remainders;
+    return config;
+  }
+
+  std::string socket_;
+  Shared* shared_;
+  pid_t process_ = -1;
+};
+
+class TenantPrograms : public cuda::Confine {
+ protected:
+  cuda::ConfinePlan plan_of(const std::string& tenant, const std::vector<std::string>& steps) {
+    auto plan = cuda::plan_for(program, steps);
+    plan.choice = {};
+    plan.sync_domain.kind = cuda::DomainChoice::Kind::none;
+    plan.tenant = tenant;
+    plan.socket = socket;
+    plan.audit = true;
+    return plan;
+  }
+  std::string socket = (test::fresh_folder("tenants") / "demarc.sock").string();
+};
+
+TEST_F(TenantPrograms, RunUnchangedInTheColoursOfTheirTenants) {
+  for (const bool remainders : {false, true}) {
+    ServingProcess server(socket, remainders);
+    ASSERT_TRUE(server.ready());
+    EXPECT_EQ(Supervised::apart([&] {
+                for (const char* tenant : {"a", "b"}) {
+                  const auto outcome = run_confined(plan_of(tenant, {"context", "count", "count"}));
+                  if (!outcome) return complain(outcome.error().message);
+                  if (!outcome->holds()) return complain(warnings(*outcome));
+                  REQUIRE_IN_CHILD(program.log().ends_with("count right\ncount right\n"));
+                  REQUIRE_IN_CHILD((outcome->tpcs == (tenant[0] == 'a' ? partition::TpcSet{0, 1}
+                                                                       : partition::TpcSet{5})));
+                }
+                return 0;
+              }),
+              0)
+        << program.log();
+    EXPECT_EQ(server.end(), 0);
+  }
+}
+
+TEST_F(TenantPrograms, AreToldWhatWasRefused) {
+  ServingProcess server(socket, false);
+  ASSERT_TRUE(server.ready());
+  EXPECT_EQ(Supervised::apart([&] {
+              const auto outcome = run_confined(plan_of("b", {"context", "map-memory", "count"}));
+              REQUIRE_IN_CHILD(outcome.has_value() && outcome->holds());
+              REQUIRE_IN_CHILD(program.log().ends_with("map 801\ncount right\n"));
+              const std::string said = warnings(*outcome);
+              return said.find("left the colours of the tenant: 1") != std::string::npos
+                         ? 0
+                         : complain(said);
+            }),
+            0);
+  EXPECT_EQ(server.end(), 0);
+}
+
+TEST_F(TenantPrograms, LoseTheirMemoryHoweverTheyEnd) {
+  ServingProcess server(socket, false);
+  ASSERT_TRUE(server.ready());
+  for (const std::string end : {"exit=0", "_exit=3", "die=9"}) {
+    EXPECT_EQ(Supervised::apart([&] {
+                const auto outcome = run_confined(plan_of("a", {"context", "count", end}));
+                REQUIRE_IN_CHILD(outcome.has_value() && outcome->holds());
+                REQUIRE_IN_CHILD(program.log().ends_with("count right\n"));
+                return 0;
+              }),
+              0)
+        << end;
+  }
+  EXPECT_EQ(server.end(), 0) << "what they left is filled with zeros";
+}
+
+// The server goes between two processes of a program: the second one finds nobody to attach to.
+TEST_F(TenantPrograms, AreEndedWhereNobodyLendsThemMemory) {
+  auto server = std::make_unique<ServingProcess>(socket, false);
+  ASSERT_TRUE(server->ready());
+  EXPECT_EQ(Supervised::apart([&] {
+              auto plan = plan_of("a", {"wait-for=" + socket + ".gone", "context", "count"});
+              plan.started = [&](const std::string&) {
+                ::kill(server->process(), SIGKILL);
+                while (lease::LeaseClient::connect(socket)) ::usleep(1000);
+                static_cast<void>(write_file(socket + ".gone", ""));
+              };
+              const auto outcome = run_confined(plan);
+              REQUIRE_IN_CHILD(outcome.has_value() && !outcome->holds());
+              REQUIRE_IN_CHILD(outcome->processes.stopped == 1);
+              REQUIRE_IN_CHILD(program.log().find("context") == std::string::npos);
+              return 0;
+            }),
+            0)
+      << program.log();
+}
+
+TEST_F(TenantPrograms, AreNotStartedWithoutALease) {
+  const auto refusal = [&](cuda::ConfinePlan plan) {
+    return Supervised::apart([&] {
+      const auto outcome = run_confined(plan);
+      if (outcome) return complain("it ran");
+      std::fprintf(stderr, "%s\n", outcome.error().message.c_str());
+      return outcome.error().kind == ErrorKind::missing_capability ? 2
+             : outcome.error().kind == ErrorKind::invalid_input    ? 1
+                                                                   : 0;
+    });
+  };
+  EXPECT_EQ(refusal(plan_of("a", {"context"})), 2) << "there is no server";
+  auto with_tpcs = plan_of("a", {"context"});
+  with_tpcs.choice.tpcs = "1";
+  EXPECT_EQ(refusal(with_tpcs), 1);
+  auto observed = plan_of("a", {"context"});
+  observed.observe = true;
+  EXPECT_EQ(refusal(observed), 1);
+  auto far = plan_of("a", {"context"});
+  far.socket = "/" + std::string(200, 's');
+  EXPECT_EQ(refusal(far), 1);
+  ServingProcess server(socket, false);
+  ASSERT_TRUE(server.ready());
+  EXPECT_EQ(refusal(plan_of("c", {"context"})), 1) << "no such tenant";
+  EXPECT_EQ(program.log(), "") << "nothing was started";
+  EXPECT_EQ(server.end(), 0);
+}
+
+}  // namespace
+}  // namespace demarc::serve
