@@ -109,12 +109,13 @@ const RegisterVerb registered_exec({
     [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<ExecOptions>();
       auto& choice = options->plan.choice;
-      app.add_option("--device", options->device, "cuda:N")->capture_default_str();
+      CLI::Option* device =
+          app.add_option("--device", options->device, "cuda:N")->capture_default_str();
       app.add_option("--tpcs", choice.tpcs, "TPCs, such as 0-15,20");
       app.add_option("--gpcs", choice.gpcs, "all TPCs of these GPCs, such as 0-2");
       app.add_option("--sms", choice.sms, "at least this many SMs");
       app.add_option("--share", choice.share_percent, "at least this share of the SMs, per cent");
-      const CLI::Option* domain =
+      CLI::Option* domain =
           app.add_option("--sync-domain", options->sync_domain,
                          "memory synchronisation domain of all launches: a number, `free` for one "
                          "that no other demarc exec has (default), `none` to leave launches theirs "
@@ -126,6 +127,7 @@ const RegisterVerb registered_exec({
       app.add_option("--socket", options->plan.socket,
                      "of the server (default: DEMARC_SOCKET, else as demarc serve)")
           ->needs(tenant);
+      tenant->excludes(device)->excludes(domain);
       app.add_flag("!--no-host-memory", options->plan.host_memory,
                    "refuse the program what its kernels would reach memory of the host by: pinned, "
                    "registered and managed memory and the like; no partition isolates that path");

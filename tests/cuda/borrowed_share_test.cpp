@@ -69,9 +69,15 @@ TEST(BorrowedShare, OfMoreBytesThanItsPagesHaveRoomForIsRefused) {
 
 TEST(BorrowedShare, OfParitiesThatAreNoneOrHaveATableIsRefused) {
   const auto pool = lent_parities({0, 0});
-  expect_refused(*pool, "mask 0x200000 reaches beyond a page", [](LentShare& lent) {
-    std::get<ptx::ColoredAddressing>(lent.colors).masks = {0x200000};
-  });
+  for (const auto& [masks, why] :
+       {std::pair{std::vector<std::uint64_t>{0x200000},
+                  "mask 0x200000, which reaches beyond a page"},
+        std::pair{std::vector<std::uint64_t>{}, "of 0 masks; 1 to 8 were expected"},
+        std::pair{std::vector<std::uint64_t>(9, 0xc4000), "of 9 masks; 1 to 8 were expected"}}) {
+    expect_refused(*pool, why, [&masks = masks](LentShare& lent) {
+      std::get<ptx::ColoredAddressing>(lent.colors).masks = masks;
+    });
+  }
   expect_refused(
       *pool, "whose colours are parities is lent with a table of 4 bytes", [](LentShare&) {},
       [](std::vector<std::byte>& table) { table.resize(4); });

@@ -15,6 +15,8 @@ struct Places {
 // are halves, quarters and eighths of them.
 constexpr DevicePointer arena_places[] = {0, 0x4800'0000'0000, 0x6000'0000'0000, 0x6800'0000'0000};
 
+constexpr std::size_t most_masks = 8;  // 256 colours
+
 std::uint64_t whole_pages(std::uint64_t bytes, std::uint64_t page_bytes) {
   return (bytes + page_bytes - 1) / page_bytes * page_bytes;
 }
@@ -44,12 +46,22 @@ Result<void> check_room(const LentShare& lent, std::uint64_t room) {
 
 Result<void> check_colors(const LentShare& lent, const ptx::ColoredAddressing& parities,
                           std::span<const std::byte> table) {
-  DEMARC_TRY(const auto coloring, gpu::Coloring::make(parities.masks, lent.page_bytes));
+  // What else masks must be is looked at where code is rewritten for them.
+  for (const std::uint64_t mask : parities.masks) {
+    if (mask >= lent.page_bytes) {
+      return invalid_input("a share is lent of mask {:#x}, which reaches beyond a page of {} bytes",
+                           mask, lent.page_bytes);
+    }
+  }
+  if (parities.masks.empty() || parities.masks.size() > most_masks) {
+    return invalid_input("a share is lent of {} masks; 1 to {} were expected",
+                         parities.masks.size(), most_masks);
+  }
   if (!table.empty()) {
     return invalid_input("a share whose colours are parities is lent with a table of {} bytes",
                          table.size());
   }
-  return check_room(lent, lent.pages * lent.page_bytes / coloring.colors());
+  return check_room(lent, lent.pages * lent.page_bytes >> parities.masks.size());
 }
 
 // The chunk, counted from the page of pages_at on, as device code computes it.
