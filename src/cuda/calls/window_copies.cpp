@@ -14,15 +14,16 @@ namespace {
 using Place = WindowCopies::Place;
 using Size = WindowCopies::Size;
 
-constexpr std::uint64_t staged_bytes = std::uint64_t{32} << 20U;
-constexpr std::uint64_t vector_bytes = 16;
-constexpr unsigned threads = 256;
-constexpr std::uint64_t most_blocks = 1024;
+constexpr std::uint64_t staging_bytes = std::uint64_t{32} << 20U;
+constexpr std::uint64_t unit_bytes = 16;
+constexpr unsigned copying_threads = 256;
+constexpr std::uint64_t most_copying_blocks = 1024;
 
 WindowCopies::Grid grid_for(std::uint64_t row_bytes, std::uint64_t height) {
-  const std::uint64_t wanted = row_bytes / vector_bytes / threads + 1;
-  const std::uint64_t along = std::min(wanted, most_blocks);
-  const std::uint64_t rows = std::min(height, std::max(most_blocks / along, std::uint64_t{1}));
+  const std::uint64_t wanted = row_bytes / unit_bytes / copying_threads + 1;
+  const std::uint64_t along = std::min(wanted, most_copying_blocks);
+  const std::uint64_t rows =
+      std::min(height, std::max(most_copying_blocks / along, std::uint64_t{1}));
   return {static_cast<unsigned>(along), static_cast<unsigned>(rows)};
 }
 
@@ -102,8 +103,8 @@ Result<WindowCopies> WindowCopies::create(const DriverApi& api, const ColoredCod
 
 CuResult WindowCopies::run(CuFunction kernel, Grid grid, CuStream stream,
                            std::span<void*> arguments) const {
-  return api_->cuLaunchKernel(kernel, grid.along_rows, grid.rows, 1, threads, 1, 1, 0, stream,
-                              arguments.data(), nullptr);
+  return api_->cuLaunchKernel(kernel, grid.along_rows, grid.rows, 1, copying_threads, 1, 1, 0,
+                              stream, arguments.data(), nullptr);
 }
 
 CuResult WindowCopies::run_copy(CuFunction kernel, Place to, Place from, Size size,
@@ -129,8 +130,8 @@ CuResult WindowCopies::copy_piece(DevicePointer staging, const Place& to, const 
 // In pieces that the staging memory holds: of many rows, or of a part of one.
 CuResult WindowCopies::copy_staged(const Place& to, const Place& from, Size size,
                                    CuStream stream) const {
-  const std::uint64_t piece_width = std::min(size.width, staged_bytes);
-  const std::uint64_t piece_height = std::min(size.height, staged_bytes / piece_width);
+  const std::uint64_t piece_width = std::min(size.width, staging_bytes);
+  const std::uint64_t piece_height = std::min(size.height, staging_bytes / piece_width);
   DevicePointer staging = 0;
   CuResult code = api_->cuMemAllocAsync(&staging, piece_width * piece_height, stream);
   if (code != cu_success) return code;

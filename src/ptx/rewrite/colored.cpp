@@ -209,11 +209,10 @@ Result<ColoredModule> rewrite_remainders(const Module& module, RemainderShape sh
 
 std::vector<std::byte> colored_constants(const ColoredPlaces& places,
                                          const RemainderConstants* remainders) {
-  const auto of_places = std::as_bytes(std::span(&places, 1));
-  std::vector<std::byte> bytes(of_places.begin(), of_places.end());
-  if (remainders == nullptr) return bytes;
-  const auto of_colors = std::as_bytes(std::span(remainders, 1));
-  bytes.insert(bytes.end(), of_colors.begin(), of_colors.end());
+  const std::size_t of_colors = remainders == nullptr ? 0 : sizeof *remainders;
+  std::vector<std::byte> bytes(sizeof places + of_colors);
+  std::memcpy(bytes.data(), &places, sizeof places);
+  if (of_colors != 0) std::memcpy(bytes.data() + sizeof places, remainders, of_colors);
   return bytes;
 }
 
