@@ -100,6 +100,11 @@ Result<void> serve_until_told(Server& server,
 
 Result<void> run(const ServePlan& plan) {
   DEMARC_TRY(const Config config, plan_config(plan));
+  // Before the card is touched, which measuring would disturb.
+  if (lease::PacketSocket::connect(config.socket)) {
+    return invalid_input("socket '{}': another demarc serve listens there; give another --socket",
+                         config.socket);
+  }
   const SignalsAsFile signals;  // before there are threads, which take this mask over
   allow_many_files();
   std::unique_ptr<StatusPages> pages;  // goes after the server, which its threads ask

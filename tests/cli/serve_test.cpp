@@ -1,0 +1,123 @@
+// A server on the stand-in for libcuda, and the verbs that speak to it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "demarc/base/files.hpp"
+#include "demarc/base/process.hpp"
+#include "paths.hpp"
+#include "program.hpp"
+
+namespace demarc {
+namespace {
+
+using test::run_demarc;
+using testing::HasSubstr;
+
+class ServeProgram : public testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_CACHE", (folder / "cache").c_str(), 1);
+    ::setenv("DEMARC_SOCKET", socket.c_str(), 1);
+  }
+  void TearDown() override {
+    for (const char* name : {"DEMARC_LIBCUDA", "DEMARC_CACHE", "DEMARC_SOCKET"}) ::unsetenv(name);
+  }
+  [[nodiscard]] std::string config(const std::string& text) const {
+    const auto path = folder / "f.toml";
+    EXPECT_TRUE(write_file(path, text));
+    return path;
+  }
+  [[nodiscard]] std::string two_tenants() const {
+    return config(R"(description = "h100-sxm"
+memory = "64 MiB"
+mps = "off"
+[tenants.a]
+share = "50 %"
+colors = "0/2"
+[tenants.b]
+tpcs = "6-11"
+colors = "1/2"
+bytes = "16 MiB"
+)");
+  }
+
+  std::filesystem::path folder = test::fresh_folder("serve_verb");
+  std::string socket = folder / "socket";
+};
+
+TEST_F(ServeProgram, OwnsACardUntilItIsToldToEnd) {
+  ProcessOptions options;
+  options.output = ChildStream::null;
+  options.error = ChildStream::kept;
+  options.death_signal = SIGKILL;
+  auto server =
+      Process::spawn({(test::build_dir() / "demarc").string(), "serve", "--config", two_tenants()},
+                     options)
+          .value();
+  while (server.running() && server.kept().find("bytes in the colours") == std::string::npos) {
+    ::usleep(10000);
+  }
+  const auto list = run_demarc({"lease", "list"});
+  EXPECT_EQ(list.exit_code, 0) << list.err << server.kept();
+  EXPECT_THAT(list.out, HasSubstr("a       0-5   0        1"));
+  EXPECT_THAT(list.out, HasSubstr("b       6-11  1        2       16 MiB"));
+  EXPECT_THAT(run_demarc({"lease", "grow", "a", "--bytes", "4MiB"}).out, HasSubstr("4 MiB"));
+  EXPECT_THAT(run_demarc({"lease", "move", "b", "--tpcs", "7", "--json"}).out,
+              HasSubstr("\"tpcs\": \"7\""));
+  const auto taken = run_demarc({"lease", "move", "b", "--tpcs", "0"});
+  EXPECT_EQ(taken.exit_code, 1);
+  EXPECT_EQ(taken.err, "demarc lease: tenants 'a' and 'b' share the TPCs 0\n");
+  EXPECT_EQ(run_demarc({"lease", "revoke", "a"}).exit_code, 0);
+  EXPECT_EQ(run_demarc({"lease", "list", "--html", folder / "page.html"}).exit_code, 0);
+  EXPECT_THAT(read_file(folder / "page.html").value(), HasSubstr("<td>a</td>"));
+  const auto second = run_demarc({"serve", "--config", two_tenants()});
+  EXPECT_EQ(second.exit_code, 1) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("another demarc serve listens there"));
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(-1)->exit_code, 0) << server.kept();
+  EXPECT_EQ(run_demarc({"lease", "list"}).exit_code, 2);
+}
+
+TEST_F(ServeProgram, IsRefusedWithThePlaceOfWhatIsWrong) {
+  const auto refused = [&](const std::string& text) {
+    const auto outcome = run_demarc({"serve", "--config", config(text)});
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+    return outcome.err;
+  };
+  EXPECT_THAT(refused("cards = 1\n[tenants.a]\nsms = 1\ncolors = [0]\n"),
+              HasSubstr("f.toml:1:1: unknown key 'cards'"));
+  const std::string head = "description = \"h100-sxm\"\nmemory = \"16 MiB\"\n";
+  EXPECT_THAT(refused(head + "[tenants.a]\ntpcs = \"0-12\"\ncolors = [0]\n"),
+              HasSubstr("f.toml:4:8: --tpcs"));
+  EXPECT_EQ(run_demarc({"serve", "--config", (folder / "none").string()}).exit_code, 1);
+  EXPECT_EQ(run_demarc({"serve"}).exit_code, 1);
+}
+
+TEST_F(ServeProgram, ChecksAConfigurationWithoutACard) {
+  ::setenv("DEMARC_LIBCUDA", "/no/such/library", 1);
+  const auto good = run_demarc({"serve", "--check", "--config", two_tenants()});
+  EXPECT_EQ(good.exit_code, 0) << good.err;
+  EXPECT_THAT(good.out, HasSubstr("f.toml: 2 tenants"));
+  EXPECT_EQ(run_demarc({"serve", "--config", two_tenants()}).exit_code, 2);
+}
+
+TEST_F(ServeProgram, RefusesOptionsThatCannotBe) {
+  for (const auto& [option, value, said] :
+       {std::array{"--device", "sim:h100-sxm", "only a real GPU is served"},
+        std::array{"--mps", "maybe", "on, off or auto was expected"}}) {
+    const auto outcome = run_demarc({"serve", "--config", two_tenants(), option, value});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr(said));
+  }
+  EXPECT_EQ(run_demarc({"lease"}).exit_code, 1);
+  EXPECT_EQ(run_demarc({"lease", "grow", "a"}).exit_code, 1);
+  EXPECT_EQ(run_demarc({"lease", "move", "a"}).exit_code, 1);
+  EXPECT_EQ(run_demarc({"lease", "list", "--socket", "/no/such/socket"}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace demarc
