@@ -1,0 +1,18 @@
+# Shows systemd-analyze the unit, with the program of this build in the place of the installed one, then the same with a key
+# that does not exist, which it must name.
+file(READ "${UNIT}" text)
+string(REGEX REPLACE "ExecStart=[^ ]+" "ExecStart=${PROGRAM}" text "${text}")
+get_filename_component(folder "${UNIT}" DIRECTORY)
+foreach(wanted sound unsound)
+  set(file "${folder}/architecture/${wanted}.service")
+  if(wanted STREQUAL unsound)
+    string(REPLACE "[Service]" "[Service]\nNoSuchKey=1" text "${text}")
+  endif()
+  file(WRITE "${file}" "${text}")
+  execute_process(COMMAND "${ANALYZE}" verify --man=no "${file}" RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
+  if(wanted STREQUAL sound AND NOT (code EQUAL 0 AND said STREQUAL ""))
+    message(FATAL_ERROR "systemd-analyze ends with ${code} and says: ${said}")
+  elseif(wanted STREQUAL unsound AND NOT said MATCHES "NoSuchKey")
+    message(FATAL_ERROR "systemd-analyze takes a key that does not exist: ${said}")
+  endif()
+endforeach()
