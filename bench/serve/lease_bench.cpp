@@ -92,7 +92,8 @@ Result<void> measure(const std::string& socket) {
     static_cast<void>(client.take(0));
     empty.push_back(microseconds(begin));
     begin = Clock::now();
-    DEMARC_TRY(const auto extent, client.take((1 + i % 5) * lease::extent_step));
+    DEMARC_TRY(const auto extent,
+               client.take(static_cast<std::uint64_t>(1 + i % 5) * lease::extent_step));
     grants.push_back(microseconds(begin));
     if (i % 2 == 0) continue;
     begin = Clock::now();

@@ -231,11 +231,12 @@ Result<std::vector<std::string>> Server::reload(const std::vector<Terms>& tenant
     next.push_back(keeps ? now->terms : wanted);
     if (keeps) stays.push_back(wanted.name);
   }
-  for (const auto& [name, tenant] : ledger_.book().tenants) {
+  for (const auto& entry : ledger_.book().tenants) {
+    const std::string& name = entry.first;
     const bool named = std::any_of(tenants.begin(), tenants.end(),
                                    [&](const Terms& wanted) { return wanted.name == name; });
     if (named || !ledger_.busy(name)) continue;
-    next.push_back(tenant.terms);
+    next.push_back(entry.second.terms);
     stays.push_back(name);
   }
   Ledger changed = ledger_;
