@@ -1,4 +1,5 @@
 // demarc attack: the hunt for the worst neighbour of a partition.
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <memory>
@@ -21,8 +22,6 @@ struct AttackOptions {
   double longest = 2;
   std::string out;
   std::string json;
-  bool samples_given = false;
-  bool candidates_given = false;
 };
 
 double seconds_now() {
@@ -31,13 +30,15 @@ double seconds_now() {
 }
 
 // A simulation repeats exactly and is slow: few runs, fewer neighbours.
-void suit_device(AttackOptions& options) {
+void suit_device(AttackOptions& options, const CLI::App& given) {
   if (!options.common.simulated()) return;
-  if (!options.samples_given) {
+  constexpr const char* how_often[] = {"--screen", "--samples", "--rounds"};
+  if (std::none_of(std::begin(how_often), std::end(how_often),
+                   [&](const char* name) { return given.count(name) > 0; })) {
     options.screen = options.samples = 3;
     options.plan.rounds = 1;
   }
-  if (!options.candidates_given) options.plan.candidates = 100;
+  if (given.count("--candidates") == 0) options.plan.candidates = 100;
 }
 
 Result<study::AttackPlan> attack_plan(AttackOptions& options) {
@@ -68,7 +69,6 @@ Result<study::AttackPlan> attack_plan(AttackOptions& options) {
 }
 
 Result<void> attack(AttackOptions& options) {
-  suit_device(options);
   const StudyOptions& common = options.common;
   if (!common.real() && !common.simulated()) {
     return invalid_input("--device {}: write cuda:N or sim:NAME", common.device);
@@ -76,7 +76,6 @@ Result<void> attack(AttackOptions& options) {
   DEMARC_CHECK(common.check_device());
   DEMARC_TRY(const study::AttackPlan plan, attack_plan(options));
   if (!options.out.empty()) DEMARC_CHECK(study::open_folder(options.out));
-  study::take_away_on_signals();
   DEMARC_TRY(const auto executor, common.open());
   DEMARC_TRY(const auto result,
              study::run_attack(plan, *executor, terminal_progress(), seconds_now));
@@ -108,24 +107,24 @@ const RegisterVerb attack_verb{
        study::AttackPlan& plan = options->plan;
        app.add_flag("--kernels-alone", plan.kernels_alone,
                     "breed against the kernels and judge them, not the gaps between launches");
-       const CLI::Option* candidates = app.add_option(
-           "--candidates", plan.candidates, "neighbours to try (default: 1000, on sim:NAME 100)");
+       app.add_option("--candidates", plan.candidates,
+                      "neighbours to try (default: 1000, on sim:NAME 100)");
        app.add_option("--seconds", plan.seconds,
                       "begin no generation after so long; the worst are then measured again");
        app.add_option("--generation", plan.generation, "neighbours bred at a time")
            ->capture_default_str();
        app.add_option("--keep", plan.keep, "worst neighbours that are measured again and ranked")
            ->capture_default_str();
-       const CLI::Option* screen = app.add_option(
+       app.add_option(
            "--screen", options->screen,
            "launches of a victim timed beside each neighbour (default: 5, on sim:NAME 3)");
-       const CLI::Option* samples = app.add_option(
+       app.add_option(
            "--samples", options->samples,
            "and beside the worst, in each round; from 1000 of all rounds on there is a p99 "
            "(default: 500, on sim:NAME 3)");
-       const CLI::Option* rounds = app.add_option("--rounds", plan.rounds,
-                                                  "times each pair of these is visited (default: "
-                                                  "2, on sim:NAME 1)");
+       app.add_option("--rounds", plan.rounds,
+                      "times each pair of these is visited (default: "
+                      "2, on sim:NAME 1)");
        app.add_option("--longest", options->longest, "seconds that such a visit may take")
            ->capture_default_str();
        app.add_option("--limit", plan.limit_percent,
@@ -142,8 +141,7 @@ const RegisterVerb attack_verb{
                   "result (schema demarc.attack/1); - is standard output");
        return [=, &app] {
          options->common.note_given(app);
-         options->candidates_given = candidates->count() > 0;
-         options->samples_given = screen->count() + samples->count() + rounds->count() > 0;
+         suit_device(*options, app);
          return attack(*options);
        };
      }}};

@@ -23,12 +23,10 @@ struct EmulateOptions {
   bool json = false;
 };
 
-std::string emulate_text(const emulate::Outcome& outcome, bool has_check) {
+std::string emulate_text(const emulate::Outcome& outcome, std::string_view check) {
   std::string text = outcome.printed;
   for (const emulate::KernelStatistics& kernel : outcome.kernels) {
-    const double rate =
-        kernel.seconds > 0 ? static_cast<double>(kernel.thread_instructions) / kernel.seconds * 1e-6
-                           : 0;
+    const double rate = static_cast<double>(kernel.thread_instructions) / kernel.seconds * 1e-6;
     text += fmt::format(
         "{}: {} blocks, {} warps, {} thread instructions, {} warp instructions, {} memory "
         "accesses, {} divergent "
@@ -46,25 +44,24 @@ std::string emulate_text(const emulate::Outcome& outcome, bool has_check) {
     text += fmt::format("approximated: {} (first in line {}): {}\n", approximation.text,
                         approximation.line, approximation.message);
   }
-  text += has_check ? "the outputs meet the reference\n" : "";
-  return text;
+  return text + (check == "passed" ? "the outputs meet the reference\n" : "");
 }
 
 Json emulate_json(const emulate::Outcome& outcome, const std::string& check) {
-  Json json;
-  json["schema"] = "demarc-emulate-1";
-  json["instruction_set"] = emulate::to_string(outcome.instruction_set);
-  json["threads"] = outcome.threads;
-  json["check"] = check;
-  json["printed"] = outcome.printed;
-  json["ordered_kernels"] = outcome.ordered_kernels;
-  json["approximations"] = Json::array();
+  Json json = {{"schema", "demarc-emulate-1"},
+               {"instruction_set", emulate::to_string(outcome.instruction_set)},
+               {"threads", outcome.threads},
+               {"check", check},
+               {"printed", outcome.printed},
+               {"ordered_kernels", outcome.ordered_kernels},
+               {"approximations", Json::array()},
+               {"kernels", Json::array()},
+               {"findings", Json::array()}};
   for (const ptx::Diagnostic& approximation : outcome.approximations) {
     json["approximations"].push_back({{"line", approximation.line},
                                       {"instruction", approximation.text},
                                       {"detail", approximation.message}});
   }
-  json["kernels"] = Json::array();
   for (const emulate::KernelStatistics& kernel : outcome.kernels) {
     json["kernels"].push_back({{"kernel", kernel.kernel},
                                {"blocks", kernel.blocks},
@@ -77,7 +74,6 @@ Json emulate_json(const emulate::Outcome& outcome, const std::string& check) {
                                {"seconds", kernel.seconds},
                                {"cpu_seconds", kernel.cpu_seconds}});
   }
-  json["findings"] = Json::array();
   for (const emulate::Finding& finding : outcome.findings) {
     json["findings"].push_back({{"kind", emulate::to_string(finding.kind)},
                                 {"kernel", finding.kernel},
@@ -130,17 +126,12 @@ Result<void> run_emulate(const EmulateOptions& given) {
   if (!given.trace.empty()) writer = std::make_unique<emulate::TraceFileWriter>(given.trace);
   DEMARC_TRY(const emulate::Outcome outcome,
              emulate::run(module, loaded.launch, options, writer.get()));
-  const bool has_check = !loaded.launch.check.reference.empty();
+  const bool has_check = !loaded.launch.check.reference.empty() && outcome.findings.empty();
   Result<void> checked;
-  if (outcome.findings.empty())
-    checked = workload::check(loaded.launch, outcome.addresses, outcome.buffers);
-  if (given.json) {
-    const char* verdict =
-        !outcome.findings.empty() || !has_check ? "none" : (checked ? "passed" : "failed");
-    DEMARC_CHECK(emit({}, json_text(emulate_json(outcome, verdict), 2) + "\n"));
-  } else {
-    DEMARC_CHECK(emit({}, emulate_text(outcome, has_check && checked && outcome.findings.empty())));
-  }
+  if (has_check) checked = workload::check(loaded.launch, outcome.addresses, outcome.buffers);
+  const char* verdict = !has_check ? "none" : (checked ? "passed" : "failed");
+  DEMARC_CHECK(emit({}, given.json ? json_text(emulate_json(outcome, verdict), 2) + "\n"
+                                   : emulate_text(outcome, verdict)));
   if (!outcome.findings.empty()) {
     std::string text;
     for (const emulate::Finding& finding : outcome.findings) {
@@ -160,8 +151,11 @@ void declare_import(CLI::App& app, EmulateOptions& options) {
                      "kernel, or in the kernels of this kernelslist.g")
           ->option_text("FILE");
   for (CLI::Option* const other : others) {
-    if (other->check_name("--trace")) import->needs(other);
-    if (!other->check_name("--trace") && !other->check_name("--help")) import->excludes(other);
+    if (other->check_name("--trace")) {
+      import->needs(other);
+    } else {
+      import->excludes(other);
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "demarc/cuda/confine.hpp"
 #include "demarc/gpu/device.hpp"
@@ -18,15 +19,13 @@ struct ExecOptions {
   std::string device = "cuda:0";
   std::string sync_domain = "free";
   cuda::ConfinePlan plan;
-  bool moves = false;  // --pid is given
-  std::int64_t pid = 0;
+  std::optional<std::int64_t> pid;
   bool json = false;
-  int announce = -1;
+  std::optional<int> announce;
 };
 
 // Tells whoever started this program where its counters are.
-Result<void> prepare_announcement(ExecOptions& options) {
-  const int file = options.announce;
+Result<void> prepare_announcement(ExecOptions& options, int file) {
   const int flags = ::fcntl(file, F_GETFD);
   if (flags < 0) {
     return invalid_input("--announce {}: no such open file descriptor ({})", file,
@@ -56,15 +55,15 @@ Result<void> refuse_beside_pid(const std::vector<const CLI::Option*>& others) {
 }
 
 Result<void> run_exec(ExecOptions& options) {
-  if (options.moves) {
-    if (options.pid < 1) {
-      return invalid_input("--pid {}: give the number of a process", options.pid);
+  if (options.pid) {
+    if (*options.pid < 1) {
+      return invalid_input("--pid {}: give the number of a process", *options.pid);
     }
     if (!options.plan.command.empty()) {
       return invalid_input("--pid moves a running program; give no command with it");
     }
-    DEMARC_TRY(const auto moved, cuda::confine_again(options.pid, options.plan.choice));
-    std::string text = fmt::format("process {}: TPCs {}\n", options.pid, to_string(moved.tpcs));
+    DEMARC_TRY(const auto moved, cuda::confine_again(*options.pid, options.plan.choice));
+    std::string text = fmt::format("process {}: TPCs {}\n", *options.pid, to_string(moved.tpcs));
     if (moved.graphs_before != 0) {
       text +=
           "the program has launched CUDA graphs: those graphs keep the TPCs of their first launch "
@@ -79,7 +78,7 @@ Result<void> run_exec(ExecOptions& options) {
   }
   options.plan.device = ref.index;
   DEMARC_TRY(options.plan.sync_domain, cuda::parse_domain_choice(options.sync_domain));
-  if (options.announce >= 0) DEMARC_CHECK(prepare_announcement(options));
+  if (options.announce) DEMARC_CHECK(prepare_announcement(options, *options.announce));
   options.plan.tell = [](const std::string& line) {
     fmt::print(stderr, "demarc exec: {}\n", line);
   };
@@ -94,10 +93,7 @@ Result<void> run_exec(ExecOptions& options) {
                         outcome.program_exit_code);
   }
   // The program's own exit code, as `nice` and `taskset` pass it on.
-  if (outcome.program_exit_code != 0) {
-    std::fflush(nullptr);
-    std::exit(outcome.program_exit_code);
-  }
+  if (outcome.program_exit_code != 0) std::exit(outcome.program_exit_code);
   return {};
 }
 
@@ -131,8 +127,8 @@ const RegisterVerb registered_exec({
       app.add_flag("!--no-host-memory", options->plan.host_memory,
                    "refuse the program what its kernels would reach memory of the host by: pinned, "
                    "registered and managed memory and the like; no partition isolates that path");
-      const CLI::Option* pid = app.add_option(
-          "--pid", options->pid, "give a running program other TPCs, from outside of it");
+      app.add_option("--pid", options->pid,
+                     "give a running program other TPCs, from outside of it");
       app.add_flag(
           "--audit", options->plan.audit,
           "count the launches by path and by the masks in their descriptors, report at exit");
@@ -153,9 +149,8 @@ const RegisterVerb registered_exec({
         if (option->check_name("--sms") || option->check_name("--share")) continue;
         others.push_back(option);
       }
-      return [options, others, domain, pid]() -> Result<void> {
-        options->moves = pid->count() != 0;
-        if (options->moves) DEMARC_CHECK(refuse_beside_pid(others));
+      return [options, others, domain]() -> Result<void> {
+        if (options->pid) DEMARC_CHECK(refuse_beside_pid(others));
         if (options->plan.observe && domain->count() == 0) options->sync_domain = "none";
         return run_exec(*options);
       };

@@ -28,8 +28,6 @@ struct IsolateOptions {
   std::string html;
   bool worker = false;
   bool forecast = false;
-  bool modes_given = false;            // on the command line
-  bool samples_given = false;          // any of the options on how often
   std::vector<std::string> run_given;  // of run_options
 };
 
@@ -107,24 +105,26 @@ Result<void> serve(IsolateOptions& options) {
 
 // A simulation repeats exactly: a few launches say it all. Modes are those that a simulated GPU
 // has, or that commands can be part of.
-IsolateOptions for_device(IsolateOptions options) {
+void suit_device(IsolateOptions& options, const CLI::App& given) {
+  const bool modes_given = given.count("--modes") > 0;
   if (!options.common.simulated()) {
-    if (!options.modes_given && !options.aggressor_commands.empty()) {
+    if (!modes_given && !options.aggressor_commands.empty()) {
       options.modes = study::modes_for_commands();
     }
-    return options;
+    return;
   }
-  if (!options.samples_given) {
+  constexpr const char* how_often[] = {"--warm-up", "--samples", "--most-samples", "--p99",
+                                       "--rounds"};
+  if (std::none_of(std::begin(how_often), std::end(how_often),
+                   [&](const char* name) { return given.count(name) > 0; })) {
     options.rule.warm_up = 1;
     options.rule.least = options.rule.most = 3;
     options.rounds = 1;
   }
-  if (!options.modes_given) options.modes = "none,mps,mask,mask+color";
-  return options;
+  if (!modes_given) options.modes = "none,mps,mask,mask+color";
 }
 
-Result<void> isolate(const IsolateOptions& given) {
-  IsolateOptions options = for_device(given);
+Result<void> isolate(IsolateOptions& options) {
   DEMARC_CHECK(check_device(options));
   if (options.worker) return serve(options);
   DEMARC_CHECK(check_forecast(options));
@@ -153,7 +153,7 @@ const RegisterVerb isolate_verb{
      [](CLI::App& app) -> std::function<Result<void>()> {
        auto options = std::make_shared<IsolateOptions>();
        options->common.declare(app, "cuda:N, sim:NAME (simulated), or planted:h100 (a model)");
-       const CLI::Option* modes = app.add_option(
+       app.add_option(
            "--modes", options->modes,
            "comma list of the modes below; those of one process also +color, then +graph, "
            "+overlapped, +graph+overlapped or +fused for a victim's launches; any also "
@@ -173,13 +173,10 @@ const RegisterVerb isolate_verb{
            fmt::format("a command line as one more aggressor, under {}; it runs under demarc exec "
                        "and must launch kernels whenever a victim is timed; may be repeated",
                        study::modes_for_commands()));
-       const CLI::Option* warm_up = app.add_option("--warm-up", options->rule.warm_up,
-                                                   "launches thrown away before each visit");
-       const CLI::Option* samples = app.add_option("--samples", options->rule.least,
-                                                   "launches timed in each visit at least");
-       const CLI::Option* most =
-           app.add_option("--most-samples", options->rule.most, "and at most");
-       const CLI::Option* p99 = app.add_flag(
+       app.add_option("--warm-up", options->rule.warm_up, "launches thrown away before each visit");
+       app.add_option("--samples", options->rule.least, "launches timed in each visit at least");
+       app.add_option("--most-samples", options->rule.most, "and at most");
+       app.add_flag(
            "--p99", options->p99,
            "as many launches as a p99 takes, 1000 of each pair over all rounds, unless --longest "
            "ends a visit first; without, the worst of those timed is given");
@@ -189,8 +186,7 @@ const RegisterVerb isolate_verb{
        app.add_option("--settle", options->common.settle_seconds,
                       "seconds that a command has from its start until victims are timed")
            ->capture_default_str();
-       const CLI::Option* rounds =
-           app.add_option("--rounds", options->rounds, "times each pair is visited");
+       app.add_option("--rounds", options->rounds, "times each pair is visited");
        app.add_flag(
            "--forecast", options->forecast,
            "run nothing: say from the kernels' PTX who would press on the memory, whom half "
@@ -204,10 +200,7 @@ const RegisterVerb isolate_verb{
          for (const std::string_view option : run_options) {
            if (app.count(std::string(option)) > 0) options->run_given.emplace_back(option);
          }
-         options->modes_given = modes->count() > 0;
-         options->samples_given =
-             warm_up->count() + samples->count() + most->count() + p99->count() + rounds->count() >
-             0;
+         suit_device(*options, app);
          return isolate(*options);
        };
      }}};

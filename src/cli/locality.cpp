@@ -53,10 +53,8 @@ Result<void> run_locality(LocalityOptions& options) {
                                     options.device, options.gpus));
   if (!options.html.empty())
     DEMARC_CHECK(emit(options.html, report::locality_page(study, command_line())));
-  if (options.json) return emit(options.out, report::locality_json(study, options.maps));
-  if (options.html.empty() || options.out.empty())
-    return emit(options.out, report::locality_text(study));
-  return {};
+  return emit(options.out, options.json ? report::locality_json(study, options.maps)
+                                        : report::locality_text(study));
 }
 
 const RegisterVerb registered_locality({

@@ -14,7 +14,7 @@ namespace {
 
 struct PtxOptions {
   std::string file, cfg, tree, extract, out;
-  bool check = false, print = false, stats = false, list = false, json = false;
+  bool print = false, stats = false, list = false, json = false;
 };
 
 Result<void> check_ptx(const PtxOptions& options) {
@@ -66,7 +66,7 @@ const RegisterVerb ptx_verb({
                  "PTX file; with --list and --extract also a program, library, fat binary or cubin")
               ->required();
           auto* what = app.add_option_group("what to do");
-          what->add_flag("--check", options->check, "report everything wrong with it (default)");
+          what->add_flag("--check")->description("report everything wrong with it (default)");
           what->add_flag("--print", options->print, "the module, printed from what was understood");
           what->add_option("--cfg", options->cfg, "control-flow graph of this kernel, as DOT")
               ->type_name("KERNEL");

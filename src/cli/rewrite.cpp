@@ -80,8 +80,8 @@ Result<gpu::Device> device_of(const RewriteOptions& options) {
 }
 
 struct WantedColor {
-  std::uint64_t color = 0;
-  std::uint64_t colors = 0;
+  std::uint64_t color;
+  std::uint64_t colors;
 };
 
 Result<WantedColor> parse_wanted_color(const std::string& text) {
@@ -90,13 +90,12 @@ Result<WantedColor> parse_wanted_color(const std::string& text) {
     return invalid_input("--colors: '{}': a colour and how many there are were expected, as in 0/2",
                          text);
   }
-  WantedColor wanted;
-  DEMARC_TRY(wanted.color, parse_u64(text.substr(0, slash), "--colors"));
-  DEMARC_TRY(wanted.colors, parse_u64(text.substr(slash + 1), "--colors"));
+  DEMARC_TRY(const std::uint64_t color, parse_u64(text.substr(0, slash), "--colors"));
+  DEMARC_TRY(const std::uint64_t colors, parse_u64(text.substr(slash + 1), "--colors"));
   constexpr std::uint64_t most_colors = 64;
-  if (wanted.color < wanted.colors && wanted.colors <= most_colors) return wanted;
+  if (color < colors && colors <= most_colors) return WantedColor{color, colors};
   return invalid_input("--colors: there is no colour {} of {}; the first is 0, {} can be asked for",
-                       wanted.color, wanted.colors, most_colors);
+                       color, colors, most_colors);
 }
 
 // A colour of a card, by its description. Where colours are remainders, which of them it has is

@@ -73,7 +73,6 @@ void StudyOptions::declare(CLI::App& app, const std::string& devices) {
 }
 
 void StudyOptions::note_given(const CLI::App& app) {
-  given_.clear();
   for (const DeviceOption& option : device_options) {
     const CLI::Option* declared = app.get_option_no_throw(std::string(option.name));
     if (declared != nullptr && declared->count() > 0) given_.emplace_back(option.name);
@@ -96,7 +95,7 @@ Result<void> StudyOptions::check_device() const {
 
 Result<void> StudyOptions::parse(const std::vector<study::Mode>& modes,
                                  std::string_view mode_option) {
-  if (!(settle_seconds >= 0 && settle_seconds <= 3600)) {
+  if (settle_seconds > 3600) {
     return invalid_input("--settle {}: give 0 to 3600 seconds", settle_seconds);
   }
   DEMARC_TRY(strategy_, partition::parse_split_strategy(split_));

@@ -19,7 +19,6 @@ std::function<void(double, std::string_view)> terminal_progress() {
     fmt::print(stderr, "\r\x1b[K[{:{}}] {:3.0f}% {}",
                std::string(static_cast<std::size_t>(filled), '#'), width, share * 100, what);
     if (share >= 1.0) fmt::print(stderr, "\r\x1b[K");
-    std::fflush(stderr);
   };
 }
 
@@ -41,8 +40,7 @@ std::vector<CLI::Option*>& declared_outputs() {
 bool replaces_file(const std::string& path) {
   std::error_code ignored;
   const auto status = std::filesystem::status(path, ignored);
-  return !path.empty() &&
-         (!std::filesystem::exists(status) || std::filesystem::is_regular_file(status));
+  return !std::filesystem::exists(status) || std::filesystem::is_regular_file(status);
 }
 
 }  // namespace
@@ -52,7 +50,7 @@ CLI::Option* add_output(CLI::App& app, const std::string& name, std::string& pat
   CLI::Option* option = app.add_option(name, path, help);
   declared_outputs().push_back(option);
   return option->check([](const std::string& given) {
-    if (given.empty() || given == "-") return std::string();
+    if (given == "-") return std::string();
     const auto writable = check_writable(given);
     return writable ? std::string() : writable.error().message;
   });

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <memory>
 
 #include "demarc/cuda/identify.hpp"
@@ -16,13 +18,13 @@ struct TopoOptions {
 };
 
 std::string how_found(const cuda::CardFacts& facts) {
+  std::vector<std::string> sources;
+  if (facts.by_descriptor) sources.emplace_back("task descriptors");
+  if (facts.by_cluster) sources.emplace_back("cluster co-location");
   std::string text;
-  if (facts.by_descriptor && facts.by_cluster) {
-    text = "GPCs found from task descriptors and from cluster co-location, which agree";
-  } else if (facts.by_descriptor) {
-    text = "GPCs found from task descriptors alone";
-  } else if (facts.by_cluster) {
-    text = "GPCs found from cluster co-location alone";
+  if (!sources.empty()) {
+    text = fmt::format("GPCs found from {}{}", fmt::join(sources, " and from "),
+                       sources.size() == 2 ? ", which agree" : " alone");
   }
   if (facts.from_cache) text += text.empty() ? "remembered" : " (remembered; --refresh measures)";
   if (!text.empty()) text += "\n";

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "demarc/base/files.hpp"
 #include "demarc/base/gf2.hpp"
 #include "demarc/gpu/device.hpp"
 #include "paths.hpp"
@@ -15,10 +16,17 @@ using ::testing::HasSubstr;
 TEST(ProbeVerb, TheFunctionsOfASimulatedGtx1080AreFoundExactlyAndWrittenForUse) {
   const gpu::AddressMap published = *gpu::find_device("gtx1080").value().address_map;
   for (const std::string seed : {"1", "2"}) {
-    const std::string file = (fresh_folder("probe_verb") / "found.json").string();
-    const Outcome outcome =
-        run_demarc({"probe", "memory", "--device", "sim:gtx1080", "--seed", seed, "-o", file});
+    const auto folder = fresh_folder("probe_verb");
+    const std::string file = (folder / "found.json").string();
+    const std::string report = (folder / "report.json").string();
+    std::vector<std::string> arguments{"probe", "memory", "--device", "sim:gtx1080", "--seed",
+                                       seed,    "-o",     file,       "--report",    report};
+    if (seed == "2") arguments.emplace_back("--json");
+    const Outcome outcome = run_demarc(arguments);
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const std::string json = read_file(report).value();
+    EXPECT_TRUE(json.starts_with("{\"schema\":\"demarc.probe.memory/1\"")) << json.substr(0, 60);
+    EXPECT_EQ(outcome.out == json, seed == "2") << outcome.out.substr(0, 200);
     const auto found = gpu::read_device(file);
     ASSERT_TRUE(found) << found.error().message;
     const gpu::AddressMap& map = found->address_map.value();

@@ -29,6 +29,9 @@ TEST(PtxVerb, a_malformed_module_exits_with_1_and_every_error) {
   EXPECT_NE(outcome.out.find(file + ":11:1: malformed: 'add.s32' takes 3 operands"),
             std::string::npos);
   EXPECT_NE(outcome.out.find(file + ":12:5: malformed: 'L' is not declared"), std::string::npos);
+  EXPECT_EQ(outcome.err, "demarc ptx: " + file + ": 2 errors\n");
+  ASSERT_TRUE(write_file(file, test::kernel("bra L;")));
+  EXPECT_EQ(demarc::test::run_demarc({"ptx", file}).err, "demarc ptx: " + file + ": 1 error\n");
 }
 
 TEST(PtxVerb, the_graph_of_a_kernel_that_is_not_there_lists_those_that_are) {
@@ -51,6 +54,12 @@ TEST(PtxVerb, print_stats_cfg_and_tree_give_their_forms) {
   EXPECT_NE(demarc::test::run_demarc({"ptx", file, "--tree", "k"})
                 .out.find("\"schema\": \"demarc.ptx.tree/1\""),
             std::string::npos);
+}
+
+TEST(PtxVerb, two_forms_at_once_are_refused) {
+  const auto outcome = demarc::test::run_demarc({"ptx", "x.ptx", "--print", "--stats"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.err.find("at most 1"), std::string::npos) << outcome.err;
 }
 
 std::string fat_binary(const std::string& name) {

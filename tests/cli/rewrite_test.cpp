@@ -1,6 +1,8 @@
 // demarc rewrite, as a user calls it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "demarc/base/files.hpp"
 #include "paths.hpp"
 #include "program.hpp"
@@ -40,6 +42,7 @@ TEST(RewriteVerb, a_colour_beyond_the_masks_or_without_masks_is_refused) {
                 .find("--color requires --color-mask"),
             std::string::npos);
   EXPECT_NE(refusal({"rewrite", vecadd()}).find("say what to add"), std::string::npos);
+  EXPECT_NE(refusal({"rewrite", "--affine"}).find("ptx is required"), std::string::npos);
   for (const std::vector<std::string>& alone : {std::vector<std::string>{"--kernel", "vecadd"},
                                                 std::vector<std::string>{"--silence-printf"}}) {
     std::vector<std::string> arguments{"rewrite", vecadd(), "--affine"};
@@ -68,8 +71,8 @@ TEST(RewriteVerb, a_colour_of_a_card_is_taken_from_its_description) {
     const Outcome outcome = run_demarc(arguments);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_EQ(outcome.out, by_mask.out);
-    EXPECT_NE(outcome.err.find("vecadd: 3 accesses translated"), std::string::npos) << outcome.err;
-    EXPECT_NE(outcome.err.find(" instructions before, "), std::string::npos);
+    EXPECT_EQ(outcome.err,
+              "vecadd: 3 accesses translated\n" + vecadd() + ": 22 instructions before, 61 now\n");
   }
   const Outcome later =
       run_demarc({"rewrite", vecadd(), "--colors", "0/2", "--description", "h200"});
@@ -95,10 +98,68 @@ TEST(RewriteVerb, a_colour_that_no_card_has_is_refused) {
   EXPECT_NE(said({"--colors", "0/2"}).find("of which card?"), std::string::npos);
   EXPECT_NE(said({"--colors", "0/2", "--description", "no-such"}).find("no-such"),
             std::string::npos);
-  for (const char* alone : {"--allow-refused", "--stats"}) {
-    EXPECT_NE(said({"--affine", alone}).find("go with --colors or --color-mask"),
-              std::string::npos);
+  for (const std::vector<std::string>& alone : {std::vector<std::string>{"--allow-refused"},
+                                                {"--stats"},
+                                                {"--variables-at", "0x10"},
+                                                {"--local-at", "0x10", "--local-threads", "1"}}) {
+    std::vector<std::string> arguments{"--affine"};
+    arguments.insert(arguments.end(), alone.begin(), alone.end());
+    EXPECT_NE(said(arguments).find("go with --colors or --color-mask"), std::string::npos)
+        << alone[0];
   }
+  EXPECT_NE(said({"--colors", "0/65", "--description", "h200"})
+                .find("there is no colour 0 of 65; the first is 0, 64 can be asked for"),
+            std::string::npos);
+  // As many as can be asked for, but not of this card.
+  const Outcome most =
+      run_demarc({"rewrite", vecadd(), "--colors", "0/64", "--description", "h200"});
+  EXPECT_EQ(most.exit_code, 2);
+  EXPECT_NE(most.err.find("64 colours of the 6 runs"), std::string::npos) << most.err;
+}
+
+TEST(RewriteVerb, options_that_need_or_exclude_each_other_are_refused_by_name) {
+  const std::pair<std::vector<std::string>, const char*> wrong[] = {
+      {{"--affine", "--device", "sim:h100-sxm"}, "--device requires --colors"},
+      {{"--affine", "--description", "h100-sxm"}, "--description requires --colors"},
+      {{"--color-mask", "0xc4000", "--local-threads", "4"}, "--local-threads requires --local-at"},
+      {{"--color-mask", "0xc4000", "--local-at", "0x10"}, "--local-at requires --local-threads"},
+      {{"--color-mask", "0xc4000", "--needs"}, "--color-mask excludes --needs"},
+      {{"--colors", "0/2", "--description", "h200", "--needs"}, "--colors excludes --needs"},
+      {{"--colors", "0/2", "--description", "h200", "--color-mask", "0xc4000"},
+       "--colors excludes --color-mask"}};
+  for (const auto& [arguments, told] : wrong) {
+    std::vector<std::string> all{"rewrite", vecadd()};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const std::string said = refusal(all);
+    EXPECT_NE(said.find(told), std::string::npos) << said;
+  }
+}
+
+TEST(RewriteVerb, the_first_colour_is_the_one_without_a_number) {
+  const Outcome first =
+      run_demarc({"rewrite", vecadd(), "--color-mask", "0xc4000", "--color", "0"});
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(run_demarc({"rewrite", vecadd(), "--color-mask", "0xc4000"}).out, first.out);
+  EXPECT_NE(run_demarc({"rewrite", vecadd(), "--color-mask", "0xc4000", "--color", "1"}).out,
+            first.out);
+}
+
+TEST(RewriteVerb, a_kernel_that_prints_is_coloured_once_it_is_silenced) {
+  const auto path = fresh_folder("rewrite_prints") / "prints.ptx";
+  ASSERT_TRUE(
+      write_file(path,
+                 ".version 8.0\n.target sm_90\n.address_size 64\n"
+                 ".extern .func (.param .b32 r) vprintf(.param .b64 format, .param .b64 list);\n"
+                 ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %rd<3>;\n.reg .b32 %r<2>;\n"
+                 "ld.param.u64 %rd1, [p];\n{\n.param .b64 a;\n.param .b64 b;\n.param .b32 c;\n"
+                 "st.param.b64 [a], %rd1;\nst.param.b64 [b], 0;\n"
+                 "call.uni (c), vprintf, (a, b);\nld.param.b32 %r1, [c];\n}\n"
+                 "ret;\n}\n"));
+  std::vector<std::string> arguments{"rewrite", path.string(), "--color-mask", "0xc4000"};
+  EXPECT_NE(refusal(arguments).find("kernel 'k'"), std::string::npos);
+  arguments.emplace_back("--silence-printf");
+  const Outcome silent = run_demarc(arguments);
+  EXPECT_EQ(silent.exit_code, 0) << silent.err;
 }
 
 // One kernel with a variable and local memory, one that cannot be coloured.
@@ -127,6 +188,9 @@ TEST(RewriteVerb, a_refused_kernel_is_an_error_by_line_unless_it_may_be_left_out
   EXPECT_NE(without.err.find(reason), std::string::npos);
   EXPECT_NE(without.out.find(".entry good"), std::string::npos);
   EXPECT_EQ(without.out.find(".entry bad"), std::string::npos);
+  std::vector<std::string> crowd = arguments;
+  *(std::find(crowd.begin(), crowd.end(), "--local-threads") + 1) = "128";
+  EXPECT_NE(run_demarc(crowd).out, without.out) << "how many threads there is room for is checked";
   arguments.back() = "--kernel";
   arguments.emplace_back("good");
   const Outcome chosen = run_demarc(arguments);

@@ -186,6 +186,42 @@ TEST(ScheduleVerb, a_configurations_timeline_shows_the_policy_that_was_named) {
   }
 }
 
+// One of the two is enough; without -p they are of rr.
+TEST(ScheduleVerb, a_timeline_and_a_picture_are_written_without_each_other) {
+  const std::string file = (schedule_folder() / "alone").string();
+  const auto written = [&](const std::vector<std::string>& more) {
+    std::filesystem::remove(file);
+    std::vector<std::string> arguments{config_file()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    arguments.push_back(file);
+    EXPECT_EQ(schedule(arguments).exit_code, 0);
+    return read_file(file).value_or("");
+  };
+  EXPECT_THAT(written({"--svg"}), HasSubstr("two.conf, policy rr</text>"));
+  expect_valid_trace(written({"-p", "bfa", "--timeline"}), 10, 2);
+  // Memory for one kernel only: the models differ in what happens then.
+  const std::string full = schedule_file("more.conf", machine + "*kernel\n1 1 3 3 1 60\n");
+  const auto drawn = [&](const std::string& model) {
+    EXPECT_EQ(schedule({full, "-p", "rr", "--model", model, "--svg", file}).exit_code, 0);
+    return read_file(file).value_or("");
+  };
+  EXPECT_NE(drawn("corrected"), drawn("simtbs"));
+}
+
+TEST(ScheduleVerb, the_timeline_of_the_locality_policy_follows_the_map) {
+  const std::string map = schedule_file(
+      "drawn.json",
+      R"({"schema": "demarc.locality/1", "inter": {"map": {"size": 4, "cells": [[0, 2, 64]]}}})");
+  const std::string config = schedule_file("drawn.conf", machine + "*kernel\n2 1 4 3 1 5\n");
+  const std::string file = (schedule_folder() / "drawn.svg").string();
+  const auto drawn = [&](const std::string& option) {
+    EXPECT_EQ(schedule({config, "-p", "locality", "--locality", option, "--svg", file}).exit_code,
+              0);
+    return read_file(file).value_or("");
+  };
+  EXPECT_NE(drawn(map), drawn("1=" + map));
+}
+
 TEST(ScheduleVerb, a_locality_map_says_how_much_of_the_sharing_stays_on_one_sm) {
   const std::string map = schedule_file(
       "map.json",
@@ -330,17 +366,21 @@ TEST(ScheduleVerb, plan_holds_or_names_the_tasks_that_cannot_with_status_3) {
 }
 
 TEST(ScheduleVerb, every_help_gives_defaults_and_an_example) {
-  const std::pair<const char*, const char*> commands[] = {{"", "dfa, smk"},
-                                                          {"generate", "--level UINT=80"},
-                                                          {"study", "--ticks UINT=10000"},
-                                                          {"compare", "[16,32,66,132,264,528]"},
-                                                          {"plan", "demarc.tasks/1"}};
-  for (const auto& [command, shown] : commands) {
+  const std::pair<const char*, std::vector<const char*>> commands[] = {
+      {"", {"dfa, smk"}},
+      {"generate",
+       {"--level UINT=80 ", "--sms UINT=16 ", "--units UINT=8 ", "--ticks UINT=10000 ",
+        "--seed UINT=1 "}},
+      {"study", {"--seeds UINT=10 ", "--ticks UINT=10000 ", "--threads UINT=0 "}},
+      {"compare",
+       {"[16,32,66,132,264,528]", "--seeds UINT=10 ", "--ticks UINT=3000 ", "antt, antt-queue, "}},
+      {"plan", {"demarc.tasks/1"}}};
+  for (const auto& [command, shown_all] : commands) {
     std::vector<std::string> arguments{"--help"};
     if (*command != 0) arguments.insert(arguments.begin(), command);
     const auto outcome = schedule(arguments);
     EXPECT_EQ(outcome.exit_code, 0) << command;
-    EXPECT_THAT(outcome.out, HasSubstr(shown)) << command;
+    for (const char* shown : shown_all) EXPECT_THAT(outcome.out, HasSubstr(shown)) << command;
     EXPECT_THAT(outcome.out, HasSubstr("Example: demarc schedule")) << command;
   }
 }

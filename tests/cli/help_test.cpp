@@ -1,0 +1,88 @@
+// What --help and the refusals of the program itself say: verbs, defaults, ranges.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "demarc/base/version.hpp"
+#include "paths.hpp"
+#include "program.hpp"
+
+namespace demarc::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+TEST(Help, lists_the_verbs_from_those_that_most_want_to_the_others) {
+  const Outcome help = run_demarc({"-h"});
+  EXPECT_EQ(help.exit_code, 0) << help.err;
+  std::size_t last = 0;
+  for (const std::string verb :
+       {"demo", "isolate", "blocks", "attack", "topo", "probe", "exec", "verify", "ptx", "locality",
+        "emulate", "run", "rewrite", "schedule", "translate"}) {
+    const std::size_t at = help.out.find("\n  " + verb + " ");
+    ASSERT_NE(at, std::string::npos) << verb;
+    EXPECT_GT(at, last) << verb;
+    last = at;
+  }
+}
+
+TEST(Help, the_version_is_told) {
+  const Outcome version_told = run_demarc({"--version"});
+  EXPECT_EQ(version_told.exit_code, 0);
+  EXPECT_EQ(version_told.out, fmt::format("demarc {}\n", version()));
+}
+
+TEST(Help, a_verb_is_needed_and_one_that_is_none_is_refused_with_the_list) {
+  for (const std::vector<std::string>& none :
+       {std::vector<std::string>{}, {"probe"}, {"probe", "--json"}}) {
+    const Outcome outcome = run_demarc(none);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_EQ(outcome.out, "");
+  }
+  const Outcome bogus = run_demarc({"bogus"});
+  EXPECT_EQ(bogus.exit_code, 1);
+  EXPECT_THAT(bogus.err, StartsWith("demarc: there is no verb 'bogus'; the verbs are: demo, "));
+}
+
+TEST(Help, options_name_the_defaults_that_they_have) {
+  const std::pair<std::vector<std::string>, std::vector<std::string>> verbs[] = {
+      {{"verify"}, {"--color-count UINT=2 ", "--most-slowdown FLOAT=1.15 "}},
+      {{"probe", "memory"}, {" in [0.25 - 4096]=8\n", "--seed UINT=1 "}},
+      {{"run"}, {" in [0.001 - 86400]=60\n"}},
+      {{"attack"}, {"--longest FLOAT=2 "}},
+      {{"locality"}, {" in [1 - 64]=1\n"}},
+      {{"rewrite"}, {"--color UINT=0 "}}};
+  for (const auto& [verb, defaults] : verbs) {
+    std::vector<std::string> arguments = verb;
+    arguments.emplace_back("--help");
+    const Outcome outcome = run_demarc(arguments);
+    EXPECT_EQ(outcome.exit_code, 0);
+    for (const std::string& told : defaults) EXPECT_THAT(outcome.out, HasSubstr(told)) << verb[0];
+  }
+}
+
+TEST(Help, a_number_outside_an_options_range_is_refused_with_the_range) {
+  const std::pair<std::vector<std::string>, const char*> wrong[] = {
+      {{"verify", "--identify", "1001"}, "--identify: Value 1001 not in range 0 to 1000"},
+      {{"probe", "memory", "--memory-gib", "0.2"},
+       "--memory-gib: Value 0.2 not in range 0.250000 to 4096.000000"},
+      {{"run", "--limit", "0"}, "--limit: Value 0 not in range 0.001000 to 86400.000000"},
+      {{"locality", "--gpus", "0"}, "--gpus: Value 0 not in range 1 to 64"},
+      {{"emulate", "--limit", "0"}, "--limit: Value 0 not in range 1 to 4611686018427387904"}};
+  for (const auto& [arguments, told] : wrong) {
+    const Outcome outcome = run_demarc(arguments);
+    EXPECT_EQ(outcome.exit_code, 1) << told;
+    EXPECT_THAT(outcome.err, HasSubstr(told));
+  }
+}
+
+TEST(Help, a_result_that_cannot_be_written_is_an_error) {
+  const Outcome outcome =
+      run_program({"/bin/sh", "-c", "exec \"$0\" topo --device sim:gtx1080 >/dev/full",
+                   (build_dir() / "demarc").string()});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("demarc topo: standard output: cannot be written"));
+}
+
+}  // namespace
+}  // namespace demarc::test
