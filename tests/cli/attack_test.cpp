@@ -59,6 +59,13 @@ TEST(AttackVerb, finds_neighbours_that_slow_a_victim_whose_memory_is_not_divided
   const Json result = Json::parse(read_file(json).value());
   EXPECT_EQ(result["schema"], "demarc.attack/1");
   EXPECT_EQ(result["verdict"], "not held");
+  // A simulation repeats exactly: few runs say it all.
+  EXPECT_EQ(result["plan"]["keep"], 3);
+  EXPECT_EQ(result["plan"]["screening"]["least"], 3);
+  EXPECT_EQ(result["plan"]["proof"]["least"], 3);
+  EXPECT_EQ(result["plan"]["proof"]["most"], 3);
+  EXPECT_EQ(result["plan"]["proof"]["warm_up"], 1);
+  EXPECT_EQ(result["plan"]["rounds"], 1);
   ASSERT_EQ(result["ranked"].size(), 3U);
   EXPECT_THAT(result["untried"].get<std::vector<std::string>>(),
               testing::IsSupersetOf({"host_load", "copy_in", "variable", "bulk_copy"}));
@@ -80,6 +87,36 @@ TEST(AttackVerb, a_limit_that_nobody_reaches_is_held) {
       run_demarc(command(folder, {"--mode", "mask", "--limit", "100000", "--limit-p99", "100000"}));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("mask HOLDS: none of "));
+}
+
+// A victim of one block, so that a hunt takes no time.
+std::vector<std::string> tiny_hunt(const std::filesystem::path& folder,
+                                   const std::vector<std::string>& more) {
+  const std::string file = (folder / "tiny.txt").string();
+  EXPECT_TRUE(write_file(file, "kernel threads=64\nblock\nwarp\nload +3 0x0/15\n"));
+  std::vector<std::string> arguments{"attack", "--device",  "sim:gtx1080",   "--mode",
+                                     "mask",   "--victims", "stream:" + file};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+TEST(AttackVerb, the_plan_is_what_the_options_say) {
+  const auto folder = fresh_folder("attack_plan");
+  const Outcome outcome = run_demarc(tiny_hunt(
+      folder, {"--candidates", "22", "--samples", "4", "--rounds", "3", "--parts", "3", "--seed",
+               "7", "--without", "store,host_load", "--longest", "1.5", "--json", "-"}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json plan = Json::parse(outcome.out)["plan"];
+  EXPECT_EQ(plan["mode"], "mask");
+  EXPECT_EQ(plan["candidates"], 22);
+  EXPECT_EQ(plan["parts"], 3);
+  EXPECT_EQ(plan["seed"], 7);
+  EXPECT_EQ(plan["rounds"], 3);
+  EXPECT_EQ(plan["without"], Json::array({"store", "host_load"}));
+  EXPECT_EQ(plan["screening"]["least"], 5) << "as on a card, since how often was said";
+  EXPECT_EQ(plan["proof"]["least"], 4);
+  EXPECT_EQ(plan["proof"]["most"], 4);
+  EXPECT_EQ(plan["proof"]["longest_seconds"], 1.5);
 }
 
 TEST(AttackVerb, the_same_seed_gives_the_same_ranking_on_any_number_of_threads) {

@@ -81,6 +81,18 @@ TEST(EmulateVerb, a_bundled_launch_meets_its_reference) {
   EXPECT_THAT(outcome.out, HasSubstr("the outputs meet the reference"));
 }
 
+TEST(EmulateVerb, without_checks_a_read_of_what_nobody_wrote_passes) {
+  std::string text = halo;
+  text.insert(text.find("ret;"), "ld.shared.u32 %r3, [word];\n");
+  text.insert(text.find(".visible"), ".shared .align 4 .b32 word;\n");
+  auto arguments = launch(file_with(text), "516");
+  const auto checked = run_demarc(arguments);
+  EXPECT_EQ(checked.exit_code, 3);
+  EXPECT_THAT(checked.err, HasSubstr("uninitialised read"));
+  arguments.emplace_back("--no-checks");
+  EXPECT_EQ(run_demarc(arguments).exit_code, 0);
+}
+
 TEST(EmulateVerb, a_trace_is_written_and_begins_with_its_mark) {
   const auto path = test::fresh_folder("emulate_trace") / "vecadd.trace";
   const auto outcome = run_demarc({"emulate", "bundled:vecadd", "--trace", path.string()});

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "demarc/base/files.hpp"
@@ -71,6 +72,11 @@ TEST(IsolateVerb, an_access_stream_is_a_victim_and_an_aggressor_on_a_simulated_d
                   "stream:" + mine, "--aggressors", "va,stream:" + mine, "--json", json});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json result = Json::parse(read_file(json).value());
+  // A simulation repeats exactly: few runs say it all.
+  EXPECT_EQ(result["plan"]["rounds"], 1);
+  EXPECT_EQ(result["plan"]["stopping_rule"]["warm_up"], 1);
+  EXPECT_EQ(result["plan"]["stopping_rule"]["least"], 3);
+  EXPECT_EQ(result["plan"]["stopping_rule"]["most"], 3);
   EXPECT_EQ(result["plan"]["victims"][0]["spec"], "stream:" + mine);
   EXPECT_EQ(result["plan"]["aggressors"][1]["spec"], "stream:" + mine);
   EXPECT_NE(outcome.out.find("mask+color holds the one victim measured"), std::string::npos)
@@ -154,6 +160,89 @@ TEST(IsolateVerb, what_a_device_cannot_follow_ends_with_1_and_names_option_and_d
     refused("planted:h100", option, value);
   }
   refused("cuda:0", "--threads", "2");
+  refused("cuda:0", "--dispatch", "rr");
+  refused("cuda:0", "--locality", "x.json");
+  refused("sim:gtx1080", "--description", "h200");
+  refused("sim:gtx1080", "--settle", "1");
+  refused("planted:h100", "--masks", "0x1000");
+  refused("planted:h100", "--colors", "1,0");
+}
+
+TEST(IsolateVerb, what_a_device_can_follow_is_not_refused_for_it) {
+  const auto said = [](const std::string& device, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"isolate", "--device", device, "--modes", "masc"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome outcome = run_demarc(arguments);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, testing::HasSubstr("--modes: 'masc'"));
+  };
+  said("cuda:0", {"--masks", "1", "--colors", "1", "--memory-gib", "1", "--description", "x",
+                  "--split", "packed", "--clock", "gpu", "--victim-priority", "1",
+                  "--aggressor-cmd", "true", "--settle", "1"});
+  said("cuda:0", {"--forecast"});
+  said("sim:gtx1080", {"--masks", "1", "--colors", "1", "--split", "packed", "--dispatch", "rr",
+                       "--locality", "x", "--threads", "1"});
+}
+
+TEST(IsolateVerb, limits_of_options_are_their_own_last_good_values) {
+  const auto told = [](const std::vector<std::string>& more, const std::string& what) {
+    std::vector<std::string> arguments{"isolate", "--device", "cuda:99"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome outcome = run_demarc(arguments);
+    EXPECT_EQ(outcome.exit_code, 1) << what;
+    EXPECT_THAT(outcome.err, testing::HasSubstr(what));
+  };
+  told({"--settle", "3601"}, "--settle 3601: give 0 to 3600 seconds");
+  told({"--settle", "3600", "--split", "fair"}, "--split fair");
+  told({"--memory-gib", "0.2"}, "--memory-gib 0.2: give 0.25 to 4096");
+  told({"--memory-gib", "4097"}, "--memory-gib 4097: give 0.25 to 4096");
+  for (const char* last : {"0.25", "4096"}) {
+    told({"--modes", "mask", "--memory-gib", last}, "no mode of --modes has colours");
+  }
+  told({"--modes", "mask", "--masks", "0x1000"}, "--masks: no mode of --modes has colours");
+  told({"--modes", "mask", "--colors", "1"}, "--colors: no mode of --modes has colours");
+  // Where a command is an aggressor the modes are those that can keep it.
+  told({"--aggressor-cmd", "true", "--colors", "1"}, "--colors: no mode of --modes has colours");
+  told({"--worker", "--split", "fair"}, "--split fair");
+}
+
+TEST(IsolateVerb, the_blocks_of_a_simulation_follow_a_policy_and_a_map_of_sharing) {
+  const auto folder = fresh_folder("isolate_dispatch");
+  const std::string victim = (folder / "v.txt").string();
+  std::string text = "kernel threads=64\n";
+  for (int block = 0; block < 40; ++block) {
+    text += fmt::format("block\nwarp\nload {0:#x}/15 {0:#x}/15\n", block % 2 * 4096);
+  }
+  ASSERT_TRUE(write_file(victim, text));
+  const std::string map = (folder / "map.json").string();
+  ASSERT_TRUE(write_file(
+      map,
+      R"({"schema": "demarc.locality/1", "inter": {"map": {"size": 40, "cells": [[0, 2, 64]]}}})"));
+  const auto run = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"isolate",          "--device",     "sim:gtx1080",
+                                       "--modes",          "mask",         "--victims",
+                                       "stream:" + victim, "--aggressors", "stream:" + victim};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_demarc(arguments);
+  };
+  for (const std::vector<std::string>& alone :
+       {std::vector<std::string>{"--locality", map}, {"--locality", map, "--dispatch", "rr"}}) {
+    const Outcome outcome = run(alone);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, testing::HasSubstr("--locality is read by --dispatch locality only"));
+  }
+  EXPECT_THAT(run({"--dispatch", "locality"}).err,
+              testing::HasSubstr("--dispatch locality reads who shares what"));
+  EXPECT_THAT(run({"--dispatch", "locality", "--locality", "v.txt=/no/map.json"}).err,
+              testing::HasSubstr("/no/map.json: cannot be read"));
+  EXPECT_THAT(run({"--dispatch", "nobody"}).err, testing::HasSubstr("nobody"));
+  for (const std::string& option : {map, "v.txt=" + map}) {
+    const Outcome outcome = run({"--dispatch", "locality", "--locality", option});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  const Outcome packed = run({"--split", "packed"});
+  EXPECT_EQ(packed.exit_code, 0) << packed.err;
+  EXPECT_NE(packed.out, run({}).out);
 }
 
 TEST(IsolateVerb, colours_of_a_simulated_device_can_be_chosen_and_wrong_ones_are_refused) {
@@ -178,6 +267,8 @@ TEST(IsolateVerb, colours_of_a_simulated_device_can_be_chosen_and_wrong_ones_are
   };
   const Outcome chosen = run({"--masks", "0x18a000", "--colors", "1,0", "--json", "-"});
   ASSERT_EQ(chosen.exit_code, 0) << chosen.err;
+  EXPECT_EQ(Json::parse(chosen.out)["plan"]["rounds"], 2) << "as on a card: how often was said";
+  EXPECT_EQ(Json::parse(chosen.out)["plan"]["stopping_rule"]["warm_up"], 0);
   EXPECT_NE(chosen.out.find("colour 1; part 1"), std::string::npos) << chosen.out;
   EXPECT_NE(chosen.out.find("colour masks 0x18a000"), std::string::npos);
   EXPECT_NE(chosen.out.find("simulated colours isolate by construction"), std::string::npos);
@@ -209,6 +300,7 @@ TEST(IsolateVerb, a_forecast_runs_nothing_and_says_which_mode_suits_and_who_pres
   EXPECT_NE(outcome.out.find("Half the L2 costs fwt 2."), std::string::npos) << outcome.out;
   const Json result = Json::parse(read_file(json).value());
   EXPECT_TRUE(result["cells"].empty());
+  EXPECT_EQ(result["plan"]["modes"], Json::array({"none", "mps", "mask", "mask+color"}));
   EXPECT_GT(result["forecast"]["victims"][0]["half_l2_slowdown"], 1.5);
   EXPECT_NE(read_file(html).value().find("a forecast, nothing was run"), std::string::npos);
 }

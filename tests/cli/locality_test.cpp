@@ -104,6 +104,43 @@ TEST(LocalityVerb, writes_a_page) {
   EXPECT_THAT(read_file(page).value_or(""), HasSubstr("--args buf:65536,buf:65536"));
 }
 
+TEST(LocalityVerb, the_text_goes_to_its_file_beside_a_page_too) {
+  const auto folder = test::fresh_folder("locality_both");
+  const auto outcome = run_demarc(
+      locality_of_halo({"--grid", "8", "--block", "64", "--args", "buf:65536,buf:65536", "--html",
+                        (folder / "x.html").string(), "--out", (folder / "x.txt").string()}));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(read_file(folder / "x.txt").value_or(""), HasSubstr("kernel halo"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "x.html"));
+}
+
+TEST(LocalityVerb, the_method_is_the_one_that_was_asked_for) {
+  const auto method = [](const std::string& file, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"locality", file,    "--grid", "8",
+                                       "--block",  "64",    "--args", "buf:65536,buf:65536",
+                                       "--json",   "--maps"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto outcome = run_demarc(arguments);
+    if (outcome.exit_code != 0) return outcome.err;
+    const Json json = Json::parse(outcome.out);
+    EXPECT_FALSE(json["inter"]["map"]["cells"].empty());
+    return json["method"].get<std::string>();
+  };
+  EXPECT_EQ(method(halo_file(), {"--method", "emulated"}), "emulated");
+  EXPECT_EQ(method(halo_file(), {"--method", "symbolic"}), "symbolic");
+  // An address that is read from memory has no closed form.
+  std::string text = read_file(halo_file()).value();
+  text.insert(text.find("add.s64 %rd5"),
+              "ld.global.u32 %r5, [%rd4];\nand.b32 %r5, %r5, 255;\nmul.wide.u32 %rd6, %r5, 4;\n"
+              "add.s64 %rd6, %rd1, %rd6;\nld.global.f32 %f1, [%rd6];\n");
+  const auto indirect = (test::fresh_folder("locality_indirect") / "k.ptx").string();
+  ASSERT_TRUE(write_file(indirect, text));
+  EXPECT_EQ(method(indirect, {}), "mixed");
+  EXPECT_EQ(method(indirect, {"--method", "emulated"}), "emulated");
+  EXPECT_THAT(method(indirect, {"--method", "symbolic"}), HasSubstr("demarc locality: "));
+}
+
 TEST(LocalityVerb, leaves_out_the_prediction_where_the_description_lacks_what_it_needs) {
   const std::vector<std::string> launch{
       "--grid", "8", "--block", "64", "--args", "buf:65536,buf:65536", "--device", "sim:a100"};
@@ -184,6 +221,12 @@ TEST(LocalityVerb, refuses_what_is_wrong_and_says_what_would_be_right) {
       {locality_of_halo(
            {"--grid", "8", "--block", "64", "--args", "buf:64,buf:64", "--loads", "--stores"}),
        "exclude each other"},
+      {locality_of_halo(
+           {"--grid", "8", "--block", "64", "--args", "buf:64,buf:64", "--stores", "--atomics"}),
+       "exclude each other"},
+      {locality_of_halo(
+           {"--grid", "8", "--block", "64", "--args", "buf:64,buf:64", "--method", "fast"}),
+       "--method: 'fast' is none of automatic, symbolic, emulated"},
       {locality_of_halo(
            {"--grid", "8", "--block", "64", "--args", "buf:65536,buf:65536", "--maps"}),
        "give --json too"},

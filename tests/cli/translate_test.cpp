@@ -100,8 +100,13 @@ TEST(TranslateVerb, wrong_options_end_with_1_and_say_what_would_be_right) {
                  "page_bytes: 5000 is not a power of two");
   expect_refused({"translate", "--app", "RL", "--launch", "bundled:relu"},
                  "--app, --launch and --stream exclude each other");
+  expect_refused({"translate", "--app", "RL", "--stream", "x"},
+                 "--app, --launch and --stream exclude each other");
   expect_refused({"translate", "--app", "RL", "--scale", "64mb"},
                  "--scale and --param belong to --launch");
+  expect_refused({"translate", "--app", "RL", "--param", "n=4"},
+                 "--scale and --param belong to --launch");
+  expect_refused({"translate", "--app", "KM,"}, "--app: there is no application ''");
   expect_refused({"translate", "--timeline", "x.json"}, "--timeline shows one application");
   expect_refused({"translate", "--timeline", "x.json", "--app", "RL,KM"},
                  "--timeline shows one application; --app names 2");
@@ -128,7 +133,19 @@ TEST(TranslateVerb, an_access_stream_is_read_and_its_errors_name_the_line) {
   ASSERT_TRUE(write_file(file, "kernel threads=64\nblock\nwarp\nload 0x1000 0x2000\n"));
   const auto outcome = run_demarc({"translate", "--stream", file, "--json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_EQ(Json::parse(outcome.out)["apps"][0]["centralised"]["line_accesses"], 2);
+  const Json app = Json::parse(outcome.out)["apps"][0];
+  EXPECT_EQ(app["centralised"]["line_accesses"], 2);
+  EXPECT_EQ(app["name"], file);
+  EXPECT_TRUE(app.contains("distributed"));
+  EXPECT_FALSE(app.contains("bypass"));
+  // Both lines lie on one page, if pages are large.
+  const auto large = run_demarc(
+      {"translate", "--stream", file, "--json", "--arch", "bypass", "--set", "page_bytes=65536"});
+  ASSERT_EQ(large.exit_code, 0) << large.err;
+  const Json one = Json::parse(large.out)["apps"][0];
+  EXPECT_FALSE(one.contains("centralised"));
+  EXPECT_EQ(one["bypass"]["first_touches"], 1);
+  EXPECT_EQ(app["centralised"]["first_touches"], 2);
   ASSERT_TRUE(write_file(file, "kernel threads=64\nblock\nwarp\nlaod 0x1000\n"));
   expect_refused({"translate", "--stream", file}, file + ":4");
   expect_refused({"translate", "--stream", "/no/such.txt"}, "/no/such.txt");
@@ -181,6 +198,10 @@ TEST(TranslateVerb, the_study_writes_a_page_and_judges_each_published_figure) {
                  "there is no variant 'ring'; there are");
   expect_refused({"translate", "study", "--app", "x"}, "--app: there is no application 'x'");
   expect_refused({"translate", "study", "--gpus", "0"}, "--gpus: 0 is not within 1..64");
+  const auto json = run_demarc({"translate", "study", "--app", "RL", "--variants", "chain", "--set",
+                                "megabytes=1", "--set", "cus=4", "--json"});
+  ASSERT_EQ(json.exit_code, 0) << json.err;
+  EXPECT_EQ(Json::parse(json.out)["schema"], "demarc.translate.study/1");
   EXPECT_THAT(run_demarc({"translate", "study", "--list-variants"}).out,
               HasSubstr("l2-tlb-512             L2 TLB of 32 sets and 16 ways"));
 }
