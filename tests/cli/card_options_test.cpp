@@ -155,6 +155,35 @@ TEST_F(CardOptions, run_reports_as_json_and_needs_a_real_card) {
   EXPECT_THAT(unchecked.out, Not(HasSubstr("reference")));
 }
 
+TEST_F(CardOptions, a_study_divides_the_card_and_its_memory_as_the_options_say) {
+  ASSERT_TRUE(write_file(folder / "tick.json", R"({"schema": "demarc.launch/1", "name": "tick",
+    "ptx": "tick.ptx", "buffers": [],
+    "launches": [{"kernel": "tick", "grid": 1, "block": 32, "args": ["i32:5"]}]})"));
+  ASSERT_TRUE(write_file(folder / "tick.ptx",
+                         ".version 8.0\n.target sm_90\n.address_size 64\n"
+                         ".visible .entry tick(.param .u32 p) { ret; }\n"));
+  const std::string tick = "launch:" + (folder / "tick.json").string();
+  const auto study = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{
+        "isolate", "--clock",   "events", "--victims",      tick, "--aggressors", tick, "--rounds",
+        "1",       "--warm-up", "0",      "--most-samples", "2",  "--samples",    "2"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_demarc(arguments);
+  };
+  EXPECT_THAT(study({"--modes", "mask", "--split", "packed"}).out,
+              HasSubstr("part 1/2: SMs 0-3, 6-9, 12-13, 18-19;"));
+  EXPECT_THAT(study({"--modes", "mask", "--split", "distributed"}).out,
+              HasSubstr("part 1/2: SMs 0-5, 12-17;"));
+  const Outcome colored = study(
+      {"--modes", "mask+color", "--masks", "0xc4000", "--colors", "1,0", "--memory-gib", "0.25"});
+  EXPECT_EQ(colored.exit_code, 0) << colored.err;
+  EXPECT_THAT(colored.out, HasSubstr("; 128 pages measured, "));
+  EXPECT_THAT(colored.out, HasSubstr("the parts have the colours 1, 0;"));
+  const Outcome unknown = study({"--modes", "mask+color", "--description", "nosuch"});
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("there is no device 'nosuch'"));
+}
+
 TEST_F(CardOptions, topo_writes_the_description_of_a_card_and_says_what_it_lacks) {
   const std::string file = (folder / "card.json").string();
   const Outcome tree = run_demarc({"topo"});

@@ -1,4 +1,5 @@
 // What --help and the refusals of the program itself say: verbs, defaults, ranges.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -88,6 +88,10 @@ TEST(ScheduleVerb, classic_has_the_published_programs_output_and_exit_statuses) 
   EXPECT_EQ(full.exit_code, 4);
   EXPECT_EQ(full.err, "ERROR: out of memory: 120\n\n");
   EXPECT_EQ(full.out, "");
+  // What it had told by then stays told.
+  const auto told = schedule({(schedule_folder() / "full.conf").string(), "--classic", "-v"});
+  EXPECT_EQ(told.exit_code, 4);
+  EXPECT_THAT(told.out, StartsWith("[     0]"));
   const auto endless =
       schedule({schedule_file("endless.conf", machine + "*kernel\n1 5 1 1 1 1\n1 4 1 1 1 1\n"),
                 "--classic"});
