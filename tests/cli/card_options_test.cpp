@@ -68,6 +68,19 @@ TEST_F(CardOptions, of_the_colours_to_prove_each_is_checked_by_name) {
   expect_refused({"verify", "--colors", "0", "--device", "cuda:7"}, "there is no GPU cuda:7", 2);
 }
 
+// Nothing is as fast beside a neighbour as in half the time that it takes alone.
+TEST_F(CardOptions, colours_that_are_not_kept_apart_end_with_3_and_say_so) {
+  const Outcome outcome = run_demarc(
+      {"verify", "--colors", "1", "--description", "h100-sxm", "--most-slowdown", "0.5", "--json"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("the colours 1 are not kept apart"));
+  const Json report = Json::parse(outcome.out);
+  EXPECT_EQ(report["expected_colors"], 2) << "a bit a colour";
+  EXPECT_EQ(report["chunks_of_color"].size(), 2U);
+  EXPECT_EQ(report["most_slowdown"], 0.5);
+  EXPECT_EQ(report["holds"], false);
+}
+
 TEST_F(CardOptions, verify_is_of_real_cards_and_gives_its_verdict_as_json) {
   expect_refused({"verify", "--device", "sim:h100-sxm"},
                  "--device sim:h100-sxm: only a real GPU can be verified; give cuda:N");
