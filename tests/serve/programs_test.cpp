@@ -24,7 +24,8 @@ using test::Supervised;
 // where all bytes that are not zero are of colours that programs had.
 class ServingProcess {
  public:
-  ServingProcess(const std::string& socket, bool remainders) : socket_(socket) {
+  ServingProcess(const std::string& socket, bool remainders, const std::string& mps = "")
+      : socket_(socket), mps_(mps) {
     shared_ = static_cast<Shared*>(
         ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     new (shared_) Shared;
@@ -67,6 +68,7 @@ class ServingProcess {
     ServerOptions options;
     options.socket = socket_;
     options.user = ::getuid();
+    options.mps = mps_;
     options.tell = [](const std::string& line) {
       std::fprintf(stderr, "server: %s\n", line.c_str());
     };
@@ -96,6 +98,7 @@ class ServingProcess {
   }
 
   std::string socket_;
+  std::string mps_;
   Shared* shared_;
   pid_t process_ = -1;
 };
@@ -146,6 +149,21 @@ TEST_F(TenantPrograms, AreToldWhatWasRefused) {
               return said.find("left the colours of the tenant: 1") != std::string::npos
                          ? 0
                          : complain(said);
+            }),
+            0);
+  EXPECT_EQ(server.end(), 0);
+}
+
+TEST_F(TenantPrograms, FindTheServersMps) {
+  ServingProcess server(socket, false, "/the/servers/mps");
+  ASSERT_TRUE(server.ready());
+  EXPECT_EQ(Supervised::apart([&] {
+              const auto outcome =
+                  run_confined(plan_of("b", {"show=CUDA_MPS_PIPE_DIRECTORY", "context"}));
+              REQUIRE_IN_CHILD(outcome.has_value() && outcome->holds());
+              REQUIRE_IN_CHILD(program.log().find("CUDA_MPS_PIPE_DIRECTORY /the/servers/mps\n") !=
+                               std::string::npos);
+              return 0;
             }),
             0);
   EXPECT_EQ(server.end(), 0);

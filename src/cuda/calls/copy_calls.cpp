@@ -6,13 +6,12 @@
 namespace demarc::cuda {
 namespace {
 
-using Kind = WindowCopies::Place::Kind;
-
 // Of memory of a kind that a rectangle's side names; nothing for arrays.
-std::optional<Kind> kind_of(unsigned type) {
-  if (type == cu_memory_host) return Kind::host;
-  if (type == cu_memory_device) return Kind::device;
-  if (type == cu_memory_unified) return Kind::unified;
+std::optional<WindowCopies::Place::Kind> kind_of(unsigned type) {
+  using Memory = WindowCopies::Place::Kind;
+  if (type == cu_memory_host) return Memory::host;
+  if (type == cu_memory_device) return Memory::device;
+  if (type == cu_memory_unified) return Memory::unified;
   return std::nullopt;
 }
 

@@ -18,6 +18,7 @@ class CopyCalls {
 
  private:
   using Place = WindowCopies::Place;
+  using Kind = Place::Kind;
   struct Copy {
     Place to;
     Place from;

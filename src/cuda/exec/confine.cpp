@@ -25,6 +25,7 @@
 namespace demarc::cuda {
 namespace {
 
+constexpr const char* mps_variable = "CUDA_MPS_PIPE_DIRECTORY";
 constexpr const char* preload_name = "libdemarc_preload.so";
 
 // What the child process that uses the GPU hands back. Plain data: goes through a pipe.
@@ -134,13 +135,15 @@ Result<std::string> find_preload(const std::string& wanted) {
 // Over the environment of this process.
 std::vector<std::pair<std::string, std::string>> environment_for(const Prepared& prepared,
                                                                  const std::string& preload,
-                                                                 const std::string& control) {
+                                                                 const std::string& control,
+                                                                 const std::string& mps) {
   std::vector<std::pair<std::string, std::string>> environment{{"CUDA_INJECTION64_PATH", preload},
                                                                {control_variable, control}};
   const char* other = std::getenv("CUDA_INJECTION64_PATH");
   if (other != nullptr && preload != other) {
     environment.emplace_back(chained_injection_variable, other);
   }
+  if (!mps.empty()) environment.emplace_back(mps_variable, mps);
   // The mask is of one card: the program sees that one only.
   if (prepared.device_count > 1) environment.emplace_back("CUDA_VISIBLE_DEVICES", prepared.uuid);
   return environment;
@@ -251,14 +254,16 @@ struct Division {
   std::string card;  // UUID; empty: the plan's device
   TpcChoice choice;
   DomainChoice domain;
+  std::string mps;  // what its programs find MPS by; empty: as this process does
 };
 
 Division division_of(const ConfinePlan& plan, const std::optional<TenantLease>& tenant) {
-  Division division{{}, plan.choice, plan.sync_domain};
+  Division division{{}, plan.choice, plan.sync_domain, {}};
   if (!tenant) return division;
   const lease::Lease& lease = tenant->opened.lease;
   division.card = lease.card;
   division.choice.tpcs = lease.tpcs;
+  division.mps = lease.mps;
   if (lease.sync_domain) division.domain = {DomainChoice::Kind::given, *lease.sync_domain};
   return division;
 }
@@ -310,6 +315,8 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   }
   const Division division = division_of(plan, tenant);
   DEMARC_TRY(const Prepared prepared, in_child<Prepared>([&]() -> Result<Prepared> {
+               // It is proved where the program will run: as a client of the same MPS.
+               if (!division.mps.empty()) ::setenv(mps_variable, division.mps.c_str(), 1);
                DEMARC_TRY(const auto driver, Driver::load());
                std::uint32_t device = plan.device;
                if (!division.card.empty()) {
@@ -334,7 +341,8 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   DEMARC_CHECK(control.store_mask(prepared.mask, !plan.observe));
   DEMARC_TRY(Supervisor supervisor,
              start_supervised(plan, control,
-                              {plan.command, environment_for(prepared, preload, control.value())}));
+                              {plan.command,
+                               environment_for(prepared, preload, control.value(), division.mps)}));
   if (plan.started) plan.started(control.value());
   ConfineOutcome outcome;
   outcome.program_exit_code = supervisor.wait();
