@@ -154,7 +154,7 @@ TEST(AttackVerb, wrong_options_end_with_1_and_name_the_option) {
   EXPECT_THAT(run_demarc(command(folder, {"--mode", "masc"})).err, HasSubstr("--mode: 'masc'"));
   const Outcome planted = run_demarc({"attack", "--device", "planted:h100"});
   EXPECT_EQ(planted.exit_code, 1);
-  EXPECT_THAT(planted.err, HasSubstr("--device planted:h100"));
+  EXPECT_THAT(planted.err, HasSubstr("--device planted:h100: write cuda:N or sim:NAME"));
   const Outcome whole_runs = run_demarc({"attack", "--kernels-alone", "--clock", "events"});
   EXPECT_EQ(whole_runs.exit_code, 1);
   EXPECT_THAT(whole_runs.err, HasSubstr("--kernels-alone cannot be used with --clock events"));
