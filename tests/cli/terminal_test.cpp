@@ -47,7 +47,7 @@ std::string at_a_terminal(std::vector<std::string> arguments) {
   return shown;
 }
 
-std::size_t times(const std::string& text, std::string_view part) {
+std::size_t occurrences(const std::string& text, std::string_view part) {
   std::size_t count = 0;
   for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
   return count;
@@ -77,9 +77,10 @@ TEST(Terminal, a_bar_grows_with_the_work_and_is_gone_at_its_end) {
                                            "--aggressors", "va", "--victims", "stream:" + victim});
   EXPECT_GT(bars_of(shown).first, 2U) << shown;
   EXPECT_EQ(bars_of(shown).second, 100) << shown;
-  const std::size_t whole = times(shown, "#] 100% ");
+  const std::size_t whole = occurrences(shown, "#] 100% ");
   EXPECT_GT(whole, 0U);
-  EXPECT_EQ(times(shown, line_start), times(shown, std::string(line_start) + "[") + whole)
+  EXPECT_EQ(occurrences(shown, line_start),
+            occurrences(shown, std::string(line_start) + "[") + whole)
       << "a whole bar is taken away, no other";
 }
 
