@@ -161,6 +161,46 @@ TEST_F(CopyCallsOfPrograms, FillsWriteElementsOfEveryWidth) {
             std::nullopt);
 }
 
+TEST_F(CopyCallsOfPrograms, WhatIsKeptFromTheProgramTheDriverDoesNotCopyEither) {
+  const auto begin = reinterpret_cast<DevicePointer>(kept.data()) + 16;
+  const auto result = [&](DevicePointer at, std::size_t bytes) {
+    std::vector<std::uint8_t> host(64);
+    const auto in = ask("cuMemcpyHtoD_v2", at, host.data(), bytes);
+    EXPECT_EQ(ask("cuMemcpyDtoHAsync_v2", host.data(), at, bytes, nullptr), in);
+    EXPECT_EQ(ask("cuMemsetD8_v2", at, std::uint8_t{1}, bytes), in);
+    return in;
+  };
+  EXPECT_EQ(result(begin - 8, 8), std::nullopt);
+  EXPECT_EQ(result(begin - 8, 9), cu_error_invalid_value);
+  EXPECT_EQ(result(begin - 8, 48), cu_error_invalid_value);
+  EXPECT_EQ(result(begin, 1), cu_error_invalid_value);
+  EXPECT_EQ(result(begin + 31, 1), cu_error_invalid_value);
+  EXPECT_EQ(result(begin + 32, 1), std::nullopt);
+  EXPECT_EQ(result(begin, 0), std::nullopt);
+  EXPECT_EQ(ask("cuMemcpy", allocated(8), begin, std::size_t{8}), cu_error_invalid_value);
+}
+
+TEST_F(CopyCallsOfPrograms, NoBytesAreCopiedToAndFromAnywhere) {
+  const DevicePointer end = allocated(512) + 512;
+  std::uint8_t host = 0;
+  EXPECT_EQ(api.cuMemcpyHtoD_v2(end, &host, 0), cu_success);
+  EXPECT_EQ(api.cuMemcpyDtoH_v2(&host, end, 0), cu_success);
+  EXPECT_EQ(api.cuMemcpyDtoD_v2(end, end, 0), cu_success);
+  EXPECT_EQ(api.cuMemsetD8_v2(end, 1, 0), cu_success);
+}
+
+TEST_F(CopyCallsOfPrograms, FillsBeginAtWholeElements) {
+  const DevicePointer a = allocated(512);
+  EXPECT_EQ(ask("cuMemsetD16_v2", a + 1, std::uint16_t{7}, std::size_t{1}), cu_error_invalid_value);
+  EXPECT_EQ(ask("cuMemsetD32_v2", a + 2, 7U, std::size_t{1}), cu_error_invalid_value);
+  const auto fill_2d = [&](DevicePointer at, std::size_t pitch) {
+    return ask("cuMemsetD2D32_v2", at, pitch, 7U, std::size_t{1}, std::size_t{2});
+  };
+  EXPECT_EQ(fill_2d(a + 2, 8), cu_error_invalid_value);
+  EXPECT_EQ(fill_2d(a, 10), cu_error_invalid_value);
+  EXPECT_EQ(fill_2d(a, 8), cu_success);
+}
+
 TEST_F(CopyCallsOfPrograms, NothingIsCopiedBeyondAnAllocation) {
   const DevicePointer a = allocated(1000);
   allocated(1000);

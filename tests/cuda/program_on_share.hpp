@@ -74,7 +74,8 @@ class ProgramOnShare {
     window_bytes = pool.usage(1).capacity_bytes / 4096 * 4096;
     const auto gpu = pool.arena().gpu();
     api = gpu->api();
-    calls = cuda::ColoredCalls::create({gpu->api(),
+    own = gpu->api();
+    calls = cuda::ColoredCalls::create({own,
                                         code,
                                         window,
                                         window_bytes,
@@ -82,7 +83,8 @@ class ProgramOnShare {
                                          [this](const cuda::WindowMemory::Stretch&) { taken = 0; }},
                                         gpu->compute_capability(),
                                         counters,
-                                        [this](const std::string& line) { told.push_back(line); }})
+                                        [this](const std::string& line) { told.push_back(line); },
+                                        {{reinterpret_cast<cuda::DevicePointer>(&kept[16]), 32}}})
                 .value();
     auto* const hook = cuda::LaunchHook::install(gpu->driver()).value();
     EXPECT_TRUE(hook->watch_calls([](const cuda::DriverCall& call) {
@@ -154,6 +156,8 @@ class ProgramOnShare {
   cuda::ColoredCounters counters;
   std::unique_ptr<cuda::ColoredCalls> calls;
   cuda::DriverApi api;
+  cuda::DriverApi own;                  // as Demarc calls the driver: tests put faults into it
+  std::array<std::uint8_t, 64> kept{};  // the middle half of it is no copy's of the program
 
  private:
   // All that is left, in one stretch.

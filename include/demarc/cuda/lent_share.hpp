@@ -48,6 +48,9 @@ class BorrowedShare {
   [[nodiscard]] std::uint64_t bytes() const { return lent_.bytes; }
   // Where the pages are mapped: for rewritten code alone.
   [[nodiscard]] DevicePointer arena() const { return arena_.address(); }
+  [[nodiscard]] std::uint64_t arena_bytes() const { return arena_.bytes(); }
+  // Of remainders; 0: none.
+  [[nodiscard]] DevicePointer table() const { return table_ ? table_->address() : 0; }
   // For kernels that knew nothing of colours.
   [[nodiscard]] ColoredCode code() const;
 

@@ -16,7 +16,7 @@ ColoredCalls::ColoredCalls(Means means, WindowCopies copies)
       copies_(copies),
       memory_(means_.window, means_.bytes, means_.owner),
       memory_calls_(means_.api, memory_),
-      copy_calls_(means_.api, memory_, copies_),
+      copy_calls_(means_.api, memory_, copies_, means_.kept),
       module_calls_({means_.api, means_.code, memory_calls_, copies_,
                      means_.capability.major * 10 + means_.capability.minor, means_.counters,
                      means_.tell}) {}

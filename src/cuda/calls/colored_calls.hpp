@@ -30,6 +30,8 @@ class ColoredCalls {
     ColoredCounters& counters;  // outlive the object
     // A line for the user about what was refused.
     std::function<void(const std::string& line)> tell;
+    // Where the pages of all shares lie, and the table of the colours.
+    std::vector<AddressSpan> kept = {};
   };
   // A context is current.
   static Result<std::unique_ptr<ColoredCalls>> create(Means means);

@@ -73,10 +73,15 @@ std::span<const CallRow<CopyCalls>> CopyCalls::rows() {
 
 bool CopyCalls::settle(Place& place, const Copy& copy, std::uint64_t plane) const {
   const auto bytes = reach(place.pitch, plane, copy.width, copy.height, copy.depth);
-  if (!memory_.touches(place.address, bytes.value_or(0))) return true;
+  if (!bytes) return false;
+  for (const AddressSpan& span : kept_) {
+    if (span.overlaps(place.address, *bytes)) return false;
+  }
+  if (!memory_.touches(place.address, *bytes)) return true;
   place.kind = Kind::window;
+  if (*bytes == 0) return true;
   const auto found = memory_.find(place.address);
-  return found && bytes && *bytes <= found->bytes - (place.address - found->address);
+  return found && *bytes <= found->bytes - (place.address - found->address);
 }
 
 CallAnswer CopyCalls::carry_out(Copy copy, CuStream stream, Waits waits) const {
@@ -240,7 +245,9 @@ CallAnswer CopyCalls::fill(const DriverCall& call) {
   Copy copy;
   copy.to = {Kind::device, call.argument<DevicePointer>(0), 0};
   const auto count = call.argument<std::size_t>(16);
-  if (count > memory_.bytes()) return cu_error_invalid_value;
+  if (count > memory_.bytes() || copy.to.address % sizeof(Value) != 0) {
+    return cu_error_invalid_value;
+  }
   copy.width = count * sizeof(Value);
   if (!settle(copy.to, copy, 0)) return cu_error_invalid_value;
   if (copy.to.kind != Kind::window) return std::nullopt;
@@ -255,7 +262,10 @@ CallAnswer CopyCalls::fill_2d(const DriverCall& call) {
   Copy copy;
   copy.to = {Kind::device, call.argument<DevicePointer>(0), call.argument<std::size_t>(8)};
   const auto count = call.argument<std::size_t>(24);
-  if (count > memory_.bytes()) return cu_error_invalid_value;
+  if (count > memory_.bytes() || copy.to.address % sizeof(Value) != 0 ||
+      copy.to.pitch % sizeof(Value) != 0) {
+    return cu_error_invalid_value;
+  }
   copy.width = count * sizeof(Value);
   copy.height = call.argument<std::size_t>(32);
   if (!settle(copy.to, copy, 0)) return cu_error_invalid_value;

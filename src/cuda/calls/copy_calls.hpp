@@ -2,17 +2,30 @@
 // Demarc's, in the order of the stream that was meant.
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "calls/call_answer.hpp"
 #include "calls/window_copies.hpp"
 #include "calls/window_memory.hpp"
 
 namespace demarc::cuda {
 
+struct AddressSpan {
+  DevicePointer first = 0;
+  std::uint64_t bytes = 0;
+  [[nodiscard]] bool overlaps(DevicePointer address, std::uint64_t count) const {
+    return address - first < bytes ? count != 0 : first - address < count && bytes != 0;
+  }
+};
+
 class CopyCalls {
  public:
-  // All outlive the object.
-  CopyCalls(const DriverApi& api, const WindowMemory& memory, const WindowCopies& copies)
-      : api_(api), memory_(memory), copies_(copies) {}
+  // All outlive the object. What is `kept` no copy of the program's may touch, by the driver
+  // either.
+  CopyCalls(const DriverApi& api, const WindowMemory& memory, const WindowCopies& copies,
+            std::vector<AddressSpan> kept)
+      : api_(api), memory_(memory), copies_(copies), kept_(std::move(kept)) {}
 
   static std::span<const CallRow<CopyCalls>> rows();
 
@@ -55,12 +68,13 @@ class CopyCalls {
   CallAnswer box(const CuCopy3d* copy, CuStream stream, Waits waits) const;
   CallAnswer carry_out(Copy copy, CuStream stream, Waits waits) const;
   // Settles what kind of place an address is. False: it lies in the window, but not all bytes in
-  // one allocation.
+  // one allocation; or it is no program's.
   [[nodiscard]] bool settle(Place& place, const Copy& copy, std::uint64_t plane) const;
 
   const DriverApi& api_;
   const WindowMemory& memory_;
   const WindowCopies& copies_;
+  std::vector<AddressSpan> kept_;
 };
 
 }  // namespace demarc::cuda
