@@ -1,4 +1,6 @@
 // Code that a program loads, and what it launches of it.
+#include <thread>
+
 #include "program_on_share.hpp"
 
 namespace demarc::cuda {
@@ -58,6 +60,60 @@ TEST_F(ModuleCallsOfPrograms, LibrariesAreLoadedLikeModules) {
   EXPECT_EQ(read<std::uint32_t>(seen, 1)[0], 5U);
   EXPECT_EQ(api.cuLibraryUnload(library), cu_success);
   EXPECT_EQ(taken, 0U);
+}
+
+TEST_F(ModuleCallsOfPrograms, TheDriverCopiesRewrittenTextWhateverIsPromisedOfTheCode) {
+  const std::string text = test::module_head + test::kernel_of("k", "mov.u32 %r1, %tid.x;");
+  int options[] = {1, 0, 1};  // the code is preserved; tables of the host
+  void* values[3] = {};
+  for (void** given : {values, static_cast<void**>(nullptr)}) {
+    CuLibrary library = nullptr;
+    ASSERT_EQ(api.cuLibraryLoadData(&library, text.c_str(), nullptr, nullptr, 0, options, given, 3),
+              cu_success);
+    EXPECT_EQ(test::fake_symbol<std::uint64_t()>("fake_library_options")(), 1U)
+        << "the tables of the host alone";
+    EXPECT_EQ(api.cuLibraryUnload(library), cu_success);
+  }
+}
+
+TEST_F(ModuleCallsOfPrograms, NobodyElseFindsWhereTheColoursAreWritten) {
+  const CuModule module =
+      loaded(test::module_head +
+             test::kernel_of("k", "ld.param.u64 %rd1, [p];\nst.global.u32 [%rd1], 7;"));
+  DevicePointer address = 0;
+  EXPECT_EQ(api.cuModuleGetGlobal_v2(&address, nullptr, module, ptx::colored_constants_name),
+            cu_error_not_found);
+  EXPECT_EQ(address, 0U);
+  EXPECT_EQ(api.cuModuleUnload(module), cu_success);
+}
+
+// What is waited for may be a function of the host that waits for another thread's launch.
+TEST_F(ModuleCallsOfPrograms, OtherThreadsLaunchWhileAModuleWaitsToBeUnloaded) {
+  const std::string text =
+      test::module_head + std::string(".visible .global .align 4 .u32 seen[4];\n") +
+      test::kernel_of("k", "ld.param.u64 %rd1, [p];\nst.global.u32 [%rd1], 7;");
+  static ProgramOnShare* program = nullptr;
+  static CuFunction function = nullptr;
+  static bool refused = true;
+  program = this;
+  const CuModule module = loaded(text);
+  function = function_of(module, "k");
+  const CuModule other = loaded(text);
+  own.cuCtxSynchronize = []() -> CuResult {
+    std::thread([] {
+      refused = program->ask("cuLaunchKernel", function, 1U, 1U, 1U, 1U, 1U, 1U, 0U, nullptr,
+                             nullptr, nullptr) != std::nullopt;
+    }).join();
+    return cu_success;
+  };
+  EXPECT_EQ(ask("cuModuleUnload", other), std::nullopt) << "the driver unloads it";
+  EXPECT_FALSE(refused);
+  own.cuCtxSynchronize = []() -> CuResult { return 900; };
+  EXPECT_EQ(ask("cuModuleUnload", module), std::nullopt);
+  EXPECT_NE(taken, 0U) << "a kernel may still use the variables";
+  serve(false);
+  api.cuModuleUnload(other);
+  api.cuModuleUnload(module);
 }
 
 TEST_F(ModuleCallsOfPrograms, CodeWithoutPtxAndFilesThatAreNoneAreRefusedByName) {
@@ -194,8 +250,8 @@ TEST_F(ModuleCallsOfPrograms, KernelsThatCameAnotherWayAreRefused) {
   EXPECT_EQ(told.size(), 4U);
   const CuModule module = loaded(test::module_head + test::kernel_of("k", "mov.u32 %r1, 1;") +
                                  test::kernel_of("locals", test::with_locals));
-  const CuFunction own = function_of(module, "k");
-  EXPECT_EQ(ask("cuGraphKernelNodeSetParams", nullptr, &own), cu_error_not_supported)
+  const CuFunction without_locals = function_of(module, "k");
+  EXPECT_EQ(ask("cuGraphKernelNodeSetParams", nullptr, &without_locals), cu_error_not_supported)
       << "another kernel of the module has local variables";
   serve(false);
   api.cuModuleUnload(plain);

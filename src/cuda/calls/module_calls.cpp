@@ -36,6 +36,28 @@ class RelaxedCapture {
   int mode_ = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
 };
 
+// Of a library that a program loads.
+struct LibraryOptions {
+  std::vector<int> names;
+  std::vector<void*> values;
+};
+
+// The rewritten text goes after the call, whatever the program promises of its own code: the driver
+// has to copy it.
+LibraryOptions without_promise(const DriverCall& call) {
+  constexpr int binary_is_preserved = 1;  // CU_LIBRARY_BINARY_IS_PRESERVED
+  const auto* names = call.argument<const int*>(40);
+  const auto* values = call.argument<void* const*>(48);
+  const auto count = names == nullptr ? 0 : call.argument<unsigned>(56);
+  LibraryOptions kept;
+  for (unsigned i = 0; i < count; ++i) {
+    if (names[i] == binary_is_preserved) continue;
+    kept.names.push_back(names[i]);
+    kept.values.push_back(values == nullptr ? nullptr : values[i]);
+  }
+  return kept;
+}
+
 std::uint64_t aligned(std::uint64_t address, std::uint64_t alignment) {
   return (address + alignment - 1) / alignment * alignment;
 }
@@ -109,10 +131,11 @@ ModuleCalls::Kind ModuleCalls::library_kind(const DriverCall& call) const {
   const DriverApi& api = means_.api;
   return {[&api, call](Handle* handle, const char* text) {
             CuLibrary library = nullptr;
+            LibraryOptions kept = without_promise(call);
             const CuResult code = api.cuLibraryLoadData(
                 &library, text, call.argument<int*>(16), call.argument<void**>(24),
-                call.argument<unsigned>(32), call.argument<int*>(40), call.argument<void**>(48),
-                call.argument<unsigned>(56));
+                call.argument<unsigned>(32), kept.names.data(), kept.values.data(),
+                static_cast<unsigned>(kept.names.size()));
             *handle = library;
             return code;
           },
@@ -277,16 +300,22 @@ CallAnswer ModuleCalls::unload(const DriverCall& call) {
 }
 
 void ModuleCalls::forget(Handle handle) {
-  const std::unique_lock lock(mutex_);
-  const auto found = loaded_.find(handle);
-  if (found == loaded_.end()) return;
+  std::shared_ptr<Loaded> gone;
+  {
+    const std::unique_lock lock(mutex_);
+    const auto found = loaded_.find(handle);
+    if (found == loaded_.end()) return;
+    gone = found->second;
+    loaded_.erase(found);
+    std::erase_if(functions_, [&](const auto& one) { return one.second == gone; });
+  }
+  // Without the lock: what is waited for may itself wait for a launch of another thread. Memory
+  // that may still be used stays taken.
   const OwnCalls own;
-  const std::shared_ptr<Loaded> gone = found->second;
-  loaded_.erase(found);
-  std::erase_if(functions_, [&](const auto& one) { return one.second == gone; });
-  means_.api.cuCtxSynchronize();
-  for (const DevicePointer address : {gone->variables, gone->local}) {
-    if (address != 0) means_.memory.release(address);
+  if (means_.api.cuCtxSynchronize() == cu_success) {
+    for (const DevicePointer address : {gone->variables, gone->local}) {
+      if (address != 0) means_.memory.release(address);
+    }
   }
   if (gone->launched != nullptr) means_.api.cuEventDestroy_v2(gone->launched);
 }
@@ -295,6 +324,8 @@ CallAnswer ModuleCalls::variable(const DriverCall& call) {
   const auto handle = call.argument<Handle>(16);
   const auto* name = call.argument<const char*>(24);
   if (name == nullptr) return std::nullopt;
+  // By what it says every kernel of the module finds its colours.
+  if (name == std::string_view(ptx::colored_constants_name)) return cu_error_not_found;
   const std::shared_lock lock(mutex_);
   const auto found = loaded_.find(handle);
   if (found == loaded_.end()) return std::nullopt;

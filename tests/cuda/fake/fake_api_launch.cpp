@@ -90,6 +90,11 @@ FAKE CuResult cuLibraryLoadData(CuLibrary* library, const void* image, int* opti
       [&] {
         return on_card([&](FakeGpu& gpu) {
           CuModule module = nullptr;
+          gpu.library_options = 0;
+          for (unsigned i = 0; i < library_count; ++i) {
+            gpu.library_options |= std::uint64_t{1} << static_cast<unsigned>(library_options[i]);
+            if (library_values[i] != nullptr) return error_invalid;  // the stand-in knows no tables
+          }
           const CuResult code = make_module(gpu, module, image);
           *library = reinterpret_cast<CuLibrary>(module);
           return code;

@@ -152,6 +152,11 @@ FAKE std::uint64_t fake_launch_count() {
 FAKE std::uint64_t fake_hanging_launches() {
   return FakeGpu::get().hanging;
 }
+// Bit p: CUlibraryOption p came with the last library.
+FAKE std::uint64_t fake_library_options() {
+  const auto lock = locked();
+  return FakeGpu::get().library_options;
+}
 FAKE int fake_launch_priority() {
   const auto lock = locked();
   return FakeGpu::get().launch_priority;

@@ -157,6 +157,7 @@ struct FakeGpu {
   std::set<std::pair<int, int>> enabled;
   std::uint32_t streams_made = 0;
   std::uint64_t launches = 0;
+  std::uint64_t library_options = 0;       // of the last library that was loaded
   int launch_priority = 0;                 // of the stream of the last one
   std::uint64_t copies = 0;                // two-dimensional ones
   std::uint64_t async_copies[2] = {0, 0};  // to the host, to the card
