@@ -81,6 +81,21 @@ TEST_F(MemoryCallsOfPrograms, AllocationsThatCannotBeMadeAreRefused) {
   EXPECT_EQ(api.cuMemFree_v2(address), cu_success);
 }
 
+TEST_F(MemoryCallsOfPrograms, AResetLeavesWhatKernelsFindTheirMemoryBy) {
+  const DevicePointer a = allocated(8);
+  write(a, std::vector<std::uint32_t>{4, 5});
+  CuContext context = nullptr;
+  ASSERT_EQ(api.cuCtxGetCurrent(&context), cu_success);
+  EXPECT_EQ(ask("cuDevicePrimaryCtxReset", CuDevice{0}), cu_success);
+  EXPECT_EQ(ask("cuDevicePrimaryCtxReset_v2", CuDevice{0}), cu_success);
+  ASSERT_EQ(api.cuCtxSetCurrent(nullptr), cu_success);
+  EXPECT_EQ(ask("cuDevicePrimaryCtxReset_v2", CuDevice{0}), cu_success) << "no context is needed";
+  ASSERT_EQ(api.cuCtxSetCurrent(context), cu_success);
+  EXPECT_EQ(read<std::uint32_t>(a, 2), (std::vector<std::uint32_t>{4, 5}));
+  own.cuCtxSynchronize = []() -> CuResult { return 700; };
+  EXPECT_EQ(ask("cuDevicePrimaryCtxReset_v2", CuDevice{0}), 700) << "what is broken stays so";
+}
+
 TEST_F(MemoryCallsOfPrograms, MemoryThatAStreamFreesIsUsedAgainOnceItHasComeThere) {
   DevicePointer a = 0;
   ASSERT_EQ(api.cuMemAllocAsync(&a, window_bytes - 4096, nullptr), cu_success);

@@ -47,6 +47,8 @@ std::span<const CallRow<MemoryCalls>> MemoryCalls::rows() {
       {"cuPointerGetAttribute", &MemoryCalls::attribute},
       {"cuPointerGetAttributes", &MemoryCalls::attributes},
       {"cuPointerSetAttribute", &MemoryCalls::set_attribute},
+      {"cuDevicePrimaryCtxReset", &MemoryCalls::reset},
+      {"cuDevicePrimaryCtxReset_v2", &MemoryCalls::reset},
   };
   return table;
 }
@@ -215,6 +217,15 @@ CallAnswer MemoryCalls::attributes(const DriverCall& call) {
 CallAnswer MemoryCalls::set_attribute(const DriverCall& call) {
   if (!memory_.contains(call.argument<DevicePointer>(16))) return std::nullopt;
   return cu_error_not_supported;
+}
+
+// The context stays, with what the program has in it: a reset would free the table of the colours,
+// and kernels would read addresses from whatever lies there next.
+CallAnswer MemoryCalls::reset(const DriverCall&) {
+  constexpr CuResult no_context = 201;  // is current: there is nothing to wait for
+  const OwnCalls own;
+  const CuResult code = api_.cuCtxSynchronize();
+  return code == no_context ? cu_success : code;
 }
 
 }  // namespace demarc::cuda

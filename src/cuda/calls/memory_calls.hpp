@@ -39,6 +39,7 @@ class MemoryCalls {
   CallAnswer attribute(const DriverCall& call);
   CallAnswer attributes(const DriverCall& call);
   CallAnswer set_attribute(const DriverCall& call);
+  CallAnswer reset(const DriverCall& call);
 
   CuResult give(DevicePointer* address, std::uint64_t bytes);
   CuResult tell(int attribute, DevicePointer address, void* value) const;
