@@ -185,6 +185,42 @@ TEST_F(TenantPrograms, LoseTheirMemoryHoweverTheyEnd) {
   EXPECT_EQ(server.end(), 0) << "what they left is filled with zeros";
 }
 
+TEST_F(TenantPrograms, ReachNeitherTheArenaByTheDriverNorTheLeaseFromForks) {
+  ServingProcess server(socket, false);
+  ASSERT_TRUE(server.ready());
+  EXPECT_EQ(Supervised::apart([&] {
+              const auto outcome = run_confined(plan_of(
+                  "a", {"context", "count", "look-into-arena", "allocate-in-child", "count"}));
+              REQUIRE_IN_CHILD(outcome.has_value() && outcome->holds());
+              REQUIRE_IN_CHILD(program.log().ends_with("look 1\nchild 3\ncount right\n"));
+              return 0;
+            }),
+            0)
+      << program.log();
+  EXPECT_EQ(server.end(), 0);
+}
+
+TEST_F(TenantPrograms, AreMovedByTheirServerAlone) {
+  ServingProcess server(socket, false);
+  ASSERT_TRUE(server.ready());
+  EXPECT_EQ(Supervised::apart([&] {
+              auto plan = plan_of("a", {"context"});
+              std::string said;
+              plan.started = [&](const std::string&) {
+                for (const pid_t process : cuda::family_since(0)) {
+                  if (!cuda::control_value_of(process)) continue;
+                  const auto moved = cuda::confine_again(process, {"5", "", 0, 0});
+                  said = moved ? "moved" : moved.error().message;
+                }
+              };
+              const auto outcome = run_confined(plan);
+              REQUIRE_IN_CHILD(outcome.has_value() && outcome->holds());
+              return said.find("demarc lease move") != std::string::npos ? 0 : complain(said);
+            }),
+            0);
+  EXPECT_EQ(server.end(), 0);
+}
+
 // The server goes between two processes of a program: the second one finds nobody to attach to.
 TEST_F(TenantPrograms, AreEndedWhereNobodyLendsThemMemory) {
   auto server = std::make_unique<ServingProcess>(socket, false);

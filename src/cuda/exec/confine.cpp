@@ -361,6 +361,10 @@ Result<Moved> confine_again(std::int64_t pid, const TpcChoice& choice) {
   DEMARC_CHECK(refuse_inside());
   DEMARC_TRY(const std::string value, control_value_of(pid));
   DEMARC_TRY(const Control control, Control::open(value));
+  if (control.block().lease_token[0] != '\0') {
+    return invalid_input(
+        "--pid {}: its TPCs are those of a tenant's lease: demarc lease move moves them", pid);
+  }
   const std::string uuid = control.block().uuid;
   DEMARC_TRY(const Prepared prepared, in_child<Prepared>([&]() -> Result<Prepared> {
                DEMARC_TRY(const auto driver, Driver::load());

@@ -1,6 +1,8 @@
 // Attaches a process to its tenant's lease and has its calls answered.
 #include "exec/tenant_process.hpp"
 
+#include <pthread.h>
+
 #include <utility>
 
 #include "calls/call_rules.hpp"
@@ -9,6 +11,15 @@
 
 namespace demarc::cuda {
 namespace {
+
+// A process that was forked off has its parent's connection and tables, and a driver that works no
+// more.
+std::atomic<bool> forked_off{false};
+
+void note_forks() {
+  static const int noted = ::pthread_atfork(nullptr, nullptr, [] { forked_off.store(true); });
+  static_cast<void>(noted);
+}
 
 // The context that a program has current stays so.
 class KeptContext {
@@ -45,6 +56,7 @@ LentShare lent_share(const lease::Lease& lease) {
 Result<std::unique_ptr<TenantProcess>> TenantProcess::attach(const std::string& socket,
                                                              const std::string& token,
                                                              ColoredCounters& counters, Tell tell) {
+  note_forks();
   DEMARC_TRY(lease::LeaseClient client, lease::LeaseClient::connect(socket));
   DEMARC_TRY(lease::Attachment attachment, client.attach(token));
   return std::unique_ptr<TenantProcess>(
@@ -81,7 +93,9 @@ Result<void> TenantProcess::open() {
                                             }},
                                            gpu->compute_capability(),
                                            counters_,
-                                           tell_}));
+                                           tell_,
+                                           {{share_->arena(), share_->arena_bytes()},
+                                            {share_->table(), attachment_.table.size()}}}));
   gpu_ = gpu;
   opened_.store(calls_.get());
   return {};
@@ -89,6 +103,11 @@ Result<void> TenantProcess::open() {
 
 Result<void> TenantProcess::serve(const DriverCall& call) {
   if (OwnCalls::active() || passes_colored(call.base_name())) return {};
+  if (forked_off.load(std::memory_order_relaxed)) {
+    constexpr CuResult not_initialized = 3;  // what the driver says there
+    call.answer(not_initialized);
+    return {};
+  }
   ColoredCalls* calls = opened_.load(std::memory_order_acquire);
   if (calls == nullptr) {
     DEMARC_CHECK(open());

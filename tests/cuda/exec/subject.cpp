@@ -171,6 +171,27 @@ std::string counted() {
   return "right";
 }
 
+// Where all colours lie: the window's address, which is known, times the number of the two colours.
+void look_into_the_arena() {
+  unsigned long long memory = 0;
+  char seen[16] = {};
+  call("cuCtxSetCurrent", context);
+  call("cuMemAlloc_v2", &memory, std::size_t{4096});
+  note("look " +
+       std::to_string(call("cuMemcpyDtoH_v2", static_cast<void*>(seen), memory * 2, sizeof seen)));
+}
+
+// A child without exec, where the driver works no more.
+void allocate_in_child() {
+  unsigned long long memory = 0;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    note("child " + std::to_string(call("cuMemAlloc_v2", &memory, std::size_t{4096})));
+    std::_Exit(0);
+  }
+  ::waitpid(child, nullptr, 0);
+}
+
 // As the driver does on its device file, with the parameters where no memory is.
 void ask_for_context(const char* path) {
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
@@ -290,6 +311,10 @@ bool do_step(const std::string& step) {
     unsigned long long handle = 0;
     note("map " + std::to_string(call("cuMemCreate", &handle, std::size_t{2 << 20},
                                       static_cast<const void*>(nullptr), 0ULL)));
+  } else if (name == "look-into-arena") {
+    look_into_the_arena();
+  } else if (name == "allocate-in-child") {
+    allocate_in_child();
   } else if (name == "managed") {
     load_managed();
   } else if (name == "own-domain") {
