@@ -194,8 +194,8 @@ TEST_F(ModuleCallsOfPrograms, KernelsThatCameAnotherWayAreRefused) {
   EXPECT_EQ(told.size(), 4U);
   const CuModule module = loaded(test::module_head + test::kernel_of("k", "mov.u32 %r1, 1;") +
                                  test::kernel_of("locals", test::with_locals));
-  const CuFunction own = function_of(module, "k");
-  EXPECT_EQ(ask("cuGraphKernelNodeSetParams", nullptr, &own), cu_error_not_supported)
+  const CuFunction mine = function_of(module, "k");
+  EXPECT_EQ(ask("cuGraphKernelNodeSetParams", nullptr, &mine), cu_error_not_supported)
       << "another kernel of the module has local variables";
   serve(false);
   api.cuModuleUnload(plain);

@@ -74,7 +74,8 @@ class ProgramOnShare {
     window_bytes = pool.usage(1).capacity_bytes / 4096 * 4096;
     const auto gpu = pool.arena().gpu();
     api = gpu->api();
-    calls = cuda::ColoredCalls::create({gpu->api(),
+    own = gpu->api();
+    calls = cuda::ColoredCalls::create({own,
                                         code,
                                         window,
                                         window_bytes,
@@ -154,6 +155,7 @@ class ProgramOnShare {
   cuda::ColoredCounters counters;
   std::unique_ptr<cuda::ColoredCalls> calls;
   cuda::DriverApi api;
+  cuda::DriverApi own;  // as Demarc calls the driver: tests put faults into it
 
  private:
   // All that is left, in one stretch.

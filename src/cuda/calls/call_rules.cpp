@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <span>
 
 namespace demarc::cuda {
 namespace {
@@ -431,12 +430,7 @@ constexpr Name checkpoint[] = {
     "cuCheckpointProcessGetState",   "cuCheckpointProcessLock",
     "cuCheckpointProcessRestore",    "cuCheckpointProcessUnlock"};
 
-struct Refused {
-  std::span<const Name> names;
-  const char* why;
-};
-
-constexpr Refused refused[] = {
+constexpr RefusedCalls refused[] = {
     {textures, "textures and arrays lie in memory that has no colour"},
     {managed, "managed memory moves to where no colour is"},
     {own_mapping, "memory that a program maps itself has no colour"},
@@ -464,9 +458,18 @@ bool passes_colored(std::string_view base_name) {
   return holds(passing, base_name);
 }
 
+std::span<const std::string_view> passing_calls() {
+  return passing;
+}
+
+std::span<const RefusedCalls> refused_calls() {
+  return refused;
+}
+
 const char* why_refused(std::string_view base_name) {
-  const auto* group = std::find_if(std::begin(refused), std::end(refused),
-                                   [&](const Refused& one) { return holds(one.names, base_name); });
+  const auto* group =
+      std::find_if(std::begin(refused), std::end(refused),
+                   [&](const RefusedCalls& one) { return holds(one.names, base_name); });
   return group == std::end(refused) ? "this function, or its version, is not known" : group->why;
 }
 

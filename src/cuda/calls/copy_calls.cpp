@@ -105,7 +105,7 @@ CallAnswer CopyCalls::carry_out(Copy copy, CuStream stream, Waits waits) const {
 CallAnswer CopyCalls::linear(Kind to_kind, DevicePointer to, Kind from_kind, DevicePointer from,
                              std::uint64_t bytes, CuStream stream, Waits waits) const {
   const auto known = [&](Kind kind, DevicePointer address) {
-    if (kind != Kind::unified || api_.cuPointerGetAttribute == nullptr) return kind;
+    if (kind != Kind::unified) return kind;
     const OwnCalls own;
     constexpr int memory_type = 2;
     unsigned type = 0;
@@ -241,8 +241,7 @@ CallAnswer CopyCalls::fill(const DriverCall& call) {
   Copy copy;
   copy.to = {Kind::device, call.argument<DevicePointer>(0), 0};
   const auto count = call.argument<std::size_t>(16);
-  if (count > memory_.bytes()) return cu_error_invalid_value;
-  copy.width = count * sizeof(Value);
+  if (__builtin_mul_overflow(count, sizeof(Value), &copy.width)) return cu_error_invalid_value;
   if (!settle(copy.to, copy, 0)) return cu_error_invalid_value;
   if (copy.to.kind != Kind::window) return std::nullopt;
   const CuStream stream = Async ? call.argument<CuStream>(24) : nullptr;
@@ -256,8 +255,7 @@ CallAnswer CopyCalls::fill_2d(const DriverCall& call) {
   Copy copy;
   copy.to = {Kind::device, call.argument<DevicePointer>(0), call.argument<std::size_t>(8)};
   const auto count = call.argument<std::size_t>(24);
-  if (count > memory_.bytes()) return cu_error_invalid_value;
-  copy.width = count * sizeof(Value);
+  if (__builtin_mul_overflow(count, sizeof(Value), &copy.width)) return cu_error_invalid_value;
   copy.height = call.argument<std::size_t>(32);
   if (!settle(copy.to, copy, 0)) return cu_error_invalid_value;
   if (copy.to.kind != Kind::window) return std::nullopt;
