@@ -13,9 +13,13 @@ using Place = WindowCopies::Place;
 
 class WindowCopiesInPieces : public testing::Test {
  protected:
-  test::ForeignHalf half{test::ColorKind::parities};
-  GpuPointer gpu = half.pool()->arena().gpu();
-  ColoredCode code = ColoredCode::of(*half.pool(), 1).value();
+  static void SetUpTestSuite() {
+    half = std::make_unique<test::ForeignHalf>(test::ColorKind::parities);
+  }
+  static void TearDownTestSuite() { half.reset(); }
+  static inline std::unique_ptr<test::ForeignHalf> half;
+  GpuPointer gpu = half->pool()->arena().gpu();
+  ColoredCode code = ColoredCode::of(*half->pool(), 1).value();
   DriverApi api = gpu->api();
 };
 
@@ -65,7 +69,7 @@ TEST_F(WindowCopiesInPieces, LoseNoByteAndKeepToTheMemoryBetween) {
     EXPECT_THAT(between, ElementsAre(one.bytes, one.bytes));
     EXPECT_EQ(target, expected) << one.size.width;
   }
-  EXPECT_TRUE(half.untouched());
+  EXPECT_TRUE(half->untouched());
 }
 
 TEST_F(WindowCopiesInPieces, AreRefusedWhereTheDriverLacksWhatTheyNeed) {
