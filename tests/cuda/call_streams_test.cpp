@@ -189,6 +189,73 @@ TEST_F(CallStreams, WhatIsEmptyIsNotCopied) {
   EXPECT_THAT(launched, IsEmpty());
 }
 
+// Sizes whose product or sum is small again once it has no room in 64 bits.
+TEST_F(CallStreams, NothingIsCopiedWhoseLengthNoNumberHolds) {
+  const DevicePointer a = allocated(4096);
+  constexpr std::size_t half = std::size_t{1} << 63U;
+  CuCopy2d flat{};
+  flat.source_type = flat.target_type = cu_memory_device;
+  flat.source_device = flat.target_device = a;
+  flat.source_pitch = 128;
+  flat.height = 3;
+  for (const auto& [pitch, width] : {std::pair{half, 64}, std::pair{half - 32, 128}}) {
+    flat.target_pitch = pitch;
+    flat.width_bytes = static_cast<std::size_t>(width);
+    EXPECT_EQ(ask("cuMemcpy2D_v2", &flat), cu_error_invalid_value) << pitch;
+  }
+  CuCopy3d box{};
+  box.source.type = box.target.type = cu_memory_device;
+  box.source.device = box.target.device = a;
+  box.source.pitch = 128;
+  box.source.height = box.target.height = 2;
+  box.height = 1;
+  box.depth = 3;
+  for (const auto& [pitch, width] : {std::pair{half / 2, 64}, std::pair{half / 2 - 16, 128}}) {
+    box.target.pitch = pitch;
+    box.width_bytes = static_cast<std::size_t>(width);
+    EXPECT_EQ(ask("cuMemcpy3D_v2", &box), cu_error_invalid_value) << pitch;
+  }
+  EXPECT_THAT(launched, IsEmpty());
+}
+
+TEST_F(CallStreams, CopiesMayFillAnAllocationToItsEndAndNoFurther) {
+  const DevicePointer a = allocated(4096);
+  allocated(4096);
+  CuCopy2d flat{};
+  flat.source_type = flat.target_type = cu_memory_device;
+  flat.source_device = a;
+  flat.target_device = a + 2048;
+  flat.source_pitch = flat.target_pitch = 1024;
+  flat.height = 2;
+  for (const bool fits : {true, false}) {
+    flat.width_bytes = fits ? 1024 : 1025;
+    flat.source_pitch = flat.target_pitch = flat.width_bytes;
+    EXPECT_EQ(ask("cuMemcpy2D_v2", &flat), fits ? cu_success : cu_error_invalid_value);
+  }
+  flat.height = 1;
+  flat.source_pitch = flat.target_pitch = 0;
+  flat.width_bytes = 2048;
+  EXPECT_EQ(ask("cuMemcpy2D_v2", &flat), cu_success) << "one row has no pitch";
+  CuCopy3d box{};
+  box.source.type = box.target.type = cu_memory_device;
+  box.source.device = a;
+  box.target.device = a + 2048;
+  box.width_bytes = 512;
+  box.height = 2;
+  box.depth = 1;
+  box.source.pitch = box.target.pitch = 1024;
+  EXPECT_EQ(ask("cuMemcpy3D_v2", &box), cu_success) << "one plane has no height";
+  box.depth = 2;
+  box.source.height = box.target.height = 1;
+  EXPECT_EQ(ask("cuMemcpy3D_v2", &box), cu_error_invalid_value);
+  box.source.pitch = box.target.pitch = 512;
+  box.source.height = box.target.height = 2;
+  EXPECT_EQ(ask("cuMemcpy3D_v2", &box), cu_success);
+  EXPECT_EQ(api.cuMemcpyDtoD_v2(a + 4000, a, 96), cu_success);
+  EXPECT_EQ(api.cuMemcpyDtoD_v2(a + 4000, a, 97), cu_error_invalid_value);
+  EXPECT_EQ(api.cuMemcpyDtoD_v2(a, a + 4000, 97), cu_error_invalid_value);
+}
+
 TEST_F(CallStreams, LaunchesOfKernelsWithLocalVariablesAreTheProgramsOwn) {
   own = api;
   const CuModule module = loaded(test::module_head + test::kernel_of("k", test::with_locals));
