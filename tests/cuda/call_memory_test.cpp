@@ -13,7 +13,7 @@ TEST_F(MemoryCallsOfPrograms, WhatIsAskedOfAnAddressIsToldOfItsAllocation) {
   EXPECT_EQ(total, window_bytes);
   EXPECT_EQ(free, window_bytes);
   const DevicePointer a = allocated(1000);
-  ASSERT_EQ(api.cuMemGetInfo_v2(&free, nullptr == nullptr ? &total : nullptr), cu_success);
+  ASSERT_EQ(api.cuMemGetInfo_v2(&free, &total), cu_success);
   EXPECT_EQ(free, window_bytes - 1024);
   DevicePointer base = 0;
   std::size_t bytes = 0;
@@ -53,6 +53,26 @@ TEST_F(MemoryCallsOfPrograms, WhatIsAskedOfAnAddressIsToldOfItsAllocation) {
   EXPECT_EQ(host, nullptr);
   EXPECT_EQ(ask("cuPointerGetAttributes", 2U, &attributes[0], &values[0], a + 1000),
             cu_error_invalid_value);
+  const int more_attributes[] = {4, 2, 99};
+  void* unknown = nullptr;
+  void* some_values[] = {&host, &type, &unknown};
+  EXPECT_EQ(ask("cuPointerGetAttributes", 2U, &more_attributes[0], &some_values[0], a), cu_success)
+      << "as many as were asked for";
+  EXPECT_EQ(ask("cuPointerGetAttributes", 3U, &more_attributes[0], &some_values[0], a),
+            cu_error_invalid_value);
+  some_values[0] = nullptr;
+  EXPECT_EQ(ask("cuPointerGetAttributes", 1U, &more_attributes[0], &some_values[0], a),
+            cu_error_invalid_value);
+  EXPECT_EQ(ask("cuPointerGetAttributes", 1U, nullptr, &some_values[0], a), cu_error_invalid_value);
+  EXPECT_EQ(ask("cuPointerGetAttributes", 1U, &more_attributes[0], nullptr, a),
+            cu_error_invalid_value);
+  EXPECT_EQ(ask("cuPointerGetAttributes", 2U, &attributes[0], &values[0], DevicePointer{4096}),
+            std::nullopt);
+  base = 0;
+  EXPECT_EQ(ask("cuMemGetAddressRange_v2", &base, nullptr, a + 1), cu_success);
+  EXPECT_EQ(base, a);
+  EXPECT_EQ(ask("cuMemFree_v2", DevicePointer{4096}), std::nullopt) << "not the share's";
+  EXPECT_EQ(api.cuMemFreeAsync(window + window_bytes - 512, nullptr), cu_error_invalid_value);
   EXPECT_EQ(ask("cuPointerSetAttribute", &value, 6, a), cu_error_not_supported);
   EXPECT_EQ(ask("cuPointerSetAttribute", &value, 6, DevicePointer{4096}), std::nullopt);
 }
@@ -74,11 +94,22 @@ TEST_F(MemoryCallsOfPrograms, AllocationsThatCannotBeMadeAreRefused) {
   EXPECT_EQ(ask("cuMemAllocPitch_v2", &address, &pitch, std::size_t{513}, std::size_t{3}, 4U),
             cu_success);
   EXPECT_EQ(pitch, 1024U);
+  EXPECT_EQ(ask("cuMemAllocPitch_v2", &address, nullptr, std::size_t{64}, std::size_t{4}, 4U),
+            cu_error_invalid_value);
+  EXPECT_EQ(ask("cuMemAllocPitch_v2", &address, &pitch, std::size_t{64}, std::size_t{0}, 4U),
+            cu_error_invalid_value);
   std::size_t bytes = 0;
   EXPECT_EQ(ask("cuMemGetAddressRange_v2", nullptr, &bytes, address), cu_success);
   EXPECT_EQ(bytes, 3072U);
   EXPECT_EQ(api.cuMemFree_v2(address + 512), cu_error_invalid_value);
   EXPECT_EQ(api.cuMemFree_v2(address), cu_success);
+  for (const auto& [width, expected] :
+       {std::pair<std::size_t, std::size_t>{1, 512}, {512, 512}, {window_bytes, window_bytes}}) {
+    EXPECT_EQ(ask("cuMemAllocPitch_v2", &address, &pitch, width, std::size_t{1}, 4U), cu_success);
+    EXPECT_EQ(pitch, expected);
+    EXPECT_EQ(api.cuMemFree_v2(address), cu_success);
+  }
+  EXPECT_EQ(api.cuMemFree_v2(allocated(1)), cu_success);
 }
 
 TEST_F(MemoryCallsOfPrograms, AResetLeavesWhatKernelsFindTheirMemoryBy) {

@@ -44,6 +44,25 @@ TEST_F(ModuleCallsOfPrograms, VariablesOfModulesLieInTheShare) {
   EXPECT_EQ(taken, 0U);
 }
 
+TEST_F(ModuleCallsOfPrograms, VariablesLieWhereTheirAlignmentWantsThem) {
+  allocated(512);
+  const CuModule module =
+      loaded(test::module_head + std::string(".visible .global .align 1024 .b8 wide[2048];\n") +
+             test::kernel_of("k", "mov.u32 %r1, 1;\nst.global.u32 [wide], %r1;"));
+  DevicePointer wide = 0;
+  ASSERT_EQ(api.cuModuleGetGlobal_v2(&wide, nullptr, module, "wide"), cu_success);
+  EXPECT_EQ(wide, window + 1024);
+  std::size_t free = 0;
+  ASSERT_EQ(api.cuMemGetInfo_v2(&free, nullptr), cu_success);
+  EXPECT_EQ(window_bytes - free, 512U + 2048U + 1024U);
+  EXPECT_EQ(ask("cuModuleGetGlobal_v2", &wide, nullptr, module, nullptr), std::nullopt);
+  EXPECT_EQ(ask("cuModuleGetGlobal_v2", &wide, nullptr, &wide, "wide"), std::nullopt)
+      << "another module's";
+  ASSERT_EQ(api.cuModuleUnload(module), cu_success);
+  ASSERT_EQ(api.cuMemGetInfo_v2(&free, nullptr), cu_success);
+  EXPECT_EQ(window_bytes - free, 512U);
+}
+
 TEST_F(ModuleCallsOfPrograms, LibrariesAreLoadedLikeModules) {
   const std::string text = test::module_head +
                            std::string(".visible .global .align 4 .u32 seen[4];\n") +
@@ -156,12 +175,17 @@ TEST_F(ModuleCallsOfPrograms, KernelsThatCannotBeColouredAreLeftOutAndTold) {
   EXPECT_EQ(read<std::uint32_t>(a, 1)[0], 7U);
   EXPECT_THAT(told, ElementsAre(HasSubstr("kernel 'printed'"),
                                 HasSubstr("kernel 'spilling': ptxas keeps 8 bytes per thread")));
+  EXPECT_EQ(counters.left_out, 2U);
 }
 
 TEST_F(ModuleCallsOfPrograms, AModuleOfWhichNoKernelIsLeftIsEmpty) {
+  const auto alive = test::fake_symbol<std::int64_t()>("fake_live_objects");
+  const std::int64_t before = alive();
   const CuModule module =
-      loaded(std::string(test::module_head) +
+      loaded(std::string(test::module_head) + ".visible .global .align 4 .u32 seen[4] = {1};\n" +
              ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %stack;\nret;\n}\n");
+  EXPECT_EQ(alive(), before + 1) << "what was loaded first is unloaded";
+  EXPECT_EQ(taken, 0U) << "there is nobody to use the variable";
   CuFunction function = nullptr;
   EXPECT_EQ(api.cuModuleGetFunction(&function, module, "k"), 500);
   EXPECT_THAT(told, ElementsAre(HasSubstr("kernel 'k': ptxas keeps 8 bytes")));
@@ -253,6 +277,35 @@ TEST_F(ModuleCallsOfPrograms, KernelsThatCameAnotherWayAreRefused) {
   const CuFunction without_locals = function_of(module, "k");
   EXPECT_EQ(ask("cuGraphKernelNodeSetParams", nullptr, &without_locals), cu_error_not_supported)
       << "another kernel of the module has local variables";
+  EXPECT_THAT(told.back(), HasSubstr("local variables cannot be a node"));
+  const CuModule free_of_locals =
+      loaded(test::module_head + test::kernel_of("k", "mov.u32 %r1, 1;"));
+  const CuFunction known = function_of(free_of_locals, "k");
+  const struct {
+    CuFunction function;
+    char sizes[48];
+    CuKernel kernel;
+  } by_kernel{nullptr, {}, reinterpret_cast<CuKernel>(known)},
+      by_function{known, {}, reinterpret_cast<CuKernel>(k)};
+  const auto add = [&](const char* name, const void* params) {
+    return ask(name, nullptr, nullptr, nullptr, std::size_t{0}, params);
+  };
+  const auto set = [&](const char* name, const void* params) { return ask(name, nullptr, params); };
+  const auto exec = [&](const char* name, const void* params) {
+    return ask(name, nullptr, nullptr, params);
+  };
+  const auto all_of = [&](const void* params, const char* version) {
+    const std::string end = version;
+    return std::vector<std::optional<CuResult>>{
+        add(("cuGraphAddKernelNode" + end).c_str(), params),
+        set(("cuGraphKernelNodeSetParams" + end).c_str(), params),
+        exec(("cuGraphExecKernelNodeSetParams" + end).c_str(), params)};
+  };
+  EXPECT_THAT(all_of(&by_kernel, "_v2"), Each(std::nullopt));
+  EXPECT_THAT(all_of(&by_function, "_v2"), Each(std::nullopt));
+  EXPECT_THAT(all_of(&by_function, ""), Each(std::nullopt));
+  EXPECT_THAT(all_of(&by_kernel, ""), Each(cu_error_not_supported)) << "it has no kernels yet";
+  EXPECT_THAT(all_of(nullptr, "_v2"), Each(std::nullopt)) << "the driver refuses it";
   serve(false);
   api.cuModuleUnload(plain);
 }

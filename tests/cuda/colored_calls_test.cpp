@@ -79,6 +79,9 @@ TEST_F(ProgramsInRemainders, FunctionsThatCannotKeepToTheShareAreRefusedByName) 
   EXPECT_EQ(ask("cuStreamCreate"), std::nullopt);
   EXPECT_THAT(told, IsEmpty());
   EXPECT_EQ(counters.answered, 0U);
+  EXPECT_EQ(api.cuMemFree_v2(allocated(4)), cu_success);
+  EXPECT_EQ(counters.answered, 2U);
+  EXPECT_EQ(counters.refused, 8U);
 }
 
 }  // namespace

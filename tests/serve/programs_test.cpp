@@ -75,9 +75,9 @@ class ServingProcess {
     std::vector<Terms> tenants;
     for (std::uint32_t i = 0; i < 2; ++i) {
       const std::uint64_t bytes = side->share(std::uint64_t{1} << i).value().bytes;
-      tenants.push_back({i == 0 ? "a" : "b",
-                         i == 0 ? partition::TpcSet{0, 1} : partition::TpcSet{5},
-                         std::uint64_t{1} << i, std::nullopt, bytes, bytes});
+      tenants.push_back(
+          {i == 0 ? "a" : "b", i == 0 ? partition::TpcSet{0, 1} : partition::TpcSet{5},
+           std::uint64_t{1} << i, i == 0 ? std::nullopt : std::optional(2U), bytes, bytes});
     }
     auto server = Server::start(options, *side, tenants);
     if (!server) return complain(server.error().message);
@@ -129,6 +129,8 @@ TEST_F(TenantPrograms, RunUnchangedInTheColoursOfTheirTenants) {
                   REQUIRE_IN_CHILD(program.log().ends_with("count right\ncount right\n"));
                   REQUIRE_IN_CHILD((outcome->tpcs == (tenant[0] == 'a' ? partition::TpcSet{0, 1}
                                                                        : partition::TpcSet{5})));
+                  REQUIRE_IN_CHILD(outcome->sync_domain ==
+                                   (tenant[0] == 'a' ? std::nullopt : std::optional(2U)));
                 }
                 return 0;
               }),

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <span>
 
 namespace demarc::cuda {
 namespace {
@@ -430,12 +429,7 @@ constexpr Name checkpoint_names[] = {
     "cuCheckpointProcessGetState",   "cuCheckpointProcessLock",
     "cuCheckpointProcessRestore",    "cuCheckpointProcessUnlock"};
 
-struct RefusedGroup {
-  std::span<const Name> names;
-  const char* why;
-};
-
-constexpr RefusedGroup refused_groups[] = {
+constexpr RefusedCalls refused_groups[] = {
     {textures_names, "textures and arrays lie in memory that has no colour"},
     {managed_names, "managed memory moves to where no colour is"},
     {own_mapping_names, "memory that a program maps itself has no colour"},
@@ -463,10 +457,18 @@ bool passes_colored(std::string_view base_name) {
   return lists(passing_names, base_name);
 }
 
+std::span<const std::string_view> passing_calls() {
+  return passing_names;
+}
+
+std::span<const RefusedCalls> refused_calls() {
+  return refused_groups;
+}
+
 const char* why_refused(std::string_view base_name) {
   const auto* group =
       std::find_if(std::begin(refused_groups), std::end(refused_groups),
-                   [&](const RefusedGroup& one) { return lists(one.names, base_name); });
+                   [&](const RefusedCalls& one) { return lists(one.names, base_name); });
   return group == std::end(refused_groups) ? "this function, or its version, is not known"
                                            : group->why;
 }

@@ -2,6 +2,7 @@
 // are. All others are answered in its place (colored_calls.hpp) or refused.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 namespace demarc::cuda {
@@ -11,5 +12,13 @@ namespace demarc::cuda {
 
 // In words, of one that neither passes nor is answered.
 [[nodiscard]] const char* why_refused(std::string_view base_name);
+
+// The tables of these two, each in the order of the alphabet.
+struct RefusedCalls {
+  std::span<const std::string_view> names;
+  const char* why;
+};
+[[nodiscard]] std::span<const std::string_view> passing_calls();
+[[nodiscard]] std::span<const RefusedCalls> refused_calls();
 
 }  // namespace demarc::cuda

@@ -109,7 +109,7 @@ CallAnswer CopyCalls::carry_out(Copy copy, CuStream stream, Waits waits) const {
 CallAnswer CopyCalls::linear(Kind to_kind, DevicePointer to, Kind from_kind, DevicePointer from,
                              std::uint64_t bytes, CuStream stream, Waits waits) const {
   const auto known = [&](Kind kind, DevicePointer address) {
-    if (kind != Kind::unified || api_.cuPointerGetAttribute == nullptr) return kind;
+    if (kind != Kind::unified) return kind;
     const OwnCalls own;
     constexpr int memory_type = 2;
     unsigned type = 0;
@@ -245,10 +245,10 @@ CallAnswer CopyCalls::fill(const DriverCall& call) {
   Copy copy;
   copy.to = {Kind::device, call.argument<DevicePointer>(0), 0};
   const auto count = call.argument<std::size_t>(16);
-  if (count > memory_.bytes() || copy.to.address % sizeof(Value) != 0) {
+  if (__builtin_mul_overflow(count, sizeof(Value), &copy.width) ||
+      copy.to.address % sizeof(Value) != 0) {
     return cu_error_invalid_value;
   }
-  copy.width = count * sizeof(Value);
   if (!settle(copy.to, copy, 0)) return cu_error_invalid_value;
   if (copy.to.kind != Kind::window) return std::nullopt;
   const CuStream stream = Async ? call.argument<CuStream>(24) : nullptr;
@@ -262,11 +262,10 @@ CallAnswer CopyCalls::fill_2d(const DriverCall& call) {
   Copy copy;
   copy.to = {Kind::device, call.argument<DevicePointer>(0), call.argument<std::size_t>(8)};
   const auto count = call.argument<std::size_t>(24);
-  if (count > memory_.bytes() || copy.to.address % sizeof(Value) != 0 ||
-      copy.to.pitch % sizeof(Value) != 0) {
+  if (__builtin_mul_overflow(count, sizeof(Value), &copy.width) ||
+      copy.to.address % sizeof(Value) != 0 || copy.to.pitch % sizeof(Value) != 0) {
     return cu_error_invalid_value;
   }
-  copy.width = count * sizeof(Value);
   copy.height = call.argument<std::size_t>(32);
   if (!settle(copy.to, copy, 0)) return cu_error_invalid_value;
   if (copy.to.kind != Kind::window) return std::nullopt;

@@ -1,10 +1,12 @@
 // Answers the functions of the driver that allocate, free and describe memory.
 #include "calls/memory_calls.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "calls/own_calls.hpp"
+#include "calls/relaxed_capture.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -53,18 +55,26 @@ std::span<const CallRow<MemoryCalls>> MemoryCalls::rows() {
   return table;
 }
 
-// Gives back what streams have come by; all of it where it is waited for.
+// Gives back what streams have come by; all of it where it is waited for. What cannot be told
+// stays.
 void MemoryCalls::reap(bool waiting) {
   const OwnCalls own;
+  const RelaxedCapture relaxed(api_);
   const std::lock_guard lock(mutex_);
   std::erase_if(pending_, [&](const Pending& one) {
     const CuResult code =
         waiting ? api_.cuEventSynchronize(one.event) : api_.cuEventQuery(one.event);
-    if (code == cu_error_not_ready) return false;
+    if (code != cu_success) return false;
     api_.cuEventDestroy_v2(one.event);
     memory_.free(one.address);
     return true;
   });
+}
+
+// Freed a second time it would be taken from who has it next.
+bool MemoryCalls::is_pending(DevicePointer address) const {
+  return std::any_of(pending_.begin(), pending_.end(),
+                     [&](const Pending& one) { return one.address == address; });
 }
 
 Result<DevicePointer> MemoryCalls::allocate(std::uint64_t bytes) {
@@ -109,6 +119,10 @@ CallAnswer MemoryCalls::free(const DriverCall& call) {
   const auto address = call.argument<DevicePointer>(0);
   if (!memory_.contains(address)) return std::nullopt;
   {
+    const std::lock_guard lock(mutex_);
+    if (is_pending(address)) return cu_error_invalid_value;
+  }
+  {
     const OwnCalls own;
     if (const CuResult code = api_.cuCtxSynchronize(); code != cu_success) return code;
   }
@@ -123,6 +137,8 @@ CallAnswer MemoryCalls::free_async(const DriverCall& call) {
   if (!found || found->address != address) return cu_error_invalid_value;
   const CuStream stream = meant_stream(call, call.argument<CuStream>(8));
   const OwnCalls own;
+  const std::lock_guard lock(mutex_);
+  if (is_pending(address)) return cu_error_invalid_value;
   int capturing = 0;
   if (api_.cuStreamIsCapturing != nullptr) {
     const CuResult code = api_.cuStreamIsCapturing(stream, &capturing);
@@ -133,7 +149,6 @@ CallAnswer MemoryCalls::free_async(const DriverCall& call) {
   CuResult code = api_.cuEventCreate(&pending.event, cu_event_disable_timing);
   if (code == cu_success) code = api_.cuEventRecord(pending.event, stream);
   if (code != cu_success) return code;
-  const std::lock_guard lock(mutex_);
   pending_.push_back(pending);
   return cu_success;
 }

@@ -44,6 +44,7 @@ class MemoryCalls {
   CuResult give(DevicePointer* address, std::uint64_t bytes);
   CuResult tell(int attribute, DevicePointer address, void* value) const;
   void reap(bool waiting);
+  [[nodiscard]] bool is_pending(DevicePointer address) const;  // under the lock
 
   const DriverApi& api_;
   WindowMemory& memory_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "calls/own_calls.hpp"
+#include "calls/relaxed_capture.hpp"
 #include "demarc/fatbin/files.hpp"
 
 namespace demarc::cuda {
@@ -17,24 +18,6 @@ CuStream own_stream() {
   constexpr std::uintptr_t of_the_thread = 2;        // CU_STREAM_PER_THREAD
   return reinterpret_cast<CuStream>(of_the_thread);  // NOLINT: the driver's own number
 }
-
-// While it lives, a capture that this thread began does not forbid what loading code needs.
-class RelaxedCapture {
- public:
-  explicit RelaxedCapture(const DriverApi& api) : api_(api) { exchange(); }
-  ~RelaxedCapture() { exchange(); }
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-
- private:
-  void exchange() {
-    if (api_.cuThreadExchangeStreamCaptureMode != nullptr) {
-      api_.cuThreadExchangeStreamCaptureMode(&mode_);
-    }
-  }
-  const DriverApi& api_;
-  int mode_ = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
-};
 
 // Of a library that a program loads.
 struct LibraryOptions {
@@ -152,7 +135,8 @@ ModuleCalls::Kind ModuleCalls::library_kind(const DriverCall& call) const {
           [&api](DevicePointer* address, Handle handle, const char* name) {
             return api.cuLibraryGetGlobal(address, nullptr,
                                           static_cast<CuLibrary>(const_cast<void*>(handle)), name);
-          }};
+          },
+          true};
 }
 
 CallAnswer ModuleCalls::load_module(const DriverCall& call) {
@@ -216,11 +200,15 @@ CuResult ModuleCalls::load(Handle* handle, const fatbin::Image& image, const Kin
   code = place(made, *loaded, kind);
   if (code != cu_success) {
     kind.unload(made);
+    if (loaded->variables != 0) means_.memory.release(loaded->variables);
     return code;
   }
+  loaded->library = kind.library;
   const std::unique_lock lock(mutex_);
-  loaded_.emplace(made, loaded);
-  for (const auto& [name, function] : loaded->kernels) functions_.emplace(function, loaded);
+  // The handles may have been those of a context that has gone.
+  loaded_.insert_or_assign(made, loaded);
+  for (const auto& [name, function] : loaded->kernels)
+    functions_.insert_or_assign(function, loaded);
   *handle = made;
   return cu_success;
 }
@@ -312,6 +300,7 @@ void ModuleCalls::forget(Handle handle) {
   // Without the lock: what is waited for may itself wait for a launch of another thread. Memory
   // that may still be used stays taken.
   const OwnCalls own;
+  const RelaxedCapture relaxed(means_.api);
   if (means_.api.cuCtxSynchronize() == cu_success) {
     for (const DevicePointer address : {gone->variables, gone->local}) {
       if (address != 0) means_.memory.release(address);
@@ -351,6 +340,7 @@ std::shared_ptr<ModuleCalls::Loaded> ModuleCalls::owner_of(CuFunction function) 
   const OwnCalls own;
   const std::unique_lock lock(mutex_);
   for (const auto& [handle, loaded] : loaded_) {
+    if (!loaded->library) continue;
     for (const auto& [name, kernel] : loaded->kernels) {
       CuFunction of_context = nullptr;
       if (means_.api.cuKernelGetFunction == nullptr ||
@@ -394,6 +384,7 @@ CallAnswer ModuleCalls::judge(const Launch& launch, const std::function<CuResult
   if (loaded->image.needs().local_bytes == 0) return std::nullopt;
   const DriverApi& api = means_.api;
   const OwnCalls own;
+  const RelaxedCapture relaxed(api);
   const std::lock_guard lock(loaded->launching);
   int capturing = 0;
   if (api.cuStreamIsCapturing != nullptr) {

@@ -44,6 +44,7 @@ class ModuleCalls {
   struct Loaded {
     explicit Loaded(ColoredImage code) : image(std::move(code)) {}
     ColoredImage image;
+    bool library = false;  // its kernels stand for functions of several contexts
     std::map<std::string, CuFunction> kernels;  // those that were accepted
     ptx::ColoredPlaces places;
     DevicePointer variables = 0;  // allocations; 0: none
@@ -58,6 +59,7 @@ class ModuleCalls {
     std::function<CuResult(Handle handle)> unload;
     std::function<CuResult(CuFunction* function, Handle handle, const char* name)> function;
     std::function<CuResult(DevicePointer* address, Handle handle, const char* name)> variable;
+    bool library = false;
   };
   // What a kernel is launched with.
   struct Launch {

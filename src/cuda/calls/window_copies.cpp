@@ -14,7 +14,6 @@ namespace {
 using Place = WindowCopies::Place;
 using Size = WindowCopies::Size;
 
-constexpr std::uint64_t staging_bytes = std::uint64_t{32} << 20U;
 constexpr std::uint64_t unit_bytes = 16;
 constexpr unsigned copying_threads = 256;
 constexpr std::uint64_t most_copying_blocks = 1024;
@@ -71,11 +70,13 @@ Result<CuFunction> load_kernel(const DriverApi& api, const ptx::ColoredModule& m
 }  // namespace
 
 Result<WindowCopies> WindowCopies::create(const DriverApi& api, const ColoredCode& code,
-                                          gpu::ComputeCapability capability) {
+                                          gpu::ComputeCapability capability,
+                                          std::uint64_t staged_bytes) {
   const gpu::EmbeddedPtx* image = gpu::find_ptx(embedded::copy_kernels(), "window_copy",
                                                 capability.major * 10 + capability.minor);
   if (image == nullptr || api.cuLibraryLoadData == nullptr || api.cuLibraryGetKernel == nullptr ||
-      api.cuMemAllocAsync == nullptr || api.cuMemFreeAsync == nullptr) {
+      api.cuMemAllocAsync == nullptr || api.cuMemFreeAsync == nullptr ||
+      api.cuPointerGetAttribute == nullptr || api.cuModuleLoadDataEx == nullptr) {
     return missing_capability(
         "copies of coloured memory need compute capability 7.5 and a driver of CUDA 12.0 or newer");
   }
@@ -86,7 +87,7 @@ Result<WindowCopies> WindowCopies::create(const DriverApi& api, const ColoredCod
     const char* name;
     ptx::ColoredAccesses accesses;
   };
-  WindowCopies copies(api);
+  WindowCopies copies(api, staged_bytes);
   for (const Form& form :
        {Form{&WindowCopies::within_, "demarc_copy2d", ptx::ColoredAccesses::all},
         Form{&WindowCopies::into_, "demarc_copy2d", ptx::ColoredAccesses::stores},
@@ -130,8 +131,8 @@ CuResult WindowCopies::copy_piece(DevicePointer staging, const Place& to, const 
 // In pieces that the staging memory holds: of many rows, or of a part of one.
 CuResult WindowCopies::copy_staged(const Place& to, const Place& from, Size size,
                                    CuStream stream) const {
-  const std::uint64_t piece_width = std::min(size.width, staging_bytes);
-  const std::uint64_t piece_height = std::min(size.height, staging_bytes / piece_width);
+  const std::uint64_t piece_width = std::min(size.width, staged_bytes_);
+  const std::uint64_t piece_height = std::min(size.height, staged_bytes_ / piece_width);
   DevicePointer staging = 0;
   CuResult code = api_->cuMemAllocAsync(&staging, piece_width * piece_height, stream);
   if (code != cu_success) return code;
@@ -147,7 +148,6 @@ CuResult WindowCopies::copy_staged(const Place& to, const Place& from, Size size
 }
 
 CuResult WindowCopies::copy(const Place& to, const Place& from, Size size, CuStream stream) const {
-  if (size.width == 0 || size.height == 0) return cu_success;
   const OwnCalls own;
   if (to.kind == Place::Kind::window && from.kind == Place::Kind::window) {
     return run_copy(within_, to, from, size, stream);

@@ -32,11 +32,13 @@ class WindowCopies {
     std::uint64_t height = 1;
   };
 
-  // The kernels, rewritten for the share. `api` outlives the copies.
+  // The kernels, rewritten for the share. `api` outlives the copies, of which each uses at most
+  // `staged_bytes` of memory without colour.
   static Result<WindowCopies> create(const DriverApi& api, const ColoredCode& code,
-                                     gpu::ComputeCapability capability);
+                                     gpu::ComputeCapability capability,
+                                     std::uint64_t staged_bytes = std::uint64_t{32} << 20U);
 
-  // One side at least is the window's. Codes are the driver's.
+  // One side at least is the window's; the size is of something. Codes are the driver's.
   [[nodiscard]] CuResult copy(const Place& to, const Place& from, Size size, CuStream stream) const;
   // Every element becomes the low bytes of `value`; the width counts elements of 1, 2 or 4 bytes.
   [[nodiscard]] CuResult fill(Place to, std::uint32_t value, std::uint32_t element_bytes, Size size,
@@ -49,7 +51,8 @@ class WindowCopies {
   };
 
  private:
-  explicit WindowCopies(const DriverApi& api) : api_(&api) {}
+  WindowCopies(const DriverApi& api, std::uint64_t staged_bytes)
+      : api_(&api), staged_bytes_(staged_bytes) {}
   [[nodiscard]] CuResult run(CuFunction kernel, Grid grid, CuStream stream,
                              std::span<void*> arguments) const;
   [[nodiscard]] CuResult run_copy(CuFunction kernel, Place to, Place from, Size size,
@@ -60,6 +63,7 @@ class WindowCopies {
                                     Size size, CuStream stream) const;
 
   const DriverApi* api_;
+  std::uint64_t staged_bytes_;
   CuFunction within_ = nullptr;  // both sides are the window's
   CuFunction into_ = nullptr;
   CuFunction out_of_ = nullptr;
