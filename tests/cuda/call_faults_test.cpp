@@ -28,7 +28,7 @@ class CallFaults : public test::ProgramCalls<test::ColorKind::remainders> {
   }
 };
 
-constexpr CuResult failed = 719;
+constexpr CuResult launch_failed = 719;
 
 const std::string small_kernel = test::kernel_of("k", "mov.u32 %r1, 1;");
 
@@ -44,7 +44,7 @@ TEST_F(CallFaults, MemoryThatAStreamFreedIsNotGivenWhileItCannotBeToldWhereTheSt
     return cu_error_not_ready;
   };
   for (const auto query : {+[](CuEvent) { return mode == 2 ? cu_error_not_ready : cu_success; },
-                           +[](CuEvent) { return failed; }}) {
+                           +[](CuEvent) { return launch_failed; }}) {
     own.cuEventQuery = query;
     DevicePointer b = 0;
     EXPECT_EQ(api.cuMemAlloc_v2(&b, 64), cu_error_out_of_memory);
@@ -64,7 +64,7 @@ TEST_F(CallFaults, MemoryThatAStreamFreedIsNotGivenWhileItCannotBeToldWhereTheSt
 TEST_F(CallFaults, WhatIsFreeIsToldWithoutWaiting) {
   const DevicePointer a = allocated(4096);
   ASSERT_EQ(api.cuMemFreeAsync(a, nullptr), cu_success);
-  own.cuEventSynchronize = [](CuEvent) { return failed; };
+  own.cuEventSynchronize = [](CuEvent) { return launch_failed; };
   std::size_t total = 0;
   EXPECT_EQ(ask("cuMemGetInfo_v2", nullptr, &total), cu_success);
   EXPECT_EQ(total, window_bytes);
@@ -76,10 +76,10 @@ TEST_F(CallFaults, WhatIsFreeIsToldWithoutWaiting) {
 
 TEST_F(CallFaults, MemoryStaysAllocatedWhereTheDriverDoesNotLetItBeFreed) {
   const DevicePointer a = allocated(4096);
-  own.cuCtxSynchronize = [] { return failed; };
-  EXPECT_EQ(api.cuMemFree_v2(a), failed);
-  own.cuEventRecord = [](CuEvent, CuStream) { return failed; };
-  EXPECT_EQ(api.cuMemFreeAsync(a, nullptr), failed);
+  own.cuCtxSynchronize = [] { return launch_failed; };
+  EXPECT_EQ(api.cuMemFree_v2(a), launch_failed);
+  own.cuEventRecord = [](CuEvent, CuStream) { return launch_failed; };
+  EXPECT_EQ(api.cuMemFreeAsync(a, nullptr), launch_failed);
   own.cuEventCreate = [](CuEvent*, unsigned) { return CuResult{2}; };
   EXPECT_EQ(api.cuMemFreeAsync(a, nullptr), CuResult{2});
   own.cuStreamIsCapturing = [](CuStream, int*) { return CuResult{400}; };
@@ -101,26 +101,27 @@ TEST_F(CallFaults, CopiesEndWithTheFirstErrorOfTheDriver) {
   write(a, std::vector<std::uint8_t>(4096, 3));
   std::vector<std::uint8_t> host(4096, 1);
   const std::uint64_t alive = test::fake_symbol<std::uint64_t()>("fake_allocated_bytes")();
-  own.cuStreamSynchronize = [](CuStream) { return failed; };
-  EXPECT_EQ(api.cuMemcpyDtoH_v2(host.data(), a, 64), failed) << "what is waited for has failed";
+  own.cuStreamSynchronize = [](CuStream) { return launch_failed; };
+  EXPECT_EQ(api.cuMemcpyDtoH_v2(host.data(), a, 64), launch_failed)
+      << "what is waited for has failed";
   EXPECT_EQ(ask("cuMemcpyDtoHAsync_v2", host.data(), a, std::size_t{64}, nullptr), cu_success);
   EXPECT_EQ(api.cuMemcpyDtoD_v2(a, a + 64, 64), cu_success);
   own = api;
-  own.cuMemcpy2DAsync_v2 = [](const CuCopy2d*, CuStream) { return failed; };
-  EXPECT_EQ(api.cuMemcpyHtoD_v2(a, host.data(), 64), failed);
-  EXPECT_EQ(api.cuMemcpyDtoH_v2(host.data(), a, 64), failed);
+  own.cuMemcpy2DAsync_v2 = [](const CuCopy2d*, CuStream) { return launch_failed; };
+  EXPECT_EQ(api.cuMemcpyHtoD_v2(a, host.data(), 64), launch_failed);
+  EXPECT_EQ(api.cuMemcpyDtoH_v2(host.data(), a, 64), launch_failed);
   own = api;
   EXPECT_EQ(read<std::uint8_t>(a, 1)[0], 3);
   own.cuMemAllocAsync = [](DevicePointer*, std::size_t, CuStream) { return CuResult{2}; };
   EXPECT_EQ(api.cuMemcpyHtoD_v2(a, host.data(), 64), CuResult{2});
   own = api;
   for (const int call : {0, 1, 2, 3}) {
-    test::fake_symbol<void(int)>("fake_fail_next_launch")(failed);
+    test::fake_symbol<void(int)>("fake_fail_next_launch")(launch_failed);
     EXPECT_EQ(call == 0   ? api.cuMemcpyHtoD_v2(a, host.data(), 64)
               : call == 1 ? api.cuMemcpyDtoH_v2(host.data(), a, 64)
               : call == 2 ? api.cuMemcpyDtoD_v2(a, a + 64, 64)
                           : api.cuMemsetD8_v2(a, 1, 64),
-              failed)
+              launch_failed)
         << call;
   }
   EXPECT_EQ(test::fake_symbol<std::uint64_t()>("fake_allocated_bytes")(), alive)
@@ -150,15 +151,15 @@ TEST_F(CallFaults, CodeThatTheDriverDoesNotTakeIsNotKept) {
     own.cuThreadExchangeStreamCaptureMode = before.cuThreadExchangeStreamCaptureMode;
   };
   own.cuModuleLoadDataEx = [](CuModule*, const void*, unsigned, int*, void**) {
-    return mode == 2 ? CuResult{218} : failed;
+    return mode == 2 ? CuResult{218} : launch_failed;
   };
   fails(CuResult{218});
   own.cuModuleGetFunction = [](CuFunction*, CuModule, const char*) { return CuResult{500}; };
   fails(CuResult{500});
   own.cuFuncGetAttribute = [](int*, int, CuFunction) { return CuResult{400}; };
   fails(CuResult{400});
-  own.cuMemcpy2DAsync_v2 = [](const CuCopy2d*, CuStream) { return failed; };
-  fails(failed);
+  own.cuMemcpy2DAsync_v2 = [](const CuCopy2d*, CuStream) { return launch_failed; };
+  fails(launch_failed);
   own.cuStreamSynchronize = [](CuStream) { return CuResult{700}; };
   fails(CuResult{700});
   own.cuModuleGetGlobal_v2 = [](DevicePointer*, std::size_t*, CuModule, const char*) {
@@ -166,9 +167,9 @@ TEST_F(CallFaults, CodeThatTheDriverDoesNotTakeIsNotKept) {
   };
   fails(CuResult{500});
   own.cuMemcpyHtoDAsync_v2 = [](DevicePointer, const void*, std::size_t, CuStream) {
-    return failed;
+    return launch_failed;
   };
-  fails(failed);
+  fails(launch_failed);
   EXPECT_THAT(told, IsEmpty());
   EXPECT_EQ(taken, 0U) << "its variables are given back";
   const DevicePointer all = allocated(window_bytes);
@@ -238,7 +239,7 @@ TEST_F(CallFaults, FunctionsOfALibrarysKernelsAreKnownAndOthersAreNot) {
   EXPECT_EQ(ask_to_launch(numbered(128)), cu_error_not_supported);
   own.cuKernelGetFunction = [](CuFunction* function, CuKernel) {
     *function = numbered(128);
-    return failed;
+    return launch_failed;
   };
   EXPECT_EQ(ask_to_launch(numbered(128)), cu_error_not_supported);
   own.cuKernelGetFunction = [](CuFunction* function, CuKernel of) {
