@@ -149,5 +149,12 @@ TEST_F(MemoryCallsOfPrograms, MemoryThatAStreamFreesIsUsedAgainOnceItHasComeTher
   EXPECT_EQ(ask("cuMemFreeAsync", DevicePointer{4096}, nullptr), std::nullopt);
 }
 
+TEST_F(MemoryCallsOfPrograms, NoProgramSetsTheL2AsideForItself) {
+  EXPECT_EQ(ask("cuCtxSetLimit", 6, std::size_t{1} << 20U), cu_error_unsupported_limit);
+  EXPECT_EQ(ask("cuCtxSetLimit", 2, std::size_t{1} << 20U), std::nullopt) << "the heap of malloc";
+  EXPECT_EQ(ask("cuCtxResetPersistingL2Cache"), cu_error_not_supported);
+  EXPECT_EQ(ask("cuLogsRegisterCallback", nullptr, nullptr, nullptr), cu_error_not_supported);
+}
+
 }  // namespace
 }  // namespace demarc::cuda

@@ -40,6 +40,7 @@ inline constexpr CuResult cu_success = 0;
 inline constexpr CuResult cu_error_invalid_value = 1;
 inline constexpr CuResult cu_error_out_of_memory = 2;
 inline constexpr CuResult cu_error_no_binary = 209;
+inline constexpr CuResult cu_error_unsupported_limit = 215;
 inline constexpr CuResult cu_error_not_found = 500;
 inline constexpr CuResult cu_error_not_ready = 600;
 inline constexpr CuResult cu_error_not_supported = 801;

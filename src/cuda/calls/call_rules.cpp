@@ -33,11 +33,9 @@ constexpr Name passing_names[] = {"cuCoredumpGetAttribute",
                                   "cuCtxPopCurrent",
                                   "cuCtxPushCurrent",
                                   "cuCtxRecordEvent",
-                                  "cuCtxResetPersistingL2Cache",
                                   "cuCtxSetCacheConfig",
                                   "cuCtxSetCurrent",
                                   "cuCtxSetFlags",
-                                  "cuCtxSetLimit",
                                   "cuCtxSetSharedMemConfig",
                                   "cuCtxSynchronize",
                                   "cuCtxWaitEvent",
@@ -170,7 +168,6 @@ constexpr Name passing_names[] = {"cuCoredumpGetAttribute",
                                   "cuLogsCurrent",
                                   "cuLogsDumpToFile",
                                   "cuLogsDumpToMemory",
-                                  "cuLogsRegisterCallback",
                                   "cuLogsUnregisterCallback",
                                   "cuMemAllocHost",
                                   "cuMemFreeHost",
@@ -429,6 +426,10 @@ constexpr Name checkpoint_names[] = {
     "cuCheckpointProcessGetState",   "cuCheckpointProcessLock",
     "cuCheckpointProcessRestore",    "cuCheckpointProcessUnlock"};
 
+constexpr Name whole_card_names[] = {"cuCtxResetPersistingL2Cache"};
+
+constexpr Name log_names[] = {"cuLogsRegisterCallback"};
+
 constexpr RefusedCalls refused_groups[] = {
     {textures_names, "textures and arrays lie in memory that has no colour"},
     {managed_names, "managed memory moves to where no colour is"},
@@ -445,6 +446,8 @@ constexpr RefusedCalls refused_groups[] = {
     {batches_names, "copies in batches are not known"},
     {old_launch_names, "this way of launching is not watched"},
     {checkpoint_names, "checkpoints of coloured memory are not known"},
+    {whole_card_names, "it changes the L2 of all tenants"},
+    {log_names, "the driver would call the program while Demarc calls the driver"},
 };
 
 bool lists(std::span<const Name> names, Name name) {

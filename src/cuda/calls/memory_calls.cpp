@@ -45,6 +45,7 @@ std::span<const CallRow<MemoryCalls>> MemoryCalls::rows() {
       {"cuMemFree_v2", &MemoryCalls::free},
       {"cuMemFreeAsync", &MemoryCalls::free_async},
       {"cuMemGetInfo_v2", &MemoryCalls::info},
+      {"cuCtxSetLimit", &MemoryCalls::set_limit},
       {"cuMemGetAddressRange_v2", &MemoryCalls::address_range},
       {"cuPointerGetAttribute", &MemoryCalls::attribute},
       {"cuPointerGetAttributes", &MemoryCalls::attributes},
@@ -160,6 +161,13 @@ CallAnswer MemoryCalls::info(const DriverCall& call) {
   if (free != nullptr) *free = memory_.bytes() - memory_.usage().used_bytes;
   if (total != nullptr) *total = memory_.bytes();
   return cu_success;
+}
+
+// What the L2 sets aside for a program it takes from all tenants.
+CallAnswer MemoryCalls::set_limit(const DriverCall& call) {
+  constexpr int persisting_l2_bytes = 6;  // CU_LIMIT_PERSISTING_L2_CACHE_SIZE
+  if (call.argument<int>(0) == persisting_l2_bytes) return cu_error_unsupported_limit;
+  return std::nullopt;
 }
 
 CallAnswer MemoryCalls::address_range(const DriverCall& call) {

@@ -35,6 +35,7 @@ class MemoryCalls {
   CallAnswer free(const DriverCall& call);
   CallAnswer free_async(const DriverCall& call);
   CallAnswer info(const DriverCall& call);
+  CallAnswer set_limit(const DriverCall& call);
   CallAnswer address_range(const DriverCall& call);
   CallAnswer attribute(const DriverCall& call);
   CallAnswer attributes(const DriverCall& call);

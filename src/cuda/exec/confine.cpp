@@ -264,6 +264,8 @@ Division division_of(const ConfinePlan& plan, const std::optional<TenantLease>& 
   division.card = lease.card;
   division.choice.tpcs = lease.tpcs;
   division.mps = lease.mps;
+  // Without one it takes none: a tenant that comes later may be given it.
+  division.domain = {DomainChoice::Kind::none, {}};
   if (lease.sync_domain) division.domain = {DomainChoice::Kind::given, *lease.sync_domain};
   return division;
 }
