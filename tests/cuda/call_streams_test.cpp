@@ -164,6 +164,26 @@ TEST_F(CallStreams, TheDriverIsToldWhatMemoryTheOtherSideIs) {
   EXPECT_EQ(api.cuMemFreeHost(pinned), cu_success);
 }
 
+TEST_F(CallStreams, CopiesGetAsManyBlocksAsTheirRowsNeedUpToALimit) {
+  const DevicePointer a = allocated(3000 * 64);
+  static std::array<unsigned, 7> sizes;
+  own.cuLaunchKernel = [](CuFunction, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                          unsigned by, unsigned bz, unsigned shared, CuStream, void**, void**) {
+    sizes = {gx, gy, gz, bx, by, bz, shared};
+    return cu_success;
+  };
+  EXPECT_EQ(api.cuMemcpyDtoD_v2(a, a + 70000, 61440), cu_success);
+  EXPECT_THAT(sizes, ElementsAre(16, 1, 1, 256, 1, 1, 0));
+  EXPECT_EQ(ask("cuMemsetD32_v2", a, 1U, std::size_t{61440 / 4}), cu_success);
+  EXPECT_THAT(sizes, ElementsAre(16, 1, 1, 256, 1, 1, 0));
+  for (const unsigned rows : {5U, 3000U}) {
+    EXPECT_EQ(ask("cuMemsetD2D8_v2", a, std::size_t{64}, std::uint8_t{1}, std::size_t{64},
+                  std::size_t{rows}),
+              cu_success);
+    EXPECT_THAT(sizes, ElementsAre(1, std::min(rows, 1024U), 1, 256, 1, 1, 0));
+  }
+}
+
 TEST_F(CallStreams, WhatIsEmptyIsNotCopied) {
   const DevicePointer a = allocated(4096);
   CuCopy2d flat{};

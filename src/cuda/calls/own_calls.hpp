@@ -6,15 +6,15 @@ namespace demarc::cuda {
 
 class OwnCalls {
  public:
-  OwnCalls() : before_(active_) { active_ = true; }
-  ~OwnCalls() { active_ = before_; }
+  OwnCalls() : before_(inside) { inside = true; }
+  ~OwnCalls() { inside = before_; }
   OwnCalls(const OwnCalls&) = delete;
   OwnCalls& operator=(const OwnCalls&) = delete;
 
-  [[nodiscard]] static bool active() { return active_; }
+  [[nodiscard]] static bool active() { return inside; }
 
  private:
-  static inline thread_local bool active_ = false;
+  static inline thread_local bool inside = false;
   bool before_;
 };
 
