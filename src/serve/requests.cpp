@@ -201,7 +201,7 @@ Result<void> Server::carry_out(Connection& connection, const lease::MoveRequest&
   }
   DEMARC_CHECK(card_.prove(terms.tpcs));
   for (const LeaseFacts* facts : moved) {
-    const auto done = card_.move(facts->control, terms.tpcs);
+    auto done = card_.move(facts->control, terms.tpcs);
     if (done) continue;
     for (const LeaseFacts* other : moved) {
       if (other == facts) break;
