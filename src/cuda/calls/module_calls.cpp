@@ -78,12 +78,12 @@ std::span<const CallRow<ModuleCalls>> ModuleCalls::rows() {
       {"cuLaunchKernel", &ModuleCalls::launch},
       {"cuLaunchCooperativeKernel", &ModuleCalls::launch},
       {"cuLaunchKernelEx", &ModuleCalls::launch_ex},
-      {"cuGraphAddKernelNode", &ModuleCalls::add_node},
-      {"cuGraphAddKernelNode_v2", &ModuleCalls::add_node},
-      {"cuGraphKernelNodeSetParams", &ModuleCalls::set_node},
-      {"cuGraphKernelNodeSetParams_v2", &ModuleCalls::set_node},
-      {"cuGraphExecKernelNodeSetParams", &ModuleCalls::set_executable_node},
-      {"cuGraphExecKernelNodeSetParams_v2", &ModuleCalls::set_executable_node},
+      {"cuGraphAddKernelNode", &ModuleCalls::node<32>},
+      {"cuGraphAddKernelNode_v2", &ModuleCalls::node<32>},
+      {"cuGraphKernelNodeSetParams", &ModuleCalls::node<8>},
+      {"cuGraphKernelNodeSetParams_v2", &ModuleCalls::node<8>},
+      {"cuGraphExecKernelNodeSetParams", &ModuleCalls::node<16>},
+      {"cuGraphExecKernelNodeSetParams_v2", &ModuleCalls::node<16>},
   };
   return table;
 }
@@ -441,28 +441,14 @@ CallAnswer ModuleCalls::judge_node(CuFunction function, CuKernel kernel) {
   return cu_error_not_supported;
 }
 
-CallAnswer ModuleCalls::add_node(const DriverCall& call) {
-  const auto* params = call.argument<const char*>(32);
+// The parameters of the node lie `offset` bytes into the arguments.
+template <std::size_t offset>
+CallAnswer ModuleCalls::node(const DriverCall& call) {
+  const auto* params = call.argument<const char*>(offset);
   if (params == nullptr) return std::nullopt;
-  return judge_node(node_member<CuFunction>(params, 0), call.versioned_name().ends_with("_v2")
-                                                            ? node_member<CuKernel>(params, 56)
-                                                            : nullptr);
-}
-
-CallAnswer ModuleCalls::set_node(const DriverCall& call) {
-  const auto* params = call.argument<const char*>(8);
-  if (params == nullptr) return std::nullopt;
-  return judge_node(node_member<CuFunction>(params, 0), call.versioned_name().ends_with("_v2")
-                                                            ? node_member<CuKernel>(params, 56)
-                                                            : nullptr);
-}
-
-CallAnswer ModuleCalls::set_executable_node(const DriverCall& call) {
-  const auto* params = call.argument<const char*>(16);
-  if (params == nullptr) return std::nullopt;
-  return judge_node(node_member<CuFunction>(params, 0), call.versioned_name().ends_with("_v2")
-                                                            ? node_member<CuKernel>(params, 56)
-                                                            : nullptr);
+  const bool second = call.versioned_name().ends_with("_v2");
+  return judge_node(node_member<CuFunction>(params, 0),
+                    second ? node_member<CuKernel>(params, 56) : nullptr);
 }
 
 }  // namespace demarc::cuda

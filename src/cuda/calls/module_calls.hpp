@@ -77,9 +77,8 @@ class ModuleCalls {
   CallAnswer variable(const DriverCall& call);
   CallAnswer launch(const DriverCall& call);
   CallAnswer launch_ex(const DriverCall& call);
-  CallAnswer add_node(const DriverCall& call);
-  CallAnswer set_node(const DriverCall& call);
-  CallAnswer set_executable_node(const DriverCall& call);
+  template <std::size_t offset>
+  CallAnswer node(const DriverCall& call);
 
   [[nodiscard]] Kind module_kind(unsigned count, int* options, void** values) const;
   [[nodiscard]] Kind library_kind(const DriverCall& call) const;
