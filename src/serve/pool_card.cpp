@@ -15,19 +15,6 @@ namespace {
 constexpr std::uint64_t audited_bytes = std::uint64_t{8} << 20U;  // of each share
 constexpr std::uint64_t zero_bytes = std::uint64_t{16} << 20U;    // that are written at a time
 
-lease::Share share_of(const cuda::LentShare& lent) {
-  lease::Share share{lent.page_bytes, lent.pages, lent.bytes, {}};
-  if (const auto* steps = std::get_if<gpu::RemainderSteps>(&lent.colors)) {
-    share.colors = lease::Remainders{steps->chunk_shift, steps->page_shift, steps->begin,
-                                     steps->end,         steps->reciprocal, steps->reciprocal_shift,
-                                     steps->skipped,     steps->pages_at};
-  } else {
-    const auto& parities = std::get<ptx::ColoredAddressing>(lent.colors);
-    share.colors = lease::Parities{parities.masks, parities.color};
-  }
-  return share;
-}
-
 // Colours are what timing says, before anybody relies on them.
 Result<void> audit(cuda::ColoredPool& pool, std::size_t share, std::uint64_t colors) {
   const std::uint64_t bytes = std::min(audited_bytes, pool.usage(share).largest_free_bytes);
@@ -108,7 +95,7 @@ Result<std::unique_ptr<PoolCard>> PoolCard::adopt(cuda::CardPointer card,
           colors[i], lent.bytes, lease::extent_step);
     }
     DEMARC_TRY(cuda::ColoredBuffer all, pool->allocate(i, bytes));
-    lease::Share share = share_of(lent);
+    lease::Share share = lent;
     share.bytes = bytes;
     side->shares_.emplace(colors[i], Lent{std::move(share), std::move(all)});
   }

@@ -14,21 +14,16 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "demarc/cuda/colored_code.hpp"
+#include "demarc/lease/share.hpp"
 
 namespace demarc::cuda {
 
 // ColoredPool::lend(): numbers that mean the same in every process.
-struct LentShare {
-  std::string card;              // UUID, as Gpu::uuid() says it
-  std::uint64_t page_bytes = 0;  // of each descriptor
-  std::uint64_t pages = 0;       // of the arena, all colours
-  std::uint64_t bytes = 0;       // linear ones that the borrower may use
-  // Parities with the constant of the pages in the colour; or what the pool's table is read by.
-  std::variant<ptx::ColoredAddressing, gpu::RemainderSteps> colors;
+struct LentShare : lease::Share {
+  std::string card;  // UUID, as Gpu::uuid() says it
 };
 
 // Of the process that borrows. Owns the mappings: they end with it, and the owner keeps the pages.

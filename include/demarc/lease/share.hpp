@@ -5,30 +5,16 @@
 #include <optional>
 #include <string>
 #include <variant>
-#include <vector>
+
+#include "demarc/gpu/remainder_coloring.hpp"
+#include "demarc/ptx/colored.hpp"
 
 namespace demarc::lease {
 
-// Colours that are parities: bit i of `color` is the parity of (position & masks[i]).
-struct Parities {
-  std::vector<std::uint64_t> masks;
-  std::uint32_t color = 0;
-  friend bool operator==(const Parities&, const Parities&) = default;
-};
-
-// Colours that are runs of remainders: gpu::RemainderSteps (gpu/remainder_coloring.hpp), member by
-// member.
-struct Remainders {
-  std::uint32_t chunk_shift = 0;
-  std::uint32_t page_shift = 0;
-  std::uint32_t begin = 0;
-  std::uint32_t end = 0;
-  std::uint32_t reciprocal = 0;
-  std::uint32_t reciprocal_shift = 0;
-  std::uint32_t skipped = 0;
-  std::uint32_t pages_at = 0;
-  friend bool operator==(const Remainders&, const Remainders&) = default;
-};
+// Bit i of `color` is the parity of (position & masks[i]), with the constant of the pages in it.
+using Parities = ptx::ColoredAddressing;
+// What the table of the pool is read by.
+using Remainders = gpu::RemainderSteps;
 
 struct Share {
   std::uint64_t page_bytes = 0;  // of a page of the arena

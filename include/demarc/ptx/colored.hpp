@@ -41,6 +41,8 @@ struct ColoredAddressing {
   std::vector<std::uint64_t> masks;
   // Bit i: what parity(position & masks[i]) must be (colour XOR the page constant of the arena).
   std::uint32_t color = 0;
+
+  friend bool operator==(const ColoredAddressing&, const ColoredAddressing&) = default;
 };
 
 // The same for colours that are remainders, by gpu::RemainderSteps (gpu/remainder_coloring.hpp):

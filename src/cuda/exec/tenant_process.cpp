@@ -36,23 +36,6 @@ class KeptContext {
 
 }  // namespace
 
-LentShare lent_share(const lease::Lease& lease) {
-  LentShare lent;
-  lent.card = lease.card;
-  lent.page_bytes = lease.share.page_bytes;
-  lent.pages = lease.share.pages;
-  lent.bytes = lease.share.bytes;
-  if (const auto* parities = std::get_if<lease::Parities>(&lease.share.colors)) {
-    lent.colors = ptx::ColoredAddressing{parities->masks, parities->color};
-    return lent;
-  }
-  const auto& steps = std::get<lease::Remainders>(lease.share.colors);
-  lent.colors =
-      gpu::RemainderSteps{steps.chunk_shift, steps.page_shift,       steps.begin,   steps.end,
-                          steps.reciprocal,  steps.reciprocal_shift, steps.skipped, steps.pages_at};
-  return lent;
-}
-
 Result<std::unique_ptr<TenantProcess>> TenantProcess::attach(const std::string& socket,
                                                              const std::string& token,
                                                              ColoredCounters& counters, Tell tell) {
@@ -76,7 +59,7 @@ Result<void> TenantProcess::open() {
   const KeptContext kept(driver->api());
   DEMARC_TRY(const std::uint32_t index, index_of_uuid(driver, attachment_.lease.card));
   DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, index));
-  const LentShare lent = lent_share(attachment_.lease);
+  const LentShare lent{attachment_.lease.share, attachment_.lease.card};
   DEMARC_TRY(auto share, BorrowedShare::open(gpu, lent, attachment_.table,
                                              [this] { return client_.next_pages(); }));
   share_.emplace(std::move(share));

@@ -15,9 +15,6 @@
 
 namespace demarc::cuda {
 
-// The numbers of a lease's share as the memory of a process is made of them.
-[[nodiscard]] LentShare lent_share(const lease::Lease& lease);
-
 class TenantProcess {
  public:
   using Tell = std::function<void(const std::string& line)>;
