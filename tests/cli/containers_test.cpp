@@ -1,0 +1,79 @@
+// `demarc lease cdi` and `demarc lease check` beside a server on the stand-in for libcuda.
+#include "not_run.hpp"
+#include "serve/cdi_rules.hpp"
+#include "served_card.hpp"
+
+namespace demarc {
+namespace {
+
+using test::run_demarc;
+using testing::HasSubstr;
+
+class ContainersProgram : public test::ServedCard {};
+
+TEST_F(ContainersProgram, AreDescribedForEachTenantOfAServer) {
+  const auto server = serving(two_tenants());
+  const std::string path = folder / "demarc.json";
+  const auto written = run_demarc({"lease", "cdi", "-o", path});
+  EXPECT_EQ(written.exit_code, 0) << written.err;
+  const Json file = read_json(path).value();
+  EXPECT_THAT(test::CdiRules::faults_of(file), testing::IsEmpty());
+  EXPECT_EQ(file["devices"].size(), 2U);
+  const Json& edits = file["devices"][0]["containerEdits"];
+  EXPECT_EQ(edits["env"][1], "DEMARC_SOCKET=" + socket);
+  EXPECT_EQ(edits["mounts"][0]["hostPath"], (test::build_dir() / "demarc").string());
+  EXPECT_EQ(edits["mounts"][1]["hostPath"], (test::build_dir() / "libdemarc_preload.so").string());
+  EXPECT_EQ(run_demarc({"lease", "cdi"}).out, read_file(path).value());
+  const auto refused = run_demarc({"lease", "cdi", "--program", path});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("there is no program of this name"));
+}
+
+TEST_F(ContainersProgram, NeedAServer) {
+  EXPECT_EQ(run_demarc({"lease", "cdi"}).exit_code, 2);
+  EXPECT_EQ(run_demarc({"lease", "check", "a"}).exit_code, 2);
+  EXPECT_EQ(run_demarc({"lease", "check"}).exit_code, 1);
+}
+
+TEST_F(ContainersProgram, FindTheirTenantInTheEnvironment) {
+  ::setenv("DEMARC_TENANT", "nobody", 1);
+  const auto server = serving(two_tenants());
+  const auto unknown = run_demarc({"exec", "--", "true"});
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("there is no tenant 'nobody'"));
+  // The command line comes first.
+  EXPECT_THAT(run_demarc({"exec", "--tenant", "nothing", "--", "true"}).err,
+              HasSubstr("there is no tenant 'nothing'"));
+  const auto both = run_demarc({"exec", "--tpcs", "0", "--", "true"});
+  EXPECT_EQ(both.exit_code, 1);
+  EXPECT_THAT(both.err, HasSubstr("--tenant, or DEMARC_TENANT in the environment, brings its own TPCs"));
+  ::unsetenv("DEMARC_TENANT");
+}
+
+TEST_F(ContainersProgram, RunInAProcessNamespaceOfTheirOwn) {
+  const std::vector<std::string> below{"unshare", "--pid", "--fork", "--mount-proc"};
+  auto command = below;
+  command.push_back("true");
+  if (!test::program_exists("unshare") || test::run_program(command).exit_code != 0) {
+    DEMARC_NOT_RUN("no process namespaces");
+  }
+  ::setenv("DEMARC_TENANT", "b", 1);
+  const auto server = serving(two_tenants());
+  command = below;
+  const auto build = test::build_dir();
+  for (const std::string& word :
+       {(build / "demarc").string(), std::string("exec"), std::string("--audit"), std::string("--"),
+        (build / "demarc_exec_subject").string(), (build / "libdemarc_fake_libcuda.so").string(),
+        (folder / "log").string(), std::string("context"), std::string("launch"),
+        std::string("exit=7")}) {
+    command.push_back(word);
+  }
+  const auto ran = test::run_program(command);
+  EXPECT_EQ(ran.exit_code, 7) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("1 process confined"));
+  EXPECT_THAT(read_file(folder / "log").value(), HasSubstr("context 0"));
+  ::unsetenv("DEMARC_TENANT");
+}
+
+}  // namespace
+}  // namespace demarc
