@@ -1,0 +1,17 @@
+"""Demarc from Python: the units of a card, the leases of its tenants, results of studies, PyTorch in a tenant's colours.
+
+    demarc.topo(0)                     # TPCs, GPCs, SMs and L2 sides of card cuda:0
+    demarc.leases()                    # what the tenants of `demarc serve` have
+    demarc.isolate.read("study.json")  # what `demarc isolate` measured
+    demarc.torch.enable()              # inside a lease: PyTorch's kernels in the tenant's colours
+
+Nothing is imported but the standard library; demarc.torch imports PyTorch and Triton when it is used.
+"""
+from . import isolate
+from ._errors import Error
+from ._lease import Lease, Server, leases, server
+from ._library import version
+from ._topology import Topology, Tpc, topo
+
+__version__ = "0.1.0"
+__all__ = ["Error", "Lease", "Server", "Topology", "Tpc", "isolate", "leases", "server", "topo", "version"]

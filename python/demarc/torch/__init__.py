@@ -1,0 +1,48 @@
+"""PyTorch in the colours of a tenant: `enable()`, `report()`, `NotColored`.
+
+A program runs under `demarc exec --tenant NAME -- python3 program.py`. All of its memory on the card lies in the tenant's
+colours then, and a kernel is taken only as PTX, which Demarc rewrites when it is loaded. PyTorch's own kernels are machine
+code; those that Triton compiles need not be. enable() makes Triton hand its PTX over and Inductor choose no other kernels.
+Tried with PyTorch 2.11 and Triton 3.6; a version that lacks what is needed here is refused by the name of that.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .._errors import Error
+from . import _caches, _eager, _fill, _inductor, _lease, _triton, _workers
+from ._report import Graph, Report, report
+
+if TYPE_CHECKING:
+    from ._eager import NotColored
+
+__all__ = ["Error", "Graph", "NotColored", "Report", "enable", "report"]
+_enabled: str | None = None
+
+
+def enable() -> str:
+    """Makes PyTorch and Triton of this process, and Inductor's workers, work in the tenant's colours; its name.
+
+    Once a process; later calls change nothing. An Error of code 2 outside of a lease, and where PyTorch or Triton lack
+    what is needed. What is wrong with a module of theirs that is not imported yet is said when it is imported.
+    """
+    global _enabled
+    if _enabled is not None:
+        return _enabled
+    tenant = _lease.tenant()
+    _eager.check()
+    _caches.separate()
+    _triton.install()
+    _inductor.install()
+    _workers.install()
+    _fill.install()
+    _eager.install(tenant)
+    _enabled = tenant
+    return tenant
+
+
+def __getattr__(name: str) -> Any:
+    # A class of PyTorch's is its base: it is there once PyTorch is.
+    if name == "NotColored":
+        return _eager.not_colored()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,140 @@
+"""Operators outside of torch.compile: one sentence with the operator, its place and its tenant; and fills, which work."""
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from support import LEASE, environment, leased, python
+
+CURE = "its kernel exists as machine code only; put the operator into a function under torch.compile"
+CATCH = "except demarc.torch.NotColored as e: print(type(e).__name__, getattr(e, 'error_code', None), e)\n"
+
+
+class Eager(unittest.TestCase):
+    def program(self, text, name="program.py", **changes):
+        """Runs that file, in a folder of its own, after enable()."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = Path(folder.name) / name
+        path.write_text("import demarc.torch, torch\ndemarc.torch.enable()\n" + text)
+        return path, subprocess.run([sys.executable, path], env=environment(**(LEASE | changes)), capture_output=True, text=True)
+
+    def test_an_operator_is_named_with_its_place_and_its_tenant(self):
+        path, ended = self.program("def f():\n    x = 1; y = torch.kernel_of_aten()\nf()\n")
+        # The innermost frame is the stand-in's, so PyTorch's own: the place is the program's.
+        said, place = ended.stderr.splitlines()[-1].split(" at ")
+        self.assertEqual(place, f"{path}:4, on a tensor of tenant 'a': {CURE}")
+        self.assertTrue(said.startswith("demarc.torch.NotColored: `"), said)
+        self.assertEqual(ended.returncode, 1)
+
+    def test_the_source_of_the_call_is_shown(self):
+        said = leased("import torch\nclass P:\n    def __add__(self, o): raise torch.AcceleratorError('CUDA error: no kernel image is "
+                      f"available')\ntry: P() + 1\n{CATCH}")
+        self.assertIn("NotColored None an operator in __add__() at <string>:5, on a tensor of tenant 'a': " + CURE, said)
+        path, ended = self.program("def add(): raise torch.AcceleratorError('no kernel image is available', ) from None\nx = (1 +\n add())\n")
+        new = sys.version_info >= (3, 11)
+        shown = "`torch.AcceleratorError('no kernel image is available', )` at" if new else "`def add(): raise"
+        self.assertIn(f"NotColored: {shown}", ended.stderr.splitlines()[-1])
+        self.assertIn(f"at {path}:3, on a tensor", ended.stderr.splitlines()[-1])
+        path, ended = self.program("raise torch.AcceleratorError('no kernel image is'\n  ' available')\n")
+        shown = "`torch.AcceleratorError('no kernel image is'` at" if new else "`raise torch"
+        self.assertIn(f"NotColored: {shown}", ended.stderr.splitlines()[-1])
+
+    def test_before_python_3_11_the_line_is_shown(self):
+        show = ("import types\nfrom demarc.torch import _eager\ncode = types.SimpleNamespace(co_filename=_eager.__file__, co_name='f')\n"
+                "print(_eager._text(types.SimpleNamespace(f_locals={}, f_code=code, f_lineno=1)))")
+        self.assertTrue(leased(show).startswith('`"""Operators of PyTorch'))
+
+    def test_where_all_frames_are_pytorchs_own_the_innermost_is_the_place(self):
+        show = ("import types, torch\nfrom demarc.torch import _eager\ncode = types.SimpleNamespace(co_filename=torch.__file__)\n"
+                "inner = types.SimpleNamespace(f_code=code, f_back=types.SimpleNamespace(f_code=code, f_back=None))\n"
+                "print(_eager._place(inner) is inner)")
+        self.assertEqual(leased(show), "True\n")
+
+    def test_an_operator_of_torch_ops_is_shown_by_its_name(self):
+        said = leased(f"import torch\nclass Call:\n    _schema = 1\n    def __str__(self): return 'aten.add.Tensor'\n"
+                      f"    def __call__(self): raise torch.AcceleratorError('no kernel image is available')\ntry: Call()()\n{CATCH}")
+        self.assertEqual(said, f"NotColored None aten.add.Tensor at <string>:7, on a tensor of tenant 'a': {CURE}\n")
+
+    def test_it_is_an_error_of_pytorchs_kind_with_its_code(self):
+        said = leased(f"import torch\ntry: torch.kernel_of_aten()\nexcept torch.AcceleratorError as e: print(e.error_code, type(e).__name__)")
+        self.assertEqual(said, "209 NotColored\n")
+
+    def test_other_errors_stay_as_they_are(self):
+        said = leased("import torch\ntry: torch.kernel_of_aten('CUDA error: an illegal memory access')\n"
+                      "except torch.AcceleratorError as e: print(type(e).__name__, e)")
+        self.assertEqual(said, "AcceleratorError CUDA error: an illegal memory access\n")
+        self.assertEqual(leased("import torch\nprint(str(torch.AcceleratorError()))"), "\n")
+
+    def test_in_inductors_code_the_cure_is_another_one(self):
+        cache = tempfile.TemporaryDirectory()
+        self.addCleanup(cache.cleanup)
+        path, ended = self.program("import sys, os, runpy\np = os.path.join(os.environ['TORCHINDUCTOR_CACHE_DIR'], 'g.py')\n"
+                                   "os.makedirs(os.path.dirname(p))\nopen(p, 'w').write('import torch\\ntorch.kernel_of_aten()')\n"
+                                   "runpy.run_path(p)\n", TORCHINDUCTOR_CACHE_DIR=cache.name)
+        self.assertIn("g.py:2, on a tensor of tenant 'a': its kernel exists as machine code only; Inductor has none of its own for it, "
+                      "and demarc.torch.report() lists such operators", ended.stderr.splitlines()[-1])
+
+    def test_without_a_folder_of_inductors_no_file_lies_in_it(self):
+        said = leased("import os, torch\ndel os.environ['TORCHINDUCTOR_CACHE_DIR']\ntry: torch.kernel_of_aten()\n" + CATCH)
+        self.assertIn(CURE, said)
+
+    def test_operators_of_libraries_are_refused_by_name_and_only_those_that_there_are(self):
+        self.assertEqual(leased("import torch\nprint(sorted(torch.library.Library.registered))"), str(sorted(
+            (name, "CUDA") for name in ("addmm", "addmm.out", "fill_.Scalar", "mm", "mm.out", "sort.stable", "sort.values_stable"))) + "\n")
+        said = leased(f"import torch\nmm = torch.library.Library.registered['mm.out', 'CUDA']\ntry: mm(1, 2, out=3)\n{CATCH}")
+        self.assertEqual(said, f"NotColored None aten.mm.out at <string>:5, on a tensor of tenant 'a': {CURE}\n")
+
+    def test_nothing_is_said_of_kernels_that_are_replaced(self):
+        path, ended = self.program("print('quiet')")
+        self.assertEqual((ended.stdout, ended.stderr), ("quiet\n", ""))
+
+
+DRIVER = """
+import torch
+from demarc.torch import _fill
+class Driver:
+    def __getattr__(self, name):
+        return lambda *a: print(name, *(x.value for x in a)) or int(name == self.__dict__.get("fails"))
+driver = Driver()
+_fill._driver = lambda: driver
+def fill(value, dtype, size=(4,), stride=(1,)):
+    made = torch.Tensor([0], size, stride, dtype, "cuda")
+    assert _fill.fill(made, value) is made
+"""
+
+
+class Fills(unittest.TestCase):
+    def test_the_driver_fills_with_the_bytes_of_an_element_in_the_streams_order(self):
+        for arguments, said in (("1, torch.float32", "cuMemsetD32Async 47278194688 1065353216 4 77"),
+                                ("1, torch.float16", "cuMemsetD16Async 47278194688 15360 4 77"),
+                                ("True, torch.bool", "cuMemsetD8Async 47278194688 1 4 77"),
+                                ("0, torch.int64", "cuMemsetD32Async 47278194688 0 8 77"),
+                                ("-1, torch.int64, (2, 3), (1, 2)", "cuMemsetD32Async 47278194688 4294967295 12 77"),
+                                ("1, torch.float16, (2, 1, 3), (3, 9, 1)", "cuMemsetD16Async 47278194688 15360 6 77")):
+            self.assertEqual(leased(DRIVER + f"fill({arguments})"), said + "\n")
+
+    def test_an_empty_tensor_needs_no_fill(self):
+        self.assertEqual(leased(DRIVER + "fill(1, torch.float32, (3, 0), (7, 7))"), "")
+
+    def test_what_no_fill_of_the_driver_can_is_refused(self):
+        for arguments in ("1, torch.int64", "1.5, torch.float64", "1, torch.float32, (4,), (2,)", "1, torch.float32, (2, 2), (3, 1)",
+                          "1, torch.float32, (2, 2), (1, 1)", "1, torch.float32, (2,), (0,)"):
+            said = leased(DRIVER + f"try: fill({arguments})\n{CATCH}")
+            self.assertTrue(said.startswith("NotColored None aten.fill_.Scalar of a tensor with gaps, or of 8 bytes that are not the "
+                                            "same 4 twice, at <string>:"), said)
+
+    def test_an_error_of_the_driver_is_one(self):
+        said = leased(DRIVER + "driver.__dict__['fails'] = 'cuMemsetD8Async'\ntry: fill(1, torch.uint8)\n"
+                      "except demarc.torch.Error as e: print(e.code, e)")
+        self.assertIn("3 cuMemsetD8Async of 4 elements returned the error 1", said)
+
+    def test_the_driver_is_the_one_that_is_named(self):
+        show = "import ctypes\nfrom demarc.torch import _fill\nctypes.CDLL = print\n_fill._driver()"
+        self.assertEqual(python(show, DEMARC_LIBCUDA="/none/cuda.so"), "/none/cuda.so\n")
+        self.assertEqual(python(show), "libcuda.so.1\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
