@@ -22,9 +22,20 @@ def import_torch():
     if not torch.cuda.is_available():
         print("PyTorch finds no GPU here", file=sys.stderr)
         sys.exit(2)
+    if os.environ.get("DEMARC_TENANT"):
+        import demarc.torch
+        demarc.torch.enable()
     torch.manual_seed(1)
     torch.backends.cudnn.deterministic = True
     return torch
+
+
+def compiled(torch, network):
+    """`network` through Inductor with kernels of Triton's alone, as in a tenant's colours."""
+    import torch._inductor.config as config
+    config.max_autotune_gemm = True
+    config.max_autotune_gemm_backends = config.max_autotune_conv_backends = "TRITON"
+    return torch.compile(network, fullgraph=True)
 
 
 def parse_arguments(description):
@@ -32,6 +43,7 @@ def parse_arguments(description):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--frames", type=int, default=0, help="time that many frames at once, print their figures, and end")
     parser.add_argument("--warm-up", type=int, default=20, help="frames before the first that is timed (20)")
+    parser.add_argument("--compile", action="store_true", help="through torch.compile, with kernels of Triton's alone")
     parser.add_argument("--graph", action="store_true", help="run the network as a CUDA graph")
     parser.add_argument("--endless", action="store_true", help="run frames without end: a neighbour")
     return parser.parse_args()
@@ -54,6 +66,8 @@ def say(text):
 def serve(torch, network, frame, arguments):
     """Runs `network` on `frame` as the command line asks."""
     network = network.eval().cuda()
+    if arguments.compile:
+        network = compiled(torch, network)
     frame = frame.cuda()
     with torch.inference_mode():
         def run():
@@ -83,7 +97,7 @@ def serve(torch, network, frame, arguments):
                 times.append((now - begin) * 1e3)
                 if now > end:
                     break
-            return times, hashlib.sha256(result.float().cpu().numpy().tobytes()).hexdigest()
+            return times, hashlib.sha256(result.cpu().float().numpy().tobytes()).hexdigest()
 
         if arguments.frames:
             times, digest = timed(arguments.frames, 1e9)
