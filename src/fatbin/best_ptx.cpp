@@ -62,10 +62,13 @@ Result<PtxCode> best_ptx(const Image& image, std::uint32_t sm, std::string_view 
   if (image.kind == ImageKind::fat_binary) {
     DEMARC_TRY(const std::vector<Entry> entries, read_entries(image.bytes, name));
     if (image.prelinked.empty()) return best_ptx(entries, sm, name);
+    if (image.prelinked.size() == 1) {
+      DEMARC_TRY(const std::vector<Entry> whole, read_entries(image.prelinked.front(), name));
+      return best_ptx(whole, sm, name);
+    }
     return missing_capability(
         "{}: was linked from {} fat binaries (nvcc -rdc=true); PTX of such programs would have to "
-        "be "
-        "linked again, which is not done",
+        "be linked again, which is not done",
         name, image.prelinked.size());
   }
   if (image.kind == ImageKind::cubin) {

@@ -9,6 +9,7 @@ namespace demarc::gpu {
 namespace {
 
 constexpr double least_model_agreement = 0.9;
+constexpr std::size_t least_kinds = 3;  // two are the sides of the L2
 
 // In the page of the model.
 std::uint32_t slice_of(const RemainderHash& hash, std::uint64_t offset, std::uint32_t constant) {
@@ -22,6 +23,11 @@ Result<RemainderModel> make_remainder_model(RemainderHash hash, const LatencyMat
   RemainderModel model;
   model.kinds = cluster_latencies(latencies, least_size);
   const auto kinds = model.kinds.sizes.size();
+  if (kinds < least_kinds) {
+    return check_failed(
+        "colours: the latencies of a page are of {} kinds, which do not tell remainders apart",
+        kinds);
+  }
   const std::size_t slices = 2 * std::size_t{hash.modulus};
   std::size_t best = 0;
   for (std::uint32_t constant = 0; constant < 1U << hash.digits.size(); ++constant) {

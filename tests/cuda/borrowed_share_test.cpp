@@ -16,7 +16,6 @@ using test::lent_remainders;
 using test::objects_alive;
 using test::page_of_share;
 using test::pages_of_pool;
-using test::PageSource;
 using testing::HasSubstr;
 
 // Of what is lent, `change` is made; nothing is left behind.
@@ -47,8 +46,6 @@ TEST(BorrowedShare, OfAnotherCardOrOtherPagesIsRefused) {
                  [](LentShare& lent) { lent.pages = 0; });
   expect_refused(*pool, "of 513 pages; Fake GPU has 1 to 512",
                  [](LentShare& lent) { lent.pages = 513; });
-  expect_refused(*pool, "of 512 pages; there came descriptors of 2",
-                 [](LentShare& lent) { lent.pages = 512; });
 }
 
 TEST(BorrowedShare, OfMoreBytesThanItsPagesHaveRoomForIsRefused) {
@@ -144,61 +141,152 @@ TEST(BorrowedShare, OfATableThatDoesNotLeadToItsPagesIsRefused) {
                  [](std::vector<std::byte>& table) { table[16383] = std::byte{0x20}; });
 }
 
-TEST(BorrowedShare, OfTooFewTooManyOrOtherDescriptorsIsRefused) {
-  const auto pool = lent_parities({0, 0, 0, 0, 0});
-  const LentShare lent = pool->lend(0).value();
-  const std::uint64_t pages = lent.pages;
-  ASSERT_GT(pages, 2U);
+// What a borrower is told of its own pages is so; it is told of nothing that it did not ask for.
+class Borrowing : public testing::Test {
+ protected:
+  using Batch = Result<std::vector<OwnedFile>>;
+  [[nodiscard]] Result<BorrowedShare> open(BorrowedShare::Lender lender) const {
+    return BorrowedShare::open(pool->arena().gpu(), lent, pool->table(), std::move(lender));
+  }
+  [[nodiscard]] Error refusal(BorrowedShare::Lender lender) const {
+    auto share = open(std::move(lender)).value();
+    const auto mapped = share.map(0, lent.bytes);
+    EXPECT_FALSE(mapped);
+    return mapped ? Error{} : mapped.error();
+  }
+  std::shared_ptr<ColoredPool> pool = lent_parities({0, 0, 0, 0, 0, 0});
+  LentShare lent = pool->lend(0).value();
+};
+
+TEST_F(Borrowing, TooFewTooManyOrOtherDescriptorsAreRefused) {
+  ASSERT_EQ(lent.pages, 6U);
   const std::int64_t before = objects_alive();
-  const auto refusal = [&](const PageSource& source) {
-    const auto share = BorrowedShare::open(pool->arena().gpu(), lent, {}, source);
-    EXPECT_FALSE(share);
-    EXPECT_EQ(objects_alive(), before);
-    return share ? Error{} : share.error();
-  };
-  PageSource all = pages_of_pool(*pool, 1);
-  std::uint64_t given = 0;
-  EXPECT_EQ(refusal([&]() -> Result<std::vector<OwnedFile>> {
-              if (++given == pages) return std::vector<OwnedFile>();
-              return all();
-            }),
+  EXPECT_EQ(refusal([](std::uint64_t, std::uint64_t) -> Batch { return std::vector<OwnedFile>(); }),
             (Error{ErrorKind::invalid_input,
-                   fmt::format("a share is lent of {} pages; there came descriptors of {}", pages,
-                               pages - 1)}));
-  EXPECT_EQ(refusal([&]() -> Result<std::vector<OwnedFile>> {
-              std::vector<OwnedFile> batch = pages_of_pool(*pool, pages)().value();
+                   "of 6 pages of a lent share from page 0 on there came 0 descriptors"}));
+  const auto all = pages_of_pool(*pool, 10);
+  EXPECT_EQ(refusal([&](std::uint64_t first, std::uint64_t most) -> Batch {
+              auto batch = all(first, most).value();
               batch.push_back(pool->arena().lend_page(0).value());
               return batch;
             }),
             (Error{ErrorKind::invalid_input,
-                   fmt::format("a share is lent of {} pages; there came descriptors of {}", pages,
-                               pages + 1)}));
-  PageSource two = pages_of_pool(*pool, 2);
-  const Error other = refusal([&]() -> Result<std::vector<OwnedFile>> {
-    DEMARC_TRY(auto batch, two());
-    batch[1] = OwnedFile(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+                   "of 6 pages of a lent share from page 0 on there came 7 descriptors"}));
+  const Error other = refusal([&](std::uint64_t first, std::uint64_t) -> Batch {
+    DEMARC_TRY(auto batch, all(first, 2));
+    if (first != 0) batch[1] = OwnedFile(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     return batch;
   });
   EXPECT_EQ(other.kind, ErrorKind::invalid_input);
-  EXPECT_THAT(other.message, HasSubstr("page 1 of a lent share: file descriptor "));
-  EXPECT_EQ(refusal([]() -> Result<std::vector<OwnedFile>> { return check_failed("gone"); }),
+  EXPECT_THAT(other.message, HasSubstr("page 3 of a lent share: file descriptor "));
+  EXPECT_EQ(refusal([](std::uint64_t, std::uint64_t) -> Batch { return check_failed("gone"); }),
             (Error{ErrorKind::check_failed, "gone"}));
+  EXPECT_EQ(objects_alive(), before);
 }
 
-TEST(BorrowedShare, KeepsNoDescriptor) {
-  const auto pool = lent_parities({0, 0, 0, 0, 0});
+TEST_F(Borrowing, KeepsNoDescriptor) {
   std::vector<int> given;
-  const PageSource all = pages_of_pool(*pool);
-  const auto share = BorrowedShare::open(
-      pool->arena().gpu(), pool->lend(0).value(), {}, [&]() -> Result<std::vector<OwnedFile>> {
-        for (const int file : given) EXPECT_EQ(::fcntl(file, F_GETFD), -1) << "a batch is closed";
-        given.clear();
-        DEMARC_TRY(auto batch, all());
-        for (const OwnedFile& file : batch) given.push_back(file.get());
-        return batch;
-      });
-  ASSERT_TRUE(share) << share.error().message;
+  const auto all = pages_of_pool(*pool);
+  auto share = open([&](std::uint64_t first, std::uint64_t most) -> Batch {
+                 for (const int file : given) {
+                   EXPECT_EQ(::fcntl(file, F_GETFD), -1) << "a batch is closed";
+                 }
+                 given.clear();
+                 DEMARC_TRY(auto batch, all(first, most));
+                 for (const OwnedFile& file : batch) given.push_back(file.get());
+                 return batch;
+               }).value();
+  ASSERT_TRUE(share.map(0, lent.bytes));
   for (const int file : given) EXPECT_EQ(::fcntl(file, F_GETFD), -1);
+}
+
+// Which pages a borrower asks for.
+using AskedPages = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+
+TEST_F(Borrowing, AsksForThePagesOfWhatItUsesOnce) {
+  AskedPages asked;
+  const auto all = pages_of_pool(*pool, 10);
+  auto share = open([&](std::uint64_t first, std::uint64_t most) {
+                 asked.emplace_back(first, most);
+                 return all(first, most);
+               }).value();
+  EXPECT_EQ(asked, AskedPages{});
+  const std::uint64_t half = page_of_share / 2;  // of a page is the share's
+  EXPECT_TRUE(share.map(2 * half, 1));
+  EXPECT_TRUE(share.map(3 * half - 1, 1));
+  EXPECT_EQ(asked, (AskedPages{{2, 1}}));
+  EXPECT_TRUE(share.map(half - 1, 3 * half));
+  EXPECT_EQ(asked, (AskedPages{{2, 1}, {0, 2}, {3, 1}}));
+  EXPECT_TRUE(share.map(lent.bytes - 1, 1));
+  EXPECT_TRUE(share.map(0, lent.bytes));
+  EXPECT_EQ(asked, (AskedPages{{2, 1}, {0, 2}, {3, 1}, {5, 1}, {4, 1}}));
+  for (const auto& [first, bytes] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
+           {0, 0}, {0, lent.bytes + 1}, {lent.bytes, 1}, {1, 0ULL - 1}}) {
+    EXPECT_EQ(share.map(first, bytes).error().message,
+              fmt::format("{} bytes from {} on of a lent share of {}", bytes, first, lent.bytes));
+  }
+}
+
+// Else kernels would reach, later, pages without access.
+TEST_F(Borrowing, ABatchThatCannotBeMappedWholeIsAskedForAgain) {
+  AskedPages asked;
+  const auto all = pages_of_pool(*pool, 3);
+  bool spoilt = true;
+  auto share = open([&](std::uint64_t first, std::uint64_t most) -> Batch {
+                 asked.emplace_back(first, most);
+                 DEMARC_TRY(auto batch, all(first, most));
+                 if (first == 3 && std::exchange(spoilt, false)) {
+                   batch[2] = OwnedFile(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+                 }
+                 return batch;
+               }).value();
+  EXPECT_THAT(share.map(0, lent.bytes).error().message, HasSubstr("page 5 of a lent share"));
+  EXPECT_TRUE(share.map(0, lent.bytes));
+  EXPECT_EQ(asked, (AskedPages{{0, 6}, {3, 3}, {3, 3}}));
+  std::vector<char> bytes(share.arena_bytes());
+  EXPECT_EQ(pool->arena().gpu()->api().cuMemcpyDtoH_v2(bytes.data(), share.arena(), bytes.size()),
+            cu_success);
+}
+
+TEST_F(Borrowing, PagesWithoutAccessAreNotLeftMapped) {
+  DriverApi api = test::fake_driver()->api();
+  static bool refused = true;
+  static CuResult (*set_access)(DevicePointer, std::size_t, const CuAccess*, std::size_t) = nullptr;
+  set_access = api.cuMemSetAccess;
+  api.cuMemSetAccess = [](DevicePointer address, std::size_t size, const CuAccess* access,
+                          std::size_t count) {
+    return refused ? CuResult{999} : set_access(address, size, access, count);
+  };
+  const auto gpu = Gpu::open(Driver::from_table(api, "shy").value(), 0).value();
+  auto share = BorrowedShare::open(gpu, lent, {}, pages_of_pool(*pool, 10)).value();
+  EXPECT_FALSE(share.map(0, lent.bytes));
+  refused = false;
+  EXPECT_TRUE(share.map(0, lent.bytes));
+  std::vector<char> bytes(share.arena_bytes());
+  EXPECT_EQ(gpu->api().cuMemcpyDtoH_v2(bytes.data(), share.arena(), bytes.size()), cu_success);
+}
+
+// As rewritten code finds them: the pages of a remainder's bytes are those that the table leads to.
+TEST(BorrowedRemainders, AsksForThePagesThatItsTableLeadsTo) {
+  const auto& pool = lent_remainders();
+  for (const std::size_t color : {0U, 1U}) {
+    const LentShare lent = pool->lend(color).value();
+    const auto& coloring = pool->remainders()->coloring;
+    for (std::uint64_t at = 0; at < lent.bytes; at += lent.bytes / 23) {
+      AskedPages asked;
+      const auto all = pages_of_pool(*pool, 10);
+      auto share = BorrowedShare::open(pool->arena().gpu(), lent, pool->table(),
+                                       [&](std::uint64_t first, std::uint64_t most) {
+                                         asked.emplace_back(first, most);
+                                         return all(first, most);
+                                       })
+                       .value();
+      const std::uint64_t page =
+          coloring.position(at, static_cast<std::uint32_t>(color)) / page_of_share;
+      ASSERT_TRUE(share.map(at, 1));
+      EXPECT_EQ(asked, (AskedPages{{page, 1}})) << at;
+    }
+  }
 }
 
 TEST(BorrowedShare, LeavesNoAddressOfItsWindowToAnybodyElse) {

@@ -9,8 +9,11 @@
 #include <string>
 
 #include "calls/copy_calls.hpp"
+#include "calls/graph_calls.hpp"
+#include "calls/link_calls.hpp"
 #include "calls/memory_calls.hpp"
 #include "calls/module_calls.hpp"
+#include "calls/node_calls.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -61,11 +64,19 @@ TEST(CallRules, SayWhyEachOfTheRefusedFunctionsIs) {
   }
 }
 
+TEST(CallRules, LetAContextGoBeforeAnythingIsMapped) {
+  EXPECT_TRUE(passes_unmapped("cuCtxDestroy"));
+  for (const char* name : {"cuMemAlloc", "cuModuleLoadData", "cuGraphLaunch", "cuSomethingNew"}) {
+    EXPECT_FALSE(passes_unmapped(name)) << name;
+  }
+}
+
 // What passes is not shown to those who answer.
 TEST(CallRules, LetNothingPassThatIsAnswered) {
   std::set<std::string> seen;
   for (const auto& names :
-       {answered_by<MemoryCalls>(), answered_by<CopyCalls>(), answered_by<ModuleCalls>()}) {
+       {answered_by<MemoryCalls>(), answered_by<CopyCalls>(), answered_by<ModuleCalls>(),
+        answered_by<GraphCalls>(), answered_by<NodeCalls>(), answered_by<LinkCalls>()}) {
     EXPECT_FALSE(names.empty());
     for (const std::string& name : names) {
       EXPECT_FALSE(passes_colored(name)) << name;
@@ -86,9 +97,8 @@ TEST(CallRules, RefuseWhatGivesMemoryOrCodeThatHasNoColour) {
         std::pair{"cuCtxEnablePeerAccess", "of one card"},
         std::pair{"cuImportExternalMemory", "other interfaces"},
         std::pair{"cuGraphicsMapResources", "memory of graphics"},
-        std::pair{"cuLinkComplete", "machine code"},
-        std::pair{"cuGraphAddMemcpyNode", "where they were captured"},
-        std::pair{"cuGraphAddNode", "where they were captured"},
+        std::pair{"cuGraphAddMemAllocNode", "that a graph allocates"},
+        std::pair{"cuGraphNodeSetParams", "functions of their own kinds"},
         std::pair{"cuStreamWriteValue32", "streams wait for"},
         std::pair{"cuTensorMapEncodeTiled", "tensor maps"},
         std::pair{"cuMemcpyBatchAsync", "batches"}, std::pair{"cuLaunchGrid", "not watched"},

@@ -305,10 +305,7 @@ TEST_F(CallStreams, LaunchesOfKernelsWithLocalVariablesAreTheProgramsOwn) {
     order.push_back(fmt::format("record {}", number(in)));
     return real_record(event, nullptr);
   };
-  own.cuStreamIsCapturing = [](CuStream in, int* capturing) {
-    *capturing = number(in) == 7 ? 1 : 0;
-    return cu_success;
-  };
+  own.cuStreamGetCaptureInfo = [](CuStream, int*, unsigned long long*) { return cu_success; };
   std::size_t free = 0;
   const auto room = [&] {
     EXPECT_EQ(api.cuMemGetInfo_v2(&free, nullptr), cu_success);
@@ -326,7 +323,7 @@ TEST_F(CallStreams, LaunchesOfKernelsWithLocalVariablesAreTheProgramsOwn) {
   const std::size_t threads = 2 * 3 * 4 * 5 * 6 * 7;
   EXPECT_GE(room(), threads * 16);
   EXPECT_LT(room(), threads * 16 + 1024) << "not more than all threads need";
-  own.cuCtxSynchronize = [] { return CuResult{700}; };
+  own.cuEventSynchronize = [](CuEvent) { return CuResult{700}; };
   EXPECT_EQ(ask("cuLaunchKernel_ptsz", k, 5040U, 1U, 1U, 1U, 1U, 1U, 0U, nullptr, nullptr, nullptr),
             cu_success)
       << "there is room for so many";
@@ -334,7 +331,7 @@ TEST_F(CallStreams, LaunchesOfKernelsWithLocalVariablesAreTheProgramsOwn) {
   EXPECT_EQ(ask("cuLaunchKernel", k, 5041U, 1U, 1U, 1U, 1U, 1U, 0U, nullptr, nullptr, nullptr),
             CuResult{700})
       << "the place is not changed while kernels run";
-  own.cuCtxSynchronize = api.cuCtxSynchronize;
+  own.cuEventSynchronize = api.cuEventSynchronize;
   static CuLaunchConfig used;
   own.cuLaunchKernelEx = [](const CuLaunchConfig* config, CuFunction function, void** given,
                             void** more) {
@@ -353,12 +350,23 @@ TEST_F(CallStreams, LaunchesOfKernelsWithLocalVariablesAreTheProgramsOwn) {
   EXPECT_EQ(seen.extra, &extra[0]);
   EXPECT_EQ(used.stream, reinterpret_cast<CuStream>(2));
   EXPECT_EQ(used.attributes, &attribute);
-  EXPECT_THAT(order, ElementsAre("record 4096", "wait 2", "record 2", "wait 2", "record 2"));
+  EXPECT_EQ(used.attribute_count, 1U);
+  static std::vector<int> used_attributes;
+  own.cuLaunchKernelEx = [](const CuLaunchConfig* given, CuFunction, void**, void**) {
+    used_attributes.clear();
+    for (unsigned i = 0; i < given->attribute_count; ++i) {
+      used_attributes.push_back(given->attributes[i].id);
+    }
+    return cu_success;
+  };
+  CuLaunchAttribute three[3] = {{4, {}, {}}, {6, {}, {}}, {9, {}, {}}};
+  const CuLaunchConfig overlapping{{1, 1, 1}, {1, 1, 1}, 0, stream, &three[0], 3};
+  EXPECT_EQ(ask("cuLaunchKernelEx", &overlapping, k, nullptr, nullptr), cu_success);
+  EXPECT_THAT(used_attributes, ElementsAre(4, 9)) << "it does not begin before others have ended";
+  EXPECT_THAT(order, ElementsAre("record 4096", "wait 2", "record 2", "wait 2", "record 2",
+                                 "wait 4096", "record 4096"));
   EXPECT_EQ(ask("cuLaunchKernelEx", nullptr, k, nullptr, nullptr), std::nullopt);
   EXPECT_EQ(ask("cuLaunchCooperativeKernel", k, 1U, 1U, 1U, 1U, 1U, 1U, 0U, nullptr, nullptr),
-            cu_error_not_supported);
-  const auto in_seven = reinterpret_cast<CuStream>(std::uintptr_t{7});  // NOLINT: a handle
-  EXPECT_EQ(ask("cuLaunchKernel", k, 1U, 1U, 1U, 1U, 1U, 1U, 0U, in_seven, nullptr, nullptr),
             cu_error_not_supported);
   order.clear();
   own.cuStreamWaitEvent = [](CuStream, CuEvent, unsigned) { return CuResult{400}; };
@@ -369,7 +377,7 @@ TEST_F(CallStreams, LaunchesOfKernelsWithLocalVariablesAreTheProgramsOwn) {
                           unsigned, CuStream, void**, void**) { return CuResult{719}; };
   EXPECT_EQ(ask("cuLaunchKernel", k, 1U, 1U, 1U, 1U, 1U, 1U, 0U, nullptr, nullptr, nullptr),
             CuResult{719});
-  own.cuStreamIsCapturing = [](CuStream, int*) { return CuResult{401}; };
+  own.cuStreamGetCaptureInfo = [](CuStream, int*, unsigned long long*) { return CuResult{401}; };
   EXPECT_EQ(ask("cuLaunchKernel", k, 1U, 1U, 1U, 1U, 1U, 1U, 0U, nullptr, nullptr, nullptr),
             CuResult{401});
   EXPECT_THAT(order, IsEmpty()) << "what did not start is not recorded";

@@ -63,8 +63,8 @@ TEST_F(ProgramsInRemainders, FunctionsThatCannotKeepToTheShareAreRefusedByName) 
        {std::pair{"cuMemAllocManaged", "managed memory"},
         std::pair{"cuArrayCreate_v2", "textures and arrays"},
         std::pair{"cuIpcGetMemHandle", "of one process"}, std::pair{"cuMemCreate", "maps itself"},
-        std::pair{"cuLinkCreate_v2", "machine code"},
-        std::pair{"cuGraphAddMemcpyNode", "where they were captured"},
+        std::pair{"cuTexObjectCreate", "textures and arrays"},
+        std::pair{"cuGraphAddMemAllocNode", "that a graph allocates"},
         std::pair{"cuMemAlloc", "its version, is not known"},
         std::pair{"cuSomethingNew_v3", "is not known"}}) {
     told.clear();

@@ -81,8 +81,11 @@ TEST(FunctionCalls, WithOtherParametersThanKnownAreUnreadable) {
   EXPECT_EQ(read_function_call(307, planted.params).kind, Call::unreadable);
   planted.params[0] = 88;
   EXPECT_EQ(read_function_call(307, planted.params).kind, Call::launch);
-  planted.params[7] = 0;
-  EXPECT_EQ(read_function_call(307, planted.params).kind, Call::unreadable);
+  for (const int id : {307, 652, 514, 326}) {
+    PlantedCall without(id);
+    without.params[7] = 0;
+    EXPECT_EQ(read_function_call(id, without.params).kind, Call::unreadable) << id;
+  }
 }
 
 TEST(FunctionCalls, AreAskedForByNumbersSeenOnTheDriver) {
@@ -94,6 +97,9 @@ TEST(FunctionCalls, OfOtherFunctionsAreNotLookedInto) {
   for (const int id : {0, 39, 243, 308, 651, 654}) {
     EXPECT_EQ(read_function_call(id, PlantedCall(id).params).kind, Call::other) << id;
   }
+  PlantedCall without(17);  // cuCtxSynchronize has no arguments
+  without.params[7] = 0;
+  EXPECT_EQ(read_function_call(17, without.params).kind, Call::other);
 }
 
 }  // namespace

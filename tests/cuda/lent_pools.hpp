@@ -44,21 +44,28 @@ inline const std::shared_ptr<cuda::ColoredPool>& lent_remainders() {
   return pool;
 }
 
-// The descriptors of all pages, `most` a batch; after them none.
-inline PageSource pages_of_pool(const cuda::ColoredPool& pool, std::uint64_t most = 2) {
-  return [&pool, most, next = std::uint64_t{0}]() mutable -> Result<std::vector<OwnedFile>> {
-    std::vector<OwnedFile> batch;
-    for (; batch.size() < most && next < pool.arena().pages(); ++next) {
-      DEMARC_TRY(OwnedFile page, pool.arena().lend_page(next));
-      batch.push_back(std::move(page));
-    }
-    return batch;
+// Lends pages of a pool, `most` a batch.
+inline cuda::BorrowedShare::Lender pages_of_pool(const cuda::ColoredPool& pool,
+                                                 std::uint64_t most = 2) {
+  return [&pool, most](std::uint64_t first, std::uint64_t wanted) {
+    return [&]() -> Result<std::vector<OwnedFile>> {
+      std::vector<OwnedFile> batch;
+      while (batch.size() < std::min(most, wanted)) {
+        DEMARC_TRY(OwnedFile page, pool.arena().lend_page(first + batch.size()));
+        batch.push_back(std::move(page));
+      }
+      return batch;
+    }();
   };
 }
 
+// All of its bytes can be used.
 inline Result<cuda::BorrowedShare> borrow(const cuda::ColoredPool& pool,
                                           const cuda::LentShare& lent) {
-  return cuda::BorrowedShare::open(pool.arena().gpu(), lent, pool.table(), pages_of_pool(pool));
+  DEMARC_TRY(auto share, cuda::BorrowedShare::open(pool.arena().gpu(), lent, pool.table(),
+                                                   pages_of_pool(pool)));
+  DEMARC_CHECK(share.map(0, share.bytes()));
+  return share;
 }
 
 }  // namespace demarc::test

@@ -86,7 +86,7 @@ class ProgramOnShare {
                                         [this](const std::string& line) { told.push_back(line); },
                                         {{reinterpret_cast<cuda::DevicePointer>(&kept[16]), 32}}})
                 .value();
-    auto* const hook = cuda::LaunchHook::install(gpu->driver()).value();
+    hook = cuda::LaunchHook::install(gpu->driver()).value();
     EXPECT_TRUE(hook->watch_calls([](const cuda::DriverCall& call) {
       if (serving_ != nullptr) serving_->serve(call);
     }));
@@ -155,6 +155,7 @@ class ProgramOnShare {
   std::vector<std::string> told;
   cuda::ColoredCounters counters;
   std::unique_ptr<cuda::ColoredCalls> calls;
+  cuda::LaunchHook* hook = nullptr;
   cuda::DriverApi api;
   cuda::DriverApi own;                  // as Demarc calls the driver: tests put faults into it
   std::array<std::uint8_t, 64> kept{};  // the middle half of it is no copy's of the program

@@ -118,6 +118,28 @@ TEST(Proof, WithoutMasksItSaysWhy) {
   refuses(card, {1}, ErrorKind::missing_capability, "opened without masks");
 }
 
+// Whatever SMs are called, and however busy others make the memory.
+TEST(ProofOfAMask, CountsTheSmsThatItLeaves) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.virtual_sms = true;
+  config.latency_noise = 100;
+  const auto mask = test::fake_card().value()->hardware_mask(TpcSet{1, 4, 5}).value();
+  const GpuPointer gpu = test::fake_gpu(config);
+  LaunchHook* const hook = LaunchHook::install(gpu->driver()).value();
+  EXPECT_TRUE(prove_mask(gpu, mask, 6));
+  EXPECT_FALSE(hook->process_mask()) << "it is taken back";
+  for (const std::uint32_t sms : {5U, 7U, 24U}) {
+    const auto proof = prove_mask(gpu, mask, sms);
+    ASSERT_FALSE(proof);
+    EXPECT_EQ(proof.error().kind, ErrorKind::check_failed);
+    EXPECT_THAT(proof.error().message,
+                HasSubstr(fmt::format("which leaves {} SMs, probe blocks ran on 6", sms)));
+  }
+  config.obey_masks = false;
+  test::configure(config);
+  EXPECT_THAT(prove_mask(gpu, mask, 6).error().message, HasSubstr("probe blocks ran on 24"));
+}
+
 TEST(ProofUnderMps, WithoutFingerprintsNothingIsProved) {
   fake::FakeConfig config = fake::small_gpu();  // its address hash is not known
   const auto card = client_of_mps(test::fresh_folder("proof").string(), config).value();

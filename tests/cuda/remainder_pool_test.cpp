@@ -120,6 +120,23 @@ TEST(RemainderPool, PagesThatDoNotFollowEachOtherAreRefused) {
   EXPECT_THAT(pool.error().message, HasSubstr("of 8 pages follow each other in their remainders"));
 }
 
+// Each time takes three launches.
+TEST(RemainderPool, AModelThatIsDisturbedIsMeasuredFourTimes) {
+  const auto card = test::fake_card(h200()).value();
+  fake::FakeConfig busy = h200();
+  busy.upset_from = 1;
+  busy.upset_noise = 60;
+  const auto measured = [&](std::uint64_t times_in_vain) {
+    busy.upset_until = 1 + 3 * times_in_vain;
+    test::configure(busy);
+    const auto pool = ColoredPool::create(card, scheme_of(2), 8 * page_bytes, sides);
+    return pool ? "" : pool.error().message;
+  };
+  EXPECT_EQ(measured(1), "");
+  EXPECT_THAT(measured(4), HasSubstr("latencies of a page are of 2 kinds"));
+  test::configure(h200());
+}
+
 TEST(RemainderPool, WithoutTheL2SidesNothingIsColoured) {
   fake::FakeConfig config = h200();
   config.virtual_sms = true;  // in a client of MPS they are not looked at

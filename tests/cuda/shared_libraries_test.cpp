@@ -215,6 +215,14 @@ void topology_through_c() {
   DEMAND(SYMBOL(lib, demarc_gpc_of_tpc)(card, 12, &gpc) == 1);
   DEMAND(says("there is no TPC 12; the card has 12"));
   DEMAND(SYMBOL(lib, demarc_side_of_tpc)(card, 12, &side) == 1);
+  std::uint32_t sms[] = {99, 99, 99};
+  std::uint32_t count = 99;
+  DEMAND(SYMBOL(lib, demarc_sms_of_tpc)(card, 11, sms, 3, &count) == 0 && count == 2);
+  DEMAND(sms[0] == 22 && sms[1] == 23 && sms[2] == 99);
+  DEMAND(SYMBOL(lib, demarc_sms_of_tpc)(card, 1, sms, 1, &count) == 0 && count == 2);
+  DEMAND(sms[0] == 2 && sms[1] == 23);
+  DEMAND(SYMBOL(lib, demarc_sms_of_tpc)(card, 0, nullptr, 0, &count) == 0 && count == 2);
+  DEMAND(SYMBOL(lib, demarc_sms_of_tpc)(card, 12, sms, 3, &count) == 1);
   const demarc_tpcs four = {{0x249, 0}};  // a GPC
   DEMAND(SYMBOL(lib, demarc_check_cluster)(card, &four, 8, 1) == 0);
   DEMAND(SYMBOL(lib, demarc_check_cluster)(card, &four, 9, 1) == 3);

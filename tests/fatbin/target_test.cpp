@@ -147,14 +147,26 @@ TEST(BestPtx, two_of_the_same_target_are_refused) {
   EXPECT_EQ(best_of({ptx_for("sm_75"), ptx_for("sm_80"), ptx_for("sm_80")}, 75), "sm_75");
 }
 
-TEST(BestPtx, what_was_linked_from_others_is_refused) {
-  const std::string bytes = kept_file("zstd.fatbin");
-  Image image = *image_in(bytes, "f");
-  image.prelinked.push_back(bytes);
-  const auto best = best_ptx(image, 90, "f");
+// A program linked with nvcc -rdc=true.
+Result<PtxCode> best_of_linked(const std::vector<std::string>& from) {
+  const std::string linked = kept_file("zstd.fatbin");
+  Image image = *image_in(linked, "f");
+  for (const std::string& bytes : from) image.prelinked.emplace_back(bytes);
+  return best_ptx(image, 90, "f");
+}
+
+TEST(BestPtx, what_was_linked_from_one_is_that_one) {
+  const auto best = best_of_linked({made_fat_binary({ptx_for("sm_75"), ptx_for("sm_80")})});
+  ASSERT_TRUE(best) << message_of(best);
+  EXPECT_EQ(name(best->target), "sm_80");
+}
+
+TEST(BestPtx, what_was_linked_from_several_is_refused) {
+  const std::string part = made_fat_binary({ptx_for("sm_80")});
+  const auto best = best_of_linked({part, part});
   ASSERT_FALSE(best);
   EXPECT_EQ(best.error().kind, ErrorKind::missing_capability);
-  EXPECT_NE(best.error().message.find("was linked from 1 fat binaries"), std::string::npos);
+  EXPECT_NE(best.error().message.find("was linked from 2 fat binaries"), std::string::npos);
 }
 
 }  // namespace

@@ -279,12 +279,53 @@ TEST(ColoredLocals, one_without_size_is_refused) {
             std::string::npos);
 }
 
-TEST(ColoredLocals, addresses_of_32_bits_are_refused) {
-  EXPECT_NE(
-      test::verdict(test::preamble + test::colored_kernel("k", keeps + "st.local.u32 [%r1], 1;"),
-                    test::with_places)
-          .find("has an address of 32 bits, which cannot be coloured"),
-      std::string::npos);
+TEST(ColoredLocals, addresses_of_32_bits_are_refused_where_there_are_no_variables) {
+  EXPECT_NE(test::verdict(test::preamble + test::colored_kernel("k", "st.local.u32 [%r1], 1;"),
+                          test::with_places)
+                .find("has an address of 32 bits, which cannot be coloured"),
+            std::string::npos);
+}
+
+// Each is an offset from the frame in a function that has such addresses.
+const std::string keeps_shortly =
+    ".local .align 16 .b8 depot[40];\nmov.b32 %r1, depot+4;\nst.local.u32 [%r1+8], 1;\n";
+
+TEST(ColoredLocals, addresses_of_32_bits_are_offsets_where_they_come_from_variables) {
+  const ColoredModule made = test::colored(
+      test::preamble +
+          test::colored_kernel("k", keeps_shortly + "mov.b64 %rd1, depot;\ncvta.local.u64 %rd2, "
+                                                    "%rd1;\ncvta.to.local.u64 %rd3, %rd2;\n"
+                                                    "cvta.local.u64 %rd4, depot;\n"
+                                                    "ld.local.u32 %r2, [%rd3+4];\n"),
+      test::with_places);
+  ASSERT_TRUE(made.kernels[0].accepted()) << describe_refusals(made.kernels[0], "t.ptx");
+  for (const char* line :
+       {"mov.b32 \t%r1, 4;",
+        "mad.wide.s32 \t%demarc_a, %r1, 1, %demarc_frame;\n\tadd.s64 \t%demarc_a, %demarc_a, 8;",
+        "mov.b64 \t%rd1, 0;", "add.s64 \t%rd2, %rd1, %demarc_frame;",
+        "sub.s64 \t%rd3, %rd2, %demarc_frame;", "add.s64 \t%rd4, %demarc_frame, 0;",
+        "add.s64 \t%demarc_a, %rd3, %demarc_frame;\n\tadd.s64 \t%demarc_a, %demarc_a, 4;"}) {
+    EXPECT_NE(made.module.text->find(line), std::string::npos) << line << *made.module.text;
+  }
+}
+
+TEST(ColoredLocals, addresses_of_32_bits_stay_in_their_function) {
+  const std::string callee = ".func f()\n{\n.reg .b32 %r<3>;\n";
+  EXPECT_NE(test::verdict(test::preamble + callee + keeps_shortly + "ret;\n}\n" +
+                              test::colored_kernel("k", "call f, ();\n"),
+                          test::with_places)
+                .find("'f' is called and keeps addresses of local variables in 32 bits"),
+            std::string::npos);
+  EXPECT_NE(test::verdict(test::preamble + callee + "ret;\n}\n" +
+                              test::colored_kernel("k", keeps_shortly + "call f, ();\n"),
+                          test::with_places)
+                .find("calls a function of the module where addresses of local variables have"),
+            std::string::npos);
+  EXPECT_NE(test::verdict(test::preamble + ".global .u32 v;\n" +
+                              test::colored_kernel("k", "mov.b32 %r1, v;\n"),
+                          test::with_places)
+                .find("uses the address of a variable in a way that is not followed"),
+            std::string::npos);
 }
 
 TEST(ColoredLocals, a_function_that_may_call_itself_is_refused) {

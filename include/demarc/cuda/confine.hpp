@@ -97,6 +97,10 @@ struct ConfineOutcome {
   [[nodiscard]] bool holds() const;
 };
 
+// The path of libdemarc_preload.so: `wanted`, or where it is empty beside this program or in
+// ../lib. invalid_input or missing_capability when it is not there.
+[[nodiscard]] Result<std::string> find_preload(const std::string& wanted);
+
 // Finds the mask in a child process (so that this one holds no GPU memory), proves there with a
 // probe kernel that it holds, then runs the program with libdemarc_preload.so and waits for it and
 // all that it started. Processes that would reach a GPU without being confined are kept off it by

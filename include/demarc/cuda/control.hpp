@@ -13,6 +13,8 @@ namespace demarc::cuda {
 
 // Environment of the confined programs: what Control::open() takes.
 inline constexpr const char* control_variable = "DEMARC_CONTROL";
+// The tenant's name; empty where the program has no lease, whatever it was before.
+inline constexpr const char* tenant_variable = "DEMARC_TENANT";
 inline constexpr const char* chained_injection_variable = "DEMARC_CHAINED_INJECTION";
 
 struct ControlBlock {

@@ -53,6 +53,7 @@
   X(1, cuStreamSynchronize, (CuStream stream))                                                       \
   X(1, cuStreamQuery, (CuStream stream))                                                             \
   X(0, cuStreamIsCapturing, (CuStream stream, int* status))                                          \
+  X(0, cuStreamGetCaptureInfo, (CuStream stream, int* status, unsigned long long* id))               \
   X(0, cuStreamSetAttribute, (CuStream stream, int attribute, const CuLaunchAttributeValue* value))  \
   X(0, cuStreamGetAttribute, (CuStream stream, int attribute, CuLaunchAttributeValue* value))        \
   X(1, cuStreamWaitEvent, (CuStream stream, CuEvent event, unsigned flags))                          \
@@ -93,6 +94,9 @@
   X(0, cuGraphInstantiateWithFlags, (CuGraphExec* executable, CuGraph graph, unsigned long long flags)) \
   X(0, cuGraphLaunch, (CuGraphExec executable, CuStream stream))                                     \
   X(0, cuGraphExecDestroy, (CuGraphExec executable))                                                 \
+  X(0, cuGraphAddKernelNode_v2, (CuGraphNode* node, CuGraph graph, const CuGraphNode* after, std::size_t count, const CuKernelNode* params)) \
+  X(0, cuGraphKernelNodeSetParams_v2, (CuGraphNode node, const CuKernelNode* params))                \
+  X(0, cuGraphExecKernelNodeSetParams_v2, (CuGraphExec executable, CuGraphNode node, const CuKernelNode* params)) \
   X(0, cuGraphDestroy, (CuGraph graph))                                                              \
   X(0, cuDeviceGetDevResource, (CuDevice device, CuDeviceResource* resource, int type))              \
   X(0, cuCtxGetDevResource, (CuContext context, CuDeviceResource* resource, int type))               \

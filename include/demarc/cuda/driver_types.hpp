@@ -12,6 +12,7 @@ struct CUstream_st;
 struct CUevent_st;
 struct CUgraph_st;
 struct CUgraphExec_st;
+struct CUgraphNode_st;
 struct CUgreenCtx_st;
 struct CUdevResourceDesc_st;
 struct CUlib_st;
@@ -29,6 +30,7 @@ using CuStream = CUstream_st*;
 using CuEvent = CUevent_st*;
 using CuGraph = CUgraph_st*;
 using CuGraphExec = CUgraphExec_st*;
+using CuGraphNode = CUgraphNode_st*;
 using CuGreenContext = CUgreenCtx_st*;
 using CuResourceDesc = CUdevResourceDesc_st*;
 using CuLibrary = CUlib_st*;
@@ -44,6 +46,7 @@ inline constexpr CuResult cu_error_unsupported_limit = 215;
 inline constexpr CuResult cu_error_not_found = 500;
 inline constexpr CuResult cu_error_not_ready = 600;
 inline constexpr CuResult cu_error_not_supported = 801;
+inline constexpr CuResult cu_error_capture_invalidated = 901;
 inline constexpr CuResult cu_error_unknown = 999;
 
 struct CuUuid {
@@ -178,6 +181,26 @@ struct CuCopy3d {
   };
   Side source, target;
   std::size_t width_bytes, height, depth;
+};
+
+// CUDA_KERNEL_NODE_PARAMS, second version
+struct CuKernelNode {
+  CuFunction function;
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared_bytes;
+  void** arguments;
+  void** extra;
+  CuKernel kernel;  // where there is no function
+  CuContext context;
+};
+
+// CUDA_MEMSET_NODE_PARAMS
+struct CuFillNode {
+  DevicePointer target;
+  std::size_t pitch;
+  unsigned value, element_bytes;
+  std::size_t width, height;  // elements, rows
 };
 
 // CUdevResource, version 1 (CUDA 12.4 to 13.0).

@@ -116,7 +116,7 @@ class LaunchHook {
   static LaunchHook& instance();
   static void callback(void* user, int domain, int id, const void* params);
   void on_function(int id, const void* params);
-  void show_call(const void* params);
+  bool show_call(const void* params);
   void on_built(void* descriptor, const void* params);
   void on_launch(void* descriptor, const void* stream);
   void on_graph_node(const void* descriptor);

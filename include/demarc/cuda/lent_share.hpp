@@ -1,7 +1,7 @@
 // A share of a coloured pool that other processes use. The owner takes the memory, finds the
-// colours and lends every page by a file descriptor; a borrower maps all pages in the owner's order
-// and needs no measurement. Pages hold all colours: it is the borrower's code that keeps to one
-// share, so that a borrower may run rewritten kernels alone.
+// colours and lends pages by file descriptors; a borrower maps those that it uses in the owner's
+// order and needs no measurement. Pages hold all colours: it is the borrower's code that keeps to
+// one share, so that a borrower may run rewritten kernels alone.
 //
 // What kernels get as pointers are addresses of a window: reserved, as long as the share, and never
 // mapped. Rewritten kernels translate them; a kernel or a copy that knows nothing of colours
@@ -29,14 +29,23 @@ struct LentShare : lease::Share {
 // Of the process that borrows. Owns the mappings: they end with it, and the owner keeps the pages.
 class BorrowedShare {
  public:
-  // `table` is ColoredPool::table(). `next_pages` is called until it has given every page's
-  // descriptor, in their order, at least one a call; those of a call are closed before the next.
-  // Errors, after which nothing is left behind: invalid_input where what is lent is of another
-  // card, does not fit together, or where descriptors lack, are too many or are no memory;
-  // missing_capability where the driver gives no addresses that fit; errors of `next_pages`.
-  static Result<BorrowedShare> open(
-      GpuPointer gpu, const LentShare& lent, std::span<const std::byte> table,
-      const std::function<Result<std::vector<OwnedFile>>()>& next_pages);
+  // The descriptors of pages of the arena from `first` on, in their order, at least one and `most`
+  // at most. They are closed before the next call.
+  using Lender =
+      std::function<Result<std::vector<OwnedFile>>(std::uint64_t first, std::uint64_t most)>;
+
+  // Maps no page. `table` is ColoredPool::table(). Errors, after which nothing is left behind:
+  // invalid_input where what is lent is of another card or does not fit together;
+  // missing_capability where the driver gives no addresses that fit.
+  static Result<BorrowedShare> open(GpuPointer gpu, const LentShare& lent,
+                                    std::span<const std::byte> table, Lender lender);
+
+  // Linear bytes [first, first + bytes), at least one, can be used from then on: those of their
+  // pages that are not mapped are asked for. Errors: invalid_input where the share has no such
+  // bytes, or where descriptors lack, are too many or are no memory; those of the lender and of
+  // the driver. Pages of earlier calls of the lender stay mapped. Of one thread at a time; kernels
+  // may run.
+  [[nodiscard]] Result<void> map(std::uint64_t first, std::uint64_t bytes);
 
   // What a kernel gets as the address of linear byte 0; bytes() of them may be used.
   [[nodiscard]] DevicePointer window() const { return window_.address(); }
@@ -50,12 +59,26 @@ class BorrowedShare {
   [[nodiscard]] ColoredCode code() const;
 
  private:
-  BorrowedShare(LentShare lent, AddressRange arena, AddressRange window)
-      : lent_(std::move(lent)), arena_(std::move(arena)), window_(std::move(window)) {}
+  BorrowedShare(GpuPointer gpu, LentShare lent, Lender lender, AddressRange arena,
+                AddressRange window)
+      : gpu_(std::move(gpu)),
+        lent_(std::move(lent)),
+        lender_(std::move(lender)),
+        arena_(std::move(arena)),
+        window_(std::move(window)),
+        mapped_(lent_.pages) {}
+  [[nodiscard]] std::uint64_t page_of(std::uint64_t linear) const;
+  [[nodiscard]] Result<void> map_pages(std::uint64_t first, std::uint64_t end);
+  [[nodiscard]] Result<void> map_batch(std::uint64_t first, const std::vector<OwnedFile>& batch);
+
+  GpuPointer gpu_;
   LentShare lent_;
+  Lender lender_;
   AddressRange arena_;
   AddressRange window_;
-  std::optional<DeviceBuffer> table_;  // of remainders
+  std::vector<bool> mapped_;           // of the arena's pages
+  std::vector<std::byte> places_;      // the table, of remainders
+  std::optional<DeviceBuffer> table_;  // the same for kernels
 };
 
 }  // namespace demarc::cuda

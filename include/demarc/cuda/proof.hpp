@@ -17,6 +17,12 @@ namespace demarc::cuda {
 // refused here, or when latencies are needed and none are remembered.
 [[nodiscard]] Result<void> prove_partition(const CardPointer& card, const partition::TpcSet& tpcs);
 
+// In a process that cannot tell where its launches run, of a mask that another one has proved: a
+// probe under `mask`, as the process mask, uses exactly so many SMs. What runs on other SMs does
+// not matter. check_failed when it uses more or fewer; missing_capability when masks are refused.
+[[nodiscard]] Result<void> prove_mask(const GpuPointer& gpu, const HardwareMask& mask,
+                                      std::uint32_t sms);
+
 // Whether launches show their memory synchronisation domain where descriptors are known to keep it,
 // so that one written there is theirs. missing_capability when they do not, and when the driver has
 // no launch callback.

@@ -23,9 +23,9 @@ struct PtxCode {
 [[nodiscard]] Result<PtxCode> best_ptx(std::span<const Entry> entries, std::uint32_t sm,
                                        std::string_view name);
 
-// The same of a whole image: a PTX text is its only entry, a cubin has none. An image that was
-// linked from others (Image::prelinked) is refused, of kind missing_capability: their PTX are
-// parts.
+// The same of a whole image: a PTX text is its only entry, a cubin has none. Of an image that was
+// linked from one other (Image::prelinked) it is that one's; linked from several it is refused, of
+// kind missing_capability: their PTX are parts.
 [[nodiscard]] Result<PtxCode> best_ptx(const Image& image, std::uint32_t sm, std::string_view name);
 
 }  // namespace demarc::fatbin

@@ -17,9 +17,13 @@ ColoredCalls::ColoredCalls(Means means, WindowCopies copies)
       memory_(means_.window, means_.bytes, means_.owner),
       memory_calls_(means_.api, memory_),
       copy_calls_(means_.api, memory_, copies_, means_.kept),
-      module_calls_({means_.api, means_.code, memory_calls_, copies_,
+      locals_(means_.api, means_.tell),
+      module_calls_({means_.api, means_.code, memory_calls_, copies_, locals_,
                      means_.capability.major * 10 + means_.capability.minor, means_.counters,
-                     means_.tell}) {}
+                     means_.tell}),
+      graph_calls_(means_.api, locals_, means_.tell),
+      node_calls_({means_.api, copy_calls_, copies_, module_calls_, locals_, means_.tell}),
+      link_calls_(means_.tell) {}
 
 // True where the function is one of these.
 template <class Calls>
@@ -28,7 +32,9 @@ bool ColoredCalls::answered_by(Calls& calls, const DriverCall& call) {
   if (row == nullptr) return false;
   if (const CallAnswer answer = (calls.*row->answer)(call)) {
     call.answer(*answer);
-    means_.counters.answered.fetch_add(1, std::memory_order_relaxed);
+    auto& counter =
+        *answer == cu_error_not_supported ? means_.counters.refused : means_.counters.answered;
+    counter.fetch_add(1, std::memory_order_relaxed);
   }
   return true;
 }
@@ -36,7 +42,8 @@ bool ColoredCalls::answered_by(Calls& calls, const DriverCall& call) {
 void ColoredCalls::serve(const DriverCall& call) {
   if (OwnCalls::active() || passes_colored(call.base_name())) return;
   if (answered_by(module_calls_, call) || answered_by(memory_calls_, call) ||
-      answered_by(copy_calls_, call)) {
+      answered_by(copy_calls_, call) || answered_by(graph_calls_, call) ||
+      answered_by(node_calls_, call) || answered_by(link_calls_, call)) {
     return;
   }
   call.answer(cu_error_not_supported);

@@ -8,8 +8,12 @@
 #include <string>
 
 #include "calls/copy_calls.hpp"
+#include "calls/graph_calls.hpp"
+#include "calls/link_calls.hpp"
+#include "calls/local_users.hpp"
 #include "calls/memory_calls.hpp"
 #include "calls/module_calls.hpp"
+#include "calls/node_calls.hpp"
 #include "calls/window_copies.hpp"
 #include "calls/window_memory.hpp"
 #include "demarc/cuda/colored_code.hpp"
@@ -51,7 +55,11 @@ class ColoredCalls {
   WindowMemory memory_;
   MemoryCalls memory_calls_;
   CopyCalls copy_calls_;
+  LocalUsers locals_;
   ModuleCalls module_calls_;
+  GraphCalls graph_calls_;
+  NodeCalls node_calls_;
+  LinkCalls link_calls_;
 };
 
 }  // namespace demarc::cuda

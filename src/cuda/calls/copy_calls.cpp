@@ -84,10 +84,32 @@ bool CopyCalls::settle(Place& place, const Copy& copy, std::uint64_t plane) cons
   return found && *bytes <= found->bytes - (place.address - found->address);
 }
 
-CallAnswer CopyCalls::carry_out(Copy copy, CuStream stream, Waits waits) const {
-  if (!settle(copy.to, copy, copy.to_plane) || !settle(copy.from, copy, copy.from_plane)) {
-    return cu_error_invalid_value;
+bool CopyCalls::settle_target(Copy& copy) const {
+  return settle(copy.to, copy, copy.to_plane);
+}
+
+bool CopyCalls::settle(Copy& copy) const {
+  return settle_target(copy) && settle(copy.from, copy, copy.from_plane);
+}
+
+bool CopyCalls::Copy::flatten() {
+  if (depth > 1 && height == 1) {
+    to.pitch = to_plane;
+    from.pitch = from_plane;
+  } else if (depth > 1 && (to_plane != to.pitch * height || from_plane != from.pitch * height)) {
+    return false;
   }
+  height *= depth;
+  depth = 1;
+  return true;
+}
+
+std::uint64_t CopyCalls::Copy::reach(const Place& side) const {
+  return width == 0 || height == 0 ? 0 : side.pitch * (height - 1) + width;
+}
+
+CallAnswer CopyCalls::carry_out(Copy copy, CuStream stream, Waits waits) const {
+  if (!settle(copy)) return cu_error_invalid_value;
   if (copy.to.kind != Kind::window && copy.from.kind != Kind::window) return std::nullopt;
   if (copy.width == 0 || copy.height == 0) return cu_success;
   for (std::uint64_t plane = 0; plane < copy.depth; ++plane) {
@@ -213,8 +235,7 @@ CallAnswer CopyCalls::copy_2d_async(const DriverCall& call) {
                    meant_stream(call, call.argument<CuStream>(8)), Waits::never);
 }
 
-CallAnswer CopyCalls::box(const CuCopy3d* copy, CuStream stream, Waits waits) const {
-  if (copy == nullptr) return std::nullopt;
+std::optional<CopyCalls::Copy> CopyCalls::read(const CuCopy3d& params) {
   const auto place = [](const CuCopy3d::Side& side) -> std::optional<Place> {
     const auto kind = kind_of(side.type);
     if (!kind) return std::nullopt;
@@ -222,13 +243,22 @@ CallAnswer CopyCalls::box(const CuCopy3d* copy, CuStream stream, Waits waits) co
     return Place{*kind, base + side.x_bytes + (side.z * side.height + side.y) * side.pitch,
                  side.pitch};
   };
-  const auto to = place(copy->target);
-  const auto from = place(copy->source);
-  if (!to || !from) return cu_error_not_supported;
-  return carry_out(
-      {*to, *from, copy->width_bytes, copy->height, copy->depth,
-       copy->target.pitch * copy->target.height, copy->source.pitch * copy->source.height},
-      stream, waits);
+  const auto to = place(params.target);
+  const auto from = place(params.source);
+  if (!to || !from) return std::nullopt;
+  return Copy{*to,
+              *from,
+              params.width_bytes,
+              params.height,
+              params.depth,
+              params.target.pitch * params.target.height,
+              params.source.pitch * params.source.height};
+}
+
+CallAnswer CopyCalls::box(const CuCopy3d* copy, CuStream stream, Waits waits) const {
+  if (copy == nullptr) return std::nullopt;
+  const auto own = read(*copy);
+  return own ? carry_out(*own, stream, waits) : cu_error_not_supported;
 }
 
 CallAnswer CopyCalls::copy_3d(const DriverCall& call) {

@@ -29,9 +29,7 @@ class CopyCalls {
 
   static std::span<const CallRow<CopyCalls>> rows();
 
- private:
   using Place = WindowCopies::Place;
-  using Kind = Place::Kind;
   struct Copy {
     Place to;
     Place from;
@@ -40,7 +38,21 @@ class CopyCalls {
     std::uint64_t depth = 1;
     std::uint64_t to_plane = 0;  // bytes from plane to plane
     std::uint64_t from_plane = 0;
+
+    // The planes become rows of one rectangle. False: they do not lie like that.
+    [[nodiscard]] bool flatten();
+    // Bytes of one of its sides, of a copy that was settled and is flat.
+    [[nodiscard]] std::uint64_t reach(const Place& side) const;
   };
+  // Nothing: one side is an array.
+  static std::optional<Copy> read(const CuCopy3d& params);
+  // Settles what kind of places the sides are, or the target. False: one lies in the window, but
+  // not all bytes in one allocation; or it is no program's.
+  [[nodiscard]] bool settle(Copy& copy) const;
+  [[nodiscard]] bool settle_target(Copy& copy) const;
+
+ private:
+  using Kind = Place::Kind;
   enum class Waits { never, for_the_host };
 
   CallAnswer copy(const DriverCall& call);
@@ -67,8 +79,6 @@ class CopyCalls {
   CallAnswer rectangle(const CuCopy2d* copy, CuStream stream, Waits waits) const;
   CallAnswer box(const CuCopy3d* copy, CuStream stream, Waits waits) const;
   CallAnswer carry_out(Copy copy, CuStream stream, Waits waits) const;
-  // Settles what kind of place an address is. False: it lies in the window, but not all bytes in
-  // one allocation; or it is no program's.
   [[nodiscard]] bool settle(Place& place, const Copy& copy, std::uint64_t plane) const;
 
   const DriverApi& api_;

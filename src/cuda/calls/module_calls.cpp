@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "calls/own_calls.hpp"
+#include "calls/own_stream.hpp"
 #include "calls/relaxed_capture.hpp"
 #include "demarc/fatbin/files.hpp"
 
@@ -12,12 +13,6 @@ namespace demarc::cuda {
 namespace {
 
 using Place = WindowCopies::Place;
-
-// What loading code copies goes this way, whatever streams of the program are being captured.
-CuStream own_stream() {
-  constexpr std::uintptr_t of_the_thread = 2;        // CU_STREAM_PER_THREAD
-  return reinterpret_cast<CuStream>(of_the_thread);  // NOLINT: the driver's own number
-}
 
 // Of a library that a program loads.
 struct LibraryOptions {
@@ -45,22 +40,6 @@ std::uint64_t aligned(std::uint64_t address, std::uint64_t alignment) {
   return (address + alignment - 1) / alignment * alignment;
 }
 
-std::uint64_t product(const unsigned (&grid)[3], const unsigned (&block)[3]) {
-  std::uint64_t threads = 1;
-  for (const unsigned size : grid) threads *= size;
-  for (const unsigned size : block) threads *= size;
-  return threads;
-}
-
-// The parameters of a kernel node: a function, or in their second version a kernel.
-template <class T>
-T node_member(const char* params, std::size_t offset) {
-  T value;
-  // NOLINTNEXTLINE(bugprone-sizeof-expression): T is a handle, which is a pointer
-  std::memcpy(&value, params + offset, sizeof(T));
-  return value;
-}
-
 }  // namespace
 
 std::span<const CallRow<ModuleCalls>> ModuleCalls::rows() {
@@ -78,12 +57,12 @@ std::span<const CallRow<ModuleCalls>> ModuleCalls::rows() {
       {"cuLaunchKernel", &ModuleCalls::launch},
       {"cuLaunchCooperativeKernel", &ModuleCalls::launch},
       {"cuLaunchKernelEx", &ModuleCalls::launch_ex},
-      {"cuGraphAddKernelNode", &ModuleCalls::node<32>},
-      {"cuGraphAddKernelNode_v2", &ModuleCalls::node<32>},
-      {"cuGraphKernelNodeSetParams", &ModuleCalls::node<8>},
-      {"cuGraphKernelNodeSetParams_v2", &ModuleCalls::node<8>},
-      {"cuGraphExecKernelNodeSetParams", &ModuleCalls::node<16>},
-      {"cuGraphExecKernelNodeSetParams_v2", &ModuleCalls::node<16>},
+      {"cuGraphAddKernelNode", &ModuleCalls::add_node},
+      {"cuGraphAddKernelNode_v2", &ModuleCalls::add_node},
+      {"cuGraphKernelNodeSetParams", &ModuleCalls::set_node},
+      {"cuGraphKernelNodeSetParams_v2", &ModuleCalls::set_node},
+      {"cuGraphExecKernelNodeSetParams", &ModuleCalls::set_launched_node},
+      {"cuGraphExecKernelNodeSetParams_v2", &ModuleCalls::set_launched_node},
   };
   return table;
 }
@@ -106,10 +85,14 @@ ModuleCalls::Kind ModuleCalls::module_kind(unsigned count, int* options, void** 
           [&api](DevicePointer* address, Handle handle, const char* name) {
             return api.cuModuleGetGlobal_v2(address, nullptr,
                                             static_cast<CuModule>(const_cast<void*>(handle)), name);
+          },
+          [&api](int* bytes, CuFunction function) {
+            return api.cuFuncGetAttribute(bytes, function_local_bytes, function);
           }};
 }
 
-// The driver lets a kernel of a library stand for its function of the current context.
+// The driver lets a kernel of a library stand for its function of the current context where it is
+// launched.
 ModuleCalls::Kind ModuleCalls::library_kind(const DriverCall& call) const {
   const DriverApi& api = means_.api;
   return {[&api, call](Handle* handle, const char* text) {
@@ -135,6 +118,16 @@ ModuleCalls::Kind ModuleCalls::library_kind(const DriverCall& call) const {
           [&api](DevicePointer* address, Handle handle, const char* name) {
             return api.cuLibraryGetGlobal(address, nullptr,
                                           static_cast<CuLibrary>(const_cast<void*>(handle)), name);
+          },
+          // Of its attributes the driver tells for a function alone.
+          [&api](int* bytes, CuFunction kernel) {
+            CuFunction function = nullptr;
+            if (api.cuKernelGetFunction == nullptr) return cu_error_not_supported;
+            const CuResult code =
+                api.cuKernelGetFunction(&function, reinterpret_cast<CuKernel>(kernel));
+            return code == cu_success
+                       ? api.cuFuncGetAttribute(bytes, function_local_bytes, function)
+                       : code;
           },
           true};
 }
@@ -227,7 +220,7 @@ CuResult ModuleCalls::load_contained(Handle* handle, Loaded& loaded, const Kind&
     for (const auto& [name, function] : loaded.kernels) {
       int bytes = 0;
       if (code == cu_success) {
-        code = means_.api.cuFuncGetAttribute(&bytes, function_local_bytes, function);
+        code = kind.local_bytes(&bytes, function);
       }
       if (bytes == 0) continue;
       loaded.image.spills(name, bytes);
@@ -266,8 +259,12 @@ CuResult ModuleCalls::place(Handle handle, Loaded& loaded, const Kind& kind) {
     const Place to{Place::Kind::window, loaded.places.variables, block.bytes};
     const Place from{Place::Kind::host, reinterpret_cast<DevicePointer>(content.data()),
                      block.bytes};
-    CuResult code = means_.copies.copy(to, from, {block.bytes, 1}, own_stream());
-    if (code == cu_success) code = means_.api.cuStreamSynchronize(own_stream());
+    const OwnStream stream(means_.api);
+    CuResult code = stream.error();
+    if (code == cu_success) {
+      code = means_.copies.copy(to, from, {block.bytes, 1}, stream.get());
+    }
+    if (code == cu_success) code = means_.api.cuStreamSynchronize(stream.get());
     if (code != cu_success) return code;
   }
   if (loaded.kernels.empty()) return cu_success;
@@ -277,23 +274,48 @@ CuResult ModuleCalls::place(Handle handle, Loaded& loaded, const Kind& kind) {
 
 CuResult ModuleCalls::write_constants(const Loaded& loaded) const {
   const auto constants = means_.code.constants(loaded.places);
+  const OwnStream stream(means_.api);
+  if (stream.error() != cu_success) return stream.error();
   const CuResult code = means_.api.cuMemcpyHtoDAsync_v2(loaded.constants, constants.data(),
-                                                        constants.size(), own_stream());
-  return code == cu_success ? means_.api.cuStreamSynchronize(own_stream()) : code;
+                                                        constants.size(), stream.get());
+  return code == cu_success ? means_.api.cuStreamSynchronize(stream.get()) : code;
 }
 
+// What has nodes in graphs finds the new block as well: kernels read where it lies when they run.
+CuResult ModuleCalls::make_room(Loaded& loaded, std::uint64_t threads,
+                                const LocalUsers::Work& wait) {
+  if (threads <= loaded.places.local_threads) return cu_success;
+  const ptx::ColoredNeeds& needs = loaded.image.needs();
+  if (const CuResult code = wait(); code != cu_success) return code;
+  if (loaded.local != 0) means_.memory.release(std::exchange(loaded.local, 0));
+  loaded.places.local_threads = 0;
+  const auto made = means_.memory.allocate(needs.local_bytes * threads + needs.local_alignment);
+  if (!made) {
+    means_.tell(fmt::format("{}: local variables of {} threads, {} bytes each: {}",
+                            loaded.image.name(), threads, needs.local_bytes, made.error().message));
+    return cu_error_out_of_memory;
+  }
+  loaded.local = *made;
+  loaded.places.local = aligned(*made, needs.local_alignment);
+  loaded.places.local_threads = threads;
+  return write_constants(loaded);
+}
+
+// A graph that has a kernel of it may be launched again: what the driver put in the place of the
+// code, or of the constants by which it finds its colours, would be run and read.
 CallAnswer ModuleCalls::unload(const DriverCall& call) {
-  forget(call.argument<Handle>(0));
-  return std::nullopt;
+  return forget(call.argument<Handle>(0)) ? std::nullopt : CallAnswer(cu_success);
 }
 
-void ModuleCalls::forget(Handle handle) {
+// False: it stays.
+bool ModuleCalls::forget(Handle handle) {
   std::shared_ptr<Loaded> gone;
   {
     const std::unique_lock lock(mutex_);
     const auto found = loaded_.find(handle);
-    if (found == loaded_.end()) return;
+    if (found == loaded_.end()) return true;
     gone = found->second;
+    if (gone->in_graphs.load()) return false;
     loaded_.erase(found);
     std::erase_if(functions_, [&](const auto& one) { return one.second == gone; });
   }
@@ -306,7 +328,8 @@ void ModuleCalls::forget(Handle handle) {
       if (address != 0) means_.memory.release(address);
     }
   }
-  if (gone->launched != nullptr) means_.api.cuEventDestroy_v2(gone->launched);
+  means_.locals.forget(gone->users);
+  return true;
 }
 
 CallAnswer ModuleCalls::variable(const DriverCall& call) {
@@ -327,128 +350,6 @@ CallAnswer ModuleCalls::variable(const DriverCall& call) {
   if (address != nullptr) *address = found->second->places.variables + placed->offset;
   if (bytes != nullptr) *bytes = placed->bytes;
   return cu_success;
-}
-
-std::shared_ptr<ModuleCalls::Loaded> ModuleCalls::owner_of(CuFunction function) {
-  const auto look = [&]() -> std::shared_ptr<Loaded> {
-    const std::shared_lock lock(mutex_);
-    const auto found = functions_.find(function);
-    return found == functions_.end() ? nullptr : found->second;
-  };
-  if (auto known = look()) return known;
-  // A library's kernel as the function of a context.
-  const OwnCalls own;
-  const std::unique_lock lock(mutex_);
-  for (const auto& [handle, loaded] : loaded_) {
-    if (!loaded->library) continue;
-    for (const auto& [name, kernel] : loaded->kernels) {
-      CuFunction of_context = nullptr;
-      if (means_.api.cuKernelGetFunction == nullptr ||
-          means_.api.cuKernelGetFunction(&of_context, reinterpret_cast<CuKernel>(kernel)) !=
-              cu_success ||
-          of_context != function) {
-        continue;
-      }
-      functions_.emplace(function, loaded);
-      return loaded;
-    }
-  }
-  return nullptr;
-}
-
-CuResult ModuleCalls::make_room(Loaded& loaded, std::uint64_t threads) {
-  if (threads <= loaded.places.local_threads) return cu_success;
-  const ptx::ColoredNeeds& needs = loaded.image.needs();
-  if (const CuResult code = means_.api.cuCtxSynchronize(); code != cu_success) return code;
-  if (loaded.local != 0) means_.memory.release(std::exchange(loaded.local, 0));
-  loaded.places.local_threads = 0;
-  const auto made = means_.memory.allocate(needs.local_bytes * threads + needs.local_alignment);
-  if (!made) {
-    means_.tell(fmt::format("{}: local variables of {} threads, {} bytes each: {}",
-                            loaded.image.name(), threads, needs.local_bytes, made.error().message));
-    return cu_error_out_of_memory;
-  }
-  loaded.local = *made;
-  loaded.places.local = aligned(*made, needs.local_alignment);
-  loaded.places.local_threads = threads;
-  return write_constants(loaded);
-}
-
-// Launches of kernels with local variables follow each other, because these lie in one place.
-CallAnswer ModuleCalls::judge(const Launch& launch, const std::function<CuResult()>& again) {
-  const auto loaded = owner_of(launch.function);
-  if (loaded == nullptr) {
-    means_.tell("a kernel that was not loaded through Demarc was to be launched");
-    return cu_error_not_supported;
-  }
-  if (loaded->image.needs().local_bytes == 0) return std::nullopt;
-  const DriverApi& api = means_.api;
-  const OwnCalls own;
-  const RelaxedCapture relaxed(api);
-  const std::lock_guard lock(loaded->launching);
-  int capturing = 0;
-  if (api.cuStreamIsCapturing != nullptr) {
-    const CuResult code = api.cuStreamIsCapturing(launch.stream, &capturing);
-    if (code != cu_success) return code;
-  }
-  if (capturing != 0) {
-    means_.tell("a kernel with local variables cannot be a node of a graph");
-    return cu_error_not_supported;
-  }
-  CuResult code = make_room(*loaded, launch.threads);
-  if (code == cu_success && loaded->launched == nullptr) {
-    code = api.cuEventCreate(&loaded->launched, cu_event_disable_timing);
-  } else if (code == cu_success) {
-    code = api.cuStreamWaitEvent(launch.stream, loaded->launched, 0);
-  }
-  if (code == cu_success) code = again();
-  return code == cu_success ? api.cuEventRecord(loaded->launched, launch.stream) : code;
-}
-
-CallAnswer ModuleCalls::launch(const DriverCall& call) {
-  const unsigned grid[3] = {call.argument<unsigned>(8), call.argument<unsigned>(12),
-                            call.argument<unsigned>(16)};
-  const unsigned block[3] = {call.argument<unsigned>(20), call.argument<unsigned>(24),
-                             call.argument<unsigned>(28)};
-  const Launch launch{call.argument<CuFunction>(0), product(grid, block),
-                      meant_stream(call, call.argument<CuStream>(40))};
-  const bool cooperative = call.base_name() == "cuLaunchCooperativeKernel";
-  return judge(launch, [&] {
-    if (cooperative) return cu_error_not_supported;
-    return means_.api.cuLaunchKernel(launch.function, grid[0], grid[1], grid[2], block[0], block[1],
-                                     block[2], call.argument<unsigned>(32), launch.stream,
-                                     call.argument<void**>(48), call.argument<void**>(56));
-  });
-}
-
-CallAnswer ModuleCalls::launch_ex(const DriverCall& call) {
-  const auto* config = call.argument<const CuLaunchConfig*>(0);
-  if (config == nullptr) return std::nullopt;
-  CuLaunchConfig own = *config;
-  own.stream = meant_stream(call, config->stream);
-  return judge({call.argument<CuFunction>(8), product(own.grid, own.block), own.stream}, [&] {
-    return means_.api.cuLaunchKernelEx(&own, call.argument<CuFunction>(8),
-                                       call.argument<void**>(16), call.argument<void**>(24));
-  });
-}
-
-CallAnswer ModuleCalls::judge_node(CuFunction function, CuKernel kernel) {
-  const auto loaded =
-      owner_of(function != nullptr ? function : reinterpret_cast<CuFunction>(kernel));
-  if (loaded != nullptr && loaded->image.needs().local_bytes == 0) return std::nullopt;
-  means_.tell(loaded == nullptr ? "a kernel that was not loaded through Demarc was to be a node"
-                                : "a kernel with local variables cannot be a node of a graph");
-  return cu_error_not_supported;
-}
-
-// The parameters of the node lie `offset` bytes into the arguments.
-template <std::size_t offset>
-CallAnswer ModuleCalls::node(const DriverCall& call) {
-  const auto* params = call.argument<const char*>(offset);
-  if (params == nullptr) return std::nullopt;
-  const bool second = call.versioned_name().ends_with("_v2");
-  return judge_node(node_member<CuFunction>(params, 0),
-                    second ? node_member<CuKernel>(params, 56) : nullptr);
 }
 
 }  // namespace demarc::cuda

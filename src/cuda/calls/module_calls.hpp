@@ -13,6 +13,7 @@
 
 #include "calls/call_answer.hpp"
 #include "calls/colored_image.hpp"
+#include "calls/local_users.hpp"
 #include "calls/memory_calls.hpp"
 #include "calls/window_copies.hpp"
 #include "demarc/cuda/colored_code.hpp"
@@ -29,6 +30,7 @@ class ModuleCalls {
     const ColoredCode& code;
     MemoryCalls& memory;
     const WindowCopies& copies;
+    LocalUsers& locals;
     std::uint32_t target = 0;  // 90 for compute capability 9.0
     ColoredCounters& counters;
     // A line for the user about what was refused.
@@ -37,6 +39,9 @@ class ModuleCalls {
   explicit ModuleCalls(Means means) : means_(std::move(means)) {}
 
   static std::span<const CallRow<ModuleCalls>> rows();
+
+  // Of a kernel that is to be a node of a graph; by its second handle where the first is null.
+  CallAnswer judge_node(CuFunction function, CuKernel kernel);
 
  private:
   // A module or a library.
@@ -49,9 +54,9 @@ class ModuleCalls {
     ptx::ColoredPlaces places;
     DevicePointer variables = 0;  // allocations; 0: none
     DevicePointer local = 0;
-    DevicePointer constants = 0;  // where the driver put `demarc_colors`
-    std::mutex launching;         // of kernels with local variables
-    CuEvent launched = nullptr;   // the last of those has ended
+    DevicePointer constants = 0;         // where the driver put `demarc_colors`
+    LocalUsers::Module users;            // of `local`
+    std::atomic<bool> in_graphs{false};  // a graph may have kernels of it
   };
   // How one kind of code is handed to the driver.
   struct Kind {
@@ -59,6 +64,7 @@ class ModuleCalls {
     std::function<CuResult(Handle handle)> unload;
     std::function<CuResult(CuFunction* function, Handle handle, const char* name)> function;
     std::function<CuResult(DevicePointer* address, Handle handle, const char* name)> variable;
+    std::function<CuResult(int* bytes, CuFunction function)> local_bytes;  // a thread
     bool library = false;
   };
   // What a kernel is launched with.
@@ -77,8 +83,9 @@ class ModuleCalls {
   CallAnswer variable(const DriverCall& call);
   CallAnswer launch(const DriverCall& call);
   CallAnswer launch_ex(const DriverCall& call);
-  template <std::size_t offset>
-  CallAnswer node(const DriverCall& call);
+  CallAnswer add_node(const DriverCall& call);
+  CallAnswer set_node(const DriverCall& call);
+  CallAnswer set_launched_node(const DriverCall& call);
 
   [[nodiscard]] Kind module_kind(unsigned count, int* options, void** values) const;
   [[nodiscard]] Kind library_kind(const DriverCall& call) const;
@@ -90,13 +97,17 @@ class ModuleCalls {
   [[nodiscard]] CuResult find_kernels(Handle handle, Loaded& loaded, const Kind& kind) const;
   [[nodiscard]] CuResult place(Handle handle, Loaded& loaded, const Kind& kind);
   [[nodiscard]] CuResult write_constants(const Loaded& loaded) const;
-  [[nodiscard]] CuResult make_room(Loaded& loaded, std::uint64_t threads);
-  void forget(Handle handle);
+  // `wait` waits until nobody uses the room that there is.
+  [[nodiscard]] CuResult make_room(Loaded& loaded, std::uint64_t threads,
+                                   const LocalUsers::Work& wait);
+  void note_capture(Loaded& loaded, CuStream stream) const;
+  bool forget(Handle handle);
   // Null where the function is not one that was loaded here.
   [[nodiscard]] std::shared_ptr<Loaded> owner_of(CuFunction function);
-  CallAnswer judge_node(CuFunction function, CuKernel kernel);
+  // The parameters of the node lie `offset` bytes into the arguments.
+  CallAnswer judge_params(const DriverCall& call, std::size_t offset);
   // `again` launches as the program wanted to.
-  CallAnswer judge(const Launch& launch, const std::function<CuResult()>& again);
+  CallAnswer judge(const Launch& launch, const LocalUsers::Work& again);
 
   Means means_;
   std::shared_mutex mutex_;  // of the tables

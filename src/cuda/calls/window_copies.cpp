@@ -22,8 +22,21 @@ WindowCopies::Grid grid_for(std::uint64_t row_bytes, std::uint64_t height) {
   const std::uint64_t wanted = row_bytes / unit_bytes / copying_threads + 1;
   const std::uint64_t along = std::min(wanted, most_copying_blocks);
   const std::uint64_t rows =
-      std::min(height, std::max(most_copying_blocks / along, std::uint64_t{1}));
+      std::clamp(height, std::uint64_t{1}, std::max(most_copying_blocks / along, std::uint64_t{1}));
   return {static_cast<unsigned>(along), static_cast<unsigned>(rows)};
+}
+
+CuKernelNode kernel_of(CuFunction kernel, WindowCopies::Grid grid, void** arguments) {
+  CuKernelNode made{};
+  made.grid[0] = grid.along_rows;
+  made.grid[1] = grid.rows;
+  made.grid[2] = 1;
+  made.block[0] = copying_threads;
+  made.block[1] = 1;
+  made.block[2] = 1;
+  made.arguments = arguments;
+  made.kernel = reinterpret_cast<CuKernel>(kernel);
+  return made;
 }
 
 Place moved(Place place, std::uint64_t column, std::uint64_t row) {
@@ -102,17 +115,32 @@ Result<WindowCopies> WindowCopies::create(const DriverApi& api, const ColoredCod
   return copies;
 }
 
-CuResult WindowCopies::run(CuFunction kernel, Grid grid, CuStream stream,
-                           std::span<void*> arguments) const {
-  return api_->cuLaunchKernel(kernel, grid.along_rows, grid.rows, 1, copying_threads, 1, 1, 0,
-                              stream, arguments.data(), nullptr);
+WindowCopies::Use WindowCopies::launch_in(CuStream stream) const {
+  return [this, stream](const CuKernelNode& kernel) {
+    return api_->cuLaunchKernel(reinterpret_cast<CuFunction>(kernel.kernel), kernel.grid[0],
+                                kernel.grid[1], kernel.grid[2], kernel.block[0], kernel.block[1],
+                                kernel.block[2], kernel.shared_bytes, stream, kernel.arguments,
+                                kernel.extra);
+  };
 }
 
-CuResult WindowCopies::run_copy(CuFunction kernel, Place to, Place from, Size size,
-                                CuStream stream) const {
+CuResult WindowCopies::copy_by(const Use& use, Place to, Place from, Size size) const {
+  const OwnCalls own;
+  const bool to_window = to.kind == Place::Kind::window;
+  const bool both = to_window && from.kind == Place::Kind::window;
   void* arguments[] = {&to.address, &to.pitch,   &from.address,
                        &from.pitch, &size.width, &size.height};
-  return run(kernel, grid_for(size.width, size.height), stream, arguments);
+  return use(kernel_of(both        ? within_
+                       : to_window ? into_
+                                   : out_of_,
+                       grid_for(size.width, size.height), arguments));
+}
+
+CuResult WindowCopies::fill_by(const Use& use, Place to, std::uint32_t value,
+                               std::uint32_t element_bytes, Size size) const {
+  const OwnCalls own;
+  void* arguments[] = {&to.address, &to.pitch, &value, &element_bytes, &size.width, &size.height};
+  return use(kernel_of(fill_, grid_for(size.width * element_bytes, size.height), arguments));
 }
 
 CuResult WindowCopies::copy_piece(DevicePointer staging, const Place& to, const Place& from,
@@ -121,10 +149,10 @@ CuResult WindowCopies::copy_piece(DevicePointer staging, const Place& to, const 
   if (to.kind == Place::Kind::window) {
     const CuCopy2d plain = plain_copy(between, from, size);
     const CuResult code = api_->cuMemcpy2DAsync_v2(&plain, stream);
-    return code == cu_success ? run_copy(into_, to, between, size, stream) : code;
+    return code == cu_success ? copy_by(launch_in(stream), to, between, size) : code;
   }
   const CuCopy2d plain = plain_copy(to, between, size);
-  const CuResult code = run_copy(out_of_, between, from, size, stream);
+  const CuResult code = copy_by(launch_in(stream), between, from, size);
   return code == cu_success ? api_->cuMemcpy2DAsync_v2(&plain, stream) : code;
 }
 
@@ -150,7 +178,7 @@ CuResult WindowCopies::copy_staged(const Place& to, const Place& from, Size size
 CuResult WindowCopies::copy(const Place& to, const Place& from, Size size, CuStream stream) const {
   const OwnCalls own;
   if (to.kind == Place::Kind::window && from.kind == Place::Kind::window) {
-    return run_copy(within_, to, from, size, stream);
+    return copy_by(launch_in(stream), to, from, size);
   }
   return copy_staged(to, from, size, stream);
 }
@@ -158,9 +186,7 @@ CuResult WindowCopies::copy(const Place& to, const Place& from, Size size, CuStr
 CuResult WindowCopies::fill(Place to, std::uint32_t value, std::uint32_t element_bytes, Size size,
                             CuStream stream) const {
   if (size.width == 0 || size.height == 0) return cu_success;
-  const OwnCalls own;
-  void* arguments[] = {&to.address, &to.pitch, &value, &element_bytes, &size.width, &size.height};
-  return run(fill_, grid_for(size.width * element_bytes, size.height), stream, arguments);
+  return fill_by(launch_in(stream), to, value, element_bytes, size);
 }
 
 }  // namespace demarc::cuda

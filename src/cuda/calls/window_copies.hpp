@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <functional>
 
 #include "demarc/base/result.hpp"
 #include "demarc/cuda/colored_code.hpp"
@@ -44,6 +44,13 @@ class WindowCopies {
   [[nodiscard]] CuResult fill(Place to, std::uint32_t value, std::uint32_t element_bytes, Size size,
                               CuStream stream) const;
 
+  // The same by one kernel, which `use` launches or puts into a graph; what its arguments point to
+  // lasts as long as that. Of a copy both sides are reached by kernels.
+  using Use = std::function<CuResult(const CuKernelNode& kernel)>;
+  [[nodiscard]] CuResult copy_by(const Use& use, Place to, Place from, Size size) const;
+  [[nodiscard]] CuResult fill_by(const Use& use, Place to, std::uint32_t value,
+                                 std::uint32_t element_bytes, Size size) const;
+
   // Blocks of a kernel.
   struct Grid {
     unsigned along_rows;
@@ -53,10 +60,7 @@ class WindowCopies {
  private:
   WindowCopies(const DriverApi& api, std::uint64_t staged_bytes)
       : api_(&api), staged_bytes_(staged_bytes) {}
-  [[nodiscard]] CuResult run(CuFunction kernel, Grid grid, CuStream stream,
-                             std::span<void*> arguments) const;
-  [[nodiscard]] CuResult run_copy(CuFunction kernel, Place to, Place from, Size size,
-                                  CuStream stream) const;
+  [[nodiscard]] Use launch_in(CuStream stream) const;
   [[nodiscard]] CuResult copy_staged(const Place& to, const Place& from, Size size,
                                      CuStream stream) const;
   [[nodiscard]] CuResult copy_piece(DevicePointer staging, const Place& to, const Place& from,

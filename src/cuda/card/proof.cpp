@@ -2,6 +2,7 @@
 #include "demarc/cuda/proof.hpp"
 
 #include "demarc/cuda/identify.hpp"
+#include "demarc/cuda/launch_hook.hpp"
 #include "demarc/cuda/masks.hpp"
 #include "demarc/cuda/sync_domain.hpp"
 #include "demarc/partition/partition.hpp"
@@ -93,6 +94,28 @@ Result<void> prove_sync_domains(const GpuPointer& gpu) {
         gpu->name());
   }
   return {};
+}
+
+Result<void> prove_mask(const GpuPointer& gpu, const HardwareMask& mask, std::uint32_t sms) {
+  DEMARC_TRY(LaunchHook* const hook, LaunchHook::install(gpu->driver()));
+  DEMARC_TRY(const ProbeKernels kernels, ProbeKernels::load(gpu));
+  DEMARC_TRY(const Stream stream, Stream::create(gpu));
+  hook->begin_probe(gpu->compute_capability());
+  DEMARC_CHECK(launch(stream, kernels.idle(), LaunchShape::line(1, 1)));
+  DEMARC_CHECK(stream.wait());
+  DEMARC_CHECK(hook->end_probe());
+  const auto before = hook->process_mask();
+  hook->set_process_mask(mask);
+  const auto placement = probe_placement(
+      stream, kernels, LaunchShape::line(blocks_per_sm * gpu->sm_count(), 64), spin_cycles);
+  hook->set_process_mask(before);
+  if (!placement) return tl::unexpected(placement.error());
+  const std::size_t used = placement->used_sms().size();
+  if (used == sms) return {};
+  return check_failed(
+      "the partition does not hold here: under its mask, which leaves {} SMs, "
+      "probe blocks ran on {}",
+      sms, used);
 }
 
 Result<void> prove_partition(const CardPointer& card, const partition::TpcSet& tpcs) {

@@ -152,7 +152,7 @@ Result<Places> reserve(const GpuPointer& gpu, const LentShare& lent, const gpu::
 
 Result<void> map_page(const GpuPointer& gpu, AddressRange& arena, std::uint64_t page,
                       std::uint64_t page_bytes, const OwnedFile& lent) {
-  const auto mapped = [&]() -> Result<void> {
+  Result<void> mapped = [&]() -> Result<void> {
     DEMARC_TRY(const PhysicalMemory memory, PhysicalMemory::borrow(gpu, lent, page_bytes));
     return arena.map(page * page_bytes, memory);
   }();
@@ -161,41 +161,82 @@ Result<void> map_page(const GpuPointer& gpu, AddressRange& arena, std::uint64_t 
                                                                mapped.error().message)});
 }
 
-Result<void> map_pages(const GpuPointer& gpu, AddressRange& arena, const LentShare& lent,
-                       const std::function<Result<std::vector<OwnedFile>>()>& next_pages) {
-  for (std::uint64_t page = 0; page < lent.pages;) {
-    DEMARC_TRY(std::vector<OwnedFile> batch, next_pages());
-    if (batch.empty() || batch.size() > lent.pages - page) {
-      return invalid_input("a share is lent of {} pages; there came descriptors of {}", lent.pages,
-                           page + batch.size());
-    }
-    for (const OwnedFile& descriptor : batch) {
-      DEMARC_CHECK(map_page(gpu, arena, page, lent.page_bytes, descriptor));
-      ++page;
-    }
-  }
-  return arena.allow(0, arena.bytes());
-}
-
 }  // namespace
 
-Result<BorrowedShare> BorrowedShare::open(
-    GpuPointer gpu, const LentShare& lent, std::span<const std::byte> table,
-    const std::function<Result<std::vector<OwnedFile>>()>& next_pages) {
+Result<BorrowedShare> BorrowedShare::open(GpuPointer gpu, const LentShare& lent,
+                                          std::span<const std::byte> table, Lender lender) {
   DEMARC_CHECK(check_pages(*gpu, lent));
   DEMARC_CHECK(std::visit([&](const auto& colors) { return check_colors(lent, colors, table); },
                           lent.colors));
   DEMARC_TRY(
       Places places,
       std::visit([&](const auto& colors) { return reserve(gpu, lent, colors); }, lent.colors));
-  DEMARC_CHECK(map_pages(gpu, places.arena, lent, next_pages));
-  BorrowedShare share(lent, std::move(places.arena), std::move(places.window));
+  BorrowedShare share(gpu, lent, std::move(lender), std::move(places.arena),
+                      std::move(places.window));
   if (!table.empty()) {
     DEMARC_TRY(DeviceBuffer on_card, DeviceBuffer::allocate(gpu, table.size()));
     DEMARC_CHECK(on_card.upload(table.data(), table.size()));
     share.table_.emplace(std::move(on_card));
+    share.places_.assign(table.begin(), table.end());
   }
   return share;
+}
+
+// Of the arena, in which pages follow each other as the bytes of each colour do.
+std::uint64_t BorrowedShare::page_of(std::uint64_t linear) const {
+  if (const auto* parities = std::get_if<ptx::ColoredAddressing>(&lent_.colors)) {
+    return (linear << parities->masks.size()) / lent_.page_bytes;
+  }
+  const auto& steps = std::get<gpu::RemainderSteps>(lent_.colors);
+  const std::uint64_t chunk = chunk_of(steps, (linear >> steps.chunk_shift) + steps.begin);
+  return entry(places_, steps.pages_at + 4 * (chunk >> steps.page_shift)) >> steps.page_shift;
+}
+
+Result<void> BorrowedShare::map(std::uint64_t first, std::uint64_t bytes) {
+  if (bytes == 0 || first >= lent_.bytes || bytes > lent_.bytes - first) {
+    return invalid_input("{} bytes from {} on of a lent share of {}", bytes, first, lent_.bytes);
+  }
+  const std::uint64_t end = page_of(first + bytes - 1) + 1;
+  for (std::uint64_t page = page_of(first); page < end;) {
+    std::uint64_t behind = page;
+    while (behind < end && !mapped_[behind]) ++behind;
+    if (behind > page) DEMARC_CHECK(map_pages(page, behind));
+    page = behind + 1;
+  }
+  return {};
+}
+
+Result<void> BorrowedShare::map_pages(std::uint64_t first, std::uint64_t end) {
+  while (first < end) {
+    DEMARC_TRY(const std::vector<OwnedFile> batch, lender_(first, end - first));
+    if (batch.empty() || batch.size() > end - first) {
+      return invalid_input("of {} pages of a lent share from page {} on there came {} descriptors",
+                           end - first, first, batch.size());
+    }
+    DEMARC_CHECK(map_batch(first, batch));
+    first += batch.size();
+  }
+  return {};
+}
+
+// All of them, or none.
+Result<void> BorrowedShare::map_batch(std::uint64_t first, const std::vector<OwnedFile>& batch) {
+  std::uint64_t page = first;
+  Result<void> mapped = [&]() -> Result<void> {
+    for (const OwnedFile& descriptor : batch) {
+      DEMARC_CHECK(map_page(gpu_, arena_, page, lent_.page_bytes, descriptor));
+      ++page;
+    }
+    return arena_.allow(first * lent_.page_bytes, batch.size() * lent_.page_bytes);
+  }();
+  if (!mapped) {
+    while (page-- > first) {
+      static_cast<void>(arena_.unmap(page * lent_.page_bytes, lent_.page_bytes));
+    }
+    return mapped;
+  }
+  for (page = first; page < first + batch.size(); ++page) mapped_[page] = true;
+  return {};
 }
 
 ColoredCode BorrowedShare::code() const {

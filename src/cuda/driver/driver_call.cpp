@@ -1,6 +1,8 @@
 // Reads the parameters of the callback at entry to and exit from the driver's functions.
 #include "driver/driver_call.hpp"
 
+#include <algorithm>
+
 #include "driver/callback_params.hpp"
 
 namespace demarc::cuda {
@@ -13,6 +15,10 @@ constexpr std::size_t name_index = 6;
 constexpr std::size_t answer_index = 11;
 constexpr std::uint32_t least_call_params_bytes = (answer_index + 1) * 8;
 
+// Their callbacks show no arguments at all.
+constexpr std::string_view without_arguments[] = {"cuCtxSynchronize", "cuCtxResetPersistingL2Cache",
+                                                  "cuGLInit", "cuProfilerStart", "cuProfilerStop"};
+
 }  // namespace
 
 std::optional<DriverCall> DriverCall::read(const void* params) {
@@ -23,11 +29,12 @@ std::optional<DriverCall> DriverCall::read(const void* params) {
   const auto* name = static_cast<const char*>(elements[name_index]);
   call.result_ = static_cast<CuResult*>(elements[result_index]);
   call.answered_ = static_cast<int*>(elements[answer_index]);
-  if (call.arguments_ == nullptr || name == nullptr || call.result_ == nullptr ||
-      call.answered_ == nullptr) {
+  if (name == nullptr || call.result_ == nullptr || call.answered_ == nullptr) return std::nullopt;
+  call.name_ = name;
+  if (call.arguments_ == nullptr &&
+      std::ranges::find(without_arguments, call.name_) == std::end(without_arguments)) {
     return std::nullopt;
   }
-  call.name_ = name;
   call.leaving_ = (static_cast<const std::uint64_t*>(params)[site_index] >> 32U) != 0;
   return call;
 }

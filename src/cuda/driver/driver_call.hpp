@@ -32,7 +32,7 @@ class DriverCall {
   [[nodiscard]] std::string_view base_name() const { return name_.substr(0, name_.find('_')); }
 
   // The argument that lies `offset` bytes behind the first one: they are laid out as the members of
-  // a struct are.
+  // a struct are. Not of a function that takes none.
   template <class T>
   [[nodiscard]] T argument(std::size_t offset) const {
     T value;
@@ -43,6 +43,7 @@ class DriverCall {
 
   // Not when leaving: the driver carries nothing out, and its function returns `code`.
   void answer(CuResult code) const;
+  [[nodiscard]] bool answered() const { return *answered_ != 0; }
 
  private:
   DriverCall() = default;

@@ -55,7 +55,7 @@ FunctionCall read_function_call(int id, const void* params) {
   }
   call.leaving = (static_cast<const std::uint64_t*>(params)[site_index] >> 32) != 0;
   const auto* arguments = static_cast<const char* const*>(params)[arguments_index];
-  if (arguments == nullptr) {
+  if (arguments == nullptr && (is_one_of(id, launch_ids) || is_one_of(id, streams_and_graphs))) {
     call.kind = FunctionCall::Kind::unreadable;
     return call;
   }

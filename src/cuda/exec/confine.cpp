@@ -64,6 +64,38 @@ Result<void> prepare_domains(const GpuPointer& gpu, const DomainChoice& choice,
   return {};
 }
 
+// The mask of a lease, which the server has proved beside nobody.
+Result<HardwareMask> mask_of(const lease::ProvedMask& proved) {
+  HardwareMask mask;
+  bool whole = proved.disabled.size() == mask.disabled.size();
+  for (std::size_t i = 0; whole && i < mask.disabled.size(); ++i) {
+    mask.disabled[i] = static_cast<std::uint32_t>(proved.disabled[i]);
+    whole = mask.disabled[i] == proved.disabled[i];
+  }
+  if (whole && mask.ours() && !mask.everything()) return mask;
+  return check_failed(
+      "the lease of demarc serve has no mask of TPCs: 4 words of 32 bits that leave some TPC were "
+      "expected, {} words came",
+      proved.disabled.size());
+}
+
+// Beside other tenants latencies tell nothing of SMs. Runs in the child.
+Result<Prepared> prepare_leased(const std::shared_ptr<const Driver>& driver, std::uint32_t index,
+                                const lease::Lease& lease, const DomainChoice& domain) {
+  Prepared prepared;
+  DEMARC_TRY(prepared.mask, mask_of(lease.mask));
+  DEMARC_TRY(prepared.tpcs, partition::parse_tpc_set(lease.tpcs, partition::TpcSet::capacity,
+                                                     "the TPCs of the lease"));
+  DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, index));
+  DEMARC_CHECK(prove_mask(gpu, prepared.mask, lease.mask.sms));
+  prepared.capability = gpu->compute_capability();
+  prepared.sms = lease.mask.sms;
+  DEMARC_CHECK(prepare_domains(gpu, domain, prepared));
+  DEMARC_TRY(prepared.device_count, driver->device_count());
+  copy_text(gpu->uuid(), prepared.uuid);
+  return prepared;
+}
+
 // Runs in the child.
 Result<Prepared> prepare(const std::shared_ptr<const Driver>& driver, std::uint32_t index,
                          const TpcChoice& choice, const DomainChoice& domain) {
@@ -116,29 +148,14 @@ Result<void> check_host_memory_can_be_refused(const Driver& driver, const Gpu& g
       gpu.name());
 }
 
-Result<std::string> find_preload(const std::string& wanted) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  if (!wanted.empty()) {
-    if (fs::exists(wanted, ignored)) return fs::absolute(wanted).string();
-    return invalid_input("{}: there is no such library", wanted);
-  }
-  const fs::path folder = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  for (const fs::path& candidate : {folder / preload_name, folder / ".." / "lib" / preload_name,
-                                    folder / ".." / "lib" / "x86_64-linux-gnu" / preload_name}) {
-    if (fs::exists(candidate, ignored)) return fs::canonical(candidate, ignored).string();
-  }
-  return missing_capability("{} was not found beside {}; build it, or name it with --preload",
-                            preload_name, folder.string());
-}
-
 // Over the environment of this process.
 std::vector<std::pair<std::string, std::string>> environment_for(const Prepared& prepared,
                                                                  const std::string& preload,
                                                                  const std::string& control,
+                                                                 const std::string& tenant,
                                                                  const std::string& mps) {
-  std::vector<std::pair<std::string, std::string>> environment{{"CUDA_INJECTION64_PATH", preload},
-                                                               {control_variable, control}};
+  std::vector<std::pair<std::string, std::string>> environment{
+      {"CUDA_INJECTION64_PATH", preload}, {control_variable, control}, {tenant_variable, tenant}};
   const char* other = std::getenv("CUDA_INJECTION64_PATH");
   if (other != nullptr && preload != other) {
     environment.emplace_back(chained_injection_variable, other);
@@ -262,7 +279,6 @@ Division division_of(const ConfinePlan& plan, const std::optional<TenantLease>& 
   if (!tenant) return division;
   const lease::Lease& lease = tenant->opened.lease;
   division.card = lease.card;
-  division.choice.tpcs = lease.tpcs;
   division.mps = lease.mps;
   // Without one it takes none: a tenant that comes later may be given it.
   division.domain = {DomainChoice::Kind::none, {}};
@@ -277,12 +293,30 @@ Result<void> check_plan(const ConfinePlan& plan) {
   }
   if (!plan.tenant.empty() && (plan.observe || !plan.choice.empty())) {
     return invalid_input(
-        "--tenant brings its own TPCs: leave --observe, --tpcs, --gpcs, --sms, --share out");
+        "--tenant, or {} in the environment, brings its own TPCs: leave --observe, --tpcs, --gpcs, "
+        "--sms, --share out",
+        tenant_variable);
   }
   return refuse_inside();
 }
 
 }  // namespace
+
+Result<std::string> find_preload(const std::string& wanted) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (!wanted.empty()) {
+    if (fs::exists(wanted, ignored)) return fs::absolute(wanted).string();
+    return invalid_input("{}: there is no such library", wanted);
+  }
+  const fs::path folder = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  for (const fs::path& candidate : {folder / preload_name, folder / ".." / "lib" / preload_name,
+                                    folder / ".." / "lib" / "x86_64-linux-gnu" / preload_name}) {
+    if (fs::exists(candidate, ignored)) return fs::canonical(candidate, ignored).string();
+  }
+  return missing_capability("{} was not found beside {}; build it, or name it with --preload",
+                            preload_name, folder.string());
+}
 
 Result<DomainChoice> parse_domain_choice(std::string_view text) {
   if (text == "free") return DomainChoice{DomainChoice::Kind::free, {}};
@@ -328,23 +362,37 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
                  DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, device));
                  DEMARC_CHECK(check_host_memory_can_be_refused(*driver, *gpu));
                }
+               if (tenant) {
+                 return prepare_leased(driver, device, tenant->opened.lease, division.domain);
+               }
                return plan.observe ? prepare_to_observe(driver, device, division.domain)
                                    : prepare(driver, device, division.choice, division.domain);
              }));
-  DEMARC_TRY(const OwnDomain own, choose_domain(division.domain, prepared, plan.tell));
+  // All programs of a tenant have its domain.
+  DEMARC_TRY(const OwnDomain own,
+             choose_domain(division.domain, prepared, tenant ? Tell() : plan.tell));
   ControlBlock& block = control.block();
   block.capability = prepared.capability;
-  block.largest_cluster = prepared.largest_cluster;
   block.count_launches = std::uint32_t{plan.audit || plan.started};
   block.count_paths = std::uint32_t{plan.audit};
   block.no_host_memory = std::uint32_t{!plan.host_memory};
   if (own.domain) block.sync_domain = static_cast<std::int32_t>(*own.domain);
   std::memcpy(block.uuid, prepared.uuid, sizeof block.uuid);
-  DEMARC_CHECK(control.store_mask(prepared.mask, !plan.observe));
+  if (tenant) {
+    // The server's own, which follows where the tenant is moved.
+    HardwareMask given;
+    if (!block.mask.load(given) || !given.ours()) {
+      return check_failed("demarc serve gave tenant '{}' a lease, but the program no mask",
+                          plan.tenant);
+    }
+  } else {
+    block.largest_cluster = prepared.largest_cluster;
+    DEMARC_CHECK(control.store_mask(prepared.mask, !plan.observe));
+  }
   DEMARC_TRY(Supervisor supervisor,
              start_supervised(plan, control,
-                              {plan.command,
-                               environment_for(prepared, preload, control.value(), division.mps)}));
+                              {plan.command, environment_for(prepared, preload, control.value(),
+                                                             plan.tenant, division.mps)}));
   if (plan.started) plan.started(control.value());
   ConfineOutcome outcome;
   outcome.program_exit_code = supervisor.wait();

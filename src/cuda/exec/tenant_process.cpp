@@ -7,6 +7,7 @@
 
 #include "calls/call_rules.hpp"
 #include "calls/own_calls.hpp"
+#include "calls/relaxed_capture.hpp"
 #include "exec/gpu_by_uuid.hpp"
 
 namespace demarc::cuda {
@@ -48,7 +49,17 @@ Result<std::unique_ptr<TenantProcess>> TenantProcess::attach(const std::string& 
 
 Result<WindowMemory::Stretch> TenantProcess::take(std::uint64_t bytes) {
   DEMARC_TRY(const lease::Extent extent, client_.take(bytes));
+  const OwnCalls own;
+  const RelaxedCapture relaxed(gpu_->api());
+  if (auto mapped = share_->map(extent.first, extent.bytes); !mapped) {
+    give({extent.first, extent.bytes});
+    return tl::unexpected(mapped.error());
+  }
   return WindowMemory::Stretch{extent.first, extent.bytes};
+}
+
+void TenantProcess::give(const WindowMemory::Stretch& stretch) {
+  if (auto given = client_.give(stretch.first); !given) tell_(given.error().message);
 }
 
 Result<void> TenantProcess::open() {
@@ -61,25 +72,24 @@ Result<void> TenantProcess::open() {
   DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, index));
   const LentShare lent{attachment_.lease.share, attachment_.lease.card};
   DEMARC_TRY(auto share, BorrowedShare::open(gpu, lent, attachment_.table,
-                                             [this] { return client_.next_pages(); }));
+                                             [this](std::uint64_t first, std::uint64_t most) {
+                                               return client_.pages(first, most);
+                                             }));
+  DEMARC_CHECK(share.map(0, 1));  // before anything of the program relies on it
   share_.emplace(std::move(share));
-  DEMARC_TRY(calls_, ColoredCalls::create({gpu->api(),
-                                           share_->code(),
-                                           share_->window(),
-                                           share_->bytes(),
-                                           {[this](std::uint64_t bytes) { return take(bytes); },
-                                            [this](const WindowMemory::Stretch& stretch) {
-                                              if (auto given = client_.give(stretch.first);
-                                                  !given) {
-                                                tell_(given.error().message);
-                                              }
-                                            }},
-                                           gpu->compute_capability(),
-                                           counters_,
-                                           tell_,
-                                           {{share_->arena(), share_->arena_bytes()},
-                                            {share_->table(), attachment_.table.size()}}}));
   gpu_ = gpu;
+  DEMARC_TRY(calls_, ColoredCalls::create(
+                         {gpu->api(),
+                          share_->code(),
+                          share_->window(),
+                          share_->bytes(),
+                          {[this](std::uint64_t bytes) { return take(bytes); },
+                           [this](const WindowMemory::Stretch& stretch) { give(stretch); }},
+                          gpu->compute_capability(),
+                          counters_,
+                          tell_,
+                          {{share_->arena(), share_->arena_bytes()},
+                           {share_->table(), attachment_.table.size()}}}));
   opened_.store(calls_.get());
   return {};
 }
@@ -93,6 +103,7 @@ Result<void> TenantProcess::serve(const DriverCall& call) {
   }
   ColoredCalls* calls = opened_.load(std::memory_order_acquire);
   if (calls == nullptr) {
+    if (passes_unmapped(call.base_name())) return {};
     DEMARC_CHECK(open());
     calls = opened_.load();
   }

@@ -19,8 +19,7 @@ class TenantProcess {
  public:
   using Tell = std::function<void(const std::string& line)>;
 
-  // Attaches to the lease; the memory is mapped at the first call that needs it. `counters` outlive
-  // the object.
+  // Attaches to the lease; memory is mapped as it is allocated. `counters` outlive the object.
   static Result<std::unique_ptr<TenantProcess>> attach(const std::string& socket,
                                                        const std::string& token,
                                                        ColoredCounters& counters, Tell tell);
@@ -38,6 +37,7 @@ class TenantProcess {
         tell_(std::move(tell)) {}
   [[nodiscard]] Result<void> open();
   [[nodiscard]] Result<WindowMemory::Stretch> take(std::uint64_t bytes);
+  void give(const WindowMemory::Stretch& stretch);
 
   lease::LeaseClient client_;
   lease::Attachment attachment_;

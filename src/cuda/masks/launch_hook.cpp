@@ -152,19 +152,21 @@ void LaunchHook::not_understood(const char* what) {
   report(message);
 }
 
-void LaunchHook::show_call(const void* params) {
+// True where it was answered: the driver carries nothing out.
+bool LaunchHook::show_call(const void* params) {
   auto* watch = watch_.load(std::memory_order_relaxed);
-  if (watch == nullptr) return;
+  if (watch == nullptr) return false;
   const auto call = DriverCall::read(params);
   if (!call) {
     report("a call of the driver whose callback has other parameters than known");
-  } else if (!call->leaving()) {
-    watch(*call);
+    return false;
   }
+  if (!call->leaving()) watch(*call);
+  return call->answered();
 }
 
 void LaunchHook::on_function(int id, const void* params) {
-  show_call(params);
+  if (show_call(params)) return;
   const FunctionCall call = read_function_call(id, params);
   ThreadState& state = thread_state;
   using Kind = FunctionCall::Kind;

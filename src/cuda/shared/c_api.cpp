@@ -1,4 +1,6 @@
 // libdemarc.so: the C interface.
+#include <algorithm>
+
 #include "c_api_guard.hpp"
 #include "demarc/base/version.hpp"
 #include "demarc/cuda/sync_domain.hpp"
@@ -120,6 +122,16 @@ DEMARC_EXPORT int demarc_side_of_tpc(const demarc_card* card, uint32_t tpc, int3
   return guarded([&]() -> Result<void> {
     DEMARC_TRY(const demarc::gpu::Tpc found, tpc_of(card, tpc));
     *side = found.side ? static_cast<int32_t>(*found.side) : -1;
+    return {};
+  });
+}
+
+DEMARC_EXPORT int demarc_sms_of_tpc(const demarc_card* card, uint32_t tpc, uint32_t* sms,
+                                    uint32_t capacity, uint32_t* count) {
+  return guarded([&]() -> Result<void> {
+    DEMARC_TRY(const demarc::gpu::Tpc found, tpc_of(card, tpc));
+    *count = static_cast<std::uint32_t>(found.sms.size());
+    std::copy_n(found.sms.begin(), std::min(*count, capacity), sms);
     return {};
   });
 }

@@ -218,6 +218,8 @@ TEST_F(Confine, AProgramSeesTheCardOfItsPartitionAlone) {
                 return outcome.has_value() && outcome->program_exit_code == 0;
               };
               REQUIRE_IN_CHILD(shows("test -z \"$CUDA_VISIBLE_DEVICES\""));
+              ::setenv(tenant_variable, "other", 1);  // it has no lease, whoever says so
+              REQUIRE_IN_CHILD(shows("test -z \"$DEMARC_TENANT\""));
               return 0;
             }),
             0);

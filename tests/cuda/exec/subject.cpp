@@ -171,6 +171,71 @@ std::string counted() {
   return "right";
 }
 
+// Each thread keeps its number in a local variable, across a barrier.
+constexpr const char* keeping_module = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry keep(.param .u64 p)
+{
+  .reg .b64 %rd<4>;
+  .reg .b32 %r<6>;
+  .local .align 4 .b8 own[8];
+  ld.param.u64 %rd1, [p];
+  mov.u32 %r1, %ctaid.x;
+  mov.u32 %r2, %ntid.x;
+  mov.u32 %r3, %tid.x;
+  mad.lo.u32 %r1, %r1, %r2, %r3;
+  st.local.u32 [own+4], %r1;
+  bar.sync 0;
+  ld.local.u32 %r4, [own+4];
+  mul.wide.u32 %rd2, %r1, 4;
+  add.u64 %rd1, %rd1, %rd2;
+  st.global.u32 [%rd1], %r4;
+  ret;
+}
+)";
+
+// A graph of a kernel with local variables, twice.
+std::string replayed() {
+  constexpr std::size_t count = 1024;
+  unsigned long long memory = 0;
+  void* module = nullptr;
+  void* function = nullptr;
+  void* stream = nullptr;
+  void* graph = nullptr;
+  void* executable = nullptr;
+  call("cuCtxSetCurrent", context);
+  int code = call("cuMemAlloc_v2", &memory, count * sizeof(unsigned));
+  if (code == 0) {
+    code = call("cuModuleLoadData", &module, static_cast<const void*>(keeping_module));
+  }
+  if (code == 0) code = call("cuModuleGetFunction", &function, module, "keep");
+  if (code == 0) code = call("cuStreamCreateWithPriority", &stream, 1U, 0);
+  if (code == 0) code = call("cuStreamBeginCapture_v2", stream, 1);
+  void* arguments[] = {&memory};
+  if (code == 0) {
+    code = call("cuLaunchKernel", function, static_cast<unsigned>(count / 64), 1U, 1U, 64U, 1U, 1U,
+                0U, stream, static_cast<void**>(arguments), static_cast<void**>(nullptr));
+  }
+  if (code == 0) code = call("cuStreamEndCapture", stream, &graph);
+  if (code == 0) code = call("cuGraphInstantiateWithFlags", &executable, graph, 0ULL);
+  for (int time = 0; code == 0 && time < 2; ++time) {
+    std::vector<unsigned> numbers(count, 7);
+    code = call("cuMemcpyHtoD_v2", memory, static_cast<const void*>(numbers.data()),
+                count * sizeof(unsigned));
+    if (code == 0) code = call("cuGraphLaunch", executable, stream);
+    if (code == 0) code = call("cuStreamSynchronize", stream);
+    if (code == 0) {
+      code = call("cuMemcpyDtoH_v2", static_cast<void*>(numbers.data()), memory,
+                  count * sizeof(unsigned));
+    }
+    for (std::size_t i = 0; code == 0 && i < count; ++i) {
+      if (numbers[i] != i) return "wrong at " + std::to_string(i);
+    }
+  }
+  return code == 0 ? "right" : "failed " + std::to_string(code);
+}
+
 // Where all colours lie: the window's address, which is known, times the number of the two colours.
 void look_into_the_arena() {
   unsigned long long memory = 0;
@@ -305,6 +370,8 @@ bool do_step(const std::string& step) {
     take_host_memory();
   } else if (name == "wait-for") {
     while (::access(argument.c_str(), F_OK) != 0) ::usleep(1000);
+  } else if (name == "replay") {
+    note("replay " + replayed());
   } else if (name == "count") {
     note("count " + counted());
   } else if (name == "map-memory") {

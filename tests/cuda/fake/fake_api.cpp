@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "fake_state.hpp"
+#include "fake_told.hpp"
 
 namespace {
 CUctx_st* the_context() {
@@ -186,8 +186,12 @@ FAKE CuResult cuCtxGetDevice(CuDevice* device) {
   return cu_success;
 }
 FAKE CuResult cuCtxSynchronize() {
-  return on_card([](FakeGpu& gpu) {
-    gpu.unfinished.clear();
-    return cu_success;
+  return told(17, "cuCtxSynchronize", [] {
+    return on_card([](FakeGpu& gpu) {
+      if (!gpu.captures.empty()) return error_capture_unsupported;
+      gpu.unfinished.clear();
+      note_wait_for_all(gpu);
+      return cu_success;
+    });
   });
 }

@@ -57,6 +57,23 @@ CuResult find_variable(DevicePointer* address, std::size_t* bytes, CuModule modu
   });
 }
 
+// A library's kernel is a handle of its own: it is launched as a function is, and the driver tells
+// nothing of it as of a function.
+constexpr std::uintptr_t kernel_mark = 1;
+CuKernel kernel_of(CuFunction function) {
+  return reinterpret_cast<CuKernel>(reinterpret_cast<std::uintptr_t>(function) | kernel_mark);
+}
+CuFunction of_context(const void* kernel) {
+  const auto number = reinterpret_cast<std::uintptr_t>(kernel) & ~kernel_mark;
+  return reinterpret_cast<CuFunction>(number);  // NOLINT(performance-no-int-to-ptr)
+}
+bool is_function(CuFunction function) {
+  return of_context(function) == function;
+}
+FakeFunction* launched(CuFunction function) {
+  return reinterpret_cast<FakeFunction*>(of_context(function));
+}
+
 }  // namespace
 
 FAKE CuResult cuModuleLoadData(CuModule* module, const void* image) {
@@ -122,7 +139,7 @@ FAKE CuResult cuLibraryGetKernel(CuKernel* kernel, CuLibrary library, const char
       [&] {
         CuFunction function = nullptr;
         const CuResult code = find_function(function, reinterpret_cast<CuModule>(library), name);
-        *kernel = reinterpret_cast<CuKernel>(function);
+        if (code == cu_success) *kernel = kernel_of(function);
         return code;
       },
       kernel, library, name);
@@ -131,8 +148,8 @@ FAKE CuResult cuKernelGetFunction(CuFunction* function, CuKernel kernel) {
   return told(
       683, "cuKernelGetFunction",
       [&] {
-        *function = reinterpret_cast<CuFunction>(kernel);
-        return cu_success;
+        *function = of_context(kernel);
+        return is_function(reinterpret_cast<CuFunction>(kernel)) ? error_handle : cu_success;
       },
       function, kernel);
 }
@@ -151,12 +168,14 @@ FAKE CuResult cuLibraryGetGlobal(DevicePointer* address, std::size_t* bytes, CuL
 }
 FAKE CuResult cuFuncGetAttribute(int* value, int attribute, CuFunction function) {
   return on_card([&](FakeGpu&) {
+    if (!is_function(function)) return error_handle;
     *value = attribute_of(*reinterpret_cast<FakeFunction*>(function), attribute);
     return cu_success;
   });
 }
 FAKE CuResult cuFuncSetAttribute(CuFunction handle, int attribute, int value) {
   return on_card([&](FakeGpu&) {
+    if (!is_function(handle)) return error_handle;
     auto& function = *reinterpret_cast<FakeFunction*>(handle);
     if (attribute != function_max_dynamic_shared_bytes) return cu_success;
     const int own = attribute_of(function, function_shared_bytes);
@@ -176,7 +195,7 @@ FAKE CuResult cuLaunchKernel(CuFunction function, unsigned grid_x, unsigned grid
   const auto lock = locked();
   if (block_x * block_y * block_z > 1024) return error_invalid;
   FakeLaunch launch;
-  launch.function = reinterpret_cast<FakeFunction*>(function);
+  launch.function = launched(function);
   const unsigned grid[3] = {grid_x, grid_y, grid_z};
   const unsigned block[3] = {block_x, block_y, block_z};
   std::copy(grid, grid + 3, launch.grid);
@@ -190,7 +209,7 @@ FAKE CuResult cuLaunchKernelEx(const CuLaunchConfig* config, CuFunction function
                                void**) {
   const auto lock = locked();
   FakeLaunch launch;
-  launch.function = reinterpret_cast<FakeFunction*>(function);
+  launch.function = launched(function);
   std::copy(config->grid, config->grid + 3, launch.grid);
   std::copy(config->block, config->block + 3, launch.block);
   launch.shared = config->shared_bytes;
@@ -202,51 +221,4 @@ FAKE CuResult cuLaunchKernelEx(const CuLaunchConfig* config, CuFunction function
   launch.arguments = copy_arguments(*launch.function, arguments);
   launch.given = arguments;
   return submit(std::move(launch), config->stream, 652);
-}
-FAKE CuResult cuGraphInstantiateWithFlags(CuGraphExec* executable, CuGraph graph,
-                                          unsigned long long flags) {
-  if (flags != 0) return error_invalid;
-  const auto lock = locked();
-  ++FakeGpu::get().others_alive;
-  auto* made = new FakeGraphExec;
-  made->nodes = reinterpret_cast<FakeGraph*>(graph)->nodes;
-  *executable = reinterpret_cast<CuGraphExec>(made);
-  return cu_success;
-}
-FAKE CuResult cuGraphLaunch(CuGraphExec executable, CuStream stream) {
-  const auto lock = locked();
-  return launch_graph(stream_of(stream), *reinterpret_cast<FakeGraphExec*>(executable));
-}
-FAKE CuResult cuGraphExecDestroy(CuGraphExec executable) {
-  const auto lock = locked();
-  function_callback(FakeGpu::get(), 516, &executable, false);
-  --FakeGpu::get().others_alive;
-  delete reinterpret_cast<FakeGraphExec*>(executable);
-  return cu_success;
-}
-FAKE CuResult cuGraphDestroy(CuGraph graph) {
-  const auto lock = locked();
-  --FakeGpu::get().others_alive;
-  delete reinterpret_cast<FakeGraph*>(graph);
-  return cu_success;
-}
-FAKE CuResult cuStreamBeginCapture_v2(CuStream stream, int) {
-  const auto lock = locked();
-  stream_of(stream)->capturing = true;
-  return cu_success;
-}
-FAKE CuResult cuStreamIsCapturing(CuStream stream, int* status) {
-  const auto lock = locked();
-  *status = stream_of(stream)->capturing ? 1 : 0;
-  return cu_success;
-}
-FAKE CuResult cuStreamEndCapture(CuStream stream, CuGraph* graph) {
-  const auto lock = locked();
-  auto* made = new FakeGraph;
-  ++FakeGpu::get().others_alive;
-  made->nodes = std::move(stream_of(stream)->captured);
-  stream_of(stream)->captured.clear();
-  stream_of(stream)->capturing = false;
-  *graph = reinterpret_cast<CuGraph>(made);
-  return cu_success;
 }

@@ -43,7 +43,7 @@ CuResult copy(DevicePointer target, DevicePointer source, std::size_t bytes, CuS
   });
 }
 CuResult copy_rows(const CuCopy2d* copy, CuStream stream) {
-  if (stream_of(stream)->capturing) return cu_error_not_supported;
+  if (stream_of(stream)->capturing()) return cu_error_not_supported;
   for (const unsigned type : {copy->source_type, copy->target_type}) {
     if (type == cu_memory_array) return error_invalid;
   }
@@ -131,7 +131,7 @@ FAKE CuResult cuMemHostAlloc(void** address, std::size_t bytes, unsigned flags) 
     std::size_t bytes;
     unsigned flags;
   } arguments{address, bytes, flags};
-  return called(39, "cuMemHostAlloc", arguments, [&] {
+  return called(39, "cuMemHostAlloc", &arguments, [&] {
     return on_card([&](FakeGpu& gpu) {
       DevicePointer made = 0;
       const CuResult code = allocate(gpu, made, bytes);
@@ -171,7 +171,7 @@ FAKE CuResult cuMemcpyHtoDAsync_v2(DevicePointer target, const void* source, std
   return told(
       277, "cuMemcpyHtoDAsync_v2",
       [&] {
-        if (stream_of(stream)->capturing) return cu_error_not_supported;
+        if (stream_of(stream)->capturing()) return cu_error_not_supported;
         count_copy(true);
         return copy(target, reinterpret_cast<DevicePointer>(source), bytes, stream);
       },
@@ -182,7 +182,7 @@ FAKE CuResult cuMemcpyDtoHAsync_v2(void* target, DevicePointer source, std::size
   return told(
       279, "cuMemcpyDtoHAsync_v2",
       [&] {
-        if (stream_of(stream)->capturing) return cu_error_not_supported;
+        if (stream_of(stream)->capturing()) return cu_error_not_supported;
         count_copy(false);
         return copy(reinterpret_cast<DevicePointer>(target), source, bytes, stream);
       },
@@ -193,7 +193,7 @@ FAKE CuResult cuMemcpyDtoDAsync_v2(DevicePointer target, DevicePointer source, s
   return told(
       281, "cuMemcpyDtoDAsync_v2",
       [&] {
-        if (stream_of(stream)->capturing) return cu_error_not_supported;
+        if (stream_of(stream)->capturing()) return cu_error_not_supported;
         return copy(target, source, bytes, stream);
       },
       target, source, bytes, stream);
@@ -211,7 +211,7 @@ FAKE CuResult cuMemsetD8Async(DevicePointer target, unsigned char value, std::si
   return told(
       216, "cuMemsetD8Async",
       [&] {
-        if (stream_of(stream)->capturing) return cu_error_not_supported;
+        if (stream_of(stream)->capturing()) return cu_error_not_supported;
         return fill(target, value, count);
       },
       target, value, count, stream);
@@ -221,7 +221,7 @@ FAKE CuResult cuMemsetD32Async(DevicePointer target, unsigned value, std::size_t
   return told(
       220, "cuMemsetD32Async",
       [&] {
-        if (stream_of(stream)->capturing) return cu_error_not_supported;
+        if (stream_of(stream)->capturing()) return cu_error_not_supported;
         return fill(target, value, count);
       },
       target, value, count, stream);

@@ -33,7 +33,10 @@ FAKE CuResult cuStreamDestroy_v2(CuStream stream) {
   gpu.streams.erase(gone);
   gpu.finished(stream);
   gone->hangs = false;
-  gone->captured.clear();
+  if (gone->capturing()) gone->capture->broken = true;
+  gone->capture.reset();
+  gone->after.clear();
+  gone->done.clear();
   gone->green = nullptr;
   gone->domains = {0, 1};
   gpu.destroyed.push_back(gone);
@@ -43,6 +46,10 @@ FAKE CuResult cuStreamDestroy_v2(CuStream stream) {
 FAKE CuResult cuStreamQuery(CuStream stream) {
   return on_card([&](FakeGpu& gpu) {
     FakeStream& asked = *stream_of(stream);
+    if (asked.capturing()) {
+      asked.capture->broken = true;
+      return error_capture_unsupported;
+    }
     if (asked.hangs) return cu_error_not_ready;
     settle_holds(gpu);
     if (gpu.now_ns < asked.busy_until_ns) {
@@ -50,6 +57,7 @@ FAKE CuResult cuStreamQuery(CuStream stream) {
       return cu_error_not_ready;
     }
     gpu.finished(stream);
+    note_wait(gpu, asked.done);
     return cu_success;
   });
 }
@@ -61,8 +69,11 @@ FAKE CuResult cuStreamSynchronize(CuStream stream) {
 FAKE CuResult cuStreamWaitEvent(CuStream stream, CuEvent event, unsigned flags) {
   if (flags != 0) return error_invalid;
   const auto lock = locked();
-  std::uint64_t& busy = stream_of(stream)->busy_until_ns;
-  busy = std::max(busy, reinterpret_cast<FakeEvent*>(event)->ns);
+  FakeStream& waiting = *stream_of(stream);
+  const auto& awaited = *reinterpret_cast<FakeEvent*>(event);
+  if (waiting.capturing() || awaited.capture != nullptr) return capture_wait(waiting, awaited);
+  waiting.busy_until_ns = std::max(waiting.busy_until_ns, awaited.ns);
+  waiting.done.insert(awaited.done.begin(), awaited.done.end());
   return cu_success;
 }
 FAKE CuResult cuEventCreate(CuEvent* event, unsigned flags) {
@@ -83,16 +94,24 @@ FAKE CuResult cuEventDestroy_v2(CuEvent event) {
 FAKE CuResult cuEventRecord(CuEvent event, CuStream stream) {
   return on_card([&](FakeGpu& gpu) {
     settle_holds(gpu);
-    reinterpret_cast<FakeEvent*>(event)->ns =
-        std::max(gpu.now_ns, stream_of(stream)->busy_until_ns);
+    const FakeStream& recorded = *stream_of(stream);
+    if (recorded.capturing() && recorded.capture->broken) return cu_error_capture_invalidated;
+    auto& made = *reinterpret_cast<FakeEvent*>(event);
+    made.ns = std::max(gpu.now_ns, recorded.busy_until_ns);
+    made.done = recorded.done;
+    made.capture = recorded.capture;
+    made.after = recorded.after;
     return cu_success;
   });
 }
 // Coarser than the driver's: all work is done.
 FAKE CuResult cuEventQuery(CuEvent event) {
   return on_card([event](FakeGpu& gpu) {
-    gpu.now_ns = std::max(gpu.now_ns, reinterpret_cast<FakeEvent*>(event)->ns);
+    const auto& asked = *reinterpret_cast<FakeEvent*>(event);
+    if (asked.capture != nullptr) return error_captured_event;
+    gpu.now_ns = std::max(gpu.now_ns, asked.ns);
     gpu.unfinished.clear();
+    note_wait(gpu, asked.done);
     return cu_success;
   });
 }

@@ -113,6 +113,11 @@ std::uint64_t fake_copy_count();       // two-dimensional ones
 void fake_fail_next_launch(int code);  // the next launch returns this error
 // Contexts, modules, streams, events, graphs, memory and addresses that nobody has given back.
 std::int64_t fake_live_objects();
+// Runs of the kernel are counted from now on. Pairs of them of which nothing made the later one
+// wait for the earlier one.
+void fake_watch_kernel(const char* name);
+std::uint64_t fake_watched_runs();
+std::uint64_t fake_unordered_runs();
 void fake_describe_as(int version);  // descriptors have this version from now on
 std::uint32_t fake_last_domain();    // of memory synchronisation, of the last launch that ran
 // The planted truth of a mapped address: its module of the memory, its L2 side (of remainders).

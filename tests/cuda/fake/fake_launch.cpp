@@ -100,9 +100,7 @@ void function_callback(FakeGpu& gpu, FakeCall& call, bool leaving) {
 }
 
 void function_callback(FakeGpu& gpu, int id, const void* arguments, bool leaving) {
-  const char* name = id == 514   ? "cuGraphLaunch"
-                     : id == 516 ? "cuGraphExecDestroy"
-                                 : "cuStreamDestroy_v2";
+  const char* name = id == 516 ? "cuGraphExecDestroy" : "cuStreamDestroy_v2";
   FakeCall call{id, name, arguments};
   function_callback(gpu, call, leaving);
 }
@@ -175,11 +173,12 @@ CuResult launch_now(FakeStream* stream, CuStream handle, const FakeLaunch& launc
   FakeCall call{function_id, function_id == 652 ? "cuLaunchKernelEx" : "cuLaunchKernel", shown};
   function_callback(gpu, call, false);
   if (call.answered != 0) return call.result;
-  if (stream->capturing) {
-    stream->captured.push_back(launch);
+  if (stream->capturing()) {
+    call.result = capture_launch(*stream, launch);
     function_callback(gpu, call, true);
-    return cuda::cu_success;
+    return call.result;
   }
+  note_run(gpu, launch, stream->done);
   Descriptor descriptor = build(gpu.config, launch);
   const bool strays = gpu.config.stray_streams != 0 && stream->number >= gpu.config.stray_streams;
   void* shown_at = gpu.config.streams == Shows::by_place && !strays
@@ -213,29 +212,33 @@ CuResult submit(FakeLaunch launch, CuStream handle, int function_id) {
 CuResult launch_graph(FakeStream* stream, FakeGraphExec& graph) {
   FakeGpu& gpu = FakeGpu::get();
   if (gpu.broken != cuda::cu_success) return gpu.broken;
-  const std::uint64_t arguments[2] = {reinterpret_cast<std::uint64_t>(&graph),
-                                      reinterpret_cast<std::uint64_t>(stream)};
-  function_callback(gpu, 514, arguments, false);
+  if (stream->capturing()) return capture_graph(*stream, graph);
   if (graph.descriptors.empty()) {
-    for (const FakeLaunch& node : graph.nodes) {
-      graph.descriptors.push_back(build(gpu.config, node));
+    for (const FakeNode& node : graph.nodes) {
+      graph.descriptors.push_back(build(gpu.config, node.launch));
     }
     chain_nodes(gpu.config, graph.descriptors);
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-      show_launch(gpu, 1,
-                  descriptor_params(stream, graph.nodes[n], graph.descriptors[n].data(), 88));
+      show_launch(
+          gpu, 1,
+          descriptor_params(stream, graph.nodes[n].launch, graph.descriptors[n].data(), 88));
     }
     graph.uploaded = graph.descriptors;
   }
   CuResult result = cuda::cu_success;
+  std::vector<FakeRuns> done(graph.nodes.size(), stream->done);
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    show_launch(gpu, 3,
-                descriptor_params(stream, graph.nodes[n], graph.descriptors[n].data(), 168));
-    result = finish(gpu, stream, graph.nodes[n], graph.uploaded[n]);
+    const FakeNode& node = graph.nodes[n];
+    show_launch(gpu, 3, descriptor_params(stream, node.launch, graph.descriptors[n].data(), 168));
+    for (const std::size_t before : node.after) {
+      done[n].insert(done[before].begin(), done[before].end());
+    }
+    note_run(gpu, node.launch, done[n]);
+    result = finish(gpu, stream, node.launch, graph.uploaded[n]);
   }
-  const Elements done{};
-  gpu.call_back(0xb, 2, done.words);
-  function_callback(gpu, 514, arguments, true);
+  for (const FakeRuns& of_node : done) stream->done.insert(of_node.begin(), of_node.end());
+  const Elements ended{};
+  gpu.call_back(0xb, 2, ended.words);
   return result;
 }
 

@@ -143,6 +143,9 @@ FAKE void fake_configure(const FakeConfig* config) {
   gpu.broken = cu_success;
   gpu.unfinished.clear();
   gpu.default_stream.hangs = false;
+  gpu.default_stream.capture.reset();
+  gpu.captures.clear();
+  gpu.watched.clear();
   clear_stream_field(gpu.default_stream);
 }
 FAKE std::uint64_t fake_launch_count() {

@@ -38,12 +38,19 @@ inline constexpr int own_shared_bytes = 64;       // of a probe kernel
 inline constexpr CuResult error_invalid = 1;
 inline constexpr CuResult error_no_context = 201;
 inline constexpr CuResult error_invalid_ptx = 218;
+inline constexpr CuResult error_handle = 400;
 inline constexpr CuResult error_not_found = 500;
 inline constexpr CuResult error_illegal_address = 700;
 inline constexpr CuResult error_timeout = 702;
 inline constexpr CuResult error_assertion = 710;
 inline constexpr CuResult error_misaligned_address = 716;
 inline constexpr CuResult error_launch_failed = 719;
+inline constexpr CuResult error_capture_unsupported = 900;
+inline constexpr CuResult error_capture_merge = 902;
+inline constexpr CuResult error_capture_unmatched = 903;
+inline constexpr CuResult error_capture_unjoined = 904;
+inline constexpr CuResult error_capture_isolation = 905;
+inline constexpr CuResult error_captured_event = 907;
 
 // Recursive, and first come, first served: a thread that launches without end, and holds the lock
 // while its kernels run, keeps nobody else out.
@@ -65,17 +72,22 @@ struct FakeGreen {
   std::vector<std::uint32_t> tpcs;
 };
 
+// Numbers of runs of the kernels that are watched (fake_order.cpp).
+using FakeRuns = std::set<std::uint64_t>;
+
 struct FakeStream {
   char* object = nullptr;  // first member: the driver reads *(char**)stream
   std::vector<char> storage;
   bool hangs = false;
-  bool capturing = false;
   std::uint32_t number = 0;  // in the order of their creation
   std::array<unsigned char, 2> domains{0, 1};
   int priority = 0;
   std::uint64_t busy_until_ns = 0;  // with launches that hold SMs, or with traffic
   FakeGreen* green = nullptr;
-  std::vector<struct FakeLaunch> captured;
+  std::shared_ptr<struct FakeCapture> capture;  // that it is in
+  std::set<std::size_t> after;                  // nodes of it that its next one waits for
+  FakeRuns done;                                // before what comes next
+  [[nodiscard]] bool capturing() const { return capture != nullptr; }
   FakeStream();
 };
 
@@ -95,6 +107,9 @@ struct FakeModule {
 
 struct FakeEvent {
   std::uint64_t ns = 0;
+  FakeRuns done;                         // when it is reached
+  std::shared_ptr<FakeCapture> capture;  // that it was recorded in last
+  std::set<std::size_t> after;           // nodes of it
 };
 
 // A launch with its arguments copied.
@@ -111,12 +126,31 @@ struct FakeLaunch {
   std::uint32_t domain = 0;  // of memory synchronisation, as its stream said
 };
 
+struct FakeNode {
+  FakeLaunch launch;
+  std::set<std::size_t> after;  // those that come before it, all with smaller numbers
+};
+
 struct FakeGraph {
-  std::vector<FakeLaunch> nodes;
+  std::vector<FakeNode> nodes;
+  std::vector<std::unique_ptr<struct FakeNodeHandle>> handles;  // of those that were added by hand
+};
+
+struct FakeNodeHandle {
+  FakeGraph* graph = nullptr;
+  std::size_t index = 0;
+};
+
+struct FakeCapture {
+  std::uint64_t id = 0;
+  FakeStream* origin = nullptr;
+  FakeGraph graph;
+  bool broken = false;
+  bool ended = false;
 };
 
 struct FakeGraphExec {
-  std::vector<FakeLaunch> nodes;
+  std::vector<FakeNode> nodes;
   std::vector<Descriptor> descriptors;  // kept between launches and shown again
   std::vector<Descriptor> uploaded;     // what the hardware uses: later edits come too late
 };
@@ -182,7 +216,12 @@ struct FakeGpu {
   std::vector<FakeHold> holds;                       // in the order of their launches
   std::map<std::uint32_t, std::array<std::uint64_t, 2>> free_ns;  // SM -> when its places are free
   std::map<DevicePointer, CuStream> unfinished;  // what a probe wrote -> its stream
-  std::int64_t others_alive = 0;  // events, graphs, pages, address ranges, green contexts
+  std::string watched;                           // a kernel whose runs are counted
+  std::vector<FakeRuns> runs;  // of it: those that had ended for sure when it began
+  FakeRuns known_done;         // on the host
+  std::uint64_t captures_made = 0;
+  std::set<FakeCapture*> captures;  // under way
+  std::int64_t others_alive = 0;    // events, graphs, pages, address ranges, green contexts
 
   FakeGpu() = default;
   FakeGpu(const FakeGpu&) = delete;
@@ -218,6 +257,15 @@ CuResult on_card(Call&& call) {
   if (const CuResult broken = FakeGpu::get().broken; broken != cuda::cu_success) return broken;
   return call(FakeGpu::get());
 }
+// A kernel begins behind these; then they have it among them.
+void note_run(FakeGpu& gpu, const FakeLaunch& launch, FakeRuns& done);
+// The host has waited until these had ended.
+void note_wait(FakeGpu& gpu, const FakeRuns& done);
+void note_wait_for_all(FakeGpu& gpu);
+// Launches in a stream that is captured (fake_capture.cpp).
+CuResult capture_launch(FakeStream& stream, const FakeLaunch& launch);
+CuResult capture_graph(FakeStream& stream, const FakeGraphExec& graph);
+CuResult capture_wait(FakeStream& stream, const FakeEvent& event);
 void clear_stream_field(FakeStream& stream);
 const void* callback_table();
 // "version=14020,offset=604,client=c3" in DEMARC_FAKE_GPU.
@@ -250,9 +298,10 @@ void function_callback(FakeGpu& gpu, FakeCall& call, bool leaving);
 // The same for a function whose answer nobody looks at.
 void function_callback(FakeGpu& gpu, int id, const void* arguments, bool leaving);
 // Carries a call out between its callbacks, unless it was answered.
-template <class Arguments, class Work>
-CuResult called(int id, const char* name, const Arguments& arguments, Work&& work) {
-  FakeCall call{id, name, &arguments};
+// `arguments`: null where the function takes none.
+template <class Work>
+CuResult called(int id, const char* name, const void* arguments, Work&& work) {
+  FakeCall call{id, name, arguments};
   const auto lock = locked();
   function_callback(FakeGpu::get(), call, false);
   if (call.answered != 0) return call.result;

@@ -10,7 +10,9 @@ namespace demarc::fake {
 // Carries a call out between its callbacks, unless it was answered.
 template <class Work, class... Arguments>
 CuResult told(int id, const char* name, Work&& work, const Arguments&... arguments) {
-  return called(id, name, laid_out(arguments...), std::forward<Work>(work));
+  const auto bytes = laid_out(arguments...);
+  return called(id, name, sizeof...(arguments) == 0 ? nullptr : bytes.data(),
+                std::forward<Work>(work));
 }
 
 }  // namespace demarc::fake

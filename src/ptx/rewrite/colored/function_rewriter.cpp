@@ -31,7 +31,8 @@ class FunctionRewriter {
         body_(function_.body),
         frame_(context.frames.of(index)),
         windows_(windows),
-        origins_(origins_of(module_, function_)) {}
+        origins_(origins_of(module_, function_)),
+        short_locals_(names_locals_shortly()) {}
 
   RewrittenFunction rewrite() {
     MessageUses messages = message_uses_of(module_, function_);
@@ -69,7 +70,34 @@ class FunctionRewriter {
     return !known || *known.*place != 0;
   }
 
+  // LLVM's compilers can keep addresses of local memory in 32 bits. In such a function each address
+  // of the local window, of 64 bits too, is an offset from the frame.
+  [[nodiscard]] bool names_locals_shortly() const {
+    return frame_.bytes != 0 &&
+           std::any_of(body_.instructions.begin(), body_.instructions.end(),
+                       [this](const Instruction& one) { return names_shortly(one); });
+  }
+  [[nodiscard]] bool names_shortly(const Instruction& one) const {
+    const Mnemonic& what = module_.mnemonic(one);
+    const auto operands = body_.operands_of(one);
+    if (one.opcode == Opcode::mov) {
+      return operands.size() == 2 && is_local(operands[1]) && byte_size(what.type()) == short_bytes;
+    }
+    if (what.space != StateSpace::local) return false;
+    const Operand* address = address_of(body_, one, access_of(module_, body_, one));
+    return address != nullptr && address->base == Base::reg && is_short(*address);
+  }
+  [[nodiscard]] bool is_short(const Operand& address) const {
+    return byte_size(body_.register_type(address.index)) == short_bytes;
+  }
+
   void check_frame() {
+    if (short_locals_ && !function_.is_entry) {
+      out_.refusals.push_back(
+          {function_.line, fmt::format("'{}' is called and keeps addresses of local variables in "
+                                       "32 bits, which its caller may keep in 64",
+                                       function_.name)});
+    }
     if (frame_.recursive) {
       out_.refusals.push_back(
           {function_.line, fmt::format("'{}' has local variables and may call itself, so that no "
@@ -167,6 +195,9 @@ class FunctionRewriter {
     if (operand.base == Base::global) {
       return module_.variables[operand.index].space == StateSpace::global;
     }
+    return is_local(operand);
+  }
+  [[nodiscard]] bool is_local(const Operand& operand) const {
     return operand.base == Base::variable &&
            body_.variables[operand.index].space == StateSpace::local;
   }
@@ -205,6 +236,9 @@ class FunctionRewriter {
   void rewrite_call(const Instruction& instruction) {
     switch (system_call_of(module_, body_, instruction)) {
       case SystemCall::none:
+        if (!short_locals_) return;
+        refuse("calls a function of the module where addresses of local variables have 32 bits");
+        return;
       case SystemCall::assertion:
         return;
       case SystemCall::printing:
@@ -251,19 +285,36 @@ class FunctionRewriter {
   void move(const Instruction& instruction) {
     const auto operands = body_.operands_of(instruction);
     const bool moves = instruction.opcode == Opcode::mov || instruction.opcode == Opcode::cvta;
+    const std::size_t size = byte_size(mnemonic().type());
     if (!moves || operands.size() != 2 || operands[0].kind != OperandKind::reg ||
-        byte_size(mnemonic().type()) != 8) {
+        (size != 8 && !(size == short_bytes && is_local(operands[1])))) {
       refuse("uses the address of a variable in a way that is not followed");
       return;
     }
     const std::string to = body_.register_name(operands[0].index);
     if (operands[1].kind == OperandKind::reg) {
-      replace(
-          fmt::format("{}mov.b64 \t{}, {};", guard(), to, body_.register_name(operands[1].index)));
+      replace(guard() + generic_from(to, body_.register_name(operands[1].index)));
       return;
     }
     if (!has_place(operands[1])) return;
+    if (short_locals_ && is_local(operands[1])) {
+      const bool generic = instruction.opcode == Opcode::cvta;
+      replace(generic ? moving(guard(), to, operands[1])
+                      : fmt::format("{}mov.b{} \t{}, {};", guard(), 8 * size, to,
+                                    offset_in_frame(operands[1])));
+      return;
+    }
     replace(moving(guard(), to, operands[1]));
+  }
+
+  // cvta between an address of the local window and the linear one that stands for it.
+  [[nodiscard]] std::string generic_from(std::string_view to, std::string_view from) const {
+    if (!short_locals_) return fmt::format("mov.b64 \t{}, {};", to, from);
+    return fmt::format("{}.s64 \t{}, {}, %demarc_frame;",
+                       mnemonic().has(Modifier::to) ? "sub" : "add", to, from);
+  }
+  [[nodiscard]] std::int64_t offset_in_frame(const Operand& operand) const {
+    return static_cast<std::int64_t>(frame_.variables[operand.index]) + operand.offset();
   }
 
   // Whether a variable of global or local memory has got one; else the instruction is refused.
@@ -284,9 +335,7 @@ class FunctionRewriter {
   // The instruction that puts the linear address of a variable into a register.
   std::string moving(std::string_view guard, std::string_view to, const Operand& operand) {
     if (operand.base == Base::variable) {
-      const auto offset = static_cast<std::int64_t>(frame_.variables[operand.index]);
-      return fmt::format("{}add.s64 \t{}, %demarc_frame, {};", guard, to,
-                         offset + operand.offset());
+      return fmt::format("{}add.s64 \t{}, %demarc_frame, {};", guard, to, offset_in_frame(operand));
     }
     names_variables_ = true;
     const auto offset =
@@ -319,7 +368,9 @@ class FunctionRewriter {
       refuse("accesses an address of its own choice, which cannot be coloured");
     } else if (address->base != Base::reg) {
       access_variable(access, *address);
-    } else if (byte_size(body_.register_type(address->index)) < 8) {
+    } else if (short_locals_ && mnemonic().space == StateSpace::local) {
+      translate(in_colored(text_of(access, from_frame(*address)), context_.translation));
+    } else if (is_short(*address)) {
       refuse("has an address of 32 bits, which cannot be coloured");
     } else if (access.kind == AccessKind::generic || access.kind == AccessKind::tile) {
       access_anywhere(access, *address);
@@ -366,6 +417,17 @@ class FunctionRewriter {
                        address.offset());
   }
 
+  // The same of an offset from the frame.
+  [[nodiscard]] std::string from_frame(const Operand& address) const {
+    const std::string reg = body_.register_name(address.index);
+    const bool is_wide = !is_short(address);
+    return fmt::format(
+        "{} \t%demarc_a, {},{} %demarc_frame;\n\tadd.s64 \t%demarc_a, %demarc_a, {};",
+        is_wide ? "add.s64" : "mad.wide.s32", reg, is_wide ? "" : " 1,", address.offset());
+  }
+
+  static constexpr std::size_t short_bytes = 4;  // of an address
+
   const ColoredContext& context_;
   const Module& module_;
   const Function& function_;
@@ -373,6 +435,7 @@ class FunctionRewriter {
   const Frame& frame_;
   std::uint8_t windows_;
   std::vector<std::uint8_t> origins_;
+  bool short_locals_;
   std::set<std::uint32_t> messages_;  // instructions that take addresses of messages
   bool names_variables_ = false;      // of the module
   std::uint32_t at_ = 0;              // the instruction that is looked at

@@ -1,0 +1,159 @@
+// What a program launches of the code that it has loaded, and adds to graphs.
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "calls/module_calls.hpp"
+#include "calls/own_calls.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+std::uint64_t product(const unsigned (&grid)[3], const unsigned (&block)[3]) {
+  std::uint64_t threads = 1;
+  for (const unsigned size : grid) threads *= size;
+  for (const unsigned size : block) threads *= size;
+  return threads;
+}
+
+// The parameters of a kernel node: a function, or in their second version a kernel.
+template <class T>
+T node_member(const char* params, std::size_t offset) {
+  T value;
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): T is a handle, which is a pointer
+  std::memcpy(&value, params + offset, sizeof(T));
+  return value;
+}
+
+std::vector<CuLaunchAttribute> without_overlap(const CuLaunchConfig& config) {
+  std::vector<CuLaunchAttribute> kept;
+  std::copy_if(config.attributes, config.attributes + config.attribute_count,
+               std::back_inserter(kept), [](const CuLaunchAttribute& one) {
+                 return one.id != CuLaunchAttribute::programmatic_serialization;
+               });
+  return kept;
+}
+
+}  // namespace
+
+std::shared_ptr<ModuleCalls::Loaded> ModuleCalls::owner_of(CuFunction function) {
+  const auto look = [&]() -> std::shared_ptr<Loaded> {
+    const std::shared_lock lock(mutex_);
+    const auto found = functions_.find(function);
+    return found == functions_.end() ? nullptr : found->second;
+  };
+  if (auto known = look()) return known;
+  // A library's kernel as the function of a context.
+  const OwnCalls own;
+  const std::unique_lock lock(mutex_);
+  for (const auto& [handle, loaded] : loaded_) {
+    if (!loaded->library) continue;
+    for (const auto& [name, kernel] : loaded->kernels) {
+      CuFunction of_context = nullptr;
+      if (means_.api.cuKernelGetFunction == nullptr ||
+          means_.api.cuKernelGetFunction(&of_context, reinterpret_cast<CuKernel>(kernel)) !=
+              cu_success ||
+          of_context != function) {
+        continue;
+      }
+      functions_.emplace(function, loaded);
+      return loaded;
+    }
+  }
+  return nullptr;
+}
+
+CallAnswer ModuleCalls::judge(const Launch& launch, const LocalUsers::Work& again) {
+  const auto loaded = owner_of(launch.function);
+  if (loaded == nullptr) {
+    means_.tell("a kernel that was not loaded through Demarc was to be launched");
+    return cu_error_not_supported;
+  }
+  const OwnCalls own;
+  note_capture(*loaded, launch.stream);
+  if (loaded->image.needs().local_bytes == 0) return std::nullopt;
+  return means_.locals.launch(
+      loaded->users, launch.stream,
+      [&](const LocalUsers::Work& wait) { return make_room(*loaded, launch.threads, wait); },
+      again);
+}
+
+// What the driver does not tell of a stream it does not capture either.
+void ModuleCalls::note_capture(Loaded& loaded, CuStream stream) const {
+  if (!means_.locals.any_capture() || loaded.in_graphs.load()) return;
+  StreamCapture capture;
+  if (StreamCapture::find(means_.api, stream, capture) == cu_success &&
+      capture.state != StreamCapture::State::none) {
+    loaded.in_graphs.store(true);
+  }
+}
+
+CallAnswer ModuleCalls::launch(const DriverCall& call) {
+  const unsigned grid[3] = {call.argument<unsigned>(8), call.argument<unsigned>(12),
+                            call.argument<unsigned>(16)};
+  const unsigned block[3] = {call.argument<unsigned>(20), call.argument<unsigned>(24),
+                             call.argument<unsigned>(28)};
+  const Launch launch{call.argument<CuFunction>(0), product(grid, block),
+                      meant_stream(call, call.argument<CuStream>(40))};
+  const bool cooperative = call.base_name() == "cuLaunchCooperativeKernel";
+  return judge(launch, [&] {
+    if (cooperative) return cu_error_not_supported;
+    return means_.api.cuLaunchKernel(launch.function, grid[0], grid[1], grid[2], block[0], block[1],
+                                     block[2], call.argument<unsigned>(32), launch.stream,
+                                     call.argument<void**>(48), call.argument<void**>(56));
+  });
+}
+
+// A launch that may begin before the one ahead of it in its stream has ended would share the local
+// variables with it; the program allows this and does not need it.
+CallAnswer ModuleCalls::launch_ex(const DriverCall& call) {
+  const auto* config = call.argument<const CuLaunchConfig*>(0);
+  if (config == nullptr) return std::nullopt;
+  CuLaunchConfig own = *config;
+  own.stream = meant_stream(call, config->stream);
+  return judge({call.argument<CuFunction>(8), product(own.grid, own.block), own.stream}, [&] {
+    std::vector<CuLaunchAttribute> kept = without_overlap(own);
+    if (kept.size() != own.attribute_count) {
+      own.attributes = kept.data();
+      own.attribute_count = static_cast<unsigned>(kept.size());
+    }
+    return means_.api.cuLaunchKernelEx(&own, call.argument<CuFunction>(8),
+                                       call.argument<void**>(16), call.argument<void**>(24));
+  });
+}
+
+CallAnswer ModuleCalls::judge_node(CuFunction function, CuKernel kernel) {
+  const auto loaded =
+      owner_of(function != nullptr ? function : reinterpret_cast<CuFunction>(kernel));
+  if (loaded != nullptr && loaded->image.needs().local_bytes == 0) {
+    loaded->in_graphs.store(true);
+    return std::nullopt;
+  }
+  means_.tell(loaded == nullptr
+                  ? "a kernel that was not loaded through Demarc was to be a node of a graph"
+                  : "a kernel with local variables cannot be added to a graph by hand, where "
+                    "nothing keeps it apart from others; a capture of its launch can have it");
+  return cu_error_not_supported;
+}
+
+CallAnswer ModuleCalls::judge_params(const DriverCall& call, std::size_t offset) {
+  const auto* params = call.argument<const char*>(offset);
+  if (params == nullptr) return std::nullopt;
+  const bool second = call.versioned_name().ends_with("_v2");
+  return judge_node(node_member<CuFunction>(params, 0),
+                    second ? node_member<CuKernel>(params, 56) : nullptr);
+}
+
+CallAnswer ModuleCalls::add_node(const DriverCall& call) {
+  return judge_params(call, 32);
+}
+
+CallAnswer ModuleCalls::set_node(const DriverCall& call) {
+  return judge_params(call, 8);
+}
+
+CallAnswer ModuleCalls::set_launched_node(const DriverCall& call) {
+  return judge_params(call, 16);
+}
+
+}  // namespace demarc::cuda
