@@ -79,37 +79,36 @@ Result<Answer> LeaseClient::answer(const Request& request) const {
   return read_answer<Answer>(packet, 0);
 }
 
-Result<Opened> LeaseClient::open(const std::string& tenant, const std::string& control) const {
-  return answer<Opened>(OpenRequest{tenant, control});
+Result<Opened> LeaseClient::open(const std::string& tenant, const std::string& control) {
+  DEMARC_TRY(Packet packet, ask(OpenRequest{tenant, control}));
+  DEMARC_TRY(Opened opened, read_answer<Opened>(packet, 1));
+  lock_ = std::move(packet.files.front());
+  return opened;
 }
 
 Result<Attachment> LeaseClient::attach(const std::string& token) {
-  DEMARC_TRY(const Packet packet, ask(AttachRequest{token}));
+  DEMARC_TRY(Packet packet, ask(AttachRequest{token}));
   DEMARC_TRY(Attached attached, parse_answer<Attached>(packet.text));
   Attachment attachment{std::move(attached.lease), {}};
   const Share& share = attachment.lease.share;
   const bool needs_table = std::holds_alternative<Remainders>(share.colors);
-  DEMARC_CHECK(read_answer<Attached>(packet, needs_table ? 1 : 0));
+  DEMARC_CHECK(read_answer<Attached>(packet, needs_table ? 2 : 1));
   if (needs_table) {
-    DEMARC_TRY(attachment.table, read_table(packet.files.front()));
+    DEMARC_TRY(attachment.table, read_table(packet.files.back()));
   }
-  pages_ = share.pages;
-  received_ = 0;
+  lock_ = std::move(packet.files.front());
   return attachment;
 }
 
-Result<std::vector<OwnedFile>> LeaseClient::next_pages() {
-  if (received_ == pages_) return std::vector<OwnedFile>{};
-  DEMARC_TRY(Packet packet, receive());
+Result<std::vector<OwnedFile>> LeaseClient::pages(std::uint64_t first, std::uint64_t most) const {
+  const PagesRequest wanted{first, std::min<std::uint64_t>(most, packet_files)};
+  DEMARC_TRY(Packet packet, ask(wanted));
   DEMARC_TRY(const PageBatch batch, parse_answer<PageBatch>(packet.text));
-  if (batch.first != received_ || batch.count == 0 || batch.count > pages_ - received_ ||
-      packet.files.size() != batch.count) {
-    return no_answer(
-        fmt::format("pages from {} on, {} of them, came with {} descriptors; those from "
-                    "{} on, {} at most, were expected",
-                    batch.first, batch.count, packet.files.size(), received_, pages_ - received_));
+  if (batch != PageBatch{wanted.first, wanted.count} || packet.files.size() != batch.count) {
+    return no_answer(fmt::format(
+        "pages from {} on, {} of them, came with {} descriptors; {} from {} on were expected",
+        batch.first, batch.count, packet.files.size(), wanted.count, wanted.first));
   }
-  received_ += batch.count;
   return std::move(packet.files);
 }
 

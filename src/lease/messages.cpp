@@ -49,10 +49,16 @@ void fields(Fields& to, Share& value) {
   color_fields(to, value.colors);
 }
 template <class Fields>
+void fields(Fields& to, ProvedMask& value) {
+  to.member("disabled", value.disabled);
+  to.member("sms", value.sms);
+}
+template <class Fields>
 void fields(Fields& to, Lease& value) {
   to.member("tenant", value.tenant);
   to.member("card", value.card);
   to.member("tpcs", value.tpcs);
+  to.member("mask", value.mask);
   to.member("sync_domain", value.sync_domain);
   to.member("bytes", value.bytes);
   to.member("share", value.share);
@@ -68,6 +74,11 @@ void fields(Fields& to, OpenRequest& value) {
 template <class Fields>
 void fields(Fields& to, AttachRequest& value) {
   to.member("token", value.token);
+}
+template <class Fields>
+void fields(Fields& to, PagesRequest& value) {
+  to.member("first_page", value.first);
+  to.member("pages", value.count);
 }
 template <class Fields>
 void fields(Fields& to, TakeRequest& value) {
@@ -147,7 +158,7 @@ constexpr const char* answer_place = "answer of demarc serve";
 
 // The words that ask, in the order of Request.
 constexpr std::array<const char*, std::variant_size_v<Request>> words{
-    "open", "attach", "take", "give", "list", "grow", "move", "revoke"};
+    "open", "attach", "pages", "take", "give", "list", "grow", "move", "revoke"};
 
 template <class Message>
 Json json_of(Message message) {

@@ -158,8 +158,10 @@ Result<PacketListener> PacketListener::listen(const std::string& path, std::opti
   OwnedFile lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (lock.get() < 0) return invalid_input("'{}': {}", lock_path, std::strerror(errno));
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    return invalid_input("socket '{}': another demarc serve listens there; give another --socket",
-                         path);
+    return invalid_input(
+        "socket '{}': another demarc serve listens there, or programs of one that has ended still "
+        "run: end them, or give another --socket",
+        path);
   }
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) {

@@ -20,7 +20,8 @@ namespace demarc::serve {
 namespace {
 
 constexpr std::uint32_t most_colors = 64;
-constexpr std::uint64_t default_reserve = std::uint64_t{1} << 30U;
+// A context takes some 0.5 GiB, and each program needs one beside that of its proof.
+constexpr std::uint64_t default_reserve = std::uint64_t{6} << 30U;
 
 // A table whose keys are taken one by one; finish() refuses those that nobody took.
 class Table {
@@ -295,6 +296,10 @@ Result<std::uint64_t> parse_bytes(std::string_view text, std::string_view what) 
         what, text);
   }
   return number << shift;
+}
+
+std::string mps_folder(const std::string& socket) {
+  return socket + ".mps";
 }
 
 Result<Config> parse_config(std::string_view text, const std::string& source) {

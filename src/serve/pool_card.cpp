@@ -170,6 +170,13 @@ Result<void> PoolCard::prove(const partition::TpcSet& tpcs) {
   return cuda::prove_partition(card_, tpcs);
 }
 
+Result<lease::ProvedMask> PoolCard::mask(const partition::TpcSet& tpcs) const {
+  DEMARC_TRY(const cuda::HardwareMask mask, card_->hardware_mask(tpcs));
+  const auto sms = partition::sms_of(card_->topology(), tpcs).size();
+  return lease::ProvedMask{{mask.disabled.begin(), mask.disabled.end()},
+                           static_cast<std::uint32_t>(sms)};
+}
+
 Result<void> PoolCard::move(const std::string& control, const partition::TpcSet& tpcs) {
   DEMARC_TRY(const cuda::HardwareMask mask, card_->hardware_mask(tpcs));
   DEMARC_TRY(const cuda::Control program, cuda::Control::open(control));

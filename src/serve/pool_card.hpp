@@ -36,6 +36,7 @@ class PoolCard : public CardSide {
   [[nodiscard]] Result<void> scrub(std::uint64_t colors, std::uint64_t first,
                                    std::uint64_t bytes) override;
   [[nodiscard]] Result<void> prove(const partition::TpcSet& tpcs) override;
+  [[nodiscard]] Result<lease::ProvedMask> mask(const partition::TpcSet& tpcs) const override;
   [[nodiscard]] Result<void> move(const std::string& control,
                                   const partition::TpcSet& tpcs) override;
 

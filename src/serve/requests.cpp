@@ -23,16 +23,30 @@ Result<std::string> new_token() {
   return fmt::format("{:016x}{:016x}", words[0], words[1]);
 }
 
-// Only a file of the one who asks is opened.
-Result<void> check_control(const std::string& control, pid_t process) {
-  const std::string begin = fmt::format("/proc/{}/fd/", process);
-  const std::size_t mark = control.find('#');
-  const bool good = control.starts_with(begin) && mark != std::string::npos &&
-                    mark > begin.size() &&
-                    control.find_first_not_of("0123456789", begin.size()) == mark;
-  if (good) return {};
-  return invalid_input("control '{}': {}N#TOKEN was expected, a file of the process that asks",
-                       control, begin);
+// Only a file of the one who asks is opened, by the number that this process knows it by: in a
+// process namespace of its own, as in a container, it calls itself by another one.
+Result<std::string> control_of(const std::string& control, pid_t process) {
+  const auto refused = [&] {
+    return invalid_input(
+        "control '{}': /proc/PID/fd/N#TOKEN was expected, a file of the process "
+        "that asks",
+        control);
+  };
+  std::string_view rest = control;
+  const auto skip = [&](std::string_view word) {
+    const bool there = rest.starts_with(word);
+    if (there) rest.remove_prefix(word.size());
+    return there;
+  };
+  const auto digits = [&] {
+    const std::string_view found = rest.substr(0, rest.find_first_not_of("0123456789"));
+    rest.remove_prefix(found.size());
+    return found;
+  };
+  if (!skip("/proc/") || digits().empty() || !skip("/fd/")) return refused();
+  const std::string_view file = digits();
+  if (file.empty() || !rest.starts_with('#')) return refused();
+  return fmt::format("/proc/{}/fd/{}{}", process, file, rest);
 }
 
 // "0,2-3"
@@ -71,30 +85,40 @@ Result<void> Server::check_rules(const Connection& connection) const {
 Result<lease::Lease> Server::lease_of(const std::string& tenant) const {
   const Terms& terms = ledger_.tenant(tenant)->terms;
   DEMARC_TRY(lease::Share share, card_.share(terms.colors));
-  return lease::Lease{tenant,      card_.uuid(),     to_string(terms.tpcs), terms.sync_domain,
-                      terms.bytes, std::move(share), options_.mps};
+  DEMARC_TRY(lease::ProvedMask mask, card_.mask(terms.tpcs));
+  return lease::Lease{tenant,           card_.uuid(),      to_string(terms.tpcs),
+                      std::move(mask),  terms.sync_domain, terms.bytes,
+                      std::move(share), options_.mps};
 }
 
 Result<void> Server::carry_out(Connection& connection, const lease::OpenRequest& request) {
   if (connection.lease || connection.process) {
     return invalid_input("this connection has a lease already; one connection has one");
   }
-  LeaseFacts facts{"", request.control, nullptr};
+  LeaseFacts facts;
   DEMARC_TRY(facts.token, new_token());
   if (!request.control.empty()) {
-    DEMARC_CHECK(check_control(request.control, connection.peer.process));
-    DEMARC_TRY(cuda::Control control, cuda::Control::open(request.control));
+    DEMARC_TRY(facts.control, control_of(request.control, connection.peer.process));
+    DEMARC_TRY(cuda::Control control, cuda::Control::open(facts.control));
     facts.block = std::make_shared<cuda::Control>(std::move(control));
   }
   DEMARC_CHECK(ledger_.known_tenant(request.tenant));
   DEMARC_TRY(lease::Lease lease, lease_of(request.tenant));
   DEMARC_TRY(const LeaseId id, ledger_.open(request.tenant));
-  if (auto sound = proved(); !sound) {
+  auto sound = proved();
+  // From here on a tenant that is moved moves this program too, so its first TPCs are the server's
+  // to write as well.
+  if (sound && facts.block) {
+    sound = card_.move(facts.control, ledger_.tenant(request.tenant)->terms.tpcs);
+  }
+  if (!sound) {
     ledger_.close(id);
     return sound;
   }
   connection.lease = id;
-  connection.answers.push_back({to_text(lease::Opened{std::move(lease), facts.token}), {}});
+  Answer answer{to_text(lease::Opened{std::move(lease), facts.token}), {}};
+  answer.files.emplace_back(::dup(listener_.lock()));
+  connection.answers.push_back(std::move(answer));
   leases_.emplace(id, std::move(facts));
   return {};
 }
@@ -118,8 +142,23 @@ Result<void> Server::carry_out(Connection& connection, const lease::AttachReques
   }
   connection.process = process;
   Answer answer{to_text(lease::Attached{std::move(lease)}), {}};
-  if (table_.get() >= 0) answer.file = OwnedFile(::dup(table_.get()));
+  answer.files.emplace_back(::dup(listener_.lock()));
+  if (table_.get() >= 0) answer.files.emplace_back(::dup(table_.get()));
   connection.answers.push_back(std::move(answer));
+  return {};
+}
+
+Result<void> Server::carry_out(Connection& connection, const lease::PagesRequest& request) {
+  if (!connection.process) return invalid_input("attach to a lease before pages are lent");
+  const std::uint64_t pages = card_.pages();
+  if (request.count == 0 || request.count > lease::packet_files || request.first > pages ||
+      request.count > pages - request.first) {
+    return invalid_input("{} pages from {} on: 1 to {} of the arena's {} were expected",
+                         request.count, request.first, lease::packet_files, pages);
+  }
+  DEMARC_TRY(auto files, card_.lend(request.first, request.count));
+  connection.answers.push_back(
+      {to_text(lease::PageBatch{request.first, request.count}), std::move(files)});
   return {};
 }
 

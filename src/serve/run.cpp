@@ -113,7 +113,7 @@ Result<void> run(const ServePlan& plan) {
   }
   DEMARC_TRY(const auto card, PoolCard::create(config));
   DEMARC_TRY(const auto tenants, terms_of(config, card->numbers()));
-  DEMARC_TRY(const auto mps, Mps::start(config.mps, config.socket + ".mps", card->uuid()));
+  DEMARC_TRY(const auto mps, Mps::start(config.mps, mps_folder(config.socket), card->uuid()));
   ServerOptions options;
   options.socket = config.socket;
   options.group = config.group;

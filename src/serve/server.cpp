@@ -64,19 +64,13 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options, CardSide& c
   std::unique_ptr<Server> server(new Server(std::move(options), card, std::move(listener)));
   server->ledger_ = std::move(ledger);
   server->table_ = std::move(table);
-  server->pages_ = card.pages();
   return server;
-}
-
-bool Server::sends(const Connection& connection) const {
-  return !connection.ended &&
-         (!connection.answers.empty() || (connection.process && connection.next_page < pages_));
 }
 
 Result<bool> Server::turn(int milliseconds, int wake) {
   std::vector<pollfd> items{{listener_.file(), POLLIN, 0}, {wake, POLLIN, 0}};
   for (const Connection& connection : connections_) {
-    const auto wanted = static_cast<short>(sends(connection) ? POLLOUT : POLLIN);
+    const auto wanted = static_cast<short>(connection.answers.empty() ? POLLIN : POLLOUT);
     if (connection.ended) {
       items.push_back({connection.process_file.get(), POLLIN, 0});
     } else {
@@ -138,7 +132,7 @@ void Server::serve(Connection& connection, short events) {
     return;
   }
   if (events == 0) return;
-  if (sends(connection)) return send_answers(connection);
+  if (!connection.answers.empty()) return send_answers(connection);
   auto received = connection.socket.receive();
   if (!received) {
     options_.tell(fmt::format("process {}: {}", connection.peer.process, received.error().message));
@@ -154,37 +148,17 @@ void Server::serve(Connection& connection, short events) {
 void Server::send_answers(Connection& connection) {
   while (!connection.answers.empty()) {
     const Answer& answer = connection.answers.front();
-    const int file = answer.file.get();
-    const auto sent = connection.socket.send(answer.text, std::span(&file, file >= 0 ? 1 : 0));
+    std::vector<int> numbers;
+    for (const OwnedFile& file : answer.files) numbers.push_back(file.get());
+    const auto sent = connection.socket.send(answer.text, numbers);
     if (!sent) return end_connection(connection);
-    if (!*sent) return;
-    connection.answers.pop_front();
-  }
-  while (sends(connection)) {
-    const auto sent = send_pages(connection);
-    if (!sent) {
-      options_.tell(fmt::format("process {}: {}", connection.peer.process, sent.error().message));
-      static_cast<void>(connection.socket.send(lease::to_text(sent.error())));
-      return end_connection(connection);
-    }
     if (!*sent) {
-      connection.stalled = true;
+      // Not for the socket's room alone: of files on their way there is a limit too.
+      connection.stalled = !answer.files.empty();
       return;
     }
+    connection.answers.pop_front();
   }
-}
-
-Result<bool> Server::send_pages(Connection& connection) {
-  const std::uint64_t count =
-      std::min<std::uint64_t>(lease::packet_files, pages_ - connection.next_page);
-  DEMARC_TRY(const auto files, card_.lend(connection.next_page, count));
-  std::vector<int> numbers;
-  for (const OwnedFile& file : files) numbers.push_back(file.get());
-  DEMARC_TRY(const bool sent,
-             connection.socket.send(lease::to_text(lease::PageBatch{connection.next_page, count}),
-                                    numbers));
-  if (sent) connection.next_page += count;
-  return sent;
 }
 
 // Memory stays a process's until the process is gone and nobody who has its files is left: kernels

@@ -100,6 +100,19 @@ std::string status_to_json(const lease::ServerStatus& status) {
   return json_text(json, 2) + "\n";
 }
 
+Result<void> check_free(const lease::ServerStatus& status, const std::string& tenant) {
+  std::vector<std::string> names;
+  for (const auto& one : status.tenants) {
+    names.push_back(one.name);
+    if (one.name != tenant) continue;
+    if (one.leases == 0 && one.processes.empty()) return {};
+    return check_failed("tenant '{}' is used{}: leases: {}, processes: {}", tenant,
+                        one.revoked ? " and was revoked" : "", one.leases,
+                        one.processes.empty() ? "none yet" : joined(one.processes, ", "));
+  }
+  return invalid_input("there is no tenant '{}'; there are: {}", tenant, joined(names, ", "));
+}
+
 std::string status_to_html(const lease::ServerStatus& status) {
   std::string page =
       "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Demarc</title>"

@@ -22,7 +22,7 @@ class Client : public testing::Test {
   }
   [[nodiscard]] std::string question() const { return server->receive()->packet->text; }
   [[nodiscard]] static Lease lease(std::uint64_t pages) {
-    Lease lease{"a", "GPU-1", "0", 1, 8, {4, pages, 8, Parities{{3}, 1}}, ""};
+    Lease lease{"a", "GPU-1", "0", {}, 1, 8, {4, pages, 8, Parities{{3}, 1}}, ""};
     return lease;
   }
 
@@ -33,7 +33,7 @@ class Client : public testing::Test {
 };
 
 TEST_F(Client, asks_and_hands_out_what_is_answered) {
-  answer(to_text(Opened{lease(2), "00ff"}));
+  answer(to_text(Opened{lease(2), "00ff"}), {listener.lock()});
   EXPECT_EQ(client.open("a", "#1").value(), (Opened{lease(2), "00ff"}));
   EXPECT_EQ(parse_request(question()).value(), Request(OpenRequest{"a", "#1"}));
   answer(to_text(Extent{4 << 20, 2 << 20}));
@@ -75,38 +75,30 @@ TEST_F(Client, gets_the_errors_of_the_server_as_they_are) {
   EXPECT_EQ(client.revoke("a").error(), error);
 }
 
-TEST_F(Client, takes_pages_in_order_until_all_have_come) {
+TEST_F(Client, asks_for_as_many_pages_as_come_at_a_time) {
   const int file = listener.file();
-  answer(to_text(Attached{lease(5)}));
-  answer(to_text(PageBatch{0, 3}), {file, file, file});
-  answer(to_text(PageBatch{3, 2}), {file, file});
-  const auto attached = client.attach("00ff").value();
-  EXPECT_EQ(attached.lease, lease(5));
-  EXPECT_TRUE(attached.table.empty());
-  EXPECT_EQ(parse_request(question()).value(), Request(AttachRequest{"00ff"}));
-  EXPECT_EQ(client.next_pages()->size(), 3U);
-  EXPECT_EQ(client.next_pages()->size(), 2U);
-  EXPECT_TRUE(client.next_pages()->empty());
-  EXPECT_TRUE(client.next_pages()->empty());
+  answer(to_text(PageBatch{7, 2}), {file, file});
+  EXPECT_EQ(client.pages(7, 2)->size(), 2U);
+  EXPECT_EQ(parse_request(question()).value(), Request(PagesRequest{7, 2}));
+  answer(to_text(PageBatch{0, packet_files}), std::vector<int>(packet_files, file));
+  EXPECT_EQ(client.pages(0, packet_files + 5)->size(), packet_files);
+  EXPECT_EQ(parse_request(question()).value(), Request(PagesRequest{0, packet_files}));
 }
 
-TEST_F(Client, refuses_pages_that_are_not_the_next_ones) {
+TEST_F(Client, refuses_pages_that_it_did_not_ask_for) {
   const int file = listener.file();
   const auto refused = [&](const PageBatch& batch, const std::vector<int>& files) {
     answer(to_text(batch), files);
-    const auto pages = client.next_pages();
+    const auto pages = client.pages(1, 2);
+    static_cast<void>(question());
     return pages ? "taken" : pages.error().message;
   };
-  answer(to_text(Attached{lease(2)}));
-  ASSERT_TRUE(client.attach("00ff"));
-  EXPECT_THAT(refused({1, 1}, {file}),
-              HasSubstr("pages from 1 on, 1 of them, came with 1 descriptors; those from 0 on, 2 "
-                        "at most, were expected"));
-  EXPECT_THAT(refused({0, 0}, {}), HasSubstr("an answer that is none"));
-  EXPECT_THAT(refused({0, 3}, {file, file, file}), HasSubstr("an answer that is none"));
-  EXPECT_THAT(refused({0, 2}, {file}), HasSubstr("an answer that is none"));
-  EXPECT_THAT(refused({0, 1}, {file, file}), HasSubstr("an answer that is none"));
-  EXPECT_EQ(refused({0, 2}, {file, file}), "taken");
+  EXPECT_THAT(refused({0, 2}, {file, file}),
+              HasSubstr("pages from 0 on, 2 of them, came with 2 descriptors; 2 from 1 on were "
+                        "expected"));
+  EXPECT_THAT(refused({1, 1}, {file}), HasSubstr("1 of them, came with 1 descriptors; 2 from 1"));
+  EXPECT_THAT(refused({1, 2}, {file}), HasSubstr("2 of them, came with 1 descriptors; 2 from 1"));
+  EXPECT_THAT(refused({1, 2}, {file, file, file}), HasSubstr("came with 3 descriptors; 2 from 1"));
 }
 
 TEST_F(Client, reads_the_table_of_remainders_from_its_file) {
@@ -114,20 +106,46 @@ TEST_F(Client, reads_the_table_of_remainders_from_its_file) {
   remainders.share.colors = Remainders{};
   const OwnedFile table(::memfd_create("table", MFD_CLOEXEC));
   ASSERT_EQ(::write(table.get(), "abc", 3), 3);
-  answer(to_text(Attached{remainders}), {table.get()});
+  const int lock = listener.lock();
+  answer(to_text(Attached{remainders}), {lock, table.get()});
   const auto attached = client.attach("0").value();
   EXPECT_EQ(attached.table,
             (std::vector<std::byte>{std::byte{'a'}, std::byte{'b'}, std::byte{'c'}}));
-  answer(to_text(Attached{remainders}));
-  EXPECT_THAT(client.attach("0").error().message, HasSubstr("0 descriptors came, 1 were expected"));
-  answer(to_text(Attached{lease(1)}), {table.get()});
-  EXPECT_THAT(client.attach("0").error().message, HasSubstr("1 descriptors came, 0 were expected"));
-  answer(to_text(Attached{remainders}), {listener.file()});
+  answer(to_text(Attached{remainders}), {lock});
+  EXPECT_THAT(client.attach("0").error().message, HasSubstr("1 descriptors came, 2 were expected"));
+  answer(to_text(Attached{lease(1)}), {lock, table.get()});
+  EXPECT_THAT(client.attach("0").error().message, HasSubstr("2 descriptors came, 1 were expected"));
+  answer(to_text(Opened{lease(1), "00ff"}));
+  EXPECT_THAT(client.open("a", "").error().message,
+              HasSubstr("0 descriptors came, 1 were expected"));
+  answer(to_text(Attached{remainders}), {lock, listener.file()});
   EXPECT_THAT(client.attach("0").error().message, HasSubstr("is no file"));
   const OwnedFile closed(::open(path.append(".lock").c_str(), O_WRONLY | O_CLOEXEC));
   ASSERT_EQ(::ftruncate(closed.get(), 4), 0);
-  answer(to_text(Attached{remainders}), {closed.get()});
+  answer(to_text(Attached{remainders}), {lock, closed.get()});
   EXPECT_THAT(client.attach("0").error().message, HasSubstr("cannot be read"));
+}
+
+// A listener that dies has its lock taken back by the kernel, but for the copies of its clients.
+TEST(ClientOfAListenerThatDied, KeepsOthersFromListeningThere) {
+  const std::string path = test::fresh_folder("dead_listener") / "socket";
+  for (const bool attaches : {false, true}) {
+    std::optional<PacketListener> listener(PacketListener::listen(path, std::nullopt).value());
+    std::optional<LeaseClient> client(LeaseClient::connect(path).value());
+    const Lease lease{"a", "GPU-1", "0", {}, 1, 8, {4, 1, 8, Parities{{3}, 1}}, ""};
+    const int lock = listener->lock();
+    const auto server = listener->accept();
+    ASSERT_TRUE(server
+                    ->send(attaches ? to_text(Attached{lease}) : to_text(Opened{lease, "0"}),
+                           std::span(&lock, 1))
+                    .value());
+    ASSERT_TRUE(attaches ? client->attach("0").has_value() : client->open("a", "").has_value());
+    listener.reset();
+    EXPECT_THAT(PacketListener::listen(path, std::nullopt).error().message,
+                HasSubstr("programs of one that has ended still run"));
+    client.reset();
+    EXPECT_TRUE(PacketListener::listen(path, std::nullopt));
+  }
 }
 
 TEST_F(Client, refuses_extents_that_are_not_what_was_asked_for) {
@@ -145,8 +163,8 @@ TEST_F(Client, refuses_extents_that_are_not_what_was_asked_for) {
 TEST_F(Client, is_told_when_the_server_has_ended) {
   answer(to_text(ListHead{"GPU-1", 100, 1}));
   server.reset();
-  EXPECT_THAT(client.next_pages()->size(), 0U) << "no page was promised";
   EXPECT_FALSE(client.list());
+  EXPECT_FALSE(client.pages(0, 1));
   const auto refused = client.take(1);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);

@@ -10,7 +10,13 @@ namespace {
 using testing::HasSubstr;
 
 Lease lease_by_parities() {
-  return {"detector", "GPU-1", "0-15,20", 3, 4096, {2 << 20, 70, 1 << 30, Parities{{0xc4000}, 1}},
+  return {"detector",
+          "GPU-1",
+          "0-15,20",
+          {{1, 2, 3, 4}, 34},
+          3,
+          4096,
+          {2 << 20, 70, 1 << 30, Parities{{0xc4000}, 1}},
           "/run/mps"};
 }
 
@@ -43,9 +49,9 @@ std::string without(std::string text, const std::string& part, const std::string
 TEST(Messages, of_every_kind_come_back_as_they_were) {
   for (const Request& request :
        {Request(OpenRequest{"a \"name\"", "/proc/1/fd/2#3"}), Request(AttachRequest{"0f"}),
-        Request(TakeRequest{std::uint64_t{1} << 40}), Request(GiveRequest{7}),
-        Request(ListRequest{}), Request(GrowRequest{"a", 9}), Request(MoveRequest{"a", "0-3"}),
-        Request(RevokeRequest{"a"})}) {
+        Request(PagesRequest{5, 9}), Request(TakeRequest{std::uint64_t{1} << 40}),
+        Request(GiveRequest{7}), Request(ListRequest{}), Request(GrowRequest{"a", 9}),
+        Request(MoveRequest{"a", "0-3"}), Request(RevokeRequest{"a"})}) {
     const auto read = parse_request(to_text(request));
     ASSERT_TRUE(read) << read.error().message;
     EXPECT_EQ(*read, request) << to_text(request);
@@ -83,9 +89,10 @@ TEST(Messages, that_ask_for_nothing_known_are_refused_with_the_place) {
   EXPECT_THAT(refused("{"), HasSubstr("request: not valid JSON"));
   EXPECT_EQ(refused("[]"), "request: an object was expected, found array");
   EXPECT_EQ(refused("{}"), "request: the key 'do' is missing");
-  EXPECT_EQ(refused(R"({"do":"steal"})"),
-            "request.do: 'steal': one of open, attach, take, give, list, grow, move, revoke was "
-            "expected");
+  EXPECT_EQ(
+      refused(R"({"do":"steal"})"),
+      "request.do: 'steal': one of open, attach, pages, take, give, list, grow, move, revoke was "
+      "expected");
   EXPECT_EQ(refused(R"({"do":"take"})"), "request: the key 'bytes' is missing");
   EXPECT_EQ(refused(R"({"do":"take","bytes":"1"})"),
             "request.bytes: a whole number was expected, found \"1\"");

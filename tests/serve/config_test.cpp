@@ -56,7 +56,7 @@ TEST(ServeConfig, has_defaults_for_all_but_the_tenants) {
   EXPECT_EQ(config.card, 0U);
   EXPECT_EQ(config.colors, 2U);
   EXPECT_FALSE(config.memory);
-  EXPECT_EQ(config.reserve, std::uint64_t{1} << 30U);
+  EXPECT_EQ(config.reserve, std::uint64_t{6} << 30U);
   EXPECT_TRUE(config.socket.empty());
   EXPECT_FALSE(config.group);
   EXPECT_FALSE(config.metrics);

@@ -27,12 +27,10 @@ class Deaths : public ServerTest {
   }
   void let_go() { ::close(std::exchange(go_[1], -1)); }
 
-  // In a child: attached, with all pages and so many bytes, all of them 'x'.
+  // In a child: attached, with so many bytes, all of them 'x'.
   [[nodiscard]] LeaseClient user_of(const std::string& token, std::uint64_t bytes) {
     auto client = LeaseClient::connect(options.socket).value();
     static_cast<void>(client.attach(token).value());
-    while (!client.next_pages().value().empty()) {
-    }
     const auto extent = client.take(bytes).value();
     std::memset(card.memory(1) + extent.first, 'x', extent.bytes);
     return client;
@@ -177,8 +175,6 @@ TEST_F(Deaths, of_processes_of_one_tenant_leave_the_other_alone) {
   const pid_t process = in_process([&] {
     auto client = LeaseClient::connect(options.socket).value();
     static_cast<void>(client.attach(token).value());
-    while (!client.next_pages().value().empty()) {
-    }
     wait_for_word();
     return 7;
   });
@@ -204,8 +200,6 @@ TEST_F(Deaths, of_64_processes_leave_nothing_behind) {
     processes.push_back(in_process([&, i] {
       auto client = LeaseClient::connect(options.socket).value();
       static_cast<void>(client.attach(tokens[i % 2]).value());
-      while (!client.next_pages().value().empty()) {
-      }
       std::mt19937 random(i);
       std::vector<std::uint64_t> firsts;
       for (int change = 0; change < 16; ++change) {

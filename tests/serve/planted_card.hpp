@@ -60,6 +60,10 @@ class PlantedCard : public CardSide {
     if (tpcs.contains(unproved_tpc)) return check_failed("TPC {} is not kept", unproved_tpc);
     return {};
   }
+  [[nodiscard]] Result<lease::ProvedMask> mask(const partition::TpcSet& tpcs) const override {
+    const auto count = tpcs.size();
+    return lease::ProvedMask{{count, 0, 0, 1U << 31}, 2 * count};
+  }
   [[nodiscard]] Result<void> move(const std::string& control,
                                   const partition::TpcSet& tpcs) override {
     moves.push_back(control + " " + to_string(tpcs));

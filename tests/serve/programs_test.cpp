@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <functional>
 
 #include "demarc/lease/client.hpp"
 #include "demarc/serve/server.hpp"
@@ -121,20 +122,24 @@ TEST_F(TenantPrograms, RunUnchangedInTheColoursOfTheirTenants) {
   for (const bool remainders : {false, true}) {
     ServingProcess server(socket, remainders);
     ASSERT_TRUE(server.ready());
-    EXPECT_EQ(Supervised::apart([&] {
-                for (const char* tenant : {"a", "b"}) {
-                  const auto outcome = run_confined(plan_of(tenant, {"context", "count", "count"}));
-                  if (!outcome) return complain(outcome.error().message);
-                  if (!outcome->holds()) return complain(warnings(*outcome));
-                  REQUIRE_IN_CHILD(program.log().ends_with("count right\ncount right\n"));
-                  REQUIRE_IN_CHILD((outcome->tpcs == (tenant[0] == 'a' ? partition::TpcSet{0, 1}
-                                                                       : partition::TpcSet{5})));
-                  REQUIRE_IN_CHILD(outcome->sync_domain ==
-                                   (tenant[0] == 'a' ? std::nullopt : std::optional(2U)));
-                }
-                return 0;
-              }),
-              0)
+    EXPECT_EQ(
+        Supervised::apart([&] {
+          for (const char* tenant : {"a", "b"}) {
+            const auto outcome = run_confined(
+                plan_of(tenant, {"show=DEMARC_TENANT", "context", "count", "replay", "count"}));
+            if (!outcome) return complain(outcome.error().message);
+            if (!outcome->holds()) return complain(warnings(*outcome));
+            REQUIRE_IN_CHILD(program.log().find(std::string("DEMARC_TENANT ") + tenant) !=
+                             std::string::npos);
+            REQUIRE_IN_CHILD(program.log().ends_with("count right\nreplay right\ncount right\n"));
+            REQUIRE_IN_CHILD((outcome->tpcs ==
+                              (tenant[0] == 'a' ? partition::TpcSet{0, 1} : partition::TpcSet{5})));
+            REQUIRE_IN_CHILD(outcome->sync_domain ==
+                             (tenant[0] == 'a' ? std::nullopt : std::optional(2U)));
+          }
+          return 0;
+        }),
+        0)
         << program.log();
     EXPECT_EQ(server.end(), 0);
   }
@@ -169,6 +174,108 @@ TEST_F(TenantPrograms, FindTheServersMps) {
             }),
             0);
   EXPECT_EQ(server.end(), 0);
+}
+
+// Beside a neighbour latencies tell nothing, and in a client of MPS numbers of SMs do not either.
+TEST_F(TenantPrograms, StartBesideBusyNeighboursInClientsOfMps) {
+  ServingProcess server(socket, false);
+  ASSERT_TRUE(server.ready());
+  fake::FakeConfig config = fake::small_gpu();
+  config.virtual_sms = true;
+  config.latency_noise = 100;
+  test::configure(config);
+  EXPECT_EQ(Supervised::apart([&] {
+              const auto outcome = run_confined(plan_of("a", {"context", "count"}));
+              if (!outcome) return complain(outcome.error().message);
+              REQUIRE_IN_CHILD(outcome->holds() && outcome->sms == 4);
+              return 0;
+            }),
+            0);
+  config.obey_masks = false;
+  test::configure(config);
+  EXPECT_EQ(Supervised::apart([&] {
+              const auto outcome = run_confined(plan_of("a", {"context"}));
+              REQUIRE_IN_CHILD(!outcome.has_value());
+              REQUIRE_IN_CHILD(outcome.error().message.find("under its mask, which leaves 4 SMs") !=
+                               std::string::npos);
+              return 0;
+            }),
+            0);
+  test::configure(fake::small_gpu());
+  EXPECT_EQ(server.end(), 0);
+}
+
+// A server of one program: it gives this mask of tenant a's TPCs, and writes none into the program.
+class AskedOnce {
+ public:
+  AskedOnce(const std::string& socket, const std::function<std::vector<std::uint64_t>()>& disabled)
+      : listener_(lease::PacketListener::listen(socket, std::nullopt).value()), process_(::fork()) {
+    if (process_ == 0) answer(disabled());
+  }
+  ~AskedOnce() {
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+  }
+  AskedOnce(const AskedOnce&) = delete;
+  AskedOnce& operator=(const AskedOnce&) = delete;
+
+ private:
+  [[noreturn]] void answer(std::vector<std::uint64_t> disabled) {
+    std::optional<lease::PacketSocket> client;
+    while (!client) client = listener_.accept();
+    while (!client->receive()->packet) ::usleep(1000);
+    const std::string uuid = test::fake_gpu()->uuid();
+    const lease::Lease lease{"a", uuid, "0-1", {std::move(disabled), 4}, {}, 8, {}, ""};
+    const int lock = listener_.lock();
+    const bool sent = client->send(to_text(lease::Opened{lease, "0"}), std::span(&lock, 1)).value();
+    ::pause();
+    std::_Exit(sent ? 0 : 1);
+  }
+
+  lease::PacketListener listener_;
+  pid_t process_;
+};
+
+// What a server says is looked at before a program relies on it.
+TEST_F(TenantPrograms, AreNotStartedUnderAMaskThatIsNone) {
+  constexpr std::uint64_t ours = 1ULL << 31;
+  constexpr std::uint64_t all = 0xffffffff;
+  for (const std::vector<std::uint64_t>& disabled : {std::vector<std::uint64_t>{},
+                                                     {1, 2, ours},
+                                                     {1, 2, 3, ours, 0},
+                                                     {1, 2, 3, 4},
+                                                     {1, 1ULL << 32, 3, ours},
+                                                     {all, all, all, all}}) {
+    const AskedOnce server(socket, [&] { return disabled; });
+    EXPECT_EQ(Supervised::apart([&] {
+                const auto outcome = run_confined(plan_of("a", {"context"}));
+                REQUIRE_IN_CHILD(!outcome.has_value());
+                REQUIRE_IN_CHILD(outcome.error().message ==
+                                 fmt::format("the lease of demarc serve has no mask of TPCs: 4 "
+                                             "words of 32 bits that leave some TPC were expected, "
+                                             "{} words came",
+                                             disabled.size()));
+                return 0;
+              }),
+              0);
+  }
+}
+
+TEST_F(TenantPrograms, AreNotStartedWhereTheServerWroteThemNoMask) {
+  const AskedOnce server(socket, [] {
+    const auto card = test::fake_card(fake::small_gpu()).value();
+    const auto mask = card->hardware_mask({0, 1}).value();
+    return std::vector<std::uint64_t>{mask.disabled.begin(), mask.disabled.end()};
+  });
+  EXPECT_EQ(Supervised::apart([&] {
+              const auto outcome = run_confined(plan_of("a", {"context"}));
+              REQUIRE_IN_CHILD(!outcome.has_value());
+              REQUIRE_IN_CHILD(outcome.error().message ==
+                               "demarc serve gave tenant 'a' a lease, but the program no mask");
+              REQUIRE_IN_CHILD(program.log().empty());
+              return 0;
+            }),
+            0);
 }
 
 TEST_F(TenantPrograms, LoseTheirMemoryHoweverTheyEnd) {
@@ -242,6 +349,33 @@ TEST_F(TenantPrograms, AreEndedWhereNobodyLendsThemMemory) {
             }),
             0)
       << program.log();
+}
+
+// Of a server that is killed programs run on: until they have ended nobody else divides the card.
+TEST_F(TenantPrograms, AreWaitedForByTheServerThatComesAfterTheirs) {
+  const std::string may_end = socket + ".end";
+  auto server = std::make_unique<ServingProcess>(socket, false);
+  ASSERT_TRUE(server->ready());
+  const pid_t watcher = ::fork();
+  if (watcher == 0) {
+    while (program.log().find("count right") == std::string::npos) ::usleep(1000);
+    ::kill(server->process(), SIGKILL);
+    while (lease::LeaseClient::connect(socket)) ::usleep(1000);
+    const bool refused = !lease::PacketListener::listen(socket, std::nullopt);
+    static_cast<void>(write_file(may_end, ""));
+    std::_Exit(refused ? 0 : 1);
+  }
+  EXPECT_EQ(Supervised::apart([&] {
+              const auto outcome =
+                  run_confined(plan_of("a", {"context", "count", "wait-for=" + may_end}));
+              if (!outcome) return complain(outcome.error().message);
+              return 0;
+            }),
+            0);
+  int status = -1;
+  ::waitpid(watcher, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(lease::PacketListener::listen(socket, std::nullopt));
 }
 
 TEST_F(TenantPrograms, AreNotStartedWithoutALease) {

@@ -30,8 +30,14 @@ TEST_F(Serving, proves_the_TPCs_of_every_tenant_before_it_listens) {
 TEST_F(Serving, opens_a_lease_in_the_numbers_of_its_tenant) {
   const auto owner = connect();
   const auto opened = open(owner);
-  EXPECT_EQ(opened.lease, (lease::Lease{"a", "GPU-planted", "0-1", 1, PlantedCard::share_bytes,
-                                        card.share(1).value(), "/run/mps"}));
+  EXPECT_EQ(opened.lease, (lease::Lease{"a",
+                                        "GPU-planted",
+                                        "0-1",
+                                        {{2, 0, 0, 1U << 31}, 4},
+                                        1,
+                                        PlantedCard::share_bytes,
+                                        card.share(1).value(),
+                                        "/run/mps"}));
   EXPECT_EQ(opened.token.size(), 32U);
   const auto second = connect();
   EXPECT_NE(open(second).token, opened.token);
@@ -41,26 +47,35 @@ TEST_F(Serving, opens_a_lease_in_the_numbers_of_its_tenant) {
             "there is no tenant 'c'; the tenants are: a, b");
 }
 
-TEST_F(Serving, lends_every_page_once_and_in_order) {
+TEST_F(Serving, lends_the_pages_that_a_process_asks_for) {
   const auto owner = connect();
   const auto process = connect();
+  EXPECT_EQ(refusal(process, lease::PagesRequest{0, 1}), "attach to a lease before pages are lent");
   const auto attached =
       ask<lease::Attached>(process, lease::AttachRequest{open(owner, "b").token}).value();
   EXPECT_EQ(attached.lease.tenant, "b");
   EXPECT_EQ(attached.lease.share, card.share(2).value());
-  std::uint64_t page = 0;
-  while (page < card.pages()) {
-    const auto packet = next(process);
-    const auto batch = lease::parse_answer<lease::PageBatch>(packet.text).value();
-    ASSERT_EQ(batch.first, page);
-    ASSERT_EQ(packet.files.size(), batch.count);
-    for (const OwnedFile& file : packet.files) {
+  const std::uint64_t pages = card.pages();
+  ASSERT_GT(pages, lease::packet_files);
+  for (const auto& [first, count] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
+           {0, lease::packet_files}, {pages - 1, 1}, {3, 2}, {3, 2}}) {
+    const auto packet = ask(process, to_text(lease::Request(lease::PagesRequest{first, count})));
+    EXPECT_EQ(lease::parse_answer<lease::PageBatch>(packet.text).value(),
+              (lease::PageBatch{first, count}));
+    ASSERT_EQ(packet.files.size(), count);
+    for (std::uint64_t i = 0; i < count; ++i) {
       struct stat facts {};
-      ASSERT_EQ(::fstat(file.get(), &facts), 0);
-      EXPECT_EQ(facts.st_size, static_cast<off_t>(page++));
+      ASSERT_EQ(::fstat(packet.files[i].get(), &facts), 0);
+      EXPECT_EQ(facts.st_size, static_cast<off_t>(first + i));
     }
   }
-  EXPECT_EQ(take(process, 1).first, 0U) << "a packet after the pages is no answer";
+  for (const auto& [first, count] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
+           {0, 0}, {0, lease::packet_files + 1}, {pages, 1}, {pages - 1, 2}, {~0ULL >> 1U, 2}}) {
+    EXPECT_EQ(refusal(process, lease::PagesRequest{first, count}),
+              fmt::format("{} pages from {} on: 1 to {} of the arena's {} were expected", count,
+                          first, lease::packet_files, pages));
+  }
+  EXPECT_EQ(take(process, 1).first, 0U) << "the connection answers on";
 }
 
 TEST_F(Serving, hands_out_the_table_in_a_file_that_nobody_can_change) {
@@ -71,12 +86,13 @@ TEST_F(Serving, hands_out_the_table_in_a_file_that_nobody_can_change) {
   const std::string token = open(owner).token;
   const auto process = connect();
   const auto packet = ask(process, to_text(lease::Request(lease::AttachRequest{token})));
-  ASSERT_EQ(packet.files.size(), 1U);
+  ASSERT_EQ(packet.files.size(), 2U) << "behind that of the lock";
+  const int table = packet.files[1].get();
   char bytes[1001];
-  EXPECT_EQ(::pread(packet.files[0].get(), bytes, sizeof bytes, 0), 1000);
+  EXPECT_EQ(::pread(table, bytes, sizeof bytes, 0), 1000);
   EXPECT_EQ(bytes[999], 7);
-  EXPECT_EQ(::pwrite(packet.files[0].get(), bytes, 1, 0), -1);
-  EXPECT_EQ(::ftruncate(packet.files[0].get(), 0), -1);
+  EXPECT_EQ(::pwrite(table, bytes, 1, 0), -1);
+  EXPECT_EQ(::ftruncate(table, 0), -1);
 }
 
 TEST_F(Serving, gives_memory_and_takes_it_back) {
@@ -157,26 +173,27 @@ TEST_F(Serving, ends_the_connection_of_one_who_sends_what_is_no_packet) {
   EXPECT_THAT(told, ElementsAre(HasSubstr("a packet of more than 65536 bytes came")));
 }
 
-TEST_F(Serving, says_why_pages_cannot_be_lent_and_ends_the_connection) {
+TEST_F(Serving, says_why_pages_cannot_be_lent) {
   const auto owner = connect();
   const auto process = connect();
-  const std::string token = open(owner).token;
+  static_cast<void>(attach(process, open(owner).token));
   card.lend_error = "no more files";
-  ASSERT_TRUE(ask<lease::Attached>(process, lease::AttachRequest{token}));
-  EXPECT_THAT(next(process).text, HasSubstr("no more files"));
-  EXPECT_TRUE(process.receive()->ended);
-  EXPECT_THAT(told, ElementsAre(HasSubstr("no more files")));
+  EXPECT_EQ(refusal(process, lease::PagesRequest{0, 1}), "no more files");
+  card.lend_error.clear();
+  EXPECT_EQ(ask(process, to_text(lease::Request(lease::PagesRequest{0, 1}))).files.size(), 1U);
 }
 
 TEST_F(Serving, waits_for_nobody_who_does_not_read) {
   const auto owner = connect();
   const std::string token = open(owner).token;
-  server.reset();
-  PlantedCard large(20000);
-  server = Server::start(options, large, {terms_of("a", {0}, 1)}).value();
-  const auto second_owner = connect();
   const auto sleeper = connect();
-  ASSERT_TRUE(ask<lease::Attached>(sleeper, lease::AttachRequest{open(second_owner).token}));
+  static_cast<void>(attach(sleeper, token));
+  // More descriptors than may be on their way.
+  for (int i = 0; i < 100; ++i) {
+    const lease::Request all = lease::PagesRequest{0, lease::packet_files};
+    static_cast<void>(sleeper.send(to_text(all)).value());
+    static_cast<void>(server->turn(0).value());
+  }
   const auto other = connect();
   EXPECT_EQ(open(other).lease.tenant, "a");
   EXPECT_EQ(refusal(other, lease::TakeRequest{1}), "attach to a lease before memory is taken");
@@ -213,13 +230,17 @@ TEST_F(Serving, opens_no_file_but_a_control_block_of_the_one_who_asks) {
   const auto client = connect();
   const std::string self = fmt::format("/proc/{}/fd/", ::getpid());
   for (const std::string& wrong :
-       {std::string("/etc/passwd#0"), std::string("/proc/1/fd/0#0"), self + "0", self + "#0",
+       {std::string("/etc/passwd#0"), std::string("/proc/self/fd/0#0"),
+        std::string("/proc//fd/0#0"), std::string("/proc/1/fdinfo/0#0"), self + "0", self + "#0",
         self + ".." + "/../1/fd/0#0", self + "0/#0"}) {
     EXPECT_THAT(refusal(client, lease::OpenRequest{"a", wrong}),
                 HasSubstr("N#TOKEN was expected, a file of the process that asks"))
         << wrong;
   }
   EXPECT_THAT(refusal(client, lease::OpenRequest{"a", self + "0#00"}), HasSubstr("control block"));
+  // A file of another process is not looked at: it is that of the one who asks.
+  EXPECT_THAT(refusal(client, lease::OpenRequest{"a", "/proc/1/fd/0#00"}),
+              HasSubstr(self + "0#00: "));
   EXPECT_EQ(status("a").leases, 0U);
 }
 

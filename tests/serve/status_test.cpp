@@ -50,6 +50,25 @@ TEST(Status, is_a_line_a_tenant) {
             "0\n");
 }
 
+TEST(Status, says_whether_somebody_uses_a_tenant) {
+  const auto refusal = [](const lease::ServerStatus& status, const std::string& tenant) {
+    const auto free = check_free(status, tenant);
+    return free ? Error{ErrorKind::invalid_input, "free"} : free.error();
+  };
+  auto status = two_tenants();
+  EXPECT_EQ(refusal(status, "second").message, "free");
+  EXPECT_EQ(refusal(status, "a<b>"),
+            (Error{ErrorKind::check_failed,
+                   "tenant 'a<b>' is used and was revoked: leases: 1, processes: 10, 11"}));
+  status.tenants[1].leases = 2;
+  EXPECT_EQ(
+      refusal(status, "second"),
+      (Error{ErrorKind::check_failed, "tenant 'second' is used: leases: 2, processes: none yet"}));
+  EXPECT_EQ(
+      refusal(status, "third"),
+      (Error{ErrorKind::invalid_input, "there is no tenant 'third'; there are: a<b>, second"}));
+}
+
 TEST(Status, is_JSON_with_every_number) {
   const Json json = parse_json(status_to_json(two_tenants()), "x").value();
   EXPECT_EQ(json["schema"], "demarc.lease/1");

@@ -34,6 +34,9 @@ TEST_F(Changing, TPCs_move_with_all_programs_of_the_tenant) {
   const auto other = connect();
   static_cast<void>(open(owner, "a", control.value()));
   static_cast<void>(open(other, "b", control.value()));
+  EXPECT_THAT(card.moves, ElementsAre(control.value() + " 0-1", control.value() + " 2"))
+      << "a program gets its first TPCs as it gets the next ones";
+  card.moves.clear();
   card.proved.clear();
   EXPECT_EQ(refusal(connect(), lease::MoveRequest{"a", "4-5"}), "done");
   EXPECT_THAT(card.proved, ElementsAre("4-5"));
@@ -42,9 +45,20 @@ TEST_F(Changing, TPCs_move_with_all_programs_of_the_tenant) {
   EXPECT_EQ(refusal(connect(), lease::MoveRequest{"b", "0-1"}), "done") << "they are free now";
 }
 
+TEST_F(Changing, programs_that_do_not_get_their_TPCs_get_no_lease) {
+  card.immovable = control.value();
+  const auto owner = connect();
+  EXPECT_EQ(refusal(owner, lease::OpenRequest{"a", control.value()}), "it does not move");
+  EXPECT_EQ(status("a").leases, 0U);
+  card.immovable.clear();
+  static_cast<void>(open(owner, "a", control.value()));
+  EXPECT_EQ(status("a").leases, 1U);
+}
+
 TEST_F(Changing, TPCs_that_are_anothers_or_do_not_hold_are_refused) {
   const auto owner = connect();
   static_cast<void>(open(owner, "a", control.value()));
+  card.moves.clear();
   card.unproved_tpc = 7;
   const auto rule = connect();
   EXPECT_EQ(refusal(rule, lease::MoveRequest{"a", "2"}), "tenants 'a' and 'b' share the TPCs 2");
@@ -59,6 +73,7 @@ TEST_F(Changing, TPCs_that_are_anothers_or_do_not_hold_are_refused) {
 TEST_F(Changing, programs_that_would_stay_behind_are_not_moved) {
   const auto owner = connect();
   static_cast<void>(open(owner, "a", control.value()));
+  card.moves.clear();
   control.block().counters.graphs = 1;
   EXPECT_THAT(refusal(connect(), lease::MoveRequest{"a", "4"}),
               HasSubstr("has launched CUDA graphs, which keep their TPCs"));
@@ -74,6 +89,7 @@ TEST_F(Changing, programs_go_back_when_one_of_them_does_not_move) {
   const auto second = connect();
   static_cast<void>(open(owner, "a", control.value()));
   static_cast<void>(open(second, "a", last.value()));
+  card.moves.clear();
   card.immovable = last.value();
   EXPECT_EQ(refusal(connect(), lease::MoveRequest{"a", "4"}), "it does not move");
   EXPECT_THAT(card.moves,

@@ -41,12 +41,14 @@ class LeaseClient {
 
   // Errors of the calls below: the server's own, in its words; missing_capability when it is gone;
   // check_failed when its answer is none.
-  [[nodiscard]] Result<Opened> open(const std::string& tenant, const std::string& control) const;
+  // open() and attach() also bring a copy of PacketListener::lock(): a server that comes after this
+  // one cannot start before the client is gone.
+  [[nodiscard]] Result<Opened> open(const std::string& tenant, const std::string& control);
   // The process is one of the lease's from then on, and all its memory in the lease ends with it.
-  // Then next_pages() until it gives none.
   [[nodiscard]] Result<Attachment> attach(const std::string& token);
-  // The descriptors of the next pages of the arena, in order; empty: all have come.
-  [[nodiscard]] Result<std::vector<OwnedFile>> next_pages();
+  // The descriptors of pages of the arena from `first` on, in order: `most` (1 or more), or as many
+  // as come at a time.
+  [[nodiscard]] Result<std::vector<OwnedFile>> pages(std::uint64_t first, std::uint64_t most) const;
   // At least `bytes`, a multiple of extent_step, filled with zeros. missing_capability, with what
   // is left, when the tenant has no such run.
   [[nodiscard]] Result<Extent> take(std::uint64_t bytes) const;
@@ -69,8 +71,7 @@ class LeaseClient {
   [[nodiscard]] Result<Answer> answer(const Request& request) const;
 
   PacketSocket socket_;
-  std::uint64_t pages_ = 0;     // of the arena
-  std::uint64_t received_ = 0;  // of those, descriptors that have come
+  OwnedFile lock_;
 };
 
 }  // namespace demarc::lease

@@ -29,6 +29,12 @@ struct AttachRequest {
   std::string token;  // 32 hexadecimal digits
   friend bool operator==(const AttachRequest&, const AttachRequest&) = default;
 };
+// Descriptors of pages of the arena, in order; so many as one packet carries at most.
+struct PagesRequest {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  friend bool operator==(const PagesRequest&, const PagesRequest&) = default;
+};
 struct TakeRequest {
   std::uint64_t bytes = 0;
   friend bool operator==(const TakeRequest&, const TakeRequest&) = default;
@@ -56,8 +62,8 @@ struct RevokeRequest {
   std::string tenant;
   friend bool operator==(const RevokeRequest&, const RevokeRequest&) = default;
 };
-using Request = std::variant<OpenRequest, AttachRequest, TakeRequest, GiveRequest, ListRequest,
-                             GrowRequest, MoveRequest, RevokeRequest>;
+using Request = std::variant<OpenRequest, AttachRequest, PagesRequest, TakeRequest, GiveRequest,
+                             ListRequest, GrowRequest, MoveRequest, RevokeRequest>;
 
 [[nodiscard]] std::string to_text(const Request& request);
 [[nodiscard]] Result<Request> parse_request(std::string_view text);
@@ -67,12 +73,13 @@ struct Opened {
   std::string token;
   friend bool operator==(const Opened&, const Opened&) = default;
 };
-// Beside the lease of AttachRequest one descriptor rides where its colours need a table.
+// With the answers to OpenRequest and AttachRequest rides the descriptor of a lock
+// (PacketListener::lock()); with the second one also a file where its colours need a table.
 struct Attached {
   Lease lease;
   friend bool operator==(const Attached&, const Attached&) = default;
 };
-// A descriptor for each of `count` pages of the arena, from page `first` on, rides with it.
+// The answer to PagesRequest, in the same numbers: a descriptor for each page rides with it.
 struct PageBatch {
   std::uint64_t first = 0;
   std::uint64_t count = 0;

@@ -61,8 +61,8 @@ class PacketSocket {
 class PacketListener {
  public:
   // The socket's mode is 0600, and 0660 with the group's number where there is a group.
-  // invalid_input when another one listens there, when something else than a socket has the path,
-  // or when the path is longer than a socket's may be.
+  // invalid_input when another one listens there or its lock() is held, when something else than a
+  // socket has the path, or when the path is longer than a socket's may be.
   [[nodiscard]] static Result<PacketListener> listen(const std::string& path,
                                                      std::optional<gid_t> group);
   ~PacketListener();
@@ -70,6 +70,9 @@ class PacketListener {
   PacketListener& operator=(PacketListener&&) = delete;
 
   [[nodiscard]] int file() const { return file_.get(); }
+  // As long as a copy of this descriptor is open in any process, nobody else can listen there:
+  // whoever has one is not left behind by a listener that dies.
+  [[nodiscard]] int lock() const { return lock_.get(); }
   // The next connection, which does not wait; nothing: none is there.
   [[nodiscard]] std::optional<PacketSocket> accept() const;
 
@@ -77,7 +80,7 @@ class PacketListener {
   PacketListener(std::string path, OwnedFile lock, OwnedFile file)
       : path_(std::move(path)), lock_(std::move(lock)), file_(std::move(file)) {}
   std::string path_;
-  OwnedFile lock_;  // held as long as this listens; the kernel takes it back
+  OwnedFile lock_;  // the kernel takes it back with the last copy
   OwnedFile file_;
 };
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "demarc/gpu/remainder_coloring.hpp"
 #include "demarc/ptx/colored.hpp"
@@ -24,11 +25,19 @@ struct Share {
   friend bool operator==(const Share&, const Share&) = default;
 };
 
+// A mask of TPCs that was proved on the card, in the card's own bits.
+struct ProvedMask {
+  std::vector<std::uint64_t> disabled;  // four words of 32 bits; a set bit keeps launches off a TPC
+  std::uint32_t sms = 0;                // that are left
+  friend bool operator==(const ProvedMask&, const ProvedMask&) = default;
+};
+
 // What the processes of a program have of a card.
 struct Lease {
   std::string tenant;
   std::string card;  // UUID
   std::string tpcs;  // "0-15,20"
+  ProvedMask mask;   // of these
   std::optional<std::uint32_t> sync_domain;
   std::uint64_t bytes = 0;  // linear bytes that may be taken; at most share.bytes
   Share share;

@@ -36,7 +36,9 @@ class CardSide {
                                            std::uint64_t bytes) = 0;
   // Proves with a probe kernel that a mask of these TPCs confines to them.
   [[nodiscard]] virtual Result<void> prove(const partition::TpcSet& tpcs) = 0;
-  // Gives a running program (by what cuda::Control::open() takes) other TPCs.
+  // Of TPCs that were proved.
+  [[nodiscard]] virtual Result<lease::ProvedMask> mask(const partition::TpcSet& tpcs) const = 0;
+  // Gives a program (by what cuda::Control::open() takes) these TPCs, its first ones or others.
   [[nodiscard]] virtual Result<void> move(const std::string& control,
                                           const partition::TpcSet& tpcs) = 0;
 };

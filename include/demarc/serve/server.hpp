@@ -60,7 +60,7 @@ class Server {
  private:
   struct Answer {
     std::string text;
-    OwnedFile file = OwnedFile();  // that rides along; none: -1
+    std::vector<OwnedFile> files = {};  // that ride along
   };
   struct Connection {
     lease::PacketSocket socket;
@@ -69,7 +69,6 @@ class Server {
     std::list<Answer> answers = {};
     std::optional<LeaseId> lease = {};      // that it opened
     std::optional<ProcessId> process = {};  // that it attached
-    std::uint64_t next_page = 0;            // to be lent
     bool stalled = false;                   // could not be sent though it should have been
     bool ended = false;                     // its other end is closed; its process may still run
     bool forgotten = false;                 // to be taken off the list
@@ -86,16 +85,15 @@ class Server {
   void accept_all();
   void serve(Connection& connection, short events);
   void send_answers(Connection& connection);
-  [[nodiscard]] Result<bool> send_pages(Connection& connection);
   void end_connection(Connection& connection);
   void forget(Connection& connection);
-  [[nodiscard]] bool sends(const Connection& connection) const;
   void scrub(const Unclean& piece);
 
   // requests.cpp
   void answer(Connection& connection, const lease::Packet& packet);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::OpenRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::AttachRequest& request);
+  [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::PagesRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::TakeRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::GiveRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::ListRequest& request);
@@ -112,8 +110,7 @@ class Server {
   CardSide& card_;
   lease::PacketListener listener_;
   Ledger ledger_;
-  OwnedFile table_;          // sealed; -1: none
-  std::uint64_t pages_ = 0;  // of the arena
+  OwnedFile table_;  // sealed; -1: none
   std::map<LeaseId, LeaseFacts> leases_;
   std::list<Connection> connections_;
 };

@@ -15,6 +15,9 @@ namespace demarc::serve {
 [[nodiscard]] std::string status_to_json(const lease::ServerStatus& status);  // demarc.lease/1
 // A page of its own, which a phone shows too.
 [[nodiscard]] std::string status_to_html(const lease::ServerStatus& status);
+// Whether nobody uses a tenant. invalid_input where there is none of that name, check_failed, with
+// who it is, where somebody does or what was revoked has not ended.
+[[nodiscard]] Result<void> check_free(const lease::ServerStatus& status, const std::string& tenant);
 // The text format of Prometheus. missing_capability in a build without its library (the preset
 // `static`).
 [[nodiscard]] Result<std::string> status_to_metrics(const lease::ServerStatus& status);
