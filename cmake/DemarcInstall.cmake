@@ -13,3 +13,10 @@ configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/demarc-config.cmake.i
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/demarc-config-version.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/demarc-config.cmake" "${PROJECT_BINARY_DIR}/demarc-config-version.cmake"
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/demarc)
+# The Python package, beside the library that it calls: PYTHONPATH=<prefix>/<libraries>/demarc/python. The target
+# demarc_wheel makes a wheel of it, which other Pythons install.
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/demarc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/demarc/python
+        FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
+install(FILES "${PROJECT_SOURCE_DIR}/python/demarc.pth" DESTINATION ${CMAKE_INSTALL_LIBDIR}/demarc/python)
+add_custom_target(demarc_wheel COMMAND python3 "${PROJECT_SOURCE_DIR}/python/wheel_of_demarc.py" "${PROJECT_BINARY_DIR}/wheel"
+                  VERBATIM)

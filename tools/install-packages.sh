@@ -5,7 +5,7 @@ set -euo pipefail
 
 build_packages=(g++ cmake ninja-build ccache git ca-certificates
   libfmt-dev nlohmann-json3-dev libexpected-dev libcli11-dev libm4ri-dev libeigen3-dev libxxhash-dev libzstd-dev liblz4-dev libboost-dev libbenchmark-dev
-  libtomlplusplus-dev prometheus-cpp-dev
+  libtomlplusplus-dev prometheus-cpp-dev libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler
   libgtest-dev libgmock-dev librapidcheck-dev)
 test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev lld-14 python3)
 

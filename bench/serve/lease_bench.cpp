@@ -40,6 +40,9 @@ class NoCard : public serve::CardSide {
     return {};
   }
   [[nodiscard]] Result<void> prove(const partition::TpcSet&) override { return {}; }
+  [[nodiscard]] Result<lease::ProvedMask> mask(const partition::TpcSet&) const override {
+    return lease::ProvedMask{};
+  }
   [[nodiscard]] Result<void> move(const std::string&, const partition::TpcSet&) override {
     return {};
   }

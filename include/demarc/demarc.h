@@ -39,6 +39,10 @@ uint32_t demarc_gpc_count(const demarc_card* card);
 /* GPC of a TPC, and its L2 side (-1: not known). */
 int demarc_gpc_of_tpc(const demarc_card* card, uint32_t tpc, uint32_t* gpc);
 int demarc_side_of_tpc(const demarc_card* card, uint32_t tpc, int32_t* side);
+/* %smid of a TPC's SMs, ascending: `count` is how many there are, `sms` takes the first `capacity`
+ * of them. */
+int demarc_sms_of_tpc(const demarc_card* card, uint32_t tpc, uint32_t* sms, uint32_t capacity,
+                      uint32_t* count);
 
 /* Launches of this process whose stream has no mask. NULL takes the mask back. */
 int demarc_set_process_mask(demarc_card* card, const demarc_tpcs* tpcs);

@@ -119,7 +119,9 @@ const RegisterVerb registered_exec({
       CLI::Option* tenant = app.add_option(
           "--tenant", options->plan.tenant,
           "a tenant of `demarc serve`: the program runs on its TPCs, and all of its memory and "
-          "kernels lie in its colours; what has no PTX or leaves the colours is refused by name");
+          "kernels lie in its colours; what has no PTX or leaves the colours is refused by name "
+          "(default: DEMARC_TENANT, which containers of a tenant have)");
+      tenant->envname(cuda::tenant_variable);
       app.add_option("--socket", options->plan.socket,
                      "of the server (default: DEMARC_SOCKET, else as demarc serve)")
           ->needs(tenant);

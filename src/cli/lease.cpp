@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "demarc/serve/config.hpp"
+#include "demarc/serve/containers.hpp"
 #include "demarc/serve/status.hpp"
 #include "verb.hpp"
 
@@ -11,7 +12,7 @@ namespace {
 
 struct LeaseOptions {
   std::string socket = lease::default_socket();
-  std::string tenant, bytes, tpcs, page;
+  std::string tenant, bytes, tpcs, page, program, preload, output;
   bool json = false;
 };
 
@@ -20,6 +21,21 @@ Result<void> list_leases(const LeaseOptions& options) {
   DEMARC_TRY(const auto status, client.list());
   if (!options.page.empty()) return emit(options.page, serve::status_to_html(status));
   return emit("", options.json ? serve::status_to_json(status) : serve::status_to_text(status));
+}
+
+Result<void> check_tenant(const LeaseOptions& options) {
+  DEMARC_TRY(const auto client, lease::LeaseClient::connect(options.socket));
+  DEMARC_TRY(const auto status, client.list());
+  return serve::check_free(status, options.tenant);
+}
+
+Result<void> write_cdi(const LeaseOptions& options) {
+  DEMARC_TRY(const auto client, lease::LeaseClient::connect(options.socket));
+  DEMARC_TRY(const auto status, client.list());
+  DEMARC_TRY(const auto places,
+             serve::find_places({options.socket, options.program, options.preload}));
+  DEMARC_TRY(const std::string text, serve::status_to_cdi(status, places));
+  return emit(options.output, text);
 }
 
 // What is so after a change.
@@ -61,6 +77,17 @@ const RegisterVerb registered_lease({
       CLI::App* list = app.add_subcommand("list", "tenants, their memory, processes and launches");
       add_output(*list, "--html", options->page, "write a page of it to this file");
       list->callback([options, chosen] { *chosen = [options] { return list_leases(*options); }; });
+      CLI::App* check = app.add_subcommand(
+          "check", "end with 3 unless nobody uses a tenant, with 1 for no tenant");
+      check->add_option("tenant", options->tenant, "name of the tenant")->required();
+      check->callback(
+          [options, chosen] { *chosen = [options] { return check_tenant(*options); }; });
+      CLI::App* cdi = app.add_subcommand(
+          "cdi", "write what containers of the tenants need, for the Container Device Interface");
+      add_output(*cdi, "-o,--output", options->output, "write it to this file");
+      cdi->add_option("--program", options->program, "path of demarc (default: beside this one)");
+      cdi->add_option("--preload", options->preload, "path of libdemarc_preload.so");
+      cdi->callback([options, chosen] { *chosen = [options] { return write_cdi(*options); }; });
       CLI::App* grow =
           add_change(app, "grow", "give a tenant more memory, or less, down to what it uses",
                      options, chosen, [options](const lease::LeaseClient& client) -> Result<void> {

@@ -1,14 +1,5 @@
 // A server on the stand-in for libcuda, and the verbs that speak to it.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <csignal>
-
-#include "demarc/base/files.hpp"
-#include "demarc/base/process.hpp"
-#include "paths.hpp"
-#include "program.hpp"
+#include "served_card.hpp"
 
 namespace demarc {
 namespace {
@@ -16,51 +7,10 @@ namespace {
 using test::run_demarc;
 using testing::HasSubstr;
 
-class ServeProgram : public testing::Test {
- protected:
-  void SetUp() override {
-    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
-    ::setenv("DEMARC_CACHE", (folder / "cache").c_str(), 1);
-    ::setenv("DEMARC_SOCKET", socket.c_str(), 1);
-  }
-  void TearDown() override {
-    for (const char* name : {"DEMARC_LIBCUDA", "DEMARC_CACHE", "DEMARC_SOCKET"}) ::unsetenv(name);
-  }
-  [[nodiscard]] std::string config(const std::string& text) const {
-    const auto path = folder / "f.toml";
-    EXPECT_TRUE(write_file(path, text));
-    return path;
-  }
-  [[nodiscard]] std::string two_tenants() const {
-    return config(R"(description = "h100-sxm"
-memory = "64 MiB"
-mps = "off"
-[tenants.a]
-share = "50 %"
-colors = "0/2"
-[tenants.b]
-tpcs = "6-11"
-colors = "1/2"
-bytes = "16 MiB"
-)");
-  }
-
-  std::filesystem::path folder = test::fresh_folder("serve_verb");
-  std::string socket = folder / "socket";
-};
+class ServeProgram : public test::ServedCard {};
 
 TEST_F(ServeProgram, OwnsACardUntilItIsToldToEnd) {
-  ProcessOptions options;
-  options.output = ChildStream::null;
-  options.error = ChildStream::kept;
-  options.death_signal = SIGKILL;
-  auto server =
-      Process::spawn({(test::build_dir() / "demarc").string(), "serve", "--config", two_tenants()},
-                     options)
-          .value();
-  while (server.running() && server.kept().find("bytes in the colours") == std::string::npos) {
-    ::usleep(10000);
-  }
+  auto server = serving(two_tenants());
   const auto list = run_demarc({"lease", "list"});
   EXPECT_EQ(list.exit_code, 0) << list.err << server.kept();
   EXPECT_THAT(list.out, HasSubstr("a       0-5   0        1"));

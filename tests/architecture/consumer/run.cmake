@@ -19,6 +19,20 @@ if(NOT text MATCHES "^demarc [0-9.]+\n$")
   message(FATAL_ERROR "the consumer of the C interface printed: ${text}")
 endif()
 
+# The installed Python package finds the library beside it.
+find_program(python python3)
+if(TREE STREQUAL install AND python)
+  file(GLOB package "${prefix}/lib*/demarc/python/demarc/__init__.py" "${prefix}/lib/*/demarc/python/demarc/__init__.py")
+  get_filename_component(package "${package}" DIRECTORY)
+  get_filename_component(package "${package}" DIRECTORY)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env --unset=DEMARC_LIBRARY "PYTHONPATH=${package}" PYTHONDONTWRITEBYTECODE=1 "${python}" -c
+    "import demarc, demarc._library as l; print(demarc.version(), l.find_library(), l.find_program())"
+    OUTPUT_VARIABLE text ERROR_VARIABLE text RESULT_VARIABLE code)
+  if(NOT code EQUAL 0 OR NOT text MATCHES "^[0-9.]+ ${prefix}/.*/libdemarc.so ${prefix}/bin/demarc\n$")
+    message(FATAL_ERROR "the installed Python package ended with ${code} and printed: ${text}")
+  endif()
+endif()
+
 # The installed program finds what it loads into others: a confined `verify` on the stand-in driver holds.
 if(TREE STREQUAL install)
   set(demarc "${prefix}/bin/demarc")
