@@ -46,7 +46,8 @@ TEST_F(ContainersProgram, FindTheirTenantInTheEnvironment) {
               HasSubstr("there is no tenant 'nothing'"));
   const auto both = run_demarc({"exec", "--tpcs", "0", "--", "true"});
   EXPECT_EQ(both.exit_code, 1);
-  EXPECT_THAT(both.err, HasSubstr("--tenant, or DEMARC_TENANT in the environment, brings its own TPCs"));
+  EXPECT_THAT(both.err,
+              HasSubstr("--tenant, or DEMARC_TENANT in the environment, brings its own TPCs"));
   ::unsetenv("DEMARC_TENANT");
 }
 

@@ -35,7 +35,7 @@ class Colors {
 
 // Sets the constant variable of a module, as whoever loads one does.
 inline Result<ptx::ColoredModule> loaded_with(ptx::ColoredModule made,
-                                       const std::vector<std::byte>& constants) {
+                                              const std::vector<std::byte>& constants) {
   std::vector<std::uint64_t> words(constants.size() / 8);
   std::memcpy(words.data(), constants.data(), constants.size());
   std::string text = *made.module.text;
@@ -197,8 +197,9 @@ struct ColoredRun {
 };
 
 // The coloured form of kernel `k`, with local memory for `threads` threads.
-inline Result<ColoredRun> run_colored(const Colors& colors, const std::string& text, const Shape& shape,
-                               std::uint64_t threads, const Layout& layout = {}) {
+inline Result<ColoredRun> run_colored(const Colors& colors, const std::string& text,
+                                      const Shape& shape, std::uint64_t threads,
+                                      const Layout& layout = {}) {
   const ptx::ParseResult parsed = ptx::parse(text, "t.ptx");
   ColoredRun run;
   DEMARC_TRY(run.needs, ptx::find_colored_needs(parsed.module));
@@ -233,7 +234,7 @@ inline Result<ColoredRun> run_colored(const Colors& colors, const std::string& t
 }
 
 inline void expect_same(const Colors& colors, const std::string& text, const Shape& shape,
-                 const std::vector<std::byte>& expected, const Layout& layout = {}) {
+                        const std::vector<std::byte>& expected, const Layout& layout = {}) {
   const std::uint64_t threads = std::uint64_t{shape.grid} * shape.block + layout.spare_threads;
   auto run = run_colored(colors, text, shape, threads, layout);
   ASSERT_TRUE(run) << run.error().message;
