@@ -29,7 +29,11 @@ class Lease:
     extents: int
     leases: int  # that live
     processes: tuple[int, ...]  # PIDs that are attached
+    attached_ms: int  # that its processes were on the card, those that ended too
     refused_takes: int
+    refused_bytes: int  # of living leases, as the next two: allocations, calls of the driver, kernels
+    refused_calls: int
+    refused_kernels: int
     launches: tuple[int, ...]  # inside the tenant's TPCs
     unconfined_launches: tuple[int, ...]
     refused_launches: tuple[int, ...]

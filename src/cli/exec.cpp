@@ -54,6 +54,13 @@ Result<void> refuse_beside_pid(const std::vector<const CLI::Option*>& others) {
   return {};
 }
 
+std::string said_at_exit(const ExecOptions& options, const cuda::ConfineOutcome& outcome) {
+  const cuda::ConfinePlan& plan = options.plan;
+  if (options.json && (plan.audit || plan.report)) return audit_to_json(outcome);
+  return (plan.audit ? audit_to_text(outcome) : warnings(outcome)) +
+         (plan.report ? report_to_text(*outcome.report) : "");
+}
+
 Result<void> run_exec(ExecOptions& options) {
   if (options.pid) {
     if (*options.pid < 1) {
@@ -83,11 +90,7 @@ Result<void> run_exec(ExecOptions& options) {
     fmt::print(stderr, "demarc exec: {}\n", line);
   };
   DEMARC_TRY(const auto outcome, cuda::run_confined(options.plan));
-  if (options.plan.audit) {
-    fmt::print(stderr, "{}", options.json ? audit_to_json(outcome) : audit_to_text(outcome));
-  } else {
-    fmt::print(stderr, "{}", warnings(outcome));
-  }
+  fmt::print(stderr, "{}", said_at_exit(options, outcome));
   if (!outcome.holds()) {
     return check_failed("exit code 3, since not all was confined; the program's own was {}",
                         outcome.program_exit_code);
@@ -134,7 +137,11 @@ const RegisterVerb registered_exec({
       app.add_flag(
           "--audit", options->plan.audit,
           "count the launches by path and by the masks in their descriptors, report at exit");
-      app.add_flag("--json", options->json, "report as JSON");
+      app.add_flag(
+          "--report", options->plan.report,
+          "of a tenant's program: which kernels ran in the tenant's colours and how often, "
+          "which code and which calls were refused and why, and its bytes, at exit");
+      app.add_flag("--json", options->json, "--audit and --report as one JSON object");
       app.add_flag("--observe", options->plan.observe,
                    "choose no TPCs and set no mask: see and count the launches only");
       app.add_option("--announce", options->announce,

@@ -3,10 +3,9 @@
 
 #include <set>
 
-#include "bytes.hpp"
 #include "demarc/fatbin/entry.hpp"
 #include "demarc/ptx/parser.hpp"
-#include "elf.hpp"
+#include "symbols.hpp"
 
 namespace demarc::fatbin {
 namespace {
@@ -47,46 +46,8 @@ Result<void> add_of_ptx(std::string_view text, std::string_view name, Names& nam
   return {};
 }
 
-// Bit 2 of st_other, whatever the symbol's type: ptxas sets it for managed variables alone.
-constexpr unsigned char managed_bit = 0x4;
-
-Result<void> add_symbols(const Elf::Section& table, std::string_view texts, std::string_view name,
-                         Names& names) {
-  if (table.header.sh_entsize != sizeof(Elf64_Sym) ||
-      table.content.size() % sizeof(Elf64_Sym) != 0) {
-    return invalid_input("{}: its symbol table has {} bytes in entries of {}; {} are right", name,
-                         table.content.size(), table.header.sh_entsize, sizeof(Elf64_Sym));
-  }
-  for (std::size_t at = 0; at < table.content.size(); at += sizeof(Elf64_Sym)) {
-    const auto symbol = *field<Elf64_Sym>(table.content, at);
-    if ((symbol.st_other & managed_bit) == 0) continue;
-    const auto end = texts.find('\0', symbol.st_name);
-    if (end == std::string_view::npos)
-      return invalid_input("{}: a managed variable whose name has no end", name);
-    names.emplace(texts.substr(symbol.st_name, end - symbol.st_name));
-  }
-  return {};
-}
-
 Result<void> add_of_cubin(std::string_view bytes, std::string_view name, Names& names) {
-  DEMARC_TRY(const Elf elf, Elf::read(bytes, name));
-  if (!elf.is_cubin()) {
-    return invalid_input("{}: is no machine code of a GPU, but an ELF file of machine {}", name,
-                         elf.header().e_machine);
-  }
-  DEMARC_CHECK(sm_of(elf, name));  // of the ABIs that are known the bit is
-  bool found = false;
-  for (const Elf::Section& section : elf.sections()) {
-    if (section.header.sh_type != SHT_SYMTAB) continue;
-    found = true;
-    if (section.header.sh_link >= elf.sections().size())
-      return invalid_input("{}: its symbol table names a section that is not there", name);
-    DEMARC_CHECK(add_symbols(section, elf.sections()[section.header.sh_link].content, name, names));
-  }
-  if (found) return {};
-  return invalid_input(
-      "{}: machine code without a symbol table: whether it has managed variables is not known",
-      name);
+  return add_symbols_with(SymbolBit::managed, bytes, name, names);
 }
 
 Result<void> add_of_fat_binary(std::string_view bytes, std::string_view name, Names& names) {

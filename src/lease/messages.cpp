@@ -145,7 +145,11 @@ void fields(Fields& to, TenantStatus& value) {
   to.member("extents", value.extents);
   to.member("leases", value.leases);
   to.member("processes", value.processes);
+  to.member("attached_ms", value.attached_ms);
   to.member("refused_takes", value.refused_takes);
+  to.member("refused_bytes", value.refused_bytes);
+  to.member("refused_calls", value.refused_calls);
+  to.member("refused_kernels", value.refused_kernels);
   to.member("launches", value.launches);
   to.member("unconfined", value.unconfined);
   to.member("refused", value.refused);

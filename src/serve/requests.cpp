@@ -141,6 +141,7 @@ Result<void> Server::carry_out(Connection& connection, const lease::AttachReques
     return sound;
   }
   connection.process = process;
+  connection.attached_at = Clock::now();
   Answer answer{to_text(lease::Attached{std::move(lease)}), {}};
   answer.files.emplace_back(::dup(listener_.lock()));
   if (table_.get() >= 0) answer.files.emplace_back(::dup(table_.get()));
@@ -291,6 +292,20 @@ Result<std::vector<std::string>> Server::reload(const std::vector<Terms>& tenant
   return stays;
 }
 
+void Server::count_leases(lease::TenantStatus& status) const {
+  for (auto* counts : {&status.launches, &status.unconfined, &status.refused}) {
+    counts->resize(cuda::launch_paths);
+  }
+  for (const cuda::ControlBlock* block : blocks(status.name)) {
+    add(status.launches, block->counters.masked);
+    add(status.unconfined, block->counters.unmasked);
+    add(status.refused, block->counters.refused);
+    status.refused_bytes += block->record.refused_bytes();
+    status.refused_calls += block->counters.colored.refused;
+    status.refused_kernels += block->counters.colored.left_out;
+  }
+}
+
 std::vector<lease::TenantStatus> Server::status() const {
   std::vector<lease::TenantStatus> all;
   for (const auto& [name, tenant] : ledger_.book().tenants) {
@@ -308,19 +323,17 @@ std::vector<lease::TenantStatus> Server::status() const {
     for (const auto& [id, lease] : ledger_.book().leases) {
       if (lease.tenant == name) ++status.leases;
     }
+    const auto ended = attached_.find(name);
+    auto attached = ended == attached_.end() ? Clock::duration{} : ended->second;
     for (const Connection& connection : connections_) {
       if (!connection.process || ledger_.tenant_of(*connection.process) != name) continue;
       status.processes.push_back(connection.peer.process);
+      attached += Clock::now() - connection.attached_at;
     }
+    status.attached_ms = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(attached).count());
     status.refused_takes = tenant.refused_takes;
-    for (auto* counts : {&status.launches, &status.unconfined, &status.refused}) {
-      counts->resize(cuda::launch_paths);
-    }
-    for (const cuda::LaunchCounters* seen : counters(name)) {
-      add(status.launches, seen->masked);
-      add(status.unconfined, seen->unmasked);
-      add(status.refused, seen->refused);
-    }
+    count_leases(status);
     status.revoked = tenant.revoked;
     all.push_back(std::move(status));
   }

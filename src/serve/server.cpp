@@ -175,6 +175,7 @@ void Server::end_connection(Connection& connection) {
 void Server::forget(Connection& connection) {
   connection.forgotten = true;
   if (connection.process) {
+    attached_[ledger_.tenant_of(*connection.process)] += Clock::now() - connection.attached_at;
     ledger_.detach(*connection.process);
     connection.process.reset();
   }
@@ -216,13 +217,13 @@ bool Server::idle() const {
   return ledger_.book().leases.empty() && !ledger_.next_unclean(options_.scrub_bytes);
 }
 
-std::vector<const cuda::LaunchCounters*> Server::counters(const std::string& tenant) const {
-  std::vector<const cuda::LaunchCounters*> counters;
+std::vector<const cuda::ControlBlock*> Server::blocks(const std::string& tenant) const {
+  std::vector<const cuda::ControlBlock*> blocks;
   for (const auto& [id, facts] : leases_) {
     if (!facts.block || ledger_.book().leases.at(id).tenant != tenant) continue;
-    counters.push_back(&facts.block->block().counters);
+    blocks.push_back(&facts.block->block());
   }
-  return counters;
+  return blocks;
 }
 
 }  // namespace demarc::serve

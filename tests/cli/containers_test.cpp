@@ -8,6 +8,7 @@ namespace {
 
 using test::run_demarc;
 using testing::HasSubstr;
+using testing::Not;
 
 class ContainersProgram : public test::ServedCard {};
 
@@ -49,6 +50,33 @@ TEST_F(ContainersProgram, FindTheirTenantInTheEnvironment) {
   EXPECT_THAT(both.err,
               HasSubstr("--tenant, or DEMARC_TENANT in the environment, brings its own TPCs"));
   ::unsetenv("DEMARC_TENANT");
+}
+
+TEST_F(ContainersProgram, ReportAtTheirEndWhatWasColoured) {
+  const auto server = serving(two_tenants());
+  const auto build = test::build_dir();
+  const auto run = [&](const std::vector<std::string>& options, const std::string& step) {
+    std::vector<std::string> words{"exec"};
+    words.insert(words.end(), options.begin(), options.end());
+    for (const std::string& word : {std::string("--"), (build / "demarc_exec_subject").string(),
+                                    (build / "libdemarc_fake_libcuda.so").string(),
+                                    (folder / "log").string(), std::string("context"), step}) {
+      words.push_back(word);
+    }
+    return run_demarc(words);
+  };
+  const auto text = run({"--tenant", "a", "--report"}, "count");
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.err, HasSubstr("tenant 'a'\nkernels in the tenant's colours, by launches:\n"
+                                  "           1  count\nno kernel was refused\n"));
+  const auto json = run({"--tenant", "a", "--report", "--json"}, "map-memory");
+  const auto read = parse_json(json.err.substr(json.err.find('{')), "report").value();
+  EXPECT_EQ(read["schema"], "demarc.exec/2");
+  EXPECT_EQ(read["tenant"]["refused_calls"][0]["name"], "cuMemCreate");
+  EXPECT_THAT(run({"--tenant", "a"}, "count").err, Not(HasSubstr("by launches")));
+  const auto none = run({"--tpcs", "0", "--report"}, "count");
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.err, HasSubstr("give --tenant too"));
 }
 
 TEST_F(ContainersProgram, RunInAProcessNamespaceOfTheirOwn) {

@@ -81,6 +81,7 @@ TEST_F(MemoryCallsOfPrograms, AllocationsThatCannotBeMadeAreRefused) {
   DevicePointer address = 7;
   EXPECT_EQ(api.cuMemAlloc_v2(&address, 0), cu_error_invalid_value);
   EXPECT_EQ(api.cuMemAlloc_v2(&address, window_bytes + 1), cu_error_out_of_memory);
+  EXPECT_EQ(record->refused_bytes(), window_bytes + 1);
   EXPECT_EQ(ask("cuMemAlloc_v2", nullptr, std::size_t{64}), cu_error_invalid_value);
   std::size_t pitch = 7;
   EXPECT_EQ(ask("cuMemAllocPitch_v2", &address, &pitch, std::size_t{0}, std::size_t{4}, 4U),

@@ -1,17 +1,31 @@
 // Code that a program loads, and what it launches of it.
 #include <thread>
 
+#include "demarc/base/files.hpp"
+#include "paths.hpp"
 #include "program_on_share.hpp"
 
 namespace demarc::cuda {
 namespace {
 
+using testing::Contains;
 using testing::Each;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 
-class ModuleCallsOfPrograms : public test::ProgramCalls<test::ColorKind::remainders> {};
+class ModuleCallsOfPrograms : public test::ProgramCalls<test::ColorKind::remainders> {
+ protected:
+  [[nodiscard]] std::vector<std::string> recorded(Recorded what) const {
+    std::vector<std::string> lines;
+    for (const RecordedName& one : record->names()) {
+      if (one.what == what) lines.push_back(fmt::format("{} {}", one.name, one.count));
+    }
+    return lines;
+  }
+};
 
 TEST_F(ModuleCallsOfPrograms, VariablesOfModulesLieInTheShare) {
   const CuModule module =
@@ -153,6 +167,32 @@ TEST_F(ModuleCallsOfPrograms, CodeWithoutPtxAndFilesThatAreNoneAreRefusedByName)
   EXPECT_EQ(told.size(), 3U);
   EXPECT_THAT(told.back(), HasSubstr("/nowhere/k.cubin"));
   EXPECT_EQ(module, nullptr);
+  EXPECT_THAT(recorded(Recorded::refused_code),
+              UnorderedElementsAre("a module of the program 2", "/nowhere/k.cubin 1"));
+}
+
+TEST_F(ModuleCallsOfPrograms, KernelsOfMachineCodeAreRefusedByName) {
+  CuModule module = nullptr;
+  const std::string code =
+      read_file(test::source_dir() / "tests/fatbin/files/counted_90.cubin").value();
+  EXPECT_EQ(api.cuModuleLoadData(&module, code.data()), cu_error_no_binary);
+  EXPECT_EQ(api.cuModuleLoadData(&module, code.data()), cu_error_no_binary);
+  EXPECT_THAT(told, Each(EndsWith("there is machine code for sm_90; kernels: _Z7countedPi")));
+  EXPECT_THAT(recorded(Recorded::refused_kernel), ElementsAre("_Z7countedPi 2"));
+  EXPECT_THAT(recorded(Recorded::refused_code), IsEmpty());
+  EXPECT_EQ(counters.left_out, 2U);
+}
+
+TEST_F(ModuleCallsOfPrograms, LaunchesAreCountedByKernel) {
+  const CuModule module = loaded(test::module_head + test::kernel_of("often", "mov.u32 %r1, 1;") +
+                                 test::kernel_of("never", "mov.u32 %r1, 1;") +
+                                 test::kernel_of("kept", test::with_locals));
+  const CuFunction often = function_of(module, "often");
+  const DevicePointer out = allocated(4 * 64);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(launch_line(often, 1, 1, DevicePointer{}), cu_success);
+  ASSERT_EQ(launch_line(function_of(module, "kept"), 1, 64, out), cu_success);
+  EXPECT_EQ(launch_line(function_of(module, "kept"), 1 << 20U, 64, out), cu_error_out_of_memory);
+  EXPECT_THAT(recorded(Recorded::kernel), ElementsAre("often 3", "kept 1", "never 0"));
 }
 
 TEST_F(ModuleCallsOfPrograms, KernelsThatCannotBeColouredAreLeftOutAndTold) {
@@ -176,6 +216,7 @@ TEST_F(ModuleCallsOfPrograms, KernelsThatCannotBeColouredAreLeftOutAndTold) {
   EXPECT_THAT(told, ElementsAre(HasSubstr("kernel 'printed'"),
                                 HasSubstr("kernel 'spilling': ptxas keeps 8 bytes per thread")));
   EXPECT_EQ(counters.left_out, 2U);
+  EXPECT_THAT(recorded(Recorded::refused_kernel), UnorderedElementsAre("printed 1", "spilling 1"));
 }
 
 TEST_F(ModuleCallsOfPrograms, AModuleOfWhichNoKernelIsLeftIsEmpty) {
@@ -297,6 +338,7 @@ TEST_F(ModuleCallsOfPrograms, KernelsThatCameAnotherWayAreRefused) {
   EXPECT_THAT(all_of(&by_kernel, "_v2"), Each(std::nullopt));
   EXPECT_THAT(all_of(&by_function, "_v2"), Each(std::nullopt));
   EXPECT_THAT(all_of(&by_function, ""), Each(std::nullopt));
+  EXPECT_THAT(recorded(Recorded::kernel), Contains("k 9")) << "nodes count as launches";
   EXPECT_THAT(all_of(&by_kernel, ""), Each(cu_error_not_supported)) << "it has no kernels yet";
   EXPECT_THAT(all_of(nullptr, "_v2"), Each(std::nullopt)) << "the driver refuses it";
   serve(false);

@@ -74,6 +74,13 @@ TEST_F(ProgramsInRemainders, FunctionsThatCannotKeepToTheShareAreRefusedByName) 
     EXPECT_THAT(told[0], HasSubstr(why));
   }
   EXPECT_EQ(counters.refused, 8U);
+  const auto names = record->names();
+  ASSERT_EQ(names.size(), 8U);
+  for (const RecordedName& one : names) {
+    EXPECT_EQ(one.what, Recorded::refused_call);
+    EXPECT_EQ(one.count, 1U) << one.name;
+    EXPECT_NE(one.why, "") << one.name;
+  }
   told.clear();
   EXPECT_EQ(ask("cuCtxSynchronize"), std::nullopt);
   EXPECT_EQ(ask("cuStreamCreate"), std::nullopt);

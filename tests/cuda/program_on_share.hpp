@@ -83,6 +83,7 @@ class ProgramOnShare {
                                          [this](const cuda::WindowMemory::Stretch&) { taken = 0; }},
                                         gpu->compute_capability(),
                                         counters,
+                                        *record,
                                         [this](const std::string& line) { told.push_back(line); },
                                         {{reinterpret_cast<cuda::DevicePointer>(&kept[16]), 32}}})
                 .value();
@@ -154,6 +155,7 @@ class ProgramOnShare {
   std::uint64_t taken = 0;
   std::vector<std::string> told;
   cuda::ColoredCounters counters;
+  std::unique_ptr<cuda::ProgramRecord> record = std::make_unique<cuda::ProgramRecord>();
   std::unique_ptr<cuda::ColoredCalls> calls;
   cuda::LaunchHook* hook = nullptr;
   cuda::DriverApi api;

@@ -8,6 +8,7 @@
 
 #include "demarc/fatbin/best_ptx.hpp"
 #include "demarc/fatbin/files.hpp"
+#include "demarc/fatbin/kernels.hpp"
 #include "demarc/fatbin/managed.hpp"
 
 namespace demarc::fatbin::test {
@@ -19,6 +20,7 @@ inline void do_everything(std::string_view bytes) {
   if (image) {
     (void)best_ptx(*image, 100, "bytes");
     (void)managed_variables(*image, "bytes");
+    (void)machine_code_kernels(*image, "bytes");
   }
   const auto file = images_of(std::string(bytes), "file");
   if (file) (void)images_report(*file, true);

@@ -178,9 +178,8 @@ TEST(Managed, machine_code_of_an_abi_that_is_not_known_is_an_error) {
 }
 
 TEST(Managed, machine_code_without_a_symbol_table_is_an_error) {
-  EXPECT_EQ(
-      message_of(managed_in(made_cubin({}))),
-      "f: machine code without a symbol table: whether it has managed variables is not known");
+  EXPECT_EQ(message_of(managed_in(made_cubin({}))),
+            "f: machine code without a symbol table: what it holds is not known");
 }
 
 TEST(Managed, a_symbol_table_of_another_form_is_an_error) {
@@ -204,8 +203,8 @@ TEST(Managed, a_managed_symbol_whose_name_has_no_end_is_an_error) {
   const auto cubin = [&](std::uint32_t name, unsigned char other) {
     return linked(made_cubin({symbol_table(name, other), unended}), 2, sizeof(Elf64_Sym));
   };
-  EXPECT_EQ(message_of(managed_in(cubin(1, 4))), "f: a managed variable whose name has no end");
-  EXPECT_EQ(message_of(managed_in(cubin(1000, 4))), "f: a managed variable whose name has no end");
+  EXPECT_EQ(message_of(managed_in(cubin(1, 4))), "f: a symbol whose name has no end");
+  EXPECT_EQ(message_of(managed_in(cubin(1000, 4))), "f: a symbol whose name has no end");
   EXPECT_THAT(names_in(cubin(1, 0xa0)), IsEmpty());
 }
 

@@ -63,6 +63,28 @@ TEST_F(Deaths, give_memory_back_clean_when_a_process_is_killed) {
   EXPECT_TRUE(status("a").processes.empty());
 }
 
+TEST_F(Deaths, end_the_time_for_which_a_tenant_was_on_the_card) {
+  const auto owner = connect();
+  const std::string token = open(owner).token;
+  EXPECT_EQ(status("a").attached_ms, 0U);
+  const pid_t process = in_process([&] {
+    const auto client = user_of(token, step);
+    wait_for_word();
+    return 0;
+  });
+  turn_until([&] { return status("a").attached_ms > 1; });
+  const std::uint64_t living = status("a").attached_ms;
+  ::usleep(2000);
+  let_go();
+  EXPECT_EQ(end_of(process), 0);
+  turn_until([&] { return status("a").processes.empty(); });
+  const std::uint64_t ended = status("a").attached_ms;
+  EXPECT_GT(ended, living);
+  ::usleep(2000);
+  EXPECT_EQ(status("a").attached_ms, ended);
+  EXPECT_EQ(status("b").attached_ms, 0U);
+}
+
 TEST_F(Deaths, of_the_owner_end_the_lease_with_the_last_process) {
   static_cast<void>(card.memory(1));
   auto owner = std::make_optional(connect());

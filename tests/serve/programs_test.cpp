@@ -9,6 +9,7 @@
 #include <csignal>
 #include <functional>
 
+#include "demarc/base/json.hpp"
 #include "demarc/lease/client.hpp"
 #include "demarc/serve/server.hpp"
 #include "exec/confine_fixture.hpp"
@@ -136,6 +137,12 @@ TEST_F(TenantPrograms, RunUnchangedInTheColoursOfTheirTenants) {
                               (tenant[0] == 'a' ? partition::TpcSet{0, 1} : partition::TpcSet{5})));
             REQUIRE_IN_CHILD(outcome->sync_domain ==
                              (tenant[0] == 'a' ? std::nullopt : std::optional(2U)));
+            const auto& report = outcome->report;
+            REQUIRE_IN_CHILD(report && report->tenant == tenant && report->names.size() == 2);
+            REQUIRE_IN_CHILD(report->names[0].what == cuda::Recorded::kernel);
+            REQUIRE_IN_CHILD(report->names[0].name == "count" && report->names[0].count == 2);
+            REQUIRE_IN_CHILD(report->names[1].name == "keep" && report->names[1].count == 1);
+            REQUIRE_IN_CHILD(report->most_bytes != 0 && report->refused_bytes == 0);
           }
           return 0;
         }),
@@ -143,6 +150,35 @@ TEST_F(TenantPrograms, RunUnchangedInTheColoursOfTheirTenants) {
         << program.log();
     EXPECT_EQ(server.end(), 0);
   }
+}
+
+TEST_F(TenantPrograms, AskWhatTheyDidUntilNow) {
+  EXPECT_EQ(Supervised::apart([&] {
+              auto plan = cuda::plan_for(program, {"context", "tenant-report"});
+              const auto outcome = run_confined(plan);
+              REQUIRE_IN_CHILD(outcome.has_value() && !outcome->report);
+              REQUIRE_IN_CHILD(program.log().ends_with("report none\n"));
+              return 0;
+            }),
+            0)
+      << "without a lease";
+  ServingProcess server(socket, false);
+  ASSERT_TRUE(server.ready());
+  EXPECT_EQ(
+      Supervised::apart([&] {
+        const auto outcome = run_confined(plan_of("b", {"context", "count", "tenant-report"}));
+        REQUIRE_IN_CHILD(outcome.has_value());
+        const std::string log = program.log();
+        const auto json =
+            parse_json(std::string_view(log).substr(log.rfind("report ") + 7), "report");
+        REQUIRE_IN_CHILD(json.has_value() && (*json)["tenant"] == "b");
+        REQUIRE_IN_CHILD((*json)["kernels"][0]["name"] == "count");
+        REQUIRE_IN_CHILD((*json)["kernels"][0]["count"] == 1);
+        return 0;
+      }),
+      0)
+      << program.log();
+  EXPECT_EQ(server.end(), 0);
 }
 
 TEST_F(TenantPrograms, AreToldWhatWasRefused) {

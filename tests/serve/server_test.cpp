@@ -207,6 +207,9 @@ TEST_F(Serving, lists_tenants_with_what_they_have) {
   control.block().counters.masked[1] = 6;
   control.block().counters.unmasked[1] = 3;
   control.block().counters.refused[2] = 4;
+  control.block().counters.colored.refused = 7;
+  control.block().counters.colored.left_out = 8;
+  control.block().record.note_refused_bytes(4096);
   const auto client = connect();
   const auto head = ask<lease::ListHead>(client, lease::ListRequest{}).value();
   EXPECT_EQ(head, (lease::ListHead{"GPU-planted", 450 * 4096, 2}));
@@ -222,8 +225,12 @@ TEST_F(Serving, lists_tenants_with_what_they_have) {
   EXPECT_THAT(b.launches, ElementsAre(5, 6, 0, 0));
   EXPECT_THAT(b.unconfined, ElementsAre(0, 3, 0, 0));
   EXPECT_THAT(b.refused, ElementsAre(0, 0, 4, 0));
-  EXPECT_EQ(server->counters("b").size(), 1U);
-  EXPECT_TRUE(server->counters("a").empty());
+  EXPECT_EQ(b.refused_bytes, 4096U);
+  EXPECT_EQ(b.refused_calls, 7U);
+  EXPECT_EQ(b.refused_kernels, 8U);
+  EXPECT_EQ(a.refused_calls, 0U);
+  EXPECT_EQ(server->blocks("b").size(), 1U);
+  EXPECT_TRUE(server->blocks("a").empty());
 }
 
 TEST_F(Serving, opens_no_file_but_a_control_block_of_the_one_who_asks) {

@@ -31,7 +31,11 @@ lease::ServerStatus two_tenants() {
             .extents = 3,
             .leases = 1,
             .processes = {10, 11},
+            .attached_ms = 2500,
             .refused_takes = 4,
+            .refused_bytes = 4096,
+            .refused_calls = 8,
+            .refused_kernels = 9,
             .launches = {1, 20, 300, 0},
             .unconfined = {5, 0, 0, 0},
             .refused = {0, 0, 0, 7},
@@ -82,6 +86,10 @@ TEST(Status, is_JSON_with_every_number) {
   EXPECT_EQ(first["unconfined_launches"][0], 5);
   EXPECT_EQ(first["refused_launches"][3], 7);
   EXPECT_EQ(first["refused_takes"], 4);
+  EXPECT_EQ(first["attached_ms"], 2500);
+  EXPECT_EQ(first["refused_bytes"], 4096);
+  EXPECT_EQ(first["refused_calls"], 8);
+  EXPECT_EQ(first["refused_kernels"], 9);
   EXPECT_EQ(first["given_bytes"], 6 << 20);
   EXPECT_EQ(first["unclean_bytes"], 2 << 20);
   EXPECT_EQ(first["revoked"], true);
@@ -96,15 +104,23 @@ TEST(Status, is_a_page_in_which_names_are_text) {
 TEST(Status, is_numbers_for_Prometheus) {
   const std::string text = status_to_metrics(two_tenants()).value();
   for (const char* line :
-       {"# TYPE demarc_tenant_tpcs gauge\n", "demarc_arena_bytes{card=\"GPU-1\"} 3221225472\n",
-        "demarc_tenant_tpcs{tenant=\"a<b>\"} 5\n", "demarc_tenant_colors{tenant=\"a<b>\"} 2\n",
+       {"# TYPE demarc_tenant_tpcs gauge\n",
+        "demarc_arena_bytes{card=\"GPU-1\"} 3221225472\n",
+        "demarc_tenant_tpcs{tenant=\"a<b>\"} 5\n",
+        "demarc_tenant_colors{tenant=\"a<b>\"} 2\n",
         "demarc_tenant_bytes{tenant=\"a<b>\"} 67108864\n",
         "demarc_tenant_given_bytes{tenant=\"a<b>\"} 6291456\n",
         "demarc_tenant_unclean_bytes{tenant=\"a<b>\"} 2097152\n",
-        "demarc_tenant_extents{tenant=\"a<b>\"} 3\n", "demarc_tenant_leases{tenant=\"a<b>\"} 1\n",
+        "demarc_tenant_extents{tenant=\"a<b>\"} 3\n",
+        "demarc_tenant_leases{tenant=\"a<b>\"} 1\n",
         "demarc_tenant_processes{tenant=\"a<b>\"} 2\n",
         "# TYPE demarc_tenant_refused_takes_total counter\n",
         "demarc_tenant_refused_takes_total{tenant=\"a<b>\"} 4\n",
+        "# TYPE demarc_tenant_attached_seconds_total counter\n",
+        "demarc_tenant_attached_seconds_total{tenant=\"a<b>\"} 2.5\n",
+        "demarc_lease_refused_bytes{tenant=\"a<b>\"} 4096\n",
+        "demarc_lease_refused_calls{tenant=\"a<b>\"} 8\n",
+        "demarc_lease_refused_kernels{tenant=\"a<b>\"} 9\n",
         "demarc_lease_launches{tenant=\"a<b>\",path=\"graph\"} 300\n",
         "demarc_lease_unconfined_launches{tenant=\"a<b>\",path=\"default stream\"} 5\n",
         "demarc_lease_refused_launches{tenant=\"a<b>\",path=\"unknown\"} 7\n",

@@ -46,6 +46,7 @@ struct ConfinePlan {
   TpcChoice choice;
   std::vector<std::string> command;  // program and arguments
   bool audit = false;                // count launches by path
+  bool report = false;               // the outcome's report is wanted, which needs a tenant
   bool host_memory = true;           // the program's kernels may reach memory of the host
   bool observe = false;  // no partition, `choice` is empty: launches are only seen and counted
   // A tenant of `demarc serve`, else empty: its lease says which card, TPCs, domain and colours
@@ -90,8 +91,9 @@ struct ConfineOutcome {
   std::uint64_t unmasked[launch_paths] = {};
   std::uint64_t refused[launch_paths] = {};
   std::uint64_t masked_blocks[launch_paths] = {};
-  std::uint64_t graphs = 0;       // launches of CUDA graphs
-  std::vector<Finding> findings;  // all that are looked for, also those with count 0
+  std::uint64_t graphs = 0;             // launches of CUDA graphs
+  std::vector<Finding> findings;        // all that are looked for, also those with count 0
+  std::optional<ProgramReport> report;  // of a program that has a lease
 
   // Whether all that reached the GPU was confined, and something did.
   [[nodiscard]] bool holds() const;

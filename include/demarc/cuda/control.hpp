@@ -8,6 +8,7 @@
 
 #include "demarc/base/result.hpp"
 #include "demarc/cuda/launch_hook.hpp"
+#include "demarc/cuda/program_record.hpp"
 
 namespace demarc::cuda {
 
@@ -18,7 +19,7 @@ inline constexpr const char* tenant_variable = "DEMARC_TENANT";
 inline constexpr const char* chained_injection_variable = "DEMARC_CHAINED_INJECTION";
 
 struct ControlBlock {
-  static constexpr std::uint64_t expected_magic = 0x35306372616d6564;  // "demarc05"
+  static constexpr std::uint64_t expected_magic = 0x36306372616d6564;  // "demarc06"
   std::uint64_t magic = expected_magic;
   std::uint32_t bytes = sizeof(ControlBlock);  // of this struct: another build's is refused
   std::uint64_t token[2] = {};                 // random; whoever opens the block must know it
@@ -34,6 +35,7 @@ struct ControlBlock {
   char lease_token[40] = {};
   SharedMask mask;
   LaunchCounters counters;
+  ProgramRecord record;  // of a program that has a lease
   // Of processes, from their exec to the next one; live, written by `demarc exec` alone.
   std::atomic<std::uint32_t> confined{0};  // with a context on the card, their launches hooked
   std::atomic<std::uint32_t> contexts{0};  // that these made

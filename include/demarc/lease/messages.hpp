@@ -112,7 +112,12 @@ struct TenantStatus {
   std::uint64_t extents = 0;
   std::uint64_t leases = 0;
   std::vector<std::int64_t> processes = {};  // attached ones
+  std::uint64_t attached_ms = 0;  // that its processes were on the card, those that ended too
   std::uint64_t refused_takes = 0;
+  // Of its leases that live: allocations, calls of the driver and kernels that were refused.
+  std::uint64_t refused_bytes = 0;
+  std::uint64_t refused_calls = 0;
+  std::uint64_t refused_kernels = 0;
   // Of its leases that live, by path (cuda::LaunchPath): confined, not confined, refused.
   std::vector<std::uint64_t> launches = {};
   std::vector<std::uint64_t> unconfined = {};

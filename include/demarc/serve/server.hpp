@@ -2,6 +2,7 @@
 // connections that end, and fills memory with zeros before it is given again.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -54,10 +55,11 @@ class Server {
   [[nodiscard]] std::vector<lease::TenantStatus> status() const;
   [[nodiscard]] const CardSide& card() const { return card_; }
   [[nodiscard]] std::size_t connections() const { return connections_.size(); }
-  // The live counters of a tenant's leases.
-  [[nodiscard]] std::vector<const cuda::LaunchCounters*> counters(const std::string& tenant) const;
+  // What the programs of a tenant's leases count, live.
+  [[nodiscard]] std::vector<const cuda::ControlBlock*> blocks(const std::string& tenant) const;
 
  private:
+  using Clock = std::chrono::steady_clock;
   struct Answer {
     std::string text;
     std::vector<OwnedFile> files = {};  // that ride along
@@ -68,10 +70,11 @@ class Server {
     OwnedFile process_file;  // pidfd of the peer
     std::list<Answer> answers = {};
     std::optional<LeaseId> lease = {};      // that it opened
-    std::optional<ProcessId> process = {};  // that it attached
-    bool stalled = false;                   // could not be sent though it should have been
-    bool ended = false;                     // its other end is closed; its process may still run
-    bool forgotten = false;                 // to be taken off the list
+    std::optional<ProcessId> process = {};  // that it attached, when:
+    Clock::time_point attached_at = {};
+    bool stalled = false;    // could not be sent though it should have been
+    bool ended = false;      // its other end is closed; its process may still run
+    bool forgotten = false;  // to be taken off the list
   };
   struct LeaseFacts {
     std::string token;
@@ -90,6 +93,7 @@ class Server {
   void scrub(const Unclean& piece);
 
   // requests.cpp
+  void count_leases(lease::TenantStatus& status) const;
   void answer(Connection& connection, const lease::Packet& packet);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::OpenRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::AttachRequest& request);
@@ -113,6 +117,7 @@ class Server {
   OwnedFile table_;  // sealed; -1: none
   std::map<LeaseId, LeaseFacts> leases_;
   std::list<Connection> connections_;
+  std::map<std::string, Clock::duration> attached_;  // of processes that ended, by tenant
 };
 
 }  // namespace demarc::serve

@@ -15,12 +15,12 @@ ColoredCalls::ColoredCalls(Means means, WindowCopies copies)
     : means_(std::move(means)),
       copies_(copies),
       memory_(means_.window, means_.bytes, means_.owner),
-      memory_calls_(means_.api, memory_),
+      memory_calls_(means_.api, memory_, means_.record),
       copy_calls_(means_.api, memory_, copies_, means_.kept),
       locals_(means_.api, means_.tell),
       module_calls_({means_.api, means_.code, memory_calls_, copies_, locals_,
                      means_.capability.major * 10 + means_.capability.minor, means_.counters,
-                     means_.tell}),
+                     means_.record, means_.tell}),
       graph_calls_(means_.api, locals_, means_.tell),
       node_calls_({means_.api, copy_calls_, copies_, module_calls_, locals_, means_.tell}),
       link_calls_(means_.tell) {}
@@ -32,11 +32,18 @@ bool ColoredCalls::answered_by(Calls& calls, const DriverCall& call) {
   if (row == nullptr) return false;
   if (const CallAnswer answer = (calls.*row->answer)(call)) {
     call.answer(*answer);
-    auto& counter =
-        *answer == cu_error_not_supported ? means_.counters.refused : means_.counters.answered;
-    counter.fetch_add(1, std::memory_order_relaxed);
+    if (*answer == cu_error_not_supported) {
+      note_refusal(call, "what was asked of it has no form that keeps to the colours");
+    } else {
+      means_.counters.answered.fetch_add(1, std::memory_order_relaxed);
+    }
   }
   return true;
+}
+
+void ColoredCalls::note_refusal(const DriverCall& call, const char* why) {
+  means_.counters.refused.fetch_add(1, std::memory_order_relaxed);
+  means_.record.counter(Recorded::refused_call, call.name(), why).fetch_add(1);
 }
 
 void ColoredCalls::serve(const DriverCall& call) {
@@ -47,8 +54,9 @@ void ColoredCalls::serve(const DriverCall& call) {
     return;
   }
   call.answer(cu_error_not_supported);
-  means_.counters.refused.fetch_add(1, std::memory_order_relaxed);
-  means_.tell(fmt::format("{} was refused: {}", call.name(), why_refused(call.base_name())));
+  const char* why = why_refused(call.base_name());
+  note_refusal(call, why);
+  means_.tell(fmt::format("{} was refused: {}", call.name(), why));
 }
 
 }  // namespace demarc::cuda

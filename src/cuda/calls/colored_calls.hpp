@@ -18,6 +18,7 @@
 #include "calls/window_memory.hpp"
 #include "demarc/cuda/colored_code.hpp"
 #include "demarc/cuda/launch_counters.hpp"
+#include "demarc/cuda/program_record.hpp"
 #include "demarc/gpu/device.hpp"
 
 namespace demarc::cuda {
@@ -32,6 +33,7 @@ class ColoredCalls {
     WindowMemory::Owner owner;
     gpu::ComputeCapability capability;
     ColoredCounters& counters;  // outlive the object
+    ProgramRecord& record;      // as does this
     // A line for the user about what was refused.
     std::function<void(const std::string& line)> tell;
     // Where the pages of all shares lie, and the table of the colours.
@@ -49,6 +51,7 @@ class ColoredCalls {
   ColoredCalls(Means means, WindowCopies copies);
   template <class Calls>
   [[nodiscard]] bool answered_by(Calls& calls, const DriverCall& call);
+  void note_refusal(const DriverCall& call, const char* why);
 
   Means means_;
   WindowCopies copies_;

@@ -83,7 +83,9 @@ Result<DevicePointer> MemoryCalls::allocate(std::uint64_t bytes) {
   auto made = memory_.allocate(bytes);
   if (made) return made;
   reap(true);
-  return memory_.allocate(bytes);
+  made = memory_.allocate(bytes);
+  if (!made) record_.note_refused_bytes(bytes);
+  return made;
 }
 
 CuResult MemoryCalls::give(DevicePointer* address, std::uint64_t bytes) {

@@ -8,13 +8,15 @@
 #include "calls/call_answer.hpp"
 #include "calls/window_memory.hpp"
 #include "demarc/cuda/driver_api.hpp"
+#include "demarc/cuda/program_record.hpp"
 
 namespace demarc::cuda {
 
 class MemoryCalls {
  public:
-  // Both outlive the object.
-  MemoryCalls(const DriverApi& api, WindowMemory& memory) : api_(api), memory_(memory) {}
+  // All outlive the object.
+  MemoryCalls(const DriverApi& api, WindowMemory& memory, ProgramRecord& record)
+      : api_(api), memory_(memory), record_(record) {}
 
   static std::span<const CallRow<MemoryCalls>> rows();
 
@@ -49,6 +51,7 @@ class MemoryCalls {
 
   const DriverApi& api_;
   WindowMemory& memory_;
+  ProgramRecord& record_;
   std::mutex mutex_;  // of pending_
   std::vector<Pending> pending_;
 };

@@ -7,7 +7,9 @@
 #include "calls/own_calls.hpp"
 #include "calls/own_stream.hpp"
 #include "calls/relaxed_capture.hpp"
+#include "demarc/base/text.hpp"
 #include "demarc/fatbin/files.hpp"
+#include "demarc/fatbin/kernels.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -38,6 +40,14 @@ LibraryOptions without_promise(const DriverCall& call) {
 
 std::uint64_t aligned(std::uint64_t address, std::uint64_t alignment) {
   return (address + alignment - 1) / alignment * alignment;
+}
+
+// "a, b and 3 more"
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t told = 8;
+  const std::size_t shown = std::min(names.size(), told);
+  const std::string text = joined(std::span(names).first(shown), ", ");
+  return names.size() == shown ? text : fmt::format("{} and {} more", text, names.size() - shown);
 }
 
 }  // namespace
@@ -160,36 +170,28 @@ CuResult ModuleCalls::load_from(Handle* handle, const void* image, const Kind& k
   if (handle == nullptr || image == nullptr) return cu_error_invalid_value;
   const auto found = fatbin::image_at(image, "a module of the program");
   if (found) return load(handle, *found, kind);
-  means_.tell(found.error().message);
-  return cu_error_no_binary;
+  return refuse_code("a module of the program", found.error().message);
 }
 
 CuResult ModuleCalls::load_file(Handle* handle, const char* path, const Kind& kind) {
   if (handle == nullptr || path == nullptr) return cu_error_invalid_value;
   const auto file = fatbin::read_images(path);
-  if (!file) {
-    means_.tell(file.error().message);
-    return cu_error_no_binary;
-  }
+  if (!file) return refuse_code(path, file.error().message);
   if (file->images.size() == 1) return load(handle, file->images.front().image, kind);
-  means_.tell(fmt::format("{}: it holds {} images; one can be loaded", path, file->images.size()));
-  return cu_error_no_binary;
+  return refuse_code(
+      path, fmt::format("{}: it holds {} images; one can be loaded", path, file->images.size()));
 }
 
 CuResult ModuleCalls::load(Handle* handle, const fatbin::Image& image, const Kind& kind) {
   auto read = ColoredImage::read(image, means_.target, "a module of the program");
-  if (!read) {
-    means_.tell(read.error().message);
-    return cu_error_no_binary;
-  }
+  if (!read) return refuse_image(image, read.error());
   const OwnCalls own;
   const RelaxedCapture relaxed(means_.api);
   const auto loaded = std::make_shared<Loaded>(std::move(*read));
   Handle made = nullptr;
   CuResult code = load_contained(&made, *loaded, kind);
   if (code != cu_success) return code;
-  for (const auto& [name, why] : loaded->image.refused()) means_.tell(why);
-  means_.counters.left_out.fetch_add(loaded->image.refused().size());
+  note_refused(loaded->image);
   code = place(made, *loaded, kind);
   if (code != cu_success) {
     kind.unload(made);
@@ -201,18 +203,43 @@ CuResult ModuleCalls::load(Handle* handle, const fatbin::Image& image, const Kin
   // The handles may have been those of a context that has gone.
   loaded_.insert_or_assign(made, loaded);
   for (const auto& [name, function] : loaded->kernels)
-    functions_.insert_or_assign(function, loaded);
+    functions_.insert_or_assign(function, known(loaded, name));
   *handle = made;
   return cu_success;
+}
+
+CuResult ModuleCalls::refuse_code(const std::string& name, const std::string& why) const {
+  means_.tell(why);
+  means_.record.counter(Recorded::refused_code, name, why).fetch_add(1);
+  return cu_error_no_binary;
+}
+
+// By the names of its kernels where machine code is all that there is.
+CuResult ModuleCalls::refuse_image(const fatbin::Image& image, const Error& error) const {
+  const auto kernels = fatbin::machine_code_kernels(image, "a module of the program");
+  if (error.kind != ErrorKind::missing_capability || !kernels || kernels->empty()) {
+    return refuse_code("a module of the program", error.message);
+  }
+  for (const std::string& kernel : *kernels) {
+    means_.record.counter(Recorded::refused_kernel, kernel, error.message).fetch_add(1);
+  }
+  means_.counters.left_out.fetch_add(kernels->size());
+  means_.tell(fmt::format("{}; kernels: {}", error.message, some_of(*kernels)));
+  return cu_error_no_binary;
+}
+
+void ModuleCalls::note_refused(const ColoredImage& image) const {
+  for (const auto& [name, why] : image.refused()) {
+    means_.tell(why);
+    means_.record.counter(Recorded::refused_kernel, name, why).fetch_add(1);
+  }
+  means_.counters.left_out.fetch_add(image.refused().size());
 }
 
 CuResult ModuleCalls::load_contained(Handle* handle, Loaded& loaded, const Kind& kind) {
   for (;;) {
     const auto text = loaded.image.text(means_.code);
-    if (!text) {
-      means_.tell(text.error().message);
-      return cu_error_no_binary;
-    }
+    if (!text) return refuse_code(loaded.image.name(), text.error().message);
     CuResult code = kind.load(handle, text->c_str());
     if (code != cu_success) return code;
     code = find_kernels(*handle, loaded, kind);
@@ -317,7 +344,7 @@ bool ModuleCalls::forget(Handle handle) {
     gone = found->second;
     if (gone->in_graphs.load()) return false;
     loaded_.erase(found);
-    std::erase_if(functions_, [&](const auto& one) { return one.second == gone; });
+    std::erase_if(functions_, [&](const auto& one) { return one.second.module == gone; });
   }
   // Without the lock: what is waited for may itself wait for a launch of another thread. Memory
   // that may still be used stays taken.

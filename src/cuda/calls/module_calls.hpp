@@ -18,6 +18,7 @@
 #include "calls/window_copies.hpp"
 #include "demarc/cuda/colored_code.hpp"
 #include "demarc/cuda/launch_counters.hpp"
+#include "demarc/cuda/program_record.hpp"
 #include "demarc/fatbin/image.hpp"
 
 namespace demarc::cuda {
@@ -33,6 +34,7 @@ class ModuleCalls {
     LocalUsers& locals;
     std::uint32_t target = 0;  // 90 for compute capability 9.0
     ColoredCounters& counters;
+    ProgramRecord& record;
     // A line for the user about what was refused.
     std::function<void(const std::string& line)> tell;
   };
@@ -67,6 +69,12 @@ class ModuleCalls {
     std::function<CuResult(int* bytes, CuFunction function)> local_bytes;  // a thread
     bool library = false;
   };
+  // A function that can be launched.
+  struct Known {
+    std::shared_ptr<Loaded> module;  // null: it was not loaded here
+    std::atomic<std::uint64_t>* launches = nullptr;
+    explicit operator bool() const { return module != nullptr; }
+  };
   // What a kernel is launched with.
   struct Launch {
     CuFunction function = nullptr;
@@ -92,6 +100,10 @@ class ModuleCalls {
   CuResult load_from(Handle* handle, const void* image, const Kind& kind);
   CuResult load_file(Handle* handle, const char* path, const Kind& kind);
   CuResult load(Handle* handle, const fatbin::Image& image, const Kind& kind);
+  // Code of which nothing is loaded.
+  CuResult refuse_code(const std::string& name, const std::string& why) const;
+  CuResult refuse_image(const fatbin::Image& image, const Error& error) const;
+  void note_refused(const ColoredImage& image) const;
   // Until the driver keeps nothing of a kernel in local memory of its own.
   CuResult load_contained(Handle* handle, Loaded& loaded, const Kind& kind);
   [[nodiscard]] CuResult find_kernels(Handle handle, Loaded& loaded, const Kind& kind) const;
@@ -102,8 +114,8 @@ class ModuleCalls {
                                    const LocalUsers::Work& wait);
   void note_capture(Loaded& loaded, CuStream stream) const;
   bool forget(Handle handle);
-  // Null where the function is not one that was loaded here.
-  [[nodiscard]] std::shared_ptr<Loaded> owner_of(CuFunction function);
+  [[nodiscard]] Known find(CuFunction function);
+  [[nodiscard]] Known known(const std::shared_ptr<Loaded>& module, const std::string& kernel) const;
   // The parameters of the node lie `offset` bytes into the arguments.
   CallAnswer judge_params(const DriverCall& call, std::size_t offset);
   // `again` launches as the program wanted to.
@@ -112,7 +124,7 @@ class ModuleCalls {
   Means means_;
   std::shared_mutex mutex_;  // of the tables
   std::unordered_map<Handle, std::shared_ptr<Loaded>> loaded_;
-  std::unordered_map<CuFunction, std::shared_ptr<Loaded>> functions_;
+  std::unordered_map<CuFunction, Known> functions_;
 };
 
 }  // namespace demarc::cuda

@@ -36,13 +36,18 @@ std::vector<CuLaunchAttribute> without_overlap(const CuLaunchConfig& config) {
 
 }  // namespace
 
-std::shared_ptr<ModuleCalls::Loaded> ModuleCalls::owner_of(CuFunction function) {
-  const auto look = [&]() -> std::shared_ptr<Loaded> {
+ModuleCalls::Known ModuleCalls::known(const std::shared_ptr<Loaded>& module,
+                                      const std::string& kernel) const {
+  return {module, &means_.record.counter(Recorded::kernel, kernel)};
+}
+
+ModuleCalls::Known ModuleCalls::find(CuFunction function) {
+  const auto look = [&]() -> Known {
     const std::shared_lock lock(mutex_);
     const auto found = functions_.find(function);
-    return found == functions_.end() ? nullptr : found->second;
+    return found == functions_.end() ? Known{} : found->second;
   };
-  if (auto known = look()) return known;
+  if (auto found = look()) return found;
   // A library's kernel as the function of a context.
   const OwnCalls own;
   const std::unique_lock lock(mutex_);
@@ -56,26 +61,32 @@ std::shared_ptr<ModuleCalls::Loaded> ModuleCalls::owner_of(CuFunction function) 
           of_context != function) {
         continue;
       }
-      functions_.emplace(function, loaded);
-      return loaded;
+      return functions_.emplace(function, known(loaded, name)).first->second;
     }
   }
-  return nullptr;
+  return {};
 }
 
 CallAnswer ModuleCalls::judge(const Launch& launch, const LocalUsers::Work& again) {
-  const auto loaded = owner_of(launch.function);
-  if (loaded == nullptr) {
+  const Known found = find(launch.function);
+  if (!found) {
     means_.tell("a kernel that was not loaded through Demarc was to be launched");
     return cu_error_not_supported;
   }
+  Loaded& module = *found.module;
   const OwnCalls own;
-  note_capture(*loaded, launch.stream);
-  if (loaded->image.needs().local_bytes == 0) return std::nullopt;
-  return means_.locals.launch(
-      loaded->users, launch.stream,
-      [&](const LocalUsers::Work& wait) { return make_room(*loaded, launch.threads, wait); },
-      again);
+  note_capture(module, launch.stream);
+  CallAnswer answer;
+  if (module.image.needs().local_bytes != 0) {
+    answer = means_.locals.launch(
+        module.users, launch.stream,
+        [&](const LocalUsers::Work& wait) { return make_room(module, launch.threads, wait); },
+        again);
+  }
+  if (!answer || *answer == cu_success) {
+    found.launches->fetch_add(1, std::memory_order_relaxed);
+  }
+  return answer;
 }
 
 // What the driver does not tell of a stream it does not capture either.
@@ -123,16 +134,15 @@ CallAnswer ModuleCalls::launch_ex(const DriverCall& call) {
 }
 
 CallAnswer ModuleCalls::judge_node(CuFunction function, CuKernel kernel) {
-  const auto loaded =
-      owner_of(function != nullptr ? function : reinterpret_cast<CuFunction>(kernel));
-  if (loaded != nullptr && loaded->image.needs().local_bytes == 0) {
-    loaded->in_graphs.store(true);
+  const Known found = find(function != nullptr ? function : reinterpret_cast<CuFunction>(kernel));
+  if (found && found.module->image.needs().local_bytes == 0) {
+    found.module->in_graphs.store(true);
+    found.launches->fetch_add(1, std::memory_order_relaxed);
     return std::nullopt;
   }
-  means_.tell(loaded == nullptr
-                  ? "a kernel that was not loaded through Demarc was to be a node of a graph"
-                  : "a kernel with local variables cannot be added to a graph by hand, where "
-                    "nothing keeps it apart from others; a capture of its launch can have it");
+  means_.tell(!found ? "a kernel that was not loaded through Demarc was to be a node of a graph"
+                     : "a kernel with local variables cannot be added to a graph by hand, where "
+                       "nothing keeps it apart from others; a capture of its launch can have it");
   return cu_error_not_supported;
 }
 

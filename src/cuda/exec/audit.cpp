@@ -4,6 +4,7 @@
 
 #include "demarc/base/json.hpp"
 #include "demarc/cuda/confine.hpp"
+#include "exec/program_report.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -192,20 +193,21 @@ std::string audit_to_json(const ConfineOutcome& outcome) {
   }
   Json findings = Json::object();
   for (const Finding& finding : outcome.findings) findings[finding.name] = finding.count;
-  const Json json{{"schema", "demarc.exec/2"},
-                  {"program_exit_code", outcome.program_exit_code},
-                  {"holds", outcome.holds()},
-                  {"observed", outcome.observed},
-                  {"tpcs", to_string(outcome.tpcs)},
-                  {"sms", outcome.sms},
-                  {"sync_domain", outcome.sync_domain ? Json(*outcome.sync_domain) : Json(nullptr)},
-                  {"no_sync_domain_because", outcome.no_domain_because},
-                  {"processes_confined", outcome.processes.confined},
-                  {"contexts", outcome.processes.contexts},
-                  {"counted_by", "masks in the launches' descriptors"},
-                  {"findings", findings},
-                  {"graphs", outcome.graphs},
-                  {"paths", paths}};
+  Json json{{"schema", "demarc.exec/2"},
+            {"program_exit_code", outcome.program_exit_code},
+            {"holds", outcome.holds()},
+            {"observed", outcome.observed},
+            {"tpcs", to_string(outcome.tpcs)},
+            {"sms", outcome.sms},
+            {"sync_domain", outcome.sync_domain ? Json(*outcome.sync_domain) : Json(nullptr)},
+            {"no_sync_domain_because", outcome.no_domain_because},
+            {"processes_confined", outcome.processes.confined},
+            {"contexts", outcome.processes.contexts},
+            {"counted_by", "masks in the launches' descriptors"},
+            {"findings", findings},
+            {"graphs", outcome.graphs},
+            {"paths", paths}};
+  if (outcome.report) json["tenant"] = json_of(*outcome.report);
   return json_text(json, 2) + "\n";
 }
 

@@ -297,6 +297,9 @@ Result<void> check_plan(const ConfinePlan& plan) {
         "--sms, --share out",
         tenant_variable);
   }
+  if (plan.report && plan.tenant.empty()) {
+    return invalid_input("--report tells of a tenant's program: give --tenant too");
+  }
   return refuse_inside();
 }
 
@@ -404,6 +407,7 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   outcome.processes = supervisor.counts();
   copy_counters(block.counters, outcome);
   outcome.findings = look_for_findings(outcome.processes, block.counters, plan.observe);
+  if (tenant) outcome.report = report_of(plan.tenant, block.record);
   return outcome;
 }
 

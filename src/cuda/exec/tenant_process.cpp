@@ -37,14 +37,12 @@ class KeptContext {
 
 }  // namespace
 
-Result<std::unique_ptr<TenantProcess>> TenantProcess::attach(const std::string& socket,
-                                                             const std::string& token,
-                                                             ColoredCounters& counters, Tell tell) {
+Result<std::unique_ptr<TenantProcess>> TenantProcess::attach(ControlBlock& block, Tell tell) {
   note_forks();
-  DEMARC_TRY(lease::LeaseClient client, lease::LeaseClient::connect(socket));
-  DEMARC_TRY(lease::Attachment attachment, client.attach(token));
+  DEMARC_TRY(lease::LeaseClient client, lease::LeaseClient::connect(block.lease_socket));
+  DEMARC_TRY(lease::Attachment attachment, client.attach(block.lease_token));
   return std::unique_ptr<TenantProcess>(
-      new TenantProcess(std::move(client), std::move(attachment), counters, std::move(tell)));
+      new TenantProcess(std::move(client), std::move(attachment), block, std::move(tell)));
 }
 
 Result<WindowMemory::Stretch> TenantProcess::take(std::uint64_t bytes) {
@@ -52,14 +50,20 @@ Result<WindowMemory::Stretch> TenantProcess::take(std::uint64_t bytes) {
   const OwnCalls own;
   const RelaxedCapture relaxed(gpu_->api());
   if (auto mapped = share_->map(extent.first, extent.bytes); !mapped) {
-    give({extent.first, extent.bytes});
+    give_back(extent.first);
     return tl::unexpected(mapped.error());
   }
+  block_.record.note_bytes(bytes_.fetch_add(extent.bytes) + extent.bytes);
   return WindowMemory::Stretch{extent.first, extent.bytes};
 }
 
 void TenantProcess::give(const WindowMemory::Stretch& stretch) {
-  if (auto given = client_.give(stretch.first); !given) tell_(given.error().message);
+  bytes_.fetch_sub(stretch.bytes);
+  give_back(stretch.first);
+}
+
+void TenantProcess::give_back(std::uint64_t first) {
+  if (auto given = client_.give(first); !given) tell_(given.error().message);
 }
 
 Result<void> TenantProcess::open() {
@@ -86,7 +90,8 @@ Result<void> TenantProcess::open() {
                           {[this](std::uint64_t bytes) { return take(bytes); },
                            [this](const WindowMemory::Stretch& stretch) { give(stretch); }},
                           gpu->compute_capability(),
-                          counters_,
+                          block_.counters.colored,
+                          block_.record,
                           tell_,
                           {{share_->arena(), share_->arena_bytes()},
                            {share_->table(), attachment_.table.size()}}}));

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "calls/colored_calls.hpp"
+#include "demarc/cuda/control.hpp"
 #include "demarc/cuda/lent_share.hpp"
 #include "demarc/lease/client.hpp"
 
@@ -19,30 +20,31 @@ class TenantProcess {
  public:
   using Tell = std::function<void(const std::string& line)>;
 
-  // Attaches to the lease; memory is mapped as it is allocated. `counters` outlive the object.
-  static Result<std::unique_ptr<TenantProcess>> attach(const std::string& socket,
-                                                       const std::string& token,
-                                                       ColoredCounters& counters, Tell tell);
+  // Attaches to the lease that the block names; memory is mapped as it is allocated. The block
+  // outlives the object.
+  static Result<std::unique_ptr<TenantProcess>> attach(ControlBlock& block, Tell tell);
 
   // At the entry of each of the program's calls. Error: the memory could not be mapped, and nothing
   // of the program may run.
   [[nodiscard]] Result<void> serve(const DriverCall& call);
 
  private:
-  TenantProcess(lease::LeaseClient client, lease::Attachment attachment, ColoredCounters& counters,
+  TenantProcess(lease::LeaseClient client, lease::Attachment attachment, ControlBlock& block,
                 Tell tell)
       : client_(std::move(client)),
         attachment_(std::move(attachment)),
-        counters_(counters),
+        block_(block),
         tell_(std::move(tell)) {}
   [[nodiscard]] Result<void> open();
   [[nodiscard]] Result<WindowMemory::Stretch> take(std::uint64_t bytes);
   void give(const WindowMemory::Stretch& stretch);
+  void give_back(std::uint64_t first);
 
   lease::LeaseClient client_;
   lease::Attachment attachment_;
-  ColoredCounters& counters_;
+  ControlBlock& block_;
   Tell tell_;
+  std::atomic<std::uint64_t> bytes_{0};  // taken and not given back
   std::mutex opening_;
   GpuPointer gpu_;
   std::optional<BorrowedShare> share_;

@@ -62,6 +62,7 @@ void report_hooked(const demarc::cuda::ControlBlock& block) {
 }
 
 LaunchCounters* counters = nullptr;
+const demarc::cuda::ProgramRecord* record = nullptr;  // of a program that has a lease
 bool host_memory_is_refused = false;
 demarc::cuda::TenantProcess* tenant = nullptr;
 
@@ -95,10 +96,10 @@ void watch(const demarc::cuda::DriverCall& call) {
 // The process has its memory in the tenant's colours, or ends. For ever: other libraries free what
 // they allocated when the process ends.
 void attach(demarc::cuda::ControlBlock& block) {
-  auto attached = demarc::cuda::TenantProcess::attach(block.lease_socket, block.lease_token,
-                                                      block.counters.colored, &tell);
+  auto attached = demarc::cuda::TenantProcess::attach(block, &tell);
   stop_without(attached);
   tenant = attached->release();
+  record = &block.record;
 }
 
 // Another tool that wanted the same door is let in too.
@@ -114,6 +115,17 @@ void call_chained_injection() {
 bool hooked = false;
 
 }  // namespace
+
+// What the program of this process loaded, launched and was refused until now, as `demarc exec
+// --report --json` says it at the end (schema demarc.tenant/1). The text stays until the next call
+// of the same thread; null where the program has no lease.
+extern "C" __attribute__((visibility("default"))) const char* demarc_tenant_report() {
+  if (record == nullptr) return nullptr;
+  thread_local std::string text;
+  const char* name = std::getenv(demarc::cuda::tenant_variable);
+  text = report_to_json(demarc::cuda::report_of(name == nullptr ? "" : name, *record));
+  return text.c_str();
+}
 
 // The driver asks for it by this name. NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {

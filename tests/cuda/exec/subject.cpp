@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -236,6 +237,20 @@ std::string replayed() {
   return code == 0 ? "right" : "failed " + std::to_string(code);
 }
 
+// What libdemarc_preload.so says of this program, in one line.
+std::string tenant_report() {
+  const char* preload = std::getenv("CUDA_INJECTION64_PATH");
+  void* library = preload == nullptr ? nullptr : ::dlopen(preload, RTLD_NOW | RTLD_NOLOAD);
+  const auto function =
+      library == nullptr
+          ? nullptr
+          : reinterpret_cast<const char* (*)()>(::dlsym(library, "demarc_tenant_report"));
+  const char* said = function == nullptr ? "no function" : function();
+  std::string line = said == nullptr ? "none" : said;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line;
+}
+
 // Where all colours lie: the window's address, which is known, times the number of the two colours.
 void look_into_the_arena() {
   unsigned long long memory = 0;
@@ -384,6 +399,8 @@ bool do_step(const std::string& step) {
     allocate_in_child();
   } else if (name == "managed") {
     load_managed();
+  } else if (name == "tenant-report") {
+    note("report " + tenant_report());
   } else if (name == "own-domain") {
     const unsigned char domains[64] = {static_cast<unsigned char>(number), 1};
     call("cuCtxSetCurrent", context);

@@ -1,0 +1,77 @@
+// What the processes of a tenant's program loaded, launched and were refused, by name: memory that
+// all of them share, and that tells of those that were killed too.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace demarc::cuda {
+
+// What a name is of, and what was counted of it.
+enum class Recorded : std::uint32_t {
+  nothing,
+  kernel,          // in the tenant's colours: its launches, one a launch that was captured
+  refused_kernel,  // not loaded: how often it was to be
+  refused_code,    // a module or library that could not be read: how often it was to be loaded
+  refused_call,    // a function of the driver: its calls
+};
+
+struct RecordedName {
+  Recorded what = Recorded::nothing;
+  std::string name;  // of a kernel as the linker knows it
+  std::string why;   // of what was refused
+  std::uint64_t count = 0;
+};
+
+// Plain data. Names are added by several processes at once, and none is ever taken out.
+class ProgramRecord {
+ public:
+  static constexpr std::uint32_t most_names = 1024;
+
+  // The counter of a name, which is added where it is new. Where there is no room for another one
+  // that of all such names. Long names are cut and end with a number that tells them apart.
+  [[nodiscard]] std::atomic<std::uint64_t>& counter(Recorded what, std::string_view name,
+                                                    std::string_view why = {});
+  // A process has so many bytes of its tenant's memory.
+  void note_bytes(std::uint64_t bytes);
+  void note_refused_bytes(std::uint64_t bytes) { refused_bytes_.fetch_add(bytes); }
+
+  // Those of one kind together, the most frequent first.
+  [[nodiscard]] std::vector<RecordedName> names() const;
+  // Of names for which there was no room.
+  [[nodiscard]] std::uint64_t unnamed() const { return unnamed_; }
+  [[nodiscard]] std::uint64_t most_bytes() const { return most_bytes_; }  // of one process
+  [[nodiscard]] std::uint64_t refused_bytes() const { return refused_bytes_; }
+
+ private:
+  struct Row {
+    std::atomic<Recorded> what{Recorded::nothing};  // set when the rest is
+    std::array<char, 384> name{};
+    std::array<char, 232> why{};
+    std::atomic<std::uint64_t> count{0};
+  };
+  std::atomic<std::uint32_t> taken_{0};
+  std::atomic<std::uint64_t> unnamed_{0};
+  std::atomic<std::uint64_t> most_bytes_{0};
+  std::atomic<std::uint64_t> refused_bytes_{0};
+  std::array<Row, most_names> rows_{};
+};
+
+// What `demarc exec --report` says of a program.
+struct ProgramReport {
+  std::string tenant;
+  std::vector<RecordedName> names;
+  std::uint64_t unnamed = 0;
+  std::uint64_t most_bytes = 0;
+  std::uint64_t refused_bytes = 0;
+};
+[[nodiscard]] ProgramReport report_of(std::string tenant, const ProgramRecord& record);
+// As tables, and as JSON (schema demarc.tenant/1).
+[[nodiscard]] std::string report_to_text(const ProgramReport& report);
+[[nodiscard]] std::string report_to_json(const ProgramReport& report);
+
+}  // namespace demarc::cuda

@@ -1,0 +1,76 @@
+// Adds names without a lock, which a process that is killed would keep.
+#include "demarc/cuda/program_record.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <utility>
+
+namespace demarc::cuda {
+namespace {
+
+// As much of a name as fits before a closing zero; what is cut ends with a number of the whole.
+template <std::size_t Size>
+std::string fitted(std::string_view name) {
+  if (name.size() < Size) return std::string(name);
+  const std::string number = fmt::format("~{:016x}", std::hash<std::string_view>()(name));
+  return std::string(name.substr(0, Size - 1 - number.size())) + number;
+}
+
+template <std::size_t Size>
+void keep_text(std::string_view text, std::array<char, Size>& to) {
+  std::copy_n(text.begin(), std::min(text.size(), Size - 1), to.begin());
+}
+
+}  // namespace
+
+std::atomic<std::uint64_t>& ProgramRecord::counter(Recorded what, std::string_view name,
+                                                   std::string_view why) {
+  const std::string wanted = fitted<std::tuple_size_v<decltype(Row::name)>>(name);
+  const std::uint32_t there = std::min(taken_.load(std::memory_order_acquire), most_names);
+  for (std::uint32_t i = 0; i < there; ++i) {
+    Row& row = rows_[i];
+    if (row.what.load(std::memory_order_acquire) == what && wanted == row.name.data()) {
+      return row.count;
+    }
+  }
+  // Two processes may add the same name at once: it is one name where it is read.
+  if (there == most_names) return unnamed_;
+  const std::uint32_t own = taken_.fetch_add(1, std::memory_order_acq_rel);
+  if (own >= most_names) return unnamed_;
+  Row& row = rows_[own];
+  keep_text(wanted, row.name);
+  keep_text(why, row.why);
+  row.what.store(what, std::memory_order_release);
+  return row.count;
+}
+
+void ProgramRecord::note_bytes(std::uint64_t bytes) {
+  std::uint64_t most = most_bytes_.load();
+  while (bytes > most && !most_bytes_.compare_exchange_weak(most, bytes)) {
+  }
+}
+
+std::vector<RecordedName> ProgramRecord::names() const {
+  std::map<std::pair<Recorded, std::string>, RecordedName> found;
+  const std::uint32_t there = std::min(taken_.load(std::memory_order_acquire), most_names);
+  for (std::uint32_t i = 0; i < there; ++i) {
+    const Row& row = rows_[i];
+    const Recorded what = row.what.load(std::memory_order_acquire);
+    if (what == Recorded::nothing) continue;
+    const std::string name = row.name.data();
+    auto& one =
+        found.try_emplace({what, name}, RecordedName{what, name, row.why.data(), 0}).first->second;
+    one.count += row.count.load();
+  }
+  std::vector<RecordedName> names;
+  for (auto& [key, one] : found) names.push_back(std::move(one));
+  std::stable_sort(names.begin(), names.end(), [](const auto& a, const auto& b) {
+    return a.what != b.what ? a.what < b.what : a.count > b.count;
+  });
+  return names;
+}
+
+}  // namespace demarc::cuda

@@ -1,0 +1,93 @@
+// What a tenant's program had to do with its tenant's colours, for people and for programs.
+#include "exec/program_report.hpp"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "demarc/base/text.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+// A section of the report.
+struct RecordedKind {
+  Recorded what;
+  const char* key;  // in the JSON
+  const char* heading;
+  const char* none;
+};
+constexpr RecordedKind recorded_kinds[] = {
+    {Recorded::kernel, "kernels", "kernels in the tenant's colours, by launches",
+     "no kernel was loaded"},
+    {Recorded::refused_kernel, "refused_kernels", "kernels refused, by loads",
+     "no kernel was refused"},
+    {Recorded::refused_code, "refused_code", "code refused, by loads", "no code was refused"},
+    {Recorded::refused_call, "refused_calls", "calls of the driver refused, by calls",
+     "no call was refused"},
+};
+
+std::string as_written(const std::string& mangled) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
+  return status == 0 ? text.get() : mangled;
+}
+
+std::vector<const RecordedName*> of_kind(const ProgramReport& report, Recorded what) {
+  std::vector<const RecordedName*> names;
+  for (const RecordedName& one : report.names) {
+    if (one.what == what) names.push_back(&one);
+  }
+  return names;
+}
+
+}  // namespace
+
+ProgramReport report_of(std::string tenant, const ProgramRecord& record) {
+  return {std::move(tenant), record.names(), record.unnamed(), record.most_bytes(),
+          record.refused_bytes()};
+}
+
+std::string report_to_text(const ProgramReport& report) {
+  std::string text = fmt::format("tenant '{}'\n", report.tenant);
+  for (const RecordedKind& kind : recorded_kinds) {
+    const auto names = of_kind(report, kind.what);
+    append(text, "{}{}\n", names.empty() ? kind.none : kind.heading, names.empty() ? "" : ":");
+    for (const RecordedName* one : names) {
+      append(text, "{:>12}  {}{}{}\n", one->count, as_written(one->name),
+             one->why.empty() ? "" : ": ", one->why);
+    }
+  }
+  if (report.unnamed != 0)
+    append(text, "{:>12}  of names for which there was no room\n", report.unnamed);
+  append(text,
+         "memory in the tenant's colours: at most {} bytes in one process; {} bytes were refused\n",
+         report.most_bytes, report.refused_bytes);
+  return text;
+}
+
+Json json_of(const ProgramReport& report) {
+  Json json{{"schema", "demarc.tenant/1"}, {"tenant", report.tenant}};
+  for (const RecordedKind& kind : recorded_kinds) {
+    Json names = Json::array();
+    for (const RecordedName* one : of_kind(report, kind.what)) {
+      Json name{{"name", one->name}, {"as_written", as_written(one->name)}, {"count", one->count}};
+      if (!one->why.empty()) name["why"] = one->why;
+      names.push_back(std::move(name));
+    }
+    json[kind.key] = std::move(names);
+  }
+  json["unnamed"] = report.unnamed;
+  json["most_bytes"] = report.most_bytes;
+  json["refused_bytes"] = report.refused_bytes;
+  return json;
+}
+
+std::string report_to_json(const ProgramReport& report) {
+  return json_text(json_of(report), 2) + "\n";
+}
+
+}  // namespace demarc::cuda

@@ -1,0 +1,54 @@
+// The kernels of machine code are found by name.
+#include "demarc/fatbin/kernels.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support.hpp"
+
+namespace demarc::fatbin::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+Result<std::vector<std::string>> kernels_in(const std::string& bytes) {
+  DEMARC_TRY(const Image image, image_in(bytes, "f"));
+  return machine_code_kernels(image, "f");
+}
+
+TEST(MachineCodeKernels, have_a_bit_of_their_symbol_on_every_target) {
+  for (const char* file :
+       {"counted_75.cubin", "counted_90.cubin", "counted_100.cubin", "counted_11.8_80.cubin"}) {
+    EXPECT_THAT(kernels_in(kept_file(file)).value(), ElementsAre("_Z7countedPi")) << file;
+  }
+}
+
+TEST(MachineCodeKernels, of_fat_binaries_are_those_of_all_their_machine_code) {
+  EXPECT_THAT(kernels_in(kept_file("elf_only.fatbin")).value(), ElementsAre("_Z7countedPi"));
+  EXPECT_THAT(kernels_in(kept_file("ptx_only.fatbin")).value(), IsEmpty());
+  const std::string both = made_fat_binary({{.kind = 2, .content = kept_file("counted_90.cubin")},
+                                            {.kind = 2, .content = kept_file("managed_90.cubin")}});
+  EXPECT_THAT(kernels_in(both).value(), ElementsAre("_Z7countedPi"))
+      << "each once";
+}
+
+TEST(MachineCodeKernels, of_what_a_program_was_linked_from_count) {
+  const std::string linked_from = kept_file("elf_only.fatbin");
+  const std::string bytes = kept_file("ptx_only.fatbin");
+  Image image = *image_in(bytes, "f");
+  image.prelinked.push_back(linked_from);
+  EXPECT_THAT(machine_code_kernels(image, "f").value(), ElementsAre("_Z7countedPi"));
+  image.prelinked.front() = std::string_view("no fat binary");
+  EXPECT_FALSE(machine_code_kernels(image, "f"));
+}
+
+TEST(MachineCodeKernels, of_code_that_cannot_be_read_are_an_error) {
+  EXPECT_FALSE(kernels_in(made_fat_binary({{.kind = 2, .content = "no cubin"}})));
+  const std::string cubin = kept_file("counted_90.cubin");
+  EXPECT_FALSE(machine_code_kernels(Image{ImageKind::cubin, cubin.substr(0, 100), {}}, "f"));
+  EXPECT_THAT(kernels_in(std::string(small_ptx)).value(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace demarc::fatbin::test
