@@ -1,11 +1,12 @@
-"""A decoder of 8 layers, 1024 wide, random weights, float16: one token a step, with a cache of 2048 keys and values."""
-from timing import import_torch, parse_arguments, serve
+"""A decoder of 8 layers, 1024 wide, random weights, float16: one token a step, with a cache of 2048 keys and values, or a prompt."""
+from timing import argument_parser, import_torch, serve
 
 LAYERS, WIDTH, HEADS, TOKENS, WORDS = 8, 1024, 16, 2048, 8192
+PROMPT = 1024  # tokens
 HEAD = WIDTH // HEADS
 
 
-def decoder(torch):
+def decoder(torch, prefill):
     functional = torch.nn.functional
 
     def weights(out, width):
@@ -37,9 +38,20 @@ def decoder(torch):
             shares = torch.softmax(torch.where(places <= at, scores, float("-inf")), -1)
             seen = (shares[..., None] * self.values.float()).sum(1).half().view(1, WIDTH)
             x = x + functional.linear(seen, self.out)
+            return self.widened(x)
+
+        def widened(self, x):
             y = normed(x, self.scales[1])
             wide = functional.silu(functional.linear(y, self.gate)) * functional.linear(y, self.up)
             return x + functional.linear(wide, self.down)
+
+        def read(self, x, cosines, sines, hidden):
+            both = functional.linear(normed(x, self.scales[0]), self.queries_keys_values)
+            query, key, value = both.view(PROMPT, 3, HEADS, HEAD).permute(1, 2, 0, 3).unbind(0)
+            query, key = rotated(query, cosines, sines), rotated(key, cosines, sines)
+            scores = torch.where(hidden, float("-inf"), (query @ key.transpose(1, 2)).float() * HEAD ** -0.5)
+            seen = (torch.softmax(scores, -1).half() @ value).transpose(0, 1).reshape(PROMPT, WIDTH)
+            return self.widened(x + functional.linear(seen, self.out))
 
     class Decoder(torch.nn.Module):
         """Takes a token and where it stands, each an int64 of one element, and leaves there what comes next."""
@@ -62,13 +74,26 @@ def decoder(torch):
             self.at.copy_((self.at + 1) % TOKENS)
             return x
 
-    return Decoder()
+    class Prompt(Decoder):
+        """Takes the tokens of a prompt, all at once, and gives what the last of them leads to."""
+
+        def forward(self, tokens):
+            x = self.words[tokens]
+            places = self.places[0, :PROMPT]
+            for layer in self.layers:
+                x = layer.read(x, self.cosines[:PROMPT], self.sines[:PROMPT], places[None] > places[:, None])
+            return functional.linear(x[-1:], self.head)
+
+    return Prompt if prefill else Decoder
 
 
 def main():
-    arguments = parse_arguments(__doc__)
+    parser = argument_parser(__doc__)
+    parser.add_argument("--prefill", action="store_true", help=f"read prompts of {PROMPT} tokens instead of writing one token a step")
+    arguments = parser.parse_args()
     torch = import_torch()
-    serve(torch, decoder(torch), torch.zeros(1, dtype=torch.int64), arguments)
+    tokens = torch.arange(PROMPT) % WORDS if arguments.prefill else torch.zeros(1, dtype=torch.int64)
+    serve(torch, decoder(torch, arguments.prefill)(), tokens, arguments)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 """A detector like YOLOv2: 21 convolutions with random weights, one frame of 416 x 416 at a time, float32."""
-from timing import import_torch, parse_arguments, serve
+from timing import argument_parser, import_torch, serve
 
 # Channels and size of each convolution of Darknet-19 and the detector's head; M: halve the picture.
 LAYERS = [(32, 3), "M", (64, 3), "M", (128, 3), (64, 1), (128, 3), "M", (256, 3), (128, 1), (256, 3), "M",
@@ -22,7 +22,7 @@ def detector(nn):
 
 
 def main():
-    arguments = parse_arguments(__doc__)
+    arguments = argument_parser(__doc__).parse_args()
     torch = import_torch()
     serve(torch, detector(torch.nn), torch.rand(1, 3, 416, 416), arguments)
 

@@ -3,7 +3,7 @@ import argparse
 import os
 import time
 
-from timing import import_torch, say
+from timing import compiled, import_torch, say
 
 
 def main():
@@ -11,8 +11,11 @@ def main():
     parser.add_argument("kind", choices=["products", "adds", "fills", "copies"],
                         help="products of 8192 x 8192 matrices (compute-bound); the others go over tensors of 256 MiB")
     parser.add_argument("--streams", type=int, default=4, help="streams to queue into (4)")
+    parser.add_argument("--compile", action="store_true", help="through torch.compile, with kernels of Triton's alone; not copies")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="end after so many (never)")
     arguments = parser.parse_args()
+    if arguments.compile and arguments.kind == "copies":
+        parser.error("--compile copies: the driver makes them")
     torch = import_torch()
     streams = [torch.cuda.Stream() for _ in range(arguments.streams)]
 
@@ -24,6 +27,8 @@ def main():
     owned = [tensors() for _ in streams]
     work = {"products": lambda a, b, c=None: torch.mm(a, b, out=c), "adds": lambda a, b: a.add_(1),
             "fills": lambda a, b: a.fill_(1), "copies": lambda a, b: a.copy_(b)}[arguments.kind]
+    if arguments.compile:
+        work = compiled(torch, work)
     torch.cuda.synchronize()
     with torch.inference_mode():
         for stream, mine in zip(streams, owned):

@@ -39,12 +39,12 @@ def fail_with_output(program, what):
 
 
 class Program:
-    """A script of this folder, inside a partition when `tpcs` are given or `share` is."""
+    """A script of this folder, inside a partition when `tpcs` are given or `share` is; or `command`, whatever it is."""
 
-    def __init__(self, bench, name, *arguments, tpcs=None, share=None):
+    def __init__(self, bench, name, *arguments, tpcs=None, share=None, command=None, environment=None, seconds=120):
         self.bench, self.name = bench, f"{name} {' '.join(arguments)}"
         bench.programs.append(self)
-        command = [sys.executable, str(HERE / name), *arguments]
+        command = command or [sys.executable, str(HERE / name), *arguments]
         if tpcs is not None:
             command = [bench.demarc, "exec", "--tpcs", tpcs, "--", *command]
         if share is not None:
@@ -53,8 +53,8 @@ class Program:
         self.said = tempfile.NamedTemporaryFile(prefix="demarc-pytorch-", suffix=".txt")
         self.reader = open(self.said.name, encoding="utf-8")
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=self.said, stderr=self.errors, text=True,
-                                        env=bench.environment, start_new_session=True)
-        self.pid = int(self.line(120).split()[1])  # of the program itself, behind whatever confines it
+                                        env=bench.environment | (environment or {}), start_new_session=True)
+        self.pid = int(self.line(seconds).split()[1])  # of the program itself, behind whatever confines it
 
     def output(self):
         return pathlib.Path(self.errors.name).read_text(errors="replace")[-2000:]

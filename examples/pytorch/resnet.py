@@ -1,5 +1,5 @@
 """ResNet-50 with random weights, a batch of 8 pictures of 224 x 224, inference, float32."""
-from timing import import_torch, parse_arguments, serve
+from timing import argument_parser, import_torch, serve
 
 
 def resnet50(nn):
@@ -30,7 +30,7 @@ def resnet50(nn):
 
 
 def main():
-    arguments = parse_arguments(__doc__)
+    arguments = argument_parser(__doc__).parse_args()
     torch = import_torch()
     serve(torch, resnet50(torch.nn), torch.rand(8, 3, 224, 224), arguments)
 

@@ -38,7 +38,7 @@ def compiled(torch, network):
     return torch.compile(network, fullgraph=True)
 
 
-def parse_arguments(description):
+def argument_parser(description):
     parser = argparse.ArgumentParser(description=description, epilog=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--frames", type=int, default=0, help="time that many frames at once, print their figures, and end")
@@ -46,7 +46,7 @@ def parse_arguments(description):
     parser.add_argument("--compile", action="store_true", help="through torch.compile, with kernels of Triton's alone")
     parser.add_argument("--graph", action="store_true", help="run the network as a CUDA graph")
     parser.add_argument("--endless", action="store_true", help="run frames without end: a neighbour")
-    return parser.parse_args()
+    return parser
 
 
 def figures(times):

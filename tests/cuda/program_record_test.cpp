@@ -72,9 +72,8 @@ TEST(ProgramRecords, count_what_has_no_room_for_its_name) {
 }
 
 TEST(ProgramRecords, hold_what_killed_processes_counted) {
-  auto* shared = static_cast<ProgramRecord*>(::mmap(nullptr, sizeof(ProgramRecord),
-                                                    PROT_READ | PROT_WRITE,
-                                                    MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  auto* shared = static_cast<ProgramRecord*>(::mmap(
+      nullptr, sizeof(ProgramRecord), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(shared, MAP_FAILED);
   new (shared) ProgramRecord;
   constexpr std::uint64_t times = 200;
@@ -132,14 +131,16 @@ TEST(ProgramReports, say_in_words_what_was_coloured_and_what_was_refused) {
             "refused\n");
   ProgramReport full = example();
   full.unnamed = 9;
-  EXPECT_THAT(report_to_text(full), HasSubstr("           9  of names for which there was no room"));
+  EXPECT_THAT(report_to_text(full),
+              HasSubstr("           9  of names for which there was no room"));
 }
 
 TEST(ProgramReports, are_json_that_programs_read) {
   const Json json = parse_json(report_to_json(example()), "report").value();
   EXPECT_EQ(json["schema"], "demarc.tenant/1");
   EXPECT_EQ(json["tenant"], "a");
-  EXPECT_EQ(json["kernels"][1], (Json{{"name", "_Z3addPi"}, {"as_written", "add(int*)"}, {"count", 12}}));
+  EXPECT_EQ(json["kernels"][1],
+            (Json{{"name", "_Z3addPi"}, {"as_written", "add(int*)"}, {"count", 12}}));
   EXPECT_EQ(json["refused_kernels"][0]["why"], "no PTX");
   EXPECT_EQ(json["refused_code"], Json::array());
   EXPECT_EQ(json["refused_calls"][0]["name"], "cuMemCreate");

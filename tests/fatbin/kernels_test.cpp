@@ -29,8 +29,7 @@ TEST(MachineCodeKernels, of_fat_binaries_are_those_of_all_their_machine_code) {
   EXPECT_THAT(kernels_in(kept_file("ptx_only.fatbin")).value(), IsEmpty());
   const std::string both = made_fat_binary({{.kind = 2, .content = kept_file("counted_90.cubin")},
                                             {.kind = 2, .content = kept_file("managed_90.cubin")}});
-  EXPECT_THAT(kernels_in(both).value(), ElementsAre("_Z7countedPi"))
-      << "each once";
+  EXPECT_THAT(kernels_in(both).value(), ElementsAre("_Z7countedPi")) << "each once";
 }
 
 TEST(MachineCodeKernels, of_what_a_program_was_linked_from_count) {

@@ -1,0 +1,201 @@
+"""Measures programs that know nothing of each other on one card, each in a half of it, and prints Markdown: the tables of
+docs/measurements/programs.md, "Two programs, each behind its line".
+
+Victims: the decoder (one token a step, as a CUDA graph), the detector, both compiled by Triton alone, and a CUDA program
+(examples/tenants/steps.cu). Neighbours: a compiled PyTorch program that floods the memory, the decoder reading prompts
+without end, and a CUDA program that copies. The card is shared by
+
+  mps      MPS, and nothing divided
+  percent  MPS, half of the threads for each (CUDA_MPS_ACTIVE_THREAD_PERCENTAGE)
+  mask     demarc exec --tpcs: half of the TPCs for each
+  tenant   demarc exec --tenant: half of the TPCs and of the memory's colours
+
+Green contexts are not among them: a program makes its own, and nobody can put another one into them. Outputs of all ways have
+to be the same to the bit. Exit code 0; 2: the machine lacks something; 3: a program ended early, stood still or computed
+something else.
+"""
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+from measure import HERE, Bench, Failed, Program, beside, driver_version, fail, row, table
+from timing import figures
+
+WAYS = ["mps", "percent", "mask", "tenant"]
+VICTIMS = {"decoder": ("decoder.py", "--compile", "--graph"), "detector": ("detector.py", "--compile", "--graph"), "steps": ("steps",)}
+NEIGHBOURS = {"idle": None, "flood": ("flood.py", "adds", "--compile"), "prefill": ("decoder.py", "--compile", "--prefill", "--endless"),
+              "copies": ("steps", "copies")}
+# Frames after which outputs are compared: the same from the start of each program.
+COMPARED = 20
+
+
+class Halves(Bench):
+    """The card in two halves, and a server of two tenants."""
+
+    def __init__(self, arguments):
+        super().__init__(arguments)
+        self.steps = arguments.steps
+        self.memory, self.description = arguments.memory, arguments.description
+        self.folder = tempfile.TemporaryDirectory(prefix="demarc-tenants-")
+        self.socket = str(pathlib.Path(self.folder.name) / "demarc.sock")
+        self.server = None
+        self.environment["PYTHONPATH"] = os.pathsep.join(
+            [str(HERE.parent.parent / "python")] + [path for path in [os.environ.get("PYTHONPATH")] if path])
+
+    def serve(self):
+        config = pathlib.Path(self.folder.name) / "demarc.toml"
+        description = f'description = "{self.description}"\n' if self.description else ""
+        config.write_text(f'{description}memory = "{self.memory}"\nmps = "on"\nsocket = "{self.socket}"\n'
+                          f'[tenants.a]\ntpcs = "{self.first}"\ncolors = "0/2"\n'
+                          f'[tenants.b]\ntpcs = "{self.second}"\ncolors = "1/2"\n')
+        said = open(pathlib.Path(self.folder.name) / "server.txt", "w+", encoding="utf-8")
+        self.server = subprocess.Popen([self.demarc, "serve", "--config", str(config)], stderr=said, start_new_session=True)
+        end = time.monotonic() + 120
+        while "bytes in the colours" not in pathlib.Path(said.name).read_text():
+            if self.server.poll() is not None or time.monotonic() > end:
+                raise Failed("demarc serve: " + pathlib.Path(said.name).read_text())
+            time.sleep(0.05)
+
+    def stop(self):
+        super().stop()
+        self.mps = None
+        for name in ("CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"):
+            self.environment.pop(name, None)
+        if self.server is not None:
+            self.server.terminate()
+            self.server.wait()
+            self.server = None
+
+    def start(self, name, arguments, way, part, seconds):
+        """A program in part 0 or 1."""
+        share, environment = [], {}
+        if way == "percent":
+            environment["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = "50"
+        elif way == "mask":
+            share = ["exec", "--tpcs", [self.first, self.second][part], "--"]
+        elif way == "tenant":
+            share = ["exec", "--socket", self.socket, "--tenant", "ab"[part], "--report", "--"]
+        program = [self.steps] if name == "steps" else [sys.executable, str(HERE / name)]
+        return Program(self, name, *arguments, command=([self.demarc] + share if share else []) + program + list(arguments),
+                       environment=environment, seconds=seconds)
+
+
+def measured(bench, way, victims, neighbours):
+    """Figures of each victim beside each neighbour, and the victims' outputs."""
+    found, outputs = {}, {}
+    running = {}
+    for name in victims:
+        script, *arguments = VICTIMS[name]
+        running[name] = bench.start(script, arguments, way, 0, 600)
+        outputs[name] = running[name].time(COMPARED, 60)["sha256"]
+    for beside_what in neighbours:
+        script = NEIGHBOURS[beside_what]
+        neighbour = bench.start(script[0], script[1:], way, 1, 600) if script else None
+        for name, victim in running.items():
+            found[name, beside_what] = figures(beside(victim, neighbour, bench.frames, bench.seconds)["times"])
+        if neighbour:
+            neighbour.stop()
+    for victim in running.values():
+        victim.stop()
+    return found, outputs
+
+
+def slower(value, idle):
+    return None if value is None or idle is None else 100 * (value / idle - 1)
+
+
+def tail(found):
+    """p99, or where there is none the worst."""
+    return found["p99"] if found["p99"] is not None else found["worst"]
+
+
+def print_tables(bench, results, victims, neighbours):
+    table("Slower than beside nobody, per cent: mean, p99 (worst below 1000 frames)",
+          ["victim", "neighbour"] + [f"{way}: {what}" for way in results for what in ("mean", "p99", "frames")])
+    for name in victims:
+        for other in neighbours:
+            if other == "idle":
+                continue
+            cells = []
+            for found, _ in results.values():
+                idle, here = found[name, "idle"], found[name, other]
+                cells += [slower(here["mean"], idle["mean"]), slower(tail(here), tail(idle)), here["frames"]]
+            row(name, other, *cells)
+    table("Beside nobody, ms a frame, and throughput over half of that of the whole card",
+          ["victim"] + [f"{way}: {what}" for way in results for what in ("mean", "p99", "share")])
+    for name in victims:
+        whole = results["mps"][0][name, "idle"]["mean"] if "mps" in results else None
+        cells = []
+        for found, _ in results.values():
+            idle = found[name, "idle"]
+            cells += [idle["mean"], idle["p99"], None if whole is None else 2 * whole / idle["mean"]]
+        row(name, *cells)
+
+
+def check_outputs(results, victims):
+    for name in victims:
+        said = {way: outputs[name] for way, (_, outputs) in results.items()}
+        if len(set(said.values())) != 1:
+            raise Failed(f"{name} computes other outputs: " + ", ".join(f"{way} {digest[:16]}" for way, digest in said.items()))
+    print("\nThe outputs of all ways are the same to the bit.", flush=True)
+
+
+def chosen(parser, given, known, what):
+    names = given.split(",") if given else list(known)
+    for name in names:
+        if name not in known:
+            parser.error(f"--{what} {name}: there are {', '.join(known)}")
+    return names
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ways", help="which of " + ",".join(WAYS) + " (all)")
+    parser.add_argument("--victims", help="which of " + ",".join(VICTIMS) + " (all)")
+    parser.add_argument("--neighbours", help="which of " + ",".join(NEIGHBOURS) + " (all; idle is always among them)")
+    parser.add_argument("--frames", type=int, default=1000, help="frames of a cell at most; below 1000 there is no p99 (1000)")
+    parser.add_argument("--seconds", type=float, default=20, help="of a cell at most (20)")
+    parser.add_argument("--memory", default="64 GiB", help="of the card that the tenants share (64 GiB)")
+    parser.add_argument("--description", help="of the card's memory, as in the configuration of demarc serve (what is built in)")
+    parser.add_argument("--steps", default="build/steps", help="examples/tenants/steps.cu, compiled (build/steps)")
+    parser.add_argument("--demarc", default="build/release/demarc", help="the program (build/release/demarc)")
+    arguments = parser.parse_args()
+    ways = chosen(parser, arguments.ways, WAYS, "ways")
+    victims = chosen(parser, arguments.victims, VICTIMS, "victims")
+    neighbours = chosen(parser, arguments.neighbours, NEIGHBOURS, "neighbours")
+    neighbours = ["idle"] + [name for name in neighbours if name != "idle"]
+    if arguments.frames < 1:
+        parser.error(f"--frames {arguments.frames}: at least one is needed")
+    for name, path in [("--demarc", arguments.demarc), ("--steps", arguments.steps)]:
+        if not os.access(path, os.X_OK):
+            return fail(1, f"{path}: there is no such program; make it, or name it with {name}")
+    arguments.steps = str(pathlib.Path(arguments.steps).resolve())
+    bench = Halves(arguments)
+    bench.seconds = arguments.seconds
+    print(f"{bench.card}, driver {driver_version()}; halves {bench.first} and {bench.second}; {time.strftime('%Y-%m-%d')}\n\n"
+          f"    python3 {' '.join(sys.argv)}", flush=True)
+    results, code = {}, 0
+    for way in ways:
+        try:
+            bench.serve() if way == "tenant" else bench.start_mps()
+            results[way] = measured(bench, way, victims, neighbours)
+        except Failed as error:
+            code = fail(3, f"{way}: {error}")
+        finally:
+            bench.stop()
+    if not results:
+        return code
+    print_tables(bench, results, victims, neighbours)
+    try:
+        check_outputs(results, victims)
+    except Failed as error:
+        code = fail(3, str(error))
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

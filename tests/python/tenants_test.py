@@ -1,0 +1,101 @@
+"""The table of two programs behind their lines (examples/pytorch/tenants.py), on the stand-in card, with programs that
+compute nothing: what it starts where, what it prints, and what it does not let pass."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+from pathlib import Path
+
+from support import BUILD, ROOT, environment
+
+MPS = "#!/bin/sh\n[ \"$1\" = -d ] || cat >/dev/null\n"
+# Says how it was started; frames are slower beside a neighbour. STEPS_* plant what is wrong.
+STEPS = """#!{python}
+import json, os, signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+place = os.environ.get("DEMARC_TENANT") or ("mask" if os.environ.get("DEMARC_CONTROL") else "")
+share = os.environ.get("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "")
+beside = os.environ["STEPS_FOLDER"] + "/neighbour"
+with open(os.environ["STEPS_FOLDER"] + "/started", "a") as log:
+    log.write(" ".join(sys.argv[1:] + ["part", place, share]).strip() + "\\n")
+print("ready", os.getpid(), flush=True)
+if sys.argv[1:] == ["copies"]:
+    open(beside, "w").close()
+    count = 0
+    try:
+        while True:
+            count += os.environ.get("STEPS_STALL") != place
+            print("at", count, flush=True)
+            time.sleep(0.02)
+    finally:
+        os.remove(beside)
+for line in sys.stdin:
+    frames = int(line.split()[0])
+    slow = 1.5 if os.path.exists(beside) and not place else 1.25 if os.path.exists(beside) else 1.0
+    print(json.dumps({{"times": [slow] * frames, "sha256": "b" if os.environ.get("STEPS_WRONG") == place else "a"}}), flush=True)
+"""
+
+
+class TableOfTenants(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        for name, text in [("steps", STEPS.format(python=sys.executable)), ("nvidia-cuda-mps-control", MPS)]:
+            (self.folder / name).write_text(text)
+            (self.folder / name).chmod(0o755)
+
+    def run_table(self, *arguments, **changes):
+        variables = environment(DEMARC_LIBCUDA=BUILD / "libdemarc_fake_libcuda.so", DEMARC_CACHE=self.folder / "cache",
+                                STEPS_FOLDER=self.folder, PATH=f"{self.folder}:{os.environ['PATH']}", **changes)
+        return subprocess.run([sys.executable, ROOT / "examples/pytorch/tenants.py", "--demarc", BUILD / "demarc", "--steps",
+                               self.folder / "steps", "--victims", "steps", "--neighbours", "copies", "--memory", "64 MiB",
+                               "--description", "h100-sxm", *arguments], env=variables, capture_output=True, text=True,
+                              check=False, timeout=100)
+
+    def test_each_program_is_started_in_its_part(self):
+        ran = self.run_table()
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertEqual((self.folder / "started").read_text(), textwrap.dedent("""\
+            part
+            copies part
+            part  50
+            copies part  50
+            part mask
+            copies part mask
+            part a
+            copies part b
+            """))
+        self.assertIn("| steps | copies | 50.00 | 50.00 | 1000 | 50.00 | 50.00 | 1000 | 25.00 | 25.00 | 1000 | 25.00 | 25.00 | 1000 |",
+                      ran.stdout)
+        self.assertIn("| steps | 1.00 | 1.00 | 2.00 |", ran.stdout)
+        self.assertIn("The outputs of all ways are the same to the bit.", ran.stdout)
+
+    def test_fewer_than_a_thousand_frames_have_no_p99(self):
+        ran = self.run_table("--ways", "mask", "--frames", "999")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertRegex(ran.stdout, re.escape("| steps | 1.00 | - | - |"))
+
+    def test_other_outputs_are_an_error(self):
+        ran = self.run_table("--ways", "mps,tenant", STEPS_WRONG="a")
+        self.assertEqual(ran.returncode, 3)
+        self.assertIn("steps computes other outputs: mps a, tenant b", ran.stderr)
+        self.assertNotIn("the same to the bit", ran.stdout)
+
+    def test_a_neighbour_that_stands_still_is_an_error_and_other_ways_are_measured(self):
+        ran = self.run_table("--ways", "mask,tenant", STEPS_STALL="b")
+        self.assertEqual(ran.returncode, 3)
+        self.assertIn("tenant: steps copies: did not work beside the victim", ran.stderr)
+        self.assertRegex(ran.stdout, r"\| steps \| copies \| 25.00 \| 25.00 \| 1000 \|\n")
+
+    def test_a_server_that_does_not_start_is_an_error(self):
+        ran = self.run_table("--ways", "tenant", "--memory", "1 byte")
+        self.assertEqual(ran.returncode, 3)
+        self.assertIn("tenant: demarc serve: ", ran.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
