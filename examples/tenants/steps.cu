@@ -1,7 +1,9 @@
-// A program that knows nothing of Demarc and speaks as the scripts of examples/pytorch do (timing.py): it says "ready PID";
-// for each line "FRAMES SECONDS" it runs that many frames, fewer if the time runs out, and answers with one line of JSON, the
-// milliseconds of each and a sum of the last output. A frame: a blur of a picture of 4096 x 4096 in eight passes, and a sum of
-// its rows. `steps copies` copies 256 MiB to the card, on it and back without end, and says how often: a neighbour.
+// A program that knows nothing of Demarc and speaks as the scripts of examples/pytorch do
+// (timing.py): it says "ready PID"; for each line "FRAMES SECONDS" it runs that many frames, fewer
+// if the time runs out, and answers with one line of JSON, the milliseconds of each and a sum of
+// the last output. A frame: a blur of a picture of 4096 x 4096 in eight passes, and a sum of its
+// rows. `steps copies` copies 256 MiB to the card, on it and back without end, and says how often:
+// a neighbour.
 //   nvcc -arch=sm_90 -O3 -o steps steps.cu && demarc exec --tenant a -- ./steps
 #include <cuda_runtime.h>
 #include <unistd.h>
@@ -26,7 +28,8 @@ __global__ void blur(const float* from, float* to) {
 
 __global__ void sum_rows(const float* from, float* sums) {
   float sum = 0;
-  for (int x = threadIdx.x; x < width; x += blockDim.x) sum += from[std::size_t(blockIdx.x) * width + x];
+  for (int x = threadIdx.x; x < width; x += blockDim.x)
+    sum += from[std::size_t(blockIdx.x) * width + x];
   for (int step = 16; step != 0; step /= 2) sum += __shfl_down_sync(~0U, sum, step);
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
@@ -54,7 +57,8 @@ void copy_for_ever() {
   auto told = Clock::now();
   for (long count = 1;; ++count) {
     check(cudaMemcpyAsync(a, host, bytes, cudaMemcpyHostToDevice), "to the card");
-    for (int i = 0; i < 16; ++i) check(cudaMemcpyAsync(b, a, bytes, cudaMemcpyDeviceToDevice), "copy");
+    for (int i = 0; i < 16; ++i)
+      check(cudaMemcpyAsync(b, a, bytes, cudaMemcpyDeviceToDevice), "copy");
     check(cudaMemcpyAsync(host, b, bytes, cudaMemcpyDeviceToHost), "to the host");
     check(cudaDeviceSynchronize(), "copies");
     if (milliseconds_since(told) < 100) continue;
@@ -80,9 +84,11 @@ int main(int argc, char** argv) {
     sum_rows<<<width, 32>>>(one, rows);
     check(cudaMemcpy(sums.data(), rows, width * sizeof(float), cudaMemcpyDeviceToHost), "frame");
   };
-  check(cudaMemcpy(one, picture.data(), pixels * sizeof(float), cudaMemcpyHostToDevice), "to the card");
+  check(cudaMemcpy(one, picture.data(), pixels * sizeof(float), cudaMemcpyHostToDevice),
+        "to the card");
   for (int i = 0; i < 20; ++i) frame();
-  check(cudaMemcpy(one, picture.data(), pixels * sizeof(float), cudaMemcpyHostToDevice), "to the card");
+  check(cudaMemcpy(one, picture.data(), pixels * sizeof(float), cudaMemcpyHostToDevice),
+        "to the card");
   std::printf("ready %d\n", static_cast<int>(::getpid()));
   long frames = 0;
   double seconds = 0;

@@ -20,6 +20,7 @@ struct ExecOptions {
   std::string sync_domain = "free";
   cuda::ConfinePlan plan;
   std::optional<std::int64_t> pid;
+  bool strict = true;
   bool json = false;
   std::optional<int> announce;
 };
@@ -86,6 +87,7 @@ Result<void> run_exec(ExecOptions& options) {
   options.plan.device = ref.index;
   DEMARC_TRY(options.plan.sync_domain, cuda::parse_domain_choice(options.sync_domain));
   if (options.announce) DEMARC_CHECK(prepare_announcement(options, *options.announce));
+  options.plan.allow_plain = !options.strict;
   options.plan.tell = [](const std::string& line) {
     fmt::print(stderr, "demarc exec: {}\n", line);
   };
@@ -137,6 +139,11 @@ const RegisterVerb registered_exec({
       app.add_flag(
           "--audit", options->plan.audit,
           "count the launches by path and by the masks in their descriptors, report at exit");
+      app.add_flag(
+          "--strict,!--allow-plain", options->strict,
+          "what a tenant's program has as machine code alone is refused by name (default); "
+          "with --allow-plain a process that holds such code has plain memory, on its "
+          "tenant's TPCs but outside of its colours, and is counted");
       app.add_flag(
           "--report", options->plan.report,
           "of a tenant's program: which kernels ran in the tenant's colours and how often, "

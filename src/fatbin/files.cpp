@@ -17,8 +17,9 @@ constexpr std::array<std::string_view, 2> fat_sections = {".nv_fatbin", "__nv_re
 
 // The fat binaries of a section: one after the other, with zeros between them where the linker has
 // aligned the next.
-Result<void> read_section(const Elf::Section& section, FileImages& file) {
-  const std::string place = fmt::format("{}: {}", file.path, section.name);
+Result<void> read_section(const Elf::Section& section, const std::string& path,
+                          std::vector<FileImage>& images) {
+  const std::string place = fmt::format("{}: {}", path, section.name);
   if ((section.header.sh_flags & SHF_COMPRESSED) != 0) {
     return invalid_input(
         "{}: the section is compressed; objcopy --decompress-debug-sections "
@@ -39,15 +40,21 @@ Result<void> read_section(const Elf::Section& section, FileImages& file) {
     }
     DEMARC_TRY(Image image, image_in(rest, where));
     rest.remove_prefix(image.bytes.size());
-    file.images.push_back({where, std::string(section.name), std::move(image)});
+    images.push_back({where, std::string(section.name), std::move(image)});
   }
 }
 
-Result<void> read_program(const Elf& elf, FileImages& file) {
+Result<std::vector<FileImage>> read_sections(const Elf& elf, const std::string& path) {
+  std::vector<FileImage> images;
   for (const Elf::Section& section : elf.sections()) {
     if (std::ranges::count(fat_sections, section.name) > 0)
-      DEMARC_CHECK(read_section(section, file));
+      DEMARC_CHECK(read_section(section, path, images));
   }
+  return images;
+}
+
+Result<void> read_program(const Elf& elf, FileImages& file) {
+  DEMARC_TRY(file.images, read_sections(elf, file.path));
   if (!file.images.empty()) return {};
   return invalid_input("{}: an ELF file without device code (section {})", file.path,
                        fmt::join(fat_sections, " or "));
@@ -70,6 +77,12 @@ Result<void> read_one(FileImages& file) {
 Result<FileImages> read_images(const std::filesystem::path& path) {
   DEMARC_TRY(std::string content, read_file(path));
   return images_of(std::move(content), path.string());
+}
+
+Result<std::vector<FileImage>> images_of_program(const std::string& content,
+                                                 const std::string& path) {
+  DEMARC_TRY(const Elf elf, Elf::read(content, path));
+  return read_sections(elf, path);
 }
 
 Result<FileImages> images_of(std::string content, std::string path) {

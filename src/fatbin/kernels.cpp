@@ -1,7 +1,10 @@
 // Finds kernels of machine code: ptxas notes in their symbols what they are.
 #include "demarc/fatbin/kernels.hpp"
 
+#include <algorithm>
+
 #include "demarc/fatbin/entry.hpp"
+#include "demarc/fatbin/target.hpp"
 #include "symbols.hpp"
 
 namespace demarc::fatbin {
@@ -19,6 +22,13 @@ Result<void> add_kernels(std::string_view fat_binary, std::string_view name, Ker
   return {};
 }
 
+Result<bool> has_ptx(std::string_view fat_binary, std::uint32_t sm, std::string_view name) {
+  DEMARC_TRY(const std::vector<Entry> entries, read_entries(fat_binary, name));
+  return std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) {
+    return entry.kind == EntryKind::ptx && runs_ptx(sm, entry.target);
+  });
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> machine_code_kernels(const Image& image, std::string_view name) {
@@ -31,6 +41,19 @@ Result<std::vector<std::string>> machine_code_kernels(const Image& image, std::s
   for (const std::string_view linked : image.prelinked)
     DEMARC_CHECK(add_kernels(linked, name, names));
   return std::vector<std::string>(names.begin(), names.end());
+}
+
+// What a program was linked from has the PTX of its parts.
+Result<bool> is_machine_code_alone(const Image& image, std::uint32_t sm, std::string_view name) {
+  if (image.kind == ImageKind::ptx) return false;
+  std::vector<std::string_view> parts(image.prelinked.begin(), image.prelinked.end());
+  if (image.kind == ImageKind::fat_binary) parts.push_back(image.bytes);
+  for (const std::string_view part : parts) {
+    DEMARC_TRY(const bool found, has_ptx(part, sm, name));
+    if (found) return false;
+  }
+  DEMARC_TRY(const auto kernels, machine_code_kernels(image, name));
+  return !kernels.empty();
 }
 
 }  // namespace demarc::fatbin

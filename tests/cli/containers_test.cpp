@@ -68,7 +68,7 @@ TEST_F(ContainersProgram, ReportAtTheirEndWhatWasColoured) {
   const auto text = run({"--tenant", "a", "--report"}, "count");
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_THAT(text.err, HasSubstr("tenant 'a'\nkernels in the tenant's colours, by launches:\n"
-                                  "           1  count\nno kernel was refused\n"));
+                                  "           1  count\nno kernel ran on plain memory\n"));
   const auto json = run({"--tenant", "a", "--report", "--json"}, "map-memory");
   const auto read = parse_json(json.err.substr(json.err.find('{')), "report").value();
   EXPECT_EQ(read["schema"], "demarc.exec/2");
@@ -76,7 +76,28 @@ TEST_F(ContainersProgram, ReportAtTheirEndWhatWasColoured) {
   EXPECT_THAT(run({"--tenant", "a"}, "count").err, Not(HasSubstr("by launches")));
   const auto none = run({"--tpcs", "0", "--report"}, "count");
   EXPECT_EQ(none.exit_code, 1);
-  EXPECT_THAT(none.err, HasSubstr("give --tenant too"));
+  EXPECT_THAT(none.err, HasSubstr("--report is for a tenant's program: give --tenant too"));
+  EXPECT_THAT(run({"--tpcs", "0", "--allow-plain"}, "count").err,
+              HasSubstr("--allow-plain is for a tenant's program"));
+  const std::string open = "open-library=" + (build / "libdemarc_machine_code.so").string();
+  std::vector<std::string> words{"exec",
+                                 "--tenant",
+                                 "a",
+                                 "--allow-plain",
+                                 "--report",
+                                 "--",
+                                 (build / "demarc_exec_subject").string(),
+                                 (build / "libdemarc_fake_libcuda.so").string(),
+                                 (folder / "log").string(),
+                                 open,
+                                 "context",
+                                 "count"};
+  const auto plain = run_demarc(words);
+  EXPECT_EQ(plain.exit_code, 0) << plain.err;
+  EXPECT_THAT(plain.err, HasSubstr("it runs on plain memory, outside of its tenant's colours"));
+  EXPECT_THAT(plain.err, HasSubstr("kernels on PLAIN memory, by launches:\n           1  count\n"));
+  words[3] = "--strict";
+  EXPECT_THAT(run_demarc(words).err, HasSubstr("no kernel ran on plain memory"));
 }
 
 TEST_F(ContainersProgram, RunInAProcessNamespaceOfTheirOwn) {

@@ -37,7 +37,7 @@ TEST(ProgramRecords, have_a_counter_for_each_name_of_a_kind) {
   record->counter(Recorded::refused_kernel, "k", "why").fetch_add(1);
   record->counter(Recorded::kernel, "k", "too late").fetch_add(5);
   static_cast<void>(record->counter(Recorded::refused_call, "cuNone"));
-  EXPECT_THAT(lines_of(*record), ElementsAre("1 k 7", "1 l 3", "2 k 1 why", "4 cuNone 0"));
+  EXPECT_THAT(lines_of(*record), ElementsAre("1 k 7", "1 l 3", "3 k 1 why", "5 cuNone 0"));
 }
 
 TEST(ProgramRecords, keep_long_names_apart) {
@@ -113,6 +113,9 @@ ProgramReport example() {
   record->counter(Recorded::refused_call, "cuMemCreate", "not known").fetch_add(3);
   record->note_bytes(32 << 20);
   record->note_refused_bytes(7);
+  record->counter(Recorded::plain_kernel, "gemm").fetch_add(5);
+  record->note_plain_bytes(4);
+  record->note_plain_bytes(7);
   return report_of("a", *record);
 }
 
@@ -122,13 +125,16 @@ TEST(ProgramReports, say_in_words_what_was_coloured_and_what_was_refused) {
             "kernels in the tenant's colours, by launches:\n"
             "          40  plain_c\n"
             "          12  add(int*)\n"
+            "kernels on PLAIN memory, by launches:\n"
+            "           5  gemm\n"
             "kernels refused, by loads:\n"
             "           1  mul(float*): no PTX\n"
             "no code was refused\n"
             "calls of the driver refused, by calls:\n"
             "           3  cuMemCreate: not known\n"
             "memory in the tenant's colours: at most 33554432 bytes in one process; 7 bytes were "
-            "refused\n");
+            "refused\n"
+            "plain memory: 11 bytes were asked for\n");
   ProgramReport full = example();
   full.unnamed = 9;
   EXPECT_THAT(report_to_text(full),
@@ -146,6 +152,8 @@ TEST(ProgramReports, are_json_that_programs_read) {
   EXPECT_EQ(json["refused_calls"][0]["name"], "cuMemCreate");
   EXPECT_EQ(json["most_bytes"], 33554432);
   EXPECT_EQ(json["refused_bytes"], 7);
+  EXPECT_EQ(json["plain_bytes"], 11);
+  EXPECT_EQ(json["plain_kernels"][0]["name"], "gemm");
   EXPECT_EQ(json["unnamed"], 0);
   EXPECT_THAT(report_to_json(example()), EndsWith("}\n"));
 }

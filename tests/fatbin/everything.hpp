@@ -21,7 +21,9 @@ inline void do_everything(std::string_view bytes) {
     (void)best_ptx(*image, 100, "bytes");
     (void)managed_variables(*image, "bytes");
     (void)machine_code_kernels(*image, "bytes");
+    (void)is_machine_code_alone(*image, 100, "bytes");
   }
+  (void)images_of_program(std::string(bytes), "file");
   const auto file = images_of(std::string(bytes), "file");
   if (file) (void)images_report(*file, true);
 }

@@ -82,6 +82,18 @@ TEST(FileImages, a_program_without_device_code_is_refused) {
   EXPECT_EQ(file_refusal_of(program_with({".nv_fatbin", std::string(16, '\0')})), refusal);
 }
 
+TEST(FileImages, of_a_program_may_be_none) {
+  const std::string fat_binary = kept_file("lz4.fatbin");
+  EXPECT_TRUE(images_of_program(program_with({".data", fat_binary}), "a.out")->empty());
+  const std::string with_code = program_with({".nv_fatbin", fat_binary});
+  const auto images = images_of_program(with_code, "a.out").value();
+  ASSERT_EQ(images.size(), 1U);
+  EXPECT_EQ(images[0].image.bytes, fat_binary);
+  EXPECT_EQ(images[0].where, "a.out: .nv_fatbin: image 0");
+  EXPECT_FALSE(images_of_program(fat_binary, "a.out")) << "no program";
+  EXPECT_FALSE(images_of_program(program_with({".nv_fatbin", "abcdefgh"}), "a.out"));
+}
+
 TEST(FileImages, sections_that_hold_something_else_are_refused) {
   const std::string fat_binary = kept_file("lz4.fatbin");
   EXPECT_EQ(file_refusal_of(program_with({".nv_fatbin", "abcdefgh"})),

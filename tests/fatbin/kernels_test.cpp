@@ -42,6 +42,38 @@ TEST(MachineCodeKernels, of_what_a_program_was_linked_from_count) {
   EXPECT_FALSE(machine_code_kernels(image, "f"));
 }
 
+Result<bool> alone(const std::string& bytes, std::uint32_t sm) {
+  DEMARC_TRY(const Image image, image_in(bytes, "f"));
+  return is_machine_code_alone(image, sm, "f");
+}
+
+TEST(MachineCodeKernels, without_ptx_that_the_card_can_run_are_alone) {
+  EXPECT_TRUE(alone(kept_file("elf_only.fatbin"), 90).value());
+  EXPECT_TRUE(alone(kept_file("counted_90.cubin"), 90).value());
+  EXPECT_FALSE(alone(kept_file("ptx_only.fatbin"), 90).value());
+  EXPECT_FALSE(alone(std::string(small_ptx), 90).value());
+  const std::string mixed = made_fat_binary(
+      {{.kind = 2, .content = kept_file("counted_90.cubin")}, {.sm = 80, .content = "ptx"}});
+  EXPECT_FALSE(alone(mixed, 90).value());
+  EXPECT_TRUE(alone(mixed, 75).value()) << "its PTX is for later cards";
+}
+
+TEST(MachineCodeKernels, of_a_linked_program_have_the_ptx_of_its_parts) {
+  const std::string linked = kept_file("elf_only.fatbin");
+  const std::string part = kept_file("ptx_only.fatbin");
+  Image image = *image_in(linked, "f");
+  EXPECT_TRUE(is_machine_code_alone(image, 90, "f").value());
+  image.prelinked.push_back(part);
+  EXPECT_FALSE(is_machine_code_alone(image, 90, "f").value());
+  image.prelinked.front() = std::string_view("no fat binary");
+  EXPECT_FALSE(is_machine_code_alone(image, 90, "f"));
+}
+
+TEST(MachineCodeKernels, of_nothing_are_not_alone) {
+  EXPECT_FALSE(alone(made_fat_binary({}), 90).value());
+  EXPECT_FALSE(alone(made_fat_binary({{.kind = 2, .content = "no cubin"}}), 90));
+}
+
 TEST(MachineCodeKernels, of_code_that_cannot_be_read_are_an_error) {
   EXPECT_FALSE(kernels_in(made_fat_binary({{.kind = 2, .content = "no cubin"}})));
   const std::string cubin = kept_file("counted_90.cubin");

@@ -9,11 +9,13 @@
 #include <csignal>
 #include <functional>
 
+#include "demarc/base/files.hpp"
 #include "demarc/base/json.hpp"
 #include "demarc/lease/client.hpp"
 #include "demarc/serve/server.hpp"
 #include "exec/confine_fixture.hpp"
 #include "lent_pools.hpp"
+#include "paths.hpp"
 #include "pool_card.hpp"
 
 namespace demarc::serve {
@@ -178,6 +180,51 @@ TEST_F(TenantPrograms, AskWhatTheyDidUntilNow) {
       }),
       0)
       << program.log();
+  EXPECT_EQ(server.end(), 0);
+}
+
+// With --allow-plain a process is looked at when it first calls the driver.
+TEST_F(TenantPrograms, RunOnPlainMemoryWhereTheyHoldMachineCodeAloneAndMayDoSo) {
+  ServingProcess server(socket, false);
+  ASSERT_TRUE(server.ready());
+  const auto folder = test::fresh_folder("machine_code");
+  const auto library = test::build_dir() / "libdemarc_machine_code.so";
+  const auto broken = folder / "broken.so";
+  ASSERT_TRUE(write_file(broken, "no code"));
+  const auto ran = [&](const std::vector<std::string>& steps, bool allowed) {
+    return Supervised::apart([&] {
+      auto plan = plan_of("a", steps);
+      plan.allow_plain = allowed;
+      const auto outcome = run_confined(plan);
+      REQUIRE_IN_CHILD(outcome.has_value() && outcome->holds());
+      REQUIRE_IN_CHILD(program.log().ends_with("count right\n"));
+      REQUIRE_IN_CHILD(outcome->report->names.size() == 1);
+      const auto& kernel = outcome->report->names[0];
+      REQUIRE_IN_CHILD(kernel.name == "count" && kernel.count == 1);
+      const bool plain = kernel.what == cuda::Recorded::plain_kernel;
+      REQUIRE_IN_CHILD(plain || kernel.what == cuda::Recorded::kernel);
+      REQUIRE_IN_CHILD(outcome->report->plain_bytes == (plain ? 65536U : 0U));
+      REQUIRE_IN_CHILD((outcome->report->most_bytes == 0) == plain);
+      const bool told =
+          warnings(*outcome).find("1 process(es) ran on PLAIN memory") != std::string::npos;
+      REQUIRE_IN_CHILD(told == plain);
+      return plain ? 77 : 78;
+    });
+  };
+  constexpr int plain = 77;
+  constexpr int colored = 78;
+  const std::string open = "open-library=" + library.string();
+  EXPECT_EQ(ran({open, "context", "count"}, true), plain);
+  EXPECT_EQ(ran({open, "context", "count"}, false), colored) << "its code is refused when loaded";
+  EXPECT_EQ(ran({"context", "count"}, true), colored);
+  EXPECT_EQ(ran({"context", open, "count"}, true), colored) << "too late";
+  EXPECT_EQ(ran({"map-code=" + broken.string(), "context", "count"}, true), plain)
+      << "what cannot be read may hold anything";
+  for (const char* name : {"libcuda.so.1", "libnvidia-gpucomp.so.580"}) {
+    std::filesystem::copy_file(library, folder / name);
+    EXPECT_EQ(ran({"open-library=" + (folder / name).string(), "context", "count"}, true), colored)
+        << name;
+  }
   EXPECT_EQ(server.end(), 0);
 }
 

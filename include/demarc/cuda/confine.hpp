@@ -46,9 +46,12 @@ struct ConfinePlan {
   TpcChoice choice;
   std::vector<std::string> command;  // program and arguments
   bool audit = false;                // count launches by path
-  bool report = false;               // the outcome's report is wanted, which needs a tenant
-  bool host_memory = true;           // the program's kernels may reach memory of the host
-  bool observe = false;  // no partition, `choice` is empty: launches are only seen and counted
+  // A process of a tenant that holds kernels without PTX gets plain memory and runs them, and is
+  // counted; without this such kernels are refused.
+  bool allow_plain = false;
+  bool report = false;      // the outcome's report is wanted, which needs a tenant
+  bool host_memory = true;  // the program's kernels may reach memory of the host
+  bool observe = false;     // no partition, `choice` is empty: launches are only seen and counted
   // A tenant of `demarc serve`, else empty: its lease says which card, TPCs, domain and colours
   // the program has, and `choice` is empty.
   std::string tenant;

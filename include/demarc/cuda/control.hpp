@@ -30,6 +30,7 @@ struct ControlBlock {
   std::uint32_t count_paths = 0;     // tell streams and graphs apart
   std::int32_t sync_domain = -1;     // of memory synchronisation, of every launch; -1: its own
   std::uint32_t no_host_memory = 0;  // kernels get no memory of the host
+  std::uint32_t allow_plain = 0;     // memory for processes that hold machine code alone
   // Where processes attach to their tenant's lease; empty: they have none.
   char lease_socket[108] = {};
   char lease_token[40] = {};

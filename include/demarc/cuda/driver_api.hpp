@@ -77,6 +77,8 @@
   X(0, cuLibraryGetKernel, (CuKernel* kernel, CuLibrary library, const char* name))                  \
   X(0, cuLibraryGetGlobal, (DevicePointer* address, std::size_t* bytes, CuLibrary library, const char* name)) \
   X(0, cuKernelGetFunction, (CuFunction* function, CuKernel kernel))                                 \
+  X(0, cuFuncGetName, (const char** name, CuFunction function))                                      \
+  X(0, cuKernelGetName, (const char** name, CuKernel kernel))                                        \
   X(0, cuThreadExchangeStreamCaptureMode, (int* mode))                                               \
   X(0, cuMemAddressReserve, (DevicePointer* address, std::size_t bytes, std::size_t alignment, DevicePointer wanted, unsigned long long flags)) \
   X(0, cuMemAddressFree, (DevicePointer address, std::size_t bytes))                                 \

@@ -18,6 +18,7 @@ struct ColoredCounters {
   std::atomic<std::uint64_t> answered{0};  // in the driver's place
   std::atomic<std::uint64_t> refused{0};   // by name
   std::atomic<std::uint64_t> left_out{0};  // kernels that cannot be coloured, not loaded
+  std::atomic<std::uint64_t> plain{0};     // processes that ran on plain memory instead
 };
 
 // What the callback saw. Plain data, may live in shared memory. Launches are counted by path while

@@ -15,6 +15,7 @@ namespace demarc::cuda {
 enum class Recorded : std::uint32_t {
   nothing,
   kernel,          // in the tenant's colours: its launches, one a launch that was captured
+  plain_kernel,    // of a process on plain memory: its launches
   refused_kernel,  // not loaded: how often it was to be
   refused_code,    // a module or library that could not be read: how often it was to be loaded
   refused_call,    // a function of the driver: its calls
@@ -39,6 +40,8 @@ class ProgramRecord {
   // A process has so many bytes of its tenant's memory.
   void note_bytes(std::uint64_t bytes);
   void note_refused_bytes(std::uint64_t bytes) { refused_bytes_.fetch_add(bytes); }
+  // A process on plain memory asked the driver for so many.
+  void note_plain_bytes(std::uint64_t bytes) { plain_bytes_.fetch_add(bytes); }
 
   // Those of one kind together, the most frequent first.
   [[nodiscard]] std::vector<RecordedName> names() const;
@@ -46,6 +49,7 @@ class ProgramRecord {
   [[nodiscard]] std::uint64_t unnamed() const { return unnamed_; }
   [[nodiscard]] std::uint64_t most_bytes() const { return most_bytes_; }  // of one process
   [[nodiscard]] std::uint64_t refused_bytes() const { return refused_bytes_; }
+  [[nodiscard]] std::uint64_t plain_bytes() const { return plain_bytes_; }
 
  private:
   struct Row {
@@ -58,6 +62,7 @@ class ProgramRecord {
   std::atomic<std::uint64_t> unnamed_{0};
   std::atomic<std::uint64_t> most_bytes_{0};
   std::atomic<std::uint64_t> refused_bytes_{0};
+  std::atomic<std::uint64_t> plain_bytes_{0};
   std::array<Row, most_names> rows_{};
 };
 
@@ -68,6 +73,7 @@ struct ProgramReport {
   std::uint64_t unnamed = 0;
   std::uint64_t most_bytes = 0;
   std::uint64_t refused_bytes = 0;
+  std::uint64_t plain_bytes = 0;
 };
 [[nodiscard]] ProgramReport report_of(std::string tenant, const ProgramRecord& record);
 // As tables, and as JSON (schema demarc.tenant/1).

@@ -28,7 +28,11 @@ struct FileImages {
 // of nvcc -rdc=true), a fat binary, a cubin or PTX. An archive is refused: its members are files.
 [[nodiscard]] Result<FileImages> read_images(const std::filesystem::path& path);
 
-// The same of a file's content; `path` stands in the messages.
+// Of an executable or a library, which may have no device code.
+[[nodiscard]] Result<std::vector<FileImage>> images_of_program(const std::string& content,
+                                                               const std::string& path);
+
+// The same as read_images() of a file's content; `path` stands in the messages.
 [[nodiscard]] Result<FileImages> images_of(std::string content, std::string path);
 
 // A line for each entry of each image: section, kind, target, compression, bytes, flags, and the

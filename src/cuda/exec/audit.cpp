@@ -89,6 +89,12 @@ constexpr FindingRow finding_rows[] = {
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
        return launches.colored.left_out;
      }},
+    {"plain_processes",
+     "{} process(es) ran on PLAIN memory, outside of the tenant's colours (--allow-plain)",
+     Severity::warns, Severity::warns,
+     [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
+       return launches.colored.plain;
+     }},
     {"stale_graphs",
      "{} launches of CUDA graphs ran under an earlier mask: that of their graph's first launch",
      Severity::fails, Severity::none,

@@ -297,8 +297,9 @@ Result<void> check_plan(const ConfinePlan& plan) {
         "--sms, --share out",
         tenant_variable);
   }
-  if (plan.report && plan.tenant.empty()) {
-    return invalid_input("--report tells of a tenant's program: give --tenant too");
+  if (plan.tenant.empty() && (plan.report || plan.allow_plain)) {
+    return invalid_input("{} is for a tenant's program: give --tenant too",
+                         plan.report ? "--report" : "--allow-plain");
   }
   return refuse_inside();
 }
@@ -379,6 +380,7 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   block.count_launches = std::uint32_t{plan.audit || plan.started};
   block.count_paths = std::uint32_t{plan.audit};
   block.no_host_memory = std::uint32_t{!plan.host_memory};
+  block.allow_plain = std::uint32_t{plan.allow_plain};
   if (own.domain) block.sync_domain = static_cast<std::int32_t>(*own.domain);
   std::memcpy(block.uuid, prepared.uuid, sizeof block.uuid);
   if (tenant) {

@@ -22,6 +22,8 @@ struct RecordedKind {
 constexpr RecordedKind recorded_kinds[] = {
     {Recorded::kernel, "kernels", "kernels in the tenant's colours, by launches",
      "no kernel was loaded"},
+    {Recorded::plain_kernel, "plain_kernels", "kernels on PLAIN memory, by launches",
+     "no kernel ran on plain memory"},
     {Recorded::refused_kernel, "refused_kernels", "kernels refused, by loads",
      "no kernel was refused"},
     {Recorded::refused_code, "refused_code", "code refused, by loads", "no code was refused"},
@@ -47,8 +49,8 @@ std::vector<const RecordedName*> of_kind(const ProgramReport& report, Recorded w
 }  // namespace
 
 ProgramReport report_of(std::string tenant, const ProgramRecord& record) {
-  return {std::move(tenant), record.names(), record.unnamed(), record.most_bytes(),
-          record.refused_bytes()};
+  return {std::move(tenant),   record.names(),         record.unnamed(),
+          record.most_bytes(), record.refused_bytes(), record.plain_bytes()};
 }
 
 std::string report_to_text(const ProgramReport& report) {
@@ -64,8 +66,9 @@ std::string report_to_text(const ProgramReport& report) {
   if (report.unnamed != 0)
     append(text, "{:>12}  of names for which there was no room\n", report.unnamed);
   append(text,
-         "memory in the tenant's colours: at most {} bytes in one process; {} bytes were refused\n",
-         report.most_bytes, report.refused_bytes);
+         "memory in the tenant's colours: at most {} bytes in one process; {} bytes were refused\n"
+         "plain memory: {} bytes were asked for\n",
+         report.most_bytes, report.refused_bytes, report.plain_bytes);
   return text;
 }
 
@@ -83,6 +86,7 @@ Json json_of(const ProgramReport& report) {
   json["unnamed"] = report.unnamed;
   json["most_bytes"] = report.most_bytes;
   json["refused_bytes"] = report.refused_bytes;
+  json["plain_bytes"] = report.plain_bytes;
   return json;
 }
 

@@ -9,6 +9,7 @@
 #include "calls/own_calls.hpp"
 #include "calls/relaxed_capture.hpp"
 #include "exec/gpu_by_uuid.hpp"
+#include "exec/machine_code.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -41,8 +42,19 @@ Result<std::unique_ptr<TenantProcess>> TenantProcess::attach(ControlBlock& block
   note_forks();
   DEMARC_TRY(lease::LeaseClient client, lease::LeaseClient::connect(block.lease_socket));
   DEMARC_TRY(lease::Attachment attachment, client.attach(block.lease_token));
-  return std::unique_ptr<TenantProcess>(
+  auto process = std::unique_ptr<TenantProcess>(
       new TenantProcess(std::move(client), std::move(attachment), block, std::move(tell)));
+  if (block.allow_plain != 0) process->allow_plain();
+  return process;
+}
+
+void TenantProcess::allow_plain() {
+  const auto found =
+      machine_code_in_process(block_.capability.major * 10 + block_.capability.minor);
+  if (!found) return;
+  tell_(*found + ": it runs on plain memory, outside of its tenant's colours");
+  block_.counters.colored.plain.fetch_add(1);
+  plain_.emplace(block_.record);
 }
 
 Result<WindowMemory::Stretch> TenantProcess::take(std::uint64_t bytes) {
@@ -100,7 +112,12 @@ Result<void> TenantProcess::open() {
 }
 
 Result<void> TenantProcess::serve(const DriverCall& call) {
-  if (OwnCalls::active() || passes_colored(call.base_name())) return {};
+  if (OwnCalls::active()) return {};
+  if (plain_) {
+    plain_->watch(call);
+    return {};
+  }
+  if (passes_colored(call.base_name())) return {};
   if (forked_off.load(std::memory_order_relaxed)) {
     constexpr CuResult not_initialized = 3;  // what the driver says there
     call.answer(not_initialized);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "calls/colored_calls.hpp"
+#include "calls/plain_calls.hpp"
 #include "demarc/cuda/control.hpp"
 #include "demarc/cuda/lent_share.hpp"
 #include "demarc/lease/client.hpp"
@@ -20,8 +21,9 @@ class TenantProcess {
  public:
   using Tell = std::function<void(const std::string& line)>;
 
-  // Attaches to the lease that the block names; memory is mapped as it is allocated. The block
-  // outlives the object.
+  // Attaches to the lease that the block names; memory is mapped as it is allocated. Where the
+  // block allows it a process that holds machine code alone has plain memory. The block outlives
+  // the object.
   static Result<std::unique_ptr<TenantProcess>> attach(ControlBlock& block, Tell tell);
 
   // At the entry of each of the program's calls. Error: the memory could not be mapped, and nothing
@@ -35,6 +37,7 @@ class TenantProcess {
         attachment_(std::move(attachment)),
         block_(block),
         tell_(std::move(tell)) {}
+  void allow_plain();
   [[nodiscard]] Result<void> open();
   [[nodiscard]] Result<WindowMemory::Stretch> take(std::uint64_t bytes);
   void give(const WindowMemory::Stretch& stretch);
@@ -49,6 +52,7 @@ class TenantProcess {
   GpuPointer gpu_;
   std::optional<BorrowedShare> share_;
   std::unique_ptr<ColoredCalls> calls_;
+  std::optional<PlainCalls> plain_;
   std::atomic<ColoredCalls*> opened_{nullptr};
 };
 

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <spawn.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -393,6 +394,13 @@ bool do_step(const std::string& step) {
     unsigned long long handle = 0;
     note("map " + std::to_string(call("cuMemCreate", &handle, std::size_t{2 << 20},
                                       static_cast<const void*>(nullptr), 0ULL)));
+  } else if (name == "open-library") {
+    note(::dlopen(argument.c_str(), RTLD_NOW) == nullptr ? "no library" : "library");
+  } else if (name == "map-code") {
+    const int file = ::open(argument.c_str(), O_RDONLY | O_CLOEXEC);
+    void* code = ::mmap(nullptr, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+    note(code == MAP_FAILED ? "no code" : "code");
+    ::close(file);
   } else if (name == "look-into-arena") {
     look_into_the_arena();
   } else if (name == "allocate-in-child") {

@@ -153,6 +153,20 @@ FAKE CuResult cuKernelGetFunction(CuFunction* function, CuKernel kernel) {
       },
       function, kernel);
 }
+FAKE CuResult cuFuncGetName(const char** name, CuFunction function) {
+  return on_card([&](FakeGpu&) {
+    if (!is_function(function)) return error_handle;
+    *name = reinterpret_cast<FakeFunction*>(function)->name.c_str();
+    return cu_success;
+  });
+}
+FAKE CuResult cuKernelGetName(const char** name, CuKernel kernel) {
+  return on_card([&](FakeGpu&) {
+    if (is_function(reinterpret_cast<CuFunction>(kernel))) return error_handle;
+    *name = reinterpret_cast<FakeFunction*>(of_context(kernel))->name.c_str();
+    return cu_success;
+  });
+}
 FAKE CuResult cuModuleGetGlobal_v2(DevicePointer* address, std::size_t* bytes, CuModule module,
                                    const char* name) {
   return told(
