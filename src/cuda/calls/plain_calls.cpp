@@ -21,14 +21,14 @@ struct Allocator {
   std::size_t bytes;
   std::size_t height = 0;
 };
-constexpr Allocator allocators[] = {
-    {"cuMemAlloc_v2", 8},     {"cuMemAllocAsync", 8},   {"cuMemAllocFromPoolAsync", 8},
-    {"cuMemAllocManaged", 8}, {"cuMemAllocPitch_v2", 16, 24}, {"cuMemCreate", 8}};
+constexpr Allocator allocators[] = {{"cuMemAlloc_v2", 8},           {"cuMemAllocAsync", 8},
+                                    {"cuMemAllocFromPoolAsync", 8}, {"cuMemAllocManaged", 8},
+                                    {"cuMemAllocPitch_v2", 16, 24}, {"cuMemCreate", 8}};
 
 template <class Row, std::size_t Count>
 const Row* row_of(const Row (&rows)[Count], std::string_view name) {
-  const auto found =
-      std::find_if(std::begin(rows), std::end(rows), [&](const Row& row) { return row.name == name; });
+  const auto found = std::find_if(std::begin(rows), std::end(rows),
+                                  [&](const Row& row) { return row.name == name; });
   return found == std::end(rows) ? nullptr : found;
 }
 
@@ -62,8 +62,8 @@ void PlainCalls::watch(const DriverCall& call) {
     launches_of(call.argument<CuFunction>(row->kernel)).fetch_add(1, std::memory_order_relaxed);
   } else if (const Allocator* made = row_of(allocators, call.versioned_name())) {
     const auto bytes = call.argument<std::size_t>(made->bytes);
-    record_.note_plain_bytes(
-        made->height == 0 ? bytes : bytes * call.argument<std::size_t>(made->height));
+    record_.note_plain_bytes(made->height == 0 ? bytes
+                                               : bytes * call.argument<std::size_t>(made->height));
   }
 }
 

@@ -24,7 +24,8 @@ std::set<std::string> code_files() {
   for (std::string line; std::getline(maps, line);) {
     const std::size_t path = line.find('/');
     const std::size_t rights = line.find(' ');
-    if (path == std::string::npos || rights == std::string::npos || line[rights + 3] != 'x') continue;
+    if (path == std::string::npos || rights == std::string::npos || line[rights + 3] != 'x')
+      continue;
     files.insert(line.substr(path));
   }
   return files;

@@ -66,6 +66,7 @@ std::vector<RecordedName> ProgramRecord::names() const {
     one.count += row.count.load();
   }
   std::vector<RecordedName> names;
+  names.reserve(found.size());
   for (auto& [key, one] : found) names.push_back(std::move(one));
   std::stable_sort(names.begin(), names.end(), [](const auto& a, const auto& b) {
     return a.what != b.what ? a.what < b.what : a.count > b.count;

@@ -11,7 +11,7 @@ using ptx::Type;
 
 namespace {
 
-constexpr std::uint32_t byte_bits = 8;
+constexpr std::uint32_t bits_of_a_byte = 8;
 
 bool lower_predicate_move(FunctionContext& f, const InstructionView& instruction) {
   const Register d = f.operands.destination(instruction[0], Type::pred);
@@ -32,7 +32,7 @@ bool can_be_parts(Type type, std::size_t count) {
 }
 
 std::uint32_t bits_of_part(Type type, std::size_t count) {
-  return static_cast<std::uint32_t>(ptx::byte_size(type) * byte_bits / count);
+  return static_cast<std::uint32_t>(ptx::byte_size(type) * bits_of_a_byte / count);
 }
 
 // mov.b64 {low, high}, a
@@ -45,7 +45,7 @@ bool lower_split(FunctionContext& f, const InstructionView& instruction) {
   for (std::uint32_t i = 0; i < parts.size(); ++i) {
     if (parts[i].kind == OperandKind::sink) continue;
     const Register d = f.operands.any_destination(parts[i]);
-    if (d.width * byte_bits != bits) return false;
+    if (d.width * bits_of_a_byte != bits) return false;
     const bool is_low_word = i == 0 && d.width == 4 && a.width == 8;
     if (is_low_word) {
       f.code.alu(Alu::cvt_u32_u64, d, {a});
@@ -68,7 +68,7 @@ bool lower_join(FunctionContext& f, const InstructionView& instruction) {
   const std::vector<Source> sources =
       f.operands.sources(parts, look_up(part_types, bits).value_or(Type::b32));
   for (const Source& part : sources) {
-    if (part.width * byte_bits != bits) return false;
+    if (part.width * bits_of_a_byte != bits) return false;
   }
   f.code.lanes(lane::join_parts, d, sources).form = PartForm{.bits = bits};
   return d.width == ptx::byte_size(type);
