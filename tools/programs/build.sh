@@ -8,6 +8,7 @@
 # usage: SRC=FOLDER P=FOLDER build.sh [regex of names]; what is built already is left as it is. Then inputs.py $P, and to
 # carry them (cd $P && tar c --sort=name --owner=0 --group=0 *) | xz -9e > progs.tar.xz, beside a copy of list.tsv.
 set -u
+HERE=$(dirname "$(realpath "$0")")
 SRC=${SRC:?the folder of the clones} P=${P:?where programs go} W=${1:-.}; mkdir -p "$P"
 export PATH=/usr/local/cuda/bin:$PATH
 S=cuda-samples/Samples; R=gpu-rodinia/cuda; Y=polybenchGpu/CUDA; H=HeCBench/src
@@ -22,7 +23,7 @@ B() { # name, command
   [ -x "$P/$n/app" ] && return 0
   mkdir -p "$P/$n"; local t=$SECONDS
   if (cd "$SRC" && eval "$*") >"$SRC/../log.$n" 2>&1 && [ -x "$P/$n/app" ]; then
-    strip "$P/$n/app"; echo "built $n $((SECONDS - t))s $(stat -c %s "$P/$n/app")"
+    strip "$P/$n/app" 2>/dev/null; echo "built $n $((SECONDS - t))s $(stat -c %s "$P/$n/app")"
   else echo "FAILED $n (see $SRC/../log.$n)"; fi
 }
 # ---- CUDA samples
@@ -122,3 +123,6 @@ B rod-particlefilter_float 'rod particlefilter "sed \"s/time(0)/7/\" ex_particle
 B rod-particlefilter_naive 'rod particlefilter "sed \"s/time(0)/7/\" ex_particle_CUDA_naive_seq.cu > mended_naive.cu && nvcc -lcuda -g -lm -O3 -use_fast_math \$RF mended_naive.cu -o \$P/rod-particlefilter_naive/app"'
 B rod-b+tree 'rod b+tree "nvcc -O3 \$RF main.c kernel/kernel_gpu_cuda_wrapper.cu kernel/kernel_gpu_cuda_wrapper_2.cu util/timer/timer.c util/num/num.c util/cuda/cuda.cu -lm -o \$P/rod-b+tree/app"'
 B rod-dwt2d 'rod dwt2d "sed \"s#../../data/dwt2d/##\" main.cu > mended.cu && nvcc -O2 -I. \$RF mended.cu dwt.cu components.cu dwt_cuda/fdwt53.cu dwt_cuda/fdwt97.cu dwt_cuda/common.cu dwt_cuda/rdwt97.cu dwt_cuda/rdwt53.cu -o \$P/rod-dwt2d/app"'
+# ---- Python, with what the card's machine has
+B cupy_raw 'install -m 755 $HERE/python/cupy_raw.py $P/cupy_raw/app'
+B numba_kernels 'install -m 755 $HERE/python/numba_kernels.py $P/numba_kernels/app'
