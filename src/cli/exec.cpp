@@ -5,11 +5,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
+#include "demarc/base/numbers.hpp"
 #include "demarc/cuda/confine.hpp"
 #include "demarc/gpu/device.hpp"
+#include "demarc/serve/division.hpp"
 #include "verb.hpp"
 
 namespace demarc::cli {
@@ -18,6 +21,8 @@ namespace {
 struct ExecOptions {
   std::string device = "cuda:0";
   std::string sync_domain = "free";
+  std::string share;  // per cent of the SMs, or K/N
+  serve::DivisionPlan division;
   cuda::ConfinePlan plan;
   std::optional<std::int64_t> pid;
   bool strict = true;
@@ -55,6 +60,53 @@ Result<void> refuse_beside_pid(const std::vector<const CLI::Option*>& others) {
   return {};
 }
 
+// "50" is a part of the SMs, "1/2" one of the SMs and of the memory's colours.
+bool is_card_part(const std::string& share) {
+  return share.find('/') != std::string::npos;
+}
+
+Result<void> refuse_beside_part(const ExecOptions& options) {
+  const cuda::ConfinePlan& plan = options.plan;
+  if (plan.tenant.empty() && !plan.observe && plan.choice.empty() && !options.pid &&
+      options.sync_domain == "free") {
+    return {};
+  }
+  return invalid_input(
+      "--share {} is a part of TPCs, colours and domains: leave --tenant, {}, --observe, --tpcs, "
+      "--gpcs, --sms, --pid and --sync-domain out",
+      options.share, cuda::tenant_variable);
+}
+
+// The connection keeps the server while the program runs.
+Result<serve::JoinedDivision> join(ExecOptions& options) {
+  DEMARC_TRY(options.division.part, serve::parse_card_part(options.share));
+  options.division.card = options.plan.device;
+  options.division.tell = options.plan.tell;
+  std::error_code ignored;
+  options.division.program = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+  DEMARC_TRY(auto joined, serve::join_division(options.division));
+  options.plan.tenant = joined.tenant;
+  options.plan.socket = joined.socket;
+  return joined;
+}
+
+Result<void> read_share(ExecOptions& options) {
+  const bool part = is_card_part(options.share);
+  if (part) {
+    DEMARC_CHECK(refuse_beside_part(options));
+    if (options.plan.command.empty()) {
+      return invalid_input("no command was given: demarc exec --share {} -- CMD", options.share);
+    }
+    return {};
+  }
+  if (!options.division.memory.empty() || !options.division.description.empty()) {
+    return invalid_input("--memory and --description are of a part: give --share K/N too");
+  }
+  if (options.share.empty()) return {};
+  DEMARC_TRY(options.plan.choice.share_percent, parse_double(options.share, "--share"));
+  return {};
+}
+
 std::string said_at_exit(const ExecOptions& options, const cuda::ConfineOutcome& outcome) {
   const cuda::ConfinePlan& plan = options.plan;
   if (options.json && (plan.audit || plan.report)) return audit_to_json(outcome);
@@ -63,6 +115,7 @@ std::string said_at_exit(const ExecOptions& options, const cuda::ConfineOutcome&
 }
 
 Result<void> run_exec(ExecOptions& options) {
+  DEMARC_CHECK(read_share(options));
   if (options.pid) {
     if (*options.pid < 1) {
       return invalid_input("--pid {}: give the number of a process", *options.pid);
@@ -91,6 +144,10 @@ Result<void> run_exec(ExecOptions& options) {
   options.plan.tell = [](const std::string& line) {
     fmt::print(stderr, "demarc exec: {}\n", line);
   };
+  std::optional<serve::JoinedDivision> joined;
+  if (is_card_part(options.share)) {
+    DEMARC_TRY(joined, join(options));
+  }
   DEMARC_TRY(const auto outcome, cuda::run_confined(options.plan));
   fmt::print(stderr, "{}", said_at_exit(options, outcome));
   if (!outcome.holds()) {
@@ -115,7 +172,16 @@ const RegisterVerb registered_exec({
       app.add_option("--tpcs", choice.tpcs, "TPCs, such as 0-15,20");
       app.add_option("--gpcs", choice.gpcs, "all TPCs of these GPCs, such as 0-2");
       app.add_option("--sms", choice.sms, "at least this many SMs");
-      app.add_option("--share", choice.share_percent, "at least this share of the SMs, per cent");
+      app.add_option(
+          "--share", options->share,
+          "at least this share of the SMs, per cent; or K/N: the K-th of N equal parts of "
+          "the TPCs and of the memory's colours, as a tenant of a server that is started "
+          "where there is none");
+      app.add_option("--memory", options->division.memory,
+                     "of the card, for all parts of --share K/N, such as 64GiB (default: what is "
+                     "free but 6 GiB); of the first program alone, which starts the server");
+      app.add_option("--description", options->division.description,
+                     "of the card's memory, for the same, as in the configuration of demarc serve");
       CLI::Option* domain =
           app.add_option("--sync-domain", options->sync_domain,
                          "memory synchronisation domain of all launches: a number, `free` for one "

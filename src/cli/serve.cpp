@@ -56,6 +56,9 @@ const RegisterVerb registered_serve({
       app.add_option("--mps", options->mps,
                      "on: programs share the card by MPS, which is started; off: they take turns; "
                      "auto: on where there is MPS (default: the configuration's, else auto)");
+      app.add_option("--end-when-idle", options->plan.end_when_idle,
+                     "end once nobody was connected for so many seconds (default: never)")
+          ->check(CLI::Range(0.1, 1e6));
       app.add_flag("--check", options->check,
                    "read the configuration and say what is wrong in it, without a card");
       return [options] { return run_serve(*options); };

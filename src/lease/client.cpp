@@ -47,13 +47,17 @@ Result<std::vector<std::byte>> read_table(const OwnedFile& file) {
 
 }  // namespace
 
+std::string runtime_folder() {
+  const char* folder = std::getenv("XDG_RUNTIME_DIR");
+  const bool given = folder != nullptr && *folder != '\0';
+  return given ? folder : "/run";
+}
+
 std::string default_socket() {
   if (const char* path = std::getenv(socket_variable); path != nullptr && *path != '\0') {
     return path;
   }
-  const char* folder = std::getenv("XDG_RUNTIME_DIR");
-  const bool given = folder != nullptr && *folder != '\0';
-  return std::string(given ? folder : "/run") + "/demarc.sock";
+  return runtime_folder() + "/demarc.sock";
 }
 
 Result<LeaseClient> LeaseClient::connect(const std::string& socket) {

@@ -19,7 +19,6 @@
 namespace demarc::serve {
 namespace {
 
-constexpr std::uint32_t most_colors = 64;
 // A context takes some 0.5 GiB, and each program needs one beside that of its proof.
 constexpr std::uint64_t default_reserve = std::uint64_t{6} << 30U;
 
@@ -97,17 +96,17 @@ tl::unexpected<Error> not_colors(const Place& place) {
 }
 
 // "i/n"
-struct ColorPart {
-  std::uint32_t part = 0;
-  std::uint32_t of = 0;
-};
-Result<ColorPart> parse_color_part(const std::string& text, const Place& place) {
+std::optional<EqualPart> parse_part(const std::string& text) {
   const std::size_t mark = text.find('/');
-  if (mark == std::string::npos) return not_colors(place);
-  const auto part = parse_u64(text.substr(0, mark), "part");
+  if (mark == std::string::npos) return std::nullopt;
+  const auto number = parse_u64(text.substr(0, mark), "part");
   const auto of = parse_u64(text.substr(mark + 1), "parts");
-  if (!part || !of || *of < 2 || *of > most_colors || *part >= *of) return not_colors(place);
-  return ColorPart{static_cast<std::uint32_t>(*part), static_cast<std::uint32_t>(*of)};
+  if (!number || !of || *of < 2 || *of > most_parts || *number >= *of) return std::nullopt;
+  return EqualPart{static_cast<std::uint32_t>(*number), static_cast<std::uint32_t>(*of)};
+}
+Result<EqualPart> parse_color_part(const std::string& text, const Place& place) {
+  if (const auto part = parse_part(text)) return *part;
+  return not_colors(place);
 }
 
 // The parts that tenants are written in, for how many colours there have to be.
@@ -117,12 +116,12 @@ Result<std::uint32_t> parts_of(const toml::table& tenants, const std::string& so
     const toml::node* colors = node.is_table() ? node.as_table()->get("colors") : nullptr;
     if (colors == nullptr || !colors->is_string()) continue;
     const Table table(*node.as_table(), source);
-    DEMARC_TRY(const ColorPart part,
+    DEMARC_TRY(const EqualPart part,
                parse_color_part(colors->as_string()->get(), table.place("colors")));
     parts = std::lcm(parts, part.of);
-    if (parts > most_colors) {
+    if (parts > most_parts) {
       return invalid_input("{}: colors: the parts of all tenants need {} colours; {} are the most",
-                           table.place("colors"), parts, most_colors);
+                           table.place("colors"), parts, most_parts);
     }
   }
   return parts;
@@ -131,13 +130,13 @@ Result<std::uint32_t> parts_of(const toml::table& tenants, const std::string& so
 Result<std::uint64_t> read_colors(const toml::node& node, std::uint32_t count, const Place& place) {
   std::uint64_t colors = 0;
   if (const auto* text = node.as_string()) {
-    DEMARC_TRY(const ColorPart part, parse_color_part(text->get(), place));
+    DEMARC_TRY(const EqualPart part, parse_color_part(text->get(), place));
     if (count % part.of != 0) {
       return invalid_input("{}: colors: {} colours cannot be divided into {} parts", place, count,
                            part.of);
     }
     const std::uint32_t run = count / part.of;
-    for (std::uint32_t c = part.part * run; c < (part.part + 1) * run; ++c) {
+    for (std::uint32_t c = part.number * run; c < (part.number + 1) * run; ++c) {
       colors |= std::uint64_t{1} << c;
     }
     return colors;
@@ -180,6 +179,14 @@ Result<void> read_choice(Table& table, TenantConfig& tenant) {
   DEMARC_TRY(const auto gpcs, table.string("gpcs"));
   DEMARC_TRY(const auto sms, table.number("sms", 1, 1024));
   DEMARC_TRY(const auto share, table.string("share"));
+  if (tpcs && tpcs->find('/') != std::string::npos) {
+    tenant.tpc_part = parse_part(*tpcs);
+    if (tenant.tpc_part) return {};
+    return invalid_input(
+        "{}: tpcs: \"i/n\", the i-th (from 0 on) of n equal parts, or a list such as \"0-15,20\" "
+        "was expected",
+        tenant.choice_place);
+  }
   tenant.choice.tpcs = tpcs.value_or("");
   tenant.choice.gpcs = gpcs.value_or("");
   tenant.choice.sms = static_cast<std::uint32_t>(sms.value_or(0));
@@ -238,7 +245,7 @@ Result<Config> read_all(const toml::table& root, const std::string& source) {
                          tenants == nullptr ? source : table.place("tenants"));
   }
   DEMARC_TRY(const std::uint32_t parts, parts_of(*tenants->as_table(), source));
-  DEMARC_TRY(const auto colors, table.number("colors", 2, most_colors));
+  DEMARC_TRY(const auto colors, table.number("colors", 2, most_parts));
   config.colors = static_cast<std::uint32_t>(colors.value_or(parts));
   DEMARC_TRY(const auto card, table.number("card", 0, 1023));
   config.card = static_cast<std::uint32_t>(card.value_or(0));

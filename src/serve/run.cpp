@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 
@@ -18,6 +19,7 @@ namespace demarc::serve {
 namespace {
 
 constexpr int most_turns_to_end = 1000;  // of ten milliseconds
+constexpr int idle_look = 100;           // milliseconds
 
 // Signals as a file; as they were when it goes.
 class SignalsAsFile {
@@ -44,6 +46,21 @@ class SignalsAsFile {
  private:
   sigset_t before_{};
   OwnedFile file_;
+};
+
+// Tells when nobody was there for so many seconds, if that is to end anything.
+class Idleness {
+ public:
+  explicit Idleness(std::optional<double> seconds) : seconds_(seconds) {}
+  [[nodiscard]] bool is_over(bool somebody) {
+    if (somebody) since_ = Clock::now();
+    return seconds_ && std::chrono::duration<double>(Clock::now() - since_).count() >= *seconds_;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::optional<double> seconds_;
+  Clock::time_point since_ = Clock::now();
 };
 
 // Pages are lent by descriptors, of which many are on their way at a time.
@@ -77,10 +94,13 @@ Result<Config> plan_config(const ServePlan& plan) {
 
 Result<void> serve_until_told(Server& server,
                               const std::function<Result<std::vector<Terms>>()>& terms,
-                              const std::function<void(const std::string& line)>& tell) {
+                              const std::function<void(const std::string& line)>& tell,
+                              std::optional<double> end_when_idle) {
   const SignalsAsFile signals;
+  Idleness idleness(end_when_idle);
   for (;;) {
-    DEMARC_TRY(const bool told, server.turn(-1, signals.file()));
+    DEMARC_TRY(const bool told, server.turn(end_when_idle ? idle_look : -1, signals.file()));
+    if (idleness.is_over(server.connections() != 0)) return end_all(server);
     if (!told) continue;
     const int signal = signals.next();
     if (signal == SIGTERM || signal == SIGINT) return end_all(server);
@@ -130,7 +150,7 @@ Result<void> run(const ServePlan& plan) {
         DEMARC_TRY(const Config next, plan_config(plan));
         return terms_of(next, card->numbers());
       },
-      plan.tell);
+      plan.tell, plan.end_when_idle);
 }
 
 }  // namespace demarc::serve

@@ -40,13 +40,19 @@ Result<TpcSet> take_free(const gpu::Topology& topology, const TpcSet& taken, std
                        tenant.choice_place, tenant.name, sms, have, topology.sm_count());
 }
 
-bool by_number(const cuda::TpcChoice& choice) {
-  return choice.tpcs.empty() && choice.gpcs.empty();
+bool by_number(const TenantConfig& tenant) {
+  return !tenant.tpc_part && tenant.choice.tpcs.empty() && tenant.choice.gpcs.empty();
 }
 
 Result<TpcSet> tpcs_of(const TenantConfig& tenant, const gpu::Topology& topology,
                        const TpcSet& taken) {
-  if (!by_number(tenant.choice)) {
+  if (tenant.tpc_part) {
+    const auto parts =
+        partition::split(topology, tenant.tpc_part->of, partition::SplitStrategy::gpc_aligned);
+    if (parts) return (*parts)[tenant.tpc_part->number].tpcs;
+    return invalid_input("{}: {}", tenant.choice_place, parts.error().message);
+  }
+  if (!by_number(tenant)) {
     auto tpcs = cuda::choose_tpcs(topology, tenant.choice);
     if (tpcs) return tpcs;
     return invalid_input("{}: {}", tenant.choice_place, tpcs.error().message);
@@ -66,7 +72,7 @@ Result<std::vector<TpcSet>> all_tpcs(const Config& config, const gpu::Topology& 
   for (const bool number : {false, true}) {
     for (std::size_t i = 0; i < sets.size(); ++i) {
       const TenantConfig& tenant = config.tenants[i];
-      if (by_number(tenant.choice) != number) continue;
+      if (by_number(tenant) != number) continue;
       DEMARC_TRY(sets[i], tpcs_of(tenant, topology, taken));
       for (std::size_t other = 0; other < sets.size(); ++other) {
         const TpcSet both = other == i ? TpcSet{} : sets[other] & sets[i];

@@ -175,6 +175,11 @@ TEST(ServeConfig, of_a_tenant_is_refused_with_the_place_of_what_is_wrong) {
             "f.toml:2:8: a list such as \"0-15,20\" was expected");
   EXPECT_EQ(tenant_refusal("tpcs = 1\ncolors = \"0/2\""),
             "f.toml:2:8: tpcs: text in quotes was expected");
+  for (const char* part : {"2/2", "0/1", "/2", "0/65", "0/2/3", "x/2"}) {
+    EXPECT_EQ(tenant_refusal(fmt::format("tpcs = \"{}\"\ncolors = \"0/2\"", part)),
+              "f.toml:2:8: tpcs: \"i/n\", the i-th (from 0 on) of n equal parts, or a list such as "
+              "\"0-15,20\" was expected");
+  }
   EXPECT_EQ(tenant_refusal("sms = 0\ncolors = \"0/2\""),
             "f.toml:2:7: sms: a whole number from 1 to 1024 was expected");
   for (const char* share : {"0", "101", "half", ""}) {
@@ -226,6 +231,32 @@ TEST(ServeTerms, give_every_tenant_TPCs_colours_bytes_and_a_domain) {
   ASSERT_EQ(terms.size(), 2U);
   EXPECT_EQ(terms[0], (Terms{"a", TpcSet{2, 3, 4, 5}, 1, 1, 1 << 26, 1 << 26}));
   EXPECT_EQ(terms[1], (Terms{"b", TpcSet{0, 1}, 2, 2, 1 << 26, 1 << 26}));
+}
+
+TEST(ServeTerms, of_equal_parts_have_whole_GPCs) {
+  const auto terms = terms_from(R"([tenants.a]
+tpcs = "1/2"
+colors = "1/2"
+[tenants.b]
+tpcs = "0/2"
+colors = "0/2"
+[tenants.c]
+sms = 1
+colors = "0/2"
+)");
+  EXPECT_EQ(terms.error().message,
+            "f.toml:9:10: tenant 'c': the colours 0x1 belong to tenant 'b' too");
+  const auto halves = terms_from(
+                          "[tenants.a]\ntpcs = \"1/2\"\ncolors = \"1/2\"\n"
+                          "[tenants.b]\ntpcs = \"0/2\"\ncolors = \"0/2\"\n")
+                          .value();
+  EXPECT_EQ(halves[0].tpcs, (TpcSet{4, 5, 6, 7}));
+  EXPECT_EQ(halves[1].tpcs, (TpcSet{0, 1, 2, 3}));
+  EXPECT_THAT(terms_refusal("[tenants.a]\ntpcs = \"0/3\"\ncolors = \"0/3\"\n"),
+              HasSubstr("f.toml:2:8: "));
+  EXPECT_EQ(terms_refusal("[tenants.a]\ntpcs = \"0/2\"\ncolors = [0]\n[tenants.b]\ntpcs = \"3\"\n"
+                          "colors = [1]\n"),
+            "f.toml:5:8: tenant 'b': the TPCs 3 belong to tenant 'a' too");
 }
 
 TEST(ServeTerms, take_domains_that_are_named_first) {

@@ -33,7 +33,7 @@ class Running : public ServerTest {
             if (++reads == 2) return invalid_input("f.toml:1:1: wrong");
             return std::vector<Terms>{terms_of("b", {3}, 2, 2)};
           },
-          tell);
+          tell, end_when_idle_);
       server.reset();
       return result ? 0 : static_cast<int>(result.error().kind);
     });
@@ -54,6 +54,7 @@ class Running : public ServerTest {
     return text;
   }
 
+  std::optional<double> end_when_idle_;
   int lines_[2] = {-1, -1};
   pid_t process_ = 0;
 };
@@ -101,21 +102,37 @@ TEST_F(Running, reads_its_configuration_again_at_SIGHUP) {
   EXPECT_EQ(end_of(process_), 0);
 }
 
+class RunningForAWhile : public Running {
+ public:
+  RunningForAWhile() { end_when_idle_ = 0.2; }
+};
+
+TEST_F(RunningForAWhile, stays_for_whoever_is_connected_and_ends_afterwards) {
+  auto own = std::make_optional(client());
+  for (int i = 0; i < 30; ++i) {
+    ::usleep(20000);
+    ASSERT_TRUE(own->list()) << "a connection without a lease keeps it";
+  }
+  own.reset();
+  EXPECT_EQ(end_of(process_), 0);
+  EXPECT_FALSE(std::filesystem::exists(options.socket));
+}
+
 TEST(ServePlans, put_the_command_line_before_the_configuration) {
   const std::string path = test::fresh_folder("plan") / "f.toml";
   ASSERT_TRUE(write_file(path,
                          "card = 2\nsocket = \"/run/x\"\nmps = \"on\"\n[tenants.a]\nsms = "
                          "1\ncolors = [0]\n"));
-  const auto own = plan_config({path, {}, "", {}, {}}).value();
+  const auto own = plan_config({path}).value();
   EXPECT_EQ(own.card, 2U);
   EXPECT_EQ(own.socket, "/run/x");
   EXPECT_EQ(own.mps, MpsUse::on);
-  const auto other = plan_config({path, 0, "/run/y", MpsUse::off, {}}).value();
+  const auto other = plan_config({path, 0, "/run/y", MpsUse::off}).value();
   EXPECT_EQ(other.card, 0U);
   EXPECT_EQ(other.socket, "/run/y");
   EXPECT_EQ(other.mps, MpsUse::off);
   ASSERT_TRUE(write_file(path, "[tenants.a]\nsms = 1\ncolors = [0]\n"));
-  EXPECT_EQ(plan_config({path, {}, "", {}, {}}).value().socket, lease::default_socket());
+  EXPECT_EQ(plan_config({path}).value().socket, lease::default_socket());
 }
 
 }  // namespace

@@ -19,7 +19,9 @@ namespace demarc::lease {
 inline constexpr const char* socket_variable = "DEMARC_SOCKET";
 inline constexpr const char* token_variable = "DEMARC_LEASE";
 
-// $DEMARC_SOCKET; else demarc.sock in $XDG_RUNTIME_DIR, or in /run where that is not set.
+// $XDG_RUNTIME_DIR, or /run where that is not set.
+[[nodiscard]] std::string runtime_folder();
+// $DEMARC_SOCKET; else demarc.sock in runtime_folder().
 [[nodiscard]] std::string default_socket();
 
 // What attach() gives beside the connection.

@@ -24,13 +24,22 @@ namespace demarc::serve {
 // Where something stands in the file: "serve.toml:12:3".
 using Place = std::string;
 
+// The number-th (from 0 on) of so many equal parts.
+struct EqualPart {
+  std::uint32_t number = 0;
+  std::uint32_t of = 0;
+};
+// That a card can be divided into; more colours than that are not told apart.
+inline constexpr std::uint32_t most_parts = 64;
+
 enum class MpsUse { on, off, automatic };
 [[nodiscard]] Result<MpsUse> parse_mps_use(std::string_view text);
 
 struct TenantConfig {
   std::string name;
   Place place;
-  cuda::TpcChoice choice;
+  cuda::TpcChoice choice;             // empty where `tpc_part` says it
+  std::optional<EqualPart> tpc_part;  // no GPC is in two parts
   Place choice_place;
   std::uint64_t colors = 0;  // bit c: colour c
   Place colors_place;

@@ -1,0 +1,181 @@
+// Finds the server of a divided card, or starts it as a daemon.
+#include "demarc/serve/division.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "demarc/base/files.hpp"
+#include "demarc/base/owned_file.hpp"
+#include "demarc/base/numbers.hpp"
+#include "demarc/base/text.hpp"
+#include "demarc/lease/client.hpp"
+#include "demarc/serve/config.hpp"
+
+namespace demarc::serve {
+namespace {
+
+constexpr const char* idle_seconds = "5";
+constexpr int look_milliseconds = 20;
+
+std::string tenant_name(CardPart part) {
+  return fmt::format("part-{}-of-{}", part.number, part.of);
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+// Those who come at the same time start one server.
+Result<OwnedFile> lock_start(const std::string& socket) {
+  const std::string path = socket + ".start";
+  OwnedFile lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (lock.get() < 0) {
+    return invalid_input("'{}': {}; XDG_RUNTIME_DIR names the folder, which has to be yours", path,
+                         std::strerror(errno));
+  }
+  while (::flock(lock.get(), LOCK_EX) != 0) {
+    if (errno != EINTR) return missing_capability("'{}': {}", path, std::strerror(errno));
+  }
+  return lock;
+}
+
+Result<void> refuse_other_divisions(const DivisionPlan& plan) {
+  for (std::uint32_t parts = 2; parts <= most_parts; ++parts) {
+    if (parts == plan.part.of ||
+        !lease::PacketSocket::connect(division_socket(plan.card, parts))) {
+      continue;
+    }
+    return invalid_input(
+        "cuda:{} is divided into {} parts by programs that run: give --share K/{}, or wait until "
+        "they have ended",
+        plan.card, parts, parts);
+  }
+  return {};
+}
+
+// A process that nobody waits for, in a session of its own; what it says goes into a file. Gives a
+// descriptor that is readable once it has ended.
+Result<OwnedFile> start_daemon(const std::vector<std::string>& command, const std::string& log) {
+  OwnedFile said(::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (said.get() < 0) return invalid_input("'{}': {}", log, std::strerror(errno));
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return missing_capability("pipe: {}", std::strerror(errno));
+  const OwnedFile read_end(ends[0]);
+  OwnedFile write_end(ends[1]);
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  const pid_t first = ::fork();
+  if (first < 0) return missing_capability("fork: {}", std::strerror(errno));
+  if (first == 0) {
+    ::setsid();
+    const pid_t daemon = ::fork();
+    if (daemon != 0) {
+      static_cast<void>(!::write(write_end.get(), &daemon, sizeof daemon));
+      ::_exit(0);
+    }
+    const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    ::dup2(nothing, STDIN_FILENO);
+    ::dup2(nothing, STDOUT_FILENO);
+    ::dup2(said.get(), STDERR_FILENO);
+    ::execv(words[0], words.data());
+    ::_exit(127);
+  }
+  while (::waitpid(first, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  write_end = OwnedFile();
+  pid_t daemon = -1;
+  if (::read(read_end.get(), &daemon, sizeof daemon) != sizeof daemon || daemon < 0) {
+    return missing_capability("{} cannot be started: no more processes", command[0]);
+  }
+  return OwnedFile(static_cast<int>(::syscall(SYS_pidfd_open, daemon, 0)));
+}
+
+bool has_ended(const OwnedFile& process) {
+  pollfd look{process.get(), POLLIN, 0};
+  return process.get() < 0 || ::poll(&look, 1, look_milliseconds) > 0;
+}
+
+Result<lease::PacketSocket> wait_for(const std::string& socket, const OwnedFile& server,
+                                     const std::string& log) {
+  for (;;) {
+    const bool ended = has_ended(server);
+    if (auto connected = lease::PacketSocket::connect(socket)) return connected;
+    if (!ended) continue;
+    const auto said = read_file(log);
+    return missing_capability("the server that divides the card has ended: {}",
+                              said && !said->empty() ? *said : "it said nothing");
+  }
+}
+
+}  // namespace
+
+Result<CardPart> parse_card_part(std::string_view text) {
+  const std::size_t mark = text.find('/');
+  if (mark != std::string_view::npos) {
+    const auto number = parse_u64(text.substr(0, mark), "part");
+    const auto of = parse_u64(text.substr(mark + 1), "parts");
+    if (number && of && *number >= 1 && *number <= *of && *of >= 2 && *of <= most_parts) {
+      return CardPart{static_cast<std::uint32_t>(*number), static_cast<std::uint32_t>(*of)};
+    }
+  }
+  return invalid_input("'{}': K/N, the K-th (from 1 on) of N equal parts (2 to {}), was expected",
+                       text, most_parts);
+}
+
+std::string division_socket(std::uint32_t card, std::uint32_t parts) {
+  return fmt::format("{}/demarc-cuda{}-{}.sock", lease::runtime_folder(), card, parts);
+}
+
+std::string division_config(const DivisionPlan& plan) {
+  std::string text = fmt::format("card = {}\n", plan.card);
+  if (!plan.memory.empty()) append(text, "memory = {}\n", quoted(plan.memory));
+  if (!plan.description.empty()) append(text, "description = {}\n", quoted(plan.description));
+  const std::uint32_t of = plan.part.of;
+  for (std::uint32_t i = 0; i < of; ++i) {
+    append(text, "[tenants.{}]\ntpcs = \"{}/{}\"\ncolors = \"{}/{}\"\n", tenant_name({i + 1, of}),
+           i, of, i, of);
+    // Domains are given from 1 on, and a card has four; that of everybody else is one more.
+    if (i == 0 && of > 3) text += "sync_domain = 0\n";
+  }
+  return text;
+}
+
+Result<JoinedDivision> join_division(const DivisionPlan& plan) {
+  const std::string socket = division_socket(plan.card, plan.part.of);
+  const std::string tenant = tenant_name(plan.part);
+  DEMARC_TRY(const OwnedFile lock, lock_start(socket));
+  if (auto found = lease::PacketSocket::connect(socket)) {
+    return JoinedDivision{socket, tenant, std::move(*found)};
+  }
+  DEMARC_CHECK(refuse_other_divisions(plan));
+  const std::string config = socket + ".toml";
+  const std::string log = socket + ".log";
+  DEMARC_CHECK(write_file(config, division_config(plan)));
+  plan.tell(fmt::format(
+      "nobody divides cuda:{} into {} parts yet: a server is started (log: {}); it takes {} of the "
+      "card's memory and ends {} s after the last program",
+      plan.card, plan.part.of, log, plan.memory.empty() ? "what is free" : plan.memory,
+      idle_seconds));
+  DEMARC_TRY(const OwnedFile server,
+             start_daemon({plan.program, "serve", "--config", config, "--socket", socket,
+                           "--end-when-idle", idle_seconds},
+                          log));
+  DEMARC_TRY(auto connection, wait_for(socket, server, log));
+  return JoinedDivision{socket, tenant, std::move(connection)};
+}
+
+}  // namespace demarc::serve

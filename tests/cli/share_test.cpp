@@ -1,0 +1,114 @@
+// `demarc exec --share K/N` on the stand-in for libcuda: nobody has started a server.
+#include "demarc/lease/packet.hpp"
+#include "served_card.hpp"
+
+namespace demarc {
+namespace {
+
+using test::run_demarc;
+using testing::HasSubstr;
+
+class ShareOfACard : public test::ServedCard {
+ protected:
+  void SetUp() override {
+    ServedCard::SetUp();
+    ::setenv("XDG_RUNTIME_DIR", folder.c_str(), 1);
+  }
+  void TearDown() override {
+    ::unsetenv("XDG_RUNTIME_DIR");
+    if (const auto there = lease::PacketSocket::connect(server)) {
+      ::kill(there->peer()->process, SIGTERM);
+    }
+    ServedCard::TearDown();
+  }
+  [[nodiscard]] std::vector<std::string> command(const std::string& share,
+                                                 const std::vector<std::string>& steps,
+                                                 std::vector<std::string> options = {}) const {
+    std::vector<std::string> words{"exec", "--share", share};
+    if (options.empty()) options = {"--memory", "64 MiB", "--description", "h100-sxm"};
+    words.insert(words.end(), options.begin(), options.end());
+    const auto build = test::build_dir();
+    for (const std::string& word :
+         {std::string("--"), (build / "demarc_exec_subject").string(),
+          (build / "libdemarc_fake_libcuda.so").string(), (folder / "log").string()}) {
+      words.push_back(word);
+    }
+    words.insert(words.end(), steps.begin(), steps.end());
+    return words;
+  }
+  [[nodiscard]] std::string log() const { return read_file(folder / "log").value_or(""); }
+
+  std::string server = (folder / "demarc-cuda0-2.sock").string();
+};
+
+TEST_F(ShareOfACard, IsServedToProgramsThatKnowNothingOfEachOther) {
+  const auto first = run_demarc(command("1/2", {"context", "count", "exit=7"}));
+  EXPECT_EQ(first.exit_code, 7) << first.err;
+  EXPECT_THAT(first.err, HasSubstr("nobody divides cuda:0 into 2 parts yet: a server is started"));
+  EXPECT_THAT(log(), HasSubstr("context 0\ncount right\n"));
+  const auto list = run_demarc({"lease", "list", "--socket", server});
+  EXPECT_THAT(list.out, HasSubstr("part-1-of-2  0,2-3,5-6,8-9"));
+  EXPECT_THAT(list.out, HasSubstr("part-2-of-2  1,4,7,10-11"));
+  auto options = test::run_demarc(command("2/2", {"context", "count"}, {"--report"}));
+  EXPECT_EQ(options.exit_code, 0) << options.err;
+  EXPECT_THAT(options.err, testing::Not(HasSubstr("a server is started")));
+  EXPECT_THAT(options.err, HasSubstr("tenant 'part-2-of-2'"));
+  EXPECT_EQ(run_demarc(command("1/3", {"context"})).exit_code, 1);
+}
+
+TEST_F(ShareOfACard, IsServedByOneServerToThoseWhoComeAtOnce) {
+  std::vector<Process> running;
+  for (const char* share : {"1/2", "2/2", "1/2"}) {
+    auto words = command(share, {"context", "count"});
+    words.insert(words.begin(), (test::build_dir() / "demarc").string());
+    ProcessOptions options;
+    options.error = ChildStream::kept;
+    running.push_back(Process::spawn(words, options).value());
+  }
+  int told = 0;
+  for (Process& one : running) {
+    EXPECT_EQ(one.wait(-1)->exit_code, 0) << one.kept();
+    told += one.kept().find("a server is started") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_EQ(told, 1);
+}
+
+TEST_F(ShareOfACard, EndsItsServerWhenNobodyUsesItAnyMore) {
+  EXPECT_EQ(run_demarc(command("1/2", {"context", "count"})).exit_code, 0);
+  while (std::filesystem::exists(server)) ::usleep(10000);
+  EXPECT_EQ(run_demarc({"lease", "list", "--socket", server}).exit_code, 2);
+}
+
+TEST_F(ShareOfACard, IsRefusedWhereItCannotBe) {
+  const auto refused = [&](const std::vector<std::string>& words, const std::string& said) {
+    const auto outcome = run_demarc(words);
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(said));
+  };
+  for (const char* share : {"0/2", "3/2", "1/1", "1/2/3", "/2"}) {
+    refused(command(share, {"context"}), fmt::format("'{}': K/N, the K-th", share));
+  }
+  refused(command("50x", {"context"}, {"--audit"}), "--share");
+  refused(command("50", {"context"}), "--memory and --description are of a part");
+  const std::string alone = "is a part of TPCs, colours and domains: leave";
+  for (const auto& options : std::vector<std::vector<std::string>>{{"--tenant", "a"},
+                                                                   {"--observe"},
+                                                                   {"--tpcs", "0"},
+                                                                   {"--gpcs", "0"},
+                                                                   {"--sms", "2"},
+                                                                   {"--sync-domain", "none"}}) {
+    refused(command("1/2", {"context"}, options), alone);
+  }
+  refused({"exec", "--share", "1/2", "--pid", "1"}, alone);
+  refused({"exec", "--share", "1/2"}, "no command was given: demarc exec --share 1/2 -- CMD");
+  ::setenv("DEMARC_TENANT", "a", 1);
+  refused(command("1/2", {"context"}), alone);
+  ::unsetenv("DEMARC_TENANT");
+  EXPECT_FALSE(std::filesystem::exists(server));
+  const auto failed = run_demarc(command("1/2", {"context"}, {"--memory", "much"}));
+  EXPECT_EQ(failed.exit_code, 2);
+  EXPECT_THAT(failed.err, HasSubstr("memory: 'much': a number of bytes was expected"));
+}
+
+}  // namespace
+}  // namespace demarc

@@ -1,0 +1,124 @@
+// A card in equal parts without a configuration.
+#include "demarc/serve/division.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+
+#include "demarc/base/files.hpp"
+#include "demarc/serve/config.hpp"
+#include "paths.hpp"
+
+namespace demarc::serve {
+namespace {
+
+using partition::TpcSet;
+using testing::HasSubstr;
+
+TEST(CardParts, are_written_as_fractions) {
+  EXPECT_EQ(parse_card_part("1/2").value(), (CardPart{1, 2}));
+  EXPECT_EQ(parse_card_part("64/64").value(), (CardPart{64, 64}));
+  for (const char* wrong : {"0/2", "3/2", "1/1", "1/65", "1/x", "x/2", "1/2/3", "/2", "1/", "12"}) {
+    EXPECT_EQ(parse_card_part(wrong).error().message,
+              fmt::format("'{}': K/N, the K-th (from 1 on) of N equal parts (2 to 64), was expected",
+                          wrong));
+  }
+}
+
+TEST(Divisions, listen_in_the_folder_of_the_user) {
+  ::setenv("XDG_RUNTIME_DIR", "/tmp/of-the-user", 1);
+  ::setenv("DEMARC_SOCKET", "/tmp/elsewhere", 1);
+  EXPECT_EQ(division_socket(3, 2), "/tmp/of-the-user/demarc-cuda3-2.sock");
+  ::unsetenv("DEMARC_SOCKET");
+  ::unsetenv("XDG_RUNTIME_DIR");
+  EXPECT_EQ(division_socket(0, 4), "/run/demarc-cuda0-4.sock");
+}
+
+std::vector<Terms> terms_of_division(std::uint32_t parts) {
+  const auto config = parse_config(division_config({0, {1, parts}, "", "", "", {}}), "d").value();
+  const CardNumbers card{gpu::regular_topology(4, 4, 2), 4, [](std::uint64_t) -> Result<std::uint64_t> {
+                           return std::uint64_t{1} << 26U;
+                         }};
+  return terms_of(config, card).value();
+}
+
+TEST(Divisions, have_equal_parts_of_TPCs_and_colours_each_in_a_domain_of_its_own) {
+  const auto halves = terms_of_division(2);
+  ASSERT_EQ(halves.size(), 2U);
+  EXPECT_EQ(halves[0].name, "part-1-of-2");
+  EXPECT_EQ(halves[0].tpcs | halves[1].tpcs, TpcSet({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}));
+  EXPECT_EQ(halves[0].colors, 1U);
+  EXPECT_EQ(halves[1].colors, 2U);
+  EXPECT_EQ(halves[0].sync_domain, 1U);
+  EXPECT_EQ(halves[1].sync_domain, 2U);
+  const auto quarters = terms_of_division(4);
+  ASSERT_EQ(quarters.size(), 4U);
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(quarters[i].tpcs.size(), 4U);
+    EXPECT_EQ(quarters[i].colors, 1U << i);
+    EXPECT_EQ(quarters[i].sync_domain, i);
+  }
+}
+
+TEST(Divisions, are_of_the_memory_that_is_asked_for) {
+  const auto config =
+      parse_config(division_config({1, {2, 2}, "3 GiB", "a \"b\"\\c.json", "", {}}), "d").value();
+  EXPECT_EQ(config.card, 1U);
+  EXPECT_EQ(config.memory, std::uint64_t{3} << 30U);
+  EXPECT_EQ(config.description, "a \"b\"\\c.json");
+  EXPECT_FALSE(parse_config(division_config({0, {1, 2}, "much", "", "", {}}), "d"));
+}
+
+class JoiningADivision : public testing::Test {
+ protected:
+  void SetUp() override { ::setenv("XDG_RUNTIME_DIR", folder.c_str(), 1); }
+  void TearDown() override { ::unsetenv("XDG_RUNTIME_DIR"); }
+  // A server that says this and ends.
+  [[nodiscard]] Result<JoinedDivision> join(const std::string& script) {
+    const auto program = folder / "server";
+    static_cast<void>(write_file(program, "#!/bin/sh\n" + script + "\n"));
+    ::chmod(program.c_str(), 0700);
+    return join_division({0, {1, 2}, "1 GiB", "", program, [&](const auto& line) { told = line; }});
+  }
+  std::filesystem::path folder = test::fresh_folder("division");
+  std::string told;
+};
+
+TEST_F(JoiningADivision, says_why_a_server_did_not_start) {
+  const auto joined = join("echo \"$@\" >&2; echo no card >&2; exit 2");
+  ASSERT_FALSE(joined);
+  EXPECT_EQ(joined.error().kind, ErrorKind::missing_capability);
+  const std::string socket = folder / "demarc-cuda0-2.sock";
+  EXPECT_EQ(joined.error().message,
+            fmt::format("the server that divides the card has ended: serve --config {}.toml --socket "
+                        "{} --end-when-idle 5\nno card\n",
+                        socket, socket));
+  EXPECT_THAT(told, HasSubstr("a server is started (log: " + socket + ".log); it takes 1 GiB"));
+  EXPECT_THAT(join("exit 0").error().message, HasSubstr("it said nothing"));
+}
+
+TEST_F(JoiningADivision, says_that_a_program_or_a_folder_is_not_there) {
+  EXPECT_FALSE(join_division({0, {1, 2}, "", "", "/no/such/program", [](const auto&) {}}));
+  ::setenv("XDG_RUNTIME_DIR", "/no/such/folder", 1);
+  EXPECT_THAT(join("exit 0").error().message,
+              HasSubstr("XDG_RUNTIME_DIR names the folder, which has to be yours"));
+}
+
+TEST_F(JoiningADivision, is_refused_where_the_card_is_divided_otherwise) {
+  const auto thirds = lease::PacketListener::listen(division_socket(0, 3), {}).value();
+  EXPECT_EQ(join("exit 0").error().message,
+            "cuda:0 is divided into 3 parts by programs that run: give --share K/3, or wait until "
+            "they have ended");
+  const auto other_card = lease::PacketListener::listen(division_socket(1, 3), {}).value();
+  const auto halves = lease::PacketListener::listen(division_socket(0, 2), {}).value();
+  const auto joined = join("exit 0");
+  ASSERT_TRUE(joined) << "whoever is there is joined first";
+  EXPECT_EQ(joined->tenant, "part-1-of-2");
+  EXPECT_EQ(joined->socket, division_socket(0, 2));
+  EXPECT_EQ(told, "");
+}
+
+}  // namespace
+}  // namespace demarc::serve
