@@ -13,8 +13,8 @@
 #include <filesystem>
 
 #include "demarc/base/files.hpp"
-#include "demarc/base/owned_file.hpp"
 #include "demarc/base/numbers.hpp"
+#include "demarc/base/owned_file.hpp"
 #include "demarc/base/text.hpp"
 #include "demarc/lease/client.hpp"
 #include "demarc/serve/config.hpp"
@@ -54,8 +54,7 @@ Result<OwnedFile> lock_start(const std::string& socket) {
 
 Result<void> refuse_other_divisions(const DivisionPlan& plan) {
   for (std::uint32_t parts = 2; parts <= most_parts; ++parts) {
-    if (parts == plan.part.of ||
-        !lease::PacketSocket::connect(division_socket(plan.card, parts))) {
+    if (parts == plan.part.of || !lease::PacketSocket::connect(division_socket(plan.card, parts))) {
       continue;
     }
     return invalid_input(

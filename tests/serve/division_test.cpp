@@ -21,9 +21,10 @@ TEST(CardParts, are_written_as_fractions) {
   EXPECT_EQ(parse_card_part("1/2").value(), (CardPart{1, 2}));
   EXPECT_EQ(parse_card_part("64/64").value(), (CardPart{64, 64}));
   for (const char* wrong : {"0/2", "3/2", "1/1", "1/65", "1/x", "x/2", "1/2/3", "/2", "1/", "12"}) {
-    EXPECT_EQ(parse_card_part(wrong).error().message,
-              fmt::format("'{}': K/N, the K-th (from 1 on) of N equal parts (2 to 64), was expected",
-                          wrong));
+    EXPECT_EQ(
+        parse_card_part(wrong).error().message,
+        fmt::format("'{}': K/N, the K-th (from 1 on) of N equal parts (2 to 64), was expected",
+                    wrong));
   }
 }
 
@@ -38,9 +39,9 @@ TEST(Divisions, listen_in_the_folder_of_the_user) {
 
 std::vector<Terms> terms_of_division(std::uint32_t parts) {
   const auto config = parse_config(division_config({0, {1, parts}, "", "", "", {}}), "d").value();
-  const CardNumbers card{gpu::regular_topology(4, 4, 2), 4, [](std::uint64_t) -> Result<std::uint64_t> {
-                           return std::uint64_t{1} << 26U;
-                         }};
+  const CardNumbers card{
+      gpu::regular_topology(4, 4, 2), 4,
+      [](std::uint64_t) -> Result<std::uint64_t> { return std::uint64_t{1} << 26U; }};
   return terms_of(config, card).value();
 }
 
@@ -48,7 +49,8 @@ TEST(Divisions, have_equal_parts_of_TPCs_and_colours_each_in_a_domain_of_its_own
   const auto halves = terms_of_division(2);
   ASSERT_EQ(halves.size(), 2U);
   EXPECT_EQ(halves[0].name, "part-1-of-2");
-  EXPECT_EQ(halves[0].tpcs | halves[1].tpcs, TpcSet({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}));
+  EXPECT_EQ(halves[0].tpcs | halves[1].tpcs,
+            TpcSet({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}));
   EXPECT_EQ(halves[0].colors, 1U);
   EXPECT_EQ(halves[1].colors, 2U);
   EXPECT_EQ(halves[0].sync_domain, 1U);
@@ -91,10 +93,11 @@ TEST_F(JoiningADivision, says_why_a_server_did_not_start) {
   ASSERT_FALSE(joined);
   EXPECT_EQ(joined.error().kind, ErrorKind::missing_capability);
   const std::string socket = folder / "demarc-cuda0-2.sock";
-  EXPECT_EQ(joined.error().message,
-            fmt::format("the server that divides the card has ended: serve --config {}.toml --socket "
-                        "{} --end-when-idle 5\nno card\n",
-                        socket, socket));
+  EXPECT_EQ(
+      joined.error().message,
+      fmt::format("the server that divides the card has ended: serve --config {}.toml --socket "
+                  "{} --end-when-idle 5\nno card\n",
+                  socket, socket));
   EXPECT_THAT(told, HasSubstr("a server is started (log: " + socket + ".log); it takes 1 GiB"));
   EXPECT_THAT(join("exit 0").error().message, HasSubstr("it said nothing"));
 }

@@ -1,6 +1,6 @@
-// A card in equal parts without a configuration: the server that `demarc exec --share 1/2` finds, or
-// starts. It belongs to the user, is shared by all of his programs on that card, and ends by itself
-// once nobody has used it for a while.
+// A card in equal parts without a configuration: the server that `demarc exec --share 1/2` finds,
+// or starts. It belongs to the user, is shared by all of his programs on that card, and ends by
+// itself once nobody has used it for a while.
 #pragma once
 
 #include <cstdint>
