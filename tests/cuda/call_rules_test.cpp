@@ -76,7 +76,8 @@ TEST(CallRules, LetNothingPassThatIsAnswered) {
   std::set<std::string> seen;
   for (const auto& names :
        {answered_by<MemoryCalls>(), answered_by<CopyCalls>(), answered_by<ModuleCalls>(),
-        answered_by<GraphCalls>(), answered_by<NodeCalls>(), answered_by<LinkCalls>()}) {
+        answered_by<GraphCalls>(), answered_by<NodeCalls>(), answered_by<LinkCalls>(),
+        answered_by<MappingCalls>()}) {
     EXPECT_FALSE(names.empty());
     for (const std::string& name : names) {
       EXPECT_FALSE(passes_colored(name)) << name;
@@ -90,8 +91,9 @@ TEST(CallRules, RefuseWhatGivesMemoryOrCodeThatHasNoColour) {
   for (const auto& [name, why] :
        {std::pair{"cuArrayCreate", "textures and arrays"},
         std::pair{"cuTexRefSetAddress", "textures and arrays"},
-        std::pair{"cuMemAllocManaged", "managed memory"}, std::pair{"cuMemCreate", "maps itself"},
-        std::pair{"cuMemMap", "maps itself"}, std::pair{"cuMemSetAccess", "maps itself"},
+        std::pair{"cuMemAllocManaged", "managed memory"},
+        std::pair{"cuMemRetainAllocationHandle", "mapping memory"},
+        std::pair{"cuMulticastBindMem", "mapping memory"},
         std::pair{"cuIpcOpenMemHandle", "of one process"},
         std::pair{"cuMemPoolImportPointer", "of one process"},
         std::pair{"cuCtxEnablePeerAccess", "of one card"},

@@ -59,14 +59,14 @@ TEST(ProgramsBeyondTheirShare, EndWithAnIllegalAddress) {
 }
 
 TEST_F(ProgramsInRemainders, FunctionsThatCannotKeepToTheShareAreRefusedByName) {
-  for (const auto& [name, why] :
-       {std::pair{"cuMemAllocManaged", "managed memory"},
-        std::pair{"cuArrayCreate_v2", "textures and arrays"},
-        std::pair{"cuIpcGetMemHandle", "of one process"}, std::pair{"cuMemCreate", "maps itself"},
-        std::pair{"cuTexObjectCreate", "textures and arrays"},
-        std::pair{"cuGraphAddMemAllocNode", "that a graph allocates"},
-        std::pair{"cuMemAlloc", "its version, is not known"},
-        std::pair{"cuSomethingNew_v3", "is not known"}}) {
+  for (const auto& [name, why] : {std::pair{"cuMemAllocManaged", "managed memory"},
+                                  std::pair{"cuArrayCreate_v2", "textures and arrays"},
+                                  std::pair{"cuIpcGetMemHandle", "of one process"},
+                                  std::pair{"cuMulticastCreate", "mapping memory"},
+                                  std::pair{"cuTexObjectCreate", "textures and arrays"},
+                                  std::pair{"cuGraphAddMemAllocNode", "that a graph allocates"},
+                                  std::pair{"cuMemAlloc", "its version, is not known"},
+                                  std::pair{"cuSomethingNew_v3", "is not known"}}) {
     told.clear();
     EXPECT_EQ(ask(name, nullptr, nullptr, nullptr), cu_error_not_supported) << name;
     ASSERT_EQ(told.size(), 1U) << name;

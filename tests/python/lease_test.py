@@ -96,7 +96,7 @@ class Parsing(unittest.TestCase):
         for given, words in (({**SERVER, "schema": "demarc.lease/2"}, "schema 'demarc.lease/2'; 'demarc.lease/1' was expected"),
                              ([], "schema None; "), ({**SERVER, "more": 1}, "'more' is not known to this package"),
                              ({**SERVER, "tenants": [TENANT, {**TENANT, "new": 1}]}, r"tenants\[1\]: 'new' is not known"),
-                             ({**SERVER, "tenants": [{"name": "a"}]}, r"tenants\[0\]: 'bytes' is missing"),
+                             ({**SERVER, "tenants": [{"name": "a"}]}, r"tenants\[0\]: 'attached_ms' is missing"),
                              ({**SERVER, "tenants": [3]}, r"tenants\[0\]: an object was expected")):
             with self.assertRaisesRegex(demarc.Error, words) as caught:
                 _lease.parse(json.dumps(given))

@@ -21,6 +21,10 @@ class Running : public ServerTest {
     ASSERT_EQ(::pipe(lines_), 0);
     process_ = in_process([&] {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      // As run() does: from the socket on signals wait for the loop.
+      sigset_t signals;
+      ::sigfillset(&signals);
+      ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
       start();
       int reads = 0;
       const auto tell = [&](const std::string& line) {

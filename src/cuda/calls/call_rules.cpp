@@ -288,16 +288,8 @@ constexpr Name managed_names[] = {"cuMemAdvise",
                                   "cuMemRangeGetAttributes",
                                   "cuStreamAttachMemAsync"};
 
-constexpr Name own_mapping_names[] = {"cuMemAddressFree",
-                                      "cuMemAddressReserve",
-                                      "cuMemCreate",
-                                      "cuMemGetAccess",
-                                      "cuMemGetAllocationPropertiesFromHandle",
-                                      "cuMemMap",
-                                      "cuMemRelease",
+constexpr Name own_mapping_names[] = {"cuMemGetAllocationPropertiesFromHandle",
                                       "cuMemRetainAllocationHandle",
-                                      "cuMemSetAccess",
-                                      "cuMemUnmap",
                                       "cuMulticastAddDevice",
                                       "cuMulticastBindAddr",
                                       "cuMulticastBindMem",
@@ -410,9 +402,7 @@ constexpr Name log_names[] = {"cuLogsRegisterCallback"};
 constexpr RefusedCalls refused_groups[] = {
     {textures_names, "textures and arrays lie in memory that has no colour"},
     {managed_names, "managed memory moves to where no colour is"},
-    {own_mapping_names,
-     "memory that a program maps itself has no colour; allocate it instead (in PyTorch, without "
-     "expandable_segments)"},
+    {own_mapping_names, "this way of mapping memory is not known"},
     {other_process_names, "coloured memory is of one process"},
     {several_cards_names, "a lease is of one card"},
     {external_names, "memory of other interfaces has no colour"},

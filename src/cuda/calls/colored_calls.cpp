@@ -16,6 +16,7 @@ ColoredCalls::ColoredCalls(Means means, WindowCopies copies)
       copies_(copies),
       memory_(means_.window, means_.bytes, means_.owner),
       memory_calls_(means_.api, memory_, means_.record),
+      mapping_calls_(means_.api, memory_calls_, means_.tell),
       copy_calls_(means_.api, memory_, copies_, means_.kept),
       locals_(means_.api, means_.tell),
       module_calls_({means_.api, means_.code, memory_calls_, copies_, locals_,
@@ -49,8 +50,9 @@ void ColoredCalls::note_refusal(const DriverCall& call, const char* why) {
 void ColoredCalls::serve(const DriverCall& call) {
   if (OwnCalls::active() || passes_colored(call.base_name())) return;
   if (answered_by(module_calls_, call) || answered_by(memory_calls_, call) ||
-      answered_by(copy_calls_, call) || answered_by(graph_calls_, call) ||
-      answered_by(node_calls_, call) || answered_by(link_calls_, call)) {
+      answered_by(mapping_calls_, call) || answered_by(copy_calls_, call) ||
+      answered_by(graph_calls_, call) || answered_by(node_calls_, call) ||
+      answered_by(link_calls_, call)) {
     return;
   }
   call.answer(cu_error_not_supported);

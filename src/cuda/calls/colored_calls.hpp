@@ -11,6 +11,7 @@
 #include "calls/graph_calls.hpp"
 #include "calls/link_calls.hpp"
 #include "calls/local_users.hpp"
+#include "calls/mapping_calls.hpp"
 #include "calls/memory_calls.hpp"
 #include "calls/module_calls.hpp"
 #include "calls/node_calls.hpp"
@@ -57,6 +58,7 @@ class ColoredCalls {
   WindowCopies copies_;
   WindowMemory memory_;
   MemoryCalls memory_calls_;
+  MappingCalls mapping_calls_;
   CopyCalls copy_calls_;
   LocalUsers locals_;
   ModuleCalls module_calls_;

@@ -1,0 +1,219 @@
+// Ranges, allocations, and which lies where.
+#include "calls/mapping_calls.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "calls/own_calls.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+constexpr std::uint64_t granule = std::uint64_t{2} << 20U;
+
+// Of an allocation whose bytes were given back with its range.
+constexpr DevicePointer nowhere = 1;
+
+bool is_whole(std::uint64_t bytes) {
+  return bytes != 0 && bytes % granule == 0;
+}
+
+DevicePointer aligned_up(DevicePointer address, std::uint64_t alignment) {
+  return (address + alignment - 1) / alignment * alignment;
+}
+
+}  // namespace
+
+std::span<const CallRow<MappingCalls>> MappingCalls::rows() {
+  static constexpr CallRow<MappingCalls> table[] = {
+      {"cuMemAddressReserve", &MappingCalls::reserve},
+      {"cuMemAddressFree", &MappingCalls::give_back},
+      {"cuMemCreate", &MappingCalls::create},
+      {"cuMemRelease", &MappingCalls::release},
+      {"cuMemMap", &MappingCalls::map},
+      {"cuMemUnmap", &MappingCalls::unmap},
+      {"cuMemSetAccess", &MappingCalls::set_access},
+      {"cuMemGetAccess", &MappingCalls::get_access},
+  };
+  return table;
+}
+
+CallAnswer MappingCalls::refuse(const DriverCall& call, std::string_view why) const {
+  tell_(fmt::format("{} was refused: {}", call.name(), why));
+  return cu_error_not_supported;
+}
+
+CallAnswer MappingCalls::reserve(const DriverCall& call) {
+  auto* address = call.argument<DevicePointer*>(0);
+  const auto bytes = call.argument<std::size_t>(8);
+  const auto wanted = call.argument<std::size_t>(16);
+  const std::uint64_t alignment = std::max<std::uint64_t>(wanted, granule);
+  if (address == nullptr || !is_whole(bytes) || (alignment & (alignment - 1)) != 0 ||
+      call.argument<unsigned long long>(32) != 0) {
+    return cu_error_invalid_value;
+  }
+  const std::uint64_t whole = bytes + alignment;
+  const auto block =
+      whole < bytes ? Result<DevicePointer>(invalid_input("too much")) : memory_.allocate(whole);
+  if (!block) {
+    tell_(
+        fmt::format("{}: a range that a program reserves takes its bytes at once, and {} are not "
+                    "free (in PyTorch: leave expandable_segments out)",
+                    call.name(), bytes));
+    return cu_error_out_of_memory;
+  }
+  *address = aligned_up(*block, alignment);
+  const std::lock_guard lock(mutex_);
+  ranges_.emplace(*address, Range{bytes, *block});
+  return cu_success;
+}
+
+CallAnswer MappingCalls::give_back(const DriverCall& call) {
+  const auto address = call.argument<DevicePointer>(0);
+  const auto bytes = call.argument<std::size_t>(8);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto range = ranges_.find(address);
+    if (range == ranges_.end() || range->second.bytes != bytes || touches_mapped(address, bytes)) {
+      return cu_error_invalid_value;
+    }
+  }
+  const OwnCalls own;
+  // Kernels of it may still run, and somebody else may be given the bytes.
+  if (const CuResult code = api_.cuCtxSynchronize(); code != cu_success) return code;
+  const std::lock_guard lock(mutex_);
+  const auto range = ranges_.extract(address);
+  if (range.empty()) return cu_error_invalid_value;
+  memory_.release(range.mapped().block);
+  for (auto& [handle, allocation] : allocations_) {
+    if (allocation.place - address < bytes) allocation.place = nowhere;
+  }
+  return cu_success;
+}
+
+CallAnswer MappingCalls::create(const DriverCall& call) {
+  auto* handle = call.argument<Handle*>(0);
+  const auto bytes = call.argument<std::size_t>(8);
+  const auto* wanted = call.argument<const CuAllocationProperties*>(16);
+  if (handle == nullptr || wanted == nullptr || !is_whole(bytes)) return cu_error_invalid_value;
+  if (wanted->type != CuAllocationProperties::pinned ||
+      wanted->location.type != CuMemoryLocation::device) {
+    return refuse(call, "memory of the host, or of another kind, has no colour");
+  }
+  if (wanted->handle_types != 0) return refuse(call, "coloured memory is of one process");
+  const std::lock_guard lock(mutex_);
+  *handle = ++last_;
+  allocations_.emplace(*handle, Allocation{bytes});
+  return cu_success;
+}
+
+CallAnswer MappingCalls::release(const DriverCall& call) {
+  const auto handle = call.argument<Handle>(0);
+  const std::lock_guard lock(mutex_);
+  const auto found = allocations_.find(handle);
+  if (found == allocations_.end() || found->second.released) return cu_error_invalid_value;
+  found->second.released = true;
+  forget_released(handle);
+  return cu_success;
+}
+
+void MappingCalls::forget_released(Handle handle) {
+  const auto found = allocations_.find(handle);
+  if (found != allocations_.end() && found->second.released && !found->second.mapped) {
+    allocations_.erase(found);
+  }
+}
+
+bool MappingCalls::is_reserved(DevicePointer address, std::uint64_t bytes) const {
+  auto range = ranges_.upper_bound(address);
+  if (range == ranges_.begin()) return false;
+  --range;
+  const std::uint64_t offset = address - range->first;
+  return offset < range->second.bytes && bytes <= range->second.bytes - offset;
+}
+
+bool MappingCalls::touches_mapped(DevicePointer address, std::uint64_t bytes) const {
+  return std::any_of(mapped_.begin(), mapped_.end(), [&](const auto& entry) {
+    const auto [first, handle] = entry;
+    return first - address < bytes || address - first < allocations_.at(handle).bytes;
+  });
+}
+
+bool MappingCalls::is_mapped(DevicePointer address, std::uint64_t bytes) const {
+  const DevicePointer end = address + bytes;
+  while (address < end) {
+    auto found = mapped_.upper_bound(address);
+    if (found == mapped_.begin()) return false;
+    --found;
+    const DevicePointer behind = found->first + allocations_.at(found->second).bytes;
+    if (behind <= address) return false;
+    address = behind;
+  }
+  return true;
+}
+
+CallAnswer MappingCalls::map(const DriverCall& call) {
+  const auto address = call.argument<DevicePointer>(0);
+  const auto bytes = call.argument<std::size_t>(8);
+  const std::lock_guard lock(mutex_);
+  const auto found = allocations_.find(call.argument<Handle>(24));
+  if (found == allocations_.end() || found->second.released || !is_whole(bytes) ||
+      address % granule != 0 || !is_reserved(address, bytes) || touches_mapped(address, bytes)) {
+    return cu_error_invalid_value;
+  }
+  Allocation& allocation = found->second;
+  if (call.argument<std::size_t>(16) != 0 || bytes != allocation.bytes) {
+    return refuse(call, "a part of an allocation cannot be mapped");
+  }
+  if (allocation.mapped || (allocation.place != 0 && allocation.place != address)) {
+    return refuse(call, "coloured memory has one address, and cannot be mapped at a second one");
+  }
+  allocation.place = address;
+  allocation.mapped = true;
+  mapped_.emplace(address, found->first);
+  return cu_success;
+}
+
+CallAnswer MappingCalls::unmap(const DriverCall& call) {
+  const auto address = call.argument<DevicePointer>(0);
+  const auto bytes = call.argument<std::size_t>(8);
+  const std::lock_guard lock(mutex_);
+  const auto first = mapped_.lower_bound(address);
+  const auto end = mapped_.lower_bound(address + bytes);
+  std::uint64_t whole = 0;
+  for (auto one = first; one != end; ++one) whole += allocations_.at(one->second).bytes;
+  if (bytes == 0 || whole != bytes || !is_mapped(address, bytes)) return cu_error_invalid_value;
+  for (auto one = first; one != end; one = mapped_.erase(one)) {
+    allocations_.at(one->second).mapped = false;
+    forget_released(one->second);
+  }
+  return cu_success;
+}
+
+CallAnswer MappingCalls::set_access(const DriverCall& call) {
+  const auto address = call.argument<DevicePointer>(0);
+  const auto bytes = call.argument<std::size_t>(8);
+  const auto* wanted = call.argument<const CuAccess*>(16);
+  const auto count = call.argument<std::size_t>(24);
+  const std::lock_guard lock(mutex_);
+  if (wanted == nullptr || bytes == 0 || !is_mapped(address, bytes)) return cu_error_invalid_value;
+  const bool plain = std::all_of(wanted, wanted + count, [](const CuAccess& one) {
+    return one.location.type == CuMemoryLocation::device && one.flags == CuAccess::read_write;
+  });
+  if (!plain)
+    return refuse(call, "coloured memory is read and written by its card, and by nobody else");
+  return cu_success;
+}
+
+CallAnswer MappingCalls::get_access(const DriverCall& call) {
+  auto* flags = call.argument<unsigned long long*>(0);
+  const std::lock_guard lock(mutex_);
+  if (flags == nullptr || !is_mapped(call.argument<DevicePointer>(16), 1)) {
+    return cu_error_invalid_value;
+  }
+  *flags = CuAccess::read_write;
+  return cu_success;
+}
+
+}  // namespace demarc::cuda

@@ -1,0 +1,189 @@
+// Memory that a program reserves, creates and maps.
+#include "lent_pools.hpp"
+#include "program_on_share.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::size_t granule = std::size_t{2} << 20U;
+
+struct LargerPool {
+  std::shared_ptr<ColoredPool> pool = test::lent_parities(std::vector<std::uint32_t>(16));
+};
+
+// Of half of 32 MiB.
+class MappingsOfPrograms : public testing::Test, LargerPool, public test::ProgramOnShare {
+ protected:
+  MappingsOfPrograms() : ProgramOnShare(*pool) {}
+  void TearDown() override { serve(false); }
+  using Handle = unsigned long long;
+  CuAllocationProperties pinned{
+      CuAllocationProperties::pinned, 0, {CuMemoryLocation::device, 0}, nullptr, {}};
+  CuAccess read_write{{CuMemoryLocation::device, 0}, CuAccess::read_write};
+
+  std::optional<CuResult> reserve(DevicePointer* address, std::size_t bytes,
+                                  std::size_t alignment = 0, unsigned long long flags = 0) {
+    return ask("cuMemAddressReserve", address, bytes, alignment, DevicePointer{0}, flags);
+  }
+  DevicePointer reserved(std::size_t bytes) {
+    DevicePointer address = 0;
+    EXPECT_EQ(reserve(&address, bytes), cu_success);
+    EXPECT_TRUE(in_window(address) && in_window(address + bytes - 1));
+    EXPECT_EQ(address % granule, 0U);
+    return address;
+  }
+  std::optional<CuResult> create(Handle* handle, std::size_t bytes) {
+    return ask("cuMemCreate", handle, bytes, &pinned, 0ULL);
+  }
+  Handle created(std::size_t bytes) {
+    Handle handle = 0;
+    EXPECT_EQ(create(&handle, bytes), cu_success);
+    return handle;
+  }
+  std::optional<CuResult> map(DevicePointer address, std::size_t bytes, Handle handle,
+                              std::size_t offset = 0) {
+    return ask("cuMemMap", address, bytes, offset, handle, 0ULL);
+  }
+  std::optional<CuResult> unmap(DevicePointer address, std::size_t bytes) {
+    return ask("cuMemUnmap", address, bytes);
+  }
+  std::optional<CuResult> give_back(DevicePointer address, std::size_t bytes) {
+    return ask("cuMemAddressFree", address, bytes);
+  }
+  std::optional<CuResult> allow(DevicePointer address, std::size_t bytes) {
+    return ask("cuMemSetAccess", address, bytes, &read_write, std::size_t{1});
+  }
+};
+
+TEST_F(MappingsOfPrograms, HoldWhatKernelsWrite) {
+  const DevicePointer a = reserved(2 * granule);
+  const Handle first = created(granule);
+  const Handle second = created(granule);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(map(a, granule, first), cu_success);
+  EXPECT_EQ(map(a + granule, granule, second), cu_success);
+  EXPECT_EQ(allow(a, 2 * granule), cu_success);
+  unsigned long long flags = 0;
+  EXPECT_EQ(ask("cuMemGetAccess", &flags, &read_write.location, a + granule + 7), cu_success);
+  EXPECT_EQ(flags, 3U);
+  const CuModule module =
+      loaded(test::module_head +
+             test::kernel_of("k", "ld.param.u64 %rd1, [p];\nst.global.u32 [%rd1], 7;"));
+  ASSERT_EQ(launch_line(function_of(module, "k"), 1, 1, a + granule), cu_success);
+  EXPECT_EQ(read<std::uint32_t>(a + granule, 1)[0], 7U);
+  EXPECT_EQ(ask("cuMemRelease", first), cu_success);
+  EXPECT_EQ(ask("cuMemRelease", second), cu_success);
+  EXPECT_EQ(ask("cuMemRelease", second), cu_error_invalid_value);
+  EXPECT_EQ(read<std::uint32_t>(a + granule, 1)[0], 7U) << "it lives as long as it is mapped";
+  EXPECT_EQ(unmap(a, 2 * granule), cu_success);
+  EXPECT_EQ(allow(a, granule), cu_error_invalid_value);
+  EXPECT_EQ(give_back(a, 2 * granule), cu_success);
+  EXPECT_EQ(api.cuModuleUnload(module), cu_success);
+  EXPECT_EQ(taken, 0U);
+  EXPECT_THAT(told, IsEmpty());
+}
+
+TEST_F(MappingsOfPrograms, TakeTheirBytesWithTheRange) {
+  DevicePointer address = 0;
+  const std::size_t all = window_bytes / granule * granule;
+  EXPECT_EQ(reserve(&address, all + granule), cu_error_out_of_memory);
+  EXPECT_EQ(reserve(&address, ~std::size_t{0} / granule * granule), cu_error_out_of_memory);
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_THAT(told[0], HasSubstr("a range that a program reserves takes its bytes at once"));
+  const DevicePointer a = reserved(granule);
+  std::size_t free = 0;
+  ASSERT_EQ(api.cuMemGetInfo_v2(&free, nullptr), cu_success);
+  EXPECT_LE(free, window_bytes - granule);
+  EXPECT_EQ(give_back(a, 2 * granule), cu_error_invalid_value);
+  EXPECT_EQ(give_back(a + granule, granule), cu_error_invalid_value);
+  EXPECT_EQ(map(a, granule, created(granule)), cu_success);
+  EXPECT_EQ(give_back(a, granule), cu_error_invalid_value) << "something is mapped there";
+  EXPECT_EQ(unmap(a, granule), cu_success);
+  own.cuCtxSynchronize = []() -> CuResult { return 700; };
+  EXPECT_EQ(give_back(a, granule), 700);
+  own.cuCtxSynchronize = api.cuCtxSynchronize;
+  EXPECT_EQ(give_back(a, granule), cu_success);
+  EXPECT_EQ(give_back(a, granule), cu_error_invalid_value);
+  EXPECT_EQ(taken, 0U);
+}
+
+TEST_F(MappingsOfPrograms, HaveOnePlace) {
+  const DevicePointer a = reserved(granule);
+  const DevicePointer b = reserved(2 * granule);
+  const Handle handle = created(granule);
+  EXPECT_EQ(map(b, granule, created(2 * granule)), cu_error_not_supported);
+  EXPECT_THAT(told.back(), HasSubstr("a part of an allocation"));
+  EXPECT_EQ(map(a, granule, handle, granule), cu_error_not_supported);
+  EXPECT_EQ(map(a, granule, handle), cu_success);
+  EXPECT_EQ(map(b, granule, handle), cu_error_not_supported);
+  EXPECT_THAT(told.back(), HasSubstr("cannot be mapped at a second one"));
+  EXPECT_EQ(unmap(a, granule), cu_success);
+  EXPECT_EQ(map(b, granule, handle), cu_error_not_supported) << "its bytes lie at the first one";
+  EXPECT_EQ(map(a, granule, handle), cu_success);
+  EXPECT_EQ(unmap(a, granule), cu_success);
+  EXPECT_EQ(give_back(a, granule), cu_success);
+  const DevicePointer again = reserved(granule);
+  EXPECT_EQ(again, a) << "where the next case can be seen";
+  EXPECT_EQ(map(again, granule, handle), cu_error_not_supported) << "its bytes are gone";
+  EXPECT_EQ(ask("cuMemRelease", handle), cu_success);
+  EXPECT_EQ(map(again, granule, handle), cu_error_invalid_value);
+}
+
+TEST_F(MappingsOfPrograms, ThatCannotBeAreErrors) {
+  DevicePointer address = 0;
+  Handle handle = 0;
+  EXPECT_EQ(reserve(nullptr, granule), cu_error_invalid_value);
+  EXPECT_EQ(reserve(&address, 0), cu_error_invalid_value);
+  EXPECT_EQ(reserve(&address, granule + 512), cu_error_invalid_value);
+  EXPECT_EQ(reserve(&address, granule, 3 * granule), cu_error_invalid_value);
+  EXPECT_EQ(reserve(&address, granule, 0, 1), cu_error_invalid_value);
+  EXPECT_EQ(reserve(&address, granule, 4 * granule), cu_success);
+  EXPECT_EQ(address % (4 * granule), 0U);
+  EXPECT_EQ(create(nullptr, granule), cu_error_invalid_value);
+  EXPECT_EQ(create(&handle, 100), cu_error_invalid_value);
+  EXPECT_EQ(ask("cuMemCreate", &handle, granule, nullptr, 0ULL), cu_error_invalid_value);
+  pinned.handle_types = CuAllocationProperties::file_descriptor;
+  EXPECT_EQ(create(&handle, granule), cu_error_not_supported);
+  EXPECT_THAT(told.back(), HasSubstr("of one process"));
+  pinned.handle_types = 0;
+  pinned.location.type = 2;
+  EXPECT_EQ(create(&handle, granule), cu_error_not_supported);
+  pinned.location.type = CuMemoryLocation::device;
+  pinned.type = 2;
+  EXPECT_EQ(create(&handle, granule), cu_error_not_supported);
+  EXPECT_THAT(told.back(), HasSubstr("has no colour"));
+  pinned.type = CuAllocationProperties::pinned;
+  const Handle good = created(granule);
+  EXPECT_EQ(map(address, granule, good + 1), cu_error_invalid_value);
+  EXPECT_EQ(map(address + granule, granule, good), cu_error_invalid_value) << "not reserved";
+  EXPECT_EQ(map(address - granule, granule, good), cu_error_invalid_value);
+  EXPECT_EQ(map(address + 512, granule, good), cu_error_invalid_value);
+  EXPECT_EQ(map(address, 0, good), cu_error_invalid_value);
+  EXPECT_EQ(map(address, 2 * granule, good), cu_error_invalid_value);
+  EXPECT_EQ(unmap(address, granule), cu_error_invalid_value);
+  EXPECT_EQ(map(address, granule, good), cu_success);
+  EXPECT_EQ(map(address, granule, created(granule)), cu_error_invalid_value) << "taken";
+  EXPECT_EQ(unmap(address, granule / 2), cu_error_invalid_value);
+  EXPECT_EQ(unmap(address, 0), cu_error_invalid_value);
+  EXPECT_EQ(unmap(address, 2 * granule), cu_error_invalid_value);
+  EXPECT_EQ(allow(address, 2 * granule), cu_error_invalid_value);
+  EXPECT_EQ(allow(address, 0), cu_error_invalid_value);
+  EXPECT_EQ(ask("cuMemSetAccess", address, granule, nullptr, std::size_t{1}),
+            cu_error_invalid_value);
+  read_write.flags = 1;
+  EXPECT_EQ(allow(address, granule), cu_error_not_supported);
+  read_write.flags = CuAccess::read_write;
+  read_write.location.type = 2;
+  EXPECT_EQ(allow(address, granule), cu_error_not_supported);
+  EXPECT_THAT(told.back(), HasSubstr("by its card, and by nobody else"));
+  unsigned long long flags = 0;
+  EXPECT_EQ(ask("cuMemGetAccess", &flags, nullptr, address + granule), cu_error_invalid_value);
+  EXPECT_EQ(ask("cuMemGetAccess", nullptr, nullptr, address), cu_error_invalid_value);
+  EXPECT_EQ(ask("cuMemRelease", Handle{99}), cu_error_invalid_value);
+}
+
+}  // namespace
+}  // namespace demarc::cuda
