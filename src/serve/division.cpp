@@ -158,6 +158,11 @@ Result<JoinedDivision> join_division(const DivisionPlan& plan) {
   const std::string tenant = tenant_name(plan.part);
   DEMARC_TRY(const OwnedFile lock, lock_start(socket));
   if (auto found = lease::PacketSocket::connect(socket)) {
+    if (!plan.memory.empty() || !plan.description.empty()) {
+      plan.tell(fmt::format(
+          "a server divides cuda:{} into {} parts already, and its memory stays as it is",
+          plan.card, plan.part.of));
+    }
     return JoinedDivision{socket, tenant, std::move(*found)};
   }
   DEMARC_CHECK(refuse_other_divisions(plan));

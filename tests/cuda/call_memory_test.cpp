@@ -150,6 +150,28 @@ TEST_F(MemoryCallsOfPrograms, MemoryThatAStreamFreesIsUsedAgainOnceItHasComeTher
   EXPECT_EQ(ask("cuMemFreeAsync", DevicePointer{4096}, nullptr), std::nullopt);
 }
 
+// Nobody can wait for the card while a stream is captured, of whichever thread.
+TEST_F(MemoryCallsOfPrograms, MemoryIsFreedWhileAnotherStreamIsCaptured) {
+  const DevicePointer a = allocated(window_bytes - 4096);
+  CuStream stream = nullptr;
+  ASSERT_EQ(api.cuStreamCreateWithPriority(&stream, cu_stream_non_blocking, 0), cu_success);
+  ASSERT_EQ(api.cuStreamBeginCapture_v2(stream, cu_capture_thread_local), cu_success);
+  EXPECT_EQ(ask("cuMemFree_v2", a + 1), cu_error_invalid_value);
+  EXPECT_EQ(ask("cuMemFree_v2", a), cu_success);
+  EXPECT_EQ(ask("cuMemFree_v2", a), cu_error_invalid_value) << "a second time";
+  DevicePointer b = 0;
+  EXPECT_EQ(ask("cuMemAlloc_v2", &b, window_bytes - 4096), cu_error_out_of_memory)
+      << "kernels of it may still run";
+  CuGraph graph = nullptr;
+  ASSERT_EQ(api.cuStreamEndCapture(stream, &graph), cu_success);
+  EXPECT_EQ(ask("cuMemAlloc_v2", &b, window_bytes - 4096), cu_success);
+  EXPECT_EQ(b, a);
+  EXPECT_EQ(ask("cuMemFree_v2", b), cu_success);
+  EXPECT_EQ(api.cuGraphDestroy(graph), cu_success);
+  EXPECT_EQ(api.cuStreamDestroy_v2(stream), cu_success);
+  EXPECT_EQ(taken, 0U);
+}
+
 TEST_F(MemoryCallsOfPrograms, NoProgramSetsTheL2AsideForItself) {
   EXPECT_EQ(ask("cuCtxSetLimit", 6, std::size_t{1} << 20U), cu_error_unsupported_limit);
   EXPECT_EQ(ask("cuCtxSetLimit", 2, std::size_t{1} << 20U), std::nullopt) << "the heap of malloc";

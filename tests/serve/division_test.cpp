@@ -120,6 +120,9 @@ TEST_F(JoiningADivision, is_refused_where_the_card_is_divided_otherwise) {
   ASSERT_TRUE(joined) << "whoever is there is joined first";
   EXPECT_EQ(joined->tenant, "part-1-of-2");
   EXPECT_EQ(joined->socket, division_socket(0, 2));
+  EXPECT_EQ(told, "a server divides cuda:0 into 2 parts already, and its memory stays as it is");
+  told.clear();
+  ASSERT_TRUE(join_division({0, {2, 2}, "", "", "none", [&](const auto& line) { told = line; }}));
   EXPECT_EQ(told, "");
 }
 

@@ -46,6 +46,7 @@ inline constexpr CuResult cu_error_unsupported_limit = 215;
 inline constexpr CuResult cu_error_not_found = 500;
 inline constexpr CuResult cu_error_not_ready = 600;
 inline constexpr CuResult cu_error_not_supported = 801;
+inline constexpr CuResult cu_error_capturing = 900;
 inline constexpr CuResult cu_error_capture_invalidated = 901;
 inline constexpr CuResult cu_error_unknown = 999;
 

@@ -63,13 +63,16 @@ void MemoryCalls::reap(bool waiting) {
   const RelaxedCapture relaxed(api_);
   const std::lock_guard lock(mutex_);
   std::erase_if(pending_, [&](const Pending& one) {
-    const CuResult code =
-        waiting ? api_.cuEventSynchronize(one.event) : api_.cuEventQuery(one.event);
-    if (code != cu_success) return false;
-    api_.cuEventDestroy_v2(one.event);
+    if (has_come(one, waiting) != cu_success) return false;
+    if (one.event != nullptr) api_.cuEventDestroy_v2(one.event);
     memory_.free(one.address);
     return true;
   });
+}
+
+CuResult MemoryCalls::has_come(const Pending& one, bool waiting) const {
+  if (one.event == nullptr) return waiting ? api_.cuCtxSynchronize() : cu_error_not_ready;
+  return waiting ? api_.cuEventSynchronize(one.event) : api_.cuEventQuery(one.event);
 }
 
 // Freed a second time it would be taken from who has it next.
@@ -127,9 +130,22 @@ CallAnswer MemoryCalls::free(const DriverCall& call) {
   }
   {
     const OwnCalls own;
-    if (const CuResult code = api_.cuCtxSynchronize(); code != cu_success) return code;
+    const RelaxedCapture relaxed(api_);
+    const CuResult code = api_.cuCtxSynchronize();
+    if (code == cu_error_capturing) return free_later(address);
+    if (code != cu_success) return code;
   }
   return memory_.free(address) ? cu_success : cu_error_invalid_value;
+}
+
+// Whatever stream is captured: what is under way ends, though nobody can wait for it now.
+CuResult MemoryCalls::free_later(DevicePointer address) {
+  const auto found = memory_.find(address);
+  if (!found || found->address != address) return cu_error_invalid_value;
+  const std::lock_guard lock(mutex_);
+  if (is_pending(address)) return cu_error_invalid_value;
+  pending_.push_back({address, nullptr});
+  return cu_success;
 }
 
 // What is freed while a graph is captured stays, because the graph may be launched again.

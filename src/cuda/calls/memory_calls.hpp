@@ -26,10 +26,11 @@ class MemoryCalls {
   void release(DevicePointer address) { memory_.free(address); }
 
  private:
-  // Freed in the order of a stream that has not come there yet.
+  // Freed in the order of a stream that has not come there yet, or while the card could not be
+  // waited for.
   struct Pending {
     DevicePointer address;
-    CuEvent event;
+    CuEvent event;  // null: until all that is under way has ended
   };
   CallAnswer alloc(const DriverCall& call);
   CallAnswer alloc_pitch(const DriverCall& call);
@@ -47,7 +48,9 @@ class MemoryCalls {
   CuResult give(DevicePointer* address, std::uint64_t bytes);
   CuResult tell(int attribute, DevicePointer address, void* value) const;
   void reap(bool waiting);
+  [[nodiscard]] CuResult has_come(const Pending& one, bool waiting) const;
   [[nodiscard]] bool is_pending(DevicePointer address) const;  // under the lock
+  CuResult free_later(DevicePointer address);
 
   const DriverApi& api_;
   WindowMemory& memory_;
