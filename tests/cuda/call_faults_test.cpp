@@ -260,5 +260,35 @@ TEST_F(CallFaults, FunctionsOfALibrarysKernelsAreKnownAndOthersAreNot) {
   EXPECT_EQ(ask_to_launch(function_of(module, "k")), std::nullopt);
 }
 
+// A second context of the program has constants of its own, which nobody has written.
+TEST_F(CallFaults, KernelsOfALibraryAreRefusedInAnotherContext) {
+  const std::string text = test::module_head + small_kernel;
+  const CuFunction of_module = function_of(loaded(text), "k");
+  CuLibrary library = nullptr;
+  ASSERT_EQ(api.cuLibraryLoadData(&library, text.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+            cu_success);
+  CuKernel kernel = nullptr;
+  ASSERT_EQ(api.cuLibraryGetKernel(&kernel, library, "k"), cu_success);
+  const auto of_library = reinterpret_cast<CuFunction>(kernel);
+  const auto add = [&] {
+    return ask("cuGraphAddKernelNode", nullptr, nullptr, nullptr, std::size_t{0}, &of_library);
+  };
+  EXPECT_EQ(ask_to_launch(of_library), std::nullopt);
+  EXPECT_EQ(add(), std::nullopt);
+  own.cuCtxGetCurrent = [](CuContext* context) {
+    *context = nullptr;
+    return cu_success;
+  };
+  EXPECT_EQ(ask_to_launch(of_library), cu_error_not_supported);
+  EXPECT_EQ(add(), cu_error_not_supported);
+  EXPECT_EQ(ask_to_launch(of_module), std::nullopt) << "a module is of one context";
+  own.cuCtxGetCurrent = [](CuContext*) -> CuResult { return launch_failed; };
+  EXPECT_EQ(ask_to_launch(of_library), cu_error_not_supported);
+  EXPECT_THAT(told, testing::Each(HasSubstr("in another context than that in which the library")));
+  EXPECT_EQ(told.size(), 3U);
+  own.cuCtxGetCurrent = api.cuCtxGetCurrent;
+  EXPECT_EQ(api.cuLibraryUnload(library), cu_success);
+}
+
 }  // namespace
 }  // namespace demarc::cuda

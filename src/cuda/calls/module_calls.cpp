@@ -199,6 +199,7 @@ CuResult ModuleCalls::load(Handle* handle, const fatbin::Image& image, const Kin
     return code;
   }
   loaded->library = kind.library;
+  means_.api.cuCtxGetCurrent(&loaded->context);
   const std::unique_lock lock(mutex_);
   // The handles may have been those of a context that has gone.
   loaded_.insert_or_assign(made, loaded);

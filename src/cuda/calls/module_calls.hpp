@@ -51,7 +51,8 @@ class ModuleCalls {
   struct Loaded {
     explicit Loaded(ColoredImage code) : image(std::move(code)) {}
     ColoredImage image;
-    bool library = false;  // its kernels stand for functions of several contexts
+    bool library = false;         // its kernels stand for functions of several contexts,
+    CuContext context = nullptr;  // of which this one knows the places
     std::map<std::string, CuFunction> kernels;  // those that were accepted
     ptx::ColoredPlaces places;
     DevicePointer variables = 0;  // allocations; 0: none
@@ -115,6 +116,7 @@ class ModuleCalls {
   void note_capture(Loaded& loaded, CuStream stream) const;
   bool forget(Handle handle);
   [[nodiscard]] Known find(CuFunction function);
+  [[nodiscard]] CallAnswer refused_context(const Loaded& loaded) const;
   [[nodiscard]] Known known(const std::shared_ptr<Loaded>& module, const std::string& kernel) const;
   // The parameters of the node lie `offset` bytes into the arguments.
   CallAnswer judge_params(const DriverCall& call, std::size_t offset);

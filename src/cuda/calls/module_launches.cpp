@@ -75,6 +75,7 @@ CallAnswer ModuleCalls::judge(const Launch& launch, const LocalUsers::Work& agai
   }
   Loaded& module = *found.module;
   const OwnCalls own;
+  if (const CallAnswer refusal = refused_context(module)) return refusal;
   note_capture(module, launch.stream);
   CallAnswer answer;
   if (module.image.needs().local_bytes != 0) {
@@ -87,6 +88,20 @@ CallAnswer ModuleCalls::judge(const Launch& launch, const LocalUsers::Work& agai
     found.launches->fetch_add(1, std::memory_order_relaxed);
   }
   return answer;
+}
+
+// The driver gives each context that a library is used in constants of its own.
+CallAnswer ModuleCalls::refused_context(const Loaded& loaded) const {
+  if (!loaded.library) return std::nullopt;
+  const OwnCalls own;
+  CuContext context = nullptr;
+  if (means_.api.cuCtxGetCurrent(&context) == cu_success && context == loaded.context) {
+    return std::nullopt;
+  }
+  means_.tell(
+      "a kernel of a library was to be launched in another context than that in which the library "
+      "was loaded, where nothing tells it the colours");
+  return cu_error_not_supported;
 }
 
 // What the driver does not tell of a stream it does not capture either.
@@ -135,15 +150,20 @@ CallAnswer ModuleCalls::launch_ex(const DriverCall& call) {
 
 CallAnswer ModuleCalls::judge_node(CuFunction function, CuKernel kernel) {
   const Known found = find(function != nullptr ? function : reinterpret_cast<CuFunction>(kernel));
-  if (found && found.module->image.needs().local_bytes == 0) {
-    found.module->in_graphs.store(true);
-    found.launches->fetch_add(1, std::memory_order_relaxed);
-    return std::nullopt;
+  if (!found) {
+    means_.tell("a kernel that was not loaded through Demarc was to be a node of a graph");
+    return cu_error_not_supported;
   }
-  means_.tell(!found ? "a kernel that was not loaded through Demarc was to be a node of a graph"
-                     : "a kernel with local variables cannot be added to a graph by hand, where "
-                       "nothing keeps it apart from others; a capture of its launch can have it");
-  return cu_error_not_supported;
+  if (const CallAnswer refusal = refused_context(*found.module)) return refusal;
+  if (found.module->image.needs().local_bytes != 0) {
+    means_.tell(
+        "a kernel with local variables cannot be added to a graph by hand, where nothing keeps it "
+        "apart from others; a capture of its launch can have it");
+    return cu_error_not_supported;
+  }
+  found.module->in_graphs.store(true);
+  found.launches->fetch_add(1, std::memory_order_relaxed);
+  return std::nullopt;
 }
 
 CallAnswer ModuleCalls::judge_params(const DriverCall& call, std::size_t offset) {
