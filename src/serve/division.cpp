@@ -75,6 +75,7 @@ Result<OwnedFile> start_daemon(const std::vector<std::string>& command, const st
   const OwnedFile read_end(ends[0]);
   OwnedFile write_end(ends[1]);
   std::vector<char*> words;
+  words.reserve(command.size() + 1);
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   const pid_t first = ::fork();
