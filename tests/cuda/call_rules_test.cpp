@@ -11,6 +11,7 @@
 #include "calls/copy_calls.hpp"
 #include "calls/graph_calls.hpp"
 #include "calls/link_calls.hpp"
+#include "calls/mapping_calls.hpp"
 #include "calls/memory_calls.hpp"
 #include "calls/module_calls.hpp"
 #include "calls/node_calls.hpp"
