@@ -174,7 +174,7 @@ const RegisterVerb registered_exec({
       app.add_option("--sms", choice.sms, "at least this many SMs");
       app.add_option(
           "--share", options->share,
-          "at least this share of the SMs, per cent; or K/N: the K-th of N equal parts of "
+          "at least this share of the SMs, per cent; or K/N: the K-th of N parts of "
           "the TPCs and of the memory's colours, as a tenant of a server that is started "
           "where there is none");
       app.add_option("--memory", options->division.memory,

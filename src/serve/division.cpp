@@ -38,9 +38,9 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-// Those who come at the same time start one server.
-Result<OwnedFile> lock_start(const std::string& socket) {
-  const std::string path = socket + ".start";
+// Of those who come at the same time, for whatever parts of the card, one starts a server.
+Result<OwnedFile> lock_start(std::uint32_t card) {
+  const std::string path = fmt::format("{}/demarc-cuda{}.start", lease::runtime_folder(), card);
   OwnedFile lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (lock.get() < 0) {
     return invalid_input("'{}': {}; XDG_RUNTIME_DIR names the folder, which has to be yours", path,
@@ -91,6 +91,8 @@ Result<OwnedFile> start_daemon(const std::vector<std::string>& command, const st
     ::dup2(nothing, STDIN_FILENO);
     ::dup2(nothing, STDOUT_FILENO);
     ::dup2(said.get(), STDERR_FILENO);
+    // What the caller has open would stay locked, or without an end, as long as the server lives.
+    ::syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
     ::execv(words[0], words.data());
     ::_exit(127);
   }
@@ -157,7 +159,7 @@ std::string division_config(const DivisionPlan& plan) {
 Result<JoinedDivision> join_division(const DivisionPlan& plan) {
   const std::string socket = division_socket(plan.card, plan.part.of);
   const std::string tenant = tenant_name(plan.part);
-  DEMARC_TRY(const OwnedFile lock, lock_start(socket));
+  DEMARC_TRY(const OwnedFile lock, lock_start(plan.card));
   if (auto found = lease::PacketSocket::connect(socket)) {
     if (!plan.memory.empty() || !plan.description.empty()) {
       plan.tell(fmt::format(

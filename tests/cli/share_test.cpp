@@ -73,9 +73,29 @@ TEST_F(ShareOfACard, IsServedByOneServerToThoseWhoComeAtOnce) {
   EXPECT_EQ(told, 1);
 }
 
+TEST_F(ShareOfACard, IsDividedInOneWayByThoseWhoComeAtOnce) {
+  std::vector<Process> running;
+  for (const char* share : {"1/2", "1/4"}) {
+    auto words = command(share, {"context", "count"});
+    words.insert(words.begin(), (test::build_dir() / "demarc").string());
+    ProcessOptions options;
+    options.error = ChildStream::kept;
+    running.push_back(Process::spawn(words, options).value());
+  }
+  int refused = 0;
+  for (Process& one : running) {
+    const int code = one.wait(-1)->exit_code;
+    EXPECT_EQ(code == 1, one.kept().find("cuda:0 is divided into") != std::string::npos);
+    refused += code == 1 ? 1 : 0;
+  }
+  EXPECT_EQ(refused, 1);
+  const auto quarters = lease::PacketSocket::connect((folder / "demarc-cuda0-4.sock").string());
+  if (quarters) ::kill(quarters->peer()->process, SIGTERM);
+}
+
 TEST_F(ShareOfACard, EndsItsServerWhenNobodyUsesItAnyMore) {
   EXPECT_EQ(run_demarc(command("1/2", {"context", "count"})).exit_code, 0);
-  while (std::filesystem::exists(server)) ::usleep(10000);
+  for (int i = 0; i < 6000 && std::filesystem::exists(server); ++i) ::usleep(10000);
   EXPECT_EQ(run_demarc({"lease", "list", "--socket", server}).exit_code, 2);
 }
 

@@ -1,9 +1,11 @@
 // A card in equal parts without a configuration.
 #include "demarc/serve/division.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
@@ -100,6 +102,15 @@ TEST_F(JoiningADivision, says_why_a_server_did_not_start) {
                   socket, socket));
   EXPECT_THAT(told, HasSubstr("a server is started (log: " + socket + ".log); it takes 1 GiB"));
   EXPECT_THAT(join("exit 0").error().message, HasSubstr("it said nothing"));
+}
+
+TEST_F(JoiningADivision, gives_the_server_none_of_the_callers_files) {
+  const int own = ::open("/dev/null", O_RDONLY);
+  ASSERT_EQ(::dup2(own, 77), 77);
+  const auto joined = join("[ ! -e /proc/self/fd/77 ] || echo it has one >&2; exit 2");
+  ::close(77);
+  ::close(own);
+  EXPECT_THAT(joined.error().message, HasSubstr("it said nothing"));
 }
 
 TEST_F(JoiningADivision, says_that_a_program_or_a_folder_is_not_there) {
