@@ -15,6 +15,7 @@ to be the same to the bit. Exit code 0; 2: the machine lacks something; 3: a pro
 something else.
 """
 import argparse
+import json
 import os
 import pathlib
 import subprocess
@@ -43,6 +44,8 @@ class Halves(Bench):
         self.folder = tempfile.TemporaryDirectory(prefix="demarc-tenants-")
         self.socket = str(pathlib.Path(self.folder.name) / "demarc.sock")
         self.server = None
+        self.allow_spills = arguments.allow_spills
+        self.counted = []  # what the server counted of each tenant, beside each neighbour
         self.environment["PYTHONPATH"] = os.pathsep.join(
             [str(HERE.parent.parent / "python")] + [path for path in [os.environ.get("PYTHONPATH")] if path])
 
@@ -70,6 +73,13 @@ class Halves(Bench):
             self.server.wait()
             self.server = None
 
+    def count(self, beside_what):
+        """Notes what the server counts of the programs that run now."""
+        listed = subprocess.run([self.demarc, "lease", "list", "--socket", self.socket, "--json"], capture_output=True, text=True)
+        if listed.returncode != 0:
+            raise Failed("demarc lease list: " + listed.stderr)
+        self.counted += [(beside_what, tenant) for tenant in json.loads(listed.stdout)["tenants"]]
+
     def start(self, name, arguments, way, part, seconds):
         """A program in part 0 or 1."""
         share, environment = [], {}
@@ -78,34 +88,47 @@ class Halves(Bench):
         elif way == "mask":
             share = ["exec", "--tpcs", [self.first, self.second][part], "--"]
         elif way == "tenant":
-            share = ["exec", "--socket", self.socket, "--tenant", "ab"[part], "--report", "--"]
+            share = ["exec", "--socket", self.socket, "--tenant", "ab"[part], "--report",
+                     "--allow-spills", str(self.allow_spills), "--"]
         program = [self.steps] if name == "steps" else [sys.executable, str(HERE / name)]
         return Program(self, name, *arguments, command=([self.demarc] + share if share else []) + program + list(arguments),
                        environment=environment, seconds=seconds)
 
 
 def measured(bench, way, victims, neighbours):
-    """Figures of each victim beside each neighbour, and the victims' outputs."""
+    """Figures of each victim beside each neighbour, the victims' outputs, and whether all of them ran."""
     found, outputs = {}, {}
     running = {}
     for name in victims:
         script, *arguments = VICTIMS[name]
-        running[name] = bench.start(script, arguments, way, 0, 600)
+        try:
+            running[name] = bench.start(script, arguments, way, 0, 600)
+        except Failed as error:
+            fail(3, f"{way}: left out: {error}")
+            continue
         outputs[name] = running[name].time(COMPARED, 60)["sha256"]
     for beside_what in neighbours:
         script = NEIGHBOURS[beside_what]
         neighbour = bench.start(script[0], script[1:], way, 1, 600) if script else None
         for name, victim in running.items():
-            found[name, beside_what] = figures(beside(victim, neighbour, bench.frames, bench.seconds)["times"])
+            cell = found[name, beside_what] = figures(beside(victim, neighbour, bench.frames, bench.seconds)["times"])
+            print(f"{way}: {name} beside {beside_what}: mean {cell['mean']:.4f} ms, p99 or worst {tail(cell):.4f}, "
+                  f"{cell['frames']} frames", file=sys.stderr, flush=True)
+        if way == "tenant":
+            bench.count(beside_what)
         if neighbour:
             neighbour.stop()
     for victim in running.values():
         victim.stop()
-    return found, outputs
+    return found, outputs, len(running) == len(victims)
 
 
 def slower(value, idle):
     return None if value is None or idle is None else 100 * (value / idle - 1)
+
+
+# The figures of a cell that was not measured.
+NONE = {"mean": None, "p99": None, "worst": None, "frames": None}
 
 
 def tail(found):
@@ -121,25 +144,34 @@ def print_tables(bench, results, victims, neighbours):
             if other == "idle":
                 continue
             cells = []
-            for found, _ in results.values():
-                idle, here = found[name, "idle"], found[name, other]
+            for found in results.values():
+                idle, here = found.get((name, "idle"), NONE), found.get((name, other), NONE)
                 cells += [slower(here["mean"], idle["mean"]), slower(tail(here), tail(idle)), here["frames"]]
             row(name, other, *cells)
     table("Beside nobody, ms a frame, and throughput over half of that of the whole card",
           ["victim"] + [f"{way}: {what}" for way in results for what in ("mean", "p99", "share")])
     for name in victims:
-        whole = results["mps"][0][name, "idle"]["mean"] if "mps" in results else None
+        whole = results.get("mps", {}).get((name, "idle"), NONE)["mean"]
         cells = []
-        for found, _ in results.values():
-            idle = found[name, "idle"]
-            cells += [idle["mean"], idle["p99"], None if whole is None else 2 * whole / idle["mean"]]
+        for found in results.values():
+            idle = found.get((name, "idle"), NONE)
+            cells += [idle["mean"], idle["p99"], None if None in (whole, idle["mean"]) else 2 * whole / idle["mean"]]
         row(name, *cells)
 
 
-def check_outputs(results, victims):
+def print_counted(counted):
+    """The figures of victims (tenant a) and of each neighbour (tenant b) while it ran."""
+    counts = ["launches", "unconfined_launches", "refused_launches", "refused_kernels", "refused_calls", "refused_bytes"]
+    table("What the server counted", ["neighbour", "tenant", "bytes"] + [name.replace("_", " ") for name in counts])
+    for beside_what, tenant in counted:
+        if tenant["leases"]:
+            row(beside_what, tenant["name"], tenant["given_bytes"], *(tenant[name] for name in counts))
+
+
+def check_outputs(outputs, victims):
     for name in victims:
-        said = {way: outputs[name] for way, (_, outputs) in results.items()}
-        if len(set(said.values())) != 1:
+        said = {way: of_way[name] for way, of_way in outputs.items() if name in of_way}
+        if len(set(said.values())) > 1:
             raise Failed(f"{name} computes other outputs: " + ", ".join(f"{way} {digest[:16]}" for way, digest in said.items()))
     print("\nThe outputs of all ways are the same to the bit.", flush=True)
 
@@ -160,6 +192,7 @@ def main():
     parser.add_argument("--frames", type=int, default=1000, help="frames of a cell at most; below 1000 there is no p99 (1000)")
     parser.add_argument("--seconds", type=float, default=20, help="of a cell at most (20)")
     parser.add_argument("--memory", default="64 GiB", help="of the card that the tenants share (64 GiB)")
+    parser.add_argument("--allow-spills", type=int, default=0, help="of demarc exec, for the way tenant (0)")
     parser.add_argument("--description", help="of the card's memory, as in the configuration of demarc serve (what is built in)")
     parser.add_argument("--steps", default="build/steps", help="examples/tenants/steps.cu, compiled (build/steps)")
     parser.add_argument("--demarc", default="build/release/demarc", help="the program (build/release/demarc)")
@@ -178,11 +211,12 @@ def main():
     bench.seconds = arguments.seconds
     print(f"{bench.card}, driver {driver_version()}; halves {bench.first} and {bench.second}; {time.strftime('%Y-%m-%d')}\n\n"
           f"    python3 {' '.join(sys.argv)}", flush=True)
-    results, code = {}, 0
+    results, outputs, code = {}, {}, 0
     for way in ways:
         try:
             bench.serve() if way == "tenant" else bench.start_mps()
-            results[way] = measured(bench, way, victims, neighbours)
+            results[way], outputs[way], complete = measured(bench, way, victims, neighbours)
+            code = code if complete else 3
         except Failed as error:
             code = fail(3, f"{way}: {error}")
         finally:
@@ -190,8 +224,10 @@ def main():
     if not results:
         return code
     print_tables(bench, results, victims, neighbours)
+    if bench.counted:
+        print_counted(bench.counted)
     try:
-        check_outputs(results, victims)
+        check_outputs(outputs, victims)
     except Failed as error:
         code = fail(3, str(error))
     return code

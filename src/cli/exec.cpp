@@ -210,6 +210,10 @@ const RegisterVerb registered_exec({
           "what a tenant's program has as machine code alone is refused by name (default); "
           "with --allow-plain a process that holds such code has plain memory, on its "
           "tenant's TPCs but outside of its colours, and is counted");
+      app.add_option(
+          "--allow-spills", options->plan.allow_spills,
+          "bytes per thread that the compiler may keep of a tenant's kernel in local memory, which "
+          "has no colour; such kernels are counted (default: 0, which refuses them by name)");
       app.add_flag(
           "--report", options->plan.report,
           "of a tenant's program: which kernels ran in the tenant's colours and how often, "

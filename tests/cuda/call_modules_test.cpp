@@ -219,6 +219,84 @@ TEST_F(ModuleCallsOfPrograms, KernelsThatCannotBeColouredAreLeftOutAndTold) {
   EXPECT_THAT(recorded(Recorded::refused_kernel), UnorderedElementsAre("printed 1", "spilling 1"));
 }
 
+class ModuleCallsThatAllowSpills : public test::ProgramCalls<test::ColorKind::remainders> {
+ protected:
+  ModuleCallsThatAllowSpills() : ProgramCalls(8) {}
+  static std::string keeping(const std::string& name, const std::string& registers) {
+    return ".visible .entry " + name + "(.param .u64 p)\n{\n" + registers + "\nret;\n}\n";
+  }
+};
+
+TEST_F(ModuleCallsThatAllowSpills, KernelsWithUpToThatManyBytesRunAndAreCounted) {
+  const CuModule module =
+      loaded(test::module_head + keeping("spilling", ".reg .b64 %stack;") +
+             keeping("wide", ".reg .b64 %stack16;") + keeping("none", ".reg .b64 %rd<2>;"));
+  EXPECT_EQ(launch_line(function_of(module, "spilling"), 1, 1, DevicePointer{0}), cu_success);
+  CuFunction function = nullptr;
+  EXPECT_EQ(api.cuModuleGetFunction(&function, module, "wide"), 500);
+  EXPECT_THAT(told, UnorderedElementsAre(
+                        HasSubstr("kernel 'wide': ptxas keeps 16 bytes per thread in local memory"),
+                        HasSubstr("kernel 'spilling': ptxas keeps 8 bytes per thread in local "
+                                  "memory, which has no colour (--allow-spills)")));
+  std::vector<std::string> counted;
+  for (const RecordedName& one : record->names()) {
+    if (one.what == Recorded::spilling_kernel) counted.push_back(one.name + ": " + one.why);
+  }
+  EXPECT_THAT(counted, ElementsAre("spilling: 8 bytes per thread"));
+}
+
+TEST_F(ModuleCallsThatAllowSpills, MoreRegistersAreTriedBefore) {
+  const CuModule module = loaded(test::module_head +
+                                 ".visible .entry limited(.param .u64 p)\n.maxntid 64\n"
+                                 ".minnctapersm 8\n{\n.reg .b64 %spills;\nret;\n}\n");
+  EXPECT_EQ(launch_line(function_of(module, "limited"), 1, 1, DevicePointer{0}), cu_success);
+  EXPECT_THAT(told, IsEmpty());
+}
+
+TEST_F(ModuleCallsOfPrograms, AddressesOfTheHostAreNoArgumentsOfKernels) {
+  const CuModule module = loaded(
+      test::module_head +
+      ".visible .entry two(.param .u64 p, .param .align 8 .b8 q[16])\n{\nret;\n}\n");
+  CuFunction function = function_of(module, "two");
+  void* pinned = nullptr;
+  ASSERT_EQ(own.cuMemHostAlloc(&pinned, 64, 0), cu_success);
+  const auto host = reinterpret_cast<DevicePointer>(pinned);
+  struct Pair {
+    std::uint64_t first, second;
+  };
+  const DevicePointer a = allocated(64);
+  const auto launch = [&](DevicePointer p, Pair q) { return launch_line(function, 1, 1, p, q); };
+  EXPECT_EQ(launch(host, {}), cu_success) << "nobody looks before memory of the host is pinned";
+  host_memory = true;
+  const Pair numbers{~std::uint64_t{0}, (std::uint64_t{3} << 32U) | 7U};
+  EXPECT_EQ(launch(a, numbers), cu_success);
+  EXPECT_EQ(launch(a + 8, {a, 64}), cu_success);
+  EXPECT_THAT(told, IsEmpty());
+  for (const auto& [p, q] : {std::pair{host, Pair{}}, {host + 63, Pair{}}, {a, Pair{host, 0}},
+                             {a, Pair{1, host + 8}}}) {
+    told.clear();
+    EXPECT_EQ(launch(p, q), cu_error_not_supported);
+    EXPECT_THAT(told, ElementsAre(HasSubstr("kernel 'two' was to be given an address of memory of "
+                                            "the host")));
+  }
+  struct {
+    DevicePointer p;
+    Pair q;
+  } buffer{a, {0, host}};
+  std::size_t bytes = sizeof buffer;
+  const auto named = [](std::uintptr_t number) {
+    return reinterpret_cast<void*>(number);  // NOLINT: CU_LAUNCH_PARAM_BUFFER_POINTER and _SIZE
+  };
+  void* extra[] = {named(2), &bytes, named(1), &buffer, nullptr};
+  const auto launch_buffer = [&] {
+    return api.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, extra);
+  };
+  EXPECT_EQ(launch_buffer(), cu_error_not_supported);
+  bytes = 16;  // without the last word
+  EXPECT_EQ(launch_buffer(), cu_success);
+  EXPECT_EQ(own.cuMemFreeHost(pinned), cu_success);
+}
+
 TEST_F(ModuleCallsOfPrograms, AModuleOfWhichNoKernelIsLeftIsEmpty) {
   const auto alive = test::fake_symbol<std::int64_t()>("fake_live_objects");
   const std::int64_t before = alive();

@@ -68,7 +68,7 @@ class ForeignHalf {
 
 class ProgramOnShare {
  public:
-  explicit ProgramOnShare(const cuda::ColoredPool& pool) {
+  explicit ProgramOnShare(const cuda::ColoredPool& pool, std::uint32_t allowed_spills = 0) {
     const cuda::ColoredCode code = cuda::ColoredCode::of(pool, 1).value();
     window = code.pointer(0);
     window_bytes = pool.usage(1).capacity_bytes / 4096 * 4096;
@@ -85,6 +85,8 @@ class ProgramOnShare {
                                         counters,
                                         *record,
                                         [this](const std::string& line) { told.push_back(line); },
+                                        allowed_spills,
+                                        &host_memory,
                                         {{reinterpret_cast<cuda::DevicePointer>(&kept[16]), 32}}})
                 .value();
     hook = cuda::LaunchHook::install(gpu->driver()).value();
@@ -157,6 +159,7 @@ class ProgramOnShare {
   cuda::ColoredCounters counters;
   std::unique_ptr<cuda::ProgramRecord> record = std::make_unique<cuda::ProgramRecord>();
   std::unique_ptr<cuda::ColoredCalls> calls;
+  std::atomic<bool> host_memory{false};  // the program has pinned memory of the host
   cuda::LaunchHook* hook = nullptr;
   cuda::DriverApi api;
   cuda::DriverApi own;                  // as Demarc calls the driver: tests put faults into it
@@ -177,7 +180,8 @@ class ProgramOnShare {
 template <ColorKind Kind>
 class ProgramCalls : public testing::Test, public ProgramOnShare {
  protected:
-  ProgramCalls() : ProgramOnShare(*half_->pool()) {}
+  explicit ProgramCalls(std::uint32_t allowed_spills = 0)
+      : ProgramOnShare(*half_->pool(), allowed_spills) {}
   static void SetUpTestSuite() { half_ = std::make_unique<ForeignHalf>(Kind); }
   static void TearDownTestSuite() { half_.reset(); }
   void TearDown() override {

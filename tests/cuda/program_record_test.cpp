@@ -109,6 +109,7 @@ ProgramReport example() {
   const auto record = std::make_unique<ProgramRecord>();
   record->counter(Recorded::kernel, "_Z3addPi").fetch_add(12);
   record->counter(Recorded::kernel, "plain_c").fetch_add(40);
+  record->counter(Recorded::spilling_kernel, "wide", "8 bytes per thread").fetch_add(2);
   record->counter(Recorded::refused_kernel, "_Z3mulPf", "no PTX").fetch_add(1);
   record->counter(Recorded::refused_call, "cuMemCreate", "not known").fetch_add(3);
   record->note_bytes(32 << 20);
@@ -127,6 +128,8 @@ TEST(ProgramReports, say_in_words_what_was_coloured_and_what_was_refused) {
             "          12  add(int*)\n"
             "kernels on PLAIN memory, by launches:\n"
             "           5  gemm\n"
+            "kernels of these that keep registers in PLAIN local memory, by loads:\n"
+            "           2  wide: 8 bytes per thread\n"
             "kernels refused, by loads:\n"
             "           1  mul(float*): no PTX\n"
             "no code was refused\n"
@@ -148,6 +151,7 @@ TEST(ProgramReports, are_json_that_programs_read) {
   EXPECT_EQ(json["kernels"][1],
             (Json{{"name", "_Z3addPi"}, {"as_written", "add(int*)"}, {"count", 12}}));
   EXPECT_EQ(json["refused_kernels"][0]["why"], "no PTX");
+  EXPECT_EQ(json["spilling_kernels"][0]["why"], "8 bytes per thread");
   EXPECT_EQ(json["refused_code"], Json::array());
   EXPECT_EQ(json["refused_calls"][0]["name"], "cuMemCreate");
   EXPECT_EQ(json["most_bytes"], 33554432);

@@ -19,7 +19,7 @@ inline constexpr const char* tenant_variable = "DEMARC_TENANT";
 inline constexpr const char* chained_injection_variable = "DEMARC_CHAINED_INJECTION";
 
 struct ControlBlock {
-  static constexpr std::uint64_t expected_magic = 0x36306372616d6564;  // "demarc06"
+  static constexpr std::uint64_t expected_magic = 0x37306372616d6564;  // "demarc07"
   std::uint64_t magic = expected_magic;
   std::uint32_t bytes = sizeof(ControlBlock);  // of this struct: another build's is refused
   std::uint64_t token[2] = {};                 // random; whoever opens the block must know it
@@ -31,6 +31,7 @@ struct ControlBlock {
   std::int32_t sync_domain = -1;     // of memory synchronisation, of every launch; -1: its own
   std::uint32_t no_host_memory = 0;  // kernels get no memory of the host
   std::uint32_t allow_plain = 0;     // memory for processes that hold machine code alone
+  std::uint32_t allow_spills = 0;    // bytes a thread in local memory
   // Where processes attach to their tenant's lease; empty: they have none.
   char lease_socket[108] = {};
   char lease_token[40] = {};

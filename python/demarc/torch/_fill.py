@@ -35,31 +35,41 @@ def _in_one_piece(sizes: Sequence[int], strides: Sequence[int]) -> bool:
     return True
 
 
-def _pattern(value: Any, tensor: Any) -> tuple[int, int] | None:
-    """Bytes of a step and the value of each, that fill `tensor` with `value`; None where no fill of the driver can."""
+def _bytes_of(value: Any, tensor: Any) -> list[int]:
+    """The bytes of one element of `tensor` that is `value`; of the half that it consists of, where it is that twice."""
     import torch
     element = torch.tensor(value, dtype=tensor.dtype).reshape(1).view(torch.uint8).tolist()
     while len(element) > 4 and element[:len(element) // 2] == element[len(element) // 2:]:
         element = element[:len(element) // 2]
-    return (len(element), int.from_bytes(bytes(element), "little")) if len(element) in _FUNCTIONS else None
+    return element  # type: ignore[no-any-return]
+
+
+def _call(function: str, *arguments: Any) -> None:
+    result = getattr(_driver(), function)(*arguments)
+    if result != 0:
+        raise Error(f"{function} returned the error {result}", 3)
 
 
 def fill(tensor: Any, value: Any) -> Any:
     """aten.fill_.Scalar of a tensor on the card, in the order of its current stream. NotColored where it has gaps."""
     import torch
-    pattern = _pattern(value, tensor)
-    if pattern is None or not _in_one_piece(tensor.shape, tensor.stride()):
-        _eager.refuse("aten.fill_.Scalar of a tensor with gaps, or of 8 bytes that are not the same 4 twice,",
-                      sys._getframe(1))
-    step, bits = pattern
+    if not _in_one_piece(tensor.shape, tensor.stride()):
+        _eager.refuse("aten.fill_.Scalar of a tensor with gaps,", sys._getframe(1))
+    element = _bytes_of(value, tensor)
+    step = len(element)
     count = tensor.numel() * tensor.element_size() // step
     if count == 0:
         return tensor
-    stream = torch.cuda.current_stream(tensor.device).cuda_stream
-    result = getattr(_driver(), _FUNCTIONS[step])(ctypes.c_uint64(tensor.data_ptr()), ctypes.c_uint(bits),
-                                                  ctypes.c_size_t(count), ctypes.c_void_p(stream))
-    if result != 0:
-        raise Error(f"{_FUNCTIONS[step]} of {count} elements returned the error {result}", 3)
+    stream = ctypes.c_void_p(torch.cuda.current_stream(tensor.device).cuda_stream)
+    address = tensor.data_ptr()
+    if step in _FUNCTIONS:
+        _call(_FUNCTIONS[step], ctypes.c_uint64(address), ctypes.c_uint(int.from_bytes(bytes(element), "little")),
+              ctypes.c_size_t(count), stream)
+        return tensor
+    for first in range(0, step, 4):  # each word of the elements as a column that is one word wide
+        _call("cuMemsetD2D32Async", ctypes.c_uint64(address + first), ctypes.c_size_t(step),
+              ctypes.c_uint(int.from_bytes(bytes(element[first:first + 4]), "little")), ctypes.c_size_t(1),
+              ctypes.c_size_t(count), stream)
     return tensor
 
 

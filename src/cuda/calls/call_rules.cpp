@@ -165,7 +165,6 @@ constexpr Name passing_names[] = {"cuCoredumpGetAttribute",
                                   "cuMemGetDefaultMemPool",
                                   "cuMemGetMemPool",
                                   "cuMemHostAlloc",
-                                  "cuMemHostGetDevicePointer",
                                   "cuMemHostGetFlags",
                                   "cuMemHostRegister",
                                   "cuMemHostUnregister",
@@ -288,6 +287,8 @@ constexpr Name managed_names[] = {"cuMemAdvise",
                                   "cuMemRangeGetAttributes",
                                   "cuStreamAttachMemAsync"};
 
+constexpr Name host_memory_names[] = {"cuMemHostGetDevicePointer"};
+
 constexpr Name own_mapping_names[] = {"cuMemGetAllocationPropertiesFromHandle",
                                       "cuMemRetainAllocationHandle",
                                       "cuMulticastAddDevice",
@@ -402,6 +403,7 @@ constexpr Name log_names[] = {"cuLogsRegisterCallback"};
 constexpr RefusedCalls refused_groups[] = {
     {textures_names, "textures and arrays lie in memory that has no colour"},
     {managed_names, "managed memory moves to where no colour is"},
+    {host_memory_names, "coloured kernels do not reach memory of the host"},
     {own_mapping_names, "this way of mapping memory is not known"},
     {other_process_names, "coloured memory is of one process"},
     {several_cards_names, "a lease is of one card"},
@@ -426,6 +428,11 @@ bool lists(std::span<const Name> names, Name name) {
 
 bool passes_colored(std::string_view base_name) {
   return lists(passing_names, base_name);
+}
+
+bool pins_host_memory(std::string_view base_name) {
+  return base_name == "cuMemHostAlloc" || base_name == "cuMemAllocHost" ||
+         base_name == "cuMemHostRegister";
 }
 
 bool passes_unmapped(std::string_view base_name) {

@@ -10,6 +10,9 @@ namespace demarc::cuda {
 // By DriverCall::base_name(), for all versions of a function alike.
 [[nodiscard]] bool passes_colored(std::string_view base_name);
 
+// Of those that pass: kernels get memory of the host by it.
+[[nodiscard]] bool pins_host_memory(std::string_view base_name);
+
 // Of those that are answered: the driver carries them out in a program that has nothing in coloured
 // memory yet, and none is mapped for their sake.
 [[nodiscard]] bool passes_unmapped(std::string_view base_name);

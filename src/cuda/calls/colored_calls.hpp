@@ -37,6 +37,10 @@ class ColoredCalls {
     ProgramRecord& record;      // as does this
     // A line for the user about what was refused.
     std::function<void(const std::string& line)> tell;
+    // Bytes a thread that a kernel may keep in local memory of the driver's.
+    std::uint32_t allowed_spills = 0;
+    // Outlives the object; null: the program has no pinned memory of the host, ever.
+    const std::atomic<bool>* host_memory = nullptr;
     // Where the pages of all shares lie, and the table of the colours.
     std::vector<AddressSpan> kept = {};
   };

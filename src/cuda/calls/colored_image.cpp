@@ -62,6 +62,14 @@ Result<std::string> ColoredImage::text(const ColoredCode& code) {
   }
 }
 
+std::vector<std::uint64_t> ColoredImage::parameters(const std::string& kernel) const {
+  std::vector<std::uint64_t> bytes;
+  if (const ptx::Function* function = module_.find_function(kernel)) {
+    for (const ptx::Variable& one : function->parameters) bytes.push_back(one.byte_size());
+  }
+  return bytes;
+}
+
 // As the text limits the threads of a block.
 std::optional<std::uint32_t> ColoredImage::most_threads(const std::string& kernel) const {
   const ptx::Function* function = module_.find_function(kernel);
@@ -76,12 +84,17 @@ std::optional<std::uint32_t> ColoredImage::most_threads(const std::string& kerne
   return std::nullopt;
 }
 
-void ColoredImage::spills(const std::string& kernel, int bytes) {
-  if (most_threads(kernel) && with_most_registers_.insert(kernel).second) return;
+bool ColoredImage::spills(const std::string& kernel, std::uint32_t bytes, std::uint32_t allowed) {
+  if (most_threads(kernel) && with_most_registers_.insert(kernel).second) return true;
+  if (bytes <= allowed) {
+    spilling_[kernel] = bytes;
+    return false;
+  }
   with_most_registers_.erase(kernel);
   refused_.emplace(kernel, fmt::format("{}: kernel '{}': ptxas keeps {} bytes per thread in local "
                                        "memory, which has no colour",
                                        name(), kernel, bytes));
+  return true;
 }
 
 }  // namespace demarc::cuda

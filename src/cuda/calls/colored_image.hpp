@@ -28,8 +28,13 @@ class ColoredImage {
   // Those that are not left, and why.
   [[nodiscard]] const std::map<std::string, std::string>& refused() const { return refused_; }
   // ptxas keeps so many bytes a thread of it in local memory: it gets more registers where its text
-  // limits them, else it is refused.
-  void spills(const std::string& kernel, int bytes);
+  // limits them, else it is refused, unless that many are allowed. True: the text is another one.
+  bool spills(const std::string& kernel, std::uint32_t bytes, std::uint32_t allowed);
+  // Kernels that are left although they do, and with how many bytes a thread.
+  [[nodiscard]] const std::map<std::string, std::uint32_t>& spilling() const { return spilling_; }
+
+  // Bytes of each parameter of a kernel.
+  [[nodiscard]] std::vector<std::uint64_t> parameters(const std::string& kernel) const;
 
   // Of the last text().
   [[nodiscard]] const ptx::ColoredNeeds& needs() const { return needs_; }
@@ -44,6 +49,7 @@ class ColoredImage {
   std::vector<std::string> all_;
   ptx::ColoredNeeds needs_;
   std::map<std::string, std::string> refused_;
+  std::map<std::string, std::uint32_t> spilling_;
   std::set<std::string> with_most_registers_;
 };
 

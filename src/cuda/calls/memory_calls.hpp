@@ -24,6 +24,7 @@ class MemoryCalls {
   [[nodiscard]] Result<DevicePointer> allocate(std::uint64_t bytes);
   // Of such a block that nothing on the card uses any more.
   void release(DevicePointer address) { memory_.free(address); }
+  [[nodiscard]] bool in_window(DevicePointer address) const { return memory_.touches(address, 1); }
 
  private:
   // Freed in the order of a stream that has not come there yet, or while the card could not be

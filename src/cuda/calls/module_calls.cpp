@@ -192,6 +192,7 @@ CuResult ModuleCalls::load(Handle* handle, const fatbin::Image& image, const Kin
   CuResult code = load_contained(&made, *loaded, kind);
   if (code != cu_success) return code;
   note_refused(loaded->image);
+  note_spilling(loaded->image);
   code = place(made, *loaded, kind);
   if (code != cu_success) {
     kind.unload(made);
@@ -237,6 +238,16 @@ void ModuleCalls::note_refused(const ColoredImage& image) const {
   means_.counters.left_out.fetch_add(image.refused().size());
 }
 
+void ModuleCalls::note_spilling(const ColoredImage& image) const {
+  for (const auto& [name, bytes] : image.spilling()) {
+    const auto why = fmt::format("{} bytes per thread", bytes);
+    means_.tell(fmt::format(
+        "{}: kernel '{}': ptxas keeps {} in local memory, which has no colour (--allow-spills)",
+        image.name(), name, why));
+    means_.record.counter(Recorded::spilling_kernel, name, why).fetch_add(1);
+  }
+}
+
 CuResult ModuleCalls::load_contained(Handle* handle, Loaded& loaded, const Kind& kind) {
   for (;;) {
     const auto text = loaded.image.text(means_.code);
@@ -251,8 +262,9 @@ CuResult ModuleCalls::load_contained(Handle* handle, Loaded& loaded, const Kind&
         code = kind.local_bytes(&bytes, function);
       }
       if (bytes == 0) continue;
-      loaded.image.spills(name, bytes);
-      spilled = true;
+      const bool changed = loaded.image.spills(name, static_cast<std::uint32_t>(bytes),
+                                               means_.allowed_spills);
+      spilled = spilled || changed;
     }
     if (code == cu_success && !spilled) return cu_success;
     kind.unload(*handle);
@@ -262,11 +274,13 @@ CuResult ModuleCalls::load_contained(Handle* handle, Loaded& loaded, const Kind&
 
 CuResult ModuleCalls::find_kernels(Handle handle, Loaded& loaded, const Kind& kind) const {
   loaded.kernels.clear();
+  loaded.parameters.clear();
   for (const std::string& name : loaded.image.kernels()) {
     CuFunction function = nullptr;
     const CuResult code = kind.function(&function, handle, name.c_str());
     if (code != cu_success) return code;
     loaded.kernels.emplace(name, function);
+    loaded.parameters.emplace(name, loaded.image.parameters(name));
   }
   return cu_success;
 }

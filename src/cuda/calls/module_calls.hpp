@@ -13,6 +13,7 @@
 
 #include "calls/call_answer.hpp"
 #include "calls/colored_image.hpp"
+#include "calls/kernel_arguments.hpp"
 #include "calls/local_users.hpp"
 #include "calls/memory_calls.hpp"
 #include "calls/window_copies.hpp"
@@ -37,13 +38,16 @@ class ModuleCalls {
     ProgramRecord& record;
     // A line for the user about what was refused.
     std::function<void(const std::string& line)> tell;
+    std::uint32_t allowed_spills = 0;  // bytes a thread
+    // Whether the program has pinned memory of the host; null: never.
+    const std::atomic<bool>* host_memory = nullptr;
   };
   explicit ModuleCalls(Means means) : means_(std::move(means)) {}
 
   static std::span<const CallRow<ModuleCalls>> rows();
 
   // Of a kernel that is to be a node of a graph; by its second handle where the first is null.
-  CallAnswer judge_node(CuFunction function, CuKernel kernel);
+  CallAnswer judge_node(CuFunction function, CuKernel kernel, const KernelArguments& arguments);
 
  private:
   // A module or a library.
@@ -54,6 +58,7 @@ class ModuleCalls {
     bool library = false;         // its kernels stand for functions of several contexts,
     CuContext context = nullptr;  // of which this one knows the places
     std::map<std::string, CuFunction> kernels;  // those that were accepted
+    std::map<std::string, std::vector<std::uint64_t>> parameters;  // bytes, of these
     ptx::ColoredPlaces places;
     DevicePointer variables = 0;  // allocations; 0: none
     DevicePointer local = 0;
@@ -74,6 +79,8 @@ class ModuleCalls {
   struct Known {
     std::shared_ptr<Loaded> module;  // null: it was not loaded here
     std::atomic<std::uint64_t>* launches = nullptr;
+    const std::string* name = nullptr;
+    const std::vector<std::uint64_t>* parameters = nullptr;
     explicit operator bool() const { return module != nullptr; }
   };
   // What a kernel is launched with.
@@ -81,6 +88,7 @@ class ModuleCalls {
     CuFunction function = nullptr;
     std::uint64_t threads = 0;
     CuStream stream = nullptr;
+    KernelArguments arguments;
   };
 
   CallAnswer load_module(const DriverCall& call);
@@ -105,6 +113,7 @@ class ModuleCalls {
   CuResult refuse_code(const std::string& name, const std::string& why) const;
   CuResult refuse_image(const fatbin::Image& image, const Error& error) const;
   void note_refused(const ColoredImage& image) const;
+  void note_spilling(const ColoredImage& image) const;
   // Until the driver keeps nothing of a kernel in local memory of its own.
   CuResult load_contained(Handle* handle, Loaded& loaded, const Kind& kind);
   [[nodiscard]] CuResult find_kernels(Handle handle, Loaded& loaded, const Kind& kind) const;
@@ -116,6 +125,8 @@ class ModuleCalls {
   void note_capture(Loaded& loaded, CuStream stream) const;
   bool forget(Handle handle);
   [[nodiscard]] Known find(CuFunction function);
+  [[nodiscard]] CallAnswer refused_arguments(const Known& kernel,
+                                             const KernelArguments& arguments) const;
   [[nodiscard]] CallAnswer refused_context(const Loaded& loaded) const;
   [[nodiscard]] Known known(const std::shared_ptr<Loaded>& module, const std::string& kernel) const;
   // The parameters of the node lie `offset` bytes into the arguments.

@@ -38,7 +38,8 @@ std::vector<CuLaunchAttribute> without_overlap(const CuLaunchConfig& config) {
 
 ModuleCalls::Known ModuleCalls::known(const std::shared_ptr<Loaded>& module,
                                       const std::string& kernel) const {
-  return {module, &means_.record.counter(Recorded::kernel, kernel)};
+  const auto found = module->parameters.find(kernel);
+  return {module, &means_.record.counter(Recorded::kernel, kernel), &found->first, &found->second};
 }
 
 ModuleCalls::Known ModuleCalls::find(CuFunction function) {
@@ -76,6 +77,7 @@ CallAnswer ModuleCalls::judge(const Launch& launch, const LocalUsers::Work& agai
   Loaded& module = *found.module;
   const OwnCalls own;
   if (const CallAnswer refusal = refused_context(module)) return refusal;
+  if (const CallAnswer refusal = refused_arguments(found, launch.arguments)) return refusal;
   note_capture(module, launch.stream);
   CallAnswer answer;
   if (module.image.needs().local_bytes != 0) {
@@ -88,6 +90,29 @@ CallAnswer ModuleCalls::judge(const Launch& launch, const LocalUsers::Work& agai
     found.launches->fetch_add(1, std::memory_order_relaxed);
   }
   return answer;
+}
+
+// Coloured code would make something else of such an address, and fault. One that lies in memory is
+// not seen here.
+CallAnswer ModuleCalls::refused_arguments(const Known& kernel,
+                                          const KernelArguments& arguments) const {
+  if (means_.host_memory == nullptr || !means_.host_memory->load(std::memory_order_relaxed)) {
+    return std::nullopt;
+  }
+  constexpr std::uint64_t least = std::uint64_t{1} << 32U;  // below it no address of the host's
+  constexpr int memory_type = 2;
+  bool found = false;
+  arguments.for_each_word(*kernel.parameters, [&](std::uint64_t word) {
+    if (found || word < least || means_.memory.in_window(word)) return;
+    unsigned type = 0;
+    found = means_.api.cuPointerGetAttribute(&type, memory_type, word) == cu_success;
+  });
+  if (!found) return std::nullopt;
+  means_.tell(fmt::format(
+      "kernel '{}' was to be given an address of memory of the host, which coloured kernels do not "
+      "reach",
+      *kernel.name));
+  return cu_error_not_supported;
 }
 
 // The driver gives each context that a library is used in constants of its own.
@@ -120,7 +145,8 @@ CallAnswer ModuleCalls::launch(const DriverCall& call) {
   const unsigned block[3] = {call.argument<unsigned>(20), call.argument<unsigned>(24),
                              call.argument<unsigned>(28)};
   const Launch launch{call.argument<CuFunction>(0), product(grid, block),
-                      meant_stream(call, call.argument<CuStream>(40))};
+                      meant_stream(call, call.argument<CuStream>(40)),
+                      {call.argument<void**>(48), call.argument<void**>(56)}};
   const bool cooperative = call.base_name() == "cuLaunchCooperativeKernel";
   return judge(launch, [&] {
     if (cooperative) return cu_error_not_supported;
@@ -137,7 +163,9 @@ CallAnswer ModuleCalls::launch_ex(const DriverCall& call) {
   if (config == nullptr) return std::nullopt;
   CuLaunchConfig own = *config;
   own.stream = meant_stream(call, config->stream);
-  return judge({call.argument<CuFunction>(8), product(own.grid, own.block), own.stream}, [&] {
+  const Launch launch{call.argument<CuFunction>(8), product(own.grid, own.block), own.stream,
+                      {call.argument<void**>(16), call.argument<void**>(24)}};
+  return judge(launch, [&] {
     std::vector<CuLaunchAttribute> kept = without_overlap(own);
     if (kept.size() != own.attribute_count) {
       own.attributes = kept.data();
@@ -148,13 +176,16 @@ CallAnswer ModuleCalls::launch_ex(const DriverCall& call) {
   });
 }
 
-CallAnswer ModuleCalls::judge_node(CuFunction function, CuKernel kernel) {
+CallAnswer ModuleCalls::judge_node(CuFunction function, CuKernel kernel,
+                                   const KernelArguments& arguments) {
   const Known found = find(function != nullptr ? function : reinterpret_cast<CuFunction>(kernel));
   if (!found) {
     means_.tell("a kernel that was not loaded through Demarc was to be a node of a graph");
     return cu_error_not_supported;
   }
   if (const CallAnswer refusal = refused_context(*found.module)) return refusal;
+  const OwnCalls own;
+  if (const CallAnswer refusal = refused_arguments(found, arguments)) return refusal;
   if (found.module->image.needs().local_bytes != 0) {
     means_.tell(
         "a kernel with local variables cannot be added to a graph by hand, where nothing keeps it "
@@ -171,7 +202,8 @@ CallAnswer ModuleCalls::judge_params(const DriverCall& call, std::size_t offset)
   if (params == nullptr) return std::nullopt;
   const bool second = call.versioned_name().ends_with("_v2");
   return judge_node(node_member<CuFunction>(params, 0),
-                    second ? node_member<CuKernel>(params, 56) : nullptr);
+                    second ? node_member<CuKernel>(params, 56) : nullptr,
+                    {node_member<void**>(params, 40), node_member<void**>(params, 48)});
 }
 
 CallAnswer ModuleCalls::add_node(const DriverCall& call) {

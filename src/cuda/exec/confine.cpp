@@ -297,9 +297,11 @@ Result<void> check_plan(const ConfinePlan& plan) {
         "--sms, --share out",
         tenant_variable);
   }
-  if (plan.tenant.empty() && (plan.report || plan.allow_plain)) {
+  if (plan.tenant.empty() && (plan.report || plan.allow_plain || plan.allow_spills != 0)) {
     return invalid_input("{} is for a tenant's program: give --tenant too",
-                         plan.report ? "--report" : "--allow-plain");
+                         plan.report        ? "--report"
+                         : plan.allow_plain ? "--allow-plain"
+                                            : "--allow-spills");
   }
   return refuse_inside();
 }
@@ -381,6 +383,7 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   block.count_paths = std::uint32_t{plan.audit};
   block.no_host_memory = std::uint32_t{!plan.host_memory};
   block.allow_plain = std::uint32_t{plan.allow_plain};
+  block.allow_spills = plan.allow_spills;
   if (own.domain) block.sync_domain = static_cast<std::int32_t>(*own.domain);
   std::memcpy(block.uuid, prepared.uuid, sizeof block.uuid);
   if (tenant) {

@@ -105,6 +105,8 @@ Result<void> TenantProcess::open() {
                           block_.counters.colored,
                           block_.record,
                           tell_,
+                          block_.allow_spills,
+                          &host_memory_,
                           {{share_->arena(), share_->arena_bytes()},
                            {share_->table(), attachment_.table.size()}}}));
   opened_.store(calls_.get());
@@ -117,6 +119,7 @@ Result<void> TenantProcess::serve(const DriverCall& call) {
     plain_->watch(call);
     return {};
   }
+  if (pins_host_memory(call.base_name())) host_memory_.store(true, std::memory_order_relaxed);
   if (passes_colored(call.base_name())) return {};
   if (forked_off.load(std::memory_order_relaxed)) {
     constexpr CuResult not_initialized = 3;  // what the driver says there

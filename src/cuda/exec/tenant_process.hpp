@@ -53,6 +53,7 @@ class TenantProcess {
   std::optional<BorrowedShare> share_;
   std::unique_ptr<ColoredCalls> calls_;
   std::optional<PlainCalls> plain_;
+  std::atomic<bool> host_memory_{false};  // the program has pinned some
   std::atomic<ColoredCalls*> opened_{nullptr};
 };
 

@@ -12,7 +12,8 @@ using namespace demarc::cuda;  // NOLINT
 namespace {
 
 // Kernels that name a register %spills keep 24 bytes in local memory while .minnctapersm limits
-// their registers, those that name %stack keep 8 in any case.
+// their registers, those that name %stack keep 8 in any case,
+// %stack16 16.
 CuResult make_module(FakeGpu& gpu, CuModule& module, const void* image) {
   auto made = std::make_unique<FakeModule>();
   made->text = static_cast<const char*>(image);
@@ -27,7 +28,7 @@ CuResult make_module(FakeGpu& gpu, CuModule& module, const void* image) {
     const std::string body = text.substr(at, text.find(".entry ", begin) - at);
     const auto names = [&](const char* word) { return body.find(word) != std::string::npos; };
     if (names("%spills") && names(".minnctapersm")) function->local_bytes = 24;
-    if (names("%stack")) function->local_bytes = 8;
+    if (names("%stack")) function->local_bytes = names("%stack16") ? 16 : 8;
     made->functions[function->name] = std::move(function);
   }
   module = reinterpret_cast<CuModule>(made.get());
