@@ -28,6 +28,7 @@ from timing import figures
 
 WAYS = ["mps", "percent", "mask", "tenant"]
 VICTIMS = {"decoder": ("decoder.py", "--compile", "--graph"), "detector": ("detector.py", "--compile", "--graph"), "steps": ("steps",)}
+TRIED = ["detector"]  # of these Inductor tries kernels once, in a tenant's colours, where some of them are refused
 NEIGHBOURS = {"idle": None, "flood": ("flood.py", "adds", "--compile"), "prefill": ("decoder.py", "--compile", "--prefill", "--endless"),
               "copies": ("steps", "copies")}
 # Frames after which outputs are compared: the same from the start of each program.
@@ -44,7 +45,7 @@ class Halves(Bench):
         self.folder = tempfile.TemporaryDirectory(prefix="demarc-tenants-")
         self.socket = str(pathlib.Path(self.folder.name) / "demarc.sock")
         self.server = None
-        self.allow_spills = arguments.allow_spills
+        self.allow_spills, self.overlap = arguments.allow_spills, arguments.overlap_launches
         self.counted = []  # what the server counted of each tenant, beside each neighbour
         self.environment["PYTHONPATH"] = os.pathsep.join(
             [str(HERE.parent.parent / "python")] + [path for path in [os.environ.get("PYTHONPATH")] if path])
@@ -73,6 +74,17 @@ class Halves(Bench):
             self.server.wait()
             self.server = None
 
+    def picks(self, name):
+        """Where a victim's kernels are kept that were the fastest."""
+        return str(pathlib.Path(self.folder.name) / f"{name}.json")
+
+    def pick(self, victims):
+        """Has Inductor try the kernels of those victims that need it, in tenant a."""
+        for name in [name for name in victims if name in TRIED]:
+            script, *arguments = VICTIMS[name]
+            with self.start(script, arguments + ["--note-picks", self.picks(name)], "tenant", 0, 600):
+                print(f"{name}: kernels picked", file=sys.stderr, flush=True)
+
     def count(self, beside_what):
         """Notes what the server counts of the programs that run now."""
         listed = subprocess.run([self.demarc, "lease", "list", "--socket", self.socket, "--json"], capture_output=True, text=True)
@@ -89,7 +101,7 @@ class Halves(Bench):
             share = ["exec", "--tpcs", [self.first, self.second][part], "--"]
         elif way == "tenant":
             share = ["exec", "--socket", self.socket, "--tenant", "ab"[part], "--report",
-                     "--allow-spills", str(self.allow_spills), "--"]
+                     *(["--overlap-launches"] if self.overlap else []), "--allow-spills", str(self.allow_spills), "--"]
         program = [self.steps] if name == "steps" else [sys.executable, str(HERE / name)]
         return Program(self, name, *arguments, command=([self.demarc] + share if share else []) + program + list(arguments),
                        environment=environment, seconds=seconds)
@@ -101,6 +113,8 @@ def measured(bench, way, victims, neighbours):
     running = {}
     for name in victims:
         script, *arguments = VICTIMS[name]
+        if os.path.exists(bench.picks(name)):
+            arguments += ["--picks", bench.picks(name)]
         try:
             running[name] = bench.start(script, arguments, way, 0, 600)
         except Failed as error:
@@ -161,11 +175,13 @@ def print_tables(bench, results, victims, neighbours):
 
 def print_counted(counted):
     """The figures of victims (tenant a) and of each neighbour (tenant b) while it ran."""
-    counts = ["launches", "unconfined_launches", "refused_launches", "refused_kernels", "refused_calls", "refused_bytes"]
+    def total(of):
+        return sum(of) if isinstance(of, list) else of  # launches are counted by path
+    counts = ["unconfined_launches", "refused_launches", "refused_kernels", "refused_calls", "refused_bytes"]
     table("What the server counted", ["neighbour", "tenant", "bytes"] + [name.replace("_", " ") for name in counts])
     for beside_what, tenant in counted:
         if tenant["leases"]:
-            row(beside_what, tenant["name"], tenant["given_bytes"], *(tenant[name] for name in counts))
+            row(beside_what, tenant["name"], tenant["given_bytes"], *(total(tenant[name]) for name in counts))
 
 
 def check_outputs(outputs, victims):
@@ -193,6 +209,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=20, help="of a cell at most (20)")
     parser.add_argument("--memory", default="64 GiB", help="of the card that the tenants share (64 GiB)")
     parser.add_argument("--allow-spills", type=int, default=0, help="of demarc exec, for the way tenant (0)")
+    parser.add_argument("--overlap-launches", action="store_true", help="of demarc exec, for the way tenant")
     parser.add_argument("--description", help="of the card's memory, as in the configuration of demarc serve (what is built in)")
     parser.add_argument("--steps", default="build/steps", help="examples/tenants/steps.cu, compiled (build/steps)")
     parser.add_argument("--demarc", default="build/release/demarc", help="the program (build/release/demarc)")
@@ -212,6 +229,14 @@ def main():
     print(f"{bench.card}, driver {driver_version()}; halves {bench.first} and {bench.second}; {time.strftime('%Y-%m-%d')}\n\n"
           f"    python3 {' '.join(sys.argv)}", flush=True)
     results, outputs, code = {}, {}, 0
+    try:
+        if "tenant" in ways and any(name in TRIED for name in victims):
+            bench.serve()
+            bench.pick(victims)
+    except Failed as error:
+        code = fail(3, f"kernels could not be picked: {error}")
+    finally:
+        bench.stop()
     for way in ways:
         try:
             bench.serve() if way == "tenant" else bench.start_mps()

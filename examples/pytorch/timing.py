@@ -5,9 +5,12 @@ frames, or fewer if the seconds run out first, and answers with one line of JSON
 SHA-256 of the last output. The end of the input ends it. With --endless it runs for ever and says how many frames it has run.
 """
 import argparse
+import functools
 import hashlib
 import json
+import math
 import os
+import pathlib
 import sys
 import time
 
@@ -30,25 +33,56 @@ def import_torch():
     return torch
 
 
-def preferred(choices):
-    """Inductor's kernels for one product or convolution, in another order than its own, which has the least first: those
-    that take 128 columns at a time, then those whose blocks have 64 by 64 elements."""
+def description(choice):
+    return getattr(choice, "description", "")
+
+
+def work_of(choice):
+    """What one of Inductor's kernels is for: a product or convolution of inputs of these sizes."""
+    inputs = [(str(node.get_dtype()), [int(size) for size in node.get_size()]) for node in choice.input_nodes]
+    return f"{choice.name.rstrip('0123456789')} {inputs}"
+
+
+def preferred(picked, choices):
+    """Inductor's kernels for one product or convolution with that in front which was `picked` for it. Where none was, those
+    that take 128 columns at a time, then those whose blocks have 64 by 64 elements: Inductor's own order has the least first."""
     def rank(choice):
-        text = getattr(choice, "description", "")
-        return 0 if "BLOCK_K=128" in text else 1 if "BLOCK_M=64, BLOCK_N=64" in text else 2
+        text = description(choice)
+        if text == picked.get(work_of(choice)):
+            return 0
+        return 1 if "BLOCK_K=128" in text else 2 if "BLOCK_M=64, BLOCK_N=64" in text else 3
     return sorted(choices, key=rank)
 
 
-def compiled(torch, network):
+def note_picks(path):
+    """Has Inductor say which kernel was the fastest for each product and convolution, and keeps it in the file `path`."""
+    from torch._inductor.select_algorithm import add_feedback_saver
+    picked = {}
+
+    def note(timings, *_):
+        ran = [(milliseconds, choice) for choice, milliseconds in timings.items() if math.isfinite(milliseconds)]
+        if ran:
+            best = min(ran, key=lambda one: one[0])[1]
+            picked[work_of(best)] = description(best)
+            pathlib.Path(path).write_text(json.dumps(picked, indent=1))
+    add_feedback_saver(note)
+
+
+def compiled(torch, network, picks=None, note_picks_in=None):
     """`network` through Inductor with kernels of Triton's alone, as in a tenant's colours, and the same ones in every program:
-    each product is given the first kernel that there is for it, without a trial, so that outputs can be compared to the bit."""
+    each product is given the kernel that the file `picks` has for it, else the first one, without a trial, so that outputs can
+    be compared to the bit. With `note_picks_in` kernels are tried instead, and that file gets the fastest."""
     import torch._inductor.config as config
     from torch._inductor.select_algorithm import add_preprocessing_fn
-    config.deterministic = True
     config.shape_padding = False  # is decided by a trial
     config.max_autotune_gemm = True
     config.max_autotune_gemm_backends = config.max_autotune_conv_backends = "TRITON"
-    add_preprocessing_fn(preferred)
+    if note_picks_in:
+        note_picks(note_picks_in)
+    else:
+        config.deterministic = True
+        picked = json.loads(pathlib.Path(picks).read_text()) if picks else {}
+        add_preprocessing_fn(functools.partial(preferred, picked))
     return torch.compile(network, fullgraph=True)
 
 
@@ -58,6 +92,8 @@ def argument_parser(description):
     parser.add_argument("--frames", type=int, default=0, help="time that many frames at once, print their figures, and end")
     parser.add_argument("--warm-up", type=int, default=20, help="frames before the first that is timed (20)")
     parser.add_argument("--compile", action="store_true", help="through torch.compile, with kernels of Triton's alone")
+    parser.add_argument("--note-picks", metavar="FILE", help="with --compile: try kernels, and keep there which were the fastest")
+    parser.add_argument("--picks", metavar="FILE", help="with --compile: take the kernels that --note-picks kept")
     parser.add_argument("--graph", action="store_true", help="run the network as a CUDA graph")
     parser.add_argument("--endless", action="store_true", help="run frames without end: a neighbour")
     return parser
@@ -81,7 +117,7 @@ def serve(torch, network, frame, arguments):
     """Runs `network` on `frame` as the command line asks."""
     network = network.eval().cuda()
     if arguments.compile:
-        network = compiled(torch, network)
+        network = compiled(torch, network, arguments.picks, arguments.note_picks)
     frame = frame.cuda()
     with torch.inference_mode():
         def run():

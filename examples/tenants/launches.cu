@@ -1,7 +1,8 @@
 // What a launch costs the thread that makes it: the time of batches of launches of an empty kernel
 // with ten arguments, and of replays of a graph of one of them. Run it alone and in a tenant; the
 // difference is what Demarc adds.
-//   nvcc -arch=sm_90 -O3 -o launches launches.cu && ./launches && demarc exec --tenant a -- ./launches
+//   nvcc -arch=sm_90 -O3 -o launches launches.cu && ./launches && demarc exec --tenant a --
+//   ./launches
 // `launches pinned` has pinned memory of the host, which makes Demarc look at the arguments.
 #include <cuda_runtime.h>
 

@@ -215,6 +215,12 @@ const RegisterVerb registered_exec({
           "bytes per thread that the compiler may keep of a tenant's kernel in local memory, which "
           "has no colour; such kernels are counted (default: 0, which refuses them by name)");
       app.add_flag(
+          "--overlap-launches", options->plan.overlap_launches,
+          "a tenant's kernels are launched while the one in front of them in their stream runs, "
+          "and "
+          "wait for its end themselves (programmatic dependent launch, compute capability 9.0): "
+          "neighbours are felt less between kernels");
+      app.add_flag(
           "--report", options->plan.report,
           "of a tenant's program: which kernels ran in the tenant's colours and how often, "
           "which code and which calls were refused and why, and its bytes, at exit");

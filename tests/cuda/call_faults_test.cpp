@@ -270,8 +270,10 @@ TEST_F(CallFaults, KernelsOfALibraryAreRefusedInAnotherContext) {
   CuKernel kernel = nullptr;
   ASSERT_EQ(api.cuLibraryGetKernel(&kernel, library, "k"), cu_success);
   const auto of_library = reinterpret_cast<CuFunction>(kernel);
+  CuKernelNode node{};
+  node.function = of_library;
   const auto add = [&] {
-    return ask("cuGraphAddKernelNode", nullptr, nullptr, nullptr, std::size_t{0}, &of_library);
+    return ask("cuGraphAddKernelNode", nullptr, nullptr, nullptr, std::size_t{0}, &node);
   };
   EXPECT_EQ(ask_to_launch(of_library), std::nullopt);
   EXPECT_EQ(add(), std::nullopt);

@@ -246,7 +246,7 @@ TEST_F(ModuleCallsThatAllowSpills, KernelsWithUpToThatManyBytesRunAndAreCounted)
 }
 
 TEST_F(ModuleCallsThatAllowSpills, MoreRegistersAreTriedBefore) {
-  const CuModule module = loaded(test::module_head +
+  const CuModule module = loaded(std::string(test::module_head) +
                                  ".visible .entry limited(.param .u64 p)\n.maxntid 64\n"
                                  ".minnctapersm 8\n{\n.reg .b64 %spills;\nret;\n}\n");
   EXPECT_EQ(launch_line(function_of(module, "limited"), 1, 1, DevicePointer{0}), cu_success);
@@ -254,9 +254,9 @@ TEST_F(ModuleCallsThatAllowSpills, MoreRegistersAreTriedBefore) {
 }
 
 TEST_F(ModuleCallsOfPrograms, AddressesOfTheHostAreNoArgumentsOfKernels) {
-  const CuModule module = loaded(
-      test::module_head +
-      ".visible .entry two(.param .u64 p, .param .align 8 .b8 q[16])\n{\nret;\n}\n");
+  const CuModule module =
+      loaded(std::string(test::module_head) +
+             ".visible .entry two(.param .u64 p, .param .align 8 .b8 q[16])\n{\nret;\n}\n");
   CuFunction function = function_of(module, "two");
   void* pinned = nullptr;
   ASSERT_EQ(own.cuMemHostAlloc(&pinned, 64, 0), cu_success);
@@ -272,8 +272,8 @@ TEST_F(ModuleCallsOfPrograms, AddressesOfTheHostAreNoArgumentsOfKernels) {
   EXPECT_EQ(launch(a, numbers), cu_success);
   EXPECT_EQ(launch(a + 8, {a, 64}), cu_success);
   EXPECT_THAT(told, IsEmpty());
-  for (const auto& [p, q] : {std::pair{host, Pair{}}, {host + 63, Pair{}}, {a, Pair{host, 0}},
-                             {a, Pair{1, host + 8}}}) {
+  for (const auto& [p, q] :
+       {std::pair{host, Pair{}}, {host + 63, Pair{}}, {a, Pair{host, 0}}, {a, Pair{1, host + 8}}}) {
     told.clear();
     EXPECT_EQ(launch(p, q), cu_error_not_supported);
     EXPECT_THAT(told, ElementsAre(HasSubstr("kernel 'two' was to be given an address of memory of "
@@ -289,11 +289,25 @@ TEST_F(ModuleCallsOfPrograms, AddressesOfTheHostAreNoArgumentsOfKernels) {
   };
   void* extra[] = {named(2), &bytes, named(1), &buffer, nullptr};
   const auto launch_buffer = [&] {
-    return api.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, extra);
+    return ask("cuLaunchKernel", function, 1U, 1U, 1U, 1U, 1U, 1U, 0U, nullptr, nullptr, &extra[0]);
   };
   EXPECT_EQ(launch_buffer(), cu_error_not_supported);
   bytes = 16;  // without the last word
-  EXPECT_EQ(launch_buffer(), cu_success);
+  EXPECT_EQ(launch_buffer(), std::nullopt);
+  DevicePointer to = host;
+  Pair pair{};
+  void* arguments[] = {&to, &pair};
+  CuKernelNode node{function, {1, 1, 1}, {1, 1, 1}, 0, arguments, nullptr, nullptr, nullptr};
+  const auto add = [&] {
+    return ask("cuGraphAddKernelNode_v2", nullptr, nullptr, nullptr, std::size_t{0}, &node);
+  };
+  EXPECT_EQ(add(), cu_error_not_supported);
+  to = a;
+  EXPECT_EQ(add(), std::nullopt);
+  bytes = sizeof buffer;
+  node.arguments = nullptr;
+  node.extra = extra;
+  EXPECT_EQ(add(), cu_error_not_supported);
   EXPECT_EQ(own.cuMemFreeHost(pinned), cu_success);
 }
 
@@ -374,11 +388,8 @@ TEST_F(ModuleCallsOfPrograms, KernelsThatCameAnotherWayAreRefused) {
   EXPECT_EQ(launch_line(k, 1, 1, DevicePointer{}), cu_error_not_supported);
   ASSERT_EQ(told.size(), 1U);
   EXPECT_THAT(told[0], HasSubstr("was not loaded through Demarc"));
-  const struct {
-    CuFunction function;
-    char sizes[48];
-    CuKernel kernel;
-  } node{nullptr, {}, reinterpret_cast<CuKernel>(k)};
+  CuKernelNode node{};
+  node.kernel = reinterpret_cast<CuKernel>(k);
   EXPECT_EQ(ask("cuGraphAddKernelNode_v2", nullptr, nullptr, nullptr, std::size_t{0}, &node),
             cu_error_not_supported);
   EXPECT_EQ(ask("cuGraphKernelNodeSetParams_v2", nullptr, &node), cu_error_not_supported);
@@ -386,19 +397,19 @@ TEST_F(ModuleCallsOfPrograms, KernelsThatCameAnotherWayAreRefused) {
   EXPECT_EQ(told.size(), 4U);
   const CuModule module = loaded(test::module_head + test::kernel_of("k", "mov.u32 %r1, 1;") +
                                  test::kernel_of("locals", test::with_locals));
-  const CuFunction without_locals = function_of(module, "k");
+  CuKernelNode without_locals{};
+  without_locals.function = function_of(module, "k");
   EXPECT_EQ(ask("cuGraphKernelNodeSetParams", nullptr, &without_locals), cu_error_not_supported)
       << "another kernel of the module has local variables";
   EXPECT_THAT(told.back(), HasSubstr("local variables cannot be added to a graph by hand"));
   const CuModule free_of_locals =
       loaded(test::module_head + test::kernel_of("k", "mov.u32 %r1, 1;"));
   const CuFunction known = function_of(free_of_locals, "k");
-  const struct {
-    CuFunction function;
-    char sizes[48];
-    CuKernel kernel;
-  } by_kernel{nullptr, {}, reinterpret_cast<CuKernel>(known)},
-      by_function{known, {}, reinterpret_cast<CuKernel>(k)};
+  CuKernelNode by_kernel{};
+  by_kernel.kernel = reinterpret_cast<CuKernel>(known);
+  CuKernelNode by_function{};
+  by_function.function = known;
+  by_function.kernel = reinterpret_cast<CuKernel>(k);
   const auto add = [&](const char* name, const void* params) {
     return ask(name, nullptr, nullptr, nullptr, std::size_t{0}, params);
   };

@@ -366,6 +366,19 @@ TEST_F(CallNodes, NodesOfAnyTypeAreJudgedAsThoseOfTheirOwn) {
   for (const int type : {3, 4, 5, 6, 7}) EXPECT_EQ(ask_for(AnyNode{type}), std::nullopt) << type;
   EXPECT_THAT(told, ElementsAre(HasSubstr("not loaded through"), HasSubstr("by hand")));
   told.clear();
+  know_what_is_pinned();
+  host_memory = true;
+  DevicePointer given = pinned_at;
+  std::size_t bytes = sizeof given;
+  void* each[] = {&given};
+  void* extra[] = {reinterpret_cast<void*>(1), &given,            // NOLINT: BUFFER_POINTER
+                   reinterpret_cast<void*>(2), &bytes, nullptr};  // NOLINT: BUFFER_SIZE
+  EXPECT_EQ(ask_for(AnyNode{0}.put(0, k).put(40, &each[0])), cu_error_not_supported);
+  EXPECT_EQ(ask_for(AnyNode{0}.put(0, k).put(48, &extra[0])), cu_error_not_supported);
+  EXPECT_THAT(told, testing::AllOf(testing::SizeIs(2), Each(HasSubstr("memory of the host"))));
+  given = a;
+  EXPECT_EQ(ask_for(AnyNode{0}.put(0, k).put(40, &each[0])), std::nullopt);
+  told.clear();
   for (const int type : {8, 9, 10, 11, 12, 13, 14, -1}) {
     EXPECT_EQ(ask_for(AnyNode{type}), cu_error_not_supported) << type;
     EXPECT_THAT(told.back(), HasSubstr(fmt::format("nodes of type {} are not known", type)));

@@ -349,7 +349,6 @@ TEST_F(CallStreams, LaunchesOfKernelsWithLocalVariablesAreTheProgramsOwn) {
   EXPECT_EQ(seen.arguments, &arguments[0]);
   EXPECT_EQ(seen.extra, &extra[0]);
   EXPECT_EQ(used.stream, reinterpret_cast<CuStream>(2));
-  EXPECT_EQ(used.attributes, &attribute);
   EXPECT_EQ(used.attribute_count, 1U);
   static std::vector<int> used_attributes;
   own.cuLaunchKernelEx = [](const CuLaunchConfig* given, CuFunction, void**, void**) {

@@ -68,7 +68,8 @@ class ForeignHalf {
 
 class ProgramOnShare {
  public:
-  explicit ProgramOnShare(const cuda::ColoredPool& pool, std::uint32_t allowed_spills = 0) {
+  explicit ProgramOnShare(const cuda::ColoredPool& pool, std::uint32_t allowed_spills = 0,
+                          bool overlap = false) {
     const cuda::ColoredCode code = cuda::ColoredCode::of(pool, 1).value();
     window = code.pointer(0);
     window_bytes = pool.usage(1).capacity_bytes / 4096 * 4096;
@@ -86,6 +87,7 @@ class ProgramOnShare {
                                         *record,
                                         [this](const std::string& line) { told.push_back(line); },
                                         allowed_spills,
+                                        overlap,
                                         &host_memory,
                                         {{reinterpret_cast<cuda::DevicePointer>(&kept[16]), 32}}})
                 .value();
@@ -180,8 +182,8 @@ class ProgramOnShare {
 template <ColorKind Kind>
 class ProgramCalls : public testing::Test, public ProgramOnShare {
  protected:
-  explicit ProgramCalls(std::uint32_t allowed_spills = 0)
-      : ProgramOnShare(*half_->pool(), allowed_spills) {}
+  explicit ProgramCalls(std::uint32_t allowed_spills = 0, bool overlap = false)
+      : ProgramOnShare(*half_->pool(), allowed_spills, overlap) {}
   static void SetUpTestSuite() { half_ = std::make_unique<ForeignHalf>(Kind); }
   static void TearDownTestSuite() { half_.reset(); }
   void TearDown() override {

@@ -134,10 +134,31 @@ TEST(ProofOfAMask, CountsTheSmsThatItLeaves) {
     EXPECT_EQ(proof.error().kind, ErrorKind::check_failed);
     EXPECT_THAT(proof.error().message,
                 HasSubstr(fmt::format("which leaves {} SMs, probe blocks ran on 6", sms)));
+    EXPECT_THAT(proof.error().message, HasSubstr(sms < 6 ? "does not hold" : "not be proved"));
   }
   config.obey_masks = false;
   test::configure(config);
   EXPECT_THAT(prove_mask(gpu, mask, 6).error().message, HasSubstr("probe blocks ran on 24"));
+}
+
+// Other programs of the tenant leave the probe no room at first.
+TEST(ProofOfAMask, IsTriedWithMoreBlocksWhereOthersHoldTheSms) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.virtual_sms = true;
+  const auto mask = test::fake_card().value()->hardware_mask(TpcSet{1, 4, 5}).value();
+  const GpuPointer gpu = test::fake_gpu(config);
+  config.crowded_blocks = 4 * 24;
+  test::configure(config);
+  EXPECT_TRUE(prove_mask(gpu, mask, 6));
+  config.crowded_blocks = 16 * 24;
+  test::configure(config);
+  EXPECT_TRUE(prove_mask(gpu, mask, 6));
+  config.crowded_blocks = 32 * 24;
+  test::configure(config);
+  const auto proof = prove_mask(gpu, mask, 6);
+  ASSERT_FALSE(proof);
+  EXPECT_EQ(proof.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(proof.error().message, HasSubstr("probe blocks ran on 2 at most, 12 times"));
 }
 
 TEST(ProofUnderMps, WithoutFingerprintsNothingIsProved) {

@@ -244,6 +244,40 @@ TEST_F(TenantPrograms, AreToldWhatWasRefused) {
   EXPECT_EQ(server.end(), 0);
 }
 
+TEST_F(TenantPrograms, GetNoAddressesOfTheHostIntoTheirKernels) {
+  ServingProcess server(socket, false);
+  ASSERT_TRUE(server.ready());
+  EXPECT_EQ(Supervised::apart([&] {
+              const auto outcome = run_confined(plan_of("b", {"context", "count-in-host-memory"}));
+              REQUIRE_IN_CHILD(outcome.has_value() && outcome->holds());
+              REQUIRE_IN_CHILD(program.log().ends_with("host 801\n"));
+              return 0;
+            }),
+            0)
+      << program.log();
+  EXPECT_EQ(server.end(), 0);
+}
+
+TEST_F(TenantPrograms, SpillAndOverlapWhereTheyMay) {
+  ServingProcess server(socket, false);
+  ASSERT_TRUE(server.ready());
+  const auto said = [&](std::uint32_t spills, bool overlap) {
+    EXPECT_EQ(Supervised::apart([&] {
+                auto plan = plan_of("b", {"context", "spill", "count", "early-launches"});
+                plan.allow_spills = spills;
+                plan.overlap_launches = overlap;
+                return run_confined(plan).has_value() ? 0 : 1;
+              }),
+              0);
+    const std::string log = program.log();
+    return log.substr(log.rfind("spilling "));
+  };
+  EXPECT_EQ(said(0, false), "spilling 500\ncount right\nearly 0\n");
+  EXPECT_EQ(said(7, true), "spilling 500\ncount right\nearly 1\n");
+  EXPECT_EQ(said(8, false), "spilling 0\ncount right\nearly 0\n");
+  EXPECT_EQ(server.end(), 0);
+}
+
 TEST_F(TenantPrograms, FindTheServersMps) {
   ServingProcess server(socket, false, "/the/servers/mps");
   ASSERT_TRUE(server.ready());

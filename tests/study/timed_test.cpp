@@ -80,6 +80,23 @@ TEST(RewriteTimed, overlapped_kernels_wait_before_anything_else_and_need_sm_90) 
     EXPECT_EQ(again.text_of(kernel->body.instructions[1]), "griddepcontrol.wait;");
   }
   EXPECT_EQ(again.kernels()[1]->parameters.size(), 1U);
+  EXPECT_EQ(std::count(out->text->begin(), out->text->end(), '\n'),
+            std::count_if(two_kernels, two_kernels + std::strlen(two_kernels),
+                          [](char c) { return c == '\n'; }));
+}
+
+TEST(RewriteTimed, overlapped_kernels_need_PTX_of_version_7_8) {
+  const auto version = [](const std::string& given) {
+    const auto out = rewrite_timed(timed_input("// PTX\n.version  " + given +
+                                               "\n.target sm_80\n.address_size 64\n"
+                                               ".visible .entry k()\n{\nret;\n}\n"),
+                                   {false, true});
+    return fmt::format("{}.{}", out->version.major, out->version.minor);
+  };
+  EXPECT_EQ(version("7.4"), "7.8");
+  EXPECT_EQ(version("7.8"), "7.8");
+  EXPECT_EQ(version("8.1"), "8.1");
+  EXPECT_EQ(version("6.0 // old"), "7.8");
 }
 
 TEST(RewriteTimed, a_kernel_without_parameters_gets_one) {

@@ -49,9 +49,12 @@ struct ConfinePlan {
   // A process of a tenant that holds kernels without PTX gets plain memory and runs them, and is
   // counted; without this such kernels are refused.
   bool allow_plain = false;
-  // A tenant's kernel of which the compiler keeps up to so many bytes a thread in local memory, which
-  // has no colour, runs all the same, and is counted.
+  // A tenant's kernel of which the compiler keeps up to so many bytes a thread in local memory,
+  // which has no colour, runs all the same, and is counted.
   std::uint32_t allow_spills = 0;
+  // A tenant's kernels may be launched before the one in front of them in their stream has ended,
+  // for which they wait themselves. Needs compute capability 9.0.
+  bool overlap_launches = false;
   bool report = false;      // the outcome's report is wanted, which needs a tenant
   bool host_memory = true;  // the program's kernels may reach memory of the host
   bool observe = false;     // no partition, `choice` is empty: launches are only seen and counted

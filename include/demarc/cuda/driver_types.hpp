@@ -121,7 +121,7 @@ struct CuLaunchConfig {
   unsigned block[3];
   unsigned shared_bytes;
   CuStream stream;
-  CuLaunchAttribute* attributes;
+  const CuLaunchAttribute* attributes;
   unsigned attribute_count;
 };
 

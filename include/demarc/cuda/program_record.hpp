@@ -14,12 +14,12 @@ namespace demarc::cuda {
 // What a name is of, and what was counted of it.
 enum class Recorded : std::uint32_t {
   nothing,
-  kernel,          // in the tenant's colours: its launches, one a launch that was captured
-  plain_kernel,    // of a process on plain memory: its launches
+  kernel,           // in the tenant's colours: its launches, one a launch that was captured
+  plain_kernel,     // of a process on plain memory: its launches
   spilling_kernel,  // in the tenant's colours but for registers that the compiler spills: its loads
-  refused_kernel,  // not loaded: how often it was to be
-  refused_code,    // a module or library that could not be read: how often it was to be loaded
-  refused_call,    // a function of the driver: its calls
+  refused_kernel,   // not loaded: how often it was to be
+  refused_code,     // a module or library that could not be read: how often it was to be loaded
+  refused_call,     // a function of the driver: its calls
 };
 
 struct RecordedName {

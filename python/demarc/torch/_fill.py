@@ -44,10 +44,12 @@ def _bytes_of(value: Any, tensor: Any) -> list[int]:
     return element  # type: ignore[no-any-return]
 
 
-def _call(function: str, *arguments: Any) -> None:
-    result = getattr(_driver(), function)(*arguments)
+def _call(function: str, count: int, *arguments: Any) -> None:
+    """A fill of `count` elements, which come last but for the stream."""
+    *before, stream = arguments
+    result = getattr(_driver(), function)(*before, ctypes.c_size_t(count), stream)
     if result != 0:
-        raise Error(f"{function} returned the error {result}", 3)
+        raise Error(f"{function} of {count} elements returned the error {result}", 3)
 
 
 def fill(tensor: Any, value: Any) -> Any:
@@ -63,13 +65,11 @@ def fill(tensor: Any, value: Any) -> Any:
     stream = ctypes.c_void_p(torch.cuda.current_stream(tensor.device).cuda_stream)
     address = tensor.data_ptr()
     if step in _FUNCTIONS:
-        _call(_FUNCTIONS[step], ctypes.c_uint64(address), ctypes.c_uint(int.from_bytes(bytes(element), "little")),
-              ctypes.c_size_t(count), stream)
+        _call(_FUNCTIONS[step], count, ctypes.c_uint64(address), ctypes.c_uint(int.from_bytes(bytes(element), "little")), stream)
         return tensor
     for first in range(0, step, 4):  # each word of the elements as a column that is one word wide
-        _call("cuMemsetD2D32Async", ctypes.c_uint64(address + first), ctypes.c_size_t(step),
-              ctypes.c_uint(int.from_bytes(bytes(element[first:first + 4]), "little")), ctypes.c_size_t(1),
-              ctypes.c_size_t(count), stream)
+        _call("cuMemsetD2D32Async", count, ctypes.c_uint64(address + first), ctypes.c_size_t(step),
+              ctypes.c_uint(int.from_bytes(bytes(element[first:first + 4]), "little")), ctypes.c_size_t(1), stream)
     return tensor
 
 

@@ -7,13 +7,17 @@
 #include "demarc/fatbin/best_ptx.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "demarc/ptx/registers.hpp"
+#include "demarc/ptx/timed.hpp"
 
 namespace demarc::cuda {
 
 Result<ColoredImage> ColoredImage::read(const fatbin::Image& image, std::uint32_t target,
-                                        const std::string& name) {
+                                        const std::string& name, bool overlapped) {
   DEMARC_TRY(fatbin::PtxCode code, fatbin::best_ptx(image, target, name));
   DEMARC_TRY(ptx::Module module, ptx::parse_whole(std::move(code.text), name));
+  if (overlapped) {
+    DEMARC_TRY(module, ptx::rewrite_timed(module, {.stamps = false, .overlapped = true}));
+  }
   ColoredImage read(std::move(module));
   DEMARC_TRY(const auto needs, ptx::find_colored_needs(read.module_));
   for (const ptx::ColoredKernel& kernel : needs.kernels) read.all_.push_back(kernel.name);

@@ -18,8 +18,9 @@ namespace demarc::cuda {
 class ColoredImage {
  public:
   // `target`: 90 for compute capability 9.0. Errors: there is no PTX for it, or it cannot be read.
+  // `overlapped`: kernels wait themselves for the one in front of them.
   static Result<ColoredImage> read(const fatbin::Image& image, std::uint32_t target,
-                                   const std::string& name);
+                                   const std::string& name, bool overlapped);
 
   // The text with the kernels that are left, for places that are known when it is loaded.
   [[nodiscard]] Result<std::string> text(const ColoredCode& code);

@@ -183,7 +183,7 @@ CuResult ModuleCalls::load_file(Handle* handle, const char* path, const Kind& ki
 }
 
 CuResult ModuleCalls::load(Handle* handle, const fatbin::Image& image, const Kind& kind) {
-  auto read = ColoredImage::read(image, means_.target, "a module of the program");
+  auto read = ColoredImage::read(image, means_.target, "a module of the program", means_.overlap);
   if (!read) return refuse_image(image, read.error());
   const OwnCalls own;
   const RelaxedCapture relaxed(means_.api);
@@ -262,8 +262,8 @@ CuResult ModuleCalls::load_contained(Handle* handle, Loaded& loaded, const Kind&
         code = kind.local_bytes(&bytes, function);
       }
       if (bytes == 0) continue;
-      const bool changed = loaded.image.spills(name, static_cast<std::uint32_t>(bytes),
-                                               means_.allowed_spills);
+      const bool changed =
+          loaded.image.spills(name, static_cast<std::uint32_t>(bytes), means_.allowed_spills);
       spilled = spilled || changed;
     }
     if (code == cu_success && !spilled) return cu_success;

@@ -39,6 +39,8 @@ class ModuleCalls {
     // A line for the user about what was refused.
     std::function<void(const std::string& line)> tell;
     std::uint32_t allowed_spills = 0;  // bytes a thread
+    // Kernels are launched before the one in front of them in their stream has ended.
+    bool overlap = false;
     // Whether the program has pinned memory of the host; null: never.
     const std::atomic<bool>* host_memory = nullptr;
   };
@@ -57,7 +59,7 @@ class ModuleCalls {
     ColoredImage image;
     bool library = false;         // its kernels stand for functions of several contexts,
     CuContext context = nullptr;  // of which this one knows the places
-    std::map<std::string, CuFunction> kernels;  // those that were accepted
+    std::map<std::string, CuFunction> kernels;                     // those that were accepted
     std::map<std::string, std::vector<std::uint64_t>> parameters;  // bytes, of these
     ptx::ColoredPlaces places;
     DevicePointer variables = 0;  // allocations; 0: none
@@ -86,9 +88,9 @@ class ModuleCalls {
   // What a kernel is launched with.
   struct Launch {
     CuFunction function = nullptr;
-    std::uint64_t threads = 0;
-    CuStream stream = nullptr;
+    CuLaunchConfig config;  // in the stream that is meant
     KernelArguments arguments;
+    bool cooperative = false;
   };
 
   CallAnswer load_module(const DriverCall& call);
@@ -131,8 +133,10 @@ class ModuleCalls {
   [[nodiscard]] Known known(const std::shared_ptr<Loaded>& module, const std::string& kernel) const;
   // The parameters of the node lie `offset` bytes into the arguments.
   CallAnswer judge_params(const DriverCall& call, std::size_t offset);
-  // `again` launches as the program wanted to.
-  CallAnswer judge(const Launch& launch, const LocalUsers::Work& again);
+  CallAnswer judge(const Launch& launch);
+  [[nodiscard]] CuResult launch_apart(const Launch& launch) const;
+  [[nodiscard]] CuResult launch_overlapped(const Launch& launch) const;
+  [[nodiscard]] bool may_overlap(const Launch& launch) const;
 
   Means means_;
   std::shared_mutex mutex_;  // of the tables

@@ -25,12 +25,21 @@ T node_member(const char* params, std::size_t offset) {
   return value;
 }
 
-std::vector<CuLaunchAttribute> without_overlap(const CuLaunchConfig& config) {
+bool is_overlap(const CuLaunchAttribute& one) {
+  return one.id == CuLaunchAttribute::programmatic_serialization;
+}
+
+// Those of a launch, and that which lets it begin early if `overlap`.
+std::vector<CuLaunchAttribute> attributes_of(const CuLaunchConfig& config, bool overlap) {
   std::vector<CuLaunchAttribute> kept;
-  std::copy_if(config.attributes, config.attributes + config.attribute_count,
-               std::back_inserter(kept), [](const CuLaunchAttribute& one) {
-                 return one.id != CuLaunchAttribute::programmatic_serialization;
-               });
+  kept.reserve(config.attribute_count + std::size_t{1});
+  std::remove_copy_if(config.attributes, config.attributes + config.attribute_count,
+                      std::back_inserter(kept), is_overlap);
+  if (!overlap) return kept;
+  CuLaunchAttribute early{};
+  early.id = CuLaunchAttribute::programmatic_serialization;
+  early.value.flag = 1;
+  kept.push_back(early);
   return kept;
 }
 
@@ -68,7 +77,7 @@ ModuleCalls::Known ModuleCalls::find(CuFunction function) {
   return {};
 }
 
-CallAnswer ModuleCalls::judge(const Launch& launch, const LocalUsers::Work& again) {
+CallAnswer ModuleCalls::judge(const Launch& launch) {
   const Known found = find(launch.function);
   if (!found) {
     means_.tell("a kernel that was not loaded through Demarc was to be launched");
@@ -78,18 +87,58 @@ CallAnswer ModuleCalls::judge(const Launch& launch, const LocalUsers::Work& agai
   const OwnCalls own;
   if (const CallAnswer refusal = refused_context(module)) return refusal;
   if (const CallAnswer refusal = refused_arguments(found, launch.arguments)) return refusal;
-  note_capture(module, launch.stream);
+  note_capture(module, launch.config.stream);
   CallAnswer answer;
   if (module.image.needs().local_bytes != 0) {
+    const std::uint64_t threads = product(launch.config.grid, launch.config.block);
     answer = means_.locals.launch(
-        module.users, launch.stream,
-        [&](const LocalUsers::Work& wait) { return make_room(module, launch.threads, wait); },
-        again);
+        module.users, launch.config.stream,
+        [&](const LocalUsers::Work& wait) { return make_room(module, threads, wait); },
+        [&] { return launch_apart(launch); });
+  } else if (may_overlap(launch)) {
+    answer = launch_overlapped(launch);
   }
   if (!answer || *answer == cu_success) {
     found.launches->fetch_add(1, std::memory_order_relaxed);
   }
   return answer;
+}
+
+// A launch that may begin before the one ahead of it in its stream has ended would share the local
+// variables with it; the program allows this and does not need it.
+CuResult ModuleCalls::launch_apart(const Launch& launch) const {
+  if (launch.cooperative) return cu_error_not_supported;
+  const auto& [grid, block, shared_bytes, stream, attributes, count] = launch.config;
+  if (count == 0) {
+    return means_.api.cuLaunchKernel(launch.function, grid[0], grid[1], grid[2], block[0], block[1],
+                                     block[2], shared_bytes, stream, launch.arguments.each,
+                                     launch.arguments.extra);
+  }
+  CuLaunchConfig own = launch.config;
+  std::vector<CuLaunchAttribute> kept = attributes_of(own, false);
+  own.attributes = kept.data();
+  own.attribute_count = static_cast<unsigned>(kept.size());
+  return means_.api.cuLaunchKernelEx(&own, launch.function, launch.arguments.each,
+                                     launch.arguments.extra);
+}
+
+// All blocks of a cooperative launch have to be there at once.
+bool ModuleCalls::may_overlap(const Launch& launch) const {
+  const auto* attributes = launch.config.attributes;
+  return means_.overlap && !launch.cooperative && means_.api.cuLaunchKernelEx != nullptr &&
+         std::none_of(attributes, attributes + launch.config.attribute_count,
+                      [](const CuLaunchAttribute& one) {
+                        return one.id == CuLaunchAttribute::cooperative && one.value.flag != 0;
+                      });
+}
+
+CuResult ModuleCalls::launch_overlapped(const Launch& launch) const {
+  CuLaunchConfig own = launch.config;
+  std::vector<CuLaunchAttribute> attributes = attributes_of(own, true);
+  own.attributes = attributes.data();
+  own.attribute_count = static_cast<unsigned>(attributes.size());
+  return means_.api.cuLaunchKernelEx(&own, launch.function, launch.arguments.each,
+                                     launch.arguments.extra);
 }
 
 // Coloured code would make something else of such an address, and fault. One that lies in memory is
@@ -140,40 +189,27 @@ void ModuleCalls::note_capture(Loaded& loaded, CuStream stream) const {
 }
 
 CallAnswer ModuleCalls::launch(const DriverCall& call) {
-  const unsigned grid[3] = {call.argument<unsigned>(8), call.argument<unsigned>(12),
-                            call.argument<unsigned>(16)};
-  const unsigned block[3] = {call.argument<unsigned>(20), call.argument<unsigned>(24),
-                             call.argument<unsigned>(28)};
-  const Launch launch{call.argument<CuFunction>(0), product(grid, block),
-                      meant_stream(call, call.argument<CuStream>(40)),
-                      {call.argument<void**>(48), call.argument<void**>(56)}};
-  const bool cooperative = call.base_name() == "cuLaunchCooperativeKernel";
-  return judge(launch, [&] {
-    if (cooperative) return cu_error_not_supported;
-    return means_.api.cuLaunchKernel(launch.function, grid[0], grid[1], grid[2], block[0], block[1],
-                                     block[2], call.argument<unsigned>(32), launch.stream,
-                                     call.argument<void**>(48), call.argument<void**>(56));
-  });
+  const CuLaunchConfig config{
+      {call.argument<unsigned>(8), call.argument<unsigned>(12), call.argument<unsigned>(16)},
+      {call.argument<unsigned>(20), call.argument<unsigned>(24), call.argument<unsigned>(28)},
+      call.argument<unsigned>(32),
+      meant_stream(call, call.argument<CuStream>(40)),
+      nullptr,
+      0};
+  return judge({call.argument<CuFunction>(0),
+                config,
+                {call.argument<void**>(48), call.argument<void**>(56)},
+                call.base_name() == "cuLaunchCooperativeKernel"});
 }
 
-// A launch that may begin before the one ahead of it in its stream has ended would share the local
-// variables with it; the program allows this and does not need it.
 CallAnswer ModuleCalls::launch_ex(const DriverCall& call) {
   const auto* config = call.argument<const CuLaunchConfig*>(0);
   if (config == nullptr) return std::nullopt;
-  CuLaunchConfig own = *config;
-  own.stream = meant_stream(call, config->stream);
-  const Launch launch{call.argument<CuFunction>(8), product(own.grid, own.block), own.stream,
-                      {call.argument<void**>(16), call.argument<void**>(24)}};
-  return judge(launch, [&] {
-    std::vector<CuLaunchAttribute> kept = without_overlap(own);
-    if (kept.size() != own.attribute_count) {
-      own.attributes = kept.data();
-      own.attribute_count = static_cast<unsigned>(kept.size());
-    }
-    return means_.api.cuLaunchKernelEx(&own, call.argument<CuFunction>(8),
-                                       call.argument<void**>(16), call.argument<void**>(24));
-  });
+  Launch launch{call.argument<CuFunction>(8),
+                *config,
+                {call.argument<void**>(16), call.argument<void**>(24)}};
+  launch.config.stream = meant_stream(call, config->stream);
+  return judge(launch);
 }
 
 CallAnswer ModuleCalls::judge_node(CuFunction function, CuKernel kernel,

@@ -160,10 +160,9 @@ CallAnswer NodeCalls::add_any(const DriverCall& call) {
               nullptr};
   switch (params_at<int>(params, 0)) {
     case kernel_node:
-      return means_.modules.judge_node(params_at<CuFunction>(params, 16),
-                                       params_at<CuKernel>(params, 72),
-                                       {params_at<void**>(params, 56),
-                                        params_at<void**>(params, 64)});
+      return means_.modules.judge_node(
+          params_at<CuFunction>(params, 16), params_at<CuKernel>(params, 72),
+          {params_at<void**>(params, 56), params_at<void**>(params, 64)});
     case copy_node:
       place.context = params_at<CuContext>(params, 24);
       if (says_more(edges, place.count)) return refuse("its edges say more than an order");

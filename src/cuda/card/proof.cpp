@@ -25,8 +25,9 @@ Result<std::size_t> sms_that_probes_reach(const Stream& stream, const ProbeKerne
   std::size_t most = 0;
   for (int launch = 0; launch < most_crowded && most < expected; ++launch) {
     const std::uint32_t blocks = (blocks_per_sm << std::min(launch, 3)) * card_sms;
-    DEMARC_TRY(const Placement placement, probe_placement(stream, kernels, LaunchShape::line(blocks, 64),
-                                                          spin_cycles << std::min(launch, 8)));
+    DEMARC_TRY(const Placement placement,
+               probe_placement(stream, kernels, LaunchShape::line(blocks, 64),
+                               spin_cycles << std::min(launch, 8)));
     most = std::max(most, placement.used_sms().size());
   }
   return most;

@@ -297,11 +297,13 @@ Result<void> check_plan(const ConfinePlan& plan) {
         "--sms, --share out",
         tenant_variable);
   }
-  if (plan.tenant.empty() && (plan.report || plan.allow_plain || plan.allow_spills != 0)) {
-    return invalid_input("{} is for a tenant's program: give --tenant too",
-                         plan.report        ? "--report"
-                         : plan.allow_plain ? "--allow-plain"
-                                            : "--allow-spills");
+  const std::pair<const char*, bool> of_tenants[] = {{"--report", plan.report},
+                                                     {"--allow-plain", plan.allow_plain},
+                                                     {"--allow-spills", plan.allow_spills != 0},
+                                                     {"--overlap-launches", plan.overlap_launches}};
+  for (const auto& [option, given] : of_tenants) {
+    if (!given || !plan.tenant.empty()) continue;
+    return invalid_input("{} is for a tenant's program: give --tenant too", option);
   }
   return refuse_inside();
 }
@@ -384,6 +386,7 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   block.no_host_memory = std::uint32_t{!plan.host_memory};
   block.allow_plain = std::uint32_t{plan.allow_plain};
   block.allow_spills = plan.allow_spills;
+  block.overlap = std::uint32_t{plan.overlap_launches};
   if (own.domain) block.sync_domain = static_cast<std::int32_t>(*own.domain);
   std::memcpy(block.uuid, prepared.uuid, sizeof block.uuid);
   if (tenant) {

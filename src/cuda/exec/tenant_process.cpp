@@ -106,6 +106,7 @@ Result<void> TenantProcess::open() {
                           block_.record,
                           tell_,
                           block_.allow_spills,
+                          block_.overlap != 0,
                           &host_memory_,
                           {{share_->arena(), share_->arena_bytes()},
                            {share_->table(), attachment_.table.size()}}}));

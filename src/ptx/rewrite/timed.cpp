@@ -16,7 +16,7 @@ namespace {
 std::string timed_prologue(const TimedOptions& options) {
   std::string out;
   if (options.overlapped) {
-    out += "\n\tgriddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;\n";
+    out += " griddepcontrol.launch_dependents; griddepcontrol.wait;";  // lines keep their numbers
   }
   if (!options.stamps) return out;
   constexpr std::string_view block_number = R"(
@@ -83,8 +83,14 @@ Result<void> splice_timed(const Module& module, const Function& kernel, const Ti
   return {};
 }
 
-// Dependent launches are instructions of sm_90.
+// Dependent launches are instructions of sm_90 and of PTX 7.8.
 void raise_target(const Module& module, std::vector<Splice>& splices) {
+  if (module.version.major * 10 + module.version.minor < 78) {
+    const std::string_view text = *module.text;
+    const std::size_t number =
+        text.find_first_not_of(" \t", text.find(".version") + std::string_view(".version").size());
+    splices.push_back({number, text.find_first_not_of("0123456789.", number) - number, "7.8"});
+  }
   for (const std::string_view target : module.targets) {
     if (!target.starts_with("sm_")) continue;
     const auto number = parse_u64(target.substr(3), "target");

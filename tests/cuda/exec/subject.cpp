@@ -173,6 +173,38 @@ std::string counted() {
   return "right";
 }
 
+// A launch of that kernel on pinned memory of the host.
+int counted_in_host_memory() {
+  void* memory = nullptr;
+  void* module = nullptr;
+  void* function = nullptr;
+  call("cuCtxSetCurrent", context);
+  if (call("cuMemHostAlloc", &memory, std::size_t{256}, 0U) != 0) return -1;
+  call("cuModuleLoadData", &module, static_cast<const void*>(counting_module));
+  call("cuModuleGetFunction", &function, module, "count");
+  void* arguments[] = {&memory};
+  return call("cuLaunchKernel", function, 1U, 1U, 1U, 64U, 1U, 1U, 0U, static_cast<void*>(nullptr),
+              static_cast<void**>(arguments), static_cast<void**>(nullptr));
+}
+
+// Whether a kernel is found of which the stand-in keeps 8 bytes per thread in local memory.
+int find_spilling() {
+  constexpr const char* text = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry spilling()
+{
+  .reg .b64 %stack;
+  ret;
+}
+)";
+  void* module = nullptr;
+  void* function = nullptr;
+  call("cuCtxSetCurrent", context);
+  call("cuModuleLoadData", &module, static_cast<const void*>(text));
+  return call("cuModuleGetFunction", &function, module, "spilling");
+}
+
 // Each thread keeps its number in a local variable, across a barrier.
 constexpr const char* keeping_module = R"(.version 8.0
 .target sm_90
@@ -390,6 +422,12 @@ bool do_step(const std::string& step) {
     note("replay " + replayed());
   } else if (name == "count") {
     note("count " + counted());
+  } else if (name == "count-in-host-memory") {
+    note("host " + std::to_string(counted_in_host_memory()));
+  } else if (name == "spill") {
+    note("spilling " + std::to_string(find_spilling()));
+  } else if (name == "early-launches") {
+    note("early " + std::to_string(call("fake_early_launches")));
   } else if (name == "map-memory") {
     unsigned long long handle = 0;
     const int for_others[8] = {1, 1, 1, 0};  // pinned, by file descriptor, of card 0

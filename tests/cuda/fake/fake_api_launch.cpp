@@ -228,7 +228,12 @@ FAKE CuResult cuLaunchKernelEx(const CuLaunchConfig* config, CuFunction function
   std::copy(config->grid, config->grid + 3, launch.grid);
   std::copy(config->block, config->block + 3, launch.block);
   launch.shared = config->shared_bytes;
+  launch.attributes.assign(config->attributes, config->attributes + config->attribute_count);
   for (unsigned i = 0; i < config->attribute_count; ++i) {
+    if (config->attributes[i].id == CuLaunchAttribute::programmatic_serialization &&
+        config->attributes[i].value.flag != 0) {
+      ++FakeGpu::get().early_launches;
+    }
     if (config->attributes[i].id == CuLaunchAttribute::cluster_dimension) {
       launch.cluster = config->attributes[i].value.cluster[0];
     }

@@ -70,8 +70,10 @@ struct FakeConfig {
   std::uint8_t instance_uuid = 0;   // of the MIG instance of it that is open; 0: none
   std::uint64_t memory_bytes = 1ULL << 30U;
   std::uint64_t free_bytes = 1ULL << 30U;  // of memory, whatever is taken
-  std::uint32_t sync_domains = 4;   // memory synchronisation domains; 1: the attribute is unknown
-  bool forgets_domains = false;     // streams keep the one they have
+  std::uint32_t sync_domains = 4;  // memory synchronisation domains; 1: the attribute is unknown
+  bool forgets_domains = false;    // streams keep the one they have
+  // Others hold all but the first TPC of a launch that has no more blocks than that.
+  std::uint32_t crowded_blocks = 0;
   bool hides_domains = false;       // descriptors show domain 0, whatever their stream has
   bool pageable = false;            // kernels reach all memory of the host
   bool kernels_launch = false;      // kernels contain launches of kernels
@@ -107,6 +109,7 @@ void fake_configure(const demarc::fake::FakeConfig* config);  // also forgets al
 std::uint64_t fake_launch_count();
 std::uint64_t fake_async_copies(int to_card);  // one-dimensional ones of that direction
 std::uint64_t fake_allocated_bytes();          // host memory too
+int fake_early_launches();  // that may begin before those in front of them have ended
 std::uint64_t fake_hanging_launches();
 int fake_launch_priority();            // of the stream of the last launch
 std::uint64_t fake_copy_count();       // two-dimensional ones

@@ -67,7 +67,9 @@ CuResult finish(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch,
       return wrong;
     }
   }
-  const auto tpcs = enabled_by(gpu.config, descriptor, stream->green);
+  auto tpcs = enabled_by(gpu.config, descriptor, stream->green);
+  const std::uint64_t blocks = std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
+  if (probe && tpcs.size() > 1 && blocks <= gpu.config.crowded_blocks) tpcs.resize(1);
   const Placed placed = place(gpu, launch, tpcs);
   if (placed.sm.empty()) {
     stream->hangs = true;
@@ -161,6 +163,8 @@ CuResult launch_now(FakeStream* stream, CuStream handle, const FakeLaunch& launc
   const void* shown = &arguments;
   CuLaunchConfig config{};
   config.stream = handle;
+  config.attributes = launch.attributes.data();
+  config.attribute_count = static_cast<unsigned>(launch.attributes.size());
   std::copy(launch.grid, launch.grid + 3, config.grid);
   std::copy(launch.block, launch.block + 3, config.block);
   const struct {

@@ -152,6 +152,10 @@ FAKE std::uint64_t fake_launch_count() {
   const auto lock = locked();
   return FakeGpu::get().launches;
 }
+FAKE int fake_early_launches() {
+  const auto lock = locked();
+  return FakeGpu::get().early_launches;
+}
 FAKE std::uint64_t fake_hanging_launches() {
   return FakeGpu::get().hanging;
 }

@@ -121,6 +121,7 @@ struct FakeLaunch {
   std::uint32_t cluster = 0;
   std::vector<std::uint64_t> arguments;  // each begins with a word of its own
   void** given = nullptr;                // as the caller has them, as long as its call lasts
+  std::vector<cuda::CuLaunchAttribute> attributes = {};  // as the caller gave them
   MaskWords stream_mask{};  // hardware bits, as the stream's field said when it was captured
   bool stream_masked = false;
   std::uint32_t domain = 0;  // of memory synchronisation, as its stream said
@@ -190,6 +191,7 @@ struct FakeGpu {
   void* callback_user = nullptr;
   std::set<std::pair<int, int>> enabled;
   std::uint32_t streams_made = 0;
+  int early_launches = 0;  // that may begin before those in front of them have ended
   std::uint64_t launches = 0;
   std::uint64_t library_options = 0;       // of the last library that was loaded
   int launch_priority = 0;                 // of the stream of the last one
