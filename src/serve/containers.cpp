@@ -57,6 +57,7 @@ Result<ContainerPlaces> find_places(const ContainerPlaces& wanted) {
   DEMARC_TRY(places.program, absolute(program, "program", runs));
   DEMARC_TRY(const std::string preload, cuda::find_preload(wanted.preload));
   DEMARC_TRY(places.preload, absolute(preload, "library", fs::is_regular_file(preload, ignored)));
+  DEMARC_TRY(places.compilers, cuda::find_compilers(places.preload));
   return places;
 }
 
@@ -65,7 +66,8 @@ ContainerEdits container_edits(const ContainerPlaces& places, const std::string&
   edits.environment = {{cuda::tenant_variable, tenant}, {lease::socket_variable, places.socket}};
   edits.mounts = {{places.program, container_program},
                   {places.preload, container_preload},
-                  {places.socket, places.socket}};
+                  {places.socket, places.socket},
+                  {places.compilers, container_compilers}};
   // Clients of MPS write into its folder.
   std::error_code ignored;
   const std::string mps = mps_folder(places.socket);

@@ -1,4 +1,4 @@
-# A confined program loads libdemarc_preload.so, also where little is installed: it needs the C library and nothing else.
+# A confined program loads these libraries, also where little is installed: they need the C library and nothing else.
 # cmake -DLIBRARY=... -DREADELF=... -P needs_the_c_library_alone.cmake
 execute_process(COMMAND "${READELF}" -d "${LIBRARY}" OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "Shared library: \\[[^]]+\\]" needed "${text}")

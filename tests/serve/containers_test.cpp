@@ -19,7 +19,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const ContainerPlaces places{"/run/d.sock", "/usr/bin/demarc", "/usr/lib/libdemarc_preload.so"};
+const ContainerPlaces places{"/run/d.sock", "/usr/bin/demarc", "/usr/lib/libdemarc_preload.so",
+                             "/usr/lib/libdemarc_compilers.so"};
 
 lease::ServerStatus with_tenants(const std::vector<std::string>& names) {
   lease::ServerStatus status{"GPU-1", 0, {}};
@@ -43,11 +44,13 @@ TEST(Containers, are_described_by_a_file_that_keeps_the_rules) {
   EXPECT_EQ(file["devices"][1]["name"], "a.b-c_1");
   const Json& edits = file["devices"][0]["containerEdits"];
   EXPECT_EQ(edits["env"], (Json{"DEMARC_TENANT=detector", "DEMARC_SOCKET=/run/d.sock"}));
-  ASSERT_EQ(edits["mounts"].size(), 3U);
+  ASSERT_EQ(edits["mounts"].size(), 4U);
   EXPECT_EQ(edits["mounts"][0]["hostPath"], "/usr/bin/demarc");
   EXPECT_EQ(edits["mounts"][0]["containerPath"], "/opt/demarc/bin/demarc");
   EXPECT_EQ(edits["mounts"][1]["containerPath"], "/opt/demarc/lib/libdemarc_preload.so");
   EXPECT_EQ(edits["mounts"][2]["containerPath"], "/run/d.sock");
+  EXPECT_EQ(edits["mounts"][3]["hostPath"], "/usr/lib/libdemarc_compilers.so");
+  EXPECT_EQ(edits["mounts"][3]["containerPath"], "/opt/demarc/lib/libdemarc_compilers.so");
   for (const Json& mount : edits["mounts"]) EXPECT_EQ(mount["options"][0], "ro");
 }
 
@@ -97,6 +100,7 @@ class ContainerPlacesTest : public testing::Test {
     ASSERT_TRUE(write_file(program, "#!/bin/sh\n"));
     std::filesystem::permissions(program, std::filesystem::perms::owner_all);
     ASSERT_TRUE(write_file(library, ""));
+    ASSERT_TRUE(write_file(compilers, ""));
   }
   [[nodiscard]] std::string refusal(const ContainerPlaces& wanted) const {
     const auto found = find_places(wanted);
@@ -107,6 +111,7 @@ class ContainerPlacesTest : public testing::Test {
   std::string socket = folder / "socket";
   std::string program = folder / "program";
   std::string library = folder / "library.so";
+  std::string compilers = folder / "libdemarc_compilers.so";
   lease::PacketListener listener = lease::PacketListener::listen(socket, {}).value();
 };
 
@@ -119,6 +124,10 @@ TEST_F(ContainerPlacesTest, are_files_of_the_right_kind) {
   EXPECT_THAT(refusal({socket, folder, library}), HasSubstr("there is no program of this name"));
   EXPECT_THAT(refusal({socket, program, folder}), HasSubstr("there is no library of this name"));
   EXPECT_THAT(refusal({socket, program, library + "x"}), HasSubstr("there is no such library"));
+  std::filesystem::remove(compilers);
+  EXPECT_EQ(refusal({socket, program, library}), "libdemarc_compilers.so was not found beside " +
+                                                     library +
+                                                     ", which a tenant's program needs too");
 }
 
 TEST_F(ContainerPlacesTest, are_absolute_and_lie_beside_the_program_that_runs) {
@@ -129,14 +138,15 @@ TEST_F(ContainerPlacesTest, are_absolute_and_lie_beside_the_program_that_runs) {
   EXPECT_EQ(found.socket, socket);
   EXPECT_EQ(found.program, program);
   EXPECT_EQ(found.preload, library);
+  EXPECT_EQ(found.compilers, compilers);
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   EXPECT_THAT(refusal({socket, "", library}), HasSubstr(self + "/demarc': there is no program"));
 }
 
 TEST_F(ContainerPlacesTest, have_the_folder_of_MPS_where_there_is_one) {
-  EXPECT_EQ(container_edits({socket, program, library}, "a").mounts.size(), 3U);
+  EXPECT_EQ(container_edits({socket, program, library, compilers}, "a").mounts.size(), 4U);
   std::filesystem::create_directory(mps_folder(socket));
-  const auto edits = container_edits({socket, program, library}, "a");
+  const auto edits = container_edits({socket, program, library, compilers}, "a");
   EXPECT_EQ(edits.mounts.back(), (ContainerMount{socket + ".mps", socket + ".mps", false}));
   EXPECT_THAT(edits.environment,
               ElementsAre(std::pair("DEMARC_TENANT", "a"), std::pair("DEMARC_SOCKET", socket)));

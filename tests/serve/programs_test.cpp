@@ -244,6 +244,26 @@ TEST_F(TenantPrograms, AreToldWhatWasRefused) {
   EXPECT_EQ(server.end(), 0);
 }
 
+TEST_F(TenantPrograms, CompileToPtxWhereTheyAskForMachineCode) {
+  ServingProcess server(socket, false);
+  ASSERT_TRUE(server.ready());
+  const std::string compilers = (test::build_dir() / "libdemarc_fake_compilers.so").string();
+  EXPECT_EQ(Supervised::apart([&] {
+              ::setenv("LD_PRELOAD", compilers.c_str(), 1);
+              const auto outcome = run_confined(
+                  plan_of("b", {"context", "show=LD_PRELOAD", "show=CUPY_COMPILE_WITH_PTX",
+                                "count-as-compiled-by=" + compilers}));
+              REQUIRE_IN_CHILD(outcome.has_value() && outcome->holds());
+              REQUIRE_IN_CHILD(program.log().ends_with(
+                  "LD_PRELOAD " + (test::build_dir() / "libdemarc_compilers.so").string() + ":" +
+                  compilers + "\nCUPY_COMPILE_WITH_PTX 1\ncount right\n"));
+              return 0;
+            }),
+            0)
+      << program.log();
+  EXPECT_EQ(server.end(), 0);
+}
+
 TEST_F(TenantPrograms, GetNoAddressesOfTheHostIntoTheirKernels) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());

@@ -111,6 +111,8 @@ struct ConfineOutcome {
 // The path of libdemarc_preload.so: `wanted`, or where it is empty beside this program or in
 // ../lib. invalid_input or missing_capability when it is not there.
 [[nodiscard]] Result<std::string> find_preload(const std::string& wanted);
+// The path of libdemarc_compilers.so, which lies beside that one. missing_capability when not.
+[[nodiscard]] Result<std::string> find_compilers(const std::string& preload);
 
 // Finds the mask in a child process (so that this one holds no GPU memory), proves there with a
 // probe kernel that it holds, then runs the program with libdemarc_preload.so and waits for it and

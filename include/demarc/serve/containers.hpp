@@ -17,12 +17,14 @@ inline constexpr const char* tenant_kind = "demarc.dev/tenant";
 // Where a container finds them.
 inline constexpr const char* container_program = "/opt/demarc/bin/demarc";
 inline constexpr const char* container_preload = "/opt/demarc/lib/libdemarc_preload.so";
+inline constexpr const char* container_compilers = "/opt/demarc/lib/libdemarc_compilers.so";
 
 // Files of the host.
 struct ContainerPlaces {
-  std::string socket;   // of the server
-  std::string program;  // demarc
-  std::string preload;  // libdemarc_preload.so
+  std::string socket;          // of the server
+  std::string program;         // demarc
+  std::string preload;         // libdemarc_preload.so
+  std::string compilers = {};  // libdemarc_compilers.so, beside it
 };
 // With absolute paths; what is empty is looked for: demarc beside the program that runs, the
 // library as cuda::find_preload() does. An error where one of them is not there or something else.

@@ -27,6 +27,7 @@ namespace {
 
 constexpr const char* mps_variable = "CUDA_MPS_PIPE_DIRECTORY";
 constexpr const char* preload_name = "libdemarc_preload.so";
+constexpr const char* compilers_name = "libdemarc_compilers.so";
 
 // What the child process that uses the GPU hands back. Plain data: goes through a pipe.
 struct Prepared {
@@ -149,16 +150,20 @@ Result<void> check_host_memory_can_be_refused(const Driver& driver, const Gpu& g
 }
 
 // Over the environment of this process.
-std::vector<std::pair<std::string, std::string>> environment_for(const Prepared& prepared,
-                                                                 const std::string& preload,
-                                                                 const std::string& control,
-                                                                 const std::string& tenant,
-                                                                 const std::string& mps) {
+std::vector<std::pair<std::string, std::string>> environment_for(
+    const Prepared& prepared, const std::string& preload, const std::string& control,
+    const std::string& tenant, const std::string& compilers, const std::string& mps) {
   std::vector<std::pair<std::string, std::string>> environment{
       {"CUDA_INJECTION64_PATH", preload}, {control_variable, control}, {tenant_variable, tenant}};
   const char* other = std::getenv("CUDA_INJECTION64_PATH");
   if (other != nullptr && preload != other) {
     environment.emplace_back(chained_injection_variable, other);
+  }
+  if (!compilers.empty()) {
+    const char* more = std::getenv("LD_PRELOAD");
+    const bool has_more = more != nullptr && *more != '\0';
+    environment.emplace_back("LD_PRELOAD", has_more ? compilers + ":" + more : compilers);
+    environment.emplace_back("CUPY_COMPILE_WITH_PTX", "1");
   }
   if (!mps.empty()) environment.emplace_back(mps_variable, mps);
   // The mask is of one card: the program sees that one only.
@@ -326,6 +331,15 @@ Result<std::string> find_preload(const std::string& wanted) {
                             preload_name, folder.string());
 }
 
+Result<std::string> find_compilers(const std::string& preload) {
+  namespace fs = std::filesystem;
+  const fs::path path = fs::path(preload).parent_path() / compilers_name;
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) return path.string();
+  return missing_capability("{} was not found beside {}, which a tenant's program needs too",
+                            compilers_name, preload);
+}
+
 Result<DomainChoice> parse_domain_choice(std::string_view text) {
   if (text == "free") return DomainChoice{DomainChoice::Kind::free, {}};
   if (text == "none") return DomainChoice{DomainChoice::Kind::none, {}};
@@ -352,6 +366,10 @@ Result<partition::TpcSet> choose_tpcs(const gpu::Topology& topology, const TpcCh
 Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   DEMARC_CHECK(check_plan(plan));
   DEMARC_TRY(const std::string preload, find_preload(plan.preload));
+  std::string compilers;
+  if (!plan.tenant.empty()) {
+    DEMARC_TRY(compilers, find_compilers(preload));
+  }
   DEMARC_TRY(const Control control, Control::create());
   std::optional<TenantLease> tenant;
   if (!plan.tenant.empty()) {
@@ -400,10 +418,11 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
     block.largest_cluster = prepared.largest_cluster;
     DEMARC_CHECK(control.store_mask(prepared.mask, !plan.observe));
   }
-  DEMARC_TRY(Supervisor supervisor,
-             start_supervised(plan, control,
-                              {plan.command, environment_for(prepared, preload, control.value(),
-                                                             plan.tenant, division.mps)}));
+  DEMARC_TRY(
+      Supervisor supervisor,
+      start_supervised(plan, control,
+                       {plan.command, environment_for(prepared, preload, control.value(),
+                                                      plan.tenant, compilers, division.mps)}));
   if (plan.started) plan.started(control.value());
   ConfineOutcome outcome;
   outcome.program_exit_code = supervisor.wait();

@@ -141,7 +141,7 @@ constexpr const char* counting_module = R"(.version 8.0
 )";
 
 // 16384 numbers go to the card, each gets 5 more there, and they come back.
-std::string counted() {
+std::string counted(const char* image = counting_module) {
   constexpr std::size_t count = 16384;
   unsigned long long memory = 0;
   void* module = nullptr;
@@ -154,7 +154,7 @@ std::string counted() {
   code = call("cuMemcpyHtoD_v2", memory, static_cast<const void*>(numbers.data()),
               count * sizeof(unsigned));
   if (code != 0) return "upload " + std::to_string(code);
-  code = call("cuModuleLoadData", &module, static_cast<const void*>(counting_module));
+  code = call("cuModuleLoadData", &module, static_cast<const void*>(image));
   if (code != 0) return "module " + std::to_string(code);
   code = call("cuModuleGetFunction", &function, module, "count");
   void* arguments[] = {&memory};
@@ -171,6 +171,21 @@ std::string counted() {
     if (numbers[i] != i * 3 + 5) return "wrong at " + std::to_string(i);
   }
   return "right";
+}
+
+// The same with what a compiler in the program, NVRTC in this library, gives as machine code.
+std::string counted_as_compiled_by(const std::string& path) {
+  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return ::dlerror();
+  const auto size =
+      reinterpret_cast<int (*)(const char*, std::size_t*)>(::dlsym(library, "nvrtcGetCUBINSize"));
+  const auto code =
+      reinterpret_cast<int (*)(const char*, char*)>(::dlsym(library, "nvrtcGetCUBIN"));
+  std::size_t bytes = 0;
+  size(counting_module, &bytes);
+  std::string image(bytes, '\0');
+  code(counting_module, image.data());
+  return counted(image.c_str());
 }
 
 // A launch of that kernel on pinned memory of the host.
@@ -422,6 +437,8 @@ bool do_step(const std::string& step) {
     note("replay " + replayed());
   } else if (name == "count") {
     note("count " + counted());
+  } else if (name == "count-as-compiled-by") {
+    note("count " + counted_as_compiled_by(argument));
   } else if (name == "count-in-host-memory") {
     note("host " + std::to_string(counted_in_host_memory()));
   } else if (name == "spill") {

@@ -69,7 +69,8 @@ CuResult finish(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch,
   }
   auto tpcs = enabled_by(gpu.config, descriptor, stream->green);
   const std::uint64_t blocks = std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
-  if (probe && tpcs.size() > 1 && blocks <= gpu.config.crowded_blocks) tpcs.resize(1);
+  if (probe && tpcs.size() > 1 && blocks <= gpu.config.crowded_blocks)
+    tpcs.erase(tpcs.begin() + 1, tpcs.end());
   const Placed placed = place(gpu, launch, tpcs);
   if (placed.sm.empty()) {
     stream->hangs = true;

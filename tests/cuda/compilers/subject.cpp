@@ -1,0 +1,176 @@
+// Asks NVRTC and nvJitLink for machine code, of a library that it is linked with or opens, and says
+// what they gave: each argument is a step.
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+extern "C" {
+int nvrtcGetCUBINSize(const char* program, std::size_t* bytes);
+int nvrtcGetCUBIN(const char* program, char* code);
+int __nvJitLinkAddData_13_0(void* link, int type, const void* data, std::size_t bytes,  // NOLINT
+                            const char* name);
+int __nvJitLinkAddFile_13_0(void* link, int type, const char* path);     // NOLINT
+int __nvJitLinkGetLinkedCubinSize_13_0(void* link, std::size_t* bytes);  // NOLINT
+int __nvJitLinkGetLinkedCubin_13_0(void* link, void* code);              // NOLINT
+int __nvJitLinkDestroy_13_0(void** link);                                // NOLINT
+}
+
+namespace {
+
+const std::string text =
+    ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n";
+
+void say(const char* of, const std::vector<char>& code) {
+  const std::string given(code.begin(), code.end());
+  const char* what = given.starts_with(
+                         "\x7f"
+                         "ELF")
+                         ? "machine code"
+                     : given.find(".version") == std::string::npos ? "something else"
+                     : given.ends_with('\0')                       ? "PTX"
+                                                                   : "PTX without an end";
+  std::printf("%s: %s\n", of, what);
+}
+
+struct Nvrtc {
+  decltype(&nvrtcGetCUBINSize) size;
+  decltype(&nvrtcGetCUBIN) code;
+  void ask(const char* of, const char* program) const {
+    std::size_t bytes = 0;
+    if (size(program, &bytes) != 0) std::puts("no size");
+    std::vector<char> given(bytes);
+    if (code(program, given.data()) != 0) std::puts("no code");
+    say(of, given);
+  }
+};
+
+struct Linker {
+  decltype(&__nvJitLinkAddData_13_0) add;
+  decltype(&__nvJitLinkAddFile_13_0) add_file;
+  decltype(&__nvJitLinkGetLinkedCubinSize_13_0) size;
+  decltype(&__nvJitLinkGetLinkedCubin_13_0) code;
+  decltype(&__nvJitLinkDestroy_13_0) destroy;
+  void ask(const char* of, void* link) const {
+    std::size_t bytes = 0;
+    if (size(link, &bytes) != 0) std::puts("no size");
+    std::vector<char> given(bytes);
+    if (code(link, given.data()) != 0) std::puts("no code");
+    say(of, given);
+  }
+};
+
+void ask_all(const Nvrtc& nvrtc, const Linker& linker) {
+  nvrtc.ask("nvrtc", text.c_str());
+  nvrtc.ask("nvrtc without PTX", "");
+  constexpr int ptx = 2;
+  constexpr int link_time = 3;
+  constexpr int fat_binary = 4;
+  const auto add = [&](void* link, int type) {
+    linker.add(link, type, text.data(), text.size(), "k");
+  };
+  int places[4] = {};
+  void* links[4] = {&places[0], &places[1], &places[2], &places[3]};
+  add(links[0], ptx);
+  linker.ask("one text", links[0]);
+  add(links[0], ptx);
+  linker.ask("two texts", links[0]);
+  add(links[1], link_time);
+  linker.ask("other input", links[1]);
+  add(links[2], fat_binary);
+  linker.ask("a fat binary", links[2]);
+  add(links[3], ptx);
+  linker.add_file(links[3], ptx, "k.ptx");
+  linker.ask("a text and a file", links[3]);
+  void* gone = links[0];
+  linker.destroy(&gone);
+  if (gone != nullptr) std::puts("not destroyed");
+  add(links[0], ptx);
+  linker.ask("the place of one that is gone", links[0]);
+}
+
+template <class Function>
+Function symbol(void* library, const char* name) {
+  return reinterpret_cast<Function>(::dlsym(library, name));
+}
+
+void ask_opened(const char* path) {
+  void* library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    std::puts(::dlerror());
+    return;
+  }
+  ask_all({symbol<decltype(Nvrtc::size)>(library, "nvrtcGetCUBINSize"),
+           symbol<decltype(Nvrtc::code)>(library, "nvrtcGetCUBIN")},
+          {symbol<decltype(Linker::add)>(library, "__nvJitLinkAddData_13_0"),
+           symbol<decltype(Linker::add_file)>(library, "__nvJitLinkAddFile_13_0"),
+           symbol<decltype(Linker::size)>(library, "__nvJitLinkGetLinkedCubinSize_13_0"),
+           symbol<decltype(Linker::code)>(library, "__nvJitLinkGetLinkedCubin_13_0"),
+           symbol<decltype(Linker::destroy)>(library, "__nvJitLinkDestroy_13_0")});
+}
+
+void ask_linked() {
+  ask_all({&nvrtcGetCUBINSize, &nvrtcGetCUBIN},
+          {&__nvJitLinkAddData_13_0, &__nvJitLinkAddFile_13_0, &__nvJitLinkGetLinkedCubinSize_13_0,
+           &__nvJitLinkGetLinkedCubin_13_0, &__nvJitLinkDestroy_13_0});
+}
+
+void compile(const char* path) {
+  void* library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  const auto create =
+      symbol<int (*)(const char**, const char*, const char*, int, const char**, const char**)>(
+          library, "nvrtcCreateProgram");
+  const auto make = symbol<int (*)(const char*, int, const char**)>(library, "nvrtcCompileProgram");
+  const char* program = nullptr;
+  const char* option = "--gpu-architecture=sm_90";
+  if (create(&program, "extern \"C\" __global__ void k(float* a) { a[threadIdx.x] = 1; }", "k.cu",
+             0, nullptr, nullptr) != 0 ||
+      make(program, 1, &option) != 0) {
+    std::puts("not compiled");
+    return;
+  }
+  Nvrtc{symbol<decltype(Nvrtc::size)>(library, "nvrtcGetCUBINSize"),
+        symbol<decltype(Nvrtc::code)>(library, "nvrtcGetCUBIN")}
+      .ask("compiled", program);
+}
+
+void link(const char* path) {
+  void* library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  const auto create = symbol<int (*)(void**, unsigned, const char**)>(library, "nvJitLinkCreate");
+  const auto complete = symbol<int (*)(void*)>(library, "nvJitLinkComplete");
+  const Linker linker{symbol<decltype(Linker::add)>(library, "nvJitLinkAddData"), nullptr,
+                      symbol<decltype(Linker::size)>(library, "nvJitLinkGetLinkedCubinSize"),
+                      symbol<decltype(Linker::code)>(library, "nvJitLinkGetLinkedCubin"),
+                      symbol<decltype(Linker::destroy)>(library, "nvJitLinkDestroy")};
+  void* made = nullptr;
+  const char* option = "-arch=sm_90";
+  constexpr int ptx = 2;
+  if (create(&made, 1, &option) != 0 ||
+      linker.add(made, ptx, text.c_str(), text.size() + 1, "k") != 0 || complete(made) != 0) {
+    std::puts("not linked");
+    return;
+  }
+  linker.ask("linked", made);
+  linker.destroy(&made);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string step = argv[i];
+    const std::size_t equals = step.find('=');
+    const std::string path = equals == std::string::npos ? "" : step.substr(equals + 1);
+    if (step == "linked") ask_linked();
+    if (step.starts_with("opened=")) ask_opened(path.c_str());
+    if (step.starts_with("compile=")) compile(path.c_str());
+    if (step.starts_with("link=")) link(path.c_str());
+    // Who looks for the next function of a name is not kept from it.
+    if (step == "next") std::puts(::dlsym(RTLD_NEXT, "malloc") != nullptr ? "next" : "no next");
+    if (step == "none")
+      std::puts(::dlsym(RTLD_DEFAULT, "no_such_function") == nullptr ? "none" : "some");
+  }
+  return 0;
+}

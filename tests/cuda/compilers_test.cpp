@@ -1,0 +1,51 @@
+// NVRTC and nvJitLink in programs of a tenant (libdemarc_compilers.so): played, and the real ones
+// where they are.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "paths.hpp"
+#include "program.hpp"
+
+namespace demarc {
+namespace {
+
+std::string ran(const std::vector<std::string>& steps, bool in_front) {
+  const auto build = test::build_dir();
+  std::vector<std::string> command{"/usr/bin/env"};
+  if (in_front) command.push_back("LD_PRELOAD=" + (build / "libdemarc_compilers.so").string());
+  command.push_back((build / "demarc_compilers_subject").string());
+  command.insert(command.end(), steps.begin(), steps.end());
+  const test::Outcome outcome = test::run_program(command);
+  return outcome.exit_code == 0 ? outcome.out : outcome.err;
+}
+
+constexpr const char* as_they_are =
+    "nvrtc: machine code\nnvrtc without PTX: machine code\none text: machine code\n"
+    "two texts: machine code\nother input: machine code\na fat binary: machine code\n"
+    "a text and a file: machine code\nthe place of one that is gone: machine code\n";
+constexpr const char* as_ptx =
+    "nvrtc: PTX\nnvrtc without PTX: machine code\none text: PTX\ntwo texts: machine code\n"
+    "other input: machine code\na fat binary: PTX without an end\n"
+    "a text and a file: machine code\nthe place of one that is gone: PTX\n";
+
+TEST(Compilers, GivePtxWhereMachineCodeIsAsked) {
+  const std::string opened =
+      "opened=" + (test::build_dir() / "libdemarc_fake_compilers.so").string();
+  EXPECT_EQ(ran({"linked"}, false), as_they_are);
+  EXPECT_EQ(ran({opened}, false), as_they_are);
+  EXPECT_EQ(ran({"linked"}, true), as_ptx);
+  EXPECT_EQ(ran({opened}, true), as_ptx);
+  EXPECT_EQ(ran({"next", "none"}, true), "next\nnone\n");
+}
+
+#ifdef DEMARC_NVRTC
+TEST(Compilers, OfNvidiaGivePtx) {
+  const std::vector<std::string> steps{std::string("compile=") + DEMARC_NVRTC,
+                                       std::string("link=") + DEMARC_NVJITLINK};
+  EXPECT_EQ(ran(steps, false), "compiled: machine code\nlinked: machine code\n");
+  EXPECT_EQ(ran(steps, true), "compiled: PTX\nlinked: PTX\n");
+}
+#endif
+
+}  // namespace
+}  // namespace demarc
