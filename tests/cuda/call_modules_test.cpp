@@ -219,40 +219,6 @@ TEST_F(ModuleCallsOfPrograms, KernelsThatCannotBeColouredAreLeftOutAndTold) {
   EXPECT_THAT(recorded(Recorded::refused_kernel), UnorderedElementsAre("printed 1", "spilling 1"));
 }
 
-class ModuleCallsThatAllowSpills : public test::ProgramCalls<test::ColorKind::remainders> {
- protected:
-  ModuleCallsThatAllowSpills() : ProgramCalls(8) {}
-  static std::string keeping(const std::string& name, const std::string& registers) {
-    return ".visible .entry " + name + "(.param .u64 p)\n{\n" + registers + "\nret;\n}\n";
-  }
-};
-
-TEST_F(ModuleCallsThatAllowSpills, KernelsWithUpToThatManyBytesRunAndAreCounted) {
-  const CuModule module =
-      loaded(test::module_head + keeping("spilling", ".reg .b64 %stack;") +
-             keeping("wide", ".reg .b64 %stack16;") + keeping("none", ".reg .b64 %rd<2>;"));
-  EXPECT_EQ(launch_line(function_of(module, "spilling"), 1, 1, DevicePointer{0}), cu_success);
-  CuFunction function = nullptr;
-  EXPECT_EQ(api.cuModuleGetFunction(&function, module, "wide"), 500);
-  EXPECT_THAT(told, UnorderedElementsAre(
-                        HasSubstr("kernel 'wide': ptxas keeps 16 bytes per thread in local memory"),
-                        HasSubstr("kernel 'spilling': ptxas keeps 8 bytes per thread in local "
-                                  "memory, which has no colour (--allow-spills)")));
-  std::vector<std::string> counted;
-  for (const RecordedName& one : record->names()) {
-    if (one.what == Recorded::spilling_kernel) counted.push_back(one.name + ": " + one.why);
-  }
-  EXPECT_THAT(counted, ElementsAre("spilling: 8 bytes per thread"));
-}
-
-TEST_F(ModuleCallsThatAllowSpills, MoreRegistersAreTriedBefore) {
-  const CuModule module = loaded(std::string(test::module_head) +
-                                 ".visible .entry limited(.param .u64 p)\n.maxntid 64\n"
-                                 ".minnctapersm 8\n{\n.reg .b64 %spills;\nret;\n}\n");
-  EXPECT_EQ(launch_line(function_of(module, "limited"), 1, 1, DevicePointer{0}), cu_success);
-  EXPECT_THAT(told, IsEmpty());
-}
-
 TEST_F(ModuleCallsOfPrograms, AddressesOfTheHostAreNoArgumentsOfKernels) {
   const CuModule module =
       loaded(std::string(test::module_head) +

@@ -38,6 +38,15 @@ TEST(Compilers, GivePtxWhereMachineCodeIsAsked) {
   EXPECT_EQ(ran({"next", "none"}, true), "next\nnone\n");
 }
 
+// Two compilers in one program, each asked after the other was found.
+TEST(Compilers, OfSeveralVersionsKeepApart) {
+  const auto first = test::build_dir() / "libdemarc_fake_compilers.so";
+  const auto second = test::fresh_folder("compilers") / "libother.so";
+  std::filesystem::copy_file(first, second);
+  const std::string both = "both=" + first.string() + "=" + second.string();
+  EXPECT_EQ(ran({both}, true), "first 1: PTX\nsecond 1: PTX\nfirst 2: PTX\n");
+}
+
 #ifdef DEMARC_NVRTC
 TEST(Compilers, OfNvidiaGivePtx) {
   const std::vector<std::string> steps{std::string("compile=") + DEMARC_NVRTC,

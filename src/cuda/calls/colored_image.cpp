@@ -88,8 +88,11 @@ std::optional<std::uint32_t> ColoredImage::most_threads(const std::string& kerne
   return std::nullopt;
 }
 
+bool ColoredImage::give_registers(const std::string& kernel) {
+  return most_threads(kernel) && with_most_registers_.insert(kernel).second;
+}
+
 bool ColoredImage::spills(const std::string& kernel, std::uint32_t bytes, std::uint32_t allowed) {
-  if (most_threads(kernel) && with_most_registers_.insert(kernel).second) return true;
   if (bytes <= allowed) {
     spilling_[kernel] = bytes;
     return false;

@@ -28,8 +28,11 @@ class ColoredImage {
   [[nodiscard]] std::vector<std::string> kernels() const;
   // Those that are not left, and why.
   [[nodiscard]] const std::map<std::string, std::string>& refused() const { return refused_; }
-  // ptxas keeps so many bytes a thread of it in local memory: it gets more registers where its text
-  // limits them, else it is refused, unless that many are allowed. True: the text is another one.
+  // Of a kernel of which ptxas keeps values in local memory: more registers, where its text limits
+  // them. True: the text is another one.
+  bool give_registers(const std::string& kernel);
+  // It keeps so many bytes a thread there all the same: the kernel is refused, unless that many are
+  // allowed. True: the text is another one.
   bool spills(const std::string& kernel, std::uint32_t bytes, std::uint32_t allowed);
   // Kernels that are left although they do, and with how many bytes a thread.
   [[nodiscard]] const std::map<std::string, std::uint32_t>& spilling() const { return spilling_; }

@@ -38,6 +38,45 @@ LibraryOptions without_promise(const DriverCall& call) {
   return kept;
 }
 
+// Of the driver's compiler: the program's own, and with `calm` another level of optimisation.
+class JitOptions {
+ public:
+  JitOptions(unsigned count, int* names, void** values, bool calm)
+      : given_count_(count), given_names_(names), given_values_(values) {
+    if (!calm) return;
+    for (unsigned i = 0; i < count; ++i) {
+      if (names[i] == optimization_level) continue;
+      names_.push_back(names[i]);
+      places_.push_back(i);
+      values_.push_back(values[i]);
+    }
+    names_.push_back(optimization_level);
+    values_.push_back(reinterpret_cast<void*>(calm_level));  // NOLINT: as the driver takes numbers
+  }
+  // The driver writes into them what it has to say: sizes of logs, times.
+  ~JitOptions() {
+    for (std::size_t i = 0; i < places_.size(); ++i) given_values_[places_[i]] = values_[i];
+  }
+  JitOptions(const JitOptions&) = delete;
+  JitOptions& operator=(const JitOptions&) = delete;
+
+  unsigned count() { return own() ? static_cast<unsigned>(names_.size()) : given_count_; }
+  int* names() { return own() ? names_.data() : given_names_; }
+  void** values() { return own() ? values_.data() : given_values_; }
+
+ private:
+  static constexpr int optimization_level = 7;  // CU_JIT_OPTIMIZATION_LEVEL
+  static constexpr std::uintptr_t calm_level = 1;
+  [[nodiscard]] bool own() const { return !names_.empty(); }
+
+  unsigned given_count_;
+  int* given_names_;
+  void** given_values_;
+  std::vector<int> names_;
+  std::vector<void*> values_;
+  std::vector<unsigned> places_;  // of these in the program's
+};
+
 std::uint64_t aligned(std::uint64_t address, std::uint64_t alignment) {
   return (address + alignment - 1) / alignment * alignment;
 }
@@ -79,9 +118,11 @@ std::span<const CallRow<ModuleCalls>> ModuleCalls::rows() {
 
 ModuleCalls::Kind ModuleCalls::module_kind(unsigned count, int* options, void** values) const {
   const DriverApi& api = means_.api;
-  return {[&api, count, options, values](Handle* handle, const char* text) {
+  return {[&api, count, options, values](Handle* handle, const char* text, bool calm) {
             CuModule module = nullptr;
-            const CuResult code = api.cuModuleLoadDataEx(&module, text, count, options, values);
+            JitOptions own(count, options, values, calm);
+            const CuResult code =
+                api.cuModuleLoadDataEx(&module, text, own.count(), own.names(), own.values());
             *handle = module;
             return code;
           },
@@ -105,13 +146,14 @@ ModuleCalls::Kind ModuleCalls::module_kind(unsigned count, int* options, void** 
 // launched.
 ModuleCalls::Kind ModuleCalls::library_kind(const DriverCall& call) const {
   const DriverApi& api = means_.api;
-  return {[&api, call](Handle* handle, const char* text) {
+  return {[&api, call](Handle* handle, const char* text, bool calm) {
             CuLibrary library = nullptr;
             LibraryOptions kept = without_promise(call);
+            JitOptions own(call.argument<unsigned>(32), call.argument<int*>(16),
+                           call.argument<void**>(24), calm);
             const CuResult code = api.cuLibraryLoadData(
-                &library, text, call.argument<int*>(16), call.argument<void**>(24),
-                call.argument<unsigned>(32), kept.names.data(), kept.values.data(),
-                static_cast<unsigned>(kept.names.size()));
+                &library, text, own.names(), own.values(), own.count(), kept.names.data(),
+                kept.values.data(), static_cast<unsigned>(kept.names.size()));
             *handle = library;
             return code;
           },
@@ -248,28 +290,61 @@ void ModuleCalls::note_spilling(const ColoredImage& image) const {
   }
 }
 
+CuResult ModuleCalls::find_spilling(const Loaded& loaded, const Kind& kind, Spilling& found) {
+  for (const auto& [name, function] : loaded.kernels) {
+    int bytes = 0;
+    const CuResult code = kind.local_bytes(&bytes, function);
+    if (code != cu_success) return code;
+    if (bytes != 0) found.emplace(name, static_cast<std::uint32_t>(bytes));
+  }
+  return cu_success;
+}
+
+// Kernels that spill get more registers first, then the whole module less optimisation, if that
+// helps one of them; what still spills is left out.
 CuResult ModuleCalls::load_contained(Handle* handle, Loaded& loaded, const Kind& kind) {
+  const std::uint32_t allowed = means_.allowed_spills;
+  bool calm = false;
+  std::optional<Spilling> before;  // with all optimisation
   for (;;) {
     const auto text = loaded.image.text(means_.code);
     if (!text) return refuse_code(loaded.image.name(), text.error().message);
-    CuResult code = kind.load(handle, text->c_str());
+    CuResult code = kind.load(handle, text->c_str(), calm);
     if (code != cu_success) return code;
+    Spilling spilling;
     code = find_kernels(*handle, loaded, kind);
-    bool spilled = false;
-    for (const auto& [name, function] : loaded.kernels) {
-      int bytes = 0;
-      if (code == cu_success) {
-        code = kind.local_bytes(&bytes, function);
-      }
-      if (bytes == 0) continue;
-      const bool changed =
-          loaded.image.spills(name, static_cast<std::uint32_t>(bytes), means_.allowed_spills);
-      spilled = spilled || changed;
+    if (code == cu_success) code = find_spilling(loaded, kind, spilling);
+    bool again = false;
+    for (const auto& [name, bytes] : spilling) {
+      if (loaded.image.give_registers(name)) again = true;
     }
-    if (code == cu_success && !spilled) return cu_success;
+    const bool too_much = std::any_of(spilling.begin(), spilling.end(),
+                                      [&](const auto& kernel) { return kernel.second > allowed; });
+    if (!again && too_much && !before) {
+      again = calm = true;
+      before = spilling;
+    } else if (!again) {
+      if (calm && before->size() == spilling.size()) calm = false;
+      for (const auto& [name, bytes] : spilling) {
+        if (loaded.image.spills(name, bytes, allowed)) again = true;
+      }
+    }
+    if (code == cu_success && !again) {
+      if (calm) note_calm(loaded, *before);
+      return cu_success;
+    }
     kind.unload(*handle);
     if (code != cu_success) return code;
   }
+}
+
+void ModuleCalls::note_calm(const Loaded& loaded, const Spilling& before) const {
+  std::vector<std::string> names;
+  for (const auto& [name, bytes] : before) names.push_back(name);
+  means_.tell(
+      fmt::format("{}: compiled with less optimisation, since kernels of it would keep values in "
+                  "local memory, which has no colour: {}",
+                  loaded.image.name(), some_of(names)));
 }
 
 CuResult ModuleCalls::find_kernels(Handle handle, Loaded& loaded, const Kind& kind) const {

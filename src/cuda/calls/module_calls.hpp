@@ -68,9 +68,11 @@ class ModuleCalls {
     LocalUsers::Module users;            // of `local`
     std::atomic<bool> in_graphs{false};  // a graph may have kernels of it
   };
+  using Spilling = std::map<std::string, std::uint32_t>;  // kernels, with bytes a thread
   // How one kind of code is handed to the driver.
   struct Kind {
-    std::function<CuResult(Handle* handle, const char* text)> load;
+    // `calm`: with less optimisation, which takes fewer registers.
+    std::function<CuResult(Handle* handle, const char* text, bool calm)> load;
     std::function<CuResult(Handle handle)> unload;
     std::function<CuResult(CuFunction* function, Handle handle, const char* name)> function;
     std::function<CuResult(DevicePointer* address, Handle handle, const char* name)> variable;
@@ -116,8 +118,11 @@ class ModuleCalls {
   CuResult refuse_image(const fatbin::Image& image, const Error& error) const;
   void note_refused(const ColoredImage& image) const;
   void note_spilling(const ColoredImage& image) const;
+  void note_calm(const Loaded& loaded, const Spilling& before) const;
   // Until the driver keeps nothing of a kernel in local memory of its own.
   CuResult load_contained(Handle* handle, Loaded& loaded, const Kind& kind);
+  [[nodiscard]] static CuResult find_spilling(const Loaded& loaded, const Kind& kind,
+                                              Spilling& found);
   [[nodiscard]] CuResult find_kernels(Handle handle, Loaded& loaded, const Kind& kind) const;
   [[nodiscard]] CuResult place(Handle handle, Loaded& loaded, const Kind& kind);
   [[nodiscard]] CuResult write_constants(const Loaded& loaded) const;

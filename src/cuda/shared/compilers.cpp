@@ -41,37 +41,66 @@ void find_real_dlsym() {
 constexpr const char* linker_versions[] = {"_13_0", "_12_9", "_12_8", "_12_6", "_12_5",
                                            "_12_4", "_12_3", "_12_2", "_12_1", "_12_0"};
 
-// A function of the library that is played here: where dlsym() found it, else that of the library
-// which the program is linked with.
-struct Original {
-  const char* name;
-  void* place = nullptr;
-  template <class Function>
-  Function* get() {
+// The functions that are played here, and two more that they need.
+enum Function : unsigned {
+  code_size,
+  code_text,
+  add_data,
+  add_file,
+  linked_size,
+  linked_code,
+  destroy_link,
+  played_functions,
+  ptx_size = played_functions,
+  ptx_text,
+  functions
+};
+constexpr const char* names[functions] = {"nvrtcGetCUBINSize",
+                                          "nvrtcGetCUBIN",
+                                          "nvJitLinkAddData",
+                                          "nvJitLinkAddFile",
+                                          "nvJitLinkGetLinkedCubinSize",
+                                          "nvJitLinkGetLinkedCubin",
+                                          "nvJitLinkDestroy",
+                                          "nvrtcGetPTXSize",
+                                          "nvrtcGetPTX"};
+
+// A process may have several compilers, of several versions: each has functions of its own here.
+// The first stands for those that the program is linked with.
+struct Library {
+  const void* base = nullptr;
+  void* real[functions] = {};
+};
+constexpr unsigned most_libraries = 8;
+Library libraries[most_libraries];
+std::mutex libraries_mutex;
+
+// A function of the library that is played.
+template <unsigned Slot, class Type>
+Type* real(Function function) {
+  void*& place = libraries[Slot].real[function];
+  if (place == nullptr && Slot == 0) {
     find_real_dlsym();
-    if (place == nullptr) place = demarc_real_dlsym(RTLD_NEXT, name);
+    place = demarc_real_dlsym(RTLD_NEXT, names[function]);
     for (const char* version : linker_versions) {
       if (place != nullptr) break;
-      place = demarc_real_dlsym(RTLD_NEXT, (std::string("__") + name + version).c_str());
+      place = demarc_real_dlsym(RTLD_NEXT, (std::string("__") + names[function] + version).c_str());
     }
-    return reinterpret_cast<Function*>(place);
   }
-};
+  return reinterpret_cast<Type*>(place);
+}
 
 // NVRTC.
 using Program = void*;
 using SizeOf = Code(Program program, std::size_t* bytes);
 using TextOf = Code(Program program, char* text);
-Original ptx_size{"nvrtcGetPTXSize"};
-Original ptx_text{"nvrtcGetPTX"};
-Original code_size{"nvrtcGetCUBINSize"};
-Original code_text{"nvrtcGetCUBIN"};
 
 // Where there is no PTX (link-time optimisation), the machine code that was asked for.
+template <unsigned Slot>
 bool has_ptx(Program program) {
   std::size_t bytes = 0;
-  auto* const size = ptx_size.get<SizeOf>();
-  return size != nullptr && ptx_text.get<TextOf>() != nullptr && size(program, &bytes) == 0 &&
+  auto* const size = real<Slot, SizeOf>(ptx_size);
+  return size != nullptr && real<Slot, TextOf>(ptx_text) != nullptr && size(program, &bytes) == 0 &&
          bytes > 1;
 }
 
@@ -86,11 +115,6 @@ using AddFile = Code(Linker link, int type, const char* path);
 using CodeSize = Code(Linker link, std::size_t* bytes);
 using CodeText = Code(Linker link, void* code);
 using Destroy = Code(Linker* link);
-Original add_data{"nvJitLinkAddData"};
-Original add_file{"nvJitLinkAddFile"};
-Original linked_size{"nvJitLinkGetLinkedCubinSize"};
-Original linked_code{"nvJitLinkGetLinkedCubin"};
-Original destroy_link{"nvJitLinkDestroy"};
 
 class Links {
  public:
@@ -127,57 +151,88 @@ class Links {
   std::map<Linker, Link> links_;
 };
 
+template <unsigned Slot>
+struct Played {
+  static Code size_of_code(Program program, std::size_t* bytes) {
+    auto* const size = real<Slot, SizeOf>(has_ptx<Slot>(program) ? ptx_size : code_size);
+    return size == nullptr ? no_handle : size(program, bytes);
+  }
+  static Code text_of_code(Program program, char* code) {
+    auto* const text = real<Slot, TextOf>(has_ptx<Slot>(program) ? ptx_text : code_text);
+    return text == nullptr ? no_handle : text(program, code);
+  }
+  static Code add(Linker link, int type, const void* data, std::size_t bytes, const char* name) {
+    auto* const add = real<Slot, AddData>(add_data);
+    if (add == nullptr) return no_handle;
+    Links::get().add(link, type, data, bytes);
+    return add(link, type, data, bytes, name);
+  }
+  static Code add_of(Linker link, int type, const char* path) {
+    auto* const add = real<Slot, AddFile>(add_file);
+    if (add == nullptr) return no_handle;
+    Links::get().add(link, type, nullptr, 0);
+    return add(link, type, path);
+  }
+  static Code size_of_link(Linker link, std::size_t* bytes) {
+    const std::string only = Links::get().find(link);
+    if (!only.empty() && bytes != nullptr) {
+      *bytes = only.size();
+      return 0;
+    }
+    auto* const size = real<Slot, CodeSize>(linked_size);
+    return size == nullptr ? no_handle : size(link, bytes);
+  }
+  static Code text_of_link(Linker link, void* code) {
+    const std::string only = Links::get().find(link);
+    if (!only.empty() && code != nullptr) {
+      std::memcpy(code, only.data(), only.size());
+      return 0;
+    }
+    auto* const text = real<Slot, CodeText>(linked_code);
+    return text == nullptr ? no_handle : text(link, code);
+  }
+  static Code destroy(Linker* link) {
+    if (link != nullptr) Links::get().forget(*link);
+    auto* const destroy = real<Slot, Destroy>(destroy_link);
+    return destroy == nullptr ? no_handle : destroy(link);
+  }
+  static void* function(unsigned number) {
+    void* const all[played_functions] = {
+        reinterpret_cast<void*>(&size_of_code), reinterpret_cast<void*>(&text_of_code),
+        reinterpret_cast<void*>(&add),          reinterpret_cast<void*>(&add_of),
+        reinterpret_cast<void*>(&size_of_link), reinterpret_cast<void*>(&text_of_link),
+        reinterpret_cast<void*>(&destroy)};
+    return all[number];
+  }
+};
+using FunctionOf = void*(unsigned number);
+constexpr FunctionOf* function_of[most_libraries] = {
+    &Played<0>::function, &Played<1>::function, &Played<2>::function, &Played<3>::function,
+    &Played<4>::function, &Played<5>::function, &Played<6>::function, &Played<7>::function};
+
 }  // namespace
 
 DEMARC_SHOWN Code nvrtcGetCUBINSize(Program program, std::size_t* bytes) {
-  auto* const size = (has_ptx(program) ? ptx_size : code_size).get<SizeOf>();
-  return size == nullptr ? no_handle : size(program, bytes);
+  return Played<0>::size_of_code(program, bytes);
 }
-
 DEMARC_SHOWN Code nvrtcGetCUBIN(Program program, char* code) {
-  auto* const text = (has_ptx(program) ? ptx_text : code_text).get<TextOf>();
-  return text == nullptr ? no_handle : text(program, code);
+  return Played<0>::text_of_code(program, code);
 }
-
 DEMARC_SHOWN Code nvJitLinkAddData(Linker link, int type, const void* data, std::size_t bytes,
                                    const char* name) {
-  auto* const add = add_data.get<AddData>();
-  if (add == nullptr) return no_handle;
-  Links::get().add(link, type, data, bytes);
-  return add(link, type, data, bytes, name);
+  return Played<0>::add(link, type, data, bytes, name);
 }
-
 DEMARC_SHOWN Code nvJitLinkAddFile(Linker link, int type, const char* path) {
-  auto* const add = add_file.get<AddFile>();
-  if (add == nullptr) return no_handle;
-  Links::get().add(link, type, nullptr, 0);
-  return add(link, type, path);
+  return Played<0>::add_of(link, type, path);
 }
-
 DEMARC_SHOWN Code nvJitLinkGetLinkedCubinSize(Linker link, std::size_t* bytes) {
-  const std::string only = Links::get().find(link);
-  if (!only.empty() && bytes != nullptr) {
-    *bytes = only.size();
-    return 0;
-  }
-  auto* const size = linked_size.get<CodeSize>();
-  return size == nullptr ? no_handle : size(link, bytes);
+  return Played<0>::size_of_link(link, bytes);
 }
-
 DEMARC_SHOWN Code nvJitLinkGetLinkedCubin(Linker link, void* code) {
-  const std::string only = Links::get().find(link);
-  if (!only.empty() && code != nullptr) {
-    std::memcpy(code, only.data(), only.size());
-    return 0;
-  }
-  auto* const text = linked_code.get<CodeText>();
-  return text == nullptr ? no_handle : text(link, code);
+  return Played<0>::text_of_link(link, code);
 }
-
 DEMARC_SHOWN Code nvJitLinkDestroy(Linker* link) {
-  if (link != nullptr) Links::get().forget(*link);
-  auto* const destroy = destroy_link.get<Destroy>();
-  return destroy == nullptr ? no_handle : destroy(link);
+  return Played<0>::destroy(link);
 }
 
 // As linker_versions has them.
@@ -202,19 +257,34 @@ DEMARC_VERSIONS(nvJitLinkDestroy, Linker*)
 
 namespace {
 
-struct Played {
-  Original* original;
-  void* here;
-};
-const Played played[] = {
-    {&code_size, reinterpret_cast<void*>(&nvrtcGetCUBINSize)},
-    {&code_text, reinterpret_cast<void*>(&nvrtcGetCUBIN)},
-    {&add_data, reinterpret_cast<void*>(&nvJitLinkAddData)},
-    {&add_file, reinterpret_cast<void*>(&nvJitLinkAddFile)},
-    {&linked_size, reinterpret_cast<void*>(&nvJitLinkGetLinkedCubinSize)},
-    {&linked_code, reinterpret_cast<void*>(&nvJitLinkGetLinkedCubin)},
-    {&destroy_link, reinterpret_cast<void*>(&nvJitLinkDestroy)},
-};
+// Where a library's functions are kept; most_libraries: there is no room.
+unsigned slot_of(const void* base) {
+  for (unsigned slot = 1; slot < most_libraries; ++slot) {
+    if (libraries[slot].base == nullptr) libraries[slot].base = base;
+    if (libraries[slot].base == base) return slot;
+  }
+  return most_libraries;
+}
+
+// Of the library that has the function `found`, by name, of dlsym(handle, name).
+void* played_by(unsigned function, void* handle, void* found) {
+  Dl_info of_this = {};
+  Dl_info of_that = {};
+  if (::dladdr(reinterpret_cast<void*>(&nvrtcGetCUBIN), &of_this) == 0 ||
+      ::dladdr(found, &of_that) == 0 || of_this.dli_fbase == of_that.dli_fbase) {
+    return found;
+  }
+  const std::lock_guard lock(libraries_mutex);
+  const unsigned slot = slot_of(of_that.dli_fbase);
+  if (slot == most_libraries) return found;
+  libraries[slot].real[function] = found;
+  if (function == code_size || function == code_text) {
+    for (const unsigned needed : {ptx_size, ptx_text}) {
+      libraries[slot].real[needed] = demarc_real_dlsym(handle, names[needed]);
+    }
+  }
+  return function_of[slot](function);
+}
 
 // Without a function of any library: sanitizers ask for theirs by dlsym(), before any can be
 // called.
@@ -242,16 +312,10 @@ DEMARC_HIDDEN void* demarc_played(void* handle, const char* name) {
   find_real_dlsym();
   if (name == nullptr || handle == RTLD_NEXT || !may_be_played(name)) return nullptr;
   const std::string_view base = without_version(name);
-  for (const Played& one : played) {
-    if (base != one.original->name) continue;
-    void* const real = demarc_real_dlsym(handle, name);
-    if (real == nullptr || real == one.here) return real;
-    one.original->place = real;
-    if (one.original == &code_size || one.original == &code_text) {
-      ptx_size.place = demarc_real_dlsym(handle, ptx_size.name);
-      ptx_text.place = demarc_real_dlsym(handle, ptx_text.name);
-    }
-    return one.here;
+  for (unsigned function = 0; function < played_functions; ++function) {
+    if (base != names[function]) continue;
+    void* const found = demarc_real_dlsym(handle, name);
+    return found == nullptr ? nullptr : played_by(function, handle, found);
   }
   return nullptr;
 }

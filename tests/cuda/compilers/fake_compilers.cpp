@@ -10,6 +10,8 @@ constexpr char machine_code[] =
     "\x7f"
     "ELF of a cubin";
 
+int texts_given = 0;
+
 int give(const char* text, std::size_t bytes, char* to) {
   std::memcpy(to, text, bytes);
   return 0;
@@ -21,7 +23,11 @@ FAKE int nvrtcGetPTXSize(const char* program, std::size_t* bytes) {
   return 0;
 }
 FAKE int nvrtcGetPTX(const char* program, char* text) {
+  ++texts_given;
   return give(program, std::strlen(program) + 1, text);
+}
+FAKE int fake_texts_given() {
+  return texts_given;
 }
 FAKE int nvrtcGetCUBINSize(const char*, std::size_t* bytes) {
   *bytes = sizeof machine_code;

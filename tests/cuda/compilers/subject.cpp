@@ -117,6 +117,26 @@ void ask_linked() {
            &__nvJitLinkGetLinkedCubin_13_0, &__nvJitLinkDestroy_13_0});
 }
 
+// Of two libraries: each says how often it was asked for PTX, which the other does not count.
+void ask_both(const std::string& paths) {
+  const std::size_t equals = paths.find('=');
+  void* libraries[] = {::dlopen(paths.substr(0, equals).c_str(), RTLD_NOW | RTLD_LOCAL),
+                       ::dlopen(paths.substr(equals + 1).c_str(), RTLD_NOW | RTLD_LOCAL)};
+  Nvrtc nvrtc[2];
+  for (int i = 0; i < 2; ++i) {
+    nvrtc[i] = {symbol<decltype(Nvrtc::size)>(libraries[i], "nvrtcGetCUBINSize"),
+                symbol<decltype(Nvrtc::code)>(libraries[i], "nvrtcGetCUBIN")};
+  }
+  for (const int i : {0, 1, 0}) {
+    std::size_t bytes = 0;
+    nvrtc[i].size(text.c_str(), &bytes);
+    std::vector<char> given(bytes);
+    nvrtc[i].code(text.c_str(), given.data());
+    const int asked = symbol<int (*)()>(libraries[i], "fake_texts_given")();
+    say(((i == 0 ? "first " : "second ") + std::to_string(asked)).c_str(), given);
+  }
+}
+
 void compile(const char* path) {
   void* library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
   const auto create =
@@ -165,6 +185,7 @@ int main(int argc, char** argv) {
     const std::string path = equals == std::string::npos ? "" : step.substr(equals + 1);
     if (step == "linked") ask_linked();
     if (step.starts_with("opened=")) ask_opened(path.c_str());
+    if (step.starts_with("both=")) ask_both(path);
     if (step.starts_with("compile=")) compile(path.c_str());
     if (step.starts_with("link=")) link(path.c_str());
     // Who looks for the next function of a name is not kept from it.

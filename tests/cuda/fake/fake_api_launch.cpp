@@ -13,8 +13,8 @@ namespace {
 
 // Kernels that name a register %spills keep 24 bytes in local memory while .minnctapersm limits
 // their registers, those that name %stack keep 8 in any case,
-// %stack16 16.
-CuResult make_module(FakeGpu& gpu, CuModule& module, const void* image) {
+// %stack16 16, and %busy 32 unless the driver is told to optimise little.
+CuResult make_module(FakeGpu& gpu, CuModule& module, const void* image, bool calm = false) {
   auto made = std::make_unique<FakeModule>();
   made->text = static_cast<const char*>(image);
   const std::string& text = made->text;
@@ -29,11 +29,21 @@ CuResult make_module(FakeGpu& gpu, CuModule& module, const void* image) {
     const auto names = [&](const char* word) { return body.find(word) != std::string::npos; };
     if (names("%spills") && names(".minnctapersm")) function->local_bytes = 24;
     if (names("%stack")) function->local_bytes = names("%stack16") ? 16 : 8;
+    if (names("%busy") && !calm) function->local_bytes = 32;
     made->functions[function->name] = std::move(function);
   }
   module = reinterpret_cast<CuModule>(made.get());
   gpu.modules[module] = std::move(made);
   return cu_success;
+}
+
+// CU_JIT_OPTIMIZATION_LEVEL is 1.
+bool is_calm(unsigned count, const int* options, void* const* values) {
+  constexpr int level = 7;
+  for (unsigned i = 0; i < count; ++i) {
+    if (options[i] == level) return reinterpret_cast<std::uintptr_t>(values[i]) == 1;
+  }
+  return false;
 }
 
 CuResult find_function(CuFunction& function, CuModule module, const char* name) {
@@ -87,7 +97,11 @@ FAKE CuResult cuModuleLoadDataEx(CuModule* module, const void* image, unsigned c
                                  void** values) {
   return told(
       20, "cuModuleLoadDataEx",
-      [&] { return on_card([&](FakeGpu& gpu) { return make_module(gpu, *module, image); }); },
+      [&] {
+        return on_card([&](FakeGpu& gpu) {
+          return make_module(gpu, *module, image, is_calm(count, options, values));
+        });
+      },
       module, image, count, options, values);
 }
 FAKE CuResult cuModuleUnload(CuModule module) {
@@ -113,7 +127,7 @@ FAKE CuResult cuLibraryLoadData(CuLibrary* library, const void* image, int* opti
             gpu.library_options |= std::uint64_t{1} << static_cast<unsigned>(library_options[i]);
             if (library_values[i] != nullptr) return error_invalid;  // the stand-in knows no tables
           }
-          const CuResult code = make_module(gpu, module, image);
+          const CuResult code = make_module(gpu, module, image, is_calm(count, options, values));
           *library = reinterpret_cast<CuLibrary>(module);
           return code;
         });
