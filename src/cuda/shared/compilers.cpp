@@ -212,6 +212,7 @@ constexpr FunctionOf* function_of[most_libraries] = {
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): the names are NVIDIA's
 DEMARC_SHOWN Code nvrtcGetCUBINSize(Program program, std::size_t* bytes) {
   return Played<0>::size_of_code(program, bytes);
 }
@@ -254,6 +255,7 @@ DEMARC_VERSIONS(nvJitLinkAddFile, Linker, int, const char*)
 DEMARC_VERSIONS(nvJitLinkGetLinkedCubinSize, Linker, std::size_t*)
 DEMARC_VERSIONS(nvJitLinkGetLinkedCubin, Linker, void*)
 DEMARC_VERSIONS(nvJitLinkDestroy, Linker*)
+// NOLINTEND(readability-identifier-naming)
 
 namespace {
 
