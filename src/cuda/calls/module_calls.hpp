@@ -140,7 +140,7 @@ class ModuleCalls {
   CallAnswer judge_params(const DriverCall& call, std::size_t offset);
   CallAnswer judge(const Launch& launch);
   [[nodiscard]] CuResult launch_apart(const Launch& launch) const;
-  [[nodiscard]] CuResult launch_overlapped(const Launch& launch) const;
+  [[nodiscard]] CuResult launch_with_attributes(const Launch& launch, bool overlap) const;
   [[nodiscard]] bool may_overlap(const Launch& launch) const;
 
   Means means_;

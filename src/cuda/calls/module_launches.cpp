@@ -96,7 +96,7 @@ CallAnswer ModuleCalls::judge(const Launch& launch) {
         [&](const LocalUsers::Work& wait) { return make_room(module, threads, wait); },
         [&] { return launch_apart(launch); });
   } else if (may_overlap(launch)) {
-    answer = launch_overlapped(launch);
+    answer = launch_with_attributes(launch, true);
   }
   if (!answer || *answer == cu_success) {
     found.launches->fetch_add(1, std::memory_order_relaxed);
@@ -114,10 +114,14 @@ CuResult ModuleCalls::launch_apart(const Launch& launch) const {
                                      block[2], shared_bytes, stream, launch.arguments.each,
                                      launch.arguments.extra);
   }
+  return launch_with_attributes(launch, false);
+}
+
+CuResult ModuleCalls::launch_with_attributes(const Launch& launch, bool overlap) const {
   CuLaunchConfig own = launch.config;
-  std::vector<CuLaunchAttribute> kept = attributes_of(own, false);
-  own.attributes = kept.data();
-  own.attribute_count = static_cast<unsigned>(kept.size());
+  const std::vector<CuLaunchAttribute> attributes = attributes_of(own, overlap);
+  own.attributes = attributes.data();
+  own.attribute_count = static_cast<unsigned>(attributes.size());
   return means_.api.cuLaunchKernelEx(&own, launch.function, launch.arguments.each,
                                      launch.arguments.extra);
 }
@@ -130,15 +134,6 @@ bool ModuleCalls::may_overlap(const Launch& launch) const {
                       [](const CuLaunchAttribute& one) {
                         return one.id == CuLaunchAttribute::cooperative && one.value.flag != 0;
                       });
-}
-
-CuResult ModuleCalls::launch_overlapped(const Launch& launch) const {
-  CuLaunchConfig own = launch.config;
-  std::vector<CuLaunchAttribute> attributes = attributes_of(own, true);
-  own.attributes = attributes.data();
-  own.attribute_count = static_cast<unsigned>(attributes.size());
-  return means_.api.cuLaunchKernelEx(&own, launch.function, launch.arguments.each,
-                                     launch.arguments.extra);
 }
 
 // Coloured code would make something else of such an address, and fault. One that lies in memory is
