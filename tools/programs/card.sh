@@ -33,6 +33,7 @@ until_true() { # SECONDS, command...
 }
 
 begin=$SECONDS
+: >"$OUT/serve.log"  # an earlier server's words say nothing about this one
 "$DEMARC" serve --config "$CONFIG" --socket "$SOCKET" 2>"$OUT/serve.log" & server=$!
 trap 'kill $server 2>/dev/null; wait $server 2>/dev/null' EXIT
 listens() { grep -q 'bytes in the colours' "$OUT/serve.log" || ! kill -0 $server 2>/dev/null; }
