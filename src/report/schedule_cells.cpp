@@ -25,8 +25,8 @@ void add_all_numbers(Page& page, const std::vector<sim::TbCell>& cells, sim::TbM
   Table table;
   table.columns = {{"model"},
                    {"policy"},
+                   {"policy as of"},
                    {"SMs", Align::right},
-                   {"memory", Align::right},
                    {"load %", Align::right},
                    {"ANTT", Align::right},
                    {"ANTT with queueing", Align::right},
@@ -38,8 +38,8 @@ void add_all_numbers(Page& page, const std::vector<sim::TbCell>& cells, sim::TbM
                    {"neighbours together", Align::right}};
   for (const sim::TbCell& cell : cells) {
     if (cell.mix != mix || cell.runs.empty()) continue;
-    table.rows.push_back({std::string(to_string(cell.model)), cell.policy, count_cell(cell.sms),
-                          cell.memory == 0 ? Cell("scaled") : count_cell(cell.memory),
+    table.rows.push_back({std::string(to_string(cell.model)), cell.policy,
+                          std::string(to_string(cell.policy_rules)), count_cell(cell.sms),
                           count_cell(cell.level), estimate_cell(cell.antt(), 3, cell.runs.size()),
                           estimate_cell(cell.antt_queue(), 2, cell.runs.size()),
                           estimate_cell(cell.stp(), 3, cell.runs.size()),

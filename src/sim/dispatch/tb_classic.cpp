@@ -31,6 +31,32 @@ class TickPrinter final : public TbObserver {
   std::string line_;
 };
 
+// Beside the ticks, where they are printed: how many blocks ran in each, summed.
+class BlockCounter final : public TbObserver {
+ public:
+  explicit BlockCounter(TickPrinter* printer) : printer_(printer) {}
+
+  void placed(TbTicks /*tick*/, SmIndex /*sm*/, KernelIndex /*kernel*/,
+              std::uint32_t blocks) override {
+    staying_ += blocks;
+  }
+  void finished(TbTicks /*tick*/, SmIndex /*sm*/, KernelIndex /*kernel*/, TbTicks /*placed_tick*/,
+                std::uint32_t blocks) override {
+    staying_ -= blocks;
+    ending_ += blocks;
+  }
+  void ended(TbTicks tick, TbTicks ticks, const Machine& machine) override {
+    ran_ += staying_ * ticks.raw() + ending_;
+    ending_ = 0;
+    if (printer_ != nullptr) printer_->ended(tick, ticks, machine);
+  }
+  [[nodiscard]] std::uint64_t ran() const { return ran_; }
+
+ private:
+  TickPrinter* printer_;
+  std::uint64_t staying_ = 0, ending_ = 0, ran_ = 0;
+};
+
 // A ratio as the C library prints it where the machine gives 0/0.
 std::string ratio_text(double value, int decimals) {
   return std::isnan(value) ? "-nan" : fmt::format("{:.{}f}", value, decimals);
@@ -81,6 +107,36 @@ void print_kernels(std::string& out, const TbConfig& config, TbTicks ticks,
   }
 }
 
+// Since `policy:` the report as of 2020.
+void print_report_of_2020(std::string& out, const TbRun& run, const FiguresOfKernels& figures,
+                          std::uint64_t blocks_run, bool verbose) {
+  std::uint32_t count = 0;
+  double slowdown = 0;
+  for (const KernelIndex k : figures.keys()) {
+    if (!figures[k]) continue;
+    if (verbose) {
+      append(out, "kernel[{:02}]: {:.1f}\n", k.raw() + 1, 100 * figures[k]->queue_slowdown());
+    }
+    ++count;
+    slowdown += figures[k]->queue_slowdown();
+  }
+  if (count != 0) append(out, "ANTT: {:.3f}\nKernel: {}\n", slowdown / count, count);
+  append(out, "Mem: {}\nTB: {}\n",
+         ratio_text(per_tick(static_cast<double>(run.memory_use[0]), run.ticks), 1),
+         ratio_text(per_tick(static_cast<double>(blocks_run), run.ticks), 1));
+}
+
+void print_report_of_2021(std::string& out, const TbConfig& config, const TbRun& run,
+                          const FiguresOfKernels& figures, bool verbose) {
+  print_kernels(out, config, run.ticks, figures, verbose);
+  out += "Mem:";
+  for (const std::uint64_t use : run.memory_use) {
+    append(out, " {}\n", ratio_text(per_tick(static_cast<double>(use), run.ticks), 1));
+  }
+  append(out, "\nTB throughput: {}\n",
+         ratio_text(single_rate(run.finished_blocks, run.ticks), 2));
+}
+
 }  // namespace
 
 ClassicOutput run_classic(std::string_view text, const std::string& source,
@@ -94,10 +150,13 @@ ClassicOutput run_classic(std::string_view text, const std::string& source,
 
   std::string out;
   TickPrinter ticks(out);
+  BlockCounter blocks(verbose ? &ticks : nullptr);
+  const bool of_2020 = model == TbModel::simtbs_2020;
   TbOptions options;
   options.model = model;
   options.policy = policy;
-  options.observer = verbose ? &ticks : nullptr;
+  if (verbose) options.observer = &ticks;
+  if (of_2020) options.observer = &blocks;
   const auto run = simulate(*config, options);
   if (!run) return refused(run.error(), 1);
   if (run->out_of_memory) {
@@ -110,16 +169,14 @@ ClassicOutput run_classic(std::string_view text, const std::string& source,
   for (std::size_t r = 0; r < config->resources(); ++r) {
     const double mean = per_tick(static_cast<double>(run->sm_use[r]), run->ticks);
     const auto capacity = static_cast<double>(config->sm.n_sms) * config->sm.max[r];
-    append(out, " {}%", ratio_text(mean / capacity * 100.0, 2));
+    append(out, "{}{}%", of_2020 ? "" : " ", ratio_text(mean / capacity * 100.0, 2));
   }
   out += "\nkernel statistics:\n";
-  print_kernels(out, *config, run->ticks, *figures, verbose);
-  out += "Mem:";
-  for (const std::uint64_t use : run->memory_use) {
-    append(out, " {}\n", ratio_text(per_tick(static_cast<double>(use), run->ticks), 1));
+  if (of_2020) {
+    print_report_of_2020(out, *run, *figures, blocks.ran(), verbose);
+  } else {
+    print_report_of_2021(out, *config, *run, *figures, verbose);
   }
-  append(out, "\nTB throughput: {}\n",
-         ratio_text(single_rate(run->finished_blocks, run->ticks), 2));
   return {std::move(out), "", 0};
 }
 

@@ -25,7 +25,7 @@ bool selected(const TbCell& cell, const TbSelection& selection) {
 }
 
 const TbCell* same_setting(const TbStudy& study, const TbCell& cell, std::string_view policy) {
-  return study.find(cell.model, cell.mix, policy, cell.level, cell.sms, cell.memory);
+  return study.find({cell.model, cell.policy_rules, policy, {}}, cell.mix, cell.level, cell.sms);
 }
 
 bool same_figures(const TbCell& a, const TbCell& b) {
@@ -194,8 +194,9 @@ std::string compare_table(const TbStudy& study, const TbMeasure& measure) {
       for (const std::uint32_t sms : sizes) table.columns.push_back(fmt::format("{} SMs", sms));
       table.rows.push_back({fmt::format("{} itself", compare_baseline)});
       for (const std::uint32_t sms : sizes) {
+        const TbCell& any = study.cells.front();
         const TbCell* cell =
-            study.find(study.cells.front().model, mix, compare_baseline, level, sms);
+            study.find({any.model, any.policy_rules, compare_baseline, {}}, mix, level, sms);
         std::vector<double> values;
         if (cell != nullptr) {
           for (const TbMetrics& run : cell->runs) values.push_back(measure.of(run));

@@ -1,6 +1,7 @@
 #include "demarc/sim/dispatch/tb_config.hpp"
 
 #include "demarc/base/text.hpp"
+#include "dispatch/tb_config_reader.hpp"
 
 namespace demarc::sim {
 
@@ -64,6 +65,7 @@ Result<std::vector<std::uint32_t>> memory_fields(const TbConfig& config, TbModel
 }
 
 std::string print_tb_config(const TbConfig& config) {
+  if (config.grammar == TbGrammar::of_2020) return print_config_of_2020(config);
   std::string out;
   append(out, "*general\n{}\n*sm\n{} {} {}", config.max_simtime, config.sm.n_sms, config.sm.n_sched,
          config.sm.n_boundary);

@@ -1,8 +1,11 @@
 #include "demarc/sim/dispatch/tb_generate.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <numeric>
 #include <queue>
+#include <utility>
 
 #include "demarc/base/random.hpp"
 #include "dispatch/sm_overhead.hpp"
@@ -243,6 +246,46 @@ TbConfig paper_config(const TbMachine& machine, TbMix mix, std::uint32_t level,
   }
   workload.requests = {requests};
   if (mix == TbMix::multi) make_multi(config);
+  return config;
+}
+
+Result<TbConfig> paper_config_of_2020(const TbMachine& machine, TbMix mix, std::uint32_t level,
+                                      std::uint32_t ticks) {
+  if (mix == TbMix::multi || machine.units < 2) {
+    return invalid_input(
+        "the program of 2020 has one resource of at least two units; use --generation 2021 or "
+        "corrected for more, or for less");
+  }
+  TbConfig config = paper_config(machine, mix, level, ticks);
+  config.grammar = TbGrammar::of_2020;
+  config.workload.memory = {{1, 100}};
+  const std::uint32_t capacity = config.memory[0];
+  // Rows at whole units; where a small machine makes two of them one, the later one stays.
+  const auto table = [](OverheadTable& into, std::uint32_t most, std::uint32_t of,
+                        std::initializer_list<std::pair<std::uint32_t, float>> rows) {
+    into.rows.clear();
+    for (const auto& [units, cost] : rows) {
+      const auto scaled = static_cast<std::uint32_t>(std::uint64_t{units} * most / of);
+      const std::uint32_t at = std::max(scaled, 2U);
+      if (!into.rows.empty() && row_units(into.rows.back(), most) == at) into.rows.pop_back();
+      into.rows.push_back({static_cast<float>(at) / static_cast<float>(most), {cost}, 0});
+    }
+  };
+  table(config.memory_overhead, capacity, 15000,
+        {{500, 1.2F},
+         {1000, 2.4F},
+         {2000, 3.6F},
+         {3000, 4.8F},
+         {4000, 6.0F},
+         {5000, 7.2F},
+         {6000, 8.4F},
+         {7000, 9.6F},
+         {8000, 10.8F},
+         {9000, 12.0F},
+         {10000, 13.2F},
+         {15000, 14.0F}});
+  table(config.sm_overhead, machine.units, 8,
+        {{2, 0.10F}, {3, 0.11F}, {4, 0.12F}, {5, 0.13F}, {6, 0.14F}, {7, 0.15F}, {8, 0.16F}});
   return config;
 }
 

@@ -1,21 +1,24 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "demarc/sim/dispatch/tb_report.hpp"
 #include "dispatch/sm_overhead.hpp"
+#include "dispatch/unit_costs.hpp"
 
 namespace demarc::sim {
 namespace {
 
 class StandAlone {
  public:
-  StandAlone(const TbConfig& config, TbModel model, std::vector<std::uint32_t> memory_map)
-      : config_(config),
-        model_(model),
-        memory_map_(std::move(memory_map)),
-        overhead_(config),
-        used_(config.resources()),
-        memory_(config.memory.size()) {}
+  static Result<StandAlone> make(const TbConfig& config, TbModel model) {
+    DEMARC_TRY(auto map, memory_fields(config, model));
+    StandAlone alone(config, model, std::move(map));
+    if (model == TbModel::simtbs_2020) {
+      DEMARC_TRY(alone.unit_costs_, UnitCosts::make(config));
+    }
+    return alone;
+  }
 
   Result<TbTicks> time(KernelIndex k) {
     const TbKernel& kernel = config_.kernels[k];
@@ -53,7 +56,20 @@ class StandAlone {
   }
 
  private:
+  StandAlone(const TbConfig& config, TbModel model, std::vector<std::uint32_t> memory_map)
+      : config_(config),
+        model_(model),
+        memory_map_(std::move(memory_map)),
+        overhead_(config),
+        used_(config.resources()),
+        memory_(config.memory.size()) {}
+
   [[nodiscard]] float batch_time(KernelIndex k, std::uint64_t blocks) {
+    return static_cast<float>(config_.kernels[k].duration.raw()) * (1.0F + overhead(k, blocks));
+  }
+
+  [[nodiscard]] float overhead(KernelIndex k, std::uint64_t blocks) {
+    if (unit_costs_) return overhead_of_2020(k, blocks);
     const auto fields = config_.kernel_fields(k);
     const auto per_sm =
         static_cast<std::uint32_t>((blocks + config_.sm.n_sms - 1) / config_.sm.n_sms);
@@ -61,27 +77,34 @@ class StandAlone {
     for (std::size_t m = 0; m < memory_.size(); ++m) {
       memory_[m] = static_cast<std::uint32_t>(blocks) * fields[memory_map_[m]];
     }
-    const float overhead = overhead_.sm_cost(used_.data()) + overhead_.memory_cost(memory_);
-    return static_cast<float>(config_.kernels[k].duration.raw()) * (1.0F + overhead);
+    return overhead_.sm_cost(used_.data()) + overhead_.memory_cost(memory_);
+  }
+
+  // A share of the memory's costs for each block; SMs hold floor(blocks / SMs) of them.
+  [[nodiscard]] float overhead_of_2020(KernelIndex k, std::uint64_t blocks) const {
+    const auto fields = config_.kernel_fields(k);
+    const auto count = static_cast<std::uint32_t>(blocks);
+    return unit_costs_->sm(count / config_.sm.n_sms * fields[0]) +
+           unit_costs_->memory(count * fields[1]) / static_cast<float>(count);
   }
 
   const TbConfig& config_;
   TbModel model_;
   std::vector<std::uint32_t> memory_map_;
   OverheadModel overhead_;
+  std::optional<UnitCosts> unit_costs_;  // of simtbs-2020
   std::vector<std::uint32_t> used_, memory_;
 };
 
 }  // namespace
 
 Result<TbTicks> stand_alone_time(const TbConfig& config, TbModel model, KernelIndex k) {
-  DEMARC_TRY(auto map, memory_fields(config, model));
-  return StandAlone(config, model, std::move(map)).time(k);
+  DEMARC_TRY(StandAlone alone, StandAlone::make(config, model));
+  return alone.time(k);
 }
 
 Result<FiguresOfKernels> kernel_figures(const TbConfig& config, TbModel model, const TbRun& run) {
-  DEMARC_TRY(auto map, memory_fields(config, model));
-  StandAlone alone(config, model, std::move(map));
+  DEMARC_TRY(StandAlone alone, StandAlone::make(config, model));
   FiguresOfKernels figures(run.kernels.size());
   for (const KernelIndex k : figures.keys()) {
     const KernelOutcome& outcome = run.kernels[k];

@@ -7,7 +7,9 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <type_traits>
 
+#include "dispatch/block_residents.hpp"
 #include "dispatch/residents.hpp"
 #include "dispatch/row_residents.hpp"
 #include "dispatch/sm_overhead.hpp"
@@ -16,9 +18,11 @@ namespace demarc::sim {
 namespace {
 
 // `one` machines, with one SM resource and one memory, have loops of known length.
-// `Store`: Residents or RowResidents.
+// `Store`: Residents or RowResidents, or BlockResidents, which has the rules of 2020.
 template <bool one, class Store>
 class TbSimulation {
+  static constexpr bool in_order = std::is_same_v<Store, BlockResidents>;
+
  public:
   TbSimulation(const TbConfig& config, const TbOptions& options)
       : config_(config),
@@ -34,7 +38,8 @@ class TbSimulation {
     DEMARC_TRY(memory_map_, memory_fields(config_, options_.model));
     DEMARC_TRY(const PolicyInfo* info, find_policy(options_.policy));
     PolicySettings settings;
-    settings.model = options_.model;
+    settings.wrap_ends_tick =
+        options_.policy_rules.value_or(options_.model) == TbModel::simtbs_2020;
     settings.spec = config_.sm;
     settings.blocks_per_group = options_.blocks_per_group;
     settings.sharing = sharing_by_kernel();
@@ -76,7 +81,16 @@ class TbSimulation {
   }
 
   Result<void> prepare() {
+    if (in_order) {
+      DEMARC_TRY(unit_costs_, UnitCosts::make(config_));
+    }
     const auto& kernels = config_.kernels;
+    const auto negative = std::find_if(kernels.begin(), kernels.end(),
+                                       [](const TbKernel& k) { return k.negative_memory; });
+    if (negative != kernels.end()) {
+      return invalid_input("{}:{}: a memory request of this kernel is below zero; 0 or more can be",
+                           config_.source, negative->line);
+    }
     const auto later = [](const TbKernel& a, const TbKernel& b) { return a.start < b.start; };
     if (const auto at = std::is_sorted_until(kernels.begin(), kernels.end(), later);
         at != kernels.end()) {
@@ -107,7 +121,7 @@ class TbSimulation {
         may_stand_still_ = may_stand_still_ || cost < 0;
       }
     }
-    by_level_ = one && !wraps_ && config_.sm.max[0] <= Residents::most_levels();
+    by_level_ = one && !in_order && !wraps_ && config_.sm.max[0] <= Residents::most_levels();
     if (by_level_) level_cost_.resize(config_.sm.max[0] <= 16 ? 16 : 64);
     for (std::uint32_t use = 1; by_level_ && use <= config_.sm.max[0]; ++use) {
       level_cost_[use - 1] = overhead_.sm_cost(&use);
@@ -260,6 +274,34 @@ class TbSimulation {
   }
 
   bool execute() {
+    if constexpr (in_order) {
+      return execute_in_order();
+    } else {
+      return execute_at_once();
+    }
+  }
+
+  // By the rules of 2020.
+  bool execute_in_order() {
+    typename Store::Tick tick;
+    {
+      Completion completion(*this);
+      tick = residents_.run(
+          *unit_costs_, machine_.usage(SmIndex()), memory_used_[0],
+          [this](KernelIndex kernel) { return left_[kernel].memory; }, completion);
+      completion.close();
+    }
+    if (tick.divides_by_zero) {
+      return fail(
+          "{}:{}: a block of this kernel runs while no memory is in use (tick {}): the published "
+          "program divides by zero and crashes; let it ask for some",
+          config_.source, config_.kernels[residents_.some_kernel()].line, tick_);
+    }
+    waiting_ = waiting_ && !tick.any_done;
+    return tick.any_moved || stand_still();
+  }
+
+  bool execute_at_once() {
     const bool changed = changed_;
     if (changed) {
       memory_cost_ = overhead_.memory_cost(memory_used_);
@@ -303,7 +345,7 @@ class TbSimulation {
           release_(simulation.machine_),
           left_(simulation.left_.data()),
           used_(simulation.machine_.usage(SmIndex())),
-          cost_(simulation.by_level_ ? nullptr : simulation.sm_cost_.data()),
+          cost_(in_order || simulation.by_level_ ? nullptr : simulation.sm_cost_.data()),
           cost_of_(simulation.overhead_.template pricer<one>()) {}
 
     // Only with `one`.
@@ -370,7 +412,7 @@ class TbSimulation {
 
   // Works out the cost of the use of the SMs at which something changed, for the ticks to come.
   [[gnu::noinline]] void price(std::span<const SmIndex> sms) {
-    if (by_level_) return;
+    if (in_order || by_level_) return;
     const std::uint32_t* const used = machine_.usage(SmIndex());
     const std::size_t resources = one ? 1 : machine_.resources();
     float* const cost = sm_cost_.data();
@@ -392,6 +434,7 @@ class TbSimulation {
   std::unique_ptr<DispatchPolicy> policy_;
   Machine machine_;
   OverheadModel overhead_;
+  std::optional<UnitCosts> unit_costs_;  // where they count
   Store residents_;
   std::vector<std::uint32_t> memory_used_, memory_request_;
   std::vector<float> sm_cost_;
@@ -424,6 +467,9 @@ class TbSimulation {
 }  // namespace
 
 Result<TbRun> simulate(const TbConfig& config, const TbOptions& options) {
+  if (options.model == TbModel::simtbs_2020) {
+    return TbSimulation<true, BlockResidents>(config, options).run();
+  }
   // With n_boundary 0 the only resource counts twice: the general loops know.
   if (config.resources() == 1 && config.memory.size() == 1 && config.sm.n_boundary == 1) {
     if (options.policy == "rr") return TbSimulation<true, RowResidents>(config, options).run();

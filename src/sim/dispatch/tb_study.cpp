@@ -37,14 +37,18 @@ Result<TbStudy> run_cells(const TbStudyOptions& options, std::vector<TbCell> cel
   parallel_for(slots.size(), options.threads, [&](std::size_t i) {
     const TbCell& cell = cells[i / options.seeds];
     const auto work = [&]() -> Result<std::optional<TbMetrics>> {
-      TbConfig config = paper_config({cell.sms, 8}, cell.mix, cell.level, options.ticks);
-      if (cell.memory != 0) config.memory = {cell.memory};
+      const TbMachine machine{cell.sms, 8};
+      TbConfig config = paper_config(machine, cell.mix, cell.level, options.ticks);
+      if (cell.generation == TbGeneration::published_2020) {
+        DEMARC_TRY(config, paper_config_of_2020(machine, cell.mix, cell.level, options.ticks));
+      }
       // One kernel a tick at most: larger machines need larger kernels to reach the load.
       config.workload.n_tb.high = 128 * std::max(cell.sms, 132U) / 132;
       DEMARC_TRY(config, generate_workload(std::move(config), cell.generation,
                                            options.first_seed + i % options.seeds));
       TbOptions run_options;
       run_options.model = cell.model;
+      run_options.policy_rules = cell.policy_rules;
       run_options.policy = cell.policy;
       DEMARC_TRY(const TbRun run, simulate(config, run_options));
       if (run.out_of_memory) return std::nullopt;
@@ -110,59 +114,26 @@ Estimate TbCell::neighbours_together() const {
   return estimate_of(runs, [](const TbMetrics& m) { return m.neighbours_together; });
 }
 
-const TbCell* TbStudy::find(TbModel model, TbMix mix, std::string_view policy, std::uint32_t level,
-                            std::uint32_t sms, std::uint32_t memory) const {
+const TbCell* TbStudy::find(const TbLine& line, TbMix mix, std::uint32_t level,
+                            std::uint32_t sms) const {
   const auto at = std::find_if(cells.begin(), cells.end(), [&](const TbCell& cell) {
-    return cell.model == model && cell.mix == mix && cell.policy == policy && cell.level == level &&
-           cell.sms == sms && (memory == 0 || cell.memory == memory);
+    return cell.line() == line && cell.mix == mix && cell.level == level && cell.sms == sms;
   });
   return at == cells.end() ? nullptr : &*at;
 }
 
 Result<TbStudy> reproduce_paper(const TbStudyOptions& options, const Progress& progress) {
-  struct Line {
-    TbModel model;
-    const char* policy;
-  };
-  static constexpr Line lines[] = {{TbModel::simtbs_2020, "rr"},    {TbModel::simtbs_2020, "bfa"},
-                                   {TbModel::simtbs_2020, "dfa"},   {TbModel::simtbs, "rr"},
-                                   {TbModel::corrected, "rr-skip"}, {TbModel::corrected, "bfa"},
-                                   {TbModel::corrected, "dfa"}};
   std::vector<TbCell> cells;
   for (const TbMix mix : {TbMix::uniform, TbMix::extreme}) {
     for (const std::uint32_t level : {10U, 20U, 40U, 60U, 80U, 90U, 100U, 110U, 120U, 125U}) {
-      for (const Line& line : lines) {
+      for (const TbLine& line : paper_lines) {
         cells.push_back({line.model,
+                         line.policy_rules,
                          TbGeneration::published_2020,
                          mix,
-                         line.policy,
+                         std::string(line.policy),
                          level,
                          16,
-                         paper_memories[0],
-                         {}});
-      }
-    }
-  }
-  struct Point {
-    TbMix mix;
-    std::uint32_t level;
-    std::vector<Line> lines;
-  };
-  const std::vector<Line> published(std::begin(lines), std::begin(lines) + 3);
-  const Point points[] = {{TbMix::uniform, 10, published},
-                          {TbMix::uniform, 80, {std::begin(lines), std::end(lines)}},
-                          {TbMix::uniform, 125, published},
-                          {TbMix::extreme, 120, published}};
-  for (std::size_t m = 1; m < paper_memories.size(); ++m) {
-    for (const Point& point : points) {
-      for (const Line& line : point.lines) {
-        cells.push_back({line.model,
-                         TbGeneration::published_2020,
-                         point.mix,
-                         line.policy,
-                         point.level,
-                         16,
-                         paper_memories[m],
                          {}});
       }
     }
@@ -187,12 +158,12 @@ Result<TbStudy> compare_policies(const TbStudyOptions& options, const Progress& 
       for (const std::uint32_t level : levels) {
         for (const PolicyInfo& info : dispatch_policies()) {
           cells.push_back({TbModel::corrected,
+                           TbModel::corrected,
                            TbGeneration::corrected,
                            mix,
                            std::string(info.name),
                            level,
                            sms,
-                           0,
                            {}});
         }
       }
@@ -214,11 +185,11 @@ std::string study_json(const TbStudy& study) {
   };
   for (const TbCell& cell : study.cells) {
     root["cells"].push_back({{"model", to_string(cell.model)},
+                             {"policy_rules", to_string(cell.policy_rules)},
                              {"mix", to_string(cell.mix)},
                              {"policy", cell.policy},
                              {"level", cell.level},
                              {"sms", cell.sms},
-                             {"memory", cell.memory == 0 ? Json(nullptr) : Json(cell.memory)},
                              {"runs", cell.runs.size()},
                              {"antt", value(cell.antt())},
                              {"antt_with_queueing", value(cell.antt_queue())},
@@ -236,18 +207,17 @@ std::string study_table(const TbStudy& study) {
   std::string out;
   append(out, "seeds: {}, ticks: {}; means with 95 % confidence half-widths\n", study.options.seeds,
          study.options.ticks);
-  append(out, "{:<12} {:<8} {:>4} {:>8} {:>5} {:<13} {:>15} {:>16} {:>7} {:>7} {:>7} {:>9} {:>8}\n",
-         "model", "mix", "SMs", "memory", "level", "policy", "ANTT", "ANTT+wait", "STP", "SM use",
+  append(out, "{:<12} {:<8} {:>4} {:>5} {:<13} {:<12} {:>15} {:>16} {:>7} {:>7} {:>7} {:>9} {:>8}\n",
+         "model", "mix", "SMs", "level", "policy", "as of", "ANTT", "ANTT+wait", "STP", "SM use",
          "+last", "finished", "fairness");
   for (const TbCell& cell : study.cells) {
     const Estimate antt = cell.antt();
     const Estimate wait = cell.antt_queue();
     append(out,
-           "{:<12} {:<8} {:>4} {:>8} {:>4}% {:<13} {:>7.3f} ±{:>6.3f} {:>8.3f} ±{:>6.2f} {:>7.3f} "
+           "{:<12} {:<8} {:>4} {:>4}% {:<13} {:<12} {:>7.3f} ±{:>6.3f} {:>8.3f} ±{:>6.2f} {:>7.3f} "
            "{:>6.1f}% {:>6.1f}% {:>8.1f}% {:>8.3f}\n",
-           to_string(cell.model), to_string(cell.mix), cell.sms,
-           cell.memory == 0 ? std::string("scaled") : fmt::format("{}", cell.memory), cell.level,
-           cell.policy, antt.mean, antt.high - antt.mean, wait.mean, wait.high - wait.mean,
+           to_string(cell.model), to_string(cell.mix), cell.sms, cell.level, cell.policy,
+           to_string(cell.policy_rules), antt.mean, antt.high - antt.mean, wait.mean, wait.high - wait.mean,
            cell.stp().mean, cell.utilization().mean, cell.utilization_full().mean,
            100 * cell.finished_share().mean, cell.fairness().mean);
   }

@@ -164,7 +164,8 @@ class DispatchPolicy {
 
 // What a policy may want to know besides the machine.
 struct PolicySettings {
-  TbModel model = TbModel::simtbs;
+  // As of 2020: rr and rrf end dispatch for a tick where their pointer passes the last SM.
+  bool wrap_ends_tick = false;
   SmSpec spec;
   // `locality`: blocks i with equal i / blocks_per_group share data. 0: as many as fit one SM.
   std::uint32_t blocks_per_group = 0;

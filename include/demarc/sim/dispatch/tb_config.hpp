@@ -14,9 +14,13 @@
 namespace demarc::sim {
 
 // Whose rules hold. `simtbs` copies the program as last published (2021), `simtbs_2020` as of the
-// paper, `corrected` reads memory requests from the fields the grammar names, waits for memory
-// instead of ending, and accepts kernels in any order.
+// paper (May 2020; its costs are unit_costs.hpp's), `corrected` is 2021's but reads memory requests
+// from the fields the grammar names, waits for memory instead of ending, and accepts kernels in any
+// order.
 enum class TbModel { simtbs, simtbs_2020, corrected };
+
+// In which form a configuration is written. 2020: one resource and one memory; tables count units.
+enum class TbGrammar { of_2021, of_2020 };
 
 [[nodiscard]] std::string_view to_string(TbModel model);
 [[nodiscard]] Result<TbModel> parse_tb_model(std::string_view name);
@@ -52,6 +56,7 @@ struct TbKernel {
   std::uint32_t n_tb = 0;  // thread blocks
   TbTicks duration;        // of one block without overhead
   std::uint32_t line = 0;  // of the configuration file
+  bool negative_memory = false;  // a memory request was written as a number below zero
 };
 
 struct IntRange {
@@ -71,7 +76,8 @@ struct TbWorkload {
 };
 
 struct TbConfig {
-  std::string source;   // file name, for messages
+  std::string source;  // file name, for messages
+  TbGrammar grammar = TbGrammar::of_2021;
   TbTicks max_simtime;  // 0: until all kernels are complete
   SmSpec sm;
   std::vector<std::uint32_t> memory;  // capacity of each global memory
@@ -94,10 +100,15 @@ struct TbConfig {
 [[nodiscard]] Result<std::vector<std::uint32_t>> memory_fields(const TbConfig& config,
                                                                TbModel model);
 
-// Errors name `source` and the line.
+// Reads either grammar: a *sm line of two numbers is 2020's. Errors name `source` and the line.
 [[nodiscard]] Result<TbConfig> parse_tb_config(std::string_view text, std::string source);
 
-// The same grammar back: general, sm, mem, overhead_mem, overhead_sm (six decimals), kernel.
+// Below this capacity the single-precision ratio of a row gives its units back.
+inline constexpr std::uint32_t most_units_of_2020 = 1U << 22;
+// Row `row` of a table in units of `capacity`, as 2020's grammar has it.
+[[nodiscard]] std::uint32_t row_units(const OverheadTable::Row& row, std::uint32_t capacity);
+
+// Its grammar back: general, sm, mem, overhead_mem, overhead_sm (six decimals), kernel.
 [[nodiscard]] std::string print_tb_config(const TbConfig& config);
 
 }  // namespace demarc::sim

@@ -14,7 +14,7 @@ namespace demarc::sim {
 // the capacity; at most one kernel a tick.
 //  published_2021: the level bounds the time average of nominal use; ranges a-b give 1..b-a-1 (the
 //    lower bound is not added); the nominal end counts overhead, the memory's from the SM table.
-//  published_2020 (the paper): the level bounds the instantaneous nominal use with the candidate;
+//  published_2020 (the paper): one resource and one memory; the level bounds the instantaneous nominal use with the candidate;
 //    the nominal end counts no overhead; memory requests are 1..100.
 //  corrected: as 2021, but ranges are inclusive and memory costs come from the memory table.
 enum class TbGeneration { published_2021, published_2020, corrected };
@@ -36,6 +36,11 @@ enum class TbMix { uniform, extreme, multi };
 [[nodiscard]] Result<TbMix> parse_tb_mix(std::string_view name);
 [[nodiscard]] TbConfig paper_config(const TbMachine& machine, TbMix mix, std::uint32_t level,
                                     std::uint32_t ticks);
+
+// The machine and the tables that the paper's figures were made with, in the grammar of 2020: memory
+// requests 1-100. Errors: `multi`, and SMs of a single unit, which that program does not have.
+[[nodiscard]] Result<TbConfig> paper_config_of_2020(const TbMachine& machine, TbMix mix,
+                                                    std::uint32_t level, std::uint32_t ticks);
 
 // Replaces the kernels of `config` by generated ones, as its workload section says (which must be
 // present; its short form picks from the kernels that `config` holds). Errors name the line of a

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "demarc/base/progress.hpp"
@@ -20,23 +21,38 @@ struct Estimate {
 };
 [[nodiscard]] Estimate estimate(const std::vector<double>& samples);
 
-// The paper does not state the capacity of its memory, and no one capacity gives all its figures:
-// Figure 6 comes out with the first, Figure 8 with the second, Figure 9 with about the third. The
-// curves are drawn with the first. (The 15000 units of the reference configuration overload the
-// machine with the paper's requests of 1 to 100.)
-inline constexpr std::array<std::uint32_t, 3> paper_memories = {250000, 500000, 1000000};
+// A policy under somebody's rules.
+struct TbLine {
+  TbModel model = TbModel::simtbs_2020;
+  TbModel policy_rules = TbModel::simtbs_2020;  // TbOptions::policy_rules
+  std::string_view policy;
+  std::string_view name;  // on charts
+  friend bool operator==(const TbLine& a, const TbLine& b) {
+    return a.model == b.model && a.policy_rules == b.policy_rules && a.policy == b.policy;
+  }
+};
+
+// Of the paper: its three policies, and its round robin with what is wrong there taken away step by
+// step: without the stop at the wrap, and one that skips full SMs.
+inline constexpr std::array<TbLine, 5> paper_lines = {
+    {{TbModel::simtbs_2020, TbModel::simtbs_2020, "rr", "RR"},
+     {TbModel::simtbs_2020, TbModel::simtbs_2020, "bfa", "BFA"},
+     {TbModel::simtbs_2020, TbModel::simtbs_2020, "dfa", "DFA"},
+     {TbModel::simtbs_2020, TbModel::simtbs, "rr", "RR without the stop"},
+     {TbModel::simtbs_2020, TbModel::simtbs, "rr-skip", "RR that skips"}}};
 
 // One setting, run once a seed.
 struct TbCell {
   TbModel model = TbModel::simtbs_2020;
+  TbModel policy_rules = TbModel::simtbs_2020;  // TbOptions::policy_rules
   TbGeneration generation = TbGeneration::published_2020;
   TbMix mix = TbMix::uniform;
   std::string policy;
   std::uint32_t level = 0;  // per cent, nominal
   std::uint32_t sms = 16;
-  std::uint32_t memory = 0;     // units; 0: paper_config()'s
   std::vector<TbMetrics> runs;  // a seed each; none when a run ended out of memory
 
+  [[nodiscard]] TbLine line() const { return {model, policy_rules, policy, {}}; }
   [[nodiscard]] Estimate antt() const;
   [[nodiscard]] Estimate antt_queue() const;
   [[nodiscard]] Estimate stp() const;
@@ -59,16 +75,13 @@ struct TbStudyOptions {
 struct TbStudy {
   TbStudyOptions options;
   std::vector<TbCell> cells;
-  // Nothing when the study has no such cell. `memory` 0: the first one with any.
-  [[nodiscard]] const TbCell* find(TbModel model, TbMix mix, std::string_view policy,
-                                   std::uint32_t level, std::uint32_t sms = 16,
-                                   std::uint32_t memory = 0) const;
+  // Nothing when the study has no such cell.
+  [[nodiscard]] const TbCell* find(const TbLine& line, TbMix mix, std::uint32_t level,
+                                   std::uint32_t sms = 16) const;
 };
 
-// Figures 6-9 of the SimTBS paper with its own rules (simtbs-2020), and the same workloads with
-// what is wrong there taken away step by step: rr that no longer ends a tick at the wrap (simtbs),
-// round robin that skips full SMs (rr-skip). The points that the paper gives as numbers are there
-// for each of paper_memories.
+// Figures 6-9 of the SimTBS paper with its own rules, machine and workloads (simtbs-2020), and the
+// same workloads under every one of paper_lines.
 [[nodiscard]] Result<TbStudy> reproduce_paper(const TbStudyOptions& options,
                                               const Progress& progress = {});
 

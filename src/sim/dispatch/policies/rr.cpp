@@ -1,6 +1,6 @@
 // Round robin as published: the only candidate is the SM after the last one used. The pointer moves
-// on success only, so a full SM stops dispatch although others are free; as of 2020, passing the
-// last SM ended the tick as well.
+// on success only, so a full SM stops dispatch although others are free. As of 2020, passing the last
+// SM ended the tick as well, and the pointer began anew only if the machine as a whole had room.
 #include "demarc/sim/dispatch/policy.hpp"
 
 namespace demarc::sim {
@@ -11,24 +11,19 @@ class RoundRobin final : public DispatchPolicy {
   explicit RoundRobin(bool wrap_ends_tick) : wrap_ends_tick_(wrap_ends_tick) {}
 
   SmIndex choose(const Machine& machine, const BlockRequest& block) override {
-    if (wrapped_ || !machine.fits(next_, block)) return no_sm;
+    if (!may_go_on(machine, block) || !machine.fits(next_, block)) return no_sm;
     const SmIndex sm = next_;
-    if (++next_ == SmIndex(machine.sms())) {
-      next_ = SmIndex();
-      wrapped_ = wrap_ends_tick_;
-    }
+    ++next_;
     return sm;
   }
 
   std::size_t choose_many(Machine& machine, BlockRequest block, std::span<SmIndex> out) override {
     std::size_t count = 0;
-    while (count < out.size() && !wrapped_) {
+    while (count < out.size() && may_go_on(machine, block)) {
       const std::uint32_t placed = machine.place_run(next_, block, out.subspan(count));
       count += placed;
       next_ = next_ + placed;
       if (next_ < SmIndex(machine.sms())) break;
-      next_ = SmIndex();
-      wrapped_ = wrap_ends_tick_;
     }
     return count;
   }
@@ -36,6 +31,13 @@ class RoundRobin final : public DispatchPolicy {
   void begin_tick() override { wrapped_ = false; }
 
  private:
+  bool may_go_on(const Machine& machine, const BlockRequest& block) {
+    if (wrapped_ || next_ < SmIndex(machine.sms())) return !wrapped_;
+    wrapped_ = wrap_ends_tick_;
+    if (!wrapped_ || machine.total(0) + block.sm[0] <= machine.capacity(0)) next_ = SmIndex();
+    return !wrapped_;
+  }
+
   bool wrap_ends_tick_;
   bool wrapped_ = false;
   SmIndex next_;
@@ -44,7 +46,7 @@ class RoundRobin final : public DispatchPolicy {
 }  // namespace
 
 std::unique_ptr<DispatchPolicy> make_rr(const PolicySettings& settings) {
-  return std::make_unique<RoundRobin>(settings.model == TbModel::simtbs_2020);
+  return std::make_unique<RoundRobin>(settings.wrap_ends_tick);
 }
 
 }  // namespace demarc::sim

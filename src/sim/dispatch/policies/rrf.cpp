@@ -32,7 +32,7 @@ class FillingRoundRobin final : public DispatchPolicy {
 }  // namespace
 
 std::unique_ptr<DispatchPolicy> make_rrf(const PolicySettings& settings) {
-  return std::make_unique<FillingRoundRobin>(settings.model == TbModel::simtbs_2020);
+  return std::make_unique<FillingRoundRobin>(settings.wrap_ends_tick);
 }
 
 }  // namespace demarc::sim

@@ -1,0 +1,209 @@
+#include "dispatch/tb_config_reader.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace demarc::sim {
+namespace {
+
+constexpr std::size_t longest_line = 1023;
+constexpr std::size_t most_choices = 1024;  // the published program overruns a buffer above this
+
+ConfigFields split_fields(std::string_view line) {
+  ConfigFields fields;
+  constexpr std::string_view blanks = " \t\r";
+  std::size_t at = line.find_first_not_of(blanks);
+  while (at != std::string_view::npos) {
+    const std::size_t end = std::min(line.find_first_of(blanks, at), line.size());
+    fields.push_back(line.substr(at, end - at));
+    at = line.find_first_not_of(blanks, end);
+  }
+  return fields;
+}
+
+template <class T, class Parse>
+std::vector<T> leading(const ConfigFields& fields, Parse parse) {
+  std::vector<T> numbers;
+  T value = 0;
+  for (const std::string_view field : fields) {
+    if (!parse(field, value)) break;
+    numbers.push_back(value);
+  }
+  return numbers;
+}
+
+// The next line of `text`, which loses it.
+std::string_view next_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+bool is_of_2020(std::string_view text) {
+  bool in_sm = false;
+  while (!text.empty()) {
+    const std::string_view line = next_line(text);
+    if (line.starts_with('#')) continue;
+    if (in_sm && !line.starts_with('*')) return leading_numbers(split_fields(line)).size() == 2;
+    in_sm = line.starts_with("*sm");
+  }
+  return false;
+}
+
+}  // namespace
+
+bool parse_wrapping(std::string_view field, std::uint32_t& value) {
+  const bool negative = field.starts_with('-');
+  if (negative || field.starts_with('+')) field.remove_prefix(1);
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+  if (error != std::errc{} || end != field.data() + field.size()) return false;
+  if (negative) value = 0U - value;
+  return true;
+}
+
+bool parse_single(std::string_view field, float& value) {
+  if (field.starts_with('+')) field.remove_prefix(1);
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+  return error == std::errc{} && end == field.data() + field.size() && std::isfinite(value);
+}
+
+bool parse_range(std::string_view field, IntRange& range) {
+  const std::size_t dash = field.find('-');
+  return dash != std::string_view::npos && dash > 0 &&
+         parse_wrapping(field.substr(0, dash), range.low) && dash + 1 < field.size() &&
+         field[dash + 1] != '-' && parse_wrapping(field.substr(dash + 1), range.high);
+}
+
+std::vector<std::uint32_t> leading_numbers(const ConfigFields& fields) {
+  return leading<std::uint32_t>(fields, parse_wrapping);
+}
+
+std::vector<float> leading_singles(const ConfigFields& fields) {
+  return leading<float>(fields, parse_single);
+}
+
+Result<TbConfig> ConfigReader::read(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view line = next_line(text);
+    ++line_;
+    if (line.size() > longest_line) return fail("longer than {} characters", longest_line);
+    DEMARC_CHECK(take_line(line));
+  }
+  DEMARC_CHECK(close());
+  ++line_;
+  if (config_.sm.max.empty()) return fail("no *sm section: exactly one is needed");
+  DEMARC_CHECK(end());
+  return std::move(config_);
+}
+
+Result<void> ConfigReader::take_line(std::string_view line) {
+  if (line.starts_with('#')) return {};
+  if (line.starts_with('*')) {
+    DEMARC_CHECK(close());
+    return open_section(line.substr(1));
+  }
+  if (line.empty()) {
+    DEMARC_CHECK(close());
+    section_ = ConfigSection::none;
+    return {};
+  }
+  const ConfigFields fields = split_fields(line);
+  if (fields.empty()) return fail("blanks only: end a section with an empty line");
+  ++data_lines_;
+  if (section_ == ConfigSection::none) {
+    return fail("unknown section: data must follow a '*section' line");
+  }
+  return take(fields);
+}
+
+Result<void> ConfigReader::open_section(std::string_view name) {
+  struct Named {
+    std::string_view prefix;
+    ConfigSection section;
+  };
+  static constexpr Named sections[] = {{"general", ConfigSection::general},
+                                       {"workload", ConfigSection::workload},
+                                       {"sm", ConfigSection::sm},
+                                       {"mem", ConfigSection::mem},
+                                       {"overhead_sm", ConfigSection::overhead_sm},
+                                       {"overhead_mem", ConfigSection::overhead_mem},
+                                       {"kernel", ConfigSection::kernel}};
+  data_lines_ = 0;
+  for (const Named& named : sections) {
+    if (!name.starts_with(named.prefix)) continue;
+    section_ = named.section;
+    return open();
+  }
+  return fail(
+      "unknown section '*{}': use general, workload, sm, mem, overhead_sm, overhead_mem or kernel",
+      split_fields(name).empty() ? name : split_fields(name).front());
+}
+
+Result<void> ConfigReader::take_general(const ConfigFields& fields) {
+  if (data_lines_ > 1) return fail("*general holds one line");
+  const auto numbers = leading_numbers(fields);
+  if (numbers.empty()) return fail("expected max_simtime, a number of ticks");
+  config_.max_simtime = TbTicks(numbers[0]);
+  return {};
+}
+
+Result<std::vector<std::uint32_t>> ConfigReader::choices(std::string_view field) {
+  std::vector<std::uint32_t> all;
+  IntRange range;
+  if (parse_range(field, range)) {
+    if (range.low > range.high || range.high - range.low >= most_choices) {
+      return fail("request range '{}': expected a-b with a <= b and at most {} values", field,
+                  most_choices);
+    }
+    for (std::uint32_t v = range.low; v != range.high; ++v) all.push_back(v);
+    all.push_back(range.high);
+    return all;
+  }
+  while (true) {
+    const std::size_t comma = std::min(field.find(','), field.size());
+    std::uint32_t value = 0;
+    if (!parse_wrapping(field.substr(0, comma), value)) {
+      return fail("request '{}': expected a-b or a,b,c", field);
+    }
+    all.push_back(value);
+    if (comma == field.size()) return all;
+    field.remove_prefix(comma + 1);
+  }
+}
+
+Result<void> ConfigReader::add_row(OverheadTable& table, OverheadTable::Row row) {
+  if (!table.rows.empty()) {
+    const OverheadTable::Row& last = table.rows.back();
+    bool rising = row.ratio > last.ratio;
+    for (std::size_t c = 0; c < row.cost.size(); ++c) rising = rising && row.cost[c] > last.cost[c];
+    if (!rising) {
+      return invalid_input("{}:{}: the first column and the overheads must rise from line to line",
+                           config_.source, row.line);
+    }
+  }
+  table.rows.push_back(std::move(row));
+  return {};
+}
+
+Result<void> ConfigReader::add_kernel(TbKernel kernel, std::span<const std::uint32_t> fields,
+                                      std::span<const std::string_view> memory_requests) {
+  if (kernel.start == 0_ticks || kernel.n_tb == 0 || kernel.duration == 0_ticks) {
+    return fail("start, n_tb and duration must be above 0");
+  }
+  kernel.line = line_;
+  kernel.negative_memory =
+      std::any_of(memory_requests.begin(), memory_requests.end(), [](std::string_view field) {
+        return field.starts_with('-') && field.find_first_of("123456789") != std::string_view::npos;
+      });
+  config_.add_kernel(kernel, fields);
+  return {};
+}
+
+Result<TbConfig> parse_tb_config(std::string_view text, std::string source) {
+  return is_of_2020(text) ? read_config_of_2020(text, std::move(source))
+                          : read_config_of_2021(text, std::move(source));
+}
+
+}  // namespace demarc::sim
