@@ -21,8 +21,7 @@ Result<void> run_generate(const GenerateOptions& options) {
     DEMARC_TRY(const std::string text, read_file(options.base));
     DEMARC_TRY(config, sim::parse_tb_config(text, options.base));
   } else if (generation == sim::TbGeneration::published_2020) {
-    DEMARC_TRY(config,
-               sim::paper_config_of_2020(machine, mix, options.level, options.ticks));
+    DEMARC_TRY(config, sim::paper_config_of_2020(machine, mix, options.level, options.ticks));
   }
   DEMARC_TRY(config, sim::generate_workload(std::move(config), generation, options.seed));
   return emit(options.out, sim::print_tb_config(config));

@@ -10,6 +10,7 @@ namespace {
 struct StudyCommandOptions {
   sim::TbStudyOptions study;
   std::string html, out, measure = "antt-queue";
+  std::vector<std::string> workloads;
   bool json = false, verbose = false;
 };
 
@@ -28,11 +29,29 @@ std::shared_ptr<StudyCommandOptions> declare_study_options(CLI::App& app, std::u
   app.add_option("--seed", options->study.first_seed, "first seed")->capture_default_str();
   number("--ticks", options->study.ticks, "length of each run", 1, 1000000000);
   number("--threads", options->study.threads, "0: all cores", 0, 4096);
+  app.add_option("workloads", options->workloads,
+                 "SimTBS configurations of one machine, in the place of generated workloads; one "
+                 "without kernels is drawn from its *workload section, once a seed")
+      ->type_name("FILE");
   add_output(app, "--html", options->html, "write a page here");
   add_output(app, "--out", options->out, "write the table here instead of standard output");
   app.add_flag("-v,--verbose", options->verbose, "all figures of every setting as well");
   app.add_flag("--json", options->json, "JSON (schema demarc.schedule.study/1)");
   return options;
+}
+
+// `app`: what was given on the command line.
+Result<sim::TbStudyOptions> study_of(const StudyCommandOptions& options, const CLI::App& app) {
+  sim::TbStudyOptions study = options.study;
+  for (const std::string& file : options.workloads) {
+    DEMARC_TRY(const std::string text, read_file(file));
+    DEMARC_TRY(auto config, sim::parse_tb_config(text, file));
+    study.workloads.push_back(std::move(config));
+  }
+  if (!study.workloads.empty() && app.count("--ticks") > 0) {
+    return invalid_input("--ticks: the workloads given have their own length; leave it out");
+  }
+  return study;
 }
 
 Result<void> emit_study(const StudyCommandOptions& options, const sim::TbStudy& study,
@@ -46,20 +65,30 @@ Result<void> emit_study(const StudyCommandOptions& options, const sim::TbStudy& 
 
 ScheduleCommand declare_schedule_study(CLI::App& verb) {
   CLI::App* app = verb.add_subcommand(
-      "study", "Figures 6-9 of the SimTBS paper, as published and corrected, side by side");
-  app->footer("Example: demarc schedule study --html study.html");
+      "study",
+      "Figures 6-9 of the SimTBS paper, published and ours; or its policies on your workloads");
+  app->footer(
+      "Example: demarc schedule study --html study.html\n"
+      "         demarc schedule study mine.conf");
   auto options = declare_study_options(*app, 10, 10000);
-  return {app, [options]() -> Result<void> {
-            DEMARC_TRY(const auto study, sim::reproduce_paper(options->study, terminal_progress()));
+  return {app, [options, app]() -> Result<void> {
+            DEMARC_TRY(const auto asked, study_of(*options, *app));
+            DEMARC_TRY(const auto study, sim::reproduce_paper(asked, terminal_progress()));
+            const std::string table =
+                asked.workloads.empty()
+                    ? report::plain_text(report::schedule_published_table(study))
+                    : sim::study_table(study);
             return emit_study(*options, study, report::schedule_study_page(study, command_line()),
-                              report::plain_text(report::schedule_published_table(study)));
+                              table);
           }};
 }
 
 ScheduleCommand declare_schedule_compare(CLI::App& verb) {
-  CLI::App* app =
-      verb.add_subcommand("compare", "every policy over loads, mixes and machine sizes");
-  app->footer("Example: demarc schedule compare --sms 16,132 --levels 80 --html compare.html");
+  CLI::App* app = verb.add_subcommand(
+      "compare", "every policy over loads, mixes and machine sizes, or on your workloads");
+  app->footer(
+      "Example: demarc schedule compare --sms 16,132 --levels 80 --html compare.html\n"
+      "         demarc schedule compare mine.conf");
   auto options = declare_study_options(*app, 10, 3000);
   app->add_option("--sms", options->study.sizes, "machine sizes [16,32,66,132,264,528]")
       ->delimiter(',')
@@ -75,10 +104,10 @@ ScheduleCommand declare_schedule_compare(CLI::App& verb) {
   app->add_option("--measure", options->measure, "what the table shows by load and size: " + known)
       ->type_name("NAME")
       ->capture_default_str();
-  return {app, [options]() -> Result<void> {
+  return {app, [options, app]() -> Result<void> {
             DEMARC_TRY(const sim::TbMeasure* measure, sim::find_tb_measure(options->measure));
-            DEMARC_TRY(const auto study,
-                       sim::compare_policies(options->study, terminal_progress()));
+            DEMARC_TRY(const auto asked, study_of(*options, *app));
+            DEMARC_TRY(const auto study, sim::compare_policies(asked, terminal_progress()));
             return emit_study(*options, study, report::schedule_compare_page(study, command_line()),
                               sim::compare_table(study, *measure));
           }};

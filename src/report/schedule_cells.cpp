@@ -1,5 +1,7 @@
 #include "schedule_cells.hpp"
 
+#include "demarc/base/text.hpp"
+
 namespace demarc::report {
 
 Cell estimate_cell(const sim::Estimate& e, int decimals, std::size_t runs) {
@@ -17,6 +19,8 @@ std::string_view mix_title(sim::TbMix mix) {
       return "extreme mix";
     case sim::TbMix::multi:
       return "three resources";
+    case sim::TbMix::given:
+      return "workloads given";
   }
   return "";
 }
@@ -40,7 +44,8 @@ void add_all_numbers(Page& page, const std::vector<sim::TbCell>& cells, sim::TbM
     if (cell.mix != mix || cell.runs.empty()) continue;
     table.rows.push_back({std::string(to_string(cell.model)), cell.policy,
                           std::string(to_string(cell.policy_rules)), count_cell(cell.sms),
-                          count_cell(cell.level), estimate_cell(cell.antt(), 3, cell.runs.size()),
+                          cell.mix == sim::TbMix::given ? Cell("") : count_cell(cell.level),
+                          estimate_cell(cell.antt(), 3, cell.runs.size()),
                           estimate_cell(cell.antt_queue(), 2, cell.runs.size()),
                           estimate_cell(cell.stp(), 3, cell.runs.size()),
                           estimate_cell(cell.utilization(), 1, cell.runs.size()),
@@ -55,11 +60,19 @@ void add_all_numbers(Page& page, const std::vector<sim::TbCell>& cells, sim::TbM
 }
 
 void add_study_context(Page& page, const sim::TbStudy& study, const std::string& command) {
+  if (study.options.workloads.empty()) {
+    page.context({.command = command,
+                  .seed = fmt::format("{} to {}", study.options.first_seed,
+                                      study.options.first_seed + study.options.seeds - 1),
+                  .more = {{"ticks of each run", fmt::format("{}", study.options.ticks)},
+                           {"confidence", "95 %, Student's t over seeds"}}});
+    return;
+  }
+  std::vector<std::string> names;
+  for (const sim::TbConfig& workload : study.options.workloads) names.push_back(workload.source);
   page.context({.command = command,
-                .seed = fmt::format("{} to {}", study.options.first_seed,
-                                    study.options.first_seed + study.options.seeds - 1),
-                .more = {{"ticks of each run", fmt::format("{}", study.options.ticks)},
-                         {"confidence", "95 %, Student's t over seeds"}}});
+                .more = {{"workloads", joined(names, ", ")},
+                         {"confidence", "95 %, Student's t over workloads"}}});
 }
 
 }  // namespace demarc::report

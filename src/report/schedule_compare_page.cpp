@@ -30,9 +30,9 @@ Table overall_table(const sim::TbStudy& study, TbMix mix, const Groups& groups) 
     std::vector<Cell> row{Cell(group_name(group))};
     for (const sim::TbMeasure& measure : sim::tb_measures()) {
       const sim::Estimate ratio = ratio_to_baseline(study, {mix}, group.front(), measure);
-      Cell cell = estimate_cell(ratio, 3, study.options.seeds);
+      Cell cell = estimate_cell(ratio, 3, study.runs);
       // Coloured where the whole interval lies on one side.
-      if (study.options.seeds > 1 && (ratio.low > 1 || ratio.high < 1)) {
+      if (study.runs > 1 && (ratio.low > 1 || ratio.high < 1)) {
         cell.tone = (ratio.mean < 1) == measure.less_is_better ? Tone::good : Tone::bad;
       }
       row.push_back(std::move(cell));
@@ -59,7 +59,8 @@ HeatMap ratio_map(const sim::TbStudy& study, TbMix mix, const Groups& groups,
   for (const std::uint32_t sms : study_sizes(study)) {
     for (const std::uint32_t level : study_levels(study)) {
       const auto column = static_cast<std::uint32_t>(map.column_labels.size());
-      map.column_labels.push_back(fmt::format("{}, {} %", sms, level));
+      map.column_labels.push_back(mix == TbMix::given ? fmt::format("{}", sms)
+                                                      : fmt::format("{}, {} %", sms, level));
       for (std::uint32_t row = 0; row < groups.size(); ++row) {
         map.cells.push_back(
             {row, column,
@@ -79,7 +80,9 @@ Chart size_chart(const sim::TbStudy& study, TbMix mix, const Groups& groups) {
   const std::uint32_t level = levels[levels.size() / 2];
   const auto sizes = study_sizes(study);
   Chart chart;
-  chart.title = fmt::format("ANTT with queueing at a load of {} %, {}", level, mix_title(mix));
+  chart.title = mix == TbMix::given ? std::string("ANTT with queueing, workloads given")
+                                    : fmt::format("ANTT with queueing at a load of {} %, {}", level,
+                                                  mix_title(mix));
   chart.caption =
       "Mean and 95 % interval over seeds. The intervals hold the spread between workloads, which "
       "all policies share; the ratios above do not.";
@@ -125,7 +128,7 @@ std::string schedule_compare_page(const sim::TbStudy& study, const std::string& 
       "Under overload the queue grows until the run ends, so that there ANTT with queueing depends "
       "on the length of the run.",
       sim::compare_baseline));
-  for (const TbMix mix : {TbMix::uniform, TbMix::extreme, TbMix::multi}) {
+  for (const TbMix mix : sim::tb_mixes) {
     const Groups groups = equal_policies(study, {mix});
     if (groups.empty()) continue;
     page.heading(std::string(mix_title(mix)));

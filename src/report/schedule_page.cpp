@@ -93,10 +93,30 @@ std::vector<PublishedFigure> published_figures() {
           {"Figure 9: SM use of DFA at 120 %", 86.9, dfa, TbMix::extreme, 120, use}};
 }
 
-// Whether ours agrees with a number printed with two or three digits.
-bool comes_out(const Estimate& ours, double published) {
-  return (ours.low <= published && published <= ours.high) ||
-         std::abs(ours.mean - published) <= 0.02 * published;
+// Whether a number printed with two or three digits is what one more of our workloads may give: it
+// lies within their 95 % prediction interval, or 2 % of the mean.
+bool comes_out(const Estimate& ours, std::size_t runs, double published) {
+  const double more = (ours.high - ours.mean) * std::sqrt(static_cast<double>(runs) + 1);
+  return std::abs(ours.mean - published) <= std::max(more, 0.02 * published);
+}
+
+// For workloads of one's own there is no published figure: the policies side by side.
+Chart given_chart(const sim::TbStudy& study) {
+  Chart chart;
+  chart.title = "ANTT of the workloads given";
+  chart.caption = "Turnaround counts from arrival; mean and 95 % interval over workloads.";
+  chart.x = {.name = "policy"};
+  chart.y = {.name = "ANTT", .low = 0};
+  Series series{"ANTT", SeriesKind::bar, {}};
+  for (const TbLine& line : sim::paper_lines) {
+    const TbCell* cell = study.find(line, TbMix::given, 0, study.cells.front().sms);
+    if (cell == nullptr || cell->runs.empty()) continue;
+    const Estimate e = cell->antt_queue();
+    series.points.push_back({double(chart.x.categories.size()), e.mean, e.low, e.high, {}});
+    chart.x.categories.emplace_back(line.name);
+  }
+  chart.series.push_back(std::move(series));
+  return chart;
 }
 
 }  // namespace
@@ -118,16 +138,18 @@ Table schedule_published_table(const sim::TbStudy& study) {
     const Estimate ours = figure.reading(*cell);
     Cell shown = estimate_cell(ours, 2, cell->runs.size());
     if (figure.published) {
-      const bool agrees = comes_out(ours, *figure.published);
+      const bool agrees = comes_out(ours, cell->runs.size(), *figure.published);
       agreeing += agrees ? std::size_t{1} : std::size_t{0};
       shown.tone = agrees ? Tone::good : Tone::bad;
     }
     row.push_back(std::move(shown));
   }
   table.caption = fmt::format(
-      "The program of May 2020, its machine and its workloads; mean ± half of the 95 % interval over "
-      "seeds. ANTT counts from arrival; SM use is in per cent. A published number comes out when it "
-      "lies within our interval or 2 % of our mean: {} of {} do.",
+      "The program of May 2020, its machine and its workloads; mean ± half of the 95 % interval "
+      "over "
+      "seeds. ANTT counts from arrival; SM use is in per cent. A published number comes out when "
+      "it "
+      "lies within what one more workload gives (95 %) or 2 % of our mean: {} of {} do.",
       agreeing, numbers);
   return table;
 }
@@ -150,6 +172,12 @@ std::string schedule_study_page(const sim::TbStudy& study, const std::string& co
       "2020.\n\n"
       "ANTT leaves out kernels that do not finish, which flatters an overloaded policy: read it "
       "beside the share of kernels finished and ANTT with queueing.");
+  if (!study.options.workloads.empty()) {
+    page.heading("Workloads given");
+    page.chart(given_chart(study));
+    add_all_numbers(page, study.cells, TbMix::given);
+    return page.html();
+  }
   page.heading("Published numbers and ours");
   page.table(schedule_published_table(study));
   const Axis antt{.name = "ANTT"};

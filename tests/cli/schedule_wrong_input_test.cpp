@@ -77,6 +77,8 @@ TEST(ScheduleVerb, wrong_options_are_refused_with_what_would_be_right) {
       {{"study", "--threads", "4097"}, "--threads: Value 4097 not in range 0 to 4096"},
       {{"study", "--threads", "x"}, "--threads: 'x' is not a whole number"},
       {{"study", "more"}, "more"},
+      {{"generate", "--generation", "2020", "--mix", "multi"},
+       "the program of 2020 has one resource"},
       {{"compare", "--sms", "0"}, "--sms: Value 0 not in range 1 to 4096"},
       {{"compare", "--sms", "16,x"}, "--sms: 'x' is not a whole number"},
       {{"compare", "--levels", "0"}, "--levels: Value 0 not in range 1 to 100000"},

@@ -92,35 +92,30 @@ sim::TbMetrics metrics(double scale) {
 }
 
 // Cells whose values all differ; of some one run is missing, of some both are.
-sim::TbStudy made_up(std::initializer_list<sim::TbModel> models,
-                     std::initializer_list<sim::TbMix> mixes,
+sim::TbStudy made_up(std::span<const sim::TbLine> lines, std::initializer_list<sim::TbMix> mixes,
                      std::initializer_list<std::uint32_t> levels,
-                     std::initializer_list<std::uint32_t> sizes,
-                     std::initializer_list<std::uint32_t> memories) {
+                     std::initializer_list<std::uint32_t> sizes) {
   sim::TbStudy study;
   study.options.seeds = 2;
+  study.runs = 2;
   study.options.first_seed = 5;
   double n = 0;
-  for (const auto model : models) {
+  for (const auto& line : lines) {
     for (const auto mix : mixes) {
-      for (const char* policy : {"rr", "bfa", "dfa", "rr-skip"}) {
-        for (const auto level : levels) {
-          for (const auto sms : sizes) {
-            for (const auto memory : memories) {
-              sim::TbCell cell;
-              cell.model = model;
-              cell.mix = mix;
-              cell.policy = policy;
-              cell.level = level;
-              cell.sms = sms;
-              cell.memory = memory;
-              n += 0.01;
-              cell.runs = {metrics(n), metrics(n + 0.2)};
-              if (std::lround(n * 100) % 7 == 0) cell.runs.pop_back();
-              if (std::lround(n * 100) % 11 == 0) cell.runs.clear();
-              study.cells.push_back(cell);
-            }
-          }
+      for (const auto level : levels) {
+        for (const auto sms : sizes) {
+          sim::TbCell cell;
+          cell.model = line.model;
+          cell.policy_rules = line.policy_rules;
+          cell.mix = mix;
+          cell.policy = line.policy;
+          cell.level = level;
+          cell.sms = sms;
+          n += 0.01;
+          cell.runs = {metrics(n), metrics(n + 0.2)};
+          if (std::lround(n * 100) % 7 == 0) cell.runs.pop_back();
+          if (std::lround(n * 100) % 11 == 0) cell.runs.clear();
+          study.cells.push_back(cell);
         }
       }
     }
@@ -130,14 +125,16 @@ sim::TbStudy made_up(std::initializer_list<sim::TbModel> models,
 
 TEST(GoldenPage, TheStudyOfThePublishedPoliciesShowsEveryCell) {
   const auto study =
-      made_up({sim::TbModel::simtbs_2020, sim::TbModel::corrected},
-              {sim::TbMix::uniform, sim::TbMix::extreme}, {80, 120}, {16}, {250000, 500000});
+      made_up(sim::paper_lines, {sim::TbMix::uniform, sim::TbMix::extreme}, {80, 120}, {16});
   expect_golden("schedule_study.json", blocks_of(schedule_study_page(study, "command")));
 }
 
 TEST(GoldenPage, TheComparisonOfPoliciesShowsEveryCell) {
-  const auto study = made_up({sim::TbModel::corrected}, {sim::TbMix::uniform, sim::TbMix::multi},
-                             {50, 100}, {16, 64}, {0});
+  std::vector<sim::TbLine> lines;
+  for (const char* policy : {"rr", "bfa", "dfa", "rr-skip"}) {
+    lines.push_back({sim::TbModel::corrected, sim::TbModel::corrected, policy, {}});
+  }
+  const auto study = made_up(lines, {sim::TbMix::uniform, sim::TbMix::multi}, {50, 100}, {16, 64});
   expect_golden("schedule_compare.json", blocks_of(schedule_compare_page(study, "command")));
 }
 

@@ -19,6 +19,7 @@ struct Outcome {
   std::vector<std::vector<std::uint64_t>> use;  // after each tick's completions, a resource each
   std::vector<std::uint64_t> memory_use;        // summed over ticks
   std::uint64_t finished = 0;
+  std::uint64_t blocks_run = 0;  // summed over ticks
   std::optional<std::uint32_t> out_of_memory;
 };
 
@@ -143,14 +144,21 @@ class Reference {
 
   int choose(KernelIndex k) {
     const int n = static_cast<int>(sms_.size());
+    if (policy_ == "rr" && of_2020_ && (ended_ || pointer_ == n)) {
+      // Behind the last SM: the machine as a whole is looked at, and the tick ends.
+      std::uint64_t total = request(k, 0);
+      for (const Sm& sm : sms_) total += sm.used[0];
+      if (!ended_ && total <= std::uint64_t{c_.sm.max[0]} * sms_.size()) pointer_ = 0;
+      ended_ = true;
+      return -1;
+    }
     if (policy_ == "rr" || policy_ == "smk" || policy_ == "fua") {
       const Sm& sm = sms_[static_cast<std::size_t>(pointer_)];
-      if (ended_ || !fits(sm, k)) return -1;
+      if (!fits(sm, k)) return -1;
       if (policy_ == "smk" && !smk_allows(sm, k)) return -1;
       if (policy_ == "fua" && !(fullest(sm, k, c_.sm.max.size()) <= 1.5F)) return -1;
       const int chosen = pointer_;
-      pointer_ = (pointer_ + 1) % n;
-      ended_ = pointer_ == 0 && policy_ == "rr" && of_2020_;
+      pointer_ = policy_ == "rr" && of_2020_ ? pointer_ + 1 : (pointer_ + 1) % n;
       return chosen;
     }
     if (policy_ == "rr-skip") {
@@ -292,7 +300,62 @@ class Reference {
     }
   }
 
+  // A block's costs as of 2020: the row at or above the units of its SM, and of what the memory in
+  // use now costs the part that is the block's.
+  float overhead_2020(std::uint32_t units, KernelIndex k) const {
+    return sm_2020(units) + memory_2020(memory_[0]) * static_cast<float>(request(k, 1)) /
+                                static_cast<float>(memory_[0]);
+  }
+
+ public:
+  float sm_2020(std::uint32_t units) const {
+    for (const OverheadTable::Row& row : c_.sm_overhead.rows) {
+      if (units > 1 && units <= row_units(row, c_.sm.max[0])) return row.cost[0];
+    }
+    return 0;
+  }
+  float memory_2020(std::uint32_t used) const {
+    std::uint32_t u0 = 0;
+    float y0 = 0;
+    for (const OverheadTable::Row& row : c_.memory_overhead.rows) {
+      const std::uint32_t u1 = row_units(row, c_.memory[0]);
+      if (used < u1) {
+        return (row.cost[0] - y0) / static_cast<float>(u1 - u0) * static_cast<float>(used - u0) +
+               y0;
+      }
+      u0 = u1;
+      y0 = row.cost[0];
+    }
+    return 1;
+  }
+
+ private:
+  void execute_2020(TbTicks t) {
+    for (Sm& sm : sms_) {
+      const std::uint32_t units = sm.used[0];
+      for (std::size_t i = 0; i < sm.blocks.size();) {
+        Block& block = sm.blocks[i];
+        const KernelIndex k = block.kernel;
+        block.left = block.left - 1.0F / (1.0F + overhead_2020(units, k));
+        if (block.left > 0) {
+          ++i;
+          continue;
+        }
+        sm.blocks.erase(sm.blocks.begin() + static_cast<std::ptrdiff_t>(i));
+        sm.used[0] -= request(k, 0);
+        memory_[0] -= request(k, 1);
+        ++out_.finished;
+        if (++completed_[k] == c_.kernels[k].n_tb) out_.end[k] = t;
+      }
+    }
+  }
+
   void execute(TbTicks t) {
+    for (const Sm& sm : sms_) out_.blocks_run += sm.blocks.size();
+    if (of_2020_) {
+      execute_2020(t);
+      return;
+    }
     float memory_cost = 0;
     for (std::size_t m = 0; m < memory_.size(); ++m) {
       memory_cost += lookup(c_.memory_overhead, m,

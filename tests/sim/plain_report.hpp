@@ -53,6 +53,54 @@ inline std::uint32_t alone(const TbConfig& c, KernelIndex k,
   return static_cast<std::uint32_t>(sum);
 }
 
+// As of 2020: rounds of as many blocks as fit; SMs hold floor(blocks / SMs) of them.
+inline std::uint32_t alone_2020(const Reference& rules, const TbConfig& c, KernelIndex k) {
+  const auto request = c.kernel_fields(k);
+  const std::uint32_t fit = c.sm.max[0] / request[0] * c.sm.n_sms;
+  double sum = 0;
+  for (std::uint32_t left = c.kernels[k].n_tb; left > 0;) {
+    const std::uint32_t round = std::min(left, fit);
+    left -= round;
+    const float memory = rules.memory_2020(round * request[1]) / static_cast<float>(round);
+    const float overhead = rules.sm_2020(round / c.sm.n_sms * request[0]) + memory;
+    sum += static_cast<float>(c.kernels[k].duration.raw()) * (1.0F + overhead);
+  }
+  return static_cast<std::uint32_t>(sum);
+}
+
+inline std::string report_2020(const TbConfig& c, const std::string& policy, const Outcome& o,
+                               bool verbose) {
+  const Reference rules(c, policy, TbModel::simtbs_2020);
+  std::string text;
+  const std::uint32_t ticks = o.ticks.raw();
+  const double capacity = double{1.0} * c.sm.n_sms * c.sm.max[0];
+  double use = 0;
+  for (std::size_t t = 0; t < o.use.size(); ++t) {
+    const auto now = static_cast<double>(o.use[t][0]);
+    use += now;
+    if (verbose) text += printed("[%6zu] %.1f\n", t, now / capacity * 100);
+  }
+  text += printed("policy: %s\nsimulation end: %u\n", policy.c_str(), ticks);
+  text += ticks == 0 ? "SM utilization: -nan%\n"
+                     : printed("SM utilization: %.2f%%\n", use / ticks / capacity * 100);
+  text += "kernel statistics:\n";
+  double sum = 0;
+  int finished = 0;
+  for (const KernelIndex k : c.kernels.keys()) {
+    if (o.end[k] == TbTicks(~0U)) continue;
+    const double antt =
+        double{1.0} * (o.end[k] - c.kernels[k].start + 1_ticks).raw() / alone_2020(rules, c, k);
+    if (verbose) text += printed("kernel[%02u]: %.1f\n", k.raw() + 1, 100 * antt);
+    sum += antt;
+    ++finished;
+  }
+  if (finished > 0) text += printed("ANTT: %.3f\nKernel: %d\n", sum / finished, finished);
+  const auto mean = [&](std::uint64_t amount) {
+    return ticks == 0 ? std::string("-nan") : printed("%.1f", static_cast<double>(amount) / ticks);
+  };
+  return text + "Mem: " + mean(o.memory_use[0]) + "\nTB: " + mean(o.blocks_run) + "\n";
+}
+
 inline std::string report(const TbConfig& c, const std::string& policy, TbModel model,
                           const Outcome& o, bool verbose) {
   std::string text;

@@ -217,5 +217,101 @@ RC_GTEST_PROP(Plan, feasible_plans_hold_in_the_simulation_with_disjoint_tpcs, ()
   RC_ASSERT(placed == set.tasks.size());
 }
 
+// By trying every way to deal the tasks to partitions.
+std::uint64_t least_by_trying(const TaskSet& set, std::size_t most) {
+  const std::size_t n = set.tasks.size();
+  std::uint64_t best = ~std::uint64_t{0};
+  std::vector<std::size_t> part(n, 0);
+  const auto try_all = [&](const auto& self, std::size_t t, std::size_t parts) -> void {
+    if (t < n) {
+      for (part[t] = 0; part[t] <= parts && part[t] < most; ++part[t]) {
+        self(self, t + 1, std::max(parts, part[t] + 1));
+      }
+      return;
+    }
+    std::uint64_t sum = 0;
+    for (std::size_t p = 0; p < parts; ++p) {
+      std::uint32_t tpcs = 1;
+      for (; tpcs <= set.spec.topology.tpc_count(); ++tpcs) {
+        Nanoseconds time;
+        Nanoseconds limit(~std::uint64_t{0});
+        for (std::size_t i = 0; i < n; ++i) {
+          if (part[i] != p) continue;
+          time += job_time(set, i, tpcs);
+          limit = std::min({limit, set.tasks[i].period, set.tasks[i].deadline});
+        }
+        if (time <= limit) break;
+      }
+      if (tpcs > set.spec.topology.tpc_count()) return;
+      sum += tpcs;
+    }
+    best = std::min(best, sum);
+  };
+  try_all(try_all, 0, 0);
+  return best;
+}
+
+RC_GTEST_PROP(LeastTpcs, are_those_of_the_best_way_to_share, ()) {
+  TaskSet set = task_set(*rc::gen::inRange(1U, 9U));
+  const auto slots = *rc::gen::inRange(1U, 6U);
+  set.spec.task_slots = slots;
+  const int tasks = *rc::gen::inRange(1, 7);
+  for (int t = 0; t < tasks; ++t) {
+    set.tasks.push_back(task("t", Nanoseconds(*rc::gen::inRange(200U, 2000U)),
+                             *rc::gen::inRange(1U, 40U), Nanoseconds(*rc::gen::inRange(1U, 120U))));
+    // Some blocks run longer on more TPCs.
+    set.tasks.back().block_times[3] = Nanoseconds(*rc::gen::inRange(1U, 160U));
+  }
+  const std::uint64_t want = least_by_trying(set, slots);
+  const auto least = least_tpcs(set);
+  RC_ASSERT(least.has_value() == (want != ~std::uint64_t{0}));
+  if (!least) return;
+  RC_ASSERT(least->exact);
+  RC_ASSERT(least->tpcs == want);
+  RC_ASSERT(least->groups.size() <= slots);
+  std::set<std::size_t> held;
+  std::uint64_t sum = 0;
+  for (const TaskGroup& group : least->groups) {
+    sum += group.tpcs;
+    Nanoseconds time;
+    for (const std::size_t t : group.tasks) {
+      RC_ASSERT(held.insert(t).second);
+      time += job_time(set, t, group.tpcs);
+    }
+    for (const std::size_t t : group.tasks) {
+      RC_ASSERT(time <= std::min(set.tasks[t].period, set.tasks[t].deadline));
+    }
+  }
+  RC_ASSERT(sum == want);
+  RC_ASSERT(held.size() == set.tasks.size());
+}
+
+TEST(LeastTpcs, of_many_tasks_are_found_and_not_proved_and_may_be_more_than_there_are) {
+  TaskSet set = task_set(4);
+  for (int t = 0; t < 13; ++t) set.tasks.push_back(task("t", 100_ns, 8, 50_ns));
+  const auto least = least_tpcs(set);
+  ASSERT_TRUE(least);
+  EXPECT_FALSE(least->exact);
+  EXPECT_EQ(least->tpcs, 13U) << "each fills its period on one TPC";
+  set.tasks.pop_back();
+  EXPECT_TRUE(least_tpcs(set)->exact);
+  EXPECT_EQ(least_tpcs(set)->tpcs, 12U);
+  set.spec.task_slots = 3;
+  set.tasks.push_back(task("t", 100_ns, 8, 50_ns));
+  EXPECT_FALSE(least_tpcs(set)) << "three partitions hold six such tasks";
+  set.tasks = {task("hopeless", 100_ns, 1, 101_ns)};
+  EXPECT_FALSE(least_tpcs(set));
+}
+
+TEST(Plan, says_the_fewest_tpcs_in_words_and_in_json) {
+  TaskSet set = task_set(4);
+  set.tasks = {task("a", 1000_ns, 4, 100_ns), task("b", 2000_ns, 4, 300_ns)};
+  const auto plan = plan_schedule(set).value();
+  EXPECT_NE(plan_text(set, plan).find("1 of 4 TPCs hold every deadline: a + b on 1; no fewer do"),
+            std::string::npos)
+      << plan_text(set, plan);
+  EXPECT_NE(plan_json(set, plan).find("\"exact\": true"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace demarc::sim

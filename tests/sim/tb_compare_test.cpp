@@ -33,6 +33,7 @@ TbCell compared_cell(const char* policy, std::uint32_t level,
 TbStudy two_loads() {
   TbStudy study;
   study.options.seeds = 3;
+  study.runs = 3;
   study.cells = {compared_cell("rr-skip", 40, {1, 10, 5}), compared_cell("rr", 40, {1.2, 12, 6}),
                  compared_cell("smk", 40, {1.2, 12, 6}),   compared_cell("rr-skip", 80, {8, 4, 80}),
                  compared_cell("rr", 80, {6, 3, 60}),      compared_cell("smk", 80, {6, 3, 59})};
@@ -79,6 +80,7 @@ TEST(TbCompare, the_table_has_the_baseline_itself_and_a_line_a_group) {
 TEST(TbCompare, one_seed_gives_no_interval) {
   TbStudy study = two_loads();
   study.options.seeds = 1;
+  study.runs = 1;
   for (TbCell& cell : study.cells) cell.runs.resize(1);
   const std::string table = compare_table(study, queueing());
   EXPECT_THAT(table, StartsWith("1 seed, "));

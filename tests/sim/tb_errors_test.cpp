@@ -46,7 +46,8 @@ TEST(ClassicErrors, refused_configurations_have_status_2_and_the_line) {
   expect_classic_error("*overhead\n", 2, "c:1: unknown section");
   expect_classic_error("*sm\n2 2 1 4\n", 2, "c:2: n_sched");
   expect_classic_error("*sm\n2 1 1 4\n*kernel\n", 2, "c:3: *mem must");
-  expect_classic_error("*sm\n2 1 1 4\n*overhead_sm\n0.5 0.2\n0.4 0.3\n", 2, "c:5: ratio and");
+  expect_classic_error("*sm\n2 1 1 4\n*overhead_sm\n0.5 0.2\n0.4 0.3\n", 2,
+                       "c:5: the first column and");
   expect_classic_error(machine + "*kernel\n1 1 1 1 1\n", 2, "c:10: expected 6 numbers");
   expect_classic_error("*sm\r\n2 1 1 4\r\n\r\n", 2, "c:3: blanks only");
 }
@@ -107,7 +108,7 @@ TEST(Grammar, every_rule_has_two_sides) {
       {sm + "*overhead_sm\n0.5 +0.2\n", sm + "*overhead_sm\n0.5 0.2 0.3\n", "found 3 numbers"},
       {sm + "*overhead_sm\n0.5 0.2\n", sm + "*overhead_sm\n0.5 inf\n", "found 1 numbers"},
       {sm + "*overhead_sm\n0.4 0.2\n0.5 0.3\n", sm + "*overhead_sm\n0.4 0.2\n0.5 0.2\n",
-       "c:5: ratio and overheads must rise from line to line"},
+       "c:5: the first column and the overheads must rise from line to line"},
       {sm + "*overhead_sm\n0.4 0.2\n", sm + "*overhead_sm\n0.4 0.2\n*overhead_sm\n",
        "c:5: this section was given before"},
       {both + "*kernel\n9 1 1 1 1 1 x\n", both + "*kernel\n9 1 1 1 1 1 1\n",
@@ -232,6 +233,21 @@ TEST(Corrected, kernels_in_any_order_and_waiting_for_memory) {
   EXPECT_FALSE(run->out_of_memory);
   EXPECT_EQ(run->finished_blocks, 3U);
   EXPECT_GT(run->kernels[KernelIndex(0)].first_run, 5_ticks);
+}
+
+TEST(ClassicErrors, a_memory_request_below_zero_is_told_with_its_line) {
+  const std::string message = "c:10: a memory request of this kernel is below zero";
+  expect_classic_error(machine + "*kernel\n1 1 1 1 1 -5\n", 1, message);
+  const auto config = parse_tb_config(machine + "*kernel\n1 1 1 1 1 -05\n", "c");
+  ASSERT_TRUE(config);
+  EXPECT_NE(simulate(*config, {.model = TbModel::corrected}).error().message.find(message),
+            std::string::npos);
+  EXPECT_TRUE(simulate(*parse_tb_config(machine + "*kernel\n1 1 1 1 1 -0\n", "c"), {}));
+  // The second memory's too, and that of 2020's grammar.
+  const auto two = parse_tb_config("*sm\n1 2 2 4 4\n*mem\n9 9\n*kernel\n1 1 1 1 1 1 2 -3\n", "c");
+  ASSERT_TRUE(two) << two.error().message;
+  EXPECT_NE(simulate(*two, {.model = TbModel::corrected}).error().message.find("c:6: a memory"),
+            std::string::npos);
 }
 
 }  // namespace

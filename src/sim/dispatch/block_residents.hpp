@@ -24,12 +24,12 @@ class BlockResidents {
 
   // What happened in a tick.
   struct Tick {
-    bool any_done = false;   // a block ended
-    bool any_moved = false;  // or the work of one became less
+    bool any_done = false;         // a block ended
+    bool any_moved = false;        // or the work of one became less
     bool divides_by_zero = false;  // a block ran while no memory was in use: nothing more was done
   };
-  // Lets every block work for a tick: SMs in order, on each the blocks in theirs. used[sm]: units in
-  // use; `memory`: in use; memory_of(kernel): what a block of it asks for. Tells
+  // Lets every block work for a tick: SMs in order, on each the blocks in theirs. used[sm]: units
+  // in use; `memory`: in use; memory_of(kernel): what a block of it asks for. Tells
   // visitor.state(kernel, sm, 1, tick) of each block that has nothing left.
   template <class Visitor, class MemoryOf>
   Tick run(const UnitCosts& costs, const std::uint32_t* used, std::uint32_t memory,
@@ -62,8 +62,7 @@ BlockResidents::Tick BlockResidents::run(const UnitCosts& costs, const std::uint
         tick.divides_by_zero = true;
         return tick;
       }
-      const float share =
-          memory_cost * static_cast<float>(request) / static_cast<float>(memory);
+      const float share = memory_cost * static_cast<float>(request) / static_cast<float>(memory);
       const float before = block.work;
       block.work -= 1.0F / (1.0F + (sm_cost + share));
       tick.any_moved = tick.any_moved || block.work != before;

@@ -133,8 +133,7 @@ void print_report_of_2021(std::string& out, const TbConfig& config, const TbRun&
   for (const std::uint64_t use : run.memory_use) {
     append(out, " {}\n", ratio_text(per_tick(static_cast<double>(use), run.ticks), 1));
   }
-  append(out, "\nTB throughput: {}\n",
-         ratio_text(single_rate(run.finished_blocks, run.ticks), 2));
+  append(out, "\nTB throughput: {}\n", ratio_text(single_rate(run.finished_blocks, run.ticks), 2));
 }
 
 }  // namespace

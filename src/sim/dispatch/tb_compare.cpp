@@ -49,7 +49,7 @@ bool equal_everywhere(const TbStudy& study, const TbSelection& selection, std::s
 }
 
 // One seed gives no interval.
-std::string plus_minus(const Estimate& e, std::uint32_t seeds) {
+std::string plus_minus(const Estimate& e, std::size_t seeds) {
   if (seeds < 2) return fmt::format("{:.3f}", e.mean);
   return fmt::format("{:.3f} ±{:.3f}", e.mean, e.high - e.mean);
 }
@@ -101,14 +101,16 @@ std::string_view to_string(TbMix mix) {
       return "extreme";
     case TbMix::multi:
       return "multi";
+    case TbMix::given:
+      return "given";
   }
   return "";
 }
 
 Estimate ratio_to_baseline(const TbStudy& study, const TbSelection& selection,
                            std::string_view policy, const TbMeasure& measure) {
-  std::vector<double> logarithms(study.options.seeds);
-  std::vector<std::size_t> cells(study.options.seeds);
+  std::vector<double> logarithms(study.runs);
+  std::vector<std::size_t> cells(study.runs);
   for (const TbCell& cell : study.cells) {
     if (cell.policy != policy || !selected(cell, selection)) continue;
     const TbCell* base = same_setting(study, cell, compare_baseline);
@@ -164,14 +166,16 @@ std::vector<std::uint32_t> study_sizes(const TbStudy& study) {
 std::string compare_table(const TbStudy& study, const TbMeasure& measure) {
   std::string out;
   const auto sizes = study_sizes(study);
-  const bool one = study.options.seeds == 1;
+  const bool given = !study.options.workloads.empty();
+  const std::string_view what = given ? "workload" : "seed";
   append(out,
-         "{} seed{}, {} ticks. Each figure is the policy's over that of {} on the same "
-         "workload, seed by seed:\n1.000 is the same. {} Policies with equal figures share "
-         "a line.\n\n",
-         study.options.seeds, one ? "" : "s", study.options.ticks, compare_baseline,
-         one ? "One seed gives no interval." : "Mean ± half of the 95 % interval over seeds.");
-  for (const TbMix mix : {TbMix::uniform, TbMix::extreme, TbMix::multi}) {
+         "{} {}{}{}. Each figure is the policy's over that of {} on the same workload, {} by {}:\n"
+         "1.000 is the same. {} Policies with equal figures share a line.\n\n",
+         study.runs, what, study.runs == 1 ? "" : "s",
+         given ? "" : fmt::format(", {} ticks", study.options.ticks), compare_baseline, what, what,
+         study.runs == 1 ? fmt::format("One {} gives no interval.", what)
+                         : fmt::format("Mean ± half of the 95 % interval over {}s.", what));
+  for (const TbMix mix : tb_mixes) {
     const auto groups = equal_policies(study, {mix});
     if (groups.empty()) continue;
     TextTable table;
@@ -180,13 +184,14 @@ std::string compare_table(const TbStudy& study, const TbMeasure& measure) {
       table.rows.push_back({joined(group, ", ")});
       for (const TbMeasure& m : all_measures) {
         table.rows.back().push_back(
-            plus_minus(ratio_to_baseline(study, {mix}, group.front(), m), study.options.seeds));
+            plus_minus(ratio_to_baseline(study, {mix}, group.front(), m), study.runs));
       }
     }
-    append(out, "{} mix, all loads and sizes (ANTT: less is better)\n", to_string(mix));
+    append(out, "{} (ANTT: less is better)\n",
+           given ? "workloads given" : fmt::format("{} mix, all loads and sizes", to_string(mix)));
     table.print(out);
   }
-  for (const TbMix mix : {TbMix::uniform, TbMix::extreme, TbMix::multi}) {
+  for (const TbMix mix : tb_mixes) {
     for (const std::uint32_t level : study_levels(study)) {
       const auto groups = equal_policies(study, {mix, level});
       if (groups.empty()) continue;
@@ -201,18 +206,18 @@ std::string compare_table(const TbStudy& study, const TbMeasure& measure) {
         if (cell != nullptr) {
           for (const TbMetrics& run : cell->runs) values.push_back(measure.of(run));
         }
-        table.rows.back().push_back(plus_minus(estimate(values), study.options.seeds));
+        table.rows.back().push_back(plus_minus(estimate(values), study.runs));
       }
       for (const auto& group : groups) {
         table.rows.push_back({joined(group, ", ")});
         for (const std::uint32_t sms : sizes) {
-          table.rows.back().push_back(
-              plus_minus(ratio_to_baseline(study, {mix, level, sms}, group.front(), measure),
-                         study.options.seeds));
+          table.rows.back().push_back(plus_minus(
+              ratio_to_baseline(study, {mix, level, sms}, group.front(), measure), study.runs));
         }
       }
-      append(out, "{} mix, load {} %: {} ({})\n", to_string(mix), level, measure.title,
-             direction(measure));
+      append(out, "{}: {} ({})\n",
+             given ? "workloads given" : fmt::format("{} mix, load {} %", to_string(mix), level),
+             measure.title, direction(measure));
       table.print(out);
     }
   }

@@ -1,5 +1,5 @@
-// The line grammar of SimTBS configurations as of May 2020, and of what is printed in it. Sections may
-// come in any order; the rows of the overhead tables count units.
+// The line grammar of SimTBS configurations as of May 2020, and of what is printed in it. Sections
+// may come in any order; the rows of the overhead tables count units.
 #include <algorithm>
 #include <cmath>
 
@@ -102,7 +102,8 @@ class ReaderOf2020 final : public ConfigReader {
 
   Result<void> check_capacity(std::uint32_t units) {
     if (units >= least_row && units < most_units_of_2020) return {};
-    return fail("a capacity of {} units: {} to {} can be", units, least_row, most_units_of_2020 - 1);
+    return fail("a capacity of {} units: {} to {} can be", units, least_row,
+                most_units_of_2020 - 1);
   }
 
   Result<void> take_row(const ConfigFields& fields, std::vector<Row>& rows) {

@@ -1,5 +1,5 @@
-// The line grammar of SimTBS configurations as of 2021. Every rule here is one the published program
-// enforces, so that a file it refuses is refused here too, with the line.
+// The line grammar of SimTBS configurations as of 2021. Every rule here is one the published
+// program enforces, so that a file it refuses is refused here too, with the line.
 #include "dispatch/tb_config_reader.hpp"
 
 namespace demarc::sim {
@@ -138,8 +138,8 @@ class ReaderOf2021 final : public ConfigReader {
     return {};
   }
 
-  Result<void> take_overhead(const ConfigFields& fields, OverheadTable& table,
-                             std::size_t columns, bool at_most_one) {
+  Result<void> take_overhead(const ConfigFields& fields, OverheadTable& table, std::size_t columns,
+                             bool at_most_one) {
     const std::vector<float> numbers = leading_singles(fields);
     if (numbers.size() != columns + 1) {
       return fail("expected a ratio and {} overheads, found {} numbers", columns, numbers.size());

@@ -1,5 +1,5 @@
-// What the program of May 2020 charges a thread block for: units in use on its SM, and its own share
-// of what the use of the memory costs. IEEE single precision, in that program's order.
+// What the program of May 2020 charges a thread block for: units in use on its SM, and its own
+// share of what the use of the memory costs. IEEE single precision, in that program's order.
 #pragma once
 
 #include <cstdint>

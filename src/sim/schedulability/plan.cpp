@@ -142,11 +142,16 @@ Nanoseconds job_time(const TaskSet& set, std::size_t task, std::uint32_t tpcs) {
   return (t.blocks + wave - 1) / wave * block_time(t, tpcs);
 }
 
+std::size_t most_partitions(const TaskSet& set) {
+  return std::min(set.spec.task_slots, set.spec.hardware_queues);
+}
+
 Result<SchedulePlan> plan_schedule(const TaskSet& set) {
   if (set.tasks.size() > most_tasks) {
     return invalid_input("{} tasks; a plan is made for at most {}", set.tasks.size(), most_tasks);
   }
   SchedulePlan plan;
+  plan.least = least_tpcs(set);
   std::vector<Share> alone;
   for (std::size_t t = 0; t < set.tasks.size(); ++t) {
     if (auto share = share_of(set, t)) {
@@ -156,8 +161,7 @@ Result<SchedulePlan> plan_schedule(const TaskSet& set) {
     }
   }
   const std::uint64_t all = set.spec.topology.tpc_count();
-  // Each partition has a stream: with a queue of its own, and always a slot for its kernel.
-  const std::uint32_t most = std::min(set.spec.task_slots, set.spec.hardware_queues);
+  const std::size_t most = most_partitions(set);
   Shares groups(std::move(alone));
   while (groups.tpcs() > all && groups.merge_best(1)) {
   }

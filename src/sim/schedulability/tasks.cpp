@@ -91,6 +91,17 @@ std::string plan_text(const TaskSet& set, const SchedulePlan& plan) {
              microseconds(set.tasks[t].deadline), microseconds(plan.worst[t]));
     }
   }
+  if (plan.least) {
+    std::vector<std::string> groups;
+    for (const TaskGroup& group : plan.least->groups) {
+      std::vector<std::string> names;
+      for (const std::size_t t : group.tasks) names.push_back(set.tasks[t].name);
+      groups.push_back(fmt::format("{} on {}", joined(names, " + "), group.tpcs));
+    }
+    append(out, "{} of {} TPCs hold every deadline: {}; {}\n", plan.least->tpcs,
+           set.spec.topology.tpc_count(), joined(groups, ", "),
+           plan.least->exact ? "no fewer do" : "fewer may, not every way to share was tried");
+  }
   for (const std::size_t t : plan.impossible) {
     append(out,
            "cannot hold: {} takes {:.1f} us on all TPCs, deadline {:.1f} us, period {:.1f} us\n",
@@ -122,6 +133,17 @@ std::string plan_json(const TaskSet& set, const SchedulePlan& plan) {
     root["partitions"].push_back({{"tpcs", index_array(partition.tpcs)},
                                   {"bound_us", microseconds(partition.bound)},
                                   {"tasks", std::move(tasks)}});
+  }
+  root["least"] = nullptr;
+  if (plan.least) {
+    Json groups = Json::array();
+    for (const TaskGroup& group : plan.least->groups) {
+      Json names = Json::array();
+      for (const std::size_t t : group.tasks) names.push_back(set.tasks[t].name);
+      groups.push_back({{"tasks", std::move(names)}, {"tpcs", group.tpcs}});
+    }
+    root["least"] = {
+        {"tpcs", plan.least->tpcs}, {"exact", plan.least->exact}, {"groups", std::move(groups)}};
   }
   for (const std::size_t t : plan.impossible) root["impossible"].push_back(set.tasks[t].name);
   for (const std::size_t t : plan.left_out) root["left_out"].push_back(set.tasks[t].name);

@@ -52,10 +52,10 @@ struct SmSpec {
 
 struct TbKernel {
   std::uint32_t type = 0;
-  TbTicks start;           // arrival
-  std::uint32_t n_tb = 0;  // thread blocks
-  TbTicks duration;        // of one block without overhead
-  std::uint32_t line = 0;  // of the configuration file
+  TbTicks start;                 // arrival
+  std::uint32_t n_tb = 0;        // thread blocks
+  TbTicks duration;              // of one block without overhead
+  std::uint32_t line = 0;        // of the configuration file
   bool negative_memory = false;  // a memory request was written as a number below zero
 };
 

@@ -34,9 +34,9 @@ struct TbOptions {
   TbModel model = TbModel::simtbs;
   std::string policy = "rr";
   std::optional<TbModel> policy_rules = {};  // whose rr and rrf; empty: the model's
-  std::uint32_t blocks_per_group = 0;  // see PolicySettings
+  std::uint32_t blocks_per_group = 0;        // see PolicySettings
   // `locality`: what blocks share, by kernel type; under 0 what holds for every other type.
-  std::map<std::uint32_t, BlockSharing> sharing;
+  std::map<std::uint32_t, BlockSharing> sharing = {};
   TbObserver* observer = nullptr;
 };
 

@@ -70,10 +70,14 @@ struct TbStudyOptions {
   unsigned threads = 0;               // 0: all cores
   std::vector<std::uint32_t> sizes;   // SMs; compare_policies() only
   std::vector<std::uint32_t> levels;  // per cent; compare_policies() only
+  // Somebody's own workloads, all for one machine, in the place of generated ones: a run each. One
+  // without kernels is drawn from its *workload section, a run a seed.
+  std::vector<TbConfig> workloads;
 };
 
 struct TbStudy {
   TbStudyOptions options;
+  std::size_t runs = 0;  // of a cell: seeds, or workloads
   std::vector<TbCell> cells;
   // Nothing when the study has no such cell.
   [[nodiscard]] const TbCell* find(const TbLine& line, TbMix mix, std::uint32_t level,
@@ -85,7 +89,8 @@ struct TbStudy {
 [[nodiscard]] Result<TbStudy> reproduce_paper(const TbStudyOptions& options,
                                               const Progress& progress = {});
 
-// Every policy over loads, mixes and sizes.
+// Every policy over loads, mixes and sizes. Both studies: errors where the workloads given are not
+// of one machine, or where generated kernels are asked for beside them.
 [[nodiscard]] Result<TbStudy> compare_policies(const TbStudyOptions& options,
                                                const Progress& progress = {});
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,8 +49,21 @@ struct TaskPartition {
   Nanoseconds bound;  // no job takes longer: the sum of the job times
 };
 
+// Tasks that share a partition, and the fewest TPCs on which it holds their deadlines.
+struct TaskGroup {
+  std::vector<std::size_t> tasks;
+  std::uint32_t tpcs = 0;
+};
+
+struct LeastTpcs {
+  std::uint64_t tpcs = 0;  // may be more than the device has
+  bool exact = false;      // every way to share was tried; else no merging of two saves more
+  std::vector<TaskGroup> groups;
+};
+
 struct SchedulePlan {
   std::vector<TaskPartition> partitions;
+  std::optional<LeastTpcs> least;         // as least_tpcs()
   std::vector<std::size_t> impossible;    // tasks that miss their deadline on the whole GPU, alone
   std::vector<std::size_t> left_out;      // tasks for which no TPCs are left
   std::vector<std::size_t> without_slot;  // tasks for whose partition no task slot is left
@@ -60,6 +74,14 @@ struct SchedulePlan {
 };
 
 inline constexpr std::size_t most_tasks = 4096;
+
+// One stream each: with a hardware queue of its own, and always a slot for its kernel.
+[[nodiscard]] std::size_t most_partitions(const TaskSet& set);
+
+// The fewest TPCs that hold every deadline by the rule of shared partitions below: exact up to
+// twelve tasks. Nothing where a task does not hold its deadline even alone on the whole GPU, or
+// where there are too few task slots.
+[[nodiscard]] std::optional<LeastTpcs> least_tpcs(const TaskSet& set);
 
 // Dedicated partitions first; while they do not fit, those whose merging saves most TPCs share one.
 // A shared partition holds its deadlines when the sum of its job times is at most the shortest
