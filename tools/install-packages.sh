@@ -4,10 +4,10 @@
 set -euo pipefail
 
 build_packages=(g++ cmake ninja-build ccache git ca-certificates
-  libfmt-dev nlohmann-json3-dev libexpected-dev libcli11-dev libm4ri-dev libeigen3-dev libxxhash-dev libzstd-dev liblz4-dev libboost-dev libbenchmark-dev
+  libfmt-dev nlohmann-json3-dev libexpected-dev libcli11-dev libm4ri-dev libeigen3-dev libxxhash-dev libzstd-dev liblz4-dev libsqlite3-dev libboost-dev libbenchmark-dev
   libtomlplusplus-dev prometheus-cpp-dev libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler
   libgtest-dev libgmock-dev librapidcheck-dev)
-test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev lld-14 python3)
+test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev lld-14 python3 libopenmpi-dev openmpi-bin)
 
 packages=("${build_packages[@]}")
 [ "${1:-build}" = test ] && packages+=("${test_packages[@]}")

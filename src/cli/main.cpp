@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "demarc/base/version.hpp"
+#include "program.hpp"
 #include "verb.hpp"
 
 namespace demarc::cli {
@@ -51,7 +52,9 @@ int run_program(int argc, char** argv) {
     return 1;
   }
   int exit_code = 0;
+  const bool one = argc > 1 && argv[1][0] != '-';
   for (const Verb& verb : verbs) {
+    if (one && verb.name != argv[1]) continue;  // the others would be declared for nothing
     CLI::App* command = app.add_subcommand(verb.name, verb.summary);
     command->footer("Example: " + verb.example);
     auto action = verb.declare(*command);
@@ -79,18 +82,32 @@ int run_program(int argc, char** argv) {
   return exit_code;
 }
 
-}  // namespace
-}  // namespace demarc::cli
-
-int main(int argc, char** argv) {
+int run_guarded(int argc, char** argv) {
   const char* const verb = argc > 1 ? argv[1] : "";
   try {
-    return demarc::cli::run_program(argc, argv);
+    return run_program(argc, argv);
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "demarc %s: out of memory: this needs more than the machine gives\n",
                  verb);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "demarc %s: %s\n", verb, error.what());
   }
-  return static_cast<int>(demarc::ErrorKind::missing_capability);
+  return static_cast<int>(ErrorKind::missing_capability);
+}
+
+}  // namespace
+
+int run_arguments(const std::vector<std::string>& arguments) {
+  std::vector<std::string> all{"demarc"};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& argument : all) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  return run_guarded(static_cast<int>(all.size()), pointers.data());
+}
+
+}  // namespace demarc::cli
+
+int main(int argc, char** argv) {
+  return demarc::cli::run_guarded(argc, argv);
 }

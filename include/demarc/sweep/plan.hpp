@@ -1,0 +1,97 @@
+// What a sweep runs: a command of this program over the values of some axes, what is kept of each
+// result, and how that is put together (docs/sweep.md).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+
+namespace demarc::sweep {
+
+using Value = std::variant<double, std::int64_t, bool, std::string>;
+// As it stands on a command line and in a table: numbers in their shortest form.
+[[nodiscard]] std::string to_text(const Value& value);
+
+// Names whose values change together: one, or those of a zip.
+struct Axis {
+  std::vector<std::string> names;
+  std::vector<std::vector<Value>> values;  // [position][name]
+};
+
+// What is kept of a result, by JSON pointer. A part `name=value` of it, or
+// `name=value&other=value`, is the first element of an array whose members have these values.
+// {axis} in it is an axis's value.
+struct Measure {
+  std::string name;
+  std::string pointer;
+};
+
+// `axis` is left out; of each group of points the value of it with the best mean of `measure`.
+struct Best {
+  std::string axis;
+  std::string measure;
+  bool least = true;
+};
+
+struct Aggregate {
+  std::vector<std::string> over;        // axes whose points are put together
+  std::vector<std::string> statistics;  // mean, interval, min, max, p1 to p99
+  std::optional<Best> best;
+};
+
+struct Point {
+  std::uint64_t index = 0;  // in the plan
+  std::vector<std::string> arguments;
+  std::vector<std::string> pointers;  // of the measures
+  std::string seed;                   // what stands behind --seed; empty: nothing does
+  std::string input;  // digest of the files among the arguments; empty: there is none
+  std::string key;    // digest of the arguments, the pointers and those files
+};
+
+class Plan {
+ public:
+  // invalid_input names `source` and the key. Files of axes are looked for from `folder` on.
+  [[nodiscard]] static Result<Plan> parse(std::string_view text, const std::string& source,
+                                          const std::filesystem::path& folder);
+
+  // Without axes and points; to be assigned to.
+  [[nodiscard]] static Plan none() { return {}; }
+
+  [[nodiscard]] const std::string& source() const { return source_; }
+  // A sweep file with the same points, whose axes are lists.
+  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] const std::string& verb() const { return command_.front(); }
+  [[nodiscard]] const std::vector<Axis>& axes() const { return axes_; }
+  [[nodiscard]] std::vector<std::string> axis_names() const;
+  [[nodiscard]] const std::vector<Measure>& measures() const { return measures_; }
+  [[nodiscard]] const Aggregate& aggregate() const { return aggregate_; }
+  [[nodiscard]] double time_limit_s() const { return time_limit_s_; }  // 0: none
+
+  // Points; the first axis changes slowest. Nothing is kept for each.
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+  // Position on each axis.
+  [[nodiscard]] std::vector<std::size_t> positions(std::uint64_t index) const;
+  // One for each of axis_names().
+  [[nodiscard]] std::vector<Value> values(std::uint64_t index) const;
+  // invalid_input when a file among the arguments cannot be read.
+  [[nodiscard]] Result<Point> point(std::uint64_t index) const;
+
+ private:
+  Plan() = default;
+
+  std::string source_, text_;
+  std::vector<std::string> command_;
+  std::vector<Axis> axes_;
+  std::vector<Measure> measures_;
+  Aggregate aggregate_;
+  double time_limit_s_ = 0;
+  std::uint64_t size_ = 1;
+};
+
+}  // namespace demarc::sweep

@@ -1,0 +1,42 @@
+// What a store holds, as tables: every point, and the points put together as the sweep file says.
+// Nothing in them depends on who ran what and when, unless it is asked for.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+#include "demarc/sweep/store.hpp"
+
+namespace demarc::sweep {
+
+// Rows in the order of the plan.
+struct ResultTable {
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::optional<Value>>> rows;
+};
+
+// Axes, measures, `error` (empty: none) of every point that has ended; with `provenance` also
+// seconds, rank, exit code, revision, seed and digest of the input.
+[[nodiscard]] Result<ResultTable> all_points(Store& store, bool provenance);
+
+// The axes that are not put together, the number of points, and each statistic of each measure; a
+// sweep file without `aggregate` puts nothing together. Points that failed and measures that are no
+// numbers are left out.
+[[nodiscard]] Result<ResultTable> summary(Store& store);
+
+// For each group of the other axes the value of Best::axis with the best mean; empty columns where
+// the sweep file asks for none.
+[[nodiscard]] Result<ResultTable> best_values(Store& store);
+
+[[nodiscard]] std::string to_csv(const ResultTable& table);  // RFC 4180, a header line
+[[nodiscard]] std::string to_json(const Store& store,
+                                  const ResultTable& table);  // schema demarc.sweep.export/1
+// For people: columns side by side, the first `most` rows and how many there are more.
+[[nodiscard]] std::string to_table(const ResultTable& table, std::size_t most);
+
+// The command that runs a point alone.
+[[nodiscard]] std::string command_of(const Point& point);
+
+}  // namespace demarc::sweep

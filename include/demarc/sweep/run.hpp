@@ -1,0 +1,67 @@
+// Runs the points of a plan that a store does not hold: in processes of this machine, and on the
+// ranks that mpirun started. Every point has a process of its own, so that one that crashes is a
+// row with an error and nothing else.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+#include "demarc/sweep/plan.hpp"
+#include "demarc/sweep/store.hpp"
+#include "demarc/sweep/transport.hpp"
+
+namespace demarc::sweep {
+
+// Carries a point's arguments out as the program would, on this process's standard streams; gives
+// the exit code.
+using RunCommand = std::function<int(const std::vector<std::string>& arguments)>;
+
+// How far a sweep is.
+struct State {
+  std::uint64_t points = 0;  // of the plan
+  std::uint64_t held = 0;    // were there before
+  std::uint64_t ran = 0;     // since, those that failed among them
+  std::uint64_t failed = 0;  // of those that ran
+  double seconds = 0;        // since the beginning
+  double point_seconds = 0;  // of the points that ran, together
+};
+
+// The processes of this machine in which points run. They are started before MPI is: a process that
+// has it is large, and each point would cost its copy.
+class Crew {
+ public:
+  // `jobs` points at a time; 0: as many as this process has cores. `plan` and `command` must
+  // outlive it. missing_capability when no process can be started.
+  [[nodiscard]] static Result<Crew> start(const Plan& plan, unsigned jobs,
+                                          const RunCommand& command);
+  Crew(Crew&&) noexcept;
+  Crew& operator=(Crew&&) noexcept;
+  ~Crew();
+
+  struct Members;
+  [[nodiscard]] Members& members() { return *members_; }
+
+ private:
+  explicit Crew(std::unique_ptr<Members> members);
+  std::unique_ptr<Members> members_;
+};
+
+struct RunOptions {
+  bool retry = false;                          // points that failed once more
+  std::uint64_t most = 0;                      // so many points and no more; 0: all
+  std::function<void(const State&)> progress;  // now and then; may be empty
+};
+
+// On rank 0, or where there is one rank. An error: the store cannot be written, or no process can
+// be started.
+[[nodiscard]] Result<State> run_sweep(const Plan& plan, Store& store, Crew& crew, Transport* ranks,
+                                      const RunOptions& options);
+
+// On the others: runs what rank 0 sends until it sends no more.
+[[nodiscard]] Result<void> serve_rank(Crew& crew, Transport& ranks);
+
+}  // namespace demarc::sweep

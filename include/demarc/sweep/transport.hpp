@@ -1,0 +1,40 @@
+// Messages between the ranks of a sweep. MPI is loaded when it is wanted, and not before: without
+// it the program is whole.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "demarc/base/result.hpp"
+
+namespace demarc::sweep {
+
+struct RankMessage {
+  std::uint32_t from = 0;
+  std::string text;
+};
+
+class Transport {
+ public:
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  virtual ~Transport() = default;
+
+  [[nodiscard]] virtual std::uint32_t rank() const = 0;
+  [[nodiscard]] virtual std::uint32_t size() const = 0;
+  virtual void send(std::uint32_t to, const std::string& text) = 0;
+  // A message that has come, or nothing.
+  [[nodiscard]] virtual std::optional<RankMessage> receive() = 0;
+};
+
+// Whether mpirun, or Slurm's srun, has started this process beside others.
+[[nodiscard]] bool started_by_mpi();
+
+// The ranks of that job, by libdemarc_mpi.so beside the program. missing_capability where it is not
+// there: the program was built without MPI.
+[[nodiscard]] Result<std::unique_ptr<Transport>> open_mpi();
+
+}  // namespace demarc::sweep

@@ -1,0 +1,192 @@
+// demarc sweep: a simulation over a grid of settings, on all cores or under mpirun, into a file of
+// SQLite.
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "demarc/base/files.hpp"
+#include "demarc/report/sweep_page.hpp"
+#include "demarc/sweep/results.hpp"
+#include "demarc/sweep/run.hpp"
+#include "program.hpp"
+#include "verb.hpp"
+
+namespace demarc::cli {
+namespace {
+
+struct RunSweepOptions {
+  std::string plan, database;
+  sweep::RunOptions run;
+  unsigned jobs = 0;
+  bool any_revision = false;
+};
+
+struct ShowOptions {
+  std::string database, html, out;
+  bool json = false, points = false, provenance = false;
+  std::size_t rows = 40;
+};
+
+std::string duration(double seconds) {
+  if (seconds < 100) return fmt::format("{:.1f} s", seconds);
+  if (seconds < 6000) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+// A bar on a terminal; else a line every ten seconds.
+std::function<void(const sweep::State&)> sweep_progress() {
+  const auto bar = terminal_progress();
+  return [bar, next = 10.0](const sweep::State& state) mutable {
+    const std::uint64_t ended = state.held + state.ran;
+    const double rate = state.seconds > 0 ? static_cast<double>(state.ran) / state.seconds : 0;
+    const double left =
+        rate > 0 ? static_cast<double>(state.points - std::min(state.points, ended)) / rate : 0;
+    const std::string text = fmt::format("{} of {} points, {:.1f} per second, {} left, {} failed",
+                                         ended, state.points, rate, duration(left), state.failed);
+    if (bar) {
+      bar(static_cast<double>(ended) /
+              static_cast<double>(std::max<std::uint64_t>(state.points, 1)),
+          text);
+    } else if (state.seconds >= next) {
+      fmt::print(stderr, "{}\n", text);
+      next = state.seconds + 10;
+    }
+  };
+}
+
+Result<void> run_points(RunSweepOptions options) {
+  DEMARC_TRY(const std::string text, read_file(options.plan));
+  const std::filesystem::path path(options.plan);
+  DEMARC_TRY(const auto plan, sweep::Plan::parse(text, options.plan, path.parent_path()));
+  const sweep::RunCommand command = [](const std::vector<std::string>& arguments) {
+    return run_arguments(arguments);
+  };
+  const bool of_job = sweep::started_by_mpi();
+  const unsigned jobs = options.jobs == 0 && of_job ? 1 : options.jobs;
+  DEMARC_TRY(auto crew, sweep::Crew::start(plan, jobs, command));
+  std::unique_ptr<sweep::Transport> ranks;
+  if (of_job) {
+    DEMARC_TRY(ranks, sweep::open_mpi());
+  }
+  if (ranks && ranks->rank() != 0) return serve_rank(crew, *ranks);
+  if (options.database.empty()) {
+    options.database = std::filesystem::path(path).replace_extension(".db").string();
+  }
+  DEMARC_TRY(auto store, sweep::Store::open(options.database, plan, options.any_revision));
+  options.run.progress = sweep_progress();
+  DEMARC_TRY(const auto state, run_sweep(plan, store, crew, ranks.get(), options.run));
+  fmt::print("{}: {} of {} points, {} of them now in {}, {} failed\n", options.database,
+             state.held + state.ran, state.points, state.ran, duration(state.seconds),
+             state.failed);
+  if (state.failed == 0) return {};
+  return check_failed(
+      "{} points failed; `demarc sweep export {} --points` has their errors, --retry "
+      "runs them again",
+      state.failed, options.database);
+}
+
+Result<void> show(const ShowOptions& options) {
+  DEMARC_TRY(auto store, sweep::Store::read(options.database));
+  DEMARC_TRY(const auto counts, store.counts());
+  DEMARC_TRY(const auto summary, sweep::summary(store));
+  DEMARC_TRY(const auto best, sweep::best_values(store));
+  if (!options.html.empty()) {
+    DEMARC_TRY(const std::string page, report::sweep_page(store, command_line()));
+    DEMARC_CHECK(write_file(options.html, page));
+  }
+  if (options.json) return emit(options.out, to_json(store, summary));
+  std::string text = fmt::format("{}: {} of {} points ended, {} failed\n\n", store.plan().source(),
+                                 counts.done + counts.failed, store.plan().size(), counts.failed);
+  text += to_table(summary, options.rows);
+  if (!best.columns.empty()) text += "\n" + to_table(best, options.rows);
+  return emit(options.out, text);
+}
+
+Result<void> export_points(const ShowOptions& options) {
+  DEMARC_TRY(auto store, sweep::Store::read(options.database));
+  DEMARC_TRY(const auto table,
+             options.points ? sweep::all_points(store, options.provenance) : sweep::summary(store));
+  return emit(options.out, options.json ? to_json(store, table) : to_csv(table));
+}
+
+struct SweepCommand {
+  CLI::App* app = nullptr;
+  std::function<Result<void>()> run;
+};
+
+SweepCommand declare_run(CLI::App& verb) {
+  CLI::App* app = verb.add_subcommand("run", "run the points that the file does not hold");
+  app->footer(
+      "Example: demarc sweep run examples/sweeps/dispatch.json\n"
+      "         mpirun -np 16 demarc sweep run plan.json --db results.db");
+  auto options = std::make_shared<RunSweepOptions>();
+  app->add_option("plan", options->plan, "sweep file (docs/sweep.md)")
+      ->required()
+      ->type_name("FILE");
+  app->add_option("--db", options->database, "results [the sweep file's name with .db]")
+      ->type_name("FILE");
+  app->add_option("--jobs,-j", options->jobs,
+                  "points at a time on each machine or rank; 0: as many as cores, under mpirun 1")
+      ->check(CLI::Range(0U, 4096U).description(""))
+      ->capture_default_str();
+  app->add_option("--most", options->run.most, "end after so many points; 0: all")
+      ->capture_default_str();
+  app->add_flag("--retry", options->run.retry, "run points that failed once more");
+  app->add_flag("--any-revision", options->any_revision,
+                "go on in a file whose points another revision of this program ran");
+  return {app, [options] { return run_points(*options); }};
+}
+
+SweepCommand declare_show(CLI::App& verb) {
+  CLI::App* app = verb.add_subcommand("show", "what the points say, put together");
+  app->footer("Example: demarc sweep show results.db --html results.html");
+  auto options = std::make_shared<ShowOptions>();
+  app->add_option("database", options->database, "results")->required()->type_name("FILE");
+  app->add_option("--rows", options->rows, "rows of a table that are shown")->capture_default_str();
+  app->add_flag("--json", options->json, "JSON (schema demarc.sweep.export/1)");
+  add_output(*app, "--html", options->html, "write a page here");
+  add_output(*app, "--out", options->out, "write here instead of standard output");
+  return {app, [options] { return show(*options); }};
+}
+
+SweepCommand declare_export(CLI::App& verb) {
+  CLI::App* app = verb.add_subcommand("export", "CSV or JSON of the results");
+  app->footer("Example: demarc sweep export results.db --points --out points.csv");
+  auto options = std::make_shared<ShowOptions>();
+  app->add_option("database", options->database, "results")->required()->type_name("FILE");
+  app->add_flag("--points", options->points, "every point and not what they come to together");
+  app->add_flag(
+      "--provenance", options->provenance,
+      "with --points: also seconds, rank, exit code, revision, seed, digest of the input");
+  app->add_flag("--json", options->json, "JSON (schema demarc.sweep.export/1)");
+  add_output(*app, "--out", options->out, "write here instead of standard output");
+  return {app, [options]() -> Result<void> {
+            if (options->provenance && !options->points) {
+              return invalid_input("--provenance is of points: give --points too");
+            }
+            return export_points(*options);
+          }};
+}
+
+const RegisterVerb sweep_verb({
+    .order = 115,
+    .name = "sweep",
+    .summary = "a simulation over a grid of settings, on all cores or under mpirun",
+    .example = "demarc sweep run examples/sweeps/dispatch.json",
+    .declare =
+        [](CLI::App& app) {
+          app.require_subcommand(1);
+          const std::vector<SweepCommand> commands = {declare_run(app), declare_show(app),
+                                                      declare_export(app)};
+          return [commands]() -> Result<void> {
+            for (const SweepCommand& command : commands) {
+              if (command.app->parsed()) return command.run();
+            }
+            return {};
+          };
+        },
+});
+
+}  // namespace
+}  // namespace demarc::cli

@@ -1,0 +1,177 @@
+#include "demarc/report/sweep_page.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "demarc/base/text.hpp"
+#include "demarc/report/page.hpp"
+#include "demarc/study/statistics.hpp"
+#include "demarc/sweep/results.hpp"
+
+namespace demarc::report {
+namespace {
+
+using sweep::ResultTable;
+using sweep::Value;
+
+constexpr std::size_t most_lines = 8;    // in a chart
+constexpr std::size_t most_rows = 2000;  // of a table
+constexpr std::size_t most_commands = 500;
+
+std::optional<double> number_of(const std::optional<Value>& value) {
+  if (!value) return {};
+  if (const auto* real = std::get_if<double>(&*value)) return *real;
+  if (const auto* whole = std::get_if<std::int64_t>(&*value)) return static_cast<double>(*whole);
+  return {};
+}
+
+Cell cell_of(const std::optional<Value>& value) {
+  if (!value) return {};
+  const auto number = number_of(value);
+  if (!number) return sweep::to_text(*value);
+  Cell cell(std::holds_alternative<double>(*value) ? fmt::format("{:.4g}", *number)
+                                                   : sweep::to_text(*value));
+  cell.number = number;
+  return cell;
+}
+
+std::size_t column_of(const ResultTable& table, const std::string& name) {
+  return static_cast<std::size_t>(std::find(table.columns.begin(), table.columns.end(), name) -
+                                  table.columns.begin());
+}
+
+std::set<std::string> values_of(const ResultTable& table, std::size_t column) {
+  std::set<std::string> values;
+  for (const auto& row : table.rows) values.insert(row[column] ? sweep::to_text(*row[column]) : "");
+  return values;
+}
+
+// `measure` against `axis`, over all values of the other axes; a line for each value of `split`.
+Chart chart_of(const ResultTable& points, const std::string& measure, const std::string& axis,
+               const std::string& split) {
+  const std::size_t y = column_of(points, measure);
+  const std::size_t x = column_of(points, axis);
+  const std::size_t line = split.empty() ? points.columns.size() : column_of(points, split);
+  Chart chart;
+  chart.title = fmt::format("{} by {}", measure, axis);
+  chart.x = {.name = axis};
+  chart.y = {.name = measure};
+  bool numbers = true;
+  std::vector<std::string> categories;
+  // [line][x] in the order in which they come.
+  std::vector<std::string> lines;
+  std::map<std::string, std::map<std::string, std::vector<double>>> samples;
+  for (const auto& row : points.rows) {
+    const auto value = number_of(row[y]);
+    if (!value || !row[x]) continue;
+    const std::string at = sweep::to_text(*row[x]);
+    const std::string of = line < row.size() && row[line] ? sweep::to_text(*row[line]) : "";
+    numbers = numbers && number_of(row[x]).has_value();
+    if (std::find(categories.begin(), categories.end(), at) == categories.end()) {
+      categories.push_back(at);
+    }
+    if (std::find(lines.begin(), lines.end(), of) == lines.end()) lines.push_back(of);
+    samples[of][at].push_back(*value);
+  }
+  if (!numbers) chart.x.categories = categories;
+  bool several = false;
+  for (const std::string& of : lines) {
+    Series series{of.empty() ? measure : of, numbers ? SeriesKind::line : SeriesKind::bar, {}};
+    for (std::size_t c = 0; c < categories.size(); ++c) {
+      const auto found = samples[of].find(categories[c]);
+      if (found == samples[of].end()) continue;
+      const auto all = study::describe(found->second);
+      Point point{
+          numbers ? std::stod(categories[c]) : static_cast<double>(c), all.mean, {}, {}, {}};
+      if (found->second.size() > 1) {
+        several = true;
+        point.low = all.mean_interval.low;
+        point.high = all.mean_interval.high;
+      }
+      series.points.push_back(std::move(point));
+    }
+    std::sort(series.points.begin(), series.points.end(),
+              [](const Point& a, const Point& b) { return a.x < b.x; });
+    chart.series.push_back(std::move(series));
+  }
+  chart.caption = several ? "Mean over the values of the other axes, with its 95 % interval."
+                          : "One point each.";
+  return chart;
+}
+
+Table table_of(const ResultTable& from) {
+  Table table;
+  for (std::size_t c = 0; c < from.columns.size(); ++c) {
+    const bool right = !from.rows.empty() && number_of(from.rows.front()[c]).has_value();
+    table.columns.push_back({from.columns[c], right ? Align::right : Align::left});
+  }
+  for (std::size_t r = 0; r < std::min(most_rows, from.rows.size()); ++r) {
+    auto& row = table.rows.emplace_back();
+    for (const auto& value : from.rows[r]) row.push_back(cell_of(value));
+  }
+  if (from.rows.size() > most_rows) {
+    table.caption = fmt::format("The first {} of {} rows; `demarc sweep export` gives all.",
+                                most_rows, from.rows.size());
+  }
+  return table;
+}
+
+}  // namespace
+
+Result<std::string> sweep_page(sweep::Store& store, const std::string& command) {
+  const sweep::Plan& plan = store.plan();
+  DEMARC_TRY(const auto counts, store.counts());
+  DEMARC_TRY(const auto summary, sweep::summary(store));
+  DEMARC_TRY(const auto best, sweep::best_values(store));
+  DEMARC_TRY(const auto points, sweep::all_points(store, false));
+  Page page(fmt::format("Sweep of demarc {}", plan.verb()), plan.source());
+  page.context({.command = command});
+  page.key_figures({{"points", grouped(static_cast<std::int64_t>(plan.size()))},
+                    {"ended", grouped(static_cast<std::int64_t>(counts.done + counts.failed))},
+                    {"failed", grouped(static_cast<std::int64_t>(counts.failed)), "",
+                     counts.failed == 0 ? Tone::plain : Tone::bad}});
+  if (!best.rows.empty()) {
+    page.heading("What is best");
+    page.table(table_of(best));
+  }
+  page.heading("Each measure against each axis");
+  const auto axes = plan.axis_names();
+  std::string split = plan.aggregate().best ? plan.aggregate().best->axis : "";
+  if (!split.empty() && values_of(points, column_of(points, split)).size() > most_lines) split = "";
+  for (const sweep::Measure& measure : plan.measures()) {
+    const std::size_t column = column_of(points, measure.name);
+    if (std::none_of(points.rows.begin(), points.rows.end(),
+                     [&](const auto& row) { return number_of(row[column]).has_value(); })) {
+      continue;
+    }
+    for (const std::string& axis : axes) {
+      const bool over = std::find(plan.aggregate().over.begin(), plan.aggregate().over.end(),
+                                  axis) != plan.aggregate().over.end();
+      if (over || values_of(points, column_of(points, axis)).size() < 2) continue;
+      page.chart(chart_of(points, measure.name, axis, axis == split ? "" : split));
+    }
+  }
+  page.heading("What the points come to");
+  page.table(table_of(summary));
+  if (plan.size() <= most_commands) {
+    Table table;
+    for (const std::string& name : points.columns) table.columns.push_back({name});
+    table.columns.push_back({"command"});
+    std::size_t next = 0;
+    for (std::uint64_t i = 0; i < plan.size(); ++i) {
+      DEMARC_TRY(const auto row, store.row(i));
+      if (!row) continue;
+      auto& cells = table.rows.emplace_back();
+      for (const auto& value : points.rows[next++]) cells.push_back(cell_of(value));
+      DEMARC_TRY(const sweep::Point point, plan.point(i));
+      cells.emplace_back(command_of(point));
+    }
+    page.begin_section("Every point, and the command that runs it alone", true);
+    page.table(table);
+    page.end_section();
+  }
+  return page.html();
+}
+
+}  // namespace demarc::report

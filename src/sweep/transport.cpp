@@ -1,0 +1,77 @@
+// Loads the ranks of MPI.
+#include "demarc/sweep/transport.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "mpi_table.h"
+
+namespace demarc::sweep {
+namespace {
+
+constexpr const char* library_name = "libdemarc_mpi.so";
+
+class MpiRanks final : public Transport {
+ public:
+  explicit MpiRanks(const demarc_mpi_table& table) : table_(table) {}
+  ~MpiRanks() override { table_.end(); }
+
+  std::uint32_t rank() const override { return table_.rank(); }
+  std::uint32_t size() const override { return table_.size(); }
+  void send(std::uint32_t to, const std::string& text) override {
+    // MPI ends the job on its errors; what is left is memory.
+    if (table_.send(to, text.data(), text.size()) != 0) std::abort();
+  }
+  std::optional<RankMessage> receive() override {
+    RankMessage message;
+    const long count = table_.probe(&message.from);
+    if (count < 0) return {};
+    message.text.resize(static_cast<std::size_t>(count));
+    table_.read(message.text.data(), message.text.size());
+    return message;
+  }
+
+ private:
+  const demarc_mpi_table& table_;
+};
+
+unsigned long number_of(const char* variable) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? 0 : std::strtoul(text, nullptr, 10);
+}
+
+}  // namespace
+
+bool started_by_mpi() {
+  return number_of("OMPI_COMM_WORLD_SIZE") > 1 ||
+         (std::getenv("PMIX_RANK") != nullptr && number_of("SLURM_STEP_NUM_TASKS") > 1);
+}
+
+Result<std::unique_ptr<Transport>> open_mpi() {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+  std::string tried;
+  for (const fs::path& path : {folder / library_name, folder / ".." / "lib" / library_name}) {
+    if (!fs::exists(path, error)) {
+      tried += (tried.empty() ? "" : ", ") + path.lexically_normal().string();
+      continue;
+    }
+    // Open MPI loads parts of its own, which look for its symbols among those of all.
+    void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    if (library == nullptr) return missing_capability("{}: {}", path.string(), ::dlerror());
+    const auto* table =
+        static_cast<const demarc_mpi_table*>(::dlsym(library, "demarc_mpi_table_1"));
+    if (table == nullptr) return missing_capability("{}: of another version", path.string());
+    if (table->start() != 0) return missing_capability("{}: MPI does not start", path.string());
+    return std::unique_ptr<Transport>(std::make_unique<MpiRanks>(*table));
+  }
+  return missing_capability(
+      "mpirun has started this program, which was built without MPI: there is no {}; install "
+      "libopenmpi-dev and build again",
+      tried);
+}
+
+}  // namespace demarc::sweep
