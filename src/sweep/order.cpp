@@ -6,34 +6,31 @@
 
 namespace demarc::sweep {
 
-// First, for each value of each axis, a point that has it: after these something is known of all.
+// First the points of a diagonal, which meets each value of each axis: after these something is
+// known of all points.
 Order::Order(const Plan& plan, std::vector<std::uint64_t> left)
     : plan_(plan), left_(std::move(left)) {
-  std::vector<std::vector<bool>> seen;
-  std::uint64_t unseen = 0;
+  std::size_t longest = 0;
   for (const Axis& axis : plan.axes()) {
-    seen.emplace_back(axis.values.size(), false);
-    of_value_.emplace_back(axis.values.size());
-    unseen += axis.values.size();
+    of_value_.emplace_back(axis.size());
+    longest = std::max(longest, axis.size());
   }
-  std::size_t first = 0;
-  // The widest axis needs as many points as it has values; a stride meets those of all axes soon.
-  const std::size_t stride = std::max<std::size_t>(left_.size() * 618 / 1000, 1) | 1U;
-  for (std::size_t tried = 0; tried < left_.size() && unseen > 0; ++tried) {
-    const std::size_t at = first + tried * stride % (left_.size() - first);
-    bool useful = false;
-    const auto positions = plan.positions(left_[at]);
-    for (std::size_t a = 0; a < positions.size(); ++a) useful = useful || !seen[a][positions[a]];
-    if (!useful) continue;
-    for (std::size_t a = 0; a < positions.size(); ++a) {
-      if (seen[a][positions[a]]) continue;
-      seen[a][positions[a]] = true;
-      --unseen;
+  std::vector<std::uint64_t> sorted;
+  for (std::size_t k = 0; k < longest; ++k) {
+    std::uint64_t index = 0;
+    for (const Axis& axis : plan.axes()) {
+      index = index * axis.size() + k % axis.size();
     }
-    std::swap(left_[first], left_[at]);
-    if (++first == left_.size()) break;
+    if (std::binary_search(left_.begin(), left_.end(), index)) sorted.push_back(index);
   }
-  sort_at_ = std::max<std::uint64_t>(first, 8);
+  std::sort(sorted.begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  const auto on_diagonal = [&](std::uint64_t index) {
+    return std::binary_search(sorted.begin(), sorted.end(), index);
+  };
+  left_.erase(std::remove_if(left_.begin(), left_.end(), on_diagonal), left_.end());
+  left_.insert(left_.begin(), sorted.begin(), sorted.end());
+  sort_at_ = std::max<std::uint64_t>(sorted.size(), 8);
 }
 
 std::uint64_t Order::take() {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 
 #include "demarc/base/files.hpp"
@@ -46,20 +47,27 @@ Json to_json(const Value& value) {
   return std::visit([](const auto& held) { return Json(held); }, value);
 }
 
-// As a sweep file has them, with every value.
+// As a sweep file has them: ranges, and lists of what files and zips came to.
 Json to_json(const std::vector<Axis>& axes) {
   Json json = Json::object();
   for (const Axis& axis : axes) {
-    Json lists = Json::object();
-    for (std::size_t n = 0; n < axis.names.size(); ++n) {
-      Json list = Json::array();
-      for (const auto& values : axis.values) list.push_back(to_json(values[n]));
-      lists[axis.names[n]] = std::move(list);
+    if (axis.is_range()) {
+      json[axis.names()[0]] = {
+          {"from", axis.from()},
+          {"to", axis.from() + static_cast<double>(axis.size() - 1) * axis.step()},
+          {"step", axis.step()}};
+      continue;
     }
-    if (axis.names.size() == 1) {
+    Json lists = Json::object();
+    for (std::size_t n = 0; n < axis.names().size(); ++n) {
+      Json list = Json::array();
+      for (std::size_t i = 0; i < axis.size(); ++i) list.push_back(to_json(axis.value(i, n)));
+      lists[axis.names()[n]] = std::move(list);
+    }
+    if (axis.names().size() == 1) {
       json.update(lists);
     } else {
-      json[joined(axis.names, "_")] = {{"zip", std::move(lists)}};
+      json[joined(axis.names(), "_")] = {{"zip", std::move(lists)}};
     }
   }
   return json;
@@ -82,20 +90,44 @@ std::vector<Placed> placed_in(std::string_view argument) {
   return names;
 }
 
-// Of the content of the files among the arguments; empty: none is one.
+// Of a file's content, which is read once while its time and size stay.
+Result<std::uint64_t> digest_of(const std::string& path) {
+  struct Known {
+    std::filesystem::file_time_type time;
+    std::uintmax_t size = 0;
+    std::uint64_t digest = 0;
+  };
+  static thread_local std::map<std::string, Known> files;
+  std::error_code error;
+  const auto time = std::filesystem::last_write_time(path, error);
+  const auto size = std::filesystem::file_size(path, error);
+  Known& known = files[path];
+  if (known.digest == 0 || known.time != time || known.size != size) {
+    DEMARC_TRY(const std::string content, read_file(path));
+    known = {time, size, hash_of(content)};
+  }
+  return known.digest;
+}
+
+// Of the files among the arguments; empty: none is one.
 Result<std::string> input_of(const std::vector<std::string>& arguments) {
   std::string digests;
   for (const std::string& argument : arguments) {
     std::error_code error;
     if (!std::filesystem::is_regular_file(argument, error)) continue;
-    DEMARC_TRY(const std::string content, read_file(argument));
-    append(digests, "{:016x}", hash_of(content));
+    DEMARC_TRY(const std::uint64_t digest, digest_of(argument));
+    append(digests, "{:016x}", digest);
   }
   if (digests.size() <= 16) return digests;
   return fmt::format("{:016x}", hash_of(digests));
 }
 
 }  // namespace
+
+Value Axis::value(std::size_t position, std::size_t name) const {
+  if (is_range()) return shortest(from_ + static_cast<double>(position) * step_);
+  return values_[position][name];
+}
 
 std::string to_text(const Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
@@ -218,7 +250,7 @@ Result<Plan> Plan::parse(std::string_view text, const std::string& source,
   resolved["axes"] = to_json(plan.axes_);
   plan.text_ = json_text(resolved, 2) + "\n";
   for (const Axis& axis : plan.axes_) {
-    plan.size_ *= axis.values.size();
+    plan.size_ *= axis.size();
     if (plan.size_ <= most_points) continue;
     return invalid_input("{}: axes: more than {} points", source, most_points);
   }
@@ -227,15 +259,17 @@ Result<Plan> Plan::parse(std::string_view text, const std::string& source,
 
 std::vector<std::string> Plan::axis_names() const {
   std::vector<std::string> names;
-  for (const Axis& axis : axes_) names.insert(names.end(), axis.names.begin(), axis.names.end());
+  for (const Axis& axis : axes_) {
+    names.insert(names.end(), axis.names().begin(), axis.names().end());
+  }
   return names;
 }
 
 std::vector<std::size_t> Plan::positions(std::uint64_t index) const {
   std::vector<std::size_t> positions(axes_.size());
   for (std::size_t a = axes_.size(); a-- > 0;) {
-    positions[a] = index % axes_[a].values.size();
-    index /= axes_[a].values.size();
+    positions[a] = index % axes_[a].size();
+    index /= axes_[a].size();
   }
   return positions;
 }
@@ -244,8 +278,9 @@ std::vector<Value> Plan::values(std::uint64_t index) const {
   std::vector<Value> values;
   const auto at = positions(index);
   for (std::size_t a = 0; a < axes_.size(); ++a) {
-    const auto& of_axis = axes_[a].values[at[a]];
-    values.insert(values.end(), of_axis.begin(), of_axis.end());
+    for (std::size_t n = 0; n < axes_[a].names().size(); ++n) {
+      values.push_back(axes_[a].value(at[a], n));
+    }
   }
   return values;
 }

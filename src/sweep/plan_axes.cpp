@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 #include <regex>
 #include <set>
 
@@ -23,72 +24,75 @@ Result<Value> value_of(const Json& json, const std::string& where) {
   return invalid_input("{}: expected a number, a string, true or false", where);
 }
 
-Result<std::vector<Value>> list_of(const Json& json, const std::string& where) {
-  std::vector<Value> values;
+Result<Axis> list_of(const std::string& name, const Json& json, const std::string& where) {
+  std::vector<std::vector<Value>> values;
   for (std::size_t i = 0; i < json.size(); ++i) {
     DEMARC_TRY(Value value, value_of(json[i], fmt::format("{}[{}]", where, i)));
-    values.push_back(std::move(value));
+    values.push_back({std::move(value)});
   }
   if (values.empty()) return invalid_input("{}: an axis needs at least one value", where);
   if (values.size() > most_values) {
     return invalid_input("{}: {} values; an axis has at most {}", where, values.size(),
                          most_values);
   }
-  return values;
+  return Axis({name}, std::move(values));
 }
 
-// A whole number where it is one.
-Value shortest(double number) {
-  if (std::abs(number) < 0x1p53 && number == std::nearbyint(number)) {
-    return static_cast<std::int64_t>(number);
-  }
-  return number;
-}
-
-Result<std::vector<Value>> range_of(JsonObject object) {
+// From, to and step; nothing where `object` has no step.
+Result<std::optional<Axis>> steps_of(const std::string& name, JsonObject& object) {
+  if (!object.has("step")) return std::nullopt;
   DEMARC_TRY(const double from, object.number("from"));
   DEMARC_TRY(const double to, object.number("to"));
-  std::vector<Value> values;
-  if (object.has("step")) {
-    DEMARC_TRY(const double step, object.number("step"));
-    const double count = std::floor((to - from) / step + 1e-9) + 1;
-    if (!(step != 0) || !(count >= 1)) {
-      return invalid_input("{}: from {} to {} in steps of {} are no values", object.where(), from,
-                           to, step);
-    }
-    if (count > double{most_values}) {
-      return invalid_input("{}: {} values; an axis has at most {}", object.where(), count,
-                           most_values);
-    }
-    for (double i = 0; i < count; ++i) values.push_back(shortest(from + i * step));
-  } else {
-    DEMARC_TRY(const auto points, object.integer("points", 2, std::int64_t{most_values}));
-    DEMARC_TRY(const std::string scale, object.string_or("scale", "linear"));
-    const bool logarithmic = scale == "log";
-    if (!logarithmic && scale != "linear") {
-      return invalid_input("{}.scale: '{}'; use linear or log", object.where(), scale);
-    }
-    if (logarithmic && !(from > 0 && to > 0)) {
-      return invalid_input("{}: a logarithmic range is of numbers above 0", object.where());
-    }
-    for (std::int64_t i = 0; i < points; ++i) {
-      const double share = static_cast<double>(i) / static_cast<double>(points - 1);
-      const double at =
-          logarithmic ? from * std::pow(to / from, share) : from + share * (to - from);
-      values.push_back(i + 1 == points
-                           ? shortest(to)
-                           : shortest(std::abs(at - std::nearbyint(at)) < 1e-9 * std::abs(at)
-                                          ? std::nearbyint(at)
-                                          : at));
-    }
+  DEMARC_TRY(const double step, object.number("step"));
+  const double count = std::floor((to - from) / step + 1e-9) + 1;
+  if (step == 0 || !(count >= 1)) {
+    return invalid_input("{}: from {} to {} in steps of {} are no values", object.where(), from, to,
+                         step);
   }
+  if (count > double{most_values}) {
+    return invalid_input("{}: {} values; an axis has at most {}", object.where(), count,
+                         most_values);
+  }
+  return Axis(name, from, step, static_cast<std::size_t>(count));
+}
+
+Result<Axis> spaced(const std::string& name, JsonObject& object) {
+  DEMARC_TRY(const double from, object.number("from"));
+  DEMARC_TRY(const double to, object.number("to"));
+  DEMARC_TRY(const auto points, object.integer("points", 2, std::int64_t{most_values}));
+  DEMARC_TRY(const std::string scale, object.string_or("scale", "linear"));
+  const bool logarithmic = scale == "log";
+  if (!logarithmic && scale != "linear") {
+    return invalid_input("{}.scale: '{}'; use linear or log", object.where(), scale);
+  }
+  if (logarithmic && !(from > 0 && to > 0)) {
+    return invalid_input("{}: a logarithmic range is of numbers above 0", object.where());
+  }
+  std::vector<std::vector<Value>> values;
+  for (std::int64_t i = 0; i < points; ++i) {
+    const double share = static_cast<double>(i) / static_cast<double>(points - 1);
+    const double at = logarithmic ? from * std::pow(to / from, share) : from + share * (to - from);
+    const double whole = std::nearbyint(at);
+    const bool rounded = std::abs(at - whole) < 1e-9 * std::abs(at);
+    values.push_back({shortest(i + 1 == points ? to : rounded ? whole : at)});
+  }
+  return Axis({name}, std::move(values));
+}
+
+Result<Axis> range_of(const std::string& name, JsonObject object) {
+  DEMARC_TRY(auto steps, steps_of(name, object));
+  if (steps) {
+    DEMARC_CHECK(object.finish());
+    return std::move(*steps);
+  }
+  DEMARC_TRY(Axis axis, spaced(name, object));
   DEMARC_CHECK(object.finish());
-  return values;
+  return axis;
 }
 
 // Those of `pattern`, where * and ? stand for what they do in a shell, in the last part alone.
-Result<std::vector<Value>> files_of(const std::string& pattern, const std::string& where,
-                                    const std::filesystem::path& folder) {
+Result<Axis> files_of(const std::string& axis, const std::string& pattern, const std::string& where,
+                      const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / pattern;
   std::string expression;
   for (const char c : path.filename().string()) {
@@ -110,40 +114,50 @@ Result<std::vector<Value>> files_of(const std::string& pattern, const std::strin
     }
   }
   if (found.empty()) return invalid_input("{}: no file is named {}", where, path.string());
-  return std::vector<Value>(found.begin(), found.end());
+  std::vector<std::vector<Value>> values;
+  for (const std::string& file : found) values.push_back({Value(file)});
+  return Axis({axis}, std::move(values));
 }
 
-Result<std::vector<Value>> values_of(const Json& json, const std::string& where,
-                                     const std::filesystem::path& folder) {
-  if (json.is_array()) return list_of(json, where);
+Result<Axis> axis_of(const std::string& name, const Json& json, const std::string& where,
+                     const std::filesystem::path& folder) {
+  if (json.is_array()) return list_of(name, json, where);
   DEMARC_TRY(JsonObject object, JsonObject::of(json, where));
-  if (!object.has("files")) return range_of(std::move(object));
+  if (!object.has("files")) return range_of(name, std::move(object));
   DEMARC_TRY(const std::string pattern, object.string("files"));
   DEMARC_CHECK(object.finish());
-  return files_of(pattern, where + ".files", folder);
+  return files_of(name, pattern, where + ".files", folder);
 }
 
 Result<Axis> zip_of(const Json& json, const std::string& where,
                     const std::filesystem::path& folder) {
-  Axis axis;
   if (!json.is_object() || json.empty()) {
     return invalid_input("{}: expected axes that change together, by name", where);
   }
-  for (const auto& [name, values] : json.items()) {
+  std::vector<std::string> names;
+  std::vector<std::vector<Value>> values;
+  for (const auto& [name, column] : json.items()) {
     const std::string at = where + "." + name;
-    DEMARC_TRY(const auto column, values_of(values, at, folder));
-    if (!axis.names.empty() && column.size() != axis.values.size()) {
+    DEMARC_TRY(const Axis one, axis_of(name, column, at, folder));
+    if (!names.empty() && one.size() != values.size()) {
       return invalid_input("{}: {} values beside {} of {}; axes that change together have as many",
-                           at, column.size(), axis.values.size(), axis.names.front());
+                           at, one.size(), values.size(), names.front());
     }
-    axis.names.push_back(name);
-    axis.values.resize(column.size());
-    for (std::size_t i = 0; i < column.size(); ++i) axis.values[i].push_back(column[i]);
+    names.push_back(name);
+    values.resize(one.size());
+    for (std::size_t i = 0; i < one.size(); ++i) values[i].push_back(one.value(i));
   }
-  return axis;
+  return Axis(std::move(names), std::move(values));
 }
 
 }  // namespace
+
+Value shortest(double number) {
+  if (std::abs(number) < 0x1p53 && number == std::nearbyint(number)) {
+    return static_cast<std::int64_t>(number);
+  }
+  return number;
+}
 
 Result<std::vector<Axis>> read_axes(const Json& json, const std::string& where,
                                     const std::filesystem::path& folder) {
@@ -159,9 +173,7 @@ Result<std::vector<Axis>> read_axes(const Json& json, const std::string& where,
       axes.push_back(std::move(zip));
       continue;
     }
-    DEMARC_TRY(auto values, values_of(value, at, folder));
-    Axis axis{{name}, {}};
-    for (Value& one : values) axis.values.push_back({std::move(one)});
+    DEMARC_TRY(Axis axis, axis_of(name, value, at, folder));
     axes.push_back(std::move(axis));
   }
   return axes;

@@ -10,6 +10,9 @@
 
 namespace demarc::sweep {
 
+// A whole number where it is one.
+[[nodiscard]] Value shortest(double number);
+
 // `where`: of `json`, for messages.
 [[nodiscard]] Result<std::vector<Axis>> read_axes(const Json& json, const std::string& where,
                                                   const std::filesystem::path& folder);

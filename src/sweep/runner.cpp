@@ -267,7 +267,7 @@ Result<Runner> Runner::start(const Plan& plan, const RunCommand& command, unsign
 }
 
 Runner::~Runner() {
-  if (pid_ < 0 || socket_.get() < 0) return;
+  if (pid_ < 0) return;
   ::kill(pid_, SIGKILL);
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }

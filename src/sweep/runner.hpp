@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "demarc/base/owned_file.hpp"
@@ -38,8 +39,11 @@ class Runner {
   // missing_capability when no process can be started.
   [[nodiscard]] static Result<Runner> start(const Plan& plan, const RunCommand& command,
                                             unsigned first, unsigned cores);
-  Runner(Runner&&) noexcept = default;
-  Runner& operator=(Runner&&) noexcept = default;
+  Runner(Runner&& other) noexcept { swap(other); }
+  Runner& operator=(Runner&& other) noexcept {
+    swap(other);
+    return *this;
+  }
   ~Runner();
 
   [[nodiscard]] int descriptor() const {
@@ -52,11 +56,18 @@ class Runner {
   [[nodiscard]] bool gone() const { return gone_; }
 
  private:
-  Runner(OwnedFile socket, pid_t pid) : socket_(std::move(socket)), pid_(pid) {}
+  Runner(OwnedFile socket, pid_t pid)
+      : socket_(std::move(socket)), pid_(pid), buffer_(most_message, '\0') {}
+  void swap(Runner& other) noexcept {
+    std::swap(socket_, other.socket_);
+    std::swap(pid_, other.pid_);
+    std::swap(gone_, other.gone_);
+    std::swap(buffer_, other.buffer_);
+  }
   OwnedFile socket_;
   pid_t pid_ = -1;
   bool gone_ = false;
-  std::string buffer_ = std::string(most_message, '\0');
+  std::string buffer_;
 };
 
 }  // namespace demarc::sweep

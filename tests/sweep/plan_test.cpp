@@ -36,7 +36,9 @@ std::string error_of(const std::string& text) {
 
 std::vector<std::string> texts(const Plan& plan, std::size_t axis) {
   std::vector<std::string> all;
-  for (const auto& values : plan.axes()[axis].values) all.push_back(to_text(values[0]));
+  for (std::size_t i = 0; i < plan.axes()[axis].size(); ++i) {
+    all.push_back(to_text(plan.axes()[axis].value(i)));
+  }
   return all;
 }
 
@@ -87,7 +89,7 @@ RC_GTEST_PROP(SweepPlan, points_are_all_combinations_in_order, ()) {
   std::set<std::vector<std::size_t>> seen;
   for (std::uint64_t i = 0; i < size; ++i) {
     const auto positions = plan.positions(i);
-    RC_ASSERT(seen.empty() || *seen.rbegin() < positions);
+    if (!seen.empty()) RC_ASSERT(*seen.rbegin() < positions);
     seen.insert(positions);
     const auto values = plan.values(i);
     const Point point = plan.point(i).value();

@@ -34,6 +34,7 @@ ROOMS = {
                   leave_out="SimulatedMemory.TheRegistersOfAV100*:SimulatedMemory.TheProbeRecovers*",
                   verbs="*Probe*"),
     "study": Room(90, verbs="*Isolate*:*Blocks*"),
+    "sweep": Room(90),
     "report": Room(80, verbs="*"),
     "cli": Room(80, verbs="*"),
 }

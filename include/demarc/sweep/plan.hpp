@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -19,9 +20,26 @@ using Value = std::variant<double, std::int64_t, bool, std::string>;
 [[nodiscard]] std::string to_text(const Value& value);
 
 // Names whose values change together: one, or those of a zip.
-struct Axis {
-  std::vector<std::string> names;
-  std::vector<std::vector<Value>> values;  // [position][name]
+class Axis {
+ public:
+  Axis(std::vector<std::string> names, std::vector<std::vector<Value>> values)  // [position][name]
+      : names_(std::move(names)), values_(std::move(values)), size_(values_.size()) {}
+  // from, from + step, ...: nothing is kept for each.
+  Axis(std::string name, double from, double step, std::size_t size)
+      : names_{std::move(name)}, from_(from), step_(step), size_(size) {}
+
+  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] Value value(std::size_t position, std::size_t name = 0) const;
+  [[nodiscard]] bool is_range() const { return values_.empty(); }
+  [[nodiscard]] double from() const { return from_; }
+  [[nodiscard]] double step() const { return step_; }
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<std::vector<Value>> values_;
+  double from_ = 0, step_ = 0;
+  std::size_t size_ = 0;
 };
 
 // What is kept of a result, by JSON pointer. A part `name=value` of it, or

@@ -1,0 +1,126 @@
+// Tables of what a store holds.
+#include "demarc/sweep/results.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "demarc/base/json.hpp"
+#include "order.hpp"
+#include "paths.hpp"
+#include "plans.hpp"
+
+namespace demarc::sweep {
+namespace {
+
+using demarc::test::fresh_folder;
+using test::small_plan;
+using testing::HasSubstr;
+
+// sum = 100 a + b; a = 3, b = 2 failed.
+Store filled(const std::string& name, const std::string& more = "") {
+  const Plan plan = small_plan(3, more);
+  Store store = Store::open(fresh_folder(name) / "r.db", plan, false).value();
+  for (std::uint64_t i = 0; i < plan.size(); ++i) {
+    const auto positions = plan.positions(i);
+    Outcome outcome;
+    outcome.done = i != 5;
+    if (!outcome.done) outcome.error = "it \"broke\", twice";
+    outcome.seconds = 0.25;
+    outcome.kept = {Value(static_cast<double>(100 * (positions[0] + 1) + positions[1] + 1)),
+                    Value(std::string("w")), std::nullopt};
+    if (!outcome.done) outcome.kept.clear();
+    EXPECT_TRUE(store.add(plan.point(i).value(), outcome));
+  }
+  return store;
+}
+
+TEST(SweepResults, points_stand_in_the_order_of_the_plan_as_csv_and_json) {
+  Store store = filled("results");
+  const std::string csv = to_csv(all_points(store, false).value());
+  EXPECT_EQ(csv,
+            "a,b,sum,word,nothing,error\n1,1,101,w,,\n1,2,102,w,,\n2,1,201,w,,\n2,2,202,w,,\n"
+            "3,1,301,w,,\n3,2,,,,\"it \"\"broke\"\", twice\"\n");
+  const Json json = Json::parse(to_json(store, all_points(store, true).value()));
+  EXPECT_EQ(json["schema"], "demarc.sweep.export/1");
+  EXPECT_EQ(json["sweep"]["command"][0], "topo");
+  EXPECT_EQ(json["rows"].size(), 6U);
+  EXPECT_EQ(json["rows"][1]["sum"], 102.0);
+  EXPECT_EQ(json["rows"][1]["nothing"], nullptr);
+  EXPECT_EQ(json["rows"][1]["_seconds"], 0.25);
+  EXPECT_EQ(json["rows"][5]["error"], "it \"broke\", twice");
+}
+
+TEST(SweepResults, what_is_put_together_is_what_the_sweep_file_says) {
+  Store store = filled(
+      "summary",
+      R"(, "aggregate": {"over": ["b"], "statistics": ["mean", "interval", "min", "max", "p50"],
+                                      "best": {"axis": "a", "measure": "sum", "least": false}})");
+  const ResultTable table = summary(store).value();
+  EXPECT_EQ(to_csv(ResultTable{table.columns, {}}),
+            "a,points,sum_mean,sum_low,sum_high,sum_min,sum_max,sum_p50,"
+            "word_mean,word_low,word_high,word_min,word_max,word_p50,"
+            "nothing_mean,nothing_low,nothing_high,nothing_min,nothing_max,nothing_p50\n");
+  ASSERT_EQ(table.rows.size(), 3U);
+  EXPECT_EQ(table.rows[0][1], Value(std::int64_t{2}));
+  EXPECT_EQ(table.rows[0][2], Value(101.5));
+  // Student's t of one degree of freedom, 12.706, times 0.5.
+  EXPECT_NEAR(std::get<double>(*table.rows[0][3]), 101.5 - 6.353, 1e-3);
+  EXPECT_NEAR(std::get<double>(*table.rows[0][4]), 101.5 + 6.353, 1e-3);
+  EXPECT_EQ(table.rows[0][5], Value(101.0));
+  EXPECT_EQ(table.rows[0][6], Value(102.0));
+  EXPECT_EQ(table.rows[0][7], Value(101.0));
+  EXPECT_EQ(table.rows[2][1], Value(std::int64_t{1})) << "the one that failed is left out";
+  EXPECT_FALSE(table.rows[2][3]) << "one sample has no interval";
+  EXPECT_FALSE(table.rows[0][8]) << "a word has no mean";
+  EXPECT_EQ(to_csv(best_values(store).value()), "best_a,sum_mean\n3,301\n");
+  EXPECT_THAT(to_table(table, 2), HasSubstr("... and 1 more rows\n"));
+}
+
+TEST(SweepResults, the_best_of_each_group_is_the_least_unless_more_is_better) {
+  Store store = filled("best", R"(, "aggregate": {"over": [], "statistics": [],
+                                   "best": {"axis": "a", "measure": "sum"}})");
+  EXPECT_EQ(to_csv(best_values(store).value()), "b,best_a,sum_mean\n1,1,101\n2,1,102\n");
+  Store none = filled("none");
+  EXPECT_TRUE(best_values(none)->columns.empty());
+  EXPECT_EQ(to_csv(summary(none).value()).substr(0, 20), "a,b,points,sum_mean,");
+}
+
+TEST(SweepResults, a_points_command_can_be_given_to_a_shell) {
+  EXPECT_EQ(command_of({0, {"topo", "--x=1,2", "two words", "it's", ""}, {}, "", "", ""}),
+            "demarc topo --x=1,2 'two words' 'it'\\''s' ''");
+}
+
+TEST(SweepOrder, each_value_is_met_first_then_the_dearest_points_run) {
+  const Plan plan = small_plan(20);
+  std::vector<std::uint64_t> all;
+  for (std::uint64_t i = 0; i < plan.size(); ++i) all.push_back(i);
+  Order order(plan, all);
+  EXPECT_EQ(order.count(), 40U);
+  EXPECT_FALSE(order.expected(3));
+  // a costs its square, b doubles.
+  const auto seconds = [&](std::uint64_t i) {
+    const auto at = plan.positions(i);
+    return static_cast<double>((at[0] + 1) * (at[0] + 1) * (at[1] + 1));
+  };
+  std::vector<bool> seen_a(20, false);
+  std::vector<std::uint64_t> taken;
+  while (!order.empty()) {
+    taken.push_back(order.take());
+    order.learn(taken.back(), seconds(taken.back()));
+  }
+  ASSERT_EQ(taken.size(), 40U);
+  for (std::size_t i = 0; i < 20; ++i) seen_a[plan.positions(taken[i])[0]] = true;
+  EXPECT_EQ(std::count(seen_a.begin(), seen_a.end(), true), 20) << "the first twenty have each a";
+  EXPECT_GE(taken[20], 36U) << "one with a = 19 or 20 is the dearest that is left";
+  EXPECT_EQ(std::set<std::uint64_t>(taken.begin(), taken.end()).size(), 40U);
+  EXPECT_NEAR(*order.expected(7), seconds(7), 0.25 * seconds(7));
+  order.give_back(taken[0]);
+  EXPECT_EQ(order.count(), 1U);
+  EXPECT_EQ(order.take(), taken[0]);
+}
+
+}  // namespace
+}  // namespace demarc::sweep
