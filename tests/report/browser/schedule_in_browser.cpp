@@ -60,8 +60,8 @@ TEST(ScheduleInBrowser, the_study_opens_on_a_phone_without_message_request_or_si
   for (const int width : {390, 1280}) {
     const auto opened = opened_cleanly(file, width);
     EXPECT_THAT(opened.said, HasSubstr("data-plots=\"8/8\""));
-    // 13 published figures, then 10 loads of 7 lines for each mix and 16 points twice.
-    EXPECT_THAT(opened.said, HasSubstr("data-rows=\"185\""));
+    // 16 figures, then 10 loads of 5 lines for each mix.
+    EXPECT_THAT(opened.said, HasSubstr("data-rows=\"116\""));
   }
 }
 
