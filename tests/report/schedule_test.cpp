@@ -89,7 +89,7 @@ sim::TbCell cell_with(std::size_t line, const std::vector<double>& antt) {
   for (const double value : antt) {
     sim::TbMetrics metrics;
     metrics.antt_queue = value;
-    metrics.utilization = {50};
+    metrics.utilization = metrics.utilization_full = {50};
     cell.runs.push_back(metrics);
   }
   return cell;
