@@ -101,6 +101,7 @@ int run_arguments(const std::vector<std::string>& arguments) {
   std::vector<std::string> all{"demarc"};
   all.insert(all.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
+  pointers.reserve(all.size() + 1);
   for (std::string& argument : all) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   return run_guarded(static_cast<int>(all.size()), pointers.data());

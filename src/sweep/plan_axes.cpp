@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <regex>
 #include <set>
@@ -19,6 +20,10 @@ constexpr std::size_t most_values = 1'000'000;  // of one axis
 Result<Value> value_of(const Json& json, const std::string& where) {
   if (json.is_string()) return Value(json.get<std::string>());
   if (json.is_boolean()) return Value(json.get<bool>());
+  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (json.is_number_unsigned() && json.get<std::uint64_t>() > most) {
+    return invalid_input("{}: {} is above {}", where, json_text(json), most);
+  }
   if (json.is_number_integer()) return Value(json.get<std::int64_t>());
   if (json.is_number_float()) return Value(json.get<double>());
   return invalid_input("{}: expected a number, a string, true or false", where);
@@ -44,14 +49,17 @@ Result<std::optional<Axis>> steps_of(const std::string& name, JsonObject& object
   DEMARC_TRY(const double from, object.number("from"));
   DEMARC_TRY(const double to, object.number("to"));
   DEMARC_TRY(const double step, object.number("step"));
-  const double count = std::floor((to - from) / step + 1e-9) + 1;
-  if (step == 0 || !(count >= 1)) {
-    return invalid_input("{}: from {} to {} in steps of {} are no values", object.where(), from, to,
-                         step);
-  }
-  if (count > double{most_values}) {
+  // What rounding takes from a step must not make one more or less of them.
+  constexpr double least_step = 1e-9;  // of the ends
+  constexpr double tolerance = 1e-6;   // of a step
+  const double count = std::floor((to - from) / step + tolerance) + 1;
+  if (step != 0 && count > double{most_values}) {
     return invalid_input("{}: {} values; an axis has at most {}", object.where(), count,
                          most_values);
+  }
+  if (!(std::abs(step) > least_step * std::max(std::abs(from), std::abs(to))) || !(count >= 1)) {
+    return invalid_input("{}: from {} to {} in steps of {} are no values", object.where(), from, to,
+                         step);
   }
   return Axis(name, from, step, static_cast<std::size_t>(count));
 }
@@ -69,6 +77,7 @@ Result<Axis> spaced(const std::string& name, JsonObject& object) {
     return invalid_input("{}: a logarithmic range is of numbers above 0", object.where());
   }
   std::vector<std::vector<Value>> values;
+  values.reserve(static_cast<std::size_t>(points));
   for (std::int64_t i = 0; i < points; ++i) {
     const double share = static_cast<double>(i) / static_cast<double>(points - 1);
     const double at = logarithmic ? from * std::pow(to / from, share) : from + share * (to - from);
@@ -115,6 +124,7 @@ Result<Axis> files_of(const std::string& axis, const std::string& pattern, const
   }
   if (found.empty()) return invalid_input("{}: no file is named {}", where, path.string());
   std::vector<std::vector<Value>> values;
+  values.reserve(found.size());
   for (const std::string& file : found) values.push_back({Value(file)});
   return Axis({axis}, std::move(values));
 }
@@ -137,7 +147,7 @@ Result<Axis> zip_of(const Json& json, const std::string& where,
   std::vector<std::string> names;
   std::vector<std::vector<Value>> values;
   for (const auto& [name, column] : json.items()) {
-    const std::string at = where + "." + name;
+    const std::string at = fmt::format("{}.{}", where, name);
     DEMARC_TRY(const Axis one, axis_of(name, column, at, folder));
     if (!names.empty() && one.size() != values.size()) {
       return invalid_input("{}: {} values beside {} of {}; axes that change together have as many",
@@ -166,7 +176,7 @@ Result<std::vector<Axis>> read_axes(const Json& json, const std::string& where,
   }
   std::vector<Axis> axes;
   for (const auto& [name, value] : json.items()) {
-    const std::string at = where + "." + name;
+    const std::string at = fmt::format("{}.{}", where, name);
     if (value.is_object() && value.contains("zip")) {
       if (value.size() != 1) return invalid_input("{}: zip stands alone", at);
       DEMARC_TRY(Axis zip, zip_of(value["zip"], at + ".zip", folder));

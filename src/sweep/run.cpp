@@ -33,6 +33,7 @@ unsigned cores() {
 // Which of the runners have something, after at most so long.
 std::vector<std::size_t> ready_runners(const std::vector<Runner>& runners, int milliseconds) {
   std::vector<pollfd> watched;
+  watched.reserve(runners.size());
   for (const Runner& runner : runners) watched.push_back({runner.descriptor(), POLLIN, 0});
   std::vector<std::size_t> ready;
   if (::poll(watched.data(), watched.size(), milliseconds) <= 0) return ready;

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "mpi_table.h"
+#include "mpi_table.hpp"
 
 namespace demarc::sweep {
 namespace {
@@ -15,7 +15,7 @@ constexpr const char* library_name = "libdemarc_mpi.so";
 
 class MpiRanks final : public Transport {
  public:
-  explicit MpiRanks(const demarc_mpi_table& table) : table_(table) {}
+  explicit MpiRanks(const MpiTable& table) : table_(table) {}
   ~MpiRanks() override { table_.end(); }
 
   std::uint32_t rank() const override { return table_.rank(); }
@@ -34,7 +34,7 @@ class MpiRanks final : public Transport {
   }
 
  private:
-  const demarc_mpi_table& table_;
+  const MpiTable& table_;
 };
 
 unsigned long number_of(const char* variable) {
@@ -62,8 +62,7 @@ Result<std::unique_ptr<Transport>> open_mpi() {
     // Open MPI loads parts of its own, which look for its symbols among those of all.
     void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (library == nullptr) return missing_capability("{}: {}", path.string(), ::dlerror());
-    const auto* table =
-        static_cast<const demarc_mpi_table*>(::dlsym(library, "demarc_mpi_table_1"));
+    const auto* table = static_cast<const MpiTable*>(::dlsym(library, "demarc_mpi_table_1"));
     if (table == nullptr) return missing_capability("{}: of another version", path.string());
     if (table->start() != 0) return missing_capability("{}: MPI does not start", path.string());
     return std::unique_ptr<Transport>(std::make_unique<MpiRanks>(*table));

@@ -162,6 +162,10 @@ TEST(SweepPlan, what_is_wrong_is_named) {
   const auto axis = [&](const std::string& value) { return with("[1]", value); };
   EXPECT_THAT(axis(R"({"from": 1, "to": 2, "step": 0})"), HasSubstr("are no values"));
   EXPECT_THAT(axis(R"({"from": 1, "to": 2, "step": -1})"), HasSubstr("are no values"));
+  EXPECT_THAT(axis(R"({"from": 1e17, "to": 1.00000000000000001e17, "step": 1})"),
+              HasSubstr("are no values"));
+  EXPECT_THAT(axis("[18446744073709551615]"),
+              HasSubstr("axes.x[0]: 18446744073709551615 is above"));
   EXPECT_THAT(axis(R"({"from": 1, "to": 9e9, "step": 1})"),
               HasSubstr("an axis has at most 1000000"));
   EXPECT_THAT(axis(R"({"from": 1, "to": 2, "points": 1})"), HasSubstr("points"));
