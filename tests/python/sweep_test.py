@@ -55,6 +55,19 @@ class Sweep(unittest.TestCase):
         } | more))
         return path
 
+    @staticmethod
+    def rows(database):
+        """How many there are; 0 while there is no table."""
+        if not database.exists():
+            return 0
+        opened = sqlite3.connect(database)
+        try:
+            return opened.execute("SELECT count(*) FROM points").fetchone()[0]
+        except sqlite3.OperationalError:
+            return 0
+        finally:
+            opened.close()
+
     def points(self, database):
         ran = demarc("sweep", "export", database, "--points")
         self.assertEqual(ran.returncode, 0, ran.stderr)
@@ -119,6 +132,35 @@ class Sweep(unittest.TestCase):
                 there = [row[0] for row in opened.execute("SELECT DISTINCT _rank FROM points ORDER BY 1")]
             opened.close()
             self.assertEqual(there, list(range(ranks)))
+
+    def test_a_job_of_mpi_that_loses_a_rank_goes_on_where_it_was(self):
+        if not (BUILD / "libdemarc_mpi.so").exists():
+            self.skipTest("no MPI: said by the build")
+        plan, database = self.plan(1000), self.folder / "lost.db"
+        dice = random.Random(11)
+        rows = 0
+        for _ in range(2):
+            ran = subprocess.Popen(["mpirun", "--oversubscribe", "-np", "3", BUILD / "demarc", "sweep", "run", plan, "--db",
+                                    database], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | MPI)
+            while self.rows(database) == rows and ran.poll() is None:
+                time.sleep(0.01)
+            time.sleep(dice.uniform(0, 0.2))
+            ranks = [int(line) for line in subprocess.run(["pgrep", "-P", str(ran.pid)], capture_output=True, text=True,
+                                                          check=False).stdout.split()]
+            for rank in ranks[:1] if dice.random() < 0.5 else ranks[-1:]:
+                os.kill(rank, signal.SIGKILL)
+            self.assertNotEqual(ran.wait(timeout=60), 0)
+            with sqlite3.connect(database) as opened:
+                self.assertEqual(opened.execute("PRAGMA integrity_check").fetchone(), ("ok",))
+            opened.close()
+            now = self.rows(database)
+            self.assertGreater(now, rows)
+            rows = now
+        ran = demarc("sweep", "run", plan, "--db", database)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        clean = self.folder / "clean.db"
+        self.assertEqual(demarc("sweep", "run", plan, "--db", clean).returncode, 0)
+        self.assertEqual(self.points(database), self.points(clean))
 
     def test_without_the_library_of_mpi_ranks_are_refused(self):
         program = self.folder / "demarc"
