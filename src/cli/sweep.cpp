@@ -30,7 +30,7 @@ struct ShowOptions {
 
 std::string duration(double seconds) {
   if (seconds < 100) return fmt::format("{:.1f} s", seconds);
-  if (seconds < 6000) return fmt::format("{:.0f} min", seconds / 60);
+  if (seconds < 6000) return fmt::format("{:.1f} min", seconds / 60);
   return fmt::format("{:.1f} h", seconds / 3600);
 }
 
