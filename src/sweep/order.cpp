@@ -10,11 +10,11 @@ namespace demarc::sweep {
 // known of all points.
 Order::Order(const Plan& plan, std::vector<std::uint64_t> left)
     : plan_(plan), left_(std::move(left)) {
-  std::size_t longest = 0;
-  for (const Axis& axis : plan.axes()) {
-    of_value_.emplace_back(axis.size());
-    longest = std::max(longest, axis.size());
-  }
+  for (const Axis& axis : plan.axes()) of_value_.emplace_back(axis.size());
+  const std::size_t longest =
+      std::max_element(plan.axes().begin(), plan.axes().end(), [](const Axis& a, const Axis& b) {
+        return a.size() < b.size();
+      })->size();
   std::vector<std::uint64_t> sorted;
   for (std::size_t k = 0; k < longest; ++k) {
     std::uint64_t index = 0;

@@ -57,18 +57,12 @@ void empty(int file) {
   ::lseek(file, 0, SEEK_SET);
 }
 
-// The last line that says something.
+// The last line that is not blank.
 std::string last_line(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t end = text.find_last_not_of(" \t\r\n");
-    if (end == std::string_view::npos) return {};
-    text = text.substr(0, end + 1);
-    const std::size_t begin = text.rfind('\n');
-    const std::string_view line = text.substr(begin == std::string_view::npos ? 0 : begin + 1);
-    if (!line.empty()) return std::string(line.substr(0, most_error));
-    text = text.substr(0, begin);
-  }
-  return {};
+  text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+  const std::size_t end_before = text.rfind('\n');
+  if (end_before != std::string_view::npos) text.remove_prefix(end_before + 1);
+  return std::string(text.substr(0, most_error));
 }
 
 // The loop of the process.

@@ -48,26 +48,27 @@ TEST(SweepPlan, axes_are_lists_ranges_logarithms_files_and_zips) {
     ASSERT_TRUE(write_file(folder / name, name));
   }
   const auto plan = Plan::parse(
-      file_of(R"("list": [1, "two", true, 0.5], "range": {"from": 1, "to": 2, "step": 0.25},
+      file_of(
+          R"("list": [1, "two", true, 0.5], "range": {"from": 1, "to": 2, "step": 0.25},
                  "down": {"from": 9, "to": 5, "step": -2}, "log": {"from": 1, "to": 64, "points": 4, "scale": "log"},
-                 "lin": {"from": 0, "to": 1, "points": 3}, "file": {"files": "*.conf"},
+                 "lin": {"from": 1, "to": 4, "points": 3}, "file": {"files": "*.conf"},
                  "both": {"zip": {"sets": [4, 8], "ways": {"from": 1, "to": 2, "step": 1}}})",
-              R"("{list}{range}{down}{log}{lin}", "{file}", "--x={sets}:{ways}", "{other", "{1}")"),
+          R"("{list}{range}{down}{log}{lin}", "{file}", "--x={sets}:{ways}", "{other", "{1}", "{{lin}}")"),
       "s.json", folder);
   ASSERT_TRUE(plan) << plan.error().message;
   EXPECT_THAT(texts(*plan, 0), ElementsAre("1", "two", "true", "0.5"));
   EXPECT_THAT(texts(*plan, 1), ElementsAre("1", "1.25", "1.5", "1.75", "2"));
   EXPECT_THAT(texts(*plan, 2), ElementsAre("9", "7", "5"));
   EXPECT_THAT(texts(*plan, 3), ElementsAre("1", "4", "16", "64"));
-  EXPECT_THAT(texts(*plan, 4), ElementsAre("0", "0.5", "1"));
+  EXPECT_THAT(texts(*plan, 4), ElementsAre("1", "2.5", "4"));
   EXPECT_THAT(texts(*plan, 5),
               ElementsAre((folder / "a.conf").string(), (folder / "b.conf").string()));
   EXPECT_THAT(plan->axis_names(),
               ElementsAre("list", "range", "down", "log", "lin", "file", "sets", "ways"));
   EXPECT_EQ(plan->size(), 4U * 5 * 3 * 4 * 3 * 2 * 2);
   const Point last = plan->point(plan->size() - 1).value();
-  EXPECT_THAT(last.arguments, ElementsAre("topo", "0.525641", (folder / "b.conf").string(),
-                                          "--x=8:2", "{other", "{1}"));
+  EXPECT_THAT(last.arguments, ElementsAre("topo", "0.525644", (folder / "b.conf").string(),
+                                          "--x=8:2", "{other", "{1}", "{4}"));
 }
 
 // The first axis changes slowest, and every combination is there once.

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "demarc/base/json.hpp"
+#include "demarc/base/version.hpp"
 #include "order.hpp"
 #include "paths.hpp"
 #include "plans.hpp"
@@ -50,6 +51,11 @@ TEST(SweepResults, points_stand_in_the_order_of_the_plan_as_csv_and_json) {
   EXPECT_EQ(json["rows"][1]["sum"], 102.0);
   EXPECT_EQ(json["rows"][1]["nothing"], nullptr);
   EXPECT_EQ(json["rows"][1]["_seconds"], 0.25);
+  EXPECT_EQ(json["rows"][1]["_rank"], 0);
+  EXPECT_EQ(json["rows"][1]["_exit_code"], 0);
+  EXPECT_EQ(json["rows"][1]["_revision"], revision());
+  EXPECT_EQ(json["rows"][1]["_seed"], "");
+  EXPECT_EQ(json["rows"][1]["_input"], "");
   EXPECT_EQ(json["rows"][5]["error"], "it \"broke\", twice");
 }
 
@@ -77,6 +83,11 @@ TEST(SweepResults, what_is_put_together_is_what_the_sweep_file_says) {
   EXPECT_FALSE(table.rows[0][8]) << "a word has no mean";
   EXPECT_EQ(to_csv(best_values(store).value()), "best_a,sum_mean\n3,301\n");
   EXPECT_THAT(to_table(table, 2), HasSubstr("... and 1 more rows\n"));
+  ResultTable small{
+      {"name", "n"},
+      {{Value(std::string("longest")), Value(1.23456789)}, {Value(true), std::nullopt}}};
+  EXPECT_EQ(to_table(small, 2), "   name        n\nlongest  1.23457\n   true         \n");
+  EXPECT_EQ(to_csv(small), "name,n\nlongest,1.23456789\ntrue,\n");
 }
 
 TEST(SweepResults, the_best_of_each_group_is_the_least_unless_more_is_better) {
@@ -86,6 +97,24 @@ TEST(SweepResults, the_best_of_each_group_is_the_least_unless_more_is_better) {
   Store none = filled("none");
   EXPECT_TRUE(best_values(none)->columns.empty());
   EXPECT_EQ(to_csv(summary(none).value()).substr(0, 20), "a,b,points,sum_mean,");
+}
+
+TEST(SweepResults, of_equals_the_first_is_the_best) {
+  const Plan plan = small_plan(
+      2,
+      R"(, "aggregate": {"over": [], "statistics": [], "best": {"axis": "a", "measure": "sum"}})");
+  for (const double second : {5.0, 4.0}) {
+    Store store = Store::open(fresh_folder("equals") / "r.db", plan, false).value();
+    for (std::uint64_t i = 0; i < plan.size(); ++i) {
+      Outcome outcome;
+      outcome.done = true;
+      outcome.kept = {Value(plan.positions(i)[0] == 0 ? 5.0 : second), std::nullopt, std::nullopt};
+      ASSERT_TRUE(store.add(plan.point(i).value(), outcome));
+    }
+    EXPECT_EQ(to_csv(best_values(store).value()), second == 5
+                                                      ? "b,best_a,sum_mean\n1,1,5\n2,1,5\n"
+                                                      : "b,best_a,sum_mean\n1,2,4\n2,2,4\n");
+  }
 }
 
 TEST(SweepResults, a_points_command_can_be_given_to_a_shell) {
