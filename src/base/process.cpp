@@ -274,4 +274,21 @@ std::string find_program(const std::string& name) {
   return {};
 }
 
+std::filesystem::path program_folder() {
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+}
+
+std::string find_own_library(const std::string& name) {
+  const std::filesystem::path folder = program_folder();
+  const std::filesystem::path installed = folder / ".." / "lib";
+  std::error_code ignored;
+  for (const auto& path : {folder / name, installed / name, installed / "x86_64-linux-gnu" / name}) {
+    if (std::filesystem::exists(path, ignored)) {
+      return std::filesystem::canonical(path, ignored).string();
+    }
+  }
+  return {};
+}
+
 }  // namespace demarc

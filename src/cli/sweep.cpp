@@ -1,7 +1,5 @@
 // demarc sweep: a simulation over a grid of settings, on all cores or under mpirun, into a file of
 // SQLite.
-#include <unistd.h>
-
 #include <cstdio>
 #include <filesystem>
 
@@ -55,7 +53,31 @@ std::function<void(const sweep::State&)> sweep_progress() {
   };
 }
 
-Result<void> run_points(RunSweepOptions options) {
+// What rank 0 does, or the only process.
+Result<void> run_and_write(const RunSweepOptions& options, const sweep::Plan& plan,
+                           sweep::Crew& crew, sweep::Transport* ranks) {
+  std::string database = options.database;
+  if (database.empty()) {
+    database = std::filesystem::path(options.plan).replace_extension(".db").string();
+  }
+  DEMARC_TRY(auto store, sweep::Store::open(database, plan, options.any_revision));
+  sweep::RunOptions run = options.run;
+  run.progress = sweep_progress();
+  const auto state = run_sweep(plan, store, crew, ranks, run);
+  if (const auto bar = terminal_progress()) bar(1, "");  // it may have stood anywhere
+  if (!state) return tl::unexpected(state.error());
+  fmt::print("{}: {} of {} points, {} of them now in {}, {} failed\n", database,
+             state->held + state->ran, state->points, state->ran, duration(state->seconds),
+             state->failed);
+  if (state->failed == 0) return {};
+  // Nothing of the run itself is wrong: its ranks end as they do.
+  return check_failed(
+      "{} points failed; `demarc sweep export {} --points` has their errors, --retry runs them "
+      "again",
+      state->failed, database);
+}
+
+Result<void> run_points(const RunSweepOptions& options) {
   DEMARC_TRY(const std::string text, read_file(options.plan));
   const std::filesystem::path path(options.plan);
   DEMARC_TRY(const auto plan, sweep::Plan::parse(text, options.plan, path.parent_path()));
@@ -69,24 +91,28 @@ Result<void> run_points(RunSweepOptions options) {
   if (of_job) {
     DEMARC_TRY(ranks, sweep::open_mpi());
   }
-  if (ranks && ranks->rank() != 0) return serve_rank(crew, *ranks);
-  if (options.database.empty()) {
-    options.database = std::filesystem::path(path).replace_extension(".db").string();
+  auto ended = ranks && ranks->rank() != 0 ? serve_rank(crew, *ranks)
+                                           : run_and_write(options, plan, crew, ranks.get());
+  if (!ended && ranks && ended.error().kind != ErrorKind::check_failed) {
+    fmt::print(stderr, "demarc sweep: {}\n", ended.error().message);
+    std::fflush(nullptr);
+    ranks->abandon(static_cast<int>(ended.error().kind));
   }
-  DEMARC_TRY(auto store, sweep::Store::open(options.database, plan, options.any_revision));
-  options.run.progress = sweep_progress();
-  DEMARC_TRY(const auto state, run_sweep(plan, store, crew, ranks.get(), options.run));
-  fmt::print("{}: {} of {} points, {} of them now in {}, {} failed\n", options.database,
-             state.held + state.ran, state.points, state.ran, duration(state.seconds),
-             state.failed);
-  if (state.failed == 0) return {};
-  return check_failed(
-      "{} points failed; `demarc sweep export {} --points` has their errors, --retry "
-      "runs them again",
-      state.failed, options.database);
+  return ended;
+}
+
+// Results are not written over by what is made of them.
+Result<void> check_apart(const ShowOptions& options) {
+  for (const std::string& file : {options.html, options.out}) {
+    std::error_code none;
+    if (file.empty() || !std::filesystem::equivalent(file, options.database, none)) continue;
+    return invalid_input("{}: holds the results; write to another file", file);
+  }
+  return {};
 }
 
 Result<void> show(const ShowOptions& options) {
+  DEMARC_CHECK(check_apart(options));
   DEMARC_TRY(auto store, sweep::Store::read(options.database));
   DEMARC_TRY(const auto counts, store.counts());
   DEMARC_TRY(const auto summary, sweep::summary(store));
@@ -104,6 +130,7 @@ Result<void> show(const ShowOptions& options) {
 }
 
 Result<void> export_points(const ShowOptions& options) {
+  DEMARC_CHECK(check_apart(options));
   DEMARC_TRY(auto store, sweep::Store::read(options.database));
   DEMARC_TRY(const auto table,
              options.points ? sweep::all_points(store, options.provenance) : sweep::summary(store));

@@ -75,6 +75,10 @@ void read(char* bytes, std::size_t count) {
            MPI_STATUS_IGNORE);
 }
 
+void abandon(int exit_code) {
+  MPI_Abort(MPI_COMM_WORLD, exit_code);
+}
+
 void end() {
   for (Pending& message : sent()) MPI_Wait(&message.request, MPI_STATUS_IGNORE);
   sent().clear();
@@ -84,4 +88,4 @@ void end() {
 }  // namespace
 
 extern "C" __attribute__((visibility("default")))
-const demarc::sweep::MpiTable demarc_mpi_table_1 = {start, rank, size, send, probe, read, end};
+const demarc::sweep::MpiTable demarc_mpi_table_1 = {start, rank, size, send, probe, read, abandon, end};

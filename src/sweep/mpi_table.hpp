@@ -12,6 +12,7 @@ struct MpiTable {
   int (*send)(unsigned to, const char* bytes, std::size_t count);  // copied; 0: done
   long (*probe)(unsigned* from);  // bytes of the message that has come next; -1: none has
   void (*read)(char* bytes, std::size_t count);  // that message
+  void (*abandon)(int exit_code);                // ends all ranks
   void (*end)();
 };
 

@@ -67,7 +67,7 @@ Json to_json(const std::vector<Axis>& axes) {
     if (axis.names().size() == 1) {
       json.update(lists);
     } else {
-      json[joined(axis.names(), "_")] = {{"zip", std::move(lists)}};
+      json[joined(axis.names(), "+")] = {{"zip", std::move(lists)}};
     }
   }
   return json;

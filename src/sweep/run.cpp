@@ -120,6 +120,7 @@ class Master {
       DEMARC_TRY(const auto state, store_.state(point));
       if (state && (*state || !options_.retry)) {
         ++state_.held;
+        if (!*state) ++state_.failed;
         continue;
       }
       if (options_.most == 0 || left.size() < options_.most) left.push_back(i);
@@ -160,14 +161,12 @@ class Master {
         DEMARC_TRY(Point point, plan_.point(order_->take()));
         const std::string task = to_text(Task{point.index, point.arguments, point.pointers});
         Place& place = places_[p];
+        place.points.push_back(std::move(point));
         if (place.rank != 0) {
           ranks_->send(place.rank, fmt::format("{} {}", place.slot, task));
         } else if (!runners_[p].send(task)) {
-          order_->give_back(point.index);
           DEMARC_CHECK(replace(p));
-          continue;
         }
-        place.points.push_back(std::move(point));
       }
     }
     return {};

@@ -19,6 +19,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "demarc/base/json.hpp"
@@ -106,6 +107,8 @@ class PointLoop {
       ::dup2(null_.get(), STDIN_FILENO);
       ::dup2(out_.get(), STDOUT_FILENO);
       ::dup2(err_.get(), STDERR_FILENO);
+      // What is measured on a card is measured alone: a point finds none.
+      ::setenv("DEMARC_LIBCUDA", "/no-card-within-a-sweep", 1);
       const int code = command_(task.arguments);
       std::fflush(nullptr);
       ::_exit(code);

@@ -4,8 +4,8 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
-#include <filesystem>
 
+#include "demarc/base/process.hpp"
 #include "mpi_table.hpp"
 
 namespace demarc::sweep {
@@ -24,6 +24,7 @@ class MpiRanks final : public Transport {
     // MPI ends the job on its errors; what is left is memory.
     if (table_.send(to, text.data(), text.size()) != 0) std::abort();
   }
+  void abandon(int exit_code) override { table_.abandon(exit_code); }
   std::optional<RankMessage> receive() override {
     RankMessage message;
     const long count = table_.probe(&message.from);
@@ -50,27 +51,20 @@ bool started_by_mpi() {
 }
 
 Result<std::unique_ptr<Transport>> open_mpi() {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
-  std::string tried;
-  for (const fs::path& path : {folder / library_name, folder / ".." / "lib" / library_name}) {
-    if (!fs::exists(path, error)) {
-      tried += (tried.empty() ? "" : ", ") + path.lexically_normal().string();
-      continue;
-    }
-    // Open MPI loads parts of its own, which look for its symbols among those of all.
-    void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
-    if (library == nullptr) return missing_capability("{}: {}", path.string(), ::dlerror());
-    const auto* table = static_cast<const MpiTable*>(::dlsym(library, "demarc_mpi_table_1"));
-    if (table == nullptr) return missing_capability("{}: of another version", path.string());
-    if (table->start() != 0) return missing_capability("{}: MPI does not start", path.string());
-    return std::unique_ptr<Transport>(std::make_unique<MpiRanks>(*table));
+  const std::string path = find_own_library(library_name);
+  if (path.empty()) {
+    return missing_capability(
+        "mpirun has started this program, which was built without MPI: there is no {} beside {}; "
+        "install libopenmpi-dev and build again",
+        library_name, program_folder().string());
   }
-  return missing_capability(
-      "mpirun has started this program, which was built without MPI: there is no {}; install "
-      "libopenmpi-dev and build again",
-      tried);
+  // Open MPI loads parts of its own, which look for its symbols among those of all.
+  void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (library == nullptr) return missing_capability("{}: {}", path, ::dlerror());
+  const auto* table = static_cast<const MpiTable*>(::dlsym(library, "demarc_mpi_table_1"));
+  if (table == nullptr) return missing_capability("{}: of another version", path);
+  if (table->start() != 0) return missing_capability("{}: MPI does not start", path);
+  return std::unique_ptr<Transport>(std::make_unique<MpiRanks>(*table));
 }
 
 }  // namespace demarc::sweep

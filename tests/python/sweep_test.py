@@ -162,6 +162,15 @@ class Sweep(unittest.TestCase):
         self.assertEqual(demarc("sweep", "run", plan, "--db", clean).returncode, 0)
         self.assertEqual(self.points(database), self.points(clean))
 
+    def test_a_job_of_mpi_whose_first_rank_cannot_write_ends(self):
+        if not (BUILD / "libdemarc_mpi.so").exists():
+            self.skipTest("no MPI: said by the build")
+        ran = subprocess.run(["mpirun", "--oversubscribe", "-np", "3", BUILD / "demarc", "sweep", "run", self.plan(3),
+                              "--db", self.folder / "none" / "r.db"], capture_output=True, text=True, check=False,
+                             timeout=60, env=os.environ | MPI)
+        self.assertEqual(ran.returncode, 1, ran.stderr)
+        self.assertIn("r.db: No such file or directory", ran.stderr)
+
     def test_without_the_library_of_mpi_ranks_are_refused(self):
         program = self.folder / "demarc"
         shutil.copy(BUILD / "demarc", program)
@@ -189,6 +198,21 @@ class Sweep(unittest.TestCase):
         self.assertEqual(ran.returncode, 3)
         self.assertIn("6 points failed", ran.stderr)
         self.assertIn("antt: the result has nothing at /cells/policy=rr/nothing", self.points(self.folder / "f.db"))
+        again = demarc("sweep", "run", failing, "--db", self.folder / "f.db")
+        self.assertEqual(again.returncode, 3, "what failed before has not come right")
+        for arguments in (["show", "--html"], ["show", "--out"], ["export", "--out"]):
+            ran = demarc("sweep", arguments[0], self.folder / "f.db", arguments[1], self.folder / "f.db")
+            self.assertEqual(ran.returncode, 1)
+            self.assertIn("holds the results; write to another file", ran.stderr)
+        self.points(self.folder / "f.db")
+
+    def test_a_point_finds_no_card(self):
+        plan = self.plan(1, command=["topo", "--device", "cuda:{seed}", "--json"], axes={"seed": [0]}, keep={"n": "/name"},
+                         aggregate={"over": [], "statistics": []})
+        ran = subprocess.run([BUILD / "demarc", "sweep", "run", plan], capture_output=True, text=True, check=False, timeout=60,
+                             env=os.environ | {"DEMARC_LIBCUDA": str(BUILD / "libdemarc_fake_libcuda.so")})
+        self.assertEqual(ran.returncode, 3)
+        self.assertIn("/no-card-within-a-sweep", self.points(self.folder / "plan.db"))
 
     def test_wrong_input_is_refused_and_nothing_is_written(self):
         for arguments, message in [(["run"], "plan is required"), (["show", "none.db"], "none.db: there is no such file"),

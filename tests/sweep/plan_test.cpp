@@ -103,8 +103,8 @@ RC_GTEST_PROP(SweepPlan, points_are_all_combinations_in_order, ()) {
 
 TEST(SweepPlan, its_resolved_text_makes_the_same_points) {
   const Plan plan = plan_of(file_of(
-      R"("x": {"from": 1, "to": 3, "step": 1}, "p": {"zip": {"u": [1, 2], "v": ["a", "b"]}})",
-      R"("{x}", "{u}", "{v}")",
+      R"("x": {"from": 1, "to": 3, "step": 1}, "u_v": [0], "p": {"zip": {"u": [1, 2], "v": ["a", "b"]}})",
+      R"("{x}", "{u}", "{v}", "{u_v}")",
       R"(, "aggregate": {"over": ["x"], "statistics": ["mean", "p95"], "best": {"axis": "u", "measure": "m"}}, "time_limit_s": 2)"));
   const Plan again = plan_of(plan.text());
   EXPECT_EQ(again.text(), plan.text());

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -82,5 +83,12 @@ class Process {
 
 // The file that a program's name means, as a shell finds it; empty: there is none.
 [[nodiscard]] std::string find_program(const std::string& name);
+
+// The folder that this program lies in.
+[[nodiscard]] std::filesystem::path program_folder();
+
+// A library of ours: beside this program, as in a build tree, or where an install puts it. Empty: there
+// is none.
+[[nodiscard]] std::string find_own_library(const std::string& name);
 
 }  // namespace demarc

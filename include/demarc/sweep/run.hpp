@@ -25,7 +25,7 @@ struct State {
   std::uint64_t points = 0;  // of the plan
   std::uint64_t held = 0;    // were there before
   std::uint64_t ran = 0;     // since, those that failed among them
-  std::uint64_t failed = 0;  // of those that ran
+  std::uint64_t failed = 0;  // of both
   double seconds = 0;        // since the beginning
   double point_seconds = 0;  // of the points that ran, together
 };

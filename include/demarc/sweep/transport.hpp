@@ -26,6 +26,9 @@ class Transport {
   [[nodiscard]] virtual std::uint32_t rank() const = 0;
   [[nodiscard]] virtual std::uint32_t size() const = 0;
   virtual void send(std::uint32_t to, const std::string& text) = 0;
+  // Ends the job, on all ranks, with this exit code: one that cannot go on would keep the others
+  // waiting.
+  virtual void abandon(int exit_code) = 0;
   // A message that has come, or nothing.
   [[nodiscard]] virtual std::optional<RankMessage> receive() = 0;
 };

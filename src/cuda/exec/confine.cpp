@@ -10,6 +10,7 @@
 #include <span>
 
 #include "demarc/base/numbers.hpp"
+#include "demarc/base/process.hpp"
 #include "demarc/cuda/card.hpp"
 #include "demarc/cuda/proof.hpp"
 #include "demarc/cuda/sync_domain.hpp"
@@ -322,13 +323,10 @@ Result<std::string> find_preload(const std::string& wanted) {
     if (fs::exists(wanted, ignored)) return fs::absolute(wanted).string();
     return invalid_input("{}: there is no such library", wanted);
   }
-  const fs::path folder = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  for (const fs::path& candidate : {folder / preload_name, folder / ".." / "lib" / preload_name,
-                                    folder / ".." / "lib" / "x86_64-linux-gnu" / preload_name}) {
-    if (fs::exists(candidate, ignored)) return fs::canonical(candidate, ignored).string();
-  }
+  const std::string found = find_own_library(preload_name);
+  if (!found.empty()) return found;
   return missing_capability("{} was not found beside {}; build it, or name it with --preload",
-                            preload_name, folder.string());
+                            preload_name, program_folder().string());
 }
 
 Result<std::string> find_compilers(const std::string& preload) {

@@ -28,28 +28,6 @@ class ReaderOf2020 final : public ConfigReader {
     return {};
   }
 
-  Result<void> take(const ConfigFields& fields) override {
-    switch (section_) {
-      case Section::none:
-        break;
-      case Section::general:
-        return take_general(fields);
-      case Section::workload:
-        return take_workload(fields);
-      case Section::sm:
-        return take_sm(fields);
-      case Section::mem:
-        return take_mem(fields);
-      case Section::overhead_sm:
-        return take_row(fields, sm_rows_);
-      case Section::overhead_mem:
-        return take_row(fields, memory_rows_);
-      case Section::kernel:
-        return take_kernel(fields);
-    }
-    return {};
-  }
-
   Result<void> close() override { return {}; }
 
   Result<void> end() override {
@@ -65,7 +43,7 @@ class ReaderOf2020 final : public ConfigReader {
     std::uint32_t line;
   };
 
-  Result<void> take_workload(const ConfigFields& fields) {
+  Result<void> take_workload(const ConfigFields& fields) override {
     if (data_lines_ > 1) return fail("*workload holds one line");
     TbWorkload& workload = config_.workload;
     if (fields.size() < 4 || !parse_wrapping(fields[0], workload.level) ||
@@ -79,7 +57,7 @@ class ReaderOf2020 final : public ConfigReader {
     return {};
   }
 
-  Result<void> take_sm(const ConfigFields& fields) {
+  Result<void> take_sm(const ConfigFields& fields) override {
     if (data_lines_ > 1) return fail("*sm holds one line");
     const auto numbers = leading_numbers(fields);
     if (numbers.size() != 2) return fail("expected the number of SMs and the units of one");
@@ -91,7 +69,7 @@ class ReaderOf2020 final : public ConfigReader {
     return {};
   }
 
-  Result<void> take_mem(const ConfigFields& fields) {
+  Result<void> take_mem(const ConfigFields& fields) override {
     if (data_lines_ > 1) return fail("*mem holds one line");
     const auto numbers = leading_numbers(fields);
     if (numbers.size() != 1) return fail("expected the capacity of the memory");
@@ -120,7 +98,14 @@ class ReaderOf2020 final : public ConfigReader {
     return {};
   }
 
-  Result<void> take_kernel(const ConfigFields& fields) {
+  Result<void> take_overhead_sm(const ConfigFields& fields) override {
+    return take_row(fields, sm_rows_);
+  }
+  Result<void> take_overhead_mem(const ConfigFields& fields) override {
+    return take_row(fields, memory_rows_);
+  }
+
+  Result<void> take_kernel(const ConfigFields& fields) override {
     const auto numbers = leading_numbers(fields);
     if (numbers.size() != 5) {
       return fail("expected start, blocks, units of a block, memory of a block, duration; found {}",

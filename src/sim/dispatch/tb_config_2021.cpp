@@ -31,28 +31,6 @@ class ReaderOf2021 final : public ConfigReader {
     return {};
   }
 
-  Result<void> take(const ConfigFields& fields) override {
-    switch (section_) {
-      case Section::none:
-        break;
-      case Section::general:
-        return take_general(fields);
-      case Section::workload:
-        return take_workload(fields);
-      case Section::sm:
-        return take_sm(fields);
-      case Section::mem:
-        return take_mem(fields);
-      case Section::overhead_sm:
-        return take_overhead(fields, config_.sm_overhead, config_.resources(), false);
-      case Section::overhead_mem:
-        return take_overhead(fields, config_.memory_overhead, config_.memory.size(), true);
-      case Section::kernel:
-        return take_kernel(fields);
-    }
-    return {};
-  }
-
   Result<void> close() override {
     const bool table = section_ == Section::overhead_sm || section_ == Section::overhead_mem;
     if (table && data_lines_ == 0) return fail("an overhead section needs at least one line");
@@ -68,7 +46,7 @@ class ReaderOf2021 final : public ConfigReader {
   Result<void> end() override { return {}; }
 
  private:
-  Result<void> take_workload(const ConfigFields& fields) {
+  Result<void> take_workload(const ConfigFields& fields) override {
     TbWorkload& workload = config_.workload;
     if (data_lines_ == 1) {
       workload.present = true;
@@ -100,7 +78,7 @@ class ReaderOf2021 final : public ConfigReader {
     return {};
   }
 
-  Result<void> take_sm(const ConfigFields& fields) {
+  Result<void> take_sm(const ConfigFields& fields) override {
     if (data_lines_ > 1) return fail("*sm holds one line");
     const auto numbers = leading_numbers(fields);
     if (numbers.size() < 4 || numbers.size() > 3 + most_resources) {
@@ -126,7 +104,7 @@ class ReaderOf2021 final : public ConfigReader {
     return {};
   }
 
-  Result<void> take_mem(const ConfigFields& fields) {
+  Result<void> take_mem(const ConfigFields& fields) override {
     if (data_lines_ > 1) return fail("*mem holds one line");
     config_.memory = leading_numbers(fields);
     if (config_.memory.empty() || config_.memory.size() > most_memories) {
@@ -151,7 +129,14 @@ class ReaderOf2021 final : public ConfigReader {
     return add_row(table, {ratio, {numbers.begin() + 1, numbers.end()}, line_});
   }
 
-  Result<void> take_kernel(const ConfigFields& fields) {
+  Result<void> take_overhead_sm(const ConfigFields& fields) override {
+    return take_overhead(fields, config_.sm_overhead, config_.resources(), false);
+  }
+  Result<void> take_overhead_mem(const ConfigFields& fields) override {
+    return take_overhead(fields, config_.memory_overhead, config_.memory.size(), true);
+  }
+
+  Result<void> take_kernel(const ConfigFields& fields) override {
     const auto numbers = leading_numbers(fields);
     const std::size_t expected = 4 + config_.fields_per_kernel();
     if (numbers.size() != expected) {

@@ -112,10 +112,29 @@ Result<void> ConfigReader::take_line(std::string_view line) {
   const ConfigFields fields = split_fields(line);
   if (fields.empty()) return fail("blanks only: end a section with an empty line");
   ++data_lines_;
-  if (section_ == ConfigSection::none) {
-    return fail("unknown section: data must follow a '*section' line");
-  }
   return take(fields);
+}
+
+Result<void> ConfigReader::take(const ConfigFields& fields) {
+  switch (section_) {
+    case ConfigSection::none:
+      break;
+    case ConfigSection::general:
+      return take_general(fields);
+    case ConfigSection::workload:
+      return take_workload(fields);
+    case ConfigSection::sm:
+      return take_sm(fields);
+    case ConfigSection::mem:
+      return take_mem(fields);
+    case ConfigSection::overhead_sm:
+      return take_overhead_sm(fields);
+    case ConfigSection::overhead_mem:
+      return take_overhead_mem(fields);
+    case ConfigSection::kernel:
+      return take_kernel(fields);
+  }
+  return fail("unknown section: data must follow a '*section' line");
 }
 
 Result<void> ConfigReader::open_section(std::string_view name) {

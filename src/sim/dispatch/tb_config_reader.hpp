@@ -34,9 +34,8 @@ class ConfigReader {
   Result<TbConfig> read(std::string_view text);
 
  protected:
-  // A section has begun, one of its lines was read, it has ended, the text has.
+  // A section has begun, it has ended, the text has.
   virtual Result<void> open() = 0;
-  virtual Result<void> take(const ConfigFields& fields) = 0;
   virtual Result<void> close() = 0;
   virtual Result<void> end() = 0;
 
@@ -46,7 +45,14 @@ class ConfigReader {
                          fmt::format(format, std::forward<Args>(args)...));
   }
 
-  Result<void> take_general(const ConfigFields& fields);
+  // A line of a section.
+  virtual Result<void> take_workload(const ConfigFields& fields) = 0;
+  virtual Result<void> take_sm(const ConfigFields& fields) = 0;
+  virtual Result<void> take_mem(const ConfigFields& fields) = 0;
+  virtual Result<void> take_overhead_sm(const ConfigFields& fields) = 0;
+  virtual Result<void> take_overhead_mem(const ConfigFields& fields) = 0;
+  virtual Result<void> take_kernel(const ConfigFields& fields) = 0;
+
   Result<std::vector<std::uint32_t>> choices(std::string_view field);
   // Adds a row; its ratio and costs must be above those of the one before.
   Result<void> add_row(OverheadTable& table, OverheadTable::Row row);
@@ -62,6 +68,8 @@ class ConfigReader {
   std::uint32_t data_lines_ = 0;  // in the open section
 
  private:
+  Result<void> take(const ConfigFields& fields);
+  Result<void> take_general(const ConfigFields& fields);
   Result<void> take_line(std::string_view line);
   Result<void> open_section(std::string_view name);
 };
