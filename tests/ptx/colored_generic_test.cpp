@@ -31,7 +31,7 @@ TEST(ColoredGeneric, addresses_are_told_apart_at_run_time_where_the_text_does_no
 TEST(ColoredGeneric, arguments_of_a_kernel_are_not_asked) {
   const std::string argument = generic("add.s64 %rd3, %rd4, 4;\n");
   EXPECT_EQ(argument.find("isspacep"), std::string::npos);
-  EXPECT_NE(argument.find("st.u32 [%demarc_a], 1;"), std::string::npos);
+  EXPECT_NE(argument.find("st.cs.u32 [%demarc_a], 1;"), std::string::npos);
 }
 
 TEST(ColoredGeneric, what_is_shared_for_certain_names_the_space) {

@@ -69,7 +69,7 @@ TEST(RewriteColored, translates_only_global_accesses_and_keeps_predicates) {
 	and.b32 	%demarc_x, %demarc_x, 16384;
 	or.b32 	%demarc_o, %demarc_o, %demarc_x;
 	mov.b64 	%demarc_a, {%demarc_o, %demarc_u};
-	@!%p1 ld.global.nc.u32 	%r4, [%demarc_a];
+	@!%p1 ld.global.cs.nc.u32 	%r4, [%demarc_a];
 	})"),
             std::string::npos)
       << out;
@@ -84,8 +84,8 @@ TEST(RewriteColored, one_side_of_a_copy_can_be_left_as_it_is) {
       text_of(rewrite_colored(module, {{0xc4000}, 1}, {.accesses = ColoredAccesses::stores}));
   const std::string out =
       text_of(rewrite_colored(module, {{0xc4000}, 1}, {.accesses = ColoredAccesses::loads}));
-  const std::string load = "ld.global.nc.u32 \t%r4, [%rd3+8];";
-  const std::string store = "st.global.u32 \t[%rd3+8], %r4;";
+  const std::string load = "ld.global.cs.nc.u32 \t%r4, [%rd3+8];";
+  const std::string store = "st.global.cs.u32 \t[%rd3+8], %r4;";
   EXPECT_NE(in.find(load), std::string::npos);
   EXPECT_EQ(in.find(store), std::string::npos);
   EXPECT_EQ(out.find(load), std::string::npos);

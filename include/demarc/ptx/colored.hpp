@@ -20,6 +20,9 @@
 // does not tell which memory it means; linear addresses must therefore lie outside of the windows
 // that the GPU has for the other memories.
 //
+// Plain accesses become streaming ones (`.cs`), so that data of a kernel makes room in the L2
+// before what the driver keeps there for everybody. It costs no instruction.
+//
 // What is refused is a kernel, not a module. Refused kernels, and functions that only they run, are
 // not in the result, so that nothing uncoloured can be launched.
 #pragma once
@@ -73,8 +76,9 @@ struct RemainderAddressing {
   RemainderConstants constants;
 };
 
-// Which accesses go to the coloured memory; the others keep their addresses. Only kernels without
-// variables of their own can be rewritten on one side.
+// Which accesses go to the coloured memory; the others keep their addresses, and their lines of the
+// L2, too, make room first. Only kernels without variables of their own can be rewritten on one
+// side.
 enum class ColoredAccesses { all, loads, stores };
 
 // What printf of a kernel does: its buffer is the driver's and has no colour.

@@ -108,6 +108,16 @@ const std::string every_form = R"(.version 8.3
   cp.async.wait_all;
   add.u32 %r20, %r5, %r6; add.u32 %r21, %r7, %r8; add.u32 %r22, %r9, %r10; add.u32 %r23, %r11, %r18;
   st.global.v4.u32 [%rd1], {%r20, %r21, %r22, %r23};
+  createpolicy.fractional.L2::evict_last.b64 %rd30, 1.0;
+  @%p1 ld.global.L1::evict_last.L2::cache_hint.v4.b32 {%r25, %r26, %r27, %r28}, [%rd1], %rd30;
+  ld.global.nc.L1::no_allocate.L2::256B.v2.u32 {%r29, %r30}, [%rd1+16];
+  ld.weak.global.ca.L2::128B.u32 %r31, [%rd1+32];
+  ld.relaxed.gpu.global.L1::evict_first.u32 %r32, [%rd1+36];
+  ld.volatile.global.u32 %r33, [%rd1+40];
+  st.weak.global.wb.u32 [%rd1+44], %r25;
+  st.global.L1::evict_unchanged.L2::cache_hint.v2.b32 [%rd1+48], {%r29, %r31}, %rd30;
+  st.release.sys.global.u32 [%rd1+56], %r32;
+  cp.async.cg.shared.global.L2::cache_hint.L2::128B [%rd4], [%rd1], 16, %rd30;
   {
     .param .b64 x;
     st.param.b64 [x], %rd1;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "rewrite/colored/eviction.hpp"
 #include "rewrite/colored/origins.hpp"
 
 namespace demarc::ptx {
@@ -20,18 +21,22 @@ std::size_t bracket_of(const AccessText& access) {
   return open;
 }
 
+// At the address in %demarc_a.
 std::string at_translated(const AccessText& access) {
   std::string text(access.written);
   const std::size_t open = bracket_of(access);
-  text.replace(open, text.find(']', open) - open + 1, "[%demarc_a]");
+  return text.replace(open, text.find(']', open) - open + 1, "[%demarc_a]");
+}
+
+std::string as_global(const AccessText& access, std::string text) {
   if (access.mnemonic.space == StateSpace::local) text.replace(text.find(".local"), 6, ".global");
   return text;
 }
 
 std::string scope_of(const AccessText& access, const Translation& translation,
-                     std::string_view before, std::string_view behind) {
+                     std::string_view before, std::string_view behind, std::string_view made) {
   return fmt::format("{{\n{}\t{}\n{}{}{}\t{}\n\t}}", translation.declarations, access.address,
-                     before, translation.arithmetic, behind, at_translated(access));
+                     before, translation.arithmetic, behind, made);
 }
 
 }  // namespace
@@ -73,7 +78,8 @@ std::string in_shared(const AccessText& access) {
 }
 
 std::string in_colored(const AccessText& access, const Translation& translation) {
-  return scope_of(access, translation, "", "");
+  return scope_of(access, translation, "", "",
+                  as_global(access, streaming(access.mnemonic, at_translated(access))));
 }
 
 std::string in_one_of(const AccessText& access, const Translation& translation,
@@ -95,7 +101,8 @@ std::string in_one_of(const AccessText& access, const Translation& translation,
     first = false;
   }
   return scope_of(access, translation, ask,
-                  "\tselp.b64 \t%demarc_a, %demarc_g, %demarc_a, %demarc_w;\n");
+                  "\tselp.b64 \t%demarc_a, %demarc_g, %demarc_a, %demarc_w;\n",
+                  at_translated(access));
 }
 
 }  // namespace demarc::ptx

@@ -8,6 +8,7 @@
 #include "reporter.hpp"
 #include "rewrite/colored/access.hpp"
 #include "rewrite/colored/access_text.hpp"
+#include "rewrite/colored/eviction.hpp"
 #include "rewrite/colored/origins.hpp"
 #include "rewrite/colored/system_calls.hpp"
 #include "rewrite/kernel_text.hpp"
@@ -355,7 +356,12 @@ class FunctionRewriter {
       refuse(access.why);
       return;
     }
-    if (!is_concerned(instruction().opcode, context_.options.accesses)) return;
+    if (!is_concerned(instruction().opcode, context_.options.accesses)) {
+      if (is_plainly_written(text_of(access, {}))) {
+        replace(streaming(mnemonic(), std::string(text())));
+      }
+      return;
+    }
     if (access.bytes > context_.translation.granule) {
       refuse(fmt::format("takes {} bytes that follow each other; in these colours {} do",
                          access.bytes, context_.translation.granule));
