@@ -18,6 +18,7 @@ import argparse
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,32 @@ NEIGHBOURS = {"idle": None, "flood": ("flood.py", "adds", "--compile"), "prefill
 COMPARED = 20
 
 
+class Clocks:
+    """The SM clock and the power of the card while something runs: nothing divides them among parts."""
+
+    def __init__(self):
+        self.said = tempfile.NamedTemporaryFile(prefix="demarc-clocks-", suffix=".csv")
+        self.process = None
+        if shutil.which("nvidia-smi"):
+            self.process = subprocess.Popen(["nvidia-smi", "--id=0", "--query-gpu=clocks.sm,power.draw", "--format=csv,noheader,nounits",
+                                             "-lms", "100"], stdout=self.said, stderr=subprocess.DEVNULL)
+
+    def lines(self):
+        return pathlib.Path(self.said.name).read_text().splitlines()
+
+    def since(self, seen):
+        """Means of the samples behind the first `seen`: MHz and W. None where nvidia-smi says nothing."""
+        samples = [[float(cell) for cell in line.split(",")] for line in self.lines()[seen:-1]]
+        if not samples:
+            return {"clock": None, "power": None}
+        return {name: sum(sample[i] for sample in samples) / len(samples) for i, name in enumerate(["clock", "power"])}
+
+    def stop(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+
+
 class Halves(Bench):
     """The card in two halves, and a server of two tenants."""
 
@@ -47,6 +74,7 @@ class Halves(Bench):
         self.server = None
         self.allow_spills, self.overlap = arguments.allow_spills, arguments.overlap_launches
         self.counted = []  # what the server counted of each tenant, beside each neighbour
+        self.clocks = Clocks()
         self.environment["PYTHONPATH"] = os.pathsep.join(
             [str(HERE.parent.parent / "python")] + [path for path in [os.environ.get("PYTHONPATH")] if path])
 
@@ -125,7 +153,9 @@ def measured(bench, way, victims, neighbours):
         script = NEIGHBOURS[beside_what]
         neighbour = bench.start(script[0], script[1:], way, 1, 600) if script else None
         for name, victim in running.items():
+            seen = len(bench.clocks.lines())
             cell = found[name, beside_what] = figures(beside(victim, neighbour, bench.frames, bench.seconds)["times"])
+            cell |= bench.clocks.since(seen)
             print(f"{way}: {name} beside {beside_what}: mean {cell['mean']:.4f} ms, p99 or worst {tail(cell):.4f}, "
                   f"{cell['frames']} frames", file=sys.stderr, flush=True)
         if way == "tenant":
@@ -142,7 +172,7 @@ def slower(value, idle):
 
 
 # The figures of a cell that was not measured.
-NONE = {"mean": None, "p99": None, "worst": None, "frames": None}
+NONE = {"mean": None, "p99": None, "worst": None, "frames": None, "clock": None, "power": None}
 
 
 def tail(found):
@@ -171,6 +201,14 @@ def print_tables(bench, results, victims, neighbours):
             idle = found.get((name, "idle"), NONE)
             cells += [idle["mean"], idle["p99"], None if None in (whole, idle["mean"]) else 2 * whole / idle["mean"]]
         row(name, *cells)
+
+
+def print_clocks(results, victims, neighbours):
+    table("The card meanwhile: SM clock, MHz, and power, W; parts share both",
+          ["victim", "neighbour"] + [f"{way}: {what}" for way in results for what in ("clock", "power")])
+    for name in victims:
+        for other in neighbours:
+            row(name, other, *(found.get((name, other), NONE)[what] for found in results.values() for what in ("clock", "power")))
 
 
 def print_counted(counted):
@@ -246,9 +284,11 @@ def main():
             code = fail(3, f"{way}: {error}")
         finally:
             bench.stop()
+    bench.clocks.stop()
     if not results:
         return code
     print_tables(bench, results, victims, neighbours)
+    print_clocks(results, victims, neighbours)
     if bench.counted:
         print_counted(bench.counted)
     try:
