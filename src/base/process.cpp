@@ -283,7 +283,8 @@ std::string find_own_library(const std::string& name) {
   const std::filesystem::path folder = program_folder();
   const std::filesystem::path installed = folder / ".." / "lib";
   std::error_code ignored;
-  for (const auto& path : {folder / name, installed / name, installed / "x86_64-linux-gnu" / name}) {
+  for (const auto& path :
+       {folder / name, installed / name, installed / "x86_64-linux-gnu" / name}) {
     if (std::filesystem::exists(path, ignored)) {
       return std::filesystem::canonical(path, ignored).string();
     }

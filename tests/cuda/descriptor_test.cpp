@@ -50,28 +50,27 @@ TEST(Descriptor, AHopperVersionByteOnABlackwellCardIsNotAHopperDescriptor) {
   EXPECT_FALSE(find_layout(stray.data(), {10, 0}));
 }
 
-TEST(Descriptor, TheSyncDomainIsTwoBitsOfAHopperDescriptorAlone) {
-  Bytes bytes = descriptor_of(72, 0x40);
-  const auto* hopper = *find_layout(bytes.data(), {9, 0});
-  bytes[140] = 0x5a;
-  bytes[143] = 0xc5;
-  EXPECT_EQ(read_domain(*hopper, bytes.data()), 0U);
-  for (const std::uint32_t domain : {3U, 1U, 2U}) {
-    EXPECT_TRUE(write_domain(*hopper, bytes.data(), domain));
-    EXPECT_EQ(read_domain(*hopper, bytes.data()), domain);
-    EXPECT_EQ(word(bytes, 140), 0xc500005aU | domain << 28);
+TEST(Descriptor, TheSyncDomainIsTwoBitsOfDescriptorsFromHopperOn) {
+  for (const auto& [version_offset, version, capability, offset] :
+       {std::tuple{72U, 0x40, gpu::ComputeCapability{9, 0}, 140U},
+        std::tuple{58U, 0x50, gpu::ComputeCapability{12, 0}, 76U}}) {
+    Bytes bytes = descriptor_of(version_offset, static_cast<std::uint8_t>(version));
+    const auto* layout = *find_layout(bytes.data(), capability);
+    bytes[offset] = 0x5a;
+    bytes[offset + 3] = 0xc5;
+    EXPECT_EQ(read_domain(*layout, bytes.data()), 0U);
+    for (const std::uint32_t domain : {3U, 1U, 2U}) {
+      EXPECT_TRUE(write_domain(*layout, bytes.data(), domain));
+      EXPECT_EQ(read_domain(*layout, bytes.data()), domain);
+      EXPECT_EQ(word(bytes, offset), 0xc500005aU | domain << 28);
+    }
   }
-  for (const auto& [offset, version, capability] :
-       {std::tuple{72, 0x22, gpu::ComputeCapability{7, 0}},
-        std::tuple{58, 0x50, gpu::ComputeCapability{12, 0}}}) {
-    Bytes other =
-        descriptor_of(static_cast<std::size_t>(offset), static_cast<std::uint8_t>(version));
-    const Bytes before = other;
-    const auto* layout = *find_layout(other.data(), capability);
-    EXPECT_FALSE(read_domain(*layout, other.data()));
-    EXPECT_FALSE(write_domain(*layout, other.data(), 1));
-    EXPECT_EQ(other, before);
-  }
+  Bytes volta = descriptor_of(72, 0x22);
+  const Bytes before = volta;
+  const auto* layout = *find_layout(volta.data(), {7, 0});
+  EXPECT_FALSE(read_domain(*layout, volta.data()));
+  EXPECT_FALSE(write_domain(*layout, volta.data(), 1));
+  EXPECT_EQ(volta, before);
 }
 
 TEST(Descriptor, HopperMasksAreFourWordsAt304WithTheEnableBit) {
@@ -127,36 +126,59 @@ TEST(Descriptor, BlackwellMasksAreFourWordsAt280WithTheEnableBit) {
 }
 
 // What lies in front of such a descriptor is nobody's.
-TEST(Descriptor, OthersThanHoppersTellNeitherSizesNorLaunchers) {
-  for (const auto& [offset, version, capability] :
-       {std::tuple{72U, 0x22, gpu::ComputeCapability{7, 0}},
-        std::tuple{58U, 0x50, gpu::ComputeCapability{12, 0}}}) {
-    std::array<Bytes, 2> placed{};
-    for (Bytes& bytes : placed) bytes.fill(0xff);
-    placed[1][offset] = static_cast<std::uint8_t>(version);
-    const auto* layout = *find_layout(placed[1].data(), capability);
-    EXPECT_FALSE(may_launch(*layout, placed[1].data()));
-    EXPECT_EQ(launch_size(*layout, placed[1].data()).blocks, 0U);
-    EXPECT_EQ(launch_size(*layout, placed[1].data()).cluster_blocks, 0U);
-  }
+TEST(Descriptor, OlderOnesTellNeitherSizesNorLaunchers) {
+  std::array<Bytes, 2> placed{};
+  for (Bytes& bytes : placed) bytes.fill(0xff);
+  placed[1][72] = 0x22;
+  const auto* layout = *find_layout(placed[1].data(), {7, 0});
+  EXPECT_FALSE(may_launch(*layout, placed[1].data()));
+  EXPECT_EQ(launch_size(*layout, placed[1].data()).blocks, 0U);
+  EXPECT_EQ(launch_size(*layout, placed[1].data()).cluster_blocks, 0U);
 }
 
-TEST(Descriptor, GridsOfClustersAreCountedInBlocks) {
-  Bytes bytes = descriptor_of(72, 0x40);
-  const auto* layout = *find_layout(bytes.data(), {9, 0});
-  bytes[128] = 3;
-  bytes[132] = 2;
-  bytes[136] = 1;
+TEST(Descriptor, BlackwellsDoNotTellLaunchers) {
+  std::array<Bytes, 2> placed{};
+  for (Bytes& bytes : placed) bytes.fill(0xff);
+  placed[1][58] = 0x50;
+  EXPECT_FALSE(may_launch(**find_layout(placed[1].data(), {12, 0}), placed[1].data()));
+}
+
+struct Sizes {
+  const char* name;
+  std::size_t version_at;
+  std::uint8_t version;
+  gpu::ComputeCapability capability;
+  std::size_t type;  // the word with the kind of the launch
+  std::size_t grid;
+  std::size_t cluster;
+};
+
+class DescriptorSizes : public testing::TestWithParam<Sizes> {};
+
+TEST_P(DescriptorSizes, GridsOfClustersAreCountedInBlocks) {
+  const Sizes& at = GetParam();
+  Bytes bytes = descriptor_of(at.version_at, at.version);
+  const auto* layout = *find_layout(bytes.data(), at.capability);
+  bytes[at.grid] = 3;
+  bytes[at.grid + 4] = 2;
+  bytes[at.grid + 6] = 9;  // no part of the height
+  bytes[at.grid + 8] = 1;
+  bytes[at.grid + 10] = 9;  // nor of the depth
   EXPECT_EQ(launch_size(*layout, bytes.data()).blocks, 6U);
-  bytes[268] = 4;
+  bytes[at.cluster] = 4;
   EXPECT_EQ(launch_size(*layout, bytes.data()).cluster_blocks, 0U) << "not launched in clusters";
-  bytes[2] = 0x80;
+  bytes[at.type + 2] = 0x80;
   EXPECT_EQ(launch_size(*layout, bytes.data()).blocks, 6U) << "a size of none is not known";
-  bytes[269] = 2;
-  bytes[270] = 1;
+  bytes[at.cluster + 1] = 2;
+  bytes[at.cluster + 2] = 1;
   EXPECT_EQ(launch_size(*layout, bytes.data()).blocks, 48U);
   EXPECT_EQ(launch_size(*layout, bytes.data()).cluster_blocks, 8U);
 }
+
+INSTANTIATE_TEST_SUITE_P(Of, DescriptorSizes,
+                         testing::Values(Sizes{"Hopper", 72, 0x40, {9, 0}, 0, 128, 268},
+                                         Sizes{"Blackwell", 58, 0x50, {10, 0}, 16, 156, 256}),
+                         [](const auto& one) { return std::string(one.param.name); });
 
 TEST(Descriptor, AMaskWithoutAnExistingTpcIsRefused) {
   const gpu::Topology topology = gpu::regular_topology(2, 2, 2);
@@ -194,16 +216,13 @@ TEST(Descriptor, AMaskCoversAnotherWhenItDisablesAllThatTheOtherDoes) {
   EXPECT_FALSE((HardwareMask{{~2U, ~0U, ~0U, ~0U}}).everything());
 }
 
-TEST(Descriptor, OnlyHopperTellsLaunchersAndOnlyBlackwellHidesClusters) {
+TEST(Descriptor, OnlyHopperTellsLaunchers) {
   const Bytes volta = descriptor_of(72, 0x22);
   const Bytes hopper = descriptor_of(72, 0x40);
   const Bytes blackwell = descriptor_of(58, 0x50);
   EXPECT_FALSE(tells_launchers(**find_layout(volta.data(), {7, 0})));
   EXPECT_TRUE(tells_launchers(**find_layout(hopper.data(), {9, 0})));
   EXPECT_FALSE(tells_launchers(**find_layout(blackwell.data(), {10, 0})));
-  EXPECT_TRUE(tells_clusters(**find_layout(volta.data(), {7, 0})));
-  EXPECT_TRUE(tells_clusters(**find_layout(hopper.data(), {9, 0})));
-  EXPECT_FALSE(tells_clusters(**find_layout(blackwell.data(), {10, 0})));
 }
 
 // Words as seen on an H200: a kernel of a stream, the same in a graph of two, a kernel with

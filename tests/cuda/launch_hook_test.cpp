@@ -223,14 +223,12 @@ TEST_F(Hook, UnderACeilingClustersOfMaskedStreamsAreLookedAtToo) {
 }
 
 TEST_F(Hook, WhatHopperTellsIsNotCountedAsUnknown) {
-  hook->set_largest_cluster(4);
   set_ceiling({2});
   launch_one();
   EXPECT_EQ(counters.launchers_unknown, 0U);
-  EXPECT_EQ(counters.clusters_unknown, 0U);
 }
 
-TEST_F(Hook, BlackwellDoesNotTellLaunchersAndClustersAndThatIsCounted) {
+TEST_F(Hook, BlackwellDoesNotTellLaunchersAndThatIsCounted) {
   fake::FakeConfig blackwell = fake::small_gpu();
   blackwell.capability_major = 12;
   blackwell.descriptor_version = 0x50;
@@ -240,24 +238,23 @@ TEST_F(Hook, BlackwellDoesNotTellLaunchersAndClustersAndThatIsCounted) {
   set_ceiling({2});
   launch_one();
   EXPECT_EQ(counters.launchers_unknown, 1U);
-  EXPECT_EQ(counters.clusters_unknown, 0U) << "no limit is set";
-  hook->set_largest_cluster(4);
-  launch_one();
-  EXPECT_EQ(counters.launchers_unknown, 2U);
-  EXPECT_EQ(counters.clusters_unknown, 1U);
   EXPECT_EQ(tpcs_used(), std::vector<std::uint32_t>{2});
 }
 
-TEST_F(Hook, CardsBeforeHopperHaveNoClustersThatCouldBeUnknown) {
-  fake::FakeConfig ampere = fake::small_gpu();
-  ampere.capability_major = 8;
-  ampere.descriptor_version = 0x30;
-  open(ampere);
-  hook->set_largest_cluster(4);
-  set_ceiling({2});
-  launch_one();
-  EXPECT_EQ(counters.launchers_unknown, 1U);
-  EXPECT_EQ(counters.clusters_unknown, 0U);
+TEST_F(Hook, ClustersOfABlackwellAreLookedAtToo) {
+  fake::FakeConfig blackwell = fake::small_gpu();
+  blackwell.capability_major = 12;
+  blackwell.descriptor_version = 0x50;
+  open(blackwell);
+  hook->set_largest_cluster(2);
+  set_ceiling({0, 3});
+  LaunchShape shape = LaunchShape::line(12, 32);
+  shape.cluster_blocks = 2;
+  ASSERT_TRUE(launch(*stream, card->kernels().idle(), shape));
+  EXPECT_EQ(counters.unsafe_clusters, 0U);
+  shape.cluster_blocks = 3;
+  ASSERT_TRUE(launch(*stream, card->kernels().idle(), shape));
+  EXPECT_EQ(counters.unsafe_clusters, 1U);
 }
 
 TEST_F(Hook, LaunchesInsideAreNotCountedWhenSwitchedOffAndThoseOutsideAre) {

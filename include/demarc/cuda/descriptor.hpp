@@ -1,8 +1,10 @@
 // The TPC mask in the hardware's task descriptor (QMD, also TMD), as bytes: no GPU is touched here.
 //
-// Undocumented. Positions and versions: compute.md's record of libsmctrl (RTAS 2023) and of its
-// later versions; V04_00 measured on an H100, driver 580.159.04. Any version not in the table is
-// refused, because a mask written to the wrong place is silently ignored or worse.
+// Positions and versions: libsmctrl (RTAS 2023) and its later versions, and what NVIDIA publishes
+// in open-gpu-doc (clcbc0qmd.h for V04_00, clcdc0qmd.h for V05_00: TPC_DISABLE_MASK, QMD_TYPE,
+// GRID_*, GPC_CGA_*, SYNC_DOMAIN_ID). V04_00 was measured on an H100 and an H200, driver
+// 580.159.04; V05_00 on no card. Any version not in the table is refused, because a mask written to
+// the wrong place is silently ignored or worse.
 #pragma once
 
 #include <array>
@@ -54,8 +56,9 @@ struct DescriptorLayout {
   std::uint16_t word_offset;     // of the first mask word; the others follow
   std::uint8_t words;            // 2 or 4
   std::int16_t enable_offset;    // of the word that holds the enable bit 31; -1: there is none
-  std::int16_t grid_offset;      // of three words: blocks, or clusters where there are clusters
-  std::int16_t cluster_offset;   // of three bytes: blocks of a cluster along x, y, z; -1: not known
+  std::int16_t grid_offset;     // of a word and two half words, each at a word: blocks, or clusters
+                                // where there are clusters
+  std::int16_t cluster_offset;  // of three bytes: blocks of a cluster along x, y, z; -1: not known
   std::int16_t launcher_offset;  // of the word whose bit 4 is set for kernels that contain launches
                                  // of kernels (dynamic parallelism); -1: not known
   std::int16_t counts_offset;    // of the word that says where the end of the launch is counted
@@ -69,8 +72,6 @@ struct LaunchSize {
   std::uint32_t cluster_blocks = 0;  // 0: no clusters, or not known
 };
 [[nodiscard]] LaunchSize launch_size(const DescriptorLayout& layout, const void* descriptor);
-// False when launches in clusters cannot be told from others: cards from Hopper on have clusters.
-[[nodiscard]] bool tells_clusters(const DescriptorLayout& layout);
 // The memory synchronisation domain of the launch; nothing where the version does not tell.
 [[nodiscard]] std::optional<std::uint32_t> read_domain(const DescriptorLayout& layout,
                                                        const void* descriptor);

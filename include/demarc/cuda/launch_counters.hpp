@@ -41,9 +41,6 @@ struct LaunchCounters {
   // Masked launches whose descriptor does not say whether the kernel may launch kernels (all
   // versions but V04_00): what such kernels launched was neither confined nor counted.
   std::atomic<std::uint64_t> launchers_unknown{0};
-  // Masked launches whose descriptor does not tell the size of clusters (V05_00), while it should
-  // have been checked: a cluster too large for the mask hangs unseen.
-  std::atomic<std::uint64_t> clusters_unknown{0};
   // Launches that should have had a memory synchronisation domain of their program's own and left
   // with another.
   std::atomic<std::uint64_t> other_domains{0};

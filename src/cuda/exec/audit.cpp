@@ -115,13 +115,6 @@ constexpr FindingRow finding_rows[] = {
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
        return launches.launchers_unknown;
      }},
-    {"clusters_not_told",
-     "this card does not tell the size of clusters: {} launches were not checked for clusters that "
-     "the partition cannot host, which would hang",
-     Severity::warns, Severity::none,
-     [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
-       return launches.clusters_unknown;
-     }},
 };
 
 std::string domain_text(const ConfineOutcome& outcome) {

@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::uint32_t enable_bit = std::uint32_t{1} << 31;
 constexpr std::uint32_t launcher_bit = std::uint32_t{1} << 4;
-constexpr std::uint32_t cluster_bit = std::uint32_t{1} << 23;  // of word 0: launched in clusters
-constexpr std::uint8_t first_with_clusters = 0x40;             // descriptors of Hopper
+// Of the word that has the enable bit: launched in clusters.
+constexpr std::uint32_t cluster_bit = std::uint32_t{1} << 23;
 constexpr std::uint32_t domain_shift = 28;
 constexpr std::uint32_t domain_mask = 3;
 
@@ -17,7 +17,7 @@ constexpr std::uint32_t domain_mask = 3;
 constexpr DescriptorLayout known_layouts[] = {
     {"V01_06 to V03", 0x16, 0x3f, 72, 84, 2, -1, -1, -1, -1, -1, -1, -1},
     {"V04_00", 0x40, 0x40, 72, 304, 4, 0, 128, 268, 40, 192, 232, 140},
-    {"V05_00", 0x50, 0x50, 58, 280, 4, 16, -1, -1, -1, -1, -1, -1},
+    {"V05_00", 0x50, 0x50, 58, 280, 4, 16, 156, 256, -1, -1, -1, 76},
 };
 
 std::uint8_t byte_at(const void* descriptor, std::size_t offset) {
@@ -92,9 +92,13 @@ LaunchSize launch_size(const DescriptorLayout& layout, const void* descriptor) {
   LaunchSize size;
   if (layout.grid_offset < 0) return size;
   const auto grid = static_cast<std::size_t>(layout.grid_offset);
-  size.blocks = std::uint64_t{word_at(descriptor, grid)} * word_at(descriptor, grid + 4) *
-                word_at(descriptor, grid + 8);
-  if (layout.cluster_offset < 0 || (word_at(descriptor, 0) & cluster_bit) == 0) return size;
+  constexpr std::uint32_t half_word = 0xffff;  // height and depth
+  size.blocks = std::uint64_t{word_at(descriptor, grid)} *
+                (word_at(descriptor, grid + 4) & half_word) *
+                (word_at(descriptor, grid + 8) & half_word);
+  if (layout.cluster_offset < 0) return size;
+  const auto type = static_cast<std::size_t>(layout.enable_offset);
+  if ((word_at(descriptor, type) & cluster_bit) == 0) return size;
   const auto cluster = static_cast<std::size_t>(layout.cluster_offset);
   size.cluster_blocks = std::uint32_t{byte_at(descriptor, cluster)} *
                         byte_at(descriptor, cluster + 1) * byte_at(descriptor, cluster + 2);
@@ -114,10 +118,6 @@ bool write_domain(const DescriptorLayout& layout, void* descriptor, std::uint32_
   const std::uint32_t rest = word_at(descriptor, offset) & ~(domain_mask << domain_shift);
   set_word(descriptor, offset, rest | (domain & domain_mask) << domain_shift);
   return true;
-}
-
-bool tells_clusters(const DescriptorLayout& layout) {
-  return layout.cluster_offset >= 0 || layout.first_version < first_with_clusters;
 }
 
 bool tells_launchers(const DescriptorLayout& layout) {

@@ -313,7 +313,6 @@ void LaunchHook::check_clusters(const DescriptorLayout& layout, const void* desc
                                 LaunchCounters& counters) {
   const std::uint32_t largest = largest_cluster_.load()->load(std::memory_order_relaxed);
   if (largest == 0) return;
-  if (!tells_clusters(layout)) counters.clusters_unknown.fetch_add(1, std::memory_order_relaxed);
   const std::uint32_t blocks = launch_size(layout, descriptor).cluster_blocks;
   if (blocks <= largest) return;
   counters.unsafe_clusters.fetch_add(1, std::memory_order_relaxed);

@@ -18,14 +18,16 @@ std::uint32_t word_at(const Descriptor& descriptor, std::size_t offset) {
   return word;
 }
 
+// Where words lie; 0: there is none. `type` has the bit of launches in clusters, too.
 struct Layout {
-  std::size_t version, words, count, enable;
+  std::size_t version, words, count, type, grid, cluster, domain;
 };
+constexpr std::size_t no_type = 384;
 
-Layout layout_of(const FakeConfig& config) {
-  if (config.descriptor_version >= 0x50) return {58, 280, 4, 16};
-  if (config.descriptor_version >= 0x40) return {72, 304, 4, 0};
-  return {72, 84, 2, 384};
+Layout layout_of(std::uint8_t version) {
+  if (version >= 0x50) return {58, 280, 4, 16, 156, 256, 76};
+  if (version >= 0x40) return {72, 304, 4, 0, 128, 268, 140};
+  return {72, 84, 2, no_type, 128, 0, 0};
 }
 
 bool mask_set(const Layout& layout, const Descriptor& descriptor) {
@@ -40,19 +42,19 @@ bool mask_set(const Layout& layout, const Descriptor& descriptor) {
 
 Descriptor build(const FakeConfig& config, const FakeLaunch& launch) {
   Descriptor descriptor{};
-  const Layout layout = layout_of(config);
+  const Layout layout = layout_of(config.descriptor_version);
   descriptor[layout.version] = config.descriptor_version;
   if (config.kernels_launch && config.descriptor_version == 0x40) set_word(descriptor, 40, 0x13);
   const std::uint32_t divisor = std::max(launch.cluster, 1U);
-  set_word(descriptor, 128, launch.grid[0] / divisor);
-  set_word(descriptor, 132, launch.grid[1]);
-  set_word(descriptor, 136, launch.grid[2]);
-  if (launch.cluster != 0 && config.descriptor_version == 0x40) {
-    set_word(descriptor, 268, 0x10100 | launch.cluster);
-    set_word(descriptor, 0, 0x00800000);
+  set_word(descriptor, layout.grid, launch.grid[0] / divisor);
+  set_word(descriptor, layout.grid + 4, launch.grid[1]);
+  set_word(descriptor, layout.grid + 8, launch.grid[2]);
+  if (launch.cluster != 0 && layout.cluster != 0) {
+    set_word(descriptor, layout.cluster, 0x10100 | launch.cluster);
+    set_word(descriptor, layout.type, 0x00800000);
   }
-  if (config.descriptor_version == 0x40 && !config.hides_domains) {
-    set_word(descriptor, 140, 0x80000001 | launch.domain << 28);
+  if (layout.domain != 0 && !config.hides_domains) {
+    set_word(descriptor, layout.domain, 0x80010000 | launch.domain << 28);
   }
   for (std::size_t i = 0; i < layout.count; ++i) {
     set_word(descriptor, layout.words + 4 * i, config.stale_mask[i]);
@@ -62,15 +64,16 @@ Descriptor build(const FakeConfig& config, const FakeLaunch& launch) {
     for (std::size_t i = 0; i < layout.count; ++i) {
       set_word(descriptor, layout.words + 4 * i, launch.stream_mask[i]);
     }
-    if (layout.enable < 384) {
-      set_word(descriptor, layout.enable, word_at(descriptor, layout.enable) | 0x80000000U);
+    if (layout.type != no_type) {
+      set_word(descriptor, layout.type, word_at(descriptor, layout.type) | 0x80000000U);
     }
   }
   return descriptor;
 }
 
-std::uint32_t domain_of(const Descriptor& descriptor) {
-  return word_at(descriptor, 140) >> 28 & 3U;
+std::uint32_t domain_of(const FakeConfig& config, const Descriptor& descriptor) {
+  const std::size_t at = layout_of(config.descriptor_version).domain;
+  return at == 0 ? 0 : word_at(descriptor, at) >> 28 & 3U;
 }
 
 // Nodes of a graph all have the bit of kernels that launch kernels. What tells these apart is whose
@@ -90,8 +93,8 @@ void chain_nodes(const FakeConfig& config, std::vector<Descriptor>& nodes) {
 
 std::vector<std::uint32_t> enabled_by(const FakeConfig& config, const Descriptor& descriptor,
                                       const FakeGreen* green) {
-  const Layout layout = layout_of(config);
-  const bool on = layout.enable >= 384 || (word_at(descriptor, layout.enable) >> 31) != 0;
+  const Layout layout = layout_of(config.descriptor_version);
+  const bool on = layout.type == no_type || (word_at(descriptor, layout.type) >> 31) != 0;
   std::vector<std::uint32_t> tpcs;
   for (std::uint32_t t = 0; t < config.tpcs; ++t) {
     if (green != nullptr &&

@@ -56,7 +56,7 @@ bool feels(const FakeGpu& gpu, const FakeStream& stream) {
 CuResult finish(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch,
                 const Descriptor& descriptor) {
   ++gpu.launches;
-  gpu.last_domain = domain_of(descriptor);
+  gpu.last_domain = domain_of(gpu.config, descriptor);
   gpu.launch_priority = stream->priority;
   const bool probe = probe_arguments(launch.function->name) != nullptr;
   if (launch.shared > static_cast<std::uint32_t>(launch.function->dynamic_shared)) {

@@ -9,7 +9,7 @@ namespace demarc::fake {
 
 [[nodiscard]] Descriptor build(const FakeConfig& config, const FakeLaunch& launch);
 // The memory synchronisation domain that it names (Hopper).
-[[nodiscard]] std::uint32_t domain_of(const Descriptor& descriptor);
+[[nodiscard]] std::uint32_t domain_of(const FakeConfig& config, const Descriptor& descriptor);
 // What nodes of one graph say of each other.
 void chain_nodes(const FakeConfig& config, std::vector<Descriptor>& nodes);
 // The TPCs that the descriptor leaves.
