@@ -15,6 +15,7 @@ to be the same to the bit. Exit code 0; 2: the machine lacks something; 3: a pro
 something else.
 """
 import argparse
+import atexit
 import json
 import os
 import pathlib
@@ -45,6 +46,7 @@ class Clocks:
         if shutil.which("nvidia-smi"):
             self.process = subprocess.Popen(["nvidia-smi", "--id=0", "--query-gpu=clocks.sm,power.draw", "--format=csv,noheader,nounits",
                                              "-lms", "100"], stdout=self.said, stderr=subprocess.DEVNULL)
+            atexit.register(self.process.kill)
 
     def lines(self):
         return pathlib.Path(self.said.name).read_text().splitlines()
@@ -55,11 +57,6 @@ class Clocks:
         if not samples:
             return {"clock": None, "power": None}
         return {name: sum(sample[i] for sample in samples) / len(samples) for i, name in enumerate(["clock", "power"])}
-
-    def stop(self):
-        if self.process:
-            self.process.kill()
-            self.process.wait()
 
 
 class Halves(Bench):
@@ -73,6 +70,7 @@ class Halves(Bench):
         self.socket = str(pathlib.Path(self.folder.name) / "demarc.sock")
         self.server = None
         self.allow_spills, self.overlap = arguments.allow_spills, arguments.overlap_launches
+        self.pick_seconds = arguments.pick_seconds
         self.counted = []  # what the server counted of each tenant, beside each neighbour
         self.clocks = Clocks()
         self.environment["PYTHONPATH"] = os.pathsep.join(
@@ -110,8 +108,13 @@ class Halves(Bench):
         """Has Inductor try the kernels of those victims that need it, in tenant a."""
         for name in [name for name in victims if name in TRIED]:
             script, *arguments = VICTIMS[name]
-            with self.start(script, arguments + ["--note-picks", self.picks(name)], "tenant", 0, 600):
-                print(f"{name}: kernels picked", file=sys.stderr, flush=True)
+            try:
+                with self.start(script, arguments + ["--note-picks", self.picks(name)], "tenant", 0, self.pick_seconds):
+                    print(f"{name}: kernels picked", file=sys.stderr, flush=True)
+            except Failed as error:
+                if not os.path.exists(self.picks(name)):
+                    raise
+                print(f"{name}: not all kernels were tried: {str(error).splitlines()[0]}", file=sys.stderr, flush=True)
 
     def count(self, beside_what):
         """Notes what the server counts of the programs that run now."""
@@ -247,6 +250,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=20, help="of a cell at most (20)")
     parser.add_argument("--memory", default="64 GiB", help="of the card that the tenants share (64 GiB)")
     parser.add_argument("--allow-spills", type=int, default=0, help="of demarc exec, for the way tenant (0)")
+    parser.add_argument("--pick-seconds", type=float, default=240,
+                        help="for the trial of the kernels of " + ",".join(TRIED) + "; the rest are taken untried (240)")
     parser.add_argument("--overlap-launches", action="store_true", help="of demarc exec, for the way tenant")
     parser.add_argument("--description", help="of the card's memory, as in the configuration of demarc serve (what is built in)")
     parser.add_argument("--steps", default="build/steps", help="examples/tenants/steps.cu, compiled (build/steps)")
@@ -284,7 +289,6 @@ def main():
             code = fail(3, f"{way}: {error}")
         finally:
             bench.stop()
-    bench.clocks.stop()
     if not results:
         return code
     print_tables(bench, results, victims, neighbours)

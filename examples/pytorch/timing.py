@@ -11,6 +11,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import sys
 import time
 
@@ -54,6 +55,15 @@ def preferred(picked, choices):
     return sorted(choices, key=rank)
 
 
+def with_small_blocks(choices):
+    """Those of Inductor's kernels whose blocks have at most 64 by 64 elements, all where none has. Larger ones keep more than the
+    registers hold once their addresses are translated, and compile for seconds each."""
+    def is_small(choice):
+        sizes = re.findall(r"BLOCK_[MN]=(\d+)", description(choice))
+        return sizes and math.prod(int(size) for size in sizes) <= 64 * 64
+    return [choice for choice in choices if is_small(choice)] or choices
+
+
 def note_picks(path):
     """Has Inductor say which kernel was the fastest for each product and convolution, and keeps it in the file `path`."""
     from torch._inductor.select_algorithm import add_feedback_saver
@@ -71,7 +81,7 @@ def note_picks(path):
 def compiled(torch, network, picks=None, note_picks_in=None):
     """`network` through Inductor with kernels of Triton's alone, as in a tenant's colours, and the same ones in every program:
     each product is given the kernel that the file `picks` has for it, else the first one, without a trial, so that outputs can
-    be compared to the bit. With `note_picks_in` kernels are tried instead, and that file gets the fastest."""
+    be compared to the bit. With `note_picks_in` those with small blocks are tried instead, and that file gets the fastest."""
     import torch._inductor.config as config
     from torch._inductor.select_algorithm import add_preprocessing_fn
     config.shape_padding = False  # is decided by a trial
@@ -79,6 +89,7 @@ def compiled(torch, network, picks=None, note_picks_in=None):
     config.max_autotune_gemm_backends = config.max_autotune_conv_backends = "TRITON"
     if note_picks_in:
         note_picks(note_picks_in)
+        add_preprocessing_fn(with_small_blocks)
     else:
         config.deterministic = True
         picked = json.loads(pathlib.Path(picks).read_text()) if picks else {}

@@ -74,6 +74,14 @@ class TableOfTenants(unittest.TestCase):
         self.assertIn("| steps | 1.00 | 1.00 | 2.00 |", ran.stdout)
         self.assertIn("The outputs of all ways are the same to the bit.", ran.stdout)
 
+    def test_the_clock_and_the_power_stand_beside_each_cell(self):
+        smi = self.folder / "nvidia-smi"
+        smi.write_text("#!/bin/sh\nwhile sleep 0.002; do echo '1980, 300.5'; done\n")
+        smi.chmod(0o755)
+        ran = self.run_table("--ways", "mask")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("| steps | copies | 1980.00 | 300.50 |", ran.stdout)
+
     def test_fewer_than_a_thousand_frames_have_no_p99(self):
         ran = self.run_table("--ways", "mask", "--frames", "999")
         self.assertEqual(ran.returncode, 0, ran.stderr)
@@ -95,6 +103,28 @@ class TableOfTenants(unittest.TestCase):
         ran = self.run_table("--ways", "tenant", "--memory", "1 byte")
         self.assertEqual(ran.returncode, 3)
         self.assertIn("tenant: demarc serve: ", ran.stderr)
+
+
+class Choice:
+    """One of Inductor's kernels."""
+
+    def __init__(self, description):
+        self.description = description
+
+
+class KernelsThatAreTried(unittest.TestCase):
+    def setUp(self):
+        sys.path.insert(0, str(ROOT / "examples" / "pytorch"))
+        self.addCleanup(sys.path.remove, str(ROOT / "examples" / "pytorch"))
+        import timing
+        self.tried = lambda *descriptions: [one.description for one in timing.with_small_blocks([Choice(one) for one in descriptions])]
+
+    def test_have_small_blocks(self):
+        self.assertEqual(self.tried("BLOCK_K=16, BLOCK_M=64, BLOCK_N=64", "BLOCK_M=64, BLOCK_N=128", "BLOCK_M=256, BLOCK_N=16", "other"),
+                         ["BLOCK_K=16, BLOCK_M=64, BLOCK_N=64", "BLOCK_M=256, BLOCK_N=16"])
+
+    def test_are_all_where_no_block_is_small(self):
+        self.assertEqual(self.tried("BLOCK_M=128, BLOCK_N=64", "other"), ["BLOCK_M=128, BLOCK_N=64", "other"])
 
 
 if __name__ == "__main__":
