@@ -49,12 +49,16 @@ const std::map<Opcode, const char*> tested_elsewhere{
     {Opcode::wmma_store, "WarpMatrices"},
     {Opcode::wmma_mma, "WarpMatrices"},
     {Opcode::mma, "MatrixProducts"},
+    {Opcode::wgmma_mma_async, "Warpgroups"},
     {Opcode::ldmatrix, "MatrixMoves"},
     {Opcode::stmatrix, "MatrixMoves"},
     {Opcode::movmatrix, "MatrixMoves"}};
 
 // Accepted, and without an effect that a kernel could see (hints, orderings that hold anyway).
 const std::map<Opcode, const char*> without_effect{
+    {Opcode::wgmma_fence, "wgmma.fence.sync.aligned;"},
+    {Opcode::wgmma_commit_group, "wgmma.commit_group.sync.aligned;"},
+    {Opcode::wgmma_wait_group, "wgmma.wait_group.sync.aligned 0;"},
     {Opcode::prefetch, "prefetch.global.L2 [%rd1];"},
     {Opcode::prefetchu, "prefetchu.L1 [%rd1];"},
     {Opcode::applypriority, "applypriority.global.L2::evict_normal [%rd1], 128;"},
@@ -133,14 +137,9 @@ const std::map<Opcode, const char*> refused{
     {Opcode::mma_sp,
      "mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r3, %r4}, {%r5, %r6}, {%r7, %r8}, "
      "{%r3, %r4}, %r9, 0;"},
-    {Opcode::wgmma_mma_async,
-     "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%r3, %r4}, %rd5, %rd6, 1, 1, 1, 0, 0;"},
     {Opcode::wgmma_mma_async_sp,
      "wgmma.mma_async.sp.sync.aligned.m64n8k32.f16.f16.f16 {%r3, %r4}, %rd5, %rd6, %r7, 0, 1, 1, "
      "1, 0, 0;"},
-    {Opcode::wgmma_fence, "wgmma.fence.sync.aligned;"},
-    {Opcode::wgmma_commit_group, "wgmma.commit_group.sync.aligned;"},
-    {Opcode::wgmma_wait_group, "wgmma.wait_group.sync.aligned 0;"},
     {Opcode::tcgen05_alloc, "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r3], 32;"},
     {Opcode::tcgen05_dealloc, "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 32;"},
     {Opcode::tcgen05_relinquish_alloc_permit,

@@ -64,6 +64,14 @@ std::optional<MicroOp> Operands::address(const Operand& operand, StateSpace spac
   return op;
 }
 
+MicroOp Operands::shared_at(std::uint32_t slot) {
+  MicroOp op;
+  op.kind = static_cast<std::uint8_t>(AddressKind::shared);
+  op.a = slot;
+  op.join = kernel_.program.memory_sites++;
+  return op;
+}
+
 // Of a parameter or result of a function, or of a variable that is handed to one.
 std::optional<MicroOp> Operands::frame_address(const Operand& operand) {
   const auto place = in_frame(operand);

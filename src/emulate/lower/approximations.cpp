@@ -50,6 +50,7 @@ std::string_view approximated_instruction(const ptx::Mnemonic& words) {
   switch (words.opcode) {
     case Opcode::mma:
     case Opcode::wmma_mma:
+    case Opcode::wgmma_mma_async:
       return approximated_product(words);
     case Opcode::cp_async:
     case Opcode::cp_async_bulk:

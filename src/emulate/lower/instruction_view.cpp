@@ -19,6 +19,11 @@ std::span<const ptx::Operand> InstructionView::elements(const ptx::Operand& oper
   return operand.kind == ptx::OperandKind::vector ? children(operand) : std::span(&operand, 1);
 }
 
+const ptx::Operand& InstructionView::sole(const ptx::Operand& operand) const {
+  const auto parts = elements(operand);
+  return parts.size() == 1 ? parts[0] : operand;
+}
+
 std::span<const ptx::Operand> InstructionView::results() const {
   const ptx::Operand& first = operands_[0];
   return first.kind == ptx::OperandKind::pair ? children(first) : std::span(&first, 1);

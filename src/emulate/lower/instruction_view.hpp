@@ -51,6 +51,8 @@ class InstructionView {
   }
   // The elements of a vector; of anything else, itself.
   [[nodiscard]] std::span<const ptx::Operand> elements(const ptx::Operand& operand) const;
+  // The only element of a vector of one (`{ %r1 }`, as LLVM writes it); anything else itself.
+  [[nodiscard]] const ptx::Operand& sole(const ptx::Operand& operand) const;
   // The first operand: both results of a pair, or the one there is.
   [[nodiscard]] std::span<const ptx::Operand> results() const;
 

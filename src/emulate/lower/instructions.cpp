@@ -19,7 +19,7 @@ struct InstructionRow {
 };
 
 // Those of a group are asked from the top.
-constexpr std::array<InstructionRow, 37> instruction_rows{{
+constexpr std::array<InstructionRow, 38> instruction_rows{{
     // clang-format off
     {OpcodeGroup::arithmetic, lower_integer},
     {OpcodeGroup::arithmetic, lower_packed_integer},
@@ -53,6 +53,7 @@ constexpr std::array<InstructionRow, 37> instruction_rows{{
     {OpcodeGroup::matrix,     lower_matrix_access},
     {OpcodeGroup::matrix,     lower_matrix_product},
     {OpcodeGroup::matrix,     lower_fragment},
+    {OpcodeGroup::matrix,     lower_warpgroup},
     {OpcodeGroup::branch,     lower_branch},
     {OpcodeGroup::exit,       lower_leave},
     {OpcodeGroup::exit,       lower_trap},

@@ -43,6 +43,7 @@ bool lower_warp(FunctionContext& f, const InstructionView& instruction);
 bool lower_matrix_access(FunctionContext& f, const InstructionView& instruction);
 bool lower_matrix_product(FunctionContext& f, const InstructionView& instruction);
 bool lower_fragment(FunctionContext& f, const InstructionView& instruction);
+bool lower_warpgroup(FunctionContext& f, const InstructionView& instruction);
 
 // What runs next.
 bool lower_branch(FunctionContext& f, const InstructionView& instruction);

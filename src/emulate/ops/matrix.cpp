@@ -15,6 +15,37 @@ constexpr unsigned most_m = 32;
 constexpr unsigned most_n = 32;
 constexpr unsigned most_k = 256;
 
+// Products are exact; the sum over k is taken in double precision (integers: exactly) and rounded
+// once to the type of d. Hardware sums f16, bf16 and tf32 products in f32 with truncation, so its
+// results may differ in the last bits.
+struct Product {
+  double a[most_m][most_k];
+  double b[most_n][most_k];  // by column
+
+  [[nodiscard]] double element(const MatrixDetails& s, unsigned row, unsigned column,
+                               double c) const {
+    const double* x = a[row];
+    const double* y = b[column];
+    double sum = c;
+    if (s.d_type == MatrixType::f64) {
+      for (unsigned k = 0; k < s.k; ++k) sum = std::fma(x[k], y[k], sum);
+    } else if (s.exclusive) {
+      for (unsigned k = 0; k < s.k; ++k) sum += x[k] != y[k] ? 1 : 0;
+    } else {
+      for (unsigned k = 0; k < s.k; ++k) sum += x[k] * y[k];
+    }
+    return sum;
+  }
+};
+
+std::uint64_t product_bits(Warp& w, const MatrixDetails& s, const Product& product,
+                           FragmentPlace at, unsigned lane, unsigned i) {
+  const double c = matrix_value(fragment_bits(w, s.c, s.c_uniform, s.c_type, lane, i), s.c_type);
+  return matrix_result(product.element(s, at.row, at.column, c), s.d_type, s.saturate);
+}
+
+}  // namespace
+
 double matrix_value(std::uint64_t bits, MatrixType type) {
   switch (type) {
     case MatrixType::f16:
@@ -47,7 +78,6 @@ double matrix_value(std::uint64_t bits, MatrixType type) {
   return 0;
 }
 
-// The bits of an element of d.
 std::uint64_t matrix_result(double sum, MatrixType type, bool saturate) {
   switch (type) {
     case MatrixType::s32: {
@@ -65,7 +95,6 @@ std::uint64_t matrix_result(double sum, MatrixType type, bool saturate) {
   }
 }
 
-// Element i of a fragment whose registers stand in `slots`.
 std::uint64_t fragment_bits(Warp& w, const std::uint32_t* slots, const bool* uniform,
                             MatrixType type, unsigned lane, unsigned i) {
   const unsigned bits = matrix_bits(type);
@@ -90,37 +119,6 @@ void set_fragment_bits(Warp& w, const std::uint32_t* slots, MatrixType type, uns
   const std::uint32_t ones = bits == 32 ? ~0U : ((1U << bits) - 1) << shift;
   word = (word & ~ones) | ((static_cast<std::uint32_t>(value) << shift) & ones);
 }
-
-// Products are exact; the sum over k is taken in double precision (integers: exactly) and rounded
-// once to the type of d. Hardware sums f16, bf16 and tf32 products in f32 with truncation, so its
-// results may differ in the last bits.
-struct Product {
-  double a[most_m][most_k];
-  double b[most_n][most_k];  // by column
-
-  [[nodiscard]] double element(const MatrixDetails& s, unsigned row, unsigned column,
-                               double c) const {
-    const double* x = a[row];
-    const double* y = b[column];
-    double sum = c;
-    if (s.d_type == MatrixType::f64) {
-      for (unsigned k = 0; k < s.k; ++k) sum = std::fma(x[k], y[k], sum);
-    } else if (s.exclusive) {
-      for (unsigned k = 0; k < s.k; ++k) sum += x[k] != y[k] ? 1 : 0;
-    } else {
-      for (unsigned k = 0; k < s.k; ++k) sum += x[k] * y[k];
-    }
-    return sum;
-  }
-};
-
-std::uint64_t product_bits(Warp& w, const MatrixDetails& s, const Product& product,
-                           FragmentPlace at, unsigned lane, unsigned i) {
-  const double c = matrix_value(fragment_bits(w, s.c, s.c_uniform, s.c_type, lane, i), s.c_type);
-  return matrix_result(product.element(s, at.row, at.column, c), s.d_type, s.saturate);
-}
-
-}  // namespace
 
 unsigned matrix_bits(MatrixType type) {
   switch (type) {

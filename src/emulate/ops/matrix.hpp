@@ -74,6 +74,15 @@ struct FragmentPlace {
 [[nodiscard]] FragmentPlace place_in_b(const MatrixDetails& shape, unsigned lane,
                                        unsigned i);  // row: k, column: n
 [[nodiscard]] FragmentPlace place_in_c(unsigned lane, unsigned i);
+[[nodiscard]] double matrix_value(std::uint64_t bits, MatrixType type);
+// The bits of an element of d.
+[[nodiscard]] std::uint64_t matrix_result(double sum, MatrixType type, bool saturate);
+// Element `i` that `lane` holds of a fragment whose registers stand in `slots`; `uniform`: those
+// that are the same in all lanes, or null.
+[[nodiscard]] std::uint64_t fragment_bits(Warp& w, const std::uint32_t* slots, const bool* uniform,
+                                          MatrixType type, unsigned lane, unsigned i);
+void set_fragment_bits(Warp& w, const std::uint32_t* slots, MatrixType type, unsigned lane,
+                       unsigned i, std::uint64_t value);
 // Whether mma has that shape for the type of a.
 [[nodiscard]] bool is_product_shape(const MatrixDetails& shape);
 [[nodiscard]] bool is_fragment_shape(const MatrixDetails& shape);  // ... and wmma

@@ -113,7 +113,7 @@ bool store_vector(FunctionContext& f, const InstructionView& instruction, MicroO
 }
 
 bool store_scalar(FunctionContext& f, const InstructionView& instruction, MicroOp& op) {
-  const Source value = f.operands.any_source(instruction[1], instruction.type());
+  const Source value = f.operands.any_source(instruction.sole(instruction[1]), instruction.type());
   if (f.code.failed() || value.width == 0) return false;
   if (!value.uniform) op.width = value.width;
   op.b = value.slot.offset;
@@ -139,7 +139,7 @@ bool lower_load(FunctionContext& f, const InstructionView& instruction) {
     op->aux = &made;
     op->run = load_handler(tables, type, vector->width);
   } else {
-    const Register d = f.operands.any_destination(instruction[0]);
+    const Register d = f.operands.any_destination(instruction.sole(instruction[0]));
     op->d = d.slot.offset;
     if (d.uniform) op->uniform |= uniform_d;
     op->run = load_handler(tables, type, d.width);
