@@ -87,8 +87,8 @@ class Process {
 // The folder that this program lies in.
 [[nodiscard]] std::filesystem::path program_folder();
 
-// A library of ours: beside this program, as in a build tree, or where an install puts it. Empty: there
-// is none.
+// A library of ours: beside this program, as in a build tree, or where an install puts it. Empty:
+// there is none.
 [[nodiscard]] std::string find_own_library(const std::string& name);
 
 }  // namespace demarc
