@@ -168,7 +168,7 @@ const RegisterVerb schedule_verb({
               ->capture_default_str();
           app.add_option("--locality", options->locality,
                          "what the blocks of kernels (of that type) share, for the locality "
-                         "policy: JSON of demarc locality --json --maps")
+                         "policy: JSON of demarc locality --json --maps --granularity 32")
               ->type_name("[TYPE=]FILE");
           app.add_flag("--classic", options->classic,
                        "print what the published program prints, with its exit status");

@@ -60,7 +60,7 @@ void StudyOptions::declare(CLI::App& app, const std::string& devices) {
                  "(default: the SM with the fewest threads)");
   app.add_option("--locality", locality_,
                  "[WORKLOAD=]FILE: what the blocks of that victim or aggressor share, for "
-                 "--dispatch locality: JSON of demarc locality --json --maps");
+                 "--dispatch locality: JSON of demarc locality --json --maps --granularity 32");
   app.add_option("--clock", clock_,
                  "what a time is: gpu, the kernels of a run by the GPU's clock; events, "
                  "between events, with the launch");

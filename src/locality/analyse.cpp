@@ -410,6 +410,9 @@ std::string analysis_json(const Analysis& analysis, bool with_maps) {
                 {"distinct_blocks", analysis.intra.distinct_blocks}};
   if (with_maps) {
     inter["map"] = map_json(analysis.inter.map);
+    inter["sets"] = Json::array();
+    for (const SharedPlaces& set : analysis.inter.sets)
+      inter["sets"].push_back({set.places, set.blocks});
     intra["map"] = map_json(analysis.intra.map);
   }
   const auto dim = [](const gpu::Dim3& d) { return Json::array({d.x, d.y, d.z}); };

@@ -327,6 +327,19 @@ void add_set(const BlockSets& sets, std::uint32_t set, Count count, Cells& cells
   }
 }
 
+// Sets of the same blocks, whatever their weights, are one.
+std::vector<SharedPlaces> shared_places(const BlockSets& sets, const BlockUnions& unions) {
+  std::vector<SharedPlaces> shared(unions.lists().size());
+  for (std::uint32_t set = 0; set < sets.size(); ++set) {
+    SharedPlaces& of = shared[unions.list_of(set)];
+    of.places += sets.places(set);
+    if (!of.blocks.empty()) continue;
+    for (const BlockWeight* it = sets.begin(set); it != sets.end(set); ++it)
+      of.blocks.push_back(it->block);
+  }
+  return shared;
+}
+
 }  // namespace
 
 LocalityMap coarsened(const LocalityMap& map, std::uint64_t most_cells) {
@@ -386,6 +399,7 @@ InterResult inter_map(const AccessRuns& runs, Granularity granularity, Count cou
                    });
   }
   result.map.cells = cells.take();
+  if (wants_map && result.map.bin == 1) result.sets = shared_places(sweep.sets, unions);
   result.places = sweep.places;
   result.shared_places = sweep.shared_places;
   result.sharing_blocks = pairs.blocks;

@@ -217,7 +217,7 @@ TEST(IsolateVerb, the_blocks_of_a_simulation_follow_a_policy_and_a_map_of_sharin
   const std::string map = (folder / "map.json").string();
   ASSERT_TRUE(write_file(
       map,
-      R"({"schema": "demarc.locality/1", "inter": {"map": {"size": 40, "cells": [[0, 2, 64]]}}})"));
+      R"({"schema": "demarc.locality/1", "inter": {"map": {"size": 40}, "sets": [[64, [0, 2]]]}})"));
   const auto run = [&](const std::vector<std::string>& more) {
     std::vector<std::string> arguments{"isolate",          "--device",     "sim:gtx1080",
                                        "--modes",          "mask",         "--victims",

@@ -215,7 +215,7 @@ TEST(ScheduleVerb, a_timeline_and_a_picture_are_written_without_each_other) {
 TEST(ScheduleVerb, the_timeline_of_the_locality_policy_follows_the_map) {
   const std::string map = schedule_file(
       "drawn.json",
-      R"({"schema": "demarc.locality/1", "inter": {"map": {"size": 4, "cells": [[0, 2, 64]]}}})");
+      R"({"schema": "demarc.locality/1", "inter": {"map": {"size": 4}, "sets": [[64, [0, 2]]]}})");
   const std::string config = schedule_file("drawn.conf", machine + "*kernel\n2 1 4 3 1 5\n");
   const std::string file = (schedule_folder() / "drawn.svg").string();
   const auto drawn = [&](const std::string& option) {
@@ -229,7 +229,7 @@ TEST(ScheduleVerb, the_timeline_of_the_locality_policy_follows_the_map) {
 TEST(ScheduleVerb, a_locality_map_says_how_much_of_the_sharing_stays_on_one_sm) {
   const std::string map = schedule_file(
       "map.json",
-      R"({"schema": "demarc.locality/1", "inter": {"map": {"size": 4, "cells": [[0, 2, 64]]}}})");
+      R"({"schema": "demarc.locality/1", "inter": {"map": {"size": 4}, "sets": [[64, [0, 2]]]}})");
   const std::string config = schedule_file("four.conf", machine + "*kernel\n2 1 4 3 1 5\n");
   const auto kept = [&](const std::string& policy, const std::string& option) {
     std::vector<std::string> arguments = {config, "--locality", option, "--json"};

@@ -146,7 +146,7 @@ constexpr const char* kept_analysis = R"json(
  "executed":16,"requests":2,"sectors_per_request":1.0}],
 "inter":{"degree_of_sharing":1.0,"appearance_frequency":1.0,"spscore":0.5,
  "paver_degree_of_sharing":16.0,"sharing_blocks":2,"sharing_pairs":1,"places":32,"shared_places":32,
- "map":{"size":2,"bin":1,"cells":[[0,1,64]]}},
+ "map":{"size":2,"bin":1,"cells":[[0,1,64]]},"sets":[[32,[0,1]]]},
 "intra":{"degree_of_sharing":0.53125,"appearance_frequency":1.0,"map_block":0,
  "distinct_blocks":1},
 "left_out":0,"notes":["a prefetch, counted nowhere: k.ptx:22: prefetch.global.L2 [%rd1];"]})json";

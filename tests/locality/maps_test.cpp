@@ -68,6 +68,38 @@ TEST(MapNames, are_read_back_as_they_are_written_and_others_refused) {
   EXPECT_EQ(parse_count("").error().message, "--count: '' is none of accesses, multiset, distinct");
 }
 
+TEST(InterMap, sets_are_the_places_of_neighbours_and_missing_without_a_whole_map) {
+  const InterResult result = inter_map(halo(8, 64), Granularity::element, Count::accesses);
+  ASSERT_EQ(result.sets.size(), 7U);
+  for (std::uint32_t i = 0; i < 7; ++i) {
+    EXPECT_EQ(result.sets[i], (SharedPlaces{1, {i, i + 1}}));
+  }
+  for (const std::uint64_t most : {0U, 6U}) {
+    const auto coarse = inter_map(halo(8, 64), Granularity::element, Count::accesses, most);
+    EXPECT_TRUE(coarse.sets.empty());
+  }
+}
+
+// Any two blocks have the distinct places in common that the sets with both of them hold.
+RC_GTEST_PROP(InterMap, sets_give_the_cells_of_distinct_places, ()) {
+  const AccessRuns runs = any_runs();
+  for (const Granularity granularity : all_granularities) {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> cells;
+    std::set<std::vector<std::uint32_t>> known;
+    for (const SharedPlaces& set : inter_map(runs, granularity, Count::accesses).sets) {
+      RC_ASSERT(known.insert(set.blocks).second);
+      for (std::size_t i = 0; i < set.blocks.size(); ++i) {
+        for (std::size_t j = i + 1; j < set.blocks.size(); ++j) {
+          cells[{set.blocks[i], set.blocks[j]}] += set.places;
+        }
+      }
+    }
+    LocalityMap map{runs.blocks(), 1, {}};
+    for (const auto& [at, value] : cells) map.cells.push_back({at.first, at.second, value});
+    RC_ASSERT(map == inter_map(runs, granularity, Count::distinct).map);
+  }
+}
+
 TEST(InterMap, neighbours_share_one_access_of_a_halo) {
   const InterResult result = inter_map(halo(8, 64), Granularity::element, Count::accesses);
   ASSERT_EQ(result.map.cells.size(), 7U);

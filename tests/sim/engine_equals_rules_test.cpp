@@ -33,21 +33,13 @@ OverheadTable random_table(std::size_t columns, bool wide) {
 }
 
 // Every block shares something with the next one and with the one eight on.
-plain::Shares neighbour_shares(const TbConfig& config) {
-  plain::Shares shares;
-  for (std::uint64_t i = 0; i < 120 && !config.kernels.empty(); ++i) {
-    shares.push_back({i, i + 1, 2 + i % 3});
-    shares.push_back({i, i + 8, 3});
+BlockSharing neighbour_sharing() {
+  std::vector<SharedPlaces> sets;
+  for (std::uint32_t i = 0; i < 120; ++i) {
+    sets.push_back({2 + i % 3, {BlockNumber(i), BlockNumber(i + 1)}});
+    sets.push_back({3, {BlockNumber(i), BlockNumber(i + 8)}});
   }
-  return shares;
-}
-
-BlockSharing neighbour_sharing(const TbConfig& config) {
-  std::vector<SharedCell> cells;
-  for (const auto& [low, high, amount] : neighbour_shares(config)) {
-    cells.push_back({BlockNumber(low), BlockNumber(high), amount});
-  }
-  return BlockSharing(128, cells);
+  return BlockSharing(128, sets);
 }
 
 TbConfig random_config(std::size_t resources, std::size_t memories) {
@@ -112,13 +104,13 @@ void expect_equal_to_rules(const TbConfig& config, TbModel model) {
   for (const PolicyInfo& info : dispatch_policies()) {
     const std::string policy(info.name);
     RC_LOG(policy);
-    const auto want = plain::Reference(config, policy, model, neighbour_shares(config)).run();
+    const auto want = plain::Reference(config, policy, model).run();
     UseRecorder recorder;
     TbOptions options;
     options.model = model;
     options.policy = policy;
     options.observer = &recorder;
-    options.sharing[0] = neighbour_sharing(config);
+    options.sharing[0] = neighbour_sharing();
     const auto got = simulate(config, options);
     RC_ASSERT(static_cast<bool>(got));
     RC_ASSERT(got->out_of_memory == want.out_of_memory);

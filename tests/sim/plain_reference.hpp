@@ -45,18 +45,14 @@ inline std::vector<std::size_t> memory_field(const TbConfig& c, TbModel model) {
   return field;
 }
 
-// Blocks that share data and how much, as (lower, higher, amount); used by `locality`.
-using Shares = std::vector<std::array<std::uint64_t, 3>>;
-
 class Reference {
  public:
-  Reference(const TbConfig& config, std::string policy, TbModel model, Shares shares = {})
+  Reference(const TbConfig& config, std::string policy, TbModel model)
       : c_(config),
         policy_(std::move(policy)),
         of_2020_(model == TbModel::simtbs_2020),
         waits_for_memory_(model == TbModel::corrected),
-        field_(memory_field(config, model)),
-        shares_(std::move(shares)) {
+        field_(memory_field(config, model)) {
     sms_.resize(c_.sm.n_sms);
     for (Sm& sm : sms_) sm.used.assign(c_.sm.max.size(), 0);
     memory_.assign(c_.memory.size(), 0);
@@ -179,7 +175,6 @@ class Reference {
       return -1;
     }
     if (policy_ == "hw") return choose_as_hardware(k);
-    if (policy_ == "locality") return choose_beside_shares(k);
     return smallest(k, [&](const Sm& sm) { return score(sm, k); });
   }
 
@@ -199,7 +194,8 @@ class Reference {
   }
 
   float score(const Sm& sm, KernelIndex k) const {
-    if (policy_ == "bfa") return fullest(sm, k, c_.sm.n_sched);
+    // `locality` with a map chooses the block for the emptiest SM.
+    if (policy_ == "bfa" || policy_ == "locality") return fullest(sm, k, c_.sm.n_sched);
     if (policy_ == "dfa") return -fullest(sm, k, c_.sm.n_sched);
     float sum = 0;
     for (std::size_t r = 0; r < sm.used.size(); ++r) {
@@ -242,31 +238,6 @@ class Reference {
       return best;
     }
     return -1;
-  }
-
-  // The SM whose blocks of this kernel share most with this one, or the emptiest.
-  int choose_beside_shares(KernelIndex k) {
-    std::vector<std::uint64_t> shared(sms_.size());
-    for (const auto& [low, high, amount] : shares_) {
-      if (high != placed_[k]) continue;
-      for (const auto& [kernel, block, sm] : homes_) {
-        if (kernel == k && block == low) shared[sm] += amount;
-      }
-    }
-    std::uint64_t most = 0;
-    for (std::size_t i = 0; i < sms_.size(); ++i) {
-      if (fits(sms_[i], k)) most = std::max(most, shared[i]);
-    }
-    int best = -1;
-    for (std::size_t i = 0; i < sms_.size(); ++i) {
-      if (!fits(sms_[i], k) || shared[i] < most) continue;
-      const auto now = static_cast<std::size_t>(best);
-      if (best < 0 || fullest(sms_[i], k, c_.sm.n_sched) < fullest(sms_[now], k, c_.sm.n_sched)) {
-        best = static_cast<int>(i);
-      }
-    }
-    if (best >= 0) homes_.push_back({k, placed_[k], static_cast<std::size_t>(best)});
-    return best;
   }
 
   void schedule(TbTicks t) {
@@ -406,13 +377,6 @@ class Reference {
   bool of_2020_;
   bool waits_for_memory_;
   std::vector<std::size_t> field_;
-  Shares shares_;
-  struct Home {
-    KernelIndex kernel;
-    std::uint32_t block;
-    std::size_t sm;
-  };
-  std::vector<Home> homes_;
   std::size_t gpc_ = 0;
   std::vector<Sm> sms_;
   std::vector<std::uint32_t> memory_;

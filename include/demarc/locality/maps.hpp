@@ -55,8 +55,16 @@ struct LocalityMap {
   friend bool operator==(const LocalityMap&, const LocalityMap&) = default;
 };
 
+// Places that exactly these blocks touch, two or more, ascending.
+struct SharedPlaces {
+  std::uint64_t places = 0;
+  std::vector<std::uint32_t> blocks;
+  friend bool operator==(const SharedPlaces&, const SharedPlaces&) = default;
+};
+
 struct InterResult {
   LocalityMap map;                     // between blocks
+  std::vector<SharedPlaces> sets;      // what the map is drawn from; empty beside a coarse map
   std::uint64_t sharing_pairs = 0;     // pairs of blocks that share: non-zero cells with bin 1
   std::uint64_t shared_places = 0;     // places touched by two blocks or more
   std::uint64_t places = 0;            // places touched

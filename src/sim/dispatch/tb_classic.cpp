@@ -37,8 +37,8 @@ class BlockCounter final : public TbObserver {
   explicit BlockCounter(TickPrinter* printer) : printer_(printer) {}
 
   void placed(TbTicks /*tick*/, SmIndex /*sm*/, KernelIndex /*kernel*/,
-              std::uint32_t blocks) override {
-    staying_ += blocks;
+              BlockNumber /*block*/) override {
+    ++staying_;
   }
   void finished(TbTicks /*tick*/, SmIndex /*sm*/, KernelIndex /*kernel*/, TbTicks /*placed_tick*/,
                 std::uint32_t blocks) override {

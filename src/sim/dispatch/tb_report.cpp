@@ -1,6 +1,10 @@
 // Reports for people and for programs.
 
 #include "demarc/sim/dispatch/tb_report.hpp"
+
+#include <map>
+#include <set>
+
 #include "demarc/base/json.hpp"
 #include "demarc/base/text.hpp"
 #include "demarc/base/version.hpp"
@@ -9,33 +13,58 @@
 namespace demarc::sim {
 namespace {
 
-// How much of what blocks share is between blocks placed on one SM.
+// Of the times that a block touches a place which one of its kernel has touched before: how often a
+// block that is on its SM when it is placed touches that place too.
 class SharingKept final : public TbObserver {
  public:
   SharingKept(const TbConfig& config, const std::map<std::uint32_t, BlockSharing>& sharing)
       : config_(config), sharing_(sharing) {}
 
-  void placed(TbTicks /*tick*/, SmIndex sm, KernelIndex kernel, std::uint32_t blocks) override {
-    if (kernel != kernel_) homes_.clear();
-    kernel_ = kernel;
-    auto found = sharing_.find(config_.kernels[kernel].type);
-    if (found == sharing_.end()) found = sharing_.find(0);
-    for (; found != sharing_.end() && blocks > 0; --blocks) {
-      const BlockNumber block = homes_.next_key();
-      homes_.push_back(sm);
-      for (const BlockSharing::Earlier& earlier : found->second.earlier(block)) {
-        all_ += static_cast<double>(earlier.amount);
-        if (homes_[earlier.block] == sm) kept_ += static_cast<double>(earlier.amount);
-      }
+  void placed(TbTicks tick, SmIndex sm, KernelIndex kernel, BlockNumber block) override {
+    const BlockSharing* const sharing = sharing_of(kernel);
+    if (sharing == nullptr) return;
+    Kernel& state = kernels_[kernel];
+    for (const SetIndex set : sharing->sets_of(block)) {
+      const auto places = static_cast<double>(sharing->sets()[set].places);
+      if (!state.touched.insert(set).second) all_ += places;
+      if (state.present[{sm, set}]++ > 0) kept_ += places;
     }
+    state.running[{sm, tick}].push_back(block);
+  }
+  void finished(TbTicks /*tick*/, SmIndex sm, KernelIndex kernel, TbTicks placed_tick,
+                std::uint32_t blocks) override {
+    const BlockSharing* const sharing = sharing_of(kernel);
+    if (sharing == nullptr) return;
+    Kernel& state = kernels_[kernel];
+    const auto group = state.running.find({sm, placed_tick});
+    for (; blocks > 0; --blocks) {
+      for (const SetIndex set : sharing->sets_of(group->second.back())) {
+        const auto present = state.present.find({sm, set});
+        if (--present->second == 0) state.present.erase(present);
+      }
+      group->second.pop_back();
+    }
+    if (group->second.empty()) state.running.erase(group);
   }
   [[nodiscard]] double share() const { return all_ > 0 ? kept_ / all_ : 0; }
 
  private:
+  using SetIndex = BlockSharing::SetIndex;
+  struct Kernel {
+    std::set<SetIndex> touched;
+    std::map<std::pair<SmIndex, SetIndex>, std::uint32_t> present;  // blocks on the SM, of the set
+    std::map<std::pair<SmIndex, TbTicks>, std::vector<BlockNumber>> running;  // by placement
+  };
+
+  [[nodiscard]] const BlockSharing* sharing_of(KernelIndex kernel) const {
+    auto found = sharing_.find(config_.kernels[kernel].type);
+    if (found == sharing_.end()) found = sharing_.find(0);
+    return found == sharing_.end() ? nullptr : &found->second;
+  }
+
   const TbConfig& config_;
   const std::map<std::uint32_t, BlockSharing>& sharing_;
-  KernelIndex kernel_ = no_kernel;
-  PerIndex<BlockNumber, SmIndex> homes_;  // of its blocks so far
+  std::map<KernelIndex, Kernel> kernels_;
   double all_ = 0, kept_ = 0;
 };
 

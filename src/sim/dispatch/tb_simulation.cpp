@@ -220,7 +220,7 @@ class TbSimulation {
       const std::uint64_t asked =
           within_memory(std::min<std::uint64_t>(kernel.n_tb - head_placed_, places_.size()));
       const BlockRequest block{config_.kernel_fields(k).first(config_.resources()), k,
-                               BlockNumber(head_placed_)};
+                               BlockNumber(head_placed_), kernel.n_tb};
       if (asked == 0) {  // no memory for one more
         exceed_memory(block);
         return;
@@ -264,7 +264,11 @@ class TbSimulation {
     price(places);
     last_place_ = places.back();
     if (options_.observer != nullptr) {
-      for (std::size_t i = 0; i < placed; ++i) options_.observer->placed(tick_, places[i], k, 1);
+      const std::span<const BlockNumber> given = policy_->given();
+      for (std::uint32_t i = 0; i < placed; ++i) {
+        options_.observer->placed(tick_, places[i], k,
+                                  given.empty() ? BlockNumber(head_placed_ + i) : given[i]);
+      }
     }
     for (std::size_t m = 0; m < memories(); ++m) {
       memory_used_[m] += static_cast<std::uint32_t>(placed) * memory_request_[m];

@@ -35,16 +35,19 @@ void BlockDispatch::set_request(const KernelShape& shape, bool own) {
   request_ = {threads, 1, limits_shared_ ? shape.shared_bytes : 0, own ? threads : 0};
 }
 
-SmIndex BlockDispatch::choose(const KernelShape& shape, std::uint32_t index) {
+BlockDispatch::Choice BlockDispatch::choose(const KernelShape& shape, std::uint32_t placed) {
   set_request(shape, true);
-  const SmIndex chosen = policy_->choose(machine_, {request_, KernelIndex(), BlockNumber(index)});
-  return chosen == no_sm ? SmIndex(none) : sms_[chosen];
+  const SmIndex chosen =
+      policy_->choose(machine_, {request_, KernelIndex(), BlockNumber(placed), shape.blocks});
+  const std::span<const BlockNumber> given = policy_->given();
+  return {chosen == no_sm ? SmIndex(none) : sms_[chosen],
+          given.empty() ? placed : given.front().raw()};
 }
 
 void BlockDispatch::placed(SmIndex sm, const KernelShape& shape, bool own) {
   if (position_[sm] == no_sm) return;
   set_request(shape, own);
-  machine_.place(position_[sm], {.sm = request_, .kernel = {}, .block = {}});
+  machine_.place(position_[sm], {.sm = request_, .kernel = {}, .block = {}, .blocks = 0});
 }
 
 void BlockDispatch::ended(SmIndex sm, const KernelShape& shape, bool own) {

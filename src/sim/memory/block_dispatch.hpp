@@ -18,8 +18,13 @@ class BlockDispatch {
 
   // A round of dispatch begins.
   void begin() { policy_->begin_tick(); }
-  // The SM for block `index` of a kernel, or none; the caller places it there at once.
-  [[nodiscard]] SmIndex choose(const KernelShape& shape, std::uint32_t index);
+  struct Choice {
+    SmIndex sm;
+    std::uint32_t block;  // of the kernel
+  };
+  // The SM, or none, for one more block of a kernel of which `placed` were placed, and the block;
+  // the caller places it there at once.
+  [[nodiscard]] Choice choose(const KernelShape& shape, std::uint32_t placed);
 
   // A block, of this client (`own`) or another one, started or ended on an SM of the GPU.
   void placed(SmIndex sm, const KernelShape& shape, bool own);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 
 #include "block_dispatch.hpp"
@@ -213,6 +214,9 @@ struct ClientState {
   KernelShape shape;
   std::uint32_t blocks_left = 0;
   std::uint32_t blocks_running = 0;
+  std::uint32_t next_block = 0;  // of the kernel, that the source gives
+  // Blocks that the source gave before their policy wanted them.
+  std::map<std::uint32_t, std::unique_ptr<BlockWork>> skipped;
   std::uint64_t launched = 0;  // place in the order of kernel launches
   Cycles run_start;
   bool active = false;  // a kernel has started and not ended
@@ -330,7 +334,10 @@ class Engine {
   void place_all(ClientIndex client);
   void refill(SmIndex sm);
   [[nodiscard]] bool fits(ClientIndex client, SmIndex sm) const;
-  bool place(ClientIndex client, SmIndex sm);
+  // The next block in index order; false: there is an error.
+  bool place_next(ClientIndex client, SmIndex sm);
+  bool place(ClientIndex client, SmIndex sm, std::uint32_t index);
+  Result<std::unique_ptr<BlockWork>> take_block(ClientIndex client, std::uint32_t index);
   void end_block(BlockIndex block);
 
   // Crossbar and L2 (engine_l2.cpp)

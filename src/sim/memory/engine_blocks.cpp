@@ -15,6 +15,7 @@ void Engine::kernel_start(ClientIndex number) {
   }
   client.known = false;
   client.blocks_left = client.shape.blocks;
+  client.next_block = 0;
   client.launched = ++state.launches;
   client.active = true;
   place_all(number);
@@ -53,21 +54,46 @@ void Engine::place_all(ClientIndex number) {
   BlockDispatch* const policy = dispatch[number].get();
   if (policy != nullptr) policy->begin();
   while (client.blocks_left > 0 && !state.error) {
-    SmIndex best = none;
     if (policy != nullptr) {
-      best = policy->choose(client.shape, client.shape.blocks - client.blocks_left);
-      if (best == none) return;
+      const auto [sm, block] =
+          policy->choose(client.shape, client.shape.blocks - client.blocks_left);
+      if (sm == none || !place(number, sm, block)) return;
+      continue;
     }
+    SmIndex best = none;
     for (const SmIndex sm : clients[number].sms) {
-      if (policy != nullptr || !fits(number, sm)) continue;
+      if (!fits(number, sm)) continue;
       if (best == none || state.sms[sm].threads < state.sms[best].threads) best = sm;
     }
-    if (best == none || !place(number, best)) return;
+    if (best == none || !place_next(number, best)) return;
   }
 }
 
-bool Engine::place(ClientIndex number, SmIndex sm_number) {
-  auto work = clients[number].source->next_block();
+// Takes a block of the kernel out of the source, which gives them in index order.
+Result<std::unique_ptr<BlockWork>> Engine::take_block(ClientIndex number, std::uint32_t index) {
+  ClientState& client = state.clients[number];
+  if (const auto skipped = client.skipped.find(index); skipped != client.skipped.end()) {
+    auto work = std::move(skipped->second);
+    client.skipped.erase(skipped);
+    return work;
+  }
+  for (;; ++client.next_block) {
+    DEMARC_TRY(auto work, clients[number].source->next_block());
+    if (client.next_block == index) {
+      ++client.next_block;
+      return work;
+    }
+    client.skipped.emplace(client.next_block, std::move(work));
+  }
+}
+
+bool Engine::place_next(ClientIndex number, SmIndex sm) {
+  const ClientState& client = state.clients[number];
+  return place(number, sm, client.shape.blocks - client.blocks_left);
+}
+
+bool Engine::place(ClientIndex number, SmIndex sm_number, std::uint32_t index) {
+  auto work = take_block(number, index);
   if (!work) {
     fail(work.error().kind, work.error().message);
     return false;
@@ -161,7 +187,7 @@ void Engine::refill(SmIndex sm) {
     if (dispatch[chosen]) {
       place_all(chosen);
     } else {
-      while (client.blocks_left > 0 && fits(chosen, sm) && place(chosen, sm)) {
+      while (client.blocks_left > 0 && fits(chosen, sm) && place_next(chosen, sm)) {
       }
     }
     if (state.error) return;

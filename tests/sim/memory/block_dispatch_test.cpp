@@ -24,11 +24,11 @@ Blocks pairs_of_readers() {
 }
 
 std::shared_ptr<const BlockSharing> neighbours_share() {
-  std::vector<SharedCell> cells;
+  std::vector<SharedPlaces> sets;
   for (BlockNumber even; even != BlockNumber(8); even = even + 2) {
-    cells.push_back({even, even + 1, 9});
+    sets.push_back({9, {even, even + 1}});
   }
-  return std::make_shared<const BlockSharing>(8, cells);
+  return std::make_shared<const BlockSharing>(8, sets);
 }
 
 ClientStatistics after_one_launch(const PolicyInfo* dispatch,

@@ -13,39 +13,41 @@
 
 namespace demarc::sim {
 
-// Blocks `low` < `high` share `amount`, in whatever the map counts.
-struct SharedCell {
-  BlockNumber low;
-  BlockNumber high;
-  std::uint64_t amount = 0;
+// Places that exactly these blocks touch, ascending. A place is what the map counts, a sector of
+// the L2 for example.
+struct SharedPlaces {
+  std::uint64_t places = 0;
+  std::vector<BlockNumber> blocks;
 };
 
 class BlockSharing {
  public:
-  struct Earlier {
-    BlockNumber block;
-    std::uint64_t amount;
-  };
+  using SetIndex = Index<struct SharedPlacesTag>;
 
   BlockSharing() = default;
-  // Cells of blocks from `blocks` on are left out.
-  BlockSharing(std::uint32_t blocks, const std::vector<SharedCell>& cells);
+  // Of each set, blocks from `blocks` on are left out.
+  BlockSharing(std::uint32_t blocks, std::vector<SharedPlaces> sets);
 
   [[nodiscard]] std::uint32_t blocks() const {
-    return static_cast<std::uint32_t>(first_.empty() ? 0 : first_.size() - 1);
+    return static_cast<std::uint32_t>(of_block_.size());
   }
-  // Blocks of lower index that share with `block`; none for a block the map does not know.
-  [[nodiscard]] std::span<const Earlier> earlier(BlockNumber block) const {
+  [[nodiscard]] const PerIndex<SetIndex, SharedPlaces>& sets() const { return sets_; }
+  // The sets that the block is in; none for a block the map does not know.
+  [[nodiscard]] std::span<const SetIndex> sets_of(BlockNumber block) const {
     if (block >= BlockNumber(blocks())) return {};
-    return std::span(earlier_).subspan(first_[block], first_[block + 1] - first_[block]);
+    return of_block_[block];
   }
+  // All blocks, those that share most close to each other: whoever runs a stretch of them together
+  // reads least.
+  [[nodiscard]] std::span<const BlockNumber> order() const { return order_; }
 
  private:
-  PerIndex<BlockNumber, std::size_t> first_;  // in earlier_; one more for the end
-  std::vector<Earlier> earlier_;
+  PerIndex<SetIndex, SharedPlaces> sets_;
+  PerIndex<BlockNumber, std::vector<SetIndex>> of_block_;
+  std::vector<BlockNumber> order_;
 };
 
-// Reads inter.map. Errors name `source` and the path of the key.
+// Reads inter.map.size and inter.sets. Errors name `source` and the path of the key.
 [[nodiscard]] Result<BlockSharing> parse_block_sharing(std::string_view text,
                                                        std::string_view source);
 

@@ -19,11 +19,13 @@
 
 namespace demarc::sim {
 
-// The thread block to place. Blocks of a kernel are alike and placed in index order.
+// The thread block to place. Blocks of a kernel are alike; all of them are placed before another
+// kernel's, in index order where the policy has none of its own.
 struct BlockRequest {
   std::span<const std::uint32_t> sm;  // request of each SM resource
   KernelIndex kernel;
-  BlockNumber block;  // the first one asked for
+  BlockNumber block;         // the first one asked for: how many were placed
+  std::uint32_t blocks = 0;  // of the kernel
 };
 
 // How much of every SM is in use. Arithmetic is unsigned 32-bit, as in the published program.
@@ -158,6 +160,9 @@ class DispatchPolicy {
   // only for speed: the result must be that of choose() and place() in turn.
   [[nodiscard]] virtual std::size_t choose_many(Machine& machine, BlockRequest block,
                                                 std::span<SmIndex> out);
+  // Which blocks of the kernel the last choose() or choose_many() found SMs for, in turn; each
+  // block is given once. Empty: those asked for, in index order.
+  [[nodiscard]] virtual std::span<const BlockNumber> given() const { return {}; }
   // Dispatch of another tick begins.
   virtual void begin_tick() {}
 };

@@ -22,7 +22,7 @@ class TbObserver {
   TbObserver& operator=(const TbObserver&) = delete;
   virtual ~TbObserver() = default;
   virtual void placed(TbTicks /*tick*/, SmIndex /*sm*/, KernelIndex /*kernel*/,
-                      std::uint32_t /*blocks*/) {}
+                      BlockNumber /*block*/) {}
   // Blocks of one group: same kernel, SM and tick of placement.
   virtual void finished(TbTicks /*tick*/, SmIndex /*sm*/, KernelIndex /*kernel*/,
                         TbTicks /*placed_tick*/, std::uint32_t /*blocks*/) {}
@@ -54,7 +54,7 @@ struct TbRun {
   // Sum over ticks of the units in use, after the completions of each tick and before them.
   std::vector<std::uint64_t> sm_use, sm_use_full;
   std::vector<std::uint64_t> memory_use, memory_use_full;
-  // Neighbouring blocks (i, i+1) of a kernel that were placed on one SM.
+  // Blocks that went to the SM of the block of their kernel placed before them.
   std::uint64_t neighbours_together = 0;
   // The published program ends when a memory is exceeded: the use it would have come to.
   std::optional<std::uint32_t> out_of_memory;

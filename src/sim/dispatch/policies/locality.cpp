@@ -1,9 +1,10 @@
-// Blocks that share data go to one SM (the idea of PAVER, Tripathy et al. 2021). With a locality
-// map: the SM on which the blocks placed so far share most with this one, the emptiest among
-// equals. Without: block i belongs to group i / blocks_per_group, a group starts on the emptiest SM
-// and stays there while its blocks fit; when one does not, the group moves to the emptiest SM.
+// Blocks that share data run on one SM together (the idea of PAVER, Tripathy et al. 2021). With a
+// locality map: an SM runs a stretch of the map's order of blocks, as many as fit on it, then the
+// next stretch that no SM has; when there is none, half of the longest that another SM has left.
+// The emptiest SM comes first. Without a map: block i belongs to group i / blocks_per_group, a
+// group starts on the emptiest SM and stays there while its blocks fit; when one does not, the
+// group moves to the emptiest SM.
 #include <algorithm>
-#include <map>
 
 #include "dispatch/policies/fullest_share.hpp"
 #include "dispatch/policies/scored.hpp"
@@ -18,8 +19,11 @@ class Locality final : public ScoredPolicy {
 
   SmIndex choose(const Machine& machine, const BlockRequest& block) override {
     if (const BlockSharing* sharing = sharing_of(block.kernel)) {
-      return beside_shares(machine, block, *sharing);
+      const SmIndex sm = ScoredPolicy::choose(machine, block);
+      give_blocks(machine, block, *sharing, std::span(&sm, sm == no_sm ? 0 : 1));
+      return sm;
     }
+    given_.clear();
     const std::uint32_t group = block.block.raw() / group_size(machine, block);
     const bool same = block.kernel == kernel_ && group == group_ && home_ != no_sm;
     if (same && machine.fits(home_, block)) return home_;
@@ -32,10 +36,17 @@ class Locality final : public ScoredPolicy {
   }
 
   std::size_t choose_many(Machine& machine, BlockRequest block, std::span<SmIndex> out) override {
+    if (const BlockSharing* sharing = sharing_of(block.kernel)) {
+      const std::size_t placed = ScoredPolicy::choose_many(machine, block, out);
+      give_blocks(machine, block, *sharing, out.first(placed));
+      return placed;
+    }
     // One by one, past what ScoredPolicy does with a run of equal blocks.
     // NOLINTNEXTLINE(bugprone-parent-virtual-call)
     return DispatchPolicy::choose_many(machine, block, out);
   }
+
+  [[nodiscard]] std::span<const BlockNumber> given() const override { return given_; }
 
  protected:
   float score(const Machine& machine, SmIndex sm, const BlockRequest& block) const override {
@@ -43,33 +54,55 @@ class Locality final : public ScoredPolicy {
   }
 
  private:
+  // Of order_.
+  struct Stretch {
+    std::size_t first = 0;
+    std::size_t end = 0;
+    [[nodiscard]] std::size_t size() const { return end - first; }
+  };
+
   [[nodiscard]] const BlockSharing* sharing_of(KernelIndex kernel) const {
     return kernel < sharing_.next_key() ? sharing_[kernel] : nullptr;
   }
 
-  SmIndex beside_shares(const Machine& machine, const BlockRequest& block,
-                        const BlockSharing& sharing) {
-    // Blocks of one kernel at a time are placed, in index order.
-    if (kernel_ != block.kernel || block.block < homes_.next_key()) homes_.clear();
-    kernel_ = block.kernel;
-    shared_.clear();
-    for (const BlockSharing::Earlier& earlier : sharing.earlier(block.block)) {
-      if (earlier.block < homes_.next_key()) shared_[homes_[earlier.block]] += earlier.amount;
+  // A block of the kernel for each of `sms`.
+  void give_blocks(const Machine& machine, const BlockRequest& block, const BlockSharing& sharing,
+                   std::span<const SmIndex> sms) {
+    given_.clear();
+    if (!sms.empty() && block.block == BlockNumber()) begin(machine, block, sharing);
+    for (const SmIndex sm : sms) {
+      Stretch& own = stretch_[sm];
+      if (own.size() == 0) own = another();
+      given_.push_back(order_[own.first++]);
     }
-    SmIndex best = no_sm;
-    std::uint64_t most = 0;
-    float lowest = 0;
-    for (const auto& [sm, amount] : shared_) {
-      if (amount < std::max<std::uint64_t>(most, 1) || !machine.fits(sm, block)) continue;
-      const float share = fullest_share(machine, sm, block);
-      if (amount == most && share >= lowest) continue;
-      best = sm;
-      most = amount;
-      lowest = share;
+  }
+
+  // A kernel begins. Blocks that the map does not know come last.
+  void begin(const Machine& machine, const BlockRequest& block, const BlockSharing& sharing) {
+    const BlockNumber end(block.blocks);
+    order_.clear();
+    for (const BlockNumber known : sharing.order()) {
+      if (known < end) order_.push_back(known);
     }
-    if (best == no_sm) best = ScoredPolicy::choose(machine, block);
-    if (best != no_sm) homes_.push_back(best);
-    return best;
+    for (BlockNumber more(sharing.blocks()); more < end; ++more) order_.push_back(more);
+    stretch_.assign(machine.sms(), {});
+    taken_ = 0;
+    const std::uint32_t each = (block.blocks + machine.sms() - 1) / machine.sms();
+    length_ = std::min(each, group_size(machine, block));
+  }
+
+  Stretch another() {
+    if (taken_ < order_.size()) {
+      const std::size_t first = taken_;
+      taken_ = std::min(first + length_, order_.size());
+      return {first, taken_};
+    }
+    Stretch& longest =
+        *std::max_element(stretch_.begin(), stretch_.end(),
+                          [](const Stretch& a, const Stretch& b) { return a.size() < b.size(); });
+    const std::size_t end = longest.end;
+    longest.end = longest.first + longest.size() / 2;
+    return {longest.end, end};
   }
 
   [[nodiscard]] std::uint32_t group_size(const Machine& machine, const BlockRequest& block) const {
@@ -86,8 +119,11 @@ class Locality final : public ScoredPolicy {
   KernelIndex kernel_ = no_kernel;
   std::uint32_t group_ = 0;
   SmIndex home_ = no_sm;
-  PerIndex<BlockNumber, SmIndex> homes_;     // of the blocks of kernel_ so far
-  std::map<SmIndex, std::uint64_t> shared_;  // with the block to place, by SM
+  std::vector<BlockNumber> order_;      // of the blocks of the kernel that is placed
+  std::size_t taken_ = 0;               // those before are in stretches
+  std::size_t length_ = 0;              // of a stretch
+  PerIndex<SmIndex, Stretch> stretch_;  // what each SM has yet to run
+  std::vector<BlockNumber> given_;
 };
 
 }  // namespace

@@ -12,7 +12,7 @@
   X(fua, "fua", "as rr, and use with the request at most 1.5 times any capacity")           \
   X(least_loaded, "least-loaded", "the SM with the least mean use over all resources")      \
   X(best_fit, "best-fit", "the SM whose free resources match the request best")             \
-  X(locality, "locality", "blocks that share data go to one SM")                            \
+  X(locality, "locality", "blocks that share data run on one SM together")                  \
   X(hw, "hw", "as the hardware's work distribution unit: emptiest TPC of the next GPC with room")
 
 namespace demarc::sim {
