@@ -106,17 +106,17 @@ class ReaderOf2020 final : public ConfigReader {
   }
 
   Result<void> take_kernel(const ConfigFields& fields) override {
-    const auto numbers = leading_numbers(fields);
-    if (numbers.size() != 5) {
+    leading_numbers(fields, numbers_);
+    if (numbers_.size() != 5) {
       return fail("expected start, blocks, units of a block, memory of a block, duration; found {}",
-                  numbers.size());
+                  numbers_.size());
     }
-    if (numbers[2] == 0) return fail("a block asks for at least one unit");
+    if (numbers_[2] == 0) return fail("a block asks for at least one unit");
     return add_kernel({.type = 1,
-                       .start = TbTicks(numbers[0]),
-                       .n_tb = numbers[1],
-                       .duration = TbTicks(numbers[4])},
-                      std::span(numbers).subspan(2, 2), std::span(fields).subspan(3, 1));
+                       .start = TbTicks(numbers_[0]),
+                       .n_tb = numbers_[1],
+                       .duration = TbTicks(numbers_[4])},
+                      std::span(numbers_).subspan(2, 2), std::span(fields).subspan(3, 1));
   }
 
   Result<void> make_table(std::string_view name, const std::vector<Row>& rows,

@@ -137,19 +137,19 @@ class ReaderOf2021 final : public ConfigReader {
   }
 
   Result<void> take_kernel(const ConfigFields& fields) override {
-    const auto numbers = leading_numbers(fields);
+    leading_numbers(fields, numbers_);
     const std::size_t expected = 4 + config_.fields_per_kernel();
-    if (numbers.size() != expected) {
+    if (numbers_.size() != expected) {
       return fail(
           "expected {} numbers (type start n_tb duration, {} requests, {} of memory), "
           "found {}",
-          expected, config_.resources(), config_.memory.size(), numbers.size());
+          expected, config_.resources(), config_.memory.size(), numbers_.size());
     }
-    return add_kernel({.type = numbers[0],
-                       .start = TbTicks(numbers[1]),
-                       .n_tb = numbers[2],
-                       .duration = TbTicks(numbers[3])},
-                      std::span(numbers).subspan(4),
+    return add_kernel({.type = numbers_[0],
+                       .start = TbTicks(numbers_[1]),
+                       .n_tb = numbers_[2],
+                       .duration = TbTicks(numbers_[3])},
+                      std::span(numbers_).subspan(4),
                       std::span(fields).subspan(4 + config_.resources(), config_.memory.size()));
   }
 };

@@ -10,27 +10,24 @@ namespace {
 constexpr std::size_t longest_line = 1023;
 constexpr std::size_t most_choices = 1024;  // the published program overruns a buffer above this
 
-ConfigFields split_fields(std::string_view line) {
-  ConfigFields fields;
-  constexpr std::string_view blanks = " \t\r";
-  std::size_t at = line.find_first_not_of(blanks);
-  while (at != std::string_view::npos) {
-    const std::size_t end = std::min(line.find_first_of(blanks, at), line.size());
-    fields.push_back(line.substr(at, end - at));
-    at = line.find_first_not_of(blanks, end);
-  }
-  return fields;
+bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r';
 }
 
-template <class T, class Parse>
-std::vector<T> leading(const ConfigFields& fields, Parse parse) {
-  std::vector<T> numbers;
-  T value = 0;
-  for (const std::string_view field : fields) {
-    if (!parse(field, value)) break;
-    numbers.push_back(value);
+void split_fields(std::string_view line, ConfigFields& fields) {
+  fields.clear();
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (is_blank(line[at])) continue;
+    const std::size_t first = at;
+    while (at < line.size() && !is_blank(line[at])) ++at;
+    fields.push_back(line.substr(first, at - first));
   }
-  return numbers;
+}
+
+ConfigFields split_fields(std::string_view line) {
+  ConfigFields fields;
+  split_fields(line, fields);
+  return fields;
 }
 
 // The next line of `text`, which loses it.
@@ -57,10 +54,15 @@ bool is_of_2020(std::string_view text) {
 bool parse_wrapping(std::string_view field, std::uint32_t& value) {
   const bool negative = field.starts_with('-');
   if (negative || field.starts_with('+')) field.remove_prefix(1);
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  if (error != std::errc{} || end != field.data() + field.size()) return false;
-  if (negative) value = 0U - value;
-  return true;
+  constexpr std::uint64_t most = ~std::uint32_t{0};
+  std::uint64_t number = 0;
+  for (const char c : field) {
+    if (c < '0' || c > '9') return false;
+    number = number * 10 + static_cast<std::uint64_t>(c - '0');
+    if (number > most) return false;
+  }
+  value = static_cast<std::uint32_t>(negative ? 0 - number : number);
+  return !field.empty();
 }
 
 bool parse_single(std::string_view field, float& value) {
@@ -76,15 +78,36 @@ bool parse_range(std::string_view field, IntRange& range) {
          field[dash + 1] != '-' && parse_wrapping(field.substr(dash + 1), range.high);
 }
 
+void leading_numbers(const ConfigFields& fields, std::vector<std::uint32_t>& numbers) {
+  numbers.clear();
+  std::uint32_t value = 0;
+  for (const std::string_view field : fields) {
+    if (!parse_wrapping(field, value)) return;
+    numbers.push_back(value);
+  }
+}
+
 std::vector<std::uint32_t> leading_numbers(const ConfigFields& fields) {
-  return leading<std::uint32_t>(fields, parse_wrapping);
+  std::vector<std::uint32_t> numbers;
+  leading_numbers(fields, numbers);
+  return numbers;
 }
 
 std::vector<float> leading_singles(const ConfigFields& fields) {
-  return leading<float>(fields, parse_single);
+  std::vector<float> numbers;
+  float value = 0;
+  for (const std::string_view field : fields) {
+    if (!parse_single(field, value)) break;
+    numbers.push_back(value);
+  }
+  return numbers;
 }
 
 Result<TbConfig> ConfigReader::read(std::string_view text) {
+  constexpr std::string_view shortest_kernel = "1 1 1 1 1\n";
+  const std::size_t most_kernels = text.size() / shortest_kernel.size();
+  config_.kernels.reserve(most_kernels);
+  config_.fields.reserve(2 * most_kernels);
   while (!text.empty()) {
     const std::string_view line = next_line(text);
     ++line_;
@@ -109,10 +132,10 @@ Result<void> ConfigReader::take_line(std::string_view line) {
     section_ = ConfigSection::none;
     return {};
   }
-  const ConfigFields fields = split_fields(line);
-  if (fields.empty()) return fail("blanks only: end a section with an empty line");
+  split_fields(line, fields_);
+  if (fields_.empty()) return fail("blanks only: end a section with an empty line");
   ++data_lines_;
-  return take(fields);
+  return take(fields_);
 }
 
 Result<void> ConfigReader::take(const ConfigFields& fields) {

@@ -20,6 +20,7 @@ using ConfigFields = std::vector<std::string_view>;
 [[nodiscard]] bool parse_range(std::string_view field, IntRange& range);
 // The numbers a line starts with; what follows the first field that is none is ignored.
 [[nodiscard]] std::vector<std::uint32_t> leading_numbers(const ConfigFields& fields);
+void leading_numbers(const ConfigFields& fields, std::vector<std::uint32_t>& numbers);
 [[nodiscard]] std::vector<float> leading_singles(const ConfigFields& fields);
 
 enum class ConfigSection { none, general, workload, sm, mem, overhead_sm, overhead_mem, kernel };
@@ -65,13 +66,16 @@ class ConfigReader {
   TbConfig config_;
   ConfigSection section_ = ConfigSection::none;
   std::uint32_t line_ = 0;
-  std::uint32_t data_lines_ = 0;  // in the open section
+  std::uint32_t data_lines_ = 0;        // in the open section
+  std::vector<std::uint32_t> numbers_;  // of a kernel's line
 
  private:
   Result<void> take(const ConfigFields& fields);
   Result<void> take_general(const ConfigFields& fields);
   Result<void> take_line(std::string_view line);
   Result<void> open_section(std::string_view name);
+
+  ConfigFields fields_;  // of a line
 };
 
 [[nodiscard]] Result<TbConfig> read_config_of_2021(std::string_view text, std::string source);
