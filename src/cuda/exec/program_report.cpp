@@ -1,12 +1,9 @@
 // What a tenant's program had to do with its tenant's colours, for people and for programs.
 #include "exec/program_report.hpp"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 
+#include "demarc/base/symbols.hpp"
 #include "demarc/base/text.hpp"
 
 namespace demarc::cuda {
@@ -34,13 +31,6 @@ constexpr RecordedKind recorded_kinds[] = {
      "no call was refused"},
 };
 
-std::string as_written(const std::string& mangled) {
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
-  return status == 0 ? text.get() : mangled;
-}
-
 std::vector<const RecordedName*> of_kind(const ProgramReport& report, Recorded what) {
   std::vector<const RecordedName*> names;
   for (const RecordedName& one : report.names) {
@@ -62,7 +52,7 @@ std::string report_to_text(const ProgramReport& report) {
     const auto names = of_kind(report, kind.what);
     append(text, "{}{}\n", names.empty() ? kind.none : kind.heading, names.empty() ? "" : ":");
     for (const RecordedName* one : names) {
-      append(text, "{:>12}  {}{}{}\n", one->count, as_written(one->name),
+      append(text, "{:>12}  {}{}{}\n", one->count, demangled(one->name),
              one->why.empty() ? "" : ": ", one->why);
     }
   }
@@ -80,7 +70,7 @@ Json json_of(const ProgramReport& report) {
   for (const RecordedKind& kind : recorded_kinds) {
     Json names = Json::array();
     for (const RecordedName* one : of_kind(report, kind.what)) {
-      Json name{{"name", one->name}, {"as_written", as_written(one->name)}, {"count", one->count}};
+      Json name{{"name", one->name}, {"as_written", demangled(one->name)}, {"count", one->count}};
       if (!one->why.empty()) name["why"] = one->why;
       names.push_back(std::move(name));
     }
