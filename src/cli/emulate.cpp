@@ -2,6 +2,7 @@
 #include <memory>
 #include <optional>
 
+#include "buffer_options.hpp"
 #include "demarc/base/json.hpp"
 #include "demarc/emulate/emulate.hpp"
 #include "demarc/ptx/parser.hpp"
@@ -14,6 +15,7 @@ namespace {
 
 struct EmulateOptions {
   LaunchOptions launch;
+  BufferOptions buffers;
   std::string trace;
   std::optional<std::string> import;
   std::string instruction_set = "automatic";
@@ -110,6 +112,7 @@ Result<void> run_emulate(const EmulateOptions& given) {
   DEMARC_TRY(workload::LoadedLaunch loaded, given.launch.load());
   if (const std::string kernel = given.launch.chosen_kernel(); !kernel.empty())
     DEMARC_CHECK(workload::keep_kernel(loaded.launch, kernel));
+  DEMARC_TRY(const std::vector<ShownBuffer> shown, given.buffers.choose(loaded.launch));
   DEMARC_TRY(const ptx::Module module, ptx::parse_whole(loaded.ptx, loaded.ptx_name));
   emulate::Options options;
   options.threads = given.threads;
@@ -126,12 +129,22 @@ Result<void> run_emulate(const EmulateOptions& given) {
   if (!given.trace.empty()) writer = std::make_unique<emulate::TraceFileWriter>(given.trace);
   DEMARC_TRY(const emulate::Outcome outcome,
              emulate::run(module, loaded.launch, options, writer.get()));
-  const bool has_check = !loaded.launch.check.reference.empty() && outcome.findings.empty();
+  DEMARC_CHECK(write_buffers(shown, loaded.launch, outcome.buffers));
+  const bool has_check = loaded.launch.check.exists() && outcome.findings.empty();
   Result<void> checked;
   if (has_check) checked = workload::check(loaded.launch, outcome.addresses, outcome.buffers);
   const char* verdict = !has_check ? "none" : (checked ? "passed" : "failed");
-  DEMARC_CHECK(emit({}, given.json ? json_text(emulate_json(outcome, verdict), 2) + "\n"
-                                   : emulate_text(outcome, verdict)));
+  const auto unset = workload::unset_constants(module, loaded.launch);
+  warn_of_unset("emulate", unset);
+  if (given.json) {
+    Json json = emulate_json(outcome, verdict);
+    json["warnings"] = unset_json(unset);
+    json["buffers"] = buffers_json(shown, loaded.launch, outcome.buffers);
+    DEMARC_CHECK(emit({}, json_text(json, 2) + "\n"));
+  } else {
+    DEMARC_CHECK(emit(
+        {}, emulate_text(outcome, verdict) + buffers_text(shown, loaded.launch, outcome.buffers)));
+  }
   if (!outcome.findings.empty()) {
     std::string text;
     for (const emulate::Finding& finding : outcome.findings) {
@@ -168,6 +181,7 @@ const RegisterVerb emulate_verb({
       auto options = std::make_shared<EmulateOptions>();
       options->launch.declare(app);
       options->launch.let_kernel_choose();
+      options->buffers.declare(app);
       add_output(app, "--trace", options->trace,
                  "Write the trace of all warps to this file (docs/trace-format.md)");
       app.add_option("--threads", options->threads, "Threads that run blocks; 0: one a core");

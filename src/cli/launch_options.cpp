@@ -5,6 +5,16 @@
 #include "demarc/base/numbers.hpp"
 
 namespace demarc::cli {
+namespace {
+
+std::string unset_detail(const workload::UnsetConstant& one) {
+  return fmt::format(
+      "kernel '{}' reads the __constant__ variable '{}', which nobody set: it holds zeros; "
+      "--variable {}=SPEC or \"variables\" of a launch file sets it",
+      one.kernel, one.variable, one.variable);
+}
+
+}  // namespace
 
 void LaunchOptions::declare(CLI::App& app) {
   gpu::LaunchText& text = request_.text;
@@ -14,12 +24,13 @@ void LaunchOptions::declare(CLI::App& app) {
   text_options_ = {
       // The first: chosen_kernel() counts on it.
       app.add_option("--kernel", text.kernel,
-                     "entry of the module; may be left out when it has one only"),
+                     "entry of the module, as in its PTX or as in C++; may be left out when it has "
+                     "one only"),
       app.add_option("--grid", text.grid, "blocks")->option_text("X[,Y[,Z]]"),
       app.add_option("--block", text.block, "threads a block")->option_text("X[,Y[,Z]]"),
       app.add_option("--args", text.arguments,
                      "comma list, one an argument: i32:7, u64:0x10, f32:1.5, hex:00ff, "
-                     "buf:BYTES[:zero|iota|random|@file[:ELEMENT]]")
+                     "buf:BYTES[:zero|iota|random|@file[:ELEMENT]] (arg0, arg1, … by name)")
           ->option_text("SPEC"),
       app.add_option("--shared", text.dynamic_shared_bytes, "bytes of dynamic shared memory")
           ->option_text("BYTES"),
@@ -29,6 +40,12 @@ void LaunchOptions::declare(CLI::App& app) {
                  "size named in the launch file, such as 'large'");
   app.add_option("--set", settings_, "parameter of the launch file, as in --set n=4096")
       ->option_text("NAME=VALUE");
+  app.add_option(
+         "--variable", request_.variables,
+         "what a __constant__ or __device__ variable of the module holds at first: f32:1.5, "
+         "hex:00ff or zero|iota|random|@file[:ELEMENT]; may be repeated")
+      ->option_text("NAME=SPEC")
+      ->allow_extra_args(false);
   target_ = app.add_option("--sm", request_.target, "target of bundled modules: 75, 80, 90, 100")
                 ->option_text("TARGET");
 }
@@ -56,6 +73,20 @@ Result<workload::LoadedLaunch> LaunchOptions::load() const {
                parse_i64(setting.substr(equals + 1), "--set " + setting));
   }
   return workload::load_launch(request);
+}
+
+void warn_of_unset(std::string_view verb, const std::vector<workload::UnsetConstant>& unset) {
+  for (const workload::UnsetConstant& one : unset)
+    fmt::print(stderr, "demarc {}: warning: {}\n", verb, unset_detail(one));
+}
+
+Json unset_json(const std::vector<workload::UnsetConstant>& unset) {
+  Json all = Json::array();
+  for (const workload::UnsetConstant& one : unset) {
+    all.push_back(
+        {{"kernel", one.kernel}, {"variable", one.variable}, {"detail", unset_detail(one)}});
+  }
+  return all;
 }
 
 }  // namespace demarc::cli

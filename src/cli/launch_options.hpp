@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "demarc/base/json.hpp"
 #include "demarc/workload/load.hpp"
 
 namespace demarc::cli {
@@ -32,5 +33,9 @@ class LaunchOptions {
   CLI::Option* target_ = nullptr;
   bool kernel_chooses_ = false;
 };
+
+// On standard error, a line per variable; and as "warnings" of a JSON.
+void warn_of_unset(std::string_view verb, const std::vector<workload::UnsetConstant>& unset);
+[[nodiscard]] Json unset_json(const std::vector<workload::UnsetConstant>& unset);
 
 }  // namespace demarc::cli

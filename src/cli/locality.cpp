@@ -47,7 +47,9 @@ Result<void> run_locality(LocalityOptions& options) {
   options.analysis.progress = terminal_progress();
 
   DEMARC_TRY(const workload::LoadedLaunch loaded, options.launch.load());
-  options.analysis.kernel = options.launch.chosen_kernel();
+  if (const std::string kernel = options.launch.chosen_kernel(); !kernel.empty()) {
+    DEMARC_TRY(options.analysis.kernel, workload::kernel_of(loaded.launch, kernel));
+  }
   DEMARC_TRY(const report::LocalityStudy study,
              report::study_locality(loaded.ptx, loaded.ptx_name, loaded.launch, options.analysis,
                                     options.device, options.gpus));

@@ -31,9 +31,19 @@ std::string command_line() {
 
 namespace {
 
-std::vector<CLI::Option*>& declared_outputs() {
-  static std::vector<CLI::Option*> options;
+struct DeclaredOutput {
+  CLI::Option* option;
+  bool named;  // its values are NAME=FILE
+};
+
+std::vector<DeclaredOutput>& declared_outputs() {
+  static std::vector<DeclaredOutput> options;
   return options;
+}
+
+std::string fault_of_output(const std::string& path) {
+  const auto writable = check_writable(path);
+  return writable ? std::string() : writable.error().message;
 }
 
 // Two results may go to one pipe or device (/dev/null), one after the other.
@@ -48,25 +58,44 @@ bool replaces_file(const std::string& path) {
 CLI::Option* add_output(CLI::App& app, const std::string& name, std::string& path,
                         const std::string& help) {
   CLI::Option* option = app.add_option(name, path, help);
-  declared_outputs().push_back(option);
+  declared_outputs().push_back({option, false});
   return option->check([](const std::string& given) {
-    if (given == "-") return std::string();
-    const auto writable = check_writable(given);
-    return writable ? std::string() : writable.error().message;
+    return given == "-" ? std::string() : fault_of_output(given);
+  });
+}
+
+std::string file_of_named_output(const std::string& value) {
+  return value.substr(value.find('=') + 1);
+}
+
+CLI::Option* add_named_outputs(CLI::App& app, const std::string& name,
+                               std::vector<std::string>& values, const std::string& help) {
+  CLI::Option* option = app.add_option(name, values, help);
+  declared_outputs().push_back({option, true});
+  option->option_text("NAME=FILE")->allow_extra_args(false);
+  return option->check([](const std::string& given) {
+    const auto equals = given.find('=');
+    if (equals == 0 || equals == std::string::npos || equals + 1 == given.size())
+      return fmt::format("'{}' is not NAME=FILE", given);
+    const std::string file = file_of_named_output(given);
+    if (file == "-")
+      return fmt::format("{}: standard output takes the report; name a file or a pipe", given);
+    return fault_of_output(file);
   });
 }
 
 Result<void> check_outputs() {
   std::map<std::filesystem::path, std::string> taken;
-  for (const CLI::Option* option : declared_outputs()) {
-    if (option->count() == 0) continue;
-    const auto path = option->as<std::string>();
-    if (!replaces_file(path)) continue;
-    std::error_code ignored;
-    auto place = std::filesystem::weakly_canonical(std::filesystem::absolute(path), ignored);
-    const auto [first, fresh] = taken.emplace(std::move(place), option->get_name());
-    if (!fresh)
-      return invalid_input("{} and {} both name {}", first->second, option->get_name(), path);
+  for (const DeclaredOutput& output : declared_outputs()) {
+    for (const std::string& value : output.option->results()) {
+      const std::string path = output.named ? file_of_named_output(value) : value;
+      if (!replaces_file(path)) continue;
+      const std::string name = output.option->get_name();
+      std::error_code ignored;
+      auto place = std::filesystem::weakly_canonical(std::filesystem::absolute(path), ignored);
+      const auto [first, fresh] = taken.emplace(std::move(place), name);
+      if (!fresh) return invalid_input("{} and {} both name {}", first->second, name, path);
+    }
   }
   return {};
 }

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "demarc/base/result.hpp"
 
@@ -36,6 +37,13 @@ class RegisterVerb {
 // options are read, before any work; "-" is standard output.
 CLI::Option* add_output(CLI::App& app, const std::string& name, std::string& path,
                         const std::string& help);
+
+// The same for an option that may be repeated and gives files to what has a name: NAME=FILE.
+// Standard output is refused: it takes the report.
+CLI::Option* add_named_outputs(CLI::App& app, const std::string& name,
+                               std::vector<std::string>& values, const std::string& help);
+// Of a value that add_named_outputs() let through.
+[[nodiscard]] std::string file_of_named_output(const std::string& value);
 
 // For all options of `app` and of its subcommands, before they are read: numbers are whole words
 // within their type's range, those with a point finite and not negative, and no value is empty.

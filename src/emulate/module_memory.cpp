@@ -76,17 +76,21 @@ std::vector<std::uint64_t> global_variable_addresses(const ptx::Module& module) 
   return addresses;
 }
 
+std::span<std::byte> content_of(ModuleMemory& memory, const ptx::Variable& variable) {
+  if (const auto global = memory.global_content.find(&variable);
+      global != memory.global_content.end())
+    return {global->second, variable.byte_size()};
+  return std::span(memory.constants)
+      .subspan(memory.constant_offset.at(&variable), variable.byte_size());
+}
+
 Result<ModuleMemory> place_module_memory(const ptx::Module& module, const std::string& source,
                                          VariablePlaces places) {
   DEMARC_CHECK(check_sizes(module, source));
   ModuleMemory memory;
   const std::vector<std::uint64_t> addresses = global_variable_addresses(module);
   std::uint64_t constant_bytes = 0;
-  struct Placed {
-    const ptx::Variable* variable;
-    std::byte* host;  // of globals
-  };
-  std::vector<Placed> placed;
+  std::vector<const ptx::Variable*> placed;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     const ptx::Variable& variable = module.variables[i];
     if (variable.space == ptx::StateSpace::global) {
@@ -100,12 +104,13 @@ Result<ModuleMemory> place_module_memory(const ptx::Module& module, const std::s
       region.delta = host - region.low;
       memory.global_address[&variable] = region.low;
       memory.regions.push_back(region);
-      placed.push_back({&variable, reinterpret_cast<std::byte*>(host)});
+      memory.global_content[&variable] = reinterpret_cast<std::byte*>(host);
+      placed.push_back(&variable);
     } else if (variable.space == ptx::StateSpace::constant) {
       constant_bytes = align_to(constant_bytes, std::max(variable.alignment(), 1U));
       memory.constant_offset[&variable] = constant_bytes;
       constant_bytes += variable.byte_size();
-      placed.push_back({&variable, nullptr});
+      placed.push_back(&variable);
     }
   }
   memory.constants.resize(constant_bytes);
@@ -125,13 +130,11 @@ Result<ModuleMemory> place_module_memory(const ptx::Module& module, const std::s
     }
     return false;
   };
-  for (const Placed& entry : placed) {
-    const ptx::Variable& variable = *entry.variable;
+  for (const ptx::Variable* const entry : placed) {
+    const ptx::Variable& variable = *entry;
     if (variable.initialiser.empty()) continue;
     DEMARC_TRY(const ptx::InitialImage image, ptx::initial_image(module, variable));
-    const bool constant = variable.space == ptx::StateSpace::constant;
-    std::byte* to =
-        constant ? memory.constants.data() + memory.constant_offset[&variable] : entry.host;
+    std::byte* const to = content_of(memory, variable).data();
     std::memcpy(to, image.bytes.data(),
                 std::min<std::size_t>(image.bytes.size(), variable.byte_size()));
     for (const ptx::Relocation& relocation : image.relocations) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ namespace demarc::emulate {
 struct ModuleMemory {
   std::map<const ptx::Variable*, std::uint64_t> global_address;
   std::map<const ptx::Variable*, std::uint64_t> constant_offset;
-  std::vector<std::vector<std::byte>> storage;  // of the global variables
+  std::map<const ptx::Variable*, std::byte*> global_content;  // in `storage`
+  std::vector<std::vector<std::byte>> storage;                // of the global variables
   std::vector<Region> regions;
   std::vector<std::byte> constants;
   std::unique_ptr<DeviceHeap> heap;  // made when a kernel first needs it, kept for the launch
@@ -27,6 +29,9 @@ struct ModuleMemory {
 // Addresses of global variables: those of global_variable_addresses(), or where they lie on the
 // host.
 enum class VariablePlaces : std::uint8_t { own, host };
+
+// What a variable that was placed holds.
+[[nodiscard]] std::span<std::byte> content_of(ModuleMemory& memory, const ptx::Variable& variable);
 
 [[nodiscard]] Result<ModuleMemory> place_module_memory(const ptx::Module& module,
                                                        const std::string& source,

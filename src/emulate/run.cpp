@@ -47,6 +47,21 @@ Result<std::vector<std::byte>> pack_parameters(const ptx::Function& kernel,
   return packed;
 }
 
+Result<void> set_variables(const ptx::Module& module, const gpu::Launch& launch,
+                           const std::vector<std::uint64_t>& addresses, const std::string& source,
+                           ModuleMemory& memory) {
+  for (std::size_t i = 0; i < launch.variables.size(); ++i) {
+    const std::string& name = launch.variables[i].name;
+    const ptx::Variable* const variable = module.find_memory(name);
+    if (variable == nullptr) {
+      return invalid_input("{}: there is no variable '{}' of constant or global memory", source,
+                           name);
+    }
+    DEMARC_CHECK(gpu::fill_variable(launch, i, addresses, content_of(memory, *variable)));
+  }
+  return {};
+}
+
 std::array<std::uint32_t, 3> to_array(const gpu::Dim3& dim) {
   return {dim.x, dim.y, dim.z};
 }
@@ -241,6 +256,7 @@ Result<Outcome> run_on(const ptx::Module& module, const gpu::Launch& launch, gpu
   }
   DEMARC_TRY(ModuleMemory module_memory,
              place_module_memory(module, options.source, VariablePlaces::own));
+  DEMARC_CHECK(set_variables(module, launch, outcome.addresses, options.source, module_memory));
   for (const gpu::KernelLaunch& kernel : launch.kernels) {
     DEMARC_TRY(const bool ended, run_kernel(module, launch, kernel, module_memory, regions, {},
                                             options, sink, outcome));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <set>
 
 namespace demarc::gpu {
 namespace {
@@ -79,6 +80,15 @@ Result<void> validate(const Launch& launch) {
     if (buffer.fill.kind == FillKind::pointers && buffer.fill.target >= launch.buffers.size()) {
       return invalid_input("buffer '{}': it points into buffer {} of {}", buffer.name,
                            buffer.fill.target, launch.buffers.size());
+    }
+  }
+  std::set<std::string_view> names;
+  for (const Buffer& variable : launch.variables) {
+    if (!names.insert(variable.name).second)
+      return invalid_input("variable '{}': it is given twice", variable.name);
+    if (variable.fill.kind == FillKind::pointers && variable.fill.target >= launch.buffers.size()) {
+      return invalid_input("variable '{}': it points into buffer {} of {}", variable.name,
+                           variable.fill.target, launch.buffers.size());
     }
   }
   for (std::size_t i = 0; i < launch.kernels.size(); ++i) {

@@ -15,6 +15,7 @@ namespace {
 constexpr std::string_view launch_schema = "demarc.launch/1";
 constexpr std::size_t most_kernels = 1'000'000;  // after repeats
 constexpr std::int64_t most_bytes = std::int64_t{1} << 46;
+constexpr std::string_view hex_mark = "hex:";
 
 Result<std::int64_t> number_of(const Json& value, const Variables& variables,
                                const std::string& where) {
@@ -67,16 +68,17 @@ class LaunchReader {
     DEMARC_CHECK(read_parameters(file));
     DEMARC_TRY(const Json* buffers, file.array("buffers"));
     DEMARC_CHECK(read_buffers(*buffers));
+    if (file.has("variables")) {
+      DEMARC_TRY(const Json* variables, file.array("variables"));
+      DEMARC_CHECK(read_variables(*variables));
+    }
     DEMARC_TRY(const Json* kernels, file.array("launches"));
     DEMARC_CHECK(read_steps(*kernels, launch_.parameters, where_ + ".launches"));
     if (launch_.kernels.empty())
       return invalid_input("{}.launches: at least one kernel was expected", where_);
     if (file.has("check")) {
       DEMARC_TRY(auto check, file.object("check"));
-      DEMARC_TRY(launch_.check.reference, check.string("reference"));
-      DEMARC_TRY(launch_.check.absolute, check.number_or("absolute", 0));
-      DEMARC_TRY(launch_.check.relative, check.number_or("relative", 0));
-      DEMARC_CHECK(check.finish());
+      DEMARC_CHECK(read_check(check));
     }
     DEMARC_CHECK(file.finish());
     if (auto valid = validate(launch_); !valid)
@@ -193,20 +195,91 @@ class LaunchReader {
     return invalid_input("{}: there is no buffer '{}'; known are: {}", where, name, known);
   }
 
+  // As buffers, but for what the module says itself: how large they are and where they lie.
+  Result<void> read_variables(const Json& variables) {
+    for (std::size_t i = 0; i < variables.size(); ++i) {
+      DEMARC_TRY(auto object,
+                 JsonObject::of(variables[i], fmt::format("{}.variables[{}]", where_, i)));
+      Buffer variable;
+      DEMARC_TRY(variable.name, object.string("name"));
+      DEMARC_CHECK(read_content(object, variable));
+      DEMARC_CHECK(object.finish());
+      launch_.variables.push_back(std::move(variable));
+    }
+    return {};
+  }
+
+  Result<void> read_check(JsonObject& check) {
+    DEMARC_TRY(launch_.check.absolute, check.number_or("absolute", 0));
+    DEMARC_TRY(launch_.check.relative, check.number_or("relative", 0));
+    if (!check.has("file")) {
+      DEMARC_TRY(launch_.check.reference, check.string("reference"));
+      return check.finish();
+    }
+    if (check.has("reference"))
+      return invalid_input("{}: 'reference' and 'file' exclude each other", check.where());
+    DEMARC_TRY(const Json* file, check.any("file"));
+    DEMARC_CHECK(check.finish());
+    return read_expected(*file, check.where() + ".file");
+  }
+
+  // "FILE" where there is one output, else {"OUTPUT": "FILE", …} with each of them.
+  Result<void> read_expected(const Json& value, const std::string& where) {
+    std::vector<std::size_t> outputs;
+    std::string names;
+    for (std::size_t i = 0; i < launch_.buffers.size(); ++i) {
+      if (!launch_.buffers[i].output) continue;
+      outputs.push_back(i);
+      names += (names.empty() ? "" : ", ") + launch_.buffers[i].name;
+    }
+    if (outputs.empty()) {
+      return invalid_input("{}: no buffer is an output; say \"output\": true of what is compared",
+                           where);
+    }
+    if (value.is_string() && outputs.size() == 1) {
+      launch_.check.files[outputs.front()] = beside(value.get<std::string>());
+      return {};
+    }
+    if (!value.is_object()) {
+      return invalid_input("{}: {} was expected; the outputs are: {}", where,
+                           outputs.size() == 1 ? "the name of a file" : "{\"OUTPUT\": \"FILE\", …}",
+                           names);
+    }
+    for (const auto& [name, file] : value.items()) {
+      DEMARC_TRY(const std::size_t buffer, buffer_index(name, where));
+      if (!launch_.buffers[buffer].output)
+        return invalid_input("{}: '{}' is no output; the outputs are: {}", where, name, names);
+      if (!file.is_string())
+        return invalid_input("{}.{}: the name of a file was expected", where, name);
+      launch_.check.files[buffer] = beside(file.get<std::string>());
+    }
+    for (const std::size_t output : outputs) {
+      if (launch_.check.files.contains(output)) continue;
+      return invalid_input("{}: there is no file for the output '{}'", where,
+                           launch_.buffers[output].name);
+    }
+    return {};
+  }
+
   Result<void> read_buffer(JsonObject& object, Buffer& buffer) {
     DEMARC_CHECK(object.string("name"));
     DEMARC_TRY(const Json* bytes, object.any("bytes"));
     DEMARC_TRY(const std::int64_t size,
                number_within(*bytes, launch_.parameters, 1, most_bytes, object.where() + ".bytes"));
     buffer.bytes = static_cast<std::uint64_t>(size);
-    DEMARC_TRY(const std::string element, object.string_or("element", "u32"));
-    DEMARC_TRY(buffer.element, parse_scalar_type(element, object.where() + ".element"));
     DEMARC_TRY(buffer.output, object.boolean_or("output", false));
     DEMARC_TRY(const std::string memory, object.string_or("memory", "device"));
     if (memory != "device" && memory != "host") {
       return invalid_input("{}.memory: '{}' is neither device nor host", object.where(), memory);
     }
     buffer.host = memory == "host";
+    DEMARC_CHECK(read_content(object, buffer));
+    return object.finish();
+  }
+
+  Result<void> read_content(JsonObject& object, Buffer& buffer) {
+    DEMARC_TRY(const std::string element, object.string_or("element", "u32"));
+    DEMARC_TRY(buffer.element, parse_scalar_type(element, object.where() + ".element"));
     DEMARC_TRY(buffer.fill.low, object.number_or("low", 0));
     DEMARC_TRY(buffer.fill.high, object.number_or("high", 0));
     if (buffer.fill.high < buffer.fill.low)
@@ -219,7 +292,7 @@ class LaunchReader {
       DEMARC_TRY(const Json* fill, object.any("fill"));
       DEMARC_CHECK(read_fill(*fill, buffer, object.where() + ".fill"));
     }
-    return object.finish();
+    return {};
   }
 
   Result<void> read_fill(const Json& value, Buffer& buffer, const std::string& where) {
@@ -236,9 +309,12 @@ class LaunchReader {
     } else if (text.starts_with('@') && text.size() > 1) {
       fill.kind = FillKind::file;
       fill.file = beside(text.substr(1));
+    } else if (text.starts_with(hex_mark)) {
+      fill.kind = FillKind::bytes;
+      DEMARC_TRY(fill.bytes, parse_hex(std::string_view(text).substr(hex_mark.size()), where));
     } else {
       return invalid_input(
-          "{}: '{}' is no content; expected zero, iota, random, @file, a list of values, "
+          "{}: '{}' is no content; expected zero, iota, random, @file, hex:00ff, a list of values, "
           "{{\"pointers\": BUFFER, …}} or "
           "{{\"generator\": NAME, …}}",
           where, text);
@@ -376,7 +452,11 @@ class LaunchReader {
     const std::string_view type = text.substr(0, colon);
     const std::string_view value = text.substr(colon + 1);
     if (type == "buf") return read_buffer_use(value, variables, place);
-    DEMARC_TRY(const ScalarType scalar_type, parse_scalar_type(type, place + " (or buf)"));
+    if (text.starts_with(hex_mark)) {
+      DEMARC_TRY(std::vector<std::byte> bytes, parse_hex(value, place));
+      return Argument{ByteArgument{std::move(bytes)}};
+    }
+    DEMARC_TRY(const ScalarType scalar_type, parse_scalar_type(type, place + " (or buf, hex)"));
     if (is_floating(scalar_type)) {
       const bool decimal = parse_double(value, place).has_value();
       if (decimal || parse_special(scalar_type, value)) {

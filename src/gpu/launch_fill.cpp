@@ -1,9 +1,8 @@
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 
-#include "demarc/base/files.hpp"
 #include "demarc/base/random.hpp"
+#include "demarc/gpu/content_file.hpp"
 #include "demarc/gpu/launch.hpp"
 #include "launch_generators.hpp"
 
@@ -20,11 +19,11 @@ void write_elements(const Buffer& buffer, std::span<std::byte> out, Value value)
   }
 }
 
-void fill_random(const Launch& launch, std::size_t index, std::span<std::byte> out) {
-  const Buffer& buffer = launch.buffers[index];
+// Buffers and variables of one launch get unrelated streams.
+void fill_random(const Launch& launch, const Buffer& buffer, std::size_t stream,
+                 std::span<std::byte> out) {
   const Fill& fill = buffer.fill;
-  // Buffers of one launch get unrelated streams.
-  Random random(launch.seed * 0x9e3779b97f4a7c15ULL + index);
+  Random random(launch.seed * 0x9e3779b97f4a7c15ULL + stream);
   if (is_floating(buffer.element)) {
     const double low = fill.low;
     const double width = fill.low == fill.high ? 1.0 : fill.high - fill.low;
@@ -45,30 +44,23 @@ void fill_random(const Launch& launch, std::size_t index, std::span<std::byte> o
 }
 
 Result<void> fill_from_file(const Buffer& buffer, std::span<std::byte> out) {
-  // No more than shows that it is too much: the file may be a device without an end.
-  DEMARC_TRY(const std::string content, read_file(buffer.fill.file, out.size() + 1));
-  if (content.size() > out.size()) {
-    std::error_code endless;
-    const auto size = std::filesystem::file_size(buffer.fill.file, endless);
-    return invalid_input(
-        "buffer '{}': {} holds {} bytes, more than the buffer's {}", buffer.name, buffer.fill.file,
-        endless ? fmt::format("at least {}", content.size()) : fmt::to_string(size), out.size());
-  }
+  DEMARC_TRY(const std::string content, read_content(buffer.fill.file, buffer.element, out.size()));
   std::memcpy(out.data(), content.data(), content.size());
   return {};
 }
 
-}  // namespace
-
-Result<void> fill_buffer(const Launch& launch, std::size_t index,
-                         std::span<const std::uint64_t> addresses, std::span<std::byte> out) {
-  const Buffer& buffer = launch.buffers[index];
-  const Fill& fill = buffer.fill;
-  if (out.size() != buffer.bytes) {
-    return invalid_input("buffer '{}': {} bytes given for {}", buffer.name, out.size(),
-                         buffer.bytes);
+Result<void> fill_from_bytes(const Buffer& buffer, std::span<std::byte> out) {
+  const std::vector<std::byte>& bytes = buffer.fill.bytes;
+  if (bytes.size() != out.size()) {
+    return invalid_input("{} bytes are given, {} were expected", bytes.size(), out.size());
   }
-  std::fill(out.begin(), out.end(), std::byte{0});
+  std::copy(bytes.begin(), bytes.end(), out.begin());
+  return {};
+}
+
+Result<void> fill_kind(const Launch& launch, const Buffer& buffer, std::size_t stream,
+                       std::span<const std::uint64_t> addresses, std::span<std::byte> out) {
+  const Fill& fill = buffer.fill;
   switch (fill.kind) {
     case FillKind::zero:
       break;
@@ -78,12 +70,12 @@ Result<void> fill_buffer(const Launch& launch, std::size_t index,
       });
       break;
     case FillKind::random:
-      fill_random(launch, index, out);
+      fill_random(launch, buffer, stream, out);
       break;
     case FillKind::file:
       return fill_from_file(buffer, out);
     case FillKind::values:
-      if (fill.values.empty()) return invalid_input("buffer '{}': 'values' is empty", buffer.name);
+      if (fill.values.empty()) return invalid_input("'values' is empty");
       write_elements(buffer, out, [&](std::size_t i) {
         return make_scalar(buffer.element, fill.values[i % fill.values.size()]);
       });
@@ -95,8 +87,38 @@ Result<void> fill_buffer(const Launch& launch, std::size_t index,
       break;
     case FillKind::generated:
       return generate(launch, buffer, out);
+    case FillKind::bytes:
+      return fill_from_bytes(buffer, out);
   }
   return {};
+}
+
+Result<void> fill_content(const Launch& launch, const Buffer& buffer, std::size_t stream,
+                          std::span<const std::uint64_t> addresses, std::span<std::byte> out) {
+  std::fill(out.begin(), out.end(), std::byte{0});
+  const auto filled = fill_kind(launch, buffer, stream, addresses, out);
+  if (filled) return {};
+  return invalid_input("{} '{}': {}", stream < launch.buffers.size() ? "buffer" : "variable",
+                       buffer.name, filled.error().message);
+}
+
+}  // namespace
+
+Result<void> fill_buffer(const Launch& launch, std::size_t index,
+                         std::span<const std::uint64_t> addresses, std::span<std::byte> out) {
+  const Buffer& buffer = launch.buffers[index];
+  if (out.size() != buffer.bytes) {
+    return invalid_input("buffer '{}': {} bytes given for {}", buffer.name, out.size(),
+                         buffer.bytes);
+  }
+  return fill_content(launch, buffer, index, addresses, out);
+}
+
+Result<void> fill_variable(const Launch& launch, std::size_t index,
+                           std::span<const std::uint64_t> addresses, std::span<std::byte> out) {
+  Buffer variable = launch.variables[index];
+  variable.bytes = out.size();
+  return fill_content(launch, variable, launch.buffers.size() + index, addresses, out);
 }
 
 }  // namespace demarc::gpu

@@ -31,8 +31,8 @@ class GeneratorCall {
   Result<void> store(const std::vector<T>& values) const {
     const std::size_t bytes = values.size() * sizeof(T);
     if (bytes > out_.size()) {
-      return invalid_input("buffer '{}': generator '{}' makes {} bytes, the buffer has {}",
-                           buffer_.name, buffer_.fill.generator, bytes, out_.size());
+      return invalid_input("generator '{}' makes {} bytes, the buffer has {}",
+                           buffer_.fill.generator, bytes, out_.size());
     }
     std::memcpy(out_.data(), values.data(), bytes);
     return {};
@@ -254,8 +254,7 @@ constexpr std::array generators{
 };
 
 Result<void> check_parameters(const Generator& generator, const Buffer& buffer) {
-  const std::string where =
-      fmt::format("buffer '{}': generator '{}'", buffer.name, generator.info.name);
+  const std::string where = fmt::format("generator '{}'", generator.info.name);
   for (const std::string_view name : generator.parameters) {
     if (name.empty()) continue;
     const auto it = buffer.fill.parameters.find(std::string(name));
@@ -286,8 +285,7 @@ Result<void> generate(const Launch& launch, const Buffer& buffer, std::span<std:
   for (const Generator& generator : generators) {
     known += (known.empty() ? "" : ", ") + std::string(generator.info.name);
   }
-  return invalid_input("buffer '{}': there is no generator '{}'; known are {}", buffer.name,
-                       buffer.fill.generator, known);
+  return invalid_input("there is no generator '{}'; known are {}", buffer.fill.generator, known);
 }
 
 std::span<const GeneratorInfo> generator_names() {

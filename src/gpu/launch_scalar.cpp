@@ -75,4 +75,20 @@ Result<Scalar> parse_scalar(ScalarType type, std::string_view text, std::string_
   return Scalar{type, value};
 }
 
+Result<std::vector<std::byte>> parse_hex(std::string_view digits, const std::string& where) {
+  std::vector<std::byte> bytes;
+  for (std::size_t i = 0; i < digits.size(); i += 2) {
+    unsigned value = 0;
+    const char* begin = digits.data() + i;
+    const char* end = begin + std::min<std::size_t>(2, digits.size() - i);
+    const auto [stop, error] = std::from_chars(begin, end, value, 16);
+    if (error != std::errc{} || stop != begin + 2) {
+      return invalid_input("{}: 'hex:' takes pairs of hexadecimal digits, as in hex:00ff", where);
+    }
+    bytes.push_back(static_cast<std::byte>(value));
+  }
+  if (bytes.empty()) return invalid_input("{}: 'hex:' takes at least one pair of digits", where);
+  return bytes;
+}
+
 }  // namespace demarc::gpu

@@ -16,4 +16,8 @@ namespace demarc::gpu {
 [[nodiscard]] Result<Scalar> parse_scalar(ScalarType type, std::string_view text,
                                           std::string_view where);
 
+// Bytes in memory order, two digits each: what stands behind "hex:".
+[[nodiscard]] Result<std::vector<std::byte>> parse_hex(std::string_view digits,
+                                                       const std::string& where);
+
 }  // namespace demarc::gpu

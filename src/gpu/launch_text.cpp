@@ -1,6 +1,4 @@
 // The command-line form of a launch.
-#include <charconv>
-
 #include "demarc/base/numbers.hpp"
 #include "demarc/gpu/launch.hpp"
 #include "launch_scalar.hpp"
@@ -19,23 +17,6 @@ std::vector<std::string_view> split_launch_text(std::string_view text, char sepa
     if (text.empty()) items.emplace_back();
   }
   return items;
-}
-
-Result<ByteArgument> parse_hex(std::string_view digits, const std::string& where) {
-  ByteArgument argument;
-  for (std::size_t i = 0; i < digits.size(); i += 2) {
-    unsigned value = 0;
-    const char* begin = digits.data() + i;
-    const char* end = begin + std::min<std::size_t>(2, digits.size() - i);
-    const auto [stop, error] = std::from_chars(begin, end, value, 16);
-    if (error != std::errc{} || stop != begin + 2) {
-      return invalid_input("{}: 'hex:' takes pairs of hexadecimal digits, as in hex:00ff", where);
-    }
-    argument.bytes.push_back(static_cast<std::byte>(value));
-  }
-  if (argument.bytes.empty())
-    return invalid_input("{}: 'hex:' takes at least one pair of digits", where);
-  return argument;
 }
 
 Result<void> parse_fill(std::string_view text, Buffer& buffer, const std::string& where) {
@@ -80,8 +61,8 @@ Result<Argument> parse_launch_argument(std::string_view text, const std::string&
   const std::string_view type = text.substr(0, colon);
   const std::string_view value = text.substr(colon + 1);
   if (type == "hex") {
-    DEMARC_TRY(ByteArgument bytes, parse_hex(value, where));
-    return Argument{std::move(bytes)};
+    DEMARC_TRY(std::vector<std::byte> bytes, parse_hex(value, where));
+    return Argument{ByteArgument{std::move(bytes)}};
   }
   if (type == "buf") {
     DEMARC_TRY(Buffer buffer, parse_buffer(value, where));
@@ -109,6 +90,41 @@ Result<Dim3> parse_dim3(std::string_view text, std::string_view what) {
     values[i] = static_cast<std::uint32_t>(value);
   }
   return Dim3{values[0], values[1], values[2]};
+}
+
+Result<Buffer> parse_variable(std::string_view text) {
+  const std::string where = fmt::format("--variable {}", text);
+  constexpr std::string_view hex = "hex:";
+  const auto equals = text.find('=');
+  if (equals == 0 || equals == std::string_view::npos)
+    return invalid_input("{}: NAME=VALUE was expected, as in taps=@taps.npy:f32", where);
+  Buffer variable;
+  variable.name = text.substr(0, equals);
+  const std::string_view content = text.substr(equals + 1);
+  if (content.starts_with(hex)) {
+    variable.fill.kind = FillKind::bytes;
+    DEMARC_TRY(variable.fill.bytes, parse_hex(content.substr(hex.size()), where));
+    return variable;
+  }
+  const auto parts = split_launch_text(content, ':');
+  if (parts.empty() || parts.size() > 2) {
+    return invalid_input("{}: expected TYPE:VALUE, hex:00ff or zero|iota|random|@file[:ELEMENT]",
+                         where);
+  }
+  const auto type = parse_scalar_type(parts[0], where);
+  if (type && parts.size() == 2) {
+    variable.element = *type;
+    variable.fill.kind = FillKind::bytes;
+    DEMARC_TRY(const Scalar value, parse_scalar(*type, parts[1], where));
+    const auto* const bytes = reinterpret_cast<const std::byte*>(&value.bits);
+    variable.fill.bytes.assign(bytes, bytes + size_of(*type));
+    return variable;
+  }
+  DEMARC_CHECK(parse_fill(parts[0], variable, where));
+  if (parts.size() == 2) {
+    DEMARC_TRY(variable.element, parse_scalar_type(parts[1], where));
+  }
+  return variable;
 }
 
 Result<Launch> parse_launch(const LaunchText& text) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "demarc/base/json.hpp"
+#include "demarc/base/text.hpp"
 
 namespace demarc::gpu {
 namespace {
@@ -32,6 +33,12 @@ Json value_json(double value) {
   return number_json(value);
 }
 
+std::string hex_text(const std::vector<std::byte>& bytes) {
+  std::string text = "hex:";
+  for (const std::byte byte : bytes) append(text, "{:02x}", std::to_integer<unsigned>(byte));
+  return text;
+}
+
 Json fill_json(const Launch& launch, const Fill& fill) {
   switch (fill.kind) {
     case FillKind::zero:
@@ -54,17 +61,24 @@ Json fill_json(const Launch& launch, const Fill& fill) {
       for (const auto& [name, value] : fill.parameters) out[name] = value;
       return out;
     }
+    case FillKind::bytes:
+      return hex_text(fill.bytes);
   }
   return "zero";
 }
 
-Json buffer_json(const Launch& launch, const Buffer& buffer) {
-  Json out{{"name", buffer.name}, {"bytes", buffer.bytes}, {"element", name_of(buffer.element)}};
+void add_content(const Launch& launch, const Buffer& buffer, Json& out) {
+  out["element"] = name_of(buffer.element);
   out["fill"] = fill_json(launch, buffer.fill);
   if (buffer.fill.low != 0 || buffer.fill.high != 0) {
     out["low"] = number_json(buffer.fill.low);
     out["high"] = number_json(buffer.fill.high);
   }
+}
+
+Json buffer_json(const Launch& launch, const Buffer& buffer) {
+  Json out{{"name", buffer.name}, {"bytes", buffer.bytes}};
+  add_content(launch, buffer, out);
   if (buffer.output) out["output"] = true;
   if (buffer.host) out["memory"] = "host";
   return out;
@@ -96,13 +110,9 @@ Result<Json> argument_json(const Launch& launch, const Argument& argument,
     const std::string& name = launch.buffers[use->buffer].name;
     return Json(use->offset == 0 ? "buf:" + name : fmt::format("buf:{}+{}", name, use->offset));
   }
+  if (const auto* structure = std::get_if<ByteArgument>(&argument))
+    return Json(hex_text(structure->bytes));
   const auto* scalar = std::get_if<Scalar>(&argument);
-  if (scalar == nullptr) {
-    return invalid_input(
-        "{} is a structure passed by value, which a launch file cannot say; the command line can: "
-        "--args hex:…",
-        where);
-  }
   const bool integer = !is_floating(scalar->type);
   if (integer && scalar->type == ScalarType::u64 && scalar->bits > std::uint64_t{INT64_MAX}) {
     return invalid_input("{} is {}, and a launch file has whole numbers below 2^63", where,
@@ -142,6 +152,11 @@ Result<std::string> launch_to_json(const Launch& launch) {
   out["seed"] = launch.seed;
   out["buffers"] = Json::array();
   for (const Buffer& buffer : launch.buffers) out["buffers"].push_back(buffer_json(launch, buffer));
+  for (const Buffer& variable : launch.variables) {
+    Json one{{"name", variable.name}};
+    add_content(launch, variable, one);
+    out["variables"].push_back(std::move(one));
+  }
   out["launches"] = Json::array();
   for (std::size_t i = 0; i < launch.kernels.size();) {
     std::size_t end = i + 1;
@@ -153,10 +168,13 @@ Result<std::string> launch_to_json(const Launch& launch) {
     out["launches"].push_back(std::move(one));
     i = end;
   }
-  if (!launch.check.reference.empty()) {
-    out["check"] = {{"reference", launch.check.reference},
-                    {"absolute", launch.check.absolute},
-                    {"relative", launch.check.relative}};
+  if (launch.check.exists()) {
+    Json& check = out["check"];
+    if (!launch.check.reference.empty()) check["reference"] = launch.check.reference;
+    for (const auto& [buffer, file] : launch.check.files)
+      check["file"][launch.buffers[buffer].name] = file_name(file);
+    check["absolute"] = launch.check.absolute;
+    check["relative"] = launch.check.relative;
   }
   return json_text(out, 1) + "\n";
 }

@@ -11,15 +11,16 @@ namespace {
 struct ScalarRow {
   ScalarType type;
   std::string_view name;
+  std::string_view numpy_name;
   std::uint32_t bytes;
 };
 constexpr std::array scalar_rows{
-    ScalarRow{ScalarType::i8, "i8", 1},   ScalarRow{ScalarType::u8, "u8", 1},
-    ScalarRow{ScalarType::i16, "i16", 2}, ScalarRow{ScalarType::u16, "u16", 2},
-    ScalarRow{ScalarType::i32, "i32", 4}, ScalarRow{ScalarType::u32, "u32", 4},
-    ScalarRow{ScalarType::i64, "i64", 8}, ScalarRow{ScalarType::u64, "u64", 8},
-    ScalarRow{ScalarType::f16, "f16", 2}, ScalarRow{ScalarType::f32, "f32", 4},
-    ScalarRow{ScalarType::f64, "f64", 8},
+    ScalarRow{ScalarType::i8, "i8", "i1", 1},   ScalarRow{ScalarType::u8, "u8", "u1", 1},
+    ScalarRow{ScalarType::i16, "i16", "i2", 2}, ScalarRow{ScalarType::u16, "u16", "u2", 2},
+    ScalarRow{ScalarType::i32, "i32", "i4", 4}, ScalarRow{ScalarType::u32, "u32", "u4", 4},
+    ScalarRow{ScalarType::i64, "i64", "i8", 8}, ScalarRow{ScalarType::u64, "u64", "u8", 8},
+    ScalarRow{ScalarType::f16, "f16", "f2", 2}, ScalarRow{ScalarType::f32, "f32", "f4", 4},
+    ScalarRow{ScalarType::f64, "f64", "f8", 8},
 };
 
 const ScalarRow& row_of(ScalarType type) {
@@ -68,6 +69,10 @@ std::uint32_t size_of(ScalarType type) {
 
 std::string_view name_of(ScalarType type) {
   return row_of(type).name;
+}
+
+std::string_view numpy_name_of(ScalarType type) {
+  return row_of(type).numpy_name;
 }
 
 bool is_floating(ScalarType type) {

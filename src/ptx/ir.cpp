@@ -68,6 +68,15 @@ std::vector<const Function*> Module::kernels() const {
   return found;
 }
 
+const Variable* Module::find_memory(std::string_view name) const {
+  for (const Variable& variable : variables) {
+    const bool memory =
+        variable.space == StateSpace::global || variable.space == StateSpace::constant;
+    if (memory && variable.name == name) return &variable;
+  }
+  return nullptr;
+}
+
 std::string_view Module::text_of(const Instruction& instruction) const {
   const std::string_view rest = std::string_view(*text).substr(instruction.text_offset);
   std::size_t at = 0;

@@ -28,7 +28,14 @@ Result<gpu::Launch> read_launch_file(std::string_view spec) {
     }
     path = path.substr(0, at);
   }
-  return gpu::read_launch(std::string(path), options);
+  DEMARC_TRY(gpu::Launch launch, gpu::read_launch(std::string(path), options));
+  if (!launch.variables.empty()) {
+    return invalid_input(
+        "{}: it sets the variable '{}' of its module, which `demarc emulate` and `demarc run` do "
+        "and a study does not",
+        path, launch.variables.front().name);
+  }
+  return launch;
 }
 
 }  // namespace demarc::study

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "demarc/gpu/content_file.hpp"
 #include "demarc/workload/workload.hpp"
 #include "reference/references.hpp"
 
@@ -45,9 +46,23 @@ Result<void> compare_buffer(const gpu::Check& tolerance, const gpu::Buffer& buff
       gpu::to_double(element_at(buffer, found, first)));
 }
 
+Result<void> read_expected(const gpu::Launch& launch, gpu::Memory& memory) {
+  for (const auto& [index, file] : launch.check.files) {
+    const gpu::Buffer& buffer = launch.buffers[index];
+    DEMARC_TRY(const std::string content, gpu::read_content(file, buffer.element, buffer.bytes));
+    if (content.size() != buffer.bytes) {
+      return invalid_input("check of '{}': {} holds {} bytes, the buffer has {}", buffer.name, file,
+                           content.size(), buffer.bytes);
+    }
+    std::memcpy(memory[index].data(), content.data(), content.size());
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> run_reference(const gpu::Launch& launch, gpu::Memory& memory) {
+  if (!launch.check.files.empty()) return read_expected(launch, memory);
   const Reference reference = find_reference(launch.check.reference);
   if (reference == nullptr) {
     return invalid_input("launch '{}': there is no reference '{}'", launch.name,
@@ -73,7 +88,7 @@ Result<void> compare_outputs(const gpu::Launch& launch, const gpu::Memory& expec
 
 Result<void> check(const gpu::Launch& launch, std::span<const std::uint64_t> addresses,
                    const gpu::Memory& result) {
-  if (launch.check.reference.empty()) return {};
+  if (!launch.check.exists()) return {};
   DEMARC_TRY(gpu::Memory expected, gpu::initial_memory(launch, addresses));
   DEMARC_CHECK(run_reference(launch, expected));
   return compare_outputs(launch, expected, result);

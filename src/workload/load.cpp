@@ -1,10 +1,13 @@
 #include "demarc/workload/load.hpp"
 
 #include <algorithm>
-#include <filesystem>
+#include <map>
+#include <optional>
 #include <set>
 
-#include "demarc/base/files.hpp"
+#include "demarc/base/symbols.hpp"
+#include "demarc/gpu/content_file.hpp"
+#include "demarc/ptx/named_variables.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "demarc/workload/workload.hpp"
 
@@ -57,24 +60,36 @@ std::string name_of_buffer(const gpu::Launch& launch, std::size_t index) {
   return fmt::format("buffer '{}'", launch.buffers[index].name);
 }
 
+Result<std::optional<std::uint64_t>> measured(const std::string& file, gpu::ScalarType element,
+                                              const std::string& where) {
+  auto bytes = gpu::content_bytes(file, element);
+  if (!bytes) return invalid_input("{}: {}", where, bytes.error().message);
+  return bytes;
+}
+
 // Files of contents, before anything is computed: not all that use a launch read them.
 Result<void> check_fills(const gpu::Launch& launch) {
   for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
     const gpu::Buffer& buffer = launch.buffers[i];
     if (buffer.fill.kind != gpu::FillKind::file) continue;
-    const std::filesystem::path file = buffer.fill.file;
-    std::error_code ignored;
-    if (!std::filesystem::exists(file, ignored) || std::filesystem::is_directory(file, ignored)) {
-      // Says which of the two, and why.
-      const auto content = read_file(file, 1);
-      if (!content)
-        return invalid_input("{}: {}", name_of_buffer(launch, i), content.error().message);
+    const std::string where = name_of_buffer(launch, i);
+    DEMARC_TRY(const auto bytes, measured(buffer.fill.file, buffer.element, where));
+    if (bytes && *bytes > buffer.bytes) {
+      return invalid_input("{}: {} holds {} bytes, more than the buffer's {}", where,
+                           buffer.fill.file, *bytes, buffer.bytes);
     }
-    if (!std::filesystem::is_regular_file(file, ignored)) continue;
-    const auto size = std::filesystem::file_size(file, ignored);
-    if (!ignored && size > buffer.bytes) {
-      return invalid_input("{}: {} holds {} bytes, more than the buffer's {}",
-                           name_of_buffer(launch, i), buffer.fill.file, size, buffer.bytes);
+  }
+  return {};
+}
+
+Result<void> check_expected(const gpu::Launch& launch) {
+  for (const auto& [index, file] : launch.check.files) {
+    const gpu::Buffer& buffer = launch.buffers[index];
+    const std::string where = fmt::format("check of '{}'", buffer.name);
+    DEMARC_TRY(const auto bytes, measured(file, buffer.element, where));
+    if (bytes && *bytes != buffer.bytes) {
+      return invalid_input("{}: {} holds {} bytes, the buffer has {}", where, file, *bytes,
+                           buffer.bytes);
     }
   }
   return {};
@@ -82,22 +97,67 @@ Result<void> check_fills(const gpu::Launch& launch) {
 
 Result<void> choose_kernels(LoadedLaunch& loaded) {
   const auto entries = entry_names(loaded.ptx);
-  std::string known;
-  for (const std::string& entry : entries) known += (known.empty() ? "" : ", ") + entry;
+  std::map<std::string, std::string> chosen;  // a launch may run one kernel a million times
   for (gpu::KernelLaunch& kernel : loaded.launch.kernels) {
     if (entries.empty())
       return invalid_input("{}: it has no entry, so nothing to run", loaded.ptx_name);
     if (kernel.kernel.empty() && entries.size() == 1) kernel.kernel = entries.front();
     if (kernel.kernel.empty()) {
       return invalid_input("{}: --kernel was expected; its entries are: {}", loaded.ptx_name,
-                           known);
+                           symbol_list(entries));
     }
-    if (std::find(entries.begin(), entries.end(), kernel.kernel) == entries.end()) {
-      return invalid_input("{}: there is no entry '{}'; its entries are: {}", loaded.ptx_name,
-                           kernel.kernel, known);
+    std::string& name = chosen[kernel.kernel];
+    if (name.empty()) {
+      const auto index = find_symbol(entries, kernel.kernel, {"entry", "entries"});
+      if (!index) return invalid_input("{}: {}", loaded.ptx_name, index.error().message);
+      name = entries[*index];
+    }
+    kernel.kernel = name;
+  }
+  return {};
+}
+
+Result<void> add_variables(gpu::Launch& launch, const std::vector<std::string>& texts) {
+  std::set<std::string> given;
+  for (const std::string& text : texts) {
+    DEMARC_TRY(gpu::Buffer variable, gpu::parse_variable(text));
+    if (!given.insert(variable.name).second)
+      return invalid_input("--variable {}: '{}' is given twice", text, variable.name);
+    auto& all = launch.variables;
+    const auto known = std::find_if(all.begin(), all.end(), [&](const gpu::Buffer& other) {
+      return other.name == variable.name;
+    });
+    if (known == all.end()) {
+      all.push_back(std::move(variable));
+    } else {
+      *known = std::move(variable);
     }
   }
   return {};
+}
+
+// Gives variables the module's names; files must fit.
+Result<void> choose_variables(LoadedLaunch& loaded) {
+  if (loaded.launch.variables.empty()) return {};
+  DEMARC_TRY(const ptx::Module module, ptx::parse_whole(loaded.ptx, loaded.ptx_name));
+  std::vector<std::string> names;
+  for (const ptx::Variable& variable : module.variables) {
+    if (module.find_memory(variable.name) != nullptr) names.emplace_back(variable.name);
+  }
+  for (gpu::Buffer& variable : loaded.launch.variables) {
+    const auto index = find_symbol(names, variable.name, {"variable", "variables"});
+    if (!index) return invalid_input("{}: {}", loaded.ptx_name, index.error().message);
+    variable.name = names[*index];
+    if (variable.fill.kind != gpu::FillKind::file) continue;
+    const std::string where = fmt::format("variable '{}'", variable.name);
+    const std::uint64_t room = module.find_memory(variable.name)->byte_size();
+    DEMARC_TRY(const auto bytes, measured(variable.fill.file, variable.element, where));
+    if (bytes && *bytes > room) {
+      return invalid_input("{}: {} holds {} bytes, more than the variable's {}", where,
+                           variable.fill.file, *bytes, room);
+    }
+  }
+  return gpu::validate(loaded.launch);  // two names may have meant one
 }
 
 }  // namespace
@@ -120,22 +180,38 @@ std::vector<std::string> entry_names(std::string_view ptx) {
   return names;
 }
 
-Result<void> keep_kernel(gpu::Launch& launch, std::string_view kernel) {
-  std::vector<gpu::KernelLaunch> kept;
+Result<std::string> kernel_of(const gpu::Launch& launch, std::string_view name) {
   std::set<std::string> known;
-  for (const gpu::KernelLaunch& one : launch.kernels) {
-    known.insert(one.kernel);
-    if (one.kernel == kernel) kept.push_back(one);
-  }
-  if (kept.empty()) {
-    std::string names;
-    for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
-    return invalid_input("--kernel {}: the launch runs no kernel of that name; its kernels are: {}",
-                         kernel, names);
-  }
-  if (kept.size() < launch.kernels.size()) launch.check = {};
-  launch.kernels = std::move(kept);
+  for (const gpu::KernelLaunch& one : launch.kernels) known.insert(one.kernel);
+  const std::vector<std::string> kernels(known.begin(), known.end());
+  const auto index = find_symbol(kernels, name, {"kernel", "kernels"});
+  if (!index) return invalid_input("--kernel {}: {}", name, index.error().message);
+  return kernels[*index];
+}
+
+Result<void> keep_kernel(gpu::Launch& launch, std::string_view name) {
+  DEMARC_TRY(const std::string kernel, kernel_of(launch, name));
+  const std::size_t before = launch.kernels.size();
+  std::erase_if(launch.kernels, [&](const gpu::KernelLaunch& one) { return one.kernel != kernel; });
+  if (launch.kernels.size() < before) launch.check = {};
   return {};
+}
+
+std::vector<UnsetConstant> unset_constants(const ptx::Module& module, const gpu::Launch& launch) {
+  std::set<std::string_view> set;
+  for (const gpu::Buffer& variable : launch.variables) set.insert(variable.name);
+  std::vector<UnsetConstant> unset;
+  std::set<std::string_view> seen;
+  for (const gpu::KernelLaunch& one : launch.kernels) {
+    const ptx::Function* const kernel = module.find_function(one.kernel);
+    if (kernel == nullptr || !seen.insert(kernel->name).second) continue;
+    for (const ptx::Variable* const variable : ptx::named_variables(module, *kernel)) {
+      if (variable->space == ptx::StateSpace::constant && variable->initialiser.empty() &&
+          !set.contains(variable->name))
+        unset.push_back({one.kernel, std::string(variable->name)});
+    }
+  }
+  return unset;
 }
 
 Result<LoadedLaunch> load_launch(const LaunchRequest& request) {
@@ -148,11 +224,14 @@ Result<LoadedLaunch> load_launch(const LaunchRequest& request) {
         "--sm {} chooses among bundled modules; {} is a PTX file, for its own .target",
         request.target, loaded.ptx_name);
   }
+  DEMARC_CHECK(add_variables(loaded.launch, request.variables));
   DEMARC_CHECK(check_fills(loaded.launch));
+  DEMARC_CHECK(check_expected(loaded.launch));
   DEMARC_TRY(loaded.ptx, ptx_text(loaded.launch, request.target));
   if (const auto text = ptx::check_is_text(loaded.ptx, loaded.ptx_name); !text)
     return invalid_input("{}: {}", loaded.ptx_name, text.error().message);
   DEMARC_CHECK(choose_kernels(loaded));
+  DEMARC_CHECK(choose_variables(loaded));
   return loaded;
 }
 

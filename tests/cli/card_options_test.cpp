@@ -168,6 +168,33 @@ TEST_F(CardOptions, run_reports_as_json_and_needs_a_real_card) {
   EXPECT_THAT(unchecked.out, Not(HasSubstr("reference")));
 }
 
+TEST_F(CardOptions, run_sets_variables_and_writes_and_prints_buffers) {
+  ASSERT_TRUE(write_file(folder / "step.ptx", R"(.version 8.0
+.target sm_80
+.address_size 64
+.const .align 4 .u32 step;
+.visible .entry _Z4takePj(.param .u64 out) {
+.reg .u32 %r<2>; .reg .u64 %rd<2>;
+ld.param.u64 %rd1, [out];
+ld.const.u32 %r1, [step];
+st.global.u32 [%rd1], %r1;
+ret; })"));
+  const std::string ptx = (folder / "step.ptx").string();
+  const Outcome unset = run_demarc({"run", ptx, "--kernel", "take", "--args", "buf:8", "--json"});
+  EXPECT_EQ(unset.exit_code, 0) << unset.err;
+  EXPECT_THAT(unset.err, HasSubstr("demarc run: warning: kernel '_Z4takePj' reads the __constant__ "
+                                   "variable 'step', which nobody set"));
+  EXPECT_EQ(Json::parse(unset.out)["warnings"][0]["variable"], "step");
+  const Outcome set =
+      run_demarc({"run", ptx, "--args", "buf:8", "--variable", "step=u32:9", "--print", "arg0",
+                  "--output", "arg0=" + (folder / "out.bin").string()});
+  EXPECT_EQ(set.exit_code, 0) << set.err;
+  EXPECT_EQ(set.err, "");
+  EXPECT_THAT(set.out, HasSubstr("arg0 (u32, 2 of 2): 9 0\n"));
+  EXPECT_EQ(read_file(folder / "out.bin").value(), std::string("\x09\0\0\0\0\0\0\0", 8));
+  expect_refused({"run", ptx, "--args", "buf:8", "--print", "arg1"}, "there is no buffer 'arg1'");
+}
+
 TEST_F(CardOptions, a_study_divides_the_card_and_its_memory_as_the_options_say) {
   ASSERT_TRUE(write_file(folder / "tick.json", R"({"schema": "demarc.launch/1", "name": "tick",
     "ptx": "tick.ptx", "buffers": [],

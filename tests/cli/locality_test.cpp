@@ -195,7 +195,7 @@ TEST(LocalityVerb, picks_a_kernel_of_a_bundled_launch) {
   EXPECT_THAT(outcome.out, HasSubstr("kernel layer_forward, 1x64x1 blocks of 16x16x1 threads"));
   const auto unknown = run_demarc({"locality", "bundled:backprop", "--kernel", "other"});
   EXPECT_EQ(unknown.exit_code, 1);
-  EXPECT_THAT(unknown.err, HasSubstr("the launch runs no kernel 'other'"));
+  EXPECT_THAT(unknown.err, HasSubstr("--kernel other: there is no kernel 'other'"));
 }
 
 TEST(LocalityVerb, refuses_what_is_wrong_and_says_what_would_be_right) {

@@ -237,5 +237,30 @@ TEST(RunLaunch, names_the_module_and_the_kernel_that_it_lacks) {
   EXPECT_THAT(run.error().message, HasSubstr("lines.ptx: no kernel 'other'"));
 }
 
+TEST(RunLaunch, sets_the_variables_of_the_module_before_the_first_kernel) {
+  const char* const text = R"(.version 8.0
+.target sm_80
+.address_size 64
+.const .align 4 .u32 step;
+.visible .entry k(.param .u64 out) {
+.reg .u32 %r<2>; .reg .u64 %rd<2>;
+ld.param.u64 %rd1, [out];
+ld.const.u32 %r1, [step];
+st.global.u32 [%rd1], %r1;
+ret; })";
+  gpu::Launch launch =
+      gpu::parse_launch({.ptx = "v.ptx", .kernel = "k", .arguments = "buf:4"}).value();
+  launch.variables.push_back(gpu::parse_variable("step=u32:77").value());
+  const auto run = run_launch(test::fake_gpu(), launch, text, "v.ptx");
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run->buffers[0][0], std::byte{77});
+  launch.variables[0].name = "steps";
+  EXPECT_THAT(run_launch(test::fake_gpu(), launch, text, "v.ptx").error().message,
+              HasSubstr("v.ptx: no variable 'steps'"));
+  launch.variables[0] = gpu::parse_variable("step=u64:77").value();
+  EXPECT_EQ(run_launch(test::fake_gpu(), launch, text, "v.ptx").error().message,
+            "variable 'step': 8 bytes are given, 4 were expected");
+}
+
 }  // namespace
 }  // namespace demarc::cuda

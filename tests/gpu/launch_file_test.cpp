@@ -217,5 +217,94 @@ TEST(LaunchFile, nested_empty_repeats_end_in_an_error_and_not_in_a_hang) {
             "x.json.launches[0].launches[0]: more than 1000000 repetitions in one launch");
 }
 
+TEST(LaunchFile, a_structure_is_given_as_bytes) {
+  std::string text(complete_file);
+  text.replace(text.find("f32:0.5"), 7, "hex:00ff");
+  const auto launch = parse_launch_json(text, "x.json");
+  ASSERT_TRUE(launch) << launch.error().message;
+  EXPECT_EQ(launch->kernels.back().arguments[1],
+            (Argument{ByteArgument{{std::byte{0}, std::byte{0xff}}}}));
+  EXPECT_EQ(refusal("f32:0.5", "hex:0"),
+            "x.json.launches[1].args[1]: 'hex:' takes pairs of hexadecimal digits, as in hex:00ff");
+}
+
+// The complete file with this member before its launches.
+std::string with_variables(const std::string& list) {
+  return "\"variables\": " + list + ", \"launches\"";
+}
+
+TEST(LaunchFile, variables_of_the_module_have_the_contents_that_buffers_have) {
+  std::string text(complete_file);
+  const std::string list = R"([{"name": "taps", "element": "f32", "fill": [0.5, "n"]},
+    {"name": "bytes", "fill": "hex:0a0b"}, {"name": "file", "fill": "@taps.npy"},
+    {"name": "where", "fill": {"pointers": "out", "stride": 0}}])";
+  text.replace(text.find("\"launches\""), 10, with_variables(list));
+  const auto launch = parse_launch_json(text, "x.json", "folder");
+  ASSERT_TRUE(launch) << launch.error().message;
+  ASSERT_EQ(launch->variables.size(), 4U);
+  const std::vector<std::uint64_t> addresses(launch->buffers.size(), 4096);
+  float taps[3];
+  ASSERT_TRUE(fill_variable(*launch, 0, addresses, std::as_writable_bytes(std::span(taps))));
+  EXPECT_EQ(std::vector<float>(taps, taps + 3), (std::vector<float>{0.5F, 1000, 0.5F}));
+  EXPECT_EQ(launch->variables[2].fill.file, "folder/taps.npy");
+  std::uint64_t pointer = 0;
+  ASSERT_TRUE(fill_variable(*launch, 3, addresses, std::as_writable_bytes(std::span(&pointer, 1))));
+  EXPECT_EQ(pointer, 4096U);
+  std::vector<std::byte> three(3);
+  EXPECT_EQ(fill_variable(*launch, 1, addresses, three).error().message,
+            "variable 'bytes': 2 bytes are given, 3 were expected");
+}
+
+TEST(LaunchFile, variables_that_are_wrong_are_refused) {
+  EXPECT_EQ(refusal("\"launches\"", with_variables(R"([{"name": "a"}, {"name": "a"}])")),
+            "x.json: variable 'a': it is given twice");
+  EXPECT_EQ(refusal("\"launches\"", with_variables(R"([{"name": "a", "bytes": 4}])")),
+            "x.json.variables[0]: unknown key 'bytes'");
+  EXPECT_EQ(refusal("\"launches\"", with_variables(R"([{"name": "a", "fill": "hex:"}])")),
+            "x.json.variables[0].fill: 'hex:' takes at least one pair of digits");
+  EXPECT_EQ(refusal("\"launches\"", with_variables("7")),
+            "x.json.variables: an array was expected, found number");
+}
+
+TEST(LaunchFile, a_check_against_files_has_one_for_every_output) {
+  const std::string reference = "\"reference\" : \"sample\"";
+  const auto with_file = [&](const std::string& file, bool second_output) {
+    std::string text(complete_file);
+    text.replace(text.find(reference), reference.size(), "\"file\": " + file);
+    if (second_output)
+      text.replace(text.find("\"bytes\": 16,"), 12, "\"bytes\": 16, \"output\": true,");
+    const auto launch = parse_launch_json(text, "x.json", "folder");
+    if (!launch) return launch.error().message;
+    std::string all;
+    for (const auto& [buffer, name] : launch->check.files)
+      all += fmt::format("{} {};", buffer, name);
+    return all;
+  };
+  EXPECT_EQ(with_file("\"o.npy\"", false), "1 folder/o.npy;");
+  EXPECT_EQ(with_file(R"({"out": "o.npy"})", false), "1 folder/o.npy;");
+  EXPECT_EQ(with_file(R"({"out": "o.npy", "places": "p.bin"})", true),
+            "1 folder/o.npy;2 folder/p.bin;");
+  EXPECT_EQ(
+      with_file("\"o.npy\"", true),
+      "x.json.check.file: {\"OUTPUT\": \"FILE\", …} was expected; the outputs are: out, places");
+  EXPECT_EQ(with_file("7", false),
+            "x.json.check.file: the name of a file was expected; the outputs are: out");
+  EXPECT_EQ(with_file(R"({"out": "o.npy"})", true),
+            "x.json.check.file: there is no file for the output 'places'");
+  EXPECT_EQ(with_file(R"({"out": "o.npy", "in": "i.npy"})", false),
+            "x.json.check.file: 'in' is no output; the outputs are: out");
+  EXPECT_EQ(with_file(R"({"out": 7})", false),
+            "x.json.check.file.out: the name of a file was expected");
+  EXPECT_EQ(with_file(R"({"ou": "o.npy"})", false).substr(0, 47),
+            "x.json.check.file: there is no buffer 'ou'; kno");
+  EXPECT_EQ(refusal(reference, reference + ", \"file\": \"o.npy\""),
+            "x.json.check: 'reference' and 'file' exclude each other");
+  std::string none(complete_file);
+  none.replace(none.find(", \"output\": true"), 16, "");
+  none.replace(none.find(reference), reference.size(), "\"file\": \"o.npy\"");
+  EXPECT_EQ(parse_launch_json(none, "x.json").error().message,
+            "x.json.check.file: no buffer is an output; say \"output\": true of what is compared");
+}
+
 }  // namespace
 }  // namespace demarc::gpu

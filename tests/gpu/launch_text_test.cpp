@@ -51,6 +51,42 @@ TEST(LaunchText, errors_name_the_argument_and_the_remedy) {
             "--args, argument 2 (''): expected TYPE:VALUE, as in i32:7, f32:1.5 or buf:65536:iota");
 }
 
+TEST(LaunchText, a_variable_is_a_value_bytes_or_a_content) {
+  const auto value = parse_variable("gain=f32:1.5").value();
+  EXPECT_EQ(value.name, "gain");
+  EXPECT_EQ(value.fill.kind, FillKind::bytes);
+  EXPECT_EQ(value.fill.bytes,
+            (std::vector<std::byte>{std::byte{0}, std::byte{0}, std::byte{0xc0}, std::byte{0x3f}}));
+  EXPECT_EQ(parse_variable("s=hex:00ff")->fill.bytes,
+            (std::vector<std::byte>{std::byte{0}, std::byte{0xff}}));
+  EXPECT_EQ(parse_variable("count=u8:7")->fill.bytes, std::vector<std::byte>{std::byte{7}});
+  const auto file = parse_variable("taps=@a=b.npy:f32").value();
+  EXPECT_EQ(file.fill.file, "a=b.npy");
+  EXPECT_EQ(file.element, ScalarType::f32);
+  EXPECT_EQ(parse_variable("taps=iota")->fill.kind, FillKind::iota);
+  EXPECT_EQ(parse_variable("taps=iota")->element, ScalarType::u32);
+}
+
+TEST(LaunchText, a_variable_that_is_none_is_refused) {
+  const auto message = [](std::string_view text) { return parse_variable(text).error().message; };
+  for (const char* nameless : {"taps", "=i32:1", ""}) {
+    EXPECT_EQ(
+        message(nameless),
+        fmt::format("--variable {}: NAME=VALUE was expected, as in taps=@taps.npy:f32", nameless));
+  }
+  EXPECT_EQ(message("a="),
+            "--variable a=: expected TYPE:VALUE, hex:00ff or zero|iota|random|@file[:ELEMENT]");
+  EXPECT_EQ(message("a=iota:f32:1"),
+            "--variable a=iota:f32:1: expected TYPE:VALUE, hex:00ff or "
+            "zero|iota|random|@file[:ELEMENT]");
+  EXPECT_EQ(message("a=i8:300"), "--variable a=i8:300: 300 does not fit i8");
+  EXPECT_EQ(message("a=hex:0"),
+            "--variable a=hex:0: 'hex:' takes pairs of hexadecimal digits, as in hex:00ff");
+  EXPECT_EQ(message("a=f33:1"),
+            "--variable a=f33:1: 'f33' is no content; expected zero, iota, random or @file");
+  EXPECT_EQ(message("a=iota:f33").substr(0, 46), "--variable a=iota:f33: 'f33' is not a type; th");
+}
+
 TEST(LaunchText, nan_infinity_and_any_bits_can_be_given_to_a_kernel) {
   const auto bits = [](const std::string& argument) -> std::uint64_t {
     const auto launch = parse_launch(text_with(argument));

@@ -111,6 +111,15 @@ TEST(SimParts, WorkloadsHaveTheirSizes) {
   test::expect_kept("study/golden/sim_workloads.txt", text);
 }
 
+TEST(SimParts, ALaunchThatSetsVariablesOfItsModuleIsRefusedByName) {
+  const auto file = test::fresh_folder("study_variables") / "l.json";
+  ASSERT_TRUE(write_file(file, R"({"schema": "demarc.launch/1", "ptx": "bundled:vecadd",
+    "buffers": [], "variables": [{"name": "taps"}],
+    "launches": [{"kernel": "k", "grid": 1, "block": 1, "args": []}]})"));
+  EXPECT_THAT(sim_workload_code("launch:" + file.string(), 90).error().message,
+              HasSubstr("l.json: it sets the variable 'taps' of its module, which"));
+}
+
 TEST(SimParts, AWorkloadIsEmulatedOnceAndItsOutputsAreChecked) {
   const auto loaded = load_sim_workload("va@small", 90);
   ASSERT_TRUE(loaded) << loaded.error().message;

@@ -1,10 +1,14 @@
 // What of a result is compared, and how far it may be off.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
+#include "demarc/base/files.hpp"
+#include "demarc/gpu/content_file.hpp"
 #include "demarc/workload/workload.hpp"
+#include "paths.hpp"
 
 namespace demarc::workload {
 namespace {
@@ -93,6 +97,35 @@ TEST(Check, is_by_a_reference_that_exists_or_by_none) {
             "launch 'l': there is no reference 'none'");
   launch.check.reference.clear();
   EXPECT_TRUE(check(launch, addresses, memory_of({1})));
+}
+
+class CheckByFile : public testing::Test {
+ protected:
+  std::string answer(const std::vector<float>& expected, const std::vector<float>& found) {
+    const auto bytes = memory_of(expected).front();
+    const std::string file = (test::fresh_folder("check_by_file") / "out.npy").string();
+    EXPECT_TRUE(write_file(
+        file, gpu::content_head(file, gpu::ScalarType::f32, bytes.size()) +
+                  std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
+    gpu::Launch launch = launch_with(0.5, 0, 2);
+    launch.check.reference.clear();
+    launch.check.files[0] = file;
+    const std::vector<std::uint64_t> addresses{0};
+    const auto same = check(launch, addresses, memory_of(found));
+    return same ? "" : same.error().message;
+  }
+};
+
+TEST_F(CheckByFile, compares_the_outputs_with_it_within_the_tolerance) {
+  EXPECT_EQ(answer({1, 2}, {1, 2.5F}), "");
+  EXPECT_EQ(answer({1, 2}, {1, 2.75F}),
+            "launch 'l': output 'out' (f32): 1 of 2 elements differ; the first at [1]: expected 2, "
+            "found 2.75");
+}
+
+TEST_F(CheckByFile, refuses_one_that_has_not_as_many_elements) {
+  EXPECT_THAT(answer({1}, {1, 2}), testing::HasSubstr("out.npy holds 4 bytes, the buffer has 8"));
+  EXPECT_THAT(answer({1, 2, 3}, {1, 2}), testing::HasSubstr("out.npy holds 12 bytes, more than"));
 }
 
 }  // namespace

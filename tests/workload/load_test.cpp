@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "demarc/base/files.hpp"
+#include "demarc/ptx/parser.hpp"
 #include "paths.hpp"
 
 namespace demarc::workload {
@@ -134,7 +135,7 @@ TEST(KeepKernel, keeps_its_launches_and_the_check_of_the_whole_alone) {
   ASSERT_TRUE(keep_kernel(whole, "a"));
   EXPECT_EQ(whole.check.reference, "whole");
   EXPECT_EQ(keep_kernel(launch, "c").error().message,
-            "--kernel c: the launch runs no kernel of that name; its kernels are: a, b");
+            "--kernel c: there is no kernel 'c'; its kernels are: a, b");
 }
 
 TEST(EntryNames, are_found_in_any_layout_and_not_in_comments) {
@@ -152,6 +153,146 @@ TEST(LoadLaunch, the_seed_of_the_command_line_replaces_the_files) {
   EXPECT_EQ(load_launch(request)->launch.seed, 1U);
   request.seed_given = true;
   EXPECT_EQ(load_launch(request)->launch.seed, 77U);
+}
+
+// Kernels and variables with names of C++: scale<float>(float*, int), blur(int), blur(float).
+constexpr const char* named_ptx = R"(.version 8.0
+.target sm_80
+.address_size 64
+.const .align 4 .b8 taps[8];
+.const .align 4 .f32 gain;
+.const .align 4 .f32 known = 0f3f800000;
+.global .align 4 .u32 _ZN5image5countE;
+.shared .align 4 .b8 tile[64];
+.visible .entry _Z5scaleIfEvPT_i(.param .u64 a, .param .u32 n) {
+.reg .f32 %f<4>;
+ld.const.f32 %f1, [taps+4];
+ld.const.f32 %f2, [gain];
+ld.const.f32 %f3, [known];
+ret; }
+.visible .entry _Z4bluri(.param .u32 n) { ret; }
+.visible .entry _Z4blurf(.param .f32 x) { .reg .f32 %f<2>; ld.const.f32 %f1, [gain]; ret; }
+)";
+
+class LoadByName : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(write_file(folder / "named.ptx", named_ptx));
+    request.text.ptx = (folder / "named.ptx").string();
+    request.text.kernel = "scale";
+    request.text.arguments = "buf:64,i32:4";
+    request.text_given = true;
+  }
+  std::string file_of(const std::string& name, const std::string& content) {
+    EXPECT_TRUE(write_file(folder / name, content));
+    return (folder / name).string();
+  }
+  [[nodiscard]] std::string refusal() const {
+    const auto loaded = load_launch(request);
+    if (loaded) return "accepted";
+    const std::string& message = loaded.error().message;
+    const std::string file = request.text.ptx + ": ";
+    return message.starts_with(file) ? message.substr(file.size()) : message;
+  }
+  std::filesystem::path folder = test::fresh_folder("by_name");
+  LaunchRequest request;
+};
+
+TEST_F(LoadByName, kernels_have_the_names_that_people_write_and_the_launch_those_of_the_module) {
+  for (const char* name : {"scale", "scale<float>", "scale<float>(float*, int)"}) {
+    request.text.kernel = name;
+    const auto loaded = load_launch(request);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    EXPECT_EQ(loaded->launch.kernels[0].kernel, "_Z5scaleIfEvPT_i");
+    EXPECT_EQ(kernel_of(loaded->launch, name).value(), "_Z5scaleIfEvPT_i");
+  }
+  request.text.kernel = "blur";
+  EXPECT_EQ(refusal(),
+            "'blur' may be each of these entries, name one in full: blur(int), blur(float)");
+  request.text.kernel = "blurr";
+  EXPECT_EQ(refusal(),
+            "there is no entry 'blurr'; its entries are: scale<float>(float*, int), blur(int), "
+            "blur(float)");
+}
+
+TEST_F(LoadByName, variables_are_those_of_constant_and_global_memory) {
+  request.variables = {"gain=f32:2", "image::count=u32:7"};
+  const auto loaded = load_launch(request);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  ASSERT_EQ(loaded->launch.variables.size(), 2U);
+  EXPECT_EQ(loaded->launch.variables[1].name, "_ZN5image5countE");
+  request.variables = {"tile=u32:7"};
+  EXPECT_EQ(refusal(),
+            "there is no variable 'tile'; its variables are: taps, gain, known, image::count");
+  request.variables = {"gain=f32:2", "gain=f32:3"};
+  EXPECT_EQ(refusal(), "--variable gain=f32:3: 'gain' is given twice");
+  request.variables = {"image::count=u32:7", "_ZN5image5countE=u32:7"};
+  EXPECT_EQ(refusal(), "variable '_ZN5image5countE': it is given twice");
+  request.variables = {"gain"};
+  EXPECT_EQ(refusal(), "--variable gain: NAME=VALUE was expected, as in taps=@taps.npy:f32");
+}
+
+TEST_F(LoadByName, files_of_variables_must_be_there_and_fit) {
+  request.variables = {"taps=@" + file_of("eight", "abcdefgh")};
+  EXPECT_EQ(refusal(), "accepted");
+  const std::string nine = file_of("nine", "abcdefghi");
+  request.variables = {"taps=@" + nine};
+  EXPECT_EQ(refusal(), "variable 'taps': " + nine + " holds 9 bytes, more than the variable's 8");
+  request.variables = {"taps=@/nonexistent"};
+  EXPECT_EQ(refusal(), "variable 'taps': /nonexistent: cannot be read: No such file or directory");
+}
+
+TEST_F(LoadByName, variables_of_the_command_line_replace_those_of_the_launch_file) {
+  request = {};
+  request.launch_file = file_of("l.json", R"json({"schema": "demarc.launch/1", "ptx": "named.ptx",
+    "buffers": [], "variables": [{"name": "gain", "element": "f32", "fill": [1]},
+                                 {"name": "taps", "fill": "iota"}],
+    "launches": [{"kernel": "blur(int)", "grid": 1, "block": 1, "args": ["i32:1"]}]})json");
+  request.variables = {"gain=f32:2"};
+  const auto loaded = load_launch(request);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  ASSERT_EQ(loaded->launch.variables.size(), 2U);
+  EXPECT_EQ(loaded->launch.variables[0].fill.kind, gpu::FillKind::bytes);
+  EXPECT_EQ(loaded->launch.variables[1].fill.kind, gpu::FillKind::iota);
+}
+
+TEST_F(LoadByName, files_that_outputs_are_compared_with_must_be_there_and_be_as_long) {
+  request = {};
+  const std::string expected = file_of("out.bin", "abcdefgh");
+  const auto with_bytes = [&](const std::string& bytes) {
+    request.launch_file = file_of("l.json",
+                                  R"json({"schema": "demarc.launch/1", "ptx": "named.ptx",
+    "launches": [{"kernel": "blur(int)", "grid": 1, "block": 1, "args": ["i32:1"]}],
+    "check": {"file": "out.bin"}, "buffers": [{"name": "out", "output": true, "bytes": )json" +
+                                      bytes + "}]}");
+    return refusal();
+  };
+  EXPECT_EQ(with_bytes("8"), "accepted");
+  EXPECT_EQ(with_bytes("7"), "check of 'out': " + expected + " holds 8 bytes, the buffer has 7");
+  EXPECT_EQ(with_bytes("9"), "check of 'out': " + expected + " holds 8 bytes, the buffer has 9");
+  std::filesystem::remove(expected);
+  EXPECT_EQ(with_bytes("8"),
+            "check of 'out': " + expected + ": cannot be read: No such file or directory");
+}
+
+TEST_F(LoadByName, constants_that_nobody_set_are_those_that_neither_module_nor_launch_sets) {
+  const auto unset = [&] {
+    const auto loaded = load_launch(request).value();
+    std::string all;
+    for (const UnsetConstant& one :
+         unset_constants(ptx::parse(loaded.ptx, "t.ptx").module, loaded.launch))
+      all += one.kernel + " " + one.variable + ";";
+    return all;
+  };
+  EXPECT_EQ(unset(), "_Z5scaleIfEvPT_i taps;_Z5scaleIfEvPT_i gain;");
+  request.variables = {"gain=f32:2"};
+  EXPECT_EQ(unset(), "_Z5scaleIfEvPT_i taps;");
+  request.variables = {"gain=f32:2", "taps=iota"};
+  EXPECT_EQ(unset(), "");
+  request.variables.clear();
+  request.text.kernel = "blur(int)";
+  request.text.arguments = "i32:1";
+  EXPECT_EQ(unset(), "");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A whole launch on a card: buffers allocated and filled, its kernels run in order on one stream,
-// the buffers read back.
+// A whole launch on a card: buffers allocated and filled, variables of the module set, its kernels
+// run in order on one stream, the buffers read back.
 #pragma once
 
 #include <chrono>

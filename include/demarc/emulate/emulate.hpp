@@ -108,9 +108,9 @@ struct Outcome {
 };
 
 // Runs every kernel of the launch in sequence. `sink` may be null. A finding is not an error of
-// run(): the outcome carries it. Errors: a kernel that the module does not define, arguments that
-// do not fit its parameters, an instruction that is not covered and reachable (named with line and
-// text), and errors of the sink.
+// run(): the outcome carries it. Errors: a kernel or a variable that the module does not define,
+// arguments that do not fit its parameters, an instruction that is not covered and reachable (named
+// with line and text), and errors of the sink.
 [[nodiscard]] Result<Outcome> run(const ptx::Module& module, const gpu::Launch& launch,
                                   const Options& options = {}, TraceSink* sink = nullptr);
 

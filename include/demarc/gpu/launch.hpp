@@ -39,6 +39,7 @@ enum class ScalarType { i8, u8, i16, u16, i32, u32, i64, u64, f16, f32, f64 };
 
 [[nodiscard]] std::uint32_t size_of(ScalarType type);  // bytes
 [[nodiscard]] std::string_view name_of(ScalarType type);
+[[nodiscard]] std::string_view numpy_name_of(ScalarType type);  // "f4"
 [[nodiscard]] bool is_floating(ScalarType type);
 [[nodiscard]] Result<ScalarType> parse_scalar_type(std::string_view text, std::string_view where);
 
@@ -72,10 +73,11 @@ enum class FillKind {
   zero,
   iota,       // element i = i
   random,     // integers: uniform in [low, high] or all bits; floating: uniform in [low, high)
-  file,       // the bytes of a file, zeros behind its end
+  file,       // the content of a file (content_file.hpp), zeros behind its end
   values,     // the given elements, repeated to the end of the buffer
   pointers,   // element i (u64) = address of buffer `target` + i * stride
   generated,  // a named generator of structured data (generator_names())
+  bytes,      // the given bytes, as many as there are
 };
 
 // What a buffer holds before the first kernel.
@@ -89,6 +91,7 @@ struct Fill {
   std::uint64_t stride = 0;                        // bytes
   std::string generator;                           // name
   std::map<std::string, std::int64_t> parameters;  // of the generator
+  std::vector<std::byte> bytes;
   friend bool operator==(const Fill&, const Fill&) = default;
 };
 
@@ -111,13 +114,16 @@ struct KernelLaunch {
   friend bool operator==(const KernelLaunch&, const KernelLaunch&) = default;
 };
 
-// How the outputs are judged: the reference is a function on the CPU, known to the room `workload`
-// by name. Integer outputs must be equal; a floating output x meets expectation y when |x-y| <=
-// absolute + relative*|y|.
+// How the outputs are judged: by a reference, which is a function on the CPU and known to the room
+// `workload` by name, or by files. Integer outputs must be equal; a floating output x meets
+// expectation y when |x-y| <= absolute + relative*|y|.
 struct Check {
-  std::string reference;  // empty: no check
+  std::string reference;
   double absolute = 0;
   double relative = 0;
+  std::map<std::size_t, std::string> files{};  // of every output, by its index in Launch::buffers
+
+  [[nodiscard]] bool exists() const { return !reference.empty() || !files.empty(); }
   friend bool operator==(const Check&, const Check&) = default;
 };
 
@@ -130,6 +136,9 @@ struct Launch {
   std::uint64_t seed = 1;                          // of random and generated contents
   std::map<std::string, std::int64_t> parameters;  // of the launch file, as resolved
   std::vector<Buffer> buffers;
+  // Of the module (__constant__, __device__), set before the first kernel. They have the module's
+  // sizes: `bytes` counts for nothing.
+  std::vector<Buffer> variables;
   std::vector<KernelLaunch> kernels;  // in the order they run, each after the one before has ended
   Check check;
   friend bool operator==(const Launch&, const Launch&) = default;
@@ -150,6 +159,8 @@ struct LaunchText {
 
 [[nodiscard]] Result<Dim3> parse_dim3(std::string_view text, std::string_view what);
 [[nodiscard]] Result<Launch> parse_launch(const LaunchText& text);
+// NAME=SPEC, where SPEC is i32:7, hex:0011 or zero|iota|random|@file[:ELEMENT].
+[[nodiscard]] Result<Buffer> parse_variable(std::string_view text);
 
 // --- The launch file (docs/gpu.md gives the format)
 
@@ -183,6 +194,11 @@ inline constexpr std::uint64_t default_base_address = 0x7000'0000'0000;
 [[nodiscard]] Result<void> fill_buffer(const Launch& launch, std::size_t index,
                                        std::span<const std::uint64_t> addresses,
                                        std::span<std::byte> out);
+
+// The same of variable `index`; the module says how large it is.
+[[nodiscard]] Result<void> fill_variable(const Launch& launch, std::size_t index,
+                                         std::span<const std::uint64_t> addresses,
+                                         std::span<std::byte> out);
 
 // All buffers on the host, in order. Zeros::left_out: buffers that begin as zeros stay empty, for
 // who fills them where they lie.

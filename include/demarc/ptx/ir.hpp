@@ -334,6 +334,8 @@ struct Module {
   // The definition of that kernel or function, else nullptr.
   [[nodiscard]] const Function* find_function(std::string_view name) const;
   [[nodiscard]] std::vector<const Function*> kernels() const;  // with a body, in order
+  // The variable of that name in constant or global memory, else nullptr.
+  [[nodiscard]] const Variable* find_memory(std::string_view name) const;
   // The text of an instruction from its predicate to its semicolon, as it was written.
   [[nodiscard]] std::string_view text_of(const Instruction& instruction) const;
   // Keeps a string made by a pass alive as long as the module.

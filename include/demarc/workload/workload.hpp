@@ -49,11 +49,11 @@ struct Workload {
 [[nodiscard]] std::vector<std::uint32_t> targets_of(std::string_view module);
 
 // Turns the first content of the buffers (gpu::initial_memory) into what it must be after the
-// launch. Buffers that are no outputs may be left in any state.
+// launch, by its reference or from its files. Buffers that are no outputs may be left in any state.
 [[nodiscard]] Result<void> run_reference(const gpu::Launch& launch, gpu::Memory& memory);
 
 // Compares the outputs of a run with the reference; the error (check_failed) names the buffer, the
-// element, what was expected and what was found. A launch without a reference passes.
+// element, what was expected and what was found. A launch without a check passes.
 [[nodiscard]] Result<void> check(const gpu::Launch& launch,
                                  std::span<const std::uint64_t> addresses,
                                  const gpu::Memory& result);

@@ -94,6 +94,21 @@ class LaunchBuffer {
   std::variant<DeviceBuffer, HostBuffer> memory_;
 };
 
+Result<void> set_variables(const GpuPointer& gpu, const Module& module, const gpu::Launch& launch,
+                           const std::vector<std::uint64_t>& addresses) {
+  for (std::size_t i = 0; i < launch.variables.size(); ++i) {
+    const std::string& name = launch.variables[i].name;
+    DEMARC_TRY(const auto place, module.global(name));
+    std::vector<std::byte> content(place.second);
+    DEMARC_CHECK(gpu::fill_variable(launch, i, addresses, content));
+    const std::string what = fmt::format("cannot set the variable '{}'", name);
+    DEMARC_CHECK(
+        gpu->check(gpu->api().cuMemcpyHtoD_v2(place.first, content.data(), content.size()), what));
+    DEMARC_CHECK(gpu->check(gpu->api().cuStreamSynchronize(nullptr), what));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<LaunchRun> run_launch(const GpuPointer& gpu, const gpu::Launch& launch,
@@ -110,6 +125,7 @@ Result<LaunchRun> run_launch(const GpuPointer& gpu, const gpu::Launch& launch,
   for (std::size_t i = 0; i < buffers.size(); ++i) DEMARC_CHECK(buffers[i].upload(run.buffers[i]));
 
   DEMARC_TRY(const Module module, Module::load(gpu, image, source));
+  DEMARC_CHECK(set_variables(gpu, module, launch, run.addresses));
   DEMARC_TRY(const Stream stream, Stream::create(gpu));
   for (const gpu::KernelLaunch& kernel : launch.kernels) {
     DEMARC_TRY(KernelRun one, run_kernel(stream, module, kernel, run.addresses, limit));

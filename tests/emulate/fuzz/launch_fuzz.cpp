@@ -1,5 +1,5 @@
-// libFuzzer: launch files, and the launch of a command line. What is accepted must be a launch that
-// validate() accepts, with as many addresses as buffers.
+// libFuzzer: launch files, and the launch and a variable of a command line. What is accepted must
+// be a launch that validate() accepts, with as many addresses as buffers.
 #include <cstdlib>
 #include <string_view>
 
@@ -28,5 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   line.grid = "4," + std::string(text.substr(0, std::min<std::size_t>(cut, 20)));
   line.arguments = std::string(cut == std::string_view::npos ? text : text.substr(cut + 1));
   expect_whole(demarc::gpu::parse_launch(line));
+  const auto variable = demarc::gpu::parse_variable(text.substr(0, cut));
+  if (variable ? variable->name.empty() : variable.error().message.empty()) std::abort();
   return 0;
 }
