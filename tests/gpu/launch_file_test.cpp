@@ -256,6 +256,11 @@ TEST(LaunchFile, variables_of_the_module_have_the_contents_that_buffers_have) {
 }
 
 TEST(LaunchFile, variables_that_are_wrong_are_refused) {
+  Launch launch;
+  launch.variables.resize(1);
+  launch.variables[0].name = "where";
+  launch.variables[0].fill.kind = FillKind::pointers;
+  EXPECT_EQ(validate(launch).error().message, "variable 'where': it points into buffer 0 of 0");
   EXPECT_EQ(refusal("\"launches\"", with_variables(R"([{"name": "a"}, {"name": "a"}])")),
             "x.json: variable 'a': it is given twice");
   EXPECT_EQ(refusal("\"launches\"", with_variables(R"([{"name": "a", "bytes": 4}])")),
