@@ -115,6 +115,7 @@ Result<std::size_t> find_symbol(std::span<const std::string> symbols, std::strin
   if (found.size() == 1) return found.front();
   if (found.size() > 1) {
     std::vector<std::string> meant;
+    meant.reserve(found.size());
     for (const std::size_t i : found) meant.push_back(symbols[i]);
     return invalid_input("'{}' may be each of these {}, name one in full: {}", name, kind.many,
                          symbol_list(meant));

@@ -26,6 +26,7 @@ std::vector<const Variable*> named_variables(const Module& module, const Functio
     }
   }
   std::vector<const Variable*> variables;
+  variables.reserve(named.size());
   for (const std::uint32_t one : named) variables.push_back(&module.variables[one]);
   return variables;
 }
