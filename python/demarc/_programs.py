@@ -168,26 +168,23 @@ class _Launch:
                         "such as numpy.int32(7)")
         return _number(value)
 
-    def by_hand(self, ptx: str | Path, kernel: str, arguments: Sequence[Any], grid: int | Sequence[int],
-                block: int | Sequence[int], shared: int) -> None:
+    def by_hand(self, ptx: str | Path, arguments: Sequence[Any], grid: int | Sequence[int], block: int | Sequence[int],
+                shared: int) -> None:
         """A kernel of a PTX file."""
         specs = [self._argument(f"argument {i + 1}", value) for i, value in enumerate(arguments)]
         self.options += [str(Path(ptx).absolute()), "--grid", _shape(grid), "--block", _shape(block),
                          "--shared", str(shared), "--args", ",".join(specs)]
-        if kernel:
-            self.options += ["--kernel", kernel]
 
-    def of_file(self, file: str | Path, kernel: str, scale: str, parameters: Mapping[str, int]) -> None:
+    def of_file(self, file: str | Path) -> None:
         """A launch file, or a bundled launch."""
-        name = str(file) if str(file).startswith("bundled:") else str(Path(file).absolute())
-        self.options += ["--launch", name]
+        self.options += ["--launch", str(file) if str(file).startswith("bundled:") else str(Path(file).absolute())]
+
+    def choose(self, kernel: str, scale: str, parameters: Mapping[str, int], variables: Mapping[str, Any]) -> None:
+        """What may be said of both; the program refuses what does not go together."""
         self.options += ["--kernel", kernel] if kernel else []
         self.options += ["--scale", scale] if scale else []
         for parameter, value in parameters.items():
             self.options += ["--set", f"{parameter}={value}"]
-
-    def set_variables(self, variables: Mapping[str, Any]) -> None:
-        """Arrays, bytes and numbers for variables of the module."""
         for i, (name, value) in enumerate(variables.items()):
             is_array = isinstance(value, self.numpy.ndarray)
             spec = self._save(f"variable{i}", value) if is_array else self._argument(f"variable '{name}'", value)
@@ -201,10 +198,12 @@ def _described(folder: str, ptx: str | Path | None, kernel: str, arguments: Sequ
         raise Error("a PTX file or launch=FILE was expected, one of the two")
     described = _Launch(folder)
     if launch is None:
-        described.by_hand(ptx, kernel, arguments, grid, block, shared)
+        described.by_hand(ptx, arguments, grid, block, shared)
+    elif (len(arguments), grid, block, shared) != (0, 1, 1, 0):
+        raise Error(f"{launch} says arguments, grid, block and shared itself; leave them out")
     else:
-        described.of_file(launch, kernel, scale, parameters or {})
-    described.set_variables(variables or {})
+        described.of_file(launch)
+    described.choose(kernel, scale, parameters or {}, variables or {})
     return described
 
 

@@ -30,7 +30,7 @@ void LaunchOptions::declare(CLI::App& app) {
       app.add_option("--block", text.block, "threads a block")->option_text("X[,Y[,Z]]"),
       app.add_option("--args", text.arguments,
                      "comma list, one an argument: i32:7, u64:0x10, f32:1.5, hex:00ff, "
-                     "buf:BYTES[:zero|iota|random|@file[:ELEMENT]] (arg0, arg1, … by name)")
+                     "buf:BYTES[:zero|iota|random|@file[:ELEMENT]] (named arg0, arg1, …)")
           ->option_text("SPEC"),
       app.add_option("--shared", text.dynamic_shared_bytes, "bytes of dynamic shared memory")
           ->option_text("BYTES"),

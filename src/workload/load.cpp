@@ -200,15 +200,19 @@ Result<void> keep_kernel(gpu::Launch& launch, std::string_view name) {
 std::vector<UnsetConstant> unset_constants(const ptx::Module& module, const gpu::Launch& launch) {
   std::set<std::string_view> set;
   for (const gpu::Buffer& variable : launch.variables) set.insert(variable.name);
+  const auto is_unset = [&](const ptx::Variable& variable) {
+    return variable.space == ptx::StateSpace::constant && variable.initialiser.empty() &&
+           !set.contains(variable.name);
+  };
+  // Most modules have none, and need not be looked through.
+  if (std::none_of(module.variables.begin(), module.variables.end(), is_unset)) return {};
   std::vector<UnsetConstant> unset;
   std::set<std::string_view> seen;
   for (const gpu::KernelLaunch& one : launch.kernels) {
     const ptx::Function* const kernel = module.find_function(one.kernel);
     if (kernel == nullptr || !seen.insert(kernel->name).second) continue;
     for (const ptx::Variable* const variable : ptx::named_variables(module, *kernel)) {
-      if (variable->space == ptx::StateSpace::constant && variable->initialiser.empty() &&
-          !set.contains(variable->name))
-        unset.push_back({one.kernel, std::string(variable->name)});
+      if (is_unset(*variable)) unset.push_back({one.kernel, std::string(variable->name)});
     }
   }
   return unset;

@@ -61,6 +61,12 @@ TEST(Symbols, a_name_of_none_is_refused_with_the_nearest) {
   EXPECT_EQ(found("sixht", many).substr(0, 67),
             "there is no kernel 'sixht'; the nearest of its 7 kernels are: sixth");
   EXPECT_EQ(found("sixht", many).find("seventh"), std::string::npos) << found("sixht", many);
+  // By the letters that have to be added, taken away or changed.
+  const std::vector<std::string> cats{"itten",   "sitting", "xkittxen", "flaws",
+                                      "kittens", "kitkat",  "tten"};
+  EXPECT_EQ(found("kitten", cats),
+            "there is no kernel 'kitten'; the nearest of its 7 kernels are: itten, kittens, "
+            "xkittxen, tten, sitting, kitkat");
   EXPECT_EQ(found("", {}), "there is no kernel ''; its kernels are: ");
 }
 

@@ -17,6 +17,7 @@ const std::vector<std::vector<std::string>>& writing_options() {
       {"blocks", "--out"},
       {"demo", "--html"},
       {"emulate", "bundled:vecadd", "--trace"},
+      {"emulate", "bundled:vecadd", "--output"},
       {"isolate", "--device", "sim:gtx1080", "--json"},
       {"isolate", "--device", "sim:gtx1080", "--html"},
       {"locality", "bundled:hotspot", "--out"},
@@ -25,6 +26,7 @@ const std::vector<std::vector<std::string>>& writing_options() {
       {"probe", "memory", "--device", "sim:gtx1080", "--report"},
       {"ptx", "x.ptx", "--out"},
       {"rewrite", "x.ptx", "-o"},
+      {"run", "bundled:vecadd", "--output"},
       {"schedule", "x.txt", "--out"},
       {"schedule", "x.txt", "--timeline"},
       {"schedule", "x.txt", "--svg"},
@@ -46,7 +48,7 @@ const std::vector<std::vector<std::string>>& writing_options() {
 TEST(Outputs, a_file_that_cannot_be_written_is_refused_before_the_work_and_named) {
   for (std::vector<std::string> arguments : writing_options()) {
     const std::string option = arguments.back();
-    arguments.push_back("/no/dir/x");
+    arguments.push_back(option == "--output" ? "c=/no/dir/x" : "/no/dir/x");
     const Outcome outcome = run_demarc(arguments);
     EXPECT_EQ(outcome.exit_code, 1) << arguments[0] << " " << option;
     EXPECT_NE(outcome.err.find(option + (option == "-o" ? "" : ":")), std::string::npos)

@@ -107,6 +107,11 @@ class Programs(unittest.TestCase):
                       str(self.refusal(demarc.emulate, self.ptx, "", [numpy.complex64(1)])))
         for both in ({}, {"ptx": self.ptx, "launch": "bundled:vecadd"}):
             self.assertIn("one of the two", str(self.refusal(demarc.emulate, **both)))
+        for more in ({"arguments": [b"x"]}, {"grid": 2}, {"block": (2, 2)}, {"shared": 4}):
+            self.assertIn("says arguments, grid, block and shared itself",
+                          str(self.refusal(demarc.emulate, launch="bundled:vecadd", **more)))
+        self.assertIn("--scale and --set belong to launch files",
+                      str(self.refusal(demarc.emulate, self.ptx, parameters={"n": 4})))
         refused = self.refusal(demarc.emulate, self.ptx, "scall")
         self.assertEqual(refused.code, 1)
         self.assertIn("there is no entry 'scall'", str(refused))
