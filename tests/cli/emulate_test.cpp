@@ -316,11 +316,11 @@ TEST(EmulateVerb, what_is_wrong_with_the_input_exits_with_1) {
   EXPECT_EQ(arguments.exit_code, 1);
   EXPECT_THAT(arguments.err, HasSubstr("takes 2 arguments, the launch gives 1"));
   std::string text = halo;
-  text.insert(text.find("ret;"), "wgmma.fence.sync.aligned;\n");
+  text.insert(text.find("ret;"), "tcgen05.wait::ld.sync.aligned;\n");
   const auto uncovered = run_demarc(launch(file_with(text), "516"));
   EXPECT_EQ(uncovered.exit_code, 1);
   EXPECT_THAT(uncovered.err, HasSubstr("k.ptx:18: "));
-  EXPECT_THAT(uncovered.err, HasSubstr("wgmma.fence.sync.aligned;"));
+  EXPECT_THAT(uncovered.err, HasSubstr("tcgen05.wait::ld.sync.aligned;"));
 }
 
 TEST(EmulateVerb, without_checks_a_race_passes) {
