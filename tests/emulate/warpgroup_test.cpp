@@ -317,7 +317,8 @@ INSTANTIATE_TEST_SUITE_P(Of, Warpgroups, testing::ValuesIn(cases()),
 Result<Outcome> outcome_of(const std::string& instructions, std::uint32_t threads = 128) {
   return test::run_text(
       ".version 8.4\n.target sm_90a\n.address_size 64\n.shared .align 1024 .b8 tile[4096];\n"
-      ".visible .entry k(.param .u64 p)\n{\n.reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<9>;\n"
+      ".visible .entry k(.param .u64 p)\n{\n.reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<9>; "
+      ".reg .f32 %f<9>;\n"
       "mov.u32 %r6, tile;\nmov.u32 %r8, %tid.x;\ncvt.u64.u32 %rd1, %r8;\nmov.u64 %rd2, "
       "0;\nsetp.lt.u32 %p1, %r8, 5;\n" +
           instructions + "ret;\n}\n",
@@ -399,6 +400,10 @@ TEST(Warpgroups, forms_that_there_are_not_are_refused) {
         "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%r1, %r2}, %rd2, %rd2, 0, 1, 1, 0;",
         "wgmma.mma_async.sync.aligned.m64n8k16.f16.bf16.bf16 {%r1, %r2}, %rd2, %rd2, 0, 1, 1, 0, "
         "0;",
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.bf16 {%f1, %f2, %f3, %f4}, %rd2, %rd2, 0, "
+        "1, 1, 0, 0;",
+        "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.s8 {%f1, %f2, %f3, %f4}, %rd2, %rd2, 0, 1, "
+        "1;",
         "wgmma.mma_async.sync.aligned.m64n40k32.s32.s8.s8 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, "
         "%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r1, %r2, %r3, %r4}, %rd2, %rd2, 0;"}) {
     const auto outcome = outcome_of(std::string(form) + "\n");

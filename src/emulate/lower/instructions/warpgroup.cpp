@@ -23,6 +23,13 @@ bool is_floating(MatrixType type) {
          type == MatrixType::e5m2;
 }
 
+// Of eight bits two floating-point types go together, and two whole ones; else both are the same.
+bool go_together(MatrixType a, MatrixType b) {
+  constexpr unsigned byte_bits = 8;
+  if (matrix_bits(a) != byte_bits || matrix_bits(b) != byte_bits) return a == b;
+  return is_floating(a) == is_floating(b);
+}
+
 bool set_types(const InstructionView& instruction, WarpgroupDetails& made) {
   const auto& types = instruction.words().types;
   const auto shape = matrix_shape(instruction.words());
@@ -30,8 +37,7 @@ bool set_types(const InstructionView& instruction, WarpgroupDetails& made) {
   const auto d = matrix_type(types[0]);
   const auto a = matrix_type(types[1]);
   const auto b = matrix_type(types[2]);
-  if (!d || !a || !b || matrix_bits(*a) != matrix_bits(*b) ||
-      !is_warpgroup_shape(*a, shape->n, shape->k)) {
+  if (!d || !a || !b || !go_together(*a, *b) || !is_warpgroup_shape(*a, shape->n, shape->k)) {
     return false;
   }
   const bool half = *d == MatrixType::f16 && *a != MatrixType::bf16 && *a != MatrixType::tf32;
