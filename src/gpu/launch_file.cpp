@@ -7,6 +7,7 @@
 #include "demarc/base/numbers.hpp"
 #include "demarc/gpu/launch.hpp"
 #include "expression.hpp"
+#include "launch_check_reader.hpp"
 #include "launch_scalar.hpp"
 
 namespace demarc::gpu {
@@ -78,7 +79,7 @@ class LaunchReader {
       return invalid_input("{}.launches: at least one kernel was expected", where_);
     if (file.has("check")) {
       DEMARC_TRY(auto check, file.object("check"));
-      DEMARC_CHECK(read_check(check));
+      DEMARC_TRY(launch_.check, read_check(check, launch_.buffers, folder_));
     }
     DEMARC_CHECK(file.finish());
     if (auto valid = validate(launch_); !valid)
@@ -92,7 +93,7 @@ class LaunchReader {
     DEMARC_TRY(launch_.summary, file.string_or("summary", ""));
     DEMARC_TRY(launch_.source, file.string_or("source", ""));
     DEMARC_TRY(launch_.ptx, file.string("ptx"));
-    if (!launch_.ptx.starts_with("bundled:")) launch_.ptx = beside(launch_.ptx);
+    if (!launch_.ptx.starts_with("bundled:")) launch_.ptx = (folder_ / launch_.ptx).string();
     DEMARC_TRY(const std::int64_t seed, file.integer_or("seed", 0, INT64_MAX, 1));
     launch_.seed = static_cast<std::uint64_t>(seed);
     if (!file.has("groups")) return {};
@@ -102,10 +103,6 @@ class LaunchReader {
       launch_.groups.push_back(group.get<std::string>());
     }
     return {};
-  }
-
-  [[nodiscard]] std::string beside(const std::string& path) const {
-    return (folder_ / path).string();
   }
 
   // Defaults, then the scale, then the caller's own values. A parameter may use those before it.
@@ -168,7 +165,7 @@ class LaunchReader {
     for (std::size_t i = 0; i < buffers.size(); ++i) {
       DEMARC_TRY(auto object, JsonObject::of(buffers[i], fmt::format("{}.buffers[{}]", where_, i)));
       DEMARC_TRY(std::string name, object.string("name"));
-      if (find_buffer(name) != launch_.buffers.size()) {
+      if (find_buffer(launch_.buffers, name) != launch_.buffers.size()) {
         return invalid_input("{}: a second buffer of the name '{}'", object.where(), name);
       }
       launch_.buffers.emplace_back().name = std::move(name);
@@ -178,21 +175,6 @@ class LaunchReader {
       DEMARC_CHECK(read_buffer(object, launch_.buffers[i]));
     }
     return {};
-  }
-
-  [[nodiscard]] std::size_t find_buffer(std::string_view name) const {
-    const auto& all = launch_.buffers;
-    const auto it = std::find_if(all.begin(), all.end(),
-                                 [&](const Buffer& buffer) { return buffer.name == name; });
-    return static_cast<std::size_t>(it - all.begin());
-  }
-
-  Result<std::size_t> buffer_index(std::string_view name, const std::string& where) const {
-    const std::size_t index = find_buffer(name);
-    if (index < launch_.buffers.size()) return index;
-    std::string known;
-    for (const Buffer& buffer : launch_.buffers) known += (known.empty() ? "" : ", ") + buffer.name;
-    return invalid_input("{}: there is no buffer '{}'; known are: {}", where, name, known);
   }
 
   // As buffers, but for what the module says itself: how large they are and where they lie.
@@ -205,58 +187,6 @@ class LaunchReader {
       DEMARC_CHECK(read_content(object, variable));
       DEMARC_CHECK(object.finish());
       launch_.variables.push_back(std::move(variable));
-    }
-    return {};
-  }
-
-  Result<void> read_check(JsonObject& check) {
-    DEMARC_TRY(launch_.check.absolute, check.number_or("absolute", 0));
-    DEMARC_TRY(launch_.check.relative, check.number_or("relative", 0));
-    if (!check.has("file")) {
-      DEMARC_TRY(launch_.check.reference, check.string("reference"));
-      return check.finish();
-    }
-    if (check.has("reference"))
-      return invalid_input("{}: 'reference' and 'file' exclude each other", check.where());
-    DEMARC_TRY(const Json* file, check.any("file"));
-    DEMARC_CHECK(check.finish());
-    return read_expected(*file, check.where() + ".file");
-  }
-
-  // "FILE" where there is one output, else {"OUTPUT": "FILE", …} with each of them.
-  Result<void> read_expected(const Json& value, const std::string& where) {
-    std::vector<std::size_t> outputs;
-    std::string names;
-    for (std::size_t i = 0; i < launch_.buffers.size(); ++i) {
-      if (!launch_.buffers[i].output) continue;
-      outputs.push_back(i);
-      names += (names.empty() ? "" : ", ") + launch_.buffers[i].name;
-    }
-    if (outputs.empty()) {
-      return invalid_input("{}: no buffer is an output; say \"output\": true of what is compared",
-                           where);
-    }
-    if (value.is_string() && outputs.size() == 1) {
-      launch_.check.files[outputs.front()] = beside(value.get<std::string>());
-      return {};
-    }
-    if (!value.is_object()) {
-      return invalid_input("{}: {} was expected; the outputs are: {}", where,
-                           outputs.size() == 1 ? "the name of a file" : "{\"OUTPUT\": \"FILE\", …}",
-                           names);
-    }
-    for (const auto& [name, file] : value.items()) {
-      DEMARC_TRY(const std::size_t buffer, buffer_index(name, where));
-      if (!launch_.buffers[buffer].output)
-        return invalid_input("{}: '{}' is no output; the outputs are: {}", where, name, names);
-      if (!file.is_string())
-        return invalid_input("{}.{}: the name of a file was expected", where, name);
-      launch_.check.files[buffer] = beside(file.get<std::string>());
-    }
-    for (const std::size_t output : outputs) {
-      if (launch_.check.files.contains(output)) continue;
-      return invalid_input("{}: there is no file for the output '{}'", where,
-                           launch_.buffers[output].name);
     }
     return {};
   }
@@ -308,7 +238,7 @@ class LaunchReader {
       fill.kind = FillKind::random;
     } else if (text.starts_with('@') && text.size() > 1) {
       fill.kind = FillKind::file;
-      fill.file = beside(text.substr(1));
+      fill.file = (folder_ / text.substr(1)).string();
     } else if (text.starts_with(hex_mark)) {
       fill.kind = FillKind::bytes;
       DEMARC_TRY(fill.bytes, parse_hex(std::string_view(text).substr(hex_mark.size()), where));
@@ -362,7 +292,7 @@ class LaunchReader {
       fill.kind = FillKind::pointers;
       buffer.element = ScalarType::u64;
       DEMARC_TRY(const std::string target, object.string("pointers"));
-      DEMARC_TRY(fill.target, buffer_index(target, where));
+      DEMARC_TRY(fill.target, buffer_index(launch_.buffers, target, where));
       DEMARC_TRY(const Json* stride, object.any("stride"));
       DEMARC_TRY(const std::int64_t bytes,
                  number_within(*stride, launch_.parameters, 0, most_bytes, where + ".stride"));
@@ -490,7 +420,7 @@ class LaunchReader {
       for (auto skip = turn % count; skip > 0; --skip) names.remove_prefix(names.find('|') + 1);
       names = names.substr(0, names.find('|'));
     }
-    DEMARC_TRY(use.buffer, buffer_index(names, place));
+    DEMARC_TRY(use.buffer, buffer_index(launch_.buffers, names, place));
     return Argument{use};
   }
 
