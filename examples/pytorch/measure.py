@@ -88,8 +88,8 @@ class Program:
 
     def progress(self):
         """How far an endless program says that it has come."""
-        lines = pathlib.Path(self.said.name).read_text().splitlines()
-        last = [line for line in lines if line.startswith("at ")]
+        whole_lines = pathlib.Path(self.said.name).read_text().split("\n")[:-1]  # the last may still be written
+        last = [line for line in whole_lines if line.startswith("at ")]
         return int(last[-1].split()[1]) if last else 0
 
     def move(self, tpcs):

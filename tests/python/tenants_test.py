@@ -13,7 +13,7 @@ from pathlib import Path
 from support import BUILD, ROOT, environment
 
 MPS = "#!/bin/sh\n[ \"$1\" = -d ] || cat >/dev/null\n"
-# Says how it was started; frames are slower beside a neighbour. STEPS_* plant what is wrong.
+# Says how it was started; frames are slower beside a neighbour, which says in two pieces how far it is. STEPS_* plant what is wrong.
 STEPS = """#!{python}
 import json, os, signal, sys, time
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -29,8 +29,9 @@ if sys.argv[1:] == ["copies"]:
     try:
         while True:
             count += os.environ.get("STEPS_STALL") != place
-            print("at", count, flush=True)
+            print("at ", end="", flush=True)
             time.sleep(0.02)
+            print(count, flush=True)
     finally:
         os.remove(beside)
 for line in sys.stdin:
@@ -89,19 +90,19 @@ class TableOfTenants(unittest.TestCase):
 
     def test_other_outputs_are_an_error(self):
         ran = self.run_table("--ways", "mps,tenant", STEPS_WRONG="a")
-        self.assertEqual(ran.returncode, 3)
+        self.assertEqual(ran.returncode, 3, ran.stderr)
         self.assertIn("steps computes other outputs: mps a, tenant b", ran.stderr)
         self.assertNotIn("the same to the bit", ran.stdout)
 
     def test_a_neighbour_that_stands_still_is_an_error_and_other_ways_are_measured(self):
         ran = self.run_table("--ways", "mask,tenant", STEPS_STALL="b")
-        self.assertEqual(ran.returncode, 3)
+        self.assertEqual(ran.returncode, 3, ran.stderr)
         self.assertIn("tenant: steps copies: did not work beside the victim", ran.stderr)
         self.assertRegex(ran.stdout, r"\| steps \| copies \| 25.00 \| 25.00 \| 1000 \|\n")
 
     def test_a_server_that_does_not_start_is_an_error(self):
         ran = self.run_table("--ways", "tenant", "--memory", "1 byte")
-        self.assertEqual(ran.returncode, 3)
+        self.assertEqual(ran.returncode, 3, ran.stderr)
         self.assertIn("tenant: demarc serve: ", ran.stderr)
 
 
