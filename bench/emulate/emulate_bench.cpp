@@ -2,8 +2,6 @@
 // and the checks, and its slowdown against the same loop nest compiled for this machine. Outputs
 // are compared with the reference first.
 #include <fmt/format.h>
-#include <time.h>
-
 #include <algorithm>
 #include <functional>
 
@@ -11,6 +9,7 @@
 #include "demarc/ptx/parser.hpp"
 #include "demarc/workload/workload.hpp"
 #include "native_loops.hpp"
+#include "thread_time.hpp"
 
 namespace demarc::bench {
 namespace {
@@ -37,19 +36,6 @@ class AddressSink final : public emulate::TraceSink {
  private:
   bool instructions_;
 };
-
-double cpu_now() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-// CPU time, as for the emulator: other programs on the machine do not count.
-double seconds_of(const std::function<void()>& body) {
-  const double start = cpu_now();
-  body();
-  return cpu_now() - start;
-}
 
 struct Case {
   std::string workload;

@@ -46,4 +46,22 @@ float native_reduction(const float* in, std::size_t n) {
   return sum;
 }
 
+void native_products(const double* a, const double* b, double* sums) {
+  using Row [[gnu::vector_size(64)]] = double;
+  Row rows[8];
+  std::memcpy(rows, sums, sizeof rows);
+  for (std::size_t k = 0; k < native_depth; ++k) {
+    Row factors;
+    std::memcpy(&factors, b + k * 8, sizeof factors);
+#pragma GCC unroll 8
+    for (std::size_t row = 0; row < 8; ++row) {
+      const double factor = a[row * native_depth + k];
+      for (std::size_t i = 0; i < 8; ++i) {
+        rows[row][i] = __builtin_fma(factor, factors[i], rows[row][i]);
+      }
+    }
+  }
+  std::memcpy(sums, rows, sizeof rows);
+}
+
 }  // namespace demarc::bench

@@ -1,49 +1,12 @@
 // Matrix products against a plain triple loop over matrices in memory.
 #include <random>
 
-#include "harness.hpp"
-#include "instructions/reference.hpp"
+#include "matrix_fragments.hpp"
 
 namespace demarc::emulate::matrices {
 namespace {
 
-using test::narrow_bf16;
-using test::narrow_e4m3;
-using test::narrow_e5m2;
-using test::narrow_f16;
 using test::run_text;
-
-// Each register of each fragment is one 32-bit (f64: 64-bit) word in the buffer: word r of lane l
-// of a fragment stands at (r * 32 + l). Fragments follow each other: a, b, c, d.
-struct Shape {
-  std::string mnemonic;
-  unsigned m, n, k;
-  std::string a, b, c, d;  // types
-};
-
-unsigned bits_of(const std::string& type) {
-  if (type == "f16" || type == "bf16") return 16;
-  if (type == "s8" || type == "u8" || type == "e4m3" || type == "e5m2") return 8;
-  if (type == "s4" || type == "u4") return 4;
-  if (type == "b1") return 1;
-  return type == "f64" ? 64 : 32;
-}
-
-double number_of(std::uint64_t bits, const std::string& type) {
-  if (type == "f16") return narrow_f16().value(bits & 0xffff);
-  if (type == "bf16") return narrow_bf16().value(bits & 0xffff);
-  if (type == "e4m3") return narrow_e4m3().value(bits & 0xff);
-  if (type == "e5m2") return narrow_e5m2().value(bits & 0xff);
-  if (type == "f32") return static_cast<double>(test::f32_of(bits));
-  if (type == "tf32") return static_cast<double>(test::f32_of(bits & 0xffffe000U));
-  if (type == "f64") return test::f64_of(bits);
-  if (type == "s32") return static_cast<double>(static_cast<std::int32_t>(bits));
-  const unsigned width = bits_of(type);
-  const auto low = static_cast<double>(bits & ((1U << width) - 1));
-  return type[0] == 's' && ((bits >> (width - 1)) & 1U) != 0
-             ? low - static_cast<double>(1U << width)
-             : low;
-}
 
 // Small whole numbers, so that every sum is exact whatever its order.
 std::uint64_t bits_for(std::mt19937& engine, const std::string& type) {
@@ -58,88 +21,12 @@ std::uint64_t bits_for(std::mt19937& engine, const std::string& type) {
   return engine() & ((1U << bits_of(type)) - 1);
 }
 
-unsigned register_count(unsigned elements, const std::string& type) {
-  return type == "f64" ? elements : elements * bits_of(type) / 32;
-}
-
-struct Place {
-  unsigned row, column;
-};
-// The figures of the manual (9.7.14.5): thread groups of four, `together` elements a register.
-Place place_a(const Shape& s, unsigned lane, unsigned i) {
-  const unsigned together = std::max(32 / bits_of(s.a), 1U);
-  const unsigned part = i / together;
-  const unsigned column = lane % 4 * together + i % together;
-  if (s.m == 8) return {lane / 4, column};
-  return {lane / 4 + (part & 1U) * 8, column + part / 2 * 4 * together};
-}
-Place place_b(const Shape& s, unsigned lane, unsigned i) {
-  const unsigned together = std::max(32 / bits_of(s.b), 1U);
-  return {lane % 4 * together + i % together + i / together * 4 * together, lane / 4};
-}
-Place place_c(const Shape&, unsigned lane, unsigned i) {
-  return {lane / 4 + i / 2 * 8, lane % 4 * 2 + (i & 1U)};
-}
-
-class Fragment {
- public:
-  Fragment(std::string type, unsigned elements)
-      : type_(std::move(type)), elements_(elements), registers_(register_count(elements, type_)) {}
-  [[nodiscard]] unsigned registers() const { return registers_; }
-  [[nodiscard]] unsigned word_bytes() const { return type_ == "f64" ? 8 : 4; }
-  [[nodiscard]] std::size_t bytes() const { return std::size_t{registers_} * 32 * word_bytes(); }
-  [[nodiscard]] std::uint64_t get(const std::byte* base, unsigned lane, unsigned i) const {
-    const unsigned width = bits_of(type_);
-    const unsigned together = std::max(32 / width, 1U);
-    std::uint64_t word = 0;
-    std::memcpy(&word, base + ((i / together) * 32 + lane) * word_bytes(), word_bytes());
-    return width >= 32 ? word : (word >> (i % together * width)) & ((1U << width) - 1);
-  }
-  void set(std::byte* base, unsigned lane, unsigned i, std::uint64_t bits) const {
-    const unsigned width = bits_of(type_);
-    const unsigned together = std::max(32 / width, 1U);
-    std::byte* at = base + ((i / together) * 32 + lane) * word_bytes();
-    std::uint64_t word = 0;
-    std::memcpy(&word, at, word_bytes());
-    word |= bits << (width >= 32 ? 0 : i % together * width);
-    std::memcpy(at, &word, word_bytes());
-  }
-  [[nodiscard]] unsigned elements() const { return elements_; }
-  // {%x0, %x1, ...} of one letter, and the loads or stores of all.
-  [[nodiscard]] std::string list(char letter) const {
-    std::string text = "{";
-    for (unsigned r = 0; r < registers_; ++r)
-      text += fmt::format("{}%{}{}", r == 0 ? "" : ", ", letter, r);
-    return text + "}";
-  }
-  [[nodiscard]] std::string moves(char letter, std::size_t base, bool loads) const {
-    std::string text;
-    const unsigned width = word_bytes() * 8;
-    for (unsigned r = 0; r < registers_; ++r) {
-      const std::size_t at = base + std::size_t{r} * 32 * word_bytes();
-      text += loads ? fmt::format("ld.global.b{} %{}{}, [%w{}+{}];\n", width, letter, r, width, at)
-                    : fmt::format("st.global.b{} [%w{}+{}], %{}{};\n", width, width, at, letter, r);
-    }
-    return text + "";
-  }
-  [[nodiscard]] std::string registers_text(char letter) const {
-    return fmt::format(".reg .b{} %{}<{}>;\n", word_bytes() * 8, letter, registers_);
-  }
-
- private:
-  std::string type_;
-  unsigned elements_;
-  unsigned registers_;
-};
-
 void expect_product(const Shape& s, bool exclusive = false) {
-  const Fragment fa(s.a, s.m * s.k / 32);
-  const Fragment fb(s.b, s.k * s.n / 32);
-  const Fragment fc(s.c, s.m * s.n / 32);
-  const Fragment fd(s.d, s.m * s.n / 32);
-  const std::size_t at_b = fa.bytes();
-  const std::size_t at_c = at_b + fb.bytes();
-  const std::size_t at_d = at_c + fc.bytes();
+  const Fragments fragments(s);
+  const auto& [fa, fb, fc, fd] = fragments;
+  const std::size_t at_b = fragments.at_b();
+  const std::size_t at_c = fragments.at_c();
+  const std::size_t at_d = fragments.at_d();
   gpu::Launch launch = test::launch_of(1, 32, at_d + fd.bytes());
   gpu::Memory memory(1);
   memory[0].resize(at_d + fd.bytes());
@@ -164,17 +51,7 @@ void expect_product(const Shape& s, bool exclusive = false) {
       c[place_c(s, lane, i).row][place_c(s, lane, i).column] = number_of(bits, s.c);
     }
   }
-  const std::string text =
-      ".version 8.6\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out)\n{\n.reg "
-      ".b32 %t;\n"
-      ".reg .b64 %base, %w32, %w64;\n" +
-      fa.registers_text('a') + fb.registers_text('b') + fc.registers_text('c') +
-      fd.registers_text('d') +
-      "ld.param.u64 %base, [out];\nmov.u32 %t, %tid.x;\nmad.wide.u32 %w32, %t, 4, %base;\n"
-      "mad.wide.u32 %w64, %t, 8, %base;\n" +
-      fa.moves('a', 0, true) + fb.moves('b', at_b, true) + fc.moves('c', at_c, true) + s.mnemonic +
-      " " + fd.list('d') + ", " + fa.list('a') + ", " + fb.list('b') + ", " + fc.list('c') + ";\n" +
-      fd.moves('d', at_d, false) + "ret;\n}\n";
+  const std::string text = fragments.text(s);
   const ptx::ParseResult parsed = ptx::parse(text, "t.ptx");
   ASSERT_TRUE(parsed.diagnostics.ok()) << ptx::format(parsed.diagnostics.list.front(), "t.ptx");
   const auto outcome = run_on(parsed.module, launch, memory);

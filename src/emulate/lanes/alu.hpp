@@ -74,11 +74,14 @@ struct MemoryHandlers {
   Handler store[4] = {};  // by log2 of the element's bytes
 };
 
+struct MatrixSteps;
+
 struct HandlerTables {
   const AluHandlers* alu = nullptr;  // by Alu
   const MemoryHandlers* memory = nullptr;
   const AccessFront* fronts = nullptr;  // by AddressKind, for everything else that touches memory
   Handler header = nullptr;
+  const MatrixSteps* matrix = nullptr;
 };
 
 namespace baseline {

@@ -511,9 +511,10 @@ const MicroOp* run_header(Warp& w, const MicroOp* op) {
 }  // namespace
 
 const AluHandlers* alu_table();
+const MatrixSteps* matrix_steps();
 
 HandlerTables tables() {
-  return {alu_table(), &memory_handlers, fronts, run_header};
+  return {alu_table(), &memory_handlers, fronts, run_header, matrix_steps()};
 }
 
 }  // namespace demarc::emulate::DEMARC_ISA

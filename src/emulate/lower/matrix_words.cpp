@@ -40,13 +40,13 @@ std::optional<MatrixType> matrix_type(Type type) {
   return look_up(rows, type);
 }
 
-std::optional<MatrixShape> matrix_shape(const ptx::Mnemonic& words) {
+std::optional<ProductSize> matrix_shape(const ptx::Mnemonic& words) {
   for (const ptx::ModifierUse& use : words.modifiers) {
     if (use.id != ptx::Modifier::shape_mnk) continue;
     const auto m = number_behind(use.text, 'm');
     const auto n = number_behind(use.text, 'n');
     const auto k = number_behind(use.text, 'k');
-    if (m && n && k) return MatrixShape{.m = *m, .n = *n, .k = *k};
+    if (m && n && k) return ProductSize{.m = *m, .n = *n, .k = *k};
     return std::nullopt;
   }
   return std::nullopt;
@@ -77,7 +77,7 @@ std::optional<FragmentSources> fragment_sources(FunctionContext& f,
                                                 const ptx::Operand& operand,
                                                 const FragmentRegisters& wanted) {
   const auto parts = instruction.elements(operand);
-  if (parts.size() != wanted.count || wanted.count > most_fragment_registers) return std::nullopt;
+  if (parts.size() != wanted.count || wanted.count > Fragment::most_registers) return std::nullopt;
   FragmentSources out;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     out[i] = f.operands.source(parts[i], register_type(wanted.type));
@@ -102,8 +102,15 @@ std::optional<FragmentSources> fragment_lanes(FunctionContext& f,
   return out;
 }
 
-void put_slots(const FragmentSources& sources, std::span<std::uint32_t> slots) {
-  for (std::size_t i = 0; i < slots.size(); ++i) slots[i] = sources[i].slot.offset;
+Fragment fragment_of(const FragmentSources& sources, const FragmentRegisters& wanted) {
+  Fragment out;
+  out.registers = wanted.count;
+  if (wanted.type == MatrixType::f64) out.lane_bytes = sizeof(double);
+  for (unsigned i = 0; i < wanted.count; ++i) {
+    out.slots[i] = sources[i].slot.offset;
+    out.uniform[i] = sources[i].uniform;
+  }
+  return out;
 }
 
 }  // namespace demarc::emulate

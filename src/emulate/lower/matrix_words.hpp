@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string_view>
 
 #include "lower/function.hpp"
@@ -15,13 +14,8 @@ namespace demarc::emulate {
 
 [[nodiscard]] std::optional<MatrixType> matrix_type(ptx::Type type);
 
-struct MatrixShape {
-  unsigned m = 0;
-  unsigned n = 0;
-  unsigned k = 0;
-};
 // Of .m16n8k16.
-[[nodiscard]] std::optional<MatrixShape> matrix_shape(const ptx::Mnemonic& words);
+[[nodiscard]] std::optional<ProductSize> matrix_shape(const ptx::Mnemonic& words);
 
 // The first two layouts that are written, of a and of b: "row" or "col", or empty.
 [[nodiscard]] std::array<std::string_view, 2> matrix_layouts(const ptx::Mnemonic& words);
@@ -34,8 +28,7 @@ struct FragmentRegisters {
   unsigned count = 0;
   MatrixType type = MatrixType::f16;
 };
-inline constexpr unsigned most_fragment_registers = 8;
-using FragmentSources = std::array<Source, most_fragment_registers>;
+using FragmentSources = std::array<Source, Fragment::most_registers>;
 
 // Empty: not so many registers. A uniform one stays uniform.
 [[nodiscard]] std::optional<FragmentSources> fragment_sources(FunctionContext& f,
@@ -47,7 +40,7 @@ using FragmentSources = std::array<Source, most_fragment_registers>;
                                                             const InstructionView& instruction,
                                                             const ptx::Operand& operand,
                                                             const FragmentRegisters& wanted);
-// Frame offsets, as the details of micro-ops keep them.
-void put_slots(const FragmentSources& sources, std::span<std::uint32_t> slots);
+// As the details of micro-ops keep them.
+[[nodiscard]] Fragment fragment_of(const FragmentSources& sources, const FragmentRegisters& wanted);
 
 }  // namespace demarc::emulate

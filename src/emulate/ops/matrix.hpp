@@ -2,43 +2,55 @@
 // own (the ISA leaves theirs open).
 #pragma once
 
+#include "lanes/matrix.hpp"
 #include "machine.hpp"
 
 namespace demarc::emulate {
 
-enum class MatrixType : std::uint8_t {
-  f16,
-  bf16,
-  tf32,
-  f32,
-  f64,
-  e4m3,
-  e5m2,
-  s8,
-  u8,
-  s4,
-  u4,
-  b1,
-  s32
+struct ProductTypes {
+  MatrixType a = MatrixType::f16;
+  MatrixType b = MatrixType::f16;
+  MatrixType c = MatrixType::f32;
+  MatrixType d = MatrixType::f32;
+  bool saturate = false;
+  bool exclusive = false;  // b1: .xor.popc, else .and.popc
+};
+
+// The steps of the types of one product.
+struct ProductSteps {
+  MatrixSteps::Widen widen_a = nullptr;
+  MatrixSteps::Widen widen_b = nullptr;
+  MatrixSteps::Widen widen_c = nullptr;
+  MatrixSteps::Read a_rows = nullptr;
+  MatrixSteps::Read a_columns = nullptr;
+  MatrixSteps::Read b_rows = nullptr;
+  MatrixSteps::Read b_columns = nullptr;
+  MatrixSteps::ReadSums read_sums = nullptr;
+  MatrixSteps::AddProducts add = nullptr;
+  MatrixSteps::WriteSums write_sums = nullptr;
+  MatrixSteps::Narrow narrow = nullptr;
+};
+[[nodiscard]] ProductSteps product_steps(const MatrixSteps& steps, const ProductTypes& types);
+
+// Registers that hold a matrix.
+struct Fragment {
+  static constexpr unsigned most_registers = 8;
+  unsigned registers = 0;
+  unsigned lane_bytes = sizeof(std::uint32_t);  // of a register in one lane
+  std::uint32_t slots[most_registers] = {};
+  bool uniform[most_registers] = {};
 };
 
 struct MatrixDetails {
-  unsigned m = 0;
-  unsigned n = 0;
-  unsigned k = 0;
-  MatrixType a_type = MatrixType::f16;
-  MatrixType b_type = MatrixType::f16;
-  MatrixType c_type = MatrixType::f32;
-  MatrixType d_type = MatrixType::f32;
-  bool saturate = false;
-  bool exclusive = false;    // b1: .xor.popc, else .and.popc
+  ProductSize size;
+  ProductTypes types;
+  ProductSteps steps;
   bool a_by_column = false;  // m8n8k4 of f16
   bool b_by_row = false;
-  std::uint32_t d[8] = {};
-  std::uint32_t a[8] = {};
-  std::uint32_t b[8] = {};
-  std::uint32_t c[8] = {};
-  bool c_uniform[8] = {};
+  Fragment d;
+  Fragment a;
+  Fragment b;
+  Fragment c;
 };
 
 // wmma.load and wmma.store of one fragment.
@@ -48,8 +60,7 @@ struct FragmentDetails {
   unsigned columns = 0;
   bool by_column = false;
   MatrixType type = MatrixType::f16;
-  unsigned registers = 0;
-  std::uint32_t slots[8] = {};
+  Fragment fragment;
   std::uint32_t scratch = 0;  // slot of 32 addresses
   bool has_stride = false;    // in elements; else the matrix is packed
   bool stride_uniform = false;
@@ -64,30 +75,23 @@ const MicroOp* load_fragment(Warp& w, const MicroOp* op);       // aux: Fragment
 const MicroOp* store_fragment(Warp& w, const MicroOp* op);
 }  // namespace matrix_ops
 
-// Row and column of element `i` that `lane` holds of a fragment; see the figures of PTX
-// ISA 9.7.14.5.
-struct FragmentPlace {
-  unsigned row;
-  unsigned column;
-};
-[[nodiscard]] FragmentPlace place_in_a(const MatrixDetails& shape, unsigned lane, unsigned i);
-[[nodiscard]] FragmentPlace place_in_b(const MatrixDetails& shape, unsigned lane,
-                                       unsigned i);  // row: k, column: n
-[[nodiscard]] FragmentPlace place_in_c(unsigned lane, unsigned i);
-[[nodiscard]] double matrix_value(std::uint64_t bits, MatrixType type);
-// The bits of an element of d.
-[[nodiscard]] std::uint64_t matrix_result(double sum, MatrixType type, bool saturate);
-// Element `i` that `lane` holds of a fragment whose registers stand in `slots`; `uniform`: those
-// that are the same in all lanes, or null.
-[[nodiscard]] std::uint64_t fragment_bits(Warp& w, const std::uint32_t* slots, const bool* uniform,
-                                          MatrixType type, unsigned lane, unsigned i);
-void set_fragment_bits(Warp& w, const std::uint32_t* slots, MatrixType type, unsigned lane,
-                       unsigned i, std::uint64_t value);
+// The registers of a as a matrix: they go down its rows first, then along k [PTX ISA 9.7.14.5].
+void read_a(const Warp& w, const ProductSize& size, MatrixSteps::Read rows, const Fragment& from,
+            double* a);
+// Where the sums of a product lie in registers that hold eight rows of eight columns, or half of
+// them: down the rows first, then along the columns.
+void read_sums(const ProductSize& size, MatrixSteps::ReadSums read,
+               const std::byte* const* registers, unsigned count, double* sums);
+void write_sums(const ProductSize& size, MatrixSteps::WriteSums write, const double* sums,
+                std::byte* const* registers, unsigned count);
+
 // Whether mma has that shape for the type of a.
-[[nodiscard]] bool is_product_shape(const MatrixDetails& shape);
-[[nodiscard]] bool is_fragment_shape(const MatrixDetails& shape);  // ... and wmma
+[[nodiscard]] bool is_product_shape(const ProductSize& size, MatrixType a_type);
+[[nodiscard]] bool is_fragment_shape(const ProductSize& size, MatrixType a_type);  // ... and wmma
 [[nodiscard]] unsigned matrix_bits(MatrixType type);
 // 32-bit registers (f64: 64-bit ones) that hold `elements`.
 [[nodiscard]] unsigned registers_for(unsigned elements, MatrixType type);
+// What the steps of a product count along k: words of single bits, else elements.
+[[nodiscard]] unsigned depth_of(unsigned k, MatrixType a_type);
 
 }  // namespace demarc::emulate

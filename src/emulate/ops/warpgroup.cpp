@@ -1,39 +1,45 @@
 #include "ops/warpgroup.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <optional>
 #include <span>
-#include <vector>
 
 namespace demarc::emulate {
 
 namespace {
 
-constexpr unsigned warp_rows = 16;
 constexpr unsigned group_warps = 4;
 constexpr unsigned piece_bytes = 16;
 constexpr unsigned piece_rows = 8;  // of 16 bits
 constexpr unsigned most_columns = 256;
+constexpr unsigned most_depth = 32;        // numbers along k
+constexpr unsigned most_depth_bytes = 32;  // and their bytes, as many for every type
 
 // Bits 4 to 6 of the address are XORed with bits 7 to 9, as many as the width has.
 constexpr unsigned swizzle_from = 7;
 constexpr unsigned swizzle_to = 4;
 
-// Numbers of one operand, [k][row].
+// Numbers of the operands, and the sums.
 struct Numbers {
-  unsigned rows;
-  std::vector<double> values;
-
-  Numbers(unsigned depth, unsigned rows_of_each) : rows(rows_of_each), values(depth * rows) {}
-  [[nodiscard]] double& at(unsigned k, unsigned row) { return values[std::size_t{k} * rows + row]; }
+  alignas(64) double a[WarpgroupDetails::warp_rows * most_depth];
+  alignas(64) double b[most_depth * most_columns];
+  alignas(64) double sums[WarpgroupDetails::warp_rows * most_columns];
 };
 
-// Pieces of shared memory, through the checks of the space; what may not be read stays zeros.
-std::vector<std::byte> pieces_at(Warp& w, const WarpgroupDetails& details,
-                                 std::span<const std::uint64_t> addresses) {
-  std::vector<std::byte> bytes(addresses.size() * piece_bytes);
+// Sixteen bytes of each of eight rows, or of eight k.
+using Addresses = std::array<std::uint64_t, most_columns * most_depth_bytes / piece_bytes>;
+using Pieces = std::array<std::byte, most_columns * most_depth_bytes>;
+
+MatrixDescriptor descriptor_of(Warp& w, const WarpgroupOperand& operand) {
+  return MatrixDescriptor::read(w.at<std::uint64_t>(operand.descriptor)[0]);
+}
+
+// Pieces of shared memory, through the checks of the space; what may not be read is zeros.
+void read_pieces(Warp& w, const WarpgroupDetails& details, std::span<const std::uint64_t> addresses,
+                 std::byte* bytes) {
   for (std::size_t first = 0; first < addresses.size(); first += warp_size) {
     const std::size_t count = std::min<std::size_t>(warp_size, addresses.size() - first);
     auto* slot = w.at<std::uint64_t>(details.scratch);
@@ -42,87 +48,74 @@ std::vector<std::byte> pieces_at(Warp& w, const WarpgroupDetails& details,
     }
     Access x;
     const MicroOp& part = details.part;
-    if (!w.program->tables.fronts[part.kind](w, &part, x, AccessMode::load)) continue;
+    if (!w.program->tables.fronts[part.kind](w, &part, x, AccessMode::load)) x.mask = 0;
     for (unsigned lane = 0; lane < count; ++lane) {
-      if ((x.mask >> lane & 1U) == 0) continue;
-      std::memcpy(&bytes[(first + lane) * piece_bytes],
-                  reinterpret_cast<const void*>(x.addresses[lane] + x.delta + lane * x.pitch),
+      std::byte* const to = bytes + (first + lane) * piece_bytes;
+      if ((x.mask >> lane & 1U) == 0) {
+        std::memset(to, 0, piece_bytes);
+        continue;
+      }
+      std::memcpy(to, reinterpret_cast<const void*>(x.addresses[lane] + x.delta + lane * x.pitch),
                   piece_bytes);
     }
   }
-  return bytes;
 }
 
-// Element `i` of a piece.
-double element(const std::byte* piece, unsigned i, MatrixType type) {
-  const unsigned bits = matrix_bits(type);
-  std::uint64_t word = 0;
-  std::memcpy(&word, piece + i * bits / 8, std::max(bits / 8, 1U));
-  return matrix_value(word >> (i * bits % 8), type);
-}
+// One operand in memory: `rows` from `first_row` on, which go along the rows of the product's
+// matrix (a), or along its columns (b).
+struct MemoryPart {
+  const WarpgroupOperand& operand;
+  MatrixType type;
+  unsigned first_row;
+  unsigned rows;
+};
 
-void read_memory(Warp& w, const WarpgroupDetails& details, const MatrixDescriptor& where,
-                 bool along_rows, MatrixType type, unsigned first_row, Numbers& out) {
-  const unsigned in_piece = 8 * piece_bytes / matrix_bits(type);
-  const unsigned depth = details.k;
-  std::vector<std::uint64_t> addresses;
-  if (along_rows) {
+// Eight rows by the numbers of a piece are read at once.
+void read_memory(Warp& w, const WarpgroupDetails& details, const MemoryPart& part,
+                 MatrixSteps::Read along_k, MatrixSteps::Read along_rows, double* out,
+                 bool k_is_column) {
+  const MatrixDescriptor where = descriptor_of(w, part.operand);
+  const unsigned depth = details.size.k;
+  const unsigned in_piece = depth * piece_bytes / most_depth_bytes;
+  const unsigned pitch = k_is_column ? depth : part.rows;
+  Addresses addresses;
+  std::size_t count = 0;
+  alignas(64) Pieces bytes;
+  const auto place = [&](unsigned row, unsigned k) {
+    return k_is_column ? std::size_t{row} * pitch + k : std::size_t{k} * pitch + row;
+  };
+  if (part.operand.along_rows) {
     for (unsigned k = 0; k < depth; ++k) {
-      for (unsigned row = 0; row < out.rows; row += piece_rows) {
-        addresses.push_back(where.along_rows(first_row + row, k));
+      for (unsigned row = 0; row < part.rows; row += piece_rows) {
+        addresses[count++] = where.along_rows(part.first_row + row, k);
       }
     }
-  } else {
-    for (unsigned row = 0; row < out.rows; ++row) {
-      for (unsigned k = 0; k < depth; k += in_piece) {
-        addresses.push_back(where.along_k(first_row + row, k / in_piece * piece_bytes));
+    read_pieces(w, details, {addresses.data(), count}, bytes.data());
+    const std::size_t stride = part.rows / piece_rows * piece_bytes;  // of k
+    for (unsigned k = 0; k < depth; k += piece_rows) {
+      for (unsigned row = 0; row < part.rows; row += piece_rows) {
+        along_rows(&bytes[k * stride + row / piece_rows * piece_bytes], stride, out + place(row, k),
+                   pitch);
       }
-    }
-  }
-  const std::vector<std::byte> bytes = pieces_at(w, details, addresses);
-  const std::byte* piece = bytes.data();
-  if (along_rows) {
-    for (unsigned k = 0; k < depth; ++k) {
-      for (unsigned row = 0; row < out.rows; ++row) {
-        out.at(k, row) = element(piece + row / piece_rows * piece_bytes, row % piece_rows, type);
-      }
-      piece += out.rows / piece_rows * piece_bytes;
     }
     return;
   }
-  for (unsigned row = 0; row < out.rows; ++row) {
-    for (unsigned k = 0; k < depth; ++k) {
-      out.at(k, row) = element(piece + k / in_piece * piece_bytes, k % in_piece, type);
+  for (unsigned row = 0; row < part.rows; ++row) {
+    for (unsigned k = 0; k < depth; k += in_piece) {
+      addresses[count++] = where.along_k(part.first_row + row, k / in_piece * piece_bytes);
     }
-    piece += depth / in_piece * piece_bytes;
   }
-}
-
-void read_fragment(Warp& w, const WarpgroupDetails& details, Numbers& out) {
-  MatrixDetails shape;
-  shape.m = warp_rows;
-  shape.k = details.k;
-  shape.a_type = details.a_type;
-  for (unsigned lane = 0; lane < warp_size; ++lane) {
-    for (unsigned i = 0; i < warp_rows * details.k / warp_size; ++i) {
-      const FragmentPlace at = place_in_a(shape, lane, i);
-      out.at(at.column, at.row) = matrix_value(
-          fragment_bits(w, details.a.fragment, nullptr, details.a_type, lane, i), details.a_type);
+  read_pieces(w, details, {addresses.data(), count}, bytes.data());
+  for (unsigned row = 0; row < part.rows; row += piece_rows) {
+    for (unsigned k = 0; k < depth; k += in_piece) {
+      along_k(&bytes[std::size_t{row} * most_depth_bytes + k / in_piece * piece_bytes],
+              most_depth_bytes, out + place(row, k), pitch);
     }
   }
 }
 
-MatrixDescriptor descriptor_of(Warp& w, const WarpgroupOperand& operand) {
-  return MatrixDescriptor::read(w.at<std::uint64_t>(operand.descriptor)[0]);
-}
-
-// Where element `i` of d lies among the warp's rows.
-FragmentPlace place_in_d(unsigned lane, unsigned i) {
-  return {lane / 4 + i / 2 % 2 * 8, i / 4 * 8 + lane % 4 * 2 + i % 2};
-}
-
-void negate(Numbers& numbers) {
-  for (double& value : numbers.values) value = -value;
+void negate(double* numbers, unsigned count) {
+  for (unsigned i = 0; i < count; ++i) numbers[i] = -numbers[i];
 }
 
 // Why a product cannot be made.
@@ -218,43 +211,27 @@ const MicroOp* multiply_warpgroup(Warp& w, const MicroOp* op) {
     w.block->stopped = true;
     return nullptr;
   }
-  Numbers a(s.k, warp_rows);
-  Numbers b(s.k, s.n);
+  const ProductSize& size = s.size;
+  Numbers numbers;
   if (s.a.in_memory) {
-    read_memory(w, s, descriptor_of(w, s.a), s.a.along_rows, s.a_type,
-                w.index % group_warps * warp_rows, a);
+    const MemoryPart part{s.a, s.types.a, w.index % group_warps * size.m, size.m};
+    read_memory(w, s, part, s.steps.a_rows, s.steps.a_columns, numbers.a, true);
   } else {
-    read_fragment(w, s, a);
+    read_a(w, size, s.steps.a_rows, s.a.fragment, numbers.a);
   }
-  read_memory(w, s, descriptor_of(w, s.b), s.b.along_rows, s.b_type, 0, b);
-  if (s.a.negated) negate(a);
-  if (s.b.negated) negate(b);
-  const bool adds = ((w.at<Mask>(s.scale)[0] & 1U) != 0) != s.scale_negated;
-  const unsigned elements = warp_rows * s.n / warp_size;  // of a lane
-  std::vector<double> sums(std::size_t{warp_rows} * s.n);
-  for (unsigned lane = 0; adds && lane < warp_size; ++lane) {
-    for (unsigned i = 0; i < elements; ++i) {
-      const FragmentPlace at = place_in_d(lane, i);
-      sums[std::size_t{at.row} * s.n + at.column] =
-          matrix_value(fragment_bits(w, s.d, nullptr, s.d_type, lane, i), s.d_type);
-    }
+  read_memory(w, s, {s.b, s.types.b, 0, size.n}, s.steps.b_columns, s.steps.b_rows, numbers.b,
+              false);
+  if (s.a.negated) negate(numbers.a, size.m * size.k);
+  if (s.b.negated) negate(numbers.b, size.k * size.n);
+  std::byte* registers[WarpgroupDetails::most_registers];
+  for (unsigned i = 0; i < s.registers; ++i) registers[i] = w.frame + s.d[i];
+  if (((w.at<Mask>(s.scale)[0] & 1U) != 0) != s.scale_negated) {
+    read_sums(size, s.steps.read_sums, registers, s.registers, numbers.sums);
+  } else {
+    std::fill_n(numbers.sums, size.m * size.n, 0.0);
   }
-  for (unsigned row = 0; row < warp_rows; ++row) {
-    double* const sum = &sums[std::size_t{row} * s.n];
-    for (unsigned k = 0; k < s.k; ++k) {
-      const double factor = a.at(k, row);
-      const double* const column = &b.at(k, 0);
-      for (unsigned n = 0; n < s.n; ++n) sum[n] += factor * column[n];
-    }
-  }
-  for (unsigned lane = 0; lane < warp_size; ++lane) {
-    for (unsigned i = 0; i < elements; ++i) {
-      const FragmentPlace at = place_in_d(lane, i);
-      set_fragment_bits(
-          w, s.d, s.d_type, lane, i,
-          matrix_result(sums[std::size_t{at.row} * s.n + at.column], s.d_type, s.saturate));
-    }
-  }
+  s.steps.add(size, numbers.a, numbers.b, numbers.sums);
+  write_sums(size, s.steps.write_sums, numbers.sums, registers, s.registers);
   return op + 1;
 }
 

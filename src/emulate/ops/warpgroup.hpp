@@ -31,23 +31,22 @@ struct WarpgroupOperand {
   bool negated = false;
   std::uint32_t descriptor = 0;  // slot of 8 bytes
   bool uniform = false;          // it
-  std::uint32_t fragment[4] = {};
+  Fragment fragment;
 };
 
 struct WarpgroupDetails {
+  static constexpr unsigned warp_rows = 16;
   static constexpr unsigned most_registers = 128;
-  unsigned n = 0;
-  unsigned k = 0;
-  MatrixType a_type = MatrixType::f16;
-  MatrixType b_type = MatrixType::f16;
-  MatrixType d_type = MatrixType::f32;
-  bool saturate = false;
+  ProductSize size;  // of a warp
+  ProductTypes types;
+  ProductSteps steps;
   WarpgroupOperand a;
   WarpgroupOperand b;
   std::uint32_t scale = 0;  // slot of the predicate that says whether d is added to
   bool scale_negated = false;
   MicroOp part;               // an access to 16 bytes of shared memory by each lane
   std::uint32_t scratch = 0;  // slot of 32 addresses
+  unsigned registers = 0;
   std::uint32_t d[most_registers] = {};
 };
 

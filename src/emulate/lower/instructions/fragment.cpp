@@ -34,7 +34,7 @@ bool set_fragment(const InstructionView& instruction, FragmentDetails& made) {
   const unsigned elements = made.rows * made.columns / warp_size;
   if (elements == 0) return false;
   const bool doubled = role != FragmentRole::sum && *type == MatrixType::f16;
-  made.registers = doubled ? most_fragment_registers : registers_for(elements, *type);
+  made.fragment.registers = doubled ? Fragment::most_registers : registers_for(elements, *type);
   return true;
 }
 
@@ -46,11 +46,11 @@ bool lower_fragment(FunctionContext& f, const InstructionView& instruction) {
   if (!loads && instruction.opcode() != Opcode::wmma_store) return false;
   auto& made = f.code.details<FragmentDetails>();
   if (!set_fragment(instruction, made)) return false;
-  const auto registers =
-      fragment_lanes(f, instruction, instruction[loads ? 0 : 1], {made.registers, made.type});
+  const FragmentRegisters wanted{made.fragment.registers, made.type};
+  const auto registers = fragment_lanes(f, instruction, instruction[loads ? 0 : 1], wanted);
   auto part = f.operands.address(instruction[loads ? 1 : 0], instruction.words().space);
   if (!registers || !part) return false;
-  put_slots(*registers, made.slots);
+  made.fragment = fragment_of(*registers, wanted);
   if (instruction.operands().size() > 2) {
     const Source stride = f.operands.source(instruction[2], ptx::Type::u32);
     made.has_stride = true;

@@ -37,25 +37,23 @@ bool set_types(const InstructionView& instruction, MatrixDetails& made) {
   const auto b = matrix_type(short_form ? Type::f16 : types[2]);
   const auto c = matrix_type(types.back());
   if (!d || !a || !b || !c || matrix_bits(*a) != matrix_bits(*b)) return false;
-  made.d_type = *d;
-  made.a_type = *a;
-  made.b_type = *b;
-  made.c_type = *c;
+  made.types.d = *d;
+  made.types.a = *a;
+  made.types.b = *b;
+  made.types.c = *c;
   return true;
 }
 
 bool set_shape(const InstructionView& instruction, MatrixDetails& made) {
   const auto shape = matrix_shape(instruction.words());
-  if (!shape) return false;
-  made.m = shape->m;
-  made.n = shape->n;
-  made.k = shape->k;
-  return true;
+  if (shape) made.size = *shape;
+  return shape.has_value();
 }
 
 ProductLayout product_layout(const InstructionView& instruction, const MatrixDetails& made) {
   if (instruction.opcode() == Opcode::wmma_mma) return ProductLayout::fragments;
-  const bool quads = made.m == 8 && made.n == 8 && made.k == 4 && made.a_type == MatrixType::f16;
+  const bool quads =
+      made.size.m == 8 && made.size.n == 8 && made.size.k == 4 && made.types.a == MatrixType::f16;
   return quads ? ProductLayout::quads : ProductLayout::warp;
 }
 
@@ -69,9 +67,9 @@ bool set_layouts(const InstructionView& instruction, ProductLayout layout, Matri
     case ProductLayout::quads:
       return true;
     case ProductLayout::fragments:
-      return is_fragment_shape(made);
+      return is_fragment_shape(made.size, made.types.a);
     default:
-      return !made.a_by_column && !made.b_by_row && is_product_shape(made);
+      return !made.a_by_column && !made.b_by_row && is_product_shape(made.size, made.types.a);
   }
 }
 
@@ -85,15 +83,15 @@ struct ProductRegisters {
 ProductRegisters product_registers(ProductLayout layout, const MatrixDetails& made) {
   if (layout == ProductLayout::quads) {
     const auto of_sum = [](MatrixType type) { return type == MatrixType::f16 ? 4U : 8U; };
-    return {.d = of_sum(made.d_type), .a = 2, .b = 2, .c = of_sum(made.c_type)};
+    return {.d = of_sum(made.types.d), .a = 2, .b = 2, .c = of_sum(made.types.c)};
   }
-  ProductRegisters out{.d = registers_for(made.m * made.n / warp_size, made.d_type),
-                       .a = registers_for(made.m * made.k / warp_size, made.a_type),
-                       .b = registers_for(made.k * made.n / warp_size, made.b_type),
-                       .c = registers_for(made.m * made.n / warp_size, made.c_type)};
+  ProductRegisters out{.d = registers_for(made.size.m * made.size.n / warp_size, made.types.d),
+                       .a = registers_for(made.size.m * made.size.k / warp_size, made.types.a),
+                       .b = registers_for(made.size.k * made.size.n / warp_size, made.types.b),
+                       .c = registers_for(made.size.m * made.size.n / warp_size, made.types.c)};
   // Every element of a fragment of f16 is in two lanes.
-  if (layout == ProductLayout::fragments && made.a_type == MatrixType::f16)
-    out.a = out.b = most_fragment_registers;
+  if (layout == ProductLayout::fragments && made.types.a == MatrixType::f16)
+    out.a = out.b = Fragment::most_registers;
   return out;
 }
 
@@ -108,19 +106,24 @@ bool lower_matrix_product(FunctionContext& f, const InstructionView& instruction
   }
   const ProductLayout layout = product_layout(instruction, made);
   if (!set_layouts(instruction, layout, made)) return false;
-  made.saturate = instruction.has("satfinite");
-  made.exclusive = made.a_type == MatrixType::b1 && instruction.has("xor");
+  made.types.saturate = instruction.has("satfinite");
+  made.types.exclusive = instruction.has("xor");
+  made.steps = product_steps(*f.kernel.request.tables.matrix, made.types);
   const ProductRegisters count = product_registers(layout, made);
-  const auto d = fragment_lanes(f, instruction, instruction[0], {count.d, made.d_type});
-  const auto a = fragment_lanes(f, instruction, instruction[1], {count.a, made.a_type});
-  const auto b = fragment_lanes(f, instruction, instruction[2], {count.b, made.b_type});
-  const auto c = fragment_sources(f, instruction, instruction[3], {count.c, made.c_type});
+  const FragmentRegisters of_d{count.d, made.types.d};
+  const FragmentRegisters of_a{count.a, made.types.a};
+  const FragmentRegisters of_b{count.b, made.types.b};
+  const FragmentRegisters of_c{count.c, made.types.c};
+  const auto d = fragment_lanes(f, instruction, instruction[0], of_d);
+  const auto a = fragment_lanes(f, instruction, instruction[1], of_a);
+  const auto b = fragment_lanes(f, instruction, instruction[2], of_b);
+  const auto c = fragment_sources(f, instruction, instruction[3], of_c);
   if (!d || !a || !b || !c) return false;
-  put_slots(*d, made.d);
-  put_slots(*a, made.a);
-  put_slots(*b, made.b);
-  put_slots(*c, made.c);
-  for (std::size_t i = 0; i < c->size(); ++i) made.c_uniform[i] = (*c)[i].uniform;
+  made.d = fragment_of(*d, of_d);
+  made.a = fragment_of(*a, of_a);
+  made.b = fragment_of(*b, of_b);
+  made.c = fragment_of(*c, of_c);
+  made.size.k = depth_of(made.size.k, made.types.a);
   f.code.emit(product_handler(layout)).aux = &made;
   return true;
 }

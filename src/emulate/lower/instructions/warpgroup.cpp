@@ -42,11 +42,11 @@ bool set_types(const InstructionView& instruction, WarpgroupDetails& made) {
   }
   const bool half = *d == MatrixType::f16 && *a != MatrixType::bf16 && *a != MatrixType::tf32;
   if (is_floating(*a) ? *d != MatrixType::f32 && !half : *d != MatrixType::s32) return false;
-  made.n = shape->n;
-  made.k = shape->k;
-  made.d_type = *d;
-  made.a_type = *a;
-  made.b_type = *b;
+  made.size = {.m = WarpgroupDetails::warp_rows, .n = shape->n, .k = shape->k};
+  made.types.d = *d;
+  made.types.a = *a;
+  made.types.b = *b;
+  made.types.c = *d;
   return true;
 }
 
@@ -63,8 +63,8 @@ std::optional<bool> is_second(const ptx::Operand& operand, std::int64_t first,
 bool set_immediates(const InstructionView& instruction, WarpgroupDetails& made) {
   constexpr std::size_t first = 4;
   std::vector<std::pair<bool*, bool>> wanted;  // and whether it is a sign
-  if (is_floating(made.a_type)) wanted = {{&made.a.negated, true}, {&made.b.negated, true}};
-  if (is_of_16_bits(made.a_type)) {
+  if (is_floating(made.types.a)) wanted = {{&made.a.negated, true}, {&made.b.negated, true}};
+  if (is_of_16_bits(made.types.a)) {
     if (made.a.in_memory) wanted.emplace_back(&made.a.along_rows, false);
     wanted.emplace_back(&made.b.along_rows, false);
   }
@@ -89,18 +89,19 @@ bool set_a(FunctionContext& f, const InstructionView& instruction, WarpgroupDeta
   const ptx::Operand& a = instruction[1];
   made.a.in_memory = a.kind != OperandKind::vector;
   if (made.a.in_memory) return set_descriptor(f, a, made.a);
-  const auto fragment =
-      fragment_lanes(f, instruction, a, {.count = fragment_registers, .type = made.a_type});
-  if (fragment) put_slots(*fragment, made.a.fragment);
+  const FragmentRegisters wanted{.count = fragment_registers, .type = made.types.a};
+  const auto fragment = fragment_lanes(f, instruction, a, wanted);
+  if (fragment) made.a.fragment = fragment_of(*fragment, wanted);
   return fragment.has_value();
 }
 
 bool set_d(FunctionContext& f, const InstructionView& instruction, WarpgroupDetails& made) {
   const auto parts = instruction.elements(instruction[0]);
-  const unsigned elements = warpgroup_rows * made.n / (4 * warp_size);
-  if (parts.size() != registers_for(elements, made.d_type)) return false;
+  const unsigned elements = warpgroup_rows * made.size.n / (4 * warp_size);
+  if (parts.size() != registers_for(elements, made.types.d)) return false;
+  made.registers = static_cast<unsigned>(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const Register d = f.operands.destination(parts[i], register_type(made.d_type));
+    const Register d = f.operands.destination(parts[i], register_type(made.types.d));
     if (f.code.failed() || d.uniform) return false;
     made.d[i] = d.slot.offset;
   }
@@ -117,7 +118,9 @@ bool lower_product(FunctionContext& f, const InstructionView& instruction) {
   const Source scale = f.operands.source(instruction[3], Type::pred);
   made.scale = scale.slot.offset;
   made.scale_negated = scale.negated;
-  made.saturate = instruction.has("satfinite");
+  made.types.saturate = instruction.has("satfinite");
+  made.steps = product_steps(*f.kernel.request.tables.matrix, made.types);
+  made.size.k = depth_of(made.size.k, made.types.a);
   made.scratch = f.frame.lanes(sizeof(std::uint64_t)).offset;
   made.part = f.operands.shared_at(made.scratch);
   made.part.instruction = f.code.instruction();

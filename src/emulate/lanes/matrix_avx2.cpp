@@ -1,0 +1,2 @@
+#define DEMARC_ISA avx2
+#include "matrix.inl"

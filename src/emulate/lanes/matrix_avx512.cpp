@@ -1,0 +1,2 @@
+#define DEMARC_ISA avx512
+#include "matrix.inl"

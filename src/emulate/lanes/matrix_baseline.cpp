@@ -1,0 +1,2 @@
+#define DEMARC_ISA baseline
+#include "matrix.inl"
