@@ -1,28 +1,64 @@
 // Blocks on all cores, or in turns on one.
 #include "block_loops.hpp"
 
+#include <chrono>
 #include <deque>
 
 namespace demarc::emulate {
 
-void run_blocks(const Program& program, Collector& collector, std::atomic<std::uint32_t>& next,
-                std::uint32_t blocks, TraceSink* sink, bool plain_atomics, const Progress& progress,
-                bool reports) {
+namespace {
+
+constexpr std::uint32_t most_at_once = 64;
+constexpr std::uint32_t shares = 32;  // of a worker
+constexpr auto time_to_start = std::chrono::microseconds(100);
+
+bool hangs(const Block& block) {
+  return std::any_of(block.findings.begin(), block.findings.end(), [](const PendingFinding& found) {
+    return found.finding.kind == FindingKind::hang;
+  });
+}
+
+}  // namespace
+
+std::uint32_t blocks_at_once(std::uint32_t blocks, unsigned threads) {
+  return std::clamp(blocks / (threads * shares), 1U, most_at_once);
+}
+
+void run_blocks(BlockWork& work, const std::function<void()>& call_others, bool reports) {
   FramePool pool;
-  Block block(program, pool);
-  const bool tracing = sink != nullptr;
-  const bool runs = tracing && sink->wants_instructions();
+  Block block(work.program, pool);
+  const bool tracing = work.sink != nullptr;
+  const bool runs = tracing && work.sink->wants_instructions();
+  Leavings left;
   std::uint32_t number = 0;
-  block.flush = [&](Block& running) { collector.flush(running, number); };
-  for (Warp& warp : block.warps) warp.plain_atomics = plain_atomics;
-  for (;;) {
-    number = next.fetch_add(1);
-    if (number >= blocks || collector.over()) break;
-    block.start(number, tracing, runs);
-    block.run();
-    collector.finish(block, number);
-    if (reports)
-      report_progress(progress, static_cast<double>(number + 1) / blocks, program.kernel);
+  block.flush = [&](Block& running) { work.collector.flush(running, number, left); };
+  for (Warp& warp : block.warps) warp.plain_atomics = work.plain_atomics;
+  const auto start = std::chrono::steady_clock::now();
+  bool alone = static_cast<bool>(call_others);
+  const auto call_when_late = [&] {
+    if (!alone || std::chrono::steady_clock::now() - start < time_to_start) return;
+    alone = false;
+    call_others();
+  };
+  bool ended = false;  // by a block that hangs: those behind it give nothing
+  while (!ended) {
+    const std::uint64_t first = work.next.fetch_add(work.at_once);
+    if (first >= work.blocks) break;
+    number = static_cast<std::uint32_t>(first);
+    const std::uint32_t end = std::min(work.blocks - number, work.at_once) + number;
+    for (; number < end && !ended; ++number) {
+      if (work.collector.over()) return;
+      block.start(number, tracing, runs);
+      while (block.advance()) call_when_late();
+      ended = hangs(block);
+      work.collector.finish(block, number, left);
+      if (reports) {
+        report_progress(work.progress, static_cast<double>(number + 1) / work.blocks,
+                        work.program.kernel);
+      }
+      call_when_late();
+    }
+    work.collector.hand_over(left);
   }
 }
 
@@ -39,14 +75,15 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
   std::vector<std::unique_ptr<Running>> spare;
   const bool tracing = sink != nullptr;
   std::uint32_t next = 0;
+  Leavings none;  // blocks are collected as they end
   const auto start_next = [&] {
     if (spare.empty()) spare.push_back(std::make_unique<Running>(program, pool));
     std::unique_ptr<Running> one = std::move(spare.back());
     spare.pop_back();
     one->number = next++;
     one->ended = false;
-    one->block.flush = [&collector, number = one->number](Block& running) {
-      collector.flush(running, number);
+    one->block.flush = [&collector, &none, number = one->number](Block& running) {
+      collector.flush(running, number, none);
     };
     one->block.start(one->number, tracing, tracing && sink->wants_instructions());
     open.push_back(std::move(one));
@@ -58,7 +95,7 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
       if (!one->ended) ++running;
     }
     while (!open.empty() && open.front()->ended) {
-      collector.finish(open.front()->block, open.front()->number);
+      collector.finish(open.front()->block, open.front()->number, none);
       report_progress(progress, static_cast<double>(open.front()->number + 1) / blocks,
                       program.kernel);
       spare.push_back(std::move(open.front()));

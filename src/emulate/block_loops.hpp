@@ -7,10 +7,25 @@ namespace demarc::emulate {
 
 inline constexpr std::int64_t turn_among_blocks = 1 << 12;  // a block that waits for another spins
 
-// One core's part: takes the `next` block until there is none. `reports`: of progress.
-void run_blocks(const Program& program, Collector& collector, std::atomic<std::uint32_t>& next,
-                std::uint32_t blocks, TraceSink* sink, bool plain_atomics, const Progress& progress,
-                bool reports);
+// The blocks of a kernel, which workers share.
+struct BlockWork {
+  const Program& program;
+  Collector& collector;
+  std::uint32_t blocks = 0;
+  std::uint32_t at_once = 1;  // blocks that follow each other, which a worker takes together
+  TraceSink* sink = nullptr;
+  bool plain_atomics = true;  // one worker
+  const Progress& progress;
+  std::atomic<std::uint64_t> next{0};
+};
+
+// So many at once that workers seldom meet, and that none is left with much in the end.
+[[nodiscard]] std::uint32_t blocks_at_once(std::uint32_t blocks, unsigned threads);
+
+// One core's part: takes the `next` blocks until there are none. The first worker reports progress,
+// and calls the others once the kernel has run longer than it takes to start them.
+void run_blocks(BlockWork& work, const std::function<void()>& call_others = {},
+                bool reports = false);
 
 // All blocks on one core, up to `resident` of them at once, which take turns.
 void run_in_turns(const Program& program, Collector& collector, std::uint32_t blocks,

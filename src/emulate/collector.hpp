@@ -5,54 +5,56 @@
 #include <atomic>
 #include <condition_variable>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "machine.hpp"
 
 namespace demarc::emulate {
 
+// What blocks that follow each other have left behind while it was not their turn.
+struct Leavings {
+  // Part of the words: a block's.
+  struct Trace {
+    std::uint32_t block = 0;
+    std::size_t end = 0;
+  };
+
+  std::uint32_t first = 0;
+  std::uint32_t blocks = 0;
+  KernelStatistics statistics;
+  std::vector<PendingFinding> findings;
+  std::string printed;
+  std::vector<std::uint64_t> words;
+  std::vector<Trace> traces;
+
+  void add(Block& block, std::uint32_t number, bool traced);
+};
+
 // Blocks are handed out in ascending order; what they leave behind is collected in that order, too:
-// trace chunks, findings, printed text. A worker may run ahead of the collection by a bounded
-// number of blocks.
+// trace chunks, findings, printed text. A worker goes on while it is not its turn, ahead of the
+// collection by a bounded number of blocks: to wait for each other at every block costs more than a
+// short block itself.
 class Collector {
  public:
-  Collector(TraceSink* sink, Outcome& outcome, std::size_t finding_limit)
-      : sink_(sink), outcome_(outcome), finding_limit_(finding_limit) {}
+  // `ahead`: what workers have left that may wait to be collected.
+  Collector(TraceSink* sink, Outcome& outcome, std::size_t finding_limit, std::size_t ahead)
+      : sink_(sink), outcome_(outcome), finding_limit_(finding_limit), ahead_(ahead) {}
 
-  // Trace words of a block that is still running: passed on at once when it is this block's turn.
-  bool flush(Block& block, std::uint32_t number) {
-    if (turn_.load(std::memory_order_acquire) != number) return false;
-    pass_on(block, number, false);
-    return true;
-  }
+  // Trace words of a block that is still running: passed on at once when it is its turn, or that of
+  // the blocks that the same worker has ended before it.
+  void flush(Block& block, std::uint32_t number, Leavings& before);
 
-  void finish(Block& block, std::uint32_t number) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return turn_.load() == number || over(); });
-    if (over()) return end_turn(number);
-    if (sink_ != nullptr) pass_on(block, number, true);
-    add_findings(block);
-    outcome_.printed += block.printed;
-    KernelStatistics& statistics = outcome_.kernels.back();
-    for (const Warp& warp : block.warps) {
-      statistics.thread_instructions += warp.thread_instructions;
-      statistics.warp_instructions += warp.warp_instructions;
-      statistics.divergent_branches += warp.divergent_branches;
-      statistics.barriers += warp.barriers;
-      statistics.memory_accesses += warp.memory_accesses;
-      statistics.longest_warp = std::max(statistics.longest_warp, warp.warp_instructions);
-    }
-    end_turn(number);
-  }
+  // A block has ended. `before`: what the worker's blocks just before it left.
+  void finish(Block& block, std::uint32_t number, Leavings& before);
+  // The worker goes on with other blocks than the next one.
+  void hand_over(Leavings& left);
 
   // A worker that cannot go on: the others end, too. The first one's exception is rethrown.
-  void abandon(std::exception_ptr thrown) {
-    const std::lock_guard lock(mutex_);
-    if (!thrown_) thrown_ = std::move(thrown);
-    failed_.store(true);
-    changed_.notify_all();
-  }
+  void abandon(std::exception_ptr thrown);
   void rethrow() const {
     if (thrown_) std::rethrow_exception(thrown_);
   }
@@ -62,50 +64,24 @@ class Collector {
   [[nodiscard]] bool ended() const { return ended_.load(); }
   [[nodiscard]] bool failed() const { return failed_.load(); }
   [[nodiscard]] const Error& error() const { return error_; }
-  [[nodiscard]] std::uint32_t turn() const { return turn_.load(); }
 
  private:
-  void end_turn(std::uint32_t number) {
-    turn_.store(number + 1, std::memory_order_release);
-    changed_.notify_all();
+  [[nodiscard]] bool is_turn(std::uint32_t number) const {
+    return turn_.load(std::memory_order_acquire) == number;
   }
-
-  void pass_on(Block& block, std::uint32_t number, bool last) {
-    TraceChunk chunk;
-    chunk.block = number;
-    chunk.last = last;
-    chunk.words = std::span(block.trace.data(), block.trace_used);
-    if (!over()) {
-      if (auto consumed = sink_->consume(chunk); !consumed) {
-        error_ = consumed.error();
-        failed_.store(true);
-      }
-    }
-    block.trace_used = 0;
-  }
-
-  void add_findings(Block& block) {
-    for (PendingFinding& pending : block.findings) {
-      if (pending.finding.kind == FindingKind::hang) ended_.store(true);
-      const auto known = std::find_if(
-          outcome_.findings.begin(), outcome_.findings.end(), [&](const Finding& finding) {
-            return finding.kind == pending.finding.kind && finding.line == pending.finding.line &&
-                   finding.kernel == pending.finding.kernel;
-          });
-      if (known != outcome_.findings.end()) {
-        known->count += pending.finding.count;
-      } else if (outcome_.findings.size() < finding_limit_) {
-        outcome_.findings.push_back(std::move(pending.finding));
-      }
-    }
-  }
+  void collect(Leavings& left);
+  void collect_waiting();
+  void pass_on(std::span<const std::uint64_t> words, std::uint32_t number, bool last);
+  void add_findings(std::vector<PendingFinding>& findings);
 
   TraceSink* sink_;
   Outcome& outcome_;
   std::size_t finding_limit_;
+  std::size_t ahead_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::atomic<std::uint32_t> turn_{0};
+  std::map<std::uint32_t, Leavings> waiting_;  // by their first block
+  std::atomic<std::uint32_t> turn_{0};         // the first block that has not been collected
   std::atomic<bool> failed_{false};
   std::atomic<bool> ended_{false};
   Error error_;

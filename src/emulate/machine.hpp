@@ -216,11 +216,6 @@ class Block {
   std::uint64_t executed = 0;         // warp instructions of warps that are not running
 
   void start(std::uint32_t linear_index, bool tracing, bool trace_runs);
-  // Runs all warps to the end (or to a stop).
-  void run() {
-    while (advance()) {
-    }
-  }
   // Every warp that can run gets its turn. False: the block has ended.
   bool advance();
 

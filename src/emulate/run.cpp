@@ -182,27 +182,36 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   if (in_turns) program->turn = turn_among_blocks;
   outcome.threads = std::max(outcome.threads, threads);
   const auto start = std::chrono::steady_clock::now();
-  Collector collector(sink, outcome, options.finding_limit);
-  std::atomic<std::uint32_t> next{0};
+  Collector collector(sink, outcome, options.finding_limit, std::size_t{4} * threads);
+  BlockWork work{.program = *program,
+                 .collector = collector,
+                 .blocks = static_cast<std::uint32_t>(blocks),
+                 .at_once = blocks_at_once(static_cast<std::uint32_t>(blocks), threads),
+                 .sink = sink,
+                 .plain_atomics = threads == 1,
+                 .progress = options.progress};
   std::atomic<double> cpu_seconds{0};
-  const auto worker = [&](bool reports) {
+  const auto worker = [&](const std::function<void()>& body) {
     const double began = thread_cpu_seconds();
     try {
-      if (in_turns) {
-        run_in_turns(*program, collector, static_cast<std::uint32_t>(blocks), card.resident_blocks,
-                     sink, options.progress);
-      } else {
-        run_blocks(*program, collector, next, static_cast<std::uint32_t>(blocks), sink,
-                   threads == 1, options.progress, reports);
-      }
+      body();
     } catch (...) {
       collector.abandon(std::current_exception());  // out of memory
     }
     cpu_seconds.fetch_add(thread_cpu_seconds() - began);
   };
   std::vector<std::thread> others;
-  for (unsigned i = 1; i < threads; ++i) others.emplace_back(worker, false);
-  worker(true);
+  const auto call_others = [&] {
+    for (unsigned i = 1; i < threads; ++i)
+      others.emplace_back([&] { worker([&] { run_blocks(work); }); });
+  };
+  worker([&] {
+    if (in_turns) {
+      run_in_turns(*program, collector, work.blocks, card.resident_blocks, sink, options.progress);
+    } else {
+      run_blocks(work, call_others, true);
+    }
+  });
   for (std::thread& other : others) other.join();
   outcome.kernels.back().seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -1,0 +1,156 @@
+// Blocks on several threads: what they leave is collected in their order, and no thread waits for
+// that at every block.
+#include "collector.hpp"
+#include "harness.hpp"
+
+namespace demarc::emulate {
+namespace {
+
+using test::kernel_of;
+using test::launch_of;
+using test::run_text;
+
+class Collected : public testing::Test {
+ protected:
+  Collected() { outcome.kernels.emplace_back(); }
+
+  // A block that printed its number and executed ten instructions.
+  void end(std::uint32_t number, Leavings& before) {
+    block.findings.clear();
+    if (number == hangs) {
+      PendingFinding found;
+      found.finding.kind = FindingKind::hang;
+      block.findings.push_back(found);
+    }
+    block.printed = fmt::format("{} ", number);
+    block.warps[0].warp_instructions = 10;
+    block.trace.assign(1, number);
+    block.trace_used = 1;
+    collector.finish(block, number, before);
+  }
+  [[nodiscard]] std::uint64_t instructions() const { return outcome.kernels[0].warp_instructions; }
+  [[nodiscard]] std::vector<std::uint32_t> traced() const {
+    std::vector<std::uint32_t> blocks;
+    for (const TraceRecorder::Block& one : recorder.kernels()[0].blocks) {
+      EXPECT_EQ(one.words, std::vector<std::uint64_t>{one.block});
+      blocks.push_back(one.block);
+    }
+    return blocks;
+  }
+
+  std::uint32_t hangs = ~0U;
+  Program program;
+  FramePool pool;
+  Block block{program, pool};
+  Outcome outcome;
+  TraceRecorder recorder;
+  Collector collector{&recorder, outcome, 10, 2};
+};
+
+TEST_F(Collected, blocks_that_end_before_the_ones_ahead_of_them_do_not_wait_and_come_in_order) {
+  ASSERT_TRUE(recorder.begin_kernel({}));
+  Leavings first;
+  Leavings second;
+  end(2, second);
+  end(3, second);
+  collector.hand_over(second);
+  end(4, second);
+  EXPECT_EQ(outcome.printed, "");
+  end(0, first);
+  EXPECT_EQ(outcome.printed, "0 ");
+  end(1, first);
+  EXPECT_EQ(outcome.printed, "0 1 2 3 ");
+  collector.hand_over(first);
+  collector.hand_over(second);
+  EXPECT_EQ(outcome.printed, "0 1 2 3 4 ");
+  EXPECT_EQ(traced(), (std::vector<std::uint32_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(instructions(), 50U);
+  EXPECT_FALSE(collector.over());
+}
+
+TEST_F(Collected, words_of_a_block_that_runs_go_on_once_the_blocks_before_it_have_ended) {
+  ASSERT_TRUE(recorder.begin_kernel({}));
+  Leavings first;
+  Leavings second;
+  end(1, second);
+  block.trace.assign(1, 2);
+  block.trace_used = 1;
+  collector.flush(block, 2, second);
+  EXPECT_EQ(block.trace_used, 1U);
+  end(0, first);
+  block.trace.assign(1, 2);
+  block.trace_used = 1;
+  collector.flush(block, 2, second);
+  EXPECT_EQ(block.trace_used, 0U);
+  EXPECT_EQ(outcome.printed, "0 1 ");
+}
+
+TEST_F(Collected, blocks_behind_one_that_hangs_give_nothing) {
+  ASSERT_TRUE(recorder.begin_kernel({}));
+  hangs = 1;
+  Leavings first;
+  Leavings second;
+  end(2, second);
+  collector.hand_over(second);
+  end(0, first);
+  EXPECT_FALSE(collector.over());
+  end(1, first);
+  EXPECT_TRUE(collector.ended());
+  EXPECT_EQ(outcome.printed, "0 1 ");
+  EXPECT_EQ(traced(), (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(instructions(), 20U);
+}
+
+// Long enough for all threads to take part.
+Result<Outcome> run_blocks_of(const std::string& body, unsigned threads, TraceRecorder& trace) {
+  Options options;
+  options.threads = threads;
+  options.instruction_limit = 1 << 12;
+  return run_text(kernel_of("",
+                            "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, 0;\nLOOP:\nadd.u32 %r3, %r3, "
+                            "1;\nsetp.lt.u32 %p1, %r3, 300;\n@%p1 bra LOOP;\n" +
+                                body),
+                  launch_of(1000, 64, 512), options, &trace);
+}
+
+TEST(Workers, findings_traces_and_statistics_do_not_depend_on_their_number) {
+  const std::string body =
+      "setp.ge.u32 %p2, %r2, 137;\n@%p2 st.global.u64 [%rd2+512], %rd1;\nst.global.u64 [%rd2], "
+      "%rd1;";
+  TraceRecorder one;
+  const auto alone = run_blocks_of(body, 1, one);
+  ASSERT_TRUE(alone) << alone.error().message;
+  TraceRecorder many;
+  const auto outcome = run_blocks_of(body, 3, many);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_EQ(outcome->findings.size(), 1U);
+  EXPECT_EQ(outcome->findings[0].block[0], 137U);
+  EXPECT_EQ(outcome->findings[0].count, 863U * 64U);
+  EXPECT_EQ(outcome->kernels[0].warp_instructions, alone->kernels[0].warp_instructions);
+  EXPECT_EQ(outcome->kernels[0].thread_instructions, alone->kernels[0].thread_instructions);
+  EXPECT_EQ(outcome->kernels[0].memory_accesses, alone->kernels[0].memory_accesses);
+  ASSERT_EQ(many.kernels()[0].blocks.size(), 1000U);
+  for (std::size_t i = 0; i < 1000; ++i) {
+    EXPECT_EQ(many.kernels()[0].blocks[i].block, i);
+    EXPECT_EQ(many.kernels()[0].blocks[i].words, one.kernels()[0].blocks[i].words);
+  }
+}
+
+TEST(Workers, a_block_that_hangs_ends_the_run_at_the_same_place_for_any_number_of_them) {
+  const std::string body =
+      "setp.ne.u32 %p2, %r2, 137;\n@%p2 bra END;\nENDLESS:\nbra ENDLESS;\nEND:";
+  TraceRecorder one;
+  const auto alone = run_blocks_of(body, 1, one);
+  ASSERT_TRUE(alone) << alone.error().message;
+  TraceRecorder many;
+  const auto outcome = run_blocks_of(body, 3, many);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_EQ(outcome->findings.size(), 1U);
+  EXPECT_EQ(outcome->findings[0].block[0], 137U);
+  EXPECT_EQ(many.kernels()[0].blocks.size(), 138U);
+  EXPECT_EQ(one.kernels()[0].blocks.size(), 138U);
+  EXPECT_EQ(outcome->kernels[0].warp_instructions, alone->kernels[0].warp_instructions);
+}
+
+}  // namespace
+}  // namespace demarc::emulate
