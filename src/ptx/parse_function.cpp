@@ -22,6 +22,15 @@ bool is_performance_directive(std::string_view word) {
   return takes_no_values(word);
 }
 
+// Directives of a module that may stand behind a prototype without its semicolon.
+bool begins_an_item(std::string_view word) {
+  for (const std::string_view known :
+       {"visible", "extern", "weak", "common", "entry", "func", "file", "section", "alias"}) {
+    if (word == known) return true;
+  }
+  return find_state_space(word) != StateSpace::none;
+}
+
 }  // namespace
 
 bool Parser::parse_function(bool is_entry, Declarator declarator) {
@@ -66,15 +75,18 @@ bool Parser::parse_function(bool is_entry, Declarator declarator) {
   cursor_.skip();
   const auto index = static_cast<std::uint32_t>(module_.functions.size());
   const bool begins_body = good && cursor_.is_next('{');
-  if (good && !begins_body && !cursor_.is_next(';')) {
+  // ptxas takes a prototype of a function, not of a kernel, without a semicolon.
+  const bool ends_openly = good && !is_entry && (cursor_.done() || cursor_.is_next('.'));
+  const bool ends = begins_body || ends_openly || cursor_.is_next(';');
+  if (good && !ends) {
     fail(fmt::format("';' or '{{' was expected after the header of '{}', {}",
                      excerpt(function.name, 60), found()));
   }
-  if (!good || (!begins_body && !cursor_.is_next(';'))) {
+  if (!good || !ends) {
     names_.close_scope([](std::uint32_t, const Binding&) {});
     return false;
   }
-  ++cursor_.at;
+  if (!ends_openly) ++cursor_.at;
   // The name belongs to the module's scope, but parameters are in an inner one already.
   names_.bind_outermost(names_.intern(function.name), Base::function, index);
   module_.items.push_back({ItemKind::function, index});
@@ -125,10 +137,15 @@ bool Parser::parse_performance_directives(Function& function) {
   while (true) {
     cursor_.skip();
     if (!cursor_.is_next('.')) return true;
+    const Cursor before = cursor_;
     const char* start = cursor_.at;
     PerformanceDirective directive;
     directive.name = word_after_dot();
     if (!is_performance_directive(directive.name)) {
+      if (!function.is_entry && begins_an_item(directive.name)) {
+        cursor_ = before;
+        return true;
+      }
       return fail_at(cursor_.offset_of(start),
                      fmt::format("'.{}' cannot stand in the header of '{}'",
                                  excerpt(directive.name, 40), excerpt(function.name, 60)));

@@ -184,6 +184,7 @@ TEST(KeptFacts, of_the_corpus_and_of_bundled_kernels) {
                       {"leukocyte", 0xd9cb03e547dfeae0},
                       {"matmul", 0xb942fd4d8b205ebd},
                       {"matrices", 0x42b75af7cd2348c4},
+                      {"prototypes", 0xe5b71755340ed8bf},
                       {"memory", 0xff7cd65c9b3c5dcf},
                       {"multicast", 0x4f67b29f7559d70e},
                       {"odd", 0x697b89529c88a2a1},
@@ -204,6 +205,7 @@ TEST(KeptFacts, of_the_corpus_and_of_bundled_kernels) {
                        {"leukocyte rewritten", 0x4e53e9cf745428b4},
                        {"matmul rewritten", 0x4ea28c6e928d1c41},
                        {"matrices rewritten", 0xd784e811a86d9d8},
+                       {"prototypes rewritten", 0x2a8367a9e370ae28},
                        {"memory rewritten", 0x482a7cee4133e09e},
                        {"multicast rewritten", 0xcc6adc7e87a2ffd},
                        {"odd rewritten", 0xc2d1fc0d8a07b5c3},
@@ -248,9 +250,10 @@ TEST(KeptFacts, of_each_access_by_itself) {
       {"arithmetic alone", 0x31de8a35e9d9cab1},     {"barriers alone", 0x4ebc94558e21072f},
       {"bulk_copies alone", 0x4c34afa71085f3c9},    {"control_flow alone", 0x547b88246e2488fb},
       {"debug_sections alone", 0x39c0a7bfe453c54d}, {"matrices alone", 0x9dace8e9cb970b7f},
-      {"memory alone", 0x5b1d015cbfcf83ce},         {"multicast alone", 0x36f8de1c39446858},
-      {"tensor_memory alone", 0x403629f48080c90f},  {"textures alone", 0x118ec4e5c57e4013},
-      {"video alone", 0xc40672a1d7d32f69},          {"wgmma alone", 0x84a7f98ef2999140}};
+      {"prototypes alone", 0x63d82cc07bf865c7},     {"memory alone", 0x5b1d015cbfcf83ce},
+      {"multicast alone", 0x36f8de1c39446858},      {"tensor_memory alone", 0x403629f48080c90f},
+      {"textures alone", 0x118ec4e5c57e4013},       {"video alone", 0xc40672a1d7d32f69},
+      {"wgmma alone", 0x84a7f98ef2999140}};
   ColoredOptions options;
   options.places = ColoredPlaces{0x7000'0000'1000, 0x7000'0100'0000, 4096};
   for (const auto& file : corpus_files()) {
@@ -288,9 +291,10 @@ TEST(KeptFacts, of_what_is_said_of_broken_text) {
       {"arithmetic broken", 0x9c2bde37a9f272e5},     {"barriers broken", 0x1573bad254d349fb},
       {"bulk_copies broken", 0xd013399cb9824edc},    {"control_flow broken", 0x920ffd6e60161808},
       {"debug_sections broken", 0x574b8afc800f768e}, {"matrices broken", 0x1164713b762be685},
-      {"memory broken", 0x61141d8c3cc9a9f0},         {"multicast broken", 0x57cdf231e25a82f8},
-      {"tensor_memory broken", 0xafdfa622c36bce06},  {"textures broken", 0xec357bf6ac830cd4},
-      {"video broken", 0x5c69a0af636a3e07},          {"wgmma broken", 0xd21a445062d5ca69}};
+      {"prototypes broken", 0x82950b8893b64376},     {"memory broken", 0x61141d8c3cc9a9f0},
+      {"multicast broken", 0x57cdf231e25a82f8},      {"tensor_memory broken", 0xafdfa622c36bce06},
+      {"textures broken", 0xec357bf6ac830cd4},       {"video broken", 0x5c69a0af636a3e07},
+      {"wgmma broken", 0xd21a445062d5ca69}};
   for (const auto& file : corpus_files()) {
     const std::string text = read_file(file).value();
     std::string all;

@@ -177,6 +177,27 @@ TEST(Parser, a_declaration_knows_its_definition_further_down) {
   EXPECT_EQ(module.find_function("f"), &module.functions[1]);
 }
 
+TEST(Parser, a_prototype_of_a_function_ends_at_the_next_directive_of_the_module_too) {
+  for (const char* next :
+       {".extern .func g(.param .b64 y);\n", ".global .b32 v;\n", ".const .b32 v;\n",
+        ".weak .func g()\n{ ret; }\n", ".section .debug_x { .b8 1 }\n", ".file 1 \"a.cu\"\n",
+        ".noreturn\n.visible .entry k() { ret; }\n", ""}) {
+    const Module module =
+        parsed(test::preamble + ".extern .func (.param .b32 r) f(.param .b64 x)\n" + next);
+    ASSERT_FALSE(module.functions.empty());
+    EXPECT_EQ(module.functions[0].name, "f");
+    EXPECT_EQ(module.functions[0].parameters.size(), 1U);
+    EXPECT_EQ(parsed(print(module)).functions.size(), module.functions.size()) << next;
+  }
+}
+
+TEST(Parser, a_kernel_without_a_body_and_an_unknown_word_behind_a_prototype_are_malformed) {
+  for (const char* text : {".visible .entry k()\n.visible .entry l() { ret; }\n",
+                           ".extern .func f()\n.maxntids 3\n", ".extern .func f() x;\n"}) {
+    EXPECT_FALSE(parse(test::preamble + text, "t.ptx").diagnostics.ok()) << text;
+  }
+}
+
 TEST(Parser, a_copy_of_a_module_outlives_the_original) {
   Module copy;
   {
