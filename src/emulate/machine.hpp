@@ -26,7 +26,7 @@ inline constexpr std::uint64_t most_parameter_bytes = 1 << 20;  // of a function
 inline constexpr std::uint32_t most_frame_bytes = 1 << 27;      // of a function in a warp
 inline constexpr std::uint64_t window_bytes = 0x0000'0100'0000'0000;
 inline constexpr std::uint64_t global_variables_base = 0x0000'6000'0000'0000;
-inline constexpr std::uint64_t function_base = 0x0000'5000'0000'0000;  // + 16 * function index
+inline constexpr std::uint64_t function_base = 0x0000'5000'0000'0000;  // + 16 * its index in the module
 
 struct CodeInstruction {
   TraceInstruction trace;

@@ -18,6 +18,7 @@ std::uint64_t align_to(std::uint64_t value, std::uint64_t alignment) {
 }
 
 constexpr std::uint64_t variable_alignment = 256;
+constexpr std::uint64_t function_pitch = 16;               // between the addresses of two functions
 constexpr std::uint64_t most_constant_bytes = 11 * 65536;  // the eleven banks that PTX has
 
 // Before anything is taken: what a module declares may be more than this machine has.
@@ -42,6 +43,13 @@ Result<void> check_sizes(const ptx::Module& module, const std::string& source) {
     }
   }
   return {};
+}
+
+const ptx::Function* callable(const ptx::Module& module, std::string_view name) {
+  for (const ptx::Function& function : module.functions) {
+    if (function.name == name && function.has_body && !function.is_entry) return &function;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -74,6 +82,11 @@ std::vector<std::uint64_t> global_variable_addresses(const ptx::Module& module) 
     next = align_to(next + std::max<std::uint64_t>(variable.byte_size(), 1) + 256, 256);
   }
   return addresses;
+}
+
+std::uint64_t address_of_function(const ptx::Module& module, const ptx::Function& function) {
+  return function_base +
+         function_pitch * static_cast<std::uint64_t>(&function - module.functions.data());
 }
 
 std::span<std::byte> content_of(ModuleMemory& memory, const ptx::Variable& variable) {
@@ -128,7 +141,11 @@ Result<ModuleMemory> place_module_memory(const ptx::Module& module, const std::s
         return true;
       }
     }
-    return false;
+    const ptx::Function* const function = callable(module, name);
+    if (function == nullptr) return false;
+    out = address_of_function(module, *function);
+    memory.functions.push_back(function);
+    return true;
   };
   for (const ptx::Variable* const entry : placed) {
     const ptx::Variable& variable = *entry;

@@ -23,12 +23,17 @@ struct ModuleMemory {
   std::vector<std::vector<std::byte>> storage;                // of the global variables
   std::vector<Region> regions;
   std::vector<std::byte> constants;
+  std::vector<const ptx::Function*> functions;  // whose addresses the variables hold
   std::unique_ptr<DeviceHeap> heap;  // made when a kernel first needs it, kept for the launch
 };
 
 // Addresses of global variables: those of global_variable_addresses(), or where they lie on the
 // host.
 enum class VariablePlaces : std::uint8_t { own, host };
+
+// Of a function of the module that has a body.
+[[nodiscard]] std::uint64_t address_of_function(const ptx::Module& module,
+                                                const ptx::Function& function);
 
 // What a variable that was placed holds.
 [[nodiscard]] std::span<std::byte> content_of(ModuleMemory& memory, const ptx::Variable& variable);

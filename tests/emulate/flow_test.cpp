@@ -71,6 +71,31 @@ ld.param.b32 %r9, [r]; })");
   for (unsigned i = 0; i < 32; ++i) EXPECT_EQ(words[i], i % 2 == 0 ? 2 * i : i * i);
 }
 
+// A table of virtual functions, and one of pointers that are declared before the functions.
+TEST(Calls, functions_are_found_in_variables_that_hold_their_addresses_from_the_start) {
+  const std::string table = ".global .align 8 .u64 table[3] = {0, twice, square};\n";
+  const std::string forward =
+      ".func (.param .b32 res) twice(.param .b32 n);\n.func (.param .b32 res) square(.param .b32 "
+      "n);\n";
+  for (const std::string& declarations : {two_functions + table, forward + table + two_functions}) {
+    const auto words = flow_words(declarations, R"(
+and.b32 %r3, %r1, 1;
+mul.wide.u32 %rd5, %r3, 8;
+mov.u64 %rd6, table;
+add.s64 %rd6, %rd6, %rd5;
+ld.global.u64 %rd7, [%rd6+8];
+mov.u64 %rd8, twice;
+ld.global.u64 %rd9, [table+8];
+setp.eq.u64 %p1, %rd8, %rd9;
+{ .param .b32 a; .param .b32 r; st.param.b32 [a], %r1;
+PROTOTYPE: .callprototype (.param .b32 _) _ (.param .b32 _);
+call (r), %rd7, (a), PROTOTYPE;
+ld.param.b32 %r9, [r]; }
+@!%p1 mov.u32 %r9, 77777;)");
+    for (unsigned i = 0; i < 32; ++i) EXPECT_EQ(words[i], i % 2 == 0 ? 2 * i : i * i);
+  }
+}
+
 TEST(Calls, a_register_that_holds_no_function_is_a_finding) {
   const auto outcome = run_text(
       kernel_of(two_functions,

@@ -13,7 +13,6 @@ using ptx::OperandKind;
 namespace {
 
 constexpr std::uint8_t any_sink_width = 8;
-constexpr std::uint64_t function_pitch = 16;  // between the addresses of two functions
 
 // A register has the width of the type. Constants and addresses may be wider: their low bytes
 // count.
@@ -135,9 +134,8 @@ std::optional<Source> Operands::variable_address(const ptx::Variable& variable,
 std::optional<Source> Operands::function_address(const Operand& operand) {
   const ptx::Function* definition = definition_of(kernel_.module(), operand.index);
   if (definition == nullptr) return std::nullopt;
-  const std::uint32_t index = kernel_.functions.index_of(*definition);
-  const std::uint64_t start = function_base + function_pitch * index;
-  kernel_.program.function_of_address[start] = index;
+  const std::uint64_t start = address_of_function(kernel_.module(), *definition);
+  kernel_.program.function_of_address[start] = kernel_.functions.index_of(*definition);
   return frame_.constant(ptx::Type::u64, start + operand.value);
 }
 

@@ -91,7 +91,12 @@ void place_results(FunctionContext& f, std::span<const Operand> list, HandedPlac
   }
 }
 
+// The callee may be any function whose address the kernel takes, or finds in a variable.
 void call_through_register(FunctionContext& f, const Operand& callee, CallDetails& call) {
+  for (const ptx::Function* function : f.kernel.request.memory->functions) {
+    const std::uint64_t start = address_of_function(f.kernel.module(), *function);
+    f.kernel.program.function_of_address[start] = f.kernel.functions.index_of(*function);
+  }
   const Source address = f.operands.source(callee, ptx::Type::u64);
   MicroOp& op = f.code.emit(control::call_indirect);
   op.a = address.slot.offset;
