@@ -26,7 +26,8 @@ inline constexpr std::uint64_t most_parameter_bytes = 1 << 20;  // of a function
 inline constexpr std::uint32_t most_frame_bytes = 1 << 27;      // of a function in a warp
 inline constexpr std::uint64_t window_bytes = 0x0000'0100'0000'0000;
 inline constexpr std::uint64_t global_variables_base = 0x0000'6000'0000'0000;
-inline constexpr std::uint64_t function_base = 0x0000'5000'0000'0000;  // + 16 * its index in the module
+inline constexpr std::uint64_t function_base =
+    0x0000'5000'0000'0000;  // + 16 * its index in the module
 
 struct CodeInstruction {
   TraceInstruction trace;
@@ -81,6 +82,14 @@ struct DeviceHeap {
   bool release(std::uint64_t address);                       // false: nothing begins there
 };
 
+// What the blocks of a cooperative launch share for the barriers of the whole grid. Its address is
+// in %envreg1 (the upper half) and %envreg2.
+struct GridWorkspace {
+  static constexpr std::uint64_t base = 0x0000'6900'0000'0000;
+  static constexpr std::uint64_t bytes = 4096;
+  std::vector<std::byte> memory = std::vector<std::byte>(bytes);
+};
+
 struct Program {
   HandlerTables tables;
   std::string kernel;
@@ -95,8 +104,9 @@ struct Program {
   bool ordered = false;   // see Outcome::ordered_kernels
   bool suspends = false;  // a warp may have to wait for another
   bool calls = false;
-  bool allocates = false;      // device-side malloc and free
-  DeviceHeap* heap = nullptr;  // where they do
+  bool allocates = false;                         // device-side malloc and free
+  DeviceHeap* heap = nullptr;                     // where they do
+  std::unique_ptr<GridWorkspace> grid_workspace;  // where the kernel asks for its address
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{1, 1, 1};
   std::uint32_t dynamic_shared_bytes = 0;

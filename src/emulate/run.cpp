@@ -14,6 +14,8 @@ namespace demarc::emulate {
 
 namespace {
 
+constexpr std::uint64_t most_cooperative_blocks = 8192;  // no card holds more
+
 std::uint64_t run_align(std::uint64_t value, std::uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
@@ -145,6 +147,14 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
     if (options.check_uninitialised) region.shadow = program->heap->shadow.data();
     program->regions.push_back(region);
   }
+  if (program->grid_workspace) {
+    Region region;
+    region.low = GridWorkspace::base;
+    region.high = region.low + GridWorkspace::bytes;
+    region.delta =
+        reinterpret_cast<std::uint64_t>(program->grid_workspace->memory.data()) - region.low;
+    program->regions.push_back(region);
+  }
   std::sort(program->regions.begin(), program->regions.end(),
             [](const Region& a, const Region& b) { return a.low < b.low; });
   program->constant_region.high = program->constants.size();
@@ -176,8 +186,18 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   unsigned threads =
       options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
   threads = static_cast<unsigned>(std::min<std::uint64_t>(threads, blocks));
-  if (program->ordered) outcome.ordered_kernels.push_back(program->kernel);
-  const bool in_turns = card.resident_blocks > 1;
+  // Blocks that wait for the whole grid are all there at once.
+  std::uint32_t resident = card.resident_blocks;
+  if (program->grid_workspace) {
+    if (blocks > most_cooperative_blocks) {
+      return invalid_input(
+          "kernel '{}' waits for its whole grid: {} blocks, {} are the most that run at once",
+          kernel->name, blocks, most_cooperative_blocks);
+    }
+    resident = std::max(resident, static_cast<std::uint32_t>(blocks));
+  }
+  const bool in_turns = resident > 1;
+  if (program->ordered && !in_turns) outcome.ordered_kernels.push_back(program->kernel);
   if (program->ordered || in_turns) threads = 1;
   if (in_turns) program->turn = turn_among_blocks;
   outcome.threads = std::max(outcome.threads, threads);
@@ -207,7 +227,7 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   };
   worker([&] {
     if (in_turns) {
-      run_in_turns(*program, collector, work.blocks, card.resident_blocks, sink, options.progress);
+      run_in_turns(*program, collector, work.blocks, resident, sink, options.progress);
     } else {
       run_blocks(work, call_others, true);
     }

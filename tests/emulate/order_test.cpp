@@ -10,6 +10,7 @@ namespace {
 using test::kernel_of;
 using test::launch_of;
 using test::run_text;
+using test::words_of;
 
 // How many threads ran 64 blocks of a kernel with this in it, and whether it was said to be
 // ordered.
@@ -54,6 +55,73 @@ TEST(Order, of_blocks_does_not_matter_to_sums_of_integers_and_to_what_is_a_block
     EXPECT_FALSE(found.ordered) << instruction;
     EXPECT_EQ(found.threads, 3U) << instruction;
   }
+}
+
+// As nvcc 13 makes it of cooperative_groups: the first thread of a block adds to a counter of the
+// workspace, the first block's so much that its upper bit turns.
+std::string grid_barrier(const char* name) {
+  return fmt::format(R"(
+barrier.sync 0;
+@%p2 bra WAITED{0};
+atom.add.release.gpu.u32 %r10, [%rd10+4], %r9;
+SPIN{0}:
+ld.acquire.gpu.u32 %r11, [%rd10+4];
+xor.b32 %r11, %r11, %r10;
+setp.gt.s32 %p3, %r11, -1;
+@%p3 bra SPIN{0};
+WAITED{0}:
+barrier.sync 0;
+)",
+                     name);
+}
+
+// Every block writes its number and adds those of all others, twice.
+Result<Outcome> run_cooperative(std::uint32_t blocks) {
+  const std::string body = R"(
+mov.u32 %r3, %envreg2;
+cvt.u64.u32 %rd10, %r3;
+mov.u32 %r4, %envreg1;
+cvt.u64.u32 %rd11, %r4;
+bfi.b64 %rd10, %rd11, %rd10, 32, 32;
+mov.u32 %r5, %nctaid.x;
+mov.u32 %r6, %ctaid.x;
+sub.u32 %r9, -2147483647, %r5;
+setp.eq.u32 %p1, %r6, 0;
+selp.b32 %r9, %r9, 1, %p1;
+setp.ne.u32 %p2, %r1, 0;
+mul.wide.u32 %rd12, %r6, 8;
+add.s64 %rd12, %rd12, %rd1;
+st.global.u64 [%rd12], %rd12;
+)" + grid_barrier("A") + R"(
+mov.u64 %rd13, 0;
+mov.u64 %rd14, %rd1;
+mov.u32 %r7, 0;
+ADD:
+ld.global.u64 %rd15, [%rd14];
+add.s64 %rd13, %rd13, %rd15;
+add.s64 %rd14, %rd14, 8;
+add.u32 %r7, %r7, 1;
+setp.lt.u32 %p4, %r7, %r5;
+@%p4 bra ADD;
+)" + grid_barrier("B") + "st.global.u64 [%rd12], %rd13;";
+  return run_text(kernel_of("", body), launch_of(blocks, 64, std::uint64_t{8} * blocks));
+}
+
+TEST(CooperativeLaunches, blocks_wait_for_the_whole_grid) {
+  constexpr std::uint32_t blocks = 20;
+  const auto outcome = run_cooperative(blocks);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_TRUE(outcome->findings.empty()) << describe(outcome->findings[0], "t.ptx");
+  EXPECT_TRUE(outcome->ordered_kernels.empty());  // they take turns
+  const std::uint64_t sum = blocks * gpu::default_base_address + 8 * (blocks * (blocks - 1) / 2);
+  for (const std::uint64_t word : words_of(*outcome)) EXPECT_EQ(word, sum);
+}
+
+TEST(CooperativeLaunches, of_more_blocks_than_a_card_holds_are_refused) {
+  const auto outcome = run_cooperative(8193);
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.error().message.find("waits for its whole grid: 8193 blocks"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -58,6 +58,19 @@ std::optional<std::uint64_t> known_before_launch(const KernelContext& kernel, Sp
       return 0;
     case SpecialRegister::warp_sz:
       return warp_size;
+    case SpecialRegister::envreg1:
+    case SpecialRegister::envreg2:
+      if (!kernel.program.grid_workspace)
+        kernel.program.grid_workspace = std::make_unique<GridWorkspace>();
+      return which == SpecialRegister::envreg1 ? GridWorkspace::base >> 32
+                                               : GridWorkspace::base & 0xffffffffU;
+    // The system takes no shared memory for itself.
+    case SpecialRegister::reserved_smem_offset_begin:
+    case SpecialRegister::reserved_smem_offset_end:
+    case SpecialRegister::reserved_smem_offset_cap:
+    case SpecialRegister::reserved_smem_offset_0:
+    case SpecialRegister::reserved_smem_offset_1:
+      return 0;
     case SpecialRegister::dynamic_smem_size:
       return request.dynamic_shared_bytes;
     default:

@@ -76,6 +76,13 @@ bool uniform_special(ptx::SpecialRegister which) {
     case SpecialRegister::gridid:
     case SpecialRegister::warp_sz:
     case SpecialRegister::dynamic_smem_size:
+    case SpecialRegister::envreg1:
+    case SpecialRegister::envreg2:
+    case SpecialRegister::reserved_smem_offset_begin:
+    case SpecialRegister::reserved_smem_offset_end:
+    case SpecialRegister::reserved_smem_offset_cap:
+    case SpecialRegister::reserved_smem_offset_0:
+    case SpecialRegister::reserved_smem_offset_1:
       return true;
     default:
       return false;
