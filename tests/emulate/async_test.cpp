@@ -216,5 +216,36 @@ TEST(BulkCopies, bytes_behind_a_buffer_or_not_a_multiple_of_16_are_findings) {
   EXPECT_EQ(odd->findings[0].kind, FindingKind::misaligned);
 }
 
+// Each thread's eight bytes, then an addition to the first four of them, are waited for by a phase
+// of the barrier each.
+TEST(AsyncStores, and_reductions_tell_the_barrier_of_their_bytes) {
+  const auto words = async_words(async_init + R"(
+mov.u64 %rd7, area;
+mad.wide.u32 %rd7, %r1, 8, %rd7;
+cvt.u32.u64 %r7, %rd7;
+cvt.u32.u64 %r8, %rd10;
+@%p1 mbarrier.init.shared::cta.b64 [%rd10], 1;
+bar.sync 0;
+add.u32 %r3, %r1, 100;
+st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.u32 [%r7], {%r1, %r3}, [%r8];
+mbarrier.test_wait.parity.shared::cta.b64 %p2, [%rd10], 0;
+selp.u32 %r20, 1000000, 0, %p2;
+bar.sync 0;
+@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%rd10], 512;
+WAIT:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [%rd10], 0;
+@!%p2 bra WAIT;
+red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r7], 7, [%r8];
+@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%rd10], 256;
+AGAIN:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [%rd10], 1;
+@!%p2 bra AGAIN;
+ld.shared.v2.u32 {%r4, %r5}, [%rd7];
+mad.lo.u32 %r9, %r4, 1000, %r5;
+add.u32 %r9, %r9, %r20;)",
+                                 64);
+  for (unsigned i = 0; i < 64; ++i) EXPECT_EQ(words[i], (i + 7) * 1000 + i + 100);
+}
+
 }  // namespace
 }  // namespace demarc::emulate

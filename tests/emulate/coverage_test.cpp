@@ -26,6 +26,8 @@ const std::map<Opcode, const char*> tested_elsewhere{
     {Opcode::elect, "Votes"},
     {Opcode::match, "Matches"},
     {Opcode::redux, "Reductions"},
+    {Opcode::st_async, "AsyncStores"},
+    {Opcode::red_async, "AsyncStores"},
     {Opcode::bar_sync, "NamedBarriers"},
     {Opcode::bar_arrive, "NamedBarriers"},
     {Opcode::bar_red, "NamedBarriers"},
@@ -96,8 +98,6 @@ const std::map<Opcode, const char*> same_as{
 const std::map<Opcode, const char*> refused{
     {Opcode::barrier_cluster_arrive, "barrier.cluster.arrive;"},
     {Opcode::barrier_cluster_wait, "barrier.cluster.wait;"},
-    {Opcode::st_async,
-     "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r3], %r4, [%r5];"},
     {Opcode::st_bulk, "st.bulk.weak.shared::cta [%rd5], 64, 0;"},
     {Opcode::multimem_ld_reduce, "multimem.ld_reduce.relaxed.gpu.global.add.u32 %r3, [%rd1];"},
     {Opcode::multimem_st, "multimem.st.relaxed.gpu.global.u32 [%rd1], %r3;"},
@@ -123,9 +123,6 @@ const std::map<Opcode, const char*> refused{
     {Opcode::sust, "sust.b.1d.b32.trap [%rd1, {%r1}], %r3;"},
     {Opcode::sured, "sured.b.add.1d.u32.trap [%rd1, {%r1}], %r3;"},
     {Opcode::suq, "suq.width.b32 %r3, [%rd1];"},
-    {Opcode::red_async,
-     "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r3], %r4, "
-     "[%r5];"},
     {Opcode::tensormap_cp_fenceproxy,
      "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
      "[%rd1], [%r3], 128;"},

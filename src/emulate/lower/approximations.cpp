@@ -54,6 +54,8 @@ std::string_view approximated_instruction(const ptx::Mnemonic& words) {
       return approximated_product(words);
     case Opcode::cp_async:
     case Opcode::cp_async_bulk:
+    case Opcode::st_async:
+    case Opcode::red_async:
       return "done when issued: a missing wait is not found";
     case Opcode::mbarrier_try_wait:
       return "does not wait: the other warps run when the phase is not over";

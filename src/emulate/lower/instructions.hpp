@@ -37,6 +37,9 @@ bool lower_atomic(FunctionContext& f, const InstructionView& instruction);
 bool lower_async(FunctionContext& f, const InstructionView& instruction);
 bool lower_bulk_copy(FunctionContext& f, const InstructionView& instruction);
 bool lower_mbarrier(FunctionContext& f, const InstructionView& instruction);
+// Each lane takes `bytes` off those that the barrier waits for: .mbarrier::complete_tx::bytes.
+bool complete_transfer(FunctionContext& f, const InstructionView& instruction,
+                       const ptx::Operand& barrier, std::uint32_t bytes);
 
 // Between the lanes of a warp.
 bool lower_warp(FunctionContext& f, const InstructionView& instruction);

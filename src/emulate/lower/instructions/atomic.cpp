@@ -61,10 +61,11 @@ bool commutes(AtomicKind kind, Type type) {
 
 }  // namespace
 
-// atom d, [place], b [, c] and red [place], b
+// atom d, [place], b [, c], red [place], b and red.async [place], b, [barrier]
 bool lower_atomic(FunctionContext& f, const InstructionView& instruction) {
   const bool gives_result = instruction.opcode() == Opcode::atom;
-  if (!gives_result && instruction.opcode() != Opcode::red) return false;
+  const bool async = instruction.opcode() == Opcode::red_async;
+  if (!gives_result && !async && instruction.opcode() != Opcode::red) return false;
   const Type type = instruction.type();
   const std::uint32_t bytes = ptx::byte_size(type);
   const auto kind = atomic_kind(instruction);
@@ -94,7 +95,8 @@ bool lower_atomic(FunctionContext& f, const InstructionView& instruction) {
   // Blocks do not see each other's shared memory.
   if (where != AddressKind::shared && (result == AtomicResult::used || !commutes(*kind, type)))
     f.code.order_blocks();
-  return true;
+  return !async || (instruction.operands().size() == 3 &&
+                    complete_transfer(f, instruction, instruction[2], bytes * op->count));
 }
 
 }  // namespace demarc::emulate

@@ -149,8 +149,11 @@ bool lower_load(FunctionContext& f, const InstructionView& instruction) {
   return true;
 }
 
+// st [place], value and st.async [place], value, [barrier], which is done when it is issued.
 bool lower_store(FunctionContext& f, const InstructionView& instruction) {
-  if (instruction.opcode() != Opcode::st || !is_element(instruction.type())) return false;
+  const bool async = instruction.opcode() == Opcode::st_async;
+  if (instruction.opcode() != Opcode::st && !async) return false;
+  if (!is_element(instruction.type())) return false;
   auto op = element_access(f, instruction, instruction[0]);
   if (!op) return false;
   op->width = op->bytes;
@@ -158,8 +161,11 @@ bool lower_store(FunctionContext& f, const InstructionView& instruction) {
                                                             : store_scalar(f, instruction, *op);
   if (!covered || op->width < op->bytes) return false;
   op->run = store_handler(f.kernel.request.tables, op->bytes);
+  if (async) op->flags |= memory_volatile;
   emit_access(f, AccessKind::store, *op);
-  return true;
+  if (!async) return true;
+  return instruction.operands().size() == 3 &&
+         complete_transfer(f, instruction, instruction[2], std::uint32_t{op->bytes} * op->count);
 }
 
 }  // namespace demarc::emulate

@@ -87,6 +87,24 @@ void read_number(FunctionContext& f, const ptx::Operand& operand, Type type, Bar
 
 }  // namespace
 
+bool complete_transfer(FunctionContext& f, const InstructionView& instruction,
+                       const ptx::Operand& barrier, std::uint32_t bytes) {
+  if (!instruction.has("mbarrier::complete_tx::bytes")) return false;
+  auto op = f.operands.address(barrier, instruction.words().space);
+  if (!op) return false;
+  auto& made = f.code.details<BarrierDetails>();
+  made.operation = BarrierOperation::complete;
+  made.number = f.frame.constant(Type::u32, bytes).slot.offset;
+  made.number_uniform = true;
+  made.has_number = true;
+  op->run = async_ops::barrier_word;
+  op->bytes = word_bytes;
+  op->flags |= memory_volatile;
+  op->aux = &made;
+  f.code.emit(*op);
+  return true;
+}
+
 bool lower_mbarrier(FunctionContext& f, const InstructionView& instruction) {
   if (instruction.opcode() == Opcode::mbarrier_pending_count)
     return lower_pending_count(f, instruction);
