@@ -92,6 +92,7 @@ void Block::start(std::uint32_t linear_index, bool tracing, bool trace_runs) {
     warp.local_base = 0;
     warp.function = 0;
     warp.carry = 0;
+    warp.cluster_phase = ~std::uint64_t{0};
     warp.tracing = tracing;
     warp.trace_runs = trace_runs;
     warp.thread_instructions = 0;
@@ -179,16 +180,18 @@ bool Block::advance() {
   }
   const bool left = std::any_of(warps.begin(), warps.end(),
                                 [](const Warp& warp) { return warp.state != WarpState::done; });
-  if (left && ran && !stopped) return true;
+  idle = !ran && std::any_of(warps.begin(), warps.end(), [](const Warp& warp) {
+    return warp.state == WarpState::cluster_barrier;
+  });
+  if (left && (ran || idle) && !stopped) return true;
   if (left && !stopped) report_stuck();
   for (Warp& warp : warps) warp.frame = nullptr;
   return false;
 }
 
-// Nobody can run and somebody waits: warps stand at barriers that the rest will never reach.
 void Block::report_stuck() {
   const auto waits = std::find_if(warps.begin(), warps.end(), [](const Warp& warp) {
-    return warp.state == WarpState::barrier;
+    return warp.state == WarpState::barrier || warp.state == WarpState::cluster_barrier;
   });
   const Warp& warp = *waits;
   const MicroOp* op = program->code.data() + warp.resume - 1;
@@ -314,6 +317,21 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
     switch (place) {
       case AddressKind::shared:
         region = &shared_region;
+        if (cluster != nullptr && address >= shared_rank_unit) {
+          const std::uint64_t rank = (address >> shared_rank_shift) - 1;
+          const Block* const other = cluster->block(rank);
+          if (other == nullptr) {
+            report(warp, op, lane, FindingKind::out_of_bounds,
+                   fmt::format("{} of {} bytes in shared memory of block {} of the cluster, which "
+                               "{}",
+                               block_mode_name(mode), bytes, rank,
+                               rank < cluster->size() ? "has not begun, or has ended"
+                                                      : "has no such block"));
+            continue;
+          }
+          region = &other->shared_region;
+          address &= shared_rank_unit - 1;
+        }
         break;
       case AddressKind::local:
         region = &local_area;

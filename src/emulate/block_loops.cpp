@@ -1,6 +1,7 @@
 // Blocks on all cores, or in turns on one.
 #include "block_loops.hpp"
 
+#include <bit>
 #include <chrono>
 #include <deque>
 
@@ -69,11 +70,15 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
     Block block;
     std::uint32_t number = 0;
     bool ended = false;
+    std::shared_ptr<Cluster> cluster;
   };
   FramePool pool;
   std::deque<std::unique_ptr<Running>> open;  // in the order of their numbers
   std::vector<std::unique_ptr<Running>> spare;
+  std::map<std::uint64_t, std::shared_ptr<Cluster>> clusters;  // of which blocks have begun
   const bool tracing = sink != nullptr;
+  const std::uint64_t cluster_threads = std::uint64_t{program.cluster.size()} * program.block[0] *
+                                        program.block[1] * program.block[2];
   std::uint32_t next = 0;
   Leavings none;  // blocks are collected as they end
   const auto start_next = [&] {
@@ -86,13 +91,48 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
       collector.flush(running, number, none);
     };
     one->block.start(one->number, tracing, tracing && sink->wants_instructions());
+    if (program.in_clusters) {
+      std::shared_ptr<Cluster>& cluster =
+          clusters[program.cluster.cluster(one->block.index, program.grid)];
+      if (!cluster) cluster = std::make_shared<Cluster>(program.cluster.size(), cluster_threads);
+      one->cluster = cluster;
+      one->block.cluster = cluster.get();
+      cluster->begin(program.cluster.rank(one->block.index), one->block);
+    }
     open.push_back(std::move(one));
+  };
+  const auto end = [&](Running& one) {
+    one.ended = true;
+    if (!one.cluster) return;
+    std::uint32_t rest = 0;
+    for (const Warp& warp : one.block.warps) {
+      if (warp.state != WarpState::done)
+        rest += static_cast<std::uint32_t>(std::popcount(warp.live));
+    }
+    if (one.cluster->end(program.cluster.rank(one.block.index), rest))
+      clusters.erase(program.cluster.cluster(one.block.index, program.grid));
+    one.block.cluster = nullptr;
   };
   while (!collector.over()) {
     std::uint32_t running = 0;
+    bool idle = true;
     for (const auto& one : open) {
-      if (!one->ended) one->ended = !one->block.advance();
-      if (!one->ended) ++running;
+      if (one->ended) continue;
+      if (one->block.advance()) {
+        ++running;
+        idle = idle && one->block.idle;
+      } else {
+        end(*one);
+        idle = false;
+      }
+    }
+    // All wait for each other, and no block that they may wait for is still to come.
+    if (idle && running != 0 && (running >= resident || next == blocks)) {
+      for (const auto& one : open) {
+        if (one->ended) continue;
+        one->block.report_stuck();
+        end(*one);
+      }
     }
     while (!open.empty() && open.front()->ended) {
       collector.finish(open.front()->block, open.front()->number, none);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster.hpp"
 #include "demarc/emulate/emulate.hpp"
 #include "lanes/alu.hpp"
 #include "warp.hpp"
@@ -109,6 +110,8 @@ struct Program {
   std::unique_ptr<GridWorkspace> grid_workspace;  // where the kernel asks for its address
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{1, 1, 1};
+  ClusterShape cluster;
+  bool in_clusters = false;  // blocks have to be there with those of their cluster
   std::uint32_t dynamic_shared_bytes = 0;
   std::vector<std::byte> parameters;  // kernel parameters as in memory
   std::vector<std::byte> constants;   // the constant bank
@@ -202,6 +205,7 @@ class Block {
   // What handlers use.
   const Program* program;
   FramePool* pool;
+  Cluster* cluster = nullptr;  // where the kernel is Program::in_clusters
   std::uint32_t linear = 0;
   std::array<std::uint32_t, 3> index{};
   std::vector<std::uint64_t> trace;  // see TraceChunk
@@ -228,6 +232,9 @@ class Block {
   void start(std::uint32_t linear_index, bool tracing, bool trace_runs);
   // Every warp that can run gets its turn. False: the block has ended.
   bool advance();
+  bool idle = false;  // no warp could run in the last turn: all wait for other blocks
+  // Nobody can run and somebody waits: warps stand at barriers that the rest will never reach.
+  void report_stuck();
 
   [[nodiscard]] std::uint64_t* trace_room(std::size_t words) {
     if (trace_used + words > trace.size()) make_trace_room(words);
@@ -253,10 +260,10 @@ class Block {
   bool arrive(Warp& warp, const MicroOp* op, std::uint32_t id, std::uint32_t threads);
   void warp_ended();
   void next_epoch();  // everything before is ordered before everything after
+  void order_all();   // the same, of all blocks of its cluster
 
  private:
   void make_trace_room(std::size_t words);
-  void report_stuck();
   void complete(std::uint32_t barrier_id);
   void run_warp(Warp& warp);
 };

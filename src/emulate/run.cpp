@@ -196,7 +196,11 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
     }
     resident = std::max(resident, static_cast<std::uint32_t>(blocks));
   }
-  const bool in_turns = resident > 1;
+  if (program->in_clusters) {
+    const std::uint64_t span = std::min(program->cluster.span(program->grid), blocks);
+    resident = std::max(resident, static_cast<std::uint32_t>(span));
+  }
+  const bool in_turns = resident > 1 || program->in_clusters;
   if (program->ordered && !in_turns) outcome.ordered_kernels.push_back(program->kernel);
   if (program->ordered || in_turns) threads = 1;
   if (in_turns) program->turn = turn_among_blocks;

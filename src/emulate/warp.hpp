@@ -76,7 +76,7 @@ struct StackEntry {
   std::uint32_t local_base = 0;
 };
 
-enum class WarpState : std::uint8_t { ready, barrier, done };
+enum class WarpState : std::uint8_t { ready, barrier, cluster_barrier, done };
 
 struct alignas(64) Warp {
   // What handlers touch all the time.
@@ -99,10 +99,11 @@ struct alignas(64) Warp {
   std::uint32_t resume = 0;
   std::uint32_t local_base =
       0;  // offset of the current function's locals in the thread's local memory
-  std::uint32_t function = 0;        // whose frame it is
-  std::uint32_t carry = 0;           // condition code of add.cc and its kin, a mask
-  const std::uint32_t* tid[3] = {};  // 32 values each
-  std::vector<StackEntry> stack;     // below the top; the top itself is (mask, top_join)
+  std::uint64_t cluster_phase = ~std::uint64_t{0};  // of its cluster's barrier when it arrived
+  std::uint32_t function = 0;                       // whose frame it is
+  std::uint32_t carry = 0;                          // condition code of add.cc and its kin, a mask
+  const std::uint32_t* tid[3] = {};                 // 32 values each
+  std::vector<StackEntry> stack;  // below the top; the top itself is (mask, top_join)
   std::uint32_t top_join = no_join;
   std::uint64_t memory_accesses = 0;
   std::uint64_t divergent_branches = 0;

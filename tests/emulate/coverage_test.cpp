@@ -26,6 +26,8 @@ const std::map<Opcode, const char*> tested_elsewhere{
     {Opcode::elect, "Votes"},
     {Opcode::match, "Matches"},
     {Opcode::redux, "Reductions"},
+    {Opcode::barrier_cluster_arrive, "Clusters"},
+    {Opcode::barrier_cluster_wait, "Clusters"},
     {Opcode::st_async, "AsyncStores"},
     {Opcode::red_async, "AsyncStores"},
     {Opcode::bar_sync, "NamedBarriers"},
@@ -96,8 +98,6 @@ const std::map<Opcode, const char*> same_as{
 
 // Refused by name (docs/emulate.md says so).
 const std::map<Opcode, const char*> refused{
-    {Opcode::barrier_cluster_arrive, "barrier.cluster.arrive;"},
-    {Opcode::barrier_cluster_wait, "barrier.cluster.wait;"},
     {Opcode::st_bulk, "st.bulk.weak.shared::cta [%rd5], 64, 0;"},
     {Opcode::multimem_ld_reduce, "multimem.ld_reduce.relaxed.gpu.global.add.u32 %r3, [%rd1];"},
     {Opcode::multimem_st, "multimem.st.relaxed.gpu.global.u32 [%rd1], %r3;"},

@@ -18,29 +18,17 @@ std::string with_directive(const std::string& directive) {
   return text.insert(text.find("{\n"), directive + "\n");
 }
 
-TEST(Refusals, a_kernel_that_is_launched_in_clusters) {
-  const std::string cause = ", which the emulator does not cover";
-  EXPECT_NE(refusal(with_directive(".reqnctapercluster 1, 2, 1"))
-                .find("kernel 'k' is launched in clusters of blocks (.reqnctapercluster)" + cause),
+TEST(Refusals, a_kernel_in_clusters_of_a_size_that_is_not_said_or_too_large) {
+  const std::string text = "kernel 'k' is launched in clusters of blocks ";
+  EXPECT_NE(refusal(with_directive(".explicitcluster")).find(text + "(.explicitcluster)"),
             std::string::npos);
-  EXPECT_NE(refusal(with_directive(".explicitcluster"))
-                .find("kernel 'k' is launched in clusters of blocks (.explicitcluster)" + cause),
+  EXPECT_NE(refusal(with_directive(".reqnctapercluster 17")).find(text + "(.reqnctapercluster)"),
+            std::string::npos);
+  EXPECT_NE(refusal(with_directive(".reqnctapercluster 1, 2, 1"))
+                .find("clusters of 1 x 2 x 1 blocks, which do not divide a grid of 1 x 1 x 1"),
             std::string::npos);
   EXPECT_EQ(refusal(with_directive(".reqnctapercluster 1, 1, 1")), "accepted");
   EXPECT_EQ(refusal(with_directive(".maxclusterrank 8")), "accepted");
-}
-
-TEST(Refusals, shared_memory_of_another_block) {
-  const std::string cause =
-      "an instruction for clusters of blocks, which the emulator does not cover: ";
-  for (const std::string line :
-       {"mapa.u64 %rd5, %rd1, 1;", "mapa.shared::cluster.u32 %r5, %r6, %r1;",
-        "barrier.cluster.arrive;", "barrier.cluster.wait.acquire;"}) {
-    EXPECT_NE(refusal(kernel_of("", "mov.u32 %r6, 0;\n" + line)).find(cause + line),
-              std::string::npos)
-        << refusal(kernel_of("", "mov.u32 %r6, 0;\n" + line));
-  }
-  EXPECT_EQ(refusal(kernel_of("", "mapa.u64 %rd5, %rd1, 0;")), "accepted");
 }
 
 TEST(Refusals, bulk_copies_that_are_covered_in_other_forms) {

@@ -47,10 +47,12 @@ TEST(Spaces, the_way_to_a_generic_address_and_back_ends_where_it_began) {
 }
 
 TEST(Spaces, a_block_without_a_cluster_maps_its_shared_memory_to_itself_and_has_rank_0) {
-  EXPECT_EQ(result_of("mov.u64 %rd3, 12345;\nmapa.shared::cluster.u64 %rd9, %rd3, 0;"), 12345U);
-  EXPECT_EQ(result_of("mov.u64 %rd3, tile;\ncvta.shared.u64 %rd4, %rd3;\n"
-                      "mapa.u64 %rd5, %rd4, 0;\nsub.u64 %rd9, %rd5, %rd4;"),
-            0U);
+  EXPECT_EQ(result_of("mov.u64 %rd3, tile;\nst.shared.u64 [%rd3], 12345;\n"
+                      "mapa.shared::cluster.u64 %rd4, %rd3, 0;\nld.shared.u64 %rd9, [%rd4];"),
+            12345U);
+  EXPECT_EQ(result_of("mov.u64 %rd3, tile;\nst.shared.u64 [%rd3], 12345;\n"
+                      "cvta.shared.u64 %rd4, %rd3;\nmapa.u64 %rd5, %rd4, 0;\nld.u64 %rd9, [%rd5];"),
+            12345U);
   EXPECT_EQ(result_of("mov.u32 %r5, 7;\nmov.u64 %rd3, tile;\ncvta.shared.u64 %rd4, %rd3;\n"
                       "getctarank.u64 %r5, %rd4;\ncvt.u64.u32 %rd9, %r5;"),
             0U);

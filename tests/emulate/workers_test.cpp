@@ -39,7 +39,12 @@ class Collected : public testing::Test {
   }
 
   std::uint32_t hangs = ~0U;
-  Program program;
+  static Program one_warp() {
+    Program program;
+    program.tids.resize(std::size_t{3} * warp_size);
+    return program;
+  }
+  Program program = one_warp();
   FramePool pool;
   Block block{program, pool};
   Outcome outcome;

@@ -12,9 +12,6 @@
 
 namespace demarc::emulate {
 
-inline constexpr std::string_view no_clusters =
-    "an instruction for clusters of blocks, which the emulator does not cover";
-
 // What a variable would bring the memory of its kind to.
 struct MemoryUse {
   std::uint64_t bytes = 0;

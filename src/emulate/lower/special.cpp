@@ -1,6 +1,7 @@
 // Reads special registers.
 #include "lower/special.hpp"
 
+#include "ops/cluster.hpp"
 #include "ops/control.hpp"
 
 namespace demarc::emulate {
@@ -37,19 +38,22 @@ std::optional<std::uint64_t> known_before_launch(const KernelContext& kernel, Sp
     case SpecialRegister::ntid:
       return extent_of(request.block, axis);
     case SpecialRegister::nctaid:
-    case SpecialRegister::nclusterid:
       return extent_of(request.grid, axis);
+    case SpecialRegister::nclusterid: {
+      const auto blocks = std::max(extent_of(kernel.program.cluster.blocks, axis), 1U);
+      return extent_of(request.grid, axis) / blocks;
+    }
     case SpecialRegister::tid:
     case SpecialRegister::ctaid:
     case SpecialRegister::clusterid:
-      return axis == Axis::w ? std::optional<std::uint64_t>(0) : std::nullopt;
-    // A block is a cluster of its own.
     case SpecialRegister::cluster_ctaid:
-    case SpecialRegister::cluster_ctarank:
-      return 0;
+      return axis == Axis::w ? std::optional<std::uint64_t>(0) : std::nullopt;
     case SpecialRegister::cluster_nctaid:
+      return extent_of(kernel.program.cluster.blocks, axis);
     case SpecialRegister::cluster_nctarank:
-      return 1;
+      return kernel.program.cluster.size();
+    case SpecialRegister::is_explicit_cluster:
+      return kernel.program.cluster.size() > 1 ? 1 : 0;
     case SpecialRegister::nwarpid:
       return kernel.program.warps();
     case SpecialRegister::nsmid:
@@ -99,8 +103,13 @@ std::optional<Source> special_source(const KernelContext& kernel, const ptx::Ope
     case SpecialRegister::tid:
       return read_index(control::read_tid, frame.vector(width));
     case SpecialRegister::ctaid:
-    case SpecialRegister::clusterid:
       return read_index(control::read_block_index, frame.uniform(width));
+    case SpecialRegister::clusterid:
+      return read_index(cluster_ops::read_cluster, frame.uniform(width));
+    case SpecialRegister::cluster_ctaid:
+      return read_index(cluster_ops::read_block_in_cluster, frame.uniform(width));
+    case SpecialRegister::cluster_ctarank:
+      return read_index(cluster_ops::read_rank, frame.uniform(width));
     case SpecialRegister::laneid:
     case SpecialRegister::warpid:
     case SpecialRegister::smid:

@@ -39,7 +39,7 @@ std::uint64_t pack_barrier(const BarrierWord& in) {
 // barrier does.
 void end_phase(Warp& w, BarrierWord& word) {
   if (word.pending != 0 || word.bytes != 0) return;
-  w.block->next_epoch();
+  w.block->order_all();
   word.pending = word.expected;
   word.parity = !word.parity;
 }

@@ -53,6 +53,8 @@ const MicroOp* pop(Warp& w) {
   }
   w.mask = 0;
   w.state = WarpState::done;
+  if (w.block->cluster != nullptr)
+    w.block->cluster->leave(static_cast<std::uint32_t>(std::popcount(w.live)));
   w.block->warp_ended();
   return nullptr;
 }
@@ -169,6 +171,8 @@ const MicroOp* join(Warp& w, const MicroOp* op) {
 
 const MicroOp* exit_lanes(Warp& w, const MicroOp* op) {
   const Mask leaving = (op->flags & flag_conditional) != 0 ? w.mask & predicate(w, op) : w.mask;
+  if (w.block->cluster != nullptr)
+    w.block->cluster->leave(static_cast<std::uint32_t>(std::popcount(w.live & leaving)));
   w.live &= ~leaving;
   w.mask &= ~leaving;
   for (StackEntry& entry : w.stack) entry.mask &= ~leaving;
@@ -459,6 +463,14 @@ void Block::complete(std::uint32_t id) {
 void Block::warp_ended() {
   for (std::uint32_t id = 0; id < barriers.size(); ++id) {
     if (barriers[id].arrived != 0 && barriers[id].expected == 0) complete(id);
+  }
+}
+
+void Block::order_all() {
+  if (cluster != nullptr) {
+    cluster->order_all();
+  } else {
+    next_epoch();
   }
 }
 

@@ -2,6 +2,7 @@
 #include "lower/instructions.hpp"
 #include "lower/types.hpp"
 #include "machine.hpp"
+#include "ops/cluster.hpp"
 
 namespace demarc::emulate {
 
@@ -45,22 +46,22 @@ bool lower_cvta(FunctionContext& f, const InstructionView& instruction) {
   return true;
 }
 
-// The block's own shared memory alone: rank 0 where no cluster is launched.
 bool lower_mapa(FunctionContext& f, const InstructionView& instruction) {
-  const ptx::Operand& rank = instruction[2];
-  if (rank.kind != ptx::OperandKind::immediate || rank.value != 0) {
-    f.kernel.refusals.add(instruction.written(), no_clusters);
-    return true;
-  }
   const Register d = f.operands.destination(instruction[0], instruction.type());
   const Source a = f.operands.source(instruction[1], instruction.type());
-  f.code.alu(move_of_width(d.width), d, {a});
+  const Source rank = f.operands.source(instruction[2], Type::u32);
+  const bool generic = instruction.words().space == StateSpace::none;
+  f.kernel.program.in_clusters = true;
+  f.code.lanes(generic ? lane::map_generic_to_rank : lane::map_to_rank, d, {a, rank});
   return d.width == a.width;
 }
 
 bool lower_getctarank(FunctionContext& f, const InstructionView& instruction) {
   const Register d = f.operands.destination(instruction[0], Type::u32);
-  f.code.alu(Alu::mov_b32, d, {f.frame.constant(Type::u32, 0)});
+  const Source a = f.operands.source(instruction[1], instruction.type());
+  const Register own = f.frame.uniform(sizeof(std::uint32_t));
+  f.code.emit(cluster_ops::read_rank).d = own.slot.offset;
+  f.code.lanes(lane::rank_of, d, {a, value_of(own)});
   return d.width == 4;
 }
 

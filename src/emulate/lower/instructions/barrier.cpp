@@ -1,5 +1,6 @@
 // Barriers of a block and of a warp.
 #include "lower/instructions.hpp"
+#include "ops/cluster.hpp"
 #include "ops/control.hpp"
 
 namespace demarc::emulate {
@@ -8,15 +9,16 @@ using ptx::Opcode;
 
 namespace {
 
-enum class BarrierKind : std::uint8_t { sync, arrive, reduce, warp, cluster };
+enum class BarrierKind : std::uint8_t { sync, arrive, reduce, warp, cluster_arrive, cluster_wait };
 
 BarrierKind barrier_kind(Opcode opcode) {
   switch (opcode) {
     case Opcode::bar_warp_sync:
       return BarrierKind::warp;
     case Opcode::barrier_cluster_arrive:
+      return BarrierKind::cluster_arrive;
     case Opcode::barrier_cluster_wait:
-      return BarrierKind::cluster;
+      return BarrierKind::cluster_wait;
     case Opcode::bar_arrive:
     case Opcode::bar_cta_arrive:
     case Opcode::barrier_arrive:
@@ -71,8 +73,14 @@ bool lower_barrier(FunctionContext& f, const InstructionView& instruction) {
     case BarrierKind::warp:
       f.code.emit(control::nothing);  // lanes run in step
       break;
-    case BarrierKind::cluster:
-      f.kernel.refusals.add(instruction.written(), no_clusters);
+    case BarrierKind::cluster_arrive:
+      f.code.emit(cluster_ops::arrive);
+      f.kernel.program.in_clusters = true;
+      break;
+    case BarrierKind::cluster_wait:
+      f.code.emit(cluster_ops::wait);
+      f.kernel.program.in_clusters = true;
+      f.kernel.program.suspends = true;
       break;
     default:
       lower_block_barrier(f, instruction, kind);

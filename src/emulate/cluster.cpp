@@ -1,0 +1,57 @@
+#include "cluster.hpp"
+
+#include "machine.hpp"
+
+namespace demarc::emulate {
+
+std::uint32_t ClusterShape::rank(const std::array<std::uint32_t, 3>& block) const {
+  return (block[2] % blocks[2] * blocks[1] + block[1] % blocks[1]) * blocks[0] +
+         block[0] % blocks[0];
+}
+
+std::uint64_t ClusterShape::cluster(const std::array<std::uint32_t, 3>& block,
+                                    const std::array<std::uint32_t, 3>& grid) const {
+  const std::uint64_t across = grid[0] / blocks[0];
+  const std::uint64_t down = grid[1] / blocks[1];
+  return (block[2] / blocks[2] * down + block[1] / blocks[1]) * across + block[0] / blocks[0];
+}
+
+std::uint64_t ClusterShape::span(const std::array<std::uint32_t, 3>& grid) const {
+  return (std::uint64_t{blocks[2] - 1} * grid[1] + blocks[1] - 1) * grid[0] + blocks[0];
+}
+
+bool Cluster::end(std::uint32_t rank, std::uint32_t threads) {
+  blocks_[rank] = nullptr;
+  leave(threads);
+  return ++ended_ == blocks_.size();
+}
+
+void Cluster::arrive(std::uint32_t threads) {
+  arrived_ += threads;
+  if (arrived_ >= threads_) complete();
+}
+
+void Cluster::leave(std::uint32_t threads) {
+  threads_ -= threads;
+  if (arrived_ != 0 && arrived_ >= threads_) complete();
+}
+
+void Cluster::order_all() {
+  for (Block* block : blocks_) {
+    if (block != nullptr) block->next_epoch();
+  }
+}
+
+void Cluster::complete() {
+  arrived_ = 0;
+  ++phase_;
+  order_all();
+  for (Block* block : blocks_) {
+    if (block == nullptr) continue;
+    for (Warp& warp : block->warps) {
+      if (warp.state == WarpState::cluster_barrier) warp.state = WarpState::ready;
+    }
+  }
+}
+
+}  // namespace demarc::emulate

@@ -1,0 +1,200 @@
+// Clusters of blocks: their shared memory, their barrier, their numbers.
+#include <gmock/gmock.h>
+
+#include "harness.hpp"
+
+namespace demarc::emulate {
+namespace {
+
+using test::kernel_of;
+using test::launch_of;
+using test::run_text;
+using test::words_of;
+
+// %r2 is the block's rank, %r3 the address of the first word of its tile.
+std::string in_clusters(const std::string& shape, const std::string& body) {
+  std::string text = kernel_of(".shared .align 16 .b8 tile[1024];\n.shared .align 8 .b64 bar;\n",
+                               "mov.u32 %r2, %cluster_ctarank;\nmov.u32 %r3, tile;\n" + body);
+  return text.insert(text.find("{\n"), ".explicitcluster\n.reqnctapercluster " + shape + "\n");
+}
+
+gpu::Launch grid_of(std::uint32_t x, std::uint32_t y, std::uint32_t threads) {
+  gpu::Launch launch = launch_of(x, threads, std::uint64_t{8} * x * y * threads);
+  launch.kernels[0].grid.y = y;
+  return launch;
+}
+
+// The thread's word of the buffer, of all threads of the grid, gets %rd9.
+const std::string store_word = R"(
+mov.u32 %r20, %ctaid.y;
+mov.u32 %r21, %nctaid.x;
+mov.u32 %r22, %ctaid.x;
+mad.lo.u32 %r20, %r20, %r21, %r22;
+mov.u32 %r21, %ntid.x;
+mad.lo.u32 %r20, %r20, %r21, %r1;
+mul.wide.u32 %rd20, %r20, 8;
+add.s64 %rd20, %rd20, %rd1;
+st.global.u64 [%rd20], %rd9;)";
+
+const std::string cluster_barrier =
+    "barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\n";
+
+std::vector<std::uint64_t> words(const std::string& shape, const std::string& body,
+                                 const gpu::Launch& launch) {
+  const auto outcome = run_text(in_clusters(shape, body + store_word), launch);
+  EXPECT_TRUE(outcome) << outcome.error().message;
+  if (!outcome) return {};
+  for (const Finding& finding : outcome->findings) ADD_FAILURE() << describe(finding, "t.ptx");
+  return words_of(*outcome);
+}
+
+Finding finding_of(const std::string& body, std::uint32_t threads = 32) {
+  const auto outcome = run_text(in_clusters("2", body), grid_of(2, 1, threads));
+  EXPECT_TRUE(outcome) << outcome.error().message;
+  if (!outcome || outcome->findings.empty()) return {};
+  return outcome->findings[0];
+}
+
+TEST(Clusters, every_block_reads_and_changes_the_shared_memory_of_the_others) {
+  const auto found = words("2, 2, 1", R"(
+mad.lo.u32 %r4, %r2, 100, %r1;
+mad.lo.u32 %r5, %r1, 4, %r3;
+st.shared.u32 [%r5], %r4;
+)" + cluster_barrier + R"(
+add.u32 %r6, %r2, 1;
+and.b32 %r6, %r6, 3;
+mapa.shared::cluster.u32 %r7, %r5, %r6;
+ld.shared::cluster.u32 %r8, [%r7];
+)" + cluster_barrier + R"(
+atom.shared::cluster.add.u32 %r9, [%r7], 5000;
+)" + cluster_barrier + R"(
+cvt.u64.u32 %rd3, %r5;
+cvta.shared.u64 %rd3, %rd3;
+mapa.u64 %rd3, %rd3, %r2;
+ld.u32 %r10, [%rd3];
+add.u32 %r8, %r8, %r10;
+cvt.u64.u32 %rd9, %r8;)",
+                           grid_of(4, 2, 64));
+  ASSERT_EQ(found.size(), 8U * 64);
+  for (std::uint32_t block = 0; block < 8; ++block) {
+    const std::uint32_t rank = block / 4 % 2 * 2 + block % 2;
+    for (std::uint32_t thread = 0; thread < 64; ++thread) {
+      EXPECT_EQ(found[block * 64 + thread],
+                (rank + 1) % 4 * 100 + thread + rank * 100 + thread + 5000);
+    }
+  }
+}
+
+TEST(Clusters, blocks_know_their_place_and_the_rank_of_an_address) {
+  const auto found = words("2, 1, 1", R"(
+mov.u32 %r4, %clusterid.x;
+mov.u32 %r5, %nclusterid.x;
+mov.u32 %r6, %cluster_ctaid.x;
+mov.u32 %r7, %cluster_nctaid.x;
+mov.u32 %r8, %cluster_nctarank;
+mapa.shared::cluster.u32 %r10, %r3, 1;
+getctarank.shared::cluster.u32 %r11, %r10;
+getctarank.shared::cluster.u32 %r12, %r3;
+mad.lo.u32 %r9, %r4, 10, %r5;
+mad.lo.u32 %r9, %r9, 10, %r6;
+mad.lo.u32 %r9, %r9, 10, %r7;
+mad.lo.u32 %r9, %r9, 10, %r8;
+mad.lo.u32 %r9, %r9, 10, %r11;
+mad.lo.u32 %r9, %r9, 10, %r12;
+cvt.u64.u32 %rd9, %r9;)",
+                           grid_of(6, 1, 1));
+  EXPECT_EQ(found, (std::vector<std::uint64_t>{302210 + 0, 312211 + 0, 1302210, 1312211, 2302210,
+                                               2312211}));
+}
+
+TEST(Clusters, bytes_for_another_block_are_waited_for_at_its_barrier) {
+  const auto found = words("2", R"(
+mov.u32 %r4, bar;
+setp.eq.u32 %p1, %r1, 0;
+@%p1 mbarrier.init.shared::cta.b64 [%r4], 1;
+@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 128;
+)" + cluster_barrier + R"(
+xor.b32 %r5, %r2, 1;
+mad.lo.u32 %r6, %r1, 4, %r3;
+mapa.shared::cluster.u32 %r7, %r6, %r5;
+mapa.shared::cluster.u32 %r8, %r4, %r5;
+mad.lo.u32 %r9, %r2, 1000, %r1;
+st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r7], %r9, [%r8];
+WAIT:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;
+@!%p2 bra WAIT;
+ld.shared.u32 %r10, [%r6];
+cvt.u64.u32 %rd9, %r10;
+)" + cluster_barrier,
+                           grid_of(2, 1, 32));
+  for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(found[i], (1 - i / 32) * 1000 + i % 32);
+}
+
+TEST(Clusters, a_bulk_copy_goes_to_another_block) {
+  const auto found = words("2", R"(
+mov.u32 %r4, bar;
+setp.eq.u32 %p1, %r1, 0;
+@%p1 mbarrier.init.shared::cta.b64 [%r4], 1;
+@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 128;
+mad.lo.u32 %r6, %r1, 4, %r3;
+mad.lo.u32 %r9, %r2, 1000, %r1;
+st.shared.u32 [%r6], %r9;
+)" + cluster_barrier + R"(
+xor.b32 %r5, %r2, 1;
+add.u32 %r10, %r3, 512;
+mapa.shared::cluster.u32 %r7, %r10, %r5;
+mapa.shared::cluster.u32 %r8, %r4, %r5;
+@%p1 cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r7], [%r3], 128, [%r8];
+WAIT:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;
+@!%p2 bra WAIT;
+ld.shared.u32 %r10, [%r6+512];
+cvt.u64.u32 %rd9, %r10;
+)" + cluster_barrier,
+                           grid_of(2, 1, 32));
+  for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(found[i], (1 - i / 32) * 1000 + i % 32);
+}
+
+TEST(Clusters, threads_that_have_ended_are_not_waited_for) {
+  const auto found =
+      words("2", "setp.ge.u32 %p1, %r1, 40;\n@%p1 exit;\n" + cluster_barrier + "mov.u64 %rd9, 7;",
+            grid_of(2, 1, 64));
+  for (std::uint32_t i = 0; i < 128; ++i) EXPECT_EQ(found[i], i % 64 < 40 ? 7U : 0U);
+}
+
+TEST(Clusters, shared_memory_of_a_block_that_is_not_there_is_a_finding) {
+  const std::string read =
+      "mapa.shared::cluster.u32 %r7, %r3, {};\nst.shared::cluster.u32 [%r7], 1;";
+  const Finding none = finding_of(fmt::format(fmt::runtime(read), 2));
+  EXPECT_EQ(none.kind, FindingKind::out_of_bounds);
+  EXPECT_THAT(none.detail, testing::HasSubstr("block 2 of the cluster, which has no such block"));
+  const Finding early = finding_of(fmt::format(fmt::runtime(read), 1));
+  EXPECT_THAT(early.detail, testing::HasSubstr("block 1 of the cluster, which has not begun"));
+  const Finding beyond = finding_of(cluster_barrier +
+                                    "mapa.shared::cluster.u32 %r7, %r3, 1;\n"
+                                    "st.shared::cluster.u32 [%r7+4096], 1;\n" +
+                                    cluster_barrier);
+  EXPECT_EQ(beyond.kind, FindingKind::out_of_bounds);
+}
+
+TEST(Clusters, a_barrier_at_which_not_all_threads_arrive_is_a_finding) {
+  const Finding found = finding_of(
+      "setp.lt.u32 %p1, %r1, 16;\nsetp.ne.u32 %p2, %r2, 0;\nor.pred %p1, %p1, %p2;\n"
+      "@%p1 barrier.cluster.arrive;\nbarrier.cluster.wait;");
+  EXPECT_EQ(found.kind, FindingKind::barrier_divergence);
+  EXPECT_THAT(found.detail, testing::HasSubstr("the barrier is never completed"));
+}
+
+// The reads behind the barrier do not race with the writes before it.
+TEST(Clusters, their_barrier_orders_the_warps_of_a_block) {
+  const auto found =
+      words("2",
+            "mad.lo.u32 %r5, %r1, 4, %r3;\nst.shared.u32 [%r5], %r1;\n" + cluster_barrier +
+                "xor.b32 %r6, %r1, 32;\nmad.lo.u32 %r6, %r6, 4, %r3;\n"
+                "ld.shared.u32 %r7, [%r6];\ncvt.u64.u32 %rd9, %r7;",
+            grid_of(2, 1, 64));
+  for (std::uint32_t i = 0; i < 128; ++i) EXPECT_EQ(found[i], i % 64 ^ 32U);
+}
+
+}  // namespace
+}  // namespace demarc::emulate
