@@ -129,9 +129,10 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
     // All wait for each other, and no block that they may wait for is still to come.
     if (idle && running != 0 && (running >= resident || next == blocks)) {
       for (const auto& one : open) {
-        if (one->ended) continue;
-        one->block.report_stuck();
-        end(*one);
+        if (!one->ended) one->block.report_stuck();
+      }
+      for (const auto& one : open) {
+        if (!one->ended) end(*one);
       }
     }
     while (!open.empty() && open.front()->ended) {
