@@ -115,13 +115,13 @@ Result<Outcome> run_blocks_of(const std::string& body, unsigned threads, TraceRe
                             "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, 0;\nLOOP:\nadd.u32 %r3, %r3, "
                             "1;\nsetp.lt.u32 %p1, %r3, 300;\n@%p1 bra LOOP;\n" +
                                 body),
-                  launch_of(1000, 64, 512), options, &trace);
+                  launch_of(1000, 64, 8000), options, &trace);
 }
 
 TEST(Workers, findings_traces_and_statistics_do_not_depend_on_their_number) {
   const std::string body =
-      "setp.ge.u32 %p2, %r2, 137;\n@%p2 st.global.u64 [%rd2+512], %rd1;\nst.global.u64 [%rd2], "
-      "%rd1;";
+      "setp.ge.u32 %p2, %r2, 137;\n@%p2 st.global.u64 [%rd2+8000], %rd1;\n"
+      "mad.wide.u32 %rd4, %r2, 8, %rd1;\nst.global.u64 [%rd4], %rd1;";
   TraceRecorder one;
   const auto alone = run_blocks_of(body, 1, one);
   ASSERT_TRUE(alone) << alone.error().message;

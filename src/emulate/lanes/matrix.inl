@@ -31,7 +31,7 @@ DEMARC_INLINE f32 f32_of(u32 bits) {
 }
 
 // A type of numbers: the words that hold them, how many there are in one, and the value of each.
-struct f16_numbers {
+struct F16Numbers {
   using Word = u16;
   static constexpr unsigned in_word = 1;
   DEMARC_INLINE static f64 value(Word word, unsigned) {
@@ -43,28 +43,28 @@ struct f16_numbers {
     return static_cast<f64>(f32_of(bits | (word & 0x8000U) << 16));
   }
 };
-struct bf16_numbers {
+struct Bf16Numbers {
   using Word = u16;
   static constexpr unsigned in_word = 1;
   DEMARC_INLINE static f64 value(Word word, unsigned) {
     return static_cast<f64>(f32_of(u32{word} << 16));
   }
 };
-struct tf32_numbers {
+struct Tf32Numbers {
   using Word = u32;
   static constexpr unsigned in_word = 1;
   DEMARC_INLINE static f64 value(Word word, unsigned) {
     return static_cast<f64>(f32_of(word & ~0x1fffU));
   }
 };
-struct e5m2_numbers {
+struct E5m2Numbers {
   using Word = u8;
   static constexpr unsigned in_word = 1;
   DEMARC_INLINE static f64 value(Word word, unsigned) {
-    return f16_numbers::value(static_cast<u16>(word << 8), 0);
+    return F16Numbers::value(static_cast<u16>(word << 8), 0);
   }
 };
-struct e4m3_numbers {
+struct E4m3Numbers {
   using Word = u8;
   static constexpr unsigned in_word = 1;
   DEMARC_INLINE static f64 value(Word word, unsigned) {
@@ -77,13 +77,13 @@ struct e4m3_numbers {
 };
 // Those that the processor knows.
 template <class T>
-struct plain_numbers {
+struct PlainNumbers {
   using Word = T;
   static constexpr unsigned in_word = 1;
   DEMARC_INLINE static f64 value(Word word, unsigned) { return static_cast<f64>(word); }
 };
 template <bool is_signed>
-struct four_bit_numbers {
+struct FourBitNumbers {
   using Word = u8;
   static constexpr unsigned in_word = 2;
   DEMARC_INLINE static f64 value(Word word, unsigned i) {
@@ -133,14 +133,14 @@ void read_columns(const std::byte* from, std::size_t stride, f64* to, unsigned p
 }
 
 // Types of sums: the words that hold them, and the word of each value.
-struct f32_results {
+struct F32Results {
   using Word = u32;
   DEMARC_INLINE static Word word(f64 value) {
     const f32 rounded = static_cast<f32>(value);
     return rounded == rounded ? __builtin_bit_cast(u32, rounded) : 0x7fffffffU;
   }
 };
-struct f16_results {
+struct F16Results {
   using Word = u16;
   // With `unit`, 2^52 of the last places of a half, added, the sum's mantissa is the number of
   // them.
@@ -163,22 +163,22 @@ struct f16_results {
     return static_cast<u16>(value == value ? half : 0x7fff);
   }
 };
-struct f64_results {
+struct F64Results {
   using Word = f64;
   DEMARC_INLINE static Word word(f64 value) { return value; }
 };
 // The low bits of a whole number are those of its sum with 1.5 * 2^52.
-struct s32_results {
+struct S32Results {
   using Word = u32;
   DEMARC_INLINE static Word word(f64 value) {
     return static_cast<u32>(__builtin_bit_cast(u64, value + 0x1.8p52));
   }
 };
-struct saturated_results {
+struct SaturatedResults {
   using Word = u32;
   DEMARC_INLINE static Word word(f64 value) {
     const f64 below = value < 0x7fffffffp0 ? value : 0x7fffffffp0;
-    return s32_results::word(below > -0x80000000p0 ? below : -0x80000000p0);
+    return S32Results::word(below > -0x80000000p0 ? below : -0x80000000p0);
   }
 };
 
@@ -243,7 +243,7 @@ constexpr unsigned row_bytes = 16;
 constexpr unsigned row_columns = row_bytes / sizeof(f64);
 using Row [[gnu::vector_size(row_bytes)]] = f64;
 
-struct fused_multiply_add {
+struct FusedMultiplyAdd {
   DEMARC_INLINE static void add(Row& sum, f64 a, const Row& b) {
 #if defined(__AVX512F__)
     sum = _mm512_fmadd_pd(_mm512_set1_pd(a), b, sum);
@@ -255,17 +255,17 @@ struct fused_multiply_add {
   }
 };
 // Of products that are exact, where a rounding of its own changes nothing.
-struct multiply_add {
+struct MultiplyAdd {
   DEMARC_INLINE static void add(Row& sum, f64 a, const Row& b) {
 #if defined(__FMA__)
-    fused_multiply_add::add(sum, a, b);
+    FusedMultiplyAdd::add(sum, a, b);
 #else
     sum += a * b;
 #endif
   }
 };
 template <bool different>
-struct count_bits {
+struct CountBits {
   DEMARC_INLINE static void add(Row& sum, f64 a, const Row& b) {
     const auto word = static_cast<u32>(a);
     for (unsigned i = 0; i < row_columns; ++i) {
@@ -318,27 +318,27 @@ constexpr void set_sums(MatrixSteps& steps, MatrixType type) {
 
 constexpr MatrixSteps make_steps() {
   MatrixSteps steps;
-  set_numbers<f16_numbers>(steps, MatrixType::f16);
-  set_numbers<bf16_numbers>(steps, MatrixType::bf16);
-  set_numbers<tf32_numbers>(steps, MatrixType::tf32);
-  set_numbers<plain_numbers<f64>>(steps, MatrixType::f64);
-  set_numbers<e4m3_numbers>(steps, MatrixType::e4m3);
-  set_numbers<e5m2_numbers>(steps, MatrixType::e5m2);
-  set_numbers<plain_numbers<s8>>(steps, MatrixType::s8);
-  set_numbers<plain_numbers<u8>>(steps, MatrixType::u8);
-  set_numbers<four_bit_numbers<true>>(steps, MatrixType::s4);
-  set_numbers<four_bit_numbers<false>>(steps, MatrixType::u4);
-  set_numbers<plain_numbers<u32>>(steps, MatrixType::b1);
-  set_sums<f16_numbers, f16_results>(steps, MatrixType::f16);
-  set_sums<plain_numbers<f32>, f32_results>(steps, MatrixType::f32);
-  set_sums<plain_numbers<f64>, f64_results>(steps, MatrixType::f64);
-  set_sums<plain_numbers<s32>, s32_results>(steps, MatrixType::s32);
-  steps.narrow_saturated = narrow_numbers<saturated_results>;
-  steps.write_saturated = write_sums<saturated_results>;
-  steps.add = add_products<multiply_add>;
-  steps.add_fused = add_products<fused_multiply_add>;
-  steps.add_common_bits = add_products<count_bits<false>>;
-  steps.add_different_bits = add_products<count_bits<true>>;
+  set_numbers<F16Numbers>(steps, MatrixType::f16);
+  set_numbers<Bf16Numbers>(steps, MatrixType::bf16);
+  set_numbers<Tf32Numbers>(steps, MatrixType::tf32);
+  set_numbers<PlainNumbers<f64>>(steps, MatrixType::f64);
+  set_numbers<E4m3Numbers>(steps, MatrixType::e4m3);
+  set_numbers<E5m2Numbers>(steps, MatrixType::e5m2);
+  set_numbers<PlainNumbers<s8>>(steps, MatrixType::s8);
+  set_numbers<PlainNumbers<u8>>(steps, MatrixType::u8);
+  set_numbers<FourBitNumbers<true>>(steps, MatrixType::s4);
+  set_numbers<FourBitNumbers<false>>(steps, MatrixType::u4);
+  set_numbers<PlainNumbers<u32>>(steps, MatrixType::b1);
+  set_sums<F16Numbers, F16Results>(steps, MatrixType::f16);
+  set_sums<PlainNumbers<f32>, F32Results>(steps, MatrixType::f32);
+  set_sums<PlainNumbers<f64>, F64Results>(steps, MatrixType::f64);
+  set_sums<PlainNumbers<s32>, S32Results>(steps, MatrixType::s32);
+  steps.narrow_saturated = narrow_numbers<SaturatedResults>;
+  steps.write_saturated = write_sums<SaturatedResults>;
+  steps.add = add_products<MultiplyAdd>;
+  steps.add_fused = add_products<FusedMultiplyAdd>;
+  steps.add_common_bits = add_products<CountBits<false>>;
+  steps.add_different_bits = add_products<CountBits<true>>;
   return steps;
 }
 
