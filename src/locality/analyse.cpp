@@ -4,7 +4,6 @@
 #include <map>
 #include <optional>
 
-#include "demarc/base/json.hpp"
 #include "demarc/emulate/placement.hpp"
 #include "demarc/ptx/address_tree.hpp"
 #include "demarc/ptx/def_use.hpp"
@@ -137,19 +136,25 @@ Result<Symbolic> follow_kernel(const ptx::Module& module, const gpu::Launch& lau
   return result;
 }
 
-// Accesses through generic addresses that never led to global memory are none of ours.
-void drop_silent_generic(AccessRuns& runs) {
-  std::vector<bool> seen(runs.accesses.size(), false);
-  for (const Run& run : runs.runs) seen[run.access] = true;
+// Drops accesses that have no runs.
+void keep(AccessRuns& runs, const std::vector<bool>& kept_accesses) {
   std::vector<std::uint16_t> number(runs.accesses.size(), 0);
   std::vector<Access> kept;
   for (std::size_t a = 0; a < runs.accesses.size(); ++a) {
-    if (runs.accesses[a].space == "generic" && !seen[a]) continue;
+    if (!kept_accesses[a]) continue;
     number[a] = static_cast<std::uint16_t>(kept.size());
     kept.push_back(runs.accesses[a]);
   }
   runs.accesses = std::move(kept);
   for (Run& run : runs.runs) run.access = number[run.access];
+}
+
+// Accesses through generic addresses that never led to global memory are none of ours.
+void drop_silent_generic(AccessRuns& runs) {
+  std::vector<bool> kept(runs.accesses.size());
+  for (std::size_t a = 0; a < kept.size(); ++a) kept[a] = runs.accesses[a].space != "generic";
+  for (const Run& run : runs.runs) kept[run.access] = true;
+  keep(runs, kept);
 }
 
 // Closed accesses keep their closed forms; the others come from the emulator.
@@ -175,18 +180,26 @@ struct Gathered {
   std::size_t kernel_launch = 0;
 };
 
+std::string named(const ptx::Module& module, const Access& access) {
+  return fmt::format("{}:{}: {}", module.source_name, access.line, access.instruction);
+}
+
+// The first access of the kind, of any where none is given, that has no closed form.
+const Access* open_access(const Symbolic& symbolic, std::optional<AccessKind> kind) {
+  const std::vector<Access>& accesses = symbolic.form.runs.accesses;
+  for (std::size_t a = 0; a < accesses.size(); ++a)
+    if (!symbolic.form.closed[a] && (!kind || accesses[a].kind == *kind)) return &accesses[a];
+  return nullptr;
+}
+
 // --method symbolic asks for closed forms or an error: the error.
-Error no_closed_form(const ptx::Module& module, const std::string& kernel,
-                     const Symbolic& symbolic) {
-  const std::vector<bool>& closed = symbolic.form.closed;
+Error no_closed_form(const ptx::Module& module, const std::string& kernel, const Symbolic& symbolic,
+                     std::optional<AccessKind> kind) {
   constexpr const char* way_out = "leave out --method symbolic to have the kernel emulated";
-  if (const auto open = std::find(closed.begin(), closed.end(), false); open != closed.end()) {
-    const Access& access =
-        symbolic.form.runs.accesses[static_cast<std::size_t>(open - closed.begin())];
+  if (const Access* open = open_access(symbolic, kind); open != nullptr)
     return {ErrorKind::invalid_input,
-            fmt::format("{}:{}: {}: depends on loaded data, there is no closed form; {}",
-                        module.source_name, access.line, access.instruction, way_out)};
-  }
+            fmt::format("{}: depends on loaded data, there is no closed form; {}",
+                        named(module, *open), way_out)};
   if (!symbolic.not_followed.empty())
     return {ErrorKind::invalid_input,
             fmt::format("{}: may touch global memory and has no closed form; {}",
@@ -204,28 +217,54 @@ void note_left_out(const Symbolic& symbolic, const std::string& reason, Collecte
       "{} of the kernel's instructions left out; the emulator: {}", collected.left_out, reason));
 }
 
-// `candidates`: launches of one kernel, largest first where none was asked for.
+// The closed forms alone, without what has none.
+void keep_closed(const ptx::Module& module, Symbolic& symbolic, const std::string& reason,
+                 Collected& collected) {
+  for (std::size_t a = 0; a < symbolic.form.closed.size(); ++a) {
+    if (symbolic.form.closed[a]) continue;
+    ++collected.left_out;
+    collected.notes.push_back(fmt::format("left out, depends on loaded data: {}",
+                                          named(module, symbolic.form.runs.accesses[a])));
+  }
+  if (!reason.empty()) collected.notes.push_back("the emulator: " + reason);
+  keep(symbolic.form.runs, symbolic.form.closed);
+  collected.runs = std::move(symbolic.form.runs);
+}
+
+// Of a run that tells nothing about the accesses that are asked for, in words of the trace.
+constexpr std::uint64_t most_words_beside = std::uint64_t{1} << 25U;
+
+// `candidates`: launches of one kernel, largest first where none was asked for. `kind`: of the
+// accesses that have to be known; all where there is none.
 Result<Gathered> gather_runs(const ptx::Module& module, const gpu::Launch& launch,
-                             std::vector<std::size_t> candidates, Force force, unsigned threads,
-                             const Effort& effort, const Progress& progress) {
+                             std::vector<std::size_t> candidates, Force force,
+                             std::optional<AccessKind> kind, unsigned threads, Effort effort,
+                             const Progress& progress) {
   DEMARC_TRY(Symbolic symbolic,
              follow_kernel(module, launch, launch.kernels[candidates.front()], effort, progress));
   Gathered result;
+  Collected& collected = result.collected;
   result.kernel_launch = candidates.front();
   for (const std::string& instruction : symbolic.prefetches)
-    result.collected.notes.push_back("a prefetch, counted nowhere: " + instruction);
+    collected.notes.push_back("a prefetch, counted nowhere: " + instruction);
   const std::vector<bool>& closed = symbolic.form.closed;
   const bool all_listed_closed =
-      !symbolic.calls_functions && std::find(closed.begin(), closed.end(), false) == closed.end();
+      !symbolic.calls_functions && open_access(symbolic, std::nullopt) == nullptr;
   const bool all_closed = all_listed_closed && symbolic.not_followed.empty();
+  const bool enough_closed = !symbolic.calls_functions && symbolic.not_followed.empty() &&
+                             open_access(symbolic, kind) == nullptr;
   if (force != Force::emulated && all_closed && !symbolic.misplaced) {
-    result.collected.cut = symbolic.form.cut;
-    result.collected.runs = std::move(symbolic.form.runs);
+    collected.cut = symbolic.form.cut;
+    collected.runs = std::move(symbolic.form.runs);
     return result;
   }
-  if (force == Force::symbolic && !all_closed)
+  if (force == Force::symbolic && !enough_closed)
     return tl::unexpected(
-        no_closed_form(module, launch.kernels[candidates.front()].kernel, symbolic));
+        no_closed_form(module, launch.kernels[candidates.front()].kernel, symbolic, kind));
+  if (force == Force::symbolic && !symbolic.misplaced) {
+    keep_closed(module, symbolic, "", collected);
+    return result;
+  }
   if (symbolic.form.cut)
     return missing_capability(
         "its addresses have no closed form, and it is too long to be emulated");
@@ -237,35 +276,41 @@ Result<Gathered> gather_runs(const ptx::Module& module, const gpu::Launch& launc
     accesses[a].source =
         force != Force::emulated && closed[a] ? Source::symbolic : Source::emulated;
   std::sort(candidates.begin(), candidates.end());
+  if (force != Force::emulated && enough_closed)
+    effort.trace_words = std::min(effort.trace_words, most_words_beside);
   auto attempt = emulate_runs(module, launch, candidates, accesses, threads, effort, progress);
+  if (attempt)
+    collected.findings = std::move(attempt->findings);
+  else if (symbolic.misplaced)
+    collected.findings.push_back("an address outside of the buffers or not aligned: " +
+                                 named(module, symbolic.form.runs.accesses[*symbolic.misplaced]));
   if (!attempt && attempt.error().kind == ErrorKind::invalid_input && force == Force::automatic &&
       all_listed_closed && !symbolic.not_followed.empty() && !symbolic.misplaced) {
-    note_left_out(symbolic, attempt.error().message, result.collected);
-    result.collected.runs = std::move(symbolic.form.runs);
+    note_left_out(symbolic, attempt.error().message, collected);
+    collected.runs = std::move(symbolic.form.runs);
+    return result;
+  }
+  if (force == Force::symbolic ||
+      (force == Force::automatic && enough_closed && (all_closed || !attempt))) {
+    keep_closed(module, symbolic, attempt ? "" : attempt.error().message, collected);
     return result;
   }
   DEMARC_TRY(EmulatedRuns emulated, std::move(attempt));
-  if (force != Force::emulated && all_closed) {
-    // It ran cleanly: the addresses lie in memory that the kernel allocates, or are aligned after
-    // all.
-    result.collected.runs = std::move(symbolic.form.runs);
-    return result;
-  }
   const bool any_closed = std::find(closed.begin(), closed.end(), true) != closed.end();
   if (force == Force::automatic && any_closed) {
     if (emulated.kernel_launch != result.kernel_launch) {
       DEMARC_TRY(symbolic, follow_kernel(module, launch, launch.kernels[emulated.kernel_launch],
                                          effort, progress));
     }
-    result.collected.method = Method::mixed;
-    result.collected.runs =
+    collected.method = Method::mixed;
+    collected.runs =
         merged_runs(std::move(symbolic.form.runs), symbolic.form.closed, std::move(emulated.runs));
   } else {
-    result.collected.method = Method::emulated;
-    result.collected.runs = std::move(emulated.runs);
+    collected.method = Method::emulated;
+    collected.runs = std::move(emulated.runs);
   }
   result.kernel_launch = emulated.kernel_launch;
-  drop_silent_generic(result.collected.runs);
+  drop_silent_generic(collected.runs);
   return result;
 }
 
@@ -323,15 +368,15 @@ Result<Collected> collect_runs(const ptx::Module& module, const gpu::Launch& lau
   if (kernel_launch >= launch.kernels.size())
     return invalid_input("the launch has {} kernels, none with index {}", launch.kernels.size(),
                          kernel_launch);
-  DEMARC_TRY(Gathered gathered,
-             gather_runs(module, launch, {kernel_launch}, force, threads, effort, progress));
+  DEMARC_TRY(Gathered gathered, gather_runs(module, launch, {kernel_launch}, force, std::nullopt,
+                                            threads, effort, progress));
   return std::move(gathered.collected);
 }
 
 Result<Analysis> analyse(const ptx::Module& module, const gpu::Launch& launch,
                          const Options& options) {
   DEMARC_TRY(const std::vector<std::size_t> candidates, candidate_launches(launch, options));
-  DEMARC_TRY(Gathered gathered, gather_runs(module, launch, candidates, options.force,
+  DEMARC_TRY(Gathered gathered, gather_runs(module, launch, candidates, options.force, options.kind,
                                             options.threads, {}, options.progress));
   const gpu::KernelLaunch& kernel = launch.kernels[gathered.kernel_launch];
   Analysis analysis;
@@ -344,6 +389,7 @@ Result<Analysis> analyse(const ptx::Module& module, const gpu::Launch& launch,
   analysis.method = gathered.collected.method;
   analysis.notes = std::move(gathered.collected.notes);
   analysis.left_out = gathered.collected.left_out;
+  analysis.findings = std::move(gathered.collected.findings);
   for (std::size_t k = 0; k < gathered.kernel_launch; ++k)
     if (launch.kernels[k].kernel == kernel.kernel) ++analysis.instance;
   analysis.all = std::move(gathered.collected.runs);
@@ -374,69 +420,6 @@ std::uint32_t shared_bytes_of(const ptx::Module& module, const gpu::KernelLaunch
     add(function->body.variables);
   add(module.variables);
   return static_cast<std::uint32_t>(bytes);
-}
-
-std::string analysis_json(const Analysis& analysis, bool with_maps) {
-  Json accesses = Json::array();
-  for (const Access& access : analysis.all.accesses) {
-    accesses.push_back({{"instruction", access.instruction},
-                        {"line", access.line},
-                        {"space", access.space},
-                        {"kind", to_string(access.kind)},
-                        {"bytes", access.bytes},
-                        {"expression", access.expression},
-                        {"class", to_string(access.access_class)},
-                        {"method", to_string(access.source)},
-                        {"executed", access.executed},
-                        {"requests", access.requests},
-                        {"sectors_per_request", access.sectors_per_request}});
-  }
-  const auto map_json = [](const LocalityMap& map) {
-    Json cells = Json::array();
-    for (const MapCell& cell : map.cells) cells.push_back({cell.row, cell.column, cell.value});
-    return Json{{"size", map.size}, {"bin", map.bin}, {"cells", std::move(cells)}};
-  };
-  Json inter = {{"degree_of_sharing", analysis.inter.degree_of_sharing},
-                {"appearance_frequency", analysis.inter.appearance_frequency},
-                {"spscore", analysis.inter.spscore},
-                {"paver_degree_of_sharing", analysis.inter.paver_degree_of_sharing},
-                {"sharing_blocks", analysis.inter.sharing_blocks},
-                {"sharing_pairs", analysis.inter.sharing_pairs},
-                {"places", analysis.inter.places},
-                {"shared_places", analysis.inter.shared_places}};
-  Json intra = {{"degree_of_sharing", analysis.intra.degree_of_sharing},
-                {"appearance_frequency", analysis.intra.appearance_frequency},
-                {"map_block", analysis.intra.map_block},
-                {"distinct_blocks", analysis.intra.distinct_blocks}};
-  if (with_maps) {
-    inter["map"] = map_json(analysis.inter.map);
-    inter["sets"] = Json::array();
-    for (const SharedPlaces& set : analysis.inter.sets)
-      inter["sets"].push_back({set.places, set.blocks});
-    intra["map"] = map_json(analysis.intra.map);
-  }
-  const auto dim = [](const gpu::Dim3& d) { return Json::array({d.x, d.y, d.z}); };
-  const auto counted =
-      std::count_if(analysis.all.accesses.begin(), analysis.all.accesses.end(),
-                    [&](const Access& access) { return access.kind == analysis.kind; });
-  const Json json = {{"schema", "demarc.locality/1"},
-                     {"kernel", analysis.kernel},
-                     {"instance", analysis.instance},
-                     {"grid", dim(analysis.grid)},
-                     {"block", dim(analysis.block)},
-                     {"threads", analysis.grid.count() * analysis.block.count()},
-                     {"granularity", to_string(analysis.granularity)},
-                     {"count", to_string(analysis.count)},
-                     {"kind", to_string(analysis.kind)},
-                     {"counted_instructions", counted},
-                     {"method", to_string(analysis.method)},
-                     {"accesses", std::move(accesses)},
-                     {"inter", std::move(inter)},
-                     {"intra", std::move(intra)},
-                     {"trees", own_json(analysis.trees_json)},
-                     {"left_out", analysis.left_out},
-                     {"notes", analysis.notes}};
-  return json_text(json, 2) + "\n";
 }
 
 }  // namespace demarc::locality

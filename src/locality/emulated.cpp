@@ -202,6 +202,11 @@ class RunCollector final : public emulate::TraceSink {
   EmulatedRuns best_;
 };
 
+// A thread loses this one access; all others are carried out.
+bool goes_on_after(emulate::FindingKind kind) {
+  return kind == emulate::FindingKind::out_of_bounds || kind == emulate::FindingKind::misaligned;
+}
+
 }  // namespace
 
 Result<EmulatedRuns> emulate_runs(const ptx::Module& module, const gpu::Launch& launch,
@@ -225,10 +230,14 @@ Result<EmulatedRuns> emulate_runs(const ptx::Module& module, const gpu::Launch& 
   options.source = module.source_name;
   RunCollector collector(wanted, accesses, effort.trace_words);
   DEMARC_TRY(const emulate::Outcome outcome, emulate::run(module, part, options, &collector));
-  if (!outcome.findings.empty())
-    return check_failed("the kernel does not run cleanly: {}",
-                        emulate::describe(outcome.findings.front(), module.source_name));
-  return collector.take();
+  EmulatedRuns result = collector.take();
+  for (const emulate::Finding& finding : outcome.findings) {
+    const std::string words = emulate::describe(finding, module.source_name);
+    if (!goes_on_after(finding.kind))
+      return check_failed("the kernel does not run to its end: {}", words);
+    result.findings.push_back(words);
+  }
+  return result;
 }
 
 }  // namespace demarc::locality

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "demarc/base/progress.hpp"
 #include "demarc/base/result.hpp"
@@ -14,7 +16,8 @@ namespace demarc::locality {
 
 struct EmulatedRuns {
   AccessRuns runs;
-  std::size_t kernel_launch = 0;  // index in Launch::kernels
+  std::size_t kernel_launch = 0;      // index in Launch::kernels
+  std::vector<std::string> findings;  // accesses outside of the buffers or not aligned, in words
 };
 
 // Runs the kernels 0 .. last and keeps the accesses of the launch among `wanted` (ascending

@@ -141,6 +141,7 @@ std::string locality_page(const LocalityStudy& study, const std::string& command
   page.heading("Summary");
   add_locality_summary(page, study);
   std::string notes;
+  for (const std::string& finding : a.findings) notes += "- Finding: " + finding + "\n";
   for (const std::string& note : a.notes) notes += "- " + note + "\n";
   for (const std::string& note : {study.no_prediction, incomplete_prediction(study)})
     if (!note.empty()) notes += "- " + note + "\n";

@@ -182,11 +182,16 @@ ret;
   EXPECT_THAT(read_file(page).value_or(""), HasSubstr("k.ptx:9: ldx.global.f32 %f1, [%rd1];"));
 }
 
-TEST(LocalityVerb, an_address_behind_its_buffer_fails_the_check_and_names_the_line) {
-  const auto outcome =
-      run_demarc(locality_of_halo({"--grid", "8", "--block", "64", "--args", "buf:4,buf:65536"}));
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("k.ptx:17: ld.global.f32 %f1, [%rd4]"));
+TEST(LocalityVerb, an_address_behind_its_buffer_is_a_finding_that_names_the_line) {
+  const auto page = test::fresh_folder("locality_finding") / "out.html";
+  const auto outcome = run_demarc(locality_of_halo(
+      {"--grid", "8", "--block", "64", "--args", "buf:4,buf:65536", "--html", page.string()}));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto names = HasSubstr("k.ptx:17: ld.global.f32 %f1, [%rd4]");
+  EXPECT_THAT(outcome.out, names);
+  EXPECT_THAT(outcome.out, HasSubstr("finding: out-of-bounds"));
+  EXPECT_THAT(outcome.out, HasSubstr("degree of sharing"));
+  EXPECT_THAT(read_file(page).value_or(""), names);
 }
 
 TEST(LocalityVerb, picks_a_kernel_of_a_bundled_launch) {

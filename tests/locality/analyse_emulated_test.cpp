@@ -87,12 +87,12 @@ TEST(AnalyseEmulated, tables_of_the_module_have_closed_forms_where_the_emulator_
             intra_map(emulated->runs, Granularity::sector, Count::accesses).map);
 }
 
-TEST(AnalyseEmulated, an_address_behind_a_table_is_the_emulators_error) {
+TEST(AnalyseEmulated, an_address_behind_a_table_is_the_emulators_finding) {
   const ptx::ParseResult parsed = ptx::parse(tables, "k.ptx");
-  const auto analysis = analyse(parsed.module, launch_of("16", "64", "buf:64,i32:0"), {});
-  ASSERT_FALSE(analysis);
-  EXPECT_THAT(analysis.error().message, HasSubstr("out-of-bounds"));
-  EXPECT_THAT(analysis.error().message, HasSubstr("k.ptx"));
+  const Analysis analysis = analysed(parsed.module, launch_of("16", "64", "buf:64,i32:0"));
+  ASSERT_FALSE(analysis.findings.empty());
+  EXPECT_THAT(analysis.findings[0], HasSubstr("out-of-bounds"));
+  EXPECT_THAT(analysis.findings[0], HasSubstr("k.ptx"));
 }
 
 TEST(AnalyseEmulated, matrix_fragments_and_bulk_copies_are_counted_by_the_emulator) {
@@ -185,24 +185,120 @@ TEST(AnalyseEmulated, an_unknown_instruction_writes_all_of_its_first_operand_and
     EXPECT_EQ(error_of(unknown), "") << unknown;
 }
 
-TEST(AnalyseEmulated,
-     an_address_outside_of_the_buffers_is_the_error_that_the_emulator_makes_of_it) {
+// Four blocks read beyond the 513th word.
+const gpu::Launch& over_read() {
+  static const gpu::Launch launch = launch_of("16", "64", "buf:2052,i32:1024");
+  return launch;
+}
+
+TEST(AnalyseEmulated, an_over_read_is_a_finding_and_the_kernel_has_its_maps_whatever_the_method) {
   const ptx::Module module = module_of(guarded_load, one_pointer);
-  const gpu::Launch launch = launch_of("16", "64", "buf:4,i32:1024");
-  Options emulated;
-  emulated.force = Force::emulated;
-  const auto expected = analyse(module, launch, emulated);
-  ASSERT_FALSE(expected);
-  EXPECT_THAT(expected.error().message, HasSubstr("out-of-bounds"));
+  Options options;
+  options.count = Count::distinct;
+  options.granularity = Granularity::page_4k;
+  options.force = Force::emulated;
+  const Analysis emulated = analysed(module, over_read(), options);
+  ASSERT_EQ(emulated.findings.size(), 1U);
+  EXPECT_THAT(emulated.findings[0], HasSubstr("out-of-bounds access: k.ptx:22: ld.global.f32"));
   for (const Force force : {Force::automatic, Force::symbolic}) {
-    Options options;
     options.force = force;
-    const auto analysis = analyse(module, launch, options);
-    ASSERT_FALSE(analysis);
-    EXPECT_EQ(analysis.error(), expected.error());
+    const Analysis analysis = analysed(module, over_read(), options);
+    EXPECT_EQ(analysis.findings, emulated.findings);
+    EXPECT_EQ(analysis.method, Method::symbolic);
+    EXPECT_EQ(analysis.all.accesses.at(0).executed, 1024U);
+    EXPECT_EQ(emulated.all.accesses.at(0).executed, 1024U);
+    EXPECT_EQ(analysis.inter.map, emulated.inter.map);
+    EXPECT_EQ(Json::parse(analysis_json(analysis, false))["findings"].size(), 1U);
   }
-  EXPECT_TRUE(analyse(module, launch_of("16", "64", "buf:4096,i32:1024"), {}));
-  EXPECT_FALSE(analyse(module, launch_of("16", "64", "buf:4095,i32:1024"), {}));
+  EXPECT_TRUE(analysed(module, launch_of("16", "64", "buf:4096,i32:1024"), {}).findings.empty());
+  EXPECT_FALSE(analysed(module, launch_of("16", "64", "buf:4095,i32:1024"), {}).findings.empty());
+}
+
+TEST(AnalyseEmulated, an_over_read_that_the_emulator_cannot_judge_is_named_by_its_line) {
+  const ptx::Module module = module_of(guarded_load, one_pointer);
+  const auto runs =
+      collect_runs(module, over_read(), 0, Force::automatic, 0, {}, {.emulated_buffer_bytes = 64});
+  ASSERT_TRUE(runs) << runs.error().message;
+  EXPECT_EQ(runs->findings,
+            std::vector<std::string>{"an address outside of the buffers or not aligned: k.ptx:22: "
+                                     "ld.global.f32 %f1, [%rd4];"});
+  EXPECT_THAT(runs->notes, testing::Contains(HasSubstr("the emulator: its addresses")));
+}
+
+TEST(AnalyseEmulated, an_over_read_leaves_the_other_kernels_of_the_launch_their_maps) {
+  gpu::Launch launch = over_read();
+  launch.kernels.push_back(launch.kernels[0]);
+  launch.kernels[1].arguments[1] = launch_of("1", "1", "buf:4,i32:512").kernels[0].arguments[1];
+  Options second;
+  second.instance = 1;
+  second.force = Force::emulated;
+  const Analysis analysis = analysed(module_of(guarded_load, one_pointer), launch, second);
+  EXPECT_EQ(analysis.instance, 1U);
+  EXPECT_EQ(analysis.all.accesses.at(0).executed, 512U);
+  EXPECT_EQ(analysis.findings.size(), 1U);
+}
+
+TEST(AnalyseEmulated, a_kernel_that_does_not_end_has_no_maps) {
+  const ptx::Module module = module_of(
+      "ld.param.u64 %rd1, [p0];\nld.global.u64 %rd2, [%rd1];\nld.global.u64 %rd2, [%rd2];\n"
+      "mov.u32 %r1, %tid.x;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 trap;\n",
+      one_pointer);
+  const auto analysis = analyse(module, launch_of("1", "32", "buf:64:zero,i32:0"), {});
+  ASSERT_FALSE(analysis);
+  EXPECT_THAT(analysis.error().message, HasSubstr("does not run to its end: "));
+}
+
+// A store that only threads execute which read something other than 0.
+constexpr const char* store_by_data = R"(
+ld.param.u64 %rd1, [p0];
+mov.u32 %r1, %ctaid.x;
+mov.u32 %r2, %tid.x;
+mad.lo.u32 %r3, %r1, 32, %r2;
+mul.wide.u32 %rd2, %r3, 4;
+add.s64 %rd3, %rd1, %rd2;
+ld.global.u32 %r4, [%rd3];
+setp.eq.u32 %p1, %r4, 0;
+@%p1 bra skip;
+st.global.u32 [%rd3], %r4;
+skip:
+ld.global.u32 %r5, [%rd3+4];
+)";
+
+TEST(AnalyseEmulated, a_store_whose_guard_depends_on_data_leaves_the_loads_their_closed_forms) {
+  const ptx::Module module = module_of(store_by_data, one_pointer);
+  const gpu::Launch launch = launch_of("2", "32", "buf:4096:zero,i32:0");
+  Options options;
+  const Analysis whole = analysed(module, launch, options);
+  EXPECT_EQ(whole.method, Method::mixed);
+  EXPECT_EQ(whole.all.accesses.size(), 3U);
+  EXPECT_EQ(whole.left_out, 0U);
+
+  options.force = Force::symbolic;
+  const Analysis closed = analysed(module, launch, options);
+  EXPECT_EQ(closed.method, Method::symbolic);
+  EXPECT_EQ(closed.inter.map, whole.inter.map);
+  EXPECT_EQ(closed.intra.map, whole.intra.map);
+  ASSERT_EQ(closed.all.accesses.size(), 2U);
+  EXPECT_EQ(closed.all.accesses[1].executed, 64U);
+  EXPECT_EQ(closed.left_out, 1U);
+  EXPECT_EQ(closed.notes, std::vector<std::string>{"left out, depends on loaded data: k.ptx:20: "
+                                                   "st.global.u32 [%rd3], %r4;"});
+
+  options.kind = AccessKind::store;
+  const auto stores = analyse(module, launch, options);
+  ASSERT_FALSE(stores);
+  EXPECT_THAT(stores.error().message, HasSubstr("k.ptx:20: st.global.u32 [%rd3], %r4;: depends"));
+}
+
+TEST(AnalyseEmulated, a_store_that_the_emulator_cannot_follow_is_left_out_beside_closed_loads) {
+  const Analysis analysis =
+      analysed(module_of(std::string(store_by_data) + "@%p1 trap;\n", one_pointer),
+               launch_of("2", "32", "buf:4096:zero,i32:0"));
+  EXPECT_EQ(analysis.method, Method::symbolic);
+  EXPECT_EQ(analysis.left_out, 1U);
+  EXPECT_EQ(analysis.all.accesses.size(), 2U);
+  EXPECT_THAT(analysis.notes,
+              testing::Contains(HasSubstr("the emulator: the kernel does not run to its end: ")));
 }
 
 TEST(AnalyseEmulated, accesses_of_functions_that_the_kernel_calls_are_the_emulators) {

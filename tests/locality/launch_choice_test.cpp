@@ -149,7 +149,7 @@ constexpr const char* kept_analysis = R"json(
  "map":{"size":2,"bin":1,"cells":[[0,1,64]]},"sets":[[32,[0,1]]]},
 "intra":{"degree_of_sharing":0.53125,"appearance_frequency":1.0,"map_block":0,
  "distinct_blocks":1},
-"left_out":0,"notes":["a prefetch, counted nowhere: k.ptx:22: prefetch.global.L2 [%rd1];"]})json";
+"left_out":0,"findings":[],"notes":["a prefetch, counted nowhere: k.ptx:22: prefetch.global.L2 [%rd1];"]})json";
 
 // A load by its closed form, one that the emulator followed, and a store; the trees left out.
 TEST(AnalysisJson, is_whole) {

@@ -34,7 +34,8 @@ struct Options {
   Granularity granularity = Granularity::element;
   Count count = Count::accesses;
   AccessKind kind = AccessKind::load;  // what the maps are drawn from
-  // symbolic: an error where something depends on data; emulated: everything from the emulator.
+  // symbolic: an error where an access of `kind` depends on data; emulated: everything from the
+  // emulator.
   Force force = Force::automatic;
   // Of the map between blocks, see inter_map.
   std::uint64_t most_cells = all_cells;
@@ -57,13 +58,16 @@ struct Analysis {
   std::string trees_json;          // the syntax trees of the kernel's ld.global (Figure 4)
   std::vector<std::string> notes;  // what was left out or approximated, in words
   // Instructions that may touch global memory and that neither closed forms nor the emulator
-  // cover; each has its note.
+  // cover; accesses of another kind than Options::kind that only the emulator could follow and did
+  // not. Each has its note.
   std::uint32_t left_out = 0;
+  // Accesses outside of the buffers or not aligned, in words. They are part of the maps.
+  std::vector<std::string> findings;
 };
 
 // Errors: a kernel the launch does not name or the module does not define, more than 1024 threads
-// or 65535 accesses, what the emulator refuses, and (check_failed) an access outside of the
-// buffers.
+// or 65535 accesses, what the emulator refuses where closed forms of the accesses of
+// `Options::kind` do not suffice, and (check_failed) a kernel that does not run to its end.
 [[nodiscard]] Result<Analysis> analyse(const ptx::Module& module, const gpu::Launch& launch,
                                        const Options& options);
 
@@ -82,7 +86,8 @@ struct Collected {
   AccessRuns runs;
   Method method = Method::symbolic;
   std::vector<std::string> notes;
-  std::uint32_t left_out = 0;  // see Analysis
+  std::uint32_t left_out = 0;         // see Analysis
+  std::vector<std::string> findings;  // see Analysis
   // The kernel's beginning only (Effort): its first blocks, in a grid of one dimension, each row of
   // threads as far as was allowed.
   bool cut = false;
