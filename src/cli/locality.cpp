@@ -79,8 +79,9 @@ const RegisterVerb registered_locality({
       app.add_flag("--atomics", options->atomics, "maps of global atomics");
       app.add_option("--instance", options->analysis.instance,
                      "which launch of the kernel, from 0 (default: the one that loads most)");
-      app.add_option("--method", options->method,
-                     "automatic, symbolic (closed forms or an error) or emulated")
+      app.add_option(
+             "--method", options->method,
+             "automatic, symbolic (closed forms of what is counted, or an error) or emulated")
           ->capture_default_str();
       app.add_option("--device", options->device, "whose caches are predicted: sim:NAME")
           ->capture_default_str();

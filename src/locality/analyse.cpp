@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "advice.hpp"
 #include "demarc/emulate/placement.hpp"
 #include "demarc/ptx/address_tree.hpp"
 #include "demarc/ptx/def_use.hpp"
@@ -60,10 +61,18 @@ std::optional<std::uint16_t> misplaced_access(const AccessRuns& runs, const Exte
     const auto stride = static_cast<std::uint64_t>(run.stride);
     if (bytes == 0) continue;
     if (run.address % bytes != 0 || (run.count > 1 && stride % bytes != 0)) return run.access;
+    const Loop& loop = runs.loop_of(run);
+    const auto trip = static_cast<std::uint64_t>(loop.stride);
+    if (loop.trips > 1 && trip % bytes != 0) return run.access;
     const std::uint64_t last = run.address + stride * (run.count - 1);
-    if (inside(std::min(run.address, last), std::max(run.address, last) + bytes)) continue;
-    for (std::uint32_t k = 0; k < run.count; ++k)
-      if (!inside(run.address + stride * k, run.address + stride * k + bytes)) return run.access;
+    const std::uint64_t low = std::min(run.address, last);
+    const std::uint64_t high = std::max(run.address, last) + bytes;
+    const std::uint64_t moved = trip * (loop.trips - 1);
+    if (inside(std::min(low, low + moved), std::max(high, high + moved))) continue;
+    for (std::uint32_t t = 0; t < loop.trips; ++t)
+      for (std::uint32_t k = 0; k < run.count; ++k)
+        if (const std::uint64_t at = run.address + trip * t + stride * k; !inside(at, at + bytes))
+          return run.access;
   }
   return std::nullopt;
 }
@@ -170,8 +179,10 @@ AccessRuns merged_runs(AccessRuns symbolic, const std::vector<bool>& closed, Acc
   std::merge(symbolic.runs.begin(), symbolic.runs.end(), emulated.runs.begin(), emulated.runs.end(),
              result.runs.begin(), [](const Run& a, const Run& b) { return a.block < b.block; });
   // The two count steps differently: trips first, then the order of the text.
-  for (Run& run : result.runs)
-    run.step = run.request * static_cast<std::uint32_t>(result.accesses.size()) + run.access;
+  const auto steps = static_cast<std::uint32_t>(result.accesses.size());
+  result.loops = std::move(symbolic.loops);
+  for (Loop& loop : result.loops) loop.steps = steps;
+  for (Run& run : result.runs) run.step = run.request * steps + run.access;
   return result;
 }
 
@@ -401,6 +412,7 @@ Result<Analysis> analyse(const ptx::Module& module, const gpu::Launch& launch,
   report_progress(options.progress, 0.9, "map between threads");
   analysis.intra = intra_map(chosen, options.granularity, options.count);
   report_progress(options.progress, 1, "maps");
+  analysis.advice = advice_for(analysis);
   DEMARC_TRY(const ptx::Function* function, kernel_function(module, kernel.kernel));
   analysis.trees_json = ptx::trees_to_json(module, *function);
   for (const Access& access : analysis.all.accesses)

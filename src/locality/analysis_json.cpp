@@ -11,6 +11,7 @@ std::string analysis_json(const Analysis& analysis, bool with_maps) {
   for (const Access& access : analysis.all.accesses) {
     accesses.push_back({{"instruction", access.instruction},
                         {"line", access.line},
+                        {"source_line", access.source_line},
                         {"space", access.space},
                         {"kind", to_string(access.kind)},
                         {"bytes", access.bytes},
@@ -65,6 +66,7 @@ std::string analysis_json(const Analysis& analysis, bool with_maps) {
                      {"intra", std::move(intra)},
                      {"trees", own_json(analysis.trees_json)},
                      {"left_out", analysis.left_out},
+                     {"advice", analysis.advice},
                      {"findings", analysis.findings},
                      {"notes", analysis.notes}};
   return json_text(json, 2) + "\n";

@@ -12,75 +12,96 @@ RequestMaker::RequestMaker(const AccessRuns& runs, std::uint32_t line_bytes,
       sector_bytes_(std::max(1U, sector_bytes)),
       sectors_per_line_(std::max(1U, line_bytes / std::max(1U, sector_bytes))) {}
 
-void RequestMaker::make(std::uint32_t block, BlockRequests& out) {
-  pieces_.clear();
-  for (std::size_t r = starts_[block]; r < starts_[block + 1]; ++r) add_pieces(runs_.runs[r]);
-  std::stable_sort(pieces_.begin(), pieces_.end(), [](const Piece& a, const Piece& b) {
-    return a.warp != b.warp ? a.warp < b.warp : a.order < b.order;
-  });
-  const std::uint32_t warps = (runs_.threads() + 31) / 32;
-  out.requests.clear();
-  out.parts.clear();
-  out.warp_next.assign(warps, 0);
-  out.warp_end.assign(warps, 0);
-  std::size_t i = 0;
-  for (std::uint32_t warp = 0; warp < warps; ++warp) {
-    out.warp_next[warp] = static_cast<std::uint32_t>(out.requests.size());
-    while (i < pieces_.size() && pieces_[i].warp == warp) i = add_request(i, out);
-    out.warp_end[warp] = static_cast<std::uint32_t>(out.requests.size());
-  }
-  out.left = out.requests.size();
+std::uint64_t RequestMaker::order_of(const Run& run, std::uint32_t trip) const {
+  const std::uint64_t step = run.step + std::uint64_t{trip} * runs_.loop_of(run).steps;
+  return (step << 32U) | (std::uint64_t{run.access} << 16U) | ((run.request + trip) & 0xffffU);
 }
 
-void RequestMaker::add_pieces(const Run& run) {
+void RequestMaker::start(std::uint32_t block, BlockRequests& out) {
+  std::vector<BlockRequests::Piece>& pieces = out.pieces;
+  pieces.clear();
+  for (std::size_t r = starts_[block]; r < starts_[block + 1]; ++r)
+    add_pieces(runs_.runs[r], pieces);
+  std::stable_sort(pieces.begin(), pieces.end(),
+                   [](const BlockRequests::Piece& a, const BlockRequests::Piece& b) {
+                     return a.warp != b.warp ? a.warp < b.warp : a.order < b.order;
+                   });
+  out.warps.resize((runs_.threads() + 31) / 32);
+  out.busy_warps = 0;
+  std::uint32_t i = 0;
+  for (std::uint32_t warp = 0; warp < out.warps.size(); ++warp) {
+    BlockRequests::Warp& one = out.warps[warp];
+    one.open.clear();
+    one.next = i;
+    while (i < pieces.size() && pieces[i].warp == warp) ++i;
+    one.end = i;
+    if (one.next < one.end) ++out.busy_warps;
+  }
+}
+
+void RequestMaker::add_pieces(const Run& run, std::vector<BlockRequests::Piece>& pieces) const {
   for (std::uint32_t done = 0; done < run.count;) {
     const std::uint32_t warp = (run.thread + done) / 32;
     const std::uint32_t count = std::min(run.count - done, (warp + 1) * 32 - run.thread - done);
-    pieces_.push_back({warp,
-                       (std::uint64_t{run.step} << 32U) | (std::uint64_t{run.access} << 16U) |
-                           (run.request & 0xffffU),
-                       &run, done, count});
+    pieces.push_back({order_of(run, 0), &run, warp, done, count, 0});
     done += count;
   }
 }
 
-// Pieces of one instruction stand side by side; their distinct sectors make a request.
-std::size_t RequestMaker::add_request(std::size_t i, BlockRequests& out) {
-  const Piece& head = pieces_[i];
-  const Access& access = runs_.accesses[head.run->access];
+// Pieces of one instruction have the same place in the order; their distinct sectors make a
+// request.
+bool RequestMaker::next(std::uint32_t warp, BlockRequests& block) {
+  BlockRequests::Warp& of = block.warps[warp];
+  std::vector<BlockRequests::Piece>& pieces = block.pieces;
+  if (of.next == of.end && of.open.empty()) return false;
+  std::uint64_t order = of.next < of.end ? pieces[of.next].order : ~std::uint64_t{0};
+  for (const std::uint32_t piece : of.open) order = std::min(order, pieces[piece].order);
+  for (; of.next < of.end && pieces[of.next].order == order; ++of.next) of.open.push_back(of.next);
   sectors_.clear();
-  for (; i < pieces_.size() && pieces_[i].warp == head.warp && pieces_[i].order == head.order;
-       ++i) {
-    const Piece& piece = pieces_[i];
-    const std::uint64_t begin =
-        piece.run->address + static_cast<std::uint64_t>(piece.run->stride) * piece.first;
-    const std::uint64_t end =
-        begin + static_cast<std::uint64_t>(piece.run->stride) * (piece.count - 1);
-    if (static_cast<std::uint64_t>(std::abs(piece.run->stride)) <= sector_bytes_) {
-      // No sector between the first and the last is left out.
-      const std::uint64_t last = (std::max(begin, end) + access.bytes - 1) / sector_bytes_;
-      for (std::uint64_t sector = std::min(begin, end) / sector_bytes_; sector <= last; ++sector)
-        sectors_.push_back(sector);
-      continue;
+  std::size_t kept = 0;
+  for (const std::uint32_t i : of.open) {
+    BlockRequests::Piece& piece = pieces[i];
+    if (piece.order == order) {
+      block.access = piece.run->access;
+      add_sectors(piece);
+      if (++piece.trip == runs_.loop_of(*piece.run).trips) continue;
+      piece.order = order_of(*piece.run, piece.trip);
     }
-    for (std::uint32_t k = 0; k < piece.count; ++k) {
-      const std::uint64_t address = begin + static_cast<std::uint64_t>(piece.run->stride) * k;
-      const std::uint64_t last = (address + access.bytes - 1) / sector_bytes_;
-      for (std::uint64_t sector = address / sector_bytes_; sector <= last; ++sector)
-        if (sectors_.empty() || sectors_.back() != sector) sectors_.push_back(sector);
-    }
+    of.open[kept++] = i;
   }
+  of.open.resize(kept);
+  if (of.next == of.end && of.open.empty()) --block.busy_warps;
   if (!std::is_sorted(sectors_.begin(), sectors_.end()))
     std::sort(sectors_.begin(), sectors_.end());
-  const auto first = static_cast<std::uint32_t>(out.parts.size());
+  block.parts.clear();
   for (const std::uint64_t sector : sectors_) {
     const std::uint64_t line = sector / sectors_per_line_;
-    if (out.parts.size() == first || out.parts.back().line != line) out.parts.push_back({line, 0});
-    out.parts.back().sectors |= SectorMask{1} << (sector % sectors_per_line_);
+    if (block.parts.empty() || block.parts.back().line != line) block.parts.push_back({line, 0});
+    block.parts.back().sectors |= SectorMask{1} << (sector % sectors_per_line_);
   }
-  out.requests.push_back(
-      {first, static_cast<std::uint32_t>(out.parts.size()) - first, head.run->access});
-  return i;
+  return true;
+}
+
+void RequestMaker::add_sectors(const BlockRequests::Piece& piece) {
+  const Run& run = *piece.run;
+  const std::uint32_t bytes = runs_.accesses[run.access].bytes;
+  const auto stride = static_cast<std::uint64_t>(run.stride);
+  const std::uint64_t begin = run.address + stride * piece.first +
+                              static_cast<std::uint64_t>(runs_.loop_of(run).stride) * piece.trip;
+  const std::uint64_t end = begin + stride * (piece.count - 1);
+  if (static_cast<std::uint64_t>(std::abs(run.stride)) <= sector_bytes_) {
+    // No sector between the first and the last is left out.
+    const std::uint64_t last = (std::max(begin, end) + bytes - 1) / sector_bytes_;
+    for (std::uint64_t sector = std::min(begin, end) / sector_bytes_; sector <= last; ++sector)
+      sectors_.push_back(sector);
+    return;
+  }
+  for (std::uint32_t k = 0; k < piece.count; ++k) {
+    const std::uint64_t address = begin + stride * k;
+    const std::uint64_t last = (address + bytes - 1) / sector_bytes_;
+    for (std::uint64_t sector = address / sector_bytes_; sector <= last; ++sector)
+      if (sectors_.empty() || sectors_.back() != sector) sectors_.push_back(sector);
+  }
 }
 
 }  // namespace demarc::locality

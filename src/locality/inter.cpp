@@ -1,4 +1,4 @@
-// The map between blocks: a sweep over the places. Between two neighbouring interval ends the set
+// The map between blocks: a sweep over the places. Between two neighbouring ends of boxes the set
 // of blocks that touch a place is the same, so the work depends on runs, not on accesses. The
 // indices are drawn from the sets; pairs of blocks are made for the cells of the map alone.
 #include <algorithm>
@@ -7,16 +7,10 @@
 #include "block_sets.hpp"
 #include "demarc/locality/maps.hpp"
 #include "places.hpp"
+#include "sharing.hpp"
 
 namespace demarc::locality {
 namespace {
-
-struct Piece {
-  std::uint64_t lo = 0;
-  std::uint64_t end = 0;
-  std::uint32_t block = 0;
-  std::uint32_t weight = 0;
-};
 
 // Cells in any order, summed and sorted at the end and whenever they have grown much. A row stands
 // for `bin` blocks.
@@ -80,72 +74,6 @@ class Cells {
   std::size_t limit_ = std::size_t{1} << 22U;
 };
 
-// Places lo .. end-1 that are touched by the blocks of set `set`, two or more.
-struct Segment {
-  std::uint64_t lo = 0;
-  std::uint64_t end = 0;
-  std::uint32_t set = 0;
-};
-
-class Sweep {
- public:
-  Sweep(std::vector<Piece> pieces, bool keep_segments)
-      : pieces_(std::move(pieces)), keep_segments_(keep_segments) {
-    std::sort(pieces_.begin(), pieces_.end(), [](const Piece& a, const Piece& b) {
-      return a.lo != b.lo ? a.lo < b.lo : a.block < b.block;
-    });
-  }
-
-  void run() {
-    std::size_t next = 0;
-    std::uint64_t at = 0;
-    while (next < pieces_.size() || !active_.empty()) {
-      if (active_.empty()) at = pieces_[next].lo;
-      while (next < pieces_.size() && pieces_[next].lo == at) insert(pieces_[next++]);
-      std::uint64_t end = next < pieces_.size() ? pieces_[next].lo : ~std::uint64_t{0};
-      for (const Piece& piece : active_) end = std::min(end, piece.end);
-      emit(at, end);
-      std::erase_if(active_, [end](const Piece& piece) { return piece.end == end; });
-      at = end;
-    }
-  }
-
-  BlockSets sets;
-  std::vector<Segment> segments;
-  std::uint64_t places = 0;
-  std::uint64_t shared_places = 0;
-
- private:
-  // Active pieces stand in the order of their blocks.
-  void insert(const Piece& piece) {
-    const auto place =
-        std::upper_bound(active_.begin(), active_.end(), piece,
-                         [](const Piece& a, const Piece& b) { return a.block < b.block; });
-    active_.insert(place, piece);
-  }
-
-  void emit(std::uint64_t lo, std::uint64_t end) {
-    places += end - lo;
-    if (active_.front().block == active_.back().block) return;
-    shared_places += end - lo;
-    list_.clear();
-    for (const Piece& piece : active_) {
-      if (list_.empty() || list_.back().block != piece.block)
-        list_.push_back({piece.block, piece.weight});
-      else
-        list_.back().weight += piece.weight;
-    }
-    const std::uint32_t set = sets.intern(list_);
-    sets.add_places(set, end - lo);
-    if (keep_segments_) segments.push_back({lo, end, set});
-  }
-
-  std::vector<Piece> pieces_;
-  bool keep_segments_;
-  std::vector<Piece> active_;
-  std::vector<BlockWeight> list_;
-};
-
 // Threads begin .. end-1 touch a place of set `set`.
 struct ThreadEntry {
   std::uint32_t set = 0;
@@ -193,31 +121,23 @@ class RepeatedThreads {
 };
 
 template <class F>
-void count_repeated(const AccessRuns& runs, const std::vector<Places>& places,
-                    const std::vector<bool>& repeated, const Sweep& sweep, BlockUnions& unions,
-                    F&& f) {
+void count_repeated(const AccessRuns& runs, BoxMaker& maker, const std::vector<bool>& repeated,
+                    const Sharing& sharing, BlockUnions& unions, F&& f) {
   RepeatedThreads threads(unions);
   const std::vector<std::size_t> starts = block_starts(runs);
   std::vector<std::vector<ThreadEntry>> entries(runs.accesses.size());
+  std::vector<Box> boxes;
   for (std::uint32_t block = 0; block + 1 < starts.size(); ++block) {
     for (std::size_t r = starts[block]; r < starts[block + 1]; ++r) {
       const Run& run = runs.runs[r];
       if (!repeated[run.access]) continue;
-      for_each_interval(run, places[run.access], [&](const Interval& interval) {
-        const std::uint64_t end = interval.lo + interval.length;
-        auto segment = std::upper_bound(
-            sweep.segments.begin(), sweep.segments.end(), interval.lo,
-            [](std::uint64_t place, const Segment& one) { return place < one.end; });
-        for (; segment != sweep.segments.end() && segment->lo < end; ++segment) {
-          const std::uint64_t from = std::max(segment->lo, interval.lo) - interval.lo;
-          const std::uint64_t to = std::min(segment->end, end) - interval.lo;
-          const ThreadRange range =
-              threads_of(run, interval.reversed,
-                         interval.first + static_cast<std::uint32_t>(from) * interval.width,
-                         static_cast<std::uint32_t>(to - from) * interval.width);
-          entries[run.access].push_back({segment->set, range.begin, range.end});
-        }
-      });
+      boxes.clear();
+      maker.make(run, boxes);
+      for (const Box& box : boxes)
+        sharing.for_each_set(box, [&](std::uint32_t set, std::uint32_t first, std::uint32_t count) {
+          const ThreadRange range = threads_of(run, box.reversed, first, count);
+          entries[run.access].push_back({set, range.begin, range.end});
+        });
     }
     for (std::vector<ThreadEntry>& list : entries) {
       if (!list.empty()) threads.count(block, list, f);
@@ -356,24 +276,16 @@ LocalityMap coarsened(const LocalityMap& map, std::uint64_t most_cells) {
 
 InterResult inter_map(const AccessRuns& runs, Granularity granularity, Count count,
                       std::uint64_t most_cells) {
-  const std::vector<Places> places = places_of(runs, granularity);
+  BoxMaker maker(runs, granularity);
   const std::vector<bool> repeated = repeated_accesses(runs);
   const bool by_thread = count == Count::accesses;
   const bool any_repeated =
       by_thread && std::find(repeated.begin(), repeated.end(), true) != repeated.end();
-
-  std::vector<Piece> pieces;
-  pieces.reserve(runs.runs.size());
-  for (const Run& run : runs.runs) {
-    const bool weightless = by_thread && repeated[run.access];
-    for_each_interval(run, places[run.access], [&](const Interval& interval) {
-      pieces.push_back(
-          {interval.lo, interval.lo + interval.length, run.block, weightless ? 0 : interval.width});
-    });
-  }
-  Sweep sweep(std::move(pieces), any_repeated);
-  sweep.run();
-  BlockUnions unions(sweep.sets);
+  const std::vector<bool> weightless =
+      by_thread ? repeated : std::vector<bool>(repeated.size(), false);
+  Sharing sharing(runs, maker, any_repeated);
+  sharing.add_all(weightless);
+  BlockUnions unions(sharing.sets);
   const Pairs pairs = count_pairs(runs, unions);
 
   InterResult result;
@@ -383,13 +295,13 @@ InterResult inter_map(const AccessRuns& runs, Granularity granularity, Count cou
   Cells cells(runs.blocks(), result.map.bin);
   std::uint64_t sum = 0;
   std::vector<std::uint64_t> weights;
-  for (std::uint32_t set = 0; set < sweep.sets.size(); ++set) {
-    sum += sweep.sets.places(set) *
-           pairs_among(sweep.sets.begin(set), sweep.sets.end(set), count, weights);
-    if (wants_map) add_set(sweep.sets, set, count, cells);
+  for (std::uint32_t set = 0; set < sharing.sets.size(); ++set) {
+    sum += sharing.sets.places(set) *
+           pairs_among(sharing.sets.begin(set), sharing.sets.end(set), count, weights);
+    if (wants_map) add_set(sharing.sets, set, count, cells);
   }
   if (any_repeated) {
-    count_repeated(runs, places, repeated, sweep, unions,
+    count_repeated(runs, maker, repeated, sharing, unions,
                    [&](std::uint32_t block, std::uint32_t threads, const BlockUnion& blocks) {
                      sum += threads * blocks.later(block);
                      if (!wants_map) return;
@@ -399,20 +311,23 @@ InterResult inter_map(const AccessRuns& runs, Granularity granularity, Count cou
                    });
   }
   result.map.cells = cells.take();
-  if (wants_map && result.map.bin == 1) result.sets = shared_places(sweep.sets, unions);
-  result.places = sweep.places;
-  result.shared_places = sweep.shared_places;
+  if (wants_map && result.map.bin == 1) result.sets = shared_places(sharing.sets, unions);
+  result.places = sharing.places;
+  result.shared_places = sharing.shared_places;
   result.sharing_blocks = pairs.blocks;
   result.sharing_pairs = pairs.cells;
-  const double sharing = result.sharing_blocks;
+  for (std::size_t a = 0; a < runs.accesses.size(); ++a)
+    result.blocks_per_place.push_back(
+        sharing.touched[a] > 0 ? sharing.reached[a] / sharing.touched[a] : 0);
+  const double sharers = result.sharing_blocks;
   const double blocks = runs.blocks();
   const double loads = static_cast<double>(runs.accesses.size());
   if (result.sharing_blocks >= 2) {
     result.degree_of_sharing =
-        static_cast<double>(sum) / (sharing * (sharing - 1) / 2 * loads * runs.threads());
-    result.paver_degree_of_sharing = static_cast<double>(result.shared_places) / sharing;
+        static_cast<double>(sum) / (sharers * (sharers - 1) / 2 * loads * runs.threads());
+    result.paver_degree_of_sharing = static_cast<double>(result.shared_places) / sharers;
   }
-  result.appearance_frequency = blocks > 0 ? sharing / blocks : 0;
+  result.appearance_frequency = blocks > 0 ? sharers / blocks : 0;
   result.spscore = 1 - 2 * static_cast<double>(pairs.cells) / (blocks * blocks);
   return result;
 }

@@ -24,18 +24,27 @@ class PageMap {
       : runs_(runs), gpus_(gpus), places_{page_bytes, 0} {}
 
   std::map<std::uint64_t, OnePage> make() {
-    for (const Run& run : runs_.runs) visit(run, false);
+    visit_all(false);
     // Pages that come between two blocks are taken as the mean over all blocks.
     const double pages_a_block =
         static_cast<double>(visits_) / static_cast<double>(std::max(runs_.blocks(), 1U));
     reach_ = static_cast<double>(tlb_entries) / std::max(pages_a_block, 1e-9);
     for (auto& [page, one] : pages_)
       std::fill(one.last_block.begin(), one.last_block.end(), no_block);
-    for (const Run& run : runs_.runs) visit(run, true);
+    visit_all(true);
     return std::move(pages_);
   }
 
  private:
+  void visit_all(bool second_pass) {
+    for (Run run : runs_.runs) {
+      const Loop& loop = runs_.loop_of(run);
+      for (std::uint32_t trip = 0; trip < loop.trips; ++trip) {
+        visit(run, second_pass);
+        run.address += static_cast<std::uint64_t>(loop.stride);
+      }
+    }
+  }
   void visit(const Run& run, bool second_pass) {
     const auto gpu =
         static_cast<std::size_t>(std::uint64_t{run.block} * gpus_ / std::max(runs_.blocks(), 1U));

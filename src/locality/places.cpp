@@ -24,10 +24,13 @@ std::vector<Places> places_of(const AccessRuns& runs, Granularity granularity) {
     Extent& extent = extents[run.access];
     const std::uint64_t last =
         run.address + static_cast<std::uint64_t>(run.stride) * (run.count - 1);
-    extent.low = std::min({extent.low, run.address, last});
-    extent.high = std::max({extent.high, run.address, last});
+    const Loop& loop = runs.loop_of(run);
+    const std::uint64_t moved = static_cast<std::uint64_t>(loop.stride) * (loop.trips - 1);
+    extent.low = std::min({extent.low, run.address, last, run.address + moved, last + moved});
+    extent.high = std::max({extent.high, run.address, last, run.address + moved, last + moved});
     extent.bits |= run.address | last;
     if (run.count > 1) extent.bits |= static_cast<std::uint64_t>(run.stride);
+    if (loop.trips > 1) extent.bits |= static_cast<std::uint64_t>(loop.stride);
   }
   std::sort(extents.begin(), extents.end(),
             [](const Extent& a, const Extent& b) { return a.low < b.low; });
@@ -52,7 +55,7 @@ std::vector<Places> places_of(const AccessRuns& runs, Granularity granularity) {
 std::vector<bool> repeated_accesses(const AccessRuns& runs) {
   std::vector<bool> repeated(runs.accesses.size(), false);
   for (const Run& run : runs.runs)
-    if (run.request > 0) repeated[run.access] = true;
+    if (run.request > 0 || runs.loop_of(run).trips > 1) repeated[run.access] = true;
   return repeated;
 }
 

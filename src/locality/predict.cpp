@@ -111,7 +111,7 @@ class CacheModel {
       for (Sm& sm : sms_)
         if (next_block_ < runs_.blocks()) {
           sm.blocks.emplace_back();
-          maker_.make(next_block_++, sm.blocks.back());
+          maker_.start(next_block_++, sm.blocks.back());
         }
     for (Sm& sm : sms_) sm.warps = sm.blocks.size() * ((runs_.threads() + 31) / 32);
     bool busy = true;
@@ -140,24 +140,24 @@ class CacheModel {
 
   // One request of every warp; a block that is done makes room for the next.
   bool turn(Sm& sm, BlockRequests& block) {
-    while (block.left == 0 && next_block_ < runs_.blocks()) maker_.make(next_block_++, block);
-    if (block.left == 0) return false;
-    for (std::size_t warp = 0; warp < block.warp_next.size(); ++warp) {
-      if (block.warp_next[warp] == block.warp_end[warp]) continue;
-      perform(sm, block, block.requests[block.warp_next[warp]++]);
-      --block.left;
+    while (block.busy_warps == 0 && next_block_ < runs_.blocks())
+      maker_.start(next_block_++, block);
+    if (block.busy_warps == 0) return false;
+    for (std::uint32_t warp = 0; warp < block.warps.size(); ++warp) {
+      if (!maker_.next(warp, block)) continue;
+      perform(sm, block);
       ++requests_;
     }
     return true;
   }
 
-  void perform(Sm& sm, const BlockRequests& block, const BlockRequests::Request& request) {
-    const Access& access = runs_.accesses[request.access];
+  // The request in hand.
+  void perform(Sm& sm, const BlockRequests& block) {
+    const Access& access = runs_.accesses[block.access];
     const gpu::Device& d = device_;
     double waited =
         access.kind == AccessKind::store ? 0 : or_default(d.l1.latency_cycles, l1_latency);
-    for (std::uint32_t p = 0; p < request.parts; ++p) {
-      const BlockRequests::Part& part = block.parts[request.first_part + p];
+    for (const BlockRequests::Part& part : block.parts) {
       SectorMask asked = part.sectors;
       if (access.kind == AccessKind::load) {
         result_.l1_sectors += sectors_in(asked);

@@ -2,70 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
+
+#include "exact_value.hpp"
 
 namespace demarc::locality {
 namespace {
-
-bool is_linear(const Value& value) {
-  return value.kind == Value::Kind::uniform || value.kind == Value::Kind::affine;
-}
-
-Value affine_value(std::uint64_t base, std::uint64_t stride, unsigned bits) {
-  const std::int64_t step = sign_extended(stride, bits);
-  if (step == 0) return uniform_value(truncated(base, bits));
-  return {Value::Kind::affine, false, truncated(base, bits), step};
-}
-
-// base + stride * x without wrapping around, as the type reads the bits.
-struct Exact {
-  std::int64_t base = 0;
-  std::int64_t stride = 0;
-};
-
-std::optional<Exact> exact(const Value& value, unsigned bits, bool is_signed, Row row) {
-  const auto read = [&](std::uint64_t bits_of) {
-    return is_signed ? sign_extended(bits_of, bits)
-                     : static_cast<std::int64_t>(truncated(bits_of, bits));
-  };
-  if (value.kind == Value::Kind::uniform) {
-    if (!is_signed && bits == 64 && value.base >> 63U != 0) return std::nullopt;
-    return Exact{read(value.base), 0};
-  }
-  const std::int64_t first =
-      read(value.base + static_cast<std::uint64_t>(value.stride) * row.begin);
-  if (!is_signed && bits == 64 && first < 0) return std::nullopt;
-  std::int64_t span = 0;
-  std::int64_t last = 0;
-  if (__builtin_mul_overflow(value.stride, static_cast<std::int64_t>(row.end - row.begin) - 1,
-                             &span) ||
-      __builtin_add_overflow(first, span, &last))
-    return std::nullopt;
-  if (bits < 64) {
-    const std::int64_t low = is_signed ? -(std::int64_t{1} << (bits - 1)) : 0;
-    const std::int64_t high =
-        is_signed ? (std::int64_t{1} << (bits - 1)) - 1 : (std::int64_t{1} << bits) - 1;
-    if (last < low || last > high) return std::nullopt;
-  } else if (!is_signed && last < 0) {
-    return std::nullopt;
-  }
-  std::int64_t base = 0;  // that of thread 0, which the row may lack
-  if (__builtin_mul_overflow(value.stride, static_cast<std::int64_t>(row.begin), &span) ||
-      __builtin_sub_overflow(first, span, &base))
-    return std::nullopt;
-  return Exact{base, value.stride};
-}
-
-// So far from 0 that to turn it round or to go one further could overflow.
-bool is_far(std::int64_t value) {
-  constexpr std::int64_t most = std::int64_t{1} << 62U;
-  return value > most || value < -most;
-}
-
-std::int64_t floor_divided(std::int64_t a, std::int64_t b) {
-  const std::int64_t q = a / b;
-  return q * b > a ? q - 1 : q;
-}
 
 std::uint64_t divided(std::uint64_t a, std::uint64_t b, bool is_signed, unsigned bits,
                       bool remainder) {
@@ -189,10 +130,6 @@ std::uint64_t scalar(const OperationShape& shape, std::uint64_t a, std::uint64_t
   }
 }
 
-bool is_comparison(Operation operation) {
-  return operation >= Operation::equal && operation <= Operation::greater_equal;
-}
-
 }  // namespace
 
 std::size_t RowArithmetic::new_vector() {
@@ -210,6 +147,8 @@ std::uint64_t RowArithmetic::at(const Value& value, std::uint32_t x, unsigned bi
       return (x >= value.base && x < value.window_end()) != value.inverted ? 1 : 0;
     case Value::Kind::lanes:
       return vectors_[value.base][x];
+    case Value::Kind::trips:
+    case Value::Kind::varying:
     case Value::Kind::unknown:
       break;
   }
@@ -324,31 +263,12 @@ Value RowArithmetic::compare(const OperationShape& shape, const Value& a, const 
       is_far(stride))
     return {};
   done = true;
-  const auto window = [row](std::int64_t from, std::int64_t to, bool inverted) {
-    const auto clip = [row](std::int64_t at) {
-      return static_cast<std::uint32_t>(
-          std::clamp<std::int64_t>(at, std::int64_t{row.begin}, std::int64_t{row.end}));
-    };
-    const std::uint32_t low = clip(from);
-    const std::uint32_t high = clip(to);
-    if (low >= high) return uniform_value(inverted ? 1 : 0);
-    if (low == row.begin && high == row.end) return uniform_value(inverted ? 0 : 1);
-    return Value{Value::Kind::window, inverted, low, high};
-  };
-  if (shape.operation == Operation::equal || shape.operation == Operation::not_equal) {
-    const bool inverted = shape.operation == Operation::not_equal;
-    if (base % stride != 0) return uniform_value(inverted ? 1 : 0);
-    return window(-base / stride, -base / stride + 1, inverted);
-  }
-  // All orders as e(x) < 0.
-  if (shape.operation == Operation::greater || shape.operation == Operation::greater_equal) {
-    base = -base;
-    stride = -stride;
-  }
-  if (shape.operation == Operation::less_equal || shape.operation == Operation::greater_equal)
-    --base;
-  if (stride > 0) return window(row.begin, -floor_divided(base, stride), false);
-  return window(floor_divided(base, -stride) + 1, row.end, false);
+  const Solution solution = solve(shape.operation, base, stride, row.begin, row.end);
+  if (solution.low >= solution.high) return uniform_value(solution.inverted ? 1 : 0);
+  if (solution.low == row.begin && solution.high == row.end)
+    return uniform_value(solution.inverted ? 0 : 1);
+  return {Value::Kind::window, solution.inverted, static_cast<std::uint64_t>(solution.low),
+          solution.high};
 }
 
 Value RowArithmetic::combine_windows(Operation operation, const Value& a, const Value& b,
@@ -405,6 +325,13 @@ Value RowArithmetic::evaluate(const OperationShape& shape, const Value& a, const
   if (shape.operation == Operation::poison || a.kind == Value::Kind::unknown ||
       b.kind == Value::Kind::unknown || c.kind == Value::Kind::unknown)
     return {};
+  if (changes_with_trips(a) || changes_with_trips(b) || changes_with_trips(c))
+    return evaluate_over_trips(shape, a, b, c, row);
+  return evaluate_once(shape, a, b, c, row);
+}
+
+Value RowArithmetic::evaluate_once(const OperationShape& shape, const Value& a, const Value& b,
+                                   const Value& c, Row row) {
   const bool comparison = is_comparison(shape.operation);
   if (a.kind == Value::Kind::uniform && b.kind == Value::Kind::uniform &&
       c.kind == Value::Kind::uniform)

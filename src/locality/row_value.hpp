@@ -18,12 +18,17 @@ struct Value {
     uniform,  // base
     affine,   // base + stride * x, modulo 2^bits of the register
     window,   // a predicate: true for base <= x < end, the other way round when `inverted`
-    lanes     // vectors[base][x]
+    lanes,    // vectors[base][x]
+    trips,    // a predicate: true in the trips base <= t < stride, or the other way round
+    varying   // changes with the trip, and not as one of the others
   };
   Kind kind = Kind::unknown;
   bool inverted = false;
   std::uint64_t base = 0;
   std::int64_t stride = 0;
+  // Of uniform and affine values: what each trip of the loop that is being closed adds.
+  std::int64_t trip = 0;
+  friend bool operator==(const Value&, const Value&) = default;
   [[nodiscard]] std::uint32_t window_end() const { return static_cast<std::uint32_t>(stride); }
 };
 
@@ -31,7 +36,14 @@ struct Value {
   return {};
 }
 [[nodiscard]] inline Value uniform_value(std::uint64_t value) {
-  return {Value::Kind::uniform, false, value, 0};
+  return {Value::Kind::uniform, false, value, 0, 0};
+}
+
+[[nodiscard]] inline Value varying_value() {
+  return {Value::Kind::varying, false, 0, 0, 0};
+}
+[[nodiscard]] inline bool is_linear(const Value& value) {
+  return value.kind == Value::Kind::uniform || value.kind == Value::Kind::affine;
 }
 
 [[nodiscard]] inline std::uint64_t truncated(std::uint64_t value, unsigned bits) {
@@ -86,12 +98,28 @@ struct OperationShape {
   bool is_signed = false;
 };
 
+// Is it another value in another trip?
+[[nodiscard]] bool changes_with_trips(const Value& value);
+// The value in that trip, of one that is not varying.
+[[nodiscard]] Value settled(const Value& value, std::uint64_t trip);
+
+// A value that must not wrap around as its type reads it, in any trip.
+struct NoWrap {
+  Value value;
+  unsigned bits = 0;
+  bool is_signed = false;
+  Row row;
+};
+[[nodiscard]] bool holds_until(const NoWrap& condition, std::uint64_t last_trip);
+
 // Evaluates operations on rows. Vectors live until clear().
 class RowArithmetic {
  public:
   explicit RowArithmetic(std::uint32_t width) : width_(width) {}
 
   void clear() { used_ = 0; }
+  // What the values with trips that were evaluated since rest on.
+  std::vector<NoWrap> conditions;
   [[nodiscard]] Value evaluate(const OperationShape& shape, const Value& a, const Value& b,
                                const Value& c, Row row);
   // Of a value that is not unknown.
@@ -113,6 +141,11 @@ class RowArithmetic {
   Value linear(const OperationShape& shape, const Value& a, const Value& b, const Value& c, Row row,
                bool& done);
   Value compare(const OperationShape& shape, const Value& a, const Value& b, Row row, bool& done);
+  Value evaluate_once(const OperationShape& shape, const Value& a, const Value& b, const Value& c,
+                      Row row);
+  Value evaluate_over_trips(const OperationShape& shape, const Value& a, const Value& b,
+                            const Value& c, Row row);
+  Value compare_over_trips(const OperationShape& shape, const Value& a, const Value& b, Row row);
   Value combine_windows(Operation operation, const Value& a, const Value& b, bool& done);
 
   std::uint32_t width_;

@@ -1,6 +1,8 @@
 #include "demarc/locality/runs.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
 
 namespace demarc::locality {
 namespace {
@@ -84,23 +86,113 @@ const char* to_string(Source source) {
   return source == Source::symbolic ? "symbolic" : "emulated";
 }
 
+std::uint32_t loop_index(AccessRuns& runs, const Loop& loop) {
+  // Loops of one kernel are few; where they are many the same one may be listed again.
+  constexpr std::size_t looked_at = 64;
+  for (std::size_t i = runs.loops.size(); i > 0 && runs.loops.size() - i < looked_at; --i)
+    if (runs.loops[i - 1] == loop) return static_cast<std::uint32_t>(i - 1);
+  runs.loops.push_back(loop);
+  return static_cast<std::uint32_t>(runs.loops.size() - 1);
+}
+
+AccessRuns expanded(const AccessRuns& runs) {
+  AccessRuns result = runs;
+  result.runs.clear();
+  result.loops = {Loop{}};
+  for (Run run : runs.runs) {
+    const Loop& loop = runs.loop_of(run);
+    run.loop = 0;
+    for (std::uint32_t trip = 0; trip < loop.trips; ++trip) {
+      result.runs.push_back(run);
+      run.address += static_cast<std::uint64_t>(loop.stride);
+      ++run.request;
+      run.step += loop.steps;
+    }
+  }
+  return result;
+}
+
+namespace {
+
+// A run's lanes in one warp.
+struct Part {
+  std::uint64_t key = 0;  // access, request, warp
+  const Run* run = nullptr;
+  std::uint16_t first = 0;  // position in the run
+  std::uint16_t count = 0;
+};
+
+// Requests of a warp and their sectors.
+class WarpRequests {
+ public:
+  explicit WarpRequests(const AccessRuns& runs) : runs_(runs) {}
+
+  std::uint64_t requests = 0;
+  std::uint64_t sectors = 0;
+
+  // The parts of one request, and of those in the trips after.
+  void count(const Part* begin, const Part* end) {
+    requests = sectors = 0;
+    std::uint32_t done = 0;
+    // Lanes may leave the loop in different trips.
+    while (true) {
+      std::uint32_t until = std::numeric_limits<std::uint32_t>::max();
+      active_.clear();
+      for (const Part* part = begin; part != end; ++part) {
+        const std::uint32_t trips = runs_.loop_of(*part->run).trips;
+        if (trips <= done) continue;
+        until = std::min(until, trips);
+        active_.push_back(part);
+      }
+      if (active_.empty()) return;
+      count_trips(done, until);
+      done = until;
+    }
+  }
+
+ private:
+  // Trips begin .. end - 1, in which the same lanes are active.
+  void count_trips(std::uint32_t begin, std::uint32_t end) {
+    requests += end - begin;
+    const std::int64_t stride = runs_.loop_of(*active_.front()->run).stride;
+    const bool together = std::all_of(active_.begin(), active_.end(), [&](const Part* part) {
+      return runs_.loop_of(*part->run).stride == stride;
+    });
+    // Moved by whole sectors, lanes touch as many.
+    const std::uint64_t offset = static_cast<std::uint64_t>(stride) % sector_bytes;
+    const std::uint64_t period =
+        together ? sector_bytes / std::gcd(sector_bytes, offset) : std::uint64_t{end} - begin;
+    for (std::uint64_t phase = 0; phase < period && begin + phase < end; ++phase)
+      sectors += sectors_in(begin + phase) * ((end - begin - phase + period - 1) / period);
+  }
+  std::uint64_t sectors_in(std::uint64_t trip) {
+    for (const Part* part : active_) {
+      const Run& run = *part->run;
+      const auto moved = static_cast<std::uint64_t>(runs_.loop_of(run).stride) * trip;
+      request_.add(run.address + moved + static_cast<std::uint64_t>(run.stride) * part->first,
+                   run.stride, part->count, runs_.accesses[run.access].bytes);
+    }
+    return request_.finish();
+  }
+
+  const AccessRuns& runs_;
+  std::vector<const Part*> active_;
+  RequestSectors request_;
+};
+
+}  // namespace
+
 void count_requests(AccessRuns& runs) {
-  struct Part {
-    std::uint64_t key = 0;  // access, request, warp
-    const Run* run = nullptr;
-    std::uint16_t first = 0;  // position in the run
-    std::uint16_t count = 0;
-  };
   std::vector<double> sectors(runs.accesses.size(), 0);
   for (Access& access : runs.accesses) access.executed = access.requests = 0;
   const std::vector<std::size_t> starts = block_starts(runs);
   std::vector<Part> parts;
-  RequestSectors request;
+  WarpRequests warp_requests(runs);
   for (std::uint32_t block = 0; block < runs.blocks(); ++block) {
     parts.clear();
     for (std::size_t r = starts[block]; r < starts[block + 1]; ++r) {
       const Run& run = runs.runs[r];
-      runs.accesses[run.access].executed += run.count;
+      runs.accesses[run.access].executed += std::uint64_t{run.count} * runs.loop_of(run).trips;
       for (std::uint32_t done = 0; done < run.count;) {
         const std::uint32_t warp = (run.thread + done) / 32;
         const std::uint32_t count = std::min(run.count - done, (warp + 1) * 32 - run.thread - done);
@@ -112,13 +204,14 @@ void count_requests(AccessRuns& runs) {
     }
     std::stable_sort(parts.begin(), parts.end(),
                      [](const Part& a, const Part& b) { return a.key < b.key; });
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const Run& run = *parts[i].run;
-      request.add(run.address + static_cast<std::uint64_t>(run.stride) * parts[i].first, run.stride,
-                  parts[i].count, runs.accesses[run.access].bytes);
-      if (i + 1 < parts.size() && parts[i + 1].key == parts[i].key) continue;
-      ++runs.accesses[run.access].requests;
-      sectors[run.access] += static_cast<double>(request.finish());
+    for (std::size_t i = 0; i < parts.size();) {
+      std::size_t next = i + 1;
+      while (next < parts.size() && parts[next].key == parts[i].key) ++next;
+      warp_requests.count(parts.data() + i, parts.data() + next);
+      Access& access = runs.accesses[parts[i].run->access];
+      access.requests += warp_requests.requests;
+      sectors[parts[i].run->access] += static_cast<double>(warp_requests.sectors);
+      i = next;
     }
   }
   for (std::size_t a = 0; a < sectors.size(); ++a) {
@@ -132,6 +225,7 @@ AccessRuns only(const AccessRuns& runs, AccessKind kind) {
   AccessRuns result;
   result.grid = runs.grid;
   result.block = runs.block;
+  result.loops = runs.loops;
   constexpr std::uint16_t dropped = 0xffff;
   std::vector<std::uint16_t> number(runs.accesses.size(), dropped);
   for (std::size_t a = 0; a < runs.accesses.size(); ++a) {

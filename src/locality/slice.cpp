@@ -148,8 +148,8 @@ class Slicer {
     for (std::uint32_t b = 0; b < cfg_.blocks().size(); ++b)
       if (cfg_.blocks()[b].successors.size() > 1) regions_[b] = region_of(b);
     close();
-    slice_.slots = body_.register_count;
     for (std::uint32_t b = 0; b < cfg_.blocks().size(); ++b) slice_.blocks.push_back(block_of(b));
+    number_slots();
     return std::move(slice_);
   }
 
@@ -185,6 +185,7 @@ class Slicer {
       access.instruction = ptx::print(module_, function_, instruction);
       access.index = i;
       access.line = instruction.line;
+      access.source_line = module_.source_position(body_, instruction);
       access.space = generic ? "generic" : "global";
       access.kind = group == OpcodeGroup::load || copy ? AccessKind::load
                     : group == OpcodeGroup::store      ? AccessKind::store
@@ -386,6 +387,26 @@ class Slicer {
       poison.predicate_negated = instruction.predicate_negated;
       operations.push_back(poison);
     });
+  }
+
+  // Slots are the registers that the slice names, without gaps.
+  void number_slots() {
+    std::vector<std::uint32_t> numbers(body_.register_count, no_slot);
+    const auto number = [&](std::uint32_t& slot) {
+      if (slot == no_slot) return;
+      if (numbers[slot] == no_slot) numbers[slot] = slice_.slots++;
+      slot = numbers[slot];
+    };
+    for (SliceBlock& block : slice_.blocks) {
+      number(block.predicate);
+      for (std::uint32_t& slot : block.region_slots) number(slot);
+      for (SliceOperation& operation : block.operations) {
+        number(operation.target);
+        number(operation.predicate);
+        for (Source3& source : operation.sources)
+          if (source.kind == Source3::Kind::slot) number(source.slot);
+      }
+    }
   }
 
   const ptx::Module& module_;

@@ -94,6 +94,14 @@ std::string_view Module::text_of(const Instruction& instruction) const {
   return rest.substr(0, at + 1);
 }
 
+std::string Module::source_position(const Body& body, const Instruction& instruction) const {
+  if (instruction.location == no_index) return {};
+  const Location& location = body.locations[instruction.location];
+  for (const SourceFile& file : files)
+    if (file.number == location.file) return fmt::format("{}:{}", file.path, location.line);
+  return {};
+}
+
 std::string_view Module::keep(std::string made) {
   if (!made_text) made_text = std::make_shared<std::deque<std::string>>();
   return made_text->emplace_back(std::move(made));

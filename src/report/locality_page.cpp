@@ -103,6 +103,9 @@ void add_locality_summary(Page& page, const LocalityStudy& study) {
                           number_cell(access.sectors_per_request, 2),
                           locality::to_string(access.source)});
   page.table(table);
+  std::string advice;
+  for (const std::string& one : a.advice) advice += "- " + one + "\n";
+  if (!advice.empty()) page.prose(advice);
 }
 
 void add_locality_maps(Page& page, const LocalityStudy& study) {

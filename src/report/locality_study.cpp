@@ -157,6 +157,7 @@ std::string locality_text(const LocalityStudy& study) {
         split.gpus, split.page_bytes, split.pages, 100 * split.shared_access_share,
         100 * split.remote_access_share,
         locality::to_string(locality::judge_translation(split).architecture));
+  for (const std::string& one : a.advice) out += "advice: " + one + "\n";
   for (const std::string& finding : a.findings) out += "finding: " + finding + "\n";
   for (const std::string& note : a.notes) out += "note: " + note + "\n";
   return out;

@@ -14,7 +14,7 @@ namespace demarc::locality {
 inline std::vector<std::array<std::uint64_t, 4>> flattened(const AccessRuns& runs,
                                                            const std::vector<bool>& kept) {
   std::vector<std::array<std::uint64_t, 4>> all;
-  for (const locality::Run& run : runs.runs) {
+  for (const locality::Run& run : expanded(runs).runs) {
     if (!kept[run.access]) continue;
     for (std::uint32_t k = 0; k < run.count; ++k)
       all.push_back({run.block, run.thread + k, run.access,

@@ -132,16 +132,16 @@ constexpr const char* kept_analysis = R"json(
 {"schema":"demarc.locality/1","kernel":"k","instance":0,"grid":[2,1,1],"block":[32,1,1],"threads":64,
 "granularity":"element","count":"accesses","kind":"load","counted_instructions":2,"method":"mixed",
 "accesses":[
-{"instruction":"ld.global.u32 %r2, [%rd3];","line":15,"space":"global","kind":"load","bytes":4,
+{"instruction":"ld.global.u32 %r2, [%rd3];","line":15,"source_line":"","space":"global","kind":"load","bytes":4,
  "expression":"param0 + 4*tid.x","class":"affine","method":"symbolic",
  "executed":64,"requests":2,"sectors_per_request":4.0},
-{"instruction":"ld.global.u32 %r3, [%rd5];","line":18,"space":"global","kind":"load","bytes":4,
+{"instruction":"ld.global.u32 %r3, [%rd5];","line":18,"source_line":"","space":"global","kind":"load","bytes":4,
  "expression":"param0 + 4*load(param0 + 4*tid.x)","class":"data-dependent","method":"emulated",
  "executed":64,"requests":2,"sectors_per_request":1.0},
-{"instruction":"atom.global.add.u32 %r4, [%rd3+1024], 1;","line":19,"space":"global","kind":"atomic",
+{"instruction":"atom.global.add.u32 %r4, [%rd3+1024], 1;","line":19,"source_line":"","space":"global","kind":"atomic",
  "bytes":4,"expression":"param0 + 4*(tid.x + 256)","class":"affine","method":"symbolic",
  "executed":64,"requests":2,"sectors_per_request":4.0},
-{"instruction":"@%p1 st.global.u8 [%rd1+2048], %r3;","line":21,"space":"global","kind":"store",
+{"instruction":"@%p1 st.global.u8 [%rd1+2048], %r3;","line":21,"source_line":"","space":"global","kind":"store",
  "bytes":1,"expression":"param0 + 2048","class":"affine under a guard","method":"symbolic",
  "executed":16,"requests":2,"sectors_per_request":1.0}],
 "inter":{"degree_of_sharing":1.0,"appearance_frequency":1.0,"spscore":0.5,
@@ -149,7 +149,7 @@ constexpr const char* kept_analysis = R"json(
  "map":{"size":2,"bin":1,"cells":[[0,1,64]]},"sets":[[32,[0,1]]]},
 "intra":{"degree_of_sharing":0.53125,"appearance_frequency":1.0,"map_block":0,
  "distinct_blocks":1},
-"left_out":0,"findings":[],"notes":["a prefetch, counted nowhere: k.ptx:22: prefetch.global.L2 [%rd1];"]})json";
+"left_out":0,"advice":["line 15 (ld.global.u32 %r2, [%rd3];) is shared most: 2.00 blocks touch each of its places. Larger tiles, or more work for each block, fetch them less often; blocks that share should run side by side."],"findings":[],"notes":["a prefetch, counted nowhere: k.ptx:22: prefetch.global.L2 [%rd1];"]})json";
 
 // A load by its closed form, one that the emulator followed, and a store; the trees left out.
 TEST(AnalysisJson, is_whole) {

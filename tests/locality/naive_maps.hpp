@@ -25,7 +25,7 @@ struct Touch {
   const std::uint64_t unit =
       granularity == Granularity::element ? 1 : static_cast<std::uint64_t>(granularity);
   std::vector<Touch> touches;
-  for (const Run& run : runs.runs)
+  for (const Run& run : expanded(runs).runs)
     for (std::uint32_t k = 0; k < run.count; ++k)
       touches.push_back({(run.address + static_cast<std::uint64_t>(run.stride) * k) / unit,
                          run.block, run.thread + k, run.access});

@@ -181,6 +181,82 @@ RC_GTEST_PROP(RowValue, an_operation_on_a_row_is_that_of_its_threads, ()) {
   }
 }
 
+// Of the shape's values, with trips where they are linear, or a predicate of the trips.
+Value any_value_over_trips(RowArithmetic& arithmetic, Row row, unsigned bits) {
+  if (bits == 1 && *rc::gen::arbitrary<bool>())
+    return {Value::Kind::trips, *rc::gen::arbitrary<bool>(), *rc::gen::inRange<std::uint64_t>(0, 4),
+            *rc::gen::inRange<std::int64_t>(0, 7), 0};
+  Value value = any_value(arithmetic, row, bits);
+  if (is_linear(value) && bits > 1)
+    value.trip = *rc::gen::element<std::int64_t>(0, 0, 1, -1, 4, 100, -(1 << 28));
+  return value;
+}
+
+void equals_trip_by_trip(Operation operation) {
+  OperationShape shape;
+  shape.operation = operation;
+  const bool wide =
+      operation == Operation::multiply_wide || operation == Operation::multiply_add_wide;
+  const bool compares = operation >= Operation::equal && operation <= Operation::greater_equal;
+  const unsigned bits = wide                              ? 32
+                        : operation == Operation::bit_not ? *rc::gen::element(1U, 32U)
+                                                          : *rc::gen::element(32U, 64U);
+  shape.bits = static_cast<std::uint8_t>(bits);
+  shape.result_bits =
+      static_cast<std::uint8_t>(operation == Operation::convert ? *rc::gen::element(16U, 32U, 64U)
+                                : compares                      ? 1
+                                                                : (wide ? 2 * bits : bits));
+  shape.is_signed = *rc::gen::arbitrary<bool>();
+  RowArithmetic arithmetic(width);
+  const Row row{*rc::gen::inRange(0U, 4U), *rc::gen::inRange(5U, width + 1)};
+  const unsigned c_bits = operation == Operation::select ? 1 : wide ? 2 * bits : bits;
+  const bool third = operation == Operation::multiply_add ||
+                     operation == Operation::multiply_add_wide || operation == Operation::select;
+  const Value a = any_value_over_trips(arithmetic, row, bits);
+  const Value b = any_value_over_trips(arithmetic, row, bits);
+  const Value c = third ? any_value_over_trips(arithmetic, row, c_bits) : uniform_value(0);
+  const Value result = arithmetic.evaluate(shape, a, b, c, row);
+  if (result.kind == Value::Kind::varying) return;
+  for (std::uint64_t trip = 0; trip < 7; ++trip) {
+    const bool holds =
+        std::all_of(arithmetic.conditions.begin(), arithmetic.conditions.end(),
+                    [trip](const NoWrap& condition) { return holds_until(condition, trip); });
+    if (!holds) return;
+    const auto at = [&](const Value& value, std::uint32_t x, unsigned of_bits) {
+      return truncated(arithmetic.at(settled(value, trip), x, of_bits), of_bits);
+    };
+    for (std::uint32_t x = row.begin; x < row.end; ++x)
+      RC_ASSERT(at(result, x, shape.result_bits) ==
+                truncated(plainly(shape, at(a, x, bits), at(b, x, bits), at(c, x, c_bits)),
+                          shape.result_bits));
+  }
+}
+
+RC_GTEST_PROP(RowValue, what_is_linear_in_the_trip_is_what_each_trip_gives, ()) {
+  for (const Operation operation : {Operation::copy,          Operation::add,
+                                    Operation::subtract,      Operation::multiply,
+                                    Operation::multiply_wide, Operation::multiply_add,
+                                    Operation::shift_left,    Operation::bit_and,
+                                    Operation::bit_not,       Operation::negate,
+                                    Operation::convert,       Operation::select,
+                                    Operation::equal,         Operation::not_equal,
+                                    Operation::less,          Operation::less_equal,
+                                    Operation::greater,       Operation::greater_equal,
+                                    Operation::multiply_high, Operation::multiply_add_wide})
+    for (int times = 0; times < 5; ++times) equals_trip_by_trip(operation);
+}
+
+TEST(RowValue, a_number_that_wraps_around_in_a_late_trip_does_not_hold_until_then) {
+  const Value counter{Value::Kind::uniform, false, 0, 0, 1};
+  EXPECT_TRUE(holds_until({counter, 32, true, {0, 1}}, 0x7fffffffU));
+  EXPECT_FALSE(holds_until({counter, 32, true, {0, 1}}, 0x80000000U));
+  EXPECT_TRUE(holds_until({counter, 32, false, {0, 1}}, 0xffffffffU));
+  EXPECT_FALSE(holds_until({counter, 32, false, {0, 1}}, std::uint64_t{1} << 32U));
+  const Value down{Value::Kind::affine, false, 10, 1, -1};
+  EXPECT_TRUE(holds_until({down, 32, false, {2, 5}}, 12));
+  EXPECT_FALSE(holds_until({down, 32, false, {2, 5}}, 13));
+}
+
 Value of(Operation operation, const Value& a, const Value& b = uniform_value(0)) {
   RowArithmetic arithmetic(32);
   return arithmetic.evaluate({operation, 32, 32, true}, a, b, uniform_value(0), {0, 32});

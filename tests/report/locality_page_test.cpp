@@ -26,6 +26,17 @@ TEST(LocalityPage, OfOneGpuHasNoPagesAndWithoutNotesNoHeadingOfThem) {
   EXPECT_THAT(blocks_of(locality_page(made_up_locality(), "")), HasSubstr("\"Notes\""));
 }
 
+TEST(LocalityPage, SaysWhatWouldHelpAndWhatWasFound) {
+  LocalityStudy study = made_up_locality();
+  study.analysis.advice = {"the advice"};
+  study.analysis.findings = {"the finding"};
+  const std::string blocks = blocks_of(locality_page(study, ""));
+  EXPECT_THAT(blocks, HasSubstr("- the advice"));
+  EXPECT_THAT(blocks, HasSubstr("- Finding: the finding"));
+  const std::string text = locality_text(study);
+  EXPECT_THAT(text, HasSubstr("\nadvice: the advice\nfinding: the finding\nnote: a note\n"));
+}
+
 // One cell more than a page shows.
 TEST(LocalityPage, AMapThatIsTooLargeIsDrawnCoarseAndSaysSo) {
   LocalityStudy study = made_up_locality();
@@ -107,7 +118,7 @@ TEST(LocalityStudies, RatesOfABeginningAreSaidToBeThat) {
   LocalityStudy study = made_up_locality();
   EXPECT_EQ(incomplete_prediction(study), "");
   study.sensitivity.half.complete = false;
-  EXPECT_THAT(incomplete_prediction(study), HasSubstr("the first 30 000 000 requests of warps"));
+  EXPECT_THAT(incomplete_prediction(study), HasSubstr("the first 10 000 000 requests of warps"));
   EXPECT_THAT(locality_text(study), HasSubstr("note: the hit rates are those of the first"));
   study.sensitivity.half.complete = true;
   study.sensitivity.whole.complete = false;

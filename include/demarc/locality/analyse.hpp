@@ -55,6 +55,8 @@ struct Analysis {
   AccessRuns all;  // every global access
   InterResult inter;
   IntraResult intra;
+  // Accesses by source line that share or coalesce worst, and what would help, in words.
+  std::vector<std::string> advice;
   std::string trees_json;          // the syntax trees of the kernel's ld.global (Figure 4)
   std::vector<std::string> notes;  // what was left out or approximated, in words
   // Instructions that may touch global memory and that neither closed forms nor the emulator

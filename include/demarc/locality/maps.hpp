@@ -73,6 +73,8 @@ struct InterResult {
   double appearance_frequency = 0;     // TB_l / blocks
   double spscore = 1;                  // 1 - non-zero elements / elements, both triangles
   double paver_degree_of_sharing = 0;  // shared_places / TB_l
+  // By access: how many blocks touch a place that it touches, mean over the blocks' places.
+  std::vector<double> blocks_per_place;
 };
 
 struct IntraResult {

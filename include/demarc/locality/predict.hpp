@@ -22,7 +22,7 @@ namespace demarc::locality {
 
 struct PredictOptions {
   std::uint32_t shared_bytes_per_block = 0;  // static and dynamic
-  std::uint64_t most_requests = 30'000'000;  // more warp requests: the rest is left out
+  std::uint64_t most_requests = 10'000'000;  // more warp requests: the rest is left out
   double l2_share = 1;                       // of the L2 that the kernel may use
   bool beginning = false;  // the runs are a beginning only (Collected::cut); for predict_repeated
 };

@@ -31,6 +31,7 @@ struct Access {
   std::string instruction;  // as written in PTX
   std::uint32_t index = 0;  // in the body of the kernel
   std::uint32_t line = 0;   // of the PTX text, from 1
+  std::string source_line;  // "k.cu:12" where the PTX has .loc, else empty
   std::string space = "global";
   AccessKind kind = AccessKind::load;
   std::uint32_t bytes = 4;  // per thread
@@ -41,6 +42,15 @@ struct Access {
   std::uint64_t executed = 0;      // thread accesses
   std::uint64_t requests = 0;      // warp instructions with at least one active lane
   double sectors_per_request = 0;  // distinct 32-byte sectors a warp instruction touches, mean
+};
+
+// Trips of a loop that a run stands for: in trip t, 0 <= t < trips, its addresses are t * stride
+// further on, its request is the t-th after, and its step is t * steps later.
+struct Loop {
+  std::uint32_t trips = 1;
+  std::uint32_t steps = 0;
+  std::int64_t stride = 0;  // bytes
+  friend bool operator==(const Loop&, const Loop&) = default;
 };
 
 // Threads thread .. thread+count-1 of `block` execute `access`, at addresses address + k * stride.
@@ -55,17 +65,26 @@ struct Run {
   std::uint32_t step = 0;
   std::uint16_t thread = 0;
   std::uint16_t access = 0;  // index into AccessRuns::accesses
+  std::uint32_t loop = 0;    // index into AccessRuns::loops
 };
 
 struct AccessRuns {
   std::array<std::uint32_t, 3> grid{1, 1, 1};   // blocks
   std::array<std::uint32_t, 3> block{1, 1, 1};  // threads
   std::vector<Access> accesses;
-  std::vector<Run> runs;  // blocks ascending
+  std::vector<Run> runs;            // blocks ascending
+  std::vector<Loop> loops{Loop{}};  // each once; the first is none
 
+  [[nodiscard]] const Loop& loop_of(const Run& run) const { return loops[run.loop]; }
   [[nodiscard]] std::uint32_t blocks() const { return grid[0] * grid[1] * grid[2]; }
   [[nodiscard]] std::uint32_t threads() const { return block[0] * block[1] * block[2]; }
 };
+
+// The index of an equal loop, which is added where there is none.
+[[nodiscard]] std::uint32_t loop_index(AccessRuns& runs, const Loop& loop);
+
+// The same as runs without loops. Time and memory grow with the trips.
+[[nodiscard]] AccessRuns expanded(const AccessRuns& runs);
 
 // Fills executed, requests and sectors_per_request of every access.
 void count_requests(AccessRuns& runs);

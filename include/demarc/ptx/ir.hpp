@@ -338,6 +338,8 @@ struct Module {
   [[nodiscard]] const Variable* find_memory(std::string_view name) const;
   // The text of an instruction from its predicate to its semicolon, as it was written.
   [[nodiscard]] std::string_view text_of(const Instruction& instruction) const;
+  // "file:line" of the CUDA source where the text has .loc, else empty.
+  [[nodiscard]] std::string source_position(const Body& body, const Instruction& instruction) const;
   // Keeps a string made by a pass alive as long as the module.
   std::string_view keep(std::string text);
 };

@@ -13,16 +13,6 @@ using ptx::Opcode;
 
 namespace {
 
-std::string source_position(const ptx::Module& module, const ptx::Body& body,
-                            const ptx::Instruction& instruction) {
-  if (instruction.location == ptx::no_index) return {};
-  const ptx::Location& location = body.locations[instruction.location];
-  for (const ptx::SourceFile& file : module.files) {
-    if (file.number == location.file) return fmt::format("{}:{}", file.path, location.line);
-  }
-  return {};
-}
-
 // What traces and findings say about the instructions of a function.
 void list_instructions(const ptx::Module& module, const ptx::Function& function,
                        std::vector<CodeInstruction>& list) {
@@ -31,7 +21,7 @@ void list_instructions(const ptx::Module& module, const ptx::Function& function,
     code.trace.function = std::string(function.name);
     code.trace.line = instruction.line;
     code.trace.text = std::string(module.text_of(instruction));
-    code.source = source_position(module, function.body, instruction);
+    code.source = module.source_position(function.body, instruction);
     list.push_back(std::move(code));
   }
 }
