@@ -122,6 +122,8 @@ class CacheModel {
       for (std::size_t slot = 0; slot < result_.blocks_per_sm; ++slot)
         for (Sm& sm : sms_)
           if (slot < sm.blocks.size()) busy = turn(sm, sm.blocks[slot]) || busy;
+      if (requests_ >= (parts_ + 1) * std::max<std::uint64_t>(options_.most_requests / 10, 1))
+        end_part();
     }
     result_.complete = !busy;
     finish();
@@ -136,6 +138,11 @@ class CacheModel {
     std::vector<BlockRequests> blocks;
     std::uint64_t warps = 0;  // resident
     double waited_cycles = 0;
+  };
+
+  struct Counted {
+    std::uint64_t hits = 0;
+    std::uint64_t sectors = 0;
   };
 
   // One request of every warp; a block that is done makes room for the next.
@@ -179,6 +186,21 @@ class CacheModel {
     sm.waited_cycles += waited;
   }
 
+  // Tenths of the requests, as far as whole turns allow.
+  void end_part() {
+    const auto widen = [](RateInterval& interval, std::uint64_t hits, std::uint64_t sectors,
+                          Counted& before) {
+      if (sectors == before.sectors) return;
+      const double rate = share_of(hits - before.hits, sectors - before.sectors);
+      interval.low = before.sectors == 0 ? rate : std::min(interval.low, rate);
+      interval.high = before.sectors == 0 ? rate : std::max(interval.high, rate);
+      before = {hits, sectors};
+    };
+    widen(result_.l1_interval, l1_hits_, result_.l1_sectors, l1_before_);
+    widen(result_.l2_interval, l2_hits_, result_.l2_sectors, l2_before_);
+    ++parts_;
+  }
+
   void count(AccessKind kind, std::uint32_t sectors, const L2Model::Traffic& traffic) {
     result_.l2_sectors += sectors;
     l2_hits_ += traffic.hits;
@@ -215,6 +237,9 @@ class CacheModel {
   std::uint32_t next_block_ = 0;
   std::uint64_t turn_ = 0;
   std::uint64_t requests_ = 0;
+  std::uint64_t parts_ = 0;
+  Counted l1_before_;
+  Counted l2_before_;
   std::uint64_t l1_hits_ = 0;
   std::uint64_t l2_hits_ = 0;
   std::uint64_t l2_read_hits_ = 0;

@@ -8,7 +8,12 @@ namespace demarc::report {
 namespace {
 
 Json prediction_json(const locality::CachePrediction& one) {
-  return {{"l1_hit_rate", one.l1_hit_rate},
+  const auto interval = [&one](const locality::RateInterval& of) {
+    return one.complete ? Json() : Json::array({of.low, of.high});
+  };
+  return {{"l1_interval", interval(one.l1_interval)},
+          {"l2_interval", interval(one.l2_interval)},
+          {"l1_hit_rate", one.l1_hit_rate},
           {"l2_hit_rate", one.l2_hit_rate},
           {"l2_read_hit_rate", one.l2_read_hit_rate},
           {"l1_sectors", one.l1_sectors},
@@ -40,9 +45,13 @@ std::string incomplete_prediction(const LocalityStudy& study) {
   if (!study.no_prediction.empty() ||
       (study.sensitivity.whole.complete && study.sensitivity.half.complete))
     return {};
+  const locality::CachePrediction& whole = study.sensitivity.whole;
   return fmt::format(
-      "the hit rates are those of the first {} requests of warps; the launch makes more",
-      grouped(static_cast<std::int64_t>(locality::PredictOptions{}.most_requests)));
+      "the hit rates are those of the first {} requests of warps; the launch makes more. In tenths "
+      "of them L1 is between {:.1f} and {:.1f} %, L2 between {:.1f} and {:.1f} %",
+      grouped(static_cast<std::int64_t>(locality::PredictOptions{}.most_requests)),
+      100 * whole.l1_interval.low, 100 * whole.l1_interval.high, 100 * whole.l2_interval.low,
+      100 * whole.l2_interval.high);
 }
 
 Result<LocalityStudy> study_locality(const std::string& ptx, const std::string& ptx_name,

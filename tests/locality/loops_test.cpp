@@ -290,5 +290,42 @@ TEST(Loops, of_ten_million_trips_have_their_indices_from_a_handful_of_runs) {
   EXPECT_EQ(analysis.intra.degree_of_sharing, 0.5);
 }
 
+TEST(Loops, that_leave_their_buffer_in_a_late_trip_are_a_finding) {
+  const auto findings = [](const std::string& step, const char* buffers) {
+    const ptx::Module module = module_of(
+        with_index("add.s64 %rd3, %rd3, 1024;\nL:\nld.global.f32 %f1, [%rd3];\n"
+                   "add.s64 %rd3, %rd3, " +
+                   step + ";\nadd.s32 %r6, %r6, 1;\nsetp.lt.s32 %p1, %r6, 9;\n@%p1 bra L;\n"),
+        one_pointer);
+    return analysed(module, launch_of("1", "32", buffers)).findings.size();
+  };
+  // The last word that is read ends at 1024 + 32 * 4 + 8 * 512.
+  EXPECT_EQ(findings("512", "buf:5248,i32:0"), 0U);
+  EXPECT_EQ(findings("512", "buf:5247,i32:0"), 1U);
+  EXPECT_EQ(findings("-128", "buf:1152,i32:0"), 0U);
+  EXPECT_EQ(findings("-132", "buf:1152,i32:0"), 1U);
+  EXPECT_EQ(findings("2", "buf:5248,i32:0"), 1U) << "not aligned in the second trip";
+}
+
+TEST(Loops, beside_what_the_emulator_follows_keep_the_order_of_their_trips) {
+  const ptx::Module module = module_of(
+      with_index("L:\nld.global.u32 %r7, [%rd3];\nand.b32 %r7, %r7, 7;\n"
+                 "mul.wide.u32 %rd4, %r7, 4;\nadd.s64 %rd5, %rd1, %rd4;\n"
+                 "ld.global.u32 %r8, [%rd5];\nadd.s64 %rd3, %rd3, 4;\nadd.s32 %r6, %r6, 1;\n"
+                 "setp.lt.s32 %p1, %r6, 9;\n@%p1 bra L;\n"),
+      one_pointer);
+  const auto mixed = collect_runs(module, one_block(), 0, Force::automatic);
+  ASSERT_TRUE(mixed) << mixed.error().message;
+  EXPECT_EQ(mixed->method, Method::mixed);
+  EXPECT_GT(mixed->runs.loops.size(), 1U);
+  const auto by_thread = sequences(mixed->runs);
+  std::uint32_t at = 0;
+  for (const auto& [access, address, request] : by_thread.at({0, 5})) {
+    EXPECT_EQ(access, at % 2);
+    EXPECT_EQ(request, at++ / 2);
+  }
+  EXPECT_EQ(at, 18U);
+}
+
 }  // namespace
 }  // namespace demarc::locality

@@ -54,6 +54,23 @@ TEST(Predict, data_read_once_never_hits) {
   EXPECT_TRUE(result.complete);
 }
 
+TEST(Predict, the_interval_is_that_of_parts_of_the_requests) {
+  // Ten lines once, then the first of them ten times, by a block on each SM; a store in between.
+  AccessRuns runs = reading(2, 0x100000, 21);
+  runs.accesses.resize(2);
+  runs.accesses[1].kind = AccessKind::store;
+  for (locality::Run& run : runs.runs) {
+    if (run.step < 10) run.address += 128 * run.step;
+    if (run.step == 10) run.access = 1;
+  }
+  const CachePrediction cut = predict_caches(runs, small_device(), {.most_requests = 40});
+  EXPECT_FALSE(cut.complete);
+  EXPECT_EQ(cut.l1_interval, (RateInterval{0, 1}));
+  EXPECT_EQ(cut.l2_interval, (RateInterval{0, 1})) << "where the store alone comes to it";
+  const CachePrediction first = predict_caches(runs, small_device(), {.most_requests = 20});
+  EXPECT_EQ(first.l1_interval, (RateInterval{0, 0}));
+}
+
 TEST(Predict, a_block_that_reads_its_line_again_hits_in_l1) {
   const CachePrediction result = predict_caches(reading(64, 128, 4), small_device());
   EXPECT_DOUBLE_EQ(result.l1_hit_rate, 0.75);

@@ -100,6 +100,10 @@ TEST(LocalityJson, HasThePredictionAndThePages) {
   LocalityStudy one = made_up_locality();
   one.pages.clear();
   EXPECT_FALSE(Json::parse(locality_json(one, false)).contains("pages"));
+  one.sensitivity.whole.complete = false;
+  one.sensitivity.whole.l2_interval = {0.25, 1};
+  EXPECT_EQ(Json::parse(locality_json(one, false))["prediction"]["whole_l2"]["l2_interval"],
+            Json::array({0.25, 1.0}));
 }
 
 TEST(LocalityStudies, WhatIsNotPredictedIsSaidEverywhereAndNoRateIsShown) {
@@ -118,7 +122,11 @@ TEST(LocalityStudies, RatesOfABeginningAreSaidToBeThat) {
   LocalityStudy study = made_up_locality();
   EXPECT_EQ(incomplete_prediction(study), "");
   study.sensitivity.half.complete = false;
+  study.sensitivity.whole.l1_interval = {0.125, 0.5};
+  study.sensitivity.whole.l2_interval = {0.25, 1};
   EXPECT_THAT(incomplete_prediction(study), HasSubstr("the first 10 000 000 requests of warps"));
+  EXPECT_THAT(incomplete_prediction(study),
+              HasSubstr("L1 is between 12.5 and 50.0 %, L2 between 25.0 and 100.0 %"));
   EXPECT_THAT(locality_text(study), HasSubstr("note: the hit rates are those of the first"));
   study.sensitivity.half.complete = true;
   study.sensitivity.whole.complete = false;

@@ -27,6 +27,14 @@ struct PredictOptions {
   bool beginning = false;  // the runs are a beginning only (Collected::cut); for predict_repeated
 };
 
+// The lowest and the highest hit rate among ten parts of the requests that were followed, one part
+// after the other.
+struct RateInterval {
+  double low = 0;
+  double high = 0;
+  friend bool operator==(const RateInterval&, const RateInterval&) = default;
+};
+
 struct CachePrediction {
   std::uint32_t sms = 0;            // that get a block
   std::uint32_t blocks_per_sm = 0;  // at a time
@@ -40,6 +48,9 @@ struct CachePrediction {
   std::uint64_t dram_bytes = 0;  // read into the L2 and, sooner or later, written back
   double busiest_sm_s = 0;       // the latencies its warps wait for, as far as they do not overlap
   bool complete = true;          // false: most_requests was reached
+  // Where it was, of one launch.
+  RateInterval l1_interval;
+  RateInterval l2_interval;
 };
 
 [[nodiscard]] CachePrediction predict_caches(const AccessRuns& runs, const gpu::Device& device,
