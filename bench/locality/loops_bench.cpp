@@ -171,9 +171,13 @@ void in_own_process(const std::function<bool()>& work, bool limited) {
   wait4(child, &status, 0, &usage);
   const double mib = static_cast<double>(usage.ru_maxrss) / 1024;
   const double taken = seconds_since(start);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  const double cpu = seconds(usage.ru_utime) + seconds(usage.ru_stime);
   const bool good = status == 0 && (!limited || (taken <= most_seconds && mib <= most_mib));
   missed = missed || !good;
-  fmt::print("{:.2f} s, {:.0f} MiB{}\n", taken, mib,
+  fmt::print("{:.2f} s ({:.2f} s of a core), {:.0f} MiB{}\n", taken, cpu, mib,
              !limited ? ""
                       : fmt::format(" (limits {} s, {} MiB: {})", most_seconds, most_mib,
                                     good ? "kept" : "MISSED"));

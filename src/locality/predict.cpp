@@ -115,15 +115,14 @@ class CacheModel {
         }
     for (Sm& sm : sms_) sm.warps = sm.blocks.size() * ((runs_.threads() + 31) / 32);
     bool busy = true;
-    while (busy && requests_ < options_.most_requests) {
+    while (busy && progress() < 1) {
       busy = false;
       ++turn_;
       // Over the SMs first: blocks that end together are not all replaced on the same SM.
       for (std::size_t slot = 0; slot < result_.blocks_per_sm; ++slot)
         for (Sm& sm : sms_)
           if (slot < sm.blocks.size()) busy = turn(sm, sm.blocks[slot]) || busy;
-      if (requests_ >= (parts_ + 1) * std::max<std::uint64_t>(options_.most_requests / 10, 1))
-        end_part();
+      if (progress() >= static_cast<double>(parts_ + 1) / 10) end_part();
     }
     result_.complete = !busy;
     finish();
@@ -164,6 +163,7 @@ class CacheModel {
     const gpu::Device& d = device_;
     double waited =
         access.kind == AccessKind::store ? 0 : or_default(d.l1.latency_cycles, l1_latency);
+    lines_ += block.parts.size();
     for (const BlockRequests::Part& part : block.parts) {
       SectorMask asked = part.sectors;
       if (access.kind == AccessKind::load) {
@@ -184,6 +184,12 @@ class CacheModel {
         waited = std::max(waited, or_default(d.dram.latency_cycles, dram_latency));
     }
     sm.waited_cycles += waited;
+  }
+
+  // Of what may be followed.
+  [[nodiscard]] double progress() const {
+    return std::max(share_of(requests_, options_.most_requests),
+                    share_of(lines_, options_.most_lines));
   }
 
   // Tenths of the requests, as far as whole turns allow.
@@ -214,6 +220,7 @@ class CacheModel {
 
   void finish() {
     const std::uint64_t sector = device_.l2.sector_bytes;
+    result_.requests = requests_;
     result_.dram_read_bytes = dram_read_ * sector;
     result_.dram_bytes = (dram_read_ + dram_written_) * sector;
     result_.l1_hit_rate = share_of(l1_hits_, result_.l1_sectors);
@@ -237,6 +244,7 @@ class CacheModel {
   std::uint32_t next_block_ = 0;
   std::uint64_t turn_ = 0;
   std::uint64_t requests_ = 0;
+  std::uint64_t lines_ = 0;
   std::uint64_t parts_ = 0;
   Counted l1_before_;
   Counted l2_before_;

@@ -13,6 +13,7 @@ Json prediction_json(const locality::CachePrediction& one) {
   };
   return {{"l1_interval", interval(one.l1_interval)},
           {"l2_interval", interval(one.l2_interval)},
+          {"requests", one.requests},
           {"l1_hit_rate", one.l1_hit_rate},
           {"l2_hit_rate", one.l2_hit_rate},
           {"l2_read_hit_rate", one.l2_read_hit_rate},
@@ -49,9 +50,8 @@ std::string incomplete_prediction(const LocalityStudy& study) {
   return fmt::format(
       "the hit rates are those of the first {} requests of warps; the launch makes more. In tenths "
       "of them L1 is between {:.1f} and {:.1f} %, L2 between {:.1f} and {:.1f} %",
-      grouped(static_cast<std::int64_t>(locality::PredictOptions{}.most_requests)),
-      100 * whole.l1_interval.low, 100 * whole.l1_interval.high, 100 * whole.l2_interval.low,
-      100 * whole.l2_interval.high);
+      grouped(static_cast<std::int64_t>(whole.requests)), 100 * whole.l1_interval.low,
+      100 * whole.l1_interval.high, 100 * whole.l2_interval.low, 100 * whole.l2_interval.high);
 }
 
 Result<LocalityStudy> study_locality(const std::string& ptx, const std::string& ptx_name,

@@ -67,8 +67,14 @@ TEST(Predict, the_interval_is_that_of_parts_of_the_requests) {
   EXPECT_FALSE(cut.complete);
   EXPECT_EQ(cut.l1_interval, (RateInterval{0, 1}));
   EXPECT_EQ(cut.l2_interval, (RateInterval{0, 1})) << "where the store alone comes to it";
-  const CachePrediction first = predict_caches(runs, small_device(), {.most_requests = 20});
-  EXPECT_EQ(first.l1_interval, (RateInterval{0, 0}));
+  EXPECT_EQ(cut.requests, 40U);
+  for (const PredictOptions& half :
+       {PredictOptions{.most_requests = 20}, PredictOptions{.most_lines = 20}}) {
+    const CachePrediction first = predict_caches(runs, small_device(), half);
+    EXPECT_EQ(first.requests, 20U);
+    EXPECT_FALSE(first.complete);
+    EXPECT_EQ(first.l1_interval, (RateInterval{0, 0}));
+  }
 }
 
 TEST(Predict, a_block_that_reads_its_line_again_hits_in_l1) {

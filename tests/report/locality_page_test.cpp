@@ -122,6 +122,7 @@ TEST(LocalityStudies, RatesOfABeginningAreSaidToBeThat) {
   LocalityStudy study = made_up_locality();
   EXPECT_EQ(incomplete_prediction(study), "");
   study.sensitivity.half.complete = false;
+  study.sensitivity.whole.requests = 10'000'000;
   study.sensitivity.whole.l1_interval = {0.125, 0.5};
   study.sensitivity.whole.l2_interval = {0.25, 1};
   EXPECT_THAT(incomplete_prediction(study), HasSubstr("the first 10 000 000 requests of warps"));

@@ -23,6 +23,7 @@ namespace demarc::locality {
 struct PredictOptions {
   std::uint32_t shared_bytes_per_block = 0;  // static and dynamic
   std::uint64_t most_requests = 10'000'000;  // more warp requests: the rest is left out
+  std::uint64_t most_lines = 40'000'000;     // and no more than these touch, each its lines
   double l2_share = 1;                       // of the L2 that the kernel may use
   bool beginning = false;  // the runs are a beginning only (Collected::cut); for predict_repeated
 };
@@ -47,7 +48,8 @@ struct CachePrediction {
   std::uint64_t dram_read_bytes = 0;
   std::uint64_t dram_bytes = 0;  // read into the L2 and, sooner or later, written back
   double busiest_sm_s = 0;       // the latencies its warps wait for, as far as they do not overlap
-  bool complete = true;          // false: most_requests was reached
+  std::uint64_t requests = 0;    // of warps, that were followed
+  bool complete = true;          // false: most_requests or most_lines was reached
   // Where it was, of one launch.
   RateInterval l1_interval;
   RateInterval l2_interval;
