@@ -46,14 +46,42 @@ GpuIndex gpu_of_group(const Settings& settings, Split split, const KernelShape& 
   return {};
 }
 
+std::uint32_t next_group_of(const Settings& settings, Split split, const KernelShape& shape,
+                            GpuIndex gpu, std::uint32_t from) {
+  const std::uint64_t groups = shape.groups();
+  const std::uint64_t number = gpu.raw();
+  std::uint64_t next = from;
+  switch (split) {
+    case Split::native:
+    case Split::roundrobin:
+      next += (number + settings.gpus - from % settings.gpus) % settings.gpus;
+      break;
+    case Split::contiguous:
+      next = std::max(next, first_of_share(number, groups, settings.gpus));
+      if (next >= first_of_share(number + 1, groups, settings.gpus)) next = groups;
+      break;
+    case Split::dim0: {
+      const std::uint64_t first = first_of_share(number, shape.groups_x, settings.gpus);
+      const std::uint64_t end = first_of_share(number + 1, shape.groups_x, settings.gpus);
+      const std::uint64_t x = from % shape.groups_x;
+      if (first == end) {
+        next = groups;
+      } else if (x < first) {
+        next += first - x;
+      } else if (x >= end) {
+        next += shape.groups_x - x + first;
+      }
+      break;
+    }
+  }
+  return static_cast<std::uint32_t>(std::min(next, groups));
+}
+
 void System::dispatch(GpuIndex gpu) {
   const KernelShape& shape = application_.kernels()[kernel_.raw()];
   Gpu& g = gpus_[gpu];
   g.dispatch_stalled = false;
-  while (g.next_group < shape.groups() &&
-         gpu_of_group(settings_, split_, shape, g.next_group) != gpu) {
-    ++g.next_group;
-  }
+  g.next_group = next_group_of(settings_, split_, shape, gpu, g.next_group);
   if (g.next_group == shape.groups()) return;
   if (!place_group(gpu, g.next_group)) {
     g.dispatch_stalled = true;

@@ -14,7 +14,7 @@ constexpr std::uint32_t reply_header_bytes = 4;
 void System::access_line(AccessSlot slot, LineNumber line, Cycles when) {
   const bool store = accesses_[slot].instruction.store;
   Cu& cu = cus_[waves_[accesses_[slot].wave].cu];
-  const GpuIndex owner = page_owner_[pages_.page_of(line)];
+  const GpuIndex owner = places_[pages_.page_of(line)].owner;
   const FrameLine physical = frame_line(line);
   const bool local = owner == cu.gpu;
   const bool cached = local || settings_.remote_in_l1 != 0;
@@ -88,7 +88,7 @@ void System::run_l1_misses(CuIndex index) {
   waiting.swap(cu.l1_waiting);
   while (!waiting.empty()) {
     const LineWaiter miss = waiting.front();
-    const GpuIndex owner = page_owner_[pages_.page_of(miss.line)];
+    const GpuIndex owner = places_[pages_.page_of(miss.line)].owner;
     const LruSlot tag = cu.l1.find(miss.line);
     if (tag != LruSets<LineNumber>::absent) {  // an earlier miss has brought the line
       complete_line(miss.access, std::max(now() + Cycles(settings_.l1_latency), cu.l1_ready[tag]));
@@ -157,7 +157,7 @@ void System::receive(const Message& message) {
         at<EventKind::entered>(now() + Cycles(settings_.gmmu_latency), gpu, page);
         return;
       }
-      if (settings_.gmmu_fill == GmmuFill::any || page_owner_[page] == gpu) learn(gpu, page);
+      if (settings_.gmmu_fill == GmmuFill::any || places_[page].owner == gpu) learn(gpu, page);
       fill_l2_tlb(gpu, page);
       return;
     }

@@ -16,12 +16,12 @@ constexpr std::uint32_t header_bytes = 12;
 
 bool System::moves(PageNumber page) const {
   return settings_.remote == Remote::migration &&
-         (settings_.migration_limit == 0 || page_moves_[page] < settings_.migration_limit);
+         (settings_.migration_limit == 0 || states_[page].moves < settings_.migration_limit);
 }
 
 // An answer under way that a move has overtaken.
 bool System::stale(GpuIndex gpu, PageNumber page) const {
-  return settings_.remote == Remote::migration && page_owner_[page] != gpu && moves(page);
+  return settings_.remote == Remote::migration && places_[page].owner != gpu && moves(page);
 }
 
 GpuIndex System::gpu_of(const Event& event) const {
@@ -71,7 +71,7 @@ void System::start_next_move() {
   move_queue_.pop_front();
   move_.active = true;
   move_.page = next.page;
-  move_.from = page_owner_[next.page];
+  move_.from = places_[next.page].owner;
   move_.to = next.gpu;
   move_.undrained = settings_.gpus;
   move_.phase = "draining";
@@ -174,8 +174,8 @@ void System::shoot_down(GpuIndex index) {
   }
   Cycles done = now() + Cycles(settings_.flush_cycles);
   if (architecture_ != Architecture::centralised) done += Cycles(settings_.gmmu_latency);
-  if (gpu.table[move_.page] != 0) {
-    gpu.table[move_.page] = 0;
+  if (knows(index, move_.page)) {
+    states_.at(move_.page).known_by &= ~(std::uint64_t{1} << index.raw());
     if (gpu.bypass) gpu.bypass->on_table_remove(move_.page);
   }
   at<EventKind::flushed>(done, index);
@@ -203,7 +203,7 @@ void System::end_move() {
   send(answer, now());
   move_.active = false;
   ++migrations_;
-  ++page_moves_[page];
+  ++states_.at(page).moves;
   page_arrived(page);
   start_next_move();
 }

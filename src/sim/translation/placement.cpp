@@ -20,16 +20,16 @@ struct Home {
 
 }  // namespace
 
-PerIndex<PageNumber, GpuIndex> first_touch_homes(const Settings& settings, Split split,
-                                                 const Application& application) {
+PageMap<GpuIndex> first_touch_homes(const Settings& settings, Split split,
+                                    const Application& application) {
   const PageSize page_size(settings.page_bytes);
   const std::size_t pages = page_size.pages_of(application.bytes());
-  PerIndex<PageNumber, GpuIndex> homes(pages, untouched);
+  PageMap<GpuIndex> homes(pages, untouched);
   std::size_t missing = pages;
   MemoryInstruction instruction;
   const auto kernels = application.kernels();
   for (std::uint32_t k = 0; k < kernels.size() && missing > 0; ++k) {
-    PerIndex<PageNumber, Home> touched(pages);
+    PageMap<Home> touched(pages);
     PerIndex<GpuIndex, std::uint32_t> steps(settings.gpus, 0);  // work-groups of each GPU so far
     for (std::uint32_t group = 0; group < kernels[k].groups(); ++group) {
       const GpuIndex gpu = gpu_of_group(settings, split, kernels[k], group);
@@ -38,19 +38,19 @@ PerIndex<PageNumber, GpuIndex> first_touch_homes(const Settings& settings, Split
         for (std::uint32_t i = 0; application.instruction({k, group, wave, i}, instruction); ++i) {
           for (std::uint32_t l = 0; l < instruction.lines; ++l) {
             const PageNumber page = page_size.page_of(instruction.line[l]);
-            Home& home = touched[page];
+            const Home home = touched[page];
             if (step > home.step || (step == home.step && gpu == home.gpu)) continue;
             if (step == home.step && draw(page, gpu) > draw(page, home.gpu)) continue;
-            home = {gpu, step};
+            touched.at(page) = {gpu, step};
           }
         }
       }
     }
-    for (const PageNumber page : homes.keys()) {
-      if (homes[page] != untouched || touched[page].gpu == untouched) continue;
-      homes[page] = touched[page].gpu;
+    touched.each([&](PageNumber page, const Home& home) {
+      if (homes[page] != untouched || home.gpu == untouched) return;
+      homes.at(page) = home.gpu;
       --missing;
-    }
+    });
   }
   return homes;
 }

@@ -114,7 +114,7 @@ std::vector<SettingInfo> make_setting_table() {
       number("dispatch_cycles", "cycles to dispatch a work-group", "1..1000", &S::dispatch_cycles),
       choice("split", "how work-groups are dealt out to GPUs", "native|roundrobin|contiguous|dim0",
              &S::split),
-      number("megabytes", "size of the application's data, MiB", "1..1024", &S::megabytes),
+      number("megabytes", "size of the application's data, MiB", "1..65536", &S::megabytes),
       number("iterations", "of every iterative application; 0: what each has below", "0..1000",
              &S::iterations),
       number("rl_alu", "RL: vector instructions before a memory instruction", "0..10000",

@@ -17,10 +17,9 @@ System::Cu::Cu(const Settings& settings, GpuIndex gpu_index)
       l1_ready(l1.size()),
       l1_misses(settings.l1_mshrs) {}
 
-System::Gpu::Gpu(const Settings& settings, std::size_t pages)
+System::Gpu::Gpu(const Settings& settings)
     : tlb(settings.l2_tlb_sets, settings.l2_tlb_ways, settings.l2_tlb_mshrs),
       gmmu(settings.gmmu_walkers, Cycles(settings.gmmu_latency)),
-      table(pages, 0),
       memory(settings) {}
 
 System::System(const Settings& settings, Architecture architecture, const Application& application,
@@ -34,40 +33,56 @@ System::System(const Settings& settings, Architecture architecture, const Applic
       pages_(settings.page_bytes),
       l1_ports_(settings.l1_tlb_ports),
       l2_ports_(settings.l2_tlb_ports),
+      page_count_(pages_.pages_of(application.bytes())),
+      places_(page_count_),
+      states_(page_count_),
+      next_frame_(settings.gpus),
+      homes_(settings.placement == Placement::first_touch
+                 ? first_touch_homes(settings, split_, application)
+                 : PageMap<GpuIndex>(page_count_, untouched)),
       watch_(std::move(watch)) {
-  const std::size_t pages = pages_.pages_of(application.bytes());
-  page_owner_.assign(pages, in_cpu_memory);
-  page_frame_.resize(pages);
-  next_frame_.resize(settings.gpus);
-  page_moving_.assign(pages, 0);
-  page_moves_.assign(settings.remote == Remote::migration ? pages : 0, 0);
   for (const GpuIndex gpu : indices<GpuIndex>(settings.gpus)) {
-    gpus_.emplace_back(settings, pages);
+    gpus_.emplace_back(settings);
     if (architecture == Architecture::bypass) gpus_.back().bypass = make_bypass_decision(settings);
     for (std::uint32_t cu = 0; cu < settings.cus; ++cu) cus_.emplace_back(settings, gpu);
   }
   place_pages();
 }
 
-// Pages that lie somewhere before the first kernel, and the homes of those that will be touched.
+// Pages lie somewhere before the first kernel; none comes from CPU memory.
+bool System::lies_from_the_start() const {
+  return settings_.placement == Placement::interleaved ||
+         settings_.placement == Placement::contiguous;
+}
+
+// The frames of pages that lie somewhere from the start are taken.
 void System::place_pages() {
-  if (settings_.placement == Placement::first_touch)
-    page_home_ = first_touch_homes(settings_, split_, application_);
-  if (settings_.placement != Placement::interleaved && settings_.placement != Placement::contiguous)
-    return;
-  const std::size_t pages = page_owner_.size();
-  for (const PageNumber page : page_owner_.keys()) {
-    const GpuIndex gpu(settings_.placement == Placement::interleaved
-                           ? page.raw() % settings_.gpus
-                           : std::uint64_t{page.raw()} * settings_.gpus / pages);
-    lay(page, gpu);
-    if (settings_.gmmu_fill == GmmuFill::eager) learn(gpu, page);
+  if (!lies_from_the_start()) return;
+  for (const GpuIndex gpu : gpus_.keys()) {
+    const std::uint64_t frames =
+        settings_.placement == Placement::interleaved
+            ? (page_count_ + settings_.gpus - 1 - gpu.raw()) / settings_.gpus
+            : first_of_share(gpu.raw() + 1, page_count_, settings_.gpus) -
+                  first_of_share(gpu.raw(), page_count_, settings_.gpus);
+    next_frame_[gpu] = FrameNumber(frames);
   }
 }
 
+// Writes down where such a page lies, when it is asked for: memory is for pages that are touched.
+void System::lay_where_it_lies(PageNumber page) {
+  const std::uint64_t number = page.raw();
+  Place& place = places_.at(page);
+  if (settings_.placement == Placement::interleaved) {
+    place = {GpuIndex(number % settings_.gpus), FrameNumber(number / settings_.gpus)};
+  } else {
+    const std::uint64_t gpu = number * settings_.gpus / page_count_;
+    place = {GpuIndex(gpu), FrameNumber(number - first_of_share(gpu, page_count_, settings_.gpus))};
+  }
+  if (settings_.gmmu_fill == GmmuFill::eager) learn(place.owner, page);
+}
+
 void System::lay(PageNumber page, GpuIndex gpu) {
-  page_owner_[page] = gpu;
-  page_frame_[page] = next_frame_[gpu];
+  places_.at(page) = {gpu, next_frame_[gpu]};
   ++next_frame_[gpu];
 }
 

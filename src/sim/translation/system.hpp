@@ -17,6 +17,7 @@
 #include "events.hpp"
 #include "gpu_memory.hpp"
 #include "network.hpp"
+#include "page_map.hpp"
 #include "slot_pool.hpp"
 #include "tlb.hpp"
 #include "walker_pool.hpp"
@@ -58,11 +59,19 @@ struct Occupancy {
 // The GPU that runs a work-group. `split` is not `native`.
 [[nodiscard]] GpuIndex gpu_of_group(const Settings& settings, Split split, const KernelShape& shape,
                                     std::uint32_t group);
+// The first of `count` things in order that belong to share `share` of so many equal ones.
+[[nodiscard]] constexpr std::uint64_t first_of_share(std::uint64_t share, std::uint64_t count,
+                                                     std::uint64_t shares) {
+  return (share * count + shares - 1) / shares;
+}
+// The first work-group from `from` on that this GPU runs; as many as there are when none is left.
+[[nodiscard]] std::uint32_t next_group_of(const Settings& settings, Split split,
+                                          const KernelShape& shape, GpuIndex gpu,
+                                          std::uint32_t from);
 // Per page the GPU of Placement::first_touch; `untouched` where no line lies.
 inline constexpr GpuIndex untouched{~std::uint32_t{0}};
-[[nodiscard]] PerIndex<PageNumber, GpuIndex> first_touch_homes(const Settings& settings,
-                                                               Split split,
-                                                               const Application& application);
+[[nodiscard]] PageMap<GpuIndex> first_touch_homes(const Settings& settings, Split split,
+                                                  const Application& application);
 
 class System {
  public:
@@ -127,14 +136,13 @@ class System {
     PageNumber page;
   };
   struct Gpu {
-    Gpu(const Settings& settings, std::size_t pages);
+    explicit Gpu(const Settings& settings);
     Tlb<CuIndex> tlb;
     std::deque<L2Request> queue;
     Turns tlb_turn;
     bool tlb_blocked = false;
     bool tlb_scheduled = false;
     WalkerPool gmmu;
-    PerIndex<PageNumber, std::uint8_t> table;  // the GMMU knows it
     std::unique_ptr<BypassDecision> bypass;
     GpuMemory memory;
     std::uint32_t next_group = 0;  // first group not yet looked at
@@ -190,6 +198,18 @@ class System {
   static constexpr GpuIndex in_cpu_memory{~std::uint32_t{0}};
   static constexpr GpuIndex no_gpu{~std::uint32_t{0}};
 
+  // Frames of a GPU are given out in order of first touch; those of pages that lie somewhere from
+  // the start, in order of the pages.
+  struct Place {
+    GpuIndex owner = in_cpu_memory;
+    FrameNumber frame;
+  };
+  struct PageState {
+    std::uint64_t known_by = 0;  // a bit for each GPU whose GMMU knows the page
+    std::uint32_t moves = 0;     // under remote=migration
+    bool moving = false;
+  };
+
   void handle(const Event& event);
   // What the event is about: see About.
   template <EventKind kind>
@@ -211,11 +231,13 @@ class System {
     return CuIndex(gpu.raw() * settings_.cus + number);
   }
   [[nodiscard, gnu::always_inline]] FrameLine frame_line(LineNumber line) const {
-    return line_in(page_frame_[pages_.page_of(line)], line, pages_);
+    return line_in(places_[pages_.page_of(line)].frame, line, pages_);
   }
   [[nodiscard]] std::string describe_queues() const;
   [[nodiscard]] std::string describe_waves() const;
+  [[nodiscard]] bool lies_from_the_start() const;
   void place_pages();
+  void lay_where_it_lies(PageNumber page);
   // The next free frame of a GPU gets the page.
   void lay(PageNumber page, GpuIndex gpu);
   [[nodiscard]] Summary summarise() const;
@@ -238,6 +260,9 @@ class System {
   void ask_iommu(GpuIndex gpu, PageNumber page, Cycles when);
   void run_gmmu(GpuIndex gpu);
   void gmmu_done(GpuIndex gpu, PageNumber page);
+  [[nodiscard]] bool knows(GpuIndex gpu, PageNumber page) const {
+    return (states_[page].known_by >> gpu.raw() & 1) != 0;
+  }
   void learn(GpuIndex gpu, PageNumber page);
   void run_iommu();
   void iommu_done(GpuIndex gpu, PageNumber page);
@@ -283,14 +308,13 @@ class System {
   PageSize pages_;
   TlbPorts l1_ports_;
   TlbPorts l2_ports_;
-  PerIndex<PageNumber, GpuIndex> page_owner_;  // or in_cpu_memory
-  // In its owner's memory: frames are given out in order of first touch.
-  PerIndex<PageNumber, FrameNumber> page_frame_;
+  std::uint64_t page_count_;
+  PageMap<Place> places_;
+  PageMap<PageState> states_;
   PerIndex<GpuIndex, FrameNumber> next_frame_;
-  PerIndex<PageNumber, std::uint8_t> page_moving_;
   std::unordered_map<PageNumber, std::vector<GpuIndex>> waiting_for_move_;
   Cycles protocol_free_;
-  PerIndex<PageNumber, GpuIndex> page_home_;  // placement=first-touch: where each page will lie
+  PageMap<GpuIndex> homes_;  // placement=first-touch: where each page will lie
 
   std::deque<WalkRequest> move_queue_;
   struct {
@@ -302,7 +326,6 @@ class System {
     std::uint32_t pieces = 0;     // not yet here
     std::string_view phase;
   } move_;
-  PerIndex<PageNumber, std::uint32_t> page_moves_;  // under remote=migration
   std::uint64_t migrations_ = 0;
   Watch watch_;
 

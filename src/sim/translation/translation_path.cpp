@@ -114,8 +114,9 @@ void System::fill_l2_tlb(GpuIndex index, PageNumber page) {
 
 void System::miss_l2_tlb(GpuIndex index, PageNumber page, Cycles when) {
   Gpu& gpu = gpus_[index];
+  if (lies_from_the_start() && places_[page].owner == in_cpu_memory) lay_where_it_lies(page);
   bool walk_here = architecture_ != Architecture::centralised;
-  if (architecture_ == Architecture::bypass && gpu.bypass->skip_gmmu(page, gpu.table[page] != 0)) {
+  if (architecture_ == Architecture::bypass && gpu.bypass->skip_gmmu(page, knows(index, page))) {
     walk_here = false;
     ++gmmu_bypassed_;
   }
@@ -148,7 +149,7 @@ void System::gmmu_done(GpuIndex index, PageNumber page) {
   Gpu& gpu = gpus_[index];
   gpu.gmmu.finish();
   tell(Moment::gmmu_ended, index, page);
-  const bool hit = gpu.table[page] != 0;
+  const bool hit = knows(index, page);
   if (gpu.bypass) gpu.bypass->on_walk(hit);
   if (hit) {
     ++gmmu_hits_;
@@ -160,10 +161,9 @@ void System::gmmu_done(GpuIndex index, PageNumber page) {
 }
 
 void System::learn(GpuIndex index, PageNumber page) {
-  Gpu& gpu = gpus_[index];
-  if (gpu.table[page] != 0) return;
-  gpu.table[page] = 1;
-  if (gpu.bypass) gpu.bypass->on_table_insert(page);
+  if (knows(index, page)) return;
+  states_.at(page).known_by |= std::uint64_t{1} << index.raw();
+  if (gpus_[index].bypass) gpus_[index].bypass->on_table_insert(page);
 }
 
 void System::run_iommu() {
@@ -182,19 +182,19 @@ void System::iommu_done(GpuIndex gpu, PageNumber page) {
 }
 
 void System::resolve(GpuIndex gpu, PageNumber page) {
-  if (page_moving_[page] != 0) {
-    if (page_owner_[page] != gpu) ++remote_owned_;
+  if (states_[page].moving) {
+    if (places_[page].owner != gpu) ++remote_owned_;
     waiting_for_move_[page].push_back(gpu);
     return;
   }
-  if (page_owner_[page] == in_cpu_memory) {
-    place(page_home_.empty() ? gpu : page_home_[page], page);
-    if (page_moving_[page] != 0) {
+  if (places_[page].owner == in_cpu_memory) {
+    place(homes_[page] == untouched ? gpu : homes_[page], page);
+    if (states_[page].moving) {
       waiting_for_move_[page].push_back(gpu);
       return;
     }
   }
-  if (page_owner_[page] == gpu) {
+  if (places_[page].owner == gpu) {
     answer(gpu, page);
     return;
   }
@@ -203,7 +203,7 @@ void System::resolve(GpuIndex gpu, PageNumber page) {
     answer(gpu, page);
     return;
   }
-  page_moving_[page] = 1;
+  states_.at(page).moving = true;
   move_queue_.push_back({gpu, page});
   start_next_move();
 }
@@ -219,7 +219,7 @@ void System::place(GpuIndex gpu, PageNumber page) {
       return;
     case FirstTouch::copy: {
       // Pieces of 256 bytes with a header of 12 each.
-      page_moving_[page] = 1;
+      states_.at(page).moving = true;
       const std::uint32_t flits = settings_.page_bytes / 256 * network_.flits(256 + 12);
       send({.kind = MessageKind::page_data,
             .from = network_.cpu(),
@@ -230,7 +230,7 @@ void System::place(GpuIndex gpu, PageNumber page) {
       return;
     }
     case FirstTouch::protocol:
-      page_moving_[page] = 1;
+      states_.at(page).moving = true;
       protocol_free_ = std::max(protocol_free_, now()) + Cycles(settings_.protocol_cycles);
       at<EventKind::page_arrived>(protocol_free_, gpu, page);
       return;
@@ -240,7 +240,7 @@ void System::place(GpuIndex gpu, PageNumber page) {
 // The page lies where it shall: whoever waited for that is looked at again, without another walk.
 // `with_data`: the GPU that got the translation together with the page.
 void System::page_arrived(PageNumber page, GpuIndex with_data) {
-  page_moving_[page] = 0;
+  states_.at(page).moving = false;
   const auto waiting = waiting_for_move_.find(page);
   if (waiting == waiting_for_move_.end()) return;
   const std::vector<GpuIndex> gpus = std::move(waiting->second);
