@@ -25,6 +25,7 @@ struct TranslateOptions {
   bool json = false;
   bool list_settings = false;
   bool print_device = false;
+  bool splits = false;
   std::string timeline;
   std::string output;
 };
@@ -89,6 +90,13 @@ Result<void> check_options(const TranslateOptions& options) {
     return invalid_input(
         "--timeline shows one application: name it with --app, --launch or --stream");
   }
+  if (!options.splits) return {};
+  if (!options.launch.empty() || !options.stream.empty() || !options.timeline.empty())
+    return invalid_input("--splits is for the applications of --app alone");
+  if (options.machine.names("split"))
+    return invalid_input("--splits shows every split; leave --split out");
+  if (options.architecture != "both" && options.architecture != "all")
+    return invalid_input("--splits shows speed-ups: --arch is both or all");
   return {};
 }
 
@@ -102,6 +110,16 @@ Result<std::unique_ptr<translation::Application>> single_application(
   return translation::make_application(names.front(), settings);
 }
 
+Result<void> translate_splits(const TranslateOptions& options,
+                              const translation::Settings& settings,
+                              const std::vector<translation::Architecture>& architectures) {
+  DEMARC_TRY(const auto names, application_names(options.apps.empty() ? "all" : options.apps));
+  DEMARC_TRY(const auto splits, translation::compare_splits(settings, names, architectures,
+                                                            options.threads, terminal_progress()));
+  return emit(options.output,
+              options.json ? translation::splits_json(splits) : translation::splits_text(splits));
+}
+
 Result<void> translate(const TranslateOptions& options) {
   if (options.list_settings) return emit("", settings_list());
   DEMARC_CHECK(check_options(options));
@@ -109,6 +127,7 @@ Result<void> translate(const TranslateOptions& options) {
   if (options.print_device)
     return emit(options.output, translation::machine_json(settings, "as printed by demarc"));
   DEMARC_TRY(const auto architectures, architectures_of(options.architecture));
+  if (options.splits) return translate_splits(options, settings, architectures);
   translation::Comparison comparison;
   std::vector<translation::Timeline> timelines;
   if (options.launch.empty() && options.stream.empty() && options.timeline.empty()) {
@@ -155,6 +174,8 @@ std::function<Result<void>()> declare_translate(CLI::App& app) {
   add_output(app, "--timeline", options->timeline,
              "write a Perfetto trace of one application here (at most 1024 points a curve)");
   add_output(app, "-o,--output", options->output, "file to write instead of standard output");
+  app.add_flag("--splits", options->splits,
+               "the speed-ups under each split of the work, one beside the other");
   app.add_flag("--list-settings", options->list_settings,
                "prints every setting, its default, meaning and range");
   app.add_flag("--print-device", options->print_device,

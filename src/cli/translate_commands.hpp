@@ -15,6 +15,8 @@ class MachineOptions {
  public:
   void declare(CLI::App& app);
   [[nodiscard]] Result<sim::translation::Settings> settings() const;
+  // An option of its own (gpus, split, placement, remote) was given.
+  [[nodiscard]] bool names(std::string_view option) const;
 
  private:
   std::string device_;

@@ -14,7 +14,8 @@ void MachineOptions::declare(CLI::App& app) {
       ->option_text("sim:FILE.json");
   const char* meanings[] = {
       "GPUs, 1 to 64 (default 4)",
-      "how work-groups are dealt out: native (the application's own), roundrobin, contiguous, dim0",
+      "how work-groups are dealt out: roundrobin (default), contiguous, dim0, native (a fitted "
+      "one for each application)",
       "where a page lies: first-touch, first-walk, interleaved, contiguous",
       "how a page of another GPU is used: lines (from the owner's L2) or migration"};
   const char* values[] = {"N", "HOW", "WHERE", "HOW"};
@@ -24,6 +25,12 @@ void MachineOptions::declare(CLI::App& app) {
   app.add_option("--set", assignments_,
                  "any other setting, may be repeated; --list-settings prints them all")
       ->option_text("NAME=VALUE");
+}
+
+bool MachineOptions::names(std::string_view option) const {
+  return std::any_of(named_.begin(), named_.end(), [&](const auto& named) {
+    return named.first == option && !named.second.empty();
+  });
 }
 
 Result<translation::Settings> MachineOptions::settings() const {

@@ -81,6 +81,23 @@ TEST(TranslateVerb, short_options_are_settings) {
   EXPECT_EQ(settings["remote"], "migration");
 }
 
+TEST(TranslateVerb, the_speedups_under_each_split_stand_side_by_side) {
+  const auto outcome = run_demarc(quick_translate({"--splits", "--app", "RL,ST"}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("app     roundrobin  contiguous      native   published"));
+  EXPECT_THAT(outcome.out, HasSubstr("native is fitted: contiguous in RL and roundrobin in ST"));
+  const auto json = run_demarc(quick_translate({"--splits", "--app", "RL", "--json"}));
+  EXPECT_EQ(Json::parse(json.out)["schema"], "demarc.translate.splits/1");
+  expect_refused({"translate", "--splits", "--split", "native"},
+                 "--splits shows every split; leave --split out");
+  expect_refused({"translate", "--splits", "--arch", "bypass"},
+                 "--splits shows speed-ups: --arch is both or all");
+  for (const char* option : {"--launch", "--stream", "--timeline"}) {
+    expect_refused({"translate", "--splits", option, "x", option[2] == 't' ? "--app=RL" : "--json"},
+                   "--splits is for the applications of --app alone");
+  }
+}
+
 TEST(TranslateVerb, wrong_options_end_with_1_and_say_what_would_be_right) {
   expect_refused({"translate", "--arch", "central"},
                  "--arch: 'central' is not one of centralised, distributed, bypass, both, all");

@@ -77,8 +77,9 @@ void System::miss_l1(Cu& cu, const LineWaiter& miss, Cycles when) {
     return;
   }
   *free = gpus_[cu.gpu].memory.read(frame_line(miss.line), when);
-  cu.l1_ready[cu.l1.insert(miss.line)] = *free;
-  complete_line(miss.access, *free);
+  const Cycles ready = *free + Cycles(settings_.l1_fill_latency);
+  cu.l1_ready[cu.l1.insert(miss.line)] = ready;
+  complete_line(miss.access, ready);
 }
 
 void System::run_l1_misses(CuIndex index) {
@@ -184,8 +185,12 @@ void System::receive(const Message& message) {
     }
     case MessageKind::line_data: {
       Cu& cu = cus_[waves_[accesses_[message.line.access].wave].cu];
-      if (settings_.remote_in_l1 != 0) cu.l1_ready[cu.l1.insert(message.line.of_space)] = now();
-      complete_line(message.line.access, now());
+      Cycles ready = now();
+      if (settings_.remote_in_l1 != 0) {
+        ready += Cycles(settings_.l1_fill_latency);
+        cu.l1_ready[cu.l1.insert(message.line.of_space)] = ready;
+      }
+      complete_line(message.line.access, ready);
       line_returned(Network::gpu_of(message.to));
       return;
     }

@@ -99,13 +99,14 @@ Result<std::vector<Comparison>> compare_all(const std::vector<ComparisonRequest>
     DEMARC_CHECK(validate(request.settings));
     Comparison comparison{request.settings, request.architectures, {}};
     for (const std::string& name : request.apps)
-      comparison.apps.push_back({name, std::vector<Summary>(request.architectures.size()), 0});
+      comparison.apps.push_back({name, std::vector<Summary>(request.architectures.size())});
     comparisons.push_back(std::move(comparison));
   }
   for (Comparison& comparison : comparisons) {
     for (ApplicationResult& app : comparison.apps) {
       DEMARC_TRY(auto application, make_application(app.name, comparison.settings));
       app.bytes = application->bytes();
+      app.split = split_under(comparison.settings, *application);
       applications.push_back(std::move(application));
       for (std::size_t i = 0; i < comparison.architectures.size(); ++i) {
         runs.push_back({&comparison.settings, applications.back().get(),
@@ -131,7 +132,8 @@ Result<Comparison> compare_application(const Settings& settings, const Applicati
   DEMARC_CHECK(validate(settings));
   Comparison comparison{settings, architectures, {}};
   comparison.apps.push_back({std::string(application.name()),
-                             std::vector<Summary>(architectures.size()), application.bytes()});
+                             std::vector<Summary>(architectures.size()), application.bytes(),
+                             split_under(settings, application)});
   if (timelines != nullptr) timelines->assign(architectures.size(), {});
   std::vector<Run> runs;
   for (std::size_t i = 0; i < architectures.size(); ++i) {
@@ -148,7 +150,7 @@ std::string to_json(const Comparison& comparison) {
     settings[std::string(info.name)] = info.get(comparison.settings);
   Json apps = Json::array();
   for (const auto& app : comparison.apps) {
-    Json entry{{"name", app.name}, {"bytes", app.bytes}};
+    Json entry{{"name", app.name}, {"bytes", app.bytes}, {"split", to_string(app.split)}};
     for (std::size_t i = 0; i < comparison.architectures.size(); ++i) {
       entry[std::string(to_string(comparison.architectures[i]))] = summary_json(app.summaries[i]);
     }
@@ -184,6 +186,11 @@ std::string to_text(const Comparison& comparison) {
         fmt::format("mean speed-up of {} over {}: {:.2f}\n", to_string(comparison.architectures[i]),
                     to_string(comparison.architectures[0]), comparison.mean_speedup(i));
   }
+  text += "split of the work: ";
+  text += comparison.settings.split == Split::native
+              ? fmt::format("native, fitted: {}", splits_of_applications(comparison))
+              : to_string(comparison.settings.split);
+  text += "; another gives other speed-ups (--split, --splits)\n";
   for (const auto& app : comparison.apps)
     text += fmt::format("{}: {} bytes of data\n", app.name, app.bytes);
   return text + "settings\n" + settings_text(comparison.settings);

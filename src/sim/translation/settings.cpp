@@ -103,6 +103,8 @@ std::vector<SettingInfo> make_setting_table() {
       number("l1_bytes", "L1 data cache of a CU, bytes", "4096..1048576", &S::l1_bytes),
       number("l1_latency", "cycles of an L1 hit", "1..1000", &S::l1_latency),
       number("l1_mshrs", "misses an L1 may wait for", "1..1024", &S::l1_mshrs),
+      number("l1_fill_latency", "cycles from a line's arrival at an L1 to the wave that missed it",
+             "0..1000", &S::l1_fill_latency),
       number("remote_in_l1", "1: lines of other GPUs are kept in the L1", "0..1", &S::remote_in_l1),
       number("l2_banks", "L2 banks (and DRAM channels) of a GPU, a power of two", "1..256",
              &S::l2_banks),

@@ -27,7 +27,7 @@ System::System(const Settings& settings, Architecture architecture, const Applic
     : settings_(settings),
       architecture_(architecture),
       application_(application),
-      split_(settings.split == Split::native ? application.native_split() : settings.split),
+      split_(split_under(settings, application)),
       network_(settings),
       iommu_(settings.iommu_walkers, Cycles(settings.iommu_latency)),
       pages_(settings.page_bytes),
@@ -204,6 +204,10 @@ Summary System::summarise() const {
   summary.iommu_queue_wait = iommu_.queue_wait();
   summary.iommu_utilisation = iommu_.utilisation(now());
   return summary;
+}
+
+Split split_under(const Settings& settings, const Application& application) {
+  return settings.split == Split::native ? application.native_split() : settings.split;
 }
 
 double Summary::tlb_hit_share() const {

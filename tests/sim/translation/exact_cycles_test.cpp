@@ -102,6 +102,33 @@ TEST(TranslationPath, within_a_kernel_a_line_stays_in_the_l1_cache) {
   EXPECT_EQ(r.ended(0), (Cyclelist{858, 858 + 66 + 1 + 60}));
 }
 
+// The same, where a line that was missed takes as long to leave the L1 as one that was hit: the
+// load from DRAM, the one from the L1 behind it, and after 1600 cycles the one from the L2.
+TEST(TranslationPath, a_line_that_the_l1_missed_may_take_as_long_to_leave_it_as_a_hit) {
+  Settings settings = one_gpu();
+  settings.cus = 1;
+  settings.l1_fill_latency = settings.l1_latency;
+  const TinyApplication loads({{{load_pages({0}), load_pages({0})}}}, page_bytes, 2);
+  const Recording r = record(settings, Architecture::centralised, loads);
+  const std::uint64_t first = 858 + 60;
+  const std::uint64_t hit = first + 66 + 1 + 60;
+  const std::uint64_t from_l2 = hit + 1600 + 67 + 1 + 1 + 10 + 60;
+  EXPECT_EQ(r.ended(0), (Cyclelist{first, hit, from_l2, from_l2 + 66 + 1 + 60}));
+}
+
+// A miss register is free when the line has come, not when the wave has it.
+TEST(TranslationPath, a_line_on_its_way_out_of_the_l1_holds_no_miss_register) {
+  Settings settings = one_gpu();
+  settings.l1_mshrs = 1;
+  settings.l1_fill_latency = 60;
+  MemoryInstruction two;
+  two.lines = 2;
+  two.line[1] = LineNumber(1);
+  const TinyApplication loads({{{two}}}, page_bytes);
+  // 110 cycles each for the L2 and the DRAM.
+  EXPECT_EQ(record(settings, Architecture::centralised, loads).cycles(), 858U + 110 + 60);
+}
+
 TEST(TranslationPath, a_gmmu_that_misses_costs_its_walk_and_nothing_else) {
   const TinyApplication load({{{load_pages({0})}}}, page_bytes);
   const Recording r = record(one_gpu(), Architecture::distributed, load);
@@ -217,6 +244,18 @@ TEST(TranslationPath, a_remote_line_travels_to_its_owner_and_back) {
   // Request 1 + 140 + 1; the line is in the L2 from GPU 0's own load, 10; reply 5 + 140 + 5.
   const std::uint64_t asked = 747 + 1 + 1;
   EXPECT_EQ(r.cycles(), asked + 142 + 10 + 150);
+  EXPECT_EQ(r.summary.remote_lines, 1U);
+}
+
+// GPU 1's second load finds the line that its first has brought to the L1.
+TEST(TranslationPath, a_remote_line_that_the_l1_keeps_leaves_it_as_late_as_one_of_its_own) {
+  Settings settings = two_gpus();
+  settings.remote_in_l1 = 1;
+  settings.l1_fill_latency = 60;
+  const TinyApplication groups({{{load_pages({0})}}, {{load_pages({0}), load_pages({0})}}},
+                               2 * page_bytes);
+  const Recording r = record(settings, Architecture::centralised, groups);
+  EXPECT_EQ(r.cycles(), 749U + 142 + 10 + 150 + 60 + 66 + 1 + 60);
   EXPECT_EQ(r.summary.remote_lines, 1U);
 }
 

@@ -98,6 +98,7 @@ TEST(TranslationSettings, iterations_hold_for_every_iterative_application) {
 
 TEST(TranslationSettings, the_split_of_mp_counts_under_native_alone) {
   Settings settings = one_megabyte();
+  settings.split = Split::native;
   const auto placed = [&] {
     return run_application(settings, Architecture::centralised, "MP").pages_owned;
   };
@@ -107,6 +108,9 @@ TEST(TranslationSettings, the_split_of_mp_counts_under_native_alone) {
   EXPECT_NE(dealt, contiguous);
   settings.split = Split::contiguous;
   EXPECT_EQ(placed(), contiguous);
+  settings.split = Split::roundrobin;
+  settings.mp_split = Split::contiguous;
+  EXPECT_EQ(placed(), dealt);
   settings.mp_split = Split::native;
   EXPECT_THAT(validate(settings).error().message, HasSubstr("mp_split: 'native' is what it"));
 }

@@ -12,7 +12,8 @@ namespace demarc::sim::translation {
 struct ApplicationResult {
   std::string name;
   std::vector<Summary> summaries;
-  std::uint64_t bytes = 0;  // of all its arrays, after rounding
+  std::uint64_t bytes = 0;          // of all its arrays, after rounding
+  Split split = Split::roundrobin;  // the one it ran under; not `native`
 };
 
 struct Comparison {
@@ -52,5 +53,18 @@ struct ComparisonRequest {
 
 [[nodiscard]] std::string to_json(const Comparison& comparison);  // schema "demarc.translate/1"
 [[nodiscard]] std::string to_text(const Comparison& comparison);  // a table for a terminal
+
+// The same comparison under roundrobin, contiguous and native: which split the paper has is not
+// said, and its figures depend on it.
+[[nodiscard]] Result<std::vector<Comparison>> compare_splits(
+    const Settings& settings, const std::vector<std::string>& names,
+    const std::vector<Architecture>& architectures, unsigned threads = 0,
+    const Progress& progress = {});
+// schema "demarc.translate.splits/1"
+[[nodiscard]] std::string splits_json(const std::vector<Comparison>& splits);
+// Speed-ups, a column for each split, beside the published ones.
+[[nodiscard]] std::string splits_text(const std::vector<Comparison>& splits);
+// "contiguous in RL, KM and roundrobin in ST"
+[[nodiscard]] std::string splits_of_applications(const Comparison& comparison);
 
 }  // namespace demarc::sim::translation

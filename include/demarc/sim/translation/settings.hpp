@@ -17,7 +17,9 @@ namespace demarc::sim::translation {
 
 enum class Architecture { centralised, distributed, bypass };
 
-// How work-groups are dealt out to GPUs. `native`: what each application's own multi-GPU path does.
+// How work-groups are dealt out to GPUs. `native`: a split for each application, contiguous where
+// its benchmark has code of its own for several GPUs. It is fitted: chosen when the published
+// figures were known.
 enum class Split { native, roundrobin, contiguous, dim0 };
 
 // Where a page lies. With the two first-touch rules it comes from CPU memory.
@@ -103,10 +105,11 @@ struct Settings {
   std::uint32_t migration_limit =
       0;  // moves after which a page stays and is used by lines; 0: none
 
-  std::uint32_t l1_bytes = 16384;  // 4 ways, 64-byte lines
-  std::uint32_t l1_latency = 60;   // of a hit
-  std::uint32_t l1_mshrs = 16;     // misses to this GPU's memory that a CU's L1 may wait for
-  std::uint32_t remote_in_l1 = 0;  // 1: lines of other GPUs may be kept in the L1
+  std::uint32_t l1_bytes = 16384;     // 4 ways, 64-byte lines
+  std::uint32_t l1_latency = 60;      // of a hit
+  std::uint32_t l1_mshrs = 16;        // misses to this GPU's memory that a CU's L1 may wait for
+  std::uint32_t l1_fill_latency = 0;  // from a line's arrival at the L1 to the wave that missed it
+  std::uint32_t remote_in_l1 = 0;     // 1: lines of other GPUs may be kept in the L1
   std::uint32_t l2_banks = 8;
   std::uint32_t l2_bank_bytes = 262144;  // 16 ways
   std::uint32_t l2_latency = 10;
@@ -115,7 +118,7 @@ struct Settings {
 
   std::uint32_t kernel_overhead = 1600;
   std::uint32_t dispatch_cycles = 3;  // per work-group of up to four waves, +1 per further wave
-  Split split = Split::native;
+  Split split = Split::roundrobin;
   std::uint32_t megabytes = 64;  // size of the application's data
   std::uint32_t iterations = 0;  // of every iterative application; 0: what each has below
 

@@ -64,6 +64,9 @@ struct Timeline {
   std::vector<TimelineBin> bins;
 };
 
+// How the settings deal out the application's work; not `native`.
+[[nodiscard]] Split split_under(const Settings& settings, const Application& application);
+
 // A pure function of its arguments. An error when the settings do not fit together or the
 // simulation gets stuck; the latter prints every queue.
 [[nodiscard]] Result<Summary> simulate(const Settings& settings, Architecture architecture,
