@@ -154,6 +154,17 @@ TEST(TranslationPath, a_gmmu_that_hits_answers_after_its_walk) {
   EXPECT_EQ(r.summary.gmmu_hits, 1U);
 }
 
+TEST(TranslationPath, a_gmmu_that_is_filled_eagerly_knows_pages_that_lie_there_from_the_start) {
+  Settings settings = two_gpus();
+  settings.gmmu_fill = GmmuFill::eager;
+  const TinyApplication own({{{load_pages({0})}}, {{load_pages({1})}}}, 2 * page_bytes);
+  const Recording at_home = record(settings, Architecture::distributed, own);
+  EXPECT_EQ(at_home.of(Moment::l2_filled, 0), Cyclelist{79 + 100});
+  EXPECT_EQ(at_home.summary.iommu_accesses, 0U);
+  const TinyApplication others({{{load_pages({1})}}, {{load_pages({0})}}}, 2 * page_bytes);
+  EXPECT_EQ(record(settings, Architecture::distributed, others).summary.iommu_accesses, 2U);
+}
+
 TEST(TranslationPath, the_oracle_of_the_bypass_walks_locally_only_for_pages_that_are_there) {
   Settings settings = one_gpu();
   settings.l1_tlb_ways = settings.l2_tlb_ways = settings.l2_tlb_sets = 1;
