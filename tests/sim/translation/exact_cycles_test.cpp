@@ -116,6 +116,17 @@ TEST(TranslationPath, a_line_that_the_l1_missed_may_take_as_long_to_leave_it_as_
   EXPECT_EQ(r.ended(0), (Cyclelist{first, hit, from_l2, from_l2 + 66 + 1 + 60}));
 }
 
+// A second load of the line, while the first is under way, ends with it.
+TEST(TranslationPath, a_load_that_finds_its_line_on_the_way_out_of_the_l1_waits_for_it) {
+  Settings settings = one_gpu();
+  settings.l1_fill_latency = 60;
+  MemoryInstruction again = load_pages({0});
+  again.wait = false;
+  const TinyApplication loads({{{load_pages({0}), again}}}, page_bytes);
+  EXPECT_EQ(record(settings, Architecture::centralised, loads).ended(0),
+            (Cyclelist{858 + 60, 858 + 60}));
+}
+
 // A miss register is free when the line has come, not when the wave has it.
 TEST(TranslationPath, a_line_on_its_way_out_of_the_l1_holds_no_miss_register) {
   Settings settings = one_gpu();
@@ -267,6 +278,20 @@ TEST(TranslationPath, a_remote_line_that_the_l1_keeps_leaves_it_as_late_as_one_o
                                2 * page_bytes);
   const Recording r = record(settings, Architecture::centralised, groups);
   EXPECT_EQ(r.cycles(), 749U + 142 + 10 + 150 + 60 + 66 + 1 + 60);
+  EXPECT_EQ(r.summary.remote_lines, 1U);
+}
+
+// The line comes at 1051; a load that finds it in the L1 at 1069 gets it no sooner than the first.
+TEST(TranslationPath, a_remote_line_is_there_for_all_when_it_is_there_for_the_first) {
+  Settings settings = two_gpus();
+  settings.remote_in_l1 = 1;
+  settings.l1_fill_latency = 100;
+  MemoryInstruction later = load_pages({0});
+  later.wait = false;
+  later.alu = 250;
+  const TinyApplication groups({{{load_pages({0})}}, {{load_pages({0}), later}}}, 2 * page_bytes);
+  const Recording r = record(settings, Architecture::centralised, groups);
+  EXPECT_EQ(r.ended(1), (Cyclelist{1051 + 100, 1051 + 100}));
   EXPECT_EQ(r.summary.remote_lines, 1U);
 }
 
