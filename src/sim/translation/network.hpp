@@ -11,7 +11,7 @@
 namespace demarc::sim::translation {
 
 // Who sends and receives: the GPUs, in order, then the CPU with the IOMMU.
-using Node = Index<struct NodeTag>;
+using Node = Index<struct NodeTag, std::uint8_t>;
 
 class Network {
  public:

@@ -156,7 +156,7 @@ class System {
     std::vector<Event> deferred;    // while paused
     std::vector<MessageSlot> held;  // while rdma_held
   };
-  enum class MessageKind : std::uint32_t {
+  enum class MessageKind : std::uint8_t {
     // Of a page.
     translate,   // GPU -> CPU
     translated,  // CPU -> GPU
@@ -184,7 +184,8 @@ class System {
     FrameLine of_owner = {};   // in the owner's memory
     LineNumber of_space = {};  // and in the application's space
   };
-  struct Message {
+  // Half of a cache line of the host's: many thousands may be under way.
+  struct alignas(32) Message {
     MessageKind kind = MessageKind::translate;
     Node from = {};
     Node to = {};
@@ -192,8 +193,9 @@ class System {
     PageNumber page = {};
     bool moved_here = false;  // translated: the page has just come to the receiver
     RemoteLine line = {};
-    std::uint32_t hop = 0;  // links that are behind it
+    std::uint8_t hop = 0;  // links that are behind it
   };
+  static_assert(sizeof(Message) == 32);
 
   static constexpr GpuIndex in_cpu_memory{~std::uint32_t{0}};
   static constexpr GpuIndex no_gpu{~std::uint32_t{0}};
