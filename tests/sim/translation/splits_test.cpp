@@ -2,8 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
 #include "demarc/base/json.hpp"
 #include "demarc/sim/translation/report.hpp"
+#include "demarc/sim/translation/study.hpp"
 #include "translation/small_machine.hpp"
 
 namespace demarc::sim::translation {
@@ -99,6 +103,22 @@ TEST(TranslationSplits, a_run_says_which_it_had_and_that_native_is_fitted) {
   EXPECT_THAT(to_text(splits[2]),
               HasSubstr("split of the work: native, fitted: contiguous in RL and roundrobin in ST; "
                         "another gives other speed-ups (--split, --splits)\n"));
+}
+
+TEST(TranslationSplits, variants_of_the_study_differ_from_each_other_and_mp_has_one_under_native) {
+  std::set<std::string> seen;
+  std::map<std::string, Settings> by_name;
+  for (const StudyVariant& variant : study_variants()) {
+    Settings settings;
+    for (const std::string& assignment : variant.assignments)
+      ASSERT_TRUE(apply_setting(settings, assignment)) << assignment;
+    EXPECT_TRUE(seen.insert(settings_text(settings)).second) << variant.name;
+    by_name[variant.name] = settings;
+  }
+  EXPECT_EQ(by_name.at("defaults").split, Split::roundrobin);
+  EXPECT_EQ(by_name.at("native").split, Split::native);
+  EXPECT_EQ(by_name.at("mp-roundrobin").split, Split::native);
+  EXPECT_EQ(by_name.at("l1-fill").l1_fill_latency, Settings{}.l1_latency);
 }
 
 }  // namespace
