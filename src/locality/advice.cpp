@@ -69,8 +69,8 @@ std::string most_shared(const Analysis& analysis) {
   const auto access =
       std::find_if(analysis.all.accesses.begin(), analysis.all.accesses.end(),
                    [&](const Access& one) { return one.kind == analysis.kind && before-- == 0; });
-  const std::string text = fmt::format(
-      "{} is shared most: {:.2f} blocks touch each of its places. ", place_of(*access), *most);
+  std::string text = fmt::format("{} is shared most: {:.2f} blocks touch each of its places. ",
+                                 place_of(*access), *most);
   switch (analysis.kind) {
     case AccessKind::load:
       return text +
