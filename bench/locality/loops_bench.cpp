@@ -33,13 +33,14 @@ std::string kernel_text(const std::string& parameters, const std::string& body) 
          body + "done:\nret;\n}\n";
 }
 
-// PolyBench's atax: tmp[i] = sum of A[i][j] x[j], a thread for each row.
-std::string atax_rows() {
+// One of atax's kernels: A, a vector and tmp, of nx rows and ny columns; %r6 is the thread, %rd4
+// four times it.
+std::string atax_text(const std::string& body) {
   return kernel_text(
-      ".param .u64 a, .param .u64 x, .param .u64 tmp, .param .u32 nx, .param .u32 ny",
+      ".param .u64 a, .param .u64 vector, .param .u64 tmp, .param .u32 nx, .param .u32 ny",
       R"(
 ld.param.u64 %rd1, [a];
-ld.param.u64 %rd2, [x];
+ld.param.u64 %rd2, [vector];
 ld.param.u64 %rd3, [tmp];
 ld.param.u32 %r1, [nx];
 ld.param.u32 %r2, [ny];
@@ -47,9 +48,15 @@ mov.u32 %r3, %ctaid.x;
 mov.u32 %r4, %ntid.x;
 mov.u32 %r5, %tid.x;
 mad.lo.s32 %r6, %r3, %r4, %r5;
+mul.wide.s32 %rd4, %r6, 4;
+)" + body);
+}
+
+// PolyBench's atax: tmp[i] = sum of A[i][j] x[j], a thread for each row.
+std::string atax_rows() {
+  return atax_text(R"(
 setp.ge.s32 %p1, %r6, %r1;
 @%p1 bra done;
-mul.wide.s32 %rd4, %r6, 4;
 add.s64 %rd5, %rd3, %rd4;
 mul.wide.s32 %rd6, %r6, %r2;
 shl.b64 %rd7, %rd6, 2;
@@ -71,21 +78,9 @@ setp.lt.s32 %p2, %r7, %r2;
 
 // y[j] = sum of A[i][j] tmp[i], a thread for each column.
 std::string atax_columns() {
-  return kernel_text(
-      ".param .u64 a, .param .u64 y, .param .u64 tmp, .param .u32 nx, .param .u32 ny",
-      R"(
-ld.param.u64 %rd1, [a];
-ld.param.u64 %rd2, [y];
-ld.param.u64 %rd3, [tmp];
-ld.param.u32 %r1, [nx];
-ld.param.u32 %r2, [ny];
-mov.u32 %r3, %ctaid.x;
-mov.u32 %r4, %ntid.x;
-mov.u32 %r5, %tid.x;
-mad.lo.s32 %r6, %r3, %r4, %r5;
+  return atax_text(R"(
 setp.ge.s32 %p1, %r6, %r2;
 @%p1 bra done;
-mul.wide.s32 %rd4, %r6, 4;
 add.s64 %rd5, %rd2, %rd4;
 add.s64 %rd8, %rd1, %rd4;
 mul.wide.s32 %rd9, %r2, 4;

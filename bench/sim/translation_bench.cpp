@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <ctime>
+#include <string_view>
 
 #include "demarc/sim/event_queue.hpp"
 #include "demarc/sim/translation/simulate.hpp"
@@ -40,7 +41,9 @@ double queue_events_per_second() {
 
 int main(int count, char** words) {
   translation::Settings settings;
-  for (int i = 1; i + 1 < count; i += 2) {
+  for (int i = 1; i < count; i += 2) {
+    if (std::string_view(words[i]) != "--set" || i + 1 == count)
+      return fmt::print("{}: --set NAME=VALUE was expected\n", words[i]), 1;
     if (const auto set = translation::apply_setting(settings, words[i + 1]); !set)
       return fmt::print("{}\n", set.error().message), 1;
   }

@@ -15,8 +15,8 @@ class MachineOptions {
  public:
   void declare(CLI::App& app);
   [[nodiscard]] Result<sim::translation::Settings> settings() const;
-  // An option of its own (gpus, split, placement, remote) was given.
-  [[nodiscard]] bool names(std::string_view option) const;
+  // The setting was given, by --set or, of gpus, split, placement and remote, by its own option.
+  [[nodiscard]] bool names(std::string_view setting) const;
 
  private:
   std::string device_;

@@ -27,10 +27,13 @@ void MachineOptions::declare(CLI::App& app) {
       ->option_text("NAME=VALUE");
 }
 
-bool MachineOptions::names(std::string_view option) const {
-  return std::any_of(named_.begin(), named_.end(), [&](const auto& named) {
-    return named.first == option && !named.second.empty();
-  });
+bool MachineOptions::names(std::string_view setting) const {
+  return std::any_of(
+             named_.begin(), named_.end(),
+             [&](const auto& named) { return named.first == setting && !named.second.empty(); }) ||
+         std::any_of(assignments_.begin(), assignments_.end(), [&](const std::string& assignment) {
+           return assignment.substr(0, assignment.find('=')) == setting;
+         });
 }
 
 Result<translation::Settings> MachineOptions::settings() const {

@@ -46,8 +46,7 @@ TranslateCommand declare_translate_study(CLI::App& verb) {
       "study", "Figures 4-7 of the paper beside ours, under each setting it may have used");
   app->footer(
       "Example: demarc translate study --html study.html\n"
-      "About half an hour on two cores at the paper's 64 MB; --set megabytes=8 gives a first "
-      "look.");
+      "--set megabytes=8 gives a first look; the paper's 64 MB take far longer.");
   auto options = std::make_shared<TranslateStudyOptions>();
   options->machine.declare(*app);
   app->add_option("--app", options->apps, "applications: a comma list, or all")

@@ -90,6 +90,8 @@ TEST(TranslateVerb, the_speedups_under_each_split_stand_side_by_side) {
   EXPECT_EQ(Json::parse(json.out)["schema"], "demarc.translate.splits/1");
   expect_refused({"translate", "--splits", "--split", "native"},
                  "--splits shows every split; leave --split out");
+  expect_refused({"translate", "--splits", "--set", "split=native"},
+                 "--splits shows every split; leave --split out");
   expect_refused({"translate", "--splits", "--arch", "bypass"},
                  "--splits shows speed-ups: --arch is both or all");
   for (const char* option : {"--launch", "--stream", "--timeline"}) {
