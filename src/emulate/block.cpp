@@ -93,6 +93,7 @@ void Block::start(std::uint32_t linear_index, bool tracing, bool trace_runs) {
     warp.function = 0;
     warp.carry = 0;
     warp.cluster_phase = ~std::uint64_t{0};
+    warp.cluster_arrived = 0;
     warp.tracing = tracing;
     warp.trace_runs = trace_runs;
     warp.thread_instructions = 0;

@@ -104,12 +104,7 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
   const auto end = [&](Running& one) {
     one.ended = true;
     if (!one.cluster) return;
-    std::uint32_t rest = 0;
-    for (const Warp& warp : one.block.warps) {
-      if (warp.state != WarpState::done)
-        rest += static_cast<std::uint32_t>(std::popcount(warp.live));
-    }
-    if (one.cluster->end(program.cluster.rank(one.block.index), rest))
+    if (one.cluster->end(program.cluster.rank(one.block.index)))
       clusters.erase(program.cluster.cluster(one.block.index, program.grid));
     one.block.cluster = nullptr;
   };

@@ -1,5 +1,7 @@
 #include "cluster.hpp"
 
+#include <bit>
+
 #include "machine.hpp"
 
 namespace demarc::emulate {
@@ -20,9 +22,11 @@ std::uint64_t ClusterShape::span(const std::array<std::uint32_t, 3>& grid) const
   return (std::uint64_t{blocks[2] - 1} * grid[1] + blocks[1] - 1) * grid[0] + blocks[0];
 }
 
-bool Cluster::end(std::uint32_t rank, std::uint32_t threads) {
+bool Cluster::end(std::uint32_t rank) {
+  for (const Warp& warp : blocks_[rank]->warps) {
+    if (warp.state != WarpState::done) leave(warp, warp.live);
+  }
   blocks_[rank] = nullptr;
-  leave(threads);
   return ++ended_ == blocks_.size();
 }
 
@@ -31,8 +35,11 @@ void Cluster::arrive(std::uint32_t threads) {
   if (arrived_ >= threads_) complete();
 }
 
-void Cluster::leave(std::uint32_t threads) {
-  threads_ -= threads;
+// Whoever has arrived and ends before the others have is waited for no more, and counts no more.
+void Cluster::leave(const Warp& warp, std::uint32_t lanes) {
+  threads_ -= static_cast<std::uint32_t>(std::popcount(lanes));
+  if (warp.cluster_phase == phase_)
+    arrived_ -= static_cast<std::uint32_t>(std::popcount(lanes & warp.cluster_arrived));
   if (arrived_ != 0 && arrived_ >= threads_) complete();
 }
 
@@ -49,7 +56,9 @@ void Cluster::complete() {
   for (Block* block : blocks_) {
     if (block == nullptr) continue;
     for (Warp& warp : block->warps) {
-      if (warp.state == WarpState::cluster_barrier) warp.state = WarpState::ready;
+      if (warp.state != WarpState::cluster_barrier) continue;
+      warp.state = WarpState::ready;
+      warp.cluster_arrived &= ~warp.mask;
     }
   }
 }

@@ -8,6 +8,7 @@
 namespace demarc::emulate {
 
 class Block;
+struct Warp;
 
 // Addresses of shared memory: below `shared_rank_unit` that of the block itself, above it those of
 // the blocks of its cluster, by rank.
@@ -33,8 +34,8 @@ class Cluster {
   Cluster(std::uint32_t blocks, std::uint64_t threads) : blocks_(blocks), threads_(threads) {}
 
   void begin(std::uint32_t rank, Block& block) { blocks_[rank] = &block; }
-  // `threads` of the block have not ended by themselves. True: it was the last block.
-  bool end(std::uint32_t rank, std::uint32_t threads);
+  // The block has ended, and with it what is left of its threads. True: it was the last block.
+  bool end(std::uint32_t rank);
   // Null: it has not begun, or has ended, or there is none of that rank.
   [[nodiscard]] Block* block(std::uint64_t rank) const {
     return rank < blocks_.size() ? blocks_[rank] : nullptr;
@@ -44,7 +45,7 @@ class Cluster {
   // The barrier of all threads that have not ended.
   [[nodiscard]] std::uint64_t phase() const { return phase_; }
   void arrive(std::uint32_t threads);
-  void leave(std::uint32_t threads);
+  void leave(const Warp& warp, std::uint32_t lanes);
 
   // For race checks, everything before is ordered before everything after.
   void order_all();

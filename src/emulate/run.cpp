@@ -201,7 +201,7 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
     resident = std::max(resident, static_cast<std::uint32_t>(span));
   }
   const bool in_turns = resident > 1 || program->in_clusters;
-  if (program->ordered && !in_turns) outcome.ordered_kernels.push_back(program->kernel);
+  if (program->ordered) outcome.ordered_kernels.push_back(program->kernel);
   if (program->ordered || in_turns) threads = 1;
   if (in_turns) program->turn = turn_among_blocks;
   outcome.threads = std::max(outcome.threads, threads);

@@ -100,6 +100,7 @@ struct alignas(64) Warp {
   std::uint32_t local_base =
       0;  // offset of the current function's locals in the thread's local memory
   std::uint64_t cluster_phase = ~std::uint64_t{0};  // of its cluster's barrier when it arrived
+  Mask cluster_arrived = 0;                         // lanes that have, and have not waited since
   std::uint32_t function = 0;                       // whose frame it is
   std::uint32_t carry = 0;                          // condition code of add.cc and its kin, a mask
   const std::uint32_t* tid[3] = {};                 // 32 values each

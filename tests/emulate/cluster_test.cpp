@@ -168,6 +168,13 @@ TEST(Clusters, shared_memory_of_a_block_that_is_not_there_is_a_finding) {
   const Finding none = finding_of(fmt::format(fmt::runtime(read), 2));
   EXPECT_EQ(none.kind, FindingKind::out_of_bounds);
   EXPECT_THAT(none.detail, testing::HasSubstr("block 2 of the cluster, which has no such block"));
+  for (const char* rank : {"255", "256", "0xffffffff"}) {
+    EXPECT_THAT(finding_of(fmt::format(fmt::runtime(read), rank)).detail,
+                testing::HasSubstr("of the cluster, which has no such block"))
+        << rank;
+  }
+  EXPECT_EQ(finding_of("mapa.u64 %rd3, %rd1, 1;\nst.u32 [%rd3], 1;").kind,
+            FindingKind::out_of_bounds);
   const Finding early = finding_of(fmt::format(fmt::runtime(read), 1));
   EXPECT_THAT(early.detail, testing::HasSubstr("block 1 of the cluster, which has not begun"));
   const Finding beyond = finding_of(cluster_barrier +
@@ -178,11 +185,47 @@ TEST(Clusters, shared_memory_of_a_block_that_is_not_there_is_a_finding) {
 }
 
 TEST(Clusters, a_barrier_at_which_not_all_threads_arrive_is_a_finding) {
+  // The second warps wait for more of their block.
   const Finding found = finding_of(
-      "setp.lt.u32 %p1, %r1, 16;\nsetp.ne.u32 %p2, %r2, 0;\nor.pred %p1, %p1, %p2;\n"
-      "@%p1 barrier.cluster.arrive;\nbarrier.cluster.wait;");
+      "setp.lt.u32 %p1, %r1, 32;\n@%p1 bra ARRIVE;\nbar.sync 1, 64;\nARRIVE:\n" + cluster_barrier,
+      64);
   EXPECT_EQ(found.kind, FindingKind::barrier_divergence);
   EXPECT_THAT(found.detail, testing::HasSubstr("the barrier is never completed"));
+}
+
+TEST(Clusters, a_thread_that_arrives_twice_or_waits_where_it_has_not_is_a_finding) {
+  const std::string arrive = "barrier.cluster.arrive.aligned;\n";
+  const std::string wait = "barrier.cluster.wait.aligned;\n";
+  EXPECT_THAT(finding_of(arrive + arrive + wait).detail,
+              testing::HasSubstr("arrives again without a wait between"));
+  EXPECT_THAT(finding_of(wait).detail, testing::HasSubstr("waits where it has not arrived"));
+  EXPECT_THAT(finding_of(cluster_barrier + wait).detail,
+              testing::HasSubstr("waits where it has not arrived"));
+}
+
+// Block 0 arrives and ends; block 1 must still wait for block 2, which is late.
+TEST(Clusters, who_arrives_and_ends_does_not_arrive_for_others) {
+  const auto found = words("3", R"(
+setp.eq.u32 %p1, %r2, 0;
+@%p1 barrier.cluster.arrive;
+@%p1 exit;
+setp.ne.u32 %p2, %r2, 2;
+@%p2 bra READY;
+mov.u32 %r4, 0;
+LATE:
+add.u32 %r4, %r4, 1;
+setp.lt.u32 %p3, %r4, 200000;
+@%p3 bra LATE;
+st.shared.u32 [%r3], 77;
+READY:
+)" + cluster_barrier + R"(
+mapa.shared::cluster.u32 %r7, %r3, 2;
+ld.shared::cluster.u32 %r8, [%r7];
+cvt.u64.u32 %rd9, %r8;
+)" + cluster_barrier,
+                           grid_of(3, 1, 32));
+  ASSERT_EQ(found.size(), 96U);
+  for (std::uint32_t i = 32; i < 96; ++i) EXPECT_EQ(found[i], 77U);
 }
 
 // The reads behind the barrier do not race with the writes before it.

@@ -112,7 +112,7 @@ TEST(CooperativeLaunches, blocks_wait_for_the_whole_grid) {
   const auto outcome = run_cooperative(blocks);
   ASSERT_TRUE(outcome) << outcome.error().message;
   ASSERT_TRUE(outcome->findings.empty()) << describe(outcome->findings[0], "t.ptx");
-  EXPECT_TRUE(outcome->ordered_kernels.empty());  // they take turns
+  EXPECT_EQ(outcome->ordered_kernels, std::vector<std::string>{"k"});  // they take turns
   const std::uint64_t sum = blocks * gpu::default_base_address + 8 * (blocks * (blocks - 1) / 2);
   for (const std::uint64_t word : words_of(*outcome)) EXPECT_EQ(word, sum);
 }

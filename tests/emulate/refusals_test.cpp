@@ -27,6 +27,14 @@ TEST(Refusals, a_kernel_in_clusters_of_a_size_that_is_not_said_or_too_large) {
   EXPECT_NE(refusal(with_directive(".reqnctapercluster 1, 2, 1"))
                 .find("clusters of 1 x 2 x 1 blocks, which do not divide a grid of 1 x 1 x 1"),
             std::string::npos);
+  for (const char* size : {"0", "1, 0", "17, 0"}) {
+    EXPECT_NE(refusal(with_directive(fmt::format(".reqnctapercluster {}", size)))
+                  .find(text + "(.reqnctapercluster)"),
+              std::string::npos)
+        << size;
+  }
+  EXPECT_NE(refusal(with_directive(".blocksareclusters")).find(text + "(.blocksareclusters)"),
+            std::string::npos);
   EXPECT_EQ(refusal(with_directive(".reqnctapercluster 1, 1, 1")), "accepted");
   EXPECT_EQ(refusal(with_directive(".maxclusterrank 8")), "accepted");
 }
@@ -49,6 +57,90 @@ TEST(Refusals, bulk_copies_that_are_covered_in_other_forms) {
                   .find("a form of this instruction the emulator does not cover: " + line),
               std::string::npos)
         << line;
+  }
+}
+
+void expect_no_such_form(const std::string& line) {
+  EXPECT_NE(refusal(kernel_of("", line))
+                .find("a form of this instruction the emulator does not cover: " + line),
+            std::string::npos)
+      << line << ": " << refusal(kernel_of("", line));
+}
+
+TEST(Refusals, products_of_types_that_there_are_not) {
+  const std::string small = " {%r1, %r2}, {%r3, %r4}, {%r5}, {%r6, %r7};";
+  const std::string wide =
+      " {%r1, %r2, %r3, %r4}, {%r5, %r6, %r7, %r8}, {%r9, %r10}, {%r1, %r2, %r3, %r4};";
+  const std::string floats =
+      " {%f1, %f2, %f3, %f4}, {%r5, %r6, %r7, %r8}, {%r9, %r10}, {%f1, %f2, %f3, %f4};";
+  const std::string mma = "mma.sync.aligned.";
+  EXPECT_EQ(refusal(kernel_of("", mma + "m16n8k16.row.col.f32.f16.f16.f32" + floats)), "accepted");
+  EXPECT_EQ(refusal(kernel_of("", mma + "m16n8k32.row.col.satfinite.s32.s8.u8.s32" + wide)),
+            "accepted");
+  for (const std::string& line :
+       {mma + "m16n8k8.row.col.bf16.bf16.bf16.bf16" + small,
+        mma + "m16n8k8.row.col.f32.tf32.f32.f32" + floats,
+        mma + "m16n8k8.row.col.f32.tf32.s32.f32" + floats,
+        mma + "m16n8k16.row.col.f32.f16.bf16.f32" + floats,
+        mma + "m16n8k32.row.col.s32.s8.e4m3.s32" + wide,
+        mma + "m16n8k16.row.col.s32.f16.f16.s32" + wide,
+        mma + "m16n8k32.row.col.f32.s8.s8.f32" + floats,
+        mma + "m16n8k16.row.col.f16.f16.f16.f32 {%r1, %r2}, {%r5, %r6, %r7, %r8}, {%r9, %r10}, "
+              "{%f1, %f2, %f3, %f4};",
+        mma + "m16n8k16.row.col.satfinite.f32.f16.f16.f32" + floats,
+        mma + "m8n8k128.row.col.s32.b1.b1.s32.popc {%r1, %r2}, {%r3}, {%r4}, {%r5, %r6};",
+        std::string(
+            "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32.satfinite {%f1, %f2, %f3, %f4, "
+            "%f5, %f6, %f7, %f8}, {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, {%r1, %r2, %r3, "
+            "%r4, %r5, %r6, %r7, %r8}, {%f1, %f2, %f3, %f4, %f5, %f6, %f7, %f8};")}) {
+    expect_no_such_form(line);
+  }
+}
+
+TEST(Refusals, fragments_of_types_and_shapes_that_there_are_not) {
+  EXPECT_EQ(refusal(kernel_of("",
+                              "wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {%f1, %f2, %f3, "
+                              "%f4, %f5, %f6, %f7, %f8}, [%rd1];")),
+            "accepted");
+  for (const char* line :
+       {"wmma.store.d.sync.aligned.row.m16n16k16.global.u8 [%rd1], {%r1, %r2};",
+        "wmma.load.c.sync.aligned.row.m16n24k16.global.f32 {%f1, %f2, %f3, %f4, %f5, %f6, %f7, "
+        "%f8, "
+        "%f1, %f2, %f3, %f4}, [%rd1];",
+        "wmma.load.b.sync.aligned.col.m16n24k16.global.f16 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, "
+        "%r8}, [%rd1];",
+        "wmma.load.c.sync.aligned.row.m8n8k4.global.f32 {%f1, %f2}, [%rd1];"}) {
+    expect_no_such_form(line);
+  }
+}
+
+TEST(Refusals, transfers_that_complete_on_a_barrier_of_other_types) {
+  const std::string store = "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes";
+  const std::string reduce =
+      "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes";
+  for (const std::string& line :
+       {store + ".u32 [%r1], %r2, [%r3];", store + ".b64 [%r1], %rd2, [%r3];",
+        reduce + ".add.u64 [%r1], %rd2, [%r3];", reduce + ".inc.u32 [%r1], %r2, [%r3];",
+        reduce + ".min.s32 [%r1], %r2, [%r3];", reduce + ".xor.b32 [%r1], %r2, [%r3];"}) {
+    EXPECT_EQ(refusal(kernel_of("", line)), "accepted") << line;
+  }
+  for (const std::string& line :
+       {store + ".u16 [%r1], %h2, [%r3];", store + ".u32 [%r1], %r2;",
+        std::string("st.async.weak.shared::cluster.u32 [%r1], %r2, [%r3];"),
+        reduce + ".add.f32 [%r1], %f2, [%r3];", reduce + ".exch.b32 [%r1], %r2, [%r3];",
+        reduce + ".min.u64 [%r1], %rd2, [%r3];", reduce + ".inc.s32 [%r1], %r2, [%r3];",
+        reduce + ".and.b64 [%r1], %rd2, [%r3];", reduce + ".cas.b32 [%r1], %r2, [%r3];",
+        reduce + ".add.u32 [%r1], %r2;"}) {
+    expect_no_such_form(line);
+  }
+}
+
+TEST(Refusals, offsets_into_shared_memory_of_the_system_that_is_not_there) {
+  for (const char* which : {"0", "1"}) {
+    const std::string message =
+        refusal(kernel_of("", fmt::format("mov.b32 %r3, %reserved_smem_offset_{};", which)));
+    EXPECT_NE(message.find(fmt::format("%reserved_smem_offset_{}", which)), std::string::npos)
+        << message;
   }
 }
 

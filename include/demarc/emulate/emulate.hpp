@@ -100,8 +100,8 @@ struct Outcome {
   std::vector<ptx::Diagnostic> approximations;
   std::string printed;  // what the kernels' printf said, in block order
   std::vector<KernelStatistics> kernels;
-  // Kernels whose blocks ran one after the other because a global atomic's result is used or does
-  // not commute.
+  // Kernels whose blocks ran on one thread, one after the other or in turns, because a global
+  // atomic's result is used or does not commute.
   std::vector<std::string> ordered_kernels;
   InstructionSet instruction_set = InstructionSet::baseline;
   unsigned threads = 1;

@@ -21,6 +21,22 @@ std::optional<unsigned> number_behind(std::string_view text, char letter) {
   return value;
 }
 
+// Of eight bits and four two floating-point types go together, and two whole ones; else both are
+// the same.
+bool go_together(MatrixType a, MatrixType b) {
+  constexpr unsigned mixed_bits = 8;
+  if (a == b) return true;
+  return matrix_bits(a) == matrix_bits(b) && matrix_bits(a) <= mixed_bits &&
+         is_floating_matrix(a) == is_floating_matrix(b);
+}
+
+bool is_sum_of(MatrixType a, MatrixType sum) {
+  if (!is_floating_matrix(a)) return sum == MatrixType::s32;
+  if (a == MatrixType::f64) return sum == MatrixType::f64;
+  const bool half = a != MatrixType::bf16 && a != MatrixType::tf32;
+  return sum == MatrixType::f32 || (half && sum == MatrixType::f16);
+}
+
 }  // namespace
 
 std::optional<MatrixType> matrix_type(Type type) {
@@ -38,6 +54,29 @@ std::optional<MatrixType> matrix_type(Type type) {
                                                     {Type::b1, MatrixType::b1},
                                                     {Type::s32, MatrixType::s32}}};
   return look_up(rows, type);
+}
+
+bool is_floating_matrix(MatrixType type) {
+  switch (type) {
+    case MatrixType::f16:
+    case MatrixType::bf16:
+    case MatrixType::tf32:
+    case MatrixType::f64:
+    case MatrixType::e4m3:
+    case MatrixType::e5m2:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool set_operation(const InstructionView& instruction, ProductTypes& types) {
+  types.saturate = instruction.has("satfinite");
+  types.exclusive = instruction.has("xor");
+  const bool of_bits = types.a == MatrixType::b1;
+  return go_together(types.a, types.b) && is_sum_of(types.a, types.c) &&
+         is_sum_of(types.a, types.d) && (!types.saturate || types.d == MatrixType::s32) &&
+         (types.exclusive != instruction.has("and")) == of_bits;
 }
 
 std::optional<ProductSize> matrix_shape(const ptx::Mnemonic& words) {

@@ -14,6 +14,12 @@ namespace demarc::emulate {
 
 [[nodiscard]] std::optional<MatrixType> matrix_type(ptx::Type type);
 
+[[nodiscard]] bool is_floating_matrix(MatrixType type);
+
+// Saturation, and of single bits .xor or .and. False: no product has these types, or does that with
+// them.
+[[nodiscard]] bool set_operation(const InstructionView& instruction, ProductTypes& types);
+
 // Of .m16n8k16.
 [[nodiscard]] std::optional<ProductSize> matrix_shape(const ptx::Mnemonic& words);
 

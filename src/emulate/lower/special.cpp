@@ -72,8 +72,6 @@ std::optional<std::uint64_t> known_before_launch(const KernelContext& kernel, Sp
     case SpecialRegister::reserved_smem_offset_begin:
     case SpecialRegister::reserved_smem_offset_end:
     case SpecialRegister::reserved_smem_offset_cap:
-    case SpecialRegister::reserved_smem_offset_0:
-    case SpecialRegister::reserved_smem_offset_1:
       return 0;
     case SpecialRegister::dynamic_smem_size:
       return request.dynamic_shared_bytes;

@@ -1,20 +1,40 @@
 #include "ops/cluster.hpp"
 
+#include <algorithm>
 #include <bit>
 
 namespace demarc::emulate {
+
+namespace {
+
+const MicroOp* misused(Warp& w, const MicroOp* op, Mask lanes, std::string_view what) {
+  w.block->report(w, op, static_cast<unsigned>(std::countr_zero(lanes)),
+                  FindingKind::barrier_divergence, fmt::format("the thread {}", what));
+  w.block->stopped = true;
+  return nullptr;
+}
+
+}  // namespace
 
 namespace cluster_ops {
 
 const MicroOp* arrive(Warp& w, const MicroOp* op) {
   ++w.barriers;
+  if ((w.cluster_arrived & w.mask) != 0)
+    return misused(w, op, w.cluster_arrived & w.mask, "arrives again without a wait between");
   w.cluster_phase = w.block->cluster->phase();
+  w.cluster_arrived |= w.mask;
   w.block->cluster->arrive(static_cast<std::uint32_t>(std::popcount(w.mask)));
   return op + 1;
 }
 
 const MicroOp* wait(Warp& w, const MicroOp* op) {
-  if (w.block->cluster->phase() != w.cluster_phase) return op + 1;
+  if ((w.mask & ~w.cluster_arrived) != 0)
+    return misused(w, op, w.mask & ~w.cluster_arrived, "waits where it has not arrived");
+  if (w.block->cluster->phase() != w.cluster_phase) {
+    w.cluster_arrived &= ~w.mask;
+    return op + 1;
+  }
   w.resume = static_cast<std::uint32_t>(op + 1 - w.program->code.data());
   w.state = WarpState::cluster_barrier;
   return nullptr;
@@ -39,11 +59,16 @@ const MicroOp* read_rank(Warp& w, const MicroOp* op) {
 
 namespace lane {
 
+// A rank that no cluster has stays one, in 32 bits too.
 std::uint64_t map_to_rank(LaneInput& lane, const LaneDetails&) {
-  return ((lane.in[1] + 1) << shared_rank_shift) | (lane.in[0] & (shared_rank_unit - 1));
+  constexpr std::uint64_t none = 254;
+  const std::uint64_t rank = std::min(lane.in[1], none);
+  return ((rank + 1) << shared_rank_shift) | (lane.in[0] & (shared_rank_unit - 1));
 }
 
+// Of what is not shared memory: 0, which leads nowhere.
 std::uint64_t map_generic_to_rank(LaneInput& lane, const LaneDetails& details) {
+  if (lane.in[0] - shared_window >= window_bytes) return 0;
   return shared_window + map_to_rank(lane, details);
 }
 

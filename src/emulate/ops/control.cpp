@@ -53,8 +53,7 @@ const MicroOp* pop(Warp& w) {
   }
   w.mask = 0;
   w.state = WarpState::done;
-  if (w.block->cluster != nullptr)
-    w.block->cluster->leave(static_cast<std::uint32_t>(std::popcount(w.live)));
+  if (w.block->cluster != nullptr) w.block->cluster->leave(w, w.live);
   w.block->warp_ended();
   return nullptr;
 }
@@ -171,8 +170,7 @@ const MicroOp* join(Warp& w, const MicroOp* op) {
 
 const MicroOp* exit_lanes(Warp& w, const MicroOp* op) {
   const Mask leaving = (op->flags & flag_conditional) != 0 ? w.mask & predicate(w, op) : w.mask;
-  if (w.block->cluster != nullptr)
-    w.block->cluster->leave(static_cast<std::uint32_t>(std::popcount(w.live & leaving)));
+  if (w.block->cluster != nullptr) w.block->cluster->leave(w, w.live & leaving);
   w.live &= ~leaving;
   w.mask &= ~leaving;
   for (StackEntry& entry : w.stack) entry.mask &= ~leaving;

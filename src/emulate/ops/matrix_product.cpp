@@ -150,9 +150,8 @@ ProductSteps product_steps(const MatrixSteps& steps, const ProductTypes& types) 
             : types.a != MatrixType::b1 ? steps.add
             : types.exclusive           ? steps.add_different_bits
                                         : steps.add_common_bits;
-  const bool saturates = types.saturate && types.d == MatrixType::s32;
-  out.write_sums = saturates ? steps.write_saturated : steps.write_sums[at(types.d)];
-  out.narrow = saturates ? steps.narrow_saturated : steps.narrow[at(types.d)];
+  out.write_sums = types.saturate ? steps.write_saturated : steps.write_sums[at(types.d)];
+  out.narrow = types.saturate ? steps.narrow_saturated : steps.narrow[at(types.d)];
   return out;
 }
 

@@ -59,6 +59,26 @@ bool commutes(AtomicKind kind, Type type) {
   }
 }
 
+// PTX ISA 9.7.9.15.
+bool is_async_reduction(AtomicKind kind, Type type) {
+  switch (kind) {
+    case AtomicKind::inc:
+    case AtomicKind::dec:
+      return type == Type::u32;
+    case AtomicKind::min:
+    case AtomicKind::max:
+      return type == Type::u32 || type == Type::s32;
+    case AtomicKind::add:
+      return type == Type::u32 || type == Type::s32 || type == Type::u64 || type == Type::s64;
+    case AtomicKind::bit_and:
+    case AtomicKind::bit_or:
+    case AtomicKind::bit_xor:
+      return type == Type::b32;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 // atom d, [place], b [, c], red [place], b and red.async [place], b, [barrier]
@@ -71,6 +91,7 @@ bool lower_atomic(FunctionContext& f, const InstructionView& instruction) {
   const auto kind = atomic_kind(instruction);
   const auto known_type = atomic_type(type);
   if (!kind || !known_type || bytes == 0 || bytes > 8) return false;
+  if (async && !is_async_reduction(*kind, type)) return false;
   auto& made = f.code.details<AtomicDetails>();
   made.kind = *kind;
   made.type = *known_type;

@@ -20,19 +20,34 @@ FragmentRole fragment_role(const InstructionView& instruction) {
   return instruction.has("b") ? FragmentRole::b : FragmentRole::sum;
 }
 
+bool is_sum_shape(const ProductSize& size, MatrixType type) {
+  switch (type) {
+    case MatrixType::f16:
+    case MatrixType::s32:
+      return is_fragment_shape(size, MatrixType::f16);
+    case MatrixType::f32:
+      return is_fragment_shape(size, MatrixType::f16) || is_fragment_shape(size, MatrixType::tf32);
+    case MatrixType::f64:
+      return is_fragment_shape(size, MatrixType::f64);
+    default:
+      return false;
+  }
+}
+
 // Rows, columns, type and number of registers. False: not covered.
 bool set_fragment(const InstructionView& instruction, FragmentDetails& made) {
   const auto shape = matrix_shape(instruction.words());
   if (!shape || instruction.words().types.size() != 1) return false;
   const auto type = matrix_type(instruction.type());
-  if (!type || matrix_bits(*type) < fragment_byte_bits) return false;
+  if (!type) return false;
   const FragmentRole role = fragment_role(instruction);
+  if (role == FragmentRole::sum ? !is_sum_shape(*shape, *type) : !is_fragment_shape(*shape, *type))
+    return false;
   made.type = *type;
   made.rows = role == FragmentRole::b ? shape->k : shape->m;
   made.columns = role == FragmentRole::a ? shape->k : shape->n;
   made.by_column = instruction.has("col");
   const unsigned elements = made.rows * made.columns / warp_size;
-  if (elements == 0) return false;
   const bool doubled = role != FragmentRole::sum && *type == MatrixType::f16;
   made.fragment.registers = doubled ? Fragment::most_registers : registers_for(elements, *type);
   return true;

@@ -149,11 +149,17 @@ bool lower_load(FunctionContext& f, const InstructionView& instruction) {
   return true;
 }
 
+// st.async takes words of 32 and 64 bits.
+bool has_async_width(Type type) {
+  return ptx::byte_size(type) == 4 || ptx::byte_size(type) == 8;
+}
+
 // st [place], value and st.async [place], value, [barrier], which is done when it is issued.
 bool lower_store(FunctionContext& f, const InstructionView& instruction) {
   const bool async = instruction.opcode() == Opcode::st_async;
   if (instruction.opcode() != Opcode::st && !async) return false;
-  if (!is_element(instruction.type())) return false;
+  const Type type = instruction.type();
+  if (!is_element(type) || (async && !has_async_width(type))) return false;
   auto op = element_access(f, instruction, instruction[0]);
   if (!op) return false;
   op->width = op->bytes;

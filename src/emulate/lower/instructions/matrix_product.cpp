@@ -36,12 +36,12 @@ bool set_types(const InstructionView& instruction, MatrixDetails& made) {
   const auto a = matrix_type(short_form ? Type::f16 : types[1]);
   const auto b = matrix_type(short_form ? Type::f16 : types[2]);
   const auto c = matrix_type(types.back());
-  if (!d || !a || !b || !c || matrix_bits(*a) != matrix_bits(*b)) return false;
+  if (!d || !a || !b || !c) return false;
   made.types.d = *d;
   made.types.a = *a;
   made.types.b = *b;
   made.types.c = *c;
-  return true;
+  return set_operation(instruction, made.types);
 }
 
 bool set_shape(const InstructionView& instruction, MatrixDetails& made) {
@@ -106,8 +106,7 @@ bool lower_matrix_product(FunctionContext& f, const InstructionView& instruction
   }
   const ProductLayout layout = product_layout(instruction, made);
   if (!set_layouts(instruction, layout, made)) return false;
-  made.types.saturate = instruction.has("satfinite");
-  made.types.exclusive = instruction.has("xor");
+  if (layout == ProductLayout::warp && made.types.c != made.types.d) return false;
   made.steps = product_steps(*f.kernel.request.tables.matrix, made.types);
   const ProductRegisters count = product_registers(layout, made);
   const FragmentRegisters of_d{count.d, made.types.d};

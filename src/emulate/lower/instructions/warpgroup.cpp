@@ -18,17 +18,6 @@ constexpr unsigned fragment_registers = 4;
 bool is_of_16_bits(MatrixType type) {
   return type == MatrixType::f16 || type == MatrixType::bf16;
 }
-bool is_floating(MatrixType type) {
-  return is_of_16_bits(type) || type == MatrixType::tf32 || type == MatrixType::e4m3 ||
-         type == MatrixType::e5m2;
-}
-
-// Of eight bits two floating-point types go together, and two whole ones; else both are the same.
-bool go_together(MatrixType a, MatrixType b) {
-  constexpr unsigned byte_bits = 8;
-  if (matrix_bits(a) != byte_bits || matrix_bits(b) != byte_bits) return a == b;
-  return is_floating(a) == is_floating(b);
-}
 
 bool set_types(const InstructionView& instruction, WarpgroupDetails& made) {
   const auto& types = instruction.words().types;
@@ -37,17 +26,13 @@ bool set_types(const InstructionView& instruction, WarpgroupDetails& made) {
   const auto d = matrix_type(types[0]);
   const auto a = matrix_type(types[1]);
   const auto b = matrix_type(types[2]);
-  if (!d || !a || !b || !go_together(*a, *b) || !is_warpgroup_shape(*a, shape->n, shape->k)) {
-    return false;
-  }
-  const bool half = *d == MatrixType::f16 && *a != MatrixType::bf16 && *a != MatrixType::tf32;
-  if (is_floating(*a) ? *d != MatrixType::f32 && !half : *d != MatrixType::s32) return false;
+  if (!d || !a || !b || !is_warpgroup_shape(*a, shape->n, shape->k)) return false;
   made.size = {.m = WarpgroupDetails::warp_rows, .n = shape->n, .k = shape->k};
   made.types.d = *d;
   made.types.a = *a;
   made.types.b = *b;
   made.types.c = *d;
-  return true;
+  return set_operation(instruction, made.types);
 }
 
 // An immediate that is one of two.
@@ -63,7 +48,7 @@ std::optional<bool> is_second(const ptx::Operand& operand, std::int64_t first,
 bool set_immediates(const InstructionView& instruction, WarpgroupDetails& made) {
   constexpr std::size_t first = 4;
   std::vector<std::pair<bool*, bool>> wanted;  // and whether it is a sign
-  if (is_floating(made.types.a)) wanted = {{&made.a.negated, true}, {&made.b.negated, true}};
+  if (is_floating_matrix(made.types.a)) wanted = {{&made.a.negated, true}, {&made.b.negated, true}};
   if (is_of_16_bits(made.types.a)) {
     if (made.a.in_memory) wanted.emplace_back(&made.a.along_rows, false);
     wanted.emplace_back(&made.b.along_rows, false);
@@ -118,7 +103,6 @@ bool lower_product(FunctionContext& f, const InstructionView& instruction) {
   const Source scale = f.operands.source(instruction[3], Type::pred);
   made.scale = scale.slot.offset;
   made.scale_negated = scale.negated;
-  made.types.saturate = instruction.has("satfinite");
   made.steps = product_steps(*f.kernel.request.tables.matrix, made.types);
   made.size.k = depth_of(made.size.k, made.types.a);
   made.scratch = f.frame.lanes(sizeof(std::uint64_t)).offset;
