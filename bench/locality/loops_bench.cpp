@@ -1,6 +1,6 @@
 // Ten million threads with loops: time and memory against their limits. Beside it the same kernel
-// with some thousand threads, by closed forms and trip by trip, in the same run. Each case runs in
-// a process of its own, whose peak of memory is taken.
+// with some thousand threads, by closed runs and by the same runs written out trip by trip. Each
+// case runs in a process of its own, whose peak of memory is taken.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -52,10 +52,15 @@ std::string worst_coalescing(const AccessRuns& runs) {
                   place_of(access), access.sectors_per_request, least_sectors(access));
   if (access.access_class == AccessClass::data_dependent)
     return text +
-           "Its addresses depend on data: sort or group the indices, or gather through shared "
+           "What it touches depends on data: sort or group the indices, or gather "
+           "through shared "
            "memory.";
-  if (const std::int64_t stride = lane_stride(runs, worst); stride != 0)
-    text += fmt::format("Neighbouring lanes are {} bytes apart. ", stride);
+  const std::int64_t stride = lane_stride(runs, worst);
+  if (stride != 0 && std::abs(stride) <= access.bytes)
+    return text +
+           "Neighbouring lanes touch neighbouring elements; rows that begin within a sector touch "
+           "one more: align or pad them to 32 bytes.";
+  if (stride != 0) text += fmt::format("Neighbouring lanes are {} bytes apart. ", stride);
   return text +
          "Let neighbouring lanes touch neighbouring elements (another index on tid.x, the array "
          "transposed, one array for each member), or go through a tile in shared memory.";

@@ -1,6 +1,7 @@
 #include "demarc/locality/analyse.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -11,6 +12,7 @@
 #include "demarc/ptx/ir.hpp"
 #include "emulated.hpp"
 #include "expression.hpp"
+#include "places.hpp"
 #include "row_executor.hpp"
 #include "slice.hpp"
 
@@ -52,6 +54,7 @@ Extents extents_of(const ptx::Module& module, const std::vector<std::uint64_t>& 
 // The first access of the runs that the emulator has to judge: some thread's address is in no
 // buffer and no variable, or no multiple of the size.
 std::optional<std::uint16_t> misplaced_access(const AccessRuns& runs, const Extents& extents) {
+  constexpr std::uint64_t no_address = std::numeric_limits<std::uint64_t>::max();
   const auto inside = [&](std::uint64_t low, std::uint64_t end) {
     const auto above = extents.upper_bound(low);
     return above != extents.begin() && end <= std::prev(above)->second;
@@ -64,11 +67,8 @@ std::optional<std::uint16_t> misplaced_access(const AccessRuns& runs, const Exte
     const Loop& loop = runs.loop_of(run);
     const auto trip = static_cast<std::uint64_t>(loop.stride);
     if (loop.trips > 1 && trip % bytes != 0) return run.access;
-    const std::uint64_t last = run.address + stride * (run.count - 1);
-    const std::uint64_t low = std::min(run.address, last);
-    const std::uint64_t high = std::max(run.address, last) + bytes;
-    const std::uint64_t moved = trip * (loop.trips - 1);
-    if (inside(std::min(low, low + moved), std::max(high, high + moved))) continue;
+    const AddressSpan span = span_of(runs, run);
+    if (span.high <= no_address - bytes && inside(span.low, span.high + bytes)) continue;
     for (std::uint32_t t = 0; t < loop.trips; ++t)
       for (std::uint32_t k = 0; k < run.count; ++k)
         if (const std::uint64_t at = run.address + trip * t + stride * k; !inside(at, at + bytes))
@@ -278,7 +278,10 @@ Result<Gathered> gather_runs(const ptx::Module& module, const gpu::Launch& launc
   }
   if (symbolic.form.cut)
     return missing_capability(
-        "its addresses have no closed form, and it is too long to be emulated");
+        "{}, and it is too long to be emulated",
+        symbolic.misplaced ? "an address outside of the buffers or not aligned: " +
+                                 named(module, symbolic.form.runs.accesses[*symbolic.misplaced])
+                           : "its addresses have no closed form");
   // All kernels up to the one that is wanted run in the emulator.
   for (std::size_t k = 0; k <= *std::max_element(candidates.begin(), candidates.end()); ++k)
     if (!effort.beginning) DEMARC_CHECK(check_size(launch.kernels[k]));

@@ -51,8 +51,7 @@ class RunCollector final : public emulate::TraceSink {
 
   Result<void> consume(const emulate::TraceChunk& chunk) override {
     if (chunk.words.size() > words_left_)
-      return missing_capability(
-          "its addresses have no closed form, and it is too long to be emulated");
+      return missing_capability("it is too long to be emulated");
     words_left_ -= chunk.words.size();
     if (!collecting_) return {};
     if (!open_block_) {

@@ -7,6 +7,19 @@
 
 namespace demarc::locality {
 
+AddressSpan span_of(const AccessRuns& runs, const Run& run) {
+  __extension__ using Wide = __int128;
+  constexpr Wide zero = 0;
+  constexpr Wide end = std::numeric_limits<std::uint64_t>::max();
+  const Loop& loop = runs.loop_of(run);
+  const Wide across = Wide{run.stride} * (run.count - 1);
+  const Wide along = loop.trips == 0 ? zero : Wide{loop.stride} * (loop.trips - 1);
+  const Wide low = run.address + std::min(across, zero) + std::min(along, zero);
+  const Wide high = run.address + std::max(across, zero) + std::max(along, zero);
+  return {static_cast<std::uint64_t>(std::max(low, zero)),
+          static_cast<std::uint64_t>(std::min(high, end))};
+}
+
 std::vector<Places> places_of(const AccessRuns& runs, Granularity granularity) {
   const std::size_t count = runs.accesses.size();
   if (granularity != Granularity::element)
@@ -22,13 +35,11 @@ std::vector<Places> places_of(const AccessRuns& runs, Granularity granularity) {
   for (std::size_t a = 0; a < count; ++a) extents[a].access = a;
   for (const Run& run : runs.runs) {
     Extent& extent = extents[run.access];
-    const std::uint64_t last =
-        run.address + static_cast<std::uint64_t>(run.stride) * (run.count - 1);
+    const AddressSpan span = span_of(runs, run);
     const Loop& loop = runs.loop_of(run);
-    const std::uint64_t moved = static_cast<std::uint64_t>(loop.stride) * (loop.trips - 1);
-    extent.low = std::min({extent.low, run.address, last, run.address + moved, last + moved});
-    extent.high = std::max({extent.high, run.address, last, run.address + moved, last + moved});
-    extent.bits |= run.address | last;
+    extent.low = std::min(extent.low, span.low);
+    extent.high = std::max(extent.high, span.high);
+    extent.bits |= run.address;
     if (run.count > 1) extent.bits |= static_cast<std::uint64_t>(run.stride);
     if (loop.trips > 1) extent.bits |= static_cast<std::uint64_t>(loop.stride);
   }

@@ -108,6 +108,14 @@ struct ThreadRange {
   return {begin, begin + count};
 }
 
+// First bytes of the lowest and the highest place of a run; what leads out of the address space
+// ends at its ends.
+struct AddressSpan {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+};
+[[nodiscard]] AddressSpan span_of(const AccessRuns& runs, const Run& run);
+
 // True for every access that some thread executes more than once.
 [[nodiscard]] std::vector<bool> repeated_accesses(const AccessRuns& runs);
 

@@ -5,14 +5,17 @@
 namespace demarc::locality {
 namespace {
 
+// Trips of closed loops that become runs of their own, in one block: 0.2 GiB.
+constexpr std::uint64_t most_expanded = std::uint64_t{1} << 22U;
+
 class RequestOrder {
  public:
   RequestOrder(AccessRuns& runs, std::size_t first, const Slice& slice,
                std::vector<std::uint32_t>& trips, std::size_t depth)
       : runs_(runs), first_(first), slice_(slice), trips_(trips), depth_(depth) {}
 
-  void number() {
-    expand_mixed_loops();
+  bool number() {
+    if (!expand_mixed_loops()) return false;
     order_.resize(runs_.runs.size() - first_);
     for (std::uint32_t i = 0; i < order_.size(); ++i) order_[i] = i;
     std::sort(order_.begin(), order_.end(), [this](std::uint32_t a, std::uint32_t b) {
@@ -21,6 +24,7 @@ class RequestOrder {
     });
     requests_.assign(slice_.accesses.size(), 0);
     for (std::size_t i = 0; i < order_.size();) i = number_together(i);
+    return true;
   }
 
  private:
@@ -84,8 +88,9 @@ class RequestOrder {
     return end;
   }
 
-  // Where some lanes were followed trip by trip through a loop, all are.
-  void expand_mixed_loops() {
+  // Where some lanes were followed trip by trip through a loop, all are. False: too many.
+  bool expand_mixed_loops() {
+    std::uint64_t expanded = 0;
     std::vector<bool> closed(slice_.loop_headers.size(), false);
     std::vector<bool> open(slice_.loop_headers.size(), false);
     for (std::size_t i = first_; i < runs_.runs.size(); ++i) {
@@ -103,6 +108,7 @@ class RequestOrder {
       const bool expands = one.loop != 0 && open[loops.back()] && closed[loops.back()];
       mixed = mixed || expands;
       if (expands) one.loop = 0;
+      if (expands && (expanded += loop.trips) > most_expanded) return false;
       for (std::uint32_t t = 0; t < (expands ? loop.trips : 1); ++t) {
         all.push_back(one);
         trips.insert(trips.end(), levels, levels + static_cast<std::ptrdiff_t>(depth_));
@@ -111,10 +117,11 @@ class RequestOrder {
         one.address += static_cast<std::uint64_t>(loop.stride);
       }
     }
-    if (!mixed) return;
+    if (!mixed) return true;
     runs_.runs.resize(first_);
     runs_.runs.insert(runs_.runs.end(), all.begin(), all.end());
     trips_ = std::move(trips);
+    return true;
   }
 
   AccessRuns& runs_;
@@ -141,9 +148,9 @@ bool continues(const AccessRuns& runs, const Run& a, const Run& b) {
 
 }  // namespace
 
-void number_requests(AccessRuns& runs, std::size_t first, const Slice& slice,
+bool number_requests(AccessRuns& runs, std::size_t first, const Slice& slice,
                      std::vector<std::uint32_t>& trips, std::size_t depth) {
-  RequestOrder(runs, first, slice, trips, depth).number();
+  return RequestOrder(runs, first, slice, trips, depth).number();
 }
 
 void join_runs(AccessRuns& runs, std::size_t first) {

@@ -56,7 +56,10 @@ bool RowExecutor::follow_block() {
       first_row = false;
     }
   if (split_) {
-    if (slice_.reducible) number_requests(runs_, first_run, slice_, trips_, depth_);
+    if (slice_.reducible && !number_requests(runs_, first_run, slice_, trips_, depth_)) {
+      std::fill(closed_.begin(), closed_.end(), false);
+      return false;
+    }
     join_runs(runs_, first_run);
   }
   return true;

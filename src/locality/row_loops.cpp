@@ -94,8 +94,9 @@ bool RowExecutor::find_linear_values(Path& path) {
     }
     first = false;
     if (changed) continue;
+    const std::uint64_t steps_left = most_steps - std::min<std::uint64_t>(path.step, most_steps);
     if (!closing_->has_exit || closing_->last_trip == 0 ||
-        closing_->last_trip >= most_steps / (closing_->steps + 1))
+        closing_->last_trip >= steps_left / (closing_->steps + 1))
       return false;
     for (const NoWrap& condition : arithmetic_.conditions)
       if (!holds_until(condition, closing_->last_trip)) return false;

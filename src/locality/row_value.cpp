@@ -140,7 +140,7 @@ std::size_t RowArithmetic::new_vector() {
 std::uint64_t RowArithmetic::at(const Value& value, std::uint32_t x, unsigned bits) const {
   switch (value.kind) {
     case Value::Kind::uniform:
-      return value.base;
+      return truncated(value.base, bits);
     case Value::Kind::affine:
       return truncated(value.base + static_cast<std::uint64_t>(value.stride) * x, bits);
     case Value::Kind::window:

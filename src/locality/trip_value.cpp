@@ -99,7 +99,8 @@ Value RowArithmetic::evaluate_over_trips(const OperationShape& shape, const Valu
     return c.base != 0 ? a : b;
   if (!is_linear(a) || !is_linear(b) || !is_linear(c)) return varying_value();
   if (is_comparison(shape.operation)) return compare_over_trips(shape, a, b, row);
-  if (!keeps_linear(shape, a, b)) return varying_value();
+  // A predicate that each trip turns is linear modulo 2, and no number.
+  if (shape.result_bits == 1 || !keeps_linear(shape, a, b)) return varying_value();
   // The difference between any two neighbouring trips is the same.
   const Value first = evaluate_once(shape, in_trip(a, 0), in_trip(b, 0), in_trip(c, 0), row);
   const Value second = evaluate_once(shape, in_trip(a, 1), in_trip(b, 1), in_trip(c, 1), row);

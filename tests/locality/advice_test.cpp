@@ -82,7 +82,21 @@ TEST(Advice, of_addresses_that_depend_on_data_speaks_of_their_order) {
                   "mad.lo.u32 %r7, %r3, 64, %r7;\ncvt.u64.u32 %rd6, %r7;\n"
                   "add.s64 %rd7, %rd1, %rd6;\nld.global.u32 %r8, [%rd7+49152];");
   ASSERT_EQ(analysis.advice.size(), 2U);
-  EXPECT_THAT(analysis.advice[0], HasSubstr("depend on data: sort or group the indices"));
+  EXPECT_THAT(analysis.advice[0],
+              HasSubstr("What it touches depends on data: sort or group the indices"));
+}
+
+TEST(Advice, of_neighbouring_elements_that_begin_within_a_sector_speaks_of_where_rows_begin) {
+  const Analysis analysis = analysed(module_of(R"(
+ld.param.u64 %rd1, [p0];
+mov.u32 %r3, %tid.x;
+mul.wide.u32 %rd2, %r3, 4;
+add.s64 %rd3, %rd1, %rd2;
+ld.global.u32 %r1, [%rd3+16];
+)",
+                                               one_pointer),
+                                     launch_of("1", "8", "buf:64,i32:0"));
+  EXPECT_THAT(analysis.advice, ElementsAre(HasSubstr("align or pad them to 32 bytes")));
 }
 
 TEST(Advice, names_the_access_that_most_blocks_share_and_what_helps_its_kind) {

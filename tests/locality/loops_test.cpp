@@ -199,6 +199,62 @@ std::string runs_of_first_thread(const std::string& loop) {
   return found;
 }
 
+TEST(Loops, a_predicate_that_each_trip_turns_is_known_behind_them) {
+  const ptx::Module module = module_of(
+      with_index("setp.eq.u32 %p2, %r6, 0;\nL:\nld.global.f32 %f1, [%rd3];\nnot.pred %p2, %p2;\n"
+                 "add.s64 %rd3, %rd3, 4;\nadd.s32 %r6, %r6, 1;\nsetp.lt.s32 %p1, %r6, %r10;\n"
+                 "@%p1 bra L;\n@%p2 ld.global.f32 %f2, [%rd3+64];\n"),
+      one_pointer);
+  for (const char* trips : {"8", "9"}) {
+    const gpu::Launch launch = launch_of("1", "32", fmt::format("buf:65536,i32:{}", trips));
+    EXPECT_EQ(sequences(closed_runs(module, launch)), sequences(plain_runs(module, launch)));
+  }
+}
+
+// The first lane leaves in its first trip and is followed by itself; the others' trips would become
+// runs of their own.
+TEST(Loops, that_some_lanes_close_and_others_do_not_have_no_closed_form_beyond_a_limit) {
+  const ptx::Module module =
+      module_of(with_index("setp.ne.u32 %p2, %r1, 0;\n@%p2 bra L;\nadd.s32 %r6, %r10, -1;\nL:\n"
+                           "ld.global.f32 %f1, [%rd3];\nadd.s32 %r6, %r6, 1;\n"
+                           "setp.lt.s32 %p1, %r6, %r10;\n@%p1 bra L;\n"),
+                one_pointer);
+  const gpu::Launch few = launch_of("1", "32", "buf:65536,i32:1000");
+  EXPECT_EQ(sequences(closed_runs(module, few)), sequences(plain_runs(module, few)));
+  const auto many =
+      collect_runs(module, launch_of("1", "32", "buf:65536,i32:1000000000"), 0, Force::symbolic);
+  ASSERT_FALSE(many);
+  EXPECT_THAT(many.error().message, testing::HasSubstr("no closed form"));
+}
+
+// 2^50 bytes a trip: after 2^14 trips the addresses are back where they began.
+TEST(Loops, that_lead_around_the_address_space_leave_their_buffer) {
+  const ptx::Module module = module_of(
+      with_index("mov.u64 %rd9, 1125899906842624;\nL:\nld.global.f32 %f1, [%rd3];\n"
+                 "add.s64 %rd3, %rd3, %rd9;\nadd.s32 %r6, %r6, 1;\nsetp.lt.s32 %p1, %r6, %r10;\n"
+                 "@%p1 bra L;\n"),
+      one_pointer);
+  const auto found = collect_runs(module, launch_of("1", "1", "buf:4096,i32:16385"), 0,
+                                  Force::automatic, 0, {}, {.trace_words = 1000});
+  ASSERT_TRUE(found) << found.error().message;
+  ASSERT_EQ(found->findings.size(), 1U);
+}
+
+// Steps are counted in 32 bits: a tenth of them would wrap around.
+TEST(Loops, of_more_steps_than_are_counted_have_no_closed_form) {
+  const ptx::Module module =
+      module_of(with_index("mov.u32 %r7, 0;\nM:\nmov.u32 %r6, 0;\nL:\nld.global.f32 %f1, [%rd3];\n"
+                           "add.s32 %r6, %r6, 1;\nsetp.lt.s32 %p1, %r6, 1000000000;\n@%p1 bra L;\n"
+                           "add.s32 %r7, %r7, 1;\nsetp.lt.s32 %p1, %r7, %r10;\n@%p1 bra M;\n"),
+                one_pointer);
+  const auto collected = [&](const char* arguments) {
+    return collect_runs(module, launch_of("1", "32", arguments), 0, Force::symbolic, 0, {},
+                        {.row_operations = 1'000'000});
+  };
+  EXPECT_TRUE(collected("buf:65536,i32:1"));
+  EXPECT_FALSE(collected("buf:65536,i32:10"));
+}
+
 TEST(Loops, are_one_run_for_all_trips_however_they_are_written) {
   const std::string load = "ld.global.f32 %f1, [%rd3];\n";
   // Tested at the end, with <, <= and !=, up and down.
