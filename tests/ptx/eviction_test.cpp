@@ -53,25 +53,87 @@ const Case cases[] = {
      "\tld.mmio.relaxed.sys.global.u32 %r1, [%demarc_a];"},
     {"atomics_stay", "atom.global.add.u32 %r1, [%rd1], 1;",
      "\tatom.global.add.u32 %r1, [%demarc_a], 1;"},
-    {"asynchronous_copies_stay", "cp.async.cg.shared.global [%r1], [%rd1], 16;",
-     "\tcp.async.cg.shared.global [%r1], [%demarc_a], 16;"},
 };
+
+// The text of an accepted kernel with that access.
+std::string with_access(const std::string& written, const std::string& version = "8.2") {
+  const ColoredModule made =
+      colored(".version " + version +
+                  "\n.target sm_90\n.address_size 64\n.global .align 16 .b8 from[16];\n" +
+                  colored_kernel("k",
+                                 ".local .b8 own[16]; .shared .align 16 .b8 tile[32];\n"
+                                 "ld.param.u64 %rd1, [p];\nmov.u64 %rd2, 0;\n" +
+                                     written),
+              with_places);
+  EXPECT_EQ(made.kernels.size(), 1U);
+  EXPECT_TRUE(made.kernels[0].accepted()) << describe_refusals(made.kernels[0], "k.ptx");
+  return *made.module.text;
+}
 
 class Eviction : public testing::TestWithParam<Case> {};
 
 TEST_P(Eviction, is_that_of_data_that_goes_first) {
-  const ColoredModule made = colored(
-      ".version 8.2\n.target sm_90\n.address_size 64\n" +
-          colored_kernel("k", ".local .b8 own[16];\nld.param.u64 %rd1, [p];\nmov.u64 %rd2, 0;\n" +
-                                  std::string(GetParam().written)),
-      with_places);
-  ASSERT_EQ(made.kernels.size(), 1U);
-  ASSERT_TRUE(made.kernels[0].accepted()) << describe_refusals(made.kernels[0], "k.ptx");
-  EXPECT_NE(made.module.text->find(GetParam().made), std::string::npos) << *made.module.text;
+  const std::string text = with_access(GetParam().written);
+  EXPECT_NE(text.find(GetParam().made), std::string::npos) << text;
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Eviction, testing::ValuesIn(cases),
                          [](const auto& one) { return std::string(one.param.name); });
+
+struct Copy {
+  const char* name;
+  const char* written;
+  const char* address;  // of shared memory, as it is computed
+  const char* made;
+};
+
+void PrintTo(const Copy& one, std::ostream* out) {
+  *out << one.written;
+}
+
+const Copy copies[] = {
+    {"guarded", "@%p1 cp.async.cg.shared.global [%r1+64], [%rd1], 16;",
+     "add.s32 %demarc_d, %r1, 64;",
+     "@%p1 cp.async.cg.shared.global.L2::cache_hint [%demarc_d], [%demarc_a], 16, %demarc_e;"},
+    {"of_fewer_bytes", "cp.async.ca.shared.global.L2::128B [%r1], [%rd1], 8, %r2;",
+     "add.s32 %demarc_d, %r1, 0;",
+     "cp.async.ca.shared.global.L2::cache_hint.L2::128B [%demarc_d], [%demarc_a], 8, %r2, "
+     "%demarc_e;"},
+    {"to_a_variable", "cp.async.ca.shared::cta.global [tile+16], [%rd1], 4;",
+     "mov.u32 %demarc_d, tile+16;",
+     "cp.async.ca.shared::cta.global.L2::cache_hint [%demarc_d], [%demarc_a], 4, %demarc_e;"},
+    {"to_a_wide_address", "cp.async.cg.shared.global [%rd2+8], [%rd1], 16;",
+     "cvt.u32.u64 %demarc_d, %rd2;\n\tadd.s32 %demarc_d, %demarc_d, 8;",
+     "cp.async.cg.shared.global.L2::cache_hint [%demarc_d], [%demarc_a], 16, %demarc_e;"},
+    {"with_a_policy", "cp.async.cg.shared.global.L2::cache_hint [%r1], [%rd1], 16, 8, %rd2;",
+     "add.s32 %demarc_d, %r1, 0;",
+     "cp.async.cg.shared.global.L2::cache_hint [%demarc_d], [%demarc_a], 16, 8, %demarc_e;"},
+    {"of_a_variable", "cp.async.cg.shared.global [%r1], [from], 16;", "add.s32 %demarc_d, %r1, 0;",
+     "cp.async.cg.shared.global.L2::cache_hint [%demarc_d], [%demarc_a], 16, %demarc_e;"},
+};
+
+class EvictionOfCopies : public testing::TestWithParam<Copy> {};
+
+TEST_P(EvictionOfCopies, is_asked_for_by_a_policy) {
+  const std::string text = with_access(GetParam().written);
+  const std::string made =
+      std::string("\n\t") + GetParam().address +
+      "\n\txor.b32 %demarc_d, %demarc_d, %demarc_zero;\n"
+      "\tcreatepolicy.fractional.L2::evict_first.b64 %demarc_e, 0f3F800000;\n\t" +
+      GetParam().made + "\n";
+  EXPECT_NE(text.find(made), std::string::npos) << text;
+  EXPECT_NE(text.find("and.b32 %demarc_zero, %demarc_zero, %demarc_below;"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, EvictionOfCopies, testing::ValuesIn(copies),
+                         [](const auto& one) { return std::string(one.param.name); });
+
+TEST(EvictionOfCopies, is_left_alone_in_PTX_without_policies) {
+  const std::string text = with_access("cp.async.cg.shared.global [%r1], [%rd1], 16;", "7.3");
+  EXPECT_NE(text.find("\tcp.async.cg.shared.global [%r1], [%demarc_a], 16;"), std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("demarc_zero"), std::string::npos);
+}
 
 // Lines of shared memory are not the L2's.
 TEST(Eviction, of_an_address_that_may_be_shared_is_not_asked_for) {

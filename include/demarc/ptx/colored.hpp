@@ -20,8 +20,8 @@
 // does not tell which memory it means; linear addresses must therefore lie outside of the windows
 // that the GPU has for the other memories.
 //
-// Plain accesses become streaming ones (`.cs`), so that data of a kernel makes room in the L2
-// before what the driver keeps there for everybody. It costs no instruction.
+// Plain accesses become streaming ones (`.cs`, of cp.async a cache policy), so that data of a
+// kernel makes room in the L2 before what the driver keeps there for everybody.
 //
 // What is refused is a kernel, not a module. Refused kernels, and functions that only they run, are
 // not in the result, so that nothing uncoloured can be launched.

@@ -282,6 +282,59 @@ TEST(Coloured, the_price_of_remainders_in_machine_code_is_within_its_limits) {
   }
 }
 
+// Copies into a tile at a uniform address, as Triton's products have them.
+TEST(Coloured, copies_that_stream_are_instructions_that_the_card_has) {
+  const std::string copies = R"(.version 8.3
+.target sm_90
+.address_size 64
+.extern .shared .align 16 .b8 tiles[];
+.visible .entry k(.param .u64 p, .param .u32 trips)
+{
+  .reg .pred %p<2>; .reg .b32 %r<9>; .reg .b64 %rd<5>;
+  ld.param.u64 %rd1, [p];
+  ld.param.u32 %r1, [trips];
+  mov.u32 %r2, %tid.x;
+  mul.wide.u32 %rd2, %r2, 16;
+  add.s64 %rd3, %rd1, %rd2;
+  shl.b32 %r3, %r2, 4;
+  shl.b32 %r4, %r2, 3;
+  and.b32 %r4, %r4, 112;
+  xor.b32 %r3, %r3, %r4;
+  mov.u32 %r5, tiles;
+  add.s32 %r6, %r5, %r3;
+  mov.u32 %r7, 0;
+again:
+  cp.async.cg.shared.global [%r6], [%rd3], 16POLICY;
+  cp.async.cg.shared.global [%r6+2048], [%rd3+2048], 16POLICY;
+  cp.async.wait_all;
+  bar.sync 0;
+  ld.shared.u32 %r8, [%r6];
+  st.global.u32 [%rd3], %r8;
+  add.s32 %r7, %r7, 1;
+  setp.lt.s32 %p1, %r7, %r1;
+  @%p1 bra again;
+  ret;
+}
+)";
+  const auto with = [&](std::string_view policy, std::string_view hint) {
+    std::string text = std::regex_replace(copies, std::regex("POLICY"), std::string(policy));
+    return std::regex_replace(text, std::regex("global \\["), "global" + std::string(hint) + " [");
+  };
+  // Written as it stands it is the instruction that there is not, or this test sees nothing.
+  std::string hinted = with(", %rd4", ".L2::cache_hint");
+  hinted.insert(hinted.find("again:"),
+                "  createpolicy.fractional.L2::evict_first.b64 %rd4, 1.0;\n");
+  EXPECT_GE(machine_code_figures(hinted).uniform_copies, 2U);
+  const auto module = parse_whole(with("", ""), "copies.ptx");
+  ASSERT_TRUE(module) << module.error().message;
+  for (const auto& made : {rewrite_colored(*module, {{0xc4000}, 1}, at_load),
+                           rewrite_remainders(*module, RemainderShape{8, 13}, at_load)}) {
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_NE(made->module.text->find("cache_hint"), std::string::npos);
+    EXPECT_EQ(machine_code_figures(*made->module.text).uniform_copies, 0U);
+  }
+}
+
 // A function reads them where it begins: its accesses are the same.
 TEST(Coloured, places_that_are_set_at_load_cost_a_few_instructions_per_function) {
   const auto module = parse_whole(every_form, "forms.ptx");

@@ -175,12 +175,33 @@ std::string machine_code_digest(const std::string& ptx, const std::vector<std::s
   });
 }
 
+namespace {
+
+constexpr std::size_t instruction_bytes = 16;
+
+// The opcode is the lowest twelve bits: 0xfae with a register for the address, 0xdae with a uniform
+// one besides (LDGSTS, as nvdisasm of CUDA 13.0 shows them).
+std::uint64_t uniform_copies_in(const std::string& code) {
+  constexpr unsigned uniform_copy = 0xdae;
+  std::uint64_t count = 0;
+  for (std::size_t at = 0; at + instruction_bytes <= code.size(); at += instruction_bytes) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(code[at + i]); };
+    if ((byte(0) | (byte(1) & 0xfU) << 8U) == uniform_copy) ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
 MachineCodeFigures machine_code_figures(const std::string& ptx) {
-  const std::string text = cached(stamp_of(DEMARC_PTXAS) + "figures" + ptx, [&] {
-    constexpr std::uint64_t instruction_bytes = 16;
+  const std::string text = cached(stamp_of(DEMARC_PTXAS) + "figures, copies" + ptx, [&] {
     const Assembled made = assembled(ptx, {"-v"});
     std::uint64_t bytes = 0;
-    for (const auto& [name, content] : made.sections) bytes += content.size();
+    std::uint64_t copies = 0;
+    for (const auto& [name, content] : made.sections) {
+      bytes += content.size();
+      copies += uniform_copies_in(content);
+    }
     std::uint64_t most_registers = 0;
     for (const std::uint64_t one : numbers_behind(made.messages, "Used ")) {
       most_registers = std::max(most_registers, one);
@@ -189,10 +210,11 @@ MachineCodeFigures machine_code_figures(const std::string& ptx) {
     for (const std::uint64_t one : numbers_behind(made.messages, "bytes stack frame, ")) {
       spilled += one;
     }
-    return fmt::format("{} {} {}", bytes / instruction_bytes, most_registers, spilled);
+    return fmt::format("{} {} {} {}", bytes / instruction_bytes, copies, most_registers, spilled);
   });
   MachineCodeFigures figures;
-  std::istringstream(text) >> figures.instructions >> figures.registers >> figures.spilled_bytes;
+  std::istringstream(text) >> figures.instructions >> figures.uniform_copies >> figures.registers >>
+      figures.spilled_bytes;
   return figures;
 }
 

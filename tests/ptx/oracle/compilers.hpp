@@ -30,6 +30,9 @@ inline constexpr int all_targets[] = {75, 80, 90, 100};
 // What ptxas makes of a module: of all its functions together, registers of the one with most.
 struct MachineCodeFigures {
   std::uint64_t instructions = 0;
+  // cp.async that add a uniform register to their address of shared memory; with a cache policy no
+  // GPU of sm_90 carries them out.
+  std::uint64_t uniform_copies = 0;
   std::uint32_t registers = 0;
   std::uint64_t spilled_bytes = 0;
 };

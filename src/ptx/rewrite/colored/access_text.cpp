@@ -78,8 +78,11 @@ std::string in_shared(const AccessText& access) {
 }
 
 std::string in_colored(const AccessText& access, const Translation& translation) {
+  const std::string at = at_translated(access);
   return scope_of(access, translation, "", "",
-                  as_global(access, streaming(access.mnemonic, at_translated(access))));
+                  access.destination.empty()
+                      ? as_global(access, streaming(access.mnemonic, at))
+                      : streaming_copy(access.mnemonic, at, access.destination));
 }
 
 std::string in_one_of(const AccessText& access, const Translation& translation,

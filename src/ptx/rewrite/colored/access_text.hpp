@@ -15,6 +15,8 @@ struct AccessText {
   std::string_view written;  // from its guard to its semicolon
   std::uint8_t bracket = 0;  // which bracketed operand is the address
   std::string address;       // the instruction that puts the linear address into %demarc_a
+  // Of a cp.async that can have a policy: what puts its address of shared memory into %demarc_d.
+  std::string destination = {};
 };
 
 // Whether the brackets and the mnemonic are where they seem to be: no comment within the access, no

@@ -65,4 +65,22 @@ std::string streaming(const Mnemonic& mnemonic, std::string access) {
   return access.replace(access.find(mnemonic.text), mnemonic.text.size(), streaming(mnemonic));
 }
 
+std::string streaming_copy(const Mnemonic& mnemonic, std::string_view access,
+                           std::string_view destination) {
+  std::string text(access);
+  if (mnemonic.has(Modifier::L2_cache_hint)) text = without_last_operand(std::move(text));
+  text.insert(text.rfind(';'), ", %demarc_e");
+  const std::size_t open = text.find('[');
+  text.replace(open, text.find(']', open) - open + 1, "[%demarc_d]");
+  if (!mnemonic.has(Modifier::L2_cache_hint)) {
+    constexpr std::string_view source = ".global";
+    text.insert(text.find(source) + source.size(), ".L2::cache_hint");
+  }
+  return fmt::format(
+      "{{\n\t.reg .b32 %demarc_d;\n\t.reg .b64 %demarc_e;\n\t{}\n"
+      "\txor.b32 \t%demarc_d, %demarc_d, %demarc_zero;\n"
+      "\tcreatepolicy.fractional.L2::evict_first.b64 \t%demarc_e, 0f3F800000;\n\t{}\n\t}}",
+      destination, text);
+}
+
 }  // namespace demarc::ptx

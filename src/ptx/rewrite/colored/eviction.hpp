@@ -5,10 +5,11 @@
 // streams through its colour pushes such lines out of its slices, and each kernel of everybody else
 // waits until they have come from a DRAM that the neighbour keeps busy. So plain accesses of all
 // tenants stream (`.cs`): their lines go first, and make room for other data alone. Measured in
-// docs/measurements/launches.md; it costs no instruction.
+// docs/measurements/launches.md; but of cp.async it costs no instruction.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "demarc/ptx/ir.hpp"
 
@@ -16,7 +17,22 @@ namespace demarc::ptx {
 
 // An access of global memory, from its guard to its semicolon, as one whose line goes first; what
 // the program wished to stay longer does not. Accesses that are ordered (volatile, relaxed, acquire
-// ...) or pass the L1 by, atomics, cp.async and tiles stay as they are.
+// ...) or pass the L1 by, atomics and tiles stay as they are.
 [[nodiscard]] std::string streaming(const Mnemonic& mnemonic, std::string access);
+
+// The same of a cp.async, which has no other word for it than a cache policy. `destination`: what
+// puts its address of shared memory into %demarc_d. Its function begins with
+// streaming_copies_prologue.
+[[nodiscard]] std::string streaming_copy(const Mnemonic& mnemonic, std::string_view access,
+                                         std::string_view destination);
+
+// Of a cp.async with a policy whose address of shared memory is the sum of a register and of a
+// uniform one, ptxas makes an instruction that an H200 does not have (12.8 and 13.0, "an illegal
+// instruction was encountered"). So that address is XORed with a zero that ptxas does not know to
+// be one: the bit of a lane and those of the lanes below it have nothing in common.
+inline constexpr std::string_view streaming_copies_prologue =
+    "\n\t.reg .b32 %demarc_zero, %demarc_below;\n\tmov.u32 \t%demarc_zero, %lanemask_eq;\n"
+    "\tmov.u32 \t%demarc_below, %lanemask_lt;\n"
+    "\tand.b32 \t%demarc_zero, %demarc_zero, %demarc_below;\n";
 
 }  // namespace demarc::ptx

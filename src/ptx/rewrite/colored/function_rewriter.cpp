@@ -124,6 +124,7 @@ class FunctionRewriter {
     const bool has_frame = frame_.bytes != 0 && is_given(&ColoredPlaces::local);
     std::string prologue;
     if (out_.accesses != 0) prologue += context_.translation.prologue;
+    if (copies_) prologue += streaming_copies_prologue;
     if (has_frame || names_variables_) {
       prologue += context_.places.loads(&ColoredPlaces::variables, &ColoredPlaces::local,
                                         &ColoredPlaces::local_threads);
@@ -385,6 +386,27 @@ class FunctionRewriter {
     }
   }
 
+  // Policies are of PTX 7.4; cp.async is of 7.0.
+  [[nodiscard]] bool copies_streaming() const {
+    constexpr std::uint32_t with_policies = 74;
+    return instruction().opcode == Opcode::cp_async &&
+           module_.version.major * 10 + module_.version.minor >= with_policies;
+  }
+
+  // The instructions that put a cp.async's address of shared memory into a register.
+  [[nodiscard]] std::string destination() const {
+    const Operand& to = body_.operands_of(instruction())[0];
+    if (to.base != Base::reg) {
+      const std::size_t open = text().find('[') + 1;
+      return fmt::format("mov.u32 \t%demarc_d, {};",
+                         text().substr(open, text().find(']', open) - open));
+    }
+    const std::string reg = body_.register_name(to.index);
+    if (is_short(to)) return fmt::format("add.s32 \t%demarc_d, {}, {};", reg, to.offset());
+    return fmt::format("cvt.u32.u64 \t%demarc_d, {};\n\tadd.s32 \t%demarc_d, %demarc_d, {};", reg,
+                       to.offset());
+  }
+
   void access_variable(const Access& access, const Operand& address) {
     if (!in_memory(address) || access.kind == AccessKind::tile) {
       refuse("accesses a variable in a way that is not followed");
@@ -411,11 +433,13 @@ class FunctionRewriter {
 
   void translate(std::string access) {
     ++out_.accesses;
+    copies_ |= copies_streaming();
     replace(std::move(access));
   }
 
   [[nodiscard]] AccessText text_of(const Access& access, std::string address) const {
-    return {mnemonic(), text(), access.bracket, std::move(address)};
+    return {mnemonic(), text(), access.bracket, std::move(address),
+            copies_streaming() ? destination() : std::string()};
   }
 
   [[nodiscard]] std::string linear(const Operand& address) const {
@@ -444,6 +468,7 @@ class FunctionRewriter {
   bool short_locals_;
   std::set<std::uint32_t> messages_;  // instructions that take addresses of messages
   bool names_variables_ = false;      // of the module
+  bool copies_ = false;               // by cp.async, whose lines go first
   std::uint32_t at_ = 0;              // the instruction that is looked at
   RewrittenFunction out_;
 };
