@@ -3,8 +3,9 @@
 #include <cmath>
 #include <random>
 
-#include "colored_kernels.hpp"
+#include "colored_launch.hpp"
 #include "demarc/base/files.hpp"
+#include "demarc/ptx/parser.hpp"
 #include "instructions/reference.hpp"
 #include "paths.hpp"
 
@@ -59,9 +60,7 @@ struct ModuleRun {
         demarc::test::source_dir() / "tests" / "ptx" / "corpus" / "triton" / (file + ".ptx");
     return ptx::parse_whole(read_file(path).value(), file).value();
   }
-  // With what stands for a buffer's address.
-  template <class Address>
-  [[nodiscard]] gpu::Launch launch(const ptx::Module& module, const Address& address) const {
+  [[nodiscard]] gpu::Launch launch(const ptx::Module& module) const {
     gpu::Launch made;
     gpu::KernelLaunch& one = made.kernels.emplace_back();
     one.kernel = kernel;
@@ -70,7 +69,7 @@ struct ModuleRun {
     one.dynamic_shared_bytes = shared_bytes;
     for (const Argument& argument : arguments) {
       const auto* buffer = std::get_if<std::size_t>(&argument);
-      one.arguments.emplace_back(buffer != nullptr ? address(*buffer)
+      one.arguments.emplace_back(buffer != nullptr ? gpu::Argument(gpu::BufferUse{*buffer, 0})
                                                    : gpu::Argument(std::get<1>(argument)));
     }
     // Triton's scratch memory, of which these kernels have none.
@@ -78,84 +77,29 @@ struct ModuleRun {
     while (one.arguments.size() < function->parameters.size()) {
       one.arguments.emplace_back(gpu::make_scalar(gpu::ScalarType::u64, std::int64_t{0}));
     }
+    for (const Bytes& bytes : buffers) {
+      gpu::Buffer& buffer = made.buffers.emplace_back();
+      buffer.bytes = bytes.size();
+      buffer.output = true;
+    }
     return made;
   }
 };
 
-std::vector<Bytes> plain(const ModuleRun& run) {
-  const ptx::Module module = run.module();
-  gpu::Launch launch = run.launch(module, [](std::size_t buffer) {
-    return gpu::BufferUse{buffer, 0};
-  });
-  for (const Bytes& bytes : run.buffers) {
-    gpu::Buffer& buffer = launch.buffers.emplace_back();
-    buffer.bytes = bytes.size();
-    buffer.output = true;
-  }
-  const auto outcome = run_on(module, launch, {run.buffers}, colored::one_thread());
-  EXPECT_TRUE(outcome) << outcome.error().message;
-  if (!outcome) return run.buffers;
-  EXPECT_TRUE(outcome->findings.empty()) << describe(outcome->findings[0], run.file);
-  return {outcome->buffers.begin(), outcome->buffers.end()};
-}
-
-// The same with all buffers in one colour, one behind the other from `output_at` on.
-void expect_same_in(const colored::Colors& colors, const ModuleRun& run,
-                    const std::vector<Bytes>& expected) {
-  const ptx::Module module = run.module();
-  const Bytes table = colors.table();
-  gpu::Launch placed;
-  placed.buffers.resize(2);
-  placed.buffers[0].bytes = (colored::pages + 1) * colored::page;
-  placed.buffers[1].bytes = table.size();
-  const auto addresses = gpu::default_addresses(placed);
-  const std::uint64_t arena = (addresses[0] + colored::page - 1) / colored::page * colored::page;
-  const auto made = colors.rewrite(module, arena, addresses[1], {});
-  ASSERT_TRUE(made) << made.error().message;
-  const auto accepted = ptx::check_accepted(made->kernels, run.file);
-  ASSERT_TRUE(accepted) << accepted.error().message;
-
-  std::vector<std::uint64_t> at;
-  std::uint64_t next = colored::output_at;
-  for (const Bytes& bytes : run.buffers) {
-    at.push_back(next);
-    next = (next + bytes.size() + 255) / 256 * 256;
-  }
-  gpu::Launch launch = run.launch(module, [&](std::size_t buffer) {
-    return gpu::make_scalar(gpu::ScalarType::u64,
-                            static_cast<std::int64_t>(colors.pointer(arena, at[buffer])));
-  });
-  launch.buffers = placed.buffers;
-  colored::Arena memory{
-      {Bytes(placed.buffers[0].bytes, colored::untouched), table}, arena - addresses[0], &colors};
-  const auto for_each_byte = [&](const auto& use) {
-    for (std::size_t i = 0; i < at.size(); ++i) {
-      for (std::size_t j = 0; j < run.buffers[i].size(); ++j) use(i, j, memory.at(at[i] + j));
-    }
-  };
-  for_each_byte([&](std::size_t i, std::size_t j, std::byte& byte) { byte = run.buffers[i][j]; });
-  auto outcome = run_on(made->module, launch, memory.buffers, colored::one_thread());
-  ASSERT_TRUE(outcome) << outcome.error().message;
-  ASSERT_TRUE(outcome->findings.empty()) << describe(outcome->findings[0], run.file);
-  memory.buffers = std::move(outcome->buffers);
-  std::size_t different = 0;
-  for_each_byte([&](std::size_t i, std::size_t j, std::byte& byte) {
-    different += byte != expected[i][j] ? 1U : 0U;
-    byte = colored::untouched;
-  });
-  EXPECT_EQ(different, 0U);
-  const Bytes& all = memory.buffers[0];
-  EXPECT_EQ(std::count(all.begin(), all.end(), colored::untouched), std::ssize(all))
-      << "bytes of others were written";
-}
-
 // What it computes, once it has computed the same in colours.
 std::vector<Bytes> everywhere(const ModuleRun& run) {
-  std::vector<Bytes> results = plain(run);
+  const ptx::Module module = run.module();
+  const gpu::Launch launch = run.launch(module);
+  const auto contents = [&](auto) { return gpu::Memory(run.buffers); };
+  const gpu::Memory results = colored::plain_results(module, launch, contents);
   EXPECT_NE(results, run.buffers) << "nothing was written";
-  expect_same_in(colored::MaskColors({0xc4000}, 1), run, results);
-  expect_same_in(colored::RemainderColors(0), run, results);
-  expect_same_in(colored::RemainderColorsAtLoad(1), run, results);
+  const colored::MaskColors parity({0xc4000}, 1);
+  const colored::RemainderColors remainders(0);
+  const colored::RemainderColorsAtLoad at_load(1);
+  for (const colored::Colors* colors :
+       std::initializer_list<const colored::Colors*>{&parity, &remainders, &at_load}) {
+    colored::expect_same_in(*colors, module, launch, contents, results);
+  }
   return results;
 }
 

@@ -1,0 +1,163 @@
+// The ways in which memory is coloured and kernels are rewritten for it, for tests on the emulator.
+#pragma once
+
+#include <fmt/ranges.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "demarc/gpu/address_map.hpp"
+#include "demarc/ptx/colored.hpp"
+#include "demarc/ptx/parser.hpp"
+#include "remainder_addressing.hpp"
+
+namespace demarc::emulate::colored {
+
+inline constexpr std::uint64_t page = std::uint64_t{2} << 20U;
+inline constexpr std::byte untouched{0xa5};
+
+// One of the ways in which memory is coloured: where a byte of the colour lies, what kernels get as
+// its address, and how they are rewritten.
+class Colors {
+ public:
+  explicit Colors(std::uint64_t pages) : pages_(pages) {}
+  virtual ~Colors() = default;
+  [[nodiscard]] std::uint64_t pages() const { return pages_; }  // of the arena
+  [[nodiscard]] virtual std::uint64_t position(std::uint64_t linear) const = 0;
+  [[nodiscard]] virtual std::uint64_t pointer(std::uint64_t arena, std::uint64_t linear) const = 0;
+  // What the code needs in memory beside the arena.
+  [[nodiscard]] virtual std::vector<std::byte> table() const { return std::vector<std::byte>(8); }
+  [[nodiscard]] virtual Result<ptx::ColoredModule> rewrite(
+      const ptx::Module& module, std::uint64_t arena, std::uint64_t table,
+      const ptx::ColoredPlaces& given) const = 0;
+  // Bytes that follow each other, from a multiple of them on.
+  [[nodiscard]] virtual std::uint64_t granule() const = 0;
+  [[nodiscard]] virtual std::uint64_t bytes() const = 0;  // of the colour
+
+ private:
+  std::uint64_t pages_;
+};
+
+// Sets the constant variable of a module, as whoever loads one does.
+inline Result<ptx::ColoredModule> loaded_with(ptx::ColoredModule made,
+                                              const std::vector<std::byte>& constants) {
+  std::vector<std::uint64_t> words(constants.size() / 8);
+  std::memcpy(words.data(), constants.data(), constants.size());
+  std::string text = *made.module.text;
+  const std::string declared =
+      fmt::format(".b8 {}[{}];", ptx::colored_constants_name, constants.size());
+  const std::size_t at = text.find(declared);
+  if (at == std::string::npos) return invalid_input("there is no {}", declared);
+  text.replace(at, declared.size(),
+               fmt::format(".b64 {}[{}] = {{{}}};", ptx::colored_constants_name, words.size(),
+                           fmt::join(words, ", ")));
+  DEMARC_TRY(made.module, ptx::parse_whole(text, made.module.source_name));
+  return made;
+}
+
+class MaskColors : public Colors {
+ public:
+  MaskColors(std::vector<std::uint64_t> masks, std::uint32_t color, std::uint64_t pages = 1)
+      : Colors(pages),
+        coloring_(gpu::Coloring::make(masks, page).value()),
+        addressing_{masks, color} {}
+  std::uint64_t position(std::uint64_t linear) const override {
+    return coloring_.position(linear, addressing_.color);
+  }
+  std::uint64_t pointer(std::uint64_t arena, std::uint64_t linear) const override {
+    return ptx::colored_pointer(arena, linear, addressing_);
+  }
+  Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t, std::uint64_t,
+                                     const ptx::ColoredPlaces& given) const override {
+    return ptx::rewrite_colored(module, addressing_, {.places = given});
+  }
+  std::uint64_t granule() const override { return coloring_.chunk_bytes(); }
+  std::uint64_t bytes() const override { return pages() * page / coloring_.colors(); }
+
+ protected:
+  [[nodiscard]] const ptx::ColoredAddressing& addressing() const { return addressing_; }
+
+ private:
+  gpu::Coloring coloring_;
+  ptx::ColoredAddressing addressing_;
+};
+
+// The text knows its colour, and no places.
+class MaskColorsAtLoad : public MaskColors {
+ public:
+  using MaskColors::MaskColors;
+  Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t, std::uint64_t,
+                                     const ptx::ColoredPlaces& given) const override {
+    DEMARC_TRY(auto made,
+               ptx::rewrite_colored(module, addressing(), {.places = ptx::PlacesAtLoad{}}));
+    return loaded_with(std::move(made), ptx::colored_constants(given));
+  }
+};
+
+// The remainders of a card that are halves.
+inline gpu::RemainderColoring halves_of(const std::vector<std::uint32_t>& page_constants) {
+  return gpu::RemainderColoring::make(gpu::h200_remainders(), {{40, 24}, {17, 23}}, page_constants)
+      .value();
+}
+
+class RemainderColors : public Colors {
+ public:
+  explicit RemainderColors(std::uint32_t color,
+                           const gpu::RemainderColoring& coloring = halves_of({0x15}))
+      : Colors(coloring.pages()), coloring_(coloring), color_(color) {}
+  std::uint64_t position(std::uint64_t linear) const override {
+    return coloring_.position(linear, color_);
+  }
+  std::uint64_t pointer(std::uint64_t arena, std::uint64_t linear) const override {
+    return arena + linear;
+  }
+  std::vector<std::byte> table() const override { return coloring_.table(); }
+  Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena,
+                                     std::uint64_t table,
+                                     const ptx::ColoredPlaces& given) const override {
+    return ptx::rewrite_remainders(module, addressing(arena, table), {.places = given});
+  }
+  std::uint64_t granule() const override {
+    return std::uint64_t{1} << coloring_.hash().chunk_shift;
+  }
+  std::uint64_t bytes() const override { return coloring_.color_bytes(color_); }
+
+ protected:
+  [[nodiscard]] ptx::RemainderAddressing addressing(std::uint64_t arena,
+                                                    std::uint64_t table) const {
+    return demarc::test::addressing_of(coloring_, color_, arena, table);
+  }
+
+ private:
+  gpu::RemainderColoring coloring_;
+  std::uint32_t color_;
+};
+
+// The text knows no colours and no places.
+class RemainderColorsAtLoad : public RemainderColors {
+ public:
+  using RemainderColors::RemainderColors;
+  Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena,
+                                     std::uint64_t table,
+                                     const ptx::ColoredPlaces& given) const override {
+    DEMARC_TRY(auto made, ptx::rewrite_remainders(module, ptx::RemainderShape{8, 13}));
+    const auto constants = addressing(arena, table).constants;
+    return loaded_with(std::move(made), ptx::colored_constants(given, &constants));
+  }
+};
+
+// The text knows its colours, and no places.
+class RemainderPlacesAtLoad : public RemainderColors {
+ public:
+  using RemainderColors::RemainderColors;
+  Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena,
+                                     std::uint64_t table,
+                                     const ptx::ColoredPlaces& given) const override {
+    DEMARC_TRY(auto made, ptx::rewrite_remainders(module, addressing(arena, table),
+                                                  {.places = ptx::PlacesAtLoad{}}));
+    return loaded_with(std::move(made), ptx::colored_constants(given));
+  }
+};
+
+}  // namespace demarc::emulate::colored
