@@ -311,6 +311,12 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
         place = AddressKind::local;
         address -= local_window;
         local_area = local_region(warp);
+      } else if (address - constant_window < window_bytes) {
+        place = AddressKind::constant;
+        address -= constant_window;
+      } else if (address - param_window < window_bytes) {
+        place = AddressKind::param;
+        address -= param_window;
       }
     }
     const Region* region = nullptr;

@@ -222,10 +222,15 @@ template <AddressKind kind>
       place = AddressKind::param;
       base = param_window;
     }
-    if (base != 0) {
+    bool together = base != 0;
+    for (Mask rest = x.mask; together && rest != 0; rest &= rest - 1)
+      together = x.addresses[__builtin_ctz(rest)] - base < window_bytes;
+    if (together) {
       DEMARC_LANES x.addresses[l] -= base;
       x.base -= base;
       x.second -= base;
+    } else {
+      place = AddressKind::global;  // or of several spaces, which no region holds
     }
   }
   switch (place) {
