@@ -117,25 +117,28 @@ inline gpu::Launch with_pointers(gpu::Launch launch, std::span<const std::uint64
 }
 
 // `first`: of the buffers at their places in the colour. `expected`: afterwards.
-inline void expect_results(const LaunchPlaces& places, const gpu::Launch& launch, ColorArena& arena,
-                           const gpu::Memory& first, const gpu::Memory& expected) {
+inline Result<void> compare_results(const LaunchPlaces& places, const gpu::Launch& launch,
+                                    ColorArena& arena, const gpu::Memory& first,
+                                    const gpu::Memory& expected) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const auto& wanted = holds_addresses(launch.buffers[i]) ? first[i] : expected[i];
     const auto found = arena.get(places.buffer(i), wanted.size());
     const auto differs = std::mismatch(found.begin(), found.end(), wanted.begin()).first;
-    EXPECT_EQ(differs, found.end())
-        << "buffer " << i << ", byte " << differs - found.begin() << " of " << found.size();
+    if (differs != found.end()) {
+      return check_failed("buffer {}: byte {} of {} differs", i, differs - found.begin(),
+                          found.size());
+    }
     arena.fill(places.buffer(i), wanted.size(), untouched);
   }
+  return {};
 }
 
-inline void expect_same_in(const Colors& colors, const ptx::Module& module,
-                           const gpu::Launch& launch, const Contents& contents,
-                           const gpu::Memory& expected) {
-  const auto needs = ptx::find_colored_needs(module);
-  ASSERT_TRUE(needs) << needs.error().message;
-  const LaunchPlaces places(launch, *needs);
-  ASSERT_LE(places.bytes(), colors.bytes()) << "the colour has no room for them";
+inline Result<void> check_same_in(const Colors& colors, const ptx::Module& module,
+                                  const gpu::Launch& launch, const Contents& contents,
+                                  const gpu::Memory& expected, const Options& options = {}) {
+  DEMARC_TRY(const auto needs, ptx::find_colored_needs(module));
+  const LaunchPlaces places(launch, needs);
+  if (places.bytes() > colors.bytes()) return check_failed("the colour has no room for it");
 
   gpu::Memory memory(2);
   memory[0].resize((colors.pages() + 1) * page, untouched);  // room to begin at a whole page
@@ -146,10 +149,8 @@ inline void expect_same_in(const Colors& colors, const ptx::Module& module,
   const std::uint64_t base = (addresses[0] + page - 1) / page * page;
   const ptx::ColoredPlaces given{colors.pointer(base, places.variables()),
                                  colors.pointer(base, places.local()), places.threads()};
-  const auto made = colors.rewrite(module, base, addresses[1], given);
-  ASSERT_TRUE(made) << made.error().message;
-  const auto accepted = ptx::check_accepted(made->kernels, module.source_name);
-  ASSERT_TRUE(accepted) << accepted.error().message;
+  DEMARC_TRY(const auto made, colors.rewrite(module, base, addresses[1], given));
+  DEMARC_CHECK(ptx::check_accepted(made.kernels, module.source_name));
 
   std::vector<std::uint64_t> pointers;
   for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
@@ -158,26 +159,35 @@ inline void expect_same_in(const Colors& colors, const ptx::Module& module,
   ColorArena arena(colors, memory[0], base - addresses[0]);
   const gpu::Memory first = contents(pointers);
   for (std::size_t i = 0; i < first.size(); ++i) arena.put(places.buffer(i), first[i]);
-  const auto variables = needs->variables.content(given.variables);
-  arena.fill(places.variables(), needs->variables.bytes, std::byte{0});
-  arena.put(places.variables(),
-            {reinterpret_cast<const std::byte*>(variables.data()),
-             reinterpret_cast<const std::byte*>(variables.data()) + variables.size()});
+  const auto variables = needs.variables.content(given.variables);
+  arena.fill(places.variables(), needs.variables.bytes, std::byte{0});
+  const auto* begin = reinterpret_cast<const std::byte*>(variables.data());
+  arena.put(places.variables(), {begin, begin + variables.size()});
 
   gpu::Launch colored = with_pointers(launch, pointers);
   colored.buffers = placed.buffers;
-  auto outcome = run_on(made->module, colored, std::move(memory));
-  ASSERT_TRUE(outcome) << outcome.error().message;
-  ASSERT_TRUE(outcome->findings.empty()) << describe(outcome->findings[0], "coloured");
+  DEMARC_TRY(auto outcome, run_on(made.module, colored, std::move(memory), options));
+  if (!outcome.findings.empty()) {
+    return check_failed("{}", describe(outcome.findings[0], "coloured"));
+  }
 
-  auto& after = outcome->buffers[0];
+  auto& after = outcome.buffers[0];
   ColorArena results(colors, after, base - addresses[0]);
-  expect_results(places, launch, results, first, expected);
-  results.fill(places.variables(), needs->variables.bytes, untouched);
-  results.fill(places.local(), needs->local_bytes * places.threads(), untouched);
-  EXPECT_EQ(std::count(after.begin(), after.end(), untouched), std::ssize(after))
-      << "bytes of others were written";
-  EXPECT_EQ(outcome->buffers[1], colors.table()) << "the table was written";
+  DEMARC_CHECK(compare_results(places, launch, results, first, expected));
+  results.fill(places.variables(), needs.variables.bytes, untouched);
+  results.fill(places.local(), needs.local_bytes * places.threads(), untouched);
+  if (std::count(after.begin(), after.end(), untouched) != std::ssize(after)) {
+    return check_failed("bytes of others were written");
+  }
+  if (outcome.buffers[1] != colors.table()) return check_failed("the table was written");
+  return {};
+}
+
+inline void expect_same_in(const Colors& colors, const ptx::Module& module,
+                           const gpu::Launch& launch, const Contents& contents,
+                           const gpu::Memory& expected) {
+  const auto same = check_same_in(colors, module, launch, contents, expected);
+  EXPECT_TRUE(same) << same.error().message;
 }
 
 }  // namespace demarc::emulate::colored
