@@ -1,9 +1,9 @@
-// ptxas takes coloured text, and most kernels of the CUDA libraries can be coloured.
+// ptxas takes coloured text.
 #include <gtest/gtest.h>
 
 #include <regex>
-#include <sstream>
 
+#include "colored_forms.hpp"
 #include "compilers.hpp"
 #include "demarc/base/files.hpp"
 #include "demarc/ptx/affine.hpp"
@@ -13,41 +13,6 @@
 
 namespace demarc::ptx::test {
 namespace {
-
-const ColoredOptions with_places{
-    .printing = ColoredPrinting::silenced,
-    .places = ColoredPlaces{0x7f00'0000'0000, 0x7f10'0000'0000, 1U << 20U}};
-const ColoredOptions at_load{.printing = ColoredPrinting::silenced, .places = PlacesAtLoad{}};
-
-RemainderAddressing remainders() {
-  constexpr std::uint64_t arena = 0x7f00'0000'0000;
-  constexpr std::uint64_t table = 0x7e00'0000'0000;
-  constexpr std::uint32_t begin = 8 * 23 * 24;
-  return {{.chunk_shift = 8, .page_shift = 13},
-          {.arena = arena,
-           .table = table,
-           .pages = table + 20000,
-           .before = static_cast<std::uint32_t>((arena >> 8U) - begin),
-           .end = begin + 260000,
-           .reciprocal = 23342214,  // of 8 * 23
-           .skipped = 8 * 24}};
-}
-
-struct Count {
-  std::size_t accepted = 0;
-  std::size_t all = 0;
-};
-
-// What is accepted of the module, counted; refusals go to `said`.
-Count count_accepted(const ColoredModule& made, const std::string& name, std::string& said) {
-  Count count;
-  for (const ColoredKernel& kernel : made.kernels) {
-    ++count.all;
-    count.accepted += kernel.accepted() ? 1U : 0U;
-    if (!kernel.accepted()) said += describe_refusals(kernel, name) + "\n";
-  }
-  return count;
-}
 
 const std::string every_form = R"(.version 8.3
 .target sm_90
@@ -179,107 +144,6 @@ TEST(Coloured, triton_s_modules_are_taken_whatever_is_known_when_they_are_loaded
     ++modules;
   }
   EXPECT_GE(modules, 8U);
-}
-
-TEST(Coloured, nine_in_ten_kernels_of_the_libraries_can_be_coloured) {
-  struct Source {
-    const char* name;
-    std::vector<std::string> flags;
-    bool compiled;
-    bool counted;
-  };
-  const auto corpus = demarc::test::source_dir() / "tests" / "ptx" / "corpus";
-  Count sum;
-  std::string said;
-  for (const Source& source : {Source{"cub.cu", {"-arch=compute_90", "-lineinfo"}, false, true},
-                               Source{"thrust.cu", {"-arch=compute_75"}, false, true},
-                               Source{"curand.cu", {"-arch=compute_100"}, true, true},
-                               Source{"features.cu", {"-arch=compute_75"}, true, false}}) {
-    const auto module = parse_whole(nvcc_ptx(corpus / source.name, source.flags), source.name);
-    ASSERT_TRUE(module) << module.error().message;
-    const auto made = rewrite_colored(*module, {{0x38a000, 0xc4000}, 1}, with_places);
-    ASSERT_TRUE(made) << made.error().message;
-    if (source.compiled) {
-      EXPECT_NE(machine_code_digest(*made->module.text, {}), "");
-    }
-    if (!source.counted) continue;
-    const Count count = count_accepted(*made, source.name, said);
-    sum.accepted += count.accepted;
-    sum.all += count.all;
-  }
-  EXPECT_GT(sum.all, 10U);
-  EXPECT_GE(sum.accepted * 10, sum.all * 9) << said;
-}
-
-// What colours add to the machine code: printed, and no more than the limits. A change that makes
-// it less lowers them. A function's code is filled up to a multiple of eight instructions.
-struct Limits {
-  double instructions;      // added, per access
-  std::uint32_t registers;  // in all
-  std::uint64_t spilled_bytes;
-};
-struct Price {
-  const char* module;
-  Limits known;    // colours that are known when the module is rewritten
-  Limits at_load;  // and those that are set when it is loaded
-};
-
-// `made`: of the module `text`.
-void expect_within(const Limits& most, const std::string& text, const Result<ColoredModule>& made,
-                   const std::string& what) {
-  ASSERT_TRUE(made) << made.error().message;
-  ASSERT_TRUE(check_accepted(made->kernels, what));
-  const std::string& colored = *made->module.text;
-  std::size_t accesses = 0;
-  for (std::size_t at = colored.find(".reg .b64 %demarc_a"); at != std::string::npos;
-       at = colored.find(".reg .b64 %demarc_a", at + 1)) {
-    ++accesses;
-  }
-  ASSERT_NE(accesses, 0U);
-  const MachineCodeFigures before = machine_code_figures(text);
-  const MachineCodeFigures after = machine_code_figures(colored);
-  const double added =
-      static_cast<double>(after.instructions - before.instructions) / static_cast<double>(accesses);
-  std::printf(
-      "%-28s %4zu accesses, +%.1f instructions each, registers %u -> %u, spills %lu -> %lu\n",
-      what.c_str(), accesses, added, before.registers, after.registers,
-      static_cast<unsigned long>(before.spilled_bytes),
-      static_cast<unsigned long>(after.spilled_bytes));
-  EXPECT_LE(added, most.instructions) << what;
-  EXPECT_LE(after.registers, most.registers) << what;
-  EXPECT_LE(after.spilled_bytes, most.spilled_bytes) << what;
-}
-
-void expect_price(const std::string& text, const Price& most) {
-  const auto module = parse_whole(text, most.module);
-  ASSERT_TRUE(module) << module.error().message;
-  const std::string name = most.module;
-  expect_within(most.known, text, rewrite_remainders(*module, remainders(), with_places),
-                name + " known");
-  expect_within(most.at_load, text, rewrite_remainders(*module, RemainderShape{8, 13}, at_load),
-                name + " at load");
-}
-
-TEST(Coloured, the_price_of_remainders_in_machine_code_is_within_its_limits) {
-  const auto triton = demarc::test::source_dir() / "tests" / "ptx" / "corpus" / "triton";
-  for (const Price& most : {Price{"attention_sm90.ptx", {13.4, 178, 0}, {14.5, 172, 0}},
-                            Price{"matmul_sm90.ptx", {13.7, 255, 752}, {14.8, 255, 756}},
-                            Price{"fp8_scale_sm100.ptx", {15.6, 38, 0}, {16.1, 40, 0}},
-                            Price{"fp8_scale_sm90.ptx", {15.6, 40, 0}, {16.1, 32, 0}},
-                            Price{"histogram_sm100.ptx", {15.1, 29, 0}, {15.1, 32, 0}},
-                            Price{"dropout_sm80.ptx", {15.6, 32, 0}, {16.6, 32, 0}},
-                            Price{"softmax_sm75.ptx", {16.1, 51, 0}, {17.1, 51, 0}}}) {
-    expect_price(read_file(triton / most.module).value(), most);
-  }
-  const auto kernels = demarc::test::source_dir() / "kernels";
-  for (const Price& most : {Price{"vecadd.cu", {16.1, 24, 0}, {16.1, 26, 0}},
-                            Price{"matmul.cu", {5.4, 32, 0}, {5.8, 40, 0}},
-                            Price{"cfd.cu", {16.4, 54, 0}, {17.1, 54, 0}},
-                            Price{"stencil9.cu", {12.0, 40, 0}, {12.9, 43, 0}},
-                            Price{"scalarprod.cu", {6.6, 32, 0}, {7.4, 34, 0}},
-                            Price{"nn.cu", {20.1, 14, 0}, {20.1, 14, 0}}}) {
-    expect_price(nvcc_ptx(kernels / most.module, {"-arch=compute_90"}), most);
-  }
 }
 
 // Copies into a tile at a uniform address, as Triton's products have them.

@@ -1,0 +1,46 @@
+// Colours for modules that go through ptxas.
+#pragma once
+
+#include <string>
+
+#include "demarc/ptx/colored.hpp"
+
+namespace demarc::ptx::test {
+
+inline const ColoredOptions with_places{
+    .printing = ColoredPrinting::silenced,
+    .places = ColoredPlaces{0x7f00'0000'0000, 0x7f10'0000'0000, 1U << 20U}};
+inline const ColoredOptions at_load{.printing = ColoredPrinting::silenced,
+                                    .places = PlacesAtLoad{}};
+
+inline RemainderAddressing remainders() {
+  constexpr std::uint64_t arena = 0x7f00'0000'0000;
+  constexpr std::uint64_t table = 0x7e00'0000'0000;
+  constexpr std::uint32_t begin = 8 * 23 * 24;
+  return {{.chunk_shift = 8, .page_shift = 13},
+          {.arena = arena,
+           .table = table,
+           .pages = table + 20000,
+           .before = static_cast<std::uint32_t>((arena >> 8U) - begin),
+           .end = begin + 260000,
+           .reciprocal = 23342214,  // of 8 * 23
+           .skipped = 8 * 24}};
+}
+
+struct Count {
+  std::size_t accepted = 0;
+  std::size_t all = 0;
+};
+
+// What is accepted of the module, counted; refusals go to `said`.
+inline Count count_accepted(const ColoredModule& made, const std::string& name, std::string& said) {
+  Count count;
+  for (const ColoredKernel& kernel : made.kernels) {
+    ++count.all;
+    count.accepted += kernel.accepted() ? 1U : 0U;
+    if (!kernel.accepted()) said += describe_refusals(kernel, name) + "\n";
+  }
+  return count;
+}
+
+}  // namespace demarc::ptx::test

@@ -1,0 +1,175 @@
+// What colours add to the machine code of every bundled kernel and of Triton's modules: printed,
+// and no more than the limits. A change that makes it less lowers them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "colored_forms.hpp"
+#include "compilers.hpp"
+#include "demarc/base/files.hpp"
+#include "demarc/ptx/parser.hpp"
+#include "paths.hpp"
+
+namespace demarc::ptx::test {
+namespace {
+
+// A function's code is filled up to a multiple of eight instructions. Where fewer were added than
+// none, ptxas writes out fewer trips of a loop.
+struct Cost {
+  double instructions = 0;      // added, per access
+  std::uint32_t registers = 0;  // of the kernel with most
+  std::uint64_t spilled_bytes = 0;
+};
+struct Price {
+  const char* module;
+  Cost parity;      // a half of an H100
+  Cost remainders;  // a half of an H200, known when the module is rewritten
+  Cost at_load;     // and set when it is loaded
+};
+
+// Of the module `text`, made into `colored`.
+Cost cost_of(const std::string& text, const std::string& colored, const std::string& what) {
+  std::size_t accesses = 0;
+  for (std::size_t at = colored.find(".reg .b64 %demarc_a"); at != std::string::npos;
+       at = colored.find(".reg .b64 %demarc_a", at + 1)) {
+    ++accesses;
+  }
+  EXPECT_NE(accesses, 0U) << what;
+  const MachineCodeFigures before = machine_code_figures(text);
+  const MachineCodeFigures after = machine_code_figures(colored);
+  const double added =
+      static_cast<double>(after.instructions) - static_cast<double>(before.instructions);
+  const Cost cost{added / static_cast<double>(accesses), after.registers, after.spilled_bytes};
+  fmt::print(
+      "{:<30} {:>4} accesses, {:+.1f} instructions each, registers {} -> {}, spills {} -> {}\n",
+      what, accesses, cost.instructions, before.registers, cost.registers, before.spilled_bytes,
+      cost.spilled_bytes);
+  return cost;
+}
+
+bool is_within(const Cost& cost, const Cost& most) {
+  return cost.instructions <= most.instructions && cost.registers <= most.registers &&
+         cost.spilled_bytes <= most.spilled_bytes;
+}
+
+std::string row_of(const Cost& cost) {
+  const double rounded = std::ceil(cost.instructions * 10) / 10;
+  const std::string spills = cost.spilled_bytes == 0 ? "" : fmt::format(", {}", cost.spilled_bytes);
+  return fmt::format("{{{:.1f}, {}{}}}", rounded, cost.registers, spills);
+}
+
+void expect_price(const std::string& text, const Price& most) {
+  const std::string name = most.module;
+  const auto module = parse_whole(text, name);
+  ASSERT_TRUE(module) << module.error().message;
+  const auto by_parity = rewrite_colored(*module, {{0xc4000}, 1}, with_places);
+  const auto known = rewrite_remainders(*module, remainders(), with_places);
+  const auto later = rewrite_remainders(*module, RemainderShape{8, 13}, at_load);
+  for (const auto* made : {&by_parity, &known, &later}) {
+    ASSERT_TRUE(*made) << made->error().message;
+    const auto accepted = check_accepted((*made)->kernels, name);
+    ASSERT_TRUE(accepted) << accepted.error().message;
+  }
+  const Cost parity = cost_of(text, *by_parity->module.text, name + " parity");
+  const Cost remainder = cost_of(text, *known->module.text, name + " remainders");
+  const Cost loaded = cost_of(text, *later->module.text, name + " at load");
+  EXPECT_TRUE(is_within(parity, most.parity) && is_within(remainder, most.remainders) &&
+              is_within(loaded, most.at_load))
+      << fmt::format("{{\"{}\", {}, {}, {}}},\n", name, row_of(parity), row_of(remainder),
+                     row_of(loaded));
+}
+
+// clang-format off
+constexpr Price triton_prices[] = {
+    {"attention_sm80", {7.1, 254}, {14.5, 248}, {15.7, 247}},
+    {"attention_sm90", {7.0, 200}, {13.4, 178}, {14.4, 172}},
+    {"dropout_sm80", {8.5, 32}, {15.5, 32}, {16.5, 32}},
+    {"fp8_scale_sm100", {8.5, 32}, {15.5, 38}, {16.0, 40}},
+    {"fp8_scale_sm90", {8.5, 32}, {15.5, 40}, {16.0, 32}},
+    {"histogram_sm100", {7.0, 20}, {15.0, 29}, {15.0, 32}},
+    {"matmul_sm90", {7.1, 255, 668}, {13.7, 255, 752}, {14.7, 255, 756}},
+    {"softmax_sm75", {8.5, 44}, {16.0, 51}, {17.0, 51}},
+};
+
+// As nvcc makes them.
+constexpr Price bundled_prices[] = {
+    {"aes", {8.0, 36}, {13.6, 40}, {14.5, 40}},
+    {"backprop", {3.6, 30}, {8.0, 32}, {8.4, 32}},
+    {"bfs", {7.0, 29}, {13.5, 32}, {14.0, 32}},
+    {"bitonic", {4.0, 28}, {9.4, 28}, {9.4, 28}},
+    {"cfd", {7.0, 54}, {16.4, 54}, {17.1, 54}},
+    {"conv2d", {8.0, 30}, {15.2, 32}, {16.0, 32}},
+    {"convsep", {8.0, 32}, {14.9, 32}, {15.6, 32}},
+    {"fft", {4.5, 47}, {8.5, 44}, {8.5, 44}},
+    {"fir", {-18.1, 32}, {-10.1, 40}, {-9.4, 40}},
+    {"fwt", {4.0, 20}, {10.4, 26}, {11.2, 28}},
+    {"gaussian", {5.6, 22}, {12.8, 32}, {12.8, 32}},
+    {"histogram", {8.0, 18}, {20.0, 19}, {20.0, 28}},
+    {"hotspot", {8.0, 22}, {18.7, 26}, {18.7, 26}},
+    {"kmeans", {-1.6, 32}, {5.8, 40}, {6.4, 32}},
+    {"leukocyte", {9.5, 32}, {21.2, 32}, {19.3, 32}},
+    {"matmul", {-2.5, 32}, {5.3, 32}, {5.7, 40}},
+    {"maxpool", {-5.3, 31}, {3.6, 40}, {4.5, 40}},
+    {"nbody", {8.0, 32}, {18.7, 32}, {18.7, 32}},
+    {"nn", {8.0, 12}, {20.0, 14}, {20.0, 14}},
+    {"reduction", {8.0, 16}, {20.0, 18}, {20.0, 26}},
+    {"relu", {4.0, 12}, {16.0, 18}, {16.0, 20}},
+    {"scalarprod", {-1.4, 32}, {6.6, 32}, {7.3, 34}},
+    {"scan", {8.0, 18}, {18.7, 22}, {18.7, 22}},
+    {"sparse", {3.6, 32}, {0.7, 32}, {2.0, 32}},
+    {"stencil", {8.0, 32}, {15.0, 40}, {15.7, 40}},
+    {"stencil9", {9.7, 32}, {11.9, 40}, {12.9, 43}},
+    {"stress", {0.8, 32}, {9.2, 38}, {9.6, 38}},
+    {"transpose", {7.5, 40}, {18.5, 38}, {19.0, 40}},
+    {"vecadd", {8.0, 18}, {16.0, 24}, {16.0, 26}},
+};
+// clang-format on
+
+// The names of the files with PTX in a folder, without what is behind the full stop.
+std::set<std::string> ptx_names_in(const std::filesystem::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".ptx") names.insert(entry.path().stem());
+  }
+  return names;
+}
+
+template <std::size_t count>
+std::set<std::string> names_of(const Price (&prices)[count]) {
+  std::set<std::string> names;
+  for (const Price& price : prices) names.insert(price.module);
+  return names;
+}
+
+TEST(ColoredPrice, of_triton_s_modules_is_within_its_limits) {
+  const auto folder = demarc::test::source_dir() / "tests" / "ptx" / "corpus" / "triton";
+  for (const std::string& name : ptx_names_in(folder)) {
+    Price most{name.c_str(), {}, {}, {}};
+    for (const Price& price : triton_prices) {
+      if (name == price.module) most = price;
+    }
+    expect_price(read_file(folder / (name + ".ptx")).value(), most);
+  }
+  EXPECT_EQ(names_of(triton_prices), ptx_names_in(folder));
+}
+
+// On the cards that have colours.
+TEST(ColoredPrice, of_every_bundled_kernel_is_within_its_limits) {
+  const auto folder = demarc::test::source_dir() / "kernels" / "ptx";
+  for (const std::string& name : ptx_names_in(folder)) {
+    Price most{name.c_str(), {}, {}, {}};
+    for (const Price& price : bundled_prices) {
+      if (name == price.module) most = price;
+    }
+    std::string text = read_file(folder / (name + ".ptx")).value();
+    const std::string kept = ".target sm_75";
+    const std::size_t target = text.find(kept);
+    ASSERT_NE(target, std::string::npos) << name;
+    expect_price(text.replace(target, kept.size(), ".target sm_90"), most);
+  }
+  EXPECT_EQ(names_of(bundled_prices), ptx_names_in(folder));
+}
+
+}  // namespace
+}  // namespace demarc::ptx::test
