@@ -149,6 +149,41 @@ AllColors all_of(const gpu::RemainderColoring& coloring) {
   return colors;
 }
 
+// With a quotient that is shifted, as those of large arenas are.
+class ShiftedQuotients : public RemainderColors {
+ public:
+  using RemainderColors::RemainderColors;
+  Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena,
+                                     std::uint64_t table,
+                                     const ptx::ColoredPlaces& given) const override {
+    return ptx::rewrite_remainders(module, shifted(arena, table), {.places = given});
+  }
+
+ protected:
+  [[nodiscard]] ptx::RemainderAddressing shifted(std::uint64_t arena, std::uint64_t table) const {
+    ptx::RemainderAddressing made = addressing(arena, table);
+    constexpr std::uint32_t shift = 2;
+    constexpr std::uint32_t all = 8 * 47;  // chunks of a round
+    const std::uint64_t own = all - made.constants.skipped;
+    made.constants.reciprocal =
+        static_cast<std::uint32_t>(((std::uint64_t{1} << (32 + shift)) + own - 1) / own);
+    made.constants.reciprocal_shift = shift;
+    return made;
+  }
+};
+
+class ShiftedQuotientsAtLoad : public ShiftedQuotients {
+ public:
+  using ShiftedQuotients::ShiftedQuotients;
+  Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena,
+                                     std::uint64_t table,
+                                     const ptx::ColoredPlaces& given) const override {
+    DEMARC_TRY(auto made, ptx::rewrite_remainders(module, ptx::RemainderShape{8, 13}));
+    const auto constants = shifted(arena, table).constants;
+    return loaded_with(std::move(made), ptx::colored_constants(given, &constants));
+  }
+};
+
 class RemainderMapping : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(RemainderMapping, of_rewritten_code_is_that_of_the_colouring_for_all_chunks_of_64_pages) {
@@ -156,8 +191,11 @@ TEST_P(RemainderMapping, of_rewritten_code_is_that_of_the_colouring_for_all_chun
   expect_mapping(all_of<RemainderColors>(coloring));
   expect_mapping(all_of<RemainderPlacesAtLoad>(coloring));
   expect_mapping(all_of<RemainderColorsAtLoad>(coloring));
+  expect_mapping(all_of<ShiftedQuotients>(coloring));
+  expect_mapping(all_of<ShiftedQuotientsAtLoad>(coloring));
 }
 
+// The next chunk, chunks of as many pages again, and the last that a chunk's number can tell.
 TEST_P(RemainderMapping, leads_outside_of_the_arena_behind_the_last_chunk) {
   const gpu::RemainderColoring coloring = random_coloring(GetParam());
   const AllColors known = all_of<RemainderColors>(coloring);
@@ -165,12 +203,18 @@ TEST_P(RemainderMapping, leads_outside_of_the_arena_behind_the_last_chunk) {
   MarkedArena arena(coloring.table());
   for (std::uint32_t i = 0; i < coloring.colors(); ++i) {
     const gpu::RemainderSteps steps = coloring.steps(i).value();
-    const std::uint64_t behind = std::uint64_t{steps.end - steps.begin} << steps.chunk_shift;
-    for (const Colors* colors : {known[i].get(), at_load[i].get()}) {
-      const auto findings = arena.mark(*colors, behind, 1, 0);
-      ASSERT_TRUE(findings) << findings.error().message;
-      ASSERT_FALSE(findings->empty());
-      EXPECT_EQ(findings->front().kind, FindingKind::out_of_bounds);
+    const std::uint64_t behind = steps.end - steps.begin;
+    for (const std::uint64_t chunk : {behind, behind + 1, 2 * behind, std::uint64_t{1} << 31U}) {
+      for (const Colors* colors : {known[i].get(), at_load[i].get()}) {
+        const auto findings = arena.mark(*colors, chunk << steps.chunk_shift, 1, 0);
+        ASSERT_TRUE(findings) << findings.error().message;
+        ASSERT_EQ(findings->size(), 2U);
+        for (const Finding& finding : *findings) {
+          EXPECT_EQ(finding.kind, FindingKind::out_of_bounds);
+          // Not a load from the table.
+          EXPECT_TRUE(finding.instruction.starts_with("st.")) << finding.instruction;
+        }
+      }
     }
   }
   EXPECT_TRUE(arena.is_untouched());
