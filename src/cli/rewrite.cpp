@@ -34,6 +34,7 @@ struct RewriteOptions {
   std::string variables_at;
   std::string local_at;
   std::uint64_t local_threads = 0;
+  bool places_at_load = false;
   bool needs = false;
 };
 
@@ -49,7 +50,12 @@ Result<std::uint64_t> address_of(const std::string& text, const char* option) {
 Result<ptx::ColoredOptions> colored_options(const RewriteOptions& options) {
   ptx::ColoredOptions out;
   out.kernels = options.kernels;
+  out.counts_shared = options.stats;
   if (options.silence_printf) out.printing = ptx::ColoredPrinting::silenced;
+  if (options.places_at_load) {
+    out.places = ptx::PlacesAtLoad{};
+    return out;
+  }
   ptx::ColoredPlaces places;
   DEMARC_TRY(places.variables, address_of(options.variables_at, "--variables-at"));
   DEMARC_TRY(places.local, address_of(options.local_at, "--local-at"));
@@ -147,7 +153,13 @@ std::uint64_t instructions_of(const ptx::Module& module) {
 // What was added, a line a kernel and one for the module.
 void print_stats(const ptx::Module& before, const ptx::ColoredModule& made) {
   for (const ptx::ColoredKernel& kernel : made.kernels) {
-    fmt::print(stderr, "{}: {} accesses translated\n", kernel.name, kernel.accesses);
+    fmt::print(stderr, "{}: {} accesses translated", kernel.name, kernel.accesses);
+    if (kernel.accesses != 0) {
+      const std::uint64_t full = kernel.accesses - kernel.shared_accesses;
+      const double share = static_cast<double>(full) / static_cast<double>(kernel.accesses);
+      fmt::print(stderr, ", {} ({:.0f} %) at the full price", full, 100 * share);
+    }
+    fmt::print(stderr, "\n");
   }
   fmt::print(stderr, "{}: {} instructions before, {} now\n", before.source_name,
              instructions_of(before), instructions_of(made.module));
@@ -170,10 +182,11 @@ Result<void> rewrite(const RewriteOptions& options) {
   if (!colors && !options.needs && (!options.kernels.empty() || options.silence_printf)) {
     return invalid_input("--kernel and --silence-printf go with --colors, --color-mask or --needs");
   }
-  if (!colors && (options.allow_refused || options.stats || !options.variables_at.empty() ||
-                  !options.local_at.empty())) {
+  if (!colors && (options.allow_refused || options.stats || options.places_at_load ||
+                  !options.variables_at.empty() || !options.local_at.empty())) {
     return invalid_input(
-        "--allow-refused, --stats, --variables-at and --local-at go with --colors or --color-mask");
+        "--allow-refused, --stats, --variables-at, --local-at and --places-at-load go with "
+        "--colors or --color-mask");
   }
   if (!options.colors.empty() && options.device.empty() && options.description.empty()) {
     return invalid_input("--colors: of which card? --device or --description says it");
@@ -217,14 +230,19 @@ void add_colored_options(CLI::App& app, RewriteOptions& options) {
   app.add_flag("--stats", options.stats, "say what was added, on standard error");
   app.add_flag("--silence-printf", options.silence_printf,
                "kernels print nothing; without it one that prints cannot be coloured");
-  app.add_option("--variables-at", options.variables_at,
-                 "linear address of coloured memory for the variables of the module (--needs)");
+  CLI::Option* const variables =
+      app.add_option("--variables-at", options.variables_at,
+                     "linear address of coloured memory for the variables of the module (--needs)");
   CLI::Option* const local =
       app.add_option("--local-at", options.local_at,
                      "linear address of coloured memory for the local variables of threads");
   CLI::Option* const threads =
       app.add_option("--local-threads", options.local_threads,
                      "threads that it has room for; those beyond stop their kernel");
+  app.add_flag("--places-at-load", options.places_at_load,
+               "these places are set when the module is loaded, in its variable demarc_colors")
+      ->excludes(variables)
+      ->excludes(local);
   threads->needs(local);
   local->needs(threads);
   needs->excludes(masks);

@@ -71,8 +71,8 @@ TEST(RewriteVerb, a_colour_of_a_card_is_taken_from_its_description) {
     const Outcome outcome = run_demarc(arguments);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_EQ(outcome.out, by_mask.out);
-    EXPECT_EQ(outcome.err,
-              "vecadd: 3 accesses translated\n" + vecadd() + ": 22 instructions before, 61 now\n");
+    EXPECT_EQ(outcome.err, "vecadd: 3 accesses translated, 3 (100 %) at the full price\n" +
+                               vecadd() + ": 22 instructions before, 61 now\n");
   }
   const Outcome later =
       run_demarc({"rewrite", vecadd(), "--colors", "0/2", "--description", "h200"});
@@ -101,6 +101,7 @@ TEST(RewriteVerb, a_colour_that_no_card_has_is_refused) {
   for (const std::vector<std::string>& alone : {std::vector<std::string>{"--allow-refused"},
                                                 {"--stats"},
                                                 {"--variables-at", "0x10"},
+                                                {"--places-at-load"},
                                                 {"--local-at", "0x10", "--local-threads", "1"}}) {
     std::vector<std::string> arguments{"--affine"};
     arguments.insert(arguments.end(), alone.begin(), alone.end());
@@ -239,6 +240,63 @@ TEST(RewriteVerb, places_are_refused_where_they_are_set_when_the_module_is_loade
                   "the module is loaded (its variable 'demarc_colors')"),
               std::string::npos)
         << refusal(arguments);
+  }
+}
+
+// The text of parities names no arena, and no places either then: it is the same for all.
+TEST(RewriteVerb, places_in_parities_can_be_left_to_whoever_loads_the_module) {
+  for (const std::vector<std::string>& colors :
+       {std::vector<std::string>{"--color-mask", "0xc4000", "--color", "1"},
+        {"--colors", "1/2", "--description", "h100-sxm"}}) {
+    std::vector<std::string> arguments{"rewrite", kept_and_refused(), "--kernel", "good",
+                                       "--places-at-load"};
+    arguments.insert(arguments.end(), colors.begin(), colors.end());
+    const Outcome outcome = run_demarc(arguments);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find(".visible .const .align 8 .b8 demarc_colors[24];"),
+              std::string::npos)
+        << outcome.out;
+    EXPECT_NE(outcome.out.find("[demarc_colors+0]"), std::string::npos);
+    EXPECT_NE(outcome.out.find("[demarc_colors+8]"), std::string::npos);
+    for (const std::vector<std::string>& place :
+         {std::vector<std::string>{"--variables-at", "0x1000"},
+          {"--local-at", "0x1000", "--local-threads", "64"}}) {
+      std::vector<std::string> both = arguments;
+      both.insert(both.end(), place.begin(), place.end());
+      EXPECT_NE(refusal(both).find(place[0] + " excludes --places-at-load"), std::string::npos)
+          << refusal(both);
+    }
+  }
+  // Those of remainders are always.
+  const std::vector<std::string> remainders{
+      "rewrite", kept_and_refused(), "--kernel", "good", "--colors",
+      "0/2",     "--description",    "h200"};
+  std::vector<std::string> said = remainders;
+  said.emplace_back("--places-at-load");
+  EXPECT_EQ(run_demarc(said).exit_code, 0);
+  EXPECT_EQ(run_demarc(said).out, run_demarc(remainders).out);
+}
+
+TEST(RewriteVerb, stats_say_how_many_accesses_pay_the_full_price) {
+  const auto path = fresh_folder("rewrite_stats") / "k.ptx";
+  ASSERT_TRUE(write_file(path,
+                         ".version 8.0\n.target sm_90\n.address_size 64\n"
+                         ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %rd<2>;\n"
+                         ".reg .b32 %r<2>;\nld.param.u64 %rd1, [p];\n"
+                         "ld.global.u32 %r1, [%rd1];\nst.global.u32 [%rd1+4], %r1;\n"
+                         "st.global.u32 [%rd1], 1;\nret;\n}\n"
+                         ".visible .entry idle()\n{\nret;\n}\n"));
+  for (const std::vector<std::string>& colors :
+       {std::vector<std::string>{"--color-mask", "0xc4000"},
+        {"--colors", "1/2", "--description", "h100-sxm"},
+        {"--colors", "1/2", "--description", "h200"}}) {
+    std::vector<std::string> arguments{"rewrite", path.string(), "--stats"};
+    arguments.insert(arguments.end(), colors.begin(), colors.end());
+    const Outcome outcome = run_demarc(arguments);
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_TRUE(outcome.err.starts_with(
+        "k: 3 accesses translated, 2 (67 %) at the full price\nidle: 0 accesses translated\n"))
+        << outcome.err;
   }
 }
 

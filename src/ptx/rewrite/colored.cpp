@@ -95,11 +95,12 @@ Rewritten rewrite_functions(const Module& module, const Survey& survey,
   }
   for (std::size_t i = 0; i < survey.kernels.size(); ++i) {
     const Function& function = module.functions[survey.kernels[i]];
-    ColoredKernel kernel{std::string(function.name), function.line, {}, 0};
+    ColoredKernel kernel{std::string(function.name), function.line, {}};
     for (const std::uint32_t run : survey.runs[i]) {
       const auto& refusals = out.functions[run].refusals;
       kernel.refusals.insert(kernel.refusals.end(), refusals.begin(), refusals.end());
       kernel.accesses += out.functions[run].accesses;
+      kernel.shared_accesses += out.functions[run].shared;
     }
     kernel.local_bytes = survey.frames.bytes_of(survey.runs[i]);
     out.kernels.push_back(std::move(kernel));

@@ -171,5 +171,34 @@ TEST(ColoredPrice, of_every_bundled_kernel_is_within_its_limits) {
   EXPECT_EQ(names_of(bundled_prices), ptx_names_in(folder));
 }
 
+// What ColoredKernel::shared_accesses counts on.
+TEST(ColoredPrice, of_accesses_with_one_address_is_paid_once) {
+  const auto cost_of_eight = [](int apart, const RemainderAddressing* remainders) {
+    std::string text =
+        ".version 8.3\n.target sm_90\n.address_size 64\n"
+        ".visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<3>;\n.reg .b64 %rd<2>;\n"
+        "ld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\n";
+    for (int i = 0; i < 8; ++i) {
+      text += fmt::format("ld.volatile.global.u32 %r2, [%rd1+{}];\nadd.u32 %r1, %r1, %r2;\n",
+                          i * apart);
+    }
+    text += "st.volatile.global.u32 [%rd1], %r1;\nret;\n}\n";
+    const auto module = parse_whole(text, "eight.ptx").value();
+    ColoredOptions options = with_places;
+    options.counts_shared = true;
+    const auto made = remainders == nullptr ? rewrite_colored(module, {{0xc4000}, 1}, options)
+                                            : rewrite_remainders(module, *remainders, options);
+    EXPECT_EQ(made->kernels[0].accesses, 9U);
+    EXPECT_EQ(made->kernels[0].shared_accesses, apart == 0 ? 8U : 1U);
+    return machine_code_figures(*made->module.text).instructions -
+           machine_code_figures(text).instructions;
+  };
+  const RemainderAddressing by_remainders = remainders();
+  EXPECT_LE(cost_of_eight(0, nullptr), 8U);
+  EXPECT_GE(cost_of_eight(4, nullptr), 40U);
+  EXPECT_LE(cost_of_eight(0, &by_remainders), 24U);
+  EXPECT_GE(cost_of_eight(4, &by_remainders), 80U);
+}
+
 }  // namespace
 }  // namespace demarc::ptx::test

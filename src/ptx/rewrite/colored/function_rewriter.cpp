@@ -2,6 +2,7 @@
 #include "rewrite/colored/function_rewriter.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <span>
 
@@ -10,6 +11,7 @@
 #include "rewrite/colored/access_text.hpp"
 #include "rewrite/colored/eviction.hpp"
 #include "rewrite/colored/origins.hpp"
+#include "rewrite/colored/shared_translations.hpp"
 #include "rewrite/colored/system_calls.hpp"
 #include "rewrite/kernel_text.hpp"
 
@@ -33,7 +35,9 @@ class FunctionRewriter {
         frame_(context.frames.of(index)),
         windows_(windows),
         origins_(origins_of(module_, function_)),
-        short_locals_(names_locals_shortly()) {}
+        short_locals_(names_locals_shortly()) {
+    if (context.options.counts_shared) shared_.emplace(body_);
+  }
 
   RewrittenFunction rewrite() {
     MessageUses messages = message_uses_of(module_, function_);
@@ -376,13 +380,13 @@ class FunctionRewriter {
     } else if (address->base != Base::reg) {
       access_variable(access, *address);
     } else if (short_locals_ && mnemonic().space == StateSpace::local) {
-      translate(in_colored(text_of(access, from_frame(*address)), context_.translation));
+      translate(*address, in_colored(text_of(access, from_frame(*address)), context_.translation));
     } else if (is_short(*address)) {
       refuse("has an address of 32 bits, which cannot be coloured");
     } else if (access.kind == AccessKind::generic || access.kind == AccessKind::tile) {
       access_anywhere(access, *address);
     } else {
-      translate(in_colored(text_of(access, linear(*address)), context_.translation));
+      translate(*address, in_colored(text_of(access, linear(*address)), context_.translation));
     }
   }
 
@@ -411,8 +415,8 @@ class FunctionRewriter {
     if (!in_memory(address) || access.kind == AccessKind::tile) {
       refuse("accesses a variable in a way that is not followed");
     } else if (has_place(address)) {
-      translate(
-          in_colored(text_of(access, moving("", "%demarc_a", address)), context_.translation));
+      translate(address, in_colored(text_of(access, moving("", "%demarc_a", address)),
+                                    context_.translation));
     }
   }
 
@@ -425,15 +429,16 @@ class FunctionRewriter {
       refuse(access.why);
     } else if (origin == from_colored || windows_ == 0) {
       // Arguments of kernels come from the host, which has no other addresses.
-      translate(in_colored(to, context_.translation));
+      translate(address, in_colored(to, context_.translation));
     } else {
-      translate(in_one_of(to, context_.translation, windows_));
+      translate(address, in_one_of(to, context_.translation, windows_));
     }
   }
 
-  void translate(std::string access) {
+  void translate(const Operand& address, std::string access) {
     ++out_.accesses;
     copies_ |= copies_streaming();
+    if (shared_ && shared_->is_shared(at_, address)) ++out_.shared;
     replace(std::move(access));
   }
 
@@ -470,6 +475,7 @@ class FunctionRewriter {
   bool names_variables_ = false;      // of the module
   bool copies_ = false;               // by cp.async, whose lines go first
   std::uint32_t at_ = 0;              // the instruction that is looked at
+  std::optional<SharedTranslations> shared_;
   RewrittenFunction out_;
 };
 

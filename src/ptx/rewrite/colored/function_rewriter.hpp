@@ -27,6 +27,7 @@ struct RewrittenFunction {
   std::vector<Splice> splices;
   std::vector<ColoredRefusal> refusals;
   std::uint64_t accesses = 0;       // that are translated
+  std::uint64_t shared = 0;         // of these, if ColoredOptions::counts_shared
   std::vector<std::uint32_t> kept;  // Module::variables whose own address stays in use, ascending
 };
 
