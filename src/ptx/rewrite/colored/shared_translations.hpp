@@ -14,7 +14,9 @@ namespace demarc::ptx {
 
 class SharedTranslations {
  public:
-  explicit SharedTranslations(const Body& body) : body_(body), cfg_(body), def_use_(body, cfg_) {}
+  explicit SharedTranslations(const Body& body) : cfg_(body), def_use_(body, cfg_) {}
+  SharedTranslations(const SharedTranslations&) = delete;
+  SharedTranslations& operator=(const SharedTranslations&) = delete;
 
   // Accesses come in the order of the text. True: on every way to `instruction` an earlier access
   // has translated the same address.
@@ -28,9 +30,8 @@ class SharedTranslations {
   [[nodiscard]] bool keeps_its_value(const Operand& address, std::uint32_t from,
                                      std::uint32_t to) const;
 
-  const Body& body_;
   Cfg cfg_;
-  DefUse def_use_;
+  DefUse def_use_;                                     // of cfg_
   std::map<Key, std::vector<std::uint32_t>> earlier_;  // instructions
 };
 
