@@ -44,6 +44,8 @@ TEST(RandomProgram, have_every_form_of_access) {
                            "[%a0+",
                            "+-",
                            "table+4",
+                           ", other;",
+                           "red.global.add.u32 [other+",
                            "bra $L",
                            "@%p",
                            "@!%p",

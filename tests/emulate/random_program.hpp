@@ -39,11 +39,16 @@ class RandomProgram : private RandomText {
   // What the kernels of a module share.
   static std::string preamble() {
     std::string table = "1";
-    for (std::uint32_t i = 1; i < table_words; ++i) table += fmt::format(", {}", i * 40503U);
+    std::string other = "2";
+    for (std::uint32_t i = 1; i < table_words; ++i) {
+      table += fmt::format(", {}", i * 40503U);
+      other += fmt::format(", {}", i * 69069U + 7);
+    }
     return fmt::format(R"(.version 8.3
 .target sm_90
 .address_size 64
-.global .align 16 .b32 table[{}] = {{{}}};
+.global .align 16 .b32 table[{0}] = {{{1}}};
+.global .align 4 .b32 other[{0}] = {{{2}}};
 .shared .align 16 .b8 tile[1024];
 .func (.param .b32 result) fetch(.param .b64 address, .param .b32 index)
 {{
@@ -56,7 +61,7 @@ st.param.b32 [result], %r2;
 ret;
 }}
 )",
-                       table_words, table);
+                       table_words, table, other);
   }
 
  private:
@@ -130,7 +135,7 @@ ret;
     if (kind < 90) return copy_to_shared();
     if (kind < 92) return call();
     if (kind < 94) return prefetch();
-    if (kind < 96) return read_table();
+    if (kind < 96) return use_table();
     if (kind < 98) return keeps_local_ ? keep_locally() : access();
     return mix();
   }
@@ -345,12 +350,15 @@ ret;
 
   void prefetch() { line("prefetch.global.L2 {}", place(global_base(), 1)); }
 
-  void read_table() {
+  void use_table() {
     const int by = index(table_words - 2);
     const int at = ++addresses_;
-    line("mov.u64 %a{}, table{}", at, chance(50) ? "+4" : "");
+    line("mov.u64 %a{}, {}{}", at, one_of<const char*, 2>({"table", "other"}),
+         chance(50) ? "+4" : "");
     line("mad.wide.u32 %a{0}, %r{1}, 4, %a{0}", at, by);
+    if (chance(25)) line("{}st.global.u32 [%a{}], %v{}", guard(), at, value());
     line("ld.global.u32 %v{}, [%a{}]", value(), at);
+    if (chance(25)) line("red.global.add.u32 [other+{}], %v{}", 4 * below(table_words), value());
   }
 
   void keep_locally() {
