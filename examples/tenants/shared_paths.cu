@@ -10,6 +10,7 @@
 //     shared_paths.cu
 //   demarc exec --tenant b -- ./shared_paths copies &
 //   demarc exec --tenant a -- ./shared_paths
+#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -104,14 +105,12 @@ __global__ void copy_through(const uint4* data, std::size_t count, unsigned* to)
   int stage = 0;
   for (std::size_t i = blockIdx.x * std::size_t(blockDim.x) + threadIdx.x; i < count;
        i += std::size_t(gridDim.x) * blockDim.x) {
-    const auto* place = &tile[threadIdx.x + width * (stage++ % stages)];
-    asm volatile(
-        "cp.async.cg.shared.global [%0], [%1], 16;\n\tcp.async.commit_group;\n\t"
-        "cp.async.wait_group 3;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(place))),
-        "l"(data + i)
-        : "memory");
+    __pipeline_memcpy_async(&tile[threadIdx.x + width * (stage++ % stages)], data + i,
+                            sizeof *data);
+    __pipeline_commit();
+    __pipeline_wait_prior(stages - 1);
   }
-  asm volatile("cp.async.wait_all;" ::: "memory");
+  __pipeline_wait_prior(0);
   __syncthreads();
   if (tile[threadIdx.x].x == 12345) *to = 1;
 }

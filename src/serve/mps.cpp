@@ -1,14 +1,17 @@
 // Starts and ends the daemon of MPS by its own program.
 #include "mps.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "demarc/base/process.hpp"
+#include "demarc/cuda/mps_clients.hpp"
 
 namespace demarc::serve {
 namespace {
 
-constexpr const char* mps_control = "nvidia-cuda-mps-control";
+using cuda::mps_control;
+
 constexpr double patience_seconds = 20;
 
 Environment environment_of(const std::string& folder) {
@@ -41,6 +44,13 @@ Result<std::unique_ptr<Mps>> Mps::start(MpsUse use, const std::string& folder,
   if (!tries) return std::unique_ptr<Mps>(new Mps(""));
   DEMARC_CHECK(start_daemon(folder, card));
   return std::unique_ptr<Mps>(new Mps(folder));
+}
+
+void Mps::end_work_of(std::span<const pid_t> processes) const {
+  if (folder_.empty()) return;
+  cuda::end_mps_clients(environment_of(folder_), [&](pid_t client) {
+    return std::find(processes.begin(), processes.end(), client) != processes.end();
+  });
 }
 
 Mps::~Mps() {

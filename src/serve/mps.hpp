@@ -2,7 +2,10 @@
 // time, not in turns.
 #pragma once
 
+#include <sys/types.h>
+
 #include <memory>
+#include <span>
 #include <string>
 
 #include "demarc/serve/config.hpp"
@@ -21,6 +24,9 @@ class Mps {
 
   // CUDA_MPS_PIPE_DIRECTORY of the programs; empty: no MPS.
   [[nodiscard]] const std::string& folder() const { return folder_; }
+
+  // What these have on the card ends, so that they can be killed without harm to others.
+  void end_work_of(std::span<const pid_t> processes) const;
 
  private:
   explicit Mps(std::string folder) : folder_(std::move(folder)) {}

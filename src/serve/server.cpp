@@ -207,10 +207,21 @@ void Server::end_all() {
 }
 
 void Server::end_processes(const std::string& tenant) {
-  for (Connection& connection : connections_) {
+  const auto send = [](int process, int signal) {
+    return ::syscall(SYS_pidfd_send_signal, process, signal, nullptr, 0) == 0;
+  };
+  std::vector<pid_t> processes;
+  std::vector<int> files;
+  for (const Connection& connection : connections_) {
     if (!connection.process || ledger_.tenant_of(*connection.process) != tenant) continue;
-    ::syscall(SYS_pidfd_send_signal, connection.process_file.get(), SIGKILL, nullptr, 0);
+    const int file = connection.process_file.get();
+    if (!send(file, 0)) continue;  // it has ended, and its number may be another's
+    processes.push_back(connection.peer.process);
+    files.push_back(file);
   }
+  if (processes.empty()) return;
+  options_.end_work(processes);
+  for (const int file : files) send(file, SIGKILL);
 }
 
 bool Server::idle() const {

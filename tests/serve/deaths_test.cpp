@@ -163,6 +163,7 @@ TEST_F(Deaths, are_what_revoking_brings) {
   turn_until([&] { return card.memory(1)[0] == 'x'; });
   EXPECT_EQ(refusal(connect(), lease::RevokeRequest{"a"}), "done");
   EXPECT_EQ(end_of(process), SIGKILL);
+  EXPECT_EQ(ended_work, std::vector<pid_t>{process});
   turn_until([&] { return status("a").given_bytes + status("a").unclean_bytes == 0; });
   EXPECT_TRUE(status("a").revoked);
   EXPECT_FALSE(status("b").revoked);

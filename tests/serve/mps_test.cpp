@@ -24,6 +24,7 @@ class WithMps : public testing::Test {
     ASSERT_TRUE(write_file(program, fmt::format(R"(#!/bin/sh
 if [ "$1" = -d ]; then echo "start $CUDA_MPS_PIPE_DIRECTORY $CUDA_VISIBLE_DEVICES" >> "{0}/log"; exit {1}; fi
 read word; echo "$word $CUDA_MPS_PIPE_DIRECTORY" >> "{0}/log"
+case "$word" in get_server_list) echo 77;; "get_client_list 77") echo 5; echo 6; echo 7;; esac
 )",
                                                 folder.string(), exit_code)));
     std::filesystem::permissions(program, std::filesystem::perms::owner_all);
@@ -51,9 +52,20 @@ TEST_F(WithMps, programs_find_the_daemon_until_the_server_ends) {
   }
 }
 
+TEST_F(WithMps, work_of_chosen_clients_is_ended) {
+  install(0);
+  const auto mps = Mps::start(MpsUse::on, own, "GPU-1").value();
+  mps->end_work_of(std::vector<pid_t>{7, 5, 8});
+  EXPECT_EQ(log(), "start " + own + " GPU-1\nget_server_list " + own + "\nget_client_list 77 " +
+                       own + "\nterminate_client 77 5 " + own + "\nterminate_client 77 7 " + own +
+                       "\n");
+}
+
 TEST_F(WithMps, off_means_that_nothing_is_started) {
   install(0);
-  EXPECT_EQ(Mps::start(MpsUse::off, own, "GPU-1").value()->folder(), "");
+  const auto mps = Mps::start(MpsUse::off, own, "GPU-1").value();
+  EXPECT_EQ(mps->folder(), "");
+  mps->end_work_of(std::vector<pid_t>{5});
   EXPECT_FALSE(std::filesystem::exists(folder / "log"));
 }
 

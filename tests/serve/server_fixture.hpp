@@ -93,13 +93,20 @@ class ServerTest : public testing::Test {
 
   PlantedCard card;
   std::vector<std::string> told;
+  std::vector<pid_t> ended_work;  // whose work on the card was ended, before they were killed
   ServerOptions options{test::fresh_folder("serve") / "socket",
                         {},
                         "/run/mps",
                         ::geteuid(),
                         4 * step,
                         prove,
-                        [this](const std::string& line) { told.push_back(line); }};
+                        [this](const std::string& line) { told.push_back(line); },
+                        [this](std::span<const pid_t> processes) {
+                          for (const pid_t process : processes) {
+                            EXPECT_EQ(::waitpid(process, nullptr, WNOHANG), 0) << "killed already";
+                            ended_work.push_back(process);
+                          }
+                        }};
   std::unique_ptr<Server> server;
 };
 

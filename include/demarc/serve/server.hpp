@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct ServerOptions {
   std::function<Result<void>(const Book&)> proof = prove;
   // A line for the log.
   std::function<void(const std::string& line)> tell = [](const std::string&) {};
+  // Ends what processes have on the card, before they are killed.
+  std::function<void(std::span<const pid_t>)> end_work = [](std::span<const pid_t>) {};
 };
 
 class Server {

@@ -4,27 +4,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+
+#include "demarc/cuda/mps_clients.hpp"
 
 namespace demarc::study {
 namespace {
-
-constexpr double control_seconds = 20;  // that an answer of the daemon may take
-
-// The numbers of processes that the daemon answers with; none when it does not answer.
-std::vector<pid_t> ask_daemon(const Environment& environment, const std::string& question) {
-  ProcessOptions options;
-  options.set = environment;
-  options.output = ChildStream::kept;
-  options.error = ChildStream::null;
-  auto asked = Process::spawn({"/bin/sh", "-c", fmt::format("echo {} | {}", question, mps_control)},
-                              options);
-  if (!asked || !asked->wait(control_seconds)) return {};
-  std::istringstream words(asked->kept());
-  std::vector<pid_t> numbers;
-  for (pid_t number = 0; words >> number;) numbers.push_back(number);
-  return numbers;
-}
 
 // 0: there is no such process.
 pid_t parent_of(pid_t pid) {
@@ -103,13 +87,13 @@ Result<std::unique_ptr<MpsDaemon>> MpsDaemon::start(const std::shared_ptr<StudyF
   options.own_group = false;  // it stays when its starter has ended
   options.set = folder->daemon_environment();
   options.set.emplace_back("CUDA_VISIBLE_DEVICES", card);
-  const auto ended = run_process({mps_control, "-d"}, options, 20);
+  const auto ended = run_process({cuda::mps_control, "-d"}, options, 20);
   if (!ended) {
     return missing_capability("mps: '{} -d' does not start: {}; it comes with the NVIDIA driver",
-                              mps_control, ended.error().message);
+                              cuda::mps_control, ended.error().message);
   }
   if (ended->exit_code != 0) {
-    return missing_capability("mps: '{} -d' does not start: {}", mps_control, ended->words());
+    return missing_capability("mps: '{} -d' does not start: {}", cuda::mps_control, ended->words());
   }
   return daemon;
 }
@@ -120,13 +104,8 @@ Environment MpsDaemon::environment() const {
 }
 
 void MpsDaemon::end_clients_below(pid_t leader) const {
-  const Environment control = folder_->daemon_environment();
-  for (const pid_t server : ask_daemon(control, "get_server_list")) {
-    for (const pid_t client : ask_daemon(control, fmt::format("get_client_list {}", server))) {
-      if (!is_below(client, leader)) continue;
-      (void)ask_daemon(control, fmt::format("terminate_client {} {}", server, client));
-    }
-  }
+  cuda::end_mps_clients(folder_->daemon_environment(),
+                        [leader](pid_t client) { return is_below(client, leader); });
 }
 
 MpsDaemon::~MpsDaemon() {

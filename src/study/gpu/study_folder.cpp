@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "demarc/base/files.hpp"
+#include "demarc/cuda/mps_clients.hpp"
 #include "demarc/study/gpu_executor.hpp"
 
 namespace demarc::study {
@@ -108,7 +109,8 @@ void end_daemon_of(const fs::path& folder, double patience_seconds = patience) {
   options.set = environment_of_daemon(folder);
   options.set.front().second.clear();  // the control program is not to be ended
   options.error = ChildStream::null;
-  (void)run_process({"/bin/sh", "-c", fmt::format("echo quit | {}", mps_control)}, options, 20);
+  (void)run_process({"/bin/sh", "-c", fmt::format("echo quit | {}", cuda::mps_control)}, options,
+                    20);
   end_marked(daemon_mark(folder), patience_seconds);
   fs::remove_all(folder / "mps", ignored);
 }

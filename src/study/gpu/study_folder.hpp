@@ -11,8 +11,6 @@
 
 namespace demarc::study {
 
-inline constexpr const char* mps_control = "nvidia-cuda-mps-control";  // found in PATH
-
 // A folder of our own below the folder for temporary files, locked as long as its owner lives. The
 // processes that carry its mark belong to it, and an MPS daemon if it has a folder `mps`.
 class StudyFolder {
