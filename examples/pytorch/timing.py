@@ -44,13 +44,23 @@ def work_of(choice):
     return f"{choice.name.rstrip('0123456789')} {inputs}"
 
 
+def elements(choice, names):
+    """Elements of a block of a kernel, along the axes of these names: BLOCK_M, BLOCK_N, BLOCK_K. None: it has no blocks."""
+    sizes = re.findall(rf"BLOCK_[{names}]=(\d+)", description(choice))
+    return math.prod(int(size) for size in sizes) if sizes else None
+
+
 def preferred(picked, choices):
-    """Inductor's kernels for one product or convolution with that in front which was `picked` for it. Where none was, those
-    that take 128 columns at a time, then those whose blocks have 64 by 64 elements: Inductor's own order has the least first."""
+    """Inductor's kernels for one product or convolution with that in front which was `picked` for it. Where kernels were picked and
+    none for this one, none of those that were tried was accepted, and the smallest blocks come first, which spill least. Where
+    nothing was picked those do that take 128 columns at a time, then those whose blocks have 64 by 64 elements: Inductor's own
+    order has the least first."""
     def rank(choice):
         text = description(choice)
         if text == picked.get(work_of(choice)):
             return 0
+        if picked:
+            return elements(choice, "MNK") or math.inf
         return 1 if "BLOCK_K=128" in text else 2 if "BLOCK_M=64, BLOCK_N=64" in text else 3
     return sorted(choices, key=rank)
 
@@ -58,10 +68,7 @@ def preferred(picked, choices):
 def with_small_blocks(choices):
     """Those of Inductor's kernels whose blocks have at most 64 by 64 elements, all where none has. Larger ones keep more than the
     registers hold once their addresses are translated, and compile for seconds each."""
-    def is_small(choice):
-        sizes = re.findall(r"BLOCK_[MN]=(\d+)", description(choice))
-        return sizes and math.prod(int(size) for size in sizes) <= 64 * 64
-    return [choice for choice in choices if is_small(choice)] or choices
+    return [choice for choice in choices if (elements(choice, "MN") or math.inf) <= 64 * 64] or choices
 
 
 def note_picks(path):

@@ -106,11 +106,21 @@ class TableOfTenants(unittest.TestCase):
         self.assertIn("tenant: demarc serve: ", ran.stderr)
 
 
+class Node:
+    """An input of a product."""
+
+    def get_dtype(self):
+        return "float16"
+
+    def get_size(self):
+        return [8, 8]
+
+
 class Choice:
     """One of Inductor's kernels."""
 
-    def __init__(self, description):
-        self.description = description
+    def __init__(self, description, name="triton_mm_7"):
+        self.description, self.name, self.input_nodes = description, name, [Node()]
 
 
 class KernelsThatAreTried(unittest.TestCase):
@@ -126,6 +136,28 @@ class KernelsThatAreTried(unittest.TestCase):
 
     def test_are_all_where_no_block_is_small(self):
         self.assertEqual(self.tried("BLOCK_M=128, BLOCK_N=64", "other"), ["BLOCK_M=128, BLOCK_N=64", "other"])
+
+
+class KernelsThatArePreferred(unittest.TestCase):
+    DESCRIPTIONS = ("BLOCK_K=32, BLOCK_M=128, BLOCK_N=64", "BLOCK_K=128, BLOCK_M=64, BLOCK_N=64", "other",
+                    "BLOCK_K=16, BLOCK_M=64, BLOCK_N=64", "BLOCK_K=16, BLOCK_M=32, BLOCK_N=32")
+
+    def setUp(self):
+        sys.path.insert(0, str(ROOT / "examples" / "pytorch"))
+        self.addCleanup(sys.path.remove, str(ROOT / "examples" / "pytorch"))
+        import timing
+        self.work = timing.work_of
+        self.first = lambda picked: [self.DESCRIPTIONS.index(one.description)
+                                     for one in timing.preferred(picked, [Choice(one) for one in self.DESCRIPTIONS])]
+
+    def test_are_those_that_were_picked_and_then_the_smallest(self):
+        self.assertEqual(self.first({self.work(Choice("")): self.DESCRIPTIONS[0]}), [0, 4, 3, 1, 2])
+
+    def test_are_the_smallest_where_none_of_those_that_were_tried_was_accepted(self):
+        self.assertEqual(self.first({self.work(Choice("", "triton_convolution2d_1")): self.DESCRIPTIONS[0]}), [4, 3, 0, 1, 2])
+
+    def test_take_128_columns_where_nothing_was_picked(self):
+        self.assertEqual(self.first({}), [1, 3, 0, 2, 4])
 
 
 if __name__ == "__main__":
