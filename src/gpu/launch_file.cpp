@@ -359,6 +359,12 @@ class LaunchReader {
           number_within(*shared, variables, 0, std::int64_t{1} << 20, step.where() + ".shared"));
       kernel.dynamic_shared_bytes = static_cast<std::uint32_t>(bytes);
     }
+    if (step.has("registers")) {
+      DEMARC_TRY(const Json* registers, step.any("registers"));
+      DEMARC_TRY(const std::int64_t count,
+                 number_within(*registers, variables, 1, 255, step.where() + ".registers"));
+      kernel.registers = static_cast<std::uint32_t>(count);
+    }
     DEMARC_TRY(const Json* arguments, step.array("args"));
     for (std::size_t i = 0; i < arguments->size(); ++i) {
       const Json& text = (*arguments)[i];

@@ -129,6 +129,7 @@ Result<Json> kernel_json(const Launch& launch, const KernelLaunch& kernel) {
   Json out{{"kernel", kernel.kernel}, {"grid", dim_json(kernel.grid)}};
   out["block"] = dim_json(kernel.block);
   if (kernel.dynamic_shared_bytes != 0) out["shared"] = kernel.dynamic_shared_bytes;
+  if (kernel.registers != 0) out["registers"] = kernel.registers;
   Json arguments = Json::array();
   for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
     DEMARC_TRY(Json argument,

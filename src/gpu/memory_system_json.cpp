@@ -19,23 +19,32 @@ struct CountField {
   std::int64_t low, high;
 };
 
-constexpr std::array<RealField, 12> real_fields{
+constexpr std::array<RealField, 20> real_fields{
     {{"issue_per_cycle", &MemorySystem::issue_per_cycle, true},
      {"instruction_latency_cycles", &MemorySystem::instruction_latency_cycles, true},
      {"sm_link_bytes", &MemorySystem::sm_link_bytes, false},
      {"gpc_link_bytes", &MemorySystem::gpc_link_bytes, false},
      {"port_bytes", &MemorySystem::port_bytes, false},
+     {"port_write_bytes", &MemorySystem::port_write_bytes, false},
+     {"port_atomic_bytes", &MemorySystem::port_atomic_bytes, false},
+     {"shared_bytes", &MemorySystem::shared_bytes, false},
+     {"block_start_cycles", &MemorySystem::block_start_cycles, false},
      {"latency_spread_cycles", &MemorySystem::latency_spread_cycles, false},
      {"precharge_ns", &MemorySystem::precharge_ns, false},
      {"activate_ns", &MemorySystem::activate_ns, false},
      {"column_ns", &MemorySystem::column_ns, false},
      {"row_cycle_ns", &MemorySystem::row_cycle_ns, false},
+     {"activate_gap_ns", &MemorySystem::activate_gap_ns, false},
+     {"activate_window_ns", &MemorySystem::activate_window_ns, false},
+     {"refresh_interval_ns", &MemorySystem::refresh_interval_ns, false},
+     {"refresh_ns", &MemorySystem::refresh_ns, false},
      {"turnaround_ns", &MemorySystem::turnaround_ns, false},
      {"row_idle_ns", &MemorySystem::row_idle_ns, false}}};
 
-constexpr std::array<CountField, 6> count_fields{
+constexpr std::array<CountField, 7> count_fields{
     {{"l1_miss_registers", &MemorySystem::l1_miss_registers, 1, 65535},
      {"store_registers", &MemorySystem::store_registers, 1, 65535},
+     {"launch_misses", &MemorySystem::launch_misses, 0, 64},
      {"miss_registers", &MemorySystem::miss_registers, 1, 65535},
      {"row_shift", &MemorySystem::row_shift, 7, 40},
      {"burst_bytes", &MemorySystem::burst_bytes, 1, 4096},

@@ -102,9 +102,11 @@ std::vector<std::string> tiny_hunt(const std::filesystem::path& folder,
 
 TEST(AttackVerb, the_plan_is_what_the_options_say) {
   const auto folder = fresh_folder("attack_plan");
-  const Outcome outcome = run_demarc(tiny_hunt(
-      folder, {"--candidates", "22", "--samples", "4", "--rounds", "3", "--parts", "3", "--seed",
-               "7", "--without", "store,host_load", "--longest", "1.5", "--json", "-"}));
+  const Outcome outcome = run_demarc(
+      tiny_hunt(folder, {"--candidates", "22",  "--samples", "4", "--rounds",  "3",
+                         "--parts",      "3",   "--seed",    "7", "--without", "store,host_load",
+                         "--longest",    "1.5", "--json",    "-", "--limit",   "1000",
+                         "--limit-p99",  "1000"}));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json plan = Json::parse(outcome.out)["plan"];
   EXPECT_EQ(plan["mode"], "mask");

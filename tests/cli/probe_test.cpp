@@ -58,7 +58,7 @@ TEST(ProbeVerb, AMemoryThatIsNotDecidedEndsWith3AndNothingIsWrittenForUse) {
 }
 
 TEST(ProbeVerb, ADeviceThatCannotBeSimulatedEndsWith2AndSaysWhatItsDescriptionLacks) {
-  const Outcome outcome = run_demarc({"probe", "memory", "--device", "sim:h200"});
+  const Outcome outcome = run_demarc({"probe", "memory", "--device", "sim:h100-80gb-hbm3"});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("memory_system"));
   EXPECT_EQ(run_demarc({"probe", "memory", "--device", "sim:zzz"}).exit_code, 1);

@@ -27,7 +27,7 @@ constexpr std::string_view complete_file = R"json({
   ],
   "launches": [
     { "repeat": "i", "times": "steps", "launches": [
-      { "kernel": "step", "grid": ["ceil_div(n, 256)", 2], "block": 256, "shared": "4*256",
+      { "kernel": "step", "grid": ["ceil_div(n, 256)", 2], "block": 256, "shared": "4*256", "registers": 40,
         "args": ["buf:in|out@i", "buf:out|in@i", "i32:n >> i"]
 } ]
 },
@@ -66,6 +66,10 @@ TEST(LaunchFile, every_part_arrives) {
   EXPECT_EQ(launch->buffers[4].fill.values, (std::vector<double>{1.5, 1000, -2}));
   EXPECT_EQ(launch->buffers[5].fill.file, "folder/table.bin");
   EXPECT_EQ(launch->check, (Check{"sample", 0.5, 0.25}));
+  EXPECT_EQ(launch->kernels.front().registers, 40U);
+  EXPECT_EQ(launch->kernels.back().registers, 0U);
+  EXPECT_NE(refusal("\"registers\": 40", "\"registers\": 256").find(".registers"),
+            std::string::npos);
 }
 
 TEST(LaunchFile, repeats_unroll_in_order_with_their_counter) {

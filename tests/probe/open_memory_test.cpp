@@ -28,7 +28,7 @@ TEST(OpenMemory, ANameOpensWhatItSays) {
 TEST(OpenMemory, WhatDoesNotExistIsNamed) {
   EXPECT_THAT(opened("planted:nothing"), HasSubstr("'nothing' is not known; there are gtx1080"));
   EXPECT_THAT(opened("sim:nothing"), HasSubstr("nothing"));
-  EXPECT_THAT(opened("sim:h200"), HasSubstr("memory_system"));
+  EXPECT_THAT(opened("sim:h100-80gb-hbm3"), HasSubstr("memory_system"));
   EXPECT_THAT(opened("nothing"), HasSubstr("nothing"));
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "demarc/study/study.hpp"
+#include "sim/sim_workload.hpp"
 
 namespace demarc::study {
 namespace {
@@ -59,8 +60,15 @@ TEST(SimExecutor, WhatItCannotModelIsSaid) {
   const auto eight = executor->divide(Mode{partition::Mode::mask, true}, 4);
   EXPECT_TRUE(eight) << eight.error().message;
   SimExecutorOptions unknown;
-  unknown.device = "h200";
+  unknown.device = "h100-80gb-hbm3";
   EXPECT_FALSE(make_sim_executor(unknown));
+}
+
+TEST(SimExecutor, TheScaleOfACardIsKnownOfTheKernelsOfTheStudyOnly) {
+  const auto loaded = load_sim_workload("hotspot@card", 90);
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(loaded.error().message, HasSubstr("'hotspot@card': the scale 'card' is known of"));
 }
 
 }  // namespace

@@ -110,6 +110,7 @@ struct KernelLaunch {
   Dim3 grid;
   Dim3 block;
   std::uint32_t dynamic_shared_bytes = 0;
+  std::uint32_t registers = 0;  // of a thread, as ptxas -v counts them; 0: not said
   std::vector<Argument> arguments;
   friend bool operator==(const KernelLaunch&, const KernelLaunch&) = default;
 };

@@ -21,12 +21,17 @@ struct MemorySystem {
   double instruction_latency_cycles = 4;
   std::uint32_t l1_miss_registers = 256;  // lines asked of the L2 and not yet there, one SM
   std::uint32_t store_registers = 256;    // lines written and not yet acknowledged, one SM
+  double shared_bytes = 0;                // of shared memory a cycle, one SM; 0: never the limit
+  double block_start_cycles = 0;          // from the place of a block to its first instruction
+  std::uint32_t launch_misses = 0;  // reads of a kernel that no cache has, before its first block
 
   // The crossbar: SM, GPC, L2 side. Slices that agree in the parities `port` takes of the module
   // index share a port; empty: each slice has one of its own.
   double sm_link_bytes = 32;
   double gpc_link_bytes = 0;
   double port_bytes = 32;
+  double port_write_bytes = 0;   // of stores, on the way in; 0: port_bytes
+  double port_atomic_bytes = 0;  // of atomics and reductions; 0: port_write_bytes
   LinearHash port;
   double latency_spread_cycles = 0;  // nearest to farthest slice, of an L2 hit
 
@@ -43,8 +48,12 @@ struct MemorySystem {
   double activate_ns = 15;  // until the first column access
   double column_ns = 15;    // from column access to data
   double row_cycle_ns = 46;
-  double turnaround_ns = 8;  // of the bus between reads and writes
-  double row_idle_ns = 200;  // an open row not used for so long is closed
+  double activate_gap_ns = 0;      // between activations of two banks of a channel (tRRD)
+  double activate_window_ns = 0;   // in which four may begin (tFAW)
+  double refresh_interval_ns = 0;  // between refreshes of a channel (tREFI); 0: none
+  double refresh_ns = 0;           // in which it does nothing else (tRFC)
+  double turnaround_ns = 8;        // of the bus between reads and writes
+  double row_idle_ns = 200;        // an open row not used for so long is closed
 
   friend bool operator==(const MemorySystem&, const MemorySystem&) = default;
 };

@@ -1,5 +1,6 @@
-// Little-endian 64-bit words: magic, kernels; a kernel: threads and shared bytes (32 bits each),
-// blocks; of each warp: words; then the words of its steps as PackedSteps has them.
+// Little-endian 64-bit words: magic, kernels; a kernel: threads (24 bits), registers of a thread (8
+// bits) and shared bytes (32 bits), blocks; of each warp: words; then the words of its steps as
+// PackedSteps has them.
 #include "demarc/base/files.hpp"
 #include "demarc/sim/memory/access_stream.hpp"
 #include "demarc/sim/memory/emulated.hpp"
@@ -50,13 +51,11 @@ Result<PackedSteps> read_steps(WordReader& reader) {
   for (std::uint64_t i = 0; i < words; ++i) {
     DEMARC_TRY(const std::uint64_t head, reader.word());
     Step step;
-    step.kind = static_cast<StepKind>(head & 7U);
-    step.wait = (head & 8U) != 0;
-    step.count = static_cast<std::uint8_t>(head >> 8U);
-    step.instructions = static_cast<std::uint32_t>(head >> 16U);
+    read_head(head, step);
     const bool access = step.kind <= StepKind::reduce;
     if (step.kind >= StepKind::end || step.count > 32 || access != (step.count > 0) ||
-        step.count > words - i - 1) {
+        step.count > words - i - 1 || (step.past_l1 && step.kind != StepKind::load) ||
+        (step.streams && !access)) {
       return reader.wrong("this is no step");
     }
     for (std::size_t line = 0; line < step.count; ++line, ++i) {
@@ -77,7 +76,8 @@ std::string access_binary(const PackedLaunch& launch) {
   std::string out(access_magic);
   put_word(out, launch.kernels.size());
   for (const PackedKernel& kernel : launch.kernels) {
-    put_word(out, kernel.shape.threads | (std::uint64_t{kernel.shape.shared_bytes} << 32U));
+    put_word(out, kernel.shape.threads | (std::uint64_t{kernel.shape.registers} << 24U) |
+                      (std::uint64_t{kernel.shape.shared_bytes} << 32U));
     put_word(out, kernel.blocks.size());
     for (const auto& block : kernel.blocks) {
       for (const PackedSteps& warp : block->warps) {
@@ -101,7 +101,8 @@ Result<std::shared_ptr<const PackedLaunch>> parse_access_binary(std::string_view
   for (std::uint64_t k = 0; k < kernels; ++k) {
     PackedKernel kernel;
     DEMARC_TRY(const std::uint64_t shape, reader.word());
-    kernel.shape.threads = static_cast<std::uint32_t>(shape);
+    kernel.shape.threads = static_cast<std::uint32_t>(shape & 0xffffffU);
+    kernel.shape.registers = static_cast<std::uint32_t>(shape >> 24U & 0xffU);
     kernel.shape.shared_bytes = static_cast<std::uint32_t>(shape >> 32U);
     if (kernel.shape.threads == 0 || kernel.shape.threads > 1024) {
       return reader.wrong("a block has 1 to 1024 threads");

@@ -58,19 +58,29 @@ class AccessReader {
   Result<void> kernel(const std::vector<std::string_view>& words) {
     DEMARC_CHECK(end_kernel());
     PackedKernel kernel;
+    struct Key {
+      std::string_view name;
+      std::uint32_t& value;
+      std::uint64_t low, high;
+    };
+    const std::array<Key, 3> keys{{{"threads", kernel.shape.threads, 1, 1024},
+                                   {"shared", kernel.shape.shared_bytes, 0, 1U << 20U},
+                                   {"registers", kernel.shape.registers, 0, 255}}};
     for (std::size_t i = 1; i < words.size(); ++i) {
       const auto equals = words[i].find('=');
-      const std::string_view key = words[i].substr(0, equals);
-      if (equals == std::string_view::npos || (key != "threads" && key != "shared")) {
-        return invalid_input("{}: '{}' is neither threads=N nor shared=BYTES", where_, words[i]);
+      const auto key = std::find_if(keys.begin(), keys.end(), [&](const Key& k) {
+        return k.name == words[i].substr(0, equals);
+      });
+      if (equals == std::string_view::npos || key == keys.end()) {
+        return invalid_input("{}: '{}' is none of threads=N, shared=BYTES, registers=N", where_,
+                             words[i]);
       }
       DEMARC_TRY(const std::uint64_t value,
-                 parse_u64(words[i].substr(equals + 1), where_ + ": " + std::string(key)));
-      if (value > (key == "threads" ? 1024U : 1U << 20U) || (key == "threads" && value == 0)) {
-        return invalid_input("{}: {}={} is out of range", where_, key, value);
+                 parse_u64(words[i].substr(equals + 1), where_ + ": " + std::string(key->name)));
+      if (value < key->low || value > key->high) {
+        return invalid_input("{}: {}={} is out of range", where_, key->name, value);
       }
-      (key == "threads" ? kernel.shape.threads : kernel.shape.shared_bytes) =
-          static_cast<std::uint32_t>(value);
+      key->value = static_cast<std::uint32_t>(value);
     }
     launch_->kernels.push_back(std::move(kernel));
     return {};
@@ -103,19 +113,27 @@ class AccessReader {
       step.wait = true;
       if (++at == words.size()) return invalid_input("{}: what is done after the wait?", where_);
     }
-    const auto verb = std::find_if(verbs.begin(), verbs.end(),
-                                   [&](const Verb& v) { return v.name == words[at]; });
+    const std::string_view name = words[at].substr(0, words[at].find('.'));
+    const auto verb =
+        std::find_if(verbs.begin(), verbs.end(), [&](const Verb& v) { return v.name == name; });
     if (verb == verbs.end()) {
       return invalid_input(
           "{}: '{}' is none of kernel, block, warp, load, store, atomic, reduce, barrier, work",
           where_, words[at]);
     }
     step.kind = verb->kind;
+    DEMARC_CHECK(operators(words[at].substr(name.size()), step));
     for (++at; at < words.size(); ++at) {
       if (words[at].front() == '+') {
         DEMARC_TRY(const std::uint64_t count, parse_u64(words[at].substr(1), where_));
         if (count > 0xffffffffU) return invalid_input("{}: {} instructions", where_, count);
         step.instructions = static_cast<std::uint32_t>(count);
+        continue;
+      }
+      if (words[at].starts_with("shared=")) {
+        DEMARC_TRY(const std::uint64_t rows, parse_u64(words[at].substr(7), where_));
+        if (rows > 0xffffU) return invalid_input("{}: {} rows of shared memory", where_, rows);
+        step.shared_rows = static_cast<std::uint16_t>(rows);
         continue;
       }
       DEMARC_CHECK(add_line(words[at], step));
@@ -126,6 +144,23 @@ class AccessReader {
                            access ? "needs an address" : "takes no address");
     }
     block_->warps[warp_ - 1].add(step);
+    return {};
+  }
+
+  // .cg of a load, .cs of an access.
+  Result<void> operators(std::string_view text, Step& step) const {
+    const bool access = step.kind != StepKind::barrier && step.kind != StepKind::work;
+    while (!text.empty()) {
+      const std::string_view one = text.substr(0, std::min(text.find('.', 1), text.size()));
+      if (one == ".cg" && step.kind == StepKind::load) {
+        step.past_l1 = true;
+      } else if (one == ".cs" && access) {
+        step.streams = true;
+      } else {
+        return invalid_input("{}: '{}' is neither .cg of a load nor .cs of an access", where_, one);
+      }
+      text = text.substr(one.size());
+    }
     return {};
   }
 
@@ -194,16 +229,20 @@ std::string access_text(const PackedLaunch& launch) {
   std::string text;
   Step step;
   for (const PackedKernel& kernel : launch.kernels) {
-    text += fmt::format("kernel threads={} shared={}\n", kernel.shape.threads,
-                        kernel.shape.shared_bytes);
+    text +=
+        fmt::format("kernel threads={} shared={}", kernel.shape.threads, kernel.shape.shared_bytes);
+    if (kernel.shape.registers != 0) text += fmt::format(" registers={}", kernel.shape.registers);
+    text += '\n';
     for (const auto& block : kernel.blocks) {
       text += "block\n";
       for (const PackedSteps& warp : block->warps) {
         text += "warp\n";
         std::size_t at = 0;
         for (warp.read(at, step); step.kind != StepKind::end; warp.read(at, step)) {
-          text += fmt::format("{}{}", step.wait ? "wait " : "", verb_of(step.kind));
+          text += fmt::format("{}{}{}{}", step.wait ? "wait " : "", verb_of(step.kind),
+                              step.past_l1 ? ".cg" : "", step.streams ? ".cs" : "");
           if (step.instructions != 0) text += fmt::format(" +{}", step.instructions);
+          if (step.shared_rows != 0) text += fmt::format(" shared={}", step.shared_rows);
           for (std::size_t i = 0; i < step.count; ++i) {
             text += fmt::format(" {:#x}/{}", step.lines[i].line(), step.lines[i].sectors());
           }

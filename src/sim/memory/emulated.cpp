@@ -24,15 +24,22 @@ Result<void> no_findings(const emulate::Outcome& outcome, const gpu::Launch& lau
   return check_failed("{}", emulate::describe(outcome.findings.front(), launch.ptx));
 }
 
-// Keeps everything a StepSink makes.
+// Keeps what a StepSink makes of all kernels from `first` on.
 struct Recorder {
+  const std::vector<gpu::KernelLaunch>* kernels = nullptr;  // of the launch, if it is one
+  std::size_t first = 0;
+  std::size_t begun = 0;
   std::shared_ptr<PackedLaunch> launch = std::make_shared<PackedLaunch>();
   StepSink sink{[this](const KernelShape& shape) -> Result<void> {
+                  if (++begun <= first) return {};
                   launch->kernels.push_back({shape, {}});
+                  if (kernels != nullptr) {
+                    launch->kernels.back().shape.registers = kernels->at(begun - 1).registers;
+                  }
                   return {};
                 },
                 [this](std::shared_ptr<const PackedBlock> block) -> Result<void> {
-                  launch->kernels.back().blocks.push_back(std::move(block));
+                  if (begun > first) launch->kernels.back().blocks.push_back(std::move(block));
                   return {};
                 }};
 };
@@ -83,8 +90,10 @@ class Emulation {
     return {};
   }
   void work(const ptx::Module& module, const gpu::Launch& launch) {
+    std::size_t kernel = 0;
     StepSink sink(
-        [this](const KernelShape& shape) {
+        [this, &launch, &kernel](KernelShape shape) {
+          shape.registers = launch.kernels.at(kernel++).registers;
           return put({shape, nullptr});
         },
         [this](std::shared_ptr<const PackedBlock> block) {
@@ -142,10 +151,17 @@ class EmulatedSource final : public Source {
 }  // namespace
 
 Result<RecordedLaunch> record_launch(const ptx::Module& module, const gpu::Launch& launch,
-                                     unsigned threads) {
-  Recorder recorder;
+                                     unsigned threads, KernelWindow window) {
+  gpu::Launch until = launch;
+  const std::size_t kernels = until.kernels.size();
+  if (window.first >= kernels) {
+    return invalid_input("{}: of its {} kernels none is number {} or later", launch.name, kernels,
+                         window.first);
+  }
+  until.kernels.resize(window.first + std::min(window.count, kernels - window.first));
+  Recorder recorder{&until.kernels, window.first};
   RecordedLaunch recorded;
-  DEMARC_TRY(recorded.outcome, emulate::run(module, launch, plain_run(threads), &recorder.sink));
+  DEMARC_TRY(recorded.outcome, emulate::run(module, until, plain_run(threads), &recorder.sink));
   DEMARC_CHECK(no_findings(recorded.outcome, launch));
   recorded.launch = recorder.launch;
   return recorded;

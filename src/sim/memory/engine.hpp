@@ -103,9 +103,9 @@ struct Fifo {
 // A line asked for, on its way out or back. Half a line of the host's cache.
 struct alignas(16) Packet {
   LineNumber line;
-  PacketIndex next = none;               // in a wait queue or a list of waiters
-  OneOf<WarpIndex, RequestIndex> owner;  // a request: `injected`
-  L1Tags::Way l1_line = none;            // to be filled; none: the owner waits for it alone
+  PacketIndex next = none;                            // in a wait queue or a list of waiters
+  OneOf<WarpIndex, RequestIndex, ClientIndex> owner;  // a request: `injected`; a client: `launch`
+  L1Tags::Way l1_line = none;  // to be filled; none: the owner waits for it alone
   RowNumber row;
   Packed<SmIndex, std::uint16_t> sm;
   Packed<SliceIndex, std::uint16_t> slice;
@@ -116,7 +116,9 @@ struct alignas(16) Packet {
   std::uint8_t sectors = 0;
   bool injected : 1 = false;
   bool cached : 1 = true;
-  bool listed : 1 = false;  // the owner is in the list of its L1 line
+  bool launch : 1 = false;
+  bool streams : 1 = false;  // its line is the first that goes
+  bool listed : 1 = false;   // the owner is in the list of its L1 line
 };
 static_assert(sizeof(Packet) == 32);
 
@@ -152,13 +154,16 @@ struct alignas(16) WarpSlot {
   std::uint32_t outstanding = 0;   // loads, L1 hits and atomics under way
   WarpIndex next = none;           // in the LSU queue
   std::uint32_t instructions = 0;  // left to issue
+  std::uint16_t shared_rows = 0;   // the same
   std::uint16_t index = 0;         // in the block
   std::uint8_t lines = 0;
   std::uint8_t lines_done = 0;
-  StepKind kind = StepKind::end;
-  WarpState state = WarpState::free;
-  bool has_step = false;
-  bool wait = false;
+  StepKind kind : 4 = StepKind::end;
+  WarpState state : 4 = WarpState::free;
+  bool has_step : 1 = false;
+  bool wait : 1 = false;
+  bool past_l1 : 1 = false;
+  bool streams : 1 = false;
 };
 static_assert(sizeof(WarpSlot) == 32);
 
@@ -172,18 +177,20 @@ struct BlockSlot {
 };
 
 struct SmState {
-  Server issue, request, reply;
+  Server issue, shared, request, reply;
   Fifo<WarpIndex> lsu;
   Cycles lsu_free;
   bool lsu_scheduled = false;
   bool lsu_stalled = false;
+  bool l1_used = false;  // since a kernel began here
   std::uint32_t misses = 0;
   std::uint32_t stores = 0;
-  std::uint32_t threads = 0, blocks = 0, shared_bytes = 0;
+  std::uint32_t threads = 0, blocks = 0, shared_bytes = 0, registers = 0;
 };
 
 struct SliceState {
-  Fifo<PacketIndex> waiting;  // that need a miss register, a way or room for a write
+  Fifo<PacketIndex> waiting;  // loads and atomics that need a miss register, a way or room to write
+  Fifo<PacketIndex> stores;   // that need a way or room to write
   std::uint32_t misses = 0;
   RegisterIndex free_register = none;
   bool retry_scheduled = false;
@@ -194,7 +201,11 @@ struct ChannelState {
   Server bus;
   std::uint32_t reads = 0;
   std::uint32_t writes = 0;
-  std::uint32_t turn = 0;  // accesses until the other direction, if it waits, has its turn
+  std::uint32_t turn = 0;           // accesses until the other direction, if it waits, has its turn
+  Cycles activate_from;             // the next activation of any bank
+  std::array<Cycles, 4> windows{};  // when those end that the last four activations began
+  std::uint32_t activations = 0;
+  std::uint64_t refreshes = 0;  // that have begun
   bool writing = false;
 };
 
@@ -219,8 +230,11 @@ struct ClientState {
   std::map<std::uint32_t, std::unique_ptr<BlockWork>> skipped;
   std::uint64_t launched = 0;  // place in the order of kernel launches
   Cycles run_start;
-  bool active = false;  // a kernel has started and not ended
-  bool known = false;   // `shape` is that of the kernel to start next
+  Cycles kernel_start;
+  std::uint32_t launch_misses = 0;  // of the kernel that begins, still to come
+  Cycles kernel_cycles;             // of the run's kernels that have ended
+  bool active = false;              // a kernel has started and not ended
+  bool known = false;               // `shape` is that of the kernel to start next
   PerIndex<SmIndex, std::uint8_t> allowed;
   PerIndex<SmIndex, std::uint32_t> threads;  // resident
   ClientStatistics statistics;
@@ -309,6 +323,13 @@ class Engine {
     schedule<EventKind::inject>(at, index);
   }
   void touch(LineNumber line, bool written);
+  void use_line(const Packet& packet, L2Tags::Way way) {
+    if (!packet.streams) state.l2.use(packet.slice, way);
+  }
+  void install_line(const Packet& packet, L2Tags::Way way) {
+    state.l2.install(packet.slice, way, packet.line);
+    if (packet.streams) state.l2.let_go(way);
+  }
   void fail(ErrorKind kind, std::string message);
 
  private:
@@ -331,6 +352,8 @@ class Engine {
   // Blocks (engine_blocks.cpp)
   void kernel_start(ClientIndex client);
   void kernel_end(ClientIndex client);
+  void read_for_launch(ClientIndex client);
+  void begin_blocks(ClientIndex client);
   void place_all(ClientIndex client);
   void refill(SmIndex sm);
   [[nodiscard]] bool fits(ClientIndex client, SmIndex sm) const;
@@ -339,6 +362,7 @@ class Engine {
   bool place(ClientIndex client, SmIndex sm, std::uint32_t index);
   Result<std::unique_ptr<BlockWork>> take_block(ClientIndex client, std::uint32_t index);
   void end_block(BlockIndex block);
+  void forget_l1(SmIndex sm);
 
   // Crossbar and L2 (engine_l2.cpp)
   // Gives the packet its place and sends it off.
@@ -369,6 +393,8 @@ class Engine {
   [[nodiscard]] RegisterIndex find_register(SliceIndex slice, L2Tags::Way l2_line) const;
   void close_register(SliceIndex slice, RegisterIndex number);
   void retry(SliceIndex slice);
+  void retry_loads(SliceIndex slice);
+  void retry_stores(SliceIndex slice);
   void look_behind(PacketIndex first) const;
   void fill(FetchIndex fetch);
 
@@ -376,6 +402,7 @@ class Engine {
   void start_fetch(const Fetch& fetch);
   void serve_bank(BankIndex bank);
   void activate(BankState& bank, BankIndex index, RowNumber row);
+  void refresh(SliceIndex slice);
   void column_access(BankState& bank, BankIndex index, FetchIndex fetch, FetchIndex before);
   void choose_direction(SliceIndex slice);
 

@@ -18,20 +18,57 @@ void Engine::kernel_start(ClientIndex number) {
   client.next_block = 0;
   client.launched = ++state.launches;
   client.active = true;
+  client.kernel_start = now();
+  client.launch_misses = spec.launch_misses;
+  read_for_launch(number);
+}
+
+// What a kernel needs before its first block and no cache has, one read after the other, from the
+// client's own memory.
+void Engine::read_for_launch(ClientIndex number) {
+  ClientState& client = state.clients[number];
+  if (client.launch_misses == 0) return begin_blocks(number);
+  --client.launch_misses;
+  const Translation& translation = clients[number].translation;
+  const std::uint64_t chunks = translation.chunks.size();
+  Packet packet;
+  packet.line = chunks == 0 ? LineNumber(0) : line_of(translation.chunks[client.launched % chunks]);
+  packet.sectors = 1;
+  packet.owner = number;
+  packet.sm = clients[number].sms.front();
+  packet.client = number;
+  packet.cached = false;
+  packet.launch = true;
+  send(packet, now());
+}
+
+void Engine::begin_blocks(ClientIndex number) {
+  for (const SmIndex sm : clients[number].sms) forget_l1(sm);
   place_all(number);
-  if (client.shape.blocks == 0) kernel_end(number);
+  if (state.clients[number].shape.blocks == 0) kernel_end(number);
+}
+
+// A card's L1s are empty when a kernel begins.
+void Engine::forget_l1(SmIndex number) {
+  SmState& sm = state.sms[number];
+  if (!sm.l1_used) return;
+  sm.l1_used = false;
+  state.l1.forget(number);
 }
 
 // The next kernel of a launch starts after a pause, and so does the next launch.
 void Engine::kernel_end(ClientIndex number) {
   ClientState& client = state.clients[number];
   client.active = false;
+  client.kernel_cycles += now() - client.kernel_start;
   const auto more = clients[number].source->next_kernel(client.shape);
   if (!more) return fail(more.error().kind, more.error().message);
   client.known = *more;
   schedule<EventKind::kernel_start>(now() + spec.launch_cycles, number);
   if (*more) return;
   client.statistics.run_cycles.push_back(now() - client.run_start);
+  client.statistics.kernel_cycles.push_back(client.kernel_cycles);
+  client.kernel_cycles = Cycles();
   state.interrupted = true;
   client.run_start = now() + spec.launch_cycles;
   if (auto begun = clients[number].source->restart(); !begun) {
@@ -45,7 +82,8 @@ bool Engine::fits(ClientIndex client, SmIndex number) const {
   const std::uint32_t most = clients[client].threads_per_sm;
   if (most != 0 && state.clients[client].threads[number] + shape.warps() * 32 > most) return false;
   return sm.blocks < spec.blocks && sm.threads + shape.warps() * 32 <= spec.threads &&
-         (spec.shared_bytes == 0 || sm.shared_bytes + shape.shared_bytes <= spec.shared_bytes);
+         (spec.shared_bytes == 0 || sm.shared_bytes + shape.shared_bytes <= spec.shared_bytes) &&
+         (spec.registers == 0 || sm.registers + shape.block_registers() <= spec.registers);
 }
 
 // Without a policy: breadth first, each block goes to the SM with the fewest threads.
@@ -108,6 +146,7 @@ bool Engine::place(ClientIndex number, SmIndex sm_number, std::uint32_t index) {
   sm.threads += shape.warps() * 32;
   client.threads[sm_number] += shape.warps() * 32;
   sm.shared_bytes += shape.shared_bytes;
+  sm.registers += shape.block_registers();
   for (const ClientIndex i : dispatch.keys()) {
     if (dispatch[i]) dispatch[i]->placed(sm_number, shape, i == number);
   }
@@ -143,7 +182,7 @@ bool Engine::place(ClientIndex number, SmIndex sm_number, std::uint32_t index) {
     added.has_step = false;
     added.state = WarpState::ready;
     block.warps.push_back(warp);
-    schedule<EventKind::warp>(now(), warp);
+    schedule<EventKind::warp>(now() + spec.block_start_cycles, warp);
   }
   return true;
 }
@@ -159,6 +198,7 @@ void Engine::end_block(BlockIndex slot) {
   sm.threads -= shape.warps() * 32;
   client.threads[sm_number] -= shape.warps() * 32;
   sm.shared_bytes -= shape.shared_bytes;
+  sm.registers -= shape.block_registers();
   for (const ClientIndex i : dispatch.keys()) {
     if (dispatch[i]) dispatch[i]->ended(sm_number, shape, i == number);
   }

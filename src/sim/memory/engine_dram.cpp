@@ -47,9 +47,35 @@ void Engine::choose_direction(SliceIndex slice) {
   for (const BankInSlice bank : indices<BankInSlice>(spec.banks)) serve_bank(bank_of(slice, bank));
 }
 
+// A refresh that is due closes all rows of the channel and keeps it for a while. Channels have
+// theirs one after the other.
+void Engine::refresh(SliceIndex slice) {
+  if (spec.refresh_interval_cycles == Cycles()) return;
+  const std::uint64_t interval = spec.refresh_interval_cycles.raw();
+  const std::uint64_t ahead = interval * slice.raw() / spec.slices;
+  ChannelState& channel = state.channels[slice];
+  const std::uint64_t due = (now().raw() + ahead) / interval;
+  if (due == channel.refreshes) return;
+  channel.refreshes = due;
+  if (due * interval < ahead) return;  // before the first cycle
+  const Cycles end = Cycles(due * interval - ahead) + spec.refresh_cycles;
+  channel.bus.free_at = std::max(channel.bus.free_at, ticks_of(end));
+  channel.activate_from = std::max(channel.activate_from, end);
+  for (const BankInSlice bank : indices<BankInSlice>(spec.banks)) {
+    state.banks[bank_of(slice, bank)].row = no_row;
+  }
+}
+
 void Engine::activate(BankState& bank, BankIndex index, RowNumber row) {
   Cycles start = now() + (bank.row == no_row ? Cycles() : spec.precharge_cycles);
   start = std::max(start, bank.activate_from);
+  // Its turn among those of the channel; a bank that is not ready then holds no other one.
+  ChannelState& channel = state.channels[SliceIndex(index.raw() / spec.banks)];
+  Cycles& window = channel.windows[channel.activations++ % channel.windows.size()];
+  const Cycles turn = std::max({now(), channel.activate_from, window});
+  channel.activate_from = turn + spec.activate_gap_cycles;
+  window = turn + spec.activate_window_cycles;
+  start = std::max(start, turn);
   bank.activate_from = start + spec.row_cycles;
   bank.row = row;
   bank.streak = 0;
@@ -91,7 +117,7 @@ void Engine::column_access(BankState& bank, BankIndex index, FetchIndex number, 
   }
   choose_direction(fetch.slice);
   SliceState& slice = state.slices[fetch.slice];
-  if (fetch.write && slice.waiting.size > 0 && !slice.retry_scheduled) {
+  if (fetch.write && slice.waiting.size + slice.stores.size > 0 && !slice.retry_scheduled) {
     slice.retry_scheduled = true;  // not now: a lookup may be under way
     schedule<EventKind::retry>(now(), fetch.slice);
   }
@@ -100,7 +126,9 @@ void Engine::column_access(BankState& bank, BankIndex index, FetchIndex number, 
 void Engine::serve_bank(BankIndex index) {
   BankState& bank = state.banks[index];
   if (bank.scheduled) return;
-  const ChannelState& channel = state.channels[SliceIndex(index.raw() / spec.banks)];
+  const SliceIndex slice(index.raw() / spec.banks);
+  refresh(slice);
+  const ChannelState& channel = state.channels[slice];
   const Fifo<FetchIndex>& queue = bank.queue[channel.writing ? 1 : 0];
   if (queue.head == none) return;
   if (now() < bank.free_at) {

@@ -23,6 +23,13 @@ bool carries_reply(const Packet& packet) {
   return packet.kind == StepKind::load || packet.kind == StepKind::atomic;
 }
 
+// Of those that wait; `next` was behind it.
+void drop_first(Fifo<PacketIndex>& queue, PacketIndex next) {
+  queue.head = next;
+  if (next == none) queue.tail = none;
+  --queue.size;
+}
+
 }  // namespace
 
 void Engine::send(Packet& packet, Cycles at) {
@@ -50,15 +57,19 @@ void Engine::arrive(Event event) {
   const Packet& packet = state.packets[event.packet()];
   state.l2.prefetch_set(l2_set(packet.slice, packet.set));
   Server& port = state.port_request[event.port];
-  state.events.schedule(port.take(now(), event.sectors() * spec.port_ticks),
-                        event.as(EventKind::lookup));
+  Ticks ticks = spec.port_ticks;
+  if (packet.kind == StepKind::store) ticks = spec.port_write_ticks;
+  if (packet.kind == StepKind::atomic || packet.kind == StepKind::reduce) {
+    ticks = spec.port_atomic_ticks;
+  }
+  state.events.schedule(port.take(now(), event.sectors() * ticks), event.as(EventKind::lookup));
 }
 
 void Engine::lookup(PacketIndex index) {
-  SliceState& slice = state.slices[state.packets[index].slice];
-  if (!attempt(index, slice.waiting.size == 0)) {
-    push_back(slice.waiting, state.packets, index);
-  }
+  const Packet& packet = state.packets[index];
+  SliceState& slice = state.slices[packet.slice];
+  Fifo<PacketIndex>& waiting = packet.kind == StepKind::store ? slice.stores : slice.waiting;
+  if (!attempt(index, waiting.size == 0)) push_back(waiting, state.packets, index);
 }
 
 // Data, or the acknowledgement of a write, on its way back.
@@ -137,17 +148,17 @@ bool Engine::attempt(PacketIndex index, bool may_allocate) {
   if (!packet.cached) return attempt_past_tags(index, may_allocate);
   L2Tags& l2 = state.l2;
   SliceState& slice = state.slices[packet.slice];
-  if (may_allocate) slice.first_absent = false;
+  const bool store = packet.kind == StepKind::store;
+  if (may_allocate && !store) slice.first_absent = false;
   const L2Tags::Set set = l2_set(packet.slice, packet.set);
   const std::uint32_t wanted = packet.sectors;
   L2Tags::Way way = l2.find(set, packet.line);
-  const bool store = packet.kind == StepKind::store;
   if (way != none && (store || (l2.valid(way) & wanted) == wanted)) {
-    l2.use(packet.slice, way);
+    use_line(packet, way);
     if (packet.kind != StepKind::load) {
       l2.state(way) |= wanted | (wanted << L2Tags::dirty_shift);
     }
-    if (!store && !packet.injected) {
+    if (!store && !packet.injected && !packet.launch) {
       state.clients[packet.client].statistics.l2_hit_sectors += sectors_of(packet);
     }
     reply(index);
@@ -157,13 +168,13 @@ bool Engine::attempt(PacketIndex index, bool may_allocate) {
     if (!may_allocate) return false;
     way = make_room(set, packet.slice);
     if (way == none) return false;
-    l2.install(packet.slice, way, packet.line);
+    install_line(packet, way);
     l2.state(way) |= wanted | (wanted << L2Tags::dirty_shift);
     reply(index);
     return true;
   }
   if (way != none && l2.pending(way) != 0) {
-    l2.use(packet.slice, way);
+    use_line(packet, way);
     wait_for(index, way, find_register(packet.slice, way));
     return true;
   }
@@ -179,9 +190,9 @@ bool Engine::start_miss(PacketIndex index, L2Tags::Way way) {
   if (way == none) {
     way = make_room(l2_set(packet.slice, packet.set), packet.slice);
     if (way == none) return false;
-    state.l2.install(packet.slice, way, packet.line);
+    install_line(packet, way);
   } else {
-    state.l2.use(packet.slice, way);
+    use_line(packet, way);
   }
   wait_for(index, way, open_register(packet.slice, way));
   return true;
@@ -190,7 +201,7 @@ bool Engine::start_miss(PacketIndex index, L2Tags::Way way) {
 // The packet joins those that miss register `number` answers; what has not been asked for is.
 void Engine::wait_for(PacketIndex index, L2Tags::Way way, RegisterIndex number) {
   Packet& packet = state.packets[index];
-  if (!packet.injected) {
+  if (!packet.injected && !packet.launch) {
     state.clients[packet.client].statistics.l2_miss_sectors += sectors_of(packet);
   }
   std::uint32_t& of_line = state.l2.state(way);
@@ -237,17 +248,32 @@ void Engine::look_behind(PacketIndex first) const {
   if (packet.next != none) prefetch(&state.packets[packet.next]);
 }
 
-// Something became free in the slice: those that wait go on, in order.
+// Something became free in the slice: those that wait go on, in order. Loads and stores wait for
+// each other neither.
 void Engine::retry(SliceIndex number) {
+  retry_loads(number);
+  retry_stores(number);
+}
+
+void Engine::retry_loads(SliceIndex number) {
   SliceState& slice = state.slices[number];
   while (slice.waiting.head != none) {
     const PacketIndex index = slice.waiting.head;
     const PacketIndex next = state.packets[index].next;  // attempt() may thread it elsewhere
     if (!(slice.first_absent ? start_miss(index, none) : attempt(index, true))) return;
     slice.first_absent = false;
-    slice.waiting.head = next;
-    if (next == none) slice.waiting.tail = none;
-    --slice.waiting.size;
+    drop_first(slice.waiting, next);
+    look_behind(next);
+  }
+}
+
+void Engine::retry_stores(SliceIndex number) {
+  SliceState& slice = state.slices[number];
+  while (slice.stores.head != none) {
+    const PacketIndex index = slice.stores.head;
+    const PacketIndex next = state.packets[index].next;
+    if (!attempt(index, true)) return;
+    drop_first(slice.stores, next);
     look_behind(next);
   }
 }

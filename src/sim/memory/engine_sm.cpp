@@ -22,7 +22,10 @@ void Engine::take_step(WarpIndex index, BlockSlot& block) {
   block.work->next(warp.index, step);
   warp.kind = step.kind;
   warp.wait = step.wait;
+  warp.past_l1 = step.past_l1;
+  warp.streams = step.streams;
   warp.instructions = step.instructions;
+  warp.shared_rows = step.shared_rows;
   warp.lines = step.count;
   warp.lines_done = 0;
   warp.has_step = true;
@@ -47,7 +50,12 @@ void Engine::advance(WarpIndex index) {
     if (warp.instructions > 0) {
       const std::uint32_t count = std::min(warp.instructions, issue_slice);
       warp.instructions -= count;
-      const Cycles issued = state.sms[block.sm].issue.take(now(), count * spec.issue_ticks);
+      SmState& sm = state.sms[block.sm];
+      Cycles issued = sm.issue.take(now(), count * spec.issue_ticks);
+      if (warp.shared_rows != 0) {  // with the first slice: the others follow it
+        issued = std::max(issued, sm.shared.take(now(), warp.shared_rows * spec.shared_ticks));
+        warp.shared_rows = 0;
+      }
       schedule<EventKind::warp>(std::max(issued, now() + count * spec.instruction_cycles), index);
       return;
     }
@@ -159,12 +167,14 @@ inline bool Engine::issue_line(SmIndex number, WarpIndex index, LineEntry entry,
   packet.sm = number;
   packet.client = client;
   packet.kind = kind;
+  packet.streams = warp.streams;
   packet.sectors = static_cast<std::uint8_t>(entry.sectors());
   const std::uint32_t sectors = sector_count(packet.sectors);
   if (kind == StepKind::load) {
     statistics.load_sectors += sectors;
-    if (spec.l1.sets != 0 && !passes_l1(packet, l1_hit)) return true;
-    if (spec.l1.sets == 0) ++warp.outstanding;
+    const bool past_l1 = spec.l1.sets == 0 || warp.past_l1;
+    if (!past_l1 && !passes_l1(packet, l1_hit)) return true;
+    if (past_l1) ++warp.outstanding;
     ++sm.misses;
   } else if (kind == StepKind::store) {
     statistics.store_sectors += sectors;
@@ -196,10 +206,12 @@ inline bool Engine::passes_l1(Packet& packet, bool& l1_hit) {
   }
   const WarpIndex owner = packet.owner.as<WarpIndex>();
   ++state.warps[owner].outstanding;
+  state.sms[packet.sm].l1_used = true;
   if (found == none) {
     found = l1.victim(set);
     if (found == none) return true;  // every way waits: the load goes past the L1
     l1.install(packet.sm, found, packet.line);
+    if (packet.streams) l1.let_go(found);
     l1.state(found) |= std::uint32_t{packet.sectors} << L1Tags::pending_shift;
     packet.l1_line = found;
     return true;
@@ -297,6 +309,10 @@ void Engine::packet_done(PacketIndex index) {
   drop_packet(index);
   if (packet.injected) {
     injected_done(packet.owner.as<RequestIndex>());
+    return;
+  }
+  if (packet.launch) {
+    read_for_launch(packet.owner.as<ClientIndex>());
     return;
   }
   SmState& sm = state.sms[packet.sm];

@@ -79,8 +79,7 @@ gpu::LinearHash folded_sets(std::uint32_t bits) {
 CacheSpec shape_cache(std::uint64_t lines, std::uint32_t least) {
   CacheSpec cache;
   if (lines == 0) return cache;
-  std::uint64_t sets = lines & (~lines + 1);
-  while (sets > 1 && lines / sets < least) sets /= 2;
+  const std::uint64_t sets = std::bit_floor(std::max<std::uint64_t>(lines / least, 1));
   cache.sets = static_cast<std::uint32_t>(sets);
   cache.ways = static_cast<std::uint32_t>(lines / sets);
   return cache;
@@ -159,7 +158,18 @@ Result<void> fill_timing(const gpu::Device& device, Spec& spec) {
   spec.sm_ticks =
       at_least_one(times.of_sector("memory_system.sm_link_bytes", system.sm_link_bytes));
   spec.gpc_ticks = times.of_sector("memory_system.gpc_link_bytes", system.gpc_link_bytes);
+  const auto or_else = [](double bytes, double other) { return bytes > 0 ? bytes : other; };
+  const double write_bytes = or_else(system.port_write_bytes, system.port_bytes);
   spec.port_ticks = at_least_one(times.of_sector("memory_system.port_bytes", system.port_bytes));
+  spec.port_write_ticks =
+      at_least_one(times.of_sector("memory_system.port_write_bytes", write_bytes));
+  spec.port_atomic_ticks = at_least_one(times.of_sector(
+      "memory_system.port_atomic_bytes", or_else(system.port_atomic_bytes, write_bytes)));
+  spec.shared_ticks = times.of_sector("memory_system.shared_bytes",
+                                      system.shared_bytes * sector_bytes / shared_row_bytes);
+  spec.block_start_cycles =
+      times.of_cycles("memory_system.block_start_cycles", std::round(system.block_start_cycles));
+  spec.launch_misses = system.launch_misses;
   spec.issue_ticks = times.of_one("memory_system.issue_per_cycle", system.issue_per_cycle);
   spec.instruction_cycles =
       times.of_cycles("memory_system.instruction_latency_cycles",
@@ -174,6 +184,12 @@ Result<void> fill_timing(const gpu::Device& device, Spec& spec) {
   spec.activate_cycles = times.of_ns("memory_system.activate_ns", system.activate_ns);
   spec.column_cycles = times.of_ns("memory_system.column_ns", system.column_ns);
   spec.row_cycles = times.of_ns("memory_system.row_cycle_ns", system.row_cycle_ns);
+  spec.activate_gap_cycles = times.of_ns("memory_system.activate_gap_ns", system.activate_gap_ns);
+  spec.activate_window_cycles =
+      times.of_ns("memory_system.activate_window_ns", system.activate_window_ns);
+  spec.refresh_interval_cycles =
+      times.of_ns("memory_system.refresh_interval_ns", system.refresh_interval_ns);
+  spec.refresh_cycles = times.of_ns("memory_system.refresh_ns", system.refresh_ns);
   spec.row_idle_cycles = times.of_ns("memory_system.row_idle_ns", system.row_idle_ns);
   spec.turnaround_cycles = times.of_ns("memory_system.turnaround_ns", system.turnaround_ns);
   spec.write_high = system.write_queue;
@@ -239,6 +255,7 @@ Result<Spec> make_spec(const gpu::Device& device, std::uint64_t seed) {
   spec.threads = device.sm.threads;
   spec.blocks = device.sm.blocks;
   spec.shared_bytes = device.sm.shared_bytes;
+  spec.registers = device.sm.registers;
   spec.l1_miss_registers = device.memory_system->l1_miss_registers;
   spec.store_registers = device.memory_system->store_registers;
   spec.l1 = shape_cache(device.l1.size_bytes / line_bytes, 4);
@@ -307,24 +324,31 @@ std::string spec_text(const Spec& spec) {
   std::string text = fmt::format("{}: {} SMs in {} GPCs at {:.0f} MHz\n", spec.name, spec.sms(),
                                  spec.gpcs, spec.clock_hz / 1e6);
   text += fmt::format(
-      "SM: {:.1f} instructions a cycle, {} cycles between dependent ones\n",
+      "SM: {:.1f} instructions a cycle, {} cycles between dependent ones; {} registers; shared "
+      "memory {}; a block begins after {} cycles, a kernel after {} reads\n",
       static_cast<double>(ticks_per_cycle) / static_cast<double>(spec.issue_ticks.raw()),
-      spec.instruction_cycles);
+      spec.instruction_cycles, spec.registers,
+      bytes(spec.shared_ticks * sector_bytes / shared_row_bytes), spec.block_start_cycles,
+      spec.launch_misses);
   text += fmt::format("L1: {} sets of {} ways, hit {} cycles, {} miss and {} store registers\n",
                       spec.l1.sets, spec.l1.ways, spec.l1_hit_cycles, spec.l1_miss_registers,
                       spec.store_registers);
-  text += fmt::format("crossbar: SM {}, GPC {}, {} ports of {}, {} cycles there, {} back\n",
-                      bytes(spec.sm_ticks), bytes(spec.gpc_ticks), spec.ports,
-                      bytes(spec.port_ticks), spec.request_cycles, spec.reply_cycles);
+  text += fmt::format(
+      "crossbar: SM {}, GPC {}, {} ports of {} ({} of writes, {} of atomics), {} cycles there, {} "
+      "back\n",
+      bytes(spec.sm_ticks), bytes(spec.gpc_ticks), spec.ports, bytes(spec.port_ticks),
+      bytes(spec.port_write_ticks), bytes(spec.port_atomic_ticks), spec.request_cycles,
+      spec.reply_cycles);
   text += fmt::format("L2: {} slices of {} sets of {} ways, {} cycles, {} miss registers a slice\n",
                       spec.slices, spec.l2.sets, spec.l2.ways, spec.l2_cycles, spec.miss_registers);
   text += fmt::format(
       "DRAM: a channel a slice, {} banks, bus {}, bursts of {} sectors; precharge {}, activate {}, "
-      "column {}, row {}, turnaround {}, controller {} cycles; rows close after {}; writes drain "
-      "from {} to {}\n",
+      "column {}, row {}, turnaround {}, controller {} cycles; activations of a channel {} apart, "
+      "four in {}; {} of {} cycles are refresh; rows close after {}; writes drain from {} to {}\n",
       spec.banks, bytes(spec.burst_ticks), spec.burst_sectors, spec.precharge_cycles,
       spec.activate_cycles, spec.column_cycles, spec.row_cycles, spec.turnaround_cycles,
-      spec.dram_cycles, spec.row_idle_cycles, spec.write_high, spec.write_low);
+      spec.dram_cycles, spec.activate_gap_cycles, spec.activate_window_cycles, spec.refresh_cycles,
+      spec.refresh_interval_cycles, spec.row_idle_cycles, spec.write_high, spec.write_low);
   text += fmt::format("unloaded: L2 hit {} cycles, DRAM {} cycles\n", spec.l2_hit_latency(),
                       spec.dram_latency());
   return text;

@@ -5,7 +5,20 @@
 #include "demarc/sim/memory/emulated.hpp"
 
 namespace demarc::sim::memory {
+
+namespace step_detail {
+
+// What an instruction says of the caches.
+struct CacheUse {
+  bool past_l1 = false;
+  bool streams = false;
+};
+
+}  // namespace step_detail
+
 namespace {
+
+using step_detail::CacheUse;
 
 using emulate::TraceInstruction;
 
@@ -69,9 +82,60 @@ bool is_barrier(std::string_view text) {
   return opcode == "BAR" || (opcode.starts_with("BAR.") && !opcode.starts_with("BAR.ARV"));
 }
 
+bool has_modifier(std::string_view opcode, std::string_view name) {
+  for (std::size_t at = opcode.find(name); at != std::string_view::npos;
+       at = opcode.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    if (end == opcode.size() || opcode[end] == '.' || opcode[end] == ':') return true;
+  }
+  return false;
+}
+
+// PTX ISA 8.5, "Cache Operators" and "Cache Eviction Priority Hints"; of machine code the modifiers
+// that ptxas makes of them.
+CacheUse cache_use(std::string_view text) {
+  const std::string_view opcode = text.substr(0, text.find(' '));
+  const auto any = [&](std::initializer_list<std::string_view> names) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](std::string_view name) { return has_modifier(opcode, name); });
+  };
+  if (is_machine_code(text)) return {any({".GPU", ".SYS", ".BYPASS", ".NA"}), any({".EF"})};
+  return {any({".cg", ".cv", ".volatile", ".relaxed", ".acquire", ".mmio", ".L1::no_allocate"}),
+          any({".cs", ".L1::evict_first", ".L2::evict_first"})};
+}
+
 // An atomic whose result nobody gets.
 bool is_reduction(std::string_view text) {
   return text.starts_with("red.") || text.starts_with("RED.") || text.starts_with("REDG.");
+}
+
+// Rows of its banks that a warp's access to shared memory takes, one a cycle: lanes that want
+// different words of one bank wait for each other; 8 bytes a lane take a half warp at a time, 16 a
+// quarter.
+std::uint32_t shared_rows(const emulate::AccessEvent& event, std::uint32_t bytes) {
+  constexpr std::uint32_t banks = 32;
+  constexpr std::uint32_t word = 4;
+  const std::uint32_t words = std::max(bytes / word, 1U);
+  const std::uint32_t lanes = std::max(banks / words, 1U);
+  std::uint32_t rows = 0;
+  for (std::uint32_t first = 0; first < 32; first += lanes) {
+    std::array<std::array<std::uint64_t, 32>, banks> seen{};  // words of each bank
+    std::array<std::uint32_t, banks> count{};
+    std::uint32_t most = 0;
+    for (std::uint32_t lane = first; lane < first + lanes; ++lane) {
+      if ((event.mask >> lane & 1U) == 0) continue;
+      for (std::uint32_t i = 0; i < words; ++i) {
+        const std::uint64_t at = event.addresses[lane] / word + i;
+        const auto bank = static_cast<std::uint32_t>(at % banks);
+        const auto end = seen[bank].begin() + count[bank];
+        if (std::find(seen[bank].begin(), end, at) != end) continue;
+        seen[bank][count[bank]++] = at;
+        most = std::max(most, count[bank]);
+      }
+    }
+    rows += most;
+  }
+  return rows;
 }
 
 constexpr std::uint32_t no_use = ~std::uint32_t{0};
@@ -85,6 +149,7 @@ struct Code {
   std::vector<std::uint32_t> first_use;  // of a load: where a register it writes is used
   std::vector<std::uint8_t> barrier;
   std::vector<std::uint8_t> reduces;
+  std::vector<CacheUse> cache_use;
   std::vector<std::uint32_t> special;  // barriers and first uses before index i
 };
 
@@ -93,6 +158,7 @@ struct WarpBuilder {
   std::uint32_t at = 0;  // instructions of the run in hand not yet counted: [at, end)
   std::uint32_t end = 0;
   std::uint32_t instructions = 0;
+  std::uint32_t shared_rows = 0;
   bool wait = false;
   std::vector<std::uint32_t> uses;  // of loads under way
 };
@@ -115,6 +181,7 @@ Code study_code(const std::vector<TraceInstruction>& instructions) {
     const std::string_view text = without_guard(instruction.text);
     code.barrier.push_back(is_barrier(text) ? 1 : 0);
     code.reduces.push_back(is_reduction(text) ? 1 : 0);
+    code.cache_use.push_back(cache_use(text));
     marked[i] = std::max(marked[i], code.barrier[i]);
     if (instruction.kind != emulate::AccessKind::load &&
         instruction.kind != emulate::AccessKind::atomic) {
@@ -143,6 +210,9 @@ Code study_code(const std::vector<TraceInstruction>& instructions) {
 
 using step_detail::WarpBuilder;
 
+// A step's at which it ends; one access has 1024 at most.
+constexpr std::uint32_t most_shared_rows = 60000;
+
 struct StepSink::State {
   OnKernel on_kernel;
   OnBlock on_block;
@@ -155,17 +225,21 @@ struct StepSink::State {
   std::optional<std::uint32_t> no_warp;  // one that the block does not have
   Step step;
 
-  void emit(WarpBuilder& builder, StepKind kind) {
+  void emit(WarpBuilder& builder, StepKind kind, CacheUse use) {
     step.kind = kind;
     step.wait = builder.wait;
+    step.past_l1 = use.past_l1 && kind == StepKind::load;
+    step.streams = use.streams;
     step.instructions = builder.instructions;
+    step.shared_rows = static_cast<std::uint16_t>(builder.shared_rows);
+    builder.shared_rows = 0;
     builder.wait = false;
     builder.instructions = 0;
     builder.steps.add(step);
   }
   void emit_work(WarpBuilder& builder, StepKind kind) {
     step.count = 0;
-    emit(builder, kind);
+    emit(builder, kind, {});
   }
 
   // Before instruction i: does a load under way deliver what it needs?
@@ -214,15 +288,19 @@ struct StepSink::State {
     wait_for_use(builder, i);
     ++builder.instructions;
     builder.at = i + 1;
-    if (event.space != emulate::MemorySpace::global) return;
     const TraceInstruction& instruction = header.instructions[i];
+    if (event.space == emulate::MemorySpace::shared) {
+      builder.shared_rows += shared_rows(event, instruction.bytes);
+      if (builder.shared_rows >= most_shared_rows) emit_work(builder, StepKind::work);
+    }
+    if (event.space != emulate::MemorySpace::global) return;
     step.count = coalesce(event.addresses, event.mask, instruction.bytes, step.lines);
     StepKind kind = StepKind::load;
     if (instruction.kind == emulate::AccessKind::store) kind = StepKind::store;
     if (instruction.kind == emulate::AccessKind::atomic) {
       kind = code.reduces[i] != 0 ? StepKind::reduce : StepKind::atomic;
     }
-    emit(builder, kind);
+    emit(builder, kind, code.cache_use[i]);
     if ((kind == StepKind::load || kind == StepKind::atomic) && code.first_use[i] != no_use) {
       builder.uses.push_back(code.first_use[i]);
     }

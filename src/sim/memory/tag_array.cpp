@@ -50,6 +50,16 @@ typename TagArray<Cache>::Way TagArray<Cache>::victim(Set set) const {
 }
 
 template <class Cache>
+void TagArray<Cache>::forget(Cache cache) {
+  for (std::uint32_t set = cache.raw() * sets_; set < (cache.raw() + 1) * sets_; ++set) {
+    std::uint32_t* const row = words_.data() + std::size_t{set} * stride_ + padded_ways_;
+    for (std::uint32_t way = 0; way < ways_; ++way) {
+      if ((row[way] & pending_bits) == 0) row[way] &= ~15U;
+    }
+  }
+}
+
+template <class Cache>
 void TagArray<Cache>::renumber(Cache cache) {
   std::vector<std::uint32_t*> ages;
   for (std::uint32_t set = cache.raw() * sets_; set < (cache.raw() + 1) * sets_; ++set) {

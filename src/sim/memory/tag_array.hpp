@@ -71,6 +71,10 @@ class TagArray {
     std::uint32_t& of_way = state(index);
     of_way = (of_way & 0xffffU) | (++clocks_[cache] << 16U);
   }
+  // The line is the next that goes.
+  void let_go(Way index) { state(index) &= 0xffffU; }
+  // Nothing of the cache is there any more, but for lines of which something is under way.
+  void forget(Cache cache);
   // Asks the host for the set, or for what is known of a line.
   void prefetch_set(Set set) const {
     const std::uint32_t* const row = words_.data() + std::size_t{set.raw()} * stride_;

@@ -6,25 +6,34 @@
 
 namespace demarc::sim::memory {
 
+std::uint64_t head_of(const Step& step) {
+  return static_cast<std::uint64_t>(step.kind) | (std::uint64_t{step.wait} << 3U) |
+         (std::uint64_t{step.past_l1} << 4U) | (std::uint64_t{step.streams} << 5U) |
+         (std::uint64_t{step.count} << 8U) | (std::uint64_t{step.instructions} << 16U) |
+         (std::uint64_t{step.shared_rows} << 48U);
+}
+
+void read_head(std::uint64_t head, Step& step) {
+  step.kind = static_cast<StepKind>(head & 7U);
+  step.wait = (head & 8U) != 0;
+  step.past_l1 = (head & 16U) != 0;
+  step.streams = (head & 32U) != 0;
+  step.count = static_cast<std::uint8_t>(head >> 8U);
+  step.instructions = static_cast<std::uint32_t>(head >> 16U);
+  step.shared_rows = static_cast<std::uint16_t>(head >> 48U);
+}
+
 void PackedSteps::add(const Step& step) {
-  words_.push_back(static_cast<std::uint64_t>(step.kind) | (std::uint64_t{step.wait} << 3U) |
-                   (std::uint64_t{step.count} << 8U) | (std::uint64_t{step.instructions} << 16U));
+  words_.push_back(head_of(step));
   for (std::size_t i = 0; i < step.count; ++i) words_.push_back(step.lines[i].word());
 }
 
 void PackedSteps::read(std::size_t& at, Step& step) const {
   if (at >= words_.size()) {
-    step.kind = StepKind::end;
-    step.wait = false;
-    step.count = 0;
-    step.instructions = 0;
+    read_head(static_cast<std::uint64_t>(StepKind::end), step);
     return;
   }
-  const std::uint64_t head = words_[at++];
-  step.kind = static_cast<StepKind>(head & 7U);
-  step.wait = (head & 8U) != 0;
-  step.count = static_cast<std::uint8_t>(head >> 8U);
-  step.instructions = static_cast<std::uint32_t>(head >> 16U);
+  read_head(words_[at++], step);
   const std::uint64_t* const words = words_.data() + at;
   for (std::size_t i = 0; i < step.count; ++i) step.lines[i] = LineEntry::again(words[i]);
   at += step.count;

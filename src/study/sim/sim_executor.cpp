@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "demarc/base/parallel.hpp"
+#include "fidelity.hpp"
 #include "part_colors.hpp"
 #include "sim/sim_memory.hpp"
 #include "sim/sim_workload.hpp"
@@ -117,7 +118,7 @@ class SimStudy {
     }
     DEMARC_CHECK(gpu.run_launches(victim, warm_up + samples));
     CellTimes times;
-    const auto& cycles = gpu.statistics(victim).run_cycles;
+    const auto& cycles = gpu.statistics(victim).kernel_cycles;
     for (std::size_t i = warm_up; i < cycles.size(); ++i) {
       times.ns.push_back(static_cast<double>(cycles[i].raw()) / spec_.clock_hz * 1e9);
     }
@@ -278,6 +279,7 @@ class SimExecutor final : public Executor {
     context.sms = study_.spec().sms();
     context.measured = false;
     context.notes.push_back(sim::memory::spec_text(study_.spec()));
+    context.notes.push_back(expected_error(name_));
     return context;
   }
   Result<gpu::Device> description() const override { return study_.device(); }

@@ -14,13 +14,13 @@ constexpr std::string_view example = R"(# two warps, the second waits for its lo
 kernel threads=64 shared=1024
 block
 warp
-load +3 0x1000/15 0x2080/1
+load.cg.cs +3 shared=7 0x1000/15 0x2080/1
 barrier +1
 warp
 load 0x3020
 wait store +2 0x4000/3
 barrier
-kernel threads=32
+kernel threads=32 registers=40
 block
 warp
 work +10
@@ -33,12 +33,20 @@ TEST(AccessStream, TextSaysWhatEachWarpDoes) {
   EXPECT_EQ((*launch)->kernels[0].shape, (KernelShape{1, 64, 1024}));
   Step step;
   std::size_t at = 0;
+  (*launch)->kernels[0].blocks[0]->warps[0].read(at, step);
+  EXPECT_TRUE(step.past_l1);
+  EXPECT_TRUE(step.streams);
+  EXPECT_EQ(step.shared_rows, 7U);
+  EXPECT_EQ((*launch)->kernels[1].shape.registers, 40U);
+  at = 0;
   const PackedSteps& second = (*launch)->kernels[0].blocks[0]->warps[1];
   second.read(at, step);
   EXPECT_EQ(step.lines[0].word(), 0x3000U | 2U);  // the sector of the address itself
   second.read(at, step);
   EXPECT_TRUE(step.wait);
   EXPECT_EQ(step.kind, StepKind::store);
+  EXPECT_FALSE(step.past_l1);
+  EXPECT_FALSE(step.streams);
   EXPECT_EQ(step.instructions, 2U);
 }
 
@@ -67,6 +75,11 @@ TEST(AccessStream, ErrorsNameTheLine) {
   EXPECT_THAT(error("kernel\nblock\nwarp\nlod 0x80\n"), HasSubstr("x.txt:4: 'lod' is none of"));
   EXPECT_THAT(error("kernel\nblock\nwarp\nload\n"), HasSubstr("x.txt:4: load needs an address"));
   EXPECT_THAT(error("kernel\nblock\nwarp\nload 0x80/16\n"), HasSubstr("1 to 15"));
+  EXPECT_THAT(error("kernel\nblock\nwarp\nstore.cg 0x80\n"),
+              HasSubstr("x.txt:4: '.cg' is neither"));
+  EXPECT_THAT(error("kernel\nblock\nwarp\nbarrier.cs\n"), HasSubstr("x.txt:4: '.cs' is neither"));
+  EXPECT_THAT(error("kernel\nblock\nwarp\nwork shared=65536\n"), HasSubstr("65536 rows"));
+  EXPECT_THAT(error("kernel registers=256\n"), HasSubstr("registers=256 is out of range"));
   EXPECT_THAT(error("block\n"), HasSubstr("x.txt:1: a block before any kernel"));
   EXPECT_THAT(error("kernel threads=32\nblock\nwarp\nwarp\n"), HasSubstr("more than the 1 warps"));
   EXPECT_THAT(error("kernel threads=0\n"), HasSubstr("out of range"));

@@ -69,6 +69,72 @@ TEST(EmulatedSteps, AWarpWaitsWhereALoadedRegisterIsFirstUsed) {
   EXPECT_EQ(access_text(*recorded->launch), expected);
 }
 
+// Past the L1, streamed, and shared memory: 32 words of one row, then 32 of one bank.
+constexpr const char* operators = R"(.version 7.8
+.target sm_80
+.address_size 64
+.visible .entry operators(.param .u64 a)
+{
+  .reg .b32 %r<6>;
+  .reg .b64 %rd<4>;
+  .shared .align 4 .b8 rows[4096];
+  ld.param.u64 %rd1, [a];
+  ld.global.cg.u32 %r1, [%rd1];
+  ld.volatile.global.u32 %r1, [%rd1];
+  ld.global.cs.u32 %r1, [%rd1];
+  st.global.cs.u32 [%rd1], %r1;
+  ld.global.L1::no_allocate.u32 %r1, [%rd1];
+  ld.global.L2::evict_first.u32 %r1, [%rd1];
+  mov.u32 %r2, %tid.x;
+  shl.b32 %r3, %r2, 2;
+  shl.b32 %r4, %r2, 7;
+  mov.u32 %r5, rows;
+  add.s32 %r3, %r5, %r3;
+  add.s32 %r4, %r5, %r4;
+  st.shared.u32 [%r3], %r2;
+  st.shared.u32 [%r4], %r2;
+  ret;
+}
+)";
+
+TEST(EmulatedSteps, CacheOperatorsAndRowsOfSharedMemoryAreKept) {
+  const auto parsed = ptx::parse(operators, "operators.ptx");
+  ASSERT_TRUE(parsed.diagnostics.ok());
+  gpu::LaunchText text;
+  text.ptx = "operators.ptx";
+  text.kernel = "operators";
+  text.grid = "1";
+  text.block = "32";
+  text.arguments = "buf:256";
+  const auto recorded = record_launch(parsed.module, gpu::parse_launch(text).value(), 1);
+  ASSERT_TRUE(recorded) << recorded.error().message;
+  const std::string steps = access_text(*recorded->launch);
+  for (const char* step : {"load.cg +2 ", "load.cs +1 ", "store.cs +1 ", "work +9 shared=33\n"}) {
+    EXPECT_NE(steps.find(step), std::string::npos) << step << " of\n" << steps;
+  }
+  EXPECT_EQ(access_text(*parse_access_text(steps, "x.txt").value()), steps);
+}
+
+TEST(EmulatedSteps, AWindowKeepsItsKernelsWithTheirRegistersAndEmulatesNoneBehindIt) {
+  const auto parsed = ptx::parse(add_one, "add_one.ptx");
+  gpu::Launch launch = add_one_launch();
+  launch.kernels.resize(4, launch.kernels[0]);
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    launch.kernels[i].registers = 20 + i;
+    launch.kernels[i].grid = {1 + i, 1, 1};
+  }
+  const auto recorded = record_launch(parsed.module, launch, 1, {1, 2});
+  ASSERT_TRUE(recorded) << recorded.error().message;
+  ASSERT_EQ(recorded->launch->kernels.size(), 2U);
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(recorded->launch->kernels[i].shape.registers, 21 + i);
+    EXPECT_EQ(recorded->launch->kernels[i].blocks.size(), 2 + i);
+  }
+  const auto none = record_launch(parsed.module, launch, 1, {4, 2});
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().message.find("of its 4 kernels none is number 4"), std::string::npos);
+}
+
 TEST(EmulatedSteps, EmulatedOnTheFlyTakesAsLongAsRecorded) {
   const auto parsed = ptx::parse(add_one, "add_one.ptx");
   const auto module = std::make_shared<const ptx::Module>(parsed.module);

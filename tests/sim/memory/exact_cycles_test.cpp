@@ -5,28 +5,6 @@
 namespace demarc::sim::memory::test {
 namespace {
 
-// Cycles at which the requests arrive, each alone in its list position.
-struct Asked {
-  std::uint64_t at = 0;
-  std::uint32_t sm = 0;
-  std::uint64_t address = 0;
-  StepKind kind = StepKind::load;
-};
-using Times = std::vector<std::uint64_t>;
-Times arrivals(Simulation& gpu, const std::vector<Asked>& asked) {
-  std::vector<Request> requests;
-  for (const Asked& one : asked)
-    requests.push_back({.at = Cycles(one.at),
-                        .sm = SmIndex(one.sm),
-                        .address = PhysicalAddress(one.address),
-                        .kind = one.kind});
-  const auto completions = gpu.timed(requests);
-  EXPECT_TRUE(completions) << completions.error().message;
-  Times cycles;
-  for (const Completion& completion : *completions) cycles.push_back(completion.first.raw());
-  return cycles;
-}
-
 // A launch that is not finished after `cycles - 1` cycles and is after `cycles`.
 void expect_takes(const Spec& spec, std::shared_ptr<Source> source, std::uint64_t number) {
   const Cycles cycles(number);

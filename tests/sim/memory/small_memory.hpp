@@ -3,6 +3,12 @@
 // 1), a miss 71 (controller 20, activate 9, column 11, burst 2 more).
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "demarc/sim/memory/access_stream.hpp"
 #include "demarc/sim/memory/simulation.hpp"
 
 namespace demarc::sim::memory::test {
@@ -83,6 +89,44 @@ inline Step access(StepKind kind, std::initializer_list<std::uint64_t> words, bo
   for (const std::uint64_t word : words)
     step.lines[step.count++] = LineEntry::from_word(word).value();
   return step;
+}
+
+// Cycles at which the requests arrive, each alone in its list position.
+struct Asked {
+  std::uint64_t at = 0;
+  std::uint32_t sm = 0;
+  std::uint64_t address = 0;
+  StepKind kind = StepKind::load;
+};
+using Times = std::vector<std::uint64_t>;
+inline Times arrivals(Simulation& gpu, const std::vector<Asked>& asked) {
+  std::vector<Request> requests;
+  for (const Asked& one : asked)
+    requests.push_back({.at = Cycles(one.at),
+                        .sm = SmIndex(one.sm),
+                        .address = PhysicalAddress(one.address),
+                        .kind = one.kind});
+  const auto completions = gpu.timed(requests);
+  EXPECT_TRUE(completions) << completions.error().message;
+  Times cycles;
+  for (const Completion& completion : *completions) cycles.push_back(completion.first.raw());
+  return cycles;
+}
+
+inline Times arrivals(const Spec& spec, const std::vector<Asked>& asked) {
+  Simulation gpu(spec);
+  return arrivals(gpu, asked);
+}
+
+// Of launches of an access stream on SM 0.
+inline ClientStatistics statistics_of(const Spec& spec, const std::string& text,
+                                      std::uint32_t launches = 1) {
+  Simulation gpu(spec);
+  const auto client = gpu.add_client(
+      {"test", sms({0}), replay_launch(parse_access_text(text, "x.txt").value()), {}});
+  const auto ran = gpu.run_launches(client, launches);
+  EXPECT_TRUE(ran) << ran.error().message;
+  return gpu.statistics(client);
 }
 
 }  // namespace demarc::sim::memory::test

@@ -33,9 +33,16 @@ struct RecordedLaunch {
   std::shared_ptr<const PackedLaunch> launch;
   emulate::Outcome outcome;  // what the kernels computed
 };
-// Emulates once and keeps all steps: for launches small enough, run many times.
+// Kernels of a launch, by their place in it.
+struct KernelWindow {
+  std::size_t first = 0;
+  std::size_t count = ~std::size_t{0};
+};
+// Emulates once and keeps all steps of the kernels in the window: for launches small enough, run
+// many times. What comes behind the window is not emulated.
 [[nodiscard]] Result<RecordedLaunch> record_launch(const ptx::Module& module,
-                                                   const gpu::Launch& launch, unsigned threads = 0);
+                                                   const gpu::Launch& launch, unsigned threads = 0,
+                                                   KernelWindow window = {});
 
 // Emulates again on every run, in a thread of its own that is at most `blocks_ahead` blocks ahead:
 // no more of the trace is in memory than the blocks that run.

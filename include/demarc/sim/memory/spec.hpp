@@ -66,11 +66,17 @@ struct Spec {
   Cycles l1_hit_cycles{30};
   std::uint32_t l1_miss_registers = 256;
   std::uint32_t store_registers = 256;
+  std::uint32_t registers = 0;      // of its threads; 0: never the limit
+  Ticks shared_ticks;               // 128 bytes of shared memory; 0: never the limit
+  Cycles block_start_cycles;        // from the place of a block to its first instruction
+  std::uint32_t launch_misses = 0;  // reads past all caches, one after the other, before a kernel
 
   // Crossbar: ticks a sector of 32 bytes; a load request takes as long as one sector.
   Ticks sm_ticks{256};
   Ticks gpc_ticks;  // 0: no GPC link
   Ticks port_ticks{256};
+  Ticks port_write_ticks{256};
+  Ticks port_atomic_ticks{256};
   Cycles request_cycles{80};
   Cycles reply_cycles{80};
   std::vector<std::uint8_t> distances;  // [slice * sms + sm], added to the request; may be empty
@@ -91,7 +97,11 @@ struct Spec {
   Cycles precharge_cycles{20};
   Cycles activate_cycles{20};
   Cycles column_cycles{20};
-  Cycles row_cycles{60};  // between two activations of a bank
+  Cycles row_cycles{60};           // between two activations of a bank
+  Cycles activate_gap_cycles;      // of two banks of a channel
+  Cycles activate_window_cycles;   // in which four may begin
+  Cycles refresh_interval_cycles;  // of a channel; 0: it needs none
+  Cycles refresh_cycles;           // in which it does nothing else
   Cycles row_idle_cycles{400};
   Cycles turnaround_cycles{10};
   std::uint32_t write_high = 32;  // writes waiting in a channel: start draining

@@ -1,0 +1,194 @@
+// Simulated cells beside measured ones: errors and rank correlation.
+#include "fidelity.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+namespace demarc::study {
+namespace {
+
+constexpr std::array<CardFidelity, 2> cards{{{"h100-sxm", "isolate-h100-halves.csv", 29, 0.82, 213},
+                                             {"h200", "isolate-h200-halves.csv", 31, 0.64, 135}}};
+
+std::vector<std::string_view> fields_of(std::string_view line) {
+  std::vector<std::string_view> fields;
+  for (std::size_t begin = 0; begin <= line.size();) {
+    const std::size_t end = std::min(line.find(',', begin), line.size());
+    fields.push_back(line.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return fields;
+}
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+double correlation(const std::vector<double>& a, const std::vector<double>& b) {
+  const double mean_a = mean_of(a);
+  const double mean_b = mean_of(b);
+  double both = 0;
+  double of_a = 0;
+  double of_b = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    both += (a[i] - mean_a) * (b[i] - mean_b);
+    of_a += (a[i] - mean_a) * (a[i] - mean_a);
+    of_b += (b[i] - mean_b) * (b[i] - mean_b);
+  }
+  return of_a == 0 || of_b == 0 ? 0 : both / std::sqrt(of_a * of_b);
+}
+
+// Times of the table by name.
+class Table {
+ public:
+  explicit Table(const std::vector<MeasuredTime>& times) : times_(times) {}
+  [[nodiscard]] Result<double> at(std::string_view mode, std::string_view victim,
+                                  std::string_view aggressor) const {
+    for (const MeasuredTime& time : times_) {
+      if (time.mode == mode && time.victim == victim && time.aggressor == aggressor) return time.us;
+    }
+    return invalid_input("the measured table has no {} beside {} under {}", victim,
+                         aggressor.empty() ? "idle neighbours" : aggressor, mode);
+  }
+
+ private:
+  const std::vector<MeasuredTime>& times_;
+};
+
+double slowdown(double beside, double idle) {
+  return 100 * (beside / idle - 1);
+}
+
+}  // namespace
+
+double ComparedCell::error() const {
+  return std::abs(simulated - measured);
+}
+
+std::span<const CardFidelity> compared_cards() {
+  return cards;
+}
+
+std::string expected_error(std::string_view device) {
+  for (const CardFidelity& card : cards) {
+    if (card.device != device) continue;
+    return fmt::format(
+        "error to expect: under mask, slowdowns of nine workloads at the scale `card` are off by "
+        "{:.0f} points on average and by {:.0f} at worst (docs/measurements/fidelity.md)",
+        card.mean_error, card.worst_error);
+  }
+  return "error to expect: not known, slowdowns of this description were not compared with a "
+         "card's";
+}
+
+Result<std::vector<MeasuredTime>> parse_measured(std::string_view csv, std::string_view source) {
+  std::vector<MeasuredTime> times;
+  for (std::size_t number = 1; !csv.empty(); ++number) {
+    const auto end = std::min(csv.find('\n'), csv.size());
+    const auto fields = fields_of(csv.substr(0, end));
+    csv.remove_prefix(std::min(end + 1, csv.size()));
+    if (number == 1) {
+      if (fields.size() < 5 || fields[0] != "mode" || fields[4] != "kernels_mean_us") {
+        return invalid_input("{}:1: this is no table of measured cells", source);
+      }
+      continue;
+    }
+    MeasuredTime time;
+    const auto* const last = fields.size() < 5 ? nullptr : fields[4].data() + fields[4].size();
+    if (last == nullptr || std::from_chars(fields[4].data(), last, time.us).ptr != last ||
+        !(time.us > 0)) {
+      return invalid_input("{}:{}: a line is mode,victim,aggressor,runs,microseconds", source,
+                           number);
+    }
+    time.mode = fields[0];
+    time.victim = fields[1];
+    if (fields[2] != "-") time.aggressor = fields[2];
+    times.push_back(std::move(time));
+  }
+  return times;
+}
+
+std::vector<double> ranks_of(const std::vector<double>& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::vector<double> ranks(values.size());
+  for (std::size_t first = 0; first < order.size();) {
+    std::size_t end = first;
+    while (end < order.size() && values[order[end]] == values[order[first]]) ++end;
+    const double place = static_cast<double>(first + 1 + end) / 2;
+    for (; first < end; ++first) ranks[order[first]] = place;
+  }
+  return ranks;
+}
+
+Result<Fidelity> compare(const std::vector<MeasuredTime>& measured, const StudyResult& simulated) {
+  const Table table(measured);
+  const Plan& plan = simulated.plan;
+  const std::string mode = plan.modes.at(0).name();
+  Fidelity fidelity;
+  double idle = 0;
+  for (const Cell& cell : simulated.cells) {
+    if (cell.mode != 0) continue;
+    const std::string& victim = plan.victims[cell.victim].name;
+    if (!cell.error.empty()) return check_failed("{}: {}", victim, cell.error);
+    DEMARC_TRY(const double alone, table.at(mode, victim, ""));
+    if (!cell.aggressor) {  // the first of its victim
+      idle = cell.times.mean;
+      DEMARC_TRY(const double whole, table.at("none", victim, ""));
+      fidelity.costs.push_back(
+          {victim, alone / whole, idle / simulated.baselines.at(cell.victim).times.mean});
+      continue;
+    }
+    const std::string& aggressor = plan.aggressors[*cell.aggressor].name;
+    DEMARC_TRY(const double beside, table.at(mode, victim, aggressor));
+    fidelity.cells.push_back(
+        {victim, aggressor, slowdown(beside, alone), slowdown(cell.times.mean, idle)});
+  }
+  if (fidelity.cells.empty()) return invalid_input("the study has no cell to compare");
+  std::sort(fidelity.cells.begin(), fidelity.cells.end(),
+            [](const ComparedCell& a, const ComparedCell& b) { return a.error() > b.error(); });
+  std::vector<double> errors;
+  std::vector<double> of_card;
+  std::vector<double> of_simulation;
+  for (const ComparedCell& cell : fidelity.cells) {
+    errors.push_back(cell.error());
+    of_card.push_back(cell.measured);
+    of_simulation.push_back(cell.simulated);
+  }
+  fidelity.mean_error = mean_of(errors);
+  fidelity.median_error = median_of(errors);
+  fidelity.rank_correlation = correlation(ranks_of(of_card), ranks_of(of_simulation));
+  return fidelity;
+}
+
+std::string fidelity_text(const Fidelity& fidelity) {
+  std::string text = "half of the card over the whole card, idle neighbours: simulated, measured\n";
+  for (const ComparedCost& cost : fidelity.costs) {
+    text += fmt::format("  {:12} {:6.2f} {:6.2f}\n", cost.victim, cost.simulated, cost.measured);
+  }
+  text += "slowdown in per cent: simulated, measured, error in points\n";
+  for (const ComparedCell& cell : fidelity.cells) {
+    text += fmt::format("  {:12} beside {:12} {:7.1f} {:7.1f} {:7.1f}\n", cell.victim,
+                        cell.aggressor, cell.simulated, cell.measured, cell.error());
+  }
+  text += fmt::format(
+      "{} cells: mean error {:.1f} points, median {:.1f}, worst {:.1f}, rank correlation {:.2f}\n",
+      fidelity.cells.size(), fidelity.mean_error, fidelity.median_error,
+      fidelity.cells.front().error(), fidelity.rank_correlation);
+  return text;
+}
+
+}  // namespace demarc::study

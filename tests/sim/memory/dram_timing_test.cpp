@@ -1,0 +1,76 @@
+// Activations of a channel and its refreshes, followed by hand: see small_memory.hpp. A request of
+// cycle 0 activates its row at cycle 12.
+#include <gtest/gtest.h>
+
+#include "small_memory.hpp"
+
+namespace demarc::sim::memory::test {
+namespace {
+
+TEST(DramTiming, ActivationsOfTwoBanksAreAGapApart) {
+  Spec spec = small_memory();
+  const std::vector<Asked> two{{.sm = 0, .address = 0},
+                               {.sm = 1, .address = other_bank | other_set}};
+  EXPECT_EQ(arrivals(spec, two), (Times{miss, miss + 2}));  // burst behind burst
+  spec.activate_gap_cycles = 30_cycles;
+  EXPECT_EQ(arrivals(spec, two), (Times{miss, miss + 30}));
+}
+
+TEST(DramTiming, AFifthActivationWaitsUntilTheWindowOfTheFirstEnds) {
+  Spec spec = small_memory();
+  spec.address.bank.rows = {0x1000, 0x2000, 0x4000};
+  spec.banks = 8;
+  spec.l2 = {2, 8};
+  std::vector<Asked> five;
+  for (std::uint32_t i = 0; i < 5; ++i) five.push_back({.sm = i % 4, .address = 0x1000ULL * i});
+  EXPECT_EQ(arrivals(spec, five).back(), miss + 8);
+  spec.activate_window_cycles = 100_cycles;
+  const Times times = arrivals(spec, five);
+  EXPECT_EQ(times[3], miss + 6);
+  EXPECT_EQ(times[4], miss + 100);
+}
+
+TEST(DramTiming, ARefreshThatIsDueHoldsTheChannel) {
+  Spec spec = small_memory();
+  spec.refresh_interval_cycles = 1000_cycles;
+  spec.refresh_cycles = 50_cycles;
+  // Of the second request the row could be activated at 1012: the refresh ends at 1050.
+  EXPECT_EQ(arrivals(spec, {{.at = 500, .address = 0}, {.at = 1000, .address = other_bank}}),
+            (Times{500 + miss, 1050 + miss - 12}));
+}
+
+TEST(DramTiming, ARefreshClosesTheRows) {
+  Spec spec = small_memory();
+  const std::vector<Asked> one_row{{.at = 500, .address = 0}, {.at = 1200, .address = 0x200}};
+  EXPECT_EQ(arrivals(spec, one_row)[1], 1200 + miss - 9);
+  spec.refresh_interval_cycles = 1000_cycles;
+  spec.refresh_cycles = 50_cycles;
+  EXPECT_EQ(arrivals(spec, one_row)[1], 1200 + miss);
+}
+
+// Acknowledged without the port and the link of the SM on the way back.
+constexpr std::uint64_t stored = hit - 2;
+
+TEST(SliceQueues, AStoreDoesNotWaitForALoadThatHasNoMissRegister) {
+  Spec spec = small_memory();
+  spec.miss_registers = 1;
+  EXPECT_EQ(arrivals(spec, {{.at = 0, .sm = 0, .address = 0},
+                            {.at = 0, .sm = 1, .address = other_bank},
+                            {.at = 5, .sm = 2, .address = other_set, .kind = StepKind::store}})[2],
+            5 + stored);
+}
+
+TEST(Ports, StoresAndAtomicsTakeTheirOwnTimeOnTheWayIn) {
+  Spec spec = small_memory();
+  const std::vector<Asked> all{{.at = 0, .sm = 0, .address = 0},
+                               {.at = 500, .sm = 0, .address = 0},
+                               {.at = 1000, .sm = 0, .address = 0, .kind = StepKind::store},
+                               {.at = 1500, .sm = 0, .address = 0, .kind = StepKind::atomic}};
+  EXPECT_EQ(arrivals(spec, all), (Times{miss, 500 + hit, 1000 + stored, 1500 + hit}));
+  spec.port_write_ticks = Ticks(3 * 256);
+  spec.port_atomic_ticks = Ticks(5 * 256);
+  EXPECT_EQ(arrivals(spec, all), (Times{miss, 500 + hit, 1000 + stored + 2, 1500 + hit + 4}));
+}
+
+}  // namespace
+}  // namespace demarc::sim::memory::test

@@ -1,0 +1,59 @@
+// From the launch of a kernel to the first instruction of its blocks, and what of an SM they take.
+#include <gtest/gtest.h>
+
+#include "small_memory.hpp"
+
+namespace demarc::sim::memory::test {
+namespace {
+
+TEST(KernelStart, BlocksBeginWhenTheyHaveTheirRegisters) {
+  Spec spec = small_memory();
+  const std::string two = "block\nwarp\nwork +10\nblock\nwarp\nwork +10\n";
+  // 33 registers of 32 threads are five units of 256.
+  const std::string many = "kernel threads=32 registers=33\n" + two;
+  spec.registers = 2559;
+  EXPECT_EQ(statistics_of(spec, many).run_cycles[0], 80_cycles);
+  spec.registers = 2560;
+  EXPECT_EQ(statistics_of(spec, many).run_cycles[0], 40_cycles);
+  spec.registers = 1;
+  EXPECT_EQ(statistics_of(spec, "kernel threads=32\n" + two).run_cycles[0], 40_cycles);  // not said
+}
+
+TEST(KernelStart, ABlockBeginsAfterItsTime) {
+  Spec spec = small_memory();
+  spec.block_start_cycles = 17_cycles;
+  EXPECT_EQ(statistics_of(spec, "kernel threads=32\nblock\nwarp\nwork +5\n").run_cycles[0],
+            37_cycles);
+}
+
+TEST(KernelStart, ReadsOfALaunchComeOneAfterTheOtherAndFillNoCache) {
+  Spec spec = small_memory();
+  spec.launch_misses = 2;
+  // The second finds its row open. The load of the kernel misses, with the row open.
+  const auto statistics = statistics_of(spec, "kernel threads=32\nblock\nwarp\nload 0x0/1\n", 2);
+  EXPECT_EQ(statistics.run_cycles[0], Cycles(miss + 2 * (miss - 9)));
+  EXPECT_EQ(statistics.run_cycles[1], Cycles(2 * (miss - 9) + hit));
+  EXPECT_EQ(statistics.load_sectors, 2U);
+  EXPECT_EQ(statistics.l2_miss_sectors, 1U);
+}
+
+TEST(KernelStart, TimesOfKernelsLeaveThePausesOut) {
+  const std::string kernel = "kernel threads=32\nblock\nwarp\nwork +5\n";
+  const auto statistics = statistics_of(small_memory(), kernel + kernel, 2);
+  const std::vector<Cycles> whole{43_cycles, 43_cycles};
+  const std::vector<Cycles> kernels{40_cycles, 40_cycles};
+  EXPECT_EQ(statistics.run_cycles, whole);
+  EXPECT_EQ(statistics.kernel_cycles, kernels);
+}
+
+TEST(SharedMemory, RowsOfAllWarpsOfAnSmComeOneAfterTheOther) {
+  Spec spec = small_memory();
+  const std::string two =
+      "kernel threads=64\nblock\nwarp\nwork +1 shared=10\nwarp\nwork +1 shared=10\n";
+  EXPECT_EQ(statistics_of(spec, two).run_cycles[0], 4_cycles);
+  spec.shared_ticks = Ticks(256);
+  EXPECT_EQ(statistics_of(spec, two).run_cycles[0], 20_cycles);
+}
+
+}  // namespace
+}  // namespace demarc::sim::memory::test

@@ -1,0 +1,98 @@
+#include "fidelity.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "demarc/study/sim_executor.hpp"
+
+namespace demarc::study {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::string_view table =
+    "mode,victim,aggressor,runs,kernels_mean_us,kernels_p50_us\n"
+    "none,va,-,50,100.00,1\n"
+    "mask,va,-,50,200.00,1\n"
+    "mask,va,mm,50,210.00,1\n"
+    "mask,va,nn,50,300.00,1\n";
+
+// va alone takes 10, on half of the card 30, beside mm 30 and beside nn 36.
+StudyResult simulated() {
+  StudyResult result;
+  result.plan.modes = parse_modes("mask").value();
+  result.plan.victims = parse_workloads("va", "victims").value();
+  result.plan.aggressors = parse_workloads("mm,nn", "aggressors").value();
+  Baseline alone;
+  alone.times.mean = 10;
+  result.baselines.push_back(alone);
+  const auto add = [&](std::optional<std::size_t> aggressor, double mean) {
+    Cell cell;
+    cell.aggressor = aggressor;
+    cell.times.mean = mean;
+    result.cells.push_back(cell);
+  };
+  add(std::nullopt, 30);
+  add(0, 30);
+  add(1, 36);
+  return result;
+}
+
+TEST(Fidelity, ErrorsAreDifferencesOfSlowdownsInPoints) {
+  const auto measured = parse_measured(table, "t.csv").value();
+  const auto fidelity = compare(measured, simulated());
+  ASSERT_TRUE(fidelity) << fidelity.error().message;
+  ASSERT_EQ(fidelity->cells.size(), 2U);
+  EXPECT_EQ(fidelity->cells[0].aggressor, "nn");  // the worst first
+  EXPECT_NEAR(fidelity->cells[0].measured, 50, 1e-9);
+  EXPECT_NEAR(fidelity->cells[0].simulated, 20, 1e-9);
+  EXPECT_NEAR(fidelity->cells[1].error(), 5, 1e-9);
+  EXPECT_NEAR(fidelity->mean_error, 17.5, 1e-9);
+  EXPECT_NEAR(fidelity->median_error, 17.5, 1e-9);
+  EXPECT_NEAR(fidelity->rank_correlation, 1, 1e-9);
+  EXPECT_NEAR(fidelity->costs.at(0).measured, 2, 1e-9);
+  EXPECT_NEAR(fidelity->costs.at(0).simulated, 3, 1e-9);
+  EXPECT_THAT(fidelity_text(*fidelity),
+              HasSubstr("2 cells: mean error 17.5 points, median 17.5, worst 30.0, rank "
+                        "correlation 1.00\n"));
+}
+
+TEST(Fidelity, OrderThatIsTurnedRoundIsACorrelationOfMinusOne) {
+  StudyResult turned = simulated();
+  turned.cells[1].times.mean = 60;
+  EXPECT_NEAR(compare(parse_measured(table, "t.csv").value(), turned)->rank_correlation, -1, 1e-9);
+}
+
+TEST(Fidelity, AStudySaysTheErrorToExpect) {
+  EXPECT_THAT(expected_error("h100-sxm"), HasSubstr("points on average"));
+  EXPECT_THAT(expected_error("gtx1080"), HasSubstr("not known"));
+  SimExecutorOptions options;
+  options.device = "h200";
+  EXPECT_THAT(make_sim_executor(options).value()->context().notes,
+              ElementsAre(HasSubstr("132 SMs"), expected_error("h200")));
+}
+
+TEST(Fidelity, EqualsShareTheMeanOfTheirPlaces) {
+  EXPECT_THAT(ranks_of({7, 3, 7, 1}), ElementsAre(3.5, 2, 3.5, 1));
+}
+
+TEST(Fidelity, WhatIsMissingOrWrongIsNamed) {
+  StudyResult result = simulated();
+  const auto measured = parse_measured(table, "t.csv").value();
+  result.plan.aggressors[1].name = "sp";
+  EXPECT_THAT(compare(measured, result).error().message, HasSubstr("no va beside sp under mask"));
+  result = simulated();
+  result.cells[1].error = "wrong output";
+  EXPECT_THAT(compare(measured, result).error().message, HasSubstr("va: wrong output"));
+  result.cells.clear();
+  EXPECT_THAT(compare(measured, result).error().message, HasSubstr("no cell to compare"));
+  EXPECT_THAT(parse_measured("a,b\n", "t.csv").error().message, HasSubstr("t.csv:1: this is no"));
+  EXPECT_THAT(parse_measured(std::string(table) + "mask,va,mm,50,x\n", "t.csv").error().message,
+              HasSubstr("t.csv:6: a line is mode"));
+  EXPECT_THAT(parse_measured(std::string(table) + "mask,va\n", "t.csv").error().message,
+              HasSubstr("t.csv:6: a line is mode"));
+}
+
+}  // namespace
+}  // namespace demarc::study

@@ -1,0 +1,41 @@
+// Some of the cells that bench/study/fidelity_bench.cpp compares: the simulated H100 must not come
+// to be further from the card than it was.
+#include "fidelity.hpp"
+
+#include <gtest/gtest.h>
+
+#include "demarc/base/files.hpp"
+#include "demarc/study/sim_executor.hpp"
+#include "paths.hpp"
+
+namespace demarc::study {
+namespace {
+
+TEST(FidelityToTheCard, HoldsOnTheSimulatedH100) {
+  const auto path = test::source_dir() / "docs" / "measurements" / "isolate-h100-halves.csv";
+  const auto measured = parse_measured(read_file(path).value(), path.string());
+  ASSERT_TRUE(measured) << measured.error().message;
+  Plan plan;
+  plan.modes = parse_modes("mask").value();
+  plan.victims = {{"chase", "chase@card"}, {"l2_write", "l2_write@card"}};
+  plan.aggressors = {{"dram_write", "dram_write@card"}, {"l2_write", "l2_write@card"}};
+  plan.rule.warm_up = 1;
+  plan.rule.least = plan.rule.most = 1;
+  plan.rounds = 1;
+  SimExecutorOptions options;
+  options.device = "h100-sxm";
+  const auto executor = make_sim_executor(options).value();
+  const auto result = run_study(plan, *executor, {});
+  ASSERT_TRUE(result) << result.error().message;
+  const auto fidelity = compare(*measured, *result);
+  ASSERT_TRUE(fidelity) << fidelity.error().message;
+  const std::string text = fidelity_text(*fidelity);
+  EXPECT_LT(fidelity->mean_error, 58) << text;
+  EXPECT_LT(fidelity->cells.front().error(), 215) << text;
+  for (const ComparedCost& cost : fidelity->costs) {
+    EXPECT_NEAR(cost.simulated, cost.measured, 0.05 * cost.measured) << cost.victim;
+  }
+}
+
+}  // namespace
+}  // namespace demarc::study
