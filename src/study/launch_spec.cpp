@@ -1,13 +1,20 @@
-// Reads launch files at one of their scales.
+// Reads launch files at one of their scales, and names of bundled workloads.
 #include "launch_spec.hpp"
 
 #include <string>
+
+#include "workload_names.hpp"
 
 namespace demarc::study {
 namespace {
 
 constexpr std::string_view prefix = "launch:";
 constexpr std::string_view extension = ".json";
+
+Result<std::string> scale_in(std::string_view spec, std::size_t at) {
+  if (at + 1 < spec.size()) return std::string(spec.substr(at + 1));
+  return invalid_input("'{}': name one of its scales behind the '@', or leave it out", spec);
+}
 
 }  // namespace
 
@@ -21,11 +28,7 @@ Result<gpu::Launch> read_launch_file(std::string_view spec) {
   gpu::LaunchFileOptions options;
   const std::size_t at = path.rfind('@');
   if (at != std::string_view::npos && path.substr(0, at).ends_with(extension)) {
-    options.scale = path.substr(at + 1);
-    if (options.scale.empty()) {
-      return invalid_input("'{}': name one of the file's scales behind the '@', or leave it out",
-                           spec);
-    }
+    DEMARC_TRY(options.scale, scale_in(spec, prefix.size() + at));
     path = path.substr(0, at);
   }
   DEMARC_TRY(gpu::Launch launch, gpu::read_launch(std::string(path), options));
@@ -36,6 +39,15 @@ Result<gpu::Launch> read_launch_file(std::string_view spec) {
         path, launch.variables.front().name);
   }
   return launch;
+}
+
+Result<BundledSpec> read_bundled_spec(const std::string& spec) {
+  const std::size_t at = spec.find('@');
+  BundledSpec bundled{full_workload_name(spec.substr(0, at)), std::nullopt};
+  if (at != std::string::npos) {
+    DEMARC_TRY(bundled.scale, scale_in(spec, at));
+  }
+  return bundled;
 }
 
 }  // namespace demarc::study

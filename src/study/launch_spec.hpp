@@ -1,6 +1,8 @@
-// Workloads that are launch files.
+// What the specs of workloads mean: launch files, and bundled workloads at a scale.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "demarc/gpu/launch.hpp"
@@ -13,5 +15,13 @@ namespace demarc::study {
 
 // Of such a spec. Errors: those of gpu::read_launch(), a scale that the file does not have.
 [[nodiscard]] Result<gpu::Launch> read_launch_file(std::string_view spec);
+
+// "NAME" or "NAME@SCALE" of a bundled workload.
+struct BundledSpec {
+  std::string name;  // in full
+  std::optional<std::string> scale;
+};
+// An error where nothing follows the '@'.
+[[nodiscard]] Result<BundledSpec> read_bundled_spec(const std::string& spec);
 
 }  // namespace demarc::study

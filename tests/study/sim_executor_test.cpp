@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "demarc/study/study.hpp"
+#include "launch_spec.hpp"
 #include "sim/sim_workload.hpp"
 
 namespace demarc::study {
@@ -69,6 +70,18 @@ TEST(SimExecutor, TheScaleOfACardIsKnownOfTheKernelsOfTheStudyOnly) {
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().kind, ErrorKind::missing_capability);
   EXPECT_THAT(loaded.error().message, HasSubstr("'hotspot@card': the scale 'card' is known of"));
+}
+
+TEST(SimExecutor, AScaleIsNamedBehindItsSign) {
+  EXPECT_EQ(load_sim_workload("va@", 90).error(),
+            (Error{ErrorKind::invalid_input,
+                   "'va@': name one of its scales behind the '@', or leave it out"}));
+  EXPECT_THAT(load_sim_workload("launch:k.json@", 90).error().message,
+              HasSubstr("'launch:k.json@': name one of its scales"));
+  const BundledSpec named = read_bundled_spec("va@large").value();
+  EXPECT_EQ(named.name, "vecadd");
+  EXPECT_EQ(named.scale, "large");
+  EXPECT_EQ(read_bundled_spec("nn").value().scale, std::nullopt);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include "demarc/workload/workload.hpp"
 #include "launch_spec.hpp"
-#include "workload_names.hpp"
 
 namespace demarc::study {
 namespace {
@@ -47,17 +46,16 @@ Result<gpu::Launch> launch_of(const std::string& spec) {
   if (spec.starts_with("cmd:")) {
     return invalid_input("'{}' is a command: it can be an aggressor, not a victim", spec.substr(4));
   }
-  const std::size_t at = spec.find('@');
-  const std::string name = full_workload_name(spec.substr(0, at));
-  DEMARC_TRY(const workload::Workload* bundled, workload::find(name));
+  DEMARC_TRY(const BundledSpec wanted, read_bundled_spec(spec));
+  DEMARC_TRY(const workload::Workload* bundled, workload::find(wanted.name));
   gpu::LaunchFileOptions options;
-  if (at != std::string::npos) {
-    options.scale = spec.substr(at + 1);
+  if (wanted.scale) {
+    options.scale = *wanted.scale;
   } else if (std::find(bundled->scales.begin(), bundled->scales.end(), "large") !=
              bundled->scales.end()) {
     options.scale = "large";
   }
-  return workload::instance(name, options);
+  return workload::instance(wanted.name, options);
 }
 
 Result<LoadedLaunch> read_workload(const std::string& spec, std::uint32_t target) {

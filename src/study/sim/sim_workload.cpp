@@ -11,7 +11,6 @@
 #include "demarc/sim/memory/spec.hpp"
 #include "demarc/workload/workload.hpp"
 #include "launch_spec.hpp"
-#include "workload_names.hpp"
 
 namespace demarc::study {
 namespace {
@@ -79,32 +78,32 @@ Result<gpu::Launch> sim_launch_of(const std::string& spec) {
     return missing_capability("'{}': a simulated device runs kernels, not commands",
                               spec.substr(4));
   }
-  const std::size_t at = spec.find('@');
-  const std::string name = full_workload_name(spec.substr(0, at));
-  DEMARC_TRY(const workload::Workload* bundled, workload::find(name));
+  DEMARC_TRY(const BundledSpec wanted, read_bundled_spec(spec));
+  DEMARC_TRY(const workload::Workload* bundled, workload::find(wanted.name));
   gpu::LaunchFileOptions options;
-  const std::string scale = at == std::string::npos ? "" : spec.substr(at + 1);
-  if (scale == card_scale) {
+  if (!wanted.scale) {
+    if (const auto known = sim_parameters().find(bundled->name); known != sim_parameters().end()) {
+      options.parameters = known->second;
+    }
+  } else if (*wanted.scale == card_scale) {
     const auto known = card_sizes().find(bundled->name);
     if (known == card_sizes().end()) {
       return missing_capability("'{}': the scale '{}' is known of the kernels of the study only",
                                 spec, card_scale);
     }
     options.parameters = known->second.parameters;
-  } else if (at != std::string::npos && scale != "small") {
-    options.scale = scale;
-  } else if (const auto known = sim_parameters().find(bundled->name);
-             at == std::string::npos && known != sim_parameters().end()) {
-    options.parameters = known->second;
+  } else if (*wanted.scale != "small") {
+    options.scale = *wanted.scale;
   }
-  return workload::instance(name, options);
+  return workload::instance(wanted.name, options);
 }
 
 sim::memory::KernelWindow window_of(const std::string& spec) {
-  const std::size_t at = spec.find('@');
-  if (is_launch_file(spec) || at == std::string::npos || spec.substr(at + 1) != card_scale)
-    return {};
-  return card_sizes().at(full_workload_name(spec.substr(0, at))).window;
+  if (is_launch_file(spec)) return {};
+  const auto wanted = read_bundled_spec(spec);
+  if (!wanted || wanted->scale != card_scale) return {};
+  const auto known = card_sizes().find(wanted->name);
+  return known == card_sizes().end() ? sim::memory::KernelWindow{} : known->second.window;
 }
 
 std::uint64_t sim_digest(const gpu::Launch& launch, const gpu::Memory& memory) {
