@@ -124,8 +124,8 @@ class RemainderColors : public Colors {
   std::uint64_t bytes() const override { return coloring_.color_bytes(color_); }
 
  protected:
-  [[nodiscard]] ptx::RemainderAddressing addressing(std::uint64_t arena,
-                                                    std::uint64_t table) const {
+  [[nodiscard]] virtual ptx::RemainderAddressing addressing(std::uint64_t arena,
+                                                            std::uint64_t table) const {
     return demarc::test::addressing_of(coloring_, color_, arena, table);
   }
 

@@ -21,6 +21,7 @@
 #include "divergence.hpp"
 #include "induction.hpp"
 #include "paths.hpp"
+#include "remainders.hpp"
 
 namespace demarc::ptx {
 namespace {
@@ -102,20 +103,10 @@ std::string rewritten(const Module& module) {
       made += fmt::format("{} {} {}\n{}", kernel.name, kernel.line, kernel.local_bytes,
                           describe_refusals(kernel, "x.ptx"));
   }
-  constexpr std::uint64_t arena = 0x7000'0000'0000;
-  constexpr std::uint64_t table = 0x7100'0000'0000;
-  constexpr std::uint32_t begin = 8 * 23 * 24;
-  RemainderAddressing remainders{{.chunk_shift = 8, .page_shift = 13},
-                                 {.arena = arena,
-                                  .table = table,
-                                  .pages = table + 20000,
-                                  .before = static_cast<std::uint32_t>((arena >> 8U) - begin),
-                                  .end = begin + 260000,
-                                  .reciprocal = 23342214,  // of 8 * 23
-                                  .skipped = 8 * 24}};
+  RemainderAddressing half = test::remainders(0x7000'0000'0000, 0x7100'0000'0000);
   for (const std::uint32_t shift : {0U, 3U, 7U}) {
-    remainders.constants.reciprocal_shift = shift;
-    const auto spread = rewrite_remainders(module, remainders, {});
+    half.constants.reciprocal_shift = shift;
+    const auto spread = rewrite_remainders(module, half, {});
     made += spread ? print(spread->module) : spread.error().message;
   }
   if (const auto needs = find_colored_needs(module)) {

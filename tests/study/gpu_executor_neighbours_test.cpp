@@ -162,12 +162,17 @@ TEST_F(GpuNeighbours, AnAggressorLoopsFromStartToStopWhileTheVictimIsTimed) {
   const auto launches = test::fake_symbol<std::uint64_t()>("fake_launch_count");
   ASSERT_TRUE(aggressor.start());
   const std::uint64_t before = launches();
-  ASSERT_TRUE(victim.sample(5, 10));
+  // A busy machine may let the victim end before the aggressor's thread has a turn.
+  std::uint64_t own = 0;
+  do {
+    ASSERT_TRUE(victim.sample(5, 10));
+    own += 2 * 6;  // the victim alone launches six runs of two kernels
+  } while (launches() <= before + own + 2 * 2 && own < 120'000);
   const auto rate = aggressor.stop();
   ASSERT_TRUE(rate) << rate.error().message;
   EXPECT_GT(*rate, 0);
   const std::uint64_t after = launches();
-  EXPECT_GT(after, before + 2 * 6) << "the victim alone launches six runs of two kernels";
+  EXPECT_GT(after, before + own);
   EXPECT_EQ(victim.outputs()->digest, reference_digest());
   EXPECT_EQ(launches() - after, 2 + 2 + 2) << "copies, kernels, digests: the loop has ended";
   EXPECT_EQ(aggressor.stop().value(), 0.0) << "nothing to stop";

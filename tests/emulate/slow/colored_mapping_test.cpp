@@ -150,18 +150,15 @@ AllColors all_of(const gpu::RemainderColoring& coloring) {
 }
 
 // With a quotient that is shifted, as those of large arenas are.
-class ShiftedQuotients : public RemainderColors {
+template <class Form>
+class ShiftedQuotients : public Form {
  public:
-  using RemainderColors::RemainderColors;
-  Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena,
-                                     std::uint64_t table,
-                                     const ptx::ColoredPlaces& given) const override {
-    return ptx::rewrite_remainders(module, shifted(arena, table), {.places = given});
-  }
+  using Form::Form;
 
  protected:
-  [[nodiscard]] ptx::RemainderAddressing shifted(std::uint64_t arena, std::uint64_t table) const {
-    ptx::RemainderAddressing made = addressing(arena, table);
+  [[nodiscard]] ptx::RemainderAddressing addressing(std::uint64_t arena,
+                                                    std::uint64_t table) const override {
+    ptx::RemainderAddressing made = Form::addressing(arena, table);
     constexpr std::uint32_t shift = 2;
     constexpr std::uint32_t all = 8 * 47;  // chunks of a round
     const std::uint64_t own = all - made.constants.skipped;
@@ -172,18 +169,6 @@ class ShiftedQuotients : public RemainderColors {
   }
 };
 
-class ShiftedQuotientsAtLoad : public ShiftedQuotients {
- public:
-  using ShiftedQuotients::ShiftedQuotients;
-  Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena,
-                                     std::uint64_t table,
-                                     const ptx::ColoredPlaces& given) const override {
-    DEMARC_TRY(auto made, ptx::rewrite_remainders(module, ptx::RemainderShape{8, 13}));
-    const auto constants = shifted(arena, table).constants;
-    return loaded_with(std::move(made), ptx::colored_constants(given, &constants));
-  }
-};
-
 class RemainderMapping : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(RemainderMapping, of_rewritten_code_is_that_of_the_colouring_for_all_chunks_of_64_pages) {
@@ -191,8 +176,8 @@ TEST_P(RemainderMapping, of_rewritten_code_is_that_of_the_colouring_for_all_chun
   expect_mapping(all_of<RemainderColors>(coloring));
   expect_mapping(all_of<RemainderPlacesAtLoad>(coloring));
   expect_mapping(all_of<RemainderColorsAtLoad>(coloring));
-  expect_mapping(all_of<ShiftedQuotients>(coloring));
-  expect_mapping(all_of<ShiftedQuotientsAtLoad>(coloring));
+  expect_mapping(all_of<ShiftedQuotients<RemainderColors>>(coloring));
+  expect_mapping(all_of<ShiftedQuotients<RemainderColorsAtLoad>>(coloring));
 }
 
 // The next chunk, chunks of as many pages again, and the last that a chunk's number can tell.

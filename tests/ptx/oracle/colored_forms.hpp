@@ -4,6 +4,7 @@
 #include <string>
 
 #include "demarc/ptx/colored.hpp"
+#include "remainders.hpp"
 
 namespace demarc::ptx::test {
 
@@ -14,17 +15,7 @@ inline const ColoredOptions at_load{.printing = ColoredPrinting::silenced,
                                     .places = PlacesAtLoad{}};
 
 inline RemainderAddressing remainders() {
-  constexpr std::uint64_t arena = 0x7f00'0000'0000;
-  constexpr std::uint64_t table = 0x7e00'0000'0000;
-  constexpr std::uint32_t begin = 8 * 23 * 24;
-  return {{.chunk_shift = 8, .page_shift = 13},
-          {.arena = arena,
-           .table = table,
-           .pages = table + 20000,
-           .before = static_cast<std::uint32_t>((arena >> 8U) - begin),
-           .end = begin + 260000,
-           .reciprocal = 23342214,  // of 8 * 23
-           .skipped = 8 * 24}};
+  return remainders(0x7f00'0000'0000, 0x7e00'0000'0000);
 }
 
 struct Count {

@@ -1,0 +1,106 @@
+// A server on the stand-in driver, for programs that are processes of their own.
+#pragma once
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "demarc/serve/server.hpp"
+#include "exec/confine_fixture.hpp"
+#include "lent_pools.hpp"
+#include "pool_card.hpp"
+
+namespace demarc::serve {
+
+// In a process of its own, until it is told to end; then it looks at its arena. Its exit code: 0
+// where all bytes that are not zero are of colours that programs had.
+class ServingProcess {
+ public:
+  ServingProcess(const std::string& socket, bool remainders, const std::string& mps = "")
+      : socket_(socket), mps_(mps) {
+    shared_ = static_cast<Shared*>(
+        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    new (shared_) Shared;
+    process_ = ::fork();
+    if (process_ == 0) std::_Exit(serve(remainders));
+    while (!shared_->ready && ::waitpid(process_, nullptr, WNOHANG) == 0) ::usleep(1000);
+  }
+  ~ServingProcess() {
+    if (process_ > 0) {
+      ::kill(process_, SIGKILL);
+      ::waitpid(process_, nullptr, 0);
+    }
+    ::munmap(shared_, sizeof(Shared));
+  }
+  ServingProcess(const ServingProcess&) = delete;
+  ServingProcess& operator=(const ServingProcess&) = delete;
+
+  [[nodiscard]] bool ready() const { return shared_->ready; }
+  [[nodiscard]] pid_t process() const { return process_; }
+  // Bytes of the arena that are not zero, once all memory is back: freed memory is filled with
+  // zeros.
+  int end() {
+    shared_->end = true;
+    int status = -1;
+    ::waitpid(process_, &status, 0);
+    process_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
+  }
+
+ private:
+  struct Shared {
+    std::atomic<bool> ready{false};
+    std::atomic<bool> end{false};
+  };
+
+  int serve(bool remainders) {
+    const auto pool = remainders ? test::lent_remainders() : test::lent_parities({0, 0, 0, 0});
+    const auto card = test::fake_card(config(remainders)).value();
+    const auto side = PoolCard::adopt(card, pool, {1, 2}).value();
+    ServerOptions options;
+    options.socket = socket_;
+    options.user = ::getuid();
+    options.mps = mps_;
+    options.tell = [](const std::string& line) {
+      std::fprintf(stderr, "server: %s\n", line.c_str());
+    };
+    std::vector<Terms> tenants;
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      const std::uint64_t bytes = side->share(std::uint64_t{1} << i).value().bytes;
+      tenants.push_back(
+          {i == 0 ? "a" : "b", i == 0 ? partition::TpcSet{0, 1} : partition::TpcSet{5},
+           std::uint64_t{1} << i, i == 0 ? std::nullopt : std::optional(2U), bytes, bytes});
+    }
+    auto server = Server::start(options, *side, tenants);
+    if (!server) return cuda::complain(server.error().message);
+    shared_->ready = true;
+    while (!shared_->end || !(*server)->idle()) {
+      if (const auto turned = (*server)->turn(10); !turned)
+        return cuda::complain(turned.error().message);
+    }
+    std::vector<char> bytes(pool->arena().pages() * pool->arena().page_bytes());
+    const auto& api = card->gpu()->api();
+    if (api.cuMemcpyDtoH_v2(bytes.data(), pool->arena().address(), bytes.size()) != 0) return 3;
+    const auto left = std::count_if(bytes.begin(), bytes.end(), [](char c) { return c != 0; });
+    return left == 0 ? 0 : cuda::complain(std::to_string(left) + " bytes were left in the arena");
+  }
+  static fake::FakeConfig config(bool remainders) {
+    fake::FakeConfig config = fake::small_gpu();
+    config.remainders = remainders;
+    return config;
+  }
+
+  std::string socket_;
+  std::string mps_;
+  Shared* shared_;
+  pid_t process_ = -1;
+};
+
+}  // namespace demarc::serve
