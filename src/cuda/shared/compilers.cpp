@@ -237,24 +237,24 @@ DEMARC_SHOWN Code nvJitLinkDestroy(Linker* link) {
 }
 
 // As linker_versions has them.
-#define DEMARC_VERSION(name, version, ...) \
+#define DEMARC_LINKER_VERSION(name, version, ...) \
   DEMARC_SHOWN Code __##name##_##version(__VA_ARGS__) __attribute__((alias(#name))); /* NOLINT */
-#define DEMARC_VERSIONS(name, ...)        \
-  DEMARC_VERSION(name, 12_0, __VA_ARGS__) \
-  DEMARC_VERSION(name, 12_1, __VA_ARGS__) \
-  DEMARC_VERSION(name, 12_2, __VA_ARGS__) \
-  DEMARC_VERSION(name, 12_3, __VA_ARGS__) \
-  DEMARC_VERSION(name, 12_4, __VA_ARGS__) \
-  DEMARC_VERSION(name, 12_5, __VA_ARGS__) \
-  DEMARC_VERSION(name, 12_6, __VA_ARGS__) \
-  DEMARC_VERSION(name, 12_8, __VA_ARGS__) \
-  DEMARC_VERSION(name, 12_9, __VA_ARGS__) \
-  DEMARC_VERSION(name, 13_0, __VA_ARGS__)
-DEMARC_VERSIONS(nvJitLinkAddData, Linker, int, const void*, std::size_t, const char*)
-DEMARC_VERSIONS(nvJitLinkAddFile, Linker, int, const char*)
-DEMARC_VERSIONS(nvJitLinkGetLinkedCubinSize, Linker, std::size_t*)
-DEMARC_VERSIONS(nvJitLinkGetLinkedCubin, Linker, void*)
-DEMARC_VERSIONS(nvJitLinkDestroy, Linker*)
+#define DEMARC_LINKER_VERSIONS(name, ...)        \
+  DEMARC_LINKER_VERSION(name, 12_0, __VA_ARGS__) \
+  DEMARC_LINKER_VERSION(name, 12_1, __VA_ARGS__) \
+  DEMARC_LINKER_VERSION(name, 12_2, __VA_ARGS__) \
+  DEMARC_LINKER_VERSION(name, 12_3, __VA_ARGS__) \
+  DEMARC_LINKER_VERSION(name, 12_4, __VA_ARGS__) \
+  DEMARC_LINKER_VERSION(name, 12_5, __VA_ARGS__) \
+  DEMARC_LINKER_VERSION(name, 12_6, __VA_ARGS__) \
+  DEMARC_LINKER_VERSION(name, 12_8, __VA_ARGS__) \
+  DEMARC_LINKER_VERSION(name, 12_9, __VA_ARGS__) \
+  DEMARC_LINKER_VERSION(name, 13_0, __VA_ARGS__)
+DEMARC_LINKER_VERSIONS(nvJitLinkAddData, Linker, int, const void*, std::size_t, const char*)
+DEMARC_LINKER_VERSIONS(nvJitLinkAddFile, Linker, int, const char*)
+DEMARC_LINKER_VERSIONS(nvJitLinkGetLinkedCubinSize, Linker, std::size_t*)
+DEMARC_LINKER_VERSIONS(nvJitLinkGetLinkedCubin, Linker, void*)
+DEMARC_LINKER_VERSIONS(nvJitLinkDestroy, Linker*)
 // NOLINTEND(readability-identifier-naming)
 
 namespace {
