@@ -19,6 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "long_code.cuh"
+
 constexpr int blocks = 66, threads = 256, warm_up = 10, launches = 50;
 constexpr int constants = 8192, words_of_l1 = 8192;
 
@@ -57,26 +59,6 @@ __global__ void live_on_shared_memory(float* to, int trips) {
 }
 
 __global__ void nothing() {}
-
-// Each a kernel of its own, without a loop.
-template <int number>
-__global__ void long_code(float* to) {
-  float x = threadIdx.x;
-#pragma unroll
-  for (int i = 0; i < 1024; ++i) x = x * (1 + number * 0.001f + i * 0.0001f) + (0.5f + i);
-  to[blockIdx.x * blockDim.x + threadIdx.x] = x;
-}
-
-template <int number = 0>
-void launch_long_code(int which, float* to) {
-  if constexpr (number < 16) {
-    if (which == number) {
-      long_code<number><<<blocks, threads>>>(to);
-    } else {
-      launch_long_code<number + 1>(which, to);
-    }
-  }
-}
 
 __global__ void compute(float* to) {
   float x = threadIdx.x, y = x + 1, z = y + 1, w = z + 1;
@@ -130,6 +112,10 @@ Type* zeros(std::size_t bytes) {
 }
 
 [[noreturn]] void be_neighbour(const std::string& what, std::size_t mebibytes) {
+  if (mebibytes == 0) {
+    std::fprintf(stderr, "%s: how many MiB? a number of 1 or more was expected\n", what.c_str());
+    std::exit(1);
+  }
   const std::size_t count = (mebibytes << 20) / sizeof(uint4);
   const uint4* data = zeros<uint4>(mebibytes << 20);
   float* to = zeros<float>(1 << 20);
@@ -138,7 +124,7 @@ Type* zeros(std::size_t bytes) {
       if (what == "launches") {
         nothing<<<blocks, threads>>>();
       } else if (what == "code") {
-        launch_long_code(i % 16, to);
+        launch_long_code(i, to, blocks, threads, nullptr);
       } else if (what == "compute") {
         compute<<<8 * blocks, threads>>>(to);
       } else if (what == "loads") {

@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "long_code.cuh"
+
 constexpr int kernels = 128, warm_up = 20, replays = 100;
 constexpr int blocks = 66, threads = 128;
 
@@ -30,26 +32,6 @@ __global__ void follow(const int* next, int* to) {
   int at = blockIdx.x * blockDim.x + threadIdx.x;
   for (int step = 0; step < 4; ++step) at = next[at];
   to[blockIdx.x * blockDim.x + threadIdx.x] = at;
-}
-
-// Each a kernel of its own, without a loop.
-template <int number>
-__global__ void long_code(float* to) {
-  float x = threadIdx.x;
-#pragma unroll
-  for (int i = 0; i < 1024; ++i) x = x * (1 + number * 0.001f + i * 0.0001f) + (0.5f + i);
-  to[blockIdx.x * blockDim.x + threadIdx.x] = x;
-}
-
-template <int number = 0>
-void launch_long_code(int which, float* to, cudaStream_t stream) {
-  if constexpr (number < 16) {
-    if (which == number) {
-      long_code<number><<<blocks, threads, 0, stream>>>(to);
-    } else {
-      launch_long_code<number + 1>(which, to, stream);
-    }
-  }
 }
 
 __global__ void stream_through(uint4* data, std::size_t count, bool reads, bool writes) {
@@ -108,7 +90,7 @@ int main(int count, char** arguments) {
       if (kind == "follow")
         follow<<<blocks, threads, 0, stream>>>(reinterpret_cast<int*>(from),
                                                reinterpret_cast<int*>(to));
-      if (kind == "long code") launch_long_code(i % 16, to, stream);
+      if (kind == "long code") launch_long_code(i, to, blocks, threads, stream);
     };
     for (int i = 0; i < 16; ++i) launch(i);
     check(cudaStreamSynchronize(stream), kind.c_str());
