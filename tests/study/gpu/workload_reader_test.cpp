@@ -70,7 +70,7 @@ TEST(WorkloadReader, ALaunchFileHasTheScaleBehindItsExtension) {
   EXPECT_THAT(gpu_workload_code("launch:" + file + "@huge", reader_target).error().message,
               HasSubstr("there is no scale 'huge'"));
   EXPECT_THAT(gpu_workload_code("launch:" + file + "@", reader_target).error().message,
-              HasSubstr("name one of the file's scales"));
+              HasSubstr("name one of its scales"));
 }
 
 TEST(WorkloadReader, WhatHasNoPtxSaysWhy) {
