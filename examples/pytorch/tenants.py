@@ -52,7 +52,10 @@ class Clocks:
         return pathlib.Path(self.said.name).read_text().splitlines()
 
     def since(self, seen):
-        """Means of the samples behind the first `seen`: MHz and W. None where nvidia-smi says nothing."""
+        """Means of the samples behind the first `seen`: MHz and W. None where nvidia-smi says nothing within two seconds."""
+        end = time.monotonic() + 2
+        while self.process and len(self.lines()) < seen + 2 and time.monotonic() < end:
+            time.sleep(0.01)
         samples = [[float(cell) for cell in line.split(",")] for line in self.lines()[seen:-1]]
         if not samples:
             return {"clock": None, "power": None}

@@ -41,14 +41,15 @@ constexpr std::array<RealField, 20> real_fields{
      {"turnaround_ns", &MemorySystem::turnaround_ns, false},
      {"row_idle_ns", &MemorySystem::row_idle_ns, false}}};
 
-constexpr std::array<CountField, 7> count_fields{
+constexpr std::array<CountField, 8> count_fields{
     {{"l1_miss_registers", &MemorySystem::l1_miss_registers, 1, 65535},
      {"store_registers", &MemorySystem::store_registers, 1, 65535},
      {"launch_misses", &MemorySystem::launch_misses, 0, 64},
      {"miss_registers", &MemorySystem::miss_registers, 1, 65535},
      {"row_shift", &MemorySystem::row_shift, 7, 40},
      {"burst_bytes", &MemorySystem::burst_bytes, 1, 4096},
-     {"write_queue", &MemorySystem::write_queue, 2, 65535}}};
+     {"write_queue", &MemorySystem::write_queue, 2, 65535},
+     {"turn_accesses", &MemorySystem::turn_accesses, 0, 65535}}};
 
 }  // namespace
 

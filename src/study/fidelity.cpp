@@ -12,8 +12,8 @@
 namespace demarc::study {
 namespace {
 
-constexpr std::array<CardFidelity, 2> cards{{{"h100-sxm", "isolate-h100-halves.csv", 29, 0.82, 213},
-                                             {"h200", "isolate-h200-halves.csv", 31, 0.64, 135}}};
+constexpr std::array<CardFidelity, 2> cards{{{"h100-sxm", "isolate-h100-halves.csv", 24, 0.84, 207},
+                                             {"h200", "isolate-h200-halves.csv", 27, 0.70, 133}}};
 
 std::vector<std::string_view> fields_of(std::string_view line) {
   std::vector<std::string_view> fields;

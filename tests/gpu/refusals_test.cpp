@@ -106,6 +106,8 @@ constexpr Refusal refusals[] = {
      "write_queue: 1 is not within 2 .. 65535"},
     {"write_queue_too_many", "/memory_system/write_queue", "65535", "65536",
      "write_queue: 65536 is not within 2 .. 65535"},
+    {"turn_accesses_too_many", "/memory_system/turn_accesses", "65535", "65536",
+     "turn_accesses: 65536 is not within 0 .. 65535"},
     {"no_instruction_latency", "/memory_system/instruction_latency_cycles", "0.5", "0",
      "instruction_latency_cycles: 0 must be above 0"},
     {"negative_sm_link_bytes", "/memory_system/sm_link_bytes", "0", "-1",

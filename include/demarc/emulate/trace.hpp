@@ -33,6 +33,9 @@ struct TraceInstruction {
       MemorySpace::none;  // of its address operand; generic addresses: see AccessEvent
   AccessKind kind = AccessKind::none;
   std::uint32_t bytes = 0;  // per lane, all elements of a vector access together
+  // First of a basic block: it is reached from elsewhere, or what is before it branches. True where
+  // that is not known.
+  bool begins_block = true;
 };
 
 // A buffer argument: device addresses [address, address + bytes).

@@ -44,6 +44,9 @@ struct MemorySystem {
   std::uint32_t row_shift = 18;
   std::uint32_t burst_bytes = 32;
   std::uint32_t write_queue = 32;  // writes a channel holds before it must drain
+  // Reads or writes that a channel still serves once one of the other kind waits for it; 0: three
+  // quarters of write_queue.
+  std::uint32_t turn_accesses = 0;
   double precharge_ns = 15;
   double activate_ns = 15;  // until the first column access
   double column_ns = 15;    // from column access to data

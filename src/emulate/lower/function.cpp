@@ -15,15 +15,19 @@ namespace {
 
 // What traces and findings say about the instructions of a function.
 void list_instructions(const ptx::Module& module, const ptx::Function& function,
-                       std::vector<CodeInstruction>& list) {
+                       const ptx::Cfg& cfg, std::vector<CodeInstruction>& list) {
+  const std::size_t start = list.size();
   for (const ptx::Instruction& instruction : function.body.instructions) {
     CodeInstruction code;
     code.trace.function = std::string(function.name);
     code.trace.line = instruction.line;
     code.trace.text = std::string(module.text_of(instruction));
+    code.trace.begins_block = false;
     code.source = module.source_position(function.body, instruction);
     list.push_back(std::move(code));
   }
+  for (const ptx::BasicBlock& block : cfg.blocks())
+    if (block.count > 0) list[start + block.first].trace.begins_block = true;
 }
 
 // Whether nothing runs behind the last instruction of the block.
@@ -74,7 +78,7 @@ void lower_function(const KernelContext& kernel, std::uint32_t index) {
   const ptx::Function& function = kernel.functions[index];
   const ptx::Cfg cfg(function.body);
   const auto first = static_cast<std::uint32_t>(program.instructions.size());
-  list_instructions(kernel.module(), function, program.instructions);
+  list_instructions(kernel.module(), function, cfg, program.instructions);
   program.functions[index].entry = static_cast<std::uint32_t>(program.code.size());
 
   Frame frame(kernel.module(), function, cfg, program.functions[index], kernel.refusals);

@@ -49,7 +49,8 @@ std::string header_json(const TraceHeader& header) {
                             {"text", instruction.text},
                             {"space", to_string(instruction.space)},
                             {"kind", to_string(instruction.kind)},
-                            {"bytes", instruction.bytes}});
+                            {"bytes", instruction.bytes},
+                            {"begins_block", instruction.begins_block}});
   }
   json["instructions"] = std::move(instructions);
   Json buffers = Json::array();
@@ -106,6 +107,7 @@ Result<TraceHeader> read_header(std::string_view text, const std::string& where)
     }
     DEMARC_TRY(const std::int64_t bytes, object.integer("bytes", 0, 4096));
     instruction.bytes = static_cast<std::uint32_t>(bytes);
+    DEMARC_TRY(instruction.begins_block, object.boolean_or("begins_block", true));
     header.instructions.push_back(std::move(instruction));
   }
   DEMARC_TRY(const Json* buffers, root.array("buffers"));

@@ -194,6 +194,7 @@ struct SliceState {
   std::uint32_t misses = 0;
   RegisterIndex free_register = none;
   bool retry_scheduled = false;
+  bool stores_first = false;  // of the two queues at the next retry
   bool first_absent = false;  // the line of the first that waits was looked for and is not there
 };
 

@@ -32,6 +32,8 @@ void Engine::start_fetch(const Fetch& fetch) {
 
 void Engine::choose_direction(SliceIndex slice) {
   ChannelState& channel = state.channels[slice];
+  const bool other_waits = channel.writing ? channel.reads > 0 : channel.writes >= spec.write_high;
+  if (!other_waits) channel.turn = spec.turn;
   const bool turn_over = channel.turn == 0;
   const bool writing =
       channel.writing ? channel.writes > 0 &&
@@ -40,7 +42,7 @@ void Engine::choose_direction(SliceIndex slice) {
                             (channel.reads == 0 && channel.writes > spec.write_low);
   if (writing == channel.writing) return;
   channel.writing = writing;
-  channel.turn = spec.write_high - spec.write_low;
+  channel.turn = spec.turn;
   ++state.dram.turnarounds;
   channel.bus.free_at =
       std::max(channel.bus.free_at, ticks_of(now())) + ticks_of(spec.turnaround_cycles);

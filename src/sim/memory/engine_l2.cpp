@@ -249,10 +249,13 @@ void Engine::look_behind(PacketIndex first) const {
 }
 
 // Something became free in the slice: those that wait go on, in order. Loads and stores wait for
-// each other neither.
+// each other neither, and take what becomes free in turns.
 void Engine::retry(SliceIndex number) {
+  SliceState& slice = state.slices[number];
+  slice.stores_first = !slice.stores_first;
+  if (slice.stores_first) retry_stores(number);
   retry_loads(number);
-  retry_stores(number);
+  if (!slice.stores_first) retry_stores(number);
 }
 
 void Engine::retry_loads(SliceIndex number) {

@@ -194,6 +194,7 @@ Result<void> fill_timing(const gpu::Device& device, Spec& spec) {
   spec.turnaround_cycles = times.of_ns("memory_system.turnaround_ns", system.turnaround_ns);
   spec.write_high = system.write_queue;
   spec.write_low = system.write_queue / 4;
+  spec.turn = system.turn_accesses == 0 ? spec.write_high - spec.write_low : system.turn_accesses;
   spec.launch_cycles = times.of_ns("sm_clock_hz", 1000);
   const Cycles hit = times.of_cycles("l2.latency_cycles", device.l2.latency_cycles);
   const Cycles miss = times.of_cycles("dram.latency_cycles", device.dram.latency_cycles);
@@ -344,11 +345,13 @@ std::string spec_text(const Spec& spec) {
   text += fmt::format(
       "DRAM: a channel a slice, {} banks, bus {}, bursts of {} sectors; precharge {}, activate {}, "
       "column {}, row {}, turnaround {}, controller {} cycles; activations of a channel {} apart, "
-      "four in {}; {} of {} cycles are refresh; rows close after {}; writes drain from {} to {}\n",
+      "four in {}; {} of {} cycles are refresh; rows close after {}; writes drain from {} to {}; "
+      "{} accesses go before one of the other direction that waits\n",
       spec.banks, bytes(spec.burst_ticks), spec.burst_sectors, spec.precharge_cycles,
       spec.activate_cycles, spec.column_cycles, spec.row_cycles, spec.turnaround_cycles,
       spec.dram_cycles, spec.activate_gap_cycles, spec.activate_window_cycles, spec.refresh_cycles,
-      spec.refresh_interval_cycles, spec.row_idle_cycles, spec.write_high, spec.write_low);
+      spec.refresh_interval_cycles, spec.row_idle_cycles, spec.write_high, spec.write_low,
+      spec.turn);
   text += fmt::format("unloaded: L2 hit {} cycles, DRAM {} cycles\n", spec.l2_hit_latency(),
                       spec.dram_latency());
   return text;

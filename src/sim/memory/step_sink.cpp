@@ -1,113 +1,12 @@
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include "demarc/sim/memory/emulated.hpp"
+#include "traced_code.hpp"
 
 namespace demarc::sim::memory {
 
-namespace step_detail {
-
-// What an instruction says of the caches.
-struct CacheUse {
-  bool past_l1 = false;
-  bool streams = false;
-};
-
-}  // namespace step_detail
-
 namespace {
-
-using step_detail::CacheUse;
-
-using emulate::TraceInstruction;
-
-// Of an imported trace: "LDG.E R2, R4".
-bool is_machine_code(std::string_view text) {
-  return !text.empty() && text.front() >= 'A' && text.front() <= 'Z';
-}
-
-// The words behind the opcode, in operands alone too.
-std::vector<std::string_view> machine_registers(std::string_view operands) {
-  constexpr std::string_view between = " ,{}_";
-  std::vector<std::string_view> names;
-  for (std::size_t at = operands.find_first_not_of(between); at != std::string_view::npos;) {
-    const std::size_t end = std::min(operands.find_first_of(between, at), operands.size());
-    names.push_back(operands.substr(at, end - at));
-    at = operands.find_first_not_of(between, end);
-  }
-  return names;
-}
-
-// The register names in an instruction as written, with its guard.
-std::vector<std::string_view> registers_in(std::string_view text) {
-  if (is_machine_code(text))
-    return machine_registers(text.substr(std::min(text.find(' '), text.size())));
-  std::vector<std::string_view> names;
-  for (std::size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at)) {
-    std::size_t end = at + 1;
-    while (end < text.size() &&
-           (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_')) {
-      ++end;
-    }
-    names.push_back(text.substr(at, end - at));
-    at = end;
-  }
-  return names;
-}
-
-std::string_view without_guard(std::string_view text) {
-  if (text.empty() || text.front() != '@') return text;
-  const auto space = text.find(' ');
-  return space == std::string_view::npos ? std::string_view() : text.substr(space + 1);
-}
-
-// What a load writes: its first operand, which may be a vector in braces.
-std::vector<std::string_view> written_by(std::string_view text) {
-  text = without_guard(text);
-  const auto space = text.find(' ');
-  if (space == std::string_view::npos) return {};
-  const std::string_view operands = text.substr(space + 1);
-  const auto brace = operands.find('{');
-  const auto comma = operands.find(',');
-  const bool vector = brace != std::string_view::npos && brace < comma;
-  const std::string_view written = operands.substr(0, vector ? operands.find('}') : comma);
-  return is_machine_code(text) ? machine_registers(written) : registers_in(written);
-}
-
-// The threads of the block wait for each other.
-bool is_barrier(std::string_view text) {
-  if (!is_machine_code(text)) return text.starts_with("bar.") || text.starts_with("barrier.");
-  const std::string_view opcode = text.substr(0, text.find(' '));
-  return opcode == "BAR" || (opcode.starts_with("BAR.") && !opcode.starts_with("BAR.ARV"));
-}
-
-bool has_modifier(std::string_view opcode, std::string_view name) {
-  for (std::size_t at = opcode.find(name); at != std::string_view::npos;
-       at = opcode.find(name, at + 1)) {
-    const std::size_t end = at + name.size();
-    if (end == opcode.size() || opcode[end] == '.' || opcode[end] == ':') return true;
-  }
-  return false;
-}
-
-// PTX ISA 8.5, "Cache Operators" and "Cache Eviction Priority Hints"; of machine code the modifiers
-// that ptxas makes of them.
-CacheUse cache_use(std::string_view text) {
-  const std::string_view opcode = text.substr(0, text.find(' '));
-  const auto any = [&](std::initializer_list<std::string_view> names) {
-    return std::any_of(names.begin(), names.end(),
-                       [&](std::string_view name) { return has_modifier(opcode, name); });
-  };
-  if (is_machine_code(text)) return {any({".GPU", ".SYS", ".BYPASS", ".NA"}), any({".EF"})};
-  return {any({".cg", ".cv", ".volatile", ".relaxed", ".acquire", ".mmio", ".L1::no_allocate"}),
-          any({".cs", ".L1::evict_first", ".L2::evict_first"})};
-}
-
-// An atomic whose result nobody gets.
-bool is_reduction(std::string_view text) {
-  return text.starts_with("red.") || text.starts_with("RED.") || text.starts_with("REDG.");
-}
 
 // Rows of its banks that a warp's access to shared memory takes, one a cycle: lanes that want
 // different words of one bank wait for each other; 8 bytes a lane take a half warp at a time, 16 a
@@ -138,20 +37,9 @@ std::uint32_t shared_rows(const emulate::AccessEvent& event, std::uint32_t bytes
   return rows;
 }
 
-constexpr std::uint32_t no_use = ~std::uint32_t{0};
-
 }  // namespace
 
 namespace step_detail {
-
-// What of an instruction matters here.
-struct Code {
-  std::vector<std::uint32_t> first_use;  // of a load: where a register it writes is used
-  std::vector<std::uint8_t> barrier;
-  std::vector<std::uint8_t> reduces;
-  std::vector<CacheUse> cache_use;
-  std::vector<std::uint32_t> special;  // barriers and first uses before index i
-};
 
 struct WarpBuilder {
   PackedSteps steps;
@@ -164,50 +52,6 @@ struct WarpBuilder {
 };
 }  // namespace step_detail
 
-namespace {
-
-using step_detail::Code;
-
-Code study_code(const std::vector<TraceInstruction>& instructions) {
-  std::map<std::string_view, std::vector<std::uint32_t>> uses;
-  for (std::uint32_t i = 0; i < instructions.size(); ++i) {
-    for (const std::string_view name : registers_in(instructions[i].text)) uses[name].push_back(i);
-  }
-  Code code;
-  code.first_use.assign(instructions.size(), no_use);
-  std::vector<std::uint8_t> marked(instructions.size(), 0);
-  for (std::uint32_t i = 0; i < instructions.size(); ++i) {
-    const TraceInstruction& instruction = instructions[i];
-    const std::string_view text = without_guard(instruction.text);
-    code.barrier.push_back(is_barrier(text) ? 1 : 0);
-    code.reduces.push_back(is_reduction(text) ? 1 : 0);
-    code.cache_use.push_back(cache_use(text));
-    marked[i] = std::max(marked[i], code.barrier[i]);
-    if (instruction.kind != emulate::AccessKind::load &&
-        instruction.kind != emulate::AccessKind::atomic) {
-      continue;
-    }
-    // The next use in the text; else the first one, which a loop leads back to.
-    for (const std::string_view name : written_by(instruction.text)) {
-      const auto& places = uses[name];
-      const auto next = std::upper_bound(places.begin(), places.end(), i);
-      const std::uint32_t use = next != places.end() ? *next : places.front();
-      if (use == i) continue;
-      const bool nearer = code.first_use[i] == no_use ||
-                          (use > i && (code.first_use[i] < i || use < code.first_use[i]));
-      if (nearer) code.first_use[i] = use;
-    }
-    if (code.first_use[i] != no_use) marked[code.first_use[i]] = 1;
-  }
-  code.special.assign(instructions.size() + 1, 0);
-  for (std::size_t i = 0; i < instructions.size(); ++i) {
-    code.special[i + 1] = code.special[i] + marked[i];
-  }
-  return code;
-}
-
-}  // namespace
-
 using step_detail::WarpBuilder;
 
 // A step's at which it ends; one access has 1024 at most.
@@ -217,7 +61,7 @@ struct StepSink::State {
   OnKernel on_kernel;
   OnBlock on_block;
   emulate::TraceHeader header;
-  step_detail::Code code;
+  TracedCode code;
   std::vector<step_detail::WarpBuilder> warps;
   std::uint32_t blocks = 0;
   std::uint32_t block = 0;               // the next one that must end
@@ -288,7 +132,7 @@ struct StepSink::State {
     wait_for_use(builder, i);
     ++builder.instructions;
     builder.at = i + 1;
-    const TraceInstruction& instruction = header.instructions[i];
+    const emulate::TraceInstruction& instruction = header.instructions[i];
     if (event.space == emulate::MemorySpace::shared) {
       builder.shared_rows += shared_rows(event, instruction.bytes);
       if (builder.shared_rows >= most_shared_rows) emit_work(builder, StepKind::work);

@@ -48,6 +48,34 @@ TEST(DramTiming, ARefreshClosesTheRows) {
   EXPECT_EQ(arrivals(spec, one_row)[1], 1200 + miss);
 }
 
+// Cycles of 16 loads, one after the other, beside writers without end.
+std::uint64_t beside_writers(std::uint32_t turn) {
+  Spec spec = small_memory();
+  spec.turn = turn;
+  Simulation gpu(spec);
+  std::vector<Step> loads;
+  for (std::uint64_t i = 0; i < 16; ++i)
+    loads.push_back(access(StepKind::load, {0x400000 + ((i * other_row) | 1)}, true));
+  const auto reader = gpu.add_client({"reader", sms({0}), launch_of({{loads}}), {}});
+  Walk writes;
+  writes.kind = StepKind::store;
+  writes.blocks = 6;
+  writes.threads = 64;
+  writes.rounds = 1000;
+  writes.instructions = 0;
+  gpu.add_client({"writers", sms({1, 2, 3}), walk_source(writes), {}});
+  const auto ran = gpu.run_launches(reader, 1, 400'000_cycles);
+  EXPECT_TRUE(ran) << ran.error().message;
+  return gpu.statistics(reader).run_cycles.at(0).raw();
+}
+
+// A write of a line takes eight cycles of the bus; the loads go on while the last ones end.
+TEST(DramTiming, ALoadAmongWritesWaitsForAsManyAsATurnHas) {
+  const std::uint64_t longer = beside_writers(100) - beside_writers(20);
+  EXPECT_GE(longer, 16U * 80U * 7U);
+  EXPECT_LE(longer, 2U * 16U * 80U * 8U);
+}
+
 // Acknowledged without the port and the link of the SM on the way back.
 constexpr std::uint64_t stored = hit - 2;
 
@@ -58,6 +86,32 @@ TEST(SliceQueues, AStoreDoesNotWaitForALoadThatHasNoMissRegister) {
                             {.at = 0, .sm = 1, .address = other_bank},
                             {.at = 5, .sm = 2, .address = other_set, .kind = StepKind::store}})[2],
             5 + stored);
+}
+
+// Programs that load lines and write them leave dirty lines only: each load and each store of a new
+// line then needs room for a write.
+TEST(SliceQueues, LoadsAndStoresTakeRoomForWritesInTurns) {
+  const Spec spec = small_memory();
+  Simulation gpu(spec);
+  std::vector<Step> stores;
+  for (std::uint64_t i = 0; i < 64; ++i)
+    stores.push_back(access(StepKind::store, {0x800000 + ((i * other_row) | 15)}));
+  const auto writer = gpu.add_client({"writer", sms({0}), launch_of({{stores}}), {}});
+  std::vector<std::vector<Step>> warps;
+  for (std::uint64_t warp = 0; warp < 4; ++warp) {
+    std::vector<Step> steps;
+    for (std::uint64_t i = 0; i < 64; ++i) {
+      const std::uint64_t line = (warp * 64 + i) * other_row;
+      steps.push_back(access(StepKind::load, {line | 15}));
+      steps.push_back(access(StepKind::store, {line | 15}, true));
+    }
+    warps.push_back(steps);
+  }
+  gpu.add_client({"updater", sms({1, 2, 3}), launch_of({warps, warps, warps}), {}});
+  const auto ran = gpu.run_launches(writer, 4, 1'000'000_cycles);
+  ASSERT_TRUE(ran) << ran.error().message;
+  // With loads always first it is 15357.
+  EXPECT_LE(gpu.statistics(writer).run_cycles.at(3), 6000_cycles);
 }
 
 TEST(Ports, StoresAndAtomicsTakeTheirOwnTimeOnTheWayIn) {

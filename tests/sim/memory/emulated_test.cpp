@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "demarc/ptx/parser.hpp"
 #include "demarc/sim/memory/access_stream.hpp"
 #include "demarc/sim/memory/emulated.hpp"
@@ -67,6 +69,89 @@ TEST(EmulatedSteps, AWarpWaitsWhereALoadedRegisterIsFirstUsed) {
                             addresses[0] + 128, addresses[1] + 128);
   }
   EXPECT_EQ(access_text(*recorded->launch), expected);
+}
+
+// A kernel whose body stands between the addresses of three buffers and its end.
+std::string steps_of(const std::string& body) {
+  const std::string text = R"(.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry three(.param .u64 a, .param .u64 b, .param .u64 c)
+{
+  .reg .pred %p<2>;
+  .reg .b32 %r<8>;
+  .reg .b64 %rd<8>;
+  ld.param.u64 %rd1, [a];
+  ld.param.u64 %rd2, [b];
+  ld.param.u64 %rd3, [c];
+)" + body + "  ret;\n}\n";
+  const auto parsed = ptx::parse(text, "three.ptx");
+  EXPECT_TRUE(parsed.diagnostics.ok());
+  gpu::LaunchText launch;
+  launch.ptx = "three.ptx";
+  launch.kernel = "three";
+  launch.grid = "1";
+  launch.block = "32";
+  launch.arguments = "buf:256,buf:256,buf:256";
+  const auto recorded = record_launch(parsed.module, gpu::parse_launch(launch).value(), 1);
+  EXPECT_TRUE(recorded) << recorded.error().message;
+  // Without addresses: "load +4", "wait store +2".
+  std::string steps;
+  std::istringstream lines(access_text(*recorded->launch));
+  for (std::string line; std::getline(lines, line);)
+    steps += line.substr(0, line.find(" 0x")) + "\n";
+  return steps.substr(steps.find("warp\n"));
+}
+
+TEST(MovedLoads, WhatABlockLoadsIsAskedForBeforeItsFirstUse) {
+  EXPECT_EQ(steps_of(R"(
+  ld.global.u32 %r1, [%rd1];
+  add.u32 %r2, %r1, 1;
+  ld.global.u32 %r3, [%rd2];
+  add.u32 %r4, %r3, %r2;
+  st.global.u32 [%rd3], %r4;
+)"),
+            "warp\nload +4\nload +2\nwait store +2\nwork +1\n");
+}
+
+TEST(MovedLoads, ALoadStaysBehindWhatItsAddressComesFrom) {
+  EXPECT_EQ(steps_of(R"(
+  ld.global.u32 %r1, [%rd1];
+  and.b32 %r2, %r1, 0;
+  mul.wide.u32 %rd4, %r2, 4;
+  add.s64 %rd2, %rd2, %rd4;
+  ld.global.u32 %r3, [%rd2];
+  add.u32 %r4, %r3, %r2;
+  st.global.u32 [%rd3], %r4;
+)"),
+            "warp\nload +4\nwait load +4\nwait store +2\nwork +1\n");
+}
+
+TEST(MovedLoads, ALoadStaysBehindAStoreAndABarrier) {
+  for (const char* between : {"st.global.u32 [%rd3], %r2;", "bar.sync 0;", "membar.gl;"}) {
+    const std::string steps = steps_of(std::string(R"(
+  ld.global.u32 %r1, [%rd1];
+  add.u32 %r2, %r1, 1;
+  )") + between + R"(
+  ld.global.u32 %r3, [%rd2];
+  add.u32 %r4, %r3, %r2;
+  st.global.u32 [%rd3], %r4;
+)");
+    EXPECT_EQ(steps.find("load +4\nload"), std::string::npos) << steps;
+  }
+}
+
+TEST(MovedLoads, ALoadOfAnotherBasicBlockStaysThere) {
+  EXPECT_EQ(steps_of(R"(
+  ld.global.u32 %r1, [%rd1];
+  setp.eq.u32 %p1, %r1, 7;
+  @%p1 bra $else;
+  ld.global.u32 %r3, [%rd2];
+$else:
+  add.u32 %r4, %r3, %r1;
+  st.global.u32 [%rd3], %r4;
+)"),
+            "warp\nload +4\nwait load +3\nwait store +2\nwork +1\n");
 }
 
 // Past the L1, streamed, and shared memory: 32 words of one row, then 32 of one bank.

@@ -145,7 +145,7 @@ TEST(SpecText, says_every_setting) {
       "DRAM: a channel a slice, 2 banks, bus 16.0 B a cycle, bursts of 1 sectors; precharge 7, "
       "activate 9, column 11, row 40, turnaround 6, controller 20 cycles; activations of a "
       "channel 0 apart, four in 0; 0 of 0 cycles are refresh; rows close after 1000; "
-      "writes drain from 4 to 1\n"
+      "writes drain from 4 to 1; 24 accesses go before one of the other direction that waits\n"
       "unloaded: L2 hit 33 cycles, DRAM 75 cycles\n");
 }
 

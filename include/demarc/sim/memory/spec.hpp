@@ -106,6 +106,7 @@ struct Spec {
   Cycles turnaround_cycles{10};
   std::uint32_t write_high = 32;  // writes waiting in a channel: start draining
   std::uint32_t write_low = 8;    // and stop
+  std::uint32_t turn = 24;        // accesses that go once one of the other direction waits
   std::uint32_t row_streak = 16;  // row hits served in front of an older row miss
 
   Cycles launch_cycles{1500};  // between two kernels of one stream
