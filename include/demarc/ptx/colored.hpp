@@ -5,8 +5,8 @@
 // The kernel computes with linear addresses: consecutive bytes of one colour's memory. Before an
 // access, the linear address becomes the position of that byte in the arena:
 //
-//   and.b64 t, a, ~0x3fff;  add.s64 a, a, t;      // a 0 inserted at bit 14, the mask's lowest bit
-//   (lo >> 4 ^ lo >> 5 ^ color << 14) & 0x4000    // that bit, for the mask 0xc4000
+//   a % 2^14 | a / 2^14 * 2^15               // a 0 inserted at bit 14, the mask's lowest bit
+//   (a >> 17 ^ a >> 18 ^ color) % 2 << 14    // that bit, for the mask 0xc4000
 //
 // Because inserting a bit doubles what lies above it, a pointer handed to the kernel is
 // colored_pointer(): the arena's address divided by the number of colours, plus the linear offset.
