@@ -129,8 +129,9 @@ struct ColoredKernel {
   std::vector<ColoredRefusal> refusals;  // empty: accepted
   std::uint64_t local_bytes = 0;         // local variables of a thread, those of what it calls too
   std::uint64_t accesses = 0;            // whose addresses are translated, in the functions it runs
-  // Of these, those with the address of an earlier one, which the compiler translates once. The
-  // others pay the full price.
+  // Of these, those that use the translation of an earlier one: of the same address, which the
+  // compiler translates once, or of neighbours (rewrite/colored/neighbours.hpp). The others pay the
+  // full price.
   std::uint64_t shared_accesses = 0;
 
   [[nodiscard]] bool accepted() const { return refusals.empty(); }
