@@ -56,6 +56,9 @@ struct ColoredAddressing {
 struct RemainderShape {
   std::uint32_t chunk_shift = 0;
   std::uint32_t page_shift = 0;
+  // False: for constants whose reciprocal_shift is 0, and for no others. An access is then cheaper
+  // by an instruction.
+  bool shifts_quotients = true;
 };
 
 // ... and has the rest in its constant variable `demarc_colors`, see colored_constants().

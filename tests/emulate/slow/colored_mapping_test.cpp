@@ -165,6 +165,7 @@ class ShiftedQuotients : public Form {
     made.constants.reciprocal =
         static_cast<std::uint32_t>(((std::uint64_t{1} << (32 + shift)) + own - 1) / own);
     made.constants.reciprocal_shift = shift;
+    made.shape.shifts_quotients = true;
     return made;
   }
 };

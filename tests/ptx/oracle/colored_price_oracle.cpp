@@ -176,6 +176,17 @@ TEST(ColoredPrice, of_every_bundled_kernel_is_within_its_limits) {
   EXPECT_EQ(names_of(bundled_prices), ptx_names_in(folder));
 }
 
+TEST(ColoredPrice, of_quotients_that_need_no_shift_is_less_by_an_instruction) {
+  const auto file = demarc::test::source_dir() / "kernels" / "ptx" / "cfd.ptx";
+  const auto module = parse_whole(for_these_cards(read_file(file).value()), "cfd.ptx").value();
+  const auto instructions = [&](RemainderShape shape) {
+    return machine_code_figures(*rewrite_remainders(module, shape, at_load)->module.text)
+        .instructions;
+  };
+  constexpr std::uint64_t accesses = 46;
+  EXPECT_LE(instructions({8, 13, false}) + accesses * 4 / 5, instructions({8, 13}));
+}
+
 // What ColoredKernel::shared_accesses counts on.
 TEST(ColoredPrice, of_accesses_with_one_address_is_paid_once) {
   const auto cost_of_eight = [](int apart, const RemainderAddressing* remainders,

@@ -106,7 +106,7 @@ std::string address_arithmetic(RemainderShape shape, const RemainderOperands& op
   out += with("min.u32 \t%demarc_l, %demarc_l", &Constants::end);
   out += with("mul.hi.u32 \t%demarc_u, %demarc_l", &Constants::reciprocal);
   // A shift by a number that is known to be 0 is none.
-  if (!operands.known() || operands.known()->reciprocal_shift != 0) {
+  if (operands.known() ? operands.known()->reciprocal_shift != 0 : shape.shifts_quotients) {
     out += with("shr.u32 \t%demarc_u, %demarc_u", &Constants::reciprocal_shift);
   }
   out += with("mul.lo.u32 \t%demarc_u, %demarc_u", &Constants::skipped);
@@ -152,14 +152,15 @@ Result<Translation> translation_of(RemainderShape shape, const Module& module) {
   DEMARC_CHECK(check_shape(shape));
   const RemainderOperands operands(std::nullopt, sizeof(ColoredPlaces));
   using Constants = RemainderConstants;
-  return Translation{
-      .prologue = operands.loads(&Constants::arena, &Constants::table, &Constants::pages,
-                                 &Constants::before, &Constants::end, &Constants::reciprocal,
-                                 &Constants::reciprocal_shift, &Constants::skipped),
-      .declarations = fmt::format("{}{}", table_registers, registers),
-      .arithmetic = address_arithmetic(shape, operands, module),
-      .granule = std::uint64_t{1} << shape.chunk_shift,
-      .constant_bytes = sizeof(Constants)};
+  std::string prologue =
+      operands.loads(&Constants::arena, &Constants::table, &Constants::pages, &Constants::before,
+                     &Constants::end, &Constants::reciprocal, &Constants::skipped);
+  if (shape.shifts_quotients) prologue += operands.loads(&Constants::reciprocal_shift);
+  return Translation{.prologue = std::move(prologue),
+                     .declarations = fmt::format("{}{}", table_registers, registers),
+                     .arithmetic = address_arithmetic(shape, operands, module),
+                     .granule = std::uint64_t{1} << shape.chunk_shift,
+                     .constant_bytes = sizeof(Constants)};
 }
 
 }  // namespace demarc::ptx
