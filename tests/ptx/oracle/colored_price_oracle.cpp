@@ -176,6 +176,18 @@ TEST(ColoredPrice, of_every_bundled_kernel_is_within_its_limits) {
   EXPECT_EQ(names_of(bundled_prices), ptx_names_in(folder));
 }
 
+// Of an H100; the colours of both masks are the same price.
+TEST(ColoredPrice, of_quarters_by_parities_is_seven_instructions) {
+  const auto file = demarc::test::source_dir() / "kernels" / "ptx" / "cfd.ptx";
+  const std::string text = for_these_cards(read_file(file).value());
+  const auto module = parse_whole(text, "cfd.ptx").value();
+  for (std::uint32_t color = 0; color < 4; ++color) {
+    const auto made = rewrite_colored(module, {{0x18a000, 0xc4000}, color}, with_places);
+    EXPECT_LE(cost_of(text, *made->module.text, fmt::format("cfd quarter {}", color)).instructions,
+              7.1);
+  }
+}
+
 TEST(ColoredPrice, of_quotients_that_need_no_shift_is_less_by_an_instruction) {
   const auto file = demarc::test::source_dir() / "kernels" / "ptx" / "cfd.ptx";
   const auto module = parse_whole(for_these_cards(read_file(file).value()), "cfd.ptx").value();

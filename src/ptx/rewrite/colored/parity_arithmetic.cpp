@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -27,7 +28,8 @@ struct Term {
   bool with_lower = false;
 };
 
-// From the bits of a linear address that are set in `bits`.
+// From the bits of a linear address that are set in `bits`. Pairs come first: to what is added
+// there anyway, ptxas adds the colour for nothing.
 std::vector<Term> terms_of(std::uint32_t bits) {
   std::vector<Term> terms;
   while (bits != 0) {
@@ -36,6 +38,8 @@ std::vector<Term> terms_of(std::uint32_t bits) {
     terms.push_back({lowest + (pair ? 1 : 0), pair});
     bits &= ~((pair ? 3U : 1U) << lowest);
   }
+  std::stable_partition(terms.begin(), terms.end(),
+                        [](const Term& term) { return term.with_lower; });
   return terms;
 }
 
