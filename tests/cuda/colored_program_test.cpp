@@ -227,6 +227,19 @@ TEST(ColoredProgram, RewrittenBeforeTheColoursWereKnownIsToldThemWhenItIsLoaded)
   expect_placed_at_load(half.pool);
 }
 
+TEST(ColoredProgram, WhoseShareIsSmallShiftsNoQuotients) {
+  for (const std::uint32_t shift : {0U, 1U}) {
+    const ColoredCode code(
+        0, ptx::RemainderAddressing{{.chunk_shift = 8, .page_shift = 13},
+                                    {.end = 1, .reciprocal = 1, .reciprocal_shift = shift}});
+    const auto made = code.rewrite(module_of(counting), {.places = ptx::PlacesAtLoad{}});
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_EQ(
+        made->module.text->find("shr.u32 \t%demarc_u, %demarc_u, %demarc_c") == std::string::npos,
+        shift == 0);
+  }
+}
+
 TEST(ColoredProgram, RewrittenBeforePlacesWereKnownIsToldThemWhenItIsLoaded) {
   expect_placed_at_load(small_pool());
 }

@@ -141,8 +141,8 @@ class RemainderColorsAtLoad : public RemainderColors {
   Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena,
                                      std::uint64_t table,
                                      const ptx::ColoredPlaces& given) const override {
-    DEMARC_TRY(auto made, ptx::rewrite_remainders(module, ptx::RemainderShape{8, 13}));
-    const auto constants = addressing(arena, table).constants;
+    const auto [shape, constants] = addressing(arena, table);
+    DEMARC_TRY(auto made, ptx::rewrite_remainders(module, shape));
     return loaded_with(std::move(made), ptx::colored_constants(given, &constants));
   }
 };

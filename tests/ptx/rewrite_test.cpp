@@ -57,17 +57,18 @@ TEST(RewriteColored, translates_only_global_accesses_and_keeps_predicates) {
 	.reg .b64 %demarc_a, %demarc_h;
 	.reg .b32 %demarc_l, %demarc_u, %demarc_o, %demarc_x, %demarc_s;
 	add.s64 	%demarc_a, %rd3, 8;
-	and.b64 	%demarc_h, %demarc_a, -16384;
-	add.s64 	%demarc_a, %demarc_a, %demarc_h;
-	mov.b64 	{%demarc_l, %demarc_u}, %demarc_a;
+	cvt.u32.u64 	%demarc_l, %demarc_a;
 	mov.b32 	%demarc_o, %demarc_l;
-	mov.b32 	%demarc_x, 16384;
-	shr.u32 	%demarc_s, %demarc_l, 4;
-	xor.b32 	%demarc_x, %demarc_x, %demarc_s;
-	shr.u32 	%demarc_s, %demarc_l, 5;
-	xor.b32 	%demarc_x, %demarc_x, %demarc_s;
-	and.b32 	%demarc_x, %demarc_x, 16384;
-	or.b32 	%demarc_o, %demarc_o, %demarc_x;
+	shr.u32 	%demarc_x, %demarc_l, 4;
+	add.u32 	%demarc_x, %demarc_x, 24576;
+	xor.b32 	%demarc_x, %demarc_x, %demarc_o;
+	and.b32 	%demarc_x, %demarc_x, 4294950912;
+	xor.b32 	%demarc_o, %demarc_o, %demarc_x;
+	shl.b64 	%demarc_h, %demarc_a, 1;
+	mov.b64 	{%demarc_x, %demarc_u}, %demarc_h;
+	xor.b32 	%demarc_x, %demarc_x, %demarc_o;
+	and.b32 	%demarc_x, %demarc_x, 4294934528;
+	xor.b32 	%demarc_o, %demarc_o, %demarc_x;
 	mov.b64 	%demarc_a, {%demarc_o, %demarc_u};
 	@!%p1 ld.global.cs.nc.u32 	%r4, [%demarc_a];
 	})"),

@@ -10,7 +10,9 @@ inline ptx::RemainderAddressing addressing_of(const gpu::RemainderColoring& colo
                                               std::uint32_t color, std::uint64_t arena,
                                               std::uint64_t table) {
   const gpu::RemainderSteps steps = coloring.steps(color).value();
-  return {{.chunk_shift = steps.chunk_shift, .page_shift = steps.page_shift},
+  return {{.chunk_shift = steps.chunk_shift,
+           .page_shift = steps.page_shift,
+           .shifts_quotients = steps.reciprocal_shift != 0},
           {.arena = arena,
            .table = table,
            .pages = table + steps.pages_at,

@@ -22,7 +22,8 @@ class ColoredCode {
   static Result<ColoredCode> of(const ColoredPool& pool, std::size_t share);
 
   // The module with all memory of its kernels in the share. With ptx::PlacesAtLoad the text serves
-  // every share of these colours, wherever it lies: remainders are then in constants() too.
+  // every share of these colours, wherever it lies: remainders are then in constants() too. But
+  // that of a share so small that its quotients need no shift serves such shares alone.
   [[nodiscard]] Result<ptx::ColoredModule> rewrite(const ptx::Module& module,
                                                    const ptx::ColoredOptions& options = {}) const;
   // For the variable `demarc_colors` of a module that was rewritten with ptx::PlacesAtLoad.

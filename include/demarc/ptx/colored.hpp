@@ -5,8 +5,8 @@
 // The kernel computes with linear addresses: consecutive bytes of one colour's memory. Before an
 // access, the linear address becomes the position of that byte in the arena:
 //
-//   and.b64 t, a, ~0x3fff;  add.s64 a, a, t;      // a 0 inserted at bit 14, the mask's lowest bit
-//   (lo >> 4 ^ lo >> 5 ^ color << 14) & 0x4000    // that bit, for the mask 0xc4000
+//   a % 2^14 | a / 2^14 * 2^15               // a 0 inserted at bit 14, the mask's lowest bit
+//   (a >> 17 ^ a >> 18 ^ color) % 2 << 14    // that bit, for the mask 0xc4000
 //
 // Because inserting a bit doubles what lies above it, a pointer handed to the kernel is
 // colored_pointer(): the arena's address divided by the number of colours, plus the linear offset.
@@ -56,6 +56,9 @@ struct ColoredAddressing {
 struct RemainderShape {
   std::uint32_t chunk_shift = 0;
   std::uint32_t page_shift = 0;
+  // False: for constants whose reciprocal_shift is 0, and for no others. An access is then cheaper
+  // by an instruction.
+  bool shifts_quotients = true;
 };
 
 // ... and has the rest in its constant variable `demarc_colors`, see colored_constants().
@@ -129,8 +132,9 @@ struct ColoredKernel {
   std::vector<ColoredRefusal> refusals;  // empty: accepted
   std::uint64_t local_bytes = 0;         // local variables of a thread, those of what it calls too
   std::uint64_t accesses = 0;            // whose addresses are translated, in the functions it runs
-  // Of these, those with the address of an earlier one, which the compiler translates once. The
-  // others pay the full price.
+  // Of these, those that use the translation of an earlier one: of the same address, which the
+  // compiler translates once, or of neighbours (rewrite/colored/neighbours.hpp). The others pay the
+  // full price.
   std::uint64_t shared_accesses = 0;
 
   [[nodiscard]] bool accepted() const { return refusals.empty(); }

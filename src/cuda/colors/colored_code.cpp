@@ -7,9 +7,12 @@ Result<ptx::ColoredModule> ColoredCode::rewrite(const ptx::Module& module,
   const auto* parities = std::get_if<ptx::ColoredAddressing>(&addressing_);
   if (parities != nullptr) return ptx::rewrite_colored(module, *parities, options);
   const auto& remainders = std::get<ptx::RemainderAddressing>(addressing_);
-  return std::holds_alternative<ptx::PlacesAtLoad>(options.places)
-             ? ptx::rewrite_remainders(module, remainders.shape, options)
-             : ptx::rewrite_remainders(module, remainders, options);
+  if (!std::holds_alternative<ptx::PlacesAtLoad>(options.places)) {
+    return ptx::rewrite_remainders(module, remainders, options);
+  }
+  ptx::RemainderShape shape = remainders.shape;
+  shape.shifts_quotients = remainders.constants.reciprocal_shift != 0;
+  return ptx::rewrite_remainders(module, shape, options);
 }
 
 std::vector<std::byte> ColoredCode::constants(const ptx::ColoredPlaces& places) const {

@@ -165,6 +165,7 @@ class ShiftedQuotients : public Form {
     made.constants.reciprocal =
         static_cast<std::uint32_t>(((std::uint64_t{1} << (32 + shift)) + own - 1) / own);
     made.constants.reciprocal_shift = shift;
+    made.shape.shifts_quotients = true;
     return made;
   }
 };
@@ -208,8 +209,12 @@ TEST_P(RemainderMapping, leads_outside_of_the_arena_behind_the_last_chunk) {
 INSTANTIATE_TEST_SUITE_P(Pages, RemainderMapping, testing::Range<std::uint64_t>(1, 6));
 
 TEST(ParityMapping, of_rewritten_code_is_that_of_the_colouring_for_all_chunks_of_64_pages) {
-  for (const std::vector<std::uint64_t>& masks : std::vector<std::vector<std::uint64_t>>{
-           {0xc4000}, {0x18a000, 0xc4000}, {0x600, 0x1fa000}, {0x110, 0x420, 0x1f5840}}) {
+  for (const std::vector<std::uint64_t>& masks :
+       std::vector<std::vector<std::uint64_t>>{{0xc4000},
+                                               {0x18a000, 0xc4000},
+                                               {0x600, 0x1fa000},
+                                               {0x110, 0x420, 0x1f5840},
+                                               {0x22000, 0x14000, 0x48000}}) {
     for (const bool at_load : {false, true}) {
       AllColors colors;
       for (std::uint32_t color = 0; color < 1U << masks.size(); ++color) {

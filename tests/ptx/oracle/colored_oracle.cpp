@@ -199,7 +199,8 @@ again:
   }
 }
 
-// A function reads them where it begins: its accesses are the same.
+// A function reads them where it begins: its accesses are the same, but for those of variables,
+// which ptxas translates itself where it knows their places.
 TEST(Coloured, places_that_are_set_at_load_cost_a_few_instructions_per_function) {
   const auto module = parse_whole(every_form, "forms.ptx");
   ASSERT_TRUE(module) << module.error().message;
@@ -211,7 +212,8 @@ TEST(Coloured, places_that_are_set_at_load_cost_a_few_instructions_per_function)
   const MachineCodeFigures before = machine_code_figures(*known->module.text);
   const MachineCodeFigures after = machine_code_figures(*later->module.text);
   constexpr std::uint64_t functions = 2;
-  EXPECT_LE(after.instructions, before.instructions + 8 * functions);
+  constexpr std::uint64_t variables = 3;
+  EXPECT_LE(after.instructions, before.instructions + 8 * functions + 8 * variables);
   EXPECT_LE(after.registers, before.registers + 2);
 }
 

@@ -77,12 +77,14 @@ std::string in_shared(const AccessText& access) {
       access.address, text);
 }
 
-std::string in_colored(const AccessText& access, const Translation& translation) {
+std::string translated(const AccessText& access) {
   const std::string at = at_translated(access);
-  return scope_of(access, translation, "", "",
-                  access.destination.empty()
-                      ? as_global(access, streaming(access.mnemonic, at))
-                      : streaming_copy(access.mnemonic, at, access.destination));
+  return access.destination.empty() ? as_global(access, streaming(access.mnemonic, at))
+                                    : streaming_copy(access.mnemonic, at, access.destination);
+}
+
+std::string in_colored(const AccessText& access, const Translation& translation) {
+  return scope_of(access, translation, "", "", translated(access));
 }
 
 std::string in_one_of(const AccessText& access, const Translation& translation,

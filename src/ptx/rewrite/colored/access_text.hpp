@@ -29,8 +29,11 @@ struct AccessText {
 // The access to shared memory, by the same generic address.
 [[nodiscard]] std::string in_shared(const AccessText& access);
 
-// The access at the translated address, as a streaming one (eviction.hpp); local memory becomes
-// global memory.
+// The access itself, as a streaming one (eviction.hpp), at the translated address in %demarc_a;
+// local memory becomes global memory.
+[[nodiscard]] std::string translated(const AccessText& access);
+
+// The same with its translation.
 [[nodiscard]] std::string in_colored(const AccessText& access, const Translation& translation);
 // The same where the address may lie in the window of another memory, told apart at run time.
 // `windows`: bits of Origin, not 0.

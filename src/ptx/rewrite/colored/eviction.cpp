@@ -83,4 +83,19 @@ std::string streaming_copy(const Mnemonic& mnemonic, std::string_view access,
       destination, text);
 }
 
+std::string copy_destination(const Body& body, const Instruction& instruction,
+                             std::string_view text) {
+  const Operand& to = body.operands_of(instruction)[0];
+  if (to.base != Base::reg) {
+    const std::size_t open = text.find('[') + 1;
+    return fmt::format("mov.u32 \t%demarc_d, {};", text.substr(open, text.find(']', open) - open));
+  }
+  const std::string reg = body.register_name(to.index);
+  if (byte_size(body.register_type(to.index)) == 4) {
+    return fmt::format("add.s32 \t%demarc_d, {}, {};", reg, to.offset());
+  }
+  return fmt::format("cvt.u32.u64 \t%demarc_d, {};\n\tadd.s32 \t%demarc_d, %demarc_d, {};", reg,
+                     to.offset());
+}
+
 }  // namespace demarc::ptx

@@ -26,6 +26,10 @@ namespace demarc::ptx {
 [[nodiscard]] std::string streaming_copy(const Mnemonic& mnemonic, std::string_view access,
                                          std::string_view destination);
 
+// What puts a cp.async's address of shared memory into %demarc_d.
+[[nodiscard]] std::string copy_destination(const Body& body, const Instruction& instruction,
+                                           std::string_view text);
+
 // Of a cp.async with a policy whose address of shared memory is the sum of a register and of a
 // uniform one, ptxas makes an instruction that an H200 does not have (12.8 and 13.0, "an illegal
 // instruction was encountered"). So that address is XORed with a zero that ptxas does not know to

@@ -11,6 +11,7 @@
 #include "rewrite/colored/access_text.hpp"
 #include "rewrite/colored/eviction.hpp"
 #include "rewrite/colored/origins.hpp"
+#include "rewrite/colored/register_accesses.hpp"
 #include "rewrite/colored/shared_translations.hpp"
 #include "rewrite/colored/system_calls.hpp"
 #include "rewrite/kernel_text.hpp"
@@ -48,6 +49,7 @@ class FunctionRewriter {
       if (!check_operands(instruction())) continue;
       rewrite(instruction());
     }
+    translate_registers();
     add_prologue();
     return std::move(out_);
   }
@@ -129,6 +131,7 @@ class FunctionRewriter {
     std::string prologue;
     if (out_.accesses != 0) prologue += context_.translation.prologue;
     if (copies_) prologue += streaming_copies_prologue;
+    prologue += register_prologue_;
     if (has_frame || names_variables_) {
       prologue += context_.places.loads(&ColoredPlaces::variables, &ColoredPlaces::local,
                                         &ColoredPlaces::local_threads);
@@ -386,7 +389,7 @@ class FunctionRewriter {
     } else if (access.kind == AccessKind::generic || access.kind == AccessKind::tile) {
       access_anywhere(access, *address);
     } else {
-      translate(*address, in_colored(text_of(access, linear(*address)), context_.translation));
+      translate_register(access, *address);
     }
   }
 
@@ -395,20 +398,6 @@ class FunctionRewriter {
     constexpr std::uint32_t with_policies = 74;
     return instruction().opcode == Opcode::cp_async &&
            module_.version.major * 10 + module_.version.minor >= with_policies;
-  }
-
-  // The instructions that put a cp.async's address of shared memory into a register.
-  [[nodiscard]] std::string destination() const {
-    const Operand& to = body_.operands_of(instruction())[0];
-    if (to.base != Base::reg) {
-      const std::size_t open = text().find('[') + 1;
-      return fmt::format("mov.u32 \t%demarc_d, {};",
-                         text().substr(open, text().find(']', open) - open));
-    }
-    const std::string reg = body_.register_name(to.index);
-    if (is_short(to)) return fmt::format("add.s32 \t%demarc_d, {}, {};", reg, to.offset());
-    return fmt::format("cvt.u32.u64 \t%demarc_d, {};\n\tadd.s32 \t%demarc_d, %demarc_d, {};", reg,
-                       to.offset());
   }
 
   void access_variable(const Access& access, const Operand& address) {
@@ -429,22 +418,40 @@ class FunctionRewriter {
       refuse(access.why);
     } else if (origin == from_colored || windows_ == 0) {
       // Arguments of kernels come from the host, which has no other addresses.
-      translate(address, in_colored(to, context_.translation));
+      translate_register(access, address);
     } else {
       translate(address, in_one_of(to, context_.translation, windows_));
     }
   }
 
   void translate(const Operand& address, std::string access) {
+    out_.shared += count(address) ? 1U : 0U;
+    replace(std::move(access));
+  }
+
+  // Whether the address was translated before, where that is asked for.
+  bool count(const Operand& address) {
     ++out_.accesses;
     copies_ |= copies_streaming();
-    if (shared_ && shared_->is_shared(at_, address)) ++out_.shared;
-    replace(std::move(access));
+    return shared_ && shared_->is_shared(at_, address);
+  }
+
+  // Written when all have been seen: such accesses have neighbours.
+  void translate_register(const Access& access, const Operand& address) {
+    const bool is_shared = count(address);
+    by_register_.push_back({at_, address, text_of(access, {}), is_shared});
+  }
+
+  void translate_registers() {
+    RegisterAccessesText made = ptx::translate(module_, body_, context_.translation, by_register_);
+    std::move(made.splices.begin(), made.splices.end(), std::back_inserter(out_.splices));
+    if (shared_) out_.shared += made.shared;
+    register_prologue_ = std::move(made.prologue);
   }
 
   [[nodiscard]] AccessText text_of(const Access& access, std::string address) const {
     return {mnemonic(), text(), access.bracket, std::move(address),
-            copies_streaming() ? destination() : std::string()};
+            copies_streaming() ? copy_destination(body_, instruction(), text()) : std::string()};
   }
 
   [[nodiscard]] std::string linear(const Operand& address) const {
@@ -476,6 +483,8 @@ class FunctionRewriter {
   bool copies_ = false;               // by cp.async, whose lines go first
   std::uint32_t at_ = 0;              // the instruction that is looked at
   std::optional<SharedTranslations> shared_;
+  std::vector<RegisterAccess> by_register_;
+  std::string register_prologue_;
   RewrittenFunction out_;
 };
 

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "rewrite/colored/constant_operands.hpp"
+#include "rewrite/colored/parity_arithmetic.hpp"
 
 namespace demarc::ptx {
 namespace {
@@ -13,10 +14,6 @@ constexpr std::string_view registers =
     "\t.reg .b64 %demarc_a, %demarc_h;\n\t.reg .b32 %demarc_l, %demarc_u, %demarc_o, %demarc_x, "
     "%demarc_s;\n";
 constexpr std::string_view table_registers = "\t.reg .b16 %demarc_t;\n";
-
-// Up to this many further bits, shifts and XORs beat a population count, which runs at a quarter
-// of their rate.
-constexpr int most_shifted_bits = 4;
 
 Result<void> check_addressing(const ColoredAddressing& addressing) {
   if (addressing.masks.empty()) {
@@ -49,47 +46,6 @@ Result<void> check_addressing(const ColoredAddressing& addressing) {
         colors - 1);
   }
   return {};
-}
-
-// Instructions that turn the linear address in %demarc_a into a position. Registers are those
-// declared by access_block().
-std::string address_arithmetic(const ColoredAddressing& addressing) {
-  std::string out;
-  for (const std::uint64_t mask : addressing.masks) {
-    const std::uint64_t pivot = mask & -mask;
-    out +=
-        fmt::format("\tand.b64 \t%demarc_h, %demarc_a, {};\n", -static_cast<std::int64_t>(pivot));
-    out += "\tadd.s64 \t%demarc_a, %demarc_a, %demarc_h;\n";
-  }
-  out += "\tmov.b64 \t{%demarc_l, %demarc_u}, %demarc_a;\n";
-  out += "\tmov.b32 \t%demarc_o, %demarc_l;\n";
-  for (std::size_t i = 0; i < addressing.masks.size(); ++i) {
-    const auto mask = static_cast<std::uint32_t>(addressing.masks[i]);
-    const int pivot = std::countr_zero(mask);
-    std::uint32_t others = mask & (mask - 1);
-    const std::uint32_t color = addressing.color >> i & 1U;
-    out += fmt::format("\tmov.b32 \t%demarc_x, {};\n",
-                       color << (std::popcount(others) > most_shifted_bits ? 0 : pivot));
-    if (std::popcount(others) > most_shifted_bits) {
-      out += fmt::format(
-          "\tand.b32 \t%demarc_s, %demarc_l, {};\n\tpopc.b32 \t%demarc_s, "
-          "%demarc_s;\n\txor.b32 \t%demarc_x, %demarc_x, %demarc_s;\n\tshl.b32 "
-          "\t%demarc_x, %demarc_x, {};\n",
-          others, pivot);
-    } else {
-      for (; others != 0; others &= others - 1) {
-        out += fmt::format(
-            "\tshr.u32 \t%demarc_s, %demarc_l, {};\n\txor.b32 \t%demarc_x, "
-            "%demarc_x, %demarc_s;\n",
-            std::countr_zero(others) - pivot);
-      }
-    }
-    out += fmt::format(
-        "\tand.b32 \t%demarc_x, %demarc_x, {};\n\tor.b32 \t%demarc_o, %demarc_o, "
-        "%demarc_x;\n",
-        1U << pivot);
-  }
-  return out + "\tmov.b64 \t%demarc_a, {%demarc_o, %demarc_u};\n";
 }
 
 Result<void> check_shape(RemainderShape shape) {
@@ -132,7 +88,7 @@ const char* table_policy(const Module& module) {
              : "";
 }
 
-// The same for remainders, as gpu::RemainderSteps says. The number of a chunk has 32 bits: windows
+// As gpu::RemainderSteps says. The number of a chunk has 32 bits: windows
 // repeat after 2^40 bytes.
 std::string address_arithmetic(RemainderShape shape, const RemainderOperands& operands,
                                const Module& module) {
@@ -150,7 +106,7 @@ std::string address_arithmetic(RemainderShape shape, const RemainderOperands& op
   out += with("min.u32 \t%demarc_l, %demarc_l", &Constants::end);
   out += with("mul.hi.u32 \t%demarc_u, %demarc_l", &Constants::reciprocal);
   // A shift by a number that is known to be 0 is none.
-  if (!operands.known() || operands.known()->reciprocal_shift != 0) {
+  if (operands.known() ? operands.known()->reciprocal_shift != 0 : shape.shifts_quotients) {
     out += with("shr.u32 \t%demarc_u, %demarc_u", &Constants::reciprocal_shift);
   }
   out += with("mul.lo.u32 \t%demarc_u, %demarc_u", &Constants::skipped);
@@ -180,7 +136,7 @@ std::string address_arithmetic(RemainderShape shape, const RemainderOperands& op
 Result<Translation> translation_of(const ColoredAddressing& addressing) {
   DEMARC_CHECK(check_addressing(addressing));
   return Translation{.declarations = std::string(registers),
-                     .arithmetic = address_arithmetic(addressing),
+                     .arithmetic = parity_arithmetic(addressing),
                      .granule = addressing.masks[0] & -addressing.masks[0]};
 }
 
@@ -196,14 +152,15 @@ Result<Translation> translation_of(RemainderShape shape, const Module& module) {
   DEMARC_CHECK(check_shape(shape));
   const RemainderOperands operands(std::nullopt, sizeof(ColoredPlaces));
   using Constants = RemainderConstants;
-  return Translation{
-      .prologue = operands.loads(&Constants::arena, &Constants::table, &Constants::pages,
-                                 &Constants::before, &Constants::end, &Constants::reciprocal,
-                                 &Constants::reciprocal_shift, &Constants::skipped),
-      .declarations = fmt::format("{}{}", table_registers, registers),
-      .arithmetic = address_arithmetic(shape, operands, module),
-      .granule = std::uint64_t{1} << shape.chunk_shift,
-      .constant_bytes = sizeof(Constants)};
+  std::string prologue =
+      operands.loads(&Constants::arena, &Constants::table, &Constants::pages, &Constants::before,
+                     &Constants::end, &Constants::reciprocal, &Constants::skipped);
+  if (shape.shifts_quotients) prologue += operands.loads(&Constants::reciprocal_shift);
+  return Translation{.prologue = std::move(prologue),
+                     .declarations = fmt::format("{}{}", table_registers, registers),
+                     .arithmetic = address_arithmetic(shape, operands, module),
+                     .granule = std::uint64_t{1} << shape.chunk_shift,
+                     .constant_bytes = sizeof(Constants)};
 }
 
 }  // namespace demarc::ptx

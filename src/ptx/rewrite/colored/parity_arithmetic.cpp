@@ -1,0 +1,115 @@
+// A position is the linear address with a bit inserted at each pivot, the lowest bit of its mask.
+// All pivots are below bit 32, so the upper word is shifted bits of the address. The lower word is
+// chosen bit by bit: below the first pivot the address, above it the address shifted by one, and so
+// on; ptxas makes one instruction of each choice.
+//
+// The inserted bit is the parity of the mask's other bits. Two of them that are neighbours cost one
+// instruction: adding 1 at the lower one leaves their parity in the upper one. What lies beside
+// such a bit is not chosen, and may be anything.
+#include "rewrite/colored/parity_arithmetic.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+namespace demarc::ptx {
+namespace {
+
+// Up to this many terms, shifts and XORs beat a population count, which runs at a quarter of their
+// rate.
+constexpr std::size_t most_terms = 4;
+
+// A bit of the linear address, or the parity of it and the bit below it.
+struct Term {
+  int bit = 0;
+  bool with_lower = false;
+};
+
+// From the bits of a linear address that are set in `bits`. Pairs come first: to what is added
+// there anyway, ptxas adds the colour for nothing.
+std::vector<Term> terms_of(std::uint32_t bits) {
+  std::vector<Term> terms;
+  while (bits != 0) {
+    const int lowest = std::countr_zero(bits);
+    const bool pair = (bits >> (lowest + 1) & 1U) != 0;
+    terms.push_back({lowest + (pair ? 1 : 0), pair});
+    bits &= ~((pair ? 3U : 1U) << lowest);
+  }
+  std::stable_partition(terms.begin(), terms.end(),
+                        [](const Term& term) { return term.with_lower; });
+  return terms;
+}
+
+// Bits of a linear address that become those of `position`, which has none at the pivots.
+std::uint32_t linear_bits(std::uint32_t position, const std::vector<std::uint64_t>& masks) {
+  for (auto mask = masks.rbegin(); mask != masks.rend(); ++mask) {
+    const std::uint32_t below = (1U << std::countr_zero(*mask)) - 1;
+    position = (position & below) | (position >> 1U & ~below);
+  }
+  return position;
+}
+
+// `term` at bit `pivot` of `to`, XORed with `flips`; the bits of a colour.
+std::string put(const Term& term, int pivot, std::uint32_t flips, const char* to) {
+  const int down = term.bit - pivot;
+  const std::uint32_t added =
+      (flips << pivot) + (term.with_lower ? 1U << static_cast<unsigned>(pivot - 1) : 0);
+  std::string out = fmt::format("\t{} \t{}, %demarc_l, {};\n", down < 0 ? "shl.b32" : "shr.u32", to,
+                                down < 0 ? -down : down);
+  if (added != 0) out += fmt::format("\tadd.u32 \t{0}, {0}, {1};\n", to, added);
+  return out;
+}
+
+// Puts the parity of `bits` of the linear address, XORed with `flips`, at bit `pivot` of %demarc_x.
+std::string parity(std::uint32_t bits, int pivot, std::uint32_t flips) {
+  if (bits == 0) return fmt::format("\tmov.b32 \t%demarc_x, {};\n", flips << pivot);
+  const std::vector<Term> terms = terms_of(bits);
+  if (terms.size() > most_terms) {
+    return fmt::format(
+        "\tand.b32 \t%demarc_x, %demarc_l, {};\n\tpopc.b32 \t%demarc_x, %demarc_x;\n"
+        "\tshl.b32 \t%demarc_x, %demarc_x, {};\n\tadd.u32 \t%demarc_x, %demarc_x, {};\n",
+        bits, pivot, flips << pivot);
+  }
+  std::string out = put(terms.front(), pivot, flips, "%demarc_x");
+  for (std::size_t i = 1; i < terms.size(); ++i) {
+    out += put(terms[i], pivot, 0, "%demarc_s");
+    out += "\txor.b32 \t%demarc_x, %demarc_x, %demarc_s;\n";
+  }
+  return out;
+}
+
+// %demarc_o keeps its bits below `bit` and takes the others from `from`. In this form ptxas finds
+// the one instruction.
+std::string keep_below(int bit, const char* from) {
+  return fmt::format(
+      "\txor.b32 \t{0}, {0}, %demarc_o;\n\tand.b32 \t{0}, {0}, {1};\n"
+      "\txor.b32 \t%demarc_o, %demarc_o, {0};\n",
+      from, ~static_cast<std::uint32_t>((std::uint64_t{1} << bit) - 1));
+}
+
+}  // namespace
+
+std::string parity_arithmetic(const ColoredAddressing& addressing) {
+  const auto& masks = addressing.masks;
+  std::string out = "\tcvt.u32.u64 \t%demarc_l, %demarc_a;\n\tmov.b32 \t%demarc_o, %demarc_l;\n";
+  int pivot = 0;
+  for (std::size_t i = 0; i < masks.size(); ++i) {
+    const int last = pivot;
+    pivot = std::countr_zero(masks[i]);
+    if (i != 0 && pivot != last + 1) {
+      out += fmt::format("\tshl.b32 \t%demarc_x, %demarc_l, {};\n", i) +
+             keep_below(last + 1, "%demarc_x");
+    }
+    const auto others = static_cast<std::uint32_t>(masks[i] & (masks[i] - 1));
+    out += parity(linear_bits(others, masks), pivot, addressing.color >> i & 1U) +
+           keep_below(pivot, "%demarc_x");
+  }
+  out += fmt::format("\tshl.b64 \t%demarc_h, %demarc_a, {};\n", masks.size());
+  return out + "\tmov.b64 \t{%demarc_x, %demarc_u}, %demarc_h;\n" +
+         keep_below(pivot + 1, "%demarc_x") + "\tmov.b64 \t%demarc_a, {%demarc_o, %demarc_u};\n";
+}
+
+}  // namespace demarc::ptx
