@@ -78,6 +78,8 @@ enum CuDeviceAttribute : int {
   attribute_mps_enabled = 133,  // contexts of this process go through MPS; CUDA 12.1
 };
 
+inline constexpr int peer_attribute_atomics = 3;  // CUdevice_P2PAttribute: native atomics
+
 // CUfunction_attribute, the ones used.
 enum CuFunctionAttribute : int {
   function_max_threads_per_block = 0,

@@ -152,6 +152,16 @@ FAKE CuResult cuDeviceGetAttribute(int* value, int attribute, CuDevice) {
   }
   return cu_success;
 }
+FAKE CuResult cuDeviceCanAccessPeer(int* can, CuDevice device, CuDevice peer) {
+  if (device == peer) return error_invalid;
+  *can = FakeGpu::get().config.peer_access ? 1 : 0;
+  return cu_success;
+}
+FAKE CuResult cuDeviceGetP2PAttribute(int* value, int attribute, CuDevice device, CuDevice peer) {
+  if (device == peer || attribute != peer_attribute_atomics) return error_invalid;
+  *value = FakeGpu::get().config.peer_atomics ? 1 : 0;
+  return cu_success;
+}
 FAKE CuResult cuDeviceTotalMem_v2(std::size_t* bytes, CuDevice) {
   *bytes = FakeGpu::get().config.memory_bytes;
   return cu_success;
