@@ -9,7 +9,8 @@ namespace demarc::probe {
 namespace {
 
 constexpr double points_per_octave = 4;
-constexpr std::uint64_t group_pages = 256;  // that an entry covers at most
+constexpr std::uint64_t group_pages = 256;     // that an entry covers at most
+constexpr std::uint64_t window_bytes = 65536;  // the least page of a probe
 // A search ends within so many parts of what it found.
 constexpr std::uint64_t search_parts = 32;
 
@@ -57,25 +58,30 @@ std::vector<std::uint64_t> PageWalks::order(std::uint64_t pages) const {
 }
 
 // All pages once, then again in the same order at another line of each, until there are enough
-// lines.
+// lines. Those of a page lie within a window of it, at random: a TLB need not hold whole pages.
 std::vector<Visit> PageWalks::visits(std::uint64_t pages, std::uint64_t apart,
                                      Layout layout) const {
   std::vector<std::uint64_t> places = order(pages);
   for (std::uint64_t& page : places) {
     page = page * apart + (layout == Layout::scattered ? random_.below(apart) : 0);
   }
-  const std::uint64_t lines = memory_.page_bytes() / line_bytes;
+  const std::uint64_t window = window_bytes / line_bytes;
+  const std::uint64_t windows = std::max<std::uint64_t>(memory_.page_bytes() / window_bytes, 1);
   const std::uint64_t rounds =
-      std::clamp<std::uint64_t>((options_.least_visits + pages - 1) / pages, 1, lines);
-  // Odd: all lines of a page come before one comes again.
-  const std::uint64_t stride = random_.below(lines) | 1U;
-  std::vector<std::uint64_t> first(pages);
-  for (std::uint64_t& line : first) line = random_.below(lines);
+      std::clamp<std::uint64_t>((options_.least_visits + pages - 1) / pages, 1, window);
+  // Odd: all lines of a window come before one comes again.
+  const std::uint64_t stride = random_.below(window) | 1U;
+  struct Start {
+    std::uint64_t window, line;
+  };
+  std::vector<Start> starts(pages);
+  for (Start& start : starts) start = {random_.below(windows) * window, random_.below(window)};
   std::vector<Visit> visited;
   visited.reserve(pages * rounds);
   for (std::uint64_t round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < places.size(); ++i) {
-      visited.push_back({PageIndex(places[i]), LineIndex((first[i] + round * stride) % lines)});
+      const std::uint64_t line = (starts[i].line + round * stride) % window;
+      visited.push_back({PageIndex(places[i]), LineIndex(starts[i].window + line)});
     }
   }
   return visited;

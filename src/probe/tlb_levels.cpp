@@ -8,7 +8,8 @@
 namespace demarc::probe {
 namespace {
 
-constexpr std::uint64_t reach_parts = 64;  // a reach is closed in to such a part of itself
+constexpr std::uint64_t fewest_walked = 4;  // pages: of fewer, too few lines would be visited
+constexpr std::uint64_t reach_parts = 64;   // a reach is closed in to such a part of itself
 
 // The most pages at which a tenth of the cost is not paid, or what noise may hide of it.
 Result<std::uint64_t> close_in(const PageWalks& walks, const LatencyStep& step, double noise) {
@@ -29,7 +30,7 @@ Result<LevelFinding> find_tlb_levels(TimedPages& memory, const LevelOptions& opt
                                      Random& random, const Progress& progress) {
   const PageWalks walks(memory, options, random);
   LevelFinding found;
-  const auto grid = footprints(2, walks.most(1));
+  const auto grid = footprints(fewest_walked, walks.most(1));
   for (std::size_t i = 0; i < grid.size(); ++i) {
     report_progress(progress, 0.7 * static_cast<double>(i) / static_cast<double>(grid.size()),
                     "latency over the number of pages");

@@ -47,7 +47,7 @@ std::vector<PlantedTlb> random_tlbs(Random& random) {
 }
 
 TEST(TlbLevels, OfRandomHierarchiesWithNoiseAreFoundAgain) {
-  for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     Random random(seed);
     const std::vector<PlantedTlb> tlbs = random_tlbs(random);
     PlantedHierarchy truth = small_hierarchy(tlbs, 8192);
@@ -123,7 +123,7 @@ TEST(TlbEntries, PagesOfAnEntryAndWaysAreFoundAgain) {
     SCOPED_TRACE(described({now.tlb}));
     LevelOptions options = quick_levels();
     options.entries = true;
-    const LevelFinding found = levels_of(small_hierarchy({now.tlb}, 16384), 3, options);
+    const LevelFinding found = levels_of(small_hierarchy({now.tlb}, 8192), 3, options);
     ASSERT_EQ(found.levels.size(), 1U);
     const TlbLevel& level = found.levels[0];
     EXPECT_EQ(level.pages_per_entry, now.tlb.pages_per_entry) << level.entry_reason;
@@ -137,7 +137,7 @@ TEST(TlbEntries, OfRandomHierarchiesAreRightWhereTheyAreTold) {
   options.entries = true;
   std::size_t told = 0;
   // Of the last one neither half as many nor as many pages fit.
-  for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U, 6U, 7U, 31U}) {
+  for (const std::uint64_t seed : {1U, 2U, 3U, 31U}) {
     Random random(1000 + seed);
     const std::vector<PlantedTlb> tlbs = random_tlbs(random);
     SCOPED_TRACE(fmt::format("seed {}: {}", seed, described(tlbs)));
@@ -154,7 +154,7 @@ TEST(TlbEntries, OfRandomHierarchiesAreRightWhereTheyAreTold) {
       }
     }
   }
-  EXPECT_GE(told, 8U);
+  EXPECT_GE(told, 4U);
 }
 
 TEST(TlbEntries, OfAFewPagesAreNotGuessed) {
@@ -207,9 +207,9 @@ TEST(TlbEntries, ThatTheLevelInFrontHidesAreNotGuessed) {
   EXPECT_EQ(found.levels[1].ways, std::nullopt);
   EXPECT_THAT(found.levels[1].entry_reason, HasSubstr("held by the level in front"));
   // One that replaces any page hides more than it holds.
-  const std::vector<PlantedTlb> fuller = {{512, 1, 0, false, true, 110},
-                                          {1024, 16, 8, false, false, 120}};
-  const LevelFinding hidden = levels_of(small_hierarchy(fuller, 49152), 1, options);
+  const std::vector<PlantedTlb> fuller = {{128, 1, 0, false, true, 110},
+                                          {512, 16, 8, false, false, 120}};
+  const LevelFinding hidden = levels_of(small_hierarchy(fuller, 16384), 1, options);
   ASSERT_EQ(hidden.levels.size(), 2U);
   EXPECT_EQ(hidden.levels[1].pages_per_entry, 16U);
   EXPECT_EQ(hidden.levels[1].ways, std::nullopt);
