@@ -61,8 +61,9 @@ Result<void> run_probe_translation(const ProbeTranslationOptions& options) {
   if (!options.output.empty()) {
     DEMARC_CHECK(emit(options.output, probe::translation_to_json(report)));
   }
-  return emit(
-      "", options.json ? probe::translation_to_json(report) : probe::translation_to_text(report));
+  DEMARC_CHECK(emit(
+      "", options.json ? probe::translation_to_json(report) : probe::translation_to_text(report)));
+  return probe::check_finished(report);
 }
 
 void declare_translation(CLI::App& app, ProbeTranslationOptions& options) {

@@ -31,6 +31,11 @@ cuda::PageTraffic::Kind to_cuda(Traffic::Kind kind) {
   return cuda::PageTraffic::Kind::atomic;
 }
 
+// Why not; empty where nothing speaks against it.
+std::string reason_of(const Result<void>& checked) {
+  return checked ? std::string() : checked.error().message;
+}
+
 class GpuPages final : public TimedPages {
  public:
   GpuPages(const cuda::PageTimer& timer, const cuda::PageTraffic& evicting, Memory memory,
@@ -129,8 +134,9 @@ Result<std::unique_ptr<TimedPages>> GpuTranslation::map(const Mapping& mapping) 
     DEMARC_TRY(cuda::PageRange range, enough(limits_.host_bytes));
     DEMARC_TRY(cuda::HostBuffer buffer, cuda::HostBuffer::allocate(gpu_, limits_.host_bytes));
     range.base = buffer.address();
-    return std::unique_ptr<TimedPages>(
-        new GpuPages(timer_, evicting(), Memory(std::move(buffer)), range, ""));
+    return std::unique_ptr<TimedPages>(new GpuPages(timer_, evicting(), Memory(std::move(buffer)),
+                                                    range,
+                                                    reason_of(cuda::check_host_atomics(*gpu_))));
   }
   const cuda::GpuPointer& owner = mapping.place == MemoryPlace::peer ? peer_ : gpu_;
   if (owner == nullptr) return missing_capability("no peer was named: --peer cuda:N");
@@ -140,12 +146,9 @@ Result<std::unique_ptr<TimedPages>> GpuTranslation::map(const Mapping& mapping) 
   DEMARC_TRY(cuda::MappedPieces mapped,
              cuda::MappedPieces::create(gpu_, owner, mapping.piece_bytes, pieces));
   range.base = mapped.address();
-  std::string no_atomics;
-  if (const auto reach = cuda::check_atomics(*gpu_, *owner); !reach) {
-    no_atomics = reach.error().message;
-  }
-  return std::unique_ptr<TimedPages>(
-      new GpuPages(timer_, evicting(), Memory(std::move(mapped)), range, std::move(no_atomics)));
+  return std::unique_ptr<TimedPages>(new GpuPages(timer_, evicting(), Memory(std::move(mapped)),
+                                                  range,
+                                                  reason_of(cuda::check_atomics(*gpu_, *owner))));
 }
 
 }  // namespace demarc::probe

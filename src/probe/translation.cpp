@@ -58,6 +58,15 @@ Result<void> measure_place(const Stage& stage, TimedPages& memory, PlaceFinding&
   return {};
 }
 
+// An error where the card failed; what cannot be mapped is said in the finding.
+Result<void> map_and_measure(const Stage& stage, PlaceFinding& finding) {
+  auto memory = stage.card.map(finding.mapping);
+  if (memory) return measure_place(stage, **memory, finding);
+  if (memory.error().kind == ErrorKind::check_failed) return tl::unexpected(memory.error());
+  finding.not_measured = memory.error().message;
+  return {};
+}
+
 }  // namespace
 
 std::string_view name_of(MemoryPlace place) {
@@ -86,20 +95,20 @@ Result<TranslationReport> probe_translation(TimedTranslation& card,
     const Progress part =
         part_of(progress, share, share + 1.0 / static_cast<double>(all_mappings.size()));
     report_progress(part, 0, "mapping memory");
-    auto memory = card.map(mapping);
-    if (memory) {
-      DEMARC_CHECK(measure_place({card, options, random, part, own_hit_cycles, !measured[place]},
-                                 **memory, finding));
+    const auto done =
+        map_and_measure({card, options, random, part, own_hit_cycles, !measured[place]}, finding);
+    if (!done) {
+      if (measured == std::array<bool, 3>{}) return tl::unexpected(done.error());
+      report.failure = fmt::format("{}: {}", mapping_text(mapping), done.error().message);
+      break;
+    }
+    if (finding.not_measured.empty()) {
       measured[place] = true;
       if (own_hit_cycles == 0 && mapping.place == MemoryPlace::local) {
         own_hit_cycles = finding.levels.steps.base_cycles;
       }
-    } else if (memory.error().kind != ErrorKind::check_failed) {
-      finding.not_measured = memory.error().message;
-      refused[place] = !measured[place];
-    } else {
-      return tl::unexpected(memory.error());
     }
+    refused[place] = !measured[place];
     report.places.push_back(std::move(finding));
   }
   if (measured == std::array<bool, 3>{}) {
@@ -110,6 +119,11 @@ Result<TranslationReport> probe_translation(TimedTranslation& card,
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   report_progress(progress, 1, "done");
   return report;
+}
+
+Result<void> check_finished(const TranslationReport& report) {
+  if (report.failure.empty()) return {};
+  return check_failed("{}: {}", report.facts.name, report.failure);
 }
 
 }  // namespace demarc::probe

@@ -110,6 +110,7 @@ std::string translation_to_json(const TranslationReport& report) {
       {"sm_clock_hz", report.facts.sm_clock_hz == 0 ? Json() : Json(report.facts.sm_clock_hz)},
       {"seed", report.seed},
       {"seconds", report.seconds},
+      {"failure", report.failure.empty() ? Json() : Json(report.failure)},
       {"verdict", report.verdict},
       {"places", std::move(places)}};
   return json_text(json) + "\n";

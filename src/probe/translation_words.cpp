@@ -143,6 +143,7 @@ std::string_view name_of(Traffic::Kind kind) {
 
 std::vector<std::string> verdict_of(const TranslationReport& report) {
   std::vector<std::string> verdict;
+  if (!report.failure.empty()) verdict.push_back("not finished: " + report.failure);
   std::array<const PlaceFinding*, 3> first{};
   for (const PlaceFinding& place : report.places) {
     if (!place.not_measured.empty()) {

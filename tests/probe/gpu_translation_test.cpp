@@ -157,8 +157,10 @@ TEST_F(OpenTranslation, OpensCardsAndWhatIsPlanted) {
 TEST_F(OpenTranslation, ALinkThatCarriesNoAtomicsIsToldOfItsMemory) {
   fake::FakeConfig config = fake::small_gpu();
   config.peer_atomics = false;
+  config.host_atomics = false;
   test::configure(config);
-  const auto card = open_translation({.device = "cuda:0", .peer = "cuda:1", .card_gib = 0.25});
+  const auto card =
+      open_translation({.device = "cuda:0", .peer = "cuda:1", .card_gib = 0.25, .host_gib = 0.25});
   ASSERT_TRUE(card) << card.error().message;
   const auto no_atomics = [&](MemoryPlace place) {
     return (*card)->map({place, two_mebibytes, two_mebibytes}).value()->no_atomics();
@@ -166,6 +168,8 @@ TEST_F(OpenTranslation, ALinkThatCarriesNoAtomicsIsToldOfItsMemory) {
   EXPECT_EQ(no_atomics(MemoryPlace::peer),
             "the link between Fake GPU (cuda:0) and Fake GPU (cuda:1) carries no atomics");
   EXPECT_EQ(no_atomics(MemoryPlace::local), "");
+  EXPECT_EQ((*card)->map({MemoryPlace::host, 0, 65536}).value()->no_atomics(),
+            "the bus between Fake GPU (cuda:0) and the host carries no atomics");
 }
 
 TEST_F(OpenTranslation, RefusesWhatHasNoTlbsToFindByName) {

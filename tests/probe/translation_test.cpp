@@ -63,6 +63,8 @@ TEST(Translation, OfThreePlacesIsMeasuredAndSaid) {
   EXPECT_THAT(json["places"][1]["reason"].get<std::string>(), HasSubstr("no pieces of 64 KiB"));
   EXPECT_EQ(json["places"][3]["tlbs"]["levels"][1]["ways"], nullptr) << "asked of own memory alone";
   EXPECT_EQ(json["places"][0]["tlbs"]["levels"][0]["pages_per_entry"], 1);
+  EXPECT_EQ(json["failure"], nullptr);
+  EXPECT_TRUE(check_finished(report));
   EXPECT_EQ(json["places"][6]["l2"]["atomic_cycles"], nullptr);
   EXPECT_EQ(json["places"][6]["rates"]["no_atomics_reason"], "the bus carries no atomics");
   test::expect_kept("probe/golden/translation.txt", translation_to_text(report));
@@ -126,6 +128,52 @@ class Refusing final : public TimedTranslation {
   TranslationFacts facts_;
   ErrorKind kind_;
 };
+
+// Works for its own memory, and fails when the peer's is to be mapped, or read.
+class Failing final : public TimedTranslation {
+ public:
+  explicit Failing(const std::string& where) : where_(where), planted_(three_places(), 1) {}
+  [[nodiscard]] const TranslationFacts& facts() const override { return planted_.facts(); }
+  Result<std::unique_ptr<TimedPages>> map(const Mapping& mapping) override {
+    if (mapping.place == MemoryPlace::local) return planted_.map(mapping);
+    if (where_ == "map") return check_failed("the card fell off the bus");
+    return std::unique_ptr<TimedPages>(new Unreadable);
+  }
+
+ private:
+  class Unreadable final : public TimedPages {
+   public:
+    [[nodiscard]] std::uint64_t pages() const override { return 100; }
+    [[nodiscard]] std::uint64_t page_bytes() const override { return 65536; }
+    [[nodiscard]] const std::string& no_atomics() const override { return none_; }
+    Result<WalkCycles> walk(std::span<const Visit>, Access, Before) override {
+      return check_failed("the card fell off the bus");
+    }
+    Result<double> accesses_per_second(const Traffic&) override { return 1.0; }
+
+   private:
+    std::string none_;
+  };
+  std::string where_;
+  PlantedTranslation planted_;
+};
+
+TEST(Translation, ACardThatFailsLeavesWhatWasMeasuredBefore) {
+  for (const std::string where : {"map", "read"}) {
+    Failing card(where);
+    const auto report = probe_translation(card, quick(), {});
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_EQ(report->places.size(), 3U) << "those of its own memory";
+    const std::string said = "peer memory in pieces of 2 MiB, read every 2 MiB: the card fell off";
+    EXPECT_THAT(report->failure, HasSubstr(said));
+    EXPECT_THAT(report->verdict.front(), HasSubstr("not finished: " + said));
+    EXPECT_EQ(Json::parse(translation_to_json(*report))["failure"], report->failure);
+    const auto finished = check_finished(*report);
+    ASSERT_FALSE(finished);
+    EXPECT_EQ(finished.error().kind, ErrorKind::check_failed);
+    EXPECT_EQ(finished.error().message, "small card: " + report->failure);
+  }
+}
 
 TEST(Translation, OfNothingIsRefused) {
   Refusing card(ErrorKind::missing_capability);

@@ -29,7 +29,8 @@ class MappedPieces {
 
 // missing_capability, with the reason, where kernels of `gpu` cannot reach the memory of `peer`.
 [[nodiscard]] Result<void> check_reach(const Gpu& gpu, const Gpu& peer);
-// The same where the link between them carries no atomics.
+// The same where the link between them carries no atomics, and where the bus to the host does not.
 [[nodiscard]] Result<void> check_atomics(const Gpu& gpu, const Gpu& peer);
+[[nodiscard]] Result<void> check_host_atomics(const Gpu& gpu);
 
 }  // namespace demarc::cuda

@@ -35,14 +35,19 @@ struct TranslationReport {
   std::uint64_t seed = 0;
   std::vector<std::string> verdict;  // sentences, the most important first
   std::vector<PlaceFinding> places;
-  double seconds = 0;  // wall time
+  std::string failure;  // of the card, which ended the probe before its end; empty: none
+  double seconds = 0;   // wall time
 };
 
-// missing_capability when nothing could be measured; other errors are those of the memory. What is
-// refused for one place or size is said in its finding.
+// missing_capability when nothing could be measured; other errors are those of the first memory
+// measured. What is refused for one place or size is said in its finding; what fails after a place
+// was measured ends the probe and is the report's failure.
 [[nodiscard]] Result<TranslationReport> probe_translation(TimedTranslation& card,
                                                           const TranslationOptions& options,
                                                           const Progress& progress);
+
+// check_failed where the card failed on the way.
+[[nodiscard]] Result<void> check_finished(const TranslationReport& report);
 
 inline constexpr std::string_view translation_schema = "demarc.probe.translation/1";
 [[nodiscard]] std::string translation_to_json(const TranslationReport& report);

@@ -32,6 +32,13 @@ Result<void> check_atomics(const Gpu& gpu, const Gpu& peer) {
                             gpu.name(), gpu.index(), peer.name(), peer.index());
 }
 
+Result<void> check_host_atomics(const Gpu& gpu) {
+  DEMARC_TRY(const int carried, gpu.attribute(attribute_host_atomics));
+  if (carried != 0) return {};
+  return missing_capability("the bus between {} (cuda:{}) and the host carries no atomics",
+                            gpu.name(), gpu.index());
+}
+
 Result<MappedPieces> MappedPieces::create(GpuPointer gpu, GpuPointer owner,
                                           std::uint64_t piece_bytes, std::uint64_t count) {
   if (piece_bytes == 0 || count == 0) {

@@ -119,6 +119,9 @@ FAKE CuResult cuDeviceGetAttribute(int* value, int attribute, CuDevice) {
       if (config.sync_domains < 2) return error_invalid;
       *value = static_cast<int>(config.sync_domains);
       break;
+    case attribute_host_atomics:
+      *value = config.host_atomics ? 1 : 0;
+      break;
     case attribute_pageable_memory:
       *value = config.pageable ? 1 : 0;
       break;

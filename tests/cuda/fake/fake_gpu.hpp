@@ -91,6 +91,7 @@ struct FakeConfig {
   bool holds_stray = false;      // who notes where it runs notes the SM after its own
   bool peer_access = true;       // cards reach each other's memory
   bool peer_atomics = true;      // and the link carries atomics
+  bool host_atomics = true;      // the bus carries them to memory of the host
   bool remainders = false;       // the memory is that of an H200, gpu::h200_remainders()
 };
 
