@@ -1,4 +1,5 @@
 // What an entry of a TLB covers, and its ways: pages that lie further and further apart.
+#include <algorithm>
 #include <cmath>
 
 #include "page_walks.hpp"
