@@ -109,7 +109,7 @@ bench: packages
 	done < build/release/benches.txt; \
 	[ -z "$$missed" ] || { echo "make bench: not everything was reached by:$$missed"; exit 3; }
 
-# What needs a GPU (tools/gpu-test.sh): the topology by its two ways, partitions and colours proved from inside the card,
+# What needs a GPU (tools/gpu-test.sh): the topology by its two ways, partitions and colours proved from inside the card, TLBs,
 # programs under `exec`, a short `isolate`, bundled launches against their references, the emulator beside the card, and
 # the conformance suite of all mechanisms. Without a GPU it says so and succeeds.
 gpu-test: packages

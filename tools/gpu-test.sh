@@ -3,7 +3,7 @@
 # machine with the card. Every check is run and has a line: "passed", "FAILED" or "not run" (the card or the machine lacks
 # what it needs, by the program's own words). Exit code 0; 3 when a check failed; 2 when none could be run. Without a GPU it says so and succeeds.
 # usage: gpu-test.sh [BUILD_DIR]     (default: $BUILD, else build/release)
-# Environment: DEVICE (cuda:0), TPCS (a partition, 0-3), LAUNCHES (of the conformance suite, under random masks: 1000000),
+# Environment: DEVICE (cuda:0), PEER (another card that it reaches; none), TPCS (a partition, 0-3), LAUNCHES (of the conformance suite, under random masks: 1000000),
 # DEMARC_LIBCUDA (another libcuda: a stand-in counts as a GPU).
 set -euo pipefail
 build=$(realpath "${1:-${BUILD:-build/release}}")
@@ -54,6 +54,16 @@ check "exec: a program whose launcher drops the environment is not called confin
   "$demarc" exec --device "$device" --tpcs "$tpcs" -- \
   env -i "PATH=$PATH" "HOME=$work" "DEMARC_CACHE=$DEMARC_CACHE" "DEMARC_LIBCUDA=${DEMARC_LIBCUDA:-libcuda.so.1}" \
   "$demarc" run bundled:vecadd
+
+# TLBs by timing, in 8 GiB: an L2 hit takes hundreds of cycles, and more pages than the first levels hold are felt. With
+# PEER=cuda:1 memory of that card too, which is further away than the own L2.
+check "probe translation: the card's TLBs are felt" 0 'local memory in pieces of 2 MiB, read every 2 MiB: [1-9][0-9][0-9] cycles, [1-9] TLB level' \
+  "$demarc" probe translation --device "$device" --memory-gib 8 --host-gib 0.5
+if [ -n "${PEER:-}" ]; then
+  check "probe translation: a peer's memory is reached, at more cycles than the own L2" 0 \
+    'peer memory in pieces of 2 MiB, read every 2 MiB: ([6-9][0-9][0-9]|[1-9][0-9]{3}) cycles' \
+    "$demarc" probe translation --device "$device" --peer "$PEER" --memory-gib 8 --host-gib 0.5
+fi
 
 # The main job, short: both modes have a table.
 for mode in mask mask+color; do

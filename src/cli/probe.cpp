@@ -3,6 +3,8 @@
 #include <memory>
 
 #include "demarc/probe/open_memory.hpp"
+#include "demarc/probe/open_translation.hpp"
+#include "demarc/probe/translation.hpp"
 #include "verb.hpp"
 
 namespace demarc::cli {
@@ -37,14 +39,60 @@ Result<void> run_probe_memory(const ProbeMemoryOptions& options) {
   return gpu::write_device(options.output, opened.device);
 }
 
+struct ProbeTranslationOptions {
+  std::string device = "cuda:0";
+  std::string peer;
+  std::string output;
+  double card_gib = 100;
+  double host_gib = 4;
+  std::uint64_t seed = 1;
+  bool json = false;
+};
+
+Result<void> run_probe_translation(const ProbeTranslationOptions& options) {
+  DEMARC_TRY(const auto opened, probe::open_translation({.device = options.device,
+                                                         .peer = options.peer,
+                                                         .card_gib = options.card_gib,
+                                                         .host_gib = options.host_gib,
+                                                         .seed = options.seed}));
+  DEMARC_TRY(
+      const probe::TranslationReport report,
+      probe::probe_translation(*opened, {.seed = options.seed, .levels = {}}, terminal_progress()));
+  if (!options.output.empty()) {
+    DEMARC_CHECK(emit(options.output, probe::translation_to_json(report)));
+  }
+  DEMARC_CHECK(emit(
+      "", options.json ? probe::translation_to_json(report) : probe::translation_to_text(report)));
+  return probe::check_finished(report);
+}
+
+void declare_translation(CLI::App& app, ProbeTranslationOptions& options) {
+  app.add_option("--device", options.device, "cuda:N or planted:h200")->capture_default_str();
+  app.add_option("--peer", options.peer, "cuda:N: memory of this card over the link, too");
+  add_output(app, "-o,--output", options.output, "write the JSON report to this file");
+  app.add_option("--memory-gib", options.card_gib, "memory to take of each card at most, GiB")
+      ->capture_default_str()
+      ->check(CLI::Range(0.25, 100.0));
+  app.add_option("--host-gib", options.host_gib, "pinned memory of the host to take, GiB")
+      ->capture_default_str()
+      ->check(CLI::Range(0.25, 64.0));
+  app.add_option("--seed", options.seed, "seed of the random choices")->capture_default_str();
+  app.add_flag("--json", options.json, "print JSON instead of text");
+}
+
 const RegisterVerb registered_probe({
     30,
     "probe",
-    "find out how a GPU's memory is built: slices, sets, banks, hash functions, colours",
+    "find out how a GPU's memory is built: slices, sets, banks, hash functions, colours, TLBs, "
+    "links",
     "demarc probe memory --device cuda:0 -o mycard.json",
     [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<ProbeMemoryOptions>();
+      auto translation_options = std::make_shared<ProbeTranslationOptions>();
       app.require_subcommand(1);
+      CLI::App* translation = app.add_subcommand(
+          "translation", "TLBs, page walks, links and atomics: own, peer and host memory");
+      declare_translation(*translation, *translation_options);
       CLI::App* memory = app.add_subcommand("memory", "slices, modules, hash functions, colours");
       memory->add_option("--device", options->device, "cuda:N, sim:NAME or planted:NAME")
           ->capture_default_str();
@@ -59,7 +107,10 @@ const RegisterVerb registered_probe({
       memory->add_option("--seed", options->seed, "seed of the random choices")
           ->capture_default_str();
       memory->add_flag("--json", options->json, "print JSON instead of text");
-      return [options] { return run_probe_memory(*options); };
+      return [options, translation, translation_options] {
+        return translation->parsed() ? run_probe_translation(*translation_options)
+                                     : run_probe_memory(*options);
+      };
     },
 });
 

@@ -5,17 +5,10 @@
 #include <chrono>
 
 #include "demarc/base/text.hpp"
+#include "progress_part.hpp"
 
 namespace demarc::probe {
 namespace {
-
-// A part of the whole progress.
-Progress part_of(const Progress& progress, double from, double to) {
-  if (!progress) return {};
-  return [progress, from, to](double share, std::string_view what) {
-    progress(from + (to - from) * share, what);
-  };
-}
 
 void count_colors(std::span<const std::uint64_t> dram, std::span<const std::uint64_t> all,
                   MemoryReport& report) {

@@ -64,5 +64,33 @@ TEST(ProbeVerb, ADeviceThatCannotBeSimulatedEndsWith2AndSaysWhatItsDescriptionLa
   EXPECT_EQ(run_demarc({"probe", "memory", "--device", "sim:zzz"}).exit_code, 1);
 }
 
+TEST(ProbeVerb, APlantedHierarchyIsFoundAgainAsTextAndAsJson) {
+  const std::string file = (fresh_folder("probe_translation") / "found.json").string();
+  const Outcome outcome =
+      run_demarc({"probe", "translation", "--device", "planted:h200", "-o", file});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(outcome.out.starts_with("translation of planted:h200, peer planted:h200, second"));
+  EXPECT_THAT(outcome.out, HasSubstr("lines of peer memory are not kept in the card's own L2"));
+  const Json report = Json::parse(read_file(file).value());
+  EXPECT_EQ(report["schema"], "demarc.probe.translation/1");
+  const Json& levels = report["places"][0]["tlbs"]["levels"];
+  ASSERT_EQ(levels.size(), 3U);
+  EXPECT_EQ(levels[0]["reach_pages"], 16);
+  EXPECT_NEAR(levels[1]["reach_pages"].get<double>(), 512, 40);
+  EXPECT_NEAR(levels[2]["reach_pages"].get<double>(), 16384, 500);
+  EXPECT_EQ(levels[2]["pages_per_entry"], 16);
+  EXPECT_NEAR(levels[2]["miss_cycles"].get<double>(), 120, 5);
+}
+
+TEST(ProbeVerb, TranslationOfWhatHasNoneIsRefusedByName) {
+  const Outcome simulated = run_demarc({"probe", "translation", "--device", "sim:gtx1080"});
+  EXPECT_EQ(simulated.exit_code, 1);
+  EXPECT_EQ(simulated.out, "");
+  EXPECT_THAT(simulated.err,
+              HasSubstr("--device sim:gtx1080: simulated cards have no TLBs to find"));
+  EXPECT_EQ(run_demarc({"probe", "translation", "--device", "planted:zzz"}).exit_code, 1);
+  EXPECT_EQ(run_demarc({"probe", "translation", "--memory-gib", "101"}).exit_code, 1);
+}
+
 }  // namespace
 }  // namespace demarc::test

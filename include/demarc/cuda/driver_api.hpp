@@ -18,6 +18,8 @@
   X(0, cuDeviceGetUuid, (CuUuid* uuid, CuDevice device))                                             \
   X(0, cuDeviceGetUuid_v2, (CuUuid* uuid, CuDevice device))                                          \
   X(1, cuDeviceGetAttribute, (int* value, int attribute, CuDevice device))                           \
+  X(0, cuDeviceCanAccessPeer, (int* can, CuDevice device, CuDevice peer))                            \
+  X(0, cuDeviceGetP2PAttribute, (int* value, int attribute, CuDevice device, CuDevice peer))         \
   X(1, cuDeviceTotalMem_v2, (std::size_t* bytes, CuDevice device))                                   \
   X(1, cuDevicePrimaryCtxRetain, (CuContext* context, CuDevice device))                              \
   X(1, cuDevicePrimaryCtxRelease_v2, (CuDevice device))                                              \

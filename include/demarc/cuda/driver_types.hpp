@@ -67,6 +67,7 @@ enum CuDeviceAttribute : int {
   attribute_capability_minor = 76,
   attribute_shared_bytes_per_sm = 81,
   attribute_registers_per_sm = 82,
+  attribute_host_atomics = 86,     // the bus carries atomics to memory of the host
   attribute_pageable_memory = 88,  // kernels reach all memory of the host
   attribute_shared_bytes_per_block_optin = 97,
   attribute_virtual_memory = 102,
@@ -77,6 +78,8 @@ enum CuDeviceAttribute : int {
   attribute_sync_domains = 126,
   attribute_mps_enabled = 133,  // contexts of this process go through MPS; CUDA 12.1
 };
+
+inline constexpr int peer_attribute_atomics = 3;  // CUdevice_P2PAttribute: native atomics
 
 // CUfunction_attribute, the ones used.
 enum CuFunctionAttribute : int {

@@ -119,6 +119,9 @@ FAKE CuResult cuDeviceGetAttribute(int* value, int attribute, CuDevice) {
       if (config.sync_domains < 2) return error_invalid;
       *value = static_cast<int>(config.sync_domains);
       break;
+    case attribute_host_atomics:
+      *value = config.host_atomics ? 1 : 0;
+      break;
     case attribute_pageable_memory:
       *value = config.pageable ? 1 : 0;
       break;
@@ -150,6 +153,16 @@ FAKE CuResult cuDeviceGetAttribute(int* value, int attribute, CuDevice) {
       *value = 1000;
       break;
   }
+  return cu_success;
+}
+FAKE CuResult cuDeviceCanAccessPeer(int* can, CuDevice device, CuDevice peer) {
+  if (device == peer) return error_invalid;
+  *can = FakeGpu::get().config.peer_access ? 1 : 0;
+  return cu_success;
+}
+FAKE CuResult cuDeviceGetP2PAttribute(int* value, int attribute, CuDevice device, CuDevice peer) {
+  if (device == peer || attribute != peer_attribute_atomics) return error_invalid;
+  *value = FakeGpu::get().config.peer_atomics ? 1 : 0;
   return cu_success;
 }
 FAKE CuResult cuDeviceTotalMem_v2(std::size_t* bytes, CuDevice) {

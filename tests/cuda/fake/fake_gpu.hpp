@@ -89,6 +89,9 @@ struct FakeConfig {
   double latency_offset = 0;     // cycles, of every SM: as at another clock
   std::uint64_t page_seed = 1;   // of what physical pages add to the hash of their chunks
   bool holds_stray = false;      // who notes where it runs notes the SM after its own
+  bool peer_access = true;       // cards reach each other's memory
+  bool peer_atomics = true;      // and the link carries atomics
+  bool host_atomics = true;      // the bus carries them to memory of the host
   bool remainders = false;       // the memory is that of an H200, gpu::h200_remainders()
 };
 

@@ -1,0 +1,36 @@
+// Memory of one card, in physical pieces of one size, under one range of addresses of another or of
+// the same card: what reaches of TLBs are measured on.
+#pragma once
+
+#include <vector>
+
+#include "demarc/cuda/memory.hpp"
+
+namespace demarc::cuda {
+
+class MappedPieces {
+ public:
+  // `count` pieces of `piece_bytes` of the memory of `owner`, mapped one after the other for `gpu`
+  // at an address that is a multiple of piece_bytes. What they hold is not known. invalid_input
+  // when there is none; missing_capability where the driver maps no pieces so small, where `gpu`
+  // does not reach the memory of `owner`, or without virtual memory management.
+  static Result<MappedPieces> create(GpuPointer gpu, GpuPointer owner, std::uint64_t piece_bytes,
+                                     std::uint64_t count);
+
+  [[nodiscard]] DevicePointer address() const { return range_.address(); }
+  [[nodiscard]] std::uint64_t bytes() const { return range_.bytes(); }
+
+ private:
+  MappedPieces(std::vector<PhysicalMemory> memory, AddressRange range)
+      : memory_(std::move(memory)), range_(std::move(range)) {}
+  std::vector<PhysicalMemory> memory_;
+  AddressRange range_;
+};
+
+// missing_capability, with the reason, where kernels of `gpu` cannot reach the memory of `peer`.
+[[nodiscard]] Result<void> check_reach(const Gpu& gpu, const Gpu& peer);
+// The same where the link between them carries no atomics, and where the bus to the host does not.
+[[nodiscard]] Result<void> check_atomics(const Gpu& gpu, const Gpu& peer);
+[[nodiscard]] Result<void> check_host_atomics(const Gpu& gpu);
+
+}  // namespace demarc::cuda

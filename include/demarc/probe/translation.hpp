@@ -1,0 +1,56 @@
+// `demarc probe translation`: TLBs, page walks, links and atomics of one card, for its own memory,
+// that of a peer and pinned memory of the host.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "demarc/probe/access_rates.hpp"
+#include "demarc/probe/tlb_levels.hpp"
+
+namespace demarc::probe {
+
+struct TranslationOptions {
+  std::uint64_t seed = 1;
+  LevelOptions levels;  // most_lines and entries are chosen by the probe
+};
+
+// One place with pieces of one size.
+struct PlaceFinding {
+  Mapping mapping;
+  std::string not_measured;  // why not; empty: it was
+  std::uint64_t bytes = 0;   // mapped
+
+  LevelFinding levels;
+  // Of the first pieces of a place alone.
+  std::optional<WalkFinding> walks;
+  std::optional<CachingFinding> caching;
+  std::optional<RateTable> rates;
+};
+
+struct TranslationReport {
+  TranslationFacts facts;
+  std::uint64_t seed = 0;
+  std::vector<std::string> verdict;  // sentences, the most important first
+  std::vector<PlaceFinding> places;
+  std::string failure;  // of the card, which ended the probe before its end; empty: none
+  double seconds = 0;   // wall time
+};
+
+// missing_capability when nothing could be measured; other errors are those of the first memory
+// measured. What is refused for one place or size is said in its finding; what fails after a place
+// was measured ends the probe and is the report's failure.
+[[nodiscard]] Result<TranslationReport> probe_translation(TimedTranslation& card,
+                                                          const TranslationOptions& options,
+                                                          const Progress& progress);
+
+// check_failed where the card failed on the way.
+[[nodiscard]] Result<void> check_finished(const TranslationReport& report);
+
+inline constexpr std::string_view translation_schema = "demarc.probe.translation/1";
+[[nodiscard]] std::string translation_to_json(const TranslationReport& report);
+[[nodiscard]] std::string translation_to_text(const TranslationReport& report);
+
+}  // namespace demarc::probe

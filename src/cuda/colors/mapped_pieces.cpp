@@ -1,0 +1,67 @@
+// Physical pieces of one size, mapped side by side, of this card or of a peer.
+#include "demarc/cuda/mapped_pieces.hpp"
+
+namespace demarc::cuda {
+
+Result<void> check_reach(const Gpu& gpu, const Gpu& peer) {
+  if (gpu.handle() == peer.handle()) return {};
+  const auto can_access = gpu.api().cuDeviceCanAccessPeer;
+  if (can_access == nullptr) {
+    return missing_capability("{}: the driver does not say whether cards reach each other",
+                              gpu.driver().origin());
+  }
+  DEMARC_TRY(const int reaches,
+             gpu.ask("cannot ask for peer access", can_access, gpu.handle(), peer.handle()));
+  if (reaches != 0) return {};
+  return missing_capability(
+      "{} (cuda:{}) does not reach the memory of {} (cuda:{}): the driver gives no peer access",
+      gpu.name(), gpu.index(), peer.name(), peer.index());
+}
+
+Result<void> check_atomics(const Gpu& gpu, const Gpu& peer) {
+  if (gpu.handle() == peer.handle()) return {};
+  const auto read = gpu.api().cuDeviceGetP2PAttribute;
+  if (read == nullptr) {
+    return missing_capability("{}: the driver does not say whether links carry atomics",
+                              gpu.driver().origin());
+  }
+  DEMARC_TRY(const int carried, gpu.ask("cannot ask for atomics over the link", read,
+                                        peer_attribute_atomics, gpu.handle(), peer.handle()));
+  if (carried != 0) return {};
+  return missing_capability("the link between {} (cuda:{}) and {} (cuda:{}) carries no atomics",
+                            gpu.name(), gpu.index(), peer.name(), peer.index());
+}
+
+Result<void> check_host_atomics(const Gpu& gpu) {
+  DEMARC_TRY(const int carried, gpu.attribute(attribute_host_atomics));
+  if (carried != 0) return {};
+  return missing_capability("the bus between {} (cuda:{}) and the host carries no atomics",
+                            gpu.name(), gpu.index());
+}
+
+Result<MappedPieces> MappedPieces::create(GpuPointer gpu, GpuPointer owner,
+                                          std::uint64_t piece_bytes, std::uint64_t count) {
+  if (piece_bytes == 0 || count == 0) {
+    return invalid_input("mapping {} pieces of {} bytes: there is nothing to map", count,
+                         piece_bytes);
+  }
+  DEMARC_CHECK(check_reach(*gpu, *owner));
+  DEMARC_TRY(const std::size_t least, PhysicalMemory::granularity(*owner));
+  if (piece_bytes % least != 0) {
+    return missing_capability("{}: the driver maps no pieces of {} KiB, but multiples of {} KiB",
+                              owner->name(), piece_bytes >> 10U, least >> 10U);
+  }
+  std::vector<PhysicalMemory> memory;
+  memory.reserve(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    DEMARC_TRY(PhysicalMemory piece, PhysicalMemory::create(owner, piece_bytes));
+    memory.push_back(std::move(piece));
+  }
+  const std::uint64_t bytes = piece_bytes * count;
+  DEMARC_TRY(AddressRange range, AddressRange::reserve(std::move(gpu), bytes, piece_bytes));
+  for (std::uint64_t i = 0; i < count; ++i) DEMARC_CHECK(range.map(i * piece_bytes, memory[i]));
+  DEMARC_CHECK(range.allow(0, bytes));
+  return MappedPieces(std::move(memory), std::move(range));
+}
+
+}  // namespace demarc::cuda
