@@ -100,7 +100,8 @@ struct Calibration {
 };
 
 // Fits the parameters in the order of their table, each to the figure that speaks of it most alone,
-// twice: a later one may move an earlier one's figure. missing_capability where `start` cannot be
+// three times: a later one may move an earlier one's figure. What was nearest to all figures after
+// one of these passes, or before, is the result. missing_capability where `start` cannot be
 // simulated, and in a build without the optimiser.
 [[nodiscard]] Result<Calibration> calibrate(const gpu::Device& start, const FigureSet& figures,
                                             const FitOptions& options, const Progress& progress);

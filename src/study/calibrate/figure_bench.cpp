@@ -68,4 +68,14 @@ Result<double> FigureBench::error(const Figure& figure, const gpu::Device& devic
   return tl::unexpected(value.error());
 }
 
+Result<double> FigureBench::error(const gpu::Device& device) const {
+  DEMARC_TRY(const std::vector<double> values, simulated(device));
+  double sum = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double off = std::log(values[i] / figures_[i].value);
+    sum += off * off;
+  }
+  return std::sqrt(sum / static_cast<double>(values.size()));
+}
+
 }  // namespace demarc::study

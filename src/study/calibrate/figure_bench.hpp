@@ -29,6 +29,8 @@ class FigureBench {
   // more; `impossible` where the device's numbers do not fit together.
   [[nodiscard]] Result<double> error(const Figure& figure, const gpu::Device& device) const;
   static constexpr double impossible = 1e6;
+  // Root of the mean square of those of all figures; an error where one cannot be simulated.
+  [[nodiscard]] Result<double> error(const gpu::Device& device) const;
 
  private:
   SoloSimulation simulation_;

@@ -97,7 +97,7 @@ LaunchParameters many_chases(const gpu::Device& device) {
 }
 
 LaunchParameters add_sizes(const gpu::Device& device) {
-  const std::int64_t blocks = 84 * sm_count_of(device);
+  const std::int64_t blocks = 168 * sm_count_of(device);
   return {{"blocks", blocks},
           {"threads", 256},
           {"parts", parts_beyond_l2(device, 3 * 4 * 256 * blocks)}};
@@ -166,20 +166,20 @@ constexpr std::array<FigureRow, 26> figure_table{{
     {"l2_read_one_sm", "one SM reads the L2", "gauge_read16", Share::whole, OfTime::rate, "GB/s", l2_own, "", in_l2_alone, bytes_moved<16>},
     {"l2_write_one_sm", "one SM writes the L2", "gauge_write16", Share::whole, OfTime::rate, "GB/s", l2_own, "", in_l2_alone, bytes_moved<16>},
     {"dram_read_one_sm", "one SM reads DRAM", "gauge_read16", Share::whole, OfTime::rate, "GB/s", l2_empty, "parts", beyond_l2_alone, bytes_moved<16>},
-    {"l2_read", "all SMs read the L2, 16 bytes a thread", "gauge_read16", Share::whole, OfTime::rate, "GB/s", l2_own, "", in_l2<16, 4>, bytes_moved<16>},
-    {"l2_read_half", "half of the SMs", "gauge_read16", Share::half, OfTime::rate, "GB/s", l2_own, "", in_l2<16, 4>, bytes_moved<16>},
-    {"l2_read_narrow", "all SMs, 4 bytes a thread", "gauge_read4", Share::whole, OfTime::rate, "GB/s", l2_own, "", in_l2<4, 8>, bytes_moved<4>},
-    {"l2_write", "all SMs write the L2, 16 bytes a thread", "gauge_write16", Share::whole, OfTime::rate, "GB/s", l2_own, "", in_l2<16, 2>, bytes_moved<16>},
-    {"l2_write_half", "half of the SMs", "gauge_write16", Share::half, OfTime::rate, "GB/s", l2_own, "", in_l2<16, 2>, bytes_moved<16>},
-    {"l2_write_narrow", "all SMs, 4 bytes a thread", "gauge_write4", Share::whole, OfTime::rate, "GB/s", l2_own, "", in_l2<4, 8>, bytes_moved<4>},
+    {"l2_read", "all SMs read the L2, 16 bytes a thread", "gauge_read16", Share::whole, OfTime::rate, "GB/s", l2_own, "", in_l2<16, 8>, bytes_moved<16>},
+    {"l2_read_half", "half of the SMs", "gauge_read16", Share::half, OfTime::rate, "GB/s", l2_own, "", in_l2<16, 8>, bytes_moved<16>},
+    {"l2_read_narrow", "all SMs, 4 bytes a thread", "gauge_read4", Share::whole, OfTime::rate, "GB/s", l2_own, "", in_l2<4, 16>, bytes_moved<4>},
+    {"l2_write", "all SMs write the L2, 16 bytes a thread", "gauge_write16", Share::whole, OfTime::rate, "GB/s", l2_own, "", in_l2<16, 4>, bytes_moved<16>},
+    {"l2_write_half", "half of the SMs", "gauge_write16", Share::half, OfTime::rate, "GB/s", l2_own, "", in_l2<16, 4>, bytes_moved<16>},
+    {"l2_write_narrow", "all SMs, 4 bytes a thread", "gauge_write4", Share::whole, OfTime::rate, "GB/s", l2_own, "", in_l2<4, 16>, bytes_moved<4>},
     {"atomics", "all SMs add to counters in the L2, 1000 million a second", "stress_atomics", Share::whole, OfTime::rate, "G/s", l2_own, "", atomics_sizes, atomics_done},
     {"atomics_half", "half of the SMs", "stress_atomics", Share::half, OfTime::rate, "G/s", l2_own, "", atomics_sizes, atomics_done},
-    {"dram_read", "all SMs read DRAM, 16 bytes a thread", "gauge_read16", Share::whole, OfTime::rate, "GB/s", l2_empty, "parts", beyond_l2<16, 2>, bytes_moved<16>},
-    {"dram_read_half", "half of the SMs", "gauge_read16", Share::half, OfTime::rate, "GB/s", l2_empty, "parts", beyond_l2<16, 2>, bytes_moved<16>},
-    {"dram_read_narrow", "all SMs, 4 bytes a thread", "gauge_read4", Share::whole, OfTime::rate, "GB/s", l2_empty, "parts", beyond_l2<4, 8>, bytes_moved<4>},
-    {"dram_write", "all SMs write DRAM, 16 bytes a thread", "gauge_write16", Share::whole, OfTime::rate, "GB/s", l2_dirty, "parts", beyond_l2<16, 2>, bytes_moved<16>},
-    {"dram_write_half", "half of the SMs", "gauge_write16", Share::half, OfTime::rate, "GB/s", l2_dirty, "parts", beyond_l2<16, 2>, bytes_moved<16>},
-    {"dram_write_narrow", "all SMs, 4 bytes a thread", "gauge_write4", Share::whole, OfTime::rate, "GB/s", l2_dirty, "parts", beyond_l2<4, 8>, bytes_moved<4>},
+    {"dram_read", "all SMs read DRAM, 16 bytes a thread", "gauge_read16", Share::whole, OfTime::rate, "GB/s", l2_empty, "parts", beyond_l2<16, 4>, bytes_moved<16>},
+    {"dram_read_half", "half of the SMs", "gauge_read16", Share::half, OfTime::rate, "GB/s", l2_empty, "parts", beyond_l2<16, 4>, bytes_moved<16>},
+    {"dram_read_narrow", "all SMs, 4 bytes a thread", "gauge_read4", Share::whole, OfTime::rate, "GB/s", l2_empty, "parts", beyond_l2<4, 16>, bytes_moved<4>},
+    {"dram_write", "all SMs write DRAM, 16 bytes a thread", "gauge_write16", Share::whole, OfTime::rate, "GB/s", l2_dirty, "parts", beyond_l2<16, 4>, bytes_moved<16>},
+    {"dram_write_half", "half of the SMs", "gauge_write16", Share::half, OfTime::rate, "GB/s", l2_dirty, "parts", beyond_l2<16, 4>, bytes_moved<16>},
+    {"dram_write_narrow", "all SMs, 4 bytes a thread", "gauge_write4", Share::whole, OfTime::rate, "GB/s", l2_dirty, "parts", beyond_l2<4, 16>, bytes_moved<4>},
     {"add", "two reads and a write of DRAM, an element a thread", "gauge_add", Share::whole, OfTime::rate, "GB/s", l2_third_dirty, "parts", add_sizes, bytes_added},
     {"add_half", "half of the SMs", "gauge_add", Share::half, OfTime::rate, "GB/s", l2_third_dirty, "parts", add_sizes, bytes_added},
 }};

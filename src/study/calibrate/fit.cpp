@@ -10,7 +10,7 @@
 namespace demarc::study {
 namespace {
 
-constexpr int fit_passes = 2;
+constexpr int fit_passes = 3;
 // A fit ends when its figures are within this part of the tolerance, and what gains less is no
 // gain.
 constexpr double close_enough = 0.1;
@@ -20,8 +20,9 @@ class Fit {
   Fit(const FigureBench& bench, Calibration& result)
       : bench_(bench), result_(result), enough_(close_enough * result.tolerance) {}
 
-  // One parameter, from where it stands.
-  Result<void> fit(const ParameterRow& row) {
+  // One parameter, from where it stands. It goes back to what the description says where its
+  // figure does not need another number, or is hardly nearer with it and still not explained.
+  Result<void> fit(const ParameterRow& row, FittedParameter& fitted) {
     const Figure& figure = *bench_.speaks_of(row);
     const double start = row.get(result_.device);
     const Axis axis{std::min(row.low, start), std::max(row.high, start), start, row.logarithmic,
@@ -29,25 +30,13 @@ class Fit {
     DEMARC_TRY(const Optimum found, least_error(axis, enough_, [&](double value) {
                  return error_with(row, figure, value);
                }));
-    FittedParameter& fitted = entry(row, figure);
-    fitted.evaluations += found.evaluations;
-    if (found.at == start) return {};
-    row.set(result_.device, found.at);
-    fitted.after = row.get(result_.device);
-    return {};
-  }
-
-  // Puts a parameter back to what the description says, where its figure is as near with that.
-  Result<void> put_back(const ParameterRow& row) {
-    const Figure& figure = *bench_.speaks_of(row);
-    FittedParameter& fitted = entry(row, figure);
-    if (fitted.before == fitted.after) return {};
-    DEMARC_TRY(const double now, error_with(row, figure, fitted.after));
-    DEMARC_TRY(const double then, error_with(row, figure, fitted.before));
-    fitted.evaluations += 2;
-    if (then > now + enough_) return {};
-    row.set(result_.device, fitted.before);
-    fitted.after = fitted.before;
+    DEMARC_TRY(const double described, error_with(row, figure, fitted.before));
+    fitted.evaluations += found.evaluations + 1;
+    const bool needed = found.error + enough_ < described;
+    const bool explains = found.error <= result_.tolerance || 2 * found.error <= described;
+    fitted.after = needed && explains ? found.at : fitted.before;
+    // A width that is left out stays so.
+    if (fitted.after != start) row.set(result_.device, fitted.after);
     return {};
   }
 
@@ -57,15 +46,6 @@ class Fit {
     gpu::Device changed = result_.device;
     row.set(changed, value);
     return bench_.error(figure, changed);
-  }
-
-  FittedParameter& entry(const ParameterRow& row, const Figure& figure) {
-    for (FittedParameter& one : result_.fitted) {
-      if (one.name == row.name) return one;
-    }
-    const double before = row.get(result_.start);
-    result_.fitted.push_back({std::string(row.name), before, before, figure.name, 0});
-    return result_.fitted.back();
   }
 
   const FigureBench& bench_;
@@ -126,21 +106,35 @@ Result<void> fit_all(const FigureBench& bench, Calibration& result, const Progre
     auto reason = not_spoken_of(bench, result.start, row);
     if (reason.empty()) {
       rows.push_back(&row);
+      const double before = row.get(result.start);
+      result.fitted.push_back(
+          {std::string(row.name), before, before, bench.speaks_of(row)->name, 0});
     } else {
       result.kept.push_back({std::string(row.name), std::move(reason)});
     }
   }
-  Fit fit(bench, result);
+  DEMARC_TRY(double least, bench.error(result.device));
+  Calibration best = result;
   std::size_t done = 0;
   for (int pass = 0; pass < fit_passes; ++pass) {
-    for (const ParameterRow* const row : rows) {
+    const gpu::Device before = result.device;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
       report_progress(progress,
                       static_cast<double>(done++) / static_cast<double>(fit_passes * rows.size()),
-                      fmt::format("fitting {}", row->name));
-      DEMARC_CHECK(fit.fit(*row));
+                      fmt::format("fitting {}", rows[i]->name));
+      DEMARC_CHECK(Fit(bench, result).fit(*rows[i], result.fitted[i]));
     }
+    if (result.device == before) break;
+    DEMARC_TRY(const double now, bench.error(result.device));
+    if (now >= least) continue;
+    least = now;
+    best = result;
   }
-  for (const ParameterRow* const row : rows) DEMARC_CHECK(fit.put_back(*row));
+  // What was spent on passes that led elsewhere counts.
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    best.fitted[i].evaluations = result.fitted[i].evaluations;
+  }
+  result = std::move(best);
   return {};
 }
 

@@ -67,6 +67,7 @@ constexpr std::array<ParameterRow, 14> parameter_table{{
     {"memory_system.issue_per_cycle", number<&MemorySystem::issue_per_cycle>, set_number<&MemorySystem::issue_per_cycle>, 0.25, 64, true, false, {"compute"}, always_at_work},
     {"l1.latency_cycles", l1_cycles, set_l1_cycles, 4, 1000, true, false, {"l1_latency"}, always_at_work},
     {"l2.latency_cycles", l2_cycles, set_l2_cycles, 20, 5000, true, false, {"l2_latency"}, always_at_work},
+    {"memory_system.refresh_ns", number<&MemorySystem::refresh_ns>, set_number<&MemorySystem::refresh_ns>, 0, 2000, false, false, {"dram_read"}, without_refresh},
     {"dram.latency_cycles", dram_cycles, set_dram_cycles, 40, 20000, true, false, {"dram_latency", "dram_latency_loaded"}, always_at_work},
     {"memory_system.block_start_cycles", number<&MemorySystem::block_start_cycles>, set_number<&MemorySystem::block_start_cycles>, 0, 5000, false, false, {"short_blocks", "add_half"}, always_at_work},
     {"memory_system.launch_misses", number<&MemorySystem::launch_misses>, set_number<&MemorySystem::launch_misses>, 0, 16, false, true, {"short_kernel"}, always_at_work},
@@ -76,7 +77,6 @@ constexpr std::array<ParameterRow, 14> parameter_table{{
     {"memory_system.port_bytes", number<&MemorySystem::port_bytes>, set_number<&MemorySystem::port_bytes>, 0.5, 1024, true, false, {"l2_read"}, always_at_work},
     {"memory_system.port_write_bytes", store_width, set_number<&MemorySystem::port_write_bytes>, 0.5, 1024, true, false, {"l2_write"}, always_at_work},
     {"memory_system.port_atomic_bytes", atomic_width, set_number<&MemorySystem::port_atomic_bytes>, 0.25, 1024, true, false, {"atomics"}, always_at_work},
-    {"memory_system.refresh_ns", number<&MemorySystem::refresh_ns>, set_number<&MemorySystem::refresh_ns>, 0, 2000, false, false, {"dram_read"}, without_refresh},
     {"memory_system.write_queue", number<&MemorySystem::write_queue>, set_number<&MemorySystem::write_queue>, 4, 1024, true, true, {"dram_write", "add"}, always_at_work},
 }};
 // clang-format on

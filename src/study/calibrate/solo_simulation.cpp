@@ -49,6 +49,10 @@ Result<void> SoloSimulation::record(const FigureRow& row, const LaunchParameters
     return tl::unexpected(Error{loaded.error().kind,
                                 fmt::format("figure '{}': {}", row.name, loaded.error().message)});
   }
+  if (!loaded->outputs.mismatch.empty()) {
+    return invalid_input("figure '{}': {} computes something else: {}", row.name, workload.spec,
+                         loaded->outputs.mismatch);
+  }
   recorded_.emplace(workload.spec, std::move(*loaded));
   return {};
 }

@@ -6,7 +6,9 @@
 #include "calibrate/calibrate_fixture.hpp"
 #include "calibrate/figure_rows.hpp"
 #include "calibrate/parameters.hpp"
+#include "demarc/base/files.hpp"
 #include "demarc/base/json.hpp"
+#include "paths.hpp"
 
 namespace demarc::study {
 namespace {
@@ -85,6 +87,16 @@ std::string figures_file(const std::string& figures, const std::string& more = "
   return R"({"schema": "demarc.calibrate.figures/1", "date": "2026-11-25",
              "context": {"device_name": "X"}, "figures": [)" +
          figures + "]" + more + "}";
+}
+
+TEST(Figures, of_the_h100_that_were_measured_before_can_be_fitted_to) {
+  const auto path = test::source_dir() / "docs" / "measurements" / "figures-h100.json";
+  const auto text = read_file(path);
+  ASSERT_TRUE(text) << text.error().message;
+  const auto set = parse_figures(*text, path.string());
+  ASSERT_TRUE(set) << set.error().message;
+  EXPECT_EQ(set->figures.size(), 14U);
+  EXPECT_EQ(set->device.sms, gpu::find_device("h100-sxm")->topology.sm_count());
 }
 
 TEST(Figures, without_sizes_are_taken_as_those_of_the_description) {

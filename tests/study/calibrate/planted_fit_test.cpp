@@ -99,6 +99,15 @@ TEST(PlantedFit, puts_a_number_back_that_its_figure_does_not_need) {
   EXPECT_EQ(found.device.memory_system->sm_link_bytes, start.memory_system->sm_link_bytes);
 }
 
+TEST(PlantedFit, puts_a_number_back_that_hardly_helps_a_figure_which_stays_unexplained) {
+  FigureSet figures = only(figures_of(tiny_card()), {"l2_read_one_sm"});
+  figures.figures.front().value *= 8;  // more than the L1's miss registers ask for
+  const Calibration found = fitted(tiny_card(), figures);
+  EXPECT_GT(parameter(found, "memory_system.sm_link_bytes").evaluations, 5U);
+  EXPECT_EQ(found.device, tiny_card());
+  EXPECT_THAT(unexplained(found), ElementsAre("l2_read_one_sm"));
+}
+
 TEST(PlantedFit, names_a_figure_that_no_parameter_explains) {
   FigureSet figures = only(figures_of(tiny_card()), {"l2_latency", "l2_read_narrow"});
   figures.figures[1].value *= 2;
