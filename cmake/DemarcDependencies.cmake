@@ -31,11 +31,12 @@ find_library(DEMARC_SQLITE3_LIBRARY sqlite3 REQUIRED)
 find_library(DEMARC_ZSTD_ARCHIVE libzstd.a REQUIRED)
 find_library(DEMARC_LZ4_ARCHIVE liblz4.a REQUIRED)
 set(DEMARC_THIRD_PARTY m4ri zstd lz4 sqlite3)
-# What serves metrics exists as shared libraries alone.
+# What serves metrics and what fits a memory system exist as shared libraries alone.
 if(NOT DEMARC_STATIC)
+  find_library(DEMARC_NLOPT_LIBRARY nlopt_cxx REQUIRED)
   find_library(DEMARC_PROMETHEUS_LIBRARY prometheus-cpp-core REQUIRED)
   find_library(DEMARC_CIVETWEB_LIBRARY civetweb REQUIRED)
-  list(APPEND DEMARC_THIRD_PARTY prometheus civetweb)
+  list(APPEND DEMARC_THIRD_PARTY nlopt prometheus civetweb)
 endif()
 # What the device plugin speaks to a kubelet; without it there is none (src/plugin). Shared libraries again.
 set(DEMARC_GRPC "")

@@ -1,8 +1,10 @@
 // Reads launch files at one of their scales, and names of bundled workloads.
 #include "launch_spec.hpp"
 
+#include <algorithm>
 #include <string>
 
+#include "demarc/base/numbers.hpp"
 #include "workload_names.hpp"
 
 namespace demarc::study {
@@ -43,9 +45,24 @@ Result<gpu::Launch> read_launch_file(std::string_view spec) {
 
 Result<BundledSpec> read_bundled_spec(const std::string& spec) {
   const std::size_t at = spec.find('@');
-  BundledSpec bundled{full_workload_name(spec.substr(0, at)), std::nullopt};
-  if (at != std::string::npos) {
-    DEMARC_TRY(bundled.scale, scale_in(spec, at));
+  BundledSpec bundled{full_workload_name(spec.substr(0, at)), std::nullopt, {}};
+  if (at == std::string::npos) return bundled;
+  DEMARC_TRY(const std::string behind, scale_in(spec, at));
+  if (behind.find('=') == std::string::npos) {
+    bundled.scale = behind;
+    return bundled;
+  }
+  for (std::size_t begin = 0; begin <= behind.size();) {
+    const std::size_t end = std::min(behind.find('+', begin), behind.size());
+    const std::string item = behind.substr(begin, end - begin);
+    begin = end + 1;
+    const std::size_t equals = item.find('=');
+    const auto value = parse_i64(equals < item.size() ? item.substr(equals + 1) : "", item);
+    if (equals == 0 || !value) {
+      return invalid_input("'{}': '{}' is no PARAMETER=NUMBER; several are divided by '+'", spec,
+                           item);
+    }
+    bundled.parameters.emplace(item.substr(0, equals), *value);
   }
   return bundled;
 }

@@ -21,6 +21,7 @@ struct Script {
   std::function<double(const Workload& victim, const Workload* neighbour)> time;
   const Workload* running = nullptr;  // in the other parts
   NeighbourMeans means;               // of neighbours
+  std::uint32_t sms = 0;              // of the device
   // Why lanes do not take a workload; empty: they do.
   std::function<std::string(const Workload& workload)> refuses;
 
@@ -105,6 +106,7 @@ class ScriptedExecutor : public Executor {
   DeviceContext context() const override {
     DeviceContext out;
     out.device = "scripted";
+    out.sms = script_.sms;
     return out;
   }
   Result<NeighbourMeans> neighbour_means(const Mode&, std::uint32_t) const override {

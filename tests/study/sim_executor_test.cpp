@@ -72,6 +72,23 @@ TEST(SimExecutor, TheScaleOfACardIsKnownOfTheKernelsOfTheStudyOnly) {
   EXPECT_THAT(loaded.error().message, HasSubstr("'hotspot@card': the scale 'card' is known of"));
 }
 
+TEST(SimExecutor, ParametersStandBehindTheSignAndChangeThoseOfTheDefaultSize) {
+  const auto code = sim_workload_code("va@n=1000", 90);
+  ASSERT_TRUE(code) << code.error().message;
+  EXPECT_EQ(code->launch.parameters.at("n"), 1000);
+  const auto chase = sim_workload_code("chase@elements=64+steps=5", 90);
+  ASSERT_TRUE(chase) << chase.error().message;
+  EXPECT_EQ(chase->launch.parameters.at("elements"), 64);
+  EXPECT_EQ(chase->launch.parameters.at("steps"), 5);
+  EXPECT_EQ(chase->launch.parameters.at("chains"), 256) << "that of the launch file";
+  for (const char* const wrong : {"va@n=", "va@=1", "va@n=1+", "va@n=1+m", "va@n=x"}) {
+    const auto refused = sim_workload_code(wrong, 90);
+    ASSERT_FALSE(refused) << wrong;
+    EXPECT_THAT(refused.error().message, HasSubstr("is no PARAMETER=NUMBER")) << wrong;
+  }
+  EXPECT_THAT(sim_workload_code("va@words=1", 90).error().message, HasSubstr("words"));
+}
+
 TEST(SimExecutor, AScaleIsNamedBehindItsSign) {
   EXPECT_EQ(load_sim_workload("va@", 90).error(),
             (Error{ErrorKind::invalid_input,

@@ -21,8 +21,9 @@ struct StoppingRule {
 };
 
 // One thing that runs. `spec` is what the executor resolves: the name of a bundled kernel
-// ("cfd", "dram_write"), "launch:FILE.json", "launch:FILE.json@SCALE", "stream:FILE" (accesses for
-// a simulated GPU), or "cmd:COMMAND LINE".
+// ("cfd", "dram_write"), at a scale ("va@large") or with parameters ("va@n=4096"),
+// "launch:FILE.json", "launch:FILE.json@SCALE", "stream:FILE" (accesses for a simulated GPU), or
+// "cmd:COMMAND LINE".
 struct Workload {
   std::string name;  // shown in tables; unique within the victims and within the aggressors
   std::string spec;

@@ -49,8 +49,11 @@ Result<gpu::Launch> launch_of(const std::string& spec) {
   DEMARC_TRY(const BundledSpec wanted, read_bundled_spec(spec));
   DEMARC_TRY(const workload::Workload* bundled, workload::find(wanted.name));
   gpu::LaunchFileOptions options;
+  options.parameters = wanted.parameters;
   if (wanted.scale) {
     options.scale = *wanted.scale;
+  } else if (!wanted.parameters.empty()) {
+    return workload::instance(wanted.name, options);
   } else if (std::find(bundled->scales.begin(), bundled->scales.end(), "large") !=
              bundled->scales.end()) {
     options.scale = "large";

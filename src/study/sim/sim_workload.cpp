@@ -81,7 +81,9 @@ Result<gpu::Launch> sim_launch_of(const std::string& spec) {
   DEMARC_TRY(const BundledSpec wanted, read_bundled_spec(spec));
   DEMARC_TRY(const workload::Workload* bundled, workload::find(wanted.name));
   gpu::LaunchFileOptions options;
-  if (!wanted.scale) {
+  if (!wanted.parameters.empty()) {
+    options.parameters = wanted.parameters;
+  } else if (!wanted.scale) {
     if (const auto known = sim_parameters().find(bundled->name); known != sim_parameters().end()) {
       options.parameters = known->second;
     }

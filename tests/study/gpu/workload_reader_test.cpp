@@ -43,6 +43,7 @@ TEST(WorkloadReader, BundledWorkloadsHaveTheSizeOfACardUnlessTheNameSaysAnother)
   EXPECT_EQ(bytes("aes"), bundled("aes", "large"));
   EXPECT_EQ(bytes("aes@64mb"), bundled("aes", "64mb"));
   EXPECT_EQ(bytes("va"), bundled("vecadd", "large"));
+  EXPECT_EQ(bytes("va@n=1000"), 4000U);
   EXPECT_NE(bundled("vecadd", "large"), bundled("vecadd", ""));
   EXPECT_THAT(gpu_workload_code("aes@tiny", reader_target).error().message, HasSubstr("tiny"));
   EXPECT_THAT(gpu_workload_code("quicksort", reader_target).error().message,
