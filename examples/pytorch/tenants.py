@@ -1,9 +1,9 @@
 """Measures programs that know nothing of each other on one card, each in a half of it, and prints Markdown: the tables of
 docs/measurements/programs.md, "Two programs, each behind its line".
 
-Victims: the decoder (one token a step, as a CUDA graph), the detector, both compiled by Triton alone, and a CUDA program
-(examples/tenants/steps.cu). Neighbours: a compiled PyTorch program that floods the memory, the decoder reading prompts
-without end, and a CUDA program that copies. The card is shared by
+Victims: the decoder (one token a step, as a CUDA graph), the detector, both compiled by Triton alone, a matrix product and an
+attention (kernels.py), and a CUDA program (examples/tenants/steps.cu). Neighbours: a compiled PyTorch program that floods the
+memory, the decoder reading prompts without end, and a CUDA program that copies. The card is shared by
 
   mps      MPS, and nothing divided
   percent  MPS, half of the threads for each (CUDA_MPS_ACTIVE_THREAD_PERCENTAGE)
@@ -25,11 +25,12 @@ import sys
 import tempfile
 import time
 
-from measure import HERE, Bench, Failed, Program, beside, driver_version, fail, row, table
+from measure import HERE, Bench, Failed, Program, beside, driver_version, fail, listed, row, table
 from timing import figures
 
 WAYS = ["mps", "percent", "mask", "tenant"]
-VICTIMS = {"decoder": ("decoder.py", "--compile", "--graph"), "detector": ("detector.py", "--compile", "--graph"), "steps": ("steps",)}
+VICTIMS = {"decoder": ("decoder.py", "--compile", "--graph"), "detector": ("detector.py", "--compile", "--graph"), "steps": ("steps",),
+           "product": ("kernels.py",), "attention": ("kernels.py", "--attention", "--compile")}
 TRIED = ["detector"]  # of these Inductor tries kernels once, in a tenant's colours, where some of them are refused
 NEIGHBOURS = {"idle": None, "flood": ("flood.py", "adds", "--compile"), "prefill": ("decoder.py", "--compile", "--prefill", "--endless"),
               "copies": ("steps", "copies")}
@@ -67,6 +68,9 @@ class Halves(Bench):
 
     def __init__(self, arguments):
         super().__init__(arguments)
+        if arguments.split == "distributed":
+            dealt = [tpc for gpc in self.gpcs for tpc in gpc]
+            self.first, self.second = listed(dealt[::2]), listed(dealt[1::2])
         self.steps = arguments.steps
         self.memory, self.description = arguments.memory, arguments.description
         self.folder = tempfile.TemporaryDirectory(prefix="demarc-tenants-")
@@ -251,6 +255,8 @@ def main():
     parser.add_argument("--neighbours", help="which of " + ",".join(NEIGHBOURS) + " (all; idle is always among them)")
     parser.add_argument("--frames", type=int, default=1000, help="frames of a cell at most; below 1000 there is no p99 (1000)")
     parser.add_argument("--seconds", type=float, default=20, help="of a cell at most (20)")
+    parser.add_argument("--split", choices=["gpc-aligned", "distributed"], default="gpc-aligned",
+                        help="whole GPCs for each half, or every second TPC of each GPC (gpc-aligned)")
     parser.add_argument("--memory", default="64 GiB", help="of the card that the tenants share (64 GiB)")
     parser.add_argument("--allow-spills", type=int, default=0, help="of demarc exec, for the way tenant (0)")
     parser.add_argument("--pick-seconds", type=float, default=240,

@@ -108,7 +108,7 @@ Result<WantedColor> parse_wanted_color(const std::string& text) {
 // found when the module is loaded.
 Result<ptx::ColoredModule> in_color_of_device(const ptx::Module& module,
                                               const RewriteOptions& options,
-                                              const ptx::ColoredOptions& wanted) {
+                                              ptx::ColoredOptions wanted) {
   DEMARC_TRY(const WantedColor color, parse_wanted_color(options.colors));
   DEMARC_TRY(const gpu::Device device, device_of(options));
   DEMARC_TRY(const gpu::ColorScheme scheme,
@@ -117,6 +117,7 @@ Result<ptx::ColoredModule> in_color_of_device(const ptx::Module& module,
     return invalid_input("--colors: {} divides its memory into {} colours, not {}", device.name,
                          scheme.colors, color.colors);
   }
+  wanted.card = device.compute_capability.number();
   if (!scheme.remainders) {
     return ptx::rewrite_colored(module, {scheme.masks, static_cast<std::uint32_t>(color.color)},
                                 wanted);

@@ -51,7 +51,7 @@ class MergeWindow {
 std::uint64_t l1_bytes_of(const gpu::Device& device) {
   if (device.l1.size_bytes > 0) return device.l1.size_bytes;
   constexpr std::uint64_t kib = 1024;
-  switch (device.compute_capability.major * 10 + device.compute_capability.minor) {
+  switch (device.compute_capability.number()) {
     case 75:
       return 96 * kib;
     case 80:

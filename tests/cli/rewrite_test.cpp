@@ -82,6 +82,21 @@ TEST(RewriteVerb, a_colour_of_a_card_is_taken_from_its_description) {
   EXPECT_NE(later.out.find("[demarc_colors+"), std::string::npos);
 }
 
+// Its kernels pass the L1 by, and have policies on a card that knows them.
+TEST(RewriteVerb, a_module_for_an_older_target_is_made_for_the_card_that_is_named) {
+  const std::string stress = (test::source_dir() / "kernels" / "ptx" / "stress.ptx").string();
+  const Outcome unknown =
+      run_demarc({"rewrite", stress, "--color-mask", "0xc4000", "--color", "1"});
+  EXPECT_EQ(unknown.exit_code, 0) << unknown.err;
+  EXPECT_NE(unknown.out.find(".target sm_75"), std::string::npos);
+  EXPECT_EQ(unknown.out.find("createpolicy"), std::string::npos);
+  const Outcome known =
+      run_demarc({"rewrite", stress, "--colors", "1/2", "--description", "h100-sxm"});
+  EXPECT_EQ(known.exit_code, 0) << known.err;
+  EXPECT_NE(known.out.find(".target sm_80"), std::string::npos);
+  EXPECT_NE(known.out.find("createpolicy"), std::string::npos);
+}
+
 TEST(RewriteVerb, a_colour_that_no_card_has_is_refused) {
   const auto said = [](std::vector<std::string> more) {
     more.insert(more.begin(), {"rewrite", vecadd()});

@@ -70,6 +70,26 @@ TEST(ColoredCode, AddressesTheShareThatItIsOf) {
   EXPECT_EQ(first.pointer(4096), first.pointer(0) + 4096);
 }
 
+// Policies of the L2 are of newer targets than the module's.
+TEST(ColoredCode, IsForTheCardOfItsPool) {
+  const auto module = ptx::parse_whole(
+      ".version 8.0\n.target sm_75\n.address_size 64\n"
+      ".visible .entry k(.param .u64 p) {\n.reg .b64 %rd<2>;\n.reg .b32 %r<2>;\n"
+      "ld.param.u64 %rd1, [p];\nld.global.cg.u32 %r1, [%rd1];\nret;\n}\n",
+      "k.ptx");
+  ASSERT_TRUE(module) << module.error().message;
+  fake::FakeConfig card = fake::small_gpu();
+  for (const int major : {9, 7}) {
+    card.capability_major = major;
+    card.capability_minor = 5;
+    const auto pool = pool_with(PoolPages::one_region, card).value();
+    const auto made = ColoredCode::of(*pool, 0)->rewrite(*module);
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_EQ(made->module.text->find("createpolicy") != std::string::npos, major == 9);
+    EXPECT_EQ(made->module.text->find(".target sm_80") != std::string::npos, major == 9);
+  }
+}
+
 TEST(PageConstants, AreMeasuredThreeTimesWhereTheCardIsDisturbed) {
   fake::FakeConfig busy = fake::small_gpu();
   busy.upset_from = 4;  // the first page has been measured, by three launches

@@ -230,8 +230,10 @@ TEST(ColoredProgram, RewrittenBeforeTheColoursWereKnownIsToldThemWhenItIsLoaded)
 TEST(ColoredProgram, WhoseShareIsSmallShiftsNoQuotients) {
   for (const std::uint32_t shift : {0U, 1U}) {
     const ColoredCode code(
-        0, ptx::RemainderAddressing{{.chunk_shift = 8, .page_shift = 13},
-                                    {.end = 1, .reciprocal = 1, .reciprocal_shift = shift}});
+        0,
+        ptx::RemainderAddressing{{.chunk_shift = 8, .page_shift = 13},
+                                 {.end = 1, .reciprocal = 1, .reciprocal_shift = shift}},
+        {9, 0});
     const auto made = code.rewrite(module_of(counting), {.places = ptx::PlacesAtLoad{}});
     ASSERT_TRUE(made) << made.error().message;
     EXPECT_EQ(

@@ -31,22 +31,27 @@ const Case cases[] = {
      "\tst.weak.global.cs.u32 [%demarc_a], 1;"},
     {"weak_generic_accesses", "ld.weak.u32 %r1, [%rd1];", "\tld.weak.cs.u32 %r1, [%demarc_a];"},
     {"local_variables", "st.local.u32 [own], 1;", "\tst.global.cs.u32 [%demarc_a], 1;"},
+    // What has no `.cs` has a policy.
+    {"relaxed_loads", "ld.relaxed.gpu.global.L1::evict_last.u32 %r1, [%rd1];",
+     "\tld.relaxed.gpu.global.L2::cache_hint.u32 %r1, [%demarc_a], %demarc_e;"},
+    {"acquiring_loads", "@!%p1 ld.acquire.sys.global.v2.u32 {%r1, %r2}, [%rd1+8];",
+     "\t@!%p1 ld.acquire.sys.global.L2::cache_hint.v2.u32 {%r1, %r2}, [%demarc_a], %demarc_e;"},
+    {"releasing_stores", "st.release.gpu.global.u32 [%rd1], 1;",
+     "\tst.release.gpu.global.L2::cache_hint.u32 [%demarc_a], 1, %demarc_e;"},
+    {"loads_that_pass_the_L1_by", "ld.global.cg.L2::128B.u32 %r1, [%rd1];",
+     "\tld.global.cg.L2::cache_hint.L2::128B.u32 %r1, [%demarc_a], %demarc_e;"},
+    {"stores_that_pass_the_L1_by", "st.global.cg.v4.b32 [%rd1], {%r1, %r2, %r3, %r4};",
+     "\tst.global.cg.L2::cache_hint.v4.b32 [%demarc_a], {%r1, %r2, %r3, %r4}, %demarc_e;"},
+    {"policies_of_the_program", "ld.global.cg.L2::cache_hint.u32 %r1, [%rd1], %rd2;",
+     "\tld.global.cg.L2::cache_hint.u32 %r1, [%demarc_a], %demarc_e;"},
+    {"loads_that_ask_again", "ld.global.cv.u32 %r1, [%rd1];",
+     "\tld.global.cv.L2::cache_hint.u32 %r1, [%demarc_a], %demarc_e;"},
+    {"stores_through_the_L2", "st.global.wt.u32 [%rd1], 1;",
+     "\tst.global.wt.L2::cache_hint.u32 [%demarc_a], 1, %demarc_e;"},
     // What stays.
     {"volatile_loads_stay", "ld.volatile.global.u32 %r1, [%rd1];",
      "\tld.volatile.global.u32 %r1, [%demarc_a];"},
-    {"relaxed_loads_stay", "ld.relaxed.gpu.global.L1::evict_last.u32 %r1, [%rd1];",
-     "\tld.relaxed.gpu.global.L1::evict_last.u32 %r1, [%demarc_a];"},
-    {"acquiring_loads_stay", "ld.acquire.sys.global.u32 %r1, [%rd1];",
-     "\tld.acquire.sys.global.u32 %r1, [%demarc_a];"},
-    {"releasing_stores_stay", "st.release.gpu.global.u32 [%rd1], 1;",
-     "\tst.release.gpu.global.u32 [%demarc_a], 1;"},
-    {"loads_that_pass_the_L1_by_stay", "ld.global.cg.u32 %r1, [%rd1];",
-     "\tld.global.cg.u32 %r1, [%demarc_a];"},
-    {"loads_that_ask_again_stay", "ld.global.cv.u32 %r1, [%rd1];",
-     "\tld.global.cv.u32 %r1, [%demarc_a];"},
     {"last_uses_stay", "ld.global.lu.u32 %r1, [%rd1];", "\tld.global.lu.u32 %r1, [%demarc_a];"},
-    {"stores_through_the_L2_stay", "st.global.wt.u32 [%rd1], 1;",
-     "\tst.global.wt.u32 [%demarc_a], 1;"},
     {"streaming_accesses_stay", "st.global.cs.u32 [%rd1], 1;",
      "\tst.global.cs.u32 [%demarc_a], 1;"},
     {"device_registers_stay", "ld.mmio.relaxed.sys.global.u32 %r1, [%rd1];",
@@ -117,10 +122,9 @@ class EvictionOfCopies : public testing::TestWithParam<Copy> {};
 TEST_P(EvictionOfCopies, is_asked_for_by_a_policy) {
   const std::string text = with_access(GetParam().written);
   const std::string made =
-      std::string("\n\t") + GetParam().address +
-      "\n\txor.b32 %demarc_d, %demarc_d, %demarc_zero;\n"
-      "\tcreatepolicy.fractional.L2::evict_first.b64 %demarc_e, 0f3F800000;\n\t" +
-      GetParam().made + "\n";
+      std::string("\tcreatepolicy.fractional.L2::evict_first.b64 %demarc_e, 0f3F800000;\n\t") +
+      GetParam().address + "\n\txor.b32 %demarc_d, %demarc_d, %demarc_zero;\n\t" + GetParam().made +
+      "\n";
   EXPECT_NE(text.find(made), std::string::npos) << text;
   EXPECT_NE(text.find("and.b32 %demarc_zero, %demarc_zero, %demarc_below;"), std::string::npos);
 }
@@ -133,6 +137,54 @@ TEST(EvictionOfCopies, is_left_alone_in_PTX_without_policies) {
   EXPECT_NE(text.find("\tcp.async.cg.shared.global [%r1], [%demarc_a], 16;"), std::string::npos)
       << text;
   EXPECT_EQ(text.find("demarc_zero"), std::string::npos);
+}
+
+TEST(EvictionOfOrderedAccesses, is_left_alone_in_PTX_without_policies) {
+  const std::string text = with_access("ld.global.cg.u32 %r1, [%rd1];", "7.3");
+  EXPECT_NE(text.find("\tld.global.cg.u32 %r1, [%demarc_a];"), std::string::npos) << text;
+}
+
+// The text of a kernel for `target` that passes the L1 by, for a card.
+std::string for_card(const std::string& target, std::uint32_t card) {
+  ColoredOptions options = with_places;
+  options.card = card;
+  const ColoredModule made =
+      colored(".version 8.2\n.target " + target + "\n.address_size 64\n" +
+                  colored_kernel("k", "ld.param.u64 %rd1, [p];\nld.global.cg.u32 %r1, [%rd1];"),
+              options);
+  return *made.module.text;
+}
+
+TEST(EvictionOfOrderedAccesses, names_an_older_target_anew_where_the_card_is_newer) {
+  for (const char* target : {"sm_70", "sm_75", "sm_75, texmode_independent"}) {
+    const std::string text = for_card(target, 90);
+    EXPECT_NE(text.find(".target sm_80"), std::string::npos) << text;
+    EXPECT_NE(text.find("ld.global.cg.L2::cache_hint.u32"), std::string::npos) << text;
+  }
+  EXPECT_NE(for_card("sm_75, texmode_independent", 90).find(".target sm_80, texmode_independent"),
+            std::string::npos);
+  EXPECT_NE(for_card("sm_86", 90).find(".target sm_86"), std::string::npos);
+}
+
+TEST(EvictionOfOrderedAccesses, leaves_the_target_of_a_module_without_them) {
+  ColoredOptions options = with_places;
+  options.card = 90;
+  const ColoredModule made =
+      colored(".version 8.2\n.target sm_75\n.address_size 64\n" + colored_kernel("k", plain_store),
+              options);
+  EXPECT_NE(made.module.text->find(".target sm_75"), std::string::npos) << *made.module.text;
+}
+
+TEST(EvictionOfOrderedAccesses, is_left_alone_where_the_code_would_not_run) {
+  struct Of {
+    const char* target;
+    std::uint32_t card;
+  };
+  for (const auto& [target, card] : {Of{"sm_75", 75}, Of{"sm_75", 0}, Of{"sm_61", 90}}) {
+    const std::string text = for_card(target, card);
+    EXPECT_NE(text.find(std::string(".target ") + target), std::string::npos) << text;
+    EXPECT_EQ(text.find("cache_hint"), std::string::npos) << text;
+  }
 }
 
 // Lines of shared memory are not the L2's.

@@ -22,6 +22,8 @@ inline constexpr std::string_view device_schema = "demarc.device/1";
 struct ComputeCapability {
   std::uint32_t major = 0;
   std::uint32_t minor = 0;
+  // As targets of code are named: 90 for 9.0.
+  [[nodiscard]] std::uint32_t number() const { return major * 10 + minor; }
   friend bool operator==(const ComputeCapability&, const ComputeCapability&) = default;
 };
 

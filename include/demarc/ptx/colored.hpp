@@ -119,6 +119,9 @@ struct ColoredOptions {
   std::variant<ColoredPlaces, PlacesAtLoad> places = {};
   std::vector<std::string> kernels = {};  // the result has these alone; empty: all
   bool counts_shared = false;             // finds ColoredKernel::shared_accesses, which takes time
+  // 90 for a card of compute capability 9.0, 0: not known. From 80 on a module for sm_70 to sm_79
+  // with accesses that need cache policies becomes one for sm_80, which has them.
+  std::uint32_t card = 0;
 };
 
 struct ColoredRefusal {

@@ -20,9 +20,8 @@ ColoredCalls::ColoredCalls(Means means, WindowCopies copies)
       copy_calls_(means_.api, memory_, copies_, means_.kept),
       locals_(means_.api, means_.tell),
       module_calls_({means_.api, means_.code, memory_calls_, copies_, locals_,
-                     means_.capability.major * 10 + means_.capability.minor, means_.counters,
-                     means_.record, means_.tell, means_.allowed_spills, means_.overlap,
-                     means_.host_memory}),
+                     means_.capability.number(), means_.counters, means_.record, means_.tell,
+                     means_.allowed_spills, means_.overlap, means_.host_memory}),
       graph_calls_(means_.api, locals_, means_.tell),
       node_calls_({means_.api, copy_calls_, copies_, module_calls_, locals_, means_.tell}),
       link_calls_(means_.tell) {}

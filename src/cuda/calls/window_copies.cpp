@@ -85,8 +85,8 @@ Result<CuFunction> load_kernel(const DriverApi& api, const ptx::ColoredModule& m
 Result<WindowCopies> WindowCopies::create(const DriverApi& api, const ColoredCode& code,
                                           gpu::ComputeCapability capability,
                                           std::uint64_t staged_bytes) {
-  const gpu::EmbeddedPtx* image = gpu::find_ptx(embedded::copy_kernels(), "window_copy",
-                                                capability.major * 10 + capability.minor);
+  const gpu::EmbeddedPtx* image =
+      gpu::find_ptx(embedded::copy_kernels(), "window_copy", capability.number());
   if (image == nullptr || api.cuLibraryLoadData == nullptr || api.cuLibraryGetKernel == nullptr ||
       api.cuMemAllocAsync == nullptr || api.cuMemFreeAsync == nullptr ||
       api.cuPointerGetAttribute == nullptr || api.cuModuleLoadDataEx == nullptr) {

@@ -62,8 +62,8 @@ Result<void> check_traffic(const Gpu& gpu, const PageRange& range, const PageTra
 
 Result<PageTimer> PageTimer::create(GpuPointer gpu) {
   const auto capability = gpu->compute_capability();
-  const gpu::EmbeddedPtx* image = gpu::find_ptx(embedded::page_kernels(), "page_walk",
-                                                capability.major * 10 + capability.minor);
+  const gpu::EmbeddedPtx* image =
+      gpu::find_ptx(embedded::page_kernels(), "page_walk", capability.number());
   if (image == nullptr) {
     return missing_capability("{}: no kernels that time pages for compute capability {}.{}",
                               gpu->name(), capability.major, capability.minor);

@@ -20,7 +20,7 @@ constexpr double hops = 8;
 Result<ProbeKernels> ProbeKernels::load(const GpuPointer& gpu) {
   const auto capability = gpu->compute_capability();
   const gpu::EmbeddedPtx* image =
-      gpu::find_ptx(embedded::cuda_probes(), "probes", capability.major * 10 + capability.minor);
+      gpu::find_ptx(embedded::cuda_probes(), "probes", capability.number());
   if (image == nullptr) {
     return missing_capability("{}: no probe kernels for compute capability {}.{}", gpu->name(),
                               capability.major, capability.minor);

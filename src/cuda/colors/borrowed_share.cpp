@@ -241,20 +241,22 @@ Result<void> BorrowedShare::map_batch(std::uint64_t first, const std::vector<Own
 
 ColoredCode BorrowedShare::code() const {
   if (const auto* parities = std::get_if<ptx::ColoredAddressing>(&lent_.colors)) {
-    return {window(), *parities};
+    return {window(), *parities, gpu_->compute_capability()};
   }
   const auto& steps = std::get<gpu::RemainderSteps>(lent_.colors);
   const auto number = static_cast<std::uint32_t>(window() >> steps.chunk_shift);
-  return {window(), ptx::RemainderAddressing{
-                        {.chunk_shift = steps.chunk_shift, .page_shift = steps.page_shift},
-                        {.arena = arena(),
-                         .table = table_->address(),
-                         .pages = table_->address() + steps.pages_at,
-                         .before = number - steps.begin,
-                         .end = steps.end,
-                         .reciprocal = steps.reciprocal,
-                         .reciprocal_shift = steps.reciprocal_shift,
-                         .skipped = steps.skipped}}};
+  return {
+      window(),
+      ptx::RemainderAddressing{{.chunk_shift = steps.chunk_shift, .page_shift = steps.page_shift},
+                               {.arena = arena(),
+                                .table = table_->address(),
+                                .pages = table_->address() + steps.pages_at,
+                                .before = number - steps.begin,
+                                .end = steps.end,
+                                .reciprocal = steps.reciprocal,
+                                .reciprocal_shift = steps.reciprocal_shift,
+                                .skipped = steps.skipped}},
+      gpu_->compute_capability()};
 }
 
 }  // namespace demarc::cuda

@@ -26,14 +26,15 @@ Result<ColoredCode> ColoredCode::of(const ColoredPool& pool, std::size_t share) 
   }
   DEMARC_TRY(const ShareColors colors, pool.only_region(share));
   const DevicePointer arena = pool.arena().address();
+  const gpu::ComputeCapability card = pool.arena().gpu()->compute_capability();
   if (const auto* remainders = std::get_if<RemainderShare>(&colors)) {
-    return ColoredCode(arena, addressing_of(remainders->layout));
+    return ColoredCode(arena, addressing_of(remainders->layout), card);
   }
   const auto& parities = std::get<ColorShare>(colors);
   const auto masks = parities.coloring.masks();
   ptx::ColoredAddressing addressing{{masks.begin(), masks.end()}, parities.color};
   const DevicePointer window = ptx::colored_pointer(arena, 0, addressing);
-  return ColoredCode(window, std::move(addressing));
+  return ColoredCode(window, std::move(addressing), card);
 }
 
 }  // namespace demarc::cuda

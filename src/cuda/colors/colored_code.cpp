@@ -3,7 +3,8 @@
 
 namespace demarc::cuda {
 Result<ptx::ColoredModule> ColoredCode::rewrite(const ptx::Module& module,
-                                                const ptx::ColoredOptions& options) const {
+                                                ptx::ColoredOptions options) const {
+  options.card = card_.number();
   const auto* parities = std::get_if<ptx::ColoredAddressing>(&addressing_);
   if (parities != nullptr) return ptx::rewrite_colored(module, *parities, options);
   const auto& remainders = std::get<ptx::RemainderAddressing>(addressing_);

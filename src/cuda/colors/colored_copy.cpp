@@ -17,8 +17,8 @@ constexpr std::uint64_t most_copy_blocks = 1024;
 
 Result<ColoredCopier> ColoredCopier::create(GpuPointer gpu) {
   const auto capability = gpu->compute_capability();
-  const gpu::EmbeddedPtx* image = gpu::find_ptx(embedded::copy_kernels(), "colored_copy",
-                                                capability.major * 10 + capability.minor);
+  const gpu::EmbeddedPtx* image =
+      gpu::find_ptx(embedded::copy_kernels(), "colored_copy", capability.number());
   if (image == nullptr) {
     return missing_capability("{}: no copy kernel for compute capability {}.{}", gpu->name(),
                               capability.major, capability.minor);

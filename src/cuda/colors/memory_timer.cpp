@@ -57,8 +57,8 @@ std::uint32_t rounds_of(const TimedStream& stream) {
 
 Result<MemoryTimer> MemoryTimer::create(GpuPointer gpu) {
   const auto capability = gpu->compute_capability();
-  const gpu::EmbeddedPtx* image = gpu::find_ptx(embedded::memory_kernels(), "timed_memory",
-                                                capability.major * 10 + capability.minor);
+  const gpu::EmbeddedPtx* image =
+      gpu::find_ptx(embedded::memory_kernels(), "timed_memory", capability.number());
   if (image == nullptr) {
     return missing_capability("{}: no memory kernels for compute capability {}.{}", gpu->name(),
                               capability.major, capability.minor);

@@ -10,6 +10,7 @@
 
 #include "demarc/ptx/initialiser.hpp"
 #include "demarc/ptx/parser.hpp"
+#include "rewrite/colored/cache_policies.hpp"
 #include "rewrite/colored/function_rewriter.hpp"
 #include "rewrite/colored/origins.hpp"
 #include "rewrite/colored/remains.hpp"
@@ -147,6 +148,12 @@ Result<ColoredModule> rewrite_module(const Module& module, const Translation& tr
         {behind_address_size(*module.text), 0,
          fmt::format("\n.visible .const .align 8 .b8 {}[{}];\n", colored_constants_name, bytes)});
     remains.variables = with_one_in_front(remains.variables);
+  }
+  const bool has_policies = std::any_of(functions.begin(), functions.end(), [&](std::uint32_t one) {
+    return rewritten.functions[one].has_policies;
+  });
+  if (auto newer = target_with_policies(module, options.card); has_policies && newer) {
+    splices.push_back(std::move(*newer));
   }
   DEMARC_TRY(auto whole, spliced(module, std::move(splices)));
   DEMARC_TRY(auto made, without_the_rest(std::move(whole), remains));

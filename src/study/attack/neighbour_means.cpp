@@ -15,7 +15,7 @@ NeighbourMeans described_means(const Result<gpu::Device>& description, const Mod
     return means;
   }
   const gpu::Device& card = *description;
-  means.target = card.compute_capability.major * 10 + card.compute_capability.minor;
+  means.target = card.compute_capability.number();
   if (card.sm.shared_block_bytes != 0) means.shared_bytes = card.sm.shared_block_bytes;
   if (card.memory_system) means.row_bytes = std::uint64_t{1} << card.memory_system->row_shift;
   if (mode.color) {

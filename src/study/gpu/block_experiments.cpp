@@ -207,9 +207,9 @@ Result<Runs> priority_blocks(const BlockTimer& timer, const std::vector<Workload
 Result<Runs> packed_or_distributed(const BlockTimer& timer, const std::vector<Workload>& growing) {
   const cuda::CardPointer& card = timer.card();
   const auto capability = card->gpu()->compute_capability();
-  const auto set = std::make_shared<ResidentSet>(
-      card->gpu(), make_plain_memory(card->gpu()),
-      make_workload_reader(capability.major * 10U + capability.minor), LaunchForm{});
+  const auto set =
+      std::make_shared<ResidentSet>(card->gpu(), make_plain_memory(card->gpu()),
+                                    make_workload_reader(capability.number()), LaunchForm{});
   DEMARC_TRY(const auto back_end, cuda::make_backend(card, partition::Mode::mask));
   Runs runs;
   for (const Workload& workload : growing) {

@@ -65,7 +65,7 @@ class GpuExecutor : public Executor {
       : gpu_(std::move(gpu)),
         options_(std::move(options)),
         plain_(make_plain_memory(gpu_)),
-        target_(gpu_->compute_capability().major * 10U + gpu_->compute_capability().minor),
+        target_(gpu_->compute_capability().number()),
         reader_(make_workload_reader(target_)) {}
 
   DeviceContext context() const override {

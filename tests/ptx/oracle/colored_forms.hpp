@@ -10,9 +10,10 @@ namespace demarc::ptx::test {
 
 inline const ColoredOptions with_places{
     .printing = ColoredPrinting::silenced,
-    .places = ColoredPlaces{0x7f00'0000'0000, 0x7f10'0000'0000, 1U << 20U}};
-inline const ColoredOptions at_load{.printing = ColoredPrinting::silenced,
-                                    .places = PlacesAtLoad{}};
+    .places = ColoredPlaces{0x7f00'0000'0000, 0x7f10'0000'0000, 1U << 20U},
+    .card = 90};
+inline const ColoredOptions at_load{
+    .printing = ColoredPrinting::silenced, .places = PlacesAtLoad{}, .card = 90};
 
 inline RemainderAddressing remainders() {
   return remainders(0x7f00'0000'0000, 0x7e00'0000'0000);

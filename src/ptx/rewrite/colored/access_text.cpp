@@ -79,8 +79,9 @@ std::string in_shared(const AccessText& access) {
 
 std::string translated(const AccessText& access) {
   const std::string at = at_translated(access);
-  return access.destination.empty() ? as_global(access, streaming(access.mnemonic, at))
-                                    : streaming_copy(access.mnemonic, at, access.destination);
+  return access.destination.empty()
+             ? as_global(access, streaming(access.mnemonic, at, access.has_policies))
+             : streaming_copy(access.mnemonic, at, access.destination);
 }
 
 std::string in_colored(const AccessText& access, const Translation& translation) {

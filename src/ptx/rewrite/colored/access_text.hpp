@@ -17,6 +17,7 @@ struct AccessText {
   std::string address;       // the instruction that puts the linear address into %demarc_a
   // Of a cp.async that can have a policy: what puts its address of shared memory into %demarc_d.
   std::string destination = {};
+  bool has_policies = false;  // the module can have cache policies
 };
 
 // Whether the brackets and the mnemonic are where they seem to be: no comment within the access, no

@@ -8,9 +8,11 @@
 namespace demarc::ptx {
 namespace {
 
-constexpr Modifier kept[] = {
-    Modifier::volatile_, Modifier::mmio, Modifier::relaxed, Modifier::acquire, Modifier::release,
-    Modifier::cg,        Modifier::cs,   Modifier::lu,      Modifier::cv,      Modifier::wt};
+constexpr Modifier kept[] = {Modifier::volatile_, Modifier::mmio, Modifier::cs, Modifier::lu};
+
+// These have no `.cs`, and may have a policy.
+constexpr Modifier ordered[] = {Modifier::relaxed, Modifier::acquire, Modifier::release,
+                                Modifier::cg,      Modifier::cv,      Modifier::wt};
 
 // What says how long a line stays, other than that it goes first.
 constexpr Modifier wishes[] = {
@@ -32,6 +34,17 @@ bool is_one_of(const Modifier (&modifiers)[count], const ModifierUse& use) {
   return std::find(std::begin(modifiers), std::end(modifiers), use.id) != std::end(modifiers);
 }
 
+template <std::size_t count>
+bool has_one_of(const Modifier (&modifiers)[count], const Mnemonic& mnemonic) {
+  return std::any_of(mnemonic.modifiers.begin(), mnemonic.modifiers.end(),
+                     [&](const ModifierUse& use) { return is_one_of(modifiers, use); });
+}
+
+bool can_stream(const Mnemonic& mnemonic) {
+  return (mnemonic.opcode == Opcode::ld || mnemonic.opcode == Opcode::st) &&
+         !has_one_of(kept, mnemonic);
+}
+
 // Without wishes, and with `.cs` behind the state space, or where none is named behind the opcode.
 std::string streaming(const Mnemonic& mnemonic) {
   std::size_t in_front =
@@ -46,23 +59,49 @@ std::string streaming(const Mnemonic& mnemonic) {
   return text;
 }
 
+// Without wishes, and with a cache hint in front of what is read along, the vector and the type.
+std::string hinted(const Mnemonic& mnemonic) {
+  std::string text(info(mnemonic.opcode).name);
+  bool is_hinted = false;
+  for (const ModifierUse& use : mnemonic.modifiers) {
+    if (is_one_of(wishes, use)) continue;
+    const ModifierClass of = info(use.id).modifier_class;
+    if (!is_hinted &&
+        (of == ModifierClass::cache || of == ModifierClass::vector || of == ModifierClass::type)) {
+      text += ".L2::cache_hint";
+      is_hinted = true;
+    }
+    text += fmt::format(".{}", use.text);
+  }
+  return text;
+}
+
 std::string without_last_operand(std::string access) {
   const std::size_t end = access.rfind(';');
   const std::size_t comma = access.rfind(',', end);
   return access.erase(comma, end - comma);
 }
 
+constexpr std::string_view policy_of_its_own =
+    "\t.reg .b64 %demarc_e;\n"
+    "\tcreatepolicy.fractional.L2::evict_first.b64 \t%demarc_e, 0f3F800000;\n";
+
 }  // namespace
 
-std::string streaming(const Mnemonic& mnemonic, std::string access) {
-  if (mnemonic.opcode != Opcode::ld && mnemonic.opcode != Opcode::st) return access;
-  const auto& modifiers = mnemonic.modifiers;
-  if (std::any_of(modifiers.begin(), modifiers.end(),
-                  [](const ModifierUse& use) { return is_one_of(kept, use); })) {
-    return access;
-  }
+bool streams_by_policy(const Mnemonic& mnemonic) {
+  return can_stream(mnemonic) && has_one_of(ordered, mnemonic);
+}
+
+std::string streaming(const Mnemonic& mnemonic, std::string access, bool has_policies) {
+  if (!can_stream(mnemonic)) return access;
+  const bool by_policy = streams_by_policy(mnemonic);
+  if (by_policy && !has_policies) return access;
   if (mnemonic.has(Modifier::L2_cache_hint)) access = without_last_operand(std::move(access));
-  return access.replace(access.find(mnemonic.text), mnemonic.text.size(), streaming(mnemonic));
+  access.replace(access.find(mnemonic.text), mnemonic.text.size(),
+                 by_policy ? hinted(mnemonic) : streaming(mnemonic));
+  if (!by_policy) return access;
+  access.insert(access.rfind(';'), ", %demarc_e");
+  return fmt::format("{{\n{}\t{}\n\t}}", policy_of_its_own, access);
 }
 
 std::string streaming_copy(const Mnemonic& mnemonic, std::string_view access,
@@ -77,10 +116,9 @@ std::string streaming_copy(const Mnemonic& mnemonic, std::string_view access,
     text.insert(text.find(source) + source.size(), ".L2::cache_hint");
   }
   return fmt::format(
-      "{{\n\t.reg .b32 %demarc_d;\n\t.reg .b64 %demarc_e;\n\t{}\n"
-      "\txor.b32 \t%demarc_d, %demarc_d, %demarc_zero;\n"
-      "\tcreatepolicy.fractional.L2::evict_first.b64 \t%demarc_e, 0f3F800000;\n\t{}\n\t}}",
-      destination, text);
+      "{{\n\t.reg .b32 %demarc_d;\n{}\t{}\n\txor.b32 \t%demarc_d, %demarc_d, %demarc_zero;\n"
+      "\t{}\n\t}}",
+      policy_of_its_own, destination, text);
 }
 
 std::string copy_destination(const Body& body, const Instruction& instruction,

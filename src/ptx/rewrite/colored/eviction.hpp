@@ -15,10 +15,15 @@
 
 namespace demarc::ptx {
 
+// Whether a load or store has a cache policy to say so, as none that is ordered (relaxed, acquire,
+// release) or passes the L1 by has `.cs`.
+[[nodiscard]] bool streams_by_policy(const Mnemonic& mnemonic);
+
 // An access of global memory, from its guard to its semicolon, as one whose line goes first; what
-// the program wished to stay longer does not. Accesses that are ordered (volatile, relaxed, acquire
-// ...) or pass the L1 by, atomics and tiles stay as they are.
-[[nodiscard]] std::string streaming(const Mnemonic& mnemonic, std::string access);
+// the program wished to stay longer does not. Volatile accesses, atomics and tiles stay as they
+// are, and without policies those that would have one.
+[[nodiscard]] std::string streaming(const Mnemonic& mnemonic, std::string access,
+                                    bool has_policies);
 
 // The same of a cp.async, which has no other word for it than a cache policy. `destination`: what
 // puts its address of shared memory into %demarc_d. Its function begins with

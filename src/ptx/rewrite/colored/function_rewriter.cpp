@@ -9,6 +9,7 @@
 #include "reporter.hpp"
 #include "rewrite/colored/access.hpp"
 #include "rewrite/colored/access_text.hpp"
+#include "rewrite/colored/cache_policies.hpp"
 #include "rewrite/colored/eviction.hpp"
 #include "rewrite/colored/origins.hpp"
 #include "rewrite/colored/register_accesses.hpp"
@@ -366,7 +367,8 @@ class FunctionRewriter {
     }
     if (!is_concerned(instruction().opcode, context_.options.accesses)) {
       if (is_plainly_written(text_of(access, {}))) {
-        replace(streaming(mnemonic(), std::string(text())));
+        out_.has_policies |= streams_by_policy(mnemonic());
+        replace(streaming(mnemonic(), std::string(text()), has_policies()));
       }
       return;
     }
@@ -393,11 +395,12 @@ class FunctionRewriter {
     }
   }
 
-  // Policies are of PTX 7.4; cp.async is of 7.0.
+  [[nodiscard]] bool has_policies() const {
+    return has_cache_policies(module_, context_.options.card);
+  }
+
   [[nodiscard]] bool copies_streaming() const {
-    constexpr std::uint32_t with_policies = 74;
-    return instruction().opcode == Opcode::cp_async &&
-           module_.version.major * 10 + module_.version.minor >= with_policies;
+    return instruction().opcode == Opcode::cp_async && has_policies();
   }
 
   void access_variable(const Access& access, const Operand& address) {
@@ -432,6 +435,7 @@ class FunctionRewriter {
   // Whether the address was translated before, where that is asked for.
   bool count(const Operand& address) {
     ++out_.accesses;
+    out_.has_policies |= streams_by_policy(mnemonic());
     copies_ |= copies_streaming();
     return shared_ && shared_->is_shared(at_, address);
   }
@@ -450,8 +454,12 @@ class FunctionRewriter {
   }
 
   [[nodiscard]] AccessText text_of(const Access& access, std::string address) const {
-    return {mnemonic(), text(), access.bracket, std::move(address),
-            copies_streaming() ? copy_destination(body_, instruction(), text()) : std::string()};
+    return {mnemonic(),
+            text(),
+            access.bracket,
+            std::move(address),
+            copies_streaming() ? copy_destination(body_, instruction(), text()) : std::string(),
+            has_policies()};
   }
 
   [[nodiscard]] std::string linear(const Operand& address) const {

@@ -29,6 +29,7 @@ struct RewrittenFunction {
   std::uint64_t accesses = 0;       // that are translated
   std::uint64_t shared = 0;         // of these, if ColoredOptions::counts_shared
   std::vector<std::uint32_t> kept;  // Module::variables whose own address stays in use, ascending
+  bool has_policies = false;        // accesses have cache policies, if the module can
 };
 
 // `function`: index of a definition. `windows`: origins other than coloured memory that generic

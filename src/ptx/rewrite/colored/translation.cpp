@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "rewrite/colored/cache_policies.hpp"
 #include "rewrite/colored/constant_operands.hpp"
 #include "rewrite/colored/parity_arithmetic.hpp"
 
@@ -75,15 +76,10 @@ Result<void> check_addressing(const RemainderAddressing& addressing) {
 // The table is in memory that everybody shares: its lines, 16 KiB and 4 bytes a page, should stay
 // in the L1, whatever the kernel streams through it.
 const char* table_policy(const Module& module) {
-  const bool knows = module.version.major * 10 + module.version.minor >= 74;
-  const auto newer = [](std::string_view target) {
-    std::uint32_t number = 0;
-    for (const char c : target) {
-      if (c >= '0' && c <= '9') number = number * 10 + static_cast<std::uint32_t>(c - '0');
-    }
-    return target.starts_with("sm_") && number >= 70;
-  };
-  return knows && std::any_of(module.targets.begin(), module.targets.end(), newer)
+  constexpr std::uint32_t first_version = 74;
+  constexpr std::uint32_t first_target = 70;
+  return module.version.major * 10 + module.version.minor >= first_version &&
+                 target_number(module) >= first_target
              ? ".L1::evict_last"
              : "";
 }
