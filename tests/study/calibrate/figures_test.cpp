@@ -89,14 +89,17 @@ std::string figures_file(const std::string& figures, const std::string& more = "
          figures + "]" + more + "}";
 }
 
-TEST(Figures, of_the_h100_that_were_measured_before_can_be_fitted_to) {
-  const auto path = test::source_dir() / "docs" / "measurements" / "figures-h100.json";
-  const auto text = read_file(path);
-  ASSERT_TRUE(text) << text.error().message;
-  const auto set = parse_figures(*text, path.string());
-  ASSERT_TRUE(set) << set.error().message;
-  EXPECT_EQ(set->figures.size(), 14U);
-  EXPECT_EQ(set->device.sms, gpu::find_device("h100-sxm")->topology.sm_count());
+TEST(Figures, of_cards_that_were_measured_can_be_fitted_to) {
+  for (const auto& [file, device] :
+       {std::pair{"figures-h100.json", "h100-sxm"}, {"figures-h200.json", "h200"}}) {
+    const auto path = test::source_dir() / "docs" / "measurements" / file;
+    const auto text = read_file(path);
+    ASSERT_TRUE(text) << text.error().message;
+    const auto set = parse_figures(*text, path.string());
+    ASSERT_TRUE(set) << set.error().message;
+    EXPECT_EQ(set->figures.size(), figure_rows().size());
+    EXPECT_EQ(set->device.sms, gpu::find_device(device)->topology.sm_count());
+  }
 }
 
 TEST(Figures, without_sizes_are_taken_as_those_of_the_description) {
