@@ -76,10 +76,10 @@ Result<void> check_addressing(const RemainderAddressing& addressing) {
 // The table is in memory that everybody shares: its lines, 16 KiB and 4 bytes a page, should stay
 // in the L1, whatever the kernel streams through it.
 const char* table_policy(const Module& module) {
-  constexpr std::uint32_t first_version = 74;
-  constexpr std::uint32_t first_target = 70;
-  return module.version.major * 10 + module.version.minor >= first_version &&
-                 target_number(module) >= first_target
+  constexpr std::uint32_t hints_version = 74;
+  constexpr std::uint32_t hints_target = 70;
+  return module.version.major * 10 + module.version.minor >= hints_version &&
+                 target_number(module) >= hints_target
              ? ".L1::evict_last"
              : "";
 }
