@@ -22,11 +22,15 @@ std::string ran(const std::vector<std::string>& steps, bool in_front) {
 constexpr const char* as_they_are =
     "nvrtc: machine code\nnvrtc without PTX: machine code\none text: machine code\n"
     "two texts: machine code\nother input: machine code\na fat binary: machine code\n"
-    "a text and a file: machine code\nthe place of one that is gone: machine code\n";
+    "a text and a file: machine code\none input: machine code\ntwo inputs: machine code\n"
+    "and a text: machine code\none that is not taken: machine code\n"
+    "one that gives no PTX: machine code\nwithout the option: machine code\n0 links are left\n";
 constexpr const char* as_ptx =
     "nvrtc: PTX\nnvrtc without PTX: machine code\none text: PTX\ntwo texts: machine code\n"
     "other input: machine code\na fat binary: PTX without an end\n"
-    "a text and a file: machine code\nthe place of one that is gone: PTX\n";
+    "a text and a file: machine code\none input: PTX\ntwo inputs: PTX\nand a text: machine code\n"
+    "one that is not taken: machine code\none that gives no PTX: machine code\n"
+    "without the option: machine code\n0 links are left\n";
 
 TEST(Compilers, GivePtxWhereMachineCodeIsAsked) {
   const std::string opened =
@@ -49,10 +53,12 @@ TEST(Compilers, OfSeveralVersionsKeepApart) {
 
 #ifdef DEMARC_NVRTC
 TEST(Compilers, OfNvidiaGivePtx) {
-  const std::vector<std::string> steps{std::string("compile=") + DEMARC_NVRTC,
-                                       std::string("link=") + DEMARC_NVJITLINK};
-  EXPECT_EQ(ran(steps, false), "compiled: machine code\nlinked: machine code\n");
-  EXPECT_EQ(ran(steps, true), "compiled: PTX\nlinked: PTX\n");
+  const std::vector<std::string> steps{
+      std::string("compile=") + DEMARC_NVRTC, std::string("link=") + DEMARC_NVJITLINK,
+      std::string("optimise=") + DEMARC_NVRTC + "=" + DEMARC_NVJITLINK};
+  EXPECT_EQ(ran(steps, false),
+            "compiled: machine code\nlinked: machine code\noptimised: machine code\n");
+  EXPECT_EQ(ran(steps, true), "compiled: PTX\nlinked: PTX\noptimised: PTX\n");
 }
 #endif
 

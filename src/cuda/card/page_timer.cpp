@@ -15,7 +15,7 @@ constexpr std::uint64_t line_bytes = 128;
 constexpr std::uint32_t walking_sm = 0;
 constexpr std::uint32_t traffic_threads = 1024;
 constexpr std::uint32_t accesses_per_batch = 4;
-constexpr std::uint32_t vector_bytes = 16;
+constexpr std::uint32_t walk_vector_bytes = 16;
 constexpr std::uint32_t word_bytes = 4;
 constexpr std::uint64_t least_page_bytes = 4096;
 constexpr std::uint64_t most_places = std::uint64_t{1} << 32U;
@@ -39,12 +39,12 @@ Result<void> check_traffic(const Gpu& gpu, const PageRange& range, const PageTra
   DEMARC_CHECK(check_range(range));
   const std::uint32_t bytes = traffic.access_bytes;
   const bool right = is_wide(traffic.kind)
-                         ? std::has_single_bit(bytes) && bytes >= vector_bytes && bytes <= 4096
+                         ? std::has_single_bit(bytes) && bytes >= walk_vector_bytes && bytes <= 4096
                          : bytes == word_bytes;
   if (!right) {
     return invalid_input(
         "accesses of {} bytes: reads and writes have a power of two from {} to 4096, others {}",
-        bytes, vector_bytes, word_bytes);
+        bytes, walk_vector_bytes, word_bytes);
   }
   if (traffic.kind != PageTraffic::Kind::page && traffic.kind != PageTraffic::Kind::word &&
       range.pages * range.page_bytes / bytes >= most_places) {
@@ -152,7 +152,7 @@ Result<double> PageTimer::accesses_per_second(const PageRange& range,
                         static_cast<std::int64_t>(end - begin));
   }
   const std::uint32_t threads_per_access =
-      is_wide(traffic.kind) ? traffic.access_bytes / vector_bytes : 1;
+      is_wide(traffic.kind) ? traffic.access_bytes / walk_vector_bytes : 1;
   return static_cast<double>(batches) * accesses_per_batch / threads_per_access /
          (static_cast<double>(end - begin) * 1e-9);
 }

@@ -4,10 +4,12 @@
 // it is, and is refused by its name when it is loaded: nothing depends on this library.
 //
 // NVRTC keeps the PTX of what it compiled to machine code. nvJitLink keeps no PTX, but a link of
-// one input is that input: the driver links it all the same. Both are reached as symbols, which
-// come from here first, or by dlsym(), which this library answers for them.
+// one input is that input: the driver links it all the same. A link of inputs for link-time
+// optimisation has a twin, which links the same to PTX. Both are reached as symbols, which come
+// from here first, or by dlsym(), which this library answers for them.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -16,6 +18,8 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #define DEMARC_SHOWN extern "C" __attribute__((visibility("default")))
 #define DEMARC_HIDDEN extern "C" __attribute__((visibility("hidden")))
@@ -45,25 +49,43 @@ constexpr const char* linker_versions[] = {"_13_0", "_12_9", "_12_8", "_12_6", "
 enum Function : unsigned {
   code_size,
   code_text,
+  create_link,
   add_data,
   add_file,
+  complete_link,
   linked_size,
   linked_code,
   destroy_link,
   played_functions,
   ptx_size = played_functions,
   ptx_text,
+  linked_ptx_size,
+  linked_ptx,
   functions
 };
 constexpr const char* names[functions] = {"nvrtcGetCUBINSize",
                                           "nvrtcGetCUBIN",
+                                          "nvJitLinkCreate",
                                           "nvJitLinkAddData",
                                           "nvJitLinkAddFile",
+                                          "nvJitLinkComplete",
                                           "nvJitLinkGetLinkedCubinSize",
                                           "nvJitLinkGetLinkedCubin",
                                           "nvJitLinkDestroy",
                                           "nvrtcGetPTXSize",
-                                          "nvrtcGetPTX"};
+                                          "nvrtcGetPTX",
+                                          "nvJitLinkGetLinkedPtxSize",
+                                          "nvJitLinkGetLinkedPtx"};
+// Of which others those need that are played in the place of the first.
+struct Needs {
+  Function played;
+  Function others[4];
+};
+constexpr Needs all_needs[] = {
+    {code_size, {ptx_size, ptx_text}},
+    {code_text, {ptx_size, ptx_text}},
+    {create_link, {add_data, destroy_link}},
+    {complete_link, {complete_link, destroy_link, linked_ptx_size, linked_ptx}}};
 
 // A process may have several compilers, of several versions: each has functions of its own here.
 // The first stands for those that the program is linked with.
@@ -75,17 +97,22 @@ constexpr unsigned most_libraries = 8;
 Library libraries[most_libraries];
 std::mutex libraries_mutex;
 
+void* find(void* handle, Function function) {
+  void* found = demarc_real_dlsym(handle, names[function]);
+  for (const char* version : linker_versions) {
+    if (found != nullptr) break;
+    found = demarc_real_dlsym(handle, (std::string("__") + names[function] + version).c_str());
+  }
+  return found;
+}
+
 // A function of the library that is played.
 template <unsigned Slot, class Type>
 Type* real(Function function) {
   void*& place = libraries[Slot].real[function];
   if (place == nullptr && Slot == 0) {
     find_real_dlsym();
-    place = demarc_real_dlsym(RTLD_NEXT, names[function]);
-    for (const char* version : linker_versions) {
-      if (place != nullptr) break;
-      place = demarc_real_dlsym(RTLD_NEXT, (std::string("__") + names[function] + version).c_str());
-    }
+    place = find(RTLD_NEXT, function);
   }
   return reinterpret_cast<Type*>(place);
 }
@@ -104,12 +131,17 @@ bool has_ptx(Program program) {
          bytes > 1;
 }
 
-// nvJitLink: what went into a link, as long as it is one text of PTX or one fat binary.
+// nvJitLink: what went into a link, as long as it is one text of PTX or one fat binary, or what its
+// twin made.
+using Linker = void*;
 struct Link {
   std::string only;
   unsigned inputs = 0;
+  Linker twin = nullptr;
 };
-using Linker = void*;
+enum InputType : int { ptx_input = 2, link_time_input = 3, fat_binary_input = 4 };
+using Create = Code(Linker* link, std::uint32_t count, const char** options);
+using Complete = Code(Linker link);
 using AddData = Code(Linker link, int type, const void* data, std::size_t bytes, const char* name);
 using AddFile = Code(Linker link, int type, const char* path);
 using CodeSize = Code(Linker link, std::size_t* bytes);
@@ -119,17 +151,34 @@ using Destroy = Code(Linker* link);
 class Links {
  public:
   void add(Linker link, int type, const void* data, std::size_t bytes) {
-    constexpr int ptx = 2;
-    constexpr int fat_binary = 4;
     const std::lock_guard lock(mutex_);
     Link& known = links_[link];
     ++known.inputs;
-    if (known.inputs != 1 || data == nullptr || (type != ptx && type != fat_binary)) {
+    if (known.inputs != 1 || data == nullptr || (type != ptx_input && type != fat_binary_input)) {
       known.only.clear();
       return;
     }
     known.only.assign(static_cast<const char*>(data), bytes);
-    if (type == ptx && !known.only.ends_with('\0')) known.only.push_back('\0');
+    if (type == ptx_input && !known.only.ends_with('\0')) known.only.push_back('\0');
+  }
+  void set_twin(Linker link, Linker twin) {
+    const std::lock_guard lock(mutex_);
+    links_[link].twin = twin;
+  }
+  Linker twin(Linker link) {
+    const std::lock_guard lock(mutex_);
+    const auto known = links_.find(link);
+    return known == links_.end() ? nullptr : known->second.twin;
+  }
+  // The link has none any more: whose it is now ends it.
+  Linker take_twin(Linker link) {
+    const std::lock_guard lock(mutex_);
+    const auto known = links_.find(link);
+    return known == links_.end() ? nullptr : std::exchange(known->second.twin, nullptr);
+  }
+  void set_text(Linker link, std::string text) {
+    const std::lock_guard lock(mutex_);
+    links_[link].only = std::move(text);
   }
   // Empty: the link is one of other things.
   std::string find(Linker link) {
@@ -161,17 +210,63 @@ struct Played {
     auto* const text = real<Slot, TextOf>(has_ptx<Slot>(program) ? ptx_text : code_text);
     return text == nullptr ? no_handle : text(program, code);
   }
+  static void end(Linker twin) {
+    auto* const destroy = real<Slot, Destroy>(destroy_link);
+    if (twin != nullptr && destroy != nullptr) destroy(&twin);
+  }
+  static Code create(Linker* link, std::uint32_t count, const char** options) {
+    auto* const create = real<Slot, Create>(create_link);
+    if (create == nullptr) return no_handle;
+    const Code code = create(link, count, options);
+    if (code != 0 || link == nullptr || options == nullptr) return code;
+    Links::get().forget(*link);
+    std::vector<const char*> with_ptx(options, options + count);
+    const auto has = [&](std::string_view option) {
+      return std::find(with_ptx.begin(), with_ptx.end(), option) != with_ptx.end();
+    };
+    if (!has("-lto") || has("-ptx")) return code;
+    with_ptx.push_back("-ptx");
+    Linker twin = nullptr;
+    if (create(&twin, count + 1, with_ptx.data()) == 0) Links::get().set_twin(*link, twin);
+    return code;
+  }
   static Code add(Linker link, int type, const void* data, std::size_t bytes, const char* name) {
     auto* const add = real<Slot, AddData>(add_data);
     if (add == nullptr) return no_handle;
     Links::get().add(link, type, data, bytes);
+    // Other inputs would be missing in the twin's PTX.
+    Linker twin = Links::get().twin(link);
+    if (twin != nullptr && (type != link_time_input || add(twin, type, data, bytes, name) != 0)) {
+      end(Links::get().take_twin(link));
+    }
     return add(link, type, data, bytes, name);
   }
   static Code add_of(Linker link, int type, const char* path) {
     auto* const add = real<Slot, AddFile>(add_file);
     if (add == nullptr) return no_handle;
     Links::get().add(link, type, nullptr, 0);
+    end(Links::get().take_twin(link));
     return add(link, type, path);
+  }
+  static Code complete(Linker link) {
+    auto* const complete = real<Slot, Complete>(complete_link);
+    if (complete == nullptr) return no_handle;
+    const Code code = complete(link);
+    const Linker twin = Links::get().take_twin(link);
+    if (twin == nullptr) return code;
+    auto* const size = real<Slot, CodeSize>(linked_ptx_size);
+    auto* const text = real<Slot, CodeText>(linked_ptx);
+    std::size_t bytes = 0;
+    if (code == 0 && size != nullptr && text != nullptr && complete(twin) == 0 &&
+        size(twin, &bytes) == 0 && bytes > 1) {
+      std::string made(bytes, '\0');
+      if (text(twin, made.data()) == 0) {
+        if (!made.ends_with('\0')) made.push_back('\0');
+        Links::get().set_text(link, std::move(made));
+      }
+    }
+    end(twin);
+    return code;
   }
   static Code size_of_link(Linker link, std::size_t* bytes) {
     const std::string only = Links::get().find(link);
@@ -192,14 +287,18 @@ struct Played {
     return text == nullptr ? no_handle : text(link, code);
   }
   static Code destroy(Linker* link) {
-    if (link != nullptr) Links::get().forget(*link);
+    if (link != nullptr) {
+      end(Links::get().take_twin(*link));
+      Links::get().forget(*link);
+    }
     auto* const destroy = real<Slot, Destroy>(destroy_link);
     return destroy == nullptr ? no_handle : destroy(link);
   }
   static void* function(unsigned number) {
     void* const all[played_functions] = {
         reinterpret_cast<void*>(&size_of_code), reinterpret_cast<void*>(&text_of_code),
-        reinterpret_cast<void*>(&add),          reinterpret_cast<void*>(&add_of),
+        reinterpret_cast<void*>(&create),       reinterpret_cast<void*>(&add),
+        reinterpret_cast<void*>(&add_of),       reinterpret_cast<void*>(&complete),
         reinterpret_cast<void*>(&size_of_link), reinterpret_cast<void*>(&text_of_link),
         reinterpret_cast<void*>(&destroy)};
     return all[number];
@@ -218,6 +317,12 @@ DEMARC_SHOWN Code nvrtcGetCUBINSize(Program program, std::size_t* bytes) {
 }
 DEMARC_SHOWN Code nvrtcGetCUBIN(Program program, char* code) {
   return Played<0>::text_of_code(program, code);
+}
+DEMARC_SHOWN Code nvJitLinkCreate(Linker* link, std::uint32_t count, const char** options) {
+  return Played<0>::create(link, count, options);
+}
+DEMARC_SHOWN Code nvJitLinkComplete(Linker link) {
+  return Played<0>::complete(link);
 }
 DEMARC_SHOWN Code nvJitLinkAddData(Linker link, int type, const void* data, std::size_t bytes,
                                    const char* name) {
@@ -250,6 +355,8 @@ DEMARC_SHOWN Code nvJitLinkDestroy(Linker* link) {
   DEMARC_LINKER_VERSION(name, 12_8, __VA_ARGS__) \
   DEMARC_LINKER_VERSION(name, 12_9, __VA_ARGS__) \
   DEMARC_LINKER_VERSION(name, 13_0, __VA_ARGS__)
+DEMARC_LINKER_VERSIONS(nvJitLinkCreate, Linker*, std::uint32_t, const char**)
+DEMARC_LINKER_VERSIONS(nvJitLinkComplete, Linker)
 DEMARC_LINKER_VERSIONS(nvJitLinkAddData, Linker, int, const void*, std::size_t, const char*)
 DEMARC_LINKER_VERSIONS(nvJitLinkAddFile, Linker, int, const char*)
 DEMARC_LINKER_VERSIONS(nvJitLinkGetLinkedCubinSize, Linker, std::size_t*)
@@ -280,9 +387,11 @@ void* played_by(unsigned function, void* handle, void* found) {
   const unsigned slot = slot_of(of_that.dli_fbase);
   if (slot == most_libraries) return found;
   libraries[slot].real[function] = found;
-  if (function == code_size || function == code_text) {
-    for (const unsigned needed : {ptx_size, ptx_text}) {
-      libraries[slot].real[needed] = demarc_real_dlsym(handle, names[needed]);
+  for (const Needs& needs : all_needs) {
+    if (needs.played != function) continue;
+    for (const Function needed : needs.others) {
+      void*& place = libraries[slot].real[needed];
+      if (place == nullptr) place = find(handle, needed);
     }
   }
   return function_of[slot](function);
