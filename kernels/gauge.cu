@@ -1,6 +1,6 @@
 // Kernels that time one path of the memory system each, alone on the card (demarc calibrate). What
 // they compute is exact.
-#include "demarc_kernel.cuh"
+#include "past_l1.cuh"
 
 static __device__ __forceinline__ unsigned load_past_l1(const unsigned* address) {
   unsigned value;
@@ -8,20 +8,8 @@ static __device__ __forceinline__ unsigned load_past_l1(const unsigned* address)
   return value;
 }
 
-static __device__ __forceinline__ uint4 load_past_l1(const uint4* address) {
-  uint4 value;
-  asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-               : "l"(address));
-  return value;
-}
-
 static __device__ __forceinline__ void store_past_l1(unsigned* address, unsigned value) {
   asm volatile("st.global.cg.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
-}
-
-static __device__ __forceinline__ void store_past_l1(uint4* address, unsigned value) {
-  asm volatile("st.global.cg.v4.u32 [%0], {%1, %1, %1, %1};" ::"l"(address), "r"(value) : "memory");
 }
 
 static __device__ __forceinline__ unsigned sum_of(unsigned value) {

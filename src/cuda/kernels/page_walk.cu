@@ -1,12 +1,9 @@
 // Device code of `demarc probe translation`: walks from line to line over pages, and accesses from
 // many SMs at random places of them. One block an SM: each asks for the whole shared memory. See
 // page_timer.hpp.
-#include "demarc_kernel.cuh"
+#include "memory_words.cuh"
 
 namespace {
-
-using u32 = unsigned;
-using u64 = unsigned long long;
 
 // As cuda::PageTraffic::Kind; atomics are the rest.
 constexpr u32 kind_read = 0;
@@ -15,18 +12,6 @@ constexpr u32 kind_page = 2;
 constexpr u32 kind_word = 3;
 
 constexpr u32 batches_between_looks = 8;  // at the time, where a batch is short
-
-__device__ __forceinline__ u32 own_sm() {
-  u32 sm;
-  asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
-  return sm;
-}
-
-__device__ __forceinline__ u64 nanoseconds() {
-  u64 time;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time)::"memory");
-  return time;
-}
 
 __device__ __forceinline__ u64 cycles() {
   u64 time;
@@ -39,21 +24,6 @@ __device__ __forceinline__ u64 load_pointer(u64 address) {
   u64 value;
   asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
   return value;
-}
-
-__device__ __forceinline__ u32 load_word(u64 address) {
-  u32 value;
-  asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
-  return value;
-}
-
-__device__ __forceinline__ uint4 load_vector(u64 address) {
-  uint4 v;
-  asm volatile("ld.global.cg.v4.u32 {%0,%1,%2,%3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "l"(address)
-               : "memory");
-  return v;
 }
 
 __device__ __forceinline__ void store_vector(u64 address, u32 value) {

@@ -2,24 +2,9 @@
 // and streams that disturb each other. Launched with one block an SM (a block asks for the whole
 // shared memory); a block finds out where it runs and takes the role of its SM. See
 // memory_timer.hpp.
-#include "demarc_kernel.cuh"
+#include "memory_words.cuh"
 
 namespace {
-
-using u32 = unsigned;
-using u64 = unsigned long long;
-
-__device__ __forceinline__ u32 own_sm() {
-  u32 sm;
-  asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
-  return sm;
-}
-
-__device__ __forceinline__ u64 nanoseconds() {
-  u64 time;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time)::"memory");
-  return time;
-}
 
 __device__ __forceinline__ u32 cycles() {
   u32 time;
@@ -29,22 +14,6 @@ __device__ __forceinline__ u32 cycles() {
 
 __device__ __forceinline__ void doze(u32 most_nanoseconds) {
   asm volatile("nanosleep.u32 %0;" ::"r"(most_nanoseconds));
-}
-
-// Past the L1: the answer comes from the L2 or beyond.
-__device__ __forceinline__ u32 load_word(u64 address) {
-  u32 value;
-  asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
-  return value;
-}
-
-__device__ __forceinline__ uint4 load_vector(u64 address) {
-  uint4 v;
-  asm volatile("ld.global.cg.v4.u32 {%0,%1,%2,%3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "l"(address)
-               : "memory");
-  return v;
 }
 
 __device__ __forceinline__ void store_zeros(u64 address) {

@@ -76,16 +76,15 @@ constexpr const char* names[functions] = {"nvrtcGetCUBINSize",
                                           "nvrtcGetPTX",
                                           "nvJitLinkGetLinkedPtxSize",
                                           "nvJitLinkGetLinkedPtx"};
-// Of which others those need that are played in the place of the first.
-struct Needs {
+// Which others a function needs that is played in its place.
+struct Need {
   Function played;
-  Function others[4];
+  Function other;
 };
-constexpr Needs all_needs[] = {
-    {code_size, {ptx_size, ptx_text}},
-    {code_text, {ptx_size, ptx_text}},
-    {create_link, {add_data, destroy_link}},
-    {complete_link, {complete_link, destroy_link, linked_ptx_size, linked_ptx}}};
+constexpr Need needs[] = {{code_size, ptx_size},       {code_size, ptx_text},
+                          {code_text, ptx_size},       {code_text, ptx_text},
+                          {create_link, destroy_link}, {complete_link, linked_ptx_size},
+                          {complete_link, linked_ptx}};
 
 // A process may have several compilers, of several versions: each has functions of its own here.
 // The first stands for those that the program is linked with.
@@ -387,12 +386,8 @@ void* played_by(unsigned function, void* handle, void* found) {
   const unsigned slot = slot_of(of_that.dli_fbase);
   if (slot == most_libraries) return found;
   libraries[slot].real[function] = found;
-  for (const Needs& needs : all_needs) {
-    if (needs.played != function) continue;
-    for (const Function needed : needs.others) {
-      void*& place = libraries[slot].real[needed];
-      if (place == nullptr) place = find(handle, needed);
-    }
+  for (const auto& [played, other] : needs) {
+    if (played == function) libraries[slot].real[other] = find(handle, other);
   }
   return function_of[slot](function);
 }

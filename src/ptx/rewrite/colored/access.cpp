@@ -132,4 +132,11 @@ const Operand* address_of(const Body& body, const Instruction& instruction, cons
   return nullptr;
 }
 
+bool is_concerned(Opcode opcode, ColoredAccesses accesses) {
+  if (accesses == ColoredAccesses::all) return true;
+  const bool loads = opcode == Opcode::ld || opcode == Opcode::ldu || opcode == Opcode::cp_async ||
+                     opcode == Opcode::prefetch;
+  return loads == (accesses == ColoredAccesses::loads);
+}
+
 }  // namespace demarc::ptx

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "demarc/ptx/colored.hpp"
 #include "demarc/ptx/ir.hpp"
 
 namespace demarc::ptx {
@@ -32,5 +33,8 @@ struct Access {
 // The bracketed operand that `access` names, else nullptr.
 [[nodiscard]] const Operand* address_of(const Body& body, const Instruction& instruction,
                                         const Access& access);
+
+// Whether the accesses of an opcode are among those that go to the coloured memory.
+[[nodiscard]] bool is_concerned(Opcode opcode, ColoredAccesses accesses);
 
 }  // namespace demarc::ptx

@@ -20,13 +20,6 @@
 namespace demarc::ptx {
 namespace {
 
-bool is_concerned(Opcode opcode, ColoredAccesses accesses) {
-  if (accesses == ColoredAccesses::all) return true;
-  const bool loads = opcode == Opcode::ld || opcode == Opcode::ldu || opcode == Opcode::cp_async ||
-                     opcode == Opcode::prefetch;
-  return loads == (accesses == ColoredAccesses::loads);
-}
-
 class FunctionRewriter {
  public:
   FunctionRewriter(const ColoredContext& context, std::uint32_t index, std::uint8_t windows)
