@@ -91,8 +91,8 @@ typedef struct demarc_layout {
  * colored_span<T, remainders> of them. */
 typedef struct demarc_remainder_layout {
   uint64_t base, first, table, pages;
-  uint32_t chunk_shift, page_shift, end;
-  uint32_t reciprocal, reciprocal_shift, skipped;
+  uint32_t chunk_shift, page_shift, pattern_bits, end;
+  uint32_t reciprocal, reciprocal_shift, skipped, unused;
 } demarc_remainder_layout;
 
 typedef struct demarc_audit {

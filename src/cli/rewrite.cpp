@@ -129,7 +129,9 @@ Result<ptx::ColoredModule> in_color_of_device(const ptx::Module& module,
         device.name, ptx::colored_constants_name);
   }
   return ptx::rewrite_remainders(
-      module, ptx::RemainderShape{scheme.remainders->chunk_shift, scheme.remainders->page_shift()},
+      module,
+      ptx::RemainderShape{scheme.remainders->chunk_shift, scheme.remainders->page_shift(),
+                          scheme.remainders->block_shift - scheme.remainders->chunk_shift},
       wanted);
 }
 

@@ -37,10 +37,11 @@ Result<RemainderHash> remainder_hash(const ModuloStage& stage, std::uint64_t hal
   for (const std::uint64_t digit : hash.digits) {
     rows.push_back(digit & bits_between(hash.chunk_shift, hash.block_shift));
   }
-  for (std::uint32_t bit = hash.chunk_shift; bit < hash.block_shift; ++bit) {
+  // The highest that do, so that digits change the lowest bits (RemainderSteps).
+  for (std::uint32_t bit = hash.block_shift; bit-- > hash.chunk_shift;) {
     rows.push_back(std::uint64_t{1} << bit);
     if (gf2_rank(rows) == rows.size()) {
-      hash.free_bits.push_back(rows.back());
+      hash.free_bits.insert(hash.free_bits.begin(), rows.back());
     } else {
       rows.pop_back();
     }
@@ -62,7 +63,7 @@ RemainderHash h200_remainders() {
   hash.block_shift = 17;
   hash.digits = {0x192800, 0xf4000, 0x1da400, 0x151100, 0xf2400, 0x64800};
   hash.half = 0xab000;
-  hash.free_bits = {0x200, 0x800, 0x1000};
+  hash.free_bits = {0x200, 0x1000, 0x10000};
   return hash;
 }
 
@@ -158,6 +159,22 @@ std::uint64_t RemainderColoring::position(std::uint64_t linear, std::uint32_t co
   }
   const std::uint64_t chunk = (std::uint64_t{1} << hash_.chunk_shift) - 1;
   return block << hash_.block_shift | std::uint64_t{low} << hash_.chunk_shift | (linear & chunk);
+}
+
+std::optional<std::uint64_t> find_block(const RemainderHash& hash, RemainderColoring::Window window,
+                                        std::uint64_t page, std::uint32_t constant,
+                                        std::uint64_t bytes) {
+  const std::uint64_t first_number = page << hash.number_bits();
+  const auto is_own = [&](std::uint64_t offset) {
+    const std::uint64_t number = first_number + hash.number(offset, constant);
+    return (number + hash.modulus - window.first) % hash.modulus < window.count;
+  };
+  for (std::uint64_t block = 0; block + bytes <= hash.page_bytes; block += bytes) {
+    std::uint64_t offset = block;
+    while (offset < block + bytes && is_own(offset)) offset += std::uint64_t{1} << hash.chunk_shift;
+    if (offset >= block + bytes) return block;
+  }
+  return std::nullopt;
 }
 
 }  // namespace demarc::gpu

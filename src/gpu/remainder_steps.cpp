@@ -7,7 +7,8 @@
 namespace demarc::gpu {
 namespace {
 
-constexpr std::uint32_t outside_page = std::uint32_t{1} << 31U;  // a chunk, twice the largest arena
+constexpr std::uint64_t most_chunks = std::uint64_t{1} << 30U;  // of an arena
+constexpr std::uint32_t entries = 256;                          // of a table of patterns
 
 template <class T>
 void append(std::vector<std::byte>& bytes, T value) {
@@ -49,9 +50,16 @@ void set_reciprocal(RemainderSteps& steps, std::uint32_t divisor) {
 
 Result<RemainderSteps> RemainderColoring::steps(std::uint32_t color) const {
   const std::uint64_t chunks = pages() * (hash_.page_bytes >> hash_.chunk_shift);
-  if (chunks > outside_page / 2) {
+  if (chunks > most_chunks) {
     return missing_capability("an arena of {} chunks of {} bytes: device code knows {} at most",
-                              chunks, std::uint64_t{1} << hash_.chunk_shift, outside_page / 2);
+                              chunks, std::uint64_t{1} << hash_.chunk_shift, most_chunks);
+  }
+  for (const std::uint32_t pattern : patterns_.of_number) {
+    if (pattern >= entries) {
+      return missing_capability(
+          "digits that change bits {:#x} of a chunk's place: device code knows the lowest 8",
+          pattern);
+    }
   }
   const Window window = windows_.at(color);
   const std::uint64_t page_numbers = std::uint64_t{1} << hash_.number_bits();
@@ -65,36 +73,37 @@ Result<RemainderSteps> RemainderColoring::steps(std::uint32_t color) const {
   RemainderSteps steps;
   steps.chunk_shift = hash_.chunk_shift;
   steps.page_shift = hash_.page_shift();
+  steps.pattern_bits = hash_.block_shift - hash_.chunk_shift;
   steps.begin = static_cast<std::uint32_t>((*rounds * window.count) << free_bits);
   steps.end = static_cast<std::uint32_t>((*rounds * window.count + own) << free_bits);
   steps.skipped = (hash_.modulus - window.count) << free_bits;
   set_reciprocal(steps, window.count << free_bits);
-  steps.pages_at = static_cast<std::uint32_t>((std::uint64_t{2} << steps.page_shift) +
-                                              4 * (hash_.modulus - pages_before));
+  steps.first_page = static_cast<std::uint32_t>(pages_before);
+  steps.pages_at = remainder_table_of_pages + hash_.modulus - steps.first_page;
   return steps;
 }
 
-std::vector<std::byte> RemainderColoring::table() const {
+// What the bits of a chunk's number in its page bring to the lowest bits of its place.
+std::uint32_t RemainderColoring::pattern_of_chunk(std::uint32_t chunk) const {
   const auto free_bits = static_cast<std::uint32_t>(hash_.free_bits.size());
-  const std::uint32_t block_chunks = hash_.block_shift - hash_.chunk_shift;
-  const std::uint32_t page_shift = hash_.page_shift();
+  std::uint32_t pattern = 0;
+  for (std::uint32_t bit = 0; bit < hash_.page_shift(); ++bit) {
+    if (((chunk >> bit) & 1U) == 0) continue;
+    pattern ^= bit < free_bits ? patterns_.of_free_bit[bit] : patterns_.of_number[bit - free_bits];
+  }
+  return pattern;
+}
+
+std::vector<std::byte> RemainderColoring::table() const {
   std::vector<std::byte> bytes;
-  for (std::uint32_t c = 0; c < 1U << page_shift; ++c) {
-    const std::uint32_t number = c >> free_bits;
-    std::uint32_t at = number >> hash_.digits.size() << block_chunks;
-    for (std::size_t j = 0; j < patterns_.of_number.size(); ++j) {
-      if (((number >> j) & 1U) != 0) at ^= patterns_.of_number[j];
+  for (const std::uint32_t step : {1U, entries}) {
+    for (std::uint32_t entry = 0; entry < entries; ++entry) {
+      append(bytes, static_cast<std::uint16_t>(pattern_of_chunk(entry * step)));
     }
-    for (std::size_t i = 0; i < free_bits; ++i) {
-      if (((c >> i) & 1U) != 0) at ^= patterns_.of_free_bit[i];
-    }
-    append(bytes, static_cast<std::uint16_t>(at));
   }
-  for (std::uint32_t page = 0; page < hash_.modulus; ++page) append(bytes, outside_page);
-  for (std::uint32_t page = 0; page < pages(); ++page) {
-    append(bytes, page << page_shift ^ pages_[page]);
-  }
-  append(bytes, outside_page);
+  bytes.resize(bytes.size() + hash_.modulus);
+  for (const std::uint16_t constant : pages_) append(bytes, static_cast<std::uint8_t>(constant));
+  append(bytes, std::uint8_t{0});
   return bytes;
 }
 

@@ -19,11 +19,13 @@ template <class Fields>
 void fields(Fields& to, Remainders& value) {
   to.member("chunk_shift", value.chunk_shift);
   to.member("page_shift", value.page_shift);
+  to.member("pattern_bits", value.pattern_bits);
   to.member("begin", value.begin);
   to.member("end", value.end);
   to.member("reciprocal", value.reciprocal);
   to.member("reciprocal_shift", value.reciprocal_shift);
   to.member("skipped", value.skipped);
+  to.member("first_page", value.first_page);
   to.member("pages_at", value.pages_at);
 }
 
@@ -47,6 +49,7 @@ void fields(Fields& to, Share& value) {
   to.member("pages", value.pages);
   to.member("bytes", value.bytes);
   color_fields(to, value.colors);
+  to.member("patterns_at", value.patterns_at);
 }
 template <class Fields>
 void fields(Fields& to, ProvedMask& value) {

@@ -151,7 +151,8 @@ Result<void> Server::carry_out(Connection& connection, const lease::AttachReques
 
 Result<void> Server::carry_out(Connection& connection, const lease::PagesRequest& request) {
   if (!connection.process) return invalid_input("attach to a lease before pages are lent");
-  const std::uint64_t pages = card_.pages();
+  // With the one that holds patterns.
+  const std::uint64_t pages = card_.pages() + (table_.get() >= 0 ? 1 : 0);
   if (request.count == 0 || request.count > lease::packet_files || request.first > pages ||
       request.count > pages - request.first) {
     return invalid_input("{} pages from {} on: 1 to {} of the arena's {} were expected",

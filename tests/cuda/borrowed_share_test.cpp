@@ -97,48 +97,114 @@ TEST(BorrowedShare, OfRemaindersWhoseNumbersDoNotFitIsRefused) {
   }
 }
 
-TEST(BorrowedShare, OfATableThatDoesNotLeadToItsPagesIsRefused) {
+TEST(BorrowedShare, OfATableThatIsNotAsLongAsItsPagesNeedIsRefused) {
   const auto pool = lent_remainders();
   const auto nothing = [](LentShare&) {};
-  const auto steps_of = [](LentShare& lent) -> gpu::RemainderSteps& {
-    return std::get<gpu::RemainderSteps>(lent.colors);
-  };
   const std::size_t size = pool->table().size();
-  const std::uint64_t pages = pool->arena().pages();
   const std::string length = "the table of a lent share has ";
-  for (const std::size_t wrong : {std::size_t{0}, size - 4, size + 4, size - 1}) {
+  for (const std::size_t wrong : {std::size_t{0}, size - 1, size + 1}) {
     expect_refused(*pool, length + std::to_string(wrong), nothing,
                    [&](std::vector<std::byte>& table) { table.resize(wrong); });
   }
-  // Numbers that read the table elsewhere.
-  for (const std::uint32_t moved : {4U, 2U, 0U - 4U}) {
+  const auto steps_of = [](LentShare& lent) -> gpu::RemainderSteps& {
+    return std::get<gpu::RemainderSteps>(lent.colors);
+  };
+  for (const std::uint32_t moved : {1U, 0U - 1U}) {
     expect_refused(*pool, length, [&](LentShare& lent) { steps_of(lent).pages_at += moved; });
   }
-  // As much further as the table is longer, or shorter.
-  expect_refused(
-      *pool, length, [&](LentShare& lent) { steps_of(lent).pages_at += 2; },
-      [](std::vector<std::byte>& table) { table.resize(table.size() + 2); });
-  expect_refused(
-      *pool, length, [&](LentShare& lent) { steps_of(lent).pages_at = 16380; },
-      [&](std::vector<std::byte>& table) {
-        LentShare lent = pool->lend(1).value();
-        table.resize(size - (steps_of(lent).pages_at - 16380));
-      });
-  expect_refused(*pool, length, [](LentShare& lent) { lent.pages = 200; });
-  expect_refused(*pool, "leads to page 262144 of the arena from byte",
-                 [](LentShare& lent) { lent.pages += 1; });
-  const auto leads_to = [](std::vector<std::byte>& table, std::size_t at, std::uint32_t page) {
-    const std::uint32_t value = page << 13U;
-    std::memcpy(table.data() + at, &value, sizeof value);
+  // Places of pages among the patterns.
+  const auto shorter = [&](std::vector<std::byte>& table) {
+    LentShare lent = pool->lend(1).value();
+    table.resize(size - (steps_of(lent).pages_at - 1023));
   };
-  // The last page to the first; what stands before and behind the pages into them.
-  for (const auto& [at, page] : std::vector<std::pair<std::size_t, std::uint32_t>>{
-           {size - 8, 0}, {size - 4, 0}, {size - 4 * (pages + 2), 0}, {16384, 1}}) {
-    expect_refused(*pool, fmt::format("leads to page {} of the arena from byte {}", page, at),
-                   nothing, [&, at = at, page = page](auto& table) { leads_to(table, at, page); });
+  expect_refused(
+      *pool, length, [&](LentShare& lent) { steps_of(lent).pages_at = 1023; }, shorter);
+  expect_refused(*pool, length, [](LentShare& lent) { lent.pages += 1; });
+}
+
+// Where its kernels read them.
+DevicePointer patterns_of(const BorrowedShare& share) {
+  const std::vector<std::byte> bytes = share.code().constants({});
+  ptx::RemainderConstants constants;
+  std::memcpy(&constants, bytes.data() + sizeof(ptx::ColoredPlaces), sizeof constants);
+  return constants.table;
+}
+
+// Of the colours of the share, where what another process of its card writes cannot reach.
+TEST(BorrowedShare, HasThePatternsOfItsTableInItsOwnColours) {
+  const auto pool = lent_remainders();
+  const auto table = pool->table();
+  for (const std::size_t i : {0U, 1U}) {
+    const LentShare lent = pool->lend(i).value();
+    ASSERT_TRUE(lent.patterns_at);
+    const auto share = borrow(*pool, lent).value();
+    const DevicePointer patterns = patterns_of(share);
+    std::vector<std::byte> found(1024);
+    const auto& api = pool->arena().gpu()->api();
+    ASSERT_EQ(api.cuMemcpyDtoH_v2(found.data(), patterns, found.size()), cu_success);
+    EXPECT_TRUE(std::equal(found.begin(), found.end(), table.begin()));
+    EXPECT_NE(api.cuMemcpyHtoD_v2(patterns, found.data(), found.size()), cu_success);
   }
-  expect_refused(*pool, "leads beyond a page from byte 16382", nothing,
-                 [](std::vector<std::byte>& table) { table[16383] = std::byte{0x20}; });
+}
+
+TEST(BorrowedShare, WhosePatternsAreNotThoseOfItsTableIsRefused) {
+  const auto pool = lent_remainders();
+  const std::uint32_t at = *pool->lend(1)->patterns_at;
+  for (const std::uint32_t wrong : {at + 256, 2U << 20U}) {
+    expect_refused(*pool, fmt::format("patterns at {} of a page", wrong),
+                   [wrong](LentShare& lent) { lent.patterns_at = wrong; });
+  }
+  const std::string reason = "the patterns of a lent share are not those of its table";
+  std::uint32_t empty = 0;
+  while (empty == at || empty == *pool->lend(0)->patterns_at) empty += 1024;
+  expect_refused(*pool, reason, [empty](LentShare& lent) { lent.patterns_at = empty; });
+  expect_refused(
+      *pool, reason, [](LentShare&) {},
+      [](std::vector<std::byte>& table) { table[1022] ^= std::byte{1}; });
+  const auto none =
+      BorrowedShare::open(pool->arena().gpu(), pool->lend(1).value(), pool->table(),
+                          [](std::uint64_t, std::uint64_t) { return std::vector<OwnedFile>(); });
+  EXPECT_THAT(none.error().message, HasSubstr("there came 0 descriptors"));
+  expect_refused(*lent_parities({0, 0}), "whose colours are parities is lent with patterns at 0",
+                 [](LentShare& lent) { lent.patterns_at = 0; });
+}
+
+// Too few remainders for a block of 1 KiB.
+TEST(BorrowedShare, WithoutPatternsOfItsOwnReadsThoseOfTheTable) {
+  const auto pool = lent_remainders();
+  LentShare lent = pool->lend(1).value();
+  lent.patterns_at.reset();
+  const auto share = borrow(*pool, lent);
+  ASSERT_TRUE(share) << share.error().message;
+  EXPECT_EQ(share->tables().size(), 1U);
+  EXPECT_EQ(patterns_of(*share), share->tables().front().first);
+}
+
+TEST(BorrowedShare, WhoseChunksLeadBesideItsPagesIsRefused) {
+  const auto pool = lent_remainders();
+  const std::string pages = "the chunks of a lent share lie on pages ";
+  using Change = void (*)(gpu::RemainderSteps&);
+  for (const Change change :
+       {Change{[](auto& steps) { steps.begin = 0; }},
+        Change{[](auto& steps) { steps.end += 8192; }}, Change{[](auto& steps) { steps.end -= 1; }},
+        Change{[](auto& steps) { steps.reciprocal *= 2; }}}) {
+    expect_refused(*pool, pages, [&](LentShare& lent) {
+      auto& steps = std::get<gpu::RemainderSteps>(lent.colors);
+      change(steps);
+      lent.bytes = std::min<std::uint64_t>(lent.bytes, 4096);
+    });
+  }
+}
+
+TEST(BorrowedShare, OfATableThatLeadsToOtherPagesIsRefused) {
+  const auto pool = lent_remainders();
+  const auto nothing = [](LentShare&) {};
+  for (const std::size_t at : {std::size_t{0}, std::size_t{1022}}) {
+    expect_refused(
+        *pool,
+        fmt::format("the table of a lent share changes more than 9 bits from byte {} on", at),
+        nothing, [&](std::vector<std::byte>& table) { table[at + 1] = std::byte{2}; });
+  }
 }
 
 // What a borrower is told of its own pages is so; it is told of nothing that it did not ask for.
@@ -283,6 +349,8 @@ TEST(BorrowedRemainders, AsksForThePagesThatItsTableLeadsTo) {
                        .value();
       const std::uint64_t page =
           coloring.position(at, static_cast<std::uint32_t>(color)) / page_of_share;
+      EXPECT_EQ(asked, (AskedPages{{lent.pages, 1}})) << "the one with the patterns";
+      asked.clear();
       ASSERT_TRUE(share.map(at, 1));
       EXPECT_EQ(asked, (AskedPages{{page, 1}})) << at;
     }

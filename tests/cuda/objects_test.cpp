@@ -294,6 +294,41 @@ TEST(PageArenas, AreArrangedOnlyInPagesThatTheyHaveAndEachOnce) {
   EXPECT_EQ(alive(), whole - 2) << "one page less, and its mapping";
 }
 
+TEST(PageArenas, KeepAPageAsideThatNobodyWritesButThem) {
+  const GpuPointer gpu = test::fake_gpu();
+  PageArena arena = PageArena::create(gpu, 3).value();
+  const std::array<std::byte, 2> bytes{std::byte{7}, std::byte{8}};
+  EXPECT_EQ(arena.aside(), 0U);
+  EXPECT_THAT(arena.fill_aside(0, bytes).error().message, HasSubstr("keeps aside: it has 0"));
+  EXPECT_THAT(arena.keep_aside(3).error().message, HasSubstr("keeping page 3 of an arena aside"));
+  ASSERT_TRUE(arena.keep_aside(1));
+  ASSERT_TRUE(arena.arrange(std::array<std::uint32_t, 2>{2, 0}));
+  ASSERT_TRUE(arena.fill_aside(page_of_two_mib - 2, bytes));
+  for (const std::uint64_t at : {page_of_two_mib - 1, page_of_two_mib + 1}) {
+    EXPECT_THAT(arena.fill_aside(at, bytes).error().message, HasSubstr("it has 2097152")) << at;
+  }
+  std::array<std::byte, 2> found{};
+  const DevicePointer last = arena.aside() + page_of_two_mib - 2;
+  ASSERT_EQ(gpu->api().cuMemcpyDtoH_v2(found.data(), last, 2), cu_success);
+  EXPECT_EQ(found, bytes);
+  EXPECT_NE(gpu->api().cuMemcpyHtoD_v2(last, found.data(), 2), cu_success);
+}
+
+TEST(PageArenas, LetNobodyElseHaveTheirGuardPages) {
+  const GpuPointer gpu = test::fake_gpu();
+  PageArena arena = PageArena::create(gpu, 2).value();
+  ASSERT_TRUE(arena.arrange(std::array<std::uint32_t, 2>{1, 0}, {.in_front = 3, .behind = 1}));
+  const auto is_free = [&](DevicePointer page) {
+    return AddressRange::reserve(gpu, page_of_two_mib, page_of_two_mib, page)->address() == page;
+  };
+  for (const int page : {-3, -1, 2}) {
+    EXPECT_FALSE(is_free(arena.address() + static_cast<std::uint64_t>(page) * page_of_two_mib));
+  }
+  const std::array<unsigned char, 1> byte{1};
+  const DevicePointer last = arena.address() + 2 * page_of_two_mib - 1;
+  EXPECT_EQ(gpu->api().cuMemcpyHtoD_v2(last, byte.data(), 1), cu_success);
+}
+
 TEST(Modules, NameWhatTheyLackAndGiveNothingForIt) {
   const GpuPointer gpu = test::fake_gpu();
   const Module module = Module::load(gpu, idle_module, "idle.ptx").value();

@@ -43,7 +43,7 @@ TEST(RemainderPatterns, masks_that_leave_bits_open_are_refused) {
   RemainderHash hash = h200_remainders();
   hash.free_bits = {0x200, 0x800, 0x10000};  // 0x10000 is determined by the digits and the others
   EXPECT_FALSE(remainder_patterns(hash));
-  hash.free_bits = {0x200, 0x800};
+  hash.free_bits = {0x200, 0x1000};
   EXPECT_FALSE(remainder_patterns(hash));
 }
 
@@ -86,16 +86,20 @@ std::uint64_t stepped(const RemainderSteps& steps, const std::vector<std::byte>&
     std::memcpy(&value, table.data() + at, sizeof value);
     return value;
   };
-  const auto v = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>((linear >> steps.chunk_shift) + steps.begin, steps.end));
+  const auto v =
+      std::min(static_cast<std::uint32_t>((linear >> steps.chunk_shift) + steps.begin), steps.end);
   const std::uint32_t round =
       static_cast<std::uint32_t>(std::uint64_t{v} * steps.reciprocal >> 32U) >>
       steps.reciprocal_shift;
   const std::uint32_t c = v + round * steps.skipped;
-  const std::uint32_t in_page = c % (1U << steps.page_shift);
-  const std::uint32_t chunk = entry(steps.pages_at + 4 * std::size_t{c >> steps.page_shift}, 0U) ^
-                              entry(2 * std::size_t{in_page}, std::uint16_t{0});
-  return (std::uint64_t{chunk} << steps.chunk_shift) | (linear % (1U << steps.chunk_shift));
+  const std::uint32_t low =
+      static_cast<std::uint32_t>(entry(2 * std::size_t{c % 256}, std::uint16_t{0})) ^
+      static_cast<std::uint32_t>(entry(512 + 2 * std::size_t{c / 256 % 256}, std::uint16_t{0})) ^
+      entry(steps.pages_at + std::size_t{c >> steps.page_shift}, std::uint8_t{0});
+  const std::uint32_t chunk = (c >> steps.pattern_bits << steps.pattern_bits) ^ low;
+  // From the arena's first page on: what lies in front of it is beyond 2^63.
+  return ((std::uint64_t{chunk} << steps.chunk_shift) | (linear % (1U << steps.chunk_shift))) -
+         (std::uint64_t{steps.first_page} << (steps.page_shift + steps.chunk_shift));
 }
 
 TEST(RemainderSteps, find_every_chunk_of_64_pages) {
@@ -125,7 +129,8 @@ RC_GTEST_PROP(RemainderSteps, find_chunks_whatever_the_pages_and_lead_outside_be
   const std::uint64_t last = steps.end - steps.begin - 1;
   RC_ASSERT(stepped(steps, table, last * 256) < arena);
   for (const std::uint64_t behind : {last + 1, last + 2, std::uint64_t{1} << 31U}) {
-    RC_ASSERT(stepped(steps, table, behind * 256) >= 2 * arena);
+    const std::uint64_t at = stepped(steps, table, behind * 256);
+    RC_ASSERT(at >= arena && at < arena + coloring.hash().page_bytes);
   }
 }
 
@@ -148,7 +153,7 @@ TEST(RemainderSteps, divide_exactly) {
   }
 }
 
-// What lies in front of the window is outside of the arena, or of the colour's on the first page.
+// What lies in front of the window is in front of the arena, or of the colour's on the first page.
 TEST(RemainderSteps, in_front_of_the_window_reach_no_other_colour) {
   const auto constants = some_constants(3);
   const auto coloring = RemainderColoring::make(h200_remainders(), {{24, 23}}, constants).value();
@@ -157,19 +162,60 @@ TEST(RemainderSteps, in_front_of_the_window_reach_no_other_colour) {
   std::uint64_t inside = 0;
   for (std::uint64_t before = 1; before <= steps.begin; ++before) {
     const std::uint64_t at = stepped(steps, table, std::uint64_t{0} - before * 256);
-    if (at >= 6 * coloring.hash().page_bytes) continue;
+    if (at >= 0U - std::uint64_t{47} * coloring.hash().page_bytes) continue;
     ++inside;
     ASSERT_LT(at, coloring.hash().page_bytes);
     ASSERT_GE(coloring.hash().number(at, constants[0]) % 47, 24U);
   }
   EXPECT_LT(inside, 24U * 8U);
+  EXPECT_GT(steps.first_page, 0U);
 }
 
 TEST(RemainderSteps, of_no_pages_lead_outside_from_the_first_chunk_on) {
   const auto coloring = RemainderColoring::make(h200_remainders(), {{40, 7}}, {}).value();
   const RemainderSteps steps = coloring.steps(0).value();
   EXPECT_EQ(steps.begin, steps.end);
-  EXPECT_GT(stepped(steps, coloring.table(), 0), std::uint64_t{1} << 38U);
+  EXPECT_LT(stepped(steps, coloring.table(), 0), coloring.hash().page_bytes);
+}
+
+// Of tables that device code reads by 8 bits.
+TEST(RemainderSteps, of_digits_that_change_higher_bits_are_refused) {
+  RemainderHash hash = h200_remainders();
+  hash.free_bits = {0x200, 0x800, 0x1000};
+  const auto refused = RemainderColoring::make(hash, {{0, 24}}, some_constants(1)).value().steps(0);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+}
+
+RC_GTEST_PROP(RemainderBlocks, lie_in_their_window_whole, ()) {
+  const RemainderHash hash = h200_remainders();
+  const Window window{*rc::gen::inRange(0U, 47U), *rc::gen::inRange(1U, 48U)};
+  const auto place = *rc::gen::inRange<std::uint64_t>(0, 70000);
+  const auto constant = *rc::gen::inRange(0U, 64U);
+  const auto found = find_block(hash, window, place, constant, 1024);
+  // Its numbers are eight apart.
+  if (window.count >= 16) RC_ASSERT(found.has_value());
+  if (window.count <= 8) RC_ASSERT(!found.has_value());
+  if (!found) return;
+  RC_ASSERT(*found % 1024 == 0 && *found < hash.page_bytes);
+  for (std::uint64_t at = *found; at < *found + 1024; at += 256) {
+    const std::uint64_t number = place * 1024 + hash.number(at, constant);
+    RC_ASSERT((number % 47 + 47 - window.first) % 47 < window.count);
+  }
+}
+
+TEST(RemainderHash, of_a_stage_leaves_the_highest_bits_free) {
+  const RemainderHash measured = h200_remainders();
+  ModuloStage stage;
+  stage.modulus = measured.modulus;
+  stage.number.rows = measured.digits;
+  for (std::uint64_t bit = measured.block_bytes(); bit < measured.page_bytes; bit *= 2) {
+    stage.number.rows.push_back(bit);
+  }
+  const auto hash = remainder_hash(stage, measured.half, measured.page_bytes, 256).value();
+  EXPECT_EQ(hash.digits, measured.digits);
+  EXPECT_EQ(hash.block_shift, measured.block_shift);
+  EXPECT_EQ(hash.free_bits, measured.free_bits);
 }
 
 TEST(RemainderSteps, of_an_even_modulus_are_refused) {

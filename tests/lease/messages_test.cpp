@@ -23,7 +23,7 @@ Lease lease_by_parities() {
 Lease lease_by_remainders() {
   Lease lease = lease_by_parities();
   lease.sync_domain.reset();
-  lease.share.colors = Remainders{8, 13, 1, 0xffffffff, 3, 4, 5, 16392};
+  lease.share.colors = Remainders{8, 13, 9, 1, 0xffffffff, 3, 4, 5, 6, 1030};
   return lease;
 }
 

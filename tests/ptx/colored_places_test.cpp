@@ -91,7 +91,7 @@ TEST(ColoredVariables, a_body_may_begin_with_the_use_of_one) {
 // Nothing may be thought to lie where it does not.
 TEST(ColoredVariables, places_that_are_given_where_they_are_set_at_load_are_refused) {
   const Module module = test::parsed(test::preamble + test::colored_kernel("k", test::plain_store));
-  const RemainderShape shape{8, 13};
+  const RemainderShape shape{8, 13, 9};
   EXPECT_TRUE(rewrite_remainders(module, shape));
   EXPECT_TRUE(rewrite_remainders(module, shape, {.places = PlacesAtLoad{}}));
   for (const ColoredPlaces& given : {ColoredPlaces{.variables = 16}, ColoredPlaces{.local = 16},
@@ -123,7 +123,7 @@ TEST(ColoredConstants, are_as_many_bytes_as_the_variable_of_the_module_has) {
             (std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6, one + 7, one + 8, 9}));
   const auto made = rewrite_remainders(
       test::parsed(test::preamble + test::colored_kernel("k", test::plain_store)),
-      RemainderShape{8, 13});
+      RemainderShape{8, 13, 9});
   ASSERT_TRUE(made);
   EXPECT_EQ(made->module.variables[0].byte_size(), 72U);
   EXPECT_EQ(made->module.variables[0].name, colored_constants_name);

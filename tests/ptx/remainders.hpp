@@ -7,10 +7,10 @@ namespace demarc::ptx::test {
 
 inline RemainderAddressing remainders(std::uint64_t arena, std::uint64_t table) {
   constexpr std::uint32_t begin = 8 * 23 * 24;
-  return {{.chunk_shift = 8, .page_shift = 13},
+  return {{.chunk_shift = 8, .page_shift = 13, .pattern_bits = 9},
           {.arena = arena,
            .table = table,
-           .pages = table + 20000,
+           .pages = table + 1024,
            .before = static_cast<std::uint32_t>((arena >> 8U) - begin),
            .end = begin + 260000,
            .reciprocal = 23342214,  // of 8 * 23

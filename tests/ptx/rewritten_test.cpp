@@ -47,7 +47,7 @@ std::string colored(const Module& module, ColoredAddressing addressing = {{0xc40
 }
 std::string remainders(const Module& module) {
   constexpr std::uint32_t begin = 8 * 23 * 24;
-  const RemainderAddressing addressing{{.chunk_shift = 8, .page_shift = 13},
+  const RemainderAddressing addressing{{.chunk_shift = 8, .page_shift = 13, .pattern_bits = 9},
                                        {.before = 0U - begin,
                                         .end = begin + 260000,
                                         .reciprocal = 23342214,  // of 8 * 23

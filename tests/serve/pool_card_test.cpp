@@ -104,10 +104,7 @@ TEST(PoolCards, tell_of_remainders_what_their_clients_need) {
     const auto side = PoolCard::adopt(card, pool, {1, 2}).value();
     const auto share = side->share(2).value();
     const auto steps = std::get<gpu::RemainderSteps>(lent.colors);
-    EXPECT_EQ(std::get<lease::Remainders>(share.colors),
-              (lease::Remainders{steps.chunk_shift, steps.page_shift, steps.begin, steps.end,
-                                 steps.reciprocal, steps.reciprocal_shift, steps.skipped,
-                                 steps.pages_at}));
+    EXPECT_EQ(std::get<lease::Remainders>(share.colors), steps);
     EXPECT_EQ(share.bytes, lent.bytes / step * step);
     EXPECT_EQ(side->table(), pool->table());
     EXPECT_TRUE(side->scrub(1, 0, step));

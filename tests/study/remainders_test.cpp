@@ -120,7 +120,7 @@ TEST(RewriteRemainders, the_table_stays_in_the_l1_where_ptx_can_say_so) {
     const auto made = ptx::rewrite_remainders(module.module, addressing);
     return made ? *made->module.text : made.error().message;
   };
-  for (const char* width : {"u16", "u32"}) {
+  for (const char* width : {"u8", "u16"}) {
     EXPECT_NE(rewritten(".version 7.4\n.target sm_90a")
                   .find(std::string("ld.global.nc.L1::evict_last.") + width),
               std::string::npos);
@@ -145,11 +145,13 @@ TEST(RewriteRemainders, colours_that_do_not_fit_are_refused) {
   EXPECT_TRUE(refused([](auto& wrong) { wrong.constants.reciprocal_shift = 32; }));
   EXPECT_TRUE(refused([](auto& wrong) { wrong.constants.arena += 4096; }));
   EXPECT_TRUE(refused([](auto& wrong) { wrong.shape.chunk_shift = 3; }));
-  for (const ptx::RemainderShape fits : {ptx::RemainderShape{4, 1}, ptx::RemainderShape{12, 16}}) {
+  for (const ptx::RemainderShape fits :
+       {ptx::RemainderShape{4, 1, 1}, ptx::RemainderShape{12, 16, 9}}) {
     EXPECT_TRUE(ptx::rewrite_remainders(plain.module, fits));
   }
-  for (const ptx::RemainderShape wrong : {ptx::RemainderShape{3, 13}, ptx::RemainderShape{13, 13},
-                                          ptx::RemainderShape{8, 0}, ptx::RemainderShape{8, 17}}) {
+  for (const ptx::RemainderShape wrong :
+       {ptx::RemainderShape{3, 13, 9}, ptx::RemainderShape{13, 13, 9}, ptx::RemainderShape{8, 0, 0},
+        ptx::RemainderShape{8, 17, 9}, ptx::RemainderShape{8, 13, 14}}) {
     EXPECT_FALSE(ptx::rewrite_remainders(plain.module, wrong));
   }
 }

@@ -10,17 +10,19 @@ inline ptx::RemainderAddressing addressing_of(const gpu::RemainderColoring& colo
                                               std::uint32_t color, std::uint64_t arena,
                                               std::uint64_t table) {
   const gpu::RemainderSteps steps = coloring.steps(color).value();
-  return {{.chunk_shift = steps.chunk_shift,
-           .page_shift = steps.page_shift,
-           .shifts_quotients = steps.reciprocal_shift != 0},
-          {.arena = arena,
-           .table = table,
-           .pages = table + steps.pages_at,
-           .before = static_cast<std::uint32_t>((arena >> steps.chunk_shift) - steps.begin),
-           .end = steps.end,
-           .reciprocal = steps.reciprocal,
-           .reciprocal_shift = steps.reciprocal_shift,
-           .skipped = steps.skipped}};
+  return {
+      {.chunk_shift = steps.chunk_shift,
+       .page_shift = steps.page_shift,
+       .pattern_bits = steps.pattern_bits,
+       .shifts_quotients = steps.reciprocal_shift != 0},
+      {.arena = arena - (std::uint64_t{steps.first_page} << (steps.chunk_shift + steps.page_shift)),
+       .table = table,
+       .pages = table + steps.pages_at,
+       .before = static_cast<std::uint32_t>((arena >> steps.chunk_shift) - steps.begin),
+       .end = steps.end,
+       .reciprocal = steps.reciprocal,
+       .reciprocal_shift = steps.reciprocal_shift,
+       .skipped = steps.skipped}};
 }
 
 }  // namespace demarc::test

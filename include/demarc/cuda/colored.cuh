@@ -9,9 +9,9 @@
 //
 // An access to an element far from the last one takes about 10 machine instructions more with one
 // mask (nvcc 13.0, sm_90). Where colours are remainders (an H200) the span is a
-// demarc::colored_span<float, demarc::remainders>, at about 20 more, two of them loads from a small
-// table. Elements must not be wider than 16 bytes; x.vector(i) reads and writes 16 aligned bytes at
-// a time.
+// demarc::colored_span<float, demarc::remainders>, at about 24 more, three of them loads from small
+// tables. Elements must not be wider than 16 bytes; x.vector(i) reads and writes 16 aligned bytes
+// at a time.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -66,12 +66,13 @@ inline constexpr unsigned remainders = ~0U;
 // Filled in by ColoredBuffer::layout().
 template <>
 struct colored_layout<remainders> {
-  unsigned long long base = 0;   // address of the arena
+  unsigned long long base = 0;   // address of position 0
   unsigned long long first = 0;  // linear position of the buffer, from RemainderSteps::begin on
   unsigned long long table = 0;  // address of RemainderColoring::table()
   unsigned long long pages = 0;  // address of pages[0]
   unsigned chunk_shift = 0;
   unsigned page_shift = 0;
+  unsigned pattern_bits = 0;
   unsigned end = 0;
   unsigned reciprocal = 0;
   unsigned reciprocal_shift = 0;
@@ -82,9 +83,10 @@ struct colored_layout<remainders> {
     const unsigned long long wanted = linear >> chunk_shift;
     const unsigned v = wanted < end ? static_cast<unsigned>(wanted) : end;
     const unsigned c = v + (high(v) >> reciprocal_shift) * skipped;
-    const unsigned in_page = c & ((1U << page_shift) - 1);
-    const unsigned chunk = entry<unsigned>(pages + 4ULL * (c >> page_shift)) ^
-                           entry<unsigned short>(table + 2ULL * in_page);
+    const unsigned low = entry<unsigned char>(pages + (c >> page_shift)) ^
+                         entry<unsigned short>(table + 2ULL * (c & 255U)) ^
+                         entry<unsigned short>(table + 512 + 2ULL * (c >> 8U & 255U));
+    const unsigned chunk = (c & (~0U << pattern_bits)) ^ low;
     const unsigned inside = static_cast<unsigned>(linear) & ((1U << chunk_shift) - 1);
     return base + (static_cast<unsigned long long>(chunk) << chunk_shift | inside);
   }

@@ -150,6 +150,7 @@ struct CuAllocationProperties {
 };
 
 struct CuAccess {
+  static constexpr int read = 1;
   static constexpr int read_write = 3;
   CuMemoryLocation location;
   int flags;

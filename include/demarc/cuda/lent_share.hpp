@@ -30,11 +30,13 @@ struct LentShare : lease::Share {
 class BorrowedShare {
  public:
   // The descriptors of pages of the arena from `first` on, in their order, at least one and `most`
-  // at most. They are closed before the next call.
+  // at most. They are closed before the next call. The page behind the arena's last is the one
+  // with LentShare::patterns_at.
   using Lender =
       std::function<Result<std::vector<OwnedFile>>(std::uint64_t first, std::uint64_t most)>;
 
-  // Maps no page. `table` is ColoredPool::table(). Errors, after which nothing is left behind:
+  // Maps no page of the arena. `table` is ColoredPool::table(). Errors, after which nothing is left
+  // behind:
   // invalid_input where what is lent is of another card or does not fit together;
   // missing_capability where the driver gives no addresses that fit.
   static Result<BorrowedShare> open(GpuPointer gpu, const LentShare& lent,
@@ -51,24 +53,30 @@ class BorrowedShare {
   [[nodiscard]] DevicePointer window() const { return window_.address(); }
   [[nodiscard]] std::uint64_t bytes() const { return lent_.bytes; }
   // Where the pages are mapped: for rewritten code alone.
-  [[nodiscard]] DevicePointer arena() const { return arena_.address(); }
-  [[nodiscard]] std::uint64_t arena_bytes() const { return arena_.bytes(); }
-  // Of remainders; 0: none.
-  [[nodiscard]] DevicePointer table() const { return table_ ? table_->address() : 0; }
+  [[nodiscard]] DevicePointer arena() const { return arena_.address() + in_front_; }
+  [[nodiscard]] std::uint64_t arena_bytes() const { return lent_.pages * lent_.page_bytes; }
+  // What is mapped besides, as address and bytes: tables of remainders.
+  [[nodiscard]] std::vector<std::pair<DevicePointer, std::uint64_t>> tables() const;
   // For kernels that knew nothing of colours.
   [[nodiscard]] ColoredCode code() const;
 
  private:
   BorrowedShare(GpuPointer gpu, LentShare lent, Lender lender, AddressRange arena,
-                AddressRange window)
+                AddressRange window, std::uint64_t in_front)
       : gpu_(std::move(gpu)),
         lent_(std::move(lent)),
         lender_(std::move(lender)),
         arena_(std::move(arena)),
         window_(std::move(window)),
+        in_front_(in_front),
         mapped_(lent_.pages) {}
   [[nodiscard]] std::uint64_t page_of(std::uint64_t linear) const;
+  // Of a page in the arena's range.
+  [[nodiscard]] std::uint64_t offset_of(std::uint64_t page) const {
+    return in_front_ + page * lent_.page_bytes;
+  }
   [[nodiscard]] Result<void> map_pages(std::uint64_t first, std::uint64_t end);
+  [[nodiscard]] Result<void> borrow_patterns(std::uint32_t at, std::span<const std::byte> table);
   [[nodiscard]] Result<void> map_batch(std::uint64_t first, const std::vector<OwnedFile>& batch);
 
   GpuPointer gpu_;
@@ -76,9 +84,10 @@ class BorrowedShare {
   Lender lender_;
   AddressRange arena_;
   AddressRange window_;
-  std::vector<bool> mapped_;           // of the arena's pages
-  std::vector<std::byte> places_;      // the table, of remainders
-  std::optional<DeviceBuffer> table_;  // the same for kernels
+  std::uint64_t in_front_ = 0;            // bytes of the arena's range that its pages leave free
+  std::vector<bool> mapped_;              // of the arena's pages
+  std::optional<DeviceBuffer> table_;     // of remainders
+  std::optional<AddressRange> patterns_;  // the page with those of the share's own colours
 };
 
 }  // namespace demarc::cuda

@@ -118,8 +118,10 @@ class AddressRange {
   // Maps all of `memory` at `offset`, without access.
   [[nodiscard]] Result<void> map(std::size_t offset, const PhysicalMemory& memory);
   [[nodiscard]] Result<void> unmap(std::size_t offset, std::size_t bytes);
-  // Read and write access for this card to a mapped part.
-  [[nodiscard]] Result<void> allow(std::size_t offset, std::size_t bytes) const;
+  // Access for this card to a mapped part.
+  enum class Access { read, read_write };
+  [[nodiscard]] Result<void> allow(std::size_t offset, std::size_t bytes,
+                                   Access access = Access::read_write) const;
 
  private:
   struct Piece {

@@ -1,12 +1,21 @@
 // Physical pages under one range of virtual addresses, in an order that can be changed.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "demarc/cuda/memory.hpp"
 
 namespace demarc::cuda {
+
+// Pages of addresses beside those of an arena that are kept free of memory: who goes beyond the
+// arena by so many faults.
+struct GuardPages {
+  std::uint64_t in_front = 0;
+  std::uint64_t behind = 0;
+};
 
 class PageArena {
  public:
@@ -15,21 +24,32 @@ class PageArena {
   static Result<PageArena> create(GpuPointer gpu, std::uint64_t pages,
                                   Lending lending = Lending::none);
 
-  [[nodiscard]] DevicePointer address() const { return range_.address(); }
+  [[nodiscard]] DevicePointer address() const {
+    return range_.address() + guards_.in_front * page_bytes_;
+  }
   [[nodiscard]] std::uint64_t page_bytes() const { return page_bytes_; }
   [[nodiscard]] std::uint64_t pages() const { return memory_.size(); }
   [[nodiscard]] const GpuPointer& gpu() const { return gpu_; }
   [[nodiscard]] Lending lending() const { return lending_; }
 
   // A file descriptor with which another process maps page `page`, counted in their order now
-  // (PhysicalMemory::lend()).
+  // (PhysicalMemory::lend()). Page pages() is the one that is kept aside.
   [[nodiscard]] Result<OwnedFile> lend_page(std::uint64_t page) const;
 
   // Page order[i] comes to place i; pages that `order` leaves out go back to the driver. Contents
   // stay with the pages. The address of the arena changes.
-  [[nodiscard]] Result<void> arrange(std::span<const std::uint32_t> order);
+  [[nodiscard]] Result<void> arrange(std::span<const std::uint32_t> order, GuardPages guards = {});
+  // Keeps a page, which the next order leaves out, beside the arena, at an address of its own.
+  [[nodiscard]] Result<void> keep_aside(std::uint32_t page);
+  [[nodiscard]] DevicePointer aside() const { return aside_ ? aside_->range.address() : 0; }
+  // Writes bytes of it from `at` on. Kernels can only read it.
+  [[nodiscard]] Result<void> fill_aside(std::uint64_t at, std::span<const std::byte> bytes) const;
 
  private:
+  struct Aside {
+    PhysicalMemory memory;
+    AddressRange range;
+  };
   PageArena(GpuPointer gpu, std::vector<PhysicalMemory> memory, AddressRange range,
             std::uint64_t page_bytes, Lending lending)
       : gpu_(std::move(gpu)),
@@ -40,6 +60,8 @@ class PageArena {
   GpuPointer gpu_;
   std::vector<PhysicalMemory> memory_;
   AddressRange range_;
+  GuardPages guards_;
+  std::optional<Aside> aside_;
   std::uint64_t page_bytes_ = 0;
   Lending lending_ = Lending::none;
 };

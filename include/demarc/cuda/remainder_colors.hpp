@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,15 +19,16 @@ struct RemainderColors {
   std::vector<std::uint32_t> sms;             // that latencies are measured from
   gpu::RemainderModel model;                  // its remainders are those of the arena's numbers
   gpu::RemainderColoring coloring;            // of the arena; window c is colour c
-  std::shared_ptr<const DeviceBuffer> table;  // on the card: coloring.table()
+  std::uint32_t aside_constant = 0;           // of the page that the arena keeps aside
+  std::shared_ptr<const DeviceBuffer> table;  // on the card, of no colour: coloring.table()
   std::string account;                        // how it was found
 };
 
 // Finds by timing what each page of `arena` adds to the numbers of its chunks, arranges the pages
-// in the order in which numbers go on from one to the next (others go back to the driver), and cuts
-// the remainders into the colours of `scheme`: runs on one L2 side each. `topology` must know the
-// side of each TPC. check_failed when the card chooses its slices in another way than `scheme`
-// says.
+// in the order in which numbers go on from one to the next (the last is kept aside, others go back
+// to the driver), and cuts the remainders into the colours of `scheme`: runs on one L2 side each.
+// `topology` must know the side of each TPC. check_failed when the card chooses its slices in
+// another way than `scheme` says.
 [[nodiscard]] Result<RemainderColors> measure_remainders(const MemoryTimer& timer, PageArena& arena,
                                                          const gpu::Topology& topology,
                                                          const gpu::ColorScheme& scheme);
@@ -36,10 +38,16 @@ struct RemainderColors {
 [[nodiscard]] Result<gpu::RemainderColoring::Window> window_of_colors(
     const gpu::RemainderColoring& coloring, std::uint64_t colors);
 
-// For device code: byte 0 is byte `first` of the only colour of `coloring`, in an arena at `base`;
+// Puts the patterns of the table where they are of the colour of `window`, in the page that the
+// arena keeps aside, and says at which byte of it; nothing where so few remainders have no place
+// for them.
+[[nodiscard]] Result<std::optional<std::uint32_t>> place_patterns(
+    const RemainderColors& colors, const PageArena& arena, gpu::RemainderColoring::Window window);
+
+// For device code: byte 0 is byte `first` of the only colour of `coloring`, in an arena at `arena`;
 // `table` is the address of coloring.table() where the code runs.
 [[nodiscard]] Result<colored_layout<remainders>> layout_of_remainders(
-    const gpu::RemainderColoring& coloring, std::uint64_t base, std::uint64_t first,
+    const gpu::RemainderColoring& coloring, std::uint64_t arena, std::uint64_t first,
     std::uint64_t table);
 
 }  // namespace demarc::cuda

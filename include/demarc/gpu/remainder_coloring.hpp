@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,8 +29,8 @@ struct RemainderHash {
   std::uint32_t block_shift = 0;         // 17: address bits from here on are digits as they are
   std::vector<std::uint64_t> digits;     // masks of the digits below them, lowest first
   std::uint64_t half = 0;                // mask of the half
-  std::vector<std::uint64_t> free_bits;  // one address bit each: with the digits they make up all
-                                         // bits between chunk_shift and block_shift
+  std::vector<std::uint64_t> free_bits;  // one address bit each, lowest first: with the digits they
+                                         // make up all bits between chunk_shift and block_shift
 
   [[nodiscard]] std::uint32_t block_bytes() const { return std::uint32_t{1} << block_shift; }
   // Bits that a number has within a page.
@@ -65,25 +66,39 @@ struct RemainderPatterns {
 // An error when the masks do not determine those bits.
 [[nodiscard]] Result<RemainderPatterns> remainder_patterns(const RemainderHash& hash);
 
-// How device code finds a byte of a colour, in chunks; a table (RemainderColoring::table()) has
-// what no arithmetic does:
+// How device code finds a byte of a colour, in chunks:
 //   v = min(linear / chunk + begin, end)
 //   c = v + (v * reciprocal >> 32 >> reciprocal_shift) * skipped
-//   position = (pages[c >> page_shift] ^ patterns[c % 2^page_shift]) * chunk + linear % chunk
+//   low = of_low[c % 256] ^ of_high[c / 256 % 256] ^ pages[c >> page_shift]
+//   position = (c / 2^pattern_bits * 2^pattern_bits ^ low) * chunk + linear % chunk
 // `begin` counts whole rounds and makes c begin where a page does, so that nothing has to be added
-// for the remainder that the colour begins with.
+// for the remainder that the colour begins with. That page is number `first_page`, and position 0
+// is where page 0 would lie: what comes before the colour's first chunk, or at or behind `end`,
+// lies in the first_page pages in front of the arena or in the page behind it, whatever the tables
+// hold. Nothing may be mapped there.
+//
+// The three tables are RemainderColoring::table(). As bits are XORed together, the two of patterns
+// have 256 entries each and not one for each chunk of a page; a line of the third serves 256 MiB.
+// So what a kernel looks up stays in the L1, which matters, as the tables are in memory that
+// everybody shares.
 struct RemainderSteps {
   std::uint32_t chunk_shift = 0;  // bytes of a chunk
   std::uint32_t page_shift = 0;   // chunks of a page
-  std::uint32_t begin = 0;        // v of the colour's first chunk
-  std::uint32_t end = 0;          // of the first one behind all pages
-  std::uint32_t reciprocal = 0;   // 2^(32 + shift) over the colour's chunks of a round, rounded up
+  std::uint32_t pattern_bits =
+      0;                         // of a chunk in its page, those that the tables decide: the lowest
+  std::uint32_t begin = 0;       // v of the colour's first chunk
+  std::uint32_t end = 0;         // of the first one behind all pages
+  std::uint32_t reciprocal = 0;  // 2^(32 + shift) over the colour's chunks of a round, rounded up
   std::uint32_t reciprocal_shift = 0;  // the least that divides exactly up to `end`
   std::uint32_t skipped = 0;           // chunks of a round that are not the colour's
+  std::uint32_t first_page = 0;        // of the arena, as c counts pages
   std::uint32_t pages_at = 0;          // byte of the table where pages[0] lies
 
   friend bool operator==(const RemainderSteps&, const RemainderSteps&) = default;
 };
+
+// Byte of RemainderColoring::table() where places of pages begin.
+inline constexpr std::uint32_t remainder_table_of_pages = 1024;
 
 // Colours of an arena: pages in an order in which numbers go on from one page to the next. Colour w
 // holds the numbers whose remainder lies in [first, first + count) of its window, modulo the
@@ -117,20 +132,28 @@ class RemainderColoring {
   [[nodiscard]] std::uint64_t color_bytes(std::uint32_t color) const;
   [[nodiscard]] std::uint64_t position(std::uint64_t linear, std::uint32_t color) const;
 
-  // missing_capability for an arena beyond 2^30 chunks, 256 GiB on an H200, and for a modulus that
-  // is even.
+  // missing_capability for an arena beyond 2^30 chunks, 256 GiB on an H200, for a modulus that is
+  // even, and for digits that change more than 8 bits of a chunk's place.
   [[nodiscard]] Result<RemainderSteps> steps(std::uint32_t color) const;
-  // Of all colours, as it lies in memory: 16 bits a chunk of a page ("patterns"), then 32 bits a
-  // page ("pages"). As many entries as the modulus, in front of these, and one behind them lead far
-  // behind the arena.
+  // Of all colours, as it lies in memory: 256 times 16 bits ("of_low"), as many again ("of_high"),
+  // then 8 bits a page ("pages"), with as many entries as the modulus in front of these and one
+  // behind them. The patterns, up to remainder_table_of_pages, may lie elsewhere than the pages.
   [[nodiscard]] std::vector<std::byte> table() const;
 
  private:
   RemainderColoring() = default;
+  [[nodiscard]] std::uint32_t pattern_of_chunk(std::uint32_t chunk) const;
   RemainderHash hash_;
   RemainderPatterns patterns_;
   std::vector<Window> windows_;
   std::vector<std::uint16_t> pages_;  // what the constant of each adds to the low bits
 };
+
+// The first block of so many bytes, aligned to itself, in page `page` of an arena whose chunks all
+// have remainders of the window; nothing where there is none. `constant`: of the page's digits.
+[[nodiscard]] std::optional<std::uint64_t> find_block(const RemainderHash& hash,
+                                                      RemainderColoring::Window window,
+                                                      std::uint64_t page, std::uint32_t constant,
+                                                      std::uint64_t bytes);
 
 }  // namespace demarc::gpu

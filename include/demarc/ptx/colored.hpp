@@ -49,13 +49,14 @@ struct ColoredAddressing {
 };
 
 // The same for colours that are remainders, by gpu::RemainderSteps (gpu/remainder_coloring.hpp):
-// about 14 machine instructions, two of them loads from tables that the L1 holds. Linear addresses
-// follow each other from a window of addresses on, which the arena itself may be; those that are
-// none of the colour's lead far behind the arena. Text that is rewritten for colours which are not
-// known yet knows their shape:
+// about 18 machine instructions, three of them loads from tables that the L1 holds. Linear
+// addresses follow each other from a window of addresses on, which the arena itself may be; those
+// that are none of the colour's lead in front of the arena or behind it. Text that is rewritten for
+// colours which are not known yet knows their shape:
 struct RemainderShape {
   std::uint32_t chunk_shift = 0;
   std::uint32_t page_shift = 0;
+  std::uint32_t pattern_bits = 0;
   // False: for constants whose reciprocal_shift is 0, and for no others. An access is then cheaper
   // by an instruction.
   bool shifts_quotients = true;
@@ -63,7 +64,7 @@ struct RemainderShape {
 
 // ... and has the rest in its constant variable `demarc_colors`, see colored_constants().
 struct RemainderConstants {
-  std::uint64_t arena = 0;   // address, a multiple of its page size
+  std::uint64_t arena = 0;   // address of position 0, a multiple of the page size
   std::uint64_t table = 0;   // address of RemainderColoring::table()
   std::uint64_t pages = 0;   // address of pages[0]
   std::uint32_t before = 0;  // number of the window's first chunk among addresses, less `begin`

@@ -28,7 +28,8 @@ class CardSide {
   [[nodiscard]] virtual Result<lease::Share> share(std::uint64_t colors) const = 0;
   // What clients need to find the bytes of their colours; empty for parities.
   [[nodiscard]] virtual std::vector<std::byte> table() const = 0;
-  // Descriptors of `count` pages of the arena, from page `first` on, in order.
+  // Descriptors of `count` pages of the arena, from page `first` on, in order. Page pages() is the
+  // one with lease::Share::patterns_at.
   [[nodiscard]] virtual Result<std::vector<OwnedFile>> lend(std::uint64_t first,
                                                             std::uint64_t count) const = 0;
   // Fills linear bytes of a share with zeros and waits until they are.

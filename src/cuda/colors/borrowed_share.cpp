@@ -1,4 +1,5 @@
 // Maps what another process has lent, where rewritten kernels find it by window addresses.
+#include <algorithm>
 #include <cstring>
 
 #include "demarc/cuda/lent_share.hpp"
@@ -9,6 +10,7 @@ namespace {
 struct Places {
   AddressRange arena;
   AddressRange window;
+  std::uint64_t in_front = 0;  // bytes of the arena's range that its pages leave free
 };
 
 // Where an arena may lie if the driver's choice, 0, leaves no room for the window: seldom used, as
@@ -61,49 +63,46 @@ Result<void> check_colors(const LentShare& lent, const ptx::ColoredAddressing& p
     return invalid_input("a share whose colours are parities is lent with a table of {} bytes",
                          table.size());
   }
+  if (lent.patterns_at) {
+    return invalid_input("a share whose colours are parities is lent with patterns at {}",
+                         *lent.patterns_at);
+  }
   return check_room(lent, lent.pages * lent.page_bytes >> parities.masks.size());
 }
 
-// The chunk, counted from the page of pages_at on, as device code computes it.
+// The chunk, counted from position 0 on, as device code computes it.
 std::uint64_t chunk_of(const gpu::RemainderSteps& steps, std::uint64_t v) {
   return v + (v * steps.reciprocal >> 32U >> steps.reciprocal_shift) * steps.skipped;
 }
 
-std::uint32_t entry(std::span<const std::byte> table, std::uint64_t at) {
-  std::uint32_t value = 0;
-  std::memcpy(&value, table.data() + at, sizeof value);
-  return value;
-}
-
-// Whatever a kernel computes, the table leads it to pages of the arena, each to its own, or far
-// behind them all.
+// Whatever a kernel computes leads into the arena, in front of it or into the page behind it:
+// chunks do so by their numbers, and the tables leave those of the pages as they are.
 Result<void> check_table(const LentShare& lent, const gpu::RemainderSteps& steps,
                          std::span<const std::byte> table) {
-  const std::uint64_t patterns = std::uint64_t{2} << steps.page_shift;  // bytes of them
-  const std::uint64_t behind = chunk_of(steps, steps.end) >> steps.page_shift;
-  const std::uint64_t expected = steps.pages_at + 4 * (behind + 1);
-  if (table.size() != expected || steps.pages_at < patterns ||
-      expected < patterns + 4 * (lent.pages + 1) || steps.pages_at % 4 != 0) {
+  const std::uint64_t pages = steps.first_page + lent.pages;
+  const std::uint64_t expected = steps.pages_at + pages + 1;
+  if (table.size() != expected || steps.pages_at < gpu::remainder_table_of_pages) {
     return invalid_input(
         "the table of a lent share has {} bytes; {} and a place for each of {} pages were expected",
         table.size(), expected, lent.pages);
   }
-  const std::uint64_t first = expected - 4 * (lent.pages + 1);
-  for (std::uint64_t at = patterns; at < expected; at += 4) {
-    const std::uint64_t page = (at - first) / 4;  // none of them in front of the first
-    const std::uint64_t leads_to = entry(table, at) >> steps.page_shift;
-    const bool inside = page < lent.pages;
-    if (inside ? leads_to != page : leads_to < lent.pages) {
-      return invalid_input("the table of a lent share leads to page {} of the arena from byte {}",
-                           leads_to, at);
-    }
+  const std::uint64_t first = chunk_of(steps, steps.begin) >> steps.page_shift;
+  const std::uint64_t behind = chunk_of(steps, steps.end) >> steps.page_shift;
+  if (first < steps.first_page || first > pages || behind != pages) {
+    return invalid_input(
+        "the chunks of a lent share lie on pages {} to {}; {} to {}, which is behind them, were "
+        "expected",
+        first, behind, steps.first_page, pages);
   }
-  for (std::uint64_t at = 0; at < patterns; at += 2) {
+  for (std::uint64_t at = 0; at < table.size();) {
+    const std::size_t bytes = at < gpu::remainder_table_of_pages ? 2 : 1;
     std::uint16_t pattern = 0;
-    std::memcpy(&pattern, table.data() + at, sizeof pattern);
-    if (pattern >> steps.page_shift != 0) {
-      return invalid_input("the table of a lent share leads beyond a page from byte {}", at);
+    std::memcpy(&pattern, table.data() + at, bytes);
+    if (pattern >> steps.pattern_bits != 0) {
+      return invalid_input("the table of a lent share changes more than {} bits from byte {} on",
+                           steps.pattern_bits, at);
     }
+    at += bytes;
   }
   return {};
 }
@@ -111,13 +110,13 @@ Result<void> check_table(const LentShare& lent, const gpu::RemainderSteps& steps
 Result<void> check_colors(const LentShare& lent, const gpu::RemainderSteps& steps,
                           std::span<const std::byte> table) {
   if (steps.chunk_shift > 12 || steps.page_shift > 16 || steps.reciprocal_shift > 31 ||
-      steps.begin > steps.end ||
+      steps.begin > steps.end || steps.pattern_bits > steps.page_shift ||
       lent.page_bytes != std::uint64_t{1} << (steps.chunk_shift + steps.page_shift)) {
     return invalid_input(
-        "a share is lent of chunks {} to {} of 2^{} bytes, 2^{} a page of {}, quotients shifted by "
-        "{}: these do not fit",
+        "a share is lent of chunks {} to {} of 2^{} bytes, 2^{} a page of {}, {} bits of them from "
+        "tables, quotients shifted by {}: these do not fit",
         steps.begin, steps.end, steps.chunk_shift, steps.page_shift, lent.page_bytes,
-        steps.reciprocal_shift);
+        steps.pattern_bits, steps.reciprocal_shift);
   }
   DEMARC_CHECK(check_room(lent, std::uint64_t{steps.end - steps.begin} << steps.chunk_shift));
   return check_table(lent, steps, table);
@@ -142,19 +141,22 @@ Result<Places> reserve(const GpuPointer& gpu, const LentShare& lent,
       gpu->name(), lent.bytes, 1U << parities.masks.size(), std::size(arena_places));
 }
 
-Result<Places> reserve(const GpuPointer& gpu, const LentShare& lent, const gpu::RemainderSteps&) {
+// With the addresses that what is not of the colour leads to (gpu::RemainderSteps).
+Result<Places> reserve(const GpuPointer& gpu, const LentShare& lent,
+                       const gpu::RemainderSteps& steps) {
+  const std::uint64_t pages = steps.first_page + lent.pages + 1;
   DEMARC_TRY(AddressRange arena,
-             AddressRange::reserve(gpu, lent.pages * lent.page_bytes, lent.page_bytes));
+             AddressRange::reserve(gpu, pages * lent.page_bytes, lent.page_bytes));
   DEMARC_TRY(AddressRange window,
              AddressRange::reserve(gpu, whole_pages(lent.bytes, lent.page_bytes), lent.page_bytes));
-  return Places{std::move(arena), std::move(window)};
+  return Places{std::move(arena), std::move(window), steps.first_page * lent.page_bytes};
 }
 
 Result<void> map_page(const GpuPointer& gpu, AddressRange& arena, std::uint64_t page,
-                      std::uint64_t page_bytes, const OwnedFile& lent) {
+                      std::uint64_t offset, std::uint64_t page_bytes, const OwnedFile& lent) {
   Result<void> mapped = [&]() -> Result<void> {
     DEMARC_TRY(const PhysicalMemory memory, PhysicalMemory::borrow(gpu, lent, page_bytes));
-    return arena.map(page * page_bytes, memory);
+    return arena.map(offset, memory);
   }();
   if (mapped) return {};
   return tl::unexpected(Error{mapped.error().kind, fmt::format("page {} of a lent share: {}", page,
@@ -172,14 +174,48 @@ Result<BorrowedShare> BorrowedShare::open(GpuPointer gpu, const LentShare& lent,
       Places places,
       std::visit([&](const auto& colors) { return reserve(gpu, lent, colors); }, lent.colors));
   BorrowedShare share(gpu, lent, std::move(lender), std::move(places.arena),
-                      std::move(places.window));
+                      std::move(places.window), places.in_front);
+  if (lent.patterns_at) DEMARC_CHECK(share.borrow_patterns(*lent.patterns_at, table));
   if (!table.empty()) {
     DEMARC_TRY(DeviceBuffer on_card, DeviceBuffer::allocate(gpu, table.size()));
     DEMARC_CHECK(on_card.upload(table.data(), table.size()));
     share.table_.emplace(std::move(on_card));
-    share.places_.assign(table.begin(), table.end());
   }
   return share;
+}
+
+// What lies there has to be what the table holds, which was looked at.
+Result<void> BorrowedShare::borrow_patterns(std::uint32_t at, std::span<const std::byte> table) {
+  constexpr std::size_t bytes = gpu::remainder_table_of_pages;
+  if (at % bytes != 0 || at + bytes > lent_.page_bytes) {
+    return invalid_input("a share is lent with patterns at {} of a page of {} bytes", at,
+                         lent_.page_bytes);
+  }
+  DEMARC_TRY(const std::vector<OwnedFile> lent, lender_(lent_.pages, 1));
+  if (lent.size() != 1) {
+    return invalid_input("of the page with the patterns of a share there came {} descriptors",
+                         lent.size());
+  }
+  DEMARC_TRY(const PhysicalMemory memory,
+             PhysicalMemory::borrow(gpu_, lent.front(), lent_.page_bytes));
+  DEMARC_TRY(AddressRange range, AddressRange::reserve(gpu_, lent_.page_bytes, lent_.page_bytes));
+  DEMARC_CHECK(range.map(0, memory));
+  DEMARC_CHECK(range.allow(0, lent_.page_bytes, AddressRange::Access::read));
+  std::vector<std::byte> found(bytes);
+  DEMARC_CHECK(gpu_->check(gpu_->api().cuMemcpyDtoH_v2(found.data(), range.address() + at, bytes),
+                           "read the patterns of a lent share"));
+  if (!std::equal(found.begin(), found.end(), table.begin())) {
+    return invalid_input("the patterns of a lent share are not those of its table");
+  }
+  patterns_.emplace(std::move(range));
+  return {};
+}
+
+std::vector<std::pair<DevicePointer, std::uint64_t>> BorrowedShare::tables() const {
+  std::vector<std::pair<DevicePointer, std::uint64_t>> all;
+  if (table_) all.emplace_back(table_->address(), table_->bytes());
+  if (patterns_) all.emplace_back(patterns_->address(), patterns_->bytes());
+  return all;
 }
 
 // Of the arena, in which pages follow each other as the bytes of each colour do.
@@ -189,7 +225,7 @@ std::uint64_t BorrowedShare::page_of(std::uint64_t linear) const {
   }
   const auto& steps = std::get<gpu::RemainderSteps>(lent_.colors);
   const std::uint64_t chunk = chunk_of(steps, (linear >> steps.chunk_shift) + steps.begin);
-  return entry(places_, steps.pages_at + 4 * (chunk >> steps.page_shift)) >> steps.page_shift;
+  return (chunk >> steps.page_shift) - steps.first_page;
 }
 
 Result<void> BorrowedShare::map(std::uint64_t first, std::uint64_t bytes) {
@@ -224,14 +260,14 @@ Result<void> BorrowedShare::map_batch(std::uint64_t first, const std::vector<Own
   std::uint64_t page = first;
   Result<void> mapped = [&]() -> Result<void> {
     for (const OwnedFile& descriptor : batch) {
-      DEMARC_CHECK(map_page(gpu_, arena_, page, lent_.page_bytes, descriptor));
+      DEMARC_CHECK(map_page(gpu_, arena_, page, offset_of(page), lent_.page_bytes, descriptor));
       ++page;
     }
-    return arena_.allow(first * lent_.page_bytes, batch.size() * lent_.page_bytes);
+    return arena_.allow(offset_of(first), batch.size() * lent_.page_bytes);
   }();
   if (!mapped) {
     while (page-- > first) {
-      static_cast<void>(arena_.unmap(page * lent_.page_bytes, lent_.page_bytes));
+      static_cast<void>(arena_.unmap(offset_of(page), lent_.page_bytes));
     }
     return mapped;
   }
@@ -245,18 +281,20 @@ ColoredCode BorrowedShare::code() const {
   }
   const auto& steps = std::get<gpu::RemainderSteps>(lent_.colors);
   const auto number = static_cast<std::uint32_t>(window() >> steps.chunk_shift);
-  return {
-      window(),
-      ptx::RemainderAddressing{{.chunk_shift = steps.chunk_shift, .page_shift = steps.page_shift},
-                               {.arena = arena(),
-                                .table = table_->address(),
-                                .pages = table_->address() + steps.pages_at,
-                                .before = number - steps.begin,
-                                .end = steps.end,
-                                .reciprocal = steps.reciprocal,
-                                .reciprocal_shift = steps.reciprocal_shift,
-                                .skipped = steps.skipped}},
-      gpu_->compute_capability()};
+  return {window(),
+          ptx::RemainderAddressing{
+              {.chunk_shift = steps.chunk_shift,
+               .page_shift = steps.page_shift,
+               .pattern_bits = steps.pattern_bits},
+              {.arena = arena_.address(),
+               .table = patterns_ ? patterns_->address() + *lent_.patterns_at : table_->address(),
+               .pages = table_->address() + steps.pages_at,
+               .before = number - steps.begin,
+               .end = steps.end,
+               .reciprocal = steps.reciprocal,
+               .reciprocal_shift = steps.reciprocal_shift,
+               .skipped = steps.skipped}},
+          gpu_->compute_capability()};
 }
 
 }  // namespace demarc::cuda

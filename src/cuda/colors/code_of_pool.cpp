@@ -5,13 +5,16 @@ namespace demarc::cuda {
 namespace {
 
 // The layout is of byte 0. The arena is its own window.
-ptx::RemainderAddressing addressing_of(const colored_layout<remainders>& layout) {
+ptx::RemainderAddressing addressing_of(const colored_layout<remainders>& layout,
+                                       DevicePointer arena) {
   const std::uint64_t begin = layout.first >> layout.chunk_shift;
-  return {{.chunk_shift = layout.chunk_shift, .page_shift = layout.page_shift},
+  return {{.chunk_shift = layout.chunk_shift,
+           .page_shift = layout.page_shift,
+           .pattern_bits = layout.pattern_bits},
           {.arena = layout.base,
            .table = layout.table,
            .pages = layout.pages,
-           .before = static_cast<std::uint32_t>((layout.base >> layout.chunk_shift) - begin),
+           .before = static_cast<std::uint32_t>((arena >> layout.chunk_shift) - begin),
            .end = layout.end,
            .reciprocal = layout.reciprocal,
            .reciprocal_shift = layout.reciprocal_shift,
@@ -28,7 +31,7 @@ Result<ColoredCode> ColoredCode::of(const ColoredPool& pool, std::size_t share) 
   const DevicePointer arena = pool.arena().address();
   const gpu::ComputeCapability card = pool.arena().gpu()->compute_capability();
   if (const auto* remainders = std::get_if<RemainderShare>(&colors)) {
-    return ColoredCode(arena, addressing_of(remainders->layout), card);
+    return ColoredCode(arena, addressing_of(remainders->layout, arena), card);
   }
   const auto& parities = std::get<ColorShare>(colors);
   const auto masks = parities.coloring.masks();

@@ -139,10 +139,12 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::create(const CardPointer& card
     DEMARC_TRY(const auto window, window_of_colors(colors.coloring, request.colors));
     DEMARC_TRY(auto coloring, colors.coloring.with_windows({window}));
     const std::uint64_t linear = coloring.color_bytes(0);
-    DEMARC_TRY(const auto layout,
+    DEMARC_TRY(auto layout,
                layout_of_remainders(coloring, pool->arena_.address(), 0, colors.table->address()));
+    DEMARC_TRY(const auto patterns_at, place_patterns(colors, pool->arena_, window));
+    if (patterns_at) layout.table = pool->arena_.aside() + *patterns_at;
     RemainderShare share{std::make_shared<const gpu::RemainderColoring>(std::move(coloring)),
-                         layout};
+                         layout, patterns_at};
     pool->add_share(request, std::move(share), std::span(&linear, 1));
   }
   pool->remainders_.emplace(std::move(colors));

@@ -4,14 +4,14 @@ namespace demarc::cuda {
 namespace {
 
 Result<AddressRange> map_pages(const GpuPointer& gpu, const std::vector<PhysicalMemory>& memory,
-                               std::uint64_t page_bytes) {
-  const std::uint64_t bytes = page_bytes * memory.size();
+                               std::uint64_t page_bytes, GuardPages guards) {
+  const std::uint64_t pages = guards.in_front + memory.size() + guards.behind;
   // Aligned to a page, so that offsets in the arena and in a page agree.
-  DEMARC_TRY(AddressRange range, AddressRange::reserve(gpu, bytes, page_bytes));
+  DEMARC_TRY(AddressRange range, AddressRange::reserve(gpu, pages * page_bytes, page_bytes));
   for (std::size_t i = 0; i < memory.size(); ++i) {
-    DEMARC_CHECK(range.map(i * page_bytes, memory[i]));
+    DEMARC_CHECK(range.map((guards.in_front + i) * page_bytes, memory[i]));
   }
-  DEMARC_CHECK(range.allow(0, bytes));
+  DEMARC_CHECK(range.allow(guards.in_front * page_bytes, memory.size() * page_bytes));
   return range;
 }
 
@@ -26,7 +26,7 @@ Result<PageArena> PageArena::create(GpuPointer gpu, std::uint64_t pages, Lending
     DEMARC_TRY(PhysicalMemory page, PhysicalMemory::create(gpu, page_bytes, lending));
     memory.push_back(std::move(page));
   }
-  DEMARC_TRY(AddressRange range, map_pages(gpu, memory, page_bytes));
+  DEMARC_TRY(AddressRange range, map_pages(gpu, memory, page_bytes, {}));
   DEMARC_CHECK(gpu->check(gpu->api().cuMemsetD8_v2(range.address(), 0, page_bytes * pages),
                           "clear an arena"));
   return PageArena(std::move(gpu), std::move(memory), std::move(range), page_bytes, lending);
@@ -34,13 +34,37 @@ Result<PageArena> PageArena::create(GpuPointer gpu, std::uint64_t pages, Lending
 
 Result<OwnedFile> PageArena::lend_page(std::uint64_t page) const {
   if (lending_ == Lending::none) return invalid_input("the pages of this arena cannot be lent");
+  if (aside_ && page == memory_.size()) return aside_->memory.lend();
   if (page >= memory_.size()) {
     return invalid_input("lending page {} of an arena: it has {}", page, memory_.size());
   }
   return memory_[page].lend();
 }
 
-Result<void> PageArena::arrange(std::span<const std::uint32_t> order) {
+Result<void> PageArena::keep_aside(std::uint32_t page) {
+  if (page >= memory_.size()) {
+    return invalid_input("keeping page {} of an arena aside: it has {}", page, memory_.size());
+  }
+  DEMARC_TRY(AddressRange range, AddressRange::reserve(gpu_, page_bytes_, page_bytes_));
+  DEMARC_CHECK(range.map(0, memory_[page]));
+  DEMARC_CHECK(range.allow(0, page_bytes_, AddressRange::Access::read));
+  aside_.emplace(Aside{std::move(memory_[page]), std::move(range)});
+  return {};
+}
+
+Result<void> PageArena::fill_aside(std::uint64_t at, std::span<const std::byte> bytes) const {
+  if (!aside_ || at > page_bytes_ || bytes.size() > page_bytes_ - at) {
+    return invalid_input("{} bytes at {} of a page that an arena keeps aside: it has {}",
+                         bytes.size(), at, aside_ ? page_bytes_ : 0);
+  }
+  DEMARC_CHECK(aside_->range.allow(0, page_bytes_));
+  DEMARC_CHECK(gpu_->check(
+      gpu_->api().cuMemcpyHtoD_v2(aside_->range.address() + at, bytes.data(), bytes.size()),
+      "fill a page beside an arena"));
+  return aside_->range.allow(0, page_bytes_, AddressRange::Access::read);
+}
+
+Result<void> PageArena::arrange(std::span<const std::uint32_t> order, GuardPages guards) {
   std::vector<bool> taken(memory_.size(), false);
   for (const auto page : order) {
     if (page >= memory_.size() || taken[page]) {
@@ -53,7 +77,8 @@ Result<void> PageArena::arrange(std::span<const std::uint32_t> order) {
   arranged.reserve(order.size());
   for (const auto page : order) arranged.push_back(std::move(memory_[page]));
   memory_ = std::move(arranged);
-  DEMARC_TRY(range_, map_pages(gpu_, memory_, page_bytes_));
+  DEMARC_TRY(range_, map_pages(gpu_, memory_, page_bytes_, guards));
+  guards_ = guards;
   return {};
 }
 

@@ -83,16 +83,20 @@ Result<RemainderColors> measure_remainders(const MemoryTimer& timer, PageArena& 
   DEMARC_TRY(const auto sides, sides_of(topology, sms));
   DEMARC_TRY(auto model, measure_model(timer, arena, sms, *scheme.remainders));
   DEMARC_TRY(const auto found, measure_pages(timer, arena, sms, model));
-  const auto order = gpu::order_by_remainder(model, found);
+  auto order = gpu::order_by_remainder(model, found);
   const std::uint64_t taken = arena.pages();
-  if (order.size() * 2 < taken) {
+  if (order.size() < 2 || order.size() * 2 < taken) {
     return check_failed("colours: only {} of {} pages follow each other in their remainders",
                         order.size(), taken);
   }
+  const std::uint32_t aside = order.back();
+  order.pop_back();
+  DEMARC_CHECK(arena.keep_aside(aside));
   std::vector<std::uint32_t> constants;
   constants.reserve(order.size());
   for (const std::uint32_t page : order) constants.push_back(found[page].constant);
-  DEMARC_CHECK(arena.arrange(order));
+  // As many pages in front as the first of a colour may be (gpu::RemainderSteps).
+  DEMARC_CHECK(arena.arrange(order, {.in_front = model.hash.modulus, .behind = 1}));
   DEMARC_TRY(auto windows, gpu::windows_by_side(gpu::sides_of_remainders(model, sides),
                                                 scheme.colors, scheme.paths));
   std::string text;
@@ -106,9 +110,23 @@ Result<RemainderColors> measure_remainders(const MemoryTimer& timer, PageArena& 
       "{} of {} pages in the order of their remainders (modulo {}, {:.1f} % of a page's latencies "
       "explained), colours:{}",
       order.size(), taken, model.hash.modulus, 100 * model.agreement, text);
-  return RemainderColors{std::move(sms), std::move(model), std::move(coloring),
+  return RemainderColors{std::move(sms),
+                         std::move(model),
+                         std::move(coloring),
+                         found[aside].constant,
                          std::make_shared<const DeviceBuffer>(std::move(table)),
                          std::move(account)};
+}
+
+Result<std::optional<std::uint32_t>> place_patterns(const RemainderColors& colors,
+                                                    const PageArena& arena,
+                                                    gpu::RemainderColoring::Window window) {
+  const auto place = gpu::find_block(colors.coloring.hash(), window, arena.pages(),
+                                     colors.aside_constant, gpu::remainder_table_of_pages);
+  if (!place) return std::nullopt;
+  const std::vector<std::byte> table = colors.coloring.table();
+  DEMARC_CHECK(arena.fill_aside(*place, std::span(table).first(gpu::remainder_table_of_pages)));
+  return static_cast<std::uint32_t>(*place);
 }
 
 Result<gpu::RemainderColoring::Window> window_of_colors(const gpu::RemainderColoring& coloring,
@@ -128,16 +146,17 @@ Result<gpu::RemainderColoring::Window> window_of_colors(const gpu::RemainderColo
 }
 
 Result<colored_layout<remainders>> layout_of_remainders(const gpu::RemainderColoring& coloring,
-                                                        std::uint64_t base, std::uint64_t first,
+                                                        std::uint64_t arena, std::uint64_t first,
                                                         std::uint64_t table) {
   DEMARC_TRY(const gpu::RemainderSteps steps, coloring.steps(0));
   colored_layout<remainders> layout;
-  layout.base = base;
+  layout.base = arena - steps.first_page * coloring.hash().page_bytes;
   layout.first = (std::uint64_t{steps.begin} << steps.chunk_shift) + first;
   layout.table = table;
   layout.pages = table + steps.pages_at;
   layout.chunk_shift = steps.chunk_shift;
   layout.page_shift = steps.page_shift;
+  layout.pattern_bits = steps.pattern_bits;
   layout.end = steps.end;
   layout.reciprocal = steps.reciprocal;
   layout.reciprocal_shift = steps.reciprocal_shift;

@@ -248,9 +248,10 @@ Result<void> AddressRange::unmap(std::size_t offset, std::size_t bytes) {
   return {};
 }
 
-Result<void> AddressRange::allow(std::size_t offset, std::size_t bytes) const {
-  const CuAccess access{{CuMemoryLocation::device, gpu_->handle()}, CuAccess::read_write};
-  return gpu_->check(gpu_->api().cuMemSetAccess(address_ + offset, bytes, &access, 1),
+Result<void> AddressRange::allow(std::size_t offset, std::size_t bytes, Access access) const {
+  const CuAccess given{{CuMemoryLocation::device, gpu_->handle()},
+                       access == Access::read ? CuAccess::read : CuAccess::read_write};
+  return gpu_->check(gpu_->api().cuMemSetAccess(address_ + offset, bytes, &given, 1),
                      "cannot give access to mapped memory");
 }
 

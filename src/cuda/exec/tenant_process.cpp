@@ -93,6 +93,8 @@ Result<void> TenantProcess::open() {
   DEMARC_CHECK(share.map(0, 1));  // before anything of the program relies on it
   share_.emplace(std::move(share));
   gpu_ = gpu;
+  std::vector<AddressSpan> not_theirs{{share_->arena(), share_->arena_bytes()}};
+  for (const auto& [address, bytes] : share_->tables()) not_theirs.push_back({address, bytes});
   DEMARC_TRY(calls_, ColoredCalls::create(
                          {gpu->api(),
                           share_->code(),
@@ -107,8 +109,7 @@ Result<void> TenantProcess::open() {
                           block_.allow_spills,
                           block_.overlap != 0,
                           &host_memory_,
-                          {{share_->arena(), share_->arena_bytes()},
-                           {share_->table(), attachment_.table.size()}}}));
+                          std::move(not_theirs)}));
   opened_.store(calls_.get());
   return {};
 }

@@ -37,6 +37,7 @@ CuResult give_back(DevicePointer address) {
 CuResult copy(DevicePointer target, DevicePointer source, std::size_t bytes, CuStream stream) {
   return on_card([&](FakeGpu& gpu) {
     if (!gpu.fits(target, bytes) || !gpu.fits(source, bytes)) return error_invalid;
+    if (gpu.read_only.contains(target / fake_page * fake_page)) return error_invalid;
     if (gpu.is_written(source, bytes, stream)) return error_launch_failed;
     std::memcpy(reinterpret_cast<void*>(target), reinterpret_cast<const void*>(source), bytes);
     return cu_success;

@@ -150,8 +150,9 @@ FAKE CuResult cuMemUnmap(DevicePointer address, std::size_t bytes) {
   const auto lock = locked();
   FakeGpu& gpu = FakeGpu::get();
   if (gpu.mapped.erase(address) == 0) return error_invalid;
-  gpu.accessible.erase(gpu.accessible.lower_bound(address),
-                       gpu.accessible.lower_bound(address + bytes));
+  for (auto* pages : {&gpu.accessible, &gpu.read_only}) {
+    pages->erase(pages->lower_bound(address), pages->lower_bound(address + bytes));
+  }
   ::mmap(at(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
          0);
   return cu_success;
@@ -159,12 +160,18 @@ FAKE CuResult cuMemUnmap(DevicePointer address, std::size_t bytes) {
 FAKE CuResult cuMemSetAccess(DevicePointer address, std::size_t bytes, const CuAccess* access,
                              std::size_t count) {
   if (count != 1 || access->location.type != CuMemoryLocation::device) return error_invalid;
-  if (access->flags != CuAccess::read_write) return error_invalid;
+  const bool writes = access->flags == CuAccess::read_write;
+  if (!writes && access->flags != CuAccess::read) return error_invalid;
   return on_card([&](FakeGpu& gpu) {
     if (!gpu.mapped.contains(address)) return error_invalid;
-    if (::mprotect(at(address), bytes, PROT_READ | PROT_WRITE) != 0) return 1;
+    if (::mprotect(at(address), bytes, PROT_READ | (writes ? PROT_WRITE : 0)) != 0) return 1;
     for (std::size_t done = 0; done < bytes; done += fake_page) {
       gpu.accessible.insert(address + done);
+      if (writes) {
+        gpu.read_only.erase(address + done);
+      } else {
+        gpu.read_only.insert(address + done);
+      }
     }
     return cu_success;
   });

@@ -215,6 +215,7 @@ struct FakeGpu {
   std::map<DevicePointer, std::uint64_t> mapped;     // page -> physical page
   std::map<DevicePointer, std::uint64_t> allocated;  // address -> bytes; host memory too
   std::set<DevicePointer> accessible;                // mapped pages that kernels may use
+  std::set<DevicePointer> read_only;                 // of these, those that nobody may write
   std::vector<FakeHold> holds;                       // in the order of their launches
   std::map<std::uint32_t, std::array<std::uint64_t, 2>> free_ns;  // SM -> when its places are free
   std::map<DevicePointer, CuStream> unfinished;  // what a probe wrote -> its stream

@@ -36,22 +36,23 @@ ret;
 }
 )";
 
-// An arena of the emulator, and the table that the code of a colour needs.
+// The table that the code of a colour needs, and an arena behind which nothing lies.
 class MarkedArena {
  public:
-  explicit MarkedArena(const std::vector<std::byte>& table) {
-    memory_.emplace_back((pages + 1) * page, untouched);
-    memory_.push_back(table);
-    for (const auto& content : memory_) launch_.buffers.emplace_back().bytes = content.size();
+  explicit MarkedArena(const std::vector<std::byte>& table) : memory_{table, {}} {
+    launch_.buffers.resize(2);
+    launch_.buffers[0].bytes = table.size();
     addresses_ = gpu::default_addresses(launch_);
-    base_ = (addresses_[0] + page - 1) / page * page;
+    base_ = (addresses_[1] + page - 1) / page * page;
+    memory_[1].resize(base_ - addresses_[1] + pages * page, untouched);
+    launch_.buffers[1].bytes = memory_[1].size();
   }
 
   // Marks so many chunks from a linear byte on. Findings are left to the caller.
   [[nodiscard]] Result<std::vector<Finding>> mark(const Colors& colors, std::uint64_t linear,
                                                   std::uint64_t chunks, std::uint32_t begin) {
     DEMARC_TRY(const auto module, ptx::parse_whole(marking, "mark.ptx"));
-    DEMARC_TRY(const auto made, colors.rewrite(module, base_, addresses_[1], {}));
+    DEMARC_TRY(const auto made, colors.rewrite(module, base_, addresses_[0], {}));
     DEMARC_CHECK(ptx::check_accepted(made.kernels, "mark.ptx"));
     gpu::KernelLaunch kernel;
     kernel.kernel = "mark";
@@ -69,7 +70,7 @@ class MarkedArena {
 
   // Whether the chunks of the colour hold these marks, which are then taken away.
   [[nodiscard]] Result<void> take_marks(const Colors& colors, std::uint32_t begin) {
-    std::byte* const arena = memory_[0].data() + (base_ - addresses_[0]);
+    std::byte* const arena = memory_[1].data() + (base_ - addresses_[1]);
     for (std::uint64_t i = 0; i < colors.bytes() / colors.granule(); ++i) {
       const std::uint64_t first = i * colors.granule();
       const auto mark = static_cast<std::uint32_t>(i + begin);
@@ -81,7 +82,7 @@ class MarkedArena {
   }
 
   [[nodiscard]] bool is_untouched() const {
-    return std::count(memory_[0].begin(), memory_[0].end(), untouched) == std::ssize(memory_[0]);
+    return std::count(memory_[1].begin(), memory_[1].end(), untouched) == std::ssize(memory_[1]);
   }
 
  private:

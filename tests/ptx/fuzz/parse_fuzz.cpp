@@ -43,7 +43,7 @@ void color(const demarc::ptx::Module& module) {
   (void)demarc::ptx::rewrite_colored(
       module, {{0xc4000}, 1},
       {.places = demarc::ptx::ColoredPlaces{0x1000, 0x2000, 64}, .counts_shared = true});
-  (void)demarc::ptx::rewrite_remainders(module, demarc::ptx::RemainderShape{8, 13});
+  (void)demarc::ptx::rewrite_remainders(module, demarc::ptx::RemainderShape{8, 13, 9});
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ TEST(Coloured, every_form_of_access_is_taken) {
   for (const auto& made : {rewrite_colored(*module, {{0x38a000, 0xc4000}, 1}, with_places),
                            rewrite_remainders(*module, remainders(), with_places),
                            rewrite_colored(*module, {{0x38a000, 0xc4000}, 1}, at_load),
-                           rewrite_remainders(*module, RemainderShape{8, 13}, at_load)}) {
+                           rewrite_remainders(*module, RemainderShape{8, 13, 9}, at_load)}) {
     ASSERT_TRUE(made) << made.error().message;
     std::string said;
     EXPECT_EQ(count_accepted(*made, "forms.ptx", said).accepted, 1U) << said;
@@ -135,7 +135,7 @@ TEST(Coloured, triton_s_modules_are_taken_whatever_is_known_when_they_are_loaded
     const auto module = parse_whole(read_file(entry.path()).value(), name);
     ASSERT_TRUE(module) << module.error().message;
     for (const auto& made : {rewrite_colored(*module, {{0x38a000, 0xc4000}, 1}, at_load),
-                             rewrite_remainders(*module, RemainderShape{8, 13}, at_load)}) {
+                             rewrite_remainders(*module, RemainderShape{8, 13, 9}, at_load)}) {
       ASSERT_TRUE(made) << made.error().message;
       const auto accepted = check_accepted(made->kernels, name);
       EXPECT_TRUE(accepted) << accepted.error().message;
@@ -192,7 +192,7 @@ again:
   const auto module = parse_whole(with("", ""), "copies.ptx");
   ASSERT_TRUE(module) << module.error().message;
   for (const auto& made : {rewrite_colored(*module, {{0xc4000}, 1}, at_load),
-                           rewrite_remainders(*module, RemainderShape{8, 13}, at_load)}) {
+                           rewrite_remainders(*module, RemainderShape{8, 13, 9}, at_load)}) {
     ASSERT_TRUE(made) << made.error().message;
     EXPECT_NE(made->module.text->find("cache_hint"), std::string::npos);
     EXPECT_EQ(machine_code_figures(*made->module.text).uniform_copies, 0U);

@@ -14,6 +14,8 @@ namespace {
 constexpr std::string_view registers =
     "\t.reg .b64 %demarc_a, %demarc_h;\n\t.reg .b32 %demarc_l, %demarc_u, %demarc_o, %demarc_x, "
     "%demarc_s;\n";
+// Byte of gpu::RemainderColoring::table() where the patterns of a chunk's higher bits begin.
+constexpr std::uint32_t table_of_high = 512;
 constexpr std::string_view table_registers = "\t.reg .b16 %demarc_t;\n";
 
 Result<void> check_addressing(const ColoredAddressing& addressing) {
@@ -51,13 +53,13 @@ Result<void> check_addressing(const ColoredAddressing& addressing) {
 
 Result<void> check_shape(RemainderShape shape) {
   if (shape.chunk_shift >= 4 && shape.chunk_shift <= 12 && shape.page_shift > 0 &&
-      shape.page_shift <= 16) {
+      shape.page_shift <= 16 && shape.pattern_bits <= shape.page_shift) {
     return {};
   }
   return invalid_input(
-      "coloured addressing: chunks of 2^{} bytes, 2^{} a page; 2^4 to 2^12 bytes and 2 to 2^16 "
-      "chunks fit",
-      shape.chunk_shift, shape.page_shift);
+      "coloured addressing: chunks of 2^{} bytes, 2^{} a page, {} bits of them from tables; 2^4 to "
+      "2^12 bytes, 2 to 2^16 chunks and as many bits as a page has fit",
+      shape.chunk_shift, shape.page_shift, shape.pattern_bits);
 }
 
 Result<void> check_addressing(const RemainderAddressing& addressing) {
@@ -73,8 +75,8 @@ Result<void> check_addressing(const RemainderAddressing& addressing) {
       constants.end, constants.reciprocal_shift, constants.arena, page_bytes);
 }
 
-// The table is in memory that everybody shares: its lines, 16 KiB and 4 bytes a page, should stay
-// in the L1, whatever the kernel streams through it.
+// The table is in memory that everybody shares: its lines, 1 KiB and a byte a page, should stay in
+// the L1, whatever the kernel streams through it.
 const char* table_policy(const Module& module) {
   constexpr std::uint32_t hints_version = 74;
   constexpr std::uint32_t hints_target = 70;
@@ -93,7 +95,10 @@ std::string address_arithmetic(RemainderShape shape, const RemainderOperands& op
   const auto with = [&](std::string_view op, auto member) {
     return fmt::format("\t{}, {};\n", op, operands.operand(member));
   };
-  const char* policy = table_policy(module);
+  // From the table that begins `at` bytes behind the address in %demarc_h.
+  const auto look_up = [policy = table_policy(module)](std::string_view type, std::uint32_t at) {
+    return fmt::format("\tld.global.nc{}.{} \t%demarc_t, [%demarc_h+{}];\n", policy, type, at);
+  };
   std::string out = fmt::format(
       "\tshr.u64 \t%demarc_h, %demarc_a, {};\n\tcvt.u32.u64 \t%demarc_l, %demarc_h;\n"
       "\tcvt.u32.u64 \t%demarc_o, %demarc_a;\n",
@@ -108,18 +113,22 @@ std::string address_arithmetic(RemainderShape shape, const RemainderOperands& op
   out += with("mul.lo.u32 \t%demarc_u, %demarc_u", &Constants::skipped);
   out += fmt::format(
       "\tadd.u32 \t%demarc_l, %demarc_l, %demarc_u;\n\tshr.u32 \t%demarc_u, %demarc_l, {};\n"
-      "\tmul.wide.u32 \t%demarc_h, %demarc_u, 4;\n",
+      "\tcvt.u64.u32 \t%demarc_h, %demarc_u;\n",
       shape.page_shift);
   out += with("add.s64 \t%demarc_h, %demarc_h", &Constants::pages);
+  out += look_up("u8", 0) + "\tcvt.u32.u16 \t%demarc_x, %demarc_t;\n";
+  for (const auto& [first_bit, at] : {std::pair{0, 0U}, {8, table_of_high}}) {
+    out += fmt::format(
+        "\tbfe.u32 \t%demarc_u, %demarc_l, {}, 8;\n\tmul.wide.u32 \t%demarc_h, %demarc_u, 2;\n",
+        first_bit);
+    out += with("add.s64 \t%demarc_h, %demarc_h", &Constants::table) + look_up("u16", at) +
+           "\tcvt.u32.u16 \t%demarc_u, %demarc_t;\n\txor.b32 \t%demarc_x, %demarc_x, %demarc_u;\n";
+  }
+  const std::uint32_t not_of_patterns = ~((1U << shape.pattern_bits) - 1);
   out += fmt::format(
-      "\tld.global.nc{}.u32 \t%demarc_x, [%demarc_h];\n"
-      "\tand.b32 \t%demarc_l, %demarc_l, {};\n\tmul.wide.u32 \t%demarc_h, %demarc_l, 2;\n",
-      policy, (1U << shape.page_shift) - 1);
-  out += with("add.s64 \t%demarc_h, %demarc_h", &Constants::table);
-  out += fmt::format(
-      "\tld.global.nc{}.u16 \t%demarc_t, [%demarc_h];\n\tcvt.u32.u16 \t%demarc_l, %demarc_t;\n"
-      "\txor.b32 \t%demarc_x, %demarc_x, %demarc_l;\n\tmul.wide.u32 \t%demarc_a, %demarc_x, {};\n",
-      policy, 1U << shape.chunk_shift);
+      "\tand.b32 \t%demarc_l, %demarc_l, {};\n\txor.b32 \t%demarc_x, %demarc_x, %demarc_l;\n"
+      "\tmul.wide.u32 \t%demarc_a, %demarc_x, {};\n",
+      not_of_patterns, 1U << shape.chunk_shift);
   out += with("add.s64 \t%demarc_a, %demarc_a", &Constants::arena);
   return out + fmt::format(
                    "\tand.b32 \t%demarc_o, %demarc_o, {};\n\tcvt.u64.u32 \t%demarc_h, %demarc_o;\n"
