@@ -2,7 +2,7 @@
 // them stays away from what lies in other colours (docs/probe.md). Colours are parities of address
 // bits (an H100): pages are sorted by their constant, so that device code needs no table. Or they
 // are runs of remainders (an H200): pages are put in the order of their numbers, and device code
-// reads a table of 16 bits a page (colored.cuh).
+// reads small tables (colored.cuh).
 #pragma once
 
 #include <algorithm>
