@@ -321,8 +321,8 @@ TEST(PageArenas, LetNobodyElseHaveTheirGuardPages) {
   const auto is_free = [&](DevicePointer page) {
     return AddressRange::reserve(gpu, page_of_two_mib, page_of_two_mib, page)->address() == page;
   };
-  for (const int page : {-3, -1, 2}) {
-    EXPECT_FALSE(is_free(arena.address() + static_cast<std::uint64_t>(page) * page_of_two_mib));
+  for (const int place : {-3, -1, 2}) {
+    EXPECT_FALSE(is_free(arena.address() + static_cast<std::uint64_t>(place) * page_of_two_mib));
   }
   const std::array<unsigned char, 1> byte{1};
   const DevicePointer last = arena.address() + 2 * page_of_two_mib - 1;
