@@ -161,20 +161,16 @@ std::uint64_t RemainderColoring::position(std::uint64_t linear, std::uint32_t co
   return block << hash_.block_shift | std::uint64_t{low} << hash_.chunk_shift | (linear & chunk);
 }
 
-std::optional<std::uint64_t> find_block(const RemainderHash& hash, RemainderColoring::Window window,
-                                        std::uint64_t page, std::uint32_t constant,
-                                        std::uint64_t bytes) {
+std::vector<bool> own_chunks(const RemainderHash& hash, RemainderColoring::Window window,
+                             std::uint64_t page, std::uint32_t constant) {
   const std::uint64_t first_number = page << hash.number_bits();
-  const auto is_own = [&](std::uint64_t offset) {
+  std::vector<bool> own(hash.page_bytes >> hash.chunk_shift);
+  for (std::size_t chunk = 0; chunk < own.size(); ++chunk) {
+    const std::uint64_t offset = std::uint64_t{chunk} << hash.chunk_shift;
     const std::uint64_t number = first_number + hash.number(offset, constant);
-    return (number + hash.modulus - window.first) % hash.modulus < window.count;
-  };
-  for (std::uint64_t block = 0; block + bytes <= hash.page_bytes; block += bytes) {
-    std::uint64_t offset = block;
-    while (offset < block + bytes && is_own(offset)) offset += std::uint64_t{1} << hash.chunk_shift;
-    if (offset >= block + bytes) return block;
+    own[chunk] = (number + hash.modulus - window.first) % hash.modulus < window.count;
   }
-  return std::nullopt;
+  return own;
 }
 
 }  // namespace demarc::gpu

@@ -50,6 +50,7 @@ void fields(Fields& to, Share& value) {
   to.member("bytes", value.bytes);
   color_fields(to, value.colors);
   to.member("patterns_at", value.patterns_at);
+  to.member("places_at", value.places_at);
 }
 template <class Fields>
 void fields(Fields& to, ProvedMask& value) {

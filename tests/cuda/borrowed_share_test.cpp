@@ -123,61 +123,86 @@ TEST(BorrowedShare, OfATableThatIsNotAsLongAsItsPagesNeedIsRefused) {
 }
 
 // Where its kernels read them.
-DevicePointer patterns_of(const BorrowedShare& share) {
+ptx::RemainderConstants constants_of(const BorrowedShare& share) {
   const std::vector<std::byte> bytes = share.code().constants({});
   ptx::RemainderConstants constants;
   std::memcpy(&constants, bytes.data() + sizeof(ptx::ColoredPlaces), sizeof constants);
-  return constants.table;
+  return constants;
 }
 
-// Of the colours of the share, where what another process of its card writes cannot reach.
-TEST(BorrowedShare, HasThePatternsOfItsTableInItsOwnColours) {
+// In a page that nobody can write through the share.
+TEST(BorrowedShare, ReadsTheTablesThatItsLenderPutIntoItsColours) {
   const auto pool = lent_remainders();
   const auto table = pool->table();
   for (const std::size_t i : {0U, 1U}) {
     const LentShare lent = pool->lend(i).value();
-    ASSERT_TRUE(lent.patterns_at);
+    ASSERT_TRUE(lent.patterns_at && lent.places_at);
     const auto share = borrow(*pool, lent).value();
-    const DevicePointer patterns = patterns_of(share);
-    std::vector<std::byte> found(1024);
+    EXPECT_EQ(share.tables().size(), 1U);
+    const auto& steps = std::get<gpu::RemainderSteps>(lent.colors);
+    const auto constants = constants_of(share);
     const auto& api = pool->arena().gpu()->api();
-    ASSERT_EQ(api.cuMemcpyDtoH_v2(found.data(), patterns, found.size()), cu_success);
-    EXPECT_TRUE(std::equal(found.begin(), found.end(), table.begin()));
-    EXPECT_NE(api.cuMemcpyHtoD_v2(patterns, found.data(), found.size()), cu_success);
+    const auto expect_read_only = [&](DevicePointer at, std::span<const std::byte> wanted) {
+      std::vector<std::byte> found(wanted.size());
+      ASSERT_EQ(api.cuMemcpyDtoH_v2(found.data(), at, found.size()), cu_success);
+      EXPECT_TRUE(std::equal(found.begin(), found.end(), wanted.begin()));
+      EXPECT_NE(api.cuMemcpyHtoD_v2(at, found.data(), found.size()), cu_success);
+    };
+    expect_read_only(constants.table, std::span(table).first(1024));
+    expect_read_only(constants.pages + steps.first_page,
+                     std::span(table).subspan(steps.pages_at + steps.first_page));
   }
 }
 
-TEST(BorrowedShare, WhosePatternsAreNotThoseOfItsTableIsRefused) {
+TEST(BorrowedShare, WhoseTablesOnTheCardAreNotThatOneIsRefused) {
   const auto pool = lent_remainders();
-  const std::uint32_t at = *pool->lend(1)->patterns_at;
-  for (const std::uint32_t wrong : {at + 256, 2U << 20U}) {
-    expect_refused(*pool, fmt::format("patterns at {} of a page", wrong),
-                   [wrong](LentShare& lent) { lent.patterns_at = wrong; });
+  const LentShare lent = pool->lend(1).value();
+  const std::uint32_t page = 2U << 20U;
+  for (const std::uint32_t wrong : {page - 1023, page, 0U - 1U}) {
+    expect_refused(*pool, fmt::format("with patterns at {} of a page", wrong),
+                   [wrong](LentShare& changed) { changed.patterns_at = wrong; });
   }
-  const std::string reason = "the patterns of a lent share are not those of its table";
-  std::uint32_t empty = 0;
-  while (empty == at || empty == *pool->lend(0)->patterns_at) empty += 1024;
-  expect_refused(*pool, reason, [empty](LentShare& lent) { lent.patterns_at = empty; });
-  expect_refused(
-      *pool, reason, [](LentShare&) {},
-      [](std::vector<std::byte>& table) { table[1022] ^= std::byte{1}; });
+  const auto& steps = std::get<gpu::RemainderSteps>(lent.colors);
+  ASSERT_GT(steps.first_page, 0U);
+  const auto places = static_cast<std::uint32_t>(lent.pages + 1);
+  for (const std::uint32_t wrong : {steps.first_page - 1, page - places + 1, 0U - 1U}) {
+    expect_refused(*pool, fmt::format("with places at {} of a page", wrong),
+                   [wrong](LentShare& changed) { changed.places_at = wrong; });
+  }
+  const auto nothing = [](LentShare&) {};
+  const std::string patterns = "the patterns of a lent share are not those of its table";
+  expect_refused(*pool, patterns, [](LentShare& changed) { *changed.patterns_at += 2; });
+  expect_refused(*pool, patterns, nothing,
+                 [](std::vector<std::byte>& table) { table[1022] ^= std::byte{1}; });
+  const std::string of_pages = "the places of a lent share are not those of its table";
+  expect_refused(*pool, of_pages, [](LentShare& changed) { *changed.places_at += 1; });
+  expect_refused(*pool, of_pages, nothing,
+                 [](std::vector<std::byte>& table) { table[table.size() - 2] ^= std::byte{1}; });
   const auto none =
-      BorrowedShare::open(pool->arena().gpu(), pool->lend(1).value(), pool->table(),
+      BorrowedShare::open(pool->arena().gpu(), lent, pool->table(),
                           [](std::uint64_t, std::uint64_t) { return std::vector<OwnedFile>(); });
   EXPECT_THAT(none.error().message, HasSubstr("there came 0 descriptors"));
-  expect_refused(*lent_parities({0, 0}), "whose colours are parities is lent with patterns at 0",
-                 [](LentShare& lent) { lent.patterns_at = 0; });
+  const auto parities = lent_parities({0, 0});
+  const std::string not_theirs = "whose colours are parities is lent with tables of remainders";
+  expect_refused(*parities, not_theirs, [](LentShare& changed) { changed.patterns_at = 0; });
+  expect_refused(*parities, not_theirs, [](LentShare& changed) { changed.places_at = 0; });
 }
 
-// Too few remainders for a block of 1 KiB.
-TEST(BorrowedShare, WithoutPatternsOfItsOwnReadsThoseOfTheTable) {
+// Too few remainders for patterns, or a page that is full.
+TEST(BorrowedShare, WithoutTablesOfItsOwnReadsOthers) {
   const auto pool = lent_remainders();
-  LentShare lent = pool->lend(1).value();
-  lent.patterns_at.reset();
-  const auto share = borrow(*pool, lent);
-  ASSERT_TRUE(share) << share.error().message;
-  EXPECT_EQ(share->tables().size(), 1U);
-  EXPECT_EQ(patterns_of(*share), share->tables().front().first);
+  for (const bool has_patterns : {false, true}) {
+    LentShare lent = pool->lend(1).value();
+    const auto& steps = std::get<gpu::RemainderSteps>(lent.colors);
+    (has_patterns ? lent.places_at : lent.patterns_at).reset();
+    const auto share = borrow(*pool, lent);
+    ASSERT_TRUE(share) << share.error().message;
+    ASSERT_EQ(share->tables().size(), 2U);
+    const DevicePointer other = share->tables().front().first;
+    const auto constants = constants_of(*share);
+    EXPECT_EQ(constants.table == other, !has_patterns);
+    EXPECT_EQ(constants.pages == other + steps.pages_at, has_patterns);
+  }
 }
 
 TEST(BorrowedShare, WhoseChunksLeadBesideItsPagesIsRefused) {

@@ -163,6 +163,28 @@ TEST(Driver, ThatIsNotThereOrTooOldOrFailsIsRefusedWithItsPlace) {
   EXPECT_EQ(fails(214), "planted: the GPU failed (cuInit: CUDA_ERROR_FAKE)");
 }
 
+// As while another client of it ends with work on the card.
+TEST(Driver, WaitsForTheServerOfMps) {
+  constexpr std::chrono::milliseconds pause(100);
+  static int calls = 0;
+  static int unready = 0;
+  DriverApi api = test::fake_driver()->api();
+  api.cuInit = [](unsigned) { return ++calls <= unready ? cu_error_mps_server_not_ready : 0; };
+  const auto tried = [&](int refusals, std::chrono::milliseconds patience) {
+    calls = 0;
+    unready = refusals;
+    return Driver::from_table(api, "planted", patience);
+  };
+  EXPECT_TRUE(tried(2, 2 * pause));
+  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(tried(3, 2 * pause).error().message,
+            "planted: the GPU failed (cuInit: CUDA_ERROR_FAKE)");
+  EXPECT_EQ(calls, 3);
+  api.cuInit = [](unsigned) { return ++calls <= unready ? CuResult{805} : 0; };
+  EXPECT_FALSE(tried(1, 2 * pause)) << "of other errors none goes away";
+  EXPECT_EQ(calls, 1);
+}
+
 TEST(Driver, TellsItsVersionBeforeItIsStarted) {
   const std::string path = test::fake_driver()->origin();
   fake::FakeConfig config = fake::small_gpu();

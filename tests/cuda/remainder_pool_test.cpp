@@ -219,6 +219,39 @@ TEST(RemainderPool, QuartersAreMemoryStacksAndTwoOfASideMakeTheSide) {
   EXPECT_THAT(make_pool(8, 4, apart).error().message, HasSubstr("follow each other"));
 }
 
+// Tables of a half lie in its own colours: all of the patterns, and places from the first on. Those
+// of fewer remainders find no room for the patterns, whose chunks are eight remainders apart.
+TEST(RemainderPool, TablesLieInTheColoursOfTheirShare) {
+  constexpr ShareRequest two_halves[] = {{0x3, 0}, {0xc, 0}};
+  constexpr ShareRequest four_quarters[] = {{0x1, 0}, {0x2, 0}, {0x4, 0}, {0x8, 0}};
+  for (const auto shares :
+       {std::span<const ShareRequest>(two_halves), std::span<const ShareRequest>(four_quarters)}) {
+    const Pool pool = make_pool(8, 4, shares).value();
+    const RemainderColors& colors = *pool->remainders();
+    std::set<std::uint32_t> used;
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      const auto share = std::get<RemainderShare>(pool->only_region(i).value());
+      const auto own = gpu::own_chunks(colors.coloring.hash(), share.coloring->window(0),
+                                       pool->arena().pages(), colors.aside_constant);
+      const auto& [patterns, places] = share.tables;
+      EXPECT_EQ(patterns.has_value(), shares.size() == 2);
+      for (std::uint32_t chunk = 0; patterns && chunk < 4; ++chunk) {
+        EXPECT_TRUE(own.at(*patterns / 256 + chunk));
+        EXPECT_TRUE(used.insert(*patterns / 256 + chunk).second);
+      }
+      ASSERT_TRUE(places);
+      EXPECT_GT(*places, 0U);
+      EXPECT_TRUE(own.at(*places / 256));
+      EXPECT_TRUE(used.insert(*places / 256).second);
+      const auto buffer = pool->allocate(i, 4096).value();
+      const auto layout = buffer.layout<remainders>();
+      EXPECT_EQ(layout.pages + share.coloring->steps(0)->first_page,
+                pool->arena().aside() + *places);
+      if (patterns) EXPECT_EQ(layout.table, pool->arena().aside() + *patterns);
+    }
+  }
+}
+
 TEST(RemainderPool, SharesThatOverlapAreRefused) {
   constexpr ShareRequest overlapping[] = {{0x3, 0}, {0x2, 0}};
   EXPECT_THAT(make_pool(4, 2, overlapping).error().message,

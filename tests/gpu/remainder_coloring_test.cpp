@@ -187,20 +187,20 @@ TEST(RemainderSteps, of_digits_that_change_higher_bits_are_refused) {
   EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
 }
 
-RC_GTEST_PROP(RemainderBlocks, lie_in_their_window_whole, ()) {
-  const RemainderHash hash = h200_remainders();
-  const Window window{*rc::gen::inRange(0U, 47U), *rc::gen::inRange(1U, 48U)};
-  const auto place = *rc::gen::inRange<std::uint64_t>(0, 70000);
-  const auto constant = *rc::gen::inRange(0U, 64U);
-  const auto found = find_block(hash, window, place, constant, 1024);
-  // Its numbers are eight apart.
-  if (window.count >= 16) RC_ASSERT(found.has_value());
-  if (window.count <= 8) RC_ASSERT(!found.has_value());
-  if (!found) return;
-  RC_ASSERT(*found % 1024 == 0 && *found < hash.page_bytes);
-  for (std::uint64_t at = *found; at < *found + 1024; at += 256) {
-    const std::uint64_t number = place * 1024 + hash.number(at, constant);
-    RC_ASSERT((number % 47 + 47 - window.first) % 47 < window.count);
+// The page behind an arena, as the colouring would have it if it were of the arena.
+TEST(RemainderChunks, of_a_window_are_those_that_its_colour_has) {
+  auto constants = some_constants(4);
+  const auto arena = RemainderColoring::make(h200_remainders(), {{30, 11}}, constants).value();
+  std::set<std::uint64_t> chunks;
+  for (std::uint64_t linear = 0; linear < arena.color_bytes(0); linear += 256) {
+    chunks.insert(arena.position(linear, 0) / 256);
+  }
+  for (const std::uint64_t place : {1U, 2U}) {  // the first and the last lack rounds
+    const auto own = own_chunks(h200_remainders(), {30, 11}, place, constants[place]);
+    ASSERT_EQ(own.size(), 8192U);
+    for (std::uint64_t chunk = 0; chunk < 8192; ++chunk) {
+      ASSERT_EQ(own[chunk], chunks.contains(place * 8192 + chunk)) << chunk;
+    }
   }
 }
 

@@ -51,7 +51,7 @@ struct ColorShare {
 struct RemainderShare {
   std::shared_ptr<const gpu::RemainderColoring> coloring;  // the run is its only colour
   colored_layout<remainders> layout;                       // of byte 0 on
-  std::optional<std::uint32_t> patterns_at;                // place_patterns()
+  PlacedTables tables;
 };
 
 using ShareColors = std::variant<ColorShare, RemainderShare>;

@@ -2,6 +2,7 @@
 // none.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,8 +20,12 @@ class Driver {
   // cuInit. missing_capability when there is no driver or no GPU. The library stays loaded for the
   // life of the process.
   static Result<std::shared_ptr<const Driver>> load(const std::string& path = {});
-  // A table filled by the caller; `origin` stands for the library's path in messages.
-  static Result<std::shared_ptr<const Driver>> from_table(const DriverApi& api, std::string origin);
+  // A table filled by the caller; `origin` stands for the library's path in messages. While the
+  // server of MPS is not ready, as when a client of it was just ended with work on the card, cuInit
+  // is tried again, for `patience`.
+  static Result<std::shared_ptr<const Driver>> from_table(
+      const DriverApi& api, std::string origin,
+      std::chrono::milliseconds patience = std::chrono::seconds(10));
 
   // 13000 for CUDA 13.0, without starting the driver: a child process may still use it.
   static Result<int> peek_version();

@@ -31,7 +31,7 @@ class BorrowedShare {
  public:
   // The descriptors of pages of the arena from `first` on, in their order, at least one and `most`
   // at most. They are closed before the next call. The page behind the arena's last is the one
-  // with LentShare::patterns_at.
+  // with LentShare::patterns_at and places_at.
   using Lender =
       std::function<Result<std::vector<OwnedFile>>(std::uint64_t first, std::uint64_t most)>;
 
@@ -76,7 +76,7 @@ class BorrowedShare {
     return in_front_ + page * lent_.page_bytes;
   }
   [[nodiscard]] Result<void> map_pages(std::uint64_t first, std::uint64_t end);
-  [[nodiscard]] Result<void> borrow_patterns(std::uint32_t at, std::span<const std::byte> table);
+  [[nodiscard]] Result<void> borrow_tables(std::span<const std::byte> table);
   [[nodiscard]] Result<void> map_batch(std::uint64_t first, const std::vector<OwnedFile>& batch);
 
   GpuPointer gpu_;
@@ -84,10 +84,10 @@ class BorrowedShare {
   Lender lender_;
   AddressRange arena_;
   AddressRange window_;
-  std::uint64_t in_front_ = 0;            // bytes of the arena's range that its pages leave free
-  std::vector<bool> mapped_;              // of the arena's pages
-  std::optional<DeviceBuffer> table_;     // of remainders
-  std::optional<AddressRange> patterns_;  // the page with those of the share's own colours
+  std::uint64_t in_front_ = 0;               // bytes of the arena's range that its pages leave free
+  std::vector<bool> mapped_;                 // of the arena's pages
+  std::optional<AddressRange> lent_tables_;  // of remainders: the page with the share's own
+  std::optional<DeviceBuffer> table_;        // where one of them is not in that page
 };
 
 }  // namespace demarc::cuda

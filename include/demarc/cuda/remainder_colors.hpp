@@ -20,6 +20,7 @@ struct RemainderColors {
   gpu::RemainderModel model;                  // its remainders are those of the arena's numbers
   gpu::RemainderColoring coloring;            // of the arena; window c is colour c
   std::uint32_t aside_constant = 0;           // of the page that the arena keeps aside
+  std::vector<bool> aside_taken;              // its chunks that hold tables
   std::shared_ptr<const DeviceBuffer> table;  // on the card, of no colour: coloring.table()
   std::string account;                        // how it was found
 };
@@ -38,11 +39,15 @@ struct RemainderColors {
 [[nodiscard]] Result<gpu::RemainderColoring::Window> window_of_colors(
     const gpu::RemainderColoring& coloring, std::uint64_t colors);
 
-// Puts the patterns of the table where they are of the colour of `window`, in the page that the
-// arena keeps aside, and says at which byte of it; nothing where so few remainders have no place
-// for them.
-[[nodiscard]] Result<std::optional<std::uint32_t>> place_patterns(
-    const RemainderColors& colors, const PageArena& arena, gpu::RemainderColoring::Window window);
+// Bytes of the page that an arena keeps aside at which tables of one colour lie.
+struct PlacedTables {
+  std::optional<std::uint32_t> patterns;  // all of its colour; nothing: too few remainders for that
+  std::optional<std::uint32_t> places;    // of the arena's first page; nothing: the page is full
+};
+// Puts them there: patterns where all of their chunks are of the colour of `window`, places where
+// those of as many pages as can be are, from the arena's first on.
+[[nodiscard]] Result<PlacedTables> place_tables(RemainderColors& colors, const PageArena& arena,
+                                                gpu::RemainderColoring::Window window);
 
 // For device code: byte 0 is byte `first` of the only colour of `coloring`, in an arena at `arena`;
 // `table` is the address of coloring.table() where the code runs.

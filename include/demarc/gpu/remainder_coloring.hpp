@@ -11,7 +11,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -79,8 +78,7 @@ struct RemainderPatterns {
 //
 // The three tables are RemainderColoring::table(). As bits are XORed together, the two of patterns
 // have 256 entries each and not one for each chunk of a page; a line of the third serves 256 MiB.
-// So what a kernel looks up stays in the L1, which matters, as the tables are in memory that
-// everybody shares.
+// So what a kernel looks up stays in the L1.
 struct RemainderSteps {
   std::uint32_t chunk_shift = 0;  // bytes of a chunk
   std::uint32_t page_shift = 0;   // chunks of a page
@@ -137,7 +135,7 @@ class RemainderColoring {
   [[nodiscard]] Result<RemainderSteps> steps(std::uint32_t color) const;
   // Of all colours, as it lies in memory: 256 times 16 bits ("of_low"), as many again ("of_high"),
   // then 8 bits a page ("pages"), with as many entries as the modulus in front of these and one
-  // behind them. The patterns, up to remainder_table_of_pages, may lie elsewhere than the pages.
+  // behind them. Patterns and pages may lie apart.
   [[nodiscard]] std::vector<std::byte> table() const;
 
  private:
@@ -149,11 +147,10 @@ class RemainderColoring {
   std::vector<std::uint16_t> pages_;  // what the constant of each adds to the low bits
 };
 
-// The first block of so many bytes, aligned to itself, in page `page` of an arena whose chunks all
-// have remainders of the window; nothing where there is none. `constant`: of the page's digits.
-[[nodiscard]] std::optional<std::uint64_t> find_block(const RemainderHash& hash,
-                                                      RemainderColoring::Window window,
-                                                      std::uint64_t page, std::uint32_t constant,
-                                                      std::uint64_t bytes);
+// Whether the chunks of page `page` of an arena, in their order, have remainders of the window.
+// `constant`: of the page's digits.
+[[nodiscard]] std::vector<bool> own_chunks(const RemainderHash& hash,
+                                           RemainderColoring::Window window, std::uint64_t page,
+                                           std::uint32_t constant);
 
 }  // namespace demarc::gpu

@@ -22,9 +22,10 @@ struct Share {
   std::uint64_t pages = 0;       // of the arena
   std::uint64_t bytes = 0;       // linear bytes of the share
   std::variant<Parities, Remainders> colors;
-  // Of remainders: byte of the page behind the arena's last at which the table's patterns lie in
-  // the share's own colours; nothing: they do not.
+  // Of remainders: bytes of the page behind the arena's last at which the table's patterns lie, in
+  // the share's own colours, and the places of the arena's pages; nothing: they do not.
   std::optional<std::uint32_t> patterns_at = {};
+  std::optional<std::uint32_t> places_at = {};
   friend bool operator==(const Share&, const Share&) = default;
 };
 

@@ -63,9 +63,8 @@ Result<void> check_colors(const LentShare& lent, const ptx::ColoredAddressing& p
     return invalid_input("a share whose colours are parities is lent with a table of {} bytes",
                          table.size());
   }
-  if (lent.patterns_at) {
-    return invalid_input("a share whose colours are parities is lent with patterns at {}",
-                         *lent.patterns_at);
+  if (lent.patterns_at || lent.places_at) {
+    return invalid_input("a share whose colours are parities is lent with tables of remainders");
   }
   return check_room(lent, lent.pages * lent.page_bytes >> parities.masks.size());
 }
@@ -175,8 +174,8 @@ Result<BorrowedShare> BorrowedShare::open(GpuPointer gpu, const LentShare& lent,
       std::visit([&](const auto& colors) { return reserve(gpu, lent, colors); }, lent.colors));
   BorrowedShare share(gpu, lent, std::move(lender), std::move(places.arena),
                       std::move(places.window), places.in_front);
-  if (lent.patterns_at) DEMARC_CHECK(share.borrow_patterns(*lent.patterns_at, table));
-  if (!table.empty()) {
+  if (lent.patterns_at || lent.places_at) DEMARC_CHECK(share.borrow_tables(table));
+  if (!table.empty() && (!lent.patterns_at || !lent.places_at)) {
     DEMARC_TRY(DeviceBuffer on_card, DeviceBuffer::allocate(gpu, table.size()));
     DEMARC_CHECK(on_card.upload(table.data(), table.size()));
     share.table_.emplace(std::move(on_card));
@@ -185,15 +184,11 @@ Result<BorrowedShare> BorrowedShare::open(GpuPointer gpu, const LentShare& lent,
 }
 
 // What lies there has to be what the table holds, which was looked at.
-Result<void> BorrowedShare::borrow_patterns(std::uint32_t at, std::span<const std::byte> table) {
-  constexpr std::size_t bytes = gpu::remainder_table_of_pages;
-  if (at % bytes != 0 || at + bytes > lent_.page_bytes) {
-    return invalid_input("a share is lent with patterns at {} of a page of {} bytes", at,
-                         lent_.page_bytes);
-  }
+Result<void> BorrowedShare::borrow_tables(std::span<const std::byte> table) {
+  const auto& steps = std::get<gpu::RemainderSteps>(lent_.colors);
   DEMARC_TRY(const std::vector<OwnedFile> lent, lender_(lent_.pages, 1));
   if (lent.size() != 1) {
-    return invalid_input("of the page with the patterns of a share there came {} descriptors",
+    return invalid_input("of the page with the tables of a share there came {} descriptors",
                          lent.size());
   }
   DEMARC_TRY(const PhysicalMemory memory,
@@ -201,20 +196,34 @@ Result<void> BorrowedShare::borrow_patterns(std::uint32_t at, std::span<const st
   DEMARC_TRY(AddressRange range, AddressRange::reserve(gpu_, lent_.page_bytes, lent_.page_bytes));
   DEMARC_CHECK(range.map(0, memory));
   DEMARC_CHECK(range.allow(0, lent_.page_bytes, AddressRange::Access::read));
-  std::vector<std::byte> found(bytes);
-  DEMARC_CHECK(gpu_->check(gpu_->api().cuMemcpyDtoH_v2(found.data(), range.address() + at, bytes),
-                           "read the patterns of a lent share"));
-  if (!std::equal(found.begin(), found.end(), table.begin())) {
-    return invalid_input("the patterns of a lent share are not those of its table");
-  }
-  patterns_.emplace(std::move(range));
+  // `in_front`: bytes that may be read in front of them.
+  const auto compare = [&](std::string_view what, std::optional<std::uint32_t> at,
+                           std::uint64_t in_front,
+                           std::span<const std::byte> wanted) -> Result<void> {
+    if (!at) return {};
+    if (*at < in_front || *at + wanted.size() > lent_.page_bytes) {
+      return invalid_input("a share is lent with {} at {} of a page of {} bytes", what, *at,
+                           lent_.page_bytes);
+    }
+    std::vector<std::byte> found(wanted.size());
+    DEMARC_CHECK(
+        gpu_->check(gpu_->api().cuMemcpyDtoH_v2(found.data(), range.address() + *at, found.size()),
+                    "read the tables of a lent share"));
+    if (std::equal(found.begin(), found.end(), wanted.begin())) return {};
+    return invalid_input("the {} of a lent share are not those of its table", what);
+  };
+  DEMARC_CHECK(
+      compare("patterns", lent_.patterns_at, 0, table.first(gpu::remainder_table_of_pages)));
+  DEMARC_CHECK(compare("places", lent_.places_at, steps.first_page,
+                       table.subspan(steps.pages_at + steps.first_page)));
+  lent_tables_.emplace(std::move(range));
   return {};
 }
 
 std::vector<std::pair<DevicePointer, std::uint64_t>> BorrowedShare::tables() const {
   std::vector<std::pair<DevicePointer, std::uint64_t>> all;
   if (table_) all.emplace_back(table_->address(), table_->bytes());
-  if (patterns_) all.emplace_back(patterns_->address(), patterns_->bytes());
+  if (lent_tables_) all.emplace_back(lent_tables_->address(), lent_tables_->bytes());
   return all;
 }
 
@@ -281,14 +290,16 @@ ColoredCode BorrowedShare::code() const {
   }
   const auto& steps = std::get<gpu::RemainderSteps>(lent_.colors);
   const auto number = static_cast<std::uint32_t>(window() >> steps.chunk_shift);
+  const auto in_lent_page = [this](std::uint32_t at) { return lent_tables_->address() + at; };
   return {window(),
           ptx::RemainderAddressing{
               {.chunk_shift = steps.chunk_shift,
                .page_shift = steps.page_shift,
                .pattern_bits = steps.pattern_bits},
               {.arena = arena_.address(),
-               .table = patterns_ ? patterns_->address() + *lent_.patterns_at : table_->address(),
-               .pages = table_->address() + steps.pages_at,
+               .table = lent_.patterns_at ? in_lent_page(*lent_.patterns_at) : table_->address(),
+               .pages = lent_.places_at ? in_lent_page(*lent_.places_at) - steps.first_page
+                                        : table_->address() + steps.pages_at,
                .before = number - steps.begin,
                .end = steps.end,
                .reciprocal = steps.reciprocal,

@@ -141,10 +141,12 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::create(const CardPointer& card
     const std::uint64_t linear = coloring.color_bytes(0);
     DEMARC_TRY(auto layout,
                layout_of_remainders(coloring, pool->arena_.address(), 0, colors.table->address()));
-    DEMARC_TRY(const auto patterns_at, place_patterns(colors, pool->arena_, window));
-    if (patterns_at) layout.table = pool->arena_.aside() + *patterns_at;
+    DEMARC_TRY(const PlacedTables tables, place_tables(colors, pool->arena_, window));
+    const DevicePointer aside = pool->arena_.aside();
+    if (tables.patterns) layout.table = aside + *tables.patterns;
+    if (tables.places) layout.pages = aside + *tables.places - coloring.steps(0)->first_page;
     RemainderShare share{std::make_shared<const gpu::RemainderColoring>(std::move(coloring)),
-                         layout, patterns_at};
+                         layout, tables};
     pool->add_share(request, std::move(share), std::span(&linear, 1));
   }
   pool->remainders_.emplace(std::move(colors));

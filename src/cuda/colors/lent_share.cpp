@@ -23,7 +23,8 @@ Result<LentShare> ColoredPool::lend(std::size_t share) const {
   lent.bytes = usage.capacity_bytes;
   if (const auto* run = std::get_if<RemainderShare>(&colors)) {
     DEMARC_TRY(lent.colors, run->coloring->steps(0));
-    lent.patterns_at = run->patterns_at;
+    lent.patterns_at = run->tables.patterns;
+    lent.places_at = run->tables.places;
   } else {
     const auto& parities = std::get<ColorShare>(colors);
     const auto masks = parities.coloring.masks();

@@ -73,6 +73,44 @@ Result<std::vector<gpu::PageRemainder>> measure_pages(const MemoryTimer& timer,
   return found;
 }
 
+std::size_t chunks_of(std::size_t bytes, const gpu::RemainderHash& hash) {
+  return (bytes + (std::size_t{1} << hash.chunk_shift) - 1) >> hash.chunk_shift;
+}
+
+// How many chunks from `first` on are as wanted, `most` at most.
+std::size_t run_of(const std::vector<bool>& chunks, std::size_t first, std::size_t most,
+                   bool wanted) {
+  const auto begin = chunks.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto end = begin + static_cast<std::ptrdiff_t>(std::min(most, chunks.size() - first));
+  return static_cast<std::size_t>(std::find(begin, end, !wanted) - begin);
+}
+
+// The first block of so many free chunks, aligned to itself, that are all the colour's own.
+std::optional<std::size_t> own_block(const std::vector<bool>& own, const std::vector<bool>& taken,
+                                     std::size_t count) {
+  for (std::size_t first = 0; first + count <= own.size(); first += count) {
+    if (run_of(own, first, count, true) == count && run_of(taken, first, count, false) == count) {
+      return first;
+    }
+  }
+  return std::nullopt;
+}
+
+// So many free chunks of which as many as can be are the colour's own, from the first on. In front
+// of them there is a chunk: what comes before the arena's first page reads there.
+std::optional<std::size_t> best_run(const std::vector<bool>& own, const std::vector<bool>& taken,
+                                    std::size_t count) {
+  std::optional<std::size_t> best;
+  std::size_t most = 0;
+  for (std::size_t first = 1; first + count <= own.size(); ++first) {
+    const std::size_t length = run_of(own, first, count, true);
+    if ((best && length <= most) || run_of(taken, first, count, false) < count) continue;
+    best = first;
+    most = length;
+  }
+  return best;
+}
+
 }  // namespace
 
 Result<RemainderColors> measure_remainders(const MemoryTimer& timer, PageArena& arena,
@@ -114,19 +152,36 @@ Result<RemainderColors> measure_remainders(const MemoryTimer& timer, PageArena& 
                          std::move(model),
                          std::move(coloring),
                          found[aside].constant,
+                         {},
                          std::make_shared<const DeviceBuffer>(std::move(table)),
                          std::move(account)};
 }
 
-Result<std::optional<std::uint32_t>> place_patterns(const RemainderColors& colors,
-                                                    const PageArena& arena,
-                                                    gpu::RemainderColoring::Window window) {
-  const auto place = gpu::find_block(colors.coloring.hash(), window, arena.pages(),
-                                     colors.aside_constant, gpu::remainder_table_of_pages);
-  if (!place) return std::nullopt;
+Result<PlacedTables> place_tables(RemainderColors& colors, const PageArena& arena,
+                                  gpu::RemainderColoring::Window window) {
+  const gpu::RemainderHash& hash = colors.coloring.hash();
+  const std::vector<bool> own = gpu::own_chunks(hash, window, arena.pages(), colors.aside_constant);
+  std::vector<bool>& taken = colors.aside_taken;
+  taken.resize(own.size());
   const std::vector<std::byte> table = colors.coloring.table();
-  DEMARC_CHECK(arena.fill_aside(*place, std::span(table).first(gpu::remainder_table_of_pages)));
-  return static_cast<std::uint32_t>(*place);
+  const auto put = [&](std::size_t chunk,
+                       std::span<const std::byte> bytes) -> Result<std::uint32_t> {
+    const std::size_t at = chunk << hash.chunk_shift;
+    DEMARC_CHECK(arena.fill_aside(at, bytes));
+    std::fill_n(taken.begin() + static_cast<std::ptrdiff_t>(chunk), chunks_of(bytes.size(), hash),
+                true);
+    return static_cast<std::uint32_t>(at);
+  };
+  const auto patterns = std::span(table).first(gpu::remainder_table_of_pages);
+  const auto places = std::span(table).subspan(patterns.size() + hash.modulus);
+  PlacedTables placed;
+  if (const auto chunk = own_block(own, taken, chunks_of(patterns.size(), hash))) {
+    DEMARC_TRY(placed.patterns, put(*chunk, patterns));
+  }
+  if (const auto chunk = best_run(own, taken, chunks_of(places.size(), hash))) {
+    DEMARC_TRY(placed.places, put(*chunk, places));
+  }
+  return placed;
 }
 
 Result<gpu::RemainderColoring::Window> window_of_colors(const gpu::RemainderColoring& coloring,

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <thread>
 #include <vector>
 
 #include "driver/driver_errors.hpp"
@@ -89,11 +90,18 @@ Result<int> Driver::peek_version() {
   return version;
 }
 
-Result<std::shared_ptr<const Driver>> Driver::from_table(const DriverApi& api, std::string origin) {
+Result<std::shared_ptr<const Driver>> Driver::from_table(const DriverApi& api, std::string origin,
+                                                         std::chrono::milliseconds patience) {
   std::shared_ptr<Driver> driver(new Driver);
   driver->api_ = api;
   driver->origin_ = std::move(origin);
-  if (const CuResult code = api.cuInit(0); code != cu_success) {
+  constexpr std::chrono::milliseconds pause(100);
+  CuResult code = api.cuInit(0);
+  for (; code == cu_error_mps_server_not_ready && patience >= pause; patience -= pause) {
+    std::this_thread::sleep_for(pause);
+    code = api.cuInit(0);
+  }
+  if (code != cu_success) {
     const char* name = nullptr;
     api.cuGetErrorName(code, &name);
     const std::string text = name == nullptr ? fmt::format("error {}", code) : name;

@@ -75,8 +75,8 @@ Result<void> check_addressing(const RemainderAddressing& addressing) {
       constants.end, constants.reciprocal_shift, constants.arena, page_bytes);
 }
 
-// The table is in memory that everybody shares: its lines, 1 KiB and a byte a page, should stay in
-// the L1, whatever the kernel streams through it.
+// Its lines, 1 KiB and a byte a page, should stay in the L1, whatever the kernel streams through
+// it.
 const char* table_policy(const Module& module) {
   constexpr std::uint32_t hints_version = 74;
   constexpr std::uint32_t hints_target = 70;
