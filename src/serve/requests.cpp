@@ -151,7 +151,7 @@ Result<void> Server::carry_out(Connection& connection, const lease::AttachReques
 
 Result<void> Server::carry_out(Connection& connection, const lease::PagesRequest& request) {
   if (!connection.process) return invalid_input("attach to a lease before pages are lent");
-  // With the one that holds patterns.
+  // With the one that holds tables.
   const std::uint64_t pages = card_.pages() + (table_.get() >= 0 ? 1 : 0);
   if (request.count == 0 || request.count > lease::packet_files || request.first > pages ||
       request.count > pages - request.first) {

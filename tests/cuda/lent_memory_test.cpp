@@ -98,8 +98,7 @@ TEST(LentMemory, OfAnArenaIsThePageThatLiesAtThePlaceNow) {
   const GpuPointer gpu = test::fake_gpu();
   PageArena arena = PageArena::create(gpu, 3, Lending::by_descriptor).value();
   ASSERT_EQ(gpu->api().cuMemsetD8_v2(arena.address() + 2 * lent_page_bytes, 9, lent_page_bytes), 0);
-  ASSERT_TRUE(arena.keep_aside(1));
-  ASSERT_TRUE(arena.arrange(std::array<std::uint32_t, 2>{2, 0}));
+  ASSERT_TRUE(arena.arrange(std::array<std::uint32_t, 2>{2, 0}, {}, 1));
   EXPECT_TRUE(arena.lend_page(2)) << "the page that is kept aside";
   EXPECT_FALSE(arena.lend_page(3));
   const AddressRange range = mapped_at_any_place(

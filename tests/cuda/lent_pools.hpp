@@ -31,6 +31,12 @@ inline std::shared_ptr<cuda::ColoredPool> lent_parities(
       .value();
 }
 
+// Whether the driver would give the page of addresses that begins there.
+inline bool is_free(const cuda::GpuPointer& gpu, std::uint64_t address) {
+  return cuda::AddressRange::reserve(gpu, page_of_share, page_of_share, address)->address() ==
+         address;
+}
+
 // Measured once.
 inline const std::shared_ptr<cuda::ColoredPool>& lent_remainders() {
   fake::FakeConfig config = fake::small_gpu();

@@ -300,9 +300,11 @@ TEST(PageArenas, KeepAPageAsideThatNobodyWritesButThem) {
   const std::array<std::byte, 2> bytes{std::byte{7}, std::byte{8}};
   EXPECT_EQ(arena.aside(), 0U);
   EXPECT_THAT(arena.fill_aside(0, bytes).error().message, HasSubstr("keeps aside: it has 0"));
-  EXPECT_THAT(arena.keep_aside(3).error().message, HasSubstr("keeping page 3 of an arena aside"));
-  ASSERT_TRUE(arena.keep_aside(1));
-  ASSERT_TRUE(arena.arrange(std::array<std::uint32_t, 2>{2, 0}));
+  const std::array<std::uint32_t, 2> order{2, 0};
+  EXPECT_THAT(arena.arrange(order, {}, 3).error().message, HasSubstr("page 3 is not there"));
+  EXPECT_THAT(arena.arrange(order, {}, 2).error().message, HasSubstr("page 2 is named twice"));
+  EXPECT_EQ(arena.aside(), 0U) << "a refusal changes nothing";
+  ASSERT_TRUE(arena.arrange(order, {}, 1));
   ASSERT_TRUE(arena.fill_aside(page_of_two_mib - 2, bytes));
   for (const std::uint64_t at : {page_of_two_mib - 1, page_of_two_mib + 1}) {
     EXPECT_THAT(arena.fill_aside(at, bytes).error().message, HasSubstr("it has 2097152")) << at;

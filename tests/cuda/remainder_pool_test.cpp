@@ -247,9 +247,28 @@ TEST(RemainderPool, TablesLieInTheColoursOfTheirShare) {
       const auto layout = buffer.layout<remainders>();
       EXPECT_EQ(layout.pages + share.coloring->steps(0)->first_page,
                 pool->arena().aside() + *places);
-      if (patterns) EXPECT_EQ(layout.table, pool->arena().aside() + *patterns);
+      EXPECT_EQ(layout.table,
+                patterns ? pool->arena().aside() + *patterns : colors.table->address());
     }
   }
+}
+
+TEST(RemainderPool, TablesAreLeftOutWhereThePageIsFull) {
+  const Pool& pool = pool_of_sides();
+  RemainderColors colors = *pool->remainders();
+  const auto window = colors.coloring.window(0);
+  const auto own =
+      gpu::own_chunks(colors.coloring.hash(), window, pool->arena().pages(), colors.aside_constant);
+  colors.aside_taken.assign(own.size(), true);
+  const auto none = place_tables(colors, pool->arena(), window).value();
+  EXPECT_FALSE(none.patterns || none.places);
+  // One chunk is free, and not the colour's own: places go there, patterns do not.
+  const auto foreign = std::find(own.begin() + 1, own.end(), false) - own.begin();
+  colors.aside_taken[static_cast<std::size_t>(foreign)] = false;
+  const auto one = place_tables(colors, pool->arena(), window).value();
+  EXPECT_FALSE(one.patterns);
+  EXPECT_EQ(one.places, static_cast<std::uint32_t>(foreign * 256));
+  EXPECT_TRUE(colors.aside_taken[static_cast<std::size_t>(foreign)]);
 }
 
 TEST(RemainderPool, SharesThatOverlapAreRefused) {

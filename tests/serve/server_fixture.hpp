@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 
 #include <csignal>
+#include <fstream>
+#include <iterator>
 
 #include "demarc/lease/client.hpp"
 #include "demarc/serve/server.hpp"
@@ -79,11 +81,20 @@ class ServerTest : public testing::Test {
     ADD_FAILURE() << "there is no tenant " << tenant;
     return {};
   }
-  // A process that does this; what it returns is its exit code.
+  // A process that does this; what it returns is its exit code, 99 where it did not find what it
+  // expected.
   static pid_t in_process(const std::function<int()>& work) {
     const pid_t process = ::fork();
-    if (process == 0) ::_exit(work());
-    return process;
+    if (process != 0) return process;
+    const int code = work();
+    ::_exit(testing::Test::HasFailure() ? 99 : code);
+  }
+  // Of whatever parent: "PID (NAME) STATE ...".
+  static bool is_alive(pid_t process) {
+    std::ifstream file(fmt::format("/proc/{}/stat", process));
+    const std::string facts(std::istreambuf_iterator<char>(file), {});
+    const std::size_t name = facts.rfind(')');
+    return name != std::string::npos && facts.at(name + 2) != 'Z';
   }
   static int end_of(pid_t process) {
     int status = 0;
@@ -103,7 +114,7 @@ class ServerTest : public testing::Test {
                         [this](const std::string& line) { told.push_back(line); },
                         [this](std::span<const pid_t> processes) {
                           for (const pid_t process : processes) {
-                            EXPECT_EQ(::waitpid(process, nullptr, WNOHANG), 0) << "killed already";
+                            EXPECT_TRUE(is_alive(process)) << "killed already";
                             ended_work.push_back(process);
                           }
                         }};

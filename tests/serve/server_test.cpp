@@ -87,6 +87,15 @@ TEST_F(Serving, hands_out_the_table_in_a_file_that_nobody_can_change) {
   const auto process = connect();
   const auto packet = ask(process, to_text(lease::Request(lease::AttachRequest{token})));
   ASSERT_EQ(packet.files.size(), 2U) << "behind that of the lock";
+  const std::uint64_t behind = card.pages();
+  const auto tables = ask(process, to_text(lease::Request(lease::PagesRequest{behind, 1})));
+  ASSERT_EQ(tables.files.size(), 1U) << "the page with what the share itself has of it";
+  struct stat facts {};
+  ASSERT_EQ(::fstat(tables.files[0].get(), &facts), 0);
+  EXPECT_EQ(facts.st_size, static_cast<off_t>(behind));
+  EXPECT_EQ(refusal(process, lease::PagesRequest{behind + 1, 1}),
+            fmt::format("1 pages from {} on: 1 to {} of the arena's {} were expected", behind + 1,
+                        lease::packet_files, behind + 1));
   const int table = packet.files[1].get();
   char bytes[1001];
   EXPECT_EQ(::pread(table, bytes, sizeof bytes, 0), 1000);

@@ -9,7 +9,7 @@
 //
 // An access to an element far from the last one takes about 10 machine instructions more with one
 // mask (nvcc 13.0, sm_90). Where colours are remainders (an H200) the span is a
-// demarc::colored_span<float, demarc::remainders>, at about 24 more, three of them loads from small
+// demarc::colored_span<float, demarc::remainders>, at about 30 more, three of them loads from small
 // tables. Elements must not be wider than 16 bytes; x.vector(i) reads and writes 16 aligned bytes
 // at a time.
 #pragma once

@@ -46,9 +46,9 @@ inline constexpr CuResult cu_error_unsupported_limit = 215;
 inline constexpr CuResult cu_error_not_found = 500;
 inline constexpr CuResult cu_error_not_ready = 600;
 inline constexpr CuResult cu_error_not_supported = 801;
+inline constexpr CuResult cu_error_mps_server_not_ready = 807;
 inline constexpr CuResult cu_error_capturing = 900;
 inline constexpr CuResult cu_error_capture_invalidated = 901;
-inline constexpr CuResult cu_error_mps_server_not_ready = 807;
 inline constexpr CuResult cu_error_unknown = 999;
 
 struct CuUuid {

@@ -36,8 +36,7 @@ class BorrowedShare {
       std::function<Result<std::vector<OwnedFile>>(std::uint64_t first, std::uint64_t most)>;
 
   // Maps no page of the arena. `table` is ColoredPool::table(). Errors, after which nothing is left
-  // behind:
-  // invalid_input where what is lent is of another card or does not fit together;
+  // behind: invalid_input where what is lent is of another card or does not fit together;
   // missing_capability where the driver gives no addresses that fit.
   static Result<BorrowedShare> open(GpuPointer gpu, const LentShare& lent,
                                     std::span<const std::byte> table, Lender lender);

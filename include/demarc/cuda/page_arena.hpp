@@ -27,6 +27,7 @@ class PageArena {
   [[nodiscard]] DevicePointer address() const {
     return range_.address() + guards_.in_front * page_bytes_;
   }
+  [[nodiscard]] GuardPages guards() const { return guards_; }
   [[nodiscard]] std::uint64_t page_bytes() const { return page_bytes_; }
   [[nodiscard]] std::uint64_t pages() const { return memory_.size(); }
   [[nodiscard]] const GpuPointer& gpu() const { return gpu_; }
@@ -38,11 +39,12 @@ class PageArena {
 
   // Page order[i] comes to place i; pages that `order` leaves out go back to the driver. Contents
   // stay with the pages. The address of the arena changes.
-  [[nodiscard]] Result<void> arrange(std::span<const std::uint32_t> order, GuardPages guards = {});
-  // Keeps a page, which the next order leaves out, beside the arena, at an address of its own.
-  [[nodiscard]] Result<void> keep_aside(std::uint32_t page);
+  // Page `aside`, which is not in the order, is kept beside the arena at an address of its own.
+  [[nodiscard]] Result<void> arrange(std::span<const std::uint32_t> order, GuardPages guards = {},
+                                     std::optional<std::uint32_t> aside = {});
+  // Of the page that is kept aside; 0: there is none.
   [[nodiscard]] DevicePointer aside() const { return aside_ ? aside_->range.address() : 0; }
-  // Writes bytes of it from `at` on. Kernels can only read it.
+  // Writes bytes of that page from `at` on. Kernels can only read it.
   [[nodiscard]] Result<void> fill_aside(std::uint64_t at, std::span<const std::byte> bytes) const;
 
  private:

@@ -80,13 +80,12 @@ struct RemainderPatterns {
 // have 256 entries each and not one for each chunk of a page; a line of the third serves 256 MiB.
 // So what a kernel looks up stays in the L1.
 struct RemainderSteps {
-  std::uint32_t chunk_shift = 0;  // bytes of a chunk
-  std::uint32_t page_shift = 0;   // chunks of a page
-  std::uint32_t pattern_bits =
-      0;                         // of a chunk in its page, those that the tables decide: the lowest
-  std::uint32_t begin = 0;       // v of the colour's first chunk
-  std::uint32_t end = 0;         // of the first one behind all pages
-  std::uint32_t reciprocal = 0;  // 2^(32 + shift) over the colour's chunks of a round, rounded up
+  std::uint32_t chunk_shift = 0;   // bytes of a chunk
+  std::uint32_t page_shift = 0;    // chunks of a page
+  std::uint32_t pattern_bits = 0;  // the lowest of a chunk in its page: those that tables decide
+  std::uint32_t begin = 0;         // v of the colour's first chunk
+  std::uint32_t end = 0;           // of the first one behind all pages
+  std::uint32_t reciprocal = 0;    // 2^(32 + shift) over the colour's chunks of a round, rounded up
   std::uint32_t reciprocal_shift = 0;  // the least that divides exactly up to `end`
   std::uint32_t skipped = 0;           // chunks of a round that are not the colour's
   std::uint32_t first_page = 0;        // of the arena, as c counts pages

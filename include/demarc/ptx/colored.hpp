@@ -49,7 +49,7 @@ struct ColoredAddressing {
 };
 
 // The same for colours that are remainders, by gpu::RemainderSteps (gpu/remainder_coloring.hpp):
-// about 18 machine instructions, three of them loads from tables that the L1 holds. Linear
+// about 20 machine instructions, three of them loads from tables that the L1 holds. Linear
 // addresses follow each other from a window of addresses on, which the arena itself may be; those
 // that are none of the colour's lead in front of the arena or behind it. Text that is rewritten for
 // colours which are not known yet knows their shape:

@@ -41,17 +41,6 @@ Result<OwnedFile> PageArena::lend_page(std::uint64_t page) const {
   return memory_[page].lend();
 }
 
-Result<void> PageArena::keep_aside(std::uint32_t page) {
-  if (page >= memory_.size()) {
-    return invalid_input("keeping page {} of an arena aside: it has {}", page, memory_.size());
-  }
-  DEMARC_TRY(AddressRange range, AddressRange::reserve(gpu_, page_bytes_, page_bytes_));
-  DEMARC_CHECK(range.map(0, memory_[page]));
-  DEMARC_CHECK(range.allow(0, page_bytes_, AddressRange::Access::read));
-  aside_.emplace(Aside{std::move(memory_[page]), std::move(range)});
-  return {};
-}
-
 Result<void> PageArena::fill_aside(std::uint64_t at, std::span<const std::byte> bytes) const {
   if (!aside_ || at > page_bytes_ || bytes.size() > page_bytes_ - at) {
     return invalid_input("{} bytes at {} of a page that an arena keeps aside: it has {}",
@@ -64,14 +53,24 @@ Result<void> PageArena::fill_aside(std::uint64_t at, std::span<const std::byte> 
   return aside_->range.allow(0, page_bytes_, AddressRange::Access::read);
 }
 
-Result<void> PageArena::arrange(std::span<const std::uint32_t> order, GuardPages guards) {
+Result<void> PageArena::arrange(std::span<const std::uint32_t> order, GuardPages guards,
+                                std::optional<std::uint32_t> aside) {
   std::vector<bool> taken(memory_.size(), false);
-  for (const auto page : order) {
+  const auto take = [&](std::uint32_t page) -> Result<void> {
     if (page >= memory_.size() || taken[page]) {
       return invalid_input("arranging an arena: page {} is {}", page,
                            page >= memory_.size() ? "not there" : "named twice");
     }
     taken[page] = true;
+    return {};
+  };
+  for (const auto page : order) DEMARC_CHECK(take(page));
+  if (aside) {
+    DEMARC_CHECK(take(*aside));
+    DEMARC_TRY(AddressRange range, AddressRange::reserve(gpu_, page_bytes_, page_bytes_));
+    DEMARC_CHECK(range.map(0, memory_[*aside]));
+    DEMARC_CHECK(range.allow(0, page_bytes_, AddressRange::Access::read));
+    aside_.emplace(Aside{std::move(memory_[*aside]), std::move(range)});
   }
   std::vector<PhysicalMemory> arranged;
   arranged.reserve(order.size());

@@ -129,12 +129,11 @@ Result<RemainderColors> measure_remainders(const MemoryTimer& timer, PageArena& 
   }
   const std::uint32_t aside = order.back();
   order.pop_back();
-  DEMARC_CHECK(arena.keep_aside(aside));
   std::vector<std::uint32_t> constants;
   constants.reserve(order.size());
   for (const std::uint32_t page : order) constants.push_back(found[page].constant);
   // As many pages in front as the first of a colour may be (gpu::RemainderSteps).
-  DEMARC_CHECK(arena.arrange(order, {.in_front = model.hash.modulus, .behind = 1}));
+  DEMARC_CHECK(arena.arrange(order, {.in_front = model.hash.modulus, .behind = 1}, aside));
   DEMARC_TRY(auto windows, gpu::windows_by_side(gpu::sides_of_remainders(model, sides),
                                                 scheme.colors, scheme.paths));
   std::string text;

@@ -1,0 +1,291 @@
+#include "subject_card.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace subject {
+
+void note(const std::string& line) {
+  const int file = ::open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  const std::string text = line + "\n";
+  if (::write(file, text.data(), text.size()) < 0) std::perror("log");
+  ::close(file);
+}
+
+void make_context() {
+  int device = 0;
+  const int ready = call("cuInit", 0U);
+  call("cuDeviceGet", &device, 0);
+  const int code = ready != 0 ? ready : call("cuDevicePrimaryCtxRetain", &context, device);
+  note("context " + std::to_string(code));
+}
+
+void take_host_memory() {
+  void* memory = nullptr;
+  call("cuCtxSetCurrent", context);
+  const int code = call("cuMemHostAlloc", &memory, std::size_t{64}, 0U);
+  note("host memory " + std::to_string(code));
+  if (code == 0) call("cuMemFreeHost", memory);
+}
+
+constexpr const char* idle_module = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry demarc_idle()
+{
+  ret;
+}
+)";
+
+void load_managed() {
+  void* module = nullptr;
+  call("cuCtxSetCurrent", context);
+  const std::string text =
+      std::string(idle_module) + ".visible .global .attribute(.managed) .align 4 .u32 total;\n";
+  note("managed " +
+       std::to_string(call("cuModuleLoadData", &module, static_cast<const void*>(text.c_str()))));
+}
+
+static void* idle_kernel() {
+  void* module = nullptr;
+  void* function = nullptr;
+  call("cuCtxSetCurrent", context);
+  if (call("cuModuleLoadData", &module, static_cast<const void*>(idle_module)) != 0) return nullptr;
+  call("cuModuleGetFunction", &function, module, "demarc_idle");
+  return function;
+}
+
+void launch_cluster(unsigned blocks) {
+  struct {
+    int id = 4;
+    int pad = 0;
+    unsigned size[16] = {};
+  } attribute;
+  attribute.size[0] = blocks;
+  attribute.size[1] = attribute.size[2] = 1;
+  struct {
+    unsigned grid[3], block[3], shared;
+    void* stream;
+    void* attributes;
+    unsigned count;
+  } config = {{blocks, 1, 1}, {32, 1, 1}, 0, nullptr, &attribute, 1};
+  const int code = call("cuLaunchKernelEx", static_cast<const void*>(&config), idle_kernel(),
+                        static_cast<void**>(nullptr), static_cast<void**>(nullptr));
+  note("cluster " + std::to_string(code));
+}
+
+void launch() {
+  void* function = idle_kernel();
+  if (function == nullptr) return;
+  const int code =
+      call("cuLaunchKernel", function, 5U, 1U, 1U, 32U, 1U, 1U, 0U, static_cast<void*>(nullptr),
+           static_cast<void**>(nullptr), static_cast<void**>(nullptr));
+  note("launch " + std::to_string(code));
+}
+
+constexpr const char* counting_module = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .global .align 4 .u32 added = 5;
+.visible .entry count(.param .u64 p)
+{
+  .reg .b64 %rd<4>;
+  .reg .b32 %r<6>;
+  ld.param.u64 %rd1, [p];
+  mov.u32 %r1, %ctaid.x;
+  mov.u32 %r2, %ntid.x;
+  mov.u32 %r3, %tid.x;
+  mad.lo.u32 %r1, %r1, %r2, %r3;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.u64 %rd1, %rd1, %rd2;
+  ld.global.u32 %r4, [%rd1];
+  ld.global.u32 %r5, [added];
+  add.u32 %r4, %r4, %r5;
+  st.global.u32 [%rd1], %r4;
+  ret;
+}
+)";
+
+std::string counted(const char* image) {
+  if (image == nullptr) image = counting_module;
+  constexpr std::size_t count = 16384;
+  unsigned long long memory = 0;
+  void* module = nullptr;
+  void* function = nullptr;
+  std::vector<unsigned> numbers(count);
+  for (std::size_t i = 0; i < count; ++i) numbers[i] = static_cast<unsigned>(i * 3);
+  call("cuCtxSetCurrent", context);
+  int code = call("cuMemAlloc_v2", &memory, count * sizeof(unsigned));
+  if (code != 0) return "allocation " + std::to_string(code);
+  code = call("cuMemcpyHtoD_v2", memory, static_cast<const void*>(numbers.data()),
+              count * sizeof(unsigned));
+  if (code != 0) return "upload " + std::to_string(code);
+  code = call("cuModuleLoadData", &module, static_cast<const void*>(image));
+  if (code != 0) return "module " + std::to_string(code);
+  code = call("cuModuleGetFunction", &function, module, "count");
+  void* arguments[] = {&memory};
+  if (code == 0) {
+    code = call("cuLaunchKernel", function, static_cast<unsigned>(count / 64), 1U, 1U, 64U, 1U, 1U,
+                0U, static_cast<void*>(nullptr), static_cast<void**>(arguments),
+                static_cast<void**>(nullptr));
+  }
+  if (code != 0) return "launch " + std::to_string(code);
+  code =
+      call("cuMemcpyDtoH_v2", static_cast<void*>(numbers.data()), memory, count * sizeof(unsigned));
+  if (code != 0) return "download " + std::to_string(code);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (numbers[i] != i * 3 + 5) return "wrong at " + std::to_string(i);
+  }
+  return "right";
+}
+
+std::string counted_as_compiled_by(const std::string& path) {
+  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return ::dlerror();
+  const auto size =
+      reinterpret_cast<int (*)(const char*, std::size_t*)>(::dlsym(library, "nvrtcGetCUBINSize"));
+  const auto code =
+      reinterpret_cast<int (*)(const char*, char*)>(::dlsym(library, "nvrtcGetCUBIN"));
+  std::size_t bytes = 0;
+  size(counting_module, &bytes);
+  std::string image(bytes, '\0');
+  code(counting_module, image.data());
+  return counted(image.c_str());
+}
+
+int counted_in_host_memory() {
+  void* memory = nullptr;
+  void* module = nullptr;
+  void* function = nullptr;
+  call("cuCtxSetCurrent", context);
+  if (call("cuMemHostAlloc", &memory, std::size_t{256}, 0U) != 0) return -1;
+  call("cuModuleLoadData", &module, static_cast<const void*>(counting_module));
+  call("cuModuleGetFunction", &function, module, "count");
+  void* arguments[] = {&memory};
+  return call("cuLaunchKernel", function, 1U, 1U, 1U, 64U, 1U, 1U, 0U, static_cast<void*>(nullptr),
+              static_cast<void**>(arguments), static_cast<void**>(nullptr));
+}
+
+int find_spilling() {
+  constexpr const char* text = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry spilling()
+{
+  .reg .b64 %stack;
+  ret;
+}
+)";
+  void* module = nullptr;
+  void* function = nullptr;
+  call("cuCtxSetCurrent", context);
+  call("cuModuleLoadData", &module, static_cast<const void*>(text));
+  return call("cuModuleGetFunction", &function, module, "spilling");
+}
+
+// Each thread keeps its number in a local variable, across a barrier.
+constexpr const char* keeping_module = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry keep(.param .u64 p)
+{
+  .reg .b64 %rd<4>;
+  .reg .b32 %r<6>;
+  .local .align 4 .b8 own[8];
+  ld.param.u64 %rd1, [p];
+  mov.u32 %r1, %ctaid.x;
+  mov.u32 %r2, %ntid.x;
+  mov.u32 %r3, %tid.x;
+  mad.lo.u32 %r1, %r1, %r2, %r3;
+  st.local.u32 [own+4], %r1;
+  bar.sync 0;
+  ld.local.u32 %r4, [own+4];
+  mul.wide.u32 %rd2, %r1, 4;
+  add.u64 %rd1, %rd1, %rd2;
+  st.global.u32 [%rd1], %r4;
+  ret;
+}
+)";
+
+std::string replayed() {
+  constexpr std::size_t count = 1024;
+  unsigned long long memory = 0;
+  void* module = nullptr;
+  void* function = nullptr;
+  void* stream = nullptr;
+  void* graph = nullptr;
+  void* executable = nullptr;
+  call("cuCtxSetCurrent", context);
+  int code = call("cuMemAlloc_v2", &memory, count * sizeof(unsigned));
+  if (code == 0) {
+    code = call("cuModuleLoadData", &module, static_cast<const void*>(keeping_module));
+  }
+  if (code == 0) code = call("cuModuleGetFunction", &function, module, "keep");
+  if (code == 0) code = call("cuStreamCreateWithPriority", &stream, 1U, 0);
+  if (code == 0) code = call("cuStreamBeginCapture_v2", stream, 1);
+  void* arguments[] = {&memory};
+  if (code == 0) {
+    code = call("cuLaunchKernel", function, static_cast<unsigned>(count / 64), 1U, 1U, 64U, 1U, 1U,
+                0U, stream, static_cast<void**>(arguments), static_cast<void**>(nullptr));
+  }
+  if (code == 0) code = call("cuStreamEndCapture", stream, &graph);
+  if (code == 0) code = call("cuGraphInstantiateWithFlags", &executable, graph, 0ULL);
+  for (int time = 0; code == 0 && time < 2; ++time) {
+    std::vector<unsigned> numbers(count, 7);
+    code = call("cuMemcpyHtoD_v2", memory, static_cast<const void*>(numbers.data()),
+                count * sizeof(unsigned));
+    if (code == 0) code = call("cuGraphLaunch", executable, stream);
+    if (code == 0) code = call("cuStreamSynchronize", stream);
+    if (code == 0) {
+      code = call("cuMemcpyDtoH_v2", static_cast<void*>(numbers.data()), memory,
+                  count * sizeof(unsigned));
+    }
+    for (std::size_t i = 0; code == 0 && i < count; ++i) {
+      if (numbers[i] != i) return "wrong at " + std::to_string(i);
+    }
+  }
+  return code == 0 ? "right" : "failed " + std::to_string(code);
+}
+
+std::string tenant_report() {
+  const char* preload = std::getenv("CUDA_INJECTION64_PATH");
+  void* library = preload == nullptr ? nullptr : ::dlopen(preload, RTLD_NOW | RTLD_NOLOAD);
+  const auto function =
+      library == nullptr
+          ? nullptr
+          : reinterpret_cast<const char* (*)()>(::dlsym(library, "demarc_tenant_report"));
+  const char* said = function == nullptr ? "no function" : function();
+  std::string line = said == nullptr ? "none" : said;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line;
+}
+
+void look_into_the_arena() {
+  unsigned long long memory = 0;
+  char seen[16] = {};
+  call("cuCtxSetCurrent", context);
+  call("cuMemAlloc_v2", &memory, std::size_t{4096});
+  note("look " +
+       std::to_string(call("cuMemcpyDtoH_v2", static_cast<void*>(seen), memory * 2, sizeof seen)));
+}
+
+void subscribe_first() {
+  const void* const* table = nullptr;
+  const unsigned char any[16] = {};
+  std::uint32_t handle = 0;
+  call("cuGetExportTable", &table, static_cast<const unsigned char*>(any));
+  using Callback = void (*)(void*, int, int, const void*);
+  using Subscribe = int (*)(std::uint32_t*, Callback, void*);
+  const Callback nothing = [](void*, int, int, const void*) {};
+  const auto subscribe = reinterpret_cast<Subscribe>(const_cast<void*>(table[3]));
+  note("subscribe " + std::to_string(subscribe(&handle, nothing, nullptr)));
+}
+
+}  // namespace subject

@@ -1,0 +1,50 @@
+// What the program of subject.cpp does on the card, by functions of the driver that it looks up.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <string>
+
+namespace subject {
+
+inline std::string driver_path;  // NOLINTBEGIN: of this small program alone
+inline std::string log_path;
+inline void* context = nullptr;  // NOLINTEND: of the card
+
+// Adds a line to the log.
+void note(const std::string& line);
+
+// -1: the driver has no such function.
+template <class... Arguments>
+int call(const char* name, Arguments... arguments) {
+  void* driver = ::dlopen(driver_path.c_str(), RTLD_NOW);
+  const auto function =
+      driver == nullptr ? nullptr : reinterpret_cast<int (*)(Arguments...)>(::dlsym(driver, name));
+  return function == nullptr ? -1 : function(arguments...);
+}
+
+void make_context();
+void take_host_memory();
+// Of a module with a __managed__ variable.
+void load_managed();
+// Of the driver: a launch with thread-block clusters.
+void launch_cluster(unsigned blocks);
+void launch();
+// 16384 numbers go to the card, each gets 5 more there, and they come back.
+std::string counted(const char* image = nullptr);
+// The same with what a compiler in the program, NVRTC in this library, gives as machine code.
+std::string counted_as_compiled_by(const std::string& path);
+// A launch of that kernel on pinned memory of the host.
+int counted_in_host_memory();
+// Whether a kernel is found of which the stand-in keeps 8 bytes per thread in local memory.
+int find_spilling();
+// A graph of a kernel with local variables, twice.
+std::string replayed();
+// What libdemarc_preload.so says of this program, in one line.
+std::string tenant_report();
+// Where all colours lie: the window's address, which is known, times the number of the two colours.
+void look_into_the_arena();
+// As a profiler does: the driver's callbacks have one subscriber a process.
+void subscribe_first();
+
+}  // namespace subject
