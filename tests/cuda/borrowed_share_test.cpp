@@ -122,22 +122,19 @@ TEST(BorrowedShare, OfATableThatIsNotAsLongAsItsPagesNeedIsRefused) {
   expect_refused(*pool, length, [](LentShare& lent) { lent.pages += 1; });
 }
 
-// Where chunks that are none of the share's lead: as many pages in front as any colour needs, in
-// the pool as in what is borrowed, and one behind.
+// Where chunks that are none of the share's lead: as many pages in front as its colour needs (a
+// pool keeps those that any needs), and one behind.
 TEST(BorrowedShare, OfRemaindersKeepsTheAddressesBesideItsArenaFree) {
   const auto pool = lent_remainders();
   const GpuPointer gpu = pool->arena().gpu();
+  EXPECT_EQ(pool->arena().guards().in_front, 47U);
+  EXPECT_EQ(pool->arena().guards().behind, 1U);
   const LentShare lent = pool->lend(1).value();
   const std::uint64_t in_front = std::get<gpu::RemainderSteps>(lent.colors).first_page;
   ASSERT_GT(in_front, 0U);
   const auto share = borrow(*pool, lent).value();
-  for (const auto& [arena, pages_in_front] :
-       {std::pair{share.arena(), in_front},
-        std::pair{pool->arena().address(), std::uint64_t{47}}}) {
-    EXPECT_FALSE(test::is_free(gpu, arena - pages_in_front * page_of_share));
-    EXPECT_FALSE(test::is_free(gpu, arena - page_of_share));
-    EXPECT_FALSE(test::is_free(gpu, arena + lent.pages * page_of_share));
-  }
+  EXPECT_FALSE(test::is_free(gpu, share.arena() - in_front * page_of_share));
+  EXPECT_FALSE(test::is_free(gpu, share.arena() + lent.pages * page_of_share));
 }
 
 // Where its kernels read them.
