@@ -12,6 +12,7 @@ import math
 import os
 import pathlib
 import re
+import signal
 import sys
 import time
 
@@ -29,6 +30,8 @@ def import_torch():
     if os.environ.get("DEMARC_TENANT"):
         import demarc.torch
         demarc.torch.enable()
+    else:  # a client of MPS that a signal ends while its kernels run ends the others' work; one that exits does not
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     torch.manual_seed(1)
     torch.backends.cudnn.deterministic = True
     return torch

@@ -1,7 +1,12 @@
-// What becomes of the clients of MPS when a signal ends one of them while its kernels run: one that
-// goes on as before, and those that begin then. Needs a server of MPS (nvidia-cuda-mps-control -d).
+// What becomes of the clients of MPS when one of them ends while its kernels run: one that goes on
+// as before, and those that begin then. Needs a server of MPS (nvidia-cuda-mps-control -d).
 //   nvcc -O3 -std=c++17 -arch=sm_90 -o ended_client ended_client.cu -lcuda
-//   ./ended_client 9 6       by signal 9, six times; 0: nobody is ended before the others are done
+//   ./ended_client running 9 6     by signal 9, six times; by signal 0 nobody is ended
+//   ./ended_client WAY SIGNAL TIMES
+// WAY: running     the signal comes while kernels run
+//      waited      ... once the client has waited for them
+//      terminated  ... once MPS has ended them (terminate_client)
+//      exit, _exit the client calls that function while they run; the signal is ignored
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <sys/wait.h>
@@ -11,6 +16,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 constexpr int begun_later = 5, seconds = 10, linger = 3;
@@ -30,8 +36,12 @@ double now() {
   return std::chrono::duration<double>(since).count();
 }
 
-// Keeps the card busy until it is ended.
-int be_busy() {
+volatile std::sig_atomic_t asked_to_stop = 0;
+
+// Keeps the card busy until it is ended; once it is asked to, it waits for its kernels, or leaves
+// without.
+int be_busy(const std::string& way) {
+  std::signal(SIGUSR1, [](int) { asked_to_stop = 1; });
   constexpr size_t count = size_t(1) << 29;
   float* data = nullptr;
   if (cudaMalloc(&data, count * sizeof *data) != cudaSuccess) return 1;
@@ -39,7 +49,15 @@ int be_busy() {
   for (auto& stream : streams) cudaStreamCreate(&stream);
   for (;;) {
     for (auto& stream : streams) add<<<528, 512, 0, stream>>>(data, count);
-    if (const cudaError_t code = cudaDeviceSynchronize()) return printf("busy: %d\n", code), 1;
+    if (asked_to_stop != 0 && way == "exit") std::exit(0);
+    if (asked_to_stop != 0 && way == "_exit") _exit(0);
+    if (const cudaError_t code = cudaDeviceSynchronize()) {
+      printf("  the busy one: error %d\n", code);
+      for (;;) pause();
+    }
+    if (asked_to_stop != 0) {
+      for (;;) pause();
+    }
   }
 }
 
@@ -75,6 +93,28 @@ int begin(int number) {
   return made != CUDA_SUCCESS;
 }
 
+long answer_of_mps(const std::string& question) {
+  FILE* answer = popen(("echo " + question + " | nvidia-cuda-mps-control").c_str(), "r");
+  char text[4096] = "";
+  if (answer != nullptr && fgets(text, sizeof text, answer) == nullptr) text[0] = '\0';
+  if (answer != nullptr) pclose(answer);
+  return atol(text);
+}
+
+// Ends the busy client in that way.
+void end(pid_t busy, const std::string& way, int signal) {
+  if (way == "terminated") {
+    const double begun = now();
+    const std::string server = std::to_string(answer_of_mps("get_server_list"));
+    answer_of_mps("terminate_client " + server + " " + std::to_string(busy));
+    printf("  terminate_client: %.2f s\n", now() - begun);
+  } else if (way != "running") {
+    kill(busy, SIGUSR1);
+    sleep(1);
+  }
+  if (way != "exit" && way != "_exit" && signal != 0) kill(busy, signal);
+}
+
 template <class Work>
 pid_t in_process(Work work) {
   const pid_t process = fork();
@@ -85,16 +125,17 @@ pid_t in_process(Work work) {
 }
 
 int main(int count, char** arguments) {
-  if (count != 3) return fprintf(stderr, "ended_client SIGNAL TIMES\n"), 64;
-  const int signal = atoi(arguments[1]);
+  if (count != 4) return fprintf(stderr, "ended_client WAY SIGNAL TIMES\n"), 64;
+  const std::string way = arguments[1];
+  const int signal = atoi(arguments[2]);
   setvbuf(stdout, nullptr, _IOLBF, 0);
-  for (int time = 0; time < atoi(arguments[2]); ++time) {
-    printf("signal %d, time %d\n", signal, time + 1);
-    const double end = now() + 5 + seconds / 2.0;
-    std::vector<pid_t> processes{in_process([&] { return go_on(end); })};
-    const pid_t busy = in_process(be_busy);
+  for (int time = 0; time < atoi(arguments[3]); ++time) {
+    printf("%s, signal %d, time %d\n", way.c_str(), signal, time + 1);
+    const double until = now() + 5 + seconds / 2.0;
+    std::vector<pid_t> processes{in_process([&] { return go_on(until); })};
+    const pid_t busy = in_process([&] { return be_busy(way); });
     sleep(5);
-    if (signal != 0) kill(busy, signal);
+    end(busy, way, signal);
     for (int i = 0; i < begun_later; ++i) {
       processes.push_back(in_process([&] { return begin(i); }));
       usleep(4 * pause_us);

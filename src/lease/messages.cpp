@@ -108,6 +108,8 @@ template <class Fields>
 void fields(Fields& to, RevokeRequest& value) {
   to.member("tenant", value.tenant);
 }
+template <class Fields>
+void fields(Fields&, EndWorkRequest&) {}
 
 // Answers.
 template <class Fields>
@@ -166,7 +168,7 @@ constexpr const char* answer_place = "answer of demarc serve";
 
 // The words that ask, in the order of Request.
 constexpr std::array<const char*, std::variant_size_v<Request>> words{
-    "open", "attach", "pages", "take", "give", "list", "grow", "move", "revoke"};
+    "open", "attach", "pages", "take", "give", "list", "grow", "move", "revoke", "end-work"};
 
 template <class Message>
 Json json_of(Message message) {

@@ -263,6 +263,12 @@ Result<void> Server::carry_out(Connection& connection, const lease::RevokeReques
   return {};
 }
 
+Result<void> Server::carry_out(Connection& connection, const lease::EndWorkRequest&) const {
+  options_.end_work(std::span(&connection.peer.process, 1));
+  connection.answers.push_back({to_text(lease::Done{}), {}});
+  return {};
+}
+
 Result<std::vector<std::string>> Server::reload(const std::vector<Terms>& tenants) {
   std::vector<Terms> next;
   std::vector<std::string> stays;

@@ -93,7 +93,7 @@ class ProgramOnShare {
                 .value();
     hook = cuda::LaunchHook::install(gpu->driver()).value();
     EXPECT_TRUE(hook->watch_calls([](const cuda::DriverCall& call) {
-      if (serving_ != nullptr) serving_->serve(call);
+      if (serving_ != nullptr && !call.leaving()) serving_->serve(call);
     }));
     serve(true);
   }

@@ -51,7 +51,7 @@ TEST(Messages, of_every_kind_come_back_as_they_were) {
        {Request(OpenRequest{"a \"name\"", "/proc/1/fd/2#3"}), Request(AttachRequest{"0f"}),
         Request(PagesRequest{5, 9}), Request(TakeRequest{std::uint64_t{1} << 40}),
         Request(GiveRequest{7}), Request(ListRequest{}), Request(GrowRequest{"a", 9}),
-        Request(MoveRequest{"a", "0-3"}), Request(RevokeRequest{"a"})}) {
+        Request(MoveRequest{"a", "0-3"}), Request(RevokeRequest{"a"}), Request(EndWorkRequest{})}) {
     const auto read = parse_request(to_text(request));
     ASSERT_TRUE(read) << read.error().message;
     EXPECT_EQ(*read, request) << to_text(request);

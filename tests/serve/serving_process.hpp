@@ -9,6 +9,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,12 @@ class ServingProcess {
     options.mps = mps_;
     options.tell = [](const std::string& line) {
       std::fprintf(stderr, "server: %s\n", line.c_str());
+    };
+    // Notes whose work it is asked to end, and answers once nothing holds it.
+    options.end_work = [this](std::span<const pid_t> processes) {
+      std::ofstream(socket_ + ".ended", std::ios::app)
+          << fmt::format("{}\n", fmt::join(processes, " "));
+      while (::access((socket_ + ".hold").c_str(), F_OK) == 0) ::usleep(1000);
     };
     std::vector<Terms> tenants;
     for (std::uint32_t i = 0; i < 2; ++i) {

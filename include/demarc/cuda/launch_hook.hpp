@@ -104,8 +104,8 @@ class LaunchHook {
   }
   // Learns the layout from the first descriptor that passes, of a card of this capability.
   void expect(gpu::ComputeCapability capability);
-  // `watch` sees every call of the driver's functions at its entry, inside the callback, and may
-  // answer it. Where a call cannot be shown, the refusal handler is called.
+  // `watch` sees every call of the driver's functions, inside the callback, at its entry, where it
+  // may answer it, and as it leaves. Where a call cannot be shown, the refusal handler is called.
   Result<void> watch_calls(void (*watch)(const DriverCall& call));
   // Called, inside the callback, when a launch cannot be confined though a mask is wanted. Where it
   // returns, a launch with an empty mask goes on under the ceiling alone, the others unconfined.

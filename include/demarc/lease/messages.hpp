@@ -62,8 +62,13 @@ struct RevokeRequest {
   std::string tenant;
   friend bool operator==(const RevokeRequest&, const RevokeRequest&) = default;
 };
+// What the process that asks has on the card is ended, without harm to others, before a signal ends
+// the process.
+struct EndWorkRequest {
+  friend bool operator==(const EndWorkRequest&, const EndWorkRequest&) = default;
+};
 using Request = std::variant<OpenRequest, AttachRequest, PagesRequest, TakeRequest, GiveRequest,
-                             ListRequest, GrowRequest, MoveRequest, RevokeRequest>;
+                             ListRequest, GrowRequest, MoveRequest, RevokeRequest, EndWorkRequest>;
 
 [[nodiscard]] std::string to_text(const Request& request);
 [[nodiscard]] Result<Request> parse_request(std::string_view text);

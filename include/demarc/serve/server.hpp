@@ -30,7 +30,7 @@ struct ServerOptions {
   std::function<Result<void>(const Book&)> proof = prove;
   // A line for the log.
   std::function<void(const std::string& line)> tell = [](const std::string&) {};
-  // Ends what processes have on the card, before they are killed.
+  // Ends what processes have on the card, before they are killed or a signal ends them.
   std::function<void(std::span<const pid_t>)> end_work = [](std::span<const pid_t>) {};
 };
 
@@ -107,6 +107,8 @@ class Server {
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::GrowRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::MoveRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::RevokeRequest& request);
+  [[nodiscard]] Result<void> carry_out(Connection& connection,
+                                       const lease::EndWorkRequest& request) const;
   [[nodiscard]] Result<void> check_rules(const Connection& connection) const;
   [[nodiscard]] Result<lease::Lease> lease_of(const std::string& tenant) const;
   [[nodiscard]] Result<lease::Extent> take(ProcessId process, std::uint64_t bytes);

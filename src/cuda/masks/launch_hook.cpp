@@ -161,7 +161,7 @@ bool LaunchHook::show_call(const void* params) {
     report("a call of the driver whose callback has other parameters than known");
     return false;
   }
-  if (!call->leaving()) watch(*call);
+  watch(*call);
   return call->answered();
 }
 

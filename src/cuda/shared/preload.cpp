@@ -16,6 +16,7 @@
 #include "calls/own_calls.hpp"
 #include "demarc/cuda/control.hpp"
 #include "driver/driver_call.hpp"
+#include "exec/end_by_signal.hpp"
 #include "exec/host_memory.hpp"
 #include "exec/managed_modules.hpp"
 #include "exec/seccomp_filter.hpp"
@@ -87,6 +88,8 @@ bool refused_host_memory(const demarc::cuda::DriverCall& call) {
 }
 
 void watch(const demarc::cuda::DriverCall& call) {
+  demarc::cuda::end_by_signal::hold();
+  if (call.leaving()) return;
   if (host_memory_is_refused && !demarc::cuda::OwnCalls::active() && refused_host_memory(call)) {
     return;
   }
@@ -99,6 +102,7 @@ void attach(demarc::cuda::ControlBlock& block) {
   auto attached = demarc::cuda::TenantProcess::attach(block, &tell);
   stop_without(attached);
   tenant = attached->release();
+  stop_without(demarc::cuda::end_by_signal::take_signals(block.lease_socket));
   record = &block.record;
 }
 

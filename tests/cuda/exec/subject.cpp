@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "subject_card.hpp"
+#include "subject_signals.hpp"
 
 using namespace subject;  // NOLINT: one program
 
@@ -77,39 +78,6 @@ void leave_parents() {
   if (::fork() != 0) std::exit(0);
   ::setsid();
   if (::fork() != 0) std::_Exit(0);
-}
-
-sigset_t passed_on() {
-  sigset_t set;
-  ::sigemptyset(&set);
-  for (const int signal : {SIGTERM, SIGHUP, SIGINT, SIGQUIT}) ::sigaddset(&set, signal);
-  return set;
-}
-
-void block_signals() {
-  const sigset_t set = passed_on();
-  ::sigprocmask(SIG_BLOCK, &set, nullptr);
-}
-
-void take_signal(const std::string& who) {
-  const sigset_t set = passed_on();
-  int signal = 0;
-  ::sigwait(&set, &signal);
-  note(who + " got " + std::to_string(signal));
-}
-
-// A child of a session of its own takes a signal as well; both know it before it is sent.
-void send_to_parent_and_take(int signal) {
-  block_signals();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::setsid();
-    take_signal("grandchild");
-    std::_Exit(0);
-  }
-  ::kill(first_parent, signal);
-  take_signal("program");
-  ::waitpid(child, nullptr, 0);
 }
 
 void kill_parent() {
@@ -188,6 +156,20 @@ bool do_step(const std::string& step) {
     std::_Exit(number);
   } else if (name == "die") {
     ::raise(number);
+  } else if (name == "die-in-child") {
+    die_in_child(number);
+  } else if (name == "die-beside-calls") {
+    die_beside_calls(number, *++rest, false);
+  } else if (name == "die-beside-a-call") {
+    die_beside_calls(number, *++rest, true);
+  } else if (name == "ignore") {
+    ::signal(number, SIG_IGN);
+  } else if (name == "take-own") {
+    ::signal(number, [](int) { note("own"); });
+  } else if (name == "abort") {
+    std::abort();
+  } else if (name == "process") {
+    note("process " + std::to_string(::getpid()));
   } else if (name == "exec") {
     become(true);
   } else if (name == "exec-without-environment") {
@@ -206,7 +188,7 @@ bool do_step(const std::string& step) {
     const char* value = std::getenv(argument.c_str());
     note(argument + " " + (value == nullptr ? "none" : value));
   } else if (name == "signal") {
-    send_to_parent_and_take(number);
+    send_to_parent_and_take(first_parent, number);
   } else if (name == "block") {
     block_signals();
   } else if (name == "take") {

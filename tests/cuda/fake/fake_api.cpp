@@ -1,9 +1,11 @@
 // The driver's symbols for the driver itself, devices and contexts.
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "fake_told.hpp"
 
@@ -12,6 +14,8 @@ CUctx_st* the_context() {
   static int context = 0;
   return reinterpret_cast<CUctx_st*>(&context);
 }
+
+std::string synchronized_by;  // a file; empty: nothing holds cuCtxSynchronize()
 }  // namespace
 
 using namespace demarc::fake;  // NOLINT: exported symbols are not in a namespace
@@ -198,8 +202,12 @@ FAKE CuResult cuCtxGetDevice(CuDevice* device) {
   *device = 0;
   return cu_success;
 }
+FAKE void fake_hold_synchronize(const char* path) {
+  synchronized_by = path;
+}
 FAKE CuResult cuCtxSynchronize() {
   return told(17, "cuCtxSynchronize", [] {
+    while (!synchronized_by.empty() && ::access(synchronized_by.c_str(), F_OK) != 0) ::usleep(1000);
     return on_card([](FakeGpu& gpu) {
       if (!gpu.captures.empty()) return error_capture_unsupported;
       gpu.unfinished.clear();
