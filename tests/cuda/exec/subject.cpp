@@ -162,6 +162,8 @@ bool do_step(const std::string& step) {
     die_beside_calls(number, *++rest, false);
   } else if (name == "die-beside-a-call") {
     die_beside_calls(number, *++rest, true);
+  } else if (name == "default") {
+    ::signal(number, SIG_DFL);
   } else if (name == "ignore") {
     ::signal(number, SIG_IGN);
   } else if (name == "take-own") {
