@@ -1,6 +1,9 @@
 // What a grant of memory takes: 1000 of them, asked for by 64 clients of one server in turn, beside
-// round trips to the same server that grant nothing. The server is a process of its own on a card
-// without memory, so that the protocol and the ledger are what is timed.
+// round trips to the same server that grant nothing.
+//   demarc_lease_bench                  of a server, a process of its own, on a card without
+//   memory:
+//                                       the protocol and the ledger are what is timed
+//   demarc_lease_bench SOCKET TENANT    of demarc serve there, on its card
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -74,14 +77,14 @@ void print(const char* name, std::vector<double> times) {
               times[times.size() / 2], times[times.size() * 99 / 100], times.back());
 }
 
-Result<void> measure(const std::string& socket) {
+Result<void> measure(const std::string& socket, const std::string& tenant) {
   auto owner = lease::LeaseClient::connect(socket);
   for (int i = 0; i < 1000 && !owner; ++i) {
     ::usleep(1000);
     owner = lease::LeaseClient::connect(socket);
   }
   if (!owner) return tl::unexpected(owner.error());
-  DEMARC_TRY(const auto opened, owner->open("a", ""));
+  DEMARC_TRY(const auto opened, owner->open(tenant, ""));
   std::vector<lease::LeaseClient> all;
   for (int i = 0; i < clients; ++i) {
     DEMARC_TRY(auto client, lease::LeaseClient::connect(socket));
@@ -110,9 +113,17 @@ Result<void> measure(const std::string& socket) {
   return {};
 }
 
+int reported(const Result<void>& done) {
+  if (done) return 0;
+  std::fprintf(stderr, "demarc_lease_bench: %s\n", done.error().message.c_str());
+  return static_cast<int>(done.error().kind);
+}
+
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
+  if (count == 3) return reported(measure(arguments[1], arguments[2]));
+  if (count != 1) return reported(invalid_input("give a socket and a tenant, or nothing"));
   char folder[] = "/tmp/demarc-lease-bench.XXXXXX";
   if (::mkdtemp(folder) == nullptr) return 2;
   const std::string socket = std::string(folder) + "/socket";
@@ -121,11 +132,9 @@ int main() {
     serve_forever(socket);
     ::_exit(0);
   }
-  const auto done = measure(socket);
+  const auto done = measure(socket, "a");
   ::kill(server, SIGKILL);
   ::waitpid(server, nullptr, 0);
   std::filesystem::remove_all(folder);
-  if (done) return 0;
-  std::fprintf(stderr, "demarc_lease_bench: %s\n", done.error().message.c_str());
-  return static_cast<int>(done.error().kind);
+  return reported(done);
 }

@@ -91,8 +91,8 @@ TEST(Messages, that_ask_for_nothing_known_are_refused_with_the_place) {
   EXPECT_EQ(refused("{}"), "request: the key 'do' is missing");
   EXPECT_EQ(
       refused(R"({"do":"steal"})"),
-      "request.do: 'steal': one of open, attach, pages, take, give, list, grow, move, revoke was "
-      "expected");
+      "request.do: 'steal': one of open, attach, pages, take, give, list, grow, move, revoke, "
+      "end-work was expected");
   EXPECT_EQ(refused(R"({"do":"take"})"), "request: the key 'bytes' is missing");
   EXPECT_EQ(refused(R"({"do":"take","bytes":"1"})"),
             "request.bytes: a whole number was expected, found \"1\"");
