@@ -1,9 +1,8 @@
 // What a grant of memory takes: 1000 of them, asked for by 64 clients of one server in turn, beside
 // round trips to the same server that grant nothing.
-//   demarc_lease_bench                  of a server, a process of its own, on a card without
-//   memory:
-//                                       the protocol and the ledger are what is timed
-//   demarc_lease_bench SOCKET TENANT    of demarc serve there, on its card
+//   demarc_lease_bench                a server of its own on a card without memory: what is timed
+//                                     is the protocol and the ledger
+//   demarc_lease_bench SOCKET TENANT  demarc serve there, with its card
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -46,9 +46,9 @@ Result<std::unique_ptr<Mps>> Mps::start(MpsUse use, const std::string& folder,
   return std::unique_ptr<Mps>(new Mps(folder));
 }
 
-void Mps::end_work_of(std::span<const pid_t> processes) const {
-  if (folder_.empty()) return;
-  cuda::end_mps_clients(environment_of(folder_), [&](pid_t client) {
+Result<void> Mps::end_work_of(std::span<const pid_t> processes) const {
+  if (folder_.empty()) return {};
+  return cuda::end_mps_clients(environment_of(folder_), [&](pid_t client) {
     return std::find(processes.begin(), processes.end(), client) != processes.end();
   });
 }

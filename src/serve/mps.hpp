@@ -25,8 +25,9 @@ class Mps {
   // CUDA_MPS_PIPE_DIRECTORY of the programs; empty: no MPS.
   [[nodiscard]] const std::string& folder() const { return folder_; }
 
-  // What these have on the card ends, so that they can be killed without harm to others.
-  void end_work_of(std::span<const pid_t> processes) const;
+  // What these have on the card ends, so that they can be killed without harm to others. An error
+  // where MPS does not say that it has.
+  [[nodiscard]] Result<void> end_work_of(std::span<const pid_t> processes) const;
 
  private:
   explicit Mps(std::string folder) : folder_(std::move(folder)) {}

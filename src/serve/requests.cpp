@@ -264,7 +264,7 @@ Result<void> Server::carry_out(Connection& connection, const lease::RevokeReques
 }
 
 Result<void> Server::carry_out(Connection& connection, const lease::EndWorkRequest&) const {
-  options_.end_work(std::span(&connection.peer.process, 1));
+  DEMARC_CHECK(options_.end_work(std::span(&connection.peer.process, 1)));
   connection.answers.push_back({to_text(lease::Done{}), {}});
   return {};
 }

@@ -140,7 +140,7 @@ Result<void> run(const ServePlan& plan) {
   options.mps = mps->folder();
   options.user = ::geteuid();
   options.tell = plan.tell;
-  options.end_work = [&](std::span<const pid_t> processes) { mps->end_work_of(processes); };
+  options.end_work = [&](std::span<const pid_t> processes) { return mps->end_work_of(processes); };
   DEMARC_TRY(const auto server, Server::start(options, *card, tenants));
   plan.tell(fmt::format("{}: {} bytes in the colours of {} tenants, at {}{}", card->uuid(),
                         card->pages() * card->page_bytes(), tenants.size(), config.socket,

@@ -220,7 +220,12 @@ void Server::end_processes(const std::string& tenant) {
     files.push_back(file);
   }
   if (processes.empty()) return;
-  options_.end_work(processes);
+  if (const auto ended = options_.end_work(processes); !ended) {
+    options_.tell(
+        fmt::format("tenant '{}': its processes are killed while they have work on the "
+                    "card, and others' may fail: {}",
+                    tenant, ended.error().message));
+  }
   for (const int file : files) send(file, SIGKILL);
 }
 

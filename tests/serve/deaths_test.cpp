@@ -175,6 +175,36 @@ TEST_F(Deaths, are_what_revoking_brings) {
   EXPECT_THAT(refusal(connect(), lease::RevokeRequest{"c"}), HasSubstr("there is no tenant 'c'"));
 }
 
+TEST_F(Deaths, that_may_take_the_work_of_others_along_are_told) {
+  const auto owner = connect();
+  const std::string token = open(owner).token;
+  const pid_t process = in_process([&] {
+    const auto client = user_of(token, step);
+    wait_for_word();
+    return 0;
+  });
+  turn_until([&] { return status("a").processes.size() == 1; });
+  work_ends = false;
+  EXPECT_EQ(refusal(connect(), lease::RevokeRequest{"a"}), "done");
+  EXPECT_EQ(end_of(process), SIGKILL);
+  EXPECT_THAT(told,
+              testing::ElementsAre("tenant 'a': its processes are killed while they have work "
+                                   "on the card, and others' may fail: no word of MPS"));
+}
+
+TEST_F(Deaths, by_a_signal_come_after_the_work_of_who_asks) {
+  const pid_t process = in_process([&] {
+    const auto client = lease::PacketSocket::connect(options.socket).value();
+    EXPECT_TRUE(client.send(to_text(lease::Request(lease::EndWorkRequest{}))).value());
+    const auto answer = client.receive().value().packet.value().text;
+    return lease::parse_answer<lease::Done>(answer) ? 7 : 8;
+  });
+  turn_until([&] { return ended_work == std::vector<pid_t>{process}; });
+  EXPECT_EQ(end_of(process), 7 << 8);
+  work_ends = false;
+  EXPECT_EQ(refusal(connect(), lease::EndWorkRequest{}), "no word of MPS");
+}
+
 TEST_F(Deaths, of_all_come_with_the_end_of_the_server) {
   static_cast<void>(card.memory(1));
   auto owner = std::make_optional(connect());

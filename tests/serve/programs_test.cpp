@@ -1,42 +1,18 @@
 // Whole programs under `demarc exec --tenant`, beside a server, on the stand-in driver: processes
 // that know nothing of each other share one card's memory.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 
-#include <atomic>
 #include <csignal>
 #include <functional>
 
-#include "demarc/base/files.hpp"
 #include "demarc/base/json.hpp"
-#include "demarc/lease/client.hpp"
-#include "demarc/serve/server.hpp"
-#include "exec/confine_fixture.hpp"
-#include "lent_pools.hpp"
-#include "paths.hpp"
-#include "serving_process.hpp"
+#include "tenant_programs.hpp"
 
 namespace demarc::serve {
 namespace {
 
 using cuda::complain;
 using test::Supervised;
-
-class TenantPrograms : public cuda::Confine {
- protected:
-  cuda::ConfinePlan plan_of(const std::string& tenant, const std::vector<std::string>& steps) {
-    auto plan = cuda::plan_for(program, steps);
-    plan.choice = {};
-    plan.sync_domain.kind = cuda::DomainChoice::Kind::none;
-    plan.tenant = tenant;
-    plan.socket = socket;
-    plan.audit = true;
-    return plan;
-  }
-  std::string socket = (test::fresh_folder("tenants") / "demarc.sock").string();
-};
 
 TEST_F(TenantPrograms, RunUnchangedInTheColoursOfTheirTenants) {
   for (const bool remainders : {false, true}) {
@@ -348,93 +324,6 @@ TEST_F(TenantPrograms, LoseTheirMemoryHoweverTheyEnd) {
   EXPECT_EQ(server.end(), 0) << "what they left is filled with zeros";
 }
 
-// By what ends them in their process, and with the exit code that this has by default.
-TEST_F(TenantPrograms, LoseTheirWorkOnTheCardBeforeASignalEndsThem) {
-  ServingProcess server(socket, false);
-  ASSERT_TRUE(server.ready());
-  const auto ended = [&](const std::vector<std::string>& last) {
-    std::filesystem::remove(socket + ".ended");
-    std::vector<std::string> steps = last;
-    steps.insert(steps.end() - 1, {"context", "count", "process"});
-    EXPECT_EQ(Supervised::apart([&] {
-                const auto outcome = run_confined(plan_of("a", steps));
-                REQUIRE_IN_CHILD(outcome.has_value() && outcome->holds());
-                return outcome->program_exit_code;
-              }) - 128,
-              last.back() == "abort" ? SIGABRT : std::atoi(last.back().c_str() + 4))
-        << last.back();
-    const std::string log = program.log();
-    const std::size_t at = log.rfind("process ") + 8;
-    return read_file(socket + ".ended").value_or("") == log.substr(at);
-  };
-  for (const char* signal : {"1",  "2",  "3",  "4",  "5",  "6",  "7",  "8",  "10", "11", "12",
-                             "13", "14", "15", "16", "24", "25", "26", "27", "29", "30", "31"}) {
-    // A sanitizer has taken some.
-    EXPECT_TRUE(ended({std::string("default=") + signal, std::string("die=") + signal})) << signal;
-  }
-  EXPECT_TRUE(ended({"abort"}));
-  EXPECT_FALSE(ended({"die=9"})) << "nobody can take it";
-  EXPECT_EQ(server.end(), 0);
-}
-
-TEST_F(TenantPrograms, KeepTheirWorkWhereTheyTakeASignalOrAChildDies) {
-  ServingProcess server(socket, false);
-  ASSERT_TRUE(server.ready());
-  EXPECT_EQ(Supervised::apart([&] {
-              const auto outcome =
-                  run_confined(plan_of("a", {"ignore=15", "take-own=2", "context", "die=15",
-                                             "die=2", "die-in-child=1", "count"}));
-              REQUIRE_IN_CHILD(outcome.has_value() && outcome->holds());
-              REQUIRE_IN_CHILD(program.log().ends_with("own\nchild 1\ncount right\n"));
-              return 0;
-            }),
-            0)
-      << program.log();
-  EXPECT_FALSE(std::filesystem::exists(socket + ".ended"));
-  EXPECT_EQ(server.end(), 0);
-}
-
-TEST_F(TenantPrograms, CallNothingMoreOnceASignalEndsThem) {
-  ServingProcess server(socket, false);
-  ASSERT_TRUE(server.ready());
-  for (const char* how : {"die-beside-calls=15", "die-beside-a-call=15"}) {
-    std::filesystem::remove(socket + ".ended");
-    ASSERT_TRUE(write_file(socket + ".hold", ""));
-    EXPECT_EQ(Supervised::apart([&] {
-                const auto outcome = run_confined(plan_of("a", {"context", "count", how, socket}));
-                REQUIRE_IN_CHILD(outcome.has_value() && outcome->holds());
-                REQUIRE_IN_CHILD(program.log().ends_with("count right\ncalls stopped\n"));
-                return outcome->program_exit_code;
-              }),
-              128 + SIGTERM)
-        << how << program.log();
-  }
-  EXPECT_EQ(server.end(), 0);
-}
-
-TEST_F(TenantPrograms, SayWhereNobodyEndsTheirWork) {
-  auto server = std::make_unique<ServingProcess>(socket, false);
-  ASSERT_TRUE(server->ready());
-  const pid_t watcher = ::fork();
-  if (watcher == 0) {
-    while (program.log().find("count right") == std::string::npos) ::usleep(1000);
-    ::kill(server->process(), SIGKILL);
-    while (lease::LeaseClient::connect(socket)) ::usleep(1000);
-    std::_Exit(write_file(socket + ".gone", "") ? 0 : 1);
-  }
-  testing::internal::CaptureStderr();
-  EXPECT_EQ(Supervised::apart([&] {
-              const auto outcome = run_confined(
-                  plan_of("a", {"context", "count", "wait-for=" + socket + ".gone", "die=15"}));
-              REQUIRE_IN_CHILD(outcome.has_value());
-              return outcome->program_exit_code;
-            }),
-            128 + SIGTERM);
-  EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              testing::HasSubstr("demarc serve could not end its work on the card"));
-  ::waitpid(watcher, nullptr, 0);
-}
-
 TEST_F(TenantPrograms, ReachNeitherTheArenaByTheDriverNorTheLeaseFromForks) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
@@ -497,15 +386,10 @@ TEST_F(TenantPrograms, AreWaitedForByTheServerThatComesAfterTheirs) {
   const std::string may_end = socket + ".end";
   auto server = std::make_unique<ServingProcess>(socket, false);
   ASSERT_TRUE(server->ready());
-  const pid_t watcher = ::fork();
-  if (watcher == 0) {
-    while (program.log().find("count right") == std::string::npos) ::usleep(1000);
-    ::kill(server->process(), SIGKILL);
-    while (lease::LeaseClient::connect(socket)) ::usleep(1000);
+  const pid_t watcher = once_the_server_is_killed(*server, [&] {
     const bool refused = !lease::PacketListener::listen(socket, std::nullopt);
-    static_cast<void>(write_file(may_end, ""));
-    std::_Exit(refused ? 0 : 1);
-  }
+    return write_file(may_end, "") && refused ? 0 : 1;
+  });
   EXPECT_EQ(Supervised::apart([&] {
               const auto outcome =
                   run_confined(plan_of("a", {"context", "count", "wait-for=" + may_end}));

@@ -105,6 +105,7 @@ class ServerTest : public testing::Test {
   PlantedCard card;
   std::vector<std::string> told;
   std::vector<pid_t> ended_work;  // whose work on the card was ended, before they were killed
+  bool work_ends = true;
   ServerOptions options{test::fresh_folder("serve") / "socket",
                         {},
                         "/run/mps",
@@ -112,11 +113,13 @@ class ServerTest : public testing::Test {
                         4 * step,
                         prove,
                         [this](const std::string& line) { told.push_back(line); },
-                        [this](std::span<const pid_t> processes) {
+                        [this](std::span<const pid_t> processes) -> Result<void> {
                           for (const pid_t process : processes) {
                             EXPECT_TRUE(is_alive(process)) << "killed already";
                             ended_work.push_back(process);
                           }
+                          if (work_ends) return {};
+                          return check_failed("no word of MPS");
                         }};
   std::unique_ptr<Server> server;
 };

@@ -72,12 +72,7 @@ class ServingProcess {
     options.tell = [](const std::string& line) {
       std::fprintf(stderr, "server: %s\n", line.c_str());
     };
-    // Notes whose work it is asked to end, and answers once nothing holds it.
-    options.end_work = [this](std::span<const pid_t> processes) {
-      std::ofstream(socket_ + ".ended", std::ios::app)
-          << fmt::format("{}\n", fmt::join(processes, " "));
-      while (::access((socket_ + ".hold").c_str(), F_OK) == 0) ::usleep(1000);
-    };
+    options.end_work = [this](std::span<const pid_t> processes) { return end_work(processes); };
     std::vector<Terms> tenants;
     for (std::uint32_t i = 0; i < 2; ++i) {
       const std::uint64_t bytes = side->share(std::uint64_t{1} << i).value().bytes;
@@ -97,6 +92,14 @@ class ServingProcess {
     if (api.cuMemcpyDtoH_v2(bytes.data(), pool->arena().address(), bytes.size()) != 0) return 3;
     const auto left = std::count_if(bytes.begin(), bytes.end(), [](char c) { return c != 0; });
     return left == 0 ? 0 : cuda::complain(std::to_string(left) + " bytes were left in the arena");
+  }
+  // Notes whose work it is asked to end, and answers once nothing holds it.
+  [[nodiscard]] Result<void> end_work(std::span<const pid_t> processes) const {
+    std::ofstream(socket_ + ".ended", std::ios::app)
+        << fmt::format("{}\n", fmt::join(processes, " "));
+    while (::access((socket_ + ".hold").c_str(), F_OK) == 0) ::usleep(1000);
+    if (::access((socket_ + ".fails").c_str(), F_OK) != 0) return {};
+    return check_failed("it could not");
   }
   static fake::FakeConfig config(bool remainders) {
     fake::FakeConfig config = fake::small_gpu();

@@ -31,7 +31,8 @@ struct ServerOptions {
   // A line for the log.
   std::function<void(const std::string& line)> tell = [](const std::string&) {};
   // Ends what processes have on the card, before they are killed or a signal ends them.
-  std::function<void(std::span<const pid_t>)> end_work = [](std::span<const pid_t>) {};
+  std::function<Result<void>(std::span<const pid_t>)> end_work =
+      [](std::span<const pid_t>) -> Result<void> { return {}; };
 };
 
 class Server {

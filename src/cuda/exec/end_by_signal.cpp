@@ -1,15 +1,19 @@
-// The handler: asks demarc serve by what may be called in one, and has the signal do what it does
+// The handlers: ask demarc serve by what may be called in one, and have the signal do what it does
 // by default.
 #include "exec/end_by_signal.hpp"
 
 #include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -19,61 +23,121 @@
 namespace demarc::cuda::end_by_signal {
 namespace {
 
-// Those that end a process by default, SIGKILL aside.
-constexpr int ending_signals[] = {
-    SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGTRAP,   SIGABRT,   SIGBUS,  SIGFPE,
-    SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM,   SIGTERM,   SIGXCPU, SIGXFSZ,
-    SIGPROF, SIGPOLL, SIGPWR,  SIGSYS,  SIGVTALRM, SIGSTKFLT,
-};
+// Of those that end a process by default: what a thread brings upon itself, so that it cannot go
+// on; and what comes from elsewhere, SIGKILL aside.
+constexpr int faults[] = {SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS};
+constexpr int requests[] = {SIGHUP,  SIGINT,    SIGQUIT, SIGUSR1, SIGUSR2,
+                            SIGPIPE, SIGALRM,   SIGTERM, SIGXCPU, SIGXFSZ,
+                            SIGPROF, SIGVTALRM, SIGPOLL, SIGPWR,  SIGSTKFLT};
 constexpr int patience_ms = 30'000;  // demarc serve gives its daemon of MPS 20 s
 
 // For ever: a signal may come while the process exits.
 struct Taker {
   lease::PacketSocket connection;  // asks nothing else: no answer of it is another thread's
+  ino_t file = 0;                  // of the connection, whose number the program may have closed
   std::string question;
-  pid_t process;
+  std::string answer;
+  pid_t process = 0;
+  sem_t asked = {};  // by a request, `by`
+  std::atomic<int> by{0};
 };
-const Taker* taker = nullptr;
+Taker* taker = nullptr;
 std::atomic<bool> ending{false};
+
+ino_t file_behind(int number) {
+  struct stat status {};
+  return ::fstat(number, &status) == 0 ? status.st_ino : 0;
+}
 
 bool work_was_ended() {
   const int file = taker->connection.file();
-  if (::send(file, taker->question.data(), taker->question.size(), MSG_NOSIGNAL) < 0) return false;
-  pollfd answer{file, POLLIN, 0};
-  char answered = 0;
-  return ::poll(&answer, 1, patience_ms) == 1 &&
-         ::recv(file, &answered, sizeof answered, MSG_DONTWAIT) > 0;
+  const std::string& question = taker->question;
+  if (file_behind(file) != taker->file) return false;
+  if (::send(file, question.data(), question.size(), MSG_NOSIGNAL) < 0) return false;
+  pollfd waiting{file, POLLIN, 0};
+  if (::poll(&waiting, 1, patience_ms) != 1) return false;
+  char text[64];  // errors are longer, and cut
+  const ssize_t bytes = ::recv(file, text, sizeof text, MSG_DONTWAIT);
+  return bytes > 0 && std::string_view(text, static_cast<std::size_t>(bytes)) == taker->answer;
 }
 
-void say(std::string_view text) {
+void end_work() {
+  if (work_was_ended()) return;
+  constexpr std::string_view text =
+      "demarc exec: a signal ends this process, and demarc serve could not end its work on the "
+      "card: its neighbours' may fail\n";
   static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
 }
 
-// With all signals blocked in its thread.
-void on_signal(int signal) {
-  const int error = errno;
-  // A child that was forked off has nothing on the card.
-  if (::getpid() == taker->process) {
-    if (ending.exchange(true)) hold();  // another thread ends it
-    if (!work_was_ended()) {
-      say("demarc exec: a signal ends this process, and demarc serve could not end its work on the "
-          "card: its neighbours' may fail\n");
-    }
-  }
+// It comes as soon as this thread does not block it.
+void have_by_default(int signal) {
   struct sigaction by_default {};
   by_default.sa_handler = SIG_DFL;
   ::sigaction(signal, &by_default, nullptr);
-  // It comes when the handler returns, where it came first.
   ::syscall(SYS_tgkill, ::getpid(), ::gettid(), signal);
+}
+
+// A child that was forked off has nothing on the card.
+bool is_child() {
+  return ::getpid() != taker->process;
+}
+
+// Handlers run with all signals blocked in their thread.
+void on_fault(int signal) {
+  const int error = errno;
+  if (!is_child()) {
+    if (ending.exchange(true)) hold();  // another thread ends the process
+    end_work();
+  }
+  have_by_default(signal);
   errno = error;
 }
 
-void take(int signal) {
+// The thread may be inside the driver, which ends nothing for MPS before the thread has left it: it
+// goes on, and another one waits.
+void on_request(int signal) {
+  const int error = errno;
+  if (is_child()) {
+    have_by_default(signal);
+  } else if (!ending.exchange(true)) {
+    taker->by.store(signal);
+    ::sem_post(&taker->asked);
+  }
+  errno = error;
+}
+
+void* wait_for_requests(void*) {
+  while (::sem_wait(&taker->asked) != 0) {
+  }
+  end_work();
+  const int signal = taker->by.load();
+  have_by_default(signal);
+  sigset_t only;
+  ::sigemptyset(&only);
+  ::sigaddset(&only, signal);
+  ::pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  return nullptr;
+}
+
+Result<void> start_waiting() {
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread{};
+  const int code = ::pthread_create(&thread, nullptr, &wait_for_requests, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (code != 0) return missing_capability("no thread for signals: {}", std::strerror(code));
+  ::pthread_detach(thread);
+  return {};
+}
+
+void take(int signal, void (*handler)(int)) {
   struct sigaction now {};
   if (::sigaction(signal, nullptr, &now) != 0) return;
   if ((now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL) return;
   struct sigaction ours {};
-  ours.sa_handler = &on_signal;
+  ours.sa_handler = handler;
   ours.sa_flags = SA_RESTART | SA_ONSTACK;
   ::sigfillset(&ours.sa_mask);
   ::sigaction(signal, &ours, nullptr);
@@ -83,9 +147,13 @@ void take(int signal) {
 
 Result<void> take_signals(const std::string& socket) {
   DEMARC_TRY(lease::PacketSocket connection, lease::PacketSocket::connect(socket));
-  taker = new Taker{std::move(connection), to_text(lease::Request(lease::EndWorkRequest{})),
-                    ::getpid()};
-  for (const int signal : ending_signals) take(signal);
+  const ino_t file = file_behind(connection.file());
+  taker = new Taker{std::move(connection), file, to_text(lease::Request(lease::EndWorkRequest{})),
+                    to_text(lease::Done{}), ::getpid()};
+  ::sem_init(&taker->asked, 0, 0);
+  DEMARC_CHECK(start_waiting());
+  for (const int signal : faults) take(signal, &on_fault);
+  for (const int signal : requests) take(signal, &on_request);
   return {};
 }
 

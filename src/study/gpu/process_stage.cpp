@@ -104,8 +104,9 @@ Environment MpsDaemon::environment() const {
 }
 
 void MpsDaemon::end_clients_below(pid_t leader) const {
-  cuda::end_mps_clients(folder_->daemon_environment(),
-                        [leader](pid_t client) { return is_below(client, leader); });
+  // The daemon is this study's alone; where it does not answer, all that is left is to kill them.
+  static_cast<void>(cuda::end_mps_clients(
+      folder_->daemon_environment(), [leader](pid_t client) { return is_below(client, leader); }));
 }
 
 MpsDaemon::~MpsDaemon() {

@@ -159,15 +159,21 @@ bool do_step(const std::string& step) {
   } else if (name == "die-in-child") {
     die_in_child(number);
   } else if (name == "die-beside-calls") {
-    die_beside_calls(number, *++rest, false);
-  } else if (name == "die-beside-a-call") {
-    die_beside_calls(number, *++rest, true);
+    die_beside_calls(number, *++rest);
+  } else if (name == "die-in-a-call") {
+    die_in_a_call(number, *++rest);
+  } else if (name == "die-twice") {
+    die_twice(number, *++rest);
+  } else if (name == "other-files") {
+    take_numbers_of_files();
   } else if (name == "default") {
     ::signal(number, SIG_DFL);
   } else if (name == "ignore") {
     ::signal(number, SIG_IGN);
   } else if (name == "take-own") {
     ::signal(number, [](int) { note("own"); });
+  } else if (name == "pause") {
+    ::pause();
   } else if (name == "abort") {
     std::abort();
   } else if (name == "process") {

@@ -1,6 +1,8 @@
 // Signals that end the program, or that it takes.
 #include "subject_signals.hpp"
 
+#include <pthread.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +21,12 @@ sigset_t passed_on() {
   ::sigemptyset(&set);
   for (const int signal : {SIGTERM, SIGHUP, SIGINT, SIGQUIT}) ::sigaddset(&set, signal);
   return set;
+}
+
+constexpr unsigned a_while_us = 50'000;
+
+void wait_for_file(const std::string& path) {
+  while (::access(path.c_str(), F_OK) != 0) ::usleep(1000);
 }
 
 }  // namespace
@@ -59,31 +67,71 @@ void die_in_child(int signal) {
   note("child " + std::to_string(WIFSIGNALED(status) ? WTERMSIG(status) : -1));
 }
 
-void die_beside_calls(int signal, const std::string& socket, bool long_ones) {
-  static std::atomic<long> begun{0};
-  static std::atomic<long> returned{0};
-  constexpr unsigned a_while_us = 50'000;
-  const std::string asked = socket + ".ended";
-  if (long_ones) call("fake_hold_synchronize", asked.c_str());
-  std::thread([long_ones] {
-    for (std::size_t free = 0, total = 0;; ++returned) {
-      ++begun;
-      long_ones ? call("cuCtxSynchronize") : call("cuMemGetInfo_v2", &free, &total);
-    }
+void die_beside_calls(int signal, const std::string& socket) {
+  static std::atomic<long> calls{0};
+  std::thread([] {
+    for (std::size_t free = 0, total = 0;; ++calls) call("cuMemGetInfo_v2", &free, &total);
   }).detach();
-  while (begun.load() < (long_ones ? 1 : 100)) std::this_thread::yield();
-  ::usleep(a_while_us);
-  std::thread([socket, asked, long_ones] {
-    while (::access(asked.c_str(), F_OK) != 0) ::usleep(1000);
+  while (calls.load() < 100) std::this_thread::yield();
+  std::thread([socket] {
+    wait_for_file(socket + ".ended");
     ::usleep(a_while_us);
-    const long before = returned.load();
+    const long before = calls.load();
     ::usleep(a_while_us);
-    // One short call that began before may return late.
-    const long most = long_ones ? 0 : before + 1;
-    note(returned.load() <= most ? "calls stopped" : "calls went on");
+    // One that began before may return late.
+    note(calls.load() <= before + 1 ? "calls stopped" : "calls went on");
     ::unlink((socket + ".hold").c_str());
   }).detach();
   ::raise(signal);
+  ::pause();
+}
+
+void die_in_a_call(int signal, const std::string& socket) {
+  static std::atomic<bool> returned{false};
+  const std::string asked = socket + ".ended";
+  call("fake_hold_synchronize", asked.c_str());
+  std::thread([signal, socket, asked, caller = ::pthread_self()] {
+    wait_for_file(asked + ".held");
+    ::pthread_kill(caller, signal);
+    wait_for_file(asked + ".seen");
+    ::usleep(a_while_us);
+    note(returned.load() ? "returned" : "held");
+    ::unlink((socket + ".hold").c_str());
+  }).detach();
+  call("cuCtxSynchronize");
+  returned.store(true);
+  ::pause();
+}
+
+void die_twice(int signal, const std::string& socket) {
+  std::thread([signal] { ::raise(signal); }).detach();
+  wait_for_file(socket + ".ended");
+  std::thread([socket] {
+    ::usleep(a_while_us);
+    ::unlink((socket + ".hold").c_str());
+  }).detach();
+  ::raise(signal);
+  ::pause();
+}
+
+void take_numbers_of_files() {
+  constexpr int most = 64;
+  int ends[2] = {-1, -1};
+  ::close_range(3, ~0U, 0);
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) != 0) return;
+  while (::dup(ends[1]) < most) {
+  }
+  if (::fork() != 0) {
+    ::close(ends[0]);
+    return;
+  }
+  // The child hears what is sent to any of them, until all have ended.
+  ::setsid();
+  ::close_range(static_cast<unsigned>(ends[1]), ~0U, 0);
+  char byte = 0;
+  const bool heard = ::recv(ends[0], &byte, sizeof byte, 0) > 0;
+  note(heard ? "others heard something" : "others heard nothing");
+  std::_Exit(0);
 }
 
 }  // namespace subject

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
 
 #include "fake_told.hpp"
@@ -16,6 +17,13 @@ CUctx_st* the_context() {
 }
 
 std::string synchronized_by;  // a file; empty: nothing holds cuCtxSynchronize()
+
+void wait_for_file() {
+  if (synchronized_by.empty()) return;
+  std::ofstream(synchronized_by + ".held");
+  while (::access(synchronized_by.c_str(), F_OK) != 0) ::usleep(1000);
+  std::ofstream(synchronized_by + ".seen");
+}
 }  // namespace
 
 using namespace demarc::fake;  // NOLINT: exported symbols are not in a namespace
@@ -207,7 +215,7 @@ FAKE void fake_hold_synchronize(const char* path) {
 }
 FAKE CuResult cuCtxSynchronize() {
   return told(17, "cuCtxSynchronize", [] {
-    while (!synchronized_by.empty() && ::access(synchronized_by.c_str(), F_OK) != 0) ::usleep(1000);
+    wait_for_file();
     return on_card([](FakeGpu& gpu) {
       if (!gpu.captures.empty()) return error_capture_unsupported;
       gpu.unfinished.clear();

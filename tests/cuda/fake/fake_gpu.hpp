@@ -124,7 +124,7 @@ std::int64_t fake_live_objects();
 void fake_watch_kernel(const char* name);
 std::uint64_t fake_watched_runs();
 std::uint64_t fake_unordered_runs();
-// cuCtxSynchronize() does not return before this file is there.
+// cuCtxSynchronize() makes PATH.held, waits for a file PATH, makes PATH.seen, and returns.
 void fake_hold_synchronize(const char* path);
 void fake_describe_as(int version);  // descriptors have this version from now on
 std::uint32_t fake_last_domain();    // of memory synchronisation, of the last launch that ran
