@@ -163,7 +163,8 @@ bool do_step(const std::string& step) {
   } else if (name == "die-in-a-call") {
     die_in_a_call(number, *++rest);
   } else if (name == "die-twice") {
-    die_twice(number, *++rest);
+    const std::string socket = *++rest;
+    die_twice(number, socket, std::atoi(*++rest));
   } else if (name == "other-files") {
     take_numbers_of_files();
   } else if (name == "default") {

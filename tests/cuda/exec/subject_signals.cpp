@@ -103,14 +103,14 @@ void die_in_a_call(int signal, const std::string& socket) {
   ::pause();
 }
 
-void die_twice(int signal, const std::string& socket) {
+void die_twice(int signal, const std::string& socket, int second) {
   std::thread([signal] { ::raise(signal); }).detach();
   wait_for_file(socket + ".ended");
   std::thread([socket] {
     ::usleep(a_while_us);
     ::unlink((socket + ".hold").c_str());
   }).detach();
-  ::raise(signal);
+  ::raise(second);
   ::pause();
 }
 

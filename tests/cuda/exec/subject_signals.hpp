@@ -17,8 +17,8 @@ void die_in_child(int signal);
 void die_beside_calls(int signal, const std::string& socket);
 // The signal comes while its thread is inside a call that then ends; says whether it returns.
 void die_in_a_call(int signal, const std::string& socket);
-// In two threads, one after the other.
-void die_twice(int signal, const std::string& socket);
+// In two threads, one after the other, of which the second gets another signal.
+void die_twice(int signal, const std::string& socket, int second);
 // Whatever file the process had open, its number is a socket's now. Another process says whether
 // anything is sent there until this one has ended.
 void take_numbers_of_files();
