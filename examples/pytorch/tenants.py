@@ -7,12 +7,12 @@ memory, the decoder reading prompts without end, and a CUDA program that copies.
 
   mps      MPS, and nothing divided
   percent  MPS, half of the threads for each (CUDA_MPS_ACTIVE_THREAD_PERCENTAGE)
+  green    MPS, and green contexts of half of the SMs, which the programs enter (examples/tenants/green_half.cu)
   mask     demarc exec --tpcs: half of the TPCs for each
   tenant   demarc exec --tenant: half of the TPCs and of the memory's colours
 
-Green contexts are not among them: a program makes its own, and nobody can put another one into them. Outputs of all ways have
-to be the same to the bit. Exit code 0; 2: the machine lacks something; 3: a program ended early, stood still or computed
-something else.
+Outputs of all ways have to be the same to the bit. Exit code 0; 2: the machine lacks something; 3: a program ended early, stood
+still or computed something else.
 """
 import argparse
 import atexit
@@ -28,7 +28,7 @@ import time
 from measure import HERE, Bench, Failed, Program, beside, driver_version, fail, listed, row, table
 from timing import figures
 
-WAYS = ["mps", "percent", "mask", "tenant"]
+WAYS = ["mps", "percent", "green", "mask", "tenant"]
 VICTIMS = {"decoder": ("decoder.py", "--compile", "--graph"), "detector": ("detector.py", "--compile", "--graph"), "steps": ("steps",),
            "product": ("kernels.py",), "attention": ("kernels.py", "--attention", "--compile")}
 TRIED = ["detector"]  # of these Inductor tries kernels once, in a tenant's colours, where some of them are refused
@@ -71,7 +71,7 @@ class Halves(Bench):
         if arguments.split == "distributed":
             dealt = [tpc for gpc in self.gpcs for tpc in gpc]
             self.first, self.second = listed(dealt[::2]), listed(dealt[1::2])
-        self.steps = arguments.steps
+        self.steps, self.green_half = arguments.steps, arguments.green_half
         self.memory, self.description = arguments.memory, arguments.description
         self.folder = tempfile.TemporaryDirectory(prefix="demarc-tenants-")
         self.socket = str(pathlib.Path(self.folder.name) / "demarc.sock")
@@ -135,6 +135,8 @@ class Halves(Bench):
         share, environment = [], {}
         if way == "percent":
             environment["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = "50"
+        elif way == "green":
+            environment |= {"LD_PRELOAD": self.green_half, "GREEN_HALF": str(part)}
         elif way == "mask":
             share = ["exec", "--tpcs", [self.first, self.second][part], "--"]
         elif way == "tenant":
@@ -264,6 +266,8 @@ def main():
     parser.add_argument("--overlap-launches", action="store_true", help="of demarc exec, for the way tenant")
     parser.add_argument("--description", help="of the card's memory, as in the configuration of demarc serve (what is built in)")
     parser.add_argument("--steps", default="build/steps", help="examples/tenants/steps.cu, compiled (build/steps)")
+    parser.add_argument("--green-half", default="build/green_half.so",
+                        help="examples/tenants/green_half.cu, compiled, for the way green (build/green_half.so)")
     parser.add_argument("--demarc", default="build/release/demarc", help="the program (build/release/demarc)")
     arguments = parser.parse_args()
     ways = chosen(parser, arguments.ways, WAYS, "ways")
@@ -272,10 +276,10 @@ def main():
     neighbours = ["idle"] + [name for name in neighbours if name != "idle"]
     if arguments.frames < 1:
         parser.error(f"--frames {arguments.frames}: at least one is needed")
-    for name, path in [("--demarc", arguments.demarc), ("--steps", arguments.steps)]:
+    for name, path in [("--demarc", arguments.demarc), ("--steps", arguments.steps)] + [("--green-half", arguments.green_half)] * ("green" in ways):
         if not os.access(path, os.X_OK):
             return fail(1, f"{path}: there is no such program; make it, or name it with {name}")
-    arguments.steps = str(pathlib.Path(arguments.steps).resolve())
+    arguments.steps, arguments.green_half = (str(pathlib.Path(path).resolve()) for path in (arguments.steps, arguments.green_half))
     bench = Halves(arguments)
     bench.seconds = arguments.seconds
     print(f"{bench.card}, driver {driver_version()}; halves {bench.first} and {bench.second}; {time.strftime('%Y-%m-%d')}\n\n"

@@ -15,16 +15,11 @@ namespace {
 constexpr std::uint64_t audited_bytes = std::uint64_t{8} << 20U;  // of each share
 constexpr std::uint64_t zero_bytes = std::uint64_t{16} << 20U;    // that are written at a time
 
-constexpr int most_doubtful = 3;  // audits with doubts, before a share is given up
-
-// Colours are what timing says, before anybody relies on them. What else runs makes doubts.
+// Colours are what timing says, before anybody relies on them.
 Result<void> audit(cuda::ColoredPool& pool, std::size_t share, std::uint64_t colors) {
   const std::uint64_t bytes = std::min(audited_bytes, pool.usage(share).largest_free_bytes);
   DEMARC_TRY(const cuda::ColoredBuffer buffer, pool.allocate(share, bytes));
-  DEMARC_TRY(cuda::ColorAudit found, buffer.audit());
-  for (int audits = 1; found.outside == 0 && !found.holds() && audits < most_doubtful; ++audits) {
-    DEMARC_TRY(found, buffer.audit());
-  }
+  DEMARC_TRY(const cuda::ColorAudit found, buffer.audit());
   if (found.holds()) return {};
   return check_failed("colours {:#x}: by timing {} of {} chunks are of others, {} in doubt", colors,
                       found.outside, found.chunks(), found.unclear);

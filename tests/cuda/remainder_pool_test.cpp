@@ -106,6 +106,22 @@ TEST(RemainderPool, ChunksInDoubtAreCountedAndNoColourOfTheirsIsBelieved) {
   EXPECT_FALSE(audit->holds());
 }
 
+TEST(RemainderPool, WhatWasInDoubtIsMeasuredAgain) {
+  const Pool& pool = pool_of_sides();
+  const auto buffer = pool->allocate(0, 1 << 20).value();
+  fake::FakeConfig busy = h200();
+  busy.upset_from = 1;
+  busy.upset_until = 4;  // all chunks have been measured once, by three launches
+  busy.upset_noise = 60;
+  test::configure(busy);
+  const auto audit = buffer.audit();
+  test::configure(h200());
+  ASSERT_TRUE(audit) << audit.error().message;
+  EXPECT_TRUE(audit->holds());
+  EXPECT_EQ(audit->unclear, 0U);
+  EXPECT_EQ(audit->chunks(), 512U) << "none is counted twice";
+}
+
 TEST(RemainderPool, PagesThatDoNotFollowEachOtherAreRefused) {
   const auto card = test::fake_card(h200()).value();
   fake::FakeConfig busy = h200();

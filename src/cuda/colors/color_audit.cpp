@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "colors/measuring.hpp"
 #include "demarc/cuda/colored_memory.hpp"
@@ -9,6 +10,8 @@ namespace {
 
 constexpr std::uint64_t audit_samples = 16;  // of a chunk, where it is large enough
 constexpr std::uint64_t audit_batch = 1024;  // chunks measured in one go
+constexpr std::uint64_t most_looks = 4;      // at a chunk that stays unclear
+constexpr std::uint64_t sample_bytes = 256;  // a chunk of the slices
 constexpr std::uint64_t number_samples = 4;  // of the chunks of one number, remainders
 constexpr double least_audit_agreement = 0.75;
 
@@ -43,8 +46,9 @@ struct Audited {
   std::uint64_t samples;
 };
 
-// Whole chunks from the one that byte `first` of a share lies in to that of its last byte.
-// place(linear address) is an offset in the arena; judge(Chunk, ColorAudit&) counts a chunk.
+// Whole chunks from the one that byte `first` of a share lies in to that of its last byte; what is
+// unclear is measured again, at the places between. place(linear address) is an offset in the
+// arena; judge(Chunk, ColorAudit&) counts a chunk, or says false of one that is unclear.
 template <class Place, class Judge>
 Result<ColorAudit> audit_chunks(const Audited& of, std::uint64_t first, std::uint64_t bytes,
                                 std::uint32_t colors, const Place& place, const Judge& judge) {
@@ -52,23 +56,33 @@ Result<ColorAudit> audit_chunks(const Audited& of, std::uint64_t first, std::uin
   audit.chunk_bytes = of.chunk;
   audit.chunks_of_color.resize(colors);
   const std::uint64_t begin = first / of.chunk;
-  const std::uint64_t end = (first + bytes + of.chunk - 1) / of.chunk;
-  for (std::uint64_t batch = begin; batch < end; batch += audit_batch) {
-    const std::uint64_t batch_end = std::min(end, batch + audit_batch);
-    std::vector<std::uint64_t> offsets;
-    for (std::uint64_t k = batch; k < batch_end; ++k) {
-      for (std::uint64_t s = 0; s < of.samples; ++s) {
-        offsets.push_back(place(k * of.chunk + of.chunk / of.samples * s));
+  std::vector<std::uint64_t> chunks((first + bytes + of.chunk - 1) / of.chunk - begin);
+  std::iota(chunks.begin(), chunks.end(), begin);
+  const std::uint64_t between = of.chunk / of.samples;
+  for (std::uint64_t look = 0; look < most_looks && !chunks.empty(); ++look) {
+    const std::uint64_t shift = between / most_looks * look / sample_bytes * sample_bytes;
+    std::vector<std::uint64_t> unclear;
+    for (std::size_t batch = 0; batch < chunks.size(); batch += audit_batch) {
+      const std::size_t count = std::min<std::size_t>(chunks.size() - batch, audit_batch);
+      std::vector<std::uint64_t> offsets;
+      for (std::size_t i = batch; i < batch + count; ++i) {
+        for (std::uint64_t s = 0; s < of.samples; ++s) {
+          offsets.push_back(place(chunks[i] * of.chunk + between * s + shift));
+        }
+      }
+      DEMARC_TRY(const auto latencies, of.timer.hit_latencies(of.arena.address(), offsets, of.sms,
+                                                              sms_measuring_together, hit_repeats));
+      for (std::uint64_t& offset : offsets) offset %= of.arena.page_bytes();
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t row = i * of.samples;
+        const auto in_page = std::span<const std::uint64_t>(offsets).subspan(row, of.samples);
+        DEMARC_TRY(const bool clear, judge(Chunk{in_page, latencies, row}, audit));
+        if (!clear) unclear.push_back(chunks[batch + i]);
       }
     }
-    DEMARC_TRY(const auto latencies, of.timer.hit_latencies(of.arena.address(), offsets, of.sms,
-                                                            sms_measuring_together, hit_repeats));
-    for (std::uint64_t& offset : offsets) offset %= of.arena.page_bytes();
-    for (std::size_t row = 0; row < offsets.size(); row += of.samples) {
-      const auto in_page = std::span<const std::uint64_t>(offsets).subspan(row, of.samples);
-      DEMARC_CHECK(judge(Chunk{in_page, latencies, row}, audit));
-    }
+    chunks = std::move(unclear);
   }
+  audit.unclear = chunks.size();
   return audit;
 }
 
@@ -93,23 +107,22 @@ Result<ColorAudit> ColoredBuffer::audit_masks(const ColorShare& share) const {
   const std::uint64_t region = base_ - pool_->arena().address();
   const std::uint64_t chunk = run_bytes();
   const auto place = [&](std::uint64_t at) {
-    // Samples are chunks of the slices, of 256 bytes.
-    return region + share.coloring.position(at, share.color) / 256 * 256;
+    return region + share.coloring.position(at, share.color) / sample_bytes * sample_bytes;
   };
-  const auto judge = [&](const Chunk& measured, ColorAudit& audit) -> Result<void> {
+  const auto judge = [&](const Chunk& measured, ColorAudit& audit) -> Result<bool> {
     const auto found = model.page_constant(measured.in_page, measured.latencies, measured.row);
     if (found.agreement < least_audit_agreement) {
-      ++audit.unclear;
-      return {};
+      return false;
     }
     DEMARC_TRY(const std::uint32_t constant,
                coloring.constant_from_rows(model.masks, found.constant));
     const std::uint32_t color = coloring.color(measured.in_page.front(), constant);
     ++audit.chunks_of_color[color];
     if (((wanted >> color) & 1U) == 0) ++audit.outside;
-    return {};
+    return true;
   };
-  const std::uint64_t samples = std::min(audit_samples, std::max<std::uint64_t>(chunk / 256, 1));
+  const std::uint64_t samples =
+      std::min(audit_samples, std::max<std::uint64_t>(chunk / sample_bytes, 1));
   return audit_chunks({*pool_->timer_, pool_->arena(), model.sms, chunk, samples}, first_, bytes_,
                       coloring.colors(), place, judge);
 }
@@ -120,7 +133,7 @@ Result<ColorAudit> ColoredBuffer::audit_remainders(const RemainderShare& share) 
   const gpu::RemainderColoring& coloring = *share.coloring;
   const std::uint64_t unit = coloring.hash().unit_bytes();
   const auto place = [&](std::uint64_t at) { return coloring.position(at, 0); };
-  const auto judge = [&](const Chunk& measured, ColorAudit& audit) -> Result<void> {
+  const auto judge = [&](const Chunk& measured, ColorAudit& audit) -> Result<bool> {
     const auto found = gpu::find_number_remainders(colors.model, measured.in_page,
                                                    measured.latencies, measured.row);
     const auto inside = std::count_if(
@@ -129,12 +142,11 @@ Result<ColorAudit> ColoredBuffer::audit_remainders(const RemainderShare& share) 
         });
     const bool all = inside == std::ssize(found.remainders);
     if (found.agreement < least_audit_agreement || (inside != 0 && !all)) {
-      ++audit.unclear;
-      return {};
+      return false;
     }
     ++audit.chunks_of_color[color_of(found.remainders.front(), colors.coloring)];
     if (!all) ++audit.outside;
-    return {};
+    return true;
   };
   const std::uint64_t samples = std::min(number_samples, unit / run_bytes());
   return audit_chunks({*pool_->timer_, pool_->arena(), colors.sms, unit, samples}, first_, bytes_,
