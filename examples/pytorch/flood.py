@@ -1,9 +1,8 @@
 """A neighbour that queues work into four streams without end: products of matrices, or adds, fills or copies of tensors."""
 import argparse
-import os
 import time
 
-from timing import compiled, import_torch, say
+from timing import compiled, import_torch, say, say_ready
 
 
 def main():
@@ -35,7 +34,7 @@ def main():
             with torch.cuda.stream(stream):
                 work(*mine)
         torch.cuda.synchronize()
-        say(f"ready {os.getpid()}")
+        say_ready()
         count, begin, told = 0, time.perf_counter(), 0.0
         while time.perf_counter() - begin < arguments.seconds:
             for stream, mine in zip(streams, owned):

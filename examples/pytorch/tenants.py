@@ -7,7 +7,7 @@ memory, the decoder reading prompts without end, and a CUDA program that copies.
 
   mps      MPS, and nothing divided
   percent  MPS, half of the threads for each (CUDA_MPS_ACTIVE_THREAD_PERCENTAGE)
-  green    MPS, and green contexts of half of the SMs, which the programs enter (examples/tenants/green_half.cu)
+  green    MPS, and green contexts of half of the SMs, which the programs enter (examples/tenants/green_half.cpp)
   mask     demarc exec --tpcs: half of the TPCs for each
   tenant   demarc exec --tenant: half of the TPCs and of the memory's colours
 
@@ -267,7 +267,7 @@ def main():
     parser.add_argument("--description", help="of the card's memory, as in the configuration of demarc serve (what is built in)")
     parser.add_argument("--steps", default="build/steps", help="examples/tenants/steps.cu, compiled (build/steps)")
     parser.add_argument("--green-half", default="build/green_half.so",
-                        help="examples/tenants/green_half.cu, compiled, for the way green (build/green_half.so)")
+                        help="examples/tenants/green_half.cpp, compiled, for the way green (build/green_half.so)")
     parser.add_argument("--demarc", default="build/release/demarc", help="the program (build/release/demarc)")
     arguments = parser.parse_args()
     ways = chosen(parser, arguments.ways, WAYS, "ways")

@@ -5,6 +5,7 @@ frames, or fewer if the seconds run out first, and answers with one line of JSON
 SHA-256 of the last output. The end of the input ends it. With --endless it runs for ever and says how many frames it has run.
 """
 import argparse
+import ctypes
 import functools
 import hashlib
 import json
@@ -134,6 +135,13 @@ def say(text):
     print(text, flush=True)
 
 
+def say_ready():
+    """Says that the program has warmed up, and in which process it runs; ends it if it has left its green context."""
+    if "GREEN_HALF" in os.environ and ctypes.CDLL(None).green_half_left():
+        sys.exit("the program has left the green context of its half")
+    say(f"ready {os.getpid()}")
+
+
 def serve(torch, network, frame, arguments):
     """Runs `network` on `frame` as the command line asks."""
     network = network.eval().cuda()
@@ -174,7 +182,7 @@ def serve(torch, network, frame, arguments):
             times, digest = timed(arguments.frames, 1e9)
             say(json.dumps(figures(times) | {"sha256": digest}))
             return
-        say(f"ready {os.getpid()}")
+        say_ready()
         if arguments.endless:
             count = 0
             told = time.perf_counter()

@@ -2,6 +2,8 @@
 #include "demarc/cuda/proof.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "demarc/cuda/identify.hpp"
 #include "demarc/cuda/launch_hook.hpp"
@@ -14,7 +16,8 @@ namespace {
 
 constexpr std::uint32_t blocks_per_sm = 4;  // of the whole card
 constexpr std::uint64_t spin_cycles = 20000;
-constexpr int most_doubtful = 3;  // launches with doubts, before the proof is given up
+constexpr int most_doubtful = 5;  // launches with doubts, before the proof is given up
+constexpr std::chrono::milliseconds first_pause{50};  // before the second; each is twice the last
 
 constexpr int most_crowded = 12;  // launches that other programs left too little room for
 
@@ -90,6 +93,7 @@ Result<void> prove_by_latency(const CardPointer& card, const partition::TpcSet& 
           "busy? Start the program when it is quiet",
           found.in_doubt);
     }
+    std::this_thread::sleep_for(first_pause * (1 << (launch - 1)));
   }
 }
 

@@ -1,12 +1,13 @@
 // Puts the thread that starts a program into a green context of half of the card's SMs, before the
 // program does anything: what the program could do itself. HALF is 0 or 1. The halves have 64 SMs
 // each on an H200; four of its 132 are left out, since groups of SMs have 8.
-//   nvcc -arch=sm_90 -O3 -shared -Xcompiler -fPIC -o green_half.so green_half.cu -lcuda
+//   nvcc -O2 -shared -cudart none -Xcompiler -fPIC -o green_half.so green_half.cpp -lcuda
 //   GREEN_HALF=0 LD_PRELOAD=./green_half.so ./steps
 // It says on stderr on which SMs blocks ran, and ends the program with 2 if that cannot be.
-// A program leaves the half when it makes another context current, as cudaSetDevice does.
+// A program leaves the half when it makes another context current. cudaSetDevice does; it is called
+// here first, where the runtime is a shared library. green_half_left() says whether that happened.
 #include <cuda.h>
-#include <cuda_runtime.h>
+#include <dlfcn.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -15,14 +16,30 @@
 namespace {
 
 constexpr unsigned most_sms = 1024;
+CUcontext green = nullptr;
 
-__global__ void mark(unsigned* seen) {
-  unsigned sm = 0;
-  asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
-  seen[sm] = 1;
-  const long long end = clock64() + 100000;
-  while (clock64() < end) continue;
-}
+// Notes the SM of each block. As text: what nvcc compiles is registered after constructors ran.
+constexpr const char* mark = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry mark(.param .u64 seen) {
+  .reg .pred %more;
+  .reg .b32 %mine, %begin, %now, %one;
+  .reg .b64 %seen, %at;
+  ld.param.u64 %seen, [seen];
+  mov.u32 %mine, %smid;
+  mul.wide.u32 %at, %mine, 4;
+  add.u64 %at, %at, %seen;
+  mov.u32 %one, 1;
+  st.global.u32 [%at], %one;
+  mov.u32 %begin, %clock;
+again:
+  mov.u32 %now, %clock;
+  sub.u32 %now, %now, %begin;
+  setp.lt.u32 %more, %now, 100000;
+  @%more bra again;
+  ret;
+})";
 
 void need(bool holds, const char* what) {
   if (holds) return;
@@ -37,7 +54,7 @@ void need(bool holds, const char* what) {
   // What the program starts is no program of the card.
   unsetenv("LD_PRELOAD");
   CUdevice device = 0;
-  CUcontext primary = nullptr, green = nullptr;
+  CUcontext primary = nullptr;
   need(cuInit(0) == CUDA_SUCCESS && cuDeviceGet(&device, 0) == CUDA_SUCCESS, "there is no card");
   need(cuDevicePrimaryCtxRetain(&primary, device) == CUDA_SUCCESS, "no context");
   CUdevResource all, parts[2], rest;
@@ -55,11 +72,19 @@ void need(bool holds, const char* what) {
            cuCtxFromGreenCtx(&green, context) == CUDA_SUCCESS &&
            cuCtxSetCurrent(green) == CUDA_SUCCESS,
        "no green context");
+  CUmodule module = nullptr;
+  CUfunction kernel = nullptr;
   unsigned* seen = nullptr;
-  need(cudaMallocHost(&seen, most_sms * sizeof *seen) == cudaSuccess, "no memory of the host");
+  need(cuModuleLoadData(&module, mark) == CUDA_SUCCESS &&
+           cuModuleGetFunction(&kernel, module, "mark") == CUDA_SUCCESS &&
+           cuMemAllocHost(reinterpret_cast<void**>(&seen), most_sms * sizeof *seen) == CUDA_SUCCESS,
+       "the kernel that notes SMs cannot be loaded");
   std::memset(seen, 0, most_sms * sizeof *seen);
-  mark<<<8 * most_sms, 32>>>(seen);
-  need(cudaDeviceSynchronize() == cudaSuccess, "a kernel failed");
+  void* arguments[] = {&seen};
+  need(cuLaunchKernel(kernel, 8 * most_sms, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr) ==
+               CUDA_SUCCESS &&
+           cuCtxSynchronize() == CUDA_SUCCESS,
+       "the kernel that notes SMs failed");
   unsigned used = 0;
   std::fprintf(stderr, "green_half %s: SMs", half);
   for (unsigned sm = 0; sm < most_sms; ++sm) {
@@ -69,7 +94,23 @@ void need(bool holds, const char* what) {
   }
   std::fprintf(stderr, "\n");
   need(used == parts[*half - '0'].sm.smCount, "blocks ran on other SMs than those of the half");
-  cudaFreeHost(seen);
+  cuMemFreeHost(seen);
+  cuModuleUnload(module);
 }
 
 }  // namespace
+
+// 1 where another context is current in this thread.
+extern "C" int green_half_left() {
+  CUcontext current = nullptr;
+  return cuCtxGetCurrent(&current) != CUDA_SUCCESS || current != green;
+}
+
+extern "C" int cudaSetDevice(int device) {
+  using Function = int(int);
+  static auto* const next = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, "cudaSetDevice"));
+  need(next != nullptr, "the program has no cudaSetDevice");
+  const int code = next(device);
+  if (code == 0 && device == 0 && green != nullptr) cuCtxSetCurrent(green);
+  return code;
+}
