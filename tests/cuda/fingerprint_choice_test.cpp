@@ -48,6 +48,28 @@ TEST(FingerprintChoice, TheNextTpcIsTwiceAsFarAtLeast) {
   EXPECT_FALSE(identity_of_sm(1.375, 0.5).certain);
 }
 
+TEST(FingerprintChoice, CandidatesAreTheTpcsThatItMayBe) {
+  using partition::TpcSet;
+  EXPECT_EQ(identity_of_sm(1.5, 0.5).candidates, TpcSet{0});
+  EXPECT_EQ(identity_of_sm(1.375, 0.5).candidates, (TpcSet{0, 1}));
+  EXPECT_EQ(identity_of_sm(3, 0, 1.5).candidates, TpcSet{0});
+  EXPECT_EQ(identity_of_sm(3, 0, 1.51).candidates, (TpcSet{0, 1})) << "by the noise";
+  EXPECT_EQ(identity_of_sm(10, -0.75).candidates, TpcSet{0});
+  EXPECT_TRUE(identity_of_sm(10, -0.875).candidates.empty()) << "far from all";
+}
+
+TEST(FingerprintChoice, OfATpcWithMoreSmsThanItHasNoneIsKnown) {
+  Fingerprints reference;
+  reference.modulus = 1;
+  reference.sms = {0, 1};
+  reference.latency = {row_about(250), row_about(260)};
+  Fingerprints observed = reference;
+  observed.latency[1] = row_about(250);
+  const auto found =
+      match_fingerprints(gpu::regular_topology(1, 2, 1), reference, observed).value();
+  for (const SmIdentity& sm : found) EXPECT_TRUE(sm.candidates.empty());
+}
+
 // The parity of a slice's name makes no difference: which half is which nobody can tell.
 TEST(FingerprintChoice, WhereTwoAlignmentsFitNothingIsCertain) {
   Random random(11);

@@ -78,6 +78,26 @@ TEST(Identify, ADoubtfulSmIsCountedAndNamesNoTpc) {
   EXPECT_EQ(found.misnumbered, 0U);
 }
 
+SmIdentity one_of(const partition::TpcSet& candidates) {
+  SmIdentity sm;
+  sm.candidates = candidates;
+  return sm;
+}
+
+TEST(Identify, AnSmIsInsideWhereAllThatItMayBeIsInside) {
+  const gpu::Topology topology = gpu::regular_topology(2, 2, 2);
+  const auto seen = [&](const std::vector<SmIdentity>& launch) {
+    return confinement_of(identification_of(topology, {launch}), {0, 1});
+  };
+  EXPECT_EQ(seen({one_of({0}), one_of({0, 1})}).in_doubt, 0U);
+  EXPECT_TRUE(seen({one_of({0}), one_of({0, 1})}).outside.empty());
+  EXPECT_EQ(seen({one_of({1, 2})}).in_doubt, 1U);
+  EXPECT_TRUE(seen({one_of({1, 2})}).outside.empty());
+  EXPECT_EQ(seen({one_of({2, 3}), one_of({3})}).outside, (partition::TpcSet{2, 3}));
+  EXPECT_EQ(seen({one_of({2, 3})}).in_doubt, 0U);
+  EXPECT_EQ(seen({one_of({}), one_of({0})}).in_doubt, 1U) << "it may be any";
+}
+
 TEST(Identify, ANeighbourThatIsBusyForAMomentIsWaitedFor) {
   const CardFacts known = whole_card();
   fake::FakeConfig config = known_card(0xca2);

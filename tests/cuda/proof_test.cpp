@@ -207,7 +207,7 @@ TEST(ProofUnderMps, DoubtsAreNoProof) {
   ASSERT_TRUE(identify_sms(card->gpu(), card->facts(), 1));
   const std::uint64_t of_one = launches();
   refuses(card, {4, 5}, ErrorKind::check_failed, "4 SMs are in doubt by their latencies");
-  EXPECT_EQ(launches(), 4 * of_one) << "after three of them it is given up";
+  EXPECT_EQ(launches(), 6 * of_one) << "after five of them it is given up";
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "demarc/cuda/memory_timer.hpp"
 #include "demarc/gpu/address_map.hpp"
 #include "demarc/gpu/topology.hpp"
+#include "demarc/partition/tpc_set.hpp"
 
 namespace demarc::cuda {
 
@@ -60,6 +61,9 @@ struct SmIdentity {
   // believed, and no TPC has more SMs than it can have. Otherwise `tpc` is a guess, not to be
   // relied on.
   bool certain = false;
+  // All TPCs that it may be: of a certain one itself; else those that are less than twice as far as
+  // the nearest, or that the noise can have taken there. Empty: it may be any.
+  partition::TpcSet candidates;
 };
 
 // `reference` has one row for each SM of `topology`, in order. invalid_input when the two were not

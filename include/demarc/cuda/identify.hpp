@@ -31,6 +31,15 @@ struct Identification {
 [[nodiscard]] Identification identification_of(const gpu::Topology& topology,
                                                std::vector<std::vector<SmIdentity>> launches);
 
+// How the SMs of all launches lie to a partition. One whose candidates all lie in it is inside,
+// whichever of them it is.
+struct Confinement {
+  partition::TpcSet outside;   // candidates of SMs that have none inside
+  std::uint32_t in_doubt = 0;  // SMs that may be inside or outside
+};
+[[nodiscard]] Confinement confinement_of(const Identification& found,
+                                         const partition::TpcSet& tpcs);
+
 // The card's remembered facts; nothing when there is no file. An error when they are not this
 // card's, see check_facts().
 [[nodiscard]] Result<std::optional<CardFacts>> remembered_facts(const Gpu& gpu,

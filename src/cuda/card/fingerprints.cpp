@@ -142,15 +142,17 @@ AlignmentChoice align(const Fingerprints& reference, const Fingerprints& observe
 }
 
 SmIdentity nearest_tpc(const gpu::Topology& topology, const Fingerprints& reference,
-                       const std::vector<float>& row) {
+                       const std::vector<float>& row, double noise) {
   constexpr double far = std::numeric_limits<double>::max();
   SmIdentity found;
+  std::vector<double> distances;
   found.distance = found.other_distance = far;
   for (std::uint32_t tpc = 0; tpc < topology.tpc_count(); ++tpc) {
     double nearest = far;
     for (const std::uint32_t sm : topology.tpcs[tpc].sms) {
       nearest = std::min(nearest, distance_between(row, reference.latency[sm]));
     }
+    distances.push_back(nearest);
     if (nearest < found.distance) {
       found.other_tpc = found.tpc;
       found.other_distance = found.distance;
@@ -160,6 +162,13 @@ SmIdentity nearest_tpc(const gpu::Topology& topology, const Fingerprints& refere
       found.other_tpc = tpc;
       found.other_distance = nearest;
     }
+  }
+  if (found.distance > most_distance) return found;
+  found.candidates.insert(found.tpc);
+  for (std::uint32_t tpc = 0; tpc < topology.tpc_count(); ++tpc) {
+    const bool apart =
+        found.distance <= most_ratio * distances[tpc] && distances[tpc] >= least_errors * noise;
+    if (!apart) found.candidates.insert(tpc);
   }
   return found;
 }
@@ -237,15 +246,15 @@ Result<std::vector<SmIdentity>> match_fingerprints(const gpu::Topology& topology
   std::map<std::uint32_t, std::size_t> sms_seen;
   for (std::size_t i = 0; i < observed.latency.size(); ++i) {
     found.push_back(nearest_tpc(topology, reference,
-                                aligned(observed.latency[i], observed.modulus, alignment.best)));
+                                aligned(observed.latency[i], observed.modulus, alignment.best),
+                                observed.noise));
     found.back().sm = observed.sms[i];
     ++sms_seen[found.back().tpc];
   }
   for (SmIdentity& sm : found) {
-    sm.certain = alignment.clear && sm.distance <= most_distance &&
-                 sm.distance <= most_ratio * sm.other_distance &&
-                 sm.other_distance >= least_errors * observed.noise &&
-                 sms_seen[sm.tpc] <= topology.tpcs[sm.tpc].sms.size();
+    const bool crowded = sms_seen[sm.tpc] > topology.tpcs[sm.tpc].sms.size();
+    if (!alignment.clear || (crowded && sm.candidates.size() == 1)) sm.candidates = {};
+    sm.certain = sm.candidates.size() == 1;
   }
   return found;
 }

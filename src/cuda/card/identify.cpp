@@ -88,6 +88,22 @@ Identification identification_of(const gpu::Topology& topology,
   return found;
 }
 
+Confinement confinement_of(const Identification& found, const partition::TpcSet& tpcs) {
+  Confinement confinement;
+  for (const auto& launch : found.launches) {
+    for (const SmIdentity& sm : launch) {
+      const partition::TpcSet outside = sm.candidates - tpcs;
+      if (!sm.candidates.empty() && outside.empty()) continue;
+      if (!sm.candidates.empty() && outside == sm.candidates) {
+        confinement.outside = confinement.outside | outside;
+      } else {
+        ++confinement.in_doubt;
+      }
+    }
+  }
+  return confinement;
+}
+
 Result<Identification> identify_sms(const GpuPointer& gpu, const CardFacts& known,
                                     std::uint32_t launches) {
   if (!known.fingerprints) {

@@ -79,19 +79,19 @@ Result<void> prove_by_latency(const CardPointer& card, const partition::TpcSet& 
   DEMARC_TRY(const ProcessMask mask, ProcessMask::set(card, tpcs));
   for (int launch = 1;; ++launch) {
     DEMARC_TRY(const Identification found, identify_sms(card->gpu(), card->facts(), 1));
-    const partition::TpcSet strays = found.tpcs - tpcs;
-    if (!strays.empty()) {
+    const Confinement seen = confinement_of(found, tpcs);
+    if (!seen.outside.empty()) {
       return check_failed(
           "the partition does not hold on this card: by latency, probe blocks ran on TPCs {}, "
           "outside the TPCs {}",
-          partition::to_string(strays), partition::to_string(tpcs));
+          partition::to_string(seen.outside), partition::to_string(tpcs));
     }
-    if (found.in_doubt == 0) return {};
+    if (seen.in_doubt == 0) return {};
     if (launch == most_doubtful) {
       return check_failed(
           "the partition could not be proved: {} SMs are in doubt by their latencies; is the card "
           "busy? Start the program when it is quiet",
-          found.in_doubt);
+          seen.in_doubt);
     }
     std::this_thread::sleep_for(first_pause * (1 << (launch - 1)));
   }

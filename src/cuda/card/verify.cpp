@@ -103,8 +103,9 @@ Result<void> judge(VerifyReport& report) {
   }
   if (!report.relative || !report.named) return {};
   if (report.identified) {
-    report.holds &= report.identified->tpcs.is_subset_of(report.expected);
-    report.proved = report.identified->in_doubt == 0 || !report.holds;
+    const Confinement seen = confinement_of(*report.identified, report.expected);
+    report.holds &= seen.outside.empty();
+    report.proved = seen.in_doubt == 0 || !report.holds;
   } else if (report.notes.empty()) {
     return missing_capability(
         "SM numbers are relative here (MPS) and name no SM. Run demarc topo --refresh once, "
