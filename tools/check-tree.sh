@@ -3,6 +3,7 @@
 #   - a path that leads out of the tree: ".." beyond its root, the parent of the source folder, somebody's home;
 #   - a ".." that names nothing that exists;
 #   - tl::expected outside of base/result.hpp, whose Result says so when the value of an error is taken;
+#   - a .cpp or .cu file whose first line is no comment that says what the file is for;
 #   - typedef, where using says it, and assert(), which a release build leaves out;
 #   - a test that is skipped or disabled without a name for the reason (tests/support/not_run.hpp).
 # usage: check-tree.sh (from anywhere in the checkout)
@@ -34,10 +35,15 @@ refuse "this leads out of the tree" \
   '(source_dir|build_dir)\(\)(\.parent_path| */ *"\.\.)|(SOURCE_DIR|SOURCE)\}"?/\.\.|\$(source|root)"?/\.\.'
 refuse "this is a folder of one machine" '["'"'"'= ]/(home|root|work|workspace|mnt|srv|Users)/[A-Za-z0-9_.]|["'"'"'](~|\$HOME)/'
 refuse "this takes the value of an error without a word; demarc/base/result.hpp has Result" 'tl::expected<' include/demarc/base/result.hpp
+# A source opens with what it is for. Headers have no such rule: their declarations follow a comment of their own.
+while read -r file; do
+  IFS= read -r first <"$file" || true
+  [[ $first =~ ^//\ [^\ ] ]] || complain "$file: the first line does not say what the file is for; begin with a comment: // Parses ..."
+done < <(printf '%s\n' "${files[@]}" | grep -E '\.(cpp|cu)$' || true)
 mapfile -t files < <(printf '%s\n' "${files[@]}" | grep -E '\.(cpp|hpp)$')
 refuse "this is \`using\`, or a check that a release build makes too" '^[[:space:]]*typedef[[:space:]]|(^|[^_[:alnum:]])assert\('
 mapfile -t files < <(printf '%s\n' "${files[@]}" | grep '^tests/' || true)
 refuse "this test is skipped and does not say why; tests/support/not_run.hpp has DEMARC_NOT_RUN" \
   'GTEST_SKIP|DISABLED_[A-Za-z]|[^_]DISABLED TRUE|SKIP_RETURN_CODE|SKIP_REGULAR_EXPRESSION' tests/support/not_run.hpp
-[ $status = 0 ] && echo "check-tree: nothing leads out of the tree, and no test is passed over"
+[ $status = 0 ] && echo "check-tree: nothing leads out of the tree, every source says what it is for, and no test is passed over"
 exit $status

@@ -1,3 +1,4 @@
+// Runs the loop nests of the benchmarked kernels natively, which emulation is compared with.
 #include "native_loops.hpp"
 
 #include <cstring>

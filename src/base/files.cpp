@@ -1,3 +1,4 @@
+// Reads whole files, and writes files so that a reader sees the old content or the new one.
 #include "demarc/base/files.hpp"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Solves linear systems over GF(2) by M4RI: bases, ranks, null spaces.
 #include "demarc/base/gf2.hpp"
 
 #include <m4ri/m4ri.h>

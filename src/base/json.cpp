@@ -1,3 +1,4 @@
+// Parses and prints JSON, and reads objects with errors that name the file and the key.
 #include "demarc/base/json.hpp"
 
 #include <algorithm>

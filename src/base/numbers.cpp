@@ -1,3 +1,4 @@
+// Parses whole texts as numbers and as lists of indices, and names what is wrong with them.
 #include "demarc/base/numbers.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Spreads independent pieces of work over threads and hands the first exception on.
 #include "demarc/base/parallel.hpp"
 
 #include <algorithm>

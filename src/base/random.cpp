@@ -1,3 +1,4 @@
+// Draws random numbers by xoshiro256**, the same from a seed on every machine.
 #include "demarc/base/random.hpp"
 
 #include <bit>

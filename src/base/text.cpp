@@ -1,3 +1,4 @@
+// Appends text by fmt's formatter, which the library instantiates here alone.
 #include "demarc/base/text.hpp"
 
 #include <iterator>

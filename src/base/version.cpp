@@ -1,3 +1,4 @@
+// Gives the version and the source revision that the build was told.
 #include "demarc/base/version.hpp"
 
 namespace demarc {

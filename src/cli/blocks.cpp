@@ -1,3 +1,4 @@
+// demarc blocks: shows where and when blocks run, as text, JSON, pictures and a trace.
 #include <filesystem>
 #include <memory>
 

@@ -1,3 +1,4 @@
+// demarc emulate: runs a launch on the CPU, checks its memory accesses and writes traces.
 #include <filesystem>
 #include <memory>
 #include <optional>

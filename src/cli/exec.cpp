@@ -1,3 +1,4 @@
+// demarc exec: runs an unmodified program inside a partition or a tenant's share of a card.
 #include <fcntl.h>
 #include <unistd.h>
 

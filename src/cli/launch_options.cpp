@@ -1,3 +1,4 @@
+// Declares the options that name a launch, and loads the launch that they name.
 #include "launch_options.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// demarc lease: shows what tenants of a server have, changes their terms, writes a CDI file.
 #include "demarc/lease/client.hpp"
 
 #include <memory>

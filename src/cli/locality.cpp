@@ -1,3 +1,4 @@
+// demarc locality: prints locality maps, indices and predicted hit rates of a launch.
 #include <memory>
 
 #include "demarc/locality/analyse.hpp"

@@ -1,3 +1,4 @@
+// Finds the verb that the command line names, runs it, and turns its error into an exit code.
 #include <algorithm>
 #include <cstdio>
 #include <exception>

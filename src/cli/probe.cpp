@@ -1,3 +1,4 @@
+// demarc probe: finds out how a card's memory and its address translation are built.
 #include "demarc/probe/probe.hpp"
 
 #include <memory>

@@ -1,3 +1,4 @@
+// demarc run: runs a launch on a real GPU and checks its outputs.
 #include "demarc/cuda/run_launch.hpp"
 
 #include <memory>

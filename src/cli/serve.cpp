@@ -1,3 +1,4 @@
+// demarc serve: starts the server of a card's division with a configuration.
 #include "demarc/serve/run.hpp"
 
 #include <cstdio>

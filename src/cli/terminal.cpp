@@ -1,3 +1,4 @@
+// Shows progress, writes outputs, and refuses output files that cannot be written.
 #include <unistd.h>
 
 #include <algorithm>

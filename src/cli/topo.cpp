@@ -1,3 +1,4 @@
+// demarc topo: shows the GPCs, TPCs, SMs, L2 sides and mask bits of a GPU.
 #include <fmt/format.h>
 
 #include <memory>

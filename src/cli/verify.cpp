@@ -1,3 +1,4 @@
+// demarc verify: proves from inside a GPU that a partition or its colours hold.
 #include "demarc/cuda/verify.hpp"
 
 #include <memory>

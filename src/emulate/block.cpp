@@ -1,3 +1,4 @@
+// Runs the warps of a block in turn, and reports what is wrong with their accesses.
 #include <algorithm>
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// Numbers the blocks of a cluster and holds them at its barrier.
 #include "cluster.hpp"
 
 #include <bit>

@@ -1,3 +1,4 @@
+// Collects traces, findings and printed text of blocks in their order, whoever ran them.
 #include "collector.hpp"
 
 namespace demarc::emulate {

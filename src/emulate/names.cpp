@@ -1,3 +1,4 @@
+// Names spaces, accesses and findings in words, and finds the CPU's widest instruction set.
 #if DEMARC_WIDE_LANES
 #include <cpuid.h>
 #endif

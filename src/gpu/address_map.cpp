@@ -1,3 +1,4 @@
+// Computes hash bits of addresses, and the masks that are constant on blocks of a size.
 #include "demarc/gpu/address_map.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Reads and writes the object "address_map" of a device description.
 #include "address_map_json.hpp"
 
 #include "demarc/base/numbers.hpp"

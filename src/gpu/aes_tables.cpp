@@ -1,3 +1,4 @@
+// Computes the S-box and the round keys of AES from their definitions.
 #include "aes_tables.hpp"
 
 #include <algorithm>

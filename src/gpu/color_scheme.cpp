@@ -1,3 +1,4 @@
+// Chooses how a card's memory is divided into colours, by what was measured to isolate.
 #include "demarc/gpu/color_scheme.hpp"
 
 #include <algorithm>

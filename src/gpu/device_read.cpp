@@ -1,3 +1,4 @@
+// Reads device descriptions from JSON and names what is wrong with them.
 #include <cstdint>
 #include <limits>
 

@@ -1,3 +1,4 @@
+// Writes device descriptions as JSON, with one line for each TPC.
 #include "address_map_json.hpp"
 #include "demarc/base/files.hpp"
 #include "demarc/gpu/device.hpp"

@@ -1,3 +1,4 @@
+// Evaluates the integer expressions of launch files, with the precedence of C.
 #include "expression.hpp"
 
 #include <bit>

@@ -1,3 +1,4 @@
+// Finds device descriptions by name, by file or by card, and reads --device.
 #include "builtin.hpp"
 #include "demarc/base/numbers.hpp"
 #include "demarc/base/text.hpp"

@@ -1,3 +1,4 @@
+// Sorts rows of latencies into clusters, one for each L2 slice that looks different.
 #include "demarc/gpu/latency_clusters.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Fills the buffers and variables of a launch with their first contents.
 #include <algorithm>
 #include <cstring>
 

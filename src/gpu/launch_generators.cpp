@@ -1,3 +1,4 @@
+// Generates structured contents of buffers: graphs, meshes, sparse matrices, permutations.
 #include "launch_generators.hpp"
 
 #include <algorithm>

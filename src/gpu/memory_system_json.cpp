@@ -1,3 +1,4 @@
+// Reads, checks and writes the section "memory_system" of a device description.
 #include "memory_system_json.hpp"
 
 #include <array>

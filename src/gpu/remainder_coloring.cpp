@@ -1,3 +1,4 @@
+// Computes where the bytes of a colour lie where colours are runs of remainders.
 #include "demarc/gpu/remainder_coloring.hpp"
 
 #include <bit>

@@ -1,3 +1,4 @@
+// Finds by latencies what each page adds to the remainders of its chunks.
 #include "demarc/gpu/remainder_model.hpp"
 
 #include <algorithm>

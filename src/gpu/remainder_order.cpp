@@ -1,3 +1,4 @@
+// Puts pages in the order of their remainders, and cuts remainders into runs by L2 side.
 #include "demarc/gpu/remainder_order.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Converts numbers to and from the bits of the element types of buffers.
 #include <array>
 #include <bit>
 #include <cmath>

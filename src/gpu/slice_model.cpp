@@ -1,3 +1,4 @@
+// Finds the hash bits of L2 slices by latencies, and the constants of other pages.
 #include "demarc/gpu/slice_model.hpp"
 
 #include <algorithm>

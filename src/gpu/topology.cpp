@@ -1,3 +1,4 @@
+// Answers which GPC, TPC and SM belong together, and checks that a topology can be.
 #include "demarc/gpu/topology.hpp"
 
 #include <algorithm>

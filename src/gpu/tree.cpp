@@ -1,3 +1,4 @@
+// Prints the topology of a device as a tree with one entry for each GPC.
 #include "demarc/gpu/tree.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Analyses a launch by closed forms, and by the emulator where these do not suffice.
 #include "demarc/locality/analyse.hpp"
 
 #include <algorithm>

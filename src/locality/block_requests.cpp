@@ -1,3 +1,4 @@
+// Turns the runs of a block into its memory requests, warp by warp and in order.
 #include "block_requests.hpp"
 
 #include <algorithm>

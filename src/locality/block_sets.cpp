@@ -1,3 +1,4 @@
+// Keeps each set of blocks that touch places together once, and makes unions of sets.
 #include "block_sets.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Turns runs and the loops around them into boxes of a grid of places.
 #include "boxes.hpp"
 
 #include <algorithm>

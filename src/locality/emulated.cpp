@@ -1,3 +1,4 @@
+// Runs a launch in the emulator and turns its accesses into runs.
 #include "emulated.hpp"
 
 #include <algorithm>

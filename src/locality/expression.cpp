@@ -1,3 +1,4 @@
+// Writes the address of an access as a sum of products of parameters and indices.
 #include "expression.hpp"
 
 #include <fmt/format.h>

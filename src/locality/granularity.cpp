@@ -1,3 +1,4 @@
+// Reads and prints the granularities of maps and what their cells count.
 #include "demarc/locality/maps.hpp"
 
 namespace demarc::locality {

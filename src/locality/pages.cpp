@@ -1,3 +1,4 @@
+// Counts the pages that several GPUs touch, and judges which translation suits them.
 #include "demarc/locality/pages.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Numbers the elements, lines or pages that accesses touch.
 #include "places.hpp"
 
 #include <algorithm>

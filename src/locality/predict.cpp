@@ -1,3 +1,4 @@
+// Predicts hit rates of L1 and L2, and what a kernel loses with half the L2.
 #include "demarc/locality/predict.hpp"
 
 #include <algorithm>

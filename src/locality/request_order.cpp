@@ -1,3 +1,4 @@
+// Numbers the requests of warps whose lanes went different ways, and joins their runs.
 #include "request_order.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Follows the address computations of a kernel for rows of threads of every block.
 #include <algorithm>
 
 #include "demarc/base/hash.hpp"

@@ -1,3 +1,4 @@
+// Evaluates integer operations on the values of a register over a row of threads.
 #include "row_value.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Counts the requests and sectors of runs, and writes out the loops of runs.
 #include "demarc/locality/runs.hpp"
 
 #include <algorithm>

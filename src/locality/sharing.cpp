@@ -1,3 +1,4 @@
+// Sweeps over the places that blocks touch and finds the set of blocks at each.
 #include "sharing.hpp"
 
 #include <tuple>

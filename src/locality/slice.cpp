@@ -1,3 +1,4 @@
+// Cuts out of a kernel what decides which global addresses it touches.
 #include "slice.hpp"
 
 #include <algorithm>

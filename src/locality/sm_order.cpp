@@ -1,3 +1,4 @@
+// Lists the SMs of a device in the order in which they are given blocks.
 #include "sm_order.hpp"
 
 namespace demarc::locality {

@@ -1,3 +1,4 @@
+// Translates one PTX instruction into an operation on rows of threads.
 #include "translate.hpp"
 
 #include <cstring>

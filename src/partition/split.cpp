@@ -1,4 +1,4 @@
-// Dealing the TPCs and colours of a GPU out to parts, and taking a share of them.
+// Deals the TPCs and colours of a GPU out to parts, and takes a share of them.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

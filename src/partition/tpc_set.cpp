@@ -1,3 +1,4 @@
+// Reads and prints sets of TPCs, and lists the SMs that belong to one.
 #include "demarc/partition/tpc_set.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Finds the hash function of DRAM banks by pairs of reads that conflict.
 #include "hash_pairs.hpp"
 
 namespace demarc::probe {

@@ -1,3 +1,4 @@
+// Finds where the chunks of a slice go when a pattern is XORed into their index.
 #include "chunk_moves.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Times the memory of a real card for the probe.
 #include "gpu_memory.hpp"
 
 #include <algorithm>

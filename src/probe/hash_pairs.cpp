@@ -1,3 +1,4 @@
+// Collects pairs of addresses that conflict, solves for the hash, and confirms it on fresh ones.
 #include "hash_pairs.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Opens the planted, simulated or real memory that --device names.
 #include "demarc/probe/open_memory.hpp"
 
 #include "demarc/cuda/card.hpp"

@@ -1,3 +1,4 @@
+// Answers the probe from a planted memory: its hashes decide each time, with noise.
 #include "planted_memory.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Lists the memories that can be planted, and makes one of a device description.
 #include "demarc/gpu/device.hpp"
 #include "planted_memory.hpp"
 

@@ -1,3 +1,4 @@
+// Probes a memory from slices to conflicts and words the verdict on it.
 #include "demarc/probe/probe.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Measures which remainders share a path to memory, by streams that disturb each other.
 #include <algorithm>
 
 #include "demarc/base/gf2.hpp"

@@ -1,3 +1,4 @@
+// Finds the hash function of cache sets by lines that evict each other.
 #include <algorithm>
 
 #include "hash_pairs.hpp"

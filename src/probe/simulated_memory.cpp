@@ -1,3 +1,4 @@
+// Answers the probe from a simulated memory system, with the jitter of a clock.
 #include "simulated_memory.hpp"
 
 #include <algorithm>

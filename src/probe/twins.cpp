@@ -1,3 +1,4 @@
+// Tells slices that look alike apart by where their chunks move.
 #include <algorithm>
 #include <map>
 #include <numeric>

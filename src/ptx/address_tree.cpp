@@ -1,3 +1,4 @@
+// Traces the address of an access back to parameters, indices and loads, as a tree.
 #include "demarc/ptx/address_tree.hpp"
 
 #include "demarc/base/json.hpp"

@@ -1,3 +1,4 @@
+// Builds the control-flow graph of a function and prints it as DOT.
 #include "demarc/ptx/cfg.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads literals and evaluates constant expressions of PTX.
 #include "constant_expression.hpp"
 
 #include <bit>

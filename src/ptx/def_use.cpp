@@ -1,3 +1,4 @@
+// Finds which instructions write the value that an instruction reads.
 #include "demarc/ptx/def_use.hpp"
 
 #include <algorithm>

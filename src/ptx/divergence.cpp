@@ -1,3 +1,4 @@
+// Finds the registers and branches that may differ between the threads of a warp or block.
 #include "divergence.hpp"
 
 #include <algorithm>

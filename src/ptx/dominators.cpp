@@ -1,3 +1,4 @@
+// Computes dominators and natural loops of a control-flow graph.
 #include "dominators.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Finds the registers that a loop changes by a constant, and the test that ends the loop.
 #include "induction.hpp"
 
 #include <algorithm>

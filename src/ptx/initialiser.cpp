@@ -1,3 +1,4 @@
+// Turns the initialiser of a variable into bytes and relocations.
 #include "demarc/ptx/initialiser.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Answers questions about a parsed module: sizes, names, registers, source lines.
 #include "demarc/ptx/ir.hpp"
 
 #include <fmt/format.h>

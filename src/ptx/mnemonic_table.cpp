@@ -1,3 +1,4 @@
+// Decodes each mnemonic of a module once and remembers it.
 #include "mnemonic_table.hpp"
 
 #include <algorithm>

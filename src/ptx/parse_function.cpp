@@ -1,3 +1,4 @@
+// Parses functions: parameters, performance directives, scopes and bodies.
 #include <fmt/format.h>
 
 #include <limits>

@@ -1,3 +1,4 @@
+// Parses operands of every form and resolves the names in them.
 #include <fmt/format.h>
 
 #include "parse_state.hpp"

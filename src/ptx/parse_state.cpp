@@ -1,3 +1,4 @@
+// Gives the parser its basic steps: errors, expected words, recovery at the next statement.
 #include "parse_state.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Parses the statements of a body: instructions, labels, locations, lists of targets.
 #include <fmt/format.h>
 
 #include <limits>

@@ -1,3 +1,4 @@
+// Parses declarations of registers and variables, with their initialisers.
 #include <fmt/format.h>
 
 #include <limits>

@@ -1,3 +1,4 @@
+// Parses PTX text or files into modules, and refuses programs and archives by name.
 #include "demarc/ptx/parser.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Takes memory of a module from the system in large blocks and frees it all at once.
 #include "demarc/ptx/pool.hpp"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// Prints a module, an instruction or an operand as PTX text.
 #include "demarc/ptx/printer.hpp"
 
 #include "demarc/base/text.hpp"

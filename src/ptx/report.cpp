@@ -1,3 +1,4 @@
+// Writes the reports of `demarc ptx`: diagnostics, counts of opcodes, control-flow graphs.
 #include "demarc/ptx/report.hpp"
 
 #include <fmt/format.h>

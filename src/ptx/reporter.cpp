@@ -1,3 +1,4 @@
+// Collects diagnostics, and finds the line and column of each.
 #include "reporter.hpp"
 
 #include <algorithm>

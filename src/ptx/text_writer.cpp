@@ -1,3 +1,4 @@
+// Appends instructions and operands to a string as text.
 #include "text_writer.hpp"
 
 #include <array>

@@ -1,3 +1,4 @@
+// Finds opcodes, modifiers, types and special registers of PTX by name.
 #include "demarc/ptx/vocabulary.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Writes figures as the JSON that the scripts of a page draw.
 #include "figure_json.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Plans and runs the interference study of the demonstration on a simulated GTX 1080.
 #include "isolate_demo.hpp"
 
 #include "demarc/study/sim_executor.hpp"

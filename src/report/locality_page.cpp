@@ -1,3 +1,4 @@
+// Makes the page of a locality study: tables, maps, trees of addresses.
 #include "demarc/report/locality_page.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Studies the locality of one launch, and prints the study as text and as JSON.
 #include <fmt/format.h>
 
 #include "demarc/base/json.hpp"

@@ -1,3 +1,4 @@
+// Assembles blocks, scripts and style into one HTML page that fetches nothing.
 #include "demarc/report/page.hpp"
 
 #include <fmt/format.h>

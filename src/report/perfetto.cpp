@@ -1,3 +1,4 @@
+// Writes traces in the JSON format that Perfetto opens.
 #include "demarc/report/perfetto.hpp"
 
 #include <fmt/format.h>

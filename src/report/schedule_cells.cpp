@@ -1,3 +1,4 @@
+// Makes the cells, tables and contexts that pages of dispatch studies have in common.
 #include "schedule_cells.hpp"
 
 #include "demarc/base/text.hpp"

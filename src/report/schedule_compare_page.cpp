@@ -1,3 +1,4 @@
+// Makes the page that compares dispatch policies over loads, mixes and machine sizes.
 #include <algorithm>
 
 #include "demarc/base/text.hpp"

@@ -1,3 +1,4 @@
+// Makes the page that sets the figures of the SimTBS paper beside reproduced ones.
 #include "demarc/report/schedule_page.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Draws which kernel ran on which SM and when, as a Perfetto trace and as a picture.
 #include <algorithm>
 #include <cmath>
 #include <map>

@@ -1,3 +1,4 @@
+// Makes the page of a sweep: each measure against each axis, and the command of each point.
 #include "demarc/report/sweep_page.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Prints tables as plain text and as Markdown, and formats the numbers in them.
 #include "demarc/report/table.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Makes the page of a translation study: the paper's figures, claims and settings.
 #include "demarc/report/translation_page.hpp"
 
 #include <algorithm>

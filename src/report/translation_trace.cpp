@@ -1,3 +1,4 @@
+// Writes the counters of a translation study over time as a Perfetto trace.
 #include "demarc/report/perfetto.hpp"
 #include "demarc/report/translation_page.hpp"
 

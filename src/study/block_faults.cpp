@@ -1,3 +1,4 @@
+// Finds blocks that ran outside their SMs, and kernels that began too early.
 #include <algorithm>
 #include <limits>
 

@@ -1,3 +1,4 @@
+// Writes where and when blocks ran as JSON and as a picture.
 #include <algorithm>
 #include <array>
 

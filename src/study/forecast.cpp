@@ -1,3 +1,4 @@
+// Forecasts what each workload of a plan loses with half the L2 and takes of the bandwidth.
 #include "demarc/study/forecast.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Puts a forecast into sentences: who presses hardest, who has something to lose.
 #include <algorithm>
 
 #include "demarc/study/forecast.hpp"

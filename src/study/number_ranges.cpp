@@ -1,3 +1,4 @@
+// Writes ascending numbers as ranges.
 #include "number_ranges.hpp"
 
 #include "demarc/base/text.hpp"

@@ -1,3 +1,4 @@
+// Gives each part of a study its colour and refuses colours that the memory lacks.
 #include "part_colors.hpp"
 
 namespace demarc::study {

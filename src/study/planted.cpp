@@ -1,3 +1,4 @@
+// Answers a study from a planted model of interference, with noise from a seed.
 #include "demarc/study/planted.hpp"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Expands short names of bundled workloads.
 #include "workload_names.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Orders the points of a sweep by the time that they are expected to take.
 #include "order.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Selects a member of a JSON result by its pointer.
 #include "select.hpp"
 
 #include <algorithm>

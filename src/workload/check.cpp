@@ -1,3 +1,4 @@
+// Compares the outputs of a launch with what its reference, or its files, say they must be.
 #include <cmath>
 #include <cstring>
 

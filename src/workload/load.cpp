@@ -1,3 +1,4 @@
+// Loads the launch that a user names, with its PTX, and checks that both fit together.
 #include "demarc/workload/load.hpp"
 
 #include <algorithm>

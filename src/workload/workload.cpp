@@ -1,3 +1,4 @@
+// Lists the bundled workloads, and finds their launches and their PTX for a target.
 #include "demarc/workload/workload.hpp"
 
 #include <algorithm>

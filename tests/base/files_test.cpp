@@ -1,3 +1,4 @@
+// Tests that a write is whole or leaves the old file, through links, pipes and long names.
 #include "demarc/base/files.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tests ranks, null spaces and solutions over GF(2), on planted systems and from many threads.
 #include "demarc/base/gf2.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tests that digests are those of XXH3 and stay the same from version to version.
 #include "demarc/base/hash.hpp"
 
 #include <gtest/gtest.h>

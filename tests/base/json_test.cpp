@@ -1,3 +1,4 @@
+// Tests that wrong JSON is refused with its place, and that text keeps the order of keys.
 #include "demarc/base/json.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tests that only whole texts within range are numbers or lists of indices.
 #include "demarc/base/numbers.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tests that every piece of work is done once, and that a failure ends all threads.
 #include "demarc/base/parallel.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tests that children end with their whole group, and that their output and exit are known.
 #include "demarc/base/process.hpp"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Tests that the numbers of a seed are the same for ever and lie where they must.
 #include "demarc/base/random.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tests that text is appended as fmt formats it and that items are joined.
 #include "demarc/base/text.hpp"
 
 #include <gtest/gtest.h>

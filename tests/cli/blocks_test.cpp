@@ -1,3 +1,4 @@
+// Tests what demarc blocks refuses without a GPU, and an unknown clock of demarc isolate.
 #include <gtest/gtest.h>
 
 #include "program.hpp"

@@ -1,3 +1,4 @@
+// Tests demarc isolate on planted and simulated devices: tables, forecasts, wrong options.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tests that every verb refuses an output that cannot be written before it begins its work.
 #include <gtest/gtest.h>
 
 #include <string>

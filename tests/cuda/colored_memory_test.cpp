@@ -1,3 +1,4 @@
+// Tests that device addresses of coloured memory are those of the colouring.
 #include "demarc/cuda/colored_memory.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tests where masks, sizes and domains lie in launch descriptors of each generation.
 #include "demarc/cuda/descriptor.hpp"
 
 #include <gmock/gmock.h>

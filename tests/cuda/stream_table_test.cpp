@@ -1,3 +1,4 @@
+// Tests that masks by stream behave as a map does, and that no reader sees half a mask.
 #include "demarc/cuda/stream_table.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tests that GPCs and L2 sides of planted GPUs are found, and contradictions named.
 #include "card/topology_probe.hpp"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Tests that colours are proved on the stand-in, and not where a neighbour is felt.
 #include "demarc/cuda/verify_colors.hpp"
 
 #include <gmock/gmock.h>

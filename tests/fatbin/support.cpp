@@ -1,3 +1,4 @@
+// Makes fat binaries and ELF files, and puts bytes where the next page cannot be read.
 #include "support.hpp"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// Tests that colours divide a page exactly, and that maps of real cards have theirs.
 #include "demarc/gpu/address_map.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tests which colours each card gets, and that masks that do not isolate are refused.
 #include "demarc/gpu/color_scheme.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tests that every bundled description is read and written, and that wrong ones are refused.
 #include "demarc/gpu/device.hpp"
 
 #include <gmock/gmock.h>

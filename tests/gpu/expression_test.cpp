@@ -1,3 +1,4 @@
+// Tests that expressions follow the precedence of C, and that errors name the column.
 #include "expression.hpp"
 
 #include <gtest/gtest.h>

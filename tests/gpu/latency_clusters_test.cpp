@@ -1,3 +1,4 @@
+// Tests that planted kinds of latency rows are the clusters that are found.
 #include "demarc/gpu/latency_clusters.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tests what launch files may say, and that errors name the key and the remedy.
 #include <gtest/gtest.h>
 
 #include <cmath>

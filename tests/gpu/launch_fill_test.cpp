@@ -1,3 +1,4 @@
+// Tests that fills and generators make of a seed the same contents for ever.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

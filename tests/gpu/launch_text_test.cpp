@@ -1,3 +1,4 @@
+// Tests launches that are written on a command line, and what is refused there.
 #include <gtest/gtest.h>
 
 #include <cstring>

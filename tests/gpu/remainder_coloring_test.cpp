@@ -1,3 +1,4 @@
+// Tests that every byte of a colour has a remainder of its window, as device code finds it.
 #include "demarc/gpu/remainder_coloring.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tests that latencies tell what a planted page adds to its remainders.
 #include "demarc/gpu/remainder_model.hpp"
 
 #include <gtest/gtest.h>

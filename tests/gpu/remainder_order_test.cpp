@@ -1,3 +1,4 @@
+// Tests that pages are ordered by remainder, and that colours lie on one side.
 #include "demarc/gpu/remainder_order.hpp"
 
 #include <gtest/gtest.h>

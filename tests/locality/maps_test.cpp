@@ -1,3 +1,4 @@
+// Tests locality maps and indices against plain enumeration of the places.
 #include "demarc/locality/maps.hpp"
 
 #include <gtest/gtest.h>

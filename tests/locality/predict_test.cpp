@@ -1,3 +1,4 @@
+// Tests predicted hit rates and bandwidths on runs whose traffic is known by hand.
 #include "demarc/locality/predict.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tests sets of TPCs, and that parts of a split are disjoint and cover the GPU.
 #include "demarc/partition/partition.hpp"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Tests that the probe recovers planted hashes exactly, and tells when it cannot decide.
 #include "demarc/probe/hash_finding.hpp"
 
 #include <gtest/gtest.h>

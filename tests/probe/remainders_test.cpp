@@ -1,3 +1,4 @@
+// Tests that planted remainders are found through wrong kinds and slices that look alike.
 #include "demarc/probe/remainders.hpp"
 
 #include <gtest/gtest.h>

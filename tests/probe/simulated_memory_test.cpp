@@ -1,3 +1,4 @@
+// Tests that knees and conflicts of a simulated memory are those of its description.
 #include "simulated_memory.hpp"
 
 #include <gtest/gtest.h>

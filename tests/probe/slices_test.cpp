@@ -1,3 +1,4 @@
+// Tests that the probe does not decide where all slices look alike.
 #include <gtest/gtest.h>
 
 #include "demarc/probe/probe.hpp"

@@ -1,3 +1,4 @@
+// Tests the blocks, edges and loops of control-flow graphs.
 #include "demarc/ptx/cfg.hpp"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Tests what the parser makes of instructions, operands, scopes and labels.
 #include "demarc/ptx/parser.hpp"
 
 #include <gmock/gmock.h>

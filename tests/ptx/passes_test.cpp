@@ -1,3 +1,4 @@
+// Tests def-use, induction, divergence, address trees and initialisers on small kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

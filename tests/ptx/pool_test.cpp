@@ -1,3 +1,4 @@
+// Tests that a pool's pieces do not overlap, and that what is taken from a module outlives it.
 #include "demarc/ptx/pool.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tests what the coloured and the SM-affine rewriting change in a kernel and what they refuse.
 #include <gtest/gtest.h>
 
 #include "demarc/ptx/affine.hpp"

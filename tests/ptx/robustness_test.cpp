@@ -1,3 +1,4 @@
+// Tests that cut, changed and made-up text gives an error or a module and never a crash.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

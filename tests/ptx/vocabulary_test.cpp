@@ -1,3 +1,4 @@
+// Tests that every opcode, modifier and special register is found by its name.
 #include "demarc/ptx/vocabulary.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tests that a page keeps text as it is, and how figures pack their numbers.
 #include "demarc/report/page.hpp"
 
 #include <gmock/gmock.h>

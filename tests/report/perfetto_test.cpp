@@ -1,3 +1,4 @@
+// Tests that traces are JSON that Perfetto reads.
 #include "demarc/report/perfetto.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tests how tables pad columns, escape bars and group digits.
 #include "demarc/report/table.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tests where the hardware pipeline runs blocks under masks, priorities and task slots.
 #include "demarc/sim/pipeline/pipeline.hpp"
 
 #include <gtest/gtest.h>

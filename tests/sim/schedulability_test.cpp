@@ -1,3 +1,4 @@
+// Tests that plans hold every deadline with the fewest TPCs, or say what does not fit.
 #include "demarc/sim/schedulability/schedulability.hpp"
 
 #include <gtest/gtest.h>

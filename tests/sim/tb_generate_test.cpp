@@ -1,3 +1,4 @@
+// Tests that workloads and studies of a seed are the same, whoever computes them.
 #include "demarc/sim/dispatch/tb_generate.hpp"
 
 #include <gtest/gtest.h>

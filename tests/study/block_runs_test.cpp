@@ -1,3 +1,4 @@
+// Tests which block times are faults, and the picture and JSON that are made of them.
 #include "demarc/study/block_runs.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tests when a command counts as at work, and what becomes of one that ends or dies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

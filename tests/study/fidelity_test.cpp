@@ -1,3 +1,4 @@
+// Tests the errors and rank correlations of simulated slowdowns beside measured ones.
 #include "fidelity.hpp"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Tests what is forecast of invented kernels, and what has no forecast and why.
 #include "demarc/study/forecast.hpp"
 
 #include <gtest/gtest.h>

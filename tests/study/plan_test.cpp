@@ -1,3 +1,4 @@
+// Tests that each round visits every pair once, and which plans are refused.
 #include "demarc/study/plan.hpp"
 
 #include <gtest/gtest.h>

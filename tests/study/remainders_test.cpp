@@ -1,3 +1,4 @@
+// Tests on the emulator that code rewritten for remainders reaches the places of its colour.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Tests that a lane in another process answers as one here, and what its faults become.
 #include "demarc/study/remote_lane.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tests that colours hold a memory-bound victim on a simulated GPU, on any number of threads.
 #include "demarc/study/sim_executor.hpp"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Tests that memory of each colour lies in slices of its own on every simulated card.
 #include "sim/sim_memory.hpp"
 
 #include <gtest/gtest.h>

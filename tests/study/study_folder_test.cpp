@@ -1,3 +1,4 @@
+// Tests that what a killed study leaves behind is taken away, and nothing else.
 #include "gpu/study_folder.hpp"
 
 #include <fcntl.h>

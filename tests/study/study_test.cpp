@@ -1,3 +1,4 @@
+// Tests that a study recovers planted interference, and what it refuses and reports.
 #include "demarc/study/study.hpp"
 
 #include <gtest/gtest.h>

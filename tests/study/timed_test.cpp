@@ -1,3 +1,4 @@
+// Tests kernels that are rewritten to note their times or to be steps of one kernel.
 #include "demarc/ptx/timed.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tests which launches count as work during a visit.
 #include "work_watch.hpp"
 
 #include <gtest/gtest.h>

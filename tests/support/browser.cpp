@@ -1,3 +1,4 @@
+// Opens a page in headless Chromium and reads what it said and requested.
 #include "browser.hpp"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// Finds the source and build trees, and makes folders that go when the process ends.
 #include "paths.hpp"
 
 #include <unistd.h>

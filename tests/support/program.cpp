@@ -1,3 +1,4 @@
+// Runs a program and keeps its output and exit code.
 #include "program.hpp"
 
 #include <fcntl.h>

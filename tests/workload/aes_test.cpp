@@ -1,3 +1,4 @@
+// Tests the AES reference with the example of FIPS 197.
 #include <gtest/gtest.h>
 
 #include <algorithm>

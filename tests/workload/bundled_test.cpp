@@ -1,3 +1,4 @@
+// Tests that every bundled launch is complete, and that its check tells right from wrong.
 #include <gtest/gtest.h>
 
 #include <cmath>

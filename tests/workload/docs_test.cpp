@@ -1,3 +1,4 @@
+// Tests that the pages of rooms workload and gpu have a row for everything that is bundled.
 #include <gtest/gtest.h>
 
 #include "demarc/base/files.hpp"

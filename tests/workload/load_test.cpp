@@ -1,3 +1,4 @@
+// Tests which launch a user's words name, and what is refused in them.
 #include "demarc/workload/load.hpp"
 
 #include <gtest/gtest.h>

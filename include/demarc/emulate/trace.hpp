@@ -77,13 +77,27 @@ struct AccessEvent {
   std::array<std::uint64_t, 32> addresses{};
 };
 
-// Encoded events of one block, in the order in which they were executed. One 64-bit head a record:
-//   bits 0-2 kind, bits 3-31 instruction (or warp), bits 32-63 mask; then kind's payload, 64 bits a
-//   word: 0 warp:      none; the following records belong to this warp of the block 1 run: count 2
-//   affine:    base, stride (signed) 3 scattered: space in bits 0-7, then one word per lane of
-//   mask, lowest lane first
-// The space of an affine record is in bits 56-63 of its stride word; the stride is the
-// sign-extended rest.
+// Encoded events of one block, in the order in which they were executed. A record is a head of 64
+// bits and the words of its kind, of 64 bits each. The head:
+//
+//   bits    what
+//   0-2     kind
+//   3-31    instruction: of a run the first; of kind warp the warp within the block
+//   32-63   mask
+//
+// Kinds:
+//
+//   kind          words                  meaning
+//   0 warp        none                   the records that follow belong to this warp
+//   1 run         count                  as in RunEvent
+//   2 affine      base, stride           lane l accesses base + stride * l
+//   3 scattered   space, an address a    in bits 0-7 of its word; lowest lane first
+//                 lane of the mask
+//   4 halves      base, stride, second   lanes 0-15 as affine, lane l of 16-31 accesses
+//                                        second + stride * (l - 16)
+//
+// The space of an affine record, and of one of halves, is in bits 56-63 of its stride word; the
+// stride is the sign-extended rest.
 struct TraceChunk {
   std::uint32_t block = 0;  // x + grid.x * (y + grid.y * z)
   bool last = false;        // no more chunks of this block follow

@@ -1,3 +1,4 @@
+// Makes the back end of a mode, opens its lanes, and proves each lane before it is used.
 #include "demarc/cuda/backend.hpp"
 
 #include <algorithm>

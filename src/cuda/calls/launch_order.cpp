@@ -1,4 +1,4 @@
-// One event for work of one order; several where orders were joined.
+// Makes each piece of work wait for the one before it: by one event, or several of joined orders.
 #include "calls/launch_order.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which order a launch has its place in.
+// Finds the order in which a launch of a kernel with local variables has its place.
 #include "calls/local_users.hpp"
 
 #include "calls/relaxed_capture.hpp"

@@ -1,4 +1,4 @@
-// Ranges, allocations, and which lies where.
+// Answers the functions of the driver that reserve addresses, create memory and map it there.
 #include "calls/mapping_calls.hpp"
 
 #include <fmt/format.h>

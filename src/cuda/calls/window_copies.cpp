@@ -1,4 +1,4 @@
-// One plain kernel for copies, rewritten for either side of it and for both.
+// Copies and fills coloured memory by one kernel, rewritten for either side of it and for both.
 #include "calls/window_copies.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// First fit in stretches that are taken from the window's owner.
+// Allocates by first fit in stretches that are taken from the window's owner.
 #include "calls/window_memory.hpp"
 
 #include <algorithm>

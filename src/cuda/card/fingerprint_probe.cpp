@@ -1,3 +1,4 @@
+// Measures how far each SM of a process is from the chunks of a page.
 #include <algorithm>
 #include <numeric>
 

@@ -1,3 +1,4 @@
+// Tells which TPC an SM belongs to by its distances from the slices of the L2.
 #include "demarc/cuda/fingerprints.hpp"
 
 #include <algorithm>

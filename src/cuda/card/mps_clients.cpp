@@ -1,3 +1,4 @@
+// Asks the control program of MPS for its clients, and ends what some of them have on the card.
 #include "demarc/cuda/mps_clients.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Launches the probe kernels and reads where blocks ran and how long L2 hits took.
 #include "demarc/cuda/probe_kernels.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Concludes which TPCs form a GPC, and on which L2 side each lies, from what was measured.
 #include "card/topology_probe.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Times chunks of coloured memory and counts those that lie in another colour.
 #include <algorithm>
 #include <chrono>
 #include <numeric>

@@ -1,3 +1,4 @@
+// Finds the masks and the value that hold for a set of colours and for no other byte.
 #include <bit>
 
 #include "demarc/base/gf2.hpp"

@@ -1,3 +1,4 @@
+// Gives the addresses of a buffer in one share of a pool, and copies to it and from it.
 #include <algorithm>
 
 #include "demarc/cuda/colored_memory.hpp"

@@ -1,3 +1,4 @@
+// Copies between the host and coloured memory through plain memory and a kernel.
 #include "demarc/cuda/colored_copy.hpp"
 
 #include <algorithm>

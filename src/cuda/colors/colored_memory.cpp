@@ -1,3 +1,4 @@
+// Makes pools of coloured memory, divides them into shares and allocates in these.
 #include "demarc/cuda/colored_memory.hpp"
 
 #include <algorithm>

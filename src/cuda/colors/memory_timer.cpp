@@ -1,3 +1,4 @@
+// Launches the kernels that time reads, streams and crowds of readers, and reads their times.
 #include "demarc/cuda/memory_timer.hpp"
 
 #include <algorithm>

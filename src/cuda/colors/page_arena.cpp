@@ -1,3 +1,4 @@
+// Maps physical pages side by side in a chosen order, with guard pages beside them.
 #include "demarc/cuda/page_arena.hpp"
 
 namespace demarc::cuda {

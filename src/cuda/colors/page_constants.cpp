@@ -1,3 +1,4 @@
+// Measures the L2 slices of a page and the constants that other pages add to them.
 #include <algorithm>
 
 #include "colors/measuring.hpp"

@@ -1,3 +1,4 @@
+// Finds the remainders of an arena's pages and cuts them into colours on one L2 side each.
 #include "demarc/cuda/remainder_colors.hpp"
 
 #include <algorithm>

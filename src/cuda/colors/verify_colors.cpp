@@ -1,3 +1,4 @@
+// Proves that colours hold: times their chunks, and a victim beside neighbours.
 #include "demarc/cuda/verify_colors.hpp"
 
 #include <bit>

@@ -1,3 +1,4 @@
+// Loads modules, finds their functions and variables, and launches kernels.
 #include "demarc/cuda/launch.hpp"
 
 #include <utility>

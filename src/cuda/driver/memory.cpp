@@ -1,3 +1,4 @@
+// Allocates buffers, creates and lends physical memory, and maps it into ranges of addresses.
 #include "demarc/cuda/memory.hpp"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Runs a whole launch on a card: fills buffers, runs the kernels in order, reads back.
 #include "demarc/cuda/run_launch.hpp"
 
 #include <algorithm>

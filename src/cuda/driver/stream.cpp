@@ -1,3 +1,4 @@
+// Creates streams and events, and waits for them no longer than a limit.
 #include "demarc/cuda/stream.hpp"
 
 #include <thread>

@@ -1,3 +1,4 @@
+// Puts streams into memory synchronisation domains and checks that the driver keeps them there.
 #include "demarc/cuda/sync_domain.hpp"
 
 namespace demarc::cuda {

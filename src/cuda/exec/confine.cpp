@@ -1,3 +1,4 @@
+// Proves a partition in a child process, then runs a program in it and reports what held.
 #include "demarc/cuda/confine.hpp"
 
 #include <algorithm>

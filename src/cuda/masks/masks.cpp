@@ -1,3 +1,4 @@
+// Sets masks of a process, of a stream or of the next launch, and takes them back.
 #include "demarc/cuda/masks.hpp"
 
 namespace demarc::cuda {

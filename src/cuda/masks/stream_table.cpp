@@ -1,3 +1,4 @@
+// Keeps a mask for each stream in a table that launches read without a lock.
 #include "demarc/cuda/stream_table.hpp"
 
 #include "demarc/base/hash.hpp"

@@ -1,2 +1,3 @@
+// Compiles the steps of matrix products for AVX2.
 #define DEMARC_ISA avx2
 #include "matrix.inl"

@@ -1,2 +1,3 @@
+// Compiles loads and stores for AVX2.
 #define DEMARC_ISA avx2
 #include "memory.inl"

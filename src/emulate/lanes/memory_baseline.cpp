@@ -1,2 +1,3 @@
+// Compiles loads and stores for every CPU.
 #define DEMARC_ISA baseline
 #include "memory.inl"

@@ -1,3 +1,4 @@
+// Carries out bulk copies and reductions, and the barriers in shared memory that count them.
 #include "ops/async.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Carries out barriers, numbers and shared addresses between the blocks of a cluster.
 #include "ops/cluster.hpp"
 
 #include <algorithm>

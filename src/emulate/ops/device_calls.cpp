@@ -1,3 +1,4 @@
+// Carries out printf, malloc, free and failed assertions of kernels.
 #include "ops/device_calls.hpp"
 
 #include <bit>

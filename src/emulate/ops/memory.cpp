@@ -1,3 +1,4 @@
+// Carries out atomics, 16-byte accesses, small asynchronous copies and matrix loads and stores.
 #include "ops/memory.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Carries out shuffles, votes, matches and reductions between the lanes of a warp.
 #include "ops/warp.hpp"
 
 #include <bit>

@@ -1,3 +1,4 @@
+// Carries out matrix products of a warpgroup, with operands that descriptors name.
 #include "ops/warpgroup.hpp"
 
 #include <algorithm>

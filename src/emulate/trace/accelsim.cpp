@@ -1,3 +1,5 @@
+// Reads traces in Accel-Sim's text format and replays them into a trace sink.
+//
 // Accel-Sim's trace text. A kernel file has lines "-key = value" (kernel name, grid dim, block dim,
 // shmem), then, for every block, "#BEGIN_TB", "thread block = x,y,z", and for every warp "warp =
 // w", "insts = n" and n instruction lines (accelsim_line.hpp), then "#END_TB". An application's

@@ -1,3 +1,4 @@
+// Parses one instruction line of Accel-Sim's trace text.
 #include "trace/accelsim_line.hpp"
 
 #include <algorithm>

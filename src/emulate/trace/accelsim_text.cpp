@@ -1,3 +1,4 @@
+// Reads the lines of Accel-Sim's files piece by piece, and names the place of an error.
 #include "trace/accelsim_text.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Encodes and decodes the chunks of a trace file as variable-length integers.
 #include "trace/code.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Writes trace files and replays them, and refuses those that are cut or damaged.
 #include <zstd.h>
 
 #include <cstdio>

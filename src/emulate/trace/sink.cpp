@@ -1,3 +1,4 @@
+// Lets a trace sink ignore what it does not need, and keeps whole traces in memory.
 #include "demarc/emulate/trace.hpp"
 
 namespace demarc::emulate {

@@ -1,3 +1,4 @@
+// Adds thread blocks to the SMs, each with a state of its own, by the rules of May 2020.
 #include "dispatch/block_residents.hpp"
 
 #include <algorithm>

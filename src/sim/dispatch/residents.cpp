@@ -1,3 +1,4 @@
+// Keeps the work left to the blocks on the SMs and subtracts a tick from all at once.
 #include "dispatch/residents.hpp"
 
 #include <algorithm>

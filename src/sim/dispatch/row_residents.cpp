@@ -1,3 +1,4 @@
+// Keeps the work left to blocks that fill one SM after the other, a row for each kernel.
 #include "dispatch/row_residents.hpp"
 
 #include <algorithm>

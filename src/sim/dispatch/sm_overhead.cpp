@@ -1,3 +1,4 @@
+// Computes the overhead that the use of an SM and of the memories puts on each block.
 #include "dispatch/sm_overhead.hpp"
 
 #include <algorithm>

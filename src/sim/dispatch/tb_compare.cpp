@@ -1,3 +1,4 @@
+// Compares dispatch policies with a baseline, seed by seed, and prints the ratios.
 #include "demarc/sim/dispatch/tb_compare.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Names the models, evaluates overhead tables, and prints SimTBS configurations.
 #include "demarc/sim/dispatch/tb_config.hpp"
 
 #include "demarc/base/text.hpp"

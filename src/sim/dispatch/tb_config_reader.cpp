@@ -1,3 +1,4 @@
+// Reads the lines, sections and fields that both SimTBS grammars have in common.
 #include "dispatch/tb_config_reader.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Generates workloads of the SimTBS model from a seed, under the rules that are asked for.
 #include "demarc/sim/dispatch/tb_generate.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Computes the figures of a SimTBS run against the time of each kernel alone.
 #include <algorithm>
 #include <cmath>
 #include <optional>

@@ -1,3 +1,4 @@
+// Runs dispatch policies over many seeds and settings, on all cores, and estimates means.
 #include "demarc/sim/dispatch/tb_study.hpp"
 
 #include <algorithm>

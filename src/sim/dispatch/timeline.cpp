@@ -1,3 +1,4 @@
+// Records which kernel runs on which SM and when, in the SimTBS model and the pipeline.
 #include "demarc/sim/dispatch/timeline.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Charges thread blocks for units in use, in single precision as the program of May 2020.
 #include "dispatch/unit_costs.hpp"
 
 #include <cmath>

@@ -1,3 +1,5 @@
+// Reads and writes access streams in their binary form.
+//
 // Little-endian 64-bit words: magic, kernels; a kernel: threads (24 bits), registers of a thread (8
 // bits) and shared bytes (32 bits), blocks; of each warp: words; then the words of its steps as
 // PackedSteps has them.

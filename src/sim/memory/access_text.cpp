@@ -1,3 +1,4 @@
+// Reads and prints access streams as text, with errors that name the line.
 #include <algorithm>
 #include <array>
 

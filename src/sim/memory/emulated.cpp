@@ -1,3 +1,4 @@
+// Records the steps of emulated kernels, or emulates them while the simulation runs.
 #include "demarc/sim/memory/emulated.hpp"
 
 #include <condition_variable>

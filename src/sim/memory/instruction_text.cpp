@@ -1,3 +1,4 @@
+// Reads registers, barriers and cache operators from the text of a traced instruction.
 #include "instruction_text.hpp"
 
 #include <algorithm>

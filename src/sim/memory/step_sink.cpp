@@ -1,3 +1,4 @@
+// Turns the trace of a kernel into the steps of its warps, block by block.
 #include <algorithm>
 #include <optional>
 

@@ -1,3 +1,4 @@
+// Makes the steps of warps that walk over the lines of a stretch of memory.
 #include "demarc/sim/memory/synthetic.hpp"
 
 #include <bit>

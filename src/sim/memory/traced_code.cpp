@@ -1,3 +1,4 @@
+// Finds where warps of a traced kernel wait for their loads.
 #include "traced_code.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Simulates launches from streams through hardware queues and task slots to the SMs.
 #include "demarc/sim/pipeline/pipeline.hpp"
 
 #include <deque>

@@ -1,3 +1,4 @@
+// Reads scenarios of the hardware pipeline, and reports what became of their kernels.
 #include <algorithm>
 #include <cmath>
 #include <optional>

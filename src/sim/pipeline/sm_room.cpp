@@ -1,3 +1,4 @@
+// Computes what a block takes of an SM, and sets up the room that SMs have.
 #include "pipeline/sm_room.hpp"
 
 namespace demarc::sim {

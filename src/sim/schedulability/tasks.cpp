@@ -1,3 +1,4 @@
+// Reads sets of periodic tasks from JSON, and prints the plan that is made for them.
 #include <cmath>
 
 #include "demarc/base/json.hpp"

@@ -1,3 +1,4 @@
+// Decides which misses of the L2 TLB skip the GMMU: by an oracle, a filter or hit rates.
 #include "bypass.hpp"
 
 #include <vector>

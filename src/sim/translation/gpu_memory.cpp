@@ -1,3 +1,4 @@
+// Times reads and writes in the L2 banks and the DRAM of one GPU.
 #include "gpu_memory.hpp"
 
 #include <algorithm>

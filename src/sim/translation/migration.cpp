@@ -1,3 +1,5 @@
+// Moves a page from one GPU to another, step by step.
+//
 // A page that moves from GPU to GPU, one at a time in the whole system: all GPUs end their remote
 // accesses; the owner stands still, is flushed and loses its translations of the page (TLBs, and
 // the GMMU's entry); the page table changes; the new owner fetches the page in pieces of 256 bytes;

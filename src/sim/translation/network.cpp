@@ -1,3 +1,4 @@
+// Times messages over the links and switches between GPUs and the IOMMU.
 #include "network.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Places each page on the GPU that touches it first, by steps of the work and not by time.
+//
 // First touch without a race: a GPU that happens to be ahead by a few cycles would get every page
 // that several GPUs use, run ahead on local memory, and so decide the result; which GPU that is
 // depends on the architecture, and comparisons would compare that.

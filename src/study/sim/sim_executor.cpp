@@ -1,3 +1,4 @@
+// Runs the cells of a study on a simulated GPU, several of them at a time.
 #include "demarc/study/sim_executor.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Gives simulated lanes their pages, whole or the part of each that has the lane's colour.
 #include "sim/sim_memory.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Loads a workload for a simulated lane: records its steps, and checks its outputs.
 #include "sim/sim_workload.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Computes what the AES kernels must give, by the steps of FIPS 197.
 #include <array>
 
 #include "references.hpp"

@@ -1,3 +1,4 @@
+// Computes what the kernels of a neural network's layer must give.
 #include <array>
 
 #include "references.hpp"

@@ -1,3 +1,4 @@
+// Computes what breadth-first search must give, level by level.
 #include <algorithm>
 #include <vector>
 

@@ -1,3 +1,4 @@
+// Computes what the two kernels of k-means must give.
 #include <cmath>
 #include <limits>
 

@@ -1,3 +1,4 @@
+// Finds the reference of a bundled kernel by name, and the buffers of its call.
 #include "references.hpp"
 
 #include <algorithm>

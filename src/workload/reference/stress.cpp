@@ -1,3 +1,4 @@
+// Computes what the stress kernels must give, which load one resource each.
 #include <cmath>
 
 #include "references.hpp"

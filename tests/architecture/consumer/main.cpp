@@ -1,3 +1,4 @@
+// Uses the installed package from outside: a program that links two rooms and calls them.
 #include <cstdio>
 
 #include "demarc/base/gf2.hpp"

@@ -1,3 +1,4 @@
+// Gives the confined program its steps on the card: contexts, launches, host memory.
 #include "subject_card.hpp"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Describes a small planted card: 12 TPCs in four GPCs, on two L2 sides.
 #include "fake_gpu.hpp"
 
 namespace demarc::fake {

@@ -1,4 +1,4 @@
-// A million launches.
+// Tests that a million launches under random masks leak no block.
 #include "conformance.hpp"
 
 #include "fake_card.hpp"

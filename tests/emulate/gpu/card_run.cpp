@@ -1,3 +1,4 @@
+// Runs launches and instruction cases on a real card and gives the emulator's addresses back.
 #include "card_run.hpp"
 
 #include <cstring>

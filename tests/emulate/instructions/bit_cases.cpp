@@ -1,3 +1,4 @@
+// Lists cases of instructions that count, find and cut bits, and of dot products of bytes.
 #include <fmt/format.h>
 
 #include "reference.hpp"

@@ -1,3 +1,4 @@
+// Lists cases of comparisons and selections, with unordered numbers among the operands.
 #include <fmt/format.h>
 
 #include "reference.hpp"

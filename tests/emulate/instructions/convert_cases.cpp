@@ -1,3 +1,4 @@
+// Lists cases of conversions between integers and floats, in every rounding mode.
 #include <fmt/format.h>
 
 #include "reference.hpp"

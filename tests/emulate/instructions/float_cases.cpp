@@ -1,3 +1,4 @@
+// Lists cases of f32 and f64 arithmetic, in every rounding mode, with .ftz and .sat.
 #include <fmt/format.h>
 
 #include "reference.hpp"

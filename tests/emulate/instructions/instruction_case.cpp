@@ -1,3 +1,4 @@
+// Writes the kernel of an instruction case, and judges how far a result is off.
 #include "instruction_case.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Runs instruction cases in the emulator and says which result is wrong.
 #include "instructions/instruction_runs.hpp"
 
 #include <cstring>

@@ -1,3 +1,4 @@
+// Lists cases of integer arithmetic: sums, products, quotients and carries.
 #include <fmt/format.h>
 
 #include "reference.hpp"

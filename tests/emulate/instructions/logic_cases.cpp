@@ -1,3 +1,4 @@
+// Lists cases of logic, table lookups and shifts.
 #include <fmt/format.h>
 
 #include "reference.hpp"

@@ -1,3 +1,4 @@
+// Lists cases of moves and of permutations of bytes.
 #include <fmt/format.h>
 
 #include "reference.hpp"

@@ -1,3 +1,4 @@
+// Rounds exact values to narrow formats by searching the values of the format.
 #include "reference.hpp"
 
 namespace demarc::emulate::test {

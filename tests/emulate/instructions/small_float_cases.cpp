@@ -1,4 +1,4 @@
-// f16, bf16 and their pairs.
+// Lists cases of arithmetic in f16, bf16 and pairs of them.
 #include <fmt/format.h>
 
 #include "reference.hpp"

@@ -1,4 +1,4 @@
-// The outside oracle: cuobjdump.
+// Tests by cuobjdump, the outside oracle, that the same PTX is taken out of a file.
 #include "nvcc.hpp"
 
 namespace demarc::fatbin::test {

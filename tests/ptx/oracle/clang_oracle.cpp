@@ -1,3 +1,4 @@
+// Tests by ptxas that printed PTX of clang gives the same machine code.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// ptxas takes coloured text.
+// Tests that ptxas takes the text of coloured modules.
 #include <gtest/gtest.h>
 
 #include <regex>

@@ -1,3 +1,4 @@
+// Runs nvcc, clang and ptxas, and keeps what they made in a cache of the build tree.
 #include "compilers.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads the machine code out of the ELF files that ptxas makes.
 #include "elf_text.hpp"
 
 #include <elf.h>

@@ -1,3 +1,4 @@
+// Tests by ptxas that printed PTX of nvcc gives the same machine code.
 #include <gtest/gtest.h>
 
 #include <filesystem>

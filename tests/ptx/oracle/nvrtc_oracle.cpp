@@ -1,3 +1,4 @@
+// Tests by ptxas that printed PTX of the run-time compiler gives the same machine code.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nvrtc.h>

@@ -1,3 +1,4 @@
+// Sends modules through parser and printer, and compares what ptxas makes of both texts.
 #include "round_trip.hpp"
 
 #include <fmt/format.h>

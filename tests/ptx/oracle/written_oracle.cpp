@@ -1,3 +1,4 @@
+// Tests by ptxas that PTX kept in the tree, and Triton's, gives the same machine code.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Tests in headless Chromium that pages draw every figure, fetch nothing and say nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// Tests that events come out by time, and equal times in the order of their scheduling.
 #include "demarc/sim/event_queue.hpp"
 
 #include <gtest/gtest.h>

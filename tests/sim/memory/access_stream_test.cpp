@@ -1,3 +1,4 @@
+// Tests that access streams come back as they were, and that damaged ones are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

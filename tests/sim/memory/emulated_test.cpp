@@ -1,3 +1,4 @@
+// Tests the steps that emulated kernels become, and where their warps wait.
 #include <gtest/gtest.h>
 
 #include <sstream>

@@ -1,3 +1,4 @@
+// Tests to the cycle how long loads and stores take on a small memory system.
 #include <gtest/gtest.h>
 
 #include "small_memory.hpp"

@@ -1,3 +1,4 @@
+// Tests that every launch ends, that its sectors add up, and that stuck ones say why.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

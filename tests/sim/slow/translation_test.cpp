@@ -1,4 +1,4 @@
-// Whole studies.
+// Tests whole studies of address translation: walks, places of pages, and claims of the paper.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// Tests the lines that applications touch, and that every simulated miss is answered.
 #include "demarc/sim/translation/simulate.hpp"
 
 #include <gmock/gmock.h>

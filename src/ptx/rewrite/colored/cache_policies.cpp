@@ -1,3 +1,4 @@
+// Decides whether a module can have cache policies, and raises its target where needed.
 #include "rewrite/colored/cache_policies.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Finds accesses of a block whose addresses differ by known numbers of bytes.
 #include "rewrite/colored/neighbours.hpp"
 
 #include <algorithm>

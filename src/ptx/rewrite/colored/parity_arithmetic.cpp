@@ -1,3 +1,5 @@
+// Writes the instructions that insert the bits of parities into a linear address.
+//
 // A position is the linear address with a bit inserted at each pivot, the lowest bit of its mask.
 // All pivots are below bit 32, so the upper word is shifted bits of the address. The lower word is
 // chosen bit by bit: below the first pivot the address, above it the address shifted by one, and so

@@ -1,3 +1,5 @@
+// Rewrites accesses whose addresses are in registers, alone or with their neighbours.
+//
 // Of a group of neighbours, %demarc_first is where its lowest address lies, %demarc_last where that
 // would lie if it were in the chunk of the highest one, and %demarc_near the number of bytes in
 // front of it in its chunk.

@@ -1,3 +1,4 @@
+// Chooses the SM that fits with the smallest score, for one block or many at a time.
 #include "dispatch/policies/scored.hpp"
 
 #include <algorithm>

@@ -1,5 +1,7 @@
-// As rr, and for the indices below n_boundary as well as for the rest: the largest use plus the
-// largest request, each as a share of its capacity, is at most 1.5.
+// Places as rr does, where the largest use plus the largest request is at most 1.5.
+//
+// Both are shares of their capacities. The indices below n_boundary must hold to it, and so must
+// the rest.
 #include "dispatch/policies/bounded_rr.hpp"
 
 namespace demarc::sim {

@@ -1,3 +1,4 @@
+// Makes the accesses of AES-256: blocks in place, gathers from the S-box, round keys.
 #include "arrays.hpp"
 
 namespace demarc::sim::translation {

@@ -1,3 +1,4 @@
+// Makes the accesses of 512-point transforms in place, pass by pass.
 #include "arrays.hpp"
 
 namespace demarc::sim::translation {

@@ -1,3 +1,4 @@
+// Makes the accesses of an FIR filter of 16 taps.
 #include "arrays.hpp"
 
 namespace demarc::sim::translation {

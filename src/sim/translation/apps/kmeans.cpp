@@ -1,3 +1,4 @@
+// Makes the accesses of k-means: a transposition, then one kernel for each iteration.
 #include "arrays.hpp"
 
 namespace demarc::sim::translation {

@@ -1,3 +1,4 @@
+// Makes the accesses of a matrix transposition in tiles of 64 x 64 elements.
 #include "arrays.hpp"
 
 namespace demarc::sim::translation {

@@ -1,3 +1,4 @@
+// Makes the accesses of 3 x 3 max pooling over a square image.
 #include "arrays.hpp"
 
 namespace demarc::sim::translation {

@@ -1,3 +1,4 @@
+// Makes the accesses of PageRank on a random graph, with one wave for each row.
 #include <cmath>
 
 #include "arrays.hpp"

@@ -1,3 +1,4 @@
+// Lists the applications of the translation simulation, and makes one by its name.
 #include <array>
 
 #include "arrays.hpp"

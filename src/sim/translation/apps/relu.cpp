@@ -1,3 +1,4 @@
+// Makes the accesses of ReLU: one load and one store of each element.
 #include "arrays.hpp"
 
 namespace demarc::sim::translation {

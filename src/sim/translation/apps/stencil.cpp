@@ -1,3 +1,4 @@
+// Makes the accesses of a 9-point stencil in tiles of 16 x 64 elements.
 #include "arrays.hpp"
 
 namespace demarc::sim::translation {
