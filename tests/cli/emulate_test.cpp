@@ -106,7 +106,7 @@ TEST(EmulateVerb, a_trace_is_written_and_begins_with_its_mark) {
 TEST(EmulateVerb, launch_files_of_the_examples_run_without_a_finding) {
   const auto examples = test::source_dir() / "examples";
   std::size_t files = 0;
-  for (const char* folder : {"causes", "worst"}) {
+  for (const char* folder : {"causes", "my_kernel", "worst"}) {
     for (const auto& entry : std::filesystem::directory_iterator(examples / folder)) {
       if (entry.path().extension() != ".json") continue;
       SCOPED_TRACE(entry.path().string());
@@ -124,7 +124,7 @@ TEST(EmulateVerb, launch_files_of_the_examples_run_without_a_finding) {
       ++files;
     }
   }
-  EXPECT_EQ(files, 10U);
+  EXPECT_EQ(files, 11U);
 }
 
 TEST(EmulateVerb, a_trace_goes_through_a_pipe_which_stays_one) {
