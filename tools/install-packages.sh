@@ -4,15 +4,12 @@
 set -euo pipefail
 
 build_packages=(g++ cmake ninja-build ccache git ca-certificates
-  libfmt-dev nlohmann-json3-dev libexpected-dev libcli11-dev libm4ri-dev libeigen3-dev libxxhash-dev libzstd-dev liblz4-dev libsqlite3-dev libnlopt-cxx-dev libboost-dev libbenchmark-dev
-  libtomlplusplus-dev prometheus-cpp-dev libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler
-  libgtest-dev libgmock-dev librapidcheck-dev)
-test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev lld-14 python3 libopenmpi-dev openmpi-bin)
+  libfmt-dev nlohmann-json3-dev libexpected-dev libcli11-dev libm4ri-dev libeigen3-dev libxxhash-dev libzstd-dev liblz4-dev libsqlite3-dev libnlopt-cxx-dev libboost-dev
+  libtomlplusplus-dev prometheus-cpp-dev libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler)
+test_packages=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev lld-14 python3 pkg-config libopenmpi-dev openmpi-bin)
 
 packages=("${build_packages[@]}")
 [ "${1:-build}" = test ] && packages+=("${test_packages[@]}")
-# A node that is already there, from wherever, is good enough.
-command -v npm >/dev/null || packages+=(nodejs npm)
 # What runs tools/isolate-tables.py.
 if [ "${1:-build}" = test ]; then command -v python3 >/dev/null || packages+=(python3); fi
 # The browser that opens the reports in the tests. Ubuntu ships it as a snap only.

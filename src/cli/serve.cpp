@@ -32,7 +32,8 @@ Result<void> run_serve(ServeOptions& options) {
   }
   if (options.check) {
     DEMARC_TRY(const auto config, plan_config(options.plan));
-    return emit("", fmt::format("{}: {} tenants\n", config.source, config.tenants.size()));
+    return emit("", fmt::format("{}: {} tenant{}\n", config.source, config.tenants.size(),
+                                config.tenants.size() == 1 ? "" : "s"));
   }
   options.plan.tell = [](const std::string& line) {
     fmt::print(stderr, "demarc serve: {}\n", line);

@@ -1,6 +1,7 @@
 // Names spaces, accesses and findings in words, and finds the CPU's widest instruction set.
 #if DEMARC_WIDE_LANES
 #include <cpuid.h>
+#include <algorithm>
 #endif
 
 #include "demarc/emulate/emulate.hpp"
@@ -78,10 +79,17 @@ const char* to_string(FindingKind kind) {
   return "";
 }
 
+// As the file has it, on one line and without the semicolon.
+static std::string shown(std::string instruction) {
+  std::replace(instruction.begin(), instruction.end(), '\t', ' ');
+  if (instruction.ends_with(';')) instruction.pop_back();
+  return instruction;
+}
+
 std::string describe(const Finding& finding, const std::string& ptx_name) {
   std::string text =
       fmt::format("{}: {}:{}: {}; kernel {}, block ({},{},{}), thread ({},{},{}): {}",
-                  to_string(finding.kind), ptx_name, finding.line, finding.instruction,
+                  to_string(finding.kind), ptx_name, finding.line, shown(finding.instruction),
                   finding.kernel, finding.block[0], finding.block[1], finding.block[2],
                   finding.thread[0], finding.thread[1], finding.thread[2], finding.detail);
   if (!finding.source.empty()) text += fmt::format(" [{}]", finding.source);

@@ -142,8 +142,9 @@ Result<void> run(const ServePlan& plan) {
   options.tell = plan.tell;
   options.end_work = [&](std::span<const pid_t> processes) { return mps->end_work_of(processes); };
   DEMARC_TRY(const auto server, Server::start(options, *card, tenants));
-  plan.tell(fmt::format("{}: {} bytes in the colours of {} tenants, at {}{}", card->uuid(),
-                        card->pages() * card->page_bytes(), tenants.size(), config.socket,
+  plan.tell(fmt::format("{}: {} bytes in the colours of {} tenant{}, at {}{}", card->uuid(),
+                        card->pages() * card->page_bytes(), tenants.size(),
+                        tenants.size() == 1 ? "" : "s", config.socket,
                         mps->folder().empty() ? ", without MPS" : ", with MPS"));
   return serve_until_told(
       *server,

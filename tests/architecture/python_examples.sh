@@ -21,7 +21,7 @@ code=0; said=$("$1" measure.py nothing 2>&1) || code=$?
 code=0; said=$("$1" measure.py --demarc missing 2>&1) || code=$?
 [[ $code = 1 && $said == *"missing: there is no such program"* ]] || fail "measure.py starts without the program ($code): $said"
 code=0; said=$("$1" tenants.py --ways masks 2>&1) || code=$?
-[[ $code = 2 && $said == *"--ways masks: there are mps, percent, mask, tenant"* ]] || fail "tenants.py takes a way that there is not ($code): $said"
+[[ $code = 2 && $said == *"--ways masks: there are mps, percent, green, mask, tenant"* ]] || fail "tenants.py takes a way that there is not ($code): $said"
 code=0; said=$("$1" tenants.py --demarc missing 2>&1) || code=$?
 [[ $code = 1 && $said == *"missing: there is no such program"* ]] || fail "tenants.py starts without the program ($code): $said"
 code=0; said=$("$1" tenants.py --demarc "$(command -v "$1")" --steps missing 2>&1) || code=$?

@@ -18,6 +18,8 @@ STEPS = """#!{python}
 import json, os, signal, sys, time
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 place = os.environ.get("DEMARC_TENANT") or ("mask" if os.environ.get("DEMARC_CONTROL") else "")
+if "GREEN_HALF" in os.environ and os.environ["LD_PRELOAD"].endswith("/libdemarc_compilers.so"):
+    place = "green " + os.environ["GREEN_HALF"]
 share = os.environ.get("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "")
 beside = os.environ["STEPS_FOLDER"] + "/neighbour"
 with open(os.environ["STEPS_FOLDER"] + "/started", "a") as log:
@@ -54,7 +56,7 @@ class TableOfTenants(unittest.TestCase):
                                 STEPS_FOLDER=self.folder, PATH=f"{self.folder}:{os.environ['PATH']}", **changes)
         return subprocess.run([sys.executable, ROOT / "examples/pytorch/tenants.py", "--demarc", BUILD / "demarc", "--steps",
                                self.folder / "steps", "--victims", "steps", "--neighbours", "copies", "--memory", "64 MiB",
-                               "--description", "h100-sxm", *arguments], env=variables, capture_output=True, text=True,
+                               "--description", "h100-sxm", "--green-half", BUILD / "libdemarc_compilers.so", *arguments], env=variables, capture_output=True, text=True,
                               check=False, timeout=100)
 
     def test_each_program_is_started_in_its_part(self):
@@ -65,12 +67,14 @@ class TableOfTenants(unittest.TestCase):
             copies part
             part  50
             copies part  50
+            part green 0
+            copies part green 1
             part mask
             copies part mask
             part a
             copies part b
             """))
-        self.assertIn("| steps | copies | 50.00 | 50.00 | 1000 | 50.00 | 50.00 | 1000 | 25.00 | 25.00 | 1000 | 25.00 | 25.00 | 1000 |",
+        self.assertIn("| steps | copies | 50.00 | 50.00 | 1000 | 50.00 | 50.00 | 1000 | 25.00 | 25.00 | 1000 | 25.00 | 25.00 | 1000 | 25.00 | 25.00 | 1000 |",
                       ran.stdout)
         self.assertIn("| steps | 1.00 | 1.00 | 2.00 |", ran.stdout)
         self.assertIn("The outputs of all ways are the same to the bit.", ran.stdout)
@@ -99,6 +103,13 @@ class TableOfTenants(unittest.TestCase):
         self.assertEqual(ran.returncode, 3, ran.stderr)
         self.assertIn("tenant: steps copies: did not work beside the victim", ran.stderr)
         self.assertRegex(ran.stdout, r"\| steps \| copies \| 25.00 \| 25.00 \| 1000 \|\n")
+
+    def test_without_the_library_of_green_contexts_that_way_is_refused_and_the_others_are_not(self):
+        missing = self.folder / "green_half.so"
+        ran = self.run_table("--ways", "mps,green", "--green-half", missing)
+        self.assertEqual(ran.returncode, 1, ran.stderr)
+        self.assertIn(f"{missing}: there is no such program; make it, or name it with --green-half", ran.stderr)
+        self.assertEqual(self.run_table("--ways", "mask", "--green-half", missing).returncode, 0)
 
     def test_a_server_that_does_not_start_is_an_error(self):
         ran = self.run_table("--ways", "tenant", "--memory", "1 byte")

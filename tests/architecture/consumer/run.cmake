@@ -19,6 +19,23 @@ if(NOT text MATCHES "^demarc [0-9.]+\n$")
   message(FATAL_ERROR "the consumer of the C interface printed: ${text}")
 endif()
 
+# Without CMake: what pkg-config says is enough.
+find_program(pkg_config pkg-config REQUIRED)
+if(TREE STREQUAL install)
+  file(GLOB file "${prefix}/lib*/pkgconfig/demarc.pc" "${prefix}/lib/*/pkgconfig/demarc.pc")
+  get_filename_component(folder "${file}" DIRECTORY)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env "PKG_CONFIG_PATH=${folder}" "${pkg_config}" --cflags --libs demarc
+                  OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(flags UNIX_COMMAND "${flags}")
+  execute_process(COMMAND "${C_COMPILER}" -o "${work}/by_pkg_config" "${CMAKE_CURRENT_LIST_DIR}/main.c" ${flags} COMMAND_ERROR_IS_FATAL ANY)
+  get_filename_component(libraries "${folder}" DIRECTORY)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env "LD_LIBRARY_PATH=${libraries}" "${work}/by_pkg_config"
+                  OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT text MATCHES "^demarc [0-9.]+\n$")
+    message(FATAL_ERROR "the program that pkg-config helped to build printed: ${text}")
+  endif()
+endif()
+
 # The installed Python package finds the library beside it.
 find_program(python python3)
 if(TREE STREQUAL install AND python)
