@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every relative link in the Markdown files, and every path in backticks that looks like one of ours, must exist; every
+# Every relative link in the Markdown files, the heading that it names, and every path in backticks that looks like one of ours must exist; every
 # C++ example must stand, but for its indentation, in a file that is compiled. Every command (in backticks, in a block or
 # indented) must name a verb, a program, a target of make and files that there are; and every section of
 # docs/measurements that has a table must have a command in docs/measurements/README.md.
@@ -12,12 +12,25 @@ complain() { echo "$1" >&2; status=1; }
 joined() { sed -E 's/^[ \t]+//; s/[ \t]+$//; /^$/d' "$@" | tr '\n' '\037'; }
 compiled=$(git ls-files 'tests/*.cpp' 'tests/*.hpp' 'examples/*.cpp' 'src/*.cpp' 'include/*.hpp' | while IFS= read -r file; do joined "$file"; done)
 
+# "PAGE#ANCHOR" of each heading, as GitHub names them.
+anchors=$(git ls-files '*.md' | xargs awk '
+  FNR == 1 { inside = 0; split("", seen) }
+  /^```/ { inside = !inside }
+  !inside && /^#+ / {
+    name = tolower($0); sub(/^#+ +/, "", name); gsub(/\]\([^)]*\)/, "", name); gsub(/[^a-z0-9_ -]/, "", name); gsub(/ /, "-", name)
+    print FILENAME "#" name (seen[name]++ ? "-" (seen[name] - 1) : "") }')
+
 while IFS= read -r page; do
   folder=$(dirname "$page")
   while IFS= read -r target; do
     checked=$((checked + 1))
     [ -e "$folder/$target" ] || { echo "$page: the link to '$target' leads nowhere" >&2; status=1; }
   done < <(grep -oE '\]\([^)#: ]+(#[^)]*)?\)' "$page" | sed -E 's/^\]\(//; s/[#)].*$//' || true)
+  while IFS='#' read -r target anchor; do
+    checked=$((checked + 1))
+    [ -n "$target" ] && target=$(realpath -m --relative-to=. "$folder/$target") || target=$page
+    [[ $target != *.md ]] || grep -qxF -e "$target#$anchor" <<<"$anchors" || complain "$page: $target has no heading '#$anchor'"
+  done < <(grep -oE '\]\([^)#: ]*#[^) ]+\)' "$page" | sed -E 's/^\]\(//; s/\)$//' || true)
   while IFS= read -r target; do
     checked=$((checked + 1))
     compgen -G "$target" >/dev/null || { echo "$page: '$target' does not exist" >&2; status=1; }
