@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t audit_samples = 16;  // of a chunk, where it is large enough
 constexpr std::uint64_t audit_batch = 1024;  // chunks measured in one go
 constexpr std::uint64_t most_looks = 4;      // at a chunk that stays unclear
-constexpr std::chrono::milliseconds first_pause{
+constexpr std::chrono::milliseconds first_look_pause{
     50};                                     // before the second look; each is twice the last
 constexpr std::uint64_t sample_bytes = 256;  // a chunk of the slices
 constexpr std::uint64_t number_samples = 4;  // of the chunks of one number, remainders
@@ -66,7 +66,7 @@ Result<ColorAudit> audit_chunks(const Audited& of, std::uint64_t first, std::uin
   const std::uint64_t between = of.chunk / of.samples;
   for (std::uint64_t look = 0; look < most_looks && !chunks.empty(); ++look) {
     // What disturbs the card has time to end: the driver fills with zeros what a program left.
-    if (look != 0) std::this_thread::sleep_for(first_pause * (1U << (look - 1)));
+    if (look != 0) std::this_thread::sleep_for(first_look_pause * (1U << (look - 1)));
     const std::uint64_t shift = between / most_looks * look / sample_bytes * sample_bytes;
     std::vector<std::uint64_t> unclear;
     for (std::size_t batch = 0; batch < chunks.size(); batch += audit_batch) {
