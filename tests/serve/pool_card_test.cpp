@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "demarc/cuda/lent_share.hpp"
+#include "demarc/gpu/color_scheme.hpp"
 #include "lent_pools.hpp"
 
 namespace demarc::serve {
@@ -109,6 +112,65 @@ TEST(PoolCards, tell_of_remainders_what_their_clients_need) {
     EXPECT_EQ(side->table(), pool->table());
     EXPECT_TRUE(side->scrub(1, 0, step));
   }
+}
+
+// A card that is another one from the audits on, which come after the pool.
+class OnACardThatChanges : public testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_CACHE", test::fresh_folder("facts").c_str(), 1);
+    config = parse_config(R"(description = "h100-sxm"
+memory = "64 MiB"
+[tenants.a]
+tpcs = "0-5"
+colors = "0/2"
+[tenants.b]
+tpcs = "6-11"
+colors = "1/2"
+)",
+                          "demarc.toml")
+                 .value();
+    test::configure(fake::small_gpu());
+    const auto quiet = PoolCard::create(config);  // what the card is like is remembered
+    ASSERT_TRUE(quiet) << quiet.error().message;
+    const auto card = cuda::Card::open(test::fake_gpu()).value();
+    const auto scheme =
+        gpu::color_scheme(gpu::describe_card(card->gpu()->name(), "h100-sxm").value(), 2);
+    constexpr cuda::ShareRequest halves[] = {{1, 0}, {2, 0}};
+    ASSERT_TRUE(cuda::ColoredPool::create(card, scheme.value(), *config.memory, halves,
+                                          cuda::PoolPages::one_region,
+                                          cuda::Lending::by_descriptor));
+    changed.upset_from = test::fake_symbol<std::uint64_t()>("fake_launch_count")() + 1;
+    changed.upset_until = 1'000'000;
+  }
+  void TearDown() override {
+    ::unsetenv("DEMARC_LIBCUDA");
+    ::unsetenv("DEMARC_CACHE");
+    test::configure(fake::small_gpu());
+  }
+  std::string refusal() {
+    test::configure(changed);
+    const auto side = PoolCard::create(config);
+    if (side) return "";
+    EXPECT_EQ(side.error().kind, ErrorKind::check_failed);
+    return side.error().message;
+  }
+  Config config;
+  fake::FakeConfig changed = fake::small_gpu();
+};
+
+TEST_F(OnACardThatChanges, colours_that_timing_leaves_in_doubt_are_refused) {
+  changed.upset_noise = 60;
+  EXPECT_THAT(refusal(),
+              testing::ContainsRegex("colours 0x1: by timing [0-9]+ of 512 chunks are of "
+                                     "others, [1-9][0-9]+ in doubt"));
+}
+
+TEST_F(OnACardThatChanges, colours_that_are_those_of_others_are_refused) {
+  changed.upset_seed = 1;
+  EXPECT_THAT(refusal(),
+              testing::ContainsRegex("by timing [1-9][0-9]* of 512 chunks are of others"));
 }
 
 TEST(PoolCards, scale_colours_to_those_that_the_card_has) {
