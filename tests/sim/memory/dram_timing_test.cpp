@@ -2,6 +2,7 @@
 // cycle 0 activates its row at cycle 12.
 #include <gtest/gtest.h>
 
+#include "demarc/sim/memory/synthetic.hpp"
 #include "small_memory.hpp"
 
 namespace demarc::sim::memory::test {
