@@ -77,7 +77,7 @@ struct ColorAudit {
   std::uint64_t chunk_bytes = 0;               // of what one colour was found for
   std::vector<std::uint64_t> chunks_of_color;  // by colour of the pool's colouring
   std::uint64_t outside = 0;                   // chunks whose colour is not of the buffer's share
-  std::uint64_t unclear = 0;                   // chunks whose samples contradict each other
+  std::uint64_t unclear = 0;  // chunks whose samples contradict each other each time
   [[nodiscard]] std::uint64_t chunks() const;
   // No chunk outside, at most one in a hundred unclear.
   [[nodiscard]] bool holds() const { return outside == 0 && unclear * 100 <= chunks(); }

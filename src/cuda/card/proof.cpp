@@ -17,8 +17,8 @@ namespace {
 constexpr std::uint32_t blocks_per_sm = 4;  // of the whole card
 constexpr std::uint64_t spin_cycles = 20000;
 constexpr int most_doubtful = 5;  // launches with doubts, before the proof is given up
-constexpr std::chrono::milliseconds first_doubt_pause{
-    50};  // before the second; each is twice the last
+// Before the second of them; each is twice the last.
+constexpr std::chrono::milliseconds first_doubt_pause{50};
 
 constexpr int most_crowded = 12;  // launches that other programs left too little room for
 

@@ -14,8 +14,8 @@ namespace {
 constexpr std::uint64_t audit_samples = 16;  // of a chunk, where it is large enough
 constexpr std::uint64_t audit_batch = 1024;  // chunks measured in one go
 constexpr std::uint64_t most_looks = 4;      // at a chunk that stays unclear
-constexpr std::chrono::milliseconds first_look_pause{
-    50};                                     // before the second look; each is twice the last
+// Before the second look; each is twice the last.
+constexpr std::chrono::milliseconds first_look_pause{50};
 constexpr std::uint64_t sample_bytes = 256;  // a chunk of the slices
 constexpr std::uint64_t number_samples = 4;  // of the chunks of one number, remainders
 constexpr double least_audit_agreement = 0.75;
@@ -52,8 +52,9 @@ struct Audited {
 };
 
 // Whole chunks from the one that byte `first` of a share lies in to that of its last byte; what is
-// unclear is measured again, at the places between. place(linear address) is an offset in the
-// arena; judge(Chunk, ColorAudit&) counts a chunk, or says false of one that is unclear.
+// unclear is measured again, at the same places: samples that contradict each other because they
+// are of two colours do so each time. place(linear address) is an offset in the arena; judge(Chunk,
+// ColorAudit&) counts a chunk, or says false of one that is unclear.
 template <class Place, class Judge>
 Result<ColorAudit> audit_chunks(const Audited& of, std::uint64_t first, std::uint64_t bytes,
                                 std::uint32_t colors, const Place& place, const Judge& judge) {
@@ -67,14 +68,13 @@ Result<ColorAudit> audit_chunks(const Audited& of, std::uint64_t first, std::uin
   for (std::uint64_t look = 0; look < most_looks && !chunks.empty(); ++look) {
     // What disturbs the card has time to end: the driver fills with zeros what a program left.
     if (look != 0) std::this_thread::sleep_for(first_look_pause * (1U << (look - 1)));
-    const std::uint64_t shift = between / most_looks * look / sample_bytes * sample_bytes;
     std::vector<std::uint64_t> unclear;
     for (std::size_t batch = 0; batch < chunks.size(); batch += audit_batch) {
       const std::size_t count = std::min<std::size_t>(chunks.size() - batch, audit_batch);
       std::vector<std::uint64_t> offsets;
       for (std::size_t i = batch; i < batch + count; ++i) {
         for (std::uint64_t s = 0; s < of.samples; ++s) {
-          offsets.push_back(place(chunks[i] * of.chunk + between * s + shift));
+          offsets.push_back(place(chunks[i] * of.chunk + between * s));
         }
       }
       DEMARC_TRY(const auto latencies, of.timer.hit_latencies(of.arena.address(), offsets, of.sms,
