@@ -1,8 +1,10 @@
 // Names spaces, accesses and findings in words, and finds the CPU's widest instruction set.
 #if DEMARC_WIDE_LANES
 #include <cpuid.h>
-#include <algorithm>
 #endif
+
+#include <cctype>
+#include <string_view>
 
 #include "demarc/emulate/emulate.hpp"
 #include "lanes/alu.hpp"
@@ -79,11 +81,16 @@ const char* to_string(FindingKind kind) {
   return "";
 }
 
-// As the file has it, on one line and without the semicolon.
-static std::string shown(std::string instruction) {
-  std::replace(instruction.begin(), instruction.end(), '\t', ' ');
-  if (instruction.ends_with(';')) instruction.pop_back();
-  return instruction;
+// As the file has it, with one blank for any white space and without the semicolon.
+static std::string shown(std::string_view instruction) {
+  if (instruction.ends_with(';')) instruction.remove_suffix(1);
+  std::string text;
+  for (const char c : instruction) {
+    const bool blank = std::isspace(static_cast<unsigned char>(c)) != 0;
+    if (!blank) text += c;
+    if (blank && !text.ends_with(' ')) text += ' ';
+  }
+  return text;
 }
 
 std::string describe(const Finding& finding, const std::string& ptx_name) {

@@ -339,18 +339,6 @@ TEST(Checks, a_loop_without_an_end_is_a_hang) {
   EXPECT_EQ(outcome->findings[0].kind, FindingKind::hang);
 }
 
-TEST(Checks, a_finding_shows_its_instruction_on_one_line_without_the_semicolon) {
-  Finding finding;
-  finding.kind = FindingKind::out_of_bounds;
-  finding.instruction = "ld.global.f32\t%f4, [%rd8];";
-  finding.line = 7;
-  finding.kernel = "smooth";
-  finding.detail = "why";
-  EXPECT_EQ(describe(finding, "a.ptx"),
-            "out-of-bounds access: a.ptx:7: ld.global.f32 %f4, [%rd8]; kernel smooth, block "
-            "(0,0,0), thread (0,0,0): why");
-}
-
 TEST(Checks, a_block_without_an_end_ends_the_run_at_the_limit_of_a_block) {
   // More than a turn of one warp, much less than a turn of all of them.
   for (const std::uint32_t grid : {1U, 1000U}) {
