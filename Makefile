@@ -4,11 +4,13 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := build
 jobs := $(shell nproc)
 
-.PHONY: build package demo test bench gpu-test mutate docs format packages test-packages clean
+.PHONY: build package demo test bench gpu-test mutate docs format packages bench-packages test-packages clean
 .PHONY: test-optimised test-sanitized test-format test-release test-whole test-presets test-asan test-tsan test-tidy test-fuzz
 
 packages:
 	@tools/install-packages.sh build
+bench-packages:
+	@tools/install-packages.sh bench
 test-packages:
 	@tools/install-packages.sh test
 
@@ -104,7 +106,7 @@ test-tsan:
 	ctest --preset tsan -j $(jobs) -L '^threaded$$'
 
 # Figures of every part that has a target, one program after the other.
-bench: test-packages
+bench: bench-packages
 	cmake --preset release -DDEMARC_BUILD_TESTS=OFF -DDEMARC_BUILD_BENCH=ON >/dev/null
 	cmake --build --preset release --target demarc_benches
 	@missed=; \
@@ -116,7 +118,7 @@ bench: test-packages
 # What needs a GPU (tools/gpu-test.sh): the topology by its two ways, partitions and colours proved from inside the card, TLBs,
 # programs under `exec`, a short `isolate`, bundled launches against their references, the emulator beside the card, and
 # the conformance suite of all mechanisms. Without a GPU it says so and succeeds.
-gpu-test: test-packages
+gpu-test: bench-packages
 	@if ls /dev/nvidia[0-9]* >/dev/null 2>&1; then \
 	  cmake --preset release -DDEMARC_BUILD_TESTS=ON >/dev/null; \
 	  cmake --build --preset release --target demarc_program demarc_preload demarc_conformance demarc_emulate_gpu; \

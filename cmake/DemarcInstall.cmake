@@ -15,6 +15,7 @@ configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/demarc-config.cmake.i
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/demarc-config-version.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/demarc-config.cmake" "${PROJECT_BINARY_DIR}/demarc-config-version.cmake"
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/demarc COMPONENT cxx)
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # The Python package, beside the library that it calls: PYTHONPATH=<prefix>/<libraries>/demarc/python. The target
 # demarc_wheel makes a wheel of it, which other Pythons install.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/demarc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/demarc/python

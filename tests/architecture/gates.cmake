@@ -34,6 +34,14 @@ endforeach()
 file(WRITE "${work}/page.md" "```cpp\nint nobody_compiles_me;\n```\n")
 expect_refusal("compiled nowhere" tools/check-docs.sh)
 
+# ECharts is kept as an archive: that one is taken, one with another script is not.
+file(WRITE "${work}/unpack.cmake" "include(\"${SOURCE}/src/report/unpack_echarts.cmake\")\ndemarc_unpack_echarts(\"\${ARCHIVE}\" \"${work}/echarts\")\n")
+file(GLOB kept "${SOURCE}/src/report/web/echarts-*.tar.xz")
+execute_process(COMMAND ${CMAKE_COMMAND} "-DARCHIVE=${kept}" -P unpack.cmake WORKING_DIRECTORY "${work}" COMMAND_ERROR_IS_FATAL ANY)
+file(APPEND "${work}/echarts/echarts.min.js" " ")
+execute_process(COMMAND ${CMAKE_COMMAND} -E tar cJf "${work}/changed.tar.xz" echarts.min.js WORKING_DIRECTORY "${work}/echarts" COMMAND_ERROR_IS_FATAL ANY)
+expect_refusal("is not that of ECharts 5.6.0" ${CMAKE_COMMAND} "-DARCHIVE=${work}/changed.tar.xz" -P unpack.cmake)
+
 # Commands that name what is not there, and a measured table without a command.
 file(MAKE_DIRECTORY "${work}/docs")
 file(WRITE "${work}/docs/page.md" "nothing\n")

@@ -52,12 +52,6 @@ endif()
 
 # The installed program finds what it loads into others: a confined `verify` on the stand-in driver holds.
 if(TREE STREQUAL install)
-  set(demarc "${prefix}/bin/demarc")
-  execute_process(
-    COMMAND ${CMAKE_COMMAND} -E env "DEMARC_LIBCUDA=${BINARY}/libdemarc_fake_libcuda.so" "DEMARC_CACHE=${work}/cache"
-            "${demarc}" exec --tpcs 1,3 -- "${demarc}" verify --tpcs 1,3
-    OUTPUT_VARIABLE text ERROR_VARIABLE text RESULT_VARIABLE code)
-  if(NOT code EQUAL 0 OR NOT text MATCHES "HOLDS")
-    message(FATAL_ERROR "the installed program ended with ${code} and printed: ${text}")
-  endif()
+  include("${CMAKE_CURRENT_LIST_DIR}/../confines.cmake")
+  expect_that_it_confines("the install" "${prefix}/bin/demarc" "${BINARY}" "${work}/cache")
 endif()
