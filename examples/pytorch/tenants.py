@@ -276,7 +276,10 @@ def main():
     neighbours = ["idle"] + [name for name in neighbours if name != "idle"]
     if arguments.frames < 1:
         parser.error(f"--frames {arguments.frames}: at least one is needed")
-    for name, path in [("--demarc", arguments.demarc), ("--steps", arguments.steps)] + [("--green-half", arguments.green_half)] * ("green" in ways):
+    needed = [("--demarc", arguments.demarc), ("--steps", arguments.steps)]
+    if "green" in ways:
+        needed.append(("--green-half", arguments.green_half))
+    for name, path in needed:
         if not os.access(path, os.X_OK):
             return fail(1, f"{path}: there is no such program; make it, or name it with {name}")
     arguments.steps, arguments.green_half = (str(pathlib.Path(path).resolve()) for path in (arguments.steps, arguments.green_half))

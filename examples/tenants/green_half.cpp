@@ -1,11 +1,12 @@
 // Puts the thread that starts a program into a green context of half of the card's SMs, before the
-// program does anything: what the program could do itself. HALF is 0 or 1. The halves have 64 SMs
-// each on an H200; four of its 132 are left out, since groups of SMs have 8.
+// program does anything: what the program could do itself. GREEN_HALF, 0 or 1, says which. The
+// halves have 64 SMs each on an H200; four of its 132 are left out, since groups of SMs have 8.
 //   nvcc -O2 -shared -cudart none -Xcompiler -fPIC -o green_half.so green_half.cpp -lcuda
 //   GREEN_HALF=0 LD_PRELOAD=./green_half.so ./steps
-// It says on stderr on which SMs blocks ran, and ends the program with 2 if that cannot be.
-// A program leaves the half when it makes another context current. cudaSetDevice does; it is called
-// here first, where the runtime is a shared library. green_half_left() says whether that happened.
+// It says on stderr on which SMs blocks ran, by the numbers that they have in the green context,
+// and ends the program with 2 if they are not as many as the half has. A program leaves the half
+// when it makes another context current. cudaSetDevice does; it is called here first, where the
+// runtime is a shared library. green_half_left() says whether that happened.
 #include <cuda.h>
 #include <dlfcn.h>
 
