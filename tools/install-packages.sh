@@ -2,6 +2,8 @@
 # Installs what building and testing needs (Debian 12, Ubuntu 24.04), or prints the command to run.
 # usage: install-packages.sh build|bench|test   each with those before it
 set -euo pipefail
+what=${1:-build}
+[[ $what =~ ^(build|bench|test)$ ]] || { echo "install-packages.sh: '$what' is none of build, bench, test" >&2; exit 1; }
 
 build_packages=(g++ cmake ninja-build ccache git ca-certificates dpkg-dev file
   libfmt-dev nlohmann-json3-dev libexpected-dev libcli11-dev libm4ri-dev libeigen3-dev libxxhash-dev libzstd-dev liblz4-dev libsqlite3-dev libnlopt-cxx-dev libboost-dev
@@ -10,13 +12,13 @@ bench_packages=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev)
 test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev lld-14 python3 pkg-config libopenmpi-dev openmpi-bin)
 
 packages=("${build_packages[@]}")
-[[ ${1:-build} =~ ^(bench|test)$ ]] && packages+=("${bench_packages[@]}")
-[ "${1:-build}" = test ] && packages+=("${test_packages[@]}")
+[[ $what =~ ^(bench|test)$ ]] && packages+=("${bench_packages[@]}")
+[ "$what" = test ] && packages+=("${test_packages[@]}")
 # What runs tools/isolate-tables.py.
-if [ "${1:-build}" = test ]; then command -v python3 >/dev/null || packages+=(python3); fi
+if [ "$what" = test ]; then command -v python3 >/dev/null || packages+=(python3); fi
 # The browser that opens the reports in the tests. Ubuntu ships it as a snap only.
 . /etc/os-release
-if [ "${1:-build}" = test ] && [ "${ID:-}" = debian ]; then packages+=(chromium); fi
+if [ "$what" = test ] && [ "${ID:-}" = debian ]; then packages+=(chromium); fi
 
 missing=()
 for package in "${packages[@]}"; do

@@ -34,6 +34,8 @@ endforeach()
 file(WRITE "${work}/page.md" "```cpp\nint nobody_compiles_me;\n```\n")
 expect_refusal("compiled nowhere" tools/check-docs.sh)
 
+expect_refusal("'tests' is none of build, bench, test" "${SOURCE}/tools/install-packages.sh" tests)
+
 # ECharts is kept as an archive: that one is taken, one with another script is not.
 file(WRITE "${work}/unpack.cmake" "include(\"${SOURCE}/src/report/unpack_echarts.cmake\")\ndemarc_unpack_echarts(\"\${ARCHIVE}\" \"${work}/echarts\")\n")
 file(GLOB kept "${SOURCE}/src/report/web/echarts-*.tar.xz")
