@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <new>
 #include <set>
 
@@ -68,7 +69,59 @@ Result<void> validate_arguments(const Launch& launch, const KernelLaunch& kernel
   return {};
 }
 
+// In order of where they lie: buffers that say so.
+std::map<std::uint64_t, const Buffer*> fixed_buffers(const Launch& launch) {
+  std::map<std::uint64_t, const Buffer*> fixed;
+  for (const Buffer& buffer : launch.buffers) {
+    if (buffer.address != 0) fixed.emplace(buffer.address, &buffer);
+  }
+  return fixed;
+}
+
+// Bytes that a buffer takes. One more unit keeps a short overrun from landing in the next buffer.
+std::uint64_t taken_by(const Buffer& buffer) {
+  return (buffer.bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment +
+         buffer_alignment;
+}
+
+Result<void> validate_addresses(const Launch& launch) {
+  std::uint64_t end = 0;
+  const Buffer* before = nullptr;
+  for (const Buffer& buffer : launch.buffers) {
+    if (buffer.address % buffer_alignment != 0) {
+      return invalid_input("buffer '{}': its address {:#x} is no multiple of {}", buffer.name,
+                           buffer.address, buffer_alignment);
+    }
+  }
+  const auto fixed = fixed_buffers(launch);
+  const auto count = std::count_if(launch.buffers.begin(), launch.buffers.end(),
+                                   [](const Buffer& buffer) { return buffer.address != 0; });
+  if (fixed.size() != static_cast<std::size_t>(count)) {
+    return invalid_input("two buffers have the same address");
+  }
+  for (const auto& [address, buffer] : fixed) {
+    if (before != nullptr && address < end) {
+      return invalid_input("buffers '{}' and '{}': they overlap, from {:#x} on", before->name,
+                           buffer->name, address);
+    }
+    end = address + buffer->bytes;
+    before = buffer;
+  }
+  return {};
+}
+
 }  // namespace
+
+Result<void> refuse_fixed_addresses(const Launch& launch) {
+  for (const Buffer& buffer : launch.buffers) {
+    if (buffer.address == 0) continue;
+    return invalid_input(
+        "buffer '{}' has to lie at {:#x}, which no GPU promises: only demarc emulate and demarc "
+        "locality put it there",
+        buffer.name, buffer.address);
+  }
+  return {};
+}
 
 Result<void> validate(const Launch& launch) {
   for (const Buffer& buffer : launch.buffers) {
@@ -82,6 +135,7 @@ Result<void> validate(const Launch& launch) {
                            buffer.fill.target, launch.buffers.size());
     }
   }
+  DEMARC_CHECK(validate_addresses(launch));
   std::set<std::string_view> names;
   for (const Buffer& variable : launch.variables) {
     if (!names.insert(variable.name).second)
@@ -101,13 +155,21 @@ Result<void> validate(const Launch& launch) {
 }
 
 std::vector<std::uint64_t> default_addresses(const Launch& launch, std::uint64_t base) {
+  const auto fixed = fixed_buffers(launch);
   std::vector<std::uint64_t> addresses;
   std::uint64_t next = (base + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
   for (const Buffer& buffer : launch.buffers) {
+    if (buffer.address != 0) {
+      addresses.push_back(buffer.address);
+      continue;
+    }
+    for (const auto& [address, other] : fixed) {
+      if (next < address + taken_by(*other) && address < next + taken_by(buffer)) {
+        next = address + taken_by(*other);
+      }
+    }
     addresses.push_back(next);
-    // One more unit keeps a short overrun from landing in the next buffer.
-    next += (buffer.bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment +
-            buffer_alignment;
+    next += taken_by(buffer);
   }
   return addresses;
 }

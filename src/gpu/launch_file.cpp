@@ -16,6 +16,7 @@ namespace {
 constexpr std::string_view launch_schema = "demarc.launch/1";
 constexpr std::size_t most_kernels = 1'000'000;  // after repeats
 constexpr std::int64_t most_bytes = std::int64_t{1} << 46;
+constexpr std::int64_t most_address = std::int64_t{1} << 48;
 constexpr std::string_view hex_mark = "hex:";
 
 Result<std::int64_t> number_of(const Json& value, const Variables& variables,
@@ -203,6 +204,13 @@ class LaunchReader {
       return invalid_input("{}.memory: '{}' is neither device nor host", object.where(), memory);
     }
     buffer.host = memory == "host";
+    if (object.has("address")) {
+      DEMARC_TRY(const Json* address, object.any("address"));
+      DEMARC_TRY(const std::int64_t number,
+                 number_within(*address, launch_.parameters, 1, most_address,
+                               object.where() + ".address"));
+      buffer.address = static_cast<std::uint64_t>(number);
+    }
     DEMARC_CHECK(read_content(object, buffer));
     return object.finish();
   }

@@ -81,6 +81,7 @@ Json buffer_json(const Launch& launch, const Buffer& buffer) {
   add_content(launch, buffer, out);
   if (buffer.output) out["output"] = true;
   if (buffer.host) out["memory"] = "host";
+  if (buffer.address != 0) out["address"] = buffer.address;
   return out;
 }
 

@@ -40,6 +40,7 @@ Result<gpu::Launch> read_launch_file(std::string_view spec) {
         "and a study does not",
         path, launch.variables.front().name);
   }
+  DEMARC_CHECK(gpu::refuse_fixed_addresses(launch));
   return launch;
 }
 

@@ -48,7 +48,7 @@ class SharedLibraries : public testing::Test {
 
 // They are loaded into programs on machines that need not have it.
 TEST_F(SharedLibraries, NeedNoFormattingLibrary) {
-  for (const char* name : {"libdemarc.so", "libsmctrl.so"}) {
+  for (const char* name : {"libdemarc.so", "libsmctrl.so", "libdemarc_capture.so"}) {
     const auto bytes = read_file(test::build_dir() / name);
     ASSERT_TRUE(bytes) << bytes.error().message;
     EXPECT_EQ(bytes->find("libfmt.so"), std::string::npos) << name;

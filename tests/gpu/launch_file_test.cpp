@@ -180,6 +180,37 @@ TEST(LaunchFile, memory_is_that_of_the_device_or_of_the_host) {
   EXPECT_EQ(refusal(R"("memory": "host")", R"("memory": "device")"), "accepted");
 }
 
+TEST(LaunchFile, a_buffer_may_say_where_it_lies) {
+  EXPECT_EQ(refusal(R"("memory": "host")", R"("address": 256)"), "accepted");
+  EXPECT_EQ(refusal(R"("memory": "host")", R"("address": 257)"),
+            "x.json: buffer 'table': its address 0x101 is no multiple of 256");
+  EXPECT_NE(refusal(R"("memory": "host")", R"("address": 0)"), "accepted");
+  Launch launch;
+  for (const std::uint64_t address : {std::uint64_t{0}, default_base_address, std::uint64_t{0}}) {
+    Buffer buffer;
+    buffer.name = fmt::format("b{}", launch.buffers.size());
+    buffer.bytes = 1000;
+    buffer.address = address;
+    launch.buffers.push_back(buffer);
+  }
+  EXPECT_TRUE(validate(launch));
+  const auto addresses = default_addresses(launch);
+  EXPECT_EQ(addresses,
+            (std::vector<std::uint64_t>{default_base_address + 1280, default_base_address,
+                                        default_base_address + 2560}));
+  EXPECT_EQ(refuse_fixed_addresses(launch).error().message,
+            "buffer 'b1' has to lie at 0x700000000000, which no GPU promises: only demarc emulate "
+            "and demarc locality put it there");
+  launch.buffers[2].address = default_base_address + 768;
+  EXPECT_EQ(validate(launch).error().message,
+            "buffers 'b1' and 'b2': they overlap, from 0x700000000300 on");
+  launch.buffers[2].address = default_base_address;
+  EXPECT_EQ(validate(launch).error().message, "two buffers have the same address");
+  launch.buffers[1].address = 0;
+  launch.buffers[2].address = 0;
+  EXPECT_TRUE(refuse_fixed_addresses(launch));
+}
+
 TEST(LaunchFile, nan_and_infinity_can_be_given_as_values_and_arguments) {
   const auto launch = parse_launch_json(
       values_file("f32", R"("fill": ["nan", "-inf", "0f7f800000", 1])", "f64:-inf"), "x.json", {});

@@ -16,7 +16,7 @@ constexpr std::string_view every_key = R"({
   "groups": ["a", "b"], "ptx": "k.ptx", "seed": 9,
   "buffers": [
     {"name": "zeros", "bytes": 64},
-    {"name": "counts", "bytes": 64, "fill": "iota", "output": true, "memory": "host"},
+    {"name": "counts", "bytes": 64, "fill": "iota", "output": true, "memory": "host", "address": 4096},
     {"name": "any", "bytes": 64, "element": "i32", "fill": "random", "low": -5, "high": 7},
     {"name": "floats", "bytes": 64, "element": "f32", "fill": [1.5, "nan", "-inf", 3]},
     {"name": "words", "bytes": 64, "element": "u64", "fill": [4611686018427387903, 0]},

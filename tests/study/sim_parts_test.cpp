@@ -120,6 +120,15 @@ TEST(SimParts, ALaunchThatSetsVariablesOfItsModuleIsRefusedByName) {
               HasSubstr("l.json: it sets the variable 'taps' of its module, which"));
 }
 
+TEST(SimParts, ALaunchWhoseMemoryHasToLieSomewhereIsRefusedByName) {
+  const auto file = test::fresh_folder("study_addresses") / "l.json";
+  ASSERT_TRUE(write_file(file, R"({"schema": "demarc.launch/1", "ptx": "bundled:vecadd",
+    "buffers": [{"name": "words", "bytes": 4, "address": 4096}],
+    "launches": [{"kernel": "k", "grid": 1, "block": 1, "args": []}]})"));
+  EXPECT_THAT(sim_workload_code("launch:" + file.string(), 90).error().message,
+              HasSubstr("buffer 'words' has to lie at 0x1000, which no GPU promises"));
+}
+
 TEST(SimParts, AWorkloadIsEmulatedOnceAndItsOutputsAreChecked) {
   const auto loaded = load_sim_workload("va@small", 90);
   ASSERT_TRUE(loaded) << loaded.error().message;

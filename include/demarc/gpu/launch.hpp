@@ -102,6 +102,9 @@ struct Buffer {
   Fill fill;
   bool output = false;  // compared by the check
   bool host = false;    // in memory of the host, which a GPU reaches over its bus
+  // Where it lies, for contents and structures that hold addresses; a multiple of 256. 0: anywhere.
+  // The emulator and the locality analysis put it there, cards and simulated GPUs refuse it.
+  std::uint64_t address = 0;
   friend bool operator==(const Buffer&, const Buffer&) = default;
 };
 
@@ -181,11 +184,16 @@ struct LaunchFileOptions {
 
 inline constexpr std::uint32_t most_shared_bytes = 227 * 1024;  // of a block: the H100's and B200's
 
+// What lets a launch run nowhere but where memory can be had at any address: invalid_input that
+// names a buffer that says where it lies.
+[[nodiscard]] Result<void> refuse_fixed_addresses(const Launch& launch);
+
 // Limits no GPU exceeds: 1024 threads and 227 KiB of shared memory a block, grid and block not
 // empty, arguments within 32764 bytes, buffers that exist. Both parsers call it.
 [[nodiscard]] Result<void> validate(const Launch& launch);
 
-// Distinct addresses aligned to 256 bytes, in order of the buffers, at least 256 bytes apart.
+// Distinct addresses aligned to 256 bytes, at least 256 bytes apart, in order of the buffers but
+// those that say where they lie.
 inline constexpr std::uint64_t default_base_address = 0x7000'0000'0000;
 [[nodiscard]] std::vector<std::uint64_t> default_addresses(
     const Launch& launch, std::uint64_t base = default_base_address);

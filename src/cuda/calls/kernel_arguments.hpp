@@ -1,6 +1,7 @@
 // What a kernel is launched with: an address for each argument, or all of them in one buffer.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -19,15 +20,22 @@ struct KernelArguments {
     if (each != nullptr) {
       for (std::size_t i = 0; i < parameters.size(); ++i) words(each[i], parameters[i], take);
     }
-    if (extra == nullptr) return;
-    const void* buffer = nullptr;
+    const auto whole = buffer();
+    words(whole.data(), whole.size(), take);
+  }
+
+  // Empty where each argument has its address.
+  [[nodiscard]] std::span<const std::byte> buffer() const {
+    if (extra == nullptr) return {};
+    const void* begin = nullptr;
     std::uint64_t bytes = 0;
     for (void** one = extra; *one != nullptr; one += 2) {
       const auto name = reinterpret_cast<std::uintptr_t>(*one);
-      if (name == of_buffer) buffer = one[1];
+      if (name == of_buffer) begin = one[1];
       if (name == of_bytes) std::memcpy(&bytes, one[1], sizeof bytes);
     }
-    if (buffer != nullptr) words(buffer, bytes, take);
+    if (begin == nullptr) return {};
+    return {static_cast<const std::byte*>(begin), bytes};
   }
 
  private:

@@ -41,6 +41,8 @@ class DriverCall {
     return value;
   }
 
+  // When leaving: what the function returns.
+  [[nodiscard]] CuResult result() const { return *result_; }
   // Not when leaving: the driver carries nothing out, and its function returns `code`.
   void answer(CuResult code) const;
   [[nodiscard]] bool answered() const { return *answered_ != 0; }

@@ -115,6 +115,7 @@ Result<void> set_variables(const GpuPointer& gpu, const Module& module, const gp
 Result<LaunchRun> run_launch(const GpuPointer& gpu, const gpu::Launch& launch,
                              const std::string& image, const std::string& source,
                              std::chrono::milliseconds limit) {
+  DEMARC_CHECK(gpu::refuse_fixed_addresses(launch));
   LaunchRun run;
   std::vector<LaunchBuffer> buffers;
   for (const gpu::Buffer& buffer : launch.buffers) {

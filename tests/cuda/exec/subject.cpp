@@ -110,6 +110,10 @@ bool do_step(const std::string& step) {
     note("replay " + replayed());
   } else if (name == "count") {
     note("count " + counted());
+  } else if (name == "count-by") {
+    note("count by " + std::to_string(counted_by(static_cast<unsigned>(number))));
+  } else if (name == "follow") {
+    note("follow " + followed());
   } else if (name == "count-as-compiled-by") {
     note("count " + counted_as_compiled_by(argument));
   } else if (name == "count-in-host-memory") {

@@ -147,6 +147,72 @@ std::string counted(const char* image) {
   return "right";
 }
 
+int counted_by(unsigned added) {
+  unsigned long long memory = 0;
+  unsigned long long variable = 0;
+  std::size_t bytes = 0;
+  void* module = nullptr;
+  void* function = nullptr;
+  call("cuCtxSetCurrent", context);
+  call("cuMemAlloc_v2", &memory, 64 * sizeof(unsigned));
+  call("cuModuleLoadData", &module, static_cast<const void*>(counting_module));
+  call("cuModuleGetFunction", &function, module, "count");
+  call("cuModuleGetGlobal_v2", &variable, &bytes, module, "added");
+  call("cuMemcpyHtoD_v2", variable, static_cast<const void*>(&added), bytes);
+  void* arguments[] = {&memory};
+  return call("cuLaunchKernel", function, 1U, 1U, 1U, 64U, 1U, 1U, 0U, static_cast<void*>(nullptr),
+              static_cast<void**>(arguments), static_cast<void**>(nullptr));
+}
+
+// Adds 1 to the words behind the address that lies in memory, whose address lies in a structure.
+constexpr const char* following_module = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry follow(.param .align 8 .b8 p[16])
+{
+  .reg .b64 %rd<4>;
+  .reg .b32 %r<4>;
+  ld.param.u64 %rd1, [p+8];
+  ld.global.u64 %rd2, [%rd1];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd3, %r1, 4;
+  add.u64 %rd2, %rd2, %rd3;
+  ld.global.u32 %r2, [%rd2];
+  add.u32 %r2, %r2, 1;
+  st.global.u32 [%rd2], %r2;
+  ret;
+}
+)";
+
+std::string followed() {
+  unsigned long long words = 0;
+  unsigned long long place = 0;
+  void* module = nullptr;
+  void* function = nullptr;
+  std::vector<unsigned> numbers(64, 41);
+  call("cuCtxSetCurrent", context);
+  int code = call("cuMemAlloc_v2", &words, numbers.size() * sizeof(unsigned));
+  if (code == 0) code = call("cuMemAlloc_v2", &place, sizeof words);
+  if (code == 0) {
+    code = call("cuMemcpyHtoD_v2", words, static_cast<const void*>(numbers.data()),
+                numbers.size() * sizeof(unsigned));
+  }
+  if (code == 0) {
+    code = call("cuMemcpyHtoD_v2", place, static_cast<const void*>(&words), sizeof words);
+  }
+  if (code == 0)
+    code = call("cuModuleLoadData", &module, static_cast<const void*>(following_module));
+  if (code == 0) code = call("cuModuleGetFunction", &function, module, "follow");
+  const unsigned long long structure[2] = {1, place};
+  void* arguments[] = {const_cast<unsigned long long*>(structure)};
+  if (code == 0) {
+    code =
+        call("cuLaunchKernel", function, 1U, 1U, 1U, 64U, 1U, 1U, 0U, static_cast<void*>(nullptr),
+             static_cast<void**>(arguments), static_cast<void**>(nullptr));
+  }
+  return code == 0 ? "right" : "failed " + std::to_string(code);
+}
+
 std::string counted_as_compiled_by(const std::string& path) {
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return ::dlerror();

@@ -34,6 +34,10 @@ void launch();
 std::string counted(const char* image = nullptr);
 // The same with what a compiler in the program, NVRTC in this library, gives as machine code.
 std::string counted_as_compiled_by(const std::string& path);
+// A launch of that kernel after the program has set what it adds.
+int counted_by(unsigned added);
+// A kernel that finds its memory through a structure and through other memory.
+std::string followed();
 // A launch of that kernel on pinned memory of the host.
 int counted_in_host_memory();
 // Whether a kernel is found of which the stand-in keeps 8 bytes per thread in local memory.

@@ -111,17 +111,29 @@ FAKE CuResult cuMemFreeAsync(DevicePointer address, CuStream stream) {
   return told(
       600, "cuMemFreeAsync", [&] { return give_back(address); }, address, stream);
 }
-// Of memory that was allocated the kind alone: ordinary memory of the host is not known.
+// Of memory that was allocated the kind, and where it begins and ends: ordinary memory of the host
+// is not known.
 FAKE CuResult cuPointerGetAttribute(void* value, int attribute, DevicePointer address) {
   return told(
       310, "cuPointerGetAttribute",
       [&] {
         const FakeGpu& gpu = FakeGpu::get();
         const auto above = gpu.allocated.upper_bound(address);
-        if (attribute != 2 || above == gpu.allocated.begin()) return error_invalid;
+        if (above == gpu.allocated.begin()) return error_invalid;
         const auto& [begin, bytes] = *std::prev(above);
         if (address - begin >= bytes) return error_invalid;
-        std::memcpy(value, &cu_memory_device, sizeof cu_memory_device);
+        constexpr int kind = 2;
+        constexpr int range_start = 11;
+        constexpr int range_size = 12;
+        if (attribute == kind) {
+          std::memcpy(value, &cu_memory_device, sizeof cu_memory_device);
+        } else if (attribute == range_start) {
+          std::memcpy(value, &begin, sizeof begin);
+        } else if (attribute == range_size) {
+          std::memcpy(value, &bytes, sizeof bytes);
+        } else {
+          return error_invalid;
+        }
         return cu_success;
       },
       value, attribute, address);

@@ -194,8 +194,9 @@ CuResult launch_now(FakeStream* stream, CuStream handle, const FakeLaunch& launc
   show_launch(gpu, 1, params);
   std::memcpy(descriptor.data(), shown_at, descriptor.size());
   gpu.call_back(0xb, 2, params.words);
+  call.result = finish(gpu, stream, launch, descriptor);
   function_callback(gpu, call, true);
-  return finish(gpu, stream, launch, descriptor);
+  return call.result;
 }
 
 }  // namespace

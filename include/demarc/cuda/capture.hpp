@@ -1,0 +1,36 @@
+// Takes launches out of a running program, as launch files with their PTX and their buffers: what
+// `demarc emulate`, `locality`, `run` and `isolate` read.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+
+namespace demarc::cuda {
+
+struct CapturePlan {
+  std::vector<std::string> command;  // the program, looked up in PATH
+  std::filesystem::path folder;      // made; must be new or empty
+  // As in the PTX or as C++ writes them; empty: all.
+  std::vector<std::string> kernels;
+  std::uint64_t skip = 0;                              // launches of each kernel that pass first
+  std::uint64_t launches = 1;                          // of each kernel that are taken then
+  std::uint64_t most_bytes = std::uint64_t{1} << 30U;  // of the buffers of one launch
+  std::string library;  // that is loaded into the program; empty: the one beside this program
+};
+
+struct CaptureOutcome {
+  int exit_code = 0;                            // of the program, as shells have it
+  std::vector<std::filesystem::path> captured;  // launch files, in the order of the launches
+  std::vector<std::string> left;                // a line about each launch that was not taken
+  std::vector<std::string> launched;            // names of all kernels that were seen
+};
+
+// Runs the program to its end. Errors: nothing to start, a folder that is not empty, no library, no
+// driver of the kind that shows its calls (missing_capability).
+[[nodiscard]] Result<CaptureOutcome> run_capture(const CapturePlan& plan);
+
+}  // namespace demarc::cuda

@@ -1,0 +1,92 @@
+// demarc capture: takes launches out of a running program, as launch files.
+#include "demarc/cuda/capture.hpp"
+
+#include <memory>
+
+#include "demarc/base/json.hpp"
+#include "demarc/base/symbols.hpp"
+#include "demarc/serve/config.hpp"
+#include "verb.hpp"
+
+namespace demarc::cli {
+namespace {
+
+struct CaptureOptions {
+  cuda::CapturePlan plan;
+  std::string folder = "capture";
+  std::string most = "1 GiB";
+  bool json = false;
+};
+
+std::string capture_text(const cuda::CaptureOutcome& outcome) {
+  std::string text;
+  for (const auto& file : outcome.captured) text += file.string() + "\n";
+  return text;
+}
+
+Json capture_json(const cuda::CaptureOutcome& outcome) {
+  Json files = Json::array();
+  for (const auto& file : outcome.captured) files.push_back(file.string());
+  return {{"schema", "demarc.capture/1"},
+          {"exit_code", outcome.exit_code},
+          {"launches", std::move(files)},
+          {"left", outcome.left},
+          {"kernels", outcome.launched}};
+}
+
+Result<void> nothing_taken(const CaptureOptions& options, const cuda::CaptureOutcome& outcome) {
+  if (outcome.launched.empty()) {
+    return check_failed("no launch was taken: the program launched no kernel");
+  }
+  if (!outcome.left.empty()) return check_failed("no launch was taken");
+  return check_failed(
+      "no launch was taken: none of {} was launched {} times or more; launched were: {}",
+      options.plan.kernels.empty() ? "its kernels" : "the kernels asked for", options.plan.skip + 1,
+      symbol_list(outcome.launched));
+}
+
+Result<void> capture_program(CaptureOptions& options) {
+  options.plan.folder = options.folder;
+  DEMARC_TRY(options.plan.most_bytes, serve::parse_bytes(options.most, "--most"));
+  DEMARC_TRY(const cuda::CaptureOutcome outcome, cuda::run_capture(options.plan));
+  for (const std::string& line : outcome.left) {
+    fmt::print(stderr, "demarc capture: not taken: {}\n", line);
+  }
+  DEMARC_CHECK(
+      emit({}, options.json ? json_text(capture_json(outcome), 2) + "\n" : capture_text(outcome)));
+  if (outcome.exit_code != 0) {
+    fmt::print(stderr, "demarc capture: the program ended with exit code {}\n", outcome.exit_code);
+  }
+  return outcome.captured.empty() ? nothing_taken(options, outcome) : Result<void>{};
+}
+
+const RegisterVerb capture_verb({
+    .order = 86,
+    .name = "capture",
+    .summary = "takes launches out of a running program: PTX, launch file and buffers",
+    .example = "demarc capture --kernel saxpy -o saxpy -- ./app",
+    .declare = [](CLI::App& app) -> std::function<Result<void>()> {
+      auto options = std::make_shared<CaptureOptions>();
+      app.add_option("-o,--output", options->folder,
+                     "folder for the launches, one folder each; it must be new or empty")
+          ->capture_default_str();
+      app.add_option("--kernel", options->plan.kernels,
+                     "take launches of this kernel alone, as in its PTX or as in C++; may be "
+                     "repeated (default: all)")
+          ->expected(1);
+      app.add_option("--skip", options->plan.skip, "launches of each kernel that pass first")
+          ->capture_default_str();
+      app.add_option("--launches", options->plan.launches, "launches of each kernel to take")
+          ->capture_default_str();
+      app.add_option("--most", options->most, "bytes that the buffers of a launch may have")
+          ->capture_default_str();
+      app.add_option("--library", options->plan.library, "path of libdemarc_capture.so");
+      app.add_flag("--json", options->json, "what was taken as JSON (schema demarc.capture/1)");
+      app.add_option("command", options->plan.command, "the program and its arguments, after --")
+          ->required();
+      return [options] { return capture_program(*options); };
+    },
+});
+
+}  // namespace
+}  // namespace demarc::cli

@@ -1,0 +1,186 @@
+// Makes a launch file of a launch that was taken out of a program.
+#include "capture/captured_launch.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "demarc/base/files.hpp"
+#include "demarc/gpu/launch_write.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using ptx::Type;
+
+std::string_view text_of_bytes(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// Of the stores to global memory; nothing where they have several types, or one of bits.
+std::optional<gpu::ScalarType> stored_number(const ptx::Module& module, const std::string& kernel) {
+  const ptx::Function* function = module.find_function(kernel);
+  std::set<Type> types;
+  for (const ptx::Instruction& instruction : function->body.instructions) {
+    const ptx::Mnemonic& mnemonic = module.mnemonic(instruction);
+    const bool writes = instruction.opcode == ptx::Opcode::st ||
+                        instruction.opcode == ptx::Opcode::atom ||
+                        instruction.opcode == ptx::Opcode::red;
+    if (writes &&
+        (mnemonic.space == ptx::StateSpace::global || mnemonic.space == ptx::StateSpace::none)) {
+      types.insert(mnemonic.type());
+    }
+  }
+  if (types.size() != 1) return std::nullopt;
+  switch (*types.begin()) {
+    case Type::f32:
+      return gpu::ScalarType::f32;
+    case Type::f64:
+      return gpu::ScalarType::f64;
+    default:
+      return std::nullopt;
+  }
+}
+
+// What two right ways to compute the same may differ by, relative and for numbers near 0.
+double rounding_of(gpu::ScalarType type) {
+  constexpr double of_f32 = 1e-5;
+  constexpr double of_f64 = 1e-12;
+  return type == gpu::ScalarType::f32 ? of_f32 : of_f64;
+}
+
+// A number as its parameter says; bytes where that says nothing, or a launch file could not.
+gpu::Argument captured_value(const ptx::Variable& parameter, const std::vector<std::byte>& bytes) {
+  gpu::Scalar scalar;
+  std::memcpy(&scalar.bits, bytes.data(), std::min(bytes.size(), sizeof scalar.bits));
+  switch (parameter.is_array ? Type::none : parameter.type) {
+    case Type::f32:
+      scalar.type = gpu::ScalarType::f32;
+      break;
+    case Type::f64:
+      scalar.type = gpu::ScalarType::f64;
+      break;
+    case Type::s32:
+      scalar.type = gpu::ScalarType::i32;
+      break;
+    case Type::u32:
+    case Type::b32:
+      scalar.type = gpu::ScalarType::u32;
+      break;
+    case Type::s64:
+    case Type::u64:
+    case Type::b64:
+      scalar.type = gpu::ScalarType::i64;
+      break;
+    default:
+      return gpu::ByteArgument{bytes};
+  }
+  return scalar;
+}
+
+const CapturedMemory* memory_at(const CapturedLaunch& captured, std::uint64_t address) {
+  for (const CapturedMemory& one : captured.memory) {
+    if (address - one.address < one.before.size()) return &one;
+  }
+  return nullptr;
+}
+
+// A parameter that is one address in the memory that was taken.
+std::optional<gpu::BufferUse> captured_use(const CapturedLaunch& captured,
+                                           const std::vector<std::byte>& bytes) {
+  std::uint64_t word = 0;
+  if (bytes.size() != sizeof word) return std::nullopt;
+  std::memcpy(&word, bytes.data(), sizeof word);
+  const CapturedMemory* memory = memory_at(captured, word);
+  if (memory == nullptr) return std::nullopt;
+  return gpu::BufferUse{static_cast<std::size_t>(memory - captured.memory.data()),
+                        word - memory->address};
+}
+
+// Whether anything but a parameter of its own holds an address: then memory has to lie where it
+// lay.
+bool holds_addresses(const CapturedLaunch& captured) {
+  bool any = false;
+  const auto look = [&](const std::vector<std::byte>& bytes) {
+    for_each_word(bytes,
+                  [&](std::uint64_t word) { any = any || memory_at(captured, word) != nullptr; });
+  };
+  for (const auto& argument : captured.arguments) {
+    if (argument.size() != sizeof(std::uint64_t)) look(argument);
+  }
+  for (const CapturedMemory& memory : captured.memory) look(memory.before);
+  for (const CapturedVariable& variable : captured.variables) look(variable.before);
+  return any;
+}
+
+gpu::Fill fill_from(const std::string& file) {
+  gpu::Fill fill;
+  fill.kind = gpu::FillKind::file;
+  fill.file = file;
+  return fill;
+}
+
+}  // namespace
+
+Result<void> write_captured(const CapturedLaunch& captured, const std::filesystem::path& folder) {
+  const ptx::Module& module = *captured.module;
+  gpu::Launch launch;
+  launch.name = captured.kernel;
+  launch.ptx = (folder / "module.ptx").string();
+  DEMARC_CHECK(write_file(launch.ptx, *module.text));
+  const auto number = stored_number(module, captured.kernel);
+  const bool fixed = holds_addresses(captured);
+  for (std::size_t i = 0; i < captured.memory.size(); ++i) {
+    const CapturedMemory& memory = captured.memory[i];
+    gpu::Buffer buffer;
+    buffer.name = fmt::format("memory{}", i);
+    buffer.bytes = memory.before.size();
+    buffer.element =
+        buffer.bytes % sizeof(std::uint32_t) == 0 ? gpu::ScalarType::u32 : gpu::ScalarType::u8;
+    buffer.host = memory.host;
+    buffer.output = memory.after != memory.before;
+    if (fixed) buffer.address = memory.address;
+    buffer.fill = fill_from((folder / (buffer.name + ".bin")).string());
+    DEMARC_CHECK(write_file(buffer.fill.file, text_of_bytes(memory.before)));
+    if (buffer.output) {
+      if (number && buffer.bytes % gpu::size_of(*number) == 0) {
+        buffer.element = *number;
+        launch.check.absolute = launch.check.relative = rounding_of(*number);
+      }
+      const std::string after = (folder / (buffer.name + "-after.bin")).string();
+      DEMARC_CHECK(write_file(after, text_of_bytes(memory.after)));
+      launch.check.files.emplace(i, after);
+    }
+    launch.buffers.push_back(std::move(buffer));
+  }
+  for (const CapturedVariable& variable : captured.variables) {
+    gpu::Buffer set;
+    set.name = variable.name;
+    set.element = gpu::ScalarType::u8;
+    set.fill =
+        fill_from((folder / fmt::format("variable{}.bin", launch.variables.size())).string());
+    DEMARC_CHECK(write_file(set.fill.file, text_of_bytes(variable.before)));
+    launch.variables.push_back(std::move(set));
+  }
+  gpu::KernelLaunch kernel;
+  kernel.kernel = captured.kernel;
+  kernel.grid = captured.grid;
+  kernel.block = captured.block;
+  kernel.dynamic_shared_bytes = captured.shared_bytes;
+  const auto& parameters = module.find_function(captured.kernel)->parameters;
+  for (std::size_t i = 0; i < captured.arguments.size(); ++i) {
+    const auto& bytes = captured.arguments[i];
+    if (const auto use = captured_use(captured, bytes)) {
+      kernel.arguments.emplace_back(*use);
+    } else {
+      kernel.arguments.push_back(captured_value(parameters[i], bytes));
+    }
+  }
+  launch.kernels.push_back(std::move(kernel));
+  DEMARC_CHECK(gpu::validate(launch));
+  DEMARC_TRY(const std::string text, gpu::launch_to_json(launch));
+  return write_file(folder / "launch.json", text);
+}
+
+}  // namespace demarc::cuda

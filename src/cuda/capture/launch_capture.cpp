@@ -1,0 +1,441 @@
+// Takes launches out of a program as its calls of the driver pass.
+#include "capture/launch_capture.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "calls/own_calls.hpp"
+#include "calls/relaxed_capture.hpp"
+#include "demarc/base/symbols.hpp"
+#include "demarc/fatbin/best_ptx.hpp"
+#include "demarc/fatbin/files.hpp"
+#include "demarc/fatbin/image.hpp"
+#include "demarc/ptx/initialiser.hpp"
+#include "demarc/ptx/parser.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+// CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+// _RANGE_START_ADDR and _RANGE_SIZE.
+constexpr int attribute_major = 75;
+constexpr int attribute_minor = 76;
+constexpr int attribute_memory_type = 2;
+constexpr std::uint32_t type_of_host = 1;
+constexpr int attribute_range_start = 11;
+constexpr int attribute_range_size = 12;
+// Addresses in memory are followed where it has at most so many bytes: one question a word.
+constexpr std::uint64_t most_followed_bytes = 1 << 20;
+// Where the driver puts memory of cards: above the first page, below 2^49.
+constexpr std::uint64_t least_card_address = 1 << 16;
+constexpr std::uint64_t most_card_address = std::uint64_t{1} << 49U;
+
+// The launch that this thread is inside of.
+thread_local std::optional<CapturedLaunch> under_way;
+
+// A name that a folder can have: of the kernel without its arguments.
+std::string folder_name(const std::string& kernel) {
+  constexpr std::size_t most = 60;
+  std::string name = demangled(kernel);
+  name = name.substr(0, name.find('('));
+  name = name.substr(name.rfind(' ') + 1);
+  for (char& one : name) {
+    if (std::isalnum(static_cast<unsigned char>(one)) == 0) one = '_';
+  }
+  return name.substr(0, most);
+}
+
+// As the parameters of a kernel lie in one buffer.
+Result<std::vector<std::vector<std::byte>>> out_of_buffer(const ptx::Function& function,
+                                                          const std::byte* buffer,
+                                                          std::size_t bytes) {
+  std::vector<std::vector<std::byte>> arguments;
+  std::size_t at = 0;
+  for (const ptx::Variable& parameter : function.parameters) {
+    const std::size_t alignment = parameter.alignment();
+    at = (at + alignment - 1) / alignment * alignment;
+    if (at + parameter.byte_size() > bytes) {
+      return check_failed("its arguments have {} bytes, fewer than its parameters", bytes);
+    }
+    arguments.emplace_back(buffer + at, buffer + at + parameter.byte_size());
+    at += parameter.byte_size();
+  }
+  return arguments;
+}
+
+// Whether a variable still holds what the text gives it. Addresses in it are the loader's, so that
+// nobody can tell.
+bool is_as_written(const ptx::Module& module, const ptx::Variable& variable,
+                   const std::vector<std::byte>& content) {
+  const auto image = ptx::initial_image(module, variable);
+  if (!image) return false;
+  if (!image->relocations.empty()) return true;
+  std::vector<std::byte> written(content.size());
+  std::memcpy(written.data(), image->bytes.data(), std::min(image->bytes.size(), written.size()));
+  return written == content;
+}
+
+}  // namespace
+
+const LaunchCapture::Row* LaunchCapture::row_of(const DriverCall& call) {
+  static constexpr Row rows[] = {
+      {"cuModuleLoadData", &LaunchCapture::load},
+      {"cuModuleLoadDataEx", &LaunchCapture::load},
+      {"cuModuleLoadFatBinary", &LaunchCapture::load},
+      {"cuLibraryLoadData", &LaunchCapture::load},
+      {"cuModuleLoad", &LaunchCapture::load_file},
+      {"cuLibraryLoadFromFile", &LaunchCapture::load_file},
+      {"cuModuleUnload", &LaunchCapture::unload},
+      {"cuLibraryUnload", &LaunchCapture::unload},
+      {"cuLibraryGetModule", &LaunchCapture::module_of_library},
+      {"cuModuleGetFunction", &LaunchCapture::find_kernel},
+      {"cuLibraryGetKernel", &LaunchCapture::find_kernel},
+      {"cuKernelGetFunction", &LaunchCapture::function_of_kernel},
+      {"cuLaunchKernel", &LaunchCapture::launch},
+      {"cuLaunchCooperativeKernel", &LaunchCapture::launch},
+      {"cuLaunchKernelEx", &LaunchCapture::launch_ex},
+  };
+  const auto* row = std::find_if(std::begin(rows), std::end(rows),
+                                 [&](const Row& one) { return one.name == call.versioned_name(); });
+  return row == std::end(rows) ? nullptr : row;
+}
+
+void LaunchCapture::watch(const DriverCall& call) {
+  if (OwnCalls::active()) return;
+  const Row* row = row_of(call);
+  if (row == nullptr) return;
+  const OwnCalls own;
+  if (auto opened = open(); !opened) {
+    log_.add(CaptureLog::Kind::failed, opened.error().message);
+    return;
+  }
+  (this->*row->look)(call);
+}
+
+Result<void> LaunchCapture::open() {
+  const std::lock_guard lock(mutex_);
+  if (driver_ != nullptr) return {};
+  DEMARC_TRY(driver_, Driver::load());
+  return {};
+}
+
+// A program that loads code has a context current, or the driver has refused the call.
+void LaunchCapture::keep_code(Handle handle, bool library, Result<ptx::Module> read) {
+  auto code = std::make_shared<Code>();
+  code->library = library;
+  if (read) {
+    code->module = std::make_shared<const ptx::Module>(std::move(*read));
+  } else {
+    code->without = read.error().message;
+  }
+  const std::lock_guard lock(mutex_);
+  codes_[handle] = std::move(code);
+}
+
+void LaunchCapture::load(const DriverCall& call) {
+  if (!call.leaving() || call.result() != cu_success) return;
+  const auto read = [&]() -> Result<ptx::Module> {
+    const DriverApi& api = driver_->api();
+    CuDevice device = 0;
+    int major = 0;
+    int minor = 0;
+    DEMARC_CHECK(driver_->check(api.cuCtxGetDevice(&device), "which card is it?"));
+    DEMARC_CHECK(driver_->check(api.cuDeviceGetAttribute(&major, attribute_major, device),
+                                "which card is it?"));
+    DEMARC_CHECK(driver_->check(api.cuDeviceGetAttribute(&minor, attribute_minor, device),
+                                "which card is it?"));
+    const std::string name = "its code";
+    DEMARC_TRY(const fatbin::Image image, fatbin::image_at(call.argument<const void*>(8), name));
+    DEMARC_TRY(fatbin::PtxCode code,
+               fatbin::best_ptx(image, static_cast<std::uint32_t>(major * 10 + minor), name));
+    return ptx::parse_whole(std::move(code.text), name);
+  };
+  keep_code(*call.argument<const Handle*>(0), call.base_name() == "cuLibraryLoadData", read());
+}
+
+void LaunchCapture::load_file(const DriverCall& call) {
+  if (!call.leaving() || call.result() != cu_success) return;
+  keep_code(*call.argument<const Handle*>(0), call.base_name() == "cuLibraryLoadFromFile",
+            missing_capability("its code was loaded from the file {}: give that to demarc ptx",
+                               call.argument<const char*>(8)));
+}
+
+void LaunchCapture::unload(const DriverCall& call) {
+  if (call.leaving()) return;
+  const auto handle = call.argument<Handle>(0);
+  const std::lock_guard lock(mutex_);
+  codes_.erase(handle);
+  std::erase_if(kernels_, [&](const auto& one) { return one.second.handle == handle; });
+}
+
+void LaunchCapture::module_of_library(const DriverCall& call) {
+  if (!call.leaving() || call.result() != cu_success) return;
+  const std::lock_guard lock(mutex_);
+  const auto found = codes_.find(call.argument<Handle>(8));
+  if (found == codes_.end()) return;
+  // Variables of it are asked for by the module.
+  auto code = std::make_shared<Code>(*found->second);
+  code->library = false;
+  codes_[*call.argument<const Handle*>(0)] = std::move(code);
+}
+
+void LaunchCapture::find_kernel(const DriverCall& call) {
+  if (!call.leaving() || call.result() != cu_success) return;
+  const std::lock_guard lock(mutex_);
+  const auto handle = call.argument<Handle>(8);
+  const auto found = codes_.find(handle);
+  if (found == codes_.end()) return;
+  kernels_[*call.argument<const Handle*>(0)] = {found->second, handle,
+                                                call.argument<const char*>(16)};
+}
+
+void LaunchCapture::function_of_kernel(const DriverCall& call) {
+  if (!call.leaving() || call.result() != cu_success) return;
+  const std::lock_guard lock(mutex_);
+  const auto found = kernels_.find(call.argument<Handle>(8));
+  if (found == kernels_.end()) return;
+  const Kernel kernel = found->second;
+  kernels_[*call.argument<const Handle*>(0)] = kernel;
+}
+
+void LaunchCapture::launch(const DriverCall& call) {
+  const auto word = [&](std::size_t at) { return call.argument<std::uint32_t>(at); };
+  const bool cooperative = call.base_name() == "cuLaunchCooperativeKernel";
+  around(call, call.argument<CuFunction>(0),
+         {{word(8), word(12), word(16)},
+          {word(20), word(24), word(28)},
+          word(32),
+          call.argument<CuStream>(40),
+          {call.argument<void**>(48), cooperative ? nullptr : call.argument<void**>(56)},
+          false});
+}
+
+void LaunchCapture::launch_ex(const DriverCall& call) {
+  const auto* config = call.argument<const CuLaunchConfig*>(0);
+  if (config == nullptr) return;
+  const auto& [grid, block, shared_bytes, stream, attributes, count] = *config;
+  bool clusters = false;
+  for (unsigned i = 0; i < count; ++i) {
+    clusters = clusters || attributes[i].id == CuLaunchAttribute::cluster_dimension;
+  }
+  around(call, call.argument<CuFunction>(8),
+         {{grid[0], grid[1], grid[2]},
+          {block[0], block[1], block[2]},
+          shared_bytes,
+          stream,
+          {call.argument<void**>(16), call.argument<void**>(24)},
+          clusters});
+}
+
+void LaunchCapture::around(const DriverCall& call, CuFunction function, const Shape& shape) {
+  if (call.leaving()) {
+    if (!under_way) return;
+    CapturedLaunch captured = std::move(*under_way);
+    under_way.reset();
+    if (call.result() != cu_success) {
+      left(captured.kernel, "the driver refused the launch");
+      return;
+    }
+    const RelaxedCapture relaxed(driver_->api());
+    auto done = after(captured);
+    if (done) done = write(captured);
+    if (!done) left(captured.kernel, done.error().message);
+    return;
+  }
+  under_way.reset();
+  const auto kernel = [&]() -> std::optional<Kernel> {
+    const std::lock_guard lock(mutex_);
+    const auto found = kernels_.find(function);
+    return found == kernels_.end() ? std::nullopt : std::optional(found->second);
+  }();
+  if (!kernel) return;
+  if (!wanted(*kernel)) return;
+  const RelaxedCapture relaxed(driver_->api());
+  auto captured = before(*kernel, shape);
+  if (captured) {
+    under_way = std::move(*captured);
+  } else {
+    left(kernel->name, captured.error().message);
+  }
+}
+
+// Counts it, too.
+bool LaunchCapture::wanted(const Kernel& kernel) {
+  const std::lock_guard lock(mutex_);
+  if (launched_.insert(kernel.name).second) {
+    log_.add(CaptureLog::Kind::launched, kernel.name);
+  }
+  if (!is_named(kernel.name)) return false;
+  const std::uint64_t before = seen_[kernel.name]++;
+  return before >= plan_.skip && before - plan_.skip < plan_.launches;
+}
+
+bool LaunchCapture::is_named(const std::string& kernel) const {
+  return plan_.kernels.empty() ||
+         std::any_of(plan_.kernels.begin(), plan_.kernels.end(), [&](const std::string& name) {
+           return find_symbol(std::span(&kernel, 1), name, {"kernel", "kernels"}).has_value();
+         });
+}
+
+Result<CapturedLaunch> LaunchCapture::before(const Kernel& kernel, const Shape& shape) {
+  const DriverApi& api = driver_->api();
+  if (kernel.code->module == nullptr) return missing_capability("{}", kernel.code->without);
+  const ptx::Function* function = kernel.code->module->find_function(kernel.name);
+  if (function == nullptr) return missing_capability("its PTX has no such kernel");
+  if (shape.clusters) {
+    return missing_capability("the launch says how large its clusters are: a launch file cannot");
+  }
+  int capturing = 0;
+  if (api.cuStreamIsCapturing != nullptr &&
+      api.cuStreamIsCapturing(shape.stream, &capturing) == cu_success && capturing != 0) {
+    return missing_capability("it becomes a node of a graph: what that runs on is not known yet");
+  }
+  DEMARC_CHECK(driver_->check(api.cuCtxSynchronize(), "what runs in front of it does not end"));
+  CapturedLaunch captured{kernel.code->module, kernel.name, shape.grid, shape.block,
+                          shape.shared_bytes,  {},          {},         {}};
+  DEMARC_CHECK(take_arguments(*function, shape, captured));
+  DEMARC_CHECK(take_memory(captured));
+  DEMARC_CHECK(take_variables(kernel, captured));
+  return captured;
+}
+
+Result<void> LaunchCapture::take_arguments(const ptx::Function& function, const Shape& shape,
+                                           CapturedLaunch& captured) const {
+  const auto buffer = shape.arguments.buffer();
+  if (!buffer.empty()) {
+    DEMARC_TRY(captured.arguments, out_of_buffer(function, buffer.data(), buffer.size()));
+    return {};
+  }
+  for (std::size_t i = 0; i < function.parameters.size(); ++i) {
+    if (shape.arguments.each == nullptr) return check_failed("it was given no arguments");
+    const auto* bytes = static_cast<const std::byte*>(shape.arguments.each[i]);
+    captured.arguments.emplace_back(bytes, bytes + function.parameters[i].byte_size());
+  }
+  return {};
+}
+
+std::optional<LaunchCapture::Allocation> LaunchCapture::allocation_at(std::uint64_t address) const {
+  const DriverApi& api = driver_->api();
+  if (address < least_card_address || address >= most_card_address) return std::nullopt;
+  if (api.cuPointerGetAttribute == nullptr) return std::nullopt;
+  std::uint32_t type = 0;
+  Allocation found;
+  const bool known =
+      api.cuPointerGetAttribute(&type, attribute_memory_type, address) == cu_success &&
+      api.cuPointerGetAttribute(&found.address, attribute_range_start, address) == cu_success &&
+      api.cuPointerGetAttribute(&found.bytes, attribute_range_size, address) == cu_success;
+  if (!known || found.bytes == 0) return std::nullopt;
+  found.host = type == type_of_host;
+  return found;
+}
+
+Result<std::vector<std::byte>> LaunchCapture::content_of(const Allocation& allocation) const {
+  std::vector<std::byte> content(allocation.bytes);
+  if (allocation.host) {
+    std::memcpy(content.data(), reinterpret_cast<const void*>(allocation.address),  // NOLINT
+                content.size());
+    return content;
+  }
+  DEMARC_CHECK(driver_->check(
+      driver_->api().cuMemcpyDtoH_v2(content.data(), allocation.address, content.size()),
+      "its memory cannot be read"));
+  return content;
+}
+
+// All that its arguments have addresses of, and what small memory of these has.
+Result<void> LaunchCapture::take_memory(CapturedLaunch& captured) const {
+  std::map<std::uint64_t, CapturedMemory> taken;
+  std::uint64_t bytes_taken = 0;
+  std::vector<std::uint64_t> open;
+  const auto note = [&](std::uint64_t word) { open.push_back(word); };
+  for (const auto& argument : captured.arguments) for_each_word(argument, note);
+  while (!open.empty()) {
+    const auto found = allocation_at(open.back());
+    open.pop_back();
+    if (!found || taken.contains(found->address)) continue;
+    bytes_taken += found->bytes;
+    if (bytes_taken > plan_.most_bytes) {
+      return missing_capability(
+          "its memory has {} bytes or more, and at most {} are taken: give --most", bytes_taken,
+          plan_.most_bytes);
+    }
+    DEMARC_TRY(auto content, content_of(*found));
+    if (content.size() <= most_followed_bytes) for_each_word(content, note);
+    taken.emplace(found->address,
+                  CapturedMemory{found->address, found->host, std::move(content), {}});
+  }
+  for (auto& [address, memory] : taken) captured.memory.push_back(std::move(memory));
+  return {};
+}
+
+// Those that the program has set: the others the kernel's text sets itself.
+Result<void> LaunchCapture::take_variables(const Kernel& kernel, CapturedLaunch& captured) const {
+  const DriverApi& api = driver_->api();
+  for (const ptx::Variable& variable : captured.module->variables) {
+    if (variable.space != ptx::StateSpace::global && variable.space != ptx::StateSpace::constant) {
+      continue;
+    }
+    const std::string name(variable.name);
+    DevicePointer address = 0;
+    std::size_t bytes = 0;
+    auto* handle = const_cast<void*>(kernel.handle);
+    const CuResult code =
+        kernel.code->library
+            ? api.cuLibraryGetGlobal(&address, &bytes, static_cast<CuLibrary>(handle), name.c_str())
+            : api.cuModuleGetGlobal_v2(&address, &bytes, static_cast<CuModule>(handle),
+                                       name.c_str());
+    if (code != cu_success || bytes == 0) continue;
+    DEMARC_TRY(auto content, content_of({address, bytes, false}));
+    if (is_as_written(*captured.module, variable, content)) continue;
+    captured.variables.push_back({name, std::move(content)});
+  }
+  return {};
+}
+
+Result<void> LaunchCapture::after(CapturedLaunch& captured) {
+  DEMARC_CHECK(driver_->check(driver_->api().cuCtxSynchronize(), "it does not end well"));
+  for (CapturedMemory& memory : captured.memory) {
+    DEMARC_TRY(memory.after, content_of({memory.address, memory.before.size(), memory.host}));
+  }
+  return {};
+}
+
+// Under a name that ends in .part until it is whole.
+Result<void> LaunchCapture::write(const CapturedLaunch& captured) {
+  const std::string name = folder_name(captured.kernel);
+  std::filesystem::path folder;
+  for (int number = 1;; ++number) {
+    folder = plan_.folder / fmt::format("{}-{}", name, number);
+    if (std::filesystem::exists(folder)) continue;
+    const std::filesystem::path part = folder.string() + ".part";
+    if (::mkdir(part.c_str(), 0755) == 0) break;
+    if (errno != EEXIST) return invalid_input("{}: cannot be made", part.string());
+  }
+  const std::filesystem::path part = folder.string() + ".part";
+  std::error_code failed;
+  auto written = write_captured(captured, part);
+  if (written) {
+    std::filesystem::rename(part, folder, failed);
+    if (failed) written = invalid_input("{}: {}", folder.string(), failed.message());
+  }
+  if (!written) {
+    std::filesystem::remove_all(part, failed);
+    return written;
+  }
+  log_.add(CaptureLog::Kind::captured, (folder / "launch.json").string());
+  return {};
+}
+
+void LaunchCapture::left(const std::string& kernel, const std::string& why) {
+  const std::string line = demangled(kernel) + ": " + why;
+  const std::lock_guard lock(mutex_);
+  if (told_.insert(line).second) log_.add(CaptureLog::Kind::left, line);
+}
+
+}  // namespace demarc::cuda

@@ -1,0 +1,99 @@
+// Watches the driver's calls of a program and writes down the launches that `demarc capture` asks
+// for: kernels by name, with their memory before and after. Nothing is answered in the driver's
+// place; a launch that is taken is waited for.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "calls/kernel_arguments.hpp"
+#include "capture/capture_order.hpp"
+#include "capture/captured_launch.hpp"
+#include "demarc/cuda/driver.hpp"
+#include "driver/driver_call.hpp"
+
+namespace demarc::cuda {
+
+class LaunchCapture {
+ public:
+  explicit LaunchCapture(CapturePlan plan) : plan_(std::move(plan)), log_(plan_.folder) {}
+
+  // At the entry of a call, and as it leaves. Calls that Demarc makes itself pass.
+  void watch(const DriverCall& call);
+
+ private:
+  using Handle = const void*;
+  // Code that the program loaded: its PTX, or why there is none.
+  struct Code {
+    std::shared_ptr<const ptx::Module> module;
+    std::string without;
+    bool library = false;
+  };
+  struct Kernel {
+    std::shared_ptr<const Code> code;
+    Handle handle = nullptr;  // of the code
+    std::string name;
+  };
+  struct Shape {
+    gpu::Dim3 grid;
+    gpu::Dim3 block;
+    std::uint32_t shared_bytes = 0;
+    CuStream stream = nullptr;
+    KernelArguments arguments;
+    bool clusters = false;  // as the launch says, not the kernel
+  };
+  struct Row {
+    std::string_view name;  // DriverCall::versioned_name()
+    void (LaunchCapture::*look)(const DriverCall& call);
+  };
+  static const Row* row_of(const DriverCall& call);
+
+  void load(const DriverCall& call);
+  void load_file(const DriverCall& call);
+  void unload(const DriverCall& call);
+  void module_of_library(const DriverCall& call);
+  void find_kernel(const DriverCall& call);
+  void function_of_kernel(const DriverCall& call);
+  void launch(const DriverCall& call);
+  void launch_ex(const DriverCall& call);
+
+  void keep_code(Handle handle, bool library, Result<ptx::Module> read);
+  Result<void> open();
+  void around(const DriverCall& call, CuFunction function, const Shape& shape);
+  [[nodiscard]] bool wanted(const Kernel& kernel);
+  [[nodiscard]] bool is_named(const std::string& kernel) const;
+  Result<CapturedLaunch> before(const Kernel& kernel, const Shape& shape);
+  Result<void> after(CapturedLaunch& captured);
+  Result<void> write(const CapturedLaunch& captured);
+  Result<void> take_arguments(const ptx::Function& function, const Shape& shape,
+                              CapturedLaunch& captured) const;
+  Result<void> take_memory(CapturedLaunch& captured) const;
+  Result<void> take_variables(const Kernel& kernel, CapturedLaunch& captured) const;
+  struct Allocation {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+    bool host = false;
+  };
+  // What `address` lies in, of what the card can reach.
+  [[nodiscard]] std::optional<Allocation> allocation_at(std::uint64_t address) const;
+  [[nodiscard]] Result<std::vector<std::byte>> content_of(const Allocation& allocation) const;
+  void left(const std::string& kernel, const std::string& why);
+
+  CapturePlan plan_;
+  CaptureLog log_;
+  std::shared_ptr<const Driver> driver_;
+  std::mutex mutex_;  // of what follows
+  std::unordered_map<Handle, std::shared_ptr<const Code>> codes_;
+  std::unordered_map<Handle, Kernel> kernels_;  // by function, and by kernel of a library
+  std::map<std::string, std::uint64_t> seen_;   // launches of each kernel that is asked for
+  std::set<std::string> launched_;              // names
+  std::set<std::string> told_;                  // lines about what was left
+};
+
+}  // namespace demarc::cuda

@@ -1,0 +1,165 @@
+// demarc capture, of a program on the stand-in for libcuda; what it takes is run in the emulator.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "demarc/base/files.hpp"
+#include "demarc/base/json.hpp"
+#include "demarc/gpu/launch.hpp"
+#include "paths.hpp"
+#include "program.hpp"
+
+namespace demarc {
+namespace {
+
+namespace fs = std::filesystem;
+using test::run_demarc;
+using testing::HasSubstr;
+
+class Capture : public testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_CACHE", test::fresh_folder("capture_cache").c_str(), 1);
+  }
+  void TearDown() override {
+    ::unsetenv("DEMARC_LIBCUDA");
+    ::unsetenv("DEMARC_CACHE");
+  }
+  // Of tests/cuda/exec/subject.cpp with these steps.
+  [[nodiscard]] test::Outcome capture(const std::vector<std::string>& options,
+                                      const std::vector<std::string>& steps) const {
+    std::vector<std::string> arguments{"capture", "-o", folder.string()};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    arguments.insert(arguments.end(), {"--", (test::build_dir() / "demarc_exec_subject").string(),
+                                       (test::build_dir() / "libdemarc_fake_libcuda.so").string(),
+                                       log.string(), "context"});
+    arguments.insert(arguments.end(), steps.begin(), steps.end());
+    return run_demarc(arguments);
+  }
+  [[nodiscard]] std::string file(const std::string& name) const { return (folder / name).string(); }
+  [[nodiscard]] std::vector<std::string> entries() const {
+    std::vector<std::string> names;
+    for (const auto& one : fs::directory_iterator(folder)) {
+      names.push_back(one.path().filename().string());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  fs::path above = test::fresh_folder("capture");
+  fs::path folder = above / "taken";
+  fs::path log = above / "log";
+};
+
+TEST_F(Capture, TakesALaunchThatTheEmulatorRepeats) {
+  const auto taken = capture({}, {"count"});
+  ASSERT_EQ(taken.exit_code, 0) << taken.err;
+  EXPECT_EQ(taken.out, file("count-1/launch.json") + "\n");
+  EXPECT_EQ(read_file(log).value(), "context 0\ncount right\n");
+  const auto launch = gpu::read_launch(file("count-1/launch.json"));
+  ASSERT_TRUE(launch) << launch.error().message;
+  EXPECT_EQ(launch->kernels.at(0).kernel, "count");
+  EXPECT_EQ(launch->kernels.at(0).grid, (gpu::Dim3{256, 1, 1}));
+  EXPECT_EQ(launch->kernels.at(0).block, (gpu::Dim3{64, 1, 1}));
+  ASSERT_EQ(launch->buffers.size(), 1U);
+  EXPECT_EQ(launch->buffers[0].bytes, 65536U);
+  EXPECT_EQ(launch->buffers[0].address, 0U);
+  EXPECT_TRUE(launch->buffers[0].output);
+  EXPECT_TRUE(launch->variables.empty()) << "it has what the text gives it";
+  const auto emulated = run_demarc({"emulate", "--launch", file("count-1/launch.json")});
+  EXPECT_EQ(emulated.exit_code, 0) << emulated.err;
+  EXPECT_THAT(emulated.out, HasSubstr("reference"));
+  // What the card made of it is what the emulator is held against.
+  auto after = read_file(file("count-1/memory0-after.bin")).value();
+  after[4] = static_cast<char>(after[4] + 1);
+  ASSERT_TRUE(write_file(file("count-1/memory0-after.bin"), after));
+  EXPECT_EQ(run_demarc({"emulate", "--launch", file("count-1/launch.json")}).exit_code, 3);
+}
+
+TEST_F(Capture, AVariableThatTheProgramHasSetIsTaken) {
+  const auto taken = capture({}, {"count-by=7"});
+  ASSERT_EQ(taken.exit_code, 0) << taken.err;
+  const auto launch = gpu::read_launch(file("count-1/launch.json"));
+  ASSERT_TRUE(launch) << launch.error().message;
+  ASSERT_EQ(launch->variables.size(), 1U);
+  EXPECT_EQ(launch->variables[0].name, "added");
+  const auto emulated = run_demarc({"emulate", "--launch", file("count-1/launch.json")});
+  EXPECT_EQ(emulated.exit_code, 0) << emulated.err;
+}
+
+TEST_F(Capture, AnAddressInAStructureAndInMemoryKeepsItsPlace) {
+  const auto taken = capture({}, {"follow"});
+  ASSERT_EQ(taken.exit_code, 0) << taken.err;
+  const auto launch = gpu::read_launch(file("follow-1/launch.json"));
+  ASSERT_TRUE(launch) << launch.error().message;
+  ASSERT_EQ(launch->buffers.size(), 2U);
+  EXPECT_NE(launch->buffers[0].address, 0U);
+  EXPECT_NE(launch->buffers[1].address, 0U);
+  const auto emulated = run_demarc({"emulate", "--launch", file("follow-1/launch.json")});
+  EXPECT_EQ(emulated.exit_code, 0) << emulated.err;
+  const auto run = run_demarc({"run", "--launch", file("follow-1/launch.json")});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("which no GPU promises"));
+}
+
+TEST_F(Capture, KernelsAreChosenByNameAndLaunchesByNumber) {
+  const auto taken = capture({"--kernel", "count", "--skip", "1", "--launches", "2", "--json"},
+                             {"launch", "count", "count", "count", "count"});
+  ASSERT_EQ(taken.exit_code, 0) << taken.err;
+  EXPECT_EQ(entries(), (std::vector<std::string>{"count-1", "count-2"}));
+  const Json said = Json::parse(taken.out);
+  EXPECT_EQ(said["schema"], "demarc.capture/1");
+  EXPECT_EQ(said["launches"].size(), 2U);
+  EXPECT_EQ(said["kernels"], (Json{"demarc_idle", "count"}));
+}
+
+TEST_F(Capture, WithoutALaunchItSaysWhatWasLaunched) {
+  const auto none = capture({"--kernel", "total"}, {"count"});
+  EXPECT_EQ(none.exit_code, 3);
+  EXPECT_THAT(none.err, HasSubstr("launched were: count"));
+  EXPECT_TRUE(entries().empty());
+  const auto nothing = run_demarc({"capture", "-o", folder.string(), "--", "true"});
+  EXPECT_EQ(nothing.exit_code, 3);
+  EXPECT_THAT(nothing.err, HasSubstr("the program launched no kernel"));
+}
+
+TEST_F(Capture, WhatCannotBeTakenIsNamed) {
+  const auto node = capture({}, {"replay"});
+  EXPECT_EQ(node.exit_code, 3);
+  EXPECT_THAT(node.err, HasSubstr("not taken: keep: it becomes a node of a graph"));
+  const auto cluster = capture({}, {"cluster=2"});
+  EXPECT_EQ(cluster.exit_code, 3);
+  EXPECT_THAT(cluster.err, HasSubstr("demarc_idle: the launch says how large its clusters are"));
+  const auto large = capture({"--most", "1 KiB"}, {"count"});
+  EXPECT_EQ(large.exit_code, 3);
+  EXPECT_THAT(large.err, HasSubstr("its memory has 65536 bytes or more, and at most 1024"));
+  EXPECT_TRUE(entries().empty());
+}
+
+TEST_F(Capture, AFolderThatHasSomethingStaysAsItIs) {
+  fs::create_directories(folder);
+  ASSERT_TRUE(write_file(folder / "mine", "mine"));
+  const auto refused = capture({}, {"count"});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("a new or an empty folder was expected"));
+  EXPECT_EQ(entries(), std::vector<std::string>{"mine"});
+  EXPECT_FALSE(fs::exists(log));
+}
+
+TEST_F(Capture, AProgramThatCannotBeWatchedIsNotTakenForOneWithoutKernels) {
+  ::setenv("DEMARC_FAKE_WITHOUT_CALLBACK", "1", 1);
+  const auto hidden = capture({}, {"count"});
+  ::unsetenv("DEMARC_FAKE_WITHOUT_CALLBACK");
+  EXPECT_EQ(hidden.exit_code, 2);
+  EXPECT_THAT(hidden.err, HasSubstr("the calls of the program cannot be seen"));
+  const auto missing =
+      run_demarc({"capture", "-o", file("more"), "--library", "/no/such.so", "--", "true"});
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("there is no such library"));
+}
+
+}  // namespace
+}  // namespace demarc
