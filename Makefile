@@ -3,6 +3,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
 jobs := $(shell nproc)
+# On a terminal ninja keeps its progress on one line: the share of the whole build that is done, and the time since it began.
+export NINJA_STATUS := [build %p, %e s] 
 
 .PHONY: build package demo test bench gpu-test mutate docs format packages bench-packages test-packages clean
 .PHONY: test-optimised test-sanitized test-format test-release test-whole test-presets test-asan test-tsan test-tidy test-fuzz
@@ -25,9 +27,11 @@ package: build
 	cd build/release && cpack -G "DEB;TGZ" >/dev/null && ls demarc-*.deb demarc-*.tar.gz
 
 # The main job on bundled real kernels; writes build/demo/index.html
-demo: build
-	@mkdir -p build/demo
-	build/release/demarc demo --html build/demo/index.html
+demo:
+	@start=$$SECONDS; $(MAKE) --no-print-directory build; \
+	mkdir -p build/demo; \
+	build/release/demarc demo --html build/demo/index.html; \
+	echo "make demo: done in $$((SECONDS - start)) s"
 
 # What has to pass before a change lands. Every test runs once under the address and undefined-behaviour sanitizers, or,
 # where it runs the program or somebody else's compiler, against the optimised build.

@@ -9,11 +9,13 @@
 #   std::span<const demarc::gpu::EmbeddedPtx> demarc::embedded::<name>();     // see demarc/gpu/embedded_ptx.hpp
 #   const auto* module = gpu::find_ptx(embedded::<name>(), "timed_read", 90); // timed_read.cu, for sm_90 or below
 #
-# Compilers, in this order:
+# A build without tests and benchmarks takes the PTX for sm_75 that is kept in the folder ptx/ beside the source
+# (<file>.ptx): it costs no time, any GPU runs it, and nvcc makes the same of our sources for sm_80 and sm_90. A build
+# with them, or one that DEMARC_PTX_COMPILER tells to, compiles, by the first of these that there is:
 #   nvcc   compute_75, _80, _90 and _100, as far as this nvcc knows them
 #   clang  its NVPTX back end, for the targets it knows; sources include "demarc_kernel.cuh" (kernels/include),
 #          which brings what is needed without a CUDA toolkit
-#   none   the PTX for sm_75 kept in the folder ptx/ beside the source (<file>.ptx); any GPU runs it
+# Where there is neither, it takes the kept PTX.
 # A source that clang cannot build (it uses CUDA's own headers) falls back to the kept PTX when it contains the line
 # "// demarc: needs nvcc".
 #
@@ -21,10 +23,12 @@
 # needs; the embedded text says 7.8 (8.6 for sm_100 and above: CUDA 12.8), so that drivers from CUDA 11.8 on take it.
 # A source that needs a newer version says so in a line "// demarc: isa 8.3".
 #
-# After editing a .cu run `ninja demarc_update_ptx` (needs nvcc): it renews the kept files. A test compares them.
+# After editing a .cu, or a header beside it, run `ninja demarc_update_ptx` (needs nvcc): it renews the kept files. Each
+# ends with the hash of what it was made of; where it is taken and does not fit, that is an error. A test compares text too.
 # Options: DEMARC_PTX_COMPILER (auto, nvcc, clang, kept), DEMARC_NVCC (path of nvcc).
 
-set(DEMARC_PTX_COMPILER auto CACHE STRING "Compiler of device code: auto, nvcc, clang or kept (the PTX in the tree)")
+set(DEMARC_PTX_COMPILER auto CACHE STRING
+    "Compiler of device code: nvcc, clang, kept (the PTX in the tree) or auto (kept unless tests or benchmarks are built)")
 set_property(CACHE DEMARC_PTX_COMPILER PROPERTY STRINGS auto nvcc clang kept)
 set(DEMARC_PTX_SCRIPT "${CMAKE_CURRENT_LIST_DIR}/DemarcPtxEmbed.cmake")
 set(DEMARC_PTX_STORE "${PROJECT_BINARY_DIR}/ptx_store" CACHE PATH "Where compiled device code is kept; builds may share it")
@@ -39,7 +43,11 @@ function(demarc_find_ptx_targets)
   set(wanted 75 80 90 100)
   set(found "")
   set(compiler kept)
-  if(DEMARC_PTX_COMPILER MATCHES "^(auto|nvcc)$")
+  set(asked "${DEMARC_PTX_COMPILER}")
+  if(asked STREQUAL "auto" AND NOT DEMARC_BUILD_TESTS AND NOT DEMARC_BUILD_BENCH)
+    set(asked kept)
+  endif()
+  if(asked MATCHES "^(auto|nvcc)$")
     find_program(DEMARC_NVCC nvcc HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES bin)
     if(DEMARC_NVCC)
       execute_process(COMMAND "${DEMARC_NVCC}" --list-gpu-arch OUTPUT_VARIABLE known ERROR_QUIET)
@@ -51,7 +59,7 @@ function(demarc_find_ptx_targets)
       endforeach()
     endif()
   endif()
-  if(compiler STREQUAL "kept" AND DEMARC_PTX_COMPILER MATCHES "^(auto|clang)$")
+  if(compiler STREQUAL "kept" AND asked MATCHES "^(auto|clang)$")
     demarc_find_ptx_clang()
     if(DEMARC_PTX_CLANG)
       set(probe "${PROJECT_BINARY_DIR}/CMakeFiles/demarc_ptx_probe.cu")
@@ -66,12 +74,16 @@ function(demarc_find_ptx_targets)
       endforeach()
     endif()
   endif()
-  if(NOT DEMARC_PTX_COMPILER STREQUAL "auto" AND NOT DEMARC_PTX_COMPILER STREQUAL compiler)
+  if(NOT asked STREQUAL "auto" AND NOT asked STREQUAL compiler)
     message(FATAL_ERROR "demarc: DEMARC_PTX_COMPILER=${DEMARC_PTX_COMPILER}, but no such compiler was found")
   endif()
   set_property(GLOBAL PROPERTY DEMARC_PTX_FOUND_COMPILER ${compiler})
   set_property(GLOBAL PROPERTY DEMARC_PTX_FOUND_TARGETS "${found}")
-  message(STATUS "demarc: device code by ${compiler} for sm ${found}")
+  if(compiler STREQUAL "kept")
+    message(STATUS "demarc: device code as it is kept in the tree, for sm 75 and above")
+  else()
+    message(STATUS "demarc: device code by ${compiler} for sm ${found}")
+  endif()
 endfunction()
 
 function(demarc_clang_ptx_command result target source output)
@@ -90,6 +102,44 @@ function(demarc_nvcc_ptx_command result target source output)
       -I "${PROJECT_SOURCE_DIR}/kernels/include" -o "${output}" "${source}" PARENT_SCOPE)
 endfunction()
 
+# The headers that a source may include: kernels/include, those beside it, and those that it names by a relative path.
+function(demarc_ptx_headers result source)
+  get_filename_component(beside "${source}" DIRECTORY)
+  file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/kernels/include/*.cuh" "${beside}/*.cuh")
+  file(STRINGS "${source}" relative REGEX "^#include \"\\.\\./")
+  foreach(line IN LISTS relative)
+    string(REGEX REPLACE "^#include \"(.*)\".*" "\\1" header "${line}")
+    cmake_path(ABSOLUTE_PATH header BASE_DIRECTORY "${beside}" NORMALIZE)
+    list(APPEND headers "${header}")
+  endforeach()
+  set(${result} "${headers}" PARENT_SCOPE)
+endfunction()
+
+# The line that a kept file made of these sources ends with.
+function(demarc_ptx_mark result)
+  set(text "")
+  foreach(file IN LISTS ARGN)
+    file(SHA256 "${file}" hash)
+    string(APPEND text "${hash} ")
+  endforeach()
+  string(SHA256 hash "${text}")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
+  set(${result} "// demarc: made of ${hash}" PARENT_SCOPE)
+endfunction()
+
+# Is the kept file there, and made of what its source is now?
+function(demarc_check_kept_ptx kept_file mark source)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${kept_file}")
+  set(last "")
+  if(EXISTS "${kept_file}")
+    file(STRINGS "${kept_file}" last REGEX "^// demarc: made of ")
+  endif()
+  if(NOT last STREQUAL mark)
+    message(FATAL_ERROR "demarc: ${kept_file} is not made of what ${source} and its headers are now: run `ninja demarc_update_ptx` "
+                        "in a build with -DDEMARC_PTX_COMPILER=nvcc, or build with that option, or with clang for nvcc")
+  endif()
+endfunction()
+
 # Adds the commands that make the PTX of one source; the names "<target>=<file>" of what they make go to `result`.
 function(demarc_ptx_of_source result source folder)
   get_property(compiler GLOBAL PROPERTY DEMARC_PTX_FOUND_COMPILER)
@@ -97,6 +147,13 @@ function(demarc_ptx_of_source result source folder)
   get_filename_component(stem "${source}" NAME_WE)
   get_filename_component(beside "${source}" DIRECTORY)
   set(kept_file "${beside}/ptx/${stem}.ptx")
+  demarc_ptx_headers(headers "${source}")
+  demarc_ptx_mark(mark "${source}" ${headers})
+  set(by_nvcc "")
+  if(compiler STREQUAL "nvcc" AND 75 IN_LIST targets)
+    set(by_nvcc "${folder}/${stem}.sm_75.ptx")
+  endif()
+  set_property(GLOBAL APPEND PROPERTY DEMARC_KEPT_PTX "${by_nvcc}=${kept_file}=${mark}")
   if(compiler STREQUAL "clang")
     file(STRINGS "${source}" needs_nvcc REGEX "^// demarc: needs nvcc")
     if(needs_nvcc)
@@ -104,20 +161,13 @@ function(demarc_ptx_of_source result source folder)
     endif()
   endif()
   if(compiler STREQUAL "kept")
+    demarc_check_kept_ptx("${kept_file}" "${mark}" "${source}")
     set(${result} "75=${kept_file}" PARENT_SCOPE)
     return()
   endif()
   set(made "")
   set(outputs "")
   set(commands "")
-  file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/kernels/include/*.cuh" "${beside}/*.cuh")
-  # Headers elsewhere that the source names by a relative path.
-  file(STRINGS "${source}" relative REGEX "^#include \"\\.\\./")
-  foreach(line IN LISTS relative)
-    string(REGEX REPLACE "^#include \"(.*)\".*" "\\1" header "${line}")
-    cmake_path(ABSOLUTE_PATH header BASE_DIRECTORY "${beside}" NORMALIZE)
-    list(APPEND headers "${header}")
-  endforeach()
   string(REPLACE ";" "|" sources "${source};${headers}")
   foreach(target IN LISTS targets)
     set(output "${folder}/${stem}.sm_${target}.ptx")
@@ -129,9 +179,6 @@ function(demarc_ptx_of_source result source folder)
   endforeach()
   add_custom_command(OUTPUT ${outputs} ${commands} DEPENDS "${source}" ${headers} VERBATIM
                      COMMENT "Compiling ${stem}.cu to PTX")
-  if(compiler STREQUAL "nvcc" AND 75 IN_LIST targets)
-    set_property(GLOBAL APPEND PROPERTY DEMARC_KEPT_PTX "${folder}/${stem}.sm_75.ptx=${kept_file}")
-  endif()
   set(${result} "${made}" PARENT_SCOPE)
 endfunction()
 
@@ -172,27 +219,25 @@ function(demarc_embed_ptx target)
   set_property(SOURCE "${folder}/${ARG_NAME}_ptx.cpp" PROPERTY COMPILE_OPTIONS -Wno-overlength-strings)
 endfunction()
 
-# Called once at the end of the top CMakeLists.txt: the target that renews the kept PTX.
+# Called once at the end of the top CMakeLists.txt. kept_ptx.txt lists "<made by nvcc here, if any>=<kept>=<its last line>"
+# for the test that compares them; with nvcc there is the target that renews what is kept.
 function(demarc_add_update_ptx)
   get_property(kept GLOBAL PROPERTY DEMARC_KEPT_PTX)
-  if(NOT kept)
-    return()
-  endif()
-  set(files "")
-  foreach(item IN LISTS kept)
-    string(REPLACE "=" ";" parts "${item}")
-    list(GET parts 0 made)
-    list(APPEND files "${made}")
-  endforeach()
   list(JOIN kept "\n" list)
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/kept_ptx.txt" CONTENT "${list}\n" @ONLY)
+  set(files "${kept}")
+  list(TRANSFORM files REPLACE "=.*" "")
+  list(REMOVE_ITEM files "")
+  if(NOT files)
+    return()
+  endif()
   file(WRITE "${PROJECT_BINARY_DIR}/update_ptx.cmake" [[
 file(STRINGS "${LIST}" lines)
 foreach(line IN LISTS lines)
   string(REPLACE "=" ";" parts "${line}")
-  list(GET parts 0 made)
-  list(GET parts 1 kept)
-  configure_file("${made}" "${kept}" COPYONLY)
+  list(POP_FRONT parts made kept mark)
+  file(READ "${made}" text)
+  file(WRITE "${kept}" "${text}${mark}\n")
 endforeach()
 ]])
   add_custom_target(demarc_update_ptx

@@ -17,7 +17,7 @@ constexpr ErrorKind lacks = ErrorKind::missing_capability;
 
 // What is not in it failed: faults of the card, of a kernel and of MPS, and what nobody knows yet.
 // clang-format off
-constexpr Row rows[] = {
+constexpr Row error_rows[] = {
     {1, wrong},     // invalid value
     {2, lacks},     // out of memory
     {34, lacks},    // a stub library stands where the driver should
@@ -53,9 +53,9 @@ constexpr Row rows[] = {
 }  // namespace
 
 ErrorKind kind_of(CuResult code) {
-  const auto* row = std::find_if(std::begin(rows), std::end(rows),
+  const auto* row = std::find_if(std::begin(error_rows), std::end(error_rows),
                                  [code](const Row& known) { return known.code == code; });
-  return row == std::end(rows) ? ErrorKind::check_failed : row->kind;
+  return row == std::end(error_rows) ? ErrorKind::check_failed : row->kind;
 }
 
 }  // namespace demarc::cuda
