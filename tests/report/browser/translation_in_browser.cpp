@@ -40,7 +40,7 @@ TEST(TranslationInBrowser, the_study_shows_four_figures_and_fits_a_desktop_and_a
             "document.documentElement.scrollWidth + '>' + innerWidth);"
             "say('plots', document.querySelectorAll('.plot').length + '/' + "
             "document.querySelectorAll('.plot[data-drawn]').length);"
-            "say('heats', document.querySelectorAll('.heat canvas').length);"
+            "say('heats', document.querySelectorAll('table.cells').length);"
             "say('figures', [...document.querySelectorAll('h2')].filter((h) => "
             "h.textContent.startsWith('Figure')).length);"
             "say('tables', document.querySelectorAll('table').length);"));
@@ -51,8 +51,8 @@ TEST(TranslationInBrowser, the_study_shows_four_figures_and_fits_a_desktop_and_a
     EXPECT_THAT(opened.said, HasSubstr("data-plots=\"6/6\""));
     EXPECT_THAT(opened.said, HasSubstr("data-figures=\"4\""));
     EXPECT_THAT(opened.said, HasSubstr("data-heats=\"1\""));
-    // Claims of the defaults and of one setting, Figures 5 and 6, bypass, settings.
-    EXPECT_THAT(opened.said, HasSubstr("data-tables=\"6\""));
+    // Claims of the defaults and of one setting, Figures 5 and 6, bypass, settings and their map.
+    EXPECT_THAT(opened.said, HasSubstr("data-tables=\"7\""));
     EXPECT_THAT(opened.dom, Not(HasSubstr("class=\"fault\"")));
     EXPECT_THAT(opened.dom, HasSubstr("4.81"));
   }
