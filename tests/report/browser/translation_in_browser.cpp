@@ -58,5 +58,34 @@ TEST(TranslationInBrowser, the_study_shows_four_figures_and_fits_a_desktop_and_a
   }
 }
 
+TEST(TranslationInBrowser, a_comparison_shows_its_speed_ups_first_and_fits_a_phone) {
+  sim::translation::Settings settings;
+  settings.megabytes = 1;
+  settings.cus = 4;
+  settings.iterations = 1;
+  using sim::translation::Architecture;
+  const auto comparison = sim::translation::compare(
+      settings, {"MT", "KM"}, {Architecture::centralised, Architecture::distributed});
+  ASSERT_TRUE(comparison) << comparison.error().message;
+  const auto file = test::fresh_folder("translation_run") / "index.html";
+  std::ofstream(file, std::ios::binary) << translation_page(*comparison, "demarc translate");
+  const auto opened = test::open_page(
+      file, 390, 844,
+      test::after_drawing(
+          "say('wide', document.documentElement.scrollWidth <= innerWidth);"
+          "document.querySelector('.contents').open = false;"
+          "say('first', document.querySelector('.figures').getBoundingClientRect().bottom < 400);"
+          "say('plots', document.querySelectorAll('.plot[data-drawn]').length);"
+          "say('rows', document.querySelectorAll('tbody tr').length);"));
+  EXPECT_THAT(opened.console_errors, IsEmpty()) << opened.log;
+  EXPECT_THAT(opened.requests, IsEmpty());
+  EXPECT_THAT(opened.said, HasSubstr("data-wide=\"true\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-first=\"true\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-plots=\"2\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-rows=\"4\"")) << "two applications, two architectures";
+  EXPECT_THAT(opened.dom, HasSubstr("Speed-up of distributed"));
+  EXPECT_THAT(opened.dom, HasSubstr("one IOMMU translates for all GPUs"));
+}
+
 }  // namespace
 }  // namespace demarc::report
