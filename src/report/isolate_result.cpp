@@ -131,6 +131,7 @@ void add_isolate_result(Page& page, const StudyResult& result) {
       best != modes.end()) {
     std::rotate(modes.begin(), best, best + 1);
   }
+  cards.reserve(modes.size());
   for (const ModeSummary* mode : modes) cards.push_back(card_of(result, *mode));
   page.key_figures(cards);
   page.prose(

@@ -13,6 +13,7 @@ std::vector<ContextDevice> simulated_devices(const sim::TbStudy& study) {
   std::set<std::uint32_t> sizes;
   for (const sim::TbCell& cell : study.cells) sizes.insert(cell.sms);
   std::vector<std::string> names;
+  names.reserve(sizes.size());
   for (const std::uint32_t sms : sizes) names.push_back(fmt::format("{}", sms));
   if (names.empty()) return {};
   return {{fmt::format("simulated machines of {} SMs", joined(names, ", "))}};
