@@ -27,6 +27,7 @@ struct TranslateOptions {
   bool print_device = false;
   bool splits = false;
   std::string timeline;
+  std::string html;
   std::string output;
 };
 
@@ -116,6 +117,9 @@ Result<void> translate_splits(const TranslateOptions& options,
   DEMARC_TRY(const auto names, application_names(options.apps.empty() ? "all" : options.apps));
   DEMARC_TRY(const auto splits, translation::compare_splits(settings, names, architectures,
                                                             options.threads, terminal_progress()));
+  if (!options.html.empty()) {
+    DEMARC_CHECK(write_file(options.html, report::translation_splits_page(splits, command_line())));
+  }
   return emit(options.output,
               options.json ? translation::splits_json(splits) : translation::splits_text(splits));
 }
@@ -143,6 +147,9 @@ Result<void> translate(const TranslateOptions& options) {
   }
   if (!options.timeline.empty()) {
     DEMARC_CHECK(write_file(options.timeline, report::translation_trace(comparison, timelines)));
+  }
+  if (!options.html.empty()) {
+    DEMARC_CHECK(write_file(options.html, report::translation_page(comparison, command_line())));
   }
   return emit(options.output,
               options.json ? translation::to_json(comparison) : translation::to_text(comparison));
@@ -173,6 +180,7 @@ std::function<Result<void>()> declare_translate(CLI::App& app) {
   app.add_flag("--json", options->json, "JSON (schema demarc.translate/1) instead of the table");
   add_output(app, "--timeline", options->timeline,
              "write a Perfetto trace of one application here (at most 1024 points a curve)");
+  add_output(app, "--html", options->html, "one self-contained page with the figures");
   add_output(app, "-o,--output", options->output, "file to write instead of standard output");
   app.add_flag("--splits", options->splits,
                "the speed-ups under each split of the work, one beside the other");

@@ -92,12 +92,12 @@ Table index_table(const std::vector<LocalityStudy>& studies) {
       {}};
   for (const LocalityStudy& study : studies) {
     const locality::Analysis& a = study.analysis;
-    table.rows.push_back(
-        {a.kernel, number_cell(a.inter.degree_of_sharing, 4),
-         number_cell(a.inter.appearance_frequency, 3), number_cell(a.intra.degree_of_sharing, 4),
-         number_cell(a.intra.appearance_frequency, 3), number_cell(a.inter.spscore, 4),
-         percent_cell(study.sensitivity.whole.l1_hit_rate),
-         percent_cell(study.sensitivity.whole.l2_hit_rate)});
+    table.rows.push_back({a.kernel, digits_cell(a.inter.degree_of_sharing),
+                          digits_cell(a.inter.appearance_frequency),
+                          digits_cell(a.intra.degree_of_sharing),
+                          digits_cell(a.intra.appearance_frequency), digits_cell(a.inter.spscore),
+                          percent_cell(study.sensitivity.whole.l1_hit_rate),
+                          percent_cell(study.sensitivity.whole.l2_hit_rate)});
   }
   return table;
 }
@@ -138,7 +138,7 @@ Table sensitivity_table(const std::vector<LocalityStudy>& studies) {
        {"DRAM bytes", Align::right},
        {"DRAM bytes, half L2", Align::right},
        {"time, us", Align::right},
-       {"slowdown, half L2", Align::right},
+       {"slowdown, half L2, times", Align::right},
        {"DRAM demand", Align::right}},
       {}};
   for (const LocalityStudy& study : studies) {
@@ -146,8 +146,8 @@ Table sensitivity_table(const std::vector<LocalityStudy>& studies) {
     table.rows.push_back({study.name, study.analysis.kernel, percent_cell(s.half.l2_hit_rate),
                           count_cell(static_cast<std::int64_t>(s.whole.dram_bytes)),
                           count_cell(static_cast<std::int64_t>(s.half.dram_bytes)),
-                          number_cell(s.time_s * 1e6, 1), number_cell(s.half_l2_slowdown, 2),
-                          percent_cell(s.dram_demand_share, 1)});
+                          digits_cell(s.time_s * 1e6), digits_cell(s.half_l2_slowdown),
+                          percent_cell(s.dram_demand_share)});
   }
   return table;
 }
@@ -169,7 +169,7 @@ Table translation_table(const std::vector<LocalityStudy>& studies) {
     const locality::TranslationVerdict verdict = locality::judge_translation(split);
     table.rows.push_back(
         {study.name, study.analysis.kernel, count_cell(static_cast<std::int64_t>(split.pages)),
-         percent_cell(split.shared_access_share, 1), percent_cell(verdict.local_return_share, 1),
+         percent_cell(split.shared_access_share), percent_cell(verdict.local_return_share),
          locality::to_string(verdict.architecture)});
   }
   return table;
@@ -212,18 +212,18 @@ Result<void> check_grid(const LocalityStudy& study, const PaperRow& row) {
 
 Demo demo_of(const DemoOptions& options, const study::StudyResult& isolate,
              const std::vector<LocalityStudy>& studies) {
-  Page page("Who disturbs whom, and why",
-            "Kernels in two halves of a simulated GPU, and the data locality of seven workloads");
-  page.context({.command = options.command, .device = studies.front().device});
-  page.prose("First the main job: " + isolate.device.name +
-             " in two halves, every kernel emulated from its PTX, its memory accesses timed by the "
-             "simulated memory system. These are answers of a model, not measurements. Simulated "
-             "colours isolate by construction: two of them have no slice and no channel in common, "
-             "and nothing else is modelled that they could share. On a card more is shared.");
+  Page page("Who disturbs whom, and why", study_subtitle(isolate));
   add_isolate_study(page, isolate);
+  page.heading("What the simulation is");
+  page.prose(
+      "Every kernel is emulated from its PTX, and the simulated memory system times its memory "
+      "accesses. Simulated colours isolate by construction: two colours have no slice and no "
+      "channel in common, and nothing else is modelled that they could share. On a card more is "
+      "shared.");
   page.heading("Data locality: indices");
   page.prose(
-      "Degree of sharing (dos) and appearance frequency after KNOM Review 2022, section III: "
+      std::string(degree_of_sharing_words) +
+      " Degree of sharing (dos) and appearance frequency after KNOM Review 2022, section III: "
       "between thread blocks (inter) and between the threads of a block (intra), for global "
       "loads at element granularity, every address exact. Hit rates are predicted for " +
       studies.front().device +
@@ -240,6 +240,12 @@ Demo demo_of(const DemoOptions& options, const study::StudyResult& isolate,
   page.table(translation_table(studies));
   page.heading("Kernel by kernel");
   for (const LocalityStudy& study : studies) add_study(page, study);
+  Context context = study_context(isolate, options.command);
+  context.devices = {study_device(isolate, "the slowdowns"),
+                     {studies.front().device + " (a description)", "the locality and hit rates"}};
+  context.seed +=
+      fmt::format(" (order of the runs), {} (contents of buffers)", studies.front().seed);
+  page.context(context);
   return Demo{page.html(), study::study_text(isolate) + "\n" + plain_text(launch_table(studies)) +
                                "\n" + plain_text(index_table(studies))};
 }

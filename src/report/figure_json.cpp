@@ -107,12 +107,23 @@ Json heat_map_json(const HeatMap& map) {
           {"log", map.logarithmic},
           {"low", or_null(map.low)},
           {"high", or_null(map.high)},
+          {"middle", or_null(map.middle)},
+          {"empty", map.empty},
           {"decimals", or_null(map.decimals)},
           {"row_labels", map.row_labels},
           {"column_labels", map.column_labels},
           {"r", {{"u32", base64_of(rows)}}},
           {"c", {{"u32", base64_of(columns)}}},
           {"v", packed(values)}};
+}
+
+Json heat_maps_json(const HeatMaps& maps) {
+  Json list = Json::array();
+  for (const HeatMap& map : maps.maps) list.push_back(heat_map_json(map));
+  return {{"kind", "heat_maps"},
+          {"title", maps.title},
+          {"caption", maps.caption},
+          {"maps", std::move(list)}};
 }
 
 Json chart_json(const Chart& chart) {

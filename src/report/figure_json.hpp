@@ -8,6 +8,7 @@
 namespace demarc::report {
 
 [[nodiscard]] Json heat_map_json(const HeatMap& map);
+[[nodiscard]] Json heat_maps_json(const HeatMaps& maps);
 [[nodiscard]] Json chart_json(const Chart& chart);
 [[nodiscard]] Json distribution_json(const Distribution& distribution);
 [[nodiscard]] Json graph_json(const Graph& graph);

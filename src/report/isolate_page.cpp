@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "demarc/report/page.hpp"
 #include "demarc/study/study.hpp"
+#include "isolate_result.hpp"
 #include "isolate_tables.hpp"
 
 namespace demarc::report {
@@ -21,36 +24,8 @@ std::vector<std::string> names_of(const std::vector<study::Workload>& workloads)
   return names;
 }
 
-void add_summary(Page& page, const StudyResult& result) {
-  std::vector<KeyFigure> figures;
-  for (const ModeSummary* mode : modes_that_ran(result)) {
-    std::string note = fmt::format("worst victim; average {:.1f} %", mode->mean.average);
-    for (const study::NamedTail& tail : study::named_tails(mode->tail)) {
-      note += fmt::format("; {}: at most {:.1f} %", tail.name, tail.percent.maximum);
-    }
-    figures.push_back({.name = mode_name(result, *mode),
-                       .value = fmt::format("{:.1f} %", mode->mean.maximum),
-                       .note = std::move(note),
-                       .tone = tone_of(mode->mean.maximum)});
-  }
-  page.key_figures(figures);
-  page.prose(result.recommendation);
-  for (const std::string& error : result.errors) {
-    page.prose(fmt::format("Error, not counted: {}", error));
-  }
-  if (result.cells.empty()) return;
-  page.prose(
-      "T(A, B) is the mean kernel time of victim A in one part while aggressor B loops in the "
-      "others. The variation of A is the largest (T(A, B) - T(A, idle)) / T(A, idle) over all B.");
-  for (const ModeSummary& mode : result.modes) {
-    if (mode.unavailable.empty()) continue;
-    page.prose(fmt::format("`{}` was not run: {}", mode_name(result, mode), mode.unavailable));
-  }
-  for (const std::string& remark : study::remarks_of(result)) page.prose("Note: " + remark);
-}
-
 report::Cell share_cell(double share) {
-  return number_cell(100 * share, 1, share < study::pressing_share ? Tone::plain : Tone::warning);
+  return digits_cell(100 * share, share < study::pressing_share ? Tone::plain : Tone::warning);
 }
 
 void add_forecast(Page& page, const StudyResult& result) {
@@ -60,13 +35,17 @@ void add_forecast(Page& page, const StudyResult& result) {
     return;
   }
   Table table;
+  page.prose(study::forecast_words(forecast));
   table.caption = fmt::format(
-      "From PTX, for {}: each workload alone on the whole GPU, over and over. Time with half "
-      "the L2 over time with the whole; shares of the DRAM's and the L2's bandwidth that it asks "
-      "for, per cent; hits in the whole L2 and in half of it, per cent",
+      "From PTX, for {}: each workload alone on the whole GPU, over and over. Time with half the "
+      "L2 "
+      "over time with the whole; share of the bandwidth of the DRAM and of the L2 that it asks "
+      "for; "
+      "hits in the whole L2 and in half of it",
       forecast.device);
   table.columns.push_back({"workload", Align::left});
-  for (const char* name : {"times", "DRAM", "L2", "hits", "half"}) {
+  for (const char* name :
+       {"with half the L2, times", "DRAM, %", "L2, %", "L2 hits, %", "hits in half, %"}) {
     table.columns.push_back({name, Align::right});
   }
   std::string missing;
@@ -75,35 +54,50 @@ void add_forecast(Page& page, const StudyResult& result) {
       missing += fmt::format("- No forecast of `{}`: {}\n", row->name, row->missing);
       continue;
     }
+    report::Cell name(row->name + (row->complete ? "" : " (its beginning)"));
+    if (result.cells.empty()) name.meaning = study::meaning_of({row->name, row->spec});
     table.rows.push_back(
-        {report::Cell(row->name + (row->complete ? "" : " (its beginning)")),
-         number_cell(row->half_l2_slowdown, 2,
+        {std::move(name),
+         digits_cell(row->half_l2_slowdown,
                      row->half_l2_slowdown > study::noted_slowdown ? Tone::warning : Tone::plain),
          share_cell(row->dram_demand_share), share_cell(row->l2_demand_share),
-         number_cell(100 * row->l2_hit_rate, 1), number_cell(100 * row->half_l2_hit_rate, 1)});
+         digits_cell(100 * row->l2_hit_rate), digits_cell(100 * row->half_l2_hit_rate)});
   }
   if (!table.rows.empty()) page.table(table);
   if (!missing.empty()) page.prose(missing);
 }
 
-void add_variation_tables(Page& page, const StudyResult& result) {
-  page.table(mean_variation_table(result));
-  page.table(tail_variation_table(result));
+// The aggressors that are no victims too, whose meaning stands in the first column.
+std::string aggressor_words(const StudyResult& result) {
+  const auto& victims = result.plan.victims;
+  std::string text;
+  for (const study::Workload& aggressor : result.plan.aggressors) {
+    const std::string meaning = study::meaning_of(aggressor);
+    if (meaning.empty() || std::find(victims.begin(), victims.end(), aggressor) != victims.end())
+      continue;
+    text += fmt::format("- `{}`: {}\n", aggressor.name, meaning);
+  }
+  return text;
+}
+
+void add_slowdown_tables(Page& page, const StudyResult& result) {
+  page.table(mean_slowdown_table(result));
+  if (const std::string words = aggressor_words(result); !words.empty()) {
+    page.prose("The aggressors that are no victims:\n" + words);
+  }
+  page.table(tail_slowdown_table(result));
   page.prose(fmt::format(
       "Slow runs are judged by p99 where a victim ran at least {} times beside every neighbour, "
       "else by the worst of its runs: as many beside the aggressor as beside idle neighbours.",
       study::p99_least_runs));
 }
 
-void add_heat_map(Page& page, const StudyResult& result, const ModeSummary& mode) {
+HeatMap heat_map_of(const StudyResult& result, const ModeSummary& mode) {
   HeatMap map;
-  map.title = fmt::format("Slowdown under {}", mode_name(result, mode));
-  map.caption =
-      "Mean time beside the aggressor over mean time beside an idle neighbour. All modes "
-      "share one colour scale.";
+  map.title = mode_name(result, mode);
   map.row_name = "victim";
   map.column_name = "aggressor";
-  map.value_name = "times";
+  map.value_name = "times the time beside an idle neighbour";
   map.rows = static_cast<std::uint32_t>(result.plan.victims.size());
   map.columns = static_cast<std::uint32_t>(result.plan.aggressors.size());
   map.row_labels = names_of(result.plan.victims);
@@ -121,29 +115,42 @@ void add_heat_map(Page& page, const StudyResult& result, const ModeSummary& mode
                            static_cast<std::uint32_t>(*cell.aggressor), cell.times.mean / idle});
     }
   }
-  page.heat_map(map);
+  return map;
 }
 
-void add_costs(Page& page, const StudyResult& result) {
+void add_heat_maps(Page& page, const StudyResult& result) {
+  HeatMaps maps{.title = "Slowdown of each victim beside each aggressor, by mode",
+                .caption =
+                    "Mean time beside the aggressor over mean time beside an idle "
+                    "neighbour. All modes share one scale."};
+  for (const ModeSummary* mode : modes_that_ran(result)) {
+    maps.maps.push_back(heat_map_of(result, *mode));
+  }
+  page.heat_maps(maps);
+}
+
+void add_prices(Page& page, const StudyResult& result) {
+  page.table(price_table(result));
+  const double parts = result.plan.parts;
   Chart chart;
-  chart.title = "What a partition costs";
+  chart.title = "Time in a part, times the time alone on the whole GPU";
   chart.caption = fmt::format(
-      "Time over {0} x the time alone on the whole GPU: 1 is the fair share of one part of {0}. "
-      "Bars: idle neighbours; error bars reach to the worst neighbour.",
-      result.plan.parts);
-  chart.x.categories = names_of(result.plan.victims);
-  chart.y.name = fmt::format("T / ({} T alone)", result.plan.parts);
+      "Bars: beside idle neighbours; lines reach to the worst neighbour. One part of {} costs {} "
+      "times where the GPU is shared fairly.",
+      result.plan.parts, result.plan.parts);
+  chart.x = {.name = "victim", .categories = names_of(result.plan.victims)};
+  chart.y = {.name = "time over the time alone", .unit = "times", .low = 0};
   for (const ModeSummary* mode : modes_that_ran(result)) {
     Series series{.name = mode_name(result, *mode), .kind = SeriesKind::bar, .points = {}};
     for (const Variation& row : mode->victims) {
       series.points.push_back({.x = static_cast<double>(row.victim),
-                               .y = row.normalized_idle,
-                               .low = row.normalized_idle,
-                               .high = row.normalized_worst});
+                               .y = parts * row.normalized_idle,
+                               .low = parts * row.normalized_idle,
+                               .high = parts * row.normalized_worst});
     }
     chart.series.push_back(std::move(series));
   }
-  chart.lines.push_back({.name = "fair share", .value = 1});
+  chart.lines.push_back({.name = "fair share", .value = parts});
   page.chart(chart);
 }
 
@@ -168,56 +175,62 @@ void add_distributions(Page& page, const StudyResult& result, const ModeSummary&
   page.end_section();
 }
 
-void add_context(Page& page, const StudyResult& result, const std::string& command) {
+}  // namespace
+
+ContextDevice study_device(const StudyResult& result, const std::string& use) {
+  return {fmt::format("{} ({})", result.device.name, result.device.device), use};
+}
+
+Context study_context(const StudyResult& result, const std::string& command) {
   Context context;
   context.command = command;
-  context.device = fmt::format("{} ({})", result.device.name, result.device.device);
+  context.devices = {study_device(result)};
   context.driver = result.device.driver;
-  if (!result.cells.empty()) context.seed = std::to_string(result.plan.seed);
-  const auto& rule = result.plan.rule;
   context.more = {{"parts", std::to_string(result.plan.parts)}};
-  if (result.cells.empty()) {
-    page.context(context);
-    return;
-  }
+  if (result.cells.empty()) return context;
+  context.seed = std::to_string(result.plan.seed);
+  const auto& rule = result.plan.rule;
   context.more.insert(
       context.more.end(),
       {{"rounds", std::to_string(result.plan.rounds)},
        {"samples",
-        fmt::format("{} to {} a visit, until the mean is known to {} %, at most {} s; {} "
+        fmt::format("{} to {} per visit, until the mean is known to {} %, at most {} s; {} "
                     "warm-up launches thrown away",
                     rule.least, rule.most, rule.precision * 100, rule.longest_seconds,
                     rule.warm_up)}});
   for (const std::string& note : result.device.notes) context.more.emplace_back("note", note);
-  page.context(context);
+  return context;
 }
 
-}  // namespace
+std::string study_subtitle(const StudyResult& result) {
+  const char* kind = result.cells.empty()     ? ": a forecast, nothing was run"
+                     : result.device.measured ? ""
+                                              : ": answers of a model, not measurements";
+  return fmt::format("{} in {} parts{}", result.device.name, result.plan.parts, kind);
+}
 
 void add_isolate_study(Page& page, const StudyResult& result) {
-  page.heading("In short");
-  add_summary(page, result);
+  page.heading("Result");
+  add_isolate_result(page, result);
+  if (!result.cells.empty()) {
+    page.heading("Slowdown");
+    add_slowdown_tables(page, result);
+    page.heading("Victims and aggressors");
+    add_heat_maps(page, result);
+    page.heading("What each partition costs");
+    add_prices(page, result);
+  }
   page.heading("Forecast");
   add_forecast(page, result);
   if (result.cells.empty()) return;
-  page.heading("Variation");
-  add_variation_tables(page, result);
-  page.heading("Victims and aggressors");
-  for (const ModeSummary* mode : modes_that_ran(result)) add_heat_map(page, result, *mode);
-  page.heading("What each partition costs");
-  add_costs(page, result);
   page.heading("Every run");
   for (const ModeSummary* mode : modes_that_ran(result)) add_distributions(page, result, *mode);
 }
 
 std::string isolate_page(const StudyResult& result, const std::string& command) {
-  const char* kind = result.cells.empty()     ? ": a forecast, nothing was run"
-                     : result.device.measured ? ""
-                                              : ": answers of a model, not measurements";
-  Page page("Who disturbs whom",
-            fmt::format("{} in {} parts{}", result.device.name, result.plan.parts, kind));
-  add_context(page, result, command);
+  Page page("Who disturbs whom", study_subtitle(result));
   add_isolate_study(page, result);
+  page.context(study_context(result, command));
   return page.html();
 }
 

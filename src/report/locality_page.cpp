@@ -11,6 +11,7 @@ namespace {
 HeatMap heat_map_of(const locality::LocalityMap& whole, const std::string& what) {
   const locality::LocalityMap map = locality::coarsened(whole, most_map_cells);
   HeatMap result;
+  result.empty = fmt::format("no two {}s touch the same place.", what);
   result.rows = result.columns = (map.size + map.bin - 1) / map.bin;
   result.symmetric = true;
   const std::string unit = map.bin == 1 ? "" : fmt::format(" / {}", map.bin);
@@ -75,15 +76,16 @@ void add_locality_summary(Page& page, const LocalityStudy& study) {
   const locality::Analysis& a = study.analysis;
   const locality::Sensitivity& s = study.sensitivity;
   std::vector<KeyFigure> figures{
-      {"Inter degree of sharing", fmt::format("{:.4f}", a.inter.degree_of_sharing),
-       fmt::format("{} of {} blocks share", a.inter.sharing_blocks, a.all.blocks())},
-      {"Intra degree of sharing", fmt::format("{:.4f}", a.intra.degree_of_sharing),
-       fmt::format("appearance {:.3f}", a.intra.appearance_frequency)}};
+      {"Degree of sharing between blocks", three_digits(a.inter.degree_of_sharing),
+       fmt::format("{} of {} blocks share a place", a.inter.sharing_blocks, a.all.blocks())},
+      {"Degree of sharing between threads of a block", three_digits(a.intra.degree_of_sharing),
+       fmt::format("{} % of the threads share a place",
+                   three_digits(100 * a.intra.appearance_frequency))}};
   if (study.no_prediction.empty()) {
-    figures.push_back({"L1 hit rate, predicted", fmt::format("{:.1f} %", 100 * s.whole.l1_hit_rate),
-                       study.device});
-    figures.push_back({"L2 hit rate, predicted", fmt::format("{:.1f} %", 100 * s.whole.l2_hit_rate),
-                       fmt::format("{:.1f} % with half the L2", 100 * s.half.l2_hit_rate)});
+    figures.push_back(
+        {"L1 hit rate, predicted", three_digits(100 * s.whole.l1_hit_rate) + " %", study.device});
+    figures.push_back({"L2 hit rate, predicted", three_digits(100 * s.whole.l2_hit_rate) + " %",
+                       three_digits(100 * s.half.l2_hit_rate) + " % with half the L2"});
   }
   page.key_figures(figures);
   Table table{fmt::format("Global accesses of {} ({}x{}x{} blocks of {}x{}x{} threads); method: {}",
@@ -101,7 +103,7 @@ void add_locality_summary(Page& page, const LocalityStudy& study) {
     table.rows.push_back({count_cell(access.line), "`" + access.instruction + "`",
                           "`" + access.expression + "`", locality::to_string(access.access_class),
                           count_cell(static_cast<std::int64_t>(access.executed)),
-                          number_cell(access.sectors_per_request, 2),
+                          digits_cell(access.sectors_per_request),
                           locality::to_string(access.source)});
   page.table(table);
   std::string advice;
@@ -114,14 +116,15 @@ void add_locality_maps(Page& page, const LocalityStudy& study) {
   const std::string unit = fmt::format("{}, granularity {}", locality::to_string(a.count),
                                        locality::to_string(a.granularity));
   HeatMap inter = heat_map_of(a.inter.map, "block");
-  inter.title = study.name + ": inter-block map";
+  inter.title = study.name + ": map between blocks";
   inter.value_name = unit;
-  inter.caption = fmt::format("SpScore {:.4f}, PAVER degree of sharing {:.2f}.", a.inter.spscore,
-                              a.inter.paver_degree_of_sharing) +
-                  inter.caption;
+  inter.caption =
+      fmt::format("SpScore {}, PAVER degree of sharing {}.", three_digits(a.inter.spscore),
+                  three_digits(a.inter.paver_degree_of_sharing)) +
+      inter.caption;
   page.heat_map(inter);
   HeatMap intra = heat_map_of(a.intra.map, "thread");
-  intra.title = fmt::format("{}: intra-block map of block {}", study.name, a.intra.map_block);
+  intra.title = fmt::format("{}: map between threads of block {}", study.name, a.intra.map_block);
   intra.value_name = unit;
   intra.caption = fmt::format("{} of the {} blocks differ in more than their place.",
                               a.intra.distinct_blocks, a.all.blocks()) +
@@ -141,8 +144,8 @@ std::string locality_page(const LocalityStudy& study, const std::string& command
   Page page(
       "Data locality of " + study.name,
       fmt::format("kernel {}, {} blocks of {} threads", a.kernel, a.all.blocks(), a.all.threads()));
-  page.context({.command = command, .device = study.device});
-  page.heading("Summary");
+  page.heading("Result");
+  page.prose(degree_of_sharing_words);
   add_locality_summary(page, study);
   std::string notes;
   for (const std::string& finding : a.findings) notes += "- Finding: " + finding + "\n";
@@ -165,9 +168,10 @@ std::string locality_page(const LocalityStudy& study, const std::string& command
     map.rows = split.gpus;
     map.columns = static_cast<std::uint32_t>(split.first_pages.size());
     map.caption = fmt::format(
-        "{} pages; {:.1f} % of the accesses go to pages of several GPUs; {:.1f} % are "
+        "{} pages; {} % of the accesses go to pages of several GPUs; {} % are "
         "remote when every page lies where it is touched most. Prefers {} translation.",
-        split.pages, 100 * split.shared_access_share, 100 * split.remote_access_share,
+        split.pages, three_digits(100 * split.shared_access_share),
+        three_digits(100 * split.remote_access_share),
         locality::to_string(locality::judge_translation(split).architecture));
     for (std::uint32_t g = 0; g < split.gpus; ++g)
       for (std::uint32_t p = 0; p < map.columns; ++p)
@@ -177,6 +181,9 @@ std::string locality_page(const LocalityStudy& study, const std::string& command
   }
   page.heading("Syntax trees");
   add_syntax_trees(page, study);
+  page.context({.command = command,
+                .devices = {{study.device + " (a description)"}},
+                .seed = fmt::format("{} (contents of buffers)", study.seed)});
   return page.html();
 }
 

@@ -67,6 +67,7 @@ Result<LocalityStudy> study_locality(const std::string& ptx, const std::string& 
   LocalityStudy study;
   study.name = launch.name.empty() ? ptx_name : launch.name;
   study.device = described.name;
+  study.seed = launch.seed;
   DEMARC_TRY(study.analysis, locality::analyse(module, launch, options));
   locality::PredictOptions predict;
   std::uint32_t instance = 0;

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <ctime>
+
 #include "assets.hpp"
 #include "demarc/base/json.hpp"
 #include "demarc/base/version.hpp"
@@ -67,6 +70,15 @@ std::string html_text(std::string_view text) {
   return out;
 }
 
+// "2026-03-01 14:05 UTC"
+std::string time_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M UTC", &parts)};
+}
+
 }  // namespace
 
 Page::Page(std::string title, std::string subtitle)
@@ -90,7 +102,11 @@ void Page::key_figures(const std::vector<KeyFigure>& figures) {
     list.push_back({{"name", figure.name},
                     {"value", figure.value},
                     {"note", figure.note},
-                    {"tone", tone_name(figure.tone)}});
+                    {"tone", tone_name(figure.tone)},
+                    {"meaning", figure.meaning},
+                    {"price", figure.price},
+                    {"price_note", figure.price_note},
+                    {"price_tone", tone_name(figure.price_tone)}});
   }
   add(script_safe({{"kind", "key_figures"}, {"figures", std::move(list)}}));
 }
@@ -107,6 +123,7 @@ void Page::table(const Table& table) {
       Json value = {{"t", cell.text}};
       if (cell.number) value["n"] = *cell.number;
       if (cell.tone != Tone::plain) value["c"] = tone_name(cell.tone);
+      if (!cell.meaning.empty()) value["d"] = cell.meaning;
       cells.push_back(std::move(value));
     }
     rows.push_back(std::move(cells));
@@ -119,6 +136,9 @@ void Page::table(const Table& table) {
 
 void Page::heat_map(const HeatMap& map) {
   add(script_safe(heat_map_json(map)));
+}
+void Page::heat_maps(const HeatMaps& maps) {
+  add(script_safe(heat_maps_json(maps)));
 }
 void Page::chart(const Chart& chart) {
   add(script_safe(chart_json(chart)));
@@ -147,11 +167,14 @@ void Page::context(const Context& context) {
     if (!value.empty()) rows.push_back({name, value});
   };
   row("command", context.command);
-  row("device", context.device);
+  for (const ContextDevice& device : context.devices) {
+    row(device.use.empty() ? "device" : "device of " + device.use, device.name);
+  }
   row("driver", context.driver);
   row("build", context.build);
   row("seed", context.seed);
   for (const auto& [name, value] : context.more) row(name, value);
+  row("date", time_now());
   row("demarc", fmt::format("{} ({})", version(), revision()));
   add(script_safe({{"kind", "context"}, {"rows", std::move(rows)}}));
 }

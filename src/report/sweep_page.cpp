@@ -31,7 +31,7 @@ Cell cell_of(const std::optional<Value>& value) {
   if (!value) return {};
   const auto number = number_of(value);
   if (!number) return sweep::to_text(*value);
-  Cell cell(std::holds_alternative<double>(*value) ? fmt::format("{:.4g}", *number)
+  Cell cell(std::holds_alternative<double>(*value) ? three_digits(*number)
                                                    : sweep::to_text(*value));
   cell.number = number;
   return cell;
@@ -118,6 +118,30 @@ Table table_of(const ResultTable& from) {
   return table;
 }
 
+// The devices and seeds of the points, from their commands.
+Result<Context> sweep_context(const sweep::Plan& plan, const std::string& command) {
+  Context context{.command = command};
+  std::set<std::string> devices;
+  std::vector<std::string> seeds;
+  const std::uint64_t looked_at = std::min<std::uint64_t>(plan.size(), most_commands);
+  for (std::uint64_t i = 0; i < looked_at; ++i) {
+    DEMARC_TRY(const sweep::Point point, plan.point(i));
+    const auto& words = point.arguments;
+    const auto at = std::find(words.begin(), words.end(), "--device");
+    if (at != words.end() && at + 1 != words.end()) devices.insert(at[1]);
+    if (!point.seed.empty() && std::find(seeds.begin(), seeds.end(), point.seed) == seeds.end())
+      seeds.push_back(point.seed);
+  }
+  for (const std::string& device : devices) context.devices.push_back({device});
+  context.seed = joined(seeds, ", ");
+  context.more = {{"sweep", plan.source()}};
+  if (looked_at < plan.size()) {
+    context.more.emplace_back("devices and seeds",
+                              fmt::format("of the first {} points", looked_at));
+  }
+  return context;
+}
+
 }  // namespace
 
 Result<std::string> sweep_page(sweep::Store& store, const std::string& command) {
@@ -127,15 +151,16 @@ Result<std::string> sweep_page(sweep::Store& store, const std::string& command) 
   DEMARC_TRY(const auto best, sweep::best_values(store));
   DEMARC_TRY(const auto points, sweep::all_points(store, false));
   Page page(fmt::format("Sweep of demarc {}", plan.verb()), plan.source());
-  page.context({.command = command});
+  page.heading("Result");
+  if (const auto& wanted = plan.aggregate().best) {
+    page.prose(fmt::format("The {} with the {} mean `{}`, for each setting of the other axes.",
+                           wanted->axis, wanted->least ? "least" : "largest", wanted->measure));
+  }
+  if (!best.rows.empty()) page.table(table_of(best));
   page.key_figures({{"points", grouped(static_cast<std::int64_t>(plan.size()))},
                     {"ended", grouped(static_cast<std::int64_t>(counts.done + counts.failed))},
                     {"failed", grouped(static_cast<std::int64_t>(counts.failed)), "",
                      counts.failed == 0 ? Tone::plain : Tone::bad}});
-  if (!best.rows.empty()) {
-    page.heading("What is best");
-    page.table(table_of(best));
-  }
   page.heading("Each measure against each axis");
   const auto axes = plan.axis_names();
   std::string split = plan.aggregate().best ? plan.aggregate().best->axis : "";
@@ -172,6 +197,8 @@ Result<std::string> sweep_page(sweep::Store& store, const std::string& command) 
     page.table(table);
     page.end_section();
   }
+  DEMARC_TRY(const Context context, sweep_context(plan, command));
+  page.context(context);
   return page.html();
 }
 

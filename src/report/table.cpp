@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace demarc::report {
 namespace {
@@ -49,6 +50,33 @@ std::string grouped(std::int64_t value) {
   return out;
 }
 
+std::string three_digits(double value) {
+  if (!std::isfinite(value)) return "–";
+  const double size = std::abs(value);
+  if (size != 0 && (size < 1e-4 || size >= 1e15)) return fmt::format("{:.2e}", value);
+  // The digits after the point: three in all, of a number below 1 three after its zeros.
+  const int whole = size == 0 ? 1 : static_cast<int>(std::floor(std::log10(size))) + 1;
+  const int decimals = std::max(0, 3 - whole);
+  if (decimals == 0) return grouped(std::llround(value));
+  std::string text = fmt::format("{:.{}f}", value, decimals);
+  // 9.996 has become 10.00.
+  const double shown = std::abs(std::stod(text));
+  if (shown != 0 && static_cast<int>(std::floor(std::log10(shown))) + 1 > whole)
+    text = fmt::format("{:.{}f}", value, decimals - 1);
+  return text;
+}
+
+std::string times_text(double value) {
+  return three_digits(value) + "\u00a0times";
+}
+
+Cell digits_cell(double value, Tone tone) {
+  Cell cell(three_digits(value));
+  cell.number = value;
+  cell.tone = tone;
+  return cell;
+}
+
 Cell number_cell(double value, int decimals, Tone tone) {
   Cell cell(fmt::format("{:.{}f}", value, decimals));
   cell.number = value;
@@ -63,8 +91,8 @@ Cell count_cell(std::int64_t value, Tone tone) {
   return cell;
 }
 
-Cell percent_cell(double share, int decimals, Tone tone) {
-  Cell cell(fmt::format("{:.{}f} %", share * 100.0, decimals));
+Cell percent_cell(double share, Tone tone) {
+  Cell cell(three_digits(share * 100.0) + " %");
   cell.number = share;
   cell.tone = tone;
   return cell;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "demarc/report/page.hpp"
+#include "translation_cells.hpp"
 
 namespace demarc::report {
 namespace {
@@ -14,24 +14,6 @@ using sim::translation::Comparison;
 using sim::translation::Study;
 using sim::translation::StudyRun;
 using sim::translation::Summary;
-
-double share_percent(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-}
-
-Axis app_axis(const Comparison& comparison) {
-  Axis axis{.name = "application"};
-  for (const ApplicationResult& app : comparison.apps) axis.categories.push_back(app.name);
-  return axis;
-}
-
-template <class Quantity>
-Series app_bars(const Comparison& comparison, std::string name, Quantity quantity) {
-  Series series{std::move(name), SeriesKind::bar, {}};
-  for (std::size_t i = 0; i < comparison.apps.size(); ++i)
-    series.points.push_back({static_cast<double>(i), quantity(comparison.apps[i]), {}, {}, {}});
-  return series;
-}
 
 // Only where the paper's text names a number.
 template <class Quantity>
@@ -88,10 +70,10 @@ void add_figure_5(Page& page, const Comparison& c) {
     const Summary& centralised = app.summaries[0];
     const Summary& distributed = app.summaries[1];
     const auto percent = [](std::uint64_t part, const Summary& of) {
-      return number_cell(share_percent(part, of.l1_tlb.lookups()), 2);
+      return digits_cell(share_percent(part, of.l1_tlb.lookups()));
     };
-    table.rows.push_back({app.name, number_cell(100 * centralised.tlb_hit_share(), 2),
-                          number_cell(100 * distributed.tlb_hit_share(), 2),
+    table.rows.push_back({app.name, digits_cell(100 * centralised.tlb_hit_share()),
+                          digits_cell(100 * distributed.tlb_hit_share()),
                           percent(distributed.gmmu_hits, distributed),
                           percent(centralised.iommu_accesses, centralised),
                           percent(distributed.iommu_accesses, distributed)});
@@ -144,7 +126,7 @@ void add_figure_6(Page& page, const Comparison& c) {
                           count_cell(static_cast<std::int64_t>(d.iommu_accesses)),
                           count_cell(static_cast<std::int64_t>(d.first_touches)),
                           count_cell(static_cast<std::int64_t>(d.remote_owned)),
-                          number_cell(share_percent(d.remote_lines, d.lines), 1)});
+                          digits_cell(share_percent(d.remote_lines, d.lines))});
   }
   page.table(table);
 }
@@ -174,7 +156,7 @@ void add_conclusions(Page& page, const Comparison& c) {
   page.heading("What decides");
   page.prose(
       "The paper concludes that the sign of the difference follows the share of L2-TLB misses that "
-      "are local, and its size the number of misses. One point an application.");
+      "are local, and its size the number of misses. One point per application.");
   Series sign{"application", SeriesKind::scatter, {}};
   Series size = sign;
   for (const ApplicationResult& app : c.apps) {
@@ -208,8 +190,7 @@ Table claims_table(const Comparison& c, const std::string& caption) {
     const std::string range = open ? fmt::format("{} or more", claim.low)
                                    : fmt::format("{} to {}", claim.low, claim.high);
     const Tone tone = claim.holds() ? Tone::good : Tone::bad;
-    table.rows.push_back({claim.name, claim.published,
-                          number_cell(claim.ours, claim.decimals, tone), range,
+    table.rows.push_back({claim.name, claim.published, digits_cell(claim.ours, tone), range,
                           claim.holds() ? "yes" : "no"});
   }
   return table;
@@ -223,9 +204,9 @@ void add_settings(Page& page, const Study& study) {
   HeatMap map{.title = "Speed-up of the distributed over the centralised architecture",
               .row_name = "setting",
               .column_name = "application",
-              .value_name = "speed-up",
-              .low = 0.5,
+              .value_name = "times as fast",
               .high = 6.0,
+              .middle = 1.0,
               .decimals = 2};
   Table table;
   table.caption = "What of the published figures is reproduced under each setting";
@@ -277,7 +258,7 @@ void add_bypass(Page& page, const Study& study) {
       const double better = static_cast<double>(std::min(of[0].cycles, of[1].cycles).raw());
       const double ours =
           better / static_cast<double>(run.comparison.apps[i].summaries.back().cycles.raw());
-      row.push_back(number_cell(ours, 3, ours >= 0.98 ? Tone::good : Tone::bad));
+      row.push_back(digits_cell(ours, ours >= 0.98 ? Tone::good : Tone::bad));
     }
     table.rows.push_back(std::move(row));
   }
@@ -290,24 +271,23 @@ std::string translation_study_page(const Study& study, const std::string& comman
   const Comparison& c = study.runs.front().comparison;
   Page page("Address translation in multi-GPU systems: published figures and ours",
             "Wei, Li and Lu 2021, Figures 4 to 7");
-  Context context{.command = command};
-  for (const auto& info : sim::translation::setting_table())
-    context.more.emplace_back(info.name, info.get(c.settings));
   const auto claims = claims_of(c);
   const auto holding =
       std::count_if(claims.begin(), claims.end(), [](const Claim& claim) { return claim.holds(); });
   std::vector<KeyFigure> figures{
       {"Reproduced", fmt::format("{} of {}", holding, claims.size()), "published figures",
        holding == static_cast<std::ptrdiff_t>(claims.size()) ? Tone::good : Tone::warning},
-      {"Mean speed-up, D over C", fmt::format("{:.2f}", c.mean_speedup(1)), "published 2.0"}};
+      {"Mean speed-up, D over C", times_text(c.mean_speedup(1)), "published 2.0"}};
   for (const ApplicationResult& app : c.apps) {
     const double published = sim::translation::published_speedup(app.name);
     if (published > 0)
-      figures.push_back({app.name, fmt::format("{:.2f}", Comparison::speedup(app, 1)),
+      figures.push_back({app.name, times_text(Comparison::speedup(app, 1)),
                          fmt::format("published {}", published)});
   }
+  page.heading("Result");
   page.key_figures(figures);
   page.prose(
+      "Speed-up: cycles of the centralised architecture over cycles of another; 1.00 is as fast. "
       "A simulation on queues and finite resources, not a measurement of hardware. C is the "
       "centralised architecture (one IOMMU), D the distributed one (a GMMU on each GPU first). The "
       "bars of the published figures are not in the text; points and lines show the numbers that "
@@ -320,8 +300,7 @@ std::string translation_study_page(const Study& study, const std::string& comman
   add_conclusions(page, c);
   add_bypass(page, study);
   add_settings(page, study);
-  page.heading("Context");
-  page.context(context);
+  page.context(translation_context(c.settings, command));
   return page.html();
 }
 

@@ -44,9 +44,6 @@ std::string failing_sentence(const StudyResult& result, const ModeSummary& mode)
                      result.plan.victims[row.victim].name, slowdown_words(row.mean_percent.value));
 }
 
-// A tenth is where the best published colouring ends (V100: 8.7 % on average, 18.3 % at most).
-constexpr double holds_below = 10;
-
 // `judged` has the least maximum first. Moves a mode without colours before one with them, where
 // both hold every victim and no aggressor presses on the memory. True if so.
 bool prefer_undivided_memory(const StudyResult& result, std::vector<const ModeSummary*>& judged) {
@@ -66,18 +63,38 @@ bool prefer_undivided_memory(const StudyResult& result, std::vector<const ModeSu
   return true;
 }
 
-}  // namespace
+struct Judged {
+  std::vector<const ModeSummary*> modes;  // those that ran every victim, the best first
+  bool better_whole = false;              // see colors_buy_nothing()
+};
 
-std::string recommend(const StudyResult& result) {
-  std::vector<const ModeSummary*> judged;
+Judged judge(const StudyResult& result) {
+  Judged judged;
+  auto& modes = judged.modes;
   for (const ModeSummary& mode : result.modes) {
-    if (mode.victims.size() == result.plan.victims.size()) judged.push_back(&mode);
+    if (mode.victims.size() == result.plan.victims.size()) modes.push_back(&mode);
   }
-  if (judged.empty()) return "No mode ran every victim with right results: nothing to recommend.";
-  std::stable_sort(judged.begin(), judged.end(), [](const ModeSummary* a, const ModeSummary* b) {
+  std::stable_sort(modes.begin(), modes.end(), [](const ModeSummary* a, const ModeSummary* b) {
     return a->mean.maximum < b->mean.maximum;
   });
-  const bool better_whole = prefer_undivided_memory(result, judged);
+  judged.better_whole = !modes.empty() && prefer_undivided_memory(result, modes);
+  return judged;
+}
+
+}  // namespace
+
+const ModeSummary* recommended_mode(const StudyResult& result) {
+  const Judged judged = judge(result);
+  return judged.modes.empty() ? nullptr : judged.modes.front();
+}
+
+bool colors_buy_nothing(const StudyResult& result) {
+  return judge(result).better_whole;
+}
+
+std::string recommend(const StudyResult& result) {
+  const auto [judged, better_whole] = judge(result);
+  if (judged.empty()) return "No mode ran every victim with right results: nothing to recommend.";
   const ModeSummary& best = *judged.front();
   std::string text;
   if (best.mean.maximum < holds_below) {

@@ -1,9 +1,12 @@
-// Expands short names of bundled workloads.
+// Expands short names of bundled workloads, and says what workloads do.
 #include "workload_names.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <map>
+
+#include "demarc/study/plan.hpp"
+#include "demarc/workload/workload.hpp"
 
 namespace demarc::study {
 
@@ -28,6 +31,14 @@ std::string full_workload_name(std::string_view name) {
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const auto found = known.find(lower);
   return found == known.end() ? lower : found->second;
+}
+
+std::string meaning_of(const Workload& workload) {
+  if (workload.spec == "copy_in") return "copies to the card by its copy engine";
+  if (workload.spec == "copy_out") return "copies from the card by its copy engine";
+  const auto found = workload::find(
+      full_workload_name(std::string_view(workload.spec).substr(0, workload.spec.find('@'))));
+  return found ? (*found)->summary : std::string();
 }
 
 }  // namespace demarc::study

@@ -39,6 +39,7 @@ const std::vector<std::vector<std::string>>& writing_options() {
       {"schedule", "compare", "--out"},
       {"topo", "--device", "sim:gtx1080", "-o"},
       {"translate", "-o"},
+      {"translate", "--html"},
       {"translate", "--timeline"},
       {"translate", "study", "--html"},
       {"translate", "study", "-o"},

@@ -388,7 +388,7 @@ TEST(ScheduleVerb, compare_and_study_take_workloads_of_ones_own) {
   EXPECT_EQ(studied.exit_code, 0) << studied.err;
   EXPECT_THAT(studied.out, StartsWith("workloads: 1; "));
   EXPECT_THAT(studied.out, ContainsRegex("simtbs-2020  given +16 +-  ?rr-skip +simtbs "));
-  EXPECT_THAT(*read_file(page), HasSubstr("Workloads given"));
+  EXPECT_THAT(*read_file(page), HasSubstr("ANTT of the workloads given"));
   EXPECT_EQ(schedule({paper, "--classic", "--model", "simtbs-2020", "-p", "dfa"}).exit_code, 0);
 }
 

@@ -203,6 +203,19 @@ TEST(TranslateVerb, a_timeline_is_a_trace_with_a_process_an_architecture) {
   EXPECT_GT(trace["traceEvents"].size(), 100U);
 }
 
+TEST(TranslateVerb, a_comparison_and_the_splits_have_a_page_each) {
+  const auto file = (test::fresh_folder("translate_page") / "x.html").string();
+  const auto outcome = run_demarc(quick_translate({"--app", "RL,ST", "--html", file}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("RL"));
+  const std::string page = read_file(file).value();
+  EXPECT_THAT(page, HasSubstr("Speed-up of distributed"));
+  EXPECT_THAT(page, HasSubstr("--app RL,ST --html "));
+  const auto splits = run_demarc(quick_translate({"--splits", "--app", "RL", "--html", file}));
+  ASSERT_EQ(splits.exit_code, 0) << splits.err;
+  EXPECT_THAT(read_file(file).value(), HasSubstr("by split of the work"));
+}
+
 TEST(TranslateVerb, the_study_writes_a_page_and_judges_each_published_figure) {
   const auto file = (test::fresh_folder("translate_study") / "s.html").string();
   const auto outcome =
@@ -231,6 +244,7 @@ TEST(TranslateVerb, nothing_is_written_when_the_input_is_wrong) {
   for (const auto& arguments : std::vector<std::vector<std::string>>{
            {"translate", "--app", "RL", "--set", "gpus=0", "-o", file},
            {"translate", "--app", "RL", "--set", "gpus=0", "--timeline", file},
+           {"translate", "--app", "RL", "--set", "gpus=0", "--html", file},
            {"translate", "study", "--set", "gpus=0", "--html", file},
            {"translate", "--stream", "/no/such.txt", "-o", file}}) {
     EXPECT_EQ(run_demarc(arguments).exit_code, 1);

@@ -9,14 +9,15 @@ namespace demarc::report {
 
 using test::rounded;
 
-// The blocks of a page, one a line, but for the context, which names the revision.
+// The blocks of a page, one per line, but for the context's last two rows: date and revision.
 inline std::string blocks_of(const std::string& html) {
   const std::string open = "id=\"demarc-data\">";
   const auto start = html.find(open) + open.size();
   const Json data = Json::parse(html.substr(start, html.find("</script>", start) - start));
   std::string text = json_text(Json{data["title"], data["subtitle"]}) + "\n";
   for (Json block : data["blocks"]) {
-    if (block["kind"] == "context") block["rows"].erase(block["rows"].size() - 1);
+    if (block["kind"] == "context")
+      block["rows"].erase(block["rows"].end() - 2, block["rows"].end());
     text += json_text(rounded(block)) + "\n";
   }
   return text;

@@ -13,6 +13,12 @@ TEST(GoldenPage, EveryKindOfBlockCarriesAllItWasGiven) {
   page.heading("three", 3);
   page.key_figures(
       {{"a", "1", "note", Tone::good}, {"b", "2", "", Tone::warning}, {"c", "3", "", Tone::bad}});
+  page.key_figures({{.name = "d",
+                     .value = "4",
+                     .meaning = "means",
+                     .price = "5",
+                     .price_note = "costs",
+                     .price_tone = Tone::warning}});
   page.begin_section("outer");
   page.begin_section("inner", true);
   Table table{"caption",
@@ -37,6 +43,11 @@ TEST(GoldenPage, EveryKindOfBlockCarriesAllItWasGiven) {
                  .row_labels = {"x", "y"},
                  .column_labels = {"p", "q", "s"},
                  .decimals = 1});
+  page.heat_maps(
+      {.title = "several",
+       .caption = "c",
+       .maps = {{.title = "one", .rows = 1, .columns = 1, .cells = {{0, 0, 2}}},
+                {.title = "two", .rows = 1, .columns = 1, .middle = 1, .empty = "none"}}});
   page.chart({.title = "t",
               .caption = "c",
               .x = {.name = "x", .unit = "s", .logarithmic = true, .low = 1, .high = 9},
@@ -68,7 +79,7 @@ TEST(GoldenPage, EveryKindOfBlockCarriesAllItWasGiven) {
   page.svg("<svg/>", "c");
   page.code("int x;", "c");
   page.context({.command = "c",
-                .device = "d",
+                .devices = {{"d", "this"}, {"e", "that"}},
                 .driver = "r",
                 .build = "b",
                 .seed = "s",

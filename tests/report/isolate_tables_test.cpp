@@ -38,40 +38,63 @@ study::StudyResult two_modes() {
 }
 
 TEST(IsolateTables, slow_runs_say_whether_they_are_p99_or_the_worst_of_how_many) {
-  EXPECT_EQ(markdown(tail_variation_table(two_modes())),
+  EXPECT_EQ(markdown(tail_slowdown_table(two_modes())),
             "| victim | none | mask |\n"
             "|---|---:|---:|\n"
-            "| va | 30.0 (p99) | 2.0 (p99) |\n"
-            "| mm | 10.0 (p99) | 7.0 (worst of 40) |\n"
-            "| average of p99 | 20.0 | 2.0 |\n"
-            "| maximum of p99 | 30.0 | 2.0 |\n"
-            "| average of the worst run |  | 7.0 |\n"
-            "| maximum of the worst run |  | 7.0 |\n");
+            "| va | 1.30 (p99) | 1.02 (p99) |\n"
+            "| mm | 1.10 (p99) | 1.07 (worst of 40) |\n"
+            "| average of p99 | 1.20 | 1.02 |\n"
+            "| maximum of p99 | 1.30 | 1.02 |\n"
+            "| average of the worst run |  | 1.07 |\n"
+            "| maximum of the worst run |  | 1.07 |\n");
 }
 
 TEST(IsolateTables, without_any_p99_there_is_no_row_of_it) {
   study::StudyResult result = two_modes();
   result.modes[0].victims.clear();
   result.modes[2].tail.p99 = {};
-  const std::string table = markdown(tail_variation_table(result));
+  const std::string table = markdown(tail_slowdown_table(result));
   EXPECT_EQ(table.find("of p99"), std::string::npos) << table;
   EXPECT_EQ(table.find("none"), std::string::npos) << table;
 }
 
 TEST(IsolateTables, means_stand_with_their_average_and_maximum) {
-  EXPECT_EQ(markdown(mean_variation_table(two_modes())),
+  EXPECT_EQ(markdown(mean_slowdown_table(two_modes())),
             "| victim | none | mask |\n"
             "|---|---:|---:|\n"
-            "| va | 3.0 | 1.0 |\n"
-            "| mm | 5.0 | 3.0 |\n"
-            "| average | 4.0 | 2.0 |\n"
-            "| maximum | 5.0 | 3.0 |\n");
+            "| va | 1.03 | 1.01 |\n"
+            "| mm | 1.05 | 1.03 |\n"
+            "| average | 1.04 | 1.02 |\n"
+            "| maximum | 1.05 | 1.03 |\n");
+}
+
+TEST(IsolateTables, prices_are_worst_times_over_the_time_alone_on_the_whole_gpu) {
+  study::StudyResult result = two_modes();
+  result.plan.parts = 3;
+  result.modes[0].victims[0].normalized_worst = 1;
+  result.modes[0].victims[1].normalized_worst = 2.4;
+  result.modes[2].victims[0].normalized_worst = 0.5;
+  result.modes[2].victims[1].normalized_worst = 1.5;
+  const Table table = price_table(result);
+  EXPECT_EQ(markdown(table),
+            "| victim | none | mask |\n"
+            "|---|---:|---:|\n"
+            "| va | 3.00 | 1.50 |\n"
+            "| mm | 7.20 | 4.50 |\n");
+  EXPECT_EQ(table.rows[0][1].tone, Tone::good) << "a third of the GPU may take three times as long";
+  EXPECT_EQ(table.rows[1][1].tone, Tone::bad);
+  EXPECT_EQ(table.rows[1][2].tone, Tone::warning);
+}
+
+TEST(IsolateTables, the_first_table_says_what_the_victims_do) {
+  EXPECT_EQ(mean_slowdown_table(two_modes()).rows[0][0].meaning, "vector addition (VA)");
+  EXPECT_EQ(price_table(two_modes()).rows[0][0].meaning, "");
 }
 
 TEST(IsolateTables, a_victim_without_a_row_computed_a_wrong_output) {
   study::StudyResult result = two_modes();
   result.modes[2].victims.erase(result.modes[2].victims.begin());
-  EXPECT_NE(markdown(mean_variation_table(result)).find("| va | 3.0 | wrong output |"),
+  EXPECT_NE(markdown(mean_slowdown_table(result)).find("| va | 1.03 | wrong output |"),
             std::string::npos);
 }
 
@@ -99,12 +122,12 @@ TEST(IsolateTables, the_p99_of_a_cell_is_what_it_is_at_least_where_the_runs_do_n
   ASSERT_EQ(table.rows.size(), 3U);
   const auto p99_of = [&table](std::size_t row) { return table.rows[row].at(5); };
   EXPECT_EQ(table.rows[0][1].text, "idle");
-  EXPECT_EQ(p99_of(0).text, "at least 38.00");
+  EXPECT_EQ(p99_of(0).text, "at least 38.0");
   EXPECT_EQ(p99_of(0).number, 38.0);
   EXPECT_EQ(table.rows[1][1].text, "fwt");
-  EXPECT_EQ(p99_of(1).text, "990.00");
+  EXPECT_EQ(p99_of(1).text, "990");
   EXPECT_EQ(p99_of(2), Cell());
-  EXPECT_EQ(table.rows[1][6].text, "1000.00");
+  EXPECT_EQ(table.rows[1][6].text, "1 000");
 }
 
 }  // namespace

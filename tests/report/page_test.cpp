@@ -39,13 +39,26 @@ TEST(Page, names_no_address_outside_itself_in_its_own_markup) {
   EXPECT_EQ(html.find("href=\"http"), std::string::npos);
 }
 
-TEST(Page, shows_version_and_revision_even_with_an_empty_context) {
+TEST(Page, shows_date_version_and_revision_even_with_an_empty_context) {
   Page page("t");
   page.context({});
   const Json data = data_of(page);
   const Json& rows = data["blocks"][0]["rows"];
-  ASSERT_EQ(rows.size(), 1U);
-  EXPECT_EQ(rows[0][0], "demarc");
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0][0], "date");
+  EXPECT_THAT(rows[0][1].get<std::string>(),
+              ::testing::MatchesRegex("20[0-9]{2}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2} UTC"));
+  EXPECT_EQ(rows[1][0], "demarc");
+}
+
+TEST(Page, context_names_every_device_and_what_it_is_the_device_of) {
+  Page page("t");
+  page.context({.devices = {{"one", ""}}});
+  page.context({.devices = {{"one", "this"}, {"two", "that"}}});
+  const Json data = data_of(page);
+  EXPECT_EQ(data["blocks"][0]["rows"][0], (Json{"device", "one"}));
+  EXPECT_EQ(data["blocks"][1]["rows"][0], (Json{"device of this", "one"}));
+  EXPECT_EQ(data["blocks"][1]["rows"][1], (Json{"device of that", "two"}));
 }
 
 TEST(FigureJson, packs_values_as_narrow_floats_only_when_nothing_is_lost) {

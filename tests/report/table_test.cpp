@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace demarc::report {
 namespace {
 
@@ -29,6 +31,25 @@ TEST(Table, groups_digits_by_three) {
   EXPECT_EQ(grouped(999), "999");
   EXPECT_EQ(grouped(-1234567), "-1 234 567");
   EXPECT_EQ(grouped(100000), "100 000");
+}
+
+TEST(Table, measured_numbers_have_three_digits_or_all_of_their_whole_part) {
+  EXPECT_EQ(three_digits(0), "0.00");
+  EXPECT_EQ(three_digits(1), "1.00");
+  EXPECT_EQ(three_digits(0.12345), "0.123");
+  EXPECT_EQ(three_digits(0.0012345), "0.00123");
+  EXPECT_EQ(three_digits(0.00001), "1.00e-05");
+  EXPECT_EQ(three_digits(-12.34), "-12.3");
+  EXPECT_EQ(three_digits(123.4), "123");
+  EXPECT_EQ(three_digits(12345.6), "12 346");
+  EXPECT_EQ(three_digits(9.996), "10.0");
+  EXPECT_EQ(three_digits(99.97), "100");
+  EXPECT_EQ(three_digits(0.9996), "1.00");
+  EXPECT_EQ(three_digits(1e15), "1.00e+15");
+  EXPECT_EQ(three_digits(std::numeric_limits<double>::quiet_NaN()), "–");
+  EXPECT_EQ(times_text(2), "2.00\u00a0times");
+  EXPECT_EQ(digits_cell(0.12345, Tone::bad).number, 0.12345);
+  EXPECT_EQ(digits_cell(0.12345, Tone::bad).tone, Tone::bad);
 }
 
 TEST(Table, percent_cells_sort_by_their_share) {

@@ -55,6 +55,24 @@ TEST(TranslationPage, ShowsEveryNumberOfEveryVariant) {
   expect_golden("translation.json", blocks_of(translation_study_page(study, "the command")));
 }
 
+TEST(TranslationPage, OfAComparisonShowsEveryNumber) {
+  expect_golden("translate.json",
+                blocks_of(translation_page(compared({"KM", "mine"}, 3, 1), "the command")));
+}
+
+TEST(TranslationPage, OfOneArchitectureShowsCyclesAndNoSpeedUp) {
+  const std::string blocks = blocks_of(translation_page(compared({"KM"}, 1, 1), ""));
+  EXPECT_NE(blocks.find("\"value\":\"103 000\""), std::string::npos) << blocks;
+  EXPECT_EQ(blocks.find("Speed-up"), std::string::npos);
+  EXPECT_EQ(blocks.find("\"chart\""), std::string::npos);
+}
+
+TEST(TranslationPage, OfSplitsShowsEachBesideTheOthersAndThePublishedFigures) {
+  std::vector<Comparison> splits{compared({"KM", "RL"}, 2, 1), compared({"KM", "RL"}, 2, 2)};
+  splits[1].settings.split = sim::translation::Split::native;
+  expect_golden("translate_splits.json", blocks_of(translation_splits_page(splits, "command")));
+}
+
 TEST(TranslationPage, WithoutABypassHasNoPartOnIt) {
   sim::translation::Study study;
   study.runs.push_back({{"defaults", "", {}, false}, compared({"PR"}, 2, 1)});

@@ -54,6 +54,20 @@ TEST(Recommendation, names_what_holds_and_who_breaks_the_rest) {
             "times.");
 }
 
+TEST(Recommendation, gives_the_mode_that_its_words_name_and_none_where_nothing_ran) {
+  const StudyResult held = invented({{"mps", 140}, {"mask+color", 2.4}, {"mask", 37.2}});
+  EXPECT_EQ(recommended_mode(held), &held.modes[1]);
+  EXPECT_FALSE(colors_buy_nothing(held));
+  const StudyResult broken = invented({{"mps", 140}, {"green", 60}});
+  EXPECT_EQ(recommended_mode(broken), &broken.modes[1]);
+  EXPECT_GE(recommended_mode(broken)->mean.maximum, holds_below);
+  EXPECT_EQ(recommended_mode(invented({})), nullptr);
+  StudyResult quiet = invented({{"mask+color", 1}, {"mask", 2}});
+  quiet.forecast = forecast_of(0.1, 0.1);
+  EXPECT_EQ(recommended_mode(quiet), &quiet.modes[1]);
+  EXPECT_TRUE(colors_buy_nothing(quiet));
+}
+
 TEST(Recommendation, says_so_when_nothing_holds) {
   EXPECT_EQ(recommend(invented({{"mps", 140}, {"green", 60}})),
             "No mode holds every victim under 10 %; the least bad is green: green lets stream slow "

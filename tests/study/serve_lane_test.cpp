@@ -94,5 +94,16 @@ TEST(WorkloadNames, short_ones_stand_for_bundled_kernels_in_any_case) {
   }
 }
 
+TEST(WorkloadNames, a_workload_s_meaning_is_the_summary_of_its_kernel_at_any_size) {
+  EXPECT_EQ(meaning_of({"va", "va"}), "vector addition (VA)");
+  EXPECT_EQ(meaning_of({"VA", "VA@large"}), "vector addition (VA)");
+  EXPECT_EQ(meaning_of({"chase", "chase"}),
+            "follows chains of dependent loads through a random cycle");
+  EXPECT_NE(meaning_of({"in", "copy_in"}), "");
+  EXPECT_NE(meaning_of({"out", "copy_out"}), meaning_of({"in", "copy_in"}));
+  EXPECT_EQ(meaning_of({"train", "cmd:python3 train.py"}), "");
+  EXPECT_EQ(meaning_of({"mine", "launch:mine.json"}), "");
+}
+
 }  // namespace
 }  // namespace demarc::study

@@ -50,18 +50,37 @@ std::string framed(const std::string& html, int width, int height) {
          "\"></iframe></body></html>\n";
 }
 
-}  // namespace
+// What a script of between_frames() begins with.
+const std::string real_frames = "/* real frames */";
 
-std::string after_drawing(const std::string& then) {
-  return "addEventListener('load', () => {"
-         "for (const part of document.querySelectorAll('details')) part.open = true;"
-         "dispatchEvent(new Event('beforeprint'));"
+std::string drawn_and(const std::string& then) {
+  return "for (const part of document.querySelectorAll('details')) part.open = true;"
+         "dispatchEvent(new Event('beforeprint')); dispatchEvent(new Event('afterprint'));"
          "const said = (frameElement ? parent : window).document.body;"
          "const say = (name, value) => said.setAttribute('data-' + name, value);" +
          then +
          // A page in a frame leaves its document where --dump-dom finds it.
          "if (frameElement) said.append(document.body.cloneNode(true));"
-         "say('finished', 'yes'); });";
+         "say('finished', 'yes');";
+}
+
+}  // namespace
+
+std::string after_drawing(const std::string& then) {
+  return "addEventListener('load', () => {" + drawn_and(then) + "});";
+}
+
+// A document that stays open keeps the page from being loaded, and so the browser, which frames are
+// drawn for as for a reader; a budget of virtual time passes without them.
+std::string between_frames(const std::string& then) {
+  return real_frames +
+         "const hold = document.createElement('iframe'); hold.hidden = true;"
+         "document.body.append(hold); hold.contentDocument.open();"
+         "addEventListener('DOMContentLoaded', async () => {"
+         "const wait = (ms) => new Promise((done) => setTimeout(done, ms));"
+         "const until = async (holds) => { for (let i = 0; i < 100 && !holds(); ++i) await "
+         "wait(50); return holds(); };" +
+         drawn_and(then) + "hold.contentDocument.close(); });";
 }
 
 Opened open_page(const std::filesystem::path& page, int width, int height,
@@ -93,12 +112,16 @@ Opened open_page(const std::filesystem::path& page, int width, int height,
       "--hide-scrollbars",
       "--enable-logging=stderr",
       "--v=0",
-      "--virtual-time-budget=2000",
+      script.starts_with(real_frames) ? "--timeout=60000" : "--virtual-time-budget=2000",
       "--user-data-dir=" + (folder / "profile").string(),
       "--log-net-log=" + requests_log.string(),
       "--window-size=" + std::to_string(width) + "," + std::to_string(height)};
   if (dark) argv.push_back("--blink-settings=preferredColorScheme=0");
-  argv.push_back(picture.empty() ? "--dump-dom" : "--screenshot=" + picture.string());
+  if (picture.extension() == ".pdf") {
+    argv.push_back("--print-to-pdf=" + picture.string());
+  } else {
+    argv.push_back(picture.empty() ? "--dump-dom" : "--screenshot=" + picture.string());
+  }
   argv.push_back("file://" + (folder / "page.html").string());
   const Outcome outcome = run_program(argv);
   if (outcome.exit_code != 0) throw std::runtime_error("the browser failed: " + outcome.err);

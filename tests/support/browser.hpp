@@ -19,7 +19,8 @@ struct Opened {
 // `script` is appended to the page and runs after the page's own; it may click, zoom and write into
 // the document. A page narrower than Chromium's narrowest window (500) is shown in a frame of its
 // width, as on a phone: its innerWidth is `width`. `dark` asks for the dark colour scheme. A
-// picture of the window is written to `picture` unless that is empty.
+// picture of the window is written to `picture` unless that is empty; the printed page where its
+// name ends in ".pdf".
 [[nodiscard]] Opened open_page(const std::filesystem::path& page, int width, int height,
                                const std::string& script = {}, bool dark = false,
                                const std::filesystem::path& picture = {});
@@ -27,5 +28,10 @@ struct Opened {
 // A script for open_page(): opens every part of the page, draws every figure as before printing,
 // runs `then`, in which say(name, value) leaves data-name in Opened::said, and says finished "yes".
 [[nodiscard]] std::string after_drawing(const std::string& then = {});
+
+// The same for what takes frames, such as observers of sizes: `then` may `await wait(milliseconds)`
+// and `await until(() => condition)`, five seconds at most. In a frame, frameElement.style changes
+// the page's window.
+[[nodiscard]] std::string between_frames(const std::string& then);
 
 }  // namespace demarc::test

@@ -25,7 +25,9 @@ struct HeatCell {
   double value = 0;
 };
 
-// Zoomable. Sparse or dense input; a million cells are drawn without delay.
+// Sparse or dense input. A map of few cells with `decimals` is a table with the values in its
+// cells; others are zoomable pictures, square where the map is symmetric, and a million cells are
+// drawn without delay. A map without cells is a sentence.
 struct HeatMap {
   std::string title = {};
   std::string caption = {};
@@ -37,12 +39,26 @@ struct HeatMap {
   std::vector<HeatCell> cells = {};
   bool symmetric = false;  // (r, c) also stands for (c, r)
   bool logarithmic = false;
-  std::optional<double> low = {};  // ends of the colour scale; from the values when absent
+  // Ends of the colour scale, from the values when absent. An end that is given stands for all
+  // values beyond it; the scale says so ("≥ 4").
+  std::optional<double> low = {};
   std::optional<double> high = {};
+  // Of ratios: what neither side has, mostly 1. The scale is logarithmic, of two colours, and
+  // reaches as far below it as above; `low` is not used.
+  std::optional<double> middle = {};
   std::vector<std::string> row_labels = {};  // empty: the index
   std::vector<std::string> column_labels = {};
   std::optional<int> decimals =
       {};  // writes the values into the cells while these are large enough
+  std::string empty = "nothing to show.";  // said after the title of a map without cells
+};
+
+// Small maps beside each other on one scale: that of the first, which needs low and high or a
+// middle.
+struct HeatMaps {
+  std::string title = {};
+  std::string caption = {};
+  std::vector<HeatMap> maps = {};
 };
 
 enum class SeriesKind { line, scatter, bar };

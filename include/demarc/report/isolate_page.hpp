@@ -1,8 +1,10 @@
 // The page of an interference study: who slows whom under each mode, what each partition costs,
-// the distribution of every run, and a recommendation in words.
+// the distribution of every run, and which mode to use.
 #pragma once
 
 #include <string>
+
+#include "demarc/report/page.hpp"
 
 namespace demarc::study {
 struct StudyResult;
@@ -10,10 +12,15 @@ struct StudyResult;
 
 namespace demarc::report {
 
-class Page;
-
-// Summary, variation table, heat maps, costs and distributions of a study, as blocks of a page.
+// Result, slowdowns, heat maps, prices, forecast and distributions of a study, as blocks of a page.
 void add_isolate_study(Page& page, const study::StudyResult& result);
+
+// "card in 2 parts: answers of a model, not measurements"
+[[nodiscard]] std::string study_subtitle(const study::StudyResult& result);
+// Where the study comes from; `use` says what it is the device of, on a page of several.
+[[nodiscard]] ContextDevice study_device(const study::StudyResult& result,
+                                         const std::string& use = {});
+[[nodiscard]] Context study_context(const study::StudyResult& result, const std::string& command);
 
 // One self-contained HTML page.
 [[nodiscard]] std::string isolate_page(const study::StudyResult& result,

@@ -13,6 +13,12 @@
 
 namespace demarc::report {
 
+// What the measure is, in a sentence.
+inline constexpr const char* degree_of_sharing_words =
+    "Degree of sharing: of the accesses of two blocks, or of two threads, the share that goes to "
+    "places which the other touches too, over all pairs of those that share at all: 0 is none, 1 "
+    "is all.";
+
 // Cells of a map that a page shows; larger maps are shown with several blocks a row.
 inline constexpr std::uint64_t most_map_cells = 1U << 18U;
 
@@ -20,6 +26,7 @@ struct LocalityStudy {
   std::string name;  // of the launch or the file
   locality::Analysis analysis;
   std::string device;
+  std::uint64_t seed = 1;  // of the launch's random contents
   locality::Sensitivity sensitivity;
   std::string no_prediction;               // why `sensitivity` is not filled in; empty: it is
   std::vector<locality::PageSplit> pages;  // for 4 KiB, 64 KiB and 2 MiB; empty for one GPU

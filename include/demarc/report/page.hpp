@@ -18,18 +18,30 @@
 
 namespace demarc::report {
 
+// A figure in large letters. `meaning` explains its name; what it costs may stand beside it.
 struct KeyFigure {
   std::string name = {};
   std::string value = {};
   std::string note = {};
   Tone tone = Tone::plain;
+  std::string meaning = {};
+  std::string price = {};
+  std::string price_note = {};
+  Tone price_tone = Tone::plain;
 };
 
-// Where the results come from. Empty members are left out; `version` and `revision` of the program
-// are always shown.
+// A device that results of a page are of, and which ones: {"GTX 1080 (simulated)", "the
+// slowdowns"}.
+struct ContextDevice {
+  std::string name = {};
+  std::string use = {};  // empty where the page has one device
+};
+
+// Where the results come from. Empty members are left out; the date, and version and revision of
+// the program, are always shown.
 struct Context {
   std::string command = {};
-  std::string device = {};
+  std::vector<ContextDevice> devices = {};
   std::string driver = {};
   std::string build = {};
   std::string seed = {};
@@ -43,11 +55,12 @@ class Page {
   // Level 2 headings and sections appear in the page's contents; level 3 and 4 structure the text.
   void heading(const std::string& text, int level = 2);
   // Plain text: blank lines separate paragraphs, `backticks` mark code, lines that start with "- "
-  // are list items.
+  // are list items. Captions, notes and cells know the backticks too.
   void prose(const std::string& text);
   void key_figures(const std::vector<KeyFigure>& figures);
   void table(const Table& table);
   void heat_map(const HeatMap& map);
+  void heat_maps(const HeatMaps& maps);
   void chart(const Chart& chart);
   void distribution(const Distribution& distribution);
   void graph(const Graph& graph);

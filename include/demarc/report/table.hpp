@@ -15,6 +15,7 @@ struct Cell {
   std::string text = {};
   std::optional<double> number = {};
   Tone tone = Tone::plain;
+  std::string meaning = {};  // in small letters below the text; on a page alone
 
   Cell() = default;
   Cell(std::string shown) : text(std::move(shown)) {}  // NOLINT(google-explicit-constructor)
@@ -23,10 +24,15 @@ struct Cell {
   friend bool operator==(const Cell&, const Cell&) = default;
 };
 
+// A measured number with three digits, or with all of its whole part: 0.123, 1.23, 12.3, 1 234.
+[[nodiscard]] std::string three_digits(double value);
+// "1.23 times", on one line.
+[[nodiscard]] std::string times_text(double value);
+[[nodiscard]] Cell digits_cell(double value, Tone tone = Tone::plain);
+
 [[nodiscard]] Cell number_cell(double value, int decimals = 2, Tone tone = Tone::plain);
 [[nodiscard]] Cell count_cell(std::int64_t value, Tone tone = Tone::plain);  // 473 344
-[[nodiscard]] Cell percent_cell(double share, int decimals = 1,
-                                Tone tone = Tone::plain);  // 0.5 -> 50.0 %
+[[nodiscard]] Cell percent_cell(double share, Tone tone = Tone::plain);      // 0.5 -> 50.0 %
 
 // A count with its digits grouped by three: 1234567 -> "1 234 567".
 [[nodiscard]] std::string grouped(std::int64_t value);

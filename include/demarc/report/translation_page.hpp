@@ -2,10 +2,18 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "demarc/sim/translation/study.hpp"
 
 namespace demarc::report {
+
+// What `demarc translate` found: speed-ups, then every run.
+[[nodiscard]] std::string translation_page(const sim::translation::Comparison& comparison,
+                                           const std::string& command);
+// The same under each split of the work; not empty.
+[[nodiscard]] std::string translation_splits_page(
+    const std::vector<sim::translation::Comparison>& splits, const std::string& command);
 
 // Figures 4 to 7 of the paper, its numbers beside ours, under each setting of the study.
 [[nodiscard]] std::string translation_study_page(const sim::translation::Study& study,

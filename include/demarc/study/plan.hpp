@@ -30,6 +30,9 @@ struct Workload {
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 
+// What it does, in words: the summary of its bundled kernel; empty of anything else.
+[[nodiscard]] std::string meaning_of(const Workload& workload);
+
 // A command line, run as an aggressor.
 [[nodiscard]] bool is_command(const Workload& workload);
 

@@ -100,6 +100,16 @@ void summarize(StudyResult& result);
 // presses, the ones without are better.
 [[nodiscard]] std::string recommend(const StudyResult& result);
 
+// The worst mean slowdown under which a mode holds a victim, per cent: a tenth is where the best
+// published colouring ends (V100: 8.7 % on average, 18.3 % at most).
+inline constexpr double holds_below = 10;
+
+// The mode that recommend() names first, of those that ran every victim; null where none did. It
+// may not hold them (holds_below).
+[[nodiscard]] const ModeSummary* recommended_mode(const StudyResult& result);
+// Whether recommend() passes over a mode with colours that holds the victims better.
+[[nodiscard]] bool colors_buy_nothing(const StudyResult& result);
+
 // Cell::remarks, each with the cell that it is of: "none: va beside CMD: ...".
 [[nodiscard]] std::vector<std::string> remarks_of(const StudyResult& result);
 

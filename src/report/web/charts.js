@@ -1,25 +1,37 @@
 "use strict";
 // Line, scatter and bar charts, distributions and timelines, drawn by Apache ECharts.
-demarc.plot = (block, options, height) => {
+// `legend` names the series, {name, color}; pressing a name hides its series or shows it again.
+demarc.plot = (block, options, height, legend = []) => {
   const holder = demarc.element("div", {class: "plot"});
   if (height) holder.style.height = height + "px";
+  const shown = {};
+  let chart = null;
+  const keys = legend.length < 2 ? null : demarc.element("div", {class: "legend"}, ...legend.map((one) => {
+    const mark = demarc.element("span", {class: "mark"});
+    mark.style.background = one.color;
+    const key = demarc.element("button", {type: "button", "aria-pressed": "true", click: () => {
+      shown[one.name] = shown[one.name] === false;
+      key.setAttribute("aria-pressed", String(shown[one.name]));
+      if (chart) chart.dispatchAction({type: shown[one.name] ? "legendSelect" : "legendUnSelect", name: one.name});
+    }}, mark, one.name);
+    return key;
+  }));
   demarc.when_visible(holder, () => {
-    let chart = null;
     const draw = () => {
       if (chart) chart.dispose();
       chart = echarts.init(holder, demarc.is_dark() ? "dark" : null, {renderer: "canvas"});
       chart.setOption({backgroundColor: "transparent", color: demarc.palette, animation: false, textStyle: {fontFamily: "system-ui, sans-serif"},
-        ...options(holder.clientWidth < 520)});
+        legend: {show: false, data: legend.map((one) => one.name), selected: shown}, ...options(holder.clientWidth < 520)});
       holder.dataset.drawn = "yes";
     };
     draw();
     let narrow = holder.clientWidth < 520;
-    new ResizeObserver(() => {
+    demarc.on_resize(holder, () => {
       if (narrow !== (holder.clientWidth < 520)) { narrow = !narrow; draw(); } else chart.resize();
-    }).observe(holder);
+    });
     demarc.on_theme(draw);
   });
-  return demarc.figure(block, holder);
+  return keys ? demarc.figure(block, keys, holder) : demarc.figure(block, holder);
 };
 
 demarc.axis_name = (axis) => axis.unit ? `${axis.name} (${axis.unit})` : axis.name;
@@ -34,18 +46,21 @@ demarc.axis = (axis, extra = {}) => {
     data: category ? axis.categories : undefined,
     name: demarc.axis_name(axis), nameLocation: "middle", scale: true,
     min: axis.low === null ? undefined : axis.low, max: axis.high === null ? undefined : axis.high,
-    axisLabel: demarc.crowded(axis) ? {interval: 0, rotate: 40} : category ? {hideOverlap: true} : {formatter: (value) => demarc.number(value), hideOverlap: true},
+    axisLabel: demarc.crowded(axis) ? {interval: 0, rotate: 40} : category ? {hideOverlap: true} : {formatter: demarc.place, hideOverlap: true},
     splitLine: {lineStyle: {color: demarc.color("line")}},
     ...extra,
   };
 };
 
-demarc.grid = (narrow, legend) => ({left: narrow ? 56 : 72, right: narrow ? 14 : 26, top: legend ? 40 : 18, bottom: 52});
+demarc.grid = (narrow) => ({left: narrow ? 56 : 72, right: narrow ? 14 : 26, top: 18, bottom: 52});
+
+// "3.2 us (3 to 3.5 us)".
+demarc.interval_words = (value, low, high, unit) =>
+  demarc.with_unit(value, unit) + (low !== undefined && low !== high ? ` (${demarc.number(low)} to ${demarc.with_unit(high, unit)})` : "");
 
 demarc.makers.chart = (block) => demarc.plot(block, (narrow) => {
   const category = block.x.categories.length > 0;
   const bars = block.series.filter((one) => one.kind === "bar").length;
-  const legend = block.series.length > 1;
   const series = [];
   let bar = 0;
   block.series.forEach((one, i) => {
@@ -72,29 +87,33 @@ demarc.makers.chart = (block) => demarc.plot(block, (narrow) => {
       lineStyle: {type: "dashed", width: 1, color: demarc.color("soft")}});
   }
   return {
-    grid: {...demarc.grid(narrow, legend), ...(demarc.crowded(block.x) ? {bottom: 112} : {})},
-    legend: legend ? {type: "scroll", top: 0} : undefined,
-    tooltip: {trigger: bars ? "axis" : "item", confine: true, renderMode: "richText", formatter: (hit) => (Array.isArray(hit) ? hit : [hit])
-      .filter((entry) => entry.seriesType !== "custom" && Array.isArray(entry.value)).map((entry) => tooltip_text(block, entry)).join("\n")},
+    grid: {...demarc.grid(narrow), ...(demarc.crowded(block.x) ? {bottom: 112} : {})},
+    tooltip: {trigger: bars ? "axis" : "item", confine: true, renderMode: "richText", formatter: (hit) => demarc.chart_words(block, Array.isArray(hit) ? hit : [hit])},
     xAxis: demarc.axis(block.x, {nameGap: demarc.crowded(block.x) ? 100 : 30}),
-    yAxis: demarc.axis(block.y, {nameGap: narrow ? 42 : 54}),
+    yAxis: demarc.axis(block.y, {nameGap: narrow ? 42 : 54, scale: !bars}),
     dataZoom: category ? undefined : [{type: "inside", zoomOnMouseWheel: "ctrl", moveOnMouseMove: true, filterMode: "none"}],
     series,
   };
-
-  function tooltip_text(chart, entry) {
-    const [x, y, low, high, label] = entry.value;
-    const place = category ? chart.x.categories[x] : demarc.number(x);
-    const range = low !== undefined && low !== high ? ` [${demarc.number(low)}, ${demarc.number(high)}]` : "";
-    return `${label ? label + ": " : ""}${entry.seriesName ? entry.seriesName + ", " : ""}${place}: ${demarc.number(y)}${range} ${chart.y.unit}`.trim();
-  }
 
   function reference_lines(chart) {
     const data = chart.lines.map((line) => ({name: line.name, label: {formatter: line.name, position: line.vertical ? "end" : "insideEndTop"},
       [line.vertical ? "xAxis" : "yAxis"]: line.value}));
     return data.length ? {silent: true, symbol: "none", lineStyle: {type: "dashed", color: demarc.color("soft")}, label: {color: demarc.color("soft")}, data} : undefined;
   }
-});
+}, 0, block.series.map((one, i) => ({name: one.name, color: demarc.palette[i % demarc.palette.length]})));
+
+// What is said of the points under the pointer: where they are, then each series' name and value, with names and units.
+demarc.chart_words = (block, entries) => {
+  const points = entries.filter((entry) => entry.seriesType !== "custom" && Array.isArray(entry.value));
+  if (!points.length) return "";
+  const [x] = points[0].value;
+  const place = block.x.categories.length ? block.x.categories[x] : demarc.with_unit(x, block.x.unit);
+  const lines = points.map((entry) => {
+    const [, y, low, high, label] = entry.value;
+    return `${[entry.seriesName, label].filter(Boolean).join(", ") || block.y.name}: ${demarc.interval_words(y, low, high, block.y.unit)}`;
+  });
+  return [`${block.x.name} ${place}`.trim(), block.y.name, ...lines].filter(Boolean).join("\n");
+};
 
 demarc.makers.box = (block) => demarc.plot(block, (narrow) => {
   const names = block.samples.map((sample) => sample.name);
@@ -105,12 +124,12 @@ demarc.makers.box = (block) => demarc.plot(block, (narrow) => {
     extremes.push([i, sample.box[0]], [i, sample.box[6]]);
   });
   return {
-    grid: demarc.grid(narrow, false),
+    grid: demarc.grid(narrow),
     tooltip: {confine: true, renderMode: "richText", formatter: (hit) => {
       const sample = block.samples[hit.value[0]], [low, high] = sample.whiskers;
       const names = ["min", low, "p25", "median", "p75", high, "max"];
-      const lines = sample.box.map((value, k) => `${names[k]} ${demarc.number(value)}`);
-      return `${sample.name} (${sample.count} values)\n` + lines.filter((line, k) => line !== lines[k - 1]).join("\n");
+      const lines = sample.box.map((value, k) => `${names[k]} ${demarc.with_unit(value, block.value.unit)}`);
+      return `${sample.name}: ${block.value.name} of ${sample.count} values\n` + lines.filter((line, k) => line !== lines[k - 1]).join("\n");
     }},
     xAxis: {type: "category", data: names, axisLabel: {hideOverlap: true, rotate: narrow && names.length > 4 ? 40 : 0}},
     yAxis: demarc.axis(block.value, {nameGap: narrow ? 42 : 54}),
@@ -120,10 +139,9 @@ demarc.makers.box = (block) => demarc.plot(block, (narrow) => {
 });
 
 demarc.makers.histogram = (block) => demarc.plot(block, (narrow) => ({
-  grid: demarc.grid(narrow, block.samples.length > 1),
-  legend: block.samples.length > 1 ? {type: "scroll", top: 0} : undefined,
+  grid: demarc.grid(narrow),
   tooltip: {trigger: "item", confine: true, renderMode: "richText", formatter: (hit) =>
-    `${hit.seriesName}\n${demarc.number(hit.value[0])} to ${demarc.number(hit.value[1])}: ${demarc.number(hit.value[2])}`},
+    `${hit.seriesName}\n${block.value.name} ${demarc.number(hit.value[0])} to ${demarc.with_unit(hit.value[1], block.value.unit)}: ${demarc.number(hit.value[2])} values`},
   xAxis: demarc.axis(block.value, {nameGap: 30}),
   yAxis: {type: "value", name: "values", nameLocation: "middle", nameGap: narrow ? 42 : 54, splitLine: {lineStyle: {color: demarc.color("line")}}},
   series: block.samples.map((sample) => ({name: sample.name, type: "custom", encode: {x: [0, 1], y: 2},
@@ -133,7 +151,7 @@ demarc.makers.histogram = (block) => demarc.plot(block, (narrow) => ({
       return {type: "rect", shape: {x: a[0], y: a[1], width: Math.max(1, b[0] - a[0] - 1), height: b[1] - a[1]},
         style: {fill: api.visual("color"), opacity: block.samples.length > 1 ? 0.55 : 0.9}};
     }})),
-}));
+}), 0, block.samples.map((sample, i) => ({name: sample.name, color: demarc.palette[i % demarc.palette.length]})));
 
 demarc.makers.timeline = (block) => {
   const height = Math.min(900, Math.max(180, 26 * block.tracks.length + 110));
@@ -148,16 +166,15 @@ demarc.makers.timeline = (block) => {
       }}));
     for (let i = 0; i < track.length; ++i) series[Math.min(group[i], series.length - 1)].data.push([track[i], start[i], end[i], i]);
     return {
-      grid: {left: narrow ? 62 : 96, right: 18, top: block.groups.length > 1 ? 36 : 14, bottom: 84},
-      legend: block.groups.length > 1 ? {type: "scroll", top: 0, data: block.groups.map((name, g) => ({name, itemStyle: {color: demarc.palette[g % demarc.palette.length]}}))} : undefined,
+      grid: {left: narrow ? 62 : 96, right: 18, top: 14, bottom: 84},
       tooltip: {confine: true, renderMode: "richText", formatter: (hit) => {
         const [row, from, to, i] = hit.value;
-        return `${block.labels[i] || hit.seriesName}\n${block.tracks[row]}\n${demarc.number(from)} to ${demarc.number(to)} ${block.unit}`;
+        return `${block.labels[i] || hit.seriesName}\n${block.tracks[row]}\n${demarc.place(from)} to ${demarc.place(to)} ${block.unit}`;
       }},
-      xAxis: {type: "value", name: block.unit, nameLocation: "middle", nameGap: 26, scale: true, min: "dataMin", max: "dataMax", axisLabel: {formatter: (value) => demarc.number(value), hideOverlap: true}},
+      xAxis: {type: "value", name: block.unit, nameLocation: "middle", nameGap: 26, scale: true, min: "dataMin", max: "dataMax", axisLabel: {formatter: demarc.place, hideOverlap: true}},
       yAxis: {type: "category", data: block.tracks, inverse: true},
       dataZoom: [{type: "slider", filterMode: "weakFilter", bottom: 8, height: 22, showDataShadow: false, labelFormatter: ""}, {type: "inside", filterMode: "weakFilter", zoomOnMouseWheel: "ctrl"}],
       series,
     };
-  }, height);
+  }, height, block.groups.map((name, g) => ({name, color: demarc.palette[g % demarc.palette.length]})));
 };

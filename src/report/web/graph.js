@@ -143,7 +143,7 @@ demarc.makers.graph = (block) => {
     holder.append(demarc.element("div", {class: "tools"}, button("+", "Zoom in", () => zoom_by(1.5)), button("−", "Zoom out", () => zoom_by(1 / 1.5)),
       button("Fit", "Fit the graph", fit)), svg);
     fit();
-    new ResizeObserver(fit).observe(holder);
+    demarc.on_resize(holder, fit);
   });
   return demarc.figure(block, holder);
 };

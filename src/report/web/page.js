@@ -37,14 +37,45 @@ demarc.unpack = (packed) => {
   return new {u32: Uint32Array, f32: Float32Array, f64: Float64Array}[kind](bytes.buffer);
 };
 
-demarc.number = (value) => {
+// A number of at most `digits` digits. Whole numbers are counts and keep all of theirs, as the whole part of any number does.
+demarc.number = (value, digits = 3) => {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
-  if (value !== 0 && (Math.abs(value) >= 1e15 || Math.abs(value) < 1e-4)) return value.toExponential(3);
-  const rounded = Number.isInteger(value) ? value : Number(value.toPrecision(5));
-  const [whole, rest] = String(rounded).split(".");
+  const size = Math.abs(value);
+  if (value !== 0 && (size >= 1e15 || size < 1e-4)) return value.toExponential(digits - 1);
+  const whole_digits = size < 1 ? 0 : Math.floor(Math.log10(size)) + 1;
+  const rounded = Number.isInteger(value) ? String(value) : whole_digits >= digits ? value.toFixed(0) : String(Number(value.toPrecision(digits)));
+  const [whole, rest] = rounded.split(".");
   const spaced = whole.replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
   return rest === undefined ? spaced : spaced + "." + rest;
 };
+
+// A place on an axis: neighbours a step apart must differ.
+demarc.place = (value) => demarc.number(value, 6);
+
+demarc.with_unit = (value, unit) => unit ? demarc.number(value) + "\u00a0" + unit : demarc.number(value);
+
+// Paper is white and narrow whatever the screen is: figures are drawn for it before printing, and as they were after it. How
+// the page was made is printed open.
+{
+  let before = null;
+  addEventListener("beforeprint", () => {
+    if (before) return;
+    const root = document.documentElement, folded = [...document.querySelectorAll("details.context:not([open])")];
+    before = {theme: root.dataset.theme, folded};
+    root.dataset.theme = "light";
+    root.dataset.paper = "yes";
+    for (const part of folded) part.open = true;
+    demarc.theme_changed();
+  });
+  addEventListener("afterprint", () => {
+    if (!before) return;
+    if (before.theme) document.documentElement.dataset.theme = before.theme; else delete document.documentElement.dataset.theme;
+    delete document.documentElement.dataset.paper;
+    for (const part of before.folded) part.open = false;
+    before = null;
+    demarc.theme_changed();
+  });
+}
 
 // Calls draw once the element comes into view, or before printing.
 demarc.when_visible = (() => {
@@ -63,9 +94,19 @@ demarc.when_visible = (() => {
   return (target, draw) => { waiting.set(target, draw); observer.observe(target); };
 })();
 
+// Calls `draw` soon after the element's size changed; inside the observer it could change the size once more.
+demarc.on_resize = (target, draw) => {
+  let pending = false;
+  new ResizeObserver(() => {
+    if (pending) return;
+    pending = true;
+    setTimeout(() => { pending = false; draw(); });
+  }).observe(target);
+};
+
 demarc.figure = (block, ...content) => demarc.element("figure", {"aria-label": block.title || block.caption},
   block.title ? demarc.element("div", {class: "title"}, block.title) : null, ...content,
-  block.caption ? demarc.element("figcaption", {}, block.caption) : null);
+  block.caption ? demarc.element("figcaption", {}, ...demarc.inline(block.caption)) : null);
 
 demarc.tip = (() => {
   let box = null;
@@ -111,15 +152,18 @@ demarc.makers.prose = (block) => {
   return box;
 };
 
-demarc.makers.key_figures = (block) => demarc.element("div", {class: "figures"}, ...block.figures.map((figure) =>
-  demarc.element("div", {}, demarc.element("div", {class: "name"}, figure.name),
-    demarc.element("div", {class: ("value " + figure.tone).trim()}, figure.value),
-    figure.note ? demarc.element("div", {class: "note"}, figure.note) : null)));
+demarc.makers.key_figures = (block) => {
+  const line = (kind, text) => text ? demarc.element("div", {class: kind.trim()}, ...demarc.inline(text)) : null;
+  return demarc.element("div", {class: "figures"}, ...block.figures.map((figure) =>
+    demarc.element("div", {}, line("name", figure.name), line("meaning", figure.meaning), line("value " + figure.tone, figure.value),
+      line("note", figure.note), line("value price " + (figure.price_tone || ""), figure.price), line("note", figure.price_note))));
+};
 
 demarc.makers.table = (block) => {
   const body = demarc.element("tbody");
   const lines = block.rows.map((row) => ({row, line: demarc.element("tr", {}, ...row.map((cell, c) =>
-    demarc.element("td", {class: [block.columns[c].right ? "right" : "", cell.t.length > 60 ? "long" : "", cell.c || ""].join(" ").trim()}, ...demarc.inline(cell.t))))}));
+    demarc.element("td", {class: [block.columns[c].right ? "right" : "", cell.t.length > 60 ? "long" : "", cell.c || ""].join(" ").trim()}, ...demarc.inline(cell.t),
+      cell.d ? demarc.element("div", {class: "meaning"}, ...demarc.inline(cell.d)) : null)))}));
   body.append(...lines.map((entry) => entry.line));
   const heads = block.columns.map((column, c) => {
     const head = demarc.element("th", {scope: "col", class: column.right ? "right" : ""});
@@ -138,9 +182,24 @@ demarc.makers.table = (block) => {
     const sorted = [...lines].sort((a, b) => (down ? -1 : 1) * compare(a.row[c], b.row[c]));
     body.replaceChildren(...sorted.map((entry) => entry.line));
   };
-  return demarc.element("figure", {"aria-label": block.caption}, demarc.element("div", {class: "scroll", tabindex: "0"},
+  return demarc.element("figure", {"aria-label": block.caption}, ...demarc.scroller(
     demarc.element("table", {}, demarc.element("thead", {}, demarc.element("tr", {}, ...heads)), body)),
-    block.caption ? demarc.element("figcaption", {}, block.caption) : null);
+    block.caption ? demarc.element("figcaption", {}, ...demarc.inline(block.caption)) : null);
+};
+
+// A table that may be wider than the window: it scrolls sideways, and a line above says so while there is more to see.
+demarc.scroller = (table) => {
+  const hint = demarc.element("div", {class: "hint"}, "More columns: scroll sideways \u2192");
+  const box = demarc.element("div", {class: "scroll", tabindex: "0"}, table);
+  const look = () => {
+    const more = box.scrollWidth > box.clientWidth + 1;
+    hint.hidden = !more;
+    box.classList.toggle("cut", more && box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
+  };
+  hint.hidden = true;
+  box.addEventListener("scroll", look);
+  demarc.on_resize(box, look);
+  return [hint, box];
 };
 
 demarc.makers.svg = (block) => demarc.element("figure", {}, demarc.element("img", {class: "drawing", alt: block.caption,
@@ -169,14 +228,16 @@ demarc.theme_button = () => {
 
 demarc.start = () => {
   const data = JSON.parse(document.getElementById("demarc-data").textContent);
-  const contents = demarc.element("nav", {class: "contents", "aria-label": "Contents"});
+  const links = demarc.element("div", {class: "links"});
+  const contents = demarc.element("details", {class: "contents"}, demarc.element("summary", {}, "Contents"), links);
+  const bar = demarc.element("nav", {"aria-label": "Contents"}, contents, demarc.theme_button());
   const main = demarc.element("main");
   document.body.append(demarc.element("header", {class: "top"}, demarc.element("div", {}, demarc.element("h1", {}, data.title),
-    data.subtitle ? demarc.element("p", {class: "subtitle"}, data.subtitle) : null), demarc.theme_button()), contents, main);
+    data.subtitle ? demarc.element("p", {class: "subtitle"}, data.subtitle) : null)), bar, main);
   const open = [main];
   const list = (target, text, link) => {
     target.id = demarc.anchor(text);
-    if (link) contents.append(demarc.element("a", {href: "#" + target.id}, text));
+    if (link) links.append(demarc.element("a", {href: "#" + target.id}, text));
   };
   for (const block of data.blocks) {
     const parent = open[open.length - 1];
@@ -190,11 +251,19 @@ demarc.start = () => {
       if (open.length > 1) open.pop();
     } else {
       const made = demarc.makers[block.kind](block);
-      parent.append(made);
+      const beside = made.classList.contains("square") && parent.lastElementChild;
+      if (beside && beside.classList.contains("square")) {
+        const row = demarc.element("div", {class: "beside"});
+        beside.replaceWith(row);
+        row.append(beside, made);
+      } else {
+        parent.append(made);
+      }
+      if (block.kind === "context") list(made, "How this was made", open.length === 1);
       if (block.kind === "heading") list(made, block.text, block.level <= 2 && open.length === 1);
     }
   }
-  if (contents.children.length < 2) contents.remove();
+  if (links.children.length < 2) contents.remove();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", demarc.theme_changed);
   const reveal = () => {
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -206,5 +275,7 @@ demarc.start = () => {
 };
 
 addEventListener("error", (event) => {
+  // The browser's notice that it draws what an observer changed a frame later: nothing is lost.
+  if (event.message.startsWith("ResizeObserver loop")) return;
   document.body.prepend(demarc.element("div", {class: "fault"}, "This page met an error: " + event.message));
 });

@@ -35,6 +35,15 @@ TEST(DemoInBrowser, opens_on_a_desktop_with_every_map_and_tree_and_asks_for_noth
           "const maps = [...document.querySelectorAll('.heat canvas')];"
           "say('maps', maps.length);"
           "say('drawn', maps.filter((c) => c.dataset.cells !== undefined).length);"
+          "say('empty', document.querySelectorAll('p.empty').length);"
+          "say('cells', document.querySelectorAll('.multiples table.cells').length);"
+          "const facts = Object.fromEntries([...document.querySelectorAll('.context dt')].map("
+          "(name) => [name.textContent, name.nextSibling.textContent]));"
+          "say('one', facts['device of the slowdowns']);"
+          "say('two', facts['device of the locality and hit rates']);"
+          "say('seed', facts.seed);"
+          "say('date', /^20\\d\\d-\\d\\d-\\d\\d \\d\\d:\\d\\d UTC$/.test(facts.date));"
+          "say('command', facts.command.includes('demo --victims fwt'));"
           "const trees = [...document.querySelectorAll('.graph svg')];"
           "say('trees', trees.length > 40 ? 'many' : trees.length);"
           "say('blank', trees.filter((s) => s.querySelectorAll('rect').length === 0 ||"
@@ -45,8 +54,16 @@ TEST(DemoInBrowser, opens_on_a_desktop_with_every_map_and_tree_and_asks_for_noth
   EXPECT_THAT(opened.console_errors, IsEmpty()) << opened.log;
   EXPECT_THAT(opened.requests, IsEmpty());
   EXPECT_THAT(opened.said, HasSubstr("data-finished=\"yes\""));
-  EXPECT_THAT(opened.said, HasSubstr("data-maps=\"23\""));
-  EXPECT_THAT(opened.said, HasSubstr("data-drawn=\"23\""));
+  // Of the twenty locality maps thirteen are empty; the three modes are tables on one scale.
+  EXPECT_THAT(opened.said, HasSubstr("data-maps=\"7\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-drawn=\"7\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-empty=\"13\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-cells=\"3\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-one=\"GTX 1080 (simulated) (sim:gtx1080)\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-two=\"H100 SXM 80GB (a description)\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-seed=\"1 (order of the runs), "));
+  EXPECT_THAT(opened.said, HasSubstr("data-date=\"true\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-command=\"true\""));
   EXPECT_THAT(opened.said, HasSubstr("data-trees=\"many\""));
   EXPECT_THAT(opened.said, HasSubstr("data-blank=\"0\""));
   EXPECT_THAT(opened.said, HasSubstr("data-before=\"1.000\""));

@@ -26,7 +26,7 @@ HeatMap dense_map(std::uint32_t side) {
 
 Page page_with_every_block() {
   Page page("Every block </title><script>boom()</script>", "A page that shows all a page can");
-  page.context({.command = "demarc x --y '<z>'", .device = "simulated", .seed = "7"});
+  page.context({.command = "demarc x --y '<z>'", .devices = {{"simulated"}}, .seed = "7"});
   page.heading("Words & figures");
   page.prose(
       "First `code` paragraph </script><script>boom()</script>.\n\nSecond one:\n- a point\n- "
@@ -161,7 +161,7 @@ TEST(PageInBrowser, draws_every_figure) {
                           "say('graphs', [...document.querySelectorAll('.graph svg')].map((s) => "
                           "s.querySelectorAll('rect').length).join());"));
   EXPECT_THAT(opened.said, HasSubstr("data-plots=\"6/6\""));
-  EXPECT_THAT(opened.said, HasSubstr("data-heats=\"3840,2500,3\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-heats=\"3840,2500\""));
   EXPECT_THAT(opened.said, HasSubstr("data-graphs=\"5,3\""));
 }
 
@@ -202,17 +202,17 @@ TEST(PageInBrowser, zooms_a_heat_map_with_buttons_wheel_and_keys_and_reads_a_cel
           "map.dataset.zoom);"
           "map.dispatchEvent(new KeyboardEvent('keydown', {key: '0'})); say('zero', "
           "map.dataset.zoom);"
-          "const small = document.querySelectorAll('.heat canvas')[2], place = "
-          "small.getBoundingClientRect();"
-          "small.dispatchEvent(new PointerEvent('pointermove', {clientX: place.left + 70, clientY: "
+          "const dense = document.querySelectorAll('.heat canvas')[1], place = "
+          "dense.getBoundingClientRect();"
+          "dense.dispatchEvent(new PointerEvent('pointermove', {clientX: place.left + 70, clientY: "
           "place.top + 10}));"
-          "say('read', small.closest('figure').querySelector('.readout').textContent);"));
+          "say('read', dense.closest('figure').querySelector('.readout').textContent);"));
   EXPECT_THAT(opened.said, HasSubstr("data-start=\"1.000\""));
   EXPECT_THAT(opened.said, HasSubstr("data-plus=\"2.000\""));
   EXPECT_THAT(opened.said, HasSubstr("data-minus=\"1.000\""));
   EXPECT_THAT(opened.said, HasSubstr("data-wheel=\"2.718\""));
   EXPECT_THAT(opened.said, HasSubstr("data-zero=\"1.000\""));
-  EXPECT_THAT(opened.said, HasSubstr("data-read=\"victim MM, aggressor MM: 1.5 %\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-read=\"row 0, column 0: 1 value\""));
 }
 
 TEST(PageInBrowser, keeps_hostile_text_as_text) {

@@ -38,8 +38,8 @@ const std::string look_at_page = test::after_drawing(
     "say('plots', document.querySelectorAll('.plot').length + '/' + "
     "document.querySelectorAll('.plot[data-drawn]').length);"
     "say('view', innerWidth);"
-    "say('heats', [...document.querySelectorAll('.heat canvas')].filter((c) => "
-    "c.dataset.cells > 0).length);"
+    "say('heats', [...document.querySelectorAll('.multiples table.cells')].filter((t) => "
+    "t.querySelector('td').style.background).length);"
     "say('rows', document.querySelectorAll('tbody tr').length);");
 
 // Without message, request, fault or sideways scrolling.
