@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "demarc/serve/config.hpp"
+#include "demarc/base/numbers.hpp"
 #include "demarc/serve/containers.hpp"
 #include "demarc/serve/status.hpp"
 #include "verb.hpp"
@@ -92,7 +92,7 @@ const RegisterVerb registered_lease({
       CLI::App* grow =
           add_change(app, "grow", "give a tenant more memory, or less, down to what it uses",
                      options, chosen, [options](const lease::LeaseClient& client) -> Result<void> {
-                       DEMARC_TRY(const auto bytes, serve::parse_bytes(options->bytes, "--bytes"));
+                       DEMARC_TRY(const auto bytes, parse_bytes(options->bytes, "--bytes"));
                        return client.grow(options->tenant, bytes);
                      });
       grow->add_option("--bytes", options->bytes, "that it may have, such as 16GiB")->required();

@@ -95,7 +95,7 @@ TEST_F(LoadByHand, a_kernel_has_to_be_named_where_there_are_two_and_there_has_to
 
 TEST_F(LoadByHand, a_fat_binary_says_which_command_takes_its_ptx_out) {
   ASSERT_TRUE(write_file(folder / "k.ptx", "\x50\xed\x55\xba .entry one"));
-  EXPECT_EQ(refusal(), request.text.ptx + ": this is a fat binary, and no PTX text; 'demarc ptx " +
+  EXPECT_EQ(refusal(), request.text.ptx + ": this is a fat binary and no PTX text; 'demarc ptx " +
                            "--extract DIR " + request.text.ptx + "' takes out what it holds");
 }
 
