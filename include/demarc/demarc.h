@@ -3,8 +3,8 @@
  *
  * Every function that returns int returns 0 when it worked, else 1 (wrong input), 2 (the machine or
  * driver lacks it) or 3 (a check did not hold); demarc_error() then says why. A pointer may be NULL
- * only where its comment says so, and where its count is 0: other calls return 1. In masks a set bit
- * ENABLES a TPC; bit i of word i / 64 is TPC i in logical order. Link with libdemarc.so. */
+ * only where its comment says so, and where its count is 0: other calls return 1. In masks a set
+ * bit ENABLES a TPC; bit i of word i / 64 is TPC i in logical order. Link with libdemarc.so. */
 #ifndef DEMARC_DEMARC_H
 #define DEMARC_DEMARC_H
 

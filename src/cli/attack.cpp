@@ -20,7 +20,7 @@ struct AttackOptions {
   std::uint32_t screen = 5;
   std::uint32_t samples = 500;
   double longest = 2;
-  std::string out;
+  std::string output;
   std::string json;
 };
 
@@ -75,22 +75,21 @@ Result<void> attack(AttackOptions& options) {
   }
   DEMARC_CHECK(common.check_device());
   DEMARC_TRY(const study::AttackPlan plan, attack_plan(options));
-  if (!options.out.empty()) DEMARC_CHECK(study::open_folder(options.out));
+  if (!options.output.empty()) DEMARC_CHECK(study::open_folder(options.output));
   DEMARC_TRY(const auto executor, common.open());
   DEMARC_TRY(const auto result,
              study::run_attack(plan, *executor, terminal_progress(), seconds_now));
-  if (!options.out.empty()) DEMARC_CHECK(study::write_ranked(result, options.out));
-  if (!options.json.empty()) {
-    DEMARC_CHECK(emit(options.json, study::attack_json(result, command_line())));
-  }
-  if (options.json != "-") DEMARC_CHECK(emit("-", study::attack_text(result)));
+  if (!options.output.empty()) DEMARC_CHECK(study::write_ranked(result, options.output));
+  DEMARC_CHECK(emit_result(
+      options.json, "-", [&] { return study::attack_json(result, command_line()); },
+      [&] { return study::attack_text(result); }));
   if (result.verdict == study::Verdict::held) return {};
   return check_failed("{}", study::verdict_text(result));
 }
 
 const RegisterVerb attack_verb{
     {12, "attack", "hunts for the worst neighbour of a partition, and says whether it holds",
-     "demarc attack --device cuda:0 --mode mask+color --candidates 1000 --out worst",
+     "demarc attack --device cuda:0 --mode mask+color --candidates 1000 -o worst",
      [](CLI::App& app) -> std::function<Result<void>()> {
        auto options = std::make_shared<AttackOptions>();
        options->common.declare(app, "cuda:N or sim:NAME (simulated)");
@@ -133,12 +132,11 @@ const RegisterVerb attack_verb{
        app.add_option("--limit-p99", plan.limit_tail_percent,
                       "and its p99, or its worst run where there are too few for a p99")
            ->capture_default_str();
-       app.add_option("--out", options->out,
+       app.add_option("-o,--output", options->output,
                       "folder for the launch files of the worst neighbours, for demarc run and "
                       "demarc isolate --aggressors launch:FILE.json")
            ->option_text("FOLDER");
-       add_output(app, "--json", options->json,
-                  "result (schema demarc.attack/1); - is standard output");
+       add_json(app, options->json, "the hunt", {"demarc.attack/1"});
        return [=, &app] {
          options->common.note_given(app);
          suit_device(*options, app);

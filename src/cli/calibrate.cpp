@@ -128,11 +128,9 @@ Result<void> run_calibrate(const CalibrateOptions& options) {
   if (!options.output.empty()) {
     DEMARC_CHECK(gpu::write_device(options.output, study::calibrated_device(found)));
   }
-  if (!options.json.empty()) {
-    DEMARC_CHECK(emit(options.json, study::calibration_json(found, command_line())));
-  }
-  if (options.json == "-" || options.save_figures == "-") return {};
-  return emit("-", study::calibration_text(found));
+  return emit_result(
+      options.json, "-", [&] { return study::calibration_json(found, command_line()); },
+      [&] { return options.save_figures == "-" ? "" : study::calibration_text(found); });
 }
 
 const RegisterVerb registered_calibrate({
@@ -152,8 +150,7 @@ const RegisterVerb registered_calibrate({
                      "fit to the figures of this file, and measure nothing");
       add_output(app, "-o,--output", options->output,
                  "write the fitted device to this file, for --device sim:FILE");
-      add_output(app, "--json", options->json,
-                 "figures, residuals and parameters; - is standard output");
+      add_json(app, options->json, "figures, residuals and parameters", {"demarc.calibrate/1"});
       add_output(app, "--save-figures", options->save_figures,
                  "write what was measured, for --figures");
       app.add_flag("--measure-only", options->measure_only, "fit nothing");

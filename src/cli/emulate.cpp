@@ -23,7 +23,7 @@ struct EmulateOptions {
   unsigned threads = 0;
   std::uint64_t limit = emulate::default_instruction_limit;
   bool checks = true;
-  bool json = false;
+  std::string json;
 };
 
 std::string emulate_text(const emulate::Outcome& outcome, std::string_view check) {
@@ -51,7 +51,7 @@ std::string emulate_text(const emulate::Outcome& outcome, std::string_view check
 }
 
 Json emulate_json(const emulate::Outcome& outcome, const std::string& check) {
-  Json json = {{"schema", "demarc-emulate-1"},
+  Json json = {{"schema", "demarc.emulate/1"},
                {"instruction_set", emulate::to_string(outcome.instruction_set)},
                {"threads", outcome.threads},
                {"check", check},
@@ -137,15 +137,17 @@ Result<void> run_emulate(const EmulateOptions& given) {
   const char* verdict = !has_check ? "none" : (checked ? "passed" : "failed");
   const auto unset = workload::unset_constants(module, loaded.launch);
   warn_of_unset("emulate", unset);
-  if (given.json) {
-    Json json = emulate_json(outcome, verdict);
-    json["warnings"] = unset_json(unset);
-    json["buffers"] = buffers_json(shown, loaded.launch, outcome.buffers);
-    DEMARC_CHECK(emit({}, json_text(json, 2) + "\n"));
-  } else {
-    DEMARC_CHECK(emit(
-        {}, emulate_text(outcome, verdict) + buffers_text(shown, loaded.launch, outcome.buffers)));
-  }
+  DEMARC_CHECK(emit_result(
+      given.json, {},
+      [&] {
+        Json json = emulate_json(outcome, verdict);
+        json["warnings"] = unset_json(unset);
+        json["buffers"] = buffers_json(shown, loaded.launch, outcome.buffers);
+        return json_text(json, 2) + "\n";
+      },
+      [&] {
+        return emulate_text(outcome, verdict) + buffers_text(shown, loaded.launch, outcome.buffers);
+      }));
   if (!outcome.findings.empty()) {
     std::string text;
     for (const emulate::Finding& finding : outcome.findings) {
@@ -196,8 +198,7 @@ const RegisterVerb emulate_verb({
       app.add_flag("--checks,!--no-checks", options->checks,
                    "Uninitialised reads and shared-memory races (on by default; bounds and "
                    "alignment are always checked)");
-      app.add_flag("--json", options->json,
-                   "Statistics and findings as JSON (schema demarc-emulate-1)");
+      add_json(app, options->json, "statistics and findings", {"demarc.emulate/1"});
       declare_import(app, *options);
       return [options] { return run_emulate(*options); };
     },

@@ -27,7 +27,7 @@ struct ExecOptions {
   cuda::ConfinePlan plan;
   std::optional<std::int64_t> pid;
   bool strict = true;
-  bool json = false;
+  std::string json;
   std::optional<int> announce;
 };
 
@@ -108,9 +108,10 @@ Result<void> read_share(ExecOptions& options) {
   return {};
 }
 
+// Standard output is the program's.
 std::string said_at_exit(const ExecOptions& options, const cuda::ConfineOutcome& outcome) {
   const cuda::ConfinePlan& plan = options.plan;
-  if (options.json && (plan.audit || plan.report)) return audit_to_json(outcome);
+  if (options.json == "-") return audit_to_json(outcome);
   return (plan.audit ? audit_to_text(outcome) : warnings(outcome)) +
          (plan.report ? report_to_text(*outcome.report) : "");
 }
@@ -138,6 +139,9 @@ Result<void> run_exec(ExecOptions& options) {
     return invalid_input("--device {}: programs run on real GPUs only; give cuda:N",
                          options.device);
   }
+  if (!options.json.empty() && !options.plan.audit && !options.plan.report) {
+    return invalid_input("--json gives what --audit and --report say: add one of them");
+  }
   options.plan.device = ref.index;
   DEMARC_TRY(options.plan.sync_domain, cuda::parse_domain_choice(options.sync_domain));
   if (options.announce) DEMARC_CHECK(prepare_announcement(options, *options.announce));
@@ -150,6 +154,9 @@ Result<void> run_exec(ExecOptions& options) {
     DEMARC_TRY(joined, join(options));
   }
   DEMARC_TRY(const auto outcome, cuda::run_confined(options.plan));
+  if (!options.json.empty() && options.json != "-") {
+    DEMARC_CHECK(emit(options.json, audit_to_json(outcome)));
+  }
   fmt::print(stderr, "{}", said_at_exit(options, outcome));
   if (!outcome.holds()) {
     return check_failed("exit code 3, since not all was confined; the program's own was {}",
@@ -225,7 +232,9 @@ const RegisterVerb registered_exec({
           "--report", options->plan.report,
           "of a tenant's program: which kernels ran in the tenant's colours and how often, "
           "which code and which calls were refused and why, and its bytes, at exit");
-      app.add_flag("--json", options->json, "--audit and --report as one JSON object");
+      add_json(app, options->json, "", {})
+          ->description(
+              "--audit and --report as one object (demarc.exec/2), on standard error or in FILE");
       app.add_flag("--observe", options->plan.observe,
                    "choose no TPCs and set no mask: see and count the launches only");
       app.add_option("--announce", options->announce,

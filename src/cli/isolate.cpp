@@ -133,13 +133,12 @@ Result<void> isolate(IsolateOptions& options) {
   DEMARC_TRY(const auto result, options.forecast
                                     ? study::forecast_study(plan, *executor)
                                     : study::run_study(plan, *executor, terminal_progress()));
-  if (!options.json.empty()) {
-    DEMARC_CHECK(emit(options.json, study::study_json(result, command_line())));
-  }
   if (!options.html.empty()) {
-    DEMARC_CHECK(write_file(options.html, report::isolate_page(result, command_line())));
+    DEMARC_CHECK(emit(options.html, report::isolate_page(result, command_line())));
   }
-  if (options.json != "-") DEMARC_CHECK(emit("-", study::study_text(result)));
+  DEMARC_CHECK(emit_result(
+      options.json, "-", [&] { return study::study_json(result, command_line()); },
+      [&] { return study::study_text(result); }));
   if (!result.errors.empty()) {
     return check_failed("{} of the study's cells and modes ended with an error, the first: {}",
                         result.errors.size(), result.errors.front());
@@ -191,7 +190,7 @@ const RegisterVerb isolate_verb{
            "--forecast", options->forecast,
            "run nothing: say from the kernels' PTX who would press on the memory, whom half "
            "the L2 would cost, and which mode suits");
-       add_output(app, "--json", options->json, "result with raw samples; - is standard output");
+       add_json(app, options->json, "the result with raw samples", {"demarc.isolate/3"});
        add_output(app, "--html", options->html, "one self-contained page with the figures");
        app.add_flag("--worker", options->worker)->group("");  // hidden: a lane for another process
        app.add_option("--sync-domain", options->common.sync_domain)->group("");  // of it

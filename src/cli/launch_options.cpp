@@ -39,7 +39,7 @@ void LaunchOptions::declare(CLI::App& app) {
   seed_ = app.add_option("--seed", text.seed, "seed of random buffer contents");
   app.add_option("--scale", request_.options.scale,
                  "size named in the launch file, such as 'large'");
-  app.add_option("--set", settings_, "parameter of the launch file, as in --set n=4096")
+  app.add_option("--param", parameters_, "parameter of the launch file, as in --param n=4096")
       ->option_text("NAME=VALUE");
   app.add_option(
          "--variable", request_.variables,
@@ -66,12 +66,12 @@ Result<workload::LoadedLaunch> LaunchOptions::load() const {
                        chosen_kernel().empty();
   request.seed_given = seed_->count() > 0;
   request.target_given = target_->count() > 0;
-  for (const std::string& setting : settings_) {
-    const auto equals = setting.find('=');
+  for (const std::string& parameter : parameters_) {
+    const auto equals = parameter.find('=');
     if (equals == std::string::npos)
-      return invalid_input("--set {}: NAME=VALUE was expected", setting);
-    DEMARC_TRY(request.options.parameters[setting.substr(0, equals)],
-               parse_i64(setting.substr(equals + 1), "--set " + setting));
+      return invalid_input("--param {}: NAME=VALUE was expected", parameter);
+    DEMARC_TRY(request.options.parameters[parameter.substr(0, equals)],
+               parse_i64(parameter.substr(equals + 1), "--param " + parameter));
   }
   return workload::load_launch(request);
 }

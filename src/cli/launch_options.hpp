@@ -27,7 +27,7 @@ class LaunchOptions {
 
  private:
   workload::LaunchRequest request_;
-  std::vector<std::string> settings_;  // NAME=VALUE
+  std::vector<std::string> parameters_;  // NAME=VALUE
   std::vector<CLI::Option*> text_options_;
   CLI::Option* seed_ = nullptr;
   CLI::Option* target_ = nullptr;

@@ -13,15 +13,16 @@ namespace {
 
 struct LeaseOptions {
   std::string socket = lease::default_socket();
-  std::string tenant, bytes, tpcs, page, program, preload, output;
-  bool json = false;
+  std::string tenant, bytes, tpcs, page, program, preload, output, json;
 };
 
 Result<void> list_leases(const LeaseOptions& options) {
   DEMARC_TRY(const auto client, lease::LeaseClient::connect(options.socket));
   DEMARC_TRY(const auto status, client.list());
   if (!options.page.empty()) return emit(options.page, serve::status_to_html(status));
-  return emit("", options.json ? serve::status_to_json(status) : serve::status_to_text(status));
+  return emit_result(
+      options.json, "-", [&] { return serve::status_to_json(status); },
+      [&] { return serve::status_to_text(status); });
 }
 
 Result<void> check_tenant(const LeaseOptions& options) {
@@ -73,7 +74,7 @@ const RegisterVerb registered_lease({
       app.add_option("--socket", options->socket,
                      "path of the server's socket (default: $DEMARC_SOCKET, else demarc.sock in "
                      "$XDG_RUNTIME_DIR or /run)");
-      app.add_flag("--json", options->json, "print JSON");
+      add_json(app, options->json, "the tenants", {"demarc.lease/1"});
       app.fallthrough();
       CLI::App* list = app.add_subcommand("list", "tenants, their memory, processes and launches");
       add_output(*list, "--html", options->page, "write a page of it to this file");

@@ -18,9 +18,9 @@ struct LocalityOptions {
   bool loads = false;
   bool stores = false;
   bool atomics = false;
-  bool json = false;
   bool maps = false;
-  std::string out;
+  std::string json;
+  std::string output;
   std::string html;
   std::uint32_t gpus = 1;
   locality::Options analysis;
@@ -29,7 +29,7 @@ struct LocalityOptions {
 Result<void> run_locality(LocalityOptions& options) {
   if (int{options.loads} + int{options.stores} + int{options.atomics} > 1)
     return invalid_input("--loads, --stores and --atomics exclude each other");
-  if (options.maps && !options.json)
+  if (options.maps && options.json.empty())
     return invalid_input("--maps adds the cells of the maps to the JSON: give --json too");
   options.analysis.kind = options.stores    ? locality::AccessKind::store
                           : options.atomics ? locality::AccessKind::atomic
@@ -56,8 +56,9 @@ Result<void> run_locality(LocalityOptions& options) {
                                     options.device, options.gpus));
   if (!options.html.empty())
     DEMARC_CHECK(emit(options.html, report::locality_page(study, command_line())));
-  return emit(options.out, options.json ? report::locality_json(study, options.maps)
-                                        : report::locality_text(study));
+  return emit_result(
+      options.json, options.output, [&] { return report::locality_json(study, options.maps); },
+      [&] { return report::locality_text(study); });
 }
 
 const RegisterVerb registered_locality({
@@ -89,10 +90,9 @@ const RegisterVerb registered_locality({
       app.add_option("--gpus", options->gpus, "GPUs the blocks are split over, for the page maps")
           ->check(CLI::Range(1, 64))
           ->capture_default_str();
-      app.add_flag("--json", options->json, "JSON instead of text");
+      add_json(app, options->json, "the indices", {"demarc.locality/1"});
       app.add_flag("--maps", options->maps, "with the cells of the maps in the JSON");
-      add_output(app, "--out", options->out,
-                 "file for the text or JSON (default: standard output)");
+      add_output(app, options->output);
       add_output(app, "--html", options->html, "write one self-contained page");
       return [options] { return run_locality(*options); };
     },

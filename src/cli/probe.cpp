@@ -14,10 +14,9 @@ namespace {
 struct ProbeMemoryOptions {
   std::string device = "cuda:0";
   std::string output;
-  std::string json_file;
+  std::string json;
   double gib = 8;
   std::uint64_t seed = 1;
-  bool json = false;
 };
 
 Result<void> run_probe_memory(const ProbeMemoryOptions& options) {
@@ -27,11 +26,9 @@ Result<void> run_probe_memory(const ProbeMemoryOptions& options) {
   probe_options.seed = options.seed;
   DEMARC_TRY(const probe::MemoryReport report,
              probe::probe_memory(*opened.memory, probe_options, terminal_progress()));
-  if (!options.json_file.empty()) {
-    DEMARC_CHECK(emit(options.json_file, probe::report_to_json(report)));
-  }
-  DEMARC_CHECK(
-      emit("", options.json ? probe::report_to_json(report) : probe::report_to_text(report)));
+  DEMARC_CHECK(emit_result(
+      options.json, "-", [&] { return probe::report_to_json(report); },
+      [&] { return probe::report_to_text(report); }));
   if (!report.decided) {
     return check_failed("{}: the structure of the memory could not be decided", report.facts.name);
   }
@@ -43,11 +40,10 @@ Result<void> run_probe_memory(const ProbeMemoryOptions& options) {
 struct ProbeTranslationOptions {
   std::string device = "cuda:0";
   std::string peer;
-  std::string output;
+  std::string json;
   double card_gib = 100;
   double host_gib = 4;
   std::uint64_t seed = 1;
-  bool json = false;
 };
 
 Result<void> run_probe_translation(const ProbeTranslationOptions& options) {
@@ -59,18 +55,15 @@ Result<void> run_probe_translation(const ProbeTranslationOptions& options) {
   DEMARC_TRY(
       const probe::TranslationReport report,
       probe::probe_translation(*opened, {.seed = options.seed, .levels = {}}, terminal_progress()));
-  if (!options.output.empty()) {
-    DEMARC_CHECK(emit(options.output, probe::translation_to_json(report)));
-  }
-  DEMARC_CHECK(emit(
-      "", options.json ? probe::translation_to_json(report) : probe::translation_to_text(report)));
+  DEMARC_CHECK(emit_result(
+      options.json, "-", [&] { return probe::translation_to_json(report); },
+      [&] { return probe::translation_to_text(report); }));
   return probe::check_finished(report);
 }
 
 void declare_translation(CLI::App& app, ProbeTranslationOptions& options) {
   app.add_option("--device", options.device, "cuda:N or planted:h200")->capture_default_str();
   app.add_option("--peer", options.peer, "cuda:N: memory of this card over the link, too");
-  add_output(app, "-o,--output", options.output, "write the JSON report to this file");
   app.add_option("--memory-gib", options.card_gib, "memory to take of each card at most, GiB")
       ->capture_default_str()
       ->check(CLI::Range(0.25, 100.0));
@@ -78,7 +71,7 @@ void declare_translation(CLI::App& app, ProbeTranslationOptions& options) {
       ->capture_default_str()
       ->check(CLI::Range(0.25, 64.0));
   app.add_option("--seed", options.seed, "seed of the random choices")->capture_default_str();
-  app.add_flag("--json", options.json, "print JSON instead of text");
+  add_json(app, options.json, "the report", {probe::translation_schema});
 }
 
 const RegisterVerb registered_probe({
@@ -99,15 +92,13 @@ const RegisterVerb registered_probe({
           ->capture_default_str();
       add_output(*memory, "-o,--output", options->output,
                  "write the device description, with the address map, to this file");
-      add_output(*memory, "--report", options->json_file,
-                 "write the JSON report to this file beside the text");
       memory
           ->add_option("--memory-gib", options->gib, "device memory to take from a real card, GiB")
           ->capture_default_str()
           ->check(CLI::Range(0.25, 4096.0));
       memory->add_option("--seed", options->seed, "seed of the random choices")
           ->capture_default_str();
-      memory->add_flag("--json", options->json, "print JSON instead of text");
+      add_json(*memory, options->json, "the report", {probe::report_schema});
       return [options, translation, translation_options] {
         return translation->parsed() ? run_probe_translation(*translation_options)
                                      : run_probe_memory(*options);

@@ -259,7 +259,7 @@ const RegisterVerb rewrite_verb{
      [](CLI::App& app) -> std::function<Result<void>()> {
        auto options = std::make_shared<RewriteOptions>();
        app.add_option("ptx", options->input, "PTX file")->required();
-       add_output(app, "-o,--output", options->output, "where to write; - is standard output");
+       add_output(app, options->output);
        app.add_flag("--affine", options->affine,
                     "kernels run on chosen SMs only, as persistent blocks with a queue");
        add_colored_options(app, *options);

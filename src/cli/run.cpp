@@ -18,7 +18,7 @@ struct RunOptions {
   BufferOptions buffers;
   std::string device = "cuda:0";
   double limit_s = 60;
-  bool json = false;
+  std::string json;
 };
 
 std::string run_text(const cuda::LaunchRun& run, const std::string& check) {
@@ -62,15 +62,15 @@ Result<void> run_on_card(const RunOptions& options) {
   const auto unset =
       workload::unset_constants(ptx::parse(loaded.ptx, loaded.ptx_name).module, loaded.launch);
   warn_of_unset("run", unset);
-  if (options.json) {
-    Json json = run_json(run, gpu->name(), verdict);
-    json["warnings"] = unset_json(unset);
-    json["buffers"] = buffers_json(shown, loaded.launch, run.buffers);
-    DEMARC_CHECK(emit({}, json_text(json, 2) + "\n"));
-  } else {
-    DEMARC_CHECK(
-        emit({}, run_text(run, verdict) + buffers_text(shown, loaded.launch, run.buffers)));
-  }
+  DEMARC_CHECK(emit_result(
+      options.json, {},
+      [&] {
+        Json json = run_json(run, gpu->name(), verdict);
+        json["warnings"] = unset_json(unset);
+        json["buffers"] = buffers_json(shown, loaded.launch, run.buffers);
+        return json_text(json, 2) + "\n";
+      },
+      [&] { return run_text(run, verdict) + buffers_text(shown, loaded.launch, run.buffers); }));
   return checked;
 }
 
@@ -87,7 +87,7 @@ const RegisterVerb run_verb({
       app.add_option("--limit", options->limit_s, "seconds that a kernel may take")
           ->check(CLI::Range(0.001, 86400.0))
           ->capture_default_str();
-      app.add_flag("--json", options->json, "times and verdict as JSON (schema demarc.run/1)");
+      add_json(app, options->json, "times and verdict", {"demarc.run/1"});
       return [options] { return run_on_card(*options); };
     },
 });

@@ -23,9 +23,9 @@ std::string policy_names() {
 }
 
 struct ScheduleOptions {
-  std::string config, policy = "all", model = "simtbs", out, timeline, svg;
+  std::string config, policy = "all", model = "simtbs", output, json, timeline, svg;
   std::vector<std::string> locality;
-  bool classic = false, json = false, verbose = false;
+  bool classic = false, verbose = false;
   std::vector<std::string> given;  // on the command line
 };
 
@@ -66,7 +66,8 @@ Result<void> schedule_classic(const ScheduleOptions& options, sim::TbModel model
   const sim::ClassicOutput output =
       sim::run_classic(text, options.config, policy, model, options.verbose);
   // A run that was refused has no output, and then no file is written either.
-  if (output.exit_status == 0 || !output.out.empty()) DEMARC_CHECK(emit(options.out, output.out));
+  if (output.exit_status == 0 || !output.out.empty())
+    DEMARC_CHECK(emit(options.output, output.out));
   if (output.exit_status == 0) return {};
   std::fwrite(output.err.data(), 1, output.err.size(), stderr);
   std::exit(output.exit_status);
@@ -108,7 +109,9 @@ Result<void> run_scenario(const ScheduleOptions& options, const std::string& tex
                return error;
              }));
   DEMARC_CHECK(write_timeline(options, sim::pipeline_timeline(scenario, run)));
-  return emit(options.out, sim::report_scenario(scenario, run, options.json));
+  const auto report = [&](bool json) { return sim::report_scenario(scenario, run, json); };
+  return emit_result(
+      options.json, options.output, [&] { return report(true); }, [&] { return report(false); });
 }
 
 Result<void> run_schedule(const ScheduleOptions& options) {
@@ -131,7 +134,6 @@ Result<void> run_schedule(const ScheduleOptions& options) {
   sim::TbStudyRequest request;
   if (options.policy != "all") request.policies = {options.policy};
   request.model = model;
-  request.json = options.json;
   request.kernels = options.verbose;
   DEMARC_TRY(request.sharing, read_sharing(options.locality));
   if (!options.timeline.empty() || !options.svg.empty()) {
@@ -142,8 +144,9 @@ Result<void> run_schedule(const ScheduleOptions& options) {
     DEMARC_TRY(const auto timeline, sim::tb_timeline(config, run));
     DEMARC_CHECK(write_timeline(options, timeline));
   }
-  DEMARC_TRY(const std::string report, sim::report_schedule(config, request));
-  return emit(options.out, report);
+  DEMARC_TRY(const auto report, sim::report_schedule(config, request));
+  return emit_result(
+      options.json, options.output, [&] { return report.json; }, [&] { return report.table; });
 }
 
 const RegisterVerb schedule_verb({
@@ -173,8 +176,9 @@ const RegisterVerb schedule_verb({
           app.add_flag("--classic", options->classic,
                        "print what the published program prints, with its exit status");
           app.add_flag("-v,--verbose", options->verbose, "per tick (--classic) and per kernel");
-          app.add_flag("--json", options->json, "JSON (schema demarc.schedule/1)");
-          add_output(app, "--out", options->out, "write to this file instead of standard output");
+          add_json(app, options->json, "the result",
+                   {"demarc.schedule/1", "demarc.schedule.hardware/1"});
+          add_output(app, options->output);
           add_output(app, "--timeline", options->timeline,
                      "write a Perfetto trace here, of rr unless -p names one");
           add_output(app, "--svg", options->svg, "write a picture of it here");
@@ -183,7 +187,7 @@ const RegisterVerb schedule_verb({
               declare_schedule_compare(app), declare_schedule_plan(app)};
           return [options, commands, &app]() -> Result<void> {
             for (const char* name : {"config", "--policy", "--model", "--locality", "--classic",
-                                     "--verbose", "--json", "--out", "--timeline", "--svg"}) {
+                                     "--verbose", "--json", "--output", "--timeline", "--svg"}) {
               if (app.count(name) > 0) options->given.emplace_back(name);
             }
             for (const ScheduleCommand& command : commands) {

@@ -7,7 +7,7 @@ namespace demarc::cli {
 namespace {
 
 struct GenerateOptions {
-  std::string base, mix = "uniform", generation = "2021", out;
+  std::string base, mix = "uniform", generation = "2021", output;
   std::uint32_t level = 80, sms = 16, units = 8, ticks = 10000;
   std::uint64_t seed = 1;
 };
@@ -24,14 +24,14 @@ Result<void> run_generate(const GenerateOptions& options) {
     DEMARC_TRY(config, sim::paper_config_of_2020(machine, mix, options.level, options.ticks));
   }
   DEMARC_TRY(config, sim::generate_workload(std::move(config), generation, options.seed));
-  return emit(options.out, sim::print_tb_config(config));
+  return emit(options.output, sim::print_tb_config(config));
 }
 
 }  // namespace
 
 ScheduleCommand declare_schedule_generate(CLI::App& verb) {
   CLI::App* app = verb.add_subcommand("generate", "make a workload, seeded");
-  app->footer("Example: demarc schedule generate --mix extreme --level 120 --seed 7 --out x.conf");
+  app->footer("Example: demarc schedule generate --mix extreme --level 120 --seed 7 -o x.conf");
   auto options = std::make_shared<GenerateOptions>();
   app->add_option("--config", options->base,
                   "take machine and *workload (or a kernel list to pick from) from this file")
@@ -54,7 +54,7 @@ ScheduleCommand declare_schedule_generate(CLI::App& verb) {
       ->capture_default_str();
   app->add_option("--seed", options->seed, "the same seed gives the same workload")
       ->capture_default_str();
-  add_output(*app, "--out", options->out, "write here instead of standard output");
+  add_output(*app, options->output);
   return {app, [options, app]() -> Result<void> {
             for (const char* name : {"--mix", "--level", "--sms", "--units", "--ticks"}) {
               if (options->base.empty() || app->count(name) == 0) continue;

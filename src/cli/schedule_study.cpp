@@ -9,9 +9,9 @@ namespace {
 
 struct StudyCommandOptions {
   sim::TbStudyOptions study;
-  std::string html, out, measure = "antt-queue";
+  std::string html, output, json, measure = "antt-queue";
   std::vector<std::string> workloads;
-  bool json = false, verbose = false;
+  bool verbose = false;
 };
 
 std::shared_ptr<StudyCommandOptions> declare_study_options(CLI::App& app, std::uint32_t seeds,
@@ -34,9 +34,9 @@ std::shared_ptr<StudyCommandOptions> declare_study_options(CLI::App& app, std::u
                  "without kernels is drawn from its *workload section, once a seed")
       ->type_name("FILE");
   add_output(app, "--html", options->html, "write a page here");
-  add_output(app, "--out", options->out, "write the table here instead of standard output");
+  add_output(app, options->output);
   app.add_flag("-v,--verbose", options->verbose, "all figures of every setting as well");
-  app.add_flag("--json", options->json, "JSON (schema demarc.schedule.study/1)");
+  add_json(app, options->json, "the cells", {"demarc.schedule.study/1"});
   return options;
 }
 
@@ -56,9 +56,10 @@ Result<sim::TbStudyOptions> study_of(const StudyCommandOptions& options, const C
 
 Result<void> emit_study(const StudyCommandOptions& options, const sim::TbStudy& study,
                         const std::string& page, const std::string& table) {
-  if (!options.html.empty()) DEMARC_CHECK(write_file(options.html, page));
-  if (options.json) return emit(options.out, sim::study_json(study));
-  return emit(options.out, options.verbose ? table + "\n" + sim::study_table(study) : table);
+  if (!options.html.empty()) DEMARC_CHECK(emit(options.html, page));
+  return emit_result(
+      options.json, options.output, [&] { return sim::study_json(study); },
+      [&] { return options.verbose ? table + "\n" + sim::study_table(study) : table; });
 }
 
 }  // namespace

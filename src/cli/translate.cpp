@@ -22,7 +22,7 @@ struct TranslateOptions {
   std::vector<std::string> parameters;
   std::string stream;
   unsigned threads = 0;
-  bool json = false;
+  std::string json;
   bool list_settings = false;
   bool print_device = false;
   bool splits = false;
@@ -116,8 +116,9 @@ Result<void> translate_splits(const TranslateOptions& options,
   DEMARC_TRY(const auto names, application_names(options.apps.empty() ? "all" : options.apps));
   DEMARC_TRY(const auto splits, translation::compare_splits(settings, names, architectures,
                                                             options.threads, terminal_progress()));
-  return emit(options.output,
-              options.json ? translation::splits_json(splits) : translation::splits_text(splits));
+  return emit_result(
+      options.json, options.output, [&] { return translation::splits_json(splits); },
+      [&] { return translation::splits_text(splits); });
 }
 
 Result<void> translate(const TranslateOptions& options) {
@@ -144,8 +145,9 @@ Result<void> translate(const TranslateOptions& options) {
   if (!options.timeline.empty()) {
     DEMARC_CHECK(write_file(options.timeline, report::translation_trace(comparison, timelines)));
   }
-  return emit(options.output,
-              options.json ? translation::to_json(comparison) : translation::to_text(comparison));
+  return emit_result(
+      options.json, options.output, [&] { return translation::to_json(comparison); },
+      [&] { return translation::to_text(comparison); });
 }
 
 std::function<Result<void>()> declare_translate(CLI::App& app) {
@@ -170,10 +172,10 @@ std::function<Result<void>()> declare_translate(CLI::App& app) {
   app.add_option("--threads", options->threads,
                  "runs at a time; 0: all cores; results do not depend on it")
       ->capture_default_str();
-  app.add_flag("--json", options->json, "JSON (schema demarc.translate/1) instead of the table");
+  add_json(app, options->json, "the table", {"demarc.translate/1", "demarc.translate.splits/1"});
   add_output(app, "--timeline", options->timeline,
              "write a Perfetto trace of one application here (at most 1024 points a curve)");
-  add_output(app, "-o,--output", options->output, "file to write instead of standard output");
+  add_output(app, options->output);
   app.add_flag("--splits", options->splits,
                "the speed-ups under each split of the work, one beside the other");
   app.add_flag("--list-settings", options->list_settings,

@@ -11,7 +11,7 @@ struct TranslateStudyOptions {
   std::string apps = "all";
   std::vector<std::string> variants;
   unsigned threads = 0;
-  bool json = false;
+  std::string json;
   bool list_variants = false;
   std::string html;
   std::string output;
@@ -33,10 +33,11 @@ Result<void> run_translate_study(const TranslateStudyOptions& options) {
   study_options.threads = options.threads;
   DEMARC_TRY(const auto study, reproduce_paper(study_options, terminal_progress()));
   if (!options.html.empty()) {
-    DEMARC_CHECK(write_file(options.html, report::translation_study_page(study, command_line())));
+    DEMARC_CHECK(emit(options.html, report::translation_study_page(study, command_line())));
   }
-  return emit(options.output, options.json ? sim::translation::study_json(study)
-                                           : sim::translation::study_text(study));
+  return emit_result(
+      options.json, options.output, [&] { return sim::translation::study_json(study); },
+      [&] { return sim::translation::study_text(study); });
 }
 
 }  // namespace
@@ -59,9 +60,8 @@ TranslateCommand declare_translate_study(CLI::App& verb) {
                   "runs at a time; 0: all cores; results do not depend on it")
       ->capture_default_str();
   add_output(*app, "--html", options->html, "one self-contained page with the figures");
-  app->add_flag("--json", options->json, "JSON (schema demarc.translate.study/1)");
-  add_output(*app, "-o,--output", options->output,
-             "file for the text or JSON (default: standard output)");
+  add_json(*app, options->json, "the figures", {"demarc.translate.study/1"});
+  add_output(*app, options->output);
   return {app, [options] { return run_translate_study(*options); }};
 }
 

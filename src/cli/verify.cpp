@@ -22,7 +22,7 @@ struct VerifyOptions {
   std::string description;
   std::uint32_t color_count = 2;
   double most_slowdown = 1.15;
-  bool json = false;
+  std::string json;
 };
 
 Result<void> run_verify_colors(const VerifyOptions& options, std::uint32_t device) {
@@ -45,7 +45,9 @@ Result<void> run_verify_colors(const VerifyOptions& options, std::uint32_t devic
   plan.colors = 0;
   for (const std::uint32_t color : colors) plan.colors |= std::uint64_t{1} << color;
   DEMARC_TRY(const auto report, cuda::verify_colors(plan));
-  DEMARC_CHECK(emit("", options.json ? report_to_json(report) : report_to_text(report)));
+  DEMARC_CHECK(emit_result(
+      options.json, "-", [&] { return report_to_json(report); },
+      [&] { return report_to_text(report); }));
   if (report.holds) return {};
   return check_failed("the colours {} are not kept apart", options.colors);
 }
@@ -62,7 +64,9 @@ Result<void> run_verify(VerifyOptions& options) {
     DEMARC_TRY(options.plan.mode, partition::parse_mode(options.mode));
   }
   DEMARC_TRY(const auto report, cuda::verify(options.plan));
-  DEMARC_CHECK(emit("", options.json ? report_to_json(report) : report_to_text(report)));
+  DEMARC_CHECK(emit_result(
+      options.json, "-", [&] { return report_to_json(report); },
+      [&] { return report_to_text(report); }));
   if (report.holds) return {};
   if (report.unconfined()) {
     return check_failed(
@@ -118,7 +122,7 @@ const RegisterVerb registered_verify({
       app.add_option("--most-slowdown", options->most_slowdown,
                      "that neighbours in other colours may cause")
           ->capture_default_str();
-      app.add_flag("--json", options->json, "print JSON");
+      add_json(app, options->json, "the proof", {"demarc.verify/1", "demarc.verify.colors/1"});
       return [options] { return run_verify(*options); };
     },
 });

@@ -76,7 +76,7 @@ TEST_F(LoadByHand, what_belongs_to_launch_files_and_bundled_modules_is_refused) 
   EXPECT_EQ(refusal(), "");
   request.options.scale = "large";
   EXPECT_EQ(refusal(),
-            "--scale and --set belong to launch files; " + request.text.ptx + " is a PTX module");
+            "--scale and --param belong to launch files; " + request.text.ptx + " is a PTX module");
   request.options = {};
   request.options.parameters["n"] = 1;
   EXPECT_NE(refusal(), "");
