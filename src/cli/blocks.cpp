@@ -66,17 +66,17 @@ Result<void> blocks(const BlocksOptions& options) {
 }
 
 const RegisterVerb blocks_verb{
-    {11, "blocks", "where and when blocks run under masks, as traces and pictures",
+    {11, "blocks", "show where and when blocks run under masks, as traces and pictures",
      "demarc blocks --experiments figure-3,figure-12 -o figures",
      [](CLI::App& app) -> std::function<Result<void>()> {
        auto options = std::make_shared<BlocksOptions>();
-       app.add_option("--device", options->device, "cuda:N");
-       app.add_option("--experiments", options->experiments,
-                      "comma list of figure-3, figure-4, figure-10 ... figure-13 [Hardware Compute "
-                      "Partitioning on NVIDIA GPUs]")
+       app.add_option("--device", options->device, "GPU: cuda:N");
+       app.add_option(
+              "--experiments", options->experiments,
+              "figures of 'Hardware Compute Partitioning on NVIDIA GPUs' to repeat (comma list)")
            ->delimiter(',');
        app.add_option("-o,--output", options->folder,
-                      "existing folder for pictures and a Perfetto trace")
+                      "write pictures and a Perfetto trace to this existing folder")
            ->check([](const std::string& folder) {
              const auto writable = check_writable(blocks_trace(folder));
              return writable ? std::string() : writable.error().message;

@@ -70,11 +70,11 @@ Json element_json(const gpu::Scalar& scalar) {
 
 void BufferOptions::declare(CLI::App& app) {
   add_named_outputs(app, "--save", files_,
-                    "write this buffer after the launch: typed where the file's name ends in .npy, "
-                    "else its bytes; may be repeated");
+                    "write this buffer after the launch: typed for a name in .npy, else its bytes; "
+                    "may be repeated");
   app.add_option("--print", printed_,
-                 "print the first COUNT elements of this buffer after the launch (16 unless "
-                 "given); may be repeated")
+                 "print the first COUNT elements of this buffer after the launch (default: 16); "
+                 "may be repeated")
       ->option_text("NAME[:COUNT]")
       ->allow_extra_args(false);
 }

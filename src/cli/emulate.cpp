@@ -161,11 +161,10 @@ Result<void> run_emulate(const EmulateOptions& given) {
 // Last of the options: nothing is run, so of the others only --trace goes with it.
 void declare_import(CLI::App& app, EmulateOptions& options) {
   const std::vector<CLI::Option*> others = app.get_options();
-  CLI::Option* const import =
-      app.add_option("--import", options.import,
-                     "Run nothing: write to --trace what stands in this Accel-Sim trace of a "
-                     "kernel, or in the kernels of this kernelslist.g")
-          ->option_text("FILE");
+  CLI::Option* const import = app.add_option("--import", options.import,
+                                             "write this Accel-Sim trace, or the kernels of this "
+                                             "kernelslist.g, to --trace; run nothing")
+                                  ->option_text("FILE");
   for (CLI::Option* const other : others) {
     if (other->check_name("--trace")) {
       import->needs(other);
@@ -178,7 +177,7 @@ void declare_import(CLI::App& app, EmulateOptions& options) {
 const RegisterVerb emulate_verb({
     .order = 80,
     .name = "emulate",
-    .summary = "Runs PTX kernels on the CPU, checks their memory accesses, writes traces",
+    .summary = "run PTX kernels on the CPU, check their memory accesses, write traces",
     .example = "demarc emulate bundled:vecadd --trace vecadd.trace",
     .declare = [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<EmulateOptions>();
@@ -186,18 +185,18 @@ const RegisterVerb emulate_verb({
       options->launch.let_kernel_choose();
       options->buffers.declare(app);
       add_output(app, "--trace", options->trace,
-                 "Write the trace of all warps to this file (docs/trace-format.md)");
-      app.add_option("--threads", options->threads, "Threads that run blocks; 0: one a core");
+                 "write the trace of all warps to this file (docs/trace-format.md)");
+      app.add_option("--threads", options->threads,
+                     "threads that run blocks; 0 means one per core");
       app.add_option("--limit", options->limit,
-                     "Warp instructions of a block; one that executes more hangs")
-          ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U))
-          ->capture_default_str();
+                     "warp instructions per block; a block that executes more is called hung")
+          ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
       app.add_option("--instruction-set", options->instruction_set,
-                     "Of this CPU, for the lane loops")
+                     "instruction set of this CPU for the lane loops")
           ->check(CLI::IsMember({"automatic", "baseline", "avx2", "avx512"}));
       app.add_flag("--checks,!--no-checks", options->checks,
-                   "Uninitialised reads and shared-memory races (on by default; bounds and "
-                   "alignment are always checked)");
+                   "check for uninitialised reads and races in shared memory (default); bounds are "
+                   "always checked");
       add_json(app, options->json, "statistics and findings", {"demarc.emulate/1"});
       declare_import(app, *options);
       return [options] { return run_emulate(*options); };

@@ -48,6 +48,7 @@ int run_program(int argc, char** argv) {
       "Demarc: let several workloads share one GPU without sharing each other's slowdowns.",
       "demarc"};
   app.formatter(help_formatter());
+  app.option_defaults()->always_capture_default();  // --help shows every default
   app.set_version_flag("--version", std::string("demarc ") + version());
   app.require_subcommand(1);
   app.footer(

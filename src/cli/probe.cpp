@@ -62,15 +62,14 @@ Result<void> run_probe_translation(const ProbeTranslationOptions& options) {
 }
 
 void declare_translation(CLI::App& app, ProbeTranslationOptions& options) {
-  app.add_option("--device", options.device, "cuda:N or planted:h200")->capture_default_str();
-  app.add_option("--peer", options.peer, "cuda:N: memory of this card over the link, too");
-  app.add_option("--memory-gib", options.card_gib, "memory to take of each card at most, GiB")
-      ->capture_default_str()
+  app.add_option("--device", options.device, "GPU: cuda:N or planted:h200");
+  app.add_option("--peer", options.peer,
+                 "second card, cuda:N, whose memory is reached over the link (default: none)");
+  app.add_option("--memory-gib", options.card_gib, "largest number of GiB to take of each card")
       ->check(CLI::Range(0.25, 100.0));
-  app.add_option("--host-gib", options.host_gib, "pinned memory of the host to take, GiB")
-      ->capture_default_str()
+  app.add_option("--host-gib", options.host_gib, "GiB of pinned host memory to take")
       ->check(CLI::Range(0.25, 64.0));
-  app.add_option("--seed", options.seed, "seed of the random choices")->capture_default_str();
+  app.add_option("--seed", options.seed, "seed of the random choices");
   add_json(app, options.json, "the report", {probe::translation_schema});
 }
 
@@ -85,19 +84,18 @@ const RegisterVerb registered_probe({
       auto translation_options = std::make_shared<ProbeTranslationOptions>();
       app.require_subcommand(1);
       CLI::App* translation = app.add_subcommand(
-          "translation", "TLBs, page walks, links and atomics: own, peer and host memory");
+          "translation", "find TLBs, page walks, links and atomics of own, peer and host memory");
       declare_translation(*translation, *translation_options);
-      CLI::App* memory = app.add_subcommand("memory", "slices, modules, hash functions, colours");
-      memory->add_option("--device", options->device, "cuda:N, sim:NAME or planted:NAME")
-          ->capture_default_str();
+      CLI::App* memory =
+          app.add_subcommand("memory", "find slices, modules, hash functions and colours");
+      memory->add_option("--device", options->device, "GPU: cuda:N, sim:NAME or planted:NAME");
       add_output(*memory, "-o,--output", options->output,
-                 "write the device description, with the address map, to this file");
+                 "write the device description with its address map to this file");
       memory
-          ->add_option("--memory-gib", options->gib, "device memory to take from a real card, GiB")
-          ->capture_default_str()
+          ->add_option("--memory-gib", options->gib,
+                       "GiB of device memory to take from a real card")
           ->check(CLI::Range(0.25, 4096.0));
-      memory->add_option("--seed", options->seed, "seed of the random choices")
-          ->capture_default_str();
+      memory->add_option("--seed", options->seed, "seed of the random choices");
       add_json(*memory, options->json, "the report", {probe::report_schema});
       return [options, translation, translation_options] {
         return translation->parsed() ? run_probe_translation(*translation_options)

@@ -73,28 +73,29 @@ Result<void> run_ptx(const PtxOptions& options) {
 const RegisterVerb ptx_verb({
     .order = 60,
     .name = "ptx",
-    .summary =
-        "parse, check and print PTX; control-flow graphs, syntax trees, opcode counts; PTX of "
-        "programs",
+    .summary = "parse, check and print PTX; show graphs, address trees and opcode counts; extract "
+               "PTX from programs",
     .example = "demarc ptx kernel.ptx --stats",
     .declare =
         [](CLI::App& app) {
           auto options = std::make_shared<PtxOptions>();
           app.add_option(
                  "file", options->file,
-                 "PTX file; with --list and --extract also a program, library, fat binary or cubin")
+                 "PTX file; --list and --extract also take a program, library, fat binary or cubin")
               ->required();
           auto* what = app.add_option_group("what to do");
-          what->add_flag("--check")->description("report everything wrong with it (default)");
-          what->add_flag("--print", options->print, "the module, printed from what was understood");
-          what->add_option("--cfg", options->cfg, "control-flow graph of this kernel, as DOT")
+          what->add_flag("--check")->description("report every error in the file (default)");
+          what->add_flag("--print", options->print, "print the module as it was understood");
+          what->add_option("--cfg", options->cfg,
+                           "print the control-flow graph of this kernel as DOT")
               ->type_name("KERNEL");
           what->add_option("--tree", options->tree,
-                           "syntax tree of the address of every ld.global of this kernel, as JSON")
+                           "print the address tree of every ld.global of this kernel as JSON")
               ->type_name("KERNEL");
-          what->add_flag("--stats", options->stats, "functions, registers, opcode counts");
-          what->add_flag("--list", options->list,
-                         "the device code in the file: kind, target, compression, bytes, kernels");
+          what->add_flag("--stats", options->stats, "count functions, registers and opcodes");
+          what->add_flag(
+              "--list", options->list,
+              "list the device code in the file: kind, target, compression, bytes, kernels");
           what->add_option("--extract", options->extract,
                            "write all PTX in the file to this folder")
               ->type_name("DIR");

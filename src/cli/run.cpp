@@ -77,16 +77,15 @@ Result<void> run_on_card(const RunOptions& options) {
 const RegisterVerb run_verb({
     .order = 85,
     .name = "run",
-    .summary = "runs a launch on a real GPU and checks its outputs",
+    .summary = "run a launch on a real GPU and check its outputs",
     .example = "demarc run bundled:hotspot",
     .declare = [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<RunOptions>();
       options->launch.declare(app);
       options->buffers.declare(app);
-      app.add_option("--device", options->device, "cuda:N")->capture_default_str();
+      app.add_option("--device", options->device, "GPU: cuda:N");
       app.add_option("--limit", options->limit_s, "seconds that a kernel may take")
-          ->check(CLI::Range(0.001, 86400.0))
-          ->capture_default_str();
+          ->check(CLI::Range(0.001, 86400.0));
       add_json(app, options->json, "times and verdict", {"demarc.run/1"});
       return [options] { return run_on_card(*options); };
     },

@@ -152,36 +152,36 @@ Result<void> run_schedule(const ScheduleOptions& options) {
 const RegisterVerb schedule_verb({
     .order = 100,
     .name = "schedule",
-    .summary = "thread-block scheduling simulation (SimTBS model, hardware pipeline model)",
+    .summary = "simulate thread-block scheduling (SimTBS model, hardware pipeline model)",
     .example = "demarc schedule examples/dispatch/fig12_slots_full.json --svg fig12.svg",
     .declare =
         [](CLI::App& app) {
           auto options = std::make_shared<ScheduleOptions>();
           app.add_option("config", options->config,
-                         "SimTBS configuration (generate makes one), or scenario of the hardware "
-                         "pipeline (.json, as in examples/dispatch)")
+                         "SimTBS configuration (schedule generate makes one), or scenario of the "
+                         "hardware pipeline (.json)")
               ->type_name("FILE");
           app.add_option("--policy,-p", options->policy,
-                         fmt::format("dispatch policy: {}, or all (--classic: rr when not given)",
-                                     policy_names()))
-              ->type_name("NAME")
-              ->capture_default_str();
-          app.add_option("--model", options->model, "simtbs, simtbs-2020 or corrected")
-              ->type_name("NAME")
-              ->capture_default_str();
+                         fmt::format("dispatch policy: {}, or all", policy_names()))
+              ->type_name("NAME");
+          app.add_option("--model", options->model, "cost model: simtbs, simtbs-2020 or corrected")
+              ->type_name("NAME");
           app.add_option("--locality", options->locality,
-                         "what the blocks of kernels (of that type) share, for the locality "
-                         "policy: JSON of demarc locality --json --maps --granularity 32")
+                         "map of demarc locality --json --maps --granularity 32, of kernels of "
+                         "that type, for the policy locality")
               ->type_name("[TYPE=]FILE");
           app.add_flag("--classic", options->classic,
-                       "print what the published program prints, with its exit status");
-          app.add_flag("-v,--verbose", options->verbose, "per tick (--classic) and per kernel");
+                       "print what the published program prints, with its exit status; the policy "
+                       "is rr unless -p names one");
+          app.add_flag("-v,--verbose", options->verbose,
+                       "show every kernel, and with --classic every tick");
           add_json(app, options->json, "the result",
                    {"demarc.schedule/1", "demarc.schedule.hardware/1"});
           add_output(app, options->output);
           add_output(app, "--timeline", options->timeline,
-                     "write a Perfetto trace here, of rr unless -p names one");
-          add_output(app, "--svg", options->svg, "write a picture of it here");
+                     "write a Perfetto trace to this file; the policy is rr unless -p names one");
+          add_output(app, "--svg", options->svg,
+                     "write a picture to this file; the policy is rr unless -p names one");
           const std::vector<ScheduleCommand> commands = {
               declare_schedule_generate(app), declare_schedule_study(app),
               declare_schedule_compare(app), declare_schedule_plan(app)};

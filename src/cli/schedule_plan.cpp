@@ -24,8 +24,8 @@ Result<void> run_plan(const PlanOptions& options) {
 }  // namespace
 
 ScheduleCommand declare_schedule_plan(CLI::App& verb) {
-  CLI::App* app =
-      verb.add_subcommand("plan", "a TPC partition in which periodic tasks hold their deadlines");
+  CLI::App* app = verb.add_subcommand(
+      "plan", "find a TPC partition in which periodic tasks hold their deadlines");
   app->footer("Example: demarc schedule plan examples/dispatch/tasks.json");
   auto options = std::make_shared<PlanOptions>();
   app->add_option("tasks", options->tasks, "task set (JSON, schema demarc.tasks/1)")

@@ -153,41 +153,44 @@ SweepCommand declare_run(CLI::App& verb) {
   app->add_option("plan", options->plan, "sweep file (docs/sweep.md)")
       ->required()
       ->type_name("FILE");
-  app->add_option("--db", options->database, "results [the sweep file's name with .db]")
+  app->add_option("--db", options->database,
+                  "file of the results (default: the sweep file's name with .db)")
       ->type_name("FILE");
   app->add_option("--jobs,-j", options->jobs,
-                  "points at a time on each machine or rank; 0: as many as cores, under mpirun 1")
-      ->check(CLI::Range(0U, 4096U).description(""))
-      ->capture_default_str();
-  app->add_option("--most", options->run.most, "end after so many points; 0: all")
-      ->capture_default_str();
-  app->add_flag("--retry", options->run.retry, "run points that failed once more");
+                  "points at a time per machine or rank; 0 means all cores, and 1 under mpirun")
+      ->check(CLI::Range(0U, 4096U).description(""));
+  app->add_option("--most", options->run.most, "end after this many points; 0 means all");
+  app->add_flag("--retry", options->run.retry, "run failed points again");
   app->add_flag("--any-revision", options->any_revision,
                 "go on in a file whose points another revision of this program ran");
   return {app, [options] { return run_points(*options); }};
 }
 
 SweepCommand declare_show(CLI::App& verb) {
-  CLI::App* app = verb.add_subcommand("show", "what the points say, put together");
+  CLI::App* app = verb.add_subcommand("show", "show what the points say together");
   app->footer("Example: demarc sweep show results.db --html results.html");
   auto options = std::make_shared<ShowOptions>();
-  app->add_option("database", options->database, "results")->required()->type_name("FILE");
-  app->add_option("--rows", options->rows, "rows of a table that are shown")->capture_default_str();
+  app->add_option("database", options->database, "file of the results")
+      ->required()
+      ->type_name("FILE");
+  app->add_option("--rows", options->rows, "rows to show of a table");
   add_json(*app, options->json, "the table", {"demarc.sweep.export/1"});
-  add_output(*app, "--html", options->html, "write a page here");
+  add_output(*app, "--html", options->html, "write a page with the figures to this file");
   add_output(*app, options->output);
   return {app, [options] { return show(*options); }};
 }
 
 SweepCommand declare_export(CLI::App& verb) {
-  CLI::App* app = verb.add_subcommand("export", "CSV or JSON of the results");
+  CLI::App* app = verb.add_subcommand("export", "write the results as CSV or JSON");
   app->footer("Example: demarc sweep export results.db --points -o points.csv");
   auto options = std::make_shared<ShowOptions>();
-  app->add_option("database", options->database, "results")->required()->type_name("FILE");
-  app->add_flag("--points", options->points, "every point and not what they come to together");
+  app->add_option("database", options->database, "file of the results")
+      ->required()
+      ->type_name("FILE");
+  app->add_flag("--points", options->points, "write every point, not the aggregates");
   app->add_flag(
       "--provenance", options->provenance,
-      "with --points: also seconds, rank, exit code, revision, seed, digest of the input");
+      "with --points: add seconds, rank, exit code, revision, seed and the digest of the input");
   add_json(*app, options->json, "the table", {"demarc.sweep.export/1"});
   add_output(*app, options->output);
   return {app, [options]() -> Result<void> {
@@ -201,7 +204,7 @@ SweepCommand declare_export(CLI::App& verb) {
 const RegisterVerb sweep_verb({
     .order = 115,
     .name = "sweep",
-    .summary = "a simulation over a grid of settings, on all cores or under mpirun",
+    .summary = "run a simulation over a grid of settings, on all cores or under mpirun",
     .example = "demarc sweep run examples/sweeps/dispatch.json",
     .declare =
         [](CLI::App& app) {

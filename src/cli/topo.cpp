@@ -82,14 +82,14 @@ const RegisterVerb registered_topo({
     "demarc topo --device cuda:0 --json",
     [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<TopoOptions>();
-      app.add_option("--device", options->device, "cuda:N, sim:NAME or sim:FILE.json")
-          ->capture_default_str();
+      app.add_option("--device", options->device, "GPU: cuda:N, sim:NAME or sim:FILE.json");
       add_output(app, "-o,--output", options->output, "write the device description to this file");
       add_json(app, options->json, "the topology",
                {"demarc.topo/1", "demarc.topo.identity/1", "demarc.device/1"});
-      app.add_flag("--identify", options->identify,
-                   "say by latencies which SMs this process runs on; always done inside MPS");
-      app.add_flag("--refresh", options->refresh, "measure again what was remembered");
+      app.add_flag(
+          "--identify", options->identify,
+          "find by latencies which SMs this process runs on; within MPS this is always done");
+      app.add_flag("--refresh", options->refresh, "measure again what is remembered");
       return [options] { return show_topology(*options); };
     },
 });

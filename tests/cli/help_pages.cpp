@@ -11,8 +11,10 @@
 namespace demarc::test {
 namespace {
 
-// CLI11 begins descriptions in this column, on the next line where the names are longer.
+// CLI11 begins descriptions in this column, further right in a group of options within others.
+// Behind longer names they stand on the next line.
 constexpr std::size_t description_column = 30;
+constexpr std::size_t usual_indent = 2;
 
 std::string without_blanks(const std::string& text) {
   const auto begin = text.find_first_not_of(' ');
@@ -21,15 +23,17 @@ std::string without_blanks(const std::string& text) {
 }
 
 // "  -o,--output TEXT            write to this file", or the names alone.
-HelpOption option_of(const std::string& line, const std::string& group) {
+HelpOption option_of(const std::string& line, const std::string& next, const std::string& group) {
   HelpOption option;
   option.group = group;
   std::string names = line;
-  const bool divided = line.size() > description_column && line[description_column - 1] == ' ' &&
-                       line[description_column] != ' ';
-  if (divided) {
-    names = line.substr(0, description_column);
-    option.description = line.substr(description_column);
+  const std::size_t indent = line.find_first_not_of(' ');
+  const std::size_t column = description_column + indent - usual_indent;
+  const bool below = next.find_first_not_of(' ') == column;
+  if (below) option.description = next.substr(column);
+  if (!below && line.size() > column) {
+    names = line.substr(0, column);
+    option.description = line.substr(column);
   }
   names = without_blanks(names);
   const std::size_t end = std::min({names.find(' '), names.find('['), names.size()});
@@ -45,11 +49,15 @@ HelpPage page_of(const std::vector<std::string>& verb) {
   arguments.emplace_back("--help");
   const Outcome outcome = run_demarc(arguments);
   EXPECT_EQ(outcome.exit_code, 0) << page.name() << ": " << outcome.err;
-  std::istringstream lines(outcome.out);
-  std::getline(lines, page.summary);
+  std::vector<std::string> lines;
+  std::istringstream text(outcome.out);
+  for (std::string line; std::getline(text, line) && !line.starts_with("Example");)
+    lines.push_back(line);
+  page.summary = lines.at(0);
+  lines.emplace_back();
   std::string group;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("Example")) break;
+  for (std::size_t i = 1; i + 1 < lines.size(); ++i) {
+    const std::string& line = lines[i];
     const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
     const bool heading = line.ends_with(':') && indent < description_column;
     if (heading) {
@@ -57,12 +65,10 @@ HelpPage page_of(const std::vector<std::string>& verb) {
     } else if (group.empty() || indent == line.size() || line[indent] == '[') {
       continue;
     } else if (group == "Subcommands") {
-      const HelpOption sub = option_of(line, group);
+      const HelpOption sub = option_of(line, lines[i + 1], group);
       page.subcommands.emplace_back(sub.names, sub.description);
     } else if (indent < description_column) {
-      page.options.push_back(option_of(line, group));
-    } else if (!page.options.empty()) {
-      page.options.back().description += line.substr(indent);
+      page.options.push_back(option_of(line, lines[i + 1], group));
     }
   }
   return page;
