@@ -445,7 +445,8 @@ TEST(ScheduleVerb, every_help_gives_defaults_and_an_example) {
         "--seed UINT=1 "}},
       {"study", {"--seeds UINT=10 ", "--ticks UINT=10000 ", "--threads UINT=0 "}},
       {"compare",
-       {"(default: 16,32,66,132,264,528)", "--seeds UINT=10 ", "--ticks UINT=3000 ", "antt, antt-queue, "}},
+       {"(default: 16,32,66,132,264,528)", "--seeds UINT=10 ", "--ticks UINT=3000 ",
+        "antt, antt-queue, "}},
       {"plan", {"demarc.tasks/1"}}};
   for (const auto& [command, shown_all] : commands) {
     std::vector<std::string> arguments{"--help"};
