@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tables of docs/measurements from the JSON of `demarc isolate --json FILE`.
+"""Tables of docs/measurements from the JSON of `demarc isolate --json=FILE`.
 
 usage: isolate-tables.py [--cells CELLS.csv] [--samples SAMPLES.csv] FILE.json ...
 
@@ -13,7 +13,7 @@ import csv
 import json
 import sys
 
-SCHEMA = ("demarc.isolate", 2)
+SCHEMA = "demarc.isolate/3"
 
 
 def fail(message):
@@ -37,8 +37,8 @@ class Study:
                 result = json.load(file)
         except (OSError, ValueError) as error:
             fail(f"{name}: {error}")
-        if (result.get("schema"), result.get("version")) != SCHEMA:
-            fail(f"{name}: this is not {SCHEMA[0]} version {SCHEMA[1]}, what demarc isolate --json writes")
+        if result.get("schema") != SCHEMA:
+            fail(f"{name}: the schema is not {SCHEMA}, which demarc isolate --json writes")
         self.parts.add(result["plan"]["parts"])
         for victim in result["plan"]["victims"]:
             if victim["name"] not in self.victims:

@@ -52,7 +52,7 @@ for spec in "$@"; do
   name=${parts[0]%@*}
   scale=()
   [[ ${parts[0]} == *@* ]] && scale=(--scale "${parts[0]#*@}")
-  for setting in "${parts[@]:1}"; do scale+=(--set "$setting"); done
+  for setting in "${parts[@]:1}"; do scale+=(--param "$setting"); done
   if ! ncu --clock-control none --cache-control "$cache" --launch-count "$launches" --metrics "$metrics" --csv --print-units base \
     "$demarc" run "bundled:$name" "${scale[@]}" >"$work/one.txt" 2>"$work/err.txt"; then
     echo "measure-hit-rates: $spec: ncu failed: $(tail -n 3 "$work/err.txt" "$work/one.txt" | tr '\n' ' ')" >&2

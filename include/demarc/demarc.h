@@ -2,8 +2,9 @@
  * never changed.
  *
  * Every function that returns int returns 0 when it worked, else 1 (wrong input), 2 (the machine or
- * driver lacks it) or 3 (a check did not hold); demarc_error() then says why. In masks a set bit
- * ENABLES a TPC; bit i of word i / 64 is TPC i in logical order. Link with libdemarc.so. */
+ * driver lacks it) or 3 (a check did not hold); demarc_error() then says why. A pointer may be NULL
+ * only where its comment says so, and where its count is 0: other calls return 1. In masks a set
+ * bit ENABLES a TPC; bit i of word i / 64 is TPC i in logical order. Link with libdemarc.so. */
 #ifndef DEMARC_DEMARC_H
 #define DEMARC_DEMARC_H
 
@@ -33,6 +34,7 @@ int demarc_open_observer(uint32_t device, demarc_card** card);
 /* Masks set through the card are taken back. */
 void demarc_close(demarc_card* card);
 
+/* 0 and an error where `card` is NULL. */
 uint32_t demarc_tpc_count(const demarc_card* card);
 uint32_t demarc_sm_count(const demarc_card* card);
 uint32_t demarc_gpc_count(const demarc_card* card);

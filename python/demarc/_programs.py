@@ -24,7 +24,7 @@ from ._library import find_program
 if TYPE_CHECKING:
     import numpy
 
-EMULATE_SCHEMA = "demarc-emulate-1"
+EMULATE_SCHEMA = "demarc.emulate/1"
 LOCALITY_SCHEMA = "demarc.locality/1"
 SCHEDULE_SCHEMA = "demarc.schedule/1"
 CHECK_FAILED = 3  # exit code of a run whose findings or outputs are told
@@ -184,7 +184,7 @@ class _Launch:
         self.options += ["--kernel", kernel] if kernel else []
         self.options += ["--scale", scale] if scale else []
         for parameter, value in parameters.items():
-            self.options += ["--set", f"{parameter}={value}"]
+            self.options += ["--param", f"{parameter}={value}"]
         for i, (name, value) in enumerate(variables.items()):
             is_array = isinstance(value, self.numpy.ndarray)
             spec = self._save(f"variable{i}", value) if is_array else self._argument(f"variable '{name}'", value)
@@ -221,7 +221,7 @@ def emulate(ptx: str | Path | None = None, kernel: str = "", arguments: Sequence
         described = _described(folder, ptx, kernel, arguments, grid, block, shared, launch, scale, parameters, variables)
         numpy = described.numpy
         files = {name: f"out{i}.npy" for i, name in enumerate([name for name, _ in described.arrays] + list(outputs))}
-        options = [word for name, file in files.items() for word in ("--output", f"{name}={file}")]
+        options = [word for name, file in files.items() for word in ("--save", f"{name}={file}")]
         given = _asked(["emulate", *described.options, *options], EMULATE_SCHEMA, folder)
         after = {name: numpy.load(Path(folder) / file) for name, file in files.items()}
     return Emulation(

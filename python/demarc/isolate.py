@@ -13,7 +13,7 @@ from typing import Any
 
 from ._errors import Error
 
-SCHEMA = ("demarc.isolate", 2)
+SCHEMA = "demarc.isolate/3"
 COLUMNS = ("mode", "victim", "aggressor", "runs", "kernels_mean_us", "kernels_p50_us", "kernels_p99_us",
            "kernels_worst_us", "run_mean_us", "run_p99_us", "run_worst_us")
 _OPTIONAL = ("kernels_p99_us", "run_p99_us")  # below 1000 runs there is none; old tables lack the column
@@ -124,8 +124,8 @@ def _read_json(path: Path) -> Study:
         given = json.loads(_text(path))
     except json.JSONDecodeError as error:
         raise Error(f"{path}:{error.lineno}: {error.msg}") from error
-    if not isinstance(given, dict) or (given.get("schema"), given.get("version")) != SCHEMA:
-        raise Error(f"{path}: this is not {SCHEMA[0]} version {SCHEMA[1]}, what demarc isolate --json writes")
+    if not isinstance(given, dict) or given.get("schema") != SCHEMA:
+        raise Error(f"{path}: the schema is not {SCHEMA}, which demarc isolate --json writes")
     for key in ("cells", "errors", "modes"):
         if not isinstance(given.get(key), list):
             raise Error(f"{path}: '{key}' is missing, or no list")

@@ -46,6 +46,26 @@ Result<double> parse_double(std::string_view text, std::string_view what) {
   return value;
 }
 
+Result<std::uint64_t> parse_bytes(std::string_view text, std::string_view what) {
+  constexpr std::string_view prefixes = "KMGT";
+  std::string_view number = text;
+  std::uint32_t shift = 0;
+  if (number.ends_with("iB")) number.remove_suffix(2);
+  const bool named = number.size() < text.size();
+  const auto prefix = number.empty() ? std::string_view::npos : prefixes.find(number.back());
+  if (prefix != std::string_view::npos) {
+    shift = 10 * (static_cast<std::uint32_t>(prefix) + 1);
+    number.remove_suffix(1);
+    if (number.ends_with(' ')) number.remove_suffix(1);
+  }
+  const auto value = parse_u64(number, what);
+  if (!value || (named && shift == 0) || *value > (UINT64_MAX >> 1U >> shift)) {
+    return invalid_input(
+        "{}: '{}' is not a number of bytes; write it as 4096, 64K, 512 MiB or 16GiB", what, text);
+  }
+  return *value << shift;
+}
+
 Result<std::vector<std::uint32_t>> parse_index_list(std::string_view text, std::uint32_t limit,
                                                     std::string_view what) {
   std::vector<std::uint32_t> indices;

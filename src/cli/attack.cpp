@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "demarc/study/attack.hpp"
+#include "help.hpp"
 #include "study_options.hpp"
 #include "verb.hpp"
 
@@ -20,7 +21,7 @@ struct AttackOptions {
   std::uint32_t screen = 5;
   std::uint32_t samples = 500;
   double longest = 2;
-  std::string out;
+  std::string output;
   std::string json;
 };
 
@@ -75,70 +76,67 @@ Result<void> attack(AttackOptions& options) {
   }
   DEMARC_CHECK(common.check_device());
   DEMARC_TRY(const study::AttackPlan plan, attack_plan(options));
-  if (!options.out.empty()) DEMARC_CHECK(study::open_folder(options.out));
+  if (!options.output.empty()) DEMARC_CHECK(study::open_folder(options.output));
   DEMARC_TRY(const auto executor, common.open());
   DEMARC_TRY(const auto result,
              study::run_attack(plan, *executor, terminal_progress(), seconds_now));
-  if (!options.out.empty()) DEMARC_CHECK(study::write_ranked(result, options.out));
-  if (!options.json.empty()) {
-    DEMARC_CHECK(emit(options.json, study::attack_json(result, command_line())));
-  }
-  if (options.json != "-") DEMARC_CHECK(emit("-", study::attack_text(result)));
+  if (!options.output.empty()) DEMARC_CHECK(study::write_ranked(result, options.output));
+  DEMARC_CHECK(emit_result(
+      options.json, "-", [&] { return study::attack_json(result, command_line()); },
+      [&] { return study::attack_text(result); }));
   if (result.verdict == study::Verdict::held) return {};
   return check_failed("{}", study::verdict_text(result));
 }
 
 const RegisterVerb attack_verb{
-    {12, "attack", "hunts for the worst neighbour of a partition, and says whether it holds",
-     "demarc attack --device cuda:0 --mode mask+color --candidates 1000 --out worst",
+    {12, "attack",
+     "hunt for the worst neighbour of a partition, and say whether the partition holds",
+     "demarc attack --device cuda:0 --mode mask+color --candidates 1000 -o worst",
      [](CLI::App& app) -> std::function<Result<void>()> {
        auto options = std::make_shared<AttackOptions>();
-       options->common.declare(app, "cuda:N or sim:NAME (simulated)");
+       options->common.declare(app, "GPU: cuda:N or sim:NAME (simulated)");
        app.add_option("--mode", options->mode,
-                      "the partition: one of the modes of demarc isolate --modes")
-           ->capture_default_str();
+                      "partition to attack: one of the modes of demarc isolate");
        app.add_option("--victims", options->victims,
-                      "comma list of bundled kernels, launch:FILE.json[@SCALE] or, on sim:NAME, "
-                      "stream:FILE")
-           ->capture_default_str();
+                      "workloads to attack: bundled kernels, launch:FILE.json[@SCALE] or, on "
+                      "sim:NAME, stream:FILE (comma list)");
        app.add_option("--without", options->without,
-                      "comma list of operations that no neighbour has: store, host_load, ...")
+                      "operations that no neighbour has: store,host_load,... (default: neighbours "
+                      "have all)")
            ->delimiter(',');
        study::AttackPlan& plan = options->plan;
        app.add_flag("--kernels-alone", plan.kernels_alone,
-                    "breed against the kernels and judge them, not the gaps between launches");
-       app.add_option("--candidates", plan.candidates,
-                      "neighbours to try (default: 1000, on sim:NAME 100)");
+                    "judge kernels alone, without the gaps between launches");
+       app.add_option("--candidates", plan.candidates, "neighbours to try (on sim:NAME 100)");
        app.add_option("--seconds", plan.seconds,
-                      "begin no generation after so long; the worst are then measured again");
-       app.add_option("--generation", plan.generation, "neighbours bred at a time")
-           ->capture_default_str();
-       app.add_option("--keep", plan.keep, "worst neighbours that are measured again and ranked")
-           ->capture_default_str();
-       app.add_option(
-           "--screen", options->screen,
-           "launches of a victim timed beside each neighbour (default: 5, on sim:NAME 3)");
-       app.add_option(
-           "--samples", options->samples,
-           "and beside the worst, in each round; from 1000 of all rounds on there is a p99 "
-           "(default: 500, on sim:NAME 3)");
+                      "begin no new generation after this many seconds (default: no limit)")
+           ->default_str("");
+       app.add_option("--generation", plan.generation, "neighbours bred at a time");
+       app.add_option("--keep", plan.keep,
+                      "number of the worst neighbours that are measured again and ranked");
+       app.add_option("--screen", options->screen,
+                      "launches of a victim timed beside each neighbour (on sim:NAME 3)");
+       app.add_option("--samples", options->samples,
+                      "launches timed beside each of the worst, per round; 1000 in all give a p99 "
+                      "(on sim:NAME 3)");
        app.add_option("--rounds", plan.rounds,
-                      "times each pair of these is visited (default: "
-                      "2, on sim:NAME 1)");
-       app.add_option("--longest", options->longest, "seconds that such a visit may take")
-           ->capture_default_str();
+                      "visits to each pair of a victim and one of the worst (on sim:NAME 1)");
+       app.add_option("--longest", options->longest, "seconds that such a visit may take");
        app.add_option("--limit", plan.limit_percent,
-                      "per cent by which the mean of a victim may grow")
-           ->capture_default_str();
+                      "per cent by which the mean of a victim may grow");
        app.add_option("--limit-p99", plan.limit_tail_percent,
-                      "and its p99, or its worst run where there are too few for a p99")
-           ->capture_default_str();
-       app.add_option("--out", options->out,
-                      "folder for the launch files of the worst neighbours, for demarc run and "
-                      "demarc isolate --aggressors launch:FILE.json")
+                      "per cent by which the p99 of a victim may grow, or its worst run where "
+                      "there is no p99");
+       app.add_option("-o,--output", options->output,
+                      "write the launch files of the worst neighbours to this folder")
            ->option_text("FOLDER");
-       add_output(app, "--json", options->json,
-                  "result (schema demarc.attack/1); - is standard output");
+       add_json(app, options->json, "the hunt", {"demarc.attack/1"});
+       group_options(app, "Partition", {"--mode"});
+       group_options(app, "Hunt",
+                     {"--victims", "--without", "--kernels-alone", "--candidates", "--seconds",
+                      "--generation", "--keep"});
+       group_options(app, "Measurement", {"--screen", "--samples", "--rounds", "--longest"});
+       group_options(app, "Verdict", {"--limit", "--limit-p99"});
        return [=, &app] {
          options->common.note_given(app);
          suit_device(*options, app);

@@ -57,31 +57,31 @@ Result<void> blocks(const BlocksOptions& options) {
   if (!options.folder.empty()) {
     DEMARC_CHECK(write_file(blocks_trace(options.folder), trace_of(runs)));
   }
-  if (!options.json.empty()) {
-    DEMARC_CHECK(emit(options.json, study::block_runs_json(runs, command_line())));
-  }
-  if (options.json != "-") DEMARC_CHECK(emit("-", text));
+  DEMARC_CHECK(emit_result(
+      options.json, "-", [&] { return study::block_runs_json(runs, command_line()); },
+      [&] { return text; }));
   if (faults != 0)
     return check_failed("{} faults: a partition or a stream was not kept to", faults);
   return {};
 }
 
 const RegisterVerb blocks_verb{
-    {11, "blocks", "where and when blocks run under masks, as traces and pictures",
-     "demarc blocks --experiments figure-3,figure-12 --out figures",
+    {11, "blocks", "show where and when blocks run under masks, as traces and pictures",
+     "demarc blocks --experiments figure-3,figure-12 -o figures",
      [](CLI::App& app) -> std::function<Result<void>()> {
        auto options = std::make_shared<BlocksOptions>();
-       app.add_option("--device", options->device, "cuda:N");
-       app.add_option("--experiments", options->experiments,
-                      "comma list of figure-3, figure-4, figure-10 ... figure-13 [Hardware Compute "
-                      "Partitioning on NVIDIA GPUs]")
+       app.add_option("--device", options->device, "GPU: cuda:N");
+       app.add_option(
+              "--experiments", options->experiments,
+              "figures of 'Hardware Compute Partitioning on NVIDIA GPUs' to repeat (comma list)")
            ->delimiter(',');
-       app.add_option("--out", options->folder, "existing folder for pictures and a Perfetto trace")
+       app.add_option("-o,--output", options->folder,
+                      "write pictures and a Perfetto trace to this existing folder")
            ->check([](const std::string& folder) {
              const auto writable = check_writable(blocks_trace(folder));
              return writable ? std::string() : writable.error().message;
            });
-       add_output(app, "--json", options->json, "every block and point; - is standard output");
+       add_json(app, options->json, "every block and point", {"demarc.blocks/2"});
        return [options] { return blocks(*options); };
      }}};
 

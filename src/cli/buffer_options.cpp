@@ -69,12 +69,12 @@ Json element_json(const gpu::Scalar& scalar) {
 }  // namespace
 
 void BufferOptions::declare(CLI::App& app) {
-  add_named_outputs(app, "--output", files_,
-                    "write this buffer after the launch: typed where the file's name ends in .npy, "
-                    "else its bytes; may be repeated");
+  add_named_outputs(app, "--save", files_,
+                    "write this buffer after the launch: typed for a name in .npy, else its bytes; "
+                    "may be repeated");
   app.add_option("--print", printed_,
-                 "print the first COUNT elements of this buffer after the launch (16 unless "
-                 "given); may be repeated")
+                 "print the first COUNT elements of this buffer after the launch (default: 16); "
+                 "may be repeated")
       ->option_text("NAME[:COUNT]")
       ->allow_extra_args(false);
 }
@@ -82,7 +82,7 @@ void BufferOptions::declare(CLI::App& app) {
 Result<std::vector<ShownBuffer>> BufferOptions::choose(const gpu::Launch& launch) const {
   std::vector<ShownBuffer> shown;
   for (const std::string& text : files_) {
-    const std::string where = "--output " + text;
+    const std::string where = "--save " + text;
     ShownBuffer one;
     one.file = file_of_named_output(text);
     const std::string_view name = std::string_view(text).substr(0, text.find('='));

@@ -128,11 +128,9 @@ Result<void> run_calibrate(const CalibrateOptions& options) {
   if (!options.output.empty()) {
     DEMARC_CHECK(gpu::write_device(options.output, study::calibrated_device(found)));
   }
-  if (!options.json.empty()) {
-    DEMARC_CHECK(emit(options.json, study::calibration_json(found, command_line())));
-  }
-  if (options.json == "-" || options.save_figures == "-") return {};
-  return emit("-", study::calibration_text(found));
+  return emit_result(
+      options.json, "-", [&] { return study::calibration_json(found, command_line()); },
+      [&] { return options.save_figures == "-" ? "" : study::calibration_text(found); });
 }
 
 const RegisterVerb registered_calibrate({
@@ -142,36 +140,30 @@ const RegisterVerb registered_calibrate({
     "demarc calibrate --device cuda:0 -o twin.json && demarc isolate --device sim:twin.json",
     [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<CalibrateOptions>();
-      CLI::Option* device = app.add_option("--device", options->device,
-                                           "cuda:N, or sim:NAME to fit to a simulated device")
-                                ->capture_default_str();
+      CLI::Option* device =
+          app.add_option("--device", options->device,
+                         "GPU to measure: cuda:N, or sim:NAME to fit to a simulated device");
       app.add_option("--description", options->description,
-                     "what the fit begins with, a file or a name: all that is not fitted stays "
-                     "(default: what is built in for the card)");
+                     "description that the fit begins with: a file or a name (default: the "
+                     "built-in one of the card)");
       app.add_option("--figures", options->figures,
                      "fit to the figures of this file, and measure nothing");
       add_output(app, "-o,--output", options->output,
                  "write the fitted device to this file, for --device sim:FILE");
-      add_output(app, "--json", options->json,
-                 "figures, residuals and parameters; - is standard output");
+      add_json(app, options->json, "figures, residuals and parameters", {"demarc.calibrate/1"});
       add_output(app, "--save-figures", options->save_figures,
-                 "write what was measured, for --figures");
-      app.add_flag("--measure-only", options->measure_only, "fit nothing");
+                 "write what was measured to this file, for --figures");
+      app.add_flag("--measure-only", options->measure_only, "measure, and fit nothing");
       app.add_option("--tolerance", options->tolerance_percent,
                      "per cent by which the fitted device may miss a figure that it explains")
-          ->capture_default_str()
           ->check(CLI::Range(0.1, 50.0));
       app.add_option("--samples", options->samples,
-                     "runs of each figure on a card at least; five times as many at most")
-          ->capture_default_str()
+                     "least number of runs per figure on a card; the most is five times as many")
           ->check(CLI::Range(1, 10000));
-      app.add_option("--longest", options->longest, "seconds that a figure's runs may take")
-          ->capture_default_str();
-      app.add_option("--seed", options->seed, "seed of the places of pages in simulations")
-          ->capture_default_str();
+      app.add_option("--longest", options->longest, "seconds that the runs of a figure may take");
+      app.add_option("--seed", options->seed, "seed of the places of pages in simulations");
       app.add_option("--threads", options->threads,
-                     "simulations side by side; 0: all cores; results do not depend on it")
-          ->capture_default_str();
+                     "simulations at a time; 0 means all cores; the results do not depend on it");
       return [options, device] {
         options->device_given = device->count() > 0;
         return run_calibrate(*options);

@@ -15,7 +15,7 @@ struct CaptureOptions {
   cuda::CapturePlan plan;
   std::string folder = "capture";
   std::string most = "1 GiB";
-  bool json = false;
+  std::string json;
 };
 
 std::string capture_text(const cuda::CaptureOutcome& outcome) {
@@ -81,7 +81,7 @@ const RegisterVerb capture_verb({
       app.add_option("--most", options->most, "bytes that the buffers of a launch may have")
           ->capture_default_str();
       app.add_option("--library", options->plan.library, "path of libdemarc_capture.so");
-      app.add_flag("--json", options->json, "what was taken as JSON (schema demarc.capture/1)");
+      add_json(app, options->json, "what was taken", {"demarc.capture/1"});
       app.add_option("command", options->plan.command, "the program and its arguments, after --")
           ->required();
       return [options] { return capture_program(*options); };

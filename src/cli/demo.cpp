@@ -25,21 +25,20 @@ Result<void> run_demo_verb(DemoVerbOptions& options) {
 const RegisterVerb demo_verb({
     .order = 5,
     .name = "demo",
-    .summary =
-        "who disturbs whom on a simulated GPU, and the locality of seven workloads, as one page",
+    .summary = "show who disturbs whom on a simulated GPU, and the locality of seven workloads, on "
+               "one page",
     .example = "demarc demo --html demo.html",
     .declare =
         [](CLI::App& app) {
           auto options = std::make_shared<DemoVerbOptions>();
           report::DemoOptions& demo = options->demo;
-          add_output(app, "--html", options->html, "the page to write")->required();
+          add_output(app, "--html", options->html, "write the page to this file")->required();
           app.add_option("--victims", demo.victims,
-                         "comma list of bundled kernels, timed in one half of a simulated GTX 1080")
-              ->capture_default_str();
-          app.add_option("--aggressors", demo.aggressors, "the same, for the other half")
-              ->capture_default_str();
-          app.add_option("--device", demo.device, "whose caches are predicted: sim:NAME")
-              ->capture_default_str();
+                         "bundled kernels timed in one half of a simulated GTX 1080 (comma list)");
+          app.add_option("--aggressors", demo.aggressors,
+                         "bundled kernels that run in the other half (comma list)");
+          app.add_option("--device", demo.device,
+                         "simulated GPU whose caches are predicted: sim:NAME");
           return [options] { return run_demo_verb(*options); };
         },
 });

@@ -23,7 +23,7 @@ struct EmulateOptions {
   unsigned threads = 0;
   std::uint64_t limit = emulate::default_instruction_limit;
   bool checks = true;
-  bool json = false;
+  std::string json;
 };
 
 std::string emulate_text(const emulate::Outcome& outcome, std::string_view check) {
@@ -51,7 +51,7 @@ std::string emulate_text(const emulate::Outcome& outcome, std::string_view check
 }
 
 Json emulate_json(const emulate::Outcome& outcome, const std::string& check) {
-  Json json = {{"schema", "demarc-emulate-1"},
+  Json json = {{"schema", "demarc.emulate/1"},
                {"instruction_set", emulate::to_string(outcome.instruction_set)},
                {"threads", outcome.threads},
                {"check", check},
@@ -137,15 +137,17 @@ Result<void> run_emulate(const EmulateOptions& given) {
   const char* verdict = !has_check ? "none" : (checked ? "passed" : "failed");
   const auto unset = workload::unset_constants(module, loaded.launch);
   warn_of_unset("emulate", unset);
-  if (given.json) {
-    Json json = emulate_json(outcome, verdict);
-    json["warnings"] = unset_json(unset);
-    json["buffers"] = buffers_json(shown, loaded.launch, outcome.buffers);
-    DEMARC_CHECK(emit({}, json_text(json, 2) + "\n"));
-  } else {
-    DEMARC_CHECK(emit(
-        {}, emulate_text(outcome, verdict) + buffers_text(shown, loaded.launch, outcome.buffers)));
-  }
+  DEMARC_CHECK(emit_result(
+      given.json, {},
+      [&] {
+        Json json = emulate_json(outcome, verdict);
+        json["warnings"] = unset_json(unset);
+        json["buffers"] = buffers_json(shown, loaded.launch, outcome.buffers);
+        return json_text(json, 2) + "\n";
+      },
+      [&] {
+        return emulate_text(outcome, verdict) + buffers_text(shown, loaded.launch, outcome.buffers);
+      }));
   if (!outcome.findings.empty()) {
     std::string text;
     for (const emulate::Finding& finding : outcome.findings) {
@@ -159,11 +161,10 @@ Result<void> run_emulate(const EmulateOptions& given) {
 // Last of the options: nothing is run, so of the others only --trace goes with it.
 void declare_import(CLI::App& app, EmulateOptions& options) {
   const std::vector<CLI::Option*> others = app.get_options();
-  CLI::Option* const import =
-      app.add_option("--import", options.import,
-                     "Run nothing: write to --trace what stands in this Accel-Sim trace of a "
-                     "kernel, or in the kernels of this kernelslist.g")
-          ->option_text("FILE");
+  CLI::Option* const import = app.add_option("--import", options.import,
+                                             "write this Accel-Sim trace, or the kernels of this "
+                                             "kernelslist.g, to --trace; run nothing")
+                                  ->option_text("FILE");
   for (CLI::Option* const other : others) {
     if (other->check_name("--trace")) {
       import->needs(other);
@@ -176,7 +177,7 @@ void declare_import(CLI::App& app, EmulateOptions& options) {
 const RegisterVerb emulate_verb({
     .order = 80,
     .name = "emulate",
-    .summary = "Runs PTX kernels on the CPU, checks their memory accesses, writes traces",
+    .summary = "run PTX kernels on the CPU, check their memory accesses, write traces",
     .example = "demarc emulate bundled:vecadd --trace vecadd.trace",
     .declare = [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<EmulateOptions>();
@@ -184,20 +185,19 @@ const RegisterVerb emulate_verb({
       options->launch.let_kernel_choose();
       options->buffers.declare(app);
       add_output(app, "--trace", options->trace,
-                 "Write the trace of all warps to this file (docs/trace-format.md)");
-      app.add_option("--threads", options->threads, "Threads that run blocks; 0: one a core");
+                 "write the trace of all warps to this file (docs/trace-format.md)");
+      app.add_option("--threads", options->threads,
+                     "threads that run blocks; 0 means one per core");
       app.add_option("--limit", options->limit,
-                     "Warp instructions of a block; one that executes more hangs")
-          ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U))
-          ->capture_default_str();
+                     "warp instructions per block; a block that executes more is called hung")
+          ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
       app.add_option("--instruction-set", options->instruction_set,
-                     "Of this CPU, for the lane loops")
+                     "instruction set of this CPU for the lane loops")
           ->check(CLI::IsMember({"automatic", "baseline", "avx2", "avx512"}));
       app.add_flag("--checks,!--no-checks", options->checks,
-                   "Uninitialised reads and shared-memory races (on by default; bounds and "
-                   "alignment are always checked)");
-      app.add_flag("--json", options->json,
-                   "Statistics and findings as JSON (schema demarc-emulate-1)");
+                   "check for uninitialised reads and races in shared memory (default); bounds are "
+                   "always checked");
+      add_json(app, options->json, "statistics and findings", {"demarc.emulate/1"});
       declare_import(app, *options);
       return [options] { return run_emulate(*options); };
     },

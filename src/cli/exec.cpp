@@ -14,6 +14,7 @@
 #include "demarc/cuda/confine.hpp"
 #include "demarc/gpu/device.hpp"
 #include "demarc/serve/division.hpp"
+#include "help.hpp"
 #include "verb.hpp"
 
 namespace demarc::cli {
@@ -27,7 +28,7 @@ struct ExecOptions {
   cuda::ConfinePlan plan;
   std::optional<std::int64_t> pid;
   bool strict = true;
-  bool json = false;
+  std::string json;
   std::optional<int> announce;
 };
 
@@ -108,9 +109,10 @@ Result<void> read_share(ExecOptions& options) {
   return {};
 }
 
+// Standard output is the program's.
 std::string said_at_exit(const ExecOptions& options, const cuda::ConfineOutcome& outcome) {
   const cuda::ConfinePlan& plan = options.plan;
-  if (options.json && (plan.audit || plan.report)) return audit_to_json(outcome);
+  if (options.json == "-") return audit_to_json(outcome);
   return (plan.audit ? audit_to_text(outcome) : warnings(outcome)) +
          (plan.report ? report_to_text(*outcome.report) : "");
 }
@@ -138,6 +140,9 @@ Result<void> run_exec(ExecOptions& options) {
     return invalid_input("--device {}: programs run on real GPUs only; give cuda:N",
                          options.device);
   }
+  if (!options.json.empty() && !options.plan.audit && !options.plan.report) {
+    return invalid_input("--json gives what --audit and --report say: add one of them");
+  }
   options.plan.device = ref.index;
   DEMARC_TRY(options.plan.sync_domain, cuda::parse_domain_choice(options.sync_domain));
   if (options.announce) DEMARC_CHECK(prepare_announcement(options, *options.announce));
@@ -150,6 +155,9 @@ Result<void> run_exec(ExecOptions& options) {
     DEMARC_TRY(joined, join(options));
   }
   DEMARC_TRY(const auto outcome, cuda::run_confined(options.plan));
+  if (!options.json.empty() && options.json != "-") {
+    DEMARC_CHECK(emit(options.json, audit_to_json(outcome)));
+  }
   fmt::print(stderr, "{}", said_at_exit(options, outcome));
   if (!outcome.holds()) {
     return check_failed("exit code 3, since not all was confined; the program's own was {}",
@@ -163,78 +171,71 @@ Result<void> run_exec(ExecOptions& options) {
 const RegisterVerb registered_exec({
     40,
     "exec",
-    "run an unmodified program inside a partition; exit code 3 when not all of it was confined",
+    "run an unmodified program inside a partition",
     "demarc exec --tpcs 0-15 --audit -- python3 infer.py",
     [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<ExecOptions>();
       auto& choice = options->plan.choice;
-      CLI::Option* device =
-          app.add_option("--device", options->device, "cuda:N")->capture_default_str();
-      app.add_option("--tpcs", choice.tpcs, "TPCs, such as 0-15,20");
+      CLI::Option* device = app.add_option("--device", options->device, "GPU: cuda:N");
+      app.add_option("--tpcs", choice.tpcs, "TPCs of the program, such as 0-15,20");
       app.add_option("--gpcs", choice.gpcs, "all TPCs of these GPCs, such as 0-2");
-      app.add_option("--sms", choice.sms, "at least this many SMs");
-      app.add_option(
-          "--share", options->share,
-          "at least this share of the SMs, per cent; or K/N: the K-th of N parts of "
-          "the TPCs and of the memory's colours, as a tenant of a server that is started "
-          "where there is none");
+      app.add_option("--sms", choice.sms, "at least this many SMs")->default_str("");
+      app.add_option("--share", options->share,
+                     "at least this per cent of the SMs; or K/N: part K of N of the TPCs and of "
+                     "the memory's colours");
       app.add_option("--memory", options->division.memory,
-                     "of the card, for all parts of --share K/N, such as 64GiB (default: what is "
-                     "free but 6 GiB); of the first program alone, which starts the server");
+                     "bytes of the card for all parts of --share K/N, such as 64GiB (default: what "
+                     "is free but 6 GiB)");
       app.add_option("--description", options->division.description,
-                     "of the card's memory, for the same, as in the configuration of demarc serve");
+                     "description of the card's memory for --share K/N (default: the built-in one "
+                     "of the card)");
       CLI::Option* domain =
           app.add_option("--sync-domain", options->sync_domain,
-                         "memory synchronisation domain of all launches: a number, `free` for one "
-                         "that no other demarc exec has (default), `none` to leave launches theirs "
-                         "(default with --observe)");
-      CLI::Option* tenant = app.add_option(
-          "--tenant", options->plan.tenant,
-          "a tenant of `demarc serve`: the program runs on its TPCs, and all of its memory and "
-          "kernels lie in its colours; what has no PTX or leaves the colours is refused by name "
-          "(default: DEMARC_TENANT, which containers of a tenant have)");
+                         "memory synchronisation domain of all launches: its number, free or none");
+      CLI::Option* tenant = app.add_option("--tenant", options->plan.tenant,
+                                           "tenant of demarc serve: the program gets the TPCs, the "
+                                           "colours and the memory of the tenant");
       tenant->envname(cuda::tenant_variable);
       app.add_option("--socket", options->plan.socket,
-                     "of the server (default: DEMARC_SOCKET, else as demarc serve)")
+                     "socket of the server (default: DEMARC_SOCKET, else that of demarc serve)")
           ->needs(tenant);
       tenant->excludes(device)->excludes(domain);
-      app.add_flag("!--no-host-memory", options->plan.host_memory,
-                   "refuse the program what its kernels would reach memory of the host by: pinned, "
-                   "registered and managed memory and the like; no partition isolates that path");
-      app.add_option("--pid", options->pid,
-                     "give a running program other TPCs, from outside of it");
+      app.add_flag(
+          "!--no-host-memory", options->plan.host_memory,
+          "refuse pinned, registered and managed memory of the host, which no partition isolates");
+      app.add_option("--pid", options->pid, "number of a running program, which gets other TPCs");
       app.add_flag(
           "--audit", options->plan.audit,
-          "count the launches by path and by the masks in their descriptors, report at exit");
-      app.add_flag(
-          "--strict,!--allow-plain", options->strict,
-          "what a tenant's program has as machine code alone is refused by name (default); "
-          "with --allow-plain a process that holds such code has plain memory, on its "
-          "tenant's TPCs but outside of its colours, and is counted");
+          "count the launches by path and by the masks in their descriptors, and report at exit");
+      app.add_flag("--strict,!--allow-plain", options->strict,
+                   "refuse code without PTX (default), or run it with plain memory on the tenant's "
+                   "TPCs and count it");
       app.add_option(
           "--allow-spills", options->plan.allow_spills,
-          "bytes per thread that the compiler may keep of a tenant's kernel in local memory, which "
-          "has no colour; such kernels are counted (default: 0, which refuses them by name)");
-      app.add_flag(
-          "--overlap-launches", options->plan.overlap_launches,
-          "a tenant's kernels are launched while the one in front of them in their stream runs, "
-          "and "
-          "wait for its end themselves (programmatic dependent launch, compute capability 9.0): "
-          "neighbours are felt less between kernels");
-      app.add_flag(
-          "--report", options->plan.report,
-          "of a tenant's program: which kernels ran in the tenant's colours and how often, "
-          "which code and which calls were refused and why, and its bytes, at exit");
-      app.add_flag("--json", options->json, "--audit and --report as one JSON object");
+          "bytes per thread of uncoloured local memory that a kernel of a tenant may use");
+      app.add_flag("--overlap-launches", options->plan.overlap_launches,
+                   "launch a tenant's kernel while the one before it in its stream still runs "
+                   "(compute capability 9.0)");
+      app.add_flag("--report", options->plan.report,
+                   "report at exit what ran in the tenant's colours, and what was refused and why");
+      add_json(app, options->json, "", {})
+          ->description(
+              "--audit and --report as one object (demarc.exec/2), on standard error or in FILE");
       app.add_flag("--observe", options->plan.observe,
-                   "choose no TPCs and set no mask: see and count the launches only");
+                   "choose no TPCs and set no mask; only count the launches");
       app.add_option("--announce", options->announce,
-                     "once the program has started, write a line to this open file descriptor that "
-                     "names the memory with the live counters (the value of DEMARC_CONTROL)")
+                     "write the value of DEMARC_CONTROL to this open file descriptor when the "
+                     "program has started")
           ->check(CLI::NonNegativeNumber);
-      app.add_option("--preload", options->plan.preload, "path of libdemarc_preload.so");
-      app.add_option("command", options->plan.command, "the program and its arguments, after --");
+      app.add_option("--preload", options->plan.preload,
+                     "path of libdemarc_preload.so (default: the one beside this program)");
+      app.add_option("command", options->plan.command, "program and its arguments, after --");
       app.positionals_at_end();
+      app.footer(app.get_footer() +
+                 "\n\nThe exit code is that of the program, and 3 where not all of it was "
+                 "confined.\n--sync-domain free takes a domain that no other demarc exec has; none "
+                 "leaves launches theirs,\nas --observe does by default. Where no server runs, "
+                 "--share K/N starts one, and --memory says\nhow much of the card it takes.");
       std::vector<const CLI::Option*> others;  // that say nothing of a running program
       for (const CLI::Option* option : app.get_options()) {
         if (option->check_name("--pid") || option->check_name("command")) continue;
@@ -242,6 +243,13 @@ const RegisterVerb registered_exec({
         if (option->check_name("--sms") || option->check_name("--share")) continue;
         others.push_back(option);
       }
+      group_options(app, "Part of the card",
+                    {"--tpcs", "--gpcs", "--sms", "--share", "--memory", "--description", "--pid",
+                     "--observe"});
+      group_options(
+          app, "Tenant",
+          {"--tenant", "--socket", "--allow-plain", "--allow-spills", "--overlap-launches"});
+      group_options(app, "Report", {"--audit", "--report", "--json", "--announce"});
       return [options, others, domain]() -> Result<void> {
         if (options->pid) DEMARC_CHECK(refuse_beside_pid(others));
         if (options->plan.observe && domain->count() == 0) options->sync_domain = "none";

@@ -9,6 +9,7 @@
 #include "demarc/study/planted.hpp"
 #include "demarc/study/remote_lane.hpp"
 #include "demarc/study/study.hpp"
+#include "help.hpp"
 #include "study_options.hpp"
 #include "verb.hpp"
 
@@ -133,13 +134,12 @@ Result<void> isolate(IsolateOptions& options) {
   DEMARC_TRY(const auto result, options.forecast
                                     ? study::forecast_study(plan, *executor)
                                     : study::run_study(plan, *executor, terminal_progress()));
-  if (!options.json.empty()) {
-    DEMARC_CHECK(emit(options.json, study::study_json(result, command_line())));
-  }
   if (!options.html.empty()) {
-    DEMARC_CHECK(write_file(options.html, report::isolate_page(result, command_line())));
+    DEMARC_CHECK(emit(options.html, report::isolate_page(result, command_line())));
   }
-  if (options.json != "-") DEMARC_CHECK(emit("-", study::study_text(result)));
+  DEMARC_CHECK(emit_result(
+      options.json, "-", [&] { return study::study_json(result, command_line()); },
+      [&] { return study::study_text(result); }));
   if (!result.errors.empty()) {
     return check_failed("{} of the study's cells and modes ended with an error, the first: {}",
                         result.errors.size(), result.errors.front());
@@ -148,53 +148,57 @@ Result<void> isolate(IsolateOptions& options) {
 }
 
 const RegisterVerb isolate_verb{
-    {10, "isolate", "who slows whom under each partitioning mode, and which partition stops it",
+    {10, "isolate",
+     "measure who slows whom under each partitioning mode, and which partition stops it",
      "demarc isolate --device cuda:0 --parts 2 --modes none,mps,mask,mask+color --html out.html",
      [](CLI::App& app) -> std::function<Result<void>()> {
        auto options = std::make_shared<IsolateOptions>();
-       options->common.declare(app, "cuda:N, sim:NAME (simulated), or planted:h100 (a model)");
-       app.add_option(
-           "--modes", options->modes,
-           "comma list of the modes below; those of one process also +color, then +graph, "
-           "+overlapped, +graph+overlapped or +fused for a victim's launches; any also "
-           "+common-domain: parts share a "
-           "memory synchronisation domain");
-       app.footer(app.get_footer() + "\n\nModes:\n" + partition::modes_help());
+       options->common.declare(app, "GPU: cuda:N, sim:NAME (simulated), or planted:h100 (a model)");
+       app.add_option("--modes", options->modes, "partitioning modes (comma list)");
+       app.footer(
+           app.get_footer() + "\n\nModes:\n" + partition::modes_help() +
+           "\n+color behind a mode of one process divides the memory too. Behind it, +graph, "
+           "+overlapped,\n+graph+overlapped or +fused say how the victim's kernels are "
+           "launched.\n+common-domain behind any mode lets the parts share a memory "
+           "synchronisation domain.\n\nCommands: --aggressor-cmd starts its command under "
+           "demarc exec. The command must launch kernels\nwhenever a victim is timed.");
        app.add_option("--victims", options->victims,
-                      "comma list of bundled kernels, launch:FILE.json[@SCALE] or, on sim:NAME, "
-                      "stream:FILE (an "
-                      "access stream, docs/simulate.md)");
+                      "workloads to time: bundled kernels, launch:FILE.json[@SCALE] or, on "
+                      "sim:NAME, stream:FILE (comma list)");
        app.add_option(
            "--aggressors", options->aggressors,
-           "the same, for the other parts; on cuda:N also copy_in and copy_out, copies of "
-           "256 MiB by the copy engines");
-       app.add_option(
-           "--aggressor-cmd", options->aggressor_commands,
-           fmt::format("a command line as one more aggressor, under {}; it runs under demarc exec "
-                       "and must launch kernels whenever a victim is timed; may be repeated",
-                       study::modes_for_commands()));
-       app.add_option("--warm-up", options->rule.warm_up, "launches thrown away before each visit");
-       app.add_option("--samples", options->rule.least, "launches timed in each visit at least");
-       app.add_option("--most-samples", options->rule.most, "and at most");
+           "workloads of the other parts, in the same form; on cuda:N also copy_in and copy_out");
+       app.add_option("--aggressor-cmd", options->aggressor_commands,
+                      fmt::format("command line of one more aggressor, under {}; may be repeated",
+                                  study::modes_for_commands()));
+       app.add_option("--warm-up", options->rule.warm_up,
+                      "launches that are thrown away before each visit (on sim:NAME 1)");
+       app.add_option("--samples", options->rule.least,
+                      "least number of launches timed per visit (on sim:NAME 3)");
+       app.add_option("--most-samples", options->rule.most,
+                      "largest number of launches timed per visit (on sim:NAME 3)");
        app.add_flag(
            "--p99", options->p99,
-           "as many launches as a p99 takes, 1000 of each pair over all rounds, unless --longest "
-           "ends a visit first; without, the worst of those timed is given");
-       app.add_option("--precision", options->rule.precision,
-                      "stop when the 95 % half width of the mean is within this share");
-       app.add_option("--longest", options->rule.longest_seconds, "seconds a visit may take");
+           "time 1000 launches per pair, as a p99 needs, unless --longest ends a visit before");
+       app.add_option(
+           "--precision", options->rule.precision,
+           "a visit ends when the 95 % half width of the mean is within this share of it");
+       app.add_option("--longest", options->rule.longest_seconds, "seconds that a visit may take");
        app.add_option("--settle", options->common.settle_seconds,
-                      "seconds that a command has from its start until victims are timed")
-           ->capture_default_str();
-       app.add_option("--rounds", options->rounds, "times each pair is visited");
-       app.add_flag(
-           "--forecast", options->forecast,
-           "run nothing: say from the kernels' PTX who would press on the memory, whom half "
-           "the L2 would cost, and which mode suits");
-       add_output(app, "--json", options->json, "result with raw samples; - is standard output");
-       add_output(app, "--html", options->html, "one self-contained page with the figures");
+                      "seconds from the start of a command until victims are timed");
+       app.add_option("--rounds", options->rounds, "visits to each pair (on sim:NAME 1)");
+       app.add_flag("--forecast", options->forecast,
+                    "run nothing; predict from PTX who presses on the memory and which mode suits");
+       add_json(app, options->json, "the result with raw samples", {"demarc.isolate/3"});
+       add_output(app, "--html", options->html, "write a page with the figures to this file");
        app.add_flag("--worker", options->worker)->group("");  // hidden: a lane for another process
        app.add_option("--sync-domain", options->common.sync_domain)->group("");  // of it
+       group_options(app, "Partition", {"--modes"});
+       group_options(app, "Workloads",
+                     {"--victims", "--aggressors", "--aggressor-cmd", "--settle"});
+       group_options(app, "Measurement",
+                     {"--warm-up", "--samples", "--most-samples", "--p99", "--precision",
+                      "--longest", "--rounds"});
        return [=, &app] {
          options->common.note_given(app);
          for (const std::string_view option : run_options) {

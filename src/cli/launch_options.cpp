@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "demarc/base/numbers.hpp"
+#include "help.hpp"
 
 namespace demarc::cli {
 namespace {
@@ -25,30 +26,38 @@ void LaunchOptions::declare(CLI::App& app) {
   text_options_ = {
       // The first: chosen_kernel() counts on it.
       app.add_option("--kernel", text.kernel,
-                     "entry of the module, as in its PTX or as in C++; may be left out when it has "
-                     "one only"),
-      app.add_option("--grid", text.grid, "blocks")->option_text("X[,Y[,Z]]"),
-      app.add_option("--block", text.block, "threads a block")->option_text("X[,Y[,Z]]"),
+                     "kernel by its name in PTX or C++ (default: the only one)"),
+      app.add_option("--grid", text.grid, "number of blocks (default: 1)")
+          ->option_text("X[,Y[,Z]]"),
+      app.add_option("--block", text.block, "threads per block (default: 1)")
+          ->option_text("X[,Y[,Z]]"),
       app.add_option("--args", text.arguments,
-                     "comma list, one an argument: i32:7, u64:0x10, f32:1.5, hex:00ff, "
-                     "buf:BYTES[:zero|iota|random|@file[:ELEMENT]] (named arg0, arg1, …)")
+                     "arguments: i32:7, u64:0x10, f32:1.5, hex:00ff or "
+                     "buf:BYTES[:zero|iota|random|@file[:ELEMENT]] (comma list)")
           ->option_text("SPEC"),
-      app.add_option("--shared", text.dynamic_shared_bytes, "bytes of dynamic shared memory")
+      app.add_option("--shared", text.dynamic_shared_bytes,
+                     "bytes of dynamic shared memory (default: 0)")
           ->option_text("BYTES"),
   };
   seed_ = app.add_option("--seed", text.seed, "seed of random buffer contents");
-  app.add_option("--scale", request_.options.scale,
-                 "size named in the launch file, such as 'large'");
-  app.add_option("--set", settings_, "parameter of the launch file, as in --set n=4096")
+  app.add_option("--scale", request_.options.scale, "size named in the launch file, such as large");
+  app.add_option("--param", parameters_, "parameter of the launch file, such as n=4096")
       ->option_text("NAME=VALUE");
-  app.add_option(
-         "--variable", request_.variables,
-         "what a __constant__ or __device__ variable of the module holds at first: f32:1.5, "
-         "hex:00ff or zero|iota|random|@file[:ELEMENT]; may be repeated")
+  app.add_option("--variable", request_.variables,
+                 "first content of a module's variable: f32:1.5, hex:00ff or "
+                 "zero|iota|random|@file[:ELEMENT]; may be repeated")
       ->option_text("NAME=SPEC")
       ->allow_extra_args(false);
-  target_ = app.add_option("--sm", request_.target, "target of bundled modules: 75, 80, 90, 100")
+  target_ = app.add_option("--sm", request_.target,
+                           "target of bundled modules: 75, 80, 90 or 100 (default: 90)")
                 ->option_text("TARGET");
+  group(app);
+}
+
+void LaunchOptions::group(CLI::App& app) {
+  group_options(app, "Launch",
+                {"--launch", "--kernel", "--grid", "--block", "--args", "--shared", "--seed",
+                 "--scale", "--param", "--variable", "--sm"});
 }
 
 std::string LaunchOptions::chosen_kernel() const {
@@ -66,12 +75,12 @@ Result<workload::LoadedLaunch> LaunchOptions::load() const {
                        chosen_kernel().empty();
   request.seed_given = seed_->count() > 0;
   request.target_given = target_->count() > 0;
-  for (const std::string& setting : settings_) {
-    const auto equals = setting.find('=');
+  for (const std::string& parameter : parameters_) {
+    const auto equals = parameter.find('=');
     if (equals == std::string::npos)
-      return invalid_input("--set {}: NAME=VALUE was expected", setting);
-    DEMARC_TRY(request.options.parameters[setting.substr(0, equals)],
-               parse_i64(setting.substr(equals + 1), "--set " + setting));
+      return invalid_input("--param {}: NAME=VALUE was expected", parameter);
+    DEMARC_TRY(request.options.parameters[parameter.substr(0, equals)],
+               parse_i64(parameter.substr(equals + 1), "--param " + parameter));
   }
   return workload::load_launch(request);
 }

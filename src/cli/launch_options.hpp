@@ -26,8 +26,10 @@ class LaunchOptions {
   [[nodiscard]] std::string chosen_kernel() const;
 
  private:
+  static void group(CLI::App& app);  // its options under a heading
+
   workload::LaunchRequest request_;
-  std::vector<std::string> settings_;  // NAME=VALUE
+  std::vector<std::string> parameters_;  // NAME=VALUE
   std::vector<CLI::Option*> text_options_;
   CLI::Option* seed_ = nullptr;
   CLI::Option* target_ = nullptr;

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "demarc/serve/config.hpp"
+#include "demarc/base/numbers.hpp"
 #include "demarc/serve/containers.hpp"
 #include "demarc/serve/status.hpp"
 #include "verb.hpp"
@@ -13,15 +13,16 @@ namespace {
 
 struct LeaseOptions {
   std::string socket = lease::default_socket();
-  std::string tenant, bytes, tpcs, page, program, preload, output;
-  bool json = false;
+  std::string tenant, bytes, tpcs, page, program, preload, output, json;
 };
 
 Result<void> list_leases(const LeaseOptions& options) {
   DEMARC_TRY(const auto client, lease::LeaseClient::connect(options.socket));
   DEMARC_TRY(const auto status, client.list());
   if (!options.page.empty()) return emit(options.page, serve::status_to_html(status));
-  return emit("", options.json ? serve::status_to_json(status) : serve::status_to_text(status));
+  return emit_result(
+      options.json, "-", [&] { return serve::status_to_json(status); },
+      [&] { return serve::status_to_text(status); });
 }
 
 Result<void> check_tenant(const LeaseOptions& options) {
@@ -64,44 +65,48 @@ CLI::App* add_change(CLI::App& app, const std::string& name, const std::string& 
 const RegisterVerb registered_lease({
     42,
     "lease",
-    "what the tenants of demarc serve have, and other terms for them",
+    "show what the tenants of demarc serve have, and change their terms",
     "demarc lease list --json",
     [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<LeaseOptions>();
       auto chosen = std::make_shared<std::function<Result<void>()>>();
       app.require_subcommand(1);
-      app.add_option("--socket", options->socket,
-                     "path of the server's socket (default: $DEMARC_SOCKET, else demarc.sock in "
-                     "$XDG_RUNTIME_DIR or /run)");
-      app.add_flag("--json", options->json, "print JSON");
+      app.add_option("--socket", options->socket, "path of the server's socket");
+      add_json(app, options->json, "the tenants", {"demarc.lease/1"});
       app.fallthrough();
-      CLI::App* list = app.add_subcommand("list", "tenants, their memory, processes and launches");
-      add_output(*list, "--html", options->page, "write a page of it to this file");
+      CLI::App* list =
+          app.add_subcommand("list", "show the tenants, their memory, processes and launches");
+      add_output(*list, "--html", options->page, "write a page with the tenants to this file");
       list->callback([options, chosen] { *chosen = [options] { return list_leases(*options); }; });
       CLI::App* check = app.add_subcommand(
-          "check", "end with 3 unless nobody uses a tenant, with 1 for no tenant");
+          "check",
+          "end with 3 while somebody uses a tenant, and with 1 where there is no such tenant");
       check->add_option("tenant", options->tenant, "name of the tenant")->required();
       check->callback(
           [options, chosen] { *chosen = [options] { return check_tenant(*options); }; });
       CLI::App* cdi = app.add_subcommand(
-          "cdi", "write what containers of the tenants need, for the Container Device Interface");
+          "cdi",
+          "write the file of the Container Device Interface that containers of the tenants need");
       add_output(*cdi, "-o,--output", options->output, "write it to this file");
-      cdi->add_option("--program", options->program, "path of demarc (default: beside this one)");
-      cdi->add_option("--preload", options->preload, "path of libdemarc_preload.so");
+      cdi->add_option("--program", options->program,
+                      "path of demarc (default: the one beside this program)");
+      cdi->add_option("--preload", options->preload,
+                      "path of libdemarc_preload.so (default: the one beside this program)");
       cdi->callback([options, chosen] { *chosen = [options] { return write_cdi(*options); }; });
       CLI::App* grow =
-          add_change(app, "grow", "give a tenant more memory, or less, down to what it uses",
-                     options, chosen, [options](const lease::LeaseClient& client) -> Result<void> {
-                       DEMARC_TRY(const auto bytes, serve::parse_bytes(options->bytes, "--bytes"));
+          add_change(app, "grow", "change the bytes that a tenant may have", options, chosen,
+                     [options](const lease::LeaseClient& client) -> Result<void> {
+                       DEMARC_TRY(const auto bytes, parse_bytes(options->bytes, "--bytes"));
                        return client.grow(options->tenant, bytes);
                      });
-      grow->add_option("--bytes", options->bytes, "that it may have, such as 16GiB")->required();
+      grow->add_option("--bytes", options->bytes, "bytes that the tenant may have, such as 16GiB")
+          ->required();
       CLI::App* move =
-          add_change(app, "move", "give the programs of a tenant other TPCs while they run",
+          add_change(app, "move", "move the programs of a tenant to other TPCs while they run",
                      options, chosen, [options](const lease::LeaseClient& client) {
                        return client.move(options->tenant, options->tpcs);
                      });
-      move->add_option("--tpcs", options->tpcs, "such as 0-15,20")->required();
+      move->add_option("--tpcs", options->tpcs, "TPCs, such as 0-15,20")->required();
       add_change(
           app, "revoke", "end the programs of a tenant and take its memory back", options, chosen,
           [options](const lease::LeaseClient& client) { return client.revoke(options->tenant); });

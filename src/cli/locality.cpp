@@ -3,6 +3,7 @@
 
 #include "demarc/locality/analyse.hpp"
 #include "demarc/report/locality_page.hpp"
+#include "help.hpp"
 #include "launch_options.hpp"
 #include "verb.hpp"
 
@@ -18,9 +19,9 @@ struct LocalityOptions {
   bool loads = false;
   bool stores = false;
   bool atomics = false;
-  bool json = false;
   bool maps = false;
-  std::string out;
+  std::string json;
+  std::string output;
   std::string html;
   std::uint32_t gpus = 1;
   locality::Options analysis;
@@ -29,7 +30,7 @@ struct LocalityOptions {
 Result<void> run_locality(LocalityOptions& options) {
   if (int{options.loads} + int{options.stores} + int{options.atomics} > 1)
     return invalid_input("--loads, --stores and --atomics exclude each other");
-  if (options.maps && !options.json)
+  if (options.maps && options.json.empty())
     return invalid_input("--maps adds the cells of the maps to the JSON: give --json too");
   options.analysis.kind = options.stores    ? locality::AccessKind::store
                           : options.atomics ? locality::AccessKind::atomic
@@ -56,44 +57,43 @@ Result<void> run_locality(LocalityOptions& options) {
                                     options.device, options.gpus));
   if (!options.html.empty())
     DEMARC_CHECK(emit(options.html, report::locality_page(study, command_line())));
-  return emit(options.out, options.json ? report::locality_json(study, options.maps)
-                                        : report::locality_text(study));
+  return emit_result(
+      options.json, options.output, [&] { return report::locality_json(study, options.maps); },
+      [&] { return report::locality_text(study); });
 }
 
 const RegisterVerb registered_locality({
     70,
     "locality",
-    "locality maps, indices and predicted hit rates of a PTX kernel",
+    "compute locality maps, indices and predicted hit rates of a PTX kernel",
     "demarc locality k.ptx --kernel halo --grid 8 --block 64 --args buf:65536,buf:65536 --json",
     [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<LocalityOptions>();
       options->launch.declare(app);
       options->launch.let_kernel_choose();
-      app.add_option(
-             "--granularity", options->granularity,
-             "what counts as the same place: element, 32, 128, 4096, 65536 or 2097152 bytes")
-          ->capture_default_str();
-      app.add_option("--count", options->count, "accesses, multiset or distinct")
-          ->capture_default_str();
-      app.add_flag("--loads", options->loads, "maps of global loads (the default)");
-      app.add_flag("--stores", options->stores, "maps of global stores");
-      app.add_flag("--atomics", options->atomics, "maps of global atomics");
+      app.add_option("--granularity", options->granularity,
+                     "size of a place: element, 32, 128, 4096, 65536 or 2097152 bytes");
+      app.add_option("--count", options->count, "what is counted: accesses, multiset or distinct");
+      app.add_flag("--loads", options->loads, "map global loads (default)");
+      app.add_flag("--stores", options->stores, "map global stores");
+      app.add_flag("--atomics", options->atomics, "map global atomics");
       app.add_option("--instance", options->analysis.instance,
-                     "which launch of the kernel, from 0 (default: the one that loads most)");
-      app.add_option(
-             "--method", options->method,
-             "automatic, symbolic (closed forms of what is counted, or an error) or emulated")
-          ->capture_default_str();
-      app.add_option("--device", options->device, "whose caches are predicted: sim:NAME")
-          ->capture_default_str();
-      app.add_option("--gpus", options->gpus, "GPUs the blocks are split over, for the page maps")
-          ->check(CLI::Range(1, 64))
-          ->capture_default_str();
-      app.add_flag("--json", options->json, "JSON instead of text");
-      app.add_flag("--maps", options->maps, "with the cells of the maps in the JSON");
-      add_output(app, "--out", options->out,
-                 "file for the text or JSON (default: standard output)");
-      add_output(app, "--html", options->html, "write one self-contained page");
+                     "launch of the kernel to look at, from 0 (default: the one that loads most)")
+          ->default_str("");
+      app.add_option("--method", options->method,
+                     "automatic, symbolic (closed forms, or an error) or emulated");
+      app.add_option("--device", options->device,
+                     "simulated GPU whose caches are predicted: sim:NAME");
+      app.add_option("--gpus", options->gpus,
+                     "GPUs that the blocks are split over, for the page maps")
+          ->check(CLI::Range(1, 64));
+      add_json(app, options->json, "the indices", {"demarc.locality/1"});
+      app.add_flag("--maps", options->maps, "put the cells of the maps into the JSON");
+      add_output(app, options->output);
+      add_output(app, "--html", options->html, "write a page with the maps to this file");
+      group_options(app, "Maps",
+                    {"--granularity", "--count", "--loads", "--stores", "--atomics", "--instance",
+                     "--method", "--device", "--gpus"});
       return [options] { return run_locality(*options); };
     },
 });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "demarc/base/version.hpp"
+#include "help.hpp"
 #include "program.hpp"
 #include "verb.hpp"
 
@@ -33,10 +34,21 @@ const char* unknown_verb(int argc, char** argv) {
   return known ? nullptr : argv[1];
 }
 
+// The file of --json stands behind an equals sign: verbs take words that no option takes.
+std::string cure_of_extra(int argc, char** argv) {
+  for (int i = 1; i + 1 < argc; ++i) {
+    if (std::string_view(argv[i]) != "--json" || argv[i + 1][0] == '-') continue;
+    return fmt::format("; a file for the JSON is written --json={}", argv[i + 1]);
+  }
+  return "";
+}
+
 int run_program(int argc, char** argv) {
   CLI::App app{
       "Demarc: let several workloads share one GPU without sharing each other's slowdowns.",
       "demarc"};
+  app.formatter(help_formatter());
+  app.option_defaults()->always_capture_default();  // --help shows every default
   app.set_version_flag("--version", std::string("demarc ") + version());
   app.require_subcommand(1);
   app.footer(
@@ -73,6 +85,9 @@ int run_program(int argc, char** argv) {
   } catch (const CLI::ConversionError& error) {
     // That it is a number was found out before.
     fmt::print(stderr, "demarc {}: {}: that is out of the option's range\n", argv[1], error.what());
+    return 1;
+  } catch (const CLI::ExtrasError& error) {
+    fmt::print(stderr, "demarc {}: {}{}\n", argv[1], error.what(), cure_of_extra(argc, argv));
     return 1;
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error) == 0 ? 0 : 1;

@@ -14,10 +14,9 @@ namespace {
 struct ProbeMemoryOptions {
   std::string device = "cuda:0";
   std::string output;
-  std::string json_file;
+  std::string json;
   double gib = 8;
   std::uint64_t seed = 1;
-  bool json = false;
 };
 
 Result<void> run_probe_memory(const ProbeMemoryOptions& options) {
@@ -27,11 +26,9 @@ Result<void> run_probe_memory(const ProbeMemoryOptions& options) {
   probe_options.seed = options.seed;
   DEMARC_TRY(const probe::MemoryReport report,
              probe::probe_memory(*opened.memory, probe_options, terminal_progress()));
-  if (!options.json_file.empty()) {
-    DEMARC_CHECK(emit(options.json_file, probe::report_to_json(report)));
-  }
-  DEMARC_CHECK(
-      emit("", options.json ? probe::report_to_json(report) : probe::report_to_text(report)));
+  DEMARC_CHECK(emit_result(
+      options.json, "-", [&] { return probe::report_to_json(report); },
+      [&] { return probe::report_to_text(report); }));
   if (!report.decided) {
     return check_failed("{}: the structure of the memory could not be decided", report.facts.name);
   }
@@ -43,11 +40,10 @@ Result<void> run_probe_memory(const ProbeMemoryOptions& options) {
 struct ProbeTranslationOptions {
   std::string device = "cuda:0";
   std::string peer;
-  std::string output;
+  std::string json;
   double card_gib = 100;
   double host_gib = 4;
   std::uint64_t seed = 1;
-  bool json = false;
 };
 
 Result<void> run_probe_translation(const ProbeTranslationOptions& options) {
@@ -59,26 +55,22 @@ Result<void> run_probe_translation(const ProbeTranslationOptions& options) {
   DEMARC_TRY(
       const probe::TranslationReport report,
       probe::probe_translation(*opened, {.seed = options.seed, .levels = {}}, terminal_progress()));
-  if (!options.output.empty()) {
-    DEMARC_CHECK(emit(options.output, probe::translation_to_json(report)));
-  }
-  DEMARC_CHECK(emit(
-      "", options.json ? probe::translation_to_json(report) : probe::translation_to_text(report)));
+  DEMARC_CHECK(emit_result(
+      options.json, "-", [&] { return probe::translation_to_json(report); },
+      [&] { return probe::translation_to_text(report); }));
   return probe::check_finished(report);
 }
 
 void declare_translation(CLI::App& app, ProbeTranslationOptions& options) {
-  app.add_option("--device", options.device, "cuda:N or planted:h200")->capture_default_str();
-  app.add_option("--peer", options.peer, "cuda:N: memory of this card over the link, too");
-  add_output(app, "-o,--output", options.output, "write the JSON report to this file");
-  app.add_option("--memory-gib", options.card_gib, "memory to take of each card at most, GiB")
-      ->capture_default_str()
+  app.add_option("--device", options.device, "GPU: cuda:N or planted:h200");
+  app.add_option("--peer", options.peer,
+                 "second card, cuda:N, whose memory is reached over the link (default: none)");
+  app.add_option("--memory-gib", options.card_gib, "largest number of GiB to take of each card")
       ->check(CLI::Range(0.25, 100.0));
-  app.add_option("--host-gib", options.host_gib, "pinned memory of the host to take, GiB")
-      ->capture_default_str()
+  app.add_option("--host-gib", options.host_gib, "GiB of pinned host memory to take")
       ->check(CLI::Range(0.25, 64.0));
-  app.add_option("--seed", options.seed, "seed of the random choices")->capture_default_str();
-  app.add_flag("--json", options.json, "print JSON instead of text");
+  app.add_option("--seed", options.seed, "seed of the random choices");
+  add_json(app, options.json, "the report", {probe::translation_schema});
 }
 
 const RegisterVerb registered_probe({
@@ -92,22 +84,19 @@ const RegisterVerb registered_probe({
       auto translation_options = std::make_shared<ProbeTranslationOptions>();
       app.require_subcommand(1);
       CLI::App* translation = app.add_subcommand(
-          "translation", "TLBs, page walks, links and atomics: own, peer and host memory");
+          "translation", "find TLBs, page walks, links and atomics of own, peer and host memory");
       declare_translation(*translation, *translation_options);
-      CLI::App* memory = app.add_subcommand("memory", "slices, modules, hash functions, colours");
-      memory->add_option("--device", options->device, "cuda:N, sim:NAME or planted:NAME")
-          ->capture_default_str();
+      CLI::App* memory =
+          app.add_subcommand("memory", "find slices, modules, hash functions and colours");
+      memory->add_option("--device", options->device, "GPU: cuda:N, sim:NAME or planted:NAME");
       add_output(*memory, "-o,--output", options->output,
-                 "write the device description, with the address map, to this file");
-      add_output(*memory, "--report", options->json_file,
-                 "write the JSON report to this file beside the text");
+                 "write the device description with its address map to this file");
       memory
-          ->add_option("--memory-gib", options->gib, "device memory to take from a real card, GiB")
-          ->capture_default_str()
+          ->add_option("--memory-gib", options->gib,
+                       "GiB of device memory to take from a real card")
           ->check(CLI::Range(0.25, 4096.0));
-      memory->add_option("--seed", options->seed, "seed of the random choices")
-          ->capture_default_str();
-      memory->add_flag("--json", options->json, "print JSON instead of text");
+      memory->add_option("--seed", options->seed, "seed of the random choices");
+      add_json(*memory, options->json, "the report", {probe::report_schema});
       return [options, translation, translation_options] {
         return translation->parsed() ? run_probe_translation(*translation_options)
                                      : run_probe_memory(*options);

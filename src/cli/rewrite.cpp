@@ -13,6 +13,7 @@
 #include "demarc/ptx/colored.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "demarc/ptx/report.hpp"
+#include "help.hpp"
 #include "verb.hpp"
 
 namespace demarc::cli {
@@ -211,39 +212,40 @@ Result<void> rewrite(const RewriteOptions& options) {
 
 void add_colored_options(CLI::App& app, RewriteOptions& options) {
   CLI::Option* const colors = app.add_option(
-      "--colors", options.colors, "a colour of a card and how many it is divided into: 0/2");
-  app.add_option("--device", options.device, "of this card: cuda:N or sim:NAME")->needs(colors);
+      "--colors", options.colors, "colour of a card, and how many it is divided into: 0/2");
+  app.add_option("--device", options.device, "card of --colors: cuda:N or sim:NAME")->needs(colors);
   app.add_option("--description", options.description,
-                 "of the card with this description: a built-in name or a file")
+                 "description of the card of --colors: a built-in name or a file")
       ->needs(colors);
-  CLI::Option* const masks =
-      app.add_option("--color-mask", options.masks,
-                     "address bits whose parity is the colour; may be repeated, lowest bit first");
+  CLI::Option* const masks = app.add_option(
+      "--color-mask", options.masks,
+      "address bits whose parity is one bit of the colour, lowest bit first; may be repeated");
   app.add_option("--color", options.color,
-                 "bit i: the parity that mask i must have; n masks make the colours 0 to 2^n - 1")
-      ->needs(masks)
-      ->capture_default_str();
+                 "colour under --color-mask: bit i is the parity of mask i; n masks make the "
+                 "colours 0 to 2^n - 1")
+      ->needs(masks);
   CLI::Option* const needs = app.add_flag(
       "--needs", options.needs,
-      "write what coloured code needs, as JSON: kernels, variables, bytes of local memory");
+      "write as JSON what coloured code needs: kernels, variables, bytes of local memory");
   app.add_option("--kernel", options.kernels,
                  "keep this kernel and remove the others; may be repeated");
   app.add_flag("--allow-refused", options.allow_refused,
-               "remove kernels that cannot be coloured and say why; without it they are an error");
-  app.add_flag("--stats", options.stats, "say what was added, on standard error");
+               "remove kernels that cannot be coloured, and say why (default: an error)");
+  app.add_flag("--stats", options.stats, "say on standard error what was added");
   app.add_flag("--silence-printf", options.silence_printf,
-               "kernels print nothing; without it one that prints cannot be coloured");
+               "let kernels print nothing (default: a kernel that prints cannot be coloured)");
   CLI::Option* const variables =
       app.add_option("--variables-at", options.variables_at,
-                     "linear address of coloured memory for the variables of the module (--needs)");
+                     "linear address of coloured memory for the variables of the module");
   CLI::Option* const local =
       app.add_option("--local-at", options.local_at,
                      "linear address of coloured memory for the local variables of threads");
   CLI::Option* const threads =
       app.add_option("--local-threads", options.local_threads,
-                     "threads that it has room for; those beyond stop their kernel");
+                     "threads that --local-at has room for; a kernel with more threads stops")
+          ->default_str("");
   app.add_flag("--places-at-load", options.places_at_load,
-               "these places are set when the module is loaded, in its variable demarc_colors")
+               "set these places when the module is loaded, in its variable demarc_colors")
       ->excludes(variables)
       ->excludes(local);
   threads->needs(local);
@@ -254,15 +256,21 @@ void add_colored_options(CLI::App& app, RewriteOptions& options) {
 }
 
 const RegisterVerb rewrite_verb{
-    {90, "rewrite", "PTX in, PTX out: coloured addressing and SM affinity added",
+    {90, "rewrite", "add coloured addressing and SM affinity to PTX",
      "demarc rewrite kernel.ptx --color-mask 0xc4000 --color 1 -o colored.ptx",
      [](CLI::App& app) -> std::function<Result<void>()> {
        auto options = std::make_shared<RewriteOptions>();
        app.add_option("ptx", options->input, "PTX file")->required();
-       add_output(app, "-o,--output", options->output, "where to write; - is standard output");
+       add_output(app, options->output);
        app.add_flag("--affine", options->affine,
-                    "kernels run on chosen SMs only, as persistent blocks with a queue");
+                    "let kernels run on chosen SMs only, as persistent blocks with a queue");
        add_colored_options(app, *options);
+       group_options(app, "Colour",
+                     {"--colors", "--device", "--description", "--color-mask", "--color",
+                      "--allow-refused", "--silence-printf"});
+       group_options(
+           app, "Places of variables",
+           {"--needs", "--variables-at", "--local-at", "--local-threads", "--places-at-load"});
        return [options] { return rewrite(*options); };
      }}};
 

@@ -18,7 +18,7 @@ struct RunOptions {
   BufferOptions buffers;
   std::string device = "cuda:0";
   double limit_s = 60;
-  bool json = false;
+  std::string json;
 };
 
 std::string run_text(const cuda::LaunchRun& run, const std::string& check) {
@@ -62,32 +62,31 @@ Result<void> run_on_card(const RunOptions& options) {
   const auto unset =
       workload::unset_constants(ptx::parse(loaded.ptx, loaded.ptx_name).module, loaded.launch);
   warn_of_unset("run", unset);
-  if (options.json) {
-    Json json = run_json(run, gpu->name(), verdict);
-    json["warnings"] = unset_json(unset);
-    json["buffers"] = buffers_json(shown, loaded.launch, run.buffers);
-    DEMARC_CHECK(emit({}, json_text(json, 2) + "\n"));
-  } else {
-    DEMARC_CHECK(
-        emit({}, run_text(run, verdict) + buffers_text(shown, loaded.launch, run.buffers)));
-  }
+  DEMARC_CHECK(emit_result(
+      options.json, {},
+      [&] {
+        Json json = run_json(run, gpu->name(), verdict);
+        json["warnings"] = unset_json(unset);
+        json["buffers"] = buffers_json(shown, loaded.launch, run.buffers);
+        return json_text(json, 2) + "\n";
+      },
+      [&] { return run_text(run, verdict) + buffers_text(shown, loaded.launch, run.buffers); }));
   return checked;
 }
 
 const RegisterVerb run_verb({
     .order = 85,
     .name = "run",
-    .summary = "runs a launch on a real GPU and checks its outputs",
+    .summary = "run a launch on a real GPU and check its outputs",
     .example = "demarc run bundled:hotspot",
     .declare = [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<RunOptions>();
       options->launch.declare(app);
       options->buffers.declare(app);
-      app.add_option("--device", options->device, "cuda:N")->capture_default_str();
+      app.add_option("--device", options->device, "GPU: cuda:N");
       app.add_option("--limit", options->limit_s, "seconds that a kernel may take")
-          ->check(CLI::Range(0.001, 86400.0))
-          ->capture_default_str();
-      app.add_flag("--json", options->json, "times and verdict as JSON (schema demarc.run/1)");
+          ->check(CLI::Range(0.001, 86400.0));
+      add_json(app, options->json, "times and verdict", {"demarc.run/1"});
       return [options] { return run_on_card(*options); };
     },
 });

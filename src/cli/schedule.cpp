@@ -23,9 +23,9 @@ std::string policy_names() {
 }
 
 struct ScheduleOptions {
-  std::string config, policy = "all", model = "simtbs", out, timeline, svg;
+  std::string config, policy = "all", model = "simtbs", output, json, timeline, svg;
   std::vector<std::string> locality;
-  bool classic = false, json = false, verbose = false;
+  bool classic = false, verbose = false;
   std::vector<std::string> given;  // on the command line
 };
 
@@ -66,7 +66,8 @@ Result<void> schedule_classic(const ScheduleOptions& options, sim::TbModel model
   const sim::ClassicOutput output =
       sim::run_classic(text, options.config, policy, model, options.verbose);
   // A run that was refused has no output, and then no file is written either.
-  if (output.exit_status == 0 || !output.out.empty()) DEMARC_CHECK(emit(options.out, output.out));
+  if (output.exit_status == 0 || !output.out.empty())
+    DEMARC_CHECK(emit(options.output, output.out));
   if (output.exit_status == 0) return {};
   std::fwrite(output.err.data(), 1, output.err.size(), stderr);
   std::exit(output.exit_status);
@@ -108,7 +109,9 @@ Result<void> run_scenario(const ScheduleOptions& options, const std::string& tex
                return error;
              }));
   DEMARC_CHECK(write_timeline(options, sim::pipeline_timeline(scenario, run)));
-  return emit(options.out, sim::report_scenario(scenario, run, options.json));
+  const auto report = [&](bool json) { return sim::report_scenario(scenario, run, json); };
+  return emit_result(
+      options.json, options.output, [&] { return report(true); }, [&] { return report(false); });
 }
 
 Result<void> run_schedule(const ScheduleOptions& options) {
@@ -131,7 +134,6 @@ Result<void> run_schedule(const ScheduleOptions& options) {
   sim::TbStudyRequest request;
   if (options.policy != "all") request.policies = {options.policy};
   request.model = model;
-  request.json = options.json;
   request.kernels = options.verbose;
   DEMARC_TRY(request.sharing, read_sharing(options.locality));
   if (!options.timeline.empty() || !options.svg.empty()) {
@@ -142,48 +144,50 @@ Result<void> run_schedule(const ScheduleOptions& options) {
     DEMARC_TRY(const auto timeline, sim::tb_timeline(config, run));
     DEMARC_CHECK(write_timeline(options, timeline));
   }
-  DEMARC_TRY(const std::string report, sim::report_schedule(config, request));
-  return emit(options.out, report);
+  DEMARC_TRY(const auto report, sim::report_schedule(config, request));
+  return emit_result(
+      options.json, options.output, [&] { return report.json; }, [&] { return report.table; });
 }
 
 const RegisterVerb schedule_verb({
     .order = 100,
     .name = "schedule",
-    .summary = "thread-block scheduling simulation (SimTBS model, hardware pipeline model)",
+    .summary = "simulate thread-block scheduling (SimTBS model, hardware pipeline model)",
     .example = "demarc schedule examples/dispatch/fig12_slots_full.json --svg fig12.svg",
     .declare =
         [](CLI::App& app) {
           auto options = std::make_shared<ScheduleOptions>();
           app.add_option("config", options->config,
-                         "SimTBS configuration (generate makes one), or scenario of the hardware "
-                         "pipeline (.json, as in examples/dispatch)")
+                         "SimTBS configuration (schedule generate makes one), or scenario of the "
+                         "hardware pipeline (.json)")
               ->type_name("FILE");
           app.add_option("--policy,-p", options->policy,
-                         fmt::format("dispatch policy: {}, or all (--classic: rr when not given)",
-                                     policy_names()))
-              ->type_name("NAME")
-              ->capture_default_str();
-          app.add_option("--model", options->model, "simtbs, simtbs-2020 or corrected")
-              ->type_name("NAME")
-              ->capture_default_str();
+                         fmt::format("dispatch policy: {}, or all", policy_names()))
+              ->type_name("NAME");
+          app.add_option("--model", options->model, "cost model: simtbs, simtbs-2020 or corrected")
+              ->type_name("NAME");
           app.add_option("--locality", options->locality,
-                         "what the blocks of kernels (of that type) share, for the locality "
-                         "policy: JSON of demarc locality --json --maps --granularity 32")
+                         "map of demarc locality --json --maps --granularity 32, of kernels of "
+                         "that type, for the policy locality")
               ->type_name("[TYPE=]FILE");
           app.add_flag("--classic", options->classic,
-                       "print what the published program prints, with its exit status");
-          app.add_flag("-v,--verbose", options->verbose, "per tick (--classic) and per kernel");
-          app.add_flag("--json", options->json, "JSON (schema demarc.schedule/1)");
-          add_output(app, "--out", options->out, "write to this file instead of standard output");
+                       "print what the published program prints, with its exit status; the policy "
+                       "is rr unless -p names one");
+          app.add_flag("-v,--verbose", options->verbose,
+                       "show every kernel, and with --classic every tick");
+          add_json(app, options->json, "the result",
+                   {"demarc.schedule/1", "demarc.schedule.hardware/1"});
+          add_output(app, options->output);
           add_output(app, "--timeline", options->timeline,
-                     "write a Perfetto trace here, of rr unless -p names one");
-          add_output(app, "--svg", options->svg, "write a picture of it here");
+                     "write a Perfetto trace to this file; the policy is rr unless -p names one");
+          add_output(app, "--svg", options->svg,
+                     "write a picture to this file; the policy is rr unless -p names one");
           const std::vector<ScheduleCommand> commands = {
               declare_schedule_generate(app), declare_schedule_study(app),
               declare_schedule_compare(app), declare_schedule_plan(app)};
           return [options, commands, &app]() -> Result<void> {
             for (const char* name : {"config", "--policy", "--model", "--locality", "--classic",
-                                     "--verbose", "--json", "--out", "--timeline", "--svg"}) {
+                                     "--verbose", "--json", "--output", "--timeline", "--svg"}) {
               if (app.count(name) > 0) options->given.emplace_back(name);
             }
             for (const ScheduleCommand& command : commands) {

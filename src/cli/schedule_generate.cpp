@@ -7,7 +7,7 @@ namespace demarc::cli {
 namespace {
 
 struct GenerateOptions {
-  std::string base, mix = "uniform", generation = "2021", out;
+  std::string base, mix = "uniform", generation = "2021", output;
   std::uint32_t level = 80, sms = 16, units = 8, ticks = 10000;
   std::uint64_t seed = 1;
 };
@@ -24,37 +24,35 @@ Result<void> run_generate(const GenerateOptions& options) {
     DEMARC_TRY(config, sim::paper_config_of_2020(machine, mix, options.level, options.ticks));
   }
   DEMARC_TRY(config, sim::generate_workload(std::move(config), generation, options.seed));
-  return emit(options.out, sim::print_tb_config(config));
+  return emit(options.output, sim::print_tb_config(config));
 }
 
 }  // namespace
 
 ScheduleCommand declare_schedule_generate(CLI::App& verb) {
-  CLI::App* app = verb.add_subcommand("generate", "make a workload, seeded");
-  app->footer("Example: demarc schedule generate --mix extreme --level 120 --seed 7 --out x.conf");
+  CLI::App* app = verb.add_subcommand("generate", "make a workload from a seed");
+  app->footer("Example: demarc schedule generate --mix extreme --level 120 --seed 7 -o x.conf");
   auto options = std::make_shared<GenerateOptions>();
-  app->add_option("--config", options->base,
-                  "take machine and *workload (or a kernel list to pick from) from this file")
+  app->add_option(
+         "--config", options->base,
+         "take the machine and its *workload, or a list of kernels to pick from, from this file")
       ->type_name("FILE");
-  app->add_option("--mix", options->mix, "uniform, extreme or multi, without --config")
-      ->type_name("NAME")
-      ->capture_default_str();
+  app->add_option("--mix", options->mix,
+                  "mix of kernels, without --config: uniform, extreme or multi")
+      ->type_name("NAME");
   const auto number = [&](const char* name, std::uint32_t& value, const char* help,
                           std::uint32_t most) {
-    app->add_option(name, value, help)
-        ->check(CLI::Range(1U, most).description(""))
-        ->capture_default_str();
+    app->add_option(name, value, help)->check(CLI::Range(1U, most).description(""));
   };
   number("--level", options->level, "nominal load in per cent, without --config", 100000);
-  number("--sms", options->sms, "SMs, without --config", 4096);
-  number("--units", options->units, "units of an SM, without --config", 4096);
-  number("--ticks", options->ticks, "length, without --config", 1000000000);
-  app->add_option("--generation", options->generation, "whose rules: 2021, 2020 or corrected")
-      ->type_name("NAME")
-      ->capture_default_str();
-  app->add_option("--seed", options->seed, "the same seed gives the same workload")
-      ->capture_default_str();
-  add_output(*app, "--out", options->out, "write here instead of standard output");
+  number("--sms", options->sms, "number of SMs, without --config", 4096);
+  number("--units", options->units, "units per SM, without --config", 4096);
+  number("--ticks", options->ticks, "length of the workload, without --config", 1000000000);
+  app->add_option("--generation", options->generation,
+                  "rules of generation: 2021, 2020 or corrected")
+      ->type_name("NAME");
+  app->add_option("--seed", options->seed, "seed; the same seed gives the same workload");
+  add_output(*app, options->output);
   return {app, [options, app]() -> Result<void> {
             for (const char* name : {"--mix", "--level", "--sms", "--units", "--ticks"}) {
               if (options->base.empty() || app->count(name) == 0) continue;

@@ -9,9 +9,9 @@ namespace {
 
 struct StudyCommandOptions {
   sim::TbStudyOptions study;
-  std::string html, out, measure = "antt-queue";
+  std::string html, output, json, measure = "antt-queue";
   std::vector<std::string> workloads;
-  bool json = false, verbose = false;
+  bool verbose = false;
 };
 
 std::shared_ptr<StudyCommandOptions> declare_study_options(CLI::App& app, std::uint32_t seeds,
@@ -21,22 +21,20 @@ std::shared_ptr<StudyCommandOptions> declare_study_options(CLI::App& app, std::u
   options->study.ticks = ticks;
   const auto number = [&](const char* name, auto& value, const char* help, std::uint32_t least,
                           std::uint32_t most) {
-    app.add_option(name, value, help)
-        ->check(CLI::Range(least, most).description(""))
-        ->capture_default_str();
+    app.add_option(name, value, help)->check(CLI::Range(least, most).description(""));
   };
-  number("--seeds", options->study.seeds, "workloads of each setting", 1, 100000);
-  app.add_option("--seed", options->study.first_seed, "first seed")->capture_default_str();
+  number("--seeds", options->study.seeds, "workloads per setting", 1, 100000);
+  app.add_option("--seed", options->study.first_seed, "first seed");
   number("--ticks", options->study.ticks, "length of each run", 1, 1000000000);
-  number("--threads", options->study.threads, "0: all cores", 0, 4096);
+  number("--threads", options->study.threads, "runs at a time; 0 means all cores", 0, 4096);
   app.add_option("workloads", options->workloads,
-                 "SimTBS configurations of one machine, in the place of generated workloads; one "
-                 "without kernels is drawn from its *workload section, once a seed")
+                 "SimTBS configurations of one machine; one without kernels is drawn from its "
+                 "*workload, once per seed")
       ->type_name("FILE");
-  add_output(app, "--html", options->html, "write a page here");
-  add_output(app, "--out", options->out, "write the table here instead of standard output");
-  app.add_flag("-v,--verbose", options->verbose, "all figures of every setting as well");
-  app.add_flag("--json", options->json, "JSON (schema demarc.schedule.study/1)");
+  add_output(app, "--html", options->html, "write a page with the figures to this file");
+  add_output(app, options->output);
+  app.add_flag("-v,--verbose", options->verbose, "show all figures of every setting too");
+  add_json(app, options->json, "the cells", {"demarc.schedule.study/1"});
   return options;
 }
 
@@ -56,9 +54,10 @@ Result<sim::TbStudyOptions> study_of(const StudyCommandOptions& options, const C
 
 Result<void> emit_study(const StudyCommandOptions& options, const sim::TbStudy& study,
                         const std::string& page, const std::string& table) {
-  if (!options.html.empty()) DEMARC_CHECK(write_file(options.html, page));
-  if (options.json) return emit(options.out, sim::study_json(study));
-  return emit(options.out, options.verbose ? table + "\n" + sim::study_table(study) : table);
+  if (!options.html.empty()) DEMARC_CHECK(emit(options.html, page));
+  return emit_result(
+      options.json, options.output, [&] { return sim::study_json(study); },
+      [&] { return options.verbose ? table + "\n" + sim::study_table(study) : table; });
 }
 
 }  // namespace
@@ -66,7 +65,7 @@ Result<void> emit_study(const StudyCommandOptions& options, const sim::TbStudy& 
 ScheduleCommand declare_schedule_study(CLI::App& verb) {
   CLI::App* app = verb.add_subcommand(
       "study",
-      "Figures 6-9 of the SimTBS paper, published and ours; or its policies on your workloads");
+      "repeat the figures 6 to 9 of the SimTBS paper, or run its policies on your workloads");
   app->footer(
       "Example: demarc schedule study --html study.html\n"
       "         demarc schedule study mine.conf");
@@ -85,15 +84,16 @@ ScheduleCommand declare_schedule_study(CLI::App& verb) {
 
 ScheduleCommand declare_schedule_compare(CLI::App& verb) {
   CLI::App* app = verb.add_subcommand(
-      "compare", "every policy over loads, mixes and machine sizes, or on your workloads");
+      "compare", "compare every policy over loads, mixes and machine sizes, or on your workloads");
   app->footer(
       "Example: demarc schedule compare --sms 16,132 --levels 80 --html compare.html\n"
       "         demarc schedule compare mine.conf");
   auto options = declare_study_options(*app, 10, 3000);
-  app->add_option("--sms", options->study.sizes, "machine sizes [16,32,66,132,264,528]")
+  app->add_option("--sms", options->study.sizes, "machine sizes (default: 16,32,66,132,264,528)")
       ->delimiter(',')
       ->check(CLI::Range(1U, 4096U).description(""));
-  app->add_option("--levels", options->study.levels, "nominal loads in per cent [40,80,100]")
+  app->add_option("--levels", options->study.levels,
+                  "nominal loads in per cent (default: 40,80,100)")
       ->delimiter(',')
       ->check(CLI::Range(1U, 100000U).description(""));
   std::string known;
@@ -101,9 +101,9 @@ ScheduleCommand declare_schedule_compare(CLI::App& verb) {
     known += known.empty() ? "" : ", ";
     known += measure.name;
   }
-  app->add_option("--measure", options->measure, "what the table shows by load and size: " + known)
-      ->type_name("NAME")
-      ->capture_default_str();
+  app->add_option("--measure", options->measure,
+                  "measure that the table shows by load and size: " + known)
+      ->type_name("NAME");
   return {app, [options, app]() -> Result<void> {
             DEMARC_TRY(const sim::TbMeasure* measure, sim::find_tb_measure(options->measure));
             DEMARC_TRY(const auto asked, study_of(*options, *app));

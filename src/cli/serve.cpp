@@ -44,25 +44,25 @@ Result<void> run_serve(ServeOptions& options) {
 const RegisterVerb registered_serve({
     41,
     "serve",
-    "own a card's division and hand it out to the programs of tenants, until SIGTERM",
+    "divide a card among the programs of tenants, until SIGTERM",
     "demarc serve --config demarc.toml",
     [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<ServeOptions>();
       app.add_option("--config", options->plan.config,
-                     "the tenants, in TOML (docs/serve.md); read again at SIGHUP")
+                     "file with the tenants (TOML, docs/serve.md); SIGHUP reads it again")
           ->required();
-      app.add_option("--device", options->device, "cuda:N instead of the configuration's card");
+      app.add_option("--device", options->device, "GPU: cuda:N (default: the configuration's)");
       app.add_option("--socket", options->plan.socket,
                      "path of the socket (default: the configuration's, else $DEMARC_SOCKET, else "
-                     "demarc.sock in $XDG_RUNTIME_DIR or /run)");
+                     "in $XDG_RUNTIME_DIR or /run)");
       app.add_option("--mps", options->mps,
-                     "on: programs share the card by MPS, which is started; off: they take turns; "
-                     "auto: on where there is MPS (default: the configuration's, else auto)");
+                     "on, off or auto: share the card by MPS, take turns, or MPS where there is "
+                     "any (default: the configuration's)");
       app.add_option("--end-when-idle", options->plan.end_when_idle,
-                     "end once nobody was connected for so many seconds (default: never)")
+                     "end after this many seconds without a connection (default: never)")
           ->check(CLI::Range(0.1, 1e6));
       app.add_flag("--check", options->check,
-                   "read the configuration and say what is wrong in it, without a card");
+                   "say what is wrong in the configuration, without a card");
       return [options] { return run_serve(*options); };
     },
 });

@@ -6,6 +6,7 @@
 #include "demarc/base/files.hpp"
 #include "demarc/base/numbers.hpp"
 #include "demarc/gpu/device.hpp"
+#include "help.hpp"
 
 namespace demarc::cli {
 namespace {
@@ -37,39 +38,46 @@ constexpr DeviceOption device_options[] = {
 
 void StudyOptions::declare(CLI::App& app, const std::string& devices) {
   app.add_option("--device", device, devices);
-  app.add_option("--parts", parts, "equal parts of the GPU: 2, 3 or 4");
+  app.add_option("--parts", parts, "number of equal parts: 2, 3 or 4");
   app.add_option("--split", split_,
-                 "which TPCs a part gets: packed, distributed, gpc-aligned, side-aware, "
-                 "side-aligned");
+                 "TPCs of a part: packed, distributed, gpc-aligned, side-aware or side-aligned");
   app.add_option("--masks", masks_,
-                 "colour masks, offsets in 2 MiB pages: 0xc4000,0x18a000 (default: what the card's "
-                 "description says keeps memory apart)")
+                 "colour masks as offsets in 2 MiB pages: 0xc4000,0x18a000 (default: those of the "
+                 "card's description)")
       ->delimiter(',');
   app.add_option("--memory-gib", memory_gib_,
-                 "GiB of the card's memory that coloured parts have together (default: 12 a part "
-                 "where colours are masks, else 6)");
-  app.add_option("--description", description_,
-                 "what is known of the card's memory: a file of demarc probe memory -o, or a "
-                 "name (default: what is built in for the card)");
+                 "GiB that all coloured parts have together (default: 12 per part where colours "
+                 "are masks, else 6)");
+  app.add_option(
+      "--description", description_,
+      "description of the card's memory: a file or a name (default: the built-in one of the card)");
   app.add_option("--colors", colors_,
-                 "colour of each part: 1,0 (default: 0,1,...; on cuda:N the victim has the one "
-                 "where launches are felt least)")
+                 "colour of each part: 1,0 (default: 0,1,...; on cuda:N the victim gets the colour "
+                 "that is felt least)")
       ->delimiter(',');
   app.add_option("--dispatch", dispatch_,
-                 "who picks the SM of each block on sim:NAME: a policy of demarc schedule "
-                 "(default: the SM with the fewest threads)");
+                 "policy that picks the SM of each block on sim:NAME (default: the SM with the "
+                 "fewest threads)");
   app.add_option("--locality", locality_,
-                 "[WORKLOAD=]FILE: what the blocks of that victim or aggressor share, for "
-                 "--dispatch locality: JSON of demarc locality --json --maps --granularity 32");
-  app.add_option("--clock", clock_,
-                 "what a time is: gpu, the kernels of a run by the GPU's clock; events, "
-                 "between events, with the launch");
+                 "[WORKLOAD=]FILE: map of demarc locality --json --maps --granularity 32, for "
+                 "--dispatch locality");
+  app.add_option(
+      "--clock", clock_,
+      "what is timed: gpu (kernels, by the GPU's clock) or events (whole runs, launch included)");
   app.add_option("--victim-priority", victim_priority,
-                 "priority of the victim's stream where parts are streams of one process; lower "
-                 "comes first");
-  app.add_option("--seed", seed, "order of the runs, and whatever else is drawn");
+                 "stream priority of the victim, where parts are streams of one process; a lower "
+                 "number comes first");
+  app.add_option("--seed", seed, "seed of the order of the runs and of all random choices");
   app.add_option("--threads", threads_,
-                 "simulated cells side by side; 0: all cores; results do not depend on it");
+                 "simulated cells at a time; 0 means all cores; the results do not depend on it");
+  group(app);
+}
+
+void StudyOptions::group(CLI::App& app) {
+  group_options(app, "Partition",
+                {"--parts", "--split", "--masks", "--memory-gib", "--description", "--colors"});
+  group_options(app, "Simulation", {"--dispatch", "--locality", "--threads"});
+  group_options(app, "Measurement", {"--clock", "--victim-priority", "--seed"});
 }
 
 void StudyOptions::note_given(const CLI::App& app) {

@@ -52,6 +52,8 @@ class StudyOptions {
   std::optional<std::uint32_t> sync_domain;
 
  private:
+  static void group(CLI::App& app);  // its options under headings
+
   std::string split_ = "gpc-aligned";
   std::vector<std::string> masks_;
   std::vector<std::uint32_t> colors_;

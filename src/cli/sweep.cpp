@@ -21,8 +21,8 @@ struct RunSweepOptions {
 };
 
 struct ShowOptions {
-  std::string database, html, out;
-  bool json = false, points = false, provenance = false;
+  std::string database, html, output, json;
+  bool points = false, provenance = false;
   std::size_t rows = 40;
 };
 
@@ -103,7 +103,7 @@ Result<void> run_points(const RunSweepOptions& options) {
 
 // Results are not written over by what is made of them.
 Result<void> check_apart(const ShowOptions& options) {
-  for (const std::string& file : {options.html, options.out}) {
+  for (const std::string& file : {options.html, options.output, options.json}) {
     std::error_code none;
     if (file.empty() || !std::filesystem::equivalent(file, options.database, none)) continue;
     return invalid_input("{}: holds the results; write to another file", file);
@@ -119,14 +119,14 @@ Result<void> show(const ShowOptions& options) {
   DEMARC_TRY(const auto best, sweep::best_values(store));
   if (!options.html.empty()) {
     DEMARC_TRY(const std::string page, report::sweep_page(store, command_line()));
-    DEMARC_CHECK(write_file(options.html, page));
+    DEMARC_CHECK(emit(options.html, page));
   }
-  if (options.json) return emit(options.out, to_json(store, summary));
   std::string text = fmt::format("{}: {} of {} points ended, {} failed\n\n", store.plan().source(),
                                  counts.done + counts.failed, store.plan().size(), counts.failed);
   text += to_table(summary, options.rows);
   if (!best.columns.empty()) text += "\n" + to_table(best, options.rows);
-  return emit(options.out, text);
+  return emit_result(
+      options.json, options.output, [&] { return to_json(store, summary); }, [&] { return text; });
 }
 
 Result<void> export_points(const ShowOptions& options) {
@@ -134,7 +134,9 @@ Result<void> export_points(const ShowOptions& options) {
   DEMARC_TRY(auto store, sweep::Store::read(options.database));
   DEMARC_TRY(const auto table,
              options.points ? sweep::all_points(store, options.provenance) : sweep::summary(store));
-  return emit(options.out, options.json ? to_json(store, table) : to_csv(table));
+  return emit_result(
+      options.json, options.output, [&] { return to_json(store, table); },
+      [&] { return to_csv(table); });
 }
 
 struct SweepCommand {
@@ -151,43 +153,46 @@ SweepCommand declare_run(CLI::App& verb) {
   app->add_option("plan", options->plan, "sweep file (docs/sweep.md)")
       ->required()
       ->type_name("FILE");
-  app->add_option("--db", options->database, "results [the sweep file's name with .db]")
+  app->add_option("--db", options->database,
+                  "file of the results (default: the sweep file's name with .db)")
       ->type_name("FILE");
   app->add_option("--jobs,-j", options->jobs,
-                  "points at a time on each machine or rank; 0: as many as cores, under mpirun 1")
-      ->check(CLI::Range(0U, 4096U).description(""))
-      ->capture_default_str();
-  app->add_option("--most", options->run.most, "end after so many points; 0: all")
-      ->capture_default_str();
-  app->add_flag("--retry", options->run.retry, "run points that failed once more");
+                  "points at a time per machine or rank; 0 means all cores, and 1 under mpirun")
+      ->check(CLI::Range(0U, 4096U).description(""));
+  app->add_option("--most", options->run.most, "end after this many points; 0 means all");
+  app->add_flag("--retry", options->run.retry, "run failed points again");
   app->add_flag("--any-revision", options->any_revision,
                 "go on in a file whose points another revision of this program ran");
   return {app, [options] { return run_points(*options); }};
 }
 
 SweepCommand declare_show(CLI::App& verb) {
-  CLI::App* app = verb.add_subcommand("show", "what the points say, put together");
+  CLI::App* app = verb.add_subcommand("show", "show what the points say together");
   app->footer("Example: demarc sweep show results.db --html results.html");
   auto options = std::make_shared<ShowOptions>();
-  app->add_option("database", options->database, "results")->required()->type_name("FILE");
-  app->add_option("--rows", options->rows, "rows of a table that are shown")->capture_default_str();
-  app->add_flag("--json", options->json, "JSON (schema demarc.sweep.export/1)");
-  add_output(*app, "--html", options->html, "write a page here");
-  add_output(*app, "--out", options->out, "write here instead of standard output");
+  app->add_option("database", options->database, "file of the results")
+      ->required()
+      ->type_name("FILE");
+  app->add_option("--rows", options->rows, "rows to show of a table");
+  add_json(*app, options->json, "the table", {"demarc.sweep.export/1"});
+  add_output(*app, "--html", options->html, "write a page with the figures to this file");
+  add_output(*app, options->output);
   return {app, [options] { return show(*options); }};
 }
 
 SweepCommand declare_export(CLI::App& verb) {
-  CLI::App* app = verb.add_subcommand("export", "CSV or JSON of the results");
-  app->footer("Example: demarc sweep export results.db --points --out points.csv");
+  CLI::App* app = verb.add_subcommand("export", "write the results as CSV or JSON");
+  app->footer("Example: demarc sweep export results.db --points -o points.csv");
   auto options = std::make_shared<ShowOptions>();
-  app->add_option("database", options->database, "results")->required()->type_name("FILE");
-  app->add_flag("--points", options->points, "every point and not what they come to together");
+  app->add_option("database", options->database, "file of the results")
+      ->required()
+      ->type_name("FILE");
+  app->add_flag("--points", options->points, "write every point, not the aggregates");
   app->add_flag(
       "--provenance", options->provenance,
-      "with --points: also seconds, rank, exit code, revision, seed, digest of the input");
-  app->add_flag("--json", options->json, "JSON (schema demarc.sweep.export/1)");
-  add_output(*app, "--out", options->out, "write here instead of standard output");
+      "with --points: add seconds, rank, exit code, revision, seed and the digest of the input");
+  add_json(*app, options->json, "the table", {"demarc.sweep.export/1"});
+  add_output(*app, options->output);
   return {app, [options]() -> Result<void> {
             if (options->provenance && !options->points) {
               return invalid_input("--provenance is of points: give --points too");
@@ -199,7 +204,7 @@ SweepCommand declare_export(CLI::App& verb) {
 const RegisterVerb sweep_verb({
     .order = 115,
     .name = "sweep",
-    .summary = "a simulation over a grid of settings, on all cores or under mpirun",
+    .summary = "run a simulation over a grid of settings, on all cores or under mpirun",
     .example = "demarc sweep run examples/sweeps/dispatch.json",
     .declare =
         [](CLI::App& app) {

@@ -65,6 +65,21 @@ CLI::Option* add_output(CLI::App& app, const std::string& name, std::string& pat
   });
 }
 
+CLI::Option* add_output(CLI::App& app, std::string& path) {
+  return add_output(app, "-o,--output", path, "write to this file (default: standard output)");
+}
+
+CLI::Option* add_json(CLI::App& app, std::string& path, const std::string& what,
+                      std::initializer_list<std::string_view> schemas) {
+  CLI::Option* option = app.add_flag(
+      "--json{-}", path,
+      fmt::format("{} ({}); with FILE, beside the text", what, fmt::join(schemas, ", ")));
+  declared_outputs().push_back({option, false});
+  return option->option_text("[=FILE]")->check([](const std::string& given) {
+    return given == "-" ? std::string() : fault_of_output(given);
+  });
+}
+
 std::string file_of_named_output(const std::string& value) {
   return value.substr(value.find('=') + 1);
 }
@@ -99,6 +114,14 @@ Result<void> check_outputs() {
     }
   }
   return {};
+}
+
+Result<void> emit_result(const std::string& json, const std::string& output,
+                         const std::function<std::string()>& to_json,
+                         const std::function<std::string()>& to_text) {
+  if (json == "-") return emit(output, to_json());
+  if (!json.empty()) DEMARC_CHECK(write_file(json, to_json()));
+  return emit(output, to_text());
 }
 
 Result<void> emit(const std::string& path, std::string_view content) {

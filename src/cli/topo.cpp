@@ -13,7 +13,7 @@ namespace {
 struct TopoOptions {
   std::string device = "cuda:0";
   std::string output;
-  bool json = false;
+  std::string json;
   bool refresh = false;
   bool identify = false;
 };
@@ -37,11 +37,16 @@ Result<void> show_identity(const TopoOptions& options, const cuda::Card& card) {
   DEMARC_TRY(const auto found, cuda::identify_sms(card.gpu(), card.facts(), 1));
   if (!options.output.empty()) DEMARC_CHECK(gpu::write_device(options.output, card.device()));
   const gpu::Topology& topology = card.topology();
-  DEMARC_CHECK(emit("", options.json ? identification_to_json(topology, found)
-                                     : gpu::to_tree(card.device()) +
-                                           identification_to_text(topology, found, true)));
+  DEMARC_CHECK(emit_result(
+      options.json, "-", [&] { return identification_to_json(topology, found); },
+      [&] { return gpu::to_tree(card.device()) + identification_to_text(topology, found, true); }));
   if (found.in_doubt == 0) return {};
   return check_failed("{} of {} SMs remain in doubt", found.in_doubt, found.sms);
+}
+
+// A description in a file says all that the tree says.
+bool only_writes(const TopoOptions& options) {
+  return !options.output.empty() && options.json.empty();
 }
 
 Result<void> show_topology(const TopoOptions& options) {
@@ -52,17 +57,22 @@ Result<void> show_topology(const TopoOptions& options) {
                            options.device);
     }
     DEMARC_TRY(const gpu::Device device, gpu::find_device(ref.name));
-    if (!options.output.empty()) return gpu::write_device(options.output, device);
-    return emit("", options.json ? gpu::device_to_json(device) : gpu::to_tree(device));
+    if (!options.output.empty()) DEMARC_CHECK(gpu::write_device(options.output, device));
+    if (only_writes(options)) return {};
+    return emit_result(
+        options.json, "-", [&] { return gpu::device_to_json(device); },
+        [&] { return gpu::to_tree(device); });
   }
   cuda::CardOptions card_options;
   card_options.refresh = options.refresh;
   DEMARC_TRY(const auto card, cuda::open_card(ref.index, card_options));
   // Inside MPS the tree would not say where this process runs.
   if (options.identify || card->virtual_sms()) return show_identity(options, *card);
-  if (!options.output.empty()) return gpu::write_device(options.output, card->device());
-  return emit("", options.json ? cuda::facts_to_json(card->facts())
-                               : gpu::to_tree(card->device()) + how_found(card->facts()));
+  if (!options.output.empty()) DEMARC_CHECK(gpu::write_device(options.output, card->device()));
+  if (only_writes(options)) return {};
+  return emit_result(
+      options.json, "-", [&] { return cuda::facts_to_json(card->facts()); },
+      [&] { return gpu::to_tree(card->device()) + how_found(card->facts()); });
 }
 
 const RegisterVerb registered_topo({
@@ -72,13 +82,14 @@ const RegisterVerb registered_topo({
     "demarc topo --device cuda:0 --json",
     [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<TopoOptions>();
-      app.add_option("--device", options->device, "cuda:N, sim:NAME or sim:FILE.json")
-          ->capture_default_str();
+      app.add_option("--device", options->device, "GPU: cuda:N, sim:NAME or sim:FILE.json");
       add_output(app, "-o,--output", options->output, "write the device description to this file");
-      app.add_flag("--json", options->json, "print JSON instead of a tree");
-      app.add_flag("--identify", options->identify,
-                   "say by latencies which SMs this process runs on; always done inside MPS");
-      app.add_flag("--refresh", options->refresh, "measure again what was remembered");
+      add_json(app, options->json, "the topology",
+               {"demarc.topo/1", "demarc.topo.identity/1", "demarc.device/1"});
+      app.add_flag(
+          "--identify", options->identify,
+          "find by latencies which SMs this process runs on; within MPS this is always done");
+      app.add_flag("--refresh", options->refresh, "measure again what is remembered");
       return [options] { return show_topology(*options); };
     },
 });

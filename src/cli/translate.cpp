@@ -6,6 +6,7 @@
 #include "demarc/sim/memory/access_stream.hpp"
 #include "demarc/sim/translation/stream.hpp"
 #include "demarc/workload/load.hpp"
+#include "help.hpp"
 #include "translate_commands.hpp"
 
 namespace demarc::cli {
@@ -22,7 +23,7 @@ struct TranslateOptions {
   std::vector<std::string> parameters;
   std::string stream;
   unsigned threads = 0;
-  bool json = false;
+  std::string json;
   bool list_settings = false;
   bool print_device = false;
   bool splits = false;
@@ -120,8 +121,9 @@ Result<void> translate_splits(const TranslateOptions& options,
   if (!options.html.empty()) {
     DEMARC_CHECK(write_file(options.html, report::translation_splits_page(splits, command_line())));
   }
-  return emit(options.output,
-              options.json ? translation::splits_json(splits) : translation::splits_text(splits));
+  return emit_result(
+      options.json, options.output, [&] { return translation::splits_json(splits); },
+      [&] { return translation::splits_text(splits); });
 }
 
 Result<void> translate(const TranslateOptions& options) {
@@ -151,44 +153,49 @@ Result<void> translate(const TranslateOptions& options) {
   if (!options.html.empty()) {
     DEMARC_CHECK(write_file(options.html, report::translation_page(comparison, command_line())));
   }
-  return emit(options.output,
-              options.json ? translation::to_json(comparison) : translation::to_text(comparison));
+  return emit_result(
+      options.json, options.output, [&] { return translation::to_json(comparison); },
+      [&] { return translation::to_text(comparison); });
 }
 
 std::function<Result<void>()> declare_translate(CLI::App& app) {
   auto options = std::make_shared<TranslateOptions>();
   app.add_option("--arch", options->architecture,
-                 "centralised (one IOMMU), distributed (a GMMU on each GPU first), bypass (a "
-                 "dynamic choice), both (the first two) or all")
-      ->capture_default_str();
-  app.add_option("--app", options->apps,
-                 "applications: a comma list of RL,FIR,MP,PR,MT,KM,FFT,ST,AES, or all (default)");
+                 "centralised (one IOMMU), distributed (a GMMU per GPU), bypass (dynamic), both "
+                 "(the first two) or all");
+  app.add_option(
+      "--app", options->apps,
+      "applications: a comma list of RL,FIR,MP,PR,MT,KM,FFT,ST,AES, or all (default: all)");
   app.add_option("--launch", options->launch,
-                 "instead: a real launch, run by the emulator (bundled:NAME or a launch file)")
+                 "launch that the emulator runs, in place of --app: bundled:NAME or a launch file")
       ->option_text("FILE.json");
   app.add_option("--scale", options->scale, "size named in the launch file, such as 64mb");
-  app.add_option("--param", options->parameters, "parameter of the launch file; may be repeated")
+  app.add_option("--param", options->parameters,
+                 "parameter of the launch file, such as n=4096; may be repeated")
       ->option_text("NAME=VALUE");
-  app.add_option("--stream", options->stream,
-                 "instead: an access stream, text or binary, or a trace of demarc emulate "
-                 "(docs/translation.md)")
+  app.add_option(
+         "--stream", options->stream,
+         "access stream or trace of demarc emulate, in place of --app (docs/translation.md)")
       ->option_text("FILE");
   options->machine.declare(app);
   app.add_option("--threads", options->threads,
-                 "runs at a time; 0: all cores; results do not depend on it")
-      ->capture_default_str();
-  app.add_flag("--json", options->json, "JSON (schema demarc.translate/1) instead of the table");
-  add_output(app, "--timeline", options->timeline,
-             "write a Perfetto trace of one application here (at most 1024 points a curve)");
-  add_output(app, "--html", options->html, "one self-contained page with the figures");
-  add_output(app, "-o,--output", options->output, "file to write instead of standard output");
+                 "runs at a time; 0 means all cores; the results do not depend on it");
+  add_json(app, options->json, "the table", {"demarc.translate/1", "demarc.translate.splits/1"});
+  add_output(
+      app, "--timeline", options->timeline,
+      "write a Perfetto trace of one application to this file (at most 1024 points per curve)");
+  add_output(app, "--html", options->html,
+             "write the figures as one self-contained page to this file");
+  add_output(app, options->output);
   app.add_flag("--splits", options->splits,
-               "the speed-ups under each split of the work, one beside the other");
+               "show the speed-ups under each split of the work side by side");
   app.add_flag("--list-settings", options->list_settings,
-               "prints every setting, its default, meaning and range");
+               "print every setting with its default, meaning and range");
   app.add_flag("--print-device", options->print_device,
-               "prints the machine description of these options, to be changed and given back "
-               "with --device");
+               "print the machine of these options as a file for --device");
+  group_options(app, "Work",
+                {"--app", "--launch", "--scale", "--param", "--stream", "--arch", "--splits"});
+  group_options(app, "Machine", {"--list-settings", "--print-device"});
   const TranslateCommand study = declare_translate_study(app);
   return [options, study]() -> Result<void> {
     return study.app->parsed() ? study.run() : translate(*options);
@@ -199,7 +206,7 @@ const RegisterVerb translate_verb(
     {.order = 110,
      .name = "translate",
      .summary =
-         "Simulates address translation on several GPUs: centralised, distributed, dynamic bypass",
+         "simulate address translation on several GPUs: centralised, distributed, dynamic bypass",
      .example = "demarc translate --app KM,ST --set megabytes=16",
      .declare = declare_translate});
 

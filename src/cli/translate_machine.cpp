@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "demarc/sim/translation/application.hpp"
+#include "help.hpp"
 #include "translate_commands.hpp"
 
 namespace demarc::cli {
@@ -10,21 +11,24 @@ namespace translation = sim::translation;
 
 void MachineOptions::declare(CLI::App& app) {
   app.add_option("--device", device_,
-                 "machine description (JSON, docs/translation.md; --print-device writes one)")
+                 "machine description (docs/translation.md); translate --print-device writes one")
       ->option_text("sim:FILE.json");
   const char* meanings[] = {
-      "GPUs, 1 to 64 (default 4)",
-      "how work-groups are dealt out: roundrobin (default), contiguous, dim0, native (a fitted "
-      "one for each application)",
-      "where a page lies: first-touch, first-walk, interleaved, contiguous",
-      "how a page of another GPU is used: lines (from the owner's L2) or migration"};
+      "number of GPUs, 1 to 64 (default: 4)",
+      "how work-groups are dealt out: roundrobin, contiguous, dim0 or native (default: roundrobin)",
+      "where a page lies: first-touch, first-walk, interleaved or contiguous (default: "
+      "first-touch)",
+      "how a page of another GPU is used: lines (of its L2) or migration (default: lines)"};
   const char* values[] = {"N", "HOW", "WHERE", "HOW"};
   for (std::size_t i = 0; i < named_.size(); ++i) {
     app.add_option("--" + named_[i].first, named_[i].second, meanings[i])->option_text(values[i]);
   }
-  app.add_option("--set", assignments_,
-                 "any other setting, may be repeated; --list-settings prints them all")
+  app.add_option(
+         "--set", assignments_,
+         "setting of the machine; translate --list-settings prints them all; may be repeated")
       ->option_text("NAME=VALUE");
+  group_options(app, "Machine",
+                {"--device", "--gpus", "--split", "--placement", "--remote", "--set"});
 }
 
 bool MachineOptions::names(std::string_view setting) const {

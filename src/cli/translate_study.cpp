@@ -11,7 +11,7 @@ struct TranslateStudyOptions {
   std::string apps = "all";
   std::vector<std::string> variants;
   unsigned threads = 0;
-  bool json = false;
+  std::string json;
   bool list_variants = false;
   std::string html;
   std::string output;
@@ -33,35 +33,33 @@ Result<void> run_translate_study(const TranslateStudyOptions& options) {
   study_options.threads = options.threads;
   DEMARC_TRY(const auto study, reproduce_paper(study_options, terminal_progress()));
   if (!options.html.empty()) {
-    DEMARC_CHECK(write_file(options.html, report::translation_study_page(study, command_line())));
+    DEMARC_CHECK(emit(options.html, report::translation_study_page(study, command_line())));
   }
-  return emit(options.output, options.json ? sim::translation::study_json(study)
-                                           : sim::translation::study_text(study));
+  return emit_result(
+      options.json, options.output, [&] { return sim::translation::study_json(study); },
+      [&] { return sim::translation::study_text(study); });
 }
 
 }  // namespace
 
 TranslateCommand declare_translate_study(CLI::App& verb) {
   CLI::App* app = verb.add_subcommand(
-      "study", "Figures 4-7 of the paper beside ours, under each setting it may have used");
+      "study", "repeat the figures 4 to 7 of the paper under each setting that it may have used");
   app->footer(
       "Example: demarc translate study --html study.html\n"
       "--set megabytes=8 gives a first look; the paper's 64 MB take far longer.");
   auto options = std::make_shared<TranslateStudyOptions>();
   options->machine.declare(*app);
-  app->add_option("--app", options->apps, "applications: a comma list, or all")
-      ->capture_default_str();
+  app->add_option("--app", options->apps, "applications: a comma list, or all");
   app->add_option("--variants", options->variants,
-                  "settings to try beside the defaults: a comma list (default: every one)")
+                  "settings to try beside the defaults (comma list; default: all)")
       ->delimiter(',');
-  app->add_flag("--list-variants", options->list_variants, "prints the settings that are tried");
+  app->add_flag("--list-variants", options->list_variants, "print the settings that are tried");
   app->add_option("--threads", options->threads,
-                  "runs at a time; 0: all cores; results do not depend on it")
-      ->capture_default_str();
-  add_output(*app, "--html", options->html, "one self-contained page with the figures");
-  app->add_flag("--json", options->json, "JSON (schema demarc.translate.study/1)");
-  add_output(*app, "-o,--output", options->output,
-             "file for the text or JSON (default: standard output)");
+                  "runs at a time; 0 means all cores; the results do not depend on it");
+  add_output(*app, "--html", options->html, "write a page with the figures to this file");
+  add_json(*app, options->json, "the figures", {"demarc.translate.study/1"});
+  add_output(*app, options->output);
   return {app, [options] { return run_translate_study(*options); }};
 }
 

@@ -5,7 +5,9 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "demarc/base/result.hpp"
@@ -38,6 +40,14 @@ class RegisterVerb {
 CLI::Option* add_output(CLI::App& app, const std::string& name, std::string& path,
                         const std::string& help);
 
+// -o,--output: the file for what would go to standard output.
+CLI::Option* add_output(CLI::App& app, std::string& path);
+
+// --json[=FILE]: `path` is "-", standard output, where no file is named. `what` the JSON holds;
+// `schemas` are its ids, each a row of docs/json.md.
+CLI::Option* add_json(CLI::App& app, std::string& path, const std::string& what,
+                      std::initializer_list<std::string_view> schemas);
+
 // The same for an option that may be repeated and gives files to what has a name: NAME=FILE.
 // Standard output is refused: it takes the report.
 CLI::Option* add_named_outputs(CLI::App& app, const std::string& name,
@@ -51,6 +61,12 @@ void check_values(CLI::App& app);
 
 // Once the options are read: no two of those options may name the same file.
 [[nodiscard]] Result<void> check_outputs();
+
+// A result as JSON, where `json` (of add_json) asks for it, and as text, unless the JSON takes its
+// place. What goes to no file of its own goes to `output`, as emit() takes it.
+[[nodiscard]] Result<void> emit_result(const std::string& json, const std::string& output,
+                                       const std::function<std::string()>& to_json,
+                                       const std::function<std::string()>& to_text);
 
 // Writes to standard output, or atomically to `path` unless it is empty or "-".
 [[nodiscard]] Result<void> emit(const std::string& path, std::string_view content);

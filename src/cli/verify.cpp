@@ -6,6 +6,7 @@
 #include "demarc/base/numbers.hpp"
 #include "demarc/cuda/verify_colors.hpp"
 #include "demarc/gpu/device.hpp"
+#include "help.hpp"
 #include "verb.hpp"
 
 namespace demarc::cli {
@@ -22,7 +23,7 @@ struct VerifyOptions {
   std::string description;
   std::uint32_t color_count = 2;
   double most_slowdown = 1.15;
-  bool json = false;
+  std::string json;
 };
 
 Result<void> run_verify_colors(const VerifyOptions& options, std::uint32_t device) {
@@ -45,7 +46,9 @@ Result<void> run_verify_colors(const VerifyOptions& options, std::uint32_t devic
   plan.colors = 0;
   for (const std::uint32_t color : colors) plan.colors |= std::uint64_t{1} << color;
   DEMARC_TRY(const auto report, cuda::verify_colors(plan));
-  DEMARC_CHECK(emit("", options.json ? report_to_json(report) : report_to_text(report)));
+  DEMARC_CHECK(emit_result(
+      options.json, "-", [&] { return report_to_json(report); },
+      [&] { return report_to_text(report); }));
   if (report.holds) return {};
   return check_failed("the colours {} are not kept apart", options.colors);
 }
@@ -62,7 +65,9 @@ Result<void> run_verify(VerifyOptions& options) {
     DEMARC_TRY(options.plan.mode, partition::parse_mode(options.mode));
   }
   DEMARC_TRY(const auto report, cuda::verify(options.plan));
-  DEMARC_CHECK(emit("", options.json ? report_to_json(report) : report_to_text(report)));
+  DEMARC_CHECK(emit_result(
+      options.json, "-", [&] { return report_to_json(report); },
+      [&] { return report_to_text(report); }));
   if (report.holds) return {};
   if (report.unconfined()) {
     return check_failed(
@@ -82,43 +87,49 @@ const RegisterVerb registered_verify({
     [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<VerifyOptions>();
       auto& choice = options->plan.choice;
-      app.add_option("--device", options->device, "cuda:N")->capture_default_str();
-      app.add_option("--tpcs", choice.tpcs, "the TPCs that blocks may use, such as 0-15,20");
+      app.add_option("--device", options->device, "GPU: cuda:N");
+      app.add_option("--tpcs", choice.tpcs, "TPCs that blocks may use, such as 0-15,20");
       app.add_option("--gpcs", choice.gpcs, "all TPCs of these GPCs");
-      app.add_option("--sms", choice.sms, "the first TPCs with at least this many SMs");
-      app.add_option("--share", choice.share_percent, "the same by share of the SMs, per cent");
+      app.add_option("--sms", choice.sms, "first TPCs with at least this many SMs")
+          ->default_str("");
+      app.add_option("--share", choice.share_percent,
+                     "first TPCs with at least this per cent of the SMs")
+          ->default_str("");
       app.add_option(
           "--mode", options->mode,
           fmt::format(
-              "make a partition of this kind and verify it: {} (default: this "
-              "process is verified as it is)",
+              "make a partition of this kind and verify it: {} (default: verify this process as it "
+              "is)",
               partition::mode_names(
                   [](const partition::ModeTraits& traits) { return traits.confines; }, ", ")));
-      app.add_option("--blocks-per-sm", options->plan.blocks_per_sm, "probe blocks a path and SM")
-          ->capture_default_str();
+      app.add_option("--blocks-per-sm", options->plan.blocks_per_sm,
+                     "probe blocks per launch path and SM");
       app.add_option("--identify", options->plan.identified_launches,
-                     "launches whose SMs are told by their latencies; 0: none")
-          ->check(CLI::Range(0, most_identified))
-          ->capture_default_str();
-      CLI::Option* colors = app.add_option(
-          "--colors", options->colors,
-          "instead: prove that these memory colours are kept apart, such as 0 or 0,3");
+                     "launches whose SMs are found by their latencies; 0 means none")
+          ->check(CLI::Range(0, most_identified));
+      CLI::Option* colors = app.add_option("--colors", options->colors,
+                                           "memory colours that must be kept apart, such as 0 or "
+                                           "0,3; they are verified in place of TPCs");
       app.add_option("--color-masks", options->color_masks,
-                     "of the colouring, such as 0xc4000 (default: the colours that the card's "
-                     "description says are kept apart)")
+                     "masks of the colouring, such as 0xc4000 (default: the colours of the card's "
+                     "description)")
           ->delimiter(',')
           ->needs(colors);
-      app.add_option("--color-count", options->color_count, "how many colours of the description")
-          ->needs(colors)
-          ->capture_default_str();
+      app.add_option("--color-count", options->color_count, "number of colours of the description")
+          ->needs(colors);
       app.add_option("--description", options->description,
-                     "what is known of the card's memory: a file of demarc probe memory -o, or a "
-                     "name (default: what is built in for the card)")
+                     "description of the card's memory: a file or a name (default: the built-in "
+                     "one of the card)")
           ->needs(colors);
       app.add_option("--most-slowdown", options->most_slowdown,
-                     "that neighbours in other colours may cause")
-          ->capture_default_str();
-      app.add_flag("--json", options->json, "print JSON");
+                     "largest slowdown that neighbours in other colours may cause");
+      add_json(app, options->json, "the proof", {"demarc.verify/1", "demarc.verify.colors/1"});
+      group_options(
+          app, "TPCs",
+          {"--tpcs", "--gpcs", "--sms", "--share", "--mode", "--blocks-per-sm", "--identify"});
+      group_options(
+          app, "Colours",
+          {"--colors", "--color-masks", "--color-count", "--description", "--most-slowdown"});
       return [options] { return run_verify(*options); };
     },
 });

@@ -42,7 +42,7 @@ Result<Buffer> parse_buffer(std::string_view text, const std::string& where) {
     return invalid_input("{}: expected buf:BYTES[:zero|iota|random|@file[:ELEMENT]]", where);
   }
   Buffer buffer;
-  DEMARC_TRY(buffer.bytes, parse_u64(parts[0], where));
+  DEMARC_TRY(buffer.bytes, parse_bytes(parts[0], where));
   if (parts.size() > 1) DEMARC_CHECK(parse_fill(parts[1], buffer, where));
   if (parts.size() > 2) {
     DEMARC_TRY(buffer.element, parse_scalar_type(parts[2], where));

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 
@@ -286,23 +285,6 @@ Result<MpsUse> parse_mps_use(std::string_view text) {
   if (text == "off") return MpsUse::off;
   if (text == "auto") return MpsUse::automatic;
   return invalid_input("'{}': on, off or auto was expected", text);
-}
-
-Result<std::uint64_t> parse_bytes(std::string_view text, std::string_view what) {
-  constexpr std::array<std::string_view, 5> units{"", "KiB", "MiB", "GiB", "TiB"};
-  std::uint64_t number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  if (unit.starts_with(' ')) unit.remove_prefix(1);
-  const auto* const found = std::find(units.begin(), units.end(), unit);
-  const auto shift = static_cast<std::uint32_t>(found - units.begin()) * 10;
-  if (failed != std::errc() || found == units.end() || number > (UINT64_MAX >> 1U >> shift)) {
-    return invalid_input(
-        "{}: '{}': a number of bytes was expected, such as 16 GiB, 512 MiB or "
-        "4096",
-        what, text);
-  }
-  return number << shift;
 }
 
 std::string mps_folder(const std::string& socket) {

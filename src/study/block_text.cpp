@@ -42,7 +42,7 @@ Json run_json(const BlockRun& run) {
 }  // namespace
 
 std::string block_runs_json(const std::vector<BlockRun>& runs, const std::string& command) {
-  Json out{{"schema", "demarc.blocks"}, {"version", 1}};
+  Json out{{"schema", "demarc.blocks/2"}};
   out["context"] = {{"program", fmt::format("demarc {}", version())},
                     {"revision", revision()},
                     {"command", command}};

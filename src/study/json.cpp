@@ -155,7 +155,7 @@ Json forecast_json(const Forecast& forecast) {
 }  // namespace
 
 std::string study_json(const StudyResult& result, const std::string& command) {
-  Json out{{"schema", "demarc.isolate"}, {"version", 2}};
+  Json out{{"schema", "demarc.isolate/3"}};
   out["context"] = context_json(result.device, command);
   out["plan"] = plan_json(result.plan);
   out["recommendation"] = result.recommendation;

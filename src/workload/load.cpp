@@ -44,7 +44,7 @@ Result<gpu::Launch> launch_of(const LaunchRequest& request) {
     return gpu::read_launch(source, request.options);
   }
   if (!request.options.scale.empty() || !request.options.parameters.empty()) {
-    return invalid_input("--scale and --set belong to launch files; {} is a PTX module", source);
+    return invalid_input("--scale and --param belong to launch files; {} is a PTX module", source);
   }
   return gpu::parse_launch(request.text);
 }

@@ -34,6 +34,22 @@ TEST(Numbers, signs_and_bases_are_read) {
   for (const char* text : {"-1", "0x", "0xg", "+1", ""}) EXPECT_FALSE(parse_u64(text, "x")) << text;
 }
 
+TEST(Numbers, bytes_are_counted_in_units_of_1024) {
+  EXPECT_EQ(*parse_bytes("4096", "x"), 4096U);
+  EXPECT_EQ(*parse_bytes("0x10", "x"), 16U);
+  EXPECT_EQ(*parse_bytes("3KiB", "x"), 3072U);
+  EXPECT_EQ(*parse_bytes("4M", "x"), 4U << 20U);
+  EXPECT_EQ(*parse_bytes("2 MiB", "x"), 2U << 20U);
+  EXPECT_EQ(*parse_bytes("5 G", "x"), std::uint64_t{5} << 30U);
+  EXPECT_EQ(*parse_bytes("8388607 TiB", "x"), std::uint64_t{8388607} << 40U);
+  for (const char* wrong : {"", "GiB", "iB", "4iB", "1 GB", "4m", "1.5 GiB", "-1", "1  GiB", "1 ",
+                            "8388608 TiB", "9223372036854775808", "99999999999999999999"}) {
+    EXPECT_FALSE(parse_bytes(wrong, "x")) << wrong;
+  }
+  EXPECT_EQ(parse_bytes("1 GB", "--bytes").error().message,
+            "--bytes: '1 GB' is not a number of bytes; write it as 4096, 64K, 512 MiB or 16GiB");
+}
+
 TEST(Numbers, index_list_is_sorted_and_without_repetition) {
   EXPECT_EQ(*parse_index_list("8,0-2,1", 65, "--tpcs"), (std::vector<std::uint32_t>{0, 1, 2, 8}));
 }

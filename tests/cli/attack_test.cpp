@@ -46,7 +46,7 @@ TEST(AttackVerb, finds_neighbours_that_slow_a_victim_whose_memory_is_not_divided
   const std::string json = (folder / "x.json").string();
   const std::string out = (folder / "worst").string();
   const Outcome outcome =
-      run_demarc(command(folder, {"--mode", "mask", "--json", json, "--out", out, "--keep", "3"}));
+      run_demarc(command(folder, {"--mode", "mask", "--json=" + json, "-o", out, "--keep", "3"}));
   EXPECT_EQ(outcome.exit_code, 3) << outcome.out << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("mask DOES NOT HOLD"));
   EXPECT_THAT(outcome.out,
@@ -74,7 +74,7 @@ TEST(AttackVerb, finds_neighbours_that_slow_a_victim_whose_memory_is_not_divided
   const std::string study = (folder / "study.json").string();
   const Outcome again = run_demarc({"isolate", "--device", "sim:gtx1080", "--modes", "mask",
                                     "--victims", small_victim(folder), "--aggressors",
-                                    "launch:" + out + "/" + worst, "--json", study});
+                                    "launch:" + out + "/" + worst, "--json=" + study});
   ASSERT_EQ(again.exit_code, 0) << again.err;
   const Json seen = Json::parse(read_file(study).value())["modes"][0]["victims"][0];
   EXPECT_DOUBLE_EQ(seen["mean_percent"]["value"],
@@ -103,10 +103,9 @@ std::vector<std::string> tiny_hunt(const std::filesystem::path& folder,
 TEST(AttackVerb, the_plan_is_what_the_options_say) {
   const auto folder = fresh_folder("attack_plan");
   const Outcome outcome = run_demarc(
-      tiny_hunt(folder, {"--candidates", "22",  "--samples", "4", "--rounds",  "3",
-                         "--parts",      "3",   "--seed",    "7", "--without", "store,host_load",
-                         "--longest",    "1.5", "--json",    "-", "--limit",   "1000",
-                         "--limit-p99",  "1000"}));
+      tiny_hunt(folder, {"--candidates", "22", "--samples", "4", "--rounds", "3", "--parts", "3",
+                         "--seed", "7", "--without", "store,host_load", "--longest", "1.5",
+                         "--json", "--limit", "1000", "--limit-p99", "1000"}));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json plan = Json::parse(outcome.out)["plan"];
   EXPECT_EQ(plan["mode"], "mask");
@@ -125,7 +124,7 @@ TEST(AttackVerb, the_same_seed_gives_the_same_ranking_on_any_number_of_threads) 
   const auto folder = fresh_folder("attack_seeds");
   const auto ranked = [&](const std::string& threads) {
     const Outcome outcome = run_demarc(
-        command(folder, {"--seed", "4", "--threads", threads, "--json", "-", "--mode", "mask"}));
+        command(folder, {"--seed", "4", "--threads", threads, "--json", "--mode", "mask"}));
     return Json::parse(outcome.out)["ranked"];
   };
   const Json first = ranked("1");
@@ -162,7 +161,7 @@ TEST(AttackVerb, wrong_options_end_with_1_and_name_the_option) {
   EXPECT_THAT(whole_runs.err, HasSubstr("--kernels-alone cannot be used with --clock events"));
   ASSERT_TRUE(write_file(folder / "file", "x"));
   const std::string file = (folder / "file").string();
-  const Outcome out = run_demarc(command(folder, {"--out", file}));
+  const Outcome out = run_demarc(command(folder, {"-o", file}));
   EXPECT_EQ(out.exit_code, 1);
   EXPECT_THAT(out.err, HasSubstr(file));
 }

@@ -85,7 +85,7 @@ class Buffers : public testing::Test {
 
 TEST_F(Buffers, are_written_typed_or_as_bytes_by_the_name_of_the_file) {
   const auto outcome =
-      scaled({"--output", "arg1=" + at("out.npy"), "--output", "arg1=" + at("out.bin")});
+      scaled({"--save", "arg1=" + at("out.npy"), "--save", "arg1=" + at("out.bin")});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const std::string expected = read_file(folder / "expected.npy").value();
   EXPECT_EQ(read_file(folder / "out.npy").value(), expected);
@@ -143,18 +143,18 @@ TEST_F(Buffers, that_cannot_be_shown_are_refused_before_the_run) {
           "--print arg2: there is no buffer 'arg2'; the launch has: arg0, arg1");
   refused({"--print", "arg1:0"}, "--print arg1:0: at least one element was expected");
   refused({"--print", "arg1:x"}, "--print arg1:x: 'x' is not a whole number");
-  refused({"--output", "out=" + at("x")}, "there is no buffer 'out'");
-  refused({"--output", "arg1"}, "'arg1' is not NAME=FILE");
-  refused({"--output", "arg1="}, "'arg1=' is not NAME=FILE");
-  refused({"--output", "=" + at("x")}, "is not NAME=FILE");
-  refused({"--output", "arg1=-"}, "arg1=-: standard output takes the report");
-  refused({"--output", "arg1=/no/dir/x"}, "/no/dir/x: cannot be written: No such file");
-  refused({"--output", "arg0=" + at("x"), "--output", "arg1=" + at("x")},
-          "--output and --output both name " + at("x"));
-  refused({"--output", "arg0=" + at("x"), "--trace", at("x")}, "both name " + at("x"));
+  refused({"--save", "out=" + at("x")}, "there is no buffer 'out'");
+  refused({"--save", "arg1"}, "'arg1' is not NAME=FILE");
+  refused({"--save", "arg1="}, "'arg1=' is not NAME=FILE");
+  refused({"--save", "=" + at("x")}, "is not NAME=FILE");
+  refused({"--save", "arg1=-"}, "arg1=-: standard output takes the report");
+  refused({"--save", "arg1=/no/dir/x"}, "/no/dir/x: cannot be written: No such file");
+  refused({"--save", "arg0=" + at("x"), "--save", "arg1=" + at("x")},
+          "--save and --save both name " + at("x"));
+  refused({"--save", "arg0=" + at("x"), "--trace", at("x")}, "both name " + at("x"));
   EXPECT_FALSE(std::filesystem::exists(folder / "x"));
   const auto halves = run_demarc(
-      {"emulate", at("scale.ptx"), "--args", "buf:6,buf:6", "--output", "arg1=" + at("x.npy")});
+      {"emulate", at("scale.ptx"), "--args", "buf:6,buf:6", "--save", "arg1=" + at("x.npy")});
   EXPECT_EQ(halves.exit_code, 1);
   EXPECT_THAT(halves.err, HasSubstr("6 bytes are no whole number of u32; a name that does not"));
   const auto none = run_demarc({"emulate", at("scale.ptx"), "--print", "arg0"});
@@ -164,7 +164,7 @@ TEST_F(Buffers, that_cannot_be_shown_are_refused_before_the_run) {
 TEST_F(Buffers, of_a_launch_that_does_not_run_leave_the_old_files) {
   ASSERT_TRUE(write_file(folder / "old", "old"));
   const auto outcome =
-      run_demarc({"emulate", at("scale.ptx"), "--args", "buf:4", "--output", "arg0=" + at("old")});
+      run_demarc({"emulate", at("scale.ptx"), "--args", "buf:4", "--save", "arg0=" + at("old")});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("takes 2 arguments, the launch gives 1"));
   EXPECT_EQ(read_file(folder / "old").value(), "old");
@@ -178,7 +178,7 @@ TEST_F(Buffers, are_written_where_the_check_does_not_hold) {
   EXPECT_EQ(good.exit_code, 0) << good.err;
   EXPECT_THAT(good.out, HasSubstr("the outputs meet the reference"));
   const auto bad = run_demarc({"emulate", "--launch", launch_file(check), "--variable",
-                               "gain=f32:3", "--output", "out=" + at("out.bin")});
+                               "gain=f32:3", "--save", "out=" + at("out.bin")});
   EXPECT_EQ(bad.exit_code, 3);
   EXPECT_THAT(bad.err, HasSubstr("output 'out' (f32): 31 of 32 elements differ; the first at [1]: "
                                  "expected 3.5, found 4"));

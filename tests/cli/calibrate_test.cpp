@@ -65,7 +65,7 @@ TEST_F(CalibrateVerb,
   const std::string figures = (folder / "figures.json").string();
   const Outcome fit =
       run_demarc({"calibrate", "--device", "sim:" + write("truth.json", changed), "--description",
-                  card, "-o", out, "--json", json, "--save-figures", figures});
+                  card, "-o", out, "--json=" + json, "--save-figures", figures});
   ASSERT_EQ(fit.exit_code, 0) << fit.err;
   EXPECT_THAT(fit.out, HasSubstr("every figure is explained within 5 %\n"));
   const Json result = read_json(json).value();
@@ -135,7 +135,7 @@ TEST_F(CalibrateVerb, refuses_what_does_not_go_together) {
   const std::pair<std::vector<std::string>, const char*> wrong[] = {
       {{"--figures", card, "--device", "sim:gtx1080"}, "name two sources of figures"},
       {{"--measure-only", "-o", out}, "--measure-only fits nothing: leave it or -o out"},
-      {{"--measure-only", "--json", "-"}, "--measure-only fits nothing: leave it or --json out"},
+      {{"--measure-only", "--json"}, "--measure-only fits nothing: leave it or --json out"},
       {{"--measure-only", "--figures", card}, "is measured already: leave --measure-only out"},
       {{"--figures", card}, "card.json.schema: 'demarc.device/1' is not"},
       {{"--figures", "no/such.json"}, "no/such.json"},

@@ -187,7 +187,7 @@ ret; })"));
   EXPECT_EQ(Json::parse(unset.out)["warnings"][0]["variable"], "step");
   const Outcome set =
       run_demarc({"run", ptx, "--args", "buf:8", "--variable", "step=u32:9", "--print", "arg0",
-                  "--output", "arg0=" + (folder / "out.bin").string()});
+                  "--save", "arg0=" + (folder / "out.bin").string()});
   EXPECT_EQ(set.exit_code, 0) << set.err;
   EXPECT_EQ(set.err, "");
   EXPECT_THAT(set.out, HasSubstr("arg0 (u32, 2 of 2): 9 0\n"));
@@ -258,7 +258,7 @@ TEST_F(CardOptions, sms_that_are_told_by_latency_stand_beside_the_tree_as_json_a
 TEST_F(CardOptions, blocks_writes_a_picture_a_run_and_one_trace_of_all) {
   const std::string json = (folder / "x.json").string();
   const Outcome outcome = run_demarc(
-      {"blocks", "--experiments", "figure-4,figure-11", "--out", folder.string(), "--json", json});
+      {"blocks", "--experiments", "figure-4,figure-11", "-o", folder.string(), "--json=" + json});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json result = Json::parse(read_file(json).value());
   const Json trace = Json::parse(read_file(folder / "blocks.trace.json").value());
@@ -294,9 +294,10 @@ TEST_F(CardOptions, blocks_writes_a_picture_a_run_and_one_trace_of_all) {
 TEST_F(CardOptions, blocks_without_a_folder_writes_no_file_and_with_json_no_text) {
   const Outcome outcome = in_shell(
       "mkdir empty; cd empty; $DEMARC blocks --experiments figure-4 "
-      "--json -; ls");
+      "--json; ls");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_EQ(Json::parse(outcome.out)["schema"], "demarc.blocks") << "nothing else stands behind it";
+  EXPECT_EQ(Json::parse(outcome.out)["schema"], "demarc.blocks/2")
+      << "nothing else stands behind it";
   const Outcome text = run_demarc({"blocks", "--experiments", "figure-4"});
   EXPECT_TRUE(text.out.starts_with("figure-4  ")) << text.out;
   expect_refused({"blocks", "--device", "sim:h100-sxm"}, "--device sim:h100-sxm: write cuda:N");

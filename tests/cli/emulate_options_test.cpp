@@ -67,7 +67,7 @@ TEST(EmulateVerb, json_tells_how_it_ran) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     const auto outcome = run_demarc(arguments);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    EXPECT_TRUE(outcome.out.starts_with("{\n  \"schema\": \"demarc-emulate-1\",\n"));
+    EXPECT_TRUE(outcome.out.starts_with("{\n  \"schema\": \"demarc.emulate/1\",\n"));
     return Json::parse(outcome.out);
   };
   const Json one = of({"--threads", "1", "--instruction-set", "baseline"});
@@ -82,7 +82,7 @@ TEST(EmulateVerb, json_tells_how_it_ran) {
 }
 
 TEST(EmulateVerb, the_rate_is_instructions_by_time) {
-  const auto outcome = run_demarc({"emulate", "bundled:vecadd", "--set", "n=4000000"});
+  const auto outcome = run_demarc({"emulate", "bundled:vecadd", "--param", "n=4000000"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   double instructions = 0;
   double seconds = 0;
@@ -131,9 +131,9 @@ TEST(EmulateVerb, a_kernel_of_a_launch_and_its_seed_can_be_chosen_and_nothing_el
   };
   EXPECT_EQ(counts({}), counts({}));
   EXPECT_NE(counts({"--seed", "5"}), counts({}));
-  const auto setting = run_demarc({"emulate", "bundled:relu", "--set", "n"});
+  const auto setting = run_demarc({"emulate", "bundled:relu", "--param", "n"});
   EXPECT_EQ(setting.exit_code, 1);
-  EXPECT_THAT(setting.err, HasSubstr("--set n: NAME=VALUE was expected"));
+  EXPECT_THAT(setting.err, HasSubstr("--param n: NAME=VALUE was expected"));
 }
 
 }  // namespace

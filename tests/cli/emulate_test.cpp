@@ -70,7 +70,7 @@ TEST(EmulateVerb, json_carries_the_statistics_and_the_findings) {
   arguments.emplace_back("--json");
   const auto outcome = run_demarc(arguments);
   EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.out, HasSubstr("\"schema\": \"demarc-emulate-1\""));
+  EXPECT_THAT(outcome.out, HasSubstr("\"schema\": \"demarc.emulate/1\""));
   EXPECT_THAT(outcome.out, HasSubstr("\"kind\": \"out-of-bounds access\""));
   EXPECT_THAT(outcome.out, HasSubstr("\"line\": 16"));
 }
@@ -117,7 +117,7 @@ TEST(EmulateVerb, launch_files_of_the_examples_run_without_a_finding) {
            {std::pair{"blocks", "2"}, std::pair{"rounds", "2"}, std::pair{"launches", "3"},
             std::pair{"words", "4096"}, std::pair{"mib", "2"}, std::pair{"loads", "4"}}) {
         if (!parameters.contains(name)) continue;
-        words.insert(words.end(), {"--set", fmt::format("{}={}", name, value)});
+        words.insert(words.end(), {"--param", fmt::format("{}={}", name, value)});
       }
       const auto outcome = run_demarc(words);
       EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
@@ -284,10 +284,10 @@ TEST(Everywhere, two_outputs_to_one_file_are_refused) {
   ASSERT_TRUE(write_file(folder / "a", "old"));
   std::filesystem::create_symlink("a", folder / "b");
   for (const char* other : {"a", "./a", "b"}) {
-    const auto outcome = run_demarc({"locality", "bundled:relu", "--out", (folder / "a").string(),
+    const auto outcome = run_demarc({"locality", "bundled:relu", "-o", (folder / "a").string(),
                                      "--html", (folder / other).string()});
     EXPECT_EQ(outcome.exit_code, 1) << other;
-    EXPECT_THAT(outcome.err, HasSubstr("--out and --html both name"));
+    EXPECT_THAT(outcome.err, HasSubstr("--output and --html both name"));
     EXPECT_EQ(read_file(folder / "a").value_or(""), "old");
   }
 }

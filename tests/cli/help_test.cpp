@@ -3,7 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
+#include <set>
+
 #include "demarc/base/version.hpp"
+#include "help_pages.hpp"
 #include "paths.hpp"
 #include "program.hpp"
 
@@ -52,8 +57,11 @@ TEST(Help, options_name_the_defaults_that_they_have) {
       {{"probe", "translation"}, {" in [0.25 - 100]=100\n", " in [0.25 - 64]=4\n", "TEXT=cuda:0"}},
       {{"run"}, {" in [0.001 - 86400]=60\n"}},
       {{"attack"}, {"--longest FLOAT=2 "}},
-      {{"locality"}, {" in [1 - 64]=1\n"}},
-      {{"rewrite"}, {"--color UINT=0 "}}};
+      {{"locality"}, {" in [1 - 64]=1 "}},
+      {{"rewrite"}, {"--color UINT=0 "}},
+      {{"isolate"},
+       {"--parts UINT=2 ", "--seed UINT=1 ", "--masks TEXT ... ", "--clock TEXT=gpu "}},
+      {{"exec"}, {"--announce INT ", "--sync-domain TEXT=free "}}};
   for (const auto& [verb, defaults] : verbs) {
     std::vector<std::string> arguments = verb;
     arguments.emplace_back("--help");
@@ -84,6 +92,77 @@ TEST(Help, a_result_that_cannot_be_written_is_an_error) {
                    (build_dir() / "demarc").string()});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("demarc topo: standard output: cannot be written"));
+}
+
+// Of these a number chooses one of several, and without them nothing is chosen.
+const std::set<std::string>& numbers_without_default() {
+  static const std::set<std::string> names{"--sms", "--share", "--pid", "--announce",
+                                           "--local-threads"};
+  return names;
+}
+
+// Words that begin with a capital letter wherever they stand: PTX, TPCs, GiB.
+bool is_acronym(const std::string& word) {
+  return std::count_if(word.begin(), word.end(), [](unsigned char c) { return std::isupper(c); }) >
+         1;
+}
+
+// A line that says what something is for, as all of them are written.
+void expect_well_written(const std::string& text, const std::string& where) {
+  constexpr std::size_t longest = 120;
+  ASSERT_FALSE(text.empty()) << where << " says nothing";
+  EXPECT_LE(text.size(), longest) << where << ": " << text;
+  const std::string first = text.substr(0, text.find_first_of(" ,;:"));
+  EXPECT_TRUE(std::islower(static_cast<unsigned char>(first.front())) || is_acronym(first) ||
+              first.find_first_of("-0123456789*[") == 0)
+      << where << ": " << text;
+  EXPECT_FALSE(text.ends_with(".")) << where << ": " << text;
+}
+
+TEST(Help, every_option_and_verb_says_in_one_line_of_lower_case_what_it_is_for) {
+  EXPECT_GT(help_pages().size(), 30U);
+  for (const HelpPage& page : help_pages()) {
+    if (!page.verb.empty()) expect_well_written(page.summary, page.name());
+    for (const auto& [name, what] : page.subcommands)
+      expect_well_written(what, page.name() + " " + name);
+    for (const HelpOption& option : page.options) {
+      if (option.names == "-h,--help" || option.names == "--version") continue;  // CLI11's words
+      expect_well_written(option.description, page.name() + " " + option.names);
+    }
+  }
+}
+
+// "UINT=2", or "(default: none)" where a number that is not given means something else.
+TEST(Help, every_number_shows_its_default_or_says_what_happens_without) {
+  std::size_t numbers = 0;
+  for (const HelpPage& page : help_pages()) {
+    for (const HelpOption& option : page.options) {
+      if (!option.values.starts_with("UINT") && !option.values.starts_with("INT") &&
+          !option.values.starts_with("FLOAT")) {
+        continue;
+      }
+      ++numbers;
+      const bool told = option.values.find('=') != std::string::npos ||
+                        option.values.find("REQUIRED") != std::string::npos ||
+                        option.description.find("(default: ") != std::string::npos ||
+                        numbers_without_default().contains(option.names);
+      EXPECT_TRUE(told) << page.name() << " " << option.names << " " << option.values << ": "
+                        << option.description;
+    }
+  }
+  EXPECT_GT(numbers, 40U);
+}
+
+TEST(Help, no_heading_has_more_options_than_a_reader_looks_through) {
+  constexpr std::ptrdiff_t most = 12;
+  for (const HelpPage& page : help_pages()) {
+    for (const HelpOption& one : page.options) {
+      EXPECT_LE(std::count_if(page.options.begin(), page.options.end(),
+                              [&](const HelpOption& other) { return other.group == one.group; }),
+                most + 1)  // with --help
+          << page.name() << ", " << one.group;
+    }
+  }
 }
 
 }  // namespace

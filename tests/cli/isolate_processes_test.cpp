@@ -93,7 +93,7 @@ class IsolateProcesses : public testing::Test {
 TEST_F(IsolateProcesses, commands_are_confined_counted_and_leave_nothing_behind) {
   const std::string json = (folder / "x.json").string();
   const Outcome outcome = run_demarc(study(
-      "none,timeslice,mps,mask", {"--aggressor-cmd", busy(), "--settle", "0", "--json", json}));
+      "none,timeslice,mps,mask", {"--aggressor-cmd", busy(), "--settle", "0", "--json=" + json}));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
   const Json result = Json::parse(read_file(json).value());
   EXPECT_EQ(result["cells"].size(), 12U) << outcome.out;

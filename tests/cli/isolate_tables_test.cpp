@@ -36,8 +36,7 @@ Json row(const char* victim, double mean, Json tail99, Json tail_worst, double p
 }
 
 Json study(const Json& modes) {
-  return {{"schema", "demarc.isolate"},
-          {"version", 2},
+  return {{"schema", "demarc.isolate/3"},
           {"plan", {{"parts", 2}, {"victims", Json::array({{{"name", "va"}}, {{"name", "mm"}}})}}},
           {"modes", modes},
           {"errors", Json::array()},
@@ -94,7 +93,7 @@ TEST(IsolateTablesScript, reads_what_the_program_writes_and_makes_one_line_of_ea
   const std::string samples = (folder / "samples.csv").string();
   ASSERT_EQ(run_demarc({"isolate", "--device", "planted:h100", "--modes", "mask,mask+color",
                         "--victims", "va", "--aggressors", "mm", "--samples", "40",
-                        "--most-samples", "40", "--rounds", "1", "--json", json})
+                        "--most-samples", "40", "--rounds", "1", "--json=" + json})
                 .exit_code,
             0);
   const Outcome outcome =
@@ -120,7 +119,7 @@ TEST(IsolateTablesScript, reads_what_the_program_writes_and_makes_one_line_of_ea
 TEST(IsolateTablesScript, refuses_what_is_no_such_study_or_stands_in_two_files_and_names_the_file) {
   const auto folder = fresh_folder("isolate_tables_refused");
   Json old = study(Json::array());
-  old["version"] = 1;
+  old["schema"] = "demarc.isolate";
   const std::string older = written(folder / "old.json", old);
   const std::string mask =
       written(folder / "mask.json",
@@ -130,7 +129,7 @@ TEST(IsolateTablesScript, refuses_what_is_no_such_study_or_stands_in_two_files_a
   const std::string four = written(folder / "four.json", quarters);
   const std::string absent = (folder / "absent.json").string();
   for (const auto& [files, why] :
-       {std::pair{std::vector{older}, older + ": this is not demarc.isolate version 2"},
+       {std::pair{std::vector{older}, older + ": the schema is not demarc.isolate/3"},
         {{mask, mask}, "va under mask is in another file already"},
         {{mask, four}, "2 and 4 parts"},
         {{absent}, absent}}) {

@@ -25,7 +25,7 @@ TEST(IsolateVerb, a_planted_device_gives_table_json_and_page_and_says_it_is_a_mo
   const std::string html = (folder / "x.html").string();
   const Outcome outcome = run_demarc({"isolate", "--device", "planted:h100", "--parts", "4",
                                       "--modes", "mask,mask+color", "--victims", "va,mm",
-                                      "--aggressors", "fwt", "--json", json, "--html", html});
+                                      "--aggressors", "fwt", "--json=" + json, "--html", html});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("A MODEL ANSWERED"), std::string::npos);
   EXPECT_EQ(Json::parse(read_file(json).value())["plan"]["parts"], 4);
@@ -70,7 +70,7 @@ TEST(IsolateVerb, an_access_stream_is_a_victim_and_an_aggressor_on_a_simulated_d
   const std::string json = (folder / "x.json").string();
   const Outcome outcome =
       run_demarc({"isolate", "--device", "sim:gtx1080", "--modes", "mask,mask+color", "--victims",
-                  "stream:" + mine, "--aggressors", "va,stream:" + mine, "--json", json});
+                  "stream:" + mine, "--aggressors", "va,stream:" + mine, "--json=" + json});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json result = Json::parse(read_file(json).value());
   // A simulation repeats exactly: few runs say it all.
@@ -266,7 +266,7 @@ TEST(IsolateVerb, colours_of_a_simulated_device_can_be_chosen_and_wrong_ones_are
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_demarc(arguments);
   };
-  const Outcome chosen = run({"--masks", "0x18a000", "--colors", "1,0", "--json", "-"});
+  const Outcome chosen = run({"--masks", "0x18a000", "--colors", "1,0", "--json"});
   ASSERT_EQ(chosen.exit_code, 0) << chosen.err;
   EXPECT_EQ(Json::parse(chosen.out)["plan"]["rounds"], 2) << "as on a card: how often was said";
   EXPECT_EQ(Json::parse(chosen.out)["plan"]["stopping_rule"]["warm_up"], 0);
@@ -291,7 +291,7 @@ TEST(IsolateVerb, a_forecast_runs_nothing_and_says_which_mode_suits_and_who_pres
   const std::string html = (folder / "x.html").string();
   const Outcome outcome =
       run_demarc({"isolate", "--device", "sim:gtx1080", "--forecast", "--victims", "fwt,compute",
-                  "--aggressors", "mm@small,dram_write", "--json", json, "--html", html});
+                  "--aggressors", "mm@small,dram_write", "--json=" + json, "--html", html});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find(
                 "the forecast speaks for mask+color: mm@small and dram_write press on the memory "

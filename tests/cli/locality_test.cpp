@@ -108,7 +108,7 @@ TEST(LocalityVerb, the_text_goes_to_its_file_beside_a_page_too) {
   const auto folder = test::fresh_folder("locality_both");
   const auto outcome = run_demarc(
       locality_of_halo({"--grid", "8", "--block", "64", "--args", "buf:65536,buf:65536", "--html",
-                        (folder / "x.html").string(), "--out", (folder / "x.txt").string()}));
+                        (folder / "x.html").string(), "-o", (folder / "x.txt").string()}));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "");
   EXPECT_THAT(read_file(folder / "x.txt").value_or(""), HasSubstr("kernel halo"));

@@ -15,28 +15,28 @@ const std::vector<std::vector<std::string>>& writing_options() {
   static const std::vector<std::vector<std::string>> options{
       {"attack", "--device", "sim:gtx1080", "--json"},
       {"blocks", "--json"},
-      {"blocks", "--out"},
+      {"blocks", "-o"},
       {"demo", "--html"},
       {"emulate", "bundled:vecadd", "--trace"},
-      {"emulate", "bundled:vecadd", "--output"},
+      {"emulate", "bundled:vecadd", "--save"},
       {"isolate", "--device", "sim:gtx1080", "--json"},
       {"isolate", "--device", "sim:gtx1080", "--html"},
-      {"locality", "bundled:hotspot", "--out"},
+      {"locality", "bundled:hotspot", "-o"},
       {"locality", "bundled:hotspot", "--html"},
       {"probe", "memory", "--device", "sim:gtx1080", "-o"},
-      {"probe", "memory", "--device", "sim:gtx1080", "--report"},
-      {"ptx", "x.ptx", "--out"},
+      {"probe", "memory", "--device", "sim:gtx1080", "--json"},
+      {"ptx", "x.ptx", "-o"},
       {"rewrite", "x.ptx", "-o"},
-      {"run", "bundled:vecadd", "--output"},
-      {"schedule", "x.txt", "--out"},
+      {"run", "bundled:vecadd", "--save"},
+      {"schedule", "x.txt", "-o"},
       {"schedule", "x.txt", "--timeline"},
       {"schedule", "x.txt", "--svg"},
-      {"schedule", "generate", "--out"},
-      {"schedule", "plan", "x.json", "--out"},
+      {"schedule", "generate", "-o"},
+      {"schedule", "plan", "x.json", "-o"},
       {"schedule", "study", "--html"},
-      {"schedule", "study", "--out"},
+      {"schedule", "study", "-o"},
       {"schedule", "compare", "--html"},
-      {"schedule", "compare", "--out"},
+      {"schedule", "compare", "-o"},
       {"topo", "--device", "sim:gtx1080", "-o"},
       {"translate", "-o"},
       {"translate", "--html"},
@@ -50,7 +50,11 @@ const std::vector<std::vector<std::string>>& writing_options() {
 TEST(Outputs, a_file_that_cannot_be_written_is_refused_before_the_work_and_named) {
   for (std::vector<std::string> arguments : writing_options()) {
     const std::string option = arguments.back();
-    arguments.push_back(option == "--output" ? "c=/no/dir/x" : "/no/dir/x");
+    if (option == "--json") {
+      arguments.back() += "=/no/dir/x";
+    } else {
+      arguments.push_back(option == "--save" ? "c=/no/dir/x" : "/no/dir/x");
+    }
     const Outcome outcome = run_demarc(arguments);
     EXPECT_EQ(outcome.exit_code, 1) << arguments[0] << " " << option;
     EXPECT_NE(outcome.err.find(option + (option == "-o" ? "" : ":")), std::string::npos)

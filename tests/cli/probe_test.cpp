@@ -24,7 +24,7 @@ TEST(ProbeVerb, TheFunctionsOfASimulatedGtx1080AreFoundExactlyAndWrittenForUse) 
   const std::string file = (folder / "found.json").string();
   const std::string report = (folder / "report.json").string();
   const Outcome outcome = run_demarc({"probe", "memory", "--device", "sim:gtx1080", "--seed", "2",
-                                      "-o", file, "--report", report});
+                                      "-o", file, "--json=" + report});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_TRUE(outcome.out.starts_with("memory of GTX 1080 (simulated): structure found"));
   EXPECT_EQ(Json::parse(read_file(report).value())["decided"], true);
@@ -67,7 +67,7 @@ TEST(ProbeVerb, ADeviceThatCannotBeSimulatedEndsWith2AndSaysWhatItsDescriptionLa
 TEST(ProbeVerb, APlantedHierarchyIsFoundAgainAsTextAndAsJson) {
   const std::string file = (fresh_folder("probe_translation") / "found.json").string();
   const Outcome outcome =
-      run_demarc({"probe", "translation", "--device", "planted:h200", "-o", file});
+      run_demarc({"probe", "translation", "--device", "planted:h200", "--json=" + file});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_TRUE(outcome.out.starts_with("translation of planted:h200, peer planted:h200, second"));
   EXPECT_THAT(outcome.out, HasSubstr("lines of peer memory are not kept in the card's own L2"));

@@ -89,18 +89,32 @@ TEST(PtxVerb, machine_code_alone_gives_no_ptx_and_exits_with_1) {
   EXPECT_NE(outcome.err.find("holds no PTX, only machine code"), std::string::npos);
 }
 
-TEST(PtxVerb, every_verb_says_which_command_takes_the_ptx_out) {
-  const auto file = fat_binary("zstd.fatbin");
-  const std::string cure = "'demarc ptx --extract DIR " + file + "' takes out what it holds";
+// What every verb that takes PTX says of `file`.
+void expect_every_verb_says(const std::string& file, const std::string& words) {
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
            {"ptx", file, "--print"},
            {"rewrite", file, "--needs"},
            {"emulate", file, "--kernel", "k", "--grid", "1", "--block", "1", "--args", ""},
+           {"run", file, "--kernel", "k", "--grid", "1", "--block", "1", "--args", ""},
            {"locality", file, "--kernel", "k", "--grid", "1", "--block", "1", "--args", ""}}) {
     const auto outcome = demarc::test::run_demarc(command);
     EXPECT_EQ(outcome.exit_code, 1) << command[0];
-    EXPECT_NE(outcome.err.find(cure), std::string::npos) << command[0] << ": " << outcome.err;
+    EXPECT_NE(outcome.err.find(words), std::string::npos) << command[0] << ": " << outcome.err;
   }
+}
+
+TEST(PtxVerb, every_verb_says_which_command_takes_the_ptx_out) {
+  const auto file = fat_binary("zstd.fatbin");
+  expect_every_verb_says(file, "'demarc ptx --extract DIR " + file + "' takes out what it holds");
+}
+
+TEST(PtxVerb, every_verb_says_which_command_makes_ptx_of_a_source_and_of_a_cubin) {
+  const auto source = demarc::test::source_dir() / "kernels" / "vecadd";
+  expect_every_verb_says(source.string() + ".cu", "this is CUDA source and no PTX; 'nvcc -ptx -o " +
+                                                      source.string() + ".ptx " + source.string() +
+                                                      ".cu' makes PTX from it");
+  expect_every_verb_says(fat_binary("counted_90.cubin"),
+                         "this is a cubin: it holds machine code and no PTX; 'nvcc -ptx");
 }
 
 }  // namespace

@@ -252,8 +252,8 @@ TEST(ScheduleVerb, a_locality_map_says_how_much_of_the_sharing_stays_on_one_sm) 
 
 TEST(ScheduleVerb, generate_is_reproducible_and_its_output_runs) {
   const std::string file = (schedule_folder() / "generated.conf").string();
-  const std::vector<std::string> arguments = {"generate", "--level", "60",    "--ticks", "300",
-                                              "--seed",   "7",       "--out", file};
+  const std::vector<std::string> arguments = {"generate", "--level", "60", "--ticks", "300",
+                                              "--seed",   "7",       "-o", file};
   EXPECT_EQ(schedule(arguments).exit_code, 0);
   const std::string first = *read_file(file);
   EXPECT_THAT(first, StartsWith("*general\n300\n*sm\n16 1 1 8\n"));
@@ -381,9 +381,8 @@ TEST(ScheduleVerb, compare_and_study_take_workloads_of_ones_own) {
       4);
   // The study has the paper's policies, by the rules of 2020.
   const std::string paper = (schedule_folder() / "paper.conf").string();
-  ASSERT_EQ(
-      schedule({"generate", "--generation", "2020", "--ticks", "300", "--out", paper}).exit_code,
-      0);
+  ASSERT_EQ(schedule({"generate", "--generation", "2020", "--ticks", "300", "-o", paper}).exit_code,
+            0);
   const auto studied = schedule({"study", paper, "--html", page});
   EXPECT_EQ(studied.exit_code, 0) << studied.err;
   EXPECT_THAT(studied.out, StartsWith("workloads: 1; "));
@@ -446,7 +445,8 @@ TEST(ScheduleVerb, every_help_gives_defaults_and_an_example) {
         "--seed UINT=1 "}},
       {"study", {"--seeds UINT=10 ", "--ticks UINT=10000 ", "--threads UINT=0 "}},
       {"compare",
-       {"[16,32,66,132,264,528]", "--seeds UINT=10 ", "--ticks UINT=3000 ", "antt, antt-queue, "}},
+       {"(default: 16,32,66,132,264,528)", "--seeds UINT=10 ", "--ticks UINT=3000 ",
+        "antt, antt-queue, "}},
       {"plan", {"demarc.tasks/1"}}};
   for (const auto& [command, shown_all] : commands) {
     std::vector<std::string> arguments{"--help"};

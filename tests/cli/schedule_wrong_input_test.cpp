@@ -21,7 +21,7 @@ void expect_refused(const std::vector<Wrong>& wrong) {
   const std::string out = (schedule_folder() / "unwritten").string();
   for (const Wrong& w : wrong) {
     auto arguments = w.arguments;
-    if (!arguments.empty()) arguments.insert(arguments.end(), {"--out", out});
+    if (!arguments.empty()) arguments.insert(arguments.end(), {"-o", out});
     const auto outcome = schedule(arguments);
     std::string said;
     for (const auto& argument : w.arguments) said += argument + " ";

@@ -100,13 +100,13 @@ TEST(Terminal, without_one_nothing_is_shown) {
 TEST(Terminal, the_command_line_is_told_as_it_was_given) {
   const Outcome outcome =
       run_demarc({"isolate", "--device", "planted:h100", "--modes", "mask", "--victims", "va",
-                  "--aggressors", "mm", "--samples", "2", "--most-samples", "3", "--json", "-"});
+                  "--aggressors", "mm", "--samples", "2", "--most-samples", "3", "--json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json result = Json::parse(outcome.out);
   EXPECT_EQ(result["context"]["command"],
             (build_dir() / "demarc").string() +
                 " isolate --device planted:h100 --modes mask --victims va --aggressors mm "
-                "--samples 2 --most-samples 3 --json -");
+                "--samples 2 --most-samples 3 --json");
   EXPECT_EQ(result["plan"]["rounds"], 2);
   EXPECT_EQ(result["plan"]["seed"], 1);
   EXPECT_EQ(result["plan"]["stopping_rule"]["least"], 2);
@@ -115,13 +115,13 @@ TEST(Terminal, the_command_line_is_told_as_it_was_given) {
 
 TEST(Terminal, two_results_may_go_to_one_device_and_not_to_one_new_file) {
   const auto to = [](const std::string& path) {
-    return run_demarc({"locality", "bundled:relu", "--out", path, "--html", path});
+    return run_demarc({"locality", "bundled:relu", "-o", path, "--html", path});
   };
   EXPECT_EQ(to("/dev/null").exit_code, 0);
   const std::string fresh = (fresh_folder("new_file") / "x").string();
   const Outcome refused = to(fresh);
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("--out and --html both name " + fresh));
+  EXPECT_THAT(refused.err, HasSubstr("--output and --html both name " + fresh));
   EXPECT_FALSE(std::filesystem::exists(fresh));
 }
 

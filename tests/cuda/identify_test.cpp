@@ -155,7 +155,7 @@ TEST(Identify, TheJsonTellsOfEveryLaunchAndSm) {
   sure.certain = true;
   const auto found = identification_of(topology, {{sure, doubtful(0)}, {sure}});
   const Json json = Json::parse(identification_to_json(topology, found));
-  EXPECT_EQ(json["schema"], "demarc.identity/1");
+  EXPECT_EQ(json["schema"], "demarc.topo.identity/1");
   EXPECT_EQ(json["tpcs"], "1");
   EXPECT_EQ(json["sms"], 3);
   EXPECT_EQ(json["in_doubt"], 1);

@@ -146,7 +146,7 @@ TEST(ProgramReports, say_in_words_what_was_coloured_and_what_was_refused) {
 
 TEST(ProgramReports, are_json_that_programs_read) {
   const Json json = parse_json(report_to_json(example()), "report").value();
-  EXPECT_EQ(json["schema"], "demarc.tenant/1");
+  EXPECT_EQ(json["schema"], "demarc.exec.tenant/1");
   EXPECT_EQ(json["tenant"], "a");
   EXPECT_EQ(json["kernels"][1],
             (Json{{"name", "_Z3addPi"}, {"as_written", "add(int*)"}, {"count", 12}}));

@@ -32,6 +32,13 @@ TEST(LaunchText, every_part_of_the_command_line_form_arrives) {
   EXPECT_EQ(launch->buffers.at(1).bytes, 64U);
 }
 
+TEST(LaunchText, a_buffers_bytes_may_have_a_unit) {
+  const auto launch = parse_launch(text_with("buf:4M,buf:2KiB:iota:f32"));
+  ASSERT_TRUE(launch) << launch.error().message;
+  EXPECT_EQ(launch->buffers.at(0).bytes, 4U << 20U);
+  EXPECT_EQ(launch->buffers.at(1).bytes, 2048U);
+}
+
 TEST(LaunchText, errors_name_the_argument_and_the_remedy) {
   const auto message = [](std::string arguments) {
     return parse_launch(text_with(std::move(arguments))).error().message;
@@ -44,6 +51,9 @@ TEST(LaunchText, errors_name_the_argument_and_the_remedy) {
   EXPECT_EQ(message("buf:64:sevens"),
             "--args, argument 1 ('buf:64:sevens'): 'sevens' is no content; expected zero, iota, "
             "random or @file");
+  EXPECT_EQ(message("buf:4MB"),
+            "--args, argument 1 ('buf:4MB'): '4MB' is not a number of bytes; write it as 4096, "
+            "64K, 512 MiB or 16GiB");
   EXPECT_EQ(message("buf:0"), "buffer 'arg0': at least one byte was expected");
   EXPECT_EQ(
       message("hex:0"),

@@ -36,14 +36,13 @@ TEST(Diagnostics, a_variable_that_no_memory_holds_is_an_error) {
 
 TEST(Diagnostics, a_file_that_holds_ptx_at_best_says_what_takes_it_out) {
   const auto refusal = [](const std::string& what, const std::string& command) {
-    return "t.ptx:1:1: malformed: this is " + what + ", and no PTX text; '" + command +
+    return "t.ptx:1:1: malformed: this is " + what + " and no PTX text; '" + command +
            " t.ptx' takes out what it holds\n";
   };
   const auto begins = [](const std::string& text, const std::string& start) {
     return text.substr(0, start.size()) == start;
   };
-  const std::string program =
-      refusal("a program, a library or a cubin", "demarc ptx --extract DIR");
+  const std::string program = refusal("a program or a library", "demarc ptx --extract DIR");
   EXPECT_TRUE(begins(said_of("\x7f"
                              "ELF and more"),
                      program));
@@ -51,6 +50,30 @@ TEST(Diagnostics, a_file_that_holds_ptx_at_best_says_what_takes_it_out) {
                      refusal("a fat binary", "demarc ptx --extract DIR")));
   EXPECT_TRUE(begins(said_of("!<arch>\nmore"), refusal("an archive", "ar x")));
   EXPECT_FALSE(parse_whole("!<arch>\nmore", "t.ptx"));
+}
+
+TEST(Diagnostics, cuda_source_and_a_cubin_say_which_command_makes_ptx) {
+  const auto said = [](const std::string& text, const std::string& name) {
+    const auto checked = check_is_text(text, name);
+    return checked ? std::string() : checked.error().message;
+  };
+  const std::string source = "this is CUDA source and no PTX; 'nvcc -ptx -o a/";
+  const std::string kernel = "__global__ void k() {}";
+  EXPECT_EQ(said(kernel, "a/k.ptx"), source + "k.ptx a/k.ptx' makes PTX from it");
+  EXPECT_EQ(said("// one\n/* .two */ #include <x>\n", "a/k.cu"),
+            source + "k.ptx a/k.cu' makes PTX from it");
+  EXPECT_EQ(said("/* " + kernel + " */ .version 8.0", "a/k.cu"), "");
+  for (const char* other : {"", "/", "//", "/*", "/*/", "# no source", "// no more"})
+    EXPECT_EQ(said(other, "k.ptx"), "") << other;
+  std::string elf =
+      "\x7f"
+      "ELF" +
+      std::string(14, '\0');
+  EXPECT_NE(said(elf, "k").find("a program or a library"), std::string::npos);
+  elf += std::string("\xbe\0", 2);
+  EXPECT_EQ(said(elf, "k"),
+            "this is a cubin: it holds machine code and no PTX; 'nvcc -ptx -o KERNEL.ptx "
+            "KERNEL.cu' makes PTX from the source");
 }
 
 TEST(Diagnostics, one_run_reports_every_error_with_line_column_and_text) {

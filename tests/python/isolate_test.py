@@ -13,7 +13,7 @@ TABLE = ROOT / "docs/measurements/isolate-h200-domains.csv"
 HEAD = "mode,victim,aggressor,runs,kernels_mean_us,kernels_p50_us,kernels_worst_us,run_mean_us,run_worst_us"
 TIMES = {"count": 3, "mean": 2000.0, "p50": 1500.0, "p99": None, "worst": 4000.0}
 CELL = {"mode": "none", "victim": "mm", "aggressor": None, "times_ns": TIMES, "run_times_ns": TIMES | {"p99": 5000}}
-STUDY = {"schema": "demarc.isolate", "version": 2, "errors": ["one"], "cells": [CELL, {"error": "wrong output"}],
+STUDY = {"schema": "demarc.isolate/3", "errors": ["one"], "cells": [CELL, {"error": "wrong output"}],
          "modes": [{"mode": "none"}, {"mode": "mps", "unavailable": "no daemon"}]}
 
 
@@ -78,7 +78,7 @@ class Isolate(unittest.TestCase):
     def test_what_demarc_isolate_writes_is_read(self):
         path = self.folder / "study.json"
         subprocess.run([BUILD / "demarc", "isolate", "--device", "sim:gtx1080", "--victims", "va", "--aggressors", "va",
-                        "--modes", "none", "--json", path], check=True, capture_output=True)
+                        "--modes", "none", f"--json={path}"], check=True, capture_output=True)
         study = isolate.read(path)
         self.assertEqual([(cell.mode, cell.victim, cell.aggressor) for cell in study.cells],
                          [("none", "va", None), ("none", "va", "va")])
@@ -86,9 +86,9 @@ class Isolate(unittest.TestCase):
 
     def test_what_is_wrong_in_the_json_has_its_place(self):
         self.refused('{\n "schema": 1,\n}', ":3: Expecting property name enclosed in double quotes", "s.json")
-        other = ": this is not demarc.isolate version 2, what demarc isolate --json writes"
+        other = ": the schema is not demarc.isolate/3, which demarc isolate --json writes"
         self.refused("[]", other, "s.json")
-        self.refused(json.dumps(STUDY | {"version": 3}), other, "s.json")
+        self.refused(json.dumps(STUDY | {"schema": "demarc.isolate", "version": 2}), other, "s.json")
         self.refused(json.dumps(STUDY | {"schema": "x"}), other, "s.json")
         for key in ("cells", "errors", "modes"):
             self.refused(json.dumps(STUDY | {key: None}), f": '{key}' is missing, or no list", "s.json")

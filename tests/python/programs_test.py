@@ -110,7 +110,7 @@ class Programs(unittest.TestCase):
         for more in ({"arguments": [b"x"]}, {"grid": 2}, {"block": (2, 2)}, {"shared": 4}):
             self.assertIn("says arguments, grid, block and shared itself",
                           str(self.refusal(demarc.emulate, launch="bundled:vecadd", **more)))
-        self.assertIn("--scale and --set belong to launch files",
+        self.assertIn("--scale and --param belong to launch files",
                       str(self.refusal(demarc.emulate, self.ptx, parameters={"n": 4})))
         refused = self.refusal(demarc.emulate, self.ptx, "scall")
         self.assertEqual(refused.code, 1)
@@ -128,7 +128,7 @@ class Programs(unittest.TestCase):
 
     def test_schedule_gives_a_column_per_figure_of_the_kernels(self):
         config = self.folder / "x.conf"
-        subprocess.run([BUILD / "demarc", "schedule", "generate", "--ticks", "500", "--out", config], check=True)
+        subprocess.run([BUILD / "demarc", "schedule", "generate", "--ticks", "500", "-o", config], check=True)
         policies = demarc.schedule(config)
         self.assertEqual([one.policy for one in policies][:2], ["rr", "rr-skip"])
         one, = demarc.schedule(config, "rr")

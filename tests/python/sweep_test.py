@@ -200,7 +200,7 @@ class Sweep(unittest.TestCase):
         self.assertIn("antt: the result has nothing at /cells/policy=rr/nothing", self.points(self.folder / "f.db"))
         again = demarc("sweep", "run", failing, "--db", self.folder / "f.db")
         self.assertEqual(again.returncode, 3, "what failed before has not come right")
-        for arguments in (["show", "--html"], ["show", "--out"], ["export", "--out"]):
+        for arguments in (["show", "--html"], ["show", "-o"], ["export", "-o"]):
             ran = demarc("sweep", arguments[0], self.folder / "f.db", arguments[1], self.folder / "f.db")
             self.assertEqual(ran.returncode, 1)
             self.assertIn("holds the results; write to another file", ran.stderr)

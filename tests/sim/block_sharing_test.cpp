@@ -171,11 +171,10 @@ TEST(LocalityPolicy, sharing_between_blocks_that_do_not_run_together_is_not_kept
   TbStudyRequest request;
   request.sharing[0] = parse_block_sharing(map_of_four, "m.json").value();
   request.policies = {"locality"};
-  request.json = true;
   TbConfig config = four_blocks();
   config.sm.n_sms = 1;
   config.sm.max = {1};
-  const std::string report = report_schedule(config, request).value();
+  const std::string report = report_schedule(config, request)->json;
   EXPECT_NE(report.find("\"sharing_kept\": 0.0"), std::string::npos) << report;
 }
 
@@ -183,8 +182,7 @@ TEST(LocalityPolicy, the_report_says_how_much_sharing_stayed_on_one_sm) {
   TbStudyRequest request;
   request.sharing[0] = parse_block_sharing(map_of_four, "m.json").value();
   request.policies = {"locality", "dfa"};
-  request.json = true;
-  const std::string report = report_schedule(four_blocks(), request).value();
+  const std::string report = report_schedule(four_blocks(), request)->json;
   EXPECT_NE(report.find("\"sharing_kept\": 0.992"), std::string::npos) << report;
   EXPECT_NE(report.find("\"sharing_kept\": 0.007"), std::string::npos) << report;
 }

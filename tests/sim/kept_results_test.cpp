@@ -105,13 +105,13 @@ TEST(KeptResults, of_every_policy_on_every_mix_and_by_every_rule) {
       TbStudyRequest request;
       request.model = model;
       request.kernels = true;
-      const auto table = report_schedule(*config, request);
-      ASSERT_TRUE(table) << table.error().message;
-      request.json = true;
+      const auto report = report_schedule(*config, request);
+      ASSERT_TRUE(report) << report.error().message;
       request.kernels = false;
       const std::string name = fmt::format("{}, {}", to_string(mix), to_string(model));
-      expect_digest(kept, name,
-                    print_tb_config(*config) + *table + report_schedule(*config, request).value());
+      expect_digest(
+          kept, name,
+          print_tb_config(*config) + report->table + report_schedule(*config, request)->json);
     }
   }
 }

@@ -63,7 +63,7 @@ TEST(BlockRuns, the_picture_has_a_bar_for_each_block_and_the_json_a_row) {
   }
   EXPECT_EQ(bars, 3U);
   const Json json = Json::parse(block_runs_json({run}, "demarc blocks"));
-  EXPECT_EQ(json["schema"], "demarc.blocks");
+  EXPECT_EQ(json["schema"], "demarc.blocks/2");
   EXPECT_EQ(json["runs"][0]["blocks"].size(), 3U);
   EXPECT_EQ(json["runs"][0]["blocks"][2][2], 9);
 }

@@ -170,8 +170,7 @@ TEST(Study, json_carries_schema_context_plan_and_raw_samples) {
   const auto executor = make_planted_executor(small_model(), 5);
   const auto result = run_study(plan, *executor, {});
   const Json json = Json::parse(study_json(*result, "demarc isolate --seed 7"));
-  EXPECT_EQ(json["schema"], "demarc.isolate");
-  EXPECT_EQ(json["version"], 2);
+  EXPECT_EQ(json["schema"], "demarc.isolate/3");
   EXPECT_EQ(json["context"]["command"], "demarc isolate --seed 7");
   EXPECT_EQ(json["context"]["measured"], false);
   EXPECT_EQ(json["plan"]["modes"], Json({"none", "mask", "mask+color"}));

@@ -76,7 +76,7 @@ TEST_F(LoadByHand, what_belongs_to_launch_files_and_bundled_modules_is_refused) 
   EXPECT_EQ(refusal(), "");
   request.options.scale = "large";
   EXPECT_EQ(refusal(),
-            "--scale and --set belong to launch files; " + request.text.ptx + " is a PTX module");
+            "--scale and --param belong to launch files; " + request.text.ptx + " is a PTX module");
   request.options = {};
   request.options.parameters["n"] = 1;
   EXPECT_NE(refusal(), "");
@@ -95,7 +95,7 @@ TEST_F(LoadByHand, a_kernel_has_to_be_named_where_there_are_two_and_there_has_to
 
 TEST_F(LoadByHand, a_fat_binary_says_which_command_takes_its_ptx_out) {
   ASSERT_TRUE(write_file(folder / "k.ptx", "\x50\xed\x55\xba .entry one"));
-  EXPECT_EQ(refusal(), request.text.ptx + ": this is a fat binary, and no PTX text; 'demarc ptx " +
+  EXPECT_EQ(refusal(), request.text.ptx + ": this is a fat binary and no PTX text; 'demarc ptx " +
                            "--extract DIR " + request.text.ptx + "' takes out what it holds");
 }
 

@@ -48,7 +48,7 @@ struct Confinement {
 // A line for each launch; with `each`, the TPCs of the first launch one by one.
 [[nodiscard]] std::string identification_to_text(const gpu::Topology& topology,
                                                  const Identification& found, bool each);
-// Schema demarc.identity/1.
+// Schema demarc.topo.identity/1.
 [[nodiscard]] std::string identification_to_json(const gpu::Topology& topology,
                                                  const Identification& found);
 

@@ -77,7 +77,7 @@ struct ProgramReport {
   std::uint64_t plain_bytes = 0;
 };
 [[nodiscard]] ProgramReport report_of(std::string tenant, const ProgramRecord& record);
-// As tables, and as JSON (schema demarc.tenant/1).
+// As tables, and as JSON (schema demarc.exec.tenant/1).
 [[nodiscard]] std::string report_to_text(const ProgramReport& report);
 [[nodiscard]] std::string report_to_json(const ProgramReport& report);
 

@@ -42,7 +42,7 @@ struct VerifyColorsReport {
 [[nodiscard]] Result<VerifyColorsReport> verify_colors(const VerifyColorsPlan& plan);
 
 [[nodiscard]] std::string report_to_text(const VerifyColorsReport& report);
-// Schema demarc.verify_colors/1.
+// Schema demarc.verify.colors/1.
 [[nodiscard]] std::string report_to_json(const VerifyColorsReport& report);
 
 }  // namespace demarc::cuda

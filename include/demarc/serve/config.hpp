@@ -66,9 +66,6 @@ struct Config {
 [[nodiscard]] Result<Config> parse_config(std::string_view text, const std::string& source);
 [[nodiscard]] Result<Config> read_config(const std::string& path);
 
-// "16 GiB", "512MiB" or a number of bytes; `what` names it in the error.
-[[nodiscard]] Result<std::uint64_t> parse_bytes(std::string_view text, std::string_view what);
-
 // Where the server at this socket keeps what clients of MPS need, if it has started MPS.
 [[nodiscard]] std::string mps_folder(const std::string& socket);
 

@@ -62,7 +62,7 @@ struct BlockRun {
 // Empty: nothing.
 [[nodiscard]] std::vector<std::string> faults_of(const BlockRun& run);
 
-// Schema "demarc.blocks", version 1.
+// Schema "demarc.blocks/2".
 [[nodiscard]] std::string block_runs_json(const std::vector<BlockRun>& runs,
                                           const std::string& command);
 

@@ -116,7 +116,7 @@ inline constexpr double holds_below = 10;
 // The variation table as text a person reads on a terminal.
 [[nodiscard]] std::string study_text(const StudyResult& result);
 
-// JSON, schema "demarc.isolate" version 2: context, plan, raw samples, summaries. What the samples
+// JSON, schema "demarc.isolate/3": context, plan, raw samples, summaries. What the samples
 // do not carry, a p99 or an end of an interval, is null.
 [[nodiscard]] std::string study_json(const StudyResult& result, const std::string& command);
 

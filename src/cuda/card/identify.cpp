@@ -172,7 +172,7 @@ Json identification_json(const gpu::Topology& topology, const Identification& fo
 }
 
 std::string identification_to_json(const gpu::Topology& topology, const Identification& found) {
-  Json json{{"schema", "demarc.identity/1"}};
+  Json json{{"schema", "demarc.topo.identity/1"}};
   json.update(identification_json(topology, found));
   return json_text(json, 2) + "\n";
 }

@@ -140,7 +140,7 @@ std::string report_to_json(const VerifyColorsReport& report) {
     effects.push_back(Json{
         {"neighbour", effect.neighbour}, {"slowdown", effect.slowdown}, {"counts", effect.counts}});
   }
-  const Json json{{"schema", "demarc.verify_colors/1"},
+  const Json json{{"schema", "demarc.verify.colors/1"},
                   {"card", report.card},
                   {"chunk_bytes", report.audit.chunk_bytes},
                   {"expected_colors", report.expected},

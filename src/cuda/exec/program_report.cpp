@@ -66,7 +66,7 @@ std::string report_to_text(const ProgramReport& report) {
 }
 
 Json json_of(const ProgramReport& report) {
-  Json json{{"schema", "demarc.tenant/1"}, {"tenant", report.tenant}};
+  Json json{{"schema", "demarc.exec.tenant/1"}, {"tenant", report.tenant}};
   for (const RecordedKind& kind : recorded_kinds) {
     Json names = Json::array();
     for (const RecordedName* one : of_kind(report, kind.what)) {

@@ -1,5 +1,6 @@
 // libdemarc.so: the C interface.
 #include <algorithm>
+#include <functional>
 
 #include "c_api_guard.hpp"
 #include "demarc/base/version.hpp"
@@ -17,6 +18,14 @@ std::string& last_error() {
 int report(const Result<void>& result) {
   last_error() = result ? "" : result.error().message;
   return result ? 0 : static_cast<int>(result.error().kind);
+}
+
+Result<void> check_given(std::initializer_list<Needed> needed) {
+  for (const Needed& one : needed) {
+    if (one.pointer == nullptr && one.count > 0)
+      return invalid_input("the argument '{}' is NULL", one.name);
+  }
+  return {};
 }
 
 }  // namespace demarc::c_api
@@ -37,6 +46,26 @@ Result<demarc::gpu::Tpc> tpc_of(const demarc_card* card, std::uint32_t tpc) {
     return demarc::invalid_input("there is no TPC {}; the card has {}", tpc, tpcs.size());
   }
   return tpcs[tpc];
+}
+
+// 0, and an error, without a card.
+template <class Count>
+std::uint32_t count_of(const demarc_card* card, Count&& count) {
+  std::uint32_t found = 0;
+  guarded({{"card", card}}, [&]() -> Result<void> {
+    found = count(*card->card);
+    return {};
+  });
+  return found;
+}
+
+// Programs may look at the result alone.
+int open_for(demarc_card** card, const std::function<Result<demarc_card*>()>& open) {
+  if (card != nullptr) *card = nullptr;
+  return guarded({{"card", card}}, [&]() -> Result<void> {
+    DEMARC_TRY(*card, open());
+    return {};
+  });
 }
 
 Result<void> count_outside(demarc_card* card, void* stream, const demarc_tpcs* tpcs,
@@ -74,23 +103,19 @@ DEMARC_EXPORT const char* demarc_error(void) {
 }
 
 DEMARC_EXPORT int demarc_open(uint32_t device, demarc_card** card) {
-  *card = nullptr;
-  return guarded([&]() -> Result<void> {
+  return open_for(card, [&]() -> Result<demarc_card*> {
     DEMARC_TRY(auto opened, demarc::cuda::open_card(device));
     DEMARC_CHECK(opened->hook());
-    *card = new demarc_card{std::move(opened), std::nullopt};
-    return {};
+    return new demarc_card{std::move(opened), std::nullopt};
   });
 }
 
 DEMARC_EXPORT int demarc_open_observer(uint32_t device, demarc_card** card) {
-  *card = nullptr;
-  return guarded([&]() -> Result<void> {
+  return open_for(card, [&]() -> Result<demarc_card*> {
     demarc::cuda::CardOptions options;
     options.use_masks = false;
     DEMARC_TRY(auto opened, demarc::cuda::open_card(device, options));
-    *card = new demarc_card{std::move(opened), std::nullopt};
-    return {};
+    return new demarc_card{std::move(opened), std::nullopt};
   });
 }
 
@@ -99,19 +124,19 @@ DEMARC_EXPORT void demarc_close(demarc_card* card) {
 }
 
 DEMARC_EXPORT uint32_t demarc_tpc_count(const demarc_card* card) {
-  return card->card->topology().tpc_count();
+  return count_of(card, [](const auto& of) { return of.topology().tpc_count(); });
 }
 
 DEMARC_EXPORT uint32_t demarc_sm_count(const demarc_card* card) {
-  return card->card->topology().sm_count();
+  return count_of(card, [](const auto& of) { return of.topology().sm_count(); });
 }
 
 DEMARC_EXPORT uint32_t demarc_gpc_count(const demarc_card* card) {
-  return card->card->topology().gpc_count();
+  return count_of(card, [](const auto& of) { return of.topology().gpc_count(); });
 }
 
 DEMARC_EXPORT int demarc_gpc_of_tpc(const demarc_card* card, uint32_t tpc, uint32_t* gpc) {
-  return guarded([&]() -> Result<void> {
+  return guarded({{"card", card}, {"gpc", gpc}}, [&]() -> Result<void> {
     DEMARC_TRY(const demarc::gpu::Tpc found, tpc_of(card, tpc));
     *gpc = found.gpc;
     return {};
@@ -119,7 +144,7 @@ DEMARC_EXPORT int demarc_gpc_of_tpc(const demarc_card* card, uint32_t tpc, uint3
 }
 
 DEMARC_EXPORT int demarc_side_of_tpc(const demarc_card* card, uint32_t tpc, int32_t* side) {
-  return guarded([&]() -> Result<void> {
+  return guarded({{"card", card}, {"side", side}}, [&]() -> Result<void> {
     DEMARC_TRY(const demarc::gpu::Tpc found, tpc_of(card, tpc));
     *side = found.side ? static_cast<int32_t>(*found.side) : -1;
     return {};
@@ -128,7 +153,7 @@ DEMARC_EXPORT int demarc_side_of_tpc(const demarc_card* card, uint32_t tpc, int3
 
 DEMARC_EXPORT int demarc_sms_of_tpc(const demarc_card* card, uint32_t tpc, uint32_t* sms,
                                     uint32_t capacity, uint32_t* count) {
-  return guarded([&]() -> Result<void> {
+  return guarded({{"card", card}, {"sms", sms, capacity}, {"count", count}}, [&]() -> Result<void> {
     DEMARC_TRY(const demarc::gpu::Tpc found, tpc_of(card, tpc));
     *count = static_cast<std::uint32_t>(found.sms.size());
     std::copy_n(found.sms.begin(), std::min(*count, capacity), sms);
@@ -137,7 +162,7 @@ DEMARC_EXPORT int demarc_sms_of_tpc(const demarc_card* card, uint32_t tpc, uint3
 }
 
 DEMARC_EXPORT int demarc_set_process_mask(demarc_card* card, const demarc_tpcs* tpcs) {
-  return guarded([&]() -> Result<void> {
+  return guarded({{"card", card}}, [&]() -> Result<void> {
     if (tpcs == nullptr) {
       card->process.reset();
     } else if (card->process) {
@@ -151,7 +176,7 @@ DEMARC_EXPORT int demarc_set_process_mask(demarc_card* card, const demarc_tpcs* 
 }
 
 DEMARC_EXPORT int demarc_set_stream_mask(demarc_card* card, void* stream, const demarc_tpcs* tpcs) {
-  return guarded([&]() -> Result<void> {
+  return guarded({{"card", card}}, [&]() -> Result<void> {
     DEMARC_TRY(const auto* masks, card->card->stream_masks());
     const auto handle = static_cast<demarc::cuda::CuStream>(stream);
     return tpcs == nullptr ? masks->clear(handle) : masks->set(handle, set_of(*tpcs));
@@ -159,18 +184,18 @@ DEMARC_EXPORT int demarc_set_stream_mask(demarc_card* card, void* stream, const 
 }
 
 DEMARC_EXPORT uint32_t demarc_sync_domain_count(const demarc_card* card) {
-  return demarc::cuda::sync_domain_count(*card->card->gpu());
+  return count_of(card, [](const auto& of) { return demarc::cuda::sync_domain_count(*of.gpu()); });
 }
 
 DEMARC_EXPORT int demarc_set_stream_sync_domain(demarc_card* card, void* stream, uint32_t domain) {
-  return guarded([&] {
+  return guarded({{"card", card}}, [&] {
     return demarc::cuda::set_sync_domain(*card->card->gpu(),
                                          static_cast<demarc::cuda::CuStream>(stream), domain);
   });
 }
 
 DEMARC_EXPORT int demarc_set_next_mask(demarc_card* card, const demarc_tpcs* tpcs) {
-  return guarded([&]() -> Result<void> {
+  return guarded({{"card", card}}, [&]() -> Result<void> {
     DEMARC_TRY(auto* hook, card->card->hook());
     if (tpcs == nullptr) {
       hook->set_next_mask(std::nullopt);
@@ -184,7 +209,7 @@ DEMARC_EXPORT int demarc_set_next_mask(demarc_card* card, const demarc_tpcs* tpc
 
 DEMARC_EXPORT int demarc_check_cluster(const demarc_card* card, const demarc_tpcs* tpcs,
                                        uint32_t cluster_blocks, uint32_t blocks_per_sm) {
-  return guarded([&]() -> Result<void> {
+  return guarded({{"card", card}, {"tpcs", tpcs}}, [&]() -> Result<void> {
     const auto fits = demarc::partition::check_cluster(card->card->topology(), set_of(*tpcs),
                                                        cluster_blocks, blocks_per_sm);
     if (!fits) return demarc::check_failed("{}", fits.error().message);
@@ -194,5 +219,6 @@ DEMARC_EXPORT int demarc_check_cluster(const demarc_card* card, const demarc_tpc
 
 DEMARC_EXPORT int demarc_count_outside(demarc_card* card, void* stream, const demarc_tpcs* tpcs,
                                        uint64_t* blocks_outside) {
-  return guarded([&] { return count_outside(card, stream, tpcs, blocks_outside); });
+  return guarded({{"card", card}, {"tpcs", tpcs}, {"blocks_outside", blocks_outside}},
+                 [&] { return count_outside(card, stream, tpcs, blocks_outside); });
 }

@@ -33,34 +33,39 @@ DEMARC_EXPORT int demarc_pool_create_described(demarc_card* card, const char* de
                                                uint32_t colors, uint64_t bytes,
                                                const demarc_share* shares, uint32_t share_count,
                                                demarc_pool** pool) {
-  *pool = nullptr;
-  return guarded([&]() -> Result<void> {
-    DEMARC_TRY(const auto device,
-               demarc::gpu::describe_card(card->card->gpu()->name(),
-                                          description == nullptr ? "" : description));
-    DEMARC_TRY(const auto scheme, demarc::gpu::color_scheme(device, colors));
-    DEMARC_TRY(auto made, demarc::cuda::ColoredPool::create(card->card, scheme, bytes,
-                                                            requests_of(shares, share_count)));
-    *pool = new demarc_pool{std::move(made)};
-    return {};
-  });
+  if (pool != nullptr) *pool = nullptr;
+  return guarded(
+      {{"card", card}, {"shares", shares, share_count}, {"pool", pool}}, [&]() -> Result<void> {
+        DEMARC_TRY(const auto device,
+                   demarc::gpu::describe_card(card->card->gpu()->name(),
+                                              description == nullptr ? "" : description));
+        DEMARC_TRY(const auto scheme, demarc::gpu::color_scheme(device, colors));
+        DEMARC_TRY(auto made, demarc::cuda::ColoredPool::create(card->card, scheme, bytes,
+                                                                requests_of(shares, share_count)));
+        *pool = new demarc_pool{std::move(made)};
+        return {};
+      });
 }
 
 DEMARC_EXPORT int demarc_pool_create(demarc_card* card, const uint64_t* masks, uint32_t mask_count,
                                      uint64_t bytes, const demarc_share* shares,
                                      uint32_t share_count, demarc_pool** pool) {
-  *pool = nullptr;
-  return guarded([&]() -> Result<void> {
-    const auto& gpu = card->card->gpu();
-    const std::span given(masks, mask_count);
-    if (const auto device = demarc::gpu::describe_card(gpu->name())) {
-      DEMARC_CHECK(demarc::gpu::check_masks(*device, given));
-    }
-    DEMARC_TRY(auto made, demarc::cuda::ColoredPool::create(gpu, given, bytes,
-                                                            requests_of(shares, share_count)));
-    *pool = new demarc_pool{std::move(made)};
-    return {};
-  });
+  if (pool != nullptr) *pool = nullptr;
+  return guarded({{"card", card},
+                  {"masks", masks, mask_count},
+                  {"shares", shares, share_count},
+                  {"pool", pool}},
+                 [&]() -> Result<void> {
+                   const auto& gpu = card->card->gpu();
+                   const std::span given(masks, mask_count);
+                   if (const auto device = demarc::gpu::describe_card(gpu->name())) {
+                     DEMARC_CHECK(demarc::gpu::check_masks(*device, given));
+                   }
+                   DEMARC_TRY(auto made, demarc::cuda::ColoredPool::create(
+                                             gpu, given, bytes, requests_of(shares, share_count)));
+                   *pool = new demarc_pool{std::move(made)};
+                   return {};
+                 });
 }
 
 DEMARC_EXPORT void demarc_pool_destroy(demarc_pool* pool) {
@@ -68,7 +73,7 @@ DEMARC_EXPORT void demarc_pool_destroy(demarc_pool* pool) {
 }
 
 DEMARC_EXPORT int demarc_pool_usage(const demarc_pool* pool, uint32_t share, demarc_usage* usage) {
-  return guarded([&]() -> Result<void> {
+  return guarded({{"pool", pool}, {"usage", usage}}, [&]() -> Result<void> {
     if (share >= pool->pool->shares()) {
       return demarc::invalid_input("share {}: the pool has {}", share, pool->pool->shares());
     }
@@ -80,8 +85,8 @@ DEMARC_EXPORT int demarc_pool_usage(const demarc_pool* pool, uint32_t share, dem
 
 DEMARC_EXPORT int demarc_buffer_create(demarc_pool* pool, uint32_t share, uint64_t bytes,
                                        demarc_buffer** buffer) {
-  *buffer = nullptr;
-  return guarded([&]() -> Result<void> {
+  if (buffer != nullptr) *buffer = nullptr;
+  return guarded({{"pool", pool}, {"buffer", buffer}}, [&]() -> Result<void> {
     DEMARC_TRY(auto made, pool->pool->allocate(share, bytes));
     *buffer = new demarc_buffer{std::move(made)};
     return {};
@@ -94,17 +99,19 @@ DEMARC_EXPORT void demarc_buffer_destroy(demarc_buffer* buffer) {
 
 DEMARC_EXPORT int demarc_buffer_upload(demarc_buffer* buffer, const void* source, uint64_t bytes,
                                        uint64_t offset) {
-  return guarded([&] { return buffer->buffer.upload(source, bytes, offset); });
+  return guarded({{"buffer", buffer}, {"source", source, bytes}},
+                 [&] { return buffer->buffer.upload(source, bytes, offset); });
 }
 
 DEMARC_EXPORT int demarc_buffer_download(demarc_buffer* buffer, void* target, uint64_t bytes,
                                          uint64_t offset) {
-  return guarded([&] { return buffer->buffer.download(target, bytes, offset); });
+  return guarded({{"buffer", buffer}, {"target", target, bytes}},
+                 [&] { return buffer->buffer.download(target, bytes, offset); });
 }
 
 DEMARC_EXPORT int demarc_buffer_address(const demarc_buffer* buffer, uint64_t byte,
                                         uint64_t* address, uint64_t* run_bytes) {
-  return guarded([&]() -> Result<void> {
+  return guarded({{"buffer", buffer}, {"address", address}}, [&]() -> Result<void> {
     if (byte >= buffer->buffer.bytes()) {
       return demarc::invalid_input("byte {} of a buffer of {}", byte, buffer->buffer.bytes());
     }
@@ -115,7 +122,7 @@ DEMARC_EXPORT int demarc_buffer_address(const demarc_buffer* buffer, uint64_t by
 }
 
 DEMARC_EXPORT int demarc_buffer_layout(const demarc_buffer* buffer, demarc_layout* layout) {
-  return guarded([&]() -> Result<void> {
+  return guarded({{"buffer", buffer}, {"layout", layout}}, [&]() -> Result<void> {
     *layout = {};
     if (buffer->buffer.mask_count() == demarc::remainders) {
       return demarc::missing_capability(
@@ -138,7 +145,7 @@ DEMARC_EXPORT int demarc_buffer_remainder_layout(const demarc_buffer* buffer,
                                                  demarc_remainder_layout* layout) {
   using Layout = demarc::colored_layout<demarc::remainders>;
   static_assert(sizeof(Layout) == sizeof *layout && std::is_trivially_copyable_v<Layout>);
-  return guarded([&]() -> Result<void> {
+  return guarded({{"buffer", buffer}, {"layout", layout}}, [&]() -> Result<void> {
     *layout = {};
     if (buffer->buffer.mask_count() != demarc::remainders) {
       return demarc::missing_capability(
@@ -151,7 +158,7 @@ DEMARC_EXPORT int demarc_buffer_remainder_layout(const demarc_buffer* buffer,
 }
 
 DEMARC_EXPORT int demarc_buffer_audit(demarc_buffer* buffer, demarc_audit* audit) {
-  return guarded([&]() -> Result<void> {
+  return guarded({{"buffer", buffer}, {"audit", audit}}, [&]() -> Result<void> {
     DEMARC_TRY(const auto found, buffer->buffer.audit());
     *audit = {found.chunks(), found.outside, found.unclear};
     if (found.holds()) return {};

@@ -121,8 +121,8 @@ bool hooked = false;
 }  // namespace
 
 // What the program of this process loaded, launched and was refused until now, as `demarc exec
-// --report --json` says it at the end (schema demarc.tenant/1). The text stays until the next call
-// of the same thread; null where the program has no lease.
+// --report --json` says it at the end (schema demarc.exec.tenant/1). The text stays until the next
+// call of the same thread; null where the program has no lease.
 extern "C" __attribute__((visibility("default"))) const char* demarc_tenant_report() {
   if (record == nullptr) return nullptr;
   thread_local std::string text;

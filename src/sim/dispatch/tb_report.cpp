@@ -194,10 +194,10 @@ Json metrics_json(const TbMetrics& m) {
               {"memory_use_with_last_tick", m.memory_full}};
 }
 
-Result<std::string> report_schedule(const TbConfig& config, const TbStudyRequest& request) {
+Result<TbStudyReport> report_schedule(const TbConfig& config, const TbStudyRequest& request) {
   DEMARC_TRY(const auto reports, run_policies(config, request));
-  return request.json ? schedule_json(config, request, reports)
-                      : schedule_table(config, request, reports);
+  return TbStudyReport{schedule_table(config, request, reports),
+                       schedule_json(config, request, reports)};
 }
 
 }  // namespace demarc::sim

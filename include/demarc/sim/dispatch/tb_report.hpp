@@ -63,17 +63,19 @@ struct ClassicOutput {
 [[nodiscard]] ClassicOutput run_classic(std::string_view text, const std::string& source,
                                         const std::string& policy, TbModel model, bool verbose);
 
-// Runs the policies (all when `policies` is empty) and returns JSON (schema demarc.schedule/1) or
-// a table for people.
+// Runs the policies, all when `policies` is empty.
 struct TbStudyRequest {
   std::vector<std::string> policies;
   TbModel model = TbModel::simtbs;
-  bool json = false;
   bool kernels = false;  // one line or object a kernel as well
   // See TbOptions. With it the report says what share of the sharing stayed on one SM.
   std::map<std::uint32_t, BlockSharing> sharing;
 };
-[[nodiscard]] Result<std::string> report_schedule(const TbConfig& config,
-                                                  const TbStudyRequest& request);
+struct TbStudyReport {
+  std::string table;  // for people
+  std::string json;   // schema demarc.schedule/1
+};
+[[nodiscard]] Result<TbStudyReport> report_schedule(const TbConfig& config,
+                                                    const TbStudyRequest& request);
 
 }  // namespace demarc::sim
