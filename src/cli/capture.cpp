@@ -1,11 +1,12 @@
 // demarc capture: takes launches out of a running program, as launch files.
 #include "demarc/cuda/capture.hpp"
 
+#include <cstdlib>
 #include <memory>
 
 #include "demarc/base/json.hpp"
+#include "demarc/base/numbers.hpp"
 #include "demarc/base/symbols.hpp"
-#include "demarc/serve/config.hpp"
 #include "verb.hpp"
 
 namespace demarc::cli {
@@ -20,7 +21,8 @@ struct CaptureOptions {
 
 std::string capture_text(const cuda::CaptureOutcome& outcome) {
   std::string text;
-  for (const auto& file : outcome.captured) text += file.string() + "\n";
+  for (const auto& file : outcome.captured) text += "demarc capture: " + file.string() + "\n";
+  for (const std::string& line : outcome.left) text += "demarc capture: not taken: " + line + "\n";
   return text;
 }
 
@@ -47,17 +49,19 @@ Result<void> nothing_taken(const CaptureOptions& options, const cuda::CaptureOut
 
 Result<void> capture_program(CaptureOptions& options) {
   options.plan.folder = options.folder;
-  DEMARC_TRY(options.plan.most_bytes, serve::parse_bytes(options.most, "--most"));
+  DEMARC_TRY(options.plan.most_bytes, parse_bytes(options.most, "--most"));
   DEMARC_TRY(const cuda::CaptureOutcome outcome, cuda::run_capture(options.plan));
-  for (const std::string& line : outcome.left) {
-    fmt::print(stderr, "demarc capture: not taken: {}\n", line);
+  if (!options.json.empty() && options.json != "-") {
+    DEMARC_CHECK(emit(options.json, json_text(capture_json(outcome), 2) + "\n"));
   }
-  DEMARC_CHECK(
-      emit({}, options.json ? json_text(capture_json(outcome), 2) + "\n" : capture_text(outcome)));
-  if (outcome.exit_code != 0) {
-    fmt::print(stderr, "demarc capture: the program ended with exit code {}\n", outcome.exit_code);
-  }
-  return outcome.captured.empty() ? nothing_taken(options, outcome) : Result<void>{};
+  // Standard output is the program's.
+  fmt::print(
+      stderr, "{}",
+      options.json == "-" ? json_text(capture_json(outcome), 2) + "\n" : capture_text(outcome));
+  if (outcome.captured.empty()) return nothing_taken(options, outcome);
+  // The program's own exit code, as demarc exec passes it on.
+  if (outcome.exit_code != 0) std::exit(outcome.exit_code);
+  return {};
 }
 
 const RegisterVerb capture_verb({

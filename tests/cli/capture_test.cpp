@@ -57,7 +57,8 @@ class Capture : public testing::Test {
 TEST_F(Capture, TakesALaunchThatTheEmulatorRepeats) {
   const auto taken = capture({}, {"count"});
   ASSERT_EQ(taken.exit_code, 0) << taken.err;
-  EXPECT_EQ(taken.out, file("count-1/launch.json") + "\n");
+  EXPECT_EQ(taken.out, "") << "standard output is the program's";
+  EXPECT_EQ(taken.err, "demarc capture: " + file("count-1/launch.json") + "\n");
   EXPECT_EQ(read_file(log).value(), "context 0\ncount right\n");
   const auto launch = gpu::read_launch(file("count-1/launch.json"));
   ASSERT_TRUE(launch) << launch.error().message;
@@ -110,10 +111,16 @@ TEST_F(Capture, KernelsAreChosenByNameAndLaunchesByNumber) {
                              {"launch", "count", "count", "count", "count"});
   ASSERT_EQ(taken.exit_code, 0) << taken.err;
   EXPECT_EQ(entries(), (std::vector<std::string>{"count-1", "count-2"}));
-  const Json said = Json::parse(taken.out);
+  const Json said = Json::parse(taken.err);
   EXPECT_EQ(said["schema"], "demarc.capture/1");
   EXPECT_EQ(said["launches"].size(), 2U);
   EXPECT_EQ(said["kernels"], (Json{"demarc_idle", "count"}));
+}
+
+TEST_F(Capture, TheExitCodeIsTheProgramsOwn) {
+  const auto taken = capture({}, {"count", "exit=5"});
+  EXPECT_EQ(taken.exit_code, 5);
+  EXPECT_EQ(entries(), std::vector<std::string>{"count-1"});
 }
 
 TEST_F(Capture, WithoutALaunchItSaysWhatWasLaunched) {

@@ -153,6 +153,19 @@ class JsonOfVerbs : public ServedCard {
     EXPECT_EQ(nothing.exit_code, 1);
     EXPECT_THAT(nothing.err, HasSubstr("--json gives what --audit and --report say"));
   }
+  // So it is here.
+  void expect_capture() {
+    const JsonOf taken{"demarc capture", {}, "demarc.capture/1"};
+    const std::filesystem::path file = folder / "capture.json";
+    for (const std::string& json : {std::string("--json"), "--json=" + file.string()}) {
+      const Outcome outcome =
+          run_demarc({"capture", "-o", folder / ("taken" + std::to_string(json.size())), json, "--",
+                      build_dir() / "demarc_exec_subject",
+                      build_dir() / "libdemarc_fake_libcuda.so", "/dev/null", "context", "count"});
+      EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+      expect_documented(taken, json == "--json" ? outcome.err : read_file(file).value_or(""));
+    }
+  }
   void expect_leases() {
     const Process server = serving(two_tenants());
     expect_json({"demarc lease", {"lease", "list"}, "demarc.lease/1"});
@@ -240,6 +253,7 @@ TEST_F(JsonOfVerbs, have_the_members_that_the_page_names) {
   for (const JsonOf& one : all) expect_json(one);
   expect_calibration();
   expect_exec();
+  expect_capture();
   expect_leases();
   expect_all_written();
 }
