@@ -1,10 +1,12 @@
 // What tenants of one card share besides caches and memory. Alone or as a victim it prints the
-// times of long kernels that live on one thing each: data that the L1 holds, 32 KiB of constants,
-// 64 KiB of code, shared memory; mean and worst of 50 launches. As a neighbour, without end:
+// times of kernels that live on one thing each: data that the L1 holds, 32 KiB of constants, 48 to
+// 192 KiB of code, shared memory, 8 MiB from the L2, 1 GiB from the DRAM, a line in each of some
+// pages, and 20 launches; mean and worst of 50. As a neighbour, without end:
 //   launches        kernels that do nothing, one after the other
 //   code            kernels of 16 KiB of code each
 //   compute         arithmetic in registers
 //   loads [MIB]     goes through that much memory (128) by loads
+//   adds [MIB]      the same by loads and stores
 //   copies [MIB]    the same by cp.async
 //   nvcc -gencode arch=compute_90,code=[sm_90,compute_90] -O3 -std=c++17 -o shared_paths
 //     shared_paths.cu
@@ -16,13 +18,17 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "long_code.cuh"
 
 constexpr int blocks = 66, threads = 256, warm_up = 10, launches = 50;
 constexpr int constants = 8192, words_of_l1 = 8192;
+constexpr int instructions_of_kib = 64;
+constexpr std::size_t l2_bytes = 8 << 20, dram_bytes = 1 << 30, page_words = 512 << 10;
 
 __constant__ float constant[constants];
 
@@ -38,11 +44,12 @@ __global__ void live_on_constants(float* to, int trips) {
   to[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
+template <int kib>
 __global__ void live_on_code(float* to, int trips) {
   float x = threadIdx.x;
   for (int trip = 0; trip < trips; ++trip) {
 #pragma unroll
-    for (int i = 0; i < 4096; ++i) x = x * (1 + i * 0.0001f) + (0.5f + i);
+    for (int i = 0; i < kib * instructions_of_kib; ++i) x = x * (1 + i * 0.0001f) + (0.5f + i);
   }
   to[blockIdx.x * blockDim.x + threadIdx.x] = x;
 }
@@ -58,6 +65,16 @@ __global__ void live_on_shared_memory(float* to, int trips) {
   to[blockIdx.x * blockDim.x + threadIdx.x] = x;
 }
 
+// One thread of a block, one load after the other: of a line in each of `pages` pages of 2 MiB.
+__global__ void live_on_pages(const unsigned* data, unsigned pages, int trips, unsigned* to) {
+  unsigned page = blockIdx.x;
+  for (int i = 0; i < trips; ++i) {
+    page = (page * 5 + 1) % pages;
+    page += __ldcg(data + page * page_words + (page & 1023) * 64);
+  }
+  if (page == 123456789) *to = page;
+}
+
 __global__ void nothing() {}
 
 __global__ void compute(float* to) {
@@ -71,14 +88,24 @@ __global__ void compute(float* to) {
   to[blockIdx.x * blockDim.x + threadIdx.x] = x + y + z + w;
 }
 
-__global__ void load_through(const uint4* data, std::size_t count, unsigned* to) {
+__global__ void load_through(const uint4* data, std::size_t count, unsigned* to, int rounds) {
   unsigned sum = 0;
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = blockIdx.x * std::size_t(blockDim.x) + threadIdx.x; i < count;
+         i += std::size_t(gridDim.x) * blockDim.x) {
+      const uint4 value = __ldcg(data + i);
+      sum += value.x ^ value.y ^ value.z ^ value.w;
+    }
+  }
+  if (sum == 12345) *to = sum;
+}
+
+__global__ void add_through(uint4* data, std::size_t count) {
   for (std::size_t i = blockIdx.x * std::size_t(blockDim.x) + threadIdx.x; i < count;
        i += std::size_t(gridDim.x) * blockDim.x) {
     const uint4 value = data[i];
-    sum += value.x ^ value.y ^ value.z ^ value.w;
+    data[i] = make_uint4(value.x + 1, value.y + 1, value.z + 1, value.w + 1);
   }
-  if (sum == 12345) *to = sum;
 }
 
 __global__ void copy_through(const uint4* data, std::size_t count, unsigned* to) {
@@ -117,8 +144,8 @@ Type* zeros(std::size_t bytes) {
     std::exit(1);
   }
   const std::size_t count = (mebibytes << 20) / sizeof(uint4);
-  const uint4* data = zeros<uint4>(mebibytes << 20);
-  float* to = zeros<float>(1 << 20);
+  uint4* data = zeros<uint4>(mebibytes << 20);
+  float* to = zeros<float>(4 << 20);
   for (long said = 1;; ++said) {
     for (int i = 0; i < 100; ++i) {
       if (what == "launches") {
@@ -128,11 +155,13 @@ Type* zeros(std::size_t bytes) {
       } else if (what == "compute") {
         compute<<<8 * blocks, threads>>>(to);
       } else if (what == "loads") {
-        load_through<<<4 * blocks, 512>>>(data, count, reinterpret_cast<unsigned*>(to));
+        load_through<<<4 * blocks, 512>>>(data, count, reinterpret_cast<unsigned*>(to), 1);
+      } else if (what == "adds") {
+        add_through<<<16 * blocks, 512>>>(data, count);
       } else if (what == "copies") {
         copy_through<<<4 * blocks, 512>>>(data, count, reinterpret_cast<unsigned*>(to));
       } else {
-        std::fprintf(stderr, "%s: there are launches, code, compute, loads and copies\n",
+        std::fprintf(stderr, "%s: there are launches, code, compute, loads, adds and copies\n",
                      what.c_str());
         std::exit(1);
       }
@@ -147,27 +176,45 @@ int main(int count, char** arguments) {
   if (count > 1)
     be_neighbour(arguments[1], count > 2 ? std::strtoul(arguments[2], nullptr, 10) : 128);
   const float* data = zeros<float>(words_of_l1 * sizeof(float));
-  float* to = zeros<float>(1 << 20);
+  const uint4* large = zeros<uint4>(dram_bytes);
+  const auto* words = reinterpret_cast<const unsigned*>(large);
+  float* to = zeros<float>(4 << 20);
+  auto* sum = reinterpret_cast<unsigned*>(to);
+  const std::vector<std::pair<const char*, std::function<void()>>> victims = {
+      {"L1", [&] { live_on_l1<<<blocks, threads>>>(data, to, 20000); }},
+      {"constants", [&] { live_on_constants<<<blocks, threads>>>(to, 20000); }},
+      {"code 48 KiB", [&] { live_on_code<48><<<blocks, 128>>>(to, 80); }},
+      {"code 64 KiB", [&] { live_on_code<64><<<blocks, 128>>>(to, 60); }},
+      {"code 96 KiB", [&] { live_on_code<96><<<blocks, 128>>>(to, 40); }},
+      {"code 192 KiB", [&] { live_on_code<192><<<blocks, 128>>>(to, 20); }},
+      {"shared memory", [&] { live_on_shared_memory<<<blocks, threads>>>(to, 10000); }},
+      {"L2", [&] { load_through<<<4 * blocks, 512>>>(large, l2_bytes / sizeof *large, sum, 64); }},
+      {"DRAM",
+       [&] { load_through<<<4 * blocks, 512>>>(large, dram_bytes / sizeof *large, sum, 1); }},
+      {"32 pages", [&] { live_on_pages<<<blocks, 1>>>(words, 32, 1000, sum); }},
+      {"256 pages", [&] { live_on_pages<<<blocks, 1>>>(words, 256, 1000, sum); }},
+      {"20 launches",
+       [] {
+         for (int i = 0; i < 20; ++i) nothing<<<blocks, threads>>>();
+       }},
+  };
   cudaEvent_t begin = nullptr, end = nullptr;
   check(cudaEventCreate(&begin), "an event");
   check(cudaEventCreate(&end), "an event");
-  for (const std::string kind : {"L1", "constants", "code", "shared memory"}) {
+  for (const auto& [kind, launch] : victims) {
     std::vector<float> times;
     for (int i = 0; i < warm_up + launches; ++i) {
       float milliseconds = 0;
       check(cudaEventRecord(begin), "an event");
-      if (kind == "L1") live_on_l1<<<blocks, threads>>>(data, to, 20000);
-      if (kind == "constants") live_on_constants<<<blocks, threads>>>(to, 20000);
-      if (kind == "code") live_on_code<<<blocks, 128>>>(to, 60);
-      if (kind == "shared memory") live_on_shared_memory<<<blocks, threads>>>(to, 10000);
+      launch();
       check(cudaEventRecord(end), "an event");
-      check(cudaDeviceSynchronize(), kind.c_str());
+      check(cudaDeviceSynchronize(), kind);
       check(cudaEventElapsedTime(&milliseconds, begin, end), "times");
       if (i >= warm_up) times.push_back(milliseconds * 1000);
     }
     std::sort(times.begin(), times.end());
-    float sum = 0;
-    for (const float time : times) sum += time;
-    std::printf("%-16s %.1f us, worst %.1f\n", kind.c_str(), sum / launches, times.back());
+    float total = 0;
+    for (const float time : times) total += time;
+    std::printf("%-16s %.1f us, worst %.1f\n", kind, total / launches, times.back());
   }
 }
