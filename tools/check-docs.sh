@@ -2,7 +2,7 @@
 # Every relative link in the Markdown files, the heading that it names, and every path in backticks that looks like one of ours must exist; every
 # C++ example must stand, but for its indentation, in a file that is compiled. Every command (in backticks, in a block or
 # indented) must name a verb, a program, a target of make and files that there are; and every section of
-# docs/measurements that has a table must have a command in docs/measurements/README.md.
+# docs/measurements that has a table must have a command in docs/measurements/README.md. Pictures are what their scripts draw.
 set -euo pipefail
 cd "$(git -C "$(dirname "$0")" rev-parse --show-toplevel)"
 status=0; checked=0
@@ -80,6 +80,11 @@ while IFS=$'\t' read -r page heading; do
   grep -qF -e "| [$page]($page) | $heading | " -e "| [$page]($page) | all | " "$index" || complain "docs/measurements/$page: '$heading' has a table and no command in $index"
 done < <(for page in $(git ls-files 'docs/measurements/*.md'); do [ "$page" = $index ] || awk -v page="$(basename "$page")" '
   /^#+ / { heading = $0; sub(/^#+ /, "", heading); told = 0 } /^\|/ && !told { print page "\t" heading; told = 1 }' "$page"; done)
+for script in $(git ls-files 'tools/*-picture.py'); do
+  checked=$((checked + 1))
+  picture=docs/pictures/$(basename "$script" -picture.py).svg
+  python3 "$script" | cmp -s - "$picture" || complain "$picture is not what $script draws of today's tables"
+done
 [ "$checked" -gt 0 ] || { echo "check-docs: found nothing to check" >&2; exit 1; }
 [ $status = 0 ] && echo "check-docs: $checked references hold"
 exit $status

@@ -97,6 +97,14 @@ execute_process(COMMAND git add Makefile src docs page.md WORKING_DIRECTORY "${w
 execute_process(COMMAND tools/check-docs.sh WORKING_DIRECTORY "${work}" COMMAND_ERROR_IS_FATAL ANY)
 file(APPEND "${work}/docs/measurements/one.md" "## Second\n\n| a |\n|---|\n")
 expect_refusal("'Second' has a table and no command" tools/check-docs.sh)
+file(WRITE "${work}/docs/measurements/one.md" "# First\n\n| a |\n|---|\n")
+file(WRITE "${work}/tools/one-picture.py" "print('<svg/>')\n")
+file(WRITE "${work}/docs/pictures/one.svg" "<svg/>\n")
+execute_process(COMMAND git add tools/one-picture.py WORKING_DIRECTORY "${work}" COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND tools/check-docs.sh WORKING_DIRECTORY "${work}" COMMAND_ERROR_IS_FATAL ANY)
+file(WRITE "${work}/docs/pictures/one.svg" "<svg></svg>\n")
+expect_refusal("docs/pictures/one.svg is not what tools/one-picture.py draws" tools/check-docs.sh)
+execute_process(COMMAND git rm -qf --cached tools/one-picture.py WORKING_DIRECTORY "${work}" COMMAND_ERROR_IS_FATAL ANY)
 
 # A program that prints one line stands for demarc.
 file(WRITE "${work}/demarc.sh" "#!/bin/sh\n[ \"$1\" = fail ] && exit 1\n[ \"$1\" = silent ] && exit 2\necho told\n")
