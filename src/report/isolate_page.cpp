@@ -189,6 +189,7 @@ void add_context(Page& page, const StudyResult& result, const std::string& comma
                     rule.least, rule.most, rule.precision * 100, rule.longest_seconds,
                     rule.warm_up)}});
   for (const std::string& note : result.device.notes) context.more.emplace_back("note", note);
+  for (const std::string& model : result.device.model) context.more.emplace_back("model", model);
   page.context(context);
 }
 
