@@ -46,7 +46,7 @@ Result<study::AttackPlan> attack_plan(AttackOptions& options) {
   study::AttackPlan plan = options.plan;
   DEMARC_TRY(const auto modes, study::parse_modes(options.mode, "--mode"));
   if (modes.size() != 1) {
-    return invalid_input("--mode {}: a hunt is of one mode; give one", options.mode);
+    return invalid_input("--mode {}: demarc attack hunts under one mode; give one", options.mode);
   }
   plan.mode = modes.front();
   plan.parts = options.common.parts;
@@ -63,8 +63,7 @@ Result<study::AttackPlan> attack_plan(AttackOptions& options) {
   if (options.common.simulated()) plan.proof.warm_up = plan.screening.warm_up;
   DEMARC_CHECK(options.common.parse(modes, "--mode"));
   if (plan.kernels_alone && options.common.clock() == study::Clock::events) {
-    return invalid_input(
-        "--kernels-alone cannot be used with --clock events, which times whole runs");
+    return invalid_input("--clock events does not support --kernels-alone: it times whole runs");
   }
   return plan;
 }

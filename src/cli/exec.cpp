@@ -102,7 +102,7 @@ Result<void> read_share(ExecOptions& options) {
     return {};
   }
   if (!options.division.memory.empty() || !options.division.description.empty()) {
-    return invalid_input("--memory and --description are of a part: give --share K/N too");
+    return invalid_input("--memory and --description belong to --share K/N: give it too");
   }
   if (options.share.empty()) return {};
   DEMARC_TRY(options.plan.choice.share_percent, parse_double(options.share, "--share"));
@@ -147,9 +147,7 @@ Result<void> run_exec(ExecOptions& options) {
   DEMARC_TRY(options.plan.sync_domain, cuda::parse_domain_choice(options.sync_domain));
   if (options.announce) DEMARC_CHECK(prepare_announcement(options, *options.announce));
   options.plan.allow_plain = !options.strict;
-  options.plan.tell = [](const std::string& line) {
-    fmt::print(stderr, "demarc exec: {}\n", line);
-  };
+  options.plan.tell = tell_of("exec");
   std::optional<serve::JoinedDivision> joined;
   if (is_card_part(options.share)) {
     DEMARC_TRY(joined, join(options));

@@ -27,6 +27,8 @@ struct IsolateOptions {
   bool p99 = false;
   std::string json;
   std::string html;
+  std::string csv;
+  bool verbose = false;
   bool worker = false;
   bool forecast = false;
   std::vector<std::string> run_given;  // of run_options
@@ -63,8 +65,8 @@ Result<study::Plan> parse_options(IsolateOptions& options) {
   if (options.common.victim_priority != 0 &&
       std::any_of(aggressors.begin(), aggressors.end(), study::is_command)) {
     return invalid_input(
-        "--victim-priority: beside a command the victim is a process of its own, whose streams "
-        "have no priority; leave it out");
+        "--aggressor-cmd does not support --victim-priority: beside a command the victim is a "
+        "process of its own, whose streams have no priority");
   }
   DEMARC_CHECK(options.common.parse(plan.modes, "--modes"));
   return plan;
@@ -125,6 +127,11 @@ void suit_device(IsolateOptions& options, const CLI::App& given) {
   if (!modes_given) options.modes = "none,mps,mask,mask+color";
 }
 
+study::TextDetail detail_of(const IsolateOptions& options) {
+  if (quiet()) return study::TextDetail::results;
+  return options.verbose ? study::TextDetail::everything : study::TextDetail::usual;
+}
+
 Result<void> isolate(IsolateOptions& options) {
   DEMARC_CHECK(check_device(options));
   if (options.worker) return serve(options);
@@ -137,9 +144,10 @@ Result<void> isolate(IsolateOptions& options) {
   if (!options.html.empty()) {
     DEMARC_CHECK(emit(options.html, report::isolate_page(result, command_line())));
   }
+  if (!options.csv.empty()) DEMARC_CHECK(emit(options.csv, study::study_csv(result)));
   DEMARC_CHECK(emit_result(
       options.json, "-", [&] { return study::study_json(result, command_line()); },
-      [&] { return study::study_text(result); }));
+      [&] { return study::study_text(result, detail_of(options)); }));
   if (!result.errors.empty()) {
     return check_failed("{} of the study's cells and modes ended with an error, the first: {}",
                         result.errors.size(), result.errors.front());
@@ -190,6 +198,10 @@ const RegisterVerb isolate_verb{
        app.add_flag("--forecast", options->forecast,
                     "run nothing; predict from PTX who presses on the memory and which mode suits");
        add_json(app, options->json, "the result with raw samples", {"demarc.isolate/3"});
+       add_output(app, "--csv", options->csv,
+                  "write the cells to this file as CSV, a row per cell, in microseconds");
+       app.add_flag("-v,--verbose", options->verbose, "show the parameters of a simulated GPU too")
+           ->group("Messages");
        add_output(app, "--html", options->html, "write a page with the figures to this file");
        app.add_flag("--worker", options->worker)->group("");  // hidden: a lane for another process
        app.add_option("--sync-domain", options->common.sync_domain)->group("");  // of it

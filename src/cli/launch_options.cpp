@@ -5,6 +5,7 @@
 
 #include "demarc/base/numbers.hpp"
 #include "help.hpp"
+#include "verb.hpp"
 
 namespace demarc::cli {
 namespace {
@@ -86,8 +87,8 @@ Result<workload::LoadedLaunch> LaunchOptions::load() const {
 }
 
 void warn_of_unset(std::string_view verb, const std::vector<workload::UnsetConstant>& unset) {
-  for (const workload::UnsetConstant& one : unset)
-    fmt::print(stderr, "demarc {}: warning: {}\n", verb, unset_detail(one));
+  const auto tell = tell_of(std::string(verb));
+  for (const workload::UnsetConstant& one : unset) tell("warning: " + unset_detail(one));
 }
 
 Json unset_json(const std::vector<workload::UnsetConstant>& unset) {

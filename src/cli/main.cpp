@@ -1,4 +1,6 @@
 // Finds the verb that the command line names, runs it, and turns its error into an exit code.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -71,12 +73,13 @@ int run_program(int argc, char** argv) {
     CLI::App* command = app.add_subcommand(verb.name, verb.summary);
     command->footer("Example: " + verb.example);
     auto action = verb.declare(*command);
+    add_quiet(*command);
     check_values(*command);
     command->final_callback([action = std::move(action), name = verb.name, &exit_code] {
       Result<void> result = check_outputs();
       if (result) result = action();
       if (result) return;
-      fmt::print(stderr, "demarc {}: {}\n", name, result.error().message);
+      fmt::print(stderr, "demarc {}: {}\n", name, colored(STDERR_FILENO, result.error().message));
       exit_code = static_cast<int>(result.error().kind);
     });
   }

@@ -125,8 +125,8 @@ Result<ptx::ColoredModule> in_color_of_device(const ptx::Module& module,
   }
   if (!options.variables_at.empty() || !options.local_at.empty()) {
     return invalid_input(
-        "--variables-at and --local-at: of {} the colours and with them the places of variables "
-        "and local memory are set when the module is loaded (its variable '{}')",
+        "--variables-at and --local-at: on {} these places are set when the module is loaded, in "
+        "its variable '{}'; leave them out",
         device.name, ptx::colored_constants_name);
   }
   return ptx::rewrite_remainders(
@@ -193,7 +193,7 @@ Result<void> rewrite(const RewriteOptions& options) {
         "--colors or --color-mask");
   }
   if (!options.colors.empty() && options.device.empty() && options.description.empty()) {
-    return invalid_input("--colors: of which card? --device or --description says it");
+    return invalid_input("--colors needs a card: give --device or --description");
   }
   DEMARC_TRY(auto module, ptx::load_module(options.input));
   if (options.affine) {

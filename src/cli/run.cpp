@@ -24,7 +24,7 @@ struct RunOptions {
 std::string run_text(const cuda::LaunchRun& run, const std::string& check) {
   std::string text;
   for (const cuda::KernelRun& kernel : run.kernels)
-    text += fmt::format("{}: {:.3f} ms, {} registers a thread, {} blocks an SM\n", kernel.kernel,
+    text += fmt::format("{}: {:.3f} ms, {} registers per thread, {} blocks per SM\n", kernel.kernel,
                         kernel.milliseconds, kernel.registers, kernel.blocks_per_sm);
   return text + (check == "passed" ? "the outputs meet the reference\n" : "");
 }

@@ -117,7 +117,7 @@ Result<void> run_scenario(const ScheduleOptions& options, const std::string& tex
 Result<void> run_schedule(const ScheduleOptions& options) {
   if (options.config.empty()) {
     return invalid_input(
-        "no configuration: give a file, or a subcommand (generate, study, compare, plan)");
+        "no configuration was given: name a file or a subcommand (generate, study, compare, plan)");
   }
   if (options.config.find_first_of("./") == std::string::npos &&
       !std::filesystem::exists(options.config)) {

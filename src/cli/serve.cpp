@@ -35,9 +35,7 @@ Result<void> run_serve(ServeOptions& options) {
     return emit("", fmt::format("{}: {} tenant{}\n", config.source, config.tenants.size(),
                                 config.tenants.size() == 1 ? "" : "s"));
   }
-  options.plan.tell = [](const std::string& line) {
-    fmt::print(stderr, "demarc serve: {}\n", line);
-  };
+  options.plan.tell = tell_of("serve");
   return serve::run(options.plan);
 }
 

@@ -95,7 +95,7 @@ Result<void> StudyOptions::check_device() const {
   for (const DeviceOption& option : device_options) {
     if ((real() && option.real) || (simulated() && option.simulated)) continue;
     if (!given(option.name)) continue;
-    return invalid_input("{} cannot be followed by --device {}: {}", option.name, device,
+    return invalid_input("--device {} does not support {}: {}", device, option.name,
                          option.instead);
   }
   return {};
@@ -115,15 +115,15 @@ Result<void> StudyOptions::parse(const std::vector<study::Mode>& modes,
     return invalid_input("--memory-gib {}: give 0.25 to 4096", *memory_gib_);
   }
   if (colors_.size() > parts) {
-    return invalid_input("--colors: {} colours for {} parts; give one a part at most",
+    return invalid_input("--colors: {} colours for {} parts; give at most one per part",
                          colors_.size(), parts);
   }
   DEMARC_TRY(clock_value_, study::parse_clock(clock_));
   if (!locality_.empty() && dispatch_ != "locality") {
-    return invalid_input("--locality is read by --dispatch locality only; add that");
+    return invalid_input("only --dispatch locality reads --locality: add it");
   }
   if (dispatch_ == "locality" && locality_.empty()) {
-    return invalid_input("--dispatch locality reads who shares what: add --locality MAP.json");
+    return invalid_input("--dispatch locality needs a map: add --locality MAP.json");
   }
   for (const std::string& option : locality_) {
     const std::size_t equals = option.find('=');

@@ -26,30 +26,14 @@ struct ShowOptions {
   std::size_t rows = 40;
 };
 
-std::string duration(double seconds) {
-  if (seconds < 100) return fmt::format("{:.1f} s", seconds);
-  if (seconds < 6000) return fmt::format("{:.1f} min", seconds / 60);
-  return fmt::format("{:.1f} h", seconds / 3600);
-}
-
-// A bar on a terminal; else a line every ten seconds.
+// The points that the file held already are no part of what is left to do.
 std::function<void(const sweep::State&)> sweep_progress() {
-  const auto bar = terminal_progress();
-  return [bar, next = 10.0](const sweep::State& state) mutable {
-    const std::uint64_t ended = state.held + state.ran;
+  return [show = terminal_progress()](const sweep::State& state) {
     const double rate = state.seconds > 0 ? static_cast<double>(state.ran) / state.seconds : 0;
-    const double left =
-        rate > 0 ? static_cast<double>(state.points - std::min(state.points, ended)) / rate : 0;
-    const std::string text = fmt::format("{} of {} points, {:.1f} per second, {} left, {} failed",
-                                         ended, state.points, rate, duration(left), state.failed);
-    if (bar) {
-      bar(static_cast<double>(ended) /
-              static_cast<double>(std::max<std::uint64_t>(state.points, 1)),
-          text);
-    } else if (state.seconds >= next) {
-      fmt::print(stderr, "{}\n", text);
-      next = state.seconds + 10;
-    }
+    const std::uint64_t to_run = std::max<std::uint64_t>(state.points - state.held, 1);
+    report_progress(show, static_cast<double>(state.ran) / static_cast<double>(to_run),
+                    fmt::format("{} of {} points, {:.1f} per second, {} failed",
+                                state.held + state.ran, state.points, rate, state.failed));
   };
 }
 
@@ -67,7 +51,7 @@ Result<void> run_and_write(const RunSweepOptions& options, const sweep::Plan& pl
   if (const auto bar = terminal_progress()) bar(1, "");  // it may have stood anywhere
   if (!state) return tl::unexpected(state.error());
   fmt::print("{}: {} of {} points, {} of them now in {}, {} failed\n", database,
-             state->held + state->ran, state->points, state->ran, duration(state->seconds),
+             state->held + state->ran, state->points, state->ran, duration_text(state->seconds),
              state->failed);
   if (state->failed == 0) return {};
   // Nothing of the run itself is wrong: its ranks end as they do.
@@ -195,7 +179,7 @@ SweepCommand declare_export(CLI::App& verb) {
   add_output(*app, options->output);
   return {app, [options]() -> Result<void> {
             if (options->provenance && !options->points) {
-              return invalid_input("--provenance is of points: give --points too");
+              return invalid_input("--provenance belongs to --points: give --points too");
             }
             return export_points(*options);
           }};

@@ -2,7 +2,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <vector>
@@ -12,15 +14,84 @@
 
 namespace demarc::cli {
 
-std::function<void(double, std::string_view)> terminal_progress() {
-  if (::isatty(STDERR_FILENO) == 0) return {};
-  return [](double share, std::string_view what) {
-    constexpr int width = 30;
-    const int filled = static_cast<int>(share * width);
-    fmt::print(stderr, "\r\x1b[K[{:{}}] {:3.0f}% {}",
-               std::string(static_cast<std::size_t>(filled), '#'), width, share * 100, what);
-    if (share >= 1.0) fmt::print(stderr, "\r\x1b[K");
+namespace {
+
+bool& quiet_flag() {
+  static bool flag = false;
+  return flag;
+}
+
+// Words by which a reader looks for the outcome. The longer ones come first.
+struct ColoredWord {
+  std::string_view word;
+  const char* color;
+};
+constexpr const char* bad_color = "\x1b[31m";
+constexpr const char* good_color = "\x1b[32m";
+constexpr const char* doubt_color = "\x1b[33m";
+constexpr ColoredWord colored_words[] = {{"DOES NOT HOLD", bad_color},
+                                         {"DO NOT HOLD", bad_color},
+                                         {"COULD NOT BE PROVED", bad_color},
+                                         {"ERROR", bad_color},
+                                         {"FAILED", bad_color},
+                                         {"FAULT", bad_color},
+                                         {"A MODEL ANSWERED", doubt_color},
+                                         {"HOLDS", good_color},
+                                         {"HOLD", good_color}};
+
+}  // namespace
+
+bool quiet() {
+  return quiet_flag();
+}
+
+void add_quiet(CLI::App& app) {
+  app.add_flag("-q,--quiet", quiet_flag(), "show nothing but results and errors")
+      ->group("Messages");
+  // A group of options is a part too, without a name.
+  for (CLI::App* const part : app.get_subcommands([](CLI::App*) { return true; })) {
+    if (!part->get_name().empty()) add_quiet(*part);
+  }
+}
+
+Progress terminal_progress() {
+  if (quiet()) return {};
+  const bool terminal = ::isatty(STDERR_FILENO) != 0;
+  const auto begin = std::chrono::steady_clock::now();
+  return [terminal, begin, words = ProgressWords()](double share, std::string_view what) mutable {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    if (terminal) {
+      fmt::print(stderr, "\r\x1b[K{}", words.bar(passed.count(), share, what));
+      if (share >= 1.0) fmt::print(stderr, "\r\x1b[K");
+    } else if (const auto line = words.line(passed.count(), share, what)) {
+      fmt::print(stderr, "{}\n", *line);
+    }
   };
+}
+
+std::function<void(const std::string& line)> tell_of(std::string verb) {
+  return [verb = std::move(verb)](const std::string& line) {
+    if (!quiet()) fmt::print(stderr, "demarc {}: {}\n", verb, line);
+  };
+}
+
+std::string colored(int file, std::string text) {
+  const char* const none = std::getenv("NO_COLOR");
+  if (::isatty(file) == 0 || (none != nullptr && *none != 0)) return text;
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view rest = std::string_view(text).substr(at);
+    const auto* const found =
+        std::find_if(std::begin(colored_words), std::end(colored_words),
+                     [&](const ColoredWord& one) { return rest.starts_with(one.word); });
+    if (found == std::end(colored_words)) {
+      out += text[at++];
+      continue;
+    }
+    out += fmt::format("{}{}\x1b[0m", found->color, found->word);
+    at += found->word.size();
+  }
+  return out;
 }
 
 std::string command_line() {
@@ -121,7 +192,8 @@ Result<void> emit_result(const std::string& json, const std::string& output,
                          const std::function<std::string()>& to_text) {
   if (json == "-") return emit(output, to_json());
   if (!json.empty()) DEMARC_CHECK(write_file(json, to_json()));
-  return emit(output, to_text());
+  const bool shown = output.empty() || output == "-";
+  return emit(output, shown ? colored(STDOUT_FILENO, to_text()) : to_text());
 }
 
 Result<void> emit(const std::string& path, std::string_view content) {

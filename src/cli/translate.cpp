@@ -94,7 +94,7 @@ Result<void> check_options(const TranslateOptions& options) {
   }
   if (!options.splits) return {};
   if (!options.launch.empty() || !options.stream.empty() || !options.timeline.empty())
-    return invalid_input("--splits is for the applications of --app alone");
+    return invalid_input("--splits shows applications of --app only");
   if (options.machine.names("split"))
     return invalid_input("--splits shows every split; leave --split out");
   if (options.architecture != "both" && options.architecture != "all")

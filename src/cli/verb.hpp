@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "demarc/base/progress.hpp"
 #include "demarc/base/result.hpp"
 
 namespace demarc::cli {
@@ -29,8 +30,20 @@ class RegisterVerb {
   explicit RegisterVerb(Verb verb);
 };
 
-// Progress bar on standard error when that is a terminal; an empty Progress otherwise.
-[[nodiscard]] std::function<void(double, std::string_view)> terminal_progress();
+// -q: nothing but results and errors is shown.
+[[nodiscard]] bool quiet();
+// Declares -q for `app` and its subcommands.
+void add_quiet(CLI::App& app);
+
+// Progress on standard error: a bar on a terminal, elsewhere a line every ten seconds, under -q
+// nothing.
+[[nodiscard]] Progress terminal_progress();
+
+// Says on standard error what goes on, but for -q.
+[[nodiscard]] std::function<void(const std::string& line)> tell_of(std::string verb);
+
+// With the colours of the terminal, where `file` is one and NO_COLOR is not set.
+[[nodiscard]] std::string colored(int file, std::string text);
 
 // This program's command line, arguments divided by blanks: part of every result's context.
 [[nodiscard]] std::string command_line();

@@ -290,10 +290,23 @@ Result<Outcome> run_on(const ptx::Module& module, const gpu::Launch& launch, gpu
   DEMARC_TRY(ModuleMemory module_memory,
              place_module_memory(module, options.source, VariablePlaces::own));
   DEMARC_CHECK(set_variables(module, launch, outcome.addresses, options.source, module_memory));
+  double blocks = 0;
+  for (const gpu::KernelLaunch& kernel : launch.kernels)
+    blocks += static_cast<double>(kernel.grid.count());
+  double before = 0;  // share of the blocks
+  double own = 0;     // of the kernel that runs
+  Options kernel_options = options;
+  if (options.progress) {
+    kernel_options.progress = [&](double share, std::string_view what) {
+      options.progress(before + own * share, what);
+    };
+  }
   for (const gpu::KernelLaunch& kernel : launch.kernels) {
+    own = static_cast<double>(kernel.grid.count()) / blocks;
     DEMARC_TRY(const bool ended, run_kernel(module, launch, kernel, module_memory, regions, {},
-                                            options, sink, outcome));
+                                            kernel_options, sink, outcome));
     if (!ended) break;
+    before += own;
   }
   if (sink != nullptr) DEMARC_CHECK(sink->end());
   return outcome;

@@ -103,7 +103,7 @@ Result<Symbolic> follow_kernel(const ptx::Module& module, const gpu::Launch& lau
                                const Progress& progress) {
   DEMARC_TRY(const ptx::Function* function, kernel_function(module, kernel.kernel));
   if (kernel.block.count() > 1024)
-    return invalid_input("kernel '{}': {} threads a block, at most 1024 are possible",
+    return invalid_input("kernel '{}': {} threads per block, at most 1024 are possible",
                          kernel.kernel, kernel.block.count());
   if (!effort.beginning) DEMARC_CHECK(check_size(kernel));
   if (kernel.arguments.size() != function->parameters.size())

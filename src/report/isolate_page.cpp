@@ -199,6 +199,7 @@ Context study_context(const StudyResult& result, const std::string& command) {
                     rule.least, rule.most, rule.precision * 100, rule.longest_seconds,
                     rule.warm_up)}});
   for (const std::string& note : result.device.notes) context.more.emplace_back("note", note);
+  for (const std::string& model : result.device.model) context.more.emplace_back("model", model);
   return context;
 }
 

@@ -28,7 +28,8 @@ Json context_json(const DeviceContext& device, const std::string& command) {
           {"driver", device.driver},
           {"sms", device.sms},
           {"measured", device.measured},
-          {"notes", device.notes}};
+          {"notes", device.notes},
+          {"model", device.model}};
 }
 
 }  // namespace demarc::study

@@ -136,8 +136,17 @@ Result<StudyResult> run_study(const Plan& plan, Executor& executor, const Progre
   result.cells = empty_cells(plan);
   result.modes.resize(plan.modes.size());
   DEMARC_TRY(result.forecast, forecast(plan, executor));
-  DEMARC_CHECK(executor.prepare(plan, progress));
-  StudyProgress steps(plan, progress);
+  // A simulated GPU does nearly all of its work here, a card none.
+  double prepared = 0;
+  const Progress preparing = [&](double share, std::string_view what) {
+    prepared = 0.95;
+    report_progress(progress, prepared * share, what);
+  };
+  DEMARC_CHECK(executor.prepare(plan, preparing));
+  const Progress running = [&](double share, std::string_view what) {
+    report_progress(progress, prepared + (1 - prepared) * share, what);
+  };
+  StudyProgress steps(plan, running);
   DEMARC_TRY(const auto solo, run_baselines(plan, executor, steps));
   for (const SoloRun& run : solo) result.baselines.push_back(run.baseline);
 

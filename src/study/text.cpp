@@ -1,4 +1,6 @@
 // A study as text for a terminal.
+#include <optional>
+
 #include "demarc/study/study.hpp"
 
 namespace demarc::study {
@@ -14,55 +16,168 @@ std::string averages(const OverVictims& mean, const TailSummary& tail) {
   return out;
 }
 
-std::string table_of_mode(const StudyResult& result, const ModeSummary& mode) {
+// Which columns a mode's table needs: none that says what another says.
+struct Columns {
+  std::string slow;          // what slow runs are judged by, where it is the same for all
+  bool slow_beside = false;  // another aggressor than that of the mean
+  bool runs = false;         // whole runs take longer than their kernels
+};
+
+bool runs_differ(const Variation& row) {
+  const TailFigure slow = judged_by(row.tail);
+  const TailFigure slow_run = judged_by(row.run_tail);
+  return row.run_percent.value != row.mean_percent.value ||
+         row.worst_for_run != row.worst_for_mean || slow_run.percent != slow.percent;
+}
+
+Columns columns_of(const ModeSummary& mode) {
+  Columns columns;
+  for (const Variation& row : mode.victims) {
+    const std::string name = judged_by(row.tail).name;
+    if (&row == &mode.victims.front()) columns.slow = name;
+    if (name != columns.slow) columns.slow.clear();
+    columns.slow_beside |= judged_by(row.tail).aggressor != row.worst_for_mean;
+    columns.runs |= runs_differ(row);
+  }
+  return columns;
+}
+
+double idle_us(const StudyResult& result, const ModeSummary& mode, const Variation& row) {
+  for (const Cell& cell : result.cells) {
+    if (cell.mode == mode.mode && cell.victim == row.victim && !cell.aggressor)
+      return cell.times.mean / 1e3;
+  }
+  return 0;
+}
+
+std::string heading_of(const Columns& columns) {
+  std::string out = fmt::format("  {:<12} {:>9} {:>8} {:<12} {:>8} ", "victim", "idle us",
+                                "mean +%", " beside", "slow +%");
+  if (columns.slow.empty()) out += fmt::format("{:<14} ", " which");
+  if (columns.slow_beside) out += fmt::format("{:<12} ", " beside");
+  if (columns.runs) out += fmt::format("{:>8} {:<12} {:>8} ", "run +%", " beside", "slow +%");
+  return out + fmt::format("{:>6} {:>6}\n", "T/nT0", "worst");
+}
+
+std::string row_of(const StudyResult& result, const ModeSummary& mode, const Columns& columns,
+                   const Variation& row) {
   const Plan& plan = result.plan;
-  std::string out = fmt::format("\n{}", plan.modes[mode.mode].name());
+  const TailFigure slow = judged_by(row.tail);
+  std::string out =
+      fmt::format("  {:<12} {:>9.1f} {:>8.1f}  {:<11} {:>8.1f} ", plan.victims[row.victim].name,
+                  idle_us(result, mode, row), row.mean_percent.value,
+                  plan.aggressors[row.worst_for_mean].name, slow.percent);
+  if (columns.slow.empty()) out += fmt::format(" {:<13} ", slow.name);
+  if (columns.slow_beside) out += fmt::format(" {:<11} ", plan.aggressors[slow.aggressor].name);
+  if (columns.runs) {
+    out += fmt::format("{:>8.1f}  {:<11} {:>8.1f} ", row.run_percent.value,
+                       plan.aggressors[row.worst_for_run].name, judged_by(row.run_tail).percent);
+  }
+  return out + fmt::format("{:>6.2f} {:>6.2f}\n", row.normalized_idle, row.normalized_worst);
+}
+
+std::string table_of_mode(const StudyResult& result, const ModeSummary& mode) {
+  std::string out = fmt::format("\n{}", result.plan.modes[mode.mode].name());
   if (!mode.unavailable.empty()) return out + fmt::format(": not run: {}\n", mode.unavailable);
   if (!mode.failure.empty()) return out + fmt::format(": FAILED: {}\n", mode.failure);
   out += mode.account.empty() ? "\n" : fmt::format(" ({})\n", mode.account);
-  out += fmt::format(
-      "  {:<12} {:>9} {:>8} {:<11} {:>8} {:<14} {:<11} {:>8} {:<11} {:>8} {:>6} {:>6}\n", "victim",
-      "idle us", "mean +%", " beside", "slow +%", " which", "beside", "run +%", " beside",
-      "slow +%", "T/nT0", "worst");
-  for (const Variation& row : mode.victims) {
-    double idle_us = 0;
-    for (const Cell& cell : result.cells) {
-      if (cell.mode == mode.mode && cell.victim == row.victim && !cell.aggressor) {
-        idle_us = cell.times.mean / 1e3;
-      }
+  const Columns columns = columns_of(mode);
+  out += heading_of(columns);
+  for (const Variation& row : mode.victims) out += row_of(result, mode, columns, row);
+  if (mode.victims.size() > 1) {  // of one victim the row says it
+    out += fmt::format("  variation over {} victims: {}\n", mode.victims.size(),
+                       averages(mode.mean, mode.tail));
+    if (columns.runs) {
+      out += fmt::format("  of whole runs, gaps between launches with them: {}\n",
+                         averages(mode.run, mode.run_tail));
     }
-    const TailFigure slow = judged_by(row.tail);
-    out += fmt::format(
-        "  {:<12} {:>9.1f} {:>8.1f}  {:<10} {:>8.1f}  {:<13} {:<11} {:>8.1f}  {:<10} {:>8.1f} "
-        "{:>6.2f} {:>6.2f}\n",
-        plan.victims[row.victim].name, idle_us, row.mean_percent.value,
-        plan.aggressors[row.worst_for_mean].name, slow.percent, slow.name,
-        plan.aggressors[slow.aggressor].name, row.run_percent.value,
-        plan.aggressors[row.worst_for_run].name, judged_by(row.run_tail).percent,
-        row.normalized_idle, row.normalized_worst);
   }
-  out += fmt::format("  variation over {} victim{}: {}\n", mode.victims.size(),
-                     mode.victims.size() == 1 ? "" : "s", averages(mode.mean, mode.tail));
-  out += fmt::format("  of whole runs, gaps between launches with them: {}\n",
-                     averages(mode.run, mode.run_tail));
   return out;
+}
+
+std::string legend_of(const StudyResult& result) {
+  bool ran = false;
+  bool runs = false;
+  std::string slow;
+  for (const ModeSummary& mode : result.modes) {
+    if (mode.victims.empty()) continue;
+    const Columns columns = columns_of(mode);
+    if (!ran) slow = columns.slow;
+    if (slow != columns.slow) slow.clear();
+    ran = true;
+    runs |= columns.runs;
+  }
+  if (!ran) return "";
+  std::string out =
+      "\nColumns:\n"
+      "  idle us  mean time of the victim while the other parts are idle\n"
+      "  mean +%  per cent by which the mean time is longer beside the aggressor that slows it "
+      "most\n";
+  out += fmt::format("  slow +%  the same of the slowest runs ({})\n",
+                     slow.empty() ? "p99, or the worst of so many" : slow);
+  if (runs) out += "  run +%   the same of whole runs, with the gaps between launches\n";
+  return out +
+         "  T/nT0    idle time, divided by the number of parts and by the time alone on the whole "
+         "GPU\n"
+         "  worst    the same of the longest mean time beside an aggressor\n";
+}
+
+// As RFC 4180 has it: commands may hold commas and quotes.
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
+
+std::string csv_microseconds(std::optional<double> nanoseconds) {
+  return nanoseconds ? fmt::format("{:.3f}", *nanoseconds / 1e3) : "";
 }
 
 }  // namespace
 
-std::string study_text(const StudyResult& result) {
+std::string study_text(const StudyResult& result, TextDetail detail) {
   std::string out = fmt::format(
       "{} ({}{}), {} parts, seed {}\n", result.device.name, result.device.device,
       result.device.driver.empty() ? "" : fmt::format(", driver {}", result.device.driver),
       result.plan.parts, result.plan.seed);
   if (!result.device.measured && !result.cells.empty())
     out += "A MODEL ANSWERED: these figures are not measurements.\n";
-  for (const std::string& note : result.device.notes) out += fmt::format("note: {}\n", note);
-  out += "\n" + forecast_text(result.forecast);
+  out += fmt::format("\n{}\n", result.recommendation);
   for (const ModeSummary& mode : result.modes) out += table_of_mode(result, mode);
-  for (const std::string& remark : remarks_of(result)) out += fmt::format("note: {}\n", remark);
+  if (detail != TextDetail::results) out += legend_of(result);
+  if (detail != TextDetail::results || result.cells.empty())
+    out += "\n" + forecast_text(result.forecast);
+  if (detail != TextDetail::results) {
+    for (const std::string& note : result.device.notes) out += fmt::format("note: {}\n", note);
+    for (const std::string& remark : remarks_of(result)) out += fmt::format("note: {}\n", remark);
+  }
+  if (detail == TextDetail::everything) {
+    for (const std::string& model : result.device.model) out += fmt::format("\n{}\n", model);
+  }
   for (const std::string& error : result.errors) out += fmt::format("ERROR: {}\n", error);
-  return out + fmt::format("\n{}\n", result.recommendation);
+  return out;
+}
+
+std::string study_csv(const StudyResult& result) {
+  const Plan& plan = result.plan;
+  std::string out =
+      "mode,victim,aggressor,runs,kernels_mean_us,kernels_p50_us,kernels_p99_us,kernels_worst_us,"
+      "run_mean_us,run_p99_us,run_worst_us\n";
+  for (const Cell& cell : result.cells) {
+    if (!cell.error.empty()) continue;
+    out += fmt::format(
+        "{},{},{},{}", plan.modes[cell.mode].name(), csv_field(plan.victims[cell.victim].name),
+        cell.aggressor ? csv_field(plan.aggressors[*cell.aggressor].name) : "-", cell.times.count);
+    for (const std::optional<double> time :
+         {std::optional(cell.times.mean), std::optional(cell.times.p50), cell.times.p99,
+          std::optional(cell.times.worst), std::optional(cell.runs.mean), cell.runs.p99,
+          std::optional(cell.runs.worst)}) {
+      out += "," + csv_microseconds(time);
+    }
+    out += "\n";
+  }
+  return out;
 }
 
 }  // namespace demarc::study

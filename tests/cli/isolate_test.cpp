@@ -230,10 +230,10 @@ TEST(IsolateVerb, the_blocks_of_a_simulation_follow_a_policy_and_a_map_of_sharin
        {std::vector<std::string>{"--locality", map}, {"--locality", map, "--dispatch", "rr"}}) {
     const Outcome outcome = run(alone);
     EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_THAT(outcome.err, testing::HasSubstr("--locality is read by --dispatch locality only"));
+    EXPECT_THAT(outcome.err, testing::HasSubstr("only --dispatch locality reads --locality"));
   }
   EXPECT_THAT(run({"--dispatch", "locality"}).err,
-              testing::HasSubstr("--dispatch locality reads who shares what"));
+              testing::HasSubstr("--dispatch locality needs a map"));
   EXPECT_THAT(run({"--dispatch", "locality", "--locality", "v.txt=/no/map.json"}).err,
               testing::HasSubstr("/no/map.json: cannot be read"));
   EXPECT_THAT(run({"--dispatch", "nobody"}).err, testing::HasSubstr("nobody"));
@@ -315,9 +315,29 @@ TEST(IsolateVerb, a_forecast_refuses_options_on_how_to_run_and_devices_that_are_
   }
   const Outcome planted = run_demarc({"isolate", "--device", "planted:h100", "--forecast"});
   EXPECT_EQ(planted.exit_code, 1);
-  EXPECT_NE(planted.err.find("--forecast cannot be followed by --device planted:h100"),
+  EXPECT_NE(planted.err.find("--device planted:h100 does not support --forecast"),
             std::string::npos)
       << planted.err;
+}
+
+TEST(IsolateVerb, writes_its_cells_as_csv_and_shows_the_model_when_it_is_asked_to) {
+  const auto folder = fresh_folder("isolate_csv");
+  const std::string file = (folder / "cells.csv").string();
+  std::vector<std::string> work{"isolate", "--device", "sim:gtx1080", "--victims",
+                                "va",      "--modes",  "mask",        "--aggressors",
+                                "va",      "--csv",    file,          "-v"};
+  const Outcome verbose = run_demarc(work);
+  EXPECT_EQ(verbose.exit_code, 0) << verbose.err;
+  EXPECT_NE(verbose.out.find("SM: 4.0 instructions per cycle"), std::string::npos) << verbose.out;
+  const std::string cells = read_file(file).value_or("");
+  EXPECT_EQ(cells.find("mode,victim,aggressor,runs,"), 0U) << cells;
+  EXPECT_NE(cells.find("\nmask,va,-,3,"), std::string::npos) << cells;
+  EXPECT_NE(cells.find("\nmask,va,va,3,"), std::string::npos) << cells;
+  work.back() = "-q";
+  const Outcome quiet = run_demarc(work);
+  EXPECT_EQ(quiet.exit_code, 0) << quiet.err;
+  EXPECT_EQ(quiet.out.find("note: "), std::string::npos) << quiet.out;
+  EXPECT_NE(quiet.out.find("\nmask (part 0"), std::string::npos) << quiet.out;
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ const std::vector<std::vector<std::string>>& writing_options() {
       {"emulate", "bundled:vecadd", "--save"},
       {"isolate", "--device", "sim:gtx1080", "--json"},
       {"isolate", "--device", "sim:gtx1080", "--html"},
+      {"isolate", "--device", "sim:gtx1080", "--csv"},
       {"locality", "bundled:hotspot", "-o"},
       {"locality", "bundled:hotspot", "--html"},
       {"probe", "memory", "--device", "sim:gtx1080", "-o"},

@@ -110,7 +110,7 @@ TEST(RewriteVerb, a_colour_that_no_card_has_is_refused) {
   EXPECT_NE(said({"--colors", "0/3", "--description", "h100-sxm"})
                 .find("divides its memory into 4 colours, not 3"),
             std::string::npos);
-  EXPECT_NE(said({"--colors", "0/2"}).find("of which card?"), std::string::npos);
+  EXPECT_NE(said({"--colors", "0/2"}).find("--colors needs a card"), std::string::npos);
   EXPECT_NE(said({"--colors", "0/2", "--description", "no-such"}).find("no-such"),
             std::string::npos);
   for (const std::vector<std::string>& alone : {std::vector<std::string>{"--allow-refused"},
@@ -250,9 +250,8 @@ TEST(RewriteVerb, places_are_refused_where_they_are_set_when_the_module_is_loade
     EXPECT_NE(without.out.find("[demarc_colors+0]"), std::string::npos) << without.out;
     arguments.insert(arguments.end(), place.begin(), place.end());
     EXPECT_NE(refusal(arguments).find(
-                  "--variables-at and --local-at: of NVIDIA H200 the colours and with "
-                  "them the places of variables and local memory are set when "
-                  "the module is loaded (its variable 'demarc_colors')"),
+                  "--variables-at and --local-at: on NVIDIA H200 these places are set when the "
+                  "module is loaded, in its variable 'demarc_colors'; leave them out"),
               std::string::npos)
         << refusal(arguments);
   }

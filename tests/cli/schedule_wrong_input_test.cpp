@@ -37,7 +37,7 @@ TEST(ScheduleVerb, wrong_options_are_refused_with_what_would_be_right) {
   const std::string scenario = example("fig12_slots_full.json");
   const std::string no_json = schedule_file("no.json", "{");
   expect_refused({
-      {{}, "give a file, or a subcommand (generate, study, compare, plan)"},
+      {{}, "name a file or a subcommand (generate, study, compare, plan)"},
       {{"nonsense"}, "nonsense: neither a file nor a subcommand; subcommands are generate"},
       {{"/no/such.conf"}, "/no/such.conf: cannot be read"},
       {{conf, "-p", "nope"}, "unknown policy 'nope': known are rr, rr-skip"},

@@ -109,7 +109,7 @@ TEST_F(ShareOfACard, IsRefusedWhereItCannotBe) {
     refused(command(share, {"context"}), fmt::format("'{}': K/N, the K-th", share));
   }
   refused(command("50x", {"context"}, {"--audit"}), "--share");
-  refused(command("50", {"context"}), "--memory and --description are of a part");
+  refused(command("50", {"context"}), "--memory and --description belong to --share K/N");
   const std::string alone = "is a part of TPCs, colours and domains: leave";
   for (const auto& options : std::vector<std::vector<std::string>>{{"--tenant", "a"},
                                                                    {"--observe"},

@@ -22,8 +22,8 @@ using testing::HasSubstr;
 
 constexpr std::string_view line_start = "\r\x1b[K";
 
-// What stands on standard error where that is a terminal.
-std::string at_a_terminal(std::vector<std::string> arguments) {
+// What stands on standard error, or on another file, where that is a terminal.
+std::string at_a_terminal(std::vector<std::string> arguments, int file = STDERR_FILENO) {
   const int ours = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   EXPECT_EQ(::grantpt(ours) | ::unlockpt(ours), 0);
   const int theirs = ::open(::ptsname(ours), O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -37,7 +37,7 @@ std::string at_a_terminal(std::vector<std::string> arguments) {
   });
   ProcessOptions options;
   options.own_group = false;
-  options.before_exec = [theirs] { ::dup2(theirs, STDERR_FILENO); };
+  options.before_exec = [theirs, file] { ::dup2(theirs, file); };
   arguments.insert(arguments.begin(), (build_dir() / "demarc").string());
   const auto ended = run_process(arguments, options);
   ::close(theirs);  // the last: the reader sees the end
@@ -92,8 +92,37 @@ TEST(Terminal, kernels_that_are_emulated_have_a_bar) {
   }
 }
 
-TEST(Terminal, without_one_nothing_is_shown) {
+TEST(Terminal, without_one_nothing_is_shown_of_short_work) {
   EXPECT_EQ(run_demarc({"emulate", "bundled:backprop"}).err, "");
+}
+
+TEST(Terminal, quiet_work_has_no_bar) {
+  EXPECT_EQ(at_a_terminal({"emulate", "bundled:backprop", "-q", "--threads", "1"}), "");
+}
+
+TEST(Terminal, outcomes_have_colours_unless_somebody_wants_none) {
+  const std::vector<std::string> work{"isolate",
+                                      "--device",
+                                      "planted:h100",
+                                      "--modes",
+                                      "mask",
+                                      "--victims",
+                                      "va",
+                                      "--aggressors",
+                                      "mm",
+                                      "--samples",
+                                      "2",
+                                      "--most-samples",
+                                      "2",
+                                      "--rounds",
+                                      "1"};
+  const std::string marked = "\x1b[33mA MODEL ANSWERED\x1b[0m: these";
+  ::unsetenv("NO_COLOR");
+  EXPECT_THAT(at_a_terminal(work, STDOUT_FILENO), HasSubstr(marked));
+  EXPECT_THAT(run_demarc(work).out, HasSubstr("\nA MODEL ANSWERED: these")) << "no terminal";
+  ::setenv("NO_COLOR", "1", 1);
+  EXPECT_THAT(at_a_terminal(work, STDOUT_FILENO), HasSubstr("\nA MODEL ANSWERED: these"));
+  ::unsetenv("NO_COLOR");
 }
 
 // The command of the result's context, also where its last word is empty.

@@ -96,7 +96,7 @@ TEST(TranslateVerb, the_speedups_under_each_split_stand_side_by_side) {
                  "--splits shows speed-ups: --arch is both or all");
   for (const char* option : {"--launch", "--stream", "--timeline"}) {
     expect_refused({"translate", "--splits", option, "x", option[2] == 't' ? "--app=RL" : "--json"},
-                   "--splits is for the applications of --app alone");
+                   "--splits shows applications of --app only");
   }
 }
 

@@ -205,7 +205,7 @@ TEST(Refusals, a_call_that_hands_over_other_values_than_the_function_declares) {
 
 TEST(Refusals, a_function_with_more_registers_than_a_warp_can_keep) {
   EXPECT_NE(refusal(kernel_of("", ".reg .b64 %many<600000>;"))
-                .find("registers and parameters of more than 134217728 bytes a warp: k"),
+                .find("registers and parameters of more than 134217728 bytes per warp: k"),
             std::string::npos);
 }
 

@@ -1,6 +1,8 @@
 // Control flow, checks and determinism on small kernels.
 #include "harness.hpp"
 
+#include <algorithm>
+
 #include "demarc/base/files.hpp"
 #include "not_run.hpp"
 #include "paths.hpp"
@@ -170,6 +172,22 @@ TEST(Determinism, one_and_two_threads_and_every_instruction_set_give_the_same) {
       EXPECT_EQ(words_of(*outcome), first);
     }
   }
+}
+
+TEST(Run, progress_grows_over_all_kernels_of_a_launch) {
+  gpu::Launch launch = launch_of(8, 32, 256);
+  launch.kernels.push_back(launch.kernels[0]);
+  launch.kernels[1].grid.x = 24;
+  Options options;
+  options.threads = 1;
+  std::vector<double> shares;
+  options.progress = [&](double share, std::string_view) { shares.push_back(share); };
+  const auto outcome = run_text(kernel_of("", "st.global.u64 [%rd2], %rd1;"), launch, options);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_FALSE(shares.empty());
+  EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
+  EXPECT_LE(shares.front(), 0.25) << "the first kernel has a quarter of the blocks";
+  EXPECT_DOUBLE_EQ(shares.back(), 1);
 }
 
 }  // namespace

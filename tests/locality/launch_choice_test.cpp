@@ -183,7 +183,7 @@ TEST(LaunchChoice, launches_that_do_not_fit_the_kernel_are_refused) {
   EXPECT_TRUE(analyse(module, launch, {}));
   launch.kernels[0].block = {1, 1025, 1};
   EXPECT_THAT(analyse(module, launch, {}).error().message,
-              HasSubstr("1025 threads a block, at most 1024 are possible"));
+              HasSubstr("1025 threads per block, at most 1024 are possible"));
   launch.kernels[0].block = {32, 1, 1};
   launch.kernels[0].arguments.pop_back();
   EXPECT_THAT(analyse(module, launch, {}).error().message,

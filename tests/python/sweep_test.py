@@ -217,7 +217,7 @@ class Sweep(unittest.TestCase):
     def test_wrong_input_is_refused_and_nothing_is_written(self):
         for arguments, message in [(["run"], "plan is required"), (["show", "none.db"], "none.db: there is no such file"),
                                    (["run", "none.json"], "none.json"), ([], "subcommand is required"),
-                                   (["export", "none.db", "--provenance"], "--provenance is of points")]:
+                                   (["export", "none.db", "--provenance"], "--provenance belongs to --points")]:
             ran = demarc("sweep", *arguments)
             self.assertEqual(ran.returncode, 1, arguments)
             self.assertIn(message, ran.stderr + ran.stdout)

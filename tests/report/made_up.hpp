@@ -37,7 +37,7 @@ inline study::StudyResult made_up_study() {
       {partition::Mode::none, false}, {partition::Mode::mps, false}, {partition::Mode::mask, true}};
   result.plan.victims = {{"va", "va"}, {"mm", "mm"}};
   result.plan.aggressors = {{"fwt", "fwt"}, {"sp", "sp"}};
-  result.device = {"cuda:0", "card", "580.1", 16, true, {"first note", "second note"}};
+  result.device = {"cuda:0", "card", "580.1", 16, true, {"first note", "second note"}, {}};
   result.recommendation = "what is recommended";
   result.errors = {"mask: mm beside sp: wrong output"};
   result.forecast.device = "described";

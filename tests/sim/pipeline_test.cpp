@@ -56,9 +56,9 @@ TEST(Pipeline, kernels_that_no_sm_can_run_are_refused_and_those_that_just_fit_ar
   expect([](Kernel& k) { k.block_time = 1_ns; }, [](Kernel& k) { k.block_time = 0_ns; },
          "kernel 'k': blocks and the duration of a block must be above 0");
   expect([](Kernel& k) { k.threads = 1; }, [](Kernel& k) { k.threads = 0; },
-         "kernel 'k': 0 threads a block; the device allows 1 to 1024");
+         "kernel 'k': 0 threads per block; the device allows 1 to 1024");
   expect([](Kernel& k) { k.threads = 1024; }, [](Kernel& k) { k.threads = 1025; },
-         "kernel 'k': 1025 threads a block; the device allows 1 to 1024");
+         "kernel 'k': 1025 threads per block; the device allows 1 to 1024");
   expect([](Kernel& k) { k.shared_bytes = 65536; }, [](Kernel& k) { k.shared_bytes = 65537; },
          "kernel 'k': a block takes 1024 threads, ");
   expect([](Kernel& k) { k.registers_per_thread = 64; },

@@ -29,7 +29,7 @@ WorkloadForecast forecast_of(const std::string& name) {
 // One victim in a mode that ran; one mode that the machine lacks and one that failed.
 StudyResult given() {
   StudyResult result;
-  result.device = {"cuda:0", "Card", "1.2", 24, true, {"clocks are not locked"}};
+  result.device = {"cuda:0", "Card", "1.2", 24, true, {"clocks are not locked"}, {}};
   result.plan.parts = 2;
   result.plan.modes = parse_modes("mask,mps,green").value();
   result.plan.victims = {{"va", "va"}};
@@ -87,7 +87,30 @@ TEST(Report, the_text_of_a_result_is_this) {
   EXPECT_EQ(
       study_text(given()),
       "Card (cuda:0, driver 1.2), 2 parts, seed 9\n"
-      "note: clocks are not locked\n"
+      "\n"
+      "Use mask.\n"
+      "\n"
+      "mask (part 0: SMs 0-11)\n"
+      "  victim         idle us  mean +%  beside       slow +%  beside        run +%  "
+      "beside       "
+      "slow +%  T/nT0  worst\n"
+      "  va                 2.0     12.5  nn              30.0  mm               2.5  mm    "
+      "       "
+      "    7.0   0.50   0.75\n"
+      "\n"
+      "mps: not run: no daemon\n"
+      "\n"
+      "green: FAILED: illegal address\n"
+      "\n"
+      "Columns:\n"
+      "  idle us  mean time of the victim while the other parts are idle\n"
+      "  mean +%  per cent by which the mean time is longer beside the aggressor that slows it "
+      "most\n"
+      "  slow +%  the same of the slowest runs (worst of 40)\n"
+      "  run +%   the same of whole runs, with the gaps between launches\n"
+      "  T/nT0    idle time, divided by the number of parts and by the time alone on the "
+      "whole GPU\n"
+      "  worst    the same of the longest mean time beside an aggressor\n"
       "\n"
       "Forecast from PTX for Card: each workload alone on the whole GPU, over and over.\n"
       "  DRAM, L2: share of their bandwidth it asks for; hits: in the L2, in half of it; "
@@ -95,24 +118,63 @@ TEST(Report, the_text_of_a_result_is_this) {
       "  workload      DRAM %    L2 %   hits %   half %    times\n"
       "  va              75.0    12.5     50.0     25.0     1.25\n"
       "  nn              75.0    12.5     50.0     25.0     1.25  of its beginning\n"
-      "\n"
-      "mask (part 0: SMs 0-11)\n"
-      "  victim         idle us  mean +%  beside      slow +%  which         beside        "
-      "run +%  beside      slow +%  T/nT0  worst\n"
-      "  va                 2.0     12.5  nn             30.0  worst of 40   mm               "
-      "2.5  mm              7.0   0.50   0.75\n"
-      "  variation over 1 victim: average 12.5 %, maximum 12.5 %; worst of 40 runs average "
-      "30.0 %, maximum 30.0 %\n"
-      "  of whole runs, gaps between launches with them: average 2.5 %, maximum 2.5 %; worst "
-      "of 40 runs average 7.0 %, maximum 7.0 %\n"
-      "\n"
-      "mps: not run: no daemon\n"
-      "\n"
-      "green: FAILED: illegal address\n"
+      "note: clocks are not locked\n"
       "note: mask: va beside nn: started again 2 times\n"
-      "ERROR: green: illegal address\n"
-      "\n"
-      "Use mask.\n");
+      "ERROR: green: illegal address\n");
+}
+
+TEST(Report, quiet_text_has_the_results_and_the_errors_and_verbose_text_the_model_too) {
+  StudyResult result = given();
+  result.device.model = {"SM: one"};
+  const std::string usual = study_text(result);
+  const std::string quiet = study_text(result, TextDetail::results);
+  const std::string everything = study_text(result, TextDetail::everything);
+  const auto has = [](const std::string& text, const char* words) {
+    return text.find(words) != std::string::npos;
+  };
+  for (const char* words : {"Use mask.", "  va ", "ERROR: green"}) EXPECT_TRUE(has(quiet, words));
+  for (const char* words : {"Columns:", "Forecast", "note: "}) {
+    EXPECT_FALSE(has(quiet, words)) << words;
+    EXPECT_TRUE(has(usual, words)) << words;
+  }
+  EXPECT_FALSE(has(usual, "SM: one"));
+  EXPECT_TRUE(has(everything, "SM: one"));
+  result.cells.clear();
+  EXPECT_TRUE(has(study_text(result, TextDetail::results), "Forecast")) << "it is the result";
+}
+
+TEST(Report, no_column_repeats_another_and_rows_that_differ_name_what_they_are_judged_by) {
+  StudyResult result = given();
+  ModeSummary& mode = result.modes[0];
+  Variation& row = mode.victims[0];
+  row.tail = tail_of(30, 40, row.worst_for_mean);
+  row.run_percent = row.mean_percent;
+  row.worst_for_run = row.worst_for_mean;
+  row.run_tail = row.tail;
+  const std::string same = study_text(result);
+  EXPECT_EQ(same.find("run +%"), std::string::npos) << same;
+  EXPECT_EQ(same.find("slow +%  which"), std::string::npos) << same;
+  EXPECT_NE(same.find("mean +%  beside       slow +%  T/nT0"), std::string::npos) << same;
+  mode.victims.push_back(row);
+  mode.victims[1].tail = tail_of(30, 50, 0);
+  const std::string mixed = study_text(result);
+  EXPECT_NE(mixed.find("slow +%  which"), std::string::npos) << mixed;
+  EXPECT_NE(mixed.find(" worst of 50 "), std::string::npos) << mixed;
+  EXPECT_NE(mixed.find("(p99, or the worst of so many)"), std::string::npos) << mixed;
+  EXPECT_NE(mixed.find("variation over 2 victims: "), std::string::npos) << mixed;
+}
+
+TEST(Report, the_csv_has_a_row_for_each_cell_that_ran) {
+  StudyResult result = given();
+  result.plan.aggressors[1].name = "sh -c \"a,b\"";
+  Cell wrong = result.cells[0];
+  wrong.error = "wrong output";
+  result.cells.push_back(wrong);
+  EXPECT_EQ(study_csv(result),
+            "mode,victim,aggressor,runs,kernels_mean_us,kernels_p50_us,kernels_p99_us,"
+            "kernels_worst_us,run_mean_us,run_p99_us,run_worst_us\n"
+            "mask,va,-,2,2.000,2.000,,2.000,2.000,,2.000\n"
+            "mask,va,\"sh -c \"\"a,b\"\"\",2,2.250,2.250,,2.250,3.001,,3.001\n");
 }
 
 TEST(Report, what_a_model_answered_is_said_to_be_no_measurement) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "demarc/study/study.hpp"
 #include "launch_spec.hpp"
 #include "sim/sim_workload.hpp"
@@ -40,6 +42,16 @@ TEST(SimExecutor, ColoursHoldAMemoryBoundVictimThatDividedSmsDoNot) {
   EXPECT_LT(result.modes[1].mean.maximum, 15);
   EXPECT_TRUE(result.errors.empty());
   EXPECT_FALSE(result.device.measured);
+}
+
+TEST(SimExecutor, ProgressOfAStudyGrowsFromThePreparationToItsEnd) {
+  const auto executor = make_sim_executor({}).value();
+  std::vector<double> shares;
+  const auto result = run_study(small_plan("mask", "va"), *executor,
+                                [&](double share, std::string_view) { shares.push_back(share); });
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
+  EXPECT_DOUBLE_EQ(shares.back(), 1);
 }
 
 TEST(SimExecutor, SideBySideGivesTheSameSamplesAsOneAfterTheOther) {

@@ -26,6 +26,7 @@ struct DeviceContext {
   std::uint32_t sms = 0;
   bool measured = true;  // false: a model answered, these are not measurements
   std::vector<std::string> notes;
+  std::vector<std::string> model;  // parameters of a simulated device, in words
 };
 
 // What a victim computed. `digest` is over all output bytes after a run from fresh inputs.

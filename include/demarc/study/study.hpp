@@ -113,8 +113,17 @@ inline constexpr double holds_below = 10;
 // Cell::remarks, each with the cell that it is of: "none: va beside CMD: ...".
 [[nodiscard]] std::vector<std::string> remarks_of(const StudyResult& result);
 
-// The variation table as text a person reads on a terminal.
-[[nodiscard]] std::string study_text(const StudyResult& result);
+enum class TextDetail {
+  results,     // the recommendation, the tables and the errors
+  usual,       // and what the columns mean, the forecast and the notes
+  everything,  // and the parameters of the model that answered
+};
+// The recommendation and the tables, as text a person reads on a terminal.
+[[nodiscard]] std::string study_text(const StudyResult& result,
+                                     TextDetail detail = TextDetail::usual);
+
+// CSV (RFC 4180) of the cells that ran: a head, then a row per cell, times in microseconds.
+[[nodiscard]] std::string study_csv(const StudyResult& result);
 
 // JSON, schema "demarc.isolate/3": context, plan, raw samples, summaries. What the samples
 // do not carry, a p99 or an end of an interval, is null.

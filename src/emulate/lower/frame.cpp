@@ -120,7 +120,7 @@ void Frame::finish(CodeFunction& code, Refusals& refusals) const {
   code.zeroed = zeroed_;
   for (const auto& [value, slot] : constants_) code.constants.push_back({slot.offset, value});
   if (!full_) return;
-  refusals.add(function_, fmt::format("registers and parameters of more than {} bytes a warp",
+  refusals.add(function_, fmt::format("registers and parameters of more than {} bytes per warp",
                                       most_frame_bytes));
 }
 

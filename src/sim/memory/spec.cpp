@@ -319,13 +319,13 @@ Result<void> check_spec(const Spec& spec) {
 std::string spec_text(const Spec& spec) {
   const auto bytes = [](Ticks ticks) {
     if (ticks == Ticks()) return std::string("no limit");
-    return fmt::format("{:.1f} B a cycle", static_cast<double>(sector_bytes * ticks_per_cycle) /
-                                               static_cast<double>(ticks.raw()));
+    return fmt::format("{:.1f} B per cycle", static_cast<double>(sector_bytes * ticks_per_cycle) /
+                                                 static_cast<double>(ticks.raw()));
   };
   std::string text = fmt::format("{}: {} SMs in {} GPCs at {:.0f} MHz\n", spec.name, spec.sms(),
                                  spec.gpcs, spec.clock_hz / 1e6);
   text += fmt::format(
-      "SM: {:.1f} instructions a cycle, {} cycles between dependent ones; {} registers; shared "
+      "SM: {:.1f} instructions per cycle, {} cycles between dependent ones; {} registers; shared "
       "memory {}; a block begins after {} cycles, a kernel after {} reads\n",
       static_cast<double>(ticks_per_cycle) / static_cast<double>(spec.issue_ticks.raw()),
       spec.instruction_cycles, spec.registers,
@@ -340,10 +340,12 @@ std::string spec_text(const Spec& spec) {
       bytes(spec.sm_ticks), bytes(spec.gpc_ticks), spec.ports, bytes(spec.port_ticks),
       bytes(spec.port_write_ticks), bytes(spec.port_atomic_ticks), spec.request_cycles,
       spec.reply_cycles);
-  text += fmt::format("L2: {} slices of {} sets of {} ways, {} cycles, {} miss registers a slice\n",
-                      spec.slices, spec.l2.sets, spec.l2.ways, spec.l2_cycles, spec.miss_registers);
+  text +=
+      fmt::format("L2: {} slices of {} sets of {} ways, {} cycles, {} miss registers per slice\n",
+                  spec.slices, spec.l2.sets, spec.l2.ways, spec.l2_cycles, spec.miss_registers);
   text += fmt::format(
-      "DRAM: a channel a slice, {} banks, bus {}, bursts of {} sectors; precharge {}, activate {}, "
+      "DRAM: one channel per slice, {} banks, bus {}, bursts of {} sectors; precharge {}, activate "
+      "{}, "
       "column {}, row {}, turnaround {}, controller {} cycles; activations of a channel {} apart, "
       "four in {}; {} of {} cycles are refresh; rows close after {}; writes drain from {} to {}; "
       "{} accesses go before one of the other direction that waits\n",

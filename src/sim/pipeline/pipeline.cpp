@@ -110,7 +110,7 @@ class Pipeline {
                            kernel.name);
     }
     if (kernel.threads == 0 || kernel.threads > spec_.sm.threads_per_block) {
-      return invalid_input("kernel '{}': {} threads a block; the device allows 1 to {}",
+      return invalid_input("kernel '{}': {} threads per block; the device allows 1 to {}",
                            kernel.name, kernel.threads, spec_.sm.threads_per_block);
     }
     if (need.threads > spec_.sm.threads || need.registers > spec_.sm.registers ||

@@ -79,7 +79,9 @@ Result<FigureSet> parse_figures(std::string_view text, std::string_view source) 
   for (const char* const said : {"program", "revision", "command"}) {
     DEMARC_CHECK(context.string_or(said, ""));
   }
-  if (context.has("notes")) DEMARC_CHECK(context.array("notes"));
+  for (const char* words : {"notes", "model"}) {
+    if (context.has(words)) DEMARC_CHECK(context.array(words));
+  }
   DEMARC_CHECK(context.finish());
   DEMARC_TRY(const Json* const list, object.array("figures"));
   for (std::size_t i = 0; i < list->size(); ++i) {

@@ -279,7 +279,7 @@ class SimExecutor final : public Executor {
     context.name = study_.device().name + " (simulated)";
     context.sms = study_.spec().sms();
     context.measured = false;
-    context.notes.push_back(sim::memory::spec_text(study_.spec()));
+    context.model.push_back(sim::memory::spec_text(study_.spec()));
     context.notes.push_back(expected_error(name_));
     return context;
   }
