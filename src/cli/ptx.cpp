@@ -20,7 +20,8 @@ struct PtxOptions {
 };
 
 // A report in one of its two forms, or in both.
-Result<void> report(const PtxOptions& options, const std::function<std::string(bool json)>& of) {
+Result<void> emit_report(const PtxOptions& options,
+                         const std::function<std::string(bool json)>& of) {
   return emit_result(
       options.json, options.output, [&] { return of(true); }, [&] { return of(false); });
 }
@@ -28,7 +29,7 @@ Result<void> report(const PtxOptions& options, const std::function<std::string(b
 Result<void> check_ptx(const PtxOptions& options) {
   DEMARC_TRY(std::string text, read_file(options.file));
   const ptx::ParseResult result = ptx::parse(std::move(text), options.file);
-  DEMARC_CHECK(report(
+  DEMARC_CHECK(emit_report(
       options, [&](bool json) { return check_report(result.module, result.diagnostics, json); }));
   if (result.diagnostics.ok()) return {};
   return invalid_input("{}: {} error{}", options.file, result.diagnostics.malformed,
@@ -39,7 +40,7 @@ Result<void> check_ptx(const PtxOptions& options) {
 Result<void> open_images(const PtxOptions& options) {
   DEMARC_TRY(const fatbin::FileImages file, fatbin::read_images(options.file));
   if (options.list) {
-    return report(options, [&](bool json) { return fatbin::images_report(file, json); });
+    return emit_report(options, [&](bool json) { return fatbin::images_report(file, json); });
   }
   DEMARC_TRY(const auto written, fatbin::extract_ptx(file, options.extract));
   std::string paths;
@@ -61,13 +62,13 @@ Result<void> run_ptx(const PtxOptions& options) {
   DEMARC_TRY(const ptx::Module module, ptx::load_module(options.file));
   if (options.print) return emit(options.output, ptx::print(module));
   if (options.stats) {
-    return report(options, [&](bool json) { return statistics_report(module, json); });
+    return emit_report(options, [&](bool json) { return statistics_report(module, json); });
   }
   const bool wants_cfg = !options.cfg.empty();
   DEMARC_TRY(const ptx::Function* function,
              ptx::require_function(module, wants_cfg ? options.cfg : options.tree));
   if (!wants_cfg) return emit(options.output, trees_to_json(module, *function));
-  return report(options, [&](bool json) { return cfg_report(module, *function, json); });
+  return emit_report(options, [&](bool json) { return cfg_report(module, *function, json); });
 }
 
 const RegisterVerb ptx_verb({

@@ -59,8 +59,8 @@ std::string heading_of(const Columns& columns) {
   return out + fmt::format("{:>6} {:>6}\n", "T/nT0", "worst");
 }
 
-std::string row_of(const StudyResult& result, const ModeSummary& mode, const Columns& columns,
-                   const Variation& row) {
+std::string row_text(const StudyResult& result, const ModeSummary& mode, const Columns& columns,
+                     const Variation& row) {
   const Plan& plan = result.plan;
   const TailFigure slow = judged_by(row.tail);
   std::string out =
@@ -83,7 +83,7 @@ std::string table_of_mode(const StudyResult& result, const ModeSummary& mode) {
   out += mode.account.empty() ? "\n" : fmt::format(" ({})\n", mode.account);
   const Columns columns = columns_of(mode);
   out += heading_of(columns);
-  for (const Variation& row : mode.victims) out += row_of(result, mode, columns, row);
+  for (const Variation& row : mode.victims) out += row_text(result, mode, columns, row);
   if (mode.victims.size() > 1) {  // of one victim the row says it
     out += fmt::format("  variation over {} victims: {}\n", mode.victims.size(),
                        averages(mode.mean, mode.tail));
