@@ -47,6 +47,13 @@ std::string fault_of_output(const std::string& path) {
   return writable ? std::string() : writable.error().message;
 }
 
+CLI::Option* check_output(CLI::Option* option) {
+  declared_outputs().push_back({option, false});
+  return option->check([](const std::string& given) {
+    return given == "-" ? std::string() : fault_of_output(given);
+  });
+}
+
 // Two results may go to one pipe or device (/dev/null), one after the other.
 bool replaces_file(const std::string& path) {
   std::error_code ignored;
@@ -58,11 +65,12 @@ bool replaces_file(const std::string& path) {
 
 CLI::Option* add_output(CLI::App& app, const std::string& name, std::string& path,
                         const std::string& help) {
-  CLI::Option* option = app.add_option(name, path, help);
-  declared_outputs().push_back({option, false});
-  return option->check([](const std::string& given) {
-    return given == "-" ? std::string() : fault_of_output(given);
-  });
+  return check_output(app.add_option(name, path, help));
+}
+
+CLI::Option* add_json(CLI::App& app, std::string& path) {
+  // A flag takes no word behind it, but what stands behind its "=".
+  return check_output(app.add_flag("--json{-}", path, "JSON, into a file with --json=FILE"));
 }
 
 std::string file_of_named_output(const std::string& value) {

@@ -38,7 +38,10 @@ class RegisterVerb {
 CLI::Option* add_output(CLI::App& app, const std::string& name, std::string& path,
                         const std::string& help);
 
-// The same for an option that may be repeated and gives files to what has a name: NAME=FILE.
+// --json[=FILE]: `path` is empty where the option was not given, "-" where it has no file.
+CLI::Option* add_json(CLI::App& app, std::string& path);
+
+// As add_output() for an option that may be repeated and gives files to what has a name: NAME=FILE.
 // Standard output is refused: it takes the report.
 CLI::Option* add_named_outputs(CLI::App& app, const std::string& name,
                                std::vector<std::string>& values, const std::string& help);
