@@ -245,6 +245,7 @@ TEST_F(JsonOfVerbs, have_the_members_that_the_page_names) {
       {"demarc translate", translate({"--app", "RL", "--splits"}), "demarc.translate.splits/1"},
       {"demarc translate study", translate({"study", "--app", "RL", "--variants", "chain"}),
        "demarc.translate.study/1"},
+      {"demarc doctor", {"doctor"}, "demarc.doctor/1"},
       {"demarc verify", {"verify", "--gpcs", "3", "--mode", "mask"}, "demarc.verify/1"},
       {"demarc verify",
        {"verify", "--colors", "1", "--description", "h100-sxm"},

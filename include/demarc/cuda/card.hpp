@@ -35,6 +35,7 @@ struct CardOptions {
   std::optional<StreamField> stream_field;  // found by calibrate_isolated(); used where the CUDA
                                             // version is not known
   std::vector<std::string> notes;           // sentences to keep with what is found
+  bool remember = true;      // write what was measured into the cache folder
   std::string cache_folder;  // empty: $DEMARC_CACHE, $XDG_CACHE_HOME/demarc or ~/.cache/demarc
 };
 
@@ -85,6 +86,8 @@ using CardPointer = std::shared_ptr<Card>;
 // then this process must not have used CUDA yet.
 [[nodiscard]] Result<CardPointer> open_card(std::uint32_t index, const CardOptions& options = {});
 
+// The folder of all cards' facts: `cache_folder`, or where that is empty what CardOptions says.
+[[nodiscard]] std::string facts_folder(const std::string& cache_folder);
 // The file of a card's facts. A file that cannot be understood is an error that names it.
 [[nodiscard]] std::string facts_path(const Gpu& gpu, const std::string& cache_folder);
 [[nodiscard]] std::string facts_to_json(const CardFacts& facts);

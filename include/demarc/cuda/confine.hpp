@@ -114,6 +114,11 @@ struct ConfineOutcome {
 // The path of libdemarc_compilers.so, which lies beside that one. missing_capability when not.
 [[nodiscard]] Result<std::string> find_compilers(const std::string& preload);
 
+// invalid_input inside another run_confined(). What that does needs a context of its own on the
+// whole card, which the outer one keeps the processes below it off, and a second supervisor for what
+// the first one watches.
+[[nodiscard]] Result<void> refuse_inside();
+
 // Finds the mask in a child process (so that this one holds no GPU memory), proves there with a
 // probe kernel that it holds, then runs the program with libdemarc_preload.so and waits for it and
 // all that it started. Processes that would reach a GPU without being confined are kept off it by

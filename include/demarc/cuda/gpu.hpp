@@ -78,6 +78,12 @@ class Gpu {
 
 using GpuPointer = std::shared_ptr<const Gpu>;
 
+// Where the daemon of MPS has its pipes for this process: CUDA_MPS_PIPE_DIRECTORY or its usual
+// place.
+[[nodiscard]] std::string mps_pipe_folder();
+// Whether a pipe that clients of MPS talk to is there.
+[[nodiscard]] bool mps_daemon_runs();
+
 // The description of a card as far as the driver tells it: no topology beyond SMs and TPCs in one
 // GPC; find_topology() fills that in.
 [[nodiscard]] Result<gpu::Device> describe(const Gpu& gpu);

@@ -54,7 +54,7 @@ Result<std::shared_ptr<Card>> Card::open(const GpuPointer& gpu, const CardOption
     auto& notes = card->facts_.notes;
     notes.insert(notes.end(), options.notes.begin(), options.notes.end());
     // Inside an MPS partition the card shows less than it is: nothing to remember.
-    if (options.use_masks && !card->virtual_sms_) {
+    if (options.remember && options.use_masks && !card->virtual_sms_) {
       std::error_code ignored;
       std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
       if (const auto written = write_file(path, facts_to_json(card->facts_)); !written) {

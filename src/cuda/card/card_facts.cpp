@@ -11,16 +11,6 @@ namespace {
 
 constexpr std::string_view facts_schema = "demarc.topo/1";
 
-std::string default_folder() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
-  if (std::string own = variable("DEMARC_CACHE"); !own.empty()) return own;
-  if (const std::string xdg = variable("XDG_CACHE_HOME"); !xdg.empty()) return xdg + "/demarc";
-  return variable("HOME") + "/.cache/demarc";
-}
-
 Result<StreamField> field_from_json(JsonObject object) {
   StreamField field;
   DEMARC_TRY(const std::int64_t offset, object.integer("offset", 0, 65536));
@@ -78,9 +68,20 @@ Result<Fingerprints> fingerprints_from_json(JsonObject object) {
 
 }  // namespace
 
+std::string facts_folder(const std::string& cache_folder) {
+  if (!cache_folder.empty()) return cache_folder;
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  if (std::string own = variable("DEMARC_CACHE"); !own.empty()) return own;
+  if (const std::string xdg = variable("XDG_CACHE_HOME"); !xdg.empty()) return xdg + "/demarc";
+  return variable("HOME") + "/.cache/demarc";
+}
+
 std::string facts_path(const Gpu& gpu, const std::string& cache_folder) {
-  const std::string folder = cache_folder.empty() ? default_folder() : cache_folder;
-  return fmt::format("{}/{}-{}.json", folder, gpu.uuid(), gpu.driver().driver_version());
+  return fmt::format("{}/{}-{}.json", facts_folder(cache_folder), gpu.uuid(),
+                     gpu.driver().driver_version());
 }
 
 std::string facts_to_json(const CardFacts& facts) {

@@ -43,15 +43,17 @@ Result<Identity> identity_of(const Gpu& gpu) {
   return Identity{uuid_text(newer != nullptr ? own : of_card, mig), mig};
 }
 
-// What a client of MPS talks to.
-bool mps_daemon_runs() {
+}  // namespace
+
+std::string mps_pipe_folder() {
   const char* folder = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
-  std::error_code ignored;
-  return std::filesystem::exists(
-      std::filesystem::path(folder == nullptr ? "/tmp/nvidia-mps" : folder) / "control", ignored);
+  return folder == nullptr ? "/tmp/nvidia-mps" : folder;
 }
 
-}  // namespace
+bool mps_daemon_runs() {
+  std::error_code ignored;
+  return std::filesystem::exists(std::filesystem::path(mps_pipe_folder()) / "control", ignored);
+}
 
 Result<std::shared_ptr<Gpu>> Gpu::open(std::shared_ptr<const Driver> driver, std::uint32_t index) {
   DEMARC_TRY(const std::uint32_t count, driver->device_count());

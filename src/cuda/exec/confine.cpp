@@ -173,15 +173,6 @@ std::vector<std::pair<std::string, std::string>> environment_for(
   return environment;
 }
 
-// What is done here needs a context of its own on the whole card, which `demarc exec` keeps the
-// processes below it off. It would also need a second supervisor for what the first one watches.
-Result<void> refuse_inside() {
-  if (tell_supervisor(OwnCommand::present, 0) == EBADF) return {};
-  return invalid_input(
-      "this runs inside another demarc exec, whose partition is the ceiling: start it outside of "
-      "that one");
-}
-
 void copy_counters(const LaunchCounters& counters, ConfineOutcome& outcome) {
   const auto copy = [](const auto& from, auto& to) {
     std::copy(from.begin(), from.end(), std::begin(to));
@@ -337,6 +328,13 @@ Result<std::string> find_compilers(const std::string& preload) {
   if (fs::exists(path, ignored)) return path.string();
   return missing_capability("{} was not found beside {}, which a tenant's program needs too",
                             compilers_name, preload);
+}
+
+Result<void> refuse_inside() {
+  if (tell_supervisor(OwnCommand::present, 0) == EBADF) return {};
+  return invalid_input(
+      "this runs inside another demarc exec, whose partition is the ceiling: start it outside of "
+      "that one");
 }
 
 Result<DomainChoice> parse_domain_choice(std::string_view text) {

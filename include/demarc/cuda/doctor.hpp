@@ -1,0 +1,50 @@
+// What works on this machine of what confines programs, found by doing it: what `demarc doctor`
+// says. Each row asks the functions that exec, isolate and serve start with.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "demarc/base/result.hpp"
+
+namespace demarc::cuda {
+
+enum class CheckState {
+  works,
+  lacks,
+  unknown,  // what it builds on is lacking
+};
+
+struct Check {
+  std::string name;
+  CheckState state = CheckState::unknown;
+  std::string found;
+  std::string cure;     // what would make it work; empty where it works or is unknown
+  std::string used_by;  // which verbs, or what of them
+  bool needed = false;  // programs cannot be confined without it
+};
+
+struct DoctorPlan {
+  std::uint32_t device = 0;
+  std::string description;  // of the card's memory, as gpu::describe_card() takes it
+  std::string preload;      // as ConfinePlan has it
+};
+
+// One row per check, in the order of what builds on what. The card is looked at in a process of its
+// own, and nothing is remembered of it. Call before this process has used CUDA, from its only
+// thread.
+[[nodiscard]] std::vector<Check> look_at_machine(const DoctorPlan& plan);
+
+// missing_capability when a needed row does not work; it names each.
+[[nodiscard]] Result<void> check_confines(const std::vector<Check>& checks);
+
+// "works", "does not", "unknown"
+[[nodiscard]] std::string to_string(CheckState state);
+// Two lines per row, or three.
+[[nodiscard]] std::string checks_to_text(const std::vector<Check>& checks);
+// Schema demarc.doctor/1; `device` is what --device said.
+[[nodiscard]] std::string checks_to_json(const std::vector<Check>& checks,
+                                         const std::string& device);
+
+}  // namespace demarc::cuda

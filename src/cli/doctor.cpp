@@ -1,0 +1,49 @@
+// demarc doctor: says what works on this machine, and what would make the rest work.
+#include "demarc/cuda/doctor.hpp"
+
+#include <memory>
+
+#include "demarc/gpu/device.hpp"
+#include "verb.hpp"
+
+namespace demarc::cli {
+namespace {
+
+struct DoctorOptions {
+  std::string device = "cuda:0";
+  cuda::DoctorPlan plan;
+  std::string json;
+};
+
+Result<void> run_doctor(DoctorOptions& options) {
+  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
+  if (ref.kind != gpu::DeviceRef::Kind::cuda) {
+    return invalid_input("--device {}: a simulated GPU needs nothing; give cuda:N", options.device);
+  }
+  options.plan.device = ref.index;
+  const auto checks = cuda::look_at_machine(options.plan);
+  DEMARC_CHECK(emit_result(
+      options.json, {}, [&] { return checks_to_json(checks, options.device); },
+      [&] { return checks_to_text(checks); }));
+  return check_confines(checks);
+}
+
+const RegisterVerb registered_doctor({
+    15,
+    "doctor",
+    "say what works on this machine of what confines programs, and what would make the rest work",
+    "demarc doctor --device cuda:0",
+    [](CLI::App& app) -> std::function<Result<void>()> {
+      auto options = std::make_shared<DoctorOptions>();
+      app.add_option("--device", options->device, "cuda:N")->capture_default_str();
+      app.add_option("--description", options->plan.description,
+                     "what is known of the card's memory: a file of demarc probe memory -o, or a "
+                     "name (default: what is built in for the card)");
+      app.add_option("--preload", options->plan.preload, "path of libdemarc_preload.so");
+      add_json(app, options->json, "the checks", {"demarc.doctor/1"});
+      return [options] { return run_doctor(*options); };
+    },
+});
+
+}  // namespace
+}  // namespace demarc::cli
