@@ -35,7 +35,7 @@ struct CardOptions {
   std::optional<StreamField> stream_field;  // found by calibrate_isolated(); used where the CUDA
                                             // version is not known
   std::vector<std::string> notes;           // sentences to keep with what is found
-  bool remember = true;      // write what was measured into the cache folder
+  bool remember = true;                     // write what was measured into the cache folder
   std::string cache_folder;  // empty: $DEMARC_CACHE, $XDG_CACHE_HOME/demarc or ~/.cache/demarc
 };
 

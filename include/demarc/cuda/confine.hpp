@@ -115,8 +115,8 @@ struct ConfineOutcome {
 [[nodiscard]] Result<std::string> find_compilers(const std::string& preload);
 
 // invalid_input inside another run_confined(). What that does needs a context of its own on the
-// whole card, which the outer one keeps the processes below it off, and a second supervisor for what
-// the first one watches.
+// whole card, which the outer one keeps the processes below it off, and a second supervisor for
+// what the first one watches.
 [[nodiscard]] Result<void> refuse_inside();
 
 // Finds the mask in a child process (so that this one holds no GPU memory), proves there with a
