@@ -55,7 +55,7 @@ Check row(const RowKind& kind, CheckState state, std::string found, std::string 
 Check works(const RowKind& kind, std::string found) {
   return row(kind, CheckState::works, std::move(found));
 }
-Check lacks(const RowKind& kind, std::string found, std::string cure) {
+Check check_lacks(const RowKind& kind, std::string found, std::string cure) {
   return row(kind, CheckState::lacks, std::move(found), std::move(cure));
 }
 Check unknown_without(const RowKind& kind, const RowKind& base) {
@@ -66,9 +66,10 @@ Check masks_check(const Card& card) {
   const auto hook = card.hook();
   const auto masks = card.stream_masks();
   if (!hook || !masks) {
-    return lacks(masks_row, (hook ? masks.error() : hook.error()).message,
-                 "demarc topo --refresh looks for the place of an unknown driver; else a driver "
-                 "that Demarc knows. isolate --modes green needs no masks");
+    return check_lacks(
+        masks_row, (hook ? masks.error() : hook.error()).message,
+        "demarc topo --refresh looks for the place of an unknown driver; else a driver "
+        "that Demarc knows. isolate --modes green needs no masks");
   }
   const int version = card.gpu()->driver().cuda_version();
   return works(masks_row,
@@ -83,9 +84,10 @@ Check partition_check(const CardPointer& card) {
   const std::uint32_t tpcs = card->topology().tpc_count();
   const auto half = partition::TpcSet::first((tpcs + 1) / 2);
   if (const auto proved = prove_partition(card, half); !proved) {
-    return lacks(partition_row, proved.error().message,
-                 "end what else uses the card and try again; a fault that stays is one of this "
-                 "driver's: isolate --modes green needs no masks");
+    return check_lacks(
+        partition_row, proved.error().message,
+        "end what else uses the card and try again; a fault that stays is one of this "
+        "driver's: isolate --modes green needs no masks");
   }
   return works(partition_row,
                fmt::format("launches of this process stay on TPCs {} of {}, seen from inside",
@@ -94,8 +96,9 @@ Check partition_check(const CardPointer& card) {
 
 Check colors_check(const Gpu& gpu, const std::string& description) {
   const auto refused = [](const Error& error) {
-    return lacks(colors_row, error.message,
-                 "demarc probe memory -o FILE measures a description; then --description FILE");
+    return check_lacks(
+        colors_row, error.message,
+        "demarc probe memory -o FILE measures a description; then --description FILE");
   };
   const auto device = gpu::describe_card(gpu.name(), description);
   if (!device) return refused(device.error());
@@ -116,21 +119,22 @@ Check topology_check(const Gpu& gpu) {
   constexpr const char* cure =
       "demarc topo --refresh, outside MPS and with nothing else on the card";
   const auto facts = remembered_facts(gpu, {});
-  if (!facts) return lacks(topology_row, facts.error().message, cure);
+  if (!facts) return check_lacks(topology_row, facts.error().message, cure);
   const std::string file = facts_path(gpu, {});
   if (!*facts) {
-    return lacks(topology_row,
-                 fmt::format("nothing is remembered of this card in {}: whoever needs its topology "
-                             "measures it anew",
-                             file),
-                 cure);
+    return check_lacks(
+        topology_row,
+        fmt::format("nothing is remembered of this card in {}: whoever needs its topology "
+                    "measures it anew",
+                    file),
+        cure);
   }
   if (!(*facts)->fingerprints) {
     const auto map = known_address_map(gpu.name());
-    return lacks(topology_row,
-                 fmt::format("{} has a topology, but no fingerprints of the SMs{}{}", file,
-                             map ? "" : ": ", map ? "" : map.error().message),
-                 cure);
+    return check_lacks(topology_row,
+                       fmt::format("{} has a topology, but no fingerprints of the SMs{}{}", file,
+                                   map ? "" : ": ", map ? "" : map.error().message),
+                       cure);
   }
   return works(topology_row, fmt::format("{} has a topology and fingerprints of {} SMs", file,
                                          (*facts)->fingerprints->latency.size()));
@@ -144,9 +148,9 @@ std::vector<Check> look_at_card(const DoctorPlan& plan) {
   };
   const auto driver = Driver::load();
   if (!driver) {
-    rows.push_back(lacks(driver_row, driver.error().message,
-                         "install NVIDIA's driver, give the container its GPUs, or name "
-                         "libcuda.so.1 in DEMARC_LIBCUDA"));
+    rows.push_back(check_lacks(driver_row, driver.error().message,
+                               "install NVIDIA's driver, give the container its GPUs, or name "
+                               "libcuda.so.1 in DEMARC_LIBCUDA"));
     skip({card_row, masks_row, partition_row, colors_row, topology_row}, driver_row);
     return rows;
   }
@@ -156,9 +160,9 @@ std::vector<Check> look_at_card(const DoctorPlan& plan) {
   const auto gpu = Gpu::open(*driver, plan.device);
   const auto whole = gpu ? (*gpu)->check_whole() : Result<void>(tl::unexpected(gpu.error()));
   if (!whole) {
-    rows.push_back(lacks(card_row, whole.error().message,
-                         "a whole card that this process may use: nvidia-smi -L lists them, "
-                         "--device names one"));
+    rows.push_back(check_lacks(card_row, whole.error().message,
+                               "a whole card that this process may use: nvidia-smi -L lists them, "
+                               "--device names one"));
     skip({masks_row, partition_row, colors_row, topology_row}, card_row);
     return rows;
   }
@@ -172,8 +176,8 @@ std::vector<Check> look_at_card(const DoctorPlan& plan) {
   CardOptions options;
   options.remember = false;
   if (const auto card = Card::open(card_gpu, options); !card) {
-    rows.push_back(lacks(masks_row, card.error().message,
-                         "end what else uses the card, then demarc topo --refresh"));
+    rows.push_back(check_lacks(masks_row, card.error().message,
+                               "end what else uses the card, then demarc topo --refresh"));
     skip({partition_row}, masks_row);
   } else {
     rows.push_back(masks_check(**card));
@@ -208,7 +212,7 @@ std::vector<Check> look_at_card_in_child(const DoctorPlan& plan) {
       child_limit);
   if (!answer) {
     std::vector<Check> rows{
-        lacks(driver_row, answer.error().message, "a driver that Demarc knows")};
+        check_lacks(driver_row, answer.error().message, "a driver that Demarc knows")};
     for (const RowKind& kind : {card_row, masks_row, partition_row, colors_row, topology_row}) {
       rows.push_back(unknown_without(kind, driver_row));
     }
@@ -230,8 +234,8 @@ Check cache_check() {
   std::error_code ignored;
   while (!fs::exists(there, ignored) && there != there.root_path()) there = there.parent_path();
   if (const auto writable = check_writable(there / "demarc-doctor"); !writable) {
-    return lacks(cache_row, fmt::format("{}: {}", folder.string(), writable.error().message),
-                 "name a folder in DEMARC_CACHE");
+    return check_lacks(cache_row, fmt::format("{}: {}", folder.string(), writable.error().message),
+                       "name a folder in DEMARC_CACHE");
   }
   return works(cache_row, folder.string());
 }
@@ -245,7 +249,7 @@ Check watch_check() {
     return {};
   }();
   if (seen) return works(watch_row, "the kernel shows which processes reach the GPU");
-  return lacks(
+  return check_lacks(
       watch_row, seen.error().message,
       "Linux 5.9 or later, outside of a container that filters seccomp itself, and outside "
       "of another demarc exec");
@@ -274,9 +278,9 @@ Result<void> load_library(const std::string& path) {
 Check library_check(const RowKind& kind, const Result<std::string>& path) {
   constexpr const char* cure =
       "install Demarc whole: its libraries lie beside the program or in ../lib";
-  if (!path) return lacks(kind, path.error().message, cure);
+  if (!path) return check_lacks(kind, path.error().message, cure);
   if (const auto loaded = load_library(*path); !loaded) {
-    return lacks(kind, loaded.error().message, cure);
+    return check_lacks(kind, loaded.error().message, cure);
   }
   return works(kind, *path);
 }
@@ -287,7 +291,7 @@ Check mps_check() {
   }
   const std::string control = find_program(mps_control);
   if (!control.empty()) return works(mps_row, fmt::format("{} starts a daemon", control));
-  return lacks(
+  return check_lacks(
       mps_row,
       fmt::format("no daemon has its pipes in {}, and there is no {} in PATH: tenants take "
                   "turns on the card",
@@ -303,7 +307,8 @@ Check nvcc_check() {
   const std::string found = fmt::format("nvcc: {}; ptxas: {}", nvcc.empty() ? "not in PATH" : nvcc,
                                         ptxas.empty() ? "not in PATH" : ptxas);
   if (!nvcc.empty() && !ptxas.empty()) return works(nvcc_row, found);
-  return lacks(nvcc_row, found, "a CUDA toolkit, its folder bin in PATH; clang makes PTX too");
+  return check_lacks(nvcc_row, found,
+                     "a CUDA toolkit, its folder bin in PATH; clang makes PTX too");
 }
 
 }  // namespace
