@@ -46,12 +46,12 @@ TEST(SimExecutor, ColoursHoldAMemoryBoundVictimThatDividedSmsDoNot) {
 
 TEST(SimExecutor, ProgressOfAStudyGrowsFromThePreparationToItsEnd) {
   const auto executor = make_sim_executor({}).value();
-  std::vector<double> shares;
+  std::vector<double> seen;
   const auto result = run_study(small_plan("mask", "va"), *executor,
-                                [&](double share, std::string_view) { shares.push_back(share); });
+                                [&](double share, std::string_view) { seen.push_back(share); });
   ASSERT_TRUE(result) << result.error().message;
-  EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
-  EXPECT_DOUBLE_EQ(shares.back(), 1);
+  EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+  EXPECT_DOUBLE_EQ(seen.back(), 1);
 }
 
 TEST(SimExecutor, SideBySideGivesTheSameSamplesAsOneAfterTheOther) {
